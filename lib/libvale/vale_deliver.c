@@ -84,8 +84,8 @@
 /* A merge of two lists of frames, for one destination. */
 struct vale_merge {
 	const struct vale_txq	*mg_txq;
-	const struct vale_port	*mg_dst;
 	const struct vale_frag	*mg_frag;
+	unsigned int		 mg_header;	/* the port's vp_header */
 	uint32_t		 mg_own;	/* next of each list */
 	uint32_t		 mg_flood;
 	uint32_t		 mg_frames;	/* left */
@@ -128,7 +128,7 @@ deliver_fit(struct vale_merge mg, uint32_t space)
 	uint32_t left = space, need;
 
 	while (left > 0 && mg.mg_frames > 0) {
-		need = vale_offload_slots(mg.mg_txq, mg.mg_dst,
+		need = vale_offload_slots(mg.mg_txq, mg.mg_header,
 		    merge_take(&mg));
 		if (need <= left)
 			left -= need;
@@ -141,7 +141,7 @@ static bool
 deliver_offloads(const struct vale_merge *mg)
 {
 	return (mg->mg_txq->vt_offloads.vo_frames > 0 ||
-	    mg->mg_dst->vp_header > VALE_HEADER_SLOT);
+	    mg->mg_header > VALE_HEADER_SLOT);
 }
 
 /*
@@ -174,16 +174,18 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
  * memcpy(): bench/count.sh counts the instructions.
  */
 static uint32_t
-deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
+deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
     uint32_t max, uint32_t ahead, uint32_t *badbufs)
 {
-	struct netmap_ring *ring = port->vp_region.vr_rxring;
-	const uint32_t nslots = port->vp_rx.rq_nslots;
+	struct netmap_slot *const slots = pair->pa_desc.rxring->slot;
+	const uint32_t nslots = pair->pa_rx.rq_nslots;
+	struct netmap_slot *const end = slots + nslots;
+	struct netmap_slot *slot = slots + i;
+	struct netmap_slot *fetch = slots + vale_slot_add(i, ahead, nslots);
+	const struct vale_region *vr = &pair->pa_port->vp_region;
 	const uint32_t first = merge_first(mg);
 	const uint32_t other = first == mg->mg_own ? mg->mg_flood : mg->mg_own;
 	const struct vale_frag *fg;
-	struct netmap_slot *slot;
-	uint32_t fetch = vale_slot_add(i, ahead, nslots);
 	uint32_t frame, left = max, len, n;
 	uint64_t bytes = 0;
 
@@ -192,20 +194,20 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
 		if (fg->fg_nfrags != 1)
 			break;
 		MPASS(fg->fg_slots == 1);
-		slot = &ring->slot[i];
 		len = fg->fg_frame_len;
 		slot->len = len;
 		slot->flags = 1 << 8;
 		bytes += len;
 		left--;
-		deliver_copy(vale_rx_buf(port, slot, i, badbufs), fg->fg_buf,
-		    len);
-		i = vale_slot_next(i, nslots);
-		slot = &ring->slot[fetch];
-		VALE_FETCH(slot);
-		VALE_FETCH(vale_region_buf(&port->vp_region,
-		    atomic_load_32(&slot->buf_idx)));
-		fetch = vale_slot_next(fetch, nslots);
+		deliver_copy(vale_rx_buf(pair, vr, slot, slot - slots,
+		    badbufs), fg->fg_buf, len);
+		if (++slot == end)
+			slot = slots;
+		VALE_FETCH(fetch);
+		VALE_FETCH(vale_region_buf(vr,
+		    atomic_load_32(&fetch->buf_idx)));
+		if (++fetch == end)
+			fetch = slots;
 	}
 	n = max - left;
 	if (first == mg->mg_own)
@@ -223,10 +225,11 @@ deliver_single_slot(struct vale_port *port, struct vale_merge *mg, uint32_t i,
  * them.
  */
 static uint32_t
-deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
+deliver_frame(struct vale_pair *pair, const struct vale_frag *fg, uint32_t i,
     uint32_t *badbufs)
 {
-	struct netmap_ring *ring = port->vp_region.vr_rxring;
+	struct netmap_ring *ring = pair->pa_desc.rxring;
+	const struct vale_region *vr = &pair->pa_port->vp_region;
 	struct netmap_slot *slot;
 	uint8_t *buf;
 	uint32_t left = fg->fg_frame_len, nslots = fg->fg_slots;
@@ -234,7 +237,7 @@ deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
 
 	while (left > 0) {
 		slot = &ring->slot[i];
-		buf = vale_rx_buf(port, slot, i, badbufs);
+		buf = vale_rx_buf(pair, vr, slot, i, badbufs);
 		len = left < VALE_BUF_SIZE ? left : VALE_BUF_SIZE;
 		left -= len;
 		for (used = 0; used < len; used += n) {
@@ -250,7 +253,7 @@ deliver_frame(struct vale_port *port, const struct vale_frag *fg, uint32_t i,
 		}
 		slot->len = len;
 		slot->flags = nslots << 8 | (left > 0 ? NS_MOREFRAG : 0);
-		i = vale_slot_next(i, port->vp_rx.rq_nslots);
+		i = vale_slot_next(i, pair->pa_rx.rq_nslots);
 	}
 	return (i);
 }
@@ -270,7 +273,7 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
 
 	if (!vale_share_on(sh))
 		return (deliver_fit(mg, space));
-	first = vale_offload_slots(mg.mg_txq, mg.mg_dst,
+	first = vale_offload_slots(mg.mg_txq, mg.mg_header,
 	    &mg.mg_frag[merge_first(&mg)]);
 	/* Once: weights change meanwhile. */
 	max = vale_share_max(sh, port->vp_index, rq->rq_nslots - 1 - space,
@@ -286,18 +289,18 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
  * deliver_single_slot().
  */
 static void __attribute__((__noinline__))
-deliver_drop(const struct vale_port *port, struct vale_port *dst, uint32_t n)
+deliver_drop(const struct vale_port *port, struct vale_pair *dst, uint32_t n)
 {
 	vale_forward_drop(dst, VALE_C_RX_FULL, n, port);
-	vale_share_refused(&dst->vp_rx.rq_share, port->vp_index);
+	vale_share_refused(&dst->pa_rx.rq_share, port->vp_index);
 }
 
 /* Deliver through the ring the frames left, at least one. */
 static inline void __attribute__((__always_inline__))
-deliver_ring(struct vale_port *port, struct vale_port *dst,
+deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
     struct vale_merge mg)
 {
-	struct vale_rxq *rq = &dst->vp_rx;
+	struct vale_rxq *rq = &dst->pa_rx;
 	const struct vale_frag *fg;
 	const struct vale_txq *vt = mg.mg_txq;
 	uint64_t bytes, before = mg.mg_bytes, skipped = 0;
@@ -312,9 +315,9 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	space = vale_rxq_space(rq);
 	if (left > space || deliver_offloads(&mg) ||
 	    vale_share_on(&rq->rq_share))
-		left = deliver_some(port, rq, mg, space);
+		left = deliver_some(pair->pa_port, rq, mg, space);
 	if (left == 0) {
-		deliver_drop(port, dst, total);
+		deliver_drop(pair->pa_port, dst, total);
 		pthread_mutex_unlock(&rq->rq_lock);
 		return;
 	}
@@ -325,7 +328,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
 		n = 0;
-		if (dst->vp_header <= VALE_HEADER_SLOT)
+		if (mg.mg_header <= VALE_HEADER_SLOT)
 			n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left,
 			    ahead, &badbufs));
 		frames += n;
@@ -334,7 +337,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 		if (left == 0 || mg.mg_frames == 0)
 			break;
 		fg = merge_take(&mg);
-		need = vale_offload_slots(vt, dst, fg);
+		need = vale_offload_slots(vt, mg.mg_header, fg);
 		if (need > left) {
 			skipped += fg->fg_frame_len;
 			continue;
@@ -342,7 +345,7 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 		left -= need;
 		frames++;
 		if (vale_offload(vt, fg) != NULL ||
-		    dst->vp_header > VALE_HEADER_SLOT)
+		    mg.mg_header > VALE_HEADER_SLOT)
 			slot = vale_offload_deliver(vt, dst, fg, slot,
 			    &badbufs);
 		else
@@ -361,14 +364,14 @@ deliver_ring(struct vale_port *port, struct vale_port *dst,
 	vale_count(dst, VALE_C_RX_COPY, frames);
 	vale_count(dst, VALE_C_RX_BAD_BUF, badbufs);
 	if (frames != total)
-		deliver_drop(port, dst, total - frames);
+		deliver_drop(pair->pa_port, dst, total - frames);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
-	VALE_PROBE(dst, DELIVER, (const char *)port->vp_name, frames, bytes,
-	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
+	VALE_PROBE(dst, DELIVER, (const char *)pair->pa_port->vp_name, frames,
+	    bytes, vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (wake) {
 		VALE_PROBE(dst, WAKE);
-		vale_rxq_wake(rq);
+		vale_rxq_wake(dst);
 	}
 }
 
@@ -400,7 +403,7 @@ merge_peek(struct frame_source *source, struct frame *frame)
 	offload = vale_offload(mg->mg_txq, fg);
 	if (offload != NULL) {
 		/* The ring has the form that this port's user wants. */
-		if (mg->mg_dst->vp_header != VALE_HEADER_SLOT)
+		if (mg->mg_header != VALE_HEADER_SLOT)
 			return (false);
 		*frame = *offload;
 		frame->f_iov = iov;
@@ -426,9 +429,9 @@ merge_next(struct frame_source *source)
 
 /* The user of `dst' got frames in its memory; NULL: they went to a ring. */
 static void
-deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
+deliver_slow(struct vale_pair *pair, struct vale_pair *dst, uint64_t took_ns)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	uint64_t until_ns = vt->vt_now_ns +
 	    MIN(took_ns, SLOW_MAX_NS) * SLOW_TIMES;
 	long before = vt->vt_sleeps;
@@ -441,27 +444,27 @@ deliver_slow(struct vale_port *port, struct vale_port *dst, uint64_t took_ns)
 		return;
 	if (vt->vt_indirect && !vt->vt_copied) {
 		vt->vt_copy_ns = until_ns;
-		vale_count(port, VALE_C_TX_SLOW, 1);
+		vale_count(pair, VALE_C_TX_SLOW, 1);
 	} else if (dst != NULL && took_ns >= SLOW_SINK_NS) {
-		atomic_store_64(&dst->vp_sink_ns, until_ns);
-		pthread_mutex_lock(&dst->vp_rx.rq_lock);
+		atomic_store_64(&dst->pa_slow_ns, until_ns);
+		pthread_mutex_lock(&dst->pa_rx.rq_lock);
 		vale_count(dst, VALE_C_RX_SLOW, 1);
-		pthread_mutex_unlock(&dst->vp_rx.rq_lock);
+		pthread_mutex_unlock(&dst->pa_rx.rq_lock);
 	}
 }
 
 /* A delivery has ended: was it slow? */
 static void
-deliver_timed(struct vale_port *port, struct vale_port *dst)
+deliver_timed(struct vale_pair *pair, struct vale_pair *dst)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	uint64_t now_ns, took_ns;
 
 	now_ns = vale_now_ns();
 	took_ns = now_ns - vt->vt_now_ns;
 	vt->vt_now_ns = now_ns;
 	if (took_ns >= SLOW_NS)
-		deliver_slow(port, dst, took_ns);
+		deliver_slow(pair, dst, took_ns);
 }
 
 /*
@@ -470,23 +473,24 @@ deliver_timed(struct vale_port *port, struct vale_port *dst)
  * fewer variables in registers.
  */
 static void __attribute__((__noinline__))
-deliver_direct(struct vale_port *port, struct vale_port *dst,
+deliver_direct(struct vale_pair *pair, struct vale_pair *dst,
     struct vale_merge *mg)
 {
-	struct vale_rxq *rq = &dst->vp_rx;
+	const struct vale_port *port = dst->pa_port;
+	struct vale_rxq *rq = &dst->pa_rx;
 	struct merge_source frames = { { merge_peek, merge_next }, mg };
 	uint32_t total = mg->mg_frames, taken;
 	bool empty;
 
-	if (port->vp_tx.vt_now_ns < atomic_load_64(&dst->vp_sink_ns))
+	if (pair->pa_tx.vt_now_ns < atomic_load_64(&dst->pa_slow_ns))
 		return;
 	pthread_mutex_lock(&rq->rq_lock);
 	empty = !rq->rq_polled && vale_rxq_cur(rq) == rq->rq_next;
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (!empty)
 		return;
-	dst->vp_sink(dst->vp_sink_arg, &frames.ms_source);
-	deliver_timed(port, dst);
+	port->vp_sink(port->vp_sink_arg, &frames.ms_source);
+	deliver_timed(pair, dst);
 	taken = total - mg->mg_frames;
 	if (taken == 0)
 		return;
@@ -495,7 +499,7 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
 	vale_count(dst, VALE_C_RX_BYTE, mg->mg_bytes);
 	vale_count(dst, VALE_C_RX_DIRECT, taken);
 	pthread_mutex_unlock(&rq->rq_lock);
-	VALE_PROBE(dst, DIRECT, (const char *)port->vp_name, taken,
+	VALE_PROBE(dst, DIRECT, (const char *)pair->pa_port->vp_name, taken,
 	    mg->mg_bytes);
 }
 
@@ -505,26 +509,26 @@ deliver_direct(struct vale_port *port, struct vale_port *dst,
  * which gets copies.  If not, it must not wait for the memory of the user.
  */
 static bool
-deliver_chosen(const struct vale_port *port, const struct vale_port *dst,
+deliver_chosen(const struct vale_pair *pair, const struct vale_port *dst,
     unsigned int index)
 {
 	return (!dst->vp_monitor && dst->vp_index == index &&
-	    (port->vp_tx.vt_list[VALE_FDB_FLOOD].ls_first == VALE_END ||
-	    port->vp_tx.vt_view->vw_nports <= 2));
+	    (pair->pa_tx.vt_list[VALE_FDB_FLOOD].ls_first == VALE_END ||
+	    pair->pa_tx.vt_view->vw_nports <= 2));
 }
 
 /* The frames for `dst', which has the list of port number `index'. */
 static inline struct vale_merge
-merge_begin(const struct vale_port *port, const struct vale_port *dst,
+merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
     unsigned int index)
 {
-	const struct vale_txq *vt = &port->vp_tx;
+	const struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_list *own = &vt->vt_list[index];
 	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
 
 	return ((struct vale_merge){
 		.mg_txq = vt,
-		.mg_dst = dst,
+		.mg_header = dst->vp_header,
 		.mg_frag = vt->vt_frag,
 		.mg_own = own->ls_first,
 		.mg_flood = flood->ls_first,
@@ -533,63 +537,66 @@ merge_begin(const struct vale_port *port, const struct vale_port *dst,
 	});
 }
 
-/* The same, not inlined, for the registers of vale_deliver(). */
+/* deliver_ring(), not inlined, for the registers of vale_deliver(). */
 static void __attribute__((__noinline__))
-deliver_other(struct vale_port *port, struct vale_port *dst,
+deliver_other(struct vale_pair *pair, struct vale_pair *dst,
     const struct vale_merge *mg)
 {
-	deliver_ring(port, dst, *mg);
+	deliver_ring(pair, dst, *mg);
 }
 
 /* To a user in another process. */
 static void __attribute__((__noinline__))
-deliver_shared(struct vale_port *port, struct vale_port *dst,
+deliver_shared(struct vale_pair *pair, struct vale_pair *dst,
     unsigned int index)
 {
-	struct vale_merge mg = merge_begin(port, dst, index);
+	struct vale_merge mg = merge_begin(pair, dst->pa_port, index);
 
-	if (deliver_chosen(port, dst, index) && port->vp_tx.vt_now_ns >=
-	    atomic_load_64(&dst->vp_sink_ns) &&
-	    vale_inbox_empty(dst->vp_inbox)) {
-		deliver_other(port, dst, &mg);
-		deliver_timed(port, dst);
+	if (deliver_chosen(pair, dst->pa_port, index) &&
+	    pair->pa_tx.vt_now_ns >= atomic_load_64(&dst->pa_slow_ns) &&
+	    vale_inbox_empty(dst->pa_inbox)) {
+		deliver_other(pair, dst, &mg);
+		deliver_timed(pair, dst);
 		return;
 	}
-	mg.mg_dst = dst->vp_inbox;
-	deliver_other(port, dst->vp_inbox, &mg);
-	if (port->vp_tx.vt_indirect)
-		deliver_timed(port, NULL);
+	mg.mg_header = dst->pa_inbox->vp_header;
+	deliver_other(pair, dst->pa_inbox->vp_pair, &mg);
+	if (pair->pa_tx.vt_indirect)
+		deliver_timed(pair, NULL);
 }
 
 void
-vale_deliver(struct vale_port *port, struct vale_port *dst, unsigned int index)
+vale_deliver(struct vale_pair *pair, struct vale_port *port,
+    unsigned int index)
 {
+	struct vale_pair *dst = port->vp_pair;
 	struct vale_merge mg;
 
-	MPASS(port != dst && vale_view_entered(port));
-	if (port->vp_ring != 0)
-		dst += port->vp_ring % dst->vp_nrings;
-	if (dst->vp_inbox != NULL) {
-		deliver_shared(port, dst, index);
+	MPASS(pair->pa_port != port && vale_view_entered(pair));
+	if (pair->pa_index != 0)
+		dst += pair->pa_index % port->vp_npairs;
+	if (dst->pa_inbox != NULL) {
+		deliver_shared(pair, dst, index);
 		return;
 	}
-	mg = merge_begin(port, dst, index);
-	if (dst->vp_sink != NULL && deliver_chosen(port, dst, index))
-		deliver_direct(port, dst, &mg);
+	mg = merge_begin(pair, port, index);
+	if (port->vp_sink != NULL && deliver_chosen(pair, port, index))
+		deliver_direct(pair, dst, &mg);
 	if (mg.mg_frames > 0) {
-		deliver_ring(port, dst, mg);
-		if (port->vp_tx.vt_indirect)
-			deliver_timed(port, NULL);
+		deliver_ring(pair, dst, mg);
+		if (pair->pa_tx.vt_indirect)
+			deliver_timed(pair, NULL);
 	}
 }
 
 void
-vale_deliver_inbox(struct vale_port *in, struct vale_port *dst)
+vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst)
 {
-	struct vale_txq *vt = &in->vp_tx;
+	struct vale_txq *vt = &in->pa_tx;
 	struct vale_list *all = &vt->vt_list[VALE_FDB_FLOOD];
-	struct vale_merge mg = { .mg_txq = vt, .mg_dst = dst,
-	    .mg_frag = vt->vt_frag, .mg_own = VALE_END };
+	struct vale_merge mg = { .mg_txq = vt,
+	    .mg_header = dst->pa_port->vp_header, .mg_frag = vt->vt_frag,
+	    .mg_own = VALE_END };
 	uint32_t i;
 
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)

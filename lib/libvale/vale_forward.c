@@ -70,11 +70,11 @@ drop_reason(enum vale_counter reason)
 }
 
 void
-vale_forward_drop(struct vale_port *port, enum vale_counter reason, uint32_t n,
+vale_forward_drop(struct vale_pair *pair, enum vale_counter reason, uint32_t n,
     const struct vale_port *from)
 {
-	vale_count(port, reason, n);
-	VALE_PROBE(port, DROP, drop_reason(reason), n,
+	vale_count(pair, reason, n);
+	VALE_PROBE(pair, DROP, drop_reason(reason), n,
 	    (const char *)from->vp_name);
 }
 
@@ -84,20 +84,20 @@ vale_forward_drop(struct vale_port *port, enum vale_counter reason, uint32_t n,
 
 /* Read one slot.  Returns the reason to drop its frame, or 0. */
 static enum vale_counter
-collect_slot(struct vale_port *port, uint32_t cur,
-    struct vale_frag *frag, uint16_t *flagsp)
+collect_slot(struct vale_pair *pair, const struct vale_port *port,
+    uint32_t cur, struct vale_frag *frag, uint16_t *flagsp)
 {
-	const struct netmap_slot *slot = &port->vp_region.vr_txring->slot[cur];
+	const struct netmap_slot *slot = &pair->pa_desc.txring->slot[cur];
 	uint16_t flags = atomic_load_16(&slot->flags);
 
-	MPASS(cur < port->vp_tx.vt_nslots);
+	MPASS(cur < pair->pa_tx.vt_nslots);
 	*flagsp = flags;
 	frag->fg_len = atomic_load_16(&slot->len);
 	if ((flags & NS_INDIRECT) != 0) {
 		/* Another process has other addresses. */
-		frag->fg_buf = vale_port_shared(port) ? NULL :
+		frag->fg_buf = port->vp_shared ? NULL :
 		    (const uint8_t *)(uintptr_t)atomic_load_64(&slot->ptr);
-		port->vp_tx.vt_indirect = true;
+		pair->pa_tx.vt_indirect = true;
 	} else
 		frag->fg_buf = vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx));
@@ -152,9 +152,10 @@ collect_full(const struct vale_txq *vt)
  * it to the batch if it is well formed.
  */
 static void
-collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
+collect_frame(struct vale_pair *pair, const struct vale_port *port,
+    uint32_t head, uint64_t *bytes)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	enum vale_counter bad, reason = 0;
 	uint32_t len = 0, n = 0;
@@ -162,7 +163,8 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 
 	do {
 		/* There is space for one more than a frame may have. */
-		bad = collect_slot(port, vt->vt_cur, &first[n], &flags);
+		bad = collect_slot(pair, port, vt->vt_cur, &first[n],
+		    &flags);
 		if (bad == 0 && first[n].fg_len > VALE_BUF_SIZE &&
 		    (flags & NS_INDIRECT) == 0)
 			bad = VALE_C_TX_BAD_LEN;
@@ -183,14 +185,14 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
 	if (reason == 0 && (flags & NS_MOREFRAG) != 0)
 		reason = VALE_C_TX_CUT;
 	if (reason == 0 && collect_has_header(port, flags0))
-		reason = vale_offload_collect(port,
-		    port->vp_header == VALE_HEADER_SLOT, first, &n, &len);
+		reason = vale_offload_collect(vt, port->vp_header, first, &n,
+		    &len);
 	if (reason == 0 && len < VALE_FRAME_MIN)
 		reason = VALE_C_TX_RUNT;
 	if (reason == 0 && len > VALE_FRAME_MAX)
 		reason = VALE_C_TX_OVERSIZE;
 	if (reason != 0) {
-		vale_forward_drop(port, reason, 1, port);
+		vale_forward_drop(pair, reason, 1, port);
 		return;
 	}
 	if (n == 1 && len > VALE_BUF_SIZE) {
@@ -210,13 +212,14 @@ collect_frame(struct vale_port *port, uint32_t head, uint64_t *bytes)
  * nothing if the next frame is of another kind.
  */
 static bool
-collect_single_slot(struct vale_port *port, uint32_t min, uint64_t *bytes)
+collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
+    uint32_t min, uint64_t *bytes)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	uint16_t flags;
 
-	if (collect_slot(port, vt->vt_cur, first, &flags) != 0 ||
+	if (collect_slot(pair, port, vt->vt_cur, first, &flags) != 0 ||
 	    (flags & (NS_MOREFRAG | VALE_SLOT_HEADER)) != 0 ||
 	    first->fg_len < min || first->fg_len > VALE_BUF_SIZE)
 		return (false);
@@ -258,16 +261,16 @@ collect_copies(struct vale_txq *vt)
  * that ports without one do not pay for it.
  */
 static void __attribute__((__noinline__))
-collect_rate(struct vale_port *port)
+collect_rate(struct vale_pair *pair)
 {
-	struct vale_port *first = vale_port_first(port);
-	struct vale_rate *rate = &first->vp_rate;
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_port *port = pair->pa_port;
+	struct vale_rate *rate = &port->vp_rate;
+	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_frag *fg;
 	uint32_t dropped = 0, end, frames, i;
 	uint64_t bytes;
 
-	pthread_mutex_lock(&first->vp_rate_lock);
+	pthread_mutex_lock(&port->vp_rate_lock);
 	vale_rate_refill(rate, vt->vt_now_ns);
 	/* The limit may have been removed meanwhile. */
 	for (i = vale_rate_limited(rate) ? 0 : vt->vt_nfrags;
@@ -277,25 +280,26 @@ collect_rate(struct vale_port *port)
 		if (!vale_rate_frame(rate, frames, bytes))
 			break;
 	}
-	pthread_mutex_unlock(&first->vp_rate_lock);
+	pthread_mutex_unlock(&port->vp_rate_lock);
 	/* The bucket is empty, so no other frame passes, either. */
 	for (end = i; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		dropped++;
 	vt->vt_nfrags = end;
 	if (dropped > 0)
-		vale_forward_drop(port, VALE_C_TX_RATE, dropped, port);
+		vale_forward_drop(pair, VALE_C_TX_RATE, dropped, port);
 }
 
 void
-vale_forward_collect(struct vale_port *port, uint32_t head)
+vale_forward_collect(struct vale_pair *pair, uint32_t head)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
+	const struct vale_port *port = pair->pa_port;
 	const uint32_t batch = atomic_load_32(&port->vp_switch->vs_batch);
 	uint64_t bytes = 0;
 	uint32_t frames, min = VALE_FRAME_MIN;
 
 	vt->vt_nfrags = 0;
-	vt->vt_indirect = vale_port_shared(port);
+	vt->vt_indirect = port->vp_shared;
 	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
 	vt->vt_copy_used = 0;
 	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
@@ -304,22 +308,22 @@ vale_forward_collect(struct vale_port *port, uint32_t head)
 		min = UINT32_MAX;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < batch;
 	    frames++) {
-		if (FAST_PATH(collect_single_slot(port, min, &bytes)))
+		if (FAST_PATH(collect_single_slot(pair, port, min, &bytes)))
 			continue;
 		if (!vale_offload_space(&vt->vt_offloads) ||
 		    (vt->vt_copied && collect_full(vt)))
 			break;
-		collect_frame(port, head, &bytes);
+		collect_frame(pair, port, head, &bytes);
 	}
-	vale_count(port, VALE_C_TX_FRAME, frames);
-	vale_count(port, VALE_C_TX_BYTE, bytes);
-	vale_count(port, VALE_C_TX_BATCH, 1);
-	VALE_PROBE(port, BATCH_IN, frames, vt->vt_nfrags);
+	vale_count(pair, VALE_C_TX_FRAME, frames);
+	vale_count(pair, VALE_C_TX_BYTE, bytes);
+	vale_count(pair, VALE_C_TX_BATCH, 1);
+	VALE_PROBE(pair, BATCH_IN, frames, vt->vt_nfrags);
 	if (vt->vt_indirect && !vt->vt_copied)
 		collect_touch(vt);
 	vt->vt_now_ns = vale_now_ns();
-	if (atomic_load_bool(&vt->vt_limited))
-		collect_rate(port);
+	if (atomic_load_bool(&port->vp_limited))
+		collect_rate(pair);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
 	if (vt->vt_watched)
 		vt->vt_sleeps = vale_sleeps();
@@ -329,20 +333,29 @@ vale_forward_collect(struct vale_port *port, uint32_t head)
  * Stage 2.
  */
 
-/* Copy the two addresses, which may span several fragments. */
-static void
-lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
+/*
+ * Copy the two addresses where they span several fragments.  Not inlined, so
+ * that other frames do not pay for it.
+ */
+static void __attribute__((__noinline__))
+lookup_gather(const struct vale_frag *fg, uint8_t *addrs)
 {
 	uint32_t len, n;
 
-	if (fg->fg_len >= ADDRS_LEN) {
-		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
-		return;
-	}
 	for (n = 0; n < ADDRS_LEN; n += len, fg++) {
 		len = fg->fg_len < ADDRS_LEN - n ? fg->fg_len : ADDRS_LEN - n;
 		memcpy(addrs + n, fg->fg_buf, len);
 	}
+}
+
+/* Copy the two addresses. */
+static void
+lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
+{
+	if (fg->fg_len >= ADDRS_LEN)
+		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
+	else
+		lookup_gather(fg, addrs);
 }
 
 /*
@@ -352,7 +365,8 @@ lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 #define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
 
 static unsigned int
-lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
+lookup_dst(struct vale_pair *pair, const struct vale_port *port,
+    const uint8_t *addrs, uint32_t now_s)
 {
 	struct vale_switch *vs = port->vp_switch;
 	unsigned int dst;
@@ -360,12 +374,12 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	switch (vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, port->vp_index,
 	    now_s)) {
 	case VALE_FDB_LEARNED:
-		vale_count(port, VALE_C_LEARNED, 1);
-		VALE_PROBE(port, LEARN, addrs + ADDR_LEN, 0);
+		vale_count(pair, VALE_C_LEARNED, 1);
+		VALE_PROBE(pair, LEARN, addrs + ADDR_LEN, 0);
 		break;
 	case VALE_FDB_MOVED:
-		vale_count(port, VALE_C_MOVED, 1);
-		VALE_PROBE(port, LEARN, addrs + ADDR_LEN, 1);
+		vale_count(pair, VALE_C_MOVED, 1);
+		VALE_PROBE(pair, LEARN, addrs + ADDR_LEN, 1);
 		break;
 	case VALE_FDB_REFUSED:
 		return (LOOKUP_REFUSED);
@@ -375,17 +389,15 @@ lookup_dst(struct vale_port *port, const uint8_t *addrs, uint32_t now_s)
 	}
 	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, now_s);
 	/* Its port is being removed, or is left out for a moment. */
-	if (dst < VALE_FDB_FLOOD && port->vp_tx.vt_view->vw_port[dst] == NULL)
+	if (dst < VALE_FDB_FLOOD && pair->pa_tx.vt_view->vw_port[dst] == NULL)
 		dst = VALE_FDB_FLOOD;
 	return (dst);
 }
 
 /* The number of ports that a flooded frame goes to. */
 static unsigned int
-lookup_flood(const struct vale_port *port)
+lookup_flood(const struct vale_view *vw, const struct vale_port *port)
 {
-	const struct vale_view *vw = port->vp_tx.vt_view;
-
 	return (vw->vw_nports - (vw->vw_private[port->vp_index] ?
 	    vw->vw_nprivate : 1));
 }
@@ -395,92 +407,128 @@ lookup_flood(const struct vale_port *port)
  * destination that it may go to.  Returns its number of copies.
  */
 static unsigned int __attribute__((__noinline__))
-lookup_other(struct vale_port *port, uint32_t frame, unsigned int dst)
+lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst)
 {
-	struct vale_txq *vt = &port->vp_tx;
-	const unsigned int others = lookup_flood(port);
+	struct vale_txq *vt = &pair->pa_tx;
+	const struct vale_port *port = pair->pa_port;
+	const unsigned int others = lookup_flood(vt->vt_view, port);
 	struct vale_frag *fg = &vt->vt_frag[frame];
 
 	if (dst == LOOKUP_REFUSED)
-		vale_forward_drop(port, VALE_C_TX_LIMIT, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_LIMIT, 1, port);
 	else if (others == 0)
-		vale_forward_drop(port, VALE_C_TX_NODEST, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		vale_list_append(vt, &vt->vt_list[dst], frame);
-		vale_count(port, VALE_C_TX_FLOOD, 1);
-		VALE_PROBE(port, FLOOD, fg->fg_frame_len, others);
+		vale_count(pair, VALE_C_TX_FLOOD, 1);
+		VALE_PROBE(pair, FLOOD, fg->fg_frame_len, others);
 		if (others > 1 && vt->vt_indirect && !vt->vt_copied)
 			collect_copy(vt, fg, fg->fg_nfrags);
 		return (others);
 	} else if (dst == port->vp_index)
-		vale_forward_drop(port, VALE_C_TX_SELF, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_SELF, 1, port);
 	else
-		vale_forward_drop(port, VALE_C_TX_PRIVATE, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_PRIVATE, 1, port);
 	return (0);
 }
 
-/* Append a frame to its list, or drop it.  Returns its number of copies. */
-static unsigned int
-lookup_queue(struct vale_port *port, uint32_t frame, unsigned int dst)
+/* Whether frames go to port number `dst' alone. */
+static bool
+lookup_single(const struct vale_view *vw, unsigned int src, unsigned int dst)
 {
-	struct vale_txq *vt = &port->vp_tx;
-	const struct vale_view *vw = vt->vt_view;
+	return (dst < VALE_FDB_FLOOD && dst != src &&
+	    !(vw->vw_private[src] && vw->vw_private[dst]));
+}
 
-	if (dst >= VALE_FDB_FLOOD || dst == port->vp_index ||
-	    (vw->vw_private[port->vp_index] && vw->vw_private[dst]))
-		return (lookup_other(port, frame, dst));
-	if (vt->vt_list[dst].ls_first == VALE_END)
-		vt->vt_dst[vt->vt_ndsts++] = dst;
-	vale_list_append(vt, &vt->vt_list[dst], frame);
-	return (1);
+/* Whether a frame whose addresses span several fragments has `addrs'. */
+static bool __attribute__((__noinline__))
+lookup_gather_same(const struct vale_frag *fg, const uint8_t *addrs)
+{
+	uint8_t other[ADDRS_LEN];
+
+	lookup_gather(fg, other);
+	return (memcmp(other, addrs, ADDRS_LEN) == 0);
+}
+
+/* Whether a frame has the addresses `addrs'. */
+static bool
+lookup_same(const struct vale_frag *fg, const uint8_t *addrs)
+{
+	return (fg->fg_len >= ADDRS_LEN ?
+	    memcmp(fg->fg_buf, addrs, ADDRS_LEN) == 0 :
+	    lookup_gather_same(fg, addrs));
 }
 
 /*
- * Consecutive frames often have the same two addresses.  Such a frame takes the
- * result of the one before it; `ls' is the list of that destination, or NULL if
- * the result was not a single port.
- *
+ * Consecutive frames often have the same two addresses, and so the same
+ * destination.  The next two functions take the frame at `i' and those behind
+ * it that have its addresses, `addrs'.
+ */
+
+/* Frames to a single port, number `dst'.  Returns the frame after them. */
+static uint32_t
+lookup_run(struct vale_txq *vt, unsigned int dst, uint32_t i,
+    const uint8_t *addrs, uint64_t *copies)
+{
+	struct vale_list *ls = &vt->vt_list[dst];
+	uint64_t n = 0;
+
+	if (ls->ls_first == VALE_END)
+		vt->vt_dst[vt->vt_ndsts++] = dst;
+	do {
+		vale_list_append(vt, ls, i);
+		n++;
+		i += vt->vt_frag[i].fg_nfrags;
+	} while (i < vt->vt_nfrags && lookup_same(&vt->vt_frag[i], addrs));
+	*copies += n;
+	return (i);
+}
+
+/*
+ * Other frames.  Sets *i to the frame after them.  Ends, too, where vt_copy may
+ * not have space for another; returns false then.
+ */
+static bool __attribute__((__noinline__))
+lookup_run_other(struct vale_pair *pair, unsigned int dst, uint32_t *i,
+    const uint8_t *addrs, uint64_t *copies)
+{
+	struct vale_txq *vt = &pair->pa_tx;
+
+	do {
+		*copies += lookup_other(pair, *i, dst);
+		*i += vt->vt_frag[*i].fg_nfrags;
+		if (collect_full(vt) && !vt->vt_copied)
+			return (false);
+	} while (*i < vt->vt_nfrags && lookup_same(&vt->vt_frag[*i], addrs));
+	return (true);
+}
+
+/*
  * Begins with the frame at `i', and ends where vt_copy may not have space for
  * another.  Returns the frame after the last.
  */
 static uint32_t
-lookup(struct vale_port *port, uint32_t i)
+lookup(struct vale_pair *pair, uint32_t i)
 {
-	struct vale_txq *vt = &port->vp_tx;
-	const struct vale_frag *fg;
-	struct vale_list *ls = NULL;
-	uint8_t addrs[ADDRS_LEN], last[ADDRS_LEN];
-	unsigned int dst = VALE_FDB_FLOOD, n;
-	const uint32_t first = i;
+	struct vale_txq *vt = &pair->pa_tx;
+	const struct vale_port *port = pair->pa_port;
+	uint8_t addrs[ADDRS_LEN];
 	uint64_t copies = 0;
+	unsigned int dst;
 	uint32_t now_s;
 
 	now_s = vt->vt_now_ns / 1000000000;
 	vt->vt_ndsts = 0;
-	for (; i < vt->vt_nfrags; i += fg->fg_nfrags) {
-		fg = &vt->vt_frag[i];
-		lookup_addrs(fg, addrs);
-		if (i == first || memcmp(addrs, last, sizeof(last)) != 0) {
-			dst = lookup_dst(port, addrs, now_s);
-			memcpy(last, addrs, sizeof(last));
-			ls = NULL;
-			VALE_PROBE(port, LOOKUP, dst, last);
-		}
-		if (ls != NULL) {
-			vale_list_append(vt, ls, i);
-			copies++;
-			continue;
-		}
-		n = lookup_queue(port, i, dst);
-		copies += n;
-		if (n == 1 && dst < VALE_FDB_FLOOD)
-			ls = &vt->vt_list[dst];
-		else if (collect_full(vt) && !vt->vt_copied) {
-			i += fg->fg_nfrags;
+	while (i < vt->vt_nfrags) {
+		lookup_addrs(&vt->vt_frag[i], addrs);
+		dst = lookup_dst(pair, port, addrs, now_s);
+		VALE_PROBE(pair, LOOKUP, dst, addrs);
+		if (lookup_single(vt->vt_view, port->vp_index, dst))
+			i = lookup_run(vt, dst, i, addrs, &copies);
+		else if (!lookup_run_other(pair, dst, &i, addrs, &copies))
 			break;
-		}
 	}
-	vale_count(port, VALE_C_TX_COPY, copies);
+	vale_count(pair, VALE_C_TX_COPY, copies);
 	return (i);
 }
 
@@ -488,73 +536,72 @@ lookup(struct vale_port *port, uint32_t i)
  * Stage 3.
  */
 
-/* Whether a flooded frame of `port' goes to the port with index `dst'. */
+/* Whether a flooded frame of port number `src' goes to port number `dst'. */
 static bool
-deliver_floods(const struct vale_port *port, unsigned int dst)
+deliver_floods(const struct vale_view *vw, unsigned int src, unsigned int dst)
 {
-	const struct vale_view *vw = port->vp_tx.vt_view;
-
-	return (dst != port->vp_index &&
-	    !(vw->vw_private[port->vp_index] && vw->vw_private[dst]));
+	return (dst != src && !(vw->vw_private[src] && vw->vw_private[dst]));
 }
 
 /* Copies of what all ports have got. */
 static void
-deliver_mirrors(struct vale_port *port, bool flood)
+deliver_mirrors(struct vale_pair *pair, bool flood)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_view *vw = vt->vt_view;
+	const unsigned int src = pair->pa_port->vp_index;
 	unsigned int dst, i;
 
 	for (i = 0; i < vw->vw_nports; i++) {
 		dst = vw->vw_active[i];
-		if ((flood && deliver_floods(port, dst)) ||
+		if ((flood && deliver_floods(vw, src, dst)) ||
 		    vt->vt_list[dst].ls_frames > 0)
-			vale_mirror_received(port, vw->vw_port[dst]);
+			vale_mirror_received(pair, vw->vw_port[dst]);
 	}
 }
 
 /* A batch with flooded frames, or on a switch with mirrors. */
 static void __attribute__((__noinline__))
-deliver_many(struct vale_port *port, bool flood)
+deliver_many(struct vale_pair *pair, bool flood)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_view *vw = vt->vt_view;
+	const unsigned int src = pair->pa_port->vp_index;
 	unsigned int dst, i;
 
 	if (flood) {
 		for (i = 0; i < vw->vw_nports; i++) {
 			dst = vw->vw_active[i];
-			if (deliver_floods(port, dst))
-				vale_deliver(port, vw->vw_port[dst], dst);
+			if (deliver_floods(vw, src, dst))
+				vale_deliver(pair, vw->vw_port[dst], dst);
 		}
 	} else {
 		for (i = 0; i < vt->vt_ndsts; i++)
-			vale_deliver(port, vw->vw_port[vt->vt_dst[i]],
+			vale_deliver(pair, vw->vw_port[vt->vt_dst[i]],
 			    vt->vt_dst[i]);
 	}
 	if (vw->vw_nmirrors > 0)
-		deliver_mirrors(port, flood);
+		deliver_mirrors(pair, flood);
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	for (i = 0; i < vt->vt_ndsts; i++)
 		vale_list_init(&vt->vt_list[vt->vt_dst[i]]);
 }
 
 static void
-deliver_all(struct vale_port *port)
+deliver_all(struct vale_pair *pair)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_view *vw = vt->vt_view;
 	const bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END;
 	unsigned int dst, i;
 
 	if (flood || vw->vw_nmirrors > 0) {
-		deliver_many(port, flood);
+		deliver_many(pair, flood);
 		return;
 	}
 	for (i = 0; i < vt->vt_ndsts; i++) {
 		dst = vt->vt_dst[i];
-		vale_deliver(port, vw->vw_port[dst], dst);
+		vale_deliver(pair, vw->vw_port[dst], dst);
 		vale_list_init(&vt->vt_list[dst]);
 	}
 }
@@ -580,49 +627,49 @@ vale_txq_fini(struct vale_txq *vt)
 
 /* Stages 2 and 3 of a batch, of which vt_copy may hold a part at a time. */
 static void
-forward_batch(struct vale_port *port)
+forward_batch(struct vale_pair *pair)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	uint32_t i = 0;
 
-	vale_view_enter(port);
+	vale_view_enter(pair);
 	if (vt->vt_view->vw_nmirrors > 0)
-		vale_mirror_sent(port);
+		vale_mirror_sent(pair);
 	while (i < vt->vt_nfrags) {
-		i = lookup(port, i);
-		deliver_all(port);
+		i = lookup(pair, i);
+		deliver_all(pair);
 		if (!vt->vt_copied)
 			vt->vt_copy_used = 0;
 	}
-	vale_view_leave(port);
+	vale_view_leave(pair);
 }
 
 void
-vale_forward(struct vale_port *port, uint32_t head)
+vale_forward(struct vale_pair *pair, uint32_t head)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 
-	MPASS(head < vt->vt_nslots && !port->vp_monitor);
+	MPASS(head < vt->vt_nslots && !pair->pa_port->vp_monitor);
 	while (vt->vt_cur != head) {
-		vale_forward_collect(port, head);
+		vale_forward_collect(pair, head);
 		if (vt->vt_nfrags > 0)
-			forward_batch(port);
+			forward_batch(pair);
 	}
-	vale_count(port, VALE_C_TX_SYNC, 1);
+	vale_count(pair, VALE_C_TX_SYNC, 1);
 }
 
 void
-vale_forward_invalid(struct vale_port *port)
+vale_forward_invalid(struct vale_pair *pair)
 {
-	vale_count(port, VALE_C_TX_BAD_RING, 1);
+	vale_count(pair, VALE_C_TX_BAD_RING, 1);
 }
 
 /* What a monitor transmits is dropped. */
 static int __attribute__((__noinline__))
-txsync_monitor(struct vale_port *port)
+txsync_monitor(struct vale_pair *pair)
 {
-	struct netmap_ring *ring = port->vp_region.vr_txring;
-	struct vale_txq *vt = &port->vp_tx;
+	struct netmap_ring *ring = pair->pa_desc.txring;
+	struct vale_txq *vt = &pair->pa_tx;
 	uint32_t head = atomic_load_32(&ring->head);
 
 	if (head == vt->vt_cur)
@@ -640,22 +687,22 @@ txsync_monitor(struct vale_port *port)
 int
 vale_txsync(struct vale_desc *d)
 {
-	struct vale_port *port = vale_desc_port(d);
-	struct netmap_ring *ring = port->vp_region.vr_txring;
-	const uint32_t n = port->vp_tx.vt_nslots;
+	struct vale_pair *pair = vale_desc_pair(d);
+	struct netmap_ring *ring = d->txring;
+	const uint32_t n = pair->pa_tx.vt_nslots;
 	uint32_t head;
 	int result = 0;
 
-	if (port->vp_monitor)
-		return (txsync_monitor(port));
+	if (pair->pa_port->vp_monitor)
+		return (txsync_monitor(pair));
 	head = atomic_load_32(&ring->head);
 	if (head >= n) {
-		ring->head = ring->cur = head = port->vp_tx.vt_cur;
-		vale_forward_invalid(port);
+		ring->head = ring->cur = head = pair->pa_tx.vt_cur;
+		vale_forward_invalid(pair);
 		errno = EINVAL;
 		result = -1;
 	}
-	vale_forward(port, head);
+	vale_forward(pair, head);
 	ring->tail = vale_slot_add(head, n - 1, n);
 	return (result);
 }

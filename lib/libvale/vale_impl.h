@@ -65,33 +65,29 @@
 #define	VALE_INDIRECT_MAX UINT16_MAX	/* bytes: what slot.len can hold */
 #define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
 
-/*
- * A port's memory, which its user may write to, and the rings of one of its
- * ring pairs there.  vale_region.c.
- */
+/* A port's memory, which its user may write to.  vale_region.c. */
 struct vale_region {
 	void			*vr_base;
 	size_t			 vr_size;
 	struct netmap_if	*vr_nifp;
-	struct netmap_ring	*vr_txring;
-	struct netmap_ring	*vr_rxring;
-	struct vale_csb		*vr_csb;
 	char			*vr_bufs;	/* buffer 0 */
 	uint32_t		 vr_nbufs;	/* including 0 and 1; it may
 						   grow: VALE_NBUFS() */
-	uint32_t		 vr_rx_buf;	/* first one of the receive
-						   ring */
 	bool			 vr_mapped;	/* by vale_region_create() */
+};
+
+/* Where the rings of a pair are in such memory. */
+struct vale_region_rings {
+	struct netmap_ring	*rr_txring;
+	struct netmap_ring	*rr_rxring;
+	struct vale_csb		*rr_csb;
+	uint32_t		 rr_rx_buf;	/* first buffer of rr_rxring */
 };
 
 /* A ring's user in another process: its part of the CSB.  vale_shared.c. */
 struct vale_user {
 	struct nm_csb_atok	*vu_atok;
 	struct nm_csb_ktoa	*vu_ktoa;
-	void			(*vu_wake)(void *arg, unsigned int ring,
-				    bool tx);
-	void			*vu_arg;
-	unsigned int		 vu_ring;
 };
 
 /* Slots of a receive ring, at least one, that a sender is filling. */
@@ -183,7 +179,6 @@ struct vale_txq {
 	uint32_t	 vt_nfrags;
 	uint32_t	 vt_ndsts;
 	bool		 vt_indirect;	/* a fragment is not in a buffer */
-	bool		 vt_limited;	/* vp_rate has a limit; atomic */
 	/* Slow memory: vale_deliver.c. */
 	uint64_t	 vt_now_ns;	/* when the last delivery ended */
 	uint64_t	 vt_copy_ns;	/* copy frames first until then */
@@ -202,17 +197,34 @@ struct vale_txq {
 };
 
 /*
- * A ring pair of a port.  Those of a port are an array, and the first stands
- * for the port: only it is in the lists of its switch, and what is said below
- * to be of the port is used of it alone.  The others have copies of the rest.
+ * A ring pair of a port, with what its own threads write.  All else is of the
+ * port.
  */
+struct vale_pair {
+	struct vale_desc	 pa_desc;	/* must be first */
+	struct vale_port	*pa_port;
+	unsigned int		 pa_index;	/* of vp_pair */
+	uint32_t		 pa_rx_buf;	/* the first buffer of its
+						   receive ring */
+	struct vale_user	 pa_tx_user;	/* if vp_shared */
+	struct vale_user	 pa_rx_user;
+	struct vale_port	*pa_inbox;	/* if vp_shared, or NULL */
+	uint64_t		 pa_slow_ns;	/* atomic: the user's memory is
+						   slow until then */
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_txq		 pa_tx;
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_rxq		 pa_rx;
+	/* vale_count() says who writes which. */
+	_Alignas(VALE_CACHE_LINE)
+	uint64_t		 pa_counter[VALE_NCOUNTERS];
+};
+
+/* A port, or a monitor of one. */
 struct vale_port {
-	struct vale_desc	 vp_desc;	/* must be first */
 	struct vale_switch	*vp_switch;
 	char			 vp_name[VALE_NAME_SIZE];
 	uint8_t			 vp_index;
-	uint8_t			 vp_ring;	/* index of the array */
-	uint8_t			 vp_nrings;	/* of the port */
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */
 	struct vale_region	 vp_region;
@@ -220,50 +232,54 @@ struct vale_port {
 	uint8_t			 vp_header;	/* vale_set_header() */
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
-	/* Of the port: the locks of a change. */
+	/* The locks of a change. */
 	bool			 vp_out;	/* leave it out of views */
 	bool			 vp_private;
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
-	/* Of the port: what all its rings send.  vp_rate_lock. */
+	bool			 vp_limited;	/* vp_rate has a limit; atomic,
+						   to look without the lock */
+	bool			 vp_shared;	/* the user is another process,
+						   and is woken so */
+	void			(*vp_wake)(void *arg, unsigned int ring,
+				    bool tx);
+	void			*vp_wake_arg;
+	/* What all its rings send.  vp_rate_lock. */
+	_Alignas(VALE_CACHE_LINE)
 	pthread_mutex_t		 vp_rate_lock;
 	struct vale_rate	 vp_rate;
-	uint64_t		 vp_sink_ns;	/* atomic: the user's memory is
-						   slow until then */
-	struct vale_user	 vp_tx_user;	/* vu_atok is NULL if the user
-						   is in this process */
-	struct vale_user	 vp_rx_user;
-	struct vale_port	*vp_inbox;	/* NULL if the user is in this
-						   process */
-	_Alignas(VALE_CACHE_LINE)
-	struct vale_txq		 vp_tx;
-	_Alignas(VALE_CACHE_LINE)
-	struct vale_rxq		 vp_rx;
-	/* vale_count() says who writes which. */
-	_Alignas(VALE_CACHE_LINE)
-	uint64_t		 vp_counter[VALE_NCOUNTERS];
+	unsigned int		 vp_npairs;
+	struct vale_pair	 vp_pair[];
 };
+
+/* Bytes of a port with `n' ring pairs. */
+static inline size_t
+vale_port_size(unsigned int n)
+{
+	return (sizeof(struct vale_port) + n * sizeof(struct vale_pair));
+}
+
+/* The ring pair of a descriptor. */
+static inline struct vale_pair *
+vale_desc_pair(struct vale_desc *d)
+{
+	return ((struct vale_pair *)(void *)d);
+}
+
+_Static_assert(offsetof(struct vale_pair, pa_desc) == 0, "vale_desc_pair()");
 
 /* The port of a descriptor. */
 static inline struct vale_port *
 vale_desc_port(struct vale_desc *d)
 {
-	return ((struct vale_port *)(void *)d);
-}
-
-_Static_assert(offsetof(struct vale_port, vp_desc) == 0, "vale_desc_port()");
-
-/* The port that a ring pair is of: the first one. */
-static inline struct vale_port *
-vale_port_first(struct vale_port *port)
-{
-	return (port - port->vp_ring);
+	return (vale_desc_pair(d)->pa_port);
 }
 
 /* All ring pairs of a port. */
-#define	VALE_RINGS_FOREACH(ring, port)					\
-	for ((ring) = (port); (ring) < (port) + (port)->vp_nrings; (ring)++)
+#define	VALE_PAIRS_FOREACH(pair, port)					\
+	for ((pair) = (port)->vp_pair;					\
+	    (pair) < (port)->vp_pair + (port)->vp_npairs; (pair)++)
 
 /* Mirrors of a switch. */
 #define	VALE_MIRRORS	512
@@ -313,15 +329,15 @@ struct vale_switch {
 #endif
 
 /*
- * Add to a counter.  The sending thread writes the port's transmit counters;
+ * Add to a counter.  The sending thread writes the pair's transmit counters;
  * any thread may write the receive counters under rq_lock.
  */
 static inline void
-vale_count(struct vale_port *port, enum vale_counter c, uint64_t n)
+vale_count(struct vale_pair *pair, enum vale_counter c, uint64_t n)
 {
 	if (c >= VALE_C_RX_SYNC)
-		mtx_assert(&port->vp_rx.rq_lock, MA_OWNED);
-	atomic_store_64(&port->vp_counter[c], port->vp_counter[c] + n);
+		mtx_assert(&pair->pa_rx.rq_lock, MA_OWNED);
+	atomic_store_64(&pair->pa_counter[c], pair->pa_counter[c] + n);
 }
 
 /* The slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
@@ -353,13 +369,6 @@ vale_frame_slots(uint32_t len)
 	return ((len + VALE_BUF_SIZE - 1) / VALE_BUF_SIZE);
 }
 
-/* The user of the port is another process. */
-static inline bool
-vale_port_shared(const struct vale_port *port)
-{
-	return (port->vp_tx_user.vu_atok != NULL);
-}
-
 /* vale_region.c.  All numbers must be within their limits, without defaults. */
 size_t	vale_region_size(const struct vale_params *params,
 	    uint32_t extra_bufs);
@@ -367,13 +376,14 @@ size_t	vale_region_size(const struct vale_params *params,
 size_t	vale_region_bufs(const struct vale_params *params);
 /*
  * In the memory of `shared', or in its own if that is NULL.  *vr must be
- * zero-filled; it has no rings before vale_region_ring().  0 or ENOMEM.
+ * zero-filled.  0 or ENOMEM.
  */
 int	vale_region_create(struct vale_region *vr, const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);
-/* Make *vr, a copy of that, one of ring pair `ring'.  The same arguments. */
-void	vale_region_ring(struct vale_region *vr, unsigned int ring,
-	    const struct vale_params *params, const struct vale_shared *shared);
+/* Find the rings of pair `pair'.  The arguments of vale_region_create(). */
+void	vale_region_find(const struct vale_region *vr, unsigned int pair,
+	    const struct vale_params *params, const struct vale_shared *shared,
+	    struct vale_region_rings *rr);
 void	vale_region_destroy(struct vale_region *vr);
 /*
  * vr_nbufs, of which either value is right while it grows.  A plain load can be
@@ -398,23 +408,22 @@ vale_region_buf(const struct vale_region *vr, uint32_t idx)
 }
 
 /*
- * The buffer of receive slot `i'.  The user may have changed its index; if the
- * port has no such buffer, the slot gets back the buffer it was created with,
- * and *badbufs counts it.
+ * The buffer of receive slot `i'.  The user may have changed its index; if
+ * `vr', the port's memory, has no such buffer, the slot gets back the buffer it
+ * was created with, and *badbufs counts it.
  */
 static inline uint8_t *
-vale_rx_buf(struct vale_port *port, struct netmap_slot *slot, uint32_t i,
-    uint32_t *badbufs)
+vale_rx_buf(const struct vale_pair *pair, const struct vale_region *vr,
+    struct netmap_slot *slot, uint32_t i, uint32_t *badbufs)
 {
-	const struct vale_region *vr = &port->vp_region;
 	uint8_t *buf;
 	uint32_t idx;
 
 	buf = vale_region_buf(vr, atomic_load_32(&slot->buf_idx));
 	if (buf == NULL) {
-		idx = vr->vr_rx_buf + i;
+		idx = pair->pa_rx_buf + i;
 		slot->buf_idx = idx;
-		buf = vale_region_buf(vr, idx);
+		buf = (uint8_t *)vr->vr_bufs + (size_t)idx * VALE_BUF_SIZE;
 		++*badbufs;
 	}
 	return (buf);
@@ -445,7 +454,7 @@ vale_sleeps(void)
 
 /*
  * vale_shared.c: show a user in another process the first slot not consumed
- * and the tail.  Returns true if the caller must call vu_wake().
+ * and the tail.  Returns true if the caller must call vp_wake().
  */
 bool	vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail);
 
@@ -479,22 +488,23 @@ uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
  * vale_rxq_wake() after it has released the lock.
  */
 bool	vale_rxq_publish(struct vale_rxq *rq, uint32_t lease);
-void	vale_rxq_wake(struct vale_rxq *rq);
+void	vale_rxq_wake(struct vale_pair *pair);
 
 /*
  * vale_offload.c
  */
 /*
  * Take the virtio-net header of the frame that has the first `*nfrags' of
- * fragments `fg', `*len' bytes in all; in a slot of its own (`slot'), or before
- * the frame.  If it asks for nothing, the frame becomes plain.  If it asks for
+ * fragments `fg', `*len' bytes in all; `header' is the port's vp_header.  If it
+ * asks for nothing, the frame becomes plain.  If it asks for
  * something, the frame's own headers become a fragment of their own, which no
  * guest can change, and fg[0].fg_offload is set.
  *
  * Returns the reason to drop the frame, or 0.
  */
-enum vale_counter vale_offload_collect(struct vale_port *port, bool slot,
-	    struct vale_frag *fg, uint32_t *nfrags, uint32_t *len);
+enum vale_counter vale_offload_collect(struct vale_txq *vt,
+	    unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
+	    uint32_t *len);
 /* Whether the batch has space for one more of these frames. */
 static inline bool
 vale_offload_space(const struct vale_offloads *vo)
@@ -518,30 +528,33 @@ vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
  */
 uint32_t vale_offload_makes(const struct vale_txq *vt,
 	    const struct vale_frag *fg, uint64_t *bytes);
-/* How many slots of the ring of `dst' a frame of the batch takes. */
-uint32_t vale_offload_slots(const struct vale_txq *vt,
-	    const struct vale_port *dst, const struct vale_frag *fg);
+/*
+ * How many slots a frame of the batch takes in a ring of a port whose vp_header
+ * is `header'.
+ */
+uint32_t vale_offload_slots(const struct vale_txq *vt, unsigned int header,
+	    const struct vale_frag *fg);
 /*
  * Put it into the slots from `i' on, and count those with invalid buffers in
  * *badbufs.  Returns the slot after them.  It has a virtio-net header, or `dst'
  * wants one for every frame.
  */
 uint32_t vale_offload_deliver(const struct vale_txq *vt,
-	    struct vale_port *dst, const struct vale_frag *fg, uint32_t i,
+	    struct vale_pair *dst, const struct vale_frag *fg, uint32_t i,
 	    uint32_t *badbufs);
 
 /* vale_forward.c */
 /* Returns 0 or ENOMEM. */
 int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
 /* Stage 1, a batch of the slots before `head', which must be in the ring. */
-void	vale_forward_collect(struct vale_port *port, uint32_t head);
+void	vale_forward_collect(struct vale_pair *pair, uint32_t head);
 /* All stages for all of them. */
-void	vale_forward(struct vale_port *port, uint32_t head);
+void	vale_forward(struct vale_pair *pair, uint32_t head);
 /* Count a head outside the ring. */
-void	vale_forward_invalid(struct vale_port *port);
+void	vale_forward_invalid(struct vale_pair *pair);
 void	vale_txq_fini(struct vale_txq *vt);
-/* Count `n' dropped frames, at least one, of sender `from' at `port'. */
-void	vale_forward_drop(struct vale_port *port, enum vale_counter reason,
+/* Count `n' dropped frames, at least one, of sender `from' at `pair'. */
+void	vale_forward_drop(struct vale_pair *pair, enum vale_counter reason,
 	    uint32_t n, const struct vale_port *from);
 
 /* A list of no frames. */
@@ -568,35 +581,35 @@ vale_list_append(struct vale_txq *vt, struct vale_list *ls, uint32_t frame)
 }
 
 /*
- * vale_deliver.c: deliver to port `dst' the frames of the batch of ring pair
- * `port' in the list of port number `index', and the flooded ones; there must
- * be at least one.
+ * vale_deliver.c: deliver to `port' the frames of the batch of `pair' in
+ * the list of port number `index', and the flooded ones; there must be at least
+ * one.
  */
-void	vale_deliver(struct vale_port *port, struct vale_port *dst,
+void	vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	    unsigned int index);
 /* Deliver all frames of the batch of an inbox to its ring pair. */
-void	vale_deliver_inbox(struct vale_port *in, struct vale_port *dst);
+void	vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst);
 
 /*
- * vale_inbox.c: the inbox of ring pair `port', whose receive ring exists.  0 or
- * an errno.
+ * vale_inbox.c: the inbox of a ring pair, whose receive ring exists.  0 or an
+ * errno.
  */
-int	vale_inbox_create(struct vale_port *port);
+int	vale_inbox_create(struct vale_pair *pair);
 /* It may have none. */
-void	vale_inbox_destroy(struct vale_port *port);
+void	vale_inbox_destroy(struct vale_pair *pair);
 /* The port has its place in the switch. */
-void	vale_inbox_attach(struct vale_port *port);
+void	vale_inbox_attach(struct vale_pair *pair);
 /* Bytes of the inboxes of a port.  No number may be a default. */
 size_t	vale_inbox_size(const struct vale_params *params);
 /* All that was in it is delivered.  Any thread. */
 bool	vale_inbox_empty(struct vale_port *in);
 
 /*
- * vale_mirror.c: copies of a batch of `port' to the mirrors of `port', before
+ * vale_mirror.c: copies of a batch of `pair' to the mirrors of its port, before
  * lookup; and of what it had for `dst', while the lists are unchanged.
  */
-void	vale_mirror_sent(struct vale_port *port);
-void	vale_mirror_received(struct vale_port *port,
+void	vale_mirror_sent(struct vale_pair *pair);
+void	vale_mirror_received(struct vale_pair *pair,
 	    const struct vale_port *dst);
 /*
  * Make the port a mirror of `of', or of none if `what' is 0, in the next view.
@@ -610,30 +623,30 @@ int	vale_mirror_set(struct vale_port *port, const char *of,
  * nobody.
  */
 static inline bool
-vale_view_entered(const struct vale_port *port)
+vale_view_entered(const struct vale_pair *pair)
 {
-	return (atomic_load_32(&port->vp_tx.vt_busy) % 2 != 0);
+	return (atomic_load_32(&pair->pa_tx.vt_busy) % 2 != 0);
 }
 
 static inline void
-vale_view_enter(struct vale_port *port)
+vale_view_enter(struct vale_pair *pair)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	const uint32_t busy = vt->vt_busy;
 
-	MPASS(!vale_view_entered(port));
+	MPASS(!vale_view_entered(pair));
 	atomic_store_32(&vt->vt_busy, busy + 1);
 	atomic_thread_fence_seq_cst();
 	vt->vt_view = (const struct vale_view *)
-	    atomic_load_acq_ptr(&port->vp_switch->vs_view);
+	    atomic_load_acq_ptr(&pair->pa_port->vp_switch->vs_view);
 }
 
 static inline void
-vale_view_leave(struct vale_port *port)
+vale_view_leave(struct vale_pair *pair)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 
-	MPASS(vale_view_entered(port));
+	MPASS(vale_view_entered(pair));
 	atomic_store_rel_32(&vt->vt_busy, vt->vt_busy + 1);
 }
 

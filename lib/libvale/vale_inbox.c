@@ -44,36 +44,41 @@ vale_inbox_size(const struct vale_params *params)
 }
 
 int
-vale_inbox_create(struct vale_port *port)
+vale_inbox_create(struct vale_pair *pair)
 {
 	const struct vale_params params = { .tx_slots = VALE_SLOTS_MIN,
-	    .rx_slots = inbox_slots(port->vp_rx.rq_nslots), .rings = 1 };
+	    .rx_slots = inbox_slots(pair->pa_rx.rq_nslots), .rings = 1 };
+	struct vale_region_rings rr;
+	struct vale_pair *pin;
 	struct vale_port *in;
 	int error;
 
-	in = aligned_alloc(VALE_CACHE_LINE, sizeof(*in));
+	in = aligned_alloc(VALE_CACHE_LINE, vale_port_size(1));
 	if (in == NULL)
 		return (ENOMEM);
-	memset(in, 0, sizeof(*in));
-	memcpy(in->vp_name, port->vp_name, sizeof(in->vp_name));
-	in->vp_nrings = 1;
+	memset(in, 0, vale_port_size(1));
+	memcpy(in->vp_name, pair->pa_port->vp_name, sizeof(in->vp_name));
 	in->vp_header = VALE_HEADER_SLOT;
+	in->vp_npairs = 1;
 	error = vale_region_create(&in->vp_region, in->vp_name, &params, NULL);
 	if (error != 0)
 		goto fail;
-	vale_region_ring(&in->vp_region, 0, &params, NULL);
-	in->vp_region.vr_txring = in->vp_region.vr_rxring;
-	error = vale_txq_init(&in->vp_tx, params.rx_slots);
+	vale_region_find(&in->vp_region, 0, &params, NULL, &rr);
+	pin = in->vp_pair;
+	pin->pa_port = in;
+	pin->pa_desc.txring = pin->pa_desc.rxring = rr.rr_rxring;
+	pin->pa_rx_buf = rr.rr_rx_buf;
+	error = vale_txq_init(&pin->pa_tx, params.rx_slots);
 	if (error != 0)
 		goto fail_txq;
-	error = vale_rxq_init(&in->vp_rx, params.rx_slots, NULL);
+	error = vale_rxq_init(&pin->pa_rx, params.rx_slots, NULL);
 	if (error != 0)
 		goto fail_rxq;
-	port->vp_inbox = in;
+	pair->pa_inbox = in;
 	return (0);
 
 fail_rxq:
-	vale_txq_fini(&in->vp_tx);
+	vale_txq_fini(&pin->pa_tx);
 fail_txq:
 	vale_region_destroy(&in->vp_region);
 fail:
@@ -82,34 +87,34 @@ fail:
 }
 
 void
-vale_inbox_destroy(struct vale_port *port)
+vale_inbox_destroy(struct vale_pair *pair)
 {
-	struct vale_port *in = port->vp_inbox;
+	struct vale_port *in = pair->pa_inbox;
 
 	if (in == NULL)
 		return;
-	vale_rxq_fini(&in->vp_rx);
-	vale_txq_fini(&in->vp_tx);
+	vale_rxq_fini(&in->vp_pair->pa_rx);
+	vale_txq_fini(&in->vp_pair->pa_tx);
 	vale_region_destroy(&in->vp_region);
 	free(in);
 }
 
 void
-vale_inbox_attach(struct vale_port *port)
+vale_inbox_attach(struct vale_pair *pair)
 {
-	struct vale_port *in = port->vp_inbox;
+	struct vale_port *in = pair->pa_inbox;
 
 	if (in == NULL)
 		return;
-	in->vp_switch = port->vp_switch;
-	in->vp_index = port->vp_index;
-	in->vp_rx.rq_share.sh_weight = port->vp_rx.rq_share.sh_weight;
+	in->vp_switch = pair->pa_port->vp_switch;
+	in->vp_index = pair->pa_port->vp_index;
+	in->vp_pair->pa_rx.rq_share.sh_weight = in->vp_switch->vs_weight;
 }
 
 bool
 vale_inbox_empty(struct vale_port *in)
 {
-	struct vale_rxq *rq = &in->vp_rx;
+	struct vale_rxq *rq = &in->vp_pair->pa_rx;
 	bool empty;
 
 	pthread_mutex_lock(&rq->rq_lock);
@@ -121,28 +126,29 @@ vale_inbox_empty(struct vale_port *in)
 bool
 vale_shared_rx(struct vale_desc *d)
 {
-	struct vale_port *port = vale_desc_port(d), *in = port->vp_inbox;
-	struct netmap_ring *ring = in->vp_region.vr_rxring;
-	struct vale_txq *vt = &in->vp_tx;
+	struct vale_pair *pair = vale_desc_pair(d);
+	struct vale_pair *in = pair->pa_inbox->vp_pair;
+	struct netmap_ring *ring = in->pa_desc.rxring;
+	struct vale_txq *vt = &in->pa_tx;
 
-	if (atomic_load_acq_32(&in->vp_rx.rq_tail) == vt->vt_cur)
+	if (atomic_load_acq_32(&in->pa_rx.rq_tail) == vt->vt_cur)
 		return (false);
-	(void)vale_rxsync(&in->vp_desc);
+	(void)vale_rxsync(&in->pa_desc);
 	while (vt->vt_cur != ring->tail) {
 		vale_forward_collect(in, ring->tail);
 		if (vt->vt_nfrags > 0)
-			vale_deliver_inbox(in, port);
+			vale_deliver_inbox(in, pair);
 	}
 	ring->head = ring->cur = vt->vt_cur;
 	/* Sleep, unless there is more. */
-	(void)vale_rxsync(&in->vp_desc);
+	(void)vale_rxsync(&in->pa_desc);
 	return (true);
 }
 
 int
 vale_shared_fd(const struct vale_desc *d)
 {
-	const struct vale_port *port = (const void *)d;
+	const struct vale_pair *pair = (const void *)d;
 
-	return (port->vp_inbox->vp_rx.rq_fd);
+	return (pair->pa_inbox->vp_pair->pa_rx.rq_fd);
 }

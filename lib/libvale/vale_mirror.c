@@ -53,31 +53,30 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 
 /*
  * Deliver to the mirrors of the port with index `of' the frames of its own list
- * and the flooded ones: a batch of `port'.
+ * and the flooded ones: a batch of `pair'.
  */
 static void
-mirror_deliver(struct vale_port *port, unsigned int of, unsigned int what)
+mirror_deliver(struct vale_pair *pair, unsigned int of, unsigned int what)
 {
-	const struct vale_view *vw = port->vp_tx.vt_view;
-	const struct vale_list *list = port->vp_tx.vt_list;
+	const struct vale_view *vw = pair->pa_tx.vt_view;
+	const struct vale_list *list = pair->pa_tx.vt_list;
 	const uint32_t frames = list[of].ls_frames +
 	    list[VALE_FDB_FLOOD].ls_frames;
-	const struct vale_port *sender = vale_port_first(port);
 	const struct vale_mirror *vm;
 
 	for (vm = vw->vw_mirror; vm < vw->vw_mirror + vw->vw_nmirrors; vm++) {
-		if (vm->vm_of != of || vm->vm_port == sender ||
+		if (vm->vm_of != of || vm->vm_port == pair->pa_port ||
 		    (vm->vm_what & what) == 0)
 			continue;
-		vale_count(port, VALE_C_TX_MIRROR, frames);
-		vale_deliver(port, vm->vm_port, of);
+		vale_count(pair, VALE_C_TX_MIRROR, frames);
+		vale_deliver(pair, vm->vm_port, of);
 	}
 }
 
 void
-vale_mirror_sent(struct vale_port *port)
+vale_mirror_sent(struct vale_pair *pair)
 {
-	struct vale_txq *vt = &port->vp_tx;
+	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_list *all = &vt->vt_list[VALE_FDB_FLOOD];
 	uint32_t i;
 
@@ -85,12 +84,12 @@ vale_mirror_sent(struct vale_port *port)
 		return;
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		vale_list_append(vt, all, i);
-	mirror_deliver(port, port->vp_index, VALE_MIRROR_TX);
+	mirror_deliver(pair, pair->pa_port->vp_index, VALE_MIRROR_TX);
 	vale_list_init(all);
 }
 
 void
-vale_mirror_received(struct vale_port *port, const struct vale_port *dst)
+vale_mirror_received(struct vale_pair *pair, const struct vale_port *dst)
 {
-	mirror_deliver(port, dst->vp_index, VALE_MIRROR_RX);
+	mirror_deliver(pair, dst->vp_index, VALE_MIRROR_RX);
 }

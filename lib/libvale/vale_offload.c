@@ -26,10 +26,11 @@
 
 /* Read the virtio-net header, and remove it from the fragments. */
 static bool
-offload_header(const struct vale_port *port, bool slot, struct vale_frag *fg,
-    uint32_t *nfrags, uint32_t *len, uint8_t *hdr)
+offload_header(unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
+    uint32_t *len, uint8_t *hdr)
 {
-	const uint32_t hdrlen = slot ? FRAME_VNET_LONG : port->vp_header;
+	const bool slot = header == VALE_HEADER_SLOT;
+	const uint32_t hdrlen = slot ? FRAME_VNET_LONG : header;
 
 	if (fg->fg_len < hdrlen || (slot && fg->fg_len != hdrlen))
 		return (false);
@@ -93,16 +94,16 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 }
 
 enum vale_counter
-vale_offload_collect(struct vale_port *port, bool slot, struct vale_frag *fg,
-    uint32_t *nfrags, uint32_t *len)
+vale_offload_collect(struct vale_txq *vt, unsigned int header,
+    struct vale_frag *fg, uint32_t *nfrags, uint32_t *len)
 {
-	struct vale_offloads *vo = &port->vp_tx.vt_offloads;
+	struct vale_offloads *vo = &vt->vt_offloads;
 	struct frame *frame = &vo->vo_frame[vo->vo_frames];
 	struct iovec iov[NETMAP_MAX_FRAGS];
 	struct frame_cut cut;
 	uint8_t hdr[FRAME_VNET_LONG], *copy;
 
-	if (!offload_header(port, slot, fg, nfrags, len, hdr))
+	if (!offload_header(header, fg, nfrags, len, hdr))
 		return (VALE_C_TX_BAD_HEADER);
 	fg->fg_offload = VALE_PLAIN;
 	offload_iov(frame, iov, fg, *nfrags);
@@ -159,17 +160,17 @@ vale_offload_makes(const struct vale_txq *vt, const struct vale_frag *fg,
 }
 
 uint32_t
-vale_offload_slots(const struct vale_txq *vt, const struct vale_port *dst,
+vale_offload_slots(const struct vale_txq *vt, unsigned int header,
     const struct vale_frag *fg)
 {
 	const struct frame *frame = vale_offload(vt, fg);
 	uint32_t last, n;
 
-	if (dst->vp_header > VALE_HEADER_SLOT)
-		return (vale_frame_slots(fg->fg_frame_len + dst->vp_header));
+	if (header > VALE_HEADER_SLOT)
+		return (vale_frame_slots(fg->fg_frame_len + header));
 	if (frame == NULL)
 		return (fg->fg_slots);
-	if (dst->vp_header == VALE_HEADER_SLOT)
+	if (header == VALE_HEADER_SLOT)
 		return (1 + fg->fg_slots);
 	if (frame->f_gso_type == FRAME_GSO_NONE)
 		return (fg->fg_slots);
@@ -180,7 +181,7 @@ vale_offload_slots(const struct vale_txq *vt, const struct vale_port *dst,
 
 /* The slots being filled. */
 struct offload_slots {
-	struct vale_port *os_dst;
+	struct vale_pair *os_dst;
 	uint32_t	 os_next;	/* the next one's index */
 	uint32_t	*os_badbufs;
 };
@@ -193,11 +194,12 @@ offload_slot(struct offload_slots *os, uint32_t len, uint16_t flags)
 	uint32_t i = os->os_next;
 
 	MPASS(len > 0 && len <= VALE_BUF_SIZE);
-	slot = &os->os_dst->vp_region.vr_rxring->slot[i];
+	slot = &os->os_dst->pa_desc.rxring->slot[i];
 	slot->len = len;
 	slot->flags = flags;
-	os->os_next = vale_slot_next(i, os->os_dst->vp_rx.rq_nslots);
-	return (vale_rx_buf(os->os_dst, slot, i, os->os_badbufs));
+	os->os_next = vale_slot_next(i, os->os_dst->pa_rx.rq_nslots);
+	return (vale_rx_buf(os->os_dst, &os->os_dst->pa_port->vp_region, slot,
+	    i, os->os_badbufs));
 }
 
 /* Copy the frame as it is; `nslots' slots are its, and the last is the last. */
@@ -251,10 +253,11 @@ offload_cut(struct offload_slots *os, const struct frame *frame)
 }
 
 uint32_t
-vale_offload_deliver(const struct vale_txq *vt, struct vale_port *dst,
+vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
     const struct vale_frag *fg, uint32_t i, uint32_t *badbufs)
 {
 	const struct frame *offload = vale_offload(vt, fg);
+	const unsigned int header = dst->pa_port->vp_header;
 	struct offload_slots os = { dst, i, badbufs };
 	struct iovec iov[1 + NETMAP_MAX_FRAGS];
 	uint8_t hdr[FRAME_VNET_LONG];
@@ -265,19 +268,19 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_port *dst,
 	else
 		frame_set(&frame, 0, fg->fg_frame_len);
 	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);
-	if (dst->vp_header == 0)
+	if (header == 0)
 		offload_cut(&os, &frame);
-	else if (dst->vp_header == VALE_HEADER_SLOT) {
+	else if (header == VALE_HEADER_SLOT) {
 		frame_vnet_encode(&frame, offload_slot(&os, sizeof(hdr),
 		    (1 + fg->fg_slots) << 8 | NS_MOREFRAG | VALE_SLOT_HEADER),
 		    sizeof(hdr));
 		offload_copy(&os, iov + 1, frame.f_len, 1 + fg->fg_slots);
 	} else {
-		frame_vnet_encode(&frame, hdr, dst->vp_header);
+		frame_vnet_encode(&frame, hdr, header);
 		iov[0].iov_base = hdr;
-		iov[0].iov_len = dst->vp_header;
-		offload_copy(&os, iov, dst->vp_header + frame.f_len,
-		    vale_frame_slots(dst->vp_header + frame.f_len));
+		iov[0].iov_len = header;
+		offload_copy(&os, iov, header + frame.f_len,
+		    vale_frame_slots(header + frame.f_len));
 	}
 	return (os.os_next);
 }

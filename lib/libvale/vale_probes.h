@@ -8,7 +8,7 @@
  * The probes of the switch in user space, dtrace_vale(4).  Compiled out
  * WITHOUT_DTRACE.
  *
- *	VALE_PROBE(port, BATCH_IN, frames, slots);
+ *	VALE_PROBE(pair, BATCH_IN, frames, slots);
  *
  * The arguments are evaluated only while the probe is enabled.  A disabled
  * probe is a test of one word, which costs less than to prepare the arguments
@@ -21,21 +21,22 @@
 #ifndef WITHOUT_DTRACE
 #include "vale_provider.h"
 
-#define	VALE_PROBE(port, probe, ...) do {				\
+#define	VALE_PROBE(pair, probe, ...) do {				\
 	if (__predict_false(VALE_##probe##_ENABLED()))			\
-		VALE_##probe((const char *)(port)->vp_name, ##__VA_ARGS__); \
+		VALE_##probe((const char *)(pair)->pa_port->vp_name,	\
+		    ##__VA_ARGS__);					\
 } while (0)
 
 #else
 
 static inline void
-vale_probe_nothing(const void *port __unused, ...)
+vale_probe_nothing(const void *pair __unused, ...)
 {
 }
 
-#define	VALE_PROBE(port, probe, ...) do {				\
+#define	VALE_PROBE(pair, probe, ...) do {				\
 	if (false)							\
-		vale_probe_nothing(port, ##__VA_ARGS__);		\
+		vale_probe_nothing(pair, ##__VA_ARGS__);		\
 } while (0)
 
 #endif

@@ -96,27 +96,29 @@ region_extra_bufs(const struct vale_shared *shared)
 }
 
 static void
-region_find_ring(struct vale_region *vr, const struct vale_region_layout *rl,
-    unsigned int ring, const struct vale_params *params)
+region_find(const struct vale_region *vr, const struct vale_region_layout *rl,
+    unsigned int pair, const struct vale_params *params,
+    struct vale_region_rings *rr)
 {
 	char *base = vr->vr_base;
 
-	vr->vr_csb = (struct vale_csb *)(void *)base + ring;
-	vr->vr_txring = (void *)(base + rl->rl_tx + ring * rl->rl_tx_size);
-	vr->vr_rxring = (void *)(base + rl->rl_rx + ring * rl->rl_rx_size);
-	vr->vr_rx_buf = rl->rl_rx_buf + ring * params->rx_slots;
+	rr->rr_csb = (struct vale_csb *)(void *)base + pair;
+	rr->rr_txring = (void *)(base + rl->rl_tx + pair * rl->rl_tx_size);
+	rr->rr_rxring = (void *)(base + rl->rl_rx + pair * rl->rl_rx_size);
+	rr->rr_rx_buf = rl->rl_rx_buf + pair * params->rx_slots;
 }
 
 void
-vale_region_ring(struct vale_region *vr, unsigned int ring,
-    const struct vale_params *params, const struct vale_shared *shared)
+vale_region_find(const struct vale_region *vr, unsigned int pair,
+    const struct vale_params *params, const struct vale_shared *shared,
+    struct vale_region_rings *rr)
 {
 	struct vale_region_layout rl;
 
-	MPASS(ring < params->rings);
+	MPASS(pair < params->rings);
 	vale_region_layout(&rl, params, region_extra_bufs(shared),
 	    shared != NULL);
-	region_find_ring(vr, &rl, ring, params);
+	region_find(vr, &rl, pair, params, rr);
 }
 
 /* A netmap_if that has ring pairs `first' to before `end'. */
@@ -127,16 +129,16 @@ region_nifp_init(const struct vale_region *vr,
     uint32_t end)
 {
 	const uint32_t n = params->rings;
-	struct vale_region at = *vr;
+	struct vale_region_rings rr;
 	uint32_t i;
 
 	vale_nifp_init(nifp, name, n);
 	for (i = first; i < end; i++) {
-		region_find_ring(&at, rl, i, params);
+		region_find(vr, rl, i, params, &rr);
 		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
-		    (char *)at.vr_txring - (char *)nifp);
+		    (char *)rr.rr_txring - (char *)nifp);
 		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[n + i],
-		    (char *)at.vr_rxring - (char *)nifp);
+		    (char *)rr.rr_rxring - (char *)nifp);
 	}
 }
 
@@ -147,7 +149,7 @@ region_init(struct vale_region *vr, const struct vale_region_layout *rl,
 {
 	const uint32_t n = params->rings;
 	char *nifp = (char *)vr->vr_nifp;
-	struct vale_region at = *vr;
+	struct vale_region_rings rr;
 	uint32_t i;
 
 	region_nifp_init(vr, rl, vr->vr_nifp, name, params, 0, n);
@@ -155,12 +157,12 @@ region_init(struct vale_region *vr, const struct vale_region_layout *rl,
 		region_nifp_init(vr, rl, (void *)(nifp + (1 + i) *
 		    VALE_NIFP_SIZE(n)), name, params, i, i + 1);
 	for (i = 0; i < n; i++) {
-		region_find_ring(&at, rl, i, params);
-		region_ring_init(vr, at.vr_txring, i, 0, params->tx_slots,
+		region_find(vr, rl, i, params, &rr);
+		region_ring_init(vr, rr.rr_txring, i, 0, params->tx_slots,
 		    VALE_BUF_FIRST + i * params->tx_slots);
-		at.vr_txring->tail = params->tx_slots - 1;
-		region_ring_init(vr, at.vr_rxring, i, 1, params->rx_slots,
-		    at.vr_rx_buf);
+		rr.rr_txring->tail = params->tx_slots - 1;
+		region_ring_init(vr, rr.rr_rxring, i, 1, params->rx_slots,
+		    rr.rr_rx_buf);
 	}
 }
 

@@ -192,13 +192,14 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
  * readable then.
  */
 void
-vale_rxq_wake(struct vale_rxq *rq)
+vale_rxq_wake(struct vale_pair *pair)
 {
+	const struct vale_port *port = pair->pa_port;
+	const struct vale_rxq *rq = &pair->pa_rx;
 	uint64_t one = 1;
 
 	if (rq->rq_user != NULL) {
-		rq->rq_user->vu_wake(rq->rq_user->vu_arg,
-		    rq->rq_user->vu_ring, false);
+		port->vp_wake(port->vp_wake_arg, pair->pa_index, false);
 		return;
 	}
 	while (write(rq->rq_fd, &one, sizeof(one)) == -1 && errno == EINTR)
@@ -238,9 +239,9 @@ rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
 int
 vale_rxsync(struct vale_desc *d)
 {
-	struct vale_port *port = vale_desc_port(d);
-	struct netmap_ring *ring = port->vp_region.vr_rxring;
-	struct vale_rxq *rq = &port->vp_rx;
+	struct vale_pair *pair = vale_desc_pair(d);
+	struct netmap_ring *ring = d->rxring;
+	struct vale_rxq *rq = &pair->pa_rx;
 	uint32_t cur, freed, head;
 	int result = 0;
 	bool locked, polled;
@@ -265,13 +266,13 @@ vale_rxsync(struct vale_desc *d)
 	if (locked) {
 		rq->rq_polled = polled;
 		if (result != 0)
-			vale_count(port, VALE_C_RX_BAD_RING, 1);
+			vale_count(pair, VALE_C_RX_BAD_RING, 1);
 		if (cur == rq->rq_shown && !polled)
 			rxq_sleep(rq);
 		pthread_mutex_unlock(&rq->rq_lock);
 	}
 	atomic_store_64(&rq->rq_syncs, rq->rq_syncs + 1);
-	VALE_PROBE(port, RX_SYNC, freed,
+	VALE_PROBE(pair, RX_SYNC, freed,
 	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));
 	ring->tail = rq->rq_shown;
 	return (result);

@@ -158,14 +158,11 @@ vale_set_limit(const char *name, uint32_t limit)
 static int
 change_rate(struct vale_port *port, const void *value)
 {
-	struct vale_port *ring;
 	int error;
 
 	pthread_mutex_lock(&port->vp_rate_lock);
 	error = vale_rate_set(&port->vp_rate, value);
-	VALE_RINGS_FOREACH(ring, port)
-		atomic_store_bool(&ring->vp_tx.vt_limited,
-		    vale_rate_limited(&port->vp_rate));
+	atomic_store_bool(&port->vp_limited, vale_rate_limited(&port->vp_rate));
 	pthread_mutex_unlock(&port->vp_rate_lock);
 	return (error);
 }

@@ -31,47 +31,47 @@ vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
 
 /* The user's head of the transmit ring; if it is invalid, what was sent. */
 static uint32_t
-shared_head(struct vale_port *port, bool count)
+shared_head(struct vale_pair *pair, bool count)
 {
 	uint32_t head;
 
-	head = atomic_load_acq_32(&port->vp_tx_user.vu_atok->head);
-	if (head < port->vp_tx.vt_nslots)
+	head = atomic_load_acq_32(&pair->pa_tx_user.vu_atok->head);
+	if (head < pair->pa_tx.vt_nslots)
 		return (head);
 	if (count)
-		vale_forward_invalid(port);
-	return (port->vp_tx.vt_cur);
+		vale_forward_invalid(pair);
+	return (pair->pa_tx.vt_cur);
 }
 
 bool
 vale_shared_tx(struct vale_desc *d)
 {
-	struct vale_port *port = vale_desc_port(d);
-	const uint32_t n = port->vp_tx.vt_nslots;
-	uint32_t head = shared_head(port, true);
+	struct vale_pair *pair = vale_desc_pair(d);
+	const struct vale_port *port = pair->pa_port;
+	const uint32_t n = pair->pa_tx.vt_nslots;
+	uint32_t head = shared_head(pair, true);
 
-	if (head == port->vp_tx.vt_cur)
+	if (head == pair->pa_tx.vt_cur)
 		return (false);
 	/* What a monitor transmits is dropped. */
 	if (port->vp_monitor)
-		port->vp_tx.vt_cur = head;
+		pair->pa_tx.vt_cur = head;
 	else
-		vale_forward(port, head);
-	if (vale_user_show(&port->vp_tx_user, head,
+		vale_forward(pair, head);
+	if (vale_user_show(&pair->pa_tx_user, head,
 	    vale_slot_add(head, n - 1, n)))
-		port->vp_tx_user.vu_wake(port->vp_tx_user.vu_arg,
-		    port->vp_tx_user.vu_ring, true);
+		port->vp_wake(port->vp_wake_arg, pair->pa_index, true);
 	return (true);
 }
 
 bool
 vale_shared_wait(struct vale_desc *d)
 {
-	struct vale_port *port = vale_desc_port(d);
+	struct vale_pair *pair = vale_desc_pair(d);
 
-	atomic_store_32(&port->vp_tx_user.vu_ktoa->kern_need_kick, 1);
+	atomic_store_32(&pair->pa_tx_user.vu_ktoa->kern_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	return (shared_head(port, false) == port->vp_tx.vt_cur);
+	return (shared_head(pair, false) == pair->pa_tx.vt_cur);
 }
 
 /*
@@ -82,20 +82,18 @@ vale_shared_wait(struct vale_desc *d)
 void
 vale_shared_more(struct vale_desc *d, size_t more)
 {
-	struct vale_port *port = vale_desc_port(d), *ring;
-	const struct vale_region *vr = &port->vp_region;
+	struct vale_region *vr = &vale_desc_port(d)->vp_region;
 	const size_t bufs = vr->vr_bufs - (char *)vr->vr_base;
 
-	VALE_RINGS_FOREACH(ring, port)
-		atomic_store_32(&ring->vp_region.vr_nbufs,
-		    (vr->vr_size + more - bufs) / VALE_BUF_SIZE);
+	atomic_store_32(&vr->vr_nbufs,
+	    (vr->vr_size + more - bufs) / VALE_BUF_SIZE);
 }
 
 size_t
 vale_shared_offset(const struct vale_desc *d)
 {
-	const struct vale_port *port = (const void *)d;
+	const struct vale_pair *pair = (const void *)d;
+	const struct vale_region *vr = &pair->pa_port->vp_region;
 
-	return ((char *)port->vp_region.vr_nifp -
-	    (char *)port->vp_region.vr_base);
+	return ((char *)vr->vr_nifp - (char *)vr->vr_base);
 }

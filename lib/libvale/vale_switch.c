@@ -136,7 +136,6 @@ vale_switch_port(const struct vale_switch *vs, const char *name)
 static int
 switch_place(struct vale_switch *vs, struct vale_port *port)
 {
-	struct vale_port *ring;
 	unsigned int i;
 
 	if (vale_switch_port(vs, port->vp_name) != NULL)
@@ -145,8 +144,7 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 		return (ENOSPC);
 	for (i = 0; vs->vs_port[i] != NULL; i++)
 		;
-	VALE_RINGS_FOREACH(ring, port)
-		ring->vp_index = i;
+	port->vp_index = i;
 	vs->vs_port[i] = port;
 	vs->vs_nports++;
 	atomic_store_8(&vs->vs_weight[i], 1);
@@ -157,13 +155,10 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 static int
 switch_add(struct vale_switch *vs, struct vale_port *port)
 {
-	struct vale_port *ring;
+	struct vale_pair *pair;
 	int error;
 
-	VALE_RINGS_FOREACH(ring, port) {
-		ring->vp_switch = vs;
-		ring->vp_rx.rq_share.sh_weight = vs->vs_weight;
-	}
+	port->vp_switch = vs;
 	if (!port->vp_monitor)
 		error = switch_place(vs, port);
 	else if (vale_switch_port(vs, port->vp_name) == NULL)
@@ -173,8 +168,10 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 		    port->vp_mirror_what);
 	if (error != 0)
 		return (error);
-	VALE_RINGS_FOREACH(ring, port)
-		vale_inbox_attach(ring);
+	VALE_PAIRS_FOREACH(pair, port) {
+		pair->pa_rx.rq_share.sh_weight = vs->vs_weight;
+		vale_inbox_attach(pair);
+	}
 	vs->vs_refs++;
 	vale_view_publish(vs);
 	return (0);
@@ -285,10 +282,11 @@ vale_shared_private(const struct vale_params *params)
 	struct vale_params p = *params;
 
 	(void)port_params(&p);
-	/* Twice: an inbox has no more slots than its ring. */
-	return (vale_inbox_size(&p) + 2 * p.rings * (sizeof(struct vale_port) +
-	    p.rx_slots * sizeof(struct vale_lease) +
-	    vale_share_size(p.rx_slots - 1)));
+	/* Twice: an inbox is a port, and has no more slots than its ring. */
+	return (vale_inbox_size(&p) + vale_port_size(p.rings) +
+	    p.rings * (vale_port_size(1) +
+	    2 * (p.rx_slots * sizeof(struct vale_lease) +
+	    vale_share_size(p.rx_slots - 1))));
 }
 
 size_t
@@ -311,71 +309,93 @@ vale_shared_window(const struct vale_params *params)
 	return (rl.rl_window);
 }
 
-/* The ring pair's rings are those of another process. */
+/* The pair's rings are those of another process. */
 static void
-ring_share(struct vale_port *port, const struct vale_shared *shared)
+pair_share(struct vale_pair *pair, struct vale_csb *csb)
 {
-	struct vale_csb *csb = port->vp_region.vr_csb;
-
-	port->vp_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa,
-	    shared->wake, shared->arg, port->vp_ring };
-	port->vp_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa,
-	    shared->wake, shared->arg, port->vp_ring };
-	csb->tx_ktoa.hwtail = port->vp_tx.vt_nslots - 1;
+	pair->pa_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa };
+	pair->pa_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa };
+	csb->tx_ktoa.hwtail = pair->pa_tx.vt_nslots - 1;
 	csb->tx_ktoa.kern_need_kick = 1;
 }
 
-/* Initialize a ring pair of `port', whose region exists.  Returns an errno. */
+/* Initialize ring pair `i' of a port.  Returns an errno. */
 static int
-ring_init(struct vale_port *port, unsigned int i, const char *name,
+pair_init(struct vale_port *port, unsigned int i,
     const struct vale_params *params, const struct vale_shared *shared)
 {
-	struct vale_port *ring = port + i;
-	struct vale_desc *d = &ring->vp_desc;
+	struct vale_pair *pair = &port->vp_pair[i];
+	struct vale_desc *d = &pair->pa_desc;
+	struct vale_region_rings rr;
 	int error;
 
-	memcpy(ring->vp_name, name, strlen(name));
-	ring->vp_monitor = params->monitor != 0;
-	ring->vp_ring = i;
-	ring->vp_nrings = params->rings;
-	ring->vp_region = port->vp_region;
-	vale_region_ring(&ring->vp_region, i, params, shared);
-	error = vale_txq_init(&ring->vp_tx, params->tx_slots);
+	vale_region_find(&port->vp_region, i, params, shared, &rr);
+	pair->pa_port = port;
+	pair->pa_index = i;
+	pair->pa_rx_buf = rr.rr_rx_buf;
+	error = vale_txq_init(&pair->pa_tx, params->tx_slots);
 	if (error != 0)
 		return (error);
 	if (shared != NULL)
-		ring_share(ring, shared);
-	error = vale_rxq_init(&ring->vp_rx, params->rx_slots,
-	    shared != NULL ? &ring->vp_rx_user : NULL);
+		pair_share(pair, rr.rr_csb);
+	error = vale_rxq_init(&pair->pa_rx, params->rx_slots,
+	    shared != NULL ? &pair->pa_rx_user : NULL);
 	if (error != 0)
 		goto fail_rxq;
-	error = shared != NULL ? vale_inbox_create(ring) : 0;
+	error = shared != NULL ? vale_inbox_create(pair) : 0;
 	if (error != 0)
 		goto fail_inbox;
-	d->fd = ring->vp_rx.rq_fd;
-	d->nifp = ring->vp_region.vr_nifp;
-	d->txring = ring->vp_region.vr_txring;
-	d->rxring = ring->vp_region.vr_rxring;
+	d->fd = pair->pa_rx.rq_fd;
+	d->nifp = port->vp_region.vr_nifp;
+	d->txring = rr.rr_txring;
+	d->rxring = rr.rr_rxring;
 	d->indirect_max = VALE_INDIRECT_MAX;
-	memcpy(d->name, ring->vp_name, sizeof(d->name));
+	memcpy(d->name, port->vp_name, sizeof(d->name));
 	return (0);
 
 fail_inbox:
-	vale_rxq_fini(&ring->vp_rx);
+	vale_rxq_fini(&pair->pa_rx);
 fail_rxq:
-	vale_txq_fini(&ring->vp_tx);
+	vale_txq_fini(&pair->pa_tx);
 	return (error);
 }
 
 /* The first `n' ring pairs. */
 static void
-rings_fini(struct vale_port *port, unsigned int n)
+pairs_fini(struct vale_port *port, unsigned int n)
 {
+	struct vale_pair *pair;
+
 	while (n-- > 0) {
-		vale_inbox_destroy(&port[n]);
-		vale_rxq_fini(&port[n].vp_rx);
-		vale_txq_fini(&port[n].vp_tx);
+		pair = &port->vp_pair[n];
+		vale_inbox_destroy(pair);
+		vale_rxq_fini(&pair->pa_rx);
+		vale_txq_fini(&pair->pa_tx);
 	}
+}
+
+/* A port without ring pairs, or NULL with errno. */
+static struct vale_port *
+port_alloc(const char *name, const struct vale_params *params,
+    const struct vale_shared *shared)
+{
+	const size_t size = vale_port_size(params->rings);
+	struct vale_port *port;
+
+	port = aligned_alloc(VALE_CACHE_LINE, size);
+	if (port == NULL)
+		return (NULL);
+	memset(port, 0, size);
+	memcpy(port->vp_name, name, strlen(name));
+	port->vp_npairs = params->rings;
+	port->vp_monitor = params->monitor != 0;
+	port->vp_mirror_what = params->monitor;
+	if (shared != NULL) {
+		port->vp_shared = true;
+		port->vp_wake = shared->wake;
+		port->vp_wake_arg = shared->arg;
+	}
+	return (port);
 }
 
 /* Open a port; its user is another process if `shared' is not NULL. */
@@ -397,11 +417,9 @@ port_open(const char *name, const struct vale_params *params,
 		return (NULL);
 	}
 
-	port = aligned_alloc(VALE_CACHE_LINE, p.rings * sizeof(*port));
+	port = port_alloc(name, &p, shared);
 	if (port == NULL)
 		return (NULL);
-	memset(port, 0, p.rings * sizeof(*port));
-	port->vp_mirror_what = p.monitor;
 	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
 	if (error != 0)
 		goto fail_lock;
@@ -409,7 +427,7 @@ port_open(const char *name, const struct vale_params *params,
 	if (error != 0)
 		goto fail_region;
 	for (n = 0; n < p.rings; n++) {
-		error = ring_init(port, n, name, &p, shared);
+		error = pair_init(port, n, &p, shared);
 		if (error != 0)
 			goto fail;
 	}
@@ -418,10 +436,10 @@ port_open(const char *name, const struct vale_params *params,
 	pthread_mutex_unlock(&vale_lock);
 	if (error != 0)
 		goto fail;
-	return (&port->vp_desc);
+	return (&port->vp_pair[0].pa_desc);
 
 fail:
-	rings_fini(port, n);
+	pairs_fini(port, n);
 	vale_region_destroy(&port->vp_region);
 fail_region:
 	pthread_mutex_destroy(&port->vp_rate_lock);
@@ -449,11 +467,11 @@ vale_close(struct vale_desc *d)
 {
 	struct vale_port *port = vale_desc_port(d);
 
-	MPASS(port->vp_ring == 0);
+	MPASS(d == &port->vp_pair[0].pa_desc);
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
-	rings_fini(port, port->vp_nrings);
+	pairs_fini(port, port->vp_npairs);
 	vale_region_destroy(&port->vp_region);
 	pthread_mutex_destroy(&port->vp_rate_lock);
 	free(port);
@@ -464,8 +482,8 @@ vale_ring(struct vale_desc *d, unsigned int ring)
 {
 	struct vale_port *port = vale_desc_port(d);
 
-	if (ring < port->vp_nrings)
-		return (&vale_port_first(port)[ring].vp_desc);
+	if (ring < port->vp_npairs)
+		return (&port->vp_pair[ring].pa_desc);
 	errno = EINVAL;
 	return (NULL);
 }
@@ -473,17 +491,15 @@ vale_ring(struct vale_desc *d, unsigned int ring)
 int
 vale_set_header(struct vale_desc *d, unsigned int len)
 {
-	struct vale_port *port = vale_desc_port(d), *ring;
+	struct vale_port *port = vale_desc_port(d);
 
 	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
 	    len != VALE_HEADER_SLOT) {
 		errno = EINVAL;
 		return (-1);
 	}
-	port = vale_port_first(port);
 	port_out(port);
-	VALE_RINGS_FOREACH(ring, port)
-		ring->vp_header = len;
+	port->vp_header = len;
 	port_in(port);
 	return (0);
 }
@@ -496,25 +512,25 @@ vale_limit(struct vale_desc *d __unused)
 
 /* Frames for a ring pair that found no slot, there or in its inbox. */
 static uint64_t
-ring_missed(const struct vale_port *ring)
+pair_missed(const struct vale_pair *pair)
 {
-	uint64_t missed = atomic_load_64(&ring->vp_counter[VALE_C_RX_FULL]);
+	uint64_t missed = atomic_load_64(&pair->pa_counter[VALE_C_RX_FULL]);
 
-	if (ring->vp_inbox != NULL)
-		missed += atomic_load_64(
-		    &ring->vp_inbox->vp_counter[VALE_C_RX_FULL]);
+	if (pair->pa_inbox != NULL)
+		missed += pair_missed(pair->pa_inbox->vp_pair);
 	return (missed);
 }
 
 uint64_t
 vale_missed(const struct vale_desc *d)
 {
-	const struct vale_port *port = (const void *)d, *ring;
+	const struct vale_port *port =
+	    ((const struct vale_pair *)(const void *)d)->pa_port;
+	const struct vale_pair *pair;
 	uint64_t missed = 0;
 
-	port -= port->vp_ring;
-	VALE_RINGS_FOREACH(ring, port)
-		missed += ring_missed(ring);
+	VALE_PAIRS_FOREACH(pair, port)
+		missed += pair_missed(pair);
 	return (missed);
 }
 
@@ -524,7 +540,7 @@ vale_set_sink(struct vale_desc *d,
 {
 	struct vale_port *port = vale_desc_port(d);
 
-	if (port->vp_nrings > 1 && sink != NULL) {
+	if (port->vp_npairs > 1 && sink != NULL) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
@@ -543,16 +559,16 @@ const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
 static void
 port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 {
-	const struct vale_port *ring;
+	const struct vale_pair *pair;
 	unsigned int i;
 
 	memset(counters, 0, VALE_NCOUNTERS * sizeof(counters[0]));
-	VALE_RINGS_FOREACH(ring, port) {
+	VALE_PAIRS_FOREACH(pair, port) {
 		for (i = 0; i < VALE_NCOUNTERS; i++)
 			counters[i] += i == VALE_C_RX_FULL ?
-			    ring_missed(ring) :
+			    pair_missed(pair) :
 			    atomic_load_64(i == VALE_C_RX_SYNC ?
-			    &ring->vp_rx.rq_syncs : &ring->vp_counter[i]);
+			    &pair->pa_rx.rq_syncs : &pair->pa_counter[i]);
 	}
 }
 
@@ -561,9 +577,9 @@ port_info(const struct vale_port *port, struct vale_port_info *info)
 {
 	memcpy(info->pi_name, port->vp_name, sizeof(info->pi_name));
 	info->pi_index = port->vp_index;
-	info->pi_rings = port->vp_nrings;
-	info->pi_tx_slots = port->vp_tx.vt_nslots;
-	info->pi_rx_slots = port->vp_rx.rq_nslots;
+	info->pi_rings = port->vp_npairs;
+	info->pi_tx_slots = port->vp_pair[0].pa_tx.vt_nslots;
+	info->pi_rx_slots = port->vp_pair[0].pa_rx.rq_nslots;
 	port_counters(port, info->pi_counter);
 }
 

@@ -43,20 +43,20 @@
 #define	PAUSE_NS	100000
 
 static uint32_t
-view_busy(const struct vale_port *ring)
+view_busy(const struct vale_pair *pair)
 {
-	return (atomic_load_acq_32(&ring->vp_tx.vt_busy));
+	return (atomic_load_acq_32(&pair->pa_tx.vt_busy));
 }
 
 /* Wait until a sender that may have an earlier view has left. */
 static void
-view_wait(const struct vale_port *ring)
+view_wait(const struct vale_pair *pair)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	const uint32_t busy = view_busy(ring);
+	const uint32_t busy = view_busy(pair);
 	unsigned int n = 0;
 
-	while (busy % 2 != 0 && view_busy(ring) == busy) {
+	while (busy % 2 != 0 && view_busy(pair) == busy) {
 		if (n++ < YIELDS)
 			sched_yield();
 		else
@@ -100,7 +100,8 @@ vale_view_publish(struct vale_switch *vs)
 {
 	struct vale_view *vw = &vs->vs_views[vs->vs_view ==
 	    (uintptr_t)&vs->vs_views[0]];
-	const struct vale_port *port, *ring;
+	const struct vale_port *port;
+	const struct vale_pair *pair;
 	unsigned int i;
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
@@ -113,8 +114,8 @@ vale_view_publish(struct vale_switch *vs)
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		port = vs->vs_port[i];
 		if (port != NULL)
-			VALE_RINGS_FOREACH(ring, port)
-				view_wait(ring);
+			VALE_PAIRS_FOREACH(pair, port)
+				view_wait(pair);
 	}
 	pthread_mutex_lock(&vale_lock);
 }

@@ -187,7 +187,7 @@ check_port(const struct vale_port_info *pi, void *arg)
 static uint64_t
 monitor_arrived(struct vale_desc *d)
 {
-	const uint64_t *c = vale_desc_port(d)->vp_counter;
+	const uint64_t *c = vale_desc_pair(d)->pa_counter;
 
 	return (c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL]);
 }

@@ -118,9 +118,9 @@ take(void)
 static void
 arrived(unsigned int sent)
 {
-	struct vale_port *port = vale_desc_port(user);
+	struct vale_pair *pair = vale_desc_pair(user);
 
-	MM_CHECK(counts->got + port->vp_counter[VALE_C_RX_FULL] == sent);
+	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_FULL] == sent);
 }
 
 /*
@@ -335,10 +335,10 @@ shared_return_user(void)
 static void
 shared_return_check(void)
 {
-	struct vale_port *port = vale_desc_port(shared);
+	struct vale_pair *pair = vale_desc_pair(shared);
 
 	shared_return_user();
-	MM_CHECK(counts->got + port->vp_counter[VALE_C_RX_FULL] == 6);
+	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_FULL] == 6);
 }
 
 static void
@@ -388,9 +388,9 @@ shared_tx_user(void)
 static void
 shared_tx_serve(void)
 {
-	struct vale_port *port = vale_desc_port(shared);
+	struct vale_pair *pair = vale_desc_pair(shared);
 
-	while (port->vp_counter[VALE_C_TX_FRAME] < 5)
+	while (pair->pa_counter[VALE_C_TX_FRAME] < 5)
 		if (!vale_shared_tx(shared) && vale_shared_wait(shared))
 			mm_wait(&tx_kick);
 }
@@ -424,10 +424,10 @@ inbox_send(void)
 static void
 inbox_serve(void)
 {
-	struct vale_port *port = vale_desc_port(shared);
+	struct vale_pair *pair = vale_desc_pair(shared);
 
 	mm_wait_fd(vale_shared_fd(shared));
-	while (atomic_load_64(&port->vp_counter[VALE_C_RX_FRAME]) < 2)
+	while (atomic_load_64(&pair->pa_counter[VALE_C_RX_FRAME]) < 2)
 		if (!vale_shared_rx(shared))
 			mm_yield();
 }

@@ -458,17 +458,17 @@ TEST(counters_wrap, "A port's counters go on past 2^32 and 2^64")
 	uint64_t counters[VALE_NCOUNTERS], first[2][VALE_NCOUNTERS], n;
 	static const char *const names[] = { "valet0:a", "valet0:b" };
 	struct vale_desc *d[2];
-	struct vale_port *port;
+	struct vale_pair *pair;
 	unsigned int i, j, moved, p;
 
 	moved = 0;
 	for (i = 0; i < nitems(starts); i++) {
 		for (p = 0; p < 2; p++) {
 			d[p] = t_open(names[p], 64, 64);
-			port = vale_desc_port(d[p]);
+			pair = vale_desc_pair(d[p]);
 			for (j = 0; j < VALE_NCOUNTERS; j++)
-				port->vp_counter[j] = starts[i];
-			port->vp_rx.rq_syncs = starts[i];
+				pair->pa_counter[j] = starts[i];
+			pair->pa_rx.rq_syncs = starts[i];
 		}
 		send_some(d[0], d[1]);
 		for (p = 0; p < 2; p++) {

@@ -15,21 +15,21 @@
 #include "test.h"
 #include "vale_impl.h"
 
-static struct vale_port *
-port_open(const char *name)
+static struct vale_pair *
+pair_open(const char *name)
 {
 	struct vale_desc *d = vale_open(name, NULL);
 
 	ATF_REQUIRE(d != NULL);
-	return (vale_desc_port(d));
+	return (vale_desc_pair(d));
 }
 
 static void
 space_unlocked(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 
-	(void)vale_rxq_space(&port->vp_rx);
+	(void)vale_rxq_space(&pair->pa_rx);
 }
 
 static void
@@ -41,87 +41,87 @@ count_unlocked(void *arg)
 static void
 sleep_then_publish(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 	uint32_t lease;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	lease = vale_rxq_lease(&port->vp_rx, 1);
-	pthread_mutex_unlock(&port->vp_rx.rq_lock);
-	(void)vale_rxq_publish(&port->vp_rx, lease);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	lease = vale_rxq_lease(&pair->pa_rx, 1);
+	pthread_mutex_unlock(&pair->pa_rx.rq_lock);
+	(void)vale_rxq_publish(&pair->pa_rx, lease);
 }
 
 TEST(locks, "An assertion fires if a receive ring is read, counted for, or "
     "published to without its lock")
 {
-	struct vale_port *port = port_open("valeassert:a");
+	struct vale_pair *pair = pair_open("valeassert:a");
 
-	ATF_CHECK(aborts(space_unlocked, port, "rq_lock not owned"));
-	ATF_CHECK(aborts(count_unlocked, port, "rq_lock not owned"));
-	ATF_CHECK(aborts(sleep_then_publish, port, "rq_lock not owned"));
-	vale_close(&port->vp_desc);
+	ATF_CHECK(aborts(space_unlocked, pair, "rq_lock not owned"));
+	ATF_CHECK(aborts(count_unlocked, pair, "rq_lock not owned"));
+	ATF_CHECK(aborts(sleep_then_publish, pair, "rq_lock not owned"));
+	vale_close(&pair->pa_desc);
 }
 
 static void
 lease_nothing(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	(void)vale_rxq_lease(&port->vp_rx, 0);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	(void)vale_rxq_lease(&pair->pa_rx, 0);
 }
 
 static void
 lease_too_much(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	(void)vale_rxq_lease(&port->vp_rx, vale_rxq_space(&port->vp_rx) + 1);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	(void)vale_rxq_lease(&pair->pa_rx, vale_rxq_space(&pair->pa_rx) + 1);
 }
 
 static void
 end_twice(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 	uint32_t lease;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	(void)vale_rxq_lease(&port->vp_rx, 1);
-	lease = vale_rxq_lease(&port->vp_rx, 2);
-	(void)vale_rxq_publish(&port->vp_rx, lease);
-	(void)vale_rxq_publish(&port->vp_rx, lease);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	(void)vale_rxq_lease(&pair->pa_rx, 1);
+	lease = vale_rxq_lease(&pair->pa_rx, 2);
+	(void)vale_rxq_publish(&pair->pa_rx, lease);
+	(void)vale_rxq_publish(&pair->pa_rx, lease);
 }
 
 static void
 end_none(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	(void)vale_rxq_publish(&port->vp_rx, port->vp_rx.rq_next);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	(void)vale_rxq_publish(&pair->pa_rx, pair->pa_rx.rq_next);
 }
 
 static void
 tail_ahead(void *arg)
 {
-	struct vale_port *port = arg;
+	struct vale_pair *pair = arg;
 
-	pthread_mutex_lock(&port->vp_rx.rq_lock);
-	port->vp_rx.rq_tail = port->vp_rx.rq_next + 1;
-	(void)vale_rxq_space(&port->vp_rx);
+	pthread_mutex_lock(&pair->pa_rx.rq_lock);
+	pair->pa_rx.rq_tail = pair->pa_rx.rq_next + 1;
+	(void)vale_rxq_space(&pair->pa_rx);
 }
 
 TEST(leases, "An assertion fires for a lease of no slots or too many, one "
     "ended twice or never made, and wrong indexes")
 {
-	struct vale_port *port = port_open("valeassert:a");
+	struct vale_pair *pair = pair_open("valeassert:a");
 
-	ATF_CHECK(aborts(lease_nothing, port, "nslots >= 1"));
-	ATF_CHECK(aborts(lease_too_much, port, "nslots <= vale_rxq_space"));
-	ATF_CHECK(aborts(end_twice, port, "vl_done"));
-	ATF_CHECK(aborts(end_none, port, "vale_slot_sub(lease, tail"));
-	ATF_CHECK(aborts(tail_ahead, port, "vale_slot_sub(tail, cur"));
-	vale_close(&port->vp_desc);
+	ATF_CHECK(aborts(lease_nothing, pair, "nslots >= 1"));
+	ATF_CHECK(aborts(lease_too_much, pair, "nslots <= vale_rxq_space"));
+	ATF_CHECK(aborts(end_twice, pair, "vl_done"));
+	ATF_CHECK(aborts(end_none, pair, "vale_slot_sub(lease, tail"));
+	ATF_CHECK(aborts(tail_ahead, pair, "vale_slot_sub(tail, cur"));
+	vale_close(&pair->pa_desc);
 }
 
 static void
@@ -140,23 +140,24 @@ leave_only(void *arg)
 static void
 deliver_outside(void *arg)
 {
-	struct vale_port *port = arg;
-	const unsigned int other = !port->vp_index;
+	struct vale_pair *pair = arg;
+	const unsigned int other = !pair->pa_port->vp_index;
 
-	vale_deliver(port, port->vp_switch->vs_port[other], other);
+	vale_deliver(pair, pair->pa_port->vp_switch->vs_port[other],
+	    other);
 }
 
 TEST(senders, "An assertion fires if a sender enters its switch twice, or "
     "leaves or delivers without having entered")
 {
-	struct vale_port *a = port_open("valeassert:a");
-	struct vale_port *b = port_open("valeassert:b");
+	struct vale_pair *a = pair_open("valeassert:a");
+	struct vale_pair *b = pair_open("valeassert:b");
 
-	ATF_CHECK(aborts(enter_twice, a, "!vale_view_entered(port)"));
-	ATF_CHECK(aborts(leave_only, a, "vale_view_entered(port)"));
-	ATF_CHECK(aborts(deliver_outside, a, "vale_view_entered(port)"));
-	vale_close(&b->vp_desc);
-	vale_close(&a->vp_desc);
+	ATF_CHECK(aborts(enter_twice, a, "!vale_view_entered(pair)"));
+	ATF_CHECK(aborts(leave_only, a, "vale_view_entered(pair)"));
+	ATF_CHECK(aborts(deliver_outside, a, "vale_view_entered(pair)"));
+	vale_close(&b->pa_desc);
+	vale_close(&a->pa_desc);
 }
 
 TEST_PROGRAM

@@ -207,24 +207,26 @@ static void
 compare(void)
 {
 	uint64_t count[nitems(worlds)][VALE_NCOUNTERS];
-	const struct vale_port *a, *b;
+	const struct vale_pair *a, *b;
+	const struct vale_region *ar, *br;
 	unsigned int c, j;
 
 	for (j = 0; j < PORTS; j++) {
-		a = vale_desc_port(worlds[0].d[j]);
-		b = vale_desc_port(worlds[1].d[j]);
-		compare_ring(a->vp_region.vr_txring, b->vp_region.vr_txring, j,
+		a = vale_desc_pair(worlds[0].d[j]);
+		b = vale_desc_pair(worlds[1].d[j]);
+		compare_ring(a->pa_desc.txring, b->pa_desc.txring, j,
 		    "transmit rings");
-		compare_ring(a->vp_region.vr_rxring, b->vp_region.vr_rxring, j,
+		compare_ring(a->pa_desc.rxring, b->pa_desc.rxring, j,
 		    "receive rings");
-		REQUIRE_SAME(memcmp(a->vp_region.vr_bufs, b->vp_region.vr_bufs,
-		    (size_t)a->vp_region.vr_nbufs * VALE_BUF_SIZE) == 0,
-		    "buffers", j);
-		REQUIRE_SAME(a->vp_rx.rq_next == b->vp_rx.rq_next &&
-		    a->vp_rx.rq_tail == b->vp_rx.rq_tail &&
-		    a->vp_rx.rq_asleep == b->vp_rx.rq_asleep &&
-		    a->vp_rx.rq_woken == b->vp_rx.rq_woken &&
-		    a->vp_tx.vt_cur == b->vp_tx.vt_cur, "positions", j);
+		ar = &a->pa_port->vp_region;
+		br = &b->pa_port->vp_region;
+		REQUIRE_SAME(memcmp(ar->vr_bufs, br->vr_bufs,
+		    (size_t)ar->vr_nbufs * VALE_BUF_SIZE) == 0, "buffers", j);
+		REQUIRE_SAME(a->pa_rx.rq_next == b->pa_rx.rq_next &&
+		    a->pa_rx.rq_tail == b->pa_rx.rq_tail &&
+		    a->pa_rx.rq_asleep == b->pa_rx.rq_asleep &&
+		    a->pa_rx.rq_woken == b->pa_rx.rq_woken &&
+		    a->pa_tx.vt_cur == b->pa_tx.vt_cur, "positions", j);
 		ATF_REQUIRE_EQ(0, vale_port_counters(worlds[0].d[j]->name,
 		    count[0]));
 		ATF_REQUIRE_EQ(0, vale_port_counters(worlds[1].d[j]->name,

@@ -406,7 +406,7 @@ TEST(removed, "A limit that is removed while a batch is collected limits it "
 	unsigned int i;
 
 	/* The sender has looked before. */
-	vale_desc_port(a)->vp_tx.vt_limited = true;
+	vale_desc_port(a)->vp_limited = true;
 	for (i = 0; i < 10; i++)
 		t_send(a, 60, EVERYBODY, 1, i);
 	ATF_CHECK_EQ(10, t_drain(b));

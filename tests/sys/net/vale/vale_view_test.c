@@ -26,7 +26,7 @@
 
 /* What is done while a change waits; NULL: nothing. */
 static void		(*meanwhile)(void);
-static struct vale_port	*sending;	/* the sender that it waits for */
+static struct vale_pair	*sending;	/* the sender that it waits for */
 static unsigned int	 yields;
 static struct vale_desc	*d[4];
 
@@ -49,7 +49,7 @@ enter(struct vale_desc *port, void (*fn)(void))
 {
 	yields = 0;
 	meanwhile = fn;
-	vale_view_enter(sending = vale_desc_port(port));
+	vale_view_enter(sending = vale_desc_pair(port));
 }
 
 static void
@@ -121,7 +121,7 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 	enter(d[1], again);
 	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->name, true));
 	ATF_CHECK_EQ(1, yields);
-	ATF_CHECK(sending->vp_tx.vt_view->vw_private[0]);
+	ATF_CHECK(sending->pa_tx.vt_view->vw_private[0]);
 	leave();
 	close_all();
 }
@@ -283,7 +283,7 @@ removing(void)
 	vale_list(NULL, nothing, &ports);
 	ATF_CHECK_EQ(3, ports);
 	/* The sender still has it. */
-	ATF_CHECK(sending->vp_tx.vt_view->vw_port[0] == port);
+	ATF_CHECK(sending->pa_tx.vt_view->vw_port[0] == port);
 	leave();
 }
 

@@ -85,7 +85,7 @@ announce(struct vale_desc *d, unsigned int n)
 	slot->len = 60;
 	ring->head = ring->cur = nm_ring_next(ring, ring->head);
 	if (vale_txsync(d) == -1)
-		err(1, "%s", d->name);
+		err(1, "%s", d->common->name);
 }
 
 /*
@@ -108,7 +108,7 @@ take(struct vale_desc *d)
 {
 	d->rxring->head = d->rxring->cur = d->rxring->tail;
 	if (vale_rxsync(d) == -1)
-		err(1, "%s", d->name);
+		err(1, "%s", d->common->name);
 }
 
 /* The destination of the frame that begins in slot `i' of a sender's ring. */
@@ -201,7 +201,7 @@ run(void *arg, unsigned int thread, uint64_t frames)
 		d = destination(net, head);
 		ring->head = ring->cur = (head + n) % ring->num_slots;
 		if (vale_txsync(s->tx) == -1)
-			err(1, "%s", s->tx->name);
+			err(1, "%s", s->tx->common->name);
 		for (i = 0; i < receivers; i++) {
 			take(s->rx[d]);
 			if (++d == what->destinations)

@@ -66,7 +66,7 @@ hostif_log(struct hostif *hi, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	peer_log(&hi->log, LOG_NOTICE, hi->port->name, fmt, ap);
+	peer_log(&hi->log, LOG_NOTICE, hi->port->common->name, fmt, ap);
 	va_end(ap);
 }
 
@@ -205,7 +205,7 @@ hostif_events(struct hostif *hi, bool wait)
 
 	if (!hi->gone)
 		hostif_tick(hi);
-	peer_log_left(&hi->log, hi->port->name);
+	peer_log_left(&hi->log, hi->port->common->name);
 	pfd[POLL_STOP].fd = hi->stop_fd;
 	/* Frames that cannot be sent need not wake the thread. */
 	pfd[POLL_PORT].fd = hi->tx_state == HOSTIF_TX_IDLE ? hi->port->fd : -1;
@@ -365,7 +365,7 @@ hostif_stop(struct hostif *hi)
 const char *
 hostif_port_name(const struct hostif *hi)
 {
-	return (hi->port->name);
+	return (hi->port->common->name);
 }
 
 const char *

@@ -141,7 +141,7 @@ hostif_put(struct hostif *hi, const void *p, uint32_t len, uint16_t flags)
 static inline uint32_t
 hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 {
-	const uint32_t n = MIN(len, hi->port->indirect_max);
+	const uint32_t n = MIN(len, hi->port->common->indirect_max);
 
 	hostif_put(hi, p, n, n < len ? NS_MOREFRAG : 0);
 	if (n < len)

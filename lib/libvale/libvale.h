@@ -66,15 +66,9 @@
 
 struct frame_source;			/* frame.h */
 
-/*
- * A ring pair of an open port.  The user may write to the rings and to nothing
- * else.
- */
-struct vale_desc {
-	int			 fd;	/* for poll(2): see vale_rxsync() */
-	struct netmap_if	*nifp;	/* of the port: all rings */
-	struct netmap_ring	*txring;
-	struct netmap_ring	*rxring;
+/* What the ring pairs of an open port have in common.  It does not change. */
+struct vale_common {
+	struct netmap_if	*nifp;	/* all rings */
 	bool			 single_slot;	/* frames should not use
 					   NS_MOREFRAG: adapters and the host's
 					   stack on the switch would take each
@@ -82,6 +76,17 @@ struct vale_desc {
 	uint32_t		 indirect_max;	/* bytes of a slot with
 					   NS_INDIRECT: nr_buf_size or more */
 	char			 name[VALE_NAME_SIZE];
+};
+
+/*
+ * A ring pair of an open port.  The user may write to the rings and to nothing
+ * else.
+ */
+struct vale_desc {
+	int			 fd;	/* for poll(2): see vale_rxsync() */
+	struct netmap_ring	*txring;
+	struct netmap_ring	*rxring;
+	const struct vale_common *common;
 };
 
 /* What a mirror gets copies of; both may be set. */
@@ -186,7 +191,7 @@ int	vale_limit(struct vale_desc *d);
  *
  * A slot may have these flags:
  *	NS_INDIRECT	the data is at address `ptr', `len' bytes, at most
- *			d->indirect_max
+ *			d->common->indirect_max
  *	NS_MOREFRAG	the frame continues in the next slot; at most
  *			NETMAP_MAX_FRAGS slots a frame.  If the last slot is not
  *			before ring->head, the frame is dropped.

@@ -366,8 +366,9 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	if (frames != total)
 		deliver_drop(pair->pa_port, dst, total - frames);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
-	VALE_PROBE(dst, DELIVER, (const char *)pair->pa_port->vp_name, frames,
-	    bytes, vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
+	VALE_PROBE(dst, DELIVER,
+	    (const char *)pair->pa_port->vp_common.name, frames, bytes,
+	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
 	pthread_mutex_unlock(&rq->rq_lock);
 	if (wake) {
 		VALE_PROBE(dst, WAKE);
@@ -499,8 +500,8 @@ deliver_direct(struct vale_pair *pair, struct vale_pair *dst,
 	vale_count(dst, VALE_C_RX_BYTE, mg->mg_bytes);
 	vale_count(dst, VALE_C_RX_DIRECT, taken);
 	pthread_mutex_unlock(&rq->rq_lock);
-	VALE_PROBE(dst, DIRECT, (const char *)pair->pa_port->vp_name, taken,
-	    mg->mg_bytes);
+	VALE_PROBE(dst, DIRECT, (const char *)pair->pa_port->vp_common.name,
+	    taken, mg->mg_bytes);
 }
 
 /*

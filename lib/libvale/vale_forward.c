@@ -75,7 +75,7 @@ vale_forward_drop(struct vale_pair *pair, enum vale_counter reason, uint32_t n,
 {
 	vale_count(pair, reason, n);
 	VALE_PROBE(pair, DROP, drop_reason(reason), n,
-	    (const char *)from->vp_name);
+	    (const char *)from->vp_common.name);
 }
 
 /*

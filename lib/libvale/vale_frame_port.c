@@ -93,10 +93,10 @@ vfp_report(const struct vale_frame_port *vp, bool *failed, int error,
 		return;
 	*failed = error != 0;
 	if (*failed)
-		vfp_log(vp, "%s: cannot %s: %s", vp->vfp_desc->name, what,
+		vfp_log(vp, "%s: cannot %s: %s", vp->vfp_desc->common->name, what,
 		    strerror(errno));
 	else
-		vfp_log(vp, "%s: can %s again", vp->vfp_desc->name, what);
+		vfp_log(vp, "%s: can %s again", vp->vfp_desc->common->name, what);
 }
 
 /*
@@ -375,7 +375,7 @@ vale_frame_port_put(struct vale_frame_port *vp, const struct frame *frame,
 	if (frame->f_len <= ETHER_HDR_LEN + hdrlen ||
 	    frame->f_len > VALE_SEND_MAX + hdrlen)
 		return (EMSGSIZE);
-	copy |= hdrlen != 0 || (vp->vfp_desc->single_slot &&
+	copy |= hdrlen != 0 || (vp->vfp_desc->common->single_slot &&
 	    vfp_needs_copy(vp, frame->f_iov, frame->f_niov, frame->f_len));
 	head = vfp_put_frame(vp, frame, copy);
 	if (head == ring->head && nm_ring_space(ring) < NETMAP_MAX_FRAGS) {
@@ -387,7 +387,7 @@ vale_frame_port_put(struct vale_frame_port *vp, const struct frame *frame,
 		head = vfp_put_frame(vp, frame, true);
 	if (head == ring->head)
 		return (ENOBUFS);
-	if (hdrlen != 0 && vp->vfp_desc->single_slot &&
+	if (hdrlen != 0 && vp->vfp_desc->common->single_slot &&
 	    !vfp_valid(ring, hdrlen, frame->f_len))
 		return (EINVAL);
 	ring->head = ring->cur = head;
@@ -671,7 +671,7 @@ vfp_set_offloads(struct frame_port *port)
 	/* An adapter needs no other setting. */
 	if (vale_limit(vp->vfp_desc) != 0)
 		vfp_log(vp, "%s: cannot limit the descriptor: %s",
-		    vp->vfp_desc->name, strerror(errno));
+		    vp->vfp_desc->common->name, strerror(errno));
 	return (headers);
 }
 
@@ -690,9 +690,9 @@ vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 	vp->vfp_desc = d;
 	vp->vfp_vlog = vlog;
 	vp->vfp_slot_max = MIN(d->txring->nr_buf_size, UINT16_MAX);
-	vp->vfp_indirect_max = MIN(d->indirect_max, UINT16_MAX);
+	vp->vfp_indirect_max = MIN(d->common->indirect_max, UINT16_MAX);
 	vp->vfp_align = 1;
-	if (d->single_slot) {
+	if (d->common->single_slot) {
 		vp->vfp_align = VALE_ALIGN;
 		vp->vfp_slot_max = (vp->vfp_slot_max & ~(VALE_ALIGN - 1)) -
 		    VALE_ALIGN;

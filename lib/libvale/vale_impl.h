@@ -223,7 +223,7 @@ struct vale_pair {
 /* A port, or a monitor of one. */
 struct vale_port {
 	struct vale_switch	*vp_switch;
-	char			 vp_name[VALE_NAME_SIZE];
+	struct vale_common	 vp_common;
 	uint8_t			 vp_index;
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */

@@ -57,10 +57,11 @@ vale_inbox_create(struct vale_pair *pair)
 	if (in == NULL)
 		return (ENOMEM);
 	memset(in, 0, vale_port_size(1));
-	memcpy(in->vp_name, pair->pa_port->vp_name, sizeof(in->vp_name));
+	in->vp_common = pair->pa_port->vp_common;
 	in->vp_header = VALE_HEADER_SLOT;
 	in->vp_npairs = 1;
-	error = vale_region_create(&in->vp_region, in->vp_name, &params, NULL);
+	error = vale_region_create(&in->vp_region, in->vp_common.name, &params,
+	    NULL);
 	if (error != 0)
 		goto fail;
 	vale_region_find(&in->vp_region, 0, &params, NULL, &rr);

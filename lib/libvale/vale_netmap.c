@@ -34,6 +34,7 @@ _Static_assert(sizeof(((struct nmreq_header *)0)->nr_name) == VALE_NAME_SIZE,
 
 struct netmap_port {
 	struct vale_desc	 np_desc;	/* must be first */
+	struct vale_common	 np_common;
 	void			*np_mem;
 	size_t			 np_memsize;
 };
@@ -88,6 +89,7 @@ vale_open(const char *name, const struct vale_params *params)
 {
 	struct nmreq_register reg;
 	struct netmap_port *np;
+	struct vale_common *vc;
 	struct vale_desc *d;
 
 	memset(&reg, 0, sizeof(reg));
@@ -125,12 +127,14 @@ vale_open(const char *name, const struct vale_params *params)
 		goto fail_register;
 	if (netmap_limit(d->fd, true) == -1)
 		goto fail_limit;
-	d->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
-	d->txring = NETMAP_TXRING(d->nifp, 0);
-	d->rxring = NETMAP_RXRING(d->nifp, 0);
-	d->single_slot = true;
-	d->indirect_max = d->txring->nr_buf_size;
-	memcpy(d->name, name, strlen(name) + 1);
+	vc = &np->np_common;
+	vc->nifp = (void *)((char *)np->np_mem + reg.nr_offset);
+	d->txring = NETMAP_TXRING(vc->nifp, 0);
+	d->rxring = NETMAP_RXRING(vc->nifp, 0);
+	d->common = vc;
+	vc->single_slot = true;
+	vc->indirect_max = d->txring->nr_buf_size;
+	memcpy(vc->name, name, strlen(name) + 1);
 	return (d);
 
 fail_limit:
@@ -172,7 +176,8 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	}
 	memset(&req, 0, sizeof(req));
 	req.nr_hdr_len = len;
-	return (netmap_request(d->fd, d->name, NETMAP_REQ_PORT_HDR_SET, &req));
+	return (netmap_request(d->fd, d->common->name, NETMAP_REQ_PORT_HDR_SET,
+	    &req));
 }
 
 int

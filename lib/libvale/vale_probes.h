@@ -23,7 +23,8 @@
 
 #define	VALE_PROBE(pair, probe, ...) do {				\
 	if (__predict_false(VALE_##probe##_ENABLED()))			\
-		VALE_##probe((const char *)(pair)->pa_port->vp_name,	\
+		VALE_##probe(						\
+		    (const char *)(pair)->pa_port->vp_common.name,	\
 		    ##__VA_ARGS__);					\
 } while (0)
 

@@ -232,8 +232,8 @@ change_mirror(struct vale_port *port, const void *value)
 	const struct mirror *m = value;
 	const size_t len = strlen(port->vp_switch->vs_name);
 
-	if (m->what != 0 && (strcmp(m->of, port->vp_name) == 0 ||
-	    strncmp(m->of, port->vp_name, len + 1) != 0))
+	if (m->what != 0 && (strcmp(m->of, port->vp_common.name) == 0 ||
+	    strncmp(m->of, port->vp_common.name, len + 1) != 0))
 		return (EINVAL);
 	return (vale_mirror_set(port, m->of, m->what));
 }

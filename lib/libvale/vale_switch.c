@@ -127,7 +127,7 @@ vale_switch_port(const struct vale_switch *vs, const char *name)
 	struct vale_port *port;
 
 	SWITCH_FOREACH(port, vs)
-		if (strcmp(port->vp_name, name) == 0)
+		if (strcmp(port->vp_common.name, name) == 0)
 			return (port);
 	return (NULL);
 }
@@ -138,7 +138,7 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 {
 	unsigned int i;
 
-	if (vale_switch_port(vs, port->vp_name) != NULL)
+	if (vale_switch_port(vs, port->vp_common.name) != NULL)
 		return (EBUSY);
 	if (vs->vs_nports == VALE_FDB_PORTS)
 		return (ENOSPC);
@@ -161,10 +161,10 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 	port->vp_switch = vs;
 	if (!port->vp_monitor)
 		error = switch_place(vs, port);
-	else if (vale_switch_port(vs, port->vp_name) == NULL)
+	else if (vale_switch_port(vs, port->vp_common.name) == NULL)
 		error = ENXIO;
 	else
-		error = vale_mirror_set(port, port->vp_name,
+		error = vale_mirror_set(port, port->vp_common.name,
 		    port->vp_mirror_what);
 	if (error != 0)
 		return (error);
@@ -182,15 +182,15 @@ static int
 switch_attach(struct vale_port *port)
 {
 	struct vale_switch *vs;
-	size_t len = strcspn(port->vp_name, ":");
+	size_t len = strcspn(port->vp_common.name, ":");
 	int error;
 
 	mtx_assert(&vale_lock, MA_OWNED);
-	vs = vale_switch_find(port->vp_name, len);
+	vs = vale_switch_find(port->vp_common.name, len);
 	if (vs == NULL) {
 		if (port->vp_monitor)
 			return (ENXIO);
-		error = switch_create(port->vp_name, len, &vs);
+		error = switch_create(port->vp_common.name, len, &vs);
 		if (error != 0)
 			return (error);
 	}
@@ -346,11 +346,9 @@ pair_init(struct vale_port *port, unsigned int i,
 	if (error != 0)
 		goto fail_inbox;
 	d->fd = pair->pa_rx.rq_fd;
-	d->nifp = port->vp_region.vr_nifp;
 	d->txring = rr.rr_txring;
 	d->rxring = rr.rr_rxring;
-	d->indirect_max = VALE_INDIRECT_MAX;
-	memcpy(d->name, port->vp_name, sizeof(d->name));
+	d->common = &port->vp_common;
 	return (0);
 
 fail_inbox:
@@ -386,7 +384,8 @@ port_alloc(const char *name, const struct vale_params *params,
 	if (port == NULL)
 		return (NULL);
 	memset(port, 0, size);
-	memcpy(port->vp_name, name, strlen(name));
+	memcpy(port->vp_common.name, name, strlen(name));
+	port->vp_common.indirect_max = VALE_INDIRECT_MAX;
 	port->vp_npairs = params->rings;
 	port->vp_monitor = params->monitor != 0;
 	port->vp_mirror_what = params->monitor;
@@ -426,6 +425,7 @@ port_open(const char *name, const struct vale_params *params,
 	error = vale_region_create(&port->vp_region, name, &p, shared);
 	if (error != 0)
 		goto fail_region;
+	port->vp_common.nifp = port->vp_region.vr_nifp;
 	for (n = 0; n < p.rings; n++) {
 		error = pair_init(port, n, &p, shared);
 		if (error != 0)
@@ -575,7 +575,7 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 static void
 port_info(const struct vale_port *port, struct vale_port_info *info)
 {
-	memcpy(info->pi_name, port->vp_name, sizeof(info->pi_name));
+	memcpy(info->pi_name, port->vp_common.name, sizeof(info->pi_name));
 	info->pi_index = port->vp_index;
 	info->pi_rings = port->vp_npairs;
 	info->pi_tx_slots = port->vp_pair[0].pa_tx.vt_nslots;

@@ -35,6 +35,7 @@ struct valed_ring {
 };
 
 struct valed_port {
+	struct vale_common	 vp_common;
 	struct vale_client_port	 vp_client;
 	pthread_mutex_t		 vp_lock;	/* requests over the port's
 						   connection */
@@ -101,7 +102,7 @@ rings_fini(struct valed_port *vp, unsigned int n)
 }
 
 static int
-ring_init(struct valed_port *vp, unsigned int i, const char *name)
+ring_init(struct valed_port *vp, unsigned int i)
 {
 	const struct vale_client_ring *cr = &vp->vp_client.cp_ring[i];
 	struct valed_ring *vr = &vp->vp_ring[i];
@@ -111,11 +112,9 @@ ring_init(struct valed_port *vp, unsigned int i, const char *name)
 		return (-1);
 	vr->vr_port = vp;
 	vr->vr_ring = i;
-	d->nifp = vp->vp_client.cp_nifp;
 	d->txring = cr->cr_txring;
 	d->rxring = cr->cr_rxring;
-	d->indirect_max = d->txring->nr_buf_size;
-	memcpy(d->name, name, strlen(name) + 1);
+	d->common = &vp->vp_common;
 	return (0);
 }
 
@@ -123,11 +122,15 @@ ring_init(struct valed_port *vp, unsigned int i, const char *name)
 static int
 rings_init(struct valed_port *vp, const char *name)
 {
+	struct vale_common *vc = &vp->vp_common;
 	unsigned int i;
 	int error;
 
+	vc->nifp = vp->vp_client.cp_nifp;
+	vc->indirect_max = vp->vp_client.cp_ring[0].cr_txring->nr_buf_size;
+	memcpy(vc->name, name, strlen(name) + 1);
 	for (i = 0; i < vp->vp_client.cp_nrings; i++)
-		if (ring_init(vp, i, name) == -1) {
+		if (ring_init(vp, i) == -1) {
 			error = errno;
 			rings_fini(vp, i);
 			errno = error;
@@ -212,7 +215,7 @@ port_call(struct vale_desc *d, uint16_t type, struct vale_client_call *call)
 	    .nr_reqtype = type };
 	int error, result;
 
-	memcpy(hdr.nr_name, d->name, sizeof(hdr.nr_name));
+	memcpy(hdr.nr_name, d->common->name, sizeof(hdr.nr_name));
 	call->hdr = &hdr;
 	pthread_mutex_lock(&desc_port(d)->vp_lock);
 	result = vale_client_call(client(d)->cp_fd, call);

@@ -84,7 +84,7 @@ view_fill(struct vale_view *vw, const struct vale_switch *vs)
 	TAILQ_FOREACH(port, &vs->vs_mirrors, vp_mirror_link) {
 		for (i = 0; i < VALE_FDB_PORTS; i++)
 			if (vw->vw_port[i] != NULL && strcmp(port->vp_mirror_of,
-			    vw->vw_port[i]->vp_name) == 0)
+			    vw->vw_port[i]->vp_common.name) == 0)
 				break;
 		if (i == VALE_FDB_PORTS || port->vp_out)
 			continue;

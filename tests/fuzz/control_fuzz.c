@@ -466,7 +466,7 @@ third_receive(void)
 	    ring->head))
 		INVARIANT(ring->slot[ring->head].len <= ring->nr_buf_size);
 	ring->cur = ring->head;
-	INVARIANT(vale_port_counters(third->name, c) == 0);
+	INVARIANT(vale_port_counters(third->common->name, c) == 0);
 	INVARIANT(c[VALE_C_RX_FRAME] == c[VALE_C_RX_COPY]);
 	INVARIANT(c[VALE_C_RX_BAD_RING] == 0 && c[VALE_C_RX_BAD_BUF] == 0);
 }

@@ -257,7 +257,7 @@ read_name(const char *line)
 		INVARIANT(errno == EINVAL);
 		return;
 	}
-	INVARIANT(strcmp(d->name, line) == 0);
+	INVARIANT(strcmp(d->common->name, line) == 0);
 	vale_close(d);
 }
 

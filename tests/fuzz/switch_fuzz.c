@@ -284,7 +284,7 @@ op_open(struct port *p, const struct op *op)
 	}
 	for (i = 0; i < PORTS; i++)
 		if (&ports[i] != p && ports[i].d != NULL &&
-		    strcmp(ports[i].d->name, name) == 0) {
+		    strcmp(ports[i].d->common->name, name) == 0) {
 			INVARIANT(p->d == NULL && errno == EBUSY);
 			return;
 		}
@@ -363,7 +363,7 @@ op_sink(struct port *p, const struct op *op)
 	}
 	p->sink = op->b;
 	INVARIANT(vale_set_sink(p->d, p->sink == 0 ? NULL : take, p) == 0);
-	INVARIANT(vale_port_counters(p->d->name, counters) == 0);
+	INVARIANT(vale_port_counters(p->d->common->name, counters) == 0);
 	INVARIANT(counters[VALE_C_RX_DIRECT] == p->sunk);
 }
 
@@ -579,7 +579,7 @@ op_look(const struct op *op)
 	conf.rc_rate = op->d;
 	conf.rc_burst = op->c;
 	conf.rc_frames = op->c % 2 == 0;
-	INVARIANT((vale_set_rate(d->name, &conf) == 0) ==
+	INVARIANT((vale_set_rate(d->common->name, &conf) == 0) ==
 	    (conf.rc_rate <= VALE_RATE_MAX &&
 	    conf.rc_burst <= VALE_RATE_BURST_MAX));
 }
@@ -587,7 +587,7 @@ op_look(const struct op *op)
 static void
 op_set(const struct port *p, const struct op *op)
 {
-	const char *of = names[op->d % NAMES], *name = p->d->name;
+	const char *of = names[op->d % NAMES], *name = p->d->common->name;
 	const size_t len = strcspn(name, ":") + 1;
 	struct vale_port_settings ps;
 	char vale[VALE_NAME_SIZE];
@@ -630,7 +630,7 @@ op_monitor(const struct op *op)
 		return;
 	for (i = 0; i < PORTS; i++)
 		open |= ports[i].d != NULL &&
-		    strcmp(ports[i].d->name, name) == 0;
+		    strcmp(ports[i].d->common->name, name) == 0;
 	monitors[n] = vale_open(name, &params);
 	INVARIANT((monitors[n] != NULL) == open);
 	if (!open)

@@ -158,8 +158,8 @@ count(const struct station *s, enum vale_counter c)
 {
 	uint64_t counters[VALE_NCOUNTERS];
 
-	if (vale_port_counters(s->d->name, counters) == -1)
-		err(1, "%s", s->d->name);
+	if (vale_port_counters(s->d->common->name, counters) == -1)
+		err(1, "%s", s->d->common->name);
 	return (counters[c]);
 }
 
@@ -184,18 +184,19 @@ check(void)
 		s = &staying[i];
 		take(s, 3 - s->addr);
 		if (count(s, VALE_C_TX_FRAME) != s->sent)
-			errx(1, "%s: sent %ju, counted %ju", s->d->name,
+			errx(1, "%s: sent %ju, counted %ju", s->d->common->name,
 			    (uintmax_t)s->sent,
 			    (uintmax_t)count(s, VALE_C_TX_FRAME));
 		if (count(s, VALE_C_RX_FRAME) != s->received + s->others)
 			errx(1, "%s: received %ju and %ju, counted %ju",
-			    s->d->name, (uintmax_t)s->received,
+			    s->d->common->name, (uintmax_t)s->received,
 			    (uintmax_t)s->others,
 			    (uintmax_t)count(s, VALE_C_RX_FRAME));
 		/* A frame that the other sent was received or dropped here. */
 		if (staying[1 - i].sent > s->received +
 		    count(s, VALE_C_RX_FULL))
-			errx(1, "%s: %ju of %ju are missing", s->d->name,
+			errx(1, "%s: %ju of %ju are missing",
+			    s->d->common->name,
 			    (uintmax_t)(staying[1 - i].sent - s->received -
 			    count(s, VALE_C_RX_FULL)),
 			    (uintmax_t)staying[1 - i].sent);

@@ -123,7 +123,7 @@ capture_port(struct capture *c, unsigned int i)
 	    c->what == VALE_MIRROR_TX ? PCAPNG_OUT : PCAPNG_UNKNOWN };
 
 	if (vale_rxsync(c->port[i].monitor) == -1)
-		err(EX_UNAVAILABLE, "%s", c->port[i].monitor->name);
+		err(EX_UNAVAILABLE, "%s", c->port[i].monitor->common->name);
 	if (ring->head == ring->tail)
 		return (false);
 	p.time_ns = now_ns();

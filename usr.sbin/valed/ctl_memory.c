@@ -450,7 +450,7 @@ ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
     size_t more)
 {
 	ctl_memories_lock();
-	strlcpy(mm->mm_name, port->name, sizeof(mm->mm_name));
+	strlcpy(mm->mm_name, port->common->name, sizeof(mm->mm_name));
 	mm->mm_desc = port;
 	/* While it was opened, a pipe may have been. */
 	if (memory_more(mm) != more)

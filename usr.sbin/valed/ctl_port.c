@@ -485,7 +485,7 @@ ctl_header_set(struct ctl_conn *cc, size_t *size __unused)
 {
 	const struct nmreq_port_hdr *hdr = cc->cc_body;
 
-	if (cc->cc_port == NULL || strcmp(cc->cc_port->name,
+	if (cc->cc_port == NULL || strcmp(cc->cc_port->common->name,
 	    cc->cc_wire->vw_header.nr_name) != 0)
 		return (ctl_why(cc, ENXIO,
 		    "the connection does not have this port"));
@@ -503,7 +503,7 @@ ctl_header_get(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_port_hdr *hdr = cc->cc_body;
 
-	if (cc->cc_port == NULL || strcmp(cc->cc_port->name,
+	if (cc->cc_port == NULL || strcmp(cc->cc_port->common->name,
 	    cc->cc_wire->vw_header.nr_name) != 0)
 		return (ctl_why(cc, ENXIO,
 		    "the connection does not have this port"));

@@ -214,7 +214,7 @@ header_port(net_backend_t **bep)
 {
 	struct frame_port *fp;
 
-	port.headers = port.desc.single_slot = true;
+	port.headers = port.common.single_slot = true;
 	*bep = backend();
 	fp = backend_port(*bep);
 	ATF_CHECK(!port.limited);
@@ -378,7 +378,7 @@ TEST(bad_header, "FreeBSD's switch, which trusts headers, gets no invalid one")
 	char *frame = data + 12;
 	net_backend_t *be;
 
-	port.headers = port.desc.single_slot = true;
+	port.headers = port.common.single_slot = true;
 	be = backend();
 	ATF_REQUIRE_EQ(0, netbe_set_cap(be, VIRTIO_NET_F_CSUM, 12));
 	check_header(be, data, 12 + 60, true);

@@ -65,7 +65,7 @@ TEST(pieces, "Long fragments are split to fit buffers at any alignment; empty "
 	size_t off;
 
 	fill(frame, sizeof(frame));
-	port.desc.single_slot = true;
+	port.common.single_slot = true;
 	be = backend();
 	for (off = 0; off <= 64; off++) {
 		first = port.nsent;
@@ -165,7 +165,7 @@ TEST(whole, "If the switch takes each slot for a frame, a frame that fits goes "
 	size_t cut;
 
 	fill(frame, sizeof(frame));
-	port.desc.single_slot = true;
+	port.common.single_slot = true;
 	be = backend();
 	for (cut = 0; cut <= fits; cut += 32) {
 		iov[0] = (struct iovec){ frame, cut };
@@ -359,7 +359,7 @@ TEST(small_buffers, "Buffers that are too small are refused, the smallest "
 	port.buf_size = 511;
 	ATF_CHECK(backend_try(&be, "vale0:a") != 0);
 	port.buf_size = 512;
-	port.desc.single_slot = true;
+	port.common.single_slot = true;
 	fill(frame, sizeof(frame));
 	be = backend();
 	ATF_CHECK_EQ((ssize_t)iov.iov_len, send_flush(be, &iov, 1));

@@ -61,9 +61,10 @@ vale_open(const char *name, const struct vale_params *params)
 	port.desc.fd = port.pipe[0];
 	port.desc.txring = port_ring_init(&port.tx, PORT_SLOTS - 1);
 	port.desc.rxring = port_ring_init(&port.rx, 0);
-	port.desc.indirect_max = port.indirect_max != 0 ? port.indirect_max :
-	    port.desc.txring->nr_buf_size;
-	strlcpy(port.desc.name, name, sizeof(port.desc.name));
+	port.desc.common = &port.common;
+	port.common.indirect_max = port.indirect_max != 0 ?
+	    port.indirect_max : port.desc.txring->nr_buf_size;
+	strlcpy(port.common.name, name, sizeof(port.common.name));
 	return (&port.desc);
 }
 
@@ -83,7 +84,7 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	    len == VALE_HEADER_SLOT);
 	ATF_CHECK(!port.limited);
 	if ((len != 0 && !port.headers) ||
-	    (len == VALE_HEADER_SLOT && d->single_slot)) {
+	    (len == VALE_HEADER_SLOT && d->common->single_slot)) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
@@ -194,7 +195,7 @@ check_frame(unsigned int first, const char *data, size_t len)
 	for (i = first; i < port.nsent; i++) {
 		slot = &port.sent[i];
 		ATF_REQUIRE(slot->len > 0 && slot->len <= len);
-		if (port.desc.single_slot && slot->ptr % 64 != 0 &&
+		if (port.common.single_slot && slot->ptr % 64 != 0 &&
 		    (slot->flags & NS_INDIRECT) != 0)
 			ATF_CHECK(64 + slot->ptr % 64 + slot->len <= PORT_BUF);
 		ATF_CHECK_EQ(i + 1 < port.nsent ? NS_MOREFRAG : 0,

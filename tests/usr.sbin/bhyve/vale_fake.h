@@ -35,6 +35,7 @@ struct port_ring {
 
 struct port {
 	struct vale_desc desc;
+	struct vale_common common;
 	struct port_ring tx, rx;
 	int		 pipe[2];
 	uint32_t	 tx_synced;	/* slots before this were seen */

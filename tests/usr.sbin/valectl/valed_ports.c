@@ -38,7 +38,7 @@ send_frames(struct vale_desc *d, unsigned int i, unsigned int n)
 		ring->slot[ring->head].len = 60;
 		ring->head = ring->cur = nm_ring_next(ring, ring->head);
 		if (vale_txsync(d) != 0)
-			err(1, "%s", d->name);
+			err(1, "%s", d->common->name);
 	}
 }
 

@@ -356,11 +356,11 @@ TEST(page, "As many ports are sent at once as fit, from any one on")
 	ATF_CHECK_EQ(2, wo->wo_tx_slots);
 	ATF_CHECK_EQ(4, wo->wo_rx_slots);
 	ATF_CHECK_EQ(VALE_NCOUNTERS, wo->wo_ncounters);
-	ATF_CHECK_EQ(10, check_page(&root, "vale7", max, d[max]->name));
+	ATF_CHECK_EQ(10, check_page(&root, "vale7", max, d[max]->common->name));
 	ATF_CHECK_EQ(max, check_page(&root, "vale7", 1, "vale7:p1"));
 	ATF_CHECK_EQ(1, check_page(&root, "vale7", max + 9, name));
 	ATF_CHECK_EQ(0, check_page(&root, "vale7", max + 10, NULL));
-	ATF_CHECK_EQ(11, check_page(&root, "", max, d[max]->name));
+	ATF_CHECK_EQ(11, check_page(&root, "", max, d[max]->common->name));
 	ATF_CHECK_EQ(0, check_page(&root, "vale9", 0, NULL));
 	ATF_CHECK_EQ(1, check_page(&one, "", 0, "vale8:a"));
 	wo = (const void *)((struct vale_wire_page *)one.pe_body + 1);

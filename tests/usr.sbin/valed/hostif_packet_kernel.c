@@ -222,7 +222,7 @@ start(void)
 	hostif_stub_init(90);
 	hi.fds.hf_fd[HOSTIF_FD_KIND] = PACKET_SOCKET;
 	hi.ops = &hostif_packet_ops;
-	port.indirect_max = INDIRECT;
+	common.indirect_max = INDIRECT;
 	ATF_REQUIRE(hi.ops->ho_start(&hi) == NULL);
 	trace[0] = '\0';
 }

@@ -19,7 +19,8 @@ static union {
 	uint8_t		 bytes[sizeof(struct netmap_ring) +
 			    RING_SLOTS * sizeof(struct netmap_slot)];
 } tx_ring, rx_ring;
-struct vale_desc	 port = { .txring = &tx_ring.ring,
+struct vale_common common;
+struct vale_desc	 port = { .common = &common, .txring = &tx_ring.ring,
     .rxring = &rx_ring.ring };
 struct hostif		 hi = { .port = &port, .up = true };
 struct frame		 frames[600];

@@ -21,6 +21,7 @@
 #define	RING_SLOTS	1024		/* of the port */
 
 extern struct hostif	 hi;		/* up; its ops are the test's to set */
+extern struct vale_common common;
 extern struct vale_desc	 port;
 
 /* Frames for the interface; the port's ring has their indices. */

@@ -38,7 +38,8 @@ static int		 poll_result;
 static short		 revents[8];
 static unsigned int	 receive_left, send_left; /* rounds that move a frame */
 static bool		 in_table, decodes = true;
-static struct vale_desc	 port = { .fd = 9, .name = "vale0:h0" };
+static const struct vale_common common = { .name = "vale0:h0" };
+static struct vale_desc	 port = { .fd = 9, .common = &common };
 static struct hostif	 one = { .port = &port, .stop_fd = STOP_FD };
 static union {
 	struct netmap_ring ring;
@@ -129,7 +130,7 @@ vale_open(const char *name, const struct vale_params *params)
 void
 vale_close(struct vale_desc *desc)
 {
-	note("close %s; ", desc->name);
+	note("close %s; ", desc->common->name);
 }
 
 int

@@ -282,7 +282,7 @@ prepare(void)
 	ATF_REQUIRE(memory != MAP_FAILED);
 	hostif_stub_init(10);
 	hi.ops = &hostif_xdp_ops;
-	port.indirect_max = 4096;
+	common.indirect_max = 4096;
 	hi.fds.hf_nfds = HOSTIF_FD_XSK + QUEUES;
 	hi.fds.hf_index = 7;
 	hi.fds.hf_family = 9;

@@ -197,10 +197,10 @@ TEST(open, "A port is asked for with its parameters, and is as valed grants it")
 	ATF_CHECK_EQ(0, p.asked.nr_flags);
 	for (i = 0; i < RINGS; i++) {
 		d = vale_ring(p.d, i);
-		ATF_CHECK_STREQ("vale0:a", d->name);
-		ATF_CHECK_EQ(VALE_BUF_SIZE, d->indirect_max);
-		ATF_CHECK(d->txring == NETMAP_TXRING(d->nifp, i));
-		ATF_CHECK(d->rxring == NETMAP_RXRING(d->nifp, i));
+		ATF_CHECK_STREQ("vale0:a", d->common->name);
+		ATF_CHECK_EQ(VALE_BUF_SIZE, d->common->indirect_max);
+		ATF_CHECK(d->txring == NETMAP_TXRING(d->common->nifp, i));
+		ATF_CHECK(d->rxring == NETMAP_RXRING(d->common->nifp, i));
 		ATF_CHECK(vale_ring(d, 0) == p.d);
 	}
 	ATF_CHECK_ERRNO(EINVAL, vale_ring(p.d, RINGS) == NULL);

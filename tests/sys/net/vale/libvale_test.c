@@ -51,9 +51,9 @@ TEST(names, "A valid name opens a port of that name, an invalid one returns "
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		d = vale_open(good[i], NULL);
 		ATF_REQUIRE_MSG(d != NULL, "%s", good[i]);
-		ATF_CHECK_STREQ(good[i], d->name);
-		ATF_CHECK_EQ(0, strncmp(d->nifp->ni_name, good[i],
-		    sizeof(d->nifp->ni_name) - 1));
+		ATF_CHECK_STREQ(good[i], d->common->name);
+		ATF_CHECK_EQ(0, strncmp(d->common->nifp->ni_name, good[i],
+		    sizeof(d->common->nifp->ni_name) - 1));
 		vale_close(d);
 	}
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -209,7 +209,7 @@ compare(void)
 	uint64_t count[nitems(worlds)][VALE_NCOUNTERS];
 	const struct vale_pair *a, *b;
 	const struct vale_region *ar, *br;
-	unsigned int c, j;
+	unsigned int c, i, j;
 
 	for (j = 0; j < PORTS; j++) {
 		a = vale_desc_pair(worlds[0].d[j]);
@@ -227,10 +227,9 @@ compare(void)
 		    a->pa_rx.rq_asleep == b->pa_rx.rq_asleep &&
 		    a->pa_rx.rq_woken == b->pa_rx.rq_woken &&
 		    a->pa_tx.vt_cur == b->pa_tx.vt_cur, "positions", j);
-		ATF_REQUIRE_EQ(0, vale_port_counters(worlds[0].d[j]->name,
-		    count[0]));
-		ATF_REQUIRE_EQ(0, vale_port_counters(worlds[1].d[j]->name,
-		    count[1]));
+		for (i = 0; i < 2; i++)
+			ATF_REQUIRE_EQ(0, vale_port_counters(
+			    worlds[i].d[j]->common->name, count[i]));
 		for (c = 0; c < VALE_NCOUNTERS; c++)
 			REQUIRE_SAME(count[0][c] == count[1][c],
 			    vale_counter_table[c].cr_name, j);

@@ -133,7 +133,8 @@ worlds_open(void)
 		ATF_REQUIRE(worlds[i].peer != NULL);
 		worlds[i].port = &worlds[i].vp.vfp_port;
 		worlds[i].port->fp_frame_max = UINT32_MAX;
-		worlds[i].d->single_slot = single_slot;
+		__DECONST(struct vale_common *,
+		    worlds[i].d->common)->single_slot = single_slot;
 	}
 }
 
@@ -166,8 +167,8 @@ compare_counters(struct vale_desc *a, struct vale_desc *b)
 	uint64_t ca[VALE_NCOUNTERS], cb[VALE_NCOUNTERS];
 	unsigned int c;
 
-	ATF_REQUIRE_EQ(0, vale_port_counters(a->name, ca));
-	ATF_REQUIRE_EQ(0, vale_port_counters(b->name, cb));
+	ATF_REQUIRE_EQ(0, vale_port_counters(a->common->name, ca));
+	ATF_REQUIRE_EQ(0, vale_port_counters(b->common->name, cb));
 	for (c = 0; c < VALE_NCOUNTERS; c++)
 		REQUIRE_SAME(ca[c] == cb[c], vale_counter_table[c].cr_name);
 }

@@ -324,7 +324,7 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 	watch = true;
 	for (i = 0; i < nitems(slots); i++) {
 		d = t_open(name, slots[i][0], slots[i][1]);
-		base = (char *)d->nifp;
+		base = (char *)d->common->nifp;
 		ATF_CHECK_EQ(0, (uintptr_t)base % NM_CACHE_ALIGN);
 		tx = roundup2(sizeof(struct netmap_if) + 2 * sizeof(ssize_t),
 		    NM_CACHE_ALIGN);
@@ -347,10 +347,11 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 		    map_flags);
 		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->txring->buf_align);
 		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->rxring->buf_align);
-		ATF_CHECK_EQ(NI_PRIV_MEM, d->nifp->ni_flags);
+		ATF_CHECK_EQ(NI_PRIV_MEM, d->common->nifp->ni_flags);
 		/* A name that is too long is cut, and ends. */
-		ATF_CHECK_EQ(sizeof(d->nifp->ni_name) - 1,
-		    strnlen(d->nifp->ni_name, sizeof(d->nifp->ni_name)));
+		ATF_CHECK_EQ(sizeof(d->common->nifp->ni_name) - 1,
+		    strnlen(d->common->nifp->ni_name,
+		    sizeof(d->common->nifp->ni_name)));
 		/* Behind a ring's last slot there is none. */
 		if (i == 1)
 			ATF_CHECK_EQ(0, d->rxring->slot[5].buf_idx);

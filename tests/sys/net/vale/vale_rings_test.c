@@ -67,13 +67,13 @@ TEST(params, "A port has the rings that were asked for, in one memory, each "
 	for (i = 0; i < nitems(good); i++) {
 		n = good[i];
 		d = rings_open("valet0:a", n, 0);
-		nifp = d->nifp;
+		nifp = d->common->nifp;
 		ATF_CHECK_EQ(n, nifp->ni_tx_rings);
 		ATF_CHECK_EQ(n, nifp->ni_rx_rings);
 		memset(seen, 0, sizeof(seen));
 		for (j = 0; j < n; j++) {
 			r = ring_of(d, j);
-			ATF_CHECK(r->nifp == nifp);
+			ATF_CHECK(r->common->nifp == nifp);
 			ATF_CHECK(r->txring == NETMAP_TXRING(nifp, j));
 			ATF_CHECK(r->rxring == NETMAP_RXRING(nifp, j));
 			ATF_CHECK_EQ(j, r->txring->ringid);
@@ -87,7 +87,7 @@ TEST(params, "A port has the rings that were asked for, in one memory, each "
 				ATF_CHECK_EQ(0,
 				    seen[r->rxring->slot[k].buf_idx]++);
 			}
-			ATF_CHECK_STREQ("valet0:a", r->name);
+			ATF_CHECK_STREQ("valet0:a", r->common->name);
 			ATF_CHECK(vale_ring(r, 0) == d);
 		}
 		ATF_CHECK_ERRNO(EINVAL, vale_ring(d, n) == NULL);
@@ -502,7 +502,7 @@ TEST(threads, "Three threads send on one port and others receive on another, "
 	for (i = 0; i < 3; i++)
 		got += receive[i].frames;
 	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, vale_port_counters(rx[i]->name, c));
+		ATF_REQUIRE_EQ(0, vale_port_counters(rx[i]->common->name, c));
 		ATF_CHECK_EQ(RINGS * 20000, c[VALE_C_RX_FRAME] +
 		    c[VALE_C_RX_FULL]);
 		ATF_CHECK_EQ(0, c[VALE_C_RX_BAD_BUF]);

@@ -76,11 +76,13 @@ TEST(layout, "Rings and buffers are those of netmap(4); no two buffers or "
 	d[0] = a;
 	d[1] = b;
 	for (i = 0; i < 2; i++) {
-		ATF_CHECK_EQ(NETMAP_API, d[i]->nifp->ni_version);
-		ATF_CHECK_EQ(1, d[i]->nifp->ni_tx_rings);
-		ATF_CHECK_EQ(1, d[i]->nifp->ni_rx_rings);
-		ATF_CHECK_EQ(NETMAP_TXRING(d[i]->nifp, 0), d[i]->txring);
-		ATF_CHECK_EQ(NETMAP_RXRING(d[i]->nifp, 0), d[i]->rxring);
+		ATF_CHECK_EQ(NETMAP_API, d[i]->common->nifp->ni_version);
+		ATF_CHECK_EQ(1, d[i]->common->nifp->ni_tx_rings);
+		ATF_CHECK_EQ(1, d[i]->common->nifp->ni_rx_rings);
+		ATF_CHECK_EQ(NETMAP_TXRING(d[i]->common->nifp, 0),
+		    d[i]->txring);
+		ATF_CHECK_EQ(NETMAP_RXRING(d[i]->common->nifp, 0),
+		    d[i]->rxring);
 		end = NULL;
 		for (r = 0; r < 2; r++) {
 			ring = r == 0 ? d[i]->txring : d[i]->rxring;
@@ -351,10 +353,11 @@ TEST(indirect_long, "A slot with NS_INDIRECT may have more bytes than a "
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	ATF_REQUIRE(mem != MAP_FAILED);
 	ATF_REQUIRE_EQ(0, mprotect(mem + size, page, PROT_NONE));
-	ATF_CHECK_EQ(UINT16_MAX, a->indirect_max);
+	ATF_CHECK_EQ(UINT16_MAX, a->common->indirect_max);
 	for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
 		t_make(mem + size - len[i], len[i], EVERYBODY, 0, i);
-		t_put(a, mem + size - len[i], len[i], a->indirect_max, true);
+		t_put(a, mem + size - len[i], len[i], a->common->indirect_max,
+		    true);
 		/* One of a single slot of a buffer's length behind it. */
 		t_queue(a, 60, EVERYBODY, 0, 100);
 		ATF_REQUIRE_EQ(0, vale_txsync(a));

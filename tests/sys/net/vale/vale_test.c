@@ -142,7 +142,7 @@ t_take(struct vale_desc *d, struct t_frame *f)
 			break;
 	}
 	ATF_REQUIRE_EQ_MSG(f->f_len, i, "%s: frame %u of %u: byte %u is wrong",
-	    d->name, f->f_seq, f->f_src, i);
+	    d->common->name, f->f_seq, f->f_src, i);
 	return (true);
 }
 
@@ -160,8 +160,8 @@ t_expect(struct vale_desc *d, uint32_t len, unsigned int src, uint32_t seq)
 	struct t_frame f;
 
 	/* It may come from another process's thread. */
-	wait_until(t_sync(d), "%s: frame %u of %u is missing", d->name, seq,
-	    src);
+	wait_until(t_sync(d), "%s: frame %u of %u is missing",
+	    d->common->name, seq, src);
 	ATF_REQUIRE(t_take(d, &f));
 	ATF_CHECK_EQ(len, f.f_len);
 	ATF_CHECK_EQ(src, f.f_src);
@@ -174,7 +174,7 @@ t_expect_none(struct vale_desc *d)
 {
 	ATF_REQUIRE_EQ(0, vale_rxsync(d));
 	ATF_CHECK_MSG(nm_ring_empty(d->rxring), "%s: unexpected frame",
-	    d->name);
+	    d->common->name);
 }
 
 unsigned int
@@ -204,6 +204,6 @@ t_count(const struct vale_desc *d, enum vale_counter c)
 {
 	uint64_t counters[VALE_NCOUNTERS];
 
-	ATF_REQUIRE_EQ(0, vale_port_counters(d->name, counters));
+	ATF_REQUIRE_EQ(0, vale_port_counters(d->common->name, counters));
 	return (counters[c]);
 }

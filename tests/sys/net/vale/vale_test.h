@@ -75,7 +75,8 @@ bool	t_readable(struct vale_desc *d);
 uint64_t t_count(const struct vale_desc *d, enum vale_counter c);
 
 #define	T_COUNT(d, c, n)	ATF_CHECK_EQ_MSG((uint64_t)(n),		\
-	    t_count(d, VALE_C_##c), "%s " #c " is %ju, not %ju", (d)->name, \
+	    t_count(d, VALE_C_##c), "%s " #c " is %ju, not %ju",	\
+	    (d)->common->name,						\
 	    (uintmax_t)t_count(d, VALE_C_##c), (uintmax_t)(n))
 
 #endif /* !_VALE_TEST_H_ */

@@ -343,26 +343,26 @@ others_go_on(bool change)
 {
 	const struct vale_params monitor = { .monitor = VALE_MIRROR_BOTH };
 	const struct vale_rate_conf rate = { .rc_rate = 0 };
+	const char *const name = station[1].d->common->name;
 	uint64_t counters[VALE_NCOUNTERS];
 	struct vale_desc *d;
 
 	ATF_CHECK_EQ(0, vale_list(NULL, list_nothing, NULL));
-	ATF_CHECK_EQ(0, vale_port_counters(station[1].d->name, counters));
-	ATF_CHECK_EQ(0, vale_set_rate(station[1].d->name, &rate));
-	ATF_CHECK_EQ(0, vale_set_weight(station[1].d->name, 1));
+	ATF_CHECK_EQ(0, vale_port_counters(name, counters));
+	ATF_CHECK_EQ(0, vale_set_rate(name, &rate));
+	ATF_CHECK_EQ(0, vale_set_weight(name, 1));
 	d = t_open("valeother:a", 64, 64);
-	ATF_CHECK_EQ(0, vale_set_private(d->name, true));
+	ATF_CHECK_EQ(0, vale_set_private(d->common->name, true));
 	vale_close(d);
 	if (!change)
 		return;
-	d = vale_open(station[1].d->name, &monitor);
+	d = vale_open(name, &monitor);
 	ATF_REQUIRE(d != NULL);
 	vale_close(d);
 	d = t_open("valet0:more", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_SLOT));
-	ATF_CHECK_EQ(0, vale_set_private(d->name, true));
-	ATF_CHECK_EQ(0, vale_set_mirror(d->name, station[1].d->name,
-	    VALE_MIRROR_TX));
+	ATF_CHECK_EQ(0, vale_set_private(d->common->name, true));
+	ATF_CHECK_EQ(0, vale_set_mirror(d->common->name, name, VALE_MIRROR_TX));
 	ATF_CHECK_EQ(0, vale_set_sink(d, take_none, NULL));
 	vale_close(d);
 }

@@ -91,7 +91,7 @@ static void
 sync_tx(struct vale_desc *d)
 {
 	if (vale_txsync(d) == -1)
-		err(1, "%s: txsync", d->name);
+		err(1, "%s: txsync", d->common->name);
 }
 
 /* Queue one slot.  The ring is empty after each sync, so there is a slot. */
@@ -154,7 +154,7 @@ op_header(const char *args)
 	hdr.nr_version = NETMAP_API;
 	hdr.nr_reqtype = NETMAP_REQ_PORT_HDR_SET;
 	hdr.nr_body = (uintptr_t)&req;
-	strcpy(hdr.nr_name, nth(p)->name);
+	strcpy(hdr.nr_name, nth(p)->common->name);
 	req.nr_hdr_len = n;
 	if (ioctl(nth(p)->fd, NIOCCTRL, &hdr) == -1)
 		err(1, "header: %s", args);
@@ -175,7 +175,7 @@ drain(struct vale_desc *d, int skip)
 	unsigned int len = 0, n = 0;
 
 	if (vale_rxsync(d) == -1)
-		err(1, "%s: rxsync", d->name);
+		err(1, "%s: rxsync", d->common->name);
 	for (; ring->head != ring->tail; ring->head = ring->cur =
 	    nm_ring_next(ring, ring->head)) {
 		slot = &ring->slot[ring->head];
@@ -193,7 +193,7 @@ drain(struct vale_desc *d, int skip)
 		n++;
 	}
 	if (vale_rxsync(d) == -1)
-		err(1, "%s: rxsync", d->name);
+		err(1, "%s: rxsync", d->common->name);
 	return (n);
 }
 

@@ -96,12 +96,12 @@ TEST(change_waits, "A change waits for each port that sends")
 	open_all();
 	for (i = 0; i < 3; i++) {
 		enter(d[i], leave);
-		ATF_REQUIRE_EQ(0, vale_set_private(d[0]->name, i % 2));
+		ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, i % 2));
 		ATF_CHECK_EQ_MSG(1, yields, "port %u", i);
 	}
 	/* Nobody sends. */
 	meanwhile = leave;
-	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->name, false));
+	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, false));
 	ATF_CHECK(meanwhile != NULL);
 	meanwhile = NULL;
 	close_all();
@@ -119,7 +119,7 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 {
 	open_all();
 	enter(d[1], again);
-	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->name, true));
+	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, true));
 	ATF_CHECK_EQ(1, yields);
 	ATF_CHECK(sending->pa_tx.vt_view->vw_private[0]);
 	leave();
@@ -162,19 +162,19 @@ others(void)
 	ATF_CHECK_EQ(4, ports);
 	ATF_CHECK_EQ(0, vale_fdb_list("valeview", nothing_addr, &addrs));
 	ATF_CHECK_EQ(3, addrs);
-	ATF_CHECK_EQ(0, vale_port_counters(d[0]->name, counters));
+	ATF_CHECK_EQ(0, vale_port_counters(d[0]->common->name, counters));
 	ATF_CHECK_EQ(0, vale_missed(d[0]));
 	/* Settings: to read them, and those that are not in views. */
-	ATF_CHECK_EQ(0, vale_port_settings(d[0]->name, &ps));
+	ATF_CHECK_EQ(0, vale_port_settings(d[0]->common->name, &ps));
 	ATF_CHECK_EQ(0, vale_switch_settings("valeview", &ss));
-	ATF_CHECK_EQ(0, vale_set_rate(d[1]->name, &rate));
-	ATF_CHECK_EQ(0, vale_get_rate(d[1]->name, &got));
-	ATF_CHECK_EQ(0, vale_set_weight(d[1]->name, 2));
-	ATF_CHECK_EQ(0, vale_set_limit(d[1]->name, 2));
+	ATF_CHECK_EQ(0, vale_set_rate(d[1]->common->name, &rate));
+	ATF_CHECK_EQ(0, vale_get_rate(d[1]->common->name, &got));
+	ATF_CHECK_EQ(0, vale_set_weight(d[1]->common->name, 2));
+	ATF_CHECK_EQ(0, vale_set_limit(d[1]->common->name, 2));
 	ATF_CHECK_EQ(0, vale_set_batch("valeview", 128));
 	ATF_CHECK_EQ(0, vale_set_ageing("valeview", 100));
 	/* Changes of another switch. */
-	ATF_CHECK_EQ(0, vale_set_private(d[3]->name, true));
+	ATF_CHECK_EQ(0, vale_set_private(d[3]->common->name, true));
 	other = t_open("valeother:e", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(other, VALE_HEADER_SLOT));
 	vale_close(other);
@@ -189,13 +189,14 @@ static void	change_monitor(void);
 static void
 change_private(void)
 {
-	ATF_CHECK_EQ(0, vale_set_private(d[2]->name, true));
+	ATF_CHECK_EQ(0, vale_set_private(d[2]->common->name, true));
 }
 
 static void
 change_mirror(void)
 {
-	ATF_CHECK_EQ(0, vale_set_mirror(d[2]->name, d[3]->name, 0));
+	ATF_CHECK_EQ(0, vale_set_mirror(d[2]->common->name,
+	    d[3]->common->name, 0));
 }
 
 static void
@@ -221,7 +222,7 @@ change_monitor(void)
 	const struct vale_params params = { .monitor = VALE_MIRROR_BOTH };
 	struct vale_desc *new;
 
-	new = vale_open(d[2]->name, &params);
+	new = vale_open(d[2]->common->name, &params);
 	ATF_REQUIRE(new != NULL);
 	vale_close(new);
 }

@@ -516,8 +516,8 @@ desc_idle(struct run_desc *rd)
 static int
 ring_txsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].cr_txring;
-	const uint32_t sent = cp->cp_ring[i].cr_heads->vr_sent;
+	struct netmap_ring *ring = cp->cp_ring[i].vcr_txring;
+	const uint32_t sent = cp->cp_ring[i].vcr_heads->vwr_sent;
 	const uint32_t tail = ring->tail;
 
 	if (vale_client_txsync(cp, i) == -1)
@@ -530,7 +530,7 @@ ring_txsync(struct vale_client_port *cp, unsigned int i)
 static int
 ring_rxsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].cr_rxring;
+	struct netmap_ring *ring = cp->cp_ring[i].vcr_rxring;
 
 	if (vale_client_rxsync(cp, i) == -1)
 		return (-1);

@@ -29,19 +29,19 @@ static short
 ring_events(struct run_desc *rd, unsigned int i, short events)
 {
 	struct vale_client_port *cp = &rd->rd_port->rp_client;
-	const struct vale_client_ring *cr = &cp->cp_ring[i];
+	const struct vale_client_ring *vcr = &cp->cp_ring[i];
 	short revents = 0;
 
 	if (rd->rd_tx && ((events & WANT_TX) != 0 || rd->rd_tx_poll)) {
 		if (vale_client_txsync(cp, i) == -1)
 			revents = POLLERR;
-		else if (cr->cr_txring->cur != cr->cr_txring->tail)
+		else if (vcr->vcr_txring->cur != vcr->vcr_txring->tail)
 			revents = events & WANT_TX;
 	}
 	if (rd->rd_rx && ((events & WANT_RX) != 0 || rd->rd_rx_poll)) {
 		if (vale_client_rxsync(cp, i) == -1)
 			revents |= POLLERR;
-		else if (cr->cr_rxring->cur != cr->cr_rxring->tail)
+		else if (vcr->vcr_rxring->cur != vcr->vcr_rxring->tail)
 			revents |= events & WANT_RX;
 	}
 	return (revents);
@@ -72,8 +72,8 @@ ring_wait(struct run_desc *rd, unsigned int i, short events,
 	struct vale_client_port *cp = &rd->rd_port->rp_client;
 	bool ready = false;
 
-	pfd[0] = (struct pollfd){ .fd = cp->cp_ring[i].cr_tx_kick };
-	pfd[1] = (struct pollfd){ .fd = cp->cp_ring[i].cr_rx_kick };
+	pfd[0] = (struct pollfd){ .fd = cp->cp_ring[i].vcr_tx_kick };
+	pfd[1] = (struct pollfd){ .fd = cp->cp_ring[i].vcr_rx_kick };
 	if (rd->rd_tx && (events & WANT_TX) != 0) {
 		pfd[0].events = POLLIN;
 		ready = vale_client_txwait(cp, i);

@@ -226,7 +226,7 @@ pipe_ring_begin(const struct vale_client_port *cp, struct netmap_ring *ring,
 static bool
 pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[0];
+	struct vale_client_ring *vcr = &cp->cp_ring[0];
 	struct nmreq_register reg = cp->cp_reg;
 	const struct vale_window *vv = (void *)(cp->cp_base +
 	    VALE_WINDOW_AT(reg.nr_offset));
@@ -245,16 +245,16 @@ pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
 	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
 	    cp->cp_base, &reg, end, cp->cp_bufs))
 		return (false);
-	cr->cr_csb = cp->cp_pipe.pp_csb;
-	cr->cr_tx_slots = cp->cp_pipe.pp_txring->slot;
-	cr->cr_rx_slots = cp->cp_pipe.pp_rxring->slot;
+	vcr->vcr_csb = cp->cp_pipe.pp_csb;
+	vcr->vcr_tx_slots = cp->cp_pipe.pp_txring->slot;
+	vcr->vcr_rx_slots = cp->cp_pipe.pp_rxring->slot;
 	if (!new)
 		return (true);
 	first = (at + pl.pl_bufs - cp->cp_bufs) / VALE_BUF_SIZE;
-	(void)pipe_ring_begin(cp, cr->cr_txring, cp->cp_pipe.pp_txring, first,
-	    &cr->cr_heads->vr_sent);
-	(void)pipe_ring_begin(cp, cr->cr_rxring, cp->cp_pipe.pp_rxring, first,
-	    &cr->cr_heads->vr_released);
+	(void)pipe_ring_begin(cp, vcr->vcr_txring, cp->cp_pipe.pp_txring, first,
+	    &vcr->vcr_heads->vwr_sent);
+	(void)pipe_ring_begin(cp, vcr->vcr_rxring, cp->cp_pipe.pp_rxring, first,
+	    &vcr->vcr_heads->vwr_released);
 	return (true);
 }
 
@@ -266,7 +266,7 @@ port_find(struct vale_client_port *cp, bool new)
 	const struct vale_params params = { .rings = cp->cp_nrings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
 	struct vale_region_layout rl;
-	struct vale_client_ring *cr;
+	struct vale_client_ring *vcr;
 	struct netmap_ring *tx, *rx;
 	unsigned int i;
 
@@ -275,31 +275,31 @@ port_find(struct vale_client_port *cp, bool new)
 	    reg->nr_offset != VALE_WINDOW_OFFSET(rl.rl_window))
 		return (false);
 	for (i = 0; i < cp->cp_nrings; i++) {
-		cr = &cp->cp_ring[i];
+		vcr = &cp->cp_ring[i];
 		tx = (void *)(cp->cp_base + rl.rl_tx + i * rl.rl_tx_size);
 		rx = (void *)(cp->cp_base + rl.rl_rx + i * rl.rl_rx_size);
-		cr->cr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
-		cr->cr_tx_slots = tx->slot;
-		cr->cr_rx_slots = rx->slot;
+		vcr->vcr_csb = (struct vale_csb *)(void *)cp->cp_base + i;
+		vcr->vcr_tx_slots = tx->slot;
+		vcr->vcr_rx_slots = rx->slot;
 		if (!new)
 			continue;
-		vale_window_begin(cr->cr_txring, tx->slot, VALE_BUF_FIRST +
+		vale_window_begin(vcr->vcr_txring, tx->slot, VALE_BUF_FIRST +
 		    i * reg->nr_tx_slots, cp->cp_nbufs);
-		vale_window_begin(cr->cr_rxring, rx->slot, rl.rl_rx_buf +
+		vale_window_begin(vcr->vcr_rxring, rx->slot, rl.rl_rx_buf +
 		    i * reg->nr_rx_slots, cp->cp_nbufs);
-		cr->cr_txring->tail = reg->nr_tx_slots - 1;
+		vcr->vcr_txring->tail = reg->nr_tx_slots - 1;
 	}
 	return (true);
 }
 
 /* Take what the window says, and find the program's rings there. */
 static bool
-window_find(struct vale_client_port *cp, const struct vale_window_layout *vl,
+window_find(struct vale_client_port *cp, const struct vale_window_layout *wl,
     const char *name, bool new)
 {
 	char *window = cp->cp_base + VALE_WINDOW_AT(cp->cp_reg.nr_offset);
 	const struct vale_window *vv = (void *)window;
-	struct vale_client_ring *cr;
+	struct vale_client_ring *vcr;
 	unsigned int i;
 
 	cp->cp_nifp = (void *)(cp->cp_base + cp->cp_reg.nr_offset);
@@ -311,10 +311,10 @@ window_find(struct vale_client_port *cp, const struct vale_window_layout *vl,
 	if (new)
 		vale_window_init(cp->cp_base, &cp->cp_reg, name);
 	for (i = 0; i < cp->cp_nrings; i++) {
-		cr = &cp->cp_ring[i];
-		cr->cr_txring = vale_window_txring(window, vl, i);
-		cr->cr_rxring = vale_window_rxring(window, vl, i);
-		cr->cr_heads = vale_window_heads(window, vl, i);
+		vcr = &cp->cp_ring[i];
+		vcr->vcr_txring = vale_window_txring(window, wl, i);
+		vcr->vcr_rxring = vale_window_rxring(window, wl, i);
+		vcr->vcr_heads = vale_window_heads(window, wl, i);
 	}
 	return (true);
 }
@@ -328,20 +328,20 @@ static int
 port_map(struct vale_client_port *cp, const char *name, unsigned int end,
     bool new)
 {
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	int error = EPROTO;
 
-	vale_window_layout(&vl, cp->cp_nrings, cp->cp_reg.nr_tx_slots,
+	vale_window_layout(&wl, cp->cp_nrings, cp->cp_reg.nr_tx_slots,
 	    cp->cp_reg.nr_rx_slots);
-	cp->cp_window_size = vl.vl_size;
+	cp->cp_window_size = wl.wl_size;
 	cp->cp_base = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
 	if (vale_window_map(cp->cp_base, cp->cp_reg.nr_memsize,
-	    cp->cp_reg.nr_offset, cp->cp_window, vl.vl_size) == -1)
+	    cp->cp_reg.nr_offset, cp->cp_window, wl.wl_size) == -1)
 		error = errno;
-	else if (window_find(cp, &vl, name, new) && (cp->cp_is_pipe ?
+	else if (window_find(cp, &wl, name, new) && (cp->cp_is_pipe ?
 	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
 	    port_find(cp, new)))
 		return (0);
@@ -375,8 +375,8 @@ port_take(struct vale_client_port *cp, const struct vale_client_call *call)
 	cp->cp_window = call->fds[1];
 	cp->cp_nrings = n;
 	for (i = 0; i < n; i++) {
-		cp->cp_ring[i].cr_tx_kick = call->fds[2 + 2 * i];
-		cp->cp_ring[i].cr_rx_kick = call->fds[3 + 2 * i];
+		cp->cp_ring[i].vcr_tx_kick = call->fds[2 + 2 * i];
+		cp->cp_ring[i].vcr_rx_kick = call->fds[3 + 2 * i];
 	}
 	return (true);
 }
@@ -455,8 +455,8 @@ vale_client_close(struct vale_client_port *cp)
 
 	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
 	for (i = 0; i < cp->cp_nrings; i++) {
-		close(cp->cp_ring[i].cr_tx_kick);
-		close(cp->cp_ring[i].cr_rx_kick);
+		close(cp->cp_ring[i].vcr_tx_kick);
+		close(cp->cp_ring[i].vcr_rx_kick);
 	}
 	close(cp->cp_window);
 	close(cp->cp_memory);
@@ -514,7 +514,7 @@ ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 {
 	if (atomic_load_32(&csb->tx_ktoa.kern_need_kick) != 0 &&
 	    atomic_swap_32(&csb->tx_ktoa.kern_need_kick, 0) != 0)
-		kick_send(cp->cp_ring[0].cr_tx_kick);
+		kick_send(cp->cp_ring[0].vcr_tx_kick);
 }
 
 /* Set a ring back to what was published last. */
@@ -562,66 +562,66 @@ pipe_sync(struct vale_client_port *cp,
 }
 
 static int
-pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
+pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *vcr)
 {
-	if (pipe_sync(cp, vale_pipe_txsync, cr->cr_txring,
-	    cp->cp_pipe.pp_txring, &cr->cr_heads->vr_sent,
-	    cr->cr_tx_kick) == -1)
+	if (pipe_sync(cp, vale_pipe_txsync, vcr->vcr_txring,
+	    cp->cp_pipe.pp_txring, &vcr->vcr_heads->vwr_sent,
+	    vcr->vcr_tx_kick) == -1)
 		return (-1);
-	tx_stamp(cr->cr_txring);
+	tx_stamp(vcr->vcr_txring);
 	return (0);
 }
 
 static int
-pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *cr)
+pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *vcr)
 {
-	if (pipe_sync(cp, vale_pipe_rxsync, cr->cr_rxring,
-	    cp->cp_pipe.pp_rxring, &cr->cr_heads->vr_released,
-	    cr->cr_rx_kick) == -1)
+	if (pipe_sync(cp, vale_pipe_rxsync, vcr->vcr_rxring,
+	    cp->cp_pipe.pp_rxring, &vcr->vcr_heads->vwr_released,
+	    vcr->vcr_rx_kick) == -1)
 		return (-1);
-	rx_stamp(cr->cr_rxring);
+	rx_stamp(vcr->vcr_rxring);
 	return (0);
 }
 
 /* Show what valed has done. */
 static bool
-tx_show(const struct vale_client_ring *cr)
+tx_show(const struct vale_client_ring *vcr)
 {
-	return (vale_window_tail(cr->cr_txring,
-	    atomic_load_acq_32(&cr->cr_csb->tx_ktoa.hwtail)));
+	return (vale_window_tail(vcr->vcr_txring,
+	    atomic_load_acq_32(&vcr->vcr_csb->tx_ktoa.hwtail)));
 }
 
 static bool
-rx_show(const struct vale_client_ring *cr)
+rx_show(const struct vale_client_ring *vcr)
 {
-	return (vale_window_take(cr->cr_rxring, cr->cr_rx_slots,
-	    atomic_load_acq_32(&cr->cr_csb->rx_ktoa.hwtail), 0));
+	return (vale_window_take(vcr->vcr_rxring, vcr->vcr_rx_slots,
+	    atomic_load_acq_32(&vcr->vcr_csb->rx_ktoa.hwtail), 0));
 }
 
 int
 vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[i];
-	struct netmap_ring *ring = cr->cr_txring;
-	struct vale_csb *csb = cr->cr_csb;
-	const uint32_t head = ring->head, sent = cr->cr_heads->vr_sent;
+	struct vale_client_ring *vcr = &cp->cp_ring[i];
+	struct netmap_ring *ring = vcr->vcr_txring;
+	struct vale_csb *csb = vcr->vcr_csb;
+	const uint32_t head = ring->head, sent = vcr->vcr_heads->vwr_sent;
 
 	if (cp->cp_is_pipe)
-		return (pipe_txsync(cp, cr));
+		return (pipe_txsync(cp, vcr));
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0)
 		return (head == sent ? 0 : ring_back(ring, sent, EIO));
 	if (head >= ring->num_slots)
 		return (ring_back(ring, sent, EINVAL));
 	if (head != sent) {
 		ring_copy(cp, ring, sent, head);
-		vale_window_put(ring, cr->cr_tx_slots, sent, head);
-		cr->cr_heads->vr_sent = head;
+		vale_window_put(ring, vcr->vcr_tx_slots, sent, head);
+		vcr->vcr_heads->vwr_sent = head;
 		atomic_store_32(&csb->tx_atok.cur, ring->cur);
 		atomic_store_rel_32(&csb->tx_atok.head, head);
 		atomic_thread_fence_seq_cst();
 		ring_kick(cp, csb);
 	}
-	if (!tx_show(cr))
+	if (!tx_show(vcr))
 		return (-1);
 	tx_stamp(ring);
 	return (0);
@@ -658,21 +658,21 @@ kick_drain(struct vale_client_port *cp, int fd)
 int
 vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[i];
-	struct netmap_ring *ring = cr->cr_rxring;
-	struct vale_csb *csb = cr->cr_csb;
+	struct vale_client_ring *vcr = &cp->cp_ring[i];
+	struct netmap_ring *ring = vcr->vcr_rxring;
+	struct vale_csb *csb = vcr->vcr_csb;
 	const uint32_t cur = ring->cur, head = ring->head;
 
 	if (cp->cp_is_pipe)
-		return (pipe_rxsync(cp, cr));
+		return (pipe_rxsync(cp, vcr));
 	if (head >= ring->num_slots || cur >= ring->num_slots)
-		return (ring_back(ring, cr->cr_heads->vr_released, EINVAL));
-	vale_window_release(ring, cr->cr_rx_slots, cr->cr_heads->vr_released,
-	    head);
-	cr->cr_heads->vr_released = head;
+		return (ring_back(ring, vcr->vcr_heads->vwr_released, EINVAL));
+	vale_window_release(ring, vcr->vcr_rx_slots,
+	    vcr->vcr_heads->vwr_released, head);
+	vcr->vcr_heads->vwr_released = head;
 	atomic_store_32(&csb->rx_atok.cur, cur);
 	atomic_store_rel_32(&csb->rx_atok.head, head);
-	if (!rx_show(cr))
+	if (!rx_show(vcr))
 		return (-1);
 	rx_stamp(ring);
 	return (0);
@@ -681,34 +681,34 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 bool
 vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct vale_client_ring *vcr = &cp->cp_ring[i];
 
-	kick_drain(cp, cr->cr_rx_kick);
+	kick_drain(cp, vcr->vcr_rx_kick);
 	if (cp->cp_is_pipe) {
 		atomic_store_32(&cp->cp_pipe.pp_rxring->cur,
-		    cr->cr_rxring->cur);
+		    vcr->vcr_rxring->cur);
 		return (vale_pipe_rxwait(&cp->cp_pipe));
 	}
-	atomic_store_32(&cr->cr_csb->rx_atok.appl_need_kick, 1);
+	atomic_store_32(&vcr->vcr_csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	/* The next sync says what is wrong. */
-	return (!rx_show(cr) || cr->cr_rxring->cur != cr->cr_rxring->tail);
+	return (!rx_show(vcr) || vcr->vcr_rxring->cur != vcr->vcr_rxring->tail);
 }
 
 bool
 vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 {
-	struct vale_client_ring *cr = &cp->cp_ring[i];
+	struct vale_client_ring *vcr = &cp->cp_ring[i];
 
-	kick_drain(cp, cr->cr_tx_kick);
+	kick_drain(cp, vcr->vcr_tx_kick);
 	if (cp->cp_is_pipe) {
 		atomic_store_32(&cp->cp_pipe.pp_txring->cur,
-		    cr->cr_txring->cur);
+		    vcr->vcr_txring->cur);
 		return (vale_pipe_txwait(&cp->cp_pipe));
 	}
-	atomic_store_32(&cr->cr_csb->tx_atok.appl_need_kick, 1);
+	atomic_store_32(&vcr->vcr_csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	return (!tx_show(cr) || cr->cr_txring->cur != cr->cr_txring->tail);
+	return (!tx_show(vcr) || vcr->vcr_txring->cur != vcr->vcr_txring->tail);
 }
 
 bool

@@ -64,15 +64,15 @@ int	vale_client_call(int fd, struct vale_client_call *call);
 /* A ring pair of such a port. */
 struct vale_client_ring {
 	/* In the window: vale_layout.h. */
-	struct netmap_ring	*cr_txring;
-	struct netmap_ring	*cr_rxring;
-	struct vale_window_ring	*cr_heads;
+	struct netmap_ring	*vcr_txring;
+	struct netmap_ring	*vcr_rxring;
+	struct vale_window_ring	*vcr_heads;
 	/* In the memory, to which others may write. */
-	struct vale_csb		*cr_csb;	/* this side's indexes: atok */
-	struct netmap_slot	*cr_tx_slots;
-	struct netmap_slot	*cr_rx_slots;
-	int			 cr_tx_kick;	/* sockets to wait for */
-	int			 cr_rx_kick;
+	struct vale_csb		*vcr_csb;	/* this side's indexes: atok */
+	struct netmap_slot	*vcr_tx_slots;
+	struct netmap_slot	*vcr_rx_slots;
+	int			 vcr_tx_kick;	/* sockets to wait for */
+	int			 vcr_rx_kick;
 };
 
 /*
@@ -138,13 +138,13 @@ int	vale_client_txsync(struct vale_client_port *cp, unsigned int ring);
 int	vale_client_rxsync(struct vale_client_port *cp, unsigned int ring);
 
 /*
- * Ask for a byte on cr_rx_kick with the next frame.  Returns true if there is
+ * Ask for a byte on vcr_rx_kick with the next frame.  Returns true if there is
  * one now, beyond the ring's cur.
  */
 bool	vale_client_rxwait(struct vale_client_port *cp, unsigned int ring);
 
 /*
- * Ask for a byte on cr_tx_kick when more of the transmit ring has been sent.
+ * Ask for a byte on vcr_tx_kick when more of the transmit ring has been sent.
  * Returns true if there is space now, beyond the ring's cur.
  */
 bool	vale_client_txwait(struct vale_client_port *cp, unsigned int ring);

@@ -69,8 +69,23 @@
 #include <string.h>
 
 #include "frame.h"
-#include "vale_impl.h"
+#include "vale_clock.h"
+#include "vale_deliver.h"
+#include "vale_forward.h"
+#include "vale_inbox.h"
+#include "vale_offload.h"
+#include "vale_pair.h"
 #include "vale_probes.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
+#include "vale_view.h"
+
+/* Prefetch a cache line for writing; `p' may be any address. */
+#ifdef __x86_64__
+#define	DELIVER_FETCH(p) __asm__ volatile("prefetchw (%0)" : : "r" (p))
+#else
+#define	DELIVER_FETCH(p) __builtin_prefetch((p), 1)
+#endif
 
 /* The prefetch distance, in slots of a receive ring. */
 #define	AHEAD		16
@@ -140,7 +155,7 @@ deliver_fit(struct vale_merge mg, uint32_t space)
 static bool
 deliver_offloads(const struct vale_merge *mg)
 {
-	return (mg->mg_txq->vt_offloads.vo_frames > 0 ||
+	return (mg->mg_txq->vt_offloads.of_frames > 0 ||
 	    mg->mg_header > VALE_HEADER_SLOT);
 }
 
@@ -203,8 +218,8 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
 		    badbufs), fg->fg_buf, len);
 		if (++slot == end)
 			slot = slots;
-		VALE_FETCH(fetch);
-		VALE_FETCH(vale_region_buf(vr,
+		DELIVER_FETCH(fetch);
+		DELIVER_FETCH(vale_region_buf(vr,
 		    atomic_load_32(&fetch->buf_idx)));
 		if (++fetch == end)
 			fetch = slots;
@@ -356,7 +371,7 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	MPASS(left == 0);
 
 	pthread_mutex_lock(&rq->rq_lock);
-	MPASS(slot == rq->rq_lease[lease].vl_end);
+	MPASS(slot == rq->rq_lease[lease].le_end);
 	wake = vale_rxq_publish(rq, lease);
 	vale_count(dst, VALE_C_RX_BATCH, 1);
 	vale_count(dst, VALE_C_RX_FRAME, frames);
@@ -514,8 +529,8 @@ deliver_chosen(const struct vale_pair *pair, const struct vale_port *dst,
     unsigned int index)
 {
 	return (!dst->vp_monitor && dst->vp_index == index &&
-	    (pair->pa_tx.vt_list[VALE_FDB_FLOOD].ls_first == VALE_END ||
-	    pair->pa_tx.vt_view->vw_nports <= 2));
+	    (pair->pa_tx.vt_list[VALE_FDB_FLOOD].li_first == VALE_END ||
+	    pair->pa_tx.vt_view->vi_nports <= 2));
 }
 
 /* The frames for `dst', which has the list of port number `index'. */
@@ -531,10 +546,10 @@ merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
 		.mg_txq = vt,
 		.mg_header = dst->vp_header,
 		.mg_frag = vt->vt_frag,
-		.mg_own = own->ls_first,
-		.mg_flood = flood->ls_first,
-		.mg_frames = own->ls_frames + flood->ls_frames,
-		.mg_slots = own->ls_slots + flood->ls_slots,
+		.mg_own = own->li_first,
+		.mg_flood = flood->li_first,
+		.mg_frames = own->li_frames + flood->li_frames,
+		.mg_slots = own->li_slots + flood->li_slots,
 	});
 }
 
@@ -573,7 +588,7 @@ vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	struct vale_pair *dst = port->vp_pair;
 	struct vale_merge mg;
 
-	MPASS(pair->pa_port != port && vale_view_entered(pair));
+	MPASS(pair->pa_port != port && vale_view_entered(&pair->pa_tx));
 	if (pair->pa_index != 0)
 		dst += pair->pa_index % port->vp_npairs;
 	if (dst->pa_inbox != NULL) {
@@ -602,9 +617,9 @@ vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst)
 
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		vale_list_append(vt, all, i);
-	mg.mg_flood = all->ls_first;
-	mg.mg_frames = all->ls_frames;
-	mg.mg_slots = all->ls_slots;
+	mg.mg_flood = all->li_first;
+	mg.mg_frames = all->li_frames;
+	mg.mg_slots = all->li_slots;
 	deliver_other(in, dst, &mg);
 	vale_list_init(all);
 }

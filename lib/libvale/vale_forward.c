@@ -40,11 +40,18 @@
 #include <sys/fast_path.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "vale_impl.h"
+#include "vale_clock.h"
+#include "vale_deliver.h"
+#include "vale_forward.h"
+#include "vale_mirror.h"
+#include "vale_offload.h"
+#include "vale_pair.h"
 #include "vale_probes.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 
 /* Bytes of the smallest pages. */
 #define	PAGE		4096
@@ -300,7 +307,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = port->vp_shared;
-	vt->vt_offloads.vo_frames = vt->vt_offloads.vo_used = 0;
+	vt->vt_offloads.of_frames = vt->vt_offloads.of_used = 0;
 	vt->vt_copy_used = 0;
 	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
 	/* No slot has so many if each frame begins with a header. */
@@ -389,17 +396,17 @@ lookup_dst(struct vale_pair *pair, const struct vale_port *port,
 	}
 	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, now_s);
 	/* Its port is being removed, or is left out for a moment. */
-	if (dst < VALE_FDB_FLOOD && pair->pa_tx.vt_view->vw_port[dst] == NULL)
+	if (dst < VALE_FDB_FLOOD && pair->pa_tx.vt_view->vi_port[dst] == NULL)
 		dst = VALE_FDB_FLOOD;
 	return (dst);
 }
 
 /* The number of ports that a flooded frame goes to. */
 static unsigned int
-lookup_flood(const struct vale_view *vw, const struct vale_port *port)
+lookup_flood(const struct vale_view *vi, const struct vale_port *port)
 {
-	return (vw->vw_nports - (vw->vw_private[port->vp_index] ?
-	    vw->vw_nprivate : 1));
+	return (vi->vi_nports - (vi->vi_private[port->vp_index] ?
+	    vi->vi_nprivate : 1));
 }
 
 /*
@@ -434,10 +441,10 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst)
 
 /* Whether frames go to port number `dst' alone. */
 static bool
-lookup_single(const struct vale_view *vw, unsigned int src, unsigned int dst)
+lookup_single(const struct vale_view *vi, unsigned int src, unsigned int dst)
 {
 	return (dst < VALE_FDB_FLOOD && dst != src &&
-	    !(vw->vw_private[src] && vw->vw_private[dst]));
+	    !(vi->vi_private[src] && vi->vi_private[dst]));
 }
 
 /* Whether a frame whose addresses span several fragments has `addrs'. */
@@ -470,13 +477,13 @@ static uint32_t
 lookup_run(struct vale_txq *vt, unsigned int dst, uint32_t i,
     const uint8_t *addrs, uint64_t *copies)
 {
-	struct vale_list *ls = &vt->vt_list[dst];
+	struct vale_list *li = &vt->vt_list[dst];
 	uint64_t n = 0;
 
-	if (ls->ls_first == VALE_END)
+	if (li->li_first == VALE_END)
 		vt->vt_dst[vt->vt_ndsts++] = dst;
 	do {
-		vale_list_append(vt, ls, i);
+		vale_list_append(vt, li, i);
 		n++;
 		i += vt->vt_frag[i].fg_nfrags;
 	} while (i < vt->vt_nfrags && lookup_same(&vt->vt_frag[i], addrs));
@@ -538,9 +545,9 @@ lookup(struct vale_pair *pair, uint32_t i)
 
 /* Whether a flooded frame of port number `src' goes to port number `dst'. */
 static bool
-deliver_floods(const struct vale_view *vw, unsigned int src, unsigned int dst)
+deliver_floods(const struct vale_view *vi, unsigned int src, unsigned int dst)
 {
-	return (dst != src && !(vw->vw_private[src] && vw->vw_private[dst]));
+	return (dst != src && !(vi->vi_private[src] && vi->vi_private[dst]));
 }
 
 /* Copies of what all ports have got. */
@@ -548,15 +555,15 @@ static void
 deliver_mirrors(struct vale_pair *pair, bool flood)
 {
 	struct vale_txq *vt = &pair->pa_tx;
-	const struct vale_view *vw = vt->vt_view;
+	const struct vale_view *vi = vt->vt_view;
 	const unsigned int src = pair->pa_port->vp_index;
 	unsigned int dst, i;
 
-	for (i = 0; i < vw->vw_nports; i++) {
-		dst = vw->vw_active[i];
-		if ((flood && deliver_floods(vw, src, dst)) ||
-		    vt->vt_list[dst].ls_frames > 0)
-			vale_mirror_received(pair, vw->vw_port[dst]);
+	for (i = 0; i < vi->vi_nports; i++) {
+		dst = vi->vi_active[i];
+		if ((flood && deliver_floods(vi, src, dst)) ||
+		    vt->vt_list[dst].li_frames > 0)
+			vale_mirror_received(pair, vi->vi_port[dst]);
 	}
 }
 
@@ -565,22 +572,22 @@ static void __attribute__((__noinline__))
 deliver_many(struct vale_pair *pair, bool flood)
 {
 	struct vale_txq *vt = &pair->pa_tx;
-	const struct vale_view *vw = vt->vt_view;
+	const struct vale_view *vi = vt->vt_view;
 	const unsigned int src = pair->pa_port->vp_index;
 	unsigned int dst, i;
 
 	if (flood) {
-		for (i = 0; i < vw->vw_nports; i++) {
-			dst = vw->vw_active[i];
-			if (deliver_floods(vw, src, dst))
-				vale_deliver(pair, vw->vw_port[dst], dst);
+		for (i = 0; i < vi->vi_nports; i++) {
+			dst = vi->vi_active[i];
+			if (deliver_floods(vi, src, dst))
+				vale_deliver(pair, vi->vi_port[dst], dst);
 		}
 	} else {
 		for (i = 0; i < vt->vt_ndsts; i++)
-			vale_deliver(pair, vw->vw_port[vt->vt_dst[i]],
+			vale_deliver(pair, vi->vi_port[vt->vt_dst[i]],
 			    vt->vt_dst[i]);
 	}
-	if (vw->vw_nmirrors > 0)
+	if (vi->vi_nmirrors > 0)
 		deliver_mirrors(pair, flood);
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	for (i = 0; i < vt->vt_ndsts; i++)
@@ -591,38 +598,19 @@ static void
 deliver_all(struct vale_pair *pair)
 {
 	struct vale_txq *vt = &pair->pa_tx;
-	const struct vale_view *vw = vt->vt_view;
-	const bool flood = vt->vt_list[VALE_FDB_FLOOD].ls_first != VALE_END;
+	const struct vale_view *vi = vt->vt_view;
+	const bool flood = vt->vt_list[VALE_FDB_FLOOD].li_first != VALE_END;
 	unsigned int dst, i;
 
-	if (flood || vw->vw_nmirrors > 0) {
+	if (flood || vi->vi_nmirrors > 0) {
 		deliver_many(pair, flood);
 		return;
 	}
 	for (i = 0; i < vt->vt_ndsts; i++) {
 		dst = vt->vt_dst[i];
-		vale_deliver(pair, vw->vw_port[dst], dst);
+		vale_deliver(pair, vi->vi_port[dst], dst);
 		vale_list_init(&vt->vt_list[dst]);
 	}
-}
-
-int
-vale_txq_init(struct vale_txq *vt, uint32_t nslots)
-{
-	unsigned int i;
-
-	vt->vt_nslots = nslots;
-	for (i = 0; i <= VALE_FDB_FLOOD; i++)
-		vale_list_init(&vt->vt_list[i]);
-	/* Most ports never touch it. */
-	vt->vt_copy = calloc(1, VALE_COPY_SIZE);
-	return (vt->vt_copy != NULL ? 0 : ENOMEM);
-}
-
-void
-vale_txq_fini(struct vale_txq *vt)
-{
-	free(vt->vt_copy);
 }
 
 /* Stages 2 and 3 of a batch, of which vt_copy may hold a part at a time. */
@@ -632,8 +620,8 @@ forward_batch(struct vale_pair *pair)
 	struct vale_txq *vt = &pair->pa_tx;
 	uint32_t i = 0;
 
-	vale_view_enter(pair);
-	if (vt->vt_view->vw_nmirrors > 0)
+	vale_view_enter(vt, &pair->pa_port->vp_switch->vs_view);
+	if (vt->vt_view->vi_nmirrors > 0)
 		vale_mirror_sent(pair);
 	while (i < vt->vt_nfrags) {
 		i = lookup(pair, i);
@@ -641,7 +629,7 @@ forward_batch(struct vale_pair *pair)
 		if (!vt->vt_copied)
 			vt->vt_copy_used = 0;
 	}
-	vale_view_leave(pair);
+	vale_view_leave(vt);
 }
 
 void

@@ -25,7 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vale_impl.h"
+#include "vale_deliver.h"
+#include "vale_forward.h"
+#include "vale_inbox.h"
+#include "vale_pair.h"
+#include "vale_region.h"
+#include "vale_rxq.h"
+#include "vale_switch.h"
+#include "vale_txq.h"
 
 /* Of a ring pair, at most: its owner takes the frames as they come. */
 #define	INBOX_SLOTS	1024

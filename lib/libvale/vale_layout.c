@@ -16,16 +16,16 @@ nifps_size(uint32_t rings)
 }
 
 void
-vale_window_layout(struct vale_window_layout *vl, uint32_t rings,
+vale_window_layout(struct vale_window_layout *wl, uint32_t rings,
     uint32_t tx_slots, uint32_t rx_slots)
 {
-	vl->vl_tx = vale_layout_align(sizeof(struct vale_window) +
+	wl->wl_tx = vale_layout_align(sizeof(struct vale_window) +
 	    nifps_size(rings), NM_CACHE_ALIGN);
-	vl->vl_tx_size = vale_ring_size(tx_slots);
-	vl->vl_rx = vl->vl_tx + rings * vl->vl_tx_size;
-	vl->vl_rx_size = vale_ring_size(rx_slots);
-	vl->vl_ring = vl->vl_rx + rings * vl->vl_rx_size;
-	vl->vl_size = vale_layout_align(vl->vl_ring +
+	wl->wl_tx_size = vale_ring_size(tx_slots);
+	wl->wl_rx = wl->wl_tx + rings * wl->wl_tx_size;
+	wl->wl_rx_size = vale_ring_size(rx_slots);
+	wl->wl_ring = wl->wl_rx + rings * wl->wl_rx_size;
+	wl->wl_size = vale_layout_align(wl->wl_ring +
 	    rings * sizeof(struct vale_window_ring), VALE_WINDOW_ALIGN);
 }
 
@@ -34,7 +34,7 @@ vale_region_layout(struct vale_region_layout *rl,
     const struct vale_params *params, uint32_t extra_bufs, bool shared)
 {
 	const uint32_t n = params->rings;
-	struct vale_window_layout vl = { .vl_size = 0 };
+	struct vale_window_layout wl = { .wl_size = 0 };
 	size_t end;
 
 	rl->rl_nifp = vale_layout_align(n * sizeof(struct vale_csb),
@@ -46,10 +46,10 @@ vale_region_layout(struct vale_region_layout *rl,
 	rl->rl_rx_size = vale_ring_size(params->rx_slots);
 	end = rl->rl_rx + n * rl->rl_rx_size;
 	if (shared)
-		vale_window_layout(&vl, n, params->tx_slots, params->rx_slots);
+		vale_window_layout(&wl, n, params->tx_slots, params->rx_slots);
 	rl->rl_window = vale_layout_align(end, shared ? VALE_WINDOW_ALIGN :
 	    VALE_PAGE);
-	rl->rl_bufs = rl->rl_window + vl.vl_size;
+	rl->rl_bufs = rl->rl_window + wl.wl_size;
 	rl->rl_extra_buf = VALE_BUF_FIRST + n * params->tx_slots;
 	rl->rl_rx_buf = rl->rl_extra_buf + extra_bufs;
 	rl->rl_nbufs = rl->rl_rx_buf + n * params->rx_slots;

@@ -129,22 +129,22 @@ struct vale_window {
 
 /* Heads that a program has published, where no other can change them. */
 struct vale_window_ring {
-	uint32_t	vr_sent;
-	uint32_t	vr_released;
+	uint32_t	vwr_sent;
+	uint32_t	vwr_released;
 };
 
 /* Where everything is in the window of `rings' ring pairs. */
 struct vale_window_layout {
-	size_t		vl_tx;
-	size_t		vl_tx_size;
-	size_t		vl_rx;
-	size_t		vl_rx_size;
-	size_t		vl_ring;	/* struct vale_window_ring[] */
-	size_t		vl_size;	/* a multiple of VALE_WINDOW_ALIGN */
+	size_t		wl_tx;
+	size_t		wl_tx_size;
+	size_t		wl_rx;
+	size_t		wl_rx_size;
+	size_t		wl_ring;	/* struct vale_window_ring[] */
+	size_t		wl_size;	/* a multiple of VALE_WINDOW_ALIGN */
 };
 
 /* Of memory without a port or pipe, `rings' is 0. */
-void	vale_window_layout(struct vale_window_layout *vl, uint32_t rings,
+void	vale_window_layout(struct vale_window_layout *wl, uint32_t rings,
 	    uint32_t tx_slots, uint32_t rx_slots);
 
 /* nr_offset of a window at `at'; and the reverse. */

@@ -27,7 +27,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vale_impl.h"
+#include "vale_deliver.h"
+#include "vale_mirror.h"
+#include "vale_pair.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 
 int
 vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
@@ -58,13 +62,13 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 static void
 mirror_deliver(struct vale_pair *pair, unsigned int of, unsigned int what)
 {
-	const struct vale_view *vw = pair->pa_tx.vt_view;
+	const struct vale_view *vi = pair->pa_tx.vt_view;
 	const struct vale_list *list = pair->pa_tx.vt_list;
-	const uint32_t frames = list[of].ls_frames +
-	    list[VALE_FDB_FLOOD].ls_frames;
+	const uint32_t frames = list[of].li_frames +
+	    list[VALE_FDB_FLOOD].li_frames;
 	const struct vale_mirror *vm;
 
-	for (vm = vw->vw_mirror; vm < vw->vw_mirror + vw->vw_nmirrors; vm++) {
+	for (vm = vi->vi_mirror; vm < vi->vi_mirror + vi->vi_nmirrors; vm++) {
 		if (vm->vm_of != of || vm->vm_port == pair->pa_port ||
 		    (vm->vm_what & what) == 0)
 			continue;

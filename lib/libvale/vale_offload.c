@@ -22,7 +22,10 @@
 
 #include "frame_cut.h"
 #include "frame_vnet.h"
-#include "vale_impl.h"
+#include "vale_offload.h"
+#include "vale_pair.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
 
 /* Read the virtio-net header, and remove it from the fragments. */
 static bool
@@ -97,8 +100,8 @@ enum vale_counter
 vale_offload_collect(struct vale_txq *vt, unsigned int header,
     struct vale_frag *fg, uint32_t *nfrags, uint32_t *len)
 {
-	struct vale_offloads *vo = &vt->vt_offloads;
-	struct frame *frame = &vo->vo_frame[vo->vo_frames];
+	struct vale_offloads *of = &vt->vt_offloads;
+	struct frame *frame = &of->of_frame[of->of_frames];
 	struct iovec iov[NETMAP_MAX_FRAGS];
 	struct frame_cut cut;
 	uint8_t hdr[FRAME_VNET_LONG], *copy;
@@ -122,14 +125,14 @@ vale_offload_collect(struct vale_txq *vt, unsigned int header,
 		frame->f_gso_type = FRAME_GSO_NONE;
 		(void)frame_cut_check(&cut, frame);
 	}
-	copy = vo->vo_headers + vo->vo_used;
+	copy = of->of_headers + of->of_used;
 	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
 		return (VALE_C_TX_FRAGS);
 	frame->f_hdr_len = cut.fc_hdrlen;
 	frame->f_iov = NULL;
-	fg->fg_offload = vo->vo_frames++;
-	vo->vo_used += roundup2(cut.fc_hdrlen, 64);
+	fg->fg_offload = of->of_frames++;
+	of->of_used += roundup2(cut.fc_hdrlen, 64);
 	return (0);
 }
 
@@ -181,9 +184,9 @@ vale_offload_slots(const struct vale_txq *vt, unsigned int header,
 
 /* The slots being filled. */
 struct offload_slots {
-	struct vale_pair *os_dst;
-	uint32_t	 os_next;	/* the next one's index */
-	uint32_t	*os_badbufs;
+	struct vale_pair *osl_dst;
+	uint32_t	 osl_next;	/* the next one's index */
+	uint32_t	*osl_badbufs;
 };
 
 /* Fill the next slot with `len' bytes.  Returns its buffer. */
@@ -191,15 +194,15 @@ static uint8_t *
 offload_slot(struct offload_slots *os, uint32_t len, uint16_t flags)
 {
 	struct netmap_slot *slot;
-	uint32_t i = os->os_next;
+	uint32_t i = os->osl_next;
 
 	MPASS(len > 0 && len <= VALE_BUF_SIZE);
-	slot = &os->os_dst->pa_desc.rxring->slot[i];
+	slot = &os->osl_dst->pa_desc.rxring->slot[i];
 	slot->len = len;
 	slot->flags = flags;
-	os->os_next = vale_slot_next(i, os->os_dst->pa_rx.rq_nslots);
-	return (vale_rx_buf(os->os_dst, &os->os_dst->pa_port->vp_region, slot,
-	    i, os->os_badbufs));
+	os->osl_next = vale_slot_next(i, os->osl_dst->pa_rx.rq_nslots);
+	return (vale_rx_buf(os->osl_dst, &os->osl_dst->pa_port->vp_region, slot,
+	    i, os->osl_badbufs));
 }
 
 /* Copy the frame as it is; `nslots' slots are its, and the last is the last. */
@@ -282,5 +285,5 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
 		offload_copy(&os, iov, header + frame.f_len,
 		    vale_frame_slots(header + frame.f_len));
 	}
-	return (os.os_next);
+	return (os.osl_next);
 }

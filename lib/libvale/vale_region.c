@@ -33,7 +33,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vale_impl.h"
+#include "vale_region.h"
 
 #ifndef MAP_NORESERVE
 #define	MAP_NORESERVE	0

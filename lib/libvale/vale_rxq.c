@@ -58,8 +58,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vale_impl.h"
+#include "vale_pair.h"
 #include "vale_probes.h"
+#include "vale_rxq.h"
+#include "vale_shared.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
 
 int
 vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
@@ -156,8 +160,8 @@ vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
 
 	MPASS(nslots >= 1 && nslots <= vale_rxq_space(rq));
 	rq->rq_next = vale_slot_add(lease, nslots, rq->rq_nslots);
-	rq->rq_lease[lease].vl_end = rq->rq_next;
-	rq->rq_lease[lease].vl_done = false;
+	rq->rq_lease[lease].le_end = rq->rq_next;
+	rq->rq_lease[lease].le_done = false;
 	return (lease);
 }
 
@@ -168,18 +172,18 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 
 	rxq_assert(rq);
 	/* An open lease. */
-	MPASS(lease < rq->rq_nslots && !rq->rq_lease[lease].vl_done);
+	MPASS(lease < rq->rq_nslots && !rq->rq_lease[lease].le_done);
 	MPASS(vale_slot_sub(lease, tail, rq->rq_nslots) <
 	    vale_slot_sub(rq->rq_next, tail, rq->rq_nslots));
-	rq->rq_lease[lease].vl_done = true;
+	rq->rq_lease[lease].le_done = true;
 	if (lease != tail)
 		return (false);
 	do {
-		tail = rq->rq_lease[tail].vl_end;
-	} while (tail != rq->rq_next && rq->rq_lease[tail].vl_done);
+		tail = rq->rq_lease[tail].le_end;
+	} while (tail != rq->rq_next && rq->rq_lease[tail].le_done);
 	atomic_store_rel_32(&rq->rq_tail, tail);
 	if (rq->rq_user != NULL)
-		return (vale_user_show(rq->rq_user, tail, tail));
+		return (vale_shared_show(rq->rq_user, tail, tail));
 	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;

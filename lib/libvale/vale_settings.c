@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vale_impl.h"
+#include "vale_mirror.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 
 /* A change of a port; its value is valid.  Returns 0 or an errno. */
 typedef int	port_change(struct vale_port *port, const void *value);
@@ -36,7 +38,7 @@ change_port(const char *name, port_change *change, const void *value)
 	int error;
 
 	pthread_mutex_lock(&vale_lock);
-	port = vale_port_find(name);
+	port = vale_switch_find_port(name);
 	error = port == NULL ? ENXIO : change(port, value);
 	pthread_mutex_unlock(&vale_lock);
 	return (changed(error));
@@ -179,7 +181,7 @@ vale_get_rate(const char *name, struct vale_rate_conf *conf)
 	const struct vale_port *port;
 
 	pthread_mutex_lock(&vale_lock);
-	port = vale_port_find(name);
+	port = vale_switch_find_port(name);
 	if (port != NULL)
 		*conf = port->vp_rate.r_conf;
 	pthread_mutex_unlock(&vale_lock);
@@ -256,7 +258,7 @@ vale_port_settings(const char *name, struct vale_port_settings *ps)
 	const struct vale_switch *vs;
 
 	pthread_mutex_lock(&vale_lock);
-	port = vale_port_find(name);
+	port = vale_switch_find_port(name);
 	if (port != NULL) {
 		vs = port->vp_switch;
 		ps->ps_limit = vs->vs_fdb.f_limit[port->vp_index];

@@ -17,10 +17,14 @@
  * (vale_rxq.c).  Transmitting takes one, which the owner of the port provides.
  */
 
-#include "vale_impl.h"
+#include "vale_forward.h"
+#include "vale_pair.h"
+#include "vale_shared.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
 
 bool
-vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
+vale_shared_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
 {
 	atomic_store_32(&vu->vu_ktoa->hwcur, cur);
 	atomic_store_rel_32(&vu->vu_ktoa->hwtail, tail);
@@ -58,7 +62,7 @@ vale_shared_tx(struct vale_desc *d)
 		pair->pa_tx.vt_cur = head;
 	else
 		vale_forward(pair, head);
-	if (vale_user_show(&pair->pa_tx_user, head,
+	if (vale_shared_show(&pair->pa_tx_user, head,
 	    vale_slot_add(head, n - 1, n)))
 		port->vp_wake(port->vp_wake_arg, pair->pa_index, true);
 	return (true);

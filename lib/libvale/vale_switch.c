@@ -26,8 +26,16 @@
 #include <unistd.h>
 
 #include "frame_vnet.h"
-#include "vale_impl.h"
+#include "vale_inbox.h"
+#include "vale_mirror.h"
 #include "vale_name.h"
+#include "vale_region.h"
+#include "vale_rxq.h"
+#include "vale_switch.h"
+#include "vale_txq.h"
+#include "vale_view.h"
+
+#define	INDIRECT_MAX	UINT16_MAX	/* bytes: what slot.len can hold */
 
 pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
@@ -385,7 +393,7 @@ port_alloc(const char *name, const struct vale_params *params,
 		return (NULL);
 	memset(port, 0, size);
 	memcpy(port->vp_common.name, name, strlen(name));
-	port->vp_common.indirect_max = VALE_INDIRECT_MAX;
+	port->vp_common.indirect_max = INDIRECT_MAX;
 	port->vp_npairs = params->rings;
 	port->vp_monitor = params->monitor != 0;
 	port->vp_mirror_what = params->monitor;
@@ -611,7 +619,7 @@ vale_list(const char *switch_name,
 }
 
 struct vale_port *
-vale_port_find(const char *name)
+vale_switch_find_port(const char *name)
 {
 	struct vale_switch *vs;
 
@@ -625,7 +633,7 @@ vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS])
 	const struct vale_port *port;
 
 	pthread_mutex_lock(&vale_lock);
-	port = vale_port_find(name);
+	port = vale_switch_find_port(name);
 	if (port != NULL)
 		port_counters(port, counters);
 	pthread_mutex_unlock(&vale_lock);

@@ -28,18 +28,18 @@
 
 /* A ring pair. */
 struct valed_ring {
-	struct vale_desc	 vr_desc;	/* must be first */
-	struct valed_port	*vr_port;
-	unsigned int		 vr_ring;
-	int			 vr_self;	/* an eventfd of this process */
+	struct vale_desc	 vdr_desc;	/* must be first */
+	struct valed_port	*vdr_port;
+	unsigned int		 vdr_ring;
+	int			 vdr_self;	/* an eventfd of this process */
 };
 
 struct valed_port {
-	struct vale_common	 vp_common;
-	struct vale_client_port	 vp_client;
-	pthread_mutex_t		 vp_lock;	/* requests over the port's
+	struct vale_common	 vdp_common;
+	struct vale_client_port	 vdp_client;
+	pthread_mutex_t		 vdp_lock;	/* requests over the port's
 						   connection */
-	struct valed_ring	 vp_ring[VALE_RINGS_MAX];
+	struct valed_ring	 vdp_ring[VALE_RINGS_MAX];
 };
 
 static struct valed_ring *
@@ -51,13 +51,13 @@ desc_ring(struct vale_desc *d)
 static struct valed_port *
 desc_port(struct vale_desc *d)
 {
-	return (desc_ring(d)->vr_port);
+	return (desc_ring(d)->vdr_port);
 }
 
 static struct vale_client_port *
 client(struct vale_desc *d)
 {
-	return (&desc_port(d)->vp_client);
+	return (&desc_port(d)->vdp_client);
 }
 
 const char *
@@ -66,73 +66,73 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_user));
 }
 
-/* Set up what a program waits for: valed's kicks, and vr_self. */
+/* Set up what a program waits for: valed's kicks, and vdr_self. */
 static int
-ring_poll(struct valed_ring *vr, int kick)
+ring_poll(struct valed_ring *vdr, int kick)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	int error, fd;
 
-	vr->vr_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (vr->vr_self == -1)
+	vdr->vdr_self = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (vdr->vdr_self == -1)
 		return (-1);
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	if (fd != -1 &&
-	    epoll_ctl(fd, EPOLL_CTL_ADD, vr->vr_self, &ev) == 0 &&
+	    epoll_ctl(fd, EPOLL_CTL_ADD, vdr->vdr_self, &ev) == 0 &&
 	    epoll_ctl(fd, EPOLL_CTL_ADD, kick, &ev) == 0) {
-		vr->vr_desc.fd = fd;
+		vdr->vdr_desc.fd = fd;
 		return (0);
 	}
 	error = errno;
 	if (fd != -1)
 		close(fd);
-	close(vr->vr_self);
+	close(vdr->vdr_self);
 	errno = error;
 	return (-1);
 }
 
 /* Undo ring_init() of the first `n' ring pairs. */
 static void
-rings_fini(struct valed_port *vp, unsigned int n)
+rings_fini(struct valed_port *vdp, unsigned int n)
 {
 	while (n-- > 0) {
-		close(vp->vp_ring[n].vr_self);
-		close(vp->vp_ring[n].vr_desc.fd);
+		close(vdp->vdp_ring[n].vdr_self);
+		close(vdp->vdp_ring[n].vdr_desc.fd);
 	}
 }
 
 static int
-ring_init(struct valed_port *vp, unsigned int i)
+ring_init(struct valed_port *vdp, unsigned int i)
 {
-	const struct vale_client_ring *cr = &vp->vp_client.cp_ring[i];
-	struct valed_ring *vr = &vp->vp_ring[i];
-	struct vale_desc *d = &vr->vr_desc;
+	const struct vale_client_ring *vcr = &vdp->vdp_client.cp_ring[i];
+	struct valed_ring *vdr = &vdp->vdp_ring[i];
+	struct vale_desc *d = &vdr->vdr_desc;
 
-	if (ring_poll(vr, cr->cr_rx_kick) == -1)
+	if (ring_poll(vdr, vcr->vcr_rx_kick) == -1)
 		return (-1);
-	vr->vr_port = vp;
-	vr->vr_ring = i;
-	d->txring = cr->cr_txring;
-	d->rxring = cr->cr_rxring;
-	d->common = &vp->vp_common;
+	vdr->vdr_port = vdp;
+	vdr->vdr_ring = i;
+	d->txring = vcr->vcr_txring;
+	d->rxring = vcr->vcr_rxring;
+	d->common = &vdp->vdp_common;
 	return (0);
 }
 
 /* Set up all ring pairs. */
 static int
-rings_init(struct valed_port *vp, const char *name)
+rings_init(struct valed_port *vdp, const char *name)
 {
-	struct vale_common *vc = &vp->vp_common;
+	struct vale_common *vc = &vdp->vdp_common;
 	unsigned int i;
 	int error;
 
-	vc->nifp = vp->vp_client.cp_nifp;
-	vc->indirect_max = vp->vp_client.cp_ring[0].cr_txring->nr_buf_size;
+	vc->nifp = vdp->vdp_client.cp_nifp;
+	vc->indirect_max = vdp->vdp_client.cp_ring[0].vcr_txring->nr_buf_size;
 	memcpy(vc->name, name, strlen(name) + 1);
-	for (i = 0; i < vp->vp_client.cp_nrings; i++)
-		if (ring_init(vp, i) == -1) {
+	for (i = 0; i < vdp->vdp_client.cp_nrings; i++)
+		if (ring_init(vdp, i) == -1) {
 			error = errno;
-			rings_fini(vp, i);
+			rings_fini(vdp, i);
 			errno = error;
 			return (-1);
 		}
@@ -143,7 +143,7 @@ struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
-	struct valed_port *vp;
+	struct valed_port *vdp;
 	int error, fd;
 
 	if (vale_name_error(name) != NULL || (params != NULL &&
@@ -161,48 +161,48 @@ vale_open(const char *name, const struct vale_params *params)
 		if ((params->monitor & VALE_MIRROR_RX) != 0)
 			reg.nr_flags |= NR_MONITOR_RX;
 	}
-	vp = calloc(1, sizeof(*vp));
-	if (vp == NULL)
+	vdp = calloc(1, sizeof(*vdp));
+	if (vdp == NULL)
 		return (NULL);
 	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
 		goto fail;
-	if (vale_client_open(&vp->vp_client, fd, name, &reg, -1, NULL) == -1)
+	if (vale_client_open(&vdp->vdp_client, fd, name, &reg, -1, NULL) == -1)
 		goto fail_open;
-	if (rings_init(vp, name) == -1) {
+	if (rings_init(vdp, name) == -1) {
 		error = errno;
-		vale_client_close(&vp->vp_client);
+		vale_client_close(&vdp->vdp_client);
 		errno = error;
 		goto fail;
 	}
-	pthread_mutex_init(&vp->vp_lock, NULL);
-	return (&vp->vp_ring[0].vr_desc);
+	pthread_mutex_init(&vdp->vdp_lock, NULL);
+	return (&vdp->vdp_ring[0].vdr_desc);
 
 fail_open:
 	error = errno;
 	close(fd);
 	errno = error;
 fail:
-	free(vp);
+	free(vdp);
 	return (NULL);
 }
 
 void
 vale_close(struct vale_desc *d)
 {
-	struct valed_port *vp = desc_port(d);
+	struct valed_port *vdp = desc_port(d);
 
-	rings_fini(vp, vp->vp_client.cp_nrings);
-	vale_client_close(&vp->vp_client);
-	pthread_mutex_destroy(&vp->vp_lock);
-	free(vp);
+	rings_fini(vdp, vdp->vdp_client.cp_nrings);
+	vale_client_close(&vdp->vdp_client);
+	pthread_mutex_destroy(&vdp->vdp_lock);
+	free(vdp);
 }
 
 struct vale_desc *
 vale_ring(struct vale_desc *d, unsigned int ring)
 {
 	if (ring < client(d)->cp_nrings)
-		return (&desc_port(d)->vp_ring[ring].vr_desc);
+		return (&desc_port(d)->vdp_ring[ring].vdr_desc);
 	errno = EINVAL;
 	return (NULL);
 }
@@ -217,10 +217,10 @@ port_call(struct vale_desc *d, uint16_t type, struct vale_client_call *call)
 
 	memcpy(hdr.nr_name, d->common->name, sizeof(hdr.nr_name));
 	call->hdr = &hdr;
-	pthread_mutex_lock(&desc_port(d)->vp_lock);
+	pthread_mutex_lock(&desc_port(d)->vdp_lock);
 	result = vale_client_call(client(d)->cp_fd, call);
 	error = errno;
-	pthread_mutex_unlock(&desc_port(d)->vp_lock);
+	pthread_mutex_unlock(&desc_port(d)->vdp_lock);
 	errno = error;
 	return (result);
 }
@@ -248,9 +248,9 @@ vale_limit(struct vale_desc *d __unused)
 int
 vale_txsync(struct vale_desc *d)
 {
-	const unsigned int i = desc_ring(d)->vr_ring;
+	const unsigned int i = desc_ring(d)->vdr_ring;
 	struct vale_client_port *cp = client(d);
-	struct pollfd pfd = { .fd = cp->cp_ring[i].cr_tx_kick,
+	struct pollfd pfd = { .fd = cp->cp_ring[i].vcr_tx_kick,
 	    .events = POLLIN };
 
 	if (vale_client_txsync(cp, i) == -1)
@@ -272,18 +272,18 @@ vale_txsync(struct vale_desc *d)
 int
 vale_rxsync(struct vale_desc *d)
 {
-	struct valed_ring *vr = desc_ring(d);
+	struct valed_ring *vdr = desc_ring(d);
 	struct vale_client_port *cp = client(d);
 	struct netmap_ring *ring = d->rxring;
 	eventfd_t n;
 
-	if (vale_client_rxsync(cp, vr->vr_ring) == -1)
+	if (vale_client_rxsync(cp, vdr->vdr_ring) == -1)
 		return (-1);
 	if (ring->cur != ring->tail || (ring->flags & VALE_RING_POLLED) != 0)
 		return (0);
-	(void)eventfd_read(vr->vr_self, &n);
-	if (vale_client_rxwait(cp, vr->vr_ring))
-		(void)eventfd_write(vr->vr_self, 1);
+	(void)eventfd_read(vdr->vdr_self, &n);
+	if (vale_client_rxwait(cp, vdr->vdr_ring))
+		(void)eventfd_write(vdr->vdr_self, 1);
 	if (atomic_load_32(&cp->cp_gone) != 0) {
 		errno = ENXIO;
 		return (-1);

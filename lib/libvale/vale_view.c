@@ -36,7 +36,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "vale_impl.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 
 /* How often a change yields before it sleeps, and for how long. */
 #define	YIELDS		64
@@ -66,30 +67,30 @@ view_wait(const struct vale_pair *pair)
 
 /* Fill in a view.  Its mirrors are those whose port is there. */
 static void
-view_fill(struct vale_view *vw, const struct vale_switch *vs)
+view_fill(struct vale_view *vi, const struct vale_switch *vs)
 {
 	struct vale_port *port;
 	unsigned int i;
 
-	memset(vw, 0, sizeof(*vw));
+	memset(vi, 0, sizeof(*vi));
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		port = vs->vs_port[i];
 		if (port == NULL || port->vp_out)
 			continue;
-		vw->vw_port[i] = port;
-		vw->vw_private[i] = port->vp_private;
-		vw->vw_active[vw->vw_nports++] = i;
-		vw->vw_nprivate += port->vp_private;
+		vi->vi_port[i] = port;
+		vi->vi_private[i] = port->vp_private;
+		vi->vi_active[vi->vi_nports++] = i;
+		vi->vi_nprivate += port->vp_private;
 	}
 	TAILQ_FOREACH(port, &vs->vs_mirrors, vp_mirror_link) {
 		for (i = 0; i < VALE_FDB_PORTS; i++)
-			if (vw->vw_port[i] != NULL && strcmp(port->vp_mirror_of,
-			    vw->vw_port[i]->vp_common.name) == 0)
+			if (vi->vi_port[i] != NULL && strcmp(port->vp_mirror_of,
+			    vi->vi_port[i]->vp_common.name) == 0)
 				break;
 		if (i == VALE_FDB_PORTS || port->vp_out)
 			continue;
-		MPASS(vw->vw_nmirrors < VALE_MIRRORS);
-		vw->vw_mirror[vw->vw_nmirrors++] = (struct vale_mirror){
+		MPASS(vi->vi_nmirrors < VALE_MIRRORS);
+		vi->vi_mirror[vi->vi_nmirrors++] = (struct vale_mirror){
 		    .vm_port = port, .vm_of = i,
 		    .vm_what = port->vp_mirror_what };
 	}
@@ -98,7 +99,7 @@ view_fill(struct vale_view *vw, const struct vale_switch *vs)
 void
 vale_view_publish(struct vale_switch *vs)
 {
-	struct vale_view *vw = &vs->vs_views[vs->vs_view ==
+	struct vale_view *vi = &vs->vs_views[vs->vs_view ==
 	    (uintptr_t)&vs->vs_views[0]];
 	const struct vale_port *port;
 	const struct vale_pair *pair;
@@ -106,8 +107,8 @@ vale_view_publish(struct vale_switch *vs)
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
 	mtx_assert(&vale_lock, MA_OWNED);
-	view_fill(vw, vs);
-	atomic_store_rel_ptr(&vs->vs_view, (uintptr_t)vw);
+	view_fill(vi, vs);
+	atomic_store_rel_ptr(&vs->vs_view, (uintptr_t)vi);
 	pthread_mutex_unlock(&vale_lock);
 	atomic_thread_fence_seq_cst();
 	/* With vs_change no port comes or goes. */

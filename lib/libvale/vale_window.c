@@ -34,30 +34,30 @@ vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
 }
 
 struct netmap_ring *
-vale_window_txring(char *window, const struct vale_window_layout *vl,
+vale_window_txring(char *window, const struct vale_window_layout *wl,
     unsigned int ring)
 {
-	return ((void *)(window + vl->vl_tx + ring * vl->vl_tx_size));
+	return ((void *)(window + wl->wl_tx + ring * wl->wl_tx_size));
 }
 
 struct netmap_ring *
-vale_window_rxring(char *window, const struct vale_window_layout *vl,
+vale_window_rxring(char *window, const struct vale_window_layout *wl,
     unsigned int ring)
 {
-	return ((void *)(window + vl->vl_rx + ring * vl->vl_rx_size));
+	return ((void *)(window + wl->wl_rx + ring * wl->wl_rx_size));
 }
 
 struct vale_window_ring *
-vale_window_heads(char *window, const struct vale_window_layout *vl,
+vale_window_heads(char *window, const struct vale_window_layout *wl,
     unsigned int ring)
 {
-	return ((struct vale_window_ring *)(void *)(window + vl->vl_ring) +
+	return ((struct vale_window_ring *)(void *)(window + wl->wl_ring) +
 	    ring);
 }
 
 /* A netmap_if with ring pairs `first' to before `end'. */
 static void
-window_nifp(char *window, const struct vale_window_layout *vl,
+window_nifp(char *window, const struct vale_window_layout *wl,
     struct netmap_if *nifp, const struct nmreq_register *reg, const char *name,
     unsigned int first, unsigned int end)
 {
@@ -70,9 +70,9 @@ window_nifp(char *window, const struct vale_window_layout *vl,
 	nifp->ni_bufs_head = extra;
 	for (i = first; i < end; i++) {
 		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
-		    (char *)vale_window_txring(window, vl, i) - (char *)nifp);
+		    (char *)vale_window_txring(window, wl, i) - (char *)nifp);
 		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[n + i],
-		    (char *)vale_window_rxring(window, vl, i) - (char *)nifp);
+		    (char *)vale_window_rxring(window, wl, i) - (char *)nifp);
 	}
 }
 
@@ -93,19 +93,19 @@ vale_window_init(char *base, const struct nmreq_register *reg, const char *name)
 	struct netmap_if *nifp = (void *)vv->vv_nifp;
 	const bool null = reg->nr_mode == NR_REG_NULL;
 	const unsigned int n = null ? 0 : reg->nr_tx_rings;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	unsigned int i;
 
-	vale_window_layout(&vl, n, reg->nr_tx_slots, reg->nr_rx_slots);
+	vale_window_layout(&wl, n, reg->nr_tx_slots, reg->nr_rx_slots);
 	nifp->ni_bufs_head = vv->vv_extra;
-	window_nifp(window, &vl, nifp, reg, name, 0, n);
+	window_nifp(window, &wl, nifp, reg, name, 0, n);
 	for (i = 0; n > 1 && i < n; i++)
-		window_nifp(window, &vl, (void *)(vv->vv_nifp + (1 + i) *
+		window_nifp(window, &wl, (void *)(vv->vv_nifp + (1 + i) *
 		    VALE_NIFP_SIZE(n)), reg, name, i, i + 1);
 	for (i = 0; i < n; i++) {
-		window_ring(base, vale_window_txring(window, &vl, i),
+		window_ring(base, vale_window_txring(window, &wl, i),
 		    vv->vv_bufs, i, 0, reg->nr_tx_slots);
-		window_ring(base, vale_window_rxring(window, &vl, i),
+		window_ring(base, vale_window_rxring(window, &wl, i),
 		    vv->vv_bufs, i, 1, reg->nr_rx_slots);
 	}
 }

@@ -36,13 +36,13 @@ int	vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
 void	vale_window_init(char *base, const struct nmreq_register *reg,
 	    const char *name);
 
-/* Where things are in the window at `window' of `vl'. */
+/* Where things are in the window at `window' of `wl'. */
 struct netmap_ring *vale_window_txring(char *window,
-	    const struct vale_window_layout *vl, unsigned int ring);
+	    const struct vale_window_layout *wl, unsigned int ring);
 struct netmap_ring *vale_window_rxring(char *window,
-	    const struct vale_window_layout *vl, unsigned int ring);
+	    const struct vale_window_layout *wl, unsigned int ring);
 struct vale_window_ring *vale_window_heads(char *window,
-	    const struct vale_window_layout *vl, unsigned int ring);
+	    const struct vale_window_layout *wl, unsigned int ring);
 
 /*
  * Begin with the buffers that the memory's slots `from' have: where that is

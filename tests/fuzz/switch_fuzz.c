@@ -35,7 +35,7 @@
 #include <unistd.h>
 
 #include <libvale.h>
-#include <vale_impl.h>
+#include <vale_pair.h>
 
 #include <dev/netmap/vale_rate.h>
 

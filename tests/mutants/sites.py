@@ -41,7 +41,8 @@ for _f in ("getKind", "getAsInt", "dispose"):
 # what is in the cache, and va_end() does nothing.
 UNMUTATED = re.compile(
     r"^(MPASS|KASSERT|_Static_assert|static_assert|offsetof|__offsetof"
-    r"|nitems|sizeof|va_end|([a-z_]+_)?assert(_[a-z]+)?|lem_os_probe|VALE_FETCH"
+    r"|nitems|sizeof|va_end|([a-z_]+_)?assert(_[a-z]+)?|lem_os_probe"
+    r"|DELIVER_FETCH"
     r"|[A-Z0-9]+_PROBE[0-9]?)$")
 UNMUTATED_CALLS = re.compile(
     r"(^|_)(log|warnx?|printf|fprintf|probe(_[a-z_]+)?|prefetch"

@@ -14,8 +14,9 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 
+#include "e82545_impl.h"
 #include "e82545_lock.h"
-#include "vale_impl.h"
+#include "vale_switch.h"
 #include "vale_pipe.h"
 
 #define	LEN	60

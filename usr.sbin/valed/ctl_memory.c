@@ -59,10 +59,10 @@ ctl_memory_pipe_size(const uint32_t slots[2])
 static size_t
 window_size(uint32_t rings, uint32_t slots)
 {
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 
-	vale_window_layout(&vl, rings, slots, slots);
-	return (vl.vl_size);
+	vale_window_layout(&wl, rings, slots, slots);
+	return (wl.wl_size);
 }
 
 size_t
@@ -376,11 +376,11 @@ ctl_memory_window(struct ctl_conn *cc, uint32_t rings, uint32_t tx_slots,
 	    .vv_end = cc->cc_memory->mm_windows,
 	    .vv_pipe = cc->cc_pipe != NULL ? cc->cc_pipe->pi_at : 0,
 	    .vv_extra = extra };
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	int error, fd;
 
-	vale_window_layout(&vl, rings, tx_slots, rx_slots);
-	error = memfd_new("vale-window", vl.vl_size, &fd);
+	vale_window_layout(&wl, rings, tx_slots, rx_slots);
+	error = memfd_new("vale-window", wl.wl_size, &fd);
 	if (error != 0)
 		return (error);
 	if (pwrite(fd, &vv, sizeof(vv), 0) != sizeof(vv)) {

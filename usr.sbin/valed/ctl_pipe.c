@@ -294,19 +294,19 @@ pipe_return(const struct ctl_conn *cc)
 	const size_t at = cc->cc_pipe->pi_at;
 	const struct vale_window_ring *heads;
 	struct vale_pipe_layout pl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	char *window;
 
 	vale_pipe_layout(&pl, slots);
-	vale_window_layout(&vl, 1, slots[end], slots[!end]);
-	window = malloc(vl.vl_size);
-	if (window != NULL && pread(cc->cc_window, window, vl.vl_size, 0) ==
-	    (ssize_t)vl.vl_size) {
-		heads = (void *)(window + vl.vl_ring);
+	vale_window_layout(&wl, 1, slots[end], slots[!end]);
+	window = malloc(wl.wl_size);
+	if (window != NULL && pread(cc->cc_window, window, wl.wl_size, 0) ==
+	    (ssize_t)wl.wl_size) {
+		heads = (void *)(window + wl.wl_ring);
 		ring_return(cc->cc_memory, at + pl.pl_tx[end],
-		    (void *)(window + vl.vl_tx), heads->vr_sent, slots[end]);
+		    (void *)(window + wl.wl_tx), heads->vwr_sent, slots[end]);
 		ring_return(cc->cc_memory, at + pl.pl_rx[end],
-		    (void *)(window + vl.vl_rx), heads->vr_released,
+		    (void *)(window + wl.wl_rx), heads->vwr_released,
 		    slots[!end]);
 	}
 	free(window);

@@ -623,25 +623,25 @@ port_return(struct ctl_conn *cc)
 {
 	const struct vale_params *params = &cc->cc_params;
 	struct vale_region_layout rl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	char *memory, *window;
 	unsigned int i;
 
-	vale_window_layout(&vl, params->rings, params->tx_slots,
+	vale_window_layout(&wl, params->rings, params->tx_slots,
 	    params->rx_slots);
 	vale_region_layout(&rl, params, 0, true);
 	memory = peer_mem_addr(&cc->cc_dma, 0, rl.rl_window,
 	    PROT_READ | PROT_WRITE);
-	window = malloc(vl.vl_size);
+	window = malloc(wl.wl_size);
 	if (memory != NULL && window != NULL && pread(cc->cc_window, window,
-	    vl.vl_size, 0) == (ssize_t)vl.vl_size)
+	    wl.wl_size, 0) == (ssize_t)wl.wl_size)
 		for (i = 0; i < params->rings; i++) {
 			ring_return((void *)(memory + rl.rl_tx +
-			    i * rl.rl_tx_size), (void *)(window + vl.vl_tx +
-			    i * vl.vl_tx_size), params->tx_slots);
+			    i * rl.rl_tx_size), (void *)(window + wl.wl_tx +
+			    i * wl.wl_tx_size), params->tx_slots);
 			ring_return((void *)(memory + rl.rl_rx +
-			    i * rl.rl_rx_size), (void *)(window + vl.vl_rx +
-			    i * vl.vl_rx_size), params->rx_slots);
+			    i * rl.rl_rx_size), (void *)(window + wl.wl_rx +
+			    i * wl.wl_rx_size), params->rx_slots);
 		}
 	free(window);
 }

@@ -293,14 +293,14 @@ int
 vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 {
 	say(" T%u", i);
-	return (ring_sync(cp->cp_ring[i].cr_txring, i));
+	return (ring_sync(cp->cp_ring[i].vcr_txring, i));
 }
 
 int
 vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 {
 	say(" R%u", i);
-	return (ring_sync(cp->cp_ring[i].cr_rxring, i));
+	return (ring_sync(cp->cp_ring[i].vcr_rxring, i));
 }
 
 /* The library's. */

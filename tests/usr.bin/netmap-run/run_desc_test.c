@@ -239,9 +239,9 @@ have_port(void)
 	that->rd_end = 3;
 	that->rd_tx = that->rd_rx = true;
 	for (i = 0; i < 3; i++) {
-		port.rp_client.cp_ring[i].cr_txring = &tx[i];
-		port.rp_client.cp_ring[i].cr_rxring = &rx[i];
-		port.rp_client.cp_ring[i].cr_heads = &heads[i];
+		port.rp_client.cp_ring[i].vcr_txring = &tx[i];
+		port.rp_client.cp_ring[i].vcr_rxring = &rx[i];
+		port.rp_client.cp_ring[i].vcr_heads = &heads[i];
 		*(uint32_t *)(uintptr_t)&tx[i].num_slots = 8;
 		tx[i].tail = sync_tail[i] = 7;
 	}
@@ -269,7 +269,7 @@ TEST(tx_syncs, "NIOCTXSYNC: all rings; if nothing moves, valed may have gone")
 	tx[1].head = tx[1].cur = 1;
 	ATF_CHECK_EQ(0, run_ioctl(that, NIOCTXSYNC, NULL));
 	SAID(" T1 T2");
-	heads[1].vr_sent = 1;
+	heads[1].vwr_sent = 1;
 	ATF_CHECK_EQ(0, run_ioctl(that, NIOCTXSYNC, NULL));
 	SAID(" T1 T2 alive(6)");
 	/* Or no more. */

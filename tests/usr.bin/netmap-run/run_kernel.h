@@ -113,10 +113,10 @@ have(int n, int fd, unsigned int first, unsigned int end)
 	unsigned int i;
 
 	for (i = 0; i < RINGS; i++) {
-		port.rp_client.cp_ring[i].cr_txring = &txring[i];
-		port.rp_client.cp_ring[i].cr_rxring = &rxring[i];
-		port.rp_client.cp_ring[i].cr_tx_kick = 100 + 2 * i;
-		port.rp_client.cp_ring[i].cr_rx_kick = 101 + 2 * i;
+		port.rp_client.cp_ring[i].vcr_txring = &txring[i];
+		port.rp_client.cp_ring[i].vcr_rxring = &rxring[i];
+		port.rp_client.cp_ring[i].vcr_tx_kick = 100 + 2 * i;
+		port.rp_client.cp_ring[i].vcr_rx_kick = 101 + 2 * i;
 	}
 	desc[n] = (struct run_desc){ .rd_port = &port, .rd_first = first,
 	    .rd_end = end, .rd_tx = true, .rd_rx = true,

@@ -75,10 +75,10 @@ pipe_size(uint32_t n)
 static size_t
 pipe_window(uint32_t tx_slots, uint32_t rx_slots)
 {
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 
-	vale_window_layout(&vl, 1, tx_slots, rx_slots);
-	return (vl.vl_size);
+	vale_window_layout(&wl, 1, tx_slots, rx_slots);
+	return (wl.wl_size);
 }
 
 static void
@@ -88,7 +88,7 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	const struct ctl_memory *mm = p->pe_cc->cc_memory;
 	const struct vale_params params = { .rings = reg->nr_tx_rings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	size_t at;
 
 	ATF_CHECK_EQ(vale_shared_size(&params, extra), mm->mm_port_size);
@@ -112,9 +112,9 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	ATF_CHECK_EQ(VALE_WINDOW_OFFSET(vale_shared_window(&params)),
 	    reg->nr_offset);
 	check_file(p->pe_fds[0], mm->mm_size);
-	vale_window_layout(&vl, reg->nr_tx_rings, reg->nr_tx_slots,
+	vale_window_layout(&wl, reg->nr_tx_rings, reg->nr_tx_slots,
 	    reg->nr_rx_slots);
-	check_file(p->pe_fds[1], vl.vl_size);
+	check_file(p->pe_fds[1], wl.wl_size);
 	ATF_CHECK_EQ(mm->mm_bufs, window_of(p).vv_bufs);
 	ATF_CHECK_EQ(0, window_of(p).vv_pipe);
 	ATF_CHECK_EQ(extra == 0 ? 0 : VALE_BUF_FIRST + reg->nr_tx_rings *

@@ -61,12 +61,12 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 	const struct vale_params params = { .rings = 2, .tx_slots = 8,
 	    .rx_slots = 4 };
 	struct vale_region_layout rl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	unsigned int fails, i, k;
 	int memory, window;
 
 	vale_region_layout(&rl, &params, 0, true);
-	vale_window_layout(&vl, 2, 8, 4);
+	vale_window_layout(&wl, 2, 8, 4);
 	peers_connect(peers, 2);
 	OPEN(two, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 8);
 	for (fails = 0; fails < 3; fails++) {
@@ -78,10 +78,10 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 		window = one->pe_fds[1];
 		for (k = 0; k < 2; k++) {
 			for (i = 0; i < 8; i++)
-				buf_set(window, vl.vl_tx + k * vl.vl_tx_size, i,
+				buf_set(window, wl.wl_tx + k * wl.wl_tx_size, i,
 				    1000 + 100 * k + i);
 			for (i = 0; i < 4; i++)
-				buf_set(window, vl.vl_rx + k * vl.vl_rx_size, i,
+				buf_set(window, wl.wl_rx + k * wl.wl_rx_size, i,
 				    2000 + 100 * k + i);
 		}
 		if (fails == 1)
@@ -113,22 +113,22 @@ leave(struct peer *p, const char *name, uint32_t tx_tail, uint32_t sent,
 	const struct nmreq_register reg = OPEN(p, name, ALL);
 	const uint32_t tx = reg.nr_tx_slots, rx = reg.nr_rx_slots;
 	const int window = p->pe_fds[1];
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	uint32_t i;
 
-	vale_window_layout(&vl, 1, tx, rx);
+	vale_window_layout(&wl, 1, tx, rx);
 	for (i = 0; i < tx; i++)
-		buf_set(window, vl.vl_tx, i, 1000 + i);
+		buf_set(window, wl.wl_tx, i, 1000 + i);
 	for (i = 0; i < rx; i++)
-		buf_set(window, vl.vl_rx, i, 2000 + i);
-	word_set(window, vl.vl_tx + offsetof(struct netmap_ring, tail),
+		buf_set(window, wl.wl_rx, i, 2000 + i);
+	word_set(window, wl.wl_tx + offsetof(struct netmap_ring, tail),
 	    tx_tail);
-	word_set(window, vl.vl_rx + offsetof(struct netmap_ring, tail),
+	word_set(window, wl.wl_rx + offsetof(struct netmap_ring, tail),
 	    rx_tail);
-	word_set(window, vl.vl_ring + offsetof(struct vale_window_ring,
-	    vr_sent), sent);
-	word_set(window, vl.vl_ring + offsetof(struct vale_window_ring,
-	    vr_released), released);
+	word_set(window, wl.wl_ring + offsetof(struct vale_window_ring,
+	    vwr_sent), sent);
+	word_set(window, wl.wl_ring + offsetof(struct vale_window_ring,
+	    vwr_released), released);
 	peer_renew(p);
 }
 

@@ -55,12 +55,12 @@ static int
 window(const struct nmreq_register *reg, size_t bufs, size_t end)
 {
 	const struct vale_window vv = { .vv_bufs = bufs, .vv_end = end };
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	int fd = memfd_create("window", MFD_CLOEXEC);
 
-	vale_window_layout(&vl, reg->nr_tx_rings, reg->nr_tx_slots,
+	vale_window_layout(&wl, reg->nr_tx_rings, reg->nr_tx_slots,
 	    reg->nr_rx_slots);
-	ATF_REQUIRE_EQ(0, ftruncate(fd, vl.vl_size));
+	ATF_REQUIRE_EQ(0, ftruncate(fd, wl.wl_size));
 	ATF_REQUIRE_EQ(sizeof(vv), pwrite(fd, &vv, sizeof(vv), 0));
 	return (fd);
 }
@@ -156,7 +156,7 @@ kicks(int fd)
 static struct netmap_slot *
 put(struct port *p, unsigned int i, uint32_t seq)
 {
-	struct netmap_ring *ring = p->cp.cp_ring[i].cr_txring;
+	struct netmap_ring *ring = p->cp.cp_ring[i].vcr_txring;
 	struct netmap_slot *slot = &ring->slot[ring->head];
 
 	t_make((uint8_t *)NETMAP_BUF(ring, slot->buf_idx), 60, EVERYBODY, 1,
@@ -186,8 +186,8 @@ TEST(kick, "A sync publishes, and kicks once, on the first socket, if the switch
 
 	port_open(&p, "valet0:a", 0);
 	for (i = 0; i < RINGS; i++) {
-		csb = p.cp.cp_ring[i].cr_csb;
-		ring = p.cp.cp_ring[i].cr_txring;
+		csb = p.cp.cp_ring[i].vcr_csb;
+		ring = p.cp.cp_ring[i].vcr_txring;
 		ATF_CHECK_EQ(1, csb->tx_ktoa.kern_need_kick);
 		/* Nothing new: nothing said. */
 		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, i));
@@ -224,9 +224,9 @@ TEST(full_socket, "A kick that the socket has no space for is not waited for")
 	struct port p;
 
 	port_open(&p, "valet0:a", 0);
-	while (send(p.cp.cp_ring[0].cr_tx_kick, "kick", 4, MSG_DONTWAIT) > 0)
+	while (send(p.cp.cp_ring[0].vcr_tx_kick, "kick", 4, MSG_DONTWAIT) > 0)
 		;
-	csb = p.cp.cp_ring[0].cr_csb;
+	csb = p.cp.cp_ring[0].vcr_csb;
 	publish(&p, 0, 1);
 	ATF_CHECK_EQ(0, csb->tx_ktoa.kern_need_kick);
 	ATF_CHECK(vale_shared_tx(p.d));
@@ -249,7 +249,7 @@ TEST(indirect, "Slots with NS_INDIRECT are copied if they fit a buffer, from the
 	unsigned int i;
 
 	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[0].cr_txring;
+	ring = p.cp.cp_ring[0].vcr_txring;
 	/* Around the end of the ring, too. */
 	for (i = 0; i < SLOTS - 2; i++)
 		publish(&p, 0, i);
@@ -295,9 +295,9 @@ TEST(invalid, "An invalid head or cur is refused, and set back")
 	struct port p;
 
 	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[1].cr_txring;
-	rxring = p.cp.cp_ring[1].cr_rxring;
-	csb = p.cp.cp_ring[1].cr_csb;
+	ring = p.cp.cp_ring[1].vcr_txring;
+	rxring = p.cp.cp_ring[1].vcr_rxring;
+	csb = p.cp.cp_ring[1].vcr_csb;
 	publish(&p, 1, 0);
 	kicks(p.kick[0][true]);
 	csb->tx_ktoa.kern_need_kick = 1;
@@ -341,13 +341,13 @@ TEST(monitor, "A monitor of either direction transmits nothing")
 
 	for (i = 0; i < nitems(of); i++) {
 		port_open(&p, "valet0:a", of[i]);
-		ring = p.cp.cp_ring[0].cr_txring;
+		ring = p.cp.cp_ring[0].vcr_txring;
 		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, 0));
 		put(&p, 0, 1);
 		ATF_CHECK_ERRNO(EIO, vale_client_txsync(&p.cp, 0) == -1);
 		ATF_CHECK_EQ(0, ring->head);
 		ATF_CHECK_EQ(0, ring->cur);
-		ATF_CHECK_EQ(0, p.cp.cp_ring[0].cr_csb->tx_atok.head);
+		ATF_CHECK_EQ(0, p.cp.cp_ring[0].vcr_csb->tx_atok.head);
 		ATF_CHECK_EQ(0, kicks(p.kick[0][true]));
 		port_close(&p);
 	}
@@ -371,8 +371,8 @@ TEST(timestamps, "A sync of a receive ring sets its time, one of a transmit "
 	struct port p;
 
 	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[0].cr_txring;
-	rxring = p.cp.cp_ring[0].cr_rxring;
+	ring = p.cp.cp_ring[0].vcr_txring;
+	rxring = p.cp.cp_ring[0].vcr_rxring;
 	ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, 0));
 	ATF_CHECK_EQ(0, vale_client_rxsync(&p.cp, 0));
 	ATF_CHECK(!stamped(ring) && stamped(rxring));
@@ -394,9 +394,9 @@ TEST(rxwait, "Who waits to receive is woken with the next frame, and told of one
 	int kick;
 
 	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[0].cr_rxring;
-	csb = p.cp.cp_ring[0].cr_csb;
-	kick = p.cp.cp_ring[0].cr_rx_kick;
+	ring = p.cp.cp_ring[0].vcr_rxring;
+	csb = p.cp.cp_ring[0].vcr_csb;
+	kick = p.cp.cp_ring[0].vcr_rx_kick;
 	t_send(b, 60, EVERYBODY, 2, 0);
 	ATF_CHECK_EQ(0, csb->rx_atok.appl_need_kick);
 	ATF_CHECK_EQ(0, kicks(kick));
@@ -422,7 +422,7 @@ TEST(rxwait, "Who waits to receive is woken with the next frame, and told of one
 	ATF_CHECK(!vale_client_rxwait(&p.cp, 0));
 	t_send(b, 60, EVERYBODY, 2, 3);
 	ATF_CHECK_EQ(1, kicks(kick));
-	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[1].cr_rx_kick));
+	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[1].vcr_rx_kick));
 	port_close(&p);
 	vale_close(b);
 }
@@ -436,8 +436,8 @@ TEST(txwait, "Who waits to transmit is woken when there is space, and told if "
 	unsigned int i;
 
 	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[1].cr_txring;
-	csb = p.cp.cp_ring[1].cr_csb;
+	ring = p.cp.cp_ring[1].vcr_txring;
+	csb = p.cp.cp_ring[1].vcr_csb;
 	ATF_CHECK(vale_client_txwait(&p.cp, 1));
 	ATF_CHECK_EQ(1, csb->tx_atok.appl_need_kick);
 	csb->tx_atok.appl_need_kick = 0;
@@ -446,8 +446,8 @@ TEST(txwait, "Who waits to transmit is woken when there is space, and told if "
 	ATF_CHECK(nm_ring_empty(ring));
 	ATF_CHECK(!vale_client_txwait(&p.cp, 1));
 	ATF_CHECK(vale_shared_tx(vale_ring(p.d, 1)));
-	ATF_CHECK_EQ(1, kicks(p.cp.cp_ring[1].cr_tx_kick));
-	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[0].cr_tx_kick));
+	ATF_CHECK_EQ(1, kicks(p.cp.cp_ring[1].vcr_tx_kick));
+	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[0].vcr_tx_kick));
 	ATF_CHECK(nm_ring_empty(ring));
 	ATF_CHECK(vale_client_txwait(&p.cp, 1));
 	ATF_CHECK_EQ(SLOTS - 1, nm_ring_space(ring));
@@ -473,8 +473,8 @@ TEST(drained, "Who waits takes all kicks, however many, and sees when valed has 
 
 	for (tx = false;; tx = true) {
 		port_open(&p, "valet0:a", 0);
-		fd = tx ? p.cp.cp_ring[0].cr_tx_kick :
-		    p.cp.cp_ring[0].cr_rx_kick;
+		fd = tx ? p.cp.cp_ring[0].vcr_tx_kick :
+		    p.cp.cp_ring[0].vcr_rx_kick;
 		for (i = 0; i < nitems(counts); i++) {
 			for (j = 0; j < counts[i]; j++)
 				wake(&p, 0, tx);
@@ -505,16 +505,16 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	int memory = memfd_create("pipe", MFD_CLOEXEC);
 	struct netmap_ring *tx, *rx, *shared;
 	struct vale_pipe_layout pl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	struct port a, b;
 	size_t end, size;
 	char *base;
 
 	/* The pipe and its windows are all that there is. */
 	vale_pipe_layout(&pl, slots);
-	vale_window_layout(&vl, 1, SLOTS, SLOTS);
+	vale_window_layout(&wl, 1, SLOTS, SLOTS);
 	end = roundup2(pl.pl_size, VALE_WINDOW_ALIGN);
-	size = end + 2 * vl.vl_size;
+	size = end + 2 * wl.wl_size;
 	ATF_REQUIRE_EQ(0, ftruncate(memory, size));
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	ATF_REQUIRE(base != MAP_FAILED);
@@ -522,10 +522,10 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	reg.nr_memsize = size;
 	reg.nr_offset = VALE_WINDOW_OFFSET(end);
 	grant(&a, memory, 0, end, "vale0:x{1", &reg);
-	reg.nr_offset = VALE_WINDOW_OFFSET(end + vl.vl_size);
+	reg.nr_offset = VALE_WINDOW_OFFSET(end + wl.wl_size);
 	grant(&b, memory, 0, end, "vale0:x}1", &reg);
-	tx = a.cp.cp_ring[0].cr_txring;
-	rx = b.cp.cp_ring[0].cr_rxring;
+	tx = a.cp.cp_ring[0].vcr_txring;
+	rx = b.cp.cp_ring[0].vcr_rxring;
 
 	ATF_CHECK(!vale_client_rxwait(&b.cp, 0));
 	publish(&a, 0, 1);

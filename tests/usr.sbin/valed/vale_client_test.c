@@ -417,12 +417,12 @@ layout(struct nmreq_register *reg, unsigned int n)
 	const struct vale_params params = { .rings = n, .tx_slots = SLOTS,
 	    .rx_slots = SLOTS };
 	struct vale_region_layout rl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	struct vale_window vv = { .vv_extra = 7 };
 	int fd = memfd_create("memory", MFD_CLOEXEC);
 
 	vale_region_layout(&rl, &params, 0, true);
-	vale_window_layout(&vl, n, SLOTS, SLOTS);
+	vale_window_layout(&wl, n, SLOTS, SLOTS);
 	*reg = (struct nmreq_register){ .nr_memsize = rl.rl_size,
 	    .nr_offset = VALE_WINDOW_OFFSET(rl.rl_window), .nr_tx_rings = n,
 	    .nr_rx_rings = n, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
@@ -430,7 +430,7 @@ layout(struct nmreq_register *reg, unsigned int n)
 	vv.vv_end = rl.rl_size;
 	ATF_REQUIRE_EQ(0, ftruncate(fd, rl.rl_size));
 	window_fd = memfd_create("window", MFD_CLOEXEC);
-	ATF_REQUIRE_EQ(0, ftruncate(window_fd, vl.vl_size));
+	ATF_REQUIRE_EQ(0, ftruncate(window_fd, wl.wl_size));
 	ATF_REQUIRE_EQ(sizeof(vv), pwrite(window_fd, &vv, sizeof(vv), 0));
 	return (fd);
 }
@@ -466,24 +466,25 @@ TEST(granted, "A port is opened with as many rings as valed grants, which are "
 		ATF_CHECK_STREQ("vale0:a", cp.cp_nifp->ni_name);
 		ATF_CHECK_EQ(7, cp.cp_nifp->ni_bufs_head);
 		for (i = 0; i < n; i++) {
-			ATF_CHECK((char *)cp.cp_ring[i].cr_csb ==
+			ATF_CHECK((char *)cp.cp_ring[i].vcr_csb ==
 			    cp.cp_base + i * sizeof(struct vale_csb));
-			ATF_CHECK(cp.cp_ring[i].cr_tx_kick !=
-			    cp.cp_ring[i].cr_rx_kick);
+			ATF_CHECK(cp.cp_ring[i].vcr_tx_kick !=
+			    cp.cp_ring[i].vcr_rx_kick);
 			ATF_CHECK(NETMAP_TXRING(cp.cp_nifp, i) ==
-			    cp.cp_ring[i].cr_txring);
+			    cp.cp_ring[i].vcr_txring);
 			ATF_CHECK(NETMAP_RXRING(cp.cp_nifp, i) ==
-			    cp.cp_ring[i].cr_rxring);
-			ATF_CHECK(NETMAP_BUF(cp.cp_ring[i].cr_rxring, 0) ==
+			    cp.cp_ring[i].vcr_rxring);
+			ATF_CHECK(NETMAP_BUF(cp.cp_ring[i].vcr_rxring, 0) ==
 			    cp.cp_base + cp.cp_bufs);
 			one = (void *)((char *)cp.cp_nifp + (1 + i) *
 			    VALE_NIFP_SIZE(n));
 			if (n > 1)
 				ATF_CHECK(NETMAP_TXRING(one, i) ==
-				    cp.cp_ring[i].cr_txring);
+				    cp.cp_ring[i].vcr_txring);
 		}
 		if (n < VALE_RINGS_MAX)
-			ATF_CHECK_EQ((int)0xa5a5a5a5, cp.cp_ring[n].cr_tx_kick);
+			ATF_CHECK_EQ((int)0xa5a5a5a5,
+			    cp.cp_ring[n].vcr_tx_kick);
 		ATF_CHECK(mapped(cp.cp_base));
 		vale_client_close(&cp);
 		ATF_CHECK(!mapped(cp.cp_base));

@@ -116,14 +116,14 @@ prepare_port(struct port *p)
 	struct nmreq_register reg = { .nr_tx_rings = RINGS,
 	    .nr_rx_rings = RINGS, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
 	struct vale_region_layout rl;
-	struct vale_window_layout vl;
+	struct vale_window_layout wl;
 	struct vale_window vv = { .vv_extra = 0 };
 	int all[2 + 2 * RINGS], pair[2];
 	unsigned int i;
 
 	memset(p, 0, sizeof(*p));
 	vale_region_layout(&rl, &params, 0, true);
-	vale_window_layout(&vl, RINGS, SLOTS, SLOTS);
+	vale_window_layout(&wl, RINGS, SLOTS, SLOTS);
 	p->size = reg.nr_memsize = rl.rl_size;
 	reg.nr_offset = VALE_WINDOW_OFFSET(rl.rl_window);
 	all[0] = memfd_create("port", MFD_CLOEXEC);
@@ -137,7 +137,7 @@ prepare_port(struct port *p)
 	all[1] = memfd_create("window", MFD_CLOEXEC);
 	vv.vv_bufs = rl.rl_bufs;
 	vv.vv_end = rl.rl_size;
-	ATF_REQUIRE_EQ(0, ftruncate(all[1], vl.vl_size));
+	ATF_REQUIRE_EQ(0, ftruncate(all[1], wl.wl_size));
 	ATF_REQUIRE_EQ(sizeof(vv), pwrite(all[1], &vv, sizeof(vv), 0));
 	for (i = 0; i < 2 * RINGS; i++) {
 		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));

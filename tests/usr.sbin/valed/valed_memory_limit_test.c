@@ -57,7 +57,7 @@ try(struct vale_client_port *cp, uid_t uid, const char *name,
 static void
 name_all(struct vale_client_port *cp)
 {
-	struct netmap_ring *ring = cp->cp_ring[0].cr_txring;
+	struct netmap_ring *ring = cp->cp_ring[0].vcr_txring;
 	uint32_t idx = VALE_BUF_FIRST;
 
 	while (idx < cp->cp_nbufs) {

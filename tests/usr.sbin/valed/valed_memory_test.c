@@ -129,8 +129,8 @@ PID_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
 	struct vale_client_port s = OPEN("vale0:a}1", .nr_extra_bufs = 3);
 	struct vale_client_port n = OPEN("x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = port.cp_reg.nr_mem_id, .nr_extra_bufs = EXTRA);
-	const char *bufs = (char *)m.cp_ring[0].cr_txring +
-	    m.cp_ring[0].cr_txring->buf_ofs;
+	const char *bufs = (char *)m.cp_ring[0].vcr_txring +
+	    m.cp_ring[0].vcr_txring->buf_ofs;
 	const unsigned int max = (m.cp_base + m.cp_reg.nr_memsize - bufs) /
 	    VALE_BUF_SIZE;
 	bool *seen = calloc(max, sizeof(*seen));
@@ -139,10 +139,10 @@ PID_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
 	ATF_CHECK_EQ(58, m.cp_reg.nr_extra_bufs);
 	ATF_CHECK_EQ(3, s.cp_reg.nr_extra_bufs);
 	ATF_CHECK_EQ(EXTRA - 58 - 3, n.cp_reg.nr_extra_bufs);
-	ring_take(port.cp_ring[0].cr_txring, seen);
-	ring_take(port.cp_ring[0].cr_rxring, seen);
-	ring_take(m.cp_ring[0].cr_txring, seen);
-	ring_take(m.cp_ring[0].cr_rxring, seen);
+	ring_take(port.cp_ring[0].vcr_txring, seen);
+	ring_take(port.cp_ring[0].vcr_rxring, seen);
+	ring_take(m.cp_ring[0].vcr_txring, seen);
+	ring_take(m.cp_ring[0].vcr_rxring, seen);
 	ATF_CHECK_EQ(58, extra_take(&m, bufs, seen, max));
 	bufs = s.cp_base + (bufs - m.cp_base);
 	ATF_CHECK_EQ(3, extra_take(&s, bufs, seen, max));
@@ -321,7 +321,7 @@ same(const struct vale_client_port *a, const struct vale_client_port *b)
 		return;
 	ATF_CHECK_EQ(0, vale_client_txsync(
 	    __DECONST(struct vale_client_port *, a), 0));
-	ATF_CHECK(read(b->cp_ring[0].cr_rx_kick, &c, 0) == 0);
+	ATF_CHECK(read(b->cp_ring[0].vcr_rx_kick, &c, 0) == 0);
 }
 
 PID_TEST(shared, "A connection's port is given again, as often as that is "

@@ -248,8 +248,8 @@ PID_TEST(names, "Pipes of one name are two for two users, who do not meet; one "
 static void
 pass(struct vale_client_port *from, struct vale_client_port *to, char c)
 {
-	struct netmap_ring *tx = from->cp_ring[0].cr_txring;
-	struct netmap_ring *rx = to->cp_ring[0].cr_rxring;
+	struct netmap_ring *tx = from->cp_ring[0].vcr_txring;
+	struct netmap_ring *rx = to->cp_ring[0].vcr_rxring;
 
 	memset(NETMAP_BUF(tx, tx->slot[tx->head].buf_idx), c, 60);
 	tx->slot[tx->head].len = 60;
@@ -422,13 +422,13 @@ PID_TEST(last, "A slot keeps the last buffer that has been given out, and not "
 	vale_pipe_layout(&pl, slots);
 	ATF_REQUIRE_EQ(sizeof(vv), pread(m.cp_window, &vv, sizeof(vv), 0));
 	end = (vv.vv_pipe + pl.pl_size - m.cp_bufs) / VALE_BUF_SIZE;
-	ring = m.cp_ring[0].cr_txring;
+	ring = m.cp_ring[0].vcr_txring;
 	was = ring->slot[1].buf_idx;
 	ring->slot[0].buf_idx = end - 1;
 	ring->slot[1].buf_idx = end;
 	vale_client_close(&m);
 	m = OPEN(A, "vale0:l{1", .nr_tx_slots = 8, .nr_rx_slots = 8);
-	ring = m.cp_ring[0].cr_txring;
+	ring = m.cp_ring[0].vcr_txring;
 	ATF_CHECK_EQ(end - 1, ring->slot[0].buf_idx);
 	ATF_CHECK_EQ(was, ring->slot[1].buf_idx);
 	vale_client_close(&m);

@@ -210,7 +210,7 @@ flood(unsigned int i)
 	    0)
 		sched_yield();
 	for (;;) {
-		ring = cp.cp_ring[0].cr_txring;
+		ring = cp.cp_ring[0].vcr_txring;
 		while (!nm_ring_empty(ring)) {
 			ring->slot[ring->head].len = 60;
 			ring->head = ring->cur = nm_ring_next(ring,
@@ -219,7 +219,7 @@ flood(unsigned int i)
 		if (vale_client_txsync(&cp, 0) == -1 ||
 		    vale_client_rxsync(&cp, 0) == -1)
 			_exit(1);
-		ring = cp.cp_ring[0].cr_rxring;
+		ring = cp.cp_ring[0].vcr_rxring;
 		ring->head = ring->cur = ring->tail;
 		sched_yield();
 	}
@@ -266,7 +266,7 @@ PID_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
 	wait_until(descriptors(valed) <= before && mappings(valed) == 0,
 	    "%u, at first %u", descriptors(valed), before);
 	cp = client("vale0:f{1", 8);
-	ATF_CHECK_EQ(7, nm_ring_space(cp.cp_ring[0].cr_txring));
+	ATF_CHECK_EQ(7, nm_ring_space(cp.cp_ring[0].vcr_txring));
 	vale_client_close(&cp);
 }
 
@@ -294,7 +294,7 @@ PID_TEST(scribbled, "A program that writes anything to the memory of a pipe "
 			    test_below(&seed, rings)],
 			    test_chance(&seed, 1, 2) ?
 			    test_below(&seed, 2000) : test_random(&seed));
-		(void)send(port.cp_ring[0].cr_tx_kick, "", 1, MSG_DONTWAIT);
+		(void)send(port.cp_ring[0].vcr_tx_kick, "", 1, MSG_DONTWAIT);
 		if (try(&end, "vale1:bad}1", 0, 0, (char[128]){ 0 }) == 0) {
 			(void)vale_client_txsync(&end, 0);
 			(void)vale_client_rxsync(&end, 0);
@@ -312,7 +312,7 @@ PID_TEST(scribbled, "A program that writes anything to the memory of a pipe "
 	/* What is initialized again is in order. */
 	wait_until(try(&bad, "vale1:bad{1", 8, 8, (char[128]){ 0 }) == 0,
 	    "%s", strerror(errno));
-	ATF_CHECK_EQ(7, nm_ring_space(bad.cp_ring[0].cr_txring));
+	ATF_CHECK_EQ(7, nm_ring_space(bad.cp_ring[0].vcr_txring));
 	ATF_CHECK_EQ(0, vale_client_txsync(&bad, 0));
 	ATF_CHECK_EQ(0, vale_client_rxsync(&bad, 0));
 	vale_client_close(&bad);
@@ -339,7 +339,7 @@ hurry(void *arg)
 		if (error == 0) {
 			opened++;
 			ATF_CHECK_EQ(15, nm_ring_space(
-			    cp.cp_ring[0].cr_txring));
+			    cp.cp_ring[0].vcr_txring));
 			vale_client_close(&cp);
 		}
 	}

@@ -168,9 +168,9 @@ VALED_TEST(space, "A user that fills the transmit ring is woken when there is "
     "space")
 {
 	struct vale_client_port *cp = client_open("vale0:a");
-	struct pollfd pfd = { .fd = cp->cp_ring[0].cr_tx_kick,
+	struct pollfd pfd = { .fd = cp->cp_ring[0].vcr_tx_kick,
 	    .events = POLLIN };
-	struct netmap_ring *ring = cp->cp_ring[0].cr_txring;
+	struct netmap_ring *ring = cp->cp_ring[0].vcr_txring;
 	uint32_t n, sent = 0;
 
 	while (sent < 10 * ring->num_slots) {
@@ -193,7 +193,7 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 {
 	struct vale_desc *a, *b;
 	struct vale_client_port *c;
-	struct vale_client_ring *cr;
+	struct vale_client_ring *vcr;
 	uint8_t buf[2048];
 	uint64_t counters[VALE_NCOUNTERS];
 
@@ -204,13 +204,13 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	t_expect(b, sizeof(buf), 1, 7);
 	c = client_open("vale0:c");
-	cr = &c->cp_ring[0];
-	cr->cr_tx_slots[0].len = 60;
-	cr->cr_tx_slots[0].flags = NS_INDIRECT;
-	cr->cr_tx_slots[0].ptr = (uintptr_t)buf;
+	vcr = &c->cp_ring[0];
+	vcr->vcr_tx_slots[0].len = 60;
+	vcr->vcr_tx_slots[0].flags = NS_INDIRECT;
+	vcr->vcr_tx_slots[0].ptr = (uintptr_t)buf;
 	/* Past vale_client_txsync(), which would copy. */
-	atomic_store_rel_32(&cr->cr_csb->tx_atok.head, 1);
-	(void)!send(cr->cr_tx_kick, "", 1, 0);
+	atomic_store_rel_32(&vcr->vcr_csb->tx_atok.head, 1);
+	(void)!send(vcr->vcr_tx_kick, "", 1, 0);
 	wait_until(vale_port_counters("vale0:c", counters) == 0 &&
 	    counters[VALE_C_TX_BAD_BUF] == 1, "%ju",
 	    (uintmax_t)counters[VALE_C_TX_BAD_BUF]);
@@ -236,10 +236,10 @@ scribble(struct vale_client_port *cp, size_t n, uint32_t *seed)
 		    test_chance(seed, 1, 2) ? test_below(seed, 1100) :
 		    test_random(seed));
 	/* The heads, so that the rest is looked at. */
-	csb = cp->cp_ring[test_below(seed, cp->cp_nrings)].cr_csb;
+	csb = cp->cp_ring[test_below(seed, cp->cp_nrings)].vcr_csb;
 	atomic_store_32(&csb->tx_atok.head, test_below(seed, 1030));
 	atomic_store_32(&csb->rx_atok.head, test_below(seed, 1030));
-	(void)send(cp->cp_ring[0].cr_tx_kick, "", 1, MSG_DONTWAIT);
+	(void)send(cp->cp_ring[0].vcr_tx_kick, "", 1, MSG_DONTWAIT);
 }
 
 /* Take all frames, whatever they are. */
@@ -264,7 +264,7 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 	t_expect(a, 60, 2, 0);
 	bad = client_open_rings("vale1:bad", 2);
 	client_close(client_open("vale1:other"));
-	n = (NETMAP_BUF(bad->cp_ring[0].cr_txring, 0) - bad->cp_base) /
+	n = (NETMAP_BUF(bad->cp_ring[0].vcr_txring, 0) - bad->cp_base) /
 	    sizeof(uint32_t);
 	for (i = 0; i < 2000; i++) {
 		scribble(bad, n, &seed);
@@ -321,8 +321,8 @@ flood(unsigned int i)
 	snprintf(name, sizeof(name), "vale0:flood%u", i);
 	cp = client_open_rings(name, 1 + i);
 	for (;; k = (k + 1) % cp->cp_nrings) {
-		ring = cp->cp_ring[k].cr_txring;
-		rxring = cp->cp_ring[k].cr_rxring;
+		ring = cp->cp_ring[k].vcr_txring;
+		rxring = cp->cp_ring[k].vcr_rxring;
 		while (!nm_ring_empty(ring)) {
 			t_make((uint8_t *)NETMAP_BUF(ring,
 			    ring->slot[ring->head].buf_idx), 60, 3, 4, i);
@@ -443,17 +443,17 @@ VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks "
 {
 	struct vale_client_port *cp = client_open_rings("vale0:a", 3);
 	struct vale_desc *b = t_open("vale0:b", 64, 64);
-	struct vale_client_ring *cr = &cp->cp_ring[1];
-	struct netmap_ring *ring = cp->cp_ring[2].cr_txring;
+	struct vale_client_ring *vcr = &cp->cp_ring[1];
+	struct netmap_ring *ring = cp->cp_ring[2].vcr_txring;
 	uint64_t counters[VALE_NCOUNTERS];
 	unsigned int i;
 
-	while (send(cr->cr_tx_kick, "kick", 4, MSG_DONTWAIT) > 0 &&
-	    send(cr->cr_rx_kick, "kick", 4, MSG_DONTWAIT) > 0)
+	while (send(vcr->vcr_tx_kick, "kick", 4, MSG_DONTWAIT) > 0 &&
+	    send(vcr->vcr_rx_kick, "kick", 4, MSG_DONTWAIT) > 0)
 		;
-	atomic_store_rel_32(&cr->cr_csb->tx_atok.head, ring->num_slots);
-	atomic_store_rel_32(&cr->cr_csb->rx_atok.head, ring->num_slots);
-	(void)!send(cp->cp_ring[0].cr_tx_kick, "", 1, 0);
+	atomic_store_rel_32(&vcr->vcr_csb->tx_atok.head, ring->num_slots);
+	atomic_store_rel_32(&vcr->vcr_csb->rx_atok.head, ring->num_slots);
+	(void)!send(cp->cp_ring[0].vcr_tx_kick, "", 1, 0);
 	wait_until(vale_port_counters("vale0:a", counters) == 0 &&
 	    counters[VALE_C_TX_BAD_RING] > 0, "head of ring 1");
 	for (i = 0; i < 200; i++) {
@@ -469,7 +469,7 @@ VALED_TEST(other_rings, "An invalid head in one ring is counted, and kicks "
 	/* To the rings of the others: ring 1 stays as it is. */
 	t_send(b, 60, 1, 2, 0);
 	wait_until(vale_client_rxsync(cp, 0) == 0 &&
-	    !nm_ring_empty(cp->cp_ring[0].cr_rxring), "no frame");
+	    !nm_ring_empty(cp->cp_ring[0].vcr_rxring), "no frame");
 	client_close(cp);
 	vale_close(b);
 	wait_until(ports() == 0, "%u", ports());

@@ -21,7 +21,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "vale_impl.h"
+#include "vale_pair.h"
 #include "vale_name.h"
 #include "vale_test.h"
 

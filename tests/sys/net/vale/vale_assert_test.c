@@ -6,14 +6,17 @@
 
 /*
  * The assertions of the user-space switch: each case breaks a rule of
- * vale_impl.h in a child process, and the child must abort.
+ * the switch in a child process, and the child must abort.
  */
 
 #include <atf-c.h>
 
 #include "aborts.h"
 #include "test.h"
-#include "vale_impl.h"
+#include "vale_deliver.h"
+#include "vale_pair.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 
 static struct vale_pair *
 pair_open(const char *name)
@@ -118,7 +121,7 @@ TEST(leases, "An assertion fires for a lease of no slots or too many, one "
 
 	ATF_CHECK(aborts(lease_nothing, pair, "nslots >= 1"));
 	ATF_CHECK(aborts(lease_too_much, pair, "nslots <= vale_rxq_space"));
-	ATF_CHECK(aborts(end_twice, pair, "vl_done"));
+	ATF_CHECK(aborts(end_twice, pair, "le_done"));
 	ATF_CHECK(aborts(end_none, pair, "vale_slot_sub(lease, tail"));
 	ATF_CHECK(aborts(tail_ahead, pair, "vale_slot_sub(tail, cur"));
 	vale_close(&pair->pa_desc);
@@ -127,14 +130,19 @@ TEST(leases, "An assertion fires for a lease of no slots or too many, one "
 static void
 enter_twice(void *arg)
 {
-	vale_view_enter(arg);
-	vale_view_enter(arg);
+	struct vale_pair *pair = arg;
+	const uintptr_t *view = &pair->pa_port->vp_switch->vs_view;
+
+	vale_view_enter(&pair->pa_tx, view);
+	vale_view_enter(&pair->pa_tx, view);
 }
 
 static void
 leave_only(void *arg)
 {
-	vale_view_leave(arg);
+	struct vale_pair *pair = arg;
+
+	vale_view_leave(&pair->pa_tx);
 }
 
 static void
@@ -153,9 +161,9 @@ TEST(senders, "An assertion fires if a sender enters its switch twice, or "
 	struct vale_pair *a = pair_open("valeassert:a");
 	struct vale_pair *b = pair_open("valeassert:b");
 
-	ATF_CHECK(aborts(enter_twice, a, "!vale_view_entered(pair)"));
-	ATF_CHECK(aborts(leave_only, a, "vale_view_entered(pair)"));
-	ATF_CHECK(aborts(deliver_outside, a, "vale_view_entered(pair)"));
+	ATF_CHECK(aborts(enter_twice, a, "!vale_view_entered(vt)"));
+	ATF_CHECK(aborts(leave_only, a, "vale_view_entered(vt)"));
+	ATF_CHECK(aborts(deliver_outside, a, "vale_view_entered("));
 	vale_close(&b->pa_desc);
 	vale_close(&a->pa_desc);
 }

@@ -30,7 +30,8 @@
 #include "frame.h"
 #include "test.h"
 #include "vale_general.h"
-#include "vale_impl.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
 
 #define	PORTS		3
 #define	STATIONS	5

@@ -21,7 +21,7 @@
 #include <dev/netmap/vale_rate.h>
 
 #include "test.h"
-#include "vale_impl.h"
+#include "vale_switch.h"
 #include "vale_test.h"
 #include "vale_vnet.h"
 #include "wrap.h"

@@ -28,7 +28,7 @@
 
 #include "frame.h"
 #include "test.h"
-#include "vale_impl.h"
+#include "vale_switch.h"
 #include "vale_test.h"
 #include "wrap.h"
 

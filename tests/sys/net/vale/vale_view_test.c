@@ -20,7 +20,8 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "vale_impl.h"
+#include "vale_switch.h"
+#include "vale_view.h"
 #include "vale_test.h"
 #include "wrap.h"
 
@@ -43,19 +44,26 @@ WRAP(int, sched_yield, void)
 	return (0);
 }
 
+static void
+enter_again(void)
+{
+	vale_view_enter(&sending->pa_tx, &sending->pa_port->vp_switch->vs_view);
+}
+
 /* Have `port' be in the switch, and fn() done while a change waits for it. */
 static void
 enter(struct vale_desc *port, void (*fn)(void))
 {
 	yields = 0;
 	meanwhile = fn;
-	vale_view_enter(sending = vale_desc_pair(port));
+	sending = vale_desc_pair(port);
+	enter_again();
 }
 
 static void
 leave(void)
 {
-	vale_view_leave(sending);
+	vale_view_leave(&sending->pa_tx);
 }
 
 static void
@@ -110,8 +118,8 @@ TEST(change_waits, "A change waits for each port that sends")
 static void
 again(void)
 {
-	vale_view_leave(sending);
-	vale_view_enter(sending);
+	vale_view_leave(&sending->pa_tx);
+	enter_again();
 }
 
 TEST(busy, "A change does not wait for a sender that has left and is there "
@@ -121,7 +129,7 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 	enter(d[1], again);
 	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, true));
 	ATF_CHECK_EQ(1, yields);
-	ATF_CHECK(sending->pa_tx.vt_view->vw_private[0]);
+	ATF_CHECK(sending->pa_tx.vt_view->vi_private[0]);
 	leave();
 	close_all();
 }
@@ -272,7 +280,7 @@ removing(void)
 	unsigned int i, ports = 0;
 
 	ATF_CHECK(((const struct vale_view *)
-	    port->vp_switch->vs_view)->vw_port[0] == NULL);
+	    port->vp_switch->vs_view)->vi_port[0] == NULL);
 	/* Batches of several frames with the same addresses. */
 	for (i = 2; i < 8; i++) {
 		t_queue(d[1], 60, 0, 1, i);
@@ -284,7 +292,7 @@ removing(void)
 	vale_list(NULL, nothing, &ports);
 	ATF_CHECK_EQ(3, ports);
 	/* The sender still has it. */
-	ATF_CHECK(sending->pa_tx.vt_view->vw_port[0] == port);
+	ATF_CHECK(sending->pa_tx.vt_view->vi_port[0] == port);
 	leave();
 }
 
@@ -319,7 +327,7 @@ left_out(void)
 	ATF_CHECK_EQ(0, vale_desc_port(d[0])->vp_header);
 	t_send(d[1], 60, 0, 1, 2);
 	leave();
-	vale_view_enter(sending);
+	enter_again();
 	/* The second view has it again. */
 	meanwhile = leave;
 }

@@ -1,0 +1,80 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Frames of a batch that have virtio-net headers: vale_offload.c.
+ *
+ * The sending thread calls all of these.
+ */
+
+#ifndef _VALE_OFFLOAD_H_
+#define	_VALE_OFFLOAD_H_
+
+#include <sys/param.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame_cut.h"
+#include "libvale.h"
+#include "vale_txq.h"
+
+struct vale_pair;
+
+/*
+ * Take the virtio-net header of the frame that has the first `*nfrags' of
+ * fragments `fg', `*len' bytes in all; `header' is the port's vp_header.  If it
+ * asks for nothing, the frame becomes plain.  If it asks for
+ * something, the frame's own headers become a fragment of their own, which no
+ * guest can change, and fg[0].fg_offload is set.
+ *
+ * Returns the reason to drop the frame, or 0.
+ */
+enum vale_counter vale_offload_collect(struct vale_txq *vt,
+	    unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
+	    uint32_t *len);
+
+/* Whether the batch has space for one more of these frames. */
+static inline bool
+vale_offload_space(const struct vale_offloads *of)
+{
+	return (of->of_frames < nitems(of->of_frame) &&
+	    sizeof(of->of_headers) - of->of_used >= FRAME_CUT_HDRLEN);
+}
+
+/* What a frame of the batch asks for, or NULL. */
+static inline const struct frame *
+vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
+{
+	if (fg->fg_nfrags == 1 || fg->fg_offload == VALE_PLAIN)
+		return (NULL);
+	return (&vt->vt_offloads.of_frame[fg->fg_offload]);
+}
+
+/*
+ * How many frames a frame of the batch makes where it is cut, and, in *bytes,
+ * their length in all.
+ */
+uint32_t vale_offload_makes(const struct vale_txq *vt,
+	    const struct vale_frag *fg, uint64_t *bytes);
+
+/*
+ * How many slots a frame of the batch takes in a ring of a port whose vp_header
+ * is `header'.
+ */
+uint32_t vale_offload_slots(const struct vale_txq *vt, unsigned int header,
+	    const struct vale_frag *fg);
+
+/*
+ * Put a frame of the batch into the slots of `dst' from `i' on, and count those
+ * with invalid buffers in *badbufs.  Returns the slot after them.  The frame
+ * has a virtio-net header, or `dst' wants one for every frame.
+ */
+uint32_t vale_offload_deliver(const struct vale_txq *vt,
+	    struct vale_pair *dst, const struct vale_frag *fg, uint32_t i,
+	    uint32_t *badbufs);
+
+#endif /* !_VALE_OFFLOAD_H_ */

@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The receive side of a ring pair: vale_rxq.c.
+ */
+
+#ifndef _VALE_RXQ_H_
+#define	_VALE_RXQ_H_
+
+#include <sys/systm.h>
+#include <dev/netmap/vale_share.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vale_shared.h"
+
+struct vale_pair;
+
+#define	VALE_CACHE_LINE	64
+
+/* Slots of a receive ring, at least one, that a sender is filling. */
+struct vale_lease {
+	uint32_t	le_end;		/* the slot after them */
+	bool		le_done;	/* they are filled */
+};
+
+/*
+ * Constants, what senders share, what senders write for the user, and what the
+ * user writes have a cache line each.
+ */
+struct vale_rxq {
+	uint32_t	 rq_nslots;
+	int		 rq_fd;		/* or -1, if there is rq_user */
+	const struct vale_user *rq_user; /* or NULL */
+	struct vale_lease *rq_lease;	/* indexed by first slot; rq_lock */
+
+	/* rq_lock. */
+	_Alignas(VALE_CACHE_LINE)
+	pthread_mutex_t	 rq_lock;
+	uint32_t	 rq_next;	/* first slot not leased */
+	bool		 rq_asleep;
+	uint64_t	 rq_woken;	/* wakeups: writes to rq_fd, or due */
+	uint64_t	 rq_drained;	/* of them, read back */
+
+	/* First slot not published.  Written with rq_lock; atomic. */
+	_Alignas(VALE_CACHE_LINE)
+	uint32_t	 rq_tail;
+
+	/* Written by the user's thread, which reads them without a lock. */
+	_Alignas(VALE_CACHE_LINE)
+	uint32_t	 rq_cur;	/* first slot of the user; atomic */
+	uint32_t	 rq_shown;	/* rq_tail at the last sync */
+	uint64_t	 rq_syncs;	/* atomic */
+	bool		 rq_polled;	/* VALE_RING_POLLED at the last sync;
+					   written with rq_lock */
+
+	/* rq_lock.  Apart from the above: a line that is rarely written. */
+	_Alignas(VALE_CACHE_LINE)
+	struct vale_share rq_share;
+};
+
+/*
+ * Initialize *rq, which must be zero-filled, with `nslots' slots; `user' is the
+ * one in another process, or NULL.  Returns 0 or an errno.
+ */
+int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
+	    const struct vale_user *user);
+
+/* Free what vale_rxq_init() has allocated. */
+void	vale_rxq_fini(struct vale_rxq *rq);
+
+/*
+ * The first slot of the user.  The user may return more slots at any time; it
+ * no longer reads those before this one.
+ */
+static inline uint32_t
+vale_rxq_cur(const struct vale_rxq *rq)
+{
+	return (atomic_load_acq_32(&rq->rq_cur));
+}
+
+/* The caller of the next four must own rq_lock. */
+
+/*
+ * Take the slots that a user in another process (rq_user) has returned.  False
+ * if its head is invalid; then nothing changes.
+ */
+bool	vale_rxq_take(struct vale_rxq *rq);
+
+/* The number of free slots. */
+uint32_t vale_rxq_space(const struct vale_rxq *rq);
+
+/* Lease `nslots' slots, 1 to vale_rxq_space().  Returns the first. */
+uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
+
+/*
+ * End a lease, whose slots are filled.  Returns true if the caller must call
+ * vale_rxq_wake() after it has released the lock.
+ */
+bool	vale_rxq_publish(struct vale_rxq *rq, uint32_t lease);
+
+/* Wake the user of the pair's receive ring.  Any thread, without rq_lock. */
+void	vale_rxq_wake(struct vale_pair *pair);
+
+#endif /* !_VALE_RXQ_H_ */

@@ -1,0 +1,47 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Slots of a ring by number: positions wrap at the ring's end.
+ */
+
+#ifndef _VALE_SLOT_H_
+#define	_VALE_SLOT_H_
+
+#include <stdint.h>
+
+#include "vale_layout.h"
+
+/* The slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
+static inline uint32_t
+vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
+{
+	i += n;
+	return (i >= nslots ? i - nslots : i);
+}
+
+/* The slot after `i'. */
+static inline uint32_t
+vale_slot_next(uint32_t i, uint32_t nslots)
+{
+	return (i + 1 == nslots ? 0 : i + 1);
+}
+
+/* The number of slots from `from' to before `to'. */
+static inline uint32_t
+vale_slot_sub(uint32_t to, uint32_t from, uint32_t nslots)
+{
+	return (to >= from ? to - from : to + nslots - from);
+}
+
+/* The number of receive slots that a frame of `len' bytes needs. */
+static inline uint32_t
+vale_frame_slots(uint32_t len)
+{
+	return ((len + VALE_BUF_SIZE - 1) / VALE_BUF_SIZE);
+}
+
+#endif /* !_VALE_SLOT_H_ */

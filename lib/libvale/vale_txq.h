@@ -1,0 +1,124 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The transmit side of a ring pair: a batch of frames, and the lists that the
+ * lookup makes of it.  Only the sending thread uses it.  vale_forward.c.
+ */
+
+#ifndef _VALE_TXQ_H_
+#define	_VALE_TXQ_H_
+
+#include <sys/param.h>
+#include <sys/systm.h>
+#include <net/if.h>
+#include <net/netmap.h>
+#include <dev/netmap/vale_fdb.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame.h"
+#include "libvale.h"
+
+struct vale_view;
+
+#define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
+
+/*
+ * A fragment: one transmit slot of a batch.  In vt_frag a frame is its first
+ * fragment, followed by the others.
+ */
+struct vale_frag {
+	const uint8_t	*fg_buf;
+	uint32_t	 fg_frame_len;	/* first fragment: bytes of the frame */
+	uint16_t	 fg_len;	/* bytes of the fragment */
+	uint16_t	 fg_next;	/* first: next frame of the list */
+	uint16_t	 fg_nfrags;	/* first: fragments of the frame */
+	uint16_t	 fg_slots;	/* first: receive slots it needs, as
+					   it is */
+	uint16_t	 fg_offload;	/* first, if it has others: which of
+					   of_frame, or VALE_PLAIN */
+};
+
+#define	VALE_END	UINT16_MAX	/* ends a list of frames */
+#define	VALE_PLAIN	UINT16_MAX	/* complete, and not to be cut */
+
+/* The frames of a batch that have virtio-net headers: vale_offload.c. */
+#define	VALE_OFFLOADS	256
+
+struct vale_offloads {
+	uint32_t	 of_frames;
+	uint32_t	 of_used;	/* bytes of of_headers */
+	/* What the headers say; no fragments. */
+	struct frame	 of_frame[VALE_OFFLOADS];
+	/* Copies of the frames' own headers. */
+	uint8_t		 of_headers[64 * 1024];
+};
+
+/* Frames of a batch for one destination, or those to flood. */
+struct vale_list {
+	uint16_t	li_first;	/* index of vt_frag */
+	uint16_t	li_last;
+	uint32_t	li_frames;
+	uint32_t	li_slots;
+};
+
+struct vale_txq {
+	uint32_t	 vt_busy;	/* odd: has a view; atomic; vale_view.c */
+	const struct vale_view *vt_view; /* meanwhile */
+	uint32_t	 vt_nslots;	/* constant */
+	uint32_t	 vt_cur;	/* first slot not consumed */
+	uint32_t	 vt_nfrags;
+	uint32_t	 vt_ndsts;
+	bool		 vt_indirect;	/* a fragment is not in a buffer */
+	/* Slow memory: vale_deliver.c. */
+	uint64_t	 vt_now_ns;	/* when the last delivery ended */
+	uint64_t	 vt_copy_ns;	/* copy frames first until then */
+	bool		 vt_copied;	/* those of this batch were */
+	uint8_t		*vt_copy;	/* VALE_COPY_SIZE bytes: copies of
+					   frames */
+	uint32_t	 vt_copy_used;	/* bytes of it */
+	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
+	bool		 vt_watched;	/* in this batch */
+	long		 vt_sleeps;	/* of the thread, before the delivery */
+	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
+	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
+	struct vale_offloads vt_offloads;
+	/* The last frame may exceed the batch. */
+	struct vale_frag vt_frag[VALE_BATCH_MAX + NETMAP_MAX_FRAGS];
+};
+
+/* Initialize *vt, which must be zero-filled.  Returns 0 or ENOMEM. */
+int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
+
+/* Free what vale_txq_init() has allocated. */
+void	vale_txq_fini(struct vale_txq *vt);
+
+/* Make *li a list of no frames. */
+static inline void
+vale_list_init(struct vale_list *li)
+{
+	li->li_first = li->li_last = VALE_END;
+	li->li_frames = li->li_slots = 0;
+}
+
+/* Append the frame at index `frame' of vt_frag. */
+static inline void
+vale_list_append(struct vale_txq *vt, struct vale_list *li, uint32_t frame)
+{
+	MPASS(frame < vt->vt_nfrags);
+	if (li->li_first == VALE_END)
+		li->li_first = frame;
+	else
+		vt->vt_frag[li->li_last].fg_next = frame;
+	li->li_last = frame;
+	vt->vt_frag[frame].fg_next = VALE_END;
+	li->li_frames++;
+	li->li_slots += vt->vt_frag[frame].fg_slots;
+}
+
+#endif /* !_VALE_TXQ_H_ */

@@ -9,19 +9,30 @@
  * of valed.  Private.
  *
  *	run_calls.c	the functions that take the place of the C library's
- *	run_desc.c	the descriptors: which are of /dev/netmap, and their
- *			requests
+ *	run_desc.c	the descriptors: which are of /dev/netmap
+ *	run_epoll.c	epoll(7) with them
  *	run_legacy.c	the requests that came before NIOCCTRL
  *	run_maps.c	where the program has mapped memory
  *	run_options.c	options of requests
  *	run_port.c	the ports, which several descriptors may share
+ *	run_request.c	requests about them
  *	run_share.c	descriptors that come from another process
- *	run_wait.c	poll(2), select(2) and epoll(7) with them
+ *	run_wait.c	poll(2) and select(2) with them
  *
  * A descriptor is a socket, which the first request connects to valed, and of
  * which nothing but this library makes use.  With it a port is passed to
  * another process, or on to a program that is executed: the port is open as
  * long as any process has a copy of it, as with netmap.
+ *
+ * References: what a number of a descriptor stands for is a struct run_desc,
+ * and rd_refs counts who has it: each number in the table, and each call in
+ * progress that was given such a number, as the kernel's fget() does.  A call
+ * looks up its numbers once, when it begins: run_get().  If another thread
+ * closes one meanwhile, or opens something else as it, the call goes on with
+ * what it began with.  The last reference closes the socket or leaves the port,
+ * whose memory and sockets are there until then.  A lookup takes no lock: the
+ * memory of a struct run_desc is never freed, only used again, so rd_refs is
+ * valid to look at, and is 0 while nobody has it.
  *
  * Locks, in the order in which they are taken: rd_lock, one request at a time
  * of a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
@@ -100,10 +111,12 @@ struct run_port {
 
 /* What open(2) of /dev/netmap makes. */
 struct run_desc {
-	unsigned int	 rd_refs;	/* descriptors; the table's lock */
+	struct run_desc	*rd_next;	/* of all; the table's lock */
+	bool		 rd_used;	/* the table's lock */
+	atomic_uint	 rd_refs;	/* numbers, and calls in progress */
 	pthread_mutex_t	 rd_lock;
 	int		 rd_fd;		/* a copy of the socket; with a port,
-					   the port's */
+					   the port's; or -1 at the end */
 	bool		 rd_connected;
 	/* Set when the port is open: then nothing here changes. */
 	atomic_bool	 rd_registered;
@@ -118,8 +131,8 @@ struct run_desc {
 };
 
 /*
- * The descriptor `fd', or NULL if it is not of /dev/netmap.  Valid until it is
- * closed.
+ * The descriptor `fd', or NULL if it is not of /dev/netmap.  To look whether it
+ * is one: who uses it calls run_get().
  */
 #define	RUN_FDS		65536
 extern _Atomic(struct run_desc *) run_fds[RUN_FDS];
@@ -132,7 +145,45 @@ run_find(int fd)
 	return (atomic_load_explicit(&run_fds[fd], memory_order_acquire));
 }
 
-/* How many there are. */
+/* References that the calls in progress of this thread have. */
+extern _Thread_local unsigned int run_held;
+
+/* The last reference has gone.  Leaves errno. */
+void	run_desc_free(struct run_desc *rd);
+
+/* Give back a reference.  Leaves errno. */
+static inline void
+run_put(struct run_desc *rd)
+{
+	run_held--;
+	if (atomic_fetch_sub(&rd->rd_refs, 1) == 1)
+		run_desc_free(rd);
+}
+
+/*
+ * The descriptor `fd' with a reference, or NULL if it is not of /dev/netmap.
+ * Until it has one it may be closed, and used again as another.
+ */
+static inline struct run_desc *
+run_get(int fd)
+{
+	struct run_desc *rd;
+	unsigned int refs;
+
+	while ((rd = run_find(fd)) != NULL) {
+		refs = atomic_load(&rd->rd_refs);
+		if (refs == 0 || !atomic_compare_exchange_weak(&rd->rd_refs,
+		    &refs, refs + 1))
+			continue;
+		run_held++;
+		if (run_find(fd) == rd)
+			break;
+		run_put(rd);
+	}
+	return (rd);
+}
+
+/* How many numbers there are. */
 extern atomic_uint run_count;
 
 static inline bool
@@ -144,12 +195,16 @@ run_any(void)
 /* open(2) of /dev/netmap. */
 int	run_open(int flags);
 /*
- * Make one of the socket `copy', which it owns then, or return NULL; and let it
- * be found as `fd', below RUN_FDS.
+ * Make one of the socket `copy', which it owns then.  Returns it with a
+ * reference of the caller's, or NULL with errno.
  */
 struct run_desc *run_desc_new(int copy);
+/* Let it be found as `fd', below RUN_FDS. */
 void	run_desc_add(struct run_desc *rd, int fd);
-/* `copy' is a new descriptor of what `fd' is: -1 if there is no space. */
+/*
+ * `copy' is a new number of `rd'.  Returns it, or -1 with errno if the table
+ * has no space for it.
+ */
 int	run_copied(struct run_desc *rd, int copy);
 /* `fd' is about to be closed.  Does nothing if it is not of /dev/netmap. */
 void	run_closed(int fd);
@@ -192,7 +247,8 @@ void	run_request_end(int fd);
 
 /*
  * Whether `fd' has come from another process, and is of /dev/netmap: then it
- * is, from now on.  `connected' is false if it may have no connection yet.
+ * is, from now on, and is returned with a reference; or NULL.  `connected' is
+ * false if it may have no connection yet.  Leaves errno.
  */
 struct run_desc *run_share(int fd, bool connected);
 
@@ -225,6 +281,15 @@ void	*run_port_mmap(const struct run_port *rp, void *addr, size_t len,
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,
 	    int flags, off_t offset);
+
+/* What poll(2) calls space in a transmit ring, and frames in a receive ring. */
+#define	RUN_TX_EVENTS	(POLLOUT | POLLWRNORM)
+#define	RUN_RX_EVENTS	(POLLIN | POLLRDNORM)
+
+/* The time `timeout' from now, by CLOCK_MONOTONIC. */
+struct timespec run_deadline(const struct timespec *timeout);
+/* The time from now until `deadline', at least 0. */
+struct timespec run_left(const struct timespec *deadline);
 
 /*
  * ppoll(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no

@@ -212,20 +212,31 @@ closefrom(int first)
 	run_calls()->closefrom(first);
 }
 
+/* `copy' is a new number of `rd', which is given back, or -1; or rd is NULL. */
+static int
+copied(struct run_desc *rd, int copy)
+{
+	if (rd == NULL)
+		return (copy);
+	if (copy != -1)
+		copy = run_copied(rd, copy);
+	run_put(rd);
+	return (copy);
+}
+
 EXPORT int
 dup(int fd)
 {
-	struct run_desc *rd = run_find(fd);
+	struct run_desc *rd = run_get(fd);
 
-	fd = run_calls()->dup(fd);
-	return (fd == -1 || rd == NULL ? fd : run_copied(rd, fd));
+	return (copied(rd, run_calls()->dup(fd)));
 }
 
 /* `flags' is -1 for dup2(2). */
 static int
 dup_to(int from, int to, int flags)
 {
-	struct run_desc *rd = run_find(from);
+	struct run_desc *rd = run_get(from);
 	int r;
 
 	if (from != to && run_any() &&
@@ -233,9 +244,11 @@ dup_to(int from, int to, int flags)
 		run_closed(to);
 	r = flags == -1 ? run_calls()->dup2(from, to) :
 	    run_calls()->dup3(from, to, flags);
-	if (r == -1 || rd == NULL || from == to)
-		return (r);
-	return (run_copied(rd, r));
+	if (from != to)
+		return (copied(rd, r));
+	if (rd != NULL)
+		run_put(rd);
+	return (r);
 }
 
 EXPORT int
@@ -259,13 +272,12 @@ dup3(int from, int to, int flags)
 static int
 fcntl_arg(int fd, int cmd, void *arg)
 {
-	struct run_desc *rd = run_find(fd);
+	struct run_desc *rd;
 
-	fd = run_calls()->fcntl(fd, cmd, arg);
-	if (rd == NULL || fd == -1 ||
-	    (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC))
-		return (fd);
-	return (run_copied(rd, fd));
+	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
+		return (run_calls()->fcntl(fd, cmd, arg));
+	rd = run_get(fd);
+	return (copied(rd, run_calls()->fcntl(fd, cmd, arg)));
 }
 
 /* As the C library does: an argument is an int or a pointer, in a register. */
@@ -315,15 +327,18 @@ is_request(unsigned long request)
 EXPORT int
 ioctl(int fd, unsigned long request, ...)
 {
-	struct run_desc *rd = run_find(fd);
+	struct run_desc *rd = run_get(fd);
 	void *arg;
+	int r;
 
 	LAST_ARG(arg, request);
 	if (rd == NULL && is_request(request))
 		rd = run_share(fd, false);
-	if (rd != NULL)
-		return (run_ioctl(rd, request, arg));
-	return (run_calls()->ioctl(fd, request, arg));
+	if (rd == NULL)
+		return (run_calls()->ioctl(fd, request, arg));
+	r = run_ioctl(rd, request, arg);
+	run_put(rd);
+	return (r);
 }
 
 EXPORT void *
@@ -333,18 +348,21 @@ mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	void *map;
 
 	if ((flags & MAP_ANONYMOUS) == 0)
-		rd = run_find(fd);
-	if (rd != NULL)
-		return (run_mmap(rd, addr, len, prot, flags, offset));
-	map = run_calls()->mmap(addr, len, prot, flags, fd, offset);
-	if (map != MAP_FAILED || errno != ENODEV)
-		return (map);
-	/* A socket cannot be mapped. */
-	rd = run_share(fd, true);
-	if (rd != NULL)
-		return (run_mmap(rd, addr, len, prot, flags, offset));
-	errno = ENODEV;
-	return (MAP_FAILED);
+		rd = run_get(fd);
+	if (rd == NULL) {
+		map = run_calls()->mmap(addr, len, prot, flags, fd, offset);
+		if (map != MAP_FAILED || errno != ENODEV)
+			return (map);
+		/* A socket cannot be mapped. */
+		rd = run_share(fd, true);
+		if (rd == NULL) {
+			errno = ENODEV;
+			return (MAP_FAILED);
+		}
+	}
+	map = run_mmap(rd, addr, len, prot, flags, offset);
+	run_put(rd);
+	return (map);
 }
 
 EXPORT void *

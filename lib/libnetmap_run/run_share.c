@@ -106,7 +106,7 @@ run_share(int fd, bool connected)
 	if ((unsigned int)fd < RUN_FDS && socket_kind(fd)) {
 		connected |= socket_connected(fd);
 		run_ports_lock();
-		rd = run_find(fd);
+		rd = run_get(fd);
 		if (rd == NULL && (!connected || socket_of_valed(fd)))
 			rd = share_desc(fd, connected);
 		run_ports_unlock();

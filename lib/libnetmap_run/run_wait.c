@@ -5,12 +5,20 @@
  */
 
 /*
- * Waiting for descriptors of /dev/netmap, among others.  netmap_run.h.
+ * Waiting for descriptors of /dev/netmap, among others, with poll(2) and
+ * select(2).  netmap_run.h.
  *
  * A wait syncs the rings first, as netmap's does: the transmit ring for POLLOUT
  * or if it has frames to send, the receive ring for POLLIN.  If nothing is
  * ready, it asks valed for a byte on the ring's socket, and waits for that with
  * poll(2).
+ *
+ * A wait looks up its descriptors of /dev/netmap once, and holds a reference to
+ * each until it returns (struct wait_desc).  So the ports, their rings and
+ * their sockets stay, whatever other threads open, close or register, and what
+ * a number stands for later has no effect.  What was not of /dev/netmap at the
+ * beginning is left to ppoll(2), which finds it by number each time that it is
+ * called.
  */
 
 #include <sys/param.h>
@@ -21,8 +29,8 @@
 
 #include "netmap_run.h"
 
-#define	WANT_TX		(POLLOUT | POLLWRNORM)
-#define	WANT_RX		(POLLIN | POLLRDNORM)
+/* As many descriptors and sockets as need no memory allocated. */
+#define	WAIT_SMALL	48
 
 /* Sync ring pair `i', and say what of `events' is true of it. */
 static short
@@ -32,17 +40,17 @@ ring_events(struct run_desc *rd, unsigned int i, short events)
 	const struct vale_client_ring *vcr = &cp->cp_ring[i];
 	short revents = 0;
 
-	if (rd->rd_tx && ((events & WANT_TX) != 0 || rd->rd_tx_poll)) {
+	if (rd->rd_tx && ((events & RUN_TX_EVENTS) != 0 || rd->rd_tx_poll)) {
 		if (vale_client_txsync(cp, i) == -1)
 			revents = POLLERR;
 		else if (vcr->vcr_txring->cur != vcr->vcr_txring->tail)
-			revents = events & WANT_TX;
+			revents = events & RUN_TX_EVENTS;
 	}
-	if (rd->rd_rx && ((events & WANT_RX) != 0 || rd->rd_rx_poll)) {
+	if (rd->rd_rx && ((events & RUN_RX_EVENTS) != 0 || rd->rd_rx_poll)) {
 		if (vale_client_rxsync(cp, i) == -1)
 			revents |= POLLERR;
 		else if (vcr->vcr_rxring->cur != vcr->vcr_rxring->tail)
-			revents |= events & WANT_RX;
+			revents |= events & RUN_RX_EVENTS;
 	}
 	return (revents);
 }
@@ -74,11 +82,11 @@ ring_wait(struct run_desc *rd, unsigned int i, short events,
 
 	pfd[0] = (struct pollfd){ .fd = cp->cp_ring[i].vcr_tx_kick };
 	pfd[1] = (struct pollfd){ .fd = cp->cp_ring[i].vcr_rx_kick };
-	if (rd->rd_tx && (events & WANT_TX) != 0) {
+	if (rd->rd_tx && (events & RUN_TX_EVENTS) != 0) {
 		pfd[0].events = POLLIN;
 		ready = vale_client_txwait(cp, i);
 	}
-	if (rd->rd_rx && (events & WANT_RX) != 0) {
+	if (rd->rd_rx && (events & RUN_RX_EVENTS) != 0) {
 		pfd[1].events = POLLIN;
 		ready |= vale_client_rxwait(cp, i);
 	}
@@ -95,55 +103,41 @@ desc_sockets(struct run_desc *rd)
 	    VALE_RINGS_MAX));
 }
 
-/* A wait: the descriptors, and behind them the sockets of /dev/netmap's. */
-struct run_wait {
-	struct pollfd	*rw_fds;	/* the program's */
-	nfds_t		 rw_n;
-	nfds_t		 rw_netmap;	/* those of /dev/netmap */
-	nfds_t		 rw_sockets;	/* space for their sockets */
-	struct pollfd	*rw_inner;	/* rw_n + rw_sockets */
+/* What a wait has of a descriptor of /dev/netmap. */
+struct wait_desc {
+	struct run_desc	*wd_desc;	/* with a reference; or NULL */
+	unsigned int	 wd_sockets;	/* that poll(2) waits for */
 };
 
-/* As many as need no memory allocated. */
-#define	WAIT_SMALL	48
-
-static void
-wait_init(struct run_wait *rw)
-{
-	nfds_t i;
-
-	for (i = 0; i < rw->rw_n; i++) {
-		rw->rw_inner[i] = rw->rw_fds[i];
-		rw->rw_inner[i].revents = 0;
-		if (run_find(rw->rw_fds[i].fd) != NULL)
-			rw->rw_inner[i].fd = -1;
-	}
-}
-
-/* Whether rw_fds[i] is of /dev/netmap. */
-static struct run_desc *
-wait_desc(const struct run_wait *rw, nfds_t i)
-{
-	if (rw->rw_inner[i].fd != -1)
-		return (NULL);
-	return (run_find(rw->rw_fds[i].fd));
-}
+/* A wait: the descriptors, and behind them the sockets of /dev/netmap's. */
+struct run_wait {
+	struct pollfd	*wt_fds;	/* the program's */
+	nfds_t		 wt_n;
+	struct wait_desc *wt_descs;	/* wt_n */
+	nfds_t		 wt_held;	/* of them, looked up */
+	nfds_t		 wt_netmap;	/* those of /dev/netmap */
+	nfds_t		 wt_sockets;	/* space for their sockets */
+	struct pollfd	*wt_inner;	/* wt_n + wt_sockets */
+	/* As many as need no memory allocated. */
+	struct pollfd	 wt_small[WAIT_SMALL];
+	struct wait_desc wt_small_descs[WAIT_SMALL];
+};
 
 /* Returns how many are ready. */
 static int
-wait_sync(struct run_wait *rw)
+wait_sync(struct run_wait *wt)
 {
 	struct run_desc *rd;
 	nfds_t i;
 	int n = 0;
 
-	for (i = 0; i < rw->rw_n; i++) {
-		rw->rw_fds[i].revents = 0;
-		rd = wait_desc(rw, i);
+	for (i = 0; i < wt->wt_n; i++) {
+		wt->wt_fds[i].revents = 0;
+		rd = wt->wt_descs[i].wd_desc;
 		if (rd != NULL)
-			rw->rw_fds[i].revents = desc_events(rd,
-			    rw->rw_fds[i].events);
-		if (rw->rw_fds[i].revents != 0)
+			wt->wt_fds[i].revents = desc_events(rd,
+			    wt->wt_fds[i].events);
+		if (wt->wt_fds[i].revents != 0)
 			n++;
 	}
 	return (n);
@@ -154,24 +148,28 @@ wait_sync(struct run_wait *rw)
  * is ready.  Returns whether something has become ready.
  */
 static bool
-wait_arm(struct run_wait *rw, bool sleep)
+wait_arm(struct run_wait *wt, bool sleep)
 {
-	struct pollfd *pfd = rw->rw_inner + rw->rw_n;
-	struct run_desc *rd;
+	struct pollfd *pfd = wt->wt_inner + wt->wt_n;
+	struct wait_desc *wd;
 	bool ready = false;
 	unsigned int k;
 	nfds_t i;
 
-	for (i = 0; sleep && i < rw->rw_n; i++) {
-		rd = wait_desc(rw, i);
-		if (rd == NULL)
+	for (i = 0; i < wt->wt_n; i++) {
+		wd = &wt->wt_descs[i];
+		wd->wd_sockets = 0;
+		if (!sleep || wd->wd_desc == NULL ||
+		    !run_registered(wd->wd_desc))
 			continue;
-		for (k = rd->rd_first; k < rd->rd_end; k++) {
-			ready |= ring_wait(rd, k, rw->rw_fds[i].events, pfd);
+		for (k = wd->wd_desc->rd_first; k < wd->wd_desc->rd_end; k++) {
+			ready |= ring_wait(wd->wd_desc, k,
+			    wt->wt_fds[i].events, pfd);
 			pfd += 2;
+			wd->wd_sockets += 2;
 		}
 	}
-	while (pfd < rw->rw_inner + rw->rw_n + rw->rw_sockets)
+	while (pfd < wt->wt_inner + wt->wt_n + wt->wt_sockets)
 		*pfd++ = (struct pollfd){ .fd = -1 };
 	return (ready);
 }
@@ -182,30 +180,27 @@ wait_arm(struct run_wait *rw, bool sleep)
  * many are ready.
  */
 static int
-wait_take(struct run_wait *rw)
+wait_take(struct run_wait *wt)
 {
-	const struct pollfd *pfd = rw->rw_inner + rw->rw_n;
-	struct run_desc *rd;
+	const struct pollfd *pfd = wt->wt_inner + wt->wt_n;
 	unsigned int k;
 	nfds_t i;
 	int n = 0;
 
-	for (i = 0; i < rw->rw_n; i++) {
-		rd = wait_desc(rw, i);
-		if (rw->rw_inner[i].fd != -1)
-			rw->rw_fds[i].revents = rw->rw_inner[i].revents;
-		for (k = rd != NULL ? desc_sockets(rd) : 0; k > 0; k--)
+	for (i = 0; i < wt->wt_n; i++) {
+		if (wt->wt_descs[i].wd_desc == NULL)
+			wt->wt_fds[i].revents = wt->wt_inner[i].revents;
+		for (k = wt->wt_descs[i].wd_sockets; k > 0; k--)
 			if ((pfd++->revents & (POLLHUP | POLLNVAL)) != 0)
-				rw->rw_fds[i].revents |= POLLERR;
-		if (rw->rw_fds[i].revents != 0)
+				wt->wt_fds[i].revents |= POLLERR;
+		if (wt->wt_fds[i].revents != 0)
 			n++;
 	}
 	return (n);
 }
 
-/* The time until `deadline', at least 0. */
-static struct timespec
-time_left(const struct timespec *deadline)
+struct timespec
+run_left(const struct timespec *deadline)
 {
 	struct timespec left, now;
 
@@ -221,8 +216,8 @@ time_left(const struct timespec *deadline)
 	return (left);
 }
 
-static struct timespec
-time_add(const struct timespec *timeout)
+struct timespec
+run_deadline(const struct timespec *timeout)
 {
 	struct timespec t;
 
@@ -238,70 +233,112 @@ time_add(const struct timespec *timeout)
 }
 
 static int
-wait_loop(struct run_wait *rw, const struct timespec *timeout,
+wait_loop(struct run_wait *wt, const struct timespec *timeout,
     const sigset_t *mask)
 {
-	const nfds_t all = rw->rw_n + rw->rw_sockets;
+	const nfds_t all = wt->wt_n + wt->wt_sockets;
 	struct timespec deadline, left = { 0, 0 };
 	int n, r;
 
 	if (timeout != NULL && (timeout->tv_sec != 0 || timeout->tv_nsec != 0))
-		deadline = time_add(timeout);
+		deadline = run_deadline(timeout);
 	else
 		deadline = left;
 	for (;;) {
-		n = wait_sync(rw);
-		if (n > 0 && rw->rw_n == rw->rw_netmap)
+		n = wait_sync(wt);
+		if (n > 0 && wt->wt_n == wt->wt_netmap)
 			return (n);
-		if (wait_arm(rw, n == 0))
+		if (wait_arm(wt, n == 0))
 			continue;
 		if (n == 0 && (deadline.tv_sec != 0 || deadline.tv_nsec != 0))
-			left = time_left(&deadline);
+			left = run_left(&deadline);
 		else
 			left = (struct timespec){ 0, 0 };
-		r = run_calls()->ppoll(rw->rw_inner, all,
+		r = run_calls()->ppoll(wt->wt_inner, all,
 		    timeout == NULL && n == 0 ? NULL : &left, mask);
 		if (r == -1)
 			return (-1);
-		n = wait_take(rw);
+		n = wait_take(wt);
 		if (n > 0 || r == 0)
 			return (n);
 	}
+}
+
+/* Look up the descriptors.  -1 with ENOMEM; then wait_end() is due as well. */
+static int
+wait_begin(struct run_wait *wt)
+{
+	struct run_desc *rd;
+	nfds_t i;
+
+	if (wt->wt_n > WAIT_SMALL) {
+		wt->wt_descs = calloc(wt->wt_n, sizeof(*wt->wt_descs));
+		if (wt->wt_descs == NULL)
+			return (-1);
+	}
+	for (; wt->wt_held < wt->wt_n; wt->wt_held++) {
+		rd = run_get(wt->wt_fds[wt->wt_held].fd);
+		wt->wt_descs[wt->wt_held].wd_desc = rd;
+		if (rd == NULL)
+			continue;
+		wt->wt_netmap++;
+		wt->wt_sockets += desc_sockets(rd);
+	}
+	if (wt->wt_n + wt->wt_sockets > WAIT_SMALL) {
+		wt->wt_inner = calloc(wt->wt_n + wt->wt_sockets,
+		    sizeof(*wt->wt_inner));
+		if (wt->wt_inner == NULL)
+			return (-1);
+	}
+	for (i = 0; i < wt->wt_n; i++) {
+		wt->wt_inner[i] = wt->wt_fds[i];
+		wt->wt_inner[i].revents = 0;
+		if (wt->wt_descs[i].wd_desc != NULL)
+			wt->wt_inner[i].fd = -1;
+	}
+	return (0);
+}
+
+/* Give back what the wait has.  Leaves errno. */
+static void
+wait_end(void *arg)
+{
+	struct run_wait *wt = arg;
+	int error = errno;
+
+	while (wt->wt_held-- > 0)
+		if (wt->wt_descs[wt->wt_held].wd_desc != NULL)
+			run_put(wt->wt_descs[wt->wt_held].wd_desc);
+	if (wt->wt_descs != wt->wt_small_descs)
+		free(wt->wt_descs);
+	if (wt->wt_inner != wt->wt_small)
+		free(wt->wt_inner);
+	errno = error;
 }
 
 int
 run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
     const sigset_t *mask)
 {
-	struct pollfd small[WAIT_SMALL];
-	struct run_wait rw = { .rw_fds = fds, .rw_n = n, .rw_inner = small };
-	struct run_desc *rd;
-	int error, r;
-	nfds_t i;
+	struct run_wait wt;
+	int r;
 
 	if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
 	    timeout->tv_nsec >= 1000000000)) {
 		errno = EINVAL;
 		return (-1);
 	}
-	for (i = 0; i < n; i++) {
-		rd = run_find(fds[i].fd);
-		if (rd == NULL)
-			continue;
-		rw.rw_netmap++;
-		rw.rw_sockets += desc_sockets(rd);
-	}
-	if (n + rw.rw_sockets > WAIT_SMALL) {
-		rw.rw_inner = calloc(n + rw.rw_sockets, sizeof(*rw.rw_inner));
-		if (rw.rw_inner == NULL)
-			return (-1);
-	}
-	wait_init(&rw);
-	r = wait_loop(&rw, timeout, mask);
-	error = errno;
-	if (rw.rw_inner != small)
-		free(rw.rw_inner);
-	errno = error;
+	wt.wt_fds = fds;
+	wt.wt_n = n;
+	wt.wt_descs = wt.wt_small_descs;
+	wt.wt_inner = wt.wt_small;
+	wt.wt_held = wt.wt_netmap = wt.wt_sockets = 0;
+	/* The thread may be cancelled while it waits. */
+	pthread_cleanup_push(wait_end, &wt);
+	r = wait_begin(&wt);
+	if (r == 0)
+		r = wait_loop(&wt, timeout, mask);
+	pthread_cleanup_pop(1);
 	return (r);
 }
 
@@ -338,8 +375,8 @@ static const struct {
 	short	events;
 	short	revents;
 } select_events[3] = {
-	{ WANT_RX, WANT_RX | POLLHUP | POLLERR },
-	{ WANT_TX, WANT_TX | POLLERR },
+	{ RUN_RX_EVENTS, RUN_RX_EVENTS | POLLHUP | POLLERR },
+	{ RUN_TX_EVENTS, RUN_TX_EVENTS | POLLERR },
 	{ POLLPRI, POLLPRI },
 };
 
@@ -418,275 +455,6 @@ run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 		r = select_result(n, sets, fds, count);
 	error = errno;
 	free(fds);
-	errno = error;
-	return (r);
-}
-
-/*
- * epoll(7).  Descriptors of /dev/netmap in one are kept here.  The kernel's
- * does not have them: it would report that a socket has no other end.
- */
-struct run_entry {
-	int		 re_epfd;
-	int		 re_fd;
-	struct epoll_event re_event;
-};
-
-static struct run_entry *entries;	/* the table's lock */
-static size_t nentries;
-static atomic_size_t epoll_count;	/* the same; to look without it */
-
-/* Returns the entry, or NULL.  The table's lock, as all of these. */
-static struct run_entry *
-entry_find(int epfd, int fd)
-{
-	size_t i;
-
-	for (i = 0; i < nentries; i++)
-		if (entries[i].re_epfd == epfd && entries[i].re_fd == fd)
-			return (&entries[i]);
-	return (NULL);
-}
-
-static int
-entry_add(int epfd, int fd, const struct epoll_event *event)
-{
-	struct run_entry *new;
-
-	new = realloc(entries, (nentries + 1) * sizeof(*new));
-	if (new == NULL)
-		return (-1);
-	entries = new;
-	entries[nentries++] = (struct run_entry){ epfd, fd, *event };
-	atomic_store(&epoll_count, nentries);
-	return (0);
-}
-
-static void
-entry_delete(struct run_entry *re)
-{
-	*re = entries[--nentries];
-	atomic_store(&epoll_count, nentries);
-}
-
-void
-run_epoll_closed(int fd)
-{
-	size_t i = nentries;
-
-	while (i-- > 0)
-		if (entries[i].re_epfd == fd || entries[i].re_fd == fd)
-			entry_delete(&entries[i]);
-}
-
-/* What epoll_ctl(2) finds wrong, or 0. */
-static int
-epoll_check(int epfd, int op, int fd, const struct epoll_event *event)
-{
-	/* It is not in the kernel's, so only what `epfd' is can be wrong. */
-	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) == -1 &&
-	    errno != ENOENT)
-		return (errno);
-	if (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
-		return (EINVAL);
-	if (op != EPOLL_CTL_DEL && event == NULL)
-		return (EFAULT);
-	if (op == EPOLL_CTL_ADD)
-		return (entry_find(epfd, fd) != NULL ? EEXIST : 0);
-	return (entry_find(epfd, fd) == NULL ? ENOENT : 0);
-}
-
-static int
-epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
-{
-	switch (op) {
-	case EPOLL_CTL_ADD:
-		return (entry_add(epfd, fd, event));
-	case EPOLL_CTL_MOD:
-		entry_find(epfd, fd)->re_event = *event;
-		return (0);
-	default:
-		entry_delete(entry_find(epfd, fd));
-		return (0);
-	}
-}
-
-int
-run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
-{
-	int error, r = -1;
-
-	run_lock();
-	error = epoll_check(epfd, op, fd, event);
-	if (error == 0)
-		r = epoll_change(epfd, op, fd, event);
-	else
-		errno = error;
-	run_unlock();
-	return (r);
-}
-
-bool
-run_epoll_used(void)
-{
-	return (atomic_load(&epoll_count) != 0);
-}
-
-bool
-run_epoll_any(int epfd)
-{
-	bool any = false;
-	size_t i;
-
-	if (!run_epoll_used())
-		return (false);
-	run_lock();
-	for (i = 0; i < nentries && !any; i++)
-		any = entries[i].re_epfd == epfd;
-	run_unlock();
-	return (any);
-}
-
-/* A wait for an epoll(7) descriptor. */
-struct run_epoll {
-	int		 rp_epfd;
-	size_t		 rp_n;
-	struct run_entry *rp_entries;	/* copies */
-	struct pollfd	*rp_fds;	/* rp_n, and rp_epfd */
-};
-
-static struct pollfd
-entry_pollfd(const struct run_entry *re)
-{
-	struct pollfd pfd = { .fd = re->re_fd };
-
-	if (re->re_event.events == EPOLLONESHOT)
-		pfd.fd = -1;
-	pfd.events = re->re_event.events & (WANT_TX | WANT_RX);
-	return (pfd);
-}
-
-static int
-epoll_init(struct run_epoll *rp, int epfd)
-{
-	size_t i;
-
-	memset(rp, 0, sizeof(*rp));
-	rp->rp_epfd = epfd;
-	run_lock();
-	rp->rp_entries = calloc(nentries + 1, sizeof(*rp->rp_entries));
-	rp->rp_fds = calloc(nentries + 1, sizeof(*rp->rp_fds));
-	for (i = 0; rp->rp_entries != NULL && rp->rp_fds != NULL &&
-	    i < nentries; i++) {
-		if (entries[i].re_epfd != epfd)
-			continue;
-		rp->rp_entries[rp->rp_n] = entries[i];
-		rp->rp_fds[rp->rp_n++] = entry_pollfd(&entries[i]);
-	}
-	run_unlock();
-	if (rp->rp_entries == NULL || rp->rp_fds == NULL)
-		return (-1);
-	rp->rp_fds[rp->rp_n] = (struct pollfd){ .fd = epfd, .events = POLLIN };
-	return (0);
-}
-
-/* Report an entry.  With EPOLLONESHOT it then waits for epoll_ctl(2). */
-static void
-epoll_report(const struct run_entry *re, short revents,
-    struct epoll_event *event)
-{
-	struct run_entry *at;
-
-	event->events = (unsigned short)revents;
-	event->data = re->re_event.data;
-	if ((re->re_event.events & EPOLLONESHOT) == 0)
-		return;
-	run_lock();
-	at = entry_find(re->re_epfd, re->re_fd);
-	if (at != NULL)
-		at->re_event.events = EPOLLONESHOT;
-	run_unlock();
-}
-
-/* Report up to `max' of these descriptors, beginning with number `turn'. */
-static int
-epoll_take_netmap(struct run_epoll *rp, struct epoll_event *events, int max,
-    unsigned int turn)
-{
-	size_t i, k;
-	int n = 0;
-
-	for (k = 0; k < rp->rp_n && n < max; k++) {
-		i = (turn + k) % rp->rp_n;
-		if (rp->rp_fds[i].revents != 0) {
-			epoll_report(&rp->rp_entries[i], rp->rp_fds[i].revents,
-			    &events[n]);
-			n++;
-		}
-	}
-	return (n);
-}
-
-/* Report up to `max' of the others. */
-static int
-epoll_take_others(struct run_epoll *rp, struct epoll_event *events, int max)
-{
-	if (rp->rp_fds[rp->rp_n].revents == 0 || max == 0)
-		return (0);
-	return (run_calls()->epoll_wait(rp->rp_epfd, events, max, 0));
-}
-
-/* Both kinds take turns to come first, so that neither takes all the space. */
-static int
-epoll_take(struct run_epoll *rp, struct epoll_event *events, int max)
-{
-	static atomic_uint turns;
-	const unsigned int turn = atomic_fetch_add(&turns, 1);
-	int n = 0, r;
-
-	if (turn % 2 == 0)
-		n = epoll_take_netmap(rp, events, max, turn / 2);
-	r = epoll_take_others(rp, events + n, max - n);
-	if (r == -1)
-		return (n > 0 ? n : -1);
-	n += r;
-	if (turn % 2 != 0)
-		n += epoll_take_netmap(rp, events + n, max - n, turn / 2);
-	return (n);
-}
-
-int
-run_epoll_wait(int epfd, struct epoll_event *events, int max,
-    const struct timespec *timeout, const sigset_t *mask)
-{
-	struct run_epoll rp;
-	struct timespec deadline, left;
-	int error, r;
-
-	if (max <= 0 || events == NULL) {
-		errno = max <= 0 ? EINVAL : EFAULT;
-		return (-1);
-	}
-	if (timeout != NULL)
-		deadline = time_add(timeout);
-	do {
-		if (timeout != NULL)
-			left = time_left(&deadline);
-		r = epoll_init(&rp, epfd);
-		if (r == 0)
-			r = run_poll(rp.rp_fds, rp.rp_n + 1,
-			    timeout != NULL ? &left : NULL, mask);
-		error = errno;
-		if (r > 0) {
-			r = epoll_take(&rp, events, max);
-			error = errno;
-			/* Another thread may have taken what was ready. */
-			if (r == 0)
-				r = -2;
-		}
-		free(rp.rp_entries);
-		free(rp.rp_fds);
-	} while (r == -2);
 	errno = error;
 	return (r);
 }

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -267,6 +268,53 @@ NETMAP_TEST(epolls, "epoll(7): frames, space, once, changes, errors")
 	close(epfd);
 	ATF_CHECK_ERRNO(EBADF, epoll_wait(epfd, ev, 4, 0) == -1);
 	port_close(&a);
+}
+
+/* A number that others use as they like. */
+#define	NUMBER	200
+
+static atomic_bool replaced;
+
+static void *
+poll_number(void *arg __unused)
+{
+	struct pollfd pfd[40];
+	unsigned int i;
+
+	for (i = 0; i < nitems(pfd); i++)
+		pfd[i] = (struct pollfd){ .fd = NUMBER, .events = POLLIN };
+	while (!atomic_load(&replaced))
+		ATF_REQUIRE(poll(pfd, nitems(pfd), 1) >= 0);
+	return (NULL);
+}
+
+NETMAP_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
+    "ports with other numbers of rings in its place")
+{
+	struct nmreq_register reg = { .nr_tx_slots = 4, .nr_rx_slots = 4 };
+	struct port p;
+	unsigned int i;
+	pthread_t t;
+
+	t = later(poll_number, NULL);
+	for (i = 0; i < 100; i++) {
+		reg.nr_tx_rings = reg.nr_rx_rings = i % 3 * 7 + 1;
+		p = port_open("vale0:a", &reg);
+		ATF_REQUIRE_EQ(NUMBER, dup2(p.fd, NUMBER));
+		port_close(&p);
+		if (i % 2 == 0) {
+			usleep(1000);
+			close(NUMBER);
+		}
+		/* A wait may have it still. */
+		wait_until(ports() == i % 2, "%u", i);
+		if (i % 2 != 0)
+			ATF_REQUIRE_EQ(NUMBER, dup2(STDERR_FILENO, NUMBER));
+		wait_until(ports() == 0, "%u", i);
+	}
+	atomic_store(&replaced, true);
+	pthread_join(t, NULL);
+	close(NUMBER);
 }
 
 TEST_PROGRAM

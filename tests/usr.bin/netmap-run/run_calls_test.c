@@ -49,7 +49,15 @@ static int	result;
 static int	result_errno;
 static int	getfd;			/* fcntl(fd, F_GETFD) */
 
-static struct run_desc desc;
+static struct run_desc desc = { .rd_refs = 1 };
+_Thread_local unsigned int run_held;
+
+void
+run_desc_free(struct run_desc *rd)
+{
+	ATF_CHECK(rd == &desc);
+	atf_tc_fail("the table has a reference");
+}
 
 /* The end of each. */
 static int
@@ -104,6 +112,10 @@ struct run_desc *
 run_share(int fd, bool connected)
 {
 	say(" share(%d,%d)", fd, connected);
+	if (shared != NULL) {
+		shared->rd_refs++;
+		run_held++;
+	}
 	errno = EXDEV;
 	return (shared);
 }
@@ -207,6 +219,7 @@ __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	on = false;							\
 	ATF_CHECK_EQ_MSG(r, _r, "%s: %d", #call, _r);			\
 	ATF_CHECK_EQ(result_errno, errno);				\
+	ATF_CHECK_EQ(1, desc.rd_refs);					\
 	SAID(what);							\
 } while (0)
 

@@ -5,9 +5,9 @@
  */
 
 /*
- * For tests of run_desc.c: stubs of the functions that it calls.  Each records
- * its arguments, and fails if the test has set an error for it.  Needs
- * <atf-c.h>.
+ * For tests of run_desc.c and run_request.c: stubs of the functions that they
+ * call.  Each records its arguments, and fails if the test has set an error for
+ * it.  Needs <atf-c.h>.
  */
 
 #ifndef _RUN_DESC_CALLS_H_
@@ -137,8 +137,6 @@ static int	blocks;
 
 void	*__real_calloc(size_t, size_t);
 void	*__wrap_calloc(size_t, size_t);
-void	__real_free(void *);
-void	__wrap_free(void *);
 
 void *
 __wrap_calloc(size_t n, size_t size)
@@ -148,15 +146,6 @@ __wrap_calloc(size_t n, size_t size)
 	ATF_CHECK_EQ(sizeof(struct run_desc), n * size);
 	blocks++;
 	return (__real_calloc(n, size));
-}
-
-void
-__wrap_free(void *p)
-{
-	blocks--;
-	say(" free");
-	__real_free(p);
-	errno = OTHER;
 }
 
 /* Locks, of which the table's has no name. */
@@ -178,8 +167,6 @@ int	__real_pthread_mutex_lock(pthread_mutex_t *);
 int	__wrap_pthread_mutex_lock(pthread_mutex_t *);
 int	__real_pthread_mutex_unlock(pthread_mutex_t *);
 int	__wrap_pthread_mutex_unlock(pthread_mutex_t *);
-int	__real_pthread_mutex_destroy(pthread_mutex_t *);
-int	__wrap_pthread_mutex_destroy(pthread_mutex_t *);
 
 int
 __wrap_pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
@@ -200,13 +187,6 @@ __wrap_pthread_mutex_unlock(pthread_mutex_t *m)
 {
 	say(" unlock(%s)", lock_name(m));
 	return (__real_pthread_mutex_unlock(m));
-}
-
-int
-__wrap_pthread_mutex_destroy(pthread_mutex_t *m)
-{
-	say(" destroy(%s)", lock_name(m));
-	return (__real_pthread_mutex_destroy(m));
 }
 
 static void	(*at_fork[3])(void);

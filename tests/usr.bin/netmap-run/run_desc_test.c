@@ -28,7 +28,8 @@ TEST(opens, "A socket, which closes on exec as asked, and a copy of it that "
 	struct run_desc *rd;
 
 	ATF_CHECK_EQ(5, run_open(O_RDWR | O_CLOEXEC));
-	SAID(" socket copy(5,(nil)) init lock(table) unlock(table)");
+	SAID(" socket copy(5,(nil)) lock(table) init unlock(table)"
+	    " lock(table) unlock(table)");
 	rd = run_find(5);
 	ATF_REQUIRE(rd != NULL);
 	ATF_CHECK_EQ(6, rd->rd_fd);
@@ -39,8 +40,8 @@ TEST(opens, "A socket, which closes on exec as asked, and a copy of it that "
 	/* The last number, and those around it. */
 	fds_next = RUN_FDS - 1;
 	ATF_CHECK_EQ(RUN_FDS - 1, run_open(O_RDWR));
-	SAID(" socket copy(65535,(nil)) setfd(65535,(nil)) init"
-	    " lock(table) unlock(table)");
+	SAID(" socket copy(65535,(nil)) setfd(65535,(nil)) lock(table) init"
+	    " unlock(table) lock(table) unlock(table)");
 	ATF_CHECK_EQ(2, run_count);
 	fds_next = RUN_FDS;
 	FAILS(EMFILE, run_open(O_RDWR));
@@ -55,7 +56,8 @@ TEST(opens, "A socket, which closes on exec as asked, and a copy of it that "
 	SAID(" socket copy(7,(nil)) close(7)");
 	fail = (struct failure){ .calloc = ENOMEM };
 	FAILS(ENOMEM, run_open(O_CLOEXEC));
-	SAID(" socket copy(7,(nil)) close(8) close(7)");
+	SAID(" socket copy(7,(nil)) lock(table) unlock(table) close(8)"
+	    " close(7)");
 	fail = (struct failure){ 0 };
 	fds_next = 0;
 	ATF_CHECK_EQ(0, run_open(O_CLOEXEC));
@@ -90,6 +92,7 @@ TEST(copies, "A copy is another number of the same, in the process that has "
 TEST(closes, "The last number that is closed closes the socket, or leaves the "
     "port; run_epoll_closed() is called")
 {
+	struct run_desc *rd;
 	int fd = opened();
 
 	ATF_CHECK_EQ(70, run_copied(that, 70));
@@ -109,16 +112,20 @@ TEST(closes, "The last number that is closed closes the socket, or leaves the "
 	ATF_CHECK_EQ(fd, epoll_last);
 	SAID(" lock(table) unlock(table)");
 	run_closed(70);
-	SAID(" lock(table) unlock(table) close(6) destroy(rd) free");
+	SAID(" lock(table) unlock(table) lock(table) unlock(table) close(6)"
+	    " lock(table) unlock(table)");
 	ATF_CHECK_EQ(EILSEQ, errno);
 	ATF_CHECK_EQ(0, run_count);
-	ATF_CHECK_EQ(0, blocks);
+	/* The memory is used again. */
+	rd = that;
 	fd = opened();
+	ATF_CHECK(that == rd);
+	ATF_CHECK_EQ(1, blocks);
 	that->rd_port = &port;
 	that->rd_registered = true;
 	run_closed(fd);
-	SAID(" lock(table) unlock(table) port_close destroy(rd) free");
-	ATF_CHECK_EQ(0, blocks);
+	SAID(" lock(table) unlock(table) lock(table) unlock(table) port_close"
+	    " lock(table) unlock(table)");
 	/* Any may be that of an epoll(7). */
 	that = NULL;
 	epoll_used = true;
@@ -156,7 +163,67 @@ TEST(ranges, "A range is closed from the first to the last, while there are "
 	ATF_CHECK_EQ(11, epoll_closes);
 	ATF_CHECK_EQ(10, epoll_last);
 	ATF_CHECK(run_find(fd) == NULL);
-	ATF_CHECK_EQ(0, blocks);
+	ATF_CHECK_EQ(0, that->rd_refs);
+}
+
+/* A call looks up a number, and others do what they do before it has it. */
+TEST(gets, "A call has a reference, and the last one closes")
+{
+	struct run_desc *rd;
+	const int fd = opened();
+
+	ATF_CHECK(run_get(fd + 1) == NULL);
+	ATF_CHECK(run_get(-1) == NULL);
+	ATF_CHECK(run_get(fd) == that);
+	ATF_CHECK_EQ(2, that->rd_refs);
+	ATF_CHECK_EQ(1, run_held);
+	rd = that;
+	run_closed(fd);
+	SAID(" lock(table) unlock(table)");
+	ATF_CHECK_EQ(1, rd->rd_refs);
+	ATF_CHECK(run_get(fd) == NULL);
+	/* Another is opened as it: it is not this one. */
+	ATF_CHECK_EQ(fd, opened());
+	ATF_CHECK(that != rd);
+	errno = EILSEQ;
+	run_put(rd);
+	ATF_CHECK_EQ(EILSEQ, errno);
+	SAID(" lock(table) unlock(table) close(6) lock(table) unlock(table)");
+	ATF_CHECK_EQ(0, run_held);
+	ATF_CHECK_EQ(1, that->rd_refs);
+}
+
+TEST(forks_others, "A child of fork(2) has no references of other threads' "
+    "calls")
+{
+	const int fd = opened();
+	struct run_desc *rd = that, *closed;
+
+	/* Two threads wait; of one the descriptor is closed meanwhile. */
+	ATF_CHECK(run_get(fd) == rd);
+	fds_next = 20;
+	closed = run_find(run_open(0));
+	ATF_CHECK(run_get(20) == closed);
+	run_closed(20);
+	run_held = 0;
+	quiet();
+	pid++;
+	at_fork[0]();
+	at_fork[2]();
+	SAID(" ports_lock lock(table) unlock(table) ports_unlock"
+	    " lock(table) unlock(table) close(21) lock(table) unlock(table)");
+	ATF_CHECK_EQ(1, rd->rd_refs);
+	ATF_CHECK_EQ(0, closed->rd_refs);
+	/* One is closed only once. */
+	at_fork[0]();
+	at_fork[2]();
+	SAID(" ports_lock lock(table) unlock(table) ports_unlock");
+	/* A handler forks in the midst of a call, which goes on. */
+	ATF_CHECK(run_get(fd) == rd);
+	at_fork[0]();
+	at_fork[2]();
+	ATF_CHECK_EQ(2, rd->rd_refs);
+	run_put(rd);
 }
 
 TEST(forks, "fork(2) has both locks, and the child has the table")
@@ -177,7 +244,7 @@ TEST(forks, "fork(2) has both locks, and the child has the table")
 	SAID(" unlock(table) ports_unlock");
 	run_closed(fd);
 	ATF_CHECK(run_find(fd) == NULL);
-	ATF_CHECK_EQ(0, blocks);
+	ATF_CHECK_EQ(0, that->rd_refs);
 }
 
 static void

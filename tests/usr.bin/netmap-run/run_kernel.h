@@ -5,9 +5,9 @@
  */
 
 /*
- * For tests of run_wait.c: rings whose syncs say that they are synced, a clock
- * of the test's own, and a kernel that says what it is asked and gives the
- * answers that it was given:
+ * For tests of run_wait.c and run_epoll.c: rings whose syncs say that they are
+ * synced, a clock of the test's own, and a kernel that says what it is asked and
+ * gives the answers that it was given:
  *
  *	T0 R0	rings 0 are synced
  *	t0 r0	a byte is asked for on the sockets of rings 0
@@ -25,6 +25,7 @@
 #include <sys/param.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "netmap_run.h"
 #include "run_memory.h"
@@ -32,6 +33,17 @@
 
 _Atomic(struct run_desc *) run_fds[RUN_FDS];
 atomic_uint run_count;
+_Thread_local unsigned int run_held;
+
+static unsigned int freed;
+
+/* What another thread may do only if nobody has it. */
+void
+run_desc_free(struct run_desc *rd)
+{
+	freed++;
+	memset(rd, 0xa5, sizeof(*rd));
+}
 
 /* The table's lock. */
 static int	locked;
@@ -120,7 +132,7 @@ have(int n, int fd, unsigned int first, unsigned int end)
 	}
 	desc[n] = (struct run_desc){ .rd_port = &port, .rd_first = first,
 	    .rd_end = end, .rd_tx = true, .rd_rx = true,
-	    .rd_registered = true };
+	    .rd_registered = true, .rd_refs = 1 };
 	run_fds[fd] = &desc[n];
 	return (&desc[n]);
 }

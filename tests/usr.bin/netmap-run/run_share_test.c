@@ -24,6 +24,13 @@
 
 _Atomic(struct run_desc *) run_fds[RUN_FDS];
 atomic_uint run_count;
+_Thread_local unsigned int run_held;
+
+void
+run_desc_free(struct run_desc *rd __unused)
+{
+	atf_tc_fail("nothing is freed");
+}
 
 /* The socket that is looked at, and what fails. */
 static const struct sock {
@@ -271,6 +278,7 @@ TEST(errors, "No copy, and no memory")
 static void
 found(void)
 {
+	other.rd_refs = 1;
 	run_fds[9] = &other;
 }
 
@@ -279,6 +287,7 @@ TEST(twice, "Another thread has found it already")
 	sock = right;
 	on_lock = found;
 	SHARE(&other, false, " lock unlock");
+	ATF_CHECK_EQ(2, other.rd_refs);
 	sock.connected = false;
 	SHARE(&other, false, " lock unlock");
 }

@@ -428,20 +428,134 @@ TEST(many, "48 descriptors need no memory")
 	ATF_CHECK_EQ(POLLIN, pfd[47].revents);
 	answer(1, 0, 1048, POLLIN, 0);
 	ATF_CHECK_EQ(1, polled(pfd, 49, NULL));
-	ATF_CHECK_EQ(1, made);
+	ATF_CHECK_EQ(2, made);
 	ATF_CHECK_EQ(POLLIN, pfd[48].revents);
 	/* Its sockets count. */
 	pfd[0] = (struct pollfd){ .fd = 10, .events = IN };
 	answer(1, 0, 1045, POLLIN, 0);
 	ATF_CHECK_EQ(1, polled(pfd, 46, NULL));
-	ATF_CHECK_EQ(1, made);
+	ATF_CHECK_EQ(2, made);
 	answer(-1, EINTR, -2, 0, 0);
 	ATF_CHECK_EQ(-1, polled(pfd, 47, NULL));
 	ATF_CHECK_EQ(EINTR, errno);
-	ATF_CHECK_EQ(2, made);
+	ATF_CHECK_EQ(3, made);
 	fails = made;
 	ATF_CHECK_EQ(-1, polled(pfd, 47, NULL));
 	ATF_CHECK_EQ(ENOMEM, errno);
+	/* The first of two, and the second. */
+	for (i = 0; i < 2; i++) {
+		fails = made + i;
+		ATF_CHECK_EQ(-1, polled(pfd, 49, NULL));
+		ATF_CHECK_EQ(ENOMEM, errno);
+	}
+	ATF_CHECK_EQ(1, desc[0].rd_refs);
+}
+
+/*
+ * Another thread, while this one is in ppoll(2).
+ */
+
+static void
+opens_netmap(void)
+{
+	on_ppoll = NULL;
+	have(1, 11, 0, RINGS);
+	have(2, 12, 0, RINGS);
+}
+
+TEST(opened_meanwhile, "What is opened as a polled number while poll(2) waits "
+    "is not waited for")
+{
+	struct pollfd pfd[3] = { { 10, IN, 0 }, { 11, IN, 0 }, { 12, IN, 0 } };
+
+	have(0, 10, 0, 1);
+	on_ppoll = opens_netmap;
+	/* Woken for a frame that another has taken. */
+	answer(1, 0, 101, POLLIN, 0);
+	answer(1, 0, 11, POLLHUP, 0);
+	ATF_CHECK_EQ(1, polled(pfd, 3, NULL));
+	SAID(" R0 r0 P-1/1,11/1,12/1,100/0,101/1+0"
+	    " R0 r0 P-1/1,11/1,12/1,100/0,101/1+0");
+	ATF_CHECK_EQ(0, pfd[0].revents);
+	ATF_CHECK_EQ(POLLHUP, pfd[1].revents);
+	ATF_CHECK_EQ(0, pfd[2].revents);
+	ATF_CHECK_EQ(1, desc[1].rd_refs);
+}
+
+/* run_closed() */
+static void
+closes_netmap(void)
+{
+	on_ppoll = NULL;
+	run_fds[10] = NULL;
+	run_held++;
+	run_put(&desc[0]);
+	ATF_CHECK_EQ(0, freed);
+	rxring[0].tail = 1;
+}
+
+TEST(closed_meanwhile, "What is closed while poll(2) waits is there until that "
+    "returns")
+{
+	struct pollfd pfd[2] = { { 10, IN, 0 }, { 10, OUT, 0 } };
+
+	have(0, 10, 0, 1);
+	on_ppoll = closes_netmap;
+	answer(1, 0, 101, POLLIN, 0);
+	ATF_CHECK_EQ(1, polled(pfd, 2, NULL));
+	SAID(" R0 T0 r0 t0 P-1/1,-1/4,100/0,101/1,100/1,101/0+0 R0 T0");
+	ATF_CHECK_EQ(IN, pfd[0].revents);
+	ATF_CHECK_EQ(0, pfd[1].revents);
+	ATF_CHECK_EQ(1, freed);
+	ATF_CHECK_EQ(0, run_held);
+}
+
+/* And something else is opened. */
+static void
+closes_both(void)
+{
+	closes_netmap();
+	have(1, 10, 0, RINGS);
+}
+
+TEST(replaced_meanwhile, "What is opened in place of what is closed is not "
+    "waited for")
+{
+	struct pollfd pfd = { 10, IN, 0 };
+
+	have(0, 10, 0, 1);
+	on_ppoll = closes_both;
+	answer(1, 0, 101, POLLIN, 0);
+	ATF_CHECK_EQ(1, polled(&pfd, 1, NULL));
+	SAID(" R0 r0 P-1/1,100/0,101/1+0 R0");
+	ATF_CHECK_EQ(IN, pfd.revents);
+	ATF_CHECK_EQ(1, freed);
+	ATF_CHECK_EQ(1, desc[1].rd_refs);
+}
+
+/* NETMAP_REQ_REGISTER. */
+static void
+registers(void)
+{
+	on_ppoll = NULL;
+	desc[0].rd_end = RINGS;
+	desc[0].rd_registered = true;
+}
+
+TEST(registered_meanwhile, "What gets a port while poll(2) waits is waited for "
+    "from then on")
+{
+	struct pollfd pfd[2] = { { 10, IN, 0 }, { 5, IN, 0 } };
+	char said[128];
+
+	have(0, 10, 0, 0)->rd_registered = false;
+	on_ppoll = registers;
+	answer(0, 0, -2, 0, 0);
+	ATF_CHECK_EQ(1, polled(pfd, 2, NULL));
+	ATF_CHECK_EQ(POLLERR, pfd[0].revents);
+	snprintf(said, sizeof(said), " P-1/1,5/1+%u@0.000000000",
+	    2 * VALE_RINGS_MAX);
+	SAID(said);
 }
 
 /* Sets larger than an fd_set, with nothing before or behind them. */

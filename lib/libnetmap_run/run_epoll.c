@@ -1,0 +1,285 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * epoll(7) with descriptors of /dev/netmap.  netmap_run.h.
+ *
+ * Descriptors of /dev/netmap in one are kept here.  The kernel's does not have
+ * them: it would report that a socket has no other end.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "netmap_run.h"
+
+struct run_entry {
+	int		 ee_epfd;
+	int		 ee_fd;
+	struct epoll_event ee_event;
+};
+
+static struct run_entry *entries;	/* the table's lock */
+static size_t nentries;
+static atomic_size_t epoll_count;	/* the same; to look without it */
+
+/* Returns the entry, or NULL.  The table's lock, as all of these. */
+static struct run_entry *
+entry_find(int epfd, int fd)
+{
+	size_t i;
+
+	for (i = 0; i < nentries; i++)
+		if (entries[i].ee_epfd == epfd && entries[i].ee_fd == fd)
+			return (&entries[i]);
+	return (NULL);
+}
+
+static int
+entry_add(int epfd, int fd, const struct epoll_event *event)
+{
+	struct run_entry *new;
+
+	new = realloc(entries, (nentries + 1) * sizeof(*new));
+	if (new == NULL)
+		return (-1);
+	entries = new;
+	entries[nentries++] = (struct run_entry){ epfd, fd, *event };
+	atomic_store(&epoll_count, nentries);
+	return (0);
+}
+
+static void
+entry_delete(struct run_entry *ee)
+{
+	*ee = entries[--nentries];
+	atomic_store(&epoll_count, nentries);
+}
+
+void
+run_epoll_closed(int fd)
+{
+	size_t i = nentries;
+
+	while (i-- > 0)
+		if (entries[i].ee_epfd == fd || entries[i].ee_fd == fd)
+			entry_delete(&entries[i]);
+}
+
+/* What epoll_ctl(2) finds wrong, or 0. */
+static int
+epoll_check(int epfd, int op, int fd, const struct epoll_event *event)
+{
+	/* It is not in the kernel's, so only what `epfd' is can be wrong. */
+	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) == -1 &&
+	    errno != ENOENT)
+		return (errno);
+	if (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
+		return (EINVAL);
+	if (op != EPOLL_CTL_DEL && event == NULL)
+		return (EFAULT);
+	if (op == EPOLL_CTL_ADD)
+		return (entry_find(epfd, fd) != NULL ? EEXIST : 0);
+	return (entry_find(epfd, fd) == NULL ? ENOENT : 0);
+}
+
+static int
+epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
+{
+	switch (op) {
+	case EPOLL_CTL_ADD:
+		return (entry_add(epfd, fd, event));
+	case EPOLL_CTL_MOD:
+		entry_find(epfd, fd)->ee_event = *event;
+		return (0);
+	default:
+		entry_delete(entry_find(epfd, fd));
+		return (0);
+	}
+}
+
+int
+run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int error, r = -1;
+
+	run_lock();
+	error = epoll_check(epfd, op, fd, event);
+	if (error == 0)
+		r = epoll_change(epfd, op, fd, event);
+	else
+		errno = error;
+	run_unlock();
+	return (r);
+}
+
+bool
+run_epoll_used(void)
+{
+	return (atomic_load(&epoll_count) != 0);
+}
+
+bool
+run_epoll_any(int epfd)
+{
+	bool any = false;
+	size_t i;
+
+	if (!run_epoll_used())
+		return (false);
+	run_lock();
+	for (i = 0; i < nentries && !any; i++)
+		any = entries[i].ee_epfd == epfd;
+	run_unlock();
+	return (any);
+}
+
+/* A wait for an epoll(7) descriptor. */
+struct run_epoll {
+	int		 ew_epfd;
+	size_t		 ew_n;
+	struct run_entry *ew_entries;	/* copies */
+	struct pollfd	*ew_fds;	/* ew_n, and ew_epfd */
+};
+
+static struct pollfd
+entry_pollfd(const struct run_entry *ee)
+{
+	struct pollfd pfd = { .fd = ee->ee_fd };
+
+	if (ee->ee_event.events == EPOLLONESHOT)
+		pfd.fd = -1;
+	pfd.events = ee->ee_event.events & (RUN_TX_EVENTS | RUN_RX_EVENTS);
+	return (pfd);
+}
+
+static int
+epoll_init(struct run_epoll *ew, int epfd)
+{
+	size_t i;
+
+	memset(ew, 0, sizeof(*ew));
+	ew->ew_epfd = epfd;
+	run_lock();
+	ew->ew_entries = calloc(nentries + 1, sizeof(*ew->ew_entries));
+	ew->ew_fds = calloc(nentries + 1, sizeof(*ew->ew_fds));
+	for (i = 0; ew->ew_entries != NULL && ew->ew_fds != NULL &&
+	    i < nentries; i++) {
+		if (entries[i].ee_epfd != epfd)
+			continue;
+		ew->ew_entries[ew->ew_n] = entries[i];
+		ew->ew_fds[ew->ew_n++] = entry_pollfd(&entries[i]);
+	}
+	run_unlock();
+	if (ew->ew_entries == NULL || ew->ew_fds == NULL)
+		return (-1);
+	ew->ew_fds[ew->ew_n] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	return (0);
+}
+
+/* Report an entry.  With EPOLLONESHOT it then waits for epoll_ctl(2). */
+static void
+epoll_report(const struct run_entry *ee, short revents,
+    struct epoll_event *event)
+{
+	struct run_entry *at;
+
+	event->events = (unsigned short)revents;
+	event->data = ee->ee_event.data;
+	if ((ee->ee_event.events & EPOLLONESHOT) == 0)
+		return;
+	run_lock();
+	at = entry_find(ee->ee_epfd, ee->ee_fd);
+	if (at != NULL)
+		at->ee_event.events = EPOLLONESHOT;
+	run_unlock();
+}
+
+/* Report up to `max' of these descriptors, beginning with number `turn'. */
+static int
+epoll_take_netmap(struct run_epoll *ew, struct epoll_event *events, int max,
+    unsigned int turn)
+{
+	size_t i, k;
+	int n = 0;
+
+	for (k = 0; k < ew->ew_n && n < max; k++) {
+		i = (turn + k) % ew->ew_n;
+		if (ew->ew_fds[i].revents != 0) {
+			epoll_report(&ew->ew_entries[i], ew->ew_fds[i].revents,
+			    &events[n]);
+			n++;
+		}
+	}
+	return (n);
+}
+
+/* Report up to `max' of the others. */
+static int
+epoll_take_others(struct run_epoll *ew, struct epoll_event *events, int max)
+{
+	if (ew->ew_fds[ew->ew_n].revents == 0 || max == 0)
+		return (0);
+	return (run_calls()->epoll_wait(ew->ew_epfd, events, max, 0));
+}
+
+/* Both kinds take turns to come first, so that neither takes all the space. */
+static int
+epoll_take(struct run_epoll *ew, struct epoll_event *events, int max)
+{
+	static atomic_uint turns;
+	const unsigned int turn = atomic_fetch_add(&turns, 1);
+	int n = 0, r;
+
+	if (turn % 2 == 0)
+		n = epoll_take_netmap(ew, events, max, turn / 2);
+	r = epoll_take_others(ew, events + n, max - n);
+	if (r == -1)
+		return (n > 0 ? n : -1);
+	n += r;
+	if (turn % 2 != 0)
+		n += epoll_take_netmap(ew, events + n, max - n, turn / 2);
+	return (n);
+}
+
+int
+run_epoll_wait(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	struct run_epoll ew;
+	struct timespec deadline, left;
+	int error, r;
+
+	if (max <= 0 || events == NULL) {
+		errno = max <= 0 ? EINVAL : EFAULT;
+		return (-1);
+	}
+	if (timeout != NULL)
+		deadline = run_deadline(timeout);
+	do {
+		if (timeout != NULL)
+			left = run_left(&deadline);
+		r = epoll_init(&ew, epfd);
+		if (r == 0)
+			r = run_poll(ew.ew_fds, ew.ew_n + 1,
+			    timeout != NULL ? &left : NULL, mask);
+		error = errno;
+		if (r > 0) {
+			r = epoll_take(&ew, events, max);
+			error = errno;
+			/* Another thread may have taken what was ready. */
+			if (r == 0)
+				r = -2;
+		}
+		free(ew.ew_entries);
+		free(ew.ew_fds);
+	} while (r == -2);
+	errno = error;
+	return (r);
+}

@@ -24,6 +24,13 @@
  * another process, or on to a program that is executed: the port is open as
  * long as any process has a copy of it, as with netmap.
  *
+ * Errors: a function that can fail returns an int, 0 or -1, or a pointer, NULL
+ * or MAP_FAILED if it fails; errno says why, as the C library's functions do,
+ * in whose place these are.  A bool answers a question.  `why', in the caller's
+ * buffer or a constant, says more for people, or is "".  It is written to the
+ * standard error output in one place, where the request is first known to have
+ * failed (run_request.c:desc_say).
+ *
  * References: what a number of a descriptor stands for is a struct run_desc,
  * and rd_refs counts who has it: each number in the table, and each call in
  * progress that was given such a number, as the kernel's fget() does.  A call
@@ -50,6 +57,7 @@
 #include <sys/select.h>
 #include <sys/stat.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -64,6 +72,14 @@
 
 /* Whether to say of all requests what went wrong, not only of refused ports. */
 #define	RUN_DEBUG_ENV	"NETMAP_RUN_DEBUG"
+
+/* Set errno, and return -1. */
+static inline int
+run_fail(int error)
+{
+	errno = error;
+	return (-1);
+}
 
 /* The functions of the C library, or of what else is preloaded. */
 struct run_calls {
@@ -258,9 +274,9 @@ int	run_control(struct run_desc *rd, struct nmreq_header *hdr);
 int	run_legacy(struct run_desc *rd, unsigned long request,
 	    struct nmreq *nmr);
 /*
- * The errno of a request with options: EOPNOTSUPP, and each option says so;
- * EINVAL, of an option that is there twice or has no type, which say so;
- * EMSGSIZE, of more than a request has space for.
+ * Refuse a request with options.  Returns -1 with errno: EOPNOTSUPP, and each
+ * option says so; EINVAL, of an option that is there twice or has no type,
+ * which say so; EMSGSIZE, of more than a request has space for.
  */
 int	run_options_refuse(const struct nmreq_header *hdr);
 

@@ -162,10 +162,8 @@ open_socket(int fd, int copy)
 
 	if (copy == -1)
 		return (-1);
-	if (fd >= RUN_FDS) {
-		errno = EMFILE;
-		return (-1);
-	}
+	if (fd >= RUN_FDS)
+		return (run_fail(EMFILE));
 	rd = run_desc_new(copy);
 	if (rd == NULL)
 		return (-1);
@@ -199,8 +197,7 @@ run_copied(struct run_desc *rd, int copy)
 {
 	if (copy >= RUN_FDS) {
 		run_calls()->close(copy);
-		errno = EMFILE;
-		return (-1);
+		return (run_fail(EMFILE));
 	}
 	if (getpid() != table_pid)
 		return (copy);

@@ -72,21 +72,21 @@ run_epoll_closed(int fd)
 			entry_delete(&entries[i]);
 }
 
-/* What epoll_ctl(2) finds wrong, or 0. */
+/* Fail as epoll_ctl(2) does. */
 static int
 epoll_check(int epfd, int op, int fd, const struct epoll_event *event)
 {
 	/* It is not in the kernel's, so only what `epfd' is can be wrong. */
 	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) == -1 &&
 	    errno != ENOENT)
-		return (errno);
+		return (-1);
 	if (op != EPOLL_CTL_ADD && op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
-		return (EINVAL);
+		return (run_fail(EINVAL));
 	if (op != EPOLL_CTL_DEL && event == NULL)
-		return (EFAULT);
+		return (run_fail(EFAULT));
 	if (op == EPOLL_CTL_ADD)
-		return (entry_find(epfd, fd) != NULL ? EEXIST : 0);
-	return (entry_find(epfd, fd) == NULL ? ENOENT : 0);
+		return (entry_find(epfd, fd) != NULL ? run_fail(EEXIST) : 0);
+	return (entry_find(epfd, fd) == NULL ? run_fail(ENOENT) : 0);
 }
 
 static int
@@ -107,14 +107,12 @@ epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
 int
 run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int error, r = -1;
+	int r;
 
 	run_lock();
-	error = epoll_check(epfd, op, fd, event);
-	if (error == 0)
+	r = epoll_check(epfd, op, fd, event);
+	if (r == 0)
 		r = epoll_change(epfd, op, fd, event);
-	else
-		errno = error;
 	run_unlock();
 	return (r);
 }
@@ -256,10 +254,8 @@ run_epoll_wait(int epfd, struct epoll_event *events, int max,
 	struct timespec deadline, left;
 	int error, r;
 
-	if (max <= 0 || events == NULL) {
-		errno = max <= 0 ? EINVAL : EFAULT;
-		return (-1);
-	}
+	if (max <= 0 || events == NULL)
+		return (run_fail(max <= 0 ? EINVAL : EFAULT));
 	if (timeout != NULL)
 		deadline = run_deadline(timeout);
 	do {

@@ -31,8 +31,9 @@ option_size(const struct nmreq_option *opt)
 }
 
 /*
- * Check a list.  netmap writes the options back if one of them is wrong, but
- * not if there are too many: the list may have no end.
+ * Say what is wrong with a list: always -1, with errno.  netmap writes the
+ * options back if one of them is wrong, but not if there are too many: the list
+ * may have no end.
  */
 static int
 options_check(struct nmreq_option *first)
@@ -44,34 +45,34 @@ options_check(struct nmreq_option *first)
 	    opt = (void *)(uintptr_t)opt->nro_next) {
 		size += sizeof(opt->nro_next) + sizeof(*opt);
 		if (size > OPTIONS_MAX)
-			return (EMSGSIZE);
+			return (run_fail(EMSGSIZE));
 		if (opt->nro_reqtype == 0) {
 			opt->nro_status = EINVAL;
-			return (EINVAL);
+			return (run_fail(EINVAL));
 		}
 		if (opt->nro_reqtype >= NETMAP_REQ_OPT_MAX)
 			continue;
 		if (of[opt->nro_reqtype] != NULL) {
 			opt->nro_status = EINVAL;
 			of[opt->nro_reqtype]->nro_status = EINVAL;
-			return (EINVAL);
+			return (run_fail(EINVAL));
 		}
 		of[opt->nro_reqtype] = opt;
 		if (option_size(opt) > OPTIONS_MAX - size)
-			return (EMSGSIZE);
+			return (run_fail(EMSGSIZE));
 		size += option_size(opt);
 	}
-	return (EOPNOTSUPP);
+	return (run_fail(EOPNOTSUPP));
 }
 
 int
 run_options_refuse(const struct nmreq_header *hdr)
 {
 	struct nmreq_option *opt, *first = (void *)(uintptr_t)hdr->nr_options;
-	int error = options_check(first);
 
-	for (opt = first; error == EOPNOTSUPP && opt != NULL;
+	(void)options_check(first);
+	for (opt = first; errno == EOPNOTSUPP && opt != NULL;
 	    opt = (void *)(uintptr_t)opt->nro_next)
 		opt->nro_status = EOPNOTSUPP;
-	return (error);
+	return (-1);
 }

@@ -147,7 +147,7 @@ static int
 refuse(char *why, const char *text, int error)
 {
 	memcpy(why, text, strlen(text) + 1);
-	return (error);
+	return (run_fail(error));
 }
 
 /* The rings that `reg' asks for, of those that the port has. */
@@ -262,18 +262,16 @@ port_release(struct run_port *rp)
 	free(rp);
 }
 
-/* The descriptor takes its rings of the port.  Returns an errno. */
+/* The descriptor takes its rings of the port. */
 static int
 port_join(struct run_desc *rd, struct run_port *rp,
     const struct nmreq_register *reg, char *why)
 {
-	int error;
-
-	error = desc_rings(rd, rp, reg, why);
-	if (error == 0 && !rings_take(rd, rp))
-		error = refuse(why, "other descriptors have the rings", EBUSY);
-	if (error != 0)
-		return (error);
+	if (desc_rings(rd, rp, reg, why) == -1)
+		return (-1);
+	if (!rings_take(rd, rp))
+		return (refuse(why, "other descriptors have the rings",
+		    EBUSY));
 	/* A copy of the connection of its own is not needed. */
 	if (rd->rd_fd != rp->rp_client.cp_fd)
 		run_calls()->close(rd->rd_fd);
@@ -288,21 +286,20 @@ run_port_open(struct run_desc *rd, const char *name,
     struct nmreq_register *reg, char *why)
 {
 	struct run_port *rp = NULL;
-	int error;
+	int error, r;
 
 	run_ports_lock();
 	if (!port_single(reg))
 		rp = port_find(name);
 	if (rp == NULL)
 		rp = port_new(rd, name, reg, why);
-	error = rp != NULL ? port_join(rd, rp, reg, why) : errno;
-	if (error == 0)
+	r = rp != NULL ? port_join(rd, rp, reg, why) : -1;
+	error = errno;
+	if (r == 0)
 		port_describe(rd, rp, reg);
 	run_ports_unlock();
-	if (error == 0)
-		return (0);
 	errno = error;
-	return (-1);
+	return (r);
 }
 
 int
@@ -326,8 +323,8 @@ run_port_share(struct run_desc *rd)
 	}
 	port_add(rp, name, &rp->rp_client.cp_reg);
 	/* valed has granted the rings, and nobody here has any. */
-	error = port_join(rd, rp, &rp->rp_client.cp_reg, why);
-	MPASS(error == 0);
+	r = port_join(rd, rp, &rp->rp_client.cp_reg, why);
+	MPASS(r == 0);
 	return (0);
 }
 

@@ -225,10 +225,8 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 	call.body = call.reply = (void *)(uintptr_t)hdr->nr_body;
 	call.size = body->in;
 	call.reply_max = body->out;
-	if (call.body == NULL) {
-		errno = EINVAL;
-		return (-1);
-	}
+	if (call.body == NULL)
+		return (run_fail(EINVAL));
 	if (atomic_load(&rd->rd_registered)) {
 		pthread_mutex_lock(&rd->rd_port->rp_lock);
 		r = desc_call(rd, &call);
@@ -262,7 +260,7 @@ name_served(const struct nmreq_header *hdr)
 	    strncmp(hdr->nr_name, NM_BDG_NAME, strlen(NM_BDG_NAME)) == 0);
 }
 
-/* What is wrong with a request, and more in *why, or 0. */
+/* Check a request.  If it is refused, *why says more than errno, or is "". */
 static int
 control_check(struct nmreq_header *hdr, const char **why)
 {
@@ -273,32 +271,31 @@ control_check(struct nmreq_header *hdr, const char **why)
 	    hdr->nr_version > NETMAP_API_MAX) {
 		*why = "the program has another version of netmap's API";
 		hdr->nr_version = NETMAP_API;
-		return (EINVAL);
+		return (run_fail(EINVAL));
 	}
 	if (memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) == NULL)
-		return (EINVAL);
+		return (run_fail(EINVAL));
 	if (hdr->nr_options != 0) {
 		*why = "it comes with options, and none is supported";
 		return (run_options_refuse(hdr));
 	}
 	if (!reg && body_find(hdr->nr_reqtype) == NULL)
-		return (EOPNOTSUPP);
+		return (run_fail(EOPNOTSUPP));
 	if (!name_served(hdr)) {
 		*why = "not the name of a pipe or of a switch's port, which "
 		    "begins with " NM_BDG_NAME;
-		return (ENXIO);
+		return (run_fail(ENXIO));
 	}
-	return (reg && hdr->nr_body == 0 ? EINVAL : 0);
+	return (reg && hdr->nr_body == 0 ? run_fail(EINVAL) : 0);
 }
 
 int
 run_control(struct run_desc *rd, struct nmreq_header *hdr)
 {
 	const char *why;
-	int error = control_check(hdr, &why), r;
+	int r;
 
-	if (error != 0) {
-		errno = error;
+	if (control_check(hdr, &why) == -1) {
 		desc_say(hdr->nr_reqtype == NETMAP_REQ_REGISTER,
 		    memchr(hdr->nr_name, '\0', sizeof(hdr->nr_name)) != NULL ?
 		    hdr->nr_name : "", why);
@@ -311,23 +308,17 @@ run_control(struct run_desc *rd, struct nmreq_header *hdr)
 	return (r);
 }
 
-static bool
+static int
 desc_ready(struct run_desc *rd)
 {
-	if (run_registered(rd))
-		return (true);
-	errno = ENXIO;
-	return (false);
+	return (run_registered(rd) ? 0 : run_fail(ENXIO));
 }
 
 /* A sync that has moved nothing: valed may have gone. */
 static int
 desc_idle(struct run_desc *rd)
 {
-	if (vale_client_alive(rd->rd_fd))
-		return (0);
-	errno = ENXIO;
-	return (-1);
+	return (vale_client_alive(rd->rd_fd) ? 0 : run_fail(ENXIO));
 }
 
 /* Sync a transmit ring.  Returns whether anything has moved, or -1. */
@@ -371,17 +362,15 @@ desc_sync(struct run_desc *rd,
 		else
 			moved |= r != 0;
 	}
-	if (error != 0) {
-		errno = error;
-		return (-1);
-	}
+	if (error != 0)
+		return (run_fail(error));
 	return (moved ? 0 : desc_idle(rd));
 }
 
 static int
 desc_txsync(struct run_desc *rd)
 {
-	if (!desc_ready(rd))
+	if (desc_ready(rd) == -1)
 		return (-1);
 	return (rd->rd_tx ? desc_sync(rd, ring_txsync) : 0);
 }
@@ -389,7 +378,7 @@ desc_txsync(struct run_desc *rd)
 static int
 desc_rxsync(struct run_desc *rd)
 {
-	if (!desc_ready(rd))
+	if (desc_ready(rd) == -1)
 		return (-1);
 	return (rd->rd_rx ? desc_sync(rd, ring_rxsync) : 0);
 }
@@ -407,10 +396,8 @@ run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
 	case NIOCCTRL:
 	case NIOCREGIF:
 	case NIOCGINFO:
-		if (arg == NULL) {
-			errno = EFAULT;
-			return (-1);
-		}
+		if (arg == NULL)
+			return (run_fail(EFAULT));
 		return (request == NIOCCTRL ? run_control(rd, arg) :
 		    run_legacy(rd, request, arg));
 	case FIONBIO:
@@ -418,8 +405,7 @@ run_ioctl(struct run_desc *rd, unsigned long request, void *arg)
 		/* Only poll(2) and its relatives wait. */
 		return (0);
 	default:
-		errno = EOPNOTSUPP;
-		return (-1);
+		return (run_fail(EOPNOTSUPP));
 	}
 }
 

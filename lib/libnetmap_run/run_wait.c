@@ -324,10 +324,8 @@ run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	int r;
 
 	if (timeout != NULL && (timeout->tv_sec < 0 || timeout->tv_nsec < 0 ||
-	    timeout->tv_nsec >= 1000000000)) {
-		errno = EINVAL;
-		return (-1);
-	}
+	    timeout->tv_nsec >= 1000000000))
+		return (run_fail(EINVAL));
 	wt.wt_fds = fds;
 	wt.wt_n = n;
 	wt.wt_descs = wt.wt_small_descs;

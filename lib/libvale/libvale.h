@@ -32,7 +32,12 @@
  * the two may be different threads.  Every other function may be called by any
  * thread.  A port must not be closed while another call with it is in progress.
  *
- * Functions that return an int return 0, or -1 with errno set, except as noted.
+ * Errors: a function that can fail returns an int, 0 or -1, or a pointer, NULL
+ * if it fails; errno says why.  So do those that only the library calls.  A
+ * bool answers a question, and sets no errno.  What says more than errno, for
+ * people, is a text: vale_name_error() here, `why' of vale_client.h in the
+ * caller's buffer.  The library itself prints nothing.  sys/dev/netmap, which
+ * kernels have, too, returns errnos as they do.
  */
 
 #ifndef _LIBVALE_H_

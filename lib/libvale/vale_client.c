@@ -554,7 +554,7 @@ pipe_sync(struct vale_client_port *cp,
 	*published = head;
 	tail = atomic_load_32(&ours->tail);
 	if (error == 0 && vale_window_take(ring, ours->slot, tail,
-	    cp->cp_nbufs))
+	    cp->cp_nbufs) == 0)
 		return (0);
 	if (error != 0)
 		errno = error;
@@ -584,14 +584,14 @@ pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *vcr)
 }
 
 /* Show what valed has done. */
-static bool
+static int
 tx_show(const struct vale_client_ring *vcr)
 {
 	return (vale_window_tail(vcr->vcr_txring,
 	    atomic_load_acq_32(&vcr->vcr_csb->tx_ktoa.hwtail)));
 }
 
-static bool
+static int
 rx_show(const struct vale_client_ring *vcr)
 {
 	return (vale_window_take(vcr->vcr_rxring, vcr->vcr_rx_slots,
@@ -621,7 +621,7 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 		atomic_thread_fence_seq_cst();
 		ring_kick(cp, csb);
 	}
-	if (!tx_show(vcr))
+	if (tx_show(vcr) == -1)
 		return (-1);
 	tx_stamp(ring);
 	return (0);
@@ -672,7 +672,7 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 	vcr->vcr_heads->vwr_released = head;
 	atomic_store_32(&csb->rx_atok.cur, cur);
 	atomic_store_rel_32(&csb->rx_atok.head, head);
-	if (!rx_show(vcr))
+	if (rx_show(vcr) == -1)
 		return (-1);
 	rx_stamp(ring);
 	return (0);
@@ -692,7 +692,8 @@ vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 	atomic_store_32(&vcr->vcr_csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	/* The next sync says what is wrong. */
-	return (!rx_show(vcr) || vcr->vcr_rxring->cur != vcr->vcr_rxring->tail);
+	return (rx_show(vcr) == -1 ||
+	    vcr->vcr_rxring->cur != vcr->vcr_rxring->tail);
 }
 
 bool
@@ -708,7 +709,8 @@ vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 	}
 	atomic_store_32(&vcr->vcr_csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
-	return (!tx_show(vcr) || vcr->vcr_txring->cur != vcr->vcr_txring->tail);
+	return (tx_show(vcr) == -1 ||
+	    vcr->vcr_txring->cur != vcr->vcr_txring->tail);
 }
 
 bool

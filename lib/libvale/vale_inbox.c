@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "vale_deliver.h"
+#include "vale_error.h"
 #include "vale_forward.h"
 #include "vale_inbox.h"
 #include "vale_pair.h"
@@ -62,36 +63,38 @@ vale_inbox_create(struct vale_pair *pair)
 
 	in = aligned_alloc(VALE_CACHE_LINE, vale_port_size(1));
 	if (in == NULL)
-		return (ENOMEM);
+		return (-1);
 	memset(in, 0, vale_port_size(1));
 	in->vp_common = pair->pa_port->vp_common;
 	in->vp_header = VALE_HEADER_SLOT;
 	in->vp_npairs = 1;
-	error = vale_region_create(&in->vp_region, in->vp_common.name, &params,
-	    NULL);
-	if (error != 0)
+	if (vale_region_create(&in->vp_region, in->vp_common.name, &params,
+	    NULL) == -1)
 		goto fail;
 	vale_region_find(&in->vp_region, 0, &params, NULL, &rr);
 	pin = in->vp_pair;
 	pin->pa_port = in;
 	pin->pa_desc.txring = pin->pa_desc.rxring = rr.rr_rxring;
 	pin->pa_rx_buf = rr.rr_rx_buf;
-	error = vale_txq_init(&pin->pa_tx, params.rx_slots);
-	if (error != 0)
+	if (vale_txq_init(&pin->pa_tx, params.rx_slots) == -1)
 		goto fail_txq;
-	error = vale_rxq_init(&pin->pa_rx, params.rx_slots, NULL);
-	if (error != 0)
+	if (vale_rxq_init(&pin->pa_rx, params.rx_slots, NULL) == -1)
 		goto fail_rxq;
 	pair->pa_inbox = in;
 	return (0);
 
 fail_rxq:
+	error = errno;
 	vale_txq_fini(&pin->pa_tx);
+	errno = error;
 fail_txq:
+	error = errno;
 	vale_region_destroy(&in->vp_region);
+	errno = error;
 fail:
+	error = errno;
 	free(in);
-	return (error);
+	return (vale_fail(error));
 }
 
 void

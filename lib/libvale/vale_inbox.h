@@ -20,8 +20,8 @@ struct vale_pair;
 struct vale_port;
 
 /*
- * Create the inbox of a ring pair, whose receive ring exists.  Returns 0 or an
- * errno.
+ * Create the inbox of a ring pair, whose receive ring exists.  Returns 0 or
+ * -1.
  */
 int	vale_inbox_create(struct vale_pair *pair);
 

@@ -24,10 +24,10 @@
  * Senders see the mirrors whose port is there: vale_view.c.
  */
 
-#include <errno.h>
 #include <string.h>
 
 #include "vale_deliver.h"
+#include "vale_error.h"
 #include "vale_mirror.h"
 #include "vale_pair.h"
 #include "vale_switch.h"
@@ -45,7 +45,7 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 		memset(port->vp_mirror_of, 0, sizeof(port->vp_mirror_of));
 		vs->vs_nmirrors--;
 	} else if (what != 0 && vs->vs_nmirrors == VALE_MIRRORS)
-		return (ENOSPC);
+		return (vale_fail(ENOSPC));
 	port->vp_mirror_what = what;
 	if (what != 0) {
 		memcpy(port->vp_mirror_of, of, strlen(of));

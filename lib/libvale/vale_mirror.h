@@ -29,7 +29,8 @@ void	vale_mirror_received(struct vale_pair *pair,
 
 /*
  * Make the port a mirror of `of', or of none if `what' is 0, in the next view.
- * The caller owns vs_change and vale_lock.  Returns 0 or ENOSPC.
+ * The caller owns vs_change and vale_lock.  Returns 0, or -1
+ * with ENOSPC.
  */
 int	vale_mirror_set(struct vale_port *port, const char *of,
 	    unsigned int what);

@@ -30,9 +30,9 @@
 
 #include <sys/mman.h>
 
-#include <errno.h>
 #include <string.h>
 
+#include "vale_error.h"
 #include "vale_region.h"
 
 #ifndef MAP_NORESERVE
@@ -181,7 +181,7 @@ vale_region_create(struct vale_region *vr, const char *name,
 		base = mmap(NULL, rl.rl_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
 		if (base == MAP_FAILED)
-			return (ENOMEM);
+			return (vale_fail(ENOMEM));
 		vr->vr_mapped = true;
 	}
 	vr->vr_base = base;

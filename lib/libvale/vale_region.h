@@ -57,8 +57,7 @@ size_t	vale_region_bufs(const struct vale_params *params);
 
 /*
  * Initialize *vr, which must be zero-filled, in the memory of `shared', or in
- * memory of its own if that is NULL; `name' is the port's.  Returns 0 or
- * ENOMEM.
+ * memory of its own if that is NULL; `name' is the port's.  Returns 0 or -1.
  */
 int	vale_region_create(struct vale_region *vr, const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);

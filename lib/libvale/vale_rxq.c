@@ -58,6 +58,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "vale_error.h"
 #include "vale_pair.h"
 #include "vale_probes.h"
 #include "vale_rxq.h"
@@ -74,10 +75,9 @@ vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 
 	rq->rq_lease = calloc(nslots, sizeof(*rq->rq_lease));
 	runs = calloc(1, vale_share_size(nslots - 1));
-	if (rq->rq_lease == NULL || runs == NULL) {
-		error = ENOMEM;
+	error = ENOMEM;
+	if (rq->rq_lease == NULL || runs == NULL)
 		goto fail;
-	}
 	rq->rq_user = user;
 	rq->rq_fd = user != NULL ? -1 : eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (rq->rq_fd == -1 && user == NULL) {
@@ -98,7 +98,7 @@ fail_fd:
 fail:
 	free(runs);
 	free(rq->rq_lease);
-	return (error);
+	return (vale_fail(error));
 }
 
 void

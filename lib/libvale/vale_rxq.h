@@ -67,7 +67,7 @@ struct vale_rxq {
 
 /*
  * Initialize *rq, which must be zero-filled, with `nslots' slots; `user' is the
- * one in another process, or NULL.  Returns 0 or an errno.
+ * one in another process, or NULL.  Returns 0 or -1.
  */
 int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 	    const struct vale_user *user);

@@ -11,37 +11,28 @@
  * rules.
  */
 
-#include <errno.h>
 #include <string.h>
 
+#include "vale_error.h"
 #include "vale_mirror.h"
 #include "vale_switch.h"
 #include "vale_view.h"
 
-/* A change of a port; its value is valid.  Returns 0 or an errno. */
+/* A change of a port; its value is valid. */
 typedef int	port_change(struct vale_port *port, const void *value);
-
-static int
-changed(int error)
-{
-	if (error == 0)
-		return (0);
-	errno = error;
-	return (-1);
-}
 
 /* Change what views do not have. */
 static int
 change_port(const char *name, port_change *change, const void *value)
 {
 	struct vale_port *port;
-	int error;
+	int r;
 
 	pthread_mutex_lock(&vale_lock);
 	port = vale_switch_find_port(name);
-	error = port == NULL ? ENXIO : change(port, value);
+	r = port != NULL ? change(port, value) : vale_fail(ENXIO);
 	pthread_mutex_unlock(&vale_lock);
-	return (changed(error));
+	return (r);
 }
 
 /* Change what they have. */
@@ -58,13 +49,13 @@ change_view(const char *name, port_change *change, const void *value)
 		vale_switch_change(vs);
 		port = vale_switch_port(vs, name);
 		if (port != NULL)
-			error = change(port, value);
+			error = change(port, value) == -1 ? errno : 0;
 		if (error == 0)
 			vale_view_publish(vs);
 		vale_switch_changed(vs);
 	}
 	pthread_mutex_unlock(&vale_lock);
-	return (changed(error));
+	return (error == 0 ? 0 : vale_fail(error));
 }
 
 /* Change what views of a switch do not have. */
@@ -79,20 +70,10 @@ change_switch(const char *name, void (*change)(struct vale_switch *, uint32_t),
 	if (vs != NULL)
 		change(vs, value);
 	pthread_mutex_unlock(&vale_lock);
-	if (vs != NULL)
-		return (0);
-	errno = ENXIO;
-	return (-1);
+	return (vs != NULL ? 0 : vale_fail(ENXIO));
 }
 
 _Static_assert(VALE_WEIGHT_MAX == VALE_SHARE_WEIGHT_MAX, "weights");
-
-static int
-invalid(void)
-{
-	errno = EINVAL;
-	return (-1);
-}
 
 static void
 change_ageing(struct vale_switch *vs, uint32_t seconds)
@@ -104,7 +85,7 @@ int
 vale_set_ageing(const char *switch_name, uint32_t seconds)
 {
 	if (seconds > VALE_FDB_AGEING_MAX_S)
-		return (invalid());
+		return (vale_fail(EINVAL));
 	return (change_switch(switch_name, change_ageing, seconds));
 }
 
@@ -118,7 +99,7 @@ int
 vale_set_batch(const char *switch_name, uint32_t slots)
 {
 	if (slots < 1 || slots > VALE_BATCH_MAX)
-		return (invalid());
+		return (vale_fail(EINVAL));
 	return (change_switch(switch_name, change_batch, slots));
 }
 
@@ -134,10 +115,7 @@ vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
 		ss->ss_batch = vs->vs_batch;
 	}
 	pthread_mutex_unlock(&vale_lock);
-	if (vs != NULL)
-		return (0);
-	errno = ENXIO;
-	return (-1);
+	return (vs != NULL ? 0 : vale_fail(ENXIO));
 }
 
 static int
@@ -153,7 +131,7 @@ int
 vale_set_limit(const char *name, uint32_t limit)
 {
 	if (limit > VALE_FDB_ENTRIES)
-		return (invalid());
+		return (vale_fail(EINVAL));
 	return (change_port(name, change_limit, &limit));
 }
 
@@ -166,7 +144,7 @@ change_rate(struct vale_port *port, const void *value)
 	error = vale_rate_set(&port->vp_rate, value);
 	atomic_store_bool(&port->vp_limited, vale_rate_limited(&port->vp_rate));
 	pthread_mutex_unlock(&port->vp_rate_lock);
-	return (error);
+	return (error == 0 ? 0 : vale_fail(error));
 }
 
 int
@@ -185,10 +163,7 @@ vale_get_rate(const char *name, struct vale_rate_conf *conf)
 	if (port != NULL)
 		*conf = port->vp_rate.r_conf;
 	pthread_mutex_unlock(&vale_lock);
-	if (port != NULL)
-		return (0);
-	errno = ENXIO;
-	return (-1);
+	return (port != NULL ? 0 : vale_fail(ENXIO));
 }
 
 static int
@@ -204,7 +179,7 @@ int
 vale_set_weight(const char *name, uint32_t weight)
 {
 	if (weight < 1 || weight > VALE_WEIGHT_MAX)
-		return (invalid());
+		return (vale_fail(EINVAL));
 	return (change_port(name, change_weight, &weight));
 }
 
@@ -236,7 +211,7 @@ change_mirror(struct vale_port *port, const void *value)
 
 	if (m->what != 0 && (strcmp(m->of, port->vp_common.name) == 0 ||
 	    strncmp(m->of, port->vp_common.name, len + 1) != 0))
-		return (EINVAL);
+		return (vale_fail(EINVAL));
 	return (vale_mirror_set(port, m->of, m->what));
 }
 
@@ -247,7 +222,7 @@ vale_set_mirror(const char *name, const char *of, unsigned int what)
 
 	if ((what & ~VALE_MIRROR_BOTH) != 0 ||
 	    (what != 0 && (of == NULL || vale_name_error(of) != NULL)))
-		return (invalid());
+		return (vale_fail(EINVAL));
 	return (change_view(name, change_mirror, &m));
 }
 
@@ -269,8 +244,5 @@ vale_port_settings(const char *name, struct vale_port_settings *ps)
 		    sizeof(ps->ps_mirror_of));
 	}
 	pthread_mutex_unlock(&vale_lock);
-	if (port != NULL)
-		return (0);
-	errno = ENXIO;
-	return (-1);
+	return (port != NULL ? 0 : vale_fail(ENXIO));
 }

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "frame_vnet.h"
+#include "vale_error.h"
 #include "vale_inbox.h"
 #include "vale_mirror.h"
 #include "vale_name.h"
@@ -55,8 +56,8 @@ vale_switch_find(const char *name, size_t len)
 	return (vs);
 }
 
-static int
-switch_create(const char *name, size_t len, struct vale_switch **vsp)
+static struct vale_switch *
+switch_create(const char *name, size_t len)
 {
 	struct vale_switch *vs;
 	uint64_t seed[2];
@@ -64,24 +65,24 @@ switch_create(const char *name, size_t len, struct vale_switch **vsp)
 
 	mtx_assert(&vale_lock, MA_OWNED);
 	if (getentropy(seed, sizeof(seed)) == -1)
-		return (errno);
+		return (NULL);
 	vs = aligned_alloc(VALE_CACHE_LINE, sizeof(*vs));
 	if (vs == NULL)
-		return (ENOMEM);
+		return (NULL);
 	memset(vs, 0, sizeof(*vs));
 	memcpy(vs->vs_name, name, len);
 	error = pthread_mutex_init(&vs->vs_change, NULL);
 	if (error != 0) {
 		free(vs);
-		return (error);
+		errno = error;
+		return (NULL);
 	}
 	vale_fdb_init(&vs->vs_fdb, seed);
 	TAILQ_INIT(&vs->vs_mirrors);
 	vs->vs_batch = VALE_BATCH_MAX;
 	vs->vs_view = (uintptr_t)&vs->vs_views[0];
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
-	*vsp = vs;
-	return (0);
+	return (vs);
 }
 
 static void
@@ -147,9 +148,9 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 	unsigned int i;
 
 	if (vale_switch_port(vs, port->vp_common.name) != NULL)
-		return (EBUSY);
+		return (vale_fail(EBUSY));
 	if (vs->vs_nports == VALE_FDB_PORTS)
-		return (ENOSPC);
+		return (vale_fail(ENOSPC));
 	for (i = 0; vs->vs_port[i] != NULL; i++)
 		;
 	port->vp_index = i;
@@ -164,18 +165,18 @@ static int
 switch_add(struct vale_switch *vs, struct vale_port *port)
 {
 	struct vale_pair *pair;
-	int error;
+	int r;
 
 	port->vp_switch = vs;
 	if (!port->vp_monitor)
-		error = switch_place(vs, port);
+		r = switch_place(vs, port);
 	else if (vale_switch_port(vs, port->vp_common.name) == NULL)
-		error = ENXIO;
+		r = vale_fail(ENXIO);
 	else
-		error = vale_mirror_set(port, port->vp_common.name,
+		r = vale_mirror_set(port, port->vp_common.name,
 		    port->vp_mirror_what);
-	if (error != 0)
-		return (error);
+	if (r == -1)
+		return (-1);
 	VALE_PAIRS_FOREACH(pair, port) {
 		pair->pa_rx.rq_share.sh_weight = vs->vs_weight;
 		vale_inbox_attach(pair);
@@ -185,27 +186,29 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 	return (0);
 }
 
-/* The same; create the switch if necessary. */
+/* Add a port or monitor to its switch, which is created if necessary. */
 static int
 switch_attach(struct vale_port *port)
 {
 	struct vale_switch *vs;
 	size_t len = strcspn(port->vp_common.name, ":");
-	int error;
+	int error, r;
 
 	mtx_assert(&vale_lock, MA_OWNED);
 	vs = vale_switch_find(port->vp_common.name, len);
 	if (vs == NULL) {
 		if (port->vp_monitor)
-			return (ENXIO);
-		error = switch_create(port->vp_common.name, len, &vs);
-		if (error != 0)
-			return (error);
+			return (vale_fail(ENXIO));
+		vs = switch_create(port->vp_common.name, len);
+		if (vs == NULL)
+			return (-1);
 	}
 	vale_switch_change(vs);
-	error = switch_add(vs, port);
+	r = switch_add(vs, port);
+	error = errno;
 	vale_switch_changed(vs);
-	return (error);
+	errno = error;
+	return (r);
 }
 
 static void
@@ -256,7 +259,7 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_user));
 }
 
-/* Replace what is 0 by its default; EINVAL if something is out of range. */
+/* Replace what is 0 by its default; -1 if something is out of range. */
 static int
 port_params(struct vale_params *params)
 {
@@ -271,7 +274,7 @@ port_params(struct vale_params *params)
 	    params->tx_slots > VALE_SLOTS_MAX / params->rings ||
 	    params->rx_slots < VALE_SLOTS_MIN ||
 	    params->rx_slots > VALE_SLOTS_MAX / params->rings)
-		return (EINVAL);
+		return (vale_fail(EINVAL));
 	return (0);
 }
 
@@ -327,7 +330,7 @@ pair_share(struct vale_pair *pair, struct vale_csb *csb)
 	csb->tx_ktoa.kern_need_kick = 1;
 }
 
-/* Initialize ring pair `i' of a port.  Returns an errno. */
+/* Initialize ring pair `i' of a port. */
 static int
 pair_init(struct vale_port *port, unsigned int i,
     const struct vale_params *params, const struct vale_shared *shared)
@@ -341,17 +344,14 @@ pair_init(struct vale_port *port, unsigned int i,
 	pair->pa_port = port;
 	pair->pa_index = i;
 	pair->pa_rx_buf = rr.rr_rx_buf;
-	error = vale_txq_init(&pair->pa_tx, params->tx_slots);
-	if (error != 0)
-		return (error);
+	if (vale_txq_init(&pair->pa_tx, params->tx_slots) == -1)
+		return (-1);
 	if (shared != NULL)
 		pair_share(pair, rr.rr_csb);
-	error = vale_rxq_init(&pair->pa_rx, params->rx_slots,
-	    shared != NULL ? &pair->pa_rx_user : NULL);
-	if (error != 0)
+	if (vale_rxq_init(&pair->pa_rx, params->rx_slots,
+	    shared != NULL ? &pair->pa_rx_user : NULL) == -1)
 		goto fail_rxq;
-	error = shared != NULL ? vale_inbox_create(pair) : 0;
-	if (error != 0)
+	if (shared != NULL && vale_inbox_create(pair) == -1)
 		goto fail_inbox;
 	d->fd = pair->pa_rx.rq_fd;
 	d->txring = rr.rr_txring;
@@ -360,10 +360,13 @@ pair_init(struct vale_port *port, unsigned int i,
 	return (0);
 
 fail_inbox:
+	error = errno;
 	vale_rxq_fini(&pair->pa_rx);
+	errno = error;
 fail_rxq:
+	error = errno;
 	vale_txq_fini(&pair->pa_tx);
-	return (error);
+	return (vale_fail(error));
 }
 
 /* The first `n' ring pairs. */
@@ -430,17 +433,19 @@ port_open(const char *name, const struct vale_params *params,
 	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
 	if (error != 0)
 		goto fail_lock;
-	error = vale_region_create(&port->vp_region, name, &p, shared);
-	if (error != 0)
+	if (vale_region_create(&port->vp_region, name, &p, shared) == -1) {
+		error = errno;
 		goto fail_region;
+	}
 	port->vp_common.nifp = port->vp_region.vr_nifp;
 	for (n = 0; n < p.rings; n++) {
-		error = pair_init(port, n, &p, shared);
-		if (error != 0)
+		if (pair_init(port, n, &p, shared) == -1) {
+			error = errno;
 			goto fail;
+		}
 	}
 	pthread_mutex_lock(&vale_lock);
-	error = switch_attach(port);
+	error = switch_attach(port) == -1 ? errno : 0;
 	pthread_mutex_unlock(&vale_lock);
 	if (error != 0)
 		goto fail;

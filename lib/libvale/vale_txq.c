@@ -6,7 +6,6 @@
 
 /* The transmit side of a ring pair: vale_txq.h. */
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "vale_txq.h"
@@ -21,7 +20,7 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 		vale_list_init(&vt->vt_list[i]);
 	/* Most ports never touch it. */
 	vt->vt_copy = calloc(1, VALE_COPY_SIZE);
-	return (vt->vt_copy != NULL ? 0 : ENOMEM);
+	return (vt->vt_copy != NULL ? 0 : -1);
 }
 
 void

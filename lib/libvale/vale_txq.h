@@ -92,7 +92,7 @@ struct vale_txq {
 	struct vale_frag vt_frag[VALE_BATCH_MAX + NETMAP_MAX_FRAGS];
 };
 
-/* Initialize *vt, which must be zero-filled.  Returns 0 or ENOMEM. */
+/* Initialize *vt, which must be zero-filled.  Returns 0 or -1. */
 int	vale_txq_init(struct vale_txq *vt, uint32_t nslots);
 
 /* Free what vale_txq_init() has allocated. */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 
+#include "vale_error.h"
 #include "vale_window.h"
 
 int
@@ -146,23 +147,16 @@ vale_window_release(const struct netmap_ring *ring, struct netmap_slot *to,
 		atomic_store_32(&to[i].buf_idx, ring->slot[i].buf_idx);
 }
 
-static bool
-window_invalid(void)
-{
-	errno = EIO;
-	return (false);
-}
-
-bool
+int
 vale_window_tail(struct netmap_ring *ring, uint32_t tail)
 {
 	if (tail >= ring->num_slots)
-		return (window_invalid());
+		return (vale_fail(EIO));
 	ring->tail = tail;
-	return (true);
+	return (0);
 }
 
-bool
+int
 vale_window_take(struct netmap_ring *ring, const struct netmap_slot *from,
     uint32_t tail, uint32_t nbufs)
 {
@@ -171,22 +165,22 @@ vale_window_take(struct netmap_ring *ring, const struct netmap_slot *from,
 	uint16_t len;
 
 	if (tail >= ring->num_slots)
-		return (window_invalid());
+		return (vale_fail(EIO));
 	for (i = ring->tail; i != tail; i = window_next(ring, i)) {
 		slot = &ring->slot[i];
 		len = atomic_load_16(&from[i].len);
 		if (len > VALE_BUF_SIZE)
-			return (window_invalid());
+			return (vale_fail(EIO));
 		slot->len = len;
 		slot->flags = atomic_load_16(&from[i].flags);
 		if (nbufs == 0)
 			continue;
 		idx = atomic_load_32(&from[i].buf_idx);
 		if (!vale_buf_valid(idx, nbufs))
-			return (window_invalid());
+			return (vale_fail(EIO));
 		slot->buf_idx = idx;
 		slot->ptr = atomic_load_64(&from[i].ptr);
 	}
 	ring->tail = tail;
-	return (true);
+	return (0);
 }

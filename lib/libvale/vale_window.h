@@ -61,12 +61,15 @@ void	vale_window_release(const struct netmap_ring *ring,
 /*
  * Take the slots up to `tail', whatever that is, from the memory's, `from', and
  * advance the ring's tail.  With `nbufs' the buffer, too, of so many; with 0
- * each slot keeps its own.  False, and nothing is shown, if what is there is
- * not valid; errno is EIO.
+ * each slot keeps its own.  Returns 0, or -1 with EIO, and nothing is shown,
+ * if what is there is not valid.
  */
-bool	vale_window_take(struct netmap_ring *ring,
+int	vale_window_take(struct netmap_ring *ring,
 	    const struct netmap_slot *from, uint32_t tail, uint32_t nbufs);
-/* The same without slots. */
-bool	vale_window_tail(struct netmap_ring *ring, uint32_t tail);
+/*
+ * Advance the ring's tail to `tail', whatever that is, without taking slots.
+ * Returns 0, or -1 with EIO.
+ */
+int	vale_window_tail(struct netmap_ring *ring, uint32_t tail);
 
 #endif /* !_VALE_WINDOW_H_ */

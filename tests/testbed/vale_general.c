@@ -21,8 +21,6 @@
 #define	vale_forward_collect	vale_general_forward_collect
 #define	vale_forward_drop	vale_general_forward_drop
 #define	vale_forward_invalid	vale_general_forward_invalid
-#define	vale_txq_fini		vale_general_txq_fini
-#define	vale_txq_init		vale_general_txq_init
 #define	vale_txsync		vale_general_txsync
 
 #include "vale_deliver.c"

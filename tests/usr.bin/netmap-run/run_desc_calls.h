@@ -338,7 +338,7 @@ run_legacy(struct run_desc *rd, unsigned long request, struct nmreq *nmr)
 int
 run_options_refuse(const struct nmreq_header *hdr)
 {
-	return ((int)hdr->nr_options);
+	return (run_fail((int)hdr->nr_options));
 }
 
 static bool	epoll_used;

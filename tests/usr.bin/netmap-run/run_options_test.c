@@ -46,7 +46,9 @@ check(int error, unsigned int n, uint32_t status)
 {
 	const struct nmreq_header hdr = { .nr_options = (uintptr_t)options };
 
-	ATF_CHECK_EQ(error, run_options_refuse(&hdr));
+	errno = 0;
+	ATF_CHECK_EQ(-1, run_options_refuse(&hdr));
+	ATF_CHECK_EQ(error, errno);
 	ATF_CHECK_EQ(status, options[0].nro_status);
 	ATF_CHECK_EQ(status, options[n - 1].nro_status);
 }

@@ -405,6 +405,15 @@ int	vale_shared_fd(const struct vale_desc *d);
  * if none came or went and no sync is in progress.  For each port
  *
  *	rx_frames = rx_copies + rx_direct
+ *
+ * Words, here and in the files of the library: a frame that the switch takes
+ * and does not deliver is dropped, whatever the reason (tx_drop_*,
+ * rx_drop_full).  If it is because a receive ring was full, the port of that
+ * ring has missed it (vale_missed()).  What a user has put into the memory of
+ * its port, outside of frames, is bad if the switch could not use it and has
+ * put it right (tx_bad_ring, rx_bad_ring, rx_bad_buf): that drops no frame.  A
+ * request that fails is refused, and has changed nothing.  Nothing is lost:
+ * what is dropped is counted.
  */
 #define	VALE_COUNTERS(X)						\
 	X(VALE_C_TX_SYNC, "tx_syncs", "transmit syncs")			\
@@ -418,27 +427,28 @@ int	vale_shared_fd(const struct vale_desc *d);
 	X(VALE_C_MOVED, "moved", "addresses that moved to the port")	\
 	X(VALE_C_TX_BAD_RING, "tx_bad_ring",				\
 	    "transmit syncs with an invalid head")			\
-	X(VALE_C_TX_RUNT, "tx_drop_runt", "frames dropped: incomplete header") \
-	X(VALE_C_TX_OVERSIZE, "tx_drop_oversize",			\
+	X(VALE_C_TX_DROP_RUNT, "tx_drop_runt",				\
+	    "frames dropped: incomplete header")			\
+	X(VALE_C_TX_DROP_OVERSIZE, "tx_drop_oversize",			\
 	    "frames dropped: longer than 64 KB")			\
-	X(VALE_C_TX_BAD_BUF, "tx_drop_buf", "frames dropped: invalid buffer") \
-	X(VALE_C_TX_BAD_LEN, "tx_drop_len",				\
+	X(VALE_C_TX_DROP_BUF, "tx_drop_buf", "frames dropped: invalid buffer") \
+	X(VALE_C_TX_DROP_LEN, "tx_drop_len",				\
 	    "frames dropped: slot longer than a buffer")		\
-	X(VALE_C_TX_FRAGS, "tx_drop_frags",				\
+	X(VALE_C_TX_DROP_FRAGS, "tx_drop_frags",			\
 	    "frames dropped: too many fragments")			\
-	X(VALE_C_TX_CUT, "tx_drop_cut",					\
+	X(VALE_C_TX_DROP_CUT, "tx_drop_cut",				\
 	    "frames dropped: last fragment missing")			\
-	X(VALE_C_TX_BAD_HEADER, "tx_drop_header",			\
+	X(VALE_C_TX_DROP_HEADER, "tx_drop_header",			\
 	    "frames dropped: invalid virtio-net header, or headers")	\
-	X(VALE_C_TX_RATE, "tx_drop_rate",				\
+	X(VALE_C_TX_DROP_RATE, "tx_drop_rate",				\
 	    "frames dropped: over the port's rate")			\
-	X(VALE_C_TX_NODEST, "tx_drop_nodest",				\
+	X(VALE_C_TX_DROP_NODEST, "tx_drop_nodest",			\
 	    "frames dropped: no other port")				\
-	X(VALE_C_TX_SELF, "tx_drop_self",				\
+	X(VALE_C_TX_DROP_SELF, "tx_drop_self",				\
 	    "frames dropped: destination is the source port")		\
-	X(VALE_C_TX_PRIVATE, "tx_drop_private",				\
+	X(VALE_C_TX_DROP_PRIVATE, "tx_drop_private",			\
 	    "frames dropped: source and destination port are private")	\
-	X(VALE_C_TX_LIMIT, "tx_drop_limit",				\
+	X(VALE_C_TX_DROP_LIMIT, "tx_drop_limit",			\
 	    "frames dropped: source over the address limit")		\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
 	    "times the port's frames began to be copied before delivery") \
@@ -457,7 +467,7 @@ int	vale_shared_fd(const struct vale_desc *d);
 	    "receive syncs with an invalid head or cur")		\
 	X(VALE_C_RX_BAD_BUF, "rx_bad_buf",				\
 	    "receive slots with an invalid buffer")			\
-	X(VALE_C_RX_FULL, "rx_drop_full",				\
+	X(VALE_C_RX_DROP_FULL, "rx_drop_full",				\
 	    "frames dropped: receive ring full, or the sender's share of it")
 
 enum vale_counter {

@@ -306,7 +306,7 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
 static void __attribute__((__noinline__))
 deliver_drop(const struct vale_port *port, struct vale_pair *dst, uint32_t n)
 {
-	vale_forward_drop(dst, VALE_C_RX_FULL, n, port);
+	vale_forward_drop(dst, VALE_C_RX_DROP_FULL, n, port);
 	vale_share_refused(&dst->pa_rx.rq_share, port->vp_index);
 }
 

@@ -108,7 +108,7 @@ collect_slot(struct vale_pair *pair, const struct vale_port *port,
 	} else
 		frag->fg_buf = vale_region_buf(&port->vp_region,
 		    atomic_load_32(&slot->buf_idx));
-	return (frag->fg_buf != NULL ? 0 : VALE_C_TX_BAD_BUF);
+	return (frag->fg_buf != NULL ? 0 : VALE_C_TX_DROP_BUF);
 }
 
 /* Add the frame whose first fragment is `first' to the batch. */
@@ -164,40 +164,40 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
-	enum vale_counter bad, reason = 0;
+	enum vale_counter drop, reason = 0;
 	uint32_t len = 0, n = 0;
 	uint16_t flags, flags0 = 0;
 
 	do {
 		/* There is space for one more than a frame may have. */
-		bad = collect_slot(pair, port, vt->vt_cur, &first[n],
+		drop = collect_slot(pair, port, vt->vt_cur, &first[n],
 		    &flags);
-		if (bad == 0 && first[n].fg_len > VALE_BUF_SIZE &&
+		if (drop == 0 && first[n].fg_len > VALE_BUF_SIZE &&
 		    (flags & NS_INDIRECT) == 0)
-			bad = VALE_C_TX_BAD_LEN;
+			drop = VALE_C_TX_DROP_LEN;
 		if (n == 0)
 			flags0 = flags;
 		if (n == NETMAP_MAX_FRAGS)
-			bad = VALE_C_TX_FRAGS;
+			drop = VALE_C_TX_DROP_FRAGS;
 		else {
 			len += first[n].fg_len;
 			n++;
 		}
 		if (reason == 0)
-			reason = bad;
+			reason = drop;
 		vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	} while ((flags & NS_MOREFRAG) != 0 && vt->vt_cur != head);
 
 	first->fg_offload = VALE_PLAIN;
 	if (reason == 0 && (flags & NS_MOREFRAG) != 0)
-		reason = VALE_C_TX_CUT;
+		reason = VALE_C_TX_DROP_CUT;
 	if (reason == 0 && collect_has_header(port, flags0))
 		reason = vale_offload_collect(vt, port->vp_header, first, &n,
 		    &len);
 	if (reason == 0 && len < VALE_FRAME_MIN)
-		reason = VALE_C_TX_RUNT;
+		reason = VALE_C_TX_DROP_RUNT;
 	if (reason == 0 && len > VALE_FRAME_MAX)
-		reason = VALE_C_TX_OVERSIZE;
+		reason = VALE_C_TX_DROP_OVERSIZE;
 	if (reason != 0) {
 		vale_forward_drop(pair, reason, 1, port);
 		return;
@@ -293,7 +293,7 @@ collect_rate(struct vale_pair *pair)
 		dropped++;
 	vt->vt_nfrags = end;
 	if (dropped > 0)
-		vale_forward_drop(pair, VALE_C_TX_RATE, dropped, port);
+		vale_forward_drop(pair, VALE_C_TX_DROP_RATE, dropped, port);
 }
 
 void
@@ -422,9 +422,9 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst)
 	struct vale_frag *fg = &vt->vt_frag[frame];
 
 	if (dst == LOOKUP_REFUSED)
-		vale_forward_drop(pair, VALE_C_TX_LIMIT, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_DROP_LIMIT, 1, port);
 	else if (others == 0)
-		vale_forward_drop(pair, VALE_C_TX_NODEST, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_DROP_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		vale_list_append(vt, &vt->vt_list[dst], frame);
 		vale_count(pair, VALE_C_TX_FLOOD, 1);
@@ -433,9 +433,9 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst)
 			collect_copy(vt, fg, fg->fg_nfrags);
 		return (others);
 	} else if (dst == port->vp_index)
-		vale_forward_drop(pair, VALE_C_TX_SELF, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_DROP_SELF, 1, port);
 	else
-		vale_forward_drop(pair, VALE_C_TX_PRIVATE, 1, port);
+		vale_forward_drop(pair, VALE_C_TX_DROP_PRIVATE, 1, port);
 	return (0);
 }
 

@@ -107,18 +107,18 @@ vale_offload_collect(struct vale_txq *vt, unsigned int header,
 	uint8_t hdr[FRAME_VNET_LONG], *copy;
 
 	if (!offload_header(header, fg, nfrags, len, hdr))
-		return (VALE_C_TX_BAD_HEADER);
+		return (VALE_C_TX_DROP_HEADER);
 	fg->fg_offload = VALE_PLAIN;
 	offload_iov(frame, iov, fg, *nfrags);
 	frame->f_len = *len;
 	if (!frame_vnet_decode(frame, hdr))
-		return (VALE_C_TX_BAD_HEADER);
+		return (VALE_C_TX_DROP_HEADER);
 	if ((frame->f_flags & FRAME_CSUM_PARTIAL) == 0)
 		return (0);
 	/* The sender's word is not enough. */
 	frame->f_hdr_len = 0;
 	if (!frame_cut_check(&cut, frame))
-		return (VALE_C_TX_BAD_HEADER);
+		return (VALE_C_TX_DROP_HEADER);
 	if (frame->f_gso_type != FRAME_GSO_NONE &&
 	    *len - cut.fc_hdrlen <= frame->f_gso_size) {
 		/* It is one segment, and complete except for its checksum. */
@@ -128,7 +128,7 @@ vale_offload_collect(struct vale_txq *vt, unsigned int header,
 	copy = of->of_headers + of->of_used;
 	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
-		return (VALE_C_TX_FRAGS);
+		return (VALE_C_TX_DROP_FRAGS);
 	frame->f_hdr_len = cut.fc_hdrlen;
 	frame->f_iov = NULL;
 	fg->fg_offload = of->of_frames++;

@@ -527,8 +527,9 @@ vale_limit(struct vale_desc *d __unused)
 static uint64_t
 pair_missed(const struct vale_pair *pair)
 {
-	uint64_t missed = atomic_load_64(&pair->pa_counter[VALE_C_RX_FULL]);
+	uint64_t missed;
 
+	missed = atomic_load_64(&pair->pa_counter[VALE_C_RX_DROP_FULL]);
 	if (pair->pa_inbox != NULL)
 		missed += pair_missed(pair->pa_inbox->vp_pair);
 	return (missed);
@@ -578,7 +579,7 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 	memset(counters, 0, VALE_NCOUNTERS * sizeof(counters[0]));
 	VALE_PAIRS_FOREACH(pair, port) {
 		for (i = 0; i < VALE_NCOUNTERS; i++)
-			counters[i] += i == VALE_C_RX_FULL ?
+			counters[i] += i == VALE_C_RX_DROP_FULL ?
 			    pair_missed(pair) :
 			    atomic_load_64(i == VALE_C_RX_SYNC ?
 			    &pair->pa_rx.rq_syncs : &pair->pa_counter[i]);

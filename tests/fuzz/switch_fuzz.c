@@ -163,11 +163,12 @@ check_port(const struct vale_port_info *pi, void *arg)
 	struct totals *t = arg;
 	uint64_t dropped, unicast;
 
-	dropped = c[VALE_C_TX_RUNT] + c[VALE_C_TX_OVERSIZE] +
-	    c[VALE_C_TX_BAD_BUF] + c[VALE_C_TX_BAD_LEN] + c[VALE_C_TX_FRAGS] +
-	    c[VALE_C_TX_CUT] + c[VALE_C_TX_BAD_HEADER] +
-	    c[VALE_C_TX_RATE] + c[VALE_C_TX_NODEST] + c[VALE_C_TX_SELF] +
-	    c[VALE_C_TX_PRIVATE];
+	dropped = c[VALE_C_TX_DROP_RUNT] + c[VALE_C_TX_DROP_OVERSIZE] +
+	    c[VALE_C_TX_DROP_BUF] + c[VALE_C_TX_DROP_LEN] +
+	    c[VALE_C_TX_DROP_FRAGS] + c[VALE_C_TX_DROP_CUT] +
+	    c[VALE_C_TX_DROP_HEADER] + c[VALE_C_TX_DROP_RATE] +
+	    c[VALE_C_TX_DROP_NODEST] + c[VALE_C_TX_DROP_SELF] +
+	    c[VALE_C_TX_DROP_PRIVATE];
 	/*
 	 * If no port was opened or closed, copies to one port are frames of one
 	 * port.
@@ -177,7 +178,7 @@ check_port(const struct vale_port_info *pi, void *arg)
 	INVARIANT(c[VALE_C_TX_COPY] >= unicast + c[VALE_C_TX_FLOOD]);
 	INVARIANT(c[VALE_C_TX_COPY] <= unicast + c[VALE_C_TX_FLOOD] * PORTS);
 	t->copies += c[VALE_C_TX_COPY] + c[VALE_C_TX_MIRROR];
-	t->arrived += c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL];
+	t->arrived += c[VALE_C_RX_FRAME] + c[VALE_C_RX_DROP_FULL];
 	INVARIANT(c[VALE_C_RX_FRAME] == c[VALE_C_RX_COPY] +
 	    c[VALE_C_RX_DIRECT]);
 	return (0);
@@ -189,7 +190,7 @@ monitor_arrived(struct vale_desc *d)
 {
 	const uint64_t *c = vale_desc_pair(d)->pa_counter;
 
-	return (c[VALE_C_RX_FRAME] + c[VALE_C_RX_FULL]);
+	return (c[VALE_C_RX_FRAME] + c[VALE_C_RX_DROP_FULL]);
 }
 
 /* Take all frames. */

@@ -14,7 +14,6 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 
-#include "e82545_impl.h"
 #include "e82545_lock.h"
 #include "vale_switch.h"
 #include "vale_pipe.h"
@@ -121,7 +120,7 @@ arrived(unsigned int sent)
 {
 	struct vale_pair *pair = vale_desc_pair(user);
 
-	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_FULL] == sent);
+	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_DROP_FULL] == sent);
 }
 
 /*
@@ -339,7 +338,7 @@ shared_return_check(void)
 	struct vale_pair *pair = vale_desc_pair(shared);
 
 	shared_return_user();
-	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_FULL] == 6);
+	MM_CHECK(counts->got + pair->pa_counter[VALE_C_RX_DROP_FULL] == 6);
 }
 
 static void

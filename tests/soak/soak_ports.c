@@ -194,11 +194,11 @@ check(void)
 			    (uintmax_t)count(s, VALE_C_RX_FRAME));
 		/* A frame that the other sent was received or dropped here. */
 		if (staying[1 - i].sent > s->received +
-		    count(s, VALE_C_RX_FULL))
+		    count(s, VALE_C_RX_DROP_FULL))
 			errx(1, "%s: %ju of %ju are missing",
 			    s->d->common->name,
 			    (uintmax_t)(staying[1 - i].sent - s->received -
-			    count(s, VALE_C_RX_FULL)),
+			    count(s, VALE_C_RX_DROP_FULL)),
 			    (uintmax_t)staying[1 - i].sent);
 	}
 }

@@ -703,7 +703,7 @@ all_received(const struct side *side)
 
 	if (vale_port_counters("valeladder:b", counters) != 0)
 		abort();
-	return (GET(side->g.received) + counters[VALE_C_RX_FULL] >=
+	return (GET(side->g.received) + counters[VALE_C_RX_DROP_FULL] >=
 	    side->other->g.sent);
 }
 
@@ -791,7 +791,7 @@ ladder_run(struct ladder_params *params, struct ladder_result *result)
 		abort();
 	result->direct = counters[VALE_C_RX_DIRECT];
 	result->copied = counters[VALE_C_RX_COPY];
-	result->dropped = counters[VALE_C_RX_FULL];
+	result->dropped = counters[VALE_C_RX_DROP_FULL];
 out:
 	for (i = 0; i < 2; i++)
 		side_close(&side[i]);

@@ -68,7 +68,7 @@ TEST(names, "A row's index is its counter's identifier")
 	ATF_CHECK_EQ(E82545_C_RESET + 1, (int)E82545_NCOUNTERS);
 	ATF_CHECK_STREQ("tx_syncs", vale_counter_table[VALE_C_TX_SYNC].cr_name);
 	ATF_CHECK_STREQ("rx_drop_full",
-	    vale_counter_table[VALE_C_RX_FULL].cr_name);
+	    vale_counter_table[VALE_C_RX_DROP_FULL].cr_name);
 	ATF_CHECK_STREQ("frames",
 	    vale_learn_counter_table[VALE_LEARN_C_FRAME].cr_name);
 	ATF_CHECK_STREQ("tx_packets",

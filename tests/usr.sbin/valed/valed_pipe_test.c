@@ -260,7 +260,7 @@ PID_TEST(killed, "Ends whose programs are killed leave a pipe that works, and "
 		kill(pid[i], SIGKILL);
 		ATF_REQUIRE_EQ(pid[i], waitpid(pid[i], &status, 0));
 	}
-	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(b, RX_DROP_FULL, 0);
 	vale_close(a);
 	vale_close(b);
 	wait_until(descriptors(valed) <= before && mappings(valed) == 0,

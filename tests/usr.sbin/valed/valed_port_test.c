@@ -158,7 +158,7 @@ VALED_TEST(full, "What the receiver's ring has no space for is dropped; slots "
 		t_expect_none(b);
 	}
 	T_COUNT(b, RX_FRAME, 20 * 15);
-	T_COUNT(b, RX_FULL, 20 * 5);
+	T_COUNT(b, RX_DROP_FULL, 20 * 5);
 	T_COUNT(b, RX_BAD_RING, 0);
 	vale_close(a);
 	vale_close(b);
@@ -212,8 +212,8 @@ VALED_TEST(indirect, "A slot with NS_INDIRECT is copied; valed does not follow "
 	atomic_store_rel_32(&vcr->vcr_csb->tx_atok.head, 1);
 	(void)!send(vcr->vcr_tx_kick, "", 1, 0);
 	wait_until(vale_port_counters("vale0:c", counters) == 0 &&
-	    counters[VALE_C_TX_BAD_BUF] == 1, "%ju",
-	    (uintmax_t)counters[VALE_C_TX_BAD_BUF]);
+	    counters[VALE_C_TX_DROP_BUF] == 1, "%ju",
+	    (uintmax_t)counters[VALE_C_TX_DROP_BUF]);
 	t_expect_none(b);
 	client_close(c);
 	vale_close(a);
@@ -375,7 +375,7 @@ VALED_TEST(killed, "Processes that are killed while they send and receive leave 
 		wait_until(vale_port_counters(name, counters) == -1 &&
 		    errno == ENXIO, "%s", name);
 	}
-	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(b, RX_DROP_FULL, 0);
 	T_COUNT(b, RX_FRAME, 1 + 1000 * 20);
 	vale_close(c);
 	vale_close(a);
@@ -525,7 +525,7 @@ VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
 	ATF_CHECK_EQ(0, vale_set_limit("vale0:a", 1));
 	t_send(a, 60, EVERYBODY, 9, 1);
 	t_expect_none(b);
-	T_COUNT(a, TX_LIMIT, 1);
+	T_COUNT(a, TX_DROP_LIMIT, 1);
 	ATF_CHECK_EQ(-1, vale_set_limit("vale0:a", VALE_FDB_ENTRIES + 1));
 	ATF_CHECK_EQ(EINVAL, errno);
 	ATF_CHECK_EQ(-1, vale_set_limit("vale0:c", 1));

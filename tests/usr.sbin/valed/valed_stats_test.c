@@ -286,8 +286,8 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 		{ MODEL + E82545_C_TX_NOROOM, "tx_noroom" },
 		{ MODEL + E82545_C_RX_DISABLED, "rx_disabled" },
 		{ FRAME_PORT + FRAME_PORT_C_RX_OVERMTU, "rx_overmtu" },
-		{ PORT + VALE_C_TX_RUNT, "port_tx_drop_runt" },
-		{ PORT + VALE_C_RX_FULL, "port_rx_drop_full" },
+		{ PORT + VALE_C_TX_DROP_RUNT, "port_tx_drop_runt" },
+		{ PORT + VALE_C_RX_DROP_FULL, "port_rx_drop_full" },
 		{ ADAPTER + VFU_C_CONNECT, NULL },
 	};
 	struct adapter_list list = TAILQ_HEAD_INITIALIZER(list);

@@ -307,7 +307,7 @@ TEST(no_wake_for_nothing, "A batch whose frames are all dropped causes no "
 	t_send(a, 3, EVERYBODY, 0, 1);
 	ATF_CHECK(!t_readable(b));
 	T_COUNT(b, RX_WAKE, 1);
-	T_COUNT(b, RX_FULL, 1);
+	T_COUNT(b, RX_DROP_FULL, 1);
 	vale_close(a);
 	vale_close(b);
 }
@@ -416,7 +416,7 @@ TEST(ctl, "Ports, counters and addresses of all switches can be listed")
 	t_send(d[0], 60, EVERYBODY, 8, 0);
 	t_send(d[0], 60, EVERYBODY, 5, 0);
 	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p0", counters));
-	ATF_CHECK_EQ(1, counters[VALE_C_TX_LIMIT]);
+	ATF_CHECK_EQ(1, counters[VALE_C_TX_DROP_LIMIT]);
 	ATF_CHECK_EQ(3, counters[VALE_C_TX_FLOOD]);
 	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p1", counters));
 	ATF_CHECK_EQ(3, counters[VALE_C_RX_FRAME]);

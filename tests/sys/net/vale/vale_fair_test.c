@@ -103,7 +103,7 @@ fair_check(unsigned int n, unsigned int min, unsigned int max)
 	}
 	printf("of %ju\n", (uintmax_t)total);
 	ATF_CHECK_EQ(copies, t_count(fair[n], VALE_C_RX_FRAME) +
-	    t_count(fair[n], VALE_C_RX_FULL));
+	    t_count(fair[n], VALE_C_RX_DROP_FULL));
 }
 
 /*

@@ -76,7 +76,7 @@ TEST(invalid, "A frame with an invalid header is dropped and counted, and "
 				    vn_hdr, vn_frame), "%s", v->what);
 				ATF_REQUIRE_EQ(0, vale_rxsync(to));
 				n++;
-				T_COUNT(from, TX_BAD_HEADER, n);
+				T_COUNT(from, TX_DROP_HEADER, n);
 			}
 			T_COUNT(from, TX_FRAME, 1 + 2 * n);
 			vale_close(from);
@@ -124,7 +124,7 @@ TEST(hints, "Headers' lengths that are not true and segments that are not less "
 				vn_expect(to, vn_kinds[b], &s);
 				ATF_REQUIRE_EQ(0, vale_rxsync(to));
 			}
-			T_COUNT(from, TX_BAD_HEADER, 0);
+			T_COUNT(from, TX_DROP_HEADER, 0);
 			vale_close(from);
 			vale_close(to);
 		}
@@ -163,18 +163,18 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 		vn_drain(to);
 		send_flagged(from, 100, vn_kinds[a] == VALE_HEADER_SLOT ?
 		    VN_LONG + 1 : vn_kinds[a] - 1, 0);
-		T_COUNT(from, TX_BAD_HEADER, 1);
+		T_COUNT(from, TX_DROP_HEADER, 1);
 		send_flagged(from, VN_LONG - 1, VN_LONG, 0);
-		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
-		T_COUNT(from, TX_RUNT, is_short ? 1 : 0);
+		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
+		T_COUNT(from, TX_DROP_RUNT, is_short ? 1 : 0);
 		send_flagged(from, VN_LONG, VN_LONG, 0);
-		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
-		T_COUNT(from, TX_RUNT, is_short ? 2 : 1);
+		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
+		T_COUNT(from, TX_DROP_RUNT, is_short ? 2 : 1);
 		/* What else is wrong with the slot was wrong before. */
 		send_flagged(from, VN_LONG, VN_LONG,
 		    from->txring->nr_buf_size + 1);
-		T_COUNT(from, TX_BAD_HEADER, is_short ? 1 : 2);
-		T_COUNT(from, TX_BAD_LEN, 1);
+		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
+		T_COUNT(from, TX_DROP_LEN, 1);
 		vn_drain(to);
 		T_COUNT(to, RX_FRAME, 1);
 		vale_close(from);
@@ -215,7 +215,7 @@ TEST(no_header, "A port that has a header before some frames sends others of "
 	t_put(from, frame, sizeof(frame), 1000, false);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
 	t_expect(to, sizeof(frame), 1, 7);
-	T_COUNT(from, TX_BAD_HEADER, 0);
+	T_COUNT(from, TX_DROP_HEADER, 0);
 	vale_close(from);
 	vale_close(to);
 }
@@ -233,7 +233,7 @@ TEST(flagged_frame, "A slot that is flagged as a header and has a whole frame "
 	t_queue(from, 60, EVERYBODY, 1, 1);
 	from->txring->slot[first].flags |= VALE_SLOT_HEADER;
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
-	T_COUNT(from, TX_BAD_HEADER, 1);
+	T_COUNT(from, TX_DROP_HEADER, 1);
 	T_COUNT(to, RX_FRAME, 1);
 	vale_close(from);
 	vale_close(to);
@@ -268,7 +268,7 @@ TEST(fragments, "A frame of 64 fragments has a header before it if one of them "
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	vn_expect(to, 0, &s);
 	vn_expect_none(to);
-	T_COUNT(from, TX_FRAGS, 0);
+	T_COUNT(from, TX_DROP_FRAGS, 0);
 	vale_close(from);
 
 	/* The rest of the first fragment would be one too many. */
@@ -280,10 +280,10 @@ TEST(fragments, "A frame of 64 fragments has a header before it if one of them "
 	memcpy(whole + VN_LONG, s.data, s.len);
 	t_put(from, whole, VN_LONG + s.len, 68, true);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
-	T_COUNT(from, TX_FRAGS, 1);
+	T_COUNT(from, TX_DROP_FRAGS, 1);
 	t_put(from, whole, VN_LONG + s.len, 70, true);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
-	T_COUNT(from, TX_FRAGS, 1);
+	T_COUNT(from, TX_DROP_FRAGS, 1);
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	vn_expect(to, 0, &s);
 	vn_expect_none(to);

@@ -163,9 +163,9 @@ TEST(dropped, "A monitor of what a port sends gets what the switch drops, and "
 	t_put(port[1], (const uint8_t *)"short", 5, 5, false);
 	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
 	t_expect_none(m);
-	T_COUNT(port[1], TX_SELF, 1);
-	T_COUNT(port[1], TX_LIMIT, 1);
-	T_COUNT(port[1], TX_RUNT, 1);
+	T_COUNT(port[1], TX_DROP_SELF, 1);
+	T_COUNT(port[1], TX_DROP_LIMIT, 1);
+	T_COUNT(port[1], TX_DROP_RUNT, 1);
 	vale_close(m);
 	close_ports();
 }
@@ -186,7 +186,7 @@ TEST(full, "A monitor without space loses copies, and nobody else loses "
 	ATF_CHECK_EQ(15, t_drain(m));
 	ATF_CHECK_EQ(85, vale_missed(m));
 	ATF_CHECK_EQ(100, t_drain(port[0]));
-	T_COUNT(port[0], RX_FULL, 0);
+	T_COUNT(port[0], RX_DROP_FULL, 0);
 	T_COUNT(port[1], TX_MIRROR, 100);
 	/* A port without space: its monitor gets what it cannot take. */
 	for (i = got = 0; i < 2000; i++) {
@@ -194,7 +194,7 @@ TEST(full, "A monitor without space loses copies, and nobody else loses "
 		got += t_drain(m);
 	}
 	ATF_CHECK_EQ(2000, got);
-	T_COUNT(port[1], RX_FULL, 2000 - VALE_SLOTS_DEFAULT + 1);
+	T_COUNT(port[1], RX_DROP_FULL, 2000 - VALE_SLOTS_DEFAULT + 1);
 	vale_close(m);
 	close_ports();
 }
@@ -454,7 +454,7 @@ TEST(accounted, "Each copy is received or counted as dropped, at random ports, "
 		copies += t_count(port[i], VALE_C_TX_COPY) +
 		    t_count(port[i], VALE_C_TX_MIRROR);
 		rx += t_count(port[i], VALE_C_RX_FRAME) +
-		    t_count(port[i], VALE_C_RX_FULL);
+		    t_count(port[i], VALE_C_RX_DROP_FULL);
 	}
 	ATF_CHECK(missed > 0);
 	ATF_CHECK_EQ(copies, rx + drained + missed);

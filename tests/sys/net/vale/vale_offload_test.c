@@ -54,9 +54,9 @@ TEST(kinds, "Between ports of any two kinds a frame passes, or is cut")
 				vn_expect_none(to);
 				ATF_REQUIRE_EQ(0, vale_rxsync(to));
 			}
-			T_COUNT(from, TX_BAD_HEADER, 0);
+			T_COUNT(from, TX_DROP_HEADER, 0);
 			T_COUNT(to, RX_FRAME, 101);
-			T_COUNT(to, RX_FULL, 0);
+			T_COUNT(to, RX_DROP_FULL, 0);
 			vale_close(from);
 			vale_close(to);
 		}
@@ -121,7 +121,7 @@ TEST(plain, "A frame that asks for nothing has a header of zeros, or none")
 				vn_expect_none(to);
 				ATF_REQUIRE_EQ(0, vale_rxsync(to));
 			}
-			T_COUNT(from, TX_BAD_HEADER, 0);
+			T_COUNT(from, TX_DROP_HEADER, 0);
 			vale_close(from);
 			vale_close(to);
 		}
@@ -373,7 +373,7 @@ TEST(full, "A frame whose segments do not all fit is dropped, and a shorter "
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	vn_expect(to, 0, &small);
 	vn_expect_none(to);
-	T_COUNT(to, RX_FULL, 2);
+	T_COUNT(to, RX_DROP_FULL, 2);
 	/* And the one that vn_port() sent. */
 	T_COUNT(to, RX_FRAME, 2);
 	vale_close(from);

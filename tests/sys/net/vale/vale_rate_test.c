@@ -352,14 +352,14 @@ accounted(void)
 	uint64_t drops = 0, flooded = t_count(tx, VALE_C_TX_FLOOD);
 	enum vale_counter c;
 
-	for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_LIMIT; c++)
+	for (c = VALE_C_TX_DROP_RUNT; c <= VALE_C_TX_DROP_LIMIT; c++)
 		drops += t_count(tx, c);
 	/* There is one other port. */
 	ATF_CHECK_EQ(t_count(tx, VALE_C_TX_FRAME), drops +
 	    t_count(tx, VALE_C_TX_COPY));
 	ATF_CHECK(flooded <= t_count(tx, VALE_C_TX_COPY));
 	ATF_CHECK_EQ(t_count(tx, VALE_C_TX_COPY),
-	    t_count(rx, VALE_C_RX_FRAME) + t_count(rx, VALE_C_RX_FULL));
+	    t_count(rx, VALE_C_RX_FRAME) + t_count(rx, VALE_C_RX_DROP_FULL));
 }
 
 TEST(switched, "Frames over the rate are dropped and counted, in order")
@@ -371,7 +371,7 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 	for (i = 0; i < 50; i++)
 		t_queue(tx, 60, 0, 1, seq++);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_RATE, 40);
+	T_COUNT(tx, TX_DROP_RATE, 40);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	for (i = 0; i < 10; i++) {
 		ATF_REQUIRE(t_take(rx, &f));
@@ -387,12 +387,12 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 		t_queue(tx, 60, 0, 1, 100 + i);
 	}
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_RATE, 40);
-	T_COUNT(tx, TX_RUNT, 4);
+	T_COUNT(tx, TX_DROP_RATE, 40);
+	T_COUNT(tx, TX_DROP_RUNT, 4);
 	t_queue(tx, 60, 0, 1, 104);
 	t_queue(tx, 60, 0, 1, 105);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_RATE, 41);
+	T_COUNT(tx, TX_DROP_RATE, 41);
 	ATF_CHECK_EQ(5, t_drain(rx));
 	accounted();
 	ports_close();
@@ -410,7 +410,7 @@ TEST(removed, "A limit that is removed while a batch is collected limits it "
 	for (i = 0; i < 10; i++)
 		t_send(a, 60, EVERYBODY, 1, i);
 	ATF_CHECK_EQ(10, t_drain(b));
-	T_COUNT(a, TX_RATE, 0);
+	T_COUNT(a, TX_DROP_RATE, 0);
 	vale_close(a);
 	vale_close(b);
 }
@@ -431,12 +431,12 @@ TEST(rings, "The limit is of all rings of a port together")
 			t_queue(vale_ring(tx, k), 60, EVERYBODY, 1, i);
 		ATF_REQUIRE_EQ(0, vale_txsync(vale_ring(tx, k)));
 	}
-	T_COUNT(tx, TX_RATE, 2);
+	T_COUNT(tx, TX_DROP_RATE, 2);
 	/* Five more, for whichever comes first. */
 	now_ns += 50 * MS;
 	for (i = 0; i < 7; i++)
 		t_send(vale_ring(tx, 2 - i % 3), 60, EVERYBODY, 1, i);
-	T_COUNT(tx, TX_RATE, 4);
+	T_COUNT(tx, TX_DROP_RATE, 4);
 	ATF_CHECK_EQ(15, t_drain(rx));
 	accounted();
 	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &now));
@@ -445,7 +445,7 @@ TEST(rings, "The limit is of all rings of a port together")
 	    .rc_rate = 0 }));
 	for (i = 0; i < 30; i++)
 		t_send(vale_ring(tx, i % 3), 60, EVERYBODY, 1, i);
-	T_COUNT(tx, TX_RATE, 4);
+	T_COUNT(tx, TX_DROP_RATE, 4);
 	ports_close();
 }
 
@@ -482,7 +482,7 @@ TEST(threads, "Of what several threads send on the port's rings exactly the "
 	for (i = 0; i < 3; i++)
 		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
 	T_COUNT(tx, TX_FRAME, 15000);
-	T_COUNT(tx, TX_RATE, 8000);
+	T_COUNT(tx, TX_DROP_RATE, 8000);
 	accounted();
 	ports_close();
 }
@@ -506,7 +506,7 @@ TEST(fragments, "Of frames of several fragments those within the rate arrive "
 	}
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
 	/* 9000 + 60 three times, 9000 with debt; nothing then. */
-	T_COUNT(tx, TX_RATE, 3);
+	T_COUNT(tx, TX_DROP_RATE, 3);
 	T_COUNT(tx, TX_BYTE, 5 * 9060);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	while (t_take(rx, &f)) {
@@ -521,12 +521,12 @@ TEST(fragments, "Of frames of several fragments those within the rate arrive "
 	now_ns += 6180 * MS;
 	t_queue(tx, 60, 0, 1, 20);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_RATE, 4);
+	T_COUNT(tx, TX_DROP_RATE, 4);
 	now_ns += MS;
 	for (i = 0; i < 3; i++)
 		t_queue(tx, i == 1 ? 9000 : 60, 0, 1, 21 + i);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_RATE, 6);
+	T_COUNT(tx, TX_DROP_RATE, 6);
 	t_expect_none(tx);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	t_expect(rx, 60, 1, 21);
@@ -537,7 +537,7 @@ TEST(fragments, "Of frames of several fragments those within the rate arrive "
 		t_queue(tx, i < 4 ? 9000 : 60, 0, 1, 30 + i);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
 	t_expect(rx, 9000, 1, 30);
-	T_COUNT(tx, TX_RATE, 13);
+	T_COUNT(tx, TX_DROP_RATE, 13);
 	accounted();
 	ports_close();
 }
@@ -551,13 +551,13 @@ TEST(learned, "A frame over the rate is not learned from; no limit, no drops")
 	before = t_count(tx, VALE_C_LEARNED);
 	t_send(tx, 60, 0, 2, 0);
 	ATF_CHECK_EQ(before, t_count(tx, VALE_C_LEARNED));
-	T_COUNT(tx, TX_RATE, 1);
+	T_COUNT(tx, TX_DROP_RATE, 1);
 	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx",
 	    &(struct vale_rate_conf){ 0, 0, false }));
 	t_send(tx, 60, 0, 2, 0);
 	t_send(tx, 60, 0, 2, 1);
 	ATF_CHECK_EQ(before + 1, t_count(tx, VALE_C_LEARNED));
-	T_COUNT(tx, TX_RATE, 1);
+	T_COUNT(tx, TX_DROP_RATE, 1);
 	/* Only the sender is limited. */
 	t_drain(tx);
 	t_send(rx, 60, 1, 0, 1);
@@ -594,14 +594,14 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 		vn_put_sent(from, VN_LONG, &s, 2000, true);
 		vn_put_sent(from, VN_LONG, &s, 2000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_RATE, 1);
+		T_COUNT(from, TX_DROP_RATE, 1);
 		/* One token more, and it would have passed. */
 		conf.rc_burst++;
 		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
 		for (n = 0; n < 3; n++)
 			vn_put_sent(from, VN_LONG, &s, 2000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_RATE, 1);
+		T_COUNT(from, TX_DROP_RATE, 1);
 		ATF_REQUIRE_EQ(0, vale_rxsync(to));
 		for (n = 0; n < 5; n++)
 			vn_expect(to, i % 2 == 0 ? 0 : VN_LONG, &s);
@@ -613,7 +613,7 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 		for (n = 0; n < 3; n++)
 			vn_put_sent(from, VN_LONG, &s, 2000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		T_COUNT(from, TX_RATE, 2);
+		T_COUNT(from, TX_DROP_RATE, 2);
 		vale_close(from);
 		vale_close(to);
 	}

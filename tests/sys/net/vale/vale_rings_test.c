@@ -153,7 +153,7 @@ TEST(modulo, "Frames of ring i, single or flooded, go to ring i modulo the "
 	t_send(ring_of(a, 4), 60, EVERYBODY, 1, 0);
 	for (i = 0; i < 5; i++)
 		t_expect_none(ring_of(a, i));
-	T_COUNT(a, TX_SELF, 1);
+	T_COUNT(a, TX_DROP_SELF, 1);
 	vale_close(a);
 	vale_close(b);
 	vale_close(c);
@@ -257,7 +257,7 @@ TEST(counts, "A port's counters are the sums of its rings'; a sync with an "
 	T_COUNT(a, TX_COPY, 30);
 	T_COUNT(a, LEARNED, 1);
 	T_COUNT(b, RX_FRAME, 25);
-	T_COUNT(b, RX_FULL, 5);
+	T_COUNT(b, RX_DROP_FULL, 5);
 	ATF_CHECK_EQ(5, vale_missed(b));
 	ATF_CHECK_EQ(5, vale_missed(ring_of(b, 1)));
 	ATF_CHECK_EQ(15, t_drain(b));
@@ -298,14 +298,14 @@ TEST(settings, "Limit, private and header are of the port, whichever ring "
 	t_send(a1, 60, EVERYBODY, 11, 3);
 	t_send(a, 60, EVERYBODY, 12, 4);
 	T_COUNT(a, LEARNED, 2);
-	T_COUNT(a, TX_LIMIT, 1);
+	T_COUNT(a, TX_DROP_LIMIT, 1);
 	ATF_CHECK_EQ(1, t_drain(b));
 	ATF_CHECK_EQ(2, t_drain(b1));
 	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", true));
 	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
 	t_send(b1, 60, 1, 2, 1);
 	t_send(b, 60, 11, 2, 2);
-	T_COUNT(b, TX_NODEST, 2);
+	T_COUNT(b, TX_DROP_NODEST, 2);
 	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", false));
 	t_send(b1, 60, 11, 2, 3);
 	t_expect_none(a);
@@ -504,7 +504,7 @@ TEST(threads, "Three threads send on one port and others receive on another, "
 	for (i = 0; i < 2; i++) {
 		ATF_REQUIRE_EQ(0, vale_port_counters(rx[i]->common->name, c));
 		ATF_CHECK_EQ(RINGS * 20000, c[VALE_C_RX_FRAME] +
-		    c[VALE_C_RX_FULL]);
+		    c[VALE_C_RX_DROP_FULL]);
 		ATF_CHECK_EQ(0, c[VALE_C_RX_BAD_BUF]);
 		rxc += c[VALE_C_RX_FRAME];
 	}

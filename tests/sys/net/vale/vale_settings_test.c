@@ -51,9 +51,9 @@ TEST(private, "No frame passes from one private port to another, and all others 
 			else
 				t_expect(d[b], 60, a, 10 * a + b);
 		}
-	T_COUNT(d[1], TX_PRIVATE, 1);
-	T_COUNT(d[3], TX_PRIVATE, 1);
-	T_COUNT(d[0], TX_PRIVATE, 0);
+	T_COUNT(d[1], TX_DROP_PRIVATE, 1);
+	T_COUNT(d[3], TX_DROP_PRIVATE, 1);
+	T_COUNT(d[0], TX_DROP_PRIVATE, 0);
 	/* To all, also in one batch with a frame to one. */
 	t_queue(d[1], 60, 0, 1, 1);
 	t_queue(d[1], 60, EVERYBODY, 1, 2);
@@ -77,7 +77,7 @@ TEST(private, "No frame passes from one private port to another, and all others 
 	vale_close(d[0]);
 	vale_close(d[2]);
 	t_send(d[1], 60, EVERYBODY, 1, 6);
-	T_COUNT(d[1], TX_NODEST, 1);
+	T_COUNT(d[1], TX_DROP_NODEST, 1);
 	/* A port that is opened again is not private. */
 	vale_close(d[3]);
 	d[3] = t_open("valet0:p3", 0, 0);

@@ -381,7 +381,7 @@ TEST(inbox_full, "Frames that find no slot in the inbox, or the ring, are missed
 	for (i = 0; i < 2 * RX_SLOTS; i++)
 		t_send(b, 60, EVERYBODY, 1, i);
 	ATF_CHECK_EQ(RX_SLOTS + 1, vale_missed(f.d));
-	T_COUNT(f.d, RX_FULL, RX_SLOTS + 1);
+	T_COUNT(f.d, RX_DROP_FULL, RX_SLOTS + 1);
 	ATF_CHECK(vale_shared_rx(f.d));
 	/* The ring is full. */
 	t_send(b, 60, EVERYBODY, 1, 99);
@@ -398,7 +398,7 @@ TEST(inbox_full, "Frames that find no slot in the inbox, or the ring, are missed
 		take(&f, i);
 	}
 	ATF_CHECK_EQ(RX_SLOTS + 2, vale_missed(f.d));
-	T_COUNT(c, RX_FULL, 0);
+	T_COUNT(c, RX_DROP_FULL, 0);
 	vale_close(c);
 	vale_close(b);
 	teardown(&f);

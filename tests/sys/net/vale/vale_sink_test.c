@@ -210,7 +210,7 @@ TEST(part, "Frames that the sink leaves go to the ring; it is called again "
 	burst(80, 26);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(63, 36);
-	T_COUNT(rx, RX_FULL, 7);
+	T_COUNT(rx, RX_DROP_FULL, 7);
 	T_COUNT(rx, RX_BYTE, (24 + 2 + 73) * LEN);
 	ports_close();
 }
@@ -237,7 +237,7 @@ TEST(polled, "With VALE_RING_POLLED all frames go through the ring, and to the "
 	burst(23, 49);
 	ring_has(40, 9);
 	burst(1, 999);
-	T_COUNT(rx, RX_FULL, 1);
+	T_COUNT(rx, RX_DROP_FULL, 1);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	ring_has(23, 49);
 	ATF_CHECK_EQ(2, sink.calls);
@@ -399,7 +399,7 @@ TEST(slow, "If a delivery was slow, frames of its sender are copied first; if "
 	t_put(tx, slow_frame, 60, 60, true);
 	tx->txring->slot[slot_last(tx)].ptr = 0;
 	send_by_reference();
-	T_COUNT(tx, TX_BAD_BUF, 1);
+	T_COUNT(tx, TX_DROP_BUF, 1);
 
 	t_expect(rx, sizeof(slow_frame), 1, 5);
 	ATF_CHECK_EQ(3, slow.calls);
@@ -647,7 +647,7 @@ TEST_WITH(order, "timeout", "600", "Frames of three senders, some to the sink "
 	T_COUNT(rx, RX_FRAME, NSENDERS * FRAMES);
 	T_COUNT(rx, RX_DIRECT, book.direct);
 	T_COUNT(rx, RX_COPY, book.ring);
-	T_COUNT(rx, RX_FULL, 0);
+	T_COUNT(rx, RX_DROP_FULL, 0);
 	for (i = 0; i < NSENDERS; i++)
 		vale_close(sender[i].d);
 	vale_close(rx);
@@ -730,7 +730,7 @@ TEST(port_removed, "vale_close() waits for the call of the port's sink to end")
 {
 	removal(remove_port);
 	burst(1, 2);
-	T_COUNT(tx, TX_NODEST, 1);
+	T_COUNT(tx, TX_DROP_NODEST, 1);
 	vale_close(tx);
 }
 

@@ -124,7 +124,7 @@ TEST(lengths, "Frames of all lengths up to two buffers arrive intact, in as "
 		ATF_REQUIRE_EQ((len + BUF_SIZE - 1) / BUF_SIZE, f.f_slots);
 		t_expect_none(b);
 	}
-	T_COUNT(a, TX_RUNT, 0);
+	T_COUNT(a, TX_DROP_RUNT, 0);
 	close_pair();
 }
 
@@ -138,7 +138,7 @@ TEST(runts, "Frames of 0 to 13 bytes are dropped and counted, one of 14 is "
 	for (fraglen = 1; fraglen <= BUF_SIZE; fraglen += BUF_SIZE - 1) {
 		for (len = 0; len < 14; len++) {
 			t_put(a, frame, len, fraglen, false);
-			expect_drop(VALE_C_TX_RUNT);
+			expect_drop(VALE_C_TX_DROP_RUNT);
 		}
 	}
 	t_put(a, frame, 14, BUF_SIZE, false);
@@ -302,7 +302,7 @@ TEST(last_fits, "Of a batch that does not fit, each frame that does is "
 	ATF_CHECK(t_take(b, &f) && f.f_seq == 1);
 	ATF_CHECK(t_take(b, &f) && f.f_seq == 3);
 	t_expect_none(b);
-	T_COUNT(b, RX_FULL, 1);
+	T_COUNT(b, RX_DROP_FULL, 1);
 	T_COUNT(b, RX_BYTE, 9060);
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	/* All slots are filled. */
@@ -388,7 +388,7 @@ TEST(sixty_four_k, "A frame of 64 KB arrives in 32 slots; one byte more is "
 	T_COUNT(b, RX_BYTE, 65536);
 
 	t_queue(a, VALE_FRAME_MAX + 1, EVERYBODY, 0, 4);
-	expect_drop(VALE_C_TX_OVERSIZE);
+	expect_drop(VALE_C_TX_DROP_OVERSIZE);
 	close_pair();
 }
 
@@ -414,14 +414,14 @@ TEST(jumbo_room, "A frame that does not fit into a ring is dropped, and "
 	ATF_REQUIRE(t_take(b, &f));
 	ATF_CHECK_EQ(5, f.f_seq);
 	t_expect_none(b);
-	T_COUNT(b, RX_FULL, 3);
+	T_COUNT(b, RX_DROP_FULL, 3);
 	T_COUNT(b, RX_FRAME, 3);
 	/* What did not fit is no part of the bytes. */
 	T_COUNT(b, RX_BYTE, 6 * BUF_SIZE + 60);
 	/* A frame longer than the ring. */
 	t_send(a, 8 * BUF_SIZE, EVERYBODY, 0, 7);
 	t_expect_none(b);
-	T_COUNT(b, RX_FULL, 4);
+	T_COUNT(b, RX_DROP_FULL, 4);
 	close_pair();
 }
 
@@ -434,11 +434,11 @@ TEST(too_many, "A frame of more than 64 slots is dropped and counted once")
 	t_expect(b, 64, 0, 64);
 	t_make(frame, 65, EVERYBODY, 0, 65);
 	t_put(a, frame, 65, 1, false);
-	expect_drop(VALE_C_TX_FRAGS);
+	expect_drop(VALE_C_TX_DROP_FRAGS);
 	t_make(frame, 1020, EVERYBODY, 0, 66);
 	t_put(a, frame, 1020, 1, false);
-	expect_drop(VALE_C_TX_FRAGS);
-	T_COUNT(a, TX_FRAGS, 2);
+	expect_drop(VALE_C_TX_DROP_FRAGS);
+	T_COUNT(a, TX_DROP_FRAGS, 2);
 	close_pair();
 }
 
@@ -449,7 +449,7 @@ TEST(cut, "A frame without a last slot is dropped and counted; the next sync "
 	t_make(frame, 100, EVERYBODY, 0, 1);
 	t_put(a, frame, 100, 50, false);
 	a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
-	expect_drop(VALE_C_TX_CUT);
+	expect_drop(VALE_C_TX_DROP_CUT);
 	T_COUNT(a, TX_FRAME, 2);
 	close_pair();
 }
@@ -469,21 +469,21 @@ TEST(bad_buffer, "Buffer indexes of other ports, and indirect slots without an "
 		own = slot->buf_idx;
 		t_queue(a, 60, EVERYBODY, 0, 1);
 		slot->buf_idx = bad[i];
-		expect_drop(VALE_C_TX_BAD_BUF);
+		expect_drop(VALE_C_TX_DROP_BUF);
 		slot->buf_idx = own;
 	}
 	slot = &a->txring->slot[a->txring->head];
 	t_queue(a, 60, EVERYBODY, 0, 1);
 	slot->flags |= NS_INDIRECT;
 	slot->ptr = 0;
-	expect_drop(VALE_C_TX_BAD_BUF);
+	expect_drop(VALE_C_TX_DROP_BUF);
 	/* In the middle of a frame. */
 	t_make(frame, 60, EVERYBODY, 0, 1);
 	slot = &a->txring->slot[nm_ring_next(a->txring, a->txring->head)];
 	t_put(a, frame, 60, 20, false);
 	slot->buf_idx = UINT32_MAX;
-	expect_drop(VALE_C_TX_BAD_BUF);
-	T_COUNT(a, TX_BAD_BUF, 7);
+	expect_drop(VALE_C_TX_DROP_BUF);
+	T_COUNT(a, TX_DROP_BUF, 7);
 	close_pair();
 }
 
@@ -505,21 +505,21 @@ TEST(first_reason, "A frame with several faults is counted once, for the one "
 			a->txring->slot[a->txring->head - 1].flags |=
 			    NS_MOREFRAG;
 		slot->buf_idx = UINT32_MAX;
-		expect_drop(VALE_C_TX_BAD_BUF);
+		expect_drop(VALE_C_TX_DROP_BUF);
 		slot->buf_idx = own;
 	}
 	/* Too short and cut. */
 	t_put(a, frame, 10, 10, false);
 	a->txring->slot[a->txring->head - 1].flags |= NS_MOREFRAG;
-	expect_drop(VALE_C_TX_CUT);
+	expect_drop(VALE_C_TX_DROP_CUT);
 	/* More fragments than allowed and too long. */
 	t_put(a, frame, T_FRAME_MAX, 1024, false);
-	expect_drop(VALE_C_TX_FRAGS);
-	T_COUNT(a, TX_BAD_BUF, 3);
-	T_COUNT(a, TX_CUT, 1);
-	T_COUNT(a, TX_FRAGS, 1);
-	T_COUNT(a, TX_RUNT, 0);
-	T_COUNT(a, TX_OVERSIZE, 0);
+	expect_drop(VALE_C_TX_DROP_FRAGS);
+	T_COUNT(a, TX_DROP_BUF, 3);
+	T_COUNT(a, TX_DROP_CUT, 1);
+	T_COUNT(a, TX_DROP_FRAGS, 1);
+	T_COUNT(a, TX_DROP_RUNT, 0);
+	T_COUNT(a, TX_DROP_OVERSIZE, 0);
 	/* What expect_drop() sent. */
 	T_COUNT(a, TX_BYTE, 5 * 60);
 	close_pair();
@@ -545,8 +545,8 @@ TEST(bytes, "Bytes are counted for frames of one and of several slots, by "
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	T_COUNT(a, TX_BYTE, sum);
 	T_COUNT(b, RX_BYTE, sum);
-	T_COUNT(a, TX_RUNT, 0);
-	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(a, TX_DROP_RUNT, 0);
+	T_COUNT(b, RX_DROP_FULL, 0);
 	T_COUNT(a, TX_SYNC, 1);
 	T_COUNT(a, TX_BATCH, 1);
 	close_pair();
@@ -607,9 +607,9 @@ TEST(bad_length, "Frames with a slot longer than a buffer are dropped and "
 		slot = &a->txring->slot[a->txring->head];
 		t_put(a, frame, 60, BUF_SIZE, false);
 		slot->len = bad[i];
-		expect_drop(VALE_C_TX_BAD_LEN);
+		expect_drop(VALE_C_TX_DROP_LEN);
 	}
-	T_COUNT(a, TX_BAD_LEN, 3);
+	T_COUNT(a, TX_DROP_LEN, 3);
 	close_pair();
 }
 
@@ -712,11 +712,11 @@ TEST(scribbled, "Rings with random contents harm no other port, and every "
 	}
 	/* To one port, to all three others, or to none. */
 	gone = t_count(a, VALE_C_TX_COPY) - 2 * t_count(a, VALE_C_TX_FLOOD);
-	for (n = VALE_C_TX_RUNT; n <= VALE_C_TX_LIMIT; n++)
+	for (n = VALE_C_TX_DROP_RUNT; n <= VALE_C_TX_DROP_LIMIT; n++)
 		gone += t_count(a, n);
 	T_COUNT(a, TX_FRAME, gone);
-	ATF_CHECK(t_count(a, VALE_C_TX_BAD_BUF) > 0);
-	ATF_CHECK(t_count(a, VALE_C_TX_BAD_LEN) > 0);
+	ATF_CHECK(t_count(a, VALE_C_TX_DROP_BUF) > 0);
+	ATF_CHECK(t_count(a, VALE_C_TX_DROP_LEN) > 0);
 	ATF_CHECK(t_count(b, VALE_C_RX_BAD_BUF) > 0);
 	vale_close(c);
 	vale_close(d);

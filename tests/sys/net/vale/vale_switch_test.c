@@ -156,7 +156,7 @@ TEST(mixed, "One sync of frames to known, unknown and all stations, in runs "
 	T_COUNT(port[0], TX_BYTE, 60 + bytes);
 	T_COUNT(port[0], TX_FLOOD, 1 + flooded);
 	T_COUNT(port[0], TX_COPY, NPORTS - 1 + copies);
-	T_COUNT(port[0], TX_SELF, nself);
+	T_COUNT(port[0], TX_DROP_SELF, nself);
 	T_COUNT(port[0], LEARNED, 1);
 	close_ports();
 }
@@ -206,7 +206,7 @@ TEST(self, "A frame to a station on the sender's own port is dropped and "
 	t_send(port[2], 60, 2, 99, 6);
 	for (i = 0; i < NPORTS; i++)
 		t_expect_none(port[i]);
-	T_COUNT(port[2], TX_SELF, 2);
+	T_COUNT(port[2], TX_DROP_SELF, 2);
 	T_COUNT(port[2], TX_FRAME, 3);
 	T_COUNT(port[2], TX_COPY, NPORTS - 1);
 	T_COUNT(port[2], LEARNED, 2);
@@ -221,14 +221,14 @@ TEST(alone, "Frames of the only port of a switch are dropped and counted; a "
 	a = t_open("valet0:a", 0, 0);
 	t_send(a, 60, EVERYBODY, 1, 1);
 	t_send(a, 60, 2, 1, 2);
-	T_COUNT(a, TX_NODEST, 2);
+	T_COUNT(a, TX_DROP_NODEST, 2);
 	T_COUNT(a, TX_FLOOD, 0);
 	b = t_open("valet0:b", 0, 0);
 	t_send(a, 60, EVERYBODY, 1, 3);
 	t_expect(b, 60, 1, 3);
 	vale_close(b);
 	t_send(a, 60, EVERYBODY, 1, 4);
-	T_COUNT(a, TX_NODEST, 3);
+	T_COUNT(a, TX_DROP_NODEST, 3);
 	T_COUNT(a, TX_FRAME, 4);
 	vale_close(a);
 }
@@ -314,7 +314,7 @@ TEST(batches, "A sync of more frames than a batch sends them all in order, "
 		ATF_CHECK_EQ(taken, t_drain(b));
 	}
 	T_COUNT(a, TX_BATCH, 7 * 4 + 2 + 2);
-	T_COUNT(b, RX_FULL, 0);
+	T_COUNT(b, RX_DROP_FULL, 0);
 	vale_close(a);
 	vale_close(b);
 }
@@ -364,10 +364,10 @@ TEST(ring_full, "A receiver with a full ring loses later frames, which are "
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	t_send(a, 60, EVERYBODY, 0, 20);
 	T_COUNT(b, RX_FRAME, 15);
-	T_COUNT(b, RX_FULL, 6);
+	T_COUNT(b, RX_DROP_FULL, 6);
 	ATF_CHECK_EQ(6, vale_missed(b));
 	T_COUNT(b, RX_BATCH, 1);
-	T_COUNT(c, RX_FULL, 0);
+	T_COUNT(c, RX_DROP_FULL, 0);
 	ATF_CHECK_EQ(21, t_drain(c));
 
 	/* Release three slots, and keep the others. */
@@ -380,7 +380,7 @@ TEST(ring_full, "A receiver with a full ring loses later frames, which are "
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	for (seq = 30; seq < 35; seq++)
 		t_send(a, 60, EVERYBODY, 0, seq);
-	T_COUNT(b, RX_FULL, 8);
+	T_COUNT(b, RX_DROP_FULL, 8);
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	for (seq = 3; seq < 33; seq = seq == 14 ? 30 : seq + 1) {
 		ATF_REQUIRE(t_take(b, &f));

@@ -199,16 +199,16 @@ TEST(accounted, "Each frame of four senders is received intact and in order by "
 		unicast = t_count(d, VALE_C_TX_COPY) -
 		    flooded * (NSTATIONS - 1);
 		drops = 0;
-		for (c = VALE_C_TX_RUNT; c <= VALE_C_TX_LIMIT; c++)
+		for (c = VALE_C_TX_DROP_RUNT; c <= VALE_C_TX_DROP_LIMIT; c++)
 			drops += t_count(d, c);
-		ATF_CHECK_EQ(drops, t_count(d, VALE_C_TX_RUNT) +
-		    t_count(d, VALE_C_TX_SELF));
-		ATF_CHECK(t_count(d, VALE_C_TX_RUNT) > 0);
+		ATF_CHECK_EQ(drops, t_count(d, VALE_C_TX_DROP_RUNT) +
+		    t_count(d, VALE_C_TX_DROP_SELF));
+		ATF_CHECK(t_count(d, VALE_C_TX_DROP_RUNT) > 0);
 		ATF_CHECK_EQ(station[i].nframes, flooded + unicast + drops);
 		ATF_CHECK_EQ(station[i].received, t_count(d, VALE_C_RX_FRAME));
 		ATF_CHECK_EQ(station[i].bytes, t_count(d, VALE_C_RX_BYTE));
 		copies += t_count(d, VALE_C_TX_COPY);
-		full += t_count(d, VALE_C_RX_FULL);
+		full += t_count(d, VALE_C_RX_DROP_FULL);
 		received += station[i].received;
 	}
 	ATF_CHECK_EQ(copies, received + full);
@@ -262,7 +262,7 @@ TEST(no_loss, "Three senders fill one ring at once: no frame is lost, "
 		}
 		t_expect_none(station[0].d);
 	}
-	T_COUNT(station[0].d, RX_FULL, 0);
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
 	stations_close();
 }
 
@@ -470,7 +470,7 @@ wait_for_page(bool early)
 		ATF_CHECK_EQ(n / 2, f.f_seq);
 	}
 	t_expect_none(station[0].d);
-	T_COUNT(station[0].d, RX_FULL, 1200 - (early ? 255 : 255 - 4));
+	T_COUNT(station[0].d, RX_DROP_FULL, 1200 - (early ? 255 : 255 - 4));
 	T_COUNT(station[0].d, RX_WAKE, 2);
 	munmap(slow_mem, slow_size);
 	stations_close();
@@ -566,7 +566,7 @@ TEST_WITH(wakeups, "timeout", "600", "A receiver that syncs only after a "
 	ATF_CHECK(!station[0].bad_order);
 	ATF_CHECK_EQ(station[0].nframes, station[0].received);
 	T_COUNT(station[0].d, RX_FRAME, station[0].nframes);
-	T_COUNT(station[0].d, RX_FULL, 0);
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
 	/* There was a frame after each wakeup. */
 	ATF_CHECK(t_count(station[0].d, VALE_C_RX_WAKE) <=
 	    t_count(station[0].d, VALE_C_RX_BATCH));
@@ -643,7 +643,7 @@ TEST_WITH(churn, "timeout", "600", "While ports are opened and closed, others "
 		T_COUNT(station[i].d, TX_FRAME, n);
 	}
 	T_COUNT(station[0].d, RX_FRAME, station[0].received);
-	T_COUNT(station[0].d, RX_FULL, 0);
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
 	/* Those of the three senders, and three of each round. */
 	ATF_CHECK_EQ((NSTATIONS - 1) * n + 3 * 300, station[0].received);
 	ATF_CHECK_EQ(3 * 300, station[0].next[NSTATIONS]);

@@ -435,15 +435,15 @@ TEST(copied_slots, "Slots of any contents are copied or refused while frames "
 	/* Nor has one elsewhere a buffer. */
 	ATF_CHECK(send_slot(big, LEN, bad, NS_INDIRECT));
 	ATF_CHECK(send_slot(big, LEN, UINT32_MAX, NS_INDIRECT));
-	T_COUNT(tx, TX_BAD_BUF, 0);
+	T_COUNT(tx, TX_DROP_BUF, 0);
 	ATF_CHECK(!send_slot(NULL, LEN, 0, NS_INDIRECT));
 	ATF_CHECK(!send_slot(NULL, 2049, 0, NS_INDIRECT));
-	T_COUNT(tx, TX_BAD_BUF, 2);
-	T_COUNT(tx, TX_BAD_LEN, 0);
+	T_COUNT(tx, TX_DROP_BUF, 2);
+	T_COUNT(tx, TX_DROP_LEN, 0);
 	ATF_CHECK(!send_slot(NULL, LEN, bad, 0));
-	T_COUNT(tx, TX_BAD_BUF, 3);
+	T_COUNT(tx, TX_DROP_BUF, 3);
 	ATF_CHECK(!send_slot(NULL, 2049, 0, 0));
-	T_COUNT(tx, TX_BAD_LEN, 1);
+	T_COUNT(tx, TX_DROP_LEN, 1);
 	ports_close();
 }
 
@@ -491,8 +491,8 @@ TEST(copied_long, "Of a sync all frames are copied, though they are longer "
 		expect_seq(i);
 		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	}
-	T_COUNT(tx, TX_OVERSIZE, 6);
-	T_COUNT(tx, TX_BAD_BUF, 0);
+	T_COUNT(tx, TX_DROP_OVERSIZE, 6);
+	T_COUNT(tx, TX_DROP_BUF, 0);
 	ports_close();
 }
 

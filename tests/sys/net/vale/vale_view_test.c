@@ -287,7 +287,7 @@ removing(void)
 		if (i % 3 == 1)
 			ATF_REQUIRE_EQ(0, vale_txsync(d[1]));
 	}
-	ATF_CHECK_EQ(0, t_count(d[1], VALE_C_TX_NODEST));
+	ATF_CHECK_EQ(0, t_count(d[1], VALE_C_TX_DROP_NODEST));
 	T_COUNT(d[1], TX_FLOOD, 1 + 6);
 	vale_list(NULL, nothing, &ports);
 	ATF_CHECK_EQ(3, ports);

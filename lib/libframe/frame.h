@@ -21,7 +21,9 @@
 #include <sys/uio.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The most fragments a frame may have. */
 #define	FRAME_MAXIOV		64
@@ -50,10 +52,8 @@
 
 struct frame {
 	struct iovec	*f_iov;		/* its fragments; some may be empty */
-	int		 f_niov;	/* 1 to FRAME_MAXIOV; at least 2 with
-					   FRAME_CSUM_PARTIAL, so that a look at
-					   it tells the most frequent kind */
 	uint32_t	 f_len;		/* bytes in all, without FCS */
+	uint16_t	 f_niov;	/* 1 to FRAME_MAXIOV */
 	uint8_t		 f_flags;	/* FRAME_CSUM_* */
 	uint8_t		 f_gso_type;	/* FRAME_GSO_* */
 	/* If f_gso_type is not FRAME_GSO_NONE. */
@@ -77,6 +77,30 @@ frame_set(struct frame *frame, int niov, uint32_t len)
 	frame->f_len = len;
 	frame->f_flags = 0;
 	frame->f_gso_type = FRAME_GSO_NONE;
+}
+
+/*
+ * Whether it has one fragment and nothing is known of it, as of most: one
+ * comparison of the members together.
+ */
+static inline bool
+frame_single(const struct frame *frame)
+{
+	static const struct frame single = { .f_niov = 1 };
+	const size_t at = offsetof(struct frame, f_niov);
+
+	_Static_assert(offsetof(struct frame, f_gso_type) ==
+	    offsetof(struct frame, f_niov) + 3, "they are one word");
+	return (memcmp((const char *)frame + at, (const char *)&single + at,
+	    4) == 0);
+}
+
+/* Whether it has one fragment and complete checksums. */
+static inline bool
+frame_complete(const struct frame *frame)
+{
+	return (frame_single(frame) || (frame->f_niov == 1 &&
+	    (frame->f_flags & FRAME_CSUM_PARTIAL) == 0));
 }
 
 /* The longest frame that it makes when it is cut, bytes. */

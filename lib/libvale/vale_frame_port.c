@@ -399,7 +399,7 @@ vfp_send(struct frame_port *port, const struct frame *frame)
 {
 	struct vale_frame_port *vp = vfp_of_port(port);
 
-	if (frame->f_niov == 1 &&
+	if (frame_complete(frame) &&
 	    FAST_PATH(vfp_send_single_slot(vp, frame->f_iov)))
 		return (true);
 	return (vale_frame_port_put(vp, frame, 0, false) == 0);
@@ -516,17 +516,7 @@ vfp_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
 		total += len;
 	}
 	frame_set(frame, n, total);
-	if (!header)
-		return (true);
-	if (n == 0 || !frame_vnet_decode(frame, hdr))
-		return (false);
-	if (n == 1 && (frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
-		/* frame.h: two at least. */
-		frame->f_iov[1].iov_base = frame->f_iov[0].iov_base;
-		frame->f_iov[1].iov_len = 0;
-		frame->f_niov = 2;
-	}
-	return (true);
+	return (!header || (n > 0 && frame_vnet_decode(frame, hdr)));
 }
 
 /*

@@ -85,7 +85,7 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	fg->fg_buf = hdr;
 	fg->fg_len = hdrlen;
 	if (*nfrags == 0) {
-		/* A frame with a header has two fragments at least. */
+		/* vale_txq.h: a single fragment has no fg_offload. */
 		fg[1].fg_buf = hdr;
 		fg[1].fg_len = 0;
 		*nfrags = 1;

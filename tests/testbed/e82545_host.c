@@ -115,7 +115,7 @@ host_send(struct frame_port *port, const struct frame *frame)
 	REQUIRE(len == frame->f_len);
 	REQUIRE(frame_longest(frame) <= E82545_FRAME_MAX);
 	if (frame->f_flags != 0)
-		REQUIRE(port->fp_offloads && niov >= 2);
+		REQUIRE(port->fp_offloads);
 	else
 		REQUIRE(frame->f_gso_type == FRAME_GSO_NONE);
 	if (h->tx_hook != NULL)

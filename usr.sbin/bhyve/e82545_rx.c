@@ -214,9 +214,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
-		MPASS(f.f.f_niov > 1 ||
-		    (f.f.f_flags & FRAME_CSUM_PARTIAL) == 0);
-		if (f.f.f_niov == 1 &&
+		if (frame_complete(&f.f) &&
 		    FAST_PATH(rx_single_buffer(dev, b, iov))) {
 			frame_next(source);
 			continue;

@@ -137,10 +137,6 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		frame.f_flags = FRAME_CSUM_PARTIAL;
 		frame.f_csum_start = l4->start + taglen;
 		frame.f_csum_offset = l4->field - l4->start;
-		if (n == 1) {
-			iov[1] = (struct iovec){ .iov_base = hdr };
-			frame.f_niov = 2;
-		}
 	}
 	e82545_tx_out(dev, b, &frame);
 }

@@ -144,12 +144,6 @@ tap_peek(struct frame_source *source, struct frame *frame)
 	frame->f_iov = iov;
 	iov[0].iov_base = tp->tap_frame;
 	iov[0].iov_len = frame->f_len;
-	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
-		/* Such a frame has two fragments at least. */
-		iov[1].iov_base = tp->tap_frame;
-		iov[1].iov_len = 0;
-		frame->f_niov = 2;
-	}
 	return (true);
 }
 

@@ -187,9 +187,9 @@ TEST(recv_offload, "A frame with a header has two fragments at least; one with "
 		frame_port_sync(fp);
 		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
 		if (n <= FRAME_MAXIOV) {
-			ATF_CHECK_EQ(n == 1 ? 2 : n, frame.f_niov);
+			ATF_CHECK_EQ(n, frame.f_niov);
 			ATF_CHECK_EQ((uint32_t)n * 2000, frame.f_len);
-			ATF_CHECK_EQ(n == 1 ? 0 : 2000, iov[1].iov_len);
+			ATF_CHECK_EQ(2000, iov[n - 1].iov_len);
 			ATF_CHECK_EQ(FRAME_CSUM_PARTIAL, frame.f_flags);
 			ATF_CHECK_EQ(FRAME_GSO_TCPV4, frame.f_gso_type);
 			ATF_CHECK_EQ(1000, frame.f_gso_size);
@@ -344,9 +344,8 @@ TEST(recv_each_header, "Each frame of FreeBSD's switch is as its header says; "
 		ATF_CHECK_EQ(1000, frame.f_gso_size);
 		frame_next(fp->fp_source);
 		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));
-		ATF_CHECK_EQ_MSG(2, frame.f_niov, "a partial checksum");
+		ATF_CHECK_EQ(1, frame.f_niov);
 		ATF_CHECK_EQ(90, frame.f_len);
-		ATF_CHECK_EQ(0, iov[1].iov_len);
 		frame_next(fp->fp_source);
 		ATF_CHECK(!frame_peek(fp->fp_source, &frame));
 		frame_port_sync(fp);

@@ -51,7 +51,6 @@ struct client {
 	unsigned int	 n;			/* 0 to CLIENTS - 1 */
 	struct adapter_config config;
 	char		 name[8];
-	char		 port[32];
 	struct adapter	*ad;
 	struct sockaddr_un sun;
 	socklen_t	 sunlen;

@@ -153,9 +153,8 @@ start_adapter(struct client *c)
 	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	INVARIANT(bind(ac->ac_listen, (void *)&c->sun, c->sunlen) == 0);
 	INVARIANT(listen(ac->ac_listen, 8) == 0);
-	snprintf(c->port, sizeof(c->port), "vale0:%s", c->name);
-	ac->ac_backend = c->port;
-	ac->ac_name = c->name;
+	snprintf(ac->ac_backend, sizeof(ac->ac_backend), "vale0:%s", c->name);
+	strlcpy(ac->ac_name, c->name, sizeof(ac->ac_name));
 	ac->ac_mac[0] = 2;
 	ac->ac_mac[5] = c->n;
 	ac->ac_csb = ac->ac_direct = true;

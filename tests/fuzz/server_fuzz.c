@@ -176,8 +176,8 @@ start(void)
 	vc->ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	INVARIANT(bind(vc->ac_listen, (void *)&v.sun, v.sunlen) == 0);
 	INVARIANT(listen(vc->ac_listen, 8) == 0);
-	vc->ac_backend = "vale0:vm";
-	vc->ac_name = "vm";
+	strlcpy(vc->ac_backend, "vale0:vm", sizeof(vc->ac_backend));
+	strlcpy(vc->ac_name, "vm", sizeof(vc->ac_name));
 	vc->ac_mac[5] = 1;
 	vc->ac_csb = true;
 	v.ad = adapter_start(vc, NULL);

@@ -9,13 +9,15 @@
  *
  *	valed.c		 main(): starts the threads, waits for signals
  *	valed_options.c	 the command line
- *	valed_config.c	 configuration files
+ *	valed_config.c	 configuration files: variables as text
+ *	valed_values.c	 their values
  *	valed_control.c	 the option -c
  *	valed_activation.c the sockets that are inherited
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
  *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
+ *	valed_plan.c	 what a reload changes
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
  *	valed_names.c	 reserves the names of their ports
@@ -52,23 +54,31 @@
 #include "ctl.h"
 #include "hostif.h"
 
-struct nvlist;
 struct adapter;
 struct adapter_list;
 
 /* Bytes of a socket's path, with its NUL. */
 #define	VALED_PATH_SIZE	sizeof(((struct sockaddr_un *)0)->sun_path)
+/* Bytes of the name of a backend or an adapter, with its NUL. */
+#define	VALED_NAME_SIZE		64
+/* Bytes of ac_where, with its NUL. */
+#define	VALED_WHERE_SIZE	512
 
-/* One adapter: a -s option, or a node of variables. */
+/*
+ * One adapter: a -s option, or a node of variables.  It points to nothing, so
+ * that it can be copied, and sent to another process.
+ */
 struct adapter_config {
 	int		ac_bus;
 	int		ac_slot;
 	int		ac_func;
-	struct nvlist	*ac_nvl;	/* for the backend */
-	const char	*ac_backend;	/* "vale0:vm1" */
-	const char	*ac_name;	/* "vm1"; see valed.8, COUNTERS */
-	const char	*ac_where;	/* for messages: "vale0.conf:3", that of
-					   its backend, or "-s ..." */
+	char		ac_backend[VALED_NAME_SIZE];	/* "vale0:vm1" */
+	char		ac_name[VALED_NAME_SIZE];
+					/* "vm1"; see valed.8, COUNTERS */
+	char		ac_where[VALED_WHERE_SIZE];
+					/* for messages: "vale0.conf:3", that of
+					   its backend, or "-s ..."; its
+					   beginning, if it is longer */
 	char		ac_path[VALED_PATH_SIZE];
 					/* "": the socket is inherited */
 	int		ac_fd;		/* that socket, or -1 */
@@ -142,45 +152,170 @@ struct valed_options {
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 
-/*
- * valed_config.c: the variables of -k and -o.  The functions that set some
- * check only their names; on an error they print a line and exit.
- */
+/* The variables of an adapter: first those that are options of -s, too. */
+#define	VALED_VARIABLES(X)						\
+	X(PATH, "path")							\
+	X(FD, "fd")							\
+	X(MAC, "mac")							\
+	X(MTU, "mtu")							\
+	X(ITR, "itr")							\
+	X(ITR_MIN, "itr_min")						\
+	X(CSB, "csb")							\
+	X(DIRECT, "direct")						\
+	X(MEM, "mem")							\
+	X(RATE, "rate")							\
+	X(BURST, "burst")						\
+	X(LIMIT, "limit")						\
+	X(PRIVATE, "private")						\
+	X(WEIGHT, "weight")						\
+	X(BACKEND, "backend")						\
+	X(DEVICE, "device")
 
-/* Names of an adapter's variables: first those that are options of -s, too. */
-#define	VALED_NOPTIONS		14
-#define	VALED_NVARIABLES	16
+enum {
+#define	VALED_VARIABLE_ID(id, name)	VALED_V_##id,
+	VALED_VARIABLES(VALED_VARIABLE_ID)
+	VALED_NVARIABLES,
+	VALED_NOPTIONS = VALED_V_BACKEND
+};
 /* Bytes of a value, with its NUL: no variable takes more than a path. */
 #define	VALED_VALUE_SIZE	VALED_PATH_SIZE
 extern const char *const valed_variables[VALED_NVARIABLES];
 
+/*
+ * valed_config.c: the variables of adapters as text, and where each was set.
+ * They stay until valed_config_clear().
+ */
+
+/* Where something was set: "-s " and its value, or "" and "file:line". */
+struct valed_where {
+	const char	*wh_option;
+	const char	*wh_text;
+};
+
+struct valed_node {
+	int		 nd_bus;
+	int		 nd_slot;
+	int		 nd_func;
+	const char	*nd_option;	/* the value of -s, or NULL */
+	char		*nd_first;	/* where its first variable was set */
+	struct {
+		char		*nt_value;	/* or NULL */
+		char		*nt_where;	/* "file:line", "-o ..." */
+		unsigned int	 nt_file;	/* counts -k and -o */
+	}		 nd_variable[VALED_NVARIABLES];
+};
+
+/* Print a line that says where something is wrong, and exit. */
+void	valed_bad(struct valed_where where, const char *fmt, ...)
+	    __attribute__((__noreturn__, __format__(__printf__, 2, 3)));
+
 /* The index of a name with `len' characters, or -1. */
 int	valed_variable(const char *name, size_t len);
 
-/* A node: its place, and its variables. */
-struct valed_config_node {
-	int		bus, slot, func;
-	struct nvlist	*nvl;
-};
-
-/* Start again, without variables and with an empty configuration. */
+/* Start again, without nodes. */
 void	valed_config_clear(void);
 
-/* Read a file: -k. */
+/* Read a file: -k.  Checks only names; on an error prints a line and exits. */
 void	valed_config_file(const char *path);
 
-/* Set the variable of "name=value": -o. */
+/* Set the variable of "name=value": -o.  Checks only its name, likewise. */
 void	valed_config_option(const char *text);
 
-/* The node after `last', or the first one if that is NULL.  NULL at the end. */
-const struct valed_config_node *valed_config_next(
-	    const struct valed_config_node *last);
+/*
+ * The node of a place that an option -s has, whose value must stay; there must
+ * be none yet, and less than VALED_MAXADAPTERS others of options.
+ */
+struct valed_node *valed_config_slot(int bus, int slot, int func,
+	    const char *option);
+
+/* Set a variable of a node to `len' bytes of `value'. */
+void	valed_config_set(struct valed_node *vn, int variable,
+	    const char *value, size_t len);
+
+/* The node of a place, or NULL. */
+struct valed_node *valed_config_find(int bus, int slot, int func);
 
 /*
- * Where a node's variable was set, or its first one if `name' was not set:
- * "file:line" or "-o name=value".  NULL if the node is not of -k or -o.
+ * The node of files and -o after `last', or the first one if that is NULL.
+ * NULL at the end.
  */
-const char *valed_config_where(const struct nvlist *nvl, const char *name);
+const struct valed_node *valed_config_next(const struct valed_node *last);
+
+/* Where a variable was set, or, if it was not, the first one of the node. */
+struct valed_where valed_config_where(const struct valed_node *vn,
+	    int variable);
+
+/*
+ * valed_values.c: the values of an adapter's variables.
+ */
+
+/*
+ * Fill in *ac, except for ac_name, from a node with a valid backend.  On an
+ * error prints a line and exits.
+ */
+void	valed_values(struct adapter_config *ac, const struct valed_node *vn);
+
+/* Exit with a line if a text is not the name of a backend. */
+void	valed_backend_check(struct valed_where where, const char *backend);
+
+/*
+ * Exit with a line about *ac if two adapters share a port, a socket or an
+ * address.  If `checking' (-t), two names of inherited sockets are two sockets.
+ */
+void	valed_values_twice(const struct adapter_config *ac,
+	    const struct adapter_config *other, bool checking);
+
+/* Whether two adapters have the same values. */
+bool	valed_values_same(const struct adapter_config *ac,
+	    const struct adapter_config *other);
+
+/*
+ * valed_plan.c: what a reload does.  The functions look at their arguments
+ * only.  An adapter is known by its place; one whose ac_backend is "" is not
+ * there.
+ */
+
+struct valed_action {
+	enum {
+		VALED_TAP,		/* leave the adapter as it is: valed can
+					   open no TAP interface any more */
+		VALED_BUSY,		/* leave it: another has its port */
+		VALED_CLASH,		/* leave it: it would be where one is
+					   that is left */
+		VALED_OPEN,		/* its socket */
+		VALED_REMOVE_OLD,	/* the adapter */
+		VALED_ADD_NEW,
+		VALED_UNLINK		/* the socket of an old one */
+	}		ax_what;
+	unsigned int	ax_index;	/* of the old or new adapter */
+};
+
+/* As many actions as there may be. */
+#define	VALED_ACTIONS(nold, nnew)	(2 * (nold) + 3 * (nnew))
+
+struct valed_plan {
+	const struct adapter_config *pn_old;	/* the adapters that there are */
+	unsigned int	 pn_nold;
+	const struct adapter_config *pn_new;	/* those that are wanted */
+	unsigned int	 pn_nnew;
+	const bool	*pn_refused;	/* whose ports cannot be reserved */
+	struct adapter_config *pn_result;	/* what each of pn_new will be */
+	struct valed_action *pn_action;		/* VALED_ACTIONS() of them */
+	unsigned int	 pn_nactions;
+};
+
+/* The old adapter with the place of *ac, or NULL. */
+const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
+	    const struct adapter_config *ac);
+
+/* Whether the port of a new adapter is to be reserved. */
+bool	valed_plan_reserves(const struct valed_plan *vp, unsigned int i);
+
+/*
+ * Set pn_result, pn_action and pn_nactions from the others: first what is left,
+ * then sockets to open, adapters to remove and to add, and sockets to remove.
+ */
+void	valed_plan(struct valed_plan *vp);
 
 /*
  * valed_control.c: parse the -c option.  Returns NULL, or what is wrong; that
@@ -286,13 +421,8 @@ struct valed_change {
 		VALED_ADD,
 		VALED_END		/* no more changes */
 	}		vc_what;
-	struct adapter_config vc_config; /* pointers are not valid; ac_listen
-					   -1: that of the adapter removed
-					   before that had this path */
-	char		vc_name[64];	/* ac_name */
-	char		vc_port[64];	/* ac_backend */
-	char		vc_where[256];	/* ac_where, or its beginning */
-	char		vc_values[2048]; /* "name=value\n" of ac_nvl, each */
+	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
+					   removed before that had this path */
 	bool		vc_lost;	/* there was no descriptor for its
 					   socket: valed_guard_change() */
 	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,

@@ -17,5 +17,6 @@ CTL_SRCS=	ctl_hostif.c ctl_memory.c ctl_null.c ctl_owner.c \
 VALED_SRCS=	ctl.c valed.c ${CTL_SRCS}				\
 		valed_activation.c					\
 		valed_config.c valed_control.c valed_error.c valed_guard.c \
-		valed_notify.c valed_options.c				\
-		valed_reload.c valed_sandbox.c valed_socket.c valed_stats.c
+		valed_notify.c valed_options.c valed_plan.c		\
+		valed_reload.c valed_sandbox.c valed_socket.c		\
+		valed_stats.c valed_values.c

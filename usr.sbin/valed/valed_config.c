@@ -14,8 +14,8 @@
  * a file a variable may be set once.
  *
  * This file checks names, and remembers where each variable was set, for
- * messages.  valed_options.c checks the values.  The tree of the variables is
- * bhyve's (config.h).
+ * messages.  valed_values.c checks the values.  The options of -s are variables
+ * here, too (valed_options.c), of nodes that -k and -o cannot change.
  */
 
 #include <sys/param.h>
@@ -28,30 +28,19 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "config.h"
 #include "valed.h"
 
 #define	PREFIX		"pci."
 
-/* Where a variable was set. */
-struct origin {
-	unsigned int	 file;		/* counts -k and -o */
-	char		*where;		/* "vale0.conf:7", "-o name=value" */
-};
-
-struct config_node {
-	struct valed_config_node	public;
-	struct origin			first;	/* variable of the node */
-	struct origin			origin[VALED_NVARIABLES];
-};
-
+#define	VALED_VARIABLE_NAME(id, name)	name,
 const char *const valed_variables[VALED_NVARIABLES] = {
-	"path", "fd", "mac", "mtu", "itr", "itr_min", "csb", "direct", "mem",
-	"rate", "burst", "limit", "private", "weight", "backend", "device"
+	VALED_VARIABLES(VALED_VARIABLE_NAME)
 };
 
-static struct config_node	 nodes[VALED_MAXADAPTERS];
+/* Those of -s, and the others. */
+static struct valed_node	 nodes[2 * VALED_MAXADAPTERS];
 static unsigned int		 nnodes;
+static unsigned int		 nfiles;	/* nodes of -k and -o */
 static unsigned int		 file;		/* being read */
 
 static void __dead2 __printflike(3, 4)
@@ -64,6 +53,20 @@ bad(int code, const char *where, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	errx(code, "%s: %s", where, why);
+}
+
+void
+valed_bad(struct valed_where where, const char *fmt, ...)
+{
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	errx(where.wh_option[0] != '\0' ||
+	    strncmp(where.wh_text, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG,
+	    "%s%s: %s", where.wh_option, where.wh_text, why);
 }
 
 int
@@ -92,49 +95,72 @@ node_number(const char **p, int max, int *n)
 	    *n <= max && *(*p)++ == '.');
 }
 
-/* The node of a place, or NULL. */
-static struct config_node *
-node_find(int bus, int slot, int func)
+struct valed_node *
+valed_config_find(int bus, int slot, int func)
 {
-	struct config_node *cn;
+	struct valed_node *vn;
 
-	for (cn = nodes; cn < nodes + nnodes; cn++) {
-		if (cn->public.bus == bus && cn->public.slot == slot &&
-		    cn->public.func == func)
-			return (cn);
+	for (vn = nodes; vn < nodes + nnodes; vn++) {
+		if (vn->nd_bus == bus && vn->nd_slot == slot &&
+		    vn->nd_func == func)
+			return (vn);
 	}
 	return (NULL);
 }
 
 /* Add a node. */
-static struct config_node *
-node_add(int bus, int slot, int func, const char *where, int code)
+static struct valed_node *
+node_add(int bus, int slot, int func)
 {
-	struct config_node *cn;
-	char name[32];
+	struct valed_node *vn = &nodes[nnodes++];
 
-	if (nnodes == nitems(nodes))
-		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
-	snprintf(name, sizeof(name), PREFIX "%d.%d.%d", bus, slot, func);
-	if (find_config_node(name) != NULL)
-		bad(code, where, "slot %d:%d:%d is that of an option -s", bus,
-		    slot, func);
-	cn = &nodes[nnodes++];
-	cn->public.bus = bus;
-	cn->public.slot = slot;
-	cn->public.func = func;
-	cn->public.nvl = create_config_node(name);
-	return (cn);
+	vn->nd_bus = bus;
+	vn->nd_slot = slot;
+	vn->nd_func = func;
+	return (vn);
 }
 
-static void
-origin_set(struct origin *o, const char *where)
+struct valed_node *
+valed_config_slot(int bus, int slot, int func, const char *option)
 {
-	free(o->where);
-	o->where = strdup(where);
-	if (o->where == NULL)
+	struct valed_node *vn = node_add(bus, slot, func);
+
+	vn->nd_option = option;
+	return (vn);
+}
+
+/* The node of a place, which is added if there is none. */
+static struct valed_node *
+node_get(int bus, int slot, int func, const char *where, int code)
+{
+	struct valed_node *vn = valed_config_find(bus, slot, func);
+
+	if (vn != NULL && vn->nd_option == NULL)
+		return (vn);
+	if (nfiles == VALED_MAXADAPTERS)
+		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
+	if (vn != NULL)
+		bad(code, where, "slot %d:%d:%d is that of an option -s", bus,
+		    slot, func);
+	nfiles++;
+	return (node_add(bus, slot, func));
+}
+
+/* Set *p to a copy of `len' bytes. */
+static void
+string_set(char **p, const char *s, size_t len)
+{
+	free(*p);
+	*p = strndup(s, len);
+	if (*p == NULL)
 		err(EX_OSERR, NULL);
-	o->file = file;
+}
+
+void
+valed_config_set(struct valed_node *vn, int variable, const char *value,
+    size_t len)
+{
+	string_set(&vn->nd_variable[variable].nt_value, value, len);
 }
 
 /* The value of "name=value", and the end of the name before it. */
@@ -156,7 +182,7 @@ split(const char *text, const char **end)
 static void
 set(const char *text, const char *where, int code)
 {
-	struct config_node *cn;
+	struct valed_node *vn;
 	const char *end, *p, *value;
 	int bus, func, i, slot;
 
@@ -174,17 +200,16 @@ set(const char *text, const char *where, int code)
 	if (*value == '\0')
 		bad(code, where, "%s=: the value is missing",
 		    valed_variables[i]);
-	cn = node_find(bus, slot, func);
-	if (cn == NULL)
-		cn = node_add(bus, slot, func, where, code);
+	vn = node_get(bus, slot, func, where, code);
 	/* 0 is the file of what is not set. */
-	if (cn->origin[i].file == file)
+	if (vn->nd_variable[i].nt_file == file)
 		bad(code, where, "%s= twice: see %s", valed_variables[i],
-		    cn->origin[i].where);
-	if (cn->first.where == NULL)
-		origin_set(&cn->first, where);
-	origin_set(&cn->origin[i], where);
-	set_config_value_node(cn->public.nvl, valed_variables[i], value);
+		    vn->nd_variable[i].nt_where);
+	if (vn->nd_first == NULL)
+		string_set(&vn->nd_first, where, strlen(where));
+	string_set(&vn->nd_variable[i].nt_where, where, strlen(where));
+	vn->nd_variable[i].nt_file = file;
+	valed_config_set(vn, i, value, strlen(value));
 }
 
 void
@@ -234,43 +259,41 @@ valed_config_file(const char *path)
 	fclose(f);
 }
 
-const struct valed_config_node *
-valed_config_next(const struct valed_config_node *last)
+const struct valed_node *
+valed_config_next(const struct valed_node *last)
 {
-	const struct config_node *cn = (const struct config_node *)last;
+	const struct valed_node *vn;
 
-	cn = cn == NULL ? nodes : cn + 1;
-	return (cn == nodes + nnodes ? NULL : &cn->public);
+	for (vn = last == NULL ? nodes : last + 1; vn < nodes + nnodes; vn++)
+		if (vn->nd_option == NULL)
+			return (vn);
+	return (NULL);
 }
 
-const char *
-valed_config_where(const struct nvlist *nvl, const char *name)
+struct valed_where
+valed_config_where(const struct valed_node *vn, int variable)
 {
-	const struct config_node *cn;
-	int i;
+	const char *where = vn->nd_variable[variable].nt_where;
 
-	i = valed_variable(name, strlen(name));
-	for (cn = nodes; cn < nodes + nnodes; cn++) {
-		if (cn->public.nvl != nvl)
-			continue;
-		return (i != -1 && cn->origin[i].where != NULL ?
-		    cn->origin[i].where : cn->first.where);
-	}
-	return (NULL);
+	if (vn->nd_option != NULL)
+		return ((struct valed_where){ "-s ", vn->nd_option });
+	return ((struct valed_where){ "", where != NULL ? where :
+	    vn->nd_first });
 }
 
 void
 valed_config_clear(void)
 {
-	struct config_node *cn;
+	struct valed_node *vn;
 	int i;
 
-	for (cn = nodes; cn < nodes + nnodes; cn++) {
-		free(cn->first.where);
-		for (i = 0; i < VALED_NVARIABLES; i++)
-			free(cn->origin[i].where);
+	for (vn = nodes; vn < nodes + nnodes; vn++) {
+		free(vn->nd_first);
+		for (i = 0; i < VALED_NVARIABLES; i++) {
+			free(vn->nd_variable[i].nt_value);
+			free(vn->nd_variable[i].nt_where);
+		}
 	}
 	memset(nodes, 0, sizeof(nodes));
-	nnodes = 0;
-	init_config();
+	nnodes = nfiles = 0;
 }

@@ -36,14 +36,12 @@
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.
  *
- * An adapter is known by its place (bus, slot, function).  It is left alone if
- * its variables are those that it was started with; otherwise it is removed and
- * added again, with the same socket if the path is the same.  If another has
- * its new port open, such as a program, it is left alone, too (valed_names.h).
+ * valed_plan.c says what a reload changes.  An adapter that is left as it was,
+ * because another has its new port open, such as a program, is reported
+ * (valed_names.h).
  */
 
 #include <sys/param.h>
-#include <sys/nv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -57,7 +55,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "peer_fds.h"
 #include "valed.h"
 
@@ -75,47 +72,15 @@ static int	guard_fd = -1;
 
 static int	guard_argc;
 static char	**guard_argv;
-/* The adapters that the serving process has. */
-static struct valed_change *known;
+/* The adapters that the serving process has; without a backend: has not. */
+static struct adapter_config *known;
 static unsigned int	nknown;
 
-_Static_assert(sizeof(((struct valed_change *)0)->vc_values) >
-    VALED_NVARIABLES * (sizeof("backend=") + VALED_VALUE_SIZE),
-    "space for all variables");
-
-/* Append a variable. */
-static void
-value_append(struct valed_change *vc, const char *name, const char *value)
+/* A copy of the adapters of *opt. */
+static struct adapter_config *
+copy_all(const struct valed_options *opt)
 {
-	size_t at = strlen(vc->vc_values);
-
-	snprintf(vc->vc_values + at, sizeof(vc->vc_values) - at, "%s=%s\n",
-	    name, value);
-}
-
-/* What it takes to add an adapter. */
-static void
-describe(struct valed_change *vc, const struct adapter_config *ac)
-{
-	void *cookie = NULL;
-	const char *name;
-	int type;
-
-	memset(vc, 0, sizeof(*vc));
-	vc->vc_what = VALED_ADD;
-	vc->vc_config = *ac;
-	strlcpy(vc->vc_name, ac->ac_name, sizeof(vc->vc_name));
-	strlcpy(vc->vc_port, ac->ac_backend, sizeof(vc->vc_port));
-	strlcpy(vc->vc_where, ac->ac_where, sizeof(vc->vc_where));
-	while ((name = nvlist_next(ac->ac_nvl, &type, &cookie)) != NULL)
-		value_append(vc, name, nvlist_get_string(ac->ac_nvl, name));
-}
-
-/* The adapters of *opt. */
-static struct valed_change *
-describe_all(const struct valed_options *opt)
-{
-	struct valed_change *all;
+	struct adapter_config *all;
 	unsigned int i;
 
 	all = calloc(opt->vo_nadapters + 1, sizeof(*all));
@@ -124,62 +89,17 @@ describe_all(const struct valed_options *opt)
 		err(EX_OSERR, NULL);
 	}
 	for (i = 0; i < opt->vo_nadapters; i++)
-		describe(&all[i], &opt->vo_adapters[i]);
+		all[i] = opt->vo_adapters[i];
 	return (all);
 }
 
-/* The one of `n' adapters that has this place, or NULL. */
-static struct valed_change *
-find(struct valed_change *vc, unsigned int n,
-    const struct adapter_config *place)
-{
-	struct valed_change *end = vc + n;
-
-	for (; vc < end; vc++) {
-		if (vc->vc_config.ac_bus == place->ac_bus &&
-		    vc->vc_config.ac_slot == place->ac_slot &&
-		    vc->vc_config.ac_func == place->ac_func)
-			return (vc);
-	}
-	return (NULL);
-}
-
-/* Whether one of `n' adapters has the same path. */
-static bool
-has_path(const struct valed_change *vc, unsigned int n,
-    const struct adapter_config *ac)
-{
-	const struct valed_change *end = vc + n;
-
-	for (; vc < end; vc++) {
-		if (ac->ac_fd == -1 &&
-		    strcmp(vc->vc_config.ac_path, ac->ac_path) == 0)
-			return (true);
-	}
-	return (false);
-}
-
-static bool
-same(const struct valed_change *a, const struct valed_change *b)
-{
-	return (a != NULL && b != NULL &&
-	    strcmp(a->vc_values, b->vc_values) == 0);
-}
-
-/* Not there: the next reload adds it. */
+/* It is not there: the next reload adds it. */
 static void
-absent(struct valed_change *vc)
+absent(struct adapter_config *ac)
 {
-	vc->vc_values[0] = '\0';
-	vc->vc_config.ac_path[0] = '\0';
-}
-
-/* Whether it is to be added, in place of another or not. */
-static bool
-added(const struct valed_change *vc)
-{
-	return (vc->vc_values[0] != '\0' &&
-	    !same(find(known, nknown, &vc->vc_config), vc));
+	*ac = (struct adapter_config){ .ac_bus = ac->ac_bus,
+	    .ac_slot = ac->ac_slot, .ac_func = ac->ac_func, .ac_fd = -1,
+	    .ac_listen = -1 };
 }
 
 /* Send a change, with the adapter's socket. */
@@ -222,16 +142,19 @@ end_send(const char *why)
 }
 
 /*
- * Have the serving process carry out a change.  If that process has gone, the
- * child ends; the guard sees it, too.  Returns false if the change failed,
- * which was reported.
+ * Have the serving process carry out a change of an adapter.  If that process
+ * has gone, the child ends; the guard sees it, too.  Returns false if the
+ * change failed, which was reported.
  */
 static bool
-change(struct valed_change *vc)
+change(int what, const struct adapter_config *ac)
 {
+	static struct valed_change vc;
 	int error;
 
-	if (!change_send(vc) || recv(guard_fd, &error, sizeof(error), 0) !=
+	vc.vc_what = what;
+	vc.vc_config = *ac;
+	if (!change_send(&vc) || recv(guard_fd, &error, sizeof(error), 0) !=
 	    (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
 		_exit(EX_UNAVAILABLE);
@@ -243,151 +166,103 @@ change(struct valed_change *vc)
 static int
 socket_open(const struct adapter_config *ac)
 {
-	const char *where = valed_config_where(ac->ac_nvl, "path");
+	const struct valed_node *vn = valed_config_find(ac->ac_bus,
+	    ac->ac_slot, ac->ac_func);
+	const struct valed_where where = valed_config_where(vn, VALED_V_PATH);
 	char option[PATH_MAX];
 
-	snprintf(option, sizeof(option), "%s: path=", where != NULL ? where :
-	    ac->ac_where);
+	snprintf(option, sizeof(option), "%s%s: path=", where.wh_option,
+	    where.wh_text);
 	return (valed_socket_open(option, ac->ac_path, SOCK_STREAM, NULL));
 }
 
-/* Open the sockets of new adapters, before anything is changed. */
+/* Say that an adapter is left as it is, or not there. */
 static void
-sockets_open(const struct valed_options *opt, struct valed_change *new)
+leave(const struct valed_plan *vp, unsigned int i, const char *why)
 {
-	struct adapter_config *ac;
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++) {
-		ac = &new[i].vc_config;
-		if (!added(&new[i]))
-			continue;
-		if (ac->ac_fd != -1)
-			ac->ac_listen = ac->ac_fd;
-		else if (has_path(known, nknown, ac))
-			ac->ac_listen = -1;
-		else
-			ac->ac_listen = socket_open(&opt->vo_adapters[i]);
-	}
-}
-
-/* Whether one of them stays where the other would be. */
-static bool
-clash(const struct valed_change *a, const struct valed_change *b)
-{
-	const struct adapter_config *ac = &a->vc_config, *bc = &b->vc_config;
-
-	return (strcmp(a->vc_port, b->vc_port) == 0 ||
-	    (ac->ac_fd == -1 ? bc->ac_fd == -1 &&
-	    strcmp(ac->ac_path, bc->ac_path) == 0 : ac->ac_fd == bc->ac_fd));
-}
-
-/* Leave an adapter as it is, or not there. */
-static void
-leave(struct valed_change *vc, const struct adapter_config *ac,
-    const char *why)
-{
-	const struct valed_change *old = find(known, nknown, &vc->vc_config);
+	const struct adapter_config *ac = &vp->pn_new[i];
+	const struct adapter_config *old = valed_plan_old(vp, ac);
 
 	warnx("%s: %s: %s: the adapter %s", ac->ac_where, ac->ac_backend, why,
-	    old == NULL || old->vc_values[0] == '\0' ?
+	    old == NULL || old->ac_backend[0] == '\0' ?
 	    "is not added" : "stays as it was");
-	if (old != NULL)
-		*vc = *old;
-	else
-		absent(vc);
 }
 
-/* The serving process can open no TAP interface any more. */
+/* Add an adapter. */
 static void
-leave_taps(const struct valed_options *opt, struct valed_change *new)
+add(struct adapter_config *ac)
 {
+	if (change(VALED_ADD, ac))
+		return;
+	valed_error_set("%s: %s: the adapter cannot be started", ac->ac_where,
+	    ac->ac_backend);
+	valed_socket_remove(ac->ac_path);
+	absent(ac);
+}
+
+static void
+carry_out(struct valed_plan *vp, const struct valed_action *va)
+{
+	const unsigned int i = va->ax_index;
+	struct adapter_config *ac = &vp->pn_result[i];
+
+	switch (va->ax_what) {
+	case VALED_TAP:
+		leave(vp, i, "takes a new start of valed");
+		break;
+	case VALED_BUSY:
+		leave(vp, i, "the port is open already, or another user "
+		    "captures its name");
+		break;
+	case VALED_CLASH:
+		leave(vp, i, "another adapter keeps its port or socket");
+		break;
+	case VALED_OPEN:
+		ac->ac_listen = socket_open(ac);
+		break;
+	case VALED_REMOVE_OLD:
+		(void)change(VALED_REMOVE, &vp->pn_old[i]);
+		break;
+	case VALED_ADD_NEW:
+		add(ac);
+		break;
+	case VALED_UNLINK:
+		valed_socket_remove(vp->pn_old[i].ac_path);
+		break;
+	}
+}
+
+/* Have the serving process remove and add adapters; *new is what it has then. */
+static void
+changes(const struct valed_options *opt, struct adapter_config *new)
+{
+	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
+	    VALED_MAXADAPTERS)];
+	bool refused[VALED_MAXADAPTERS];
+	struct valed_plan vp = { .pn_old = known, .pn_nold = nknown,
+	    .pn_new = opt->vo_adapters, .pn_nnew = opt->vo_nadapters,
+	    .pn_refused = refused, .pn_result = new, .pn_action = actions };
 	unsigned int i;
 
-	for (i = 0; i < opt->vo_nadapters; i++)
-		if (added(&new[i]) && strncmp(opt->vo_adapters[i].ac_backend,
-		    "tap", 3) == 0)
-			leave(&new[i], &opt->vo_adapters[i],
-			    "takes a new start of valed");
-}
-
-/* Leave one that would be where another one stays.  False: there is none. */
-static bool
-leave_clash(const struct valed_options *opt, struct valed_change *new)
-{
-	unsigned int i, j;
-
-	for (i = 0; i < opt->vo_nadapters; i++)
-		for (j = 0; added(&new[i]) && j < opt->vo_nadapters; j++)
-			if (!added(&new[j]) && new[j].vc_values[0] != '\0' &&
-			    clash(&new[i], &new[j])) {
-				leave(&new[i], &opt->vo_adapters[i],
-				    "another adapter keeps its port or "
-				    "socket");
-				return (true);
-			}
-	return (false);
-}
-
-/* Reserve the ports of adapters that are added, before anything is changed. */
-static void
-ports_reserve(const struct valed_options *opt, struct valed_change *new)
-{
-	struct valed_change reserve;
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++) {
-		if (!added(&new[i]))
-			continue;
-		reserve = new[i];
-		reserve.vc_what = VALED_RESERVE;
-		if (!change(&reserve))
-			leave(&new[i], &opt->vo_adapters[i],
-			    "the port is open already, or another user "
-			    "captures its name");
-	}
-	while (leave_clash(opt, new))
-		continue;
-}
-
-/* Have the serving process remove and add adapters. */
-static void
-changes(struct valed_change *new, unsigned int n)
-{
-	struct valed_change *vc, remove;
-
-	for (vc = known; vc < known + nknown; vc++) {
-		if (same(vc, find(new, n, &vc->vc_config)))
-			continue;
-		remove = *vc;
-		remove.vc_what = VALED_REMOVE;
-		(void)change(&remove);
-	}
-	for (vc = new; vc < new + n; vc++) {
-		if (added(vc) && !change(vc)) {
-			valed_error_set("%s: %s: the adapter cannot be started",
-			    vc->vc_where, vc->vc_port);
-			valed_socket_remove(vc->vc_config.ac_path);
-			absent(vc);
-		}
-	}
-	for (vc = known; vc < known + nknown; vc++) {
-		if (!has_path(new, n, &vc->vc_config))
-			valed_socket_remove(vc->vc_config.ac_path);
-	}
+	for (i = 0; i < vp.pn_nnew; i++)
+		refused[i] = valed_plan_reserves(&vp, i) &&
+		    !change(VALED_RESERVE, &vp.pn_new[i]);
+	valed_plan(&vp);
+	for (i = 0; i < vp.pn_nactions; i++)
+		carry_out(&vp, &actions[i]);
 	end_send(valed_error());
 }
 
 /* Without the guard's sockets, valed's would not look unused when it ends. */
 static void
-sockets_close(struct valed_change *vc, unsigned int n)
+sockets_close(struct adapter_config *ac, unsigned int n)
 {
-	struct valed_change *end = vc + n;
+	struct adapter_config *end = ac + n;
 
-	for (; vc < end; vc++) {
-		if (vc->vc_config.ac_fd == -1 && vc->vc_config.ac_listen != -1)
-			close(vc->vc_config.ac_listen);
-		vc->vc_config.ac_listen = -1;
+	for (; ac < end; ac++) {
+		if (ac->ac_fd == -1 && ac->ac_listen != -1)
+			close(ac->ac_listen);
+		ac->ac_listen = -1;
 	}
 }
 
@@ -396,8 +271,6 @@ options_free(struct valed_options *opt)
 {
 	unsigned int i;
 
-	for (i = 0; i < opt->vo_nadapters; i++)
-		free(__DECONST(char *, opt->vo_adapters[i].ac_where));
 	for (i = 0; i < opt->vo_nhostifs; i++)
 		free(__DECONST(char *, opt->vo_hostifs[i].hc_port));
 	free(opt->vo_hostifs);
@@ -409,15 +282,12 @@ static void
 reload(void)
 {
 	struct valed_options opt;
-	struct valed_change *new;
+	struct adapter_config *new;
 
 	valed_sockets_keep();
 	valed_options(guard_argc, guard_argv, &opt);
-	new = describe_all(&opt);
-	leave_taps(&opt, new);
-	ports_reserve(&opt, new);
-	sockets_open(&opt, new);
-	changes(new, opt.vo_nadapters);
+	new = copy_all(&opt);
+	changes(&opt, new);
 	sockets_close(new, opt.vo_nadapters);
 	free(known);
 	known = new;
@@ -491,14 +361,15 @@ reload_fork(void)
 static void
 order_absent(const struct guard_order *go)
 {
-	const struct adapter_config place = { .ac_bus = go->go_bus,
-	    .ac_slot = go->go_slot, .ac_func = go->go_func };
-	struct valed_change *vc = find(known, nknown, &place);
+	struct adapter_config *ac;
 
-	if (vc == NULL)
-		return;
-	valed_socket_remove(vc->vc_config.ac_path);
-	absent(vc);
+	for (ac = known; ac < known + nknown; ac++) {
+		if (ac->ac_bus == go->go_bus && ac->ac_slot == go->go_slot &&
+		    ac->ac_func == go->go_func) {
+			valed_socket_remove(ac->ac_path);
+			absent(ac);
+		}
+	}
 }
 
 /* The guard process. */
@@ -546,7 +417,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd : socket_open(ac);
 	if (opt->vo_control != NULL)
 		control_open(opt->vo_control);
-	known = describe_all(opt);
+	known = copy_all(opt);
 	nknown = opt->vo_nadapters;
 	/* Nobody waits for the guard, of which each reload makes a new one. */
 	signal(SIGCHLD, SIG_IGN);

@@ -12,7 +12,6 @@
  */
 
 #include <sys/param.h>
-#include <sys/nv.h>
 
 #include <err.h>
 #include <errno.h>
@@ -78,45 +77,12 @@ adapter_at(struct adapter_list *adapters, const struct adapter_config *place)
 	return (NULL);
 }
 
-/* Make the nvlist that `text' has been made of. */
-static nvlist_t *
-values(const char *text)
-{
-	const char *equals, *newline;
-	char *name, *value;
-	nvlist_t *nvl;
-
-	nvl = nvlist_create(0);
-	if (nvl == NULL)
-		return (NULL);
-	for (; *text != '\0'; text = newline + 1) {
-		equals = strchr(text, '=');
-		newline = strchr(equals, '\n');
-		name = strndup(text, equals - text);
-		value = strndup(equals + 1, newline - equals - 1);
-		if (name == NULL || value == NULL) {
-			free(name);
-			free(value);
-			nvlist_destroy(nvl);
-			return (NULL);
-		}
-		nvlist_add_string(nvl, name, value);
-		free(name);
-		free(value);
-	}
-	return (nvl);
-}
-
 /* Those of the start stay. */
 static void
 config_free(struct adapter_config *ac)
 {
-	if (!ac->ac_added)
-		return;
-	nvlist_destroy(ac->ac_nvl);
-	free(__DECONST(char *, ac->ac_name));
-	free(__DECONST(char *, ac->ac_where));
-	free(ac);
+	if (ac->ac_added)
+		free(ac);
 }
 
 /* The configuration of an adapter to add, or NULL. */
@@ -130,15 +96,6 @@ config_make(const struct valed_change *vc)
 		return (NULL);
 	*ac = vc->vc_config;
 	ac->ac_added = true;
-	ac->ac_name = strdup(vc->vc_name);
-	ac->ac_where = strdup(vc->vc_where);
-	ac->ac_nvl = values(vc->vc_values);
-	if (ac->ac_name == NULL || ac->ac_where == NULL ||
-	    ac->ac_nvl == NULL) {
-		config_free(ac);
-		return (NULL);
-	}
-	ac->ac_backend = nvlist_get_string(ac->ac_nvl, "backend");
 	if (ac->ac_listen == -1)
 		ac->ac_listen = kept_take(ac->ac_path);
 	return (ac);
@@ -177,10 +134,11 @@ taken(const char *port, const struct adapter_list *adapters)
 static int
 reserve(const struct valed_change *vc, const struct adapter_list *adapters)
 {
-	int error = valed_names_reserve(&vc->vc_config, vc->vc_port);
+	const struct adapter_config *ac = &vc->vc_config;
+	int error = valed_names_reserve(ac, ac->ac_backend);
 
-	if (error == 0 && taken(vc->vc_port, adapters)) {
-		valed_names_unreserve(&vc->vc_config);
+	if (error == 0 && taken(ac->ac_backend, adapters)) {
+		valed_names_unreserve(ac);
 		error = EBUSY;
 	}
 	return (error);
@@ -196,12 +154,12 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 
 	if (vc->vc_lost) {
 		errno = EMFILE;
-		warn("%s", vc->vc_name);
+		warn("%s", vc->vc_config.ac_name);
 		return (EMFILE);
 	}
 	ac = config_make(vc);
 	if (ac == NULL) {
-		warn("%s", vc->vc_name);
+		warn("%s", vc->vc_config.ac_name);
 		if (vc->vc_config.ac_listen != -1)
 			close(vc->vc_config.ac_listen);
 		return (ENOMEM);

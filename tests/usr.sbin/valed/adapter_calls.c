@@ -489,8 +489,8 @@ configure(void)
 	ATF_REQUIRE_EQ(0, bind(config.ac_listen, (void *)&sun,
 	    sizeof(sa_family_t)));
 	ATF_REQUIRE_EQ(0, listen(config.ac_listen, 8));
-	config.ac_backend = "vale0:a";
-	config.ac_name = "a";
+	strlcpy(config.ac_backend, "vale0:a", sizeof(config.ac_backend));
+	strlcpy(config.ac_name, "a", sizeof(config.ac_name));
 	memcpy(config.ac_mac, "\2\0\0\0\0\7", 6);
 }
 

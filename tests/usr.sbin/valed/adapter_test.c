@@ -396,7 +396,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	config.ac_limit = 3;
 	config.ac_private = true;
 	config.ac_weight = 9;
-	config.ac_where = "f:1";
+	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
 	memset(&want, 0, sizeof(want));
 	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
 	want.ec_itr_256ns = 1000;
@@ -656,8 +656,8 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		ATF_CHECK_EQ(0, events_used());
 	}
 	/* A port that cannot be opened has a sentence, and its place. */
-	config.ac_where = "f:1";
-	config.ac_backend = "vale0:";
+	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
+	strlcpy(config.ac_backend, "vale0:", sizeof(config.ac_backend));
 	log_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(EIO, errno);
@@ -666,7 +666,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	    text);
 	ATF_CHECK(strstr(text, ": a: ") == NULL);
 	ATF_CHECK_EQ(fds, open_fds());
-	config.ac_backend = "vale0:a";
+	strlcpy(config.ac_backend, "vale0:a", sizeof(config.ac_backend));
 	events_fail = 3;
 	log_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);

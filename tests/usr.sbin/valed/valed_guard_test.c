@@ -41,8 +41,6 @@
 	"pci.0." #slot ".0.device=e1000\n"				\
 	"pci.0." #slot ".0.backend=vale0:" name "\n"			\
 	"pci.0." #slot ".0.path=" name ".sock\n"
-#define	VALUES(name)							\
-	"device=e1000\nbackend=vale0:" name "\npath=" name ".sock\n"
 #define	A	NODE(1, "a")
 #define	B	NODE(2, "b")
 #define	C	NODE(3, "c")
@@ -236,7 +234,7 @@ static void
 reserves(int slot, const char *port, int answer)
 {
 	comes(VALED_RESERVE, slot);
-	ATF_CHECK_STREQ(port, vc.vc_port);
+	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
 	valed_guard_answer(answer);
 }
 
@@ -247,19 +245,20 @@ removes(int slot)
 	valed_guard_answer(0);
 }
 
-/* One is added, with a socket of its own or, if `path' is NULL, none. */
+/* One is added, with a socket of its own or, if `new' is NULL, none. */
 static void
-adds(int slot, const char *name, const char *port, const char *values,
-    const char *path, int answer)
+adds(int slot, const char *name, const char *port, const char *path,
+    unsigned int mtu, const char *new, int answer)
 {
 	comes(VALED_ADD, slot);
-	ATF_CHECK_STREQ(name, vc.vc_name);
-	ATF_CHECK_STREQ(port, vc.vc_port);
-	ATF_CHECK_STREQ(values, vc.vc_values);
-	if (path == NULL)
+	ATF_CHECK_STREQ(name, vc.vc_config.ac_name);
+	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
+	ATF_CHECK_STREQ(path, vc.vc_config.ac_path);
+	ATF_CHECK_EQ(mtu, vc.vc_config.ac_mtu);
+	if (new == NULL)
 		ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
 	else
-		check_socket(vc.vc_config.ac_listen, path);
+		check_socket(vc.vc_config.ac_listen, new);
 	valed_guard_answer(answer);
 }
 
@@ -287,7 +286,7 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	ends();
 	reload(A B C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	ATF_CHECK(listens("c.sock", SOCK_STREAM));
 	/* No guard has it. */
@@ -300,12 +299,9 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	reserves(4, "vale1:c", 0);
 	removes(1);
 	removes(2);
-	adds(1, "a", "vale0:a", VALUES("a") "mtu=1500\n", NULL, 0);
-	ATF_CHECK_EQ(1500, vc.vc_config.ac_mtu);
-	ATF_CHECK_STREQ("a.sock", vc.vc_config.ac_path);
+	adds(1, "a", "vale0:a", "a.sock", 1500, NULL, 0);
 	ATF_CHECK(exists("b.sock"));
-	adds(4, "vale1:c", "vale1:c", "path=d\nbackend=vale1:c\ndevice=e1000\n",
-	    "d", 0);
+	adds(4, "vale1:c", "vale1:c", "d", 0, "d", 0);
 	ends();
 	ATF_CHECK(!exists("b.sock"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
@@ -318,10 +314,8 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	removes(1);
 	removes(3);
 	removes(4);
-	adds(1, "a", "vale0:a", "path=d\nbackend=vale0:a\ndevice=e1000\n", NULL,
-	    0);
-	adds(4, "x", "vale0:x", "path=a.sock\nbackend=vale0:x\n"
-	    "device=e1000\n", NULL, 0);
+	adds(1, "a", "vale0:a", "d", 0, NULL, 0);
+	adds(4, "x", "vale0:x", "a.sock", 0, NULL, 0);
 	ends();
 	ATF_CHECK(!exists("c.sock") && exists("d"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
@@ -361,8 +355,8 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	reserves(3, "vale0:c", 0);
 	removes(1);
 	removes(3);			/* which is not there */
-	adds(1, "a", "vale0:a", VALUES("a") "mtu=1500\n", NULL, 0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(1, "a", "vale0:a", "a.sock", 1500, NULL, 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	said("");
 	/* One, and those that it keeps from their places. */
@@ -400,9 +394,9 @@ TEST(not_added, "The socket of one that could not be added is removed, and the "
 			removes(2);
 			removes(3);
 		}
-		adds(2, "b", "vale0:b", VALUES("b"), "b.sock", ENOMEM);
+		adds(2, "b", "vale0:b", "b.sock", 0, "b.sock", ENOMEM);
 		close(vc.vc_config.ac_listen);
-		adds(3, "c", "vale0:c", VALUES("c"), "c.sock",
+		adds(3, "c", "vale0:c", "c.sock", 0, "c.sock",
 		    i == 0 ? ENOSPC : 0);
 		ends_why(FAILED(5, "b"));
 		ATF_CHECK(!exists("b.sock"));
@@ -455,8 +449,9 @@ TEST(inherited, "An inherited socket is passed again, and is not removed")
 	reload(A IN "pci.0.2.0.itr=5\n");
 	reserves(2, "vale0:i", 0);
 	removes(2);
-	adds(2, "i", "vale0:i", "fd=20\ndevice=e1000\nbackend=vale0:i\n"
-	    "itr=5\n", "in", 0);
+	adds(2, "i", "vale0:i", "", 0, "in", 0);
+	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
+	ATF_CHECK_EQ(20, vc.vc_config.ac_fd);
 	ends();
 	reload(A);
 	removes(2);
@@ -464,13 +459,12 @@ TEST(inherited, "An inherited socket is passed again, and is not removed")
 	ATF_CHECK(exists("in"));
 	reload(A IN);
 	reserves(2, "vale0:i", 0);
-	adds(2, "i", "vale0:i", "fd=20\ndevice=e1000\nbackend=vale0:i\n", "in",
-	    0);
+	adds(2, "i", "vale0:i", "", 0, "in", 0);
 	ends();
 	/* Its path, for another one, is in use: it is a socket's name only. */
 	reload(A IN NODE(3, "i2") "pci.0.3.0.mtu=68\n");
 	reserves(3, "vale0:i2", 0);
-	adds(3, "i2", "vale0:i2", VALUES("i2") "mtu=68\n", "i2.sock", 0);
+	adds(3, "i2", "vale0:i2", "i2.sock", 68, "i2.sock", 0);
 	ends();
 	valed_guard_end();
 	ATF_CHECK(exists("in") && !exists("a.sock") && !exists("i2.sock"));
@@ -585,7 +579,7 @@ TEST(descriptors, "A guard has no more descriptors than the one before it")
 	for (i = 0; i < 3; i++) {
 		reload(A C);
 		reserves(3, "vale0:c", 0);
-		adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+		adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 		ends();
 		close(vc.vc_config.ac_listen);
 		wait_until(guard_fds() == fds, "%u descriptors, not %u",
@@ -628,7 +622,7 @@ TEST(replaced, "One that reloads goes on as the guard if the one before it has "
 	kill(pid, SIGKILL);
 	wait_until(kill(pid, 0) == -1, "its end");
 	valed_guard_answer(0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	reload(C);
 	removes(1);
@@ -659,7 +653,7 @@ TEST(killed, "If the process that reloads is killed, everything stays, and the "
 	said("");
 	reload(A C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	valed_guard_end();
 }
@@ -732,7 +726,7 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	failing->send[2] = ENOMEM;
 	failing->send[3] = EINTR;
 	valed_guard_answer(0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	reload(A);
 	removes(3);
@@ -770,7 +764,7 @@ TEST(no_process, "A reload for which there is no process is reported, and the "
 	said(line);
 	reload(A C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", VALUES("c"), "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	/* The next guard says it, too. */
 	failing->fork[0] = EAGAIN;

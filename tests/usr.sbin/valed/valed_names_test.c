@@ -38,20 +38,21 @@ start(void)
 {
 	static struct adapter_config adapters[VALED_MAXADAPTERS];
 	static struct hostif_config hostifs[HOSTIF_MAX];
-	static char name[VALED_MAXADAPTERS + HOSTIF_MAX][16];
+	static char name[HOSTIF_MAX][16];
 	const struct valed_options opt = { .vo_adapters = adapters,
 	    .vo_nadapters = nitems(adapters), .vo_hostifs = hostifs,
 	    .vo_nhostifs = nitems(hostifs) };
-	unsigned int i, n = 0;
+	unsigned int i;
 
 	for (i = 0; i < nitems(adapters); i++) {
-		snprintf(name[n], sizeof(name[n]), "vale0:p%u", i);
 		adapters[i] = (struct adapter_config){ .ac_bus = BUS,
-		    .ac_slot = i / 8, .ac_func = i % 8, .ac_backend = name[n++] };
+		    .ac_slot = i / 8, .ac_func = i % 8 };
+		snprintf(adapters[i].ac_backend,
+		    sizeof(adapters[i].ac_backend), "vale0:p%u", i);
 	}
 	for (i = 0; i < nitems(hostifs); i++) {
-		snprintf(name[n], sizeof(name[n]), "vale0:e%u", i);
-		hostifs[i].hc_port = name[n++];
+		snprintf(name[i], sizeof(name[i]), "vale0:e%u", i);
+		hostifs[i].hc_port = name[i];
 	}
 	valed_names_start(&opt);
 }

@@ -23,11 +23,8 @@
 
 #include <dev/netmap/vale_fdb.h>
 
-#include "config.h"
 #include "e82545.h"
 #include "libvale.h"
-#include "net_utils.h"
-#include "pci_emul.h"
 #include "test.h"
 #include "vale_version.h"
 #include "valed.h"
@@ -39,8 +36,8 @@ static struct adapter_config *ac;	/* the last one's first */
 static char	out[4096];		/* what a child has printed */
 
 /* Calls of these so far; one fails. */
-static unsigned int strdups, strndups, callocs;
-static unsigned int fail_strdup, fail_strndup, fail_calloc;
+static unsigned int strndups, callocs;
+static unsigned int fail_strndup, fail_calloc;
 /* Where variables were set, which valed_config.c keeps. */
 static const void *strings[64];
 
@@ -59,26 +56,19 @@ is_where(const char *s)
 	    strncmp(s, "two:", 4) == 0);
 }
 
-WRAP(char *, strdup, const char *s)
+WRAP(char *, strndup, const char *s, size_t n)
 {
 	char *p;
 	unsigned int i;
 
-	if (!is_where(s))
-		return (__real_strdup(s));
-	if (fails(&strdups, fail_strdup))
+	if (fails(&strndups, fail_strndup))
 		return (NULL);
-	p = __real_strdup(s);
+	p = __real_strndup(s, n);
 	for (i = 0; i < nitems(strings) && strings[i] != NULL; i++)
 		continue;
-	if (i < nitems(strings))
+	if (i < nitems(strings) && is_where(s))
 		strings[i] = p;
 	return (p);
-}
-
-WRAP(char *, strndup, const char *s, size_t n)
-{
-	return (fails(&strndups, fail_strndup) ? NULL : __real_strndup(s, n));
 }
 
 WRAP(void *, calloc, size_t n, size_t size)
@@ -191,20 +181,14 @@ host_memory(void)
 	return ((uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
 }
 
-/* The address of an adapter that has none. */
+/* The address of an adapter that has none begins as all of bhyve's do. */
 static void
-default_mac(int bus, int slot, int func, char *name)
+default_mac(int a, int b, int c)
 {
-	struct pci_devinst pi;
-	uint8_t mac[6];
+	const uint8_t mac[6] = { 0x58, 0x9c, 0xfc, a, b, c };
 
-	memset(&pi, 0, sizeof(pi));
-	pi.pi_bus = bus;
-	pi.pi_slot = slot;
-	pi.pi_func = func;
-	set_config_value("name", name);
-	net_genmac(&pi, mac);
-	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
+	ATF_CHECK_EQ_MSG(0, memcmp(mac, ac->ac_mac, 6),
+	    "%02x:%02x:%02x", ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 
 TEST(defaults, "What is not given has its default")
@@ -231,11 +215,11 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK_EQ(0, ac->ac_limit);
 	ATF_CHECK_EQ(0, ac->ac_weight);
 	ATF_CHECK(!ac->ac_added);
-	default_mac(0, 1, 0, "vale0:a");
+	default_mac(0xd9, 0xf3, 0x69);
 	PARSE("-v", "-s", "5:6:7,e1000,tap3,path=a.sock");
 	ATF_CHECK(opt->vo_verbose);
 	ATF_CHECK_STREQ("tap3", ac->ac_name);
-	default_mac(5, 6, 7, "tap3");
+	default_mac(0xfc, 0x14, 0x96);
 }
 
 TEST(values, "Each value is the adapter's, from the smallest to the greatest")
@@ -594,41 +578,45 @@ TEST(letters, "Each option and argument that is wrong is named")
 
 #define	NO_MEMORY	"Cannot allocate memory"
 
+/* Let each of so many copies of a string fail. */
+static void
+no_strings(char *const *args, unsigned int n)
+{
+	const unsigned int before = strndups;
+	int status;
+
+	for (fail_strndup = before + 1;; fail_strndup++) {
+		status = child(args);
+		if (status == -1)
+			break;
+		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_strndup -
+		    before, status);
+		ATF_CHECK(strstr(out, NO_MEMORY "\n") != NULL);
+	}
+	ATF_CHECK_EQ_MSG(n, fail_strndup - before - 1, "%u", fail_strndup -
+	    before - 1);
+	fail_strndup = 0;
+}
+
 TEST(no_memory, "Each allocation that fails is an error of the system")
 {
 	const unsigned int before = callocs;
-	int status;
 
 	for (fail_calloc = before + 1; fail_calloc <= before + 2; fail_calloc++)
 		REFUSED(EX_OSERR, NO_MEMORY, OK);
-	/* Those of the tree of variables, and where -s was. */
-	while ((status = child((char *[]){ OK, NULL })) != -1) {
-		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_calloc -
-		    before, status);
-		ATF_CHECK(strstr(out, NO_MEMORY "\n") != NULL);
-		fail_calloc++;
-	}
-	ATF_CHECK(fail_calloc > before + 3);
 	fail_calloc = 0;
-	fail_strndup = strndups + 1;
-	REFUSED(EX_OSERR, "-s: " NO_MEMORY, OK);
-	REFUSED(EX_OSERR, "-a: " NO_MEMORY, "-a", "vale0:e");
-	fail_strndup = 0;
-	fail_strdup = strdups + 1;
-	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
-	fail_strdup++;
-	REFUSED(EX_OSERR, NO_MEMORY, "-o", "pci.0.1.0.device=e1000");
-	/* Of the node, after those of its first variable and of each. */
-	fail_strdup = strdups + 1 + 3 + 1;
+	/* The backend's name, and each variable's value and place. */
 	FILE_IS("one", NODE("0.1.0", "a"));
-	REFUSED(EX_OSERR, NO_MEMORY, "-k", "one");
-	fail_strdup = 0;
+	no_strings((char *[]){ OK, NULL }, 3);
+	no_strings((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL }, 1);
+	no_strings((char *[]){ "-k", "one", "-o", "pci.0.1.0.mtu=68", NULL },
+	    1 + 3 * 2 + 2);
 }
 
 TEST(files, "Variables of files and -o: what is set last counts, and each "
     "knows where it was set")
 {
-	const struct valed_config_node *a, *b;
+	const struct valed_node *a, *b;
 	unsigned int n;
 
 	FILE_IS("one", "\n  # x\n\t\n" NODE("0.1.0", "a")
@@ -645,38 +633,39 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK_EQ(7, ac[1].ac_func);
 	ATF_CHECK_STREQ("b.sock", ac[1].ac_path);
 	ATF_CHECK_STREQ("vale0:b", ac[1].ac_backend);
-	default_mac(0, 1, 0, "vale0:a");
+	default_mac(0xd9, 0xf3, 0x69);
 	a = valed_config_next(NULL);
 	ATF_REQUIRE(a != NULL);
 	b = valed_config_next(a);
 	ATF_REQUIRE(b != NULL);
 	ATF_CHECK(valed_config_next(b) == NULL);
-	ATF_CHECK_EQ(1, a->slot);
-	ATF_CHECK_EQ(31, b->slot);
-	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "device"));
-	ATF_CHECK_STREQ("two:1", valed_config_where(a->nvl, "path"));
+	ATF_CHECK_EQ(1, a->nd_slot);
+	ATF_CHECK_EQ(31, b->nd_slot);
+	ATF_CHECK_STREQ("one:4", valed_config_where(a, VALED_V_DEVICE).wh_text);
+	ATF_CHECK_STREQ("two:1", valed_config_where(a, VALED_V_PATH).wh_text);
 	ATF_CHECK_STREQ("-o pci.0.1.0.mtu=1500",
-	    valed_config_where(a->nvl, "mtu"));
+	    valed_config_where(a, VALED_V_MTU).wh_text);
 	ATF_CHECK_STREQ("-o pci.0.1.0.itr=2",
-	    valed_config_where(a->nvl, "itr"));
+	    valed_config_where(a, VALED_V_ITR).wh_text);
 	/* Of a variable that is not set, the first of the node. */
-	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "mac"));
-	ATF_CHECK_STREQ("one:4", valed_config_where(a->nvl, "none"));
-	ATF_CHECK_STREQ("one:7", valed_config_where(b->nvl, "mac"));
-	ATF_CHECK_STREQ("one:8", valed_config_where(b->nvl, "device"));
-	ATF_CHECK(valed_config_where(create_config_node("x"), "path") == NULL);
+	ATF_CHECK_STREQ("one:4", valed_config_where(a, VALED_V_MAC).wh_text);
+	ATF_CHECK_STREQ("one:7", valed_config_where(b, VALED_V_MAC).wh_text);
+	ATF_CHECK_STREQ("one:8", valed_config_where(b, VALED_V_DEVICE).wh_text);
+	ATF_CHECK(valed_config_find(0, 2, 0) == NULL);
+	ATF_CHECK_EQ(a, valed_config_find(0, 1, 0));
 	/* Once more, from the beginning, with nothing left of the first. */
 	n = strings_used();
-	ATF_CHECK_EQ_MSG(2 + 8 + 2, n, "%u", n);
+	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
 	valed_config_clear();
-	/* Those of the adapters. */
-	ATF_CHECK_EQ(2, strings_used());
+	ATF_CHECK_EQ(0, strings_used());
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
 	ATF_CHECK_EQ(0, ac[0].ac_mtu);
 	ATF_CHECK_STREQ("-o pci.255.31.7.backend=vale0:c",
-	    valed_config_where(ac[1].ac_nvl, "backend"));
-	ATF_CHECK_STREQ("one:6", valed_config_where(ac[0].ac_nvl, "path"));
+	    valed_config_where(valed_config_find(255, 31, 7),
+	    VALED_V_BACKEND).wh_text);
+	ATF_CHECK_STREQ("one:6", valed_config_where(
+	    valed_config_find(0, 1, 0), VALED_V_PATH).wh_text);
 	ATF_CHECK_EQ(-1, valed_variable("pat", 3));
 	ATF_CHECK_EQ(0, valed_variable("path=", 4));
 	ATF_CHECK_EQ(15, valed_variable("device", 6));

@@ -1,0 +1,244 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What a reload does, as a table (valed_plan.c): the adapters that there are,
+ * those that are wanted, the actions, and what there is then.
+ *
+ * An adapter is written as its slot, its backend, its path or fd=, and its MTU
+ * if it has one: "1 a p 1500".  "1 -" is one that is not there.
+ */
+
+#include <sys/param.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "valed.h"
+
+#define	ADAPTERS	5
+
+static const struct row {
+	const char	*name;
+	const char	*old;
+	const char	*new;
+	const char	*refused;	/* indexes of new ones */
+	const char	*actions;
+	const char	*result;
+} rows[] = {
+	{ "nothing", "", "", "", "", "" },
+	{ "the same, in another order", "1 a p,2 b q", "2 b q,1 a p", "", "",
+	    "2 b q,1 a p" },
+	{ "one more", "1 a p", "1 a p,2 b q", "", "open1 add1", "1 a p,2 b q" },
+	{ "one less", "1 a p,2 b q", "2 b q", "", "remove0 unlink0", "2 b q" },
+	{ "all go", "1 a p,2 b fd=3", "", "", "remove0 remove1 unlink0", "" },
+	{ "another value, the same socket", "1 a p", "1 a p 1500", "",
+	    "remove0 add0", "1 a p 1500" },
+	{ "another path", "1 a p", "1 a q", "",
+	    "open0 remove0 add0 unlink0", "1 a q" },
+	{ "another place, the same path", "1 a p", "2 a p", "",
+	    "remove0 add0", "2 a p" },
+	{ "paths change places", "1 a p,2 b q", "1 a q,2 b p", "",
+	    "remove0 remove1 add0 add1", "1 a q,2 b p" },
+	{ "an inherited socket", "", "1 a fd=3", "", "add0", "1 a fd=3" },
+	{ "a path becomes inherited", "1 a p", "1 a fd=3", "",
+	    "remove0 add0 unlink0", "1 a fd=3" },
+	{ "an inherited one gets a path", "1 a fd=3", "1 a p", "",
+	    "open0 remove0 add0", "1 a p" },
+	{ "one that was not added is tried again", "1 -", "1 a p", "",
+	    "open0 remove0 add0", "1 a p" },
+	{ "one that was not added is not wanted any more", "1 -", "", "",
+	    "remove0", "" },
+	{ "a port that is open: not added", "", "1 a p", "0", "busy0", "1 -" },
+	{ "a port that is open: as it was", "1 a p", "1 b p", "0", "busy0",
+	    "1 a p" },
+	{ "a port that is open, of one that was not added", "1 -", "1 a p",
+	    "0", "busy0", "1 -" },
+	{ "a TAP interface: not added", "1 a p", "1 a p,2 tap0 q", "",
+	    "tap1", "1 a p,2 -" },
+	{ "a TAP interface: as it was", "1 tap0 p", "1 tap0 p 1500", "",
+	    "tap0", "1 tap0 p" },
+	{ "a TAP interface stays", "1 tap0 p", "1 tap0 p", "", "",
+	    "1 tap0 p" },
+	{ "a TAP interface goes", "1 tap0 p", "1 a p", "", "remove0 add0",
+	    "1 a p" },
+	{ "one that stays keeps its port", "1 a p", "1 x p,2 a q", "0",
+	    "busy0 clash1", "1 a p,2 -" },
+	{ "one that stays keeps its path", "1 a p", "1 x q,2 b p", "0",
+	    "busy0 clash1", "1 a p,2 -" },
+	{ "one that stays keeps its descriptor", "1 a fd=3",
+	    "1 x fd=4,2 b fd=3", "0", "busy0 clash1", "1 a fd=3,2 -" },
+	{ "one that stays does not keep another's descriptor", "1 a fd=3",
+	    "1 x fd=5,2 b fd=4", "0", "busy0 add1", "1 a fd=3,2 b fd=4" },
+	{ "a path and a descriptor do not clash", "1 a p",
+	    "1 x q,2 b fd=3", "0", "busy0 add1", "1 a p,2 b fd=3" },
+	{ "one keeps the next from its place, and that the one after it",
+	    "1 a p,2 b q,3 c r", "1 x p,2 a q,3 b r,4 c s", "0",
+	    "busy0 clash1 clash2 clash3", "1 a p,2 b q,3 c r,4 -" },
+	{ "the same from the end", "3 c r,2 b q,1 a p",
+	    "4 c s,3 b r,2 a q,1 x p", "3",
+	    "busy3 clash2 clash1 clash0", "4 -,3 c r,2 b q,1 a p" },
+	{ "the others are changed all the same", "1 a p,2 b q,3 c r",
+	    "1 x p,3 d r,4 e q", "0",
+	    "busy0 remove1 remove2 add1 add2", "1 a p,3 d r,4 e q" },
+	{ "all kinds", "1 a p,2 b q,3 tap0 r",
+	    "1 x p2,3 tap1 r,2 b q 68,4 a s,5 e t", "0",
+	    "tap1 busy0 clash3 open4 remove1 add2 add4",
+	    "1 a p,3 tap0 r,2 b q 68,4 -,5 e t" },
+};
+
+/* Make the adapters that `text' says; returns how many. */
+static unsigned int
+make(struct adapter_config ac[ADAPTERS], const char *text)
+{
+	char *copy = strdup(text), *one, *rest = copy, socket[32];
+	unsigned int n = 0;
+	int found;
+
+	ATF_REQUIRE(copy != NULL);
+	while ((one = strsep(&rest, ",")) != NULL && *one != '\0') {
+		ATF_REQUIRE(n < ADAPTERS);
+		ac[n] = (struct adapter_config){ .ac_fd = -1,
+		    .ac_listen = -1 };
+		found = sscanf(one, "%d %63s %31s %u", &ac[n].ac_slot,
+		    ac[n].ac_backend, socket, &ac[n].ac_mtu);
+		ATF_REQUIRE(found >= 2);
+		if (found == 2)
+			ac[n].ac_backend[0] = '\0';
+		else if (strncmp(socket, "fd=", 3) == 0)
+			ac[n].ac_fd = atoi(socket + 3);
+		else
+			strlcpy(ac[n].ac_path, socket, sizeof(ac->ac_path));
+		n++;
+	}
+	free(copy);
+	return (n);
+}
+
+static const char *const names[] = { [VALED_TAP] = "tap",
+	[VALED_BUSY] = "busy", [VALED_CLASH] = "clash", [VALED_OPEN] = "open",
+	[VALED_REMOVE_OLD] = "remove", [VALED_ADD_NEW] = "add",
+	[VALED_UNLINK] = "unlink" };
+
+static void
+plan_row(const struct row *row)
+{
+	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS], want[ADAPTERS];
+	struct valed_action actions[VALED_ACTIONS(ADAPTERS, ADAPTERS)];
+	bool refused[ADAPTERS] = { false };
+	struct valed_plan vp = { .pn_old = old, .pn_new = new,
+	    .pn_refused = refused, .pn_result = result, .pn_action = actions };
+	char text[256] = "";
+	const char *p;
+	unsigned int i, n;
+
+	vp.pn_nold = make(old, row->old);
+	vp.pn_nnew = make(new, row->new);
+	for (p = row->refused; *p != '\0'; p++) {
+		ATF_CHECK(valed_plan_reserves(&vp, *p - '0'));
+		refused[*p - '0'] = true;
+	}
+	valed_plan(&vp);
+	ATF_REQUIRE(vp.pn_nactions <= nitems(actions));
+	for (i = 0; i < vp.pn_nactions; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		    "%s%s%u", i > 0 ? " " : "", names[actions[i].ax_what],
+		    actions[i].ax_index);
+	ATF_CHECK_MSG(strcmp(row->actions, text) == 0, "%s: %s", row->name,
+	    text);
+	n = make(want, row->result);
+	ATF_REQUIRE_EQ(n, vp.pn_nnew);
+	for (i = 0; i < n; i++) {
+		ATF_CHECK_EQ(want[i].ac_slot, result[i].ac_slot);
+		ATF_CHECK_MSG(valed_values_same(&want[i], &result[i]),
+		    "%s: %u", row->name, i);
+		if (!valed_plan_reserves(&vp, i))
+			ATF_CHECK_EQ(-1, result[i].ac_listen);
+	}
+}
+
+TEST(rows, "Each row of the table")
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(rows); i++)
+		plan_row(&rows[i]);
+}
+
+TEST(listens, "An inherited socket is passed again; another one is opened, or "
+    "is that of who had the path")
+{
+	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS];
+	struct valed_action actions[VALED_ACTIONS(ADAPTERS, ADAPTERS)];
+	const bool refused[ADAPTERS] = { false };
+	struct valed_plan vp = { .pn_old = old, .pn_new = new,
+	    .pn_refused = refused, .pn_result = result, .pn_action = actions };
+
+	vp.pn_nold = make(old, "1 a p");
+	vp.pn_nnew = make(new, "1 b p,2 c fd=7,3 d q");
+	valed_plan(&vp);
+	ATF_CHECK_EQ(-1, result[0].ac_listen);
+	ATF_CHECK_EQ(7, result[1].ac_listen);
+	ATF_CHECK_EQ(-1, result[2].ac_listen);
+	ATF_CHECK_EQ(VALED_OPEN, (int)actions[0].ax_what);
+	ATF_CHECK_EQ(2, actions[0].ax_index);
+}
+
+TEST(reserves, "A port is reserved if its adapter is to be added, unless it is "
+    "no switch's")
+{
+	struct adapter_config old[ADAPTERS], new[ADAPTERS];
+	struct valed_plan vp = { .pn_old = old, .pn_new = new };
+
+	vp.pn_nold = make(old, "1 a p,2 b q");
+	vp.pn_nnew = make(new, "1 a p,2 b q 1500,3 tap0 r,4 c s");
+	ATF_CHECK(!valed_plan_reserves(&vp, 0));
+	ATF_CHECK(valed_plan_reserves(&vp, 1));
+	ATF_CHECK(!valed_plan_reserves(&vp, 2));
+	ATF_CHECK(valed_plan_reserves(&vp, 3));
+	ATF_CHECK_EQ(&old[1], valed_plan_old(&vp, &new[1]));
+	ATF_CHECK(valed_plan_old(&vp, &new[3]) == NULL);
+}
+
+TEST(same, "Adapters with the same values are the same, and each value counts")
+{
+	static const struct adapter_config none;
+	struct adapter_config ac;
+
+#define	COUNTS(member, value) do {					\
+	ac = none;							\
+	ATF_CHECK(valed_values_same(&ac, &none));			\
+	ac.member = (value);						\
+	ATF_CHECK_MSG(!valed_values_same(&ac, &none), #member);		\
+} while (0)
+	COUNTS(ac_backend[0], 'a');
+	COUNTS(ac_path[0], 'a');
+	COUNTS(ac_fd, 1);
+	COUNTS(ac_mac[5], 1);
+	COUNTS(ac_mtu, 68);
+	COUNTS(ac_itr_256ns, 1);
+	COUNTS(ac_itr_min_256ns, 1);
+	COUNTS(ac_mem, 1);
+	COUNTS(ac_rate.rc_rate, 1);
+	COUNTS(ac_rate.rc_burst, 1);
+	COUNTS(ac_rate.rc_frames, true);
+	COUNTS(ac_limit, 1);
+	COUNTS(ac_weight, 1);
+	COUNTS(ac_private, true);
+	COUNTS(ac_csb, true);
+	COUNTS(ac_direct, true);
+	/* These are no values. */
+	ac = (struct adapter_config){ .ac_bus = 1, .ac_slot = 2, .ac_func = 3,
+	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4,
+	    .ac_added = true };
+	ATF_CHECK(valed_values_same(&ac, &none));
+}
+
+TEST_PROGRAM

@@ -1,0 +1,181 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What a reload does, from the adapters that there are and those that are
+ * wanted.  An adapter whose values are the same is left alone; another is
+ * removed and added again, with the same socket if the path is the same.
+ *
+ * One is left as it is, or not there, if valed cannot add it, or if another has
+ * its port open; and then each that would be where such a one stays.
+ *
+ * Nothing is done here: valed_guard.c does it.
+ */
+
+#include <string.h>
+
+#include "valed.h"
+
+/* The one of `n' adapters that has this place, or NULL. */
+static const struct adapter_config *
+find(const struct adapter_config *ac, unsigned int n,
+    const struct adapter_config *place)
+{
+	const struct adapter_config *end = ac + n;
+
+	for (; ac < end; ac++) {
+		if (ac->ac_bus == place->ac_bus &&
+		    ac->ac_slot == place->ac_slot &&
+		    ac->ac_func == place->ac_func)
+			return (ac);
+	}
+	return (NULL);
+}
+
+const struct adapter_config *
+valed_plan_old(const struct valed_plan *vp, const struct adapter_config *ac)
+{
+	return (find(vp->pn_old, vp->pn_nold, ac));
+}
+
+/* Whether one of `n' adapters has the same path. */
+static bool
+has_path(const struct adapter_config *other, unsigned int n,
+    const struct adapter_config *ac)
+{
+	const struct adapter_config *end = other + n;
+
+	for (; other < end; other++) {
+		if (ac->ac_fd == -1 &&
+		    strcmp(other->ac_path, ac->ac_path) == 0)
+			return (true);
+	}
+	return (false);
+}
+
+static bool
+same(const struct adapter_config *a, const struct adapter_config *b)
+{
+	return (a != NULL && b != NULL && valed_values_same(a, b));
+}
+
+/* Whether it is to be added, in place of another or not. */
+static bool
+added(const struct valed_plan *vp, const struct adapter_config *ac)
+{
+	return (ac->ac_backend[0] != '\0' &&
+	    !same(valed_plan_old(vp, ac), ac));
+}
+
+static bool
+is_tap(const struct adapter_config *ac)
+{
+	return (strncmp(ac->ac_backend, "tap", 3) == 0);
+}
+
+bool
+valed_plan_reserves(const struct valed_plan *vp, unsigned int i)
+{
+	return (added(vp, &vp->pn_new[i]) && !is_tap(&vp->pn_new[i]));
+}
+
+/* Whether one of them stays where the other would be. */
+static bool
+clash(const struct adapter_config *a, const struct adapter_config *b)
+{
+	return (strcmp(a->ac_backend, b->ac_backend) == 0 ||
+	    (a->ac_fd == -1 ? b->ac_fd == -1 &&
+	    strcmp(a->ac_path, b->ac_path) == 0 : a->ac_fd == b->ac_fd));
+}
+
+static void
+action(struct valed_plan *vp, int what, unsigned int i)
+{
+	vp->pn_action[vp->pn_nactions].ax_what = what;
+	vp->pn_action[vp->pn_nactions++].ax_index = i;
+}
+
+/* Leave an adapter as it is, or not there. */
+static void
+leave(struct valed_plan *vp, int why, unsigned int i)
+{
+	const struct adapter_config *new = &vp->pn_new[i];
+	const struct adapter_config *old = valed_plan_old(vp, new);
+	const struct adapter_config none = { .ac_bus = new->ac_bus,
+	    .ac_slot = new->ac_slot, .ac_func = new->ac_func, .ac_fd = -1,
+	    .ac_listen = -1 };
+
+	action(vp, why, i);
+	vp->pn_result[i] = old != NULL ? *old : none;
+}
+
+/* Leave one that would be where another one stays.  False: there is none. */
+static bool
+leave_clash(struct valed_plan *vp)
+{
+	const struct adapter_config *ac = vp->pn_result;
+	unsigned int i, j;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		for (j = 0; added(vp, &ac[i]) && j < vp->pn_nnew; j++)
+			if (!added(vp, &ac[j]) && ac[j].ac_backend[0] != '\0' &&
+			    clash(&ac[i], &ac[j])) {
+				leave(vp, VALED_CLASH, i);
+				return (true);
+			}
+	return (false);
+}
+
+/* Actions for sockets of adapters that are added. */
+static void
+plan_open(struct valed_plan *vp)
+{
+	struct adapter_config *ac;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++) {
+		ac = &vp->pn_result[i];
+		if (!added(vp, ac))
+			continue;
+		ac->ac_listen = ac->ac_fd;
+		if (ac->ac_fd == -1 && !has_path(vp->pn_old, vp->pn_nold, ac))
+			action(vp, VALED_OPEN, i);
+	}
+}
+
+void
+valed_plan(struct valed_plan *vp)
+{
+	const struct adapter_config *ac;
+	unsigned int i;
+
+	vp->pn_nactions = 0;
+	for (i = 0; i < vp->pn_nnew; i++)
+		vp->pn_result[i] = vp->pn_new[i];
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (added(vp, &vp->pn_new[i]) && is_tap(&vp->pn_new[i]))
+			leave(vp, VALED_TAP, i);
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (vp->pn_refused[i])
+			leave(vp, VALED_BUSY, i);
+	while (leave_clash(vp))
+		continue;
+	plan_open(vp);
+	for (i = 0; i < vp->pn_nold; i++) {
+		ac = &vp->pn_old[i];
+		if (!same(ac, find(vp->pn_result, vp->pn_nnew, ac)))
+			action(vp, VALED_REMOVE_OLD, i);
+	}
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (added(vp, &vp->pn_result[i]))
+			action(vp, VALED_ADD_NEW, i);
+	for (i = 0; i < vp->pn_nold; i++) {
+		ac = &vp->pn_old[i];
+		if (ac->ac_path[0] != '\0' &&
+		    !has_path(vp->pn_result, vp->pn_nnew, ac))
+			action(vp, VALED_UNLINK, i);
+	}
+}

@@ -1,0 +1,335 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The values of an adapter's variables: from text to struct adapter_config.  An
+ * error is one line on stderr that says where the variable was set, and
+ * EX_USAGE, or EX_CONFIG if that is in a file.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dev/netmap/vale_fdb.h>
+
+#include "e82545.h"
+#include "libvale.h"
+#include "valed.h"
+
+#define	TAP_NAMSIZ	16
+
+/* An error of a variable. */
+#define	BAD(vn, variable, ...)						\
+	valed_bad(valed_config_where((vn), (variable)), __VA_ARGS__)
+
+/* The value of a variable, or NULL. */
+static const char *
+value_get(const struct valed_node *vn, int variable)
+{
+	return (vn->nd_variable[variable].nt_value);
+}
+
+static bool
+is_port(const struct adapter_config *ac)
+{
+	return (strncmp(ac->ac_backend, "vale", 4) == 0);
+}
+
+static bool
+name_ok(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_' &&
+		    s[i] != '-' && s[i] != '.')
+			return (false);
+	}
+	return (true);
+}
+
+void
+valed_backend_check(struct valed_where where, const char *be)
+{
+	const char *error;
+
+	if (*be == '\0' || strchr(be, '=') != NULL)
+		valed_bad(where, "the port's name is missing");
+	if (strncmp(be, "vale", 4) == 0) {
+		error = vale_name_error(be);
+		if (error != NULL)
+			valed_bad(where, "%s: %s", be, error);
+	} else if (strncmp(be, "tap", 3) == 0) {
+		if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
+			valed_bad(where, "%s: not an interface's name", be);
+	} else
+		valed_bad(where, "%s: no such backend", be);
+}
+
+static uint32_t
+parse_number(const struct valed_node *vn, int variable, uint32_t min,
+    uint32_t max)
+{
+	const char *errstr, *value = value_get(vn, variable);
+	uint32_t n;
+
+	if (value == NULL)
+		return (0);
+	n = strtonum(value, min, max, &errstr);
+	if (errstr != NULL || !isdigit((unsigned char)*value))
+		BAD(vn, variable, "%s=%s: not a number from %u to %u",
+		    valed_variables[variable], value, min, max);
+	return (n);
+}
+
+/*
+ * Parse a size with the suffix M, G or T.  The default is the memory of the
+ * host, of which a guest rarely has more.
+ */
+static uint64_t
+parse_mem(const struct valed_node *vn)
+{
+	const char *value = value_get(vn, VALED_V_MEM);
+	uint64_t size;
+
+	if (value == NULL)
+		return ((uint64_t)sysconf(_SC_PHYS_PAGES) *
+		    sysconf(_SC_PAGESIZE));
+	if (!valed_size_parse(value, &size))
+		BAD(vn, VALED_V_MEM, "mem=%s: not a size from 1M to 1T, with "
+		    "M, G or T", value);
+	return (size);
+}
+
+/* Parse the limit of what the guest sends. */
+static void
+parse_rate(struct adapter_config *ac, const struct valed_node *vn)
+{
+	const char *burst = value_get(vn, VALED_V_BURST);
+	const char *rate = value_get(vn, VALED_V_RATE);
+
+	if (rate == NULL && burst != NULL)
+		BAD(vn, VALED_V_BURST, "burst=%s: without rate=", burst);
+	if (rate == NULL)
+		return;
+	if (!is_port(ac))
+		BAD(vn, VALED_V_RATE, "rate=%s: %s is not a port of a switch",
+		    rate, ac->ac_backend);
+	if (!vale_rate_parse(rate, &ac->ac_rate))
+		BAD(vn, VALED_V_RATE, "rate=%s: not a number up to 1000G, "
+		    "with or without K, M or G, and bit/s, Byte/s or pkt/s",
+		    rate);
+	if (burst != NULL && !vale_rate_parse_burst(burst, &ac->ac_rate))
+		BAD(vn, VALED_V_BURST, "burst=%s: not a number from 1 to "
+		    "512M, with or without K or M", burst);
+}
+
+static bool
+parse_bool(const struct valed_node *vn, int variable, bool otherwise)
+{
+	const char *value = value_get(vn, variable);
+
+	if (value == NULL)
+		return (otherwise);
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		BAD(vn, variable, "%s=%s: not \"on\" or \"off\"",
+		    valed_variables[variable], value);
+	return (strcmp(value, "on") == 0);
+}
+
+/* Parse the settings of a switch's port. */
+static void
+parse_port(struct adapter_config *ac, const struct valed_node *vn)
+{
+	static const int variables[] = { VALED_V_LIMIT, VALED_V_PRIVATE,
+	    VALED_V_WEIGHT };
+	const char *value;
+	unsigned int i;
+
+	parse_rate(ac, vn);
+	ac->ac_limit = parse_number(vn, VALED_V_LIMIT, 0, VALE_FDB_ENTRIES);
+	ac->ac_private = parse_bool(vn, VALED_V_PRIVATE, false);
+	ac->ac_weight = parse_number(vn, VALED_V_WEIGHT, 1, VALE_WEIGHT_MAX);
+	if (is_port(ac))
+		return;
+	for (i = 0; i < nitems(variables); i++) {
+		value = value_get(vn, variables[i]);
+		if (value != NULL)
+			BAD(vn, variables[i], "%s=%s: %s is not a port of a "
+			    "switch", valed_variables[variables[i]], value,
+			    ac->ac_backend);
+	}
+}
+
+/* Parse six pairs of hexadecimal digits, separated by colons. */
+static bool
+parse_mac(const char *s, uint8_t mac[6])
+{
+	static const uint8_t none[6];
+	int i;
+
+	for (i = 0; i < 6; i++, s += 3) {
+		if (!isxdigit((unsigned char)s[0]) ||
+		    !isxdigit((unsigned char)s[1]) ||
+		    s[2] != (i < 5 ? ':' : '\0'))
+			return (false);
+		mac[i] = (uint8_t)strtoul(s, NULL, 16);
+	}
+	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
+}
+
+/*
+ * Set the default address.  It depends on the adapter's place and port, so it
+ * is the same on every start.
+ */
+static void
+default_mac(struct adapter_config *ac)
+{
+	const char *p;
+	char text[VALED_NAME_SIZE + 16];
+	uint64_t hash;
+
+	snprintf(text, sizeof(text), "%d-%d-%d-%s", ac->ac_bus, ac->ac_slot,
+	    ac->ac_func, ac->ac_backend);
+	/* FNV-1a, 64 bits. */
+	hash = 0xcbf29ce484222325;
+	for (p = text; *p != '\0'; p++)
+		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+	/* The OUI that FreeBSD has for bhyve. */
+	ac->ac_mac[0] = 0x58;
+	ac->ac_mac[1] = 0x9c;
+	ac->ac_mac[2] = 0xfc;
+	ac->ac_mac[3] = hash >> 56;
+	ac->ac_mac[4] = hash >> 48;
+	ac->ac_mac[5] = hash >> 40;
+}
+
+/* The socket: one of path= and fd=. */
+static void
+parse_socket(struct adapter_config *ac, const struct valed_node *vn)
+{
+	const char *fd = value_get(vn, VALED_V_FD);
+	const char *path = value_get(vn, VALED_V_PATH);
+	const char *error;
+
+	if (path == NULL && fd == NULL)
+		BAD(vn, VALED_V_PATH, "path= is missing");
+	if (path != NULL && fd != NULL)
+		BAD(vn, VALED_V_PATH, "both path= and fd=");
+	if (path != NULL) {
+		strlcpy(ac->ac_path, path, sizeof(ac->ac_path));
+		return;
+	}
+	error = valed_activation_fd(fd, SOCK_STREAM, &ac->ac_fd);
+	if (error != NULL)
+		BAD(vn, VALED_V_FD, "fd=%s: %s", fd, error);
+}
+
+static void
+check_lengths(const struct valed_node *vn)
+{
+	const char *value;
+	int i;
+
+	for (i = 0; i < VALED_NVARIABLES; i++) {
+		value = value_get(vn, i);
+		if (value != NULL && strlen(value) >= VALED_VALUE_SIZE)
+			BAD(vn, i, "%s=%s: longer than %zu bytes",
+			    valed_variables[i], value, VALED_VALUE_SIZE - 1);
+	}
+}
+
+void
+valed_values(struct adapter_config *ac, const struct valed_node *vn)
+{
+	const struct valed_where where = valed_config_where(vn,
+	    VALED_V_BACKEND);
+	const char *value;
+
+	*ac = (struct adapter_config){ .ac_bus = vn->nd_bus,
+	    .ac_slot = vn->nd_slot, .ac_func = vn->nd_func, .ac_fd = -1,
+	    .ac_listen = -1 };
+	strlcpy(ac->ac_backend, value_get(vn, VALED_V_BACKEND),
+	    sizeof(ac->ac_backend));
+	snprintf(ac->ac_where, sizeof(ac->ac_where), "%s%s", where.wh_option,
+	    where.wh_text);
+	check_lengths(vn);
+	parse_socket(ac, vn);
+	value = value_get(vn, VALED_V_MAC);
+	if (value == NULL)
+		default_mac(ac);
+	else if (!parse_mac(value, ac->ac_mac))
+		BAD(vn, VALED_V_MAC, "mac=%s: not a unicast Ethernet address",
+		    value);
+	ac->ac_mtu = parse_number(vn, VALED_V_MTU, E82545_MTU_MIN,
+	    E82545_MTU_MAX);
+	ac->ac_itr_256ns = parse_number(vn, VALED_V_ITR, 0, E82545_ITR_MAX);
+	ac->ac_itr_min_256ns = parse_number(vn, VALED_V_ITR_MIN, 0,
+	    E82545_ITR_MAX);
+	ac->ac_csb = parse_bool(vn, VALED_V_CSB, true);
+	ac->ac_direct = parse_bool(vn, VALED_V_DIRECT, true);
+	ac->ac_mem = parse_mem(vn);
+	parse_port(ac, vn);
+}
+
+static const struct valed_node *
+node_of(const struct adapter_config *ac)
+{
+	return (valed_config_find(ac->ac_bus, ac->ac_slot, ac->ac_func));
+}
+
+/* Whether two adapters inherit one socket.  With -t no descriptor is known. */
+static bool
+same_fd(const struct adapter_config *ac, const struct adapter_config *other,
+    bool checking)
+{
+	if (ac->ac_fd == -1 || ac->ac_fd != other->ac_fd)
+		return (false);
+	return (!checking || strcmp(value_get(node_of(ac), VALED_V_FD),
+	    value_get(node_of(other), VALED_V_FD)) == 0);
+}
+
+void
+valed_values_twice(const struct adapter_config *ac,
+    const struct adapter_config *other, bool checking)
+{
+	if (strcmp(ac->ac_backend, other->ac_backend) == 0)
+		BAD(node_of(ac), VALED_V_BACKEND, "%s: port used twice",
+		    ac->ac_backend);
+	if (ac->ac_fd == -1 && strcmp(ac->ac_path, other->ac_path) == 0)
+		BAD(node_of(ac), VALED_V_PATH, "path=%s: used twice", ac->ac_path);
+	if (same_fd(ac, other, checking))
+		BAD(node_of(ac), VALED_V_FD, "fd=%s: used twice",
+		    value_get(node_of(ac), VALED_V_FD));
+	if (memcmp(ac->ac_mac, other->ac_mac, sizeof(ac->ac_mac)) == 0)
+		BAD(node_of(ac), VALED_V_MAC, "mac=%02x:%02x:%02x:%02x:%02x:%02x: "
+		    "used twice", ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2],
+		    ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
+}
+
+bool
+valed_values_same(const struct adapter_config *a,
+    const struct adapter_config *b)
+{
+	return (strcmp(a->ac_backend, b->ac_backend) == 0 &&
+	    strcmp(a->ac_path, b->ac_path) == 0 && a->ac_fd == b->ac_fd &&
+	    memcmp(a->ac_mac, b->ac_mac, sizeof(a->ac_mac)) == 0 &&
+	    a->ac_mtu == b->ac_mtu && a->ac_itr_256ns == b->ac_itr_256ns &&
+	    a->ac_itr_min_256ns == b->ac_itr_min_256ns &&
+	    a->ac_mem == b->ac_mem &&
+	    a->ac_rate.rc_rate == b->ac_rate.rc_rate &&
+	    a->ac_rate.rc_burst == b->ac_rate.rc_burst &&
+	    a->ac_rate.rc_frames == b->ac_rate.rc_frames &&
+	    a->ac_limit == b->ac_limit && a->ac_weight == b->ac_weight &&
+	    a->ac_private == b->ac_private && a->ac_csb == b->ac_csb &&
+	    a->ac_direct == b->ac_direct);
+}

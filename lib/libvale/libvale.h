@@ -614,4 +614,12 @@ struct vale_switch_settings {
 int	vale_switch_settings(const char *switch_name,
 	    struct vale_switch_settings *ss);
 
+/*
+ * What was wrong, if the last call by this thread of a function that sets or
+ * gets settings has failed: a sentence like "the weight must be 1 to 100", in
+ * valed's words if the switch is there; or "", if errno says it all.  Valid
+ * until the thread's next call.
+ */
+const char *vale_error(void);
+
 #endif /* !_LIBVALE_H_ */

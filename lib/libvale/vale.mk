@@ -15,10 +15,12 @@ VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
 VALE_FRAME_SRCS=	vale_frame_port.c
 
-VALE_VALED_SRCS=	vale_client.c vale_find.c vale_valed.c vale_window.c
+VALE_VALED_SRCS=	vale_client.c vale_find.c vale_setting.c vale_valed.c \
+			vale_window.c
 
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
 			vale_layout.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
-			vale_region.c vale_rxq.c vale_settings.c vale_share.c \
-			vale_shared.c vale_switch.c vale_txq.c vale_view.c
+			vale_region.c vale_rxq.c vale_setting.c \
+			vale_settings.c vale_share.c vale_shared.c \
+			vale_switch.c vale_txq.c vale_view.c

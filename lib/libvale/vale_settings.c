@@ -5,7 +5,8 @@
  */
 
 /*
- * Settings of switches and ports.  No sender waits for a change.  Most are
+ * Settings of switches and ports: the code of each (vale_setting.h).  No sender
+ * waits for a change.  Most are
  * words that senders read; what a view has (vale_view.c) is published, and the
  * change waits until all senders have it.  The learning table has its own
  * rules.
@@ -15,15 +16,185 @@
 
 #include "vale_error.h"
 #include "vale_mirror.h"
+#include "vale_setting.h"
 #include "vale_switch.h"
 #include "vale_view.h"
 
-/* A change of a port; its value is valid. */
-typedef int	port_change(struct vale_port *port, const void *value);
+/* A change of a port; its value is in range. */
+typedef int	port_change(struct vale_port *port,
+		    const struct vale_setting_value *value);
+
+_Static_assert(VALE_WEIGHT_MAX == VALE_SHARE_WEIGHT_MAX, "weights");
+
+static void
+set_ageing(struct vale_switch *vs, const struct vale_setting_value *value)
+{
+	vale_fdb_set_ageing(&vs->vs_fdb, value->sv_number);
+}
+
+static void
+get_ageing(const struct vale_switch *vs, struct vale_setting_value *value)
+{
+	value->sv_number = vs->vs_fdb.f_ageing_s;
+}
+
+static void
+set_batch(struct vale_switch *vs, const struct vale_setting_value *value)
+{
+	atomic_store_32(&vs->vs_batch, value->sv_number);
+}
+
+static void
+get_batch(const struct vale_switch *vs, struct vale_setting_value *value)
+{
+	value->sv_number = vs->vs_batch;
+}
+
+static int
+set_limit(struct vale_port *port, const struct vale_setting_value *value)
+{
+	vale_fdb_set_limit(&port->vp_switch->vs_fdb, port->vp_index,
+	    value->sv_number);
+	return (0);
+}
+
+static void
+get_limit(const struct vale_port *port, struct vale_setting_value *value)
+{
+	value->sv_number = port->vp_switch->vs_fdb.f_limit[port->vp_index];
+}
+
+static int
+set_mirror(struct vale_port *port, const struct vale_setting_value *value)
+{
+	const size_t len = strlen(port->vp_switch->vs_name);
+	const char *of = value->sv_name;
+
+	if (value->sv_number != 0 && (strcmp(of, port->vp_common.name) == 0 ||
+	    strncmp(of, port->vp_common.name, len + 1) != 0))
+		return (vale_fail(EINVAL));
+	return (vale_mirror_set(port, of, value->sv_number));
+}
+
+static void
+get_mirror(const struct vale_port *port, struct vale_setting_value *value)
+{
+	value->sv_number = port->vp_mirror_what;
+	memcpy(value->sv_name, port->vp_mirror_of, sizeof(value->sv_name));
+}
+
+static int
+set_private(struct vale_port *port, const struct vale_setting_value *value)
+{
+	port->vp_private = value->sv_number != 0;
+	return (0);
+}
+
+static void
+get_private(const struct vale_port *port, struct vale_setting_value *value)
+{
+	value->sv_number = port->vp_private;
+}
+
+static int
+set_rate(struct vale_port *port, const struct vale_setting_value *value)
+{
+	const struct vale_rate_conf conf = { .rc_rate = value->sv_number,
+	    .rc_burst = value->sv_burst, .rc_frames = value->sv_frames };
+	int error;
+
+	pthread_mutex_lock(&port->vp_rate_lock);
+	error = vale_rate_set(&port->vp_rate, &conf);
+	atomic_store_bool(&port->vp_limited, vale_rate_limited(&port->vp_rate));
+	pthread_mutex_unlock(&port->vp_rate_lock);
+	return (error == 0 ? 0 : vale_fail(error));
+}
+
+static void
+get_rate(const struct vale_port *port, struct vale_setting_value *value)
+{
+	const struct vale_rate_conf *conf = &port->vp_rate.r_conf;
+
+	value->sv_number = conf->rc_rate;
+	value->sv_burst = conf->rc_burst;
+	value->sv_frames = conf->rc_frames;
+}
+
+static int
+set_weight(struct vale_port *port, const struct vale_setting_value *value)
+{
+	atomic_store_8(&port->vp_switch->vs_weight[port->vp_index],
+	    value->sv_number);
+	return (0);
+}
+
+static void
+get_weight(const struct vale_port *port, struct vale_setting_value *value)
+{
+	value->sv_number = port->vp_switch->vs_weight[port->vp_index];
+}
+
+static const struct {
+	/* Of a switch. */
+	void	(*set_switch)(struct vale_switch *vs,
+		    const struct vale_setting_value *value);
+	void	(*get_switch)(const struct vale_switch *vs,
+		    struct vale_setting_value *value);
+	/* Of a port. */
+	port_change *set_port;
+	void	(*get_port)(const struct vale_port *port,
+		    struct vale_setting_value *value);
+	bool	 view;			/* views have it */
+} code[VALE_NSETTINGS] = {
+	[VALE_SETTING_AGEING] = { .set_switch = set_ageing,
+	    .get_switch = get_ageing },
+	[VALE_SETTING_BATCH] = { .set_switch = set_batch,
+	    .get_switch = get_batch },
+	[VALE_SETTING_LIMIT] = { .set_port = set_limit,
+	    .get_port = get_limit },
+	[VALE_SETTING_MIRROR] = { .set_port = set_mirror,
+	    .get_port = get_mirror, .view = true },
+	[VALE_SETTING_PRIVATE] = { .set_port = set_private,
+	    .get_port = get_private, .view = true },
+	[VALE_SETTING_RATE] = { .set_port = set_rate, .get_port = get_rate },
+	[VALE_SETTING_WEIGHT] = { .set_port = set_weight,
+	    .get_port = get_weight },
+};
+
+/* Say that there is none. */
+static int
+no_such(enum vale_setting_scope scope)
+{
+	return (vale_setting_error(ENXIO, "there is no such %s",
+	    scope == VALE_OF_SWITCH ? "switch" : "port"));
+}
+
+/* Say that a value is out of range. */
+static int
+out_of_range(const struct vale_setting *se)
+{
+	switch (se->se_kind) {
+	case VALE_KIND_BOOL:
+		return (vale_setting_error(EINVAL, "a port is %s, 1, or not, "
+		    "0", se->se_what));
+	case VALE_KIND_RATE:
+		return (vale_setting_error(EINVAL, "the rate or the burst is "
+		    "out of range"));
+	case VALE_KIND_MIRROR:
+		return (vale_setting_error(EINVAL, "a port can mirror another "
+		    "port of the same switch"));
+	default:
+		return (vale_setting_error(EINVAL, "the %s must be %ju to "
+		    "%ju%s%s", se->se_what, (uintmax_t)se->se_min,
+		    (uintmax_t)se->se_max, se->se_unit[0] != '\0' ? " " : "",
+		    se->se_unit));
+	}
+}
 
 /* Change what views do not have. */
 static int
-change_port(const char *name, port_change *change, const void *value)
+change_port(const char *name, port_change *change,
+    const struct vale_setting_value *value)
 {
 	struct vale_port *port;
 	int r;
@@ -37,7 +208,8 @@ change_port(const char *name, port_change *change, const void *value)
 
 /* Change what they have. */
 static int
-change_view(const char *name, port_change *change, const void *value)
+change_view(const char *name, port_change *change,
+    const struct vale_setting_value *value)
 {
 	struct vale_port *port;
 	struct vale_switch *vs;
@@ -60,189 +232,112 @@ change_view(const char *name, port_change *change, const void *value)
 
 /* Change what views of a switch do not have. */
 static int
-change_switch(const char *name, void (*change)(struct vale_switch *, uint32_t),
-    uint32_t value)
+change_switch(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
 {
 	struct vale_switch *vs;
 
 	pthread_mutex_lock(&vale_lock);
 	vs = vale_switch_find(name, strlen(name));
 	if (vs != NULL)
-		change(vs, value);
+		code[setting].set_switch(vs, value);
 	pthread_mutex_unlock(&vale_lock);
 	return (vs != NULL ? 0 : vale_fail(ENXIO));
 }
 
-_Static_assert(VALE_WEIGHT_MAX == VALE_SHARE_WEIGHT_MAX, "weights");
-
-static void
-change_ageing(struct vale_switch *vs, uint32_t seconds)
+int
+vale_setting_set(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
 {
-	vale_fdb_set_ageing(&vs->vs_fdb, seconds);
+	const struct vale_setting *se = &vale_setting_table[setting];
+	int r;
+
+	/* vale_rate_set() knows what a rate may be. */
+	if (se->se_kind != VALE_KIND_RATE &&
+	    (value->sv_number < se->se_min || value->sv_number > se->se_max))
+		return (out_of_range(se));
+	if (se->se_kind == VALE_KIND_MIRROR && value->sv_number != 0 &&
+	    vale_name_error(value->sv_name) != NULL)
+		return (out_of_range(se));
+	if (se->se_scope == VALE_OF_SWITCH)
+		r = change_switch(name, setting, value);
+	else if (code[setting].view)
+		r = change_view(name, code[setting].set_port, value);
+	else
+		r = change_port(name, code[setting].set_port, value);
+	if (r == 0)
+		return (0);
+	switch (errno) {
+	case ENXIO:
+		return (no_such(se->se_scope));
+	case EINVAL:
+		return (out_of_range(se));
+	default:
+		return (vale_setting_error(errno, "%s", strerror(errno)));
+	}
 }
 
 int
-vale_set_ageing(const char *switch_name, uint32_t seconds)
+vale_setting_get(const char *name, enum vale_setting_scope scope,
+    struct vale_setting_value value[VALE_NSETTINGS])
 {
-	if (seconds > VALE_FDB_AGEING_MAX_S)
-		return (vale_fail(EINVAL));
-	return (change_switch(switch_name, change_ageing, seconds));
-}
+	const struct vale_port *port = NULL;
+	const struct vale_switch *vs = NULL;
+	unsigned int i;
 
-static void
-change_batch(struct vale_switch *vs, uint32_t slots)
-{
-	atomic_store_32(&vs->vs_batch, slots);
-}
-
-int
-vale_set_batch(const char *switch_name, uint32_t slots)
-{
-	if (slots < 1 || slots > VALE_BATCH_MAX)
-		return (vale_fail(EINVAL));
-	return (change_switch(switch_name, change_batch, slots));
+	memset(value, 0, VALE_NSETTINGS * sizeof(value[0]));
+	pthread_mutex_lock(&vale_lock);
+	if (scope == VALE_OF_SWITCH)
+		vs = vale_switch_find(name, strlen(name));
+	else
+		port = vale_switch_find_port(name);
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		if (vs != NULL && code[i].get_switch != NULL)
+			code[i].get_switch(vs, &value[i]);
+		if (port != NULL && code[i].get_port != NULL)
+			code[i].get_port(port, &value[i]);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	return (vs != NULL || port != NULL ? 0 : no_such(scope));
 }
 
 int
 vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
 {
-	const struct vale_switch *vs;
+	struct vale_setting_value value[VALE_NSETTINGS];
 
-	pthread_mutex_lock(&vale_lock);
-	vs = vale_switch_find(switch_name, strlen(switch_name));
-	if (vs != NULL) {
-		ss->ss_ageing_s = vs->vs_fdb.f_ageing_s;
-		ss->ss_batch = vs->vs_batch;
-	}
-	pthread_mutex_unlock(&vale_lock);
-	return (vs != NULL ? 0 : vale_fail(ENXIO));
-}
-
-static int
-change_limit(struct vale_port *port, const void *value)
-{
-	const uint32_t *limit = value;
-
-	vale_fdb_set_limit(&port->vp_switch->vs_fdb, port->vp_index, *limit);
+	if (vale_setting_get(switch_name, VALE_OF_SWITCH, value) != 0)
+		return (-1);
+	ss->ss_ageing_s = value[VALE_SETTING_AGEING].sv_number;
+	ss->ss_batch = value[VALE_SETTING_BATCH].sv_number;
 	return (0);
-}
-
-int
-vale_set_limit(const char *name, uint32_t limit)
-{
-	if (limit > VALE_FDB_ENTRIES)
-		return (vale_fail(EINVAL));
-	return (change_port(name, change_limit, &limit));
-}
-
-static int
-change_rate(struct vale_port *port, const void *value)
-{
-	int error;
-
-	pthread_mutex_lock(&port->vp_rate_lock);
-	error = vale_rate_set(&port->vp_rate, value);
-	atomic_store_bool(&port->vp_limited, vale_rate_limited(&port->vp_rate));
-	pthread_mutex_unlock(&port->vp_rate_lock);
-	return (error == 0 ? 0 : vale_fail(error));
-}
-
-int
-vale_set_rate(const char *name, const struct vale_rate_conf *conf)
-{
-	return (change_port(name, change_rate, conf));
 }
 
 int
 vale_get_rate(const char *name, struct vale_rate_conf *conf)
 {
-	const struct vale_port *port;
+	struct vale_setting_value value[VALE_NSETTINGS];
 
-	pthread_mutex_lock(&vale_lock);
-	port = vale_switch_find_port(name);
-	if (port != NULL)
-		*conf = port->vp_rate.r_conf;
-	pthread_mutex_unlock(&vale_lock);
-	return (port != NULL ? 0 : vale_fail(ENXIO));
-}
-
-static int
-change_weight(struct vale_port *port, const void *value)
-{
-	const uint32_t *weight = value;
-
-	atomic_store_8(&port->vp_switch->vs_weight[port->vp_index], *weight);
+	if (vale_setting_get(name, VALE_OF_PORT, value) != 0)
+		return (-1);
+	conf->rc_rate = value[VALE_SETTING_RATE].sv_number;
+	conf->rc_burst = value[VALE_SETTING_RATE].sv_burst;
+	conf->rc_frames = value[VALE_SETTING_RATE].sv_frames;
 	return (0);
-}
-
-int
-vale_set_weight(const char *name, uint32_t weight)
-{
-	if (weight < 1 || weight > VALE_WEIGHT_MAX)
-		return (vale_fail(EINVAL));
-	return (change_port(name, change_weight, &weight));
-}
-
-static int
-change_private(struct vale_port *port, const void *value)
-{
-	const bool *private = value;
-
-	port->vp_private = *private;
-	return (0);
-}
-
-int
-vale_set_private(const char *name, bool private)
-{
-	return (change_view(name, change_private, &private));
-}
-
-struct mirror {
-	const char	*of;
-	unsigned int	 what;
-};
-
-static int
-change_mirror(struct vale_port *port, const void *value)
-{
-	const struct mirror *m = value;
-	const size_t len = strlen(port->vp_switch->vs_name);
-
-	if (m->what != 0 && (strcmp(m->of, port->vp_common.name) == 0 ||
-	    strncmp(m->of, port->vp_common.name, len + 1) != 0))
-		return (vale_fail(EINVAL));
-	return (vale_mirror_set(port, m->of, m->what));
-}
-
-int
-vale_set_mirror(const char *name, const char *of, unsigned int what)
-{
-	const struct mirror m = { of, what };
-
-	if ((what & ~VALE_MIRROR_BOTH) != 0 ||
-	    (what != 0 && (of == NULL || vale_name_error(of) != NULL)))
-		return (vale_fail(EINVAL));
-	return (change_view(name, change_mirror, &m));
 }
 
 int
 vale_port_settings(const char *name, struct vale_port_settings *ps)
 {
-	const struct vale_port *port;
-	const struct vale_switch *vs;
+	struct vale_setting_value value[VALE_NSETTINGS];
 
-	pthread_mutex_lock(&vale_lock);
-	port = vale_switch_find_port(name);
-	if (port != NULL) {
-		vs = port->vp_switch;
-		ps->ps_limit = vs->vs_fdb.f_limit[port->vp_index];
-		ps->ps_private = port->vp_private;
-		ps->ps_weight = vs->vs_weight[port->vp_index];
-		ps->ps_mirror = port->vp_mirror_what;
-		memcpy(ps->ps_mirror_of, port->vp_mirror_of,
-		    sizeof(ps->ps_mirror_of));
-	}
-	pthread_mutex_unlock(&vale_lock);
-	return (port != NULL ? 0 : vale_fail(ENXIO));
+	if (vale_setting_get(name, VALE_OF_PORT, value) != 0)
+		return (-1);
+	ps->ps_limit = value[VALE_SETTING_LIMIT].sv_number;
+	ps->ps_private = value[VALE_SETTING_PRIVATE].sv_number;
+	ps->ps_weight = value[VALE_SETTING_WEIGHT].sv_number;
+	ps->ps_mirror = value[VALE_SETTING_MIRROR].sv_number;
+	memcpy(ps->ps_mirror_of, value[VALE_SETTING_MIRROR].sv_name,
+	    sizeof(ps->ps_mirror_of));
+	return (0);
 }

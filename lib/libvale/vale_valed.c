@@ -25,6 +25,7 @@
 #include "vale_client.h"
 #include "vale_find.h"
 #include "vale_name.h"
+#include "vale_setting.h"
 
 /* A ring pair. */
 struct valed_ring {
@@ -310,19 +311,18 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 	int error, fd, result;
 
 	if (snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name) >=
-	    (int)sizeof(hdr.nr_name)) {
-		errno = ENXIO;
-		return (-1);
-	}
+	    (int)sizeof(hdr.nr_name))
+		return (vale_setting_error(ENXIO, "the name is too long"));
 	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
-		return (-1);
+		return (vale_setting_error(errno, "%s", ""));
 	call->hdr = &hdr;
 	result = vale_client_call(fd, call);
 	error = errno;
 	close(fd);
-	errno = error;
-	return (result);
+	if (result == -1)
+		return (vale_setting_error(error, "%s", call->why));
+	return (0);
 }
 
 /* A request whose reply has exactly so many bytes. */
@@ -335,8 +335,7 @@ valed_get(const char *name, uint16_t type, void *reply, size_t size)
 		return (-1);
 	if (call.reply_size == size)
 		return (0);
-	errno = EPROTO;
-	return (-1);
+	return (vale_setting_error(EPROTO, "%s", ""));
 }
 
 /*
@@ -463,59 +462,65 @@ vale_fdb_list(const char *switch_name,
 	    sizeof(struct vale_wire_addr), list_addr, &la));
 }
 
+/* A mirror has a request of its own, as it is about two ports. */
 static int
-valed_set(const char *name, enum vale_wire_setting setting, uint64_t value,
-    uint32_t burst)
+valed_mirror(const char *name, const struct vale_setting_value *value)
 {
-	const struct vale_wire_set ws = { .ws_setting = setting,
-	    .ws_burst = burst, .ws_value = value };
+	struct vale_wire_mirror wm = { .wm_what = value->sv_number };
+	struct vale_client_call call = { .body = &wm, .size = sizeof(wm) };
+
+	memcpy(wm.wm_of, value->sv_name, sizeof(wm.wm_of));
+	return (valed_call(name, VALE_WIRE_MIRROR, &call));
+}
+
+int
+vale_setting_set(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	const struct vale_wire_set ws = {
+		.ws_setting = value->sv_frames ? VALE_SETTING_FRAMES :
+		    vale_setting_table[setting].se_number,
+		.ws_burst = value->sv_burst,
+		.ws_value = value->sv_number,
+	};
 	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
 
+	if (setting == VALE_SETTING_MIRROR)
+		return (valed_mirror(name, value));
 	return (valed_call(name, VALE_WIRE_SET, &call));
 }
 
+/* valed may be of another version, and have more settings, or fewer. */
 int
-vale_set_ageing(const char *switch_name, uint32_t seconds)
+vale_setting_get(const char *name, enum vale_setting_scope scope,
+    struct vale_setting_value value[VALE_NSETTINGS])
 {
-	return (valed_set(switch_name, VALE_WIRE_AGEING, seconds, 0));
-}
+	struct vale_wire_value wv[64];
+	struct vale_client_call call = { .reply = wv,
+	    .reply_max = sizeof(wv) };
+	unsigned int i, n, setting;
 
-int
-vale_set_limit(const char *name, uint32_t limit)
-{
-	return (valed_set(name, VALE_WIRE_LIMIT, limit, 0));
-}
-
-int
-vale_set_weight(const char *name, uint32_t weight)
-{
-	return (valed_set(name, VALE_WIRE_WEIGHT, weight, 0));
-}
-
-int
-vale_set_private(const char *name, bool private)
-{
-	return (valed_set(name, VALE_WIRE_PRIVATE, private, 0));
-}
-
-int
-vale_set_batch(const char *switch_name, uint32_t slots)
-{
-	return (valed_set(switch_name, VALE_WIRE_BATCH, slots, 0));
-}
-
-int
-vale_set_mirror(const char *name, const char *of, unsigned int what)
-{
-	struct vale_wire_mirror wm = { .wm_what = what };
-	struct vale_client_call call = { .body = &wm, .size = sizeof(wm) };
-
-	if (what != 0 && (of == NULL || snprintf(wm.wm_of, sizeof(wm.wm_of),
-	    "%s", of) >= (int)sizeof(wm.wm_of))) {
-		errno = EINVAL;
+	if (valed_call(name, scope == VALE_OF_SWITCH ?
+	    VALE_WIRE_SWITCH_SETTINGS : VALE_WIRE_PORT_SETTINGS, &call) == -1)
 		return (-1);
+	n = call.reply_size / sizeof(wv[0]);
+	if (call.reply_size % sizeof(wv[0]) != 0)
+		return (vale_setting_error(EPROTO, "%s", ""));
+	memset(value, 0, VALE_NSETTINGS * sizeof(value[0]));
+	for (i = 0; i < n; i++) {
+		setting = vale_setting_find(wv[i].wv_set.ws_setting ==
+		    VALE_SETTING_FRAMES ? vale_setting_table[
+		    VALE_SETTING_RATE].se_number : wv[i].wv_set.ws_setting);
+		if (setting == VALE_NSETTINGS)
+			continue;
+		value[setting].sv_number = wv[i].wv_set.ws_value;
+		value[setting].sv_burst = wv[i].wv_set.ws_burst;
+		value[setting].sv_frames = wv[i].wv_set.ws_setting ==
+		    VALE_SETTING_FRAMES;
+		memcpy(value[setting].sv_name, wv[i].wv_name,
+		    sizeof(value->sv_name) - 1);
 	}
-	return (valed_call(name, VALE_WIRE_MIRROR, &call));
+	return (0);
 }
 
 int
@@ -533,13 +538,6 @@ vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
 }
 
 int
-vale_set_rate(const char *name, const struct vale_rate_conf *conf)
-{
-	return (valed_set(name, conf->rc_frames ? VALE_WIRE_RATE_FRAMES :
-	    VALE_WIRE_RATE, conf->rc_rate, conf->rc_burst));
-}
-
-int
 vale_get_rate(const char *name, struct vale_rate_conf *conf)
 {
 	struct vale_wire_set ws;
@@ -548,7 +546,7 @@ vale_get_rate(const char *name, struct vale_rate_conf *conf)
 		return (-1);
 	conf->rc_rate = ws.ws_value;
 	conf->rc_burst = ws.ws_burst;
-	conf->rc_frames = ws.ws_setting == VALE_WIRE_RATE_FRAMES;
+	conf->rc_frames = ws.ws_setting == VALE_SETTING_FRAMES;
 	return (0);
 }
 

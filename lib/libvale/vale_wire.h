@@ -63,6 +63,8 @@
  *		what the port sends.
  *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
  *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
+ *	VALE_WIRE_PORT_SETTINGS, VALE_WIRE_SWITCH_SETTINGS  no body; struct
+ *		vale_wire_value for each setting that a port, or a switch, has.
  *
  *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
  *		connection's port.
@@ -118,6 +120,8 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_INFO		0x7608
 #define	VALE_WIRE_SHARE		0x7609
 #define	VALE_WIRE_RELOAD	0x760a
+#define	VALE_WIRE_PORT_SETTINGS	0x760b
+#define	VALE_WIRE_SWITCH_SETTINGS 0x760c
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -142,20 +146,16 @@ struct vale_wire_addr {
 	uint32_t	wa_age_s;
 };
 
-enum vale_wire_setting {
-	VALE_WIRE_AGEING = 1,	/* of a switch: vale_set_ageing() */
-	VALE_WIRE_LIMIT,	/* of a port: vale_set_limit() */
-	VALE_WIRE_RATE,		/* of a port: vale_set_rate(), in bits, */
-	VALE_WIRE_RATE_FRAMES,	/* or in frames */
-	VALE_WIRE_WEIGHT,	/* of a port: vale_set_weight() */
-	VALE_WIRE_PRIVATE,	/* of a port: vale_set_private(); 0 or 1 */
-	VALE_WIRE_BATCH,	/* of a switch: vale_set_batch() */
-};
-
+/* A setting: vale_setting.h has their numbers. */
 struct vale_wire_set {
 	uint32_t	ws_setting;
 	uint32_t	ws_burst;	/* of a rate */
-	uint64_t	ws_value;
+	uint64_t	ws_value;	/* a truth value is 0 or 1 */
+};
+
+struct vale_wire_value {
+	struct vale_wire_set wv_set;
+	char		wv_name[VALE_NAME_SIZE];	/* of a mirror */
 };
 
 struct vale_wire_mirror {

@@ -99,16 +99,6 @@ vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	close(fd);
 }
 
-void
-vc_get(const char *name, uint16_t type, void *reply, size_t size)
-{
-	struct vale_client_call call = { .reply = reply, .reply_max = size };
-	struct nmreq_header hdr;
-
-	memset(reply, 0, size);
-	vc_request(name, type, &hdr, &call);
-}
-
 /* -l: as FreeBSD's. */
 static void
 show_place(const char *name, bool json)
@@ -131,9 +121,12 @@ show_place(const char *name, bool json)
 static void
 show_rings(const char *name, bool json)
 {
-	struct nmreq_port_info_get info;
+	struct nmreq_port_info_get info = { .nr_tx_slots = 0 };
+	struct vale_client_call call = { .reply = &info,
+	    .reply_max = sizeof(info) };
+	struct nmreq_header hdr;
 
-	vc_get(name, NETMAP_REQ_PORT_INFO_GET, &info, sizeof(info));
+	vc_request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
 	printf(json ? "{\"tx_slots\": %u, \"rx_slots\": %u, "
 	    "\"tx_rings\": %u, \"rx_rings\": %u}\n" :
 	    "tx_slots:   %u\nrx_slots:   %u\n"

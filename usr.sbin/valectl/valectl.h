@@ -41,8 +41,6 @@ void	vc_fail(void) __attribute__((__noreturn__));
 /* Make a request about `name'; a failure ends the program. */
 void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	    struct vale_client_call *call);
-/* The same without a body: `reply' takes `size' bytes of what comes back. */
-void	vc_get(const char *name, uint16_t type, void *reply, size_t size);
 /* A decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 

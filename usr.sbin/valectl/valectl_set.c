@@ -13,6 +13,7 @@
 #include <dev/netmap/vale_rate.h>
 
 #include <err.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <sysexits.h>
 
 #include "valectl.h"
+#include "vale_setting.h"
 
 const char *
 vc_value(const char *assignment, const char *setting)
@@ -30,47 +32,31 @@ vc_value(const char *assignment, const char *setting)
 	    assignment[len] == '=' ? assignment + len + 1 : NULL);
 }
 
-static void
-set(const char *name, const struct vale_wire_set *ws)
-{
-	struct vale_client_call call = { .body = ws, .size = sizeof(*ws) };
-	struct nmreq_header hdr;
-
-	vc_request(name, VALE_WIRE_SET, &hdr, &call);
-}
-
 /* ageing=seconds, and others that are a number. */
 static void
-set_number(const char *name, const char *assignment, const char *value,
-    unsigned int setting)
+parse_number(struct vale_setting_value *sv, const char *assignment,
+    const char *value)
 {
-	struct vale_wire_set ws = { .ws_setting = setting };
-
-	if (!vc_number(value, &ws.ws_value))
+	if (!vc_number(value, &sv->sv_number))
 		errx(EX_USAGE, "%s: the value is not a number", assignment);
-	set(name, &ws);
 }
 
 /* private=yes|no */
 static void
-set_private(const char *name, const char *assignment, const char *value,
-    unsigned int setting)
+parse_bool(struct vale_setting_value *sv, const char *assignment,
+    const char *value)
 {
-	struct vale_wire_set ws = { .ws_setting = setting };
-
-	ws.ws_value = strcmp(value, "yes") == 0;
-	if (ws.ws_value == 0 && strcmp(value, "no") != 0)
+	sv->sv_number = strcmp(value, "yes") == 0;
+	if (sv->sv_number == 0 && strcmp(value, "no") != 0)
 		errx(EX_USAGE, "%s: not yes or no", assignment);
-	set(name, &ws);
 }
 
 /* rate=limit[,burst=size] */
 static void
-set_rate(const char *name, const char *assignment, const char *value,
-    unsigned int setting __unused)
+parse_rate(struct vale_setting_value *sv, const char *assignment,
+    const char *value)
 {
 	struct vale_rate_conf conf = { .rc_rate = 0 };
-	struct vale_wire_set ws = { .ws_setting = VALE_WIRE_RATE };
 	const char *burst, *comma = strchr(value, ',');
 	char *rate;
 
@@ -85,12 +71,10 @@ set_rate(const char *name, const char *assignment, const char *value,
 	    !vale_rate_parse_burst(burst, &conf)))
 		errx(EX_USAGE, "%s: not burst= and a number from 1 to 512M, "
 		    "with or without K or M", comma + 1);
-	if (conf.rc_frames)
-		ws.ws_setting = VALE_WIRE_RATE_FRAMES;
-	ws.ws_value = conf.rc_rate;
-	ws.ws_burst = conf.rc_burst;
+	sv->sv_number = conf.rc_rate;
+	sv->sv_burst = conf.rc_burst;
+	sv->sv_frames = conf.rc_frames;
 	free(rate);
-	set(name, &ws);
 }
 
 /* What a mirror gets, as netmap names monitors. */
@@ -105,117 +89,155 @@ static const struct {
 
 /* mirror=valeSSS:PPP[/t|/r] or mirror=no */
 static void
-set_mirror(const char *name, const char *assignment, const char *value,
-    unsigned int setting __unused)
+parse_mirror(struct vale_setting_value *sv, const char *assignment,
+    const char *value)
 {
-	struct vale_wire_mirror wm = { .wm_what = 0 };
-	struct vale_client_call call = { .body = &wm, .size = sizeof(wm) };
-	struct nmreq_header hdr;
 	const size_t len = strcspn(value, "/");
 	unsigned int i;
 
-	if (strcmp(value, "no") != 0) {
-		for (i = 0; i < nitems(ways); i++)
-			if (strcmp(value + len, ways[i].suffix) == 0)
-				wm.wm_what = ways[i].what;
-		if (wm.wm_what == 0 || len >= sizeof(wm.wm_of))
-			errx(EX_USAGE, "%s: not the name of a port, with or "
-			    "without /t or /r, nor no", assignment);
-		memcpy(wm.wm_of, value, len);
-	}
-	vc_request(name, VALE_WIRE_MIRROR, &hdr, &call);
+	if (strcmp(value, "no") == 0)
+		return;
+	for (i = 0; i < nitems(ways); i++)
+		if (strcmp(value + len, ways[i].suffix) == 0)
+			sv->sv_number = ways[i].what;
+	if (sv->sv_number == 0 || len >= sizeof(sv->sv_name))
+		errx(EX_USAGE, "%s: not the name of a port, with or "
+		    "without /t or /r, nor no", assignment);
+	memcpy(sv->sv_name, value, len);
 }
 
-static const struct setting {
-	const char	*name;
-	void		(*set)(const char *name, const char *assignment,
-			    const char *value, unsigned int setting);
-	unsigned int	 setting;	/* for ws_setting */
-} settings[] = {
-	{ "ageing", set_number, VALE_WIRE_AGEING },
-	{ "batch", set_number, VALE_WIRE_BATCH },
-	{ "limit", set_number, VALE_WIRE_LIMIT },
-	{ "mirror", set_mirror, 0 },
-	{ "private", set_private, VALE_WIRE_PRIVATE },
-	{ "rate", set_rate, 0 },
-	{ "weight", set_number, VALE_WIRE_WEIGHT },
+/* The value as it is set. */
+static void
+print_number(const struct vale_setting_value *sv, char *text, size_t size)
+{
+	snprintf(text, size, "%" PRIu64, sv->sv_number);
+}
+
+static void
+print_bool(const struct vale_setting_value *sv, char *text, size_t size)
+{
+	snprintf(text, size, "%s", sv->sv_number != 0 ? "yes" : "no");
+}
+
+static void
+print_rate(const struct vale_setting_value *sv, char *text, size_t size)
+{
+	if (sv->sv_number == 0)
+		snprintf(text, size, "0");
+	else
+		snprintf(text, size, "%" PRIu64 "%s,burst=%u", sv->sv_number,
+		    sv->sv_frames ? "pkt/s" : "bit/s", sv->sv_burst);
+}
+
+static void
+print_mirror(const struct vale_setting_value *sv, char *text, size_t size)
+{
+	const char *suffix = "";
+	unsigned int i;
+
+	for (i = 0; i < nitems(ways); i++)
+		if (ways[i].what == sv->sv_number)
+			suffix = ways[i].suffix;
+	snprintf(text, size, "%s%s", sv->sv_number == 0 ? "no" : sv->sv_name,
+	    suffix);
+}
+
+static const struct {
+	void	(*parse)(struct vale_setting_value *sv, const char *assignment,
+		    const char *value);
+	void	(*print)(const struct vale_setting_value *sv, char *text,
+		    size_t size);
+} kinds[] = {
+	[VALE_KIND_NUMBER] = { parse_number, print_number },
+	[VALE_KIND_BOOL] = { parse_bool, print_bool },
+	[VALE_KIND_RATE] = { parse_rate, print_rate },
+	[VALE_KIND_MIRROR] = { parse_mirror, print_mirror },
 };
+
+/* A call about `name' has failed. */
+static void __dead2
+fail(const char *name)
+{
+	const int error = errno;
+
+	if (vale_error()[0] != '\0')
+		errx(EX_DATAERR, "%s: %s", name, vale_error());
+	if (error == EPROTO || error == EPIPE || error == ECONNRESET)
+		err(EX_PROTOCOL, "%s", name);
+	vc_fail();
+}
+
+static void
+check_name(const char *name)
+{
+	if (strlen(name) >= VALE_NAME_SIZE)
+		errx(EX_USAGE, "%s: more than %d characters", name,
+		    VALE_NAME_SIZE - 1);
+}
 
 void
 vc_set(const char *name, const char *assignment)
 {
-	const struct setting *st;
+	struct vale_setting_value sv = { .sv_number = 0 };
+	const struct vale_setting *se;
 	const char *value;
+	unsigned int i;
 
-	for (st = settings; st < settings + nitems(settings); st++) {
-		value = vc_value(assignment, st->name);
-		if (value != NULL) {
-			st->set(name, assignment, value, st->setting);
-			return;
-		}
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		se = &vale_setting_table[i];
+		value = vc_value(assignment, se->se_name);
+		if (value == NULL)
+			continue;
+		kinds[se->se_kind].parse(&sv, assignment, value);
+		check_name(name);
+		if (vale_setting_set(name, i, &sv) == -1)
+			fail(name);
+		return;
 	}
 	errx(EX_USAGE, "%s: not a setting and its value", assignment);
 }
 
-static void
-show_switch(const char *name, bool json)
+static json_t *
+value_json(const struct vale_setting *se, const struct vale_setting_value *sv,
+    const char *text)
 {
-	struct vale_switch_settings ss;
-
-	vc_get(name, VALE_WIRE_SWITCH_GET, &ss, sizeof(ss));
-	if (json)
-		vc_print_json(json_pack("{s:i, s:i}", "ageing",
-		    (int)ss.ss_ageing_s, "batch", (int)ss.ss_batch));
-	else
-		printf("ageing=%u\nbatch=%u\n", ss.ss_ageing_s, ss.ss_batch);
-}
-
-/* The limit of what a port sends, as text. */
-static void
-rate_text(const char *name, char *text, size_t size)
-{
-	struct vale_wire_set ws;
-
-	vc_get(name, VALE_WIRE_RATE_GET, &ws, sizeof(ws));
-	if (ws.ws_value == 0)
-		snprintf(text, size, "0");
-	else
-		snprintf(text, size, "%" PRIu64 "%s,burst=%u", ws.ws_value,
-		    ws.ws_setting == VALE_WIRE_RATE_FRAMES ? "pkt/s" : "bit/s",
-		    ws.ws_burst);
-}
-
-static void
-show_port(const char *name, bool json)
-{
-	struct vale_port_settings ps;
-	const char *suffix = "";
-	char mirror[VALE_NAME_SIZE + 2], rate[64];
-	unsigned int i;
-
-	vc_get(name, VALE_WIRE_PORT_GET, &ps, sizeof(ps));
-	rate_text(name, rate, sizeof(rate));
-	for (i = 0; i < nitems(ways); i++)
-		if (ways[i].what == ps.ps_mirror)
-			suffix = ways[i].suffix;
-	snprintf(mirror, sizeof(mirror), "%.*s%s", (int)sizeof(ps.ps_mirror_of),
-	    ps.ps_mirror == 0 ? "no" : ps.ps_mirror_of, suffix);
-	if (json)
-		vc_print_json(json_pack("{s:i, s:s, s:b, s:s, s:i}",
-		    "limit", (int)ps.ps_limit, "mirror", mirror,
-		    "private", (int)ps.ps_private, "rate", rate,
-		    "weight", (int)ps.ps_weight));
-	else
-		printf("limit=%u\nmirror=%s\nprivate=%s\nrate=%s\n"
-		    "weight=%u\n", ps.ps_limit, mirror,
-		    ps.ps_private ? "yes" : "no", rate, ps.ps_weight);
+	switch (se->se_kind) {
+	case VALE_KIND_NUMBER:
+		return (json_integer(sv->sv_number));
+	case VALE_KIND_BOOL:
+		return (json_boolean(sv->sv_number != 0));
+	default:
+		return (json_string(text));
+	}
 }
 
 void
 vc_show_settings(const char *name, bool json)
 {
-	if (strchr(name, ':') != NULL)
-		show_port(name, json);
-	else
-		show_switch(name, json);
+	const enum vale_setting_scope scope = strchr(name, ':') != NULL ?
+	    VALE_OF_PORT : VALE_OF_SWITCH;
+	struct vale_setting_value sv[VALE_NSETTINGS];
+	const struct vale_setting *se;
+	char text[VALE_NAME_SIZE + 64];
+	json_t *object = NULL;
+	unsigned int i;
+
+	check_name(name);
+	if (vale_setting_get(name, scope, sv) == -1)
+		fail(name);
+	if (json)
+		object = json_object();
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		se = &vale_setting_table[i];
+		if (se->se_scope != scope)
+			continue;
+		kinds[se->se_kind].print(&sv[i], text, sizeof(text));
+		if (json)
+			json_object_set_new(object, se->se_name,
+			    value_json(se, &sv[i], text));
+		else
+			printf("%s=%s\n", se->se_name, text);
+	}
+	if (json)
+		vc_print_json(object);
 }

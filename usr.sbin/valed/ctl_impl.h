@@ -108,6 +108,8 @@ int	ctl_mirror(struct ctl_conn *cc, size_t *size);
 int	ctl_rate_get(struct ctl_conn *cc, size_t *size);
 int	ctl_port_get(struct ctl_conn *cc, size_t *size);
 int	ctl_switch_get(struct ctl_conn *cc, size_t *size);
+int	ctl_port_settings(struct ctl_conn *cc, size_t *size);
+int	ctl_switch_settings(struct ctl_conn *cc, size_t *size);
 int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);

@@ -13,7 +13,6 @@
 
 #include <sys/param.h>
 #include <dev/netmap/vale_fdb.h>
-#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +23,7 @@
 #include "ctl_impl.h"
 #include "ctl_memory.h"
 #include "vale_pipe.h"
+#include "vale_setting.h"
 
 static int
 no_switch(struct ctl_conn *cc)
@@ -328,20 +328,41 @@ ctl_addrs(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* VALE_WIRE_RATE, VALE_WIRE_RATE_FRAMES. */
+/* All settings of a port or a switch. */
 static int
-set_rate(struct ctl_conn *cc, const char *name, const struct vale_wire_set *ws)
+settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
 {
-	const struct vale_rate_conf conf = {
-		.rc_rate = ws->ws_value,
-		.rc_burst = ws->ws_burst,
-		.rc_frames = ws->ws_setting == VALE_WIRE_RATE_FRAMES,
-	};
+	struct vale_setting_value value[VALE_NSETTINGS];
+	struct vale_wire_value *wv = cc->cc_body;
+	unsigned int i;
 
-	if (vale_set_rate(name, &conf) == 0)
-		return (0);
-	return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
-	    "the rate or the burst is out of range"));
+	if (vale_setting_get(cc->cc_wire->vw_header.nr_name, scope, value) != 0)
+		return (ctl_why(cc, errno, "%s", vale_error()));
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		if (vale_setting_table[i].se_scope != scope)
+			continue;
+		memset(wv, 0, sizeof(*wv));
+		wv->wv_set.ws_setting = value[i].sv_frames ?
+		    VALE_SETTING_FRAMES : vale_setting_table[i].se_number;
+		wv->wv_set.ws_burst = value[i].sv_burst;
+		wv->wv_set.ws_value = value[i].sv_number;
+		memcpy(wv->wv_name, value[i].sv_name, sizeof(wv->wv_name));
+		wv++;
+	}
+	*size = (char *)wv - (char *)cc->cc_body;
+	return (0);
+}
+
+int
+ctl_port_settings(struct ctl_conn *cc, size_t *size)
+{
+	return (settings_get(cc, VALE_OF_PORT, size));
+}
+
+int
+ctl_switch_settings(struct ctl_conn *cc, size_t *size)
+{
+	return (settings_get(cc, VALE_OF_SWITCH, size));
 }
 
 int
@@ -352,8 +373,8 @@ ctl_rate_get(struct ctl_conn *cc, size_t *size)
 
 	if (vale_get_rate(cc->cc_wire->vw_header.nr_name, &conf) != 0)
 		return (no_port(cc));
-	ws->ws_setting = conf.rc_frames ? VALE_WIRE_RATE_FRAMES :
-	    VALE_WIRE_RATE;
+	ws->ws_setting = conf.rc_frames ? VALE_SETTING_FRAMES :
+	    vale_setting_table[VALE_SETTING_RATE].se_number;
 	ws->ws_burst = conf.rc_burst;
 	ws->ws_value = conf.rc_rate;
 	*size = sizeof(*ws);
@@ -424,41 +445,20 @@ int
 ctl_set(struct ctl_conn *cc, size_t *size __unused)
 {
 	const struct vale_wire_set *ws = cc->cc_body;
-	const char *name = cc->cc_wire->vw_header.nr_name;
-	const uint32_t value = MIN(ws->ws_value, UINT32_MAX);
+	const struct vale_setting_value value = {
+		.sv_number = ws->ws_value,
+		.sv_burst = ws->ws_burst,
+		.sv_frames = ws->ws_setting == VALE_SETTING_FRAMES,
+	};
+	const unsigned int setting = value.sv_frames ? VALE_SETTING_RATE :
+	    vale_setting_find(ws->ws_setting);
 
-	switch (ws->ws_setting) {
-	case VALE_WIRE_AGEING:
-		if (vale_set_ageing(name, value) == 0)
-			return (0);
-		return (errno == ENXIO ? no_switch(cc) : ctl_why(cc, errno,
-		    "the ageing time must be 0 to %u seconds",
-		    VALE_FDB_AGEING_MAX_S));
-	case VALE_WIRE_LIMIT:
-		if (vale_set_limit(name, value) == 0)
-			return (0);
-		return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
-		    "the limit must be 0 to %u addresses", VALE_FDB_ENTRIES));
-	case VALE_WIRE_RATE:
-	case VALE_WIRE_RATE_FRAMES:
-		return (set_rate(cc, name, ws));
-	case VALE_WIRE_WEIGHT:
-		if (vale_set_weight(name, value) == 0)
-			return (0);
-		return (errno == ENXIO ? no_port(cc) : ctl_why(cc, errno,
-		    "the weight must be 1 to %u", VALE_WEIGHT_MAX));
-	case VALE_WIRE_PRIVATE:
-		if (value > 1)
-			return (ctl_why(cc, EINVAL,
-			    "a port is private, 1, or not, 0"));
-		return (vale_set_private(name, value) == 0 ? 0 : no_port(cc));
-	case VALE_WIRE_BATCH:
-		if (vale_set_batch(name, value) == 0)
-			return (0);
-		return (errno == ENXIO ? no_switch(cc) : ctl_why(cc, errno,
-		    "the batch must be 1 to %u slots", VALE_BATCH_MAX));
-	default:
+	/* A mirror has a request of its own: ctl_mirror(). */
+	if (setting == VALE_NSETTINGS || setting == VALE_SETTING_MIRROR)
 		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
 		    ws->ws_setting));
-	}
+	if (vale_setting_set(cc->cc_wire->vw_header.nr_name, setting,
+	    &value) == 0)
+		return (0);
+	return (ctl_why(cc, errno, "%s", vale_error()));
 }

@@ -32,11 +32,6 @@
 
 #define	PREFIX		"pci."
 
-#define	VALED_VARIABLE_NAME(id, name)	name,
-const char *const valed_variables[VALED_NVARIABLES] = {
-	VALED_VARIABLES(VALED_VARIABLE_NAME)
-};
-
 /* Those of -s, and the others. */
 static struct valed_node	 nodes[2 * VALED_MAXADAPTERS];
 static unsigned int		 nnodes;
@@ -75,8 +70,8 @@ valed_variable(const char *name, size_t len)
 	int i;
 
 	for (i = 0; i < VALED_NVARIABLES; i++) {
-		if (strlen(valed_variables[i]) == len &&
-		    memcmp(valed_variables[i], name, len) == 0)
+		if (strlen(valed_variables[i].var_name) == len &&
+		    memcmp(valed_variables[i].var_name, name, len) == 0)
 			return (i);
 	}
 	return (-1);
@@ -199,11 +194,11 @@ set(const char *text, const char *where, int code)
 		    (int)MIN(end - text, 128), text);
 	if (*value == '\0')
 		bad(code, where, "%s=: the value is missing",
-		    valed_variables[i]);
+		    valed_variables[i].var_name);
 	vn = node_get(bus, slot, func, where, code);
 	/* 0 is the file of what is not set. */
 	if (vn->nd_variable[i].nt_file == file)
-		bad(code, where, "%s= twice: see %s", valed_variables[i],
+		bad(code, where, "%s= twice: see %s", valed_variables[i].var_name,
 		    vn->nd_variable[i].nt_where);
 	if (vn->nd_first == NULL)
 		string_set(&vn->nd_first, where, strlen(where));

@@ -44,7 +44,7 @@ static const struct option longopts[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char usage_text[] =
+static const char usage_begin[] =
     "usage: valed [-htv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
     "             [-k file] [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
@@ -62,30 +62,8 @@ static const char usage_text[] =
     "        user_mem=size   of the ports of a user who is no administrator;\n"
     "                        default half of that\n"
     "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
-    "        backend     vale<switch>:<port> or tap<n>\n"
-    "        path=file   the vfio-user socket, which QEMU connects to\n"
-    "        fd=n|name   the same, inherited: a descriptor, or a name of\n"
-    "                    LISTEN_FDNAMES\n"
-    "        mac=address the adapter's Ethernet address\n"
-    "        mtu=bytes   maximum transmission unit, 68 to 16110\n"
-    "        itr=n       minimum interval between interrupts, in units of\n"
-    "                    256 ns, if the driver sets none; 0 to 65535\n"
-    "        itr_min=n   the same, whatever the driver sets\n"
-    "        csb=on|off  offer the driver shared memory in place of most\n"
-    "                    register accesses and interrupts; default on\n"
-    "        direct=on|off  let other adapters of this process copy frames\n"
-    "                    straight to the guest; default on\n"
-    "        mem=size    memory that the client may share, 1M to 1T; default\n"
-    "                    that of the host\n"
-    "        rate=limit  of what the guest sends to the switch, for example\n"
-    "                    300Mbit/s or 100Kpkt/s; default none\n"
-    "        burst=size  bytes or packets that may exceed the rate\n"
-    "        limit=n     addresses of the guest that the switch learns, 1 to\n"
-    "                    5120; 0, the default: any number\n"
-    "        private=on|off  no frames from or to other private ports;\n"
-    "                    default off\n"
-    "        weight=n    the guest's part of a ring that is short of space, 1\n"
-    "                    to 100; default 1\n"
+    "        backend     vale<switch>:<port> or tap<n>\n";
+static const char usage_end[] =
     "  -k  read variables from a file, as bhyve(8) does: a line\n"
     "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
     "        backend, or an option of -s\n"
@@ -94,6 +72,26 @@ static const char usage_text[] =
     "  -v  print a line for each adapter every second\n"
     "  -h, --help  print this\n"
     "  --version   print the version\n";
+
+/* Print the usage.  Texts about options of -s are in one column. */
+static void
+usage(void)
+{
+	const struct valed_variable *v;
+	const char *p;
+	int len;
+
+	fputs(usage_begin, stdout);
+	for (v = valed_variables; v < valed_variables + VALED_NOPTIONS; v++) {
+		len = printf("        %s=%s", v->var_name, v->var_arg);
+		printf("%*s", len < 20 ? 20 - len : 2, "");
+		for (p = v->var_help; *p != '\0'; p++)
+			printf(*p == '\n' ? "\n%20s" : "%.1s",
+			    *p == '\n' ? "" : p);
+		putchar('\n');
+	}
+	fputs(usage_end, stdout);
+}
 
 static bool checking;			/* -t */
 
@@ -175,9 +173,10 @@ parse_assignments(struct assignment as[VALED_NOPTIONS],
 			    (int)strcspn(p, ","), p);
 		if (p[len] != '=' || p[len + 1] == ',' || p[len + 1] == '\0')
 			valed_bad(where, "%s=: the value is missing",
-			    valed_variables[i]);
+			    valed_variables[i].var_name);
 		if (as[i].value != NULL)
-			valed_bad(where, "%s= twice", valed_variables[i]);
+			valed_bad(where, "%s= twice",
+			    valed_variables[i].var_name);
 		as[i].value = p + len + 1;
 		as[i].len = strcspn(p + len + 1, ",");
 	}
@@ -444,7 +443,7 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 			set_control(opt, optarg);
 			break;
 		case 'h':
-			fputs(usage_text, stdout);
+			usage();
 			exit(EX_OK);
 		case 'k':
 			valed_config_file(optarg);

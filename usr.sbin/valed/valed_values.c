@@ -19,13 +19,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <dev/netmap/vale_fdb.h>
-
 #include "e82545.h"
 #include "libvale.h"
+#include "vale_setting.h"
 #include "valed.h"
 
 #define	TAP_NAMSIZ	16
+
+#define	MEMBER_SIZE(member)	sizeof(((struct adapter_config *)0)->member)
+#define	VARIABLE(id, name, kind, member, min, max, otherwise, setting, arg, \
+    help)								\
+	{ name, VALED_KIND_##kind, offsetof(struct adapter_config, member), \
+	    MEMBER_SIZE(member), min, max, otherwise, setting, arg, help },
+const struct valed_variable valed_variables[VALED_NVARIABLES] = {
+	VALED_VARIABLES(VARIABLE)
+};
 
 /* An error of a variable. */
 #define	BAD(vn, variable, ...)						\
@@ -75,55 +83,76 @@ valed_backend_check(struct valed_where where, const char *be)
 		valed_bad(where, "%s: no such backend", be);
 }
 
-static uint32_t
-parse_number(const struct valed_node *vn, int variable, uint32_t min,
-    uint32_t max)
+static void
+parse_number(const struct valed_variable *v, uint32_t *n,
+    const struct valed_node *vn, const char *value)
 {
-	const char *errstr, *value = value_get(vn, variable);
-	uint32_t n;
+	const struct vale_setting *se = v->var_setting == -1 ? NULL :
+	    &vale_setting_table[v->var_setting];
+	const uint32_t min = se != NULL ? se->se_min : v->var_min;
+	const uint32_t max = se != NULL ? se->se_max : v->var_max;
+	const char *errstr;
 
 	if (value == NULL)
-		return (0);
-	n = strtonum(value, min, max, &errstr);
+		return;
+	*n = strtonum(value, min, max, &errstr);
 	if (errstr != NULL || !isdigit((unsigned char)*value))
-		BAD(vn, variable, "%s=%s: not a number from %u to %u",
-		    valed_variables[variable], value, min, max);
-	return (n);
+		BAD(vn, v - valed_variables, "%s=%s: not a number from %u to "
+		    "%u", v->var_name, value, min, max);
+}
+
+static void
+parse_bool(const struct valed_variable *v, bool *b,
+    const struct valed_node *vn, const char *value)
+{
+	*b = v->var_default != 0;
+	if (value == NULL)
+		return;
+	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+		BAD(vn, v - valed_variables, "%s=%s: not \"on\" or \"off\"",
+		    v->var_name, value);
+	*b = strcmp(value, "on") == 0;
 }
 
 /*
  * Parse a size with the suffix M, G or T.  The default is the memory of the
  * host, of which a guest rarely has more.
  */
-static uint64_t
-parse_mem(const struct valed_node *vn)
+static void
+parse_size(const struct valed_variable *v, uint64_t *size,
+    const struct valed_node *vn, const char *value)
 {
-	const char *value = value_get(vn, VALED_V_MEM);
-	uint64_t size;
-
 	if (value == NULL)
-		return ((uint64_t)sysconf(_SC_PHYS_PAGES) *
-		    sysconf(_SC_PAGESIZE));
-	if (!valed_size_parse(value, &size))
-		BAD(vn, VALED_V_MEM, "mem=%s: not a size from 1M to 1T, with "
-		    "M, G or T", value);
-	return (size);
+		*size = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+		    sysconf(_SC_PAGESIZE);
+	else if (!valed_size_parse(value, size))
+		BAD(vn, v - valed_variables, "%s=%s: not a size from 1M to "
+		    "1T, with M, G or T", v->var_name, value);
+}
+
+static void
+not_a_port(const struct valed_variable *v, const struct adapter_config *ac,
+    const struct valed_node *vn)
+{
+	const char *value = value_get(vn, v - valed_variables);
+
+	if (value != NULL && v->var_setting != -1 && !is_port(ac))
+		BAD(vn, v - valed_variables, "%s=%s: %s is not a port of a "
+		    "switch", v->var_name, value, ac->ac_backend);
 }
 
 /* Parse the limit of what the guest sends. */
 static void
-parse_rate(struct adapter_config *ac, const struct valed_node *vn)
+parse_rate(const struct valed_variable *v, struct adapter_config *ac,
+    const struct valed_node *vn, const char *rate)
 {
 	const char *burst = value_get(vn, VALED_V_BURST);
-	const char *rate = value_get(vn, VALED_V_RATE);
 
 	if (rate == NULL && burst != NULL)
 		BAD(vn, VALED_V_BURST, "burst=%s: without rate=", burst);
 	if (rate == NULL)
 		return;
-	if (!is_port(ac))
-		BAD(vn, VALED_V_RATE, "rate=%s: %s is not a port of a switch",
-		    rate, ac->ac_backend);
+	not_a_port(v, ac, vn);
 	if (!vale_rate_parse(rate, &ac->ac_rate))
 		BAD(vn, VALED_V_RATE, "rate=%s: not a number up to 1000G, "
 		    "with or without K, M or G, and bit/s, Byte/s or pkt/s",
@@ -131,43 +160,6 @@ parse_rate(struct adapter_config *ac, const struct valed_node *vn)
 	if (burst != NULL && !vale_rate_parse_burst(burst, &ac->ac_rate))
 		BAD(vn, VALED_V_BURST, "burst=%s: not a number from 1 to "
 		    "512M, with or without K or M", burst);
-}
-
-static bool
-parse_bool(const struct valed_node *vn, int variable, bool otherwise)
-{
-	const char *value = value_get(vn, variable);
-
-	if (value == NULL)
-		return (otherwise);
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-		BAD(vn, variable, "%s=%s: not \"on\" or \"off\"",
-		    valed_variables[variable], value);
-	return (strcmp(value, "on") == 0);
-}
-
-/* Parse the settings of a switch's port. */
-static void
-parse_port(struct adapter_config *ac, const struct valed_node *vn)
-{
-	static const int variables[] = { VALED_V_LIMIT, VALED_V_PRIVATE,
-	    VALED_V_WEIGHT };
-	const char *value;
-	unsigned int i;
-
-	parse_rate(ac, vn);
-	ac->ac_limit = parse_number(vn, VALED_V_LIMIT, 0, VALE_FDB_ENTRIES);
-	ac->ac_private = parse_bool(vn, VALED_V_PRIVATE, false);
-	ac->ac_weight = parse_number(vn, VALED_V_WEIGHT, 1, VALE_WEIGHT_MAX);
-	if (is_port(ac))
-		return;
-	for (i = 0; i < nitems(variables); i++) {
-		value = value_get(vn, variables[i]);
-		if (value != NULL)
-			BAD(vn, variables[i], "%s=%s: %s is not a port of a "
-			    "switch", valed_variables[variables[i]], value,
-			    ac->ac_backend);
-	}
 }
 
 /* Parse six pairs of hexadecimal digits, separated by colons. */
@@ -235,6 +227,52 @@ parse_socket(struct adapter_config *ac, const struct valed_node *vn)
 }
 
 static void
+parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
+    const char *value)
+{
+	if (value == NULL)
+		default_mac(ac);
+	else if (!parse_mac(value, ac->ac_mac))
+		BAD(vn, VALED_V_MAC, "mac=%s: not a unicast Ethernet address",
+		    value);
+}
+
+/* Parse the value of a variable, or set the default. */
+static void
+parse(const struct valed_variable *v, struct adapter_config *ac,
+    const struct valed_node *vn)
+{
+	const char *value = value_get(vn, v - valed_variables);
+	void *member = (char *)ac + v->var_offset;
+
+	switch (v->var_kind) {
+	case VALED_KIND_PATH:
+		parse_socket(ac, vn);
+		break;
+	case VALED_KIND_MAC:
+		parse_mac_or_default(ac, vn, value);
+		break;
+	case VALED_KIND_NUMBER:
+		parse_number(v, member, vn, value);
+		break;
+	case VALED_KIND_BOOL:
+		parse_bool(v, member, vn, value);
+		break;
+	case VALED_KIND_SIZE:
+		parse_size(v, member, vn, value);
+		break;
+	case VALED_KIND_RATE:
+		parse_rate(v, ac, vn, value);
+		break;
+	case VALED_KIND_BACKEND:
+	case VALED_KIND_BURST:		/* parse_rate() */
+	case VALED_KIND_DEVICE:
+	case VALED_KIND_FD:		/* parse_socket() */
+		break;
+	}
+}
+
+static void
 check_lengths(const struct valed_node *vn)
 {
 	const char *value;
@@ -244,7 +282,8 @@ check_lengths(const struct valed_node *vn)
 		value = value_get(vn, i);
 		if (value != NULL && strlen(value) >= VALED_VALUE_SIZE)
 			BAD(vn, i, "%s=%s: longer than %zu bytes",
-			    valed_variables[i], value, VALED_VALUE_SIZE - 1);
+			    valed_variables[i].var_name, value,
+			    VALED_VALUE_SIZE - 1);
 	}
 }
 
@@ -253,7 +292,7 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 {
 	const struct valed_where where = valed_config_where(vn,
 	    VALED_V_BACKEND);
-	const char *value;
+	const struct valed_variable *v;
 
 	*ac = (struct adapter_config){ .ac_bus = vn->nd_bus,
 	    .ac_slot = vn->nd_slot, .ac_func = vn->nd_func, .ac_fd = -1,
@@ -263,22 +302,10 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 	snprintf(ac->ac_where, sizeof(ac->ac_where), "%s%s", where.wh_option,
 	    where.wh_text);
 	check_lengths(vn);
-	parse_socket(ac, vn);
-	value = value_get(vn, VALED_V_MAC);
-	if (value == NULL)
-		default_mac(ac);
-	else if (!parse_mac(value, ac->ac_mac))
-		BAD(vn, VALED_V_MAC, "mac=%s: not a unicast Ethernet address",
-		    value);
-	ac->ac_mtu = parse_number(vn, VALED_V_MTU, E82545_MTU_MIN,
-	    E82545_MTU_MAX);
-	ac->ac_itr_256ns = parse_number(vn, VALED_V_ITR, 0, E82545_ITR_MAX);
-	ac->ac_itr_min_256ns = parse_number(vn, VALED_V_ITR_MIN, 0,
-	    E82545_ITR_MAX);
-	ac->ac_csb = parse_bool(vn, VALED_V_CSB, true);
-	ac->ac_direct = parse_bool(vn, VALED_V_DIRECT, true);
-	ac->ac_mem = parse_mem(vn);
-	parse_port(ac, vn);
+	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
+		parse(v, ac, vn);
+	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
+		not_a_port(v, ac, vn);
 }
 
 static const struct valed_node *
@@ -316,20 +343,37 @@ valed_values_twice(const struct adapter_config *ac,
 		    ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 
-bool
-valed_values_same(const struct adapter_config *a,
+static bool
+same(const struct valed_variable *v, const struct adapter_config *a,
     const struct adapter_config *b)
 {
-	return (strcmp(a->ac_backend, b->ac_backend) == 0 &&
-	    strcmp(a->ac_path, b->ac_path) == 0 && a->ac_fd == b->ac_fd &&
-	    memcmp(a->ac_mac, b->ac_mac, sizeof(a->ac_mac)) == 0 &&
-	    a->ac_mtu == b->ac_mtu && a->ac_itr_256ns == b->ac_itr_256ns &&
-	    a->ac_itr_min_256ns == b->ac_itr_min_256ns &&
-	    a->ac_mem == b->ac_mem &&
-	    a->ac_rate.rc_rate == b->ac_rate.rc_rate &&
-	    a->ac_rate.rc_burst == b->ac_rate.rc_burst &&
-	    a->ac_rate.rc_frames == b->ac_rate.rc_frames &&
-	    a->ac_limit == b->ac_limit && a->ac_weight == b->ac_weight &&
-	    a->ac_private == b->ac_private && a->ac_csb == b->ac_csb &&
-	    a->ac_direct == b->ac_direct);
+	const char *am = (const char *)a + v->var_offset;
+	const char *bm = (const char *)b + v->var_offset;
+
+	switch (v->var_kind) {
+	case VALED_KIND_BACKEND:
+	case VALED_KIND_PATH:
+		return (strcmp(am, bm) == 0);
+	case VALED_KIND_RATE:		/* it has padding */
+		return (a->ac_rate.rc_rate == b->ac_rate.rc_rate &&
+		    a->ac_rate.rc_burst == b->ac_rate.rc_burst &&
+		    a->ac_rate.rc_frames == b->ac_rate.rc_frames);
+	case VALED_KIND_BURST:
+	case VALED_KIND_DEVICE:
+		return (true);
+	default:
+		return (memcmp(am, bm, v->var_size) == 0);
+	}
+}
+
+bool
+valed_values_same(const struct adapter_config *ac,
+    const struct adapter_config *other)
+{
+	const struct valed_variable *v;
+
+	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
+		if (!same(v, ac, other))
+			return (false);
+	return (true);
 }

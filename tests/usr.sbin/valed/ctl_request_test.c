@@ -141,13 +141,15 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_MIRROR, 68 },
 		{ VALE_WIRE_PORT_GET, 0 },
 		{ VALE_WIRE_SWITCH_GET, 0 },
+		{ VALE_WIRE_PORT_SETTINGS, 0 },
+		{ VALE_WIRE_SWITCH_SETTINGS, 0 },
 		{ VALE_WIRE_MISSED, 0 },
 		{ VALE_WIRE_INFO, INFO_SIZE },
 		{ VALE_WIRE_SHARE, 0 },
 		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x760b, 0xffff };
+	    0x760d, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -184,7 +186,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 {
 	static const char admin[] =
 	    "only administrators of valed may do that";
-	const struct vale_wire_set set = { VALE_WIRE_LIMIT, 0, 100 };
+	const struct vale_wire_set set = { 2, 0, 100 };
 	const struct hostif_fds none = { .hf_nfds = 0 };
 	struct vale_desc *d = t_open("vale0:none", 64, 64);
 
@@ -471,15 +473,15 @@ TEST(settings, "Each setting, its range, and what does not have it")
 		uint64_t	min, max;
 		const char	*why;
 	} rows[] = {
-		{ VALE_WIRE_AGEING, false, 0, 1000000,
+		{ 1, false, 0, 1000000,
 		    "the ageing time must be 0 to 1000000 seconds" },
-		{ VALE_WIRE_LIMIT, true, 0, 5120,
+		{ 2, true, 0, 5120,
 		    "the limit must be 0 to 5120 addresses" },
-		{ VALE_WIRE_WEIGHT, true, 1, 100,
+		{ 5, true, 1, 100,
 		    "the weight must be 1 to 100" },
-		{ VALE_WIRE_PRIVATE, true, 0, 1,
+		{ 6, true, 0, 1,
 		    "a port is private, 1, or not, 0" },
-		{ VALE_WIRE_BATCH, false, 1, 1024,
+		{ 7, false, 1, 1024,
 		    "the batch must be 1 to 1024 slots" },
 	};
 	const struct vale_port_settings *ps;
@@ -522,9 +524,65 @@ TEST(settings, "Each setting, its range, and what does not have it")
 	stop();
 }
 
+/* Check a value in a reply, and go on to the next. */
+static void
+value_is(const struct vale_wire_value **wv, uint32_t setting, uint64_t value,
+    uint32_t burst, const char *name)
+{
+	ATF_CHECK_EQ(setting, (*wv)->wv_set.ws_setting);
+	ATF_CHECK_EQ(value, (*wv)->wv_set.ws_value);
+	ATF_CHECK_EQ(burst, (*wv)->wv_set.ws_burst);
+	ATF_CHECK_STREQ(name, (*wv)->wv_name);
+	(*wv)++;
+}
+
+TEST(all_settings, "One request has all settings of a port, or of a switch")
+{
+	struct vale_wire_set ws = { 4, 77, 1000 };
+	struct vale_wire_mirror wm = { .wm_what = VALE_MIRROR_RX,
+	    .wm_of = "vale0:z" };
+	const struct vale_wire_value *wv;
+
+	_Static_assert(sizeof(*wv) == 80, "on the wire");
+	start();
+	port_open(&one, "vale0:a");
+	port_open(&two, "vale0:b");
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	ws = (struct vale_wire_set){ 5, 0, 9 };
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	GRANTED(0, 0, &root, VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
+	GRANTED(5 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	    NULL, 0);
+	wv = one.pe_body;
+	value_is(&wv, 2, 0, 0, "");
+	value_is(&wv, 8, VALE_MIRROR_RX, 0, "vale0:z");
+	value_is(&wv, 6, 0, 0, "");
+	value_is(&wv, 4, 1000, 77, "");
+	value_is(&wv, 5, 9, 0, "");
+	ws = (struct vale_wire_set){ 3, 78, 1001 };
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	GRANTED(5 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	    NULL, 0);
+	wv = root.pe_body;
+	wv += 3;
+	value_is(&wv, 3, 1001, 78, "");
+	GRANTED(2 * sizeof(*wv), 0, &one, VALE_WIRE_SWITCH_SETTINGS, "vale0",
+	    NULL, 0);
+	wv = one.pe_body;
+	value_is(&wv, 1, 300, 0, "");
+	value_is(&wv, 7, 1024, 0, "");
+	REFUSED(EPERM, "the port belongs to another user", &two,
+	    VALE_WIRE_PORT_SETTINGS, "vale0:a", NULL, 0);
+	REFUSED(ENXIO, "there is no such port", &root,
+	    VALE_WIRE_PORT_SETTINGS, "vale0", NULL, 0);
+	REFUSED(ENXIO, "there is no such switch", &two,
+	    VALE_WIRE_SWITCH_SETTINGS, "vale0:a", NULL, 0);
+	stop();
+}
+
 TEST(rates, "Rates of bits and of frames, with their burst")
 {
-	struct vale_wire_set ws = { VALE_WIRE_RATE_FRAMES, 77, 1000 };
+	struct vale_wire_set ws = { 4, 77, 1000 };
 	const struct vale_wire_set *got;
 	unsigned int i;
 
@@ -544,7 +602,7 @@ TEST(rates, "Rates of bits and of frames, with their burst")
 		ws.ws_value = UINT64_MAX;
 		REFUSED(EINVAL, "the rate or the burst is out of range", &root,
 		    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-		ws.ws_setting = VALE_WIRE_RATE;
+		ws.ws_setting = 3;
 	}
 	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_RATE_GET,
 	    "vale0:b", NULL, 0);

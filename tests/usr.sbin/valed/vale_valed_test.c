@@ -21,6 +21,7 @@
 
 #include "test.h"
 #include "vale_client.h"
+#include "vale_setting.h"
 #include "wire_connect.h"
 
 struct page {
@@ -210,7 +211,7 @@ TEST(counters, "A port's counters are those of the port with the name, or ENXIO"
 
 /* What a setting has sent. */
 static void
-set(int fd, const char *name, enum vale_wire_setting setting, uint64_t value,
+set(int fd, const char *name, unsigned int setting, uint64_t value,
     uint32_t burst)
 {
 	struct wire_request wr = request(fd, VALE_WIRE_SET, name,
@@ -230,26 +231,26 @@ TEST(set, "Each setting is sent with its name and value; an error is valed's")
 
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_ageing("vale0", 11));
-	set(fd, "vale0", VALE_WIRE_AGEING, 11, 0);
+	set(fd, "vale0", 1, 11, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_limit("vale0:a", UINT32_MAX));
-	set(fd, "vale0:a", VALE_WIRE_LIMIT, UINT32_MAX, 0);
+	set(fd, "vale0:a", 2, UINT32_MAX, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_weight("vale0:a", 13));
-	set(fd, "vale0:a", VALE_WIRE_WEIGHT, 13, 0);
+	set(fd, "vale0:a", 5, 13, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_private("vale0:a", true));
-	set(fd, "vale0:a", VALE_WIRE_PRIVATE, 1, 0);
+	set(fd, "vale0:a", 6, 1, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_batch("vale0", 14));
-	set(fd, "vale0", VALE_WIRE_BATCH, 14, 0);
+	set(fd, "vale0", 7, 14, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
-	set(fd, "vale0:a", VALE_WIRE_RATE, VALE_RATE_MAX, 9);
+	set(fd, "vale0:a", 3, VALE_RATE_MAX, 9);
 	rate.rc_frames = true;
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
-	set(fd, "vale0:a", VALE_WIRE_RATE_FRAMES, VALE_RATE_MAX, 9);
+	set(fd, "vale0:a", 4, VALE_RATE_MAX, 9);
 	finish();
 	prepare_reply(EINVAL, NULL, 0);
 	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("vale0", 0) == -1);
@@ -290,7 +291,7 @@ TEST(get, "Settings are read from valed")
 {
 	const struct vale_port_settings ps = { .ps_weight = 5 };
 	const struct vale_switch_settings ss = { .ss_batch = 6 };
-	struct vale_wire_set ws = { .ws_setting = VALE_WIRE_RATE,
+	struct vale_wire_set ws = { .ws_setting = 3,
 	    .ws_burst = 7, .ws_value = 8 };
 	struct vale_port_settings p;
 	struct vale_switch_settings s;
@@ -311,7 +312,7 @@ TEST(get, "Settings are read from valed")
 	ATF_CHECK_EQ(7, rate.rc_burst);
 	ATF_CHECK_EQ(8, rate.rc_rate);
 	ATF_CHECK(!rate.rc_frames);
-	ws.ws_setting = VALE_WIRE_RATE_FRAMES;
+	ws.ws_setting = 4;
 	prepare_reply(0, &ws, sizeof(ws));
 	ATF_CHECK_EQ(0, vale_get_rate("vale0:a", &rate));
 	ATF_CHECK(rate.rc_frames);
@@ -325,6 +326,60 @@ TEST(get, "Settings are read from valed")
 	ATF_CHECK_ERRNO(EPROTO, vale_switch_settings("vale0", &s) == -1);
 	prepare_reply(0, NULL, 0);
 	ATF_CHECK_ERRNO(EPROTO, vale_get_rate("vale0:a", &rate) == -1);
+	finish();
+}
+
+TEST(all_settings, "All settings of a port come with one request; what is not "
+    "known is left out")
+{
+	struct vale_wire_value wv[] = {
+		{ .wv_set = { 99, 1, 2 }, .wv_name = "?" },
+		{ .wv_set = { 4, 77, 1000 } },
+		{ .wv_set = { 8, 0, 1 }, .wv_name = "vale0:b" },
+		{ .wv_set = { 5, 0, 9 } },
+	};
+	struct vale_setting_value sv[VALE_NSETTINGS];
+	int fd;
+
+	memset(sv, 0xff, sizeof(sv));
+	fd = prepare_reply(0, wv, sizeof(wv));
+	ATF_CHECK_EQ(0, vale_setting_get("vale0:a", VALE_OF_PORT, sv));
+	(void)request(fd, VALE_WIRE_PORT_SETTINGS, "vale0:a", 0);
+	ATF_CHECK_EQ(1000, sv[VALE_SETTING_RATE].sv_number);
+	ATF_CHECK_EQ(77, sv[VALE_SETTING_RATE].sv_burst);
+	ATF_CHECK(sv[VALE_SETTING_RATE].sv_frames);
+	ATF_CHECK_EQ(1, sv[VALE_SETTING_MIRROR].sv_number);
+	ATF_CHECK_STREQ("vale0:b", sv[VALE_SETTING_MIRROR].sv_name);
+	ATF_CHECK_EQ(9, sv[VALE_SETTING_WEIGHT].sv_number);
+	ATF_CHECK_EQ(0, sv[VALE_SETTING_LIMIT].sv_number);
+	/* A name without an end; a rate of bits. */
+	memset(wv[2].wv_name, 'v', sizeof(wv[2].wv_name));
+	wv[1].wv_set.ws_setting = 3;
+	prepare_reply(0, wv, sizeof(wv));
+	ATF_CHECK_EQ(0, vale_setting_get("vale0:a", VALE_OF_PORT, sv));
+	ATF_CHECK_EQ(VALE_NAME_SIZE - 1,
+	    strlen(sv[VALE_SETTING_MIRROR].sv_name));
+	ATF_CHECK_EQ(1000, sv[VALE_SETTING_RATE].sv_number);
+	ATF_CHECK(!sv[VALE_SETTING_RATE].sv_frames);
+	fd = prepare_reply(0, NULL, 0);
+	ATF_CHECK_EQ(0, vale_setting_get("vale0", VALE_OF_SWITCH, sv));
+	(void)request(fd, VALE_WIRE_SWITCH_SETTINGS, "vale0", 0);
+	/* A reply of another size. */
+	prepare_reply(0, wv, sizeof(wv) - 1);
+	ATF_CHECK_ERRNO(EPROTO, vale_setting_get("vale0:a", VALE_OF_PORT,
+	    sv) == -1);
+	ATF_CHECK_STREQ("", vale_error());
+	/* What valed says. */
+	wire_reply(prepare(), EPERM, "it is another's", NULL, 0, NULL, 0);
+	ATF_CHECK_ERRNO(EPERM, vale_setting_get("vale0:a", VALE_OF_PORT,
+	    sv) == -1);
+	ATF_CHECK_STREQ("it is another's", vale_error());
+	prepare_reply(ERANGE, NULL, 0);
+	ATF_CHECK_ERRNO(ERANGE, vale_set_weight("vale0:a", 0) == -1);
+	ATF_CHECK_STREQ("", vale_error());
+	wire_reply(prepare(), EINVAL, "no weight", NULL, 0, NULL, 0);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("vale0:a", 0) == -1);
+	ATF_CHECK_STREQ("no weight", vale_error());
 	finish();
 }
 

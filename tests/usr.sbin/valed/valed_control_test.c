@@ -243,13 +243,13 @@ VALED_TEST(settings, "A setting that there is not is refused, and a value that "
 	p.u.reg.nr_mode = NR_REG_ALL_NIC;
 	converse(other, &p, sizeof(p.w) + sizeof(p.u.reg));
 	prepare(&p, VALE_WIRE_SET, "vale0:a");
-	p.u.set.ws_setting = VALE_WIRE_PRIVATE;
+	p.u.set.ws_setting = 6;
 	p.u.set.ws_value = 2;
 	refused(fd, &p, sizeof(p.w) + sizeof(p.u.set), EINVAL,
 	    "private, 1, or not, 0");
 	/* Without its upper half this is 1. */
 	prepare(&p, VALE_WIRE_SET, "vale0:a");
-	p.u.set.ws_setting = VALE_WIRE_PRIVATE;
+	p.u.set.ws_setting = 6;
 	p.u.set.ws_value = UINT64_C(1) << 32 | 1;
 	refused(fd, &p, sizeof(p.w) + sizeof(p.u.set), EINVAL,
 	    "private, 1, or not, 0");

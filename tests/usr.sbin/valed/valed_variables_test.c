@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/wait.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <atf-c.h>
 
 #include "test.h"
+#include "vale_setting.h"
 #include "valed.h"
 
 /* The line with the wrong value. */
@@ -119,7 +121,7 @@ TEST(lines, "A wrong value of each variable is named with its line")
 	unsigned int i;
 
 	for (i = 0; i < nitems(values); i++) {
-		ATF_REQUIRE_STREQ(valed_variables[i], values[i].name);
+		ATF_REQUIRE_STREQ(valed_variables[i].var_name, values[i].name);
 		if (values[i].wrong == NULL)
 			continue;
 		snprintf(text, sizeof(text), "pci.0.1.0.%s=%s",
@@ -248,12 +250,101 @@ TEST(page, "valed(8) has each variable, and no other")
 		for (i = 0; i < max; i++) {
 			for (found = j = 0; j < n; j++)
 				found += strcmp(names[j],
-				    valed_variables[i]) == 0;
+				    valed_variables[i].var_name) == 0;
 			ATF_CHECK_EQ_MSG(1, found, "%s: %u times, in %s",
-			    valed_variables[i], found, pass == 0 ?
+			    valed_variables[i].var_name, found, pass == 0 ?
 			    "CONFIGURATION" : "the options of -s");
 		}
 		ATF_CHECK_EQ_MSG(max, n, "%u in pass %u", n, pass);
+	}
+}
+
+/* What valed(8) says of an option of -s, on one line. */
+static void
+page_text(const atf_tc_t *tc, const char *name, char *text, size_t size)
+{
+	char item[64], line[256], path[1024];
+	bool in = false, options = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/valed.8",
+	    atf_tc_get_config_var(tc, "srcdir"));
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL);
+	snprintf(item, sizeof(item), ".It Cm %s= ", name);
+	text[0] = '\0';
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, ".It Fl ", 7) == 0)
+			options = line[7] == 's';
+		if (strncmp(line, ".It ", 4) == 0 || strncmp(line, ".El", 3) == 0)
+			in = options && strncmp(line, item, strlen(item)) == 0;
+		line[strcspn(line, "\n")] = ' ';
+		if (in)
+			ATF_REQUIRE(strlcat(text, line, size) < size);
+	}
+	fclose(f);
+}
+
+/* A text has this number, as a word. */
+static bool
+has_number(const char *text, uint64_t n)
+{
+	char word[32];
+	const char *p = text;
+	size_t len;
+
+	len = snprintf(word, sizeof(word), "%ju", (uintmax_t)n);
+	while ((p = strstr(p, word)) != NULL) {
+		if (!isdigit((unsigned char)p[-1]) &&
+		    !isdigit((unsigned char)p[len]))
+			return (true);
+		p += len;
+	}
+	return (false);
+}
+
+TEST(ranges, "valed(8) has the ranges and defaults, and the usage the greatest "
+    "numbers; those of ports are the switch's")
+{
+	const struct valed_variable *v;
+	const struct vale_setting *se;
+	char text[4096], usage[8192];
+	uint64_t max, min, otherwise;
+
+	(void)check(tc, "-h", usage, sizeof(usage));
+	for (v = valed_variables; v < valed_variables + VALED_NOPTIONS; v++) {
+		page_text(tc, v->var_name, text, sizeof(text));
+		se = v->var_setting == -1 ? NULL :
+		    &vale_setting_table[v->var_setting];
+		if (se != NULL && v->var_kind != VALED_KIND_BURST)
+			ATF_CHECK_STREQ(se->se_name, v->var_name);
+		min = se != NULL ? se->se_min : v->var_min;
+		max = se != NULL ? se->se_max : v->var_max;
+		otherwise = se != NULL ? se->se_default : v->var_default;
+		switch (v->var_kind) {
+		case VALED_KIND_NUMBER:
+			/* The same as the option before. */
+			if (strstr(text, "The same") == NULL) {
+				ATF_CHECK_MSG(has_number(text, min) &&
+				    has_number(text, max), "%s", text);
+				ATF_CHECK_MSG(has_number(usage, max), "%s",
+				    v->var_name);
+			}
+			/* Without a limit that is the maximum. */
+			ATF_CHECK_MSG(strstr(text, "The default is ") != NULL &&
+			    (has_number(strstr(text, "The default is "),
+			    otherwise) || has_number(strstr(text,
+			    "The default is "), max)), "%s", text);
+			break;
+		case VALED_KIND_BOOL:
+			ATF_CHECK_EQ(1, max);
+			ATF_CHECK_MSG(strstr(text, otherwise != 0 ?
+			    "default is on" : "default is .Cm off") != NULL,
+			    "%s", text);
+			break;
+		default:
+			break;
+		}
 	}
 }
 

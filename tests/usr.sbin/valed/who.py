@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 20, rows
+    assert len(rows) == 22, rows
     return rows
 
 
@@ -132,6 +132,12 @@ class Attempts:
 
     def SWITCH_GET(self, c):
         c.call("SWITCH_GET", "vale0")
+
+    def PORT_SETTINGS(self, c):
+        c.call("PORT_SETTINGS", self.name)
+
+    def SWITCH_SETTINGS(self, c):
+        c.call("SWITCH_SETTINGS", "vale0")
 
     def own(self, c, request, *args):
         """A request about the connection's own port."""

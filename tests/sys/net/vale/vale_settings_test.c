@@ -220,6 +220,8 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	    VALE_MIRROR_RX) == -1);
 	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:b", 4) ==
 	    -1);
+	ATF_CHECK_STREQ("a port can mirror another port of the same switch",
+	    vale_error());
 	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
 	ATF_CHECK_EQ(3, ps.ps_limit);
 	ATF_CHECK_EQ(VALE_WEIGHT_MAX, ps.ps_weight);
@@ -238,6 +240,7 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0", 0) == -1);
 	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0",
 	    VALE_BATCH_MAX + 1) == -1);
+	ATF_CHECK_STREQ("the batch must be 1 to 1024 slots", vale_error());
 	ATF_REQUIRE_EQ(0, vale_switch_settings("valet0", &ss));
 	ATF_CHECK_EQ(17, ss.ss_ageing_s);
 	ATF_CHECK_EQ(2, ss.ss_batch);
@@ -246,6 +249,8 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 #define	MISSING(call)	do {						\
 	errno = 0;							\
 	ATF_CHECK_ERRNO(ENXIO, (call) == -1);				\
+	ATF_CHECK_MSG(strncmp(vale_error(), "there is no such ", 17) == 0, \
+	    "%s", vale_error());					\
 } while (0)
 	MISSING(vale_set_limit("valet0:c", 1));
 	MISSING(vale_set_weight("valet0:c", 1));

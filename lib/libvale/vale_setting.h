@@ -1,0 +1,111 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The settings of switches and ports.  Each has one row here: libvale's calls,
+ * the control socket's requests, valectl(8) and options of valed(8) take the
+ * name, the range and the default from it.  Besides the row there is the
+ * setting's code, in vale_settings.c, and what the manual pages say; tests
+ * compare valectl.8, libvale.3 and valed.8 with the table.
+ */
+
+#ifndef _VALE_SETTING_H_
+#define	_VALE_SETTING_H_
+
+#include <sys/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dev/netmap/vale_fdb_entry.h>
+#include <dev/netmap/vale_rate_conf.h>
+
+#include "libvale.h"
+
+/*
+ * X(id, number, name, scope, kind, min, max, default, what, unit), where
+ *
+ *	number	is that of struct vale_wire_set
+ *	scope	is SWITCH or PORT
+ *	kind	is NUMBER, BOOL, RATE or MIRROR: see struct vale_setting_value
+ *	what	it is called in messages, with `unit' behind the number
+ */
+#define	VALE_SETTINGS(X)						\
+	X(AGEING, 1, "ageing", SWITCH, NUMBER, 0, VALE_FDB_AGEING_MAX_S, \
+	    VALE_FDB_AGEING_S, "ageing time", "seconds")		\
+	X(BATCH, 7, "batch", SWITCH, NUMBER, 1, VALE_BATCH_MAX,		\
+	    VALE_BATCH_MAX, "batch", "slots")				\
+	X(LIMIT, 2, "limit", PORT, NUMBER, 0, VALE_FDB_ENTRIES, 0,	\
+	    "limit", "addresses")					\
+	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
+	    "mirror", "")						\
+	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
+	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
+	X(WEIGHT, 5, "weight", PORT, NUMBER, 1, VALE_WEIGHT_MAX, 1,	\
+	    "weight", "")
+/* A rate in frames has a number of its own in struct vale_wire_set. */
+#define	VALE_SETTING_FRAMES	4
+
+enum vale_setting_id {
+#define	VALE_SETTING_ID(id, ...)	VALE_SETTING_##id,
+	VALE_SETTINGS(VALE_SETTING_ID)
+	VALE_NSETTINGS
+};
+
+enum vale_setting_kind {
+	VALE_KIND_NUMBER,
+	VALE_KIND_BOOL,
+	VALE_KIND_RATE,
+	VALE_KIND_MIRROR
+};
+
+enum vale_setting_scope {
+	VALE_OF_SWITCH,
+	VALE_OF_PORT
+};
+
+struct vale_setting {
+	unsigned int	se_number;
+	const char	*se_name;
+	enum vale_setting_scope se_scope;
+	enum vale_setting_kind se_kind;
+	uint64_t	se_min;
+	uint64_t	se_max;
+	uint64_t	se_default;
+	const char	*se_what;
+	const char	*se_unit;
+};
+extern const struct vale_setting vale_setting_table[VALE_NSETTINGS];
+
+/* A setting's value. */
+struct vale_setting_value {
+	uint64_t	sv_number;	/* a rate a second; what a mirror gets:
+					   VALE_MIRROR_*, or 0 */
+	uint32_t	sv_burst;	/* of a rate */
+	bool		sv_frames;	/* the rate is one of frames */
+	char		sv_name[VALE_NAME_SIZE];	/* the port that is
+					   mirrored */
+};
+
+/* The setting with a number of struct vale_wire_set, or VALE_NSETTINGS. */
+unsigned int	vale_setting_find(unsigned int number);
+
+/*
+ * Set one of a switch or port, or get all of those of a scope into
+ * value[VALE_NSETTINGS].  The switch's library checks ranges.  0, or -1 with
+ * errno, and what vale_error() returns.
+ *	EINVAL	out of range
+ *	ENXIO	there is no such switch or port
+ */
+int	vale_setting_set(const char *name, unsigned int setting,
+	    const struct vale_setting_value *value);
+int	vale_setting_get(const char *name, enum vale_setting_scope scope,
+	    struct vale_setting_value value[VALE_NSETTINGS]);
+
+/* Set errno and what vale_error() returns; returns -1. */
+int	vale_setting_error(int error, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+
+#endif /* !_VALE_SETTING_H_ */

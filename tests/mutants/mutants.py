@@ -50,8 +50,9 @@ import sites
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Files; the test programs that run their mutants; the directories to build.
-LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libhostif",
-    "lib/libvale", "tests/testbed", "usr.sbin/bhyve"]
+LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libloop",
+    "lib/libvfu", "lib/libhostif", "lib/libvale", "usr.sbin/bhyve",
+    "tests/testbed", "tests/testbed/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -69,17 +70,17 @@ GROUPS = [
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
         "tests/usr.sbin/valed", "tests/usr.bin/netmap-run"]),
-    ("switch", r"lib/lib(vale/vale_[a-z]*|frame/frame[a-z_]*)\.[ch]$"
+    ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/sys/dev/e1000"]),
-    ("server", r"(usr\.sbin/valed/(vfu_[a-z_]*|vfio_user)|lib/libpeer/\w*)\.[ch]$",
+    ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
         r"tests/usr\.sbin/valed/",
         LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed"]),
     # The program, which most of these tests start, and its other parts.
-    ("valed", r"(usr\.sbin/valed/(adapter|ctl|valed)|lib/libhostif/hostif)[a-z_]*"
-        r"\.[ch]$",
+    ("valed", r"(usr\.sbin/valed/(adapter|ctl|tap|valed)|lib/libhostif/hostif)"
+        r"[a-z_]*\.[ch]$",
         r"tests/(usr\.sbin/vale|usr\.bin/)",
         LIBRARIES + PROGRAMS),
     # netmap-run's library, which programs preload.
@@ -112,8 +113,8 @@ LEFT_OUT = [
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
 INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
-    "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libhostif",
-    "lib/libvale", "sys", "sys/dev/e1000",
+    "tests/testbed/bhyve/linux", "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libloop",
+    "lib/libvfu", "lib/libhostif", "lib/libvale", "sys", "sys/dev/e1000",
     "usr.sbin/valed", "tests/testbed"]
 
 

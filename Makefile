@@ -29,14 +29,17 @@
 # What is built for; TARGET_OS=FreeBSD on another system is a cross-build.
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
-SUBDIR=		compat lib/libframe lib/libpeer lib/libloop \
-		lib/libvfu lib/libhostif lib/libvale \
-		usr.sbin/bhyve tests/testbed tests/testbed/bhyve \
-		sys/dev/e1000/linux .WAIT \
-		lib/libvale_valed .WAIT \
-		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run \
-		usr.bin/netmap-run usr.bin/vale-cap share/systemd share/sysusers \
+SUBDIR=		compat lib/libframe lib/libpeer lib/libloop lib/libvfu	\
+		lib/libhostif lib/libvale usr.sbin/bhyve .WAIT		\
+		lib/libvale_valed .WAIT					\
+		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run	\
+		usr.bin/netmap-run usr.bin/vale-cap			\
+		share/systemd share/sysusers
+# WITHOUT_TESTS=yes, as on FreeBSD: what is installed, and no more.
+.if !defined(WITHOUT_TESTS)
+SUBDIR+=	tests/testbed tests/testbed/bhyve sys/dev/e1000/linux	\
 		bench/nettest .WAIT tests bench share/dtrace
+.endif
 .else
 SRCTOP?=	/usr/src
 SYSDIR?=	${SRCTOP}/sys

@@ -38,18 +38,6 @@ static unsigned int		 nnodes;
 static unsigned int		 nfiles;	/* nodes of -k and -o */
 static unsigned int		 file;		/* being read */
 
-static void __dead2 __printflike(3, 4)
-bad(int code, const char *where, const char *fmt, ...)
-{
-	char why[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	errx(code, "%s: %s", where, why);
-}
-
 void
 valed_bad(struct valed_where where, const char *fmt, ...)
 {
@@ -126,16 +114,16 @@ valed_config_slot(int bus, int slot, int func, const char *option)
 
 /* The node of a place, which is added if there is none. */
 static struct valed_node *
-node_get(int bus, int slot, int func, const char *where, int code)
+node_get(int bus, int slot, int func, struct valed_where where)
 {
 	struct valed_node *vn = valed_config_find(bus, slot, func);
 
 	if (vn != NULL && vn->nd_option == NULL)
 		return (vn);
 	if (nfiles == VALED_MAXADAPTERS)
-		bad(code, where, "more than %d adapters", VALED_MAXADAPTERS);
+		valed_bad(where, "more than %d adapters", VALED_MAXADAPTERS);
 	if (vn != NULL)
-		bad(code, where, "slot %d:%d:%d is that of an option -s", bus,
+		valed_bad(where, "slot %d:%d:%d is that of an option -s", bus,
 		    slot, func);
 	nfiles++;
 	return (node_add(bus, slot, func));
@@ -175,7 +163,7 @@ split(const char *text, const char **end)
 
 /* Set a variable from "name=value". */
 static void
-set(const char *text, const char *where, int code)
+set(const char *text, struct valed_where where)
 {
 	struct valed_node *vn;
 	const char *end, *p, *value;
@@ -183,26 +171,28 @@ set(const char *text, const char *where, int code)
 
 	value = split(text, &end);
 	if (value == NULL)
-		bad(code, where, "not name=value");
+		valed_bad(where, "not name=value");
 	p = text + strlen(PREFIX);
 	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
 	    !node_number(&p, VALED_MAXBUS, &bus) ||
 	    !node_number(&p, VALED_MAXSLOT, &slot) ||
 	    !node_number(&p, VALED_MAXFUNC, &func) ||
 	    (i = valed_variable(p, end - p)) == -1)
-		bad(code, where, "unknown variable \"%.*s\"",
+		valed_bad(where, "unknown variable \"%.*s\"",
 		    (int)MIN(end - text, 128), text);
 	if (*value == '\0')
-		bad(code, where, "%s=: the value is missing",
+		valed_bad(where, "%s=: the value is missing",
 		    valed_variables[i].var_name);
-	vn = node_get(bus, slot, func, where, code);
+	vn = node_get(bus, slot, func, where);
 	/* 0 is the file of what is not set. */
 	if (vn->nd_variable[i].nt_file == file)
-		bad(code, where, "%s= twice: see %s", valed_variables[i].var_name,
+		valed_bad(where, "%s= twice: see %s", valed_variables[i].var_name,
 		    vn->nd_variable[i].nt_where);
 	if (vn->nd_first == NULL)
-		string_set(&vn->nd_first, where, strlen(where));
-	string_set(&vn->nd_variable[i].nt_where, where, strlen(where));
+		string_set(&vn->nd_first, where.wh_text,
+		    strlen(where.wh_text));
+	string_set(&vn->nd_variable[i].nt_where, where.wh_text,
+	    strlen(where.wh_text));
 	vn->nd_variable[i].nt_file = file;
 	valed_config_set(vn, i, value, strlen(value));
 }
@@ -214,21 +204,21 @@ valed_config_option(const char *text)
 
 	file++;
 	snprintf(where, sizeof(where), "-o %s", text);
-	set(text, where, EX_USAGE);
+	set(text, (struct valed_where){ "", where });
 }
 
 /* Set what a line says.  It has `len' bytes and ends with a newline, or not. */
 static void
-set_line(char *line, size_t len, const char *where)
+set_line(char *line, size_t len, struct valed_where where)
 {
 	if (memchr(line, '\0', len) != NULL)
-		bad(EX_CONFIG, where, "not text");
+		valed_bad(where, "not text");
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		line[--len] = '\0';
 	while (isspace((unsigned char)*line))
 		line++;
 	if (*line != '#' && *line != '\0')
-		set(line, where, EX_CONFIG);
+		set(line, where);
 }
 
 void
@@ -246,7 +236,7 @@ valed_config_file(const char *path)
 		err(EX_NOINPUT, "-k %s", path);
 	while ((len = getline(&line, &size, f)) != -1) {
 		snprintf(where, sizeof(where), "%s:%u", path, ++number);
-		set_line(line, len, where);
+		set_line(line, len, (struct valed_where){ "", where });
 	}
 	if (!feof(f))
 		err(EX_NOINPUT, "-k %s", path);

@@ -5,7 +5,7 @@
  */
 
 /*
- * BSD's <stdlib.h> functions that glibc lacks.
+ * BSD's <stdlib.h> function that glibc lacks.
  */
 
 #ifndef _COMPAT_STDLIB_H_
@@ -20,8 +20,5 @@
  */
 long long strtonum(const char *s, long long min, long long max,
 	    const char **errstr);
-
-/* The last component of the program's path. */
-const char *getprogname(void);
 
 #endif /* !_COMPAT_STDLIB_H_ */

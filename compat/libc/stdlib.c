@@ -5,7 +5,7 @@
  */
 
 /*
- * strtonum(3), getprogname(3).
+ * strtonum(3).
  */
 
 #include <errno.h>
@@ -39,10 +39,4 @@ strtonum(const char *s, long long min, long long max, const char **errstr)
 	if (errstr != NULL)
 		*errstr = why;
 	return (why == NULL ? n : 0);
-}
-
-const char *
-getprogname(void)
-{
-	return (program_invocation_short_name);
 }

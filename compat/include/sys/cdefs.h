@@ -16,7 +16,6 @@
 #include_next <sys/cdefs.h>
 
 #define	__unused		__attribute__((__unused__))
-#define	__packed		__attribute__((__packed__))
 #define	__aligned(x)		__attribute__((__aligned__(x)))
 #define	__dead2			__attribute__((__noreturn__))
 #define	__printflike(fmt, arg)					\

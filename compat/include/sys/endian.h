@@ -6,7 +6,9 @@
 
 /*
  * FreeBSD's <sys/endian.h>: the conversions of glibc, and functions that load
- * and store numbers of either byte order at any alignment.
+ * and store numbers of either byte order at any alignment.  clang 14 makes
+ * more instructions of those in libbsd, which combine bytes: 6% more for a
+ * frame that the model receives.
  */
 
 #ifndef _COMPAT_SYS_ENDIAN_H_

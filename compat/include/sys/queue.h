@@ -5,8 +5,8 @@
  */
 
 /*
- * glibc's <sys/queue.h>, and those loops of queue(3) that allow the caller to
- * remove the element.
+ * glibc's <sys/queue.h>, and those loops of queue(3), except the SLIST's, that
+ * allow the caller to remove the element.
  */
 
 #ifndef _COMPAT_SYS_QUEUE_H_
@@ -14,12 +14,6 @@
 
 #include_next <sys/queue.h>
 
-#ifndef SLIST_FOREACH_SAFE
-#define	SLIST_FOREACH_SAFE(var, head, field, next)			\
-	for ((var) = SLIST_FIRST(head);					\
-	    (var) != NULL && ((next) = SLIST_NEXT(var, field), 1);	\
-	    (var) = (next))
-#endif
 #ifndef STAILQ_FOREACH_SAFE
 #define	STAILQ_FOREACH_SAFE(var, head, field, next)			\
 	for ((var) = STAILQ_FIRST(head);				\

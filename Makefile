@@ -30,7 +30,7 @@
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
 SUBDIR=		compat lib/libframe lib/libpeer lib/libloop lib/libvfu	\
-		lib/libhostif lib/libvale usr.sbin/bhyve .WAIT		\
+		lib/libhostif lib/libctl lib/libvale usr.sbin/bhyve .WAIT \
 		lib/libvale_valed .WAIT					\
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run	\
 		usr.bin/netmap-run usr.bin/vale-cap			\

@@ -12,7 +12,7 @@
 # names those that come with it.  LIBINCS= are internal libraries whose headers
 # a directory needs without linking them.
 
-_INTERNALLIBS=	frame peer loop vfu hostif e82545 vale vale_valed testbed bhyve compat
+_INTERNALLIBS=	frame peer loop vfu hostif ctl e82545 vale vale_valed testbed bhyve compat
 LIBFRAMEDIR=	lib/libframe
 LIBPEERDIR=	lib/libpeer
 LIBLOOPDIR=	lib/libloop
@@ -20,6 +20,8 @@ LIBVFUDIR=	lib/libvfu
 LIBVFUNEEDS=	loop peer
 LIBHOSTIFDIR=	lib/libhostif
 LIBHOSTIFNEEDS=	frame peer
+LIBCTLDIR=	lib/libctl
+LIBCTLNEEDS=	frame hostif peer
 LIBE82545DIR=	usr.sbin/bhyve
 LIBE82545NEEDS=	frame
 LIBVALEDIR=	lib/libvale
@@ -47,5 +49,5 @@ LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 .if defined(SAN) && !empty(SAN)
 _INVARIANTSLIBS=
 .else
-_INVARIANTSLIBS= frame peer loop vfu hostif e82545 vale vale_valed testbed bhyve
+_INVARIANTSLIBS= frame peer loop vfu hostif ctl e82545 vale vale_valed testbed bhyve
 .endif

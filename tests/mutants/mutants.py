@@ -51,8 +51,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Files; the test programs that run their mutants; the directories to build.
 LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libloop",
-    "lib/libvfu", "lib/libhostif", "lib/libvale", "usr.sbin/bhyve",
-    "tests/testbed", "tests/testbed/bhyve"]
+    "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale",
+    "usr.sbin/bhyve", "tests/testbed", "tests/testbed/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -79,7 +79,7 @@ GROUPS = [
         r"tests/usr\.sbin/valed/",
         LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed"]),
     # The program, which most of these tests start, and its other parts.
-    ("valed", r"(usr\.sbin/valed/(adapter|ctl|tap|valed)|lib/libhostif/hostif)"
+    ("valed", r"(usr\.sbin/valed/(adapter|tap|valed)|lib/lib(ctl/ctl|hostif/hostif))"
         r"[a-z_]*\.[ch]$",
         r"tests/(usr\.sbin/vale|usr\.bin/)",
         LIBRARIES + PROGRAMS),
@@ -114,7 +114,7 @@ CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
 INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
     "tests/testbed/bhyve/linux", "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libloop",
-    "lib/libvfu", "lib/libhostif", "lib/libvale", "sys", "sys/dev/e1000",
+    "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale", "sys", "sys/dev/e1000",
     "usr.sbin/valed", "tests/testbed"]
 
 

@@ -31,7 +31,7 @@ import sys
 import ctl_client
 from vfu_client import *
 
-# Requests with the sizes of their bodies: usr.sbin/valed/ctl.c.
+# Requests with the sizes of their bodies: lib/libctl/ctl.c.
 BODIES = {"REGISTER": 56, "PORT_INFO_GET": 0, "PORT_HDR_SET": 8,
           "PORT_HDR_GET": 0, "VALE_LIST": 8, "PORTS": 8, "ADDRS": 8, "SET": 16,
           "MIRROR": 68, "RATE_GET": 0, "PORT_GET": 0, "SWITCH_GET": 0,

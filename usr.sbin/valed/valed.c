@@ -28,7 +28,7 @@
  * of the process, and then waits for signals, and for changes of the adapters
  * (valed_reload.c).  A second process, the guard, removes the sockets at the
  * end and reads changed configurations (valed_guard.c).  With a control socket
- * a third one passes descriptors (valed_pass.c).
+ * a third one passes descriptors (ctl_pass.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -59,15 +59,18 @@
 
 #include "adapter.h"
 #include "ctl.h"
+#include "ctl_names.h"
+#include "ctl_pass.h"
 #include "hostif.h"
 #include "valed.h"
 #include "peer_log.h"
-#include "valed_names.h"
 #include "peer_accept.h"
 #include "peer_close.h"
 #include "peer_fault.h"
 #include "peer_watch.h"
 
+_Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
+    "the ports of all adapters have names");
 _Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
     PEER_FAULT_MAX, "each has memory that may vanish");
 
@@ -118,6 +121,19 @@ static struct valed_options	opt;
 static uint64_t			next_ns;	/* of adapter_watch() */
 static bool			reloading;	/* until VALED_END */
 static bool			reload_again;
+
+/* Reserve the names of the ports that the configuration has. */
+static void
+names_start(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt.vo_nadapters; i++)
+		ctl_names_adapter(valed_place(&opt.vo_adapters[i]),
+		    opt.vo_adapters[i].ac_backend);
+	for (i = 0; i < opt.vo_nhostifs; i++)
+		ctl_names_hostif(opt.vo_hostifs[i].hc_port);
+}
 
 static unsigned int
 adapters_count(void)
@@ -203,7 +219,7 @@ reload_lost(void)
 	if (!reloading)
 		return;
 	reload_again = false;
-	valed_names_end();
+	ctl_names_end();
 	errno = EPIPE;
 	reload_end(reload_error());
 }
@@ -375,7 +391,8 @@ main(int argc, char **argv)
 		warn("descriptors");
 		give_up(EX_OSERR);
 	}
-	if (opt.vo_control != NULL && (errno = valed_pass_start()) != 0) {
+	if (opt.vo_control != NULL && (errno =
+	    ctl_pass_start(valed_sandbox_enter_passer)) != 0) {
 		warn("process that passes descriptors");
 		give_up(EX_OSERR);
 	}
@@ -383,16 +400,16 @@ main(int argc, char **argv)
 		warn("thread");
 		give_up(EX_OSERR);
 	}
-	valed_names_start(&opt);
+	names_start();
 	adapters_start();
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
-	    &opt.vo_control->co_options)) != 0) {
+	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
 		warn("control socket");
 		give_up(EX_OSERR);
 	}
 	hostifs_open(fds);
-	if (valed_sandbox_enter(valed_pass_fd()) == -1) {
+	if (valed_sandbox_enter(ctl_pass_fd()) == -1) {
 		warn("sandbox");
 		give_up(EX_OSERR);
 	}

@@ -20,19 +20,7 @@
  *	valed_plan.c	 what a reload changes
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
- *	valed_names.c	 reserves the names of their ports
- *	valed_pass.c	 passes descriptors where the sandbox keeps valed from it
  *	valed_stats.c	 prints counters
- *	ctl.c		 the control socket: connections, requests
- *	ctl_hostif.c	 its requests about attached interfaces
- *	ctl_memory.c	 the memory of ports and pipes
- *	ctl_null.c	 its requests for memory without a port
- *	ctl_owner.c	 whose a port is
- *	ctl_pipe.c	 its requests about pipes
- *	ctl_port.c	 its requests about ports of other processes
- *	ctl_reload.c	 its request for a reload
- *	ctl_switch.c	 its requests about switches
- *	ctl_who.c	 its clients: users and groups
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	adapter_net.c	 its network: a port of a switch, or a TAP
  *	adapter_pci.c	 what it is on the PCI bus
@@ -97,6 +85,13 @@ struct adapter_config {
 	int		ac_listen;	/* the listening socket, or -1 */
 	bool		ac_added;	/* by valed_reload.c, which frees it */
 };
+
+/* An adapter's place as a number, which no other has. */
+static inline unsigned int
+valed_place(const struct adapter_config *ac)
+{
+	return (ac->ac_bus << 8 | ac->ac_slot << 3 | ac->ac_func);
+}
 
 /* One -a option. */
 struct hostif_config {
@@ -450,7 +445,7 @@ void	valed_sockets_remove(void);
  */
 
 /* Bytes of an error, with its NUL. */
-#define	VALED_WHY_SIZE		512
+#define	VALED_WHY_SIZE		CTL_RELOAD_WHY_SIZE
 
 /*
  * From now on, remember the first line that err(3) or warn(3) prints, and send
@@ -540,32 +535,8 @@ int	valed_sandbox_drop(void);
  */
 int	valed_sandbox_enter(int pass);
 
-/* The same for the process of valed_pass.c, which has no other thread. */
+/* The same for the process of ctl_pass.c, which has no other thread. */
 int	valed_sandbox_enter_passer(void);
-
-/*
- * valed_pass.c: passing descriptors to clients of the control socket.
- */
-
-/*
- * Start the process that does.  Before the sandbox, without another thread.
- * Returns 0 or an errno.
- */
-int	valed_pass_start(void);
-
-/* The descriptor for valed_sandbox_enter(), or -1 if there is no process. */
-int	valed_pass_fd(void);
-
-/*
- * Send a packet of `len' bytes, VALE_WIRE_MAX at most, with 1 to
- * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection
- * `s' with a client.  If valed_pass_start() was not called, the caller's
- * process sends it.  Returns whether it was sent: not if the client does not
- * read, if a descriptor must not be passed, or if the process has ended.  Any
- * thread; waits for the process, never for a client.
- */
-bool	valed_pass(int s, const void *p, size_t len, const int *fds,
-	    unsigned int n);
 
 /*
  * valed_stats.c.  Only the main thread may call these functions.

@@ -38,7 +38,7 @@
  *
  * valed_plan.c says what a reload changes.  An adapter that is left as it was,
  * because another has its new port open, such as a program, is reported
- * (valed_names.h).
+ * (ctl_names.h).
  */
 
 #include <sys/param.h>

@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
 #include "valed.h"
-#include "valed_names.h"
 
 /* How often to look whether a thread has ended. */
 #define	POLL_MS		10
@@ -135,10 +135,10 @@ static int
 reserve(const struct valed_change *vc, const struct adapter_list *adapters)
 {
 	const struct adapter_config *ac = &vc->vc_config;
-	int error = valed_names_reserve(ac, ac->ac_backend);
+	int error = ctl_names_reserve(valed_place(ac), ac->ac_backend);
 
 	if (error == 0 && taken(ac->ac_backend, adapters)) {
-		valed_names_unreserve(ac);
+		ctl_names_unreserve(valed_place(ac));
 		error = EBUSY;
 	}
 	return (error);
@@ -209,16 +209,16 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 		error = reserve(vc, adapters);
 		break;
 	case VALED_REMOVE:
-		valed_names_remove(&vc->vc_config);
+		ctl_names_remove(valed_place(&vc->vc_config));
 		remove_at(&vc->vc_config, adapters, look);
 		break;
 	case VALED_ADD:
-		valed_names_add(&vc->vc_config);
+		ctl_names_add(valed_place(&vc->vc_config));
 		error = add(vc, adapters, look);
 		break;
 	case VALED_END:
 		kept_close();
-		valed_names_end();
+		ctl_names_end();
 		return;
 	}
 	valed_guard_answer(error);

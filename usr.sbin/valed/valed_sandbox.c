@@ -248,7 +248,7 @@ rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
 }
 
 /*
- * Allow sendmsg(2) on the connection with the passer (valed_pass.c), which must
+ * Allow sendmsg(2) on the connection with the passer (ctl_pass.c), which must
  * stay the file of that descriptor: it cannot be closed or replaced.  Returns 0
  * or a negative errno.
  */

@@ -37,7 +37,6 @@
 #include "ctl_calls.h"
 #include "hostif_impl.h"
 #include "test.h"
-#include "valed.h"
 #include "wrap.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
@@ -48,21 +47,20 @@ static struct peer one, two, root;
 static bool	attaches = true;
 static struct hostif_fds attached;
 static char	attached_name[VALE_NAME_SIZE];
-static int	opening;	/* valed_names_reserve() meanwhile */
+static int	opening;	/* ctl_names_reserve() meanwhile */
 static int	detach_error;
 
 WRAP(bool, hostif_attach, const char *name, const struct hostif_fds *fds,
     char *error, size_t size)
 {
-	const struct adapter_config place = { .ac_bus = 1 };
 	const struct ctl_who who = { 1001, 1001, false };
 	struct ctl_owner ow;
 
 	strlcpy(attached_name, name, sizeof(attached_name));
 	attached = *fds;
-	opening = valed_names_reserve(&place, name);
+	opening = ctl_names_reserve(1, name);
 	if (opening == 0)
-		valed_names_unreserve(&place);
+		ctl_names_unreserve(1);
 	/* Nobody captures it meanwhile. */
 	ATF_CHECK(ctl_owner_claim(&ow, name, &who, true) != 0);
 	snprintf(error, size, "it cannot be attached");
@@ -78,24 +76,20 @@ WRAP(int, hostif_detach, const char *name)
 TEST(attaches, "An interface is attached under a valid name that is free, or "
     "its own; the reason why not is in the reply")
 {
-	struct adapter_config adapter = { .ac_backend = "vale0:vm1" };
-	struct hostif_config hostif = { .hc_port = "vale0:eth0" };
-	const struct valed_options opt = { .vo_nadapters = 1,
-	    .vo_adapters = &adapter, .vo_nhostifs = 1, .vo_hostifs = &hostif };
-	const struct adapter_config place = { .ac_bus = 1 };
 	struct hostif_fds fds = { .hf_index = 5 };
 	const size_t size = sizeof(fds);
 
 	peer_connect(&one, 1001, false);
 	peer_connect(&two, 1002, false);
 	peer_connect(&root, 0, true);
-	valed_names_start(&opt);
+	ctl_names_adapter(0, "vale0:vm1");
+	ctl_names_hostif("vale0:eth0");
 	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
 	ATF_CHECK_STREQ("vale0:x", attached_name);
 	ATF_CHECK_EQ(5, attached.hf_index);
 	ATF_CHECK_EQ(EBUSY, opening);
-	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:x"));
-	valed_names_unreserve(&place);
+	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:x"));
+	ctl_names_unreserve(1);
 	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:eth0", &fds, size);
 	ATF_CHECK_EQ(0, opening);
 	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
@@ -105,8 +99,8 @@ TEST(attaches, "An interface is attached under a valid name that is free, or "
 	attaches = false;
 	REFUSED(EIO, "it cannot be attached", &root, NETMAP_REQ_VALE_ATTACH,
 	    "vale0:x", &fds, size);
-	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:x"));
-	valed_names_unreserve(&place);
+	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:x"));
+	ctl_names_unreserve(1);
 	/* It was not claimed for good. */
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:x", ALL));
 	peer_close_fds(&one);

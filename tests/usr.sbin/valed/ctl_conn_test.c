@@ -674,7 +674,8 @@ WRAP(void, peer_accept_pause, int error)
 	pause_error = error;
 }
 
-WRAP(int, valed_sandbox_drop, void)
+static int
+drop(void)
 {
 	c.drops++;
 	errno = drop_error;
@@ -688,6 +689,7 @@ TEST(accepts, "Connections are accepted; those that are not served are closed, "
 
 	is_user(7);
 	poll_fd = ctl_listen = FD + 1;
+	ctl_drop = drop;
 	ATF_REQUIRE_EQ(0, sem_init(&ctl_ready, 0, 0));
 	ATF_CHECK(ctl_thread(NULL) == NULL);
 	ATF_CHECK_EQ(nitems(steps), c.accepts);
@@ -777,16 +779,16 @@ TEST(starts, "The start waits until the thread has dropped its privileges, and "
 	const struct ctl_options options = { 11, 12, 13 };
 
 	sem_error = ENOSPC;
-	ATF_CHECK_EQ(ENOSPC, ctl_start(FD, &options));
+	ATF_CHECK_EQ(ENOSPC, ctl_start(FD, &options, drop));
 	ATF_CHECK_EQ(0, c.created);
 	sem_error = 0;
 	c.create_error = EAGAIN;
-	ATF_CHECK_EQ(EAGAIN, ctl_start(FD, &options));
+	ATF_CHECK_EQ(EAGAIN, ctl_start(FD, &options, drop));
 	ATF_CHECK_EQ(0, posted);
 	c.create_error = 0;
 	on_create = post;
 	interrupts = 2;
-	ATF_CHECK_EQ(0, ctl_start(FD, &options));
+	ATF_CHECK_EQ(0, ctl_start(FD, &options, drop));
 	ATF_CHECK_EQ(1, posted);
 	ATF_CHECK_EQ(FD, ctl_listen);
 	ATF_CHECK_EQ(11, start_admin);
@@ -795,7 +797,7 @@ TEST(starts, "The start waits until the thread has dropped its privileges, and "
 	ATF_CHECK(start_port_limit);
 	on_create = run_thread;
 	drop_error = EACCES;
-	ATF_CHECK_EQ(EACCES, ctl_start(FD, &options));
+	ATF_CHECK_EQ(EACCES, ctl_start(FD, &options, drop));
 	ATF_CHECK_EQ(2, posted);
 	ATF_CHECK_EQ(0, c.accepts);
 }

@@ -23,7 +23,6 @@
 
 #include "ctl_impl.h"
 #include "test.h"
-#include "valed.h"
 #include "wait_until.h"
 #include "wrap.h"
 
@@ -161,7 +160,7 @@ TEST(answers, "Each request is answered by the reload that begins after it")
 TEST(cut, "The middle of an error is cut if the reply has no space for it")
 {
 	static const size_t lengths[] = { 1, 126, 127, 128, 129, 511 };
-	char expected[VALED_WHY_SIZE], why[VALED_WHY_SIZE];
+	char expected[CTL_RELOAD_WHY_SIZE], why[CTL_RELOAD_WHY_SIZE];
 	struct client cl;
 	unsigned int i, j;
 	size_t len;

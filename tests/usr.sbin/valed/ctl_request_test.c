@@ -27,7 +27,6 @@
 #include "hostif_impl.h"
 #include "test.h"
 #include "vale_test.h"
-#include "valed.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
@@ -427,14 +426,9 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 TEST(reserved, "A port of the configuration is nobody's else, except for "
     "monitors; a name is not reserved while it is opened")
 {
-	struct adapter_config adapter = { .ac_backend = "vale0:vm1" };
-	struct hostif_config hostif = { .hc_port = "vale0:eth0" };
-	const struct valed_options opt = { .vo_nadapters = 1,
-	    .vo_adapters = &adapter, .vo_nhostifs = 1, .vo_hostifs = &hostif };
-	const struct adapter_config place = { .ac_bus = 1 };
-
 	start();
-	valed_names_start(&opt);
+	ctl_names_adapter(0, "vale0:vm1");
+	ctl_names_hostif("vale0:eth0");
 	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
 	    &root, REGISTER("vale0:vm1", ALL));
 	REFUSED(EPERM, "the port is an interface's of valed's configuration",
@@ -443,8 +437,8 @@ TEST(reserved, "A port of the configuration is nobody's else, except for "
 	    ALL, .nr_flags = NR_MONITOR_TX));
 	/* Nothing is being opened any more. */
 	port_open(&one, "vale0:a");
-	ATF_CHECK_EQ(0, valed_names_reserve(&place, "vale0:a"));
-	valed_names_unreserve(&place);
+	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:a"));
+	ctl_names_unreserve(1);
 	stop();
 }
 

@@ -102,9 +102,9 @@ def callers():
     # Tests run beside the sources.
     top = os.path.join(HERE, "../../../..")
     found = set()
-    for place in "usr.sbin/valed", "lib/libframe", "lib/libhostif", \
-            "lib/libpeer", "lib/libvale", "usr.sbin/bhyve", "compat", \
-            "sys/dev/netmap":
+    for place in "usr.sbin/valed", "lib/libctl", "lib/libframe", \
+            "lib/libhostif", "lib/libpeer", "lib/libvale", \
+            "usr.sbin/bhyve", "compat", "sys/dev/netmap":
         for root, _, names in os.walk(os.path.join(top, place)):
             for name in names:
                 path = os.path.join(root, name)

@@ -24,11 +24,11 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
 #include "test.h"
 #include "valed.h"
-#include "valed_names.h"
 #include "wrap.h"
 
 static char	calls[512];		/* what was called */
@@ -144,33 +144,36 @@ ctl_owner_leave(struct ctl_owner *ow __unused)
 	called("leave;");
 }
 
+/* Of valed_place(). */
+#define	SLOT(place)	((place) >> 3 & VALED_MAXSLOT)
+
 int
-valed_names_reserve(const struct adapter_config *place, const char *name)
+ctl_names_reserve(unsigned int place, const char *name)
 {
-	called("reserve %d %s;", place->ac_slot, name);
+	called("reserve %u %s;", SLOT(place), name);
 	return (reserve_error);
 }
 
 void
-valed_names_unreserve(const struct adapter_config *place)
+ctl_names_unreserve(unsigned int place)
 {
-	called("unreserve %d;", place->ac_slot);
+	called("unreserve %u;", SLOT(place));
 }
 
 void
-valed_names_add(const struct adapter_config *place)
+ctl_names_add(unsigned int place)
 {
-	called("names add %d;", place->ac_slot);
+	called("names add %u;", SLOT(place));
 }
 
 void
-valed_names_remove(const struct adapter_config *place)
+ctl_names_remove(unsigned int place)
 {
-	called("names remove %d;", place->ac_slot);
+	called("names remove %u;", SLOT(place));
 }
 
 void
-valed_names_end(void)
+ctl_names_end(void)
 {
 	called("names end;");
 }

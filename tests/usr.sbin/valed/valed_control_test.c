@@ -38,7 +38,7 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* As CTL_MAX of usr.sbin/valed/ctl.h: the test is about the program. */
+/* As CTL_MAX of lib/libctl/ctl.h: the test is about the program. */
 #define	CONNECTIONS	320
 
 /* The index of lo. */

@@ -37,7 +37,9 @@ static struct world {
 } *world;
 
 static struct adapter_config configs[2] = {
-	{ .ac_name = "a", .ac_listen = -1 }, { .ac_name = "b", .ac_listen = -1 }
+	{ .ac_name = "a", .ac_backend = "vale0:a", .ac_listen = -1 },
+	{ .ac_name = "b", .ac_backend = "vale0:b", .ac_listen = -1,
+	    .ac_bus = 3, .ac_slot = 2, .ac_func = 1 }
 };
 static struct adapter ads[2] = {
 	{ .config = &configs[0] }, { .config = &configs[1] }
@@ -112,11 +114,10 @@ CALLED(valed_notify_watch, "notify watch")
 CALLED(peer_accept_watch, "accept watch")
 CALLED(peer_close_watch, "close watch")
 CALLED(valed_guard_end, "guard end")
-CALLED(valed_names_end, "names end")
+CALLED(ctl_names_end, "names end")
 CALLED(ctl_reload_begin, "begin")
 FAILS(peer_fault_init, "fault")
 FAILS(peer_accept_start, "accept")
-FAILS(valed_pass_start, "pass")
 
 int
 valed_sandbox_drop(void)
@@ -125,9 +126,24 @@ valed_sandbox_drop(void)
 }
 
 int
+valed_sandbox_enter_passer(void)
+{
+	return (0);
+}
+
+int
+ctl_pass_start(int (*enter)(void))
+{
+	ATF_CHECK(enter == valed_sandbox_enter_passer);
+	return (ERROR("pass"));
+}
+
+int
 peer_close_start(int (*drop)(void))
 {
 	ATF_CHECK(drop == valed_sandbox_drop);
+	/* For who reads a file that standard output is. */
+	printf("counters");
 	return (ERROR("close"));
 }
 
@@ -171,7 +187,7 @@ ctl_reload_fd(void)
 }
 
 int
-valed_pass_fd(void)
+ctl_pass_fd(void)
 {
 	return (55);
 }
@@ -254,11 +270,15 @@ valed_guard_change(struct valed_change *vc)
 }
 
 void
-valed_names_start(const struct valed_options *o)
+ctl_names_adapter(unsigned int place, const char *name)
 {
-	called("names%s", o == &opt ? "" : "?");
-	/* For who reads a file that standard output is. */
-	printf("counters");
+	called("name %u %s", place, name);
+}
+
+void
+ctl_names_hostif(const char *name)
+{
+	called("name %s", name);
 }
 
 void
@@ -281,10 +301,11 @@ adapter_start(const struct adapter_config *config,
 }
 
 int
-ctl_start(int fd, const struct ctl_options *options)
+ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 {
 	char name[32];
 
+	ATF_CHECK(drop == valed_sandbox_drop);
 	snprintf(name, sizeof(name), "ctl %d%s", fd,
 	    options == &co.co_options ? "" : "?");
 	return (ERROR(name));
@@ -611,6 +632,9 @@ runs(int status, const char *line, const char *calls)
 }
 
 #define	BEGIN	"log;activation;options;notify open;seed 0;"
+#define	NAME_A	"name 0 vale0:a;"
+#define	NAMES_AB NAME_A "name 785 vale0:b;"
+#define	NAMES_E	"name vale0:e0;name vale0:e1;"
 #define	SERVES	"wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;guard end;"
 #define	NONE	"valed_main_test: %s: No buffer space available\n"
 
@@ -618,20 +642,20 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
     "interfaces' sockets before the sandbox, and what uses them behind it")
 {
 	make();
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;names;"
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
 	    "sandbox 55;ready 0;" SERVES);
 	world->adapters = world->hostifs = 2;
 	world->control = true;
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;names;"
-	    "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;"
+	    NAMES_AB NAMES_E "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 	world->flags = HOSTIF_HOST_GETS;
 	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
 	    "receives, too: remove its addresses there\n"
 	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
 	    "too: remove its addresses there\n",
-	    BEGIN "fault;guard 1 valed;accept;pass;close;names;"
-	    "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	    BEGIN "fault;guard 1 valed;accept;pass;close;"
+	    NAMES_AB NAMES_E "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 }
 
@@ -652,20 +676,20 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		{ "close", "thread", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;"
-		    "ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;"
+		    NAME_A NAMES_E "start a;ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;"
-		    "ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;"
+		    NAME_A NAMES_E "start a;ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;"
-		    "ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;"
+		    NAME_A NAMES_E "start a;ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;names;start a;"
-		    "ctl 77;"
+		    "fault;guard 1 valed;accept;pass;close;"
+		    NAME_A NAMES_E "start a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;guard end;" },
 	};
@@ -690,12 +714,12 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world->control = false;
 	world->hostifs = 0;
 	strlcpy(world->fail, "start a", sizeof(world->fail));
-	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;names;"
-	    "start a;absent a;guard end;");
+	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;"
+	    NAME_A "start a;absent a;guard end;");
 	/* Another is served. */
 	world->adapters = 2;
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;names;"
-	    "start a;absent a;start b;sandbox 55;go b;ready 1;" SERVES);
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
+	    NAMES_AB "start a;absent a;start b;sandbox 55;go b;ready 1;" SERVES);
 }
 
 TEST_PROGRAM

@@ -40,9 +40,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "ctl_pass.h"
 #include "peer_fds.h"
 #include "vale_wire.h"
-#include "valed.h"
 
 /* A reply's, and the connection. */
 #define	PASS_FDS	(VALE_WIRE_REPLY_FDS + 1)
@@ -60,7 +60,7 @@ static int	pass_fd = -1;
 static pthread_mutex_t pass_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int
-valed_pass_fd(void)
+ctl_pass_fd(void)
 {
 	return (pass_fd);
 }
@@ -105,7 +105,7 @@ pass_answer(bool *sent)
 }
 
 bool
-valed_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
+ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 {
 	static bool ended;
 	int all[PASS_FDS];
@@ -201,7 +201,7 @@ pass_next(int s)
 }
 
 static void __dead2
-pass_main(int s)
+pass_main(int s, int (*enter)(void))
 {
 	const char ready = 0;
 	sigset_t all;
@@ -212,7 +212,7 @@ pass_main(int s)
 	prctl(PR_SET_NAME, "valed-pass");
 	if (dup2(s, PASS_FD) == -1 ||
 	    close_range(PASS_FD + 1, ~0U, 0) == -1 ||
-	    valed_sandbox_enter_passer() == -1 ||
+	    enter() == -1 ||
 	    !pass_send(PASS_FD, &ready, sizeof(ready), NULL, 0, 0))
 		_exit(EX_OSERR);
 	while (pass_next(PASS_FD))
@@ -221,7 +221,7 @@ pass_main(int s)
 }
 
 int
-valed_pass_start(void)
+ctl_pass_start(int (*enter)(void))
 {
 	int fds[2];
 	pid_t pid;
@@ -233,7 +233,7 @@ valed_pass_start(void)
 	if (pid == -1)
 		return (errno);
 	if (pid == 0)
-		pass_main(fds[1]);
+		pass_main(fds[1], enter);
 	close(fds[1]);
 	if (recv(fds[0], &ready, sizeof(ready), 0) != sizeof(ready))
 		return (ECHILD);

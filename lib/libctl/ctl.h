@@ -8,6 +8,19 @@
  * The control socket: valectl(8), and programs whose ports are on a switch of
  * this valed.  vale_wire.h has the protocol.
  *
+ *	ctl.c		connections, requests
+ *	ctl_hostif.c	requests about attached interfaces
+ *	ctl_memory.c	the memory of ports and pipes
+ *	ctl_names.c	reserves the names of the configuration's ports
+ *	ctl_null.c	requests for memory without a port
+ *	ctl_owner.c	whose a port is
+ *	ctl_pass.c	passes descriptors where the sandbox keeps valed from it
+ *	ctl_pipe.c	requests about pipes
+ *	ctl_port.c	requests about ports of other processes
+ *	ctl_reload.c	the request for a reload
+ *	ctl_switch.c	requests about switches
+ *	ctl_who.c	clients: users and groups
+ *
  * Each connection has a thread, which waits for requests and for kicks of its
  * port, and transmits what the port's user has published.  A client can delay
  * its own thread only; and for the time that it takes to close its port, who
@@ -28,6 +41,9 @@
 /* and of one user who is none. */
 #define	CTL_USER_MAX	((CTL_MAX - CTL_ADMIN) / 2)
 
+/* Bytes of a reload's error, with its NUL. */
+#define	CTL_RELOAD_WHY_SIZE	512
+
 struct ctl_options {
 	gid_t		 admin;		/* of ctl_who_init() */
 	uint64_t	 mem;		/* of ctl_memory_limits() */
@@ -36,10 +52,12 @@ struct ctl_options {
 
 /*
  * Start the thread that accepts connections on `fd', a listening socket of type
- * SOCK_SEQPACKET, and wait until it has dropped its privileges.  The main
- * thread, before the sandbox.  Returns 0 or an errno.
+ * SOCK_SEQPACKET, and wait until it has dropped its privileges: drop() does
+ * that, on the thread, and returns 0, or -1 with errno.  The main thread,
+ * before the sandbox.  Returns 0 or an errno.
  */
-int	ctl_start(int fd, const struct ctl_options *options);
+int	ctl_start(int fd, const struct ctl_options *options,
+	    int (*drop)(void));
 
 /*
  * Reloads that clients ask for: ctl_reload.c.  The main thread, which never

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Names of ports that are reserved: valed_names.h. */
+/* Names of ports that are reserved: ctl_names.h. */
 
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -14,12 +14,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ctl_names.h"
+#include "hostif.h"
 #include "libvale.h"
-#include "valed.h"
-#include "valed_names.h"
 
 /* During a reload there may be old and new ones. */
-#define	NAMES_MAX	(2 * VALED_MAXADAPTERS + HOSTIF_MAX)
+#define	NAMES_MAX	(2 * CTL_NAMES_ADAPTERS + HOSTIF_MAX)
 
 enum name_state {
 	NAME_NEW,
@@ -30,19 +30,19 @@ enum name_state {
 
 struct name {
 	enum name_state	state;
-	enum valed_name_of of;
-	int		bus, slot, func;	/* the adapter's */
+	enum ctl_name_of of;
+	unsigned int	place;		/* the adapter's */
 	char		name[VALE_NAME_SIZE];
 };
 
 static struct name names[NAMES_MAX];
 static unsigned int nnames;
-static LIST_HEAD(, valed_opening) openings = LIST_HEAD_INITIALIZER(openings);
+static LIST_HEAD(, ctl_opening) openings = LIST_HEAD_INITIALIZER(openings);
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Append a name.  With the lock. */
 static struct name *
-name_append(const char *name, enum valed_name_of of)
+name_append(const char *name, enum ctl_name_of of)
 {
 	struct name *n = &names[nnames++];
 
@@ -54,60 +54,52 @@ name_append(const char *name, enum valed_name_of of)
 	return (n);
 }
 
-static void
-name_at(struct name *n, const struct adapter_config *place)
+void
+ctl_names_adapter(unsigned int place, const char *name)
 {
-	n->bus = place->ac_bus;
-	n->slot = place->ac_slot;
-	n->func = place->ac_func;
+	pthread_mutex_lock(&names_lock);
+	name_append(name, CTL_NAME_ADAPTER)->place = place;
+	pthread_mutex_unlock(&names_lock);
 }
 
 void
-valed_names_start(const struct valed_options *opt)
+ctl_names_hostif(const char *name)
 {
-	unsigned int i;
-
 	pthread_mutex_lock(&names_lock);
-	for (i = 0; i < opt->vo_nadapters; i++)
-		name_at(name_append(opt->vo_adapters[i].ac_backend,
-		    VALED_NAME_ADAPTER), &opt->vo_adapters[i]);
-	for (i = 0; i < opt->vo_nhostifs; i++)
-		(void)name_append(opt->vo_hostifs[i].hc_port,
-		    VALED_NAME_HOSTIF);
+	(void)name_append(name, CTL_NAME_HOSTIF);
 	pthread_mutex_unlock(&names_lock);
 }
 
 int
-valed_names_reserve(const struct adapter_config *place, const char *name)
+ctl_names_reserve(unsigned int place, const char *name)
 {
-	const struct valed_opening *vo;
+	const struct ctl_opening *og;
 	struct name *n;
 
 	pthread_mutex_lock(&names_lock);
-	LIST_FOREACH(vo, &openings, vo_link)
-		if (strcmp(vo->vo_name, name) == 0)
+	LIST_FOREACH(og, &openings, og_link)
+		if (strcmp(og->og_name, name) == 0)
 			break;
-	if (vo == NULL) {
-		n = name_append(name, VALED_NAME_ADAPTER);
-		name_at(n, place);
+	if (og == NULL) {
+		n = name_append(name, CTL_NAME_ADAPTER);
+		n->place = place;
 		n->state = NAME_NEW;
 	}
 	pthread_mutex_unlock(&names_lock);
-	return (vo == NULL ? 0 : EBUSY);
+	return (og == NULL ? 0 : EBUSY);
 }
 
 /* The adapter at a place has a name in one state: now it is in another. */
 static void
-name_change(const struct adapter_config *place, enum name_state from,
+name_change(unsigned int place, enum name_state from,
     enum name_state to)
 {
 	struct name *n;
 
 	mtx_assert(&names_lock, MA_OWNED);
 	for (n = names; n < names + nnames; n++)
-		if (n->of == VALED_NAME_ADAPTER && n->state == from &&
-		    n->bus == place->ac_bus && n->slot == place->ac_slot &&
-		    n->func == place->ac_func)
+		if (n->of == CTL_NAME_ADAPTER && n->state == from &&
+		    n->place == place)
 			n->state = to;
 }
 
@@ -127,7 +119,7 @@ names_forget(enum name_state state)
 }
 
 void
-valed_names_unreserve(const struct adapter_config *place)
+ctl_names_unreserve(unsigned int place)
 {
 	pthread_mutex_lock(&names_lock);
 	name_change(place, NAME_NEW, NAME_GONE);
@@ -136,7 +128,7 @@ valed_names_unreserve(const struct adapter_config *place)
 }
 
 void
-valed_names_add(const struct adapter_config *place)
+ctl_names_add(unsigned int place)
 {
 	pthread_mutex_lock(&names_lock);
 	name_change(place, NAME_NEW, NAME_CONFIGURED);
@@ -144,7 +136,7 @@ valed_names_add(const struct adapter_config *place)
 }
 
 void
-valed_names_remove(const struct adapter_config *place)
+ctl_names_remove(unsigned int place)
 {
 	pthread_mutex_lock(&names_lock);
 	name_change(place, NAME_CONFIGURED, NAME_LEAVING);
@@ -152,7 +144,7 @@ valed_names_remove(const struct adapter_config *place)
 }
 
 void
-valed_names_end(void)
+ctl_names_end(void)
 {
 	pthread_mutex_lock(&names_lock);
 	names_forget(NAME_NEW);
@@ -160,28 +152,28 @@ valed_names_end(void)
 	pthread_mutex_unlock(&names_lock);
 }
 
-enum valed_name_of
-valed_names_open(struct valed_opening *vo, const char *name)
+enum ctl_name_of
+ctl_names_open(struct ctl_opening *og, const char *name)
 {
-	enum valed_name_of of = VALED_NAME_FREE;
+	enum ctl_name_of of = CTL_NAME_FREE;
 	const struct name *n;
 
 	pthread_mutex_lock(&names_lock);
 	for (n = names; n < names + nnames; n++)
 		if (strcmp(n->name, name) == 0)
 			of = n->of;
-	if (of == VALED_NAME_FREE) {
-		vo->vo_name = name;
-		LIST_INSERT_HEAD(&openings, vo, vo_link);
+	if (of == CTL_NAME_FREE) {
+		og->og_name = name;
+		LIST_INSERT_HEAD(&openings, og, og_link);
 	}
 	pthread_mutex_unlock(&names_lock);
 	return (of);
 }
 
 void
-valed_names_opened(struct valed_opening *vo)
+ctl_names_opened(struct ctl_opening *og)
 {
 	pthread_mutex_lock(&names_lock);
-	LIST_REMOVE(vo, vo_link);
+	LIST_REMOVE(og, og_link);
 	pthread_mutex_unlock(&names_lock);
 }

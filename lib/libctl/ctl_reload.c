@@ -6,7 +6,7 @@
 
 /*
  * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main
- * thread carries it out (valed.c); the connection's thread waits for the end of
+ * thread carries it out; the connection's thread waits for the end of
  * one that began after the request, and answers.  If the client leaves
  * meanwhile, its connection is closed after that.
  */
@@ -21,14 +21,13 @@
 #include <unistd.h>
 
 #include "ctl_impl.h"
-#include "valed.h"
 
 /* A connection that waits, on its thread's stack. */
 struct reload_wait {
 	TAILQ_ENTRY(reload_wait) rw_link;
 	bool		rw_began;
 	bool		rw_ended;
-	char		rw_why[VALED_WHY_SIZE];
+	char		rw_why[CTL_RELOAD_WHY_SIZE];
 };
 
 static int reload_fd = -1;

@@ -145,17 +145,17 @@ attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds
 static int
 attach(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
 {
-	struct valed_opening vo;
-	enum valed_name_of of;
+	struct ctl_opening og;
+	enum ctl_name_of of;
 	int error;
 
 	/* One of -a that was detached may come again. */
-	of = valed_names_open(&vo, name);
-	if (of == VALED_NAME_ADAPTER)
+	of = ctl_names_open(&og, name);
+	if (of == CTL_NAME_ADAPTER)
 		return (ctl_port_reserved(cc, of));
 	error = attach_owned(cc, name, fds);
-	if (of == VALED_NAME_FREE)
-		valed_names_opened(&vo);
+	if (of == CTL_NAME_FREE)
+		ctl_names_opened(&og);
 	return (error);
 }
 

@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 #include "ctl.h"
+#include "ctl_names.h"
 #include "ctl_owner.h"
 #include "ctl_who.h"
 #include "vale_wire.h"
-#include "valed_names.h"
 #include "peer_mem.h"
 
 struct ctl_memory;
@@ -131,7 +131,7 @@ int	ctl_reply_fd(struct ctl_conn *cc, int fd);
 /* Whether the modes and numbers of a port may be asked for: 0, or an errno. */
 int	ctl_port_check(struct ctl_conn *cc, const struct nmreq_register *reg);
 /* Refuse to open a port whose name is reserved.  Returns an errno. */
-int	ctl_port_reserved(struct ctl_conn *cc, enum valed_name_of of);
+int	ctl_port_reserved(struct ctl_conn *cc, enum ctl_name_of of);
 /* What a new port would have.  `reg' has been checked. */
 void	ctl_port_params(const struct nmreq_register *reg,
 	    struct vale_params *params);

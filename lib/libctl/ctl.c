@@ -34,9 +34,9 @@
 
 #include "ctl_impl.h"
 #include "ctl_memory.h"
+#include "ctl_pass.h"
 #include "hostif.h"
 #include "peer_fds.h"
-#include "valed.h"
 #include "peer_accept.h"
 #include "peer_close.h"
 
@@ -98,6 +98,7 @@ static const struct ctl_request {
 };
 
 static int ctl_listen = -1;
+static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
 static struct ctl_conn ctl_conns[CTL_MAX];
@@ -200,7 +201,7 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 	bool sent;
 
 	if (cc->cc_nfds > 0)
-		sent = valed_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
+		sent = ctl_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
 		    cc->cc_nfds);
 	else
 		do {
@@ -451,7 +452,7 @@ ctl_thread(void *arg __unused)
 	int fd;
 
 	prctl(PR_SET_NAME, "control");
-	if (valed_sandbox_drop() != 0)
+	if (ctl_drop() != 0)
 		ctl_error = errno;
 	sem_post(&ctl_ready);
 	while (ctl_error == 0) {
@@ -466,12 +467,13 @@ ctl_thread(void *arg __unused)
 }
 
 int
-ctl_start(int fd, const struct ctl_options *options)
+ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 {
 	pthread_t thread;
 	int error;
 
 	ctl_listen = fd;
+	ctl_drop = drop;
 	ctl_who_init(options->admin);
 	ctl_memory_limits(options->mem, options->user_mem);
 	ctl_port_limit();

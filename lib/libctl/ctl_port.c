@@ -353,10 +353,10 @@ port_describe(struct ctl_conn *cc, struct nmreq_register *reg)
 }
 
 int
-ctl_port_reserved(struct ctl_conn *cc, enum valed_name_of of)
+ctl_port_reserved(struct ctl_conn *cc, enum ctl_name_of of)
 {
 	return (ctl_why(cc, EPERM, "the port is %s of valed's configuration",
-	    of == VALED_NAME_ADAPTER ? "an adapter's" : "an interface's"));
+	    of == CTL_NAME_ADAPTER ? "an adapter's" : "an interface's"));
 }
 
 /* Say what is wrong, unless that has been said.  Returns `error'. */
@@ -401,21 +401,21 @@ port_register(struct ctl_conn *cc, size_t *size)
 	struct nmreq_register *reg = cc->cc_body;
 	const bool monitor =
 	    (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0;
-	struct valed_opening vo;
-	enum valed_name_of of;
+	struct ctl_opening og;
+	enum ctl_name_of of;
 	int error;
 
 	error = ctl_port_check(cc, reg);
 	if (error != 0)
 		return (error);
 	if (!monitor) {
-		of = valed_names_open(&vo, cc->cc_wire->vw_header.nr_name);
-		if (of != VALED_NAME_FREE)
+		of = ctl_names_open(&og, cc->cc_wire->vw_header.nr_name);
+		if (of != CTL_NAME_FREE)
 			return (ctl_port_reserved(cc, of));
 	}
 	error = register_owned(cc, reg, monitor);
 	if (!monitor)
-		valed_names_opened(&vo);
+		ctl_names_opened(&og);
 	if (error != 0)
 		return (error);
 	port_describe(cc, reg);

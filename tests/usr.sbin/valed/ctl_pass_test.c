@@ -30,6 +30,7 @@
 
 #include <atf-c.h>
 
+#include "ctl_pass.h"
 #include "failing.h"
 #include "send_fds.h"
 #include "test.h"
@@ -86,9 +87,10 @@ WRAP(int, close_range, unsigned int first, unsigned int last, int flags)
 	    flags));
 }
 
-WRAP(int, valed_sandbox_enter_passer, void)
+static int
+enter(void)
 {
-	return (in_sandbox ? __real_valed_sandbox_enter_passer() : -1);
+	return (in_sandbox ? valed_sandbox_enter_passer() : -1);
 }
 
 static void
@@ -103,9 +105,9 @@ static void
 start(void)
 {
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
-	ATF_REQUIRE_EQ(-1, valed_pass_fd());
-	ATF_REQUIRE_EQ(0, valed_pass_start());
-	ATF_REQUIRE(valed_pass_fd() != -1);
+	ATF_REQUIRE_EQ(-1, ctl_pass_fd());
+	ATF_REQUIRE_EQ(0, ctl_pass_start(enter));
+	ATF_REQUIRE(ctl_pass_fd() != -1);
 }
 
 static ino_t
@@ -153,7 +155,7 @@ pass(size_t len, char c, const int *fds, unsigned int n)
 	static char packet[VALE_WIRE_MAX];
 
 	memset(packet, c, len);
-	return (valed_pass(conn[0], packet, len, fds, n));
+	return (ctl_pass(conn[0], packet, len, fds, n));
 }
 
 TEST(passes, "Memory and local sockets are passed, in order, as many as a "
@@ -264,11 +266,11 @@ TEST(ends, "It ends with the process that it serves, whatever that sent; "
 
 	start();
 	/* A packet without descriptors. */
-	ATF_REQUIRE_EQ(1, send(valed_pass_fd(), &c, 1, 0));
-	ATF_REQUIRE_EQ(1, recv(valed_pass_fd(), &c, 1, 0));
+	ATF_REQUIRE_EQ(1, send(ctl_pass_fd(), &c, 1, 0));
+	ATF_REQUIRE_EQ(1, recv(ctl_pass_fd(), &c, 1, 0));
 	ATF_REQUIRE_EQ(0, c);
-	ATF_REQUIRE_EQ(0, shutdown(valed_pass_fd(), SHUT_WR));
-	ATF_REQUIRE_EQ(0, recv(valed_pass_fd(), &c, 1, 0));
+	ATF_REQUIRE_EQ(0, shutdown(ctl_pass_fd(), SHUT_WR));
+	ATF_REQUIRE_EQ(0, recv(ctl_pass_fd(), &c, 1, 0));
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ(EX_OK, status);
 	ATF_REQUIRE_EQ(-1, wait(NULL));
@@ -282,7 +284,7 @@ TEST(ends, "It ends with the process that it serves, whatever that sent; "
 	__real_dup2(saved, STDERR_FILENO);
 	len = pread(err, text, sizeof(text) - 1, 0);
 	text[MAX(len, 0)] = '\0';
-	ATF_CHECK_STREQ("valed_pass_test: the process that passes descriptors "
+	ATF_CHECK_STREQ("ctl_pass_test: the process that passes descriptors "
 	    "has ended: no program can open a port until valed is "
 	    "restarted\n", text);
 }
@@ -341,7 +343,7 @@ TEST(process, "It has a name and a session, no descriptor but its own, and no "
 	pid = passer();
 	ATF_CHECK_EQ(4, passer_fds());
 	ATF_CHECK_EQ(pid, getsid(pid));
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(valed_pass_fd(), F_GETFD));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(ctl_pass_fd(), F_GETFD));
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "r");
 	ATF_REQUIRE(f != NULL);
@@ -363,8 +365,8 @@ not_passed(size_t len, const int *fds, unsigned int n)
 	static char packet[VALE_WIRE_MAX + 1];
 	char answer = 1;
 
-	SEND_FDS(valed_pass_fd(), packet, len, fds, n);
-	ATF_REQUIRE_EQ(1, recv(valed_pass_fd(), &answer, 1, 0));
+	SEND_FDS(ctl_pass_fd(), packet, len, fds, n);
+	ATF_REQUIRE_EQ(1, recv(ctl_pass_fd(), &answer, 1, 0));
 	ATF_CHECK_EQ(0, answer);
 	ATF_CHECK_EQ(4, passer_fds());
 	ATF_CHECK_EQ(-1, recv(conn[1], &answer, 1, MSG_DONTWAIT));
@@ -428,7 +430,7 @@ TEST(interrupted_end, "It ends also if the call before was interrupted")
 	/* It waits already, or meets that now. */
 	(void)pass(1, 'a', conn, 1);
 	wait_until(failing->recvmsg[0] == 0, "an interruption");
-	ATF_REQUIRE_EQ(0, shutdown(valed_pass_fd(), SHUT_WR));
+	ATF_REQUIRE_EQ(0, shutdown(ctl_pass_fd(), SHUT_WR));
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ(EX_OK, status);
 }
@@ -445,7 +447,7 @@ TEST(not_sent, "What cannot be sent is not, and the process goes on")
 	failing->sendmsg[0] = EINTR;
 	ATF_CHECK(pass(1, 'b', &fd, 1));
 	arrives(1, 'b', &fd, 1);
-	ATF_REQUIRE_EQ(0, valed_pass_start());
+	ATF_REQUIRE_EQ(0, ctl_pass_start(enter));
 	failing->recv[0] = EBADF;
 	ATF_CHECK(!pass(1, 'c', &fd, 1));
 }
@@ -457,26 +459,26 @@ TEST(not_started, "If it cannot start, there is none, and the caller is told "
 
 	failing_start();
 	failing->socketpair[0] = EMFILE;
-	ATF_CHECK_EQ(EMFILE, valed_pass_start());
+	ATF_CHECK_EQ(EMFILE, ctl_pass_start(enter));
 	failing->fork[0] = EAGAIN;
-	ATF_CHECK_EQ(EAGAIN, valed_pass_start());
+	ATF_CHECK_EQ(EAGAIN, ctl_pass_start(enter));
 	ATF_CHECK_EQ(-1, wait(NULL));
 	failing->dup2[0] = EBADF;
-	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
 	failing->close_range[0] = EINVAL;
-	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
 	failing->sendmsg[0] = EPIPE;
-	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
 	ATF_REQUIRE(wait(&status) != -1);
 	in_sandbox = false;
-	ATF_CHECK_EQ(ECHILD, valed_pass_start());
+	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
-	ATF_CHECK_EQ(-1, valed_pass_fd());
+	ATF_CHECK_EQ(-1, ctl_pass_fd());
 }
 
 #define	P(p)	((long)(uintptr_t)(p))

@@ -1,0 +1,73 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Names of ports that the configuration has: those of adapters, and of -a.
+ *
+ * They are reserved, whether the ports are open or not: before valed has opened
+ * them, while a reload replaces an adapter, and if an adapter could not be
+ * added.  Only a monitor can be opened under such a name by another.
+ *
+ *		reserve ---> new --- add ---> configured <--- adapter
+ *			      |			  | remove
+ *			     end		leaving
+ *			      v			  | end
+ *			    free <----------------+
+ *
+ * A reload reserves the names of all adapters that it adds before it removes
+ * any.  So a port that another has is found then, and nobody can open one
+ * between.  What a reload no longer has is free at its end.
+ */
+
+#ifndef _CTL_NAMES_H_
+#define	_CTL_NAMES_H_
+
+#include <sys/queue.h>
+
+/* Adapters at a time. */
+#define	CTL_NAMES_ADAPTERS	256
+
+enum ctl_name_of {
+	CTL_NAME_FREE,
+	CTL_NAME_ADAPTER,
+	CTL_NAME_HOSTIF		/* -a */
+};
+
+/* A port that is being opened under a free name. */
+struct ctl_opening {
+	LIST_ENTRY(ctl_opening)	 og_link;
+	const char		*og_name;
+};
+
+/*
+ * Reserve the name of an adapter's port, until a reload, or of an interface's,
+ * for good.  No other adapter has the same `place'.  There are up to
+ * CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.  The main thread.
+ */
+void	ctl_names_adapter(unsigned int place, const char *name);
+void	ctl_names_hostif(const char *name);
+
+/*
+ * The steps of a reload, for the adapter at a place; see above.
+ * ctl_names_reserve() returns 0, or EBUSY if another is opening a port with
+ * this name.  After it, the caller must look whether one is open, and if so
+ * call ctl_names_unreserve().  The main thread.
+ */
+int	ctl_names_reserve(unsigned int place, const char *name);
+void	ctl_names_unreserve(unsigned int place);
+void	ctl_names_add(unsigned int place);
+void	ctl_names_remove(unsigned int place);
+void	ctl_names_end(void);
+
+/*
+ * Begin to open a port for a program.  If the name is free, *og and `name' must
+ * stay until ctl_names_opened(), when the port is open or could not be.
+ * Otherwise returns whose it is, and there is nothing to end.  Any thread.
+ */
+enum ctl_name_of ctl_names_open(struct ctl_opening *og, const char *name);
+void	ctl_names_opened(struct ctl_opening *og);
+
+#endif /* !_CTL_NAMES_H_ */

@@ -4,8 +4,7 @@
 
 """Mutation testing: would a test notice if a line were wrong?
 
-    mutants.py [-j jobs] [-o objdir] [-l survivors] [-e n] [-s] [-t tree]
-        [file...]
+    mutants.py [-j jobs] [-o objdir] [-e n] [-s] [-t tree] [file...]
 
 Copies the tree to objdir, rewrites the files so that all their mutants are
 compiled in (sites.py, mutant.h), and builds that once.  Each test case runs
@@ -17,14 +16,21 @@ signal, or by ten times the processor time that it takes without a mutant,
 whatever else the machine does.  A case that sleeps for eight seconds and twenty
 times its usual time hangs.
 
-What no case kills must be listed, with the reason, in the file `survivors', or
-be a fence that ../relacy/sites.table has.  The exit status is 0 if nothing else
-survived.
+For what no case kills the source must have the reason:
+
+    /* mutants: reason */	one, in this line, or, if the comment stands alone,
+				in the statement that follows; at the beginning
+				of a line, in the function or declaration that
+				follows
+    /* mutants 3: reason */	three at most
+
+Each comment must speak of a mutant that lives.  RULES has reasons for kinds, and
+../relacy/sites.table the fences.  The exit status is 0 if nothing else survived.
 
     -e n[,k]
             run one mutant of n, spread over all files: always the same ones;
             for k from 0, the default, to n - 1, others
-    -s      run only those that survived the last time and are not listed
+    -s      run only those that survived the last time and have no reason
     -r      run only those that hung the last time, and wait for a minute
     -q n    leave out test cases that take longer than n seconds
     -m n    run n test cases for a mutant at most
@@ -109,6 +115,21 @@ LEFT_OUT = [
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
     (r"tests/testbed/|compat/", "for the tests, or another system's code"),
+]
+# Kinds of mutants that may live, "line: text -> mutated text", and why.
+RULES = [
+    (r"\b[cm]alloc\(.*: (1 -> 2|(\w+) -> \2 \+ 4)$",
+        "more memory than is used"),
+    (r"(\w[^?:]*) ([<>]) (\w[^?:]*) \? (\1 : \3|\3 : \1)\W.*: \1 \2 \3 -> "
+        r"\1 \2= \3$", "the two are the same number"),
+    (r": (MSG_\w+) -> \1 \+ 4$",
+        "4 is MSG_DONTROUTE, which such sockets ignore"),
+    (r": atomic_load_32\((&.+)\) != 0 && (atomic_(swap|cmpset)\w*\(\1, .*)"
+        r" -> \2$", "it only spares an atomic operation"),
+    (r": atomic_thread_fence_(acq|rel)\(\) -> $",
+        "on x86 loads are in order, and stores are"),
+    (r": pthread_(mutex|cond)(attr)?_destroy\(.*\) -> $",
+        "in glibc it does nothing"),
 ]
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
@@ -534,7 +555,7 @@ class Run:
             status = old["status"] if old else "new"
             alive = status in ("survived", "not reached")
             if self.args.s and status != "new" and \
-                (not alive or m.key()[:5] in known) or \
+                (not alive or known.covers(m)) or \
                 self.args.r and status not in ("new", "hung"):
                 self.results[m] = old
             else:
@@ -561,7 +582,7 @@ class Run:
     def report(self, known):
         names = [f.name for f in self.files.values() if f.mutants]
         width = max(len(n) for n in names)
-        print(f"{'file':{width}} mutants killed (assert hang) listed "
+        print(f"{'file':{width}} mutants killed (assert hang) known "
             f"alive  killed left out")
         unlisted = []
         totals = {}
@@ -579,10 +600,7 @@ class Run:
                     row[1] += 1
                     row[2] += s == "asserted"
                     row[3] += s == "hung"
-                elif m.key()[:5] in known:
-                    known[m.key()[:5]] += 1
-                    row[4] += 1
-                elif self.is_fence(m):
+                elif self.is_fence(m) or known.permits(m):
                     row[4] += 1
                 else:
                     row[5] += 1
@@ -598,10 +616,9 @@ class Run:
             s = self.results[m]["status"]
             print(f"{m.file}:{m.line}: {s}: {m.op}\n\t"
                 f"{describe(m)}")
-        stale = [k for k, n in known.items() if n == 0 and
-            k[0] in names and self.args.e[0] == 1]
-        for k in stale:
-            print(f"listed, but not alive: {k[0]}:{k[1]} {k[2:]}")
+        stale = known.stale() if self.args.e[0] == 1 else []
+        for r in stale:
+            print(f"{r.file}:{r.line}: no mutant lives there")
         return not unlisted and not stale
 
     def is_fence(self, m):
@@ -620,23 +637,76 @@ def describe(m):
     return f"{m.function}: `{m.context}`: `{m.old}` -> `{m.new}`"
 
 
-def read_survivors(path):
-    """The keys of the mutants that are listed; see the file."""
-    known = {}
-    file = function = None
-    with open(path) as f:
-        for line in f:
-            line = line.rstrip("\n")
-            if not line or line.startswith("#"):
+class Reason:
+    """A comment why mutants may live, and the lines that it speaks of: see the
+    top."""
+
+    FORM = re.compile(r"/\* mutants(?: (\d+))?: .+? \*/")
+
+    def __init__(self, file, line, first, last, most):
+        self.file, self.line = file, line
+        self.first, self.last, self.most = first, last, most
+        self.alive = 0
+
+    def covers(self, m):
+        return m.file == self.file and self.first <= m.line <= self.last
+
+    @classmethod
+    def read(cls, name, lines):
+        """The comments of a file."""
+        found = []
+        for i, line in enumerate(lines):
+            m = cls.FORM.search(line)
+            if m is None:
                 continue
-            if not line[0].isspace():
-                file, _, function = line.partition(":")
-                continue
-            text = line.strip()
-            m = re.match(r"^`(.*)`: `(.*)` -> `(.*)`$", text)
-            if m is not None:
-                known[(file, function) + m.groups()] = 0
-    return known
+            first = last = i
+            if not line[:m.start()].strip():
+                while cls.FORM.match(lines[first].strip()):
+                    first += 1
+                last = first
+                while not cls.ends(lines, first, last, line[0] == "/"):
+                    last += 1
+            found.append(cls(name, i + 1, first + 1, last + 1,
+                int(m.group(1) or 1)))
+        return found
+
+    @staticmethod
+    def ends(lines, first, last, outside):
+        """Whether a statement ends in this line, or, outside of functions,
+        what begins in the first one."""
+        code = re.sub(r"/\*.*?\*/", "", lines[last]).rstrip(" \t\\")
+        if outside and any(i[:1] == "{" for i in lines[first:last + 1]):
+            return code[:1] == "}"
+        return code[-1:] in (";", "}") or not outside and \
+            code[-1:] in ("{", ":") or last + 1 == len(lines)
+
+
+class Reasons:
+    """What is known of mutants that live."""
+
+    def __init__(self, files):
+        self.all = [r for f in files for r in Reason.read(f.name, f.lines)]
+
+    def covers(self, m):
+        return by_rule(m) or any(r.covers(m) for r in self.all)
+
+    def permits(self, m):
+        """Count a mutant that lives: the smallest part that speaks of it and
+        has not as many.  Returns false if none does."""
+        if by_rule(m):
+            return True
+        fit = [r for r in self.all if r.covers(m) and r.alive < r.most]
+        if fit:
+            min(fit, key=lambda r: r.last - r.first).alive += 1
+        return bool(fit)
+
+    def stale(self):
+        return [r for r in self.all if r.alive == 0]
+
+
+def by_rule(m):
+    return any(re.search(p, f"{m.context}: {m.old} -> {m.new}")
+        for p, _ in RULES)
 
 
 def read_fences(path):
@@ -671,7 +741,6 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("-j", type=int, default=os.cpu_count())
     p.add_argument("-o", default="build/mutants")
-    p.add_argument("-l", default=os.path.join(HERE, "survivors"))
     p.add_argument("-t", default=os.path.join(HERE, "../.."))
     p.add_argument("-p", help="a pattern: run these test programs only")
     p.add_argument("-n", action="store_true")
@@ -690,7 +759,6 @@ def main():
         return 1 if missing else 0
 
     run = Run(args)
-    known = read_survivors(args.l)
     run.fences = read_fences(os.path.join(HERE, "../relacy/sites.table"))
     run.find([f for f in args.files if not left_out(f)] or
         matching(run.tree))
@@ -704,6 +772,7 @@ def main():
     run.cover()
     run.say(f"{len(run.cases)} test cases reach "
         f"{len(frozenset().union(*(c.reaches for c in run.cases)))}")
+    known = Reasons(run.files.values())
     run.run(known)
     return 0 if run.report(known) else 1
 

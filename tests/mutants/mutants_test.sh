@@ -3,39 +3,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # mutants.py: which files it knows.  On tiny/tiny.c: it kills what tiny_test
-# notices, and reports what that does not notice and survivors does not list.
+# notices, and reports what that does not notice and no comment speaks of.
 
 . "$(atf_get_srcdir)/cases.subr"
 
 top=$(atf_get_srcdir)/../../..
 
-# mutants [option...]: run the program, into `out'.
+# mutants [option...]: run the program on the copy of the tree, into `out'.
 mutants()
 {
-	/usr/bin/python3 -B "$top/tests/mutants/mutants.py" -o obj "$@" \
-	    tests/mutants/tiny/tiny.c > out 2>&1
+	/usr/bin/python3 -B "$top/tests/mutants/mutants.py" -t tree -o obj \
+	    "$@" tests/mutants/tiny/tiny.c > out 2>&1
 }
 
-# The mutants of tiny.c that no test kills.
-alive()
+# reasons [expression...]: write reasons into the copy of tiny.c, for all that
+# lives, and then what sed(1) makes of them.
+reasons()
 {
-	cat <<-'EOF'
-	tests/mutants/tiny/tiny.c:tiny_inside
-	    `return (number >= low && number < high);`: `number < high` -> `number <= high`
-	    The test does not try the boundary.
-	tests/mutants/tiny/tiny.c:tiny_flag
-	    `*flags |= TINY_FLAG;`: `*flags |= TINY_FLAG` -> ``
-	    `*flags |= TINY_FLAG;`: `*flags |= TINY_FLAG` -> `*flags = TINY_FLAG`
-	    `*flags |= TINY_FLAG;`: `TINY_FLAG` -> `0`
-	    `*flags |= TINY_FLAG;`: `TINY_FLAG` -> `TINY_FLAG << 1`
-	    The test does not call the function.
-	tests/mutants/tiny/tiny.c:tiny_steps
-	    `end -= MIN(end, step + 0);`: `step + 0` -> `step - 0`
-	    Equivalent: the same sum.
-	tests/mutants/tiny/tiny.c:tiny_max
-	    `return (a > b ? TWICE(a - b) - (a - 2 * b) : b);`: `a > b` -> `a >= b`
-	    Equivalent: both are the maximum.
-	EOF
+	awk '
+	/^tiny_flag/ { print "/* mutants 4: it is not called */" }
+	NR > 1 { print last }
+	/end -= MIN/ { print "\t\t/* mutants: the sum */" }
+	/return \(a > b/ { print "\t/* mutants 2: the maximum */" }
+	{ last = $0 }
+	/return \(number/ { last = last " /* mutants: no boundary */" }
+	END { print last }' "$top/tests/mutants/tiny/tiny.c" |
+	    sed "$@" > tree/tests/mutants/tiny/tiny.c
 }
 
 # row: print the columns mutants, killed, by an assertion, hung, listed, alive.
@@ -50,9 +43,12 @@ tiny_body()
 	/usr/bin/python3 -c 'import clang.cindex' ||
 	    atf_skip "Debian's python3-clang is not installed"
 
+	mkdir tree
+	(cd "$top" && tar -cf - --exclude ./.git --exclude ./build \
+	    --exclude './build-*' .) | tar -C tree -xf -
+
 	# What lives is reported.
-	: > none
-	! mutants -l none || atf_fail "survivors are not reported"
+	! mutants || atf_fail "survivors are not reported"
 	cat out
 	set -- $(row)
 	atf_check_equal 7 "$6"
@@ -61,9 +57,9 @@ tiny_body()
 	atf_check_equal 7 "$(grep -c ': survived: \|: not reached: ' out)"
 	[ "$3" -ge 1 ] || atf_fail "no mutant tripped an assertion"
 
-	# What is listed may live.
-	alive > list
-	mutants -s -l list || atf_fail "a listed survivor is reported"
+	# What there is a reason for may live.
+	reasons -e ''
+	mutants -s || atf_fail "a survivor with a reason is reported"
 	cat out
 	set -- $(row)
 	atf_check_equal "7 0" "$5 $6"
@@ -72,7 +68,7 @@ tiny_body()
 	# The three samples of one in three are all.
 	sum=0
 	for k in 0 1 2; do
-		mutants -e 3,$k -l list || atf_fail "sample $k is reported"
+		mutants -e 3,$k || atf_fail "sample $k is reported"
 		cat out
 		set -- $(row)
 		[ "$1" -gt 0 ] && [ "$1" -lt $((all / 2)) ] ||
@@ -81,12 +77,17 @@ tiny_body()
 	done
 	atf_check_equal "$all" $sum
 
-	# What is listed must live.
-	sed 's/low &&/low \&\& /' list > stale
-	! mutants -s -l stale || atf_fail "a stale line is not reported"
+	# No more than the comment says.
+	reasons -e 's/mutants 4/mutants 3/'
+	! mutants -s || atf_fail "one too many is not reported"
+	atf_check_equal "6 1" "$(row | cut -d ' ' -f 5-)"
+
+	# A comment is about what lives.
+	reasons -e 's,^.exit(status);,& /* mutants: none */,'
+	! mutants -s || atf_fail "a stale comment is not reported"
 	cat out
-	grep -q "^listed, but not alive: .*tiny_inside" out ||
-	    atf_fail "a stale line is not reported"
+	grep -q '^tests/mutants/tiny/tiny.c:[0-9]*: no mutant lives there' out ||
+	    atf_fail "a stale comment is not reported"
 }
 
 test_case files "Every source is in a group, or left out for a reason"

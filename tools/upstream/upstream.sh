@@ -70,6 +70,9 @@ put()
 	mkdir -p "$dir"
 	for f; do
 		cp "$top/$f" "$dir/"
+		# The reasons of tests/mutants stay here.
+		sed -i.orig -e '\,^[[:blank:]]*/\* mutants.* \*/$,d' \
+		    -e 's, /\* mutants.* \*/$,,' "$dir/${f##*/}"
 		[ "$dir" != usr.sbin/bhyve ] ||
 			sed -i.orig -e 's,<sys/systm.h>,"kernel_names.h",' \
 			    "$dir/${f##*/}"

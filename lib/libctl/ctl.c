@@ -286,6 +286,8 @@ conn_left(const struct ctl_conn *cc)
  * Connections do not wait for each other: who waits was there after those left
  * that it waits for, and looked at itself last.
  */
+/* mutants 4: AddressSanitizer sees it */
+/* mutants 3: only slower: it looks at itself though it would not wait */
 void
 ctl_settle(const struct ctl_conn *self)
 {
@@ -486,6 +488,6 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	if (error != 0)
 		return (error);
 	while (sem_wait(&ctl_ready) == -1)
-		continue;
+		continue; /* mutants: an empty statement, too */
 	return (ctl_error);
 }

@@ -47,6 +47,7 @@ name_append(const char *name, enum ctl_name_of of)
 	struct name *n = &names[nnames++];
 
 	MPASS(nnames <= NAMES_MAX);
+	/* mutants 2: the place of an interface is not looked at */
 	memset(n, 0, sizeof(*n));
 	strlcpy(n->name, name, sizeof(n->name));
 	n->of = of;
@@ -65,6 +66,7 @@ ctl_names_adapter(unsigned int place, const char *name)
 void
 ctl_names_hostif(const char *name)
 {
+	/* mutants: no other thread uses the names yet */
 	pthread_mutex_lock(&names_lock);
 	(void)name_append(name, CTL_NAME_HOSTIF);
 	pthread_mutex_unlock(&names_lock);

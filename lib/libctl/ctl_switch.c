@@ -81,6 +81,7 @@ place_find(struct ctl_conn *cc, struct place *pl)
 static int
 place_none(struct ctl_conn *cc, const struct place *pl)
 {
+	/* mutants: whatever is not named there is ENXIO */
 	return (ctl_why_owner(cc, pl->pl_hidden ? EPERM : ENXIO));
 }
 

@@ -107,7 +107,7 @@ port_started(struct run_port *rp)
 	int error;
 
 	if (run_maps_port(&rp->rp_client) == 0)
-		return (0);
+		return (0); /* mutants: only whether it is -1 matters */
 	error = errno;
 	/* The connection is its descriptor's. */
 	rp->rp_client.cp_fd = -1;
@@ -136,7 +136,7 @@ port_new(struct run_desc *rd, const char *name,
 	if (error == -1 || port_started(rp) == -1) {
 		error = errno;
 		free(rp);
-		errno = error;
+		errno = error; /* mutants: free(3) leaves errno */
 		return (NULL);
 	}
 	port_add(rp, name, reg);

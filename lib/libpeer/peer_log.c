@@ -60,6 +60,7 @@ log_write(int priority, const char *name, const char *fmt, va_list ap)
 	n = MIN(n, (int)sizeof(line) - 1);
 	line[n++] = '\n';
 	/* Not through stdio, whose lock all threads share. */
+	/* mutants 5: the end of the function */
 	if (write(STDERR_FILENO, line, n) == -1)
 		return;
 }

@@ -27,6 +27,7 @@ peer_mem_init(struct peer_mem *dma, uint64_t limit,
 {
 	memset(dma, 0, sizeof(*dma));
 	dma->last = &dma_none;
+	/* mutants 2: another even number */
 	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
 	dma->limit = limit == 0 ? PEER_MEM_BYTES : MIN(limit, PEER_MEM_BYTES);
 	dma->pause = pause;
@@ -88,6 +89,7 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	struct peer_mem_pos pos;
 	int error;
 
+	/* mutants 2: ranges start and end with a page */
 	if (size == 0 || gpa + (size - 1) < gpa ||
 	    (gpa | size | offset) % PEER_MEM_PAGE != 0) {
 		*why = "range is empty, wraps or is not a multiple of pages";
@@ -176,7 +178,7 @@ peer_mem_lose(struct peer_mem *dma, uint64_t gpa)
 {
 	if (atomic_load_32(&dma->gone) == 0)
 		atomic_store_64(&dma->gone_gpa, gpa);
-	atomic_store_rel_32(&dma->gone, 1);
+	atomic_store_rel_32(&dma->gone, 1); /* mutants: any value but 0 */
 }
 
 bool

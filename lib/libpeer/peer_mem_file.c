@@ -90,6 +90,7 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 		return (EPERM);
 	if (fs.f_type == TMPFS_MAGIC)
 		f->page = PEER_MEM_PAGE;
+	/* mutants: a page has a size that is a power of 2 */
 	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PEER_MEM_PAGE &&
 	    powerof2(fs.f_bsize))
 		f->page = fs.f_bsize;

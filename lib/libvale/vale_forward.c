@@ -66,6 +66,7 @@
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
 
 /* A tracer reads resident memory only: fault the name in. */
+/* mutants 2: the name is for probes */
 static const char *
 drop_reason(enum vale_counter reason)
 {
@@ -166,7 +167,7 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	enum vale_counter drop, reason = 0;
 	uint32_t len = 0, n = 0;
-	uint16_t flags, flags0 = 0;
+	uint16_t flags, flags0 = 0; /* mutants: the first slot sets it */
 
 	do {
 		/* There is space for one more than a frame may have. */
@@ -202,8 +203,10 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 		vale_forward_drop(pair, reason, 1, port);
 		return;
 	}
+	/* mutants: the frame has an empty fragment, too */
 	if (n == 1 && len > VALE_BUF_SIZE) {
 		/* What has one fragment fits in one receive slot. */
+		/* mutants: an empty fragment's address is not read */
 		first[n].fg_buf = first->fg_buf;
 		first[n++].fg_len = 0;
 	}
@@ -226,6 +229,7 @@ collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	uint16_t flags;
 
+	/* mutants 3: the general path does the same: bench/count.sh */
 	if (collect_slot(pair, port, vt->vt_cur, first, &flags) != 0 ||
 	    (flags & (NS_MOREFRAG | VALE_SLOT_HEADER)) != 0 ||
 	    first->fg_len < min || first->fg_len > VALE_BUF_SIZE)
@@ -249,6 +253,7 @@ collect_touch(const struct vale_txq *vt)
 			p = fg->fg_buf;
 			(void)p[0];
 			(void)p[fg->fg_len - 1];
+			/* mutants 2: it touches the first page again */
 			for (off = PAGE; off < fg->fg_len; off += PAGE)
 				(void)p[off];
 		}
@@ -259,7 +264,7 @@ static bool
 collect_copies(struct vale_txq *vt)
 {
 	if (vale_now_ns() >= vt->vt_copy_ns)
-		vt->vt_copy_ns = 0;
+		vt->vt_copy_ns = 0; /* mutants 2: that time has passed */
 	return (vt->vt_copy_ns != 0);
 }
 
@@ -292,7 +297,7 @@ collect_rate(struct vale_pair *pair)
 	for (end = i; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		dropped++;
 	vt->vt_nfrags = end;
-	if (dropped > 0)
+	if (dropped > 0) /* mutants 2: it counts 0 frames */
 		vale_forward_drop(pair, VALE_C_TX_DROP_RATE, dropped, port);
 }
 
@@ -307,6 +312,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = port->vp_shared;
+	/* mutants: it leaves a byte of the headers' memory, or a frame */
 	vt->vt_offloads.of_frames = vt->vt_offloads.of_used = 0;
 	vt->vt_copy_used = 0;
 	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
@@ -332,7 +338,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
-	if (vt->vt_watched)
+	if (vt->vt_watched) /* mutants: it asks for what is not used */
 		vt->vt_sleeps = vale_sleeps();
 }
 
@@ -350,6 +356,7 @@ lookup_gather(const struct vale_frag *fg, uint8_t *addrs)
 	uint32_t len, n;
 
 	for (n = 0; n < ADDRS_LEN; n += len, fg++) {
+		/* mutants 4: AddressSanitizer sees it */
 		len = fg->fg_len < ADDRS_LEN - n ? fg->fg_len : ADDRS_LEN - n;
 		memcpy(addrs + n, fg->fg_buf, len);
 	}
@@ -359,6 +366,7 @@ lookup_gather(const struct vale_frag *fg, uint8_t *addrs)
 static void
 lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 {
+	/* mutants: AddressSanitizer sees it */
 	if (fg->fg_len >= ADDRS_LEN)
 		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
 	else
@@ -371,6 +379,7 @@ lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
  */
 #define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
 
+/* mutants 3: nothing follows */
 static unsigned int
 lookup_dst(struct vale_pair *pair, const struct vale_port *port,
     const uint8_t *addrs, uint32_t now_s)
@@ -524,6 +533,7 @@ lookup(struct vale_pair *pair, uint32_t i)
 	unsigned int dst;
 	uint32_t now_s;
 
+	/* mutants 2: the clock of addresses is wrong by a second in 30 years */
 	now_s = vt->vt_now_ns / 1000000000;
 	vt->vt_ndsts = 0;
 	while (i < vt->vt_nfrags) {
@@ -568,6 +578,7 @@ deliver_mirrors(struct vale_pair *pair, bool flood)
 }
 
 /* A batch with flooded frames, or on a switch with mirrors. */
+/* mutants 2: it makes a list empty that is empty */
 static void __attribute__((__noinline__))
 deliver_many(struct vale_pair *pair, bool flood)
 {

@@ -35,6 +35,7 @@ offload_header(unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
 	const bool slot = header == VALE_HEADER_SLOT;
 	const uint32_t hdrlen = slot ? FRAME_VNET_LONG : header;
 
+	/* mutants: the header that is not set is invalid here */
 	if (fg->fg_len < hdrlen || (slot && fg->fg_len != hdrlen))
 		return (false);
 	memcpy(hdr, fg->fg_buf, hdrlen);
@@ -56,11 +57,13 @@ offload_iov(struct frame *frame, struct iovec *iov, const struct vale_frag *fg,
 {
 	uint32_t i;
 
+	/* mutants: one is not used; of 64, AddressSanitizer sees it */
 	for (i = 0; i < nfrags; i++) {
 		iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
 		iov[i].iov_len = fg[i].fg_len;
 	}
 	frame->f_iov = iov;
+	/* mutants: f_len is what counts; sinks count anew */
 	frame->f_niov = nfrags;
 }
 
@@ -86,7 +89,7 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	fg->fg_len = hdrlen;
 	if (*nfrags == 0) {
 		/* vale_txq.h: a single fragment has no fg_offload. */
-		fg[1].fg_buf = hdr;
+		fg[1].fg_buf = hdr; /* mutants 3: that fragment has no bytes */
 		fg[1].fg_len = 0;
 		*nfrags = 1;
 	}
@@ -130,8 +133,9 @@ vale_offload_collect(struct vale_txq *vt, unsigned int header,
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
 		return (VALE_C_TX_DROP_FRAGS);
 	frame->f_hdr_len = cut.fc_hdrlen;
-	frame->f_iov = NULL;
+	frame->f_iov = NULL; /* mutants: whoever uses the frame sets it */
 	fg->fg_offload = of->of_frames++;
+	/* mutants 2: another alignment; no length becomes shorter */
 	of->of_used += roundup2(cut.fc_hdrlen, 64);
 	return (0);
 }
@@ -251,6 +255,7 @@ offload_cut(struct offload_slots *os, const struct frame *frame)
 	valid = frame_cut_begin(&cut, frame);
 	/* Its headers are a copy, and were valid before. */
 	MPASS(valid && cut.fc_hdrlen == frame->f_hdr_len);
+	/* mutants: it is valid, as the assertion says */
 	while (valid && frame_cut_next(&cut))
 		offload_segment(os, &cut);
 }
@@ -268,6 +273,7 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
 
 	if (offload != NULL)
 		frame = *offload;
+	/* mutants: offload_iov() sets it */
 	else
 		frame_set(&frame, 0, fg->fg_frame_len);
 	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);

@@ -25,13 +25,13 @@ vfu_irq_init(struct vfu_irq *irq)
 	irq->level = irq->masked = irq->shown = irq->intx_disabled = false;
 	irq->rises = 0;
 	irq->sent = irq->unmasked = 0;
-	irq->calls = 0;
+	irq->calls = 0; /* mutants: the number is even already */
 }
 
 static void
 irq_drop(int *fd)
 {
-	if (*fd != -1)
+	if (*fd != -1) /* mutants 3: none is -1, 0, 1 or 2 */
 		close(*fd);
 	*fd = -1;
 }
@@ -40,6 +40,7 @@ irq_drop(int *fd)
 static void
 irq_call(struct vfu_irq *irq)
 {
+	/* mutants: it is odd during a call, too */
 	atomic_store_32(&irq->calls, irq->calls + 1);
 }
 
@@ -58,6 +59,7 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 	irq_call(irq);
 	if (n == (ssize_t)sizeof(events))
 		atomic_add_64(&irq->sent, events);
+	/* mutants: an eventfd transfers 8 bytes or fails */
 	else if (n == -1 && errno == EINTR)
 		irq_drop(slot);
 }
@@ -86,6 +88,7 @@ vfu_irq_level(struct vfu_irq *irq, bool level)
 {
 	atomic_store_bool(&irq->level, level);
 	if (level) {
+		/* mutants: on x86 the next operation is a fence */
 		atomic_thread_fence_seq_cst();
 		atomic_add_rel_32(&irq->rises, 1);
 	}
@@ -112,6 +115,7 @@ vfu_irq_flush(struct vfu_irq *irq)
 	if (!vfu_irq_pending(irq))
 		return;
 	rises = atomic_swap_32(&irq->rises, 0);
+	/* mutants: on x86 the atomic operation before it is a fence, too */
 	atomic_thread_fence_seq_cst();
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
@@ -173,6 +177,7 @@ irq_unmask_event(int fd,
 	irq_call(irq);
 	if (n == (ssize_t)sizeof(count))
 		irq_unmask(irq);
+	/* mutants: an eventfd transfers 8 bytes or fails */
 	else if (n == -1 && errno == EINTR)
 		irq_drop_unmask(irq);
 }
@@ -185,6 +190,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 	irq_drop(&irq->msi_fd);
 	irq->masked = irq->shown = irq->intx_disabled = false;
 	atomic_store_rel_32(&irq->rises, 0);
+	/* mutants: on x86 the system calls that follow suffice */
 	atomic_thread_fence_seq_cst();
 }
 
@@ -195,6 +201,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 static int
 irq_take(int *slot, int *fd)
 {
+	/* mutants 2: F_SETFL ignores the bit, and succeeds on an eventfd */
 	if (peer_fd_kind(*fd) != PEER_FD_ANON ||
 	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
 		return (EINVAL);
@@ -246,6 +253,7 @@ irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
 	if (nfds == 0)
 		return (0);
 	error = irq_take(&irq->unmask_fd, &fds[0]);
+	/* mutants: mevent_add() refuses -1, and the error is the same */
 	if (error != 0)
 		return (error);
 	irq->unmask_ev = loop_add(irq->unmask_fd, LOOP_READ, irq_unmask_event,
@@ -274,6 +282,7 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 		return (EINVAL);
 
 	action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
+	/* mutants: the compiler warns of variables that are not set */
 	act = eventfd = false;
 	switch (set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK) {
 	case VFIO_IRQ_SET_DATA_NONE:

@@ -47,6 +47,7 @@ server_broken(struct vfu_device *vd, const char *how)
 }
 
 /* Close a descriptor; the watchdog interrupts it if that takes long. */
+/* mutants 2: it is odd during a call, too */
 static void
 server_close(struct vfu_server *srv, int fd)
 {
@@ -104,6 +105,7 @@ server_left(const struct vfu_server *srv)
 {
 	struct pollfd pfd = { .fd = srv->fd };
 
+	/* mutants: it waits for a millisecond */
 	return (poll(&pfd, 1, 0) == 1);
 }
 
@@ -293,6 +295,7 @@ server_message(struct vfu_device *vd, const struct vfio_user_header *h,
 	reply.command = h->command;
 	MPASS(error == 0 || req.reply_len == 0);
 	reply.size = sizeof(reply) + req.reply_len;
+	/* mutants 2: the bit is that of VFIO_USER_F_REPLY */
 	reply.flags = VFIO_USER_F_REPLY | (error != 0 ? VFIO_USER_F_ERROR : 0);
 	reply.error = error;
 	memcpy(srv->out + srv->out_len, &reply, sizeof(reply));
@@ -322,6 +325,7 @@ server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
 }
 
 /* Execute all complete messages, as long as there is space for replies. */
+/* mutants 4: without descriptors the position has no meaning */
 static void
 server_parse(struct vfu_device *vd)
 {
@@ -335,6 +339,7 @@ server_parse(struct vfu_device *vd)
 		size = server_frame(vd, srv->in + pos, srv->in_len - pos, &h);
 		if (size == 0 || size > srv->in_len - pos)
 			break;
+		/* mutants 2: it sends a little earlier */
 		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
 			server_flush(vd);
 			if (srv->blocked)

@@ -323,6 +323,7 @@ reset_locked(struct e82545 *dev)
 	const struct reg *r;
 	unsigned int i;
 
+	/* mutants: the register behind is in a later line */
 	for (r = regs; r < regs + NLINES; r++)
 		for (i = 0; i < r->count; i++)
 			e82545_reg_set(dev, r->off + i * r->stride, r->reset);
@@ -426,6 +427,7 @@ tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
+	/* mutants: placing a block clears the flag */
 	if (dev->wake_tx && e82545_csb_placed(dev))
 		atomic_store_rel_32(&dev->csb.kicked, 1);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
@@ -438,7 +440,7 @@ pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	uint32_t rx_kb;
 
 	rx_kb = value & E82545_PBA_RX;
-	if (rx_kb > 64)
+	if (rx_kb > 64) /* mutants 2: 64 becomes 64 */
 		rx_kb = 64;
 	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
 }
@@ -460,8 +462,10 @@ reg_own(uint32_t off)
 	case E82545_MDIC:
 		return (E82545_MDIC_READY | E82545_MDIC_ERROR);
 	case E82545_PBA:
+		/* mutants: guests can write the bit, too */
 		return (E82545_PBA_TX);
 	default:
+		/* mutants: offsets are multiples of four */
 		return (off >= E82545_STAT_FIRST && off <= E82545_STAT_LAST ?
 		    ALL : 0);
 	}
@@ -489,6 +493,7 @@ e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s)
 		}
 	value = atomic_load_32(&dev->io_addr);
 	e82545_snap_u32(s, &value, ALL);
+	/* mutants: wrong only if IOADDR is written between */
 	if (s->restore != NULL)
 		atomic_store_32(&dev->io_addr, value);
 	e82545_snap_bool(s, &dev->link_up);
@@ -538,6 +543,7 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	if (r == NULL)
 		return;
 	lock_rings(dev, r->ring);
+	/* mutants: placing a block clears the flag */
 	if ((off == E82545_TDH || off == E82545_RDH) &&
 	    e82545_csb_placed(dev))
 		dev->csb.ops->ecb_restart(dev, off);
@@ -814,7 +820,7 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
-	uint32_t due = 0;
+	uint32_t due = 0; /* mutants: a paused adapter accesses no memory */
 
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (!dev->paused) {

@@ -205,9 +205,11 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 {
 	uint64_t *c = &dev->counters[counter];
 
+	/* mutants: the counters behind these are counted without a lock */
 	if (counter == E82545_C_TX_KICK || counter == E82545_C_RX_KICK ||
 	    (counter >= E82545_C_INTR_ASKED && counter <= E82545_C_INTR_SAVED))
 		mtx_assert(&dev->reg_mtx, MA_OWNED);
+	/* mutants: RX_KICK is one of those before */
 	else if (counter > E82545_C_RX_KICK && counter < E82545_C_LOOPBACK)
 		mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	else
@@ -221,6 +223,7 @@ e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
 {
 	enum e82545_counter c;
 
+	/* mutants: batches do not count register reads */
 	for (c = 0; c < E82545_NCOUNTERS; c++)
 		if (counts[c] != 0)
 			e82545_count(dev, c, counts[c]);

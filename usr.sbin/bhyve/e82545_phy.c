@@ -160,6 +160,7 @@ phy_defaults(struct e82545_phy *phy)
 {
 	int i;
 
+	/* mutants 2: UndefinedBehaviorSanitizer sees it */
 	for (i = 0; i < PHY_NREGS; i++)
 		phy->regs[i] = phy_regs[i].reset;
 	memset(phy->paged, 0, sizeof(phy->paged));
@@ -231,6 +232,7 @@ phy_update(struct e82545 *dev, bool bounced)
 	up = phy_status(dev);
 	if (up != was || up != phy->link || (up && bounced)) {
 		phy->link = up;
+		/* mutants: the register has no other bit */
 		phy->regs[PHY_M88_INT_STATUS] |= PHY_M88_INT_LINK;
 		e82545_intr_raise(dev, E82545_ICR_LSC);
 	}
@@ -265,6 +267,7 @@ e82545_phy_reset(struct e82545 *dev)
 	phy_status(dev);
 }
 
+/* mutants 7: PHY_PARTNER has the next bit; others are 0, or last */
 static uint16_t
 phy_read(struct e82545 *dev, unsigned int reg)
 {
@@ -278,6 +281,7 @@ phy_read(struct e82545 *dev, unsigned int reg)
 	    PHY_CTRL_LOOPBACK)) == PHY_CTRL_AUTONEG;
 	switch (reg) {
 	case PHY_STATUS:
+		/* mutants: link_low is set whenever there is no link */
 		if (link && !phy->link_low)
 			value |= PHY_STATUS_LINK;
 		if (autoneg)
@@ -300,6 +304,7 @@ phy_read(struct e82545 *dev, unsigned int reg)
 		break;
 	case PHY_M88_STATUS:
 		if (link) {
+			/* mutants: it was 0 */
 			value |= PHY_M88_LINK | PHY_M88_RESOLVED;
 			if (phy->duplex)
 				value |= PHY_M88_FD;
@@ -346,6 +351,7 @@ phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
 
 	if (reg == PHY_M88_PAGED) {
 		phy->paged[phy->regs[PHY_M88_PAGE] % PHY_NREGS] = value;
+		/* mutants: no bit of the register itself can be written */
 		return;
 	}
 	old = phy->regs[reg];

@@ -89,6 +89,9 @@ rx_endless(const struct e82545 *dev, uint32_t size)
  * The fast path of e82545_rx_frame(): a frame of one fragment, untagged, that
  * fits into one buffer.  Returns false, having done nothing, if it is another.
  */
+/* mutants 7: the general path does the same: bench/count.sh */
+/* mutants 2: the compiler warns of variables that are not set */
+/* mutants 2: nothing follows the last of the switch */
 static bool
 rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
     const struct iovec *iov)
@@ -106,6 +109,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	if (type == b->vet)
 		return (false);
 	status = E82545_RXD_DD | E82545_RXD_EOP;
+	/* mutants 3: the filter passes the guest's own address */
 	if ((le64dec(frame) & 0xffffffffffff) != b->own) {
 		switch (e82545_filter(dev, b->rctl, frame, false)) {
 		case E82545_FILTER_DROP:
@@ -182,9 +186,12 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 		e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
 		return;
 	}
+	/* mutants: it clears what is clear */
 	if (dev->csb.vnet_gpa != 0 && dev->port->fp_offloads)
 		b->vnet = dev->csb.ops->ecb_vnet_map(dev, b->size, b->head,
 		    b->posted);
+	/* mutants 3: the general path does the same: bench/count.sh */
+	/* mutants: the fast path does the same with looped frames */
 	if (b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
@@ -290,6 +297,7 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 	return (rx_room(b) <= low ? E82545_ICR_RXDMT0 : 0);
 }
 
+/* mutants 2: the batch is empty, and E82545_RX_IDLE is 0 */
 static enum e82545_rx_state
 rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 {
@@ -327,6 +335,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 }
 
 /* A batch of the port's frames, or (direct) of those that a caller has. */
+/* mutants 2: without a block it does nothing */
 static enum e82545_rx_state
 rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 {
@@ -388,6 +397,6 @@ e82545_rx_direct(struct e82545 *dev, struct frame_source *frames)
 		return;
 	if (rx_direct_allowed(dev))
 		while (rx_once(dev, frames, true) == E82545_RX_MORE)
-			continue;
+			continue; /* mutants: an empty statement, too */
 	e82545_unlock(&dev->rx_mtx);
 }

@@ -76,6 +76,7 @@ rx_fits(const struct rx_batch *b, size_t flen, size_t len)
 enum rx_verdict
 rx_space(struct e82545 *dev, struct rx_batch *b, size_t len, bool single)
 {
+	/* mutants 2: the same number, by a division */
 	size_t need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
 
 	/* Pass over those before the frame even if it does not fit yet. */
@@ -84,6 +85,7 @@ rx_space(struct e82545 *dev, struct rx_batch *b, size_t len, bool single)
 			return (RX_FULL);
 		e82545_rx_null(dev, b, 0);
 	}
+	/* mutants: it looks for descriptors earlier */
 	if (need > rx_room(b) && b->ring != NULL)
 		e82545_rx_poll(dev, b);
 	if (need > rx_room(b)) {
@@ -147,6 +149,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 			rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
 			goto taken;
 		}
+		/* mutants: the array has space for a frame more */
 		verdict = rx_space(dev, b, len, false);
 		if (verdict == RX_TAKEN)
 			e82545_rx_uncut(dev, b, f, len);

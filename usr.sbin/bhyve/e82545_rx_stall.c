@@ -88,6 +88,7 @@ e82545_rx_stall(struct e82545 *dev, struct rx_batch *b)
 	rxq->stalled = true;
 	rxq->need = b->need;
 	rxq->need_rctl = b->rctl;
+	/* mutants: without a block it does nothing */
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))

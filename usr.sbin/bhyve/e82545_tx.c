@@ -75,6 +75,8 @@
  * the network as one frame, as it is.  Returns false, having done nothing, if
  * the packet at the head is another.
  */
+/* mutants 24: the general path does the same: bench/count.sh */
+/* mutants 3: indeterminate: the compiler makes it the right one */
 static bool
 tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 {
@@ -179,6 +181,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	b->ndescs = b->nreports = b->nframes = 0;
 	b->single_max = MIN(E82545_FRAME_MAX, dev->port->fp_frame_max);
 	b->frame.f_iov = &b->iov;
+	/* mutants: tx_single_desc() sets the length */
 	frame_set(&b->frame, 1, 0);
 	b->ntso = b->ntsofail = 0;
 	memset(&b->tally, 0, sizeof(b->tally));
@@ -223,6 +226,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	enum tx_next next;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
+		/* mutants: the general path does the same: bench/count.sh */
 		if (FAST_PATH(tx_single_desc(dev, b))) {
 			tx_step(dev, b, 1);
 			continue;
@@ -288,6 +292,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	MPASS(b->nreports <= nitems(txq->report));
+	/* mutants: it spares a lock when there was nothing to do */
 	if (b->ndescs == 0 && b->nframes == 0)
 		return (false);
 	if (b->queued)
@@ -322,6 +327,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	return (wake);
 }
 
+/* mutants 2: without a block these functions find the mode off */
 enum e82545_tx_state
 e82545_tx(struct e82545 *dev)
 {

@@ -53,6 +53,7 @@ tx_ctx_snap(struct e82545_txctx *ctx, struct e82545_snap *s)
 		e82545_snap_u16(s, &w->end, UINT16_MAX);
 	}
 	e82545_snap_u32(s, &ctx->paylen, E82545_TXD_LEN);
+	/* mutants: there is no number above the limit in 16 bits */
 	e82545_snap_u16(s, &ctx->mss, UINT16_MAX);
 	e82545_snap_u8(s, &ctx->hdrlen, UINT8_MAX);
 	e82545_snap_u32(s, &ctx->cmd, UINT32_MAX);
@@ -101,6 +102,7 @@ tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
  * Commands count in the last descriptor of a packet; with TSO, and POPTS
  * always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
  */
+/* mutants 2: the last descriptor of a packet without TSO sets them again */
 static void
 tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 {
@@ -137,6 +139,7 @@ tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
 {
 	struct iovec *frag = dev->txq->frags + p->nfrags;
 
+	/* mutants 2: before the array is such an address by chance only */
 	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
 	    frag[-1].iov_len == data) {
 		frag[-1].iov_len += len;
@@ -148,6 +151,7 @@ tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
 	p->nfrags++;
 }
 
+/* mutants 4: fragments of an invalid packet are not used */
 static void
 tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 {
@@ -206,6 +210,7 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		if ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
 		    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)) {
 			tx_context(txq, &txd.context);
+			/* mutants: what is skipped is skipped in two steps */
 			if (!p->begun && !txq->skipping)
 				return (true);
 			continue;

@@ -161,6 +161,7 @@ tx_taglen(const struct tx_packet *p)
 static inline uint8_t *
 tx_slot(struct e82545 *dev, const struct tx_batch *b)
 {
+	/* mutants 3: the tag is where no header of 255 bytes reaches */
 	return (dev->txq->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
@@ -168,6 +169,7 @@ tx_slot(struct e82545 *dev, const struct tx_batch *b)
 static inline size_t
 tx_padding(const struct tx_batch *b, size_t len)
 {
+	/* mutants 3: a frame of 60 bytes lacks none */
 	return (b->psp && len < E82545_ETH_MIN ? E82545_ETH_MIN - len : 0);
 }
 

@@ -37,6 +37,7 @@ sender_now_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
+	/* mutants: only the difference of two times counts */
 	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
 }
 
@@ -60,6 +61,7 @@ static void
 sender_sleep(struct vale_sender *s, uint64_t until_ns)
 {
 	const struct timespec ts = {
+		/* mutants 2: the time is the same within a second */
 		.tv_sec = until_ns / NSEC, .tv_nsec = until_ns % NSEC
 	};
 
@@ -88,10 +90,12 @@ sender_thread(void *arg)
 		else
 			s->vs_armed = false;
 	}
+	/* mutants: ThreadSanitizer reports it */
 	pthread_mutex_unlock(&s->vs_mtx);
 	return (NULL);
 }
 
+/* mutants 5: in glibc they only store the clock */
 int
 vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 {
@@ -112,6 +116,7 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 	return (error);
 }
 
+/* mutants 3: ThreadSanitizer reports each */
 void
 vale_sender_fini(struct vale_sender *s)
 {
@@ -119,7 +124,7 @@ vale_sender_fini(struct vale_sender *s)
 	s->vs_stop = true;
 	pthread_cond_signal(&s->vs_work);
 	pthread_mutex_unlock(&s->vs_mtx);
-	if (s->vs_started)
+	if (s->vs_started) /* mutants: glibc refuses to wait for thread 0 */
 		pthread_join(s->vs_thread, NULL);
 	if (s->vs_pending > 0)
 		sender_sync(s, sender_now_ns());
@@ -157,6 +162,7 @@ vale_sender_post(struct vale_sender *s, bool now)
 	const uint64_t now_ns = sender_now_ns();
 
 	s->vs_pending++;
+	/* mutants: a signal more */
 	if (now || s->vs_pending >= BATCH || now_ns - s->vs_end_ns >=
 	    WINDOW * s->vs_cost_ns || (!s->vs_armed && !sender_arm(s)))
 		sender_sync(s, now_ns);

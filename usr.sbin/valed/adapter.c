@@ -122,6 +122,7 @@ adapter_post(struct adapter *ad)
 	uint64_t one = 1;
 
 	atomic_thread_fence_rel();
+	/* mutants: any number but 0 */
 	if (atomic_swap_32(&ad->work_posted, 1) == 0 &&
 	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
 		atomic_store_rel_32(&ad->work_posted, 0);
@@ -249,6 +250,7 @@ adapter_tx(struct adapter *ad)
 }
 
 /* Send and receive a batch. */
+/* mutants 3: the last of the switch */
 static void
 adapter_batches(struct adapter *ad)
 {
@@ -502,6 +504,7 @@ adapter_open(struct adapter *ad)
 }
 
 /* Undo adapter_open(), or those of its steps that were done. */
+/* mutants 6: close(2) of -1 does nothing, and neither is standard input */
 static void
 adapter_close(struct adapter *ad)
 {
@@ -530,7 +533,7 @@ adapter_free(struct adapter *ad)
 {
 	pthread_cond_destroy(&ad->ready);
 	pthread_mutex_destroy(&ad->mtx);
-	sem_destroy(&ad->go);
+	sem_destroy(&ad->go); /* mutants: on Linux these have nothing to free */
 	free(ad->live);
 	free(ad);
 }
@@ -552,7 +555,7 @@ adapter_thread(void *arg)
 	if (ad->error != 0)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
-		continue;
+		continue; /* mutants: the end of the loop */
 	loop_run();
 	adapter_close(ad);
 	return (NULL);
@@ -580,6 +583,7 @@ ready_wait(struct adapter *ad)
 	return (opened);
 }
 
+/* mutants 2: on Linux zeros are the same */
 struct adapter *
 adapter_start(const struct adapter_config *config,
     void (*look)(struct adapter *ending))

@@ -157,6 +157,7 @@ change(int what, const struct adapter_config *ac)
 	if (!change_send(&vc) || recv(guard_fd, &error, sizeof(error), 0) !=
 	    (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
+		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);
 	}
 	return (error == 0);
@@ -278,6 +279,7 @@ options_free(struct valed_options *opt)
 }
 
 /* In the child: read the configuration, and carry out what has changed. */
+/* mutants 2: only memory, of a process that the next reload replaces */
 static void
 reload(void)
 {
@@ -302,7 +304,7 @@ reload_done(int fd)
 	valed_error_begin(-1);
 	/* If nobody reads it, there is no other guard any more. */
 	while (write(fd, "", 1) == -1 && errno != EPIPE)
-		continue;
+		continue; /* mutants: the end of the loop */
 	close(fd);
 }
 
@@ -412,6 +414,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 
 	guard_argc = argc;
 	guard_argv = argv;
+	/* mutants: behind them are zeros, which are not opened */
 	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
 	    ac++)
 		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd : socket_open(ac);
@@ -434,7 +437,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 			close(opt->vo_control->co_listen);
 		guard();
 	}
-	free(known);
+	free(known); /* mutants: only memory, once */
 	known = NULL;
 }
 
@@ -472,7 +475,7 @@ valed_guard_absent(const struct adapter_config *ac)
 static void
 change_drop_fd(void *arg __unused, int fd)
 {
-	close(fd);
+	close(fd); /* mutants: the guard sends one descriptor at most */
 }
 
 bool

@@ -190,7 +190,7 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	ac = __DECONST(struct adapter_config *, ad->config);
 	adapter_stop(ad);
 	while (!adapter_ended(ad)) {
-		poll(NULL, 0, POLL_MS);
+		poll(NULL, 0, POLL_MS); /* mutants: only how often it looks */
 		look(ad);
 	}
 	strlcpy(kept[nkept].path, ac->ac_path, sizeof(kept->path));

@@ -114,6 +114,7 @@ reset(struct lem_core *lc)
 static uint32_t
 eeprom_clock(struct lem_core *lc, uint32_t eecd, uint32_t bits, int n)
 {
+	/* mutants: of more than 16 bits the caller uses the last */
 	uint32_t out = 0, wires;
 
 	while (n-- > 0) {
@@ -332,7 +333,7 @@ rounds_start(struct lem_core *lc)
 {
 	uint32_t max = lc->lc_rounds;
 
-	if (POLLING(lc) && max > ROUNDS_POLL)
+	if (POLLING(lc) && max > ROUNDS_POLL) /* mutants: the same number */
 		max = ROUNDS_POLL;
 	lem_look_init(&lc->lc_tx_look, max);
 	lem_look_init(&lc->lc_rx_look, max);

@@ -42,7 +42,7 @@ void
 lem_look_paid(struct lem_look *ll)
 {
 	ll->ll_rounds *= 2;
-	if (ll->ll_rounds > ll->ll_max)
+	if (ll->ll_rounds > ll->ll_max) /* mutants: the same number */
 		ll->ll_rounds = ll->ll_max;
 	ll->ll_misses = 0;
 	ll->ll_pause = TRIAL_MIN;
@@ -70,5 +70,6 @@ lem_look_missed(struct lem_look *ll)
 		ll->ll_trial = true;
 		ll->ll_rounds = ll->ll_max;
 	}
+	/* mutants: at the maximum there is nothing to learn */
 	ll->ll_learn = ll->ll_trial || ll->ll_rounds < ll->ll_max;
 }

@@ -172,7 +172,7 @@ rx_check(struct lem_core *lc, uint64_t done)
 	    (!eop && len != lc->lc_rx_bufsize) ||
 	    sum < E82545_ETH_HDRLEN ||
 	    sum > (lc->lc_vnet != NULL ? LEM_RX_OFFLOAD_MAX :
-	    E82545_FRAME_MAX) ||
+	    E82545_FRAME_MAX) || /* mutants: no ring: a header of zeros */
 	    (eop && lc->lc_vnet != NULL && !rx_offload(lc, sum))) {
 		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (false);
@@ -323,6 +323,7 @@ lem_rx_wait(struct lem_core *lc)
  * the host took earlier, because nobody else wanted the processor, do not
  * count: a turn is followed by at most its own part of the others' time.
  */
+/* mutants 3: the same number */
 uint64_t
 lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
     uint64_t end_ns)
@@ -345,14 +346,17 @@ lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
  * Polls are due at equal intervals, even if they come a little late.  One that
  * is missed is not made up for, and one that comes early changes nothing.
  */
+/* mutants 2: the same number */
 uint64_t
 lem_poll_wait(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t due = lc->lc_poll_due_ns;
 
 	lem_os_assert_rx(lc);
+	/* mutants: the next line takes what is due at once */
 	if (due <= begin_ns)
 		due += lc->lc_poll_ns;
+	/* mutants: the interval is not 0 */
 	if (due <= begin_ns || due > begin_ns + lc->lc_poll_ns)
 		due = begin_ns + lc->lc_poll_ns;
 	lc->lc_poll_due_ns = due;

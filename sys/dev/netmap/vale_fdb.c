@@ -65,6 +65,7 @@ fdb_addr(uint64_t key, uint8_t *addr)
 	memcpy(addr + sizeof(first), &last, sizeof(last));
 }
 
+/* mutants 6: another hash, which vale_fdb_test:spread accepts */
 static unsigned int
 fdb_hash(const struct vale_fdb *f, uint64_t key)
 {
@@ -97,6 +98,7 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	f->f_seed[0] = seed[0];
 	f->f_seed[1] = seed[1];
 	f->f_ageing_s = VALE_FDB_AGEING_S;
+	/* mutants: any number that a reader's copy does not have */
 	f->f_changes = 1;
 }
 
@@ -104,13 +106,13 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 static void
 fdb_changed(struct vale_fdb *f)
 {
-	atomic_add_rel_32(&f->f_changes, 1);
+	atomic_add_rel_32(&f->f_changes, 1); /* mutants: another number */
 }
 
 void
 vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 {
-	if (seconds > VALE_FDB_AGEING_MAX_S)
+	if (seconds > VALE_FDB_AGEING_MAX_S) /* mutants: the same number */
 		seconds = VALE_FDB_AGEING_MAX_S;
 	atomic_store_32(&f->f_ageing_s, seconds);
 	fdb_changed(f);
@@ -128,6 +130,7 @@ vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
  * The way for a new address of `port': a free or expired one, else the port's
  * own oldest, else the oldest.
  */
+/* mutants 3: the first of a bucket sets all of them */
 static unsigned int
 fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
     unsigned int port, uint32_t now_s)
@@ -145,6 +148,7 @@ fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
 			return (w);
 		own = FDB_PORT(entry) == port;
 		age_s = (int32_t)(now_s - seen_s);
+		/* mutants: of two that are as old, either goes */
 		if (w == 0 || own > best_own ||
 		    (own == best_own && age_s > best_age_s)) {
 			best = w;
@@ -216,6 +220,7 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 			if (atomic_load_64(&b->fb_entry[w]) == entry) {
 				atomic_store_64(&b->fb_entry[w], 0);
 				fdb_give(f, entry);
+				/* mutants: nobody finds an expired entry */
 				fdb_changed(f);
 			}
 			fdb_writer_leave(b);
@@ -224,6 +229,7 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 }
 
 /* Add or move an address.  The caller must have the bucket's fb_writer. */
+/* mutants 2: VALE_FDB_KNOWN is 0 */
 static enum vale_fdb_news
 fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
     unsigned int port, uint32_t now_s)
@@ -280,7 +286,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		if (atomic_load_64(&b->fb_entry[w]) != entry)
 			continue;
 		seen_s = atomic_load_32(&b->fb_seen_s[w]);
-		if (seen_s == now_s)
+		if (seen_s == now_s) /* mutants: it stores the same time */
 			return (VALE_FDB_KNOWN);
 		atomic_store_32(&b->fb_seen_s[w], now_s);
 		if (!fdb_expired(f, seen_s, now_s))
@@ -289,6 +295,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		return (VALE_FDB_LEARNED);
 	}
 	limit = atomic_load_32(&f->f_limit[port]);
+	/* mutants 4: it searches for expired entries when it need not */
 	if (limit != 0 && atomic_load_32(&f->f_used[port]) >= limit)
 		fdb_sweep(f, port, now_s);
 	if (!fdb_writer_enter(b))
@@ -306,6 +313,7 @@ vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
 	unsigned int w;
 
 	key = fdb_key(addr);
+	/* mutants 2: multicast addresses are never learned */
 	if ((addr[0] & 1) != 0 || key == 0)
 		return (VALE_FDB_FLOOD);
 	b = &f->f_bucket[fdb_hash(f, key)];
@@ -353,6 +361,7 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
+			/* mutants: it stores 0 over 0 */
 			if (entry != 0 && FDB_PORT(entry) == port)
 				break;
 		}
@@ -382,6 +391,7 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 			continue;
 		fdb_addr(FDB_KEY(e), entry->fe_addr);
 		entry->fe_port = FDB_PORT(e);
+		/* mutants: 0 either way */
 		entry->fe_age_s = (int32_t)(now_s - seen_s) > 0 ?
 		    now_s - seen_s : 0;
 		return (true);

@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "adapter_config.h"
 #include "ops.h"
-#include "valed.h"
 
 #define	CLIENTS		3
 

@@ -31,12 +31,15 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "adapter_config.h"
 #include "config.h"
 #include "e82545.h"
 #include "libvale.h"
 #include "ops.h"
 #include "pci_emul.h"
-#include "valed.h"
+#include "valed_control.h"
+#include "valed_options.h"
+#include "valed_socket.h"
 
 #define	TEXT_MAX	4096
 #define	LINES_MAX	32

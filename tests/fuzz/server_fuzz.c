@@ -38,12 +38,13 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "event_stub.h"
 #include "libvale.h"
 #include "loop.h"
 #include "send_fds.h"
 #include "server.h"
-#include "valed.h"
+#include "valed_sandbox.h"
 #include "wrap.h"
 
 #define	ROUNDS		16		/* of events, in one go */

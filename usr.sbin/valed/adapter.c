@@ -43,12 +43,13 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
 #include "loop.h"
-#include "valed.h"
 #include "peer_fault.h"
+#include "valed_sandbox.h"
 
 /*
  * Polls of the guest's CSB in one call of adapter_work().  A poll is far

@@ -13,8 +13,8 @@
  * frames.  See Linux's Documentation/networking/tuntap.rst.  Few hosts have a
  * header for segments of UDP: the sender must cut those.
  *
- * The port has a buffer for one frame, which frame_peek() fills and frame_next()
- * empties.
+ * The port has a buffer for one frame, which frame_peek() fills and
+ * frame_next() empties.
  *
  * No locks: the sending thread only writes, and the receiving thread has the
  * rest.

@@ -5,6 +5,29 @@
  */
 
 /*
+ * The files of valed:
+ *
+ *	valed.c		 main(): starts the threads, waits for signals
+ *	valed_options.c	 the command line
+ *	valed_config.c	 configuration files: variables as text
+ *	valed_values.c	 their values
+ *	valed_control.c	 the option -c
+ *	valed_activation.c the sockets that are inherited
+ *	valed_notify.c	 messages to the service manager
+ *	valed_socket.c	 the sockets in the file system
+ *	valed_error.c	 the first error of a reload
+ *	valed_guard.c	 the guard: removes them, and reads files again
+ *	valed_plan.c	 what a reload changes
+ *	valed_reload.c	 changes of the adapters that the guard asks for
+ *	valed_sandbox.c	 drops privileges
+ *	valed_stats.c	 prints counters
+ *	adapter.c	 an adapter: its thread, and the host side of the model
+ *	adapter_net.c	 its network: a port of a switch, or a TAP
+ *	adapter_pci.c	 what it is on the PCI bus
+ *	tap_port.c	 a frame port over a TAP
+ */
+
+/*
  * valed: e1000 adapters for virtual machines that run in other processes.
  *
  *	 QEMU (vfio-user-pci)		    QEMU
@@ -58,16 +81,25 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "ctl.h"
 #include "ctl_names.h"
 #include "ctl_pass.h"
 #include "hostif.h"
-#include "valed.h"
-#include "peer_log.h"
 #include "peer_accept.h"
 #include "peer_close.h"
 #include "peer_fault.h"
+#include "peer_log.h"
 #include "peer_watch.h"
+#include "valed_activation.h"
+#include "valed_control.h"
+#include "valed_error.h"
+#include "valed_guard.h"
+#include "valed_notify.h"
+#include "valed_options.h"
+#include "valed_reload.h"
+#include "valed_sandbox.h"
+#include "valed_stats.h"
 
 _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "valed.h"
+#include "valed_activation.h"
 
 #define	LISTEN_FDS_START	3
 

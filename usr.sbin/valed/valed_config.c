@@ -28,7 +28,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "valed.h"
+#include "adapter_config.h"
+#include "valed_config.h"
 
 #define	PREFIX		"pci."
 

@@ -21,8 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "valed.h"
 #include "peer_mem.h"
+#include "valed_activation.h"
+#include "valed_control.h"
+#include "valed_socket.h"
 
 #define	OPTION_SIZE	512
 

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "valed.h"
+#include "valed_error.h"
 
 static char	error_first[VALED_WHY_SIZE];
 static int	error_fd = -1;		/* where it is sent, too */

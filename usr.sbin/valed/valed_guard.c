@@ -55,8 +55,15 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "adapter_config.h"
 #include "peer_fds.h"
-#include "valed.h"
+#include "valed_config.h"
+#include "valed_control.h"
+#include "valed_error.h"
+#include "valed_guard.h"
+#include "valed_options.h"
+#include "valed_plan.h"
+#include "valed_socket.h"
 
 /* What the serving process asks for. */
 struct guard_order {

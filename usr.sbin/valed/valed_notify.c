@@ -21,6 +21,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "valed.h"
+#include "valed_notify.h"
 
 /* The main thread looks at its adapters once a second. */
 #define	WATCHDOG_MIN_US	2000000

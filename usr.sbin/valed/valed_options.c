@@ -10,9 +10,9 @@
  *	-s [bus:]slot[:func],e1000,backend[,name=value...]
  *
  * or is a node of variables, which -k and -o set (valed_config.c).  Both become
- * nodes, and then struct adapter_config (valed_values.c).  bhyve ignores unknown
- * options; valed rejects them.  An interface of the host has the syntax of
- * valectl(8),
+ * nodes, and then struct adapter_config (valed_values.c).  bhyve ignores
+ * unknown options; valed rejects them.  An interface of the host has the syntax
+ * of valectl(8),
  *
  *	-a vale0:eth0
  *
@@ -30,9 +30,14 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "adapter_config.h"
 #include "libvale.h"
 #include "vale_version.h"
-#include "valed.h"
+#include "valed_activation.h"
+#include "valed_config.h"
+#include "valed_control.h"
+#include "valed_options.h"
+#include "valed_values.h"
 
 static const char shortopts[] = "+:a:c:hk:o:s:tv";
 enum {

@@ -17,7 +17,10 @@
 
 #include <string.h>
 
-#include "valed.h"
+#include "adapter_config.h"
+#include "valed_guard.h"
+#include "valed_plan.h"
+#include "valed_values.h"
 
 /* The one of `n' adapters that has this place, or NULL. */
 static const struct adapter_config *

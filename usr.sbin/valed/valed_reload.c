@@ -22,10 +22,12 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
-#include "valed.h"
+#include "valed_guard.h"
+#include "valed_reload.h"
 
 /* How often to look whether a thread has ended. */
 #define	POLL_MS		10

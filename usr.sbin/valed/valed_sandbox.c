@@ -40,7 +40,7 @@
 
 #include "adapter.h"
 #include "hostif_ring.h"
-#include "valed.h"
+#include "valed_sandbox.h"
 
 static const int allowed[] = {
 	/* open descriptors */

@@ -34,7 +34,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "valed.h"
+#include "adapter_config.h"
+#include "valed_socket.h"
 
 #define	SOCKET_LOCK	".lock"
 

@@ -18,10 +18,11 @@
 #include <string.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
-#include "valed.h"
+#include "valed_stats.h"
 
 /*
  * Counters without a table elsewhere.  Every frame is copied into guest memory

@@ -19,10 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter_config.h"
 #include "e82545.h"
 #include "libvale.h"
 #include "vale_setting.h"
-#include "valed.h"
+#include "valed_activation.h"
+#include "valed_config.h"
+#include "valed_control.h"
+#include "valed_values.h"
 
 #define	TAP_NAMSIZ	16
 

@@ -19,9 +19,9 @@
 #include <time.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
-#include "valed.h"
 
 #define	GPA		0x500000000	/* of the client's memory */
 #define	SIZE		0x10000

@@ -35,7 +35,7 @@
 #include "send_fds.h"
 #include "test.h"
 #include "vale_wire.h"
-#include "valed.h"
+#include "valed_sandbox.h"
 #include "wait_until.h"
 
 static int	conn[2];		/* valed's end, and the client's */

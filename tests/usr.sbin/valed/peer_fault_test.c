@@ -29,10 +29,10 @@
 
 #include <atf-c.h>
 
-#include "test.h"
-#include "valed.h"
-#include "peer_mem.h"
 #include "peer_fault.h"
+#include "peer_mem.h"
+#include "test.h"
+#include "valed_sandbox.h"
 #include "wrap.h"
 
 #define	PAGE	PEER_MEM_PAGE

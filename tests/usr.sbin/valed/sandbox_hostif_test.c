@@ -39,7 +39,7 @@
 #include "hostif_impl.h"
 #include "hostif_pair.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_sandbox.h"
 #include "wait_until.h"
 
 static struct hostif_fds fds;

@@ -32,7 +32,7 @@
 
 #include "hostif_ring.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_sandbox.h"
 #include "wrap.h"
 
 #define	PASS		0x25		/* a descriptor */

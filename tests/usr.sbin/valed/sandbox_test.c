@@ -42,9 +42,9 @@
 
 #include "adapter.h"
 #include "hostif_ring.h"
-#include "test.h"
-#include "valed.h"
 #include "peer_fstat.h"
+#include "test.h"
+#include "valed_sandbox.h"
 
 /* How an attempt ended. */
 #define	DONE		0		/* exit status: it succeeded */

@@ -24,11 +24,13 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_guard.h"
+#include "valed_reload.h"
 #include "wrap.h"
 
 static char	calls[512];		/* what was called */

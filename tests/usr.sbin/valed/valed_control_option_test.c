@@ -19,7 +19,8 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "valed.h"
+#include "valed_control.h"
+#include "valed_socket.h"
 
 static uint64_t
 host_memory(void)

@@ -22,7 +22,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "valed.h"
+#include "valed_error.h"
 
 static int	fds[2];			/* where it is sent */
 static int	out;			/* standard error */

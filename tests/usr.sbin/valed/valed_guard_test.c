@@ -32,9 +32,12 @@
 
 #include <atf-c.h>
 
+#include "adapter_config.h"
 #include "failing.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_control.h"
+#include "valed_guard.h"
+#include "valed_options.h"
 #include "wait_until.h"
 
 #define	NODE(slot, name)						\

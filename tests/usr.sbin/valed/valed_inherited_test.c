@@ -26,8 +26,11 @@
 
 #include <atf-c.h>
 
+#include "adapter_config.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_activation.h"
+#include "valed_control.h"
+#include "valed_options.h"
 #include "wrap.h"
 
 static struct valed_options opt;

@@ -25,7 +25,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "valed.h"
+#include "valed_notify.h"
 
 static int	manager;
 static char	text[1024];

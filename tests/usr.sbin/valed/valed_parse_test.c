@@ -23,11 +23,14 @@
 
 #include <dev/netmap/vale_fdb.h>
 
+#include "adapter_config.h"
 #include "e82545.h"
 #include "libvale.h"
 #include "test.h"
 #include "vale_version.h"
-#include "valed.h"
+#include "valed_config.h"
+#include "valed_control.h"
+#include "valed_options.h"
 #include "wrap.h"
 
 /* Each call's stays, so that a sanitizer finds what it points to. */

@@ -20,8 +20,11 @@
 
 #include <atf-c.h>
 
+#include "adapter_config.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_guard.h"
+#include "valed_plan.h"
+#include "valed_values.h"
 
 #define	ADAPTERS	5
 

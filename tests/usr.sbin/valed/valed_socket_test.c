@@ -29,7 +29,7 @@
 #include <atf-c.h>
 
 #include "test.h"
-#include "valed.h"
+#include "valed_socket.h"
 #include "wrap.h"
 
 /* The mode after each step, and its group. */

@@ -23,11 +23,12 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
 #include "test.h"
-#include "valed.h"
+#include "valed_stats.h"
 #include "wrap.h"
 
 #define	MODEL		1000		/* values, from 0 on */

@@ -23,7 +23,7 @@
 
 #include "test.h"
 #include "vale_setting.h"
-#include "valed.h"
+#include "valed_config.h"
 
 /* The line with the wrong value. */
 #define	LINE	3

@@ -22,12 +22,12 @@
 
 #include <atf-c.h>
 
-#include "vfu_stub.h"
 #include "event_stub.h"
 #include "test.h"
-#include "valed.h"
-#include "vfu_client.h"
+#include "vfu_stub.h"
+
 #include "peer_close.h"
+#include "vfu_client.h"
 #include "wrap.h"
 
 #define	PAGE		4096

@@ -1,0 +1,167 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The variables of adapters as text, and where each was set.  They stay until
+ * valed_config_clear().  One thread.
+ */
+
+#ifndef _VALED_CONFIG_H_
+#define	_VALED_CONFIG_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "adapter_config.h"
+
+/*
+ * The variables of an adapter, each in one row: first those that are options of
+ * -s, too.  To add one: a row here, its member, and what valed.8 says, which a
+ * test compares with the table.
+ *
+ *	X(id, name, kind, member, min, max, default, setting, arg, help)
+ *
+ *	kind	says what text it is: valed_values.c
+ *	setting	of a switch's port (vale_setting.h), whose range it has, or -1
+ *	arg, help  are for the usage
+ */
+#define	VALED_VARIABLES(X)						\
+	X(PATH, "path", PATH, ac_path, 0, 0, 0, -1, "file",		\
+	    "the vfio-user socket, which QEMU connects to")		\
+	X(FD, "fd", FD, ac_fd, 0, 0, 0, -1, "n|name",			\
+	    "the same, inherited: a descriptor, or a name of\n"		\
+	    "LISTEN_FDNAMES")						\
+	X(MAC, "mac", MAC, ac_mac, 0, 0, 0, -1, "address",		\
+	    "the adapter's Ethernet address")				\
+	X(MTU, "mtu", NUMBER, ac_mtu, E82545_MTU_MIN, E82545_MTU_MAX, 0, -1, \
+	    "bytes", "maximum transmission unit, 68 to 16110")		\
+	X(ITR, "itr", NUMBER, ac_itr_256ns, 0, E82545_ITR_MAX, 0, -1, "n", \
+	    "minimum interval between interrupts, in units of\n"	\
+	    "256 ns, if the driver sets none; 0 to 65535")		\
+	X(ITR_MIN, "itr_min", NUMBER, ac_itr_min_256ns, 0, E82545_ITR_MAX, 0, \
+	    -1, "n", "the same, whatever the driver sets")		\
+	X(CSB, "csb", BOOL, ac_csb, 0, 1, 1, -1, "on|off",		\
+	    "offer the driver shared memory in place of most\n"		\
+	    "register accesses and interrupts; default on")		\
+	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, -1, "on|off",	\
+	    "let other adapters of this process copy frames\n"		\
+	    "straight to the guest; default on")			\
+	X(MEM, "mem", SIZE, ac_mem, 0, 0, 0, -1, "size",		\
+	    "memory that the client may share, 1M to 1T; default\n"	\
+	    "that of the host")						\
+	X(RATE, "rate", RATE, ac_rate, 0, 0, 0, VALE_SETTING_RATE,	\
+	    "limit", "of what the guest sends to the switch, for example\n" \
+	    "300Mbit/s or 100Kpkt/s; default none")			\
+	X(BURST, "burst", BURST, ac_rate, 0, 0, 0, VALE_SETTING_RATE, "size", \
+	    "bytes or packets that may exceed the rate")		\
+	X(LIMIT, "limit", NUMBER, ac_limit, 0, 0, 0, VALE_SETTING_LIMIT, "n", \
+	    "addresses of the guest that the switch learns, 1 to\n"	\
+	    "5120; 0, the default: any number")				\
+	X(PRIVATE, "private", BOOL, ac_private, 0, 1, 0,		\
+	    VALE_SETTING_PRIVATE, "on|off",				\
+	    "no frames from or to other private ports;\ndefault off")	\
+	X(WEIGHT, "weight", NUMBER, ac_weight, 0, 0, 0,			\
+	    VALE_SETTING_WEIGHT, "n",					\
+	    "the guest's part of a ring that is short of space, 1\n"	\
+	    "to 100; default 1")					\
+	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
+	X(DEVICE, "device", DEVICE, ac_backend, 0, 0, 0, -1, "", "")
+
+enum {
+#define	VALED_VARIABLE_ID(id, ...)	VALED_V_##id,
+	VALED_VARIABLES(VALED_VARIABLE_ID)
+	VALED_NVARIABLES,
+	VALED_NOPTIONS = VALED_V_BACKEND
+};
+
+struct valed_variable {
+	const char	*var_name;
+	enum valed_kind {
+		VALED_KIND_BACKEND,	/* valed_backend_check() */
+		VALED_KIND_BOOL,	/* on or off */
+		VALED_KIND_BURST,	/* vale_rate_parse_burst() */
+		VALED_KIND_DEVICE,	/* e1000 */
+		VALED_KIND_FD,		/* valed_activation_fd() */
+		VALED_KIND_MAC,		/* an Ethernet address */
+		VALED_KIND_NUMBER,	/* a uint32_t */
+		VALED_KIND_PATH,
+		VALED_KIND_RATE,	/* vale_rate_parse() */
+		VALED_KIND_SIZE		/* valed_size_parse() */
+	}		 var_kind;
+	size_t		 var_offset;	/* in struct adapter_config */
+	size_t		 var_size;
+	uint32_t	 var_min;
+	uint32_t	 var_max;
+	uint32_t	 var_default;
+	int		 var_setting;
+	const char	*var_arg;
+	const char	*var_help;
+};
+extern const struct valed_variable valed_variables[VALED_NVARIABLES];
+/* Bytes of a value, with its NUL: no variable takes more than a path. */
+#define	VALED_VALUE_SIZE	VALED_PATH_SIZE
+
+/* Where something was set: "-s " and its value, or "" and "file:line". */
+struct valed_where {
+	const char	*wh_option;
+	const char	*wh_text;
+};
+
+struct valed_node {
+	int		 nd_bus;
+	int		 nd_slot;
+	int		 nd_func;
+	const char	*nd_option;	/* the value of -s, or NULL */
+	char		*nd_first;	/* where its first variable was set */
+	struct {
+		char		*nt_value;	/* or NULL */
+		char		*nt_where;	/* "file:line", "-o ..." */
+		unsigned int	 nt_file;	/* counts -k and -o */
+	}		 nd_variable[VALED_NVARIABLES];
+};
+
+/* Print a line that says where something is wrong, and exit. */
+void	valed_bad(struct valed_where where, const char *fmt, ...)
+	    __attribute__((__noreturn__, __format__(__printf__, 2, 3)));
+
+/* The index of a variable whose name has `len' characters, or -1. */
+int	valed_variable(const char *name, size_t len);
+
+/* Start again, without nodes. */
+void	valed_config_clear(void);
+
+/* Read a file: -k.  Checks only names; on an error prints a line and exits. */
+void	valed_config_file(const char *path);
+
+/* Set the variable of "name=value": -o.  Checks only its name, likewise. */
+void	valed_config_option(const char *text);
+
+/*
+ * The node of a place that an option -s has, whose value must stay; there must
+ * be none yet, and less than VALED_MAXADAPTERS others of options.
+ */
+struct valed_node *valed_config_slot(int bus, int slot, int func,
+	    const char *option);
+
+/* Set a variable of a node to `len' bytes of `value'. */
+void	valed_config_set(struct valed_node *vn, int variable,
+	    const char *value, size_t len);
+
+/* The node of a place, or NULL. */
+struct valed_node *valed_config_find(int bus, int slot, int func);
+
+/*
+ * The node of files and -o after `last', or the first one if that is NULL.
+ * NULL at the end.
+ */
+const struct valed_node *valed_config_next(const struct valed_node *last);
+
+/* Where a variable was set, or, if it was not, the first one of the node. */
+struct valed_where valed_config_where(const struct valed_node *vn,
+	    int variable);
+
+#endif /* !_VALED_CONFIG_H_ */

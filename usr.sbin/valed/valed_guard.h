@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The guard: a process that removes sockets, and reads changed files.
+ */
+
+#ifndef _VALED_GUARD_H_
+#define	_VALED_GUARD_H_
+
+#include <stdbool.h>
+
+#include "adapter_config.h"
+#include "valed_error.h"
+#include "valed_options.h"
+
+/* A change of the adapters, as the guard sends it to the serving process. */
+struct valed_change {
+	enum {
+		VALED_RESERVE,		/* the name of its port, before all
+					   other changes: EBUSY if another has
+					   it open */
+		VALED_REMOVE,		/* the adapter with this place */
+		VALED_ADD,
+		VALED_END		/* no more changes */
+	}		vc_what;
+	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
+					   removed before that had this path */
+	bool		vc_lost;	/* there was no descriptor for its
+					   socket: valed_guard_change() */
+	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
+					   or "" */
+};
+
+/*
+ * Create the sockets of all adapters, and start the guard.  The caller must
+ * have no other thread yet, and must not change argv.  On an error, prints a
+ * line, leaves no socket and exits.
+ */
+void	valed_guard_start(int argc, char **argv, struct valed_options *opt);
+
+/*
+ * The functions below are the main thread's.  The guard's descriptor is
+ * readable when a change has come; then valed_guard_change() fills in *vc.  If
+ * the guard has gone, there is none, and it returns false.  Each change but
+ * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
+ * changes, and VALED_END is the last one; returns false with errno if that
+ * fails, with EPIPE if the guard has gone.
+ */
+int	valed_guard_fd(void);
+bool	valed_guard_reload(void);
+bool	valed_guard_change(struct valed_change *vc);
+void	valed_guard_answer(int error);
+
+/*
+ * An adapter could not be started: have the guard remove its socket, and try
+ * again with the next reload.  The main thread, before it serves.
+ */
+void	valed_guard_absent(const struct adapter_config *ac);
+
+/* Let the guard remove the sockets, and wait until it has. */
+void	valed_guard_end(void);
+
+#endif /* !_VALED_GUARD_H_ */

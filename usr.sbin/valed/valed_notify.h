@@ -1,0 +1,32 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Messages to the service manager, if NOTIFY_SOCKET names one.  Only the main
+ * thread may call these functions.
+ */
+
+#ifndef _VALED_NOTIFY_H_
+#define	_VALED_NOTIFY_H_
+
+/* Connect, before the sandbox.  If that fails, prints a line and exits. */
+void	valed_notify_open(void);
+
+/* Send a message, as sd_notify(3) has it.  Does not wait. */
+void	valed_notify(const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 1, 2)));
+
+/*
+ * valed serves so many adapters, after a reload with that error if it is not
+ * ""; it reads its configuration again.
+ */
+void	valed_notify_ready(unsigned int nadapters, const char *why);
+void	valed_notify_reloading(void);
+
+/* Tell the manager's watchdog that valed lives.  Once a second. */
+void	valed_notify_watch(void);
+
+#endif /* !_VALED_NOTIFY_H_ */

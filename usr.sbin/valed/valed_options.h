@@ -1,0 +1,46 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The command line, and the files that it names.  One thread.
+ */
+
+#ifndef _VALED_OPTIONS_H_
+#define	_VALED_OPTIONS_H_
+
+#include <stdbool.h>
+
+#include "adapter_config.h"
+#include "hostif.h"
+
+struct control_config;
+
+/* One -a option. */
+struct hostif_config {
+	const char	*hc_port;	/* "vale0:eth0" */
+	const char	*hc_ifname;	/* "eth0" */
+	struct hostif_options hc_options;
+};
+
+struct valed_options {
+	bool		 vo_verbose;
+	bool		 vo_check;	/* -t: that is all */
+	unsigned int	 vo_nadapters;
+	struct adapter_config *vo_adapters;
+	struct control_config *vo_control;	/* or NULL */
+	unsigned int	 vo_nhostifs;
+	struct hostif_config *vo_hostifs;
+};
+
+/*
+ * Parse and check the command line, and the files that it names.  On an error,
+ * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's contents)
+ * or EX_NOINPUT (a file), before anything is created.  May be called again; *opt is then as the files say now, and the
+ * strings of an earlier *opt are gone.  With -t sockets need not be inherited.
+ */
+void	valed_options(int argc, char **argv, struct valed_options *opt);
+
+#endif /* !_VALED_OPTIONS_H_ */

@@ -1,0 +1,39 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The values of an adapter's variables.
+ */
+
+#ifndef _VALED_VALUES_H_
+#define	_VALED_VALUES_H_
+
+#include <stdbool.h>
+
+#include "adapter_config.h"
+#include "valed_config.h"
+
+/*
+ * Fill in *ac, except for ac_name, from a node with a valid backend.  On an
+ * error prints a line and exits.
+ */
+void	valed_values(struct adapter_config *ac, const struct valed_node *vn);
+
+/* Exit with a line if a text is not the name of a backend. */
+void	valed_backend_check(struct valed_where where, const char *backend);
+
+/*
+ * Exit with a line about *ac if two adapters share a port, a socket or an
+ * address.  If `checking' (-t), two names of inherited sockets are two sockets.
+ */
+void	valed_values_twice(const struct adapter_config *ac,
+	    const struct adapter_config *other, bool checking);
+
+/* Whether two adapters have the same values. */
+bool	valed_values_same(const struct adapter_config *ac,
+	    const struct adapter_config *other);
+
+#endif /* !_VALED_VALUES_H_ */

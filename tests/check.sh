@@ -93,7 +93,7 @@ threads()
 {
 	build SAN=thread
 	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan" \
-	    usr.sbin/valed/loop_test \
+	    lib/libloop/loop_test \
 	    fuzz/clients_test \
 	    usr.sbin/bhyve/e82545_csb_lem_test \
 	    usr.sbin/bhyve/e82545_csb_race_test \

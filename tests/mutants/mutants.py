@@ -82,13 +82,14 @@ GROUPS = [
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/sys/dev/e1000"]),
     ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
-        r"tests/usr\.sbin/valed/",
-        LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed"]),
+        r"tests/(usr\.sbin/valed|lib/lib(loop|peer|vfu))/",
+        LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed",
+        "tests/lib/libloop", "tests/lib/libpeer", "tests/lib/libvfu"]),
     # The program, which most of these tests start, and its other parts.
     ("valed", r"(usr\.sbin/valed/(adapter|tap|valed)|lib/lib(ctl/ctl|hostif/hostif))"
         r"[a-z_]*\.[ch]$",
-        r"tests/(usr\.sbin/vale|usr\.bin/)",
-        LIBRARIES + PROGRAMS),
+        r"tests/(usr\.sbin/vale|usr\.bin/|lib/libhostif/)",
+        LIBRARIES + PROGRAMS + ["tests/lib/libhostif"]),
     # netmap-run's library, which programs preload.
     ("run", r"lib/libnetmap_run/[a-z_]*\.[ch]$",
         r"tests/usr\.bin/netmap-run/",

@@ -382,6 +382,7 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		    value & E82545_MDIC_DATA);
 	else
 		mdic |= E82545_MDIC_ERROR;
+	/* mutants: READY is set from the start, and no write changes it */
 	e82545_reg_set(dev, off, mdic | E82545_MDIC_READY);
 	if ((value & E82545_MDIC_INT) != 0)
 		e82545_intr_raise(dev, E82545_ICR_MDAC);

@@ -391,8 +391,12 @@ TEST(loopback, "PHY loopback as Linux's ethtool -t sets it up")
 		ATF_CHECK(!e82545_loopback(h->dev));
 		ATF_CHECK_EQ(cable == 1, mac_link(h));
 	}
-	/* Power-down disables loopback. */
+	/* Power-down disables loopback, and so does a reset. */
 	phy_wr(h, 0, 0x4940);
+	ATF_CHECK(!e82545_loopback(h->dev));
+	phy_wr(h, 0, 0x4140);
+	ATF_CHECK(e82545_loopback(h->dev));
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK(!e82545_loopback(h->dev));
 	host_destroy(h);
 }

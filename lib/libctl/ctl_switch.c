@@ -39,15 +39,15 @@ no_port(struct ctl_conn *cc)
 
 /* The place of a port, as NETMAP_REQ_VALE_LIST counts. */
 struct place {
-	const struct ctl_who *pl_who;	/* for whom */
-	const char	*pl_name;	/* the port to find, or NULL: */
-	uint32_t	 pl_switch;	/* the first from here on */
-	uint32_t	 pl_port;
-	bool		 pl_found;
-	bool		 pl_hidden;	/* it is there */
+	const struct ctl_who *cpl_who;	/* for whom */
+	const char	*cpl_name;	/* the port to find, or NULL: */
+	uint32_t	 cpl_switch;	/* the first from here on */
+	uint32_t	 cpl_port;
+	bool		 cpl_found;
+	bool		 cpl_hidden;	/* it is there */
 	/* The port looked at. */
-	struct vale_port_info pl_info;
-	uint32_t	 pl_at;		/* its switch; wraps to 0 */
+	struct vale_port_info cpl_info;
+	uint32_t	 cpl_at;		/* its switch; wraps to 0 */
 };
 
 static int
@@ -56,25 +56,25 @@ place_show(const struct vale_port_info *info, void *arg)
 	struct place *pl = arg;
 	size_t len = strcspn(info->pi_name, ":") + 1;
 
-	if (strncmp(pl->pl_info.pi_name, info->pi_name, len) != 0)
-		pl->pl_at++;
-	pl->pl_info = *info;
-	if (pl->pl_name != NULL ? strcmp(pl->pl_name, info->pi_name) != 0 :
-	    pl->pl_at < pl->pl_switch || (pl->pl_at == pl->pl_switch &&
-	    info->pi_index < pl->pl_port))
+	if (strncmp(pl->cpl_info.pi_name, info->pi_name, len) != 0)
+		pl->cpl_at++;
+	pl->cpl_info = *info;
+	if (pl->cpl_name != NULL ? strcmp(pl->cpl_name, info->pi_name) != 0 :
+	    pl->cpl_at < pl->cpl_switch || (pl->cpl_at == pl->cpl_switch &&
+	    info->pi_index < pl->cpl_port))
 		return (0);
-	pl->pl_found = ctl_owner_sees(info->pi_name, pl->pl_who);
-	pl->pl_hidden = !pl->pl_found;
-	return (pl->pl_found);
+	pl->cpl_found = ctl_owner_sees(info->pi_name, pl->cpl_who);
+	pl->cpl_hidden = !pl->cpl_found;
+	return (pl->cpl_found);
 }
 
 static bool
 place_find(struct ctl_conn *cc, struct place *pl)
 {
-	pl->pl_who = &cc->cc_who;
-	pl->pl_at = UINT32_MAX;
+	pl->cpl_who = &cc->cc_who;
+	pl->cpl_at = UINT32_MAX;
 	vale_list(NULL, place_show, pl);
-	return (pl->pl_found);
+	return (pl->cpl_found);
 }
 
 /* It was not found. */
@@ -82,33 +82,33 @@ static int
 place_none(struct ctl_conn *cc, const struct place *pl)
 {
 	/* mutants: whatever is not named there is ENXIO */
-	return (ctl_why_owner(cc, pl->pl_hidden ? EPERM : ENXIO));
+	return (ctl_why_owner(cc, pl->cpl_hidden ? EPERM : ENXIO));
 }
 
 int
 ctl_info(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_port_info_get *info = cc->cc_body;
-	struct place pl = { .pl_name = cc->cc_wire->vw_header.nr_name };
+	struct place pl = { .cpl_name = cc->cc_wire->vw_header.nr_name };
 	struct ctl_memory *mm;
 	unsigned int end;
 
 	ctl_settle(cc);
-	if (vale_pipe_name(pl.pl_name, &end) != 0)
+	if (vale_pipe_name(pl.cpl_name, &end) != 0)
 		return (ctl_pipe_info(cc, size));
 	if (!place_find(cc, &pl))
 		return (place_none(cc, &pl));
 	memset(info, 0, sizeof(*info));
 	ctl_memories_lock();
-	mm = ctl_memory_find(cc, pl.pl_name, false);
+	mm = ctl_memory_find(cc, pl.cpl_name, false);
 	if (mm != NULL && mm->mm_port) {
 		info->nr_memsize = mm->mm_size;
 		info->nr_mem_id = CTL_MEMORY_ID(mm);
 	}
 	ctl_memories_unlock();
-	info->nr_tx_slots = pl.pl_info.pi_tx_slots;
-	info->nr_rx_slots = pl.pl_info.pi_rx_slots;
-	info->nr_tx_rings = info->nr_rx_rings = pl.pl_info.pi_rings;
+	info->nr_tx_slots = pl.cpl_info.pi_tx_slots;
+	info->nr_rx_slots = pl.cpl_info.pi_rx_slots;
+	info->nr_tx_rings = info->nr_rx_rings = pl.cpl_info.pi_rings;
 	*size = sizeof(*info);
 	return (0);
 }
@@ -188,18 +188,18 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 	struct nmreq_vale_list *list = cc->cc_body;
 	char *name = cc->cc_wire->vw_header.nr_name;
 	struct place pl = {
-		.pl_name = name[0] != '\0' ? name : NULL,
-		.pl_switch = list->nr_bridge_idx,
-		.pl_port = list->nr_port_idx,
+		.cpl_name = name[0] != '\0' ? name : NULL,
+		.cpl_switch = list->nr_bridge_idx,
+		.cpl_port = list->nr_port_idx,
 	};
 
 	ctl_settle(cc);
 	if (!place_find(cc, &pl))
-		return (pl.pl_name != NULL ? place_none(cc, &pl) :
+		return (pl.cpl_name != NULL ? place_none(cc, &pl) :
 		    ctl_why(cc, ENOENT, "there is no further port"));
-	memcpy(name, pl.pl_info.pi_name, sizeof(pl.pl_info.pi_name));
-	list->nr_bridge_idx = pl.pl_at;
-	list->nr_port_idx = pl.pl_info.pi_index;
+	memcpy(name, pl.cpl_info.pi_name, sizeof(pl.cpl_info.pi_name));
+	list->nr_bridge_idx = pl.cpl_at;
+	list->nr_port_idx = pl.cpl_info.pi_index;
 	*size = sizeof(*list);
 	return (0);
 }

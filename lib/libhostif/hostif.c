@@ -216,7 +216,7 @@ hostif_events(struct hostif *hi, bool wait)
 	if (!hi->gone)
 		n += hi->ops->ho_poll(hi, pfd + n, POLL_MAX - n);
 	timeout_ms = !wait ? 0 : hi->tx_state == HOSTIF_TX_AGAIN ? AGAIN_MS :
-	    hi->gone && hi->log.ls_left == 0 ? -1 : HOSTIF_TICK_MS;
+	    hi->gone && hi->log.pls_left == 0 ? -1 : HOSTIF_TICK_MS;
 	hostif_count(hi, HOSTIF_C_POLL, 1);
 	if (poll(pfd, n, timeout_ms) <= 0)
 		return (true);
@@ -276,7 +276,7 @@ hostif_main(void *arg)
 	if (!hostif_is_withdrawn(hi))
 		return (NULL);
 	/* The last line is not left out. */
-	hi->log.ls_lines = 0;
+	hi->log.pls_lines = 0;
 	hostif_log(hi, "detached: its memory is gone");
 	if (hostif_forget(hi)) {
 		pthread_detach(pthread_self());

@@ -43,15 +43,15 @@
 #define	LOOP_BATCH	64	/* events per epoll_wait(2) */
 
 struct loop_event {
-	LIST_ENTRY(loop_event)	 le_link;
-	struct loop		*le_loop;
-	void			(*le_func)(int fd, void *arg);
-	void			*le_arg;
-	enum loop_type		 le_type;
-	int			 le_fd;		/* as the caller gave it */
-	int			 le_pollfd;	/* as epoll sees it */
-	bool			 le_enabled;
-	bool			 le_dead;
+	LIST_ENTRY(loop_event)	 lev_link;
+	struct loop		*lev_loop;
+	void			(*lev_func)(int fd, void *arg);
+	void			*lev_arg;
+	enum loop_type		 lev_type;
+	int			 lev_fd;	/* as the caller gave it */
+	int			 lev_pollfd;	/* as epoll sees it */
+	bool			 lev_enabled;
+	bool			 lev_dead;
 };
 
 LIST_HEAD(loop_event_list, loop_event);
@@ -86,8 +86,8 @@ loop_free(struct loop *loop)
 static void
 event_free(struct loop_event *ev)
 {
-	if (ev->le_pollfd != ev->le_fd)
-		close(ev->le_pollfd);
+	if (ev->lev_pollfd != ev->lev_fd)
+		close(ev->lev_pollfd);
 	free(ev);
 }
 
@@ -97,7 +97,7 @@ loop_reap(struct loop *loop)
 {
 	struct loop_event *ev, *next;
 
-	LIST_FOREACH_SAFE(ev, &loop->evl_dead, le_link, next)
+	LIST_FOREACH_SAFE(ev, &loop->evl_dead, lev_link, next)
 		event_free(ev);
 	LIST_INIT(&loop->evl_dead);
 }
@@ -193,15 +193,15 @@ event_poll(struct loop_event *ev, bool enable)
 {
 	struct epoll_event ee;
 
-	if (ev->le_enabled == enable)
+	if (ev->lev_enabled == enable)
 		return (0);
 	memset(&ee, 0, sizeof(ee));
-	ee.events = ev->le_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN;
+	ee.events = ev->lev_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN;
 	ee.data.ptr = ev;
-	if (epoll_ctl(ev->le_loop->evl_epfd, enable ? EPOLL_CTL_ADD :
-	    EPOLL_CTL_DEL, ev->le_pollfd, &ee) != 0)
+	if (epoll_ctl(ev->lev_loop->evl_epfd, enable ? EPOLL_CTL_ADD :
+	    EPOLL_CTL_DEL, ev->lev_pollfd, &ee) != 0)
 		return (-1);
-	ev->le_enabled = enable;
+	ev->lev_enabled = enable;
 	return (0);
 }
 
@@ -212,10 +212,10 @@ loop_open(struct loop *loop, int fd, enum loop_type type)
 	const struct loop_event *ev;
 	bool shared = false;
 
-	LIST_FOREACH(ev, &loop->evl_events, le_link) {
-		if (ev->le_fd != fd)
+	LIST_FOREACH(ev, &loop->evl_events, lev_link) {
+		if (ev->lev_fd != fd)
 			continue;
-		if (ev->le_type == type) {
+		if (ev->lev_type == type) {
 			errno = EEXIST;
 			return (-1);
 		}
@@ -237,28 +237,28 @@ event_add(int fd, enum loop_type type, void (*func)(int fd, void *arg),
 	ev = calloc(1, sizeof(*ev));
 	if (ev == NULL)
 		return (NULL);
-	ev->le_loop = loop;
-	ev->le_func = func;
-	ev->le_arg = arg;
-	ev->le_type = type;
-	ev->le_fd = fd;
+	ev->lev_loop = loop;
+	ev->lev_func = func;
+	ev->lev_arg = arg;
+	ev->lev_type = type;
+	ev->lev_fd = fd;
 
 	pthread_mutex_lock(&loop->evl_mtx);
-	ev->le_pollfd = loop_open(loop, fd, type);
-	if (ev->le_pollfd == -1)
+	ev->lev_pollfd = loop_open(loop, fd, type);
+	if (ev->lev_pollfd == -1)
 		goto fail;
 	/* Try it now, so that the fd does not make loop_enable() fail. */
 	if (event_poll(ev, true) != 0)
 		goto fail_pollfd;
 	if (!enable)
 		event_poll(ev, false);
-	LIST_INSERT_HEAD(&loop->evl_events, ev, le_link);
+	LIST_INSERT_HEAD(&loop->evl_events, ev, lev_link);
 	pthread_mutex_unlock(&loop->evl_mtx);
 	return (ev);
 
 fail_pollfd:
-	if (ev->le_pollfd != fd)
-		close(ev->le_pollfd);
+	if (ev->lev_pollfd != fd)
+		close(ev->lev_pollfd);
 fail:
 	pthread_mutex_unlock(&loop->evl_mtx);
 	free(ev);
@@ -284,9 +284,9 @@ event_set_enabled(struct loop_event *ev, bool enable)
 {
 	int error;
 
-	pthread_mutex_lock(&ev->le_loop->evl_mtx);
+	pthread_mutex_lock(&ev->lev_loop->evl_mtx);
 	error = event_poll(ev, enable);
-	pthread_mutex_unlock(&ev->le_loop->evl_mtx);
+	pthread_mutex_unlock(&ev->lev_loop->evl_mtx);
 	return (error);
 }
 
@@ -308,17 +308,17 @@ loop_delete(struct loop_event *ev)
 	struct loop *loop;
 	bool last;
 
-	loop = ev->le_loop;
+	loop = ev->lev_loop;
 	pthread_mutex_lock(&loop->evl_mtx);
 	event_poll(ev, false);
-	if (ev->le_pollfd != ev->le_fd) {
+	if (ev->lev_pollfd != ev->lev_fd) {
 		/* So that the caller's close(2) is the file's last. */
-		close(ev->le_pollfd);
-		ev->le_pollfd = ev->le_fd;
+		close(ev->lev_pollfd);
+		ev->lev_pollfd = ev->lev_fd;
 	}
-	ev->le_dead = true;
-	LIST_REMOVE(ev, le_link);
-	LIST_INSERT_HEAD(&loop->evl_dead, ev, le_link);
+	ev->lev_dead = true;
+	LIST_REMOVE(ev, lev_link);
+	LIST_INSERT_HEAD(&loop->evl_dead, ev, lev_link);
 	if (loop->evl_running)
 		loop_wake(loop);
 	else if (loop->evl_orphan ||
@@ -363,10 +363,10 @@ loop_handle(struct loop *loop, struct loop_event *ev)
 		return;
 	}
 	pthread_mutex_lock(&loop->evl_mtx);
-	live = ev->le_enabled && !ev->le_dead && !loop->evl_stop;
+	live = ev->lev_enabled && !ev->lev_dead && !loop->evl_stop;
 	pthread_mutex_unlock(&loop->evl_mtx);
 	if (live)
-		ev->le_func(ev->le_fd, ev->le_arg);
+		ev->lev_func(ev->lev_fd, ev->lev_arg);
 }
 
 void

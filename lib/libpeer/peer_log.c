@@ -82,21 +82,21 @@ log_space(struct peer_log_source *ls)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	if ((uint64_t)ts.tv_sec != ls->ls_second) {
-		ls->ls_second = ts.tv_sec;
-		ls->ls_lines = 0;
+	if ((uint64_t)ts.tv_sec != ls->pls_second) {
+		ls->pls_second = ts.tv_sec;
+		ls->pls_lines = 0;
 	}
-	return (ls->ls_lines < PEER_LOG_LINES);
+	return (ls->pls_lines < PEER_LOG_LINES);
 }
 
 void
 peer_log_left(struct peer_log_source *ls, const char *name)
 {
-	if (ls->ls_left == 0 || !log_space(ls))
+	if (ls->pls_left == 0 || !log_space(ls))
 		return;
-	ls->ls_lines++;
-	log_line(LOG_WARNING, name, "%u lines left out", ls->ls_left);
-	ls->ls_left = 0;
+	ls->pls_lines++;
+	log_line(LOG_WARNING, name, "%u lines left out", ls->pls_left);
+	ls->pls_left = 0;
 }
 
 void
@@ -105,9 +105,9 @@ peer_log(struct peer_log_source *ls, int priority, const char *name,
 {
 	peer_log_left(ls, name);
 	if (!log_space(ls)) {
-		ls->ls_left++;
+		ls->pls_left++;
 		return;
 	}
-	ls->ls_lines++;
+	ls->pls_lines++;
 	log_write(priority, name, fmt, ap);
 }

@@ -20,9 +20,9 @@
 
 /* A source: zeros at first, and one thread's. */
 struct peer_log_source {
-	uint64_t	ls_second;	/* the last one with a line, */
-	uint32_t	ls_lines;	/* and how many it had */
-	uint32_t	ls_left;	/* left out since the last line */
+	uint64_t	pls_second;	/* the last one with a line, */
+	uint32_t	pls_lines;	/* and how many it had */
+	uint32_t	pls_left;	/* left out since the last line */
 };
 
 /* Look whether stderr is the journal's.  The main thread, first. */

@@ -16,7 +16,7 @@
  * then, it is disarmed.  So a sender of single frames never wakes it, and one
  * that sends without pause only once in two windows.
  *
- * vs_mtx protects all, also during a sync.
+ * vsn_mtx protects all, also during a sync.
  */
 
 #include <sys/param.h>
@@ -47,13 +47,13 @@ sender_sync(struct vale_sender *s, uint64_t now_ns)
 {
 	uint64_t took_ns;
 
-	s->vs_sync(s->vs_arg);
-	s->vs_end_ns = sender_now_ns();
-	if (s->vs_pending == 1) {
-		took_ns = MIN(s->vs_end_ns - now_ns, COST_MAX_NS);
-		s->vs_cost_ns = (7 * s->vs_cost_ns + took_ns) / 8;
+	s->vsn_sync(s->vsn_arg);
+	s->vsn_end_ns = sender_now_ns();
+	if (s->vsn_pending == 1) {
+		took_ns = MIN(s->vsn_end_ns - now_ns, COST_MAX_NS);
+		s->vsn_cost_ns = (7 * s->vsn_cost_ns + took_ns) / 8;
 	}
-	s->vs_pending = 0;
+	s->vsn_pending = 0;
 }
 
 /* Sleep until there is work, or until that time if it is not 0. */
@@ -66,9 +66,9 @@ sender_sleep(struct vale_sender *s, uint64_t until_ns)
 	};
 
 	if (until_ns == 0)
-		pthread_cond_wait(&s->vs_work, &s->vs_mtx);
+		pthread_cond_wait(&s->vsn_work, &s->vsn_mtx);
 	else
-		pthread_cond_timedwait(&s->vs_work, &s->vs_mtx, &ts);
+		pthread_cond_timedwait(&s->vsn_work, &s->vsn_mtx, &ts);
 }
 
 static void *
@@ -77,21 +77,21 @@ sender_thread(void *arg)
 	struct vale_sender *s = arg;
 	uint64_t due_ns, now_ns;
 
-	pthread_mutex_lock(&s->vs_mtx);
-	while (!s->vs_stop) {
-		due_ns = s->vs_end_ns + 2 * WINDOW * s->vs_cost_ns;
+	pthread_mutex_lock(&s->vsn_mtx);
+	while (!s->vsn_stop) {
+		due_ns = s->vsn_end_ns + 2 * WINDOW * s->vsn_cost_ns;
 		now_ns = sender_now_ns();
-		if (!s->vs_armed)
+		if (!s->vsn_armed)
 			sender_sleep(s, 0);
 		else if (now_ns < due_ns)
 			sender_sleep(s, due_ns);
-		else if (s->vs_pending > 0)
+		else if (s->vsn_pending > 0)
 			sender_sync(s, now_ns);
 		else
-			s->vs_armed = false;
+			s->vsn_armed = false;
 	}
 	/* mutants: ThreadSanitizer reports it */
-	pthread_mutex_unlock(&s->vs_mtx);
+	pthread_mutex_unlock(&s->vsn_mtx);
 	return (NULL);
 }
 
@@ -103,15 +103,15 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 	int error;
 
 	*s = (struct vale_sender){
-		.vs_sync = sync, .vs_arg = arg,
-		.vs_mtx = PTHREAD_MUTEX_INITIALIZER,
+		.vsn_sync = sync, .vsn_arg = arg,
+		.vsn_mtx = PTHREAD_MUTEX_INITIALIZER,
 	};
 	error = pthread_condattr_init(&attr);
 	if (error != 0)
 		return (error);
 	error = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	if (error == 0)
-		error = pthread_cond_init(&s->vs_work, &attr);
+		error = pthread_cond_init(&s->vsn_work, &attr);
 	pthread_condattr_destroy(&attr);
 	return (error);
 }
@@ -120,40 +120,40 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 void
 vale_sender_fini(struct vale_sender *s)
 {
-	pthread_mutex_lock(&s->vs_mtx);
-	s->vs_stop = true;
-	pthread_cond_signal(&s->vs_work);
-	pthread_mutex_unlock(&s->vs_mtx);
-	if (s->vs_started) /* mutants: glibc refuses to wait for thread 0 */
-		pthread_join(s->vs_thread, NULL);
-	if (s->vs_pending > 0)
+	pthread_mutex_lock(&s->vsn_mtx);
+	s->vsn_stop = true;
+	pthread_cond_signal(&s->vsn_work);
+	pthread_mutex_unlock(&s->vsn_mtx);
+	if (s->vsn_started) /* mutants: glibc refuses to wait for thread 0 */
+		pthread_join(s->vsn_thread, NULL);
+	if (s->vsn_pending > 0)
 		sender_sync(s, sender_now_ns());
-	pthread_mutex_destroy(&s->vs_mtx);
-	pthread_cond_destroy(&s->vs_work);
+	pthread_mutex_destroy(&s->vsn_mtx);
+	pthread_cond_destroy(&s->vsn_work);
 }
 
 void
 vale_sender_lock(struct vale_sender *s)
 {
-	pthread_mutex_lock(&s->vs_mtx);
+	pthread_mutex_lock(&s->vsn_mtx);
 }
 
 void
 vale_sender_unlock(struct vale_sender *s)
 {
-	pthread_mutex_unlock(&s->vs_mtx);
+	pthread_mutex_unlock(&s->vsn_mtx);
 }
 
 /* Have the thread watch.  Returns false if there is none. */
 static bool
 sender_arm(struct vale_sender *s)
 {
-	if (!s->vs_started)
-		s->vs_started = pthread_create(&s->vs_thread, NULL,
+	if (!s->vsn_started)
+		s->vsn_started = pthread_create(&s->vsn_thread, NULL,
 		    sender_thread, s) == 0;
-	s->vs_armed = s->vs_started;
-	pthread_cond_signal(&s->vs_work);
-	return (s->vs_started);
+	s->vsn_armed = s->vsn_started;
+	pthread_cond_signal(&s->vsn_work);
+	return (s->vsn_started);
 }
 
 void
@@ -161,9 +161,9 @@ vale_sender_post(struct vale_sender *s, bool now)
 {
 	const uint64_t now_ns = sender_now_ns();
 
-	s->vs_pending++;
+	s->vsn_pending++;
 	/* mutants: a signal more */
-	if (now || s->vs_pending >= BATCH || now_ns - s->vs_end_ns >=
-	    WINDOW * s->vs_cost_ns || (!s->vs_armed && !sender_arm(s)))
+	if (now || s->vsn_pending >= BATCH || now_ns - s->vsn_end_ns >=
+	    WINDOW * s->vsn_cost_ns || (!s->vsn_armed && !sender_arm(s)))
 		sender_sync(s, now_ns);
 }

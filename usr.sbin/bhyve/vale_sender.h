@@ -27,17 +27,17 @@
 #include <stdint.h>
 
 struct vale_sender {
-	void		(*vs_sync)(void *arg);
-	void		*vs_arg;
-	pthread_mutex_t	 vs_mtx;	/* all below, and the ring */
-	pthread_cond_t	 vs_work;
-	uint32_t	 vs_pending;	/* frames posted, not synced */
-	bool		 vs_armed;	/* the thread watches */
-	bool		 vs_started;
-	bool		 vs_stop;
-	uint64_t	 vs_end_ns;	/* the last sync's end */
-	uint64_t	 vs_cost_ns;	/* about what a sync of a frame takes */
-	pthread_t	 vs_thread;
+	void		(*vsn_sync)(void *arg);
+	void		*vsn_arg;
+	pthread_mutex_t	 vsn_mtx;	/* all below, and the ring */
+	pthread_cond_t	 vsn_work;
+	uint32_t	 vsn_pending;	/* frames posted, not synced */
+	bool		 vsn_armed;	/* the thread watches */
+	bool		 vsn_started;
+	bool		 vsn_stop;
+	uint64_t	 vsn_end_ns;	/* the last sync's end */
+	uint64_t	 vsn_cost_ns;	/* about what a sync of a frame takes */
+	pthread_t	 vsn_thread;
 };
 
 /*

@@ -29,8 +29,8 @@
 
 /* The ports of a switch, or of all if `name' is NULL. */
 struct vc_ports {
-	struct vale_port_info	*vp_info;
-	size_t			 vp_n;
+	struct vale_port_info	*vcp_info;
+	size_t			 vcp_n;
 };
 
 /* Read them; fails if valed does not answer, or has no switch of this name. */

@@ -65,9 +65,9 @@ before(const struct vc_ports *last, const struct vale_port_info *info)
 	const uint64_t *counter;
 	size_t i;
 
-	for (i = 0; i < last->vp_n; i++) {
-		counter = last->vp_info[i].pi_counter;
-		if (strcmp(last->vp_info[i].pi_name, info->pi_name) == 0)
+	for (i = 0; i < last->vcp_n; i++) {
+		counter = last->vcp_info[i].pi_counter;
+		if (strcmp(last->vcp_info[i].pi_name, info->pi_name) == 0)
 			return (counter[VALE_C_TX_SYNC] <=
 			    info->pi_counter[VALE_C_TX_SYNC] &&
 			    counter[VALE_C_RX_FRAME] <=
@@ -159,17 +159,17 @@ report(const struct vc_ports *last, const struct vc_ports *ports, double s,
 	struct rate *rates;
 	size_t i;
 
-	rates = calloc(ports->vp_n + 1, sizeof(*rates));
+	rates = calloc(ports->vcp_n + 1, sizeof(*rates));
 	if (rates == NULL)
 		err(EX_OSERR, NULL);
-	for (i = 0; i < ports->vp_n; i++)
-		rate_fill(&rates[i], &ports->vp_info[i],
-		    before(last, &ports->vp_info[i]), s);
-	qsort(rates, ports->vp_n, sizeof(*rates), rate_compare);
+	for (i = 0; i < ports->vcp_n; i++)
+		rate_fill(&rates[i], &ports->vcp_info[i],
+		    before(last, &ports->vcp_info[i]), s);
+	qsort(rates, ports->vcp_n, sizeof(*rates), rate_compare);
 	if (json)
-		print_json(rates, ports->vp_n);
+		print_json(rates, ports->vcp_n);
 	else
-		print_text(rates, ports->vp_n);
+		print_text(rates, ports->vcp_n);
 	free(rates);
 }
 
@@ -188,9 +188,9 @@ vc_live(const char *name, unsigned int interval_s, unsigned int count,
 		vc_ports_read(name, &ports);
 		s = now();
 		report(&last, &ports, s - last_s, json);
-		free(last.vp_info);
+		free(last.vcp_info);
 		last = ports;
 		last_s = s;
 	}
-	free(last.vp_info);
+	free(last.vcp_info);
 }

@@ -27,13 +27,13 @@ ports_add(const struct vale_port_info *info, void *arg)
 {
 	struct vc_ports *ports = arg;
 
-	if (ports->vp_n % 64 == 0) {
-		ports->vp_info = reallocarray(ports->vp_info,
-		    ports->vp_n + 64, sizeof(*ports->vp_info));
-		if (ports->vp_info == NULL)
+	if (ports->vcp_n % 64 == 0) {
+		ports->vcp_info = reallocarray(ports->vcp_info,
+		    ports->vcp_n + 64, sizeof(*ports->vcp_info));
+		if (ports->vcp_info == NULL)
 			err(EX_OSERR, NULL);
 	}
-	ports->vp_info[ports->vp_n++] = *info;
+	ports->vcp_info[ports->vcp_n++] = *info;
 	return (0);
 }
 
@@ -43,7 +43,7 @@ vc_ports_read(const char *name, struct vc_ports *ports)
 	memset(ports, 0, sizeof(*ports));
 	if (vale_list(name, ports_add, ports) == -1)
 		vc_fail();
-	if (name != NULL && ports->vp_n == 0)
+	if (name != NULL && ports->vcp_n == 0)
 		errx(EX_DATAERR, "%s: there is no such switch", name);
 }
 
@@ -67,9 +67,9 @@ vc_show_ports(bool json)
 	int at = -1;
 
 	vc_ports_read(NULL, &ports);
-	for (i = 0; i < ports.vp_n; i++) {
-		name = ports.vp_info[i].pi_name;
-		if (i == 0 || strncmp(name, ports.vp_info[i - 1].pi_name,
+	for (i = 0; i < ports.vcp_n; i++) {
+		name = ports.vcp_info[i].pi_name;
+		if (i == 0 || strncmp(name, ports.vcp_info[i - 1].pi_name,
 		    len) != 0)
 			at++;
 		len = strcspn(name, ":") + 1;
@@ -77,19 +77,19 @@ vc_show_ports(bool json)
 			json_array_append_new(list, json_pack(
 			    "{s:s, s:i, s:i, s:i, s:i, s:i}", "name", name,
 			    "bridge_idx", at,
-			    "port_idx", (int)ports.vp_info[i].pi_index,
-			    "tx_slots", (int)ports.vp_info[i].pi_tx_slots,
-			    "rx_slots", (int)ports.vp_info[i].pi_rx_slots,
-			    "rings", (int)ports.vp_info[i].pi_rings));
+			    "port_idx", (int)ports.vcp_info[i].pi_index,
+			    "tx_slots", (int)ports.vcp_info[i].pi_tx_slots,
+			    "rx_slots", (int)ports.vcp_info[i].pi_rx_slots,
+			    "rings", (int)ports.vcp_info[i].pi_rings));
 		else
 			printf("%s bridge_idx %d port_idx %u\n", name, at,
-			    ports.vp_info[i].pi_index);
+			    ports.vcp_info[i].pi_index);
 	}
 	if (json)
 		vc_print_json(list);
 	else
 		json_decref(list);
-	free(ports.vp_info);
+	free(ports.vcp_info);
 }
 
 static json_t *
@@ -117,8 +117,8 @@ vc_show_counters(const char *name, bool json)
 	if (vale == NULL)
 		err(EX_OSERR, NULL);
 	vc_ports_read(vale, &ports);
-	for (i = 0; i < ports.vp_n; i++) {
-		const struct vale_port_info *info = &ports.vp_info[i];
+	for (i = 0; i < ports.vcp_n; i++) {
+		const struct vale_port_info *info = &ports.vcp_info[i];
 
 		if (strchr(name, ':') != NULL &&
 		    strcmp(info->pi_name, name) != 0)
@@ -140,7 +140,7 @@ vc_show_counters(const char *name, bool json)
 		vc_print_json(object);
 	else
 		json_decref(object);
-	free(ports.vp_info);
+	free(ports.vcp_info);
 	free(vale);
 }
 
@@ -157,9 +157,9 @@ addrs_add(const struct vale_fdb_entry *fe, void *arg)
 	char addr[18];
 	size_t i;
 
-	for (i = 0; i < a->ports.vp_n; i++)
-		if (a->ports.vp_info[i].pi_index == fe->fe_port)
-			port = a->ports.vp_info[i].pi_name;
+	for (i = 0; i < a->ports.vcp_n; i++)
+		if (a->ports.vcp_info[i].pi_index == fe->fe_port)
+			port = a->ports.vcp_info[i].pi_name;
 	snprintf(addr, sizeof(addr), "%02x:%02x:%02x:%02x:%02x:%02x",
 	    fe->fe_addr[0], fe->fe_addr[1], fe->fe_addr[2], fe->fe_addr[3],
 	    fe->fe_addr[4], fe->fe_addr[5]);
@@ -185,5 +185,5 @@ vc_show_addrs(const char *name, bool json)
 	}
 	if (json)
 		vc_print_json(a.list);
-	free(a.ports.vp_info);
+	free(a.ports.vcp_info);
 }

@@ -156,7 +156,7 @@ peer_log(struct peer_log_source *ls, int priority, const char *name,
 	char line[256];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
-	note("log %d %s: %s (%u); ", priority, name, line, ls->ls_lines);
+	note("log %d %s: %s (%u); ", priority, name, line, ls->pls_lines);
 }
 
 void
@@ -557,7 +557,7 @@ TEST(events, "What is waited for, and for how long")
 	now.tv_sec++;
 	ATF_CHECK(hostif_events(&one, true));
 	CALLS("left vale0:h0; poll 77:0x1 9:0x1 10:0x1 -1 ms; ");
-	one.log.ls_left = 1;
+	one.log.pls_left = 1;
 	ATF_CHECK(hostif_events(&one, true));
 	CALLS("left vale0:h0; poll 77:0x1 9:0x1 10:0x1 250 ms; ");
 	ATF_CHECK(hostif_events(&one, false));
@@ -660,7 +660,7 @@ TEST(thread, "The thread has the interface's name; without its memory it frees "
 	one.tick_ns = UINT64_MAX;
 	one.fds = (struct hostif_fds){ .hf_name = "h0", .hf_nfds = 3,
 	    .hf_fd = { 10 } };
-	one.log.ls_lines = 8;
+	one.log.pls_lines = 8;
 	poll_result = 1;
 	revents[POLL_STOP] = POLLIN;
 	ATF_CHECK(hostif_main(&one) == NULL);

@@ -156,7 +156,7 @@ TEST(seconds, "Ten lines in a second; one line says how many more there were, "
 			wrote(0, "");
 		}
 	}
-	ATF_CHECK_EQ(3, ls.ls_left);
+	ATF_CHECK_EQ(3, ls.pls_left);
 	/* Another source has lines of its own. */
 	say(&other, LOG_ERR, "other");
 	wrote(1, "valed: vm1: other\n");
@@ -220,7 +220,7 @@ TEST(journal, "In the journal a line has a priority, without a facility, also "
 	wrote(1, "<3>valed: vm1: x\n");
 	say(&ls, LOG_EMERG, "x");
 	wrote(1, "<0>valed: vm1: x\n");
-	ls.ls_left = 5;
+	ls.pls_left = 5;
 	left(&ls);
 	wrote(1, "<4>valed: vm1: 5 lines left out\n");
 	/* The priority is part of the line. */

@@ -64,7 +64,7 @@ pthread_cond_timedwait(pthread_cond_t *cond __unused, pthread_mutex_t *m,
     const struct timespec *ts)
 {
 	ATF_REQUIRE(ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000);
-	ATF_REQUIRE_EQ(sender.vs_end_ns + 2 * 8 * sender.vs_cost_ns,
+	ATF_REQUIRE_EQ(sender.vsn_end_ns + 2 * 8 * sender.vsn_cost_ns,
 	    (uint64_t)ts->tv_sec * 1000000000 + (uint64_t)ts->tv_nsec);
 	pthread_mutex_unlock(m);
 	sched_yield();
@@ -127,9 +127,9 @@ up(void)
 		advance(2 * WINDOW_NS);
 	}
 	check_counts(100, 100, 0);
-	ATF_CHECK(sender.vs_cost_ns > TOOK_NS - 10);
-	ATF_CHECK(sender.vs_cost_ns <= TOOK_NS);
-	sender.vs_cost_ns = TOOK_NS;
+	ATF_CHECK(sender.vsn_cost_ns > TOOK_NS - 10);
+	ATF_CHECK(sender.vsn_cost_ns <= TOOK_NS);
+	sender.vsn_cost_ns = TOOK_NS;
 	nsyncs = posted = synced = 0;
 }
 
@@ -140,7 +140,7 @@ is_armed(void)
 	bool armed;
 
 	vale_sender_lock(&sender);
-	armed = sender.vs_armed;
+	armed = sender.vsn_armed;
 	vale_sender_unlock(&sender);
 	return (armed);
 }
@@ -167,7 +167,7 @@ TEST(lone, "A frame that comes a window after a sync is synced by its sender, "
 		check_counts(i + 1, i + 1, 0);
 		advance(WINDOW_NS);
 	}
-	ATF_CHECK(!sender.vs_started);
+	ATF_CHECK(!sender.vsn_started);
 	vale_sender_fini(&sender);
 }
 
@@ -254,13 +254,13 @@ TEST(slow, "A sync that was interrupted counts as one of 100 us")
 	took_ns = 1000000000;
 	post(false);
 	took_ns = TOOK_NS;
-	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vs_cost_ns);
+	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vsn_cost_ns);
 	/* Nor does one of several frames count. */
 	advance(2 * WINDOW_NS);
 	post(false);
 	took_ns = 10 * TOOK_NS;
 	post(true);
-	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vs_cost_ns);
+	ATF_CHECK_EQ((7 * TOOK_NS + 100000) / 8, sender.vsn_cost_ns);
 	vale_sender_fini(&sender);
 }
 

@@ -78,9 +78,9 @@ GROUPS = [
         "tests/usr.sbin/valed", "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
-        r"tests/(sys/net/vale|usr\.sbin/bhyve|sys/dev/e1000)/",
+        r"tests/(sys/net/vale|usr\.sbin/bhyve|lib/libframe|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
-        "tests/sys/dev/e1000"]),
+        "tests/lib/libframe", "tests/sys/dev/e1000"]),
     ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
         r"tests/(usr\.sbin/valed|lib/lib(loop|peer|vfu))/",
         LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed",

@@ -30,7 +30,7 @@ struct tunnel {
 	bool		 v6;		/* the outer IP */
 	uint8_t		 proto;		/* what follows it; 0: by the inner IP */
 	uint32_t	 len;		/* bytes of it */
-	uint8_t		 bytes[24];
+	uint8_t		 bytes[24 + 1];
 	bool		 ether;		/* an inner Ethernet header follows */
 	bool		 type;		/* the inner type is at 2 */
 	bool		 sum;		/* UDP's or GRE's checksum */

@@ -438,10 +438,11 @@ map_high(void *arg, uint64_t gpa, size_t len, unsigned int access)
 
 HOST_TEST(high, rx_up(64, 2048), "Guest memory may be anywhere in 64 bits")
 {
-	struct e82545_ops ops = host_ops;
+	static struct e82545_ops ops;
 	uint8_t frame[100];
 	unsigned int i;
 
+	ops = host_ops;
 	ops.eo_map = map_high;
 	h->dev->ops = &ops;
 	host_wr(h, E82545_RDBAH, HIGH >> 32);
@@ -474,9 +475,10 @@ map_odd(void *arg, uint64_t gpa, size_t len, unsigned int access)
 HOST_TEST(misaligned, rx_up(64, 2048), "A ring that the host has mapped to an "
     "address which atomic operations cannot have is none")
 {
-	struct e82545_ops ops = host_ops;
+	static struct e82545_ops ops;
 	uint8_t frame[100];
 
+	ops = host_ops;
 	ops.eo_map = map_odd;
 	odd_gpa = h->rxring;
 	h->dev->ops = &ops;

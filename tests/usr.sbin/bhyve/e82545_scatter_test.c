@@ -228,7 +228,7 @@ map_counted(void *arg, uint64_t gpa, size_t len, unsigned int access)
 HOST_TEST(bounded, tx_up(1024), "A batch ends after some pages, though its "
     "packets are short of descriptors")
 {
-	struct e82545_ops ops;
+	static struct e82545_ops ops;
 	unsigned int i, batches = 0;
 
 	scatter(h, E82545_MAP_READ);

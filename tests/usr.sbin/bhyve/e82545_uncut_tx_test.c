@@ -299,10 +299,11 @@ takes_tcp(const struct frame_port *port __unused, const struct frame *frame)
 HOST_TEST(refused, offload_up(512, 2048), "A packet of a kind that the port "
     "does not take is cut")
 {
-	struct frame_port_ops ops = *h->port.fp_ops;
+	static struct frame_port_ops ops;
 	struct packet p = { .udp = true, .payload = bulk, .paylen = 40 * 1000 };
 
 	packet_fill(bulk, sizeof(bulk), 6);
+	ops = *h->port.fp_ops;
 	ops.fpo_takes_uncut = takes_tcp;
 	h->port.fp_ops = &ops;
 	check_cut(h, &p, 1000, 8000);

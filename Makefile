@@ -29,16 +29,22 @@
 # What is built for; TARGET_OS=FreeBSD on another system is a cross-build.
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
-SUBDIR=		compat lib/libframe lib/libpeer lib/libloop lib/libvfu	\
-		lib/libhostif lib/libctl lib/libvale usr.sbin/bhyve .WAIT \
-		lib/libvale_valed .WAIT					\
+_LIBS=		compat lib/libframe lib/libpeer lib/libloop lib/libvfu	\
+		lib/libhostif lib/libctl lib/libvale usr.sbin/bhyve
+_TESTBED=	tests/testbed tests/testbed/bhyve
+# ONLY_LIBS=yes: the internal libraries, and those of tests.
+.if defined(ONLY_LIBS)
+SUBDIR=		${_LIBS} ${_TESTBED}
+.else
+SUBDIR=		${_LIBS} .WAIT lib/libvale_valed .WAIT			\
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run	\
 		usr.bin/netmap-run usr.bin/vale-cap			\
 		share/systemd share/sysusers
 # WITHOUT_TESTS=yes, as on FreeBSD: what is installed, and no more.
 .if !defined(WITHOUT_TESTS)
-SUBDIR+=	tests/testbed tests/testbed/bhyve sys/dev/e1000/linux	\
-		bench/nettest .WAIT tests bench share/dtrace
+SUBDIR+=	${_TESTBED} sys/dev/e1000/linux bench/nettest .WAIT	\
+		tests bench share/dtrace
+.endif
 .endif
 .else
 SRCTOP?=	/usr/src

@@ -29,10 +29,10 @@ build()
 {
 	local dir
 
-	for dir in compat lib/libframe lib/libpeer lib/libvale usr.sbin/bhyve bench; do
+	for dir in . bench; do
 		(cd "$top/$dir" && MAKEFLAGS= bmake -m "$top/compat/mk" \
 		    OBJTOP="$work/$1.d" OPTFLAGS="-O2 -g -falign-functions=$2" \
-		    ${3:-} all) > /dev/null
+		    ONLY_LIBS=yes ${3:-} all) > /dev/null
 	done
 	strip -g -o "$work/$1" "$work/$1.d/bench/path"
 }

@@ -323,7 +323,7 @@ setup_zig()
 	echo "$sum" > "$deps/.zig"
 }
 
-# The C library and ATF of another processor, for clang's --sysroot and QEMU's
+# The libraries of another processor, for clang's --sysroot and QEMU's
 # -L.
 setup_arch()
 {
@@ -343,7 +343,8 @@ setup_arch()
 	(cd "$root/debs" && quietly again private_apt apt-get -q download \
 	    linux-libc-dev "libc6:$debian" "libc6-dev:$debian" \
 	    "libgcc-s1:$debian" "libgcc-14-dev:$debian" \
-	    "libatf-c-1:$debian" "libatf-dev:$debian")
+	    "libatf-c-1:$debian" "libatf-dev:$debian" \
+	    "libjansson4:$debian" "libjansson-dev:$debian")
 	for f in "$root"/debs/*.deb; do
 		dpkg-deb --fsys-tarfile "$f" |
 		    tar -C "$root" --no-same-owner --keep-directory-symlink \

@@ -17,8 +17,8 @@ make=$2
 arch=$3
 build=$top/build-$arch
 sysroot=$top/build/deps/$arch
-tests="compat/kern sys/sys sys/net/vale sys/dev/e1000 \
-    usr.sbin/bhyve"
+tests="compat/kern sys/sys sys/net/vale sys/dev/e1000 usr.sbin/bhyve \
+    lib/libframe"
 
 # cross directory argument...: build a directory.
 cross()
@@ -31,9 +31,7 @@ cross()
 	    -DWITHOUT_DTRACE" "$@" all)
 }
 
-for dir in compat lib/libframe lib/libpeer lib/libvale tests/testbed usr.sbin/bhyve; do
-	cross "$dir"
-done
+cross . ONLY_LIBS=yes
 echo "syntax(2)" > "$build/Kyuafile"
 for dir in $tests; do
 	cross "tests/$dir" EMULATOR="qemu-$arch -L $sysroot"

@@ -9,8 +9,7 @@
  * frame_port_send() and frame_port_flush(); they come in from the port's frame
  * source (frame.h), in batches that frame_port_sync() begins.
  *
- * net_port.h makes one of any of bhyve's network backends.  Tests and
- * benchmarks have ports of their own.
+ * A network provides one as a struct frame_port_ops.
  *
  * The port applies the host's mtu=, both ways, and counts the frames that it
  * drops for that.

@@ -7,9 +7,9 @@
 /*
  * Connections when no descriptors are left.
  *
- * accept(2) then fails, and the socket that listens stays readable.  valed has
- * a reserve: it accepts the connection with one of these descriptors, and
- * closes it, so that the client sees the end.  An administrator's connection of
+ * accept(2) then fails, and the socket that listens stays readable.  So there
+ * is a reserve of descriptors: a connection is accepted with one of them, and
+ * closed, so that the client sees the end.  An administrator's connection of
  * the control socket keeps it.  If the reserve is used up, too, or the kernel
  * lacks something else, the caller must not poll the socket for a while.
  */

@@ -53,7 +53,7 @@ bool	peer_close(int fd);
 void	peer_close_reuse(int fd, int with, void (*reused)(int fd));
 
 /*
- * A look of the watchdog (peer_watch.h): interrupts a close that blocks.  A
+ * A check of the watchdog (peer_watch.h): interrupts a close that blocks.  A
  * socket stops lingering then.  The main thread, once a second.
  */
 void	peer_close_watch(void);

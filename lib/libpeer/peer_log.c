@@ -26,16 +26,18 @@
 #include "peer_log.h"
 
 static bool	journal;
+static const char *program;	/* NULL: as it was started */
 
 void
-peer_log_init(void)
+peer_log_init(const char *name)
 {
-	static char name[] = "<3>valed";
+	static char prefixed[sizeof("<3>") + 15];
 	const char *stream;
 	char expected[64];
 	struct stat st;
 
 	_Static_assert(LOG_ERR == 3, "the priority of what err(3) prints");
+	program = name;
 	stream = getenv("JOURNAL_STREAM");
 	if (stream == NULL || fstat(STDERR_FILENO, &st) == -1)
 		return;
@@ -43,8 +45,10 @@ peer_log_init(void)
 	    (uintmax_t)st.st_ino);
 	journal = strcmp(stream, expected) == 0;
 	/* Lines of err(3) and warn(3) start with it. */
-	if (journal)
-		program_invocation_short_name = name;
+	if (!journal)
+		return;
+	snprintf(prefixed, sizeof(prefixed), "<3>%s", name);
+	program_invocation_short_name = prefixed;
 }
 
 static void
@@ -55,7 +59,8 @@ log_write(int priority, const char *name, const char *fmt, va_list ap)
 
 	if (journal)
 		snprintf(prefix, sizeof(prefix), "<%d>", priority & 7);
-	n = snprintf(line, sizeof(line), "%svaled: %s: ", prefix, name);
+	n = snprintf(line, sizeof(line), "%s%s: %s: ", prefix,
+	    program != NULL ? program : program_invocation_short_name, name);
 	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	n = MIN(n, (int)sizeof(line) - 1);
 	line[n++] = '\n';

@@ -25,12 +25,16 @@ struct peer_log_source {
 	uint32_t	pls_left;	/* left out since the last line */
 };
 
-/* Look whether stderr is the journal's.  The main thread, first. */
-void	peer_log_init(void);
+/*
+ * Set the program's name, of 15 characters at most, which must stay; without it
+ * lines begin with the name that the program was started by.  Also finds out
+ * whether stderr is the journal's.  The main thread, first.
+ */
+void	peer_log_init(const char *name);
 
 /*
  * Write a line to stderr, with this priority (LOG_ERR and so on, of syslog.h):
- * "valed: name: " and the rest, of 255 characters at most.  The source's
+ * "program: name: " and the rest, of 255 characters at most.  The source's
  * thread.
  */
 void	peer_log(struct peer_log_source *ls, int priority, const char *name,

@@ -127,7 +127,7 @@ file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 
 /*
  * mmap(2) of [start, end) of the file; for writing, too, if that is possible.
- * Huge pages are not reserved for valed: the client reserves what it uses.
+ * Huge pages are not reserved here: the client reserves what it uses.
  */
 static uint8_t *
 file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)

@@ -21,11 +21,11 @@ bool
 peer_watch_check(struct peer_watch *w, uint32_t calls)
 {
 	if (calls != w->calls || calls % 2 == 0)
-		w->looks = 0;
+		w->checks = 0;
 	w->calls = calls;
-	if (calls % 2 != 0 && w->looks < PEER_WATCH_CHECKS)
-		w->looks++;
-	return (w->looks == PEER_WATCH_CHECKS);
+	if (calls % 2 != 0 && w->checks < PEER_WATCH_CHECKS)
+		w->checks++;
+	return (w->checks == PEER_WATCH_CHECKS);
 }
 
 static uint64_t

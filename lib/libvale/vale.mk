@@ -22,5 +22,5 @@ VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
 			vale_layout.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
 			vale_region.c vale_rxq.c vale_setting.c \
-			vale_settings.c vale_share.c vale_shared.c \
+			vale_setting_switch.c vale_share.c vale_shared.c \
 			vale_switch.c vale_txq.c vale_view.c

@@ -133,7 +133,7 @@ vale_offload_collect(struct vale_txq *vt, unsigned int header,
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
 		return (VALE_C_TX_DROP_FRAGS);
 	frame->f_hdr_len = cut.fc_hdrlen;
-	frame->f_iov = NULL; /* mutants: whoever uses the frame sets it */
+	frame->f_iov = NULL; /* mutants: offload_iov() sets it before its use */
 	fg->fg_offload = of->of_frames++;
 	/* mutants 2: another alignment; no length becomes shorter */
 	of->of_used += roundup2(cut.fc_hdrlen, 64);

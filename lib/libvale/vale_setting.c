@@ -6,7 +6,7 @@
 
 /*
  * The table of settings, and the calls that set one, which are the same whether
- * the switch is in this process (vale_settings.c) or not (vale_valed.c).
+ * the switch is in this process (vale_setting_switch.c) or not (vale_valed.c).
  */
 
 #include <sys/param.h>

@@ -9,7 +9,7 @@
  *
  *	vale_switch.c	switches and ports: open, close, lists
  *	vale_view.c	what senders see of a switch, and how that changes
- *	vale_settings.c	their settings
+ *	vale_setting_switch.c	their settings
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late

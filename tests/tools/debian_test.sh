@@ -151,7 +151,7 @@ package_body()
 	for f in usr/sbin/valed usr/share/man/man8/valed.8.gz \
 	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz \
 	    usr/bin/vale-cap usr/share/man/man1/vale-cap.1.gz \
-	    usr/lib/*/libvale.so.1 usr/share/man/man3/libvale.3.gz \
+	    usr/lib/*/libvale.so.2 usr/share/man/man3/libvale.3.gz \
 	    usr/include/bhyve-vale/libvale.h usr/bin/netmap-run \
 	    usr/lib/netmap-run/libnetmap-run.so; do
 		[ -f "$(echo root/$f)" ] || atf_fail "no $f: $(files)"
@@ -187,11 +187,11 @@ package_body()
 	rm pid
 
 	# What the administrator wrote or enabled stays.
-	dpkg_root -r valed netmap-run libvale-dev libvale1
+	dpkg_root -r valed netmap-run libvale-dev libvale2
 	files | grep -v -e ^./etc/systemd/ -e ^./var/lib/systemd/ > left
 	atf_check -o inline:'./etc/valed/valed.conf\n' cat left
 	rm root/etc/valed/valed.conf
-	dpkg_root -P valed netmap-run libvale-dev libvale1
+	dpkg_root -P valed netmap-run libvale-dev libvale2
 	files > left
 	atf_check -o empty cat left
 

@@ -84,7 +84,7 @@ bool	e82545_sum_insert(const struct iovec *iov, size_t len,
  * bytes, and TCP's or UDP's checksum is in its place.
  */
 bool	e82545_tso_valid(const struct e82545_txctx *ctx);
-/* What is to be cut: FRAME_GSO_*. */
+/* The kind of segments, FRAME_GSO_*, that the packet must be cut into. */
 uint8_t	e82545_tso_type(const struct e82545_txctx *ctx);
 /*
  * Complete the header of a packet with `paylen' bytes of payload: its lengths,

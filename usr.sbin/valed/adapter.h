@@ -110,7 +110,7 @@ void	adapter_stop(struct adapter *ad);
 bool	adapter_ended(struct adapter *ad);
 
 /*
- * A look of the watchdog (peer_watch.h): interrupts a system call in which the
+ * A check of the watchdog (peer_watch.h): interrupts a system call in which the
  * client blocks the adapter's thread.  The main thread must call it once a
  * second, and set a handler for the signal that it sends, PEER_SIGNAL,
  * without SA_RESTART.

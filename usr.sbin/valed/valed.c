@@ -404,7 +404,7 @@ main(int argc, char **argv)
 	struct adapter *ad;
 	int signal_fd;
 
-	peer_log_init();
+	peer_log_init("valed");
 	valed_activation_init();
 	valed_options(argc, argv, &opt);
 	if (opt.vo_check)

@@ -29,8 +29,8 @@ struct control_config {
 };
 
 /*
- * Parse the -c option.  Returns NULL, or what is wrong; that
- * is valid until the next call.
+ * Parse the -c option.  Returns NULL, or what is wrong, which is valid until
+ * the next call.
  */
 const char *valed_control_parse(struct control_config *co, const char *option);
 /* Parse a size from 1M to 1T.  False if `value' is none. */

@@ -37,9 +37,10 @@ struct valed_options {
 
 /*
  * Parse and check the command line, and the files that it names.  On an error,
- * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's contents)
- * or EX_NOINPUT (a file), before anything is created.  May be called again; *opt is then as the files say now, and the
- * strings of an earlier *opt are gone.  With -t sockets need not be inherited.
+ * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's
+ * contents) or EX_NOINPUT (a file), before anything is created.  May be called
+ * again; *opt is then as the files say now, and the strings of an earlier *opt
+ * are gone.  With -t sockets need not be inherited.
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 

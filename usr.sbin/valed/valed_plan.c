@@ -65,7 +65,7 @@ same(const struct adapter_config *a, const struct adapter_config *b)
 	return (a != NULL && b != NULL && valed_values_same(a, b));
 }
 
-/* Whether it is to be added, in place of another or not. */
+/* Whether the reload adds this adapter, alone or in place of another. */
 static bool
 added(const struct valed_plan *vp, const struct adapter_config *ac)
 {

@@ -5,8 +5,8 @@
  */
 
 /*
- * What a reload does.  The functions look at their arguments only.  An adapter is
- * known by its place; one whose ac_backend is "" is not there.
+ * What a reload does.  The functions read their arguments only.  An adapter is
+ * known by its place; one whose ac_backend is "" does not exist.
  */
 
 #ifndef _VALED_PLAN_H_
@@ -35,12 +35,12 @@ struct valed_action {
 #define	VALED_ACTIONS(nold, nnew)	(2 * (nold) + 3 * (nnew))
 
 struct valed_plan {
-	const struct adapter_config *pn_old;	/* the adapters that there are */
+	const struct adapter_config *pn_old;	/* the present adapters */
 	unsigned int	 pn_nold;
 	const struct adapter_config *pn_new;	/* those that are wanted */
 	unsigned int	 pn_nnew;
 	const bool	*pn_refused;	/* whose ports cannot be reserved */
-	struct adapter_config *pn_result;	/* what each of pn_new will be */
+	struct adapter_config *pn_result;	/* after the reload */
 	struct valed_action *pn_action;		/* VALED_ACTIONS() of them */
 	unsigned int	 pn_nactions;
 };
@@ -49,7 +49,7 @@ struct valed_plan {
 const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
 	    const struct adapter_config *ac);
 
-/* Whether the port of a new adapter is to be reserved. */
+/* Whether the port of the i-th new adapter must be reserved. */
 bool	valed_plan_reserves(const struct valed_plan *vp, unsigned int i);
 
 /*

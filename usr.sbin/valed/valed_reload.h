@@ -15,8 +15,9 @@
 #include "valed_guard.h"
 
 /*
- * Carry out a change.  `look' is called while an adapter ends, and must call
- * adapter_watch() of all adapters, also of that one, when it is due.  Answers the guard.  The main thread.
+ * Carry out a change, and answer the guard.  `look' is called while an adapter
+ * ends, and must call adapter_watch() of all adapters, also of that one, when
+ * it is due.  The main thread.
  */
 void	valed_reload(const struct valed_change *vc,
 	    struct adapter_list *adapters, void (*look)(struct adapter *ending));

@@ -23,7 +23,10 @@ int	valed_sandbox_drop(void);
  */
 int	valed_sandbox_enter(int pass);
 
-/* The same for the process of ctl_pass.c, which has no other thread. */
+/*
+ * Enter the sandbox of the process that passes descriptors (ctl_pass.h), which
+ * has no other thread.  0, or -1 with errno.
+ */
 int	valed_sandbox_enter_passer(void);
 
 #endif /* !_VALED_SANDBOX_H_ */

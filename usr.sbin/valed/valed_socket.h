@@ -7,7 +7,8 @@
 /*
  * The sockets in the file system.
  *
- * The functions remember the sockets that valed made, to remove them.  The main thread of a process without others.
+ * The functions remember the sockets that valed made, to remove them.  The main
+ * thread of a process without others.
  */
 
 #ifndef _VALED_SOCKET_H_
@@ -38,11 +39,11 @@ struct valed_access {
 int	valed_socket_open(const char *option, const char *path, int type,
 	    const struct valed_access *access);
 
-/* Remove the sockets that were made since valed_sockets_keep(). */
-void	valed_sockets_drop(void);
+/* Keep the sockets that there are; remove those that were made since then. */
 void	valed_sockets_keep(void);
+void	valed_sockets_drop(void);
 
-/* Remove one; remove all. */
+/* Remove one socket; remove all. */
 void	valed_socket_remove(const char *path);
 void	valed_sockets_remove(void);
 

@@ -33,7 +33,7 @@
 #include "wait_until.h"
 #include "wrap.h"
 
-#define	LINE	"valed: vale0:h0: detached: its memory is gone\n"
+#define	LINE	"hostif_gone_test: vale0:h0: detached: its memory is gone\n"
 
 static bool	early;		/* it vanishes before hostif_attach() returns */
 

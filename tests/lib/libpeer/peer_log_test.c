@@ -104,7 +104,16 @@ wrote(unsigned int lines, const char *expected)
 	writes = 0;
 }
 
-TEST(lengths, "A line has 255 characters at most, and always a newline")
+/* The program's name is not the one that it was started by. */
+static void
+name_set(void)
+{
+	unsetenv("JOURNAL_STREAM");
+	peer_log_init("valed");
+}
+
+TEST(lengths, "A line has the program's name, 255 characters at most, and always "
+    "a newline")
 {
 	struct peer_log_source ls = { 0 };
 	char expected[3 * SIZE], longer[3 * SIZE];
@@ -112,7 +121,8 @@ TEST(lengths, "A line has 255 characters at most, and always a newline")
 	unsigned int i, n;
 
 	say(&ls, LOG_ERR, "%s %d", "number", 7);
-	wrote(1, "valed: vm1: number 7\n");
+	wrote(1, "peer_log_test: vm1: number 7\n");
+	name_set();
 	say(&ls, LOG_ERR, "%s", "");
 	wrote(1, "valed: vm1: \n");
 	for (i = SIZE - 4; i < SIZE + 4; i++) {
@@ -134,6 +144,7 @@ TEST(seconds, "Ten lines in a second; one line says how many more there were, "
 	char expected[SIZE];
 	unsigned int i, second;
 
+	name_set();
 	for (second = 0; second < 3; second++) {
 		now = second * 1000;
 		for (i = 0; i < 10; i++) {
@@ -192,7 +203,7 @@ stream(const char *value, bool is)
 		unsetenv("JOURNAL_STREAM");
 	else
 		setenv("JOURNAL_STREAM", value, 1);
-	peer_log_init();
+	peer_log_init("valed");
 	say(&ls, LOG_DEBUG, "x");
 	wrote(1, is ? "<7>valed: vm1: x\n" : "valed: vm1: x\n");
 	ATF_CHECK_STREQ(is ? "<3>valed" : name, program_invocation_short_name);

@@ -35,9 +35,9 @@ shared library"
 shared_body()
 {
 	find_all
-	ln -s "$lib/libvale.so.1" libvale.so.1
+	ln -s "$lib/libvale.so.2" libvale.so.2
 	atf_check "$cc" -Wall -Wextra -Werror -std=c11 -D_DEFAULT_SOURCE \
-	    -I "$lib/include" "$srcdir/installed.c" libvale.so.1 -o program
+	    -I "$lib/include" "$srcdir/installed.c" libvale.so.2 -o program
 	run_installed ./program
 }
 
@@ -58,7 +58,7 @@ other"
 manual_body()
 {
 	find_all
-	nm -D --defined-only "$lib/libvale.so.1" |
+	nm -D --defined-only "$lib/libvale.so.2" |
 	    sed -n 's/.* [A-Z] \([a-z_]*\)@.*/\1/p' | sort > exported
 	[ -s exported ] || atf_fail "nothing is exported"
 	sed -n -e 's/^\.F[no] \([a-z_]*\).*/\1/p' \

@@ -14,8 +14,6 @@
  * have no fast path.  After each step guest memory with its descriptors, the
  * frames sent, the interrupts and the adapter's complete state with all
  * counters must be equal.
- *
- * The configuration variable "seed" selects another sequence.
  */
 
 #include <sys/param.h>
@@ -31,7 +29,7 @@
 #include "e82545_general.h"
 #include "e82545_host.h"
 #include "e82545_packet.h"
-#include "test.h"
+#include "fast_path.h"
 
 #define	RAM		0x100000	/* bytes */
 #define	TXRING		0x10000
@@ -56,31 +54,8 @@ static struct world worlds[2] = {
 	    .rx_direct = e82545_general_rx_direct },
 };
 
-static uint32_t seed, state;
-static unsigned int scenario, step;
+static unsigned int scenario;
 static uint32_t ntxd, nrxd, txtail, rxtail;
-
-/*
- * Random numbers.
- */
-
-static uint32_t
-rnd(void)
-{
-	return (test_random(&state));
-}
-
-static uint32_t
-below(uint32_t n)
-{
-	return (test_below(&state, n));
-}
-
-static bool
-chance(unsigned int n, unsigned int of)
-{
-	return (test_chance(&state, n, of));
-}
 
 /* The lengths at which something changes, and one off. */
 static uint32_t
@@ -462,9 +437,7 @@ step_time(void)
 static void
 run(const atf_tc_t *tc, unsigned int send)
 {
-	seed = atf_tc_get_config_var_as_long_wd(tc, "seed", 1);
-	printf("seed %" PRIu32 "\n", seed);
-	state = seed * 2654435761u | 1;
+	seed_set(tc);
 	for (scenario = 0; scenario < 60; scenario++) {
 		begin();
 		for (step = 0; step < 60; step++) {

@@ -176,14 +176,14 @@ TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK_EQ(1, ad->vfu.vdev_counters[VFU_C_GONE]);
-	ATF_CHECK_STREQ("valed: a: client dropped: its memory at 0x500000000 "
+	ATF_CHECK_STREQ("adapter_test: a: client dropped: its memory at 0x500000000 "
 	    "is gone\n", log_text());
 	log_start();
 	refused = GPA;
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK(ad->unshared);
-	ATF_CHECK_STREQ("valed: a: the guest uses memory that its client does "
+	ATF_CHECK_STREQ("adapter_test: a: the guest uses memory that its client does "
 	    "not share, at 0x500000000: QEMU needs memory-backend-memfd with "
 	    "share=on\n", log_text());
 	log_start();
@@ -348,7 +348,7 @@ address; none of others")
 	check_look(3, 0, 0, "");
 	put(E82545_TDBAL, (GPA + RING) & UINT32_MAX);
 	put(E82545_TDBAH, GPA >> 32);
-	check_look(3, 0, 0, "valed: a: the guest's transmit descriptors are not "
+	check_look(3, 0, 0, "adapter_test: a: the guest's transmit descriptors are not "
 	    "in its memory at 0x500001040: QEMU needs memory-backend-memfd "
 	    "with share=on\n");
 	ATF_CHECK(ad->unshared);
@@ -630,7 +630,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		ATF_CHECK_MSG(adapter_start(&config, NULL) == NULL, "%s",
 		    rows[i].step);
 		ATF_CHECK_EQ_MSG(ENOBUFS, errno, "%s: %d", rows[i].step, errno);
-		snprintf(line, sizeof(line), "valed: a: %s: %s\n",
+		snprintf(line, sizeof(line), "adapter_test: a: %s: %s\n",
 		    rows[i].line, strerror(ENOBUFS));
 		ATF_CHECK_STREQ(line, log_text());
 		ATF_CHECK_EQ_MSG(fds, open_fds(), "%s: %u", rows[i].step,

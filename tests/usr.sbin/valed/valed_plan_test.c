@@ -194,8 +194,8 @@ TEST(listens, "An inherited socket is passed again; another one is opened, or "
 	ATF_CHECK_EQ(2, actions[0].ax_index);
 }
 
-TEST(reserves, "A port is reserved if its adapter is to be added, unless it is "
-    "no switch's")
+TEST(reserves, "The switch's port of an adapter that the reload adds is "
+    "reserved")
 {
 	struct adapter_config old[ADAPTERS], new[ADAPTERS];
 	struct valed_plan vp = { .pn_old = old, .pn_new = new };

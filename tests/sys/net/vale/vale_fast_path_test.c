@@ -14,8 +14,6 @@
  * vale_txsync(), the second with vale_general_txsync(), which has no fast
  * path.  After each step every ring, every buffer, every counter and all that
  * the sinks took must be equal.
- *
- * The configuration variable "seed" selects another sequence.
  */
 
 #include <sys/param.h>
@@ -27,8 +25,8 @@
 
 #include <atf-c.h>
 
+#include "fast_path.h"
 #include "frame.h"
-#include "test.h"
 #include "vale_general.h"
 #include "vale_slot.h"
 #include "vale_switch.h"
@@ -57,30 +55,7 @@ struct profile {
 
 static struct world worlds[2];
 static uint8_t pool[POOL][BUF];
-static uint32_t seed, state;
-static unsigned int scenario, step;
-
-/*
- * Random numbers.
- */
-
-static uint32_t
-rnd(void)
-{
-	return (test_random(&state));
-}
-
-static uint32_t
-below(uint32_t n)
-{
-	return (test_below(&state, n));
-}
-
-static bool
-chance(unsigned int n, unsigned int of)
-{
-	return (test_chance(&state, n, of));
-}
+static unsigned int scenario;
 
 /* The lengths at which something changes, and one off. */
 static uint32_t
@@ -354,9 +329,7 @@ run(const atf_tc_t *tc, const struct profile *pf)
 {
 	unsigned int i, j;
 
-	seed = atf_tc_get_config_var_as_long_wd(tc, "seed", 1);
-	printf("seed %" PRIu32 "\n", seed);
-	state = seed * 2654435761u | 1;
+	seed_set(tc);
 	for (i = 0; i < POOL; i++)
 		for (j = 0; j < BUF; j++)
 			pool[i][j] = rnd();

@@ -12,8 +12,6 @@
  * the same frames, in the same order; the second port has no fast path.  The
  * transmit ring, the frames and positions that the source shows, what arrives
  * at the peer and the counters of all ports must be equal.
- *
- * The configuration variable "seed" selects another sequence.
  */
 
 #include <sys/param.h>
@@ -27,8 +25,8 @@
 #include <atf-c.h>
 
 #include "e82545_packet.h"
+#include "fast_path.h"
 #include "libvale.h"
-#include "test.h"
 #include "vale_frame_general.h"
 
 #define	POOL	(256 * 1024)		/* bytes that frames are made of */
@@ -43,27 +41,6 @@ struct world {
 
 static struct world worlds[2];
 static _Alignas(64) uint8_t pool[POOL];
-static uint32_t seed, state;
-static unsigned int step;
-
-static uint32_t
-rnd(void)
-{
-	return (test_random(&state));
-}
-
-/* 0 to n - 1. */
-static uint32_t
-below(uint32_t n)
-{
-	return (test_below(&state, n));
-}
-
-static bool
-chance(unsigned int n, unsigned int of)
-{
-	return (test_chance(&state, n, of));
-}
 
 /* The lengths at which something changes, and one off. */
 static uint32_t
@@ -240,9 +217,7 @@ TEST(vfp_send_single_slot,
 {
 	unsigned int i, n;
 
-	seed = atf_tc_get_config_var_as_long_wd(tc, "seed", 1);
-	printf("seed %" PRIu32 "\n", seed);
-	state = seed * 2654435761u | 1;
+	seed_set(tc);
 	pool_fill();
 	for (step = 0; step < 600; step++) {
 		if (step % 100 == 0)
@@ -347,9 +322,7 @@ TEST(vfp_peek_single_slot,
 {
 	unsigned int i, n;
 
-	seed = atf_tc_get_config_var_as_long_wd(tc, "seed", 1);
-	printf("seed %" PRIu32 "\n", seed);
-	state = seed * 2654435761u | 1;
+	seed_set(tc);
 	pool_fill();
 	for (step = 0; step < 2000; step++) {
 		if (step % 100 == 0)

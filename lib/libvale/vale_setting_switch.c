@@ -5,11 +5,10 @@
  */
 
 /*
- * Settings of switches and ports: the code of each (vale_setting.h).  No sender
- * waits for a change.  Most are
- * words that senders read; what a view has (vale_view.c) is published, and the
- * change waits until all senders have it.  The learning table has its own
- * rules.
+ * The settings of the switches in this process: the code of each row of
+ * vale_setting.h.  No sender waits for a change.  Most are words that senders
+ * read; what a view has (vale_view.c) is published, and the change waits until
+ * all senders have it.  The learning table has its own rules.
  */
 
 #include <string.h>

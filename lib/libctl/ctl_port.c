@@ -17,8 +17,8 @@
  * It keeps the client's ends, for processes to which the connection is passed
  * (VALE_WIRE_SHARE).
  *
- * While its user transmits, the thread looks for more CTL_LOOKS times before it
- * asks for a kick, and yields the processor between looks.
+ * While its user transmits, the thread spins for more, CTL_ROUNDS rounds, before
+ * it asks for a kick, and yields the processor after each.
  */
 
 #include <sys/param.h>
@@ -41,7 +41,7 @@
 #include "vale_pipe.h"
 #include "peer_fault.h"
 
-#define	CTL_LOOKS	64
+#define	CTL_ROUNDS	64
 /* Batches after which requests are looked for. */
 #define	CTL_BATCHES	64
 
@@ -559,20 +559,20 @@ rings_wait(struct ctl_conn *cc)
 
 /*
  * Transmit until the user pauses, or for CTL_BATCHES batches.  Returns whether
- * it pauses.  One that did already is looked at once.
+ * it pauses.  One that did already gets one round.
  */
 static bool
 port_transmit(struct ctl_conn *cc, bool paused)
 {
-	unsigned int batches = 0, looks = paused ? CTL_LOOKS - 1 : 0;
+	unsigned int batches = 0, round = paused ? CTL_ROUNDS - 1 : 0;
 
-	while (looks < CTL_LOOKS) {
+	while (round < CTL_ROUNDS) {
 		if (rings_transmit(cc)) {
-			looks = 0;
+			round = 0;
 			if (++batches == CTL_BATCHES)
 				return (false);
 		} else {
-			looks++;
+			round++;
 			sched_yield();
 		}
 	}

@@ -38,7 +38,7 @@ static int	close_error;		/* or cannot drop them: an errno */
 static int	close_pipe[2] = { -1, -1 };
 static uint32_t	close_waiting;		/* descriptors; atomic */
 static uint32_t	close_calls;		/* odd during a close; atomic */
-static struct peer_watch close_look;		/* of the main thread */
+static struct peer_watch close_watch;		/* of the main thread */
 
 /* The type bits of a file's mode: 0 for an anonymous inode. */
 static unsigned int
@@ -151,6 +151,6 @@ peer_close_reuse(int fd, int with, void (*reused)(int))
 void
 peer_close_watch(void)
 {
-	if (peer_watch_check(&close_look, atomic_load_32(&close_calls)))
+	if (peer_watch_check(&close_watch, atomic_load_32(&close_calls)))
 		pthread_kill(close_thread, PEER_SIGNAL);
 }

@@ -13,10 +13,10 @@
 #include "peer_watch.h"
 
 #define	NS_PER_S	1000000000ULL
-/* Looks that find the same call, before it is interrupted. */
+/* Checks that find the same call, before it is interrupted. */
 #define	PEER_WATCH_CHECKS	3
 
-/* mutants 4: each of the two conditions keeps an even count from three looks */
+/* mutants 4: each of the two conditions keeps an even count from three checks */
 bool
 peer_watch_check(struct peer_watch *w, uint32_t calls)
 {

@@ -15,9 +15,9 @@
  * time (a ping): the script takes the frames that one receives for those that
  * the other sent last.  Distributions in ns, by virtual machine (process of
  * bhyve):
- *	1 kick to look		TDT is written ... the adapter's thread looks
- *	2 look to switch	... it passes the batch to the kernel's VALE
- *	3 switch to receiver	... the other adapter's thread looks
+ *	1 kick to begin		TDT is written ... the adapter's thread begins a batch
+ *	2 begin to switch	... it passes the batch to the kernel's VALE
+ *	3 switch to receiver	... the other adapter's thread begins
  *	4 receiver to ring	... the batch is in the guest's RX ring
  *	5 ring to interrupt	... the interrupt is sent (moderation)
  *	6 interrupt to guest	... the guest reads ICR
@@ -39,17 +39,17 @@ e82545em*:::tx-kick
 	kick[pid, copyinstr(arg0)] = timestamp;
 }
 
-e82545em*:::tx-look
+e82545em*:::tx-begin
 {
 	self->tx = timestamp;
 	self->begin = timestamp;
 }
 
-e82545em*:::tx-look
+e82545em*:::tx-begin
 /kick[pid, copyinstr(arg0)] != 0/
 {
 	self->begin = kick[pid, copyinstr(arg0)];
-	@ns[pid, "1 kick to look"] = quantize(self->tx - self->begin);
+	@ns[pid, "1 kick to begin"] = quantize(self->tx - self->begin);
 	kick[pid, copyinstr(arg0)] = 0;
 }
 
@@ -57,7 +57,7 @@ e82545em*:::tx-look
 syscall::ioctl:entry
 /self->tx != 0/
 {
-	@ns[pid, "2 look to switch"] = quantize(timestamp - self->tx);
+	@ns[pid, "2 begin to switch"] = quantize(timestamp - self->tx);
 	switched = timestamp;
 	begun = self->begin;
 	sender = pid;
@@ -69,7 +69,7 @@ e82545em*:::tx-batch
 	self->tx = 0;
 }
 
-e82545em*:::rx-look
+e82545em*:::rx-begin
 {
 	self->rx = timestamp;
 }

@@ -192,11 +192,11 @@ kicks()
 	trace kick <<-EOF
 	usdt:*:e82545em:tx__kick /arg2 == 1/
 	    { @tx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545em:tx__look /@tx_kicked[str(arg0)] == 1/
+	usdt:*:e82545em:tx__begin /@tx_kicked[str(arg0)] == 1/
 	    { @tx_kicked[str(arg0)] = 0; @answers = count(); }
 	usdt:*:e82545em:rx__kick /arg2 == 1/
 	    { @rx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545em:rx__look /@rx_kicked[str(arg0)] == 1/
+	usdt:*:e82545em:rx__begin /@rx_kicked[str(arg0)] == 1/
 	    { @rx_kicked[str(arg0)] = 0; @answers = count(); }
 	EOF
 	run "role=source ms=300 mode=$1" "role=sink mode=$1 ring=128"
@@ -322,7 +322,7 @@ scripts_run()
 		grep -q "^@$script\[" batches.maps ||
 		    atf_fail "batches: no $script"
 	done
-	for script in s1_kick_look s2_look_switch s3_switch_port \
+	for script in s1_kick_begin s2_begin_switch s3_switch_port \
 	    s4_port_receiver s5_receiver_ring s6_ring_intr s7_intr_guest \
 	    total_ring total_guest; do
 		grep -q "^@$script\[" latency.maps ||

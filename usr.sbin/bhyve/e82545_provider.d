@@ -22,8 +22,8 @@ provider e82545em {
 	/* tail */
 	probe tx__kick__saved(char *, uint32_t);
 	probe rx__kick__saved(char *, uint32_t);
-	probe tx__look(char *);
-	probe rx__look(char *);
+	probe tx__begin(char *);
+	probe rx__begin(char *);
 	/* frames, bytes, descriptors */
 	probe tx__batch(char *, uint32_t, uint64_t, uint32_t);
 	probe rx__batch(char *, uint32_t, uint64_t, uint32_t);

@@ -343,7 +343,7 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	struct rx_batch b;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	E82545_PROBE(dev, RX_LOOK);
+	E82545_PROBE(dev, RX_BEGIN);
 	if (!direct)
 		frame_port_sync(dev->port);
 	if (e82545_csb_placed(dev))

@@ -337,7 +337,7 @@ e82545_tx(struct e82545 *dev)
 
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev)) {
-		E82545_PROBE(dev, TX_LOOK);
+		E82545_PROBE(dev, TX_BEGIN);
 		if (e82545_csb_placed(dev))
 			dev->csb.ops->ecb_tx_begin(dev);
 		if (tx_begin(dev, &b)) {

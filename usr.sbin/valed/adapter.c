@@ -57,7 +57,7 @@
  */
 #define	TX_POLLS	16
 #define	NS_PER_S	1000000000ULL
-/* Between two looks at others while an adapter opens what it needs. */
+/* Between two calls of watch() while an adapter opens what it needs. */
 #define	READY_NS	10000000
 
 static uint64_t
@@ -202,10 +202,10 @@ adapter_unshared(struct adapter *ad, const char *what, uint64_t gpa)
 
 /*
  * A guest whose memory the client shares, but has itself as a private copy,
- * seems to post descriptors of zeros.  Look for that until something was sent.
+ * seems to post descriptors of zeros.  Check for that until something was sent.
  */
 static void
-adapter_look(struct adapter *ad)
+adapter_check(struct adapter *ad)
 {
 	const uint64_t *desc;
 	uint64_t gpa;
@@ -214,7 +214,7 @@ adapter_look(struct adapter *ad)
 	head = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDH, 4);
 	if (head == e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDT, 4)) {
 		/* Both are 0 before the first packet. */
-		ad->looked = head != 0;
+		ad->checked = head != 0;
 		return;
 	}
 	if (!vfu_pci_busmaster(&ad->vfu.vdev_pci))
@@ -227,7 +227,7 @@ adapter_look(struct adapter *ad)
 	    PROT_READ);
 	if (desc == NULL || (desc[0] | desc[1]) != 0)
 		return;
-	ad->looked = true;
+	ad->checked = true;
 	adapter_unshared(ad, "the guest's transmit descriptors are not in its "
 	    "memory", gpa);
 }
@@ -245,8 +245,8 @@ adapter_tx(struct adapter *ad)
 	    ++i < TX_POLLS);
 	if (state == E82545_TX_YIELD)
 		sched_yield();
-	if (state == E82545_TX_IDLE && !ad->looked)
-		adapter_look(ad);
+	if (state == E82545_TX_IDLE && !ad->checked)
+		adapter_check(ad);
 	return (state != E82545_TX_IDLE);
 }
 
@@ -375,7 +375,7 @@ adapter_attach(void *arg)
 	adapter_assert_thread(ad);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
-	ad->unshared = ad->looked = false;
+	ad->unshared = ad->checked = false;
 }
 
 /* Reset the adapter as by PCI RST#. */
@@ -587,7 +587,7 @@ ready_wait(struct adapter *ad)
 /* mutants 2: on Linux zeros are the same */
 struct adapter *
 adapter_start(const struct adapter_config *config,
-    void (*look)(struct adapter *ending))
+    void (*watch)(struct adapter *ending))
 {
 	struct adapter *ad;
 	int error;
@@ -610,8 +610,8 @@ adapter_start(const struct adapter_config *config,
 	if (errno != 0)
 		goto fail;
 	while (!ready_wait(ad))
-		if (look != NULL)
-			look(NULL);
+		if (watch != NULL)
+			watch(NULL);
 	if (ad->error != 0) {
 		if (ad->failed != NULL)
 			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,

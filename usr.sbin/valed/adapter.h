@@ -74,7 +74,7 @@ struct adapter {
 	bool			 rx_wanted;	/* e82545_rx() likewise */
 	bool			 rx_stopped;	/* rx_ev is disabled */
 	bool			 unshared;	/* adapter_unshared() has said it */
-	bool			 looked;	/* adapter_look() is done */
+	bool			 checked;	/* adapter_check() is done */
 
 	struct vfu_device	 vfu;		/* its client */
 
@@ -90,12 +90,12 @@ TAILQ_HEAD(adapter_list, adapter);
 /*
  * Start an adapter's thread, which opens everything it needs and then waits for
  * adapter_go().  `config' must outlive the adapter.  Its port may wait for
- * senders of its switch; meanwhile look(NULL) is called a hundred times a
+ * senders of its switch; meanwhile watch(NULL) is called a hundred times a
  * second, if it is not NULL.  Returns NULL after a line on stderr, with errno
  * set.  The main thread.
  */
 struct adapter *adapter_start(const struct adapter_config *config,
-	    void (*look)(struct adapter *ending));
+	    void (*watch)(struct adapter *ending));
 
 /* Let the adapter serve its client.  The main thread. */
 void	adapter_go(struct adapter *ad);

@@ -178,9 +178,9 @@ adapters_count(void)
 	return (n);
 }
 
-/* A look at all threads, once a second.  `ending' is not in the list. */
+/* A check of all threads, once a second.  `ending' is not in the list. */
 static void
-look(struct adapter *ending)
+watch(struct adapter *ending)
 {
 	struct adapter *ad;
 
@@ -201,10 +201,10 @@ look(struct adapter *ending)
 
 /* While an adapter ends. */
 static void
-look_due(struct adapter *ending)
+watch_due(struct adapter *ending)
 {
 	if (peer_watch_due(&next_ns))
-		look(ending);
+		watch(ending);
 }
 
 /* Say that there is no reload, with errno. */
@@ -266,7 +266,7 @@ reload_change(void)
 		reload_lost();
 		return (false);
 	}
-	valed_reload(&vc, &adapters, look_due);
+	valed_reload(&vc, &adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
 		reload_end(vc.vc_why);
 		if (reload_again)
@@ -320,7 +320,7 @@ run(int signal_fd)
 		if (fds[2].revents != 0 && !reloading)
 			reload_begin();
 		if (due)
-			look(NULL);
+			watch(NULL);
 	}
 }
 

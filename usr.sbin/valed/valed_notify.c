@@ -32,7 +32,7 @@
 
 #include "valed_notify.h"
 
-/* The main thread looks at its adapters once a second. */
+/* The main thread checks its adapters once a second. */
 #define	WATCHDOG_MIN_US	2000000
 
 static int	notify_fd = -1;

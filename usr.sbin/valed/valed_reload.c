@@ -29,7 +29,7 @@
 #include "valed_guard.h"
 #include "valed_reload.h"
 
-/* How often to look whether a thread has ended. */
+/* How often to check whether a thread has ended. */
 #define	POLL_MS		10
 
 /* Listening sockets of removed adapters, until the reload ends. */
@@ -148,7 +148,7 @@ reserve(const struct valed_change *vc, const struct adapter_list *adapters)
 
 static int
 add(const struct valed_change *vc, struct adapter_list *adapters,
-    void (*look)(struct adapter *))
+    void (*watch)(struct adapter *))
 {
 	struct adapter_config *ac;
 	struct adapter *ad;
@@ -166,7 +166,7 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 			close(vc->vc_config.ac_listen);
 		return (ENOMEM);
 	}
-	ad = adapter_start(ac, look);
+	ad = adapter_start(ac, watch);
 	if (ad == NULL) {
 		error = errno;
 		close(ac->ac_listen);
@@ -180,7 +180,7 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 
 static void
 remove_at(const struct adapter_config *place, struct adapter_list *adapters,
-    void (*look)(struct adapter *))
+    void (*watch)(struct adapter *))
 {
 	struct adapter_config *ac;
 	struct adapter *ad;
@@ -192,8 +192,8 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	ac = __DECONST(struct adapter_config *, ad->config);
 	adapter_stop(ad);
 	while (!adapter_ended(ad)) {
-		poll(NULL, 0, POLL_MS); /* mutants: only how often it looks */
-		look(ad);
+		poll(NULL, 0, POLL_MS); /* mutants: only how often it checks */
+		watch(ad);
 	}
 	strlcpy(kept[nkept].path, ac->ac_path, sizeof(kept->path));
 	kept[nkept++].fd = ac->ac_listen;
@@ -202,7 +202,7 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 
 void
 valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
-    void (*look)(struct adapter *ending))
+    void (*watch)(struct adapter *ending))
 {
 	int error = 0;
 
@@ -212,11 +212,11 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 		break;
 	case VALED_REMOVE:
 		ctl_names_remove(valed_place(&vc->vc_config));
-		remove_at(&vc->vc_config, adapters, look);
+		remove_at(&vc->vc_config, adapters, watch);
 		break;
 	case VALED_ADD:
 		ctl_names_add(valed_place(&vc->vc_config));
-		error = add(vc, adapters, look);
+		error = add(vc, adapters, watch);
 		break;
 	case VALED_END:
 		kept_close();

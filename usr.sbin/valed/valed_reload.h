@@ -15,11 +15,11 @@
 #include "valed_guard.h"
 
 /*
- * Carry out a change, and answer the guard.  `look' is called while an adapter
+ * Carry out a change, and answer the guard.  `watch' is called while an adapter
  * ends, and must call adapter_watch() of all adapters, also of that one, when
  * it is due.  The main thread.
  */
 void	valed_reload(const struct valed_change *vc,
-	    struct adapter_list *adapters, void (*look)(struct adapter *ending));
+	    struct adapter_list *adapters, void (*watch)(struct adapter *ending));
 
 #endif /* !_VALED_RELOAD_H_ */

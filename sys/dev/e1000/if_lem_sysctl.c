@@ -29,7 +29,7 @@ static const struct {
 	    "Shared-memory notification, if the adapter offers it" },
 	{ "csb_rounds", offsetof(struct lem_knobs, csb_rounds), 0,
 	    LEM_ROUNDS_MAX,
-	    "Maximum number of rounds that the adapter looks for packets" },
+	    "Maximum number of rounds that the adapter spins for packets" },
 	{ "tx_lazy", offsetof(struct lem_knobs, tx_lazy), 0, 1,
 	    "No transmit interrupts unless the ring is short" },
 	{ "poll", offsetof(struct lem_knobs, poll), 0, LEM_POLL_MAX,

@@ -8,7 +8,7 @@
 #			into tests and the micro-guest
 #	LEM_SRCS	the driver for FreeBSD's kernel around it
 
-LEM_CORE_SRCS=	lem_core.c lem_look.c lem_rx.c lem_tx.c
+LEM_CORE_SRCS=	lem_core.c lem_rx.c lem_spin.c lem_tx.c
 
 LEM_SRCS=	if_lem.c if_lem_netmap.c if_lem_sysctl.c if_lem_txrx.c \
 		if_lem_work.c

@@ -25,7 +25,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	E82545_EECD_DO | E82545_EECD_REQ | E82545_EECD_GNT)
 #define	GRANT_TRIES	1000		/* of EEPROM_US */
 
-/* A polling guest may occupy the processor that the adapter needs to look. */
+/* A polling guest may occupy the processor that the adapter needs to spin. */
 #define	ROUNDS_POLL	256
 
 #define	CAUSES_RX							\
@@ -280,7 +280,7 @@ intr_enable(struct lem_core *lc, bool rx)
 	if (rx && CSB_ON(lc)) {
 		/* After an interrupt, that is. */
 		if (atomic_load_32(&lc->lc_csb->guest_need_rxkick) == 0 &&
-		    lem_rx_look(lc))
+		    lem_rx_spin(lc))
 			return (true);
 		if (!lem_rx_wait(lc))
 			return (true);
@@ -327,7 +327,7 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
  * The CSB and the mode.
  */
 
-/* Begin to learn how long looking pays. */
+/* Begin to learn for how long spinning pays. */
 static void
 rounds_start(struct lem_core *lc)
 {
@@ -335,8 +335,8 @@ rounds_start(struct lem_core *lc)
 
 	if (POLLING(lc) && max > ROUNDS_POLL) /* mutants: the same number */
 		max = ROUNDS_POLL;
-	lem_look_init(&lc->lc_tx_look, max);
-	lem_look_init(&lc->lc_rx_look, max);
+	lem_spin_init(&lc->lc_tx_spin, max);
+	lem_spin_init(&lc->lc_rx_spin, max);
 	atomic_store_rel_32(&lc->lc_csb->host_txcycles_lim, max);
 }
 

@@ -184,7 +184,7 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 	X(LEM_C_RX_BAD, "rx_bad",					\
 	    "invalid receive descriptors and CSB indices")		\
 	X(LEM_C_INTERRUPT, "interrupts", "interrupts handled")		\
-	X(LEM_C_POLL, "polls", "looks at the receive ring while polling") \
+	X(LEM_C_POLL, "polls", "times that the receive ring was polled")	\
 	X(LEM_C_DEAD, "dead", "times the driver gave up on the adapter")
 
 enum lem_counter {
@@ -193,15 +193,15 @@ enum lem_counter {
 };
 extern const struct counter_row lem_counter_table[LEM_NCOUNTERS];
 
-/* How long to look for work: lem_look.c. */
-struct lem_look {
-	uint32_t	 ll_max;	/* rounds, at most, */
-	uint32_t	 ll_rounds;	/* now */
-	uint32_t	 ll_misses;	/* wakeups since the last trial, */
-	uint32_t	 ll_pause;	/* until the next one */
-	bool		 ll_trial;	/* this look is one */
-	bool		 ll_fresh;	/* there was no look yet */
-	bool		 ll_learn;	/* finding work changes ll_rounds */
+/* For how long to spin: lem_spin.c. */
+struct lem_spin {
+	uint32_t	 sp_max;	/* rounds, at most, */
+	uint32_t	 sp_rounds;	/* now */
+	uint32_t	 sp_misses;	/* wakeups since the last trial, */
+	uint32_t	 sp_pause;	/* until the next one */
+	bool		 sp_trial;	/* this spin is one */
+	bool		 sp_fresh;	/* there was no spin yet */
+	bool		 sp_learn;	/* finding work changes sp_rounds */
 };
 
 struct lem_core {
@@ -239,7 +239,7 @@ struct lem_core {
 	bool		 lc_eeprom_bad;	/* as of lem_address() */
 	uint32_t	 lc_mode;	/* LEM_MODE_*; atomic */
 	uint32_t	 lc_itr_256ns;
-	uint32_t	 lc_rounds;	/* of a look, at most */
+	uint32_t	 lc_rounds;	/* of a spin, at most */
 	uint64_t	 lc_counter[LEM_NCOUNTERS];
 	uint32_t	 lc_tx_head;	/* first descriptor not cleaned */
 	uint32_t	 lc_tx_tail;	/* first descriptor not used */
@@ -255,7 +255,7 @@ struct lem_core {
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
 	uint32_t	 lc_tx_batch;	/* first slot of the last batch, */
 	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* last of the others */
-	struct lem_look	 lc_tx_look;	/* the adapter's, for packets */
+	struct lem_spin	 lc_tx_spin;	/* the adapter's, for packets */
 	/* lem_rx.c; receive lock. */
 	uint32_t	 lc_rx_next;	/* next descriptor to be received */
 	uint32_t	 lc_rx_tail;	/* next descriptor to refill */
@@ -266,7 +266,7 @@ struct lem_core {
 	struct lem_offload lc_rx_offload; /* the host may read this while it
 					   gets LEM_RX_OFFLOAD */
 	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
-	struct lem_look	 lc_rx_look;	/* for frames */
+	struct lem_spin	 lc_rx_spin;	/* for frames */
 	uint64_t	 lc_poll_due_ns; /* the next poll is due */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
@@ -322,14 +322,15 @@ int	lem_set_mode(struct lem_core *lc, uint32_t mode);
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
 /*
- * With LEM_MODE_CSB, an adapter that has sent all packets looks for more, in
- * rounds, before it sleeps.  What a round is depends on the adapter: see
- * paravirt_csb(9).  The core lets it look for more rounds while that finds
- * packets, for fewer while the adapter sleeps when a packet comes.  Likewise
- * lem_intr_enable() looks for frames before it asks for an interrupt, as long
- * as lem_os_idle(); there a round is a look at a descriptor.  This sets the
- * maximum of both, 0 to LEM_ROUNDS_MAX; with 0 they do not look.  lem_attach()
- * sets LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if it is out of
+ * With LEM_MODE_CSB, an adapter that has sent all packets spins: it polls the
+ * CSB for more, in rounds, before it sleeps.  What a round is depends on the
+ * adapter: see paravirt_csb(9).  The core lets it spin for more rounds while
+ * that finds packets, for fewer while the adapter sleeps when a packet comes.
+ * lem_intr_enable() spins for frames before it asks for an interrupt, as long
+ * as lem_os_idle(); there a round is a read of a descriptor, and the number of
+ * rounds follows what was found in the same way.  This sets the maximum of
+ * both numbers, 0 to LEM_ROUNDS_MAX; with 0 neither spins.  lem_attach() sets
+ * LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if `rounds' is out of
  * range.
  */
 int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);

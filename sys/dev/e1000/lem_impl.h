@@ -6,7 +6,7 @@
 
 /*
  * Shared by lem_core.c (life cycle, interrupts, mode), lem_tx.c, lem_rx.c and
- * lem_look.c (looking at the CSB before sleep).
+ * lem_spin.c (spinning before sleep).
  *
  * Under a hypervisor each register access and each interrupt is an exit, which
  * costs far more than the work on a packet.  So both rings keep the descriptors
@@ -49,14 +49,14 @@
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))
 
 /*
- * lem_look.c.  lem_look_init() begins with `max' rounds.  lem_look_paid() says
- * that work was found by looking; it does nothing unless ll_learn is set.
- * lem_look_missed() says that a wakeup was needed, which does not count for the
- * first time.  The lock of the look's side.
+ * lem_spin.c.  lem_spin_init() begins with `max' rounds.  lem_spin_paid() says
+ * that work was found by spinning; it changes nothing unless sp_learn is set.
+ * lem_spin_missed() says that a wakeup was needed, which does not count for the
+ * first time.  The lock of the side, transmit or receive, that `sp' is of.
  */
-void	lem_look_init(struct lem_look *ll, uint32_t max);
-void	lem_look_paid(struct lem_look *ll);
-void	lem_look_missed(struct lem_look *ll);
+void	lem_spin_init(struct lem_spin *sp, uint32_t max);
+void	lem_spin_paid(struct lem_spin *sp);
+void	lem_spin_missed(struct lem_spin *sp);
 
 /* Reset the transmit ring.  Transmit lock. */
 void	lem_tx_init(struct lem_core *lc);
@@ -68,10 +68,10 @@ void	lem_tx_init(struct lem_core *lc);
 bool	lem_rx_init(struct lem_core *lc);
 
 /*
- * With the CSB, look for a frame for some rounds.  Returns whether one has
- * come.  Receive lock.
+ * With the CSB, spin until a frame has come, for lc_rx_spin.sp_rounds at most.
+ * Returns whether one has.  Receive lock.
  */
-bool	lem_rx_look(struct lem_core *lc);
+bool	lem_rx_spin(struct lem_core *lc);
 
 /*
  * With the CSB, request an interrupt for the next frame.  Returns false if one

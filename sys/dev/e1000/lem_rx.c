@@ -284,23 +284,23 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 }
 
 bool
-lem_rx_look(struct lem_core *lc)
+lem_rx_spin(struct lem_core *lc)
 {
 	const uint64_t *rest = &lc->lc_rxd[lc->lc_rx_next].rest;
-	struct lem_look *ll = &lc->lc_rx_look;
+	struct lem_spin *sp = &lc->lc_rx_spin;
 	uint32_t n;
 
 	lem_os_assert_rx(lc);
-	for (n = 0; n < ll->ll_rounds; n++) {
+	for (n = 0; n < sp->sp_rounds; n++) {
 		if (!lem_os_idle(lc))
 			return (false);
 		lem_os_sync(lc, false);
 		if ((atomic_load_64(rest) & STATUS(DD)) != 0) {
-			lem_look_paid(ll);
+			lem_spin_paid(sp);
 			return (true);
 		}
 	}
-	lem_look_missed(ll);
+	lem_spin_missed(sp);
 	return (false);
 }
 

@@ -85,17 +85,17 @@ tx_report(struct lem_core *lc)
 
 /* The adapter was awake, or had to be kicked, when a packet came. */
 static void
-tx_looked(struct lem_core *lc, bool awake)
+tx_spun(struct lem_core *lc, bool awake)
 {
-	struct lem_look *ll = &lc->lc_tx_look;
-	uint32_t old = ll->ll_rounds;
+	struct lem_spin *sp = &lc->lc_tx_spin;
+	uint32_t old = sp->sp_rounds;
 
 	if (awake)
-		lem_look_paid(ll);
+		lem_spin_paid(sp);
 	else
-		lem_look_missed(ll);
-	if (ll->ll_rounds != old)
-		atomic_store_32(&lc->lc_csb->host_txcycles_lim, ll->ll_rounds);
+		lem_spin_missed(sp);
+	if (sp->sp_rounds != old)
+		atomic_store_32(&lc->lc_csb->host_txcycles_lim, sp->sp_rounds);
 }
 
 /*
@@ -111,12 +111,12 @@ tx_publish(struct lem_core *lc, uint32_t old)
 	atomic_thread_fence_seq_cst();
 	if ((atomic_load_acq_32(&lc->lc_csb->host_need_txkick) & 1) == 0) {
 		/* Had it sent all? */
-		if (lc->lc_tx_look.ll_learn &&
+		if (lc->lc_tx_spin.sp_learn &&
 		    atomic_load_32(&lc->lc_csb->host_tdh) == old)
-			tx_looked(lc, true);
+			tx_spun(lc, true);
 		return (false);
 	}
-	tx_looked(lc, false);
+	tx_spun(lc, false);
 	/* One kick is enough, even if the host takes long to wake up. */
 	atomic_store_rel_32(&lc->lc_csb->host_need_txkick, 0);
 	return (true);

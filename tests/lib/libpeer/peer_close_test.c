@@ -265,7 +265,7 @@ TEST(limit, "PEER_CLOSE_MAX descriptors wait at most; the next is the caller's")
 	wait_until(!is_open(fd), "%d", fd);
 }
 
-TEST(watch, "A close that lasts for three looks is interrupted")
+TEST(watch, "A close that lasts for three checks is interrupted")
 {
 	uint32_t i;
 	int fd;
@@ -279,7 +279,7 @@ TEST(watch, "A close that lasts for three looks is interrupted")
 		ATF_CHECK(peer_close(fd));
 		wait_until(atomic_load_32(&entered) == i + 1, "%u",
 		    atomic_load_32(&entered));
-		/* The first look sees a new one, and does nothing. */
+		/* The first check sees a new one, and does nothing. */
 		peer_close_watch();
 		ATF_REQUIRE_EQ(0, sem_post(&go));
 		wait_until(!is_open(fd), "%d", fd);

@@ -5,7 +5,7 @@
  */
 
 /*
- * valed's watchdog: which calls it interrupts, and when it looks, with a clock
+ * valed's watchdog: which calls it interrupts, and when it checks, with a clock
  * that stands still, jumps, and passes 2^32 and 2^63 ns.  The linker's --wrap
  * brings calls of clock_gettime(2) and ppoll(2) here.
  */
@@ -59,7 +59,7 @@ WRAP(int, ppoll, struct pollfd *polled, nfds_t nfds, const struct timespec *ts,
 	return (n);
 }
 
-TEST(calls, "A call is interrupted at the third look in a row that finds it")
+TEST(calls, "A call is interrupted at the third check in a row that finds it")
 {
 	struct peer_watch w = { 0 };
 	uint32_t calls;
@@ -84,9 +84,9 @@ TEST(calls, "A call is interrupted at the third look in a row that finds it")
 		ATF_CHECK(!peer_watch_check(&w, 8));
 }
 
-/* Wait for the next look; returns when it is. */
+/* Wait for the next check; returns when it is. */
 static uint64_t
-look(uint64_t *next_ns)
+check(uint64_t *next_ns)
 {
 
 	while (!peer_watch_wait(fds, NFDS, next_ns))
@@ -95,7 +95,7 @@ look(uint64_t *next_ns)
 	return (now_ns);
 }
 
-/* From one look to the next is a second, from a time on. */
+/* From one check to the next is a second, from a time on. */
 static void
 steady(uint64_t from_ns)
 {
@@ -106,12 +106,12 @@ steady(uint64_t from_ns)
 	next_ns = peer_watch_start();
 	for (i = 0; i < 10; i++) {
 		last_ns = now_ns;
-		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
+		ATF_CHECK_EQ(last_ns + SECOND, check(&next_ns));
 		ATF_CHECK_EQ(SECOND, asked_ns);
 	}
 }
 
-TEST(steady, "It looks once a second, also when 2^32 and 2^63 ns are passed")
+TEST(steady, "It checks once a second, also when 2^32 and 2^63 ns are passed")
 {
 	steady(0);
 	steady((1ULL << 32) - 1);
@@ -120,7 +120,7 @@ TEST(steady, "It looks once a second, also when 2^32 and 2^63 ns are passed")
 	steady((1ULL << 63) - 1);
 }
 
-TEST(stopped, "Looks missed in a minute's stop, or hours, are not made up for")
+TEST(stopped, "Checks missed in a minute's stop, or hours, are not made up for")
 {
 	static const uint64_t stops[] = { SECOND / 2, SECOND, 3 * SECOND / 2,
 	    60 * SECOND, 5 * HOUR };
@@ -132,19 +132,19 @@ TEST(stopped, "Looks missed in a minute's stop, or hours, are not made up for")
 	next_ns = peer_watch_start();
 	for (i = 0; i < nitems(stops); i++) {
 		/* A thread enters a call, and the process is stopped. */
-		look(&next_ns);
+		check(&next_ns);
 		ATF_CHECK(!peer_watch_check(&w, 2 * i + 1));
 		stop_ns = stops[i];
-		look(&next_ns);
+		check(&next_ns);
 		ATF_CHECK(!peer_watch_check(&w, 2 * i + 1));
-		/* The thread has a second before the next look. */
+		/* The thread has a second before the next check. */
 		last_ns = now_ns;
-		ATF_CHECK_EQ(last_ns + SECOND, look(&next_ns));
+		ATF_CHECK_EQ(last_ns + SECOND, check(&next_ns));
 		ATF_CHECK(!peer_watch_check(&w, 2 * i + 2));
 	}
 }
 
-TEST(events, "Events do not put off a look, a clock that stands still brings "
+TEST(events, "Events do not put off a check, a clock that stands still brings "
     "none, and a wait that fails no event")
 {
 	uint64_t next_ns, start_ns;
@@ -174,7 +174,7 @@ TEST(events, "Events do not put off a look, a clock that stands still brings "
 	ATF_CHECK_EQ(0, fds[0].revents);
 	ATF_CHECK_EQ(0, fds[1].revents);
 	ATF_CHECK_EQ(POLLHUP, fds[NFDS].revents);
-	/* A look that is overdue does not wait. */
+	/* A check that is overdue does not wait. */
 	now_ns = next_ns + 5 * HOUR;
 	ATF_CHECK(peer_watch_wait(fds, NFDS, &next_ns));
 	ATF_CHECK_EQ(0, asked_ns);

@@ -13,7 +13,7 @@ need()
 	    atf_skip "dtrace(1) watches bhyve on FreeBSD"
 	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
 	# dtrace -l succeeds even if nothing matches.
-	dtrace -ln 'e82545em*:::tx-look' 2> /dev/null | grep -q tx-look ||
+	dtrace -ln 'e82545em*:::tx-begin' 2> /dev/null | grep -q tx-begin ||
 	    atf_skip "no virtual machine with this adapter runs"
 }
 
@@ -47,13 +47,13 @@ kicks_run()
 	e82545em*:::tx-kick
 	/!late && arg2 == 1 && tx[pid, copyinstr(arg0)] != 1/
 	{ tx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
-	e82545em*:::tx-look
+	e82545em*:::tx-begin
 	/tx[pid, copyinstr(arg0)] == 1/
 	{ tx[pid, copyinstr(arg0)] = 2; @open = sum(-1); }
 	e82545em*:::rx-kick
 	/!late && arg2 == 1 && rx[pid, copyinstr(arg0)] != 1/
 	{ rx[pid, copyinstr(arg0)] = 1; @kicks = sum(1); @open = sum(1); }
-	e82545em*:::rx-look
+	e82545em*:::rx-begin
 	/rx[pid, copyinstr(arg0)] == 1/
 	{ rx[pid, copyinstr(arg0)] = 2; @open = sum(-1); }
 	tick-9s { late = 1; }

@@ -215,7 +215,7 @@ TEST(attaches, "A new client finds nothing of the former")
 	ATF_REQUIRE(ad->vfu.vdev_irq.msi_fd != -1);
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ad->unshared = ad->looked = true;
+	ad->unshared = ad->checked = true;
 	ad->tx_wanted = true;
 	calls[0] = '\0';
 	detach();
@@ -225,7 +225,7 @@ TEST(attaches, "A new client finds nothing of the former")
 	ATF_CHECK(!vfu_pci_busmaster(&ad->vfu.vdev_pci));
 	ad->rx_wanted = false;
 	attach();
-	ATF_CHECK(!ad->unshared && !ad->looked);
+	ATF_CHECK(!ad->unshared && !ad->checked);
 	tx_calls = rx_calls = 0;
 	work();
 	ATF_CHECK_EQ(0, tx_calls);
@@ -302,9 +302,9 @@ only, and once")
 	ATF_CHECK(posted());
 }
 
-/* What adapter_look() says of a descriptor, and whether it looks again. */
+/* What adapter_check() says of a descriptor, and whether it does so again. */
 static void
-check_look(uint32_t head, uint64_t first, uint64_t second, const char *line)
+check_zeros(uint32_t head, uint64_t first, uint64_t second, const char *line)
 {
 	uint64_t *desc = (void *)(ram + RING + 16 * head);
 
@@ -314,10 +314,10 @@ check_look(uint32_t head, uint64_t first, uint64_t second, const char *line)
 	ops->eo_tx_kick(ops_arg);
 	work();
 	ATF_CHECK_STREQ(line, log_text());
-	ATF_CHECK_EQ(line[0] != '\0', ad->looked);
+	ATF_CHECK_EQ(line[0] != '\0', ad->checked);
 }
 
-TEST(looks, "One line tells of descriptors that are all zeros, at their \
+TEST(zeros, "One line tells of descriptors that are all zeros, at their \
 address; none of others")
 {
 	const uint16_t none = 0, command = 7;
@@ -332,34 +332,34 @@ address; none of others")
 	put(E82545_TDLEN, 16 * 64);
 	put(E82545_TDH, 3);
 	put(E82545_TDT, 4);
-	check_look(3, 1, 0, "");
-	check_look(3, 0, 1, "");
-	check_look(3, UINT64_C(1) << 63, UINT64_C(1) << 63, "");
+	check_zeros(3, 1, 0, "");
+	check_zeros(3, 0, 1, "");
+	check_zeros(3, UINT64_C(1) << 63, UINT64_C(1) << 63, "");
 	vfu_pci_write(&ad->vfu.vdev_pci, 4, &none, sizeof(none));
-	check_look(3, 0, 0, "");
+	check_zeros(3, 0, 0, "");
 	vfu_pci_write(&ad->vfu.vdev_pci, 4, &command, sizeof(command));
 	/* Not in its memory. */
 	put(E82545_TDBAH, 0);
-	check_look(3, 0, 0, "");
+	check_zeros(3, 0, 0, "");
 	/* Nor in what it may read. */
 	share(GPA << 1, PROT_WRITE);
 	put(E82545_TDBAL, ((GPA << 1) + RING) & UINT32_MAX);
 	put(E82545_TDBAH, (GPA << 1) >> 32);
-	check_look(3, 0, 0, "");
+	check_zeros(3, 0, 0, "");
 	put(E82545_TDBAL, (GPA + RING) & UINT32_MAX);
 	put(E82545_TDBAH, GPA >> 32);
-	check_look(3, 0, 0, "adapter_test: a: the guest's transmit descriptors are not "
+	check_zeros(3, 0, 0, "adapter_test: a: the guest's transmit descriptors are not "
 	    "in its memory at 0x500001040: QEMU needs memory-backend-memfd "
 	    "with share=on\n");
 	ATF_CHECK(ad->unshared);
-	/* Once, and it does not look again. */
+	/* Once, and it does not check again. */
 	ad->unshared = false;
 	log_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
 	ATF_CHECK_STREQ("", log_text());
 	ad->unshared = true;
-	ad->looked = false;
+	ad->checked = false;
 	log_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
@@ -371,17 +371,17 @@ address; none of others")
 	ops->eo_tx_kick(ops_arg);
 	work();
 	ATF_CHECK_STREQ("", log_text());
-	ATF_CHECK(ad->looked);
+	ATF_CHECK(ad->checked);
 	attach();
 	put(E82545_TDH, 0);
 	put(E82545_TDT, 0);
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ATF_CHECK(!ad->looked);
+	ATF_CHECK(!ad->checked);
 	/* While the model polls, something was sent. */
 	tx_state = E82545_TX_MORE;
 	put(E82545_TDT, 4);
-	check_look(0, 0, 0, "");
+	check_zeros(0, 0, 0, "");
 }
 
 TEST(configures, "The model, the port and its descriptors are as configured")
@@ -433,16 +433,16 @@ TEST(defaults, "What is not configured is not set")
 	ATF_CHECK_EQ(0, model.ec_itr_256ns + model.ec_itr_min_256ns);
 }
 
-static unsigned int looks;
+static unsigned int watched;
 
 static void
-look(struct adapter *ending)
+watch(struct adapter *ending)
 {
 	ATF_CHECK_EQ(NULL, ending);
-	looks++;
+	watched++;
 }
 
-TEST(ends, "A signal interrupts no wait, and others are looked at meanwhile; at "
+TEST(ends, "A signal interrupts no wait, and others are watched meanwhile; at "
     "its end, all is undone, and freed")
 {
 	unsigned int i;
@@ -451,10 +451,10 @@ TEST(ends, "A signal interrupts no wait, and others are looked at meanwhile; at 
 	config.ac_direct = serves = true;
 	for (i = 0; i < 3; i++) {
 		interrupted = go_interrupted = i;
-		looks = 0;
-		ad = adapter_start(&config, i != 1 ? look : NULL);
+		watched = 0;
+		ad = adapter_start(&config, i != 1 ? watch : NULL);
 		ATF_REQUIRE(ad != NULL);
-		ATF_CHECK(i == 1 ? looks == 0 : looks >= i);
+		ATF_CHECK(i == 1 ? watched == 0 : watched >= i);
 		ATF_CHECK_EQ(0, interrupted);
 		wait_until(atomic_load_32(&go_waits) == i + 1, "%u waits",
 		    go_waits);
@@ -487,9 +487,9 @@ opened(void)
 }
 
 static void
-look_opened(struct adapter *ending __unused)
+watch_opened(struct adapter *ending __unused)
 {
-	looks++;
+	watched++;
 	wait_until(opened(), "the adapter");
 }
 
@@ -507,17 +507,17 @@ TEST(told, "adapter_start() is woken when the adapter is open, and returns")
 	configure();
 	serves = true;
 	patient = true;
-	ad = adapter_start(&config, look);
+	ad = adapter_start(&config, watch);
 	ATF_REQUIRE(ad != NULL);
 	ATF_CHECK_EQ(1, clockwaits);
-	ATF_CHECK_EQ(0, looks);
+	ATF_CHECK_EQ(0, watched);
 	end();
 	patient = false;
 	interrupted = 1;
 	clockwaits = 0;
-	ad = adapter_start(&config, look_opened);
+	ad = adapter_start(&config, watch_opened);
 	ATF_REQUIRE(ad != NULL);
-	ATF_CHECK_EQ(1, looks);
+	ATF_CHECK_EQ(1, watched);
 	ATF_CHECK_EQ(1, clockwaits);
 	end();
 }
@@ -537,12 +537,12 @@ TEST(waits, "The main thread waits for a hundredth of a second at a time")
 	for (i = 0; i < nitems(rows); i++) {
 		clock_now = rows[i][0];
 		interrupted = 1;
-		looks = 0;
-		ad = adapter_start(&config, look);
+		watched = 0;
+		ad = adapter_start(&config, watch);
 		ATF_REQUIRE(ad != NULL);
 		ATF_CHECK_EQ_MSG(rows[i][1].tv_sec, waited.tv_sec, "%u", i);
 		ATF_CHECK_EQ_MSG(rows[i][1].tv_nsec, waited.tv_nsec, "%u", i);
-		ATF_CHECK(looks > 0);
+		ATF_CHECK(watched > 0);
 		clock_now.tv_sec = 0;
 		adapter_stop(ad);
 		adapter_go(ad);
@@ -558,7 +558,7 @@ count_signal(int sig __unused)
 	signals++;
 }
 
-TEST(watches, "A call that three looks find is interrupted")
+TEST(watches, "A call that three checks find is interrupted")
 {
 	unsigned int i;
 
@@ -569,7 +569,7 @@ TEST(watches, "A call that three looks find is interrupted")
 	for (i = 0; i < 4; i++)
 		adapter_watch(ad);
 	ATF_CHECK_EQ(0, signals);
-	/* The third look at a call; it is the sum that counts. */
+	/* The third check of a call; it is the sum that counts. */
 	ad->vfu.vdev_irq.calls = 3;
 	adapter_watch(ad);
 	ad->vfu.vdev_irq.calls = 2;

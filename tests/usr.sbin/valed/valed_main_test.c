@@ -292,7 +292,7 @@ valed_reload(const struct valed_change *vc, struct adapter_list *list,
     void (*fn)(struct adapter *ending))
 {
 	called("change %d%s", (int)vc->vc_what, list == &adapters &&
-	    fn == look_due ? "" : "?");
+	    fn == watch_due ? "" : "?");
 }
 
 struct adapter *
@@ -466,7 +466,7 @@ TEST(limits, "Descriptors are limited by the hard limit only")
 	ATF_CHECK(rl.rlim_cur > 100);
 }
 
-TEST(looks, "A look is at all threads, once a second, also at one that ends")
+TEST(watches, "A check is of all threads, once a second, also at one that ends")
 {
 	struct adapter_config config = { .ac_name = "x" };
 	struct adapter ending = { .config = &config };
@@ -475,18 +475,18 @@ TEST(looks, "A look is at all threads, once a second, also at one that ends")
 	ATF_CHECK_EQ(0, adapters_count());
 	list_make();
 	ATF_CHECK_EQ(2, adapters_count());
-#define	LOOK	"accept watch;watch a;listen a;watch b;listen b;"
-	look(NULL);
-	check(LOOK "close watch;notify watch;");
+#define	CHECKED	"accept watch;watch a;listen a;watch b;listen b;"
+	watch(NULL);
+	check(CHECKED "close watch;notify watch;");
 	opt.vo_verbose = true;
-	look(&ending);
-	check(LOOK "watch x;close watch;notify watch;live;each live;");
-	look_due(&ending);
+	watch(&ending);
+	check(CHECKED "watch x;close watch;notify watch;live;each live;");
+	watch_due(&ending);
 	check("");
 	world->due = true;
 	opt.vo_verbose = false;
-	look_due(&ending);
-	check(LOOK "watch x;close watch;notify watch;");
+	watch_due(&ending);
+	check(CHECKED "watch x;close watch;notify watch;");
 }
 
 /* Standard error is in a file. */
@@ -583,10 +583,10 @@ TEST(serves, "It serves until a signal ends it")
 	world->revents[1][1] = POLLHUP;
 	world->due = true;
 	run(fd);
-#define	LOOK_2	"accept watch;watch a;listen a;watch b;listen b;"	\
+#define	CHECKED_2	"accept watch;watch a;listen a;watch b;listen b;"	\
 		"close watch;notify watch;"
-	check("wait 66 only;" LOOK_2 "wait 66 only;names end;ready 2 " PIPE ";"
-	    "end " PIPE ";" LOOK_2 "wait -1;" LOOK_2 "wait -1;");
+	check("wait 66 only;" CHECKED_2 "wait 66 only;names end;ready 2 " PIPE ";"
+	    "end " PIPE ";" CHECKED_2 "wait -1;" CHECKED_2 "wait -1;");
 	world->waits = 0;
 	world->revents[1][1] = 0;
 	world->revents[2][1] = POLLIN;

@@ -77,7 +77,7 @@ LEM_PARAM(itr, LEM_ITR_DEFAULT, E82545_ITR_MAX,
 LEM_PARAM(sc, 1, 1, "Send combining");
 LEM_PARAM(csb, 1, 1, "Shared-memory notification, if the adapter offers it");
 LEM_PARAM(csb_rounds, LEM_ROUNDS_DEFAULT, LEM_ROUNDS_MAX,
-    "Maximum number of rounds that the adapter looks for packets");
+    "Maximum number of rounds that the adapter spins for packets");
 LEM_PARAM(tx_lazy, 0, 1, "No transmit interrupts unless the ring is short");
 
 /*

@@ -5,8 +5,8 @@
  */
 
 /*
- * For how many rounds the adapter looks for packets, and how that follows what
- * it finds: lem_look.c, with the model as the adapter.
+ * For how many rounds the adapter spins for packets, and how that follows what
+ * it finds: lem_spin.c, with the model as the adapter.
  */
 
 #include <sys/param.h>
@@ -49,7 +49,7 @@ missed(struct lem_test *t)
 	(void)lem_tx_clean(&t->g.lc);
 }
 
-/* A packet while the adapter looks for one. */
+/* A packet while the adapter spins for one. */
 static void
 paid(struct lem_test *t)
 {
@@ -70,7 +70,7 @@ wake(struct lem_test *t)
 	(void)lem_tx_clean(&t->g.lc);
 }
 
-TEST(rounds, "The adapter looks for as many rounds as lem_set_rounds() says, "
+TEST(rounds, "The adapter spins for as many rounds as lem_set_rounds() says, "
     "then sleeps")
 {
 	static const uint32_t max[] = { 0, 1, 2, 7, 1000, LEM_ROUNDS_MAX };
@@ -85,11 +85,11 @@ TEST(rounds, "The adapter looks for as many rounds as lem_set_rounds() says, "
 	for (i = 0; i < nitems(max); i++) {
 		ATF_REQUIRE_EQ(0, lem_set_rounds(lc, max[i]));
 		ATF_CHECK_EQ(max[i], limit(t));
-		/* Another wakeup: nobody has looked since. */
+		/* Another wakeup: it has not spun since. */
 		test_send(t, 1, 60);
 		for (n = 0; e82545_tx(t->h->dev) != E82545_TX_IDLE; n++)
 			continue;
-		/* The one that sends, and those that look. */
+		/* The one that sends, and those of the spin. */
 		ATF_CHECK_EQ(1 + max[i], n);
 		ATF_CHECK_EQ(max[i], lc->lc_csb->host_txcycles);
 		ATF_CHECK_EQ(1, lc->lc_csb->host_need_txkick);
@@ -135,8 +135,8 @@ TEST(down, "Each wakeup but the first halves the rounds, down to one; none "
 	test_destroy(t);
 }
 
-TEST(up, "Each packet that the adapter finds by looking doubles the rounds, up "
-    "to the maximum")
+TEST(up, "Each packet that the adapter finds by spinning doubles the rounds, "
+    "up to the maximum")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
@@ -157,7 +157,7 @@ TEST(up, "Each packet that the adapter finds by looking doubles the rounds, up "
 		paid(t);
 		ATF_CHECK_EQ(100, limit(t));
 	}
-	/* The adapter has not looked: it has not sent the last one. */
+	/* The adapter has not spun: it has not sent the last one. */
 	test_settle(t);
 	missed(t);
 	ATF_CHECK_EQ(50, limit(t));
@@ -185,7 +185,7 @@ until_trial(struct lem_test *t)
 	return (n);
 }
 
-TEST(trial, "After wakeups in a row one look has the maximum; if it does not "
+TEST(trial, "After wakeups in a row one spin has the maximum; if it does not "
     "pay, twice as many pass until the next, up to 1024")
 {
 	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
@@ -266,7 +266,7 @@ TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
 			(void)lem_tx_clean(lc);
 		}
 		ATF_CHECK_EQ(32, n);
-		/* The look of the trial finds packets. */
+		/* The spin of the trial finds packets. */
 		send_all(t);
 		for (n = 0; n < 3; n++) {
 			paid(t);
@@ -299,7 +299,7 @@ TEST(restart, "Learning begins again with the maximum when the mode changes or "
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
 	test_settle(t);
 	ATF_CHECK_EQ(LEM_ROUNDS_DEFAULT, limit(t));
-	/* A guest that polls lets it look for fewer. */
+	/* A guest that polls lets it spin for fewer. */
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB | LEM_MODE_POLL));
 	ATF_CHECK_EQ(256, limit(t));
 	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 10));
@@ -314,11 +314,11 @@ TEST(restart, "Learning begins again with the maximum when the mode changes or "
 	test_destroy(t);
 }
 
-/* The driver's own looks for frames. */
+/* The driver's own spin for frames. */
 static struct {
 	struct lem_test	*t;
-	unsigned int	 looks;
-	unsigned int	 frame_at;	/* a frame comes before that look; 0:
+	unsigned int	 rounds;
+	unsigned int	 frame_at;	/* a frame comes before that round; 0:
 					   none */
 	unsigned int	 busy_at;	/* another thread wants the processor */
 } rx;
@@ -326,12 +326,12 @@ static struct {
 static bool
 rx_idle(void)
 {
-	rx.looks++;
-	if (rx.looks == rx.frame_at) {
+	rx.rounds++;
+	if (rx.rounds == rx.frame_at) {
 		test_inject(rx.t, 1, 60);
 		host_run(rx.t->h);
 	}
-	return (rx.looks != rx.busy_at);
+	return (rx.rounds != rx.busy_at);
 }
 
 static struct lem_test *
@@ -342,21 +342,21 @@ rx_create(void)
 	test_settle(t);
 	t->g.lc.lc_os.idle = rx_idle;
 	rx.t = t;
-	rx.looks = rx.frame_at = rx.busy_at = 0;
+	rx.rounds = rx.frame_at = rx.busy_at = 0;
 	(void)test_raised(t);
 	return (t);
 }
 
 /*
  * An interrupt for a frame, and what the driver does then.  Returns how often
- * it looked.
+ * it read a descriptor.
  */
 static unsigned int
 rx_interrupt(struct lem_test *t)
 {
 	unsigned int raised;
 
-	rx.looks = 0;
+	rx.rounds = 0;
 	test_inject(t, 1, 60);
 	host_run(t->h);
 	raised = test_raised(t);
@@ -365,11 +365,11 @@ rx_interrupt(struct lem_test *t)
 	host_run(t->h);
 	ATF_CHECK_EQ(0, test_raised(t));
 	ATF_CHECK_EQ(1, t->g.lc.lc_csb->guest_need_rxkick);
-	return (rx.looks);
+	return (rx.rounds);
 }
 
-TEST(rx_down, "After an interrupt the driver looks for frames before it asks "
-    "for the next, half as often each time it finds none, down to once")
+TEST(rx_down, "After an interrupt the driver spins for frames before it asks "
+    "for the next, half as long each time it finds none, down to one round")
 {
 	struct lem_test *t = rx_create();
 	unsigned int i, want;
@@ -392,8 +392,8 @@ TEST(rx_down, "After an interrupt the driver looks for frames before it asks "
 	test_destroy(t);
 }
 
-TEST(rx_found, "A frame that comes while the driver looks takes no interrupt, "
-    "and lets it look twice as often")
+TEST(rx_found, "A frame that comes while the driver spins takes no interrupt, "
+    "and lets it spin twice as long")
 {
 	struct lem_test *t = rx_create();
 	unsigned int i;
@@ -401,16 +401,16 @@ TEST(rx_found, "A frame that comes while the driver looks takes no interrupt, "
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
 	for (i = 0; i < 4; i++)
 		(void)rx_interrupt(t);
-	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);
-	/* Five looks, and when the last finds it, twice as many for more. */
+	ATF_CHECK_EQ(8, t->g.lc.lc_rx_spin.sp_rounds);
+	/* Five rounds, and when the last finds it, twice as many for more. */
 	rx.frame_at = 5;
 	ATF_CHECK_EQ(5 + 16, rx_interrupt(t));
-	ATF_CHECK_EQ(8, t->g.lc.lc_rx_look.ll_rounds);
+	ATF_CHECK_EQ(8, t->g.lc.lc_rx_spin.sp_rounds);
 	test_check_received(t);
 	test_destroy(t);
 }
 
-TEST(rx_look, "A look says whether a frame has come, and syncs the ring before "
+TEST(rx_spin, "A spin says whether a frame has come, and syncs the ring before "
     "each read")
 {
 	struct lem_test *t = rx_create();
@@ -419,11 +419,11 @@ TEST(rx_look, "A look says whether a frame has come, and syncs the ring before "
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 8));
 	lc->lc_os.synced = synced;
-	ATF_CHECK(!lem_rx_look(lc));
+	ATF_CHECK(!lem_rx_spin(lc));
 	ATF_CHECK_EQ(8, synced[false]);
 	test_inject(t, 1, 60);
 	host_run(t->h);
-	ATF_CHECK(lem_rx_look(lc));
+	ATF_CHECK(lem_rx_spin(lc));
 	ATF_CHECK_EQ(9, synced[false]);
 	ATF_CHECK_EQ(0, synced[true]);
 	lc->lc_os.synced = NULL;
@@ -433,7 +433,7 @@ TEST(rx_look, "A look says whether a frame has come, and syncs the ring before "
 	test_destroy(t);
 }
 
-TEST(rx_others, "The driver stops looking when another thread wants the "
+TEST(rx_others, "The driver stops spinning when another thread wants the "
     "processor, and learns nothing from that")
 {
 	struct lem_test *t = rx_create();

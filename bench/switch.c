@@ -263,7 +263,7 @@ check_port(const struct vale_port_info *info, void *arg)
 {
 	uint64_t *lost = arg;
 
-	*lost += info->pi_counter[VALE_C_RX_DROP_FULL];
+	*lost += info->vpi_counter[VALE_C_RX_DROP_FULL];
 	return (0);
 }
 

@@ -379,7 +379,7 @@ ctl_memory_window(struct ctl_conn *cc, uint32_t rings, uint32_t tx_slots,
 {
 	const struct vale_window vv = { .vv_bufs = cc->cc_memory->mm_bufs,
 	    .vv_end = cc->cc_memory->mm_windows,
-	    .vv_pipe = cc->cc_pipe != NULL ? cc->cc_pipe->pi_at : 0,
+	    .vv_pipe = cc->cc_pipe != NULL ? cc->cc_pipe->cpi_at : 0,
 	    .vv_extra = extra };
 	struct vale_window_layout wl;
 	int error, fd;

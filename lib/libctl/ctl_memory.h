@@ -66,15 +66,15 @@ struct ctl_conn;
 /* A pipe, or a place for one.  ctl_pipe.c. */
 struct ctl_pipe {
 	/* The table's lock. */
-	char		 pi_name[VALE_NAME_SIZE]; /* before the brace, */
-	char		 pi_id[VALE_NAME_SIZE];	/* and behind it */
-	bool		 pi_open[2];	/* the ends: vale_pipe.h */
-	uint32_t	 pi_slots[2];	/* of their transmit rings, or 0; these
+	char		 cpi_name[VALE_NAME_SIZE]; /* before the brace, */
+	char		 cpi_id[VALE_NAME_SIZE]; /* and behind it */
+	bool		 cpi_open[2];	/* the ends: vale_pipe.h */
+	uint32_t	 cpi_slots[2];	/* of their transmit rings, or 0; these
 					   stay, as the buffers do, */
-	size_t		 pi_at;		/* and where it begins */
+	size_t		 cpi_at;	/* and where it begins */
 	/* mm_lock; the table's lock if no end is open. */
-	bool		 pi_ready;	/* it is initialized */
-	int		 pi_kick[2][2];	/* sockets: of the direction from this
+	bool		 cpi_ready;	/* it is initialized */
+	int		 cpi_kick[2][2]; /* sockets: of the direction from this
 					   end, at that end */
 };
 

@@ -109,9 +109,9 @@ place_of(const struct vale_port_info *info, void *arg)
 {
 	struct ctl_owner *ow = arg;
 
-	if (strcmp(info->pi_name, ow->ow_name) != 0)
+	if (strcmp(info->vpi_name, ow->ow_name) != 0)
 		return (0);
-	ow->ow_index = info->pi_index;
+	ow->ow_index = info->vpi_index;
 	return (1);
 }
 

@@ -42,7 +42,7 @@ struct ctl_owner {
 	struct ctl_who	 ow_who;
 	bool		 ow_capture;
 	bool		 ow_open;	/* the port */
-	uint8_t		 ow_index;	/* its pi_index */
+	uint8_t		 ow_index;	/* its vpi_index */
 	unsigned int	 ow_pins;
 	/* What the port mirrors, or "", and what it is about to. */
 	char		 ow_mirror[VALE_NAME_SIZE];

@@ -107,7 +107,7 @@ pipe_check(struct ctl_conn *cc, const struct nmreq_register *reg)
 static bool
 pipe_used(const struct ctl_pipe *pi)
 {
-	return (pi->pi_open[0] || pi->pi_open[1]);
+	return (pi->cpi_open[0] || pi->cpi_open[1]);
 }
 
 /*
@@ -131,8 +131,8 @@ pipe_find(const struct ctl_conn *cc, const struct pipe_request *pr,
 			continue;
 		for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
 			if (pipe_used(pi) &&
-			    strcmp(pi->pi_name, pr->pr_name) == 0 &&
-			    strcmp(pi->pi_id, pr->pr_id) == 0) {
+			    strcmp(pi->cpi_name, pr->pr_name) == 0 &&
+			    strcmp(pi->cpi_id, pr->pr_id) == 0) {
 				*mmp = mm;
 				return (pi);
 			}
@@ -176,9 +176,9 @@ pipe_place(struct ctl_memory *mm, const uint32_t slots[2])
 	struct ctl_pipe *pi;
 
 	for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
-		if (!pipe_used(pi) && (pi->pi_slots[0] == 0 ||
-		    (pi->pi_slots[0] == slots[0] &&
-		    pi->pi_slots[1] == slots[1])))
+		if (!pipe_used(pi) && (pi->cpi_slots[0] == 0 ||
+		    (pi->cpi_slots[0] == slots[0] &&
+		    pi->cpi_slots[1] == slots[1])))
 			return (pi);
 	return (NULL);
 }
@@ -207,14 +207,15 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 	if (pi == NULL)
 		return (ctl_why(cc, ENOSPC, "the memory has no place for "
 		    "another pipe: %u at most", CTL_PIPES));
-	if (pi->pi_at == 0) {
-		pi->pi_at = ctl_memory_take(cc, mm, ctl_memory_pipe_size(slots));
-		if (pi->pi_at == 0)
+	if (pi->cpi_at == 0) {
+		pi->cpi_at = ctl_memory_take(cc, mm,
+		    ctl_memory_pipe_size(slots));
+		if (pi->cpi_at == 0)
 			return (ctl_why_errno(cc, errno));
 	}
-	memcpy(pi->pi_name, pr->pr_name, sizeof(pi->pi_name));
-	memcpy(pi->pi_id, pr->pr_id, strlen(pr->pr_id) + 1);
-	memcpy(pi->pi_slots, slots, sizeof(pi->pi_slots));
+	memcpy(pi->cpi_name, pr->pr_name, sizeof(pi->cpi_name));
+	memcpy(pi->cpi_id, pr->pr_id, strlen(pr->pr_id) + 1);
+	memcpy(pi->cpi_slots, slots, sizeof(pi->cpi_slots));
 	*pip = pi;
 	return (0);
 }
@@ -232,7 +233,7 @@ pipe_take(struct ctl_conn *cc, const struct pipe_request *pr)
 		return (error);
 	pi = pipe_find(cc, pr, named, &mm);
 	if (pi != NULL) {
-		if (pi->pi_open[pr->pr_end])
+		if (pi->cpi_open[pr->pr_end])
 			return (ctl_why(cc, EBUSY,
 			    "this end of the pipe is open already"));
 		mm->mm_refs++;
@@ -246,7 +247,7 @@ pipe_take(struct ctl_conn *cc, const struct pipe_request *pr)
 			return (error);
 		}
 	}
-	pi->pi_open[pr->pr_end] = true;
+	pi->cpi_open[pr->pr_end] = true;
 	cc->cc_memory = mm;
 	cc->cc_pipe = pi;
 	cc->cc_end = pr->pr_end;
@@ -291,9 +292,9 @@ ring_return(const struct ctl_memory *mm, size_t at,
 static void
 pipe_return(const struct ctl_conn *cc)
 {
-	const uint32_t *slots = cc->cc_pipe->pi_slots;
+	const uint32_t *slots = cc->cc_pipe->cpi_slots;
 	const unsigned int end = cc->cc_end;
-	const size_t at = cc->cc_pipe->pi_at;
+	const size_t at = cc->cc_pipe->cpi_at;
 	const struct vale_window_ring *heads;
 	struct vale_pipe_layout pl;
 	struct vale_window_layout wl;
@@ -324,10 +325,10 @@ ctl_pipe_close(struct ctl_conn *cc)
 	if (cc->cc_window != -1)
 		pipe_return(cc);
 	ctl_memories_lock();
-	pi->pi_open[cc->cc_end] = false;
-	if (!pipe_used(pi) && pi->pi_ready) {
-		kicks_close(pi->pi_kick, 2);
-		pi->pi_ready = false;
+	pi->cpi_open[cc->cc_end] = false;
+	if (!pipe_used(pi) && pi->cpi_ready) {
+		kicks_close(pi->cpi_kick, 2);
+		pi->cpi_ready = false;
 	}
 	if (cc->cc_window != -1)
 		close(cc->cc_window);
@@ -342,19 +343,19 @@ static int
 pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi,
     uint32_t nbufs)
 {
-	const size_t at = pi->pi_at;
+	const size_t at = pi->cpi_at;
 	struct vale_pipe_layout pl;
 	int error = 0;
 	void *head;
 
-	vale_pipe_layout(&pl, pi->pi_slots);
+	vale_pipe_layout(&pl, pi->cpi_slots);
 	head = malloc(pl.pl_bufs);
 	if (head == NULL)
 		return (ENOMEM);
 	if (pread(mm->mm_fd, head, pl.pl_bufs, at) != (ssize_t)pl.pl_bufs)
 		error = EIO;
 	if (error == 0) {
-		vale_pipe_init(head, &pl, pi->pi_name, pi->pi_id,
+		vale_pipe_init(head, &pl, pi->cpi_name, pi->cpi_id,
 		    at - mm->mm_bufs, nbufs);
 		/* It is not longer than memory allows. */
 		if (pwrite(mm->mm_fd, head, pl.pl_bufs, at) !=
@@ -374,13 +375,13 @@ pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi, uint32_t nbufs)
 
 	for (i = 0; i < 2; i++)
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-		    pi->pi_kick[i]) == -1)
+		    pi->cpi_kick[i]) == -1)
 			break;
 	error = i < 2 ? errno : pipe_init(mm, pi, nbufs);
 	if (error != 0)
-		kicks_close(pi->pi_kick, i);
+		kicks_close(pi->cpi_kick, i);
 	else
-		pi->pi_ready = true;
+		pi->cpi_ready = true;
 	return (error);
 }
 
@@ -391,7 +392,7 @@ ctl_pipe_fds(struct ctl_conn *cc)
 	const unsigned int end = cc->cc_end;
 	const struct ctl_pipe *pi = cc->cc_pipe;
 	const int fds[4] = { cc->cc_memory->mm_fd, cc->cc_window,
-	    pi->pi_kick[end][end], pi->pi_kick[!end][end] };
+	    pi->cpi_kick[end][end], pi->cpi_kick[!end][end] };
 	unsigned int i;
 	int error = 0;
 
@@ -410,8 +411,8 @@ pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 	reg->nr_offset = VALE_WINDOW_OFFSET(ctl_memory_pipe_window(mm,
 	    pi - mm->mm_pipe, cc->cc_end));
 	reg->nr_memsize = mm->mm_size;
-	reg->nr_tx_slots = pi->pi_slots[cc->cc_end];
-	reg->nr_rx_slots = pi->pi_slots[!cc->cc_end];
+	reg->nr_tx_slots = pi->cpi_slots[cc->cc_end];
+	reg->nr_rx_slots = pi->cpi_slots[!cc->cc_end];
 	reg->nr_tx_rings = reg->nr_rx_rings = 1;
 	reg->nr_mem_id = CTL_MEMORY_ID(mm);
 }
@@ -420,7 +421,7 @@ pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
 static int
 pipe_window(struct ctl_conn *cc, struct nmreq_register *reg)
 {
-	const uint32_t *slots = cc->cc_pipe->pi_slots;
+	const uint32_t *slots = cc->cc_pipe->cpi_slots;
 	uint32_t first;
 
 	reg->nr_extra_bufs = ctl_memory_extra(cc, cc->cc_memory,
@@ -453,7 +454,7 @@ ctl_pipe_register(struct ctl_conn *cc, size_t *size)
 	if (error != 0)
 		return (error);
 	pthread_mutex_lock(&cc->cc_memory->mm_lock);
-	if (!cc->cc_pipe->pi_ready)
+	if (!cc->cc_pipe->cpi_ready)
 		error = pipe_start(cc->cc_memory, cc->cc_pipe, nbufs);
 	pthread_mutex_unlock(&cc->cc_memory->mm_lock);
 	if (error == 0)
@@ -486,8 +487,8 @@ ctl_pipe_info(struct ctl_conn *cc, size_t *size)
 	if (pi != NULL) {
 		memset(info, 0, sizeof(*info));
 		info->nr_memsize = mm->mm_size;
-		info->nr_tx_slots = pi->pi_slots[pr.pr_end];
-		info->nr_rx_slots = pi->pi_slots[!pr.pr_end];
+		info->nr_tx_slots = pi->cpi_slots[pr.pr_end];
+		info->nr_rx_slots = pi->cpi_slots[!pr.pr_end];
 		info->nr_tx_rings = info->nr_rx_rings = 1;
 		info->nr_mem_id = CTL_MEMORY_ID(mm);
 	}

@@ -54,16 +54,16 @@ static int
 place_show(const struct vale_port_info *info, void *arg)
 {
 	struct place *pl = arg;
-	size_t len = strcspn(info->pi_name, ":") + 1;
+	size_t len = strcspn(info->vpi_name, ":") + 1;
 
-	if (strncmp(pl->cpl_info.pi_name, info->pi_name, len) != 0)
+	if (strncmp(pl->cpl_info.vpi_name, info->vpi_name, len) != 0)
 		pl->cpl_at++;
 	pl->cpl_info = *info;
-	if (pl->cpl_name != NULL ? strcmp(pl->cpl_name, info->pi_name) != 0 :
+	if (pl->cpl_name != NULL ? strcmp(pl->cpl_name, info->vpi_name) != 0 :
 	    pl->cpl_at < pl->cpl_switch || (pl->cpl_at == pl->cpl_switch &&
-	    info->pi_index < pl->cpl_port))
+	    info->vpi_index < pl->cpl_port))
 		return (0);
-	pl->cpl_found = ctl_owner_sees(info->pi_name, pl->cpl_who);
+	pl->cpl_found = ctl_owner_sees(info->vpi_name, pl->cpl_who);
 	pl->cpl_hidden = !pl->cpl_found;
 	return (pl->cpl_found);
 }
@@ -106,9 +106,9 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 		info->nr_mem_id = CTL_MEMORY_ID(mm);
 	}
 	ctl_memories_unlock();
-	info->nr_tx_slots = pl.cpl_info.pi_tx_slots;
-	info->nr_rx_slots = pl.cpl_info.pi_rx_slots;
-	info->nr_tx_rings = info->nr_rx_rings = pl.cpl_info.pi_rings;
+	info->nr_tx_slots = pl.cpl_info.vpi_tx_slots;
+	info->nr_rx_slots = pl.cpl_info.vpi_rx_slots;
+	info->nr_tx_rings = info->nr_rx_rings = pl.cpl_info.vpi_rings;
 	*size = sizeof(*info);
 	return (0);
 }
@@ -197,9 +197,9 @@ ctl_list(struct ctl_conn *cc, size_t *size)
 	if (!place_find(cc, &pl))
 		return (pl.cpl_name != NULL ? place_none(cc, &pl) :
 		    ctl_why(cc, ENOENT, "there is no further port"));
-	memcpy(name, pl.cpl_info.pi_name, sizeof(pl.cpl_info.pi_name));
+	memcpy(name, pl.cpl_info.vpi_name, sizeof(pl.cpl_info.vpi_name));
 	list->nr_bridge_idx = pl.cpl_at;
-	list->nr_port_idx = pl.cpl_info.pi_index;
+	list->nr_port_idx = pl.cpl_info.vpi_index;
 	*size = sizeof(*list);
 	return (0);
 }
@@ -236,19 +236,19 @@ part_port(const struct vale_port_info *info, void *arg)
 	struct vale_wire_port *wo;
 	void *entry;
 
-	if (pt->pt_port != NULL && strcmp(pt->pt_port, info->pi_name) != 0)
+	if (pt->pt_port != NULL && strcmp(pt->pt_port, info->vpi_name) != 0)
 		return (0);
-	if (!ctl_owner_sees(info->pi_name, &pt->pt_cc->cc_who))
+	if (!ctl_owner_sees(info->vpi_name, &pt->pt_cc->cc_who))
 		return (0);
 	if (part_next(pt, sizeof(*wo), &entry)) {
 		wo = entry;
-		memcpy(wo->wo_name, info->pi_name, sizeof(wo->wo_name));
-		wo->wo_index = info->pi_index;
-		wo->wo_rings = info->pi_rings;
-		wo->wo_tx_slots = info->pi_tx_slots;
-		wo->wo_rx_slots = info->pi_rx_slots;
+		memcpy(wo->wo_name, info->vpi_name, sizeof(wo->wo_name));
+		wo->wo_index = info->vpi_index;
+		wo->wo_rings = info->vpi_rings;
+		wo->wo_tx_slots = info->vpi_tx_slots;
+		wo->wo_rx_slots = info->vpi_rx_slots;
 		wo->wo_ncounters = VALE_NCOUNTERS;
-		memcpy(wo->wo_counter, info->pi_counter,
+		memcpy(wo->wo_counter, info->vpi_counter,
 		    sizeof(wo->wo_counter));
 	}
 	return (pt->pt_count == pt->pt_max);

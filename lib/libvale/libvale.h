@@ -478,12 +478,12 @@ extern const struct counter_row vale_counter_table[VALE_NCOUNTERS];
 
 /* A port as vale_list() shows it. */
 struct vale_port_info {
-	char		pi_name[VALE_NAME_SIZE];	/* "vale0:vm1" */
-	uint8_t		pi_index;	/* 0 to 253, as fe_port */
-	uint8_t		pi_rings;	/* ring pairs */
-	uint32_t	pi_tx_slots;	/* of a ring */
-	uint32_t	pi_rx_slots;
-	uint64_t	pi_counter[VALE_NCOUNTERS];
+	char		vpi_name[VALE_NAME_SIZE];	/* "vale0:vm1" */
+	uint8_t		vpi_index;	/* 0 to 253, as fe_port */
+	uint8_t		vpi_rings;	/* ring pairs */
+	uint32_t	vpi_tx_slots;	/* of a ring */
+	uint32_t	vpi_rx_slots;
+	uint64_t	vpi_counter[VALE_NCOUNTERS];
 };
 
 /*
@@ -503,7 +503,7 @@ int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
 
 /*
  * Call show(entry, arg) for each address that switch `switch_name' has learned,
- * in no particular order; fe_port is the pi_index of its port.  Returns as
+ * in no particular order; fe_port is the vpi_index of its port.  Returns as
  * vale_list() does; so `show' should not return -1.
  *	ENXIO	the switch does not exist
  */

@@ -34,7 +34,7 @@ set_ageing(struct vale_switch *vs, const struct vale_setting_value *value)
 static void
 get_ageing(const struct vale_switch *vs, struct vale_setting_value *value)
 {
-	value->sv_number = vs->vs_fdb.f_ageing_s;
+	value->sv_number = vs->vs_fdb.fdb_ageing_s;
 }
 
 static void
@@ -60,7 +60,7 @@ set_limit(struct vale_port *port, const struct vale_setting_value *value)
 static void
 get_limit(const struct vale_port *port, struct vale_setting_value *value)
 {
-	value->sv_number = port->vp_switch->vs_fdb.f_limit[port->vp_index];
+	value->sv_number = port->vp_switch->vs_fdb.fdb_limit[port->vp_index];
 }
 
 static int

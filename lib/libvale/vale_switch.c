@@ -589,12 +589,12 @@ port_counters(const struct vale_port *port, uint64_t counters[VALE_NCOUNTERS])
 static void
 port_info(const struct vale_port *port, struct vale_port_info *info)
 {
-	memcpy(info->pi_name, port->vp_common.name, sizeof(info->pi_name));
-	info->pi_index = port->vp_index;
-	info->pi_rings = port->vp_npairs;
-	info->pi_tx_slots = port->vp_pair[0].pa_tx.vt_nslots;
-	info->pi_rx_slots = port->vp_pair[0].pa_rx.rq_nslots;
-	port_counters(port, info->pi_counter);
+	memcpy(info->vpi_name, port->vp_common.name, sizeof(info->vpi_name));
+	info->vpi_index = port->vp_index;
+	info->vpi_rings = port->vp_npairs;
+	info->vpi_tx_slots = port->vp_pair[0].pa_tx.vt_nslots;
+	info->vpi_rx_slots = port->vp_pair[0].pa_rx.rq_nslots;
+	port_counters(port, info->vpi_counter);
 }
 
 int

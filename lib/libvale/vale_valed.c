@@ -390,12 +390,12 @@ list_port(const void *entry, const void *arg)
 	const struct list_ports *lp = arg;
 	struct vale_port_info info;
 
-	memcpy(info.pi_name, wo->wo_name, sizeof(info.pi_name));
-	info.pi_index = wo->wo_index;
-	info.pi_rings = wo->wo_rings;
-	info.pi_tx_slots = wo->wo_tx_slots;
-	info.pi_rx_slots = wo->wo_rx_slots;
-	memcpy(info.pi_counter, wo->wo_counter, sizeof(info.pi_counter));
+	memcpy(info.vpi_name, wo->wo_name, sizeof(info.vpi_name));
+	info.vpi_index = wo->wo_index;
+	info.vpi_rings = wo->wo_rings;
+	info.vpi_tx_slots = wo->wo_tx_slots;
+	info.vpi_rx_slots = wo->wo_rx_slots;
+	memcpy(info.vpi_counter, wo->wo_counter, sizeof(info.vpi_counter));
 	return (lp->show(&info, lp->arg));
 }
 
@@ -419,9 +419,9 @@ find_port(const struct vale_port_info *port, void *arg)
 {
 	const struct find_port *fp = arg;
 
-	if (strcmp(port->pi_name, fp->name) != 0)
+	if (strcmp(port->vpi_name, fp->name) != 0)
 		return (0);
-	memcpy(fp->counters, port->pi_counter, sizeof(port->pi_counter));
+	memcpy(fp->counters, port->vpi_counter, sizeof(port->vpi_counter));
 	return (1);
 }
 

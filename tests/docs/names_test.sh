@@ -16,6 +16,8 @@
 #
 # A list of a directory's files, in a page or a comment, has all of them, and
 # none that does not exist: lists.table.
+#
+# A prefix of members is that of one structure.
 
 . "$(atf_get_srcdir)/cases.subr"
 
@@ -396,6 +398,105 @@ lists_found_body()
 	has "tree/page.md: 2 files are one.c"
 	ambiguous tree/page.md one.c > bad
 	atf_check cat bad
+}
+
+# prefixes FILE...: print each prefix of members that is two structures' or more,
+# with these.  A structure has a prefix of at most four letters if all of its
+# members, two or more, begin with it.
+prefixes()
+{
+	awk '
+	function member(line)
+	{
+		if (line !~ /^[a-z][a-z0-9]?[a-z0-9]?[a-z0-9]?_/) {
+			prefix = "-"
+			return
+		}
+		sub(/_.*/, "_", line)
+		if (n++ == 0)
+			prefix = line
+		else if (line != prefix)
+			prefix = "-"
+	}
+	/^(static |const |typedef )*(struct|union) [a-z0-9_]+ [{]$/ {
+		name = $(NF - 1)
+		n = 0
+		prefix = ""
+		next
+	}
+	name == "" { next }
+	/^}/ {
+		if (n >= 2 && prefix != "-") {
+			count[prefix]++
+			of[prefix] = of[prefix] " " FILENAME ":" name
+		}
+		name = ""
+		next
+	}
+	/^\t+[A-Za-z]/ {
+		sub(/\/[*].*/, "")
+		if (sub(/[^(]*[(][*]+/, "") ||
+		    sub(/^\t+([A-Z_]+[(][^)]*[)]|[a-z][^;:,[]*[ \t*])[ \t*]*/,
+		    ""))
+			member($0)
+	}
+	END {
+		for (prefix in count)
+			if (count[prefix] > 1)
+				print prefix of[prefix]
+	}' "$@" | sort
+}
+
+test_case prefixes "A prefix of members is one structure's"
+prefixes_body()
+{
+	# The members of compat/ and of testbed/bhyve are named by others.
+	(cd "$top" && find $dirs -name '*.[ch]' -type f | grep -v -e ^compat/ \
+	    -e ^tests/testbed/bhyve/ | sort) > sources
+	[ "$(wc -l < sources)" -ge 400 ] || atf_fail "too few sources"
+	here=$PWD
+	cd "$top"
+	prefixes $(cat "$here/sources") > "$here/bad"
+	cd "$here"
+	[ ! -s bad ] || {
+		cat bad
+		atf_fail "$(wc -l < bad) prefixes are several structures'"
+	}
+}
+
+test_case prefixes_found "The check finds each kind of member"
+prefixes_found_body()
+{
+	cat <<-'EOF' > members
+		uint32_t	ab_x;		/* cd_y */
+		char		*ab_y[2];
+		int		(*ab_call)(struct one *cd_a, int b);
+		STAILQ_ENTRY(one) ab_link;
+		const struct two *ab_z,
+				 *ab_w;
+		unsigned int	 ab_bit:1;
+	EOF
+	for s in one two; do
+		echo "struct $s {"
+		sed 's/^/	/' members
+		echo '};'
+	done > both
+	sed '/^}/q' both > one.h
+	# other MEMBER: the faults of three structures, one with this member.
+	other()
+	{
+		printf 'struct two {\n\tint\tcd_x;\n\t%s\n};\n' "$1" > two.h
+		printf 'struct one {\n\tint\tcd_x;\n\tint cd_y;\n};\n' > 1.h
+		prefixes one.h 1.h two.h
+	}
+
+	atf_check_equal "cd_ 1.h:one two.h:two" "$(other 'int cd_y;')"
+	# Not all members have it, or there is no other.
+	atf_check_equal "" "$(other 'int ab_y;')"
+	atf_check_equal "" "$(other 'int y;')"
+	atf_check_equal "" "$(other 'int (*call)(int cd_x);')"
+	sed '1,/^}/d' both > two.h
+	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
 }
 
 test_case found "The check reports each kind of name that does not exist"

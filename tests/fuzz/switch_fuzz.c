@@ -114,7 +114,7 @@ digest_number(uint64_t n)
 static int
 digest_port(const struct vale_port_info *pi, void *arg __unused)
 {
-	digest(pi->pi_counter, sizeof(pi->pi_counter));
+	digest(pi->vpi_counter, sizeof(pi->vpi_counter));
 	return (0);
 }
 
@@ -159,7 +159,7 @@ struct totals {
 static int
 check_port(const struct vale_port_info *pi, void *arg)
 {
-	const uint64_t *c = pi->pi_counter;
+	const uint64_t *c = pi->vpi_counter;
 	struct totals *t = arg;
 	uint64_t dropped, unicast;
 
@@ -549,7 +549,7 @@ look_port(const struct vale_port_info *pi, void *arg)
 {
 	unsigned int *n = arg;
 
-	INVARIANT(pi->pi_index < 254);
+	INVARIANT(pi->vpi_index < 254);
 	++*n;
 	return (0);
 }

@@ -159,7 +159,7 @@ guest_send(unsigned int number)
 {
 	uint32_t gpa = GPA_TXBUF + lc->lc_tx_tail * STRIDE;
 	struct lem_seg seg = { gpa, LEN };
-	struct lem_packet lp = { .lp_segs = &seg, .lp_nsegs = 1 };
+	struct lem_packet lp = { .lpk_segs = &seg, .lpk_nsegs = 1 };
 
 	if (lem_tx_avail(lc) == 0)
 		lem_tx_clean(lc);

@@ -616,7 +616,7 @@ table_setup(void)
 	for (i = 0; n < 3; i++) {
 		memcpy(a + 2, &i, sizeof(i));
 		vale_fdb_learn(fdb, a, 9, 1);
-		for (b = fdb->f_bucket; b->fb_entry[0] == 0; b++)
+		for (b = fdb->fdb_bucket; b->fb_entry[0] == 0; b++)
 			;
 		vale_fdb_flush(fdb, 9);
 		if (bucket == NULL)
@@ -682,7 +682,7 @@ table_check(void)
 	}
 	MM_CHECK(n == 2 || n == 3);
 	for (i = 0; i < 4; i++)
-		MM_CHECK(fdb->f_used[i] == used[i]);
+		MM_CHECK(fdb->fdb_used[i] == used[i]);
 }
 
 /* A cached lookup is as good as the generation. */

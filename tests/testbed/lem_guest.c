@@ -147,8 +147,8 @@ guest_send(struct guest *g, const uint8_t dst[6], size_t len)
 	p[13] = TYPE_LO;
 	memcpy(p + NUMBER_OFF, &g->sent, sizeof(g->sent));
 	memset(&lp, 0, sizeof(lp));
-	lp.lp_segs = &seg;
-	lp.lp_nsegs = 1;
+	lp.lpk_segs = &seg;
+	lp.lpk_nsegs = 1;
 	return (guest_tx(g, &lp));
 }
 

@@ -66,12 +66,12 @@ before(const struct vc_ports *last, const struct vale_port_info *info)
 	size_t i;
 
 	for (i = 0; i < last->vcp_n; i++) {
-		counter = last->vcp_info[i].pi_counter;
-		if (strcmp(last->vcp_info[i].pi_name, info->pi_name) == 0)
+		counter = last->vcp_info[i].vpi_counter;
+		if (strcmp(last->vcp_info[i].vpi_name, info->vpi_name) == 0)
 			return (counter[VALE_C_TX_SYNC] <=
-			    info->pi_counter[VALE_C_TX_SYNC] &&
+			    info->vpi_counter[VALE_C_TX_SYNC] &&
 			    counter[VALE_C_RX_FRAME] <=
-			    info->pi_counter[VALE_C_RX_FRAME] ? counter :
+			    info->vpi_counter[VALE_C_RX_FRAME] ? counter :
 			    zero);
 	}
 	return (zero);
@@ -81,9 +81,9 @@ static void
 rate_fill(struct rate *rt, const struct vale_port_info *info,
     const uint64_t *last, double s)
 {
-	const uint64_t *c = info->pi_counter;
+	const uint64_t *c = info->vpi_counter;
 
-	rt->rt_name = info->pi_name;
+	rt->rt_name = info->vpi_name;
 	rt->rt_tx_frames = (c[VALE_C_TX_FRAME] - last[VALE_C_TX_FRAME]) / s;
 	rt->rt_tx_bits = 8 * (c[VALE_C_TX_BYTE] - last[VALE_C_TX_BYTE]) / s;
 	rt->rt_rx_frames = (c[VALE_C_RX_FRAME] - last[VALE_C_RX_FRAME]) / s;

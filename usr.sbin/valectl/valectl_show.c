@@ -68,8 +68,8 @@ vc_show_ports(bool json)
 
 	vc_ports_read(NULL, &ports);
 	for (i = 0; i < ports.vcp_n; i++) {
-		name = ports.vcp_info[i].pi_name;
-		if (i == 0 || strncmp(name, ports.vcp_info[i - 1].pi_name,
+		name = ports.vcp_info[i].vpi_name;
+		if (i == 0 || strncmp(name, ports.vcp_info[i - 1].vpi_name,
 		    len) != 0)
 			at++;
 		len = strcspn(name, ":") + 1;
@@ -77,13 +77,13 @@ vc_show_ports(bool json)
 			json_array_append_new(list, json_pack(
 			    "{s:s, s:i, s:i, s:i, s:i, s:i}", "name", name,
 			    "bridge_idx", at,
-			    "port_idx", (int)ports.vcp_info[i].pi_index,
-			    "tx_slots", (int)ports.vcp_info[i].pi_tx_slots,
-			    "rx_slots", (int)ports.vcp_info[i].pi_rx_slots,
-			    "rings", (int)ports.vcp_info[i].pi_rings));
+			    "port_idx", (int)ports.vcp_info[i].vpi_index,
+			    "tx_slots", (int)ports.vcp_info[i].vpi_tx_slots,
+			    "rx_slots", (int)ports.vcp_info[i].vpi_rx_slots,
+			    "rings", (int)ports.vcp_info[i].vpi_rings));
 		else
 			printf("%s bridge_idx %d port_idx %u\n", name, at,
-			    ports.vcp_info[i].pi_index);
+			    ports.vcp_info[i].vpi_index);
 	}
 	if (json)
 		vc_print_json(list);
@@ -100,7 +100,7 @@ counters_json(const struct vale_port_info *info)
 
 	for (i = 0; i < VALE_NCOUNTERS; i++)
 		json_object_set_new(object, vale_counter_table[i].cr_name,
-		    json_integer(info->pi_counter[i]));
+		    json_integer(info->vpi_counter[i]));
 	return (object);
 }
 
@@ -121,18 +121,18 @@ vc_show_counters(const char *name, bool json)
 		const struct vale_port_info *info = &ports.vcp_info[i];
 
 		if (strchr(name, ':') != NULL &&
-		    strcmp(info->pi_name, name) != 0)
+		    strcmp(info->vpi_name, name) != 0)
 			continue;
 		shown++;
 		if (json) {
-			json_object_set_new(object, info->pi_name,
+			json_object_set_new(object, info->vpi_name,
 			    counters_json(info));
 			continue;
 		}
 		for (c = 0; c < VALE_NCOUNTERS; c++)
-			printf("%s %s %" PRIu64 "\n", info->pi_name,
+			printf("%s %s %" PRIu64 "\n", info->vpi_name,
 			    vale_counter_table[c].cr_name,
-			    info->pi_counter[c]);
+			    info->vpi_counter[c]);
 	}
 	if (shown == 0)
 		errx(EX_DATAERR, "%s: there is no such port", name);
@@ -158,8 +158,8 @@ addrs_add(const struct vale_fdb_entry *fe, void *arg)
 	size_t i;
 
 	for (i = 0; i < a->ports.vcp_n; i++)
-		if (a->ports.vcp_info[i].pi_index == fe->fe_port)
-			port = a->ports.vcp_info[i].pi_name;
+		if (a->ports.vcp_info[i].vpi_index == fe->fe_port)
+			port = a->ports.vcp_info[i].vpi_name;
 	snprintf(addr, sizeof(addr), "%02x:%02x:%02x:%02x:%02x:%02x",
 	    fe->fe_addr[0], fe->fe_addr[1], fe->fe_addr[2], fe->fe_addr[3],
 	    fe->fe_addr[4], fe->fe_addr[5]);

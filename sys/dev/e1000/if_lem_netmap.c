@@ -68,7 +68,7 @@ lem_netmap_addr(struct netmap_adapter *na, struct netmap_slot *slot)
 static int
 lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 {
-	struct lem_packet lp = { .lp_segs = sc->tx_seg };
+	struct lem_packet lp = { .lpk_segs = sc->tx_seg };
 	struct netmap_slot *slot;
 	struct lem_seg *seg;
 	u_int i = kring->nr_hwcur;
@@ -78,10 +78,10 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 	do {
 		if (i == kring->rhead)
 			return (EAGAIN);
-		if (lp.lp_nsegs == LEM_TX_MAXSEGS)
+		if (lp.lpk_nsegs == LEM_TX_MAXSEGS)
 			return (EINVAL);
 		slot = &kring->ring->slot[i];
-		seg = &sc->tx_seg[lp.lp_nsegs++];
+		seg = &sc->tx_seg[lp.lpk_nsegs++];
 		seg->ls_len = slot->len;
 		seg->ls_addr = lem_netmap_addr(kring->na, slot);
 		if (seg->ls_addr == 0 ||

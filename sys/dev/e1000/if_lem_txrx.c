@@ -320,14 +320,14 @@ lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 static bool
 lem_tx_tso(struct mbuf **mp, uint8_t *hdr, struct lem_packet *lp)
 {
-	uint8_t *ip = hdr + lp->lp_l2len;
-	struct tcphdr *th = (struct tcphdr *)(ip + lp->lp_l3len);
-	int from = lp->lp_l2len, headers, to = lp->lp_l2len;
+	uint8_t *ip = hdr + lp->lpk_l2len;
+	struct tcphdr *th = (struct tcphdr *)(ip + lp->lpk_l3len);
+	int from = lp->lpk_l2len, headers, to = lp->lpk_l2len;
 
-	lp->lp_mss = (*mp)->m_pkthdr.tso_segsz;
-	lp->lp_l4len = th->th_off << 2;
-	headers = lp->lp_l2len + lp->lp_l3len + lp->lp_l4len;
-	if (lp->lp_flags & LEM_TX_TSO4) {
+	lp->lpk_mss = (*mp)->m_pkthdr.tso_segsz;
+	lp->lpk_l4len = th->th_off << 2;
+	headers = lp->lpk_l2len + lp->lpk_l3len + lp->lpk_l4len;
+	if (lp->lpk_flags & LEM_TX_TSO4) {
 		((struct ip *)ip)->ip_len = ((struct ip *)ip)->ip_sum = 0;
 		from += offsetof(struct ip, ip_src);
 		to += sizeof(struct ip);
@@ -364,12 +364,13 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 	m_copydata(*mp, 0, imin((*mp)->m_pkthdr.len, LEM_HEADERS), hdr);
 	tagged = evh->evl_encap_proto == htons(ETHERTYPE_VLAN);
 	type = ntohs(tagged ? evh->evl_proto : evh->evl_encap_proto);
-	lp->lp_l2len = ETHER_HDR_LEN + (tagged ? ETHER_VLAN_ENCAP_LEN : 0);
+	lp->lpk_l2len = ETHER_HDR_LEN + (tagged ? ETHER_VLAN_ENCAP_LEN : 0);
 	if (type == ETHERTYPE_IP)
-		lp->lp_l3len = ((struct ip *)(hdr + lp->lp_l2len))->ip_hl << 2;
+		lp->lpk_l3len =
+		    ((struct ip *)(hdr + lp->lpk_l2len))->ip_hl << 2;
 	else if (type == ETHERTYPE_IPV6)
 		/* The stack uses no offload with extension headers. */
-		lp->lp_l3len = sizeof(struct ip6_hdr);
+		lp->lpk_l3len = sizeof(struct ip6_hdr);
 	else
 		return (false);
 	/*
@@ -377,13 +378,13 @@ lem_tx_headers(struct mbuf **mp, struct lem_packet *lp)
 	 * it.  The fragments keep CSUM_TSO, and their checksum is complete.
 	 */
 	if (type == ETHERTYPE_IPV6 && ((struct ip6_hdr *)(hdr +
-	    lp->lp_l2len))->ip6_nxt == IPPROTO_FRAGMENT) {
-		lp->lp_flags &= LEM_TX_VLAN;
+	    lp->lpk_l2len))->ip6_nxt == IPPROTO_FRAGMENT) {
+		lp->lpk_flags &= LEM_TX_VLAN;
 		return (true);
 	}
 	if (((*mp)->m_pkthdr.csum_flags & CSUM_TSO) == 0)
 		return (true);
-	lp->lp_flags |= LEM_TX_TCPSUM | (type == ETHERTYPE_IP ?
+	lp->lpk_flags |= LEM_TX_TCPSUM | (type == ETHERTYPE_IP ?
 	    LEM_TX_TSO4 | LEM_TX_IPSUM : LEM_TX_TSO6);
 	return (lem_tx_tso(mp, hdr, lp));
 }
@@ -398,12 +399,12 @@ lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 {
 	const int flags = (*mp)->m_pkthdr.csum_flags & LEM_CSUM_ALL;
 	struct lem_packet lp = {
-		.lp_segs = sc->tx_seg,
-		.lp_flags = (flags & CSUM_IP ? LEM_TX_IPSUM : 0) |
+		.lpk_segs = sc->tx_seg,
+		.lpk_flags = (flags & CSUM_IP ? LEM_TX_IPSUM : 0) |
 		    (flags & LEM_CSUM_TCP ? LEM_TX_TCPSUM : 0) |
 		    (flags & LEM_CSUM_UDP ? LEM_TX_UDPSUM : 0) |
 		    ((*mp)->m_flags & M_VLANTAG ? LEM_TX_VLAN : 0),
-		.lp_vlan = (*mp)->m_pkthdr.ether_vtag,
+		.lpk_vlan = (*mp)->m_pkthdr.ether_vtag,
 	};
 	struct lem_buf *b = &sc->tx.buf[sc->core.lc_tx_tail];
 	bus_dma_segment_t seg[LEM_TX_MAXSEGS];
@@ -426,7 +427,7 @@ lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 	for (i = 0; i < nsegs; i++)
 		sc->tx_seg[i] = (struct lem_seg){ .ls_addr = seg[i].ds_addr,
 		    .ls_len = seg[i].ds_len };
-	lp.lp_nsegs = nsegs;
+	lp.lpk_nsegs = nsegs;
 	error = lem_tx(&sc->core, &lp);
 	if (error != 0)
 		bus_dmamap_unload(sc->tx.tag, b->map);

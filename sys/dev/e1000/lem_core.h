@@ -100,7 +100,7 @@ struct lem_core;
 #define	LEM_TX_UDPSUM	0x04	/* UDP checksum */
 #define	LEM_TX_TSO4	0x08	/* segmentation of TCP over IPv4 */
 #define	LEM_TX_TSO6	0x10	/* segmentation of TCP over IPv6 */
-#define	LEM_TX_VLAN	0x20	/* insert lp_vlan */
+#define	LEM_TX_VLAN	0x20	/* insert lpk_vlan */
 
 /* A segment of a packet: DMA address and bytes, 1 to 16383. */
 struct lem_seg {
@@ -110,14 +110,14 @@ struct lem_seg {
 
 /* A packet to send. */
 struct lem_packet {
-	const struct lem_seg *lp_segs;
-	uint16_t	 lp_nsegs;	/* 1 to LEM_TX_MAXSEGS */
-	uint16_t	 lp_flags;	/* LEM_TX_* */
-	uint16_t	 lp_vlan;	/* tag */
-	uint16_t	 lp_mss;	/* bytes of payload, with TSO */
-	uint8_t		 lp_l2len;	/* bytes of each header, with */
-	uint8_t		 lp_l3len;	/* checksum offload or TSO */
-	uint8_t		 lp_l4len;
+	const struct lem_seg *lpk_segs;
+	uint16_t	 lpk_nsegs;	/* 1 to LEM_TX_MAXSEGS */
+	uint16_t	 lpk_flags;	/* LEM_TX_* */
+	uint16_t	 lpk_vlan;	/* tag */
+	uint16_t	 lpk_mss;	/* bytes of payload, with TSO */
+	uint8_t		 lpk_l2len;	/* bytes of each header, with */
+	uint8_t		 lpk_l3len;	/* checksum offload or TSO */
+	uint8_t		 lpk_l4len;
 };
 
 /*
@@ -184,7 +184,7 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 	X(LEM_C_RX_BAD, "rx_bad",					\
 	    "invalid receive descriptors and CSB indices")		\
 	X(LEM_C_INTERRUPT, "interrupts", "interrupts handled")		\
-	X(LEM_C_POLL, "polls", "times that the receive ring was polled")	\
+	X(LEM_C_POLL, "polls", "times that the receive ring was polled") \
 	X(LEM_C_DEAD, "dead", "times the driver gave up on the adapter")
 
 enum lem_counter {

@@ -277,33 +277,33 @@ lem_tx_clean(struct lem_core *lc)
 static uint32_t
 tx_length(const struct lem_packet *lp)
 {
-	unsigned int flags = lp->lp_flags, tso = flags & FLAGS_TSO;
+	unsigned int flags = lp->lpk_flags, tso = flags & FLAGS_TSO;
 	unsigned int headers, i, l4;
 	uint32_t len = 0;
 
-	if (lp->lp_nsegs > LEM_TX_MAXSEGS ||
+	if (lp->lpk_nsegs > LEM_TX_MAXSEGS ||
 	    (flags & ~(FLAGS_OFFLOAD | LEM_TX_VLAN)) != 0)
 		return (0);
-	for (i = 0; i < lp->lp_nsegs; i++) {
-		if (lp->lp_segs[i].ls_len == 0 ||
-		    lp->lp_segs[i].ls_len > SEG_MAX)
+	for (i = 0; i < lp->lpk_nsegs; i++) {
+		if (lp->lpk_segs[i].ls_len == 0 ||
+		    lp->lpk_segs[i].ls_len > SEG_MAX)
 			return (0);
-		len += lp->lp_segs[i].ls_len;
+		len += lp->lpk_segs[i].ls_len;
 	}
 	if (len < E82545_ETH_HDRLEN || (tso == 0 && len > E82545_FRAME_MAX))
 		return (0);
 	if ((flags & FLAGS_OFFLOAD) == 0)
 		return (len);
-	l4 = lp->lp_l2len + lp->lp_l3len;
-	headers = l4 + lp->lp_l4len;
+	l4 = lp->lpk_l2len + lp->lpk_l3len;
+	headers = l4 + lp->lpk_l4len;
 	/* The offsets of the checksums, and HDRLEN, have one byte each. */
-	if (lp->lp_l2len == 0 || lp->lp_l3len == 0 || headers > len ||
+	if (lp->lpk_l2len == 0 || lp->lpk_l3len == 0 || headers > len ||
 	    l4 > L4_MAX || ((flags & LEM_TX_UDPSUM) != 0 &&
 	    (flags & FLAGS_L4) != LEM_TX_UDPSUM))
 		return (0);
 	return (tso == 0 || (tso != FLAGS_TSO && headers <= HEADERS_MAX &&
-	    headers < len && lp->lp_l4len != 0 && lp->lp_mss != 0 &&
-	    headers + lp->lp_mss <= E82545_FRAME_MAX) ? len : 0);
+	    headers < len && lp->lpk_l4len != 0 && lp->lpk_mss != 0 &&
+	    headers + lp->lpk_mss <= E82545_FRAME_MAX) ? len : 0);
 }
 
 static void
@@ -325,20 +325,20 @@ tx_put(struct lem_core *lc, uint64_t addr, uint64_t rest)
 static void
 tx_context(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 {
-	const bool udp = (lp->lp_flags & LEM_TX_UDPSUM) != 0;
-	const bool tso = (lp->lp_flags & FLAGS_TSO) != 0;
-	const uint64_t ip = lp->lp_l2len, l4 = ip + lp->lp_l3len;
-	const uint64_t headers = l4 + lp->lp_l4len;
+	const bool udp = (lp->lpk_flags & LEM_TX_UDPSUM) != 0;
+	const bool tso = (lp->lpk_flags & FLAGS_TSO) != 0;
+	const uint64_t ip = lp->lpk_l2len, l4 = ip + lp->lpk_l3len;
+	const uint64_t headers = l4 + lp->lpk_l4len;
 	uint64_t addr, rest;
 
 	/* IPCSS, IPCSO, IPCSE; TUCSS, TUCSO. */
 	addr = ip | (ip + 10) << 8 | (l4 - 1) << 16 |
 	    l4 << 32 | (l4 + (udp ? 6 : 16)) << 40;
 	rest = E82545_TXD_DEXT | (udp ? 0 : E82545_TXD_TUCMD_TCP) |
-	    ((lp->lp_flags & LEM_TX_TSO6) != 0 ? 0 : E82545_TXD_TUCMD_IP);
+	    ((lp->lpk_flags & LEM_TX_TSO6) != 0 ? 0 : E82545_TXD_TUCMD_IP);
 	if (tso)
 		rest |= E82545_TXD_TUCMD_TSE | (len - headers) |
-		    E82545_REST_HDRLEN(headers) | E82545_REST_MSS(lp->lp_mss);
+		    E82545_REST_HDRLEN(headers) | E82545_REST_MSS(lp->lpk_mss);
 	if (tso || addr != lc->lc_tx_ctx[0] || rest != lc->lc_tx_ctx[1])
 		tx_put(lc, addr, rest);
 	lc->lc_tx_ctx[0] = addr;
@@ -349,8 +349,8 @@ tx_context(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 static void
 tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 {
-	const struct lem_seg *seg = lp->lp_segs;
-	const unsigned int flags = lp->lp_flags;
+	const struct lem_seg *seg = lp->lpk_segs;
+	const unsigned int flags = lp->lpk_flags;
 	uint64_t rest = E82545_TXD_IFCS;
 	unsigned int i;
 
@@ -364,8 +364,8 @@ tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 		    E82545_REST_POPTS(E82545_TXD_POPTS_TXSM) : 0);
 	}
 	if ((flags & LEM_TX_VLAN) != 0)
-		rest |= E82545_TXD_VLE | E82545_REST_SPECIAL(lp->lp_vlan);
-	for (i = 1; i < lp->lp_nsegs; i++, seg++)
+		rest |= E82545_TXD_VLE | E82545_REST_SPECIAL(lp->lpk_vlan);
+	for (i = 1; i < lp->lpk_nsegs; i++, seg++)
 		tx_put(lc, seg->ls_addr, rest | seg->ls_len);
 	tx_put(lc, seg->ls_addr, rest | E82545_TXD_EOP | seg->ls_len);
 	lc->lc_tx_pending++;
@@ -386,7 +386,7 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 	if (len == 0)
 		return (EINVAL);
 	/* Including a context descriptor, which may turn out not to be sent. */
-	need = lp->lp_nsegs + ((lp->lp_flags & FLAGS_OFFLOAD) != 0);
+	need = lp->lpk_nsegs + ((lp->lpk_flags & FLAGS_OFFLOAD) != 0);
 	if (lem_tx_avail(lc) < need) {
 		lem_tx_clean(lc);
 		if (lem_tx_avail(lc) < need)

@@ -21,8 +21,8 @@
  *   another thread has it, the frame is not learned; the next one will be.
  *   Nor does it wait, so the table may be used in any context of a kernel.
  *   Only a flush waits for a bucket.
- * - f_used[] counts the entries of each port in all buckets.  A writer adds to
- *   it before it stores an entry, and takes that back if the port is at its
+ * - fdb_used[] counts the entries of each port in all buckets.  A writer adds
+ *   to it before it stores an entry, and takes that back if the port is at its
  *   limit; so no port has more entries than its limit.
  * - A lookup or a refresh may see an entry together with the time of the one
  *   that was in the same way a moment ago.  It may then flood a frame whose
@@ -71,7 +71,7 @@ fdb_hash(const struct vale_fdb *f, uint64_t key)
 {
 	uint64_t h;
 
-	h = (key ^ f->f_seed[0]) * (f->f_seed[1] | 1);
+	h = (key ^ f->fdb_seed[0]) * (f->fdb_seed[1] | 1);
 	h ^= h >> 32;
 	h *= 0x9e3779b97f4a7c15;	/* 2^64 / golden ratio */
 	return (h >> 54);
@@ -85,7 +85,7 @@ _Static_assert(VALE_FDB_BUCKETS == 1 << (64 - 54), "the hash's width");
 static bool
 fdb_expired(const struct vale_fdb *f, uint32_t seen_s, uint32_t now_s)
 {
-	uint32_t ageing_s = atomic_load_32(&f->f_ageing_s);
+	uint32_t ageing_s = atomic_load_32(&f->fdb_ageing_s);
 
 	return (ageing_s != 0 && (int32_t)(now_s - seen_s) > (int32_t)ageing_s);
 }
@@ -95,18 +95,18 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 {
 	MPASS(((uintptr_t)f & 63) == 0);
 	memset(f, 0, sizeof(*f));
-	f->f_seed[0] = seed[0];
-	f->f_seed[1] = seed[1];
-	f->f_ageing_s = VALE_FDB_AGEING_S;
+	f->fdb_seed[0] = seed[0];
+	f->fdb_seed[1] = seed[1];
+	f->fdb_ageing_s = VALE_FDB_AGEING_S;
 	/* mutants: any number that a reader's copy does not have */
-	f->f_changes = 1;
+	f->fdb_changes = 1;
 }
 
 /* A thread that loads the new generation with acquire sees the change. */
 static void
 fdb_changed(struct vale_fdb *f)
 {
-	atomic_add_rel_32(&f->f_changes, 1); /* mutants: another number */
+	atomic_add_rel_32(&f->fdb_changes, 1); /* mutants: another number */
 }
 
 void
@@ -114,7 +114,7 @@ vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 {
 	if (seconds > VALE_FDB_AGEING_MAX_S) /* mutants: the same number */
 		seconds = VALE_FDB_AGEING_MAX_S;
-	atomic_store_32(&f->f_ageing_s, seconds);
+	atomic_store_32(&f->fdb_ageing_s, seconds);
 	fdb_changed(f);
 }
 
@@ -122,7 +122,7 @@ void
 vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
 {
 	MPASS(port < VALE_FDB_PORTS && limit <= VALE_FDB_ENTRIES);
-	atomic_store_32(&f->f_limit[port], limit);
+	atomic_store_32(&f->fdb_limit[port], limit);
 	fdb_changed(f);
 }
 
@@ -176,12 +176,12 @@ fdb_writer_leave(struct vale_fdb_bucket *b)
 static bool
 fdb_take(struct vale_fdb *f, unsigned int port)
 {
-	unsigned int limit = atomic_load_32(&f->f_limit[port]), used;
+	unsigned int limit = atomic_load_32(&f->fdb_limit[port]), used;
 
-	used = atomic_fetchadd_32(&f->f_used[port], 1);
+	used = atomic_fetchadd_32(&f->fdb_used[port], 1);
 	if (limit == 0 || used < limit)
 		return (true);
-	atomic_subtract_32(&f->f_used[port], 1);
+	atomic_subtract_32(&f->fdb_used[port], 1);
 	return (false);
 }
 
@@ -191,8 +191,8 @@ fdb_give(struct vale_fdb *f, uint64_t entry)
 {
 	if (entry == 0)
 		return;
-	MPASS(atomic_load_32(&f->f_used[FDB_PORT(entry)]) > 0);
-	atomic_subtract_32(&f->f_used[FDB_PORT(entry)], 1);
+	MPASS(atomic_load_32(&f->fdb_used[FDB_PORT(entry)]) > 0);
+	atomic_subtract_32(&f->fdb_used[FDB_PORT(entry)], 1);
 }
 
 /*
@@ -206,9 +206,9 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 	uint64_t entry;
 	unsigned int w;
 
-	if (atomic_swap_32(&f->f_swept_s[port], now_s) == now_s)
+	if (atomic_swap_32(&f->fdb_swept_s[port], now_s) == now_s)
 		return;
-	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
+	for (b = f->fdb_bucket; b < f->fdb_bucket + VALE_FDB_BUCKETS; b++) {
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
 			if (entry == 0 || FDB_PORT(entry) != port ||
@@ -281,7 +281,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 	if ((addr[0] & 1) != 0 || key == 0)
 		return (VALE_FDB_IGNORED);
 	entry = key << FDB_PORT_BITS | port;
-	b = &f->f_bucket[fdb_hash(f, key)];
+	b = &f->fdb_bucket[fdb_hash(f, key)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
 		if (atomic_load_64(&b->fb_entry[w]) != entry)
 			continue;
@@ -294,9 +294,9 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		fdb_changed(f);
 		return (VALE_FDB_LEARNED);
 	}
-	limit = atomic_load_32(&f->f_limit[port]);
+	limit = atomic_load_32(&f->fdb_limit[port]);
 	/* mutants 4: it searches for expired entries when it need not */
-	if (limit != 0 && atomic_load_32(&f->f_used[port]) >= limit)
+	if (limit != 0 && atomic_load_32(&f->fdb_used[port]) >= limit)
 		fdb_sweep(f, port, now_s);
 	if (!fdb_writer_enter(b))
 		return (VALE_FDB_IGNORED);
@@ -316,7 +316,7 @@ vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
 	/* mutants 2: multicast addresses are never learned */
 	if ((addr[0] & 1) != 0 || key == 0)
 		return (VALE_FDB_FLOOD);
-	b = &f->f_bucket[fdb_hash(f, key)];
+	b = &f->fdb_bucket[fdb_hash(f, key)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
 		entry = atomic_load_64(&b->fb_entry[w]);
 		if (FDB_KEY(entry) != key)
@@ -358,7 +358,7 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 	unsigned int w;
 
 	MPASS(port < VALE_FDB_PORTS);
-	for (b = f->f_bucket; b < f->f_bucket + VALE_FDB_BUCKETS; b++) {
+	for (b = f->fdb_bucket; b < f->fdb_bucket + VALE_FDB_BUCKETS; b++) {
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
 			/* mutants: it stores 0 over 0 */
@@ -368,8 +368,8 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 		if (w < VALE_FDB_WAYS)
 			fdb_flush_bucket(f, b, port);
 	}
-	MPASS(atomic_load_32(&f->f_used[port]) == 0);
-	atomic_store_32(&f->f_limit[port], 0);
+	MPASS(atomic_load_32(&f->fdb_used[port]) == 0);
+	atomic_store_32(&f->fdb_limit[port], 0);
 	fdb_changed(f);
 }
 
@@ -383,7 +383,7 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 	unsigned int w;
 
 	while (*cursor < VALE_FDB_ENTRIES) {
-		b = &f->f_bucket[*cursor / VALE_FDB_WAYS];
+		b = &f->fdb_bucket[*cursor / VALE_FDB_WAYS];
 		w = (*cursor)++ % VALE_FDB_WAYS;
 		e = atomic_load_64(&b->fb_entry[w]);
 		seen_s = atomic_load_32(&b->fb_seen_s[w]);

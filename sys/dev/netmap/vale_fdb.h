@@ -38,13 +38,13 @@ struct vale_fdb_bucket {
 };
 
 struct vale_fdb {
-	uint64_t	f_seed[2];
-	uint32_t	f_ageing_s;
-	uint32_t	f_changes;
-	uint32_t	f_limit[VALE_FDB_PORTS];	/* entries; 0: none */
-	uint32_t	f_used[VALE_FDB_PORTS];		/* entries */
-	uint32_t	f_swept_s[VALE_FDB_PORTS];	/* last fdb_sweep() */
-	struct vale_fdb_bucket f_bucket[VALE_FDB_BUCKETS];
+	uint64_t	fdb_seed[2];
+	uint32_t	fdb_ageing_s;
+	uint32_t	fdb_changes;
+	uint32_t	fdb_limit[VALE_FDB_PORTS];	/* entries; 0: none */
+	uint32_t	fdb_used[VALE_FDB_PORTS];	/* entries */
+	uint32_t	fdb_swept_s[VALE_FDB_PORTS];	/* last fdb_sweep() */
+	struct vale_fdb_bucket fdb_bucket[VALE_FDB_BUCKETS];
 };
 
 /* The result of vale_fdb_learn(). */
@@ -94,7 +94,7 @@ enum vale_fdb_news vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr,
 static inline uint32_t
 vale_fdb_changes(const struct vale_fdb *f)
 {
-	return (atomic_load_acq_32(&f->f_changes));
+	return (atomic_load_acq_32(&f->fdb_changes));
 }
 
 /*

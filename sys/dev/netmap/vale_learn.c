@@ -360,17 +360,17 @@ vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	    atomic_load_acq_ptr((const uintptr_t *)&vl->vl_port[index]);
 	MPASS(lp != NULL);
 	memset(info, 0, sizeof(*info));
-	memcpy(info->pi_name, lp->lp_name, sizeof(info->pi_name));
-	info->pi_private = vale_learn_set_has(&vl->vl_private, index);
-	info->pi_mirror = vale_learn_set_has(&vl->vl_mirror, index);
-	info->pi_limit = atomic_load_32(&vl->vl_fdb.f_limit[index]);
-	info->pi_used = atomic_load_32(&vl->vl_fdb.f_used[index]);
+	memcpy(info->lpi_name, lp->lp_name, sizeof(info->lpi_name));
+	info->lpi_private = vale_learn_set_has(&vl->vl_private, index);
+	info->lpi_mirror = vale_learn_set_has(&vl->vl_mirror, index);
+	info->lpi_limit = atomic_load_32(&vl->vl_fdb.fdb_limit[index]);
+	info->lpi_used = atomic_load_32(&vl->vl_fdb.fdb_used[index]);
 	vale_learn_rule_match(VALE_LEARN_RATE, vl->vl_rule[VALE_LEARN_RATE],
 	    lp->lp_name, &value);
-	info->pi_rate = value.v_rate;
+	info->lpi_rate = value.v_rate;
 	for (ring = 0; ring < lp->lp_rings; ring++) {
 		for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
-			info->pi_counter[c] +=
+			info->lpi_counter[c] +=
 			    atomic_load_64(&lp->lp_ring[ring].lr_counter[c]);
 	}
 }

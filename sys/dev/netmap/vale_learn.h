@@ -372,13 +372,13 @@ bool	vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
 
 /* A port's state.  The port must exist, and must not be removed meanwhile. */
 struct vale_learn_port_info {
-	char		pi_name[VALE_LEARN_NAME];
-	bool		pi_private;
-	bool		pi_mirror;
-	unsigned int	pi_limit;
-	unsigned int	pi_used;	/* addresses in the table */
-	struct vale_rate_conf pi_rate;
-	uint64_t	pi_counter[VALE_LEARN_NCOUNTERS];
+	char		lpi_name[VALE_LEARN_NAME];
+	bool		lpi_private;
+	bool		lpi_mirror;
+	unsigned int	lpi_limit;
+	unsigned int	lpi_used;	/* addresses in the table */
+	struct vale_rate_conf lpi_rate;
+	uint64_t	lpi_counter[VALE_LEARN_NCOUNTERS];
 };
 void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	    struct vale_learn_port_info *info);

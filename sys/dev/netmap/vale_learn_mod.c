@@ -445,9 +445,9 @@ learn_switch_destroy(struct vale_learn_switch *sw)
 }
 
 struct learn_change {
-	struct vale_learn_switch *lc_switch;
-	enum vale_learn_rule	  lc_rule;
-	const char		 *lc_text;
+	struct vale_learn_switch *lch_switch;
+	enum vale_learn_rule	  lch_rule;
+	const char		 *lch_text;
 };
 
 static void *
@@ -455,9 +455,9 @@ learn_change(void *private_data, void *arg, int *error)
 {
 	struct learn_change *lc = arg;
 
-	rw_assert(&lc->lc_switch->sw_bdg->bdg_lock, RA_WLOCKED);
-	*error = vale_learn_rule_set(&lc->lc_switch->sw_learn, lc->lc_rule,
-	    lc->lc_text);
+	rw_assert(&lc->lch_switch->sw_bdg->bdg_lock, RA_WLOCKED);
+	*error = vale_learn_rule_set(&lc->lch_switch->sw_learn, lc->lch_rule,
+	    lc->lch_text);
 	return (private_data);
 }
 

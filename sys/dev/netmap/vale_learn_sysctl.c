@@ -28,8 +28,8 @@ static struct sysctl_ctx_list learn_ctx;
 
 /* The ports of a switch, for a listing. */
 struct learn_ports {
-	bool	lp_there[VALE_FDB_PORTS];
-	struct vale_learn_port_info lp_info[VALE_FDB_PORTS];
+	bool	lps_there[VALE_FDB_PORTS];
+	struct vale_learn_port_info lps_info[VALE_FDB_PORTS];
 };
 
 static int
@@ -70,7 +70,7 @@ learn_ageing_sysctl(SYSCTL_HANDLER_ARGS)
 {
 	struct vale_fdb *fdb = &((struct vale_learn_switch *)arg1)->
 	    sw_learn.vl_fdb;
-	unsigned int seconds = atomic_load_32(&fdb->f_ageing_s);
+	unsigned int seconds = atomic_load_32(&fdb->fdb_ageing_s);
 	int error;
 
 	error = sysctl_handle_int(oidp, &seconds, 0, req);
@@ -95,8 +95,8 @@ learn_collect(struct vale_learn_switch *sw)
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		if (sw->sw_learn.vl_port[i] == NULL)
 			continue;
-		ports->lp_there[i] = true;
-		vale_learn_port_info(&sw->sw_learn, i, &ports->lp_info[i]);
+		ports->lps_there[i] = true;
+		vale_learn_port_info(&sw->sw_learn, i, &ports->lps_info[i]);
 	}
 	BDG_RUNLOCK(sw->sw_bdg);
 	return (ports);
@@ -109,15 +109,15 @@ learn_print_port(struct sbuf *sb, const struct vale_learn_switch *sw,
 	unsigned int c;
 
 	sbuf_printf(sb, "\n%s bridge_idx %td port_idx %u private %d mirror %d"
-	    " limit %u addresses %u rate %ju%s burst %u", info->pi_name,
-	    sw->sw_bdg - nm_bridges, index, info->pi_private,
-	    info->pi_mirror, info->pi_limit, info->pi_used,
-	    (uintmax_t)info->pi_rate.rc_rate,
-	    info->pi_rate.rc_frames ? "pkt/s" : "bit/s",
-	    info->pi_rate.rc_burst);
+	    " limit %u addresses %u rate %ju%s burst %u", info->lpi_name,
+	    sw->sw_bdg - nm_bridges, index, info->lpi_private,
+	    info->lpi_mirror, info->lpi_limit, info->lpi_used,
+	    (uintmax_t)info->lpi_rate.rc_rate,
+	    info->lpi_rate.rc_frames ? "pkt/s" : "bit/s",
+	    info->lpi_rate.rc_burst);
 	for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 		sbuf_printf(sb, " %s %ju", vale_learn_counter_table[c].cr_name,
-		    (uintmax_t)info->pi_counter[c]);
+		    (uintmax_t)info->lpi_counter[c]);
 }
 
 static void
@@ -127,8 +127,8 @@ learn_print_ports(struct sbuf *sb, const struct vale_learn_switch *sw,
 	unsigned int i;
 
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		if (ports->lp_there[i])
-			learn_print_port(sb, sw, i, &ports->lp_info[i]);
+		if (ports->lps_there[i])
+			learn_print_port(sb, sw, i, &ports->lps_info[i]);
 	}
 }
 
@@ -143,11 +143,11 @@ learn_print_addresses(struct sbuf *sb, const struct vale_learn_switch *sw,
 	while (vale_fdb_next(&sw->sw_learn.vl_fdb, &cursor,
 	    (uint32_t)time_uptime, &e)) {
 		/* The port was added after learn_collect(). */
-		if (!ports->lp_there[e.fe_port])
+		if (!ports->lps_there[e.fe_port])
 			continue;
 		sbuf_printf(sb, "\n%02x:%02x:%02x:%02x:%02x:%02x"
 		    " %s port_idx %u age %u", a[0], a[1], a[2], a[3], a[4],
-		    a[5], ports->lp_info[e.fe_port].pi_name, e.fe_port,
+		    a[5], ports->lps_info[e.fe_port].lpi_name, e.fe_port,
 		    e.fe_age_s);
 	}
 }

@@ -208,8 +208,8 @@ nic_send(uint32_t len)
 {
 	struct lem_seg seg = { (uint64_t)txbufs[next_buf], len };
 	struct lem_packet packet = {
-		.lp_segs = &seg,
-		.lp_nsegs = 1,
+		.lpk_segs = &seg,
+		.lpk_nsegs = 1,
 	};
 
 	if (lem_tx(&nic, &packet) != 0) {

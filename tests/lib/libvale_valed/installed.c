@@ -20,9 +20,9 @@ static int
 show(const struct vale_port_info *port, void *arg)
 {
 	++*(unsigned int *)arg;
-	printf("%s %s %ju\n", port->pi_name,
+	printf("%s %s %ju\n", port->vpi_name,
 	    vale_counter_table[VALE_C_RX_FRAME].cr_name,
-	    (uintmax_t)port->pi_counter[VALE_C_RX_FRAME]);
+	    (uintmax_t)port->vpi_counter[VALE_C_RX_FRAME]);
 	return (0);
 }
 

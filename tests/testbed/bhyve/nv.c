@@ -19,10 +19,10 @@
 #include <sysexits.h>
 
 struct nvpair {
-	STAILQ_ENTRY(nvpair)	 np_link;
-	char			*np_name;
-	char			*np_string;	/* or NULL */
-	nvlist_t		*np_nvlist;	/* or NULL */
+	STAILQ_ENTRY(nvpair)	 nvp_link;
+	char			*nvp_name;
+	char			*nvp_string;	/* or NULL */
+	nvlist_t		*nvp_nvlist;	/* or NULL */
 };
 
 struct nvlist {
@@ -47,9 +47,9 @@ nvlist_create(int flags)
 static void
 nvpair_destroy(struct nvpair *np)
 {
-	free(np->np_name);
-	free(np->np_string);
-	nvlist_destroy(np->np_nvlist);
+	free(np->nvp_name);
+	free(np->nvp_string);
+	nvlist_destroy(np->nvp_nvlist);
 	free(np);
 }
 
@@ -60,7 +60,7 @@ nvlist_destroy(nvlist_t *nvl)
 
 	if (nvl == NULL)
 		return;
-	STAILQ_FOREACH_SAFE(np, &nvl->nl_pairs, np_link, next)
+	STAILQ_FOREACH_SAFE(np, &nvl->nl_pairs, nvp_link, next)
 		nvpair_destroy(np);
 	free(nvl);
 }
@@ -70,8 +70,8 @@ nvlist_find(const nvlist_t *nvl, const char *name)
 {
 	struct nvpair *np;
 
-	STAILQ_FOREACH(np, &nvl->nl_pairs, np_link)
-		if (strcmp(np->np_name, name) == 0)
+	STAILQ_FOREACH(np, &nvl->nl_pairs, nvp_link)
+		if (strcmp(np->nvp_name, name) == 0)
 			return (np);
 	return (NULL);
 }
@@ -94,7 +94,7 @@ nvlist_exists_string(const nvlist_t *nvl, const char *name)
 	const struct nvpair *np;
 
 	np = nvlist_find(nvl, name);
-	return (np != NULL && np->np_string != NULL);
+	return (np != NULL && np->nvp_string != NULL);
 }
 
 bool
@@ -103,7 +103,7 @@ nvlist_exists_nvlist(const nvlist_t *nvl, const char *name)
 	const struct nvpair *np;
 
 	np = nvlist_find(nvl, name);
-	return (np != NULL && np->np_nvlist != NULL);
+	return (np != NULL && np->nvp_nvlist != NULL);
 }
 
 const char *
@@ -111,7 +111,7 @@ nvlist_get_string(const nvlist_t *nvl, const char *name)
 {
 	if (!nvlist_exists_string(nvl, name))
 		errx(EX_SOFTWARE, "no string '%s' in nvlist", name);
-	return (nvlist_find(nvl, name)->np_string);
+	return (nvlist_find(nvl, name)->nvp_string);
 }
 
 const nvlist_t *
@@ -119,7 +119,7 @@ nvlist_get_nvlist(const nvlist_t *nvl, const char *name)
 {
 	if (!nvlist_exists_nvlist(nvl, name))
 		errx(EX_SOFTWARE, "no nvlist '%s' in nvlist", name);
-	return (nvlist_find(nvl, name)->np_nvlist);
+	return (nvlist_find(nvl, name)->nvp_nvlist);
 }
 
 static struct nvpair *
@@ -130,9 +130,9 @@ nvlist_add(nvlist_t *nvl, const char *name)
 	if (nvlist_exists(nvl, name))
 		errx(EX_SOFTWARE, "'%s' is in nvlist already", name);
 	np = calloc(1, sizeof(*np));
-	if (np == NULL || (np->np_name = strdup(name)) == NULL)
+	if (np == NULL || (np->nvp_name = strdup(name)) == NULL)
 		err(EX_OSERR, "nvlist");
-	STAILQ_INSERT_TAIL(&nvl->nl_pairs, np, np_link);
+	STAILQ_INSERT_TAIL(&nvl->nl_pairs, np, nvp_link);
 	return (np);
 }
 
@@ -142,15 +142,15 @@ nvlist_add_string(nvlist_t *nvl, const char *name, const char *value)
 	struct nvpair *np;
 
 	np = nvlist_add(nvl, name);
-	np->np_string = strdup(value);
-	if (np->np_string == NULL)
+	np->nvp_string = strdup(value);
+	if (np->nvp_string == NULL)
 		err(EX_OSERR, "nvlist");
 }
 
 void
 nvlist_move_nvlist(nvlist_t *nvl, const char *name, nvlist_t *value)
 {
-	nvlist_add(nvl, name)->np_nvlist = value;
+	nvlist_add(nvl, name)->nvp_nvlist = value;
 }
 
 void
@@ -161,7 +161,7 @@ nvlist_free(nvlist_t *nvl, const char *name)
 	np = nvlist_find(nvl, name);
 	if (np == NULL)
 		errx(EX_SOFTWARE, "no '%s' in nvlist", name);
-	STAILQ_REMOVE(&nvl->nl_pairs, np, nvpair, np_link);
+	STAILQ_REMOVE(&nvl->nl_pairs, np, nvpair, nvp_link);
 	nvpair_destroy(np);
 }
 
@@ -172,12 +172,12 @@ nvlist_next(const nvlist_t *nvl, int *typep, void **cookiep)
 
 	np = *cookiep;
 	np = np == NULL ? STAILQ_FIRST(&nvl->nl_pairs) :
-	    STAILQ_NEXT(np, np_link);
+	    STAILQ_NEXT(np, nvp_link);
 	*cookiep = np;
 	if (np == NULL)
 		return (NULL);
 	if (typep != NULL)
-		*typep = np->np_string != NULL ? NV_TYPE_STRING :
+		*typep = np->nvp_string != NULL ? NV_TYPE_STRING :
 		    NV_TYPE_NVLIST;
-	return (np->np_name);
+	return (np->nvp_name);
 }

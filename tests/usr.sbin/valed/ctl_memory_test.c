@@ -494,7 +494,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 		ATF_CHECK_EQ(VALE_WINDOW_OFFSET(at), OPEN(&peers[i], name, ALL,
 		    .nr_tx_slots = 4096 - i, .nr_rx_slots = 4096).nr_offset);
 		at += 2 * pipe_window(4096, 4096);
-		ATF_CHECK(peers[i].pe_cc->cc_pipe->pi_at + pipe_size(4096) <=
+		ATF_CHECK(peers[i].pe_cc->cc_pipe->cpi_at + pipe_size(4096) <=
 		    one->pe_cc->cc_memory->mm_windows);
 	}
 	ATF_CHECK_EQ(at, one->pe_cc->cc_memory->mm_size - 8 * 65536);
@@ -505,7 +505,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}pipe32",
 	    ALL).nr_rx_slots);
 	peer_renew(&peers[i]);
-	at = peers[1].pe_cc->cc_pipe->pi_at;
+	at = peers[1].pe_cc->cc_pipe->cpi_at;
 	peer_renew(&peers[1]);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4095,
@@ -518,10 +518,10 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	    .nr_rx_slots = 4096));
 	OPEN(&peers[i], "vale0:a}x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4095);
-	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_pipe->pi_at);
+	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_pipe->cpi_at);
 	/* It has nothing of the former name. */
 	OPEN(&peers[1], "vale0:a{x", ALL);
-	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_pipe->pi_at);
+	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_pipe->cpi_at);
 	peers_close(peers, CTL_PIPES + 2);
 }
 
@@ -647,7 +647,7 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	peer_renew(two);
 	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
-	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_pipe->pi_at);
+	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_pipe->cpi_at);
 	ATF_CHECK_EQ(used + 2 * 4096, window_of(two).vv_pipe);
 	ATF_CHECK_EQ(used + 3 * 4096 + pipe_size(1024), mm->mm_used);
 	check_list(two, window_of(two).vv_extra, 1);

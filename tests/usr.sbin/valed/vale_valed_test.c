@@ -117,15 +117,15 @@ TEST(list, "Ports are listed page by page, until a page is empty")
 	ATF_CHECK_EQ(3, asked(fd[2], VALE_WIRE_PORTS, ""));
 	finish();
 	ATF_REQUIRE_EQ(3, s.n);
-	ATF_CHECK_STREQ("vale0:a", s.port[0].pi_name);
-	ATF_CHECK_STREQ("vale0:b", s.port[1].pi_name);
-	ATF_CHECK_STREQ("vale0:c", s.port[2].pi_name);
-	ATF_CHECK_EQ(4, s.port[1].pi_index);
-	ATF_CHECK_EQ(2, s.port[1].pi_rings);
-	ATF_CHECK_EQ(64, s.port[1].pi_tx_slots);
-	ATF_CHECK_EQ(128, s.port[1].pi_rx_slots);
+	ATF_CHECK_STREQ("vale0:a", s.port[0].vpi_name);
+	ATF_CHECK_STREQ("vale0:b", s.port[1].vpi_name);
+	ATF_CHECK_STREQ("vale0:c", s.port[2].vpi_name);
+	ATF_CHECK_EQ(4, s.port[1].vpi_index);
+	ATF_CHECK_EQ(2, s.port[1].vpi_rings);
+	ATF_CHECK_EQ(64, s.port[1].vpi_tx_slots);
+	ATF_CHECK_EQ(128, s.port[1].vpi_rx_slots);
 	ATF_CHECK_EQ(100 + VALE_NCOUNTERS - 1,
-	    s.port[1].pi_counter[VALE_NCOUNTERS - 1]);
+	    s.port[1].vpi_counter[VALE_NCOUNTERS - 1]);
 	/* Of a switch. */
 	fd[0] = prepare_reply(0, &none, ports_size(0));
 	ATF_CHECK_EQ(0, vale_list("vale3", show_port, &s));

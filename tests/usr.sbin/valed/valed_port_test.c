@@ -152,7 +152,7 @@ VALED_TEST(full, "What the receiver's ring has no space for is dropped; slots "
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
 		for (i = 0; i < 15; i++) {
 			ATF_REQUIRE(t_take(b, &f));
-			ATF_CHECK_EQ(i, f.f_seq);
+			ATF_CHECK_EQ(i, f.tf_seq);
 		}
 		ATF_CHECK(!t_take(b, &f));
 		t_expect_none(b);
@@ -556,7 +556,7 @@ t_take_one(struct vale_desc *d, uint32_t seq)
 	wait_until(vale_rxsync(d) == 0 && !nm_ring_empty(d->rxring),
 	    "frame %u", seq);
 	ATF_REQUIRE(t_take(d, &f));
-	ATF_CHECK_EQ(seq, f.f_seq);
+	ATF_CHECK_EQ(seq, f.tf_seq);
 }
 
 VALED_TEST(monitor, "A monitor gets copies, and knows what it missed; mirrors, "

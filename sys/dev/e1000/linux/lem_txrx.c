@@ -330,10 +330,10 @@ lem_tx_tso(struct sk_buff *skb, struct lem_packet *lp)
 {
 	if (skb_cow_head(skb, 0) != 0)
 		return (false);
-	lp->lp_mss = skb_shinfo(skb)->gso_size;
-	lp->lp_l2len = skb_network_offset(skb);
-	lp->lp_l3len = skb_network_header_len(skb);
-	lp->lp_l4len = tcp_hdrlen(skb);
+	lp->lpk_mss = skb_shinfo(skb)->gso_size;
+	lp->lpk_l2len = skb_network_offset(skb);
+	lp->lpk_l3len = skb_network_header_len(skb);
+	lp->lpk_l4len = tcp_hdrlen(skb);
 	if ((skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4) != 0) {
 		struct iphdr *ip = ip_hdr(skb);
 
@@ -341,10 +341,10 @@ lem_tx_tso(struct sk_buff *skb, struct lem_packet *lp)
 		ip->check = 0;
 		tcp_hdr(skb)->check = ~csum_tcpudp_magic(ip->saddr, ip->daddr,
 		    0, IPPROTO_TCP, 0);
-		lp->lp_flags |= LEM_TX_TSO4 | LEM_TX_IPSUM | LEM_TX_TCPSUM;
+		lp->lpk_flags |= LEM_TX_TSO4 | LEM_TX_IPSUM | LEM_TX_TCPSUM;
 	} else if ((skb_shinfo(skb)->gso_type & SKB_GSO_TCPV6) != 0) {
 		tcp_v6_gso_csum_prep(skb);
-		lp->lp_flags |= LEM_TX_TSO6 | LEM_TX_TCPSUM;
+		lp->lpk_flags |= LEM_TX_TSO6 | LEM_TX_TCPSUM;
 	} else
 		return (false);
 	return (true);
@@ -360,13 +360,13 @@ lem_tx_csum(struct sk_buff *skb, struct lem_packet *lp)
 	if (l2 <= 0 || l2 >= start || start > UINT8_MAX - 16)
 		return (skb_checksum_help(skb) == 0);
 	if (skb->csum_offset == offsetof(struct tcphdr, check))
-		lp->lp_flags |= LEM_TX_TCPSUM;
+		lp->lpk_flags |= LEM_TX_TCPSUM;
 	else if (skb->csum_offset == offsetof(struct udphdr, check))
-		lp->lp_flags |= LEM_TX_UDPSUM;
+		lp->lpk_flags |= LEM_TX_UDPSUM;
 	else
 		return (skb_checksum_help(skb) == 0);
-	lp->lp_l2len = l2;
-	lp->lp_l3len = start - l2;
+	lp->lpk_l2len = l2;
+	lp->lpk_l3len = start - l2;
 	return (true);
 }
 
@@ -375,8 +375,8 @@ static bool
 lem_tx_offloads(struct sk_buff *skb, struct lem_packet *lp)
 {
 	if (skb_vlan_tag_present(skb)) {
-		lp->lp_flags |= LEM_TX_VLAN;
-		lp->lp_vlan = skb_vlan_tag_get(skb);
+		lp->lpk_flags |= LEM_TX_VLAN;
+		lp->lpk_vlan = skb_vlan_tag_get(skb);
 	}
 	if (skb_is_gso(skb))
 		return (lem_tx_tso(skb, lp));
@@ -398,15 +398,15 @@ lem_tx_add(struct lem_adapter *la, struct lem_packet *lp, dma_addr_t dma,
 
 	if (dma_mapping_error(&la->pdev->dev, dma))
 		return (false);
-	b = &la->tx_buf[(lc->lc_tx_tail + lp->lp_nsegs) & (lc->lc_ntxd - 1)];
+	b = &la->tx_buf[(lc->lc_tx_tail + lp->lpk_nsegs) & (lc->lc_ntxd - 1)];
 	b->dma = dma;
 	b->len = len;
 	for (; len > 0; len -= n, dma += n) {
 		n = min_t(uint32_t, len, LEM_SEG_MAX);
 		/* The context descriptor is the last one needed. */
-		if (lp->lp_nsegs == LEM_TX_NEED - 1)
+		if (lp->lpk_nsegs == LEM_TX_NEED - 1)
 			return (false);
-		la->tx_seg[lp->lp_nsegs++] = (struct lem_seg){
+		la->tx_seg[lp->lpk_nsegs++] = (struct lem_seg){
 			.ls_addr = dma, .ls_len = n };
 	}
 	return (true);
@@ -455,7 +455,7 @@ lem_tx_packet(struct lem_adapter *la, struct sk_buff *skb)
 {
 	struct lem_core *lc = &la->core;
 	struct lem_tx_buf *b = &la->tx_buf[lc->lc_tx_tail];
-	struct lem_packet lp = { .lp_segs = la->tx_seg };
+	struct lem_packet lp = { .lpk_segs = la->tx_seg };
 
 	if (skb->len < ETH_HLEN || !lem_tx_offloads(skb, &lp))
 		return (false);

@@ -33,7 +33,7 @@ lem_xdp_send(struct lem_adapter *la, const struct lem_tx_buf *b,
     dma_addr_t dma, uint32_t len)
 {
 	const struct lem_seg seg = { .ls_addr = dma, .ls_len = len };
-	const struct lem_packet lp = { .lp_segs = &seg, .lp_nsegs = 1 };
+	const struct lem_packet lp = { .lpk_segs = &seg, .lpk_nsegs = 1 };
 	struct lem_core *lc = &la->core;
 	const uint32_t slot = lc->lc_tx_tail;
 

@@ -85,14 +85,14 @@ send_ip(struct lem_test *t, uint8_t *frame, size_t len, unsigned int flags,
 	seg[1] = (struct lem_seg){ gpa + 14, 43 };
 	seg[2] = (struct lem_seg){ gpa + 57, len - 57 };
 	memset(&lp, 0, sizeof(lp));
-	lp.lp_segs = seg;
-	lp.lp_nsegs = 3;
-	lp.lp_flags = flags;
-	lp.lp_l2len = 14;
-	lp.lp_l3len = 20;
-	lp.lp_l4len = tcp ? 20 : 8;
-	lp.lp_mss = mss;
-	lp.lp_vlan = vlan;
+	lp.lpk_segs = seg;
+	lp.lpk_nsegs = 3;
+	lp.lpk_flags = flags;
+	lp.lpk_l2len = 14;
+	lp.lpk_l3len = 20;
+	lp.lpk_l4len = tcp ? 20 : 8;
+	lp.lpk_mss = mss;
+	lp.lpk_vlan = vlan;
 	error = guest_tx(&t->g, &lp);
 	lem_tx_flush(&t->g.lc);
 	return (error);
@@ -215,14 +215,14 @@ queue_one(struct lem_test *t, uint32_t len, unsigned int flags,
 		seg[i].ls_len = MIN(len, 16383);
 		len -= seg[i].ls_len;
 	}
-	lp.lp_segs = seg;
-	lp.lp_nsegs = i;
-	lp.lp_flags = flags;
-	lp.lp_l2len = l2len;
-	lp.lp_l3len = l3len;
-	lp.lp_l4len = l4len;
-	lp.lp_mss = mss;
-	lp.lp_vlan = 0xa123;
+	lp.lpk_segs = seg;
+	lp.lpk_nsegs = i;
+	lp.lpk_flags = flags;
+	lp.lpk_l2len = l2len;
+	lp.lpk_l3len = l3len;
+	lp.lpk_l4len = l4len;
+	lp.lpk_mss = mss;
+	lp.lpk_vlan = 0xa123;
 	return (guest_tx(&t->g, &lp));
 }
 
@@ -335,7 +335,7 @@ TEST(lengths, "Which lengths a packet and its headers may have")
 	};
 	struct lem_test *test = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
-	struct lem_packet lp = { .lp_segs = seg };
+	struct lem_packet lp = { .lpk_segs = seg };
 	unsigned int i;
 
 	for (i = 0; i < nitems(t); i++) {
@@ -352,17 +352,17 @@ TEST(lengths, "Which lengths a packet and its headers may have")
 		seg[i] = (struct lem_seg){ guest_txbuf(&test->g), 1 };
 	lem_stop(&test->g.lc);
 	ATF_REQUIRE_EQ(0, lem_start(&test->g.lc, test->g.mac, 1500));
-	lp.lp_nsegs = LEM_TX_MAXSEGS;
+	lp.lpk_nsegs = LEM_TX_MAXSEGS;
 	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
-	lp.lp_nsegs++;
+	lp.lpk_nsegs++;
 	ATF_CHECK_EQ(EINVAL, guest_tx(&test->g, &lp));
-	lp.lp_nsegs = 2;
+	lp.lpk_nsegs = 2;
 	seg[1].ls_len = 16126;
 	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
-	lp.lp_flags = LEM_TX_TSO4;
-	lp.lp_l2len = 14;
-	lp.lp_l3len = lp.lp_l4len = 20;
-	lp.lp_mss = 1000;
+	lp.lpk_flags = LEM_TX_TSO4;
+	lp.lpk_l2len = 14;
+	lp.lpk_l3len = lp.lpk_l4len = 20;
+	lp.lpk_mss = 1000;
 	seg[1].ls_len = 16383;
 	ATF_CHECK_EQ(0, guest_tx(&test->g, &lp));
 	seg[1].ls_len = 16384;

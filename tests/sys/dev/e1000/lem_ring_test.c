@@ -531,11 +531,11 @@ send_segs(struct lem_test *test, unsigned int nsegs, uint16_t flags)
 		seg[i].ls_len = 60 + i;
 	}
 	memset(&lp, 0, sizeof(lp));
-	lp.lp_segs = seg;
-	lp.lp_nsegs = nsegs;
-	lp.lp_flags = flags;
-	lp.lp_l2len = 14;
-	lp.lp_l3len = 20;
+	lp.lpk_segs = seg;
+	lp.lpk_nsegs = nsegs;
+	lp.lpk_flags = flags;
+	lp.lpk_l2len = 14;
+	lp.lpk_l3len = 20;
 	return (guest_tx(&test->g, &lp));
 }
 

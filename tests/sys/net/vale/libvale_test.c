@@ -286,7 +286,7 @@ TEST(cur_ahead, "With cur ahead of head, poll(2) waits for frames beyond cur")
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_CHECK_EQ(3, nm_ring_space(b->rxring));
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(0, f.f_seq);
+	ATF_CHECK_EQ(0, f.tf_seq);
 	vale_close(a);
 	vale_close(b);
 }
@@ -324,10 +324,10 @@ see_port(const struct vale_port_info *info, void *arg)
 {
 	struct seen *seen = arg;
 
-	snprintf(seen->last, sizeof(seen->last), "%s", info->pi_name);
-	ATF_CHECK_EQ(seen->n % 3 * 100 + 50, info->pi_tx_slots);
-	ATF_CHECK_EQ(60, info->pi_rx_slots);
-	ATF_CHECK_EQ(seen->n % 3, info->pi_index);
+	snprintf(seen->last, sizeof(seen->last), "%s", info->vpi_name);
+	ATF_CHECK_EQ(seen->n % 3 * 100 + 50, info->vpi_tx_slots);
+	ATF_CHECK_EQ(60, info->vpi_rx_slots);
+	ATF_CHECK_EQ(seen->n % 3, info->vpi_index);
 	return (++seen->n == seen->stop_at ? 42 : 0);
 }
 

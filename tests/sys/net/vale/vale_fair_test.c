@@ -73,10 +73,10 @@ fair_take(unsigned int n, unsigned int max)
 
 	ATF_REQUIRE_EQ(0, vale_rxsync(fair[n]));
 	while (taken < max && t_take(fair[n], &f)) {
-		ATF_REQUIRE(f.f_src < n);
-		ATF_REQUIRE(f.f_seq >= fair_next[f.f_src]);
-		fair_next[f.f_src] = f.f_seq + 1;
-		fair_got[f.f_src]++;
+		ATF_REQUIRE(f.tf_src < n);
+		ATF_REQUIRE(f.tf_seq >= fair_next[f.tf_src]);
+		fair_next[f.tf_src] = f.tf_seq + 1;
+		fair_got[f.tf_src]++;
 		taken++;
 	}
 	ATF_REQUIRE_EQ(0, vale_rxsync(fair[n]));

@@ -56,7 +56,7 @@ same_bucket(uint32_t *out, unsigned int n)
 
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_learn(&fdb, addr(0), 0, 0);
-	for (b = fdb.f_bucket; b->fb_entry[0] == 0; b++)
+	for (b = fdb.fdb_bucket; b->fb_entry[0] == 0; b++)
 		;
 	out[found++] = 0;
 	for (i = 1; found < n; i++) {
@@ -164,7 +164,7 @@ TEST(ageing, "An entry expires to the second, later when refreshed, never with "
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1),
 	    t0 + 903 + VALE_FDB_AGEING_MAX_S));
 	vale_fdb_set_ageing(&fdb, VALE_FDB_AGEING_MAX_S + 1);
-	ATF_CHECK_EQ(VALE_FDB_AGEING_MAX_S, fdb.f_ageing_s);
+	ATF_CHECK_EQ(VALE_FDB_AGEING_MAX_S, fdb.fdb_ageing_s);
 }
 
 TEST(clock_behind, "A thread whose clock is a second behind finds the entries "
@@ -220,7 +220,7 @@ collide(uint64_t s0, uint64_t s1, uint32_t x, uint32_t y)
 	vale_fdb_learn(&fdb, addr(x), 1, 0);
 	vale_fdb_learn(&fdb, addr(y), 1, 0);
 	for (i = 0; i < VALE_FDB_BUCKETS; i++)
-		if (fdb.f_bucket[i].fb_entry[1] != 0)
+		if (fdb.fdb_bucket[i].fb_entry[1] != 0)
 			return (true);
 	return (false);
 }
@@ -416,7 +416,7 @@ TEST(limit_one_bucket, "Entries replaced in a full bucket no longer count for "
 	for (; i < 2 * VALE_FDB_WAYS; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
 		    vale_fdb_learn(&fdb, addr(a[i]), 2 + i, i));
-	ATF_CHECK_EQ(0, fdb.f_used[1]);
+	ATF_CHECK_EQ(0, fdb.fdb_used[1]);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
 		    vale_fdb_learn(&fdb, addr(10000 + i), 1, 20));
@@ -484,7 +484,7 @@ roam(void *arg)
 	for (i = 0; i < ROUNDS; i++) {
 		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), port,
 		    i / 1000);
-		if (atomic_load_32(&fdb.f_used[1]) > ROAM_LIMIT + THREADS)
+		if (atomic_load_32(&fdb.fdb_used[1]) > ROAM_LIMIT + THREADS)
 			return ((void *)1);
 		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), i / 1000);
 		if (dst >= THREADS && dst != VALE_FDB_FLOOD)
@@ -523,7 +523,7 @@ TEST(threads, "Stations that move between four threads' ports are found once, "
 	for (i = 0; i < STATIONS; i++)
 		ATF_CHECK(seen[i] <= 1);
 	for (i = 0; i < THREADS; i++)
-		ATF_CHECK_EQ(used[i], fdb.f_used[i]);
+		ATF_CHECK_EQ(used[i], fdb.fdb_used[i]);
 	ATF_CHECK(used[1] <= ROAM_LIMIT);
 }
 
@@ -544,7 +544,7 @@ TEST(flush_threads, "A flush of a port while other ports' threads learn its "
 			    (void *)(uintptr_t)i));
 	for (j = 0; j < 100; j++) {
 		vale_fdb_flush(&fdb, 1);
-		ATF_CHECK_EQ(0, atomic_load_32(&fdb.f_used[1]));
+		ATF_CHECK_EQ(0, atomic_load_32(&fdb.fdb_used[1]));
 	}
 	for (i = 0; i < THREADS; i++)
 		if (i != 1) {
@@ -555,7 +555,7 @@ TEST(flush_threads, "A flush of a port while other ports' threads learn its "
 	while (vale_fdb_next(&fdb, &cursor, ROUNDS / 1000, &e))
 		used[e.fe_port]++;
 	for (i = 0; i < THREADS; i++)
-		ATF_CHECK_EQ(used[i], fdb.f_used[i]);
+		ATF_CHECK_EQ(used[i], fdb.fdb_used[i]);
 	ATF_CHECK_EQ(0, used[1]);
 }
 
@@ -571,7 +571,7 @@ move_uncounted(void *arg)
 {
 	(void)arg;
 	vale_fdb_learn(&fdb, addr(0), 0, 0);
-	fdb.f_used[0] = 0;
+	fdb.fdb_used[0] = 0;
 	vale_fdb_learn(&fdb, addr(0), 1, 0);
 }
 
@@ -580,7 +580,7 @@ TEST(asserts, "Assertions fire: a port out of range, entries that are not "
 {
 	vale_fdb_init(&fdb, seed);
 	ATF_CHECK(aborts(learn_bad_port, NULL, "port < VALE_FDB_PORTS"));
-	ATF_CHECK(aborts(move_uncounted, NULL, "f_used[FDB_PORT(entry)]"));
+	ATF_CHECK(aborts(move_uncounted, NULL, "fdb_used[FDB_PORT(entry)]"));
 }
 
 /* Where addr(0) is, in an empty table. */
@@ -591,7 +591,7 @@ first_bucket(struct vale_fdb *f)
 
 	vale_fdb_init(f, seed);
 	vale_fdb_learn(f, addr(0), 0, 0);
-	for (b = f->f_bucket; b->fb_entry[0] == 0; b++)
+	for (b = f->fdb_bucket; b->fb_entry[0] == 0; b++)
 		;
 	vale_fdb_init(f, seed);
 	return (b);
@@ -667,11 +667,11 @@ TEST(last, "Nothing behind the table is accessed")
 	vale_fdb_set_limit(f, 1, 4000);
 	for (i = 0; i < 5000; i++)
 		vale_fdb_learn(f, addr(i), 1, 0);
-	ATF_CHECK_EQ(4000, f->f_used[1]);
+	ATF_CHECK_EQ(4000, f->fdb_used[1]);
 	/* All have expired, in each way of a bucket. */
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(0), 1, 301));
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 1, 301));
-	ATF_CHECK_EQ(2, f->f_used[1]);
+	ATF_CHECK_EQ(2, f->fdb_used[1]);
 	for (i = 0; vale_fdb_next(f, &cursor, 301, &e);)
 		i++;
 	ATF_CHECK_EQ(2, i);
@@ -680,7 +680,7 @@ TEST(last, "Nothing behind the table is accessed")
 }
 
 /*
- * A table of which the first 64 bytes, with f_ageing_s, are in one page, and
+ * A table of which the first 64 bytes, with fdb_ageing_s, are in one page, and
  * the members of port 200 in the next.  Its addresses are in buckets behind
  * that.
  */
@@ -698,12 +698,12 @@ split_init(void)
 
 	split.pages = touch_pages(sizeof(*f) / TOUCH_PAGE + 2);
 	split.f = f = (void *)(split.pages + TOUCH_PAGE - 64);
-	ATF_REQUIRE((uint8_t *)&f->f_ageing_s < split.pages + TOUCH_PAGE);
-	ATF_REQUIRE((uint8_t *)&f->f_limit[200] >= split.pages + TOUCH_PAGE);
+	ATF_REQUIRE((uint8_t *)&f->fdb_ageing_s < split.pages + TOUCH_PAGE);
+	ATF_REQUIRE((uint8_t *)&f->fdb_limit[200] >= split.pages + TOUCH_PAGE);
 	for (split.old = 0;; split.old++) {
 		vale_fdb_init(f, seed);
 		vale_fdb_learn(f, addr(split.old), 200, 0);
-		for (split.b = f->f_bucket; split.b->fb_entry[0] == 0;
+		for (split.b = f->fdb_bucket; split.b->fb_entry[0] == 0;
 		    split.b++)
 			;
 		if ((uint8_t *)split.b >= split.pages + 2 * TOUCH_PAGE)
@@ -747,7 +747,7 @@ TEST(twice, "Two threads that learn an address of the same port at once enter "
 	touch_next(split.pages + TOUCH_PAGE, learn_old, &port);
 	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(split.f, addr(split.old),
 	    200, 301));
-	ATF_CHECK_EQ(1, split.f->f_used[200]);
+	ATF_CHECK_EQ(1, split.f->fdb_used[200]);
 	ATF_CHECK_EQ(before + 1, vale_fdb_changes(split.f));
 }
 
@@ -764,7 +764,7 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new),
 	    200, 301));
 	ATF_CHECK_EQ(201, vale_fdb_lookup(split.f, addr(split.old), 301));
-	ATF_CHECK_EQ(1, split.f->f_used[201]);
+	ATF_CHECK_EQ(1, split.f->fdb_used[201]);
 
 	vale_fdb_init(split.f, seed);
 	vale_fdb_set_limit(split.f, 200, 1);
@@ -775,7 +775,7 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 	    200, 301));
 	ATF_CHECK_EQ(1, split.b->fb_writer);
 	ATF_CHECK(split.b->fb_entry[0] != 0);
-	ATF_CHECK_EQ(1, split.f->f_used[200]);
+	ATF_CHECK_EQ(1, split.f->fdb_used[200]);
 }
 
 TEST_PROGRAM

@@ -102,7 +102,7 @@ counted(unsigned int port, enum vale_learn_counter c)
 	struct vale_learn_port_info info;
 
 	vale_learn_port_info(&vl, port, &info);
-	return (info.pi_counter[c]);
+	return (info.lpi_counter[c]);
 }
 
 static int
@@ -156,11 +156,11 @@ TEST(unseen, "A frame whose header is short or unreadable is dropped and not "
 	ATF_CHECK_EQ(VALE_LEARN_NONE, vale_learn_forward(&vl, lr, 0, NULL, 60,
 	    60, 0, &copies));
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_DROP_RUNT]);
-	ATF_CHECK_EQ(1, info.pi_counter[VALE_LEARN_C_DROP_FAULT]);
-	ATF_CHECK_EQ(3, info.pi_counter[VALE_LEARN_C_FRAME]);
-	ATF_CHECK_EQ(160, info.pi_counter[VALE_LEARN_C_BYTE]);
-	ATF_CHECK_EQ(0, info.pi_used);
+	ATF_CHECK_EQ(2, info.lpi_counter[VALE_LEARN_C_DROP_RUNT]);
+	ATF_CHECK_EQ(1, info.lpi_counter[VALE_LEARN_C_DROP_FAULT]);
+	ATF_CHECK_EQ(3, info.lpi_counter[VALE_LEARN_C_FRAME]);
+	ATF_CHECK_EQ(160, info.lpi_counter[VALE_LEARN_C_BYTE]);
+	ATF_CHECK_EQ(0, info.lpi_used);
 	end();
 }
 
@@ -313,16 +313,16 @@ TEST(limit, "Frames from more addresses than the port may have are dropped; a "
 	ATF_CHECK_STREQ("flood", to(1, 0, 3, 0, 0));
 	ATF_CHECK_STREQ("flood", to(1, 0, 4, 0, 0));
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(1, info.pi_limit);
-	ATF_CHECK_EQ(1, info.pi_used);
-	ATF_CHECK_EQ(1, info.pi_counter[VALE_LEARN_C_DROP_LIMIT]);
+	ATF_CHECK_EQ(1, info.lpi_limit);
+	ATF_CHECK_EQ(1, info.lpi_used);
+	ATF_CHECK_EQ(1, info.lpi_counter[VALE_LEARN_C_DROP_LIMIT]);
 	drop(0);
 	add(0, "vale0:x", 1);
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
 	ATF_CHECK_STREQ("flood", to(0, 0, 2, 0, 0));
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(0, info.pi_limit);
-	ATF_CHECK_EQ(2, info.pi_counter[VALE_LEARN_C_FRAME]);
+	ATF_CHECK_EQ(0, info.lpi_limit);
+	ATF_CHECK_EQ(2, info.lpi_counter[VALE_LEARN_C_FRAME]);
 	end();
 }
 
@@ -414,7 +414,7 @@ TEST(long_name, "A name that is too long is truncated")
 	vale_learn_init(&vl, seed);
 	add(0, name, 1);
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(VALE_LEARN_NAME - 1, strlen(info.pi_name));
+	ATF_CHECK_EQ(VALE_LEARN_NAME - 1, strlen(info.lpi_name));
 	end();
 }
 
@@ -458,11 +458,11 @@ TEST(rings, "A port that sends on several rings while ports are added counts "
 	for (i = 0; i < THREADS; i++)
 		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(THREADS * FRAMES, info.pi_counter[VALE_LEARN_C_FRAME]);
+	ATF_CHECK_EQ(THREADS * FRAMES, info.lpi_counter[VALE_LEARN_C_FRAME]);
 	ATF_CHECK_EQ(THREADS * FRAMES * 60,
-	    info.pi_counter[VALE_LEARN_C_BYTE]);
+	    info.lpi_counter[VALE_LEARN_C_BYTE]);
 	ATF_CHECK_EQ(THREADS * FRAMES * 2,
-	    info.pi_counter[VALE_LEARN_C_COPY]);
+	    info.lpi_counter[VALE_LEARN_C_COPY]);
 	/*
 	 * Each ring has a struct lr of its own; that of ring 3 is the last of
 	 * four.
@@ -472,11 +472,11 @@ TEST(rings, "A port that sends on several rings while ports are added counts "
 		    lr_counter[VALE_LEARN_C_FRAME]);
 	/* All stations are at port 0: a frame is flooded or dropped. */
 	for (c = VALE_LEARN_C_DROP_RUNT; c < VALE_LEARN_C_DROP_COPY; c++)
-		sum += info.pi_counter[c];
+		sum += info.lpi_counter[c];
 	ATF_CHECK_EQ(THREADS * FRAMES,
-	    sum + info.pi_counter[VALE_LEARN_C_FLOOD]);
-	ATF_CHECK_EQ(6, info.pi_used);
-	ATF_CHECK(info.pi_counter[VALE_LEARN_C_DROP_LIMIT] > 0);
+	    sum + info.lpi_counter[VALE_LEARN_C_FLOOD]);
+	ATF_CHECK_EQ(6, info.lpi_used);
+	ATF_CHECK(info.lpi_counter[VALE_LEARN_C_DROP_LIMIT] > 0);
 	end();
 }
 
@@ -576,8 +576,8 @@ TEST(rate, "Frames over a port's rate are dropped and counted; its rings have "
 	ATF_CHECK_EQ(6, pass(0, 0, 20, 60, now));
 	ATF_CHECK_EQ(6, pass(1, 0, 20, 60, now));
 	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK(info.pi_rate.rc_rate == 10 && info.pi_rate.rc_burst == 6 &&
-	    info.pi_rate.rc_frames);
+	ATF_CHECK(info.lpi_rate.rc_rate == 10 && info.lpi_rate.rc_burst == 6 &&
+	    info.lpi_rate.rc_frames);
 
 	/* Four rings: 3 frames a second, and 2 at once. */
 	ATF_CHECK_EQ(2, pass(2, 0, 20, 60, now));

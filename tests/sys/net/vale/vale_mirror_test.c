@@ -74,9 +74,9 @@ TEST(tx, "A monitor gets what its port sends, in order, and nothing else")
 	ATF_REQUIRE_EQ(0, vale_rxsync(m));
 	for (i = 0; i < 300; i++) {
 		ATF_REQUIRE(t_take(m, &f));
-		ATF_REQUIRE_EQ(1, f.f_src);
-		ATF_REQUIRE_EQ(i, f.f_seq);
-		ATF_REQUIRE_EQ(60 + i, f.f_len);
+		ATF_REQUIRE_EQ(1, f.tf_src);
+		ATF_REQUIRE_EQ(i, f.tf_seq);
+		ATF_REQUIRE_EQ(60 + i, f.tf_len);
 	}
 	t_expect_none(m);
 	/* The others get what they get without it. */
@@ -111,12 +111,12 @@ TEST(rx, "A monitor gets what the switch has for its port, of each sender")
 		if (i % 3 == 2)
 			continue;
 		ATF_REQUIRE(t_take(m, &f));
-		ATF_REQUIRE_EQ(0, f.f_src);
-		ATF_REQUIRE_EQ(i, f.f_seq);
+		ATF_REQUIRE_EQ(0, f.tf_src);
+		ATF_REQUIRE_EQ(i, f.tf_seq);
 	}
 	ATF_REQUIRE(t_take(m, &f));
-	ATF_CHECK_EQ(2, f.f_src);
-	ATF_CHECK_EQ(7, f.f_seq);
+	ATF_CHECK_EQ(2, f.tf_src);
+	ATF_CHECK_EQ(7, f.tf_seq);
 	t_expect_none(m);
 	ATF_CHECK_EQ(201, t_drain(port[1]));
 	T_COUNT(port[0], TX_MIRROR, 200);
@@ -283,8 +283,8 @@ TEST(mirror, "A port that mirrors another stays a port like any other")
 	/* From the mirrored port to it: as a port, and as its mirror. */
 	t_send(port[1], 60, 3, 1, 5);
 	ATF_REQUIRE_EQ(0, vale_rxsync(port[3]));
-	ATF_REQUIRE(t_take(port[3], &f) && f.f_seq == 5);
-	ATF_REQUIRE(t_take(port[3], &f) && f.f_seq == 5);
+	ATF_REQUIRE(t_take(port[3], &f) && f.tf_seq == 5);
+	ATF_REQUIRE(t_take(port[3], &f) && f.tf_seq == 5);
 	t_expect_none(port[3]);
 	/* Another port instead; then none. */
 	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[2],
@@ -359,8 +359,8 @@ TEST(batches, "Copies of frames of many slots, in batches that wrap the ring")
 		for (j = 0; j < i % 5 + 1; j++) {
 			len = 60 + (i * 977 + j * 131) % 9000;
 			ATF_REQUIRE(t_take(m, &f));
-			ATF_REQUIRE_EQ(i * 8 + j, f.f_seq);
-			ATF_REQUIRE_EQ(len, f.f_len);
+			ATF_REQUIRE_EQ(i * 8 + j, f.tf_seq);
+			ATF_REQUIRE_EQ(len, f.tf_len);
 			next++;
 		}
 		t_drain(port[0]);

@@ -375,7 +375,7 @@ TEST(switched, "Frames over the rate are dropped and counted, in order")
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	for (i = 0; i < 10; i++) {
 		ATF_REQUIRE(t_take(rx, &f));
-		ATF_CHECK_EQ(i, f.f_seq);
+		ATF_CHECK_EQ(i, f.tf_seq);
 	}
 	t_expect_none(rx);
 	accounted();
@@ -510,8 +510,8 @@ TEST(fragments, "Of frames of several fragments those within the rate arrive "
 	T_COUNT(tx, TX_BYTE, 5 * 9060);
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	while (t_take(rx, &f)) {
-		ATF_CHECK_EQ(next, f.f_seq);
-		next = f.f_seq + 1;
+		ATF_CHECK_EQ(next, f.tf_seq);
+		next = f.tf_seq + 1;
 		n++;
 	}
 	ATF_CHECK_EQ(7, n);

@@ -494,7 +494,7 @@ TEST(addresses, "A table that is full is listed from the first entry to the "
 	ATF_CHECK_EQ(5, shown);
 	ATF_CHECK_EQ(0, vale_set_limit("valet0:a", VALE_FDB_ENTRIES));
 	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 17));
-	ATF_CHECK_EQ(17, vale_desc_port(a)->vp_switch->vs_fdb.f_ageing_s);
+	ATF_CHECK_EQ(17, vale_desc_port(a)->vp_switch->vs_fdb.fdb_ageing_s);
 	ATF_CHECK_EQ(0, vale_port_counters("valet0:a", counters));
 	ATF_CHECK_EQ(20000, counters[VALE_C_TX_FRAME]);
 	ATF_CHECK_EQ(0, locked);
@@ -529,12 +529,12 @@ TEST(names, "A switch whose name begins with another's is another; its ports "
 	memset(&info, 0xa5, sizeof(info));
 	ATF_CHECK_EQ(0, vale_list("valet0", copy_info, NULL));
 	ATF_CHECK_EQ(0, locked);
-	ATF_CHECK_STREQ("valet0:c", info.pi_name);
-	ATF_CHECK_EQ(1, info.pi_index);
-	ATF_CHECK_EQ(50, info.pi_tx_slots);
-	ATF_CHECK_EQ(60, info.pi_rx_slots);
-	ATF_CHECK_EQ(1, info.pi_counter[VALE_C_TX_FRAME]);
-	ATF_CHECK_EQ(60, info.pi_counter[VALE_C_TX_BYTE]);
+	ATF_CHECK_STREQ("valet0:c", info.vpi_name);
+	ATF_CHECK_EQ(1, info.vpi_index);
+	ATF_CHECK_EQ(50, info.vpi_tx_slots);
+	ATF_CHECK_EQ(60, info.vpi_rx_slots);
+	ATF_CHECK_EQ(1, info.vpi_counter[VALE_C_TX_FRAME]);
+	ATF_CHECK_EQ(60, info.vpi_counter[VALE_C_TX_BYTE]);
 	vale_close(a);
 	vale_close(b);
 	vale_close(c);

@@ -102,7 +102,7 @@ one_port(const struct vale_port_info *info, void *arg)
 {
 	unsigned int *rings = arg;
 
-	*rings = *rings * 100 + info->pi_rings;
+	*rings = *rings * 100 + info->vpi_rings;
 	return (0);
 }
 
@@ -179,8 +179,8 @@ TEST(order, "Between two rings order is kept, single and flooded, whatever the "
 		ATF_REQUIRE_EQ(0, vale_rxsync(ring_of(b, k)));
 		for (i = 0; i < 100; i++) {
 			ATF_REQUIRE(t_take(ring_of(b, k), &f));
-			ATF_CHECK_EQ(1 + 10 * k, f.f_src);
-			ATF_CHECK_EQ(i, f.f_seq);
+			ATF_CHECK_EQ(1 + 10 * k, f.tf_src);
+			ATF_CHECK_EQ(i, f.tf_seq);
 		}
 		t_expect_none(ring_of(b, k));
 	}
@@ -229,7 +229,7 @@ TEST(buffers, "A slot of any ring may have any buffer of the port; an invalid "
 		struct t_frame f;
 
 		ATF_REQUIRE(t_take(ring_of(b, 1), &f));
-		ATF_CHECK_EQ(i, f.f_seq);
+		ATF_CHECK_EQ(i, f.tf_seq);
 	}
 	T_COUNT(b, RX_BAD_BUF, 2);
 	vale_close(a);
@@ -429,9 +429,9 @@ receive_frames(void *arg)
 		last = stopped(w);
 		ATF_REQUIRE_EQ(0, vale_rxsync(w->d));
 		while (t_take(w->d, &f)) {
-			ATF_REQUIRE(f.f_src < RINGS);
-			ATF_REQUIRE(f.f_seq >= w->next[f.f_src]);
-			w->next[f.f_src] = f.f_seq + 1;
+			ATF_REQUIRE(f.tf_src < RINGS);
+			ATF_REQUIRE(f.tf_seq >= w->next[f.tf_src]);
+			w->next[f.tf_src] = f.tf_seq + 1;
 			w->frames++;
 		}
 		ATF_REQUIRE_EQ(0, vale_rxsync(w->d));

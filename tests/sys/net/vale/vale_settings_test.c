@@ -140,7 +140,7 @@ part(struct vale_desc *to, struct vale_desc *a, struct vale_desc *b)
 		ATF_REQUIRE_EQ(0, vale_rxsync(to));
 		for (i = 0; i < 8 && t_take(to, &f); i++)
 			if (round >= 200)
-				got[f.f_src]++;
+				got[f.tf_src]++;
 	}
 	return (1000 * got[0] / (got[0] + got[1]));
 }

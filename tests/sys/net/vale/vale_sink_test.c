@@ -131,8 +131,8 @@ ring_has(unsigned int n, uint32_t seq)
 
 	while (n-- > 0) {
 		ATF_REQUIRE(t_take(rx, &f));
-		ATF_CHECK_EQ(1, f.f_src);
-		ATF_CHECK_EQ_MSG(seq, f.f_seq, "%u, not %u", f.f_seq, seq);
+		ATF_CHECK_EQ(1, f.tf_src);
+		ATF_CHECK_EQ_MSG(seq, f.tf_seq, "%u, not %u", f.tf_seq, seq);
 		seq++;
 	}
 	ATF_CHECK(nm_ring_empty(rx->rxring));
@@ -552,7 +552,7 @@ receive_booked(void *arg)
 		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 		while (t_take(rx, &f)) {
 			pthread_mutex_lock(&book.mtx);
-			enter(f.f_src, f.f_seq);
+			enter(f.tf_src, f.tf_seq);
 			book.ring++;
 			pthread_mutex_unlock(&book.mtx);
 		}

@@ -119,9 +119,9 @@ TEST(lengths, "Frames of all lengths up to two buffers arrive intact, in as "
 		t_send(a, len, EVERYBODY, 0, len);
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
 		ATF_REQUIRE(t_take(b, &f));
-		ATF_REQUIRE_EQ(len, f.f_len);
-		ATF_REQUIRE_EQ(len, f.f_seq);
-		ATF_REQUIRE_EQ((len + BUF_SIZE - 1) / BUF_SIZE, f.f_slots);
+		ATF_REQUIRE_EQ(len, f.tf_len);
+		ATF_REQUIRE_EQ(len, f.tf_seq);
+		ATF_REQUIRE_EQ((len + BUF_SIZE - 1) / BUF_SIZE, f.tf_slots);
 		t_expect_none(b);
 	}
 	T_COUNT(a, TX_DROP_RUNT, 0);
@@ -171,8 +171,8 @@ TEST(fragments, "Frames in fragments of any length, even of the header, arrive "
 				ATF_REQUIRE_EQ(0, vale_txsync(a));
 				ATF_REQUIRE_EQ(0, vale_rxsync(b));
 				ATF_REQUIRE(t_take(b, &f));
-				ATF_REQUIRE_EQ(seq, f.f_seq);
-				ATF_REQUIRE_EQ(len, f.f_len);
+				ATF_REQUIRE_EQ(seq, f.tf_seq);
+				ATF_REQUIRE_EQ(len, f.tf_len);
 				t_expect_none(b);
 			}
 		}
@@ -299,8 +299,8 @@ TEST(last_fits, "Of a batch that does not fit, each frame that does is "
 	t_queue(a, 60, EVERYBODY, 0, 3);
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	ATF_CHECK(t_take(b, &f) && f.f_seq == 1);
-	ATF_CHECK(t_take(b, &f) && f.f_seq == 3);
+	ATF_CHECK(t_take(b, &f) && f.tf_seq == 1);
+	ATF_CHECK(t_take(b, &f) && f.tf_seq == 3);
 	t_expect_none(b);
 	T_COUNT(b, RX_DROP_FULL, 1);
 	T_COUNT(b, RX_BYTE, 9060);
@@ -311,7 +311,7 @@ TEST(last_fits, "Of a batch that does not fit, each frame that does is "
 	ATF_REQUIRE_EQ(0, vale_txsync(a));
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	for (n = 0; t_take(b, &f); n++)
-		ATF_CHECK_EQ(10 + n, f.f_seq);
+		ATF_CHECK_EQ(10 + n, f.tf_seq);
 	ATF_CHECK_EQ(7, n);
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	close_pair();
@@ -362,10 +362,10 @@ TEST(indirect_long, "A slot with NS_INDIRECT may have more bytes than a "
 		t_queue(a, 60, EVERYBODY, 0, 100);
 		ATF_REQUIRE_EQ(0, vale_txsync(a));
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
-		ATF_REQUIRE(t_take(b, &f) && f.f_seq == i);
-		ATF_CHECK_EQ(len[i], f.f_len);
-		ATF_CHECK_EQ((len[i] + BUF_SIZE - 1) / BUF_SIZE, f.f_slots);
-		ATF_REQUIRE(t_take(b, &f) && f.f_seq == 100);
+		ATF_REQUIRE(t_take(b, &f) && f.tf_seq == i);
+		ATF_CHECK_EQ(len[i], f.tf_len);
+		ATF_CHECK_EQ((len[i] + BUF_SIZE - 1) / BUF_SIZE, f.tf_slots);
+		ATF_REQUIRE(t_take(b, &f) && f.tf_seq == 100);
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	}
 	T_COUNT(a, TX_FRAME, 2 * i);
@@ -382,8 +382,8 @@ TEST(sixty_four_k, "A frame of 64 KB arrives in 32 slots; one byte more is "
 	t_send(a, VALE_FRAME_MAX, EVERYBODY, 0, 3);
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(65536, f.f_len);
-	ATF_CHECK_EQ(32, f.f_slots);
+	ATF_CHECK_EQ(65536, f.tf_len);
+	ATF_CHECK_EQ(32, f.tf_slots);
 	t_expect_none(b);
 	T_COUNT(b, RX_BYTE, 65536);
 
@@ -408,11 +408,11 @@ TEST(jumbo_room, "A frame that does not fit into a ring is dropped, and "
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	ATF_CHECK_EQ(7, nm_ring_space(b->rxring));
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(1, f.f_seq);
+	ATF_CHECK_EQ(1, f.tf_seq);
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(3, f.f_seq);
+	ATF_CHECK_EQ(3, f.tf_seq);
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(5, f.f_seq);
+	ATF_CHECK_EQ(5, f.tf_seq);
 	t_expect_none(b);
 	T_COUNT(b, RX_DROP_FULL, 3);
 	T_COUNT(b, RX_FRAME, 3);
@@ -669,9 +669,9 @@ TEST(bad_rx_head, "A receive head or cur outside the user's slots returns "
 	}
 	T_COUNT(b, RX_BAD_RING, sizeof(bad) / sizeof(bad[0]));
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(2, f.f_seq);
+	ATF_CHECK_EQ(2, f.tf_seq);
 	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(3, f.f_seq);
+	ATF_CHECK_EQ(3, f.tf_seq);
 	t_expect_none(b);
 	close_pair();
 }

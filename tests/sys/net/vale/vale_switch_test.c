@@ -140,8 +140,8 @@ TEST(mixed, "One sync of frames to known, unknown and all stations, in runs "
 			if (to[i] != dst && to[i] < NPORTS)
 				continue;
 			ATF_REQUIRE(t_take(port[dst], &f));
-			ATF_CHECK_EQ(i, f.f_seq);
-			ATF_CHECK_EQ(60 + i, f.f_len);
+			ATF_CHECK_EQ(i, f.tf_seq);
+			ATF_CHECK_EQ(60 + i, f.tf_len);
 			got[dst]++;
 		}
 		t_expect_none(port[dst]);
@@ -272,8 +272,8 @@ TEST(order, "Unicast and broadcast frames of one batch arrive in the order "
 			if (seq % 3 == 0 ? i != 1 : seq % 5 != 0 && i != 2)
 				continue;
 			ATF_REQUIRE(t_take(port[i], &f));
-			ATF_REQUIRE_EQ(seq, f.f_seq);
-			ATF_REQUIRE_EQ(60 + seq, f.f_len);
+			ATF_REQUIRE_EQ(seq, f.tf_seq);
+			ATF_REQUIRE_EQ(60 + seq, f.tf_len);
 			expect++;
 		}
 		t_expect_none(port[i]);
@@ -300,7 +300,7 @@ TEST(batches, "A sync of more frames than a batch sends them all in order, "
 		ATF_CHECK_EQ(4999, nm_ring_space(a->txring));
 		ATF_REQUIRE_EQ(0, vale_rxsync(b));
 		for (; t_take(b, &f); taken++)
-			ATF_REQUIRE_EQ(taken, f.f_seq);
+			ATF_REQUIRE_EQ(taken, f.tf_seq);
 		t_expect_none(b);
 	}
 	ATF_CHECK_EQ(seq, taken);
@@ -375,7 +375,7 @@ TEST(ring_full, "A receiver with a full ring loses later frames, which are "
 	ATF_CHECK_EQ(15, nm_ring_space(b->rxring));
 	for (seq = 0; seq < 3; seq++) {
 		ATF_REQUIRE(t_take(b, &f));
-		ATF_CHECK_EQ(seq, f.f_seq);
+		ATF_CHECK_EQ(seq, f.tf_seq);
 	}
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	for (seq = 30; seq < 35; seq++)
@@ -384,7 +384,7 @@ TEST(ring_full, "A receiver with a full ring loses later frames, which are "
 	ATF_REQUIRE_EQ(0, vale_rxsync(b));
 	for (seq = 3; seq < 33; seq = seq == 14 ? 30 : seq + 1) {
 		ATF_REQUIRE(t_take(b, &f));
-		ATF_CHECK_EQ(seq, f.f_seq);
+		ATF_CHECK_EQ(seq, f.tf_seq);
 	}
 	t_expect_none(b);
 	T_COUNT(b, RX_FRAME, 18);

@@ -119,30 +119,30 @@ t_take(struct vale_desc *d, struct t_frame *f)
 	if (nm_ring_empty(ring))
 		return (false);
 	slots = NS_RFRAGS(&ring->slot[head]);
-	f->f_len = f->f_slots = 0;
+	f->tf_len = f->tf_slots = 0;
 	do {
 		ATF_REQUIRE(head != ring->tail);
 		slot = &ring->slot[head];
 		ATF_REQUIRE(slot->len <= ring->nr_buf_size);
 		ATF_REQUIRE_EQ(slots, (uint32_t)NS_RFRAGS(slot));
-		memcpy(buf + f->f_len, NETMAP_BUF(ring, slot->buf_idx),
+		memcpy(buf + f->tf_len, NETMAP_BUF(ring, slot->buf_idx),
 		    slot->len);
-		f->f_len += slot->len;
-		f->f_slots++;
+		f->tf_len += slot->len;
+		f->tf_slots++;
 		head = nm_ring_next(ring, head);
 	} while ((slot->flags & NS_MOREFRAG) != 0);
-	ATF_REQUIRE_EQ(slots, f->f_slots);
+	ATF_REQUIRE_EQ(slots, f->tf_slots);
 	ring->head = ring->cur = head;
 
-	ATF_REQUIRE(f->f_len >= T_FRAME_MIN);
-	memcpy(&f->f_src, buf + HDR_LEN, sizeof(f->f_src));
-	memcpy(&f->f_seq, buf + HDR_LEN + 4, sizeof(f->f_seq));
-	for (i = T_FRAME_MIN; i < f->f_len; i++) {
-		if (buf[i] != pattern(f->f_seq, i))
+	ATF_REQUIRE(f->tf_len >= T_FRAME_MIN);
+	memcpy(&f->tf_src, buf + HDR_LEN, sizeof(f->tf_src));
+	memcpy(&f->tf_seq, buf + HDR_LEN + 4, sizeof(f->tf_seq));
+	for (i = T_FRAME_MIN; i < f->tf_len; i++) {
+		if (buf[i] != pattern(f->tf_seq, i))
 			break;
 	}
-	ATF_REQUIRE_EQ_MSG(f->f_len, i, "%s: frame %u of %u: byte %u is wrong",
-	    d->common->name, f->f_seq, f->f_src, i);
+	ATF_REQUIRE_EQ_MSG(f->tf_len, i, "%s: frame %u of %u: byte %u is wrong",
+	    d->common->name, f->tf_seq, f->tf_src, i);
 	return (true);
 }
 
@@ -163,9 +163,9 @@ t_expect(struct vale_desc *d, uint32_t len, unsigned int src, uint32_t seq)
 	wait_until(t_sync(d), "%s: frame %u of %u is missing",
 	    d->common->name, seq, src);
 	ATF_REQUIRE(t_take(d, &f));
-	ATF_CHECK_EQ(len, f.f_len);
-	ATF_CHECK_EQ(src, f.f_src);
-	ATF_CHECK_EQ(seq, f.f_seq);
+	ATF_CHECK_EQ(len, f.tf_len);
+	ATF_CHECK_EQ(src, f.tf_src);
+	ATF_CHECK_EQ(seq, f.tf_seq);
 	t_expect_none(d);
 }
 

@@ -27,10 +27,10 @@
 #define	T_FRAME_MAX	(VALE_FRAME_MAX + VALE_FRAME_MAX / 2)
 
 struct t_frame {
-	uint32_t	f_len;
-	uint32_t	f_src;
-	uint32_t	f_seq;
-	uint32_t	f_slots;	/* received in */
+	uint32_t	tf_len;
+	uint32_t	tf_src;
+	uint32_t	tf_seq;
+	uint32_t	tf_slots;	/* received in */
 };
 
 /* Write the address of a station; write the bytes of a frame. */

@@ -109,13 +109,13 @@ take_all(struct station *st)
 	struct t_frame f;
 
 	while (t_take(st->d, &f)) {
-		ATF_REQUIRE(f.f_src <= NSTATIONS);
-		ATF_REQUIRE_MSG(f.f_seq >= st->next[f.f_src],
-		    "%u: frame %u of %u comes after %u", st->id, f.f_seq,
-		    f.f_src, st->next[f.f_src] - 1);
-		__atomic_store_n(&st->next[f.f_src], f.f_seq + 1,
+		ATF_REQUIRE(f.tf_src <= NSTATIONS);
+		ATF_REQUIRE_MSG(f.tf_seq >= st->next[f.tf_src],
+		    "%u: frame %u of %u comes after %u", st->id, f.tf_seq,
+		    f.tf_src, st->next[f.tf_src] - 1);
+		__atomic_store_n(&st->next[f.tf_src], f.tf_seq + 1,
 		    __ATOMIC_RELAXED);
-		st->bytes += f.f_len;
+		st->bytes += f.tf_len;
 		st->received++;
 	}
 }
@@ -437,8 +437,8 @@ wait_for_page(bool early)
 		ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
 		for (n = 0; n < 255; n++) {
 			ATF_REQUIRE(t_take(station[0].d, &f));
-			ATF_CHECK_EQ(2 + n % 2, f.f_src);
-			ATF_CHECK_EQ(n / 2, f.f_seq);
+			ATF_CHECK_EQ(2 + n % 2, f.tf_src);
+			ATF_CHECK_EQ(n / 2, f.tf_seq);
 		}
 		t_expect_none(station[0].d);
 	} else {
@@ -460,14 +460,14 @@ wait_for_page(bool early)
 	ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
 	for (n = 0; n < 4; n++) {
 		ATF_REQUIRE(t_take(station[0].d, &f));
-		ATF_CHECK_EQ(1, f.f_src);
-		ATF_CHECK_EQ(n, f.f_seq);
-		ATF_CHECK_EQ(n == 1 ? sizeof(frame) : 60, f.f_len);
+		ATF_CHECK_EQ(1, f.tf_src);
+		ATF_CHECK_EQ(n, f.tf_seq);
+		ATF_CHECK_EQ(n == 1 ? sizeof(frame) : 60, f.tf_len);
 	}
 	for (n = 0; !early && n < 255 - 4; n++) {
 		ATF_REQUIRE(t_take(station[0].d, &f));
-		ATF_CHECK_EQ(2 + n % 2, f.f_src);
-		ATF_CHECK_EQ(n / 2, f.f_seq);
+		ATF_CHECK_EQ(2 + n % 2, f.tf_src);
+		ATF_CHECK_EQ(n / 2, f.tf_seq);
 	}
 	t_expect_none(station[0].d);
 	T_COUNT(station[0].d, RX_DROP_FULL, 1200 - (early ? 255 : 255 - 4));
@@ -518,9 +518,9 @@ receive_asleep(void *arg)
 		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
 		for (n = rnd(st) % 8 == 0 ? rnd(st) % 4 : UINT32_MAX;
 		    n > 0 && t_take(st->d, &f); n--) {
-			if (f.f_seq != st->next[f.f_src])
+			if (f.tf_seq != st->next[f.tf_src])
 				st->bad_order = true;
-			__atomic_store_n(&st->next[f.f_src], f.f_seq + 1,
+			__atomic_store_n(&st->next[f.tf_src], f.tf_seq + 1,
 			    __ATOMIC_RELAXED);
 			st->received++;
 		}

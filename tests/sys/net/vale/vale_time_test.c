@@ -357,7 +357,7 @@ expect_seq(uint32_t seq)
 	struct t_frame f;
 
 	ATF_REQUIRE_MSG(t_take(rx, &f), "frame %u is missing", seq);
-	ATF_CHECK_EQ(seq, f.f_seq);
+	ATF_CHECK_EQ(seq, f.tf_seq);
 }
 
 TEST(many, "A frame to several ports is copied once, before any of them gets "

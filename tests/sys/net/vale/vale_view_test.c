@@ -312,7 +312,7 @@ TEST(removed, "A port that is removed stays until no sender has it; its frames "
 	ATF_REQUIRE_EQ(0, vale_rxsync(d[2]));
 	for (seq = 2; seq < 8; seq++) {
 		ATF_REQUIRE_MSG(t_take(d[2], &f), "frame %u", seq);
-		ATF_CHECK_EQ(seq, f.f_seq);
+		ATF_CHECK_EQ(seq, f.tf_seq);
 	}
 	t_expect_none(d[2]);
 	ATF_CHECK_EQ(0, vale_fdb_list("valeview", nothing_addr, &addrs));

@@ -124,7 +124,7 @@ attach_accepts(const struct hostif_fds *fds, unsigned int i, int fd)
 	}
 }
 
-/* Attach it, unless a program captures what has the port's name. */
+/* Attach an interface, unless a program captures what has the port's name. */
 static int
 attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
 {
@@ -142,7 +142,10 @@ attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds
 	return (attached ? 0 : ctl_why(cc, EIO, "%s", error));
 }
 
-/* The same, unless the name is an adapter's. */
+/*
+ * Attach an interface, unless the port's name is an adapter's, or a program
+ * captures what has it.
+ */
 static int
 attach(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
 {

@@ -79,13 +79,16 @@ ctl_registered(const struct ctl_conn *cc)
 /* Bytes of a body. */
 #define	CTL_BODY_MAX	(VALE_WIRE_MAX - sizeof(struct vale_wire))
 
-/* Say what is wrong with a request.  Returns `error'. */
+/* Say what is wrong with the request, in the reply.  Returns `error'. */
 int	ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
-/* The same for an error of ctl_owner.h. */
+/* Say what `error', of a function of ctl_owner.h, means.  Returns an errno. */
 int	ctl_why_owner(struct ctl_conn *cc, int error);
 
-/* The same with what errno says, unless something has been said. */
+/*
+ * Say what strerror(3) says of `error', unless ctl_why() was called.  Returns
+ * `error'.
+ */
 int	ctl_why_errno(struct ctl_conn *cc, int error);
 
 /*
@@ -139,7 +142,7 @@ void	ctl_port_params(const struct nmreq_register *reg,
 /* ctl_pipe.c: requests for the name of a pipe. */
 int	ctl_pipe_register(struct ctl_conn *cc, size_t *size);
 int	ctl_pipe_info(struct ctl_conn *cc, size_t *size);
-/* Of one that is not there: what it would have. */
+/* Reply with what a pipe that is not there would have.  Returns an errno. */
 int	ctl_pipe_plan(struct ctl_conn *cc, size_t *size);
 /* Close the connection's end. */
 void	ctl_pipe_close(struct ctl_conn *cc);

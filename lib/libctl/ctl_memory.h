@@ -109,6 +109,8 @@ struct ctl_memory {
 
 /* All of them; each has a connection at least.  The table's lock. */
 extern struct ctl_memory *ctl_memories[CTL_MAX];
+
+/* The table's lock.  Any thread. */
 void	ctl_memories_lock(void);
 void	ctl_memories_unlock(void);
 

@@ -58,11 +58,11 @@ struct ctl_owner {
  */
 int	ctl_owner_claim(struct ctl_owner *ow, const char *name,
 	    const struct ctl_who *who, bool capture);
-/* The port is open.  Nothing for a capture. */
+/* The port of `ow' is open.  Does nothing for a capture. */
 void	ctl_owner_opened(struct ctl_owner *ow);
 /*
- * It is about to be closed, or was not opened.  Waits for ctl_owner_unpin().
- * Nothing if it is not claimed.
+ * The port of `ow' is about to be closed, or was not opened.  Waits for
+ * ctl_owner_unpin().  Does nothing if `ow' is not claimed.
  */
 void	ctl_owner_leave(struct ctl_owner *ow);
 
@@ -87,11 +87,17 @@ void	ctl_owner_mirrored(struct ctl_owner *ow, bool done);
 /* Whether `who' may see port `name'.  Any thread, also from vale_list(). */
 bool	ctl_owner_sees(const char *name, const struct ctl_who *who);
 
-/* The ports of a switch that `who' may see; *os is set by the first call. */
+/* The ports of a switch that a client may see. */
 struct ctl_owner_set {
 	uint64_t	 os_changes;	/* 0 at first */
 	bool		 os_port[UINT8_MAX + 1];
 };
+
+/*
+ * Whether `who' may see the port with this index (vpi_index) of a switch.  The
+ * first call sets *os; os_changes is 0 before.  Any thread, also from
+ * vale_fdb_list().
+ */
 bool	ctl_owner_sees_index(struct ctl_owner_set *os, const char *switch_name,
 	    uint8_t index, const struct ctl_who *who);
 

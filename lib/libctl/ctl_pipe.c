@@ -288,7 +288,10 @@ ring_return(const struct ctl_memory *mm, size_t at,
 	}
 }
 
-/* The same of both rings.  Nothing of the window is trusted. */
+/*
+ * Write the slots of both rings that are this end's to the memory, as
+ * ring_return() does.  Nothing of the window is trusted.
+ */
 static void
 pipe_return(const struct ctl_conn *cc)
 {

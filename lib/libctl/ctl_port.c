@@ -204,7 +204,7 @@ kick_open(struct ctl_kick *ours, struct ctl_kick *theirs)
 	return (0);
 }
 
-/* Those of `n' ring pairs. */
+/* Create the sockets of `n' ring pairs.  Returns 0 or an errno, and none. */
 static int
 kicks_open(struct ctl_kick *ours, struct ctl_kick *theirs, unsigned int n)
 {
@@ -618,7 +618,10 @@ ring_return(struct netmap_ring *to, const struct netmap_ring *from,
 		atomic_store_32(&to->slot[i].buf_idx, from->slot[i].buf_idx);
 }
 
-/* The same of all rings.  If there is no memory for that, it is not done. */
+/*
+ * Call ring_return() for all rings.  If there is no memory for that, it is not
+ * done.
+ */
 static void
 port_return(struct ctl_conn *cc)
 {

@@ -304,7 +304,10 @@ cut_put_ip(const struct frame_cut *cut, uint8_t *ip)
 	    sum)));
 }
 
-/* Put the fields of TCP's or UDP's header except the checksum, likewise. */
+/*
+ * Put the fields of TCP's or UDP's header except the checksum.  Returns their
+ * sum.
+ */
 static uint64_t
 cut_put_l4(const struct frame_cut *cut, uint8_t *l4)
 {

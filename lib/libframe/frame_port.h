@@ -149,8 +149,8 @@ frame_port_sync(struct frame_port *port)
 
 /*
  * Whether a frame received is within mtu=.  Counts one that is not; the caller
- * must drop it.  Also for frames that reach the adapter past the port's source;
- * one thread at a time.
+ * must drop it.  Frames that reach the adapter past the port's source must be
+ * checked, too.  One thread at a time.
  */
 static inline bool
 frame_port_accepts(struct frame_port *port, const struct frame *frame)

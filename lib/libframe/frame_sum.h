@@ -30,7 +30,10 @@ typedef uint64_t frame_pair __attribute__((__vector_size__(16)));
 	if (copy)							\
 		memcpy(dst + (off), &(w), size);			\
 } while (0)
-/* Read the next sizeof(w) bytes likewise, and advance. */
+/*
+ * Read sizeof(w) bytes at p; if `copy' is set, write them to dst.  Advance
+ * both.
+ */
 #define	FRAME_SUM_TAKE(w) do {						\
 	FRAME_SUM_AT(w, sizeof(w), 0);					\
 	p += sizeof(w);							\
@@ -132,9 +135,9 @@ frame_sum_bytes(const uint8_t *p, size_t len)
 }
 
 /*
- * The same, and copy the bytes.  The source may change at any time: each byte
- * is read once, so that the sum is that of the copy.  The exception is up to 14
- * bytes near the end, which frame_sum_long() reads twice.
+ * Copy `len' bytes, and return their sum, not folded.  The source may change at
+ * any time: each byte is read once, so that the sum is that of the copy.  The
+ * exception is up to 14 bytes near the end, which frame_sum_long() reads twice.
  */
 static inline uint64_t
 frame_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)

@@ -28,7 +28,7 @@
 /* The descriptors in hf_fd. */
 #define	HOSTIF_FD_LINK		0	/* rtnetlink(7) */
 #define	HOSTIF_FD_KIND		1	/* the first one of the kind */
-/* Those of hostif_xdp.c. */
+/* The descriptors of an interface that hostif_xdp.c moves frames of. */
 #define	HOSTIF_FD_ETHTOOL	HOSTIF_FD_KIND
 #define	HOSTIF_FD_PROMISC	2	/* packet(7), for promiscuous mode */
 #define	HOSTIF_FD_PROGRAM	3	/* its bpf_link */
@@ -239,7 +239,7 @@ int	hostif_promiscuous(int s, uint32_t index);
 int	hostif_open_xdp(struct hostif_fds *fds, int s, char *error,
 	    size_t size);
 
-/* hostif_drop.c: bpf(2). */
+/* hostif_drop.c: bpf(2).  Returns -1 with errno on an error. */
 union bpf_attr;
 int	hostif_bpf(int command, union bpf_attr *attr);
 

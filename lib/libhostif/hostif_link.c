@@ -114,7 +114,10 @@ link_macvlan(const struct rtattr *data)
 	return (NULL);
 }
 
-/* The same of any kind, whose IFLA_LINKINFO this is; sets l->vrf. */
+/*
+ * Why an interface has no frames for guests, or NULL; `info' is its
+ * IFLA_LINKINFO.  Sets l->vrf.
+ */
 static const char *
 link_hint(const struct rtattr *info, struct link *l)
 {

@@ -233,8 +233,8 @@ packet_put(struct hostif *hi, const struct frame *frame, uint8_t *hdr)
 }
 
 /*
- * The same for a packet in a tunnel, which is cut.  Returns false if it cannot
- * be.
+ * Put a packet in a tunnel into the port's ring, cut into segments.  Returns
+ * false if it cannot be cut.
  */
 static bool
 packet_put_tunnel(struct hostif *hi, const struct frame *frame)

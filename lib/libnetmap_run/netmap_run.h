@@ -109,6 +109,8 @@ struct run_calls {
 	int	(*epoll_pwait2)(int, struct epoll_event *, int,
 		    const struct timespec *, const sigset_t *);
 };
+
+/* The calls of libc, which are found once.  Any thread. */
 const struct run_calls *run_calls(void);
 
 /* A port of this process.  run_port.c. */
@@ -222,7 +224,10 @@ void	run_desc_add(struct run_desc *rd, int fd);
  * has no space for it.
  */
 int	run_copied(struct run_desc *rd, int copy);
-/* `fd' is about to be closed.  Does nothing if it is not of /dev/netmap. */
+/*
+ * `fd', or all from `first' to `last', are about to be closed.  Those that are
+ * not of /dev/netmap are left alone.
+ */
 void	run_closed(int fd);
 void	run_closed_range(unsigned int first, unsigned int last);
 
@@ -243,16 +248,16 @@ run_registered(struct run_desc *rd)
 int	run_port_open(struct run_desc *rd, const char *name,
 	    struct nmreq_register *reg, char *why);
 /*
- * The same for the port that the descriptor's connection has already, in
- * another process.  The ports' lock.
+ * Open the port that the descriptor's connection has already, in another
+ * process.  Returns 0, or -1 with errno.  The ports' lock.
  */
 int	run_port_share(struct run_desc *rd);
 /* The descriptor leaves its port, which is closed with the last one. */
 void	run_port_close(struct run_desc *rd);
-/* Around fork(2). */
+/* Keep the ports as they are, around fork(2).  Any thread. */
 void	run_ports_lock(void);
 void	run_ports_unlock(void);
-/* Have rd_fd connected.  rd_lock. */
+/* Connect rd_fd, if it is not yet.  0, or -1 with errno.  rd_lock. */
 int	run_connect(struct run_desc *rd);
 /*
  * Around requests over a connection, which other processes may have, too.  Of
@@ -294,6 +299,7 @@ int	run_maps_memory(const struct vale_client_port *cp,
 void	*run_port_mmap(const struct run_port *rp, void *addr, size_t len,
 	    int prot, int flags, off_t offset);
 
+/* ioctl(2) and mmap(2) of a descriptor of /dev/netmap. */
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,
 	    int flags, off_t offset);
@@ -313,23 +319,32 @@ struct timespec run_left(const struct timespec *deadline);
  */
 int	run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	    const sigset_t *mask);
-/* pselect(2), the same. */
+/*
+ * pselect(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no
+ * limit.
+ */
 int	run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 	    const sigset_t *mask);
-/* Whether one of them is in `sets'. */
+/* Whether a descriptor of /dev/netmap is in `sets'. */
 bool	run_select_any(int n, fd_set *sets[3]);
 
-/* epoll_ctl(2) of such a descriptor. */
+/* epoll_ctl(2) of `fd', a descriptor of /dev/netmap. */
 int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
-/* Whether one is in any epoll(7) descriptor, or in `epfd'. */
+/*
+ * Whether a descriptor of /dev/netmap is in any epoll(7) descriptor, or in
+ * `epfd'.
+ */
 bool	run_epoll_used(void);
 bool	run_epoll_any(int epfd);
+/* epoll_pwait2(2) of an `epfd' that has one.  `timeout' NULL is no limit. */
 int	run_epoll_wait(int epfd, struct epoll_event *events, int max,
 	    const struct timespec *timeout, const sigset_t *mask);
-/* A descriptor of either kind is about to be closed.  The table's lock. */
+/*
+ * `fd', of /dev/netmap or epoll(7), is about to be closed.  The table's lock.
+ */
 void	run_epoll_closed(int fd);
 
-/* The table's lock. */
+/* The lock of the table of descriptors.  Any thread. */
 void	run_lock(void);
 void	run_unlock(void);
 

@@ -27,7 +27,7 @@ struct peer_log_source {
 
 /*
  * Set the program's name, of 15 characters at most, which must stay; without it
- * lines begin with the name that the program was started by.  Also finds out
+ * lines begin with the name that the program was started by.  Finds out, too,
  * whether stderr is the journal's.  The main thread, first.
  */
 void	peer_log_init(const char *name);

@@ -33,11 +33,11 @@
  * thread.  A port must not be closed while another call with it is in progress.
  *
  * Errors: a function that can fail returns an int, 0 or -1, or a pointer, NULL
- * if it fails; errno says why.  So do those that only the library calls.  A
- * bool answers a question, and sets no errno.  What says more than errno, for
- * people, is a text: vale_name_error() here, `why' of vale_client.h in the
- * caller's buffer.  The library itself prints nothing.  sys/dev/netmap, which
- * kernels have, too, returns errnos as they do.
+ * if it fails; errno says why.  Functions that only the library calls do so,
+ * too.  A bool answers a question, and sets no errno.  What says more than
+ * errno, for people, is a text: vale_name_error() here, `why' of vale_client.h
+ * in the caller's buffer.  The library itself prints nothing.  sys/dev/netmap,
+ * which kernels have, too, returns errnos as they do.
  */
 
 #ifndef _LIBVALE_H_

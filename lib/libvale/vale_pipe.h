@@ -131,8 +131,8 @@ bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
 
 /*
- * The same, of an end that another process has attached and passed on: its
- * rings are as that has left them.
+ * Find an end that another process has attached and passed on, as
+ * vale_pipe_attach() does; but its rings stay as that has left them.
  */
 bool	vale_pipe_find(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end, size_t bufs);

@@ -54,7 +54,7 @@ void	vale_window_begin(struct netmap_ring *ring,
 /* Copy the slots from `i' to before `end' to the memory's, `to'. */
 void	vale_window_put(const struct netmap_ring *ring, struct netmap_slot *to,
 	    uint32_t i, uint32_t end);
-/* The same, only which buffers they have. */
+/* Copy only which buffers the slots from `i' to before `end' have, to `to'. */
 void	vale_window_release(const struct netmap_ring *ring,
 	    struct netmap_slot *to, uint32_t i, uint32_t end);
 

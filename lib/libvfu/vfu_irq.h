@@ -51,6 +51,7 @@ struct vfu_irq {
 	uint64_t	unmasked;	/* unmasks seen; relaxed atomic */
 };
 
+/* Begin without descriptors, and with the line low. */
 void	vfu_irq_init(struct vfu_irq *irq);
 
 /*

@@ -46,6 +46,7 @@ struct pcapng_packet {
 	enum pcapng_way	way;
 };
 
+/* Write a packet.  An error is one of `f', as with the functions above. */
 void	pcapng_packet(FILE *f, const struct pcapng_packet *p);
 
 /* What interface number `interface' has captured, and what was dropped. */

@@ -81,7 +81,7 @@ static uint32_t	zero_read(struct e82545 *, uint32_t);
 /* Stored as written, under a mask. */
 #define	RW(off, name, reset, mask)					\
 	{ off, 1, 4, name, reset, mask, NULL, NULL, RING_NONE }
-/* The same, for one that places a ring or turns it on. */
+/* Stored under a mask, of a register that places a ring or turns it on. */
 #define	RXRING(off, name, mask)						\
 	{ off, 1, 4, name, 0, mask, NULL, rx_write, RING_RX }
 #define	TXRING(off, name, mask)						\

@@ -213,8 +213,8 @@ enum e82545_tx_state {
 	E82545_TX_MORE,		/* now: more frames may be pending */
 	E82545_TX_POLL,		/* now: the model polls the guest's CSB, and
 				   nothing was pending */
-	E82545_TX_YIELD,	/* the same, but yield the processor now and
-				   then: the guest may need it */
+	E82545_TX_YIELD,	/* as E82545_TX_POLL, but yield the processor
+				   now and then: the guest may need it */
 };
 
 /* What e82545_rx() returns: when the host must call it again. */

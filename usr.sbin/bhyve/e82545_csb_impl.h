@@ -127,7 +127,10 @@ void	csb_rx_move(struct e82545_csb *c, enum csb_rx_state to);
  * `page' is NULL, the value that the next batch finds.  rx_mtx held.
  */
 void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
-/* csb_rx_ring's.  Returns "none" if guest_rdt must be ignored. */
+/*
+ * The value of guest_rdt that csb_rx_ring() is to use, which has read `value';
+ * "none" if guest_rdt must be ignored.  rx_mtx held.
+ */
 uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
 
 /*
@@ -136,6 +139,7 @@ uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
  */
 void	csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page);
 struct e82545_snap;
+/* Save or restore where the header ring is.  All locks held. */
 void	csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s);
 
 /*

@@ -15,6 +15,10 @@
 
 struct e82545;
 
+/*
+ * An EEPROM with this station address and PCI subsystem device ID; NULL with
+ * errno if there is no memory.
+ */
 struct e82545_eeprom *e82545_eeprom_create(const uint8_t mac[6],
 	    uint16_t subdevice);
 void	e82545_eeprom_destroy(struct e82545_eeprom *ee);

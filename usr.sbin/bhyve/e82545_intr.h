@@ -52,6 +52,7 @@ struct e82545_moder_verdict {
 	uint64_t	arm_ns;		/* call again after this; 0: no need */
 };
 
+/* Device reset: no cause, moderation or timer.  All locks held. */
 void	e82545_intr_reset(struct e82545 *dev);
 /* The moderation engine: a pure function, see e82545_intr.c. */
 struct e82545_moder_verdict e82545_moderate(

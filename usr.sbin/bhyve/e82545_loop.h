@@ -17,9 +17,10 @@ struct e82545;
 struct frame;
 struct frame_source;
 
+/* An empty queue; NULL with errno if there is no memory. */
 struct e82545_loop *e82545_loop_create(void);
 void	e82545_loop_destroy(struct e82545_loop *loop);
-/* All locks held. */
+/* Device reset: empty the queue.  All locks held. */
 void	e82545_loop_reset(struct e82545 *dev);
 /* Whether loopback is on: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);

@@ -16,6 +16,7 @@
 
 struct e82545;
 
+/* A PHY, before its first reset; NULL with errno if there is no memory. */
 struct e82545_phy *e82545_phy_create(void);
 void	e82545_phy_destroy(struct e82545_phy *phy);
 /* Device reset: every PHY register returns to its default. */

@@ -7,7 +7,7 @@
 /*
  * Snapshots of the 82545EM model: private; only e82545*.c include this.
  *
- * The same functions save and restore, so that the two cannot disagree: each
+ * Each function both saves and restores, so that the two cannot disagree: each
  * call below copies one value, from the model to the snapshot or back.  If a
  * value is greater than `max', or the snapshot ends before it, the snapshot is
  * bad, and the rest of a restore changes nothing.  Values are little endian,
@@ -33,6 +33,10 @@ struct e82545_snap {
 	bool		 nomem;		/* bad for lack of memory */
 };
 
+/*
+ * Save or restore a value of up to `max', or `len' bytes; see above.  All locks
+ * held.
+ */
 void	e82545_snap_u8(struct e82545_snap *s, uint8_t *value, uint8_t max);
 void	e82545_snap_u16(struct e82545_snap *s, uint16_t *value, uint16_t max);
 void	e82545_snap_u32(struct e82545_snap *s, uint32_t *value, uint32_t max);

@@ -62,7 +62,7 @@ void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 	    const struct e82545_tally *t);
 
-/* Device reset. */
+/* Device reset: clear the statistics registers. */
 void	e82545_stat_reset(struct e82545 *dev);
 /* Reads, as the register table calls them. */
 uint32_t e82545_stat_read(struct e82545 *dev, uint32_t off);

@@ -26,7 +26,7 @@
 #define	TX_PACKET_DESCS		256
 /* Descriptors after which a batch takes no further packet. */
 #define	TX_BATCH_DESCS		1024
-/* The same for pages of buffers that are not contiguous. */
+/* Pages, not contiguous, of buffers after which it takes no further packet. */
 #define	TX_BATCH_PIECES		1024
 /* The longest packet, header and PAYLEN, bytes. */
 #define	TX_PACKET_MAX		(255 + E82545_TXD_LEN)

@@ -71,7 +71,7 @@ struct adapter {
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
 	bool			 tx_wanted;	/* e82545_tx() must run */
-	bool			 rx_wanted;	/* e82545_rx() likewise */
+	bool			 rx_wanted;	/* e82545_rx() must run */
 	bool			 rx_stopped;	/* rx_ev is disabled */
 	bool			 unshared;	/* adapter_unshared() has said it */
 	bool			 checked;	/* adapter_check() is done */

@@ -33,7 +33,7 @@
 
 #define	PREFIX		"pci."
 
-/* Those of -s, and the others. */
+/* Nodes of -s, and of files and -o. */
 static struct valed_node	 nodes[2 * VALED_MAXADAPTERS];
 static unsigned int		 nnodes;
 static unsigned int		 nfiles;	/* nodes of -k and -o */

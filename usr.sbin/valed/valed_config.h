@@ -137,7 +137,10 @@ void	valed_config_clear(void);
 /* Read a file: -k.  Checks only names; on an error prints a line and exits. */
 void	valed_config_file(const char *path);
 
-/* Set the variable of "name=value": -o.  Checks only its name, likewise. */
+/*
+ * Set the variable of "name=value": -o.  Checks only its name; on an error
+ * prints a line and exits.
+ */
 void	valed_config_option(const char *text);
 
 /*

@@ -79,7 +79,7 @@ adapter_at(struct adapter_list *adapters, const struct adapter_config *place)
 	return (NULL);
 }
 
-/* Those of the start stay. */
+/* Free the configuration of an adapter, unless it is one of the start. */
 static void
 config_free(struct adapter_config *ac)
 {

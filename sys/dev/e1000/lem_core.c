@@ -249,9 +249,9 @@ lem_intr(struct lem_core *lc)
 
 /*
  * Pairs with lem_tx_wait(): lc_intr_on is stored before lc_tx_short is loaded.
- * Also with lem_set_mode(), whose locks are not held here, and which masks the
- * causes after it has set LEM_MODE_POLL.  If that was before the write below,
- * the load after it sees the mode.
+ * It pairs with lem_set_mode(), too, whose locks are not held here, and which
+ * masks the causes after it has set LEM_MODE_POLL.  If that was before the
+ * write below, the load after it sees the mode.
  */
 static void
 intr_unmask(struct lem_core *lc)

@@ -138,7 +138,7 @@ struct lem_offload {
 #define	LEM_OFFLOAD_UDP		5
 #define	LEM_OFFLOAD_ECN		0x80	/* or'ed in: TCP with CWR */
 
-/* An entry of the header ring, a virtio-net header.  The same section. */
+/* An entry of the header ring, a virtio-net header: VIRTIO 1.2, 5.1.6. */
 struct lem_vnet {
 	uint8_t		 lv_flags;	/* 1: the checksum is partial */
 	uint8_t		 lv_type;
@@ -373,8 +373,9 @@ void	lem_link(struct lem_core *lc);
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
 /*
- * The same, but with LEM_MODE_CSB frames cause no interrupt yet, and true means
- * that there are causes: for a host that leaves frames in the ring.
+ * As lem_intr_enable(), for a host that leaves frames in the ring: with
+ * LEM_MODE_CSB frames cause no interrupt yet, and true means that there are
+ * causes.  Receive lock.
  */
 bool	lem_intr_enable_tx(struct lem_core *lc);
 

@@ -370,7 +370,7 @@ bool	vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
 	    unsigned int port, uint32_t frames, uint64_t made, uint32_t bytes,
 	    uint64_t now_ns);
 
-/* A port's state.  The port must exist, and must not be removed meanwhile. */
+/* A port's state. */
 struct vale_learn_port_info {
 	char		lpi_name[VALE_LEARN_NAME];
 	bool		lpi_private;
@@ -380,6 +380,11 @@ struct vale_learn_port_info {
 	struct vale_rate_conf lpi_rate;
 	uint64_t	lpi_counter[VALE_LEARN_NCOUNTERS];
 };
+
+/*
+ * Set *info to the state of the port with this index, which must exist and must
+ * not be removed meanwhile.
+ */
 void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	    struct vale_learn_port_info *info);
 

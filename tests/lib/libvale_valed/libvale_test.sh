@@ -41,7 +41,8 @@ shared_body()
 	run_installed ./program
 }
 
-test_case static "The same, with the static library"
+test_case static "A program compiles with the headers, and runs with the \
+static library"
 static_body()
 {
 	find_all

@@ -117,7 +117,8 @@ CTRL_TEST(vale_attach_detach, "Refused: valectl(8) attaches interfaces")
 	REFUSED(fd, NETMAP_REQ_VALE_DETACH, "vale1:tap0");
 }
 
-CTRL_TEST(vale_attach_detach_host_rings, "The same")
+CTRL_TEST(vale_attach_detach_host_rings, "Refused with rings of the host, too: "
+    "valectl(8) attaches interfaces")
 {
 	struct nmreq nmr = { .nr_name = "vale1:tap0",
 	    .nr_version = NETMAP_API, .nr_cmd = NETMAP_BDG_ATTACH,
@@ -364,7 +365,8 @@ CTRL_TEST(null_port, "Memory without rings")
 	    .nr_tx_slots = 256, .nr_rx_slots = 100));
 }
 
-CTRL_TEST(null_port_all_zero, "The same, without numbers; as often as wanted")
+CTRL_TEST(null_port_all_zero, "Memory without rings, and without numbers; as "
+    "often as wanted")
 {
 	int other = device();
 
@@ -449,13 +451,13 @@ CTRL_TEST(legacy_regif_extra_bufs, "Extra buffers")
 	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 20));
 }
 
-CTRL_TEST(legacy_regif_extra_bufs_pipe, "Those of a pipe")
+CTRL_TEST(legacy_regif_extra_bufs_pipe, "Extra buffers of a pipe")
 {
 	ATF_CHECK_EQ(0, LEGACY(fd, "x{pex", .nr_version = NETMAP_API,
 	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58));
 }
 
-CTRL_TEST(legacy_regif_extra_bufs_pipe_vale, "Those of a pipe of a port")
+CTRL_TEST(legacy_regif_extra_bufs_pipe_vale, "Extra buffers of a port's pipe")
 {
 	ATF_CHECK_EQ(0, LEGACY(fd, "valeX1:Y4{pex", .nr_version = NETMAP_API,
 	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58));

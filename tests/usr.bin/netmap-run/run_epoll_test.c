@@ -200,8 +200,8 @@ TEST(time, "What is left of the limit when another has taken it all")
 	GOT(1, EPOLLPRI, 7);
 }
 
-TEST(turns, "Those of netmap and the kernel's take turns to be first, "
-    "and netmap's among themselves")
+TEST(turns, "Events of netmap and the kernel's take turns to be first, and "
+    "netmap's among themselves")
 {
 	int i, fd, seen[3] = { 0 };
 

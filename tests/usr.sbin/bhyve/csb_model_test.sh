@@ -101,7 +101,8 @@ mode_body()
 	done
 }
 
-test_case mode_late "The same if writes to RDT take effect later"
+test_case mode_late "RX, the mode changes and writes to RDT take effect later: \
+no buffer of the guest's is used"
 mode_late_body()
 {
 	holds csb_mode.pml -DLATE

@@ -92,8 +92,8 @@ TEST(unchanged, "A guest_rdt that is unchanged since the start does not post "
 			}
 }
 
-TEST(come_round, "The same index counts when the guest stores it again, after "
-    "the host has looked at the block")
+TEST(come_round, "A guest_rdt that is unchanged since the start counts when "
+    "the guest stores it again, after the host has read the block")
 {
 	const struct start *s;
 	struct host *h;
@@ -115,7 +115,8 @@ TEST(come_round, "The same index counts when the guest stores it again, after "
 			}
 }
 
-TEST(come_round_later, "So it does in a later lap of the ring")
+TEST(come_round_later, "A guest_rdt that is stored again counts in a later lap "
+    "of the ring, too")
 {
 	struct host *h;
 	uint32_t old;
@@ -293,8 +294,8 @@ HOST_TEST(off_without_rdt, start(&starts[0], NRXD - 2, 5), "When the CSB is "
 	ATF_CHECK_EQ(10, received(h));
 }
 
-HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "So does what it posts "
-    "between two batches that find the CSB off")
+HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "What guest_rdt posts "
+    "between two batches that find the CSB off stays posted")
 {
 	CSB_SET(h, guest_csb_on, 0);
 	guest_inject(h, 2);
@@ -326,8 +327,8 @@ HOST_TEST(low, start(&starts[0], NRXD - 2, 5), "With the CSB just turned on, "
 	check_low(h);
 }
 
-HOST_TEST(low_dry, start(&starts[0], NRXD - 2, 5), "So it is after the ring "
-    "has run dry, and the host has looked at a guest_rdt that posts less")
+HOST_TEST(low_dry, start(&starts[0], NRXD - 2, 5), "RXDMT0 is set after the "
+    "ring has run dry, and the host has read a guest_rdt that posts less")
 {
 	guest_inject(h, 6);
 	ATF_CHECK_EQ(5, guest_take(h, 5));
@@ -386,8 +387,9 @@ HOST_TEST(dry_come_round, start(&starts[2], 7, NRXD - 1), "A guest_rdt that "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 }
 
-HOST_TEST(dry_changed, start(&starts[0], NRXD - 2, 5), "So is one that changes "
-    "while the first batch's interrupt is raised")
+HOST_TEST(dry_changed, start(&starts[0], NRXD - 2, 5), "A guest_rdt that "
+    "changes while the first batch's interrupt is raised is found when the "
+    "ring runs dry")
 {
 	h->intr_hook = post_three;
 	host_rd(h, E82545_ICR);

@@ -310,8 +310,8 @@ HOST_TEST(on_when_dry, guest_up(64, 16, 2048, 1), "A guest that turns the CSB "
 	give_until_kick(h, 12);
 }
 
-HOST_TEST(placed_when_dry, guest_up(64, 16, 2048, 1), "So is a guest that sets "
-    "CSBAL while the ring is empty")
+HOST_TEST(placed_when_dry, guest_up(64, 16, 2048, 1), "A guest that sets CSBAL "
+    "while the ring is empty is asked for a kick")
 {
 	guest_place(h, 0);
 	guest_inject(h, 20);

@@ -225,8 +225,8 @@ HOST_TEST(lap_asleep, lap_asleep(), "A lap later, the same guest_tdt counts "
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-HOST_TEST(lap_unseen, lap_asleep(), "The same is found 10 ms later if the "
-    "guest has left out the kick")
+HOST_TEST(lap_unseen, lap_asleep(), "A lap later, the same guest_tdt is found "
+    "after 10 ms if the guest has left out the kick")
 {
 	guest_store(h, 2);
 	host_advance(h, 10000000);
@@ -271,8 +271,8 @@ lap_awake(unsigned int n)
 	return (h);
 }
 
-HOST_TEST(lap_awake, lap_awake(58), "The same guest_tdt counts when the mode "
-    "goes on and the host still polls")
+HOST_TEST(lap_awake, lap_awake(58), "A lap later, the same guest_tdt counts "
+    "when the mode goes on and the host still polls")
 {
 	guest_store(h, 1);
 	ATF_REQUIRE_EQ(5, h->txtail);
@@ -289,9 +289,9 @@ turn_on_send_and_off(struct host *h)
 	CSB_SET(h, guest_csb_on, 0);
 }
 
-HOST_TEST(lap_off, guest_awake(5, 1000), "The same guest_tdt counts if the "
-    "mode has gone on and off again within a batch, and the guest has left out "
-    "the kick")
+HOST_TEST(lap_off, guest_awake(5, 1000), "A lap later, the same guest_tdt "
+    "counts if the mode has gone on and off again within a batch, and the "
+    "guest has left out the kick")
 {
 	CSB_SET(h, guest_csb_on, 0);
 	guest_frames(h, 5);
@@ -339,8 +339,8 @@ HOST_TEST(cleared_flag, guest_up(64, 16, 2048, 0), "A kick that finds the mode "
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-HOST_TEST(lap_falling_asleep, lap_awake(59), "The same guest_tdt keeps the "
-    "host awake if the mode has gone on")
+HOST_TEST(lap_falling_asleep, lap_awake(59), "A lap later, the same guest_tdt "
+    "keeps the host awake if the mode has gone on")
 {
 	ATF_REQUIRE_EQ(5, h->txtail);
 	host_run(h);

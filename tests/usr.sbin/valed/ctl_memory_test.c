@@ -204,7 +204,7 @@ TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
 	peers_close(peers, 1);
 }
 
-TEST(pipe_kicks, "So has each direction of a pipe")
+TEST(pipe_kicks, "Each direction of a pipe has its socket")
 {
 	struct nmreq_register m, s;
 
@@ -358,7 +358,8 @@ open_pipe(void)
 	OPEN(three, "vale0:a{2", ALL);
 }
 
-TEST(meanwhile, "It may have those of a pipe that is made while it is opened")
+TEST(meanwhile, "A port's slots may have the buffers of a pipe that is made "
+    "while the port is opened")
 {
 	struct ctl_memory *mm;
 

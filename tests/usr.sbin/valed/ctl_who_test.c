@@ -117,7 +117,8 @@ TEST(users, "Root and the user of the process are administrators, without a "
 	ATF_CHECK(!is_admin(1, CTL_WHO_NOGROUP));
 }
 
-TEST(members, "So is who has the group, as the first or as another one")
+TEST(members, "Who has the group, as the first or as another one, is an "
+    "administrator")
 {
 	unsigned int i;
 

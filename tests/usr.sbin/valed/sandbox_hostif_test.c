@@ -295,7 +295,9 @@ ROOT_TEST(packet, "With the descriptors of an interface that is attached by "
 	hostif_close(&fds);
 }
 
-ROOT_TEST(xdp, "The same through AF_XDP, which has a packet socket, too")
+ROOT_TEST(xdp, "With the descriptors of an interface that is attached by "
+    "AF_XDP, a packet socket among them, nothing is sent on another one, and "
+    "none is changed")
 {
 	start(HOSTIF_XDP);
 	all_killed(-1);

@@ -425,12 +425,14 @@ TEST(fails_serving, "A step that fails is the last one, and its error is the "
 	each_fails(0);
 }
 
-TEST(fails_control, "The same with a control socket")
+TEST(fails_control, "With a control socket, a step that fails is the last one, "
+    "and its error is the caller's")
 {
 	each_fails(1);
 }
 
-TEST(fails_passer, "The same in the passer")
+TEST(fails_passer, "In the passer, a step that fails is the last one, and its "
+    "error is the caller's")
 {
 	each_fails(2);
 }

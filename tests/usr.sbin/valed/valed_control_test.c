@@ -424,7 +424,8 @@ VALED_TEST(interfaces, "Only descriptors that an interface has, each in its "
 	close(fd);
 }
 
-VALED_TEST(xdp, "The same for AF_XDP, whose sockets must be bound")
+VALED_TEST(xdp, "Only descriptors that AF_XDP has, each in its place, are "
+    "attached; its sockets must be bound")
 {
 	static struct packet p;
 	const int right[] = { netlink(NETLINK_ROUTE, RTMGRP_LINK),

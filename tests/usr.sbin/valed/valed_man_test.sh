@@ -36,7 +36,8 @@ counters_body()
 	atf_check diff -u documented printed
 }
 
-test_case interface "The same for an attached interface" \
+test_case interface "valed(8) describes each counter of an attached interface, \
+and no other" \
     require.user root require.progs "unshare ip"
 interface_body()
 {

@@ -136,7 +136,8 @@ TEST(lines, "A wrong value of each variable is named with its line")
 	}
 }
 
-TEST(forms, "So is a missing value, a long one, a wrong name, and one twice")
+TEST(forms, "A missing value, a long one, a wrong name, and one twice are "
+    "named with their line")
 {
 	char text[512], why[64];
 	unsigned int i;
@@ -167,7 +168,8 @@ TEST(forms, "So is a missing value, a long one, a wrong name, and one twice")
 	wrong(tc, "-t", "device= twice: see valed.conf:1");
 }
 
-TEST(ports, "So is what a TAP interface has not: settings of a switch's port")
+TEST(ports, "A setting of a switch's port is named with its line if the port "
+    "is a TAP interface")
 {
 	char line[128], out[512];
 	unsigned int i;

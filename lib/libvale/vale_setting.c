@@ -5,8 +5,9 @@
  */
 
 /*
- * The table of settings, and the calls that set one, which are the same whether
- * the switch is in this process (vale_setting_switch.c) or not (vale_valed.c).
+ * The table of settings, and the calls that set or get one, which are the same
+ * whether the switch is in this process (vale_setting_switch.c) or not
+ * (vale_valed.c).
  */
 
 #include <sys/param.h>
@@ -112,4 +113,45 @@ vale_set_mirror(const char *name, const char *of, unsigned int what)
 	    sizeof(value.sv_name), "%s", of) >= (int)sizeof(value.sv_name)))
 		return (vale_setting_error(EINVAL, "not a port's name"));
 	return (vale_setting_set(name, VALE_SETTING_MIRROR, &value));
+}
+
+int
+vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
+{
+	struct vale_setting_value value[VALE_NSETTINGS];
+
+	if (vale_setting_get(switch_name, VALE_OF_SWITCH, value) != 0)
+		return (-1);
+	ss->ss_ageing_s = value[VALE_SETTING_AGEING].sv_number;
+	ss->ss_batch = value[VALE_SETTING_BATCH].sv_number;
+	return (0);
+}
+
+int
+vale_get_rate(const char *name, struct vale_rate_conf *conf)
+{
+	struct vale_setting_value value[VALE_NSETTINGS];
+
+	if (vale_setting_get(name, VALE_OF_PORT, value) != 0)
+		return (-1);
+	conf->rc_rate = value[VALE_SETTING_RATE].sv_number;
+	conf->rc_burst = value[VALE_SETTING_RATE].sv_burst;
+	conf->rc_frames = value[VALE_SETTING_RATE].sv_frames;
+	return (0);
+}
+
+int
+vale_port_settings(const char *name, struct vale_port_settings *ps)
+{
+	struct vale_setting_value value[VALE_NSETTINGS];
+
+	if (vale_setting_get(name, VALE_OF_PORT, value) != 0)
+		return (-1);
+	ps->ps_limit = value[VALE_SETTING_LIMIT].sv_number;
+	ps->ps_private = value[VALE_SETTING_PRIVATE].sv_number;
+	ps->ps_weight = value[VALE_SETTING_WEIGHT].sv_number;
+	ps->ps_mirror = value[VALE_SETTING_MIRROR].sv_number;
+	memcpy(ps->ps_mirror_of, value[VALE_SETTING_MIRROR].sv_name,
+	    sizeof(ps->ps_mirror_of));
+	return (0);
 }

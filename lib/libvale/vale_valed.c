@@ -331,19 +331,6 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 	return (0);
 }
 
-/* A request whose reply has exactly so many bytes. */
-static int
-valed_get(const char *name, uint16_t type, void *reply, size_t size)
-{
-	struct vale_client_call call = { .reply = reply, .reply_max = size };
-
-	if (valed_call(name, type, &call) == -1)
-		return (-1);
-	if (call.reply_size == size)
-		return (0);
-	return (vale_setting_error(EPROTO, "%s", ""));
-}
-
 /*
  * Call show(entry, arg) for each entry of a list, of `size' bytes each, until
  * it returns non-zero; returns that value.
@@ -527,33 +514,6 @@ vale_setting_get(const char *name, enum vale_setting_scope scope,
 		memcpy(value[setting].sv_name, wv[i].wv_name,
 		    sizeof(value->sv_name) - 1);
 	}
-	return (0);
-}
-
-int
-vale_port_settings(const char *name, struct vale_port_settings *ps)
-{
-
-	return (valed_get(name, VALE_WIRE_PORT_GET, ps, sizeof(*ps)));
-}
-
-int
-vale_switch_settings(const char *switch_name, struct vale_switch_settings *ss)
-{
-
-	return (valed_get(switch_name, VALE_WIRE_SWITCH_GET, ss, sizeof(*ss)));
-}
-
-int
-vale_get_rate(const char *name, struct vale_rate_conf *conf)
-{
-	struct vale_wire_set ws;
-
-	if (valed_get(name, VALE_WIRE_RATE_GET, &ws, sizeof(ws)) == -1)
-		return (-1);
-	conf->rc_rate = ws.ws_value;
-	conf->rc_burst = ws.ws_burst;
-	conf->rc_frames = ws.ws_setting == VALE_SETTING_FRAMES;
 	return (0);
 }
 

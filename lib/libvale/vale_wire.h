@@ -54,17 +54,19 @@
  *		vale_wire_port for each port of the switch nr_name, or of all if
  *		that is empty, as many as fit; for the port of that name only,
  *		if it is a port's.
- *	VALE_WIRE_ADDRS		the same with struct vale_wire_addr, for each
- *		address that the switch has learned.
+ *	VALE_WIRE_ADDRS		struct vale_wire_page; so many of struct
+ *		vale_wire_addr, one for each address that the switch has
+ *		learned, in pages as those of VALE_WIRE_PORTS.
  *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
  *		port.
  *	VALE_WIRE_MIRROR	struct vale_wire_mirror; no body.  Of a port.
- *	VALE_WIRE_RATE_GET	no body; struct vale_wire_set, with the limit of
- *		what the port sends.
- *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
- *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
  *	VALE_WIRE_PORT_SETTINGS, VALE_WIRE_SWITCH_SETTINGS  no body; struct
  *		vale_wire_value for each setting that a port, or a switch, has.
+ *	VALE_WIRE_RATE_GET	no body; struct vale_wire_set, with the limit of
+ *		what the port sends.  This request and the next two are for
+ *		programs with an older library.
+ *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
+ *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
  *
  *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
  *		connection's port.

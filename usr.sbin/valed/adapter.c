@@ -43,7 +43,6 @@
 #include <unistd.h>
 
 #include "adapter.h"
-#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
@@ -404,7 +403,7 @@ adapter_vlog(void *arg, int priority, const char *fmt, va_list ap)
 {
 	struct adapter *ad = arg;
 
-	peer_log(&ad->log, priority, ad->config->ac_name, fmt, ap);
+	peer_log(&ad->log, priority, ad->config.ac_name, fmt, ap);
 }
 
 static const struct vfu_device_ops adapter_vfu_ops = {
@@ -435,7 +434,7 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 static int
 adapter_open(struct adapter *ad)
 {
-	const struct adapter_config *ac = ad->config;
+	const struct adapter_config *ac = &ad->config;
 	struct e82545_config config;
 	char why[512];
 	int error;
@@ -545,7 +544,7 @@ adapter_thread(void *arg)
 	struct adapter *ad = arg;
 
 	/* For top(1) and taskset(1). */
-	prctl(PR_SET_NAME, ad->config->ac_name);
+	prctl(PR_SET_NAME, ad->config.ac_name);
 	ad->error = adapter_open(ad);
 	if (ad->error != 0)
 		adapter_close(ad);
@@ -597,7 +596,7 @@ adapter_start(const struct adapter_config *config,
 		warn("%s", config->ac_name);
 		return (NULL);
 	}
-	ad->config = config;
+	ad->config = *config;
 	ad->rx_stopped = true;
 	vfu_device_init(&ad->vfu, &adapter_vfu_ops, &adapter_pci,
 	    config->ac_csb ? E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE,

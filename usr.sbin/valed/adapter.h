@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "adapter_config.h"
 #include "adapter_net.h"
 #include "peer_log.h"
 #include "peer_watch.h"
@@ -37,7 +38,6 @@
 struct e82545;
 struct loop_event;
 struct loop;
-struct adapter_config;
 
 /* Counters beside those of vfu_device.h, in sys/counter_table.h's form. */
 #define	ADAPTER_COUNTERS(X)						\
@@ -51,7 +51,7 @@ enum adapter_counter {
 
 struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
-	const struct adapter_config	*config;
+	struct adapter_config	 config;	/* constant */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */
 	pthread_mutex_t		 mtx;		/* of opened */
@@ -89,7 +89,7 @@ TAILQ_HEAD(adapter_list, adapter);
 
 /*
  * Start an adapter's thread, which opens everything it needs and then waits for
- * adapter_go().  `config' must outlive the adapter.  Its port may wait for
+ * adapter_go().  It keeps a copy of *config.  Its port may wait for
  * senders of its switch; meanwhile watch(NULL) is called a hundred times a
  * second, if it is not NULL.  Returns NULL after a line on stderr, with errno
  * set.  The main thread.

@@ -57,7 +57,6 @@ struct adapter_config {
 	bool		ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */
-	bool		ac_added;	/* by valed_reload.c, which frees it */
 };
 
 /* An adapter's place as a number, which no other has. */

@@ -16,13 +16,11 @@
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "adapter.h"
-#include "adapter_config.h"
 #include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
@@ -71,36 +69,12 @@ adapter_at(struct adapter_list *adapters, const struct adapter_config *place)
 	struct adapter *ad;
 
 	TAILQ_FOREACH(ad, adapters, link) {
-		if (ad->config->ac_bus == place->ac_bus &&
-		    ad->config->ac_slot == place->ac_slot &&
-		    ad->config->ac_func == place->ac_func)
+		if (ad->config.ac_bus == place->ac_bus &&
+		    ad->config.ac_slot == place->ac_slot &&
+		    ad->config.ac_func == place->ac_func)
 			return (ad);
 	}
 	return (NULL);
-}
-
-/* Free the configuration of an adapter, unless it is one of the start. */
-static void
-config_free(struct adapter_config *ac)
-{
-	if (ac->ac_added)
-		free(ac);
-}
-
-/* The configuration of an adapter to add, or NULL. */
-static struct adapter_config *
-config_make(const struct valed_change *vc)
-{
-	struct adapter_config *ac;
-
-	ac = malloc(sizeof(*ac));
-	if (ac == NULL)
-		return (NULL);
-	*ac = vc->vc_config;
-	ac->ac_added = true;
-	if (ac->ac_listen == -1)
-		ac->ac_listen = kept_take(ac->ac_path);
-	return (ac);
 }
 
 /*
@@ -127,7 +101,7 @@ taken(const char *port, const struct adapter_list *adapters)
 	const struct adapter *ad;
 
 	TAILQ_FOREACH(ad, adapters, link)
-		if (strcmp(ad->config->ac_backend, port) == 0)
+		if (strcmp(ad->config.ac_backend, port) == 0)
 			return (false);
 	return (vale_port_counters(port, counters) == 0 || captured(port));
 }
@@ -150,27 +124,21 @@ static int
 add(const struct valed_change *vc, struct adapter_list *adapters,
     void (*watch)(struct adapter *))
 {
-	struct adapter_config *ac;
+	struct adapter_config config = vc->vc_config;
 	struct adapter *ad;
 	int error;
 
 	if (vc->vc_lost) {
 		errno = EMFILE;
-		warn("%s", vc->vc_config.ac_name);
+		warn("%s", config.ac_name);
 		return (EMFILE);
 	}
-	ac = config_make(vc);
-	if (ac == NULL) {
-		warn("%s", vc->vc_config.ac_name);
-		if (vc->vc_config.ac_listen != -1)
-			close(vc->vc_config.ac_listen);
-		return (ENOMEM);
-	}
-	ad = adapter_start(ac, watch);
+	if (config.ac_listen == -1)
+		config.ac_listen = kept_take(config.ac_path);
+	ad = adapter_start(&config, watch);
 	if (ad == NULL) {
 		error = errno;
-		close(ac->ac_listen);
-		config_free(ac);
+		close(config.ac_listen);
 		return (error);
 	}
 	TAILQ_INSERT_TAIL(adapters, ad, link);
@@ -182,22 +150,19 @@ static void
 remove_at(const struct adapter_config *place, struct adapter_list *adapters,
     void (*watch)(struct adapter *))
 {
-	struct adapter_config *ac;
 	struct adapter *ad;
 
 	ad = adapter_at(adapters, place);
 	if (ad == NULL)		/* it could not be added */
 		return;
 	TAILQ_REMOVE(adapters, ad, link);
-	ac = __DECONST(struct adapter_config *, ad->config);
+	strlcpy(kept[nkept].path, ad->config.ac_path, sizeof(kept->path));
+	kept[nkept++].fd = ad->config.ac_listen;
 	adapter_stop(ad);
 	while (!adapter_ended(ad)) {
 		poll(NULL, 0, POLL_MS); /* mutants: only how often it checks */
 		watch(ad);
 	}
-	strlcpy(kept[nkept].path, ac->ac_path, sizeof(kept->path));
-	kept[nkept++].fd = ac->ac_listen;
-	config_free(ac);
 }
 
 void

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "adapter.h"
-#include "adapter_config.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
@@ -106,7 +105,7 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	value[AT_OTHER + OTHER_IRQ_SENT] = atomic_load_64(&ad->vfu.vdev_irq.sent);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
 	    atomic_load_64(&ad->vfu.vdev_irq.unmasked);
-	if (vale_port_counters(ad->config->ac_backend, value + AT_PORT) != 0)
+	if (vale_port_counters(ad->config.ac_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +
 	    value[AT_PORT + VALE_C_RX_COPY];
@@ -136,7 +135,7 @@ valed_stats_print(const struct adapter_list *adapters)
 		snapshot(ad, value);
 		for (i = 0; i < NCOUNTERS; i++) {
 			name = counter_name(i, &prefix);
-			printf("%s %s%s %" PRIu64 "\n", ad->config->ac_name,
+			printf("%s %s%s %" PRIu64 "\n", ad->config.ac_name,
 			    prefix, name, value[i]);
 		}
 	}
@@ -226,7 +225,7 @@ live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
 	    " kicks, rx %" PRIu64 " frames %" PRIu64 " batches, "
 	    "%" PRIu64 " interrupts, %" PRIu64 " exits, "
-	    "port tx %" PRIu64 " rx %" PRIu64, ad->config->ac_name,
+	    "port tx %" PRIu64 " rx %" PRIu64, ad->config.ac_name,
 	    d[AT_MODEL + E82545_C_TX_FRAME], d[AT_MODEL + E82545_C_TX_BATCH],
 	    d[AT_MODEL + E82545_C_TX_KICK], d[AT_MODEL + E82545_C_RX_FRAME],
 	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],

@@ -403,7 +403,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	want.ec_itr_min_256ns = 250;
 	want.ec_csb = true;
 	start();
-	want.ec_name = config.ac_name;
+	want.ec_name = ad->config.ac_name;
 	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
 	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->vfu.vdev_pci.subdevice);
 	ATF_CHECK(ad->net.an_port->fp_offloads);

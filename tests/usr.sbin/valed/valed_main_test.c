@@ -42,7 +42,7 @@ static struct adapter_config configs[2] = {
 	    .ac_bus = 3, .ac_slot = 2, .ac_func = 1 }
 };
 static struct adapter ads[2] = {
-	{ .config = &configs[0] }, { .config = &configs[1] }
+	{ .config = { .ac_name = "a" } }, { .config = { .ac_name = "b" } }
 };
 static struct hostif_config hostifs[2] = {
 	{ .hc_port = "vale0:e0", .hc_ifname = "e0" },
@@ -103,7 +103,7 @@ check(const char *expected)
 #define	OF_ADAPTER(name, text)						\
 	void name(struct adapter *ad)					\
 	{								\
-		called(text " %s", ad->config->ac_name);		\
+		called(text " %s", ad->config.ac_name);		\
 	}
 
 CALLED(valed_activation_init, "activation")
@@ -468,8 +468,7 @@ TEST(limits, "Descriptors are limited by the hard limit only")
 
 TEST(watches, "A check is of all threads, once a second, also at one that ends")
 {
-	struct adapter_config config = { .ac_name = "x" };
-	struct adapter ending = { .config = &config };
+	struct adapter ending = { .config = { .ac_name = "x" } };
 
 	make();
 	ATF_CHECK_EQ(0, adapters_count());

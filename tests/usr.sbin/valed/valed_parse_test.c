@@ -217,7 +217,6 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK_EQ(0, ac->ac_rate.rc_rate);
 	ATF_CHECK_EQ(0, ac->ac_limit);
 	ATF_CHECK_EQ(0, ac->ac_weight);
-	ATF_CHECK(!ac->ac_added);
 	default_mac(0xd9, 0xf3, 0x69);
 	PARSE("-v", "-s", "5:6:7,e1000,tap3,path=a.sock");
 	ATF_CHECK(opt->vo_verbose);

@@ -239,8 +239,7 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_direct, true);
 	/* These are no values. */
 	ac = (struct adapter_config){ .ac_bus = 1, .ac_slot = 2, .ac_func = 3,
-	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4,
-	    .ac_added = true };
+	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4 };
 	ATF_CHECK(valed_values_same(&ac, &none));
 }
 

@@ -135,7 +135,7 @@ adapter_make(void)
 {
 	struct adapter *ad = end_of_page(sizeof(*ad));
 
-	ad->config = &config;
+	ad->config = config;
 	ad->dev = (void *)1;
 	ad->net.an_port = end_of_page(sizeof(*ad->net.an_port));
 	return (ad);

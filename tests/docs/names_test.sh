@@ -504,7 +504,7 @@ found_body()
 {
 	gather
 	cat > good.md <<-'EOF'
-	`e82545.c:e82545_write`, `e82545.c`, `usr.sbin/bhyve/`, `lem_*.c`,
+	`e82545_reg.c:e82545_write`, `e82545.c`, `usr.sbin/bhyve/`, `lem_*.c`,
 	`e82545_tx()`, `struct e82545_ops`, `tx_mtx`, `make all`, `itr=250`,
 	`vfu_irq_test`, `vfu_irq_test:kinds`, `build/demo/`
 	EOF

@@ -23,6 +23,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_offload.c	\
 		e82545_phy.c		\
 		e82545_probes.c		\
+		e82545_reg.c		\
 		e82545_rx.c		\
 		e82545_rx_copy.c	\
 		e82545_rx_frame.c	\

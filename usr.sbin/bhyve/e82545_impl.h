@@ -9,7 +9,8 @@
  * counters.  Only the files below include this, and tests.  Each of those that
  * others call has a header of its own.
  *
- *	e82545.c		life cycle, register file
+ *	e82545.c		life cycle
+ *	e82545_reg.c		register file
  *	e82545_stat.c		statistics registers
  *	e82545_eeprom.c		EEPROM
  *	e82545_phy.c		PHY
@@ -236,11 +237,50 @@ e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
 	atomic_add_64(&dev->counters[counter], 1);
 }
 
+/* Rings, whose mutexes one takes before reg_mtx. */
+enum e82545_rings {
+	RING_NONE = 0,
+	RING_TX = 1,
+	RING_RX = 2,
+	RING_BOTH = RING_TX | RING_RX
+};
+
+static inline void
+e82545_lock_rings(struct e82545 *dev, enum e82545_rings rings)
+{
+	if ((rings & RING_TX) != 0)
+		e82545_lock(&dev->tx_mtx);
+	if ((rings & RING_RX) != 0)
+		e82545_lock(&dev->rx_mtx);
+}
+
+static inline void
+e82545_unlock_rings(struct e82545 *dev, enum e82545_rings rings)
+{
+	if ((rings & RING_RX) != 0)
+		e82545_unlock(&dev->rx_mtx);
+	if ((rings & RING_TX) != 0)
+		e82545_unlock(&dev->tx_mtx);
+}
+
 /*
  * e82545.c: all of the locks.
  */
 void	e82545_lock_all(struct e82545 *dev);
 void	e82545_unlock_all(struct e82545 *dev);
+/* Reset by the guest, CTRL.RST: it keeps the CSB.  No lock held. */
+void	e82545_reset_guest(struct e82545 *dev);
+
+/*
+ * e82545_reg.c
+ */
+/* Number the lines of the table, once.  Any thread. */
+void	e82545_reg_init(void);
+/*
+ * Set all registers to what they are after a reset, and the station address
+ * from the EEPROM.  All locks held.
+ */
+void	e82545_reg_reset(struct e82545 *dev);
 
 /*
  * e82545_tx_collect.c

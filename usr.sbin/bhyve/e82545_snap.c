@@ -143,7 +143,7 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 {
 	/* For a restore, too: what was dropped until now is not the guest's. */
 	e82545_stat_missed(dev);
-	e82545_regs_snap(dev, s);
+	e82545_reg_snap(dev, s);
 	e82545_stat_snap(dev, s);
 	e82545_eeprom_snap(dev, s);
 	e82545_phy_snap(dev, s);

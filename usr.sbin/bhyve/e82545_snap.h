@@ -50,7 +50,7 @@ void	e82545_snap_check(struct e82545_snap *s, bool holds);
 /*
  * The parts of the state, each in the file that owns it.  All locks held.
  */
-void	e82545_regs_snap(struct e82545 *dev, struct e82545_snap *s);
+void	e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s);
@@ -58,7 +58,7 @@ void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
 /* The frames in the loopback queue; a restore needs it to be empty. */
 void	e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s);
-/* Call after e82545_regs_snap().  Times are saved relative to now_ns. */
+/* Call after e82545_reg_snap().  Times are saved relative to now_ns. */
 void	e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s);
 
 #endif /* !_E82545_SNAP_H_ */

@@ -73,7 +73,7 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 }
 
 /*
- * e82545_regs_snap() has processed the registers themselves.  What is latched
+ * e82545_reg_snap() has processed the registers themselves.  What is latched
  * is subtracted from the count, and a count only grows until then.
  */
 void

@@ -424,7 +424,7 @@ reg_place(struct host *h, uint32_t o, uint32_t may, const uint8_t *good,
 	v = e82545_reg(h->dev, o);
 	e82545_reg_set(h->dev, o, v ^ may);
 	e82545_unlock_all(h->dev);
-	ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, buf, NULL, size));
+	ATF_REQUIRE_EQ(size, snap_part(h, e82545_reg_snap, buf, NULL, size));
 	e82545_lock_all(h->dev);
 	e82545_reg_set(h->dev, o, v);
 	e82545_unlock_all(h->dev);
@@ -446,14 +446,14 @@ HOST_TEST(regs_limits, host_create(HOST_RAM), "A register's bits are those "
 	uint8_t *after, *all, *buf, *good;
 	size_t at, size;
 
-	size = snap_part(h, e82545_regs_snap, NULL, NULL, 0);
+	size = snap_part(h, e82545_reg_snap, NULL, NULL, 0);
 	good = malloc(size);
 	buf = malloc(size);
 	all = malloc(size);
 	after = malloc(size);
 	ATF_REQUIRE(good != NULL && buf != NULL && all != NULL &&
 	    after != NULL);
-	ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, good, NULL, size));
+	ATF_REQUIRE_EQ(size, snap_part(h, e82545_reg_snap, good, NULL, size));
 	memcpy(all, good, size);
 	seed = 12;
 	FOREACH_REG(i, j, o) {
@@ -469,33 +469,33 @@ HOST_TEST(regs_limits, host_create(HOST_RAM), "A register's bits are those "
 			memcpy(buf, good, size);
 			buf[at + bit / 8] ^= 1 << bit % 8;
 			ATF_CHECK_EQ_MSG((may >> bit & 1) != 0 ? size : 0,
-			    snap_part(h, e82545_regs_snap, NULL, buf, size),
+			    snap_part(h, e82545_reg_snap, NULL, buf, size),
 			    "%s bit %u", regs[i].name, bit);
 		}
-		ATF_REQUIRE_EQ(size, snap_part(h, e82545_regs_snap, NULL, good,
+		ATF_REQUIRE_EQ(size, snap_part(h, e82545_reg_snap, NULL, good,
 		    size));
 	}
 	/* Every byte comes back. */
 	le32enc(all + size - REGS_TAIL, 0xfedcba98);
 	for (i = 0; i < 2; i++) {
 		all[size - 1] = i;
-		ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, NULL, all,
+		ATF_CHECK_EQ(size, snap_part(h, e82545_reg_snap, NULL, all,
 		    size));
-		ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, after, NULL,
+		ATF_CHECK_EQ(size, snap_part(h, e82545_reg_snap, after, NULL,
 		    size));
 		ATF_CHECK_EQ(0, memcmp(all, after, size));
 		ATF_CHECK_EQ(0xfedcba98, e82545_read(h->dev, E82545_BAR_IO,
 		    0, 4));
 	}
 	all[size - 1] = 2;
-	ATF_CHECK_EQ(0, snap_part(h, e82545_regs_snap, NULL, all, size));
+	ATF_CHECK_EQ(0, snap_part(h, e82545_reg_snap, NULL, all, size));
 	/* Saving changes nothing. */
 	all[size - 1] = 1;
-	ATF_CHECK_EQ(size, snap_part(h, e82545_regs_snap, after, NULL, size));
+	ATF_CHECK_EQ(size, snap_part(h, e82545_reg_snap, after, NULL, size));
 	ATF_CHECK_EQ(0, memcmp(all, after, size - 1));
 	/* The one who has the CSB is another adapter. */
 	good[0] ^= 1;
-	ATF_CHECK_EQ(0, snap_part(h, e82545_regs_snap, NULL, good, size));
+	ATF_CHECK_EQ(0, snap_part(h, e82545_reg_snap, NULL, good, size));
 	free(good);
 	free(buf);
 	free(all);

@@ -191,13 +191,14 @@ struct ctl_memory *ctl_memory_find(const struct ctl_conn *cc, const char *name,
 struct ctl_memory *ctl_memory_open(struct ctl_conn *cc, const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);
 /*
- * It is open, with so much more, and pipes that have its name find this memory.
+ * The port is open, with `more' bytes behind its own, and pipes that have its
+ * name find this memory.
  */
 void	ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
 	    size_t more);
-/* It is about to be closed. */
+/* The port is about to be closed. */
 void	ctl_memory_closing(struct ctl_memory *mm);
-/* It is closed, or was not opened. */
+/* The port is closed, or was not opened. */
 void	ctl_memory_closed(struct ctl_memory *mm);
 
 /*

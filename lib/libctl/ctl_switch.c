@@ -77,7 +77,7 @@ place_find(struct ctl_conn *cc, struct place *pl)
 	return (pl->cpl_found);
 }
 
-/* It was not found. */
+/* Say that a port was not found, and why.  Returns an errno. */
 static int
 place_none(struct ctl_conn *cc, const struct place *pl)
 {

@@ -72,6 +72,6 @@ ctl_who(int fd, struct ctl_who *who)
 			return (error);
 		admin |= peer.gid == admin_gid;
 	}
-	*who = (struct ctl_who){ peer.uid, peer.gid, admin };
+	*who = (struct ctl_who){ peer.uid, admin };
 	return (0);
 }

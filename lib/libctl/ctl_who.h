@@ -22,7 +22,6 @@
 
 struct ctl_who {
 	uid_t		 cw_uid;	/* effective */
-	gid_t		 cw_gid;
 	bool		 cw_admin;
 };
 

@@ -336,7 +336,7 @@ ring_txsync(struct vale_client_port *cp, unsigned int i)
 	    (ring->head != sent && !nm_ring_empty(ring)));
 }
 
-/* And a receive ring. */
+/* Sync a receive ring.  Returns whether it has frames, or -1. */
 static int
 ring_rxsync(struct vale_client_port *cp, unsigned int i)
 {

@@ -32,7 +32,10 @@
 #define	RX_BATCH_DESCS	1024
 #define	RX_FRAME_DESCS	howmany(RX_UNCUT_MAX + E82545_ETH_FCS, 256)
 _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
-/* Its pieces: of a buffer, the first and the last may be less than a page. */
+/*
+ * Pieces of the longest frame: of a buffer, the first and the last may be less
+ * than a page.
+ */
 #define	RX_FRAME_PIECES	(2 * RX_FRAME_DESCS + RX_UNCUT_MAX / E82545_PIECE)
 
 /* The largest buffer, bytes: section 13.4.22. */

@@ -100,7 +100,7 @@ copy_all(const struct valed_options *opt)
 	return (all);
 }
 
-/* It is not there: the next reload adds it. */
+/* The adapter is not there: the next reload adds it. */
 static void
 absent(struct adapter_config *ac)
 {

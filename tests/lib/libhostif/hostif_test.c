@@ -308,7 +308,8 @@ EACH_KIND(host, "The host's stack gets no frames while it is attached")
 	host_excluded();
 }
 
-ROOT_TEST(host_nft, "Nor on a kernel without tcx, by nf_tables")
+ROOT_TEST(host_nft, "On a kernel without tcx, nf_tables keeps the frames from "
+    "the host's stack")
 {
 	no_bpf = true;
 	host_excluded();

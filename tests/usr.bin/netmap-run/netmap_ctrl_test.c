@@ -182,7 +182,7 @@ CTRL_TEST(pipe_master, "A pipe has no rings of the host")
 	    .nr_mode = NR_REG_ALL_NIC));
 }
 
-CTRL_TEST(pipe_slave, "The other end")
+CTRL_TEST(pipe_slave, "The other end of a pipe")
 {
 	ATF_CHECK_EQ(0, REGISTER(fd, PORT "}pipeid2",
 	    .nr_mode = NR_REG_ALL_NIC));

@@ -275,8 +275,8 @@ LEM_TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
 	}
 }
 
-LEM_TEST(legacy_irq_switched, "Nor does guest_need_rxkick stay 0 when the CSB "
-    "is turned off and on, or the driver restarts")
+LEM_TEST(legacy_irq_switched, "guest_need_rxkick does not stay 0 when the "
+    "CSB is turned off and on, or the driver restarts")
 {
 	unsigned int i;
 

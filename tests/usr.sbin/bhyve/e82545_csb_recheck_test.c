@@ -237,7 +237,8 @@ post_at_second(struct host *h)
 	CSB_SET(h, guest_rdt, h->rxtail);
 }
 
-HOST_TEST(rx_polled_late, up(), "Nor for one that posts while the host checks")
+HOST_TEST(rx_polled_late, up(), "No RX interrupt for a guest that posts while "
+    "the host checks")
 {
 	guest_inject(h, 2);
 	/* The first check maps the block, then the last frame's descriptor. */

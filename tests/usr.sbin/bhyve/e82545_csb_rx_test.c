@@ -386,8 +386,8 @@ HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
 	ATF_CHECK_EQ(16, host_rx_pending(h));
 }
 
-HOST_TEST(bad_ring_looks, guest_up(64, 16, 2048, 1), "Nor if it changes "
-    "whenever the host looks")
+HOST_TEST(bad_ring_looks, guest_up(64, 16, 2048, 1), "A ring outside guest "
+    "memory is not used, if guest_rdt changes whenever the host reads it")
 {
 	/* The ring is empty: each index posts one more. */
 	guest_inject(h, 15);

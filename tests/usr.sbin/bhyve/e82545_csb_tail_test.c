@@ -458,8 +458,8 @@ HOST_TEST(unchanged_off, guest_up(64, 16, 2048, 1000), "With the mode off the "
 	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
 }
 
-HOST_TEST(unchanged_behind, guest_awake(5, 1000), "Nor does it keep the host "
-    "awake if TDT is farther")
+HOST_TEST(unchanged_behind, guest_awake(5, 1000), "With the mode off the "
+    "same guest_tdt does not keep the host awake if TDT is farther")
 {
 	unsigned int i;
 

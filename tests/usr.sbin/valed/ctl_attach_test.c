@@ -53,7 +53,7 @@ static int	detach_error;
 WRAP(bool, hostif_attach, const char *name, const struct hostif_fds *fds,
     char *error, size_t size)
 {
-	const struct ctl_who who = { 1001, 1001, false };
+	const struct ctl_who who = { 1001, false };
 	struct ctl_owner ow;
 
 	strlcpy(attached_name, name, sizeof(attached_name));

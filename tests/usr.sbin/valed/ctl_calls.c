@@ -436,7 +436,7 @@ peer_connect(struct peer *p, uid_t uid, bool admin)
 	started = true;
 	ATF_REQUIRE_EQ(0, __real_socketpair(AF_UNIX, SOCK_SEQPACKET |
 	    SOCK_CLOEXEC, 0, fds));
-	peer_who = (struct ctl_who){ uid, uid, admin };
+	peer_who = (struct ctl_who){ uid, admin };
 	ATF_REQUIRE_EQ(0, ctl_accept(fds[1], false));
 	p->pe_cc = conn_of(fds[1]);
 	p->pe_fd = fds[0];

@@ -72,24 +72,26 @@ GROUPS = [
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.
     ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|shared|valed|window))\.[ch]$",
-        r"tests/(sys/net/vale|usr\.sbin/valed|usr\.bin/netmap-run)/",
+        r"tests/(sys/net/vale|lib/libctl|usr\.sbin/valed|usr\.bin/netmap-run)/",
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
-        "tests/usr.sbin/valed", "tests/usr.bin/netmap-run"]),
+        "tests/lib/libctl", "tests/usr.sbin/valed",
+        "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
         r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|lib/libframe|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/lib/libframe", "tests/sys/dev/e1000"]),
     ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
-        r"tests/(usr\.sbin/valed|lib/lib(loop|peer|vfu))/",
+        r"tests/(usr\.sbin/valed|lib/lib(ctl|loop|peer|vfu))/",
         LIBRARIES + ["usr.sbin/valed", "tests/usr.sbin/valed",
-        "tests/lib/libloop", "tests/lib/libpeer", "tests/lib/libvfu"]),
+        "tests/lib/libctl", "tests/lib/libloop", "tests/lib/libpeer",
+        "tests/lib/libvfu"]),
     # The program, which most of these tests start, and its other parts.
     ("valed", r"(usr\.sbin/valed/(adapter|tap|valed)|lib/lib(ctl/ctl|hostif/hostif))"
         r"[a-z_]*\.[ch]$",
-        r"tests/(usr\.sbin/vale|usr\.bin/|lib/libhostif/)",
-        LIBRARIES + PROGRAMS + ["tests/lib/libhostif"]),
+        r"tests/(usr\.sbin/vale|usr\.bin/|lib/lib(ctl|hostif)/)",
+        LIBRARIES + PROGRAMS + ["tests/lib/libctl", "tests/lib/libhostif"]),
     # netmap-run's library, which programs preload.
     ("run", r"lib/libnetmap_run/[a-z_]*\.[ch]$",
         r"tests/usr\.bin/netmap-run/",

@@ -32,7 +32,6 @@
 #include "peer_fault.h"
 #include "peer_mem.h"
 #include "test.h"
-#include "valed_sandbox.h"
 #include "wrap.h"
 
 #define	PAGE	PEER_MEM_PAGE
@@ -342,9 +341,9 @@ TEST(threads, "The handler finds the right owner while other tables change")
 	}
 }
 
-/* How a child ends that does `act' with the handler set, maybe in a sandbox. */
+/* How a child ends that does `act' with the handler set. */
 static int
-ends(void (*act)(void), bool sandbox)
+ends(void (*act)(void))
 {
 	pid_t pid;
 	int status;
@@ -352,8 +351,6 @@ ends(void (*act)(void), bool sandbox)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (sandbox && valed_sandbox_enter(-1) == -1)
-			_exit(1);
 		act();
 		_exit(0);
 	}
@@ -427,14 +424,13 @@ TEST(elsewhere, "A SIGBUS elsewhere, or sent by a process, ends the process")
 	elsewhere = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 	    0);
 	ATF_REQUIRE(elsewhere != MAP_FAILED && ftruncate(fd, 0) == 0);
-	/* In the sandbox, where the handler must work. */
-	status = ends(touch_guest, true);
+	status = ends(touch_guest);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
-	status = ends(touch_elsewhere, true);
+	status = ends(touch_elsewhere);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
 	for (i = 0; i < nitems(sent); i++) {
-		status = ends(sent[i], i == 0);
+		status = ends(sent[i]);
 		ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) ==
 		    SIGBUS, "%u: status %#x", i, status);
 	}
@@ -532,7 +528,7 @@ TEST(no_memory, "The process ends if nothing can be mapped")
 
 	start();
 	guest = vanishing(&dmas[0], 0);
-	status = ends(touch_guest_no_memory, true);
+	status = ends(touch_guest_no_memory);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
 }
@@ -657,7 +653,7 @@ TEST(removed, "A table that is removed is not used; its slot gets a page "
 	peer_mem_init(&dmas[0], 0, on_pause, NULL);
 	ATF_REQUIRE_EQ(0, peer_fault_add(&dmas[0], on_lost, &lost[0]));
 	guest = vanishing(&dmas[0], 0);
-	status = ends(touch_removed, false);
+	status = ends(touch_removed);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
 }

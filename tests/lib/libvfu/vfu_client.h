@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "adapter.h"
+#include "vfio_user.h"
+#include "vfu_device.h"
 
 #define	HDR		sizeof(struct vfio_user_header)
 #define	UNKNOWN		VFIO_USER_DEVICE_FEATURE

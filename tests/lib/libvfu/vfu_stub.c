@@ -6,6 +6,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <linux/pci_regs.h>
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +17,6 @@
 
 #include <atf-c.h>
 
-#include "adapter.h"
 #include "vfu_stub.h"
 
 #define	FDS	512
@@ -155,6 +155,20 @@ on_log(void *arg, int priority, const char *fmt, va_list ap)
 	call("log %d: %s", priority, text);
 }
 
+static const struct vfu_pci_field fields[] = {
+	{ PCI_VENDOR_ID, 4, 0x56789abc, 0 },
+	{ PCI_COMMAND, 2, 0, PCI_COMMAND_IO | PCI_COMMAND_MEMORY |
+	    PCI_COMMAND_MASTER | PCI_COMMAND_INTX_DISABLE },
+	{ PCI_INTERRUPT_LINE, 1, 0, 0xff },
+	{ PCI_INTERRUPT_PIN, 1, 1, 0 },
+};
+
+static const struct vfu_device_type type = {
+	.vdt_field = fields,
+	.vdt_nfields = nitems(fields),
+	.vdt_bar_size = { [0] = STUB_BAR0_SIZE, [2] = STUB_BAR2_SIZE }
+};
+
 static const struct vfu_device_ops ops = {
 	.vdo_read = on_read,
 	.vdo_write = on_write,
@@ -170,7 +184,7 @@ stub_start(int listen_fd)
 {
 	memset(&dev, 0, sizeof(dev));
 	memset(seen, 0, sizeof(seen));
-	vfu_device_init(&dev, &ops, &adapter_pci, 0x1101, &dev);
+	vfu_device_init(&dev, &ops, &type, 0x1101, &dev);
 	stub_listen_fd = listen_fd;
 	dev.vdev_thread = pthread_self();
 	dev.vdev_server.fd = -1;

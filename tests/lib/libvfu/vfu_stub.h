@@ -5,7 +5,7 @@
  */
 
 /*
- * A device for tests of lib/libvfu, with the 82545EM's configuration space.
+ * A device for tests of lib/libvfu, with two BARs, of memory and of I/O ports.
  * Each call of its functions is written down, and the test compares the text.
  */
 
@@ -13,6 +13,9 @@
 #define	_VFU_STUB_H_
 
 #include "vfu_device.h"
+
+#define	STUB_BAR0_SIZE	0x20000		/* bytes */
+#define	STUB_BAR2_SIZE	8
 
 extern struct vfu_device dev;
 

@@ -41,8 +41,11 @@
 #include <atf-c.h>
 
 #include "adapter.h"
+#include "ctl_pass.h"
 #include "hostif_ring.h"
+#include "peer_fault.h"
 #include "peer_fstat.h"
+#include "peer_mem.h"
 #include "test.h"
 #include "valed_sandbox.h"
 
@@ -53,6 +56,7 @@
 #define	NOT_IN		3		/* the sandbox could not be entered */
 
 static int	pass = -1;	/* of a control socket's sandbox: the passer */
+static bool	in_passer;	/* the passer's own sandbox */
 static int	socket_pair[2];
 static char	page[8192];
 
@@ -81,7 +85,8 @@ inside(int (*act)(const void *), const void *arg)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (valed_sandbox_enter(pass) == -1)
+		if ((in_passer ? valed_sandbox_enter_passer() :
+		    valed_sandbox_enter(pass)) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
 	}
@@ -96,6 +101,15 @@ act_attempt(const void *arg)
 
 	return (judge(syscall(a->number, a->arg[0], a->arg[1], a->arg[2],
 	    a->arg[3], a->arg[4], a->arg[5])));
+}
+
+/* Check that `act' does all in the sandbox, and returns 0. */
+static void
+check_works(int (*act)(const void *), const void *arg)
+{
+	const int status = inside(act, arg);
+
+	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
 }
 
 static void
@@ -182,7 +196,6 @@ act_clone3(const void *arg __attribute__((__unused__)))
 TEST(processes, "A system call that creates or controls a process kills the "
     "caller; clone3() does not exist")
 {
-	int status;
 	char *const argv[] = { NULL };
 	const struct attempt killed[] = {
 		{ "execve", SYS_execve, { P("/bin/true"), P(argv), P(argv) } },
@@ -220,8 +233,7 @@ TEST(processes, "A system call that creates or controls a process kills the "
 
 	all_killed(killed, nitems(killed));
 	/* libc then uses clone(). */
-	status = inside(act_clone3, NULL);
-	ATF_CHECK_EQ_MSG(0, status, "clone3: status %#x", status);
+	check_works(act_clone3, NULL);
 }
 
 static void *
@@ -329,12 +341,9 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		{ "close of many", SYS_close_range, { 3, ~0U, 0 } },
 	};
 	const uid_t uid = geteuid();
-	int status;
 
 	pass = socket_pair[0];
-	status = inside(act_control, &uid);
-	ATF_CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-	    "status %#x", status);
+	check_works(act_control, &uid);
 	all_killed(killed, nitems(killed));
 }
 
@@ -579,14 +588,140 @@ act_serve(const void *arg __attribute__((__unused__)))
 TEST(serves, "System calls that valed needs work")
 {
 	struct sigaction sa;
-	int status;
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = on_signal;
 	ATF_REQUIRE_EQ(0, sigaction(PEER_SIGNAL, &sa, NULL));
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, socket_pair));
-	status = inside(act_serve, NULL);
+	check_works(act_serve, NULL);
+}
+
+static uint8_t	*guest, *elsewhere;	/* pages that are gone */
+
+static void
+on_lost(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void
+on_pause(void *arg __attribute__((__unused__)),
+    bool paused __attribute__((__unused__)))
+{
+}
+
+static int
+act_touch_guest(const void *lost)
+{
+	*(volatile uint8_t *)guest = 1;
+	return (*(const int *)lost == 1 ? DONE : OTHERWISE);
+}
+
+static int
+act_touch_elsewhere(const void *arg __attribute__((__unused__)))
+{
+	*(volatile uint8_t *)elsewhere = 1;
+	return (DONE);
+}
+
+static int
+act_raise(const void *arg __attribute__((__unused__)))
+{
+	return (raise(SIGBUS));
+}
+
+/* A page of a file that is truncated, instead of the one at `at'. */
+static uint8_t *
+gone(void *at)
+{
+	const int fd = memfd_create("gone", 0);
+	void *p;
+
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, PEER_MEM_PAGE) == 0);
+	p = mmap(at, PEER_MEM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    (at != NULL ? MAP_FIXED : 0), fd, 0);
+	ATF_REQUIRE(p != MAP_FAILED && ftruncate(fd, 0) == 0);
+	return (p);
+}
+
+TEST(fault, "Guest memory that is gone is replaced; another fault ends the "
+    "process")
+{
+	int (*const end[])(const void *) = { act_touch_elsewhere, act_raise };
+	static struct peer_mem mem;
+	const char *why;
+	int fd, lost = 0, status;
+	size_t i;
+
+	ATF_REQUIRE_EQ(0, peer_fault_init());
+	peer_mem_init(&mem, 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, peer_fault_add(&mem, on_lost, &lost));
+	fd = memfd_create("guest", MFD_ALLOW_SEALING);
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, PEER_MEM_PAGE) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+	ATF_REQUIRE_EQ(0, peer_mem_map(&mem, fd, 0, 0, PEER_MEM_PAGE,
+	    PROT_READ | PROT_WRITE, &why));
+	guest = gone(peer_mem_addr(&mem, 0, PEER_MEM_PAGE, PROT_WRITE));
+	elsewhere = gone(NULL);
+	check_works(act_touch_guest, &lost);
+	for (i = 0; i < nitems(end); i++) {
+		status = inside(end[i], NULL);
+		ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) ==
+		    SIGBUS, "%zu: status %#x", i, status);
+	}
+}
+
+TEST(passer, "The process that passes descriptors does so in its sandbox, and "
+    "can make no other system call")
+{
+	const struct attempt killed[] = {
+		{ "openat", SYS_openat, { AT_FDCWD, P("."), O_RDONLY } },
+		{ "read", SYS_read, { 0, P(page), 1 } },
+		{ "write", SYS_write, { 2, P("x"), 1 } },
+		{ "sendto", SYS_sendto, { 0, P(page), 1, 0, 0, 0 } },
+		{ "sendmmsg", SYS_sendmmsg, { 0, P(page), 1, 0 } },
+#ifndef SANITIZED
+		{ "mmap", SYS_mmap, { 0, 4096, PROT_READ,
+		    MAP_PRIVATE | MAP_ANON, -1, 0 } },
+#endif
+		{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 } },
+		{ "connect", SYS_connect, { 0, P(page), 110 } },
+		{ "ioctl", SYS_ioctl, { 0, 0x5413 } },
+		{ "setsockopt", SYS_setsockopt, { 0, SOL_SOCKET, SO_SNDBUF,
+		    P(page), 4 } },
+		{ "getsockopt", SYS_getsockopt, { 0, SOL_SOCKET, SO_PEERCRED,
+		    0, 0 } },
+		{ "fcntl", SYS_fcntl, { 0, F_DUPFD_CLOEXEC, 0 } },
+		{ "fork", SYS_fork, { 0 } },
+		{ "execve", SYS_execve, { P("/bin/true"), 0, 0 } },
+		{ "kill", SYS_kill, { getppid(), 0 } },
+		{ "shutdown", SYS_shutdown, { 0, SHUT_RDWR } },
+	};
+	int fds[3], i, other[2], status;
+	char c;
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socket_pair));
+	ATF_REQUIRE_EQ(0, ctl_pass_start(valed_sandbox_enter_passer));
+	fds[0] = memfd_create("memory", 0);
+	ATF_REQUIRE(fds[0] != -1);
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, fds + 1));
+	ATF_REQUIRE_EQ(0, pipe(other));
+	for (i = 0; i < 3; i++) {
+		ATF_REQUIRE(ctl_pass(socket_pair[0], "x", 1, fds, 3));
+		/* What it refuses. */
+		ATF_REQUIRE(!ctl_pass(socket_pair[0], "x", 1, other, 1));
+		ATF_REQUIRE(!ctl_pass(fds[1], "x", 1, fds, 1));
+	}
+	ATF_REQUIRE_EQ(1, recv(socket_pair[1], &c, 1, 0));
+	ATF_CHECK_EQ('x', c);
+	/* The client has gone, and then valed. */
+	close(socket_pair[1]);
+	ATF_REQUIRE(!ctl_pass(socket_pair[0], "x", 1, fds, 3));
+	ATF_REQUIRE_EQ(0, shutdown(ctl_pass_fd(), SHUT_WR));
+	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
+	in_passer = true;
+	all_killed(killed, nitems(killed));
 }
 
 static int

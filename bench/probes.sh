@@ -6,7 +6,7 @@
 
 # probes.sh [rounds]: measure the cost of disabled probes.  Builds the model
 # and the switch with and without probes, and has both carry frames of 60 bytes
-# from one adapter to another (path.c), in batches of several lengths.  Prints
+# from one adapter to another (model.c), in batches of several lengths.  Prints
 # for each length thousands of frames a second (the best of the rounds, which
 # alternate) and, if valgrind is installed, the instructions a frame; each with
 # probes, without, and the difference.
@@ -23,7 +23,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# build OBJTOP ALIGNMENT [option]: build path into the work directory, without
+# build OBJTOP ALIGNMENT [option]: build model into the work directory, without
 # the debug information, which valgrind may not be able to read.
 build()
 {
@@ -34,14 +34,14 @@ build()
 		    OBJTOP="$work/$1.d" OPTFLAGS="-O2 -g -falign-functions=$2" \
 		    ONLY_LIBS=yes ${3:-} all) > /dev/null
 	done
-	strip -g -o "$work/$1" "$work/$1.d/bench/path"
+	strip -g -o "$work/$1" "$work/$1.d/bench/model"
 }
 
 # best PROGRAM RATE: run the program; print its rate or RATE, the higher one.
 best()
 {
-	"$work/$1" -b $batch -n 500000 |
-	    awk -v was="$2" '{ print ($1 > was ? $1 : was) }'
+	"$work/$1" -b $batch path |
+	    awk -F, -v was="$2" '{ r = 1e6 / $7; print (r > was ? r : was) }'
 }
 
 # instructions PROGRAM: print the instructions a frame.  Two runs differ only
@@ -52,7 +52,7 @@ instructions()
 
 	for n in 20480 122880; do
 		valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-		    "$work/$1" -b $batch -n $n 2>&1 |
+		    "$work/$1" -b $batch -n $n path 2>&1 |
 		    sed -n 's/.*Collected : //p'
 	done | awk '{ n[NR] = $1 } END { print (n[2] - n[1]) / 102400 }'
 }

@@ -51,6 +51,16 @@ class Refused(Exception):
         self.errno = errno
 
 
+def refused(code, fn, *args):
+    """Check that a call is refused with this errno."""
+    try:
+        fn(*args)
+    except Refused as e:
+        assert e.errno == code, "errno %d, not %d" % (e.errno, code)
+    else:
+        assert False, "not refused"
+
+
 def eventfd():
     return os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 

@@ -2,14 +2,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-"""Clients that follow the protocol, for valed_protocol_test.sh."""
+"""Clients that follow the protocol, for valed_protocol_test.sh: what valed makes
+of it.  The protocol itself is tested beside its library, in tests/lib/libvfu."""
 
-import array
 import contextlib
 import errno
-import fcntl
 import itertools
-import json
 import os
 import signal
 import struct
@@ -21,113 +19,13 @@ MAC = "52:54:00:12:34:56"
 MAC_RAL0, MAC_RAH0 = 0x12005452, 0x80005634
 
 
-def expect(code, fn, *args, **kwargs):
-    try:
-        fn(*args, **kwargs)
-    except Refused as e:
-        assert e.errno == code, "errno %d, not %d" % (e.errno, code)
-    else:
-        assert False, "not refused"
-
-
 def one_vm(options=""):
     return Valed(["vm1"], {"vm1": options})
 
 
-def version():
-    with one_vm():
-        with Client("vm1.sock") as c:
-            assert c.caps == {"max_peer_fds": 16, "max_data_xfer_size": 4096,
-                              "max_dma_maps": 65535, "pgsizes": 4096,
-                              "write_multiple": True}, c.caps
-            expect(errno.EINVAL, c.negotiate)
-            c.get(STATUS)
-        # The reply is a subset of the proposal.
-        for caps, want in (({}, {}), ({"pgsizes": 4096}, {"pgsizes": 4096}),
-                           ({"write_multiple": False}, {})):
-            with Client("vm1.sock", False) as c:
-                c.negotiate(caps, minor=1)
-                assert c.caps == want, c.caps
-        # JSON that no client of ours writes, and is valid.
-        for text, want in (
-                (b' {"a" : [ -1.5E+3, null ] , "capabilities":{ } } ', {}),
-                (b'{"capabilities":{"pgsi\\u007Aes":1,"x":{}}}',
-                 {"pgsizes": 4096}),
-                (b'{"a":' + b"[" * 8 + b"]" * 8 + b"}", {})):
-            with Client("vm1.sock", False) as c:
-                data = c.call(VERSION, struct.pack("=HH", 0, 0) + text + b"\0")
-                assert json.loads(data[4:-1]) == {"capabilities": want}, data
-        with Client("vm1.sock", False) as c:
-            c.call(VERSION, struct.pack("=HH", 0, 0))
-            c.get(STATUS)
-
-
-def info():
-    with one_vm(), Client("vm1.sock") as c:
-        data = c.call(GET_INFO, struct.pack("=IIII", 16, 0, 0, 0))
-        assert struct.unpack("=IIII", data) == (16, 3, 9, 5)
-        sizes = {BAR0: 0x20000, BAR2: 8, CONFIG: 256}
-        for i in range(9):
-            data = c.call(GET_REGION_INFO, struct.pack("=IIIIQQ", 32, 0, i,
-                                                       0, 0, 0))
-            size = sizes.get(i, 0)
-            assert struct.unpack("=IIIIQQ", data) == (
-                32, 3 if size else 0, i, 0, size, 0)
-        for i, want in ((INTX, (7, 1)), (MSI, (9, 1)), (MSIX, (0, 0)),
-                        (REQ, (0, 0))):
-            data = c.call(GET_IRQ_INFO, struct.pack("=IIII", 16, 0, i, 0))
-            assert struct.unpack("=IIII", data) == (16, want[0], i, want[1])
-        expect(errno.EINVAL, c.call, GET_IRQ_INFO,
-               struct.pack("=IIII", 16, 0, ERR, 0))
-        expect(errno.ENOTSUP, c.call, GET_REGION_IO_FDS,
-               struct.pack("=IIII", 16, 0, 0, 0))
-        expect(errno.ENOTSUP, c.call, FEATURE, struct.pack("=II", 8, 0))
-        expect(errno.ENOTSUP, c.call, MIG_READ, struct.pack("=II", 8, 0))
-        expect(errno.ENOTSUP, c.call, 14)
-        expect(errno.ENOTSUP, c.call, 0xffff)
-        expect(errno.EINVAL, c.call, DMA_READ, struct.pack("=QQ", 0, 0))
-
-
-def config():
-    with one_vm(), Client("vm1.sock") as c:
-        cfg = c.region_read(CONFIG, 0, 256)
-        assert struct.unpack_from("<HHHHI", cfg) == (
-            0x8086, 0x100f, 0, 0x0230, 0x02000003)
-        assert struct.unpack_from("<HH", cfg, 0x2c) == (0x8086, 0x1101)
-        assert cfg[0x3d] == 1
-        # Size the base address registers as firmware does.
-        for bar, want in ((0, 0xfffe0000), (1, 0), (2, 0xfffffff9), (3, 0),
-                          (4, 0), (5, 0)):
-            c.region_write(CONFIG, 0x10 + 4 * bar, b"\xff" * 4)
-            got = struct.unpack("<I", c.region_read(CONFIG, 0x10 + 4 * bar,
-                                                    4))[0]
-            assert got == want, (bar, hex(got))
-        # Walk the capabilities.
-        seen, at = [], cfg[0x34]
-        while at:
-            seen.append(cfg[at])
-            at = cfg[at + 1]
-        assert seen == [1, 5], seen
-        assert struct.unpack_from("<H", cfg, 0xf2)[0] == 0x80
-        # Identity, status and the MSI capability's size are read-only.
-        c.region_write(CONFIG, 0, b"\xff" * 256)
-        now = c.region_read(CONFIG, 0, 256)
-        assert now[:4] == cfg[:4] and now[6:12] == cfg[6:12]
-        assert struct.unpack_from("<H", now, 4)[0] == 0x0557
-        assert struct.unpack_from("<H", now, 0xf2)[0] == 0x81
-        c.call(RESET)
-        assert c.region_read(CONFIG, 0, 256) == cfg
-        for off, count in ((256, 1), (0, 257), (255, 2), (1 << 63, 4),
-                           (0, 0), (0xfffffffffffffffc, 8)):
-            expect(errno.EINVAL, c.region_read, CONFIG, off, count)
-    for options, want in ((",csb=on", 0x1101), (",csb=off", 0x1008)):
-        with one_vm(options), Client("vm1.sock") as c:
-            assert c.region_read(CONFIG, 0x2e, 2) == struct.pack("<H", want)
-            c.set(CSBAH, 1)
-            assert c.get(CSBAH) == (want == 0x1101)
-
-
 def registers():
+    """Both base address registers reach the adapter, and its subsystem ID says
+    whether it has the CSB."""
     with one_vm(",mac=" + MAC), Client("vm1.sock") as c:
         assert (c.get(RAL0), c.get(RAH0)) == (MAC_RAL0, MAC_RAH0)
         assert c.get(CTRL) & 0x40 and c.get(STATUS) & 2     # up
@@ -135,10 +33,7 @@ def registers():
         assert not c.get(STATUS) & 2
         c.set(CTRL, 0x40)               # set link up
         wait_until(lambda: c.get(STATUS) & 2, "link up")
-        assert struct.unpack("<II", c.region_read(BAR0, RAL0, 8)) == (
-            MAC_RAL0, MAC_RAH0)
         c.set(RDBAL, 0x12345670)
-        assert c.get(RDBAL) == 0x12345670
         # The same register through the I/O BAR: IOADDR, IODATA.
         c.region_write(BAR2, 0, struct.pack("<I", RDBAL))
         assert c.region_read(BAR2, 4, 4) == struct.pack("<I", 0x12345670)
@@ -149,22 +44,17 @@ def registers():
             for bar, at in ((BAR0, RDBAL), (BAR2, 4)):
                 assert c.region_read(bar, at + off, 1) == bytes(
                     (b"\x00\xef\xcd\xab"[off],))
-        assert c.region_read(BAR0, RDBAL + 2, 2) == b"\xcd\xab"
         assert c.region_read(BAR0, RAL0 + 2, 4) == struct.pack("<II", MAC_RAL0,
             MAC_RAH0)[2:6]
         c.region_write(BAR0, RDBAL + 1, b"\x77")
         assert c.get(RDBAL) == 0xabcd7700
         c.region_write(BAR2, 4, b"\xf0")        # too short there
-        c.region_write(BAR0, RDBAL + 1, b"\xef")
-        assert c.get(RDBAL) == 0xabcdef00
-        for region, off, count in ((BAR0, 0x20000, 4), (BAR0, 0x1fffe, 4),
-                                   (BAR2, 8, 1), (BAR2, 4, 8), (1, 0, 4),
-                                   (6, 0, 4), (8, 0, 1), (9, 0, 4),
-                                   (0xffffffff, 0, 4), (BAR0, 0, 3),
-                                   (BAR0, 0, 16), (BAR0, 0, 0)):
-            expect(errno.EINVAL, c.region_read, region, off, count)
-            expect(errno.EINVAL, c.region_write, region, off, b"\0" * count)
-        assert c.get(RDBAL) == 0xabcdef00
+        assert c.get(RDBAL) == 0xabcd7700
+    for options, want in ((",csb=on", 0x1101), (",csb=off", 0x1008)):
+        with one_vm(options), Client("vm1.sock") as c:
+            assert c.region_read(CONFIG, 0x2e, 2) == struct.pack("<H", want)
+            c.set(CSBAH, 1)
+            assert c.get(CSBAH) == (want == 0x1101)
 
 
 def default_mac():
@@ -179,6 +69,17 @@ def default_mac():
         for path in "vm1.sock", "vm2.sock":
             with Client(path) as c:
                 assert (c.get(RAL0), c.get(RAH0)) in seen
+
+
+def unmasked(v, n):
+    def count():
+        return v.counters("vm1")["irq_unmasked"]
+    wait_until(lambda: count() == n, "irq_unmasked %d" % n, count)
+
+
+def asserted(c, want):
+    status, = struct.unpack("<H", c.region_read(CONFIG, 6, 2))
+    assert bool(status & 8) == want, hex(status)
 
 
 def writes():
@@ -199,191 +100,62 @@ def writes():
         assert [c.reply()[0] for _ in range(499)] == list(
             range(first, first + 499))
         assert v.counters("vm1")["sends"] - after["sends"] < 499
-
         multi = [(RDBAL, 0x1110), (RDLEN, 0x80), (RDBAL + 4, 5)]
         payload = struct.pack("=Q", 3) + b"".join(
             struct.pack("=QIIQ", reg, BAR0, 4, value) for reg, value in multi)
         assert c.call(WRITE_MULTI, payload) == struct.pack("=Q", 3)
         assert [c.get(reg) for reg, _ in multi] == [v for _, v in multi]
-        c.raw(c.message(WRITE_MULTI, struct.pack("=Q", 200) + b"".join(
-            struct.pack("=QIIQ", RDBAL, BAR0, 4, 16 * i)
-            for i in range(200)), F_NO_REPLY))
-        assert c.get(RDBAL) == 16 * 199
-        for bad in (struct.pack("=Q", 4) + payload[8:],
-                    struct.pack("=Q", 201) + bytes(201 * 24),
-                    struct.pack("=Q", 1 << 61) + payload[8:],
-                    struct.pack("=QQIIQ", 1, RDBAL, BAR0, 9, 0),
-                    struct.pack("=QQIIQ", 1, 0x20000, BAR0, 4, 0), b""):
-            expect(errno.EINVAL, c.call, WRITE_MULTI, bad)
 
 
-def fragments():
-    """A message may arrive in any number of parts."""
-    with one_vm(), Client("vm1.sock") as c:
-        msg = c.message(REGION_READ, struct.pack("=QII", STATUS, BAR0, 4))
-        for cut in range(1, len(msg)):
-            c.raw(msg[:cut])
-            wait_until(lambda: not unsent(c), "a read of the first part")
-            c.raw(msg[cut:] + msg[:5])
-            wait_until(lambda: not unsent(c), "a read of the second part")
-            c.raw(msg[5:])
-            assert c.reply()[2][16:] == c.reply()[2][16:]
-        for byte in msg:
-            c.raw(bytes([byte]))
-        c.reply()
-
-
-def unsent(c):
-    """Return how many bytes the server has not read yet: SIOCOUTQ."""
-    buf = array.array("i", [0])
-    fcntl.ioctl(c.sock, 0x5411, buf)
-    return buf[0]
-
-
-def descriptors():
-    """A descriptor belongs to the message it came with."""
-    with one_vm() as v, Client("vm1.sock") as c:
-        c.get(STATUS)
-        before = v.descriptors()
-
-        def dma(gpa):
-            return c.message(DMA_MAP, struct.pack("=IIQQQ", 32, 3, 0, gpa,
-                                                  4096))
-        # A mapping for each file, while the files are there.
-        fds = [memory(4096) for _ in range(7)]
-        fd = fds[6]
-        # One of three ranges has a descriptor; valed may read all at once.
-        c.raw(dma(0))
-        c.raw(dma(0x1000), (fd,))
-        c.raw(dma(0x2000))
-        for _ in range(3):
-            c.reply()
-        assert v.mappings() == 1
-        # The descriptor comes with the first byte, the middle or the last.
-        for i, cut in enumerate((0, 1, 15, 16, 20, 47)):
-            msg = dma(0x10000 + 0x1000 * i)
-            if cut:
-                c.raw(msg[:cut])
-                wait_until(lambda: not unsent(c), "a read of the first part")
-            c.raw(msg[cut:cut + 1], (fds[i],))
-            c.raw(msg[cut + 1:] + dma(0x80000 + 0x1000 * i))
-            c.reply()
-            c.reply()
-            assert v.mappings() == 2 + i
-        # Descriptors that a command does not use are closed.
-        c.raw(c.message(REGION_READ, struct.pack("=QII", 8, 0, 4)), [fd] * 16)
-        c.reply()
-        expect(errno.EINVAL, c.call, DMA_MAP, struct.pack(
-            "=IIQQQ", 32, 3, 0, 0x100000, 4096), (fd, fd))
-        assert v.descriptors() == before
-
-
-def msi():
+def interrupts():
+    """What asserts the line sends an event, by MSI and by INTx, which the
+    client unmasks by command and by eventfd."""
     with one_vm() as v, Driver("vm1.sock") as c:
         fd = eventfd()
         c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
-        c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER)
-        assert fired(fd) == 1
-        c.set_irqs(MSI, IRQ_BOOL | IRQ_TRIGGER, data=b"\0")
-        assert fired(fd) == 0
-        # One message for each assertion.
         c.set(IMS, ICR_TXDW)
-        c.set(ICS, ICR_TXDW)
-        assert wait_event(fd) == 1
-        c.set(ICS, ICR_TXDW)
-        assert fired(fd) == 0
-        assert c.get(ICR) & ICR_TXDW
-        c.set(ICS, ICR_TXDW)
-        assert wait_event(fd) == 1
-        assert v.counters("vm1")["irq_sent"] == 3
-        # A frame that was sent asserts it.
-        c.get(ICR)
+        for _ in range(2):
+            c.set(ICS, ICR_TXDW)
+            assert wait_event(fd) == 1
+            c.set(ICS, ICR_TXDW)
+            assert fired(fd) == 0
+            assert c.get(ICR) & ICR_TXDW
         c.send(ethernet(b"\xff" * 6, c.mac, b"x"))
         assert wait_event(fd) == 1
-        # Both ways to turn the trigger off.
-        for off in (lambda: c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER),
-                    lambda: c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER, 0, 0)):
-            c.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
-            off()
-            c.get(ICR)
-            c.set(ICS, ICR_TXDW)
-            c.get(STATUS)
-            assert fired(fd) == 0
-        expect(errno.EINVAL, c.set_irqs, MSI, IRQ_NONE | IRQ_UNMASK)
+        assert v.counters("vm1")["irq_sent"] == 3
+        c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER, 0, 0)
+        c.get(ICR)
 
+        def asserted(want):
+            status, = struct.unpack("<H", c.region_read(CONFIG, 6, 2))
+            assert bool(status & 8) == want, hex(status)
 
-def unmasked(v, n):
-    def count():
-        return v.counters("vm1")["irq_unmasked"]
-    wait_until(lambda: count() == n, "irq_unmasked %d" % n, count)
-
-
-def asserted(c, want):
-    status, = struct.unpack("<H", c.region_read(CONFIG, 6, 2))
-    assert bool(status & 8) == want, hex(status)
-
-
-def intx():
-    with one_vm() as v, Driver("vm1.sock") as c:
-        fd = eventfd()
         c.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
-        asserted(c, False)
-        c.set(IMS, ICR_TXDW)
+        asserted(False)
         c.set(ICS, ICR_TXDW)
         assert wait_event(fd) == 1
-        asserted(c, True)
-        # Masked by the first event: another edge sends none.
         c.get(ICR)
         # Until it is unmasked, the client asserts the guest's line.
-        asserted(c, True)
-        c.set(ICS, ICR_TXDW)
-        c.get(STATUS)
-        assert fired(fd) == 0
-        # Asserted when unmasked: another event.
-        c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
-        assert wait_event(fd) == 1
-        # Deasserted: the next assertion sends the event, not the unmask.
-        c.get(ICR)
-        c.set_irqs(INTX, IRQ_BOOL | IRQ_UNMASK, data=b"\1")
-        assert fired(fd) == 0
-        asserted(c, False)
-        c.set(ICS, ICR_TXDW)
-        assert wait_event(fd) == 1
-        # Masked by the client.
-        c.get(ICR)
-        c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
-        c.set_irqs(INTX, IRQ_NONE | IRQ_MASK)
+        asserted(True)
         c.set(ICS, ICR_TXDW)
         c.get(STATUS)
         assert fired(fd) == 0
         c.set_irqs(INTX, IRQ_NONE | IRQ_UNMASK)
         assert wait_event(fd) == 1
-        # Unmasked by an eventfd, as KVM's resampling does.
+        # As KVM's resampling does.
         unmask = eventfd()
         c.set_irqs(INTX, IRQ_EVENTFD | IRQ_UNMASK, fds=(unmask,))
         os.eventfd_write(unmask, 1)
         assert wait_event(fd) == 1
-        c.get(ICR)
-        os.eventfd_write(unmask, 1)
-        unmasked(v, 6)
-        assert fired(fd) == 0
-        c.set(ICS, ICR_TXDW)
-        assert wait_event(fd) == 1
         # The command register's interrupt disable bit.
         c.region_write(CONFIG, 4, struct.pack("<H", 0x407))
         os.eventfd_write(unmask, 1)
-        unmasked(v, 7)
+        wait_until(lambda: v.counters("vm1")["irq_unmasked"] == 3,
+                   "irq_unmasked 3")
         assert fired(fd) == 0
-        asserted(c, True)
+        asserted(True)
         c.region_write(CONFIG, 4, struct.pack("<H", 7))
         assert wait_event(fd) == 1
-        # A new descriptor starts unmasked.
-        other = eventfd()
-        c.set_irqs(INTX, IRQ_EVENTFD | IRQ_TRIGGER, fds=(other,))
-        assert wait_event(other) == 1
-        c.set_irqs(INTX, IRQ_NONE | IRQ_TRIGGER, 0, 0)
-        expect(errno.ENOTSUP, c.set_irqs, INTX, IRQ_EVENTFD | IRQ_MASK,
-               fds=(fd,))
 
 
 def traffic():
@@ -684,35 +456,17 @@ def dma():
     with Valed(["vm1", "vm2"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
-            data = a.dma_unmap(a.gpa, a.SIZE)
-            assert data == struct.pack("=IIQQ", 24, 0, a.gpa, a.SIZE)
+            a.dma_unmap(a.gpa, a.SIZE)
             assert v.mappings() == 1
             a.queue(ethernet(b"\xff" * 6, a.mac, b"lost"))
             a.set(TDT, a.tail)
             wait_until(lambda: v.counters("vm1")["tx_bad_ring"], "tx_bad_ring")
-            a.dma_map(a.gpa, a.SIZE, a.fd)
-            a.call(RESET)
-            a.start()
-            exchange(a, b)
-            # At another address, in two halves of the file.
-            a.dma_unmap(0, 0, 2)
-            assert v.mappings() == 1
+            # In two halves of the file, beside a range like a ROM's.
             half = a.SIZE // 2
-            a.dma_map(0x40000000, half, a.fd, 0)
-            a.dma_map(0x40000000 + half, half, a.fd, half)
-            assert v.mappings() == 2
-            a.dma_unmap(0x40000000, half)
-            assert v.mappings() == 2
-            a.dma_unmap(0x40000000 + half, half)
-            # Ranges without memory, like a ROM, are kept and not accessed.
+            a.dma_map(a.gpa, half, a.fd, 0)
+            a.dma_map(a.gpa + half, half, a.fd, half)
             a.dma_map(0xfffc0000, 0x40000)
-            a.dma_map(0xc0000, 0x20000, a.fd, 0, 1)
-            expect(errno.EEXIST, a.dma_map, 0xc1000, 0x1000)
             assert v.mappings() == 2
-            a.dma_unmap(0xfffc0000, 0x40000)
-            a.dma_unmap(0xc0000, 0x20000)
-            assert v.mappings() == 1
-            a.dma_map(a.gpa, a.SIZE, a.fd)
             a.call(RESET)
             a.start()
             exchange(a, b)
@@ -835,8 +589,8 @@ def unshared():
         with Client("vm1.sock") as a:
             a.call(GET_INFO, struct.pack("=IIII", 16, 0, 0, 0))
             a.dma_map(0x100000, 0x100000)
-            expect(errno.EOPNOTSUPP, a.call, GET_INFO,
-                   struct.pack("=IIII", 16, 0, 0, 0))
+            refused(errno.EOPNOTSUPP, a.call, GET_INFO,
+                    struct.pack("=IIII", 16, 0, 0, 0))
             assert lines(v, "vm1: client refused: it shares no memory") == 1
             a.region_write(CONFIG, 4, struct.pack("<H", 7))
             a.set(TDBAL, 0x101000)
@@ -957,7 +711,6 @@ def serves():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        version, info, config, registers, default_mac, writes, fragments,
-        descriptors, msi, intx, traffic, one_copy, no_bus_master_rx,
-        remap_under_load, mtu, rate, moderation, csb, bus_master, dma, iommu,
-        unshared, reset, reconnect, stopped, serves)})
+        registers, default_mac, writes, interrupts, traffic, one_copy,
+        no_bus_master_rx, remap_under_load, mtu, rate, moderation, csb,
+        bus_master, dma, iommu, unshared, reset, reconnect, stopped, serves)})

@@ -8,16 +8,10 @@
 . "$(atf_get_srcdir)/valed.subr"
 
 python_cases protocol <<'END'
-version: versions and capabilities are negotiated
-info: valed describes the device, its regions and its interrupts
-config: PCI configuration space has the right values and writable bits
-registers: both base address registers reach the adapter
+registers: both BARs reach the adapter; its subsystem ID tells of the CSB
 default_mac: default MAC addresses are distinct and the same in each run
 writes: posted, coalesced and multiple writes are done in order
-fragments: a message may arrive in any number of parts
-descriptors: a descriptor belongs to the message it came with
-msi: MSI sends one event for each assertion
-intx: INTx masks itself, and is unmasked by command and by eventfd
+interrupts: MSI and INTx tell of the adapter, and INTx is unmasked
 traffic: frames move between VMs and are counted
 one_copy: a frame is copied once if the receiver has a buffer posted
 no_bus_master_rx: a VM without bus mastering or memory receives no frames

@@ -70,63 +70,25 @@ test_case wrong_line "One wrong line is one error with the file's name and the \
 line's number, and nothing is created"
 wrong_line_body()
 {
-	local long=$(printf %0200d 0)
-
 	enter
 	while IFS='	' read -r edit line pattern; do
 		two | sed -e "$edit" > wrong.conf
 		refused $EX_CONFIG "wrong.conf:$line: .*$pattern" -k wrong.conf
 	done <<-END
 	4s/.*/path/	4	not name=value
-	4s/.*/path=x/	4	"path"
-	4s/pci/lpc/	4	"lpc
-	4s/0.1.0/0.1/	4	"pci.0.1.path"
-	4s/0.1.0/0.32.0/	4	"pci.0.32.0.path"
-	4s/0.1.0/256.1.0/	4	"pci.256.1.0.path"
-	4s/0.1.0/0.1.8/	4	"pci.0.1.8.path"
-	4s/0.1.0/0.01.0/	4	"pci.0.01.0.path"
-	4s/0.1.0/0.-1.0/	4	"pci.0.-1.0.path"
-	4s/0.1.0/0.99999999999.0/	4	"pci.0.99999999999.0.path"
-	4s/0.1.0/0..0/	4	"pci.0..0.path"
 	4s/path/speed/	4	"pci.0.1.0.speed"
-	4s/path/path.x/	4	"pci.0.1.0.path.x"
-	4s/path//	4	"pci.0.1.0."
-	4s/path=/path x=/	4	"pci.0.1.0.path x"
-	4s/0.path=/0. =/	4	"pci.0.1.0."
 	4s/=.*/=/	4	path=: the value is missing
-	4s/=.*/=  /	4	path=: the value is missing
-	4s/=.*/=$long/	4	path=000
 	5s/.*/pci.0.1.0.path=again/	5	path= twice: see wrong.conf:4
 	7s/vale0:b/eth0/	7	eth0: no such backend
 	7s/vale0:b/vale0:a/	7	vale0:a: port used twice
 	8s/b.sock/a.sock/	8	path=a.sock: used twice
 	9s/250/65536/	9	itr=65536
-	9s/itr=250/mac=01:00:00:00:00:00/	9	mac=01
-	9s/itr=250/mtu=1/	9	mtu=1
-	9s/itr=250/itr_min=x/	9	itr_min=x
-	9s/itr=250/csb=1/	9	csb=1
-	9s/itr=250/direct=1/	9	direct=1
-	9s/itr=250/mem=1/	9	mem=1
 	9s/itr=250/fd=5/	8	both path= and fd=
-	8s/path.*/fd=name/	8	fd=name: no such name
 	8s/path.*/fd=99/	8	fd=99: not a listening
 	6s/e1000/virtio-net/	6	"virtio-net"
-	6d	6	pci.0.2.0.device is missing
 	7d	6	pci.0.2.0.backend is missing
 	8d	6	path= is missing
 	END
-	two > wrong.conf
-	printf 'pci.0.1.0.mtu=9\0000\n' >> wrong.conf
-	refused $EX_CONFIG "wrong.conf:10: not text" -k wrong.conf
-	# Two hundred and fifty-six adapters, and one more.
-	for bus in 0 1 2 3 4 5 6 7 8; do
-		for slot in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 \
-		    19 20 21 22 23 24 25 26 27 28 29 30 31; do
-			echo "pci.$bus.$slot.0.device=e1000"
-		done
-	done > wrong.conf
-	refused $EX_CONFIG "wrong.conf:257: more than 256 adapters" \
-	    -k wrong.conf
 	# The first wrong line of two files.
 	two > right.conf
 	echo "pci.0.1.0.mtu=1" > wrong.conf

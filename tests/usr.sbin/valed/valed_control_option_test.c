@@ -137,6 +137,11 @@ TEST(control, "-c: each option, from the smallest value to the greatest")
 	bad_control("c,user_mem=1M,user_mem=1M", "user_mem= twice");
 	bad_control("c,mode=1000", "mode=1000: not an octal number up to 777");
 	bad_control("c,mode=8", "mode=8: not an octal number up to 777");
+	bad_control("c,mode=-1", "mode=-1: not an octal number up to 777");
+	bad_control("c,mode=7777777777777777777777777",
+	    "mode=7777777777777777777777777: not an octal number up to 777");
+	bad_control("c,group=99999999999",
+	    "group=99999999999: not the number of a group");
 	bad_control("c,mode=+7", "mode=+7: not an octal number up to 777");
 	bad_control("c,mem=1", "mem=1: not a size from 1M to 1T, with M, G or "
 	    "T");

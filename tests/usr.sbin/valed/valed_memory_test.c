@@ -6,7 +6,7 @@
 
 /*
  * Memory of ports and pipes as valed gives it out: when it is free again, extra
- * buffers, memory without a port, what a port would have, and a port once more.
+ * buffers, memory without a port, and a port once more.
  */
 
 #include <sys/param.h>
@@ -162,31 +162,18 @@ PID_TEST(extra, "Ends of pipes have extra buffers that nobody else has, as "
 
 PID_TEST(null, "Memory without a port is that of the number, or new")
 {
-	struct nmreq_register reg = { .nr_mode = NR_REG_NULL };
 	struct vale_client_port a = OPEN("vale0:a"), cp, own;
 	char *buf;
 
-	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
-	reg.nr_mem_id = a.cp_reg.nr_mem_id + 1;
-	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
-	reg.nr_mem_id = UINT16_MAX;
-	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
-	reg.nr_mem_id = 1;
-	reg.nr_tx_rings = VALE_RINGS_MAX + 1;
-	ATF_CHECK_EQ(EINVAL, try(&cp, "x", reg));
-	reg.nr_tx_rings = 10;
-	reg.nr_rx_rings = 5;
-	reg.nr_flags = NR_MONITOR_TX;
-	ATF_CHECK_EQ(EOPNOTSUPP, try(&cp, "x", reg));
-	reg.nr_flags = 0;
-	own = open_reg("x", reg);
+	own = OPEN("x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1,
+	    .nr_tx_rings = 10, .nr_rx_rings = 5);
 	ATF_CHECK_EQ(1, own.cp_reg.nr_mem_id);
 	ATF_CHECK_EQ(0, own.cp_nrings);
 	ATF_CHECK_STREQ("x", own.cp_nifp->ni_name);
 	ATF_CHECK_EQ(10, own.cp_nifp->ni_tx_rings);
 	ATF_CHECK_EQ(5, own.cp_nifp->ni_rx_rings);
-	reg.nr_mem_id = a.cp_reg.nr_mem_id;
-	cp = open_reg("x", reg);
+	cp = OPEN("x", .nr_mode = NR_REG_NULL,
+	    .nr_mem_id = a.cp_reg.nr_mem_id);
 	ATF_CHECK_EQ(a.cp_reg.nr_memsize, cp.cp_reg.nr_memsize);
 	buf = a.cp_base + a.cp_bufs + 2 * VALE_BUF_SIZE - 1;
 	*buf = 77;
@@ -201,92 +188,6 @@ PID_TEST(null, "Memory without a port is that of the number, or new")
 	ATF_CHECK_EQ(77, a.cp_base[a.cp_bufs + 2 * VALE_BUF_SIZE - 1]);
 	vale_client_close(&cp);
 	vale_client_close(&own);
-	vale_client_close(&a);
-}
-
-/* VALE_WIRE_INFO.  Returns 0 or an errno. */
-static int
-info_get(const char *name, struct nmreq_port_info_get *info)
-{
-	struct nmreq_header hdr = { .nr_version = NETMAP_API,
-	    .nr_reqtype = VALE_WIRE_INFO };
-	struct vale_client_call call = { .hdr = &hdr, .body = info,
-	    .size = sizeof(*info), .reply = info,
-	    .reply_max = sizeof(*info) };
-	int error = 0, fd = vale_client_connect(vale_find_path());
-
-	ATF_REQUIRE(fd != -1);
-	snprintf(hdr.nr_name, sizeof(hdr.nr_name), "%s", name);
-	if (vale_client_call(fd, &call) == -1)
-		error = errno;
-	close(fd);
-	return (error);
-}
-
-#define	INFO(info, error, name, ...)					\
-	do {								\
-		info = (struct nmreq_port_info_get){ __VA_ARGS__ };	\
-		ATF_CHECK_EQ(error, info_get(name, &info));		\
-	} while (0)
-
-/* A port that is opened then has what was said. */
-static void
-info_true(const char *name, const struct nmreq_port_info_get *info)
-{
-	struct vale_client_port cp = OPEN(name,
-	    .nr_tx_slots = info->nr_tx_slots,
-	    .nr_rx_slots = info->nr_rx_slots,
-	    .nr_tx_rings = info->nr_tx_rings,
-	    .nr_rx_rings = info->nr_rx_rings);
-
-	ATF_CHECK_EQ(info->nr_memsize, cp.cp_reg.nr_memsize);
-	ATF_CHECK_EQ(info->nr_tx_slots, cp.cp_reg.nr_tx_slots);
-	ATF_CHECK_EQ(info->nr_rx_slots, cp.cp_reg.nr_rx_slots);
-	ATF_CHECK_EQ(info->nr_tx_rings, cp.cp_reg.nr_tx_rings);
-	ATF_CHECK_EQ(info->nr_rx_rings, cp.cp_reg.nr_rx_rings);
-	vale_client_close(&cp);
-}
-
-PID_TEST(infos, "What a port or pipe would have, and what a memory has")
-{
-	struct vale_client_port a = OPEN("vale0:a", .nr_tx_slots = 256,
-	    .nr_rx_slots = 512);
-	struct nmreq_port_info_get info;
-
-	INFO(info, 0, "vale0:b", .nr_mem_id = 0);
-	ATF_CHECK_EQ(1024, info.nr_tx_slots);
-	ATF_CHECK_EQ(1, info.nr_rx_rings);
-	info_true("vale0:b", &info);
-	INFO(info, 0, "vale0:b", .nr_tx_slots = 64, .nr_tx_rings = 3);
-	ATF_CHECK_EQ(64, info.nr_tx_slots);
-	ATF_CHECK_EQ(3, info.nr_rx_rings);
-	info_true("vale0:b", &info);
-	INFO(info, EINVAL, "vale0:b", .nr_tx_slots = UINT32_MAX);
-	INFO(info, EINVAL, "vale0:b", .nr_tx_rings = UINT16_MAX);
-	INFO(info, EINVAL, "vale0");
-	/* A port that there is, whatever is asked for. */
-	INFO(info, 0, "vale0:a", .nr_tx_slots = UINT32_MAX);
-	ATF_CHECK_EQ(256, info.nr_tx_slots);
-	ATF_CHECK_EQ(a.cp_reg.nr_mem_id, info.nr_mem_id);
-	/* Pipes, of that and of no port. */
-	INFO(info, 0, "vale0:a}1");
-	ATF_CHECK_EQ(a.cp_reg.nr_mem_id, info.nr_mem_id);
-	ATF_CHECK_EQ(256, info.nr_tx_slots);
-	info_true("vale0:a}1", &info);
-	INFO(info, 0, "vale0:b{1", .nr_tx_slots = 32);
-	ATF_CHECK_EQ(32, info.nr_tx_slots);
-	ATF_CHECK_EQ(0, info.nr_mem_id);
-	info_true("vale0:b{1", &info);
-	INFO(info, EINVAL, "vale0:a}1", .nr_tx_slots = 1);
-	INFO(info, EINVAL, "vale0:a}");
-	/* Memory. */
-	INFO(info, 0, "", .nr_mem_id = a.cp_reg.nr_mem_id);
-	ATF_CHECK_EQ(a.cp_reg.nr_memsize, info.nr_memsize);
-	INFO(info, 0, "");
-	ATF_CHECK_EQ(1, info.nr_mem_id);
-	ATF_CHECK(info.nr_memsize != 0);
-	INFO(info, EINVAL, "", .nr_mem_id = a.cp_reg.nr_mem_id + 1);
-	INFO(info, EINVAL, "", .nr_mem_id = UINT16_MAX);
 	vale_client_close(&a);
 }
 

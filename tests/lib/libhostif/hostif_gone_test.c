@@ -27,6 +27,7 @@
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "hostif_pair.h"
+#include "open_fds.h"
 #include "test.h"
 #include "peer_mem.h"
 #include "peer_fault.h"
@@ -147,17 +148,6 @@ start(void)
 	ATF_REQUIRE(port != NULL);
 }
 
-/* Descriptors that this process has. */
-static unsigned int
-descriptors(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < 256; i++)
-		n += fcntl(i, F_GETFD) != -1;
-	return (n);
-}
-
 static void
 count_one(struct hostif *one __unused, void *arg)
 {
@@ -171,7 +161,7 @@ ends(unsigned int before)
 	uint8_t hdr[FRAME_VNET_LONG];
 	unsigned int n = 0;
 
-	wait_until(descriptors() == before, "%u descriptors", descriptors());
+	wait_until(open_fds() == before, "%u descriptors", open_fds());
 	ATF_REQUIRE_EQ(1, detached());
 	hostif_each(count_one, &n);
 	ATF_REQUIRE_EQ(0, n);
@@ -187,7 +177,7 @@ ends(unsigned int before)
 	ATF_REQUIRE_EQ(1, frame_number(buf));
 	ATF_REQUIRE_EQ(0, hostif_detach("vale0:h0"));
 	ATF_REQUIRE_EQ(ENXIO, hostif_detach("vale0:h0"));
-	ATF_REQUIRE_EQ(before, descriptors());
+	ATF_REQUIRE_EQ(before, open_fds());
 	ATF_REQUIRE_EQ(1, detached());
 }
 
@@ -197,7 +187,7 @@ ROOT_TEST(receive, "An interface is detached that receives a frame where its "
 	unsigned int before;
 
 	start();
-	before = descriptors();
+	before = open_fds();
 	attach_listed();
 	vanish();
 	ATF_REQUIRE_EQ(0, detached());
@@ -215,7 +205,7 @@ ROOT_TEST(transmit, "An interface is detached that sends a frame from where "
 	start();
 	sender = vale_open("vale0:s", NULL);
 	ATF_REQUIRE(sender != NULL);
-	before = descriptors();
+	before = open_fds();
 	attach_listed();
 	vanish();
 	make_frame(frame, sizeof(frame), 7);
@@ -235,7 +225,7 @@ ROOT_TEST(attaching, "An interface whose memory is gone while it is being "
 	unsigned int before;
 
 	start();
-	before = descriptors();
+	before = open_fds();
 	early = true;
 	attach_listed();
 	ends(before);
@@ -247,14 +237,14 @@ ROOT_TEST(stopped, "An interface whose memory is gone can be stopped by who "
 	unsigned int before;
 
 	start();
-	before = descriptors();
+	before = open_fds();
 	attach();
 	vanish();
 	send_frame();
 	wait_until(detached() == 1, "it serves");
 	ATF_REQUIRE(hostif_is_withdrawn(hi));
 	hostif_stop(hi);
-	ATF_REQUIRE_EQ(before, descriptors());
+	ATF_REQUIRE_EQ(before, open_fds());
 }
 
 ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "

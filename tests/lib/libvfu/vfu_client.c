@@ -16,6 +16,7 @@
 
 #include <atf-c.h>
 
+#include "open_fds.h"
 #include "vfu_stub.h"
 #include "event_stub.h"
 #include "send_fds.h"
@@ -23,7 +24,7 @@
 #include "wrap.h"
 
 int		client;
-int		fds_idle;
+unsigned int	fds_idle;
 uint16_t	next_id;
 int		send_error, recv_error;
 size_t		send_leaves;
@@ -79,7 +80,7 @@ server_start(void)
 	ATF_REQUIRE_EQ(0, vfu_server_init(&dev, listen_fd));
 	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
 	dev.vdev_server.calls = UINT32_MAX - 1;	/* it wraps at the first call */
-	fds_idle = stub_fds();
+	fds_idle = open_fds();
 	client = -1;
 }
 
@@ -205,8 +206,8 @@ client_gone(const char *calls)
 	ATF_CHECK_EQ(1, events_used());
 	ATF_CHECK_EQ(1, events_on());
 	ATF_CHECK_EQ(0, events_repeated);
-	ATF_CHECK_EQ_MSG(fds_idle, stub_fds(), "%d descriptors, not %d",
-	    stub_fds(), fds_idle);
+	ATF_CHECK_EQ_MSG(fds_idle, open_fds(), "%u descriptors, not %u",
+	    open_fds(), fds_idle);
 	ATF_CHECK_EQ(0, dev.vdev_server.calls % 2);
 }
 

@@ -25,7 +25,7 @@
 #define	NO_REPLY	VFIO_USER_F_NO_REPLY
 
 extern int	client;		/* its socket, or -1 */
-extern int	fds_idle;	/* descriptors open without a client */
+extern unsigned int fds_idle; /* descriptors open without a client */
 extern uint16_t	next_id;	/* of the next message */
 
 /*

@@ -24,6 +24,7 @@
 #include <atf-c.h>
 
 #include "event_stub.h"
+#include "open_fds.h"
 #include "test.h"
 #include "vfu_irq.h"
 
@@ -111,29 +112,18 @@ assert_line(unsigned int times)
 	vfu_irq_flush(&irq);
 }
 
-static int
-count_fds(void)
-{
-	int fd, n;
-
-	n = 0;
-	for (fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) != -1;
-	return (n);
-}
-
 /*
  * Start with one eventfd for MSI, for INTx and to unmask INTx; returns it.
  * *base is the number of descriptors without the server's copies.
  */
 static int
-start_all(int *base)
+start_all(unsigned int *base)
 {
 	int fd;
 
 	start();
 	fd = event();
-	*base = count_fds();
+	*base = open_fds();
 	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
 	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
@@ -170,7 +160,8 @@ TEST(info, "INTx and MSI have one interrupt each, MSI-X and REQ none")
 TEST(msi, "MSI sends as many events as the line was asserted")
 {
 	uint32_t calls;
-	int fd, fds, second;
+	unsigned int fds;
+	int fd, second;
 
 	start();
 	fd = event();
@@ -204,9 +195,9 @@ TEST(msi, "MSI sends as many events as the line was asserted")
 	ATF_CHECK_EQ(0, set_bool(MSI, TRIGGER, 2));
 	ATF_CHECK_EQ(1, fired(fd));
 	/* Another descriptor takes its place; without one there is none. */
-	fds = count_fds();
+	fds = open_fds();
 	ATF_CHECK_EQ(0, set_fd(MSI, TRIGGER, second));
-	ATF_CHECK_EQ(fds, count_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	assert_line(1);
 	ATF_CHECK_EQ(0, fired(fd));
 	ATF_CHECK_EQ(1, fired(second));
@@ -368,13 +359,14 @@ TEST(asserted, "The guest finds the line asserted while it is, and from an "
 
 TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 {
-	int base, fd, one, two;
+	unsigned int base;
+	int fd, one, two;
 
 	start();
 	fd = event();
 	one = event();
 	two = event();
-	base = count_fds();
+	base = open_fds();
 	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, one));
 	ATF_CHECK_EQ(1, events_on());
@@ -385,7 +377,7 @@ TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 	events_run();
 	ATF_CHECK_EQ(1, fired(fd));
 	ATF_CHECK_EQ(1, irq.unmasked);
-	ATF_CHECK_EQ(base + 2, count_fds());
+	ATF_CHECK_EQ(base + 2, open_fds());
 	/* A wakeup without an event does nothing. */
 	events[0].func(irq.unmask_fd, &irq);
 	ATF_CHECK_EQ(1, irq.unmasked);
@@ -394,7 +386,7 @@ TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 	/* Another one. */
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, two));
 	ATF_CHECK_EQ(1, events_used());
-	ATF_CHECK_EQ(base + 2, count_fds());
+	ATF_CHECK_EQ(base + 2, open_fds());
 	ATF_REQUIRE_EQ(0, eventfd_write(one, 1));
 	ATF_CHECK_EQ(0, events_step());
 	ATF_REQUIRE_EQ(0, eventfd_write(two, 1));
@@ -404,30 +396,30 @@ TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
 	ATF_CHECK_EQ(0, set_full(INTX, EVENTFD | UNMASK, 0, 1, NULL, 0, NULL,
 	    0));
 	ATF_CHECK_EQ(0, events_used());
-	ATF_CHECK_EQ(base + 1, count_fds());
+	ATF_CHECK_EQ(base + 1, open_fds());
 	/* To disable the interrupt removes both. */
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, one));
 	ATF_CHECK_EQ(0, set_full(INTX, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
 	    0));
 	ATF_CHECK_EQ(0, events_used());
-	ATF_CHECK_EQ(base, count_fds());
+	ATF_CHECK_EQ(base, open_fds());
 	/* The event loop has no space. */
 	events_fail = 1;
 	ATF_CHECK_EQ(EINVAL, set_full(INTX, EVENTFD | UNMASK, 0, 1, NULL, 0,
 	    &(int){ dup(one) }, 1));
-	ATF_CHECK_EQ(base, count_fds());
+	ATF_CHECK_EQ(base, open_fds());
 	ATF_CHECK_EQ(-1, irq.unmask_fd);
 }
 
 TEST(disable, "MSI is disabled without INTx's unmask descriptor")
 {
-	int base;
+	unsigned int base;
 
 	(void)start_all(&base);
-	ATF_CHECK_EQ(base + 3, count_fds());
+	ATF_CHECK_EQ(base + 3, open_fds());
 	ATF_CHECK_EQ(0, set_full(MSI, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
 	    0));
-	ATF_CHECK_EQ(base + 2, count_fds());
+	ATF_CHECK_EQ(base + 2, open_fds());
 	ATF_CHECK_EQ(1, events_on());
 	ATF_CHECK(irq.intx_fd != -1 && irq.msi_fd == -1);
 }
@@ -476,7 +468,8 @@ TEST(requests, "Requests with invalid arguments are refused, and do nothing")
 		{ ENOTSUP, INTX, EVENTFD | MASK, 0, 1, 0, 0 },
 	};
 	const uint8_t data[2] = { 1, 1 };
-	int base, fds[2], intx, msi;
+	unsigned int base;
+	int fds[2], intx, msi;
 	unsigned int i;
 
 	start();
@@ -488,13 +481,13 @@ TEST(requests, "Requests with invalid arguments are refused, and do nothing")
 	assert_line(1);
 	ATF_REQUIRE_EQ(1, fired(intx));
 	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, msi));
-	base = count_fds();
+	base = open_fds();
 	for (i = 0; i < nitems(bad); i++) {
 		ATF_CHECK_EQ_MSG(bad[i].error, set_full(bad[i].index,
 		    bad[i].flags, bad[i].start, bad[i].count, data,
 		    bad[i].len, fds, bad[i].nfds), "request %u", i);
 		ATF_CHECK_EQ_MSG(0, fired(intx) + fired(msi), "request %u", i);
-		ATF_CHECK_EQ_MSG(base, count_fds(), "request %u", i);
+		ATF_CHECK_EQ_MSG(base, open_fds(), "request %u", i);
 		ATF_CHECK(fds[0] != -1 && fds[1] != -1);
 		ATF_CHECK_EQ(0, events_used());
 	}
@@ -509,12 +502,13 @@ TEST(requests, "Requests with invalid arguments are refused, and do nothing")
 
 TEST(kinds, "Only an eventfd is taken, and it does not block")
 {
-	int base, fd, good, p[2], s[2];
+	unsigned int base;
+	int fd, good, p[2], s[2];
 
 	start();
 	good = event();
 	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, good));
-	base = count_fds();
+	base = open_fds();
 	ATF_REQUIRE(pipe(p) == 0);
 	ATF_REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0);
 	fd = memfd_create("memory", 0);
@@ -525,7 +519,7 @@ TEST(kinds, "Only an eventfd is taken, and it does not block")
 	ATF_CHECK_EQ(0, events_used());
 	ATF_CHECK_EQ(EINVAL, set_full(MSI, EVENTFD | TRIGGER, 0, 1, NULL, 0,
 	    &(int){ -1 }, 1));
-	ATF_CHECK_EQ(base + 5, count_fds());
+	ATF_CHECK_EQ(base + 5, open_fds());
 	/* What was there stays. */
 	assert_line(1);
 	ATF_CHECK_EQ(1, fired(good));
@@ -537,14 +531,15 @@ TEST(kinds, "Only an eventfd is taken, and it does not block")
 
 TEST(clear, "The next client finds no descriptor, no mask and no event")
 {
-	int base, fd;
+	unsigned int base;
+	int fd;
 
 	fd = start_all(&base);
 	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | MASK));
 	vfu_irq_intx_disable(&irq, true);
 	vfu_irq_level(&irq, true);
 	vfu_irq_clear(&irq);
-	ATF_CHECK_EQ(base, count_fds());
+	ATF_CHECK_EQ(base, open_fds());
 	ATF_CHECK_EQ(0, events_used());
 	ATF_CHECK(!vfu_irq_pending(&irq));
 	/* The line keeps its level, and is neither masked nor disabled. */
@@ -593,17 +588,18 @@ stop_alarms(void)
 
 TEST(blocked, "A descriptor that blocks is closed when its call is interrupted")
 {
-	int base, fd;
+	unsigned int base;
+	int fd;
 
 	start();
 	fd = event();
-	base = count_fds();
+	base = open_fds();
 	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
 	/* The event does not fit: it is lost, and the descriptor stays. */
 	ATF_REQUIRE_EQ(0, eventfd_write(fd, UINT64_MAX - 1));
 	assert_line(1);
 	ATF_CHECK_EQ(0, irq.sent);
-	ATF_CHECK_EQ(base + 1, count_fds());
+	ATF_CHECK_EQ(base + 1, open_fds());
 	/* The client makes the write block. */
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));
 	start_alarms();
@@ -611,7 +607,7 @@ TEST(blocked, "A descriptor that blocks is closed when its call is interrupted")
 	stop_alarms();
 	ATF_CHECK_EQ(0, irq.sent);
 	ATF_CHECK_EQ(-1, irq.msi_fd);
-	ATF_CHECK_EQ(base, count_fds());
+	ATF_CHECK_EQ(base, open_fds());
 	ATF_CHECK_EQ(0, irq.calls % 2);
 	/* It makes the read of an event block that it takes back. */
 	fd = event();

@@ -23,6 +23,7 @@
 #include <atf-c.h>
 
 #include "event_stub.h"
+#include "open_fds.h"
 #include "test.h"
 #include "vfu_stub.h"
 
@@ -216,7 +217,7 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	odd_closes = closed = 0;
 	put_fds(buf, len, fds, VFU_FDS_MAX);
 	events_run();
-	ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+	ATF_CHECK_EQ(fds_idle + 2, open_fds());
 	ATF_CHECK_EQ(0, closed);
 	ATF_CHECK_EQ(VFU_FDS_MAX, odd_closes);
 	/* Others in a thread of their own. */
@@ -224,7 +225,7 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 		fds[i] = pair[i % 2];
 	put_fds(buf, len, fds, VFU_FDS_MAX);
 	events_run();
-	ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+	ATF_CHECK_EQ(fds_idle + 2, open_fds());
 	ATF_CHECK_EQ(VFU_FDS_MAX, closed);
 	/* One that a command keeps. */
 	len = message(buf, VFIO_USER_DEVICE_SET_IRQS, NO_REPLY, &msi,
@@ -235,7 +236,7 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	ATF_CHECK_EQ(0, closed);
 	ATF_REQUIRE(dev.vdev_irq.msi_fd != -1);
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(dev.vdev_irq.msi_fd, F_GETFD));
-	ATF_CHECK_EQ(fds_idle + 3, stub_fds());
+	ATF_CHECK_EQ(fds_idle + 3, open_fds());
 	(void)stub_calls();
 	odd_closes = 0;
 	client_gone("detach;");
@@ -323,12 +324,12 @@ TEST(options, "Credentials and what else comes with a message, by options of "
 			peer_mem_clear(&dev.vdev_mem);
 			(void)stub_calls();
 		}
-		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+		ATF_CHECK_EQ(fds_idle + 2, open_fds());
 		/* As many as there may be, and one more. */
 		len = message(buf, UNKNOWN, NO_REPLY, NULL, 0);
 		put_fds(buf, len, fds, VFU_FDS_MAX);
 		events_run();
-		ATF_CHECK_EQ(fds_idle + 2, stub_fds());
+		ATF_CHECK_EQ(fds_idle + 2, open_fds());
 		ATF_CHECK_EQ(0, stub_count(VFU_C_BROKEN));
 		put_fds(buf, len, fds, VFU_FDS_MAX + 1);
 		events_run();

@@ -42,9 +42,6 @@ const char *stub_calls(void);
 /* A counter since the last time. */
 uint64_t stub_count(enum vfu_counter counter);
 
-/* Descriptors that this process has open. */
-int	stub_fds(void);
-
 /* A sealed memfd of this size. */
 int	stub_memory(size_t size);
 

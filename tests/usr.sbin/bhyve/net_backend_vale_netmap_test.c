@@ -41,6 +41,7 @@
 #include "mevent.h"
 #include "net_backends_priv.h"
 #include "port.h"
+#include "said.h"
 #include "test.h"
 #include "wait_until.h"
 
@@ -279,27 +280,13 @@ TEST(gone, "Ports and the switch are opened and closed; a port that stays "
 	netbe_cleanup(a);
 }
 
-/* Run a function with stderr in a file, and return what it wrote. */
+/* Run a function, and return what it writes to standard error. */
 static const char *
 messages(void (*what)(void))
 {
-	static char text[4096];
-	FILE *f;
-	size_t n;
-	int saved;
-
-	fflush(stderr);
-	saved = dup(STDERR_FILENO);
-	f = freopen("messages", "w+", stderr);
-	ATF_REQUIRE(saved != -1 && f != NULL);
+	said_start();
 	what();
-	fflush(stderr);
-	rewind(stderr);
-	n = fread(text, 1, sizeof(text) - 1, stderr);
-	text[n] = '\0';
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	return (text);
+	return (said());
 }
 
 static net_backend_t *dead;

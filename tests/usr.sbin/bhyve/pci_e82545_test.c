@@ -25,6 +25,7 @@
 
 #include "e82545.h"
 #include "pci_vm.h"
+#include "said.h"
 #include "test.h"
 
 TEST(identity, "PCI configuration space, BARs and interrupts are an 82545EM's")
@@ -102,20 +103,10 @@ static const char *
 init_said(const char *opts)
 {
 	static char line[256];
-	FILE *file;
-	int saved;
 
-	file = tmpfile();
-	ATF_REQUIRE(file != NULL);
-	saved = dup(STDERR_FILENO);
-	ATF_REQUIRE(dup2(fileno(file), STDERR_FILENO) != -1);
+	said_start();
 	(void)vm_init(opts);
-	ATF_REQUIRE(dup2(saved, STDERR_FILENO) != -1);
-	close(saved);
-	rewind(file);
-	if (fgets(line, sizeof(line), file) == NULL)
-		line[0] = '\0';
-	fclose(file);
+	strlcpy(line, said(), sizeof(line));
 	line[strcspn(line, "\r\n")] = '\0';
 	return (line);
 }

@@ -452,32 +452,6 @@ WRAP(int, vale_set_weight, const char *name, uint32_t weight)
 	return (set("weight", name, weight));
 }
 
-static int	log_fd = -1, log_stderr = -1;
-
-void
-log_start(void)
-{
-	log_fd = open("log", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	log_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	ATF_REQUIRE(log_fd != -1 && log_stderr != -1);
-	ATF_REQUIRE(dup2(log_fd, STDERR_FILENO) != -1);
-}
-
-const char *
-log_text(void)
-{
-	static char text[1024];
-	ssize_t n;
-
-	ATF_REQUIRE(dup2(log_stderr, STDERR_FILENO) != -1);
-	n = pread(log_fd, text, sizeof(text) - 1, 0);
-	ATF_REQUIRE(n >= 0);
-	text[n] = '\0';
-	close(log_fd);
-	close(log_stderr);
-	return (text);
-}
-
 void
 configure(void)
 {

@@ -73,9 +73,6 @@ extern struct adapter_config config;
 extern struct adapter	*ad;
 extern uint8_t		*ram;
 
-/* Have what is written to standard error in a file, until log_text(). */
-void	log_start(void);
-const char *log_text(void);
 /* Make a configuration. */
 void	configure(void);
 /* Start the adapter; the caller is its thread then. */

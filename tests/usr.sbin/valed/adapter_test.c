@@ -28,6 +28,8 @@
 
 #include "adapter_calls.h"
 #include "event_stub.h"
+#include "open_fds.h"
+#include "said.h"
 #include "test.h"
 #include "wait_until.h"
 
@@ -164,32 +166,32 @@ TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
 	mapped = ops->eo_map(ops_arg, GPA + 16, 5, E82545_MAP_READ);
 	ATF_REQUIRE(mapped != NULL);
 	ATF_CHECK_STREQ("here", mapped);
-	log_start();
+	said_start();
 	listens = 0;
 	work();
 	ATF_CHECK_EQ(1, listens);
 	ATF_CHECK_EQ(0, drops);
 	ATF_CHECK_EQ(0, ad->vfu.vdev_counters[VFU_C_GONE]);
-	ATF_CHECK_STREQ("", log_text());
-	log_start();
+	ATF_CHECK_STREQ("", said());
+	said_start();
 	gone = GPA;
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK_EQ(1, ad->vfu.vdev_counters[VFU_C_GONE]);
 	ATF_CHECK_STREQ("adapter_test: a: client dropped: its memory at 0x500000000 "
-	    "is gone\n", log_text());
-	log_start();
+	    "is gone\n", said());
+	said_start();
 	refused = GPA;
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK(ad->unshared);
 	ATF_CHECK_STREQ("adapter_test: a: the guest uses memory that its client does "
 	    "not share, at 0x500000000: QEMU needs memory-backend-memfd with "
-	    "share=on\n", log_text());
-	log_start();
+	    "share=on\n", said());
+	said_start();
 	refused = GPA;
 	work();
-	ATF_CHECK_STREQ("", log_text());
+	ATF_CHECK_STREQ("", said());
 }
 
 TEST(listens_again, "The thread is woken if the server is to look for clients "
@@ -310,10 +312,10 @@ check_zeros(uint32_t head, uint64_t first, uint64_t second, const char *line)
 
 	desc[0] = first;
 	desc[1] = second;
-	log_start();
+	said_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ATF_CHECK_STREQ(line, log_text());
+	ATF_CHECK_STREQ(line, said());
 	ATF_CHECK_EQ(line[0] != '\0', ad->checked);
 }
 
@@ -354,23 +356,23 @@ address; none of others")
 	ATF_CHECK(ad->unshared);
 	/* Once, and it does not check again. */
 	ad->unshared = false;
-	log_start();
+	said_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ATF_CHECK_STREQ("", log_text());
+	ATF_CHECK_STREQ("", said());
 	ad->unshared = true;
 	ad->checked = false;
-	log_start();
+	said_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ATF_CHECK_STREQ("", log_text());
+	ATF_CHECK_STREQ("", said());
 	/* Nothing is pending: before the first packet, and behind it. */
 	attach();
 	put(E82545_TDT, 3);
-	log_start();
+	said_start();
 	ops->eo_tx_kick(ops_arg);
 	work();
-	ATF_CHECK_STREQ("", log_text());
+	ATF_CHECK_STREQ("", said());
 	ATF_CHECK(ad->checked);
 	attach();
 	put(E82545_TDH, 0);
@@ -580,17 +582,6 @@ TEST(watches, "A call that three checks find is interrupted")
 	ATF_CHECK_EQ(1, signals);
 }
 
-/* Descriptors that this process has open. */
-static unsigned int
-open_fds(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < 256; i++)
-		n += fcntl(i, F_GETFD) != -1;
-	return (n);
-}
-
 TEST(fails, "A step that fails is named in one line, and undone")
 {
 	static const struct {
@@ -626,13 +617,13 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		was_freed = false;
 		joined = 0;
 		errno = 0;
-		log_start();
+		said_start();
 		ATF_CHECK_MSG(adapter_start(&config, NULL) == NULL, "%s",
 		    rows[i].step);
 		ATF_CHECK_EQ_MSG(ENOBUFS, errno, "%s: %d", rows[i].step, errno);
 		snprintf(line, sizeof(line), "adapter_test: a: %s: %s\n",
 		    rows[i].line, strerror(ENOBUFS));
-		ATF_CHECK_STREQ(line, log_text());
+		ATF_CHECK_STREQ(line, said());
 		ATF_CHECK_EQ_MSG(fds, open_fds(), "%s: %u", rows[i].step,
 		    open_fds());
 		ATF_CHECK_EQ(0, events_used());
@@ -642,10 +633,10 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		    rows[i].step, joined);
 	}
 	fail_at = "calloc";
-	log_start();
+	said_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(ENOBUFS, errno);
-	ATF_CHECK(strstr(log_text(), ": a: ") != NULL);
+	ATF_CHECK(strstr(said(), ": a: ") != NULL);
 	/* Each event. */
 	fail_at = NULL;
 	for (i = 1; i <= 2; i++) {
@@ -658,20 +649,20 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	/* A port that cannot be opened has a sentence, and its place. */
 	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
 	strlcpy(config.ac_backend, "vale0:", sizeof(config.ac_backend));
-	log_start();
+	said_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(EIO, errno);
-	text = log_text();
+	text = said();
 	ATF_CHECK_MSG(strstr(text, ": f:1: backend=vale0:: ") != NULL, "%s",
 	    text);
 	ATF_CHECK(strstr(text, ": a: ") == NULL);
 	ATF_CHECK_EQ(fds, open_fds());
 	strlcpy(config.ac_backend, "vale0:a", sizeof(config.ac_backend));
 	events_fail = 3;
-	log_start();
+	said_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(EIO, errno);
-	text = log_text();
+	text = said();
 	ATF_CHECK_MSG(strstr(text, ": f:1: vale0:a: cannot wait for frames: ")
 	    != NULL, "%s", text);
 	ATF_CHECK_EQ(fds, open_fds());

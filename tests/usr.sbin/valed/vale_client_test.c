@@ -24,6 +24,7 @@
 
 #include <atf-c.h>
 
+#include "open_fds.h"
 #include "send_fds.h"
 #include "test.h"
 #include "vale_client.h"
@@ -104,7 +105,7 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct rlimit limit, none;
 	char path[sizeof(sun.sun_path) + 1];
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	int fd, l;
 
 	memset(path, 'a', sizeof(path));
@@ -112,7 +113,7 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	ATF_CHECK_ERRNO(ENAMETOOLONG, vale_client_connect(path) == -1);
 	path[sizeof(path) - 2] = '\0';
 	ATF_CHECK_ERRNO(ENOENT, vale_client_connect(path) == -1);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	l = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	memcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	ATF_REQUIRE_EQ(0, bind(l, (struct sockaddr *)&sun, sizeof(sun)));
@@ -131,7 +132,7 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	close(l);
 	ATF_CHECK(!vale_client_alive(fd));
 	close(fd);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 }
 
 TEST(request, "A request has the header without addresses, the body, and the "
@@ -174,7 +175,7 @@ TEST(request, "A request has the header without addresses, the body, and the "
 TEST(reply, "A reply has a header, a body up to what fits, and descriptors, which "
     "are closed on exec")
 {
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	char body[sizeof(((struct talk *)0)->reply)];
 	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC };
 	struct talk t;
@@ -206,7 +207,7 @@ TEST(reply, "A reply has a header, a body up to what fits, and descriptors, whic
 	ATF_CHECK_EQ(0, t.call.reply_size);
 	ATF_CHECK_EQ(0, t.call.nfds);
 	talk_end(&t);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 }
 
 TEST(options, "Credentials and what else comes with a reply, as who passed the "
@@ -214,7 +215,7 @@ TEST(options, "Credentials and what else comes with a reply, as who passed the "
 {
 	static const int options[] = { SO_PASSCRED, SO_PASSSEC, PASSPIDFD,
 	    SO_TIMESTAMP };
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct talk t;
 	unsigned int i, n;
 	int all[VALE_WIRE_REPLY_FDS + 1];
@@ -231,7 +232,7 @@ TEST(options, "Credentials and what else comes with a reply, as who passed the "
 			wire_reply(t.fd[1], 0, "", "", 0, all, n);
 			ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
 			ATF_REQUIRE_EQ(n, t.call.nfds);
-			ATF_CHECK_EQ(fds + 2 + n, wire_open_fds());
+			ATF_CHECK_EQ(fds + 2 + n, open_fds());
 			for (; t.call.nfds > 0; t.call.nfds--)
 				ATF_CHECK_EQ(0, close(
 				    t.call.fds[t.call.nfds - 1]));
@@ -239,7 +240,7 @@ TEST(options, "Credentials and what else comes with a reply, as who passed the "
 		wire_reply(t.fd[1], 0, "", "", 0, all, nitems(all));
 		ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0],
 		    &t.call) == -1);
-		ATF_CHECK_EQ(fds + 2, wire_open_fds());
+		ATF_CHECK_EQ(fds + 2, open_fds());
 	}
 	talk_end(&t);
 }
@@ -247,7 +248,7 @@ TEST(options, "Credentials and what else comes with a reply, as who passed the "
 TEST(no_descriptors, "A reply whose descriptors find no place is an error")
 {
 	struct rlimit limit, few;
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct talk t;
 	int all[4];
 	unsigned int i;
@@ -263,7 +264,7 @@ TEST(no_descriptors, "A reply whose descriptors find no place is an error")
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK_EQ(fds + 2, wire_open_fds());
+	ATF_CHECK_EQ(fds + 2, open_fds());
 	talk_end(&t);
 }
 
@@ -277,11 +278,11 @@ TEST(refused, "An error has its errno and its sentence; descriptors with it are 
 	char name[sizeof(t.hdr.nr_name)];
 
 	talk(&t);
-	fds = wire_open_fds();
+	fds = open_fds();
 	wire_reply(t.fd[1], EBUSY, "it is open", "", 0, t.fd, 2);
 	ATF_CHECK_ERRNO(EBUSY, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_STREQ("it is open", t.call.why);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	/* Without a NUL. */
 	memset(wire.vw_why, 'w', sizeof(wire.vw_why));
 	memset(name, 'n', sizeof(name));
@@ -302,7 +303,7 @@ TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
 	int all[VALE_WIRE_REPLY_FDS + 1];
 
 	talk(&t);
-	fds = wire_open_fds();
+	fds = open_fds();
 	for (i = 0; i < nitems(all); i++)
 		all[i] = t.fd[1];
 	/* A byte too short, and too long. */
@@ -320,7 +321,7 @@ TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
 	SEND_FDS(t.fd[1], &wire, sizeof(wire), all, 2);
 	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_STREQ("", t.call.why);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	talk_end(&t);
 }
 
@@ -387,7 +388,7 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 	for (i = 0; i < nfds; i++)
 		all[i] = i == 0 ? memory : i == 1 ? window_fd : null;
 	wire_reply(fd[1], 0, "", body, size, all, nfds);
-	before = wire_open_fds();
+	before = open_fds();
 	memset(cp, 0xa5, sizeof(*cp));
 	result = vale_client_open(cp, fd[0], name, &reg, -1, why);
 	ATF_REQUIRE(result == 0 || result == -1);
@@ -395,11 +396,11 @@ open_with(struct vale_client_port *cp, const char *name, const void *body,
 	close(null);
 	close(fd[1]);
 	if (error == 0) {
-		ATF_CHECK_EQ(before - 2 + nfds, wire_open_fds());
+		ATF_CHECK_EQ(before - 2 + nfds, open_fds());
 		return (0);
 	}
 	/* The connection stays usable. */
-	ATF_CHECK_EQ(before - 2, wire_open_fds());
+	ATF_CHECK_EQ(before - 2, open_fds());
 	ATF_CHECK_EQ(0, close(fd[0]));
 	ATF_CHECK_STREQ("", why);
 	return (error);
@@ -447,7 +448,7 @@ TEST(granted, "A port is opened with as many rings as valed grants, which are "
     "in the window, and nothing of it is left when it is closed")
 {
 	struct nmreq_register reg;
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct vale_client_port cp;
 	struct netmap_if *one;
 	unsigned int i, n;
@@ -488,7 +489,7 @@ TEST(granted, "A port is opened with as many rings as valed grants, which are "
 		ATF_CHECK(mapped(cp.cp_base));
 		vale_client_close(&cp);
 		ATF_CHECK(!mapped(cp.cp_base));
-		ATF_CHECK_EQ(fds, wire_open_fds());
+		ATF_CHECK_EQ(fds, open_fds());
 	}
 }
 
@@ -562,7 +563,7 @@ TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
 {
 	struct nmreq_register reg;
 	struct vale_client_port cp;
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	char name[sizeof(((struct nmreq_header *)0)->nr_name) + 1];
 	int fd = layout(&reg, 2), pair[2];
 
@@ -593,7 +594,7 @@ TEST(not_granted, "A grant that is not valid is refused, and nothing of it is "
 	close(pair[0]);
 	close(fd);
 	close(window_fd);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	/* Too long; nothing is sent. */
 	wire_pair(pair);
 	memset(name, 'v', sizeof(name));

@@ -26,6 +26,7 @@
 
 #include <atf-c.h>
 
+#include "open_fds.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_layout.h"
@@ -185,7 +186,7 @@ TEST(open, "A port is asked for with its parameters, and is as valed grants it")
 {
 	const struct vale_params params = { .tx_slots = 3, .rx_slots = 4,
 	    .rings = VALE_RINGS_MAX };
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct port p;
 	struct vale_desc *d;
 	unsigned int i;
@@ -211,7 +212,7 @@ TEST(open, "A port is asked for with its parameters, and is as valed grants it")
 	ATF_CHECK_EQ(VALE_RINGS_MAX, p.asked.nr_tx_rings);
 	ATF_CHECK_EQ(VALE_RINGS_MAX, p.asked.nr_rx_rings);
 	port_close(&p);
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 }
 
 TEST(open_monitor, "A monitor is asked for by its directions")
@@ -236,7 +237,7 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing
     "left")
 {
 	struct vale_params params = { .monitor = VALE_MIRROR_BOTH + 1 };
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct port p;
 	unsigned int i;
 
@@ -251,7 +252,7 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing
 	prepare_reply(EBUSY, NULL, 0);
 	ATF_CHECK_ERRNO(EBUSY, vale_open("vale0:a", NULL) == NULL);
 	finish();
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 	fail_alloc = true;
 	ATF_CHECK_ERRNO(ENOMEM, vale_open("vale0:a", NULL) == NULL);
 	/* An eventfd, an epoll and two events for each ring. */
@@ -262,7 +263,7 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing
 		ATF_CHECK_EQ(0, fail_at);
 		port_end(&p);
 		finish();
-		ATF_CHECK_EQ(fds, wire_open_fds());
+		ATF_CHECK_EQ(fds, open_fds());
 	}
 	fail_at = i;
 	port_open(&p, NULL);

@@ -19,6 +19,7 @@
 
 #include <atf-c.h>
 
+#include "open_fds.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_setting.h"
@@ -104,7 +105,7 @@ TEST(list, "Ports are listed page by page, until a page is empty")
 {
 	const struct page two = ports(2, "vale0:a", "vale0:b"),
 	    one = ports(1, "vale0:c", NULL), none = ports(0, NULL, NULL);
-	const unsigned int fds = wire_open_fds();
+	const unsigned int fds = open_fds();
 	struct shown s = { .n = 0 };
 	int fd[3];
 
@@ -131,7 +132,7 @@ TEST(list, "Ports are listed page by page, until a page is empty")
 	ATF_CHECK_EQ(0, vale_list("vale3", show_port, &s));
 	ATF_CHECK_EQ(0, asked(fd[0], VALE_WIRE_PORTS, "vale3"));
 	finish();
-	ATF_CHECK_EQ(fds, wire_open_fds());
+	ATF_CHECK_EQ(fds, open_fds());
 }
 
 TEST(list_ends, "A list ends with what the function returns, or with an error")

@@ -27,6 +27,7 @@
 #include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
+#include "said.h"
 #include "test.h"
 #include "valed_guard.h"
 #include "valed_reload.h"
@@ -338,43 +339,29 @@ TEST(reserves, "The port of an adapter is reserved, unless it is open, "
 	check("reserve 1 vale0:b;", ENOMEM);
 }
 
-/* What is said on standard error from now on. */
-static int
-said_start(void)
-{
-	int fd = open("err", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
-
-	ATF_REQUIRE(fd != -1);
-	ATF_REQUIRE(dup2(fd, STDERR_FILENO) != -1);
-	return (fd);
-}
-
+/* This was said since said_start(). */
 static void
-said(int fd, const char *expected)
+check_said(const char *expected)
 {
-	char line[256], text[256];
-	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	char line[256];
 
-	ATF_REQUIRE(n >= 0);
-	text[n] = '\0';
 	snprintf(line, sizeof(line), "%s%s", program_invocation_short_name,
 	    expected);
-	ATF_CHECK_STREQ(expected[0] == '\0' ? "" : line, text);
-	ATF_REQUIRE_EQ(0, ftruncate(fd, 0));
+	ATF_CHECK_STREQ(expected[0] == '\0' ? "" : line, said());
+	said_start();
 }
 
 TEST(fails, "One that cannot be added is reported, and its socket closed")
 {
-	const int err = said_start();
-
+	said_start();
 	answer = -1;
 	change(VALED_ADD, 1, "a", -2);
 	check("names add 1;", EMFILE);
-	said(err, ": a: Too many open files\n");
+	check_said(": a: Too many open files\n");
 	start_error = ENOBUFS;
 	change(VALED_ADD, 1, "a", open_at(100));
 	check("names add 1;start a vale0:a 100 1500;", ENOBUFS);
-	said(err, "");			/* adapter_start() has */
+	check_said("");			/* adapter_start() has */
 	ATF_CHECK(!is_open(100));
 	ATF_CHECK(TAILQ_EMPTY(&adapters));
 	/* One that has no socket of its own closes none. */

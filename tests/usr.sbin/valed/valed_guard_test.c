@@ -34,6 +34,7 @@
 
 #include "adapter_config.h"
 #include "failing.h"
+#include "open_fds.h"
 #include "test.h"
 #include "valed_control.h"
 #include "valed_guard.h"
@@ -659,16 +660,6 @@ TEST(killed, "If the process that reloads is killed, everything stays, and the "
 	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
 	ends();
 	valed_guard_end();
-}
-
-static unsigned int
-open_fds(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < 256; i++)
-		n += fcntl(i, F_GETFD) != -1;
-	return (n);
 }
 
 TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")

@@ -27,6 +27,7 @@
 #include <atf-c.h>
 
 #include "adapter_config.h"
+#include "said.h"
 #include "test.h"
 #include "valed_activation.h"
 #include "valed_control.h"
@@ -272,10 +273,9 @@ TEST(refused, "One that does not fit, or is used twice, is refused")
 		    "-c fd=ctl,mode=0,x: unknown option \"x\"" },
 		{ { "-k", "f" }, EX_CONFIG, "f:3: both path= and fd=" },
 	};
-	char line[256], out[256];
+	char line[256];
 	unsigned int i;
-	int fd, status;
-	ssize_t n;
+	int status;
 	FILE *f;
 
 	f = fopen("f", "w");
@@ -283,22 +283,15 @@ TEST(refused, "One that does not fit, or is used twice, is refused")
 	    "pci.0.1.0.backend=vale0:a\npci.0.1.0.path=x\npci.0.1.0.fd=3\n",
 	    f) >= 0 && fclose(f) == 0);
 	for (i = 0; i < nitems(rows); i++) {
-		fd = open("err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		ATF_REQUIRE(fd != -1);
-		fflush(stdout);
+		said_start();
 		if (fork() == 0) {
-			dup2(fd, STDERR_FILENO);
 			parse(rows[i].args);
 			_exit(0);
 		}
 		ATF_REQUIRE(wait(&status) != -1);
-		n = pread(fd, out, sizeof(out) - 1, 0);
-		ATF_REQUIRE(n >= 0);
-		out[n] = '\0';
-		close(fd);
 		snprintf(line, sizeof(line), "%s: %s\n",
 		    program_invocation_short_name, rows[i].line);
-		ATF_CHECK_STREQ(line, out);
+		ATF_CHECK_STREQ(line, said());
 		ATF_CHECK_EQ_MSG(rows[i].status, WEXITSTATUS(status), "%u", i);
 	}
 }

@@ -28,6 +28,8 @@
 
 #include <atf-c.h>
 
+#include "open_fds.h"
+#include "said.h"
 #include "test.h"
 #include "valed_socket.h"
 #include "wrap.h"
@@ -297,14 +299,11 @@ trouble(const struct trouble *t)
 static void
 refused(const struct trouble *t, int code, const char *line)
 {
-	char expected[256], text[256];
-	int fd = __real_open("err", O_RDWR | O_CREAT | O_TRUNC, 0600), status;
-	ssize_t n;
+	char expected[256];
+	int status;
 
-	ATF_REQUIRE(fd != -1);
-	fflush(stdout);
+	said_start();
 	if (fork() == 0) {
-		dup2(fd, STDERR_FILENO);
 		(void)valed_socket_open("", "kept", SOCK_STREAM, NULL);
 		valed_sockets_keep();
 		(void)valed_socket_open("", "first", SOCK_STREAM, NULL);
@@ -314,13 +313,9 @@ refused(const struct trouble *t, int code, const char *line)
 		_exit(0);
 	}
 	ATF_REQUIRE(wait(&status) != -1);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	ATF_REQUIRE(n >= 0);
-	text[n] = '\0';
-	close(fd);
 	snprintf(expected, sizeof(expected), "valed_socket_test: -c s: %s\n",
 	    line);
-	ATF_CHECK_STREQ(expected, text);
+	ATF_CHECK_STREQ(expected, said());
 	ATF_CHECK_EQ_MSG(code, WEXITSTATUS(status), "%s: %#x", line, status);
 	ATF_CHECK_MSG(!exists("first") && !exists("second"), "%s", line);
 	ATF_REQUIRE_MSG(exists("kept"), "%s", line);
@@ -410,17 +405,6 @@ TEST(lock_file, "The lock file is a file of this user's that no other can open")
 	close(valed_socket_open("", "s", SOCK_STREAM, NULL));
 	ATF_CHECK(!exists("s.lock"));
 	valed_sockets_remove();
-}
-
-/* Descriptors that this process has open. */
-static unsigned int
-open_fds(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < 256; i++)
-		n += fcntl(i, F_GETFD) != -1;
-	return (n);
 }
 
 TEST(lock_again, "A lock is of the file that has the name, or is taken again")

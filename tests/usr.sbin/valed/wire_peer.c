@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/systm.h>
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,17 +77,4 @@ wire_pending(int fd)
 	char c;
 
 	return (recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
-}
-
-unsigned int
-wire_open_fds(void)
-{
-	unsigned int n = 0;
-	DIR *dir = opendir("/proc/self/fd");
-
-	ATF_REQUIRE(dir != NULL);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return (n);
 }

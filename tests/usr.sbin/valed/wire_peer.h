@@ -40,7 +40,4 @@ void	wire_take(int fd, struct wire_request *wr);
 /* Whether a packet waits. */
 bool	wire_pending(int fd);
 
-/* The number of open descriptors of this process. */
-unsigned int	wire_open_fds(void);
-
 #endif /* !_WIRE_PEER_H_ */

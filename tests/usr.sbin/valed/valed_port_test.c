@@ -383,18 +383,6 @@ VALED_TEST(killed, "Processes that are killed while they send and receive leave 
 	wait_until(ports() == 0, "%u", ports());
 }
 
-static int
-find_addr(const struct vale_fdb_entry *entry, void *arg)
-{
-	uint8_t addr[6];
-
-	t_addr(addr, 1);
-	ATF_CHECK_EQ(0, memcmp(addr, entry->fe_addr, sizeof(addr)));
-	ATF_CHECK_EQ(0, entry->fe_port);
-	++*(unsigned int *)arg;
-	return (0);
-}
-
 VALED_TEST(rings, "Frames of each ring go to that ring of another port, modulo "
     "its number, and wake who waits for that; counters are sums")
 {
@@ -507,46 +495,6 @@ TEST(descriptors, "Ports with many rings take up to half of valed's "
 	valed_end(valed);
 }
 
-VALED_TEST(settings, "Addresses are listed; settings apply, and refuse what is "
-    "out of range or does not exist")
-{
-	struct vale_rate_conf now, rate = { 7, 9, true };
-	struct vale_desc *a, *b;
-	unsigned int n = 0;
-
-	a = t_open("vale0:a", 64, 64);
-	b = t_open("vale0:b", 64, 64);
-	t_send(a, 60, EVERYBODY, 1, 0);
-	t_expect(b, 60, 1, 0);
-	ATF_CHECK_EQ(0, vale_fdb_list("vale0", find_addr, &n));
-	ATF_CHECK_EQ(1, n);
-	ATF_CHECK_EQ(-1, vale_fdb_list("vale1", find_addr, &n));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(0, vale_set_limit("vale0:a", 1));
-	t_send(a, 60, EVERYBODY, 9, 1);
-	t_expect_none(b);
-	T_COUNT(a, TX_DROP_LIMIT, 1);
-	ATF_CHECK_EQ(-1, vale_set_limit("vale0:a", VALE_FDB_ENTRIES + 1));
-	ATF_CHECK_EQ(EINVAL, errno);
-	ATF_CHECK_EQ(-1, vale_set_limit("vale0:c", 1));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(0, vale_set_ageing("vale0", 10));
-	ATF_CHECK_EQ(-1, vale_set_ageing("vale0", VALE_FDB_AGEING_MAX_S + 1));
-	ATF_CHECK_EQ(EINVAL, errno);
-	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
-	ATF_CHECK_EQ(0, vale_get_rate("vale0:a", &now));
-	ATF_CHECK(now.rc_rate == 7 && now.rc_burst == 9 && now.rc_frames);
-	rate.rc_rate = VALE_RATE_MAX + 1;
-	ATF_CHECK_EQ(-1, vale_set_rate("vale0:a", &rate));
-	ATF_CHECK_EQ(EINVAL, errno);
-	ATF_CHECK_EQ(-1, vale_get_rate("vale0:c", &now));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(-1, vale_set_ageing("vale7", 10));
-	ATF_CHECK_EQ(ENXIO, errno);
-	vale_close(a);
-	vale_close(b);
-}
-
 /* Wait for a frame, and take it. */
 static void
 t_take_one(struct vale_desc *d, uint32_t seq)
@@ -559,13 +507,10 @@ t_take_one(struct vale_desc *d, uint32_t seq)
 	ATF_CHECK_EQ(seq, f.tf_seq);
 }
 
-VALED_TEST(monitor, "A monitor gets copies, and knows what it missed; mirrors, "
-    "weights, private ports and the batch are set and read")
+VALED_TEST(monitor, "A monitor gets copies, and knows what it missed")
 {
 	const struct vale_params params = { .rx_slots = 16,
 	    .monitor = VALE_MIRROR_TX };
-	struct vale_port_settings ps;
-	struct vale_switch_settings ss;
 	struct vale_desc *a, *b, *m;
 	unsigned int got = 0, i;
 
@@ -588,24 +533,6 @@ VALED_TEST(monitor, "A monitor gets copies, and knows what it missed; mirrors, "
 	ATF_CHECK_EQ(0, vale_txsync(m));
 	t_queue(m, 60, EVERYBODY, 1, 0);
 	ATF_CHECK_ERRNO(EIO, vale_txsync(m) == -1);
-	ATF_CHECK_EQ(0, vale_set_mirror("vale0:b", "vale0:a",
-	    VALE_MIRROR_RX));
-	ATF_CHECK_EQ(0, vale_set_weight("vale0:b", 9));
-	ATF_CHECK_EQ(0, vale_set_private("vale0:b", true));
-	ATF_CHECK_EQ(0, vale_set_batch("vale0", 5));
-	ATF_CHECK_EQ(0, vale_port_settings("vale0:b", &ps));
-	ATF_CHECK(ps.ps_mirror == VALE_MIRROR_RX && ps.ps_weight == 9 &&
-	    ps.ps_private);
-	ATF_CHECK_STREQ("vale0:a", ps.ps_mirror_of);
-	ATF_CHECK_EQ(0, vale_switch_settings("vale0", &ss));
-	ATF_CHECK_EQ(5, ss.ss_batch);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("vale0:b", 0) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("vale0:b", "vale0:b", 1) ==
-	    -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("vale0", 0) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_private("vale0:c", true) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_port_settings("vale0:c", &ps) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings("vale1", &ss) == -1);
 	vale_close(m);
 	vale_close(a);
 	vale_close(b);

@@ -33,6 +33,7 @@
 #include "clients.h"
 #include "send_fds.h"
 #include "vfio_user.h"
+#include "vfu_message.h"
 #include "wait_until.h"
 
 #define	WORDS(bytes)	((bytes) / sizeof(uint64_t))
@@ -362,21 +363,17 @@ static void
 message(struct client *c, uint16_t command, const void *data, size_t len,
     int fd, bool reply)
 {
-	struct vfio_user_header h = {
-		.id = c->id++, .command = command, .size = sizeof(h) + len,
-		.flags = reply ? 0 : VFIO_USER_F_NO_REPLY
-	};
+	struct vfio_user_header h;
 	uint8_t msg[VFU_MSG_MAX], rest[VFU_REPLY_MAX];
 	ssize_t n;
 
 	INVARIANT(len <= sizeof(msg) - sizeof(h));
-	memcpy(msg, &h, sizeof(h));
-	if (len > 0)
-		memcpy(msg + sizeof(h), data, len);
+	len = vfu_message(msg, c->id++, command, reply ? 0 :
+	    VFIO_USER_F_NO_REPLY, data, len);
 	c->messages++;
 	/* The socket has space for a message: or else valed is stuck. */
-	n = send_fds(c->s, msg, h.size, &fd, fd != -1, 0);
-	INVARIANT(n == (ssize_t)h.size);
+	n = send_fds(c->s, msg, len, &fd, fd != -1, 0);
+	INVARIANT(n == (ssize_t)len);
 	if (!reply)
 		return;
 	receive(c, &h, sizeof(h));
@@ -389,18 +386,25 @@ message(struct client *c, uint16_t command, const void *data, size_t len,
 	receive(c, rest, h.size - sizeof(h));
 }
 
+/* Write `size' bytes of `value'. */
 static void
-put(struct client *c, uint32_t reg, uint32_t value, bool reply)
+region_write(struct client *c, uint32_t region, uint64_t offset,
+    uint32_t value, uint32_t size, bool reply)
 {
 	struct {
 		struct vfio_user_region_rw rw;
 		uint32_t	value;
-	} data = {
-		{ reg, VFIO_PCI_BAR0_REGION_INDEX, sizeof(value) }, value
-	};
+	} data = { { offset, region, size }, value };
 
-	message(c, VFIO_USER_REGION_WRITE, &data,
-	    sizeof(data.rw) + sizeof(value), -1, reply);
+	message(c, VFIO_USER_REGION_WRITE, &data, sizeof(data.rw) + size, -1,
+	    reply);
+}
+
+static void
+put(struct client *c, uint32_t reg, uint32_t value, bool reply)
+{
+	region_write(c, VFIO_PCI_BAR0_REGION_INDEX, reg, value, sizeof(value),
+	    reply);
 }
 
 static void
@@ -416,16 +420,8 @@ get(struct client *c, uint32_t reg)
 static void
 put_command(struct client *c, uint16_t value)
 {
-	struct {
-		struct vfio_user_region_rw rw;
-		uint16_t	value;
-	} data = {
-		{ PCI_COMMAND, VFIO_PCI_CONFIG_REGION_INDEX, sizeof(value) },
-		value
-	};
-
-	message(c, VFIO_USER_REGION_WRITE, &data,
-	    sizeof(data.rw) + sizeof(value), -1, true);
+	region_write(c, VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND, value,
+	    sizeof(value), true);
 }
 
 /* Several register writes. */

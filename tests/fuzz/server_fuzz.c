@@ -45,6 +45,7 @@
 #include "send_fds.h"
 #include "server.h"
 #include "valed_sandbox.h"
+#include "vfu_message.h"
 #include "wrap.h"
 
 #define	ROUNDS		16		/* of events, in one go */
@@ -323,16 +324,10 @@ send_message(uint16_t command, uint32_t flags, const void *data, size_t len,
     const int *fds, int nfds)
 {
 	uint8_t msg[VFU_MSG_MAX + 64];
-	struct vfio_user_header h = {
-		.id = v.id++, .command = command, .size = sizeof(h) + len,
-		.flags = flags
-	};
 
-	INVARIANT(len <= sizeof(msg) - sizeof(h));
-	memcpy(msg, &h, sizeof(h));
-	if (len > 0)
-		memcpy(msg + sizeof(h), data, len);
-	send_bytes(msg, sizeof(h) + len, fds, nfds);
+	INVARIANT(len <= sizeof(msg) - sizeof(struct vfio_user_header));
+	len = vfu_message(msg, v.id++, command, flags, data, len);
+	send_bytes(msg, len, fds, nfds);
 }
 
 /*

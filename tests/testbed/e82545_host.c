@@ -701,35 +701,50 @@ host_rctl_bsize(uint32_t rxbufsize)
 }
 
 void
-host_up(struct host *h, uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize)
+host_rings(struct host *h, uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize)
 {
 	uint32_t i;
 
-	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
-
 	h->ntxd = ntxd;
 	h->txring = host_alloc(h, ntxd * sizeof(union e82545_txd), 128);
-	h->txtail = 0;
-	host_wr(h, E82545_TDBAL, h->txring);
-	host_wr(h, E82545_TDBAH, h->txring >> 32);
-	host_wr(h, E82545_TDLEN, ntxd * sizeof(union e82545_txd));
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TDT, 0);
-
 	h->nrxd = nrxd;
 	h->rxbufsize = rxbufsize;
 	h->rxring = host_alloc(h, nrxd * sizeof(struct e82545_rxd), 128);
 	h->rxbuf = host_alloc(h, (size_t)nrxd * rxbufsize, 128);
 	for (i = 0; i < nrxd; i++)
 		host_rxd(h, i)->addr = h->rxbuf + (uint64_t)i * rxbufsize;
-	h->rxnext = 0;
-	h->rxtail = h->rxposted = nrxd - 1;
+}
+
+void
+host_place_tx(struct host *h)
+{
+	host_wr(h, E82545_TDBAL, h->txring);
+	host_wr(h, E82545_TDBAH, h->txring >> 32);
+	host_wr(h, E82545_TDLEN, h->ntxd * sizeof(union e82545_txd));
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+}
+
+void
+host_place_rx(struct host *h)
+{
 	host_wr(h, E82545_RDBAL, h->rxring);
 	host_wr(h, E82545_RDBAH, h->rxring >> 32);
-	host_wr(h, E82545_RDLEN, nrxd * sizeof(struct e82545_rxd));
+	host_wr(h, E82545_RDLEN, h->nrxd * sizeof(struct e82545_rxd));
 	host_wr(h, E82545_RDH, 0);
-	host_wr(h, E82545_RDT, h->rxtail);
+}
 
+void
+host_up(struct host *h, uint32_t ntxd, uint32_t nrxd, uint32_t rxbufsize)
+{
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	host_rings(h, ntxd, nrxd, rxbufsize);
+	h->txtail = 0;
+	host_place_tx(h);
+	h->rxnext = 0;
+	h->rxtail = h->rxposted = nrxd - 1;
+	host_place_rx(h);
+	host_wr(h, E82545_RDT, h->rxtail);
 	host_wr(h, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
 	host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
 	    E82545_RCTL_SECRC | host_rctl_bsize(rxbufsize));

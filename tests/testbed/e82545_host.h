@@ -185,10 +185,16 @@ void	*host_mem(struct host *h, uint64_t gpa, size_t len);
 uint64_t host_alloc(struct host *h, size_t len, size_t align);
 
 /*
- * Driver: rings.  host_up() lays out both rings, gives every RX descriptor a
- * buffer of `rxbufsize' bytes (256, 512, ... 16384), posts all but one, sets
- * the link up, and turns both sides on: broadcast accepted, FCS stripped.
+ * Driver: rings.  host_rings() lays out both, and gives every RX descriptor a
+ * buffer of `rxbufsize' bytes (256, 512, ... 16384).  host_place_tx() and
+ * host_place_rx() write their registers in the usual order, but not RDT.
+ * host_up() does all that, posts all buffers but one, sets the link up, and
+ * turns both sides on: broadcast accepted, FCS stripped.
  */
+void	host_rings(struct host *h, uint32_t ntxd, uint32_t nrxd,
+	    uint32_t rxbufsize);
+void	host_place_tx(struct host *h);
+void	host_place_rx(struct host *h);
 void	host_up(struct host *h, uint32_t ntxd, uint32_t nrxd,
 	    uint32_t rxbufsize);
 /* RCTL's BSIZE and BSEX for a buffer size. */

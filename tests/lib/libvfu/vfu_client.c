@@ -21,6 +21,7 @@
 #include "event_stub.h"
 #include "send_fds.h"
 #include "vfu_client.h"
+#include "vfu_message.h"
 #include "wrap.h"
 
 int		client;
@@ -114,13 +115,7 @@ size_t
 message(uint8_t *buf, unsigned int command, uint32_t flags, const void *data,
     size_t len)
 {
-	const struct vfio_user_header h = { .id = next_id++,
-	    .command = command, .size = HDR + len, .flags = flags };
-
-	memcpy(buf, &h, HDR);
-	if (len != 0)
-		memcpy(buf + HDR, data, len);
-	return (HDR + len);
+	return (vfu_message(buf, next_id++, command, flags, data, len));
 }
 
 void

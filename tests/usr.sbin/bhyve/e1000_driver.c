@@ -16,18 +16,9 @@
 struct host *
 adapter(uint32_t ntxd, uint32_t nrxd, uint32_t bufsize)
 {
-	struct host *h;
-	uint32_t i;
+	struct host *h = host_create(HOST_RAM);
 
-	h = host_create(HOST_RAM);
-	h->ntxd = ntxd;
-	h->txring = host_alloc(h, ntxd * sizeof(union e82545_txd), 128);
-	h->nrxd = nrxd;
-	h->rxring = host_alloc(h, nrxd * sizeof(struct e82545_rxd), 128);
-	h->rxbufsize = bufsize;
-	h->rxbuf = host_alloc(h, (size_t)nrxd * bufsize, 128);
-	for (i = 0; i < nrxd; i++)
-		host_rxd(h, i)->addr = h->rxbuf + (uint64_t)i * bufsize;
+	host_rings(h, ntxd, nrxd, bufsize);
 	return (h);
 }
 
@@ -110,25 +101,6 @@ bool
 has_link(struct host *h)
 {
 	return ((host_rd(h, E82545_STATUS) & E82545_STATUS_LU) != 0);
-}
-
-void
-place_rx(struct host *h)
-{
-	host_wr(h, E82545_RDBAL, h->rxring);
-	host_wr(h, E82545_RDBAH, 0);
-	host_wr(h, E82545_RDLEN, h->nrxd * sizeof(struct e82545_rxd));
-	host_wr(h, E82545_RDH, 0);
-}
-
-void
-place_tx(struct host *h)
-{
-	host_wr(h, E82545_TDBAL, h->txring);
-	host_wr(h, E82545_TDBAH, 0);
-	host_wr(h, E82545_TDLEN, h->ntxd * sizeof(union e82545_txd));
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TDT, 0);
 }
 
 void

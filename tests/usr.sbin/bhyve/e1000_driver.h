@@ -41,10 +41,6 @@ void	check_microwire(struct host *h, bool hold);
 /* Whether STATUS says that there is a link. */
 bool	has_link(struct host *h);
 
-/* Write the rings' registers in the usual order, but not RDT. */
-void	place_rx(struct host *h);
-void	place_tx(struct host *h);
-
 /*
  * Put frame number `n', of `len' bytes, into descriptor `n', with the command
  * bits `cmd'.  TDT is not written.

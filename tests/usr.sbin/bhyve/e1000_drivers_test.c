@@ -256,7 +256,7 @@ TEST(plan9, "EE_RST, EEPROM's checksum, addresses 1 to 15, TDH, PCSS 14, FPD, "
 	host_wr(h, E82545_TIPG, E82545_TIPG_COPPER);
 	host_wr(h, E82545_AIFS, 0);
 	host_wr(h, E82545_TXDMAC, 0);
-	place_tx(h);
+	host_place_tx(h);
 	host_wr(h, E82545_TIDV, 128);
 	host_wr(h, E82545_TADV, 64);
 	host_wr(h, E82545_TXDCTL, (host_rd(h, E82545_TXDCTL) & ~0x003f0000) |
@@ -264,7 +264,7 @@ TEST(plan9, "EE_RST, EEPROM's checksum, addresses 1 to 15, TDH, PCSS 14, FPD, "
 	host_set(h, E82545_TCTL, E82545_TCTL_EN);
 
 	host_wr(h, E82545_RCTL, 1 << 22 | E82545_RCTL_BAM | E82545_RCTL_MPE);
-	place_rx(h);
+	host_place_rx(h);
 	host_wr(h, E82545_RDT, 0);
 	host_wr(h, E82545_RDTR, E82545_RDTR_FPD | 0);
 	host_wr(h, E82545_RDT, 255);
@@ -478,11 +478,11 @@ TEST(minix, "Unaligned writes, statistics written, MPE without BAM, TDH, TDT, "
 	host_set(h, E82545_RAH(0), E82545_RAH_AV);
 	check_address(h);
 	host_set(h, E82545_RCTL, E82545_RCTL_MPE);
-	place_rx(h);
+	host_place_rx(h);
 	host_wr(h, E82545_RDT, 255);
 	host_clear(h, E82545_RCTL, E82545_RCTL_BSIZE_256);
 	host_set(h, E82545_RCTL, E82545_RCTL_EN);
-	place_tx(h);
+	host_place_tx(h);
 	host_set(h, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
 	host_set(h, E82545_IMS, E82545_ICR_LSC | E82545_ICR_RXO |
 	    E82545_ICR_RXT0 | E82545_ICR_TXQE | E82545_ICR_TXDW);
@@ -659,12 +659,12 @@ TEST(toaruos, "ICR written, RPS, RDT one ahead, SRPD")
 		host_wr(h, E82545_MTA + 4 * i, 0);
 	for (i = 0; i < 64; i++)
 		ATF_CHECK_EQ(0, host_rd(h, E82545_STAT_FIRST + 4 * i));
-	place_rx(h);
+	host_place_rx(h);
 	host_wr(h, E82545_RDT, 511);
 	host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SBP |
 	    E82545_RCTL_MPE | E82545_RCTL_BAM | host_rctl_bsize(4096) |
 	    E82545_RCTL_SECRC);
-	place_tx(h);
+	host_place_tx(h);
 	host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL) | E82545_TCTL_CT(15) |
 	    E82545_TCTL_EN | E82545_TCTL_PSP | 1 << 24);
 	host_wr(h, E82545_RDTR, 0);
@@ -728,12 +728,12 @@ TEST(serenityos, "SLU at each LSC, ICR all ones, no TXDW, no reset, SBP")
 	ATF_CHECK((host_rd(h, E82545_EECD) & E82545_EECD_PRES) != 0);
 	check_eerd(h);
 	check_address(h);
-	place_rx(h);
+	host_place_rx(h);
 	host_wr(h, E82545_RDT, 255);
 	host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SBP |
 	    E82545_RCTL_UPE | E82545_RCTL_MPE | E82545_RCTL_BAM |
 	    host_rctl_bsize(8192) | E82545_RCTL_SECRC);
-	place_tx(h);
+	host_place_tx(h);
 	host_set(h, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
 	host_wr(h, E82545_TIPG, 0x0060200a);
 	host_set(h, E82545_CTRL, E82545_CTRL_SLU);

@@ -542,9 +542,23 @@ TEST(checked, "A program that has less space than it says ends")
 TEST(selects, "select(2) and pselect(2), with a descriptor of netmap or "
     "without; what is left of the limit")
 {
+	static const struct {
+		struct timeval	 given;
+		const char	*limit;
+		struct timeval	 left;
+	} rows[] = {
+		{ { 0, 999999 }, "0.999999000", { 0, 0 } },
+		{ { 1, 999 }, "1.000999000", { 0, 0 } },
+		{ { 1, 1000 }, "1.001000000", { 0, 1 } },
+		{ { 7, 999 }, "7.000999000", { 6, 0 } },
+		{ { 6, 1000998 }, "7.000998000", { 5, 999999 } },
+		{ { 6, 1000000 }, "7.000000000", { 5, 999001 } },
+		{ { 0, 0 }, "0.000000000", { 0, 0 } },
+	};
 	struct timeval tv = { 5, 6 };
 	struct timespec ts = { 7, 8 };
 	char what[128];
+	unsigned int i;
 
 	returns(2, 3);
 	CALL(select(12, SET(1), SET(2), SET(3), &tv), 2,
@@ -575,45 +589,15 @@ TEST(selects, "select(2) and pselect(2), with a descriptor of netmap or "
 	ATF_CHECK_EQ(6, tv.tv_sec);
 	ATF_CHECK_EQ(499001, tv.tv_usec);
 	now.tv_nsec = 100000000;
-	tv = (struct timeval){ 0, 999999 };
 	returns(-1, EINTR);
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),0.999999000)");
-	ATF_CHECK_EQ(0, tv.tv_sec);
-	ATF_CHECK_EQ(0, tv.tv_usec);
-	tv = (struct timeval){ 1, 999 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),1.000999000)");
-	ATF_CHECK_EQ(0, tv.tv_sec);
-	ATF_CHECK_EQ(0, tv.tv_usec);
-	tv = (struct timeval){ 1, 1000 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),1.001000000)");
-	ATF_CHECK_EQ(0, tv.tv_sec);
-	ATF_CHECK_EQ(1, tv.tv_usec);
-	tv = (struct timeval){ 7, 999 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),7.000999000)");
-	ATF_CHECK_EQ(6, tv.tv_sec);
-	ATF_CHECK_EQ(0, tv.tv_usec);
-	tv = (struct timeval){ 6, 1000998 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),7.000998000)");
-	ATF_CHECK_EQ(5, tv.tv_sec);
-	ATF_CHECK_EQ(999999, tv.tv_usec);
-	tv = (struct timeval){ 6, 1000000 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),7.000000000)");
-	tv = (struct timeval){ 0, 0 };
-	CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
-	    " any(12,0x1,0x2,0x3)"
-	    " run_select(12,0x1,0x2,0x3,(nil),0.000000000)");
+	for (i = 0; i < nitems(rows); i++) {
+		tv = rows[i].given;
+		CALL(select(12, SET(1), SET(2), SET(3), &tv), -1,
+		    SAYS(" any(12,0x1,0x2,0x3)"
+		    " run_select(12,0x1,0x2,0x3,(nil),%s)", rows[i].limit));
+		ATF_CHECK_EQ(rows[i].left.tv_sec, tv.tv_sec);
+		ATF_CHECK_EQ(rows[i].left.tv_usec, tv.tv_usec);
+	}
 	/* Not valid. */
 	result_errno = EINVAL;
 	tv = (struct timeval){ -1, 1 };

@@ -348,11 +348,20 @@ TEST(reset, "A reset in the middle of an instruction ends it")
 	host_destroy(h);
 }
 
-TEST(hostile, "Random writes to EECD and EERD")
+/* A register of the PHY. */
+static uint32_t
+phy_rd(struct host *h, uint32_t reg)
+{
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
+	return (host_rd(h, E82545_MDIC) & E82545_MDIC_DATA);
+}
+
+TEST(hostile, "Random writes to EECD, EERD, MDIC and CTRL")
 {
 	static const uint32_t offs[] = {
 		E82545_EECD, E82545_EECD, E82545_EECD, E82545_EECD,
-		E82545_EERD, E82545_MDIC, E82545_CTRL
+		E82545_MDIC, E82545_MDIC, E82545_MDIC, E82545_MDIC,
+		E82545_EERD, E82545_CTRL
 	};
 	struct host *h;
 	uint32_t off, v;
@@ -360,11 +369,13 @@ TEST(hostile, "Random writes to EECD and EERD")
 
 	h = host_create(HOST_RAM);
 	srandom(1);
-	for (i = 0; i < 300000; i++) {
+	for (i = 0; i < 600000; i++) {
 		off = offs[random() % nitems(offs)];
 		v = random() ^ (uint32_t)random() << 16;
 		if (off == E82545_EECD)
 			v |= E82545_EECD_REQ;
+		if (off == E82545_MDIC && i % 4 != 0)
+			v = (v & ~(0x1fu << 21)) | 1 << 21;
 		if (off == E82545_CTRL && i % 64 != 0)
 			v &= ~E82545_CTRL_RST;
 		host_wr(h, off, v);
@@ -374,6 +385,8 @@ TEST(hostile, "Random writes to EECD and EERD")
 	mw_acquire(h);
 	for (i = 0; i < NWORDS; i++)
 		ATF_CHECK_EQ(eerd(h, i), mw_read(h, i));
+	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
+	ATF_CHECK_EQ(0x1140, phy_rd(h, 0));
 	host_destroy(h);
 }
 

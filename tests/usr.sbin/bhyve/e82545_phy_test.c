@@ -401,32 +401,4 @@ TEST(loopback, "PHY loopback as Linux's ethtool -t sets it up")
 	host_destroy(h);
 }
 
-TEST(hostile, "Random writes to MDIC and CTRL")
-{
-	static const uint32_t offs[] = {
-		E82545_MDIC, E82545_MDIC, E82545_MDIC, E82545_MDIC,
-		E82545_EERD, E82545_EECD, E82545_CTRL
-	};
-	struct host *h;
-	uint32_t off, v;
-	int i;
-
-	h = host_create(HOST_RAM);
-	srandom(1);
-	for (i = 0; i < 300000; i++) {
-		off = offs[random() % nitems(offs)];
-		v = random() ^ (uint32_t)random() << 16;
-		if (off == E82545_MDIC && i % 4 != 0)
-			v = (v & ~(0x1fu << 21)) | 1 << 21;
-		if (off == E82545_CTRL && i % 64 != 0)
-			v &= ~E82545_CTRL_RST;
-		host_wr(h, off, v);
-		host_rd(h, off);
-	}
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
-	ATF_CHECK_EQ(0x1140, phy_rd(h, 0));
-	host_destroy(h);
-}
-
 TEST_PROGRAM

@@ -29,7 +29,7 @@
 /* A case with a descriptor, without a port yet. */
 #define	CTRL_TEST(name, descr)						\
 	static void name##_do(int fd);					\
-	NETMAP_TEST(name, descr)					\
+	PID_TEST(name, descr)					\
 	{								\
 		int fd = device();					\
 									\

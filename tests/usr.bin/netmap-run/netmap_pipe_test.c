@@ -65,7 +65,7 @@ refused_elsewhere(const char *name)
 	return (error);
 }
 
-NETMAP_TEST(registers, "Both ends have the slots that the first has asked for, "
+PID_TEST(registers, "Both ends have the slots that the first has asked for, "
     "and one memory, which is not that of others")
 {
 	static const struct nmreq_register ask = { .nr_tx_slots = 32,
@@ -112,7 +112,7 @@ NETMAP_TEST(registers, "Both ends have the slots that the first has asked for, "
 	port_close(&y);
 }
 
-NETMAP_TEST(refuses, "What is wrong or taken has an errno")
+PID_TEST(refuses, "What is wrong or taken has an errno")
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
 	struct nmreq_port_hdr hdr = { .nr_hdr_len = 12 };
@@ -161,7 +161,7 @@ NETMAP_TEST(refuses, "What is wrong or taken has an errno")
 	port_close(&p);
 }
 
-NETMAP_TEST(legacy, "NIOCREGIF has the pipe's number in nr_ringid")
+PID_TEST(legacy, "NIOCREGIF has the pipe's number in nr_ringid")
 {
 	struct nmreq nmr = { .nr_name = "vale0:x", .nr_version = NETMAP_API,
 	    .nr_flags = NR_REG_PIPE_SLAVE, .nr_ringid = 7 };
@@ -180,7 +180,7 @@ NETMAP_TEST(legacy, "NIOCREGIF has the pipe's number in nr_ringid")
 	port_close(&m);
 }
 
-NETMAP_TEST(frames, "Frames pass both ways; what the receiver has no space for "
+PID_TEST(frames, "Frames pass both ways; what the receiver has no space for "
     "waits")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 16 };
@@ -228,7 +228,7 @@ take_later(void *arg)
 	return (NULL);
 }
 
-NETMAP_TEST(wakes, "poll(2) and epoll(7) wait for frames and for space, at both "
+PID_TEST(wakes, "poll(2) and epoll(7) wait for frames and for space, at both "
     "ends")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 8,
@@ -273,7 +273,7 @@ NETMAP_TEST(wakes, "poll(2) and epoll(7) wait for frames and for space, at both 
 	port_close(&p[1]);
 }
 
-NETMAP_TEST(processes, "Two processes exchange frames both ways, and each sleeps "
+PID_TEST(processes, "Two processes exchange frames both ways, and each sleeps "
     "until the other wakes it")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 16,
@@ -300,7 +300,7 @@ NETMAP_TEST(processes, "Two processes exchange frames both ways, and each sleeps
 	port_close(&p);
 }
 
-NETMAP_TEST(forks, "A child has the end, too, and goes on where its parent was")
+PID_TEST(forks, "A child has the end, too, and goes on where its parent was")
 {
 	struct port m = port_open("vale0:x{1", NULL);
 	struct port s = port_open("vale0:x}1", NULL);
@@ -357,7 +357,7 @@ slots_now(const char *name)
 	return (n);
 }
 
-NETMAP_TEST(killed, "An end whose program is killed, again and again, loses no "
+PID_TEST(killed, "An end whose program is killed, again and again, loses no "
     "frame: who opens it next goes on")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 64 };
@@ -473,7 +473,7 @@ check_buffers(struct port *in, struct port pipes[2])
 	free(seen);
 }
 
-NETMAP_TEST(balances, "Frames go from a port's ring into its pipes without a "
+PID_TEST(balances, "Frames go from a port's ring into its pipes without a "
     "copy; pipes go on without the port, and it finds them again")
 {
 	static const char *const names[] = { "vale0:in{0", "vale0:in{1",
@@ -516,7 +516,7 @@ NETMAP_TEST(balances, "Frames go from a port's ring into its pipes without a "
 	port_close(&s);
 }
 
-NETMAP_TEST(first, "A pipe that is opened before its port is in the port's "
+PID_TEST(first, "A pipe that is opened before its port is in the port's "
     "memory; not if the port needs another")
 {
 	static const struct nmreq_register extra = { .nr_extra_bufs = 1 };
@@ -552,7 +552,7 @@ NETMAP_TEST(first, "A pipe that is opened before its port is in the port's "
 	port_close(&end);
 }
 
-NETMAP_TEST(dies, "When valed has died, frames still pass; a sync that moves "
+PID_TEST(dies, "When valed has died, frames still pass; a sync that moves "
     "nothing fails")
 {
 	struct port m = port_open("vale0:x{1", NULL);

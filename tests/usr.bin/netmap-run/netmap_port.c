@@ -22,7 +22,6 @@
 #include "netmap_port.h"
 #include "wait_until.h"
 
-bool valed_killed;
 
 /* What says that the library is there already. */
 #define	AGAIN	"NETMAP_TEST_AGAIN"

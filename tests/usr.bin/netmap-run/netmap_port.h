@@ -23,21 +23,6 @@
 #include "test.h"
 #include "valed_run.h"
 
-/* A case with a valed. */
-#define	NETMAP_TEST(name, descr)					\
-	static void name##_run(pid_t valed);				\
-	TEST(name, descr)						\
-	{								\
-		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
-									\
-		name##_run(pid);					\
-		if (!valed_killed)					\
-			valed_end(pid);					\
-	}								\
-	static void name##_run(pid_t valed __unused)
-
-extern bool valed_killed;		/* by the case */
-
 struct port {
 	int			 fd;
 	struct nmreq_register	 reg;

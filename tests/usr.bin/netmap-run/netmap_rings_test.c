@@ -75,7 +75,7 @@ check_rings(const struct port *p, unsigned int first, unsigned int n)
 	ATF_CHECK_EQ(first, p->rx->ringid);
 }
 
-NETMAP_TEST(shared, "Descriptors of one port share its rings and memory; each "
+PID_TEST(shared, "Descriptors of one port share its rings and memory; each "
     "has what it asked for, and the port is closed with the last")
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ONE_NIC,
@@ -150,7 +150,7 @@ NETMAP_TEST(shared, "Descriptors of one port share its rings and memory; each "
 	port_close(&b);
 }
 
-NETMAP_TEST(refuses, "Rings that there are not, that are taken, and ports of "
+PID_TEST(refuses, "Rings that there are not, that are taken, and ports of "
     "others have an errno")
 {
 	struct nmreq_register all = { .nr_mode = NR_REG_ALL_NIC };
@@ -199,7 +199,7 @@ NETMAP_TEST(refuses, "Rings that there are not, that are taken, and ports of "
 	ATF_CHECK_EQ(0, registers("vale0:a", &all));
 }
 
-NETMAP_TEST(wakes, "A descriptor with one ring is ready for frames of that "
+PID_TEST(wakes, "A descriptor with one ring is ready for frames of that "
     "ring only, one with all for any; space is of a ring, too")
 {
 	struct port a[2] = { one_open("vale0:a", 2, 0),
@@ -264,7 +264,7 @@ NETMAP_TEST(wakes, "A descriptor with one ring is ready for frames of that "
 	port_close(&all);
 }
 
-NETMAP_TEST(many, "A port with the most rings that there are: each sends, and "
+PID_TEST(many, "A port with the most rings that there are: each sends, and "
     "each is waited for")
 {
 	struct port a = all_open("vale0:a", VALE_RINGS_MAX);
@@ -325,7 +325,7 @@ flow_receive(void *arg)
 	return (NULL);
 }
 
-NETMAP_TEST(threads, "Threads with a ring each use two ports at once, in order "
+PID_TEST(threads, "Threads with a ring each use two ports at once, in order "
     "and without loss; descriptors come and go meanwhile")
 {
 	static const struct nmreq_register reg = { .nr_mode = NR_REG_ONE_NIC,
@@ -360,7 +360,7 @@ NETMAP_TEST(threads, "Threads with a ring each use two ports at once, in order "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-NETMAP_TEST(forks, "A child has the ports of its parent, and opens descriptors "
+PID_TEST(forks, "A child has the ports of its parent, and opens descriptors "
     "of them; what it closes stays open there")
 {
 	struct port a = one_open("vale0:a", 2, 0), c;
@@ -392,7 +392,7 @@ NETMAP_TEST(forks, "A child has the ports of its parent, and opens descriptors "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-NETMAP_TEST(monitors, "A monitor is one of its own for each registration, with "
+PID_TEST(monitors, "A monitor is one of its own for each registration, with "
     "as many rings as it asks for")
 {
 	struct nmreq_register reg = { .nr_flags = NR_MONITOR_TX,

@@ -174,7 +174,7 @@ enough(const unsigned int sent[4], const unsigned int got[4])
 	return (got[1] + got[2] > 0 && got[3] > 0);
 }
 
-NETMAP_TEST(believes, "Whatever another process with the same memory writes to "
+PID_TEST(believes, "Whatever another process with the same memory writes to "
     "it, a program's rings stay where and as they are")
 {
 	struct port in = port_open("vale0:in", &small);
@@ -210,7 +210,7 @@ NETMAP_TEST(believes, "Whatever another process with the same memory writes to "
 	port_close(&s);
 }
 
-NETMAP_TEST(mapped, "All rings are seen through every mapping of the memory: "
+PID_TEST(mapped, "All rings are seen through every mapping of the memory: "
     "one made before, one of a part, one made again")
 {
 	struct port in = port_open("vale0:in", NULL), m, s;

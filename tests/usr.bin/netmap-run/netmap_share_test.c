@@ -191,12 +191,12 @@ exclusive(const char *name, uint64_t flags)
 	ATF_CHECK_EQ(EBUSY, refused(name, NR_EXCLUSIVE));
 }
 
-NETMAP_TEST(exclusive_open_ephemeral_vale_port, "001")
+PID_TEST(exclusive_open_ephemeral_vale_port, "001")
 {
 	exclusive("vale0:v0", NR_EXCLUSIVE);
 }
 
-NETMAP_TEST(exclusive_open_pipe, "003")
+PID_TEST(exclusive_open_pipe, "003")
 {
 	exclusive("pipeA{1", NR_EXCLUSIVE);
 }
@@ -245,12 +245,12 @@ extra_send_receive(const char *a, const char *b)
 	port_expect(&to, 274, 1);
 }
 
-NETMAP_TEST(extra_buf_send_rec_ephemeral_vale_ports, "004")
+PID_TEST(extra_buf_send_rec_ephemeral_vale_ports, "004")
 {
 	extra_send_receive("vale0:v0", "vale0:v1");
 }
 
-NETMAP_TEST(extra_buf_send_rec_pipe, "006")
+PID_TEST(extra_buf_send_rec_pipe, "006")
 {
 	extra_send_receive("pipeA}1", "pipeA{1");
 }
@@ -270,7 +270,7 @@ send_to(struct port *p, uint8_t from, uint8_t to)
 	ATF_REQUIRE_EQ(0, ioctl(p->fd, NIOCTXSYNC, NULL));
 }
 
-NETMAP_TEST(learning_bridge, "007")
+PID_TEST(learning_bridge, "007")
 {
 	struct port v0 = served("vale0:v0"), v1 = served("vale0:v1"),
 	    v2 = served("vale0:v2");
@@ -288,7 +288,7 @@ NETMAP_TEST(learning_bridge, "007")
 	ATF_CHECK_EQ(0, port_take(&v2));
 }
 
-NETMAP_TEST(partial_read_pipe, "008: what is not received stays in the "
+PID_TEST(partial_read_pipe, "008: what is not received stays in the "
     "sender's ring; but who was not passed the pipe cannot open it")
 {
 	struct port from, to;
@@ -326,19 +326,19 @@ monitor(uint64_t flags, const char *from, const char *to)
 	port_expect(strcmp(to, "vale0:v0") == 0 ? &v0 : &v1, 150, 1);
 }
 
-NETMAP_TEST(rec_cp_mon_ephemeral_vale_port, "012")
+PID_TEST(rec_cp_mon_ephemeral_vale_port, "012")
 {
 	monitor(NR_MONITOR_RX, "vale0:v1", "vale0:v0");
 }
 
-NETMAP_TEST(send_cp_mon_ephemeral_vale_port, "018")
+PID_TEST(send_cp_mon_ephemeral_vale_port, "018")
 {
 	monitor(NR_MONITOR_TX, "vale0:v0", "vale0:v1");
 }
 
 /* A monitor that there is not. */
 #define	NO_MONITOR(name, number, of, flags)				\
-	NETMAP_TEST(name, number ": refused")				\
+	PID_TEST(name, number ": refused")				\
 	{								\
 		struct port p = served(of);				\
 									\
@@ -355,17 +355,17 @@ NO_MONITOR(send_zcp_mon_ephemeral_vale_port, "025", "vale0:v0",
     NR_MONITOR_TX | NR_ZCOPY_MON)
 NO_MONITOR(send_zcp_mon_pipe, "027", "pipe{1", NR_MONITOR_TX | NR_ZCOPY_MON)
 
-NETMAP_TEST(send_rec_ephemeral_vale_ports, "021")
+PID_TEST(send_rec_ephemeral_vale_ports, "021")
 {
 	send_receive("vale0:v0", "vale0:v1");
 }
 
-NETMAP_TEST(send_rec_pipe, "023")
+PID_TEST(send_rec_pipe, "023")
 {
 	send_receive("pipeA{1", "pipeA}1");
 }
 
-NETMAP_TEST(waits, "A port that was passed is waited for, has its requests, "
+PID_TEST(waits, "A port that was passed is waited for, has its requests, "
     "and is there until the last process has closed it")
 {
 	static const struct nmreq_register one = { .nr_mode = NR_REG_ONE_NIC,
@@ -429,7 +429,7 @@ ask_often(const struct port *p)
 	return (true);
 }
 
-NETMAP_TEST(requests, "Each of the processes that have a descriptor gets the "
+PID_TEST(requests, "Each of the processes that have a descriptor gets the "
     "answers to its own requests")
 {
 	static const struct nmreq_register slots = { .nr_tx_slots = 64 };
@@ -505,7 +505,7 @@ inherit(const struct port *p)
 	return (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-NETMAP_TEST(inherited, "A program that is executed has the descriptor, unless "
+PID_TEST(inherited, "A program that is executed has the descriptor, unless "
     "it was opened or copied to be closed then")
 {
 	struct port a = port_open("vale0:a", NULL);
@@ -534,7 +534,7 @@ NETMAP_TEST(inherited, "A program that is executed has the descriptor, unless "
 	ATF_CHECK_EQ(0, ports());
 }
 
-NETMAP_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the "
+PID_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the "
     "first and the last descriptor included")
 {
 	struct port p[3];

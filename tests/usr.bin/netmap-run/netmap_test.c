@@ -29,7 +29,7 @@
 #include "netmap_port.h"
 #include "wait_until.h"
 
-NETMAP_TEST(registers, "A port has what NETMAP_REQ_REGISTER asks for")
+PID_TEST(registers, "A port has what NETMAP_REQ_REGISTER asks for")
 {
 	static const struct nmreq_register ask = { .nr_tx_slots = 32,
 	    .nr_rx_slots = 64, .nr_extra_bufs = 3 };
@@ -82,7 +82,7 @@ refused(const char *name, uint32_t mode, uint64_t flags)
 	return (error);
 }
 
-NETMAP_TEST(refuses, "What is wrong or not there has an errno")
+PID_TEST(refuses, "What is wrong or not there has an errno")
 {
 	struct nmreq_header hdr = { .nr_version = NETMAP_API,
 	    .nr_reqtype = NETMAP_REQ_REGISTER };
@@ -143,7 +143,7 @@ NETMAP_TEST(refuses, "What is wrong or not there has an errno")
 	port_close(&p);
 }
 
-NETMAP_TEST(legacy, "NIOCREGIF and NIOCGINFO do the same")
+PID_TEST(legacy, "NIOCREGIF and NIOCGINFO do the same")
 {
 	struct nmreq nmr = { .nr_name = "vale0:a", .nr_version = NETMAP_API,
 	    .nr_tx_slots = 16, .nr_arg3 = 2 };
@@ -189,7 +189,7 @@ NETMAP_TEST(legacy, "NIOCREGIF and NIOCGINFO do the same")
 	close(fd);
 }
 
-NETMAP_TEST(frames, "Frames pass: in one slot, in several, from memory "
+PID_TEST(frames, "Frames pass: in one slot, in several, from memory "
     "elsewhere, from a buffer that was exchanged")
 {
 	static const struct nmreq_register extra = { .nr_extra_bufs = 1 };
@@ -238,7 +238,7 @@ NETMAP_TEST(frames, "Frames pass: in one slot, in several, from memory "
 	port_close(&b);
 }
 
-NETMAP_TEST(copies, "A port is there until the last copy of its descriptor is "
+PID_TEST(copies, "A port is there until the last copy of its descriptor is "
     "closed")
 {
 	struct port a = port_open("vale0:a", NULL);
@@ -272,7 +272,7 @@ NETMAP_TEST(copies, "A port is there until the last copy of its descriptor is "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-NETMAP_TEST(forks, "A child has the port, too; one that is killed leaves its "
+PID_TEST(forks, "A child has the port, too; one that is killed leaves its "
     "own port free")
 {
 	struct port a = port_open("vale0:a", NULL), b, c;
@@ -312,7 +312,7 @@ NETMAP_TEST(forks, "A child has the port, too; one that is killed leaves its "
 	ATF_CHECK_EQ(0, ports());
 }
 
-NETMAP_TEST(last, "What was published before the port is closed is sent")
+PID_TEST(last, "What was published before the port is closed is sent")
 {
 	struct port b = port_open("vale0:b", NULL), a;
 	unsigned int i, k;
@@ -330,7 +330,7 @@ NETMAP_TEST(last, "What was published before the port is closed is sent")
 	port_close(&b);
 }
 
-NETMAP_TEST(threads, "Two ports in one process, a thread for each direction")
+PID_TEST(threads, "Two ports in one process, a thread for each direction")
 {
 	static const struct nmreq_register reg = { .nr_rx_slots = 16384,
 	    .nr_flags = NR_NO_TX_POLL };
@@ -352,7 +352,7 @@ NETMAP_TEST(threads, "Two ports in one process, a thread for each direction")
 	port_close(&p[1]);
 }
 
-NETMAP_TEST(dies, "A port whose valed has died is in error, and does not block")
+PID_TEST(dies, "A port whose valed has died is in error, and does not block")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct pollfd pfd = { .fd = a.fd, .events = POLLIN };
@@ -426,7 +426,7 @@ TEST(restarted, "A descriptor without a port finds the next valed, under all "
 	valed_end(pid);
 }
 
-NETMAP_TEST(others, "Everything else is as without the library, errno too")
+PID_TEST(others, "Everything else is as without the library, errno too")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct pollfd pfd[2];
@@ -467,7 +467,7 @@ NETMAP_TEST(others, "Everything else is as without the library, errno too")
 	port_close(&a);
 }
 
-NETMAP_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and "
+PID_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and "
     "sends nothing; its port stays another program's")
 {
 	struct nmreq_register reg = { .nr_flags = NR_MONITOR_TX };

@@ -28,7 +28,7 @@
 #include "netmap_port.h"
 #include "wait_until.h"
 
-NETMAP_TEST(polls, "poll(2) waits for frames and for space, and syncs")
+PID_TEST(polls, "poll(2) waits for frames and for space, and syncs")
 {
 	static const struct nmreq_register small = { .nr_tx_slots = 16 };
 	struct port a = port_open("vale0:a", &small);
@@ -66,7 +66,7 @@ NETMAP_TEST(polls, "poll(2) waits for frames and for space, and syncs")
 	port_close(&b);
 }
 
-NETMAP_TEST(flags, "NR_NO_TX_POLL, NR_DO_RX_POLL and rings of one direction")
+PID_TEST(flags, "NR_NO_TX_POLL, NR_DO_RX_POLL and rings of one direction")
 {
 	static const struct nmreq_register quiet = { .nr_rx_slots = 8,
 	    .nr_flags = NR_NO_TX_POLL | NR_DO_RX_POLL };
@@ -97,7 +97,7 @@ NETMAP_TEST(flags, "NR_NO_TX_POLL, NR_DO_RX_POLL and rings of one direction")
 	port_close(&c);
 }
 
-NETMAP_TEST(mixed, "Other descriptors are waited for at the same time, many "
+PID_TEST(mixed, "Other descriptors are waited for at the same time, many "
     "too")
 {
 	struct port a = port_open("vale0:a", NULL);
@@ -140,7 +140,7 @@ on_signal(int sig __unused)
 {
 }
 
-NETMAP_TEST(signals, "A signal ends a wait, and a mask applies to it")
+PID_TEST(signals, "A signal ends a wait, and a mask applies to it")
 {
 	const struct sigaction sa = { .sa_handler = on_signal };
 	struct port a = port_open("vale0:a", NULL);
@@ -158,7 +158,7 @@ NETMAP_TEST(signals, "A signal ends a wait, and a mask applies to it")
 	port_close(&a);
 }
 
-NETMAP_TEST(selects, "select(2) and pselect(2)")
+PID_TEST(selects, "select(2) and pselect(2)")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct port b = port_open("vale0:b", NULL);
@@ -210,7 +210,7 @@ ep(int epfd, int op, int fd, uint32_t events)
 	return (epoll_ctl(epfd, op, fd, &ev) == -1 ? errno : 0);
 }
 
-NETMAP_TEST(epolls, "epoll(7): frames, space, once, changes, errors")
+PID_TEST(epolls, "epoll(7): frames, space, once, changes, errors")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct port b = port_open("vale0:b", NULL);
@@ -288,7 +288,7 @@ poll_number(void *arg __unused)
 	return (NULL);
 }
 
-NETMAP_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
+PID_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
     "ports with other numbers of rings in its place")
 {
 	struct nmreq_register reg = { .nr_tx_slots = 4, .nr_rx_slots = 4 };

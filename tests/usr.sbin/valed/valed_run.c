@@ -26,7 +26,7 @@
 /* nobody: that it is not root's is what counts. */
 #define	PROGRAM_UID	65534
 
-bool	valed_run_program;
+bool	valed_run_program, valed_killed;
 const char *valed_run_control = "control,mode=666";
 
 pid_t

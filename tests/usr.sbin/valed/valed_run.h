@@ -30,6 +30,8 @@ pid_t	valed_run(const char *tc_srcdir);
  * valed's client is a program then, and no administrator.
  */
 extern bool	valed_run_program;
+/* A case that ends it sets this. */
+extern bool valed_killed;
 /* Its option -c; the path is "control". */
 extern const char *valed_run_control;
 
@@ -63,7 +65,8 @@ void	valed_descriptors(pid_t pid, void (*fn)(const char *path,
 		pid_t pid = valed_run(atf_tc_get_config_var(tc, "srcdir")); \
 									\
 		name##_run(pid);					\
-		valed_end(pid);						\
+		if (!valed_killed)					\
+			valed_end(pid);					\
 	}								\
 	static void name##_run(pid_t valed __unused)
 

@@ -434,9 +434,9 @@ TEST(checksum, "An EEPROM with a wrong checksum is reported, and its address "
 	test_destroy(t);
 }
 
-TEST(model_eeprom, "The address can be read from the model's own EEPROM")
+LEM_TEST(model_eeprom, test_create_down(2048), "The address can be read from "
+    "the model's own EEPROM")
 {
-	struct lem_test *t = test_create_down(2048);
 	uint32_t eecd = host_rd(t->h, E82545_EECD);
 	uint8_t mac[6];
 
@@ -446,7 +446,6 @@ TEST(model_eeprom, "The address can be read from the model's own EEPROM")
 	ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
 	ATF_CHECK(!t->g.lc.lc_eeprom_bad);
 	ATF_CHECK_EQ(eecd, host_rd(t->h, E82545_EECD));
-	test_destroy(t);
 }
 
 TEST_PROGRAM

@@ -20,20 +20,17 @@
 #include "e82545_impl.h"
 #include "lem_test.h"
 
-TEST(address, "The station address comes from the EEPROM")
+LEM_TEST(address, test_create(0, 2048, 1500), "The station address comes from "
+    "the EEPROM")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
-
 	ATF_CHECK_EQ(0, memcmp(host_mac, t->g.mac, 6));
 	ATF_CHECK(t->g.lc.lc_link);
 	ATF_CHECK(t->g.lc.lc_running);
-	test_destroy(t);
 }
 
-TEST(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
-    "mode does not change")
+LEM_TEST(arguments, test_create(LEM_MODE_SC, 2048, 1500), "Rings, buffers, "
+    "MTUs and modes out of range are refused; the mode does not change")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	struct paravirt_csb *csb = lc->lc_csb;
 
@@ -61,7 +58,6 @@ TEST(arguments, "Rings, buffers, MTUs and modes out of range are refused; the "
 	memset(lc->lc_os.rx_buf, 0, sizeof(lc->lc_os.rx_buf));
 	ATF_CHECK_EQ(ENOBUFS, lem_start(lc, t->g.mac, 1500));
 	ATF_CHECK(!lc->lc_running);
-	test_destroy(t);
 }
 
 static struct lem_test *late_test;
@@ -77,11 +73,9 @@ late_write(void *arg, uint32_t reg, uint32_t value)
 	host_wr(arg, reg, value);
 }
 
-TEST(poll_late, "When the mode becomes polling while interrupts are enabled, "
-    "they are masked in the end")
+LEM_TEST(poll_late, test_create(0, 2048, 1500), "When the mode becomes polling "
+    "while interrupts are enabled, they are masked in the end")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
-
 	test_inject(t, 1, 60);
 	host_run(t->h);
 	ATF_CHECK(lem_intr(&t->g.lc));
@@ -90,12 +84,11 @@ TEST(poll_late, "When the mode becomes polling while interrupts are enabled, "
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	ATF_CHECK_EQ(LEM_MODE_POLL, t->g.lc.lc_mode);
 	ATF_CHECK_EQ(0, host_rd(t->h, E82545_IMS));
-	test_destroy(t);
 }
 
-TEST(csb_left, "A CSB left by an earlier driver is cleared before the reset")
+LEM_TEST(csb_left, test_create_down(2048), "A CSB left by an earlier driver is "
+    "cleared before the reset")
 {
-	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
 
 	host_wr(t->h, E82545_CSBAH, 0);
@@ -106,7 +99,6 @@ TEST(csb_left, "A CSB left by an earlier driver is cleared before the reset")
 	ATF_CHECK_EQ(t->g.lc.lc_csb_dma, host_rd(t->h, E82545_CSBAL));
 	lem_stop(&t->g.lc);
 	ATF_CHECK_EQ(0, host_rd(t->h, E82545_CSBAL));
-	test_destroy(t);
 }
 
 TEST(round_trip, "A request and its response take eight exits and two "
@@ -150,10 +142,9 @@ static const uint32_t modes[] = {
 };
 #define	NMODES	(sizeof(modes) / sizeof(modes[0]))
 
-TEST(mode_changes, "A change from any mode to any other loses and delays no "
-    "frame")
+LEM_TEST(mode_changes, test_create(0, 2048, 1500), "A change from any mode to "
+    "any other loses and delays no frame")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i, j, k;
 
@@ -189,13 +180,12 @@ TEST(mode_changes, "A change from any mode to any other loses and delays no "
 			test_check_sent(t, 60);
 		}
 	}
-	test_destroy(t);
 }
 
-TEST(csb_rounds, "A polling guest, which may share its processor with the "
-    "host, lets the host poll for fewer rounds")
+LEM_TEST(csb_rounds, test_create(LEM_MODE_CSB, 2048, 1500), "A polling guest, "
+    "which may share its processor with the host, lets the host poll for fewer "
+    "rounds")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	const struct paravirt_csb *csb = t->g.lc.lc_csb;
 	uint32_t lim = csb->host_txcycles_lim;
 
@@ -215,13 +205,11 @@ TEST(csb_rounds, "A polling guest, which may share its processor with the "
 	test_check_sent(t, 60);
 	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
 	ATF_CHECK_EQ(lim, csb->host_txcycles_lim);
-	test_destroy(t);
 }
 
-TEST(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
-    "starts again")
+LEM_TEST(restart, test_create(LEM_MODE_SC, 2048, 1500), "lem_stop() returns "
+    "all buffers in the ring, and lem_start() starts again")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < NMODES; i++) {
@@ -244,12 +232,11 @@ TEST(restart, "lem_stop() returns all buffers in the ring, and lem_start() "
 			continue;
 		test_check_received(t);
 	}
-	test_destroy(t);
 }
 
-TEST(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
+LEM_TEST(filter, test_create(0, 2048, 1500), "Promiscuous mode, the multicast "
+    "hash, VLAN tags and the link")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0x12, 0x34, 0x56 };
 	uint32_t mta[E82545_MTA_COUNT], bit;
 
@@ -277,12 +264,11 @@ TEST(filter, "Promiscuous mode, the multicast hash, VLAN tags and the link")
 	e82545_link(t->h->dev, true);
 	test_settle(t);
 	ATF_CHECK(t->g.lc.lc_link);
-	test_destroy(t);
 }
 
-TEST(link_stopped, "A stopped adapter has a link, and loses it")
+LEM_TEST(link_stopped, test_create(0, 2048, 1500), "A stopped adapter has a "
+    "link, and loses it")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 
 	lem_stop(lc);
@@ -299,7 +285,6 @@ TEST(link_stopped, "A stopped adapter has a link, and loses it")
 	ATF_CHECK(!lc->lc_running);
 	lem_link(lc);
 	ATF_CHECK(lc->lc_link);
-	test_destroy(t);
 }
 
 static void
@@ -342,15 +327,13 @@ rx_unlocked(void *arg)
 	lem_stop(&t->g.lc);
 }
 
-TEST(asserts, "Assertions fire: indices out of order, calls without the lock")
+LEM_TEST(asserts, test_create(0, 2048, 1500), "Assertions fire: indices out of "
+    "order, calls without the lock")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
-
 	ATF_CHECK(aborts(batch_behind, t, "lc_tx_batch"));
 	ATF_CHECK(aborts(posted_ahead, t, "lc_rx_posted"));
 	ATF_CHECK(aborts(unlocked, t, "tx_lock not owned"));
 	ATF_CHECK(aborts(rx_unlocked, t, "rx_lock not owned"));
-	test_destroy(t);
 }
 
 /* Frames in both directions, in two modes, with a restart between them. */

@@ -55,10 +55,9 @@ fault_set(struct lem_test *t, uint32_t reg, uint32_t value, bool deaf)
 	fault.on = true;
 }
 
-TEST(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
-    "or the reset does not end")
+LEM_TEST(gone_at_attach, test_create_down(2048), "lem_attach() returns ENXIO "
+    "if registers read as all ones or the reset does not end")
 {
-	struct lem_test *t = test_create_down(2048);
 	uint8_t mac[6];
 
 	fault_set(t, ALL, 0xffffffff, true);
@@ -76,7 +75,6 @@ TEST(gone_at_attach, "lem_attach() returns ENXIO if registers read as all ones "
 	fault.on = false;
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
 	ATF_CHECK(!t->g.lc.lc_dead);
-	test_destroy(t);
 }
 
 TEST(gone, "When the adapter disappears, the driver stops and returns all "
@@ -131,10 +129,10 @@ write_back(struct lem_test *t, uint32_t slot, uint16_t len, uint8_t status,
 #define	DD	E82545_RXD_DD
 #define	EOP	E82545_RXD_EOP
 
-TEST(rx_descriptors, "Frames with invalid lengths, errors or no end are "
-    "dropped and counted; later ones are received")
+LEM_TEST(rx_descriptors, test_create(LEM_MODE_POLL, 2048, 16110), "Frames with "
+    "invalid lengths, errors or no end are dropped and counted; later ones are "
+    "received")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 16110);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 	uint32_t slot = 0;
@@ -174,13 +172,11 @@ TEST(rx_descriptors, "Frames with invalid lengths, errors or no end are "
 	write_back(t, slot++, 60, DD | EOP, 0);
 	ATF_CHECK_EQ(2, lem_rx(lc, 8));
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_PACKET]);
-	test_destroy(t);
 }
 
-TEST(rx_not_ours, "Completions of descriptors that were not posted are counted "
-    "and ignored")
+LEM_TEST(rx_not_ours, test_create(LEM_MODE_POLL, 2048, 1500), "Completions of "
+    "descriptors that were not posted are counted and ignored")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i, n;
 
@@ -196,13 +192,11 @@ TEST(rx_not_ours, "Completions of descriptors that were not posted are counted "
 	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_counter[LEM_C_RX_PACKET]);
 	ATF_CHECK(lc->lc_counter[LEM_C_RX_BAD] >= 5);
 	ATF_CHECK_EQ(0, lc->lc_os.misuses);
-	test_destroy(t);
 }
 
-TEST(tx_descriptors, "Completions of packets that were not posted are counted "
-    "and ignored")
+LEM_TEST(tx_descriptors, test_create(LEM_MODE_POLL, 2048, 1500), "Completions "
+    "of packets that were not posted are counted and ignored")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
@@ -223,13 +217,12 @@ TEST(tx_descriptors, "Completions of packets that were not posted are counted "
 	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(lc));
 	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_os.tx_done);
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
-	test_destroy(t);
 }
 
-TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
-    "numbers of kicks, and no other harm")
+LEM_TEST(csb_nonsense, test_create(LEM_MODE_CSB, 2048, 1500), "Random values "
+    "in the host's part of the CSB cause wrong numbers of kicks, and no other "
+    "harm")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
 	const uint32_t rounds = csb->host_txcycles_lim;
 	uint32_t *word = (uint32_t *)csb;
@@ -262,12 +255,11 @@ TEST(csb_nonsense, "Random values in the host's part of the CSB cause wrong "
 	(void)lem_tx_clean(&t->g.lc);
 	test_check_sent(t, 60);
 	ATF_CHECK_EQ(t->injected, t->g.received);
-	test_destroy(t);
 }
 
-TEST(random, "Random registers, descriptors and CSB, in all modes")
+LEM_TEST(random, test_create(0, 2048, 9000), "Random registers, descriptors "
+    "and CSB, in all modes")
 {
-	struct lem_test *t = test_create(0, 2048, 9000);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 	uint32_t n;
@@ -322,7 +314,6 @@ TEST(random, "Random registers, descriptors and CSB, in all modes")
 		}
 	}
 	ATF_CHECK_EQ(0, lc->lc_os.misuses);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

@@ -16,10 +16,9 @@
 
 #include "lem_test.h"
 
-TEST(rx_base, "Without a mode, each batch takes an interrupt and a write to "
-    "RDT")
+LEM_TEST(rx_base, test_create(0, 2048, 1500), "Without a mode, each batch "
+    "takes an interrupt and a write to RDT")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < 1000; i++) {
@@ -33,13 +32,11 @@ TEST(rx_base, "Without a mode, each batch takes an interrupt and a write to "
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(1 + INTR_EXITS, test_exits(t));
 	test_check_received(t);
-	test_destroy(t);
 }
 
-TEST(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
-    "the ring")
+LEM_TEST(rx_poll, test_create(LEM_MODE_POLL, 2048, 1500), "Polling takes no "
+    "interrupt, and a write to RDT for an eighth of the ring")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i;
 
 	/* With new buffers, and with the same ones. */
@@ -60,13 +57,12 @@ TEST(rx_poll, "Polling takes no interrupt, and a write to RDT for an eighth of "
 	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
 	ATF_CHECK_EQ(4, lem_rx(&t->g.lc, 8));
 	test_check_received(t);
-	test_destroy(t);
 }
 
-TEST(rx_csb, "With the CSB, no interrupt while the guest polls, no write to "
-    "RDT while the host has buffers")
+LEM_TEST(rx_csb, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, no "
+    "interrupt while the guest polls, no write to RDT while the host has "
+    "buffers")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
 	unsigned int i;
 
@@ -98,13 +94,12 @@ TEST(rx_csb, "With the CSB, no interrupt while the guest polls, no write to "
 	test_settle(t);
 	ATF_CHECK_EQ(1, test_raised(t));
 	test_check_received(t);
-	test_destroy(t);
 }
 
-TEST(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
-    "guest_rdt reaches host_rxkick_at")
+LEM_TEST(rx_csb_full, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, a "
+    "host without buffers is kicked once, when guest_rdt reaches "
+    "host_rxkick_at")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
 	unsigned int i;
 
@@ -120,13 +115,11 @@ TEST(rx_csb_full, "With the CSB, a host without buffers is kicked once, when "
 		ATF_CHECK_EQ(NET_PARAVIRT_NONE, csb->host_rxkick_at);
 		test_check_received(t);
 	}
-	test_destroy(t);
 }
 
-TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when "
-    "a buffer is available")
+LEM_TEST(rx_nobuf, test_create(0, 2048, 1500), "A slot without a buffer, and "
+    "those behind it, are posted when a buffer is available")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	struct lem_os *os = &lc->lc_os;
 	unsigned int i, n;
@@ -154,13 +147,11 @@ TEST(rx_nobuf, "A slot without a buffer, and those behind it, are posted when "
 	test_settle(t);
 	ATF_CHECK_EQ(0, host_rx_pending(t->h));
 	test_check_received(t);
-	test_destroy(t);
 }
 
-TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each "
-    "buffer it gets")
+LEM_TEST(rx_poll_nobuf, test_create(LEM_MODE_POLL, 2048, 1500), "Polling and "
+    "short of buffers, the driver posts each buffer it gets")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_os *os = &t->g.lc.lc_os;
 	unsigned int i;
 
@@ -179,13 +170,12 @@ TEST(rx_poll_nobuf, "Polling and short of buffers, the driver posts each "
 	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 64));
 	host_run(t->h);
 	ATF_CHECK_EQ(25, host_rx_pending(t->h));
-	test_destroy(t);
 }
 
-TEST(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
-    "host_rxkick_at kicks for those it has")
+LEM_TEST(rx_csb_nobuf, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, a "
+    "guest without enough buffers to reach host_rxkick_at kicks for those it "
+    "has")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_os *os = &t->g.lc.lc_os;
 	unsigned int i;
 
@@ -206,12 +196,11 @@ TEST(rx_csb_nobuf, "With the CSB, a guest without enough buffers to reach "
 		ATF_CHECK_EQ(0, host_rx_pending(t->h));
 		test_check_received(t);
 	}
-	test_destroy(t);
 }
 
-TEST(jumbo, "Frames of the largest MTU, in several slots, both ways")
+LEM_TEST(jumbo, test_create(0, 2048, 16110), "Frames of the largest MTU, in "
+    "several slots, both ways")
 {
-	struct lem_test *t = test_create(0, 2048, 16110);
 	struct lem_os *os = &t->g.lc.lc_os;
 	unsigned int i;
 
@@ -225,7 +214,6 @@ TEST(jumbo, "Frames of the largest MTU, in several slots, both ways")
 	ATF_CHECK_EQ(50 * 16124, t->g.bytes);
 	ATF_CHECK_EQ(0, os->rx_dropped);
 	test_check_sent(t, 16124);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

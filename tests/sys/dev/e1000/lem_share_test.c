@@ -384,10 +384,9 @@ TEST(poll_rate, "Polls come at the rate asked for, or as fast as they can; if "
 	ATF_CHECK_EQ(1000, polls(0, true, 250000, 1000, 750000));
 }
 
-TEST(poll_due, "A poll before its time does not change when the next one is "
-    "due; another rate does")
+LEM_TEST(poll_due, test_create(LEM_MODE_POLL, 2048, 1500), "A poll before its "
+    "time does not change when the next one is due; another rate does")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_poll_ns = 1000000;
@@ -399,7 +398,6 @@ TEST(poll_due, "A poll before its time does not change when the next one is "
 	ATF_CHECK_EQ(90000, lem_poll_wait(lc, 6200000, 6210000));
 	lc->lc_poll_ns = 1000000;
 	ATF_CHECK_EQ(990000, lem_poll_wait(lc, 6300000, 6310000));
-	test_destroy(t);
 }
 
 TEST_PROGRAM

@@ -40,6 +40,19 @@ struct lem_test *test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu);
 struct lem_test *test_create_down(uint32_t bufsize);
 void	test_destroy(struct lem_test *t);
 
+/* A test case with a guest, `t', which `create' creates; it is destroyed. */
+#define	LEM_TEST(name, create, descr)					\
+	static void name##_test(struct lem_test *t);			\
+	TEST(name, descr)						\
+	{								\
+		struct lem_test *t = create;				\
+									\
+		name##_test(t);						\
+		test_destroy(t);					\
+	}								\
+	static void							\
+	name##_test(struct lem_test *t)
+
 /* Queue `n' frames of `len' bytes, each followed by lem_tx_flush(). */
 void	test_send(struct lem_test *t, unsigned int n, size_t len);
 /* Have the adapter receive `n' numbered frames of `len' bytes. */

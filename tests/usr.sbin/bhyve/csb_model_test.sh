@@ -105,6 +105,7 @@ test_case mode_late "RX, the mode changes and writes to RDT take effect later: \
 no buffer of the guest's is used"
 mode_late_body()
 {
+	PAN="-O2 -DNOREDUCE"
 	holds csb_mode.pml -DLATE
 	overwrites csb_mode.pml -DLATE -DNO_DD
 }
@@ -128,7 +129,6 @@ tx_mode_body()
 {
 	local guest
 
-	# With all orders of steps there are too many states.
 	PAN=-O2
 	for guest in "" -DCOMBINE -DLATE -DOWN "-DOWN -DLATE"; do
 		holds csb_tx_mode.pml $guest
@@ -138,7 +138,7 @@ tx_mode_body()
 test_case tx_mode_needs "TX, whatever the host leaves out shows"
 tx_mode_needs_body()
 {
-	PAN=-DCOLLAPSE
+	PAN=-O1
 	overwrites csb_tx_mode.pml -DNO_DD -DCOMBINE
 	overwrites csb_tx_mode.pml -DNO_DD -DLATE
 	loses csb_tx_mode.pml -DNO_SWAP
@@ -149,6 +149,5 @@ tx_mode_needs_body()
 	loses csb_tx_mode.pml -DNO_REREAD
 	loses csb_tx_mode.pml -DNO_REREAD -DOWN
 	loses csb_tx_mode.pml -DREREAD_ON
-	PAN="-O2 -DBFS"
 	overwrites csb_tx_mode.pml -DKEEP_FRESH -DOWN -DLATE
 }

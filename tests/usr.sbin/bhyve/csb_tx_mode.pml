@@ -58,8 +58,9 @@
  * pending or waits for room.
  *
  * Memory is sequentially consistent here; csb.pml is about the barriers.  A
- * step is an access to guest memory, or what reg_mtx or tx_mtx protects.  Not
- * modeled are guest_txkick_at, packets of several descriptors, descriptors
+ * step is an access to guest memory, or what reg_mtx or tx_mtx protects; what
+ * only one side can see, such as a lock that is released, is done with the step
+ * before.  Not modeled are guest_txkick_at, packets of several descriptors, descriptors
  * without RS, restarts without a reset, the bus master bit, snapshots, invalid
  * indices, and the check on the timer.  Nor is a guest that clears
  * host_need_txkick, but does not write TDT when the mode changes: its frames
@@ -189,19 +190,6 @@ inline kick()
 	reg_mtx = false
 }
 
-/* csb_tx_notify() */
-inline notify()
-{
-	if
-	:: need != 0 -> intr = true
-	:: else ->
-		if
-		:: d_step { !guest_on -> intr = true }
-		:: guest_on
-		fi
-	fi
-}
-
 #ifdef REREAD_ON
 #define	REREADS	(tx_en && on)
 #else
@@ -221,17 +209,19 @@ endasleep:
 	do
 	:: d_step { !tx_mtx -> tx_mtx = true; k = kicked; kicked = false };
 		/* csb_tx_begin() */
-		on = guest_on;
-		d_step {
+		atomic {
+			on = (guest_on && tx_en);
 #ifdef STORE_OFF
-			last_on = on;
+			last_on = guest_on;
 #endif
-			on = (on && tx_en);
 			awake = (awake || k);
 			k = false;
-			used = (used || (awake && on));
-			host_need = (host_need && !(awake && on))
+			used = (used || (awake && on))
 		};
+		if
+		:: awake && on && host_need -> host_need = false
+		:: else
+		fi;
 		if
 		:: d_step { tx_en && (FOUND || kept != NONE) && !reg_mtx ->
 			/* csb_use_tdt() */
@@ -263,46 +253,48 @@ endasleep:
 			:: d_step { i != end -> dd[i] = true; i = NEXT(i) }
 			:: else -> break
 			od;
-			atomic { !reg_mtx -> reg_mtx = true; tdh = end;
-				i = 0; end = 0 };
-			if
-			:: on -> notify()
-			:: else -> intr = true
-			fi;
-			reg_mtx = false;
-			/* csb_tx_end() */
-			if
-			:: awake && on -> more = true; goto next
-			:: else
-			fi
-		:: else ->
-			if
-			:: awake && on -> more = true; goto next
-			:: true
-			fi
-		fi;
-		if
-		:: awake ->
-			/* csb_tx_sleep() */
-			host_need = true;
-			d_step {
+			/* csb_tx_notify() */
+			atomic {
+				!reg_mtx -> tdh = end; i = 0; end = 0;
 				if
-#ifndef NO_REREAD
-				:: REREADS && (FOUND || kept != NONE) ->
-					more = true;
-					assert(!refused);
-					refused = quiet
-#endif
-				:: else -> awake = false
+				:: on && need == 0 -> reg_mtx = true
+				:: else -> intr = true; goto sent
+				fi
+			};
+			atomic {
+				intr = (intr || !guest_on); reg_mtx = false;
+sent:				/* csb_tx_end() */
+				if
+				:: awake && on -> more = true; goto next
+				:: else
 				fi
 			}
 		:: else
 		fi;
-next:		atomic { on = false; tx_mtx = false };
-		if
-		:: more -> more = false
-		:: else -> goto endasleep
-		fi
+		atomic {
+			if
+			:: awake && on -> more = true; goto next
+			:: awake -> host_need = true	/* it is idle */
+			:: !awake -> goto next
+			fi
+		};
+		/* csb_tx_sleep() */
+		atomic {
+			if
+#ifndef NO_REREAD
+			:: REREADS && (FOUND || kept != NONE) ->
+				more = true;
+				assert(!refused);
+				refused = quiet
+#endif
+			:: else -> awake = false
+			fi;
+next:			on = false; tx_mtx = false;
+			if
+			:: more -> more = false
+			:: else -> goto endasleep
+			fi
+		}
 	od
 }
 
@@ -335,12 +327,10 @@ end:	do
 
 inline reclaim()
 {
-	d_step {
-		do
-		:: clean != next && DONE -> clean = NEXT(clean)
-		:: else -> break
-		od
-	}
+	do
+	:: clean != next && DONE -> clean = NEXT(clean)
+	:: else -> break
+	od
 }
 
 /* Reset the adapter: csb_idle(), e82545_csb_reset(). */
@@ -369,24 +359,27 @@ inline restart()
 	}
 }
 
-inline fill()
+inline post()
 {
-#if !defined(LATE) && !defined(COMBINE)
-	dd[next] = false;
-#endif
-	d_step {
-		dd[next] = false; frame[next] = true; next = NEXT(next);
-		refused = false;
+	dd[next] = false; frame[next] = true; next = NEXT(next);
+	refused = false;
 #ifdef OWN
-		if
-		:: guest_on -> guest_tdt = next
-		:: else
-		fi;
+	if
+	:: guest_on -> guest_tdt = next
+	:: else
+	fi
 #else
-		guest_tdt = next;
+	guest_tdt = next
 #endif
-	}
 }
+
+#define	MAY_FILL	(!scarce && !FULL)
+#if defined(LATE) || defined(COMBINE)
+#define	fill()		d_step { MAY_FILL -> post() }
+#else
+#define	fill()		atomic { MAY_FILL -> dd[next] = false }; \
+			d_step { post() }
+#endif
 
 #ifdef OWN
 
@@ -399,7 +392,7 @@ inline wait_room()
 		:: else
 		fi
 	};
-	atomic {
+	d_step {
 		reclaim();
 		if
 		:: FULL
@@ -415,7 +408,7 @@ inline wait_room()
 proctype guest()
 {
 	byte next, clean;
-	bool scarce, kicks;
+	bool scarce;
 
 reset:
 	restart();
@@ -425,32 +418,28 @@ reset:
 	fi;
 	d_step { !tx_mtx && !reg_mtx && WRITTEN -> tx_en = true };
 	do
-	:: !quiet -> quiet = true
+	:: atomic { !quiet -> quiet = true }
 	:: !quiet -> goto reset
-	:: !quiet ->
+	:: atomic { !quiet -> guest_tdt = next };
 		/* lem_set_mode() */
-		guest_tdt = next;
 		guest_on = !guest_on;
 		write_tdt(next);
 		if
 		:: scarce -> wait_room()
 		:: else
 		fi
-	:: !scarce && !FULL ->
-		fill();
-		kicks = (!guest_on || host_need);
+	:: fill();
 		if
-		:: kicks ->
+		:: !guest_on || host_need ->
 			host_need = (host_need && !guest_on);
-			kicks = false;
 			write_tdt(next)
 		:: else
 		fi
 	:: !scarce && FULL -> wait_room()
-	:: intr -> intr = false;
+	:: atomic { intr -> intr = false };
 		if
 		:: scarce -> wait_room()
-		:: else -> reclaim()
+		:: atomic { !scarce -> reclaim() }
 		fi
 	:: quiet && !scarce -> break
 	od;
@@ -468,17 +457,18 @@ inline txeof()
 {
 	if
 	:: clean != next ->
-		reclaim();
+		d_step { reclaim() };
 #ifdef COMBINE
 		if
 		:: shadow != NONE -> write_tdt(shadow);
-			shadow = NONE; combined = true; none = (clean == next)
-		:: else -> combined = false; none = false
+			d_step { shadow = NONE; combined = true;
+			    none = (clean == next) }
+		:: d_step { shadow == NONE -> combined = false; none = false }
 		fi;
 #endif
 		if
-		:: !FULL -> scarce = false; need = 2
-		:: else
+		:: d_step { !FULL -> scarce = false; need = 2 }
+		:: FULL
 		fi
 	:: else
 	fi
@@ -491,37 +481,42 @@ proctype guest()
 
 reset:
 	restart();
-	d_step { !tx_mtx && !reg_mtx && WRITTEN -> tx_en = true };
+	d_step { !tx_mtx && !reg_mtx && WRITTEN ->
+		tx_en = true;
 #ifdef COMBINE
-	shadow = NONE; combined = false; none = false;
+		shadow = NONE; combined = false; none = false
 #endif
+	};
 	do
 	:: !quiet -> goto reset
-	:: !scarce && !FULL ->
-		fill();
+	:: fill();
 		kicks = guest_on;
-		kicks = (!kicks || host_need);
 		if
+		:: atomic { kicks && !host_need -> kicks = false };
+			if
+			:: true
+			:: txeof()
+			fi
 #ifdef COMBINE
-		:: kicks && combined -> shadow = next
-		:: kicks && !combined -> combined = true; write_tdt(next)
+		:: d_step { (!kicks || host_need) && combined ->
+			kicks = false; shadow = next }
+		:: d_step { (!kicks || host_need) && !combined ->
+			kicks = false; combined = true };
+			write_tdt(next)
 #else
-		:: kicks -> write_tdt(next)
+		:: d_step { !kicks || host_need -> kicks = false };
+			write_tdt(next)
 #endif
-		:: !kicks
-		:: !kicks -> txeof()
 		fi;
-		kicks = false;
 		if
-		:: FULL ->
-			scarce = true;
+		:: atomic { FULL -> scarce = true };
 			if
 			:: guest_on && need != 1 -> need = 1; txeof()
 			:: else
 			fi
-		:: else
+		:: !FULL
 		fi
-	:: intr -> intr = false; txeof()
+	:: atomic { intr -> intr = false }; txeof()
 #ifdef COMBINE
 	/* An interrupt for something else. */
 	:: none && clean != next -> txeof()

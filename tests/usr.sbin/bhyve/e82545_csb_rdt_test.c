@@ -221,79 +221,6 @@ TEST(rdt_again, "RDT counts as often as it is written, unless guest_rdt is "
 		}
 }
 
-HOST_TEST(first_again, start(&starts[0], NRXD - 2, 5), "The first RDT counts "
-    "when it is written again, after a lap with guest_rdt")
-{
-	unsigned int i;
-
-	for (i = 0; i < NRXD; i += 4) {
-		guest_inject(h, 4);
-		ATF_REQUIRE_EQ(4, guest_take(h, 4));
-		if (i < NRXD - 4)
-			(void)guest_give(h);
-	}
-	CSB_SET(h, guest_csb_on, 0);
-	ATF_REQUIRE_EQ(5, h->rxtail);
-	host_wr(h, E82545_RDT, 5);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(NRXD + 5, received(h));
-}
-
-HOST_TEST(on_again, start(&starts[0], NRXD - 2, 5), "When the CSB has been "
-    "turned off and on, guest_rdt counts")
-{
-	CSB_SET(h, guest_rdt, 6);
-	host_wr(h, E82545_RDT, 6);
-	guest_inject(h, 1);
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 1);
-	CSB_SET(h, guest_csb_on, 1);
-	/* One batch sees that. */
-	guest_offer(h, 1);
-	e82545_rx(h->dev);
-	CSB_SET(h, guest_rdt, 8);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(8, received(h));
-}
-
-TEST(off, "When the CSB has been turned off, RDT posts more than guest_rdt "
-    "did, but takes nothing back")
-{
-	struct host *h;
-	uint32_t rdt, seen;
-
-	for (rdt = 7; rdt < 14; rdt++)
-		for (seen = 0; seen < 2; seen++) {
-			h = start(&starts[0], NRXD - 2, 5);
-			/* Whether the host has seen it on before. */
-			CSB_SET(h, guest_csb_on, seen);
-			guest_inject(h, 2);
-			CSB_SET(h, guest_csb_on, 1);
-			CSB_SET(h, guest_rdt, 10);
-			CSB_SET(h, guest_csb_on, 0);
-			host_wr(h, E82545_RDT, rdt);
-			/* In the first batch, and in later ones. */
-			guest_inject(h, 1);
-			ATF_CHECK_EQ(MAX(rdt, 10), host_rd(h, E82545_RDT));
-			guest_inject(h, 2 * NRXD);
-			ATF_CHECK_EQ_MSG(MAX(rdt, 10), received(h),
-			    "%u, %u: %u", rdt, seen, received(h));
-			host_destroy(h);
-		}
-}
-
-HOST_TEST(off_without_rdt, start(&starts[0], NRXD - 2, 5), "When the CSB is "
-    "turned off, what guest_rdt posted before stays posted")
-{
-	guest_inject(h, 2);
-	CSB_SET(h, guest_rdt, 10);
-	CSB_SET(h, guest_csb_on, 0);
-	/* In the next batch, not when the ring runs dry. */
-	guest_offer(h, 2 * NRXD);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(10, received(h));
-}
-
 HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "What guest_rdt posts "
     "between two batches that find the CSB off stays posted")
 {
@@ -436,49 +363,6 @@ HOST_TEST(low_kick, kicked(), "RXDMT0 is set, too, if guest_rdt posts more "
 	check_low(h);
 }
 
-TEST(last_rdt, "Of two writes to RDT before the next batch the last counts, "
-    "though the transmit side has seen the CSB on again between them")
-{
-	struct host *h;
-	uint32_t rdt;
-
-	for (rdt = 7; rdt < 12; rdt++) {
-		h = kicked();
-		CSB_SET(h, guest_csb_on, 0);
-		guest_inject(h, 1);
-		host_wr(h, E82545_RDT, 9);
-		CSB_SET(h, guest_csb_on, 1);
-		guest_frames(h, 1);
-		host_tx_go(h);
-		guest_rounds(h);
-		host_wr(h, E82545_RDT, rdt);
-		guest_inject(h, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(rdt, received(h), "%u: %u", rdt, received(h));
-		host_destroy(h);
-	}
-}
-
-HOST_TEST(off_after_kick, kicked(), "A kick before the CSB is turned off does "
-    "not discard what guest_rdt posted after the kick")
-{
-	host_wr(h, E82545_RDT, 6);
-	CSB_SET(h, guest_rdt, 10);
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(10, received(h));
-}
-
-HOST_TEST(no_block, kicked(), "RDT counts if the CSB is not in guest memory")
-{
-	guest_place(h, HOST_RAM);
-	host_wr(h, E82545_RDT, 9);
-	/* In the next batch, not when the ring runs dry. */
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(9, host_rd(h, E82545_RDT));
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(9, received(h));
-}
-
 TEST(placed_again, "What guest_rdt was when the ring was started does not "
     "matter to another CSB")
 {
@@ -554,22 +438,6 @@ HOST_TEST(wakes, kicked(), "With the CSB on, RDT wakes the receive side only "
 	ATF_CHECK_EQ(9, received(h));
 }
 
-HOST_TEST(saved_kick, kicked(), "guest_rdt saves a kick if it comes without "
-    "RDT")
-{
-	uint64_t saved = host_counter(h, E82545_C_RX_KICK_SAVED);
-
-	host_wr(h, E82545_RDT, 6);
-	CSB_SET(h, guest_rdt, 8);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(8, host_rd(h, E82545_RDT));
-	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_RX_KICK_SAVED));
-	CSB_SET(h, guest_rdt, 10);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(10, received(h));
-	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_RX_KICK_SAVED));
-}
-
 static void
 write_rdt(struct host *h)
 {
@@ -586,26 +454,6 @@ HOST_TEST(rdt_in_batch, kicked(), "RDT that is written within a batch lets it "
 	guest_inject(h, 8);
 	ATF_CHECK_EQ(9, received(h));
 	ATF_CHECK_EQ(batches + 1, host_counter(h, E82545_C_RX_BATCH));
-}
-
-static void
-receive(struct host *h)
-{
-	h->tx_hook = NULL;
-	guest_offer(h, 2 * NRXD);
-	e82545_rx(h->dev);
-}
-
-HOST_TEST(in_tx_batch, kicked(), "A guest_rdt of an earlier lap does not "
-    "count, though the host transmits with the CSB on")
-{
-	guest_inject(h, 2);
-	CSB_SET(h, guest_rdt, 2);
-	h->tx_hook = receive;
-	guest_post(h, 1);
-	guest_rounds(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(6, received(h));
 }
 
 TEST(saved, "An adapter that was started with the bus off can be saved and "

@@ -95,30 +95,6 @@ HOST_TEST(lazily, guest_up(64, 16, 2048, 1), "Buffers posted only by guest_rdt "
 	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) >= 300 / 15);
 }
 
-HOST_TEST(late_kick, guest_up(64, 16, 2048, 1), "A write of an old value to "
-    "RDT changes nothing")
-{
-	unsigned int i;
-
-	for (i = 0; i < 10; i++) {
-		guest_receive(h, 3);
-		guest_give(h);
-	}
-	guest_inject(h, 3);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(13, h->rxposted);
-	host_wr(h, E82545_RDT, 15);
-	guest_inject(h, 20);
-	ATF_CHECK_EQ(13, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(15, guest_take(h, 100));
-	/* With the CSB off, RDT has its usual meaning. */
-	CSB_SET(h, guest_csb_on, 0);
-	host_rx_post(h);
-	host_run(h);
-	ATF_CHECK_EQ(53, host_counter(h, E82545_C_RX_FRAME));
-}
-
 HOST_TEST(low, guest_up(64, 16, 2048, 1), "RXDMT0 is set only if the ring is "
     "low when the CSB is read again")
 {
@@ -254,36 +230,6 @@ HOST_TEST(low_taken_back, guest_up(64, 64, 2048, 1), "RXDMT0 is set if the "
 	    host_rd(h, E82545_ICR) & (E82545_ICR_RXT0 | E82545_ICR_RXDMT0));
 }
 
-/*
- * Within a batch, the guest kicks, posts more without a kick, and turns the CSB
- * off.
- */
-static void
-post_and_turn_off(struct host *h)
-{
-	unsigned int i;
-
-	h->rx_hook = NULL;
-	for (i = 0; i < 10; i++)
-		host_rxd(h, i)->status = 0;
-	CSB_SET(h, guest_rdt, 5);
-	host_wr(h, E82545_RDT, 5);
-	CSB_SET(h, guest_rdt, 10);
-	CSB_SET(h, guest_csb_on, 0);
-}
-
-HOST_TEST(kick_in_batch, guest_up(64, 64, 2048, 1), "When the CSB is turned "
-    "off within a batch, an index that the batch has passed does not become "
-    "RDT")
-{
-	guest_inject(h, 43);
-	h->rx_hook = post_and_turn_off;
-	guest_inject(h, 200);
-	ATF_CHECK_EQ(63 + 11, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(10, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(10, host_rd(h, E82545_RDT));
-}
-
 HOST_TEST(long_frame, guest_up(64, 16, 256, 1), "An empty ring waits for as "
     "many buffers as the frame needs")
 {
@@ -319,44 +265,6 @@ HOST_TEST(placed_when_dry, guest_up(64, 16, 2048, 1), "A guest that sets CSBAL "
 	guest_move(h);
 	host_run(h);
 	give_until_kick(h, 12);
-}
-
-HOST_TEST(off, guest_up(64, 16, 2048, 1), "With the CSB off RDT is used, and "
-    "every interrupt comes")
-{
-	unsigned int i;
-
-	CSB_SET(h, guest_need_rxkick, 0);
-	for (i = 0; i < 10; i++) {
-		CSB_SET(h, guest_csb_on, i % 2);
-		guest_receive(h, 7);
-		ATF_CHECK_EQ(i % 2 == 0, guest_give(h));
-		ATF_CHECK_EQ(i % 2 == 0, (host_rd(h, E82545_ICR) &
-		    E82545_ICR_RXT0) != 0);
-	}
-	ATF_CHECK_EQ(6, host_counter(h, E82545_C_CSB_ON));
-	ATF_CHECK_EQ(5, host_counter(h, E82545_C_CSB_OFF));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-}
-
-HOST_TEST(bad_tail, guest_up(64, 16, 2048, 1), "A guest_rdt outside the ring "
-    "is counted and ignored")
-{
-	static const uint32_t bad[] = { 16, 0x10000, UINT32_MAX - 1 };
-	unsigned int i;
-
-	guest_inject(h, 16);
-	for (i = 0; i < nitems(bad); i++) {
-		CSB_SET(h, guest_rdt, bad[i]);
-		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-		ATF_CHECK_EQ(1, host_rx_pending(h));
-		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
-	}
-	guest_take(h, 100);
-	CSB_SET(h, guest_rdt, h->rxtail);
-	host_rx_post(h);
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
 }
 
 static uint32_t hook_rdt;
@@ -398,53 +306,6 @@ HOST_TEST(bad_ring_looks, guest_up(64, 16, 2048, 1), "A ring outside guest "
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK(hook_rdt > 16);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
-}
-
-/* Use all buffers of a ring of 16, and take the frames. */
-static void
-use_ring(struct host *h)
-{
-	uint8_t frame[60];
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 15; i++)
-		rx_receive(h, frame, sizeof(frame));
-	for (i = 0; i < 15; i++)
-		check_taken(h, frame, sizeof(frame));
-}
-
-/* Use all buffers, post them by guest_rdt, and use them again. */
-static void
-use_ring_twice(struct host *h)
-{
-	use_ring(h);
-	guest_give(h);
-	host_run(h);
-	use_ring(h);
-}
-
-HOST_TEST(toggled, guest_up(64, 16, 2048, 1), "A guest that turns the CSB off, "
-    "writes RDT, and turns it on before the next batch has posted its buffers")
-{
-	use_ring_twice(h);
-	CSB_SET(h, guest_csb_on, 0);
-	host_rx_post(h);
-	CSB_SET(h, guest_csb_on, 1);
-	use_ring(h);
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-}
-
-HOST_TEST(restarted_after, guest_up(64, 16, 2048, 1), "An RDT that is written "
-    "just before RDH counts")
-{
-	use_ring_twice(h);
-	host_wr(h, E82545_RDT, 11);
-	ATF_CHECK(host_rd(h, E82545_RDT) != 11);
-	host_wr(h, E82545_RDH, 0);
-	ATF_CHECK_EQ(11, host_rd(h, E82545_RDT));
-	guest_inject(h, 20);
-	ATF_CHECK_EQ(9, host_rx_pending(h));
 }
 
 HOST_TEST(low_saved, guest_up(64, 16, 2048, 1), "RXDMT0 is suppressed as RXT0 "
@@ -509,23 +370,6 @@ TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "
 	}
 }
 
-HOST_TEST(taken_away, guest_up(64, 16, 2048, 1), "When the CSB is taken away, "
-    "what was written to TDT and RDT counts, and the adapter can be saved")
-{
-	use_ring_twice(h);
-	guest_frames(h, 3);
-	host_tx_go(h);
-	host_rx_post(h);
-	guest_place(h, 0);
-	host_run(h);
-	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK_EQ(h->rxtail, host_rd(h, E82545_RDT));
-	use_ring(h);
-	e82545_pause(h->dev);
-	ATF_CHECK(e82545_snapshot_size(h->dev) != 0);
-	e82545_resume(h->dev);
-}
-
 TEST(no_block, "Without descriptors frames wait though the CSB is outside "
     "guest memory, or the ring has no size")
 {
@@ -543,46 +387,6 @@ TEST(no_block, "Without descriptors frames wait though the CSB is outside "
 	guest_inject(h, 16);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	host_destroy(h);
-}
-
-HOST_TEST(direct, guest_up(64, 16, 2048, 1), "RDT is the register if the "
-    "receiver is off, and a kick if it is on")
-{
-	use_ring_twice(h);
-	guest_give(h);
-	host_run(h);
-	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
-	host_wr(h, E82545_RDT, 7);
-	ATF_CHECK_EQ(7, host_rd(h, E82545_RDT));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.rdt.kept);
-}
-
-HOST_TEST(old, guest_up(64, 16, 2048, 1), "An index of an earlier lap does not "
-    "count, in a ring of any address")
-{
-	uint64_t ring;
-
-	ring = host_alloc(h, 17 * sizeof(struct e82545_rxd), 128) +
-	    sizeof(struct e82545_rxd);
-	memcpy(host_mem(h, ring, 16 * sizeof(struct e82545_rxd)),
-	    host_rxd(h, 0), 16 * sizeof(struct e82545_rxd));
-	h->rxring = ring;
-	host_wr(h, E82545_RDBAL, ring);
-	guest_inject(h, 5);
-	ATF_CHECK(host_rx_done(h, 4));
-	host_rxd(h, 0)->status = E82545_RXD_DD;
-	CSB_SET(h, guest_rdt, 1);
-	guest_inject(h, 20);
-	ATF_CHECK_EQ(15, host_rd(h, E82545_RDT));
-	ATF_CHECK_EQ(10, host_rx_pending(h));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_KICK_SAVED));
-	/* Without memory at that address, nothing shows that it is old. */
-	host_wr(h, E82545_RDBAH, 1);
-	CSB_SET(h, guest_rdt, 2);
-	host_run(h);
-	host_wr(h, E82545_RDT, 2);
-	host_run(h);
-	ATF_CHECK_EQ(2, host_rd(h, E82545_RDT));
 }
 
 TEST_PROGRAM

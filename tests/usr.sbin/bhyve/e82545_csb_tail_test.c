@@ -6,15 +6,39 @@
 
 /*
  * Which index becomes the tail: the CSB's, the register's, or one kept aside.
+ * What holds for both rings is checked for both.
  */
 
 #include <sys/param.h>
+
+#include <string.h>
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
 #include "test.h"
 
 #define	HIGH	((3ULL << 32) + HOST_RAM)	/* a gpa above 4 GB */
+#define	NDESC	24				/* not a power of two */
+
+static const struct ring {
+	const char	*name;
+	uint32_t	 base, head, tail, ctl;	/* registers */
+	size_t		 index;			/* in the CSB */
+	enum e82545_counter frames, saved;
+} rings[] = {
+	{ "TX", E82545_TDBAL, E82545_TDH, E82545_TDT, E82545_TCTL,
+	  offsetof(struct paravirt_csb, guest_tdt), E82545_C_TX_FRAME,
+	  E82545_C_TX_KICK_SAVED },
+	{ "RX", E82545_RDBAL, E82545_RDH, E82545_RDT, E82545_RCTL,
+	  offsetof(struct paravirt_csb, guest_rdt), E82545_C_RX_FRAME,
+	  E82545_C_RX_KICK_SAVED },
+};
+
+static bool
+is_tx(const struct ring *r)
+{
+	return (r == &rings[0]);
+}
 
 /* Guest memory is at HIGH, too. */
 static void *
@@ -24,167 +48,415 @@ high_map(void *arg, uint64_t gpa, size_t len, unsigned int access)
 	    access));
 }
 
-/* The host polls the transmit ring at HIGH; `n' frames are sent. */
+/* Put a ring at HIGH, not aligned to more than a descriptor. */
+static uint64_t
+put_high(struct host *h, const struct ring *r, uint64_t from)
+{
+	uint64_t to = host_alloc(h, (NDESC + 1) * 16, 32) + 16;
+
+	memcpy(host_mem(h, to, NDESC * 16), host_mem(h, from, NDESC * 16),
+	    NDESC * 16);
+	host_wr(h, r->base, HOST_RAM + to);
+	host_wr(h, r->base + 4, 3);
+	return (to);
+}
+
+/* A batch.  The network has more frames than the ring has buffers. */
+static void
+batch(struct host *h, const struct ring *r)
+{
+	if (is_tx(r)) {
+		(void)e82545_tx(h->dev);
+		return;
+	}
+	if (host_rx_pending(h) < 2 * NDESC)
+		guest_offer(h, 2 * NDESC);
+	(void)e82545_rx(h->dev);
+}
+
+/* The descriptors that batches have used. */
+static unsigned int
+done(struct host *h, const struct ring *r)
+{
+	return (host_counter(h, r->frames));
+}
+
+static uint32_t *
+tail(struct host *h, const struct ring *r)
+{
+	return (is_tx(r) ? &h->txtail : &h->rxtail);
+}
+
+/* Fill `n' descriptors; the adapter is not told. */
+static void
+fill(struct host *h, const struct ring *r, unsigned int n)
+{
+	if (is_tx(r)) {
+		guest_frames(h, n);
+		return;
+	}
+	for (; n > 0; n--) {
+		host_rxd(h, h->rxtail)->status = 0;
+		h->rxtail = (h->rxtail + 1) % NDESC;
+	}
+}
+
+/* Store an index in the CSB. */
+static void
+store(struct host *h, const struct ring *r, uint32_t index)
+{
+	atomic_store_rel_32((uint32_t *)((char *)h->csb + r->index),
+	    htole32(index));
+}
+
+/* Fill `n' descriptors, and post them by the CSB or by the register. */
+static void
+post(struct host *h, const struct ring *r, unsigned int n)
+{
+	fill(h, r, n);
+	store(h, r, *tail(h, r));
+}
+
+static void
+kick(struct host *h, const struct ring *r, unsigned int n)
+{
+	fill(h, r, n);
+	host_wr(h, r->tail, *tail(h, r));
+}
+
+/* Start the ring from 0; no batch comes in between. */
+static void
+restart(struct host *h, const struct ring *r)
+{
+	unsigned int i;
+
+	host_clear(h, r->ctl, E82545_TCTL_EN);
+	host_wr(h, r->head, 0);
+	host_wr(h, r->tail, 0);
+	host_set(h, r->ctl, E82545_TCTL_EN);
+	*tail(h, r) = 0;
+	for (i = 0; !is_tx(r) && i < NDESC; i++)
+		host_rxd(h, i)->status = 0;
+}
+
+/* A ring that is not full; a kick has posted `n', and the host polls. */
 static struct host *
-high_up(unsigned int n)
+up(const struct ring *r, unsigned int n)
 {
 	static struct e82545_ops ops;
-	struct host *h = guest_up(64, 8, 2048, 1000);
+	struct host *h = guest_up(NDESC, NDESC, 2048, 1000);
 
 	ops = host_ops;
 	ops.eo_map = high_map;
 	h->dev->ops = &ops;
-	/* Not aligned to more than a descriptor. */
-	h->txring = host_alloc(h, 65 * 16, 32) + 16;
-	host_wr(h, E82545_TDBAL, HOST_RAM + h->txring);
-	host_wr(h, E82545_TDBAH, 3);
-	ATF_REQUIRE(guest_post(h, n));
-	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_REQUIRE_EQ(n, host_sent(h));
+	h->txring = put_high(h, &rings[0], h->txring);
+	h->rxring = put_high(h, &rings[1], h->rxring);
+	restart(h, r);
+	batch(h, r);
+	post(h, r, n);
+	host_wr(h, r->tail, n);
+	batch(h, r);
+	ATF_REQUIRE_EQ(n, done(h, r));
+	ATF_REQUIRE_EQ(n, host_rd(h, r->tail));
 	return (h);
 }
 
-TEST(high_ring, "DD makes guest_tdt old with the mode off, also in a ring "
-    "above 4 GB")
-{
-	struct host *h = high_up(5);
+/* A test case of each ring, of which a kick has posted `n'. */
+#define	RING_TEST(name, n, descr)					\
+	static void name##_test(struct host *h, const struct ring *r);	\
+	TEST(name, descr)						\
+	{								\
+		const struct ring *r;					\
+		struct host *h;						\
+									\
+		for (r = rings; r < rings + nitems(rings); r++) {	\
+			h = up(r, n);					\
+			name##_test(h, r);				\
+			host_destroy(h);				\
+		}							\
+	}								\
+	static void							\
+	name##_test(struct host *h, const struct ring *r)
 
-	/* The guest has not taken this frame, but the one before. */
-	ATF_CHECK(host_tx_done(h, 2));
+/* Check what was used, and that it is all that was posted. */
+#define	CHECK_DONE(n)	do {						\
+	ATF_CHECK_EQ_MSG(n, done(h, r), "%s: %u", r->name, done(h, r));	\
+	ATF_CHECK_EQ_MSG((n) % NDESC, host_rd(h, r->tail), "%s: %u",	\
+	    r->name, host_rd(h, r->tail));				\
+	ATF_CHECK_EQ((n) % NDESC, host_rd(h, r->head));			\
+} while (0)
+
+RING_TEST(late, 5, "An index behind the head, in the register or the CSB, does "
+    "not count, in either mode")
+{
+	unsigned int on;
+
+	host_wr(h, r->tail, 3);
+	batch(h, r);
+	CHECK_DONE(5);
+	post(h, r, 2);
+	batch(h, r);
+	CHECK_DONE(7);
+	for (on = 2; on-- > 0; ) {
+		CSB_SET(h, guest_csb_on, on);
+		host_wr(h, r->tail, 6);
+		batch(h, r);
+		CHECK_DONE(7);
+	}
+	store(h, r, 6);
+	batch(h, r);
+	CHECK_DONE(7);
+	kick(h, r, 1);
+	batch(h, r);
+	CHECK_DONE(8);
+}
+
+RING_TEST(old, 5, "With the mode off, DD in the last descriptor makes an index "
+    "old, though it is clear in the one before")
+{
 	host_txd(h, 1)->legacy.status = 0;
+	host_rxd(h, 1)->status = 0;
+	store(h, r, 3);
 	CSB_SET(h, guest_csb_on, 0);
-	CSB_SET(h, guest_tdt, 3);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(5, host_sent(h));
-	host_destroy(h);
-
-	h = high_up(5);
-	guest_frames(h, 2);
-	CSB_SET(h, guest_csb_on, 0);
-	CSB_SET(h, guest_tdt, h->txtail);
-	(void)e82545_tx(h->dev);
-	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(7, host_sent(h));
-	host_destroy(h);
+	batch(h, r);
+	CHECK_DONE(5);
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 }
 
-HOST_TEST(no_ring, high_up(5), "guest_tdt counts with the mode off if the ring "
-    "is outside guest memory, and its frames are sent when it is not")
+RING_TEST(saved, 1, "An index that is written and stored is one; a stored one "
+    "saves a kick")
 {
-	guest_frames(h, 2);
-	host_wr(h, E82545_TDBAH, 4);
+	uint64_t before = host_counter(h, r->saved);
+
+	post(h, r, 1);
+	host_wr(h, r->tail, *tail(h, r));
+	batch(h, r);
+	CHECK_DONE(2);
+	ATF_CHECK_EQ(before, host_counter(h, r->saved));
+	post(h, r, 1);
+	batch(h, r);
+	CHECK_DONE(3);
+	ATF_CHECK_EQ(before + 1, host_counter(h, r->saved));
+}
+
+RING_TEST(invalid, 1, "An index outside the ring is counted once and ignored; "
+    "the register counts if it is in the ring")
+{
+	static const uint32_t bad[] = { NDESC, NDESC + 1, 65536, 1U << 31,
+	    UINT32_MAX - 1 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(bad); i++) {
+		store(h, r, bad[i]);
+		batch(h, r);
+		batch(h, r);
+		CHECK_DONE(2 * i + 1);
+		ATF_CHECK_EQ(2 * i + 1, host_counter(h, E82545_C_CSB_BAD));
+		store(h, r, bad[i]);
+		kick(h, r, 2);
+		ATF_CHECK_EQ(2 * i + 1, host_rd(h, r->tail));
+		batch(h, r);
+		CHECK_DONE(2 * i + 3);
+		ATF_CHECK_EQ(2 * i + 2, host_counter(h, E82545_C_CSB_BAD));
+	}
+}
+
+RING_TEST(invalid_register, 5, "With the mode off, a register outside the ring "
+    "is counted, and does not count unless the ring is off")
+{
 	CSB_SET(h, guest_csb_on, 0);
-	CSB_SET(h, guest_tdt, h->txtail);
-	(void)e82545_tx(h->dev);
-	ATF_CHECK_EQ(5, host_sent(h));
-	host_wr(h, E82545_TDBAH, 3);
-	host_run(h);
-	ATF_CHECK_EQ(7, host_sent(h));
-}
-
-HOST_TEST(kept_once, guest_awake(1, 1000), "A TDT that was written counts once")
-{
-	uint64_t saved = host_counter(h, E82545_C_TX_KICK_SAVED);
-
-	guest_store(h, 1);
-	host_tx_go(h);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(saved, host_counter(h, E82545_C_TX_KICK_SAVED));
-	ATF_CHECK(!guest_post(h, 1));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK_EQ(saved + 1, host_counter(h, E82545_C_TX_KICK_SAVED));
-}
-
-HOST_TEST(first_invalid, guest_awake(1, 1000), "TDT counts if guest_tdt is the "
-    "first index outside the ring")
-{
-	guest_frames(h, 2);
-	CSB_SET(h, guest_tdt, 64);
-	host_tx_go(h);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(3, host_sent(h));
-	/* It is not looked at again, and does not keep the host awake. */
-	CSB_SET(h, host_txcycles_lim, 0);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	batch(h, r);
+	host_wr(h, r->tail, NDESC);
+	batch(h, r);
+	CHECK_DONE(5);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
+	host_clear(h, r->ctl, E82545_TCTL_EN);
+	host_wr(h, r->tail, NDESC);
+	ATF_CHECK_EQ(NDESC, host_rd(h, r->tail));
+	host_set(h, r->ctl, E82545_TCTL_EN);
+	batch(h, r);
+	/* Any index is farther. */
+	post(h, r, 2);
+	host_wr(h, r->tail, *tail(h, r));
+	batch(h, r);
+	ATF_CHECK_EQ(7, host_rd(h, r->tail));
 }
 
-HOST_TEST(bus_off, guest_awake(1, 1000), "A write to CSBAL with the bus off "
-    "makes the kept TDT count, and accesses no memory")
+RING_TEST(direct, 1, "The register is stored at once if the ring is off, else "
+    "with the next batch, in either mode")
 {
-	guest_frames(h, 2);
-	host_tx_go(h);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
+	const struct e82545_csb_tail *t =
+	    is_tx(r) ? &h->dev->csb.tdt : &h->dev->csb.rdt;
+	unsigned int on;
+
+	for (on = 0; on < 2; on++) {
+		CSB_SET(h, guest_csb_on, on);
+		kick(h, r, 1);
+		ATF_CHECK_EQ(1 + on, host_rd(h, r->tail));
+		batch(h, r);
+		CHECK_DONE(2 + on);
+	}
+	kick(h, r, 1);
+	host_clear(h, r->ctl, E82545_TCTL_EN);
+	host_wr(h, r->tail, 7);
+	ATF_CHECK_EQ(7, host_rd(h, r->tail));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, t->kept);
+}
+
+RING_TEST(last, 1, "Of several writes to the register the last one counts")
+{
+	kick(h, r, 2);
+	CSB_SET(h, guest_csb_on, 0);
+	kick(h, r, 2);
+	CSB_SET(h, guest_csb_on, 1);
+	kick(h, r, 2);
+	batch(h, r);
+	CHECK_DONE(7);
+}
+
+TEST(off, "When the mode goes off, the farther of the register and the CSB's "
+    "index counts, which may be stored after the register")
+{
+	const struct ring *r;
+	struct host *h;
+	uint32_t written;
+
+	for (r = rings; r < rings + nitems(rings); r++)
+		for (written = 5; written < 12; written++) {
+			h = up(r, 5);
+			if (written > 5)
+				host_wr(h, r->tail, written);
+			fill(h, r, 7);
+			store(h, r, 8);
+			CSB_SET(h, guest_csb_on, 0);
+			batch(h, r);
+			CHECK_DONE(MAX(written, 8));
+			host_destroy(h);
+		}
+}
+
+/* Within a batch the guest posts, turns the mode off, and posts more. */
+static const struct ring *hook_ring;
+static bool hook_kicks;			/* with the register, or before that */
+
+static void
+turn_off_and_post(struct host *h)
+{
+	const struct ring *r = hook_ring;
+
+	h->map_hook = NULL;
+	post(h, r, 1);
+	if (!hook_kicks) {
+		host_wr(h, r->tail, *tail(h, r));
+		post(h, r, 2);
+	}
+	CSB_SET(h, guest_csb_on, 0);
+	if (hook_kicks)
+		kick(h, r, 2);
+}
+
+TEST(off_in_batch, "When the mode goes off within a batch, the farther index "
+    "counts, too, and none that the batch has passed")
+{
+	const struct ring *r;
+	struct host *h;
+	unsigned int kicks;
+
+	for (r = rings; r < rings + nitems(rings); r++)
+		for (kicks = 0; kicks < 2; kicks++) {
+			h = up(r, 1);
+			post(h, r, 2);
+			hook_ring = r;
+			hook_kicks = kicks;
+			h->map_hook = turn_off_and_post;
+			batch(h, r);
+			ATF_CHECK_EQ(NULL, h->map_hook);
+			batch(h, r);
+			batch(h, r);
+			CHECK_DONE(6);
+			host_destroy(h);
+		}
+}
+
+RING_TEST(same, 5, "The register's first index counts again, after a lap in "
+    "the CSB")
+{
+	post(h, r, NDESC - 2);
+	batch(h, r);
+	CSB_SET(h, guest_csb_on, 0);
+	kick(h, r, 2);
+	batch(h, r);
+	CHECK_DONE(5 + NDESC);
+}
+
+RING_TEST(restarted, 5, "When the ring is started again, what was stored "
+    "before does not count, and the first register is stored as it stands")
+{
+	unsigned int off;
+
+	for (off = 0; off < 2; off++) {
+		/* The host has seen the mode off, or not. */
+		CSB_SET(h, guest_csb_on, !off);
+		if (off)
+			batch(h, r);
+		store(h, r, 7);
+		restart(h, r);
+		CSB_SET(h, guest_csb_on, 1);
+		batch(h, r);
+		ATF_CHECK_EQ(0, host_rd(h, r->tail));
+		ATF_CHECK_EQ(0, host_rd(h, r->head));
+		post(h, r, 2);
+		host_wr(h, r->tail, 2);
+		batch(h, r);
+		ATF_CHECK_EQ_MSG(5 + 2 * (off + 1), done(h, r), "%s",
+		    r->name);
+		ATF_CHECK_EQ(2, host_rd(h, r->head));
+	}
+	/* What is kept counts when the head is written. */
+	kick(h, r, 4);
+	ATF_CHECK_EQ(2, host_rd(h, r->tail));
+	host_wr(h, r->head, 0);
+	ATF_CHECK_EQ(6, host_rd(h, r->tail));
+}
+
+RING_TEST(nowhere, 5, "An index counts if the ring is outside guest memory; "
+    "nothing is used until it is not")
+{
+	host_wr(h, r->base + 4, 4);
+	post(h, r, 2);
+	CSB_SET(h, guest_csb_on, 0);
+	batch(h, r);
+	batch(h, r);
+	ATF_CHECK_EQ(5, done(h, r));
+	host_wr(h, r->base + 4, 3);
+	batch(h, r);
+	CHECK_DONE(7);
+}
+
+RING_TEST(removed, 1, "A write to CSBAL, also with the bus off, makes the kept "
+    "index count")
+{
+	kick(h, r, 2);
+	ATF_CHECK_EQ(1, host_rd(h, r->tail));
 	e82545_bus_master(h->dev, false);
 	guest_place(h, 0);
-	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
+	ATF_CHECK_EQ(3, host_rd(h, r->tail));
 	e82545_bus_master(h->dev, true);
-	host_run(h);
-	ATF_CHECK_EQ(3, host_sent(h));
+	batch(h, r);
+	CHECK_DONE(3);
+	/* Then the register is stored at once. */
+	kick(h, r, 1);
+	ATF_CHECK_EQ(4, host_rd(h, r->tail));
 }
 
-
-/* The guest posts, turns the mode off, posts more and writes TDT. */
-static void
-turn_off_and_kick(struct host *h)
+RING_TEST(toggled, 1, "A guest that turns the mode off, writes the register "
+    "and turns it on before the next batch has posted")
 {
-	h->map_hook = NULL;
-	guest_store(h, 1);
 	CSB_SET(h, guest_csb_on, 0);
-	guest_frames(h, 2);
-	host_tx_go(h);
-}
-
-HOST_TEST(off_then_kick, guest_awake(1, 1000), "When the mode goes off within "
-    "a batch, TDT counts if it is farther than guest_tdt")
-{
-	h->map_hook = turn_off_and_kick;
-	(void)e82545_tx(h->dev);
-	host_run(h);
-	ATF_CHECK_EQ(NULL, h->map_hook);
-	ATF_CHECK_EQ(4, host_sent(h));
-	ATF_CHECK_EQ(4, host_rd(h, E82545_TDT));
-}
-
-/* Start the transmit ring from 0; no batch comes in between. */
-static void
-restart(struct host *h)
-{
-	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TDT, 0);
-	host_set(h, E82545_TCTL, E82545_TCTL_EN);
-	h->txtail = 0;
-}
-
-TEST(restarted, "With a kick the index counts though guest_tdt is what it was "
-    "before the ring was restarted, which does not count")
-{
-	struct host *h = guest_awake(5, 1000);
-
-	restart(h);
-	guest_frames(h, 5);
-	host_tx_go(h);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(10, host_sent(h));
-	host_destroy(h);
-
-	/* The host has seen the mode off; the guest turns it on again. */
-	h = guest_awake(5, 1000);
-	CSB_SET(h, guest_csb_on, 0);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	restart(h);
+	kick(h, r, 2);
 	CSB_SET(h, guest_csb_on, 1);
-	guest_frames(h, 2);
-	host_tx_go(h);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(7, host_sent(h));
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
-	host_destroy(h);
+	batch(h, r);
+	CHECK_DONE(3);
 }
 
 /*
@@ -307,21 +579,6 @@ HOST_TEST(lap_off, guest_awake(5, 1000), "A lap later, the same guest_tdt "
 	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
 }
 
-HOST_TEST(behind_off, guest_awake(5, 1000), "With the mode off, TDT behind the "
-    "head does not count: one that was posted, or that of an earlier frame")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	(void)e82545_tx(h->dev);
-	host_wr(h, E82545_TDT, 3);
-	host_run(h);
-	ATF_CHECK_EQ(5, host_sent(h));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	guest_frames(h, 2);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(7, host_sent(h));
-}
-
 HOST_TEST(cleared_flag, guest_up(64, 16, 2048, 0), "A kick that finds the mode "
     "off sets the flag that the guest has cleared, and sees what was posted "
     "because of it")
@@ -377,43 +634,10 @@ HOST_TEST(late_without_rs, guest_up(64, 16, 2048, 1000), "With the mode on, "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 }
 
-HOST_TEST(unused, guest_up(64, 16, 2048, 0), "With the mode off since the "
-    "start, guest_tdt does not count")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	CSB_SET(h, guest_tdt, 9);
-	guest_frames(h, 3);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(3, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(9, CSB_GET(h, guest_tdt));
-}
-
-HOST_TEST(same_tdt, guest_up(64, 16, 2048, 1000), "The same TDT counts again, "
-    "after a lap with the mode on")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	guest_frames(h, 5);
-	host_tx_go(h);
-	host_run(h);
-	CSB_SET(h, guest_csb_on, 1);
-	host_tx_go(h);
-	(void)e82545_tx(h->dev);
-	ATF_REQUIRE(!guest_post(h, 60));
-	(void)e82545_tx(h->dev);
-	ATF_REQUIRE_EQ(65, host_sent(h));
-	CSB_SET(h, guest_csb_on, 0);
-	guest_frames(h, 4);
-	ATF_REQUIRE_EQ(5, h->txtail);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(69, host_sent(h));
-}
-
 HOST_TEST(first_again, guest_up(64, 16, 2048, 1000), "The first TDT, written "
     "again late, posts nothing")
 {
-	restart(h);
+	restart(h, &rings[0]);
 	host_wr(h, E82545_TDT, 0);
 	(void)e82545_tx(h->dev);
 	ATF_REQUIRE(!guest_post(h, 2));
@@ -437,7 +661,7 @@ HOST_TEST(restarted_without_rs, guest_up(64, 16, 2048, 0), "With a kick the "
 	frames_without_rs(h, 5);
 	guest_send(h);
 	host_run(h);
-	restart(h);
+	restart(h, &rings[0]);
 	frames_without_rs(h, 5);
 	ATF_CHECK(guest_send(h));
 	host_run(h);
@@ -465,7 +689,7 @@ HOST_TEST(unchanged_behind, guest_awake(5, 1000), "With the mode off the "
 
 	CSB_SET(h, guest_csb_on, 0);
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	restart(h);
+	restart(h, &rings[0]);
 	CSB_SET(h, guest_csb_on, 1);
 	CSB_SET(h, host_txcycles_lim, 0);
 	/* A packet without its end. */

@@ -42,31 +42,6 @@ HOST_TEST(one_kick, guest_up(64, 8, 2048, 3), "After one kick the host finds "
 	ATF_CHECK(!h->kicked);
 }
 
-HOST_TEST(late_kick, guest_up(64, 8, 2048, 3), "A write of an old value to TDT "
-    "sends nothing again")
-{
-	uint32_t old;
-
-	ATF_CHECK(guest_post(h, 1));
-	ATF_CHECK(e82545_tx(h->dev));
-	old = h->txtail;
-	ATF_CHECK(!guest_post(h, 3));
-	ATF_CHECK(e82545_tx(h->dev));
-	ATF_CHECK_EQ(4, host_sent(h));
-	host_wr(h, E82545_TDT, old);
-	guest_rounds(h);
-	ATF_CHECK_EQ(4, host_sent(h));
-	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
-	/* With the CSB off, TDT has its usual meaning. */
-	CSB_SET(h, guest_csb_on, 0);
-	guest_frames(h, 1);
-	host_tx_go(h);
-	guest_rounds(h);
-	ATF_CHECK_EQ(5, host_sent(h));
-	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
-}
-
 HOST_TEST(rounds, guest_up(64, 8, 2048, 3), "Polling ends after "
     "host_txcycles_lim rounds without a frame")
 {
@@ -222,36 +197,6 @@ TEST(saved, "A batch saves an interrupt if it completes a descriptor with RS, "
 	}
 }
 
-TEST(bad_tdt, "A guest_tdt in the ring counts if TDT is outside of it")
-{
-	static const uint32_t bad[] = { 64, 65, 127, 0xffff };
-	struct host *h;
-	unsigned int i;
-
-	for (i = 0; i < nitems(bad); i++) {
-		h = guest_up(64, 8, 2048, 0);
-		guest_transmit(h, 10);
-		CSB_SET(h, guest_csb_on, 0);
-		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-		host_wr(h, E82545_TDT, bad[i]);
-		host_run(h);
-		ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
-		ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
-		host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-		host_wr(h, E82545_TDT, bad[i]);
-		ATF_CHECK_EQ(bad[i], host_rd(h, E82545_TDT));
-		host_set(h, E82545_TCTL, E82545_TCTL_EN);
-		host_run(h);
-		CSB_SET(h, guest_csb_on, 1);
-		host_set(h, E82545_TCTL, E82545_TCTL_PSP);
-		host_run(h);
-		guest_transmit(h, 2);
-		ATF_CHECK_EQ_MSG(12, host_sent(h), "%#x: %u", bad[i],
-		    host_sent(h));
-		host_destroy(h);
-	}
-}
-
 HOST_TEST(threshold, guest_up(64, 8, 2048, 1), "guest_txkick_at causes one "
     "interrupt, when TDH reaches it")
 {
@@ -278,7 +223,6 @@ HOST_TEST(threshold, guest_up(64, 8, 2048, 1), "guest_txkick_at causes one "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
 }
 
-
 static void
 turn_off(struct host *h)
 {
@@ -291,34 +235,6 @@ HOST_TEST(off_in_batch, guest_up(64, 8, 2048, 1), "When the CSB is turned off "
 	h->tx_hook = turn_off;
 	ATF_CHECK(interrupts(h));
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-}
-
-/*
- * When the batch maps the block, the guest kicks, posts more without a kick,
- * and turns the CSB off.
- */
-static void
-kick_and_turn_off(struct host *h)
-{
-	h->map_hook = NULL;
-	guest_store(h, 1);
-	host_tx_go(h);
-	guest_store(h, 2);
-	CSB_SET(h, guest_csb_on, 0);
-}
-
-HOST_TEST(kick_in_batch, guest_up(64, 8, 2048, 3), "When the CSB is turned off "
-    "within a batch, an index that the batch has passed does not become TDT")
-{
-	ATF_CHECK(guest_post(h, 2));
-	ATF_CHECK(e82545_tx(h->dev));
-	h->map_hook = kick_and_turn_off;
-	guest_rounds(h);
-	ATF_CHECK_EQ(NULL, h->map_hook);
-	host_run(h);
-	ATF_CHECK_EQ(5, host_sent(h));
-	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
 }
 
 HOST_TEST(link, guest_up(64, 8, 2048, 1), "A link change interrupts, whatever "
@@ -348,29 +264,6 @@ HOST_TEST(moderated, guest_up(64, 8, 2048, 1), "ITR delays an interrupt that "
 	ATF_CHECK(host_line(h));
 }
 
-HOST_TEST(bad_tail, guest_up(64, 8, 2048, 5), "A guest_tdt outside the ring is "
-    "counted once and ignored")
-{
-	static const uint32_t bad[] = { 64, 65536, 0x80000000, UINT32_MAX - 1 };
-	unsigned int i;
-
-	for (i = 0; i < nitems(bad); i++) {
-		guest_post(h, 1);
-		ATF_CHECK(e82545_tx(h->dev));
-		CSB_SET(h, guest_tdt, bad[i]);
-		guest_rounds(h);
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		ATF_CHECK_EQ(i + 1, host_sent(h));
-		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_CSB_BAD));
-		ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_KICK_SAVED));
-	}
-	/* A kick with another tail is used, whatever guest_tdt is. */
-	guest_frames(h, 1);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(nitems(bad) + 1, host_sent(h));
-}
-
 HOST_TEST(bad_ring, guest_up(64, 8, 2048, 3), "Polling a ring outside guest "
     "memory ends")
 {
@@ -386,19 +279,6 @@ HOST_TEST(bad_ring, guest_up(64, 8, 2048, 3), "Polling a ring outside guest "
 	host_wr(h, E82545_TDLEN, 64 * 16);
 	host_run(h);
 	ATF_CHECK_EQ(1, host_sent(h));
-}
-
-HOST_TEST(last_kick, guest_up(64, 64, 2048, 1), "Of several writes to TDT "
-    "before a batch the last one counts")
-{
-	guest_frames(h, 3);
-	/* Invalid: the register's index is used. */
-	CSB_SET(h, guest_tdt, 64);
-	host_wr(h, E82545_TDT, 1);
-	host_wr(h, E82545_TDT, 3);
-	(void)guest_rounds(h);
-	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK_EQ(3, host_rd(h, E82545_TDH));
 }
 
 /* Within a batch, guest_tdt becomes invalid. */
@@ -459,28 +339,6 @@ TEST(delay, "An interrupt for free descriptors comes at once, except for a "
 	}
 }
 
-HOST_TEST(direct, guest_up(64, 8, 2048, 0), "TDT is stored at once if the "
-    "transmitter is off, else with the next batch, in either mode")
-{
-	guest_transmit(h, 1);
-	host_wr(h, E82545_TDT, 5);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
-	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	host_wr(h, E82545_TDT, 7);
-	ATF_CHECK_EQ(7, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, h->dev->csb.tdt.kept);
-	host_wr(h, E82545_TDT, 1);
-	host_set(h, E82545_TCTL, E82545_TCTL_EN);
-	CSB_SET(h, guest_csb_on, 0);
-	host_run(h);
-	host_wr(h, E82545_TDT, 1);
-	host_run(h);
-	host_wr(h, E82545_TDT, 2);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDT));
-	host_run(h);
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
-}
-
 HOST_TEST(first_threshold, guest_up(64, 8, 2048, 0), "A guest_txkick_at of 0 "
     "is an index if it was another value when the block was placed")
 {
@@ -521,43 +379,6 @@ HOST_TEST(odd_batches, guest_up(24, 8, 2048, 0), "Batches of any size in a "
 			sent += n;
 			ATF_CHECK_EQ_MSG(sent, host_sent(h), "%u", n);
 		}
-}
-
-TEST(old_tail, "DD in the last descriptor makes guest_tdt old with the mode "
-    "off, and not with the mode on; TDH outside of the ring makes it void")
-{
-	struct host *h = guest_up(64, 8, 2048, 9);
-	unsigned int i;
-
-	guest_post(h, 1);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	guest_frames(h, 4);
-	host_txd(h, 4)->legacy.status = E82545_TXD_DD;
-	ATF_CHECK(!guest_send(h));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, host_sent(h));
-	for (i = 0; i < 5; i++)
-		ATF_CHECK(host_tx_done(h, i));
-	CSB_SET(h, guest_csb_on, 0);
-	CSB_SET(h, guest_tdt, 3);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(5, host_sent(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_KICK_SAVED));
-	host_destroy(h);
-
-	h = guest_up(64, 8, 2048, 0);
-	guest_transmit(h, 1);
-	host_wr(h, E82545_TDH, 64);
-	guest_post(h, 1);
-	guest_rounds(h);
-	/* The first TDT after TDH is stored as it stands, and no other. */
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
-	guest_post(h, 1);
-	guest_rounds(h);
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(1, host_sent(h));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -275,29 +275,6 @@ LEM_TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
 	}
 }
 
-LEM_TEST(legacy_irq_switched, "guest_need_rxkick does not stay 0 when the "
-    "CSB is turned off and on, or the driver restarts")
-{
-	unsigned int i;
-
-	settle(l);
-	l->legacy_irq = true;
-	for (i = 1; i <= NDESC; i++) {
-		lem10_csb(l, true);
-		receive_late(l, 3);
-		interrupt_without_frame(l);
-		lem10_csb(l, false);
-		receive_late(l, i);
-		lem10_csb(l, true);
-		receive_late(l, 2);
-		interrupt_without_frame(l);
-		lem10_init(l, NULL);
-		/* An interrupt for LSC processes no ring. */
-		settle(l);
-		receive_late(l, 2);
-	}
-}
-
 static void
 arrive_early(struct lem10 *l)
 {
@@ -329,68 +306,6 @@ LEM_TEST(restart, "After a restart all buffers are used, whatever guest_rdt "
 	ATF_CHECK_EQ(0, host_counter(l->h, E82545_C_CSB_BAD));
 }
 
-LEM_TEST(same_index, "After a restart, a guest_rdt that has come round to what "
-    "it was is found")
-{
-	unsigned int i;
-
-	lem10_csb(l, true);
-	for (i = 0; i < NDESC; i++) {
-		receive(l, i, 7);
-		lem10_init(l, NULL);
-		settle(l);
-		/* The host does not look until the ring is empty. */
-		receive(l, NDESC - 1, NDESC - 1);
-		receive(l, 2, 1);
-	}
-}
-
-LEM_TEST(old_index, "An index of an earlier lap does not make unread frames "
-    "free")
-{
-	uint32_t i, old;
-
-	lem10_csb(l, true);
-	/* The last slot is never posted, so an index a lap old is harmless. */
-	for (i = 1; i < NDESC - 1; i++) {
-		receive(l, NDESC + i, 5);
-		old = l->rdt;
-		receive(l, i, i);
-		/* The ring is full. */
-		inject(l, 2 * NDESC);
-		host_run(l->h);
-		CSB_SET(l, guest_rdt, old);
-		host_wr(l->h, E82545_RDT, old);
-		host_run(l->h);
-		ATF_CHECK_EQ(l->taken + NDESC - 1,
-		    host_counter(l->h, E82545_C_RX_FRAME));
-		settle(l);
-		ATF_REQUIRE_EQ(injected, l->taken);
-	}
-}
-
-LEM_TEST(on_under_load, "When the CSB is turned on, an old guest_rdt does not "
-    "make unread frames free")
-{
-	unsigned int i;
-
-	for (i = 1; i <= 2 * NDESC; i++) {
-		lem10_csb(l, true);
-		receive(l, i, 5);
-		lem10_csb(l, false);
-		receive(l, 7 * i, 5);
-		/* The ring is full and the guest has read nothing. */
-		inject(l, 3 * NDESC);
-		host_run(l->h);
-		lem10_csb(l, true);
-		host_wr(l->h, E82545_RCTL, host_rd(l->h, E82545_RCTL));
-		inject(l, 1);
-		host_run(l->h);
-		settle(l);
-		ATF_REQUIRE_EQ(injected, l->taken);
-	}
-}
-
 /* The access, from the interrupt on, after the look at guest_csb_on. */
 #define	LOOKED	4
 
@@ -401,30 +316,6 @@ switched_to(struct lem10 *l, bool on)
 	lem10_csb(l, on);
 	host_wr(l->h, E82545_RCTL, host_rd(l->h, E82545_RCTL));
 	host_run(l->h);
-}
-
-static void
-switch_off(struct lem10 *l)
-{
-	switched_to(l, false);
-}
-
-LEM_TEST(off_under_load, "When the CSB is turned off, buffers posted by a loop "
-    "that has seen it on are found")
-{
-	unsigned int i;
-
-	for (i = 1; i < NDESC; i++) {
-		lem10_csb(l, true);
-		receive(l, i, 5);
-		inject(l, i);
-		host_run(l->h);
-		l->hook = switch_off;
-		l->hook_in = LOOKED;
-		settle(l);
-		receive(l, NDESC * 3, NDESC);
-		ATF_REQUIRE_EQ(injected, l->taken);
-	}
 }
 
 /* The mode changes, and changes again at another place of the loop. */

@@ -113,25 +113,6 @@ TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
 	host_destroy(h);
 }
 
-HOST_TEST(restarted, guest_awake(1, 1000), "A restart of the ring ends "
-    "polling, and guest_tdt of before does not count")
-{
-	ATF_CHECK(!guest_post(h, 4));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, host_sent(h));
-	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TDT, 0);
-	host_set(h, E82545_TCTL, E82545_TCTL_EN);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(5, host_sent(h));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
-	h->txtail = 0;
-	ATF_CHECK(guest_post(h, 2));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(7, host_sent(h));
-}
-
 /* A host that polls, and whose block is guest memory's last page. */
 static struct host *
 last_page(void)

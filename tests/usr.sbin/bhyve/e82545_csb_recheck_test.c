@@ -130,17 +130,6 @@ HOST_TEST(rx_kick, up(), "A guest_rdt that is seen after the host stalled")
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
 }
 
-HOST_TEST(rx_kick_wanted, up(), "As rx_kick, of a guest that wants interrupts")
-{
-	CSB_SET(h, guest_need_rxkick, 1);
-	guest_inject(h, NRXD + 4);
-	ATF_CHECK_EQ(1, host_raised(h));
-	ATF_CHECK_EQ(NRXD - 1, guest_take(h, 100));
-	CSB_SET(h, guest_rdt, h->rxtail);
-	recheck(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-}
-
 HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
     "interrupt was suppressed")
 {
@@ -248,17 +237,6 @@ HOST_TEST(rx_polled_late, up(), "No RX interrupt for a guest that posts while "
 	ATF_CHECK_EQ(2, nmaps);
 	ATF_CHECK_EQ(0, host_raised(h));
 	/* The next check finds that it has not posted more since. */
-	recheck(h);
-	ATF_CHECK_EQ(1, host_raised(h));
-}
-
-HOST_TEST(apart, up(), "Transmit's check does not make receive's early")
-{
-	guest_transmit(h, 1);
-	host_advance(h, RECHECK_NS - 1);
-	guest_inject(h, 1);
-	host_advance(h, 1);
-	ATF_CHECK_EQ(0, host_raised(h));
 	recheck(h);
 	ATF_CHECK_EQ(1, host_raised(h));
 }
@@ -467,17 +445,6 @@ TEST(tx_missed, "Transmit's check wakes the host only if guest_tdt was stored, "
 	host_destroy(h);
 }
 
-HOST_TEST(asleep, up(), "The host checks again after it went to sleep, too, if "
-    "no interrupt was suppressed")
-{
-	CSB_SET(h, guest_need_txkick, 1);
-	send_one(h);
-	ATF_CHECK_EQ(h->now_ns + RECHECK_NS, h->timer_ns);
-	guest_store(h, 1);
-	recheck(h);
-	ATF_CHECK_EQ(2, host_sent(h));
-}
-
 TEST(held, "Each check raises its own causes, once, and leaves the others")
 {
 	struct host *h = up();
@@ -520,21 +487,6 @@ HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
 	recheck(h);
 	recheck(h);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-}
-
-HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
-    "and only if it unmasks one")
-{
-	const uint32_t *held = &h->dev->csb.held;
-
-	host_wr(h, E82545_IMS, E82545_ICR_TXDW);
-	send_one(h);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(0, host_raised(h));
-	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
-	ATF_CHECK_EQ(1, host_raised(h));
-	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
-	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
 }
 
 HOST_TEST(read, up(), "Frames whose cause was read are not checked again, "

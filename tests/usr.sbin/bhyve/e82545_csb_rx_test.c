@@ -95,22 +95,6 @@ HOST_TEST(lazily, guest_up(64, 16, 2048, 1), "Buffers posted only by guest_rdt "
 	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) >= 300 / 15);
 }
 
-HOST_TEST(low, guest_up(64, 16, 2048, 1), "RXDMT0 is set only if the ring is "
-    "low when the CSB is read again")
-{
-	unsigned int i;
-
-	for (i = 0; i < 10; i++) {
-		guest_inject(h, 3);
-		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
-		guest_take(h, 100);
-		guest_give(h);
-	}
-	guest_inject(h, 8);
-	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
-	    host_rd(h, E82545_ICR));
-}
-
 HOST_TEST(dry, guest_up(64, 16, 2048, 1), "An empty ring asks for one kick, at "
     "three quarters of its buffers")
 {
@@ -267,15 +251,6 @@ HOST_TEST(placed_when_dry, guest_up(64, 16, 2048, 1), "A guest that sets CSBAL "
 	give_until_kick(h, 12);
 }
 
-static uint32_t hook_rdt;
-
-/* The guest stores another index whenever the host looks at its memory. */
-static void
-store_rdt(struct host *h)
-{
-	CSB_SET(h, guest_rdt, ++hook_rdt % 16);
-}
-
 HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
     "not used, whatever guest_rdt is")
 {
@@ -294,20 +269,6 @@ HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
 	ATF_CHECK_EQ(16, host_rx_pending(h));
 }
 
-HOST_TEST(bad_ring_looks, guest_up(64, 16, 2048, 1), "A ring outside guest "
-    "memory is not used, if guest_rdt changes whenever the host reads it")
-{
-	/* The ring is empty: each index posts one more. */
-	guest_inject(h, 15);
-	host_wr(h, E82545_RDBAH, 1);
-	guest_offer(h, 1);
-	hook_rdt = 15;
-	h->map_hook = store_rdt;
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK(hook_rdt > 16);
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-}
-
 HOST_TEST(low_saved, guest_up(64, 16, 2048, 1), "RXDMT0 is suppressed as RXT0 "
     "is, and raised when the guest unmasks it")
 {
@@ -318,25 +279,6 @@ HOST_TEST(low_saved, guest_up(64, 16, 2048, 1), "RXDMT0 is suppressed as RXT0 "
 	ATF_CHECK(host_line(h));
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR));
-}
-
-HOST_TEST(lazily_split, guest_up(64, 16, 2048, 1), "Frames of several "
-    "fragments do not make the host look for buffers before it needs them, "
-    "either")
-{
-	uint8_t frame[60];
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 16; i++) {
-		host_inject(h, frame, sizeof(frame), 2);
-		host_run(h);
-		check_taken(h, frame, sizeof(frame));
-		if (i == 2)
-			guest_give(h);
-		/* Half of the ring is left after seven frames. */
-		ATF_CHECK_EQ(i >= 6, host_counter(h, E82545_C_RX_KICK_SAVED));
-	}
 }
 
 TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "

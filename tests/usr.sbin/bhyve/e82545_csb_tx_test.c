@@ -248,22 +248,6 @@ HOST_TEST(link, guest_up(64, 8, 2048, 1), "A link change interrupts, whatever "
 	    (E82545_ICR_LSC | E82545_ICR_TXDW | E82545_ICR_TXQE));
 }
 
-HOST_TEST(moderated, guest_up(64, 8, 2048, 1), "ITR delays an interrupt that "
-    "the CSB asks for")
-{
-	host_wr(h, E82545_ITR, 1000);
-	host_advance(h, 1000000);
-	CSB_SET(h, guest_need_txkick, 1);
-	ATF_CHECK(interrupts(h));
-	ATF_CHECK(!host_line(h));
-	guest_transmit(h, 1);
-	ATF_CHECK(!host_line(h));
-	host_advance(h, 255999);
-	ATF_CHECK(!host_line(h));
-	host_advance(h, 1);
-	ATF_CHECK(host_line(h));
-}
-
 HOST_TEST(bad_ring, guest_up(64, 8, 2048, 3), "Polling a ring outside guest "
     "memory ends")
 {
@@ -366,19 +350,6 @@ HOST_TEST(odd_threshold, guest_up(24, 8, 2048, 1), "guest_txkick_at in a ring "
 	CSB_SET(h, guest_txkick_at, 24);
 	for (i = 0; i < 24; i++)
 		ATF_CHECK(!interrupts(h));
-}
-
-HOST_TEST(odd_batches, guest_up(24, 8, 2048, 0), "Batches of any size in a "
-    "ring of 24")
-{
-	unsigned int i, n, sent = 0;
-
-	for (n = 1; n < 24; n++)
-		for (i = 0; i < 3; i++) {
-			guest_transmit(h, n);
-			sent += n;
-			ATF_CHECK_EQ_MSG(sent, host_sent(h), "%u", n);
-		}
 }
 
 TEST_PROGRAM

@@ -528,25 +528,6 @@ HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "
 	ATF_CHECK(entries_are(61, 2, 0));
 }
 
-HOST_TEST(one, up(64, 2048, 0), "Each entry is cleared if one descriptor at a "
-    "time is posted")
-{
-	uint32_t i, j, n;
-
-	CSB_SET(h, guest_csb_on, 0);
-	for (i = 0; i < 200; i++) {
-		guest_receive(h, 1);
-		host_rx_post(h);
-		memset(ring, 0xaa, 64 * ENTRY);
-		host_run(h);
-		guest_receive(h, 1);
-		for (j = n = 0; j < 64; j++)
-			n += entries_are(j, 1, 0);
-		ATF_CHECK_EQ(1, n);
-		host_rx_post(h);
-	}
-}
-
 HOST_TEST(beyond, up(64, 2048, 0), "A ring that is made shorter than its RDT: "
     "the entries of a whole round are cleared each time, and no others")
 {

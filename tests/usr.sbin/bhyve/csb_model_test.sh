@@ -105,7 +105,7 @@ test_case mode_late "RX, the mode changes and writes to RDT take effect later: \
 no buffer of the guest's is used"
 mode_late_body()
 {
-	PAN="-O2 -DNOREDUCE"
+	PAN=-O2
 	holds csb_mode.pml -DLATE
 	overwrites csb_mode.pml -DLATE -DNO_DD
 }
@@ -138,7 +138,7 @@ tx_mode_body()
 test_case tx_mode_needs "TX, whatever the host leaves out shows"
 tx_mode_needs_body()
 {
-	PAN=-O1
+	PAN=
 	overwrites csb_tx_mode.pml -DNO_DD -DCOMBINE
 	overwrites csb_tx_mode.pml -DNO_DD -DLATE
 	loses csb_tx_mode.pml -DNO_SWAP

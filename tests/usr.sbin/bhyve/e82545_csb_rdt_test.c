@@ -390,26 +390,14 @@ TEST(saved, "An adapter that was started with the bus off can be saved and "
     "restored")
 {
 	const struct start *s;
-	struct host *h, *to;
-	uint8_t buf[65536];
-	size_t size;
+	struct host *h;
 
 	for (s = starts; s < starts + nitems(starts); s++) {
-		h = start(s, 22, 5);
-		e82545_pause(h->dev);
-		size = e82545_snapshot_size(h->dev);
-		ATF_REQUIRE(size != 0 && size <= sizeof(buf));
-		ATF_CHECK_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-		to = host_create_csb(HOST_RAM);
-		memcpy(to->ram, h->ram, h->brk);
-		e82545_pause(to->dev);
-		ATF_CHECK_EQ_MSG(0, e82545_snapshot_restore(to->dev, buf,
-		    size), "start %td", s - starts);
-		e82545_resume(to->dev);
-		guest_inject(to, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(2 * NRXD - 5, host_rx_pending(to),
+		h = guest_migrate(start(s, 22, 5));
+		e82545_resume(h->dev);
+		guest_inject(h, 2 * NRXD);
+		ATF_CHECK_EQ_MSG(2 * NRXD - 5, host_rx_pending(h),
 		    "start %td", s - starts);
-		host_destroy(to);
 		host_destroy(h);
 	}
 }

@@ -357,30 +357,6 @@ HOST_TEST(paused, changed(pause_model), "A check that is due in a pause comes "
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
-TEST(restored, "A restored model checks")
-{
-	struct host *h = changed(pause_model), *to = host_create_csb(HOST_RAM);
-	uint8_t buf[65536];
-	size_t size;
-
-	size = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(size <= sizeof(buf));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-	memcpy(to->ram, h->ram, HOST_RAM);
-	to->now_ns = 1;
-	e82545_pause(to->dev);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
-	e82545_resume(to->dev);
-	host_run(to);
-	/* The first check finds out what the guest has posted. */
-	host_advance(to, 0);
-	ATF_CHECK_EQ(0, host_raised(to));
-	recheck(to);
-	ATF_CHECK_EQ(1, host_raised(to));
-	host_destroy(to);
-	host_destroy(h);
-}
-
 /* One frame, whose interrupt is suppressed. */
 static void
 send_one(struct host *h)

@@ -230,25 +230,27 @@ HOST_TEST(long_frame, guest_up(64, 16, 256, 1), "An empty ring waits for as "
 	check_taken(h, frame, sizeof(frame));
 }
 
-HOST_TEST(on_when_dry, guest_up(64, 16, 2048, 1), "A guest that turns the CSB "
-    "on while the ring is empty is asked for a kick")
+TEST(on_when_dry, "A guest that turns the CSB on, or sets CSBAL, while the "
+    "ring is empty is asked for a kick")
 {
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 20);
-	ATF_CHECK_EQ(5, host_rx_pending(h));
-	CSB_SET(h, guest_csb_on, 1);
-	give_until_kick(h, 12);
-}
+	struct host *h;
+	unsigned int placed;
 
-HOST_TEST(placed_when_dry, guest_up(64, 16, 2048, 1), "A guest that sets CSBAL "
-    "while the ring is empty is asked for a kick")
-{
-	guest_place(h, 0);
-	guest_inject(h, 20);
-	ATF_CHECK_EQ(5, host_rx_pending(h));
-	guest_move(h);
-	host_run(h);
-	give_until_kick(h, 12);
+	for (placed = 0; placed < 2; placed++) {
+		h = guest_up(64, 16, 2048, 1);
+		CSB_SET(h, guest_csb_on, 0);
+		if (placed)
+			guest_place(h, 0);
+		guest_inject(h, 20);
+		ATF_CHECK_EQ(5, host_rx_pending(h));
+		CSB_SET(h, guest_csb_on, 1);
+		if (placed) {
+			guest_move(h);
+			host_run(h);
+		}
+		give_until_kick(h, 12);
+		host_destroy(h);
+	}
 }
 
 HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "

@@ -24,36 +24,11 @@ static struct host *
 up(unsigned int n)
 {
 	struct host *h = guest_up(64, NRXD, 2048, 1);
-	uint8_t frame[60];
 
 	CSB_SET(h, guest_need_rxkick, 0);
 	CSB_SET(h, guest_need_txkick, 0);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (; n > 0; n--)
-		rx_receive(h, frame, sizeof(frame));
+	guest_inject(h, n);
 	return (h);
-}
-
-/* A host to which `h' is moved, not yet resumed.  Destroys `h'. */
-static struct host *
-move(struct host *h)
-{
-	struct host *to = host_create_csb(HOST_RAM);
-	uint8_t buf[65536];
-	size_t size;
-
-	size = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(size <= sizeof(buf));
-	e82545_pause(h->dev);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-	memcpy(to->ram, h->ram, HOST_RAM);
-	to->csb = host_mem(to, (uint8_t *)h->csb - h->ram, sizeof(*to->csb));
-	to->rxring = h->rxring;
-	to->nrxd = h->nrxd;
-	e82545_pause(to->dev);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
-	host_destroy(h);
-	return (to);
 }
 
 HOST_TEST(saved, up(1), "Saving changes nothing")
@@ -74,7 +49,7 @@ TEST(polled, "A guest_rdt of 0, too, may be new when a restored model first "
 	struct host *h = up(1);
 
 	CSB_SET(h, guest_rdt, 0);
-	h = move(h);
+	h = guest_migrate(h);
 	e82545_resume(h->dev);
 	host_run(h);
 	host_advance(h, 0);
@@ -88,25 +63,22 @@ TEST(wrapped, "A guest_rdt that has come round to the value seen before counts "
     "after a restore")
 {
 	struct host *h = up(0);
-	uint8_t frame[60];
 	unsigned int i;
 
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	/* The mode goes off; guest_rdt stays 3 while the ring goes on. */
 	CSB_SET(h, guest_rdt, 3);
 	CSB_SET(h, guest_csb_on, 0);
-	for (i = 0; i < NRXD; i++)
-		rx_receive(h, frame, sizeof(frame));
+	guest_inject(h, NRXD);
 	ATF_CHECK_EQ(1, host_rx_pending(h));
 	ATF_CHECK_EQ(7, host_rd(h, E82545_RDH));
 	CSB_SET(h, guest_csb_on, 1);
-	h = move(h);
+	h = guest_migrate(h);
 	/* All are taken, and posted up to there. */
 	for (i = 0; i < 7; i++)
 		host_rxd(h, i)->status = 0;
 	CSB_SET(h, guest_rdt, 3);
 	e82545_resume(h->dev);
-	rx_receive(h, frame, sizeof(frame));
+	guest_inject(h, 1);
 	host_advance(h, 0);
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));

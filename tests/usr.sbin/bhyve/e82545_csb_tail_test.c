@@ -497,15 +497,6 @@ HOST_TEST(lap_asleep, lap_asleep(), "A lap later, the same guest_tdt counts "
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-HOST_TEST(lap_unseen, lap_asleep(), "A lap later, the same guest_tdt is found "
-    "after 10 ms if the guest has left out the kick")
-{
-	guest_store(h, 2);
-	host_advance(h, 10000000);
-	host_run(h);
-	ATF_CHECK_EQ(69, host_sent(h));
-}
-
 static unsigned int lap_frames;
 
 /*
@@ -594,15 +585,6 @@ HOST_TEST(cleared_flag, guest_up(64, 16, 2048, 0), "A kick that finds the mode "
 	ATF_CHECK_EQ(NULL, h->intr_hook);
 	ATF_CHECK_EQ(4, host_sent(h));
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-}
-
-HOST_TEST(lap_falling_asleep, lap_awake(59), "A lap later, the same guest_tdt "
-    "keeps the host awake if the mode has gone on")
-{
-	ATF_REQUIRE_EQ(5, h->txtail);
-	host_run(h);
-	ATF_CHECK_EQ(69, host_sent(h));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
 }
 
 /* Queue `n' frames without RS: DD is never set. */

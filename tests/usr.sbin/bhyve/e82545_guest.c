@@ -10,6 +10,8 @@
 
 #include <sys/param.h>
 
+#include <string.h>
+
 #include "e82545_guest.h"
 
 uint64_t
@@ -74,6 +76,27 @@ guest_awake(unsigned int n, uint32_t rounds)
 	ATF_REQUIRE_EQ(n, host_sent(h));
 	h->kicked = false;
 	return (h);
+}
+
+struct host *
+guest_migrate(struct host *h)
+{
+	struct host *to = host_create_csb(HOST_RAM);
+	uint8_t buf[65536];
+	size_t size;
+
+	size = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(size != 0 && size <= sizeof(buf));
+	e82545_pause(h->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
+	memcpy(to->ram, h->ram, HOST_RAM);
+	to->csb = host_mem(to, (uint8_t *)h->csb - h->ram, sizeof(*to->csb));
+	to->rxring = h->rxring;
+	to->nrxd = h->nrxd;
+	e82545_pause(to->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
+	host_destroy(h);
+	return (to);
 }
 
 void

@@ -52,6 +52,12 @@ void	guest_place(struct host *h, uint64_t gpa);
 /* Allocate another CSB, with the mode on, and place it. */
 void	guest_move(struct host *h);
 
+/*
+ * Move the guest to a new host by a snapshot, with its memory, block and
+ * receive ring.  Destroys `h'; the new host's adapter is paused.
+ */
+struct host *guest_migrate(struct host *h);
+
 /* Queue `n' frames of 60 bytes. */
 void	guest_frames(struct host *h, unsigned int n);
 /* Publish the TX ring's tail.  True if that took a kick. */

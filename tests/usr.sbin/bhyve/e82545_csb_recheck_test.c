@@ -465,6 +465,21 @@ HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 }
 
+HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
+    "and only if it unmasks one")
+{
+	const uint32_t *held = &h->dev->csb.held;
+
+	host_wr(h, E82545_IMS, E82545_ICR_TXDW);
+	send_one(h);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(0, host_raised(h));
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
+	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
+}
+
 HOST_TEST(read, up(), "Frames whose cause was read are not checked again, "
     "though the guest polls")
 {

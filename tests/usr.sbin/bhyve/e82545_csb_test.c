@@ -126,6 +126,34 @@ HOST_TEST(off, guest_awake(1, 1000), "When the CSB is turned off, polling ends "
 	}
 }
 
+HOST_TEST(reset, guest_awake(1, 1000), "After a reset the host does not poll, "
+    "and the next kick wakes it")
+{
+	uint8_t page[NET_PARAVIRT_CSB_SIZE];
+
+	CSB_SET(h, host_rxkick_at, 3);
+	guest_post(h, 1);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, h->dev->csb.held);
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
+	/* The driver may be gone, and its page in use for something else. */
+	memcpy(page, h->csb, sizeof(page));
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_wr(h, E82545_TDLEN, 64 * 16);
+	host_wr(h, E82545_TDT, 5);
+	ATF_CHECK(!e82545_tx(h->dev));
+	host_run(h);
+	e82545_rx(h->dev);
+	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
+	/* Not the fields of an earlier driver. */
+	host_up(h, 64, 8, 2048);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK(guest_post(h, 3));
+	host_run(h);
+	ATF_CHECK_EQ(4, host_sent(h));
+}
+
 HOST_TEST(cleared, guest_up(64, 8, 2048, 1), "host_need_txkick, which a guest "
     "may clear when it kicks, is set again, whatever the kick does")
 {
@@ -390,6 +418,26 @@ HOST_TEST(fresh, guest_up(64, 8, 2048, 0), "A guest that places another CSB "
 	CSB_SET(h, guest_txkick_at, 15);
 	guest_transmit(h, 10);
 	ATF_CHECK_EQ(2, host_raised(h));
+}
+
+HOST_TEST(first, guest_up(64, 8, 2048, 0), "The TDT that started the ring "
+    "counts with the next CSB")
+{
+	ATF_CHECK_EQ(0, h->txtail);
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+	/* Written once more, late: the index in the CSB counts. */
+	guest_store(h, 16);
+	host_wr(h, E82545_TDT, 0);
+	host_run(h);
+	ATF_REQUIRE_EQ(16, host_sent(h));
+	place_another(h);
+	/* The same value, and its frames are not announced in the CSB. */
+	guest_frames(h, 48);
+	ATF_REQUIRE_EQ(0, h->txtail);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(64, host_sent(h));
 }
 
 TEST_PROGRAM

@@ -218,14 +218,12 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 	atomic_store_64(c, atomic_load_64(c) + n);
 }
 
-/* Add the counts of a batch. */
+/* Add the counts of a batch, which has only those from `c' to `last'. */
 static inline void
-e82545_count_all(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS])
+e82545_count_batch(struct e82545 *dev, const uint64_t counts[E82545_NCOUNTERS],
+    enum e82545_counter c, enum e82545_counter last)
 {
-	enum e82545_counter c;
-
-	/* mutants: batches do not count register reads */
-	for (c = 0; c < E82545_NCOUNTERS; c++)
+	for (; c <= last; c++)
 		if (counts[c] != 0)
 			e82545_count(dev, c, counts[c]);
 }

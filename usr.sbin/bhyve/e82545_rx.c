@@ -130,9 +130,9 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	dst = e82545_map_for(dev, gpa, full, E82545_MAP_WRITE);
 	if (dst == NULL)
 		return (false);
-	sum = frame_sum_copy(dst, frame, len);
 	if (b->fcs != 0)
 		memset(dst + len, 0, E82545_ETH_FCS);
+	sum = frame_sum_copy(dst, frame, len);
 	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
 	    false, false), status, 0, 0);
 	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS, 1);
@@ -330,7 +330,8 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	pthread_mutex_unlock(&dev->reg_mtx);
 
 	b->counts[E82545_C_RX_BATCH] = b->ndone > 0;
-	e82545_count_all(dev, b->counts);
+	e82545_count_batch(dev, b->counts, E82545_C_RX_FRAME,
+	    E82545_C_RX_BAD_ADDR);
 	return (state);
 }
 

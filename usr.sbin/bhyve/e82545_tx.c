@@ -323,7 +323,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 
 	b->counts[E82545_C_TX_BATCH] = b->nframes > 0;
 	b->counts[E82545_C_TX_TSO] = b->ntso;
-	e82545_count_all(dev, b->counts);
+	e82545_count_batch(dev, b->counts, E82545_C_TX_FRAME,
+	    E82545_C_LOOPBACK);
 	return (wake);
 }
 

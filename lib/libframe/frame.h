@@ -79,6 +79,16 @@ frame_set(struct frame *frame, int niov, uint32_t len)
 	frame->f_gso_type = FRAME_GSO_NONE;
 }
 
+/* Set what is known of *frame, all but its fragments, as *known has it. */
+static inline void
+frame_set_known(struct frame *frame, const struct frame *known)
+{
+	const size_t at = offsetof(struct frame, f_flags);
+
+	memcpy((char *)frame + at, (const char *)known + at,
+	    sizeof(*frame) - at);
+}
+
 /*
  * Whether it has one fragment and nothing is known of it, as of most: one
  * comparison of the members together.

@@ -51,6 +51,12 @@ frame_vnet_decode(struct frame *frame, const uint8_t *hdr)
 	frame->f_csum_start = le16dec(hdr + VNET_CSUM_START);
 	frame->f_csum_offset = le16dec(hdr + VNET_CSUM_OFFSET);
 	frame->f_net_start = 0;
+	return (frame_vnet_valid(frame));
+}
+
+bool
+frame_vnet_valid(const struct frame *frame)
+{
 	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0 &&
 	    frame->f_csum_start + frame->f_csum_offset + 2U > frame->f_len)
 		return (false);

@@ -46,6 +46,9 @@
  */
 bool	frame_vnet_decode(struct frame *frame, const uint8_t *hdr);
 
+/* Whether what is known of a frame is valid by these rules. */
+bool	frame_vnet_valid(const struct frame *frame);
+
 /*
  * Make the header of a frame: `len' bytes, FRAME_VNET_SHORT or FRAME_VNET_LONG.
  */

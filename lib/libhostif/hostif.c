@@ -36,7 +36,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "frame_vnet.h"
 #include "hostif_impl.h"
 
 /* Rounds between two looks for events while frames move. */
@@ -99,8 +98,8 @@ hostif_peek(struct hostif *hi, uint32_t *at, struct frame *frame)
 {
 	struct netmap_ring *ring = hi->port->rxring;
 	const struct netmap_slot *slot;
-	const uint8_t *hdr = NULL;
-	uint32_t i = *at, len = 0;
+	const uint32_t first = *at;
+	uint32_t i = first, len = 0;
 	int n = 0;
 	bool more;
 
@@ -109,21 +108,15 @@ hostif_peek(struct hostif *hi, uint32_t *at, struct frame *frame)
 	do {
 		slot = &ring->slot[i];
 		more = (slot->flags & NS_MOREFRAG) != 0;
-		if ((slot->flags & VALE_SLOT_HEADER) != 0)
-			hdr = (uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
-		else {
-			frame->f_iov[n].iov_base =
-			    NETMAP_BUF(ring, slot->buf_idx);
-			frame->f_iov[n++].iov_len = slot->len;
-			len += slot->len;
-		}
+		frame->f_iov[n].iov_base = NETMAP_BUF(ring, slot->buf_idx);
+		frame->f_iov[n++].iov_len = slot->len;
+		len += slot->len;
 		i = nm_ring_next(ring, i);
 	} while (more && i != ring->tail && n < FRAME_MAXIOV);
 	*at = i;
 	frame_set(frame, n, len);
-	/* The switch made the header. */
-	if (hdr != NULL && !frame_vnet_decode(frame, hdr))
-		frame->f_niov = 0;
+	if ((ring->slot[first].flags & VALE_SLOT_FRAME) != 0)
+		frame_set_known(frame, &hi->port->rxframe[first]);
 	return (true);
 }
 
@@ -143,7 +136,7 @@ hostif_takes(struct hostif *hi, const struct frame *frame)
 {
 	uint32_t len;
 
-	if (frame->f_niov == 0 || frame->f_len < HOSTIF_ETHER) {
+	if (frame->f_len < HOSTIF_ETHER) {
 		hostif_count(hi, HOSTIF_C_TX_BAD, 1);
 		return (false);
 	}

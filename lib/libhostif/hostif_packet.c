@@ -91,7 +91,6 @@ struct packet {
 	/* Segments of a received packet in a tunnel; one fits at least. */
 	uint8_t		 pk_cut[2 * HOSTIF_SLOT_SIZE];
 	/* Headers of received frames, each in a slot of the port. */
-	uint8_t		 pk_header[HOSTIF_BATCH][FRAME_VNET_LONG];
 };
 
 static struct tpacket2_hdr *
@@ -147,7 +146,7 @@ packet_start(struct hostif *hi)
 		free(pk);
 		return ("rings");
 	}
-	if (vale_set_header(hi->port, VALE_HEADER_SLOT) == -1) {
+	if (vale_set_header(hi->port, VALE_HEADER_FRAME) == -1) {
 		munmap(pk->pk_mem, RX_SIZE + TX_SIZE);
 		free(pk);
 		return ("virtio-net headers");
@@ -218,18 +217,19 @@ packet_cut(struct hostif *hi, const struct frame *frame)
 	return (n);
 }
 
-/* Put the frame, whose header is `hdr', into the port's ring. */
+/* Put the frame into the port's ring. */
 static void
-packet_put(struct hostif *hi, const struct frame *frame, uint8_t *hdr)
+packet_put(struct hostif *hi, const struct frame *frame)
 {
+	struct netmap_ring *ring = hi->port->txring;
 	const struct iovec *iov = frame->f_iov;
+	const uint32_t head = ring->head;
 
-	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
-		frame_vnet_encode(frame, hdr, FRAME_VNET_LONG);
-		hostif_put(hi, hdr, FRAME_VNET_LONG,
-		    VALE_SLOT_HEADER | NS_MOREFRAG);
-	}
 	(void)hostif_put_frame(hi, iov->iov_base, iov->iov_len);
+	if ((frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
+		ring->slot[head].flags |= VALE_SLOT_FRAME;
+		frame_set_known(&hi->port->txframe[head], frame);
+	}
 }
 
 /*
@@ -256,7 +256,7 @@ packet_put_tunnel(struct hostif *hi, const struct frame *frame)
  */
 static uint32_t
 packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
-    const struct tpacket2_hdr *h, uint32_t status, uint8_t *hdr)
+    const struct tpacket2_hdr *h, uint32_t status)
 {
 	/* mutants 2: the first is set, and the first has all */
 	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
@@ -278,7 +278,7 @@ packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
 	iov[0].iov_base = p;
 	iov[0].iov_len = frame.f_len;
 	if (verdict == FRAME_HOST_OK)
-		packet_put(hi, &frame, hdr);
+		packet_put(hi, &frame);
 	else if (verdict == FRAME_HOST_BAD || !packet_put_tunnel(hi, &frame)) {
 		hostif_count(hi, HOSTIF_C_RX_OFFLOAD, 1);
 		return (0);
@@ -289,7 +289,7 @@ packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
 /* Put a received frame into the port's ring.  Returns its bytes, or 0. */
 static uint32_t
 packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
-    uint32_t status, uint8_t *hdr)
+    uint32_t status)
 {
 	const uint32_t mac = *(volatile uint16_t *)&h->tp_mac;
 	const uint32_t len = *(volatile uint32_t *)&h->tp_snaplen;
@@ -305,7 +305,7 @@ packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
 		hostif_count(hi, HOSTIF_C_RX_BAD, 1);
 		return (0);
 	}
-	return (packet_offer(hi, (uint8_t *)h + mac, len, h, status, hdr));
+	return (packet_offer(hi, (uint8_t *)h + mac, len, h, status));
 }
 
 static unsigned int
@@ -322,7 +322,7 @@ packet_receive(struct hostif *hi)
 		status = atomic_load_acq_32(&h->tp_status);
 		if ((status & TP_STATUS_USER) == 0)
 			break;
-		len = packet_receive_frame(hi, h, status, pk->pk_header[n]);
+		len = packet_receive_frame(hi, h, status);
 		bytes += len;
 		frames += len != 0;
 		i = i + 1 == RX_SLOTS ? 0 : i + 1;

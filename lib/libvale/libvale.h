@@ -69,7 +69,8 @@
 #define	VALE_FRAME_MIN		14
 #define	VALE_FRAME_MAX		65536
 
-struct frame_source;			/* frame.h */
+struct frame;				/* frame.h */
+struct frame_source;
 
 /* What the ring pairs of an open port have in common.  It does not change. */
 struct vale_common {
@@ -84,14 +85,17 @@ struct vale_common {
 };
 
 /*
- * A ring pair of an open port.  The user may write to the rings and to nothing
- * else.
+ * A ring pair of an open port.  The user may write to the rings and to
+ * txframe[], and to nothing else.
  */
 struct vale_desc {
 	int			 fd;	/* for poll(2): see vale_rxsync() */
 	struct netmap_ring	*txring;
 	struct netmap_ring	*rxring;
 	const struct vale_common *common;
+	struct frame		*txframe;	/* with VALE_HEADER_FRAME, by
+						   the number of a slot */
+	struct frame		*rxframe;
 };
 
 /* What a mirror gets copies of; both may be set. */
@@ -170,15 +174,17 @@ struct vale_desc *vale_ring(struct vale_desc *d, unsigned int ring);
  * Set what frames of this port begin with:
  *	0		nothing: the default
  *	10, 12		each with a header of so many bytes, in its first slot
- *	VALE_HEADER_SLOT  only those that need one, with a header of 12 bytes in
- *			a slot of its own, before the others, which has the flag
- *			VALE_SLOT_HEADER
+ *	VALE_HEADER_FRAME  nothing, but if the first slot of a frame has the
+ *			flag VALE_SLOT_FRAME, what a header would say of it is
+ *			in txframe[] or rxframe[], at the number of that slot,
+ *			without its fragments and their length
  * No sync of the port may be in progress.
- *	EINVAL		invalid value
- *	EOPNOTSUPP	vale_netmap.c: VALE_HEADER_SLOT
+ *	EINVAL		invalid value, or VALE_HEADER_FRAME and the port's user
+ *			is another process
+ *	EOPNOTSUPP	vale_netmap.c: VALE_HEADER_FRAME
  */
-#define	VALE_HEADER_SLOT	1
-#define	VALE_SLOT_HEADER	0x0080	/* a flag of a slot: netmap has none
+#define	VALE_HEADER_FRAME	1
+#define	VALE_SLOT_FRAME		0x0080	/* a flag of a slot: netmap has none
 					   here */
 int	vale_set_header(struct vale_desc *d, unsigned int len);
 
@@ -249,7 +255,7 @@ int	vale_rxsync(struct vale_desc *d);
  * library.
  *
  * Frames with a virtio-net header reach the sink of a port with
- * VALE_HEADER_SLOT only.
+ * VALE_HEADER_FRAME only.
  *
  * The switch calls the sink only while the ring is empty, all its slots are
  * returned, and VALE_RING_POLLED is not set.  So frames of one sender stay in

@@ -159,7 +159,7 @@ deliver_offloads(const struct vale_merge *mg)
 {
 	/* mutants: deliver_fit() counts the slots then */
 	return (mg->mg_txq->vt_offloads.of_frames > 0 ||
-	    mg->mg_header > VALE_HEADER_SLOT);
+	    mg->mg_header > VALE_HEADER_FRAME);
 }
 
 /*
@@ -180,10 +180,9 @@ deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 }
 
 /*
- * The fast path of deliver_frame(), for frames of one fragment, which all fit
- * in a single slot.  Takes such frames from one list, at most `max', until the
- * first of another kind, and copies them into the slots from `i' on.  Returns
- * their number.
+ * The fast path of deliver_frame(), for vale_frag_single().  Takes such frames
+ * from one list, at most `max', until the first of another kind, and copies them
+ * into the slots from `i' on.  Returns their number.
  *
  * These slots and buffers are in the cache of the receiver's processor, so each
  * is prefetched `ahead' slots before its turn, also beyond the end of this
@@ -212,9 +211,8 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
 
 	for (frame = first; left > 0 && frame < other; frame = fg->fg_next) {
 		fg = &mg->mg_frag[frame];
-		if (fg->fg_nfrags != 1)
+		if (!vale_frag_single(fg))
 			break;
-		MPASS(fg->fg_slots == 1);
 		len = fg->fg_frame_len;
 		slot->len = len;
 		slot->flags = 1 << 8;
@@ -353,7 +351,7 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	for (;;) {
 		n = 0;
 		/* mutants: the general path does the same: bench/count.sh */
-		if (mg.mg_header <= VALE_HEADER_SLOT)
+		if (mg.mg_header <= VALE_HEADER_FRAME)
 			n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left,
 			    ahead, &badbufs));
 		frames += n;
@@ -371,7 +369,7 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 		left -= need;
 		frames++;
 		if (vale_offload(vt, fg) != NULL ||
-		    mg.mg_header > VALE_HEADER_SLOT)
+		    mg.mg_header > VALE_HEADER_FRAME)
 			slot = vale_offload_deliver(vt, dst, fg, slot,
 			    &badbufs);
 		else
@@ -422,28 +420,23 @@ merge_peek(struct frame_source *source, struct frame *frame)
 		return (false);
 	fg = &mg->mg_frag[merge_first(mg)];
 	/* mutants 2: the rest describes a frame of one fragment, too */
-	if (fg->fg_nfrags == 1) {
+	if (vale_frag_single(fg)) {
 		iov->iov_base = __DECONST(void *, fg->fg_buf);
 		iov->iov_len = fg->fg_len;
 		frame_set(frame, 1, fg->fg_len);
 		return (true);
 	}
 	offload = vale_offload(mg->mg_txq, fg);
-	if (offload != NULL) {
-		/* The ring has the form that this port's user wants. */
-		if (mg->mg_header != VALE_HEADER_SLOT)
-			return (false);
-		*frame = *offload;
-		frame->f_iov = iov;
-	}
+	/* The ring has the form that this port's user wants. */
+	if (offload != NULL && mg->mg_header != VALE_HEADER_FRAME)
+		return (false);
 	for (i = 0; i < fg->fg_nfrags; i++) {
 		iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
 		iov[i].iov_len = fg[i].fg_len;
 	}
+	frame_set(frame, i, fg->fg_frame_len);
 	if (offload != NULL)
-		frame->f_niov = i;
-	else
-		frame_set(frame, i, fg->fg_frame_len);
+		frame_set_known(frame, offload);
 	return (true);
 }
 _Static_assert(NETMAP_MAX_FRAGS <= FRAME_MAXIOV, "fragments of a frame");

@@ -115,22 +115,15 @@ collect_slot(struct vale_pair *pair, const struct vale_port *port,
 /* Add the frame whose first fragment is `first' to the batch. */
 static void
 collect_add(struct vale_txq *vt, struct vale_frag *first, uint32_t len,
-    uint32_t nfrags)
+    uint32_t nfrags, uint32_t slots, uint16_t offload)
 {
 	MPASS(nfrags >= 1 && vt->vt_nfrags + nfrags <= nitems(vt->vt_frag));
 	__builtin_prefetch(first->fg_buf);
 	first->fg_frame_len = len;
 	first->fg_nfrags = nfrags;
-	first->fg_slots = vale_frame_slots(len);
+	first->fg_slots = slots;
+	first->fg_offload = offload;
 	vt->vt_nfrags += nfrags;
-}
-
-/* Whether the first slot, with these flags, begins with a virtio-net header. */
-static bool
-collect_has_header(const struct vale_port *port, uint16_t flags)
-{
-	return (port->vp_header == VALE_HEADER_SLOT ?
-	    (flags & VALE_SLOT_HEADER) != 0 : port->vp_header != 0);
 }
 
 /* Copy `n' fragments.  vt_copy must have space. */
@@ -157,14 +150,16 @@ collect_full(const struct vale_txq *vt)
 
 /*
  * Take the next frame from the ring, with all its slots up to `head', and add
- * it to the batch if it is well formed.
+ * it to the batch if it is well formed.  Returns its bytes, or 0.  Not inlined,
+ * for the registers of vale_forward_collect().
  */
-static void
+static uint32_t __attribute__((__noinline__))
 collect_frame(struct vale_pair *pair, const struct vale_port *port,
-    uint32_t head, uint64_t *bytes)
+    uint32_t head)
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
+	const uint32_t slot = vt->vt_cur;
 	enum vale_counter drop, reason = 0;
 	uint32_t len = 0, n = 0;
 	uint16_t flags, flags0 = 0; /* mutants: the first slot sets it */
@@ -192,8 +187,8 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 	first->fg_offload = VALE_PLAIN;
 	if (reason == 0 && (flags & NS_MOREFRAG) != 0)
 		reason = VALE_C_TX_DROP_CUT;
-	if (reason == 0 && collect_has_header(port, flags0))
-		reason = vale_offload_collect(vt, port->vp_header, first, &n,
+	if (reason == 0 && port->vp_header != 0)
+		reason = vale_offload_collect(pair, slot, flags0, first, &n,
 		    &len);
 	if (reason == 0 && len < VALE_FRAME_MIN)
 		reason = VALE_C_TX_DROP_RUNT;
@@ -201,19 +196,13 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 		reason = VALE_C_TX_DROP_OVERSIZE;
 	if (reason != 0) {
 		vale_forward_drop(pair, reason, 1, port);
-		return;
-	}
-	/* mutants: the frame has an empty fragment, too */
-	if (n == 1 && len > VALE_BUF_SIZE) {
-		/* What has one fragment fits in one receive slot. */
-		/* mutants: an empty fragment's address is not read */
-		first[n].fg_buf = first->fg_buf;
-		first[n++].fg_len = 0;
+		return (0);
 	}
 	if (vt->vt_copied)
 		collect_copy(vt, first, n);
-	collect_add(vt, first, len, n);
-	*bytes += len;
+	collect_add(vt, first, len, n, vale_frame_slots(len),
+	    first->fg_offload);
+	return (len);
 }
 
 /*
@@ -231,10 +220,10 @@ collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
 
 	/* mutants 3: the general path does the same: bench/count.sh */
 	if (collect_slot(pair, port, vt->vt_cur, first, &flags) != 0 ||
-	    (flags & (NS_MOREFRAG | VALE_SLOT_HEADER)) != 0 ||
+	    (flags & (NS_MOREFRAG | VALE_SLOT_FRAME)) != 0 ||
 	    first->fg_len < min || first->fg_len > VALE_BUF_SIZE)
 		return (false);
-	collect_add(vt, first, first->fg_len, 1);
+	collect_add(vt, first, first->fg_len, 1, 1, VALE_PLAIN);
 	*bytes += first->fg_len;
 	vt->vt_cur = vale_slot_next(vt->vt_cur, vt->vt_nslots);
 	return (true);
@@ -317,7 +306,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	vt->vt_copy_used = 0;
 	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
 	/* No slot has so many if each frame begins with a header. */
-	if (vt->vt_copied || port->vp_header > VALE_HEADER_SLOT)
+	if (vt->vt_copied || port->vp_header > VALE_HEADER_FRAME)
 		min = UINT32_MAX;
 	for (frames = 0; vt->vt_cur != head && vt->vt_nfrags < batch;
 	    frames++) {
@@ -326,7 +315,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 		if (!vale_offload_space(&vt->vt_offloads) ||
 		    (vt->vt_copied && collect_full(vt)))
 			break;
-		collect_frame(pair, port, head, &bytes);
+		bytes += collect_frame(pair, port, head);
 	}
 	vale_count(pair, VALE_C_TX_FRAME, frames);
 	vale_count(pair, VALE_C_TX_BYTE, bytes);

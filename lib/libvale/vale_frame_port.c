@@ -24,8 +24,8 @@
  * switch that does what the header asks for works on the frame where it lies,
  * and that must be the switch's memory.  FreeBSD's trusts the header, so
  * vfp_valid() checks it.  A port that takes offloads has the header on every
- * frame there.  With the switch in this process it uses VALE_HEADER_SLOT: only
- * the header, which few frames have, is in a slot's own buffer.
+ * frame there.  With the switch in this process it uses VALE_HEADER_FRAME, and
+ * no frame has a header.
  */
 
 #include <sys/param.h>
@@ -293,22 +293,6 @@ vfp_send_single_slot(const struct vale_frame_port *vp, const struct iovec *iov)
 }
 
 /*
- * Put the header of a frame into the slot at ring->head.  Returns the next
- * slot.
- */
-static uint32_t
-vfp_put_header(struct netmap_ring *ring, const struct frame *frame)
-{
-	struct netmap_slot *slot = &ring->slot[ring->head];
-
-	frame_vnet_encode(frame, (uint8_t *)NETMAP_BUF(ring, slot->buf_idx),
-	    VALE_HEADER);
-	slot->len = VALE_HEADER;
-	slot->flags = NS_MOREFRAG | VALE_SLOT_HEADER;
-	return (nm_ring_next(ring, ring->head));
-}
-
-/*
  * Returns the slot after the frame, or ring->head if it takes more space.  One
  * of many fragments may take less if it is copied (`copy').
  */
@@ -317,17 +301,17 @@ vfp_put_frame(const struct vale_frame_port *vp, const struct frame *frame,
     bool copy)
 {
 	struct netmap_ring *ring = vp->vfp_desc->txring;
-	uint32_t head = ring->head, space;
+	const uint32_t head = ring->head;
+	const uint32_t space = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
+	uint32_t end;
 
-	space = MIN(NETMAP_MAX_FRAGS, nm_ring_space(ring));
-	if (frame->f_flags != 0 && space > 0) {
-		head = vfp_put_header(ring, frame);
-		space--;
+	end = copy ? vfp_copy_out(vp, frame->f_iov, frame->f_len, head, space) :
+	    vfp_lay_out(vp, frame->f_iov, frame->f_niov, head, space);
+	if (end != head && (frame->f_flags & FRAME_CSUM_PARTIAL) != 0) {
+		ring->slot[head].flags |= VALE_SLOT_FRAME;
+		frame_set_known(&vp->vfp_desc->txframe[head], frame);
 	}
-	if (copy)
-		return (vfp_copy_out(vp, frame->f_iov, frame->f_len, head,
-		    space));
-	return (vfp_lay_out(vp, frame->f_iov, frame->f_niov, head, space));
+	return (end);
 }
 
 /*
@@ -472,7 +456,8 @@ vfp_peek_single_slot(struct vale_frame_port *vp, struct frame *frame)
 	const struct netmap_slot *slot = &ring->slot[vp->vfp_rx_next];
 	uint32_t len;
 
-	if (vp->vfp_rx_next == ring->tail || (slot->flags & NS_MOREFRAG) != 0)
+	if (vp->vfp_rx_next == ring->tail ||
+	    (slot->flags & (NS_MOREFRAG | VALE_SLOT_FRAME)) != 0)
 		return (false);
 	len = slot->len;
 	if (len == 0)
@@ -492,9 +477,11 @@ vfp_peek_single_slot(struct vale_frame_port *vp, struct frame *frame)
  * an invalid header.
  */
 static bool
-vfp_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
+vfp_show(const struct vale_frame_port *vp, uint32_t first, uint32_t end,
     struct frame *frame, bool header)
 {
+	const struct vale_desc *d = vp->vfp_desc;
+	struct netmap_ring *ring = d->rxring;
 	struct netmap_slot *slot = &ring->slot[first];
 	const uint8_t *hdr = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
 	uint32_t i, len, skip, total = 0;
@@ -516,15 +503,20 @@ vfp_show(struct netmap_ring *ring, uint32_t first, uint32_t end,
 		total += len;
 	}
 	frame_set(frame, n, total);
-	return (!header || (n > 0 && frame_vnet_decode(frame, hdr)));
+	if (header)
+		return (n > 0 && frame_vnet_decode(frame, hdr));
+	if ((ring->slot[first].flags & VALE_SLOT_FRAME) != 0 &&
+	    d->rxframe != NULL)
+		frame_set_known(frame, &d->rxframe[first]);
+	return (true);
 }
 
 /*
- * Look at the next frame.  If `headers' is set, each begins with a virtio-net
+ * Look at the next frame.  If `header' is set, each begins with a virtio-net
  * header.  Returns false if none is pending.
  */
 static bool
-vfp_peek_slots(struct vale_frame_port *vp, struct frame *frame, bool headers)
+vfp_peek_slots(struct vale_frame_port *vp, struct frame *frame, bool header)
 {
 	struct netmap_ring *ring = vp->vfp_desc->rxring;
 	uint32_t end, n;
@@ -533,9 +525,7 @@ vfp_peek_slots(struct vale_frame_port *vp, struct frame *frame, bool headers)
 		end = vfp_frame_end(ring, vp->vfp_rx_next, &n);
 		if (end == vp->vfp_rx_next)
 			return (false);
-		if (n > 0 && vfp_show(ring, vp->vfp_rx_next, end, frame,
-		    headers || (ring->slot[vp->vfp_rx_next].flags &
-		    VALE_SLOT_HEADER) != 0))
+		if (n > 0 && vfp_show(vp, vp->vfp_rx_next, end, frame, header))
 			break;
 	}
 	vp->vfp_rx_end = end;
@@ -651,7 +641,7 @@ vfp_set_offloads(struct frame_port *port)
 	struct vale_frame_port *vp = vfp_of_port(port);
 	bool headers;
 
-	if (vale_set_header(vp->vfp_desc, VALE_HEADER_SLOT) == 0)
+	if (vale_set_header(vp->vfp_desc, VALE_HEADER_FRAME) == 0)
 		return (true);
 	headers = vale_set_header(vp->vfp_desc, VALE_HEADER) == 0;
 	if (headers) {

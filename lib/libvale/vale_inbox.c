@@ -48,7 +48,7 @@ size_t
 vale_inbox_size(const struct vale_params *params)
 {
 	return ((size_t)params->rings * inbox_slots(params->rx_slots) *
-	    VALE_BUF_SIZE);
+	    (VALE_BUF_SIZE + sizeof(struct frame)));
 }
 
 int
@@ -66,7 +66,7 @@ vale_inbox_create(struct vale_pair *pair)
 		return (-1);
 	memset(in, 0, vale_port_size(1));
 	in->vp_common = pair->pa_port->vp_common;
-	in->vp_header = VALE_HEADER_SLOT;
+	in->vp_header = VALE_HEADER_FRAME;
 	in->vp_npairs = 1;
 	if (vale_region_create(&in->vp_region, in->vp_common.name, &params,
 	    NULL) == -1)
@@ -75,6 +75,7 @@ vale_inbox_create(struct vale_pair *pair)
 	pin = in->vp_pair;
 	pin->pa_port = in;
 	pin->pa_desc.txring = pin->pa_desc.rxring = rr.rr_rxring;
+	pin->pa_desc.txframe = pin->pa_desc.rxframe = rr.rr_rxframe;
 	pin->pa_rx_buf = rr.rr_rx_buf;
 	if (vale_txq_init(&pin->pa_tx, params.rx_slots) == -1)
 		goto fail_txq;

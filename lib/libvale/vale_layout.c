@@ -6,6 +6,7 @@
 
 /* Where things are in the memory of ports, and in windows: vale_layout.h. */
 
+#include "frame.h"
 #include "vale_layout.h"
 
 /* Bytes of the netmap_ifs of a port: of all rings, and of each. */
@@ -35,7 +36,7 @@ vale_region_layout(struct vale_region_layout *rl,
     const struct vale_params *params, uint32_t extra_bufs, bool shared)
 {
 	const uint32_t n = params->rings;
-	struct vale_window_layout wl = { .wl_size = 0 };
+	struct vale_window_layout wl;
 	size_t end;
 
 	rl->rl_nifp = vale_layout_align(n * sizeof(struct vale_csb),
@@ -48,6 +49,9 @@ vale_region_layout(struct vale_region_layout *rl,
 	end = rl->rl_rx + n * rl->rl_rx_size;
 	if (shared)
 		vale_window_layout(&wl, n, params->tx_slots, params->rx_slots);
+	else
+		wl.wl_size = vale_layout_align(n * (params->tx_slots +
+		    params->rx_slots) * sizeof(struct frame), VALE_PAGE);
 	rl->rl_window = vale_layout_align(end, shared ? VALE_WINDOW_ALIGN :
 	    VALE_PAGE);
 	rl->rl_bufs = rl->rl_window + wl.wl_size;

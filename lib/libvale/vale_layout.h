@@ -103,7 +103,8 @@ struct vale_region_layout {
 	size_t		rl_tx_size;	/* of a ring */
 	size_t		rl_rx;
 	size_t		rl_rx_size;
-	size_t		rl_window;	/* a place for the window, */
+	size_t		rl_window;	/* a place for the window or a struct
+					   frame for each slot, */
 	size_t		rl_bufs;	/* and buffer 0 */
 	size_t		rl_size;
 	uint32_t	rl_extra_buf;	/* first buffer of no ring */
@@ -113,7 +114,7 @@ struct vale_region_layout {
 
 /*
  * Fill it in.  `params' must be in range, without defaults.  There is a place
- * for a window only if the memory is shared with other processes.
+ * for a window if the memory is shared with other processes, or for frames.
  */
 void	vale_region_layout(struct vale_region_layout *rl,
 	    const struct vale_params *params, uint32_t extra_bufs, bool shared);

@@ -170,7 +170,7 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 {
 	struct nmreq_port_hdr req;
 
-	if (len == VALE_HEADER_SLOT) {
+	if (len == VALE_HEADER_FRAME) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}

@@ -29,14 +29,11 @@
 
 /* Read the virtio-net header, and remove it from the fragments. */
 static bool
-offload_header(unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
+offload_header(uint32_t hdrlen, struct vale_frag *fg, uint32_t *nfrags,
     uint32_t *len, uint8_t *hdr)
 {
-	const bool slot = header == VALE_HEADER_SLOT;
-	const uint32_t hdrlen = slot ? FRAME_VNET_LONG : header;
-
 	/* mutants: the header that is not set is invalid here */
-	if (fg->fg_len < hdrlen || (slot && fg->fg_len != hdrlen))
+	if (fg->fg_len < hdrlen)
 		return (false);
 	memcpy(hdr, fg->fg_buf, hdrlen);
 	fg->fg_buf += hdrlen;
@@ -87,38 +84,55 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	*nfrags -= i;
 	fg->fg_buf = hdr;
 	fg->fg_len = hdrlen;
-	if (*nfrags == 0) {
-		/* vale_txq.h: a single fragment has no fg_offload. */
-		fg[1].fg_buf = hdr; /* mutants 3: that fragment has no bytes */
-		fg[1].fg_len = 0;
-		*nfrags = 1;
+	/* mutants: it adds 0 to what remains */
+	if (skip > 0) {
+		fg[1].fg_buf += skip;
+		fg[1].fg_len -= skip;
 	}
-	fg[1].fg_buf += skip;
-	fg[1].fg_len -= skip;
 	++*nfrags;
 	return (true);
 }
 
+/* Set what is known of the frame.  Returns false if that is invalid. */
+static bool
+offload_known(const struct vale_pair *pair, uint32_t slot, uint16_t flags,
+    struct vale_frag *fg, uint32_t *nfrags, uint32_t *len, struct frame *frame)
+{
+	const unsigned int header = pair->pa_port->vp_header;
+	uint8_t hdr[FRAME_VNET_LONG];
+
+	frame->f_flags = 0;
+	if (header == VALE_HEADER_FRAME) {
+		if ((flags & VALE_SLOT_FRAME) == 0)
+			return (true);
+		frame_set_known(frame, &pair->pa_desc.txframe[slot]);
+		frame->f_net_start = 0;
+		frame->f_len = *len;
+		return (frame_vnet_valid(frame));
+	}
+	if (!offload_header(header, fg, nfrags, len, hdr))
+		return (false);
+	fg->fg_offload = VALE_PLAIN;
+	frame->f_len = *len;
+	return (frame_vnet_decode(frame, hdr));
+}
+
 enum vale_counter
-vale_offload_collect(struct vale_txq *vt, unsigned int header,
+vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
     struct vale_frag *fg, uint32_t *nfrags, uint32_t *len)
 {
-	struct vale_offloads *of = &vt->vt_offloads;
+	struct vale_offloads *of = &pair->pa_tx.vt_offloads;
 	struct frame *frame = &of->of_frame[of->of_frames];
 	struct iovec iov[NETMAP_MAX_FRAGS];
 	struct frame_cut cut;
-	uint8_t hdr[FRAME_VNET_LONG], *copy;
+	uint8_t *copy;
 
-	if (!offload_header(header, fg, nfrags, len, hdr))
-		return (VALE_C_TX_DROP_HEADER);
-	fg->fg_offload = VALE_PLAIN;
-	offload_iov(frame, iov, fg, *nfrags);
-	frame->f_len = *len;
-	if (!frame_vnet_decode(frame, hdr))
+	if (!offload_known(pair, slot, flags, fg, nfrags, len, frame))
 		return (VALE_C_TX_DROP_HEADER);
 	if ((frame->f_flags & FRAME_CSUM_PARTIAL) == 0)
 		return (0);
 	/* The sender's word is not enough. */
+	offload_iov(frame, iov, fg, *nfrags);
 	frame->f_hdr_len = 0;
 	if (!frame_cut_check(&cut, frame))
 		return (VALE_C_TX_DROP_HEADER);
@@ -173,13 +187,10 @@ vale_offload_slots(const struct vale_txq *vt, unsigned int header,
 	const struct frame *frame = vale_offload(vt, fg);
 	uint32_t last, n;
 
-	if (header > VALE_HEADER_SLOT)
+	if (header > VALE_HEADER_FRAME)
 		return (vale_frame_slots(fg->fg_frame_len + header));
-	if (frame == NULL)
-		return (fg->fg_slots);
-	if (header == VALE_HEADER_SLOT)
-		return (1 + fg->fg_slots);
-	if (frame->f_gso_type == FRAME_GSO_NONE)
+	if (frame == NULL || header == VALE_HEADER_FRAME ||
+	    frame->f_gso_type == FRAME_GSO_NONE)
 		return (fg->fg_slots);
 	n = offload_segments(frame, &last);
 	return ((n - 1) * vale_frame_slots(frame->f_hdr_len +
@@ -209,18 +220,19 @@ offload_slot(struct offload_slots *os, uint32_t len, uint16_t flags)
 	    i, os->osl_badbufs));
 }
 
-/* Copy the frame as it is; `nslots' slots are its, and the last is the last. */
+/* Copy the frame as it is; its first slot has `flags'. */
 static void
 offload_copy(struct offload_slots *os, const struct iovec *iov, uint32_t len,
-    uint32_t nslots)
+    uint16_t flags)
 {
+	const uint16_t nslots = vale_frame_slots(len) << 8;
 	struct frame_cursor cur;
 	uint32_t n;
 
 	frame_cursor_init(&cur, iov);
-	for (; len > 0; len -= n) {
+	for (flags |= nslots; len > 0; len -= n, flags = nslots) {
 		n = MIN(len, VALE_BUF_SIZE);
-		frame_cursor_copy(&cur, offload_slot(os, n, nslots << 8 |
+		frame_cursor_copy(&cur, offload_slot(os, n, flags |
 		    (n < len ? NS_MOREFRAG : 0)), n);
 	}
 }
@@ -279,17 +291,14 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
 	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);
 	if (header == 0)
 		offload_cut(&os, &frame);
-	else if (header == VALE_HEADER_SLOT) {
-		frame_vnet_encode(&frame, offload_slot(&os, sizeof(hdr),
-		    (1 + fg->fg_slots) << 8 | NS_MOREFRAG | VALE_SLOT_HEADER),
-		    sizeof(hdr));
-		offload_copy(&os, iov + 1, frame.f_len, 1 + fg->fg_slots);
+	else if (header == VALE_HEADER_FRAME) {
+		frame_set_known(&dst->pa_desc.rxframe[i], &frame);
+		offload_copy(&os, iov + 1, frame.f_len, VALE_SLOT_FRAME);
 	} else {
 		frame_vnet_encode(&frame, hdr, header);
 		iov[0].iov_base = hdr;
 		iov[0].iov_len = header;
-		offload_copy(&os, iov, header + frame.f_len,
-		    vale_frame_slots(header + frame.f_len));
+		offload_copy(&os, iov, header + frame.f_len, 0);
 	}
 	return (os.osl_next);
 }

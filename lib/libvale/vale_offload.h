@@ -5,7 +5,7 @@
  */
 
 /*
- * Frames of a batch that have virtio-net headers: vale_offload.c.
+ * Frames of a batch of which something is known: vale_offload.c.
  *
  * The sending thread calls all of these.
  */
@@ -25,16 +25,16 @@
 struct vale_pair;
 
 /*
- * Take the virtio-net header of the frame that has the first `*nfrags' of
- * fragments `fg', `*len' bytes in all; `header' is the port's vp_header.  If it
- * asks for nothing, the frame becomes plain.  If it asks for
- * something, the frame's own headers become a fragment of their own, which no
- * guest can change, and fg[0].fg_offload is set.
+ * Take what is known of the frame that begins in slot number `slot' of the
+ * transmit ring, which has `flags', or its virtio-net header.  It has the first
+ * `*nfrags' of fragments `fg', `*len' bytes in all.  If nothing is asked for, it
+ * is plain.  Else its own headers become a fragment of their own, which no guest
+ * can change, and fg[0].fg_offload is set.
  *
  * Returns the reason to drop the frame, or 0.
  */
-enum vale_counter vale_offload_collect(struct vale_txq *vt,
-	    unsigned int header, struct vale_frag *fg, uint32_t *nfrags,
+enum vale_counter vale_offload_collect(struct vale_pair *pair, uint32_t slot,
+	    uint16_t flags, struct vale_frag *fg, uint32_t *nfrags,
 	    uint32_t *len);
 
 /* Whether the batch has space for one more of these frames. */
@@ -50,9 +50,8 @@ vale_offload_space(const struct vale_offloads *of)
 static inline const struct frame *
 vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
 {
-	if (fg->fg_nfrags == 1 || fg->fg_offload == VALE_PLAIN)
-		return (NULL);
-	return (&vt->vt_offloads.of_frame[fg->fg_offload]);
+	return (fg->fg_offload == VALE_PLAIN ? NULL :
+	    &vt->vt_offloads.of_frame[fg->fg_offload]);
 }
 
 /*

@@ -9,7 +9,8 @@
  * another's.
  *
  *	CSBs | netmap_ifs | transmit rings | receive rings
- *	| a place for the window | buffer 0 | 1 | ...
+ *	| a place for the window, or a struct frame for each slot
+ *	| buffer 0 | 1 | ...
  *
  * Then come the buffers of the transmit rings, those of no ring, in a list as
  * netmap has it, and those of the receive rings.  A slot of any ring may have
@@ -32,6 +33,7 @@
 
 #include <string.h>
 
+#include "frame.h"
 #include "vale_error.h"
 #include "vale_region.h"
 
@@ -107,6 +109,12 @@ region_find(const struct vale_region *vr, const struct vale_region_layout *rl,
 	rr->rr_txring = (void *)(base + rl->rl_tx + pair * rl->rl_tx_size);
 	rr->rr_rxring = (void *)(base + rl->rl_rx + pair * rl->rl_rx_size);
 	rr->rr_rx_buf = rl->rl_rx_buf + pair * params->rx_slots;
+	rr->rr_txframe = rr->rr_rxframe = NULL;
+	if (vr->vr_mapped) {
+		rr->rr_txframe = (void *)(base + rl->rl_window);
+		rr->rr_txframe += pair * (params->tx_slots + params->rx_slots);
+		rr->rr_rxframe = rr->rr_txframe + params->tx_slots;
+	}
 }
 
 void

@@ -38,6 +38,8 @@ struct vale_region {
 struct vale_region_rings {
 	struct netmap_ring	*rr_txring;
 	struct netmap_ring	*rr_rxring;
+	struct frame		*rr_txframe;	/* for each slot; NULL if */
+	struct frame		*rr_rxframe;	/* another process has it */
 	struct vale_csb		*rr_csb;
 	uint32_t		 rr_rx_buf;	/* first buffer of rr_rxring */
 };

@@ -356,6 +356,8 @@ pair_init(struct vale_port *port, unsigned int i,
 	d->fd = pair->pa_rx.rq_fd;
 	d->txring = rr.rr_txring;
 	d->rxring = rr.rr_rxring;
+	d->txframe = rr.rr_txframe;
+	d->rxframe = rr.rr_rxframe;
 	d->common = &port->vp_common;
 	return (0);
 
@@ -507,10 +509,8 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	struct vale_port *port = vale_desc_port(d);
 
 	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
-	    len != VALE_HEADER_SLOT) {
-		errno = EINVAL;
-		return (-1);
-	}
+	    (len != VALE_HEADER_FRAME || port->vp_shared))
+		return (vale_fail(EINVAL));
 	port_out(port);
 	port->vp_header = len;
 	port_in(port);

@@ -19,7 +19,9 @@
 #include <dev/netmap/vale_fdb.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "frame.h"
 #include "libvale.h"
@@ -37,23 +39,38 @@ struct vale_frag {
 	uint32_t	 fg_frame_len;	/* first fragment: bytes of the frame */
 	uint16_t	 fg_len;	/* bytes of the fragment */
 	uint16_t	 fg_next;	/* first: next frame of the list */
-	uint16_t	 fg_nfrags;	/* first: fragments of the frame */
-	uint16_t	 fg_slots;	/* first: receive slots it needs, as
+	uint8_t		 fg_nfrags;	/* first: fragments of the frame */
+	uint8_t		 fg_slots;	/* first: receive slots it needs, as
 					   it is */
-	uint16_t	 fg_offload;	/* first, if it has others: which of
-					   of_frame, or VALE_PLAIN */
+	uint16_t	 fg_offload;	/* first: which of of_frame, or
+					   VALE_PLAIN */
 };
 
 #define	VALE_END	UINT16_MAX	/* ends a list of frames */
 #define	VALE_PLAIN	UINT16_MAX	/* complete, and not to be cut */
 
-/* The frames of a batch that have virtio-net headers: vale_offload.c. */
+/*
+ * Whether a frame is plain, and has one fragment, for one slot, as most: one
+ * comparison of the members together.
+ */
+static inline bool
+vale_frag_single(const struct vale_frag *fg)
+{
+	static const struct vale_frag single = { .fg_nfrags = 1,
+	    .fg_slots = 1, .fg_offload = VALE_PLAIN };
+	const size_t at = offsetof(struct vale_frag, fg_nfrags);
+
+	return (memcmp((const char *)fg + at, (const char *)&single + at,
+	    4) == 0);
+}
+
+/* The frames of a batch of which something is known: vale_offload.c. */
 #define	VALE_OFFLOADS	256
 
 struct vale_offloads {
 	uint32_t	 of_frames;
 	uint32_t	 of_used;	/* bytes of of_headers */
-	/* What the headers say; no fragments. */
+	/* What is known; no fragments. */
 	struct frame	 of_frame[VALE_OFFLOADS];
 	/* Copies of the frames' own headers. */
 	uint8_t		 of_headers[64 * 1024];

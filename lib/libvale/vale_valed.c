@@ -236,7 +236,7 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	struct nmreq_port_hdr body = { .nr_hdr_len = len };
 	struct vale_client_call call = { .body = &body, .size = sizeof(body) };
 
-	if (len == VALE_HEADER_SLOT) {
+	if (len == VALE_HEADER_FRAME) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}

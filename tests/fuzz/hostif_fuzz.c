@@ -649,17 +649,13 @@ op_put(const struct op *op)
 	struct netmap_slot *slot;
 	uint32_t at, left, len = make_packet(op, VALE_FRAME_MAX);
 
-	slot = &ring->slot[ring->head];
-	slot->ptr = (uintptr_t)bytes;
-	slot->len = FRAME_VNET_LONG;
-	slot->flags = NS_INDIRECT | NS_MOREFRAG | VALE_SLOT_HEADER;
-	ring->head = nm_ring_next(ring, ring->head);
+	(void)frame_vnet_decode(&other->txframe[ring->head], bytes);
 	for (at = 0; at < len; at += slot->len) {
 		left = len - at;
 		slot = &ring->slot[ring->head];
 		slot->ptr = (uintptr_t)bytes + FRAME_VNET_LONG + at;
 		slot->len = MIN(left, 1024u + op->a * 64);
-		slot->flags = NS_INDIRECT |
+		slot->flags = NS_INDIRECT | (at == 0 ? VALE_SLOT_FRAME : 0) |
 		    (slot->len < left ? NS_MOREFRAG : 0);
 		ring->head = nm_ring_next(ring, ring->head);
 	}
@@ -792,7 +788,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	other = vale_open("vale0:t", NULL);
 	INVARIANT(other != NULL);
-	INVARIANT(vale_set_header(other, VALE_HEADER_SLOT) == 0);
+	INVARIANT(vale_set_header(other, VALE_HEADER_FRAME) == 0);
 	n = ops_read(data, size, ops);
 	for (i = 0; i < n; i++)
 		op_run(&ops[i]);

@@ -41,6 +41,7 @@
 
 #include "frame.h"
 #include "frame_cut.h"
+#include "frame_vnet.h"
 #include "switch.h"
 #include "vale_general.h"
 
@@ -314,8 +315,7 @@ check_offload(const struct port *p, const struct frame *f)
 		INVARIANT(f->f_gso_type == FRAME_GSO_NONE);
 		return;
 	}
-	INVARIANT(p->header == VALE_HEADER_SLOT);
-	INVARIANT(f->f_niov >= 2);
+	INVARIANT(p->header == VALE_HEADER_FRAME);
 	INVARIANT(frame_cut_begin(&cut, f));
 	INVARIANT(cut.fc_hdrlen == f->f_hdr_len);
 	digest_number(f->f_gso_type);
@@ -426,7 +426,7 @@ op_send(struct port *p, const struct op *op)
 static void
 op_header(struct port *p, const struct op *op)
 {
-	static const unsigned int kinds[] = { 0, 10, HEADER, VALE_HEADER_SLOT };
+	static const unsigned int kinds[] = { 0, 10, HEADER, VALE_HEADER_FRAME };
 
 	p->header = kinds[op->b & 3];
 	INVARIANT(vale_set_header(p->d, p->header) == 0);
@@ -475,23 +475,24 @@ op_offload(struct port *p, const struct op *op)
 	struct netmap_ring *ring = p->r->txring;
 	struct netmap_slot *slot;
 	uint32_t head = ring->head, left, n, off;
+	uint16_t flags;
 
 	if (head >= ring->num_slots)
 		return;
 	left = make_packet(p, op);
 	/* Where the header begins. */
-	off = p->header > VALE_HEADER_SLOT ? HEADER - p->header :
-	    p->header == 0 ? HEADER : 0;
+	off = p->header > VALE_HEADER_FRAME ? HEADER - p->header : HEADER;
 	left -= off;
+	(void)frame_vnet_decode(&p->r->txframe[head], p->bytes);
+	flags = p->header == VALE_HEADER_FRAME ? VALE_SLOT_FRAME : 0;
 	do {
 		slot = &ring->slot[head];
-		n = off == 0 && p->header == VALE_HEADER_SLOT ? HEADER :
-		    MIN(left, HEADER + op->c % 5000);
+		n = MIN(left, HEADER + op->c % 5000);
 		slot->len = n;
 		slot->ptr = (uintptr_t)p->bytes + off;
-		slot->flags = NS_INDIRECT | (left > n ? NS_MOREFRAG : 0);
-		if (off == 0 && p->header == VALE_HEADER_SLOT)
-			slot->flags |= VALE_SLOT_HEADER;
+		slot->flags = NS_INDIRECT | flags |
+		    (left > n ? NS_MOREFRAG : 0);
+		flags = 0;
 		off += n;
 		left -= n;
 		head = nm_ring_next(ring, head);

@@ -78,7 +78,7 @@ hostif_ring_reopen(int s, void *mem, size_t size)
 WRAP(int, vale_set_header, struct vale_desc *d, int header)
 {
 	ATF_CHECK_EQ(&port, d);
-	ATF_CHECK_EQ(VALE_HEADER_SLOT, header);
+	ATF_CHECK_EQ(VALE_HEADER_FRAME, header);
 	return (call("header") ? -1 : 0);
 }
 
@@ -100,14 +100,11 @@ WRAP(int, vale_txsync, struct vale_desc *d)
 		ATF_CHECK((s->flags & NS_INDIRECT) != 0);
 		if (fragments++ == 0)
 			*g = (struct got){ .p = pool + used };
-		if ((s->flags & VALE_SLOT_HEADER) != 0) {
-			ATF_CHECK_EQ(NS_INDIRECT | NS_MOREFRAG |
-			    VALE_SLOT_HEADER, s->flags);
+		if ((s->flags & VALE_SLOT_FRAME) != 0) {
 			ATF_CHECK_EQ(1, fragments);
-			ATF_REQUIRE_EQ(FRAME_VNET_LONG, s->len);
 			g->headed = true;
-			memcpy(g->hdr, (void *)(uintptr_t)s->ptr, s->len);
-			continue;
+			frame_vnet_encode(&d->txframe[next], g->hdr,
+			    FRAME_VNET_LONG);
 		}
 		ATF_REQUIRE(s->len > 0);
 		/* The rest is in one slot. */

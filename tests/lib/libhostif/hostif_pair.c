@@ -271,17 +271,14 @@ port_put(const uint8_t *hdr, const uint8_t *p, uint32_t len)
 	struct netmap_ring *ring = port->txring;
 	struct netmap_slot *slot;
 
-	if (hdr != NULL) {
-		slot = &ring->slot[ring->head];
-		slot->ptr = (uintptr_t)hdr;
-		slot->len = FRAME_VNET_LONG;
-		slot->flags = NS_INDIRECT | NS_MOREFRAG | VALE_SLOT_HEADER;
-		ring->head = nm_ring_next(ring, ring->head);
-	}
 	slot = &ring->slot[ring->head];
 	slot->ptr = (uintptr_t)p;
 	slot->len = len;
 	slot->flags = NS_INDIRECT;
+	if (hdr != NULL) {
+		(void)frame_vnet_decode(&port->txframe[ring->head], hdr);
+		slot->flags |= VALE_SLOT_FRAME;
+	}
 	ring->head = ring->cur = nm_ring_next(ring, ring->head);
 }
 
@@ -304,14 +301,11 @@ port_receive(uint8_t *hdr)
 		ATF_REQUIRE(!nm_ring_empty(ring));
 		slot = &ring->slot[ring->head];
 		more = (slot->flags & NS_MOREFRAG) != 0;
-		if ((slot->flags & VALE_SLOT_HEADER) != 0)
-			memcpy(hdr, NETMAP_BUF(ring, slot->buf_idx),
+		if ((slot->flags & VALE_SLOT_FRAME) != 0)
+			frame_vnet_encode(&port->rxframe[ring->head], hdr,
 			    FRAME_VNET_LONG);
-		else {
-			memcpy(buf + len, NETMAP_BUF(ring, slot->buf_idx),
-			    slot->len);
-			len += slot->len;
-		}
+		memcpy(buf + len, NETMAP_BUF(ring, slot->buf_idx), slot->len);
+		len += slot->len;
 		ring->head = ring->cur = nm_ring_next(ring, ring->head);
 	} while (more);
 	return (len);

@@ -20,7 +20,9 @@ static union {
 			    RING_SLOTS * sizeof(struct netmap_slot)];
 } tx_ring, rx_ring;
 struct vale_common common;
-struct vale_desc	 port = { .common = &common, .txring = &tx_ring.ring,
+static struct frame	 txframe[RING_SLOTS], rxframe[RING_SLOTS];
+struct vale_desc	 port = { .common = &common,
+    .txframe = txframe, .rxframe = rxframe, .txring = &tx_ring.ring,
     .rxring = &rx_ring.ring };
 struct hostif		 hi = { .port = &port, .up = true };
 struct frame		 frames[600];

@@ -94,7 +94,7 @@ ROOT_TEST(segments, "Packets of several segments pass uncut, both ways")
 	struct frame frame = { .f_len = sizeof(packet) };
 
 	setup();
-	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_FRAME));
 	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_TCPV4, 1400);
 	wire_send(hdr, packet, sizeof(packet));
 	ATF_REQUIRE_EQ(sizeof(packet), port_receive(out));
@@ -174,7 +174,7 @@ EACH_KIND(udp_segments, "Segments of UDP are cut for the interface")
 	uint32_t i, len, total = 0;
 
 	setup();
-	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_FRAME));
 	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_UDP_L4, 1200);
 	pseudo_sum(packet, sizeof(packet), L4 + 6);
 	port_put(hdr, packet, sizeof(packet));
@@ -376,7 +376,7 @@ ROOT_TEST(xdp_cut, "For AF_XDP the switch cuts packets and completes their "
 
 	use_xdp();
 	setup();
-	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(port, VALE_HEADER_FRAME));
 	make_packet(packet, hdr, sizeof(packet), FRAME_GSO_TCPV4, 1000);
 	pseudo_sum(packet, sizeof(packet), L4 + 16);
 	port_put(hdr, packet, sizeof(packet));

@@ -22,6 +22,7 @@
 #include <atf-c.h>
 
 #include "backend.h"
+#include "frame_vnet.h"
 #include "net_backends_priv.h"
 #include "port.h"
 #include "test.h"
@@ -92,7 +93,7 @@ offload_port(net_backend_t **bep)
 	port.headers = true;
 	frame_port_set_offloads(fp);
 	ATF_CHECK(fp->fp_offloads);
-	ATF_CHECK_EQ(VALE_HEADER_SLOT, port.header);
+	ATF_CHECK_EQ(VALE_HEADER_FRAME, port.header);
 	return (fp);
 }
 
@@ -113,24 +114,44 @@ offload_frame(struct frame *frame, int niov, uint32_t len)
 	frame->f_csum_offset = 16;
 }
 
-TEST(send_offload, "A header has a slot of its own, the frame is sent in "
-    "place, or copied if it has too many fragments")
+/* Send a frame and check that it has its slots alone, of memory or copied. */
+static void
+send_known(struct frame_port *fp, const struct frame *frame, const char *data,
+    bool copied)
+{
+	const struct frame *known = &port.txframe[port.desc.txring->head];
+	uint8_t hdr[12];
+	unsigned int i;
+
+	port.nsent = 0;
+	ATF_REQUIRE_EQ(0, frame_port_send(fp, frame));
+	frame_port_flush(fp);
+	ATF_REQUIRE(port.nsent > 0);
+	ATF_CHECK((port.sent[0].flags & VALE_SLOT_FRAME) != 0);
+	frame_vnet_encode(known, hdr, sizeof(hdr));
+	ATF_CHECK_EQ(0, memcmp(offload_header, hdr, sizeof(hdr)));
+	check_frame(0, data, frame->f_len);
+	for (i = 0; i < port.nsent; i++) {
+		ATF_CHECK_EQ(copied ? 0 : NS_INDIRECT,
+		    port.sent[i].flags & NS_INDIRECT);
+		ATF_CHECK(i == 0 ||
+		    (port.sent[i].flags & VALE_SLOT_FRAME) == 0);
+	}
+}
+
+TEST(send_offload, "A frame of which something is known is sent in place, or "
+    "copied if it has too many fragments")
 {
 	static char data[65535];
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
 	struct frame_port *fp;
 	net_backend_t *be;
-	unsigned int first;
 	int i, n;
 
 	fill(data, sizeof(data));
 	fp = offload_port(&be);
-	for (n = 2; n <= FRAME_MAXIOV; n++) {
-		/*
-		 * A fragment takes a slot, the header another one: with
-		 * FRAME_MAXIOV fragments that is too many, so they are copied.
-		 */
+	for (n = 1; n <= FRAME_MAXIOV; n++) {
 		iov[0].iov_base = data;
 		iov[0].iov_len = 54;
 		for (i = 1; i < n; i++) {
@@ -138,51 +159,37 @@ TEST(send_offload, "A header has a slot of its own, the frame is sent in "
 			iov[i].iov_len = 1000;
 		}
 		offload_frame(&frame, n, 54 + (n - 1) * 1000);
-		first = port.nsent;
-		ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
-		frame_port_flush(fp);
-		ATF_REQUIRE(first < port.nsent);
-		ATF_CHECK_EQ(12, port.sent[first].len);
-		ATF_CHECK_EQ(NS_MOREFRAG | VALE_SLOT_HEADER,
-		    port.sent[first].flags);
-		ATF_CHECK_EQ(0, memcmp(offload_header,
-		    slot_data(&port.sent[first]), 12));
-		check_frame(first + 1, data, frame.f_len);
-		ATF_CHECK_EQ(n < FRAME_MAXIOV ? NS_INDIRECT : 0,
-		    port.sent[first + 1].flags & NS_INDIRECT);
-		port.nsent = 0;
+		send_known(fp, &frame, data, false);
 	}
+	/* The last fragment takes two slots, and that is too many. */
+	iov[FRAME_MAXIOV - 1].iov_len = PORT_BUF + 1;
+	offload_frame(&frame, FRAME_MAXIOV,
+	    54 + (FRAME_MAXIOV - 2) * 1000 + PORT_BUF + 1);
+	send_known(fp, &frame, data, true);
 	/* The longest, in few fragments. */
 	iov[1].iov_len = sizeof(data) - 54;
 	offload_frame(&frame, 2, sizeof(data));
-	ATF_REQUIRE_EQ(0, frame_port_send(fp, &frame));
-	frame_port_flush(fp);
-	check_frame(1, data, sizeof(data));
+	send_known(fp, &frame, data, false);
 	netbe_cleanup(be);
 }
 
-TEST(recv_offload, "A frame with a header has two fragments at least; one with "
-    "an invalid header is skipped")
+TEST(recv_offload, "A frame has what is known of it, and only that frame; one "
+    "with too many fragments is skipped")
 {
 	static char data[2048];
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
-	uint8_t bad[12];
 	struct frame_port *fp;
 	net_backend_t *be;
 	int i, n;
 
 	fill(data, sizeof(data));
 	fp = offload_port(&be);
-	memcpy(bad, offload_header, sizeof(bad));
-	bad[1] = 2;
 	for (n = 1; n <= FRAME_MAXIOV + 1; n++) {
-		port_receive((char *)bad, 12, NS_MOREFRAG | VALE_SLOT_HEADER);
-		port_receive(data, 2000, 0);
-		port_receive((const char *)offload_header, 12,
-		    NS_MOREFRAG | VALE_SLOT_HEADER);
+		offload_frame(&port.rxframe[port.rx_filled], 3, 100);
 		for (i = 0; i < n; i++)
-			port_receive(data, 2000, i < n - 1 ? NS_MOREFRAG : 0);
+			port_receive(data, 2000, (i == 0 ? VALE_SLOT_FRAME :
+			    0) | (i < n - 1 ? NS_MOREFRAG : 0));
 		port_receive(data, 60, 0);
 		frame_port_sync(fp);
 		ATF_REQUIRE(frame_peek(fp->fp_source, &frame));

@@ -61,6 +61,8 @@ vale_open(const char *name, const struct vale_params *params)
 	port.desc.fd = port.pipe[0];
 	port.desc.txring = port_ring_init(&port.tx, PORT_SLOTS - 1);
 	port.desc.rxring = port_ring_init(&port.rx, 0);
+	port.desc.txframe = port.txframe;
+	port.desc.rxframe = port.rxframe;
 	port.desc.common = &port.common;
 	port.common.indirect_max = port.indirect_max != 0 ?
 	    port.indirect_max : port.desc.txring->nr_buf_size;
@@ -81,10 +83,10 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 {
 	ATF_CHECK_EQ(&port.desc, d);
 	ATF_CHECK(len == 0 || len == 10 || len == 12 ||
-	    len == VALE_HEADER_SLOT);
+	    len == VALE_HEADER_FRAME);
 	ATF_CHECK(!port.limited);
 	if ((len != 0 && !port.headers) ||
-	    (len == VALE_HEADER_SLOT && d->common->single_slot)) {
+	    (len == VALE_HEADER_FRAME && d->common->single_slot)) {
 		errno = EOPNOTSUPP;
 		return (-1);
 	}

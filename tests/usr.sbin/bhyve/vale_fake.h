@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "frame.h"
 #include "libvale.h"
 
 #define	PORT_SLOTS	128
@@ -37,6 +38,7 @@ struct port {
 	struct vale_desc desc;
 	struct vale_common common;
 	struct port_ring tx, rx;
+	struct frame	 txframe[PORT_SLOTS], rxframe[PORT_SLOTS];
 	int		 pipe[2];
 	uint32_t	 tx_synced;	/* slots before this were seen */
 	struct netmap_slot sent[16 * PORT_SLOTS];

@@ -285,7 +285,7 @@ TEST(port_requests, "Requests about a port go over its connection")
 	wr = request(p.fd, NETMAP_REQ_PORT_HDR_SET, "vale0:a", sizeof(hdr));
 	memcpy(&hdr, wr.wr_body, sizeof(hdr));
 	ATF_CHECK_EQ(12, hdr.nr_hdr_len);
-	ATF_CHECK_ERRNO(EOPNOTSUPP, vale_set_header(p.d, VALE_HEADER_SLOT) ==
+	ATF_CHECK_ERRNO(EOPNOTSUPP, vale_set_header(p.d, VALE_HEADER_FRAME) ==
 	    -1);
 	wire_reply(p.fd, EINVAL, "", NULL, 0, NULL, 0);
 	ATF_CHECK_ERRNO(EINVAL, vale_set_header(p.d, 13) == -1);

@@ -15,6 +15,7 @@
 
 #include <atf-c.h>
 
+#include "frame_vnet.h"
 #include "test.h"
 #include "vale_vnet.h"
 
@@ -131,11 +132,11 @@ TEST(hints, "Headers' lengths that are not true and segments that are not less "
 }
 
 /*
- * Send `len' bytes of zeros; the first slot, with up to `fraglen' of them, is
- * flagged as a header and, unless `slot_len' is 0, says that it has so many.
+ * Send `len' bytes of zeros; the first slot, with up to `fraglen' of them, says
+ * that it has `slot_len' unless that is 0.
  */
 static void
-send_flagged(struct vale_desc *d, uint32_t len, uint32_t fraglen,
+send_zeros(struct vale_desc *d, uint32_t len, uint32_t fraglen,
     uint32_t slot_len)
 {
 	static const uint8_t zeros[100];
@@ -143,7 +144,6 @@ send_flagged(struct vale_desc *d, uint32_t len, uint32_t fraglen,
 
 	ATF_REQUIRE(len <= sizeof(zeros));
 	t_put(d, zeros, len, fraglen, false);
-	slot->flags |= VALE_SLOT_HEADER;
 	if (slot_len != 0)
 		slot->len = slot_len;
 	ATF_REQUIRE_EQ(0, vale_txsync(d));
@@ -156,22 +156,21 @@ TEST(short_header, "A header that is not complete in its slot is invalid, as "
 	unsigned int a;
 	bool is_short;
 
-	for (a = 1; a < nitems(vn_kinds); a++) {
+	for (a = 1; vn_kinds[a] != VALE_HEADER_FRAME; a++) {
 		is_short = vn_kinds[a] == VN_SHORT;
 		to = vn_port("valet0:to", 0, 64, 2);
 		from = vn_port("valet0:from", vn_kinds[a], 64, 1);
 		vn_drain(to);
-		send_flagged(from, 100, vn_kinds[a] == VALE_HEADER_SLOT ?
-		    VN_LONG + 1 : vn_kinds[a] - 1, 0);
+		send_zeros(from, 100, vn_kinds[a] - 1, 0);
 		T_COUNT(from, TX_DROP_HEADER, 1);
-		send_flagged(from, VN_LONG - 1, VN_LONG, 0);
+		send_zeros(from, VN_LONG - 1, VN_LONG, 0);
 		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
 		T_COUNT(from, TX_DROP_RUNT, is_short ? 1 : 0);
-		send_flagged(from, VN_LONG, VN_LONG, 0);
+		send_zeros(from, VN_LONG, VN_LONG, 0);
 		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
 		T_COUNT(from, TX_DROP_RUNT, is_short ? 2 : 1);
 		/* What else is wrong with the slot was wrong before. */
-		send_flagged(from, VN_LONG, VN_LONG,
+		send_zeros(from, VN_LONG, VN_LONG,
 		    from->txring->nr_buf_size + 1);
 		T_COUNT(from, TX_DROP_HEADER, is_short ? 1 : 2);
 		T_COUNT(from, TX_DROP_LEN, 1);
@@ -202,14 +201,14 @@ TEST(one_slot, "A header and a frame in one slot: the frame arrives")
 	}
 }
 
-TEST(no_header, "A port that has a header before some frames sends others of "
-    "several slots, too")
+TEST(no_header, "A port that tells what is known of some frames sends others "
+    "of several slots, too")
 {
 	struct vale_desc *from, *to;
 	uint8_t frame[5000];
 
 	to = vn_port("valet0:to", 0, 64, 2);
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	vn_drain(to);
 	t_make(frame, sizeof(frame), EVERYBODY, 1, 7);
 	t_put(from, frame, sizeof(frame), 1000, false);
@@ -220,21 +219,45 @@ TEST(no_header, "A port that has a header before some frames sends others of "
 	vale_close(to);
 }
 
-TEST(flagged_frame, "A slot that is flagged as a header and has a whole frame "
-    "is invalid")
+/* Send a frame of one slot of which `hdr' is known. */
+static void
+send_known(struct vale_desc *d, const uint8_t *hdr, uint32_t seq)
+{
+	const uint32_t first = d->txring->head;
+
+	t_queue(d, 60, EVERYBODY, 1, seq);
+	d->txring->slot[first].flags |= VALE_SLOT_FRAME;
+	(void)frame_vnet_decode(&d->txframe[first], hdr);
+	ATF_REQUIRE_EQ(0, vale_txsync(d));
+}
+
+TEST(known, "A frame of one slot of which something is known: if nothing is "
+    "asked for, it passes; what is invalid drops it; a port that tells nothing "
+    "is not asked")
 {
 	struct vale_desc *from, *to;
-	uint32_t first;
+	uint8_t hdr[VN_LONG] = { 0 };
 
-	to = vn_port("valet0:to", 0, 64, 2);
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	to = vn_port("valet0:to", VALE_HEADER_FRAME, 64, 2);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	vn_drain(to);
-	first = from->txring->head;
-	t_queue(from, 60, EVERYBODY, 1, 1);
-	from->txring->slot[first].flags |= VALE_SLOT_HEADER;
-	ATF_REQUIRE_EQ(0, vale_txsync(from));
+	send_known(from, hdr, 1);
+	t_expect(to, 60, 1, 1);
+	vn_make_hdr(hdr, NEEDS_CSUM, GSO_NONE, 0, 0, 34, 25);
+	send_known(from, hdr, 2);
 	T_COUNT(from, TX_DROP_HEADER, 1);
-	T_COUNT(to, RX_FRAME, 1);
+	hdr[0] = FRAME_CSUM_VERIFIED;
+	send_known(from, hdr, 3);
+	t_expect(to, 60, 1, 3);
+	hdr[1] = GSO_TCPV4;
+	send_known(from, hdr, 4);
+	T_COUNT(from, TX_DROP_HEADER, 2);
+	t_expect_none(to);
+
+	ATF_REQUIRE_EQ(0, vale_set_header(from, 0));
+	send_known(from, hdr, 5);
+	T_COUNT(from, TX_DROP_HEADER, 2);
+	t_expect(to, 60, 1, 5);
 	vale_close(from);
 	vale_close(to);
 }
@@ -261,9 +284,9 @@ TEST(fragments, "A frame of 64 fragments has a header before it if one of them "
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	/* Headers and one byte in the first of 64. */
 	vale_close(from);
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	vn_drain(to);
-	vn_put_sent(from, VALE_HEADER_SLOT, &s, howmany(s.len, 63), true);
+	vn_put_sent(from, VALE_HEADER_FRAME, &s, howmany(s.len, 63), true);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	vn_expect(to, 0, &s);

@@ -141,13 +141,13 @@ TEST(flood, "A frame to all ports reaches each in its own form")
 		name[7] = '0' + b;
 		to[b] = vn_port(name, vn_kinds[b], 1024, 10 + b);
 	}
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	for (b = 0; b < nitems(vn_kinds); b++)
 		vn_drain(to[b]);
 	for (i = 0; i < 50; i++) {
 		p = vn_packet(20000, &seed);
 		vn_make(&s, &p, i % 2 == 0 ? 1448 : 0, EVERYBODY, 1);
-		vn_put_sent(from, VALE_HEADER_SLOT, &s, 2048, true);
+		vn_put_sent(from, VALE_HEADER_FRAME, &s, 2048, true);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
 		for (b = 0; b < nitems(vn_kinds); b++) {
 			ATF_REQUIRE_EQ(0, vale_rxsync(to[b]));
@@ -175,12 +175,12 @@ TEST(many, "More such frames than a batch takes, and others between them, "
 	for (b = 0; b < nitems(vn_kinds); b++) {
 		to = vn_port("valet0:to", vn_kinds[b], 4096, 2);
 		from = t_open("valet0:from", 4096, 64);
-		ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_SLOT));
+		ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_FRAME));
 		vn_drain(to);
 		for (i = 0; i < nitems(s); i++) {
 			p = vn_packet(300, &seed);
 			vn_make(&s[i], &p, i % 3 * 100, 2, 1);
-			vn_put_sent(from, VALE_HEADER_SLOT, &s[i], 2048, true);
+			vn_put_sent(from, VALE_HEADER_FRAME, &s[i], 2048, true);
 			t_queue(from, sizeof(other), 2, 1, i);
 		}
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
@@ -211,11 +211,11 @@ TEST(longest, "More frames with the longest headers than a batch has space for "
 	vn_make_hdr(hdr, NEEDS_CSUM, GSO_NONE, 0, 0, 490, 20);
 	to = vn_port("valet0:to", VN_LONG, 1024, 2);
 	from = t_open("valet0:from", 1024, 64);
-	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_FRAME));
 	vn_drain(to);
 	for (i = 0; i < LONGEST; i++) {
 		t_make(buf, sizeof(buf), 2, 1, i);
-		vn_put(from, VALE_HEADER_SLOT, hdr, buf, sizeof(buf), 2048,
+		vn_put(from, VALE_HEADER_FRAME, hdr, buf, sizeof(buf), 2048,
 		    false);
 	}
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
@@ -246,13 +246,13 @@ TEST(slots, "A frame, or a segment, may have its last byte in a slot of its "
 	packet_fill(vn_payload, sizeof(vn_payload), 22);
 	for (b = 0; b < nitems(vn_kinds); b++) {
 		to = vn_port("valet0:to", vn_kinds[b], 64, 2);
-		from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+		from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 		vn_drain(to);
 		for (len = 4096 - VN_LONG - 1; len <= 4096 + 1; len++)
 			for (mss = 0; mss <= len - 54; mss += len - 54) {
 				p.paylen = mss == 0 ? len - 54 : 2 * mss;
 				vn_make(&s, &p, mss, 2, 1);
-				vn_put_sent(from, VALE_HEADER_SLOT, &s, 2048,
+				vn_put_sent(from, VALE_HEADER_FRAME, &s, 2048,
 				    true);
 				ATF_REQUIRE_EQ(0, vale_txsync(from));
 				ATF_REQUIRE_EQ(0, vale_rxsync(to));
@@ -274,12 +274,12 @@ TEST(second_slot, "A segment may have its last byte in a second slot")
 
 	packet_fill(vn_payload, sizeof(vn_payload), 23);
 	to = vn_port("valet0:to", 0, 64, 2);
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	vn_drain(to);
 	for (mss = 2048 - 55; mss <= 2048 - 53; mss++) {
 		p.paylen = 3 * mss;
 		vn_make(&s, &p, mss, 2, 1);
-		vn_put_sent(from, VALE_HEADER_SLOT, &s, 2048, true);
+		vn_put_sent(from, VALE_HEADER_FRAME, &s, 2048, true);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
 		ATF_REQUIRE_EQ(0, vale_rxsync(to));
 		vn_expect(to, 0, &s);
@@ -302,12 +302,12 @@ TEST(hint, "The sender's length of the headers is a hint: TCP's header says "
 	packet_fill(vn_payload, sizeof(vn_payload), 24);
 	for (b = 0; b < nitems(vn_kinds); b++) {
 		to = vn_port("valet0:to", vn_kinds[b], 64, 2);
-		from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+		from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 		vn_drain(to);
 		vn_make(&s, &p, 300, 2, 1);
 		memcpy(hdr, s.hdr, VN_LONG);
 		le16enc(hdr + 2, 66);
-		vn_put(from, VALE_HEADER_SLOT, hdr, s.data, s.len, 2048, true);
+		vn_put(from, VALE_HEADER_FRAME, hdr, s.data, s.len, 2048, true);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
 		ATF_REQUIRE_EQ(0, vale_rxsync(to));
 		vn_expect(to, vn_kinds[b], &s);
@@ -326,22 +326,22 @@ TEST(end_of_batch, "The last frame of a batch may have its headers in 42 "
 	uint32_t i;
 
 	packet_fill(vn_payload, sizeof(vn_payload), 25);
-	to = vn_port("valet0:to", VALE_HEADER_SLOT, 2048, 2);
+	to = vn_port("valet0:to", VALE_HEADER_FRAME, 2048, 2);
 	from = t_open("valet0:from", 2048, 64);
-	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(from, VALE_HEADER_FRAME));
 	vn_drain(to);
 	vn_make(&s, &p, 0, 2, 1);
 	ATF_REQUIRE_EQ(63, s.len);
 	for (i = 0; i < 1023; i++)
 		t_queue(from, 60, 2, 1, i);
-	vn_put_sent(from, VALE_HEADER_SLOT, &s, 1, true);
+	vn_put_sent(from, VALE_HEADER_FRAME, &s, 1, true);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
 	T_COUNT(from, TX_BATCH, 1);
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	for (i = 0; i < 1023; i++)
-		ATF_REQUIRE_EQ(60, vn_take(to, VALE_HEADER_SLOT, vn_hdr,
+		ATF_REQUIRE_EQ(60, vn_take(to, VALE_HEADER_FRAME, vn_hdr,
 		    vn_frame));
-	vn_expect(to, VALE_HEADER_SLOT, &s);
+	vn_expect(to, VALE_HEADER_FRAME, &s);
 	vn_expect_none(to);
 	/* What is behind the batch is the port's ring. */
 	t_send(to, 60, 1, 2, 7);
@@ -360,15 +360,15 @@ TEST(full, "A frame whose segments do not all fit is dropped, and a shorter "
 
 	packet_fill(vn_payload, sizeof(vn_payload), 8);
 	to = vn_port("valet0:to", 0, 32, 2);
-	from = vn_port("valet0:from", VALE_HEADER_SLOT, 64, 1);
+	from = vn_port("valet0:from", VALE_HEADER_FRAME, 64, 1);
 	vn_drain(to);
 	p = vn_packet(31 * 100, &seed);
 	vn_make(&small, &p, 100, 2, 1);
 	p = vn_packet(31 * 100 + 1, &seed);
 	vn_make(&big, &p, 100, 2, 1);
-	vn_put_sent(from, VALE_HEADER_SLOT, &big, 2048, false);
-	vn_put_sent(from, VALE_HEADER_SLOT, &small, 2048, false);
-	vn_put_sent(from, VALE_HEADER_SLOT, &big, 2048, false);
+	vn_put_sent(from, VALE_HEADER_FRAME, &big, 2048, false);
+	vn_put_sent(from, VALE_HEADER_FRAME, &small, 2048, false);
+	vn_put_sent(from, VALE_HEADER_FRAME, &big, 2048, false);
 	ATF_REQUIRE_EQ(0, vale_txsync(from));
 	ATF_REQUIRE_EQ(0, vale_rxsync(to));
 	vn_expect(to, 0, &small);

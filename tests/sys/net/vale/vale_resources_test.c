@@ -316,7 +316,7 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 	};
 	const char name[] = "vale0123456789012345678901234567:"
 	    "abcdefghijklmnopqrstuvwxyz0123";
-	size_t bufs, rx, size, tx;
+	size_t bufs, frames, rx, size, tx;
 	struct vale_desc *d;
 	unsigned int i;
 	char *base;
@@ -332,12 +332,16 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 		    slots[i][0] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
 		bufs = rx + roundup2(sizeof(struct netmap_ring) +
 		    slots[i][1] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
-		bufs = roundup2(sizeof(struct vale_csb) + bufs, 4096) -
+		frames = roundup2(sizeof(struct vale_csb) + bufs, 4096) -
 		    sizeof(struct vale_csb);
+		bufs = frames + roundup2((slots[i][0] + slots[i][1]) *
+		    sizeof(struct frame), 4096);
 		size = sizeof(struct vale_csb) + bufs +
 		    (2 + slots[i][0] + slots[i][1]) * 2048;
 		ATF_CHECK_EQ(base + tx, (char *)d->txring);
 		ATF_CHECK_EQ(base + rx, (char *)d->rxring);
+		ATF_CHECK_EQ(base + frames, (char *)d->txframe);
+		ATF_CHECK_EQ(d->txframe + slots[i][0], d->rxframe);
 		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->txring, 0));
 		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->rxring, 0));
 		ATF_CHECK_EQ_MSG(size, map_size, "%zu, not %zu", map_size,

@@ -19,6 +19,7 @@
 
 #include <atf-c.h>
 
+#include "frame.h"
 #include "test.h"
 #include "vale_layout.h"
 #include "vale_test.h"
@@ -278,6 +279,21 @@ TEST(receive, "What is received is shown; a user that sleeps is woken once")
 	teardown(&f);
 }
 
+TEST(header, "Each frame of another process may have a header; there is no "
+    "other way to say what is known of it")
+{
+	struct fixture f;
+
+	setup(&f, 1, 0);
+	ATF_CHECK_EQ(NULL, f.d->txframe);
+	ATF_CHECK_EQ(NULL, f.d->rxframe);
+	ATF_CHECK_ERRNO(EINVAL,
+	    vale_set_header(f.d, VALE_HEADER_FRAME) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set_header(f.d, 2) == -1);
+	ATF_CHECK_EQ(0, vale_set_header(f.d, 12));
+	teardown(&f);
+}
+
 TEST(monitor, "What a monitor transmits is dropped")
 {
 	struct vale_desc *b;
@@ -477,7 +493,7 @@ TEST(private, "What a port needs besides its memory is known: buffers of its "
 	for (i = 0; i < nitems(rows); i++) {
 		bytes = vale_shared_private(&(struct vale_params){
 		    .rings = rows[i].rings, .rx_slots = rows[i].rx_slots });
-		bufs = rows[i].slots * VALE_BUF_SIZE;
+		bufs = rows[i].slots * (VALE_BUF_SIZE + sizeof(struct frame));
 		/* Of a slot eight bytes, twice, and more of a ring. */
 		ATF_CHECK_MSG(bytes > bufs + 16 * rows[i].rings *
 		    rows[i].rx_slots, "%zu", bytes);

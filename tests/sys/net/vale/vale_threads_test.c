@@ -360,7 +360,7 @@ others_go_on(bool change)
 	ATF_REQUIRE(d != NULL);
 	vale_close(d);
 	d = t_open("valet0:more", 64, 64);
-	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_SLOT));
+	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_FRAME));
 	ATF_CHECK_EQ(0, vale_set_private(d->common->name, true));
 	ATF_CHECK_EQ(0, vale_set_mirror(d->common->name, name, VALE_MIRROR_TX));
 	ATF_CHECK_EQ(0, vale_set_sink(d, take_none, NULL));

@@ -184,7 +184,7 @@ others(void)
 	/* Changes of another switch. */
 	ATF_CHECK_EQ(0, vale_set_private(d[3]->common->name, true));
 	other = t_open("valeother:e", 64, 64);
-	ATF_CHECK_EQ(0, vale_set_header(other, VALE_HEADER_SLOT));
+	ATF_CHECK_EQ(0, vale_set_header(other, VALE_HEADER_FRAME));
 	vale_close(other);
 	leave();
 }
@@ -338,7 +338,7 @@ TEST(out, "A port whose header changes is left out until no sender uses the "
 	open_all();
 	learn();
 	enter(d[2], left_out);
-	ATF_REQUIRE_EQ(0, vale_set_header(d[0], VALE_HEADER_SLOT));
+	ATF_REQUIRE_EQ(0, vale_set_header(d[0], VALE_HEADER_FRAME));
 	ATF_CHECK_EQ(2, yields);
 	ATF_CHECK_EQ(0, t_drain(d[0]));
 	ATF_CHECK_EQ(1, t_drain(d[2]));

@@ -11,6 +11,7 @@
 
 #include <atf-c.h>
 
+#include "frame_vnet.h"
 #include "test.h"
 #include "vale_vnet.h"
 
@@ -18,7 +19,7 @@ uint8_t vn_payload[VN_BYTES];
 uint8_t vn_hdr[VN_LONG], vn_frame[VN_BYTES + VN_LONG];
 
 const unsigned int vn_kinds[VN_NKINDS] = { 0, VN_SHORT, VN_LONG,
-    VALE_HEADER_SLOT };
+    VALE_HEADER_FRAME };
 
 void
 vn_make_hdr(uint8_t *hdr, uint8_t flags, uint8_t type, uint16_t hdr_len,
@@ -62,13 +63,11 @@ vn_put(struct vale_desc *d, unsigned int kind, const uint8_t *hdr,
 	static const uint32_t behind[] = { 1, 0, 54, 14, 42, 200, 1000 };
 	static unsigned int next;
 	struct netmap_ring *ring = d->txring;
-	struct netmap_slot *slot = &ring->slot[ring->head];
+	const uint32_t first = ring->head;
+	struct netmap_slot *slot = &ring->slot[first];
 	uint32_t n;
 
-	if (kind == VALE_HEADER_SLOT) {
-		t_put(d, hdr, VN_LONG, VN_LONG, false);
-		slot->flags |= VALE_SLOT_HEADER | NS_MOREFRAG;
-	} else if (kind != 0) {
+	if (kind != 0 && kind != VALE_HEADER_FRAME) {
 		/* And the first bytes of the frame. */
 		next = (next + 1) % nitems(behind);
 		n = MIN(len - 1, behind[next]);
@@ -81,6 +80,11 @@ vn_put(struct vale_desc *d, unsigned int kind, const uint8_t *hdr,
 		len -= n;
 	}
 	t_put(d, data, len, fraglen, indirect);
+	if (kind == VALE_HEADER_FRAME) {
+		/* Valid or not. */
+		(void)frame_vnet_decode(&d->txframe[first], hdr);
+		slot->flags |= VALE_SLOT_FRAME;
+	}
 }
 
 void
@@ -109,17 +113,16 @@ vn_take(struct vale_desc *d, unsigned int kind, uint8_t *hdr, uint8_t *buf)
 		ATF_REQUIRE(slot->len > 0 && slot->len <= ring->nr_buf_size);
 		ATF_CHECK_EQ(rfrags, (uint32_t)NS_RFRAGS(slot));
 		ATF_CHECK_EQ(0, slot->flags & 0xff & ~(NS_MOREFRAG |
-		    VALE_SLOT_HEADER));
+		    (n == 0 ? VALE_SLOT_FRAME : 0)));
 		data = NETMAP_BUF(ring, slot->buf_idx);
 		ATF_REQUIRE(len + slot->len <= VN_BYTES);
-		if (n == 0 && (slot->flags & VALE_SLOT_HEADER) != 0) {
-			ATF_CHECK_EQ(VALE_HEADER_SLOT, kind);
-			ATF_REQUIRE_EQ(VN_LONG, slot->len);
-			memcpy(hdr, data, VN_LONG);
-		} else {
-			memcpy(buf + len, data, slot->len);
-			len += slot->len;
+		if ((slot->flags & VALE_SLOT_FRAME) != 0) {
+			ATF_CHECK_EQ(VALE_HEADER_FRAME, kind);
+			frame_vnet_encode(&d->rxframe[ring->head], hdr,
+			    VN_LONG);
 		}
+		memcpy(buf + len, data, slot->len);
+		len += slot->len;
 		n++;
 		ring->head = ring->cur = nm_ring_next(ring, ring->head);
 	} while ((slot->flags & NS_MOREFRAG) != 0);
@@ -188,7 +191,7 @@ vn_port(const char *name, unsigned int kind, uint32_t rx_slots, unsigned int n)
 
 	ATF_REQUIRE_EQ(0, vale_set_header(d, kind));
 	t_make(hello, sizeof(hello), EVERYBODY, n, 0);
-	vn_put(d, kind == VALE_HEADER_SLOT ? 0 : kind, zero, hello,
+	vn_put(d, kind == VALE_HEADER_FRAME ? 0 : kind, zero, hello,
 	    sizeof(hello), 1000, false);
 	ATF_REQUIRE_EQ(0, vale_txsync(d));
 	return (d);

@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "libvale.h"
 
 #define	RUN_NS		2000000		/* length of a run */
 #define	ROUNDS		21		/* of one run each */
@@ -52,6 +53,18 @@ bench_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (ts.tv_sec * 1000000000ULL + ts.tv_nsec);
+}
+
+void
+bench_guard(const char *name, const uint8_t source[6])
+{
+	char text[18];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x",
+	    source[0], source[1], source[2], source[3], source[4], source[5]);
+	if (vale_set(name, "vlan", "10") == -1 ||
+	    vale_set(name, "source", text) == -1)
+		errx(1, "%s: %s", name, vale_error());
 }
 
 uint32_t

@@ -38,6 +38,12 @@ uint64_t bench_now_ns(void);
 /* Convert a number of the command line; exits unless it is from min to max. */
 uint32_t bench_number(const char *s, uint32_t min, uint32_t max);
 
+/*
+ * Give port `name' a VLAN, and a guard that allows one Ethernet source.  Exits
+ * on errors.
+ */
+void	bench_guard(const char *name, const uint8_t source[6]);
+
 /* Frames that an interface of this network namespace has received; it wraps. */
 uint32_t bench_arrived(const char *ifname);
 

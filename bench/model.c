@@ -203,7 +203,7 @@ bare_direct(void *arg, unsigned int thread __unused, uint64_t frames)
 static void
 usage(void)
 {
-	fprintf(stderr, "usage: model [-b batch] [-n frames] [-s bytes] "
+	fprintf(stderr, "usage: model [-g] [-b batch] [-n frames] [-s bytes] "
 	    "tx | rx | path | direct\n");
 	exit(1);
 }
@@ -222,7 +222,7 @@ check(const struct job *job, const struct bare_guest *guest,
 }
 
 static void
-measure(struct job *job, uint32_t frames)
+measure(struct job *job, uint32_t frames, bool guarded)
 {
 	struct bench_what *what = &job->what;
 	struct bare_guest *guest = job->guest;
@@ -234,6 +234,9 @@ measure(struct job *job, uint32_t frames)
 	bare_guest_frames(&guest[0], what->bytes);
 	if (path) {
 		bare_guest_create(&guest[1], 2, true);
+		for (i = 0; guarded && i < 2; i++)
+			bench_guard(guest[i].vale->common->name,
+			    guest[i].mac);
 		bare_guest_up(&guest[0], &guest[1], what->bytes);
 		bare_guest_up(&guest[1], &guest[0], what->bytes);
 		/* The switch learns where the receiver is. */
@@ -264,13 +267,17 @@ main(int argc, char **argv)
 {
 	static struct job job = { .what = { "", 60, 64, 1, 1, 0 } };
 	uint32_t frames = 0;
+	bool guarded = false;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "b:n:s:")) != -1) {
+	while ((ch = getopt(argc, argv, "b:gn:s:")) != -1) {
 		switch (ch) {
 		case 'b':
 			job.what.batch = bench_number(optarg, 1,
 			    GUEST_RING - 1);
+			break;
+		case 'g':
+			guarded = true;
 			break;
 		case 'n':
 			frames = bench_number(optarg, 1, UINT32_MAX);
@@ -293,6 +300,6 @@ main(int argc, char **argv)
 	/* A batch must fit into a ring, one descriptor of which stays free. */
 	if (job.what.batch > (GUEST_RING - 1) / job.descs)
 		job.what.batch = (GUEST_RING - 1) / job.descs;
-	measure(&job, frames);
+	measure(&job, frames, guarded);
 	return (0);
 }

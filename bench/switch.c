@@ -40,6 +40,7 @@ struct sender {
 struct net {
 	struct bench_what what;
 	bool		 flood;
+	bool		 guard;		/* each port has a VLAN, and a guard */
 	uint32_t	 slots;		/* of a frame */
 	uint32_t	 ring;		/* frames in the senders' rings */
 	struct sender	*sender;
@@ -141,6 +142,16 @@ fill(const struct net *net, unsigned int sender)
 	}
 }
 
+/* Frames of station `n' may come from here, and no others. */
+static void
+guard(const struct net *net, const struct vale_desc *d, unsigned int n)
+{
+	const uint8_t source[6] = { 2, 0, 0, 0, 0, n };
+
+	if (net->guard)
+		bench_guard(d->common->name, source);
+}
+
 static void
 net_open(struct net *net)
 {
@@ -161,9 +172,12 @@ net_open(struct net *net)
 		s = &net->sender[i];
 		vale = net->first + (net->flood ? i : 0);
 		s->tx = port_open("tx", vale, i, slots);
-		for (d = 0; d < what->destinations; d++)
+		guard(net, s->tx, PORTS - 1 - i);
+		for (d = 0; d < what->destinations; d++) {
 			s->rx[d] = port_open("rx", vale,
 			    i * what->destinations + d, slots);
+			guard(net, s->rx[d], i * what->destinations + d);
+		}
 	}
 	for (i = 0; i < what->idle; i++)
 		net->idle[i] = port_open("idle", net->first, i, 0);
@@ -270,7 +284,7 @@ check_port(const struct vale_port_info *info, void *arg)
 static void
 usage(void)
 {
-	fprintf(stderr, "usage: switch [-f] [-b batch] [-d destinations] "
+	fprintf(stderr, "usage: switch [-fg] [-b batch] [-d destinations] "
 	    "[-i idle] [-n frames]\n              [-s bytes] [-t senders]\n");
 	exit(1);
 }
@@ -285,7 +299,7 @@ main(int argc, char **argv)
 	uint32_t frames = 0;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "b:d:fi:n:s:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "b:d:fgi:n:s:t:")) != -1) {
 		switch (ch) {
 		case 'b':
 			what->batch = bench_number(optarg, 1, 1024);
@@ -296,6 +310,9 @@ main(int argc, char **argv)
 		case 'f':
 			net.flood = true;
 			what->subject = "flood";
+			break;
+		case 'g':
+			net.guard = true;
 			break;
 		case 'i':
 			what->idle = bench_number(optarg, 0, PORTS);

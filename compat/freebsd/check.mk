@@ -30,7 +30,7 @@ SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
-SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_rate.c:Nvale_share.c:Nvale_name.c:S,^,lib/libvale/,}
+SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_guard.c:Nvale_rate.c:Nvale_share.c:Nvale_vlan.c:Nvale_name.c:S,^,lib/libvale/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		tests/testbed/backend.c			\
 		tests/testbed/port.c			\

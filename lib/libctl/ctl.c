@@ -78,6 +78,8 @@ static const struct ctl_request {
 	    "ADDRS" },
 	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, NEEDS_ADMIN,
 	    "SET" },
+	{ VALE_WIRE_SET_TEXT, sizeof(struct vale_wire_value), ctl_set_text,
+	    NEEDS_ADMIN, "SET_TEXT" },
 	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror,
 	    NEEDS_PORT, "MIRROR" },
 	{ VALE_WIRE_RATE_GET, 0, ctl_rate_get, NEEDS_PORT, "RATE_GET" },

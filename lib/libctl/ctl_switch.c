@@ -270,6 +270,7 @@ part_addr(const struct vale_fdb_entry *fe, void *arg)
 		memcpy(wa->wa_addr, fe->fe_addr, sizeof(wa->wa_addr));
 		wa->wa_port = fe->fe_port;
 		wa->wa_age_s = fe->fe_age_s;
+		wa->wa_vlan = fe->fe_vlan;
 	}
 	return (pt->pt_count == pt->pt_max);
 }
@@ -347,7 +348,7 @@ settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
 		    VALE_SETTING_FRAMES : vale_setting_table[i].se_number;
 		wv->wv_set.ws_burst = value[i].sv_burst;
 		wv->wv_set.ws_value = value[i].sv_number;
-		memcpy(wv->wv_name, value[i].sv_name, sizeof(wv->wv_name));
+		memcpy(wv->wv_text, value[i].sv_text, sizeof(wv->wv_text));
 		wv++;
 	}
 	*size = (char *)wv - (char *)cc->cc_body;
@@ -443,6 +444,26 @@ ctl_mirror(struct ctl_conn *cc, size_t *size __unused)
 }
 
 int
+ctl_set_text(struct ctl_conn *cc, size_t *size __unused)
+{
+	const struct vale_wire_value *wv = cc->cc_body;
+	const unsigned int setting = vale_setting_find(wv->wv_set.ws_setting);
+	struct vale_setting_value value = { .sv_number = 0 };
+
+	if (setting == VALE_NSETTINGS ||
+	    vale_setting_table[setting].se_kind != VALE_KIND_TEXT)
+		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
+		    wv->wv_set.ws_setting));
+	if (strnlen(wv->wv_text, sizeof(wv->wv_text)) == sizeof(wv->wv_text))
+		return (ctl_why(cc, EINVAL, "the value does not end"));
+	memcpy(value.sv_text, wv->wv_text, sizeof(value.sv_text));
+	if (vale_setting_set(cc->cc_wire->vw_header.nr_name, setting,
+	    &value) == 0)
+		return (0);
+	return (ctl_why(cc, errno, "%s", vale_error()));
+}
+
+int
 ctl_set(struct ctl_conn *cc, size_t *size __unused)
 {
 	const struct vale_wire_set *ws = cc->cc_body;
@@ -455,7 +476,8 @@ ctl_set(struct ctl_conn *cc, size_t *size __unused)
 	    vale_setting_find(ws->ws_setting);
 
 	/* A mirror has a request of its own: ctl_mirror(). */
-	if (setting == VALE_NSETTINGS || setting == VALE_SETTING_MIRROR)
+	if (setting == VALE_NSETTINGS || setting == VALE_SETTING_MIRROR ||
+	    vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
 		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
 		    ws->ws_setting));
 	if (vale_setting_set(cc->cc_wire->vw_header.nr_name, setting,

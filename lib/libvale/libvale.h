@@ -456,6 +456,14 @@ int	vale_shared_fd(const struct vale_desc *d);
 	    "frames dropped: source and destination port are private")	\
 	X(VALE_C_TX_DROP_LIMIT, "tx_drop_limit",			\
 	    "frames dropped: source over the address limit")		\
+	X(VALE_C_TX_DROP_VLAN, "tx_drop_vlan",				\
+	    "frames dropped: not in a VLAN of the port")		\
+	X(VALE_C_TX_DROP_SOURCE, "tx_drop_source",			\
+	    "frames dropped: Ethernet source not allowed")		\
+	X(VALE_C_TX_DROP_IP, "tx_drop_ip",				\
+	    "frames dropped: IP address not allowed")			\
+	X(VALE_C_TX_DROP_RESERVED, "tx_drop_reserved",			\
+	    "frames dropped: for the link only")			\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
 	    "times the port's frames began to be copied before delivery") \
 	X(VALE_C_RX_SYNC, "rx_syncs", "receive syncs")			\
@@ -619,6 +627,26 @@ struct vale_switch_settings {
  */
 int	vale_switch_settings(const char *switch_name,
 	    struct vale_switch_settings *ss);
+
+/*
+ * Set or get any setting of a switch or port as text, as valectl(8) does with
+ * -o: its name and its value there, like "trunk" and "10,20-30".  A value has
+ * at most VALE_SETTING_SIZE bytes, with the NUL; `size' is that of `text'.
+ *	EINVAL	there is no such setting of a switch, or of a port, or its
+ *		value is invalid
+ *	ENXIO	the switch or port does not exist
+ */
+#define	VALE_SETTING_SIZE	512
+int	vale_set(const char *name, const char *setting, const char *text);
+int	vale_get(const char *name, const char *setting, char *text,
+	    size_t size);
+
+/*
+ * Tell the switch the port's own Ethernet address, for the setting source=own.
+ * All zeros, the default: it has none.  Only in vale_switch.c.  Takes effect
+ * when the setting is set.
+ */
+void	vale_set_address(struct vale_desc *d, const uint8_t addr[6]);
 
 /*
  * What was wrong, if the last call by this thread of a function that sets or

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The sources of libvale, each in one list.  vale_fdb.c, vale_rate.c and
-# vale_share.c are in sys/dev/netmap, the others are here.
+# The sources of libvale, each in one list.  vale_fdb.c, vale_guard.c,
+# vale_rate.c, vale_share.c and vale_vlan.c are in sys/dev/netmap, the others are here.
 #
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
 #	VALE_FRAME_SRCS		a frame port over it
@@ -15,12 +15,12 @@ VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
 VALE_FRAME_SRCS=	vale_frame_port.c
 
-VALE_VALED_SRCS=	vale_client.c vale_find.c vale_setting.c vale_valed.c \
-			vale_window.c
+VALE_VALED_SRCS=	vale_client.c vale_find.c vale_rate.c vale_setting.c \
+			vale_setting_text.c vale_valed.c vale_window.c
 
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_forward.c vale_inbox.c \
-			vale_layout.c vale_mirror.c \
+			vale_guard.c vale_layout.c vale_lookup.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
-			vale_region.c vale_rxq.c vale_setting.c \
-			vale_setting_switch.c vale_share.c vale_shared.c \
-			vale_switch.c vale_txq.c vale_view.c
+			vale_region.c vale_rules.c vale_rxq.c vale_setting.c \
+			vale_setting_switch.c vale_setting_text.c vale_share.c vale_shared.c \
+			vale_switch.c vale_txq.c vale_view.c vale_vlan.c

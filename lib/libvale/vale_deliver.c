@@ -163,23 +163,6 @@ deliver_offloads(const struct vale_merge *mg)
 }
 
 /*
- * A frame of 32 to 64 bytes, the most frequent size, is copied as two halves of
- * fixed size, which may overlap.
- */
-static inline void
-deliver_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
-{
-	enum { HALF = 32 };
-
-	/* mutants 5: both branches copy the bytes */
-	if (len >= HALF && len <= 2 * HALF) {
-		memcpy(dst, src, HALF);
-		memcpy(dst + len - HALF, src + len - HALF, HALF);
-	} else
-		memcpy(dst, src, len);
-}
-
-/*
  * The fast path of deliver_frame(), for vale_frag_single().  Takes such frames
  * from one list, at most `max', until the first of another kind, and copies them
  * into the slots from `i' on.  Returns their number.
@@ -218,7 +201,7 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
 		slot->flags = 1 << 8;
 		bytes += len;
 		left--;
-		deliver_copy(vale_rx_buf(pair, vr, slot, slot - slots,
+		vale_slot_copy(vale_rx_buf(pair, vr, slot, slot - slots,
 		    badbufs), fg->fg_buf, len);
 		if (++slot == end)
 			slot = slots;
@@ -535,7 +518,7 @@ deliver_chosen(const struct vale_pair *pair, const struct vale_port *dst,
     unsigned int index)
 {
 	return (!dst->vp_monitor && dst->vp_index == index &&
-	    (pair->pa_tx.vt_list[VALE_FDB_FLOOD].li_first == VALE_END ||
+	    (pair->pa_tx.vt_flood->li_first == VALE_END ||
 	    pair->pa_tx.vt_view->vi_nports <= 2));
 }
 
@@ -546,7 +529,7 @@ merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
 {
 	const struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_list *own = &vt->vt_list[index];
-	const struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
+	const struct vale_list *flood = vt->vt_flood;
 
 	return ((struct vale_merge){
 		.mg_txq = vt,

@@ -25,7 +25,7 @@
  *    of their own.  vt_dst names the destinations whose list is not empty, so
  *    the next stage need not scan all 254.  Those to several destinations are
  *    copied if they are in memory of others: a page that goes now holds up this
- *    sender, and none of the many that get the frame.
+ *    sender, and none of the many that get the frame.  vale_lookup.c.
  *
  * 3. Deliver.  Pass to each destination its own frames and the flooded ones,
  *    in the order in which they were sent: vale_deliver.c.
@@ -45,6 +45,7 @@
 #include "vale_clock.h"
 #include "vale_deliver.h"
 #include "vale_forward.h"
+#include "vale_lookup.h"
 #include "vale_mirror.h"
 #include "vale_offload.h"
 #include "vale_pair.h"
@@ -55,10 +56,6 @@
 
 /* Bytes of the smallest pages. */
 #define	PAGE		4096
-
-/* A header begins with two addresses. */
-#define	ADDRS_LEN	12
-#define	ADDR_LEN	6
 
 /*
  * Stage 1 represents the reason for a drop by its counter, and 0 is none.
@@ -126,28 +123,6 @@ collect_add(struct vale_txq *vt, struct vale_frag *first, uint32_t len,
 	vt->vt_nfrags += nfrags;
 }
 
-/* Copy `n' fragments.  vt_copy must have space. */
-static void
-collect_copy(struct vale_txq *vt, struct vale_frag *fg, uint32_t n)
-{
-	uint8_t *copy;
-
-	for (; n > 0; n--, fg++) {
-		MPASS(fg->fg_len <= VALE_COPY_SIZE - vt->vt_copy_used);
-		copy = vt->vt_copy + vt->vt_copy_used;
-		memcpy(copy, fg->fg_buf, fg->fg_len);
-		fg->fg_buf = copy;
-		vt->vt_copy_used += fg->fg_len;
-	}
-}
-
-/* Whether vt_copy may not have space for another frame. */
-static bool
-collect_full(const struct vale_txq *vt)
-{
-	return (vt->vt_copy_used > VALE_COPY_SIZE - VALE_FRAME_MAX);
-}
-
 /*
  * Take the next frame from the ring, with all its slots up to `head', and add
  * it to the batch if it is well formed.  Returns its bytes, or 0.  Not inlined,
@@ -199,7 +174,7 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 		return (0);
 	}
 	if (vt->vt_copied)
-		collect_copy(vt, first, n);
+		vale_txq_copy(vt, first, n);
 	collect_add(vt, first, len, n, vale_frame_slots(len),
 	    first->fg_offload);
 	return (len);
@@ -313,7 +288,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 		if (FAST_PATH(collect_single_slot(pair, port, min, &bytes)))
 			continue;
 		if (!vale_offload_space(&vt->vt_offloads) ||
-		    (vt->vt_copied && collect_full(vt)))
+		    (vt->vt_copied && vale_txq_full(vt)))
 			break;
 		bytes += collect_frame(pair, port, head);
 	}
@@ -332,221 +307,24 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 }
 
 /*
- * Stage 2.
- */
-
-/*
- * Copy the two addresses where they span several fragments.  Not inlined, so
- * that other frames do not pay for it.
- */
-static void __attribute__((__noinline__))
-lookup_gather(const struct vale_frag *fg, uint8_t *addrs)
-{
-	uint32_t len, n;
-
-	for (n = 0; n < ADDRS_LEN; n += len, fg++) {
-		/* mutants 4: AddressSanitizer sees it */
-		len = fg->fg_len < ADDRS_LEN - n ? fg->fg_len : ADDRS_LEN - n;
-		memcpy(addrs + n, fg->fg_buf, len);
-	}
-}
-
-/* Copy the two addresses. */
-static void
-lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
-{
-	/* mutants: AddressSanitizer sees it */
-	if (fg->fg_len >= ADDRS_LEN)
-		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
-	else
-		lookup_gather(fg, addrs);
-}
-
-/*
- * Learn the source address and look up the destination.  Returns a port's
- * index, VALE_FDB_FLOOD, or LOOKUP_REFUSED if the port is at its address limit.
- */
-#define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
-
-/* mutants 3: nothing follows */
-static unsigned int
-lookup_dst(struct vale_pair *pair, const struct vale_port *port,
-    const uint8_t *addrs, uint32_t now_s)
-{
-	struct vale_switch *vs = port->vp_switch;
-	unsigned int dst;
-
-	switch (vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, port->vp_index,
-	    now_s)) {
-	case VALE_FDB_LEARNED:
-		vale_count(pair, VALE_C_LEARNED, 1);
-		VALE_PROBE(pair, LEARN, addrs + ADDR_LEN, 0);
-		break;
-	case VALE_FDB_MOVED:
-		vale_count(pair, VALE_C_MOVED, 1);
-		VALE_PROBE(pair, LEARN, addrs + ADDR_LEN, 1);
-		break;
-	case VALE_FDB_REFUSED:
-		return (LOOKUP_REFUSED);
-	case VALE_FDB_KNOWN:
-	case VALE_FDB_IGNORED:
-		break;
-	}
-	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, now_s);
-	/* Its port is being removed, or is left out for a moment. */
-	if (dst < VALE_FDB_FLOOD && pair->pa_tx.vt_view->vi_port[dst] == NULL)
-		dst = VALE_FDB_FLOOD;
-	return (dst);
-}
-
-/* The number of ports that a flooded frame goes to. */
-static unsigned int
-lookup_flood(const struct vale_view *vi, const struct vale_port *port)
-{
-	return (vi->vi_nports - (vi->vi_private[port->vp_index] ?
-	    vi->vi_nprivate : 1));
-}
-
-/*
- * Append a frame to the list of those to flood, or drop it: it has no single
- * destination that it may go to.  Returns its number of copies.
- */
-static unsigned int __attribute__((__noinline__))
-lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst)
-{
-	struct vale_txq *vt = &pair->pa_tx;
-	const struct vale_port *port = pair->pa_port;
-	const unsigned int others = lookup_flood(vt->vt_view, port);
-	struct vale_frag *fg = &vt->vt_frag[frame];
-
-	if (dst == LOOKUP_REFUSED)
-		vale_forward_drop(pair, VALE_C_TX_DROP_LIMIT, 1, port);
-	else if (others == 0)
-		vale_forward_drop(pair, VALE_C_TX_DROP_NODEST, 1, port);
-	else if (dst == VALE_FDB_FLOOD) {
-		vale_list_append(vt, &vt->vt_list[dst], frame);
-		vale_count(pair, VALE_C_TX_FLOOD, 1);
-		VALE_PROBE(pair, FLOOD, fg->fg_frame_len, others);
-		if (others > 1 && vt->vt_indirect && !vt->vt_copied)
-			collect_copy(vt, fg, fg->fg_nfrags);
-		return (others);
-	} else if (dst == port->vp_index)
-		vale_forward_drop(pair, VALE_C_TX_DROP_SELF, 1, port);
-	else
-		vale_forward_drop(pair, VALE_C_TX_DROP_PRIVATE, 1, port);
-	return (0);
-}
-
-/* Whether frames go to port number `dst' alone. */
-static bool
-lookup_single(const struct vale_view *vi, unsigned int src, unsigned int dst)
-{
-	return (dst < VALE_FDB_FLOOD && dst != src &&
-	    !(vi->vi_private[src] && vi->vi_private[dst]));
-}
-
-/* Whether a frame whose addresses span several fragments has `addrs'. */
-static bool __attribute__((__noinline__))
-lookup_gather_same(const struct vale_frag *fg, const uint8_t *addrs)
-{
-	uint8_t other[ADDRS_LEN];
-
-	lookup_gather(fg, other);
-	return (memcmp(other, addrs, ADDRS_LEN) == 0);
-}
-
-/* Whether a frame has the addresses `addrs'. */
-static bool
-lookup_same(const struct vale_frag *fg, const uint8_t *addrs)
-{
-	return (fg->fg_len >= ADDRS_LEN ?
-	    memcmp(fg->fg_buf, addrs, ADDRS_LEN) == 0 :
-	    lookup_gather_same(fg, addrs));
-}
-
-/*
- * Consecutive frames often have the same two addresses, and so the same
- * destination.  The next two functions take the frame at `i' and those behind
- * it that have its addresses, `addrs'.
- */
-
-/* Frames to a single port, number `dst'.  Returns the frame after them. */
-static uint32_t
-lookup_run(struct vale_txq *vt, unsigned int dst, uint32_t i,
-    const uint8_t *addrs, uint64_t *copies)
-{
-	struct vale_list *li = &vt->vt_list[dst];
-	uint64_t n = 0;
-
-	if (li->li_first == VALE_END)
-		vt->vt_dst[vt->vt_ndsts++] = dst;
-	do {
-		vale_list_append(vt, li, i);
-		n++;
-		i += vt->vt_frag[i].fg_nfrags;
-	} while (i < vt->vt_nfrags && lookup_same(&vt->vt_frag[i], addrs));
-	*copies += n;
-	return (i);
-}
-
-/*
- * Other frames.  Sets *i to the frame after them.  Ends, too, where vt_copy may
- * not have space for another; returns false then.
- */
-static bool __attribute__((__noinline__))
-lookup_run_other(struct vale_pair *pair, unsigned int dst, uint32_t *i,
-    const uint8_t *addrs, uint64_t *copies)
-{
-	struct vale_txq *vt = &pair->pa_tx;
-
-	do {
-		*copies += lookup_other(pair, *i, dst);
-		*i += vt->vt_frag[*i].fg_nfrags;
-		if (collect_full(vt) && !vt->vt_copied)
-			return (false);
-	} while (*i < vt->vt_nfrags && lookup_same(&vt->vt_frag[*i], addrs));
-	return (true);
-}
-
-/*
- * Begins with the frame at `i', and ends where vt_copy may not have space for
- * another.  Returns the frame after the last.
- */
-static uint32_t
-lookup(struct vale_pair *pair, uint32_t i)
-{
-	struct vale_txq *vt = &pair->pa_tx;
-	const struct vale_port *port = pair->pa_port;
-	uint8_t addrs[ADDRS_LEN];
-	uint64_t copies = 0;
-	unsigned int dst;
-	uint32_t now_s;
-
-	/* mutants 2: the clock of addresses is wrong by a second in 30 years */
-	now_s = vt->vt_now_ns / 1000000000;
-	vt->vt_ndsts = 0;
-	while (i < vt->vt_nfrags) {
-		lookup_addrs(&vt->vt_frag[i], addrs);
-		dst = lookup_dst(pair, port, addrs, now_s);
-		VALE_PROBE(pair, LOOKUP, dst, addrs);
-		if (lookup_single(vt->vt_view, port->vp_index, dst))
-			i = lookup_run(vt, dst, i, addrs, &copies);
-		else if (!lookup_run_other(pair, dst, &i, addrs, &copies))
-			break;
-	}
-	vale_count(pair, VALE_C_TX_COPY, copies);
-	return (i);
-}
-
-/*
  * Stage 3.
  */
 
-/* Whether a flooded frame of port number `src' goes to port number `dst'. */
+/*
+ * Whether the flooded frames go to port number `dst', and if so in which form.
+ */
 static bool
-deliver_floods(const struct vale_view *vi, unsigned int src, unsigned int dst)
+deliver_floods(struct vale_txq *vt, unsigned int src, unsigned int dst)
 {
-	return (dst != src && !(vi->vi_private[src] && vi->vi_private[dst]));
+	const struct vale_view *vi = vt->vt_view;
+	const struct vale_vlan *vn;
+
+	if (!vale_lookup_floods(vi, src, dst, vt->vt_vlan))
+		return (false);
+	vn = &vi->vi_rules[dst]->ru_vlan;
+	vt->vt_flood = &vt->vt_list[vale_vlan_tagged(vn, vt->vt_vlan) ?
+	    VALE_FLOOD_TAGGED : VALE_FDB_FLOOD];
+	return (true);
 }
 
 /* Copies of what all ports have got. */
@@ -560,7 +338,7 @@ deliver_mirrors(struct vale_pair *pair, bool flood)
 
 	for (i = 0; i < vi->vi_nports; i++) {
 		dst = vi->vi_active[i];
-		if ((flood && deliver_floods(vi, src, dst)) ||
+		if ((flood && deliver_floods(vt, src, dst)) ||
 		    vt->vt_list[dst].li_frames > 0)
 			vale_mirror_received(pair, vi->vi_port[dst]);
 	}
@@ -579,7 +357,7 @@ deliver_many(struct vale_pair *pair, bool flood)
 	if (flood) {
 		for (i = 0; i < vi->vi_nports; i++) {
 			dst = vi->vi_active[i];
-			if (deliver_floods(vi, src, dst))
+			if (deliver_floods(vt, src, dst))
 				vale_deliver(pair, vi->vi_port[dst], dst);
 		}
 	} else {
@@ -589,7 +367,9 @@ deliver_many(struct vale_pair *pair, bool flood)
 	}
 	if (vi->vi_nmirrors > 0)
 		deliver_mirrors(pair, flood);
+	vt->vt_flood = &vt->vt_list[VALE_FDB_FLOOD];
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
+	vale_list_init(&vt->vt_list[VALE_FLOOD_TAGGED]);
 	for (i = 0; i < vt->vt_ndsts; i++)
 		vale_list_init(&vt->vt_list[vt->vt_dst[i]]);
 }
@@ -599,7 +379,8 @@ deliver_all(struct vale_pair *pair)
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_view *vi = vt->vt_view;
-	const bool flood = vt->vt_list[VALE_FDB_FLOOD].li_first != VALE_END;
+	const bool flood = vt->vt_list[VALE_FDB_FLOOD].li_first != VALE_END ||
+	    vt->vt_list[VALE_FLOOD_TAGGED].li_first != VALE_END;
 	unsigned int dst, i;
 
 	if (flood || vi->vi_nmirrors > 0) {
@@ -623,8 +404,9 @@ forward_batch(struct vale_pair *pair)
 	vale_view_enter(vt, &pair->pa_port->vp_switch->vs_view);
 	if (vt->vt_view->vi_nmirrors > 0)
 		vale_mirror_sent(pair);
+	vale_lookup_begin(pair);
 	while (i < vt->vt_nfrags) {
-		i = lookup(pair, i);
+		i = vale_lookup(pair, i);
 		deliver_all(pair);
 		if (!vt->vt_copied)
 			vt->vt_copy_used = 0;

@@ -66,7 +66,7 @@ mirror_deliver(struct vale_pair *pair, unsigned int of, unsigned int what)
 	const struct vale_view *vi = pair->pa_tx.vt_view;
 	const struct vale_list *list = pair->pa_tx.vt_list;
 	const uint32_t frames = list[of].li_frames +
-	    list[VALE_FDB_FLOOD].li_frames;
+	    pair->pa_tx.vt_flood->li_frames;
 	const struct vale_mirror *vm;
 
 	for (vm = vi->vi_mirror; vm < vi->vi_mirror + vi->vi_nmirrors; vm++) {

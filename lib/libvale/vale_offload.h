@@ -42,7 +42,7 @@ static inline bool
 vale_offload_space(const struct vale_offloads *of)
 {
 	/* mutants 2: a batch of the longest headers is shorter */
-	return (of->of_frames < nitems(of->of_frame) &&
+	return (of->of_frames < VALE_OFFLOADS &&
 	    sizeof(of->of_headers) - of->of_used >= FRAME_CUT_HDRLEN);
 }
 

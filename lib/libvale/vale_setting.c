@@ -109,8 +109,8 @@ vale_set_mirror(const char *name, const char *of, unsigned int what)
 {
 	struct vale_setting_value value = { .sv_number = what };
 
-	if (what != 0 && (of == NULL || snprintf(value.sv_name,
-	    sizeof(value.sv_name), "%s", of) >= (int)sizeof(value.sv_name)))
+	if (what != 0 && (of == NULL || snprintf(value.sv_text,
+	    VALE_NAME_SIZE, "%s", of) >= VALE_NAME_SIZE))
 		return (vale_setting_error(EINVAL, "not a port's name"));
 	return (vale_setting_set(name, VALE_SETTING_MIRROR, &value));
 }
@@ -151,7 +151,7 @@ vale_port_settings(const char *name, struct vale_port_settings *ps)
 	ps->ps_private = value[VALE_SETTING_PRIVATE].sv_number;
 	ps->ps_weight = value[VALE_SETTING_WEIGHT].sv_number;
 	ps->ps_mirror = value[VALE_SETTING_MIRROR].sv_number;
-	memcpy(ps->ps_mirror_of, value[VALE_SETTING_MIRROR].sv_name,
+	memcpy(ps->ps_mirror_of, value[VALE_SETTING_MIRROR].sv_text,
 	    sizeof(ps->ps_mirror_of));
 	return (0);
 }

@@ -21,6 +21,7 @@
 
 #include <dev/netmap/vale_fdb_entry.h>
 #include <dev/netmap/vale_rate_conf.h>
+#include <dev/netmap/vale_vlan_conf.h>
 
 #include "libvale.h"
 
@@ -29,8 +30,10 @@
  *
  *	number	is that of struct vale_wire_set
  *	scope	is SWITCH or PORT
- *	kind	is NUMBER, BOOL, RATE or MIRROR: see struct vale_setting_value
- *	what	it is called in messages, with `unit' behind the number
+ *	kind	is NUMBER, BOOL, RATE, MIRROR or TEXT: see struct
+ *		vale_setting_value
+ *	what	it is called in messages, with `unit' behind the number; of TEXT
+ *		the sentence that says what is valid
  */
 #define	VALE_SETTINGS(X)						\
 	X(AGEING, 1, "ageing", SWITCH, NUMBER, 0, VALE_FDB_AGEING_MAX_S, \
@@ -41,8 +44,18 @@
 	    "limit", "addresses")					\
 	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
 	    "mirror", "")						\
+	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
+	    "addresses or prefixes, or any", "")			\
+	X(NATIVE, 11, "native", PORT, NUMBER, 0, VALE_VLAN_MAX, 0,	\
+	    "native VLAN", "")						\
 	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
 	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
+	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "") \
+	X(SOURCE, 12, "source", PORT, TEXT, 0, 0, 0, "source is a list of " \
+	    "at most 16 Ethernet addresses, own or any", "")		\
+	X(TRUNK, 10, "trunk", PORT, TEXT, 0, 0, 0, "trunk is a list of " \
+	    "VLANs and ranges from 1 to 4094, all or no", "")		\
+	X(VLAN, 9, "vlan", PORT, NUMBER, 0, VALE_VLAN_MAX, 0, "VLAN", "") \
 	X(WEIGHT, 5, "weight", PORT, NUMBER, 1, VALE_WEIGHT_MAX, 1,	\
 	    "weight", "")
 /* A rate in frames has a number of its own in struct vale_wire_set. */
@@ -58,7 +71,8 @@ enum vale_setting_kind {
 	VALE_KIND_NUMBER,
 	VALE_KIND_BOOL,
 	VALE_KIND_RATE,
-	VALE_KIND_MIRROR
+	VALE_KIND_MIRROR,
+	VALE_KIND_TEXT
 };
 
 enum vale_setting_scope {
@@ -85,12 +99,27 @@ struct vale_setting_value {
 					   VALE_MIRROR_*, or 0 */
 	uint32_t	sv_burst;	/* of a rate */
 	bool		sv_frames;	/* the rate is one of frames */
-	char		sv_name[VALE_NAME_SIZE];	/* the port that is
-					   mirrored */
+	char		sv_text[VALE_SETTING_SIZE];	/* the port that is
+					   mirrored; the value of TEXT */
 };
 
 /* The setting with a number of struct vale_wire_set, or VALE_NSETTINGS. */
 unsigned int	vale_setting_find(unsigned int number);
+
+/* The setting whose name is the first `len' bytes of `name', or
+   VALE_NSETTINGS. */
+unsigned int	vale_setting_named(const char *name, size_t len);
+
+/*
+ * Parse a value.  0, or -1 with EINVAL and what vale_error() returns.  The
+ * switch's library checks ranges, and what is TEXT.
+ */
+int	vale_setting_parse(unsigned int setting, const char *text,
+	    struct vale_setting_value *value);
+
+/* Print a value as it is parsed into `text', VALE_SETTING_SIZE bytes. */
+void	vale_setting_print(unsigned int setting,
+	    const struct vale_setting_value *value, char *text, size_t size);
 
 /*
  * Set one of a switch or port, or get all of those of a scope into

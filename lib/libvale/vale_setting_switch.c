@@ -11,10 +11,12 @@
  * all senders have it.  The learning table has its own rules.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "vale_error.h"
 #include "vale_mirror.h"
+#include "vale_rules.h"
 #include "vale_setting.h"
 #include "vale_switch.h"
 #include "vale_view.h"
@@ -67,7 +69,7 @@ static int
 set_mirror(struct vale_port *port, const struct vale_setting_value *value)
 {
 	const size_t len = strlen(port->vp_switch->vs_name);
-	const char *of = value->sv_name;
+	const char *of = value->sv_text;
 
 	if (value->sv_number != 0 && (strcmp(of, port->vp_common.name) == 0 ||
 	    strncmp(of, port->vp_common.name, len + 1) != 0))
@@ -79,7 +81,7 @@ static void
 get_mirror(const struct vale_port *port, struct vale_setting_value *value)
 {
 	value->sv_number = port->vp_mirror_what;
-	memcpy(value->sv_name, port->vp_mirror_of, sizeof(value->sv_name));
+	memcpy(value->sv_text, port->vp_mirror_of, sizeof(value->sv_text));
 }
 
 static int
@@ -119,6 +121,181 @@ get_rate(const struct vale_port *port, struct vale_setting_value *value)
 	value->sv_frames = conf->rc_frames;
 }
 
+/*
+ * Rules are replaced as a whole; change_view() frees the former ones.  Returns
+ * those to change, or NULL.
+ */
+static struct vale_rules *
+rules_new(const struct vale_port *port)
+{
+	struct vale_rules *ru = malloc(sizeof(*ru));
+
+	if (ru != NULL)
+		*ru = *port->vp_rules;
+	return (ru);
+}
+
+static int
+rules_set(struct vale_port *port, struct vale_rules *ru)
+{
+	if (vale_rules_empty(ru)) {
+		free(ru);
+		port->vp_rules = &vale_rules_none;
+	} else
+		port->vp_rules = ru;
+	return (0);
+}
+
+static int
+rules_fail(struct vale_rules *ru, int error)
+{
+	free(ru);
+	return (vale_fail(error));
+}
+
+static int
+set_vlan(struct vale_port *port, const struct vale_setting_value *value)
+{
+	struct vale_rules *ru = rules_new(port);
+
+	if (ru == NULL)
+		return (-1);
+	/* A port is an access port, or a trunk. */
+	memset(&ru->ru_vlan, 0, sizeof(ru->ru_vlan));
+	memset(ru->ru_trunk, 0, sizeof(ru->ru_trunk));
+	if (value->sv_number != 0)
+		vale_vlan_access(&ru->ru_vlan, value->sv_number);
+	return (rules_set(port, ru));
+}
+
+static void
+get_vlan(const struct vale_port *port, struct vale_setting_value *value)
+{
+	const struct vale_vlan *vn = &port->vp_rules->ru_vlan;
+
+	if (vn->vn_mode == VALE_VLAN_ACCESS)
+		value->sv_number = vn->vn_native;
+}
+
+static int
+set_trunk(struct vale_port *port, const struct vale_setting_value *value)
+{
+	struct vale_rules *ru = rules_new(port);
+	const bool no = strcmp(value->sv_text, "no") == 0;
+
+	if (ru == NULL)
+		return (-1);
+	if (!no && !vale_vlan_trunk(&ru->ru_vlan, value->sv_text))
+		return (rules_fail(ru, EINVAL));
+	/* An access port has no trunk to end. */
+	if (no && ru->ru_vlan.vn_mode == VALE_VLAN_TRUNK)
+		memset(&ru->ru_vlan, 0, sizeof(ru->ru_vlan));
+	memset(ru->ru_trunk, 0, sizeof(ru->ru_trunk));
+	if (!no)
+		memcpy(ru->ru_trunk, value->sv_text, sizeof(ru->ru_trunk));
+	return (rules_set(port, ru));
+}
+
+/* The text of a rule, or that of a port without it. */
+static void
+get_text(const char *text, const char *none, struct vale_setting_value *value)
+{
+	if (text[0] != '\0')
+		memcpy(value->sv_text, text, sizeof(value->sv_text));
+	else
+		memcpy(value->sv_text, none, strlen(none) + 1);
+}
+
+static void
+get_trunk(const struct vale_port *port, struct vale_setting_value *value)
+{
+	get_text(port->vp_rules->ru_trunk, "no", value);
+}
+
+static int
+set_native(struct vale_port *port, const struct vale_setting_value *value)
+{
+	struct vale_rules *ru;
+
+	if (port->vp_rules->ru_vlan.vn_mode != VALE_VLAN_TRUNK)
+		return (value->sv_number == 0 ? 0 : vale_setting_error(EINVAL,
+		    "a native VLAN is that of a trunk"));
+	ru = rules_new(port);
+	if (ru == NULL)
+		return (-1);
+	ru->ru_vlan.vn_native = value->sv_number;
+	return (rules_set(port, ru));
+}
+
+static void
+get_native(const struct vale_port *port, struct vale_setting_value *value)
+{
+	const struct vale_vlan *vn = &port->vp_rules->ru_vlan;
+
+	if (vn->vn_mode == VALE_VLAN_TRUNK)
+		value->sv_number = vn->vn_native;
+}
+
+static int
+set_source(struct vale_port *port, const struct vale_setting_value *value)
+{
+	static const uint8_t none[sizeof(port->vp_address)];
+	struct vale_rules *ru;
+	const bool own = strcmp(value->sv_text, "own") == 0;
+
+	if (own && memcmp(port->vp_address, none, sizeof(none)) == 0)
+		return (vale_setting_error(EINVAL, "the switch does not know "
+		    "the port's own address: source must be a list"));
+	ru = rules_new(port);
+	if (ru == NULL)
+		return (-1);
+	if (own) {
+		ru->ru_guard.gd_naddrs = 1;
+		memcpy(ru->ru_guard.gd_addr[0], port->vp_address,
+		    sizeof(port->vp_address));
+	} else if (!vale_guard_sources(&ru->ru_guard, value->sv_text))
+		return (rules_fail(ru, EINVAL));
+	memcpy(ru->ru_source, value->sv_text, sizeof(ru->ru_source));
+	return (rules_set(port, ru));
+}
+
+static void
+get_source(const struct vale_port *port, struct vale_setting_value *value)
+{
+	get_text(port->vp_rules->ru_source, "any", value);
+}
+
+static int
+set_ip(struct vale_port *port, const struct vale_setting_value *value)
+{
+	struct vale_rules *ru = rules_new(port);
+
+	if (ru == NULL)
+		return (-1);
+	if (!vale_guard_prefixes(&ru->ru_guard, value->sv_text))
+		return (rules_fail(ru, EINVAL));
+	memcpy(ru->ru_ip, value->sv_text, sizeof(ru->ru_ip));
+	return (rules_set(port, ru));
+}
+
+static void
+get_ip(const struct vale_port *port, struct vale_setting_value *value)
+{
+	get_text(port->vp_rules->ru_ip, "any", value);
+}
+
+static void
+set_reserved(struct vale_switch *vs, const struct vale_setting_value *value)
+{
+	atomic_store_bool(&vs->vs_reserved, value->sv_number != 0);
+}
+
+static void
+get_reserved(const struct vale_switch *vs, struct vale_setting_value *value)
+{
+	value->sv_number = vs->vs_reserved;
+}
+
 static int
 set_weight(struct vale_port *port, const struct vale_setting_value *value)
 {
@@ -149,13 +326,25 @@ static const struct {
 	    .get_switch = get_ageing },
 	[VALE_SETTING_BATCH] = { .set_switch = set_batch,
 	    .get_switch = get_batch },
+	[VALE_SETTING_IP] = { .set_port = set_ip, .get_port = get_ip,
+	    .view = true },
 	[VALE_SETTING_LIMIT] = { .set_port = set_limit,
 	    .get_port = get_limit },
 	[VALE_SETTING_MIRROR] = { .set_port = set_mirror,
 	    .get_port = get_mirror, .view = true },
+	[VALE_SETTING_NATIVE] = { .set_port = set_native,
+	    .get_port = get_native, .view = true },
 	[VALE_SETTING_PRIVATE] = { .set_port = set_private,
 	    .get_port = get_private, .view = true },
 	[VALE_SETTING_RATE] = { .set_port = set_rate, .get_port = get_rate },
+	[VALE_SETTING_RESERVED] = { .set_switch = set_reserved,
+	    .get_switch = get_reserved },
+	[VALE_SETTING_SOURCE] = { .set_port = set_source,
+	    .get_port = get_source, .view = true },
+	[VALE_SETTING_TRUNK] = { .set_port = set_trunk,
+	    .get_port = get_trunk, .view = true },
+	[VALE_SETTING_VLAN] = { .set_port = set_vlan, .get_port = get_vlan,
+	    .view = true },
 	[VALE_SETTING_WEIGHT] = { .set_port = set_weight,
 	    .get_port = get_weight },
 };
@@ -182,6 +371,8 @@ out_of_range(const struct vale_setting *se)
 	case VALE_KIND_MIRROR:
 		return (vale_setting_error(EINVAL, "a port can mirror another "
 		    "port of the same switch"));
+	case VALE_KIND_TEXT:
+		return (vale_setting_error(EINVAL, "%s", se->se_what));
 	default:
 		return (vale_setting_error(EINVAL, "the %s must be %ju to "
 		    "%ju%s%s", se->se_what, (uintmax_t)se->se_min,
@@ -210,6 +401,7 @@ static int
 change_view(const char *name, port_change *change,
     const struct vale_setting_value *value)
 {
+	const struct vale_rules *rules;
 	struct vale_port *port;
 	struct vale_switch *vs;
 	int error = ENXIO;
@@ -219,10 +411,14 @@ change_view(const char *name, port_change *change,
 	if (vs != NULL) {
 		vale_switch_change(vs);
 		port = vale_switch_port(vs, name);
+		rules = port != NULL ? port->vp_rules : NULL;
 		if (port != NULL)
 			error = change(port, value) == -1 ? errno : 0;
 		if (error == 0)
 			vale_view_publish(vs);
+		/* No sender has the former rules now. */
+		if (port != NULL && port->vp_rules != rules)
+			vale_rules_free(rules);
 		vale_switch_changed(vs);
 	}
 	pthread_mutex_unlock(&vale_lock);
@@ -251,12 +447,13 @@ vale_setting_set(const char *name, unsigned int setting,
 	const struct vale_setting *se = &vale_setting_table[setting];
 	int r;
 
+	(void)vale_setting_error(0, "%s", "");
 	/* vale_rate_set() knows what a rate may be. */
-	if (se->se_kind != VALE_KIND_RATE &&
+	if (se->se_kind != VALE_KIND_RATE && se->se_kind != VALE_KIND_TEXT &&
 	    (value->sv_number < se->se_min || value->sv_number > se->se_max))
 		return (out_of_range(se));
 	if (se->se_kind == VALE_KIND_MIRROR && value->sv_number != 0 &&
-	    vale_name_error(value->sv_name) != NULL)
+	    vale_name_error(value->sv_text) != NULL)
 		return (out_of_range(se));
 	if (se->se_scope == VALE_OF_SWITCH)
 		r = change_switch(name, setting, value);
@@ -264,8 +461,8 @@ vale_setting_set(const char *name, unsigned int setting,
 		r = change_view(name, code[setting].set_port, value);
 	else
 		r = change_port(name, code[setting].set_port, value);
-	if (r == 0)
-		return (0);
+	if (r == 0 || vale_error()[0] != '\0')
+		return (r);
 	switch (errno) {
 	case ENXIO:
 		return (no_such(se->se_scope));

@@ -12,6 +12,7 @@
 #define	_VALE_SLOT_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "vale_layout.h"
 
@@ -42,6 +43,23 @@ static inline uint32_t
 vale_frame_slots(uint32_t len)
 {
 	return ((len + VALE_BUF_SIZE - 1) / VALE_BUF_SIZE);
+}
+
+/*
+ * Copy a frame of one fragment.  One of 32 to 64 bytes, the most frequent size,
+ * is copied as two halves of fixed size, which may overlap.
+ */
+static inline void
+vale_slot_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
+{
+	enum { HALF = 32 };
+
+	/* mutants 5: both branches copy the bytes */
+	if (len >= HALF && len <= 2 * HALF) {
+		memcpy(dst, src, HALF);
+		memcpy(dst + len - HALF, src + len - HALF, HALF);
+	} else
+		memcpy(dst, src, len);
 }
 
 #endif /* !_VALE_SLOT_H_ */

@@ -31,6 +31,7 @@
 #include "vale_mirror.h"
 #include "vale_name.h"
 #include "vale_region.h"
+#include "vale_rules.h"
 #include "vale_rxq.h"
 #include "vale_switch.h"
 #include "vale_txq.h"
@@ -80,6 +81,7 @@ switch_create(const char *name, size_t len)
 	vale_fdb_init(&vs->vs_fdb, seed);
 	TAILQ_INIT(&vs->vs_mirrors);
 	vs->vs_batch = VALE_BATCH_MAX;
+	vs->vs_reserved = true;
 	vs->vs_view = (uintptr_t)&vs->vs_views[0];
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	return (vs);
@@ -400,6 +402,7 @@ port_alloc(const char *name, const struct vale_params *params,
 	memcpy(port->vp_common.name, name, strlen(name));
 	port->vp_common.indirect_max = INDIRECT_MAX;
 	port->vp_npairs = params->rings;
+	port->vp_rules = &vale_rules_none;
 	port->vp_monitor = params->monitor != 0;
 	port->vp_mirror_what = params->monitor;
 	if (shared != NULL) {
@@ -486,10 +489,21 @@ vale_close(struct vale_desc *d)
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
+	vale_rules_free(port->vp_rules);
 	pairs_fini(port, port->vp_npairs);
 	vale_region_destroy(&port->vp_region);
 	pthread_mutex_destroy(&port->vp_rate_lock);
 	free(port);
+}
+
+void
+vale_set_address(struct vale_desc *d, const uint8_t addr[6])
+{
+	struct vale_port *port = vale_desc_port(d);
+
+	pthread_mutex_lock(&vale_lock);
+	memcpy(port->vp_address, addr, sizeof(port->vp_address));
+	pthread_mutex_unlock(&vale_lock);
 }
 
 struct vale_desc *

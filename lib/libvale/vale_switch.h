@@ -11,6 +11,8 @@
  *	vale_view.c	what senders see of a switch, and how that changes
  *	vale_setting_switch.c	their settings
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
+ *	vale_lookup.c	its second stage: the destinations
+ *	vale_rules.c	what a port may send, and its VLANs
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late
  *	vale_mirror.c	copies of what other ports send and get
@@ -21,6 +23,8 @@
  *	vale_inbox.c	frames that wait for such a user
  *	vale_pipe.c	pipes between such users, in the memory of ports
  *	vale_fdb.c	the learning table, in sys/dev/netmap
+ *	vale_guard.c	guards against forged addresses, there
+ *	vale_vlan.c	VLANs of ports, there
  *	vale_rate.c	limits of senders, there
  *	vale_share.c	fair shares of a receive ring, there
  *
@@ -56,6 +60,8 @@
 #include "vale_region.h"
 #include "vale_view.h"
 
+struct vale_rules;
+
 /* A port, or a monitor of one. */
 struct vale_port {
 	struct vale_switch	*vp_switch;
@@ -72,6 +78,8 @@ struct vale_port {
 	/* The locks of a change. */
 	bool			 vp_out;	/* leave it out of views */
 	bool			 vp_private;
+	const struct vale_rules	*vp_rules;	/* its own, or vale_rules_none */
+	uint8_t			 vp_address[6];	/* vale_set_address() */
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
@@ -105,6 +113,7 @@ struct vale_switch {
 	/* Senders read these two, and the table. */
 	uintptr_t		 vs_view;	/* struct vale_view; atomic */
 	uint32_t		 vs_batch;	/* vale_set_batch(); atomic */
+	bool			 vs_reserved;	/* setting "reserved"; atomic */
 	/* vale_lock. */
 	TAILQ_ENTRY(vale_switch) vs_link;
 	char			 vs_name[VALE_NAME_SIZE];

@@ -17,6 +17,7 @@
 #include <net/if.h>
 #include <net/netmap.h>
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_guard.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,11 @@
 struct vale_view;
 
 #define	VALE_COPY_SIZE	(4 * VALE_FRAME_MAX)	/* bytes */
+/* For the first bytes of a batch's frames: vale_rules.c. */
+#define	VALE_HEADS_SIZE	(VALE_BATCH_MAX * VALE_GUARD_HEAD)
+/* Other forms of frames, of which each has a first fragment of its own. */
+#define	VALE_FORMS	1024
+#define	VALE_FORM_HEAD	16		/* bytes of that fragment */
 
 /*
  * A fragment: one transmit slot of a batch.  In vt_frag a frame is its first
@@ -66,12 +72,13 @@ vale_frag_single(const struct vale_frag *fg)
 
 /* The frames of a batch of which something is known: vale_offload.c. */
 #define	VALE_OFFLOADS	256
+#define	VALE_FORM_OFFLOADS 64	/* other forms of such frames */
 
 struct vale_offloads {
 	uint32_t	 of_frames;
 	uint32_t	 of_used;	/* bytes of of_headers */
 	/* What is known; no fragments. */
-	struct frame	 of_frame[VALE_OFFLOADS];
+	struct frame	 of_frame[VALE_OFFLOADS + VALE_FORM_OFFLOADS];
 	/* Copies of the frames' own headers. */
 	uint8_t		 of_headers[64 * 1024];
 };
@@ -83,6 +90,10 @@ struct vale_list {
 	uint32_t	li_frames;
 	uint32_t	li_slots;
 };
+
+#define	VALE_FLOOD_TAGGED	(VALE_FDB_FLOOD + 1)	/* of vt_list */
+#define	VALE_FORM_FIRST	(2 * (VALE_BATCH_MAX + NETMAP_MAX_FRAGS))
+#define	VALE_FORM_FRAGS	(VALE_BATCH_MAX + 2 * NETMAP_MAX_FRAGS)
 
 struct vale_txq {
 	uint32_t	 vt_busy;	/* odd: has a view; atomic; vale_view.c */
@@ -99,14 +110,27 @@ struct vale_txq {
 	uint8_t		*vt_copy;	/* VALE_COPY_SIZE bytes: copies of
 					   frames */
 	uint32_t	 vt_copy_used;	/* bytes of it */
+	/* Rules and VLANs: vale_rules.c. */
+	uint8_t		*vt_heads;	/* VALE_HEADS_SIZE bytes */
+	uint8_t		(*vt_form)[VALE_FORM_HEAD];	/* VALE_FORMS */
+	uint32_t	 vt_nforms;
+	uint32_t	 vt_form_frags;	/* entries of vt_frag from
+					   VALE_FORM_FIRST on */
+	uint32_t	 vt_form_offloads;
+	unsigned int	 vt_vlan;	/* of the flooded frames */
+	const struct vale_list *vt_flood;	/* of the destination */
 	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
 	bool		 vt_watched;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
-	struct vale_list vt_list[VALE_FDB_PORTS + 1];	/* and flooded */
+	/* Of each port; flooded; the same with the tag of vt_vlan. */
+	struct vale_list vt_list[VALE_FDB_PORTS + 2];
 	struct vale_offloads vt_offloads;
-	/* The last frame may exceed the batch. */
-	struct vale_frag vt_frag[VALE_BATCH_MAX + NETMAP_MAX_FRAGS];
+	/*
+	 * A batch, whose last frame may exceed it, or twice as many fragments
+	 * if each frame has a copied head; then other forms of frames.
+	 */
+	struct vale_frag vt_frag[VALE_FORM_FIRST + VALE_FORM_FRAGS];
 };
 
 /* Initialize *vt, which must be zero-filled.  Returns 0 or -1. */
@@ -127,7 +151,7 @@ vale_list_init(struct vale_list *li)
 static inline void
 vale_list_append(struct vale_txq *vt, struct vale_list *li, uint32_t frame)
 {
-	MPASS(frame < vt->vt_nfrags);
+	MPASS(frame < nitems(vt->vt_frag));
 	if (li->li_first == VALE_END)
 		li->li_first = frame;
 	else
@@ -137,6 +161,16 @@ vale_list_append(struct vale_txq *vt, struct vale_list *li, uint32_t frame)
 	li->li_frames++;
 	/* mutants: deliver_fit() counts the slots then */
 	li->li_slots += vt->vt_frag[frame].fg_slots;
+}
+
+/* Copy `n' fragments to vt_copy, which must have space. */
+void	vale_txq_copy(struct vale_txq *vt, struct vale_frag *fg, uint32_t n);
+
+/* Whether vt_copy may not have space for another frame. */
+static inline bool
+vale_txq_full(const struct vale_txq *vt)
+{
+	return (vt->vt_copy_used > VALE_COPY_SIZE - VALE_FRAME_MAX);
 }
 
 #endif /* !_VALE_TXQ_H_ */

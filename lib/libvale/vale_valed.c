@@ -443,6 +443,7 @@ list_addr(const void *entry, const void *arg)
 	memcpy(fe.fe_addr, wa->wa_addr, sizeof(fe.fe_addr));
 	fe.fe_port = wa->wa_port;
 	fe.fe_age_s = wa->wa_age_s;
+	fe.fe_vlan = wa->wa_vlan;
 	return (la->show(&fe, la->arg));
 }
 
@@ -463,8 +464,19 @@ valed_mirror(const char *name, const struct vale_setting_value *value)
 	struct vale_wire_mirror wm = { .wm_what = value->sv_number };
 	struct vale_client_call call = { .body = &wm, .size = sizeof(wm) };
 
-	memcpy(wm.wm_of, value->sv_name, sizeof(wm.wm_of));
+	memcpy(wm.wm_of, value->sv_text, sizeof(wm.wm_of));
 	return (valed_call(name, VALE_WIRE_MIRROR, &call));
+}
+
+static int
+valed_text(const char *name, const struct vale_wire_set *ws,
+    const struct vale_setting_value *value)
+{
+	struct vale_wire_value wv = { .wv_set = *ws };
+	struct vale_client_call call = { .body = &wv, .size = sizeof(wv) };
+
+	memcpy(wv.wv_text, value->sv_text, sizeof(wv.wv_text));
+	return (valed_call(name, VALE_WIRE_SET_TEXT, &call));
 }
 
 int
@@ -481,6 +493,8 @@ vale_setting_set(const char *name, unsigned int setting,
 
 	if (setting == VALE_SETTING_MIRROR)
 		return (valed_mirror(name, value));
+	if (vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
+		return (valed_text(name, &ws, value));
 	return (valed_call(name, VALE_WIRE_SET, &call));
 }
 
@@ -511,8 +525,8 @@ vale_setting_get(const char *name, enum vale_setting_scope scope,
 		value[setting].sv_burst = wv[i].wv_set.ws_burst;
 		value[setting].sv_frames = wv[i].wv_set.ws_setting ==
 		    VALE_SETTING_FRAMES;
-		memcpy(value[setting].sv_name, wv[i].wv_name,
-		    sizeof(value->sv_name) - 1);
+		memcpy(value[setting].sv_text, wv[i].wv_text,
+		    sizeof(value->sv_text) - 1);
 	}
 	return (0);
 }

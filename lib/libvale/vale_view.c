@@ -36,6 +36,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "vale_rules.h"
 #include "vale_switch.h"
 #include "vale_view.h"
 
@@ -75,13 +76,22 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 	memset(vi, 0, sizeof(*vi));
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		port = vs->vs_port[i];
-		if (port == NULL || port->vp_out)
+		if (port == NULL)
+			continue;
+		/* One that is left out sends, too. */
+		vi->vi_rules[i] = port->vp_rules;
+		vi->vi_nvlans += port->vp_rules->ru_vlan.vn_mode !=
+		    VALE_VLAN_ANY;
+		if (port->vp_out)
 			continue;
 		vi->vi_port[i] = port;
 		vi->vi_private[i] = port->vp_private;
 		vi->vi_active[vi->vi_nports++] = i;
 		vi->vi_nprivate += port->vp_private;
 	}
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		vi->vi_ruled[i] = vi->vi_rules[i] != NULL &&
+		    (vi->vi_nvlans > 0 || vale_rules_guard(vi->vi_rules[i]));
 	TAILQ_FOREACH(port, &vs->vs_mirrors, vp_mirror_link) {
 		for (i = 0; i < VALE_FDB_PORTS; i++)
 			if (vi->vi_port[i] != NULL && strcmp(port->vp_mirror_of,

@@ -20,6 +20,7 @@
 #include "vale_txq.h"
 
 struct vale_port;
+struct vale_rules;
 struct vale_switch;
 
 /* Mirrors of a switch. */
@@ -37,7 +38,12 @@ struct vale_view {
 	unsigned int		 vi_nprivate;
 	unsigned int		 vi_nmirrors;
 	uint8_t			 vi_active[VALE_FDB_PORTS]; /* indexes in use */
+	unsigned int		 vi_nvlans;	/* ports with VLANs */
 	bool			 vi_private[VALE_FDB_PORTS];
+	/* Whether what the port sends is looked at: it has a guard, or any port
+	   has VLANs. */
+	bool			 vi_ruled[VALE_FDB_PORTS];
+	const struct vale_rules	*vi_rules[VALE_FDB_PORTS];
 	struct vale_port	*vi_port[VALE_FDB_PORTS];
 	struct vale_mirror	 vi_mirror[VALE_MIRRORS];
 };

@@ -59,6 +59,8 @@
  *		learned, in pages as those of VALE_WIRE_PORTS.
  *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
  *		port.
+ *	VALE_WIRE_SET_TEXT	struct vale_wire_value; no body.  Of a setting
+ *		whose value is text.
  *	VALE_WIRE_MIRROR	struct vale_wire_mirror; no body.  Of a port.
  *	VALE_WIRE_PORT_SETTINGS, VALE_WIRE_SWITCH_SETTINGS  no body; struct
  *		vale_wire_value for each setting that a port, or a switch, has.
@@ -124,6 +126,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_RELOAD	0x760a
 #define	VALE_WIRE_PORT_SETTINGS	0x760b
 #define	VALE_WIRE_SWITCH_SETTINGS 0x760c
+#define	VALE_WIRE_SET_TEXT	0x760d
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -146,6 +149,8 @@ struct vale_wire_addr {
 	uint8_t		wa_port;	/* wo_index */
 	uint8_t		wa_pad;
 	uint32_t	wa_age_s;
+	uint16_t	wa_vlan;
+	uint8_t		wa_pad2[2];
 };
 
 /* A setting: vale_setting.h has their numbers. */
@@ -157,7 +162,8 @@ struct vale_wire_set {
 
 struct vale_wire_value {
 	struct vale_wire_set wv_set;
-	char		wv_name[VALE_NAME_SIZE];	/* of a mirror */
+	char		wv_text[VALE_SETTING_SIZE];	/* with a NUL: see struct
+					   vale_setting_value */
 };
 
 struct vale_wire_mirror {

@@ -52,7 +52,7 @@ setup(uint32_t rx_slots)
 	user = port_open("vale:c", rx_slots);
 	port = vale_desc_port(user);
 	vale_fdb_set_ageing(&port->vp_switch->vs_fdb, 0);
-	vale_fdb_learn(&port->vp_switch->vs_fdb, mac, port->vp_index, 1);
+	vale_fdb_learn(&port->vp_switch->vs_fdb, mac, 0, port->vp_index, 1);
 }
 
 /* Put frame `number', from 1 on, into the transmit ring. */
@@ -278,7 +278,7 @@ shared_rx_setup(uint32_t rx_slots)
 	setup(8);
 	shared_open(rx_slots);
 	port = vale_desc_port(shared);
-	vale_fdb_learn(&port->vp_switch->vs_fdb, mac, port->vp_index, 1);
+	vale_fdb_learn(&port->vp_switch->vs_fdb, mac, 0, port->vp_index, 1);
 }
 
 /* vale_client_rxsync() */
@@ -615,7 +615,7 @@ table_setup(void)
 	vale_fdb_init(fdb, seed);
 	for (i = 0; n < 3; i++) {
 		memcpy(a + 2, &i, sizeof(i));
-		vale_fdb_learn(fdb, a, 9, 1);
+		vale_fdb_learn(fdb, a, 0, 9, 1);
 		for (b = fdb->fdb_bucket; b->fb_entry[0] == 0; b++)
 			;
 		vale_fdb_flush(fdb, 9);
@@ -624,7 +624,7 @@ table_setup(void)
 		if (b == bucket)
 			memcpy(addr[n++], a, 6);
 	}
-	vale_fdb_learn(fdb, addr[0], 1, 1);
+	vale_fdb_learn(fdb, addr[0], 0, 1, 1);
 }
 
 /* Move one station, learn another. */
@@ -634,9 +634,9 @@ table_learn(unsigned int port)
 	enum vale_fdb_news news;
 
 	do {
-		news = vale_fdb_learn(fdb, addr[1], port, 2);
+		news = vale_fdb_learn(fdb, addr[1], 0, port, 2);
 	} while (news == VALE_FDB_IGNORED);
-	vale_fdb_learn(fdb, addr[2], port, 2);
+	vale_fdb_learn(fdb, addr[2], 0, port, 2);
 }
 
 static void
@@ -657,9 +657,9 @@ table_lookup(void)
 	unsigned int i, port;
 
 	for (i = 0; i < 2; i++) {
-		port = vale_fdb_lookup(fdb, addr[1], 2);
+		port = vale_fdb_lookup(fdb, addr[1], 0, 2);
 		MM_CHECK(port == 2 || port == 3 || port == VALE_FDB_FLOOD);
-		MM_CHECK(vale_fdb_lookup(fdb, addr[0], 2) == 1);
+		MM_CHECK(vale_fdb_lookup(fdb, addr[0], 0, 2) == 1);
 	}
 }
 
@@ -690,13 +690,13 @@ static void
 generation_setup(void)
 {
 	table_setup();
-	vale_fdb_learn(fdb, addr[1], 2, 1);
+	vale_fdb_learn(fdb, addr[1], 0, 2, 1);
 }
 
 static void
 generation_learn(void)
 {
-	vale_fdb_learn(fdb, addr[1], 3, 1);
+	vale_fdb_learn(fdb, addr[1], 0, 3, 1);
 }
 
 static void
@@ -706,11 +706,11 @@ generation_lookup(void)
 	unsigned int i, port;
 
 	for (i = 0; i < 4; i++) {
-		port = vale_fdb_lookup(fdb, addr[1], 1);
+		port = vale_fdb_lookup(fdb, addr[1], 0, 1);
 		MM_CHECK(port == 2 || port == 3);
 		/* What was looked up before is no longer good. */
 		if (vale_fdb_changes(fdb) != before)
-			MM_CHECK(vale_fdb_lookup(fdb, addr[1], 1) == 3);
+			MM_CHECK(vale_fdb_lookup(fdb, addr[1], 0, 1) == 3);
 	}
 }
 

@@ -160,8 +160,8 @@ attach(char *name)
 
 	if (kind != NULL) {
 		*kind++ = '\0';
-		options.ho_kind = vc_value(kind, "kind") == NULL ?
-		    HOSTIF_NKINDS : hostif_kind(vc_value(kind, "kind"));
+		options.ho_kind = strncmp(kind, "kind=", 5) != 0 ?
+		    HOSTIF_NKINDS : hostif_kind(kind + 5);
 		if (options.ho_kind == HOSTIF_NKINDS)
 			errx(EX_USAGE, "%s: not kind= and a kind", kind);
 	}

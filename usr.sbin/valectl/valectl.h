@@ -44,10 +44,7 @@ void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 /* A decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 
-/* valectl_set.c */
-/* The value of a setting of this name in `assignment', or NULL. */
-const char *vc_value(const char *assignment, const char *setting);
-/* -o: name, and setting=value. */
+/* valectl_set.c *//* -o: name, and setting=value. */
 void	vc_set(const char *name, const char *assignment);
 /* All settings of a port or switch. */
 void	vc_show_settings(const char *name, bool json);

@@ -9,12 +9,8 @@
  * what is shown can be given back.
  */
 
-#include <sys/param.h>
-#include <dev/netmap/vale_rate.h>
-
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,137 +18,6 @@
 
 #include "valectl.h"
 #include "vale_setting.h"
-
-const char *
-vc_value(const char *assignment, const char *setting)
-{
-	const size_t len = strlen(setting);
-
-	return (strncmp(assignment, setting, len) == 0 &&
-	    assignment[len] == '=' ? assignment + len + 1 : NULL);
-}
-
-/* ageing=seconds, and others that are a number. */
-static void
-parse_number(struct vale_setting_value *sv, const char *assignment,
-    const char *value)
-{
-	if (!vc_number(value, &sv->sv_number))
-		errx(EX_USAGE, "%s: the value is not a number", assignment);
-}
-
-/* private=yes|no */
-static void
-parse_bool(struct vale_setting_value *sv, const char *assignment,
-    const char *value)
-{
-	sv->sv_number = strcmp(value, "yes") == 0;
-	if (sv->sv_number == 0 && strcmp(value, "no") != 0)
-		errx(EX_USAGE, "%s: not yes or no", assignment);
-}
-
-/* rate=limit[,burst=size] */
-static void
-parse_rate(struct vale_setting_value *sv, const char *assignment,
-    const char *value)
-{
-	struct vale_rate_conf conf = { .rc_rate = 0 };
-	const char *burst, *comma = strchr(value, ',');
-	char *rate;
-
-	rate = strndup(value, strcspn(value, ","));
-	if (rate == NULL)
-		err(EX_OSERR, NULL);
-	if (!vale_rate_parse(rate, &conf))
-		errx(EX_USAGE, "%s: not a number up to 1000G, with or without "
-		    "K, M or G, and bit/s, Byte/s or pkt/s", assignment);
-	burst = comma == NULL ? NULL : vc_value(comma + 1, "burst");
-	if (comma != NULL && (burst == NULL ||
-	    !vale_rate_parse_burst(burst, &conf)))
-		errx(EX_USAGE, "%s: not burst= and a number from 1 to 512M, "
-		    "with or without K or M", comma + 1);
-	sv->sv_number = conf.rc_rate;
-	sv->sv_burst = conf.rc_burst;
-	sv->sv_frames = conf.rc_frames;
-	free(rate);
-}
-
-/* What a mirror gets, as netmap names monitors. */
-static const struct {
-	const char	*suffix;
-	unsigned int	 what;
-} ways[] = {
-	{ "", VALE_MIRROR_BOTH },
-	{ "/t", VALE_MIRROR_TX },
-	{ "/r", VALE_MIRROR_RX },
-};
-
-/* mirror=valeSSS:PPP[/t|/r] or mirror=no */
-static void
-parse_mirror(struct vale_setting_value *sv, const char *assignment,
-    const char *value)
-{
-	const size_t len = strcspn(value, "/");
-	unsigned int i;
-
-	if (strcmp(value, "no") == 0)
-		return;
-	for (i = 0; i < nitems(ways); i++)
-		if (strcmp(value + len, ways[i].suffix) == 0)
-			sv->sv_number = ways[i].what;
-	if (sv->sv_number == 0 || len >= sizeof(sv->sv_name))
-		errx(EX_USAGE, "%s: not the name of a port, with or "
-		    "without /t or /r, nor no", assignment);
-	memcpy(sv->sv_name, value, len);
-}
-
-/* The value as it is set. */
-static void
-print_number(const struct vale_setting_value *sv, char *text, size_t size)
-{
-	snprintf(text, size, "%" PRIu64, sv->sv_number);
-}
-
-static void
-print_bool(const struct vale_setting_value *sv, char *text, size_t size)
-{
-	snprintf(text, size, "%s", sv->sv_number != 0 ? "yes" : "no");
-}
-
-static void
-print_rate(const struct vale_setting_value *sv, char *text, size_t size)
-{
-	if (sv->sv_number == 0)
-		snprintf(text, size, "0");
-	else
-		snprintf(text, size, "%" PRIu64 "%s,burst=%u", sv->sv_number,
-		    sv->sv_frames ? "pkt/s" : "bit/s", sv->sv_burst);
-}
-
-static void
-print_mirror(const struct vale_setting_value *sv, char *text, size_t size)
-{
-	const char *suffix = "";
-	unsigned int i;
-
-	for (i = 0; i < nitems(ways); i++)
-		if (ways[i].what == sv->sv_number)
-			suffix = ways[i].suffix;
-	snprintf(text, size, "%s%s", sv->sv_number == 0 ? "no" : sv->sv_name,
-	    suffix);
-}
-
-static const struct {
-	void	(*parse)(struct vale_setting_value *sv, const char *assignment,
-		    const char *value);
-	void	(*print)(const struct vale_setting_value *sv, char *text,
-		    size_t size);
-} kinds[] = {
-	[VALE_KIND_NUMBER] = { parse_number, print_number },
-	[VALE_KIND_BOOL] = { parse_bool, print_bool },
-	[VALE_KIND_RATE] = { parse_rate, print_rate },
-	[VALE_KIND_MIRROR] = { parse_mirror, print_mirror },
-};
 
 /* A call about `name' has failed. */
 static void __dead2
@@ -178,23 +43,17 @@ check_name(const char *name)
 void
 vc_set(const char *name, const char *assignment)
 {
-	struct vale_setting_value sv = { .sv_number = 0 };
-	const struct vale_setting *se;
-	const char *value;
-	unsigned int i;
+	const size_t len = strcspn(assignment, "=");
+	const unsigned int i = vale_setting_named(assignment, len);
+	struct vale_setting_value sv;
 
-	for (i = 0; i < VALE_NSETTINGS; i++) {
-		se = &vale_setting_table[i];
-		value = vc_value(assignment, se->se_name);
-		if (value == NULL)
-			continue;
-		kinds[se->se_kind].parse(&sv, assignment, value);
-		check_name(name);
-		if (vale_setting_set(name, i, &sv) == -1)
-			fail(name);
-		return;
-	}
-	errx(EX_USAGE, "%s: not a setting and its value", assignment);
+	if (assignment[len] == '\0' || i == VALE_NSETTINGS)
+		errx(EX_USAGE, "%s: not a setting and its value", assignment);
+	if (vale_setting_parse(i, assignment + len + 1, &sv) == -1)
+		errx(EX_USAGE, "%s: %s", assignment, vale_error());
+	check_name(name);
+	if (vale_setting_set(name, i, &sv) == -1)
+		fail(name);
 }
 
 static json_t *
@@ -218,7 +77,7 @@ vc_show_settings(const char *name, bool json)
 	    VALE_OF_PORT : VALE_OF_SWITCH;
 	struct vale_setting_value sv[VALE_NSETTINGS];
 	const struct vale_setting *se;
-	char text[VALE_NAME_SIZE + 64];
+	char text[VALE_SETTING_SIZE];
 	json_t *object = NULL;
 	unsigned int i;
 
@@ -231,7 +90,7 @@ vc_show_settings(const char *name, bool json)
 		se = &vale_setting_table[i];
 		if (se->se_scope != scope)
 			continue;
-		kinds[se->se_kind].print(&sv[i], text, sizeof(text));
+		vale_setting_print(i, &sv[i], text, sizeof(text));
 		if (json)
 			json_object_set_new(object, se->se_name,
 			    value_json(se, &sv[i], text));

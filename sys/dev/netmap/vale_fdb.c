@@ -8,7 +8,7 @@
  * The learning table: see vale_fdb.h.
  *
  * A hash table of buckets.  A bucket has five ways and fills one cache line, so
- * a lookup costs at most one miss.  A way is two words: the entry (address and
+ * a lookup costs at most one miss.  A way is two words: the entry (station and
  * port, 0 if free), and the second in which the station was last seen.  Threads
  * load and store both with relaxed atomics, and look at a word only after they
  * have loaded it once:
@@ -17,12 +17,12 @@
  * - A refresh, by far the most frequent case, is one store of the time, and
  *   only if the second has changed.
  * - A thread that adds, moves or replaces an entry first takes the bucket's
- *   fb_writer, by compare and set, so no address is in a bucket twice.  If
+ *   fb_writer, by compare and set, so no station is in a bucket twice.  If
  *   another thread has it, the frame is not learned; the next one will be.
  *   Nor does it wait, so the table may be used in any context of a kernel.
  *   Only a flush waits for a bucket.
- * - fdb_used[] counts the entries of each port in all buckets.  A writer adds
- *   to it before it stores an entry, and takes that back if the port is at its
+ * - fdb_used[] counts the entries of each port in all buckets.  A writer adds to
+ *   it before it stores an entry, and takes that back if the port is at its
  *   limit; so no port has more entries than its limit.
  * - A lookup or a refresh may see an entry together with the time of the one
  *   that was in the same way a moment ago.  It may then flood a frame whose
@@ -39,45 +39,100 @@ _Static_assert(sizeof(struct vale_fdb_bucket) == 64, "one cache line");
 _Static_assert(VALE_FDB_FLOOD >= VALE_FDB_PORTS && VALE_FDB_FLOOD <= 255,
     "a destination is a port or flood, in a byte");
 
-/* An entry is the address, 48 bits in the host's order, above the port. */
+/*
+ * A station is its VLAN, 12 bits, above its address, 48 bits in the host's
+ * order.  fdb_mix() maps it to another number of 64 bits, one to one.  The
+ * upper 10 bits of that choose the bucket, so an entry need not have them: it is
+ * the other 54, a bit that is set, and the port.
+ */
+#define	FDB_ADDR_BITS	48
+#define	FDB_BUCKET_BITS	10
 #define	FDB_PORT_BITS	8
-#define	FDB_KEY(e)	((e) >> FDB_PORT_BITS)
-#define	FDB_PORT(e)	((unsigned int)(e) & ((1u << FDB_PORT_BITS) - 1))
+#define	FDB_PORT_MASK	((UINT64_C(1) << FDB_PORT_BITS) - 1)
+#define	FDB_USED	(UINT64_C(1) << FDB_PORT_BITS)
+#define	FDB_TAG(e)	((e) & ~FDB_PORT_MASK)
+#define	FDB_PORT(e)	((unsigned int)((e) & FDB_PORT_MASK))
+
+_Static_assert(VALE_FDB_BUCKETS == 1 << FDB_BUCKET_BITS, "the hash's width");
+_Static_assert(FDB_PORT_BITS < FDB_BUCKET_BITS, "a bit for FDB_USED");
+
+/* 2^64 / golden ratio, and its inverse modulo 2^64. */
+#define	FDB_PHI		UINT64_C(0x9e3779b97f4a7c15)
+#define	FDB_PHI_INVERSE	UINT64_C(0xf1de83e19937733d)
 
 static uint64_t
-fdb_key(const uint8_t *addr)
+fdb_key(const uint8_t *addr, unsigned int vlan)
 {
 	uint32_t first;
 	uint16_t last;
 
 	memcpy(&first, addr, sizeof(first));
 	memcpy(&last, addr + sizeof(first), sizeof(last));
-	return ((uint64_t)last << 32 | first);
+	return ((uint64_t)vlan << FDB_ADDR_BITS | (uint64_t)last << 32 | first);
 }
 
-static void
-fdb_addr(uint64_t key, uint8_t *addr)
+/* Whether it has an address that is not all zeros. */
+static bool
+fdb_key_valid(uint64_t key)
 {
-	uint32_t first = (uint32_t)key;
-	uint16_t last = (uint16_t)(key >> 32);
-
-	memcpy(addr, &first, sizeof(first));
-	memcpy(addr + sizeof(first), &last, sizeof(last));
+	return (key << (64 - FDB_ADDR_BITS) != 0);
 }
 
-/* mutants 6: another hash, which vale_fdb_test:spread accepts */
-static unsigned int
-fdb_hash(const struct vale_fdb *f, uint64_t key)
+/* mutants 5: another hash, which vale_fdb_test:spread accepts */
+static uint64_t
+fdb_mix(const struct vale_fdb *f, uint64_t key)
 {
 	uint64_t h;
 
-	h = (key ^ f->fdb_seed[0]) * (f->fdb_seed[1] | 1);
+	h = (key ^ f->fdb_seed[0]) * f->fdb_seed[1];
 	h ^= h >> 32;
-	h *= 0x9e3779b97f4a7c15;	/* 2^64 / golden ratio */
-	return (h >> 54);
+	return (h * FDB_PHI);
 }
 
-_Static_assert(VALE_FDB_BUCKETS == 1 << (64 - 54), "the hash's width");
+/* The inverse of fdb_mix(). */
+static uint64_t
+fdb_unmix(const struct vale_fdb *f, uint64_t h)
+{
+	uint64_t inverse = f->fdb_seed[1];
+	int i;
+
+	/* Three bits are right at first, and twice as many each time. */
+	for (i = 0; i < 5; i++) /* mutants: more are right, too */
+		inverse *= 2 - f->fdb_seed[1] * inverse;
+	h *= FDB_PHI_INVERSE;
+	h ^= h >> 32;
+	return (h * inverse ^ f->fdb_seed[0]);
+}
+
+/* The bucket of a mixed key. */
+static unsigned int
+fdb_bucket(uint64_t h)
+{
+	return (h >> (64 - FDB_BUCKET_BITS));
+}
+
+/* An entry of a mixed key, without the port. */
+static uint64_t
+fdb_tag(uint64_t h)
+{
+	return (h << FDB_BUCKET_BITS | FDB_USED);
+}
+
+/* The station of an entry in bucket number `bucket'. */
+static void
+fdb_station(const struct vale_fdb *f, unsigned int bucket, uint64_t entry,
+    struct vale_fdb_entry *fe)
+{
+	const uint64_t key = fdb_unmix(f,
+	    (uint64_t)bucket << (64 - FDB_BUCKET_BITS) |
+	    entry >> FDB_BUCKET_BITS);
+	const uint32_t first = (uint32_t)key;
+	const uint16_t last = (uint16_t)(key >> 32);
+
+	memcpy(fe->fe_addr, &first, sizeof(first));
+	memcpy(fe->fe_addr + sizeof(first), &last, sizeof(last));
+	fe->fe_vlan = key >> FDB_ADDR_BITS;
+}
 
 /*
  * The difference is signed because another thread's clock may be a tick ahead.
@@ -96,7 +151,8 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	MPASS(((uintptr_t)f & 63) == 0);
 	memset(f, 0, sizeof(*f));
 	f->fdb_seed[0] = seed[0];
-	f->fdb_seed[1] = seed[1];
+	/* Odd, so that the product has an inverse. */
+	f->fdb_seed[1] = seed[1] | 1;
 	f->fdb_ageing_s = VALE_FDB_AGEING_S;
 	/* mutants: any number that a reader's copy does not have */
 	f->fdb_changes = 1;
@@ -228,10 +284,10 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 	}
 }
 
-/* Add or move an address.  The caller must have the bucket's fb_writer. */
+/* Add or move a station.  The caller must have the bucket's fb_writer. */
 /* mutants 2: VALE_FDB_KNOWN is 0 */
 static enum vale_fdb_news
-fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
+fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t tag,
     unsigned int port, uint32_t now_s)
 {
 	enum vale_fdb_news news = VALE_FDB_LEARNED;
@@ -242,7 +298,7 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 	MPASS(atomic_load_32(&b->fb_writer) == 1);
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
 		entry = atomic_load_64(&b->fb_entry[w]);
-		if (FDB_KEY(entry) == key)
+		if (FDB_TAG(entry) == tag)
 			break;
 	}
 	if (w == VALE_FDB_WAYS) {
@@ -261,27 +317,28 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t key,
 		return (VALE_FDB_REFUSED);
 	fdb_give(f, entry);
 	atomic_store_32(&b->fb_seen_s[w], now_s);
-	atomic_store_64(&b->fb_entry[w], key << FDB_PORT_BITS | port);
+	atomic_store_64(&b->fb_entry[w], tag | port);
 	fdb_changed(f);
 	return (news);
 }
 
 enum vale_fdb_news
-vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
-    uint32_t now_s)
+vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int vlan,
+    unsigned int port, uint32_t now_s)
 {
 	struct vale_fdb_bucket *b;
 	enum vale_fdb_news news;
-	uint64_t entry, key;
+	uint64_t entry, h, key;
 	uint32_t seen_s;
 	unsigned int limit, w;
 
-	MPASS(port < VALE_FDB_PORTS);
-	key = fdb_key(addr);
-	if ((addr[0] & 1) != 0 || key == 0)
+	MPASS(port < VALE_FDB_PORTS && vlan < VALE_FDB_VLANS);
+	key = fdb_key(addr, vlan);
+	if ((addr[0] & 1) != 0 || !fdb_key_valid(key))
 		return (VALE_FDB_IGNORED);
-	entry = key << FDB_PORT_BITS | port;
-	b = &f->fdb_bucket[fdb_hash(f, key)];
+	h = fdb_mix(f, key);
+	entry = fdb_tag(h) | port;
+	b = &f->fdb_bucket[fdb_bucket(h)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
 		if (atomic_load_64(&b->fb_entry[w]) != entry)
 			continue;
@@ -300,26 +357,29 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int port,
 		fdb_sweep(f, port, now_s);
 	if (!fdb_writer_enter(b))
 		return (VALE_FDB_IGNORED);
-	news = fdb_write(f, b, key, port, now_s);
+	news = fdb_write(f, b, fdb_tag(h), port, now_s);
 	fdb_writer_leave(b);
 	return (news);
 }
 
 unsigned int
-vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr, uint32_t now_s)
+vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
+    unsigned int vlan, uint32_t now_s)
 {
 	const struct vale_fdb_bucket *b;
-	uint64_t entry, key;
+	uint64_t entry, h, tag;
 	unsigned int w;
 
-	key = fdb_key(addr);
-	/* mutants 2: multicast addresses are never learned */
-	if ((addr[0] & 1) != 0 || key == 0)
+	MPASS(vlan < VALE_FDB_VLANS);
+	/* Group addresses are never learned, nor is zero. */
+	if ((addr[0] & 1) != 0) /* mutants: they are never learned */
 		return (VALE_FDB_FLOOD);
-	b = &f->fdb_bucket[fdb_hash(f, key)];
+	h = fdb_mix(f, fdb_key(addr, vlan));
+	tag = fdb_tag(h);
+	b = &f->fdb_bucket[fdb_bucket(h)];
 	for (w = 0; w < VALE_FDB_WAYS; w++) {
 		entry = atomic_load_64(&b->fb_entry[w]);
-		if (FDB_KEY(entry) != key)
+		if (FDB_TAG(entry) != tag)
 			continue;
 		if (fdb_expired(f, atomic_load_32(&b->fb_seen_s[w]), now_s))
 			break;
@@ -380,16 +440,17 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 	const struct vale_fdb_bucket *b;
 	uint64_t e;
 	uint32_t seen_s;
-	unsigned int w;
+	unsigned int bucket, w;
 
 	while (*cursor < VALE_FDB_ENTRIES) {
-		b = &f->fdb_bucket[*cursor / VALE_FDB_WAYS];
+		bucket = *cursor / VALE_FDB_WAYS;
+		b = &f->fdb_bucket[bucket];
 		w = (*cursor)++ % VALE_FDB_WAYS;
 		e = atomic_load_64(&b->fb_entry[w]);
 		seen_s = atomic_load_32(&b->fb_seen_s[w]);
 		if (e == 0 || fdb_expired(f, seen_s, now_s))
 			continue;
-		fdb_addr(FDB_KEY(e), entry->fe_addr);
+		fdb_station(f, bucket, e, entry);
 		entry->fe_port = FDB_PORT(e);
 		/* mutants: 0 either way */
 		entry->fe_age_s = (int32_t)(now_s - seen_s) > 0 ?

@@ -6,7 +6,8 @@
 
 /*
  * A learning switch's forwarding table: the port on which each station was last
- * seen.
+ * seen.  A station is an address in a VLAN, so the same address may be on
+ * different ports in different VLANs (independent learning of IEEE 802.1Q).
  *
  * It is the lookup stage of the user-space switch (lib/libvale) and, through
  * netmap_bdg_regops(), of the kernel's VALE.  Port numbers and the special
@@ -15,7 +16,8 @@
  * Any number of threads may learn and look up at once; none of them waits.
  * Time is an argument: seconds of a monotonic clock, whose readings may differ
  * by a tick between threads.  An address is 6 bytes as they stand in a frame;
- * any value is valid.
+ * any value is valid.  A VLAN is 0 to VALE_FDB_VLANS - 1; 0 stands for frames
+ * that are in none.
  */
 
 #ifndef _DEV_NETMAP_VALE_FDB_H_
@@ -28,11 +30,12 @@
 
 #define	VALE_FDB_PORTS		254	/* ports are 0 to 253 */
 #define	VALE_FDB_FLOOD		254	/* every port but the source */
+#define	VALE_FDB_VLANS		4096	/* 0 to 4095 */
 
 /* Private to vale_fdb.c, except that the caller allocates it. */
 struct vale_fdb_bucket {
 	_Alignas(64)
-	uint64_t	fb_entry[VALE_FDB_WAYS]; /* address, port; 0: free */
+	uint64_t	fb_entry[VALE_FDB_WAYS]; /* station, port; 0: free */
 	uint32_t	fb_seen_s[VALE_FDB_WAYS];
 	uint32_t	fb_writer;	/* 1: a thread is writing entries */
 };
@@ -79,12 +82,12 @@ void	vale_fdb_set_limit(struct vale_fdb *f, unsigned int port,
 	    unsigned int limit);
 
 /*
- * Learn that a frame from `addr' came in on `port'.  If all ways of the bucket
+ * Learn that a frame from `addr' in `vlan' came in on `port'.  If all ways of the bucket
  * are in use, the new entry replaces the port's own oldest one, or, if the port
  * has none there, the oldest of all.
  */
 enum vale_fdb_news vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr,
-	    unsigned int port, uint32_t now_s);
+	    unsigned int vlan, unsigned int port, uint32_t now_s);
 
 /*
  * The table's generation.  A caller may cache the result of a lookup for as
@@ -98,10 +101,11 @@ vale_fdb_changes(const struct vale_fdb *f)
 }
 
 /*
- * The port of `addr', or VALE_FDB_FLOOD if it is unknown or a group address.
+ * The port of `addr' in `vlan', or VALE_FDB_FLOOD if it is unknown or a group
+ * address.
  */
 unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
-	    uint32_t now_s);
+	    unsigned int vlan, uint32_t now_s);
 
 /*
  * Remove all entries of `port', and its limit.  No thread may learn for this

@@ -22,6 +22,7 @@
 struct vale_fdb_entry {
 	uint8_t		fe_addr[6];
 	uint8_t		fe_port;
+	uint16_t	fe_vlan;	/* 0: none */
 	uint32_t	fe_age_s;	/* since last seen */
 };
 

@@ -232,7 +232,7 @@ learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
 	if (vale_learn_same_source(addrs, re->re_addrs) &&
 	    vale_learn_valid(vl, re, now_s))
 		return (VALE_FDB_KNOWN);
-	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, port, now_s);
+	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, 0, port, now_s);
 	if (news == VALE_FDB_LEARNED || news == VALE_FDB_MOVED) {
 		vale_learn_count(lr, news == VALE_FDB_LEARNED ?
 		    VALE_LEARN_C_LEARNED : VALE_LEARN_C_MOVED, 1);
@@ -279,7 +279,7 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_ring *lr,
 	news = learn_source(vl, lr, port, addrs, now_s);
 	if (news == VALE_FDB_REFUSED)
 		goto drop;
-	dst = vale_fdb_lookup(&vl->vl_fdb, addrs, now_s);
+	dst = vale_fdb_lookup(&vl->vl_fdb, addrs, 0, now_s);
 	drop = VALE_LEARN_C_DROP_SELF;
 	if (dst == port)
 		goto drop;

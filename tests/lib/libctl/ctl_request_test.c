@@ -526,7 +526,7 @@ value_is(const struct vale_wire_value **wv, uint32_t setting, uint64_t value,
 	ATF_CHECK_EQ(setting, (*wv)->wv_set.ws_setting);
 	ATF_CHECK_EQ(value, (*wv)->wv_set.ws_value);
 	ATF_CHECK_EQ(burst, (*wv)->wv_set.ws_burst);
-	ATF_CHECK_STREQ(name, (*wv)->wv_name);
+	ATF_CHECK_STREQ(name, (*wv)->wv_text);
 	(*wv)++;
 }
 
@@ -537,7 +537,7 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	    .wm_of = "vale0:z" };
 	const struct vale_wire_value *wv;
 
-	_Static_assert(sizeof(*wv) == 80, "on the wire");
+	_Static_assert(sizeof(*wv) == 528, "on the wire");
 	start();
 	port_open(&one, "vale0:a");
 	port_open(&two, "vale0:b");

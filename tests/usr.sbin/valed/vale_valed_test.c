@@ -324,9 +324,9 @@ TEST(all_settings, "All settings of a port come with one request; what is not "
     "known is left out")
 {
 	struct vale_wire_value wv[] = {
-		{ .wv_set = { 99, 1, 2 }, .wv_name = "?" },
+		{ .wv_set = { 99, 1, 2 }, .wv_text = "?" },
 		{ .wv_set = { 4, 77, 1000 } },
-		{ .wv_set = { 8, 0, 1 }, .wv_name = "vale0:b" },
+		{ .wv_set = { 8, 0, 1 }, .wv_text = "vale0:b" },
 		{ .wv_set = { 5, 0, 9 } },
 	};
 	struct vale_setting_value sv[VALE_NSETTINGS];
@@ -340,16 +340,16 @@ TEST(all_settings, "All settings of a port come with one request; what is not "
 	ATF_CHECK_EQ(77, sv[VALE_SETTING_RATE].sv_burst);
 	ATF_CHECK(sv[VALE_SETTING_RATE].sv_frames);
 	ATF_CHECK_EQ(1, sv[VALE_SETTING_MIRROR].sv_number);
-	ATF_CHECK_STREQ("vale0:b", sv[VALE_SETTING_MIRROR].sv_name);
+	ATF_CHECK_STREQ("vale0:b", sv[VALE_SETTING_MIRROR].sv_text);
 	ATF_CHECK_EQ(9, sv[VALE_SETTING_WEIGHT].sv_number);
 	ATF_CHECK_EQ(0, sv[VALE_SETTING_LIMIT].sv_number);
 	/* A name without an end; a rate of bits. */
-	memset(wv[2].wv_name, 'v', sizeof(wv[2].wv_name));
+	memset(wv[2].wv_text, 'v', sizeof(wv[2].wv_text));
 	wv[1].wv_set.ws_setting = 3;
 	prepare_reply(0, wv, sizeof(wv));
 	ATF_CHECK_EQ(0, vale_setting_get("vale0:a", VALE_OF_PORT, sv));
 	ATF_CHECK_EQ(VALE_NAME_SIZE - 1,
-	    strlen(sv[VALE_SETTING_MIRROR].sv_name));
+	    strlen(sv[VALE_SETTING_MIRROR].sv_text));
 	ATF_CHECK_EQ(1000, sv[VALE_SETTING_RATE].sv_number);
 	ATF_CHECK(!sv[VALE_SETTING_RATE].sv_frames);
 	fd = prepare_reply(0, NULL, 0);

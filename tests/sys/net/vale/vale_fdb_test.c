@@ -55,13 +55,13 @@ same_bucket(uint32_t *out, unsigned int n)
 	unsigned int found = 0;
 
 	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(0), 0, 0);
+	vale_fdb_learn(&fdb, addr(0), 0, 0, 0);
 	for (b = fdb.fdb_bucket; b->fb_entry[0] == 0; b++)
 		;
 	out[found++] = 0;
 	for (i = 1; found < n; i++) {
 		b->fb_entry[1] = 0;
-		vale_fdb_learn(&fdb, addr(i), 0, 0);
+		vale_fdb_learn(&fdb, addr(i), 0, 0, 0);
 		if (b->fb_entry[1] != 0)
 			out[found++] = i;
 	}
@@ -75,12 +75,12 @@ TEST(learn, "An address is learned once, found, and listed with its port and "
 	unsigned int cursor = 0;
 
 	vale_fdb_init(&fdb, seed);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 10));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 253, 10));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 253, 10));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 253, 12));
-	ATF_CHECK_EQ(253, vale_fdb_lookup(&fdb, addr(1), 12));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(2), 12));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, 10));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 0, 253, 10));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 10));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 12));
+	ATF_CHECK_EQ(253, vale_fdb_lookup(&fdb, addr(1), 0, 12));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(2), 0, 12));
 
 	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 15, &e));
 	ATF_CHECK_EQ(0, memcmp(e.fe_addr, addr(1), 6));
@@ -99,12 +99,12 @@ TEST(every_bit, "Addresses that differ in any one bit are different stations")
 		memset(a, 0, sizeof(a));
 		a[bit / 8] = 1 << bit % 8;
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
-		    vale_fdb_learn(&fdb, a, bit, 0));
+		    vale_fdb_learn(&fdb, a, 0, bit, 0));
 	}
 	for (bit = 1; bit < 48; bit++) {
 		memset(a, 0, sizeof(a));
 		a[bit / 8] = 1 << bit % 8;
-		ATF_CHECK_EQ(bit, vale_fdb_lookup(&fdb, a, 0));
+		ATF_CHECK_EQ(bit, vale_fdb_lookup(&fdb, a, 0, 0));
 	}
 	ATF_CHECK_EQ(47, entries(0));
 }
@@ -124,9 +124,9 @@ TEST(hostile, "Multicast addresses and zero are never learned nor found")
 	vale_fdb_init(&fdb, seed);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ATF_CHECK_EQ(VALE_FDB_IGNORED,
-		    vale_fdb_learn(&fdb, bad[i], 1, 0));
+		    vale_fdb_learn(&fdb, bad[i], 0, 1, 0));
 		ATF_CHECK_EQ(VALE_FDB_FLOOD,
-		    vale_fdb_lookup(&fdb, bad[i], 0));
+		    vale_fdb_lookup(&fdb, bad[i], 0, 0));
 	}
 	ATF_CHECK_EQ(0, entries(0));
 }
@@ -138,30 +138,30 @@ TEST(ageing, "An entry expires to the second, later when refreshed, never with "
 	uint32_t t0 = UINT32_MAX - 200;
 
 	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(1), 7, t0);
-	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), t0 + 300));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), t0 + 301));
+	vale_fdb_learn(&fdb, addr(1), 0, 7, t0);
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 300));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 301));
 	ATF_CHECK_EQ(0, entries(t0 + 301));
 	ATF_CHECK_EQ(1, entries(t0 + 300));
 
 	ATF_CHECK_EQ(VALE_FDB_KNOWN,
-	    vale_fdb_learn(&fdb, addr(1), 7, t0 + 300));
-	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), t0 + 600));
+	    vale_fdb_learn(&fdb, addr(1), 0, 7, t0 + 300));
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 600));
 	ATF_CHECK_EQ(VALE_FDB_LEARNED,
-	    vale_fdb_learn(&fdb, addr(1), 7, t0 + 601));
+	    vale_fdb_learn(&fdb, addr(1), 0, 7, t0 + 601));
 	ATF_CHECK_EQ(VALE_FDB_LEARNED,
-	    vale_fdb_learn(&fdb, addr(1), 8, t0 + 902));
-	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 902));
+	    vale_fdb_learn(&fdb, addr(1), 0, 8, t0 + 902));
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 902));
 
 	vale_fdb_set_ageing(&fdb, 10);
-	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 912));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), t0 + 913));
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 912));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 913));
 	vale_fdb_set_ageing(&fdb, 0);
-	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), t0 + 1000000000));
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 1000000000));
 	vale_fdb_set_ageing(&fdb, UINT32_MAX);
-	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1),
+	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0,
 	    t0 + 902 + VALE_FDB_AGEING_MAX_S));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1),
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0,
 	    t0 + 903 + VALE_FDB_AGEING_MAX_S));
 	vale_fdb_set_ageing(&fdb, VALE_FDB_AGEING_MAX_S + 1);
 	ATF_CHECK_EQ(VALE_FDB_AGEING_MAX_S, fdb.fdb_ageing_s);
@@ -175,10 +175,10 @@ TEST(clock_behind, "A thread whose clock is a second behind finds the entries "
 	unsigned int cursor = 0, i;
 
 	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(1), 7, 100);
-	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 99));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 7, 99));
-	vale_fdb_learn(&fdb, addr(1), 7, 100);
+	vale_fdb_learn(&fdb, addr(1), 0, 7, 100);
+	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 0, 99));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 7, 99));
+	vale_fdb_learn(&fdb, addr(1), 0, 7, 100);
 	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 99, &e));
 	ATF_CHECK_EQ(0, e.fe_age_s);
 	cursor = 0;
@@ -188,11 +188,11 @@ TEST(clock_behind, "A thread whose clock is a second behind finds the entries "
 	/* Of entries ahead of its clock it replaces the one least ahead. */
 	same_bucket(a, VALE_FDB_WAYS + 1);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
-		vale_fdb_learn(&fdb, addr(a[i]), 10 + i, i == 3 ? 101 : 102);
-	vale_fdb_learn(&fdb, addr(a[i]), 1, 100);
+		vale_fdb_learn(&fdb, addr(a[i]), 0, 10 + i, i == 3 ? 101 : 102);
+	vale_fdb_learn(&fdb, addr(a[i]), 0, 1, 100);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
 		ATF_CHECK_EQ(i == 3 ? VALE_FDB_FLOOD : 10 + i,
-		    vale_fdb_lookup(&fdb, addr(a[i]), 102));
+		    vale_fdb_lookup(&fdb, addr(a[i]), 0, 102));
 }
 
 TEST(listed, "All bytes of an address are listed")
@@ -202,11 +202,60 @@ TEST(listed, "All bytes of an address are listed")
 	unsigned int cursor = 0;
 
 	vale_fdb_init(&fdb, seed);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, a, 200, 7));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, a, 0, 200, 7));
 	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 7, &e));
 	ATF_CHECK_EQ(0, memcmp(a, e.fe_addr, 6));
 	ATF_CHECK_EQ(200, e.fe_port);
 	ATF_CHECK_EQ(0, e.fe_age_s);
+}
+
+TEST(listed_any, "Each station is listed as it was learned, whatever the seed")
+{
+	struct vale_fdb_entry e;
+	uint32_t numbers = 3;
+	unsigned int cursor, i, vlan;
+	uint64_t s[2];
+	uint8_t a[6];
+
+	for (i = 0; i < 2000; i++) {
+		s[0] = (uint64_t)test_random(&numbers) << 32 | i;
+		s[1] = (uint64_t)test_random(&numbers) << 32 |
+		    test_random(&numbers);
+		a[0] = test_random(&numbers) & 0xfe;
+		memset(a + 1, test_random(&numbers), 5);
+		a[5] = i | 1;
+		vlan = i == 0 ? 4095 : test_random(&numbers) % 4096;
+		vale_fdb_init(&fdb, s);
+		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, a, vlan,
+		    i % 254, 7));
+		cursor = 0;
+		ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 7, &e));
+		ATF_REQUIRE_EQ(0, memcmp(a, e.fe_addr, 6));
+		ATF_REQUIRE_EQ(vlan, e.fe_vlan);
+		ATF_REQUIRE_EQ(i % 254, e.fe_port);
+	}
+}
+
+TEST(vlans, "An address may be on another port in each VLAN")
+{
+	unsigned int vlan;
+
+	vale_fdb_init(&fdb, seed);
+	for (vlan = 0; vlan < 4096; vlan += 16)
+		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1),
+		    vlan, vlan / 16 % 254, 0));
+	for (vlan = 0; vlan < 4096; vlan++)
+		ATF_REQUIRE_EQ(vlan % 16 == 0 ? vlan / 16 % 254 :
+		    VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), vlan, 0));
+	ATF_CHECK_EQ(256, entries(0));
+	/* It moves in one of them. */
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 16, 200, 0));
+	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 16, 0));
+	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(1), 32, 0));
+	/* A limit counts all of them. */
+	vale_fdb_set_limit(&fdb, 200, fdb.fdb_used[200]);
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(1), 17, 200,
+	    0));
 }
 
 /* Whether two addresses are in one bucket of a table with this seed. */
@@ -217,8 +266,8 @@ collide(uint64_t s0, uint64_t s1, uint32_t x, uint32_t y)
 	unsigned int i;
 
 	vale_fdb_init(&fdb, s);
-	vale_fdb_learn(&fdb, addr(x), 1, 0);
-	vale_fdb_learn(&fdb, addr(y), 1, 0);
+	vale_fdb_learn(&fdb, addr(x), 0, 1, 0);
+	vale_fdb_learn(&fdb, addr(y), 0, 1, 0);
 	for (i = 0; i < VALE_FDB_BUCKETS; i++)
 		if (fdb.fdb_bucket[i].fb_entry[1] != 0)
 			return (true);
@@ -260,7 +309,8 @@ TEST(spread, "Stations with addresses in sequence find room, whatever the seed")
 		for (shift = 0; shift <= 16; shift += 8) {
 			vale_fdb_init(&fdb, seeds[j]);
 			for (i = 0; i < n; i++)
-				vale_fdb_learn(&fdb, addr(i << shift), 1, 0);
+				vale_fdb_learn(&fdb, addr(i << shift), 0, 1,
+				    0);
 			/* Four a bucket if evenly; eight fit. */
 			ATF_CHECK_MSG(entries(0) >= n - n / 8,
 			    "seed %u, shift %u: %u of %u", j, shift,
@@ -272,12 +322,12 @@ TEST(spread, "Stations with addresses in sequence find room, whatever the seed")
 TEST(move, "A station that moves is found at its new port only")
 {
 	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(1), 0, 0);
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 200, 1));
-	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 1));
+	vale_fdb_learn(&fdb, addr(1), 0, 0, 0);
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 200, 1));
+	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 0, 1));
 	ATF_CHECK_EQ(1, entries(1));
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 1));
-	ATF_CHECK_EQ(0, vale_fdb_lookup(&fdb, addr(1), 1));
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 0, 1));
+	ATF_CHECK_EQ(0, vale_fdb_lookup(&fdb, addr(1), 0, 1));
 	ATF_CHECK_EQ(1, entries(1));
 }
 
@@ -287,13 +337,13 @@ TEST(flush, "A flush removes a port's stations, and no others")
 
 	vale_fdb_init(&fdb, seed);
 	for (i = 0; i < 100; i++)
-		vale_fdb_learn(&fdb, addr(i), i % 3, 0);
+		vale_fdb_learn(&fdb, addr(i), 0, i % 3, 0);
 	vale_fdb_flush(&fdb, 0);
 	for (i = 0; i < 100; i++)
 		ATF_CHECK_EQ(i % 3 == 0 ? VALE_FDB_FLOOD : i % 3,
-		    vale_fdb_lookup(&fdb, addr(i), 0));
+		    vale_fdb_lookup(&fdb, addr(i), 0, 0));
 	ATF_CHECK_EQ(66, entries(0));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(0), 1, 0));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(0), 0, 1, 0));
 }
 
 TEST(full, "A full bucket replaces an expired entry, else the port's own "
@@ -306,24 +356,24 @@ TEST(full, "A full bucket replaces an expired entry, else the port's own "
 	same_bucket(a, VALE_FDB_WAYS + 3);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
 		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb,
-		    addr(a[i]), i < 2 ? 1 : 10 + i, i == 4 ? 50 : 100 + i));
+		    addr(a[i]), 0, i < 2 ? 1 : 10 + i, i == 4 ? 50 : 100 + i));
 	/* None has expired: port 1 loses the older of its own. */
-	vale_fdb_learn(&fdb, addr(a[5]), 1, 200);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[0]), 200));
+	vale_fdb_learn(&fdb, addr(a[5]), 0, 1, 200);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[0]), 0, 200));
 	for (i = 1; i < VALE_FDB_WAYS + 1; i++)
-		ATF_CHECK(vale_fdb_lookup(&fdb, addr(a[i]), 200) !=
+		ATF_CHECK(vale_fdb_lookup(&fdb, addr(a[i]), 0, 200) !=
 		    VALE_FDB_FLOOD);
 	/* Port 3 has none here: the oldest of all goes, which is the fifth. */
-	vale_fdb_learn(&fdb, addr(a[6]), 3, 200);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[4]), 200));
-	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 200));
+	vale_fdb_learn(&fdb, addr(a[6]), 0, 3, 200);
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[4]), 0, 200));
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 0, 200));
 	/* At 403 the third has expired, and goes before port 3's own. */
-	vale_fdb_learn(&fdb, addr(a[3]), 13, 300);
-	vale_fdb_learn(&fdb, addr(a[1]), 1, 300);
-	vale_fdb_learn(&fdb, addr(a[7]), 3, 403);
-	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 403));
-	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[7]), 403));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[2]), 403));
+	vale_fdb_learn(&fdb, addr(a[3]), 0, 13, 300);
+	vale_fdb_learn(&fdb, addr(a[1]), 0, 1, 300);
+	vale_fdb_learn(&fdb, addr(a[7]), 0, 3, 403);
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[6]), 0, 403));
+	ATF_CHECK_EQ(3, vale_fdb_lookup(&fdb, addr(a[7]), 0, 403));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(a[2]), 0, 403));
 	ATF_CHECK_EQ(VALE_FDB_WAYS, entries(403));
 }
 
@@ -335,11 +385,11 @@ TEST(flooded, "A port that sends from endless addresses fills the table, then "
 
 	vale_fdb_init(&fdb, seed);
 	for (i = 0; i < 100; i++)
-		vale_fdb_learn(&fdb, addr(i), 1, 0);
+		vale_fdb_learn(&fdb, addr(i), 0, 1, 0);
 	for (i = 1000; i < 500000; i++)
-		vale_fdb_learn(&fdb, addr(i), 2, 1);
+		vale_fdb_learn(&fdb, addr(i), 0, 2, 1);
 	for (i = 0; i < 100; i++)
-		lost += vale_fdb_lookup(&fdb, addr(i), 1) != 1;
+		lost += vale_fdb_lookup(&fdb, addr(i), 0, 1) != 1;
 	ATF_CHECK_EQ(0, lost);
 	ATF_CHECK_EQ(VALE_FDB_ENTRIES, entries(1));
 }
@@ -353,37 +403,37 @@ TEST(limit, "A port learns up to its limit; expired and moved entries do not "
 	vale_fdb_set_limit(&fdb, 1, 3);
 	for (i = 0; i < 10; i++)
 		ATF_CHECK_EQ(i < 3 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
-		    vale_fdb_learn(&fdb, addr(i), 1, 100 + i));
+		    vale_fdb_learn(&fdb, addr(i), 0, 1, 100 + i));
 	ATF_CHECK_EQ(3, entries(110));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(3), 110));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(2), 1, 110));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 2, 110));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(3), 0, 110));
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(2), 0, 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 0, 2, 110));
 
 	/* A station that moves is not learned at a port with a full limit, */
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 1, 110));
-	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(4), 110));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 0, 1, 110));
+	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(4), 0, 110));
 	/* and one that leaves makes another possible. */
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(0), 2, 110));
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(4), 1, 110));
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(0), 0, 2, 110));
+	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(4), 0, 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1, 110));
 
 	/* addr(1), of 101, expires. */
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 1, 401));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(5), 1, 402));
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(6), 1, 402));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1, 401));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(5), 0, 1, 402));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(6), 0, 1, 402));
 	/* All of them do. */
 	for (i = 20; i < 24; i++)
 		ATF_CHECK_EQ(i < 23 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
-		    vale_fdb_learn(&fdb, addr(i), 1, 1000));
+		    vale_fdb_learn(&fdb, addr(i), 0, 1, 1000));
 
 	/* The table is searched for expired ones once a second. */
 	vale_fdb_set_ageing(&fdb, 1);
-	vale_fdb_learn(&fdb, addr(20), 1, 1002);
+	vale_fdb_learn(&fdb, addr(20), 0, 1, 1002);
 	vale_fdb_set_ageing(&fdb, 300);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 1, 1100));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1100));
 	vale_fdb_set_ageing(&fdb, 1);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 1, 1100));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 1, 1101));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1100));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1101));
 	vale_fdb_set_ageing(&fdb, 300);
 
 	/* A flush removes the entries of a port, and its limit. */
@@ -391,15 +441,15 @@ TEST(limit, "A port learns up to its limit; expired and moved entries do not "
 	vale_fdb_set_limit(&fdb, 1, 3);
 	for (i = 0; i < 4; i++)
 		ATF_CHECK_EQ(i < 3 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
-		    vale_fdb_learn(&fdb, addr(40 + i), 1, 1500));
+		    vale_fdb_learn(&fdb, addr(40 + i), 0, 1, 1500));
 	vale_fdb_flush(&fdb, 1);
 	for (i = 0; i < 100; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
-		    vale_fdb_learn(&fdb, addr(i), 1, 2000));
+		    vale_fdb_learn(&fdb, addr(i), 0, 1, 2000));
 	/* Setting a limit removes no entries. */
 	vale_fdb_set_limit(&fdb, 1, 1);
 	ATF_CHECK_EQ(VALE_FDB_REFUSED,
-	    vale_fdb_learn(&fdb, addr(100), 1, 2001));
+	    vale_fdb_learn(&fdb, addr(100), 0, 1, 2001));
 	ATF_CHECK_EQ(100, entries(2001));
 }
 
@@ -412,16 +462,16 @@ TEST(limit_one_bucket, "Entries replaced in a full bucket no longer count for "
 	same_bucket(a, 2 * VALE_FDB_WAYS);
 	vale_fdb_set_limit(&fdb, 1, VALE_FDB_WAYS);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
-		vale_fdb_learn(&fdb, addr(a[i]), 1, 0);
+		vale_fdb_learn(&fdb, addr(a[i]), 0, 1, 0);
 	for (; i < 2 * VALE_FDB_WAYS; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
-		    vale_fdb_learn(&fdb, addr(a[i]), 2 + i, i));
+		    vale_fdb_learn(&fdb, addr(a[i]), 0, 2 + i, i));
 	ATF_CHECK_EQ(0, fdb.fdb_used[1]);
 	for (i = 0; i < VALE_FDB_WAYS; i++)
 		ATF_CHECK_EQ(VALE_FDB_LEARNED,
-		    vale_fdb_learn(&fdb, addr(10000 + i), 1, 20));
+		    vale_fdb_learn(&fdb, addr(10000 + i), 0, 1, 20));
 	ATF_CHECK_EQ(VALE_FDB_REFUSED,
-	    vale_fdb_learn(&fdb, addr(20000), 1, 20));
+	    vale_fdb_learn(&fdb, addr(20000), 0, 1, 20));
 }
 
 static bool
@@ -438,20 +488,20 @@ TEST(changes, "The change counter changes exactly when lookups may")
 {
 	vale_fdb_init(&fdb, seed);
 	ATF_CHECK(changed());
-	vale_fdb_learn(&fdb, addr(1), 1, 0);
+	vale_fdb_learn(&fdb, addr(1), 0, 1, 0);
 	ATF_CHECK(changed());
-	vale_fdb_learn(&fdb, addr(1), 1, 0);
-	vale_fdb_learn(&fdb, addr(1), 1, 300);
-	vale_fdb_lookup(&fdb, addr(1), 300);
+	vale_fdb_learn(&fdb, addr(1), 0, 1, 0);
+	vale_fdb_learn(&fdb, addr(1), 0, 1, 300);
+	vale_fdb_lookup(&fdb, addr(1), 0, 300);
 	ATF_CHECK(!changed());
-	vale_fdb_learn(&fdb, addr(1), 1, 601);	/* was forgotten */
+	vale_fdb_learn(&fdb, addr(1), 0, 1, 601);	/* was forgotten */
 	ATF_CHECK(changed());
-	vale_fdb_learn(&fdb, addr(1), 2, 601);
+	vale_fdb_learn(&fdb, addr(1), 0, 2, 601);
 	ATF_CHECK(changed());
 	vale_fdb_set_limit(&fdb, 2, 1);
 	ATF_CHECK(changed());
 	ATF_REQUIRE_EQ(VALE_FDB_REFUSED,
-	    vale_fdb_learn(&fdb, addr(2), 2, 602));
+	    vale_fdb_learn(&fdb, addr(2), 0, 2, 602));
 	ATF_CHECK(!changed());
 	vale_fdb_set_ageing(&fdb, 10);
 	ATF_CHECK(changed());
@@ -460,12 +510,12 @@ TEST(changes, "The change counter changes exactly when lookups may")
 
 	/* A search for expired entries frees none, of port 0 and others. */
 	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(1), 5, 0);
-	vale_fdb_learn(&fdb, addr(2), 0, 1000);
+	vale_fdb_learn(&fdb, addr(1), 0, 5, 0);
+	vale_fdb_learn(&fdb, addr(2), 0, 0, 1000);
 	vale_fdb_set_limit(&fdb, 0, 1);
 	changed();
 	ATF_REQUIRE_EQ(VALE_FDB_REFUSED,
-	    vale_fdb_learn(&fdb, addr(3), 0, 1000));
+	    vale_fdb_learn(&fdb, addr(3), 0, 0, 1000));
 	ATF_CHECK(!changed());
 }
 
@@ -482,11 +532,11 @@ roam(void *arg)
 	unsigned int dst;
 
 	for (i = 0; i < ROUNDS; i++) {
-		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), port,
+		vale_fdb_learn(&fdb, addr(i * (port + 1) % STATIONS), 0, port,
 		    i / 1000);
 		if (atomic_load_32(&fdb.fdb_used[1]) > ROAM_LIMIT + THREADS)
 			return ((void *)1);
-		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), i / 1000);
+		dst = vale_fdb_lookup(&fdb, addr(i % STATIONS), 0, i / 1000);
 		if (dst >= THREADS && dst != VALE_FDB_FLOOD)
 			return ((void *)1);
 	}
@@ -537,7 +587,7 @@ TEST(flush_threads, "A flush of a port while other ports' threads learn its "
 
 	vale_fdb_init(&fdb, seed);
 	for (i = 0; i < ROAM_LIMIT; i++)
-		vale_fdb_learn(&fdb, addr(i), 1, 0);
+		vale_fdb_learn(&fdb, addr(i), 0, 1, 0);
 	for (i = 0; i < THREADS; i++)
 		if (i != 1)
 			ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, roam,
@@ -563,16 +613,16 @@ static void
 learn_bad_port(void *arg)
 {
 	(void)arg;
-	vale_fdb_learn(&fdb, addr(0), VALE_FDB_PORTS, 0);
+	vale_fdb_learn(&fdb, addr(0), 0, VALE_FDB_PORTS, 0);
 }
 
 static void
 move_uncounted(void *arg)
 {
 	(void)arg;
-	vale_fdb_learn(&fdb, addr(0), 0, 0);
+	vale_fdb_learn(&fdb, addr(0), 0, 0, 0);
 	fdb.fdb_used[0] = 0;
-	vale_fdb_learn(&fdb, addr(0), 1, 0);
+	vale_fdb_learn(&fdb, addr(0), 0, 1, 0);
 }
 
 TEST(asserts, "Assertions fire: a port out of range, entries that are not "
@@ -590,7 +640,7 @@ first_bucket(struct vale_fdb *f)
 	struct vale_fdb_bucket *b;
 
 	vale_fdb_init(f, seed);
-	vale_fdb_learn(f, addr(0), 0, 0);
+	vale_fdb_learn(f, addr(0), 0, 0, 0);
 	for (b = f->fdb_bucket; b->fb_entry[0] == 0; b++)
 		;
 	vale_fdb_init(f, seed);
@@ -614,19 +664,19 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 	 */
 	for (n = 4; b->fb_entry[0] == 0; n += 2) {
 		memcpy(fake, &n, sizeof(n));
-		vale_fdb_learn(&fdb, fake, port, 0);
+		vale_fdb_learn(&fdb, fake, 0, port, 0);
 	}
 	high = (uint32_t)(b->fb_entry[0] >> 32);
 	low = (uint32_t)b->fb_entry[0];
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_set_ageing(&fdb, 0);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[0]), 1,
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[0]), 0, 1,
 	    low));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[1]), 2,
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(a[1]), 0, 2,
 	    high));
 	ATF_REQUIRE_EQ(low, b->fb_seen_s[0]);
 	ATF_REQUIRE_EQ(high, b->fb_seen_s[1]);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, fake, low));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, fake, 0, low));
 
 	vale_fdb_flush(&fdb, port);
 	ATF_CHECK_EQ(low, b->fb_seen_s[0]);
@@ -634,16 +684,16 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 	/* Its port is at its limit, and searches for what has expired. */
 	vale_fdb_set_ageing(&fdb, 1);
 	vale_fdb_set_limit(&fdb, port, 1);
-	vale_fdb_learn(&fdb, addr(30000), port, low);
-	vale_fdb_learn(&fdb, addr(30001), port, low + 1);
+	vale_fdb_learn(&fdb, addr(30000), 0, port, low);
+	vale_fdb_learn(&fdb, addr(30001), 0, port, low + 1);
 	ATF_CHECK_EQ(low, b->fb_seen_s[0]);
 	ATF_CHECK_EQ(high, b->fb_seen_s[1]);
 
 	vale_fdb_set_limit(&fdb, port, 0);
 	vale_fdb_set_ageing(&fdb, 0);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, fake, port, low));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, fake, 0, port, low));
 	ATF_CHECK_EQ(0, b->fb_writer);
-	ATF_CHECK_EQ(port, vale_fdb_lookup(&fdb, fake, low));
+	ATF_CHECK_EQ(port, vale_fdb_lookup(&fdb, fake, 0, low));
 	for (n = 0; vale_fdb_next(&fdb, &cursor, low, &e);)
 		n++;
 	ATF_CHECK_EQ(4, n);
@@ -666,17 +716,17 @@ TEST(last, "Nothing behind the table is accessed")
 	vale_fdb_init(f, seed);
 	vale_fdb_set_limit(f, 1, 4000);
 	for (i = 0; i < 5000; i++)
-		vale_fdb_learn(f, addr(i), 1, 0);
+		vale_fdb_learn(f, addr(i), 0, 1, 0);
 	ATF_CHECK_EQ(4000, f->fdb_used[1]);
 	/* All have expired, in each way of a bucket. */
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(0), 1, 301));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 1, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(0), 0, 1, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 0, 1, 301));
 	ATF_CHECK_EQ(2, f->fdb_used[1]);
 	for (i = 0; vale_fdb_next(f, &cursor, 301, &e);)
 		i++;
 	ATF_CHECK_EQ(2, i);
 	vale_fdb_flush(f, 1);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(f, addr(0), 301));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(f, addr(0), 0, 301));
 }
 
 /*
@@ -702,7 +752,7 @@ split_init(void)
 	ATF_REQUIRE((uint8_t *)&f->fdb_limit[200] >= split.pages + TOUCH_PAGE);
 	for (split.old = 0;; split.old++) {
 		vale_fdb_init(f, seed);
-		vale_fdb_learn(f, addr(split.old), 200, 0);
+		vale_fdb_learn(f, addr(split.old), 0, 200, 0);
 		for (split.b = f->fdb_bucket; split.b->fb_entry[0] == 0;
 		    split.b++)
 			;
@@ -718,7 +768,7 @@ learn_old(void *arg)
 {
 	unsigned int *port = arg;
 
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.old),
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.old), 0,
 	    *port, 301));
 }
 
@@ -745,7 +795,7 @@ TEST(twice, "Two threads that learn an address of the same port at once enter "
 	split_init();
 	before = vale_fdb_changes(split.f);
 	touch_next(split.pages + TOUCH_PAGE, learn_old, &port);
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(split.f, addr(split.old),
+	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(split.f, addr(split.old), 0,
 	    200, 301));
 	ATF_CHECK_EQ(1, split.f->fdb_used[200]);
 	ATF_CHECK_EQ(before + 1, vale_fdb_changes(split.f));
@@ -758,20 +808,20 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 
 	split_init();
 	vale_fdb_set_limit(split.f, 200, 1);
-	vale_fdb_learn(split.f, addr(split.old), 200, 0);
+	vale_fdb_learn(split.f, addr(split.old), 0, 200, 0);
 	second = learn_old;
 	touch_next(split.pages + TOUCH_PAGE, then_second, &port);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new),
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new), 0,
 	    200, 301));
-	ATF_CHECK_EQ(201, vale_fdb_lookup(split.f, addr(split.old), 301));
+	ATF_CHECK_EQ(201, vale_fdb_lookup(split.f, addr(split.old), 0, 301));
 	ATF_CHECK_EQ(1, split.f->fdb_used[201]);
 
 	vale_fdb_init(split.f, seed);
 	vale_fdb_set_limit(split.f, 200, 1);
-	vale_fdb_learn(split.f, addr(split.old), 200, 0);
+	vale_fdb_learn(split.f, addr(split.old), 0, 200, 0);
 	second = take_bucket;
 	touch_next(split.pages + TOUCH_PAGE, then_second, NULL);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(split.f, addr(split.new),
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(split.f, addr(split.new), 0,
 	    200, 301));
 	ATF_CHECK_EQ(1, split.b->fb_writer);
 	ATF_CHECK(split.b->fb_entry[0] != 0);

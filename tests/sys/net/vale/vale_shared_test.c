@@ -498,7 +498,7 @@ TEST(private, "What a port needs besides its memory is known: buffers of its "
 		ATF_CHECK_MSG(bytes > bufs + 16 * rows[i].rings *
 		    rows[i].rx_slots, "%zu", bytes);
 		ATF_CHECK_MSG(bytes < bufs + rows[i].rings *
-		    (64 * rows[i].rx_slots + 256 * 1024), "%zu", bytes);
+		    (64 * rows[i].rx_slots + 384 * 1024), "%zu", bytes);
 	}
 }
 

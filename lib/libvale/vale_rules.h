@@ -1,0 +1,129 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What a port may send, and the VLANs that it is in: vale_rules.c.
+ */
+
+#ifndef _VALE_RULES_H_
+#define	_VALE_RULES_H_
+
+#include <dev/netmap/vale_guard.h>
+#include <dev/netmap/vale_vlan.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vale_offload.h"
+#include "vale_txq.h"
+
+/* The rules of a port.  Constant while a view has them: vale_view.c. */
+struct vale_rules {
+	struct vale_vlan ru_vlan;
+	struct vale_guard ru_guard;
+	/* As they were set, or "". */
+	char		 ru_ip[VALE_SETTING_SIZE];
+	char		 ru_source[VALE_SETTING_SIZE];
+	char		 ru_trunk[VALE_SETTING_SIZE];
+};
+
+/* Those of a port that has none. */
+extern const struct vale_rules vale_rules_none;
+
+/* Free rules; not vale_rules_none's memory. */
+void	vale_rules_free(const struct vale_rules *ru);
+
+/* Whether they are those of a port that has none. */
+bool	vale_rules_empty(const struct vale_rules *ru);
+
+/* Whether the guard checks anything. */
+static inline bool
+vale_rules_guard(const struct vale_rules *ru)
+{
+	return (ru->ru_guard.gd_naddrs > 0 || ru->ru_guard.gd_nprefixes > 0);
+}
+
+/*
+ * The rest is of a batch, on the sending thread.
+ */
+
+/*
+ * The first bytes of a frame, with zeros if it is shorter: addresses, type, and
+ * of a frame with a tag its number and the next type.
+ */
+#define	VALE_HEAD_TYPE		14
+#define	VALE_HEAD_TCI		16
+#define	VALE_HEAD_TAG		18
+
+/* The VLAN of its tag, 0 if that is only a priority; or VALE_TAG_NONE. */
+#define	VALE_TAG_NONE		4096
+static inline unsigned int
+vale_rules_tag(const uint8_t *head)
+{
+	if ((head[12] << 8 | head[13]) != VALE_VLAN_TYPE)
+		return (VALE_TAG_NONE);
+	return ((head[14] << 8 | head[15]) & 0xfff);
+}
+
+/* Whether it is as a member of `vlan' gets it that wants a tag, or none. */
+static inline bool
+vale_rules_has_form(const uint8_t *head, unsigned int vlan, bool tagged)
+{
+	return (vlan == 0 || vale_rules_tag(head) == (tagged ? vlan :
+	    VALE_TAG_NONE));
+}
+
+/* Copy the first `len' bytes of a frame, with zeros behind it. */
+void	vale_rules_gather(const struct vale_frag *fg, uint32_t len,
+	    uint8_t *to);
+
+/*
+ * Copy the first bytes of each frame of a batch that is in the memory of
+ * others, so that what the rules look at can no longer change.  Frames that
+ * would have too many fragments are dropped; returns how many.
+ */
+uint32_t vale_rules_copy(struct vale_txq *vt, const struct vale_rules *ru);
+
+/*
+ * Whether the frame with the first fragment `fg' may be sent, and its VLAN in
+ * *vlan; `vlan' is NULL on a switch without VLANs.  `head' is its first
+ * VALE_HEAD_TAG bytes.  Returns the reason to drop it, or 0.
+ */
+enum vale_counter vale_rules_admit(const struct vale_rules *ru,
+	    const struct vale_frag *fg, const uint8_t *head,
+	    unsigned int *vlan);
+
+/* Begin with a part of a batch: no other forms are in use. */
+static inline void
+vale_rules_begin(struct vale_txq *vt)
+{
+	vt->vt_vlan = 0;
+	vt->vt_nforms = vt->vt_form_frags = vt->vt_form_offloads = 0;
+}
+
+/* Whether there is space for both forms of any frame. */
+static inline bool
+vale_rules_space(const struct vale_txq *vt)
+{
+	return (vt->vt_nforms <= VALE_FORMS - 2 &&
+	    vt->vt_form_frags <= VALE_FORM_FRAGS - 2 * NETMAP_MAX_FRAGS &&
+	    vt->vt_form_offloads <= VALE_FORM_OFFLOADS - 2);
+}
+
+/* Whether a frame can be given another form. */
+bool	vale_rules_formable(const struct vale_txq *vt,
+	    const struct vale_frag *fg);
+
+/*
+ * The frame at index `frame' as a member of `vlan' gets it that wants a tag, or
+ * none: itself, or another form of it, until the next vale_rules_begin().
+ * There must be space.  Returns an index of vt_frag, or VALE_END if the frame
+ * cannot be given that form.
+ */
+uint32_t vale_rules_form(struct vale_txq *vt, uint32_t frame,
+	    unsigned int vlan, bool tagged);
+
+#endif /* !_VALE_RULES_H_ */

@@ -1,0 +1,481 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Guards against forged addresses: see vale_guard.h.
+ *
+ * What cannot be decided is refused: headers that are cut off, that lie behind
+ * VALE_GUARD_HEAD, or that hide a neighbour message in fragments (RFC 6980).
+ */
+
+#include <sys/param.h>
+#include <sys/systm.h>
+#ifdef _KERNEL
+#include <sys/socket.h>
+#include <netinet/in.h>
+#else
+#include <arpa/inet.h>
+#endif
+
+#include <dev/netmap/vale_guard.h>
+
+#define	ADDR_LEN	6		/* bytes of an Ethernet address */
+#define	IP4_LEN		4
+#define	IP6_LEN		16
+#define	WORD		64		/* bytes of a prefix as text, with NUL */
+
+/* The Ethernet header, and tags behind its addresses. */
+#define	ETHER_LEN	14
+#define	TAG_LEN		4
+#define	TYPE_IP4	0x0800
+#define	TYPE_ARP	0x0806
+#define	TYPE_VLAN	0x8100
+#define	TYPE_IP6	0x86dd
+#define	TYPE_QINQ	0x88a8
+
+/* RFC 826, for Ethernet and IPv4. */
+#define	ARP_LEN		28
+#define	ARP_SENDER	8		/* its Ethernet address */
+#define	ARP_SENDER_IP	14
+
+/* RFC 791, RFC 768. */
+#define	IP4_MIN		20
+#define	IP4_FRAGMENT	6		/* mask: the offset */
+#define	IP4_PROTO	9
+#define	IP4_SOURCE	12
+#define	UDP_LEN		8
+#define	PROTO_UDP	17
+#define	PORT_DHCP	67		/* RFC 2131 */
+#define	PORT_DHCP_CLIENT 68
+
+/* RFC 8200. */
+#define	IP6_HEADER	40
+#define	IP6_NEXT	6
+#define	IP6_SOURCE	8
+#define	NEXT_HOPS	0
+#define	NEXT_ROUTING	43
+#define	NEXT_FRAGMENT	44
+#define	NEXT_ICMP	58
+#define	NEXT_OPTIONS	60
+
+/* RFC 4861. */
+#define	ND_ROUTER_SOL	133
+#define	ND_ROUTER_ADV	134
+#define	ND_SOL		135
+#define	ND_ADV		136
+#define	ND_REDIRECT	137
+#define	ND_TARGET	8		/* of solicitations, advertisements */
+#define	OPT_SOURCE	1		/* link-layer addresses */
+#define	OPT_TARGET	2
+
+/* The bytes of a frame from some header on. */
+struct guard_bytes {
+	const uint8_t	*gb_p;
+	uint32_t	 gb_len;
+};
+
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+static uint16_t
+get16(const uint8_t *p)
+{
+	return (p[0] << 8 | p[1]);
+}
+
+/* Leave out `len' bytes.  Returns false if there are not so many. */
+static bool
+bytes_skip(struct guard_bytes *gb, uint32_t len)
+{
+	if (gb->gb_len < len)
+		return (false);
+	gb->gb_p += len;
+	gb->gb_len -= len;
+	return (true);
+}
+
+/*
+ * Lists.
+ */
+
+/* Copy the next word of *list, and advance it.  Returns false if too long. */
+static bool
+list_word(const char **list, char word[WORD])
+{
+	size_t len = 0;
+
+	while ((*list)[len] != '\0' && (*list)[len] != ',')
+		len++;
+	if (len >= WORD)
+		return (false);
+	memcpy(word, *list, len);
+	word[len] = '\0';
+	*list += len;
+	return (true);
+}
+
+/* The value of a hexadecimal digit, or -1. */
+static int
+hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (c - 'a' + 10);
+	if (c >= 'A' && c <= 'F')
+		return (c - 'A' + 10);
+	return (-1);
+}
+
+/* "52:54:00:00:00:01" */
+static bool
+parse_addr(const char *text, uint8_t addr[ADDR_LEN])
+{
+	static const uint8_t zero[ADDR_LEN];
+	unsigned int i;
+
+	for (i = 0; i < ADDR_LEN; i++, text += 3) {
+		if (hex(text[0]) == -1 || hex(text[1]) == -1 ||
+		    text[2] != (i + 1 < ADDR_LEN ? ':' : '\0'))
+			return (false);
+		addr[i] = hex(text[0]) << 4 | hex(text[1]);
+	}
+	return ((addr[0] & 1) == 0 && memcmp(addr, zero, ADDR_LEN) != 0);
+}
+
+/* The length of a prefix, 0 to max; "" stands for max. */
+static bool
+parse_length(const char *text, unsigned int max, unsigned int *len)
+{
+	const char *p = text;
+
+	*len = max;
+	if (*p == '\0')
+		return (true);
+	for (*len = 0; *p >= '0' && *p <= '9' && *len <= max; p++)
+		*len = *len * 10 + (*p - '0');
+	return (p != text && *p == '\0' && *len <= max &&
+	    (*text != '0' || p == text + 1));
+}
+
+/* "192.0.2.0/24", "2001:db8::1".  `text' is changed. */
+static bool
+parse_prefix(char *text, struct vale_guard_prefix *gp)
+{
+	unsigned int len, n;
+	char *slash;
+
+	memset(gp, 0, sizeof(*gp));
+	slash = strchr(text, '/');
+	if (slash != NULL)
+		*slash++ = '\0';
+	/* "10.0.0.0/" has no length. */
+	if (slash != NULL && *slash == '\0')
+		return (false);
+	if (inet_pton(AF_INET, text, gp->gp_addr + sizeof(mapped)) == 1) {
+		memcpy(gp->gp_addr, mapped, sizeof(mapped));
+		if (!parse_length(slash != NULL ? slash : "", 8 * IP4_LEN,
+		    &len))
+			return (false);
+		len += 8 * sizeof(mapped);
+	} else if (inet_pton(AF_INET6, text, gp->gp_addr) != 1 ||
+	    !parse_length(slash != NULL ? slash : "", 8 * IP6_LEN, &len))
+		return (false);
+	gp->gp_len = len;
+	/* No bits behind the prefix: it would be a host's address. */
+	for (n = len; n < 8 * IP6_LEN; n++)
+		if ((gp->gp_addr[n / 8] >> (7 - n % 8) & 1) != 0)
+			return (false);
+	return (true);
+}
+
+bool
+vale_guard_sources(struct vale_guard *gd, const char *list)
+{
+	uint8_t addr[VALE_GUARD_ADDRS][ADDR_LEN];
+	char word[WORD];
+	unsigned int n;
+
+	if (strcmp(list, "any") == 0) {
+		gd->gd_naddrs = 0;
+		return (true);
+	}
+	for (n = 0; n < VALE_GUARD_ADDRS; list++) {
+		if (!list_word(&list, word) || !parse_addr(word, addr[n++]))
+			return (false);
+		if (*list == '\0') {
+			memcpy(gd->gd_addr, addr, sizeof(addr[0]) * n);
+			gd->gd_naddrs = n;
+			return (true);
+		}
+	}
+	return (false);
+}
+
+bool
+vale_guard_prefixes(struct vale_guard *gd, const char *list)
+{
+	struct vale_guard_prefix prefix[VALE_GUARD_PREFIXES];
+	char word[WORD];
+	unsigned int n;
+
+	if (strcmp(list, "any") == 0) {
+		gd->gd_nprefixes = 0;
+		return (true);
+	}
+	for (n = 0; n < VALE_GUARD_PREFIXES; list++) {
+		if (!list_word(&list, word) || !parse_prefix(word, &prefix[n++]))
+			return (false);
+		if (*list == '\0') {
+			memcpy(gd->gd_prefix, prefix, sizeof(prefix[0]) * n);
+			gd->gd_nprefixes = n;
+			return (true);
+		}
+	}
+	return (false);
+}
+
+/*
+ * Frames.
+ */
+
+bool
+vale_guard_source(const struct vale_guard *gd, const uint8_t *source)
+{
+	unsigned int i;
+
+	for (i = 0; i < gd->gd_naddrs; i++)
+		if (memcmp(gd->gd_addr[i], source, ADDR_LEN) == 0)
+			return (true);
+	return (gd->gd_naddrs == 0);
+}
+
+/* Whether an address has a prefix of the list. */
+static bool
+listed(const struct vale_guard *gd, const uint8_t addr[IP6_LEN])
+{
+	const struct vale_guard_prefix *gp;
+	unsigned int bytes, bits;
+
+	for (gp = gd->gd_prefix; gp < gd->gd_prefix + gd->gd_nprefixes; gp++) {
+		bytes = gp->gp_len / 8;
+		bits = gp->gp_len % 8;
+		if (memcmp(gp->gp_addr, addr, bytes) == 0 && (bits == 0 ||
+		    (gp->gp_addr[bytes] ^ addr[bytes]) >> (8 - bits) == 0))
+			return (true);
+	}
+	return (false);
+}
+
+static bool
+listed4(const struct vale_guard *gd, const uint8_t ip[IP4_LEN])
+{
+	uint8_t addr[IP6_LEN];
+
+	memcpy(addr, mapped, sizeof(mapped));
+	memcpy(addr + sizeof(mapped), ip, IP4_LEN);
+	return (listed(gd, addr));
+}
+
+static bool
+is_zero(const uint8_t *p, size_t len)
+{
+	static const uint8_t zero[IP6_LEN];
+
+	return (memcmp(p, zero, len) == 0);
+}
+
+/* The link-local address that is made of an Ethernet address. */
+static void
+link_local(const uint8_t source[ADDR_LEN], uint8_t ip[IP6_LEN])
+{
+	memset(ip, 0, IP6_LEN);
+	ip[0] = 0xfe;
+	ip[1] = 0x80;
+	memcpy(ip + 8, source, 3);
+	ip[8] ^= 2;
+	ip[11] = 0xff;
+	ip[12] = 0xfe;
+	memcpy(ip + 13, source + 3, 3);
+}
+
+/* Whether the sender may use an IPv6 address. */
+static bool
+allowed6(const struct vale_guard *gd, const uint8_t source[ADDR_LEN],
+    const uint8_t ip[IP6_LEN])
+{
+	uint8_t own[IP6_LEN];
+
+	link_local(source, own);
+	return (memcmp(ip, own, IP6_LEN) == 0 || (listed(gd, ip) &&
+	    memcmp(ip, mapped, sizeof(mapped)) != 0));
+}
+
+static bool
+check_arp(const struct vale_guard *gd, const uint8_t *source,
+    const struct guard_bytes *gb)
+{
+	static const uint8_t ether_ip4[6] = { 0, 1, 8, 0, ADDR_LEN, IP4_LEN };
+	const uint8_t *p = gb->gb_p;
+
+	return (gb->gb_len >= ARP_LEN &&
+	    memcmp(p, ether_ip4, sizeof(ether_ip4)) == 0 &&
+	    memcmp(p + ARP_SENDER, source, ADDR_LEN) == 0 &&
+	    (is_zero(p + ARP_SENDER_IP, IP4_LEN) ||
+	    listed4(gd, p + ARP_SENDER_IP)));
+}
+
+/* Whether it asks for an address. */
+static bool
+is_dhcp(const struct guard_bytes *gb, uint32_t hdrlen)
+{
+	const uint8_t *ip = gb->gb_p, *udp = ip + hdrlen;
+
+	return (gb->gb_len >= hdrlen + UDP_LEN && ip[IP4_PROTO] == PROTO_UDP &&
+	    (get16(ip + IP4_FRAGMENT) & 0x1fff) == 0 &&
+	    get16(udp) == PORT_DHCP_CLIENT && get16(udp + 2) == PORT_DHCP);
+}
+
+static bool
+check_ip4(const struct vale_guard *gd, const struct guard_bytes *gb)
+{
+	const uint8_t *p = gb->gb_p;
+	uint32_t hdrlen;
+
+	if (gb->gb_len < IP4_MIN || p[0] >> 4 != 4)
+		return (false);
+	hdrlen = (p[0] & 0xf) * 4;
+	if (hdrlen < IP4_MIN)
+		return (false);
+	return (is_zero(p + IP4_SOURCE, IP4_LEN) ? is_dhcp(gb, hdrlen) :
+	    listed4(gd, p + IP4_SOURCE));
+}
+
+/* Whether the options' link-layer addresses are the sender's. */
+static bool
+check_options(const uint8_t *source, struct guard_bytes gb)
+{
+	uint32_t len;
+
+	while (gb.gb_len > 0) {
+		if (gb.gb_len < 8)
+			return (false);
+		len = gb.gb_p[1] * 8;
+		if (len == 0 || ((gb.gb_p[0] == OPT_SOURCE ||
+		    gb.gb_p[0] == OPT_TARGET) && (len != 8 ||
+		    memcmp(gb.gb_p + 2, source, ADDR_LEN) != 0)) ||
+		    !bytes_skip(&gb, len))
+			return (false);
+	}
+	return (true);
+}
+
+/* A message of ICMPv6, all of it. */
+static bool
+check_icmp6(const struct vale_guard *gd, const uint8_t *source,
+    const struct guard_bytes *gb)
+{
+	struct guard_bytes options = *gb;
+
+	if (gb->gb_len == 0)
+		return (false);
+	switch (gb->gb_p[0]) {
+	case ND_ROUTER_SOL:
+		return (bytes_skip(&options, ND_TARGET) &&
+		    check_options(source, options));
+	case ND_SOL:
+		return (bytes_skip(&options, ND_TARGET + IP6_LEN) &&
+		    check_options(source, options));
+	case ND_ADV:
+		return (bytes_skip(&options, ND_TARGET + IP6_LEN) &&
+		    allowed6(gd, source, gb->gb_p + ND_TARGET) &&
+		    check_options(source, options));
+	case ND_ROUTER_ADV:
+	case ND_REDIRECT:
+		return (false);
+	default:
+		return (true);
+	}
+}
+
+static bool
+check_ip6(const struct vale_guard *gd, const uint8_t *source,
+    struct guard_bytes gb)
+{
+	const uint8_t *p = gb.gb_p;
+	uint32_t len;
+	uint8_t next;
+
+	if (gb.gb_len < IP6_HEADER || p[0] >> 4 != 6)
+		return (false);
+	if (!is_zero(p + IP6_SOURCE, IP6_LEN) &&
+	    !allowed6(gd, source, p + IP6_SOURCE))
+		return (false);
+	/* What follows the packet is padding. */
+	len = IP6_HEADER + get16(p + 4);
+	if (gb.gb_len > len)
+		gb.gb_len = len;
+	next = p[IP6_NEXT];
+	(void)bytes_skip(&gb, IP6_HEADER);
+	while (next == NEXT_HOPS || next == NEXT_ROUTING ||
+	    next == NEXT_OPTIONS) {
+		if (gb.gb_len < 8)
+			return (false);
+		next = gb.gb_p[0];
+		if (!bytes_skip(&gb, 8 + gb.gb_p[1] * 8))
+			return (false);
+	}
+	if (next == NEXT_FRAGMENT)
+		return (gb.gb_len >= 8 && gb.gb_p[0] != NEXT_HOPS &&
+		    gb.gb_p[0] != NEXT_ROUTING && gb.gb_p[0] != NEXT_OPTIONS &&
+		    gb.gb_p[0] != NEXT_FRAGMENT && (gb.gb_p[0] != NEXT_ICMP ||
+		    (get16(gb.gb_p + 2) & 0xfff8) != 0 || (gb.gb_len > 8 &&
+		    (gb.gb_p[8] < ND_ROUTER_SOL || gb.gb_p[8] > ND_REDIRECT))));
+	return (next != NEXT_ICMP || check_icmp6(gd, source, &gb));
+}
+
+enum vale_guard_verdict
+vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
+    uint32_t len)
+{
+	const uint8_t *source = head + ADDR_LEN;
+	struct guard_bytes gb = { head, len };
+	unsigned int tags = 0;
+	uint16_t type;
+	bool pass;
+
+	MPASS(len >= ETHER_LEN);
+	if (!vale_guard_source(gd, source))
+		return (VALE_GUARD_SOURCE);
+	if (gd->gd_nprefixes == 0)
+		return (VALE_GUARD_PASS);
+	for (;;) {
+		if (gb.gb_len < ETHER_LEN)
+			return (VALE_GUARD_IP);
+		type = get16(gb.gb_p + 2 * ADDR_LEN);
+		if (type != TYPE_VLAN && type != TYPE_QINQ)
+			break;
+		/* Behind a third tag anything may be. */
+		if (tags++ == 2)
+			return (VALE_GUARD_IP);
+		(void)bytes_skip(&gb, TAG_LEN);
+	}
+	(void)bytes_skip(&gb, ETHER_LEN);
+	switch (type) {
+	case TYPE_ARP:
+		pass = check_arp(gd, source, &gb);
+		break;
+	case TYPE_IP4:
+		pass = check_ip4(gd, &gb);
+		break;
+	case TYPE_IP6:
+		pass = check_ip6(gd, source, gb);
+		break;
+	default:
+		pass = true;
+		break;
+	}
+	return (pass ? VALE_GUARD_PASS : VALE_GUARD_IP);
+}

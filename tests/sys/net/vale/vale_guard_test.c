@@ -1,0 +1,381 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Guards against forged addresses: vale_guard.h.  A frame is text: groups of
+ * hexadecimal digits, blanks between, and letters for what a test changes.
+ */
+
+#include <sys/param.h>
+#include <sys/systm.h>
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_guard.h>
+
+#include "test.h"
+
+#define	OWN	"020000000001"
+#define	OTHER	"020000000002"
+#define	DST	"ffffffffffff"
+/* 192.0.2.5, 192.0.2.6 */
+#define	IP4	"c0000205"
+#define	IP4B	"c0000206"
+#define	ZERO4	"00000000"
+/* 2001:db8::5, 2001:db8::6 */
+#define	IP6	"20010db8000000000000000000000005"
+#define	IP6B	"20010db8000000000000000000000006"
+#define	ZERO6	"00000000000000000000000000000000"
+#define	ALL6	"ff020000000000000000000000000001"
+/* fe80::ff:fe00:1, of OWN, and :2 */
+#define	LOCAL	"fe8000000000000000 0000fffe000001"
+#define	LOCALB	"fe8000000000000000 0000fffe000002"
+#define	MAPPED	"00000000000000000000ffffc0000205"
+#define	ARP(eth, ip) DST OWN "0806" "0001 0800 06 04 0001" eth ip	\
+	"000000000000 c0000201"
+#define	IPV4(ip, more)	DST OWN "0800" "4500001c 00000000 4011 0000" ip	\
+	"c0000201" more
+#define	UDP(src, dst)	src dst "0008 0000"
+#define	IPV6(len, next, ip, more) DST OWN "86dd" "60000000" len next "ff" ip \
+	ALL6 more
+#define	OPTION(type, eth) type "01" eth
+#define	SOL(more)	"87 00 0000 00000000" IP6B more
+#define	ADV(ip, more)	"88 00 0000 60000000" ip more
+
+static struct vale_guard gd;
+
+static void
+guard(const char *sources, const char *prefixes)
+{
+	memset(&gd, 0, sizeof(gd));
+	ATF_REQUIRE(vale_guard_sources(&gd, sources));
+	ATF_REQUIRE(vale_guard_prefixes(&gd, prefixes));
+}
+
+/* Its bytes are in memory of their own, so that AddressSanitizer sees it. */
+static enum vale_guard_verdict
+verdict(const char *text, uint32_t *len)
+{
+	uint8_t bytes[512], *head;
+	enum vale_guard_verdict v;
+	unsigned int n = 0;
+	char digits[3] = "";
+
+	for (; *text != '\0'; text++) {
+		if (isblank((unsigned char)*text))
+			continue;
+		digits[n++ % 2] = *text;
+		if (n % 2 == 0)
+			bytes[n / 2 - 1] = strtoul(digits, NULL, 16);
+	}
+	ATF_REQUIRE(n % 2 == 0);
+	*len = *len == 0 ? n / 2 : *len;
+	head = malloc(*len);
+	ATF_REQUIRE(head != NULL);
+	memcpy(head, bytes, *len);
+	v = vale_guard_check(&gd, head, *len);
+	free(head);
+	return (v);
+}
+
+struct row {
+	const char	*text;
+	enum vale_guard_verdict verdict;
+};
+
+static void
+check_rows(const struct row *rows, unsigned int n)
+{
+	enum vale_guard_verdict v;
+	unsigned int i;
+	uint32_t len;
+
+	for (i = 0; i < n; i++) {
+		len = 0;
+		v = verdict(rows[i].text, &len);
+		ATF_CHECK_EQ_MSG(rows[i].verdict, v, "row %u: %d", i, v);
+	}
+}
+
+TEST(none, "Without lists every frame passes")
+{
+	static const struct row rows[] = {
+		{ DST OTHER "0800", VALE_GUARD_PASS },
+		{ ARP(OTHER, IP4B), VALE_GUARD_PASS },
+		{ DST OTHER "8100", VALE_GUARD_PASS },
+	};
+
+	guard("any", "any");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(source, "The Ethernet source is one of the list")
+{
+	static const struct row rows[] = {
+		{ DST OWN "0800", VALE_GUARD_PASS },
+		{ DST "0200000000ff" "0800", VALE_GUARD_PASS },
+		{ DST OTHER "0800", VALE_GUARD_SOURCE },
+		{ DST "020000000101" "0800", VALE_GUARD_SOURCE },
+		{ DST "820000000001" "0800", VALE_GUARD_SOURCE },
+		{ OWN "000000000000" "0800", VALE_GUARD_SOURCE },
+	};
+
+	guard("02:00:00:00:00:01,02:00:00:00:00:fF", "any");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
+{
+	static const struct row rows[] = {
+		{ IPV4(IP4, UDP("0001", "0002")), VALE_GUARD_PASS },
+		{ IPV4(IP4B, UDP("0001", "0002")), VALE_GUARD_IP },
+		/* In 198.51.100.0/23, and on either side. */
+		{ IPV4("c63364ff", ""), VALE_GUARD_PASS },
+		{ IPV4("c6336500", ""), VALE_GUARD_PASS },
+		{ IPV4("c6336600", ""), VALE_GUARD_IP },
+		{ IPV4("c63363ff", ""), VALE_GUARD_IP },
+		/* Only who has no address yet may ask for one without. */
+		{ IPV4(ZERO4, UDP("0044", "0043")), VALE_GUARD_PASS },
+		{ IPV4(ZERO4, UDP("0043", "0044")), VALE_GUARD_IP },
+		{ IPV4(ZERO4, UDP("0044", "0044")), VALE_GUARD_IP },
+		{ IPV4(ZERO4, "0044 0043 0008 00"), VALE_GUARD_IP },
+		{ DST OWN "0800 4500001c 00002001 4011 0000" ZERO4 "c0000201"
+		    UDP("0044", "0043"), VALE_GUARD_IP },
+		{ DST OWN "0800 4500001c 00000000 4006 0000" ZERO4 "c0000201"
+		    UDP("0044", "0043"), VALE_GUARD_IP },
+		/* With options of the header. */
+		{ DST OWN "0800 46000020 00000000 4011 0000" ZERO4 "c0000201"
+		    "00000000" UDP("0044", "0043"), VALE_GUARD_PASS },
+		{ DST OWN "0800 46000020 00000000 4011 0000" ZERO4 "c0000201"
+		    UDP("0044", "0043") "00000000", VALE_GUARD_IP },
+		/* Invalid headers. */
+		{ DST OWN "0800 6500001c 00000000 4011 0000" IP4 "c0000201",
+		    VALE_GUARD_IP },
+		{ DST OWN "0800 4400001c 00000000 4011 0000" IP4 "c0000201",
+		    VALE_GUARD_IP },
+		{ DST OWN "0800 4500001c 00000000 4011 0000" IP4 "c00002",
+		    VALE_GUARD_IP },
+		{ ARP(OWN, IP4), VALE_GUARD_PASS },
+		{ ARP(OWN, ZERO4), VALE_GUARD_PASS },
+		{ ARP(OWN, IP4B), VALE_GUARD_IP },
+		{ ARP(OTHER, IP4), VALE_GUARD_IP },
+		{ DST OWN "0806 0001 0800 06 04 0001" OWN IP4
+		    "000000000000 c00002", VALE_GUARD_IP },
+		{ DST OWN "0806 0006 0800 06 04 0001" OWN IP4
+		    "000000000000 c0000201", VALE_GUARD_IP },
+		{ DST OWN "0806 0001 86dd 06 04 0001" OWN IP4
+		    "000000000000 c0000201", VALE_GUARD_IP },
+		/* No address of IPv6, though it looks like one. */
+		{ IPV6("0000", "3b", MAPPED, ""), VALE_GUARD_IP },
+		{ IPV6("0000", "3b", IP6, ""), VALE_GUARD_IP },
+		/* The list of sources comes first. */
+		{ DST OTHER "0800", VALE_GUARD_SOURCE },
+	};
+
+	guard("02:00:00:00:00:01", "192.0.2.5,198.51.100.0/23");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(ip6, "The IPv6 source is in the list, or the link-local one of the "
+    "Ethernet source")
+{
+	static const struct row rows[] = {
+		{ IPV6("0000", "3b", IP6, ""), VALE_GUARD_PASS },
+		{ IPV6("0000", "3b", IP6B, ""), VALE_GUARD_IP },
+		{ IPV6("0000", "3b", ZERO6, ""), VALE_GUARD_PASS },
+		{ IPV6("0000", "3b", LOCAL, ""), VALE_GUARD_PASS },
+		{ IPV6("0000", "3b", LOCALB, ""), VALE_GUARD_IP },
+		{ IPV6("0000", "3b", "20010db8010000000000000000000001", ""),
+		    VALE_GUARD_PASS },
+		{ IPV6("0000", "3b", "20010db8020000000000000000000001", ""),
+		    VALE_GUARD_IP },
+		{ DST OWN "86dd 40000000 0000 3b ff" IP6 ALL6, VALE_GUARD_IP },
+		{ DST OWN "86dd 60000000 0000 3b ff" IP6
+		    "ff0200000000000000000000000000", VALE_GUARD_IP },
+		{ IPV4(IP4, ""), VALE_GUARD_IP },
+	};
+
+	guard("any", "2001:db8::5,2001:db8:100::/40");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(nd, "Neighbour messages name the sender's own addresses")
+{
+	static const struct row rows[] = {
+		{ IPV6("0020", "3a", IP6, SOL(OPTION("01", OWN))),
+		    VALE_GUARD_PASS },
+		{ IPV6("0020", "3a", IP6, SOL(OPTION("01", OTHER))),
+		    VALE_GUARD_IP },
+		{ IPV6("0018", "3a", ZERO6, SOL("")), VALE_GUARD_PASS },
+		{ IPV6("0020", "3a", IP6, ADV(IP6, OPTION("02", OWN))),
+		    VALE_GUARD_PASS },
+		{ IPV6("0020", "3a", LOCAL, ADV(LOCAL, OPTION("02", OWN))),
+		    VALE_GUARD_PASS },
+		{ IPV6("0020", "3a", IP6, ADV(IP6B, OPTION("02", OWN))),
+		    VALE_GUARD_IP },
+		{ IPV6("0020", "3a", IP6, ADV(IP6, OPTION("02", OTHER))),
+		    VALE_GUARD_IP },
+		/* The second option. */
+		{ IPV6("0028", "3a", IP6, ADV(IP6, OPTION("0e", OTHER)
+		    OPTION("02", OTHER))), VALE_GUARD_IP },
+		{ IPV6("0028", "3a", IP6, ADV(IP6, OPTION("0e", OTHER)
+		    OPTION("02", OWN))), VALE_GUARD_PASS },
+		/* An option of 16 bytes has no Ethernet address. */
+		{ IPV6("0028", "3a", IP6, ADV(IP6, "02 02" OWN
+		    "0000000000000000")), VALE_GUARD_IP },
+		/* Options without length, or cut off. */
+		{ IPV6("0020", "3a", IP6, ADV(IP6, "0e00" OWN)),
+		    VALE_GUARD_IP },
+		{ IPV6("0020", "3a", IP6, ADV(IP6, "0e02" OWN)),
+		    VALE_GUARD_IP },
+		{ IPV6("001c", "3a", IP6, ADV(IP6, "0201 0000")),
+		    VALE_GUARD_IP },
+		{ IPV6("0018", "3a", IP6, "88 00 0000 60000000 20010db8"),
+		    VALE_GUARD_IP },
+		/* What is behind the packet is padding. */
+		{ IPV6("0018", "3a", IP6, ADV(IP6, "0200")), VALE_GUARD_PASS },
+		/* Routers' messages. */
+		{ IPV6("0010", "3a", LOCAL, "86 00 0000 00000000"
+		    "0000000000000000"), VALE_GUARD_IP },
+		{ IPV6("0028", "3a", LOCAL, "89 00 0000 00000000" IP6 IP6B),
+		    VALE_GUARD_IP },
+		{ IPV6("0010", "3a", LOCAL, "85 00 0000 00000000"
+		    OPTION("01", OWN)), VALE_GUARD_PASS },
+		{ IPV6("0010", "3a", LOCAL, "85 00 0000 00000000"
+		    OPTION("01", OTHER)), VALE_GUARD_IP },
+		/* An echo is no neighbour message. */
+		{ IPV6("0008", "3a", IP6, "80 00 0000 00000000"),
+		    VALE_GUARD_PASS },
+		{ IPV6("0000", "3a", IP6, ""), VALE_GUARD_IP },
+		/* Behind other headers. */
+		{ IPV6("0028", "00", IP6, "3a00 000000000000" ADV(IP6B,
+		    OPTION("02", OWN))), VALE_GUARD_IP },
+		{ IPV6("0028", "3c", IP6, "3a00 000000000000" ADV(IP6,
+		    OPTION("02", OWN))), VALE_GUARD_PASS },
+		{ IPV6("0038", "2b", IP6, "3c01 000000000000 0000000000000000"
+		    "3a00 000000000000" ADV(IP6B, "")), VALE_GUARD_IP },
+		{ IPV6("0008", "00", IP6, "3a01 000000000000"), VALE_GUARD_IP },
+		{ IPV6("0004", "00", IP6, "3a00 0000"), VALE_GUARD_IP },
+		/* In fragments: RFC 6980. */
+		{ IPV6("0020", "2c", IP6, "3a00 0001 00000000" ADV(IP6, "")),
+		    VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "3a00 0001 00000000"
+		    "80 00 0000 00000000"), VALE_GUARD_PASS },
+		{ IPV6("0010", "2c", IP6, "3a00 0008 00000000"
+		    "88 00 0000 00000000"), VALE_GUARD_PASS },
+		{ IPV6("0008", "2c", IP6, "3a00 0001 00000000"),
+		    VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "3c00 0001 00000000"
+		    "3a00 000000000000"), VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "1100 0001 00000000"
+		    "0001 0002 0008 0000"), VALE_GUARD_PASS },
+	};
+
+	guard("any", "2001:db8::5");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(tags, "The same behind tags")
+{
+	static const struct row rows[] = {
+		{ DST OWN "8100 000a 0806 0001 0800 06 04 0001" OWN IP4B
+		    "000000000000 c0000201", VALE_GUARD_IP },
+		{ DST OWN "8100 000a 0806 0001 0800 06 04 0001" OWN IP4
+		    "000000000000 c0000201", VALE_GUARD_PASS },
+		{ DST OWN "88a8 000a 8100 000b 0800" "4500001c 00000000 4011"
+		    "0000" IP4B "c0000201", VALE_GUARD_IP },
+		{ DST OWN "88a8 000a 8100 000b 0800" "4500001c 00000000 4011"
+		    "0000" IP4 "c0000201", VALE_GUARD_PASS },
+		{ DST OWN "8100 000a 8100 000b 8100 000c 0800", VALE_GUARD_IP },
+		{ DST OWN "8100 000a", VALE_GUARD_IP },
+		{ DST OWN "8100 000a 88cc", VALE_GUARD_PASS },
+		{ DST OWN "88cc", VALE_GUARD_PASS },
+	};
+
+	guard("any", "192.0.2.5");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(cut, "No part of a frame passes that hides what a guard looks for")
+{
+	static const char *const frames[] = {
+		ARP(OWN, IP4B),
+		IPV4(IP4B, UDP("0044", "0043")),
+		IPV6("0020", "3a", IP6, ADV(IP6B, OPTION("02", OWN))),
+		IPV6("0028", "00", IP6, "3a00 000000000000" ADV(IP6B,
+		    OPTION("02", OWN))),
+	};
+	unsigned int i;
+	uint32_t full, len;
+
+	guard("any", "192.0.2.5,2001:db8::5");
+	for (i = 0; i < nitems(frames); i++) {
+		full = 0;
+		ATF_CHECK_EQ(VALE_GUARD_IP, verdict(frames[i], &full));
+		for (len = 14; len < full; len++)
+			ATF_CHECK_EQ_MSG(VALE_GUARD_IP, verdict(frames[i],
+			    &len), "%u: %u bytes", i, len);
+	}
+}
+
+TEST(lists, "Lists that are invalid change nothing")
+{
+	static const char *const sources[] = { "", "own", "02:00:00:00:00:01,",
+	    ",02:00:00:00:00:01", "03:00:00:00:00:01", "00:00:00:00:00:00",
+	    "02:00:00:00:00", "02:00:00:00:00:01:02", "02-00-00-00-00-01",
+	    "02:00:00:00:00:0g", "any,02:00:00:00:00:01", "2:0:0:0:0:1",
+	    "02:00:00:00:00:01 ",
+	    /* More than a prefix has. */
+	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	};
+	static const char *const prefixes[] = { "", "1", "192.0.2.256",
+	    "192.0.2.0/33", "192.0.2.1/24", "2001:db8::1/64", "2001:db8::/129",
+	    "192.0.2.0/", "192.0.2.0/024", "192.0.2.0/24,", ",192.0.2.1",
+	    "192.0.2.0/2x", "any,192.0.2.1", "fe80::1%eth0", "192.0.2.1 " };
+	struct vale_guard before;
+	unsigned int i;
+
+	guard("02:00:00:00:00:01", "192.0.2.5");
+	before = gd;
+	for (i = 0; i < nitems(sources); i++)
+		ATF_CHECK_MSG(!vale_guard_sources(&gd, sources[i]), "\"%s\"",
+		    sources[i]);
+	for (i = 0; i < nitems(prefixes); i++)
+		ATF_CHECK_MSG(!vale_guard_prefixes(&gd, prefixes[i]), "\"%s\"",
+		    prefixes[i]);
+	ATF_CHECK_EQ(0, memcmp(&gd, &before, sizeof(gd)));
+}
+
+TEST(longest, "A list has as many as there is space for, and no more")
+{
+	char addrs[18 * (VALE_GUARD_ADDRS + 1) + 1] = "";
+	char ips[16 * (VALE_GUARD_PREFIXES + 1) + 1] = "";
+	unsigned int i;
+
+	memset(&gd, 0, sizeof(gd));
+	for (i = 0; i <= VALE_GUARD_ADDRS; i++) {
+		snprintf(addrs + strlen(addrs), 19, "%s02:00:00:00:00:%02x",
+		    i > 0 ? "," : "", i);
+		ATF_CHECK_EQ(i < VALE_GUARD_ADDRS, vale_guard_sources(&gd,
+		    addrs));
+	}
+	ATF_CHECK_EQ(VALE_GUARD_ADDRS, gd.gd_naddrs);
+	for (i = 0; i <= VALE_GUARD_PREFIXES; i++) {
+		snprintf(ips + strlen(ips), 17, "%s192.0.2.%u", i > 0 ? "," :
+		    "", i);
+		ATF_CHECK_EQ(i < VALE_GUARD_PREFIXES, vale_guard_prefixes(&gd,
+		    ips));
+	}
+	ATF_CHECK_EQ(VALE_GUARD_PREFIXES, gd.gd_nprefixes);
+	ATF_REQUIRE(vale_guard_prefixes(&gd, "0.0.0.0/0,::/0"));
+	ATF_CHECK_EQ(2, gd.gd_nprefixes);
+}
+
+TEST_PROGRAM

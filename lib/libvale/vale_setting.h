@@ -26,6 +26,9 @@
 #include "libvale.h"
 
 /*
+ * In the order in which they are shown, and can be set: a trunk comes before its
+ * native VLAN.
+ *
  * X(id, number, name, scope, kind, min, max, default, what, unit), where
  *
  *	number	is that of struct vale_wire_set
@@ -46,8 +49,6 @@
 	    "mirror", "")						\
 	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
 	    "addresses or prefixes, or any", "")			\
-	X(NATIVE, 11, "native", PORT, NUMBER, 0, VALE_VLAN_MAX, 0,	\
-	    "native VLAN", "")						\
 	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
 	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
 	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "") \
@@ -55,6 +56,8 @@
 	    "at most 16 Ethernet addresses, own or any", "")		\
 	X(TRUNK, 10, "trunk", PORT, TEXT, 0, 0, 0, "trunk is a list of " \
 	    "VLANs and ranges from 1 to 4094, all or no", "")		\
+	X(NATIVE, 11, "native", PORT, NUMBER, 0, VALE_VLAN_MAX, 0,	\
+	    "native VLAN", "")						\
 	X(VLAN, 9, "vlan", PORT, NUMBER, 0, VALE_VLAN_MAX, 0, "VLAN", "") \
 	X(WEIGHT, 5, "weight", PORT, NUMBER, 1, VALE_WEIGHT_MAX, 1,	\
 	    "weight", "")

@@ -156,11 +156,15 @@ rules_fail(struct vale_rules *ru, int error)
 static int
 set_vlan(struct vale_port *port, const struct vale_setting_value *value)
 {
-	struct vale_rules *ru = rules_new(port);
+	struct vale_rules *ru;
 
+	/* A port is an access port, or a trunk, which has none to end. */
+	if (value->sv_number == 0 &&
+	    port->vp_rules->ru_vlan.vn_mode == VALE_VLAN_TRUNK)
+		return (0);
+	ru = rules_new(port);
 	if (ru == NULL)
 		return (-1);
-	/* A port is an access port, or a trunk. */
 	memset(&ru->ru_vlan, 0, sizeof(ru->ru_vlan));
 	memset(ru->ru_trunk, 0, sizeof(ru->ru_trunk));
 	if (value->sv_number != 0)

@@ -154,7 +154,8 @@ addrs_add(const struct vale_fdb_entry *fe, void *arg)
 {
 	const struct addrs *a = arg;
 	const char *port = "-";
-	char addr[18];
+	char addr[18], vlan[16] = "";
+	json_t *row;
 	size_t i;
 
 	for (i = 0; i < a->ports.vcp_n; i++)
@@ -163,12 +164,18 @@ addrs_add(const struct vale_fdb_entry *fe, void *arg)
 	snprintf(addr, sizeof(addr), "%02x:%02x:%02x:%02x:%02x:%02x",
 	    fe->fe_addr[0], fe->fe_addr[1], fe->fe_addr[2], fe->fe_addr[3],
 	    fe->fe_addr[4], fe->fe_addr[5]);
-	if (a->list != NULL)
-		json_array_append_new(a->list, json_pack("{s:s, s:s, s:i}",
-		    "address", addr, "port", port, "age",
-		    (int)fe->fe_age_s));
-	else
-		printf("%s %s age %us\n", addr, port, fe->fe_age_s);
+	if (a->list != NULL) {
+		row = json_pack("{s:s, s:s, s:i}", "address", addr, "port",
+		    port, "age", (int)fe->fe_age_s);
+		if (fe->fe_vlan != 0)
+			json_object_set_new(row, "vlan",
+			    json_integer(fe->fe_vlan));
+		json_array_append_new(a->list, row);
+		return (0);
+	}
+	if (fe->fe_vlan != 0)
+		snprintf(vlan, sizeof(vlan), " vlan %u", fe->fe_vlan);
+	printf("%s %s%s age %us\n", addr, port, vlan, fe->fe_age_s);
 	return (0);
 }
 

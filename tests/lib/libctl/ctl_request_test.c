@@ -535,6 +535,7 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	struct vale_wire_set ws = { 4, 77, 1000 };
 	struct vale_wire_mirror wm = { .wm_what = VALE_MIRROR_RX,
 	    .wm_of = "vale0:z" };
+	struct vale_wire_value text = { .wv_set = { 10, 0, 0 } };
 	const struct vale_wire_value *wv;
 
 	_Static_assert(sizeof(*wv) == 528, "on the wire");
@@ -545,32 +546,76 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	ws = (struct vale_wire_set){ 5, 0, 9 };
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
 	GRANTED(0, 0, &root, VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
-	GRANTED(5 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	memcpy(text.wv_text, "10,20-30", sizeof("10,20-30"));
+	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &text,
+	    sizeof(text));
+	ws = (struct vale_wire_set){ 11, 0, 5 };
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	GRANTED(10 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = one.pe_body;
+	value_is(&wv, 13, 0, 0, "any");
 	value_is(&wv, 2, 0, 0, "");
 	value_is(&wv, 8, VALE_MIRROR_RX, 0, "vale0:z");
 	value_is(&wv, 6, 0, 0, "");
 	value_is(&wv, 4, 1000, 77, "");
+	value_is(&wv, 12, 0, 0, "any");
+	value_is(&wv, 10, 0, 0, "10,20-30");
+	value_is(&wv, 11, 5, 0, "");
+	value_is(&wv, 9, 0, 0, "");
 	value_is(&wv, 5, 9, 0, "");
 	ws = (struct vale_wire_set){ 3, 78, 1001 };
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(5 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	GRANTED(10 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = root.pe_body;
-	wv += 3;
+	wv += 4;
 	value_is(&wv, 3, 1001, 78, "");
-	GRANTED(2 * sizeof(*wv), 0, &one, VALE_WIRE_SWITCH_SETTINGS, "vale0",
+	GRANTED(3 * sizeof(*wv), 0, &one, VALE_WIRE_SWITCH_SETTINGS, "vale0",
 	    NULL, 0);
 	wv = one.pe_body;
 	value_is(&wv, 1, 300, 0, "");
 	value_is(&wv, 7, 1024, 0, "");
+	value_is(&wv, 14, 1, 0, "");
 	REFUSED(EPERM, "the port belongs to another user", &two,
 	    VALE_WIRE_PORT_SETTINGS, "vale0:a", NULL, 0);
 	REFUSED(ENXIO, "there is no such port", &root,
 	    VALE_WIRE_PORT_SETTINGS, "vale0", NULL, 0);
 	REFUSED(ENXIO, "there is no such switch", &two,
 	    VALE_WIRE_SWITCH_SETTINGS, "vale0:a", NULL, 0);
+	stop();
+}
+
+TEST(texts, "Settings whose value is text")
+{
+	struct vale_wire_value wv = { .wv_set = { 10, 0, 0 } };
+	struct vale_wire_set ws = { 10, 0, 1 };
+
+	start();
+	port_open(&one, "vale0:a");
+	memcpy(wv.wv_text, "10", sizeof("10"));
+	REFUSED(EPERM, "only administrators may do that", &one,
+	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
+	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
+	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET_TEXT,
+	    "vale0:b", &wv, sizeof(wv));
+	memcpy(wv.wv_text, "4095", sizeof("4095"));
+	REFUSED(EINVAL, "trunk is a list of VLANs and ranges from 1 to 4094, "
+	    "all or no", &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv,
+	    sizeof(wv));
+	memset(wv.wv_text, '1', sizeof(wv.wv_text));
+	REFUSED(EINVAL, "the value does not end", &root, VALE_WIRE_SET_TEXT,
+	    "vale0:a", &wv, sizeof(wv));
+	/* A number is not text, nor is text a number. */
+	memset(wv.wv_text, 0, sizeof(wv.wv_text));
+	wv.wv_set.ws_setting = 2;
+	REFUSED(EOPNOTSUPP, "setting 2 is not supported", &root,
+	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
+	wv.wv_set.ws_setting = 99;
+	REFUSED(EOPNOTSUPP, "setting 99 is not supported", &root,
+	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
+	REFUSED(EOPNOTSUPP, "setting 10 is not supported", &root,
+	    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
 	stop();
 }
 

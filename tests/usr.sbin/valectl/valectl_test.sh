@@ -74,6 +74,27 @@ addresses_body()
 	teardown
 }
 
+test_case vlans "Addresses are listed with their VLAN; a frame of another is \
+counted"
+vlans_body()
+{
+	setup vale0:a vale0:b
+	atf_check $VALECTL -o vale0:a vlan=10
+	atf_check $VALECTL -o vale0:b vlan=10
+	send 1 1
+	atf_check \
+	    -o match:"^02:00:00:00:00:01 vale0:b vlan 10 age [0-9]+s$" \
+	    $VALECTL -t vale0
+	atf_check -o match:'"age":[0-9]+,"vlan":10\}\]$' $VALECTL -j -t vale0
+	atf_check $VALECTL -o vale0:b trunk=20
+	send 1 3
+	atf_check -o match:"^vale0:b tx_drop_vlan 3$" $VALECTL -k vale0:b
+	atf_check $VALECTL -o vale0:b trunk=no source=02:00:00:00:00:07
+	send 1 2
+	atf_check -o match:"^vale0:b tx_drop_source 2$" $VALECTL -k vale0:b
+	teardown
+}
+
 test_case rate "A port sends no more than its burst and its rate"
 rate_body()
 {
@@ -160,20 +181,31 @@ test_case settings "Settings take effect, and are shown as they are set"
 settings_body()
 {
 	setup vale0:a vale0:b vale0:c
-	atf_check -o inline:"ageing=300\nbatch=1024\n" $VALECTL -o vale0
+	atf_check -o inline:"ageing=300\nbatch=1024\nreserved=yes\n" \
+	    $VALECTL -o vale0
 	cat > default <<-EOT
+	ip=any
 	limit=0
 	mirror=no
 	private=no
 	rate=0
+	source=any
+	trunk=no
+	native=0
+	vlan=0
 	weight=1
 	EOT
 	atf_check -o file:default $VALECTL -o vale0:a
 	cat > changed <<-EOT
+	ip=192.0.2.5,2001:db8::/64
 	limit=3
 	mirror=vale0:b/t
 	private=yes
 	rate=1000000pkt/s,burst=50000
+	source=02:00:00:00:00:00
+	trunk=10,20-30
+	native=5
+	vlan=0
 	weight=7
 	EOT
 	atf_check $VALECTL -o vale0:a $(cat changed)
@@ -183,8 +215,11 @@ settings_body()
 s = json.load(sys.stdin)
 print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	atf_check -o file:default $VALECTL -o vale0:b
-	atf_check $VALECTL -o vale0 ageing=17 batch=8
-	atf_check -o inline:'{"ageing":17,"batch":8}\n' $VALECTL -j -o vale0
+	atf_check $VALECTL -o vale0 ageing=17 batch=8 reserved=no
+	atf_check -o inline:'{"ageing":17,"batch":8,"reserved":false}\n' $VALECTL -j -o vale0
+
+	atf_check $VALECTL -o vale0 reserved=yes
+	atf_check $VALECTL -o vale0:a trunk=no
 
 	# Port a gets b's frames once as a port of the switch, and once as a
 	# mirror; c gets them once; a private port does not get them.
@@ -223,10 +258,15 @@ options_body()
 	EOT
 	setup_valed -k valed.conf
 	cat > expected <<-EOT
+	ip=any
 	limit=3
 	mirror=no
 	private=yes
 	rate=5000000bit/s,burst=4096
+	source=any
+	trunk=no
+	native=0
+	vlan=0
 	weight=7
 	EOT
 	atf_check -o file:expected $VALECTL -o vale0:vm1

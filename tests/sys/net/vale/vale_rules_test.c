@@ -724,6 +724,7 @@ static const struct {
 	{ "vlan", "ten", "the value is not a number", "0", "all", "5" },
 	{ "trunk", "no", NULL, "0", "no", "0" },
 	{ "trunk", "1", NULL, "0", "1", "0" },
+	{ "vlan", "0", NULL, "0", "1", "0" },
 	{ "vlan", "7", NULL, "7", "no", "0" },
 	{ "vlan", "0", NULL, "0", "no", "0" },
 	{ "ageing", "5", "ageing is not a setting of a port", "0", "no", "0" },

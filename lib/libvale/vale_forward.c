@@ -321,7 +321,7 @@ deliver_floods(struct vale_txq *vt, unsigned int src, unsigned int dst)
 
 	if (!vale_lookup_floods(vi, src, dst, vt->vt_vlan))
 		return (false);
-	vn = &vi->vi_rules[dst]->ru_vlan;
+	vn = &vi->vi_rules[dst]->rls_vlan;
 	vt->vt_flood = &vt->vt_list[vale_vlan_tagged(vn, vt->vt_vlan) ?
 	    VALE_FLOOD_TAGGED : VALE_FDB_FLOOD];
 	return (true);

@@ -278,7 +278,7 @@ kind_head(struct lookup_kind *lk, const struct vale_frag *fg)
 	else
 		vale_rules_gather(fg, VALE_HEAD_TAG, lk->lk_head);
 	/* A guard of IP addresses sees each frame; a tag may be cut off. */
-	if (lk->lk_rules->ru_guard.gd_nprefixes > 0 ||
+	if (lk->lk_rules->rls_guard.gd_nprefixes > 0 ||
 	    fg->fg_frame_len < VALE_HEAD_TAG)
 		lk->lk_same = 0;
 	else
@@ -380,7 +380,7 @@ kind_single(struct vale_pair *pair, const struct lookup_kind *lk,
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	const bool tagged = vale_vlan_tagged(&vt->vt_view->vi_rules[dst]->
-	    ru_vlan, lk->lk_vlan);
+	    rls_vlan, lk->lk_vlan);
 
 	if (vt->vt_list[dst].li_first == VALE_END)
 		vt->vt_dst[vt->vt_ndsts++] = dst;
@@ -400,7 +400,7 @@ kind_members(const struct vale_view *vi, unsigned int src, unsigned int vlan,
 	for (i = 0; i < vi->vi_nports; i++) {
 		dst = vi->vi_active[i];
 		if (vale_lookup_floods(vi, src, dst, vlan))
-			n[vale_vlan_tagged(&vi->vi_rules[dst]->ru_vlan,
+			n[vale_vlan_tagged(&vi->vi_rules[dst]->rls_vlan,
 			    vlan)]++;
 	}
 }
@@ -489,7 +489,7 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 		dst = lookup_dst(pair, port, lk.lk_head, lk.lk_vlan, now_s);
 		/* It is no member any more. */
 		if (dst < VALE_FDB_FLOOD && !vale_vlan_member(
-		    &vi->vi_rules[dst]->ru_vlan, lk.lk_vlan))
+		    &vi->vi_rules[dst]->rls_vlan, lk.lk_vlan))
 			dst = VALE_FDB_FLOOD;
 		VALE_PROBE(pair, LOOKUP, dst, lk.lk_head);
 		if (lookup_single(vi, port->vp_index, dst))

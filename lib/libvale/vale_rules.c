@@ -46,7 +46,7 @@ vale_rules_free(const struct vale_rules *ru)
 bool
 vale_rules_empty(const struct vale_rules *ru)
 {
-	return (ru->ru_vlan.vn_mode == VALE_VLAN_ANY && !vale_rules_guard(ru));
+	return (ru->rls_vlan.vln_mode == VALE_VLAN_ANY && !vale_rules_guard(ru));
 }
 
 void
@@ -85,7 +85,7 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 static uint32_t
 head_len(const struct vale_rules *ru, uint32_t frame_len)
 {
-	return (MIN(frame_len, ru->ru_guard.gd_nprefixes > 0 ?
+	return (MIN(frame_len, ru->rls_guard.gd_nprefixes > 0 ?
 	    VALE_GUARD_HEAD : RULES_HEAD));
 }
 
@@ -190,16 +190,16 @@ vale_rules_admit(const struct vale_rules *ru, const struct vale_frag *fg,
 {
 	const uint16_t type = head[12] << 8 | head[13];
 
-	if (!vale_guard_source(&ru->ru_guard, head + ADDRS_LEN / 2))
+	if (!vale_guard_source(&ru->rls_guard, head + ADDRS_LEN / 2))
 		return (VALE_C_TX_DROP_SOURCE);
-	if (ru->ru_guard.gd_nprefixes > 0 && !guard_ip(&ru->ru_guard, fg))
+	if (ru->rls_guard.gd_nprefixes > 0 && !guard_ip(&ru->rls_guard, fg))
 		return (VALE_C_TX_DROP_IP);
 	if (vlan == NULL)
 		return (0);
 	/* A tag that is cut off. */
 	if (type == VALE_VLAN_TYPE && fg->fg_frame_len < VALE_HEAD_TAG)
 		return (VALE_C_TX_DROP_VLAN);
-	*vlan = vale_vlan_of(&ru->ru_vlan, type, head[14] << 8 | head[15]);
+	*vlan = vale_vlan_of(&ru->rls_vlan, type, head[14] << 8 | head[15]);
 	return (*vlan == VALE_VLAN_REFUSED ? VALE_C_TX_DROP_VLAN : 0);
 }
 

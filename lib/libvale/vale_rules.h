@@ -22,12 +22,12 @@
 
 /* The rules of a port.  Constant while a view has them: vale_view.c. */
 struct vale_rules {
-	struct vale_vlan ru_vlan;
-	struct vale_guard ru_guard;
+	struct vale_vlan rls_vlan;
+	struct vale_guard rls_guard;
 	/* As they were set, or "". */
-	char		 ru_ip[VALE_SETTING_SIZE];
-	char		 ru_source[VALE_SETTING_SIZE];
-	char		 ru_trunk[VALE_SETTING_SIZE];
+	char		 rls_ip[VALE_SETTING_SIZE];
+	char		 rls_source[VALE_SETTING_SIZE];
+	char		 rls_trunk[VALE_SETTING_SIZE];
 };
 
 /* Those of a port that has none. */
@@ -43,7 +43,7 @@ bool	vale_rules_empty(const struct vale_rules *ru);
 static inline bool
 vale_rules_guard(const struct vale_rules *ru)
 {
-	return (ru->ru_guard.gd_naddrs > 0 || ru->ru_guard.gd_nprefixes > 0);
+	return (ru->rls_guard.gd_naddrs > 0 || ru->rls_guard.gd_nprefixes > 0);
 }
 
 /*

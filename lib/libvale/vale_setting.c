@@ -151,7 +151,9 @@ vale_port_settings(const char *name, struct vale_port_settings *ps)
 	ps->ps_private = value[VALE_SETTING_PRIVATE].sv_number;
 	ps->ps_weight = value[VALE_SETTING_WEIGHT].sv_number;
 	ps->ps_mirror = value[VALE_SETTING_MIRROR].sv_number;
+	memset(ps->ps_mirror_of, 0, sizeof(ps->ps_mirror_of));
 	memcpy(ps->ps_mirror_of, value[VALE_SETTING_MIRROR].sv_text,
-	    sizeof(ps->ps_mirror_of));
+	    strnlen(value[VALE_SETTING_MIRROR].sv_text,
+	    sizeof(ps->ps_mirror_of) - 1));
 	return (0);
 }

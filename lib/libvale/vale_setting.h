@@ -43,12 +43,12 @@
 	    VALE_FDB_AGEING_S, "ageing time", "seconds")		\
 	X(BATCH, 7, "batch", SWITCH, NUMBER, 1, VALE_BATCH_MAX,		\
 	    VALE_BATCH_MAX, "batch", "slots")				\
+	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
+	    "addresses or prefixes, or any", "")			\
 	X(LIMIT, 2, "limit", PORT, NUMBER, 0, VALE_FDB_ENTRIES, 0,	\
 	    "limit", "addresses")					\
 	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
 	    "mirror", "")						\
-	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
-	    "addresses or prefixes, or any", "")			\
 	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
 	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
 	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "") \

@@ -160,25 +160,25 @@ set_vlan(struct vale_port *port, const struct vale_setting_value *value)
 
 	/* A port is an access port, or a trunk, which has none to end. */
 	if (value->sv_number == 0 &&
-	    port->vp_rules->ru_vlan.vn_mode == VALE_VLAN_TRUNK)
+	    port->vp_rules->rls_vlan.vln_mode == VALE_VLAN_TRUNK)
 		return (0);
 	ru = rules_new(port);
 	if (ru == NULL)
 		return (-1);
-	memset(&ru->ru_vlan, 0, sizeof(ru->ru_vlan));
-	memset(ru->ru_trunk, 0, sizeof(ru->ru_trunk));
+	memset(&ru->rls_vlan, 0, sizeof(ru->rls_vlan));
+	memset(ru->rls_trunk, 0, sizeof(ru->rls_trunk));
 	if (value->sv_number != 0)
-		vale_vlan_access(&ru->ru_vlan, value->sv_number);
+		vale_vlan_access(&ru->rls_vlan, value->sv_number);
 	return (rules_set(port, ru));
 }
 
 static void
 get_vlan(const struct vale_port *port, struct vale_setting_value *value)
 {
-	const struct vale_vlan *vn = &port->vp_rules->ru_vlan;
+	const struct vale_vlan *vn = &port->vp_rules->rls_vlan;
 
-	if (vn->vn_mode == VALE_VLAN_ACCESS)
-		value->sv_number = vn->vn_native;
+	if (vn->vln_mode == VALE_VLAN_ACCESS)
+		value->sv_number = vn->vln_native;
 }
 
 static int
@@ -189,14 +189,14 @@ set_trunk(struct vale_port *port, const struct vale_setting_value *value)
 
 	if (ru == NULL)
 		return (-1);
-	if (!no && !vale_vlan_trunk(&ru->ru_vlan, value->sv_text))
+	if (!no && !vale_vlan_trunk(&ru->rls_vlan, value->sv_text))
 		return (rules_fail(ru, EINVAL));
 	/* An access port has no trunk to end. */
-	if (no && ru->ru_vlan.vn_mode == VALE_VLAN_TRUNK)
-		memset(&ru->ru_vlan, 0, sizeof(ru->ru_vlan));
-	memset(ru->ru_trunk, 0, sizeof(ru->ru_trunk));
+	if (no && ru->rls_vlan.vln_mode == VALE_VLAN_TRUNK)
+		memset(&ru->rls_vlan, 0, sizeof(ru->rls_vlan));
+	memset(ru->rls_trunk, 0, sizeof(ru->rls_trunk));
 	if (!no)
-		memcpy(ru->ru_trunk, value->sv_text, sizeof(ru->ru_trunk));
+		memcpy(ru->rls_trunk, value->sv_text, sizeof(ru->rls_trunk));
 	return (rules_set(port, ru));
 }
 
@@ -213,7 +213,7 @@ get_text(const char *text, const char *none, struct vale_setting_value *value)
 static void
 get_trunk(const struct vale_port *port, struct vale_setting_value *value)
 {
-	get_text(port->vp_rules->ru_trunk, "no", value);
+	get_text(port->vp_rules->rls_trunk, "no", value);
 }
 
 static int
@@ -221,23 +221,23 @@ set_native(struct vale_port *port, const struct vale_setting_value *value)
 {
 	struct vale_rules *ru;
 
-	if (port->vp_rules->ru_vlan.vn_mode != VALE_VLAN_TRUNK)
+	if (port->vp_rules->rls_vlan.vln_mode != VALE_VLAN_TRUNK)
 		return (value->sv_number == 0 ? 0 : vale_setting_error(EINVAL,
 		    "a native VLAN is that of a trunk"));
 	ru = rules_new(port);
 	if (ru == NULL)
 		return (-1);
-	ru->ru_vlan.vn_native = value->sv_number;
+	ru->rls_vlan.vln_native = value->sv_number;
 	return (rules_set(port, ru));
 }
 
 static void
 get_native(const struct vale_port *port, struct vale_setting_value *value)
 {
-	const struct vale_vlan *vn = &port->vp_rules->ru_vlan;
+	const struct vale_vlan *vn = &port->vp_rules->rls_vlan;
 
-	if (vn->vn_mode == VALE_VLAN_TRUNK)
-		value->sv_number = vn->vn_native;
+	if (vn->vln_mode == VALE_VLAN_TRUNK)
+		value->sv_number = vn->vln_native;
 }
 
 static int
@@ -254,19 +254,19 @@ set_source(struct vale_port *port, const struct vale_setting_value *value)
 	if (ru == NULL)
 		return (-1);
 	if (own) {
-		ru->ru_guard.gd_naddrs = 1;
-		memcpy(ru->ru_guard.gd_addr[0], port->vp_address,
+		ru->rls_guard.gd_naddrs = 1;
+		memcpy(ru->rls_guard.gd_addr[0], port->vp_address,
 		    sizeof(port->vp_address));
-	} else if (!vale_guard_sources(&ru->ru_guard, value->sv_text))
+	} else if (!vale_guard_sources(&ru->rls_guard, value->sv_text))
 		return (rules_fail(ru, EINVAL));
-	memcpy(ru->ru_source, value->sv_text, sizeof(ru->ru_source));
+	memcpy(ru->rls_source, value->sv_text, sizeof(ru->rls_source));
 	return (rules_set(port, ru));
 }
 
 static void
 get_source(const struct vale_port *port, struct vale_setting_value *value)
 {
-	get_text(port->vp_rules->ru_source, "any", value);
+	get_text(port->vp_rules->rls_source, "any", value);
 }
 
 static int
@@ -276,16 +276,16 @@ set_ip(struct vale_port *port, const struct vale_setting_value *value)
 
 	if (ru == NULL)
 		return (-1);
-	if (!vale_guard_prefixes(&ru->ru_guard, value->sv_text))
+	if (!vale_guard_prefixes(&ru->rls_guard, value->sv_text))
 		return (rules_fail(ru, EINVAL));
-	memcpy(ru->ru_ip, value->sv_text, sizeof(ru->ru_ip));
+	memcpy(ru->rls_ip, value->sv_text, sizeof(ru->rls_ip));
 	return (rules_set(port, ru));
 }
 
 static void
 get_ip(const struct vale_port *port, struct vale_setting_value *value)
 {
-	get_text(port->vp_rules->ru_ip, "any", value);
+	get_text(port->vp_rules->rls_ip, "any", value);
 }
 
 static void

@@ -80,7 +80,7 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 			continue;
 		/* One that is left out sends, too. */
 		vi->vi_rules[i] = port->vp_rules;
-		vi->vi_nvlans += port->vp_rules->ru_vlan.vn_mode !=
+		vi->vi_nvlans += port->vp_rules->rls_vlan.vln_mode !=
 		    VALE_VLAN_ANY;
 		if (port->vp_out)
 			continue;

@@ -23,7 +23,8 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "SET": 0x7602, "RATE_GET": 0x7603, "MIRROR": 0x7604,
             "PORT_GET": 0x7605, "SWITCH_GET": 0x7606, "MISSED": 0x7607,
             "INFO": 0x7608, "SHARE": 0x7609, "RELOAD": 0x760a,
-            "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c}
+            "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c,
+            "SET_TEXT": 0x760d}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR
@@ -170,8 +171,8 @@ class Control:
         """The addresses that valed shows, and the indices of their ports."""
         _, body, _ = self.call("ADDRS", switch, struct.pack("=II", 0, 0))
         _, n = struct.unpack_from("=II", body)
-        assert len(body) == 8 + 12 * n
-        return {body[8 + 12 * i:14 + 12 * i]: body[14 + 12 * i]
+        assert len(body) == 8 + 16 * n
+        return {body[8 + 16 * i:14 + 16 * i]: body[14 + 16 * i]
                 for i in range(n)}
 
     def list(self):

@@ -18,8 +18,8 @@ vale_vlan_access(struct vale_vlan *vn, unsigned int vlan)
 {
 	MPASS(vlan >= 1 && vlan <= VALE_VLAN_MAX);
 	memset(vn, 0, sizeof(*vn));
-	vn->vn_mode = VALE_VLAN_ACCESS;
-	vn->vn_native = vlan;
+	vn->vln_mode = VALE_VLAN_ACCESS;
+	vn->vln_native = vlan;
 }
 
 /* Parse a VLAN's number, and advance *p. */
@@ -50,7 +50,7 @@ vlan_range(const char **p, unsigned int *first, unsigned int *last)
 bool
 vale_vlan_trunk(struct vale_vlan *vn, const char *list)
 {
-	struct vale_vlan new = { .vn_mode = VALE_VLAN_TRUNK };
+	struct vale_vlan new = { .vln_mode = VALE_VLAN_TRUNK };
 	unsigned int first, last;
 	const char *p = list;
 
@@ -60,14 +60,14 @@ vale_vlan_trunk(struct vale_vlan *vn, const char *list)
 		if (!vlan_range(&p, &first, &last))
 			return (false);
 		for (; first <= last; first++)
-			new.vn_set[first / 64] |= UINT64_C(1) << first % 64;
+			new.vln_set[first / 64] |= UINT64_C(1) << first % 64;
 		if (*p == '\0')
 			break;
 		if (*p++ != ',')
 			return (false);
 	}
-	if (vn->vn_mode == VALE_VLAN_TRUNK)
-		new.vn_native = vn->vn_native;
+	if (vn->vln_mode == VALE_VLAN_TRUNK)
+		new.vln_native = vn->vln_native;
 	*vn = new;
 	return (true);
 }

@@ -45,9 +45,9 @@ enum vale_vlan_mode {
 
 /* The VLANs of a port.  All zero: any. */
 struct vale_vlan {
-	uint8_t		vn_mode;	/* VALE_VLAN_* */
-	uint16_t	vn_native;	/* of frames without a tag; 0: none */
-	uint64_t	vn_set[4096 / 64];	/* VALE_VLAN_TRUNK */
+	uint8_t		vln_mode;	/* VALE_VLAN_* */
+	uint16_t	vln_native;	/* of frames without a tag; 0: none */
+	uint64_t	vln_set[4096 / 64];	/* VALE_VLAN_TRUNK */
 };
 
 /* Make *vn an access port of a VLAN, 1 to VALE_VLAN_MAX. */
@@ -65,7 +65,7 @@ bool	vale_vlan_trunk(struct vale_vlan *vn, const char *list);
 static inline bool
 vale_vlan_listed(const struct vale_vlan *vn, unsigned int vlan)
 {
-	return ((vn->vn_set[vlan / 64] >> vlan % 64 & 1) != 0);
+	return ((vn->vln_set[vlan / 64] >> vlan % 64 & 1) != 0);
 }
 
 /*
@@ -79,10 +79,10 @@ vale_vlan_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci)
 	const unsigned int vlan = type == VALE_VLAN_TYPE ? tci & 0xfff : 0;
 
 	if (vlan == 0)
-		return (vn->vn_mode == VALE_VLAN_TRUNK && vn->vn_native == 0 ?
-		    VALE_VLAN_REFUSED : vn->vn_native);
-	if (vn->vn_mode == VALE_VLAN_ANY ||
-	    (vn->vn_mode == VALE_VLAN_TRUNK && vale_vlan_listed(vn, vlan)))
+		return (vn->vln_mode == VALE_VLAN_TRUNK && vn->vln_native == 0 ?
+		    VALE_VLAN_REFUSED : vn->vln_native);
+	if (vn->vln_mode == VALE_VLAN_ANY ||
+	    (vn->vln_mode == VALE_VLAN_TRUNK && vale_vlan_listed(vn, vlan)))
 		return (vlan);
 	return (VALE_VLAN_REFUSED);
 }
@@ -91,8 +91,8 @@ vale_vlan_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci)
 static inline bool
 vale_vlan_member(const struct vale_vlan *vn, unsigned int vlan)
 {
-	return (vn->vn_mode == VALE_VLAN_ANY || (vlan != 0 &&
-	    (vlan == vn->vn_native || (vn->vn_mode == VALE_VLAN_TRUNK &&
+	return (vn->vln_mode == VALE_VLAN_ANY || (vlan != 0 &&
+	    (vlan == vn->vln_native || (vn->vln_mode == VALE_VLAN_TRUNK &&
 	    vale_vlan_listed(vn, vlan)))));
 }
 
@@ -100,7 +100,7 @@ vale_vlan_member(const struct vale_vlan *vn, unsigned int vlan)
 static inline bool
 vale_vlan_tagged(const struct vale_vlan *vn, unsigned int vlan)
 {
-	return (vlan != vn->vn_native);
+	return (vlan != vn->vln_native);
 }
 
 #endif /* !_DEV_NETMAP_VALE_VLAN_H_ */

@@ -136,6 +136,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_PORTS, 8 },
 		{ VALE_WIRE_ADDRS, 8 },
 		{ VALE_WIRE_SET, 16 },
+		{ VALE_WIRE_SET_TEXT, 528 },
 		{ VALE_WIRE_RATE_GET, 0 },
 		{ VALE_WIRE_MIRROR, 68 },
 		{ VALE_WIRE_PORT_GET, 0 },
@@ -148,7 +149,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x760d, 0xffff };
+	    0x760e, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -594,7 +595,7 @@ TEST(texts, "Settings whose value is text")
 	start();
 	port_open(&one, "vale0:a");
 	memcpy(wv.wv_text, "10", sizeof("10"));
-	REFUSED(EPERM, "only administrators may do that", &one,
+	REFUSED(EPERM, "only administrators of valed may do that", &one,
 	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
 	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
 	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET_TEXT,

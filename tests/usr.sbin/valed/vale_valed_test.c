@@ -348,7 +348,7 @@ TEST(all_settings, "All settings of a port come with one request; what is not "
 	wv[1].wv_set.ws_setting = 3;
 	prepare_reply(0, wv, sizeof(wv));
 	ATF_CHECK_EQ(0, vale_setting_get("vale0:a", VALE_OF_PORT, sv));
-	ATF_CHECK_EQ(VALE_NAME_SIZE - 1,
+	ATF_CHECK_EQ(VALE_SETTING_SIZE - 1,
 	    strlen(sv[VALE_SETTING_MIRROR].sv_text));
 	ATF_CHECK_EQ(1000, sv[VALE_SETTING_RATE].sv_number);
 	ATF_CHECK(!sv[VALE_SETTING_RATE].sv_frames);

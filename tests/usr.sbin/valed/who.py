@@ -172,6 +172,10 @@ class Attempts:
     def SET(self, c):
         c.set_limit(self.name, 100)
 
+    def SET_TEXT(self, c):
+        c.call("SET_TEXT", self.name, struct.pack("=IIQ512s", 13, 0, 0,
+                                                  b"any"))
+
     def VALE_ATTACH(self, c):
         # There are no descriptors, and an adapter's name is reserved: that it
         # may ask is what it finds out.

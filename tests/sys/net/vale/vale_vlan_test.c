@@ -32,7 +32,7 @@ check_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci,
 
 TEST(any, "A port without VLANs is a member of all, and sends what it likes")
 {
-	const struct vale_vlan vn = { .vn_mode = VALE_VLAN_ANY };
+	const struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
 	unsigned int vlan;
 
 	check_of(&vn, TYPE_IP, 10, 0);
@@ -66,7 +66,7 @@ TEST(access, "An access port is in one VLAN, without tags")
 
 TEST(trunk, "A trunk has the VLANs of its list, with tags")
 {
-	struct vale_vlan vn = { .vn_mode = VALE_VLAN_ANY };
+	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
 	unsigned int vlan;
 
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "4094,10,20-30,1"));
@@ -83,10 +83,10 @@ TEST(trunk, "A trunk has the VLANs of its list, with tags")
 
 TEST(native, "Frames without a tag are in a trunk's native VLAN")
 {
-	struct vale_vlan vn = { .vn_mode = VALE_VLAN_ANY };
+	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
 
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "10"));
-	vn.vn_native = 5;
+	vn.vln_native = 5;
 	check_of(&vn, TYPE_IP, 10, 5);
 	check_of(&vn, VALE_VLAN_TYPE, 0xe000, 5);
 	check_of(&vn, VALE_VLAN_TYPE, 10, 10);
@@ -98,19 +98,19 @@ TEST(native, "Frames without a tag are in a trunk's native VLAN")
 	ATF_CHECK(vale_vlan_tagged(&vn, 10));
 	/* It stays when the list changes. */
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "11"));
-	ATF_CHECK_EQ(5, vn.vn_native);
+	ATF_CHECK_EQ(5, vn.vln_native);
 	ATF_CHECK(!vale_vlan_member(&vn, 10));
 	/* An access port's VLAN is no native one. */
 	vale_vlan_access(&vn, 7);
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "11"));
-	ATF_CHECK_EQ(0, vn.vn_native);
+	ATF_CHECK_EQ(0, vn.vln_native);
 }
 
 /* Whether the list has just the VLANs from first to last. */
 static void
 check_list(const char *list, unsigned int first, unsigned int last)
 {
-	struct vale_vlan vn = { .vn_mode = VALE_VLAN_ANY };
+	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
 	unsigned int vlan;
 
 	ATF_REQUIRE_MSG(vale_vlan_trunk(&vn, list), "%s", list);
@@ -136,11 +136,11 @@ TEST(invalid, "An invalid list changes nothing")
 	    "01", "1,", ",1", "1,,2", "1-", "-1", "3-2", "1-4095", "0-5",
 	    "1 ", " 1", "1;2", "all,1", "1,all", "ALL", "1--2", "1-2-3",
 	    "0x1" };
-	struct vale_vlan vn = { .vn_mode = VALE_VLAN_ANY }, before;
+	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY }, before;
 	unsigned int i;
 
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "10"));
-	vn.vn_native = 5;
+	vn.vln_native = 5;
 	before = vn;
 	for (i = 0; i < nitems(lists); i++) {
 		ATF_CHECK_MSG(!vale_vlan_trunk(&vn, lists[i]), "\"%s\"",

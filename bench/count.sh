@@ -52,7 +52,7 @@ echo "# libc $(getconf GNU_LIBC_VERSION)"
 count switch-60-256 switch -s 60 -b 256
 count switch-60-8 switch -s 60 -b 8
 count switch-1514-256 switch -s 1514 -b 256
-count guard-60-256 switch -g -s 60 -b 256
+count switch-guard-60-256 switch -g -s 60 -b 256
 count idle-60-256-252 switch -i 252 -s 60 -b 256
 count flood-60-256-8 switch -f -d 8 -s 60 -b 256
 count flood-60-256-64 switch -f -d 64 -s 60 -b 256
@@ -65,5 +65,3 @@ count path-60-64 model -s 60 -b 64 path
 count direct-60-64 model -s 60 -b 64 direct
 count direct-guard-60-64 model -g -s 60 -b 64 direct
 count path-guard-60-64 model -g -s 60 -b 64 path
-count path-1514-64 model -s 1514 -b 64 path
-count path-guard-1514-64 model -g -s 1514 -b 64 path

@@ -50,6 +50,7 @@
 #include "vale_offload.h"
 #include "vale_pair.h"
 #include "vale_probes.h"
+#include "vale_rules.h"
 #include "vale_slot.h"
 #include "vale_switch.h"
 #include "vale_view.h"
@@ -204,15 +205,15 @@ collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
 	return (true);
 }
 
-/* Fault in all fragments. */
+/* Fault in all fragments from number `i' on. */
 static void
-collect_touch(const struct vale_txq *vt)
+collect_touch(const struct vale_txq *vt, uint32_t i)
 {
 	const struct vale_frag *fg, *end = vt->vt_frag + vt->vt_nfrags;
 	const volatile uint8_t *p;
 	uint32_t off;
 
-	for (fg = vt->vt_frag; fg < end; fg++)
+	for (fg = vt->vt_frag + i; fg < end; fg++)
 		if (fg->fg_len > 0) {
 			p = fg->fg_buf;
 			(void)p[0];
@@ -221,6 +222,19 @@ collect_touch(const struct vale_txq *vt)
 			for (off = PAGE; off < fg->fg_len; off += PAGE)
 				(void)p[off];
 		}
+}
+
+/* Copy the heads of frames.  Returns the first fragment to touch. */
+static uint32_t __attribute__((__noinline__))
+collect_heads(struct vale_pair *pair)
+{
+	uint32_t dropped, first;
+
+	first = vale_rules_copy(&pair->pa_tx, &dropped);
+	if (dropped > 0)
+		vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, dropped,
+		    pair->pa_port);
+	return (first);
 }
 
 /* Whether frames must be copied first: vale_deliver.c. */
@@ -279,6 +293,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	/* mutants: it leaves a byte of the headers' memory, or a frame */
 	vt->vt_offloads.of_frames = vt->vt_offloads.of_used = 0;
 	vt->vt_copy_used = 0;
+	vt->vt_headed = false;
 	vt->vt_copied = vt->vt_copy_ns != 0 && collect_copies(vt);
 	/* No slot has so many if each frame begins with a header. */
 	if (vt->vt_copied || port->vp_header > VALE_HEADER_FRAME)
@@ -297,7 +312,8 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	vale_count(pair, VALE_C_TX_BATCH, 1);
 	VALE_PROBE(pair, BATCH_IN, frames, vt->vt_nfrags);
 	if (vt->vt_indirect && !vt->vt_copied)
-		collect_touch(vt);
+		collect_touch(vt, atomic_load_bool(&port->vp_ruled) ?
+		    collect_heads(pair) : 0);
 	vt->vt_now_ns = vale_now_ns();
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);

@@ -513,9 +513,11 @@ vale_lookup_begin(struct vale_pair *pair)
 	const unsigned int index = pair->pa_port->vp_index;
 	uint32_t dropped;
 
-	if (!vt->vt_view->vi_ruled[index] || !vt->vt_indirect || vt->vt_copied)
+	/* The rules may be newer than the batch. */
+	if (!vt->vt_view->vi_ruled[index] || !vt->vt_indirect ||
+	    vt->vt_copied || vt->vt_headed)
 		return;
-	dropped = vale_rules_copy(vt, vt->vt_view->vi_rules[index]);
+	(void)vale_rules_copy(vt, &dropped);
 	if (dropped > 0)
 		vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, dropped,
 		    pair->pa_port);

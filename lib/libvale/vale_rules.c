@@ -9,7 +9,8 @@
  *
  * The decisions are those of vale_guard.h and vale_vlan.h.  A guest can change
  * its memory at any time, so its frames' first bytes are copied before anything
- * is decided, and the copies are what is delivered.
+ * is decided, and the copies are what is delivered.  That is done when they are
+ * collected, where nobody waits for a page of theirs.
  *
  * A frame passes the switch in the form in which it was sent, and is given
  * another one, with a tag or without, only for ports that need it.  That form
@@ -30,9 +31,6 @@
 
 #define	ADDRS_LEN	12		/* bytes of a frame's two addresses */
 #define	TCI_PRIORITY	0xf000		/* and DEI */
-/* Bytes that a guard of sources, and VLANs, look at, and some more: frames that
-   are not longer are copied whole. */
-#define	RULES_HEAD	64
 
 const struct vale_rules vale_rules_none;
 
@@ -81,22 +79,13 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 	}
 }
 
-/* Bytes of a frame that the rules look at. */
-static uint32_t
-head_len(const struct vale_rules *ru, uint32_t frame_len)
-{
-	return (MIN(frame_len, ru->rls_guard.gd_nprefixes > 0 ?
-	    VALE_GUARD_HEAD : RULES_HEAD));
-}
-
 /*
  * Frames of one fragment that are copied whole, as most short ones.  Returns
  * the first frame of another kind.
  */
 static uint32_t
-copy_whole(struct vale_txq *vt, const struct vale_rules *ru, uint32_t *used)
+copy_whole(struct vale_txq *vt, uint32_t *used)
 {
-	const uint32_t max = head_len(ru, UINT32_MAX);
 	struct vale_frag *const end = vt->vt_frag + vt->vt_nfrags;
 	uint8_t *to = vt->vt_heads;
 	struct vale_frag *fg;
@@ -104,7 +93,7 @@ copy_whole(struct vale_txq *vt, const struct vale_rules *ru, uint32_t *used)
 
 	for (fg = vt->vt_frag; fg < end; fg++) {
 		len = fg->fg_len;
-		if (fg->fg_nfrags != 1 || len > max)
+		if (fg->fg_nfrags != 1 || len > VALE_GUARD_HEAD)
 			break;
 		vale_slot_copy(to, fg->fg_buf, len);
 		fg->fg_buf = to;
@@ -139,12 +128,14 @@ copy_head(struct vale_frag *to, const struct vale_frag *fg, uint8_t *head,
 }
 
 uint32_t
-vale_rules_copy(struct vale_txq *vt, const struct vale_rules *ru)
+vale_rules_copy(struct vale_txq *vt, uint32_t *dropped)
 {
 	struct vale_frag *to, *fg, *end;
-	uint32_t dropped = 0, first, frames = 0, len, n, used = 0;
+	uint32_t first, frames = 0, len, n, used = 0;
 
-	first = copy_whole(vt, ru, &used);
+	vt->vt_headed = true;
+	*dropped = 0;
+	first = copy_whole(vt, &used);
 	fg = vt->vt_frag + first;
 	end = vt->vt_frag + vt->vt_nfrags;
 	for (to = fg; to < end; to += to->fg_nfrags)
@@ -157,16 +148,16 @@ vale_rules_copy(struct vale_txq *vt, const struct vale_rules *ru)
 	for (; fg < end; fg += n) {
 		/* It may be overwritten. */
 		n = fg->fg_nfrags;
-		len = head_len(ru, fg->fg_frame_len);
+		len = MIN(fg->fg_frame_len, VALE_GUARD_HEAD);
 		MPASS(used + len <= VALE_HEADS_SIZE);
 		if (copy_head(to, fg, vt->vt_heads + used, len) == 0)
-			dropped++;
+			++*dropped;
 		else
 			to += to->fg_nfrags;
 		used += len;
 	}
 	vt->vt_nfrags = to - vt->vt_frag;
-	return (dropped);
+	return (first);
 }
 
 /* Whether the guard of IP addresses lets a frame pass. */

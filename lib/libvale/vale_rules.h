@@ -83,9 +83,10 @@ void	vale_rules_gather(const struct vale_frag *fg, uint32_t len,
 /*
  * Copy the first bytes of each frame of a batch that is in the memory of
  * others, so that what the rules look at can no longer change.  Frames that
- * would have too many fragments are dropped; returns how many.
+ * would have too many fragments are dropped, *dropped of them.  Returns the
+ * first fragment of a frame that was not copied whole.
  */
-uint32_t vale_rules_copy(struct vale_txq *vt, const struct vale_rules *ru);
+uint32_t vale_rules_copy(struct vale_txq *vt, uint32_t *dropped);
 
 /*
  * Whether the frame with the first fragment `fg' may be sent, and its VLAN in

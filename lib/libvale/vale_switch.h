@@ -83,6 +83,8 @@ struct vale_port {
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */
+	bool			 vp_ruled;	/* copy the heads of what it
+						   sends: a hint; atomic */
 	bool			 vp_limited;	/* vp_rate has a limit; atomic,
 						   to look without the lock */
 	bool			 vp_shared;	/* the user is another process,

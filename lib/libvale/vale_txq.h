@@ -112,6 +112,7 @@ struct vale_txq {
 	uint32_t	 vt_copy_used;	/* bytes of it */
 	/* Rules and VLANs: vale_rules.c. */
 	uint8_t		*vt_heads;	/* VALE_HEADS_SIZE bytes */
+	bool		 vt_headed;	/* the batch has copies there */
 	uint8_t		(*vt_form)[VALE_FORM_HEAD];	/* VALE_FORMS */
 	uint32_t	 vt_nforms;
 	uint32_t	 vt_form_frags;	/* entries of vt_frag from

@@ -111,13 +111,17 @@ vale_view_publish(struct vale_switch *vs)
 {
 	struct vale_view *vi = &vs->vs_views[vs->vs_view ==
 	    (uintptr_t)&vs->vs_views[0]];
-	const struct vale_port *port;
 	const struct vale_pair *pair;
+	struct vale_port *port;
 	unsigned int i;
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
 	mtx_assert(&vale_lock, MA_OWNED);
 	view_fill(vi, vs);
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		if (vs->vs_port[i] != NULL)
+			atomic_store_bool(&vs->vs_port[i]->vp_ruled,
+			    vi->vi_ruled[i]);
 	atomic_store_rel_ptr(&vs->vs_view, (uintptr_t)vi);
 	pthread_mutex_unlock(&vale_lock);
 	atomic_thread_fence_seq_cst();

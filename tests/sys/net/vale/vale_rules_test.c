@@ -812,7 +812,7 @@ offloads(unsigned int from, unsigned int to, uint32_t paylen, uint32_t mss,
 		uint32_t len = make(hello, 60, i == 2 ? 10 : NONE, EVERYBODY,
 		    i, 0);
 
-		vn_put(port[i], to == VALE_HEADER_SLOT ? 0 : to, zero, hello,
+		vn_put(port[i], to == VALE_HEADER_FRAME ? 0 : to, zero, hello,
 		    len, 1000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(port[i]));
 	}

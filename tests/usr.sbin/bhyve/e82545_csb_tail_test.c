@@ -105,7 +105,7 @@ fill(struct host *h, const struct ring *r, unsigned int n)
 static void
 store(struct host *h, const struct ring *r, uint32_t index)
 {
-	atomic_store_rel_32((uint32_t *)((char *)h->csb + r->index),
+	atomic_store_rel_32((uint32_t *)(void *)((char *)h->csb + r->index),
 	    htole32(index));
 }
 

@@ -89,6 +89,8 @@ static const struct ctl_request {
 	    "PORT_SETTINGS" },
 	{ VALE_WIRE_SWITCH_SETTINGS, 0, ctl_switch_settings, NEEDS_ANY,
 	    "SWITCH_SETTINGS" },
+	{ VALE_WIRE_FILTER, sizeof(struct vale_wire_filter), ctl_filter,
+	    NEEDS_ANY, "FILTER" },
 	{ VALE_WIRE_MISSED, 0, ctl_missed, NEEDS_SELF, "MISSED" },
 	{ VALE_WIRE_INFO, sizeof(struct nmreq_port_info_get), ctl_info_any,
 	    NEEDS_SEEN, "INFO" },
@@ -336,6 +338,7 @@ conn_close(struct ctl_conn *cc)
 		ctl_pipe_close(cc);
 	if (cc->cc_null)
 		ctl_null_close(cc);
+	ctl_filter_drop(cc);
 	pthread_mutex_lock(&conns_lock);
 	free(cc->cc_wire);
 	cc->cc_open = false;
@@ -432,6 +435,7 @@ ctl_accept(int fd, bool reserved)
 	cc->cc_null = false;
 	cc->cc_window = -1;
 	cc->cc_nfds = 0;
+	cc->cc_filter = NULL;
 	cc->cc_used = 1;
 	conn_open(cc, true);
 	pthread_attr_init(&attr);

@@ -56,6 +56,7 @@ struct ctl_conn {
 	struct vale_desc *cc_port;
 	struct vale_params cc_params;
 	unsigned int	 cc_header;	/* bytes: vale_set_header() */
+	struct vale_wire_filter *cc_filter; /* of the next monitor, or NULL */
 	struct ctl_kick	 cc_kick[VALE_RINGS_MAX];	/* cc_params.rings */
 	struct ctl_kick	 cc_theirs[VALE_RINGS_MAX];	/* the user's ends */
 	struct peer_mem	 cc_dma;	/* its memory, mapped */
@@ -114,6 +115,7 @@ int	ctl_port_get(struct ctl_conn *cc, size_t *size);
 int	ctl_switch_get(struct ctl_conn *cc, size_t *size);
 int	ctl_port_settings(struct ctl_conn *cc, size_t *size);
 int	ctl_switch_settings(struct ctl_conn *cc, size_t *size);
+int	ctl_filter(struct ctl_conn *cc, size_t *size);
 int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
@@ -128,6 +130,8 @@ void	ctl_port_limit(void);
 void	ctl_port_serve(struct ctl_conn *cc);
 /* Close the port. */
 void	ctl_port_close(struct ctl_conn *cc);
+/* Forget the filter of the monitor that the connection would open next. */
+void	ctl_filter_drop(struct ctl_conn *cc);
 /* Reply with copies of the user's descriptors.  Returns an errno. */
 int	ctl_port_fds(struct ctl_conn *cc);
 /* Append a copy of a descriptor to the reply.  Returns an errno. */

@@ -37,6 +37,7 @@
 #include "ctl_impl.h"
 #include "ctl_memory.h"
 #include "frame_vnet.h"
+#include "vale_filter.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
 #include "peer_fault.h"
@@ -236,6 +237,38 @@ ctl_port_params(const struct nmreq_register *reg, struct vale_params *params)
 	params->monitor =
 	    ((reg->nr_flags & NR_MONITOR_TX) != 0 ? VALE_MIRROR_TX : 0) |
 	    ((reg->nr_flags & NR_MONITOR_RX) != 0 ? VALE_MIRROR_RX : 0);
+	/* port_open() knows the filter. */
+	params->filter = NULL;
+	params->filter_len = 0;
+}
+
+void
+ctl_filter_drop(struct ctl_conn *cc)
+{
+	free(cc->cc_filter);
+	cc->cc_filter = NULL;
+}
+
+int
+ctl_filter(struct ctl_conn *cc, size_t *size __unused)
+{
+	const struct vale_wire_filter *wf = cc->cc_body;
+
+	if (ctl_registered(cc))
+		return (ctl_why(cc, EBUSY, "the connection has a port"));
+	if (wf->wf_len > nitems(wf->wf_insn))
+		return (ctl_why(cc, E2BIG, "a filter has up to %u "
+		    "instructions", VALE_FILTER_MAX));
+	if (wf->wf_len > 0 && !vale_filter_valid(wf->wf_insn, wf->wf_len))
+		return (ctl_why(cc, EINVAL, "the filter is not valid"));
+	ctl_filter_drop(cc);
+	if (wf->wf_len == 0)
+		return (0);
+	cc->cc_filter = malloc(sizeof(*wf));
+	if (cc->cc_filter == NULL)
+		return (ctl_why_errno(cc, ENOMEM));
+	memcpy(cc->cc_filter, wf, sizeof(*wf));
+	return (0);
 }
 
 int
@@ -282,6 +315,20 @@ port_window(struct ctl_conn *cc, uint32_t extra_bufs)
 	    params->rings * params->tx_slots));
 }
 
+/* Open it in the switch, with the connection's filter. */
+static struct vale_desc *
+port_open(const struct ctl_conn *cc, const struct vale_shared *shared)
+{
+	struct vale_params params = cc->cc_params;
+
+	if (cc->cc_filter != NULL) {
+		params.filter = cc->cc_filter->wf_insn;
+		params.filter_len = cc->cc_filter->wf_len;
+	}
+	return (vale_open_shared(cc->cc_wire->vw_header.nr_name, &params,
+	    shared));
+}
+
 /* Open the port. */
 static int
 register_open(struct ctl_conn *cc, struct nmreq_register *reg)
@@ -312,8 +359,7 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 		goto fail_window;
 	shared.more = ctl_memory_more(cc->cc_memory);
 	cc->cc_header = 0;
-	cc->cc_port = vale_open_shared(cc->cc_wire->vw_header.nr_name, params,
-	    &shared);
+	cc->cc_port = port_open(cc, &shared);
 	if (cc->cc_port == NULL) {
 		error = errno;
 		goto fail_open;
@@ -441,10 +487,14 @@ int
 ctl_register(struct ctl_conn *cc, size_t *size)
 {
 	struct vale_wire *wire = cc->cc_wire;
+	const struct nmreq_register *reg = cc->cc_body;
 	int error;
 
 	if (ctl_registered(cc))
 		return (ctl_why(cc, EBUSY, "the connection has a port"));
+	if (cc->cc_filter != NULL &&
+	    (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) == 0)
+		return (ctl_why(cc, EINVAL, "only a monitor has a filter"));
 	error = register_any(cc, size);
 	if (error == EBUSY || error == EPERM || error == ENOSPC ||
 	    error == EMFILE || error == ENOMEM) {
@@ -454,6 +504,7 @@ ctl_register(struct ctl_conn *cc, size_t *size)
 	}
 	if (error != 0)
 		return (error);
+	ctl_filter_drop(cc);
 	memcpy(&cc->cc_reg, cc->cc_body, sizeof(cc->cc_reg));
 	memcpy(cc->cc_name, wire->vw_header.nr_name, sizeof(cc->cc_name));
 	return (0);

@@ -103,6 +103,24 @@ struct vale_desc {
 #define	VALE_MIRROR_RX		2	/* what the switch has for it */
 #define	VALE_MIRROR_BOTH	3
 
+/*
+ * An instruction of a filter: one of classic BPF, in the form of its struct
+ * bpf_insn and struct sock_filter.  bpf(4) lists them, with their code; a
+ * filter may also have MOD (0x90) and XOR (0xa0) of the class ALU.
+ */
+struct vale_insn {
+	uint16_t	code;
+	uint8_t		jt;		/* instructions to skip if true, */
+	uint8_t		jf;		/* and if false */
+	uint32_t	k;
+};
+
+/*
+ * A filter is at most so long: it runs for each frame, in the thread of the
+ * frame's sender.
+ */
+#define	VALE_FILTER_MAX		512
+
 /* How to open a port; all zero means the defaults. */
 struct vale_params {
 	uint32_t	tx_slots;	/* of a ring: VALE_SLOTS_MIN to _MAX, */
@@ -112,6 +130,8 @@ struct vale_params {
 	uint32_t	monitor;	/* VALE_MIRROR_*; 0: a port */
 	uint32_t	rings;		/* ring pairs, 1 to VALE_RINGS_MAX; 0
 					   means 1 */
+	const struct vale_insn *filter;	/* of a monitor: frames that it gets */
+	uint32_t	filter_len;	/* instructions; 0: no filter */
 };
 
 /*
@@ -134,12 +154,24 @@ const char *vale_name_error(const char *name);
  * the port is closed, they stay.  vale_txsync() drops what is in the ring, and
  * fails with EIO if there was something.
  *
+ * A monitor with a filter gets the frames for which that returns another number
+ * than 0; others are not copied.  The filter sees the Ethernet frame, without
+ * virtio-net header and FCS, and whole: a packet that is copied in segments is
+ * one frame, with the headers of all of them.  It ends with 0 where it reads
+ * behind the frame's end or divides by zero.  The library copies it.
+ *
  * Returns NULL with errno set:
- *	EINVAL	the name is not valid, or a number of `params' out of range
+ *	EINVAL	the name is not valid, or a number of `params' out of range; the
+ *		filter is not that of a monitor, or jumps back or out of the
+ *		filter, does not end with RET, has an instruction that does not
+ *		exist, or one that divides by a k of 0, shifts by more than 31
+ *		or uses more than 16 words of memory
+ *	E2BIG	the filter has more than VALE_FILTER_MAX instructions
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
  *	ENXIO	there is no port to monitor
- *	EOPNOTSUPP  vale_netmap.c: a monitor, or several ring pairs
+ *	EOPNOTSUPP  vale_netmap.c: a monitor, or several ring pairs;
+ *		vale_valed.c: a filter, and a valed that has none yet
  *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).
@@ -347,7 +379,8 @@ size_t	vale_shared_bufs(const struct vale_params *params);
  * vale_shared_tx(), vale_shared_wait(), vale_shared_rx(), vale_shared_fd() and
  * vale_close().
  *
- * Besides `memory' it uses up to vale_shared_private() bytes of this process.
+ * Besides `memory' it uses up to vale_shared_private() bytes of this process,
+ * and those of its filter.
  */
 struct vale_desc *vale_open_shared(const char *name,
 	    const struct vale_params *params, const struct vale_shared *shared);

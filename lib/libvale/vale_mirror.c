@@ -22,12 +22,17 @@
  * that is opened again with this name is mirrored again.
  *
  * Senders see the mirrors whose port is there: vale_view.c.
+ *
+ * A monitor's filter (vale_filter.h) is asked before a frame is copied: one
+ * that does not pass takes no slot.  Like all of the switch it sees frames as
+ * they were sent, before they are cut and summed.
  */
 
 #include <string.h>
 
 #include "vale_deliver.h"
 #include "vale_error.h"
+#include "vale_filter.h"
 #include "vale_mirror.h"
 #include "vale_pair.h"
 #include "vale_switch.h"
@@ -56,6 +61,53 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 	return (0);
 }
 
+/* The frames of a list have these next ones again. */
+static void
+mirror_relink(struct vale_txq *vt, const struct vale_list *li,
+    const uint16_t *next)
+{
+	uint32_t i;
+
+	for (i = li->li_first; i != VALE_END; i = next[i])
+		vt->vt_frag[i].fg_next = next[i];
+}
+
+/*
+ * Deliver to a monitor with a filter what passes that.  Other mirrors get all,
+ * so the lists are as before on return; meanwhile those frames are in the list
+ * of flooded ones, in the order in which they were sent.
+ */
+static void __attribute__((__noinline__))
+mirror_filter(struct vale_pair *pair, struct vale_port *port, unsigned int of)
+{
+	struct vale_txq *vt = &pair->pa_tx;
+	struct vale_list *own = &vt->vt_list[of];
+	struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
+	const struct vale_list own0 = *own, flood0 = *flood;
+	uint16_t i_own = own->li_first, i_flood = flood->li_first;
+	uint16_t i, next[nitems(vt->vt_frag)];
+
+	vale_list_init(own);
+	vale_list_init(flood);
+	while ((i = MIN(i_own, i_flood)) != VALE_END) {
+		next[i] = vt->vt_frag[i].fg_next;
+		if (i == i_own)
+			i_own = next[i];
+		else
+			i_flood = next[i];
+		if (vale_filter_run(port->vp_filter, &vt->vt_frag[i]) != 0)
+			vale_list_append(vt, flood, i);
+	}
+	if (flood->li_frames > 0) {
+		vale_count(pair, VALE_C_TX_MIRROR, flood->li_frames);
+		vale_deliver(pair, port, of);
+	}
+	*own = own0;
+	*flood = flood0;
+	mirror_relink(vt, own, next);
+	mirror_relink(vt, flood, next);
+}
+
 /*
  * Deliver to the mirrors of the port with index `of' the frames of its own list
  * and the flooded ones: a batch of `pair'.
@@ -73,6 +125,10 @@ mirror_deliver(struct vale_pair *pair, unsigned int of, unsigned int what)
 		if (vm->vm_of != of || vm->vm_port == pair->pa_port ||
 		    (vm->vm_what & what) == 0)
 			continue;
+		if (vm->vm_port->vp_filter != NULL) {
+			mirror_filter(pair, vm->vm_port, of);
+			continue;
+		}
 		vale_count(pair, VALE_C_TX_MIRROR, frames);
 		vale_deliver(pair, vm->vm_port, of);
 	}

@@ -103,6 +103,10 @@ vale_open(const char *name, const struct vale_params *params)
 			errno = EOPNOTSUPP;
 			return (NULL);
 		}
+		if (params->filter_len > 0) {
+			errno = EINVAL;
+			return (NULL);
+		}
 	}
 	if (vale_name_error(name) != NULL ||
 	    !netmap_slots_valid(reg.nr_tx_slots) ||

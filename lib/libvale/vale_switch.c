@@ -27,6 +27,7 @@
 
 #include "frame_vnet.h"
 #include "vale_error.h"
+#include "vale_filter.h"
 #include "vale_inbox.h"
 #include "vale_mirror.h"
 #include "vale_name.h"
@@ -387,6 +388,40 @@ pairs_fini(struct vale_port *port, unsigned int n)
 	}
 }
 
+/* Whether the filter is that of a monitor, and can be run: 0 or -1. */
+static int
+port_filter_check(const struct vale_params *params)
+{
+	if (params->filter_len > VALE_FILTER_MAX)
+		return (vale_fail(E2BIG));
+	if (params->filter_len > 0 && (params->monitor == 0 ||
+	    !vale_filter_valid(params->filter, params->filter_len)))
+		return (vale_fail(EINVAL));
+	return (0);
+}
+
+/* Keep a copy of a monitor's filter. */
+static int
+port_filter(struct vale_port *port, const struct vale_params *params)
+{
+	if (params->filter_len == 0)
+		return (0);
+	port->vp_filter = calloc(params->filter_len,
+	    sizeof(*port->vp_filter));
+	if (port->vp_filter == NULL)
+		return (-1);
+	memcpy(port->vp_filter, params->filter,
+	    params->filter_len * sizeof(*port->vp_filter));
+	return (0);
+}
+
+static void
+port_free(struct vale_port *port)
+{
+	free(port->vp_filter);
+	free(port);
+}
+
 /* A port without ring pairs, or NULL with errno. */
 static struct vale_port *
 port_alloc(const char *name, const struct vale_params *params,
@@ -410,6 +445,10 @@ port_alloc(const char *name, const struct vale_params *params,
 		port->vp_wake = shared->wake;
 		port->vp_wake_arg = shared->arg;
 	}
+	if (port_filter(port, params) == -1) {
+		port_free(port);
+		return (NULL);
+	}
 	return (port);
 }
 
@@ -431,6 +470,8 @@ port_open(const char *name, const struct vale_params *params,
 		errno = EINVAL;
 		return (NULL);
 	}
+	if (port_filter_check(&p) == -1)
+		return (NULL);
 
 	port = port_alloc(name, &p, shared);
 	if (port == NULL)
@@ -462,7 +503,7 @@ fail:
 fail_region:
 	pthread_mutex_destroy(&port->vp_rate_lock);
 fail_lock:
-	free(port);
+	port_free(port);
 	errno = error;
 	return (NULL);
 }
@@ -493,7 +534,7 @@ vale_close(struct vale_desc *d)
 	pairs_fini(port, port->vp_npairs);
 	vale_region_destroy(&port->vp_region);
 	pthread_mutex_destroy(&port->vp_rate_lock);
-	free(port);
+	port_free(port);
 }
 
 void

@@ -16,6 +16,7 @@
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late
  *	vale_mirror.c	copies of what other ports send and get
+ *	vale_filter.c	which of them a monitor gets
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_txq.c	what a sender knows of its batch
  *	vale_region.c	a port's memory
@@ -70,6 +71,7 @@ struct vale_port {
 	unsigned int		 vp_npairs;
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */
+	struct vale_insn	*vp_filter;	/* of a monitor, or NULL */
 	struct vale_region	 vp_region;
 	/* Written while no view has the port: vale_view.c. */
 	uint8_t			 vp_header;	/* vale_set_header() */

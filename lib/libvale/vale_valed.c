@@ -142,6 +142,22 @@ rings_init(struct valed_port *vdp, const char *name)
 	return (0); /* mutants: callers compare with -1 */
 }
 
+/* The filter of the monitor that the connection opens next. */
+static int
+send_filter(int fd, const char *name, const struct vale_params *params)
+{
+	struct vale_wire_filter wf = { .wf_len = params->filter_len };
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_FILTER };
+	struct vale_client_call call = { .hdr = &hdr, .body = &wf,
+	    .size = sizeof(wf) };
+
+	memcpy(hdr.nr_name, name, strlen(name));
+	memcpy(wf.wf_insn, params->filter,
+	    wf.wf_len * sizeof(wf.wf_insn[0]));
+	return (vale_client_call(fd, &call));
+}
+
 /* mutants 2: close() and what frees leave errno */
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
@@ -154,6 +170,10 @@ vale_open(const char *name, const struct vale_params *params)
 	    ((params->monitor & ~VALE_MIRROR_BOTH) != 0 ||
 	    params->rings > VALE_RINGS_MAX))) {
 		errno = EINVAL;
+		return (NULL);
+	}
+	if (params != NULL && params->filter_len > VALE_FILTER_MAX) {
+		errno = E2BIG;
 		return (NULL);
 	}
 	if (params != NULL) {
@@ -172,6 +192,9 @@ vale_open(const char *name, const struct vale_params *params)
 	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
 		goto fail;
+	if (params != NULL && params->filter_len > 0 &&
+	    send_filter(fd, name, params) == -1)
+		goto fail_open;
 	if (vale_client_open(&vdp->vdp_client, fd, name, &reg, -1, NULL) == -1)
 		goto fail_open;
 	if (rings_init(vdp, name) == -1) {

@@ -72,6 +72,9 @@
  *
  *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
  *		connection's port.
+ *	VALE_WIRE_FILTER	struct vale_wire_filter; no body.  The filter of
+ *		the monitor that the connection opens next; wf_len 0: none.
+ *		Another port is then refused.
  *	VALE_WIRE_INFO		struct nmreq_port_info_get, both ways: as netmap
  *		answers NETMAP_REQ_PORT_INFO_GET.  Of a port or pipe that is not
  *		there, what it would have if it were opened with these numbers;
@@ -127,6 +130,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_PORT_SETTINGS	0x760b
 #define	VALE_WIRE_SWITCH_SETTINGS 0x760c
 #define	VALE_WIRE_SET_TEXT	0x760d
+#define	VALE_WIRE_FILTER	0x760e
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -169,6 +173,11 @@ struct vale_wire_value {
 struct vale_wire_mirror {
 	uint32_t	wm_what;	/* VALE_MIRROR_*, or 0 */
 	char		wm_of[VALE_NAME_SIZE];
+};
+
+struct vale_wire_filter {
+	uint32_t	wf_len;		/* instructions */
+	struct vale_insn wf_insn[VALE_FILTER_MAX];
 };
 
 #endif /* !_VALE_WIRE_H_ */

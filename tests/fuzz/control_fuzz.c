@@ -141,6 +141,7 @@ leave(struct client *cl)
 		ctl_pipe_close(cc);
 	if (cc->cc_null)
 		ctl_null_close(cc);
+	ctl_filter_drop(cc);
 	close(cc->cc_fd);
 	free(cc->cc_wire);
 	close(cl->fd);

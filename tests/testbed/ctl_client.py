@@ -24,7 +24,8 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "PORT_GET": 0x7605, "SWITCH_GET": 0x7606, "MISSED": 0x7607,
             "INFO": 0x7608, "SHARE": 0x7609, "RELOAD": 0x760a,
             "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c,
-            "SET_TEXT": 0x760d}
+            "SET_TEXT": 0x760d,
+            "FILTER": 0x760e}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR

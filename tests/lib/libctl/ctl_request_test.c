@@ -146,6 +146,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_MISSED, 0 },
 		{ VALE_WIRE_INFO, INFO_SIZE },
 		{ VALE_WIRE_SHARE, 0 },
+		{ VALE_WIRE_FILTER, 4 + 8 * VALE_FILTER_MAX },
 		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
@@ -762,6 +763,80 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	GRANTED(sizeof(hdr), 0, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,
 	    0);
 	ATF_CHECK_EQ(0, ((struct nmreq_port_hdr *)one.pe_body)->nr_hdr_len);
+	stop();
+}
+
+TEST(filters, "A filter comes before the monitor that it is for, is checked, and "
+    "is for that one only")
+{
+	static const char invalid[] = "the filter is not valid";
+	static struct vale_wire_filter wf;
+	const struct vale_insn all = { 0x06, 0, 0, 1 };
+	const struct nmreq_register monitor = { .nr_mode = NR_REG_ALL_NIC,
+	    .nr_flags = NR_MONITOR_TX };
+
+	start();
+	port_open(&two, "vale0:b");
+	wf.wf_len = VALE_FILTER_MAX;
+	REFUSED(EBUSY, "the connection has a port", &two, VALE_WIRE_FILTER, "",
+	    &wf, sizeof(wf));
+	REFUSED(EINVAL, invalid, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	ATF_CHECK(one.pe_cc->cc_filter == NULL);
+	wf.wf_len = VALE_FILTER_MAX + 1;
+	REFUSED(E2BIG, "a filter has up to 512 instructions", &one,
+	    VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	wf.wf_len = UINT32_MAX;
+	REFUSED(E2BIG, "a filter has up to 512 instructions", &one,
+	    VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	wf.wf_len = 1;
+	wf.wf_insn[0] = all;
+	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	ATF_CHECK(memcmp(&wf, one.pe_cc->cc_filter, sizeof(wf)) == 0);
+	/* One that is invalid changes nothing. */
+	wf.wf_insn[0].code = 0xffff;
+	REFUSED(EINVAL, invalid, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	ATF_CHECK_EQ(0x06, one.pe_cc->cc_filter->wf_insn[0].code);
+	REFUSED(EINVAL, "only a monitor has a filter", &one,
+	    REGISTER("vale0:a", .nr_mode = NR_REG_ALL_NIC));
+	REFUSED(EINVAL, "only a monitor has a filter", &one,
+	    REGISTER("x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1));
+	/* None again; then one for a monitor, which may fail to open. */
+	wf.wf_len = 0;
+	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	ATF_CHECK(one.pe_cc->cc_filter == NULL);
+	port_open(&one, "vale0:a");
+	peer_end(&one);
+	peer_connect(&one, 1002, false);
+	wf.wf_len = 1;
+	wf.wf_insn[0] = all;
+	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	REFUSED(ENXIO, "there is no such port", &one, NETMAP_REQ_REGISTER,
+	    "vale0:c", &monitor, sizeof(monitor));
+	ATF_CHECK(one.pe_cc->cc_filter != NULL);
+	GRANTED(sizeof(monitor), 4, &one, NETMAP_REQ_REGISTER, "vale0:b",
+	    &monitor, sizeof(monitor));
+	ATF_CHECK(one.pe_cc->cc_filter == NULL);
+	REFUSED(EBUSY, "the connection has a port", &one, VALE_WIRE_FILTER, "",
+	    &wf, sizeof(wf));
+	peer_end(&one);
+	/* It leaves with one that was not used. */
+	peer_connect(&one, 1001, false);
+	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	stop();
+}
+
+TEST(filter_memory, "Without memory for a filter there is none")
+{
+	static struct vale_wire_filter wf = { .wf_len = 1,
+	    .wf_insn = { { 0x06, 0, 0, 1 } } };
+
+	start();
+	calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
+	REFUSED(ENOMEM, strerror(ENOMEM), &one, VALE_WIRE_FILTER, "", &wf,
+	    sizeof(wf));
+	ATF_CHECK_EQ(1, calls_failed());
+	ATF_CHECK(one.pe_cc->cc_filter == NULL);
+	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
 	stop();
 }
 

@@ -233,6 +233,41 @@ TEST(open_monitor, "A monitor is asked for by its directions")
 	port_close(&p);
 }
 
+TEST(open_filter, "A filter is sent before the monitor is asked for; if it is "
+    "refused, nothing is opened")
+{
+	static const struct vale_insn filter[] = { { 0x20, 1, 2, 3 },
+	    { 0x06, 0, 0, 1 } };
+	struct vale_params params = { .monitor = VALE_MIRROR_TX,
+	    .filter = filter, .filter_len = nitems(filter) };
+	const unsigned int fds = open_fds();
+	struct vale_wire_filter wf;
+	struct wire_request wr;
+	struct port p;
+	int fd;
+
+	fd = prepare_reply(EINVAL, NULL, 0);
+	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:a", &params) == NULL);
+	wr = request(fd, VALE_WIRE_FILTER, "vale0:a", sizeof(wf));
+	memcpy(&wf, wr.wr_body, sizeof(wf));
+	ATF_CHECK_EQ(nitems(filter), wf.wf_len);
+	ATF_CHECK(memcmp(filter, wf.wf_insn, sizeof(filter)) == 0);
+	ATF_CHECK_EQ(0, wf.wf_insn[nitems(filter)].code);
+	finish();
+	ATF_CHECK_EQ(fds, open_fds());
+	/* An older valed. */
+	prepare_reply(EOPNOTSUPP, NULL, 0);
+	ATF_CHECK_ERRNO(EOPNOTSUPP, vale_open("vale0:a", &params) == NULL);
+	finish();
+	params.filter_len = VALE_FILTER_MAX + 1;
+	ATF_CHECK_ERRNO(E2BIG, vale_open("vale0:a", &params) == NULL);
+	/* Without a length there is none. */
+	params.filter_len = 0;
+	port_open(&p, &params);
+	port_close(&p);
+	ATF_CHECK_EQ(fds, open_fds());
+}
+
 TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing is "
     "left")
 {

@@ -507,6 +507,43 @@ t_take_one(struct vale_desc *d, uint32_t seq)
 	ATF_CHECK_EQ(seq, f.tf_seq);
 }
 
+VALED_TEST(filter, "A monitor's filter runs in valed: what does not pass takes no "
+    "slot; one that valed does not take opens nothing")
+{
+	/* Frames with an odd number, whose lowest byte is at 18. */
+	static const struct vale_insn odd[] = {
+		{ 0x30, 0, 0, 18 },
+		{ 0x54, 0, 0, 1 },
+		{ 0x16, 0, 0, 0 },
+	};
+	static struct vale_insn many[VALE_FILTER_MAX + 1];
+	struct vale_params params = { .rx_slots = 32,
+	    .monitor = VALE_MIRROR_TX, .filter = odd,
+	    .filter_len = nitems(odd) };
+	struct vale_desc *a, *m;
+	unsigned int i;
+
+	a = t_open("vale0:a", 64, 64);
+	m = vale_open("vale0:a", &params);
+	ATF_REQUIRE_MSG(m != NULL, "%s", strerror(errno));
+	for (i = 0; i < 62; i++)
+		t_send(a, 60, EVERYBODY, 1, i);
+	for (i = 1; i < 62; i += 2)
+		t_take_one(m, i);
+	ATF_CHECK_EQ(0, vale_missed(m));
+	params.filter = many;
+	params.filter_len = nitems(many);
+	ATF_CHECK_ERRNO(E2BIG, vale_open("vale0:a", &params) == NULL);
+	params.filter_len--;
+	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:a", &params) == NULL);
+	params.filter = odd;
+	params.filter_len = nitems(odd);
+	params.monitor = 0;
+	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:b", &params) == NULL);
+	vale_close(m);
+	vale_close(a);
+}
+
 VALED_TEST(monitor, "A monitor gets copies, and knows what it missed")
 {
 	const struct vale_params params = { .rx_slots = 16,

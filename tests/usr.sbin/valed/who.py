@@ -158,6 +158,10 @@ class Attempts:
     def MISSED(self, c):
         self.own(c, "MISSED")
 
+    def FILTER(self, c):
+        # It names no port, and is about what the connection opens next.
+        c.call("FILTER", self.name, bytes(4 + 512 * 8))
+
     def SHARE(self, c):
         self.own(c, "SHARE")
 

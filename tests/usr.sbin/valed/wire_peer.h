@@ -21,7 +21,7 @@
 /* A request, as it arrived. */
 struct wire_request {
 	struct vale_wire	wr_wire;
-	char			wr_body[512];
+	char			wr_body[5000];
 	size_t			wr_size;	/* bytes of the body */
 	int			wr_fds[VALE_WIRE_FDS];
 	unsigned int		wr_nfds;

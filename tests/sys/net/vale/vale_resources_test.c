@@ -277,6 +277,9 @@ fail_each(unsigned int rings)
 TEST(failures, "Without a resource that it needs a port is not opened, and "
     "nothing of it is left")
 {
+	static const struct vale_insn all[] = { { 0x06, 0, 0, 1 } };
+	const struct vale_params params = { .monitor = VALE_MIRROR_TX,
+	    .filter = all, .filter_len = 1 };
 	struct vale_desc *a, *b, *d;
 	int i;
 
@@ -302,6 +305,19 @@ TEST(failures, "Without a resource that it needs a port is not opened, and "
 	}
 	turn = 0;
 	ATF_CHECK_EQ_MSG(9, i, "%d", i);
+	/* A monitor, and its filter. */
+	for (i = 1; i < FAILURES; i++) {
+		turn = i;
+		failed = NULL;
+		d = vale_open("valet0:a", &params);
+		if (failed == NULL) {
+			vale_close(d);
+			break;
+		}
+		ATF_CHECK_MSG(d == NULL, "%s", failed);
+	}
+	turn = 0;
+	ATF_CHECK_EQ_MSG(10, i, "%d", i);
 	vale_close(a);
 	vale_close(b);
 	check_nothing_left();

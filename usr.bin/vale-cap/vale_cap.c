@@ -5,21 +5,29 @@
  */
 
 /*
- * vale-cap: write what ports of valed's switches send and get to a pcapng file,
+ * vale-cap: write what ports of valed's switches send and get to pcapng files,
  * through a monitor of each port (libvale.h).
+ *
+ *	vale_cap.c	options, and the capture
+ *	cap_filter.c	filter expressions
+ *	cap_files.c	the file, or the files
+ *	cap_user.c	privileges
+ *	cap_extcap.c	what Wireshark asks
+ *	pcapng.c	the format
  *
  * One thread takes a ring's worth of frames from each monitor in turn, and
  * waits when none has any; then the file is up to date.  A frame has the time
  * at which it was found in the ring.
+ *
+ * All that takes privileges or names is done first: the filter is compiled, and
+ * the monitors are opened.  Then they are dropped, and the file is created.
  */
 
 #include <sys/param.h>
-#include <sys/stat.h>
 
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,40 +38,80 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cap_extcap.h"
+#include "cap_files.h"
+#include "cap_filter.h"
+#include "cap_user.h"
 #include "libvale.h"
 #include "pcapng.h"
 #include "vale_find.h"
 #include "vale_version.h"
 
 #define	PORTS_MAX	64
+#define	SLOTS_DEFAULT	4096
+#define	MB		1000000		/* as of tcpdump's -C */
+#define	MB_MAX		1000000
+#define	SECONDS_MAX	31536000
+#define	FILES_MAX	100000
 
 static const char usage_text[] =
-    "usage: vale-cap [-c socket] [-n count] [-Q in|out|inout] [-r slots]\n"
-    "                [-s bytes] [-w file] valeSSS:PPP ...\n"
+    "usage: vale-cap [-c socket] [-C megabytes] [-G seconds] [-n count]\n"
+    "                [-Q in|out|inout] [-r slots] [-s bytes] [-w file]\n"
+    "                [-W files] [-Z user] valeSSS:PPP ... [expression]\n"
     "\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
+    "  -C  begin another file after so many million bytes\n"
+    "  -G  begin another file after so many seconds\n"
     "  -n  end after so many frames\n"
     "  -Q  what the ports get, what they send, or both, the default\n"
     "  -r  slots of a monitor's ring; default 4096\n"
     "  -s  bytes that are kept of a frame; default all\n"
     "  -w  the file to write; default or -: the standard output\n"
+    "  -W  with -C, keep the last so many files; with -G alone, end after\n"
+    "      so many\n"
+    "  -Z  go on as this user when the ports are open, if run by root\n"
     "  -h, --help  print this\n"
-    "  --version   print the version\n";
+    "  --version   print the version\n"
+    "\n"
+    "Frames that the expression of pcap-filter(7) does not match are not\n"
+    "copied.\n";
 
+/* Options without a letter.  Wireshark gives those of extcap(4). */
 enum {
-	OPTION_VERSION = 256		/* no letter */
+	OPTION_VERSION = 256,
+	OPTION_INTERFACES,
+	OPTION_DLTS,
+	OPTION_CONFIG,
+	OPTION_CAPTURE,
+	OPTION_INTERFACE,
+	OPTION_FILTER,
+	OPTION_EXTCAP_VERSION
+};
+
+struct options {
+	struct cap_files files;
+	uint64_t	 count;		/* frames */
+	unsigned int	 what;		/* VALE_MIRROR_* */
+	uint32_t	 slots;
+	uint32_t	 snaplen;	/* 0: all */
+	const char	*user;		/* or NULL */
+	int		 extcap;	/* OPTION_*, or 0 */
+	char		*interface;	/* of extcap, or NULL */
+	const char	*expression;	/* or NULL */
 };
 
 struct capture {
-	FILE		*file;
+	struct cap_files *files;
 	unsigned int	 what;		/* VALE_MIRROR_* */
 	uint32_t	 snaplen;	/* 0: all */
 	uint64_t	 left;		/* frames until the end */
 	uint64_t	 frames;
+	const struct bpf_program *filter; /* or NULL */
 	unsigned int	 nports;
 	struct {
 		struct vale_desc *monitor;
+		bool		 filter;	/* the switch cannot run it */
 		uint64_t	 frames;
 	}		 port[PORTS_MAX];
 };
@@ -112,7 +160,55 @@ take(struct netmap_ring *ring, uint8_t *buf, uint32_t size)
 	return (len);
 }
 
-/* Write what is in the ring of port number `i'.  False: there was nothing. */
+/* Begin a file. */
+static void
+file_begin(const struct capture *c)
+{
+	FILE *f = c->files->cf_file;
+	unsigned int i;
+
+	pcapng_begin(f, "vale-cap");
+	for (i = 0; i < c->nports; i++)
+		pcapng_interface(f, c->port[i].monitor->common->name,
+		    c->snaplen);
+	cap_files_flush(c->files);
+}
+
+/* End it.  Returns how many frames have been dropped since the first. */
+static uint64_t
+file_end(const struct capture *c)
+{
+	uint64_t dropped = 0, missed;
+	unsigned int i;
+
+	for (i = 0; i < c->nports; i++) {
+		missed = vale_missed(c->port[i].monitor);
+		pcapng_statistics(c->files->cf_file, i, now_ns(),
+		    c->port[i].frames, missed);
+		dropped += missed;
+	}
+	cap_files_flush(c->files);
+	return (dropped);
+}
+
+/* Begin the next file if it is time.  False: the last one is complete. */
+static bool
+file_next(const struct capture *c)
+{
+	if (!cap_files_due(c->files))
+		return (true);
+	if (cap_files_last(c->files))
+		return (false);
+	(void)file_end(c);
+	cap_files_next(c->files);
+	file_begin(c);
+	return (true);
+}
+
+/*
+ * Write what is in the ring of port number `i', up to the end of the last file.
+ * False: there was nothing.
+ */
 static bool
 capture_port(struct capture *c, unsigned int i)
 {
@@ -130,9 +226,16 @@ capture_port(struct capture *c, unsigned int i)
 	while (ring->head != ring->tail && c->left > 0) {
 		p.len = take(ring, buf, sizeof(buf));
 		p.captured = MIN(p.len, sizeof(buf));
+		if (c->port[i].filter &&
+		    !cap_filter_passes(c->filter, buf, p.captured))
+			continue;
+		if (!file_next(c)) {
+			c->left = 0;
+			break;
+		}
 		if (c->snaplen != 0)
 			p.captured = MIN(p.captured, c->snaplen);
-		pcapng_packet(c->file, &p);
+		pcapng_packet(c->files->cf_file, &p);
 		c->port[i].frames++;
 		c->frames++;
 		c->left--;
@@ -140,7 +243,10 @@ capture_port(struct capture *c, unsigned int i)
 	return (true);
 }
 
-/* Wait for a frame.  False: stop, after a signal or the end of the reader. */
+/*
+ * Wait for a frame, or the end of the file's time.  False: stop, after a signal
+ * or the end of the reader.
+ */
 static bool
 capture_wait(const struct capture *c)
 {
@@ -148,23 +254,14 @@ capture_wait(const struct capture *c)
 	unsigned int i;
 
 	pfd[0] = (struct pollfd){ .fd = stop_pipe[0], .events = POLLIN };
-	pfd[1] = (struct pollfd){ .fd = fileno(c->file) };
+	pfd[1] = (struct pollfd){ .fd = fileno(c->files->cf_file) };
 	for (i = 0; i < c->nports; i++)
 		pfd[2 + i] = (struct pollfd){ .fd = c->port[i].monitor->fd,
 		    .events = POLLIN };
-	while (poll(pfd, 2 + c->nports, -1) == -1)
+	while (poll(pfd, 2 + c->nports, cap_files_wait(c->files)) == -1)
 		if (errno != EINTR)
 			err(EX_OSERR, "poll");
 	return (pfd[0].revents == 0 && pfd[1].revents == 0);
-}
-
-/* Whether nobody reads the pipe any more. */
-static bool
-reader_gone(const struct capture *c)
-{
-	struct pollfd pfd = { .fd = fileno(c->file) };
-
-	return (poll(&pfd, 1, 0) == 1);
 }
 
 /* Without waiting: whether a signal says to stop. */
@@ -176,16 +273,8 @@ stopped(void)
 	return (poll(&pfd, 1, 0) == 1);
 }
 
-/* Have the file up to date.  Without a reader there is no need. */
 static void
-flush(struct capture *c, const char *name)
-{
-	if ((fflush(c->file) != 0 || ferror(c->file)) && !reader_gone(c))
-		err(EX_IOERR, "%s", name);
-}
-
-static void
-capture(struct capture *c, const char *name)
+capture(struct capture *c)
 {
 	unsigned int i;
 	bool found;
@@ -194,39 +283,57 @@ capture(struct capture *c, const char *name)
 		found = false;
 		for (i = 0; i < c->nports; i++)
 			found |= capture_port(c, i);
-		if (c->left == 0 || (found && (stopped() || reader_gone(c))))
+		if (c->left == 0 ||
+		    (found && (stopped() || cap_files_left(c->files))))
 			return;
 		if (found)
 			continue;
-		flush(c, name);
-		if (!capture_wait(c))
+		cap_files_flush(c->files);
+		if (!capture_wait(c) || !file_next(c))
 			return;
 	}
 }
 
 static void
-capture_end(struct capture *c, const char *name)
+capture_end(const struct capture *c, bool quiet)
 {
-	uint64_t dropped = 0, missed;
+	const uint64_t dropped = file_end(c);
 	unsigned int i;
 
-	for (i = 0; i < c->nports; i++) {
-		missed = vale_missed(c->port[i].monitor);
-		pcapng_statistics(c->file, i, now_ns(), c->port[i].frames,
-		    missed);
-		dropped += missed;
+	for (i = 0; i < c->nports; i++)
 		vale_close(c->port[i].monitor);
-	}
-	flush(c, name);
-	fprintf(stderr, "%ju frames captured, %ju dropped\n",
-	    (uintmax_t)c->frames, (uintmax_t)dropped);
+	/* Wireshark takes what is there for an error. */
+	if (!quiet)
+		fprintf(stderr, "%ju frames captured, %ju dropped\n",
+		    (uintmax_t)c->frames, (uintmax_t)dropped);
+}
+
+/*
+ * Open a monitor.  The filter may be too long for the switch, or jump back, as
+ * that of "protochain" does, or the valed that runs may have no filters yet:
+ * then this program asks it.
+ */
+static struct vale_desc *
+monitor_open(struct capture *c, const char *name, uint32_t slots)
+{
+	struct vale_params params = { .rx_slots = slots, .monitor = c->what };
+	struct vale_desc *d;
+
+	if (c->filter == NULL)
+		return (vale_open(name, &params));
+	cap_filter_params(c->filter, &params);
+	d = vale_open(name, &params);
+	if (d != NULL ||
+	    (errno != E2BIG && errno != EINVAL && errno != EOPNOTSUPP))
+		return (d);
+	params.filter_len = 0;
+	c->port[c->nports].filter = true;
+	return (vale_open(name, &params));
 }
 
 static void
 port_open(struct capture *c, const char *name, uint32_t slots)
 {
-	const struct vale_params params = { .rx_slots = slots,
-	    .monitor = c->what };
 	const char *error = vale_name_error(name);
 	char why[1280];
 
@@ -234,7 +341,7 @@ port_open(struct capture *c, const char *name, uint32_t slots)
 		errx(EX_USAGE, "%s: %s", name, error);
 	if (c->nports == PORTS_MAX)
 		errx(EX_USAGE, "%s: more than %u ports", name, PORTS_MAX);
-	c->port[c->nports].monitor = vale_open(name, &params);
+	c->port[c->nports].monitor = monitor_open(c, name, slots);
 	if (c->port[c->nports].monitor == NULL) {
 		if (errno == ENXIO)
 			errx(EX_DATAERR, "%s: there is no such port", name);
@@ -273,27 +380,6 @@ direction(const char *s)
 	errx(EX_USAGE, "-Q %s: not in, out or inout", s);
 }
 
-/* Open the file: only its owner may read what others have sent. */
-static FILE *
-file_open(const char *name)
-{
-	FILE *f;
-	int fd;
-
-	if (strcmp(name, "-") == 0) {
-		if (isatty(STDOUT_FILENO))
-			errx(EX_USAGE, "the standard output is a terminal: "
-			    "name a file with -w, or a program behind |");
-		return (stdout);
-	}
-	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-	    S_IRUSR | S_IWUSR);
-	f = fd != -1 ? fdopen(fd, "w") : NULL;
-	if (f == NULL)
-		err(EX_CANTCREAT, "%s", name);
-	return (f);
-}
-
 static void
 catch_signals(void)
 {
@@ -308,66 +394,201 @@ catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+static const struct option longopts[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "extcap-interfaces", no_argument, NULL, OPTION_INTERFACES },
+	{ "extcap-dlts", no_argument, NULL, OPTION_DLTS },
+	{ "extcap-config", no_argument, NULL, OPTION_CONFIG },
+	{ "extcap-interface", required_argument, NULL, OPTION_INTERFACE },
+	{ "extcap-capture-filter", required_argument, NULL, OPTION_FILTER },
+	{ "extcap-version", optional_argument, NULL, OPTION_EXTCAP_VERSION },
+	{ "capture", no_argument, NULL, OPTION_CAPTURE },
+	{ "fifo", required_argument, NULL, 'w' },
+	{ "direction", required_argument, NULL, 'Q' },
+	{ "slots", required_argument, NULL, 'r' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void __dead2
+usage(void)
+{
+	fputs(usage_text, stderr);
+	exit(EX_USAGE);
+}
+
+/* Take an option. */
+static void
+option(struct options *o, int ch)
+{
+	switch (ch) {
+	case 'c':
+		setenv("VALE_SOCKET", optarg, 1);
+		break;
+	case 'C':
+		o->files.cf_bytes = number(ch, optarg, 1, MB_MAX) * MB;
+		break;
+	case 'G':
+		o->files.cf_seconds = number(ch, optarg, 1, SECONDS_MAX);
+		break;
+	case 'h':
+		fputs(usage_text, stdout);
+		exit(EX_OK);
+	case 'n':
+		o->count = number(ch, optarg, 1, UINT64_MAX);
+		break;
+	case 'Q':
+		o->what = direction(optarg);
+		break;
+	case 'r':
+		o->slots = number(ch, optarg, VALE_SLOTS_MIN, VALE_SLOTS_MAX);
+		break;
+	case 's':
+		o->snaplen = number(ch, optarg, 1, VALE_FRAME_MAX);
+		break;
+	case 'w':
+		o->files.cf_name = optarg;
+		break;
+	case 'W':
+		o->files.cf_max = number(ch, optarg, 1, FILES_MAX);
+		break;
+	case 'Z':
+		o->user = optarg;
+		break;
+	case OPTION_VERSION:
+		puts("vale-cap " VALE_VERSION);
+		exit(EX_OK);
+	case OPTION_INTERFACES:
+	case OPTION_DLTS:
+	case OPTION_CONFIG:
+	case OPTION_CAPTURE:
+		o->extcap = ch;
+		break;
+	case OPTION_INTERFACE:
+		o->interface = optarg;
+		break;
+	case OPTION_FILTER:
+		o->expression = optarg;
+		break;
+	case OPTION_EXTCAP_VERSION:
+		break;
+	default:
+		usage();
+	}
+}
+
+/* What Wireshark asks.  False: it captures. */
+static bool
+extcap(const struct options *o)
+{
+	switch (o->extcap) {
+	case OPTION_INTERFACES:
+		cap_extcap_interfaces();
+		return (true);
+	case OPTION_DLTS:
+		cap_extcap_dlts();
+		return (true);
+	case OPTION_CONFIG:
+		cap_extcap_config();
+		return (true);
+	case OPTION_CAPTURE:
+		return (false);
+	default:
+		if (o->interface == NULL || o->expression == NULL)
+			return (false);
+		cap_extcap_filter(o->expression);
+		return (true);
+	}
+}
+
+/* Whether an argument is a port, and not a word of the expression. */
+static bool
+is_port(const char *arg)
+{
+	return (strncmp(arg, "vale", 4) == 0 && strchr(arg, ':') != NULL);
+}
+
+/* The words of the expression, or NULL if there is none. */
+static char *
+expression(char **words)
+{
+	char *all = NULL;
+	size_t size;
+	FILE *f;
+
+	if (*words == NULL)
+		return (NULL);
+	f = open_memstream(&all, &size);
+	if (f == NULL)
+		err(EX_OSERR, "%s", *words);
+	for (; *words != NULL; words++)
+		fprintf(f, "%s ", *words);
+	if (fclose(f) != 0)
+		err(EX_OSERR, "memory");
+	return (all);
+}
+
+static void
+compile(struct capture *c, const char *text)
+{
+	char why[256];
+
+	if (text == NULL || *text == '\0')
+		return;
+	c->filter = cap_filter_compile(text, why, sizeof(why));
+	if (c->filter == NULL)
+		errx(EX_USAGE, "%s", why);
+}
+
+/* What the options must agree on. */
+static void
+options_check(const struct options *o)
+{
+	const struct cap_files *cf = &o->files;
+
+	if (strcmp(cf->cf_name, "-") == 0 && (cf->cf_bytes > 0 ||
+	    cf->cf_seconds > 0 || cf->cf_max > 0))
+		errx(EX_USAGE, "-C, -G and -W: there is no file: -w");
+	if (cf->cf_max > 0 && cf->cf_bytes == 0 && cf->cf_seconds == 0)
+		errx(EX_USAGE, "-W: there is one file: -C or -G");
+}
+
 int
 main(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, OPTION_VERSION },
-		{ NULL, 0, NULL, 0 },
-	};
-	static struct capture c = { .what = VALE_MIRROR_BOTH,
-	    .left = UINT64_MAX };
-	const char *name = "-";
-	uint32_t slots = 4096;
-	int ch, i;
+	static struct capture c;
+	struct options o = { .files = { .cf_name = "-" }, .count = UINT64_MAX,
+	    .what = VALE_MIRROR_BOTH, .slots = SLOTS_DEFAULT };
+	char *one[2] = { NULL, NULL }, **ports, **words;
+	int ch;
 
-	while ((ch = getopt_long(argc, argv, "c:hn:Q:r:s:w:", longopts,
-	    NULL)) != -1) {
-		switch (ch) {
-		case 'c':
-			setenv("VALE_SOCKET", optarg, 1);
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			return (EX_OK);
-		case 'n':
-			c.left = number(ch, optarg, 1, UINT64_MAX);
-			break;
-		case 'Q':
-			c.what = direction(optarg);
-			break;
-		case 'r':
-			slots = number(ch, optarg, VALE_SLOTS_MIN,
-			    VALE_SLOTS_MAX);
-			break;
-		case 's':
-			c.snaplen = number(ch, optarg, 1, VALE_FRAME_MAX);
-			break;
-		case 'w':
-			name = optarg;
-			break;
-		case OPTION_VERSION:
-			puts("vale-cap " VALE_VERSION);
-			return (EX_OK);
-		default:
-			fputs(usage_text, stderr);
-			return (EX_USAGE);
-		}
+	while ((ch = getopt_long(argc, argv, "c:C:G:hn:Q:r:s:w:W:Z:", longopts,
+	    NULL)) != -1)
+		option(&o, ch);
+	if (extcap(&o))
+		return (EX_OK);
+	ports = argv + optind;
+	if (o.extcap != 0) {
+		one[0] = o.interface;
+		ports = one;
 	}
-	if (optind == argc) {
-		fputs(usage_text, stderr);
-		return (EX_USAGE);
-	}
+	if (*ports == NULL)
+		usage();
+	options_check(&o);
+	/* The first is a port, whatever it looks like. */
+	for (words = ports + 1; *words != NULL && is_port(*words); words++)
+		continue;
+	c = (struct capture){ .files = &o.files, .what = o.what,
+	    .snaplen = o.snaplen, .left = o.count };
+	compile(&c, o.extcap != 0 ? o.expression : expression(words));
 	catch_signals();
-	for (i = optind; i < argc; i++)
-		port_open(&c, argv[i], slots);
-	c.file = file_open(name);
-	pcapng_begin(c.file, "vale-cap");
-	for (i = optind; i < argc; i++)
-		pcapng_interface(c.file, argv[i], c.snaplen);
-	flush(&c, name);
-	capture(&c, name);
-	capture_end(&c, name);
+	for (; ports < words; ports++)
+		port_open(&c, *ports, o.slots);
+	if (o.user != NULL)
+		cap_user(o.user);
+	cap_files_open(&o.files);
+	file_begin(&c);
+	capture(&c);
+	capture_end(&c, o.extcap != 0);
 	return (EX_OK);
 }

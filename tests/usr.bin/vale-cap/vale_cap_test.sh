@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# vale-cap(1) with a valed; tcpdump(8) reads what it writes.
+# vale-cap(1) with a valed; tcpdump(8) reads what it writes, and tshark(1) has it
+# as its extcap.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
@@ -126,6 +127,212 @@ pipe_body()
 	teardown
 }
 
+# from N: an expression for what port N sends.
+from()
+{
+	echo "ether src 02:00:00:00:00:0$1"
+}
+
+test_case filter "Frames that the expression does not match take no place in the \
+ring" require.progs tcpdump
+filter_body()
+{
+	setup vale0:a vale0:b vale0:c
+	begin -r 16 -Q in -w cap.pcapng vale0:a $(from 2)
+	send 1 300
+	send 2 5
+	end 5
+	atf_check_equal "5 02:00:00:00:00:02" \
+	    "$(packets cap.pcapng | uniq -c | awk '{ print $1, $2 }')"
+	rm cap.pcapng
+	# In one word; for each of several ports.
+	begin -Q in -w cap.pcapng vale0:a vale0:b "$(from 2) or $(from 0)"
+	send 0 1
+	send 1 2
+	send 2 4
+	end 9
+	teardown
+}
+
+test_case filter_here "What the switch does not take as a filter is decided by \
+vale-cap: a long one, one that loops" require.progs tcpdump
+filter_here_body()
+{
+	setup vale0:a vale0:b vale0:c
+	expression=$(from 2)
+	for i in $(seq 100 400); do
+		expression="$expression or ether host 02:00:00:$((i / 100)):00:$((i % 100))"
+	done
+	tcpdump -y EN10MB -ddd "$expression" 2> /dev/null | head -1 > insns
+	[ "$(cat insns)" -gt 512 ] || atf_fail "it is short: $(cat insns)"
+	for expression in "$expression" "$(from 2) or ip6 protochain 6"; do
+		begin -Q in -w cap.pcapng vale0:a "$expression"
+		send 1 30
+		send 2 5
+		end 5
+		atf_check_equal 5 $(packets cap.pcapng | grep -c ':02$')
+		rm cap.pcapng
+	done
+	teardown
+}
+
+# frames FILE...: how many they have, one by one.
+frames()
+{
+	local f
+
+	for f; do
+		tcpdump -n -r "$f" 2> tcpdump.err | wc -l
+	done | paste -sd ' '
+}
+
+test_case size "Another file begins after -C bytes; -W keeps the last ones" \
+    require.progs tcpdump
+size_body()
+{
+	local i sum
+
+	setup vale0:a vale0:b
+	mkdir ring
+	find_cap
+	$CAP -Q out -n 35000 -C 1 -W 3 -r 16384 -w ring/f vale0:a 2> cap.err \
+	    3>&- 4<&- &
+	cap=$!
+	wait_until "the first file" [ -s ring/f0 ]
+	for i in $(seq 35); do
+		send 0 1000
+	done
+	wait_until "the last frame" [ -s cap.err ]
+	wait $cap || atf_fail "vale-cap: $?"
+	atf_check -o inline:"35000 frames captured, 0 dropped\n" cat cap.err
+	# 104 bytes a frame: 9615 frames in a file; the fourth is the first.
+	atf_check -o inline:"f0\nf1\nf2\n" ls ring
+	atf_check_equal "6155 9615 9615" "$(frames ring/f0 ring/f1 ring/f2)"
+	# Without -W all stay; the first has no number.
+	rm ring/*
+	$CAP -Q out -n 22000 -C 1 -r 16384 -w ring/f vale0:a 2> cap.err \
+	    3>&- 4<&- &
+	cap=$!
+	wait_until "the first file" [ -s ring/f ]
+	for i in $(seq 22); do
+		send 0 1000
+	done
+	wait_until "the last frame" [ -s cap.err ]
+	wait $cap || atf_fail "vale-cap: $?"
+	atf_check_equal "9615 9615 2770" "$(frames ring/f ring/f1 ring/f2)"
+	teardown
+}
+
+test_case seconds "Another file begins after -G seconds, without frames too; -W \
+ends the capture" require.progs tcpdump
+seconds_body()
+{
+	setup vale0:a vale0:b
+	mkdir ring
+	find_cap
+	$CAP -G 1 -W 2 -w ring/f vale0:a 2> cap.err 3>&- 4<&- &
+	cap=$!
+	wait_until "the first file" [ -s ring/f0 ]
+	send 0 3
+	wait_until "the second file" [ -s ring/f1 ]
+	send 0 4
+	wait_until "the end" [ -s cap.err ]
+	wait $cap || atf_fail "vale-cap: $?"
+	atf_check -o inline:"7 frames captured, 0 dropped\n" cat cap.err
+	atf_check_equal "3 4" "$(frames ring/f0 ring/f1)"
+	# The time is in the name, and there is no number.
+	rm ring/*
+	atf_check -e inline:"0 frames captured, 0 dropped\n" \
+	    $CAP -G 1 -W 2 -w ring/%Y-%s.pcapng vale0:a
+	atf_check -o match:"^$(date +%Y)-[0-9]*[.]pcapng$" -o \
+	    not-match:"%" ls ring
+	[ "$(ls ring | wc -l)" -eq 2 ] || atf_fail "$(ls ring)"
+	teardown
+}
+
+test_case user "root goes on as another user, which creates the file" \
+    require.progs tcpdump require.user root
+user_body()
+{
+	setup vale0:a vale0:b
+	mkdir his
+	chown nobody his
+	chmod 755 .
+	ln -s his/cap.pcapng cap.pcapng
+	begin -Z nobody -w his/cap.pcapng vale0:a
+	uid=$(id -u nobody) gid=$(id -g nobody)
+	atf_check -o inline:"Uid:\t$uid\t$uid\t$uid\t$uid
+Gid:\t$gid\t$gid\t$gid\t$gid\n" grep -E "^(Uid|Gid)" /proc/$cap/status
+	atf_check -o not-match:"[1-9a-f]" sed -n 's/^CapPrm://p' \
+	    /proc/$cap/status
+	send 0 2
+	end 2
+	atf_check -o inline:"nobody 600\n" stat -c '%U %a' his/cap.pcapng
+	mkdir ours
+	atf_check -s exit:73 -e match:"ours/x: Permission denied" \
+	    $CAP -Z nobody -w ours/x vale0:a
+	teardown
+}
+
+# as_nobody command...
+as_nobody()
+{
+	HOME=$PWD/home TMPDIR=$PWD/home WIRESHARK_EXTCAP_DIR=$PWD/ext setpriv \
+	    --reuid=nobody --regid=nogroup --clear-groups "$@" 3>&- 4<&-
+}
+
+test_case extcap "Wireshark has the ports in its list, and captures with a filter, \
+without root" require.progs "tshark setpriv tcpdump" require.user root
+extcap_body()
+{
+	control_options=,mode=0666,admin=nogroup
+	setup vale0:a vale0:b
+	find_cap
+	mkdir ext home
+	chmod 755 .
+	chown nobody home
+	case $CAP in
+	*/*)	ln -s "$(realpath "$CAP")" ext/vale-cap ;;
+	*)	ln -s "$(command -v "$CAP")" ext/vale-cap ;;
+	esac
+	as_nobody ext/vale-cap --extcap-interfaces > seen ||
+	    atf_skip "nobody cannot run the program here"
+	as_nobody tshark -D > seen 2> tshark.err ||
+	    atf_fail "tshark: $(cat tshark.err)"
+	atf_check -o match:"^[0-9]*[.] vale0:a [(]VALE port[)]$" \
+	    -o match:"^[0-9]*[.] vale0:b [(]VALE port[)]$" cat seen
+	as_nobody tshark -L -i vale0:a > seen 2> tshark.err ||
+	    atf_fail "tshark: $(cat tshark.err)"
+	atf_check -o match:"EN10MB" cat seen
+	as_nobody tshark -i vale0:b -f "$(from 0)" -c 3 -w home/cap.pcapng \
+	    > tshark.out 2>&1 &
+	tshark=$!
+	# It says nothing when it has begun.
+	until ! kill -0 $tshark 2> /dev/null; do
+		send 1 1
+		send 0 1
+	done
+	wait $tshark || atf_fail "tshark: $? $(cat tshark.out)"
+	cat tshark.out
+	atf_check_equal "3 02:00:00:00:00:00" \
+	    "$(packets home/cap.pcapng | uniq -c | awk '{ print $1, $2 }')"
+	# What is wrong with a filter, and what is right.
+	atf_check -o match:"syntax error" ext/vale-cap --extcap-interface \
+	    vale0:a --extcap-capture-filter "tcp port"
+	atf_check ext/vale-cap --extcap-interface vale0:a \
+	    --extcap-capture-filter "tcp port 80"
+	atf_check -o match:"^arg .*--direction" -o match:"^arg .*--slots" \
+	    ext/vale-cap --extcap-config --extcap-interface vale0:a
+	# Its options, in a file of any kind.
+	atf_check -o ignore ext/vale-cap --capture --extcap-interface vale0:a \
+	    --fifo /dev/null --direction in --slots 64 -G 1 -W 1
+	teardown
+	# Without a valed there are no ports.
+	atf_check -o inline:"extcap {version=$($CAP --version |
+	    sed 's/.* //')}{display=vale-cap}\n" ext/vale-cap \
+	    --extcap-interfaces --extcap-version=4.0
+}
+
 test_case restart "The capture goes on when its port is closed and opened \
 again, and ends with valed"
 restart_body()
@@ -172,11 +379,24 @@ errors_body()
 	64|-r 1: not a number from 2 to 16384|-r 1 vale0:a
 	64|-Q up: not in, out or inout|-Q up vale0:a
 	69|no valed at none|-c none vale0:a
+	64|can't parse filter expression: syntax error|vale0:a tcp port
+	64|syntax error|vale0:a eth0
+	64|rejects all packets|vale0:a arp and ip
+	64|-C, -G and -W: there is no file: -w|-C 1 vale0:a
+	64|-C, -G and -W: there is no file: -w|-G 1 vale0:a
+	64|-C, -G and -W: there is no file: -w|-W 1 vale0:a
+	64|-W: there is one file: -C or -G|-W 2 -w x vale0:a
+	64|-C 0: not a number from 1 to 1000000|-C 0 -w x vale0:a
+	64|-G 0: not a number from 1|-G 0 -w x vale0:a
+	64|-W 0: not a number from 1|-W 0 -w x vale0:a
+	67|-Z none: there is no such user|-Z none -w x vale0:a
 	73|/none/x: No such file|-w /none/x vale0:a
 	74|/dev/full: No space|-w /dev/full vale0:a
 	EOT
 	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP
 	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP -w x
+	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP --capture \
+	    --fifo x
 	atf_check -s exit:64 -e match:"usage: vale-cap" $CAP -Z
 	teardown
 }

@@ -1,0 +1,26 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * extcap(4): what Wireshark asks before it captures.
+ */
+
+#ifndef _CAP_EXTCAP_H_
+#define	_CAP_EXTCAP_H_
+
+/* A line for each port of valed's switches; none if there is no valed. */
+void	cap_extcap_interfaces(void);
+
+/* The kind of the frames of an interface. */
+void	cap_extcap_dlts(void);
+
+/* The options of a capture that may be chosen, as vale-cap(1) has them. */
+void	cap_extcap_config(void);
+
+/* What is wrong with a filter expression; nothing if it is right. */
+void	cap_extcap_filter(const char *expression);
+
+#endif /* !_CAP_EXTCAP_H_ */

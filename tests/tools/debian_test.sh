@@ -157,6 +157,10 @@ package_body()
 		[ -f "$(echo root/$f)" ] || atf_fail "no $f: $(files)"
 	done
 	[ -d root/etc/valed ] || atf_fail "no etc/valed"
+	# Wireshark looks there.
+	f=$(echo root/usr/lib/*/wireshark/extcap/vale-cap)
+	atf_check_equal root/usr/bin/vale-cap \
+	    "root/usr/$(realpath -m --relative-to=root/usr "$f")"
 	for unit in valed.service valed@.service; do
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
 		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f

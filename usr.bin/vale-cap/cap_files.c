@@ -123,7 +123,6 @@ files_keep(struct cap_files *cf)
 static void
 files_begin(struct cap_files *cf)
 {
-	free(cf->cf_path);
 	cf->cf_path = files_path(cf);
 	cf->cf_file = file_create(cf->cf_path);
 	if (cf->cf_kept != NULL)
@@ -184,21 +183,44 @@ cap_files_last(const struct cap_files *cf)
 	    cf->cf_number + 1 == cf->cf_max);
 }
 
-void
-cap_files_next(struct cap_files *cf)
-{
-	if (fclose(cf->cf_file) != 0)
-		err(EX_IOERR, "%s", cf->cf_path);
-	cf->cf_number++;
-	files_begin(cf);
-}
-
 bool
 cap_files_left(const struct cap_files *cf)
 {
 	struct pollfd pfd = { .fd = fileno(cf->cf_file) };
 
 	return (poll(&pfd, 1, 0) == 1);
+}
+
+static void
+file_close(struct cap_files *cf)
+{
+	const bool left = cap_files_left(cf);
+
+	if (fclose(cf->cf_file) != 0 && !left)
+		err(EX_IOERR, "%s", cf->cf_path);
+	free(cf->cf_path);
+	cf->cf_path = NULL;
+}
+
+void
+cap_files_next(struct cap_files *cf)
+{
+	file_close(cf);
+	cf->cf_number++;
+	files_begin(cf);
+}
+
+void
+cap_files_close(struct cap_files *cf)
+{
+	uint32_t i;
+
+	if (cf->cf_path != NULL)
+		file_close(cf);
+	if (cf->cf_kept != NULL)
+		for (i = 0; i < cf->cf_max; i++)
+			free(cf->cf_kept[i]);
+	free(cf->cf_kept);
 }
 
 void

@@ -47,6 +47,9 @@ bool	cap_files_last(const struct cap_files *cf);
 /* Close the file, and open the next. */
 void	cap_files_next(struct cap_files *cf);
 
+/* Close the last file, which is complete.  The standard output stays open. */
+void	cap_files_close(struct cap_files *cf);
+
 /* Write out what is buffered.  If nobody reads the pipe, that is no error. */
 void	cap_files_flush(const struct cap_files *cf);
 

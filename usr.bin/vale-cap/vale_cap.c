@@ -302,6 +302,7 @@ capture_end(const struct capture *c, bool quiet)
 
 	for (i = 0; i < c->nports; i++)
 		vale_close(c->port[i].monitor);
+	cap_files_close(c->files);
 	/* Wireshark takes what is there for an error. */
 	if (!quiet)
 		fprintf(stderr, "%ju frames captured, %ju dropped\n",
@@ -559,7 +560,7 @@ main(int argc, char **argv)
 	static struct capture c;
 	struct options o = { .files = { .cf_name = "-" }, .count = UINT64_MAX,
 	    .what = VALE_MIRROR_BOTH, .slots = SLOTS_DEFAULT };
-	char *one[2] = { NULL, NULL }, **ports, **words;
+	char *one[2] = { NULL, NULL }, **ports, *text, **words;
 	int ch;
 
 	while ((ch = getopt_long(argc, argv, "c:C:G:hn:Q:r:s:w:W:Z:", longopts,
@@ -580,7 +581,9 @@ main(int argc, char **argv)
 		continue;
 	c = (struct capture){ .files = &o.files, .what = o.what,
 	    .snaplen = o.snaplen, .left = o.count };
-	compile(&c, o.extcap != 0 ? o.expression : expression(words));
+	text = expression(words);
+	compile(&c, text != NULL ? text : o.expression);
+	free(text);
 	catch_signals();
 	for (; ports < words; ports++)
 		port_open(&c, *ports, o.slots);

@@ -64,7 +64,7 @@ port_open(struct peer *p, const char *name)
 /* A request that is answered with PORT_INFO_GET's reply, or an error. */
 static struct {
 	struct vale_wire wire;
-	char		 body[1024];
+	char		 body[5000];
 } packet;
 
 static void

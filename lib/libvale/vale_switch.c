@@ -418,6 +418,7 @@ port_filter(struct vale_port *port, const struct vale_params *params)
 static void
 port_free(struct vale_port *port)
 {
+	vale_rules_free(port->vp_rules);
 	free(port->vp_filter);
 	free(port);
 }
@@ -530,7 +531,6 @@ vale_close(struct vale_desc *d)
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
-	vale_rules_free(port->vp_rules);
 	pairs_fini(port, port->vp_npairs);
 	vale_region_destroy(&port->vp_region);
 	pthread_mutex_destroy(&port->vp_rate_lock);

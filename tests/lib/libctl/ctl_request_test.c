@@ -150,7 +150,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x760e, 0xffff };
+	    0x760f, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;

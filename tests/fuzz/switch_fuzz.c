@@ -169,7 +169,9 @@ check_port(const struct vale_port_info *pi, void *arg)
 	    c[VALE_C_TX_DROP_FRAGS] + c[VALE_C_TX_DROP_CUT] +
 	    c[VALE_C_TX_DROP_HEADER] + c[VALE_C_TX_DROP_RATE] +
 	    c[VALE_C_TX_DROP_NODEST] + c[VALE_C_TX_DROP_SELF] +
-	    c[VALE_C_TX_DROP_PRIVATE];
+	    c[VALE_C_TX_DROP_PRIVATE] + c[VALE_C_TX_DROP_VLAN] +
+	    c[VALE_C_TX_DROP_SOURCE] + c[VALE_C_TX_DROP_IP] +
+	    c[VALE_C_TX_DROP_RESERVED];
 	/*
 	 * If no port was opened or closed, copies to one port are frames of one
 	 * port.
@@ -586,6 +588,43 @@ op_look(const struct op *op)
 	    conf.rc_burst <= VALE_RATE_BURST_MAX));
 }
 
+/* VLANs and guards. */
+static void
+op_rule(const char *name, const struct op *op)
+{
+	char list[64];
+
+	switch (op->b & 3) {
+	case 0:
+		snprintf(list, sizeof(list), "%u", op->c % 16);
+		INVARIANT(vale_set(name, "vlan", list) == 0);
+		break;
+	case 1:
+		snprintf(list, sizeof(list), "%u,%u-%u", op->c % 16,
+		    op->d % 16, op->d % 32);
+		INVARIANT((vale_set(name, "trunk", list) == 0) ==
+		    (op->c % 16 != 0 && op->d % 16 != 0));
+		snprintf(list, sizeof(list), "%u", op->d % 3);
+		(void)vale_set(name, "native", list);
+		break;
+	case 2:
+		snprintf(list, sizeof(list), "02:00:00:00:00:%02x", op->c % 4);
+		INVARIANT(vale_set(name, "source", op->d % 2 != 0 ? list :
+		    "any") == 0);
+		break;
+	case 3:
+		snprintf(list, sizeof(list), "%u.0.0.0/8,::/%u", op->c % 256,
+		    op->d % 160);
+		INVARIANT((vale_set(name, "ip", list) == 0) ==
+		    (op->d % 160 <= 128));
+		snprintf(list, sizeof(list), "%.*s", (int)strcspn(name, ":"),
+		    name);
+		INVARIANT(vale_set(list, "reserved", op->c % 2 != 0 ? "yes" :
+		    "no") == 0);
+		break;
+	}
+}
+
 static void
 op_set(const struct port *p, const struct op *op)
 {
@@ -594,6 +633,10 @@ op_set(const struct port *p, const struct op *op)
 	struct vale_port_settings ps;
 	char vale[VALE_NAME_SIZE];
 
+	if ((op->b & 4) != 0) {
+		op_rule(name, op);
+		return;
+	}
 	switch (op->b & 3) {
 	case 0:
 		INVARIANT(vale_set_private(name, op->c % 2) == 0);

@@ -9,8 +9,8 @@
  *
  * A frame whose addresses are those of a recent frame costs two additions to
  * counters that only its sender writes; any other costs one or two lookups in
- * the table.  If there are rules for private or mirror ports, results are not
- * cached.
+ * the table.  If there are rules for private or mirror ports, or VLANs, results
+ * are not cached.
  *
  * netmap gives the free slots of a receive ring to the sender that asks first,
  * and nobody is told which frames it drops.  So that none starves, the module
@@ -28,8 +28,14 @@
  * delivers the rest of the batch.  Netmap itself could flood in the second
  * case; a mirror would then get a sender's frames out of order.
  *
+ * Ruled frames (vale_learn.h) are copied to all their ports.  A guard decides
+ * before anything is learned; each VLAN is learned and flooded by itself.
+ * Whether a ring's frames are ruled is noted in the ring, so that others pay a
+ * test.
+ *
  * A set of ports is stored word by word.  While threads forward, sets only
- * grow, when a port is added; a frame may or may not find the new port.
+ * grow, when a port is added; a frame may or may not find the new port.  Who
+ * finds it there finds the port's state, too.
  */
 
 #include <sys/param.h>
@@ -39,6 +45,7 @@
 #include <dev/netmap/vale_learn_probes.h>
 
 #define	ADDR_LEN	6	/* bytes; the destination comes first */
+#define	TYPE		12	/* offset of a frame's type */
 
 const struct counter_row vale_learn_counter_table[VALE_LEARN_NCOUNTERS] = {
 	COUNTER_ROWS(VALE_LEARN_COUNTERS)
@@ -50,13 +57,14 @@ set_put(struct vale_learn_set *s, unsigned int port, bool in)
 	uint64_t *word = &s->s_word[port / 64], bit = 1ULL << port % 64;
 
 	MPASS(port < VALE_FDB_PORTS);
-	atomic_store_64(word, in ? *word | bit : *word & ~bit);
+	atomic_store_rel_64(word, in ? *word | bit : *word & ~bit);
 }
 
 void
 vale_learn_init(struct vale_learn *vl, const uint64_t seed[2])
 {
 	memset(vl, 0, sizeof(*vl));
+	vl->vl_reserved = true;
 	vale_fdb_init(&vl->vl_fdb, seed);
 }
 
@@ -80,25 +88,93 @@ learn_set_rate(struct vale_learn_port *lp, const struct vale_rate_conf *conf)
 	}
 }
 
+/* The value of a rule for a port. */
+static void
+learn_match(const struct vale_learn *vl, const struct vale_learn_port *lp,
+    enum vale_learn_rule rule, union vale_learn_value *value)
+{
+	vale_learn_rule_match(rule, vl->vl_rule[rule], lp->lp_name, value);
+}
+
+static void
+learn_set_vlans(const struct vale_learn *vl, struct vale_learn_port *lp)
+{
+	union vale_learn_value value;
+
+	learn_match(vl, lp, VALE_LEARN_TRUNK, &value);
+	lp->lp_vlan = value.v_trunk;
+	if (lp->lp_vlan.vln_mode == VALE_VLAN_TRUNK) {
+		learn_match(vl, lp, VALE_LEARN_NATIVE, &value);
+		lp->lp_vlan.vln_native = value.v_number;
+		return;
+	}
+	learn_match(vl, lp, VALE_LEARN_VLAN, &value);
+	if (value.v_number != 0)
+		vale_vlan_access(&lp->lp_vlan, value.v_number);
+}
+
+static void
+learn_set_guard(const struct vale_learn *vl, struct vale_learn_port *lp)
+{
+	struct vale_guard *gd = &lp->lp_guard;
+	union vale_learn_value value;
+
+	learn_match(vl, lp, VALE_LEARN_SOURCE, &value);
+	*gd = value.v_guard;
+	learn_match(vl, lp, VALE_LEARN_IP, &value);
+	gd->gd_nprefixes = value.v_guard.gd_nprefixes;
+	memcpy(gd->gd_prefix, value.v_guard.gd_prefix, sizeof(gd->gd_prefix));
+}
+
 /* Apply the rules to a port. */
 static void
-learn_classify(struct vale_learn *vl, unsigned int index)
+learn_classify(struct vale_learn *vl, unsigned int index,
+    struct vale_learn_port *lp)
 {
-	union vale_learn_value value[VALE_LEARN_NRULES];
+	union vale_learn_value value;
 	bool mirror;
-	unsigned int r;
 
-	for (r = 0; r < VALE_LEARN_NRULES; r++)
-		vale_learn_rule_match(r, vl->vl_rule[r],
-		    vl->vl_port[index]->lp_name, &value[r]);
 	/* A mirror gets everything, and isolation is between others. */
-	mirror = value[VALE_LEARN_MIRROR].v_number;
-	set_put(&vl->vl_private, index,
-	    !mirror && value[VALE_LEARN_PRIVATE].v_number);
+	learn_match(vl, lp, VALE_LEARN_MIRROR, &value);
+	mirror = value.v_number;
+	learn_match(vl, lp, VALE_LEARN_PRIVATE, &value);
+	set_put(&vl->vl_private, index, !mirror && value.v_number);
 	set_put(&vl->vl_mirror, index, mirror);
-	vale_fdb_set_limit(&vl->vl_fdb, index,
-	    value[VALE_LEARN_LIMIT].v_number);
-	learn_set_rate(vl->vl_port[index], &value[VALE_LEARN_RATE].v_rate);
+	learn_match(vl, lp, VALE_LEARN_LIMIT, &value);
+	vale_fdb_set_limit(&vl->vl_fdb, index, value.v_number);
+	learn_match(vl, lp, VALE_LEARN_RATE, &value);
+	learn_set_rate(lp, &value.v_rate);
+	memset(&lp->lp_vlan, 0, sizeof(lp->lp_vlan));
+	memset(&lp->lp_guard, 0, sizeof(lp->lp_guard));
+	if (!mirror) {
+		learn_set_vlans(vl, lp);
+		learn_set_guard(vl, lp);
+	}
+}
+
+/* Note in a port's rings whether their frames are ruled. */
+static void
+learn_set_ruled(const struct vale_learn *vl, struct vale_learn_port *lp)
+{
+	const bool ruled = vl->vl_nvlans > 0 || lp->lp_guard.gd_naddrs > 0 ||
+	    lp->lp_guard.gd_nprefixes > 0;
+	unsigned int i;
+
+	for (i = 0; i < lp->lp_rings; i++)
+		atomic_store_32(&lp->lp_ring[i].lr_ruled, ruled);
+}
+
+/* Set how many ports are in VLANs: all rings' frames may be ruled then. */
+static void
+learn_set_nvlans(struct vale_learn *vl, uint32_t n)
+{
+	unsigned int i;
+
+	atomic_store_32(&vl->vl_nvlans, n);
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		if (vl->vl_port[i] != NULL)
+			learn_set_ruled(vl, vl->vl_port[i]);
+	}
 }
 
 size_t
@@ -124,8 +200,12 @@ vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	if (slots > 0)
 		vale_share_init(&lp->lp_share, slots, &lp->lp_ring[rings],
 		    NULL);
+	/* Its guard is in force before its first frame. */
+	learn_classify(vl, index, lp);
+	if (lp->lp_vlan.vln_mode != VALE_VLAN_ANY)
+		learn_set_nvlans(vl, vl->vl_nvlans + 1);
+	learn_set_ruled(vl, lp);
 	atomic_store_rel_ptr((uintptr_t *)&vl->vl_port[index], (uintptr_t)lp);
-	learn_classify(vl, index);
 	set_put(&vl->vl_present, index, true);
 }
 
@@ -140,6 +220,8 @@ vale_learn_port_remove(struct vale_learn *vl, unsigned int index)
 	set_put(&vl->vl_private, index, false);
 	set_put(&vl->vl_mirror, index, false);
 	vl->vl_port[index] = NULL;
+	if (lp->lp_vlan.vln_mode != VALE_VLAN_ANY)
+		learn_set_nvlans(vl, vl->vl_nvlans - 1);
 	vale_fdb_flush(&vl->vl_fdb, index);
 	return (lp);
 }
@@ -154,6 +236,49 @@ learn_drop(const struct vale_learn *vl, struct vale_learn_ring *lr,
 	    vale_learn_counter_table[why].cr_name, 1,
 	    vl->vl_port[port]->lp_name);
 	return (VALE_LEARN_NONE);
+}
+
+void
+vale_learn_refuse(const struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, uint32_t bytes, enum vale_learn_counter why)
+{
+	vale_learn_count(lr, VALE_LEARN_C_FRAME, 1);
+	vale_learn_count(lr, VALE_LEARN_C_BYTE, bytes);
+	(void)learn_drop(vl, lr, port, why);
+}
+
+void
+vale_learn_set_reserved(struct vale_learn *vl, bool pass)
+{
+	atomic_store_bool(&vl->vl_reserved, pass);
+}
+
+/* Whether frames with this destination must not pass. */
+static bool
+learn_blocks(const struct vale_learn *vl, const uint8_t *addrs)
+{
+	static const uint8_t reserved[] = { 0x01, 0x80, 0xc2, 0, 0 };
+
+	return (!atomic_load_bool(&vl->vl_reserved) &&
+	    memcmp(addrs, reserved, sizeof(reserved)) == 0 &&
+	    addrs[sizeof(reserved)] <= 0x0f);
+}
+
+/* The ports that a flooded frame goes to. */
+static void
+learn_flood(const struct vale_learn *vl, unsigned int port,
+    struct vale_learn_set *set)
+{
+	const bool mine = vale_learn_set_has(&vl->vl_private, port);
+	unsigned int i;
+
+	for (i = 0; i < VALE_LEARN_WORDS; i++) {
+		set->s_word[i] = atomic_load_acq_64(&vl->vl_present.s_word[i]);
+		if (mine)
+			set->s_word[i] &=
+			    ~atomic_load_64(&vl->vl_private.s_word[i]);
+	}
+	set_put(set, port, false);
 }
 
 /*
@@ -175,18 +300,19 @@ learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
 	}
 	if (dst == VALE_FDB_FLOOD && (any != 0 || mine)) {
 		dst = VALE_LEARN_NONE;
-		for (i = 0; i < VALE_LEARN_WORDS; i++) {
-			set.s_word[i] =
-			    atomic_load_64(&vl->vl_present.s_word[i]);
-			if (mine)
-				set.s_word[i] &=
-				    ~atomic_load_64(&vl->vl_private.s_word[i]);
-		}
-		set_put(&set, port, false);
+		learn_flood(vl, port, &set);
 	} else if (any == 0)
 		return (dst);
 	*copies = set;
 	return (dst | VALE_LEARN_COPIES);
+}
+
+/* Whether both ports are private. */
+static bool
+learn_isolated(const struct vale_learn *vl, unsigned int a, unsigned int b)
+{
+	return (vale_learn_set_has(&vl->vl_private, a) &&
+	    vale_learn_set_has(&vl->vl_private, b));
 }
 
 /* The destination if there are rules. */
@@ -194,9 +320,7 @@ static unsigned int
 learn_special(const struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, unsigned int dst, struct vale_learn_set *copies)
 {
-	if (dst != VALE_FDB_FLOOD &&
-	    vale_learn_set_has(&vl->vl_private, port) &&
-	    vale_learn_set_has(&vl->vl_private, dst))
+	if (dst != VALE_FDB_FLOOD && learn_isolated(vl, port, dst))
 		return (learn_drop(vl, lr, port, VALE_LEARN_C_DROP_PRIVATE));
 	if (dst == VALE_FDB_FLOOD)
 		vale_learn_count(lr, VALE_LEARN_C_FLOOD, 1);
@@ -221,18 +345,14 @@ learn_plain(struct vale_learn_ring *lr, const uint8_t *addrs,
 	return (dst);
 }
 
-/* Learn the source, except if a recent frame had the same one. */
+/* Learn the source of a frame. */
 static enum vale_fdb_news
-learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
-    unsigned int port, const uint8_t *addrs, uint32_t now_s)
+learn_station(struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, const uint8_t *addrs, unsigned int vlan, uint32_t now_s)
 {
-	const struct vale_learn_result *re = vale_learn_result(lr, addrs);
 	enum vale_fdb_news news;
 
-	if (vale_learn_same_source(addrs, re->re_addrs) &&
-	    vale_learn_valid(vl, re, now_s))
-		return (VALE_FDB_KNOWN);
-	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, 0, port, now_s);
+	news = vale_fdb_learn(&vl->vl_fdb, addrs + ADDR_LEN, vlan, port, now_s);
 	if (news == VALE_FDB_LEARNED || news == VALE_FDB_MOVED) {
 		vale_learn_count(lr, news == VALE_FDB_LEARNED ?
 		    VALE_LEARN_C_LEARNED : VALE_LEARN_C_MOVED, 1);
@@ -240,6 +360,19 @@ learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
 		    addrs + ADDR_LEN, news == VALE_FDB_MOVED);
 	}
 	return (news);
+}
+
+/* Learn the source, except if a recent frame had the same one. */
+static enum vale_fdb_news
+learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, const uint8_t *addrs, uint32_t now_s)
+{
+	const struct vale_learn_result *re = vale_learn_result(lr, addrs);
+
+	if (vale_learn_same_source(addrs, re->re_addrs) &&
+	    vale_learn_valid(vl, re, now_s))
+		return (VALE_FDB_KNOWN);
+	return (learn_station(vl, lr, port, addrs, 0, now_s));
 }
 
 bool
@@ -250,9 +383,7 @@ vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
 	vale_rate_refill(&lr->lr_rate, now_ns);
 	if (vale_rate_frame(&lr->lr_rate, frames, made))
 		return (false);
-	vale_learn_count(lr, VALE_LEARN_C_FRAME, 1);
-	vale_learn_count(lr, VALE_LEARN_C_BYTE, bytes);
-	(void)learn_drop(vl, lr, port, VALE_LEARN_C_DROP_RATE);
+	vale_learn_refuse(vl, lr, port, bytes, VALE_LEARN_C_DROP_RATE);
 	return (true);
 }
 
@@ -283,10 +414,129 @@ vale_learn_decide(struct vale_learn *vl, struct vale_learn_ring *lr,
 	drop = VALE_LEARN_C_DROP_SELF;
 	if (dst == port)
 		goto drop;
+	drop = VALE_LEARN_C_DROP_RESERVED;
+	if (dst == VALE_FDB_FLOOD && learn_blocks(vl, addrs))
+		goto drop;
 	if (vl->vl_special)
 		return (learn_special(vl, lr, port, dst, copies));
 	return (learn_plain(lr, addrs, dst, news == VALE_FDB_KNOWN, now_s,
 	    changes));
+
+drop:
+	return (learn_drop(vl, lr, port, drop));
+}
+
+/*
+ * Whether a port may send a frame, and the frame's VLAN.  Returns the reason to
+ * drop it, or 0.
+ */
+static enum vale_learn_counter
+learn_check(const struct vale_learn *vl, const struct vale_learn_port *lp,
+    const uint8_t *frame, uint32_t len, unsigned int *vlan)
+{
+	const uint16_t type = frame[TYPE] << 8 | frame[TYPE + 1];
+	uint16_t tci = 0;
+
+	*vlan = 0;
+	switch (vale_guard_check(&lp->lp_guard, frame,
+	    MIN(len, VALE_GUARD_HEAD))) {
+	case VALE_GUARD_SOURCE:
+		return (VALE_LEARN_C_DROP_SOURCE);
+	case VALE_GUARD_IP:
+		return (VALE_LEARN_C_DROP_IP);
+	case VALE_GUARD_PASS:
+		break;
+	}
+	/* A switch without VLANs does not look at tags. */
+	if (atomic_load_32(&vl->vl_nvlans) == 0)
+		return (0);
+	if (type == VALE_VLAN_TYPE) {
+		/* It is cut off. */
+		if (len < VALE_LEARN_HEADER + VALE_VLAN_TAG)
+			return (VALE_LEARN_C_DROP_VLAN);
+		tci = frame[TYPE + 2] << 8 | frame[TYPE + 3];
+	}
+	*vlan = vale_vlan_of(&lp->lp_vlan, type, tci);
+	return (*vlan == VALE_VLAN_REFUSED ? VALE_LEARN_C_DROP_VLAN : 0);
+}
+
+/* Put a port into one of the plan's sets, if it is a member of the VLAN. */
+static void
+plan_put(const struct vale_learn *vl, struct vale_learn_plan *plan,
+    unsigned int port)
+{
+	const struct vale_vlan *vn = &vl->vl_port[port]->lp_vlan;
+
+	if (vale_vlan_member(vn, plan->lpn_vlan))
+		set_put(&plan->lpn_to[vale_vlan_tagged(vn, plan->lpn_vlan)],
+		    port, true);
+}
+
+/* Divide the ports that get a frame for `dst' by the form that they want. */
+static void
+plan_make(const struct vale_learn *vl, unsigned int port, unsigned int dst,
+    struct vale_learn_plan *plan)
+{
+	struct vale_learn_set set;
+	unsigned int i;
+	uint64_t word;
+
+	memset(plan->lpn_to, 0, sizeof(plan->lpn_to));
+	if (dst == VALE_FDB_FLOOD)
+		learn_flood(vl, port, &set);
+	else {
+		for (i = 0; i < VALE_LEARN_WORDS; i++)
+			set.s_word[i] = atomic_load_acq_64(&vl->vl_present.
+			    s_word[i]) & atomic_load_64(&vl->vl_mirror.
+			    s_word[i]);
+		set_put(&set, dst, true);
+	}
+	for (i = 0; i < VALE_LEARN_WORDS; i++) {
+		for (word = set.s_word[i]; word != 0; word &= word - 1)
+			plan_put(vl, plan, i * 64 + __builtin_ctzll(word));
+	}
+}
+
+unsigned int
+vale_learn_rule_frame(struct vale_learn *vl, struct vale_learn_ring *lr,
+    unsigned int port, const uint8_t *frame, uint32_t len, uint32_t now_s,
+    struct vale_learn_plan *plan)
+{
+	const struct vale_learn_port *lp = vl->vl_port[port];
+	enum vale_learn_counter drop;
+	unsigned int dst;
+
+	MPASS(len >= VALE_LEARN_HEADER);
+	vale_learn_count(lr, VALE_LEARN_C_FRAME, 1);
+	vale_learn_count(lr, VALE_LEARN_C_BYTE, len);
+	drop = VALE_LEARN_C_DROP_MIRROR;
+	if (vale_learn_set_has(&vl->vl_mirror, port))
+		goto drop;
+	drop = learn_check(vl, lp, frame, len, &plan->lpn_vlan);
+	if (drop != 0)
+		goto drop;
+	drop = VALE_LEARN_C_DROP_LIMIT;
+	if (learn_station(vl, lr, port, frame, plan->lpn_vlan, now_s) ==
+	    VALE_FDB_REFUSED)
+		goto drop;
+	dst = vale_fdb_lookup(&vl->vl_fdb, frame, plan->lpn_vlan, now_s);
+	/* It is no member any more. */
+	if (dst != VALE_FDB_FLOOD && !vale_vlan_member(
+	    &vl->vl_port[dst]->lp_vlan, plan->lpn_vlan))
+		dst = VALE_FDB_FLOOD;
+	drop = VALE_LEARN_C_DROP_SELF;
+	if (dst == port)
+		goto drop;
+	drop = VALE_LEARN_C_DROP_PRIVATE;
+	if (dst != VALE_FDB_FLOOD && learn_isolated(vl, port, dst))
+		goto drop;
+	drop = VALE_LEARN_C_DROP_RESERVED;
+	if (dst == VALE_FDB_FLOOD && learn_blocks(vl, frame))
+		goto drop;
+	if (dst == VALE_FDB_FLOOD)
+		vale_learn_count(lr, VALE_LEARN_C_FLOOD, 1);
+	plan_make(vl, port, dst, plan);
+	return (dst);
 
 drop:
 	return (learn_drop(vl, lr, port, drop));
@@ -316,14 +566,39 @@ vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
 	return (true);
 }
 
-/* Whether the list is not empty. */
+/* Whether one of `n' lists is not empty. */
 static bool
-learn_ruled(const struct vale_learn *vl, enum vale_learn_rule rule)
+learn_any(const struct vale_learn *vl, const enum vale_learn_rule *rule,
+    unsigned int n)
 {
-	char word[VALE_LEARN_WORD];
-	const char *text = vl->vl_rule[rule];
+	while (n-- > 0) {
+		if (!vale_learn_rule_empty(vl->vl_rule[rule[n]]))
+			return (true);
+	}
+	return (false);
+}
 
-	return (vale_learn_word(&text, word) == 1);
+/* Lists that matter before a port has sent. */
+static const enum vale_learn_rule special[] = {
+	VALE_LEARN_PRIVATE, VALE_LEARN_MIRROR, VALE_LEARN_VLAN, VALE_LEARN_TRUNK
+};
+/* Lists that make frames ruled. */
+static const enum vale_learn_rule ruling[] = {
+	VALE_LEARN_VLAN, VALE_LEARN_TRUNK, VALE_LEARN_SOURCE, VALE_LEARN_IP
+};
+
+bool
+vale_learn_rule_rules(const struct vale_learn *vl, enum vale_learn_rule rule,
+    const char *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(ruling); i++) {
+		if (!vale_learn_rule_empty(ruling[i] == rule ? text :
+		    vl->vl_rule[ruling[i]]))
+			return (true);
+	}
+	return (false);
 }
 
 int
@@ -331,21 +606,33 @@ vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
     const char *text)
 {
 	size_t len = strlen(text);
-	unsigned int i;
+	unsigned int i, nvlans = 0;
 
 	if (len >= VALE_LEARN_TEXT || !vale_learn_rule_valid(rule, text))
 		return (EINVAL);
 	memcpy(vl->vl_rule[rule], text, len + 1);
-	vl->vl_special = learn_ruled(vl, VALE_LEARN_PRIVATE) ||
-	    learn_ruled(vl, VALE_LEARN_MIRROR);
+	vl->vl_special = learn_any(vl, special, nitems(special));
+	vl->vl_rules = learn_any(vl, ruling, nitems(ruling));
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		if (vl->vl_port[i] == NULL)
 			continue;
-		learn_classify(vl, i);
+		learn_classify(vl, i, vl->vl_port[i]);
+		nvlans += vl->vl_port[i]->lp_vlan.vln_mode != VALE_VLAN_ANY;
 		if (vale_learn_set_has(&vl->vl_mirror, i))
 			vale_fdb_flush(&vl->vl_fdb, i);
 	}
+	learn_set_nvlans(vl, nvlans);
 	return (0);
+}
+
+static unsigned int
+learn_listed(const struct vale_vlan *vn)
+{
+	unsigned int n = 0, vlan;
+
+	for (vlan = 1; vlan <= VALE_VLAN_MAX; vlan++)
+		n += vale_vlan_listed(vn, vlan);
+	return (n);
 }
 
 void
@@ -368,6 +655,13 @@ vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
 	vale_learn_rule_match(VALE_LEARN_RATE, vl->vl_rule[VALE_LEARN_RATE],
 	    lp->lp_name, &value);
 	info->lpi_rate = value.v_rate;
+	if (lp->lp_vlan.vln_mode == VALE_VLAN_ACCESS)
+		info->lpi_vlan = lp->lp_vlan.vln_native;
+	else
+		info->lpi_native = lp->lp_vlan.vln_native;
+	info->lpi_trunk = learn_listed(&lp->lp_vlan);
+	info->lpi_source = lp->lp_guard.gd_naddrs;
+	info->lpi_ip = lp->lp_guard.gd_nprefixes;
 	for (ring = 0; ring < lp->lp_rings; ring++) {
 		for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 			info->lpi_counter[c] +=

@@ -6,14 +6,16 @@
 
 /*
  * The policy of vale_learn(4): the destination of each frame of a switch.  It
- * combines the learning table, private ports, mirror ports and the limit of
- * addresses for each port, and keeps the counters.
+ * combines the learning table, private ports, mirror ports, the limit of
+ * addresses for each port, VLANs and guards, and keeps the counters.
  *
  * It calls no kernel function.  The module (vale_learn_mod.c) adds and removes
  * ports, passes in the addresses of each frame, and delivers the frame as
- * vale_learn_forward() says.
+ * vale_learn_forward() says.  A frame is ruled if its sender has a guard, or if
+ * any port of the switch is in VLANs: then the module first copies it, and
+ * vale_learn_rule_frame() says which ports get it in which form.
  *
- * Any number of threads may forward, that is, be in vale_learn_forward(), but
+ * Any number of threads may forward, that is, be in one of these functions, but
  * only one for each ring.  A function that requires exclusion must be called
  * while no thread forwards; the module owns the bridge's lock for writing then.
  */
@@ -26,12 +28,15 @@
 #include <sys/counter_table.h>
 
 #include <dev/netmap/vale_fdb.h>
+#include <dev/netmap/vale_guard.h>
 #include <dev/netmap/vale_rate.h>
 #include <dev/netmap/vale_share.h>
+#include <dev/netmap/vale_vlan.h>
 
 #define	VALE_LEARN_NAME		64	/* bytes of a port's name, with NUL */
-#define	VALE_LEARN_TEXT		1024	/* bytes of a list, with NUL */
-#define	VALE_LEARN_WORD		32	/* bytes of a word, with NUL */
+#define	VALE_LEARN_TEXT		8192	/* bytes of a list, with NUL */
+/* Bytes of a word, with NUL: a name, and VALE_GUARD_PREFIXES prefixes. */
+#define	VALE_LEARN_WORD		768
 #define	VALE_LEARN_HEADER	14	/* bytes of an Ethernet header */
 #define	VALE_LEARN_ADDRS	12	/* bytes of its addresses */
 
@@ -70,6 +75,18 @@
 	    "frames dropped: both ports are private")			\
 	X(VALE_LEARN_C_DROP_MIRROR, "drop_mirror",			\
 	    "frames dropped: sent by a mirror port")			\
+	X(VALE_LEARN_C_DROP_OVERSIZE, "drop_oversize",			\
+	    "frames dropped: too long to be copied")			\
+	X(VALE_LEARN_C_DROP_HEADER, "drop_header",			\
+	    "frames dropped: invalid virtio-net header")		\
+	X(VALE_LEARN_C_DROP_SOURCE, "drop_source",			\
+	    "frames dropped: Ethernet source not allowed")		\
+	X(VALE_LEARN_C_DROP_IP, "drop_ip",				\
+	    "frames dropped: IP address not allowed")			\
+	X(VALE_LEARN_C_DROP_VLAN, "drop_vlan",				\
+	    "frames dropped: not in a VLAN of the port")		\
+	X(VALE_LEARN_C_DROP_RESERVED, "drop_reserved",			\
+	    "frames dropped: for the link only")			\
 	X(VALE_LEARN_C_DROP_SHARE, "drop_share",			\
 	    "frames dropped: ring full, or the sender's share of it")	\
 	X(VALE_LEARN_C_DROP_COPY, "drop_copy", "copies dropped: no space")
@@ -109,7 +126,7 @@ struct vale_learn_result {
 #define	VALE_LEARN_RESULTS		16
 struct vale_learn_ring {
 	uint64_t	lr_counter[VALE_LEARN_NCOUNTERS];
-	uint64_t	lr_pad[17 - VALE_LEARN_NCOUNTERS];
+	uint64_t	lr_pad[24 - VALE_LEARN_NCOUNTERS];
 	/* The ring's part of the port's rate. */
 	struct vale_rate lr_rate;
 	/* This batch: its first and its last frame, and the slots that
@@ -117,15 +134,19 @@ struct vale_learn_ring {
 	const void	*lr_first;
 	const void	*lr_last;
 	uint32_t	lr_pending;
+	uint32_t	lr_ruled;	/* 1: its frames are ruled */
+	void		*lr_memory;	/* the module's, for a frame */
 	struct vale_learn_result lr_result[VALE_LEARN_RESULTS];
 };
-_Static_assert(sizeof(struct vale_learn_ring) == 576, "nine cache lines");
+_Static_assert(sizeof(struct vale_learn_ring) == 640, "ten cache lines");
 
 struct vale_learn_port {
 	char		lp_name[VALE_LEARN_NAME];	/* "vale0:vm1" */
 	unsigned int	lp_rings;
 	struct vale_share lp_share;	/* of its receive ring, or sh_slots
 					   is 0 */
+	struct vale_vlan lp_vlan;
+	struct vale_guard lp_guard;
 	struct vale_learn_ring lp_ring[];
 };
 
@@ -135,6 +156,11 @@ enum vale_learn_rule {
 	VALE_LEARN_MIRROR,
 	VALE_LEARN_LIMIT,
 	VALE_LEARN_RATE,
+	VALE_LEARN_VLAN,
+	VALE_LEARN_TRUNK,
+	VALE_LEARN_NATIVE,
+	VALE_LEARN_SOURCE,
+	VALE_LEARN_IP,
 	VALE_LEARN_NRULES
 };
 
@@ -145,7 +171,11 @@ struct vale_learn {
 	struct vale_learn_set vl_present;
 	struct vale_learn_set vl_private;
 	struct vale_learn_set vl_mirror;
-	bool		vl_special;	/* PRIVATE or MIRROR is not empty */
+	bool		vl_special;	/* PRIVATE, MIRROR, VLAN or TRUNK is
+					   not empty */
+	bool		vl_rules;	/* VLAN, TRUNK, SOURCE or IP is not */
+	bool		vl_reserved;	/* reserved addresses pass; atomic */
+	uint32_t	vl_nvlans;	/* ports that are in VLANs */
 	char		vl_rule[VALE_LEARN_NRULES][VALE_LEARN_TEXT];
 };
 
@@ -164,10 +194,10 @@ size_t	vale_learn_port_size(unsigned int rings, uint32_t slots);
 /*
  * Add a port.  `index', 0 to 253, must not be in use; `rings' is the number of
  * its transmit rings, at least 1; `slots': see vale_learn_port_size(), whose
- * bytes `lp' has, zeroed; `name' is truncated if it is too long.  `lp'
- * must be zeroed memory of vale_learn_port_size() bytes, and belongs to the
- * switch until vale_learn_port_remove().  Other threads may forward meanwhile;
- * none may add, remove or set rules.
+ * bytes `lp' has; `name' is truncated if it is too long.  `lp' must be zeroed
+ * memory of vale_learn_port_size() bytes, except lr_memory of its rings, and
+ * belongs to the switch until vale_learn_port_remove().  Other threads may
+ * forward meanwhile; none may add, remove or set rules.
  */
 void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	    const char *name, unsigned int rings, uint32_t slots,
@@ -185,6 +215,35 @@ unsigned int vale_learn_decide(struct vale_learn *vl,
 	    struct vale_learn_ring *lr, unsigned int port,
 	    const uint8_t *addrs, uint32_t len, uint32_t now_s,
 	    struct vale_learn_set *copies);
+
+/* Which ports get a ruled frame. */
+struct vale_learn_plan {
+	unsigned int	lpn_vlan;	/* the frame's; 0: none */
+	/* They get it without a tag, and with one for this VLAN.  If the frame
+	   is in no VLAN, all get it as it is. */
+	struct vale_learn_set lpn_to[2];
+};
+
+/*
+ * The ports that get a ruled frame which `port' sends through ring `lr'.  Its
+ * `len' bytes, at least VALE_LEARN_HEADER, are at `frame', where the sender
+ * cannot change them.  `now_s': see vale_fdb.h.
+ *
+ * Returns a port or VALE_FDB_FLOOD, and sets *plan; mirrors are among its
+ * ports.  Or returns VALE_LEARN_NONE if the caller must drop the frame.
+ */
+unsigned int vale_learn_rule_frame(struct vale_learn *vl,
+	    struct vale_learn_ring *lr, unsigned int port,
+	    const uint8_t *frame, uint32_t len, uint32_t now_s,
+	    struct vale_learn_plan *plan);
+
+/*
+ * Count a frame of `bytes' bytes which the caller drops for the reason `why',
+ * VALE_LEARN_C_DROP_*, instead of forwarding it.
+ */
+void	vale_learn_refuse(const struct vale_learn *vl,
+	    struct vale_learn_ring *lr, unsigned int port, uint32_t bytes,
+	    enum vale_learn_counter why);
 
 static inline void
 vale_learn_count(struct vale_learn_ring *lr, enum vale_learn_counter c,
@@ -351,6 +410,20 @@ bool	vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
  *				PATTERN=RATE[:BURST]: see vale_rate_parse() and
  *				vale_rate_parse_burst().  A port with several
  *				rings has a part of both for each.
+ *	VLAN			N for all ports, or PATTERN=N: access ports of
+ *				this VLAN, 1 to VALE_VLAN_MAX; 0 for none
+ *	TRUNK			LIST for all ports, or PATTERN=LIST: trunks, see
+ *				vale_vlan_trunk(); "no" for none.  A port that
+ *				is in both lists is a trunk
+ *	NATIVE			N for all trunks, or PATTERN=N: the native VLAN
+ *				of a trunk; 0 for none
+ *	SOURCE			LIST for all ports, or PATTERN=LIST: see
+ *				vale_guard_sources()
+ *	IP			LIST for all ports, or PATTERN=LIST: see
+ *				vale_guard_prefixes()
+ *
+ * A LIST has the sign + in place of commas.  Mirrors have neither VLANs nor
+ * guards.
  *
  * PATTERN is matched, as by fnmatch(3), against the part of a port's name
  * behind the colon; the last match applies.  A rule applies to all ports, and
@@ -359,6 +432,19 @@ bool	vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
  */
 int	vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	    const char *text);
+
+/*
+ * Whether frames may be ruled, and rings need lr_memory, if this valid rule is
+ * set.
+ */
+bool	vale_learn_rule_rules(const struct vale_learn *vl,
+	    enum vale_learn_rule rule, const char *text);
+
+/*
+ * Set whether frames to 01:80:c2:00:00:00 to 0f pass, which are for who is on
+ * the link (IEEE 802.1Q, table 8-1).  At first they do.
+ */
+void	vale_learn_set_reserved(struct vale_learn *vl, bool pass);
 
 /*
  * Whether a frame that `port' sends through ring `lr', which has a rate
@@ -378,6 +464,11 @@ struct vale_learn_port_info {
 	unsigned int	lpi_limit;
 	unsigned int	lpi_used;	/* addresses in the table */
 	struct vale_rate_conf lpi_rate;
+	unsigned int	lpi_vlan;	/* of an access port, or 0 */
+	unsigned int	lpi_trunk;	/* VLANs of a trunk's list */
+	unsigned int	lpi_native;	/* of a trunk, or 0 */
+	unsigned int	lpi_source;	/* addresses of the guard's list */
+	unsigned int	lpi_ip;		/* prefixes of the guard's list */
 	uint64_t	lpi_counter[VALE_LEARN_NCOUNTERS];
 };
 
@@ -402,9 +493,14 @@ bool	vale_learn_rule_valid(enum vale_learn_rule rule, const char *text);
 
 /* The value of a list for a port. */
 union vale_learn_value {
-	unsigned int	v_number;	/* 0 or 1, or the limit */
+	unsigned int	v_number;	/* 0 or 1, the limit, or a VLAN */
 	struct vale_rate_conf v_rate;	/* of VALE_LEARN_RATE */
+	struct vale_vlan v_trunk;	/* of VALE_LEARN_TRUNK */
+	struct vale_guard v_guard;	/* of VALE_LEARN_SOURCE, _IP */
 };
+
+/* Whether a list has no words. */
+bool	vale_learn_rule_empty(const char *text);
 
 /* Set *value to that of a valid list for a port; 0 if no word matches. */
 void	vale_learn_rule_match(enum vale_learn_rule rule, const char *text,

@@ -361,7 +361,6 @@ TEST(rules, "In a list the last match counts; an invalid list is refused and "
 		{ VALE_LEARN_PRIVATE, "vm1 ! vm2" },
 		{ VALE_LEARN_PRIVATE, "vm\001" },
 		{ VALE_LEARN_PRIVATE, "vm\200" },
-		{ VALE_LEARN_MIRROR, "a2345678901234567890123456789012" },
 		{ VALE_LEARN_LIMIT, "x" },
 		{ VALE_LEARN_LIMIT, "5121" },
 		{ VALE_LEARN_LIMIT, "-1" },
@@ -398,6 +397,10 @@ TEST(rules, "In a list the last match counts; an invalid list is refused and "
 		    bad[i].text);
 		ATF_CHECK_STREQ(text, vl.vl_rule[bad[i].rule]);
 	}
+	memset(text, 'a', VALE_LEARN_WORD);
+	text[VALE_LEARN_WORD] = '\0';
+	ATF_CHECK_EQ(EINVAL, rule(VALE_LEARN_MIRROR, text));
+	ATF_CHECK_EQ(0, rule(VALE_LEARN_MIRROR, text + 1));
 	memset(text, ',', sizeof(text) - 1);
 	text[VALE_LEARN_TEXT] = '\0';
 	ATF_CHECK_EQ(EINVAL, rule(VALE_LEARN_LIMIT, text));

@@ -1,0 +1,88 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A ruled frame of vale_learn(4): the module's own copy, which its sender
+ * cannot change, and which is given a tag or loses it for the ports that need
+ * that.
+ *
+ * It is in one piece of memory, with space before it for a tag: so only its
+ * addresses move, and the virtio-net header before them.
+ *
+ * One thread at a time may use a frame.  No function calls the kernel.
+ */
+
+#ifndef _DEV_NETMAP_VALE_LEARN_FORM_H_
+#define	_DEV_NETMAP_VALE_LEARN_FORM_H_
+
+#include <sys/param.h>
+#include <sys/systm.h>
+
+#include <dev/netmap/vale_learn.h>
+
+#define	VALE_LEARN_FRAME_MAX	65536	/* bytes of a frame */
+#define	VALE_LEARN_VNET_MAX	64	/* bytes of a virtio-net header */
+/*
+ * Bytes from the frame's beginning that must have the checksum which the
+ * virtio-net header asks for, and all headers of a frame that is to be cut.
+ */
+#define	VALE_LEARN_HEADERS	256
+/* netmap's copies are of multiples of 64 bytes. */
+#define	VALE_LEARN_BEHIND	64
+
+struct vale_learn_frame {
+	uint8_t		*lf_start;	/* virtio-net header, then the frame */
+	uint32_t	 lf_header;	/* bytes of the header, or 0 */
+	uint32_t	 lf_len;	/* bytes of the frame */
+	uint8_t		 lf_bytes[VALE_VLAN_TAG + VALE_LEARN_VNET_MAX +
+			    VALE_LEARN_FRAME_MAX + VALE_LEARN_BEHIND];
+};
+
+/* The frame, behind its virtio-net header. */
+static inline uint8_t *
+vale_learn_frame_data(const struct vale_learn_frame *lf)
+{
+	return (lf->lf_start + lf->lf_header);
+}
+
+/*
+ * Make it an empty frame whose first `header' bytes, at most
+ * VALE_LEARN_VNET_MAX, are to be a virtio-net header.
+ */
+void	vale_learn_frame_begin(struct vale_learn_frame *lf, uint32_t header);
+
+/*
+ * Append `len' bytes.  Returns where they are to be written, or NULL if header
+ * and frame would be longer than VALE_LEARN_FRAME_MAX and the header.
+ */
+uint8_t	*vale_learn_frame_append(struct vale_learn_frame *lf, uint32_t len);
+
+/*
+ * All bytes were appended.  Returns false if they are less than the header and
+ * VALE_LEARN_HEADER.
+ */
+bool	vale_learn_frame_end(struct vale_learn_frame *lf);
+
+/*
+ * Whether the virtio-net header, if there is one, asks for what netmap can do:
+ * a checksum in the frame's headers, behind its tag, and segments of a frame
+ * with at most two tags.
+ */
+bool	vale_learn_frame_sound(const struct vale_learn_frame *lf);
+
+/* Whether the frame has a tag. */
+bool	vale_learn_frame_tagged(const struct vale_learn_frame *lf);
+
+/*
+ * Give the frame the form that a member of `vlan', 0 to 4095, gets who wants a
+ * tag, or none.  A new tag has the priority of the one that it replaces, 0 if
+ * there is none.  The virtio-net header is changed with it.  A frame in no
+ * VLAN, 0, stays as it is; a tag that is cut off must not be removed.
+ */
+void	vale_learn_frame_form(struct vale_learn_frame *lf, unsigned int vlan,
+	    bool tagged);
+
+#endif /* !_DEV_NETMAP_VALE_LEARN_FORM_H_ */

@@ -1,0 +1,300 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The module's copy of a ruled frame, and its forms: vale_learn_form.c.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include <dev/netmap/vale_learn_form.h>
+
+#include "aborts.h"
+#include "test.h"
+
+#define	HEADER	12		/* bytes of a virtio-net header */
+#define	ADDRS	12
+#define	NONE	0x10000		/* no tag */
+
+static struct vale_learn_frame lf;
+
+/* What a virtio-net header asks for. */
+struct vnet {
+	uint8_t		flags, gso;
+	uint16_t	hdr_len, start, offset;
+};
+
+static void
+put_vnet(uint8_t *p, const struct vnet *vn)
+{
+	const uint8_t h[HEADER] = { vn->flags, vn->gso,
+	    vn->hdr_len & 0xff, vn->hdr_len >> 8, 0xaa, 0xbb,
+	    vn->start & 0xff, vn->start >> 8,
+	    vn->offset & 0xff, vn->offset >> 8, 0xcc, 0xdd };
+
+	memcpy(p, h, sizeof(h));
+}
+
+/*
+ * Write a frame of `len' bytes without its tag, with a tag if `tci' is not
+ * NONE.  Returns its bytes.
+ */
+static uint32_t
+write_frame(uint8_t *p, uint32_t len, uint32_t tci)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < len; i++) {
+		if (i == ADDRS && tci != NONE) {
+			p[n++] = 0x81;
+			p[n++] = 0;
+			p[n++] = tci >> 8;
+			p[n++] = tci & 0xff;
+		}
+		p[n++] = i == ADDRS ? 8 : i == ADDRS + 1 ? 0 : (i * 7) & 0xff;
+	}
+	return (n);
+}
+
+/* Begin with it, in pieces of up to `piece' bytes. */
+static void
+begin(const struct vnet *vn, uint32_t len, uint32_t tci, uint32_t piece)
+{
+	static uint8_t bytes[HEADER + VALE_LEARN_FRAME_MAX];
+	uint32_t done = 0, n, total = vn != NULL ? HEADER : 0;
+	uint8_t *to;
+
+	vale_learn_frame_begin(&lf, total);
+	if (vn != NULL)
+		put_vnet(bytes, vn);
+	total += write_frame(bytes + total, len, tci);
+	for (; done < total; done += n) {
+		n = MIN(piece, total - done);
+		to = vale_learn_frame_append(&lf, n);
+		ATF_REQUIRE(to != NULL);
+		memcpy(to, bytes + done, n);
+	}
+	ATF_REQUIRE(vale_learn_frame_end(&lf));
+}
+
+/* What stands there now. */
+static void
+check(const struct vnet *vn, uint32_t len, uint32_t tci)
+{
+	static uint8_t bytes[HEADER + VALE_LEARN_FRAME_MAX + VALE_VLAN_TAG];
+	uint32_t n = 0;
+
+	if (vn != NULL) {
+		put_vnet(bytes, vn);
+		n = HEADER;
+	}
+	n += write_frame(bytes + n, len, tci);
+	ATF_CHECK_EQ(n, lf.lf_header + lf.lf_len);
+	ATF_CHECK_EQ(vn != NULL ? HEADER : 0, lf.lf_header);
+	ATF_CHECK(memcmp(bytes, lf.lf_start, n) == 0);
+	ATF_CHECK(lf.lf_start >= lf.lf_bytes && lf.lf_start + n +
+	    VALE_LEARN_BEHIND <= lf.lf_bytes + sizeof(lf.lf_bytes));
+	ATF_CHECK_EQ(tci != NONE, vale_learn_frame_tagged(&lf));
+}
+
+TEST(forms, "A frame gets a tag, loses it, and gets it again, whatever its "
+    "length and its pieces")
+{
+	static const uint32_t lens[] = { 14, 15, 60, 1514, 9000,
+	    VALE_LEARN_FRAME_MAX - VALE_VLAN_TAG };
+	unsigned int i, round;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		begin(NULL, lens[i], NONE, 1 + i * 40);
+		check(NULL, lens[i], NONE);
+		for (round = 0; round < 3; round++) {
+			vale_learn_frame_form(&lf, 10, false);
+			check(NULL, lens[i], NONE);
+			vale_learn_frame_form(&lf, 10, true);
+			check(NULL, lens[i], 10);
+			vale_learn_frame_form(&lf, 10, true);
+			check(NULL, lens[i], 10);
+			vale_learn_frame_form(&lf, 10, false);
+			check(NULL, lens[i], NONE);
+		}
+		begin(NULL, lens[i], 0xa00a, 2048);
+		vale_learn_frame_form(&lf, 10, true);
+		check(NULL, lens[i], 0xa00a);
+		vale_learn_frame_form(&lf, 10, false);
+		check(NULL, lens[i], NONE);
+	}
+	/* The longest frame gets a tag, too. */
+	begin(NULL, VALE_LEARN_FRAME_MAX, NONE, 2048);
+	vale_learn_frame_form(&lf, 4094, true);
+	check(NULL, VALE_LEARN_FRAME_MAX, 4094);
+}
+
+TEST(priority, "A tag with a priority and no VLAN gets one, and keeps the "
+    "priority; in no VLAN a frame stays as it is")
+{
+	begin(NULL, 60, 0xf000, 2048);
+	vale_learn_frame_form(&lf, 0, true);
+	check(NULL, 60, 0xf000);
+	vale_learn_frame_form(&lf, 0, false);
+	check(NULL, 60, 0xf000);
+	vale_learn_frame_form(&lf, 20, true);
+	check(NULL, 60, 0xf014);
+	vale_learn_frame_form(&lf, 20, false);
+	check(NULL, 60, NONE);
+	vale_learn_frame_form(&lf, 20, true);
+	check(NULL, 60, 20);
+	begin(NULL, 60, NONE, 2048);
+	vale_learn_frame_form(&lf, 0, true);
+	check(NULL, 60, NONE);
+}
+
+TEST(header, "A virtio-net header moves with the frame, and what it says of "
+    "its headers is changed")
+{
+	struct vnet csum = { .flags = 1, .start = 34, .offset = 16 };
+	struct vnet gso = { .flags = 1, .gso = 1, .hdr_len = 54, .start = 34,
+	    .offset = 16 };
+	struct vnet idle = { .hdr_len = 54, .start = 34, .offset = 16 };
+	struct vnet odd = { .gso = 3, .hdr_len = 65535 };
+
+	begin(&csum, 100, NONE, 12);
+	ATF_CHECK(vale_learn_frame_sound(&lf));
+	vale_learn_frame_form(&lf, 10, true);
+	csum.start += 4;
+	check(&csum, 100, 10);
+	vale_learn_frame_form(&lf, 10, false);
+	csum.start -= 4;
+	check(&csum, 100, NONE);
+
+	begin(&gso, 9000, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	gso.start += 4;
+	gso.hdr_len += 4;
+	check(&gso, 9000, 10);
+	begin(&gso, 9000, 10, 2048);
+	ATF_CHECK(vale_learn_frame_sound(&lf));
+	vale_learn_frame_form(&lf, 10, false);
+	gso.start -= 4;
+	gso.hdr_len -= 4;
+	check(&gso, 9000, NONE);
+
+	/* It asks for nothing; or its hint is none. */
+	begin(&idle, 100, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	check(&idle, 100, 10);
+	begin(&odd, 100, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	check(&odd, 100, 10);
+	odd.hdr_len = 17;
+	begin(&odd, 100, 10, 2048);
+	vale_learn_frame_form(&lf, 10, false);
+	check(&odd, 100, NONE);
+	odd.hdr_len = 18;
+	begin(&odd, 100, 10, 2048);
+	vale_learn_frame_form(&lf, 10, false);
+	odd.hdr_len = 14;
+	check(&odd, 100, NONE);
+}
+
+/* Whether a header is accepted. */
+static bool
+sound(uint8_t flags, uint8_t gso, uint16_t start, uint16_t offset, uint32_t len,
+    uint32_t tci)
+{
+	const struct vnet vn = { .flags = flags, .gso = gso, .start = start,
+	    .offset = offset };
+
+	begin(&vn, len, tci, 2048);
+	return (vale_learn_frame_sound(&lf));
+}
+
+TEST(sound, "A checksum must be in the headers, behind the tag, and a frame to "
+    "be cut may have two tags")
+{
+	unsigned int i;
+	uint8_t *p;
+
+	ATF_CHECK(sound(0, 0, 65535, 65535, 14, NONE));
+	ATF_CHECK(sound(1, 0, 14, 0, 60, NONE));
+	ATF_CHECK(!sound(1, 0, 13, 0, 60, NONE));
+	ATF_CHECK(!sound(1, 0, 17, 0, 60, 10));
+	ATF_CHECK(sound(1, 0, 18, 0, 60, 10));
+	ATF_CHECK(sound(1, 0, 34, 24, 60, NONE));
+	ATF_CHECK(!sound(1, 0, 34, 25, 60, NONE));
+	ATF_CHECK(!sound(1, 0, 65535, 65535, 60, NONE));
+	ATF_CHECK(!sound(1, 0, 34, 65535, 60, NONE));
+	ATF_CHECK(sound(1, 0, 200, VALE_LEARN_HEADERS - 202, 1514, NONE));
+	ATF_CHECK(!sound(1, 0, 200, VALE_LEARN_HEADERS - 201, 1514, NONE));
+	for (i = 0; i <= 3; i++) {
+		ATF_CHECK(sound(0, 1, 0, 0, 400, NONE));
+		p = vale_learn_frame_data(&lf) + ADDRS;
+		for (unsigned int n = 0; n < i; n++, p += VALE_VLAN_TAG)
+			memcpy(p, "\x81\x00\x00\x0a", VALE_VLAN_TAG);
+		ATF_CHECK_EQ(i <= 2, vale_learn_frame_sound(&lf));
+	}
+	/* A tag that is cut off. */
+	memset(&lf, 0, sizeof(lf));
+	ATF_CHECK(sound(0, 1, 0, 0, 14, NONE));
+	memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
+	ATF_CHECK(!vale_learn_frame_sound(&lf));
+	/* A header too short to ask for anything. */
+	vale_learn_frame_begin(&lf, 8);
+	memset(vale_learn_frame_append(&lf, 60), 0xff, 60);
+	ATF_CHECK(vale_learn_frame_end(&lf));
+	ATF_CHECK(vale_learn_frame_sound(&lf));
+}
+
+TEST(limits, "A frame that is too long is not copied, one that is too short is "
+    "refused")
+{
+	uint32_t header;
+
+	for (header = 0; header <= VALE_LEARN_VNET_MAX; header += 16) {
+		vale_learn_frame_begin(&lf, header);
+		ATF_CHECK(vale_learn_frame_append(&lf, VALE_LEARN_FRAME_MAX +
+		    header + 1) == NULL);
+		ATF_CHECK(vale_learn_frame_append(&lf, UINT32_MAX) == NULL);
+		ATF_CHECK(vale_learn_frame_append(&lf, header + 13) != NULL);
+		ATF_CHECK(!vale_learn_frame_end(&lf));
+		ATF_CHECK(vale_learn_frame_append(&lf,
+		    VALE_LEARN_FRAME_MAX - 12) == NULL);
+		ATF_CHECK(vale_learn_frame_append(&lf,
+		    VALE_LEARN_FRAME_MAX - 13) != NULL);
+		ATF_CHECK(vale_learn_frame_append(&lf, 0) != NULL);
+		ATF_CHECK(vale_learn_frame_append(&lf, 1) == NULL);
+		ATF_CHECK(vale_learn_frame_end(&lf));
+		ATF_CHECK_EQ(VALE_LEARN_FRAME_MAX, lf.lf_len);
+	}
+}
+
+static void
+begin_long(void *arg)
+{
+	(void)arg;
+	vale_learn_frame_begin(&lf, VALE_LEARN_VNET_MAX + 1);
+}
+
+static void
+cut_tag(void *arg)
+{
+	(void)arg;
+	vale_learn_frame_form(&lf, 10, false);
+}
+
+TEST(asserts, "Assertions fire: a header that is too long, a tag that is cut "
+    "off")
+{
+	ATF_CHECK(aborts(begin_long, NULL, "header <= VALE_LEARN_VNET_MAX"));
+	begin(NULL, 14, NONE, 2048);
+	memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
+	ATF_CHECK(aborts(cut_tag, NULL, "!had || "));
+}
+
+TEST_PROGRAM

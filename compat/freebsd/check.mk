@@ -81,8 +81,9 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${_ATF} -I${_out}
 
 KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \
-		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_rate.c \
-		    sys/dev/netmap/vale_share.c sys/dev/netmap/vale_learn*.c
+		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_guard.c \
+		    sys/dev/netmap/vale_rate.c sys/dev/netmap/vale_share.c \
+		    sys/dev/netmap/vale_vlan.c sys/dev/netmap/vale_learn*.c
 
 # What defines probes.
 _SDT=		sys/dev/e1000/if_lem.c sys/dev/netmap/vale_learn_mod.c

@@ -159,17 +159,14 @@ copy_slots(uint32_t slots, const struct netmap_vp_adapter *src,
 }
 
 bool
-vale_learn_copy(const struct nm_bdg_fwd *ft, struct netmap_vp_adapter *src,
-    struct netmap_vp_adapter *dst)
+vale_learn_copy_slots(const struct nm_bdg_fwd *ft,
+    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst)
 {
 	struct netmap_kring *kring;
 	struct copy_lease cl;
 	uint32_t end, left, slots;
 
 	rw_assert(&src->na_bdg->bdg_lock, RA_LOCKED);
-	/* The virtio-net header may be in a slot of its own, before `ft'. */
-	if (src->up.virt_hdr_len != 0 && ft->ft_offset == 0)
-		ft--;
 	if ((dst->up.na_flags & NAF_SW_ONLY) != 0 || !nm_netmap_on(&dst->up))
 		return (false);
 	kring = dst->up.rx_rings[0];
@@ -193,4 +190,14 @@ vale_learn_copy(const struct nm_bdg_fwd *ft, struct netmap_vp_adapter *src,
 		end = copy_frame(kring, ft, slots, end);
 	copy_publish(kring, &cl, end);
 	return (true);
+}
+
+bool
+vale_learn_copy(const struct nm_bdg_fwd *ft, struct netmap_vp_adapter *src,
+    struct netmap_vp_adapter *dst)
+{
+	/* The virtio-net header may be in a slot of its own, before `ft'. */
+	if (src->up.virt_hdr_len != 0 && ft->ft_offset == 0)
+		ft--;
+	return (vale_learn_copy_slots(ft, src, dst));
 }

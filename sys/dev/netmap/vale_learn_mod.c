@@ -75,6 +75,39 @@ learn_share_slots(const struct netmap_vp_adapter *na)
 	return (na->up.num_rx_desc - 1);
 }
 
+/* Free a port's memory; NULL is none. */
+static void
+learn_free(struct vale_learn_port *lp)
+{
+	unsigned int i;
+
+	for (i = 0; lp != NULL && i < lp->lp_rings; i++)
+		free(lp->lp_ring[i].lr_memory, M_VALE_LEARN);
+	free(lp, M_VALE_LEARN);
+}
+
+/* Memory for a new port, or NULL. */
+static struct vale_learn_port *
+learn_alloc(const struct vale_learn_switch *sw, uint32_t rings, uint32_t slots)
+{
+	struct vale_learn_port *lp;
+	uint32_t i;
+
+	lp = malloc(vale_learn_port_size(rings, slots), M_VALE_LEARN,
+	    M_NOWAIT | M_ZERO);
+	if (lp == NULL || !sw->sw_learn.vl_rules)
+		return (lp);
+	lp->lp_rings = rings;
+	for (i = 0; i < rings; i++) {
+		lp->lp_ring[i].lr_memory = vale_learn_memory_new(M_NOWAIT);
+		if (lp->lp_ring[i].lr_memory == NULL) {
+			learn_free(lp);
+			return (NULL);
+		}
+	}
+	return (lp);
+}
+
 bool
 vale_learn_scan(struct vale_learn_switch *sw)
 {
@@ -93,8 +126,7 @@ vale_learn_scan(struct vale_learn_switch *sw)
 		na = &b->bdg_ports[index]->up;
 		rings = max(na->num_tx_rings, 1);
 		slots = learn_share_slots(b->bdg_ports[index]);
-		lp = malloc(vale_learn_port_size(rings, slots), M_VALE_LEARN,
-		    M_NOWAIT | M_ZERO);
+		lp = learn_alloc(sw, rings, slots);
 		if (lp == NULL)
 			done = false;
 		else
@@ -224,14 +256,14 @@ learn_exceeds(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
  * look at the ring, and another batch may fill it in between: then netmap drops
  * the frame.
  */
-static bool
-learn_admit(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
-    const struct nm_bdg_fwd *first, const struct netmap_vp_adapter *na,
-    unsigned int dst)
+bool
+vale_learn_switch_admit(struct vale_learn_switch *sw,
+    struct vale_learn_ring *lr, const struct netmap_vp_adapter *na,
+    unsigned int dst, uint32_t before, uint32_t slots)
 {
 	struct netmap_vp_adapter *to = sw->sw_bdg->bdg_ports[dst];
 	struct netmap_kring *kring;
-	uint32_t before, cur, used;
+	uint32_t cur, used;
 	bool admit;
 
 	if (to == NULL || vale_learn_share(&sw->sw_learn, dst) == NULL ||
@@ -241,12 +273,11 @@ learn_admit(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
 	cur = atomic_load_32(&kring->nr_hwcur);
 	used = atomic_load_32(&kring->nkr_hwlease);
 	used = used >= cur ? used - cur : used + kring->nkr_num_slots - cur;
-	before = first - (const struct nm_bdg_fwd *)lr->lr_first;
-	if (vale_learn_fits(&sw->sw_learn, dst, used, before, first->ft_frags))
+	if (vale_learn_fits(&sw->sw_learn, dst, used, before, slots))
 		return (true);
 	mtx_lock(&sw->sw_share);
 	admit = vale_learn_admit(&sw->sw_learn, lr, na->bdg_port, dst, used,
-	    first->ft_frags);
+	    slots);
 	mtx_unlock(&sw->sw_share);
 	return (admit);
 }
@@ -285,6 +316,10 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 	if (vale_rate_limited(&lr->lr_rate) &&
 	    learn_exceeds(sw, lr, first, na, bytes))
 		return (NM_BDG_NOPORT);
+	if (__predict_false(atomic_load_32(&lr->lr_ruled) != 0)) {
+		vale_learn_ruled(sw, first, na, lr, len, bytes);
+		return (NM_BDG_NOPORT);
+	}
 	if ((ft->ft_flags & NS_INDIRECT) != 0) {
 		if (len >= VALE_LEARN_HEADER &&
 		    copyin(addrs, indirect, sizeof(indirect)) == 0)
@@ -302,7 +337,8 @@ learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
 		dst &= ~VALE_LEARN_COPIES;
 		learn_copy_all(sw, ft, na, lr, &copies);
 	}
-	if (dst < VALE_FDB_PORTS && !learn_admit(sw, lr, first, na, dst))
+	if (dst < VALE_FDB_PORTS && !vale_learn_switch_admit(sw, lr, na, dst,
+	    first - (const struct nm_bdg_fwd *)lr->lr_first, first->ft_frags))
 		return (NM_BDG_NOPORT);
 	return (dst);
 }
@@ -311,7 +347,7 @@ static void
 learn_forget(struct vale_learn_switch *sw, unsigned int index)
 {
 	rw_assert(&sw->sw_bdg->bdg_lock, RA_WLOCKED);
-	free(vale_learn_port_remove(&sw->sw_learn, index), M_VALE_LEARN);
+	learn_free(vale_learn_port_remove(&sw->sw_learn, index));
 	sw->sw_nports = 0;
 }
 
@@ -437,38 +473,129 @@ learn_switch_destroy(struct vale_learn_switch *sw)
 	TAILQ_REMOVE(&learn_switches, sw, sw_link);
 	learn_give(sw);
 	for (i = 0; i < VALE_FDB_PORTS; i++)
-		free(vale_learn_port_remove(&sw->sw_learn, i), M_VALE_LEARN);
+		learn_free(vale_learn_port_remove(&sw->sw_learn, i));
 	counter_u64_free(sw->sw_nomem);
 	mtx_destroy(&sw->sw_share);
 	mtx_destroy(&sw->sw_scan);
 	free(sw, M_VALE_LEARN);
 }
 
+/*
+ * Memory for rings whose frames are ruled is allocated without the bridge's
+ * lock: a change that has not enough of it changes nothing, and is tried again.
+ */
 struct learn_change {
 	struct vale_learn_switch *lch_switch;
 	enum vale_learn_rule	  lch_rule;
 	const char		 *lch_text;
+	uint32_t		  lch_missing;	/* rings without memory */
+	uint32_t		  lch_have;	/* in lch_memory */
+	void			**lch_memory;
 };
+
+/* Take memory that was allocated for a ring without; or count the ring. */
+static void
+learn_equip(struct learn_change *lc, struct vale_learn_ring *lr, bool give)
+{
+	if (lr->lr_memory != NULL)
+		return;
+	if (give)
+		lr->lr_memory = lc->lch_memory[--lc->lch_have];
+	else
+		lc->lch_missing++;
+}
+
+static void
+learn_equip_all(struct learn_change *lc, bool give)
+{
+	struct vale_learn_port *lp;
+	unsigned int i, r;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		lp = lc->lch_switch->sw_learn.vl_port[i];
+		for (r = 0; lp != NULL && r < lp->lp_rings; r++)
+			learn_equip(lc, &lp->lp_ring[r], give);
+	}
+}
+
+/* No frame is ruled any more. */
+static void
+learn_strip_all(struct vale_learn *vl)
+{
+	struct vale_learn_port *lp;
+	unsigned int i, r;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		lp = vl->vl_port[i];
+		for (r = 0; lp != NULL && r < lp->lp_rings; r++) {
+			free(lp->lp_ring[r].lr_memory, M_VALE_LEARN);
+			lp->lp_ring[r].lr_memory = NULL;
+		}
+	}
+}
 
 static void *
 learn_change(void *private_data, void *arg, int *error)
 {
 	struct learn_change *lc = arg;
+	struct vale_learn *vl = &lc->lch_switch->sw_learn;
 
 	rw_assert(&lc->lch_switch->sw_bdg->bdg_lock, RA_WLOCKED);
-	*error = vale_learn_rule_set(&lc->lch_switch->sw_learn, lc->lch_rule,
-	    lc->lch_text);
+	lc->lch_missing = 0;
+	if (vale_learn_rule_rules(vl, lc->lch_rule, lc->lch_text))
+		learn_equip_all(lc, false);
+	if (lc->lch_missing > lc->lch_have) {
+		*error = EAGAIN;
+		return (private_data);
+	}
+	*error = vale_learn_rule_set(vl, lc->lch_rule, lc->lch_text);
+	if (*error != 0)
+		return (private_data);
+	if (vl->vl_rules)
+		learn_equip_all(lc, true);
+	else
+		learn_strip_all(vl);
 	return (private_data);
+}
+
+/* Have memory for as many rings as lack it. */
+static void
+learn_change_alloc(struct learn_change *lc)
+{
+	void **memory;
+
+	memory = malloc(lc->lch_missing * sizeof(*memory), M_VALE_LEARN,
+	    M_WAITOK);
+	if (lc->lch_have > 0)
+		memcpy(memory, lc->lch_memory, lc->lch_have * sizeof(*memory));
+	free(lc->lch_memory, M_VALE_LEARN);
+	lc->lch_memory = memory;
+	while (lc->lch_have < lc->lch_missing)
+		memory[lc->lch_have++] = vale_learn_memory_new(M_WAITOK);
 }
 
 int
 vale_learn_switch_rule(struct vale_learn_switch *sw, enum vale_learn_rule rule,
     const char *text)
 {
-	struct learn_change lc = { sw, rule, text };
+	struct learn_change lc = { .lch_switch = sw, .lch_rule = rule,
+	    .lch_text = text };
+	int error;
 
-	return (netmap_bdg_update_private_data(sw->sw_bdg_name, learn_change,
-	    &lc, NULL));
+	if (strlen(text) >= VALE_LEARN_TEXT ||
+	    !vale_learn_rule_valid(rule, text))
+		return (EINVAL);
+	for (;;) {
+		error = netmap_bdg_update_private_data(sw->sw_bdg_name,
+		    learn_change, &lc, NULL);
+		if (error != EAGAIN)
+			break;
+		learn_change_alloc(&lc);
+	}
+	while (lc.lch_have > 0)
+		free(lc.lch_memory[--lc.lch_have], M_VALE_LEARN);
+	free(lc.lch_memory, M_VALE_LEARN);
+	return (error);
 }
 
 static struct vale_learn_switch *

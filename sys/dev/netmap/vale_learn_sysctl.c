@@ -82,6 +82,22 @@ learn_ageing_sysctl(SYSCTL_HANDLER_ARGS)
 	return (0);
 }
 
+static int
+learn_reserved_sysctl(SYSCTL_HANDLER_ARGS)
+{
+	struct vale_learn *vl = &((struct vale_learn_switch *)arg1)->sw_learn;
+	unsigned int pass = atomic_load_bool(&vl->vl_reserved);
+	int error;
+
+	error = sysctl_handle_int(oidp, &pass, 0, req);
+	if (error != 0 || req->newptr == NULL)
+		return (error);
+	if (pass > 1)
+		return (EINVAL);
+	vale_learn_set_reserved(vl, pass);
+	return (0);
+}
+
 /* The present ports.  The caller must free the result. */
 static struct learn_ports *
 learn_collect(struct vale_learn_switch *sw)
@@ -109,12 +125,14 @@ learn_print_port(struct sbuf *sb, const struct vale_learn_switch *sw,
 	unsigned int c;
 
 	sbuf_printf(sb, "\n%s bridge_idx %td port_idx %u private %d mirror %d"
-	    " limit %u addresses %u rate %ju%s burst %u", info->lpi_name,
+	    " limit %u addresses %u rate %ju%s burst %u vlan %u trunk %u"
+	    " native %u source %u ip %u", info->lpi_name,
 	    sw->sw_bdg - nm_bridges, index, info->lpi_private,
 	    info->lpi_mirror, info->lpi_limit, info->lpi_used,
 	    (uintmax_t)info->lpi_rate.rc_rate,
 	    info->lpi_rate.rc_frames ? "pkt/s" : "bit/s",
-	    info->lpi_rate.rc_burst);
+	    info->lpi_rate.rc_burst, info->lpi_vlan, info->lpi_trunk,
+	    info->lpi_native, info->lpi_source, info->lpi_ip);
 	for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
 		sbuf_printf(sb, " %s %ju", vale_learn_counter_table[c].cr_name,
 		    (uintmax_t)info->lpi_counter[c]);
@@ -146,9 +164,9 @@ learn_print_addresses(struct sbuf *sb, const struct vale_learn_switch *sw,
 		if (!ports->lps_there[e.fe_port])
 			continue;
 		sbuf_printf(sb, "\n%02x:%02x:%02x:%02x:%02x:%02x"
-		    " %s port_idx %u age %u", a[0], a[1], a[2], a[3], a[4],
-		    a[5], ports->lps_info[e.fe_port].lpi_name, e.fe_port,
-		    e.fe_age_s);
+		    " %s port_idx %u age %u vlan %u", a[0], a[1], a[2], a[3],
+		    a[4], a[5], ports->lps_info[e.fe_port].lpi_name, e.fe_port,
+		    e.fe_age_s, e.fe_vlan);
 	}
 }
 
@@ -210,6 +228,16 @@ vale_learn_sysctl_add(struct vale_learn_switch *sw)
 		    "Maximum of addresses of a port; 0: no limit" },
 		{ VALE_LEARN_RATE, "rate",
 		    "Maximum that a port sends; 0: no limit" },
+		{ VALE_LEARN_VLAN, "vlan",
+		    "VLAN of access ports; 0: none" },
+		{ VALE_LEARN_TRUNK, "trunk",
+		    "VLANs of trunks; no: none" },
+		{ VALE_LEARN_NATIVE, "native",
+		    "Native VLAN of trunks; 0: none" },
+		{ VALE_LEARN_SOURCE, "source",
+		    "Ethernet addresses that a port may send from" },
+		{ VALE_LEARN_IP, "ip",
+		    "IP prefixes that a port may send from" },
 	};
 	struct sysctl_oid *node;
 	struct sysctl_oid_list *list;
@@ -228,6 +256,10 @@ vale_learn_sysctl_add(struct vale_learn_switch *sw)
 	    CTLTYPE_UINT | CTLFLAG_RWTUN | CTLFLAG_MPSAFE, sw, 0,
 	    learn_ageing_sysctl, "IU",
 	    "Seconds after which an unused address expires; 0: never");
+	SYSCTL_ADD_PROC(&sw->sw_ctx, list, OID_AUTO, "reserved",
+	    CTLTYPE_UINT | CTLFLAG_RWTUN | CTLFLAG_MPSAFE, sw, 0,
+	    learn_reserved_sysctl, "IU",
+	    "Whether frames to 01:80:c2:00:00:00 to 0f pass");
 	SYSCTL_ADD_PROC(&sw->sw_ctx, list, OID_AUTO, "ports",
 	    CTLTYPE_STRING | CTLFLAG_RD | CTLFLAG_MPSAFE, sw, 0,
 	    learn_list_sysctl, "A", "Ports and their counters");

@@ -28,6 +28,8 @@
 
 #define	LEARN_SWITCH_NAME	16	/* bytes of "vale0", with NUL */
 
+struct vale_learn_memory;
+
 struct vale_learn_switch {
 	struct vale_learn sw_learn;	/* first, for its alignment */
 	TAILQ_ENTRY(vale_learn_switch) sw_link;
@@ -53,6 +55,15 @@ MALLOC_DECLARE(M_VALE_LEARN);
  * The caller must hold bdg_lock for reading.
  */
 bool	vale_learn_scan(struct vale_learn_switch *sw);
+
+/*
+ * Whether a frame of `slots' slots that `na' sends to the single port `dst' may
+ * go to its ring: see vale_learn_admit().  `before' slots of the batch come
+ * before it.  The caller must hold bdg_lock for reading.
+ */
+bool	vale_learn_switch_admit(struct vale_learn_switch *sw,
+	    struct vale_learn_ring *lr, const struct netmap_vp_adapter *na,
+	    unsigned int dst, uint32_t before, uint32_t slots);
 
 /* Set a rule of the switch: see vale_learn_rule_set().  May sleep. */
 int	vale_learn_switch_rule(struct vale_learn_switch *sw,
@@ -83,5 +94,29 @@ void	vale_learn_sysctl_remove(struct vale_learn_switch *sw);
  */
 bool	vale_learn_copy(const struct nm_bdg_fwd *ft,
 	    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst);
+
+/* vale_learn_copy() of a frame whose first slot is `ft', also if that has but a
+   virtio-net header. */
+bool	vale_learn_copy_slots(const struct nm_bdg_fwd *ft,
+	    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst);
+
+/* vale_learn_ruled.c */
+
+/*
+ * Memory for a ruled frame, which a ring needs whose frames may be ruled.
+ * `how': M_WAITOK or M_NOWAIT, which may return NULL.  To be freed with
+ * free(9).
+ */
+struct vale_learn_memory *vale_learn_memory_new(int how);
+
+/*
+ * Decide about a ruled frame that `na' sends through ring `lr', and put it into
+ * the receive rings of the ports that get it.  `first' is its first slot;
+ * without the virtio-net header it has `bytes' bytes, `len' of them in the
+ * first slot.  The caller must hold bdg_lock for reading.
+ */
+void	vale_learn_ruled(struct vale_learn_switch *sw,
+	    const struct nm_bdg_fwd *first, struct netmap_vp_adapter *na,
+	    struct vale_learn_ring *lr, uint32_t len, uint32_t bytes);
 
 #endif /* !_DEV_NETMAP_VALE_LEARN_VAR_H_ */

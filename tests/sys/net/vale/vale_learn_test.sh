@@ -143,14 +143,14 @@ values_body()
 	done
 	set_ok valet0.limit "16 up*=0,vm?=5120"
 	for bad in x 5121 -1 "vm=" "=4" "vm=4x" "4 vm=99999999999999999999" \
-	    "$(printf 'vm\001=4')" "a23456789012345678901234567890=1"; do
+	    "$(printf 'vm\001=4')" "$(printf 'a%0767d=1' 0)"; do
 		set_bad valet0.limit "$bad"
 	done
-	long=$(seq -s, 1 400)
+	long=$(seq -s, 1 2000)
 	for rule in private mirror; do
 		set_ok valet0.$rule "vm*, !vm1 up[0-9]"
 		for bad in "!" "vm1 !" "$(printf 'vm\177')" "$long" \
-		    "a2345678901234567890123456789012"; do
+		    "$(printf 'a%0767d' 0)"; do
 			set_bad valet0.$rule "$bad"
 		done
 		set_ok valet0.$rule ""
@@ -161,6 +161,37 @@ values_body()
 	    "vm=1bit/s:513M" "1bit/s vm=1.5bit/s" "$long"; do
 		set_bad valet0.rate "$bad"
 	done
+}
+
+case_with values_rules "A list of VLANs or of a guard that is invalid is
+refused, and the old one stays"
+values_rules_body()
+{
+	begin
+	set_ok valet0.vlan "10 vm*=4094,up=0"
+	for bad in x 4095 -1 "vm=" "=4" "vm=1+2" "10 vm=1-2"; do
+		set_bad valet0.vlan "$bad"
+	done
+	set_ok valet0.trunk "up=10+20-30 em?=all x=no"
+	for bad in "up=" "up=0" "up=10+" "up=30-20" "up=10 x=4095"; do
+		set_bad valet0.trunk "$bad"
+	done
+	set_ok valet0.native "up=5"
+	set_bad valet0.native "up=4095"
+	set_ok valet0.source "vm1=02:00:00:00:00:01+02:00:00:00:00:02 up=any"
+	for bad in own "vm1=01:00:00:00:00:01" "vm1=02:00:00:00:00:01+" \
+	    "vm1=02-00-00-00-00-01"; do
+		set_bad valet0.source "$bad"
+	done
+	set_ok valet0.ip "vm1=192.0.2.5+2001:db8::/64"
+	for bad in "vm1=192.0.2.5/24" "vm1=x" "vm1=192.0.2.5+"; do
+		set_bad valet0.ip "$bad"
+	done
+	set_ok valet0.reserved 0
+	for bad in 2 -1; do
+		set_bad valet0.reserved $bad
+	done
+	set_ok valet0.reserved 1
 }
 
 case_with learn "Stations are learned, found, listed and counted"
@@ -354,6 +385,104 @@ header_body()
 	EOF
 }
 
+case_with vlan "Frames stay in their VLAN, and each port gets them with a tag
+or without; addresses are learned in each VLAN"
+vlan_body()
+{
+	begin
+	set_ok valet0.vlan "a=10 b=10 c=20"
+	set_ok valet0.trunk "up=10+20-30"
+	set_ok valet0.native "up=5"
+	talk valet0:a valet0:b valet0:c valet0:up valet0:any -- \
+	    send,0,1,0 fsend,0,1,0,1,1514,14 isend,0,1,0 \
+	    show,1 show,2 show,3 show,4 \
+	    tag,3,10 send,3,2,1,1,64 tag,3,20 send,3,2,9 tag,3,0 send,3,3,0 \
+	    show,0 show,1 show,2 show,4 \
+	    tag,0,10 send,0,1,0 tag,3,40 send,3,3,0 recv \
+	    "run,sh addresses" \
+	    "run,sysctl -n $oid.valet0.addresses | grep -c ' vlan 20'" \
+	    "run,sh count a vlan trunk native drop_vlan frames flooded" \
+	    "run,sh count up vlan trunk native drop_vlan copies" \
+	    "run,sysctl $oid.valet0.vlan= $oid.valet0.trunk= > /dev/null" \
+	    send,0,1,0,1,64 show,2 show,3 <<-EOF
+		show 1>0:60 1>0:1514 1>0:60
+		show
+		show 1>0@10:64 1>0@10:1518 1>0@10:64
+		show 1>0@10:64 1>0@10:1518 1>0@10:64
+		show 2>1:60
+		show
+		show 2>9:56
+		show 2>9@20:60 3>0@5:64
+		recv 0 0 0 0 0
+		02:00:00:00:00:01 valet0:a
+		02:00:00:00:00:02 valet0:up
+		02:00:00:00:00:02 valet0:up
+		02:00:00:00:00:03 valet0:up
+		1
+		a 10 0 0 1 4 3
+		up 0 12 5 1 4
+		show 1>0@10:64
+		show 1>0@10:64
+	EOF
+}
+
+case_with vlan_header "With a virtio-net header the tag is put behind it;
+frames of several slots, and ports with another header or none, get it"
+vlan_header_body()
+{
+	begin
+	set_ok valet0.vlan "with=10"
+	talk valet0:with valet0:without valet0:h12 -- \
+	    header,0,12 header,2,12 \
+	    send,0,1,0,1,72 fsend,0,1,0,1,112,12 fsend,0,1,0,2,1984,1000 \
+	    show,1 show,2 \
+	    tag,1,10 send,1,2,1,1,64 tag,2,10 send,2,3,1,1,76 show,0 \
+	    "run,sh count with copies drop_copy drop_header" <<-EOF
+		show 1>0@10:64 1>0@10:104 1>0@10:1976 1>0@10:1976
+		show 1>0@10:76 1>0@10:116 1>0@10:1988 1>0@10:1988
+		show 2>1:72 3>1:72
+		with 8 0 0
+	EOF
+}
+
+case_with guard "A port cannot send from another's address"
+guard_body()
+{
+	begin
+	set_ok valet0.source "a=02:00:00:00:00:01+02:00:00:00:00:02"
+	set_ok valet0.ip "a=192.0.2.5"
+	talk valet0:a valet0:b -- \
+	    send,0,1,0 send,0,2,0 send,0,3,0,5 isend,0,4,0 \
+	    fsend,0,1,0,1,1984,1000 show,1 \
+	    arp,0,1,5 arp,0,1,6 arp,0,1,0 show,1 send,1,3,0 recv \
+	    "run,sh count a source ip frames drop_source drop_ip addresses" \
+	    "run,sh count b source ip drop_source" \
+	    "run,sysctl $oid.valet0.source= $oid.valet0.ip= > /dev/null" \
+	    send,0,3,0 arp,0,1,6 recv <<-EOF
+		show 1>0:60 2>0:60 1>0:1984
+		show 1>0:60
+		recv 1 0
+		a 2 1 12 6 2 2
+		b 0 0 0
+		recv 0 2
+	EOF
+}
+
+case_with reserved "Frames for who is on the link pass, or do not"
+reserved_body()
+{
+	begin
+	talk valet0:a valet0:b -- \
+	    link,0,0 link,0,15 link,0,16 recv \
+	    "run,sysctl $oid.valet0.reserved=0 > /dev/null" \
+	    link,0,0 link,0,15 link,0,16 recv \
+	    "run,sh count a frames flooded drop_reserved" <<-EOF
+		recv 0 3
+		recv 0 1
+		a 6 4 2
+	EOF
+}
+
 case_with uplink "An interface and its host's side are two ports, which are
 detached together"
 uplink_body()
@@ -513,6 +642,9 @@ unload_body()
 		set_ok valet0.mirror mon
 		set_ok valet0.limit "4 up=0"
 		set_ok valet0.ageing 1
+		set_ok valet0.vlan "vm*=10"
+		set_ok valet0.trunk "up=10"
+		set_ok valet0.source "x=02:00:00:00:00:21"
 		sleep 0.1
 		atf_check -o match:"^valet0:[a-z0-9]* .* frames [1-9]" \
 		    sysctl -n $oid.valet0.ports
@@ -520,6 +652,10 @@ unload_body()
 		    sysctl -n $oid.valet0.addresses
 		set_ok valet0.private ""
 		set_ok valet0.mirror ""
+		set_ok valet0.vlan ""
+		set_ok valet0.trunk ""
+		set_ok valet0.source ""
+		sleep 0.1
 		[ $((round % 2)) = 0 ] && set_ok attach ""
 		atf_check kldunload vale_learn
 	done

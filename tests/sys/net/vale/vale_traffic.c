@@ -15,8 +15,13 @@
  *	isend,P,S,D[,N[,L]]	the same as indirect frames
  *	fsend,P,S,D,N,L,H	the same, the first H bytes in their own slot
  *	lost,P			an indirect frame in unmapped memory
+ *	arp,P,S,A		an ARP request of station S as 192.0.2.A
+ *	link,P,N		a frame of station 1 to 01:80:c2:00:00:N
+ *	tag,P,N			the frames that port P sends have a tag for VLAN
+ *				N, which L counts; 0: none
  *	recv			print "recv" and each port's number of frames
- *	show,P			print "S>D:L" for each frame of port P
+ *	show,P			print "S>D:L" for each frame of port P, or
+ *				"S>D@N:L" if it has a tag for VLAN N
  *	open,NAME  close,P	open another port, close one
  *	header,P,BYTES		port P's frames begin with a virtio-net header
  *				of that length, all zero; L, H and "show" count
@@ -50,6 +55,7 @@
 
 static struct vale_desc *port[PORTS];
 static unsigned int header[PORTS];
+static unsigned int tag[PORTS];
 static unsigned int nports;
 
 static void
@@ -126,6 +132,11 @@ op_send(char *args, uint16_t flags)
 	memset(frame, 0, sizeof(frame));
 	station(frame + header[p], dst);
 	station(frame + header[p] + 6, src);
+	if (tag[p] != 0) {
+		frame[header[p] + 12] = 0x81;
+		frame[header[p] + 14] = tag[p] >> 8;
+		frame[header[p] + 15] = tag[p];
+	}
 	for (i = 0; i < n; i++) {
 		if (first != 0)
 			queue(d, frame, first, flags | NS_MOREFRAG);
@@ -140,6 +151,51 @@ op_lost(unsigned int p)
 	/* No memory is mapped at address 0. */
 	queue(nth(p), (const uint8_t *)64, FRAME, NS_INDIRECT);
 	sync_tx(nth(p));
+}
+
+static void
+op_arp(const char *args)
+{
+	static const uint8_t arp[] = { 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1 };
+	static const uint8_t net[] = { 192, 0, 2 };
+	uint8_t frame[FRAME] = { 0 };
+	unsigned int a, p, src;
+
+	if (sscanf(args, "%u,%u,%u", &p, &src, &a) != 3)
+		errx(1, "arp: %s", args);
+	station(frame, 0);
+	station(frame + 6, src);
+	memcpy(frame + 12, arp, sizeof(arp));
+	station(frame + 22, src);
+	memcpy(frame + 28, net, sizeof(net));
+	frame[31] = a;
+	memcpy(frame + 38, net, sizeof(net));
+	queue(nth(p), frame, sizeof(frame), 0);
+	sync_tx(nth(p));
+}
+
+static void
+op_link(const char *args)
+{
+	uint8_t frame[FRAME] = { 0x01, 0x80, 0xc2 };
+	unsigned int n, p;
+
+	if (sscanf(args, "%u,%u", &p, &n) != 2)
+		errx(1, "link: %s", args);
+	frame[5] = n;
+	station(frame + 6, 1);
+	queue(nth(p), frame, sizeof(frame), 0);
+	sync_tx(nth(p));
+}
+
+static void
+op_tag(const char *args)
+{
+	unsigned int n, p;
+
+	if (sscanf(args, "%u,%u", &p, &n) != 2 || p >= PORTS)
+		errx(1, "tag: %s", args);
+	tag[p] = n;
 }
 
 static void
@@ -159,6 +215,15 @@ op_header(const char *args)
 	if (ioctl(nth(p)->fd, NIOCCTRL, &hdr) == -1)
 		err(1, "header: %s", args);
 	header[p] = n;
+}
+
+/* Print the stations of a frame, and its tag if the slot has it. */
+static void
+show_frame(const uint8_t *frame, uint32_t len)
+{
+	printf(" %u>%u", station_number(frame + 6), station_number(frame));
+	if (len >= 16 && frame[12] == 0x81 && frame[13] == 0)
+		printf("@%u", (frame[14] & 0xf) << 8 | frame[15]);
 }
 
 /*
@@ -182,8 +247,7 @@ drain(struct vale_desc *d, int skip)
 		buf = (const uint8_t *)NETMAP_BUF(ring, slot->buf_idx);
 		if (skip >= 0 && len <= (unsigned int)skip &&
 		    len + slot->len > (unsigned int)skip)
-			printf(" %u>%u", station_number(buf + skip - len + 6),
-			    station_number(buf + skip - len));
+			show_frame(buf + skip - len, slot->len - (skip - len));
 		len += slot->len;
 		if ((slot->flags & NS_MOREFRAG) != 0 || len == 0)
 			continue;
@@ -346,6 +410,12 @@ operation(char *op)
 		op_send(args, NS_INDIRECT);
 	else if (strcmp(op, "lost") == 0)
 		op_lost(n);
+	else if (strcmp(op, "arp") == 0)
+		op_arp(args);
+	else if (strcmp(op, "link") == 0)
+		op_link(args);
+	else if (strcmp(op, "tag") == 0)
+		op_tag(args);
 	else if (strcmp(op, "recv") == 0)
 		op_recv();
 	else if (strcmp(op, "show") == 0)

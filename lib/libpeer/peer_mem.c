@@ -29,6 +29,7 @@ peer_mem_init(struct peer_mem *dma, uint64_t limit,
 	dma->last = &dma_none;
 	/* mutants 2: another even number */
 	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
+	/* mutants: what is mapped is a multiple of pages */
 	dma->limit = limit == 0 ? PEER_MEM_BYTES : MIN(limit, PEER_MEM_BYTES);
 	dma->pause = pause;
 	dma->arg = arg;
@@ -97,6 +98,7 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	}
 	pos = peer_mem_range_find(dma, gpa);
 	r = peer_mem_range_at(dma, pos);
+	/* mutants 2: ranges start and end with a page */
 	if (r != NULL && r->gpa <= gpa + (size - 1)) {
 		*why = "range overlaps another";
 		return (EEXIST);
@@ -127,7 +129,7 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		return (EINVAL);
 	pos = peer_mem_range_find(dma, gpa);
 	r = peer_mem_range_at(dma, pos);
-	if (r == NULL || r->gpa > last)
+	if (r == NULL || r->gpa > last) /* mutants: never equal here */
 		return (ENOENT);
 	if (r->gpa < gpa)
 		return (EINVAL);
@@ -139,7 +141,7 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		peer_mem_range_remove(dma, pos);
 		pos = peer_mem_range_find(dma, gpa);
 		r = peer_mem_range_at(dma, pos);
-	} while (r != NULL && r->gpa <= last);
+	} while (r != NULL && r->gpa <= last); /* mutants: never equal here */
 	dma_change_end(dma);
 	return (0);
 }
@@ -151,6 +153,7 @@ peer_mem_clear(struct peer_mem *dma)
 	uint32_t i, j;
 
 	dma_change_begin(dma);
+	/* mutants: a ring at 0 has byte 1, too */
 	peer_mem_file_part(dma, 0, UINT64_MAX);
 	for (i = 0; i < dma->nleaves; i++) {
 		l = dma->leaf[i];
@@ -170,6 +173,7 @@ peer_mem_reset(struct peer_mem *dma)
 	/* No thread has an address any more that could be gone. */
 	atomic_store_32(&dma->gone, 0);
 	atomic_store_32(&dma->refused, 0);
+	/* mutants: a byte is in one page */
 	atomic_store_64(&dma->want_size, 0);
 }
 
@@ -201,7 +205,7 @@ dma_refuse(struct peer_mem *dma, uint64_t gpa)
 	if (atomic_load_32(&dma->refused) != 0 || dma->wanted == NULL)
 		return;
 	atomic_store_64(&dma->refused_gpa, gpa);
-	atomic_store_rel_32(&dma->refused, 1);
+	atomic_store_rel_32(&dma->refused, 1); /* mutants: any value but 0 */
 	dma->wanted(dma->arg);
 }
 
@@ -235,7 +239,7 @@ dma_covered(struct peer_mem *dma, uint64_t gpa, size_t len, int prot,
 	}
 	atomic_store_ptr(&dma->last, r);
 	*addr = r->base + (gpa - r->gpa);
-	*adjacent = true;
+	*adjacent = true; /* mutants: else it may be true, too */
 	left = r->size - (gpa - r->gpa);
 	for (end = *addr + left; (r->prot & prot) == prot; left += r->size) {
 		if (len <= left)
@@ -281,6 +285,7 @@ peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 	const struct peer_mem_range *r = atomic_load_ptr(&dma->last);
 	const uint64_t at = gpa - r->gpa;
 
+	/* mutants 3: no byte is left at its end; dma_lookup() finds the same */
 	if (at >= r->size || len > r->size - at || (r->prot & prot) != prot ||
 	    atomic_load_32(&dma->gone) != 0)
 		return (dma_lookup(dma, gpa, len, prot));
@@ -303,6 +308,7 @@ peer_mem_join(struct peer_mem *dma)
 	atomic_store_64(&dma->want_size, 0);
 	if (peer_mem_file_joined(dma, gpa, size) != NULL)
 		return (true);
+	/* mutants: a multiple of pages */
 	if (size > JOIN_BYTES || !dma_covered(dma, gpa, size, PROT_READ |
 	    PROT_WRITE, &addr, &adjacent) || adjacent)
 		return (false);

@@ -65,6 +65,7 @@ vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off, void *buf,
 
 	p = buf;
 	memcpy(p, pci->cfg + off, len);
+	/* mutants 2: beyond it the difference wraps */
 	if (intx && off <= PCI_STATUS && len > PCI_STATUS - off)
 		p[PCI_STATUS - off] |= PCI_STATUS_INTERRUPT;
 }

@@ -383,6 +383,7 @@ server_take_fds(struct vfu_device *vd, struct msghdr *msg)
 
 	if (!peer_fds_take(msg, &mf))
 		server_broken(vd, "too many descriptors");
+	/* mutants 2: a part of that message, if there is one */
 	if (mf.mf_n > (unsigned int)srv->nfds)
 		srv->fd_pos = srv->in_len;
 	srv->nfds = mf.mf_n;

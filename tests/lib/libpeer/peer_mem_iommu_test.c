@@ -122,7 +122,7 @@ TEST(read_only, "A file that cannot be written is mapped for reading")
 {
 	char name[64];
 	uint8_t *p;
-	int fd, ro, sealed;
+	int fd, other, ro, sealed;
 
 	start(0);
 	fd = memory(0, 2 * PAGE, SEALS);
@@ -130,6 +130,7 @@ TEST(read_only, "A file that cannot be written is mapped for reading")
 	ro = open(name, O_RDONLY);
 	ATF_REQUIRE(ro != -1);
 	sealed = memory(0, 2 * PAGE, SEALS | F_SEAL_FUTURE_WRITE);
+	other = memory(0, PAGE, SEALS);
 	ATF_CHECK_EQ(EACCES, map(ro, 0, 0, PAGE));
 	ATF_CHECK_EQ(EPERM, map(sealed, 0, 0, PAGE));
 	ATF_CHECK_EQ(EACCES, peer_mem_map(&dma, ro, 0, 0, PAGE, PROT_WRITE,
@@ -147,6 +148,12 @@ TEST(read_only, "A file that cannot be written is mapped for reading")
 	ATF_REQUIRE(p != NULL);
 	*p = 1;
 	ATF_CHECK_EQ(6 * PAGE, dma.mapped);
+	/* One that can be written is mapped so at once. */
+	errno = EACCES;
+	ATF_CHECK_EQ(0, peer_mem_map(&dma, other, 0, 0xa000, PAGE, PROT_READ,
+	    &why));
+	ATF_CHECK_EQ(0, map(other, 0, 0xb000, PAGE));
+	ATF_CHECK_EQ(7 * PAGE, dma.mapped);
 	peer_mem_clear(&dma);
 }
 
@@ -164,8 +171,9 @@ TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
 	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x4000, PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 7 * PAGE, 0x7000, PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 5 * PAGE, 0x5000, PAGE));
-	ATF_REQUIRE_EQ(0, map(other, 8 * PAGE, 0x8000, PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 9 * PAGE, 0xa000, PAGE));
+	for (i = 8; i < 11; i++)
+		ATF_REQUIRE_EQ(0, map(other, i * PAGE, i == 10 ? 0xb000 :
+		    i * PAGE, PAGE));
 	p = peer_mem_addr(&dma, 0x4000, 4 * PAGE, RW);
 	ATF_REQUIRE(p != NULL);
 	for (i = 0; i < 4; i++)
@@ -173,7 +181,9 @@ TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
 	check_addr(0x5ffc, 8, p + 0x1ffc);
 	check_addr(0x7fff, 1, p + 0x3fff);
 	check_addr(0x7fff, 2, NULL);
-	check_addr(0x8fff, 2, NULL);
+	check_addr(0x5fff, 1, p + 0x1fff);
+	check_addr(0x7fff, PAGE + 2, NULL);
+	check_addr(0x9fff, 2, NULL);
 	check_addr(0x4000, 4 * PAGE + 1, NULL);
 	/* A page of them is withdrawn. */
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x6000, PAGE));
@@ -202,7 +212,7 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_REQUIRE_EQ(0, map(fd, 2 * gb - PAGE, 0x4000, PAGE));
 	ATF_CHECK_EQ(gb, dma.mapped);
 	/* This is in two parts. */
-	ATF_REQUIRE_EQ(0, map(fd, 3 * gb - PAGE, 0x8000, 2 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 2 * gb - PAGE, 0x8000, 2 * PAGE));
 	ATF_CHECK_EQ(3 * gb, dma.mapped);
 	ATF_CHECK_EQ(ENOSPC, map(fd, 5 * gb, 0x10000, PAGE));
 	/* Without the first two: all of it does not fit, nor does a part. */
@@ -212,24 +222,53 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_CHECK_EQ(2 * gb + 2 * PAGE, dma.mapped);
 	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
+	/* Pages of it, for a range of more than 2 MB. */
+	ATF_REQUIRE_EQ(0, map(fd, gb, 0, 2 << 20));
+	ATF_CHECK_EQ(gb, dma.mapped);
+	ATF_REQUIRE_EQ(0, map(fd, 5 * gb, 4 << 20, (2 << 20) + PAGE));
+	ATF_CHECK_EQ(gb + (2 << 20) + PAGE, dma.mapped);
+	peer_mem_clear(&dma);
+	/* All of one that is as large. */
+	start(8 * gb);
+	ATF_REQUIRE_EQ(0, map(fd, PAGE, 0, gb));
+	ATF_CHECK_EQ(8 * gb, dma.mapped);
+	peer_mem_clear(&dma);
+}
+
+static void
+count_map(const void *arg, uint8_t *p __attribute__((__unused__)),
+    size_t size __attribute__((__unused__)))
+{
+	++*(int *)(uintptr_t)arg;
 }
 
 TEST(mappings, "A client can have PEER_MEM_MAPPINGS mappings")
 {
-	int fd[PEER_MEM_MAPPINGS + 1], i;
+	struct peer_mem_host host;
+	int fd[PEER_MEM_MAPPINGS + 1], i, n = 0;
 
 	start(0);
 	for (i = 0; i <= PEER_MEM_MAPPINGS; i++) {
-		fd[i] = memory(0, PAGE, SEALS);
+		fd[i] = memory(0, 2 * PAGE, SEALS);
 		ATF_REQUIRE_EQ(i == PEER_MEM_MAPPINGS ? ENOSPC : 0, map(fd[i],
 		    0, (uint64_t)i << 20, PAGE));
 	}
 	ATF_CHECK_STREQ("too many mappings", why);
-	/* Others of a file that is mapped. */
-	ATF_CHECK_EQ(0, map(fd[7], 0, 1UL << 40, PAGE));
+	/* Others of a file that is mapped; they cannot be a ring. */
+	peer_mem_set_wanted(&dma, on_wanted);
+	ATF_CHECK_EQ(0, map(fd[7], PAGE, 1UL << 40, PAGE));
+	ATF_CHECK_EQ(0, map(fd[7], 0, (1UL << 40) + PAGE, PAGE));
+	check_addr(1UL << 40, 2 * PAGE, NULL);
+	ATF_CHECK(!peer_mem_join(&dma));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 9 << 20, PAGE));
 	ATF_CHECK_EQ(0, map(fd[PEER_MEM_MAPPINGS], 0, 9 << 20, PAGE));
 	ATF_CHECK_EQ(PEER_MEM_MAPPINGS, dma.nmappings);
+	/* What follows the table is no mapping. */
+	dma.joined[0].size = UINT64_MAX;
+	ATF_CHECK(!peer_mem_host(&dma, &dma, &host));
+	peer_mem_each(&dma, count_map, &n);
+	ATF_CHECK_EQ(PEER_MEM_MAPPINGS, n);
+	dma.joined[0].size = 0;
 	peer_mem_clear(&dma);
 }
 
@@ -250,12 +289,13 @@ check_ring(uint64_t gpa, const unsigned int *pages, unsigned int n)
 TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 {
 	static const unsigned int pages[] = { 7, 3, 5, 4 };
-	static const unsigned int reverse[] = { 9, 8 };
+	static const unsigned int reverse[] = { 9, 8 }, inside[] = { 9, 2, 3 };
+	static const int prots[] = { PROT_NONE, PROT_READ, PROT_WRITE };
 	struct peer_mem_host host;
 	uint64_t gpa;
 	uint8_t *p, *q;
 	unsigned int i;
-	int fd, huge;
+	int fd;
 
 	start(0);
 	fd = memory(0, 16 * PAGE, SEALS);
@@ -266,6 +306,7 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 		    PAGE));
 	ATF_REQUIRE_EQ(0, peer_mem_map(&dma, fd, 0, 0x14000, PAGE, PROT_READ,
 	    &why));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0xf000, PAGE));
 	check_addr(0x10000, 4 * PAGE, NULL);
 	ATF_CHECK(!peer_mem_join(&dma));
 	peer_mem_set_wanted(&dma, on_wanted);
@@ -281,8 +322,14 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 	ATF_REQUIRE(peer_mem_join(&dma));
 	ATF_CHECK_EQ(1, pauses);
 	ATF_CHECK(!peer_mem_join(&dma));
+	/* Another thread has asked for it before it was there. */
+	dma.want_gpa = 0x10000;
+	dma.want_size = 4 * PAGE;
+	ATF_CHECK(peer_mem_join(&dma));
+	ATF_CHECK_EQ(1, pauses);
 	check_ring(0x10000, pages, 4);
 	check_ring(0x11000, pages + 1, 2);
+	ATF_CHECK_EQ(1, wanted);
 	p = peer_mem_addr(&dma, 0x10000, 4 * PAGE, RW);
 	q = peer_mem_addr(&dma, 0x12000, PAGE, RW);
 	/* It is the same memory, of which the handler knows. */
@@ -292,14 +339,50 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 	ATF_CHECK_EQ(0x11001, host.gpa);
 	ATF_CHECK_EQ(p, host.map);
 	ATF_CHECK_EQ(4 * PAGE, host.map_size);
+	ATF_CHECK_EQ(PAGE, host.page_size);
 	ATF_CHECK_EQ(16 * PAGE, dma.mapped);
 	/* It goes with any of its pages. */
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x14000, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0xf000, PAGE));
 	ATF_CHECK(is_mapped(p));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x13000, PAGE));
 	ATF_CHECK(!is_mapped(p));
 	check_addr(0x10000, 4 * PAGE, NULL);
 	ATF_CHECK(!peer_mem_join(&dma));
+	/* Or its last page is not what it was when it was asked for. */
+	for (i = 0; i < nitems(prots); i++) {
+		ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x13000, PAGE));
+		check_addr(0x10000, 4 * PAGE, NULL);
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x13000, PAGE));
+		if (prots[i] != PROT_NONE)
+			ATF_REQUIRE_EQ(0, peer_mem_map(&dma, fd, 4 * PAGE,
+			    0x13000, PAGE, prots[i], &why));
+		pauses = 0;
+		ATF_CHECK(!peer_mem_join(&dma));
+		ATF_CHECK_EQ(0, pauses);
+		(void)peer_mem_unmap(&dma, 0x13000, PAGE);
+	}
+	/* Or all are adjacent now. */
+	check_addr(0x10000, 2 * PAGE, NULL);
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x11000, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 8 * PAGE, 0x11000, PAGE));
+	pauses = 0;
+	ATF_CHECK(!peer_mem_join(&dma));
+	ATF_CHECK_EQ(0, pauses);
+	/* It starts inside a range. */
+	ATF_REQUIRE_EQ(0, map(fd, 8 * PAGE, 0x20000, 2 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 2 * PAGE, 0x22000, 2 * PAGE));
+	check_addr(0x21000, 3 * PAGE, NULL);
+	ATF_REQUIRE(peer_mem_join(&dma));
+	check_ring(0x21000, inside, 3);
+	p = peer_mem_addr(&dma, 0x21000, 3 * PAGE, RW);
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
+	ATF_CHECK(!is_mapped(p));
+	/* All of it has a file. */
+	ATF_REQUIRE_EQ(0, map(-1, 0, 0x24000, PAGE));
+	wanted = 0;
+	check_addr(0x23000, 2 * PAGE, NULL);
+	ATF_CHECK_EQ(0, wanted);
 	/* More than there may be at a time. */
 	for (i = 0; i < 3 * PEER_MEM_JOINS; i++) {
 		gpa = 0x100000 + i % (2 * PEER_MEM_JOINS) * 0x10000;
@@ -314,20 +397,21 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 		check_addr(gpa + 8, PAGE, p + 8);
 	}
 	ATF_CHECK(dma.nmappings <= 1 + PEER_MEM_JOINS);
-	peer_mem_clear(&dma);
+	check_addr(0x10000, 2 * PAGE + 1, NULL);
+	peer_mem_reset(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
-
-	/* Parts of huge pages have no other order. */
-	huge = memory(MFD_HUGETLB, HUGE, SEALS);
-	ATF_REQUIRE_EQ(0, map(huge, PAGE, 0, PAGE));
-	ATF_REQUIRE_EQ(0, map(huge, 0, PAGE, PAGE));
-	check_addr(0, 2 * PAGE, NULL);
+	ATF_CHECK(!is_mapped(p));
+	/* The next client has not asked for any. */
+	for (i = 0; i < 3; i++)
+		ATF_REQUIRE_EQ(0, map(fd, pages[i] * PAGE, 0x10000 + i * PAGE,
+		    PAGE));
 	ATF_CHECK(!peer_mem_join(&dma));
 	peer_mem_clear(&dma);
 }
 
 TEST(pieces, "The pieces of all rings are limited")
 {
+	struct peer_mem_host host;
 	unsigned int i;
 	uint8_t *p;
 	int fd;
@@ -349,9 +433,22 @@ TEST(pieces, "The pieces of all rings are limited")
 	ATF_CHECK(!is_mapped(p));
 	check_addr(512 * PAGE, 2 * PAGE, NULL);
 	ATF_CHECK(peer_mem_join(&dma));
-	/* More than a ring can be. */
-	check_addr(PAGE, 1000 * PAGE, NULL);
-	ATF_CHECK(!peer_mem_join(&dma));
+	/* The ring ends with its last page. */
+	check_addr(513 * PAGE, 2 * PAGE, NULL);
+	p = peer_mem_addr(&dma, 1000 * PAGE, 1, RW);
+	ATF_REQUIRE(p != NULL && peer_mem_host(&dma, p, &host));
+	ATF_CHECK_EQ(1000 * PAGE, host.gpa);
+	ATF_REQUIRE_EQ(0, map(fd, PAGE, 1UL << 47, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, (1UL << 47) + PAGE, PAGE));
+	check_addr(1UL << 47, 2 * PAGE, NULL);
+	peer_mem_clear(&dma);
+	/* More than a ring can be, or as much. */
+	ATF_REQUIRE_EQ(0, map(fd, 512 * PAGE, 0, 128 * PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, 128 * PAGE, 130 * PAGE));
+	for (i = 258; i >= 257; i--) {
+		check_addr(0, i * PAGE, NULL);
+		ATF_CHECK_EQ(i == 257, peer_mem_join(&dma));
+	}
 	peer_mem_clear(&dma);
 }
 

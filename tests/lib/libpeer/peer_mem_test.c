@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/systm.h>
 
@@ -45,7 +46,11 @@ static bool		mapped_before, mapped_after;
 static const struct statfs *fake_fs;
 static bool		fs_fails;
 static int		mmap_prot, mmap_flags;
+static size_t		mmap_len;
+static void		*mmap_at;
 static int		mmap_error, fstat_error; /* an errno; 0: succeed */
+static dev_t		file_dev;	/* of the next file; its number is 1 */
+static bool		malloc_fails;
 
 WRAP(int, fstatfs, int fd, struct statfs *fs)
 {
@@ -56,29 +61,44 @@ WRAP(int, fstatfs, int fd, struct statfs *fs)
 	return (fs_fails ? -1 : 0);
 }
 
+WRAP(void *, malloc, size_t size)
+{
+	return (malloc_fails ? NULL : __real_malloc(size));
+}
+
+/* Without a file, what follows cannot be accessed. */
 WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
     off_t offset)
 {
 	mmap_prot = prot;
 	mmap_flags = flags;
+	mmap_len = len;
 	errno = mmap_error;
-	return (mmap_error != 0 ? MAP_FAILED :
-	    __real_mmap(addr, len, prot, flags, fd, offset));
+	mmap_at = mmap_error != 0 ? MAP_FAILED :
+	    __real_mmap(addr, len + (fd == -1 ? PAGE : 0), prot, flags, fd,
+	    offset);
+	return (mmap_at);
 }
 
 /* peer_fstat(). */
 WRAP(long, syscall, long number, ...)
 {
 	va_list ap;
-	void *st;
+	struct stat *st;
+	long r;
 	int fd;
 
 	va_start(ap, number);
 	fd = va_arg(ap, int);
-	st = va_arg(ap, void *);
+	st = va_arg(ap, struct stat *);
 	va_end(ap);
 	errno = fstat_error;
-	return (fstat_error != 0 ? -1 : __real_syscall(number, fd, st));
+	r = fstat_error != 0 ? -1 : __real_syscall(number, fd, st);
+	if (file_dev != 0) {
+		st->st_dev = file_dev;
+		st->st_ino = 1;
+	}
+	return (r);
 }
 
 static void
@@ -136,6 +156,7 @@ TEST(bounds, "An address is found only with a length that ends in its range")
 	check_addr(gpa, 1, p);
 	check_addr(gpa + 5, size - 5, p + 5);
 	check_addr(gpa + size - 1, 1, p + size - 1);
+	ATF_CHECK_EQ(gpa, dma.last->gpa);
 	/* One byte too many, everywhere and in every way. */
 	check_addr(gpa, size + 1, NULL);
 	check_addr(gpa + 1, size, NULL);
@@ -456,12 +477,13 @@ TEST(host, "peer_mem_host() finds the range of an address, unless it changes")
 
 	start(0);
 	fd = memory(0, 8 * PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, map(-1, 0, 0, PAGE));
+	ATF_REQUIRE_EQ(0, map(-1, 0, 1UL << 48, 1UL << 48));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x4000, 2 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 2 * PAGE));
 	p = peer_mem_addr(&dma, 0x8000, PAGE, RW);
 	ATF_CHECK(!peer_mem_host(&dma, NULL, &host));
 	ATF_CHECK(!peer_mem_host(&dma, &dma, &host));
+	ATF_CHECK(!peer_mem_host(&dma, p + 4 * PAGE, &host));
 	/* In the file, but not in a range. */
 	ATF_REQUIRE(peer_mem_host(&dma, p + 2 * PAGE, &host));
 	ATF_CHECK_EQ(0, host.gpa);
@@ -474,7 +496,16 @@ TEST(host, "peer_mem_host() finds the range of an address, unless it changes")
 	dma.seq++;
 	ATF_CHECK(!peer_mem_host(&dma, p, &host));
 	dma.seq++;
-	ATF_CHECK(peer_mem_host(&dma, p, &host));
+	/* A ring may end there. */
+	dma.joined[0].base = p - PAGE;
+	dma.joined[0].size = PAGE;
+	ATF_REQUIRE(peer_mem_host(&dma, p, &host));
+	ATF_CHECK_EQ(0x8000, host.gpa);
+	dma.joined[0].size = 0;
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 1UL << 48, 1UL << 48));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x8000, 2 * PAGE));
+	ATF_REQUIRE(peer_mem_host(&dma, p, &host));
+	ATF_CHECK_EQ(0, host.gpa);
 	peer_mem_clear(&dma);
 	ATF_CHECK(!peer_mem_host(&dma, p, &host));
 }
@@ -555,7 +586,13 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	fstat_error = 0;
 	mmap_error = ENOMEM;
 	refused(ENOMEM, "memory cannot be mapped", fd, 0, 0, PAGE);
+	ATF_CHECK_EQ(ENOMEM, peer_mem_map(&dma, fd, 0, 0, PAGE, PROT_READ,
+	    &why));
+	ATF_CHECK_EQ(RW, mmap_prot);
 	mmap_error = 0;
+	malloc_fails = true;
+	refused(ENOMEM, "no memory for the table of ranges", fd, 0, 0, PAGE);
+	malloc_fails = false;
 	ATF_CHECK_EQ(0, dma.mapped);
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0x10000, 2 * PAGE));
 	refused(EEXIST, "range overlaps another", -1, 0, 0x11000, PAGE);
@@ -563,6 +600,32 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	for (i = 1; i < PEER_MEM_MAX; i++)
 		ATF_REQUIRE_EQ(0, map(-1, 0, (uint64_t)i << 20, PAGE));
 	refused(ENOSPC, "too many ranges", -1, 0, 0, PAGE);
+	peer_mem_clear(&dma);
+}
+
+static void
+no_action(void *arg __attribute__((__unused__)))
+{
+}
+
+/* Two pages in another order may be a ring; mmap(2) fails with this error. */
+static void
+check_join(int fd, int error, bool expected)
+{
+	uint8_t *p;
+
+	peer_mem_set_wanted(&dma, no_action);
+	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0, PAGE));
+	ATF_REQUIRE_EQ(0, map(fd, 0, PAGE, 2 * PAGE));
+	check_addr(0, 2 * PAGE, NULL);
+	mmap_error = error;
+	ATF_CHECK_EQ(expected, peer_mem_join(&dma));
+	mmap_error = 0;
+	p = peer_mem_addr(&dma, 0, 2 * PAGE, RW);
+	ATF_CHECK_EQ(expected, p != NULL);
+	/* The ring ends there. */
+	if (expected)
+		ATF_CHECK_EQ(-1, pwrite(fd, p + 2 * PAGE, 1, 0));
 	peer_mem_clear(&dma);
 }
 
@@ -610,10 +673,38 @@ TEST(pages, "Memory is in normal pages, or in huge ones of a power of 2")
 		ATF_CHECK_EQ(MAP_SHARED | MAP_NORESERVE, mmap_flags);
 		peer_mem_clear(&dma);
 	}
+	/* Parts of huge pages have no other order. */
+	st.f_type = HUGETLBFS_MAGIC;
+	st.f_bsize = 2 * PAGE;
+	check_join(fd, 0, false);
+	ATF_CHECK_EQ(MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, mmap_flags);
+	ATF_CHECK(!is_mapped(mmap_at));
 	st.f_type = TMPFS_MAGIC;
+	check_join(fd, ENOMEM, false);
+	check_join(fd, 0, true);
 	fs_fails = true;
 	refused(EPERM, "memory is in pages of unknown size", fd, 0, 0, PAGE);
 	fake_fs = NULL;
+	/* A part of a file that can be written, or cannot. */
+	for (i = 0; i < 2; i++) {
+		start(PAGE);
+		fd = memory(0, 4 * PAGE, SEALS | (i == 0 ? 0 :
+		    F_SEAL_FUTURE_WRITE));
+		ATF_CHECK_EQ(0, peer_mem_map(&dma, fd, 2 * PAGE, 0, PAGE,
+		    PROT_READ, &why));
+		ATF_CHECK_EQ(i == 0 ? RW : PROT_READ, mmap_prot);
+		ATF_CHECK_EQ(MAP_SHARED | MAP_NORESERVE, mmap_flags);
+		ATF_CHECK_EQ(PAGE, mmap_len);
+		peer_mem_clear(&dma);
+	}
+	/* Files with the same number, of two devices. */
+	start(0);
+	for (file_dev = 1; file_dev <= 2; file_dev++)
+		ATF_REQUIRE_EQ(0, map(memory(0, PAGE, SEALS), 0,
+		    file_dev * PAGE, PAGE));
+	ATF_CHECK_EQ(2 * PAGE, dma.mapped);
+	file_dev = 0;
+	peer_mem_clear(&dma);
 }
 
 TEST(unmapped, "A range is unmapped once, and only as it was mapped")
@@ -628,13 +719,16 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 2 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x20000, 2 * PAGE));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x10000, PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x10000, 2 * PAGE - 1));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, PAGE));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, 2 * PAGE));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x1f000, 2 * PAGE));
+	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x1f000, PAGE + 1));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0, 0));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x11000, -0x11000UL));
 	ATF_CHECK_EQ(EINVAL, peer_mem_unmap(&dma, 0x30000, -0x20000UL));
 	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x12000, 0x20000 - 0x12000));
+	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x12000, 1));
 	ATF_CHECK_EQ(2, dma.n);
 	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
 	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
@@ -647,6 +741,7 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 		    PAGE));
 	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x11000, 4 * PAGE));
 	ATF_CHECK_EQ(2, dma.n);
+	ATF_CHECK_EQ(2, dma.nfiles);
 	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0, -(uint64_t)PAGE));
 	ATF_CHECK_EQ(0, dma.n);
 	ATF_CHECK_EQ(0, dma.mapped);

@@ -34,6 +34,7 @@ unsigned int	accepts;
 
 WRAP(ssize_t, send, int s, const void *buf, size_t len, int flags)
 {
+	ATF_REQUIRE_EQ(MSG_NOSIGNAL, flags);
 	if (send_error != 0) {
 		errno = send_error;
 		send_error = 0;
@@ -44,6 +45,7 @@ WRAP(ssize_t, send, int s, const void *buf, size_t len, int flags)
 
 WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
 {
+	ATF_REQUIRE_EQ(1, msg->msg_iovlen);
 	/* It has space for what it asks for. */
 	ATF_REQUIRE((uint8_t *)msg->msg_iov->iov_base +
 	    msg->msg_iov->iov_len <=
@@ -77,9 +79,13 @@ server_start(void)
 	ATF_REQUIRE_EQ(0, listen(listen_fd, 8));
 	stub_start(listen_fd);
 	dev.vdev_server.fd = 0;
+	dev.vdev_server.listening = VFU_WAITS;
+	dev.vdev_thread = 0;
 	errno = EIO;
 	ATF_REQUIRE_EQ(0, vfu_server_init(&dev, listen_fd));
 	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
+	ATF_CHECK_EQ(VFU_LISTENS, dev.vdev_server.listening);
+	ATF_CHECK(pthread_equal(pthread_self(), dev.vdev_thread));
 	dev.vdev_server.calls = UINT32_MAX - 1;	/* it wraps at the first call */
 	fds_idle = open_fds();
 	client = -1;

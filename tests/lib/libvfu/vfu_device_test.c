@@ -26,10 +26,10 @@
 #include "test.h"
 
 #define	BAR0		VFIO_PCI_BAR0_REGION_INDEX
-#define	BAR2		VFIO_PCI_BAR2_REGION_INDEX
+#define	BAR5		VFIO_PCI_BAR5_REGION_INDEX
 #define	CONFIG		VFIO_PCI_CONFIG_REGION_INDEX
 #define	BAR0_SIZE	STUB_BAR0_SIZE
-#define	BAR2_SIZE	STUB_BAR2_SIZE
+#define	BAR5_SIZE	STUB_BAR5_SIZE
 #define	PAGE		4096
 #define	RW		(VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE)
 #define	FILL		0xa5
@@ -249,7 +249,7 @@ TEST(regions, "Two BARs and the configuration space can be read and written")
 		memset(&want, 0, sizeof(want));
 		want.argsz = sizeof(want);
 		want.index = i;
-		want.size = i == BAR0 ? BAR0_SIZE : i == BAR2 ? BAR2_SIZE :
+		want.size = i == BAR0 ? BAR0_SIZE : i == BAR5 ? BAR5_SIZE :
 		    i == CONFIG ? 256 : 0;
 		if (want.size != 0)
 			want.flags = VFIO_REGION_INFO_FLAG_READ |
@@ -511,7 +511,7 @@ TEST(access, "Registers are accessed inside their BAR, with 1, 2, 4 or 8 bytes")
 
 	stub_start(-1);
 	for (region = 0; region < 12; region++) {
-		size = region == BAR0 ? BAR0_SIZE : region == BAR2 ? BAR2_SIZE :
+		size = region == BAR0 ? BAR0_SIZE : region == BAR5 ? BAR5_SIZE :
 		    region == CONFIG ? 256 : 0;
 		for (count = 0; count <= 17; count++) {
 			bool ok = size >= count && count != 0 &&
@@ -644,9 +644,9 @@ TEST(multi, "Several writes are done in order, up to the first invalid one")
 	ones[0] = (struct vfio_user_write_one){ .offset = 4,
 	    .region = CONFIG, .count = 1, .data = { 4 } };
 	ones[1] = (struct vfio_user_write_one){ .offset = 7,
-	    .region = BAR2, .count = 1, .data = { 0xff } };
+	    .region = BAR5, .count = 1, .data = { 0xff } };
 	ATF_CHECK_EQ(0, write_multi(2, 2, 0));
-	ATF_CHECK_STREQ("master 1;write 2+0x7,1=0xff;", stub_calls());
+	ATF_CHECK_STREQ("master 1;write 5+0x7,1=0xff;", stub_calls());
 }
 
 TEST_PROGRAM

@@ -19,7 +19,7 @@
 #include "test.h"
 #include "vfu_pci.h"
 
-#define	SUBDEVICE	0x1234
+#define	SUBDEVICE	0x1235
 
 /* All bytes that are in none of these are 0 and read-only. */
 static const struct vfu_pci_field regs[] = {

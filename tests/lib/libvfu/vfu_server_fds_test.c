@@ -243,7 +243,7 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	ATF_CHECK_EQ(1, odd_closes);
 	/* Too many that wait to be closed. */
 	client_come(true);
-	closes = 1;
+	closes = 0;
 	len = message(buf, VFIO_USER_DEVICE_RESET, NO_REPLY, NULL, 0);
 	put_fds(buf, len, pair, 2);
 	events_run();
@@ -251,6 +251,29 @@ TEST(passed, "Descriptors that no command keeps are closed, each once")
 	ATF_CHECK(hung_up());
 	client_gone("reset;log 4: client dropped: too many descriptors to "
 	    "close;detach;");
+}
+
+TEST(refused, "The connection of a client that is refused is closed by a "
+    "thread, or here if that is not possible")
+{
+	int first;
+
+	server_start();
+	events_fail = 1;
+	client = dial();
+	events_run();
+	client_gone("log 4: client refused: out of resources;");
+	ATF_CHECK_EQ(1, closed);
+	client_come(false);
+	first = client;
+	client = dial();
+	closes = 0;
+	events_run();
+	ATF_CHECK(hung_up());
+	closes = -1;
+	close(client);
+	client = first;
+	client_gone("log 5: second client refused;detach;");
 }
 
 TEST(too_many, "A message has 16 descriptors at most")

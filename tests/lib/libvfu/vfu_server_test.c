@@ -44,7 +44,9 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 
 	server_start();
 	for (i = 0; i < 3; i++) {
+		dev.vdev_refusals = 1;
 		client_come(i == 1);
+		ATF_CHECK_EQ(0, dev.vdev_refusals);
 		ATF_CHECK_EQ(3, events_used());
 		ATF_CHECK_EQ(2, events_on());
 		ATF_CHECK_EQ(1, stub_count(VFU_C_CONNECT));
@@ -501,6 +503,22 @@ TEST(spurious, "A wakeup without data changes nothing")
 	dev.vdev_server.write_ev->func(dev.vdev_server.fd, &dev);
 	ATF_CHECK_STREQ("", stub_calls());
 	client_gone("detach;");
+}
+
+TEST(end, "A server that ends drops its client, once")
+{
+	server_start();
+	client_come(false);
+	vfu_server_fini(&dev);
+	ATF_CHECK(hung_up());
+	ATF_CHECK_STREQ("detach;", stub_calls());
+	ATF_CHECK_EQ(0, events_used());
+	vfu_server_fini(&dev);
+	ATF_REQUIRE_EQ(0, unlink("s"));
+	server_start();
+	vfu_server_fini(&dev);
+	ATF_CHECK_STREQ("", stub_calls());
+	ATF_CHECK_EQ(0, events_used());
 }
 
 /* Bytes that wait for the client to read them. */

@@ -153,7 +153,7 @@ static const struct vfu_pci_field fields[] = {
 static const struct vfu_device_type type = {
 	.vdt_field = fields,
 	.vdt_nfields = nitems(fields),
-	.vdt_bar_size = { [0] = STUB_BAR0_SIZE, [2] = STUB_BAR2_SIZE }
+	.vdt_bar_size = { [0] = STUB_BAR0_SIZE, [5] = STUB_BAR5_SIZE }
 };
 
 static const struct vfu_device_ops ops = {

@@ -15,7 +15,7 @@
 #include "vfu_device.h"
 
 #define	STUB_BAR0_SIZE	0x20000		/* bytes */
-#define	STUB_BAR2_SIZE	8
+#define	STUB_BAR5_SIZE	8
 
 extern struct vfu_device dev;
 

@@ -130,6 +130,17 @@ TEST(passed, "A guest_rdt that is unchanged since the start does not post "
 	}
 }
 
+HOST_TEST(first_again, start(&starts[0], NRXD - 2, 5), "The first RDT counts "
+    "again in the next lap of the ring")
+{
+	guest_receive(h, 5);
+	CSB_SET(h, guest_rdt, 3);
+	guest_receive(h, NRXD - 2);
+	host_wr(h, E82545_RDT, 5);
+	guest_inject(h, 2 * NRXD);
+	ATF_CHECK_EQ(NRXD + 5, received(h));
+}
+
 HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
     "start only, and is never reached")
 {
@@ -164,6 +175,9 @@ TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
 			guest_inject(h, 2 * NRXD);
 			ATF_CHECK_EQ_MSG(8, received(h), "start %td, %u used",
 			    s - starts, used);
+			/* RDT that is written now is not the first. */
+			host_wr(h, E82545_RDT, 5);
+			ATF_CHECK_EQ(8, host_rd(h, E82545_RDT));
 			host_destroy(h);
 		}
 }
@@ -263,14 +277,18 @@ post_by_rdt(struct host *h)
 	host_rx_post(h);
 }
 
-HOST_TEST(not_mapped, up(), "If the CSB's address is invalid, RDT written "
-    "during a batch is used when the ring runs dry")
+HOST_TEST(not_mapped, up(), "If the CSB's address is invalid, RDT is used "
+    "when a batch begins, and if it is written during one, when the ring runs "
+    "dry")
 {
 	guest_place(h, HOST_RAM);
 	guest_receive(h, 10);
+	host_rx_post(h);
+	guest_receive(h, 10);
+	ATF_CHECK_EQ(9, host_rd(h, E82545_RDT));
 	h->rx_hook = post_by_rdt;
 	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(NRXD - 1 + 10, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(NRXD - 1 + 20, host_counter(h, E82545_C_RX_FRAME));
 }
 
 /* The ring is started, and the guest has posted 6 by guest_rdt and a kick. */

@@ -189,6 +189,7 @@ up(const struct ring *r, unsigned int n)
 RING_TEST(late, 5, "An index behind the head, in the register or the CSB, does "
     "not count, in either mode")
 {
+	uint64_t before;
 	unsigned int on;
 
 	host_wr(h, r->tail, 3);
@@ -203,9 +204,11 @@ RING_TEST(late, 5, "An index behind the head, in the register or the CSB, does "
 		batch(h, r);
 		CHECK_DONE(7);
 	}
+	before = host_counter(h, r->saved);
 	store(h, r, 6);
 	batch(h, r);
 	CHECK_DONE(7);
+	ATF_CHECK_EQ(before, host_counter(h, r->saved));
 	kick(h, r, 1);
 	batch(h, r);
 	CHECK_DONE(8);
@@ -214,12 +217,15 @@ RING_TEST(late, 5, "An index behind the head, in the register or the CSB, does "
 RING_TEST(old, 5, "With the mode off, DD in the last descriptor makes an index "
     "old, though it is clear in the one before")
 {
+	uint64_t before = host_counter(h, r->saved);
+
 	host_txd(h, 1)->legacy.status = 0;
 	host_rxd(h, 1)->status = 0;
 	store(h, r, 3);
 	CSB_SET(h, guest_csb_on, 0);
 	batch(h, r);
 	CHECK_DONE(5);
+	ATF_CHECK_EQ(before, host_counter(h, r->saved));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 }
 
@@ -237,6 +243,11 @@ RING_TEST(saved, 1, "An index that is written and stored is one; a stored one "
 	batch(h, r);
 	CHECK_DONE(3);
 	ATF_CHECK_EQ(before + 1, host_counter(h, r->saved));
+	kick(h, r, 1);
+	post(h, r, 1);
+	batch(h, r);
+	CHECK_DONE(5);
+	ATF_CHECK_EQ(before + 1, host_counter(h, r->saved));
 }
 
 RING_TEST(invalid, 1, "An index outside the ring is counted once and ignored; "
@@ -244,6 +255,7 @@ RING_TEST(invalid, 1, "An index outside the ring is counted once and ignored; "
 {
 	static const uint32_t bad[] = { NDESC, NDESC + 1, 65536, 1U << 31,
 	    UINT32_MAX - 1 };
+	const uint64_t before = host_counter(h, r->saved);
 	unsigned int i;
 
 	for (i = 0; i < nitems(bad); i++) {
@@ -259,6 +271,7 @@ RING_TEST(invalid, 1, "An index outside the ring is counted once and ignored; "
 		CHECK_DONE(2 * i + 3);
 		ATF_CHECK_EQ(2 * i + 2, host_counter(h, E82545_C_CSB_BAD));
 	}
+	ATF_CHECK_EQ(before, host_counter(h, r->saved));
 }
 
 RING_TEST(invalid_register, 5, "With the mode off, a register outside the ring "
@@ -312,6 +325,27 @@ RING_TEST(last, 1, "Of several writes to the register the last one counts")
 	kick(h, r, 2);
 	batch(h, r);
 	CHECK_DONE(7);
+	/* Also if it is 0. */
+	kick(h, r, NDESC - 7);
+	batch(h, r);
+	CHECK_DONE(NDESC);
+}
+
+RING_TEST(head_outside, 5, "While the head is outside the ring, no index "
+    "counts but the first")
+{
+	uint32_t head;
+
+	for (head = NDESC; head <= NDESC + 1; head++) {
+		host_clear(h, r->ctl, E82545_TCTL_EN);
+		host_wr(h, r->head, head);
+		host_wr(h, r->tail, 3);
+		host_set(h, r->ctl, E82545_TCTL_EN);
+		host_wr(h, r->tail, 7);
+		batch(h, r);
+		ATF_CHECK_EQ(3, host_rd(h, r->tail));
+		ATF_CHECK_EQ(5, done(h, r));
+	}
 }
 
 TEST(off, "When the mode goes off, the farther of the register and the CSB's "
@@ -634,6 +668,29 @@ HOST_TEST(first_again, guest_up(64, 16, 2048, 1000), "The first TDT, written "
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
 	host_wr(h, E82545_TDT, 0);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
+}
+
+HOST_TEST(stored_done, guest_awake(5, 1000), "With the mode on guest_tdt "
+    "counts, whatever its descriptor has")
+{
+	guest_frames(h, 2);
+	host_txd(h, 6)->legacy.status = E82545_TXD_DD;
+	CSB_SET(h, guest_tdt, h->txtail);
+	(void)e82545_tx(h->dev);
+	ATF_CHECK_EQ(7, host_sent(h));
+}
+
+HOST_TEST(restarted_off, guest_awake(5, 1000), "With the mode off a kick after "
+    "a restart does not make guest_tdt count")
+{
+	CSB_SET(h, guest_csb_on, 0);
+	(void)e82545_tx(h->dev);
+	restart(h, &rings[0]);
+	CSB_SET(h, guest_tdt, 7);
+	guest_frames(h, 2);
+	host_tx_go(h);
+	(void)e82545_tx(h->dev);
+	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
 }
 
 HOST_TEST(restarted_without_rs, guest_up(64, 16, 2048, 0), "With a kick the "

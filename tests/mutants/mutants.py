@@ -78,7 +78,7 @@ GROUPS = [
         "tests/lib/libctl", "tests/usr.sbin/valed",
         "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
-        r"|sys/dev/netmap/vale_(fdb|rate|share)\.[ch]$",
+        r"|sys/dev/netmap/vale_(fdb|guard|rate|share|vlan)\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|lib/libframe|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/lib/libframe", "tests/sys/dev/e1000"]),
@@ -114,7 +114,7 @@ LEFT_OUT = [
         r"|sys/dev/netmap/vale_learn\w*\.[ch]$",
         "for FreeBSD, and not run on Linux"),
     (r"sys/dev/e1000/linux/", "a module of Linux: it runs in guests only"),
-    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|e82545_reg|libvale|vale_wire"
+    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e82545_reg|libvale|vale_wire"
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
     (r"tests/testbed/|compat/", "for the tests, or another system's code"),

@@ -16,6 +16,7 @@
 #		guest/			the guests' kernel, modules, programs
 #		kernel/RELEASE/		that release's kernel, for guests with lem(4)
 #		dpdk/			DPDK's testpmd, for a guest
+#		prometheus/		prometheus(1) and promtool(1), which read metrics
 #		firmware/		U-Boot, UEFI, GRUB; bin/qemu-system-riscv64
 #		root/RELEASE.tar	that release, for the tests of the packages
 #		zig/			compiler with FreeBSD's headers
@@ -307,6 +308,24 @@ setup_firmware()
 	touch "$deps/.firmware"
 }
 
+# Fetch Prometheus's server.  Of what its package depends on, the programs need
+# libc only.
+setup_prometheus()
+{
+	local prometheus=$deps/prometheus
+
+	[ ! -e "$deps/.prometheus" ] || return 0
+	setup_apt
+	say "fetching Prometheus"
+	rm -rf "$prometheus"
+	mkdir -p "$prometheus/debs"
+	(cd "$prometheus/debs" &&
+	    quietly again private_apt apt-get -q download prometheus promtool)
+	unpack "$prometheus/debs" "$prometheus"
+	rm -r "$prometheus/debs" "$prometheus/etc" "$prometheus/usr/share"
+	touch "$deps/.prometheus"
+}
+
 setup_zig()
 {
 	local list=$top/deps/requirements.txt sum
@@ -374,6 +393,7 @@ setup_guest
 setup_kernel
 setup_dpdk
 setup_firmware
+setup_prometheus
 # Tests install the packages that are built here in a copy of it.
 [ "$(id -u)" -ne 0 ] || release_tar "$(os_release VERSION_CODENAME)"
 setup_zig

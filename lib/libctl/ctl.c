@@ -76,6 +76,8 @@ static const struct ctl_request {
 	    "PORTS" },
 	{ VALE_WIRE_ADDRS, sizeof(struct vale_wire_page), ctl_addrs, NEEDS_SEEN,
 	    "ADDRS" },
+	{ VALE_WIRE_DEVICES, sizeof(struct vale_wire_page), ctl_devices,
+	    NEEDS_SEEN, "DEVICES" },
 	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, NEEDS_ADMIN,
 	    "SET" },
 	{ VALE_WIRE_SET_TEXT, sizeof(struct vale_wire_value), ctl_set_text,

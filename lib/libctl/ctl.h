@@ -60,6 +60,18 @@ int	ctl_start(int fd, const struct ctl_options *options,
 	    int (*drop)(void));
 
 /*
+ * What serves ports in this process: adapters and attached interfaces, of which
+ * the control socket knows nothing.  list() calls show(device, arg) for each,
+ * until it returns non-zero; it may be called by any thread, and locks what it
+ * reads.  show() takes the locks of libvale and of ctl_owner.h.  Before
+ * ctl_start().
+ */
+struct vale_wire_device;
+typedef int	ctl_device_show(const struct vale_wire_device *device,
+		    void *arg);
+void	ctl_devices_are(void (*list)(ctl_device_show *show, void *arg));
+
+/*
  * Reloads that clients ask for: ctl_reload.c.  The main thread, which never
  * waits for a client there.
  */

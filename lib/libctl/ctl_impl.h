@@ -107,6 +107,7 @@ int	ctl_header_get(struct ctl_conn *cc, size_t *size);
 int	ctl_list(struct ctl_conn *cc, size_t *size);
 int	ctl_ports(struct ctl_conn *cc, size_t *size);
 int	ctl_addrs(struct ctl_conn *cc, size_t *size);
+int	ctl_devices(struct ctl_conn *cc, size_t *size);
 int	ctl_set(struct ctl_conn *cc, size_t *size);
 int	ctl_set_text(struct ctl_conn *cc, size_t *size);
 int	ctl_mirror(struct ctl_conn *cc, size_t *size);

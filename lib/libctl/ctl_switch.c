@@ -5,7 +5,8 @@
  */
 
 /*
- * The control socket: what there is on the switches, and settings.
+ * The control socket: what there is on the switches, what serves their ports,
+ * and settings.
  *
  * A list is sent in parts, each of which the library walks from its beginning:
  * entries that come or go between two parts may be missed or be there twice.
@@ -326,6 +327,51 @@ ctl_addrs(struct ctl_conn *cc, size_t *size)
 	if (vale_fdb_list(cc->cc_wire->vw_header.nr_name, part_addr, &pt) ==
 	    -1)
 		return (no_switch(cc));
+	*size = part_end(cc, &pt);
+	return (0);
+}
+
+static void	(*devices_list)(ctl_device_show *show, void *arg);
+
+void
+ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
+{
+	devices_list = list;
+}
+
+/* Whether `port' is that of the name, or of its switch, or the name is "". */
+static bool
+name_has(const char *name, const char *port)
+{
+	const size_t len = strlen(name);
+
+	return (len == 0 || strcmp(name, port) == 0 ||
+	    (strncmp(name, port, len) == 0 && port[len] == ':'));
+}
+
+static int
+part_device(const struct vale_wire_device *wd, void *arg)
+{
+	struct part *pt = arg;
+	void *entry;
+
+	if (!name_has(pt->pt_port, wd->wdv_port) ||
+	    !ctl_owner_sees(wd->wdv_port, &pt->pt_cc->cc_who))
+		return (0);
+	if (part_next(pt, sizeof(*wd), &entry))
+		memcpy(entry, wd, sizeof(*wd));
+	return (pt->pt_count == pt->pt_max);
+}
+
+int
+ctl_devices(struct ctl_conn *cc, size_t *size)
+{
+	struct part pt;
+
+	part_begin(cc, &pt, sizeof(struct vale_wire_device));
+	pt.pt_port = cc->cc_wire->vw_header.nr_name;
+	if (devices_list != NULL)
+		devices_list(part_device, &pt);
 	*size = part_end(cc, &pt);
 	return (0);
 }

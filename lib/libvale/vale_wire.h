@@ -70,6 +70,11 @@
  *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
  *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
  *
+ *	VALE_WIRE_DEVICES	struct vale_wire_page; the same, and struct
+ *		vale_wire_device for each adapter and attached interface whose
+ *		port is nr_name, or is of that switch, or for all if it is
+ *		empty, in pages as those of VALE_WIRE_PORTS.
+ *
  *	VALE_WIRE_MISSED	no body; a uint64_t: vale_missed() of the
  *		connection's port.
  *	VALE_WIRE_FILTER	struct vale_wire_filter; no body.  The filter of
@@ -131,6 +136,10 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_SWITCH_SETTINGS 0x760c
 #define	VALE_WIRE_SET_TEXT	0x760d
 #define	VALE_WIRE_FILTER	0x760e
+#define	VALE_WIRE_DEVICES	0x760f
+
+/* Counters of a device at most. */
+#define	VALE_DEVICE_COUNTERS	80
 
 /* A part of a list: `count' entries from number `first' on. */
 struct vale_wire_page {
@@ -155,6 +164,39 @@ struct vale_wire_addr {
 	uint32_t	wa_age_s;
 	uint16_t	wa_vlan;
 	uint8_t		wa_pad2[2];
+};
+
+/* A counter of a device: its name, what it counts, with a NUL. */
+struct vale_wire_counter {
+	char		wn_name[24];
+	char		wn_what[72];
+	uint64_t	wn_value;
+};
+
+/* wdv_kind */
+#define	VALE_DEVICE_ADAPTER	1
+#define	VALE_DEVICE_INTERFACE	2
+
+/* wdv_flags of an adapter */
+#define	VALE_DEVICE_CLIENT	0x01	/* a client is connected */
+#define	VALE_DEVICE_CSB		0x02	/* its driver uses the CSB */
+#define	VALE_DEVICE_LINK	0x04	/* its driver sees a carrier */
+
+/* An adapter, or an attached interface, of which only the names and counters
+   are set. */
+struct vale_wire_device {
+	char		wdv_name[VALE_NAME_SIZE];
+	char		wdv_port[VALE_NAME_SIZE];	/* or its TAP */
+	uint8_t		wdv_kind;
+	uint8_t		wdv_flags;
+	uint8_t		wdv_addr[6];	/* the adapter's own */
+	uint64_t	wdv_since_s;	/* since when a client is connected:
+					   seconds since 1970, or 0 */
+	uint32_t	wdv_itr_ns;	/* least time between two interrupts, as
+					   the driver and the configuration say;
+					   0: none */
+	uint32_t	wdv_ncounters;
+	struct vale_wire_counter wdv_counter[VALE_DEVICE_COUNTERS];
 };
 
 /* A setting: vale_setting.h has their numbers. */

@@ -25,7 +25,7 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "INFO": 0x7608, "SHARE": 0x7609, "RELOAD": 0x760a,
             "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c,
             "SET_TEXT": 0x760d,
-            "FILTER": 0x760e}
+            "FILTER": 0x760e, "DEVICES": 0x760f}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR
@@ -35,6 +35,11 @@ HEAD = "=Ii128s"                        # struct vale_wire, without nmreq_header
 HDR = "=HHI64sQQ"                       # struct nmreq_header
 # struct hostif_fds: hf_name, hf_kind, hf_index, hf_flags, hf_family, hf_nfds
 HOSTIF = "=16sIIIII17i"
+
+# struct vale_wire_device, without its counters, and one of those
+DEVICE = "=64s64sBB6sQII"
+COUNTER = "=24s72sQ"
+DEVICE_SIZE = struct.calcsize(DEVICE) + 80 * struct.calcsize(COUNTER)
 
 
 class Refused(Exception):
@@ -167,6 +172,28 @@ class Control:
             at += 80 + 8 * counters
         assert at == len(body)
         return ports
+
+    def devices(self, name=""):
+        """The adapters and interfaces that valed shows, by their ports: kind,
+        flags, address, since, interval and counters."""
+        found, first = {}, 0
+        while True:
+            _, body, _ = self.call("DEVICES", name,
+                                   struct.pack("=II", first, 0))
+            _, n = struct.unpack_from("=II", body)
+            assert len(body) == 8 + n * DEVICE_SIZE
+            if n == 0:
+                return found
+            first += n
+            for at in range(8, len(body), DEVICE_SIZE):
+                d = struct.unpack_from(DEVICE, body, at)
+                counters = {}
+                for i in range(d[7]):
+                    c, _, value = struct.unpack_from(
+                        COUNTER, body, at + struct.calcsize(DEVICE) +
+                        i * struct.calcsize(COUNTER))
+                    counters[text(c)] = value
+                found[text(d[1])] = (text(d[0]), *d[2:7], counters)
 
     def addrs(self, switch):
         """The addresses that valed shows, and the indices of their ports."""

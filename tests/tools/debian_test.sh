@@ -165,6 +165,11 @@ package_body()
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
 		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f
 	done
+	for unit in valectl-metrics.socket valectl-metrics@.service; do
+		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
+		[ -f "$f" ] || atf_fail "no $unit"
+	done
+	atf_check -o match:"^ExecStart=-/usr/sbin/valectl " cat "$f"
 	# The group that they name; it stays when the package goes.
 	atf_check -o match:"^valed:.:[0-9]+:$" cat root/etc/group
 	rm -f root/etc/group* root/etc/gshadow* root/etc/.pwd.lock

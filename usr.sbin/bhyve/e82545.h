@@ -21,8 +21,8 @@
  *
  * One thread may play all three parts.  A thread that has frames for the guest
  * at hand, such as one that transmits for another adapter, may deliver them
- * itself: e82545_rx_direct().  e82545_timer(), e82545_link(), e82545_pause(),
- * e82545_reset(), e82545_counters() and the snapshots may be called from any
+ * itself: e82545_rx_direct().  e82545_timer(), e82545_link(), e82545_mode(),
+ * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be called from any
  * thread, but never from inside an operation.
  *
  * Manual: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software
@@ -347,6 +347,17 @@ int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
 /* Read all counters.  Any thread; takes no lock. */
 void	e82545_counters(const struct e82545 *dev,
 	    uint64_t counters[E82545_NCOUNTERS]);
+
+/* What the guest's driver has set. */
+struct e82545_mode {
+	bool		em_csb;		/* it uses the CSB */
+	bool		em_link;	/* it sees a carrier: STATUS.LU */
+	uint16_t	em_itr_256ns;	/* minimum interval between interrupts,
+					   with struct e82545_config's; 0: none */
+};
+
+/* Read it.  Any thread, but not from inside an operation. */
+void	e82545_mode(struct e82545 *dev, struct e82545_mode *mode);
 
 /* ec_name, as the model copied it. */
 const char *e82545_name(const struct e82545 *dev);

@@ -214,6 +214,16 @@ e82545_intr_arm(struct e82545 *dev, uint64_t when_ns)
 	dev->ops->eo_timer(dev->arg, when_ns);
 }
 
+uint16_t
+e82545_itr(const struct e82545 *dev)
+{
+	uint16_t itr_256ns = e82545_reg(dev, E82545_ITR);
+
+	if (itr_256ns == 0)
+		itr_256ns = dev->config.ec_itr_256ns;
+	return (MAX(itr_256ns, dev->config.ec_itr_min_256ns));
+}
+
 /* Pass an event through moderation, and carry out the result. */
 static void
 intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
@@ -222,10 +232,7 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 
 	ev->icr = e82545_reg(dev, E82545_ICR);
 	ev->ims = e82545_reg(dev, E82545_IMS);
-	ev->itr_256ns = e82545_reg(dev, E82545_ITR);
-	if (ev->itr_256ns == 0)
-		ev->itr_256ns = dev->config.ec_itr_256ns;
-	ev->itr_256ns = MAX(ev->itr_256ns, dev->config.ec_itr_min_256ns);
+	ev->itr_256ns = e82545_itr(dev);
 	ev->rdtr_1024ns = e82545_reg(dev, E82545_RDTR);
 	ev->radv_1024ns = e82545_reg(dev, E82545_RADV);
 	ev->tidv_1024ns = e82545_reg(dev, E82545_TIDV);

@@ -33,18 +33,19 @@ static const char usage_text[] =
     "usage: valectl [-c socket] [-j]\n"
     "       valectl [-c socket] [-j] -l valeSSS:PPP\n"
     "       valectl [-c socket] [-j] -g valeSSS:PPP\n"
-    "       valectl [-c socket] [-j] -k valeSSS[:PPP]\n"
+    "       valectl [-c socket] [-j] -k valeSSS[:PPP]|all\n"
     "       valectl [-c socket] [-j] -t valeSSS\n"
     "       valectl [-c socket] [-j] -s valeSSS|all [interval [count]]\n"
     "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
     "       valectl [-c socket] -d valeSSS:interface\n"
     "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
+    "       valectl [-c socket] --openmetrics[=text|http]\n"
     "       valectl [-c socket] reload\n"
     "\n"
     "  without a verb, list all ports\n"
     "  -l  a port's place in the list\n"
     "  -g  a port's rings\n"
-    "  -k  the counters of a port, or of a switch's ports\n"
+    "  -k  the counters of a port, or of a switch's ports, or of everything\n"
     "  -t  the addresses that a switch has learned\n"
     "  -s  the rates of a switch's ports, each second or interval\n"
     "  -a  attach an interface of the host\n"
@@ -59,10 +60,13 @@ static const char usage_text[] =
     "      VALE_SOCKET\n"
     "  -h, --help  print this\n"
     "  -j, --json  print JSON\n"
+    "  --openmetrics  all counters as OpenMetrics, or as Prometheus's text,\n"
+    "      or a reply to an HTTP request on stdin\n"
     "  --version   print the version\n";
 
 enum {
 	OPTION_VERSION = 256,		/* no letter */
+	OPTION_METRICS,
 	OPTION_RELOAD			/* a word */
 };
 
@@ -222,6 +226,30 @@ help(int argc, char **argv, int next)
 	exit(EX_OK);
 }
 
+/* What a verb is called; `letter' has space for an option's. */
+static const char *
+option_name(int verb, char letter[3])
+{
+	if (verb == OPTION_METRICS)
+		return ("--openmetrics");
+	snprintf(letter, 3, "-%c", verb);
+	return (letter);
+}
+
+/* --openmetrics */
+static void
+metrics(const char *form)
+{
+	if (form == NULL)
+		vc_show_metrics(true);
+	else if (strcmp(form, "text") == 0)
+		vc_show_metrics(false);
+	else if (strcmp(form, "http") == 0)
+		vc_http();
+	else
+		errx(EX_USAGE, "--openmetrics=%s: not text or http", form);
+}
+
 /* A number of seconds or of reports. */
 static unsigned int
 operand(const char *s, unsigned int max)
@@ -239,12 +267,14 @@ main(int argc, char **argv)
 	static const struct option longopts[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "openmetrics", optional_argument, NULL, OPTION_METRICS },
 		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned int count = 0, interval_s = 1;
 	char *name = NULL;
 	bool json = false;
+	char first[3], second[3];
 	int ch, i, max, verb = 0;
 
 	opterr = 0;
@@ -269,8 +299,9 @@ main(int argc, char **argv)
 			exit(EX_USAGE);
 		default:
 			if (verb != 0)
-				errx(EX_USAGE, "-%c and -%c: one of them",
-				    verb, ch);
+				errx(EX_USAGE, "%s and %s: one of them",
+				    option_name(verb, first), option_name(ch,
+				    second));
 			verb = ch;
 			name = optarg;
 			break;
@@ -298,7 +329,10 @@ main(int argc, char **argv)
 		show_rings(name, json);
 		break;
 	case 'k':
-		vc_show_counters(name, json);
+		if (strcmp(name, "all") == 0)
+			vc_show_all(json);
+		else
+			vc_show_counters(name, json);
 		break;
 	case 'l':
 		show_place(name, json);
@@ -319,6 +353,9 @@ main(int argc, char **argv)
 		break;
 	case 't':
 		vc_show_addrs(name, json);
+		break;
+	case OPTION_METRICS:
+		metrics(name);
 		break;
 	case OPTION_RELOAD:
 		reload();

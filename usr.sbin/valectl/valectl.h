@@ -10,7 +10,10 @@
  *	valectl.c	the command line; requests about one port or switch
  *	valectl_set.c	settings
  *	valectl_show.c	lists of ports and addresses
+ *	valectl_device.c	adapters and attached interfaces
  *	valectl_live.c	rates of ports, again and again
+ *	valectl_metrics.c	all counters, for Prometheus
+ *	valectl_http.c	a reply to Prometheus's server
  *
  * Each function that shows something prints text for people, or JSON if `json'
  * is set: one value on one line.  A failure ends the program with one line on
@@ -23,6 +26,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "vale_client.h"
 #include "vale_find.h"
@@ -35,6 +39,18 @@ struct vc_ports {
 
 /* Read them; fails if valed does not answer, or has no switch of this name. */
 void	vc_ports_read(const char *name, struct vc_ports *ports);
+
+/* The same, but returns -1 if valed does not answer. */
+int	vc_ports_get(const char *name, struct vc_ports *ports);
+
+/* Adapters and attached interfaces. */
+struct vc_devices {
+	struct vale_wire_device	*vcd_device;
+	size_t			 vcd_n;
+};
+
+/* Read all.  0, or -1 with errno if valed does not answer. */
+int	vc_devices_get(struct vc_devices *devices);
 
 /* valectl.c: end the program, after a failed connection or request. */
 void	vc_fail(void) __attribute__((__noreturn__));
@@ -52,9 +68,38 @@ void	vc_show_settings(const char *name, bool json);
 /* valectl_show.c */
 void	vc_print_json(json_t *value);
 void	vc_show_ports(bool json);
+/*
+ * The counters of one of the ports, or of all if `port' is NULL; without `json'
+ * they are printed, too.
+ */
+json_t	*vc_print_counters(const struct vc_ports *ports, const char *port,
+	    bool json);
 /* All counters of a port, or of each port of a switch. */
 void	vc_show_counters(const char *name, bool json);
 void	vc_show_addrs(const char *name, bool json);
+
+/* valectl_device.c */
+#define	VC_ADDRESS_SIZE	18
+void	vc_address(const uint8_t addr[6], char text[VC_ADDRESS_SIZE]);
+/* "adapter" or "interface". */
+const char *vc_device_kind(const struct vale_wire_device *wd);
+/* Counters and state of everything. */
+void	vc_show_all(bool json);
+
+/*
+ * valectl_metrics.c: write all counters to `f', in the text format of
+ * OpenMetrics or in the older one of Prometheus.  0, or -1 with errno if valed
+ * does not answer.
+ */
+int	vc_metrics(FILE *f, bool openmetrics);
+/* The same to stdout; a failure ends the program. */
+void	vc_show_metrics(bool openmetrics);
+
+/*
+ * valectl_http.c: read a request from stdin, and reply to stdout.  Returns
+ * within a time, whoever the client is.
+ */
+void	vc_http(void);
 
 /*
  * valectl_live.c: print rates each `interval_s' seconds, `count' times, or

@@ -37,11 +37,17 @@ ports_add(const struct vale_port_info *info, void *arg)
 	return (0);
 }
 
+int
+vc_ports_get(const char *name, struct vc_ports *ports)
+{
+	memset(ports, 0, sizeof(*ports));
+	return (vale_list(name, ports_add, ports));
+}
+
 void
 vc_ports_read(const char *name, struct vc_ports *ports)
 {
-	memset(ports, 0, sizeof(*ports));
-	if (vale_list(name, ports_add, ports) == -1)
+	if (vc_ports_get(name, ports) == -1)
 		vc_fail();
 	if (name != NULL && ports->vcp_n == 0)
 		errx(EX_DATAERR, "%s: there is no such switch", name);
@@ -104,37 +110,41 @@ counters_json(const struct vale_port_info *info)
 	return (object);
 }
 
+json_t *
+vc_print_counters(const struct vc_ports *ports, const char *port, bool json)
+{
+	json_t *object = json_object();
+	const struct vale_port_info *info;
+	int c;
+
+	for (info = ports->vcp_info; info < ports->vcp_info + ports->vcp_n;
+	    info++) {
+		if (port != NULL && strcmp(info->vpi_name, port) != 0)
+			continue;
+		json_object_set_new(object, info->vpi_name,
+		    counters_json(info));
+		for (c = 0; !json && c < VALE_NCOUNTERS; c++)
+			printf("%s %s %" PRIu64 "\n", info->vpi_name,
+			    vale_counter_table[c].cr_name,
+			    info->vpi_counter[c]);
+	}
+	return (object);
+}
+
 void
 vc_show_counters(const char *name, bool json)
 {
-	json_t *object = json_object();
 	struct vc_ports ports;
+	json_t *object;
 	char *vale;
-	size_t i, shown = 0;
-	int c;
 
 	vale = strndup(name, strcspn(name, ":"));
 	if (vale == NULL)
 		err(EX_OSERR, NULL);
 	vc_ports_read(vale, &ports);
-	for (i = 0; i < ports.vcp_n; i++) {
-		const struct vale_port_info *info = &ports.vcp_info[i];
-
-		if (strchr(name, ':') != NULL &&
-		    strcmp(info->vpi_name, name) != 0)
-			continue;
-		shown++;
-		if (json) {
-			json_object_set_new(object, info->vpi_name,
-			    counters_json(info));
-			continue;
-		}
-		for (c = 0; c < VALE_NCOUNTERS; c++)
-			printf("%s %s %" PRIu64 "\n", info->vpi_name,
-			    vale_counter_table[c].cr_name,
-			    info->vpi_counter[c]);
-	}
-	if (shown == 0)
+	object = vc_print_counters(&ports, strchr(name, ':') != NULL ? name :
+	    NULL, json);
+	if (json_object_size(object) == 0)
 		errx(EX_DATAERR, "%s: there is no such port", name);
 	if (json)
 		vc_print_json(object);

@@ -370,11 +370,14 @@ static void
 adapter_attach(void *arg)
 {
 	struct adapter *ad = arg;
+	struct timespec ts;
 
 	adapter_assert_thread(ad);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
 	ad->unshared = ad->checked = false;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	atomic_store_64(&ad->since_s, ts.tv_sec);
 }
 
 /* Reset the adapter as by PCI RST#. */
@@ -396,6 +399,7 @@ adapter_detach(void *arg)
 
 	adapter_reset(ad);
 	vfu_device_release(&ad->vfu);
+	atomic_store_64(&ad->since_s, 0);
 }
 
 static void __attribute__((__format__(__printf__, 3, 0)))

@@ -51,6 +51,7 @@ enum adapter_counter {
 
 struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
+	TAILQ_ENTRY(adapter)	 watched;	/* valed_watch.c's */
 	struct adapter_config	 config;	/* constant */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */
@@ -77,6 +78,8 @@ struct adapter {
 	bool			 checked;	/* adapter_check() is done */
 
 	struct vfu_device	 vfu;		/* its client */
+	uint64_t		 since_s;	/* since when it is connected,
+						   since 1970; 0: none; atomic */
 
 	struct peer_watch		 watch;		/* the main thread's */
 	uint64_t		*live;		/* of valed_stats_live() */

@@ -21,6 +21,7 @@
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
  *	valed_stats.c	 prints counters
+ *	valed_watch.c	 what clients of the control socket see of adapters
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	adapter_net.c	 its network: a port of a switch, or a TAP
  *	adapter_pci.c	 what it is on the PCI bus
@@ -100,6 +101,7 @@
 #include "valed_reload.h"
 #include "valed_sandbox.h"
 #include "valed_stats.h"
+#include "valed_watch.h"
 
 _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");
@@ -347,6 +349,7 @@ adapters_start(void)
 		ad = adapter_start(ac, NULL);
 		if (ad != NULL) {
 			TAILQ_INSERT_TAIL(&adapters, ad, link);
+			valed_watch_add(ad);
 			continue;
 		}
 		close(ac->ac_listen);
@@ -434,6 +437,7 @@ main(int argc, char **argv)
 	}
 	names_start();
 	adapters_start();
+	ctl_devices_are(valed_watch_list);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {

@@ -13,4 +13,4 @@ VALED_SRCS=	valed.c valed_activation.c				\
 		valed_config.c valed_control.c valed_error.c valed_guard.c \
 		valed_notify.c valed_options.c valed_plan.c		\
 		valed_reload.c valed_sandbox.c valed_socket.c		\
-		valed_stats.c valed_values.c
+		valed_stats.c valed_values.c valed_watch.c

@@ -26,6 +26,7 @@
 #include "libvale.h"
 #include "valed_guard.h"
 #include "valed_reload.h"
+#include "valed_watch.h"
 
 /* How often to check whether a thread has ended. */
 #define	POLL_MS		10
@@ -142,6 +143,7 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 		return (error);
 	}
 	TAILQ_INSERT_TAIL(adapters, ad, link);
+	valed_watch_add(ad);
 	adapter_go(ad);
 	return (0);
 }
@@ -156,6 +158,7 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	if (ad == NULL)		/* it could not be added */
 		return;
 	TAILQ_REMOVE(adapters, ad, link);
+	valed_watch_remove(ad);
 	strlcpy(kept[nkept].path, ad->config.ac_path, sizeof(kept->path));
 	kept[nkept++].fd = ad->config.ac_listen;
 	adapter_stop(ad);

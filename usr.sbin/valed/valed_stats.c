@@ -21,6 +21,7 @@
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
+#include "vale_wire.h"
 #include "valed_stats.h"
 
 /*
@@ -70,6 +71,9 @@ static const struct section {
 	{ NCOUNTERS,	NULL,		NULL },
 };
 
+_Static_assert(AT_PORT <= VALE_DEVICE_COUNTERS &&
+    HOSTIF_NCOUNTERS <= VALE_DEVICE_COUNTERS, "a device has all its counters");
+
 /* Counters of dropped frames, for -v. */
 static const int drops[] = {
 	AT_MODEL + E82545_C_TX_BAD_DESC, AT_MODEL + E82545_C_TX_BAD_ADDR,
@@ -111,16 +115,45 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	    value[AT_PORT + VALE_C_RX_COPY];
 }
 
-/* A counter's name, and the prefix of its table. */
-static const char *
-counter_name(int i, const char **prefix)
+/* A counter's row, and the prefix of its table. */
+static const struct counter_row *
+counter_row(int i, const char **prefix)
 {
 	const struct section *sec = sections;
 
 	while (i >= sec[1].at)
 		sec++;
 	*prefix = sec->prefix;
-	return (sec->table[i - sec->at].cr_name);
+	return (&sec->table[i - sec->at]);
+}
+
+static const char *
+counter_name(int i, const char **prefix)
+{
+	return (counter_row(i, prefix)->cr_name);
+}
+
+void
+valed_stats_adapter(const struct adapter *ad, valed_stats_show *show,
+    void *arg)
+{
+	uint64_t value[NCOUNTERS];
+	const char *prefix;
+	int i;
+
+	snapshot(ad, value);
+	for (i = 0; i < AT_PORT; i++)
+		show(counter_row(i, &prefix), value[i], arg);
+}
+
+void
+valed_stats_interface(const struct hostif *hi, valed_stats_show *show,
+    void *arg)
+{
+	int i;
+
+	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
+		show(&hostif_counter_table[i], hostif_counter(hi, i), arg);
 }
 
 void

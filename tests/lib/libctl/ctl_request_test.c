@@ -135,6 +135,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ NETMAP_REQ_VALE_DETACH, 0 },
 		{ VALE_WIRE_PORTS, 8 },
 		{ VALE_WIRE_ADDRS, 8 },
+		{ VALE_WIRE_DEVICES, 8 },
 		{ VALE_WIRE_SET, 16 },
 		{ VALE_WIRE_SET_TEXT, 528 },
 		{ VALE_WIRE_RATE_GET, 0 },
@@ -150,7 +151,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_RELOAD, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x760f, 0xffff };
+	    0x7610, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -618,6 +619,79 @@ TEST(texts, "Settings whose value is text")
 	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
 	REFUSED(EOPNOTSUPP, "setting 10 is not supported", &root,
 	    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	stop();
+}
+
+/* A provider of devices, of which each has a port of vale0 or vale1. */
+static unsigned int ndevices, devices_shown;
+
+static void
+devices_list(ctl_device_show *show, void *arg)
+{
+	static struct vale_wire_device wd;
+	unsigned int i;
+
+	devices_shown = 0;
+	for (i = 0; i < ndevices; i++) {
+		memset(&wd, 0xa5, sizeof(wd));
+		snprintf(wd.wdv_name, sizeof(wd.wdv_name), "d%u", i);
+		snprintf(wd.wdv_port, sizeof(wd.wdv_port), "vale%u:d%u", i % 2,
+		    i);
+		devices_shown++;
+		if (show(&wd, arg) != 0)
+			break;
+	}
+}
+
+TEST(devices, "Devices are shown to administrators, in pages, for a port, a "
+    "switch or all")
+{
+	const size_t size = sizeof(struct vale_wire_device);
+	const uint32_t fit = (CTL_BODY_MAX - 8) / size;
+	struct vale_wire_page page = { 0, 0 };
+	const struct vale_wire_device *wd;
+	const struct vale_wire_page *got = NULL;
+
+	start();
+	/* Without a provider there is none. */
+	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "", &page, sizeof(page));
+	ctl_devices_are(devices_list);
+	ndevices = fit + 1;
+	GRANTED(8 + fit * size, 0, &root, VALE_WIRE_DEVICES, "", &page,
+	    sizeof(page));
+	ATF_CHECK_EQ(fit, devices_shown);
+	got = root.pe_body;
+	ATF_CHECK_EQ(fit, got->wp_count);
+	wd = (const void *)(got + 1);
+	ATF_CHECK_STREQ("d0", wd[0].wdv_name);
+	ATF_CHECK_EQ(0xa5, wd[0].wdv_kind);
+	ATF_CHECK_EQ(0xa5a5a5a5, wd[0].wdv_ncounters);
+	ATF_CHECK_STREQ("d1", wd[1].wdv_name);
+	page.wp_first = fit;
+	GRANTED(8 + size, 0, &root, VALE_WIRE_DEVICES, "", &page,
+	    sizeof(page));
+	page.wp_first = fit + 1;
+	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "", &page, sizeof(page));
+	page.wp_first = UINT32_MAX;
+	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "", &page, sizeof(page));
+	page.wp_first = 0;
+	ndevices = 4;
+	GRANTED(8 + 2 * size, 0, &root, VALE_WIRE_DEVICES, "vale1", &page,
+	    sizeof(page));
+	GRANTED(8 + size, 0, &root, VALE_WIRE_DEVICES, "vale1:d1", &page,
+	    sizeof(page));
+	ATF_CHECK_STREQ("d1", wd[0].wdv_name);
+	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "vale", &page, sizeof(page));
+	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "vale1:d", &page,
+	    sizeof(page));
+	/* A program sees those of its own ports, of which none has one here. */
+	GRANTED(8, 0, &one, VALE_WIRE_DEVICES, "", &page, sizeof(page));
+	port_open(&one, "vale0:d2");
+	GRANTED(8 + size, 0, &one, VALE_WIRE_DEVICES, "", &page,
+	    sizeof(page));
+	ATF_CHECK_STREQ("d2", ((const struct vale_wire_device *)(const void *)
+	    ((const char *)one.pe_body + 8))->wdv_name);
+	ctl_devices_are(NULL);
 	stop();
 }
 

@@ -13,10 +13,12 @@ place()
 {
 	local u
 
-	for u in valed.service valed@.service; do
+	for u in valed.service valed@.service valectl-metrics.socket \
+	    valectl-metrics@.service; do
 		sed 's,@SBINDIR@/[a-z]*,/bin/true,' "$units/$u" > $u
 	done
 	cp valed@.service valed@vale0.service
+	cp valectl-metrics@.service valectl-metrics@1.service
 }
 
 test_case verify "systemd finds nothing wrong with the units" \
@@ -26,7 +28,8 @@ verify_body()
 	place
 	# A version that does not know a setting says so.
 	atf_check -o empty -e empty systemd-analyze verify --man=no \
-	    ./valed.service ./valed@vale0.service
+	    ./valed.service ./valed@vale0.service ./valectl-metrics.socket \
+	    ./valectl-metrics@1.service
 }
 
 test_case security "systemd calls the services' exposure low: 2.5 of 10 at most" \
@@ -38,7 +41,8 @@ security_body()
 	place
 	systemd-analyze --help | grep -q -e --threshold ||
 	    atf_skip "systemd-analyze(1) has no --threshold"
-	for u in valed.service valed@vale0.service; do
+	for u in valed.service valed@vale0.service \
+	    valectl-metrics@1.service; do
 		atf_check -o ignore systemd-analyze security --no-pager \
 		    --offline=yes --threshold=25 ./$u
 	done
@@ -52,6 +56,23 @@ same_body()
 	    -e 's,valed-%i,valed,' -e '/^#/d' valed@.service > template
 	grep -v '^#' valed.service > service
 	atf_check diff -u service template
+}
+
+test_case metrics "Metrics are read by the user of valed.service, from its \
+control socket, and of loopback only"
+metrics_body()
+{
+	local u=$units/valectl-metrics@.service
+
+	for setting in User DynamicUser; do
+		grep "^$setting=" "$units/valed.service" > expected
+		atf_check -o file:expected grep "^$setting=" "$u"
+	done
+	socket=$(sed -n 's/^ExecStart=.* -c \([^,]*\),.*/\1/p' \
+	    "$units/valed.service")
+	atf_check -o ignore grep "^ExecStart=-@SBINDIR@/valectl -c $socket " "$u"
+	atf_check -o inline:"ListenStream=127.0.0.1:9955\n" \
+	    grep ^Listen "$units/valectl-metrics.socket"
 }
 
 test_case reached "Others than systemd reach the sockets"

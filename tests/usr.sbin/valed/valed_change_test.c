@@ -31,6 +31,7 @@
 #include "test.h"
 #include "valed_guard.h"
 #include "valed_reload.h"
+#include "valed_watch.h"
 
 static char	calls[512];		/* what was called */
 static int	answer;			/* the last one to the guard */
@@ -83,6 +84,18 @@ adapter_start(const struct adapter_config *config,
 	ATF_REQUIRE(ad != NULL);
 	ad->config = *config;
 	return (ad);
+}
+
+void
+valed_watch_add(struct adapter *ad)
+{
+	called("see %s;", ad->config.ac_name);
+}
+
+void
+valed_watch_remove(struct adapter *ad)
+{
+	called("hide %s;", ad->config.ac_name);
 }
 
 void
@@ -228,7 +241,7 @@ add(int slot, const char *name, int fd)
 
 	change(VALED_ADD, slot, name, fd);
 	snprintf(want, sizeof(want), "names add %d;start %s vale0:%s %d 1500;"
-	    "go %s;", slot, name, name, fd, name);
+	    "see %s;go %s;", slot, name, name, fd, name, name);
 	check(want, 0);
 }
 
@@ -240,22 +253,22 @@ TEST(removes, "A removed one is watched until it has ended; its socket is "
 	add(2, "b", open_at(102));
 	add(3, "c", open_at(103));
 	change(VALED_REMOVE, 1, "a", -1);
-	check("names remove 1;stop a;ended a;", 0);
+	check("names remove 1;hide a;stop a;ended a;", 0);
 	ends_after = 2;
 	change(VALED_REMOVE, 2, "b", -1);
-	check("names remove 2;stop b;watch b;watch b;ended b;", 0);
+	check("names remove 2;hide b;stop b;watch b;watch b;ended b;", 0);
 	ATF_CHECK(is_open(102));
 	/* One that could not be added. */
 	change(VALED_REMOVE, 9, "a", -1);
 	check("names remove 9;", 0);
 	/* Another place, the same path. */
 	change(VALED_ADD, 7, "b", -1);
-	check("names add 7;start b vale0:b 102 1500;go b;", 0);
+	check("names add 7;start b vale0:b 102 1500;see b;go b;", 0);
 	/* Only one has it. */
 	change(VALED_ADD, 8, "b", -1);
-	check("names add 8;start b vale0:b -1 1500;go b;", 0);
+	check("names add 8;start b vale0:b -1 1500;see b;go b;", 0);
 	change(VALED_REMOVE, 8, "b", -1);
-	check("names remove 8;stop b;ended b;", 0);
+	check("names remove 8;hide b;stop b;ended b;", 0);
 	ATF_CHECK(is_open(101) && is_open(102) && is_open(103));
 	change(VALED_END, 0, "x", -1);
 	check("names end;", -1);
@@ -263,13 +276,13 @@ TEST(removes, "A removed one is watched until it has ended; its socket is "
 	ATF_CHECK(is_open(102) && is_open(103));
 	/* It is not found any more. */
 	change(VALED_ADD, 1, "a", -1);
-	check("names add 1;start a vale0:a -1 1500;go a;", 0);
+	check("names add 1;start a vale0:a -1 1500;see a;go a;", 0);
 	change(VALED_REMOVE, 1, "a", -1);
-	check("names remove 1;stop a;ended a;", 0);
+	check("names remove 1;hide a;stop a;ended a;", 0);
 	change(VALED_REMOVE, 7, "b", -1);
-	check("names remove 7;stop b;ended b;", 0);
+	check("names remove 7;hide b;stop b;ended b;", 0);
 	change(VALED_REMOVE, 3, "c", -1);
-	check("names remove 3;stop c;ended c;", 0);
+	check("names remove 3;hide c;stop c;ended c;", 0);
 	ATF_CHECK(TAILQ_EMPTY(&adapters));
 	change(VALED_END, 0, "x", -1);
 	check("names end;", -1);
@@ -300,13 +313,13 @@ TEST(places, "An adapter is found by its bus, slot and function; one of the "
 		TAILQ_INSERT_TAIL(&adapters, ad[i], link);
 	}
 	change(VALED_REMOVE, 2, "x", -1);
-	check("names remove 2;stop s;ended s;", 0);
+	check("names remove 2;hide s;stop s;ended s;", 0);
 	ATF_CHECK_EQ(ad[2], TAILQ_LAST(&adapters, adapter_list));
 	change(VALED_END, 0, "x", -1);
 	check("names end;", -1);
 	ATF_CHECK(!is_open(103) && is_open(102));
 	change(VALED_REMOVE, 3, "x", -1);
-	check("names remove 3;stop s;ended s;", 0);
+	check("names remove 3;hide s;stop s;ended s;", 0);
 	ATF_CHECK_EQ(ad[0], TAILQ_FIRST(&adapters));
 	ATF_CHECK_EQ(ad[2], TAILQ_NEXT(ad[0], link));
 }
@@ -370,7 +383,7 @@ TEST(fails, "One that cannot be added is reported, and its socket closed")
 	ATF_CHECK(is_open(STDIN_FILENO) && is_open(STDOUT_FILENO));
 	start_error = 0;
 	change(VALED_ADD, 1, "a", open_at(100));
-	check("names add 1;start a vale0:a 100 1500;go a;", 0);
+	check("names add 1;start a vale0:a 100 1500;see a;go a;", 0);
 }
 
 TEST_PROGRAM

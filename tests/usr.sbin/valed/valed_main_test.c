@@ -125,6 +125,17 @@ peer_log_init(const char *name)
 	called("log");
 }
 
+void
+valed_watch_list(ctl_device_show *show __unused, void *arg __unused)
+{
+}
+
+void
+ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
+{
+	ATF_CHECK(list == valed_watch_list);
+}
+
 int
 valed_sandbox_drop(void)
 {
@@ -153,6 +164,7 @@ peer_close_start(int (*drop)(void))
 	return (ERROR("close"));
 }
 
+OF_ADAPTER(valed_watch_add, "see")
 OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
@@ -652,7 +664,7 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	world->adapters = world->hostifs = 2;
 	world->control = true;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 	world->flags = HOSTIF_HOST_GETS;
 	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
@@ -660,7 +672,7 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
 	    "too: remove its addresses there\n",
 	    BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "start a;start b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 }
 
@@ -682,19 +694,19 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		    "fault;guard 1 valed;accept;pass;close;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;ctl 77;"
+		    NAME_A NAMES_E "start a;see a;ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;ctl 77;"
+		    NAME_A NAMES_E "start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;ctl 77;"
+		    NAME_A NAMES_E "start a;see a;ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;ctl 77;"
+		    NAME_A NAMES_E "start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;guard end;" },
 	};
@@ -724,7 +736,7 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	/* Another is served. */
 	world->adapters = 2;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
-	    NAMES_AB "start a;absent a;start b;sandbox 55;go b;ready 1;" SERVES);
+	    NAMES_AB "start a;absent a;start b;see b;sandbox 55;go b;ready 1;" SERVES);
 }
 
 TEST_PROGRAM

@@ -121,6 +121,17 @@ class Attempts:
         self.shown(self.name in c.ports())
         self.shown(self.name in c.ports("vale0"))
 
+    def DEVICES(self, c):
+        # A program's port has no device.
+        if self.kind == 0:
+            assert c.devices("vale0:one") == {}
+        else:
+            self.shown(self.kind == 1 and c.devices("vale9") == {} and
+                       c.devices() != {} or
+                       self.kind > 1 and self.name in c.devices() and
+                       self.name in c.devices("vale0") and
+                       list(c.devices(self.name)) == [self.name])
+
     def ADDRS(self, c):
         self.shown(self.addr in c.addrs("vale0"))
 

@@ -1,0 +1,204 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""What valectl(8) shows of adapters, and as metrics, for watch_test.sh."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+from vfu_client import Driver
+from wait_until import wait_until
+
+LABEL = r'([a-z_]+)="((?:[^"\\\n]|\\[\\"n])*)"'
+SAMPLE = re.compile(r'([a-z_]+)\{(%s(?:,%s)*)\} (-?[0-9.e+-]+)$' % (LABEL, LABEL))
+
+
+def valectl(*args):
+    return subprocess.run([os.environ["VALECTL"], *args], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+def adapter():
+    a, = json.loads(valectl("-j", "-k", "all"))["adapters"]
+    return a
+
+
+def client():
+    """The client comes and goes; its driver sets the least interval."""
+    a = adapter()
+    assert a["name"] == "vm1" and a["port"] == "vale0:vm1", a
+    assert a["address"] == "02:00:00:00:00:07"
+    # itr=100, in units of 256 ns.
+    assert a["itr_ns"] == 25600, a
+    assert a["client_since"] is None and a["csb"] is False
+    before = int(time.time())
+    d = Driver("vm1.sock")
+    a = adapter()
+    assert before <= a["client_since"] <= time.time(), a
+    assert a["counters"]["connects"] == 1
+    assert a["counters"]["reg_writes"] > 0
+    d.set(0xc4, 1000)                   # ITR
+    assert adapter()["itr_ns"] == 256000
+    text = valectl("-k", "all")
+    assert re.search("^adapter vm1 client_since 20..-..-..T..:..:..Z$", text,
+                     re.M), text
+    assert ('vale_adapter_client_start_time_seconds{adapter="vm1",'
+            'switch="vale0",port="vm1"} %d\n' % a["client_since"]) in \
+        valectl("--openmetrics")
+    d.close()
+    wait_until(lambda: adapter()["client_since"] is None, "the client's end")
+    assert "client_start_time" not in valectl("--openmetrics")
+
+
+def parse(text, openmetrics):
+    """Parse metrics, strictly.  Returns the samples, by names and labels."""
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    assert (lines[-1] == "# EOF") == openmetrics
+    if openmetrics:
+        lines.pop()
+    seen, samples = {}, {}
+    name = kind = unit = None
+    for line in lines:
+        if line.startswith("# HELP "):
+            name = line.split(" ")[2]
+            assert name not in seen and line.split(" ", 3)[3], line
+            seen[name] = kind = unit = None
+        elif line.startswith("# TYPE "):
+            _, _, of, kind = line.split(" ")
+            assert of == name and kind in ("counter", "gauge", "info"), line
+            assert openmetrics or kind != "info"
+            seen[name] = kind
+        elif line.startswith("# UNIT "):
+            _, _, of, unit = line.split(" ")
+            assert openmetrics and of == name and kind, line
+            assert name.endswith("_" + unit), line
+        else:
+            m = SAMPLE.match(line)
+            assert m, line
+            suffix = {"counter": "_total", "info": "_info"}.get(kind, "")
+            assert m[1] == name + (suffix if openmetrics else ""), line
+            if not openmetrics and kind == "counter":
+                assert name.endswith("_total"), line
+            assert (m[1], m[2]) not in samples, line
+            if kind == "counter":
+                assert int(m[m.lastindex]) >= 0
+            samples[m[1], m[2]] = m[m.lastindex]
+    assert openmetrics or all(k for k in seen.values())
+    return samples
+
+
+def form(metrics, text, numbers):
+    """Both forms have all that -k all has, under the same names."""
+    with open(metrics) as f:
+        m = parse(f.read(), True)
+    with open(text) as f:
+        t = parse(f.read(), False)
+    assert m.keys() == t.keys()
+    with open(numbers) as f:
+        j = json.load(f)
+    count = lambda prefix: sum(name.startswith(prefix) for name, _ in m)
+    assert count("vale_port_") == sum(len(p) for p in j["ports"].values())
+    # And five of its state, of which that of a client is not there.
+    assert count("vale_adapter_") == sum(len(a["counters"]) + 5
+                                         for a in j["adapters"])
+
+
+def dashboard(metrics):
+    """Each metric of the dashboard for Grafana is there."""
+    with open(metrics) as f:
+        names = {name for name, _ in parse(f.read(), True)}
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "grafana.json")) as f:
+        shown = json.load(f)
+    wanted = set(re.findall("vale_[a-z_]+", json.dumps(
+        [shown["panels"], shown["templating"]])))
+    assert len(wanted) > 10
+    # There is no attached interface.
+    wanted = {w for w in wanted if not w.startswith("vale_interface_")}
+    assert wanted <= names, wanted - names
+
+
+def reply(path):
+    """A reply's length is what it says, and its body has the form."""
+    with open(path, newline="") as f:
+        head, body = f.read().split("\r\n\r\n", 1)
+    length = re.search("^Content-Length: ([0-9]+)$", head.replace("\r", ""), re.M)
+    assert int(length[1]) == len(body)
+    assert re.search("^Connection: close$", head.replace("\r", ""), re.M)
+    parse(body, "openmetrics" in head)
+
+
+def ask(path):
+    with urllib.request.urlopen("http://127.0.0.1:9090/api/v1/" + path) as f:
+        answer = json.load(f)
+    assert answer["status"] == "success", answer
+    return answer["data"]
+
+
+def query(text):
+    return ask("query?" + urllib.parse.urlencode({"query": text}))["result"]
+
+
+def scrape(prometheus):
+    """A server that scrapes has the values, the types and the units."""
+    with open("prometheus.yml", "w") as f:
+        f.write("""global:
+  scrape_interval: 1s
+scrape_configs:
+- job_name: vale
+  static_configs:
+  - targets: ['127.0.0.1:9955']
+""")
+    # As a unit of systemd(1) with Accept=yes does it.
+    listener = subprocess.Popen(
+        ["socat", "TCP-LISTEN:9955,bind=127.0.0.1,fork,reuseaddr",
+         "EXEC:%s --openmetrics=http" % os.environ["VALECTL"]])
+    log = open("prometheus.log", "w")
+    server = subprocess.Popen(
+        [prometheus, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
+         "--web.listen-address=127.0.0.1:9090", "--log.level=warn"],
+        stdout=log, stderr=log)
+
+    def scraped():
+        assert server.poll() is None, "prometheus has ended"
+        try:
+            r = query('vale_port_transmit_frames_total{switch="vale0",'
+                      'port="a"}')
+        except OSError:
+            return False
+        return [x["value"][1] for x in r] == ["7"]
+
+    try:
+        wait_until(scraped, "the metrics")
+        meta = ask("metadata")
+        # The server calls a metric as its samples are called, or not.
+        m, = meta.get("vale_port_transmit_bytes_total") or \
+            meta["vale_port_transmit_bytes"]
+        assert m["type"] == "counter" and m["unit"] == "bytes", m
+        assert m["help"] == "bytes of well-formed frames", m
+        r = query("sum by (reason) (vale_port_transmit_dropped_frames_total)")
+        assert {x["metric"]["reason"] for x in r} >= {"rate", "limit"}, r
+        assert query("vale_adapter_info")[0]["metric"]["address"] == \
+            "02:00:00:00:00:07"
+        # A rate over time, as a dashboard shows.
+        wait_until(lambda: query("rate(vale_port_transmit_frames_total"
+                                 "{port='a'}[1m])"), "two scrapes")
+        assert query("up") and all(x["value"][1] == "1" for x in query("up"))
+    finally:
+        server.terminate()
+        server.wait()
+        listener.terminate()
+        listener.wait()
+
+
+if __name__ == "__main__":
+    {"client": client, "form": form, "reply": reply, "dashboard": dashboard,
+     "scrape": scrape}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,222 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Adapters and attached interfaces: what state they are in, and what they have
+ * counted.
+ */
+
+#include <sys/param.h>
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "valectl.h"
+
+/* Append a part of the list. */
+static int
+devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
+    size_t size)
+{
+	const struct vale_wire_device *wd = (const void *)(page + 1);
+	struct vale_wire_device *all;
+	uint32_t i;
+
+	if (size < sizeof(*page) || (size - sizeof(*page)) / sizeof(*wd) !=
+	    page->wp_count || (size - sizeof(*page)) % sizeof(*wd) != 0) {
+		errno = EPROTO;
+		return (-1);
+	}
+	if (page->wp_count == 0)
+		return (0);
+	all = reallocarray(devices->vcd_device, devices->vcd_n +
+	    page->wp_count, sizeof(*all));
+	if (all == NULL)
+		return (-1);
+	devices->vcd_device = all;
+	memcpy(all + devices->vcd_n, wd, page->wp_count * sizeof(*wd));
+	for (i = 0; i < page->wp_count; i++) {
+		wd = &all[devices->vcd_n++];
+		if (wd->wdv_ncounters > VALE_DEVICE_COUNTERS) {
+			errno = EPROTO;
+			return (-1);
+		}
+	}
+	return (0);
+}
+
+static int
+devices_call(int fd, struct vc_devices *devices, struct vale_wire_page *page)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_DEVICES };
+	struct vale_wire_page ask = { 0, 0 };
+	struct vale_client_call call = { .hdr = &hdr, .body = &ask,
+	    .size = sizeof(ask), .reply = page,
+	    .reply_max = VALE_CLIENT_BODY };
+
+	do {
+		if (vale_client_call(fd, &call) == -1) {
+			/* One of an earlier version shows none. */
+			return (errno == EOPNOTSUPP ? 0 : -1);
+		}
+		if (devices_add(devices, page, call.reply_size) == -1)
+			return (-1);
+		ask.wp_first += page->wp_count;
+	} while (page->wp_count > 0);
+	return (0);
+}
+
+int
+vc_devices_get(struct vc_devices *devices)
+{
+	struct vale_wire_page *page;
+	int error, fd, r;
+
+	memset(devices, 0, sizeof(*devices));
+	fd = vale_client_connect(vale_find_path());
+	if (fd == -1)
+		return (-1);
+	page = malloc(VALE_CLIENT_BODY);
+	r = page != NULL ? devices_call(fd, devices, page) : -1;
+	error = errno;
+	free(page);
+	close(fd);
+	if (r == -1) {
+		free(devices->vcd_device);
+		devices->vcd_device = NULL;
+	}
+	errno = error;
+	return (r);
+}
+
+void
+vc_address(const uint8_t addr[6], char text[VC_ADDRESS_SIZE])
+{
+	snprintf(text, VC_ADDRESS_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x",
+	    addr[0], addr[1], addr[2], addr[3], addr[4], addr[5]);
+}
+
+const char *
+vc_device_kind(const struct vale_wire_device *wd)
+{
+	return (wd->wdv_kind == VALE_DEVICE_INTERFACE ? "interface" : "adapter");
+}
+
+/* A time as ISO 8601 has it, or "none" for 0. */
+static const char *
+time_text(uint64_t s)
+{
+	static char text[32];
+	const time_t t = s;
+	struct tm tm;
+
+	if (s == 0 || gmtime_r(&t, &tm) == NULL)
+		return ("none");
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return (text);
+}
+
+static void
+print_adapter(const struct vale_wire_device *wd)
+{
+	char addr[VC_ADDRESS_SIZE];
+
+	vc_address(wd->wdv_addr, addr);
+	printf("adapter %s address %s\n", wd->wdv_name, addr);
+	printf("adapter %s client_since %s\n", wd->wdv_name,
+	    time_text(wd->wdv_since_s));
+	printf("adapter %s csb %s\n", wd->wdv_name,
+	    (wd->wdv_flags & VALE_DEVICE_CSB) != 0 ? "on" : "off");
+	printf("adapter %s itr_ns %u\n", wd->wdv_name, wd->wdv_itr_ns);
+	printf("adapter %s link %s\n", wd->wdv_name,
+	    (wd->wdv_flags & VALE_DEVICE_LINK) != 0 ? "up" : "down");
+}
+
+static void
+print_device(const struct vale_wire_device *wd)
+{
+	const char *kind = vc_device_kind(wd);
+	uint32_t i;
+
+	printf("%s %s port %s\n", kind, wd->wdv_name, wd->wdv_port);
+	if (wd->wdv_kind == VALE_DEVICE_ADAPTER)
+		print_adapter(wd);
+	for (i = 0; i < wd->wdv_ncounters; i++)
+		printf("%s %s %s %" PRIu64 "\n", kind, wd->wdv_name,
+		    wd->wdv_counter[i].wn_name, wd->wdv_counter[i].wn_value);
+}
+
+static json_t *
+device_json(const struct vale_wire_device *wd)
+{
+	json_t *counters = json_object(), *object;
+	char addr[VC_ADDRESS_SIZE];
+	uint32_t i;
+
+	object = json_pack("{s:s, s:s}", "name", wd->wdv_name, "port",
+	    wd->wdv_port);
+	if (wd->wdv_kind == VALE_DEVICE_ADAPTER) {
+		vc_address(wd->wdv_addr, addr);
+		json_object_set_new(object, "address", json_string(addr));
+		json_object_set_new(object, "client_since",
+		    wd->wdv_since_s == 0 ? json_null() :
+		    json_integer(wd->wdv_since_s));
+		json_object_set_new(object, "csb", json_boolean(
+		    (wd->wdv_flags & VALE_DEVICE_CSB) != 0));
+		json_object_set_new(object, "itr_ns",
+		    json_integer(wd->wdv_itr_ns));
+		json_object_set_new(object, "link", json_boolean(
+		    (wd->wdv_flags & VALE_DEVICE_LINK) != 0));
+	}
+	for (i = 0; i < wd->wdv_ncounters; i++)
+		json_object_set_new(counters, wd->wdv_counter[i].wn_name,
+		    json_integer(wd->wdv_counter[i].wn_value));
+	json_object_set_new(object, "counters", counters);
+	return (object);
+}
+
+void
+vc_show_all(bool json)
+{
+	json_t *adapters = json_array(), *interfaces = json_array();
+	const struct vale_wire_device *wd;
+	struct vc_devices devices;
+	struct vc_ports ports;
+	json_t *counters;
+
+	vc_ports_read(NULL, &ports);
+	if (vc_devices_get(&devices) == -1)
+		vc_fail();
+	counters = vc_print_counters(&ports, NULL, json);
+	for (wd = devices.vcd_device; wd < devices.vcd_device + devices.vcd_n;
+	    wd++) {
+		if (!json)
+			print_device(wd);
+		else
+			json_array_append_new(
+			    wd->wdv_kind == VALE_DEVICE_ADAPTER ? adapters :
+			    interfaces, device_json(wd));
+	}
+	if (json)
+		vc_print_json(json_pack("{s:o, s:o, s:o}", "ports", counters,
+		    "adapters", adapters, "interfaces", interfaces));
+	else {
+		json_decref(adapters);
+		json_decref(interfaces);
+		json_decref(counters);
+	}
+	free(ports.vcp_info);
+	free(devices.vcd_device);
+}

@@ -1,0 +1,28 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What clients of the control socket may see of adapters and attached
+ * interfaces: valed_watch.c.
+ */
+
+#ifndef _VALED_WATCH_H_
+#define	_VALED_WATCH_H_
+
+#include "adapter.h"
+#include "ctl.h"
+
+/*
+ * The adapter can be seen from now on; no longer, before adapter_stop().  The
+ * main thread, which does not wait for a client there.
+ */
+void	valed_watch_add(struct adapter *ad);
+void	valed_watch_remove(struct adapter *ad);
+
+/* list() of ctl_devices_are().  Any thread. */
+void	valed_watch_list(ctl_device_show *show, void *arg);
+
+#endif /* !_VALED_WATCH_H_ */

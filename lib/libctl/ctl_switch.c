@@ -246,6 +246,7 @@ part_port(const struct vale_port_info *info, void *arg)
 		memcpy(wo->wo_name, info->vpi_name, sizeof(wo->wo_name));
 		wo->wo_index = info->vpi_index;
 		wo->wo_rings = info->vpi_rings;
+		wo->wo_down = !info->vpi_link;
 		wo->wo_tx_slots = info->vpi_tx_slots;
 		wo->wo_rx_slots = info->vpi_rx_slots;
 		wo->wo_ncounters = VALE_NCOUNTERS;

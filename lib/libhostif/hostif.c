@@ -368,6 +368,12 @@ hostif_name(const struct hostif *hi)
 	return (hi->fds.hf_name);
 }
 
+bool
+hostif_up(const struct hostif *hi)
+{
+	return (atomic_load_bool(&hi->up));
+}
+
 uint64_t **
 hostif_live(struct hostif *hi)
 {

@@ -182,6 +182,9 @@ void	hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg);
 const char *hostif_port_name(const struct hostif *hi);
 const char *hostif_name(const struct hostif *hi);
 
+/* Whether it is there, up, and has a carrier.  Any thread. */
+bool	hostif_up(const struct hostif *hi);
+
 /*
  * A pointer that is the caller's of hostif_each(): NULL at first, and passed to
  * free() by hostif_stop().  One thread.

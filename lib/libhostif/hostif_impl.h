@@ -106,7 +106,7 @@ struct hostif {
 	uint64_t		 tick_ns;	/* the next ho_tick */
 	uint32_t		 withdrawn;	/* atomic */
 
-	bool			 up;
+	bool			 up;		/* atomic, for hostif_up() */
 	bool			 gone;		/* for good */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */

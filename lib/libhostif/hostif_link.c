@@ -176,7 +176,7 @@ link_gone(struct hostif *hi)
 {
 	hostif_count(hi, HOSTIF_C_LINK, 1);
 	hostif_log(hi, "the interface is gone");
-	hi->up = false;
+	atomic_store_bool(&hi->up, false);
 	hi->gone = true;
 }
 
@@ -197,7 +197,7 @@ link_up(struct hostif *hi, const struct link *l)
 	else if (l->mtu != hi->mtu && hi->mtu != 0)
 		hostif_log(hi, "the interface's MTU is %u", l->mtu);
 	hi->link.hl_ether = l->ether;
-	hi->up = up;
+	atomic_store_bool(&hi->up, up);
 	hi->mtu = l->mtu;
 }
 

@@ -497,6 +497,8 @@ int	vale_shared_fd(const struct vale_desc *d);
 	    "frames dropped: IP address not allowed")			\
 	X(VALE_C_TX_DROP_RESERVED, "tx_drop_reserved",			\
 	    "frames dropped: for the link only")			\
+	X(VALE_C_TX_DROP_LINK, "tx_drop_link",				\
+	    "frames dropped: the port's link is down")			\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
 	    "times the port's frames began to be copied before delivery") \
 	X(VALE_C_RX_SYNC, "rx_syncs", "receive syncs")			\
@@ -528,6 +530,7 @@ struct vale_port_info {
 	char		vpi_name[VALE_NAME_SIZE];	/* "vale0:vm1" */
 	uint8_t		vpi_index;	/* 0 to 253, as fe_port */
 	uint8_t		vpi_rings;	/* ring pairs */
+	bool		vpi_link;	/* its link is up */
 	uint32_t	vpi_tx_slots;	/* of a ring */
 	uint32_t	vpi_rx_slots;
 	uint64_t	vpi_counter[VALE_NCOUNTERS];
@@ -680,6 +683,23 @@ int	vale_get(const char *name, const char *setting, char *text,
  * when the setting is set.
  */
 void	vale_set_address(struct vale_desc *d, const uint8_t addr[6]);
+
+/*
+ * Have changed(arg, up) called when the port's link goes down or comes up again
+ * (setting "link"), until vale_close(); and now, if it is down.  On any thread,
+ * with locks of the library: it must neither block nor call the library.  Only
+ * in vale_switch.c.
+ */
+void	vale_on_link(struct vale_desc *d, void (*changed)(void *arg, bool up),
+	    void *arg);
+
+/*
+ * Port `name' is an uplink, which has a carrier or not: ports of its switch with
+ * link=uplink follow.  It is one until it is closed.  May wait for senders.
+ * Only in vale_switch.c.
+ *	ENXIO	the port does not exist
+ */
+int	vale_set_carrier(const char *name, bool up);
 
 /*
  * What was wrong, if the last call by this thread of a function that sets or

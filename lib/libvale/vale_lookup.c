@@ -506,6 +506,19 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 	return (i);
 }
 
+/* The port has no link. */
+static void __attribute__((__noinline__))
+lookup_down(struct vale_pair *pair)
+{
+	struct vale_txq *vt = &pair->pa_tx;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
+		n++;
+	vt->vt_nfrags = 0;
+	vale_forward_drop(pair, VALE_C_TX_DROP_LINK, n, pair->pa_port);
+}
+
 void
 vale_lookup_begin(struct vale_pair *pair)
 {
@@ -513,9 +526,14 @@ vale_lookup_begin(struct vale_pair *pair)
 	const unsigned int index = pair->pa_port->vp_index;
 	uint32_t dropped;
 
+	if (!vt->vt_view->vi_ruled[index])
+		return;
+	if (vt->vt_view->vi_down[index]) {
+		lookup_down(pair);
+		return;
+	}
 	/* The rules may be newer than the batch. */
-	if (!vt->vt_view->vi_ruled[index] || !vt->vt_indirect ||
-	    vt->vt_copied || vt->vt_headed)
+	if (!vt->vt_indirect || vt->vt_copied || vt->vt_headed)
 		return;
 	(void)vale_rules_copy(vt, &dropped);
 	if (dropped > 0)

@@ -47,6 +47,8 @@
 	    "addresses or prefixes, or any", "")			\
 	X(LIMIT, 2, "limit", PORT, NUMBER, 0, VALE_FDB_ENTRIES, 0,	\
 	    "limit", "addresses")					\
+	X(LINK, 15, "link", PORT, TEXT, 0, 0, 0, "link is up, down or " \
+	    "uplink", "")						\
 	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
 	    "mirror", "")						\
 	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\

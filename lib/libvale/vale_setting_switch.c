@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "vale_error.h"
+#include "vale_link.h"
 #include "vale_mirror.h"
 #include "vale_rules.h"
 #include "vale_setting.h"
@@ -63,6 +64,33 @@ static void
 get_limit(const struct vale_port *port, struct vale_setting_value *value)
 {
 	value->sv_number = port->vp_switch->vs_fdb.fdb_limit[port->vp_index];
+}
+
+/* As vale_link.h names them. */
+static const char *const links[] = {
+	[VALE_LINK_UP] = "up",
+	[VALE_LINK_DOWN] = "down",
+	[VALE_LINK_UPLINK] = "uplink",
+};
+
+static int
+set_link(struct vale_port *port, const struct vale_setting_value *value)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(links); i++)
+		if (strcmp(value->sv_text, links[i]) == 0) {
+			port->vp_link = i;
+			return (0);
+		}
+	return (vale_fail(EINVAL));
+}
+
+static void
+get_link(const struct vale_port *port, struct vale_setting_value *value)
+{
+	memcpy(value->sv_text, links[port->vp_link],
+	    strlen(links[port->vp_link]) + 1);
 }
 
 static int
@@ -334,6 +362,8 @@ static const struct {
 	    .view = true },
 	[VALE_SETTING_LIMIT] = { .set_port = set_limit,
 	    .get_port = get_limit },
+	[VALE_SETTING_LINK] = { .set_port = set_link, .get_port = get_link,
+	    .view = true },
 	[VALE_SETTING_MIRROR] = { .set_port = set_mirror,
 	    .get_port = get_mirror, .view = true },
 	[VALE_SETTING_NATIVE] = { .set_port = set_native,

@@ -647,6 +647,7 @@ port_info(const struct vale_port *port, struct vale_port_info *info)
 	memcpy(info->vpi_name, port->vp_common.name, sizeof(info->vpi_name));
 	info->vpi_index = port->vp_index;
 	info->vpi_rings = port->vp_npairs;
+	info->vpi_link = !port->vp_down;
 	info->vpi_tx_slots = port->vp_pair[0].pa_tx.vt_nslots;
 	info->vpi_rx_slots = port->vp_pair[0].pa_rx.rq_nslots;
 	port_counters(port, info->vpi_counter);

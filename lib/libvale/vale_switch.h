@@ -10,6 +10,7 @@
  *	vale_switch.c	switches and ports: open, close, lists
  *	vale_view.c	what senders see of a switch, and how that changes
  *	vale_setting_switch.c	their settings
+ *	vale_link.c	whether ports have a link
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_lookup.c	its second stage: the destinations
  *	vale_rules.c	what a port may send, and its VLANs
@@ -82,6 +83,12 @@ struct vale_port {
 	bool			 vp_private;
 	const struct vale_rules	*vp_rules;	/* its own, or vale_rules_none */
 	uint8_t			 vp_address[6];	/* vale_set_address() */
+	uint8_t			 vp_link;	/* vale_link.h: as it is set */
+	uint8_t			 vp_carrier;	/* vale_set_carrier() */
+	bool			 vp_down;	/* what both come to */
+	bool			 vp_flush;	/* it has just gone down */
+	void			(*vp_link_told)(void *arg, bool up);
+	void			*vp_link_arg;
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */
 	char			 vp_mirror_of[VALE_NAME_SIZE];	/* or "" */
 	TAILQ_ENTRY(vale_port)	 vp_mirror_link; /* if vp_mirror_of */

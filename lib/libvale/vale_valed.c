@@ -403,6 +403,7 @@ list_port(const void *entry, const void *arg)
 	memcpy(info.vpi_name, wo->wo_name, sizeof(info.vpi_name));
 	info.vpi_index = wo->wo_index;
 	info.vpi_rings = wo->wo_rings;
+	info.vpi_link = wo->wo_down == 0;
 	info.vpi_tx_slots = wo->wo_tx_slots;
 	info.vpi_rx_slots = wo->wo_rx_slots;
 	memcpy(info.vpi_counter, wo->wo_counter, sizeof(info.vpi_counter));

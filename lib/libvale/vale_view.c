@@ -36,6 +36,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "vale_link.h"
 #include "vale_rules.h"
 #include "vale_switch.h"
 #include "vale_view.h"
@@ -82,7 +83,8 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 		vi->vi_rules[i] = port->vp_rules;
 		vi->vi_nvlans += port->vp_rules->rls_vlan.vln_mode !=
 		    VALE_VLAN_ANY;
-		if (port->vp_out)
+		vi->vi_down[i] = port->vp_down;
+		if (port->vp_out || port->vp_down)
 			continue;
 		vi->vi_port[i] = port;
 		vi->vi_private[i] = port->vp_private;
@@ -91,13 +93,14 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 	}
 	for (i = 0; i < VALE_FDB_PORTS; i++)
 		vi->vi_ruled[i] = vi->vi_rules[i] != NULL &&
-		    (vi->vi_nvlans > 0 || vale_rules_guard(vi->vi_rules[i]));
+		    (vi->vi_nvlans > 0 || vi->vi_down[i] ||
+		    vale_rules_guard(vi->vi_rules[i]));
 	TAILQ_FOREACH(port, &vs->vs_mirrors, vp_mirror_link) {
 		for (i = 0; i < VALE_FDB_PORTS; i++)
 			if (vi->vi_port[i] != NULL && strcmp(port->vp_mirror_of,
 			    vi->vi_port[i]->vp_common.name) == 0)
 				break;
-		if (i == VALE_FDB_PORTS || port->vp_out)
+		if (i == VALE_FDB_PORTS || port->vp_out || port->vp_down)
 			continue;
 		MPASS(vi->vi_nmirrors < VALE_MIRRORS);
 		vi->vi_mirror[vi->vi_nmirrors++] = (struct vale_mirror){
@@ -117,6 +120,7 @@ vale_view_publish(struct vale_switch *vs)
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
 	mtx_assert(&vale_lock, MA_OWNED);
+	vale_link_update(vs);
 	view_fill(vi, vs);
 	for (i = 0; i < VALE_FDB_PORTS; i++)
 		if (vs->vs_port[i] != NULL)
@@ -133,4 +137,5 @@ vale_view_publish(struct vale_switch *vs)
 				view_wait(pair);
 	}
 	pthread_mutex_lock(&vale_lock);
+	vale_link_flush(vs);
 }

@@ -40,8 +40,9 @@ struct vale_view {
 	uint8_t			 vi_active[VALE_FDB_PORTS]; /* indexes in use */
 	unsigned int		 vi_nvlans;	/* ports with VLANs */
 	bool			 vi_private[VALE_FDB_PORTS];
-	/* Whether what the port sends is looked at: it has a guard, or any port
-	   has VLANs. */
+	bool			 vi_down[VALE_FDB_PORTS];	/* no link */
+	/* Whether what the port sends is looked at: it has a guard or no link,
+	   or any port has VLANs. */
 	bool			 vi_ruled[VALE_FDB_PORTS];
 	const struct vale_rules	*vi_rules[VALE_FDB_PORTS];
 	struct vale_port	*vi_port[VALE_FDB_PORTS];

@@ -150,7 +150,8 @@ struct vale_wire_page {
 struct vale_wire_port {
 	char		wo_name[VALE_NAME_SIZE];
 	uint16_t	wo_index;
-	uint16_t	wo_rings;
+	uint8_t		wo_rings;
+	uint8_t		wo_down;	/* its link is down */
 	uint32_t	wo_tx_slots;
 	uint32_t	wo_rx_slots;
 	uint32_t	wo_ncounters;	/* VALE_NCOUNTERS of valed */

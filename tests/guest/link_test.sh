@@ -160,3 +160,34 @@ vlan_filtered()
 	[ "$(counter vm2 rx_filtered)" -gt "$filtered" ] ||
 	    atf_fail "the frames were not filtered"
 }
+
+guest_case cable "The driver sees whether the port has a link (valectl -o link=)"
+cable_body()
+{
+	local valectl
+
+	[ "$ADAPTER" != qemu ] || atf_skip "QEMU's adapter has no such port"
+	VALED_MORE="-c control"
+	guests 2
+	valectl=$plain/usr.sbin/valectl/valectl
+	up 1 2
+	pings vm1 10.0.0.2
+	"$valectl" -c control -o vale0:vm1 link=down || atf_fail "link=down"
+	on vm1 "wait_until 'no carrier' grep -x 0 /sys/class/net/eth0/carrier"
+	on vm1 "ethtool eth0" > seen
+	grep -q "Link detected: no" seen || atf_fail "$(cat seen)"
+	on vm2 "grep -qx 1 /sys/class/net/eth0/carrier"
+	vm vm2 ping -q -c 2 -i 0.2 -W 1 10.0.0.1 &&
+	    atf_fail "an answer without a link"
+	"$valectl" -c control -o vale0:vm1 link=up || atf_fail "link=up"
+	on vm1 carrier eth0
+	pings vm2 10.0.0.1
+	# There is no uplink.
+	"$valectl" -c control -o vale0:vm2 link=uplink ||
+	    atf_fail "link=uplink"
+	on vm2 "wait_until 'no carrier' grep -x 0 /sys/class/net/eth0/carrier"
+	"$valectl" -c control -o vale0:vm2 link=up || atf_fail "link=up"
+	on vm2 carrier eth0
+	transfer vm1 vm2 10.0.0.2 1000000
+	finish
+}

@@ -227,6 +227,8 @@ add_port(struct families *fs, const struct vale_port_info *info)
 
 	strlcpy(name, info->vpi_name, sizeof(name));
 	source_init(&so, "port", NULL, name);
+	source_gauge(fs, &so, "link_up", "whether the port's link is up", "%d",
+	    info->vpi_link);
 	for (i = 0; i < VALE_NCOUNTERS; i++)
 		source_counter(fs, &so, vale_counter_table[i].cr_name,
 		    vale_counter_table[i].cr_desc, info->vpi_counter[i]);

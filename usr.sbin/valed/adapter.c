@@ -151,6 +151,16 @@ adapter_pause(void *arg, bool paused)
 		e82545_resume(ad->dev);
 }
 
+/* The port's link has changed.  Any thread, with locks of libvale. */
+static void
+adapter_link(void *arg, bool up)
+{
+	struct adapter *ad = arg;
+
+	atomic_store_32(&ad->down, !up);
+	adapter_post(ad);
+}
+
 /* Frames of another adapter, on that adapter's thread. */
 static void
 adapter_sink(void *arg, struct frame_source *frames)
@@ -291,6 +301,18 @@ adapter_work(void *arg)
 	vfu_irq_flush(&ad->vfu.vdev_irq);
 }
 
+/* Have the guest's driver see the port's link. */
+static void
+adapter_show_link(struct adapter *ad)
+{
+	const bool down = atomic_load_32(&ad->down) != 0;
+
+	if (down == ad->shown_down)
+		return;
+	ad->shown_down = down;
+	e82545_link(ad->dev, !down);
+}
+
 static void
 adapter_work_event(int fd, void *arg)
 {
@@ -302,6 +324,7 @@ adapter_work_event(int fd, void *arg)
 		(void)atomic_swap_32(&ad->work_posted, 0);
 		atomic_thread_fence_acq();
 	}
+	adapter_show_link(ad);
 	vfu_server_listen(&ad->vfu);
 	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
@@ -489,6 +512,8 @@ adapter_open(struct adapter *ad)
 	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->net.an_port);
 	if (ad->dev == NULL)
 		return (errno);
+	if (ad->net.an_vale != NULL)
+		vale_on_link(ad->net.an_vale, adapter_link, ad);
 	peer_mem_init(&ad->vfu.vdev_mem, ac->ac_mem, adapter_pause, ad);
 	peer_mem_set_wanted(&ad->vfu.vdev_mem, adapter_memory);
 	ad->failed = "spare page";

@@ -71,6 +71,9 @@ struct adapter {
 	struct loop_event	*rx_ev;		/* frames are pending */
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
+	uint32_t		 down;		/* the port has no link;
+						   atomic */
+	bool			 shown_down;	/* the model's link is */
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() must run */
 	bool			 rx_stopped;	/* rx_ev is disabled */

@@ -20,6 +20,7 @@
  *	valed_plan.c	 what a reload changes
  *	valed_reload.c	 changes of the adapters that the guard asks for
  *	valed_sandbox.c	 drops privileges
+ *	valed_carrier.c	 carriers of attached interfaces, for links of ports
  *	valed_stats.c	 prints counters
  *	valed_watch.c	 what clients of the control socket see of adapters
  *	adapter.c	 an adapter: its thread, and the host side of the model
@@ -93,6 +94,7 @@
 #include "peer_log.h"
 #include "peer_watch.h"
 #include "valed_activation.h"
+#include "valed_carrier.h"
 #include "valed_control.h"
 #include "valed_error.h"
 #include "valed_guard.h"
@@ -194,6 +196,7 @@ watch(struct adapter *ending)
 	if (ending != NULL)
 		adapter_watch(ending);
 	peer_close_watch();
+	valed_carrier_watch();
 	valed_notify_watch();
 	if (opt.vo_verbose) {
 		valed_stats_live(&adapters);

@@ -554,11 +554,12 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	    sizeof(text));
 	ws = (struct vale_wire_set){ 11, 0, 5 };
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(10 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	GRANTED(11 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = one.pe_body;
 	value_is(&wv, 13, 0, 0, "any");
 	value_is(&wv, 2, 0, 0, "");
+	value_is(&wv, 15, 0, 0, "up");
 	value_is(&wv, 8, VALE_MIRROR_RX, 0, "vale0:z");
 	value_is(&wv, 6, 0, 0, "");
 	value_is(&wv, 4, 1000, 77, "");
@@ -569,10 +570,10 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	value_is(&wv, 5, 9, 0, "");
 	ws = (struct vale_wire_set){ 3, 78, 1001 };
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(10 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	GRANTED(11 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = root.pe_body;
-	wv += 4;
+	wv += 5;
 	value_is(&wv, 3, 1001, 78, "");
 	GRANTED(3 * sizeof(*wv), 0, &one, VALE_WIRE_SWITCH_SETTINGS, "vale0",
 	    NULL, 0);

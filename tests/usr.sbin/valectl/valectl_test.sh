@@ -186,6 +186,7 @@ settings_body()
 	cat > default <<-EOT
 	ip=any
 	limit=0
+	link=up
 	mirror=no
 	private=no
 	rate=0
@@ -199,6 +200,7 @@ settings_body()
 	cat > changed <<-EOT
 	ip=192.0.2.5,2001:db8::/64
 	limit=3
+	link=up
 	mirror=vale0:b/t
 	private=yes
 	rate=1000000pkt/s,burst=50000
@@ -260,6 +262,7 @@ options_body()
 	cat > expected <<-EOT
 	ip=any
 	limit=3
+	link=up
 	mirror=no
 	private=yes
 	rate=5000000bit/s,burst=4096

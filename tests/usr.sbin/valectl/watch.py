@@ -105,7 +105,8 @@ def form(metrics, text, numbers):
     with open(numbers) as f:
         j = json.load(f)
     count = lambda prefix: sum(name.startswith(prefix) for name, _ in m)
-    assert count("vale_port_") == sum(len(p) for p in j["ports"].values())
+    # And whether it has a link.
+    assert count("vale_port_") == sum(len(p) + 1 for p in j["ports"].values())
     # And five of its state, of which that of a client is not there.
     assert count("vale_adapter_") == sum(len(a["counters"]) + 5
                                          for a in j["adapters"])

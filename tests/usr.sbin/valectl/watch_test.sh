@@ -57,6 +57,58 @@ interface_body()
 	teardown
 }
 
+# has_link up|down: that of the adapter and its port.
+has_link()
+{
+	local n=1
+
+	[ $1 = up ] || n=0
+	$VALECTL -k all | grep -x "adapter vm1 link $1" &&
+	    $VALECTL --openmetrics |
+	    grep -xF "vale_port_link_up{switch=\"vale0\",port=\"vm1\"} $n"
+}
+
+test_case link "An adapter has the link of its port, and follows the carrier of \
+an attached interface" \
+    require.user root require.progs "ip nsenter unshare"
+link_body()
+{
+	unshare -n true || atf_skip "network namespaces are not permitted"
+	VALE_SOCKET=$PWD/control
+	export VALE_SOCKET
+	top=$(atf_get_srcdir)/../../..
+	VALECTL=$top/usr.sbin/valectl/valectl
+	unshare -n sh -c 'ip link add h0 type veth peer name w0 &&
+	    ip link set h0 up && ip link set w0 up && exec "$@"' sh \
+	    "$top/usr.sbin/valed/valed" -c control -a vale0:h0 -s $ADAPTER \
+	    2> valed.err &
+	valed=$!
+	wait_until "the interface" sh -c "$VALECTL -l vale0:h0"
+	wait_until "the link" has_link up
+	atf_check $VALECTL -o vale0:vm1 link=down
+	wait_until "no link" has_link down
+	atf_check -o match:"^link=down$" $VALECTL -o vale0:vm1
+	atf_check -o match:'"link":"down"' $VALECTL -j -o vale0:vm1
+	atf_check $VALECTL -o vale0:vm1 link=uplink
+	wait_until "the interface's carrier" has_link up
+	atf_check nsenter -n -t $valed ip link set w0 down
+	wait_until "no carrier" has_link down
+	atf_check nsenter -n -t $valed ip link set w0 up
+	wait_until "a carrier again" has_link up
+	# Without an uplink there is no link, until it is attached again.
+	atf_check $VALECTL -d vale0:h0
+	wait_until "no uplink" has_link down
+	atf_check nsenter -n -t $valed $VALECTL -a vale0:h0
+	wait_until "an uplink again" has_link up
+	atf_check nsenter -n -t $valed ip link del h0
+	wait_until "no interface" has_link down
+	atf_check $VALECTL -o vale0:vm1 link=up
+	wait_until "its own link" has_link up
+	atf_check -s exit:65 -e match:"link is up, down or uplink" \
+	    $VALECTL -o vale0:vm1 link=no
+	teardown
+}
+
 test_case form "Metrics have the form of OpenMetrics, and that of Prometheus" \
     require.progs python3
 form_body()

@@ -194,6 +194,46 @@ TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
 	ATF_CHECK_STREQ("", said());
 }
 
+TEST(links, "The driver has the link of the port, and a client a time at which "
+    "it came")
+{
+	const char *name;
+	struct e82545_mode mode;
+
+	start();
+	client();
+	ATF_CHECK(atomic_load_64(&ad->since_s) > 1000000000);
+	name = ad->config.ac_backend;
+	(void)posted();
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(mode.em_link);
+	ATF_CHECK_EQ(0, vale_set(name, "link", "down"));
+	ATF_CHECK(posted());
+	/* The thread does it. */
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(mode.em_link);
+	work();
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(!mode.em_link);
+	/* A reset, and another client, change nothing. */
+	detach();
+	ATF_CHECK_EQ(0, atomic_load_64(&ad->since_s));
+	attach();
+	work();
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(!mode.em_link);
+	/* What has passed when the thread looks is not shown. */
+	ATF_CHECK_EQ(0, vale_set(name, "link", "up"));
+	ATF_CHECK_EQ(0, vale_set(name, "link", "down"));
+	work();
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(!mode.em_link);
+	ATF_CHECK_EQ(0, vale_set(name, "link", "up"));
+	work();
+	e82545_mode(ad->dev, &mode);
+	ATF_CHECK(mode.em_link);
+}
+
 TEST(listens_again, "The thread is woken if the server is to look for clients "
     "again")
 {

@@ -112,6 +112,7 @@ CALLED(valed_notify_reloading, "reloading")
 CALLED(valed_notify_watch, "notify watch")
 CALLED(peer_accept_watch, "accept watch")
 CALLED(peer_close_watch, "close watch")
+CALLED(valed_carrier_watch, "carrier")
 CALLED(valed_guard_end, "guard end")
 CALLED(ctl_names_end, "names end")
 CALLED(ctl_reload_begin, "begin")
@@ -488,16 +489,16 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 	ATF_CHECK_EQ(2, adapters_count());
 #define	CHECKED	"accept watch;watch a;listen a;watch b;listen b;"
 	watch(NULL);
-	check(CHECKED "close watch;notify watch;");
+	check(CHECKED "close watch;carrier;notify watch;");
 	opt.vo_verbose = true;
 	watch(&ending);
-	check(CHECKED "watch x;close watch;notify watch;live;each live;");
+	check(CHECKED "watch x;close watch;carrier;notify watch;live;each live;");
 	watch_due(&ending);
 	check("");
 	world->due = true;
 	opt.vo_verbose = false;
 	watch_due(&ending);
-	check(CHECKED "watch x;close watch;notify watch;");
+	check(CHECKED "watch x;close watch;carrier;notify watch;");
 }
 
 /* Standard error is in a file. */
@@ -595,7 +596,7 @@ TEST(serves, "It serves until a signal ends it")
 	world->due = true;
 	run(fd);
 #define	CHECKED_2	"accept watch;watch a;listen a;watch b;listen b;"	\
-		"close watch;notify watch;"
+		"close watch;carrier;notify watch;"
 	check("wait 66 only;" CHECKED_2 "wait 66 only;names end;ready 2 " PIPE ";"
 	    "end " PIPE ";" CHECKED_2 "wait -1;" CHECKED_2 "wait -1;");
 	world->waits = 0;

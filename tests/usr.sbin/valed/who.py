@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 24, rows
+    assert len(rows) == 25, rows
     return rows
 
 

@@ -1,0 +1,118 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Links of ports.  A port whose link is down is in no view as a destination;
+ * what it sends is dropped, and its addresses are forgotten, so that frames for
+ * them are flooded, as a switch does when a cable is pulled out.
+ *
+ * A link follows that of the uplinks if the setting says so.  Uplinks are ports
+ * of which vale_set_carrier() has told whether they have a carrier.
+ */
+
+#include <sys/param.h>
+
+#include <string.h>
+
+#include "vale_error.h"
+#include "vale_link.h"
+#include "vale_pair.h"
+#include "vale_switch.h"
+#include "vale_view.h"
+
+/* Whether any uplink has a carrier. */
+static bool
+link_carrier(const struct vale_switch *vs)
+{
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		if (vs->vs_port[i] != NULL &&
+		    vs->vs_port[i]->vp_carrier == VALE_CARRIER_UP)
+			return (true);
+	return (false);
+}
+
+void
+vale_link_update(struct vale_switch *vs)
+{
+	const bool carrier = link_carrier(vs);
+	struct vale_port *port;
+	unsigned int i;
+	bool down;
+
+	mtx_assert(&vs->vs_change, MA_OWNED);
+	mtx_assert(&vale_lock, MA_OWNED);
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL)
+			continue;
+		down = port->vp_link == VALE_LINK_DOWN ||
+		    (port->vp_link == VALE_LINK_UPLINK && !carrier);
+		if (down == port->vp_down)
+			continue;
+		port->vp_down = down;
+		port->vp_flush = down;
+		if (port->vp_link_told != NULL)
+			port->vp_link_told(port->vp_link_arg, !down);
+	}
+}
+
+void
+vale_link_flush(struct vale_switch *vs)
+{
+	struct vale_port *port;
+	unsigned int i;
+
+	mtx_assert(&vs->vs_change, MA_OWNED);
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL || !port->vp_flush)
+			continue;
+		port->vp_flush = false;
+		vale_fdb_flush(&vs->vs_fdb, i);
+	}
+}
+
+int
+vale_set_carrier(const char *name, bool up)
+{
+	const uint8_t carrier = up ? VALE_CARRIER_UP : VALE_CARRIER_DOWN;
+	struct vale_port *port;
+	struct vale_switch *vs;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_switch_find_port(name);
+	if (port == NULL || port->vp_carrier == carrier) {
+		pthread_mutex_unlock(&vale_lock);
+		return (port != NULL ? 0 : vale_fail(ENXIO));
+	}
+	vs = port->vp_switch;
+	vale_switch_change(vs);
+	/* Again: the lock was released. */
+	port = vale_switch_port(vs, name);
+	if (port != NULL) {
+		port->vp_carrier = carrier;
+		vale_view_publish(vs);
+	}
+	vale_switch_changed(vs);
+	pthread_mutex_unlock(&vale_lock);
+	return (port != NULL ? 0 : vale_fail(ENXIO));
+}
+
+void
+vale_on_link(struct vale_desc *d, void (*changed)(void *arg, bool up),
+    void *arg)
+{
+	struct vale_port *port = vale_desc_port(d);
+
+	pthread_mutex_lock(&vale_lock);
+	port->vp_link_told = changed;
+	port->vp_link_arg = arg;
+	if (changed != NULL && port->vp_down)
+		changed(arg, false);
+	pthread_mutex_unlock(&vale_lock);
+}

@@ -39,6 +39,7 @@ static const char usage_text[] =
     "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
     "       valectl [-c socket] -d valeSSS:interface\n"
     "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
+    "       valectl [-c socket] --events\n"
     "       valectl [-c socket] --openmetrics[=text|http]\n"
     "       valectl [-c socket] reload\n"
     "\n"
@@ -59,6 +60,7 @@ static const char usage_text[] =
     "  reload  have valed read its files again, and wait for that\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
+    "  --events    what happens, as JSON, one object on each line\n"
     "  -h, --help  print this\n"
     "  -j, --json  print JSON\n"
     "  --openmetrics  all counters as OpenMetrics, or as Prometheus's text,\n"
@@ -67,6 +69,7 @@ static const char usage_text[] =
 
 enum {
 	OPTION_VERSION = 256,		/* no letter */
+	OPTION_EVENTS,
 	OPTION_METRICS,
 	OPTION_RELOAD			/* a word */
 };
@@ -231,6 +234,8 @@ help(int argc, char **argv, int next)
 static const char *
 option_name(int verb, char letter[3])
 {
+	if (verb == OPTION_EVENTS)
+		return ("--events");
 	if (verb == OPTION_METRICS)
 		return ("--openmetrics");
 	snprintf(letter, 3, "-%c", verb);
@@ -266,6 +271,7 @@ int
 main(int argc, char **argv)
 {
 	static const struct option longopts[] = {
+		{ "events", no_argument, NULL, OPTION_EVENTS },
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "openmetrics", optional_argument, NULL, OPTION_METRICS },
@@ -355,6 +361,8 @@ main(int argc, char **argv)
 	case 't':
 		vc_show_addrs(name, json);
 		break;
+	case OPTION_EVENTS:
+		vc_events();
 	case OPTION_METRICS:
 		metrics(name);
 		break;

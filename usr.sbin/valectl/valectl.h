@@ -12,6 +12,7 @@
  *	valectl_show.c	lists of ports and addresses
  *	valectl_device.c	adapters and attached interfaces
  *	valectl_live.c	rates of ports, again and again
+ *	valectl_events.c	what happens, again and again
  *	valectl_metrics.c	all counters, for Prometheus
  *	valectl_http.c	a reply to Prometheus's server
  *
@@ -100,6 +101,9 @@ void	vc_show_metrics(bool openmetrics);
  * within a time, whoever the client is.
  */
 void	vc_http(void);
+
+/* valectl_events.c: print what happens, without an end. */
+void	vc_events(void) __attribute__((__noreturn__));
 
 /*
  * valectl_live.c: print rates each `interval_s' seconds, `count' times, or

@@ -13,7 +13,7 @@ import time
 import urllib.parse
 import urllib.request
 
-from vfu_client import Driver
+from vfu_client import Driver, ethernet
 from wait_until import wait_until
 
 LABEL = r'([a-z_]+)="((?:[^"\\\n]|\\[\\"n])*)"'
@@ -55,6 +55,100 @@ def client():
     d.close()
     wait_until(lambda: adapter()["client_since"] is None, "the client's end")
     assert "client_start_time" not in valectl("--openmetrics")
+
+
+class Ports:
+    """A program with ports (valed_ports.c)."""
+
+    def __init__(self, *names):
+        self.proc = subprocess.Popen([os.environ["VALED_PORTS"], *names],
+                                     stdin=subprocess.PIPE, text=True,
+                                     stdout=subprocess.PIPE)
+        assert self.proc.stdout.readline() == "ready\n"
+
+    def send(self, port, n):
+        self.proc.stdin.write("%d %d\n" % (port, n))
+        self.proc.stdin.flush()
+        assert self.proc.stdout.readline() == "sent\n"
+
+    def close(self):
+        self.proc.stdin.close()
+        assert self.proc.wait() == 0
+
+
+def events():
+    """Each kind of event, with its members."""
+    stream = subprocess.Popen([os.environ["VALECTL"], "--events"], text=True,
+                              stdout=subprocess.PIPE)
+    seen = []
+
+    def next():
+        line = stream.stdout.readline()
+        e = json.loads(line)
+        assert abs(e.pop("time") - time.time()) < 60, line
+        seen.append(e)
+        return e
+
+    def wait(**members):
+        """Read up to the event with these members."""
+        while True:
+            e = next()
+            if members.items() <= e.items():
+                return e
+
+    def dropped(frames, **members):
+        """Read events until so many frames were dropped."""
+        while frames > 0:
+            frames -= wait(event="dropped", **members)["frames"]
+        assert frames == 0
+
+    # What is there.
+    assert next() == {"event": "port_added", "port": "vale0:vm1"}
+    d = Driver("vm1.sock")
+    came = {"event": "client_came", "adapter": "vm1", "port": "vale0:vm1"}
+    wait(**came)
+    p = Ports("vale0:a", "vale0:b")
+    wait(event="port_added", port="vale0:a")
+    wait(event="port_added", port="vale0:b")
+    valectl("-o", "vale0:a", "link=down")
+    assert wait(event="link", port="vale0:a")["up"] is False
+    p.send(0, 7)
+    e = wait(event="dropped", port="vale0:a", reason="link")
+    assert e["direction"] == "transmit" and "adapter" not in e
+    assert e["frames"] <= 7
+    if e["frames"] < 7:
+        dropped(7 - e["frames"], port="vale0:a", reason="link")
+    valectl("-o", "vale0:a", "link=up")
+    assert wait(event="link", port="vale0:a")["up"] is True
+    valectl("-o", "vale0:b", "rate=1pkt/s,burst=1")
+    p.send(1, 100)
+    e = wait(event="dropped", port="vale0:b", reason="rate")
+    assert e["frames"] >= 90, e
+    valectl("-o", "vale0:vm1", "limit=1")
+    for addr in b"\2addr0", b"\2addr1":
+        d.send(ethernet(b"\xff" * 6, addr, b""))
+    wait(event="limit_reached", port="vale0:vm1")
+    wait(event="dropped", port="vale0:vm1", reason="limit", frames=1)
+    d.close()
+    wait(event="client_went", adapter="vm1")
+    Driver("vm1.sock").close()
+    d = Driver("vm1.sock")
+    wait(**came)
+    d.close()
+    wait(event="client_went", port="vale0:vm1")
+    p.close()
+    wait(event="port_removed", port="vale0:a")
+    # A port that was closed and opened between two looks is another one.
+    p = Ports("vale0:a")
+    p.send(0, 1)
+    wait(event="port_added", port="vale0:a")
+    p.close()
+    wait(event="port_removed", port="vale0:a")
+    # Not more than one a second for a port and a reason.
+    assert len([e for e in seen if e["event"] == "dropped" and
+                e.get("reason") == "rate"]) <= 3
+    stream.terminate()
+    stream.wait()
 
 
 def parse(text, openmetrics):
@@ -201,5 +295,5 @@ scrape_configs:
 
 
 if __name__ == "__main__":
-    {"client": client, "form": form, "reply": reply, "dashboard": dashboard,
+    {"client": client, "events": events, "form": form, "reply": reply, "dashboard": dashboard,
      "scrape": scrape}[sys.argv[1]](*sys.argv[2:])

@@ -109,6 +109,20 @@ link_body()
 	teardown
 }
 
+test_case events "What happens is printed, a line for each event" \
+    require.progs python3
+events_body()
+{
+	setup_valed -s $ADAPTER
+	VALECTL=$VALECTL VALED_PORTS=$(atf_get_srcdir)/valed_ports \
+	    compare events
+	teardown
+	# Without valed it ends.
+	atf_check -s exit:69 -e match:"no valed at" $VALECTL --events
+	atf_check -s exit:64 -e match:"--events and -t: one of them" \
+	    $VALECTL --events -t vale0
+}
+
 test_case form "Metrics have the form of OpenMetrics, and that of Prometheus" \
     require.progs python3
 form_body()

@@ -30,6 +30,7 @@
 #include "event_stub.h"
 #include "open_fds.h"
 #include "said.h"
+#include "libvale.h"
 #include "test.h"
 #include "wait_until.h"
 

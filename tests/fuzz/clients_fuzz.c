@@ -323,11 +323,12 @@ change(struct rng *rng)
 {
 	const struct vale_rate_conf rate = { .rc_rate = rng_below(rng, 3) *
 	    100000, .rc_frames = true };
+	static const char *const links[] = { "up", "down", "uplink" };
 	char name[16], of[16];
 
 	some_port(rng, name, sizeof(name));
 	some_port(rng, of, sizeof(of));
-	switch (rng_below(rng, 8)) {
+	switch (rng_below(rng, 9)) {
 	case 0:
 		INVARIANT(vale_set_ageing("vale0", rng_below(rng, 3)) == 0);
 		break;
@@ -353,6 +354,10 @@ change(struct rng *rng)
 	case 7:
 		monitor(name, rng);
 		break;
+	case 8:
+		(void)vale_set(name, "link", links[rng_below(rng, 3)]);
+		(void)vale_set_carrier(of, rng_one_in(rng, 2));
+		break;
 	}
 }
 
@@ -372,6 +377,7 @@ unchange(void)
 		INVARIANT(vale_set_rate(name, &none) == 0);
 		INVARIANT(vale_set_weight(name, 1) == 0);
 		INVARIANT(vale_set_private(name, false) == 0);
+		INVARIANT(vale_set(name, "link", "up") == 0);
 		INVARIANT(vale_set_mirror(name, NULL, 0) == 0);
 	}
 }

@@ -391,6 +391,9 @@ op_setting(const struct op *op)
 		break;
 	case 3:
 		(void)vale_set_private(name, op->c & 1);
+		(void)vale_set(name, "link", (op->c & 6) == 6 ? "down" :
+		    (op->c & 6) == 4 ? "uplink" : "up");
+		(void)vale_set_carrier(name, op->c & 8);
 		break;
 	case 4:
 		(void)vale_set_mirror(name, names[op->c % nitems(names)],
@@ -419,6 +422,7 @@ unset(void)
 	INVARIANT(vale_set_limit("vale0:third", 0) == 0);
 	INVARIANT(vale_set_weight("vale0:third", 1) == 0);
 	INVARIANT(vale_set_private("vale0:third", false) == 0);
+	INVARIANT(vale_set("vale0:third", "link", "up") == 0);
 	INVARIANT(vale_set_mirror("vale0:third", NULL, 0) == 0);
 }
 

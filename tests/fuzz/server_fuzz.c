@@ -615,6 +615,9 @@ change_switch(const struct op *op)
 		break;
 	case 4:
 		INVARIANT(vale_set_private("vale0:vm", op->c & 1) == 0);
+		INVARIANT(vale_set("vale0:vm", "link", (op->c & 6) == 6 ?
+		    "down" : (op->c & 6) == 4 ? "uplink" : "up") == 0);
+		INVARIANT(vale_set_carrier("vale0:peer", op->c & 8) == 0);
 		break;
 	case 5:
 		INVARIANT(vale_set_mirror("vale0:vm", "vale0:peer",
@@ -642,6 +645,7 @@ unchange_switch(void)
 	INVARIANT(vale_set_limit("vale0:vm", 0) == 0);
 	INVARIANT(vale_set_rate("vale0:vm", &none) == 0);
 	INVARIANT(vale_set_private("vale0:vm", false) == 0);
+	INVARIANT(vale_set("vale0:vm", "link", "up") == 0);
 	INVARIANT(vale_set_mirror("vale0:vm", NULL, 0) == 0);
 }
 

@@ -281,14 +281,12 @@ e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 }
 
 void
-e82545_mode(struct e82545 *dev, struct e82545_mode *mode)
+e82545_mode(const struct e82545 *dev, struct e82545_mode *mode)
 {
-	pthread_mutex_lock(&dev->reg_mtx);
 	mode->em_csb = atomic_load_32(&dev->csb.on) != 0;
 	mode->em_link = (e82545_reg(dev, E82545_STATUS) &
 	    E82545_STATUS_LU) != 0;
 	mode->em_itr_256ns = e82545_itr(dev);
-	pthread_mutex_unlock(&dev->reg_mtx);
 }
 
 const char *

@@ -356,8 +356,8 @@ struct e82545_mode {
 					   with struct e82545_config's; 0: none */
 };
 
-/* Read it.  Any thread, but not from inside an operation. */
-void	e82545_mode(struct e82545 *dev, struct e82545_mode *mode);
+/* Read it.  Any thread; takes no lock. */
+void	e82545_mode(const struct e82545 *dev, struct e82545_mode *mode);
 
 /* ec_name, as the model copied it. */
 const char *e82545_name(const struct e82545 *dev);

@@ -84,7 +84,7 @@ void	e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_ics_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_imc_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* The interval in force, in units of 256 ns.  The register lock. */
+/* The interval in force, in units of 256 ns.  Any thread. */
 uint16_t e82545_itr(const struct e82545 *dev);
 void	e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value);

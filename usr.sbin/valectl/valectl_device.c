@@ -29,12 +29,12 @@ static int
 devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
     size_t size)
 {
-	const struct vale_wire_device *wd = (const void *)(page + 1);
-	struct vale_wire_device *all;
-	uint32_t i;
+	const struct vale_wire_device *first = (const void *)(page + 1);
+	struct vale_wire_device *all, *wd;
+	uint32_t i, j;
 
-	if (size < sizeof(*page) || (size - sizeof(*page)) / sizeof(*wd) !=
-	    page->wp_count || (size - sizeof(*page)) % sizeof(*wd) != 0) {
+	if (size < sizeof(*page) || (size - sizeof(*page)) / sizeof(*first) !=
+	    page->wp_count || (size - sizeof(*page)) % sizeof(*first) != 0) {
 		errno = EPROTO;
 		return (-1);
 	}
@@ -45,12 +45,21 @@ devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
 	if (all == NULL)
 		return (-1);
 	devices->vcd_device = all;
-	memcpy(all + devices->vcd_n, wd, page->wp_count * sizeof(*wd));
+	memcpy(all + devices->vcd_n, first, page->wp_count * sizeof(*first));
 	for (i = 0; i < page->wp_count; i++) {
 		wd = &all[devices->vcd_n++];
 		if (wd->wdv_ncounters > VALE_DEVICE_COUNTERS) {
 			errno = EPROTO;
 			return (-1);
+		}
+		/* A name ends, whatever valed this is. */
+		wd->wdv_name[sizeof(wd->wdv_name) - 1] = '\0';
+		wd->wdv_port[sizeof(wd->wdv_port) - 1] = '\0';
+		for (j = 0; j < wd->wdv_ncounters; j++) {
+			wd->wdv_counter[j].wn_name[sizeof(
+			    wd->wdv_counter[j].wn_name) - 1] = '\0';
+			wd->wdv_counter[j].wn_what[sizeof(
+			    wd->wdv_counter[j].wn_what) - 1] = '\0';
 		}
 	}
 	return (0);

@@ -208,6 +208,24 @@ HOST_TEST(reset_dry, guest_up(64, 16, 2048, 1), "A reset ends the state of an "
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 }
 
+HOST_TEST(mode, guest_awake(1, 1000), "e82545_mode() has what the driver has "
+    "set")
+{
+	struct e82545_mode mode;
+
+	e82545_mode(h->dev, &mode);
+	ATF_CHECK(mode.em_csb);
+	ATF_CHECK(mode.em_link);
+	ATF_CHECK_EQ(0, mode.em_itr_256ns);
+	host_wr(h, E82545_ITR, 77);
+	guest_place(h, 0);
+	e82545_link(h->dev, false);
+	e82545_mode(h->dev, &mode);
+	ATF_CHECK(!mode.em_csb);
+	ATF_CHECK(!mode.em_link);
+	ATF_CHECK_EQ(77, mode.em_itr_256ns);
+}
+
 HOST_TEST(released, guest_awake(1, 1000), "After a write to CSBAL the old CSB "
     "is not accessed")
 {

@@ -204,13 +204,14 @@ vc_show_all(bool json)
 	struct vc_devices devices;
 	struct vc_ports ports;
 	json_t *counters;
+	size_t i;
 
 	vc_ports_read(NULL, &ports);
 	if (vc_devices_get(&devices) == -1)
 		vc_fail();
 	counters = vc_print_counters(&ports, NULL, json);
-	for (wd = devices.vcd_device; wd < devices.vcd_device + devices.vcd_n;
-	    wd++) {
+	for (i = 0; i < devices.vcd_n; i++) {
+		wd = &devices.vcd_device[i];
 		if (!json)
 			print_device(wd);
 		else

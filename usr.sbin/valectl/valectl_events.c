@@ -164,13 +164,15 @@ static const struct vale_wire_device *
 device_find(const struct vc_devices *devices, const struct vale_wire_device *of)
 {
 	const struct vale_wire_device *wd;
+	size_t i;
 
-	for (wd = devices->vcd_device; wd < devices->vcd_device +
-	    devices->vcd_n; wd++)
+	for (i = 0; i < devices->vcd_n; i++) {
+		wd = &devices->vcd_device[i];
 		if (wd->wdv_kind == of->wdv_kind && strcmp(wd->wdv_name,
 		    of->wdv_name) == 0 && strcmp(wd->wdv_port,
 		    of->wdv_port) == 0)
 			return (wd);
+	}
 	return (NULL);
 }
 

@@ -115,10 +115,11 @@ vc_print_counters(const struct vc_ports *ports, const char *port, bool json)
 {
 	json_t *object = json_object();
 	const struct vale_port_info *info;
+	size_t i;
 	int c;
 
-	for (info = ports->vcp_info; info < ports->vcp_info + ports->vcp_n;
-	    info++) {
+	for (i = 0; i < ports->vcp_n; i++) {
+		info = &ports->vcp_info[i];
 		if (port != NULL && strcmp(info->vpi_name, port) != 0)
 			continue;
 		json_object_set_new(object, info->vpi_name,

@@ -23,5 +23,6 @@ VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_filter.c vale_forward.c \
 			vale_lookup.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
 			vale_region.c vale_rules.c vale_rxq.c vale_setting.c \
-			vale_setting_switch.c vale_setting_text.c vale_share.c vale_shared.c \
+			vale_setting_kept.c vale_setting_switch.c \
+			vale_setting_text.c vale_share.c vale_shared.c \
 			vale_switch.c vale_txq.c vale_view.c vale_vlan.c

@@ -122,6 +122,10 @@ unsigned int	vale_setting_named(const char *name, size_t len);
 int	vale_setting_parse(unsigned int setting, const char *text,
 	    struct vale_setting_value *value);
 
+/* The value that a switch or port has when nothing was set. */
+void	vale_setting_default(unsigned int setting,
+	    struct vale_setting_value *value);
+
 /* Print a value as it is parsed into `text', VALE_SETTING_SIZE bytes. */
 void	vale_setting_print(unsigned int setting,
 	    const struct vale_setting_value *value, char *text, size_t size);
@@ -137,6 +141,28 @@ int	vale_setting_set(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 int	vale_setting_get(const char *name, enum vale_setting_scope scope,
 	    struct vale_setting_value value[VALE_NSETTINGS]);
+
+/*
+ * What is below is in the switch's library only, not in that over valed.
+ */
+
+/*
+ * Check a value, whatever the port.  0, or -1 with EINVAL and what vale_error()
+ * returns.
+ */
+int	vale_setting_check(unsigned int setting,
+	    const struct vale_setting_value *value);
+
+/*
+ * Keep a setting of a switch or port that need not be there: it is set now, if
+ * it is, and each time that it comes, before a frame passes.  NULL: keep it no
+ * longer, and set the default.  Any thread.  0, or -1 with what vale_error()
+ * returns and errno; the setting is kept nevertheless, unless that is EINVAL,
+ * or ENOMEM of the first time.  A mirror that finds no space when its port
+ * comes is left out.
+ */
+int	vale_setting_keep(const char *name, unsigned int setting,
+	    const struct vale_setting_value *value);
 
 /* Set errno and what vale_error() returns; returns -1. */
 int	vale_setting_error(int error, const char *fmt, ...)

@@ -19,6 +19,7 @@
 #include "vale_mirror.h"
 #include "vale_rules.h"
 #include "vale_setting.h"
+#include "vale_setting_kept.h"
 #include "vale_switch.h"
 #include "vale_view.h"
 
@@ -474,6 +475,81 @@ change_switch(const char *name, unsigned int setting,
 	return (vs != NULL ? 0 : vale_fail(ENXIO));
 }
 
+/* Whether a text is valid, whatever the port. */
+static bool
+text_valid(unsigned int setting, const char *text)
+{
+	struct vale_rules ru = vale_rules_none;
+
+	switch (setting) {
+	case VALE_SETTING_TRUNK:
+		return (strcmp(text, "no") == 0 ||
+		    vale_vlan_trunk(&ru.ru_vlan, text));
+	case VALE_SETTING_SOURCE:
+		return (strcmp(text, "own") == 0 ||
+		    vale_guard_sources(&ru.ru_guard, text));
+	default:
+		return (vale_guard_prefixes(&ru.ru_guard, text));
+	}
+}
+
+/* Whether a value is valid, whatever the port. */
+static bool
+value_valid(unsigned int setting, const struct vale_setting_value *value)
+{
+	const struct vale_setting *se = &vale_setting_table[setting];
+	const struct vale_rate_conf conf = { .rc_rate = value->sv_number,
+	    .rc_burst = value->sv_burst, .rc_frames = value->sv_frames };
+	struct vale_rate rate = { .r_conf = { .rc_rate = 0 } };
+
+	switch (se->se_kind) {
+	case VALE_KIND_RATE:
+		return (vale_rate_set(&rate, &conf) == 0);
+	case VALE_KIND_TEXT:
+		return (text_valid(setting, value->sv_text));
+	case VALE_KIND_MIRROR:
+		if (value->sv_number != 0 &&
+		    vale_name_error(value->sv_text) != NULL)
+			return (false);
+		break;
+	default:
+		break;
+	}
+	return (value->sv_number >= se->se_min &&
+	    value->sv_number <= se->se_max);
+}
+
+int
+vale_setting_check(unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	(void)vale_setting_error(0, "%s", "");
+	return (value_valid(setting, value) ? 0 :
+	    out_of_range(&vale_setting_table[setting]));
+}
+
+int
+vale_setting_begin_port(struct vale_port *port, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	const struct vale_rules *rules = port->vp_rules;
+	int r;
+
+	mtx_assert(&vale_lock, MA_OWNED);
+	r = code[setting].set_port(port, value);
+	if (port->vp_rules != rules)
+		vale_rules_free(rules);
+	return (r);
+}
+
+void
+vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	mtx_assert(&vale_lock, MA_OWNED);
+	code[setting].set_switch(vs, value);
+}
+
 int
 vale_setting_set(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
@@ -481,14 +557,8 @@ vale_setting_set(const char *name, unsigned int setting,
 	const struct vale_setting *se = &vale_setting_table[setting];
 	int r;
 
-	(void)vale_setting_error(0, "%s", "");
-	/* vale_rate_set() knows what a rate may be. */
-	if (se->se_kind != VALE_KIND_RATE && se->se_kind != VALE_KIND_TEXT &&
-	    (value->sv_number < se->se_min || value->sv_number > se->se_max))
-		return (out_of_range(se));
-	if (se->se_kind == VALE_KIND_MIRROR && value->sv_number != 0 &&
-	    vale_name_error(value->sv_text) != NULL)
-		return (out_of_range(se));
+	if (vale_setting_check(setting, value) == -1)
+		return (-1);
 	if (se->se_scope == VALE_OF_SWITCH)
 		r = change_switch(name, setting, value);
 	else if (code[setting].view)

@@ -125,6 +125,9 @@ print_rate(const struct vale_setting_value *sv, char *text, size_t size)
 {
 	if (sv->sv_number == 0)
 		snprintf(text, size, "0");
+	else if (sv->sv_burst == 0)	/* the default, which the switch finds */
+		snprintf(text, size, "%" PRIu64 "%s", sv->sv_number,
+		    sv->sv_frames ? "pkt/s" : "bit/s");
 	else
 		snprintf(text, size, "%" PRIu64 "%s,burst=%u", sv->sv_number,
 		    sv->sv_frames ? "pkt/s" : "bit/s", sv->sv_burst);
@@ -186,6 +189,16 @@ vale_setting_print(unsigned int setting,
     const struct vale_setting_value *value, char *text, size_t size)
 {
 	kinds[vale_setting_table[setting].se_kind].print(value, text, size);
+}
+
+void
+vale_setting_default(unsigned int setting, struct vale_setting_value *value)
+{
+	memset(value, 0, sizeof(*value));
+	value->sv_number = vale_setting_table[setting].se_default;
+	if (vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
+		strlcpy(value->sv_text, setting == VALE_SETTING_TRUNK ? "no" :
+		    "any", sizeof(value->sv_text));
 }
 
 static enum vale_setting_scope

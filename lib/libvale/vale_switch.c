@@ -34,6 +34,7 @@
 #include "vale_region.h"
 #include "vale_rules.h"
 #include "vale_rxq.h"
+#include "vale_setting_kept.h"
 #include "vale_switch.h"
 #include "vale_txq.h"
 #include "vale_view.h"
@@ -84,6 +85,7 @@ switch_create(const char *name, size_t len)
 	vs->vs_batch = VALE_BATCH_MAX;
 	vs->vs_reserved = true;
 	vs->vs_view = (uintptr_t)&vs->vs_views[0];
+	vale_kept_switch(vs);
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	return (vs);
 }
@@ -144,7 +146,21 @@ vale_switch_port(const struct vale_switch *vs, const char *name)
 	return (NULL);
 }
 
-/* Give a port a place. */
+/* Take its place and its mirror from a port. */
+static void
+switch_unplace(struct vale_port *port)
+{
+	struct vale_switch *vs = port->vp_switch;
+
+	(void)vale_mirror_set(port, NULL, 0);
+	if (!port->vp_monitor) {
+		MPASS(vs->vs_port[port->vp_index] == port);
+		vs->vs_port[port->vp_index] = NULL;
+		vs->vs_nports--;
+	}
+}
+
+/* Give a port a place, and what is kept of its settings. */
 static int
 switch_place(struct vale_switch *vs, struct vale_port *port)
 {
@@ -160,6 +176,11 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 	vs->vs_port[i] = port;
 	vs->vs_nports++;
 	atomic_store_8(&vs->vs_weight[i], 1);
+	if (vale_kept_port(port) == -1) {
+		switch_unplace(port);
+		vale_fdb_set_limit(&vs->vs_fdb, i, 0);
+		return (-1);
+	}
 	return (0);
 }
 
@@ -221,12 +242,7 @@ switch_detach(struct vale_port *port)
 
 	mtx_assert(&vale_lock, MA_OWNED);
 	vale_switch_change(vs);
-	(void)vale_mirror_set(port, NULL, 0);
-	if (!port->vp_monitor) {
-		MPASS(vs->vs_port[port->vp_index] == port);
-		vs->vs_port[port->vp_index] = NULL;
-		vs->vs_nports--;
-	}
+	switch_unplace(port);
 	vale_view_publish(vs);
 	if (!port->vp_monitor)
 		vale_fdb_flush(&vs->vs_fdb, port->vp_index);
@@ -499,6 +515,7 @@ port_open(const char *name, const struct vale_params *params,
 	return (&port->vp_pair[0].pa_desc);
 
 fail:
+	vale_rules_free(port->vp_rules);
 	pairs_fini(port, n);
 	vale_region_destroy(&port->vp_region);
 fail_region:
@@ -537,7 +554,7 @@ vale_close(struct vale_desc *d)
 	port_free(port);
 }
 
-void
+int
 vale_set_address(struct vale_desc *d, const uint8_t addr[6])
 {
 	struct vale_port *port = vale_desc_port(d);
@@ -545,6 +562,7 @@ vale_set_address(struct vale_desc *d, const uint8_t addr[6])
 	pthread_mutex_lock(&vale_lock);
 	memcpy(port->vp_address, addr, sizeof(port->vp_address));
 	pthread_mutex_unlock(&vale_lock);
+	return (vale_kept_address(port->vp_common.name));
 }
 
 struct vale_desc *

@@ -39,6 +39,7 @@
 #include "pci_emul.h"
 #include "valed_control.h"
 #include "valed_options.h"
+#include "valed_settings.h"
 #include "valed_socket.h"
 
 #define	TEXT_MAX	4096
@@ -57,6 +58,7 @@ static void	*kept[KEPT_MAX];
  */
 
 void	*fuzz_calloc(size_t n, size_t size);
+void	*fuzz_reallocarray(void *p, size_t n, size_t size);
 char	*fuzz_strdup(const char *s);
 char	*fuzz_strndup(const char *s, size_t len);
 void	fuzz_free(void *p);
@@ -105,6 +107,17 @@ fuzz_free(void *p)
 		if (kept[i] == p)
 			kept[i] = NULL;
 	free(p);
+}
+
+void *
+fuzz_reallocarray(void *p, size_t n, size_t size)
+{
+	int i;
+
+	for (i = 0; p != NULL && i < KEPT_MAX; i++)
+		if (kept[i] == p)
+			kept[i] = NULL;
+	return (keep(reallocarray(p, n, size)));
 }
 
 static void
@@ -283,9 +296,6 @@ check_vm(const struct adapter_config *vc)
 	INVARIANT(vc->ac_itr_256ns <= 65535);
 	INVARIANT(vc->ac_itr_min_256ns <= 65535);
 	INVARIANT(vc->ac_mem >= 1 << 20);
-	INVARIANT(vc->ac_rate.rc_rate <= VALE_RATE_MAX);
-	INVARIANT(vc->ac_rate.rc_burst <= VALE_RATE_BURST_MAX);
-	INVARIANT(vc->ac_limit <= 5120 && vc->ac_weight <= 100);
 	INVARIANT(name_ok(vc->ac_backend) ||
 	    (strncmp(vc->ac_backend, "tap", 3) == 0 &&
 	    strlen(vc->ac_backend) < 16 &&
@@ -306,10 +316,39 @@ check_control(const struct control_config *co)
 	INVARIANT(co->co_listen == -1);
 }
 
+/* A setting can be set, is there once, and is shown as it can be set again. */
+static void
+check_settings(const struct valed_settings *ss)
+{
+	const struct valed_setting *st, *other;
+	struct vale_setting_value again;
+	char text[VALE_SETTING_SIZE];
+
+	for (st = ss->ss_list; st < ss->ss_list + ss->ss_n; st++) {
+		INVARIANT(st->st_setting < VALE_NSETTINGS);
+		INVARIANT(vale_setting_check(st->st_setting,
+		    &st->st_value) == 0);
+		vale_setting_print(st->st_setting, &st->st_value, text,
+		    sizeof(text));
+		INVARIANT(vale_setting_parse(st->st_setting, text,
+		    &again) == 0);
+		INVARIANT(again.sv_number == st->st_value.sv_number &&
+		    strcmp(again.sv_text, st->st_value.sv_text) == 0);
+		INVARIANT(vale_setting_table[st->st_setting].se_scope ==
+		    (strchr(st->st_name, ':') != NULL ? VALE_OF_PORT :
+		    VALE_OF_SWITCH));
+		for (other = ss->ss_list; other < st; other++)
+			INVARIANT(other->st_setting != st->st_setting ||
+			    strcmp(other->st_name, st->st_name) != 0);
+	}
+}
+
 static void
 check_valed(const struct valed_options *opt)
 {
 	const struct adapter_config *a, *b;
+
+	check_settings(&opt->vo_settings);
 
 	if (opt->vo_control != NULL)
 		check_control(opt->vo_control);

@@ -248,6 +248,18 @@ e82545_bus_master(struct e82545 *dev, bool on)
 }
 
 void
+e82545_change(struct e82545 *dev, uint32_t itr_256ns, uint32_t itr_min_256ns,
+    uint32_t frame_max)
+{
+	MPASS(itr_256ns <= E82545_ITR_MASK && itr_min_256ns <= E82545_ITR_MASK);
+	e82545_lock_all(dev);
+	dev->config.ec_itr_256ns = itr_256ns;
+	dev->config.ec_itr_min_256ns = itr_min_256ns;
+	dev->port->fp_frame_max = frame_max;
+	e82545_unlock_all(dev);
+}
+
+void
 e82545_pause(struct e82545 *dev)
 {
 	e82545_lock_all(dev);

@@ -311,6 +311,15 @@ void	e82545_link(struct e82545 *dev, bool up);
 void	e82545_reset(struct e82545 *dev);
 
 /*
+ * Change ec_itr_256ns and ec_itr_min_256ns, which must be in their ranges, and
+ * the longest frame of the port, fp_frame_max.  Batches that begin later have
+ * them, and so have interrupts.  Waits for a batch in progress to end.  Any
+ * thread, but not from inside an operation.
+ */
+void	e82545_change(struct e82545 *dev, uint32_t itr_256ns,
+	    uint32_t itr_min_256ns, uint32_t frame_max);
+
+/*
  * Keep the model away from guest memory, for changes in the guest's memory map
  * and for snapshots.  When e82545_pause() returns, no batch is in progress, and
  * e82545_tx(), e82545_rx(), e82545_rx_direct() and e82545_timer() do nothing

@@ -313,6 +313,21 @@ adapter_show_link(struct adapter *ad)
 	e82545_link(ad->dev, !down);
 }
 
+/* What the main thread has asked for. */
+static void
+adapter_changes(struct adapter *ad)
+{
+	struct adapter_change ch;
+
+	pthread_mutex_lock(&ad->mtx);
+	ch = ad->change;
+	ad->change.ch_pending = false;
+	pthread_mutex_unlock(&ad->mtx);
+	if (ch.ch_pending)
+		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
+		    adapter_net_frame_max(ch.ch_mtu));
+}
+
 static void
 adapter_work_event(int fd, void *arg)
 {
@@ -325,6 +340,7 @@ adapter_work_event(int fd, void *arg)
 		atomic_thread_fence_acq();
 	}
 	adapter_show_link(ad);
+	adapter_changes(ad);
 	vfu_server_listen(&ad->vfu);
 	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
@@ -498,14 +514,9 @@ adapter_open(struct adapter *ad)
 		    ac->ac_backend, strerror(errno));
 		return (EIO);
 	}
-	ad->failed = "settings of the port";
-	if ((ac->ac_rate.rc_rate != 0 &&
-	    vale_set_rate(ac->ac_backend, &ac->ac_rate) != 0) ||
-	    (ac->ac_limit != 0 &&
-	    vale_set_limit(ac->ac_backend, ac->ac_limit) != 0) ||
-	    (ac->ac_private && vale_set_private(ac->ac_backend, true) != 0) ||
-	    (ac->ac_weight != 0 &&
-	    vale_set_weight(ac->ac_backend, ac->ac_weight) != 0))
+	ad->failed = "address of the port";
+	if (ad->net.an_vale != NULL &&
+	    vale_set_address(ad->net.an_vale, ac->ac_mac) != 0)
 		return (errno);
 	frame_port_set_offloads(ad->net.an_port);
 	ad->failed = "adapter";
@@ -662,6 +673,18 @@ void
 adapter_go(struct adapter *ad)
 {
 	sem_post(&ad->go);
+}
+
+void
+adapter_change(struct adapter *ad, const struct adapter_config *config)
+{
+	pthread_mutex_lock(&ad->mtx);
+	ad->change = (struct adapter_change){ .ch_pending = true,
+	    .ch_itr_256ns = config->ac_itr_256ns,
+	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
+	    .ch_mtu = config->ac_mtu };
+	pthread_mutex_unlock(&ad->mtx);
+	adapter_post(ad);
 }
 
 void

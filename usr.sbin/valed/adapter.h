@@ -52,12 +52,18 @@ enum adapter_counter {
 struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
 	TAILQ_ENTRY(adapter)	 watched;	/* valed_watch.c's */
-	struct adapter_config	 config;	/* constant */
+	struct adapter_config	 config;	/* constant: as it was started */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */
-	pthread_mutex_t		 mtx;		/* of opened */
+	pthread_mutex_t		 mtx;		/* of opened and change */
 	pthread_cond_t		 ready;		/* opened was set */
 	bool			 opened;	/* adapter_open() returned */
+	struct adapter_change {
+		bool		 ch_pending;
+		uint32_t	 ch_itr_256ns;
+		uint32_t	 ch_itr_min_256ns;
+		uint32_t	 ch_mtu;
+	}			 change;	/* adapter_change() */
 	int			 error;		/* its errno, or 0 */
 	const char		*failed;	/* the step that failed */
 	sem_t			 go;		/* it may start serving */
@@ -105,6 +111,13 @@ struct adapter *adapter_start(const struct adapter_config *config,
 
 /* Let the adapter serve its client.  The main thread. */
 void	adapter_go(struct adapter *ad);
+
+/*
+ * Have the thread change the moderation and the MTU to those of *config.  It
+ * does that between two batches; nothing waits for it.  The main thread, after
+ * adapter_go().
+ */
+void	adapter_change(struct adapter *ad, const struct adapter_config *config);
 
 /*
  * Have the thread drop the client, close the port and end.  As the client may

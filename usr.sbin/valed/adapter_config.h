@@ -17,8 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <dev/netmap/vale_rate.h>
-
 /* Bytes of a socket's path, with its NUL. */
 #define	VALED_PATH_SIZE	sizeof(((struct sockaddr_un *)0)->sun_path)
 /* Bytes of the name of a backend or an adapter, with its NUL. */
@@ -27,8 +25,9 @@
 #define	VALED_WHERE_SIZE	512
 
 /*
- * One adapter: a -s option, or a node of variables.  It points to nothing, so
- * that it can be copied, and sent to another process.
+ * One adapter: a -s option, or a node of variables, without the settings of its
+ * port (valed_settings.h).  It points to nothing, so that it can be copied, and
+ * sent to another process.
  */
 struct adapter_config {
 	int		ac_bus;
@@ -50,10 +49,6 @@ struct adapter_config {
 	uint32_t	ac_itr_min_256ns;
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of peer_mem_init() */
-	struct vale_rate_conf ac_rate;	/* of what the guest sends */
-	uint32_t	ac_limit;	/* addresses; 0: any number */
-	uint32_t	ac_weight;	/* 0: the default */
-	bool		ac_private;
 	bool		ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */

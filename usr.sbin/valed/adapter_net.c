@@ -62,9 +62,14 @@ adapter_net_open(struct adapter_net *an, const char *name, uint32_t mtu,
 			return (-1);
 		an->an_fd = tap_port_fd(an->an_port);
 	}
-	an->an_port->fp_frame_max = mtu == 0 ? UINT32_MAX :
-	    mtu + E82545_HDRLEN_MAX;
+	an->an_port->fp_frame_max = adapter_net_frame_max(mtu);
 	return (0);
+}
+
+uint32_t
+adapter_net_frame_max(uint32_t mtu)
+{
+	return (mtu == 0 ? UINT32_MAX : mtu + E82545_HDRLEN_MAX);
 }
 
 void

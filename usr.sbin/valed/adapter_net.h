@@ -29,6 +29,9 @@ struct adapter_net {
 int	adapter_net_open(struct adapter_net *an, const char *name,
 	    uint32_t mtu, char *why, size_t size);
 
+/* The longest frame of an MTU, in bytes; of 0, without a limit. */
+uint32_t adapter_net_frame_max(uint32_t mtu);
+
 /* Close it, if it is open. */
 void	adapter_net_close(struct adapter_net *an);
 

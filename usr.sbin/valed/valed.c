@@ -18,7 +18,8 @@
  *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_plan.c	 what a reload changes
- *	valed_reload.c	 changes of the adapters that the guard asks for
+ *	valed_reload.c	 changes that the guard asks for
+ *	valed_settings.c settings of switches and ports
  *	valed_sandbox.c	 drops privileges
  *	valed_carrier.c	 carriers of attached interfaces, for links of ports
  *	valed_stats.c	 prints counters
@@ -337,6 +338,25 @@ give_up(int code)
 	_exit(code);
 }
 
+/* Keep the settings of switches and ports, before there are any. */
+static void
+settings_start(void)
+{
+	const struct valed_setting *st = opt.vo_settings.ss_list;
+	const struct valed_setting *end = st + opt.vo_settings.ss_n;
+
+	for (; st < end; st++)
+		if (vale_setting_keep(st->st_name, st->st_setting,
+		    &st->st_value) == -1) {
+			warnx("%s: %s=: %s", st->st_name,
+			    vale_setting_table[st->st_setting].se_name,
+			    vale_error());
+			give_up(EX_OSERR);
+		}
+	free(opt.vo_settings.ss_list);
+	opt.vo_settings = (struct valed_settings){ .ss_n = 0 };
+}
+
 /*
  * Start the adapters.  One that cannot start has said why, and does not keep
  * the others down; but there must be something to serve.
@@ -376,15 +396,15 @@ hostifs_open(struct hostif_fds *fds)
 
 	for (i = 0; i < opt.vo_nhostifs; i++) {
 		hc = &opt.vo_hostifs[i];
-		if (hostif_open(hc->hc_ifname, &hc->hc_options, &fds[i], error,
-		    sizeof(error)) == -1) {
-			warnx("-a %s: %s", hc->hc_port, error);
+		if (hostif_open(hostif_config_name(hc), &hc->hc_options,
+		    &fds[i], error, sizeof(error)) == -1) {
+			warnx("%s: %s", hc->hc_where, error);
 			give_up(EX_UNAVAILABLE);
 		}
 		if ((fds[i].hf_flags & HOSTIF_HOST_GETS) != 0)
-			warnx("-a %s: the host gets what %s receives, too: "
-			    "remove its addresses there", hc->hc_port,
-			    hc->hc_ifname);
+			warnx("%s: the host gets what %s receives, too: "
+			    "remove its addresses there", hc->hc_where,
+			    hostif_config_name(hc));
 	}
 }
 
@@ -439,6 +459,7 @@ main(int argc, char **argv)
 		give_up(EX_OSERR);
 	}
 	names_start();
+	settings_start();
 	adapters_start();
 	ctl_devices_are(valed_watch_list);
 	if (opt.vo_control != NULL &&

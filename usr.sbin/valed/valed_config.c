@@ -9,6 +9,13 @@
  *
  *	pci.bus.slot.function.name=value
  *
+ * and of the same form those of switches, ports that are no adapter's, and
+ * interfaces of the host:
+ *
+ *	switch.vale0.setting=value
+ *	port.vale0:port.setting=value
+ *	attach.vale0:interface=kind
+ *
  * one a line; blanks may surround the =.  Empty lines and lines that start with
  * # are ignored.  A later -k or -o replaces the value of an earlier one; within
  * a file a variable may be set once.
@@ -29,20 +36,27 @@
 #include <sysexits.h>
 
 #include "adapter_config.h"
+#include "vale_setting.h"
 #include "valed_config.h"
 
 #define	PREFIX		"pci."
+
+/* What the names of the other variables start with. */
+static const char *const prefixes[] = { [VALED_OF_SWITCH] = "switch.",
+    [VALED_OF_PORT] = "port.", [VALED_OF_ATTACH] = "attach." };
 
 /* Nodes of -s, and of files and -o. */
 static struct valed_node	 nodes[2 * VALED_MAXADAPTERS];
 static unsigned int		 nnodes;
 static unsigned int		 nfiles;	/* nodes of -k and -o */
 static unsigned int		 file;		/* being read */
+static struct valed_line	*lines;
+static unsigned int		 nlines;
 
 void
 valed_bad(struct valed_where where, const char *fmt, ...)
 {
-	char why[512];
+	char why[VALED_TEXT_SIZE + 512];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -164,6 +178,100 @@ split(const char *text, const char **end)
 	return (equals);
 }
 
+static void __dead2
+unknown(const char *text, const char *end, struct valed_where where)
+{
+	valed_bad(where, "unknown variable \"%.*s\"",
+	    (int)MIN(end - text, 128), text);
+}
+
+/* Parse the name of a switch, a port or an attached interface. */
+static void
+line_name(struct valed_line *ln, const char *name, size_t len,
+    struct valed_where where)
+{
+	char port[VALE_NAME_SIZE + 2];
+	const char *error;
+
+	/* A switch has the name of a port without a port. */
+	snprintf(port, sizeof(port), "%.*s%s", (int)MIN(len, VALE_NAME_SIZE),
+	    name, ln->ln_of == VALED_OF_SWITCH ? ":p" : "");
+	error = ln->ln_of == VALED_OF_SWITCH && memchr(name, ':', len) != NULL ?
+	    "not the name of a switch" : vale_name_error(port);
+	if (error != NULL)
+		valed_bad(where, "%.*s: %s", (int)MIN(len, 128), name, error);
+	memcpy(ln->ln_name, name, len);
+	ln->ln_name[len] = '\0';
+}
+
+/* Parse what is behind the prefix, up to `end'. */
+static void
+line_parse(struct valed_line *ln, const char *text, const char *p,
+    const char *end, struct valed_where where)
+{
+	const char *dot = end;
+
+	if (ln->ln_of == VALED_OF_ATTACH) {
+		line_name(ln, p, end - p, where);
+		return;
+	}
+	/* Names may have dots, those of settings have none. */
+	while (dot > p && dot[-1] != '.')
+		dot--;
+	ln->ln_setting = vale_setting_named(dot, end - dot);
+	if (dot == p || ln->ln_setting == VALE_NSETTINGS ||
+	    vale_setting_table[ln->ln_setting].se_scope !=
+	    (ln->ln_of == VALED_OF_SWITCH ? VALE_OF_SWITCH : VALE_OF_PORT))
+		unknown(text, end, where);
+	line_name(ln, p, dot - 1 - p, where);
+}
+
+/* The line that sets the same, or a new one. */
+static struct valed_line *
+line_get(const struct valed_line *like)
+{
+	struct valed_line *ln;
+
+	for (ln = lines; ln < lines + nlines; ln++)
+		if (ln->ln_of == like->ln_of &&
+		    ln->ln_setting == like->ln_setting &&
+		    strcmp(ln->ln_name, like->ln_name) == 0)
+			return (ln);
+	lines = realloc(lines, (nlines + 1) * sizeof(*lines));
+	if (lines == NULL)
+		err(EX_OSERR, NULL);
+	lines[nlines] = *like;
+	return (&lines[nlines++]);
+}
+
+/* Set a variable that is no adapter's.  Returns false if it is one. */
+static bool
+set_other(const char *text, const char *end, const char *value,
+    struct valed_where where)
+{
+	struct valed_line like = { .ln_of = VALED_OF_SWITCH }, *ln;
+	unsigned int i;
+
+	for (i = 0; i < nitems(prefixes); i++)
+		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+			break;
+	if (i == nitems(prefixes))
+		return (false);
+	like.ln_of = i;
+	line_parse(&like, text, text + strlen(prefixes[i]), end, where);
+	if (*value == '\0')
+		valed_bad(where, "%.*s=: the value is missing",
+		    (int)MIN(end - text, 128), text);
+	ln = line_get(&like);
+	if (ln->ln_file == file)
+		valed_bad(where, "%.*s= twice: see %s",
+		    (int)MIN(end - text, 128), text, ln->ln_where);
+	string_set(&ln->ln_value, value, strlen(value));
+	string_set(&ln->ln_where, where.wh_text, strlen(where.wh_text));
+	ln->ln_file = file;
+	return (true);
+}
+
 /* Set a variable from "name=value". */
 static void
 set(const char *text, struct valed_where where)
@@ -175,14 +283,15 @@ set(const char *text, struct valed_where where)
 	value = split(text, &end);
 	if (value == NULL)
 		valed_bad(where, "not name=value");
+	if (set_other(text, end, value, where))
+		return;
 	p = text + strlen(PREFIX);
 	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
 	    !node_number(&p, VALED_MAXBUS, &bus) ||
 	    !node_number(&p, VALED_MAXSLOT, &slot) ||
 	    !node_number(&p, VALED_MAXFUNC, &func) ||
 	    (i = valed_variable(p, end - p)) == -1)
-		valed_bad(where, "unknown variable \"%.*s\"",
-		    (int)MIN(end - text, 128), text);
+		unknown(text, end, where);
 	if (*value == '\0')
 		valed_bad(where, "%s=: the value is missing",
 		    valed_variables[i].var_name);
@@ -250,6 +359,19 @@ valed_config_file(const char *path)
 	fclose(f);
 }
 
+unsigned int
+valed_config_lines(const struct valed_line **all)
+{
+	*all = lines;
+	return (nlines);
+}
+
+struct valed_where
+valed_line_where(const struct valed_line *line)
+{
+	return ((struct valed_where){ "", line->ln_where });
+}
+
 const struct valed_node *
 valed_config_next(const struct valed_node *last)
 {
@@ -288,4 +410,10 @@ valed_config_clear(void)
 	}
 	memset(nodes, 0, sizeof(nodes));
 	nnodes = nfiles = 0;
+	while (nlines > 0) {
+		free(lines[--nlines].ln_value);
+		free(lines[nlines].ln_where);
+	}
+	free(lines);
+	lines = NULL;
 }

@@ -5,8 +5,8 @@
  */
 
 /*
- * The variables of adapters as text, and where each was set.  They stay until
- * valed_config_clear().  One thread.
+ * The variables of adapters, switches and ports as text, and where each was set.
+ * They stay until valed_config_clear().  One thread.
  */
 
 #ifndef _VALED_CONFIG_H_
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "adapter_config.h"
+#include "libvale.h"
 
 /*
  * The variables of an adapter, each in one row: first those that are options of
@@ -26,6 +27,7 @@
  *	X(id, name, kind, member, min, max, default, setting, arg, help)
  *
  *	kind	says what text it is: valed_values.c
+ *	member	of struct adapter_config; ac_backend if it has none
  *	setting	of a switch's port (vale_setting.h), whose range it has, or -1
  *	arg, help  are for the usage
  */
@@ -53,21 +55,42 @@
 	X(MEM, "mem", SIZE, ac_mem, 0, 0, 0, -1, "size",		\
 	    "memory that the client may share, 1M to 1T; default\n"	\
 	    "that of the host")						\
-	X(RATE, "rate", RATE, ac_rate, 0, 0, 0, VALE_SETTING_RATE,	\
+	X(RATE, "rate", RATE, ac_backend, 0, 0, 0, VALE_SETTING_RATE,	\
 	    "limit", "of what the guest sends to the switch, for example\n" \
 	    "300Mbit/s or 100Kpkt/s; default none")			\
-	X(BURST, "burst", BURST, ac_rate, 0, 0, 0, VALE_SETTING_RATE, "size", \
-	    "bytes or packets that may exceed the rate")		\
-	X(LIMIT, "limit", NUMBER, ac_limit, 0, 0, 0, VALE_SETTING_LIMIT, "n", \
+	X(BURST, "burst", BURST, ac_backend, 0, 0, 0, VALE_SETTING_RATE, \
+	    "size", "bytes or packets that may exceed the rate")	\
+	X(LIMIT, "limit", NUMBER, ac_backend, 0, 0, 0,			\
+	    VALE_SETTING_LIMIT, "n",					\
 	    "addresses of the guest that the switch learns, 1 to\n"	\
 	    "5120; 0, the default: any number")				\
-	X(PRIVATE, "private", BOOL, ac_private, 0, 1, 0,		\
+	X(PRIVATE, "private", BOOL, ac_backend, 0, 1, 0,		\
 	    VALE_SETTING_PRIVATE, "on|off",				\
 	    "no frames from or to other private ports;\ndefault off")	\
-	X(WEIGHT, "weight", NUMBER, ac_weight, 0, 0, 0,			\
+	X(WEIGHT, "weight", NUMBER, ac_backend, 0, 0, 0,		\
 	    VALE_SETTING_WEIGHT, "n",					\
 	    "the guest's part of a ring that is short of space, 1\n"	\
 	    "to 100; default 1")					\
+	X(VLAN, "vlan", NUMBER, ac_backend, 0, 0, 0, VALE_SETTING_VLAN,	\
+	    "n", "the guest's VLAN, without tags, 1 to 4094; default 0:\n" \
+	    "none")							\
+	X(TRUNK, "trunk", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_TRUNK, \
+	    "list", "VLANs that the guest has with tags, as 10,20-30, or\n" \
+	    "all; default no")						\
+	X(NATIVE, "native", NUMBER, ac_backend, 0, 0, 0,		\
+	    VALE_SETTING_NATIVE, "n", "the VLAN of a trunk without tags, " \
+	    "1 to 4094;\ndefault 0: none")				\
+	X(SOURCE, "source", TEXT, ac_backend, 0, 0, 0,			\
+	    VALE_SETTING_SOURCE, "list",				\
+	    "Ethernet addresses from which the guest may send, or\n"	\
+	    "own; default any")						\
+	X(IP, "ip", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_IP, "list",	\
+	    "IP addresses and prefixes from which it may send;\n"	\
+	    "default any")						\
+	X(MIRROR, "mirror", TEXT, ac_backend, 0, 0, 0,			\
+	    VALE_SETTING_MIRROR, "port", "another port whose frames the "	\
+	    "guest gets, too:\nvale<switch>:<port>, or with /t what it sends, "	\
+	    "/r gets;\ndefault no")					\
 	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
 	X(DEVICE, "device", DEVICE, ac_backend, 0, 0, 0, -1, "", "")
 
@@ -90,7 +113,8 @@ struct valed_variable {
 		VALED_KIND_NUMBER,	/* a uint32_t */
 		VALED_KIND_PATH,
 		VALED_KIND_RATE,	/* vale_rate_parse() */
-		VALED_KIND_SIZE		/* valed_size_parse() */
+		VALED_KIND_SIZE,	/* valed_size_parse() */
+		VALED_KIND_TEXT		/* vale_setting_parse() */
 	}		 var_kind;
 	size_t		 var_offset;	/* in struct adapter_config */
 	size_t		 var_size;
@@ -102,7 +126,9 @@ struct valed_variable {
 	const char	*var_help;
 };
 extern const struct valed_variable valed_variables[VALED_NVARIABLES];
-/* Bytes of a value, with its NUL: no variable takes more than a path. */
+/* Bytes of a value of the kind TEXT, and of another, none of which takes more
+   than a path; with the NUL. */
+#define	VALED_TEXT_SIZE		VALE_SETTING_SIZE
 #define	VALED_VALUE_SIZE	VALED_PATH_SIZE
 
 /* Where something was set: "-s " and its value, or "" and "file:line". */
@@ -124,6 +150,20 @@ struct valed_node {
 	}		 nd_variable[VALED_NVARIABLES];
 };
 
+/* A line about a switch, a port, or an interface of the host. */
+struct valed_line {
+	enum valed_of {
+		VALED_OF_SWITCH,	/* switch.NAME.SETTING=VALUE */
+		VALED_OF_PORT,		/* port.NAME.SETTING=VALUE */
+		VALED_OF_ATTACH		/* attach.NAME=KIND */
+	}		 ln_of;
+	char		 ln_name[VALE_NAME_SIZE];	/* valid */
+	unsigned int	 ln_setting;	/* of its scope: vale_setting.h */
+	char		*ln_value;
+	char		*ln_where;	/* "file:line", "-o ..." */
+	unsigned int	 ln_file;	/* counts -k and -o */
+};
+
 /* Print a line that says where something is wrong, and exit. */
 void	valed_bad(struct valed_where where, const char *fmt, ...)
 	    __attribute__((__noreturn__, __format__(__printf__, 2, 3)));
@@ -131,7 +171,7 @@ void	valed_bad(struct valed_where where, const char *fmt, ...)
 /* The index of a variable whose name has `len' characters, or -1. */
 int	valed_variable(const char *name, size_t len);
 
-/* Start again, without nodes. */
+/* Start again, without nodes and lines. */
 void	valed_config_clear(void);
 
 /* Read a file: -k.  Checks only names; on an error prints a line and exits. */
@@ -153,6 +193,12 @@ struct valed_node *valed_config_slot(int bus, int slot, int func,
 /* Set a variable of a node to `len' bytes of `value'. */
 void	valed_config_set(struct valed_node *vn, int variable,
 	    const char *value, size_t len);
+
+/* The lines about switches, ports and interfaces; returns how many. */
+unsigned int valed_config_lines(const struct valed_line **lines);
+
+/* Where a line is. */
+struct valed_where valed_line_where(const struct valed_line *line);
 
 /* The node of a place, or NULL. */
 struct valed_node *valed_config_find(int bus, int slot, int func);

@@ -80,6 +80,18 @@ valed_error_begin(int fd)
 }
 
 void
+valed_error_note(const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	dprintf(STDERR_FILENO, "%s: %s\n", program_invocation_short_name, line);
+}
+
+void
 valed_error_set(const char *fmt, ...)
 {
 	va_list ap;

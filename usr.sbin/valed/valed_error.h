@@ -25,6 +25,10 @@ void	valed_error_begin(int fd);
 /* That line without the program's name, or "". */
 const char *valed_error(void);
 
+/* Print a line that is no error. */
+void	valed_error_note(const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 1, 2)));
+
 /* An error that others have printed is the first one, unless there is one. */
 void	valed_error_set(const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 1, 2)));

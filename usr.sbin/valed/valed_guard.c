@@ -21,6 +21,10 @@
  *	   | -- done -------------------------------------->| sockets
  *	   |<----------------------------------- remove ----|
  *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- set -------|
+ *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- change ----|
+ *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- add, fd ---|
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- end -------|
@@ -56,6 +60,7 @@
 #include <unistd.h>
 
 #include "adapter_config.h"
+#include "e82545.h"
 #include "peer_fds.h"
 #include "valed_config.h"
 #include "valed_control.h"
@@ -63,7 +68,9 @@
 #include "valed_guard.h"
 #include "valed_options.h"
 #include "valed_plan.h"
+#include "valed_settings.h"
 #include "valed_socket.h"
+#include "valed_values.h"
 
 /* What the serving process asks for. */
 struct guard_order {
@@ -82,6 +89,8 @@ static char	**guard_argv;
 /* The adapters that the serving process has; without a backend: has not. */
 static struct adapter_config *known;
 static unsigned int	nknown;
+/* The settings that it has. */
+static struct valed_settings known_settings;
 
 /* A copy of the adapters of *opt. */
 static struct adapter_config *
@@ -149,25 +158,60 @@ end_send(const char *why)
 }
 
 /*
- * Have the serving process carry out a change of an adapter.  If that process
- * has gone, the child ends; the guard sees it, too.  Returns false if the
- * change failed, which was reported.
+ * Have the serving process carry out a change.  If that process has gone, the
+ * child ends; the guard sees it, too.  Returns its error.
  */
-static bool
-change(int what, const struct adapter_config *ac)
+static int
+change_carry(struct valed_change *vc)
 {
-	static struct valed_change vc;
 	int error;
 
-	vc.vc_what = what;
-	vc.vc_config = *ac;
-	if (!change_send(&vc) || recv(guard_fd, &error, sizeof(error), 0) !=
+	if (!change_send(vc) || recv(guard_fd, &error, sizeof(error), 0) !=
 	    (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
 		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);
 	}
-	return (error == 0);
+	return (error);
+}
+
+/*
+ * Carry out a change of an adapter.  Returns false if it failed, which was
+ * reported.
+ */
+static bool
+change(int what, const struct adapter_config *ac)
+{
+	static struct valed_change vc;
+
+	vc.vc_what = what;
+	vc.vc_config = *ac;
+	return (change_carry(&vc) == 0);
+}
+
+/* Carry out a change of a setting. */
+static void
+change_setting(const struct valed_setting *st, bool keep)
+{
+	static struct valed_change vc = { .vc_what = VALED_SET };
+	struct vale_setting_value value = st->st_value;
+	char text[VALE_SETTING_SIZE];
+	int error;
+
+	vc.vc_config.ac_listen = -1;
+	vc.vc_setting = *st;
+	vc.vc_keep = keep;
+	error = change_carry(&vc);
+	if (!keep)
+		vale_setting_default(st->st_setting, &value);
+	vale_setting_print(st->st_setting, &value, text, sizeof(text));
+	if (error == 0)
+		valed_error_note("reloaded: %s: %s=%s", st->st_name,
+		    vale_setting_table[st->st_setting].se_name, text);
+	else
+		warnx("%s: %s=%s: %s", st->st_name,
+		    vale_setting_table[st->st_setting].se_name, text,
+		    strerror(error));
 }
 
 /* The adapter's socket.  If there is none, an error says where it was set. */
@@ -200,12 +244,45 @@ leave(const struct valed_plan *vp, unsigned int i, const char *why)
 static void
 add(struct adapter_config *ac)
 {
-	if (change(VALED_ADD, ac))
+	if (change(VALED_ADD, ac)) {
+		valed_error_note("reloaded: %s: the adapter is added",
+		    ac->ac_backend);
 		return;
+	}
 	valed_error_set("%s: %s: the adapter cannot be started", ac->ac_where,
 	    ac->ac_backend);
 	valed_socket_remove(ac->ac_path);
 	absent(ac);
+}
+
+/* Remove an adapter, if it is there. */
+static void
+remove_old(const struct adapter_config *ac)
+{
+	(void)change(VALED_REMOVE, ac);
+	if (ac->ac_backend[0] != '\0')
+		valed_error_note("reloaded: %s: the adapter is removed",
+		    ac->ac_backend);
+}
+
+static void
+say_number(const struct adapter_config *ac, const struct adapter_config *old,
+    int variable, uint32_t number)
+{
+	if (valed_values_changed(ac, old, variable))
+		valed_error_note("reloaded: %s: %s=%u", ac->ac_backend,
+		    valed_variables[variable].var_name, number);
+}
+
+/* Change an adapter in place. */
+static void
+change_new(const struct adapter_config *ac, const struct adapter_config *old)
+{
+	(void)change(VALED_CHANGE, ac);
+	say_number(ac, old, VALED_V_ITR, ac->ac_itr_256ns);
+	say_number(ac, old, VALED_V_ITR_MIN, ac->ac_itr_min_256ns);
+	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
+	    E82545_MTU_MAX);
 }
 
 static void
@@ -229,7 +306,10 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 		ac->ac_listen = socket_open(ac);
 		break;
 	case VALED_REMOVE_OLD:
-		(void)change(VALED_REMOVE, &vp->pn_old[i]);
+		remove_old(&vp->pn_old[i]);
+		break;
+	case VALED_CHANGE_NEW:
+		change_new(ac, valed_plan_old(vp, ac));
 		break;
 	case VALED_ADD_NEW:
 		add(ac);
@@ -240,9 +320,34 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 	}
 }
 
-/* Have the serving process remove and add adapters; *new is what it has then. */
+/*
+ * Whether an action takes effect on ports that are there when settings change:
+ * settings of a port are there before it, and after those of its predecessor.
+ */
+static bool
+is_late(const struct valed_action *va)
+{
+	return (va->ax_what == VALED_CHANGE_NEW ||
+	    va->ax_what == VALED_ADD_NEW || va->ax_what == VALED_UNLINK);
+}
+
+/* Have the serving process change settings; those of adapters that are left
+   stay. */
 static void
-changes(const struct valed_options *opt, struct adapter_config *new)
+changes_settings(struct valed_settings *ss, const struct valed_plan *vp)
+{
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (valed_plan_left(vp, i))
+			valed_settings_move(ss, &known_settings,
+			    (int)valed_place(&vp->pn_new[i]));
+	valed_settings_plan(&known_settings, ss, change_setting);
+}
+
+/* Have the serving process carry out all changes; *new is what it has then. */
+static void
+changes(struct valed_options *opt, struct adapter_config *new)
 {
 	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
 	    VALED_MAXADAPTERS)];
@@ -256,7 +361,10 @@ changes(const struct valed_options *opt, struct adapter_config *new)
 		refused[i] = valed_plan_reserves(&vp, i) &&
 		    !change(VALED_RESERVE, &vp.pn_new[i]);
 	valed_plan(&vp);
-	for (i = 0; i < vp.pn_nactions; i++)
+	for (i = 0; i < vp.pn_nactions && !is_late(&actions[i]); i++)
+		carry_out(&vp, &actions[i]);
+	changes_settings(&opt->vo_settings, &vp);
+	for (; i < vp.pn_nactions; i++)
 		carry_out(&vp, &actions[i]);
 	end_send(valed_error());
 }
@@ -277,10 +385,6 @@ sockets_close(struct adapter_config *ac, unsigned int n)
 static void
 options_free(struct valed_options *opt)
 {
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nhostifs; i++)
-		free(__DECONST(char *, opt->vo_hostifs[i].hc_port));
 	free(opt->vo_hostifs);
 	free(opt->vo_adapters);
 }
@@ -301,6 +405,8 @@ reload(void)
 	free(known);
 	known = new;
 	nknown = opt.vo_nadapters;
+	free(known_settings.ss_list);
+	known_settings = opt.vo_settings;
 	options_free(&opt);
 }
 
@@ -429,6 +535,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 		control_open(opt->vo_control);
 	known = copy_all(opt);
 	nknown = opt->vo_nadapters;
+	known_settings = opt->vo_settings;
 	/* Nobody waits for the guard, of which each reload makes a new one. */
 	signal(SIGCHLD, SIG_IGN);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||

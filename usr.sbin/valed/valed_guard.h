@@ -25,12 +25,16 @@ struct valed_change {
 					   it open */
 		VALED_REMOVE,		/* the adapter with this place */
 		VALED_ADD,
-		VALED_END		/* no more changes */
+		VALED_END,		/* no more changes */
+		VALED_SET,		/* vc_setting, or its default */
+		VALED_CHANGE		/* the adapter, in place */
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */
 	bool		vc_lost;	/* there was no descriptor for its
 					   socket: valed_guard_change() */
+	struct valed_setting vc_setting;
+	bool		vc_keep;	/* VALED_SET: otherwise the default */
 	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
 					   or "" */
 };

@@ -10,7 +10,8 @@
  *	-s [bus:]slot[:func],e1000,backend[,name=value...]
  *
  * or is a node of variables, which -k and -o set (valed_config.c).  Both become
- * nodes, and then struct adapter_config (valed_values.c).  bhyve ignores
+ * nodes, and then struct adapter_config (valed_values.c), and settings of ports
+ * (valed_settings.c).  bhyve ignores
  * unknown options; valed rejects them.  An interface of the host has the syntax
  * of valectl(8),
  *
@@ -71,7 +72,10 @@ static const char usage_begin[] =
 static const char usage_end[] =
     "  -k  read variables from a file, as bhyve(8) does: a line\n"
     "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
-    "        backend, or an option of -s\n"
+    "        backend, or an option of -s; or\n"
+    "        switch.vale<switch>.setting=value,\n"
+    "        port.vale<switch>:<port>.setting=value, with a setting of\n"
+    "        valectl -o, or attach.vale<switch>:<interface>=kind\n"
     "  -o  set one variable\n"
     "  -t  check the options and files, and do nothing else\n"
     "  -v  print a line for each adapter every second\n"
@@ -160,6 +164,19 @@ fail:
 	    VALED_MAXFUNC);
 }
 
+/* The end of a value.  A list has parts without a name behind it. */
+static const char *
+assignment_end(int variable, const char *value)
+{
+	const char *end = value + strcspn(value, ",");
+
+	while (valed_variables[variable].var_kind == VALED_KIND_TEXT &&
+	    *end == ',' && end[1] != '\0' && end[1 + strcspn(end + 1, ",=")] !=
+	    '=')
+		end += 1 + strcspn(end + 1, ",");
+	return (end);
+}
+
 /* Parse the options after the backend: each is known, unique, has a value. */
 static void
 parse_assignments(struct assignment as[VALED_NOPTIONS],
@@ -170,9 +187,8 @@ parse_assignments(struct assignment as[VALED_NOPTIONS],
 	int i;
 
 	memset(as, 0, VALED_NOPTIONS * sizeof(as[0]));
-	for (p = opts; p != NULL; p = strchr(p, ',')) {
-		if (*p == ',')
-			p++;
+	for (p = opts; p != NULL && *p == ',';) {
+		p++;
 		len = strcspn(p, ",=");
 		i = valed_variable(p, len);
 		if (i == -1 || i >= VALED_NOPTIONS)
@@ -185,7 +201,8 @@ parse_assignments(struct assignment as[VALED_NOPTIONS],
 			valed_bad(where, "%s= twice",
 			    valed_variables[i].var_name);
 		as[i].value = p + len + 1;
-		as[i].len = strcspn(p + len + 1, ",");
+		p = assignment_end(i, as[i].value);
+		as[i].len = p - as[i].value;
 	}
 }
 
@@ -258,34 +275,47 @@ check_node(const struct valed_node *vn)
 	valed_backend_check(valed_config_where(vn, VALED_V_BACKEND), value);
 }
 
+/* Set the port and the kind of an interface. */
+static void
+hostif_set(struct hostif_config *hc, const char *port, size_t len,
+    const char *kind, struct valed_where where)
+{
+	char name[VALE_NAME_SIZE + 1];
+	const char *error;
+
+	snprintf(name, sizeof(name), "%.*s", (int)MIN(len, VALE_NAME_SIZE),
+	    port);
+	error = vale_name_error(name);
+	if (error != NULL)
+		valed_bad(where, "%.*s: %s", (int)len, port, error);
+	memset(hc, 0, sizeof(*hc));
+	memcpy(hc->hc_port, name, len);
+	snprintf(hc->hc_where, sizeof(hc->hc_where), "%s%s", where.wh_option,
+	    where.wh_option[0] != '\0' ? hc->hc_port : where.wh_text);
+	if (strlen(hostif_config_name(hc)) >= HOSTIF_NAME_SIZE)
+		valed_bad(where, "%s: not an interface's name",
+		    hostif_config_name(hc));
+	if (kind == NULL)
+		return;
+	hc->hc_options.ho_kind = hostif_kind(kind);
+	if (hc->hc_options.ho_kind == HOSTIF_NKINDS)
+		valed_bad(where, "kind=%s: no such kind", kind);
+}
+
 /* Parse one -a option. */
 static void
 parse_attach(struct hostif_config *hc, const char *s)
 {
 	const struct valed_where where = { "-a ", s };
-	const char *error, *kind;
-	char *name;
-	size_t len;
+	const size_t len = strcspn(s, ",");
+	const char *kind = s[len] == '\0' ? NULL : s + len + 1;
 
-	len = strcspn(s, ",");
-	hc->hc_port = name = strndup(s, len);
-	if (name == NULL)
-		err(EX_OSERR, "-a");
-	error = vale_name_error(name);
-	if (error != NULL)
-		valed_bad(where, "%s: %s", name, error);
-	hc->hc_ifname = strchr(name, ':') + 1;
-	if (strlen(hc->hc_ifname) >= HOSTIF_NAME_SIZE)
-		valed_bad(where, "%s: not an interface's name", hc->hc_ifname);
-	if (s[len] == '\0')
+	hostif_set(hc, s, len, NULL, where);
+	if (kind == NULL)
 		return;
-	kind = s + len + 1;
 	if (strncmp(kind, "kind=", strlen("kind=")) != 0)
 		valed_bad(where, "unknown option \"%s\"", kind);
-	kind += strlen("kind=");
-	hc->hc_options.ho_kind = hostif_kind(kind);
-	if (hc->hc_options.ho_kind == HOSTIF_NKINDS)
-		valed_bad(where, "kind=%s: no such kind", kind);
+	hostif_set(hc, s, len, kind + strlen("kind="), where);
 }
 
 static const char *
@@ -315,6 +345,14 @@ give_names(struct valed_options *opt)
 	}
 }
 
+static void
+bad_hostif(const struct hostif_config *hc, const char *why)
+{
+	errx(strncmp(hc->hc_where, "-a ", 3) == 0 ||
+	    strncmp(hc->hc_where, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG,
+	    "%s: %s", hc->hc_where, why);
+}
+
 /* Check that no interface shares a port or is attached twice. */
 static void
 check_hostifs(const struct valed_options *opt)
@@ -323,17 +361,14 @@ check_hostifs(const struct valed_options *opt)
 	unsigned int i, j;
 
 	for (i = 0; i < opt->vo_nhostifs; i++) {
-		for (j = 0; j < opt->vo_nadapters; j++) {
+		for (j = 0; j < opt->vo_nadapters; j++)
 			if (strcmp(hc[i].hc_port,
 			    opt->vo_adapters[j].ac_backend) == 0)
-				errx(EX_USAGE, "-a %s: port used twice",
-				    hc[i].hc_port);
-		}
-		for (j = 0; j < i; j++) {
-			if (strcmp(hc[i].hc_ifname, hc[j].hc_ifname) == 0)
-				errx(EX_USAGE, "-a %s: interface used twice",
-				    hc[i].hc_port);
-		}
+				bad_hostif(&hc[i], "port used twice");
+		for (j = 0; j < i; j++)
+			if (strcmp(hostif_config_name(&hc[i]),
+			    hostif_config_name(&hc[j])) == 0)
+				bad_hostif(&hc[i], "interface used twice");
 	}
 }
 
@@ -378,13 +413,29 @@ add_nodes(struct valed_options *opt)
 	}
 }
 
-static void
-add_hostif(struct valed_options *opt, const char *s)
+static struct hostif_config *
+add_hostif(struct valed_options *opt, struct valed_where where)
 {
 	if (opt->vo_nhostifs == HOSTIF_MAX)
-		errx(EX_USAGE, "-a %s: more than %d interfaces", s,
-		    HOSTIF_MAX);
-	parse_attach(&opt->vo_hostifs[opt->vo_nhostifs++], s);
+		valed_bad(where, "more than %d interfaces", HOSTIF_MAX);
+	return (&opt->vo_hostifs[opt->vo_nhostifs++]);
+}
+
+/* Add the interfaces of lines. */
+static void
+add_attached(struct valed_options *opt)
+{
+	const struct valed_line *ln, *lines;
+	unsigned int n = valed_config_lines(&lines);
+	struct valed_where where;
+
+	for (ln = lines; ln < lines + n; ln++) {
+		if (ln->ln_of != VALED_OF_ATTACH)
+			continue;
+		where = valed_line_where(ln);
+		hostif_set(add_hostif(opt, where), ln->ln_name,
+		    strlen(ln->ln_name), ln->ln_value, where);
+	}
 }
 
 static void
@@ -445,7 +496,8 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	    NULL)) != -1) {
 		switch (ch) {
 		case 'a':
-			add_hostif(opt, optarg);
+			parse_attach(add_hostif(opt, (struct valed_where)
+			    { "-a ", optarg }), optarg);
 			break;
 		case 'c':
 			set_control(opt, optarg);
@@ -480,9 +532,12 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	if (optind < argc)
 		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
 	add_nodes(opt);
+	add_attached(opt);
 	if (opt->vo_nadapters + opt->vo_nhostifs == 0 &&
 	    opt->vo_control == NULL && !file)
 		errx(EX_USAGE, "-s, -a, -c: one of them is needed");
 	check_hostifs(opt);
+	valed_settings(&opt->vo_settings, opt->vo_adapters,
+	    opt->vo_nadapters);
 	give_names(opt);
 }

@@ -12,18 +12,30 @@
 #define	_VALED_OPTIONS_H_
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "adapter_config.h"
 #include "hostif.h"
+#include "libvale.h"
+#include "valed_settings.h"
 
 struct control_config;
 
-/* One -a option. */
+/* An interface of the host: an option -a, or a line.  It points to nothing. */
 struct hostif_config {
-	const char	*hc_port;	/* "vale0:eth0" */
-	const char	*hc_ifname;	/* "eth0" */
+	char		 hc_port[VALE_NAME_SIZE];	/* "vale0:eth0" */
+	char		 hc_where[VALED_WHERE_SIZE];
+					/* for messages: "-a " and its port, or
+					   "vale0.conf:3" */
 	struct hostif_options hc_options;
 };
+
+/* The interface's name, behind that of the switch. */
+static inline const char *
+hostif_config_name(const struct hostif_config *hc)
+{
+	return (strchr(hc->hc_port, ':') + 1);
+}
 
 struct valed_options {
 	bool		 vo_verbose;
@@ -33,6 +45,7 @@ struct valed_options {
 	struct control_config *vo_control;	/* or NULL */
 	unsigned int	 vo_nhostifs;
 	struct hostif_config *vo_hostifs;
+	struct valed_settings vo_settings;
 };
 
 /*

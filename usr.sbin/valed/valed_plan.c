@@ -6,8 +6,9 @@
 
 /*
  * What a reload does, from the adapters that there are and those that are
- * wanted.  An adapter whose values are the same is left alone; another is
- * removed and added again, with the same socket if the path is the same.
+ * wanted.  An adapter whose values are the same is left alone; one that differs
+ * in what valed can change is changed in place; another is removed and added
+ * again, with the same socket if the path is the same.
  *
  * One is left as it is, or not there, if valed cannot add it, or if another has
  * its port open; and then each that would be where such a one stays.
@@ -59,10 +60,11 @@ has_path(const struct adapter_config *other, unsigned int n,
 	return (false);
 }
 
+/* Whether it is the same adapter, perhaps changed in place. */
 static bool
 same(const struct adapter_config *a, const struct adapter_config *b)
 {
-	return (a != NULL && b != NULL && valed_values_same(a, b));
+	return (a != NULL && b != NULL && valed_values_in_place(a, b));
 }
 
 /* Whether the reload adds this adapter, alone or in place of another. */
@@ -83,6 +85,12 @@ bool
 valed_plan_reserves(const struct valed_plan *vp, unsigned int i)
 {
 	return (added(vp, &vp->pn_new[i]) && !is_tap(&vp->pn_new[i]));
+}
+
+bool
+valed_plan_left(const struct valed_plan *vp, unsigned int i)
+{
+	return (!valed_values_same(&vp->pn_new[i], &vp->pn_result[i]));
 }
 
 /* Whether one of them stays where the other would be. */
@@ -171,6 +179,12 @@ valed_plan(struct valed_plan *vp)
 		ac = &vp->pn_old[i];
 		if (!same(ac, find(vp->pn_result, vp->pn_nnew, ac)))
 			action(vp, VALED_REMOVE_OLD, i);
+	}
+	for (i = 0; i < vp->pn_nnew; i++) {
+		ac = &vp->pn_result[i];
+		if (!added(vp, ac) && valed_plan_old(vp, ac) != NULL &&
+		    !valed_values_same(valed_plan_old(vp, ac), ac))
+			action(vp, VALED_CHANGE_NEW, i);
 	}
 	for (i = 0; i < vp->pn_nnew; i++)
 		if (added(vp, &vp->pn_result[i]))

@@ -5,7 +5,7 @@
  */
 
 /*
- * Adapters that come and go while valed serves others.  The guard has read and
+ * Adapters that come, change and go while valed serves others, and settings.  The guard has read and
  * checked the configuration (valed_guard.c); this process trusts it, and knows
  * an adapter by its place.  The sandbox allows a thread to be started, and all
  * that a VALE port takes.
@@ -24,6 +24,7 @@
 #include "ctl_names.h"
 #include "ctl_owner.h"
 #include "libvale.h"
+#include "vale_setting.h"
 #include "valed_guard.h"
 #include "valed_reload.h"
 #include "valed_watch.h"
@@ -168,10 +169,20 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	}
 }
 
+static int
+set(const struct valed_change *vc)
+{
+	const struct valed_setting *st = &vc->vc_setting;
+
+	return (vale_setting_keep(st->st_name, st->st_setting, vc->vc_keep ?
+	    &st->st_value : NULL) == 0 ? 0 : errno);
+}
+
 void
 valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
     void (*watch)(struct adapter *ending))
 {
+	struct adapter *ad;
 	int error = 0;
 
 	switch (vc->vc_what) {
@@ -181,6 +192,14 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 	case VALED_REMOVE:
 		ctl_names_remove(valed_place(&vc->vc_config));
 		remove_at(&vc->vc_config, adapters, watch);
+		break;
+	case VALED_SET:
+		error = set(vc);
+		break;
+	case VALED_CHANGE:
+		ad = adapter_at(adapters, &vc->vc_config);
+		if (ad != NULL)
+			adapter_change(ad, &vc->vc_config);
 		break;
 	case VALED_ADD:
 		ctl_names_add(valed_place(&vc->vc_config));

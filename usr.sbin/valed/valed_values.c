@@ -12,6 +12,7 @@
 
 #include <sys/param.h>
 #include <sys/socket.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <ctype.h>
 #include <stdio.h>
@@ -147,23 +148,33 @@ not_a_port(const struct valed_variable *v, const struct adapter_config *ac,
 
 /* Parse the limit of what the guest sends. */
 static void
-parse_rate(const struct valed_variable *v, struct adapter_config *ac,
-    const struct valed_node *vn, const char *rate)
+parse_rate(struct vale_setting_value *sv, const struct valed_node *vn,
+    const char *rate)
 {
 	const char *burst = value_get(vn, VALED_V_BURST);
+	struct vale_rate_conf conf = { .rc_rate = 0 };
 
-	if (rate == NULL && burst != NULL)
-		BAD(vn, VALED_V_BURST, "burst=%s: without rate=", burst);
-	if (rate == NULL)
-		return;
-	not_a_port(v, ac, vn);
-	if (!vale_rate_parse(rate, &ac->ac_rate))
+	if (!vale_rate_parse(rate, &conf))
 		BAD(vn, VALED_V_RATE, "rate=%s: not a number up to 1000G, "
 		    "with or without K, M or G, and bit/s, Byte/s or pkt/s",
 		    rate);
-	if (burst != NULL && !vale_rate_parse_burst(burst, &ac->ac_rate))
+	if (burst != NULL && !vale_rate_parse_burst(burst, &conf))
 		BAD(vn, VALED_V_BURST, "burst=%s: not a number from 1 to "
 		    "512M, with or without K or M", burst);
+	sv->sv_number = conf.rc_rate;
+	sv->sv_burst = conf.rc_burst;
+	sv->sv_frames = conf.rc_frames;
+}
+
+/* Parse what valectl(8) takes, too. */
+static void
+parse_text(const struct valed_variable *v, struct vale_setting_value *sv,
+    const struct valed_node *vn, const char *value)
+{
+	if (vale_setting_parse(v->var_setting, value, sv) == -1 ||
+	    vale_setting_check(v->var_setting, sv) == -1)
+		BAD(vn, v - valed_variables, "%s=%s: %s", v->var_name, value,
+		    vale_error());
 }
 
 /* Parse six pairs of hexadecimal digits, separated by colons. */
@@ -241,6 +252,55 @@ parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
 		    value);
 }
 
+bool
+valed_values_setting(const struct valed_node *vn, int variable,
+    struct vale_setting_value *sv)
+{
+	const struct valed_variable *v = &valed_variables[variable];
+	const char *value = value_get(vn, variable);
+	uint32_t number = 0;
+	bool on;
+
+	memset(sv, 0, sizeof(*sv));
+	if (v->var_setting == -1 || value == NULL)
+		return (false);
+	switch (v->var_kind) {
+	case VALED_KIND_NUMBER:
+		parse_number(v, &number, vn, value);
+		sv->sv_number = number;
+		break;
+	case VALED_KIND_BOOL:
+		parse_bool(v, &on, vn, value);
+		sv->sv_number = on;
+		break;
+	case VALED_KIND_RATE:
+		parse_rate(sv, vn, value);
+		break;
+	case VALED_KIND_TEXT:
+		parse_text(v, sv, vn, value);
+		break;
+	default:			/* parse_rate() */
+		return (false);
+	}
+	return (true);
+}
+
+/* Check the setting that a variable is. */
+static void
+check_setting(const struct valed_variable *v, const struct adapter_config *ac,
+    const struct valed_node *vn)
+{
+	const char *burst = value_get(vn, VALED_V_BURST);
+	struct vale_setting_value sv;
+
+	if (v->var_kind == VALED_KIND_RATE && burst != NULL &&
+	    value_get(vn, VALED_V_RATE) == NULL)
+		BAD(vn, VALED_V_BURST, "burst=%s: without rate=", burst);
+	if (v->var_kind == VALED_KIND_RATE)
+		not_a_port(v, ac, vn);
+	(void)valed_values_setting(vn, v - valed_variables, &sv);
+}
+
 /* Parse the value of a variable, or set the default. */
 static void
 parse(const struct valed_variable *v, struct adapter_config *ac,
@@ -249,6 +309,10 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 	const char *value = value_get(vn, v - valed_variables);
 	void *member = (char *)ac + v->var_offset;
 
+	if (v->var_setting != -1) {
+		check_setting(v, ac, vn);
+		return;
+	}
 	switch (v->var_kind) {
 	case VALED_KIND_PATH:
 		parse_socket(ac, vn);
@@ -265,13 +329,12 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 	case VALED_KIND_SIZE:
 		parse_size(v, member, vn, value);
 		break;
-	case VALED_KIND_RATE:
-		parse_rate(v, ac, vn, value);
-		break;
 	case VALED_KIND_BACKEND:
 	case VALED_KIND_BURST:		/* parse_rate() */
 	case VALED_KIND_DEVICE:
 	case VALED_KIND_FD:		/* parse_socket() */
+	case VALED_KIND_RATE:
+	case VALED_KIND_TEXT:
 		break;
 	}
 }
@@ -280,14 +343,16 @@ static void
 check_lengths(const struct valed_node *vn)
 {
 	const char *value;
+	size_t size;
 	int i;
 
 	for (i = 0; i < VALED_NVARIABLES; i++) {
 		value = value_get(vn, i);
-		if (value != NULL && strlen(value) >= VALED_VALUE_SIZE)
+		size = valed_variables[i].var_kind == VALED_KIND_TEXT ?
+		    VALED_TEXT_SIZE : VALED_VALUE_SIZE;
+		if (value != NULL && strlen(value) >= size)
 			BAD(vn, i, "%s=%s: longer than %zu bytes",
-			    valed_variables[i].var_name, value,
-			    VALED_VALUE_SIZE - 1);
+			    valed_variables[i].var_name, value, size - 1);
 	}
 }
 
@@ -358,15 +423,26 @@ same(const struct valed_variable *v, const struct adapter_config *a,
 	case VALED_KIND_BACKEND:
 	case VALED_KIND_PATH:
 		return (strcmp(am, bm) == 0);
-	case VALED_KIND_RATE:		/* it has padding */
-		return (a->ac_rate.rc_rate == b->ac_rate.rc_rate &&
-		    a->ac_rate.rc_burst == b->ac_rate.rc_burst &&
-		    a->ac_rate.rc_frames == b->ac_rate.rc_frames);
-	case VALED_KIND_BURST:
 	case VALED_KIND_DEVICE:
 		return (true);
 	default:
-		return (memcmp(am, bm, v->var_size) == 0);
+		return (v->var_setting != -1 ||
+		    memcmp(am, bm, v->var_size) == 0);
+	}
+}
+
+/* Whether valed can change a variable of an adapter that is there. */
+static bool
+in_place(const struct valed_variable *v, const struct adapter_config *ac)
+{
+	switch (v - valed_variables) {
+	case VALED_V_ITR:
+	case VALED_V_ITR_MIN:
+		return (true);
+	case VALED_V_MTU:		/* that of a TAP is the kernel's */
+		return (is_port(ac));
+	default:
+		return (false);
 	}
 }
 
@@ -380,4 +456,23 @@ valed_values_same(const struct adapter_config *ac,
 		if (!same(v, ac, other))
 			return (false);
 	return (true);
+}
+
+bool
+valed_values_in_place(const struct adapter_config *ac,
+    const struct adapter_config *other)
+{
+	const struct valed_variable *v;
+
+	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
+		if (!same(v, ac, other) && !in_place(v, ac))
+			return (false);
+	return (true);
+}
+
+bool
+valed_values_changed(const struct adapter_config *ac,
+    const struct adapter_config *other, int variable)
+{
+	return (!same(&valed_variables[variable], ac, other));
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "adapter_config.h"
+#include "vale_setting.h"
 #include "valed_config.h"
 
 /*
@@ -32,8 +33,23 @@ void	valed_backend_check(struct valed_where where, const char *backend);
 void	valed_values_twice(const struct adapter_config *ac,
 	    const struct adapter_config *other, bool checking);
 
-/* Whether two adapters have the same values. */
+/*
+ * Set *sv if a variable of a node is set and is a setting of the port, and
+ * return true.  On an error prints a line and exits.
+ */
+bool	valed_values_setting(const struct valed_node *vn, int variable,
+	    struct vale_setting_value *sv);
+
+/*
+ * Whether two adapters have the same values; whether those that differ can be
+ * changed while the adapter has a client; and whether one differs.  None looks
+ * at settings of the port: valed_settings.h.
+ */
 bool	valed_values_same(const struct adapter_config *ac,
 	    const struct adapter_config *other);
+bool	valed_values_in_place(const struct adapter_config *ac,
+	    const struct adapter_config *other);
+bool	valed_values_changed(const struct adapter_config *ac,
+	    const struct adapter_config *other, int variable);
 
 #endif /* !_VALED_VALUES_H_ */

@@ -30,6 +30,7 @@
 
 #include "adapter_calls.h"
 #include "event_stub.h"
+#include "libvale.h"
 #include "peer_fault.h"
 #include "wait_until.h"
 #include "wrap.h"
@@ -46,7 +47,8 @@ void		(*sink)(void *arg, struct frame_source *frames);
 void		*sink_arg;
 bool		raise_level;
 const char	*fail_at;
-char		settings[128];
+uint8_t		address[6];
+uint32_t	changed[3];
 char		calls[256];
 bool		joins;
 uint64_t	gone, refused;
@@ -421,35 +423,21 @@ WRAP(int, timerfd_settime, int fd, int flags, const struct itimerspec *its,
 	return (__real_timerfd_settime(fd, flags, its, old));
 }
 
-/* A setting of the port: its name and value. */
-static int
-set(const char *what, const char *name, unsigned long value)
+WRAP(int, vale_set_address, struct vale_desc *d, const uint8_t addr[6])
 {
-	size_t at = strlen(settings);
-
-	ATF_CHECK_STREQ("vale0:a", name);
-	snprintf(settings + at, sizeof(settings) - at, "%s %lu;", what, value);
-	return (fails(what) ? -1 : 0);
+	ATF_CHECK_STREQ("vale0:a", d->common->name);
+	memcpy(address, addr, sizeof(address));
+	return (fails("address") ? -1 : __real_vale_set_address(d, addr));
 }
 
-WRAP(int, vale_set_rate, const char *name, const struct vale_rate_conf *conf)
+WRAP(void, e82545_change, struct e82545 *dev, uint32_t itr_256ns,
+    uint32_t itr_min_256ns, uint32_t frame_max)
 {
-	return (set("rate", name, conf->rc_rate));
-}
-
-WRAP(int, vale_set_limit, const char *name, uint32_t limit)
-{
-	return (set("limit", name, limit));
-}
-
-WRAP(int, vale_set_private, const char *name, bool private)
-{
-	return (set("private", name, private));
-}
-
-WRAP(int, vale_set_weight, const char *name, uint32_t weight)
-{
-	return (set("weight", name, weight));
+	ATF_CHECK_EQ(ad->dev, dev);
+	called("change");
+	changed[0] = itr_256ns;
+	changed[1] = itr_min_256ns;
+	changed[2] = frame_max;
 }
 
 void

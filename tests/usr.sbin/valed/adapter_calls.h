@@ -40,9 +40,11 @@ extern struct e82545_config model;
 extern void		(*sink)(void *arg, struct frame_source *frames);
 extern void		*sink_arg;
 extern bool		raise_level;	/* e82545_rx_direct() does */
-/* The step that fails, with ENOBUFS; the calls for settings, and others. */
+/* The step that fails, with ENOBUFS; what the port's address and a change in
+   place are; and other calls. */
 extern const char	*fail_at;
-extern char		settings[128];
+extern uint8_t		address[6];
+extern uint32_t	changed[3];
 extern char		calls[256];
 extern bool		joins;		/* peer_mem_join() does once */
 extern uint64_t		gone, refused;	/* where memory is, once, or 0 */

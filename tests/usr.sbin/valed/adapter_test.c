@@ -435,10 +435,6 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	config.ac_itr_min_256ns = 250;
 	config.ac_csb = true;
 	config.ac_mtu = 1500;
-	config.ac_rate.rc_rate = 5000;
-	config.ac_limit = 3;
-	config.ac_private = true;
-	config.ac_weight = 9;
 	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
 	memset(&want, 0, sizeof(want));
 	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
@@ -453,7 +449,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	ATF_CHECK_STREQ("a", thread_name);
 	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX,
 	    ad->net.an_port->fp_frame_max);
-	ATF_CHECK_STREQ("rate 5000;limit 3;private 1;weight 9;", settings);
+	ATF_CHECK_EQ(0, memcmp(want.ec_mac, address, sizeof(address)));
 	ATF_CHECK(sink == NULL);
 	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ad->timer_fd, F_GETFL) & O_NONBLOCK);
 	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ad->work_fd, F_GETFL) & O_NONBLOCK);
@@ -467,7 +463,6 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 TEST(defaults, "What is not configured is not set")
 {
 	start();
-	ATF_CHECK_STREQ("", settings);
 	ATF_CHECK_EQ(UINT32_MAX, ad->net.an_port->fp_frame_max);
 	ATF_CHECK(!model.ec_csb);
 	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE, ad->vfu.vdev_pci.subdevice);
@@ -631,10 +626,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		{ "timer", "event descriptors" },
 		{ "event", "event descriptors" },
 		{ "round", "event descriptors" },
-		{ "rate", "settings of the port" },
-		{ "limit", "settings of the port" },
-		{ "private", "settings of the port" },
-		{ "weight", "settings of the port" },
+		{ "address", "address of the port" },
 		{ "model", "adapter" },
 		{ "fault", "spare page" },
 		{ "server", "socket" },
@@ -646,15 +638,10 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	char line[128];
 	unsigned int fds, i;
 
-	config.ac_rate.rc_rate = 5000;
-	config.ac_limit = 3;
-	config.ac_private = true;
-	config.ac_weight = 9;
 	configure();
 	fds = open_fds();
 	for (i = 0; i < nitems(rows); i++) {
 		fail_at = rows[i].step;
-		settings[0] = '\0';
 		was_freed = false;
 		joined = 0;
 		errno = 0;
@@ -708,6 +695,34 @@ TEST(fails, "A step that fails is named in one line, and undone")
 	    != NULL, "%s", text);
 	ATF_CHECK_EQ(fds, open_fds());
 	ATF_CHECK_EQ(0, events_used());
+}
+
+TEST(change, "A change in place is made once, by the adapter's thread")
+{
+	struct adapter_config new;
+
+	start();
+	new = config;
+	calls[0] = '\0';
+	new.ac_itr_256ns = 5;
+	new.ac_itr_min_256ns = 6;
+	adapter_change(ad, &new);
+	new.ac_mtu = 1500;
+	adapter_change(ad, &new);
+	ATF_CHECK(ad->work_posted != 0);
+	ATF_CHECK(strstr(calls, "change") == NULL);
+	ATF_CHECK(events_step() >= 1);
+	ATF_CHECK(strstr(calls, "change") != NULL);
+	ATF_CHECK_EQ(5, changed[0]);
+	ATF_CHECK_EQ(6, changed[1]);
+	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX, changed[2]);
+	calls[0] = '\0';
+	(void)events_step();
+	ATF_CHECK(strstr(calls, "change") == NULL);
+	new.ac_mtu = 0;
+	adapter_change(ad, &new);
+	ATF_CHECK(events_step() >= 1);
+	ATF_CHECK_EQ(UINT32_MAX, changed[2]);
 }
 
 TEST_PROGRAM

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import sys
 import threading
 
@@ -18,6 +19,7 @@ from ctl_client import Control, MONITOR_TX
 from vfu_client import *
 
 CONF = "valed.conf"
+DONE = "valed: reloaded: "
 
 
 def node(slot, name, **variables):
@@ -65,6 +67,20 @@ class Server(Valed):
     def counters(self, name):
         self.names = [name]
         return Valed.counters(self, name)
+
+    def messages(self):
+        """What is printed, without lines about what a reload has done."""
+        return "".join(line for line in Valed.messages(self).splitlines(True)
+                       if not line.startswith(DONE))
+
+    def done(self):
+        """The lines about what was done since the last call."""
+        lines = [line[len(DONE):-1]
+                 for line in Valed.messages(self).splitlines(True)
+                 if line.startswith(DONE)]
+        new = lines[getattr(self, "told", 0):]
+        self.told = len(lines)
+        return new
 
     def error(self, lines=1):
         """The lines printed since the last call."""
@@ -141,6 +157,59 @@ def changed():
             exchange(a, b)
         # -v and other adapters: b has not noticed.
         assert v.counters("b")["connects"] == 1
+        v.quiet()
+
+
+def settings(name):
+    """The settings of a port or switch, as valectl prints them."""
+    return dict(line.split("=", 1) for line in subprocess.run(
+        [os.environ["VALECTL"], "-c", "control", "-o", name], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.splitlines())
+
+
+def in_place():
+    fast = "port.vale0:c.rate=8Mbit/s,burst=64K\n"
+    first = node(1, "a", rate="1Mbit/s", vlan=10, source="own")
+    switch = "switch.vale0.ageing=60\n"
+    with Server(first, B, fast, switch, args=["-c", "control"]) as v, \
+            Driver("a.sock") as a, Driver("b.sock") as b:
+        assert settings("vale0")["ageing"] == "60"
+        was = settings("vale0:a")
+        assert was["vlan"] == "10" and was["source"] == "own", was
+        # A program's port has its settings when it comes, and again.
+        for _ in range(2):
+            c = opened("vale0:c")
+            assert settings("vale0:c")["rate"] == "8000000bit/s,burst=65536"
+            c.close()
+            wait_until(lambda: Control().served(), "the end of the port")
+        c = opened("vale0:c")
+        v.reload(node(1, "a", rate="2Mbit/s", itr=250, mtu=1400), B,
+                 "switch.vale0.reserved=no\n",
+                 "port.vale0:c.mirror=vale0:a/t\n")
+        assert sorted(v.done()) == sorted([
+            "vale0:a: rate=2000000bit/s", "vale0:a: vlan=0",
+            "vale0:a: source=any", "vale0: reserved=no", "vale0: ageing=300",
+            "vale0:c: mirror=vale0:a/t", "vale0:c: rate=0",
+            "vale0:a: itr=250", "vale0:a: mtu=1400"])
+        # Nobody has lost the network.
+        exchange(a, b)
+        for name in "ab":
+            count = v.counters(name)
+            assert count["connects"] == 1 and not count["disconnects"], count
+        assert settings("vale0:c")["mirror"] == "vale0:a/t"
+        # What valectl has set stays while its line does not change.
+        subprocess.run([os.environ["VALECTL"], "-c", "control", "-o",
+                        "vale0:a", "limit=3", "rate=3Mbit/s"], check=True)
+        v.reload(node(1, "a", rate="2Mbit/s", itr=250, mtu=1400, weight=7), B)
+        now = settings("vale0:a")
+        assert now["limit"] == "3" and now["weight"] == "7", now
+        assert now["rate"].startswith("3000000bit/s"), now
+        # An adapter that starts anew has those of the file.
+        v.reload(node(1, "a", rate="2Mbit/s", mem="5M", weight=7), B)
+        now = settings("vale0:a")
+        assert now["limit"] == "0" and now["weight"] == "7", now
+        assert now["rate"].startswith("2000000bit/s"), now
+        c.close()
         v.quiet()
 
 
@@ -380,8 +449,8 @@ def between():
         try:
             for i in range(10):
                 wait_until(lambda: answers, "an answer")
-                v.reload(node(1, "a", mtu=1400 + i), B)
-                v.reload(node(2, "a", mtu=1400 + i), node(1, "b"))
+                v.reload(node(1, "a", mem="%dM" % (5 + i)), B)
+                v.reload(node(2, "a", mem="%dM" % (5 + i)), node(1, "b"))
         finally:
             stop.set()
             for t in threads:
@@ -397,7 +466,7 @@ def taken():
     with Server(A, B, args=["-c", "control"]) as v, Driver("a.sock") as a, \
             Driver("b.sock") as b:
         x = opened("vale0:x")
-        as_x = node(1, "a", backend="vale0:x", mtu=1500)
+        as_x = node(1, "a", backend="vale0:x", mem="5M")
         line = "valed: %s:%%d: vale0:%%s: %%s: the adapter %%s\n" % CONF
         busy = "the port is open already, or another user captures its name"
         stays = "stays as it was"
@@ -423,7 +492,7 @@ def taken():
         # A new one.
         v.reload(A, B, node(4, "x"))
         assert v.error() == line % (8, "x", busy, "is not added")
-        v.reload(A, B, node(4, "x", mtu=1500))
+        v.reload(A, B, node(4, "x", mem="5M"))
         assert v.error() == line % (8, "x", busy, "is not added")
         assert not os.path.lexists("x.sock")
         # It is the program's as before, and after it the adapter's.
@@ -476,7 +545,7 @@ def inherited():
                 is_gone(b)
             v.reload(A, taken)
         with Driver("in.sock") as b:
-            v.reload(A, taken + "pci.0.2.0.itr=9\n")
+            v.reload(A, taken + "pci.0.2.0.mem=9M\n")
             is_gone(b)
         with Driver("in.sock") as b:
             exchange(a, b)
@@ -635,6 +704,6 @@ def manager():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        add_remove, changed, moved, wrong, in_use, tap, no_tap, no_port,
+        add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap, no_port,
         failed, inherited, killed, no_guard, guard_lost, blocked, again,
         traffic, manager, reserved, between, taken, functions)})

@@ -126,6 +126,22 @@ adapter_ended(struct adapter *ad)
 	return (true);
 }
 
+void
+adapter_change(struct adapter *ad, const struct adapter_config *config)
+{
+	called("change %s %d;", ad->config.ac_name, config->ac_mtu);
+}
+
+int
+vale_setting_keep(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	called("keep %s %u %d;", name, setting, value == NULL ? -1 :
+	    (int)value->sv_number);
+	errno = ENOBUFS;
+	return (start_error == 0 ? 0 : -1);
+}
+
 int
 vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS] __unused)
 {
@@ -322,6 +338,29 @@ TEST(places, "An adapter is found by its bus, slot and function; one of the "
 	check("names remove 3;hide s;stop s;ended s;", 0);
 	ATF_CHECK_EQ(ad[0], TAILQ_FIRST(&adapters));
 	ATF_CHECK_EQ(ad[2], TAILQ_NEXT(ad[0], link));
+}
+
+TEST(in_place, "An adapter is changed, if it is there, and a setting is kept, "
+    "or no longer")
+{
+	static struct valed_change vc = { .vc_what = VALED_SET,
+	    .vc_setting = { .st_name = "vale0:x", .st_setting = 7,
+	    .st_value = { .sv_number = 9 } } };
+
+	answer = -1;
+	add(3, "c", open_at(103));
+	change(VALED_CHANGE, 3, "c", -1);
+	check("change c 1500;", 0);
+	change(VALED_CHANGE, 4, "c", -1);
+	check("", 0);
+	valed_reload(&vc, &adapters, watch);
+	check("keep vale0:x 7 -1;", 0);
+	vc.vc_keep = true;
+	valed_reload(&vc, &adapters, watch);
+	check("keep vale0:x 7 9;", 0);
+	start_error = 1;
+	valed_reload(&vc, &adapters, watch);
+	check("keep vale0:x 7 9;", ENOBUFS);
 }
 
 TEST(reserves, "The port of an adapter is reserved, unless it is open, "

@@ -141,19 +141,38 @@ start(const char *text, int argc)
 	ATF_REQUIRE(valed_guard_fd() != -1);
 }
 
-/* This was said since the last time. */
+/* This was said since the last time: lines about what was done, and others. */
 static void
-said(const char *expected)
+said_both(const char *notes, const char *expected)
 {
-	char text[2048];
+	char done[4096] = "", other[4096] = "", text[4096], *line, *rest = text;
+	const char prefix[] = "valed_guard_test: reloaded: ";
 	int fd = open("err", O_RDONLY);
 	ssize_t n = pread(fd, text, sizeof(text) - 1, seen);
+	char *to;
 
 	ATF_REQUIRE(n >= 0);
 	close(fd);
 	text[n] = '\0';
 	seen += n;
-	ATF_CHECK_STREQ(expected, text);
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+		to = other;
+		if (strncmp(line, prefix, strlen(prefix)) == 0) {
+			to = done;
+			line += strlen(prefix);
+		}
+		strlcat(to, line, sizeof(other));
+		strlcat(to, "\n", sizeof(other));
+	}
+	if (notes != NULL)
+		ATF_CHECK_STREQ(notes, done);
+	ATF_CHECK_STREQ(expected, other);
+}
+
+static void
+said(const char *expected)
+{
+	said_both(NULL, expected);
 }
 
 static bool
@@ -252,13 +271,13 @@ removes(int slot)
 /* One is added, with a socket of its own or, if `new' is NULL, none. */
 static void
 adds(int slot, const char *name, const char *port, const char *path,
-    unsigned int mtu, const char *new, int answer)
+    bool no_csb, const char *new, int answer)
 {
 	comes(VALED_ADD, slot);
 	ATF_CHECK_STREQ(name, vc.vc_config.ac_name);
 	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
 	ATF_CHECK_STREQ(path, vc.vc_config.ac_path);
-	ATF_CHECK_EQ(mtu, vc.vc_config.ac_mtu);
+	ATF_CHECK_EQ(no_csb, !vc.vc_config.ac_csb);
 	if (new == NULL)
 		ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
 	else
@@ -290,22 +309,22 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	ends();
 	reload(A B C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	ATF_CHECK(listens("c.sock", SOCK_STREAM));
 	/* No guard has it. */
 	close(vc.vc_config.ac_listen);
 	close(opt.vo_adapters[1].ac_listen);
 	ATF_CHECK(exists("b.sock") && !listens("b.sock", SOCK_STREAM));
-	reload(A "pci.0.1.0.mtu=1500\n" C "pci.0.4.0.path=d\n"
+	reload(A "pci.0.1.0.csb=off\n" C "pci.0.4.0.path=d\n"
 	    "pci.0.4.0.backend=vale1:c\npci.0.4.0.device=e1000\n");
 	reserves(1, "vale0:a", 0);
 	reserves(4, "vale1:c", 0);
 	removes(1);
 	removes(2);
-	adds(1, "a", "vale0:a", "a.sock", 1500, NULL, 0);
+	adds(1, "a", "vale0:a", "a.sock", true, NULL, 0);
 	ATF_CHECK(exists("b.sock"));
-	adds(4, "vale1:c", "vale1:c", "d", 0, "d", 0);
+	adds(4, "vale1:c", "vale1:c", "d", false, "d", 0);
 	ends();
 	ATF_CHECK(!exists("b.sock"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
@@ -318,8 +337,8 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	removes(1);
 	removes(3);
 	removes(4);
-	adds(1, "a", "vale0:a", "d", 0, NULL, 0);
-	adds(4, "x", "vale0:x", "a.sock", 0, NULL, 0);
+	adds(1, "a", "vale0:a", "d", false, NULL, 0);
+	adds(4, "x", "vale0:x", "a.sock", false, NULL, 0);
 	ends();
 	ATF_CHECK(!exists("c.sock") && exists("d"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
@@ -340,7 +359,7 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
     "added, and so does one that would be where it stays")
 {
 	start(A B, 3);
-	reload(A "pci.0.1.0.mtu=1500\n" B C);
+	reload(A "pci.0.1.0.csb=off\n" B C);
 	reserves(1, "vale0:a", EBUSY);
 	reserves(3, "vale0:c", EBUSY);
 	ends_why(WHY(2, "a", BUSY, "stays as it was"));
@@ -359,8 +378,8 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	reserves(3, "vale0:c", 0);
 	removes(1);
 	removes(3);			/* which is not there */
-	adds(1, "a", "vale0:a", "a.sock", 1500, NULL, 0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(1, "a", "vale0:a", "a.sock", true, NULL, 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	said("");
 	/* One, and those that it keeps from their places. */
@@ -384,6 +403,84 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
 }
 
+/* A setting is changed. */
+static void
+sets(const char *name, unsigned int setting, const char *value)
+{
+	char text[VALE_SETTING_SIZE];
+
+	comes(VALED_SET, 0);
+	ATF_CHECK_STREQ(name, vc.vc_setting.st_name);
+	ATF_CHECK_EQ(setting, vc.vc_setting.st_setting);
+	ATF_CHECK_EQ(value != NULL, vc.vc_keep);
+	vale_setting_print(setting, &vc.vc_setting.st_value, text,
+	    sizeof(text));
+	if (value != NULL)
+		ATF_CHECK_STREQ(value, text);
+	valed_guard_answer(0);
+}
+
+TEST(in_place, "What can be changed in place is, with one line for each thing, "
+    "and the adapter is not removed")
+{
+	start(A B "switch.vale0.ageing=5\npci.0.1.0.rate=1Mbit/s\n", 3);
+	reload(A B "pci.0.1.0.rate=2Mbit/s\npci.0.1.0.itr=5\n"
+	    "pci.0.1.0.itr_min=6\npci.0.1.0.mtu=68\npci.0.2.0.vlan=7\n"
+	    "port.vale0:x.private=yes\n");
+	sets("vale0:b", VALE_SETTING_VLAN, "7");
+	sets("vale0:a", VALE_SETTING_RATE, "2000000bit/s");
+	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
+	sets("vale0", VALE_SETTING_AGEING, NULL);
+	comes(VALED_CHANGE, 1);
+	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
+	ATF_CHECK_EQ(6, vc.vc_config.ac_itr_min_256ns);
+	ATF_CHECK_EQ(68, vc.vc_config.ac_mtu);
+	valed_guard_answer(0);
+	ends();
+	said_both("vale0:b: vlan=7\nvale0:a: rate=2000000bit/s\n"
+	    "vale0:x: private=yes\nvale0: ageing=300\nvale0:a: itr=5\n"
+	    "vale0:a: itr_min=6\nvale0:a: mtu=68\n", "");
+	/* What has changed is known, also what could not be. */
+	reload(A "port.vale0:x.private=yes\n"
+	    "pci.0.1.0.itr=5\npci.0.1.0.rate=2Mbit/s\n");
+	removes(2);
+	sets("vale0:b", VALE_SETTING_VLAN, NULL);
+	comes(VALED_CHANGE, 1);
+	valed_guard_answer(0);
+	ends();
+	said_both("vale0:b: the adapter is removed\nvale0:b: vlan=0\n"
+	    "vale0:a: itr_min=0\nvale0:a: mtu=16110\n", "");
+	reload(A);
+	comes(VALED_SET, 0);
+	valed_guard_answer(ENOMEM);
+	sets("vale0:x", VALE_SETTING_PRIVATE, NULL);
+	comes(VALED_CHANGE, 1);
+	valed_guard_answer(0);
+	ends_why("vale0:a: rate=0: Cannot allocate memory");
+	said_both("vale0:x: private=no\nvale0:a: itr=0\n",
+	    "valed_guard_test: vale0:a: rate=0: Cannot allocate memory\n");
+	/* An adapter that stays as it was keeps its settings. */
+	reload(A "pci.0.1.0.limit=1\n");
+	sets("vale0:a", VALE_SETTING_LIMIT, "1");
+	ends();
+	reload("pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:y\n"
+	    "pci.0.1.0.path=a.sock\npci.0.1.0.limit=2\n");
+	reserves(1, "vale0:y", EBUSY);
+	comes(VALED_END, 0);
+	said_both("vale0:a: limit=1\n", LINE(2, "y", BUSY,
+	    "stays as it was"));
+	ATF_REQUIRE(valed_guard_reload());
+	reserves(1, "vale0:y", 0);
+	removes(1);
+	sets("vale0:y", VALE_SETTING_LIMIT, "2");
+	sets("vale0:a", VALE_SETTING_LIMIT, NULL);
+	adds(1, "y", "vale0:y", "a.sock", false, NULL, 0);
+	ends();
+	said_both("vale0:a: the adapter is removed\nvale0:y: limit=2\n"
+	    "vale0:a: limit=0\nvale0:y: the adapter is added\n", "");
+	valed_guard_end();
+}
+
 TEST(not_added, "The socket of one that could not be added is removed, and the "
     "next reload tries again")
 {
@@ -398,9 +495,9 @@ TEST(not_added, "The socket of one that could not be added is removed, and the "
 			removes(2);
 			removes(3);
 		}
-		adds(2, "b", "vale0:b", "b.sock", 0, "b.sock", ENOMEM);
+		adds(2, "b", "vale0:b", "b.sock", false, "b.sock", ENOMEM);
 		close(vc.vc_config.ac_listen);
-		adds(3, "c", "vale0:c", "c.sock", 0, "c.sock",
+		adds(3, "c", "vale0:c", "c.sock", false, "c.sock",
 		    i == 0 ? ENOSPC : 0);
 		ends_why(FAILED(5, "b"));
 		ATF_CHECK(!exists("b.sock"));
@@ -450,11 +547,11 @@ TEST(inherited, "An inherited socket is passed again, and is not removed")
 		"pci.0.2.0.backend=vale0:i\n"
 	start(A IN, 3);
 	ATF_CHECK_EQ(20, opt.vo_adapters[1].ac_listen);
-	reload(A IN "pci.0.2.0.itr=5\n");
+	reload(A IN "pci.0.2.0.mem=5M\n");
 	reserves(2, "vale0:i", 0);
 	removes(2);
-	adds(2, "i", "vale0:i", "", 0, "in", 0);
-	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
+	adds(2, "i", "vale0:i", "", false, "in", 0);
+	ATF_CHECK_EQ(5 << 20, vc.vc_config.ac_mem);
 	ATF_CHECK_EQ(20, vc.vc_config.ac_fd);
 	ends();
 	reload(A);
@@ -463,12 +560,12 @@ TEST(inherited, "An inherited socket is passed again, and is not removed")
 	ATF_CHECK(exists("in"));
 	reload(A IN);
 	reserves(2, "vale0:i", 0);
-	adds(2, "i", "vale0:i", "", 0, "in", 0);
+	adds(2, "i", "vale0:i", "", false, "in", 0);
 	ends();
 	/* Its path, for another one, is in use: it is a socket's name only. */
-	reload(A IN NODE(3, "i2") "pci.0.3.0.mtu=68\n");
+	reload(A IN NODE(3, "i2") "pci.0.3.0.csb=off\n");
 	reserves(3, "vale0:i2", 0);
-	adds(3, "i2", "vale0:i2", "i2.sock", 68, "i2.sock", 0);
+	adds(3, "i2", "vale0:i2", "i2.sock", true, "i2.sock", 0);
 	ends();
 	valed_guard_end();
 	ATF_CHECK(exists("in") && !exists("a.sock") && !exists("i2.sock"));
@@ -583,7 +680,7 @@ TEST(descriptors, "A guard has no more descriptors than the one before it")
 	for (i = 0; i < 3; i++) {
 		reload(A C);
 		reserves(3, "vale0:c", 0);
-		adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+		adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 		ends();
 		close(vc.vc_config.ac_listen);
 		wait_until(guard_fds() == fds, "%u descriptors, not %u",
@@ -626,7 +723,7 @@ TEST(replaced, "One that reloads goes on as the guard if the one before it has "
 	kill(pid, SIGKILL);
 	wait_until(kill(pid, 0) == -1, "its end");
 	valed_guard_answer(0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	reload(C);
 	removes(1);
@@ -657,7 +754,7 @@ TEST(killed, "If the process that reloads is killed, everything stays, and the "
 	said("");
 	reload(A C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	valed_guard_end();
 }
@@ -720,7 +817,7 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	failing->send[2] = ENOMEM;
 	failing->send[3] = EINTR;
 	valed_guard_answer(0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	reload(A);
 	removes(3);
@@ -758,7 +855,7 @@ TEST(no_process, "A reload for which there is no process is reported, and the "
 	said(line);
 	reload(A C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", "c.sock", 0, "c.sock", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
 	/* The next guard says it, too. */
 	failing->fork[0] = EAGAIN;

@@ -31,7 +31,7 @@ static struct world {
 	char	fail[32];		/* the step that fails */
 	char	why[32];		/* of changes */
 	bool	due, is_change, reloads, change_is_end, control, verbose;
-	unsigned int adapters, hostifs, waits;
+	unsigned int adapters, hostifs, settings, waits;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 	uint32_t flags;			/* of interfaces */
 } *world;
@@ -45,8 +45,8 @@ static struct adapter ads[2] = {
 	{ .config = { .ac_name = "a" } }, { .config = { .ac_name = "b" } }
 };
 static struct hostif_config hostifs[2] = {
-	{ .hc_port = "vale0:e0", .hc_ifname = "e0" },
-	{ .hc_port = "vale0:e1", .hc_ifname = "e1" },
+	{ .hc_port = "vale0:e0", .hc_where = "-a vale0:e0" },
+	{ .hc_port = "vale0:e1", .hc_where = "-a vale0:e1" },
 };
 static struct control_config co = { .co_listen = 77 };
 
@@ -250,6 +250,8 @@ valed_stats_hostif_live(struct hostif *hi __unused, void *arg __unused)
 void
 valed_options(int argc, char **argv, struct valed_options *o)
 {
+	struct valed_setting *st;
+
 	ATF_CHECK(argc == 1 && strcmp(argv[0], "valed") == 0);
 	called("options");
 	memset(o, 0, sizeof(*o));
@@ -259,6 +261,36 @@ valed_options(int argc, char **argv, struct valed_options *o)
 	o->vo_nhostifs = world->hostifs;
 	o->vo_control = world->control ? &co : NULL;
 	o->vo_verbose = world->verbose;
+	if (world->settings == 0)
+		return;
+	o->vo_settings.ss_list = calloc(world->settings,
+	    sizeof(*o->vo_settings.ss_list));
+	ATF_REQUIRE(o->vo_settings.ss_list != NULL);
+	for (; o->vo_settings.ss_n < world->settings; o->vo_settings.ss_n++) {
+		st = &o->vo_settings.ss_list[o->vo_settings.ss_n];
+		strlcpy(st->st_name, "vale0:a", sizeof(st->st_name));
+		st->st_setting = VALE_SETTING_LIMIT;
+		st->st_value.sv_number = 3 + o->vo_settings.ss_n;
+	}
+}
+
+const struct vale_setting vale_setting_table[VALE_NSETTINGS] = {
+	[VALE_SETTING_LIMIT] = { .se_name = "limit" },
+};
+
+int
+vale_setting_keep(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	ATF_CHECK_EQ(VALE_SETTING_LIMIT, setting);
+	called("keep %s %ju", name, (uintmax_t)value->sv_number);
+	return (step("setting") ? 0 : -1);
+}
+
+const char *
+vale_error(void)
+{
+	return ("no");
 }
 
 void
@@ -663,9 +695,10 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
 	    "sandbox 55;ready 0;" SERVES);
 	world->adapters = world->hostifs = 2;
+	world->settings = 1;
 	world->control = true;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 	world->flags = HOSTIF_HOST_GETS;
 	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
@@ -673,7 +706,7 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
 	    "too: remove its addresses there\n",
 	    BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 }
 
@@ -693,21 +726,24 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		    "fault;guard 1 valed;accept;pass;guard end;" },
 		{ "close", "thread", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;guard end;" },
+		{ "setting", NULL, EX_OSERR,
+		    "fault;guard 1 valed;accept;pass;close;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;see a;ctl 77;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;see a;ctl 77;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;see a;ctl 77;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;"
-		    NAME_A NAMES_E "start a;see a;ctl 77;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;guard end;" },
 	};
@@ -717,6 +753,7 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	make();
 	world->adapters = 1;
 	world->hostifs = 2;
+	world->settings = 1;
 	world->control = true;
 	for (i = 0; i < nitems(rows); i++) {
 		strlcpy(world->fail, rows[i].step, sizeof(world->fail));
@@ -724,13 +761,14 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		if (rows[i].what != NULL)
 			snprintf(line, sizeof(line), NONE, rows[i].what);
 		else
-			strlcpy(line, "valed_main_test: -a vale0:e1: why not\n",
-			    sizeof(line));
+			snprintf(line, sizeof(line), "valed_main_test: %s\n",
+			    strcmp(rows[i].step, "setting") == 0 ?
+			    "vale0:a: limit=: no" : "-a vale0:e1: why not");
 		runs(rows[i].status, line, calls);
 	}
 	/* An adapter has said it itself. */
 	world->control = false;
-	world->hostifs = 0;
+	world->hostifs = world->settings = 0;
 	strlcpy(world->fail, "start a", sizeof(world->fail));
 	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;"
 	    NAME_A "start a;absent a;guard end;");

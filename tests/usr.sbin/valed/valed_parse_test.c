@@ -194,6 +194,25 @@ default_mac(int a, int b, int c)
 	    "%02x:%02x:%02x", ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 
+/* These are the settings, in valectl(8)'s form. */
+static void
+settings_are(const char *expected)
+{
+	const struct valed_setting *st = opt->vo_settings.ss_list;
+	char text[2048] = "", value[VALE_SETTING_SIZE];
+	size_t at = 0;
+
+	for (; st < opt->vo_settings.ss_list + opt->vo_settings.ss_n; st++) {
+		vale_setting_print(st->st_setting, &st->st_value, value,
+		    sizeof(value));
+		at += snprintf(text + at, sizeof(text) - at, "%s %s=%s;",
+		    st->st_name, vale_setting_table[st->st_setting].se_name,
+		    value);
+		ATF_REQUIRE(at < sizeof(text));
+	}
+	ATF_CHECK_STREQ(expected, text);
+}
+
 TEST(defaults, "What is not given has its default")
 {
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock");
@@ -212,11 +231,9 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK_EQ(-1, ac->ac_listen);
 	ATF_CHECK_EQ(0, ac->ac_mtu);
 	ATF_CHECK_EQ(0, ac->ac_itr_256ns + ac->ac_itr_min_256ns);
-	ATF_CHECK(ac->ac_csb && ac->ac_direct && !ac->ac_private);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	ATF_CHECK_EQ(host_memory(), ac->ac_mem);
-	ATF_CHECK_EQ(0, ac->ac_rate.rc_rate);
-	ATF_CHECK_EQ(0, ac->ac_limit);
-	ATF_CHECK_EQ(0, ac->ac_weight);
+	settings_are("");
 	default_mac(0xd9, 0xf3, 0x69);
 	PARSE("-v", "-s", "5:6:7,e1000,tap3,path=a.sock");
 	ATF_CHECK(opt->vo_verbose);
@@ -227,7 +244,6 @@ TEST(defaults, "What is not given has its default")
 TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 {
 	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
-	struct vale_rate_conf rate;
 
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=02:0a:bC:De:f0:01,mtu=68,"
 	    "itr=65535,itr_min=0,csb=off,direct=off,mem=1M,rate=300Mbit/s,"
@@ -236,14 +252,10 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK_EQ(E82545_MTU_MIN, ac->ac_mtu);
 	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_256ns);
 	ATF_CHECK_EQ(0, ac->ac_itr_min_256ns);
-	ATF_CHECK(!ac->ac_csb && !ac->ac_direct && ac->ac_private);
+	ATF_CHECK(!ac->ac_csb && !ac->ac_direct);
 	ATF_CHECK_EQ(1 << 20, ac->ac_mem);
-	ATF_REQUIRE(vale_rate_parse("300Mbit/s", &rate));
-	ATF_REQUIRE(vale_rate_parse_burst("64K", &rate));
-	ATF_CHECK_EQ(rate.rc_rate, ac->ac_rate.rc_rate);
-	ATF_CHECK_EQ(rate.rc_burst, ac->ac_rate.rc_burst);
-	ATF_CHECK_EQ(VALE_FDB_ENTRIES, ac->ac_limit);
-	ATF_CHECK_EQ(VALE_WEIGHT_MAX, ac->ac_weight);
+	settings_are("vale0:a rate=300000000bit/s,burst=65536;"
+	    "vale0:a limit=5120;vale0:a private=yes;vale0:a weight=100;");
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
 	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,mem=1T,limit=0,"
 	    "private=off,weight=1");
@@ -251,11 +263,175 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK_EQ(E82545_MTU_MAX, ac->ac_mtu);
 	ATF_CHECK_EQ(0, ac->ac_itr_256ns);
 	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_min_256ns);
-	ATF_CHECK(ac->ac_csb && ac->ac_direct && !ac->ac_private);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	ATF_CHECK_EQ(UINT64_C(1) << 40, ac->ac_mem);
-	ATF_CHECK_EQ(0, ac->ac_limit);
-	ATF_CHECK_EQ(1, ac->ac_weight);
-	ATF_CHECK_EQ(0, ac->ac_rate.rc_rate);
+	settings_are("vale0:a limit=0;vale0:a private=no;vale0:a weight=1;");
+}
+
+TEST(lists, "A list of an option -s ends before the next name; VLANs and guards "
+    "are settings of the port")
+{
+	static char text[2048];
+	unsigned int i;
+
+	PARSE("-s", "1,e1000,vale0:a,path=a.sock,trunk=10,20-30,40,native=5,"
+	    "source=own,ip=192.0.2.1,2001:db8::/64", "-s",
+	    "2,e1000,vale0:b,ip=10.0.0.1,mirror=vale0:a/t,"
+	    "source=02:00:00:00:00:01,02:00:00:00:00:02,path=b.sock,vlan=4094");
+	settings_are("vale0:a trunk=10,20-30,40;vale0:a native=5;"
+	    "vale0:a source=own;vale0:a ip=192.0.2.1,2001:db8::/64;"
+	    "vale0:b vlan=4094;"
+	    "vale0:b source=02:00:00:00:00:01,02:00:00:00:00:02;"
+	    "vale0:b ip=10.0.0.1;vale0:b mirror=vale0:a/t;");
+	REFUSED(EX_USAGE, "-s 1,e1000,vale0:a,path=a,b: unknown option \"b\"",
+	    "-s", "1,e1000,vale0:a,path=a,b");
+	REFUSED(EX_USAGE, "-s 1,e1000,vale0:a,path=a,trunk=1,: unknown option "
+	    "\"\"", "-s", "1,e1000,vale0:a,path=a,trunk=1,");
+	REFUSED(EX_USAGE, "-s 1,e1000,vale0:a,path=a,trunk=1,x: trunk=1,x: "
+	    "trunk is a list of VLANs and ranges from 1 to 4094, all or no",
+	    "-s", "1,e1000,vale0:a,path=a,trunk=1,x");
+	/* A list may be longer than a path. */
+	strlcpy(text, "1,e1000,vale0:a,path=a,trunk=1", sizeof(text));
+	for (i = 0; i < 250; i++)
+		strlcat(text, ",1", sizeof(text));
+	PARSE("-s", text);
+	ATF_CHECK_EQ(1, opt->vo_settings.ss_n);
+	strlcat(text, ",100000", sizeof(text));
+	strlcat(text, ",100000", sizeof(text));
+	ATF_CHECK_EQ(EX_USAGE, child((char *[]){ __DECONST(char *, "-s"),
+	    text, NULL }));
+	ATF_CHECK_MSG(strstr(out, "longer than 511 bytes") != NULL, "%s", out);
+}
+
+#define	A_NODE	"pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:a\n"	\
+		"pci.0.1.0.path=a.sock\n"
+
+TEST(settings, "Lines of switches and ports are settings, those of interfaces "
+    "attach them")
+{
+	FILE_IS("one", A_NODE
+	    "switch.vale0.ageing = 60\n switch.vale0.5.batch=9\n"
+	    "switch.vale.reserved=no\n"
+	    "port.vale0:a.limit=3\n"
+	    "port.vale0:b.c.rate=5Mbit/s,burst=64K\n"
+	    "port.vale0:b.c.mirror=vale0:a\n"
+	    "port.vale0:e0.native=1\nport.vale0:e0.trunk=all\n"
+	    "attach.vale0:e0.5 = xdp\nattach.vale1:e1=packet\n");
+	PARSE("-k", "one", "-o", "switch.vale0.ageing=61", "-o",
+	    "attach.vale1:e1=xdp", "-a", "vale2:e2", "-o",
+	    "port.vale0:a.source=own");
+	settings_are("vale0 ageing=61;vale0.5 batch=9;vale reserved=no;"
+	    "vale0:a limit=3;vale0:b.c rate=5000000bit/s,burst=65536;"
+	    "vale0:b.c mirror=vale0:a;vale0:e0 native=1;vale0:e0 trunk=all;"
+	    "vale0:a source=own;");
+	ATF_CHECK_EQ(3, opt->vo_nhostifs);
+	ATF_CHECK_STREQ("vale2:e2", opt->vo_hostifs[0].hc_port);
+	ATF_CHECK_STREQ("-a vale2:e2", opt->vo_hostifs[0].hc_where);
+	ATF_CHECK_STREQ("vale0:e0.5", opt->vo_hostifs[1].hc_port);
+	ATF_CHECK_STREQ("one:12", opt->vo_hostifs[1].hc_where);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[1].hc_options.ho_kind);
+	ATF_CHECK_STREQ("-o attach.vale1:e1=xdp", opt->vo_hostifs[2].hc_where);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
+	/* Of the settings of the adapter's port, each is said once. */
+	PARSE("-k", "one", "-o", "pci.0.1.0.rate=1Mbit/s");
+	ATF_CHECK_EQ(9, opt->vo_settings.ss_n);
+}
+
+TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
+{
+	static const struct {
+		const char *line, *why;
+	} all[] = {
+		{ "switch.vale0.ageing", "not name=value" },
+		{ "switch.vale0.ageing=", "switch.vale0.ageing=: the value is "
+		    "missing" },
+		{ "switch.vale0.ageing=x", "ageing=x: the value is not a "
+		    "number" },
+		{ "switch.vale0.ageing=1000001", "ageing=1000001: the ageing "
+		    "time must be 0 to 1000000 seconds" },
+		{ "switch.vale0.limit=1", "unknown variable "
+		    "\"switch.vale0.limit\"" },
+		{ "switch.vale0=1", "unknown variable \"switch.vale0\"" },
+		{ "switch.ageing=1", "unknown variable \"switch.ageing\"" },
+		{ "switch..ageing=1", ": " },
+		{ "switch.eth0.ageing=1", "eth0: " },
+		{ "switch.vale0:a.ageing=1", "vale0:a: not the name of a "
+		    "switch" },
+		{ "switch.vale0/x.ageing=1", "vale0/x: " },
+		{ "port.vale0.limit=1", "vale0: " },
+		{ "port.vale0:.limit=1", "vale0:: " },
+		{ "port.vale0:a.ageing=1", "unknown variable "
+		    "\"port.vale0:a.ageing\"" },
+		{ "port.vale0:a.private=on", "private=on: not yes or no" },
+		{ "port.vale0:a.limit=5121", "limit=5121: the limit must be 0 "
+		    "to 5120 addresses" },
+		{ "port.vale0:a.rate=1g", "rate=1g: not a number up to 1000G" },
+		{ "port.vale0:a.ip=192.0.2", "ip=192.0.2: ip is a list" },
+		{ "port.vale0:b.mirror=vale0:b", "mirror=vale0:b: a port can "
+		    "mirror another port" },
+		{ "port.vale0:b.mirror=vale1:a", "mirror=vale1:a: a port can "
+		    "mirror another port" },
+		{ "port.vale0:b.mirror=vale0", "mirror=vale0: a port can "
+		    "mirror" },
+		{ "port.vale0:b.source=own", "source=own: vale0:b is not the "
+		    "port of an adapter" },
+		{ "port.vale0:b.native=5", "native=5: without trunk=" },
+		{ "port.vale0:a.weight=2", "weight= of the adapter with this "
+		    "port: see w:4" },
+		{ "port.vale0:c.limit=2", "port.vale0:c.limit= twice: see "
+		    "w:5" },
+		{ "port.vale0:d.trunk=1", "both vlan= and trunk=" },
+		{ "pci.0.1.0.trunk=1", "both vlan= and trunk=" },
+		{ "pci.0.1.0.native=1", "native=1: without trunk=" },
+		{ "pci.0.1.0.vlan=4095", "vlan=4095: not a number from 0 to "
+		    "4094" },
+		{ "attach.vale0:e0=", "attach.vale0:e0=: the value is "
+		    "missing" },
+		{ "attach.vale0:e0=tap", "kind=tap: no such kind" },
+		{ "attach.vale0=packet", "vale0: " },
+		{ "attach.vale0:e123456789012345=packet",
+		    "e123456789012345: not an interface's name" },
+		{ "attach.vale0:a=packet", "port used twice" },
+		{ "attach.vale9:e9=packet", "interface used twice" },
+		{ "ports.vale0:a.limit=1", "unknown variable "
+		    "\"ports.vale0:a.limit\"" },
+	};
+	char line[512], text[1024];
+	unsigned int i;
+	int status;
+
+	for (i = 0; i < nitems(all); i++) {
+		snprintf(text, sizeof(text), A_NODE "pci.0.1.0.weight=3\n"
+		    "port.vale0:c.limit=1\nport.vale0:d.vlan=2\n"
+		    "port.vale0:a.vlan=9\nattach.vale8:e9=packet\n%s\n",
+		    all[i].line);
+		file("w", text, strlen(text));
+		status = child((char *[]){ __DECONST(char *, "-k"),
+		    __DECONST(char *, "w"), NULL });
+		snprintf(line, sizeof(line), "valed_parse_test: w:9: %s",
+		    all[i].why);
+		ATF_CHECK_MSG(strncmp(out, line, strlen(line)) == 0,
+		    "%s: %s", all[i].line, out);
+		ATF_CHECK_EQ(EX_CONFIG, status);
+	}
+	/* The longest name, and one more. */
+	snprintf(text, sizeof(text), "port.vale0:%057d.limit=1\n"
+	    "switch.vale%057d.ageing=1\n", 0, 0);
+	file("w", text, strlen(text));
+	PARSE("-k", "w");
+	ATF_CHECK_EQ(2, opt->vo_settings.ss_n);
+	snprintf(text, sizeof(text), "port.vale0:%058d.limit=1\n",
+	    0);
+	file("w", text, strlen(text));
+	status = child((char *[]){ __DECONST(char *, "-k"),
+	    __DECONST(char *, "w"), NULL });
+	ATF_CHECK_EQ(EX_CONFIG, status);
+	snprintf(text, sizeof(text), "switch.vale%0300d.ageing=1\n",
+	    0);
+	file("w", text, strlen(text));
+	status = child((char *[]){ __DECONST(char *, "-k"),
+	    __DECONST(char *, "w"), NULL });
+	ATF_CHECK_EQ(EX_CONFIG, status);
 }
 
 TEST(places, "A place is [bus:]slot[:function]")
@@ -422,7 +598,7 @@ TEST(slots, "What is wrong with -s is said, and no more")
 	ATF_CHECK_STREQ("tap_-.zZ0189", ac->ac_backend);
 	PARSE("-s", "1,e1000,tap012345678901,path=a");
 	ATF_CHECK_STREQ("tap012345678901", ac->ac_name);
-	ATF_CHECK_EQ(0, ac->ac_limit);
+	settings_are("");
 }
 
 TEST(paths, "A path has 107 bytes at most")
@@ -495,10 +671,10 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 	ATF_CHECK_EQ(3, opt->vo_nhostifs);
 	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	ATF_CHECK_STREQ("vale0:e0", opt->vo_hostifs[0].hc_port);
-	ATF_CHECK_STREQ("e0", opt->vo_hostifs[0].hc_ifname);
+	ATF_CHECK_STREQ("e0", hostif_config_name(&opt->vo_hostifs[0]));
 	ATF_CHECK_EQ(HOSTIF_AUTO, opt->vo_hostifs[0].hc_options.ho_kind);
 	ATF_CHECK_STREQ("vale1:e12345678901234", opt->vo_hostifs[1].hc_port);
-	ATF_CHECK_STREQ("e12345678901234", opt->vo_hostifs[1].hc_ifname);
+	ATF_CHECK_STREQ("e12345678901234", hostif_config_name(&opt->vo_hostifs[1]));
 	ATF_CHECK_EQ(HOSTIF_PACKET, opt->vo_hostifs[1].hc_options.ho_kind);
 	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
 	REFUSED(EX_USAGE, "-a vale0:e123456789012345: e123456789012345: not an "
@@ -524,7 +700,7 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 	args[2 * HOSTIF_MAX] = NULL;
 	parse(args);
 	ATF_CHECK_EQ(HOSTIF_MAX, opt->vo_nhostifs);
-	ATF_CHECK_STREQ("e63", opt->vo_hostifs[63].hc_ifname);
+	ATF_CHECK_STREQ("e63", hostif_config_name(&opt->vo_hostifs[63]));
 }
 
 TEST(adapters, "There are 256 adapters at most")
@@ -610,7 +786,7 @@ TEST(no_memory, "Each allocation that fails is an error of the system")
 	/* The backend's name, and each variable's value and place. */
 	FILE_IS("one", NODE("0.1.0", "a"));
 	no_strings((char *[]){ OK, NULL }, 3);
-	no_strings((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL }, 1);
+	no_strings((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL }, 0);
 	no_strings((char *[]){ "-k", "one", "-o", "pci.0.1.0.mtu=68", NULL },
 	    1 + 3 * 2 + 2);
 }
@@ -670,7 +846,7 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	    valed_config_find(0, 1, 0), VALED_V_PATH).wh_text);
 	ATF_CHECK_EQ(-1, valed_variable("pat", 3));
 	ATF_CHECK_EQ(0, valed_variable("path=", 4));
-	ATF_CHECK_EQ(15, valed_variable("device", 6));
+	ATF_CHECK_EQ(VALED_V_DEVICE, valed_variable("device", 6));
 }
 
 TEST(first_place, "Places start with 0:0:0, and differ by their function")

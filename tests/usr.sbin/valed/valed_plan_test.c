@@ -8,8 +8,9 @@
  * What a reload does, as a table (valed_plan.c): the adapters that there are,
  * those that are wanted, the actions, and what there is then.
  *
- * An adapter is written as its slot, its backend, its path or fd=, and its MTU
- * if it has one: "1 a p 1500".  "1 -" is one that is not there.
+ * An adapter is written as its slot, its backend, its path or fd=, and its
+ * memory and its MTU, if it has them: "1 a p 5 1500".  "1 -" is one that is not
+ * there.
  */
 
 #include <sys/param.h>
@@ -24,6 +25,7 @@
 #include "test.h"
 #include "valed_guard.h"
 #include "valed_plan.h"
+#include "valed_settings.h"
 #include "valed_values.h"
 
 #define	ADAPTERS	5
@@ -42,8 +44,18 @@ static const struct row {
 	{ "one more", "1 a p", "1 a p,2 b q", "", "open1 add1", "1 a p,2 b q" },
 	{ "one less", "1 a p,2 b q", "2 b q", "", "remove0 unlink0", "2 b q" },
 	{ "all go", "1 a p,2 b fd=3", "", "", "remove0 remove1 unlink0", "" },
-	{ "another value, the same socket", "1 a p", "1 a p 1500", "",
-	    "remove0 add0", "1 a p 1500" },
+	{ "another value, the same socket", "1 a p", "1 a p 15", "",
+	    "remove0 add0", "1 a p 15" },
+	{ "in place", "1 vale0:a p 5 1500,2 b q", "2 b q,1 vale0:a p 5 1400",
+	    "", "change1", "2 b q,1 vale0:a p 5 1400" },
+	{ "in place, and not", "1 vale0:a p 5 1500", "1 vale0:a p 6 1400", "",
+	    "remove0 add0", "1 vale0:a p 6 1400" },
+	{ "in place beside others", "1 vale0:a p 5,2 b q,3 c r",
+	    "1 vale0:a p 5 68,3 c r 7,4 d s", "",
+	    "open2 remove1 remove2 change0 add1 add2 unlink1",
+	    "1 vale0:a p 5 68,3 c r 7,4 d s" },
+	{ "the MTU of a TAP interface", "1 tap0 p 5 1500", "1 tap0 p 5 1400",
+	    "", "tap0", "1 tap0 p 5 1500" },
 	{ "another path", "1 a p", "1 a q", "",
 	    "open0 remove0 add0 unlink0", "1 a q" },
 	{ "another place, the same path", "1 a p", "2 a p", "",
@@ -103,6 +115,7 @@ make(struct adapter_config ac[ADAPTERS], const char *text)
 {
 	char *copy = strdup(text), *one, *rest = copy, socket[32];
 	unsigned int n = 0;
+	unsigned int mem;
 	int found;
 
 	ATF_REQUIRE(copy != NULL);
@@ -110,8 +123,10 @@ make(struct adapter_config ac[ADAPTERS], const char *text)
 		ATF_REQUIRE(n < ADAPTERS);
 		ac[n] = (struct adapter_config){ .ac_fd = -1,
 		    .ac_listen = -1 };
-		found = sscanf(one, "%d %63s %31s %u", &ac[n].ac_slot,
-		    ac[n].ac_backend, socket, &ac[n].ac_mtu);
+		mem = 0;
+		found = sscanf(one, "%d %63s %31s %u %u", &ac[n].ac_slot,
+		    ac[n].ac_backend, socket, &mem, &ac[n].ac_mtu);
+		ac[n].ac_mem = mem;
 		ATF_REQUIRE(found >= 2);
 		if (found == 2)
 			ac[n].ac_backend[0] = '\0';
@@ -127,7 +142,8 @@ make(struct adapter_config ac[ADAPTERS], const char *text)
 
 static const char *const names[] = { [VALED_TAP] = "tap",
 	[VALED_BUSY] = "busy", [VALED_CLASH] = "clash", [VALED_OPEN] = "open",
-	[VALED_REMOVE_OLD] = "remove", [VALED_ADD_NEW] = "add",
+	[VALED_REMOVE_OLD] = "remove", [VALED_CHANGE_NEW] = "change",
+	[VALED_ADD_NEW] = "add",
 	[VALED_UNLINK] = "unlink" };
 
 static void
@@ -229,18 +245,145 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_itr_256ns, 1);
 	COUNTS(ac_itr_min_256ns, 1);
 	COUNTS(ac_mem, 1);
-	COUNTS(ac_rate.rc_rate, 1);
-	COUNTS(ac_rate.rc_burst, 1);
-	COUNTS(ac_rate.rc_frames, true);
-	COUNTS(ac_limit, 1);
-	COUNTS(ac_weight, 1);
-	COUNTS(ac_private, true);
 	COUNTS(ac_csb, true);
 	COUNTS(ac_direct, true);
 	/* These are no values. */
 	ac = (struct adapter_config){ .ac_bus = 1, .ac_slot = 2, .ac_func = 3,
 	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4 };
 	ATF_CHECK(valed_values_same(&ac, &none));
+}
+
+TEST(in_place, "The moderation can be changed in place, and the MTU of a "
+    "switch's port")
+{
+	static const struct adapter_config none = { .ac_backend = "vale0:a" };
+	struct adapter_config ac, tap;
+
+#define	IN_PLACE(yes, member, value) do {				\
+	ac = none;							\
+	ac.member = (value);						\
+	ATF_CHECK_MSG(valed_values_in_place(&ac, &none) == (yes), #member); \
+} while (0)
+	IN_PLACE(true, ac_mtu, 68);
+	IN_PLACE(true, ac_itr_256ns, 1);
+	IN_PLACE(true, ac_itr_min_256ns, 1);
+	IN_PLACE(false, ac_backend[0], 'a');
+	IN_PLACE(false, ac_path[0], 'a');
+	IN_PLACE(false, ac_fd, 1);
+	IN_PLACE(false, ac_mac[5], 1);
+	IN_PLACE(false, ac_mem, 1);
+	IN_PLACE(false, ac_csb, true);
+	IN_PLACE(false, ac_direct, true);
+	ac = none;
+	ac.ac_itr_min_256ns = 5;
+	ATF_CHECK(valed_values_changed(&ac, &none, VALED_V_ITR_MIN));
+	ATF_CHECK(!valed_values_changed(&ac, &none, VALED_V_ITR));
+	ac = tap = (struct adapter_config){ .ac_backend = "tap0" };
+	ac.ac_mtu = 68;
+	ATF_CHECK(!valed_values_in_place(&ac, &tap));
+	ac = tap;
+	ac.ac_itr_256ns = 9;
+	ATF_CHECK(valed_values_in_place(&ac, &tap));
+}
+
+/* Settings, as "name setting=value place;...". */
+static void
+settings_make(struct valed_settings *ss, const char *text)
+{
+	static struct valed_setting list[2][8];
+	static unsigned int which;
+	char copy[512], *one, *rest = copy, *equals, setting[32], value[64];
+	struct valed_setting *st;
+
+	strlcpy(copy, text, sizeof(copy));
+	ss->ss_list = list[which++ % 2];
+	ss->ss_n = 0;
+	while ((one = strsep(&rest, ";")) != NULL && *one != '\0') {
+		st = &ss->ss_list[ss->ss_n++];
+		ATF_REQUIRE(ss->ss_n <= nitems(list[0]));
+		memset(st, 0, sizeof(*st));
+		st->st_place = -1;
+		equals = strchr(one, '=');
+		ATF_REQUIRE(equals != NULL);
+		*equals = ' ';
+		ATF_REQUIRE(sscanf(one, "%63s %31s %63s %d", st->st_name,
+		    setting, value, &st->st_place) >= 3);
+		st->st_setting = vale_setting_named(setting, strlen(setting));
+		ATF_REQUIRE_EQ(0, vale_setting_parse(st->st_setting, value,
+		    &st->st_value));
+	}
+}
+
+static char	acted[512];
+
+static void
+act(const struct valed_setting *st, bool keep)
+{
+	char value[VALE_SETTING_SIZE];
+	const size_t at = strlen(acted);
+
+	vale_setting_print(st->st_setting, &st->st_value, value,
+	    sizeof(value));
+	snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s;", st->st_name,
+	    vale_setting_table[st->st_setting].se_name, keep ? "=" : " no",
+	    keep ? value : "");
+}
+
+TEST(settings, "Settings that have changed are set, and then those that have "
+    "gone are no longer")
+{
+	static const struct {
+		const char *old, *new, *acts;
+	} all[] = {
+		{ "", "", "" },
+		{ "a rate=1bit/s;b limit=2", "b limit=2;a rate=1bit/s", "" },
+		{ "a rate=1bit/s", "a rate=2bit/s", "a rate=2bit/s;" },
+		{ "a rate=1bit/s", "a rate=1pkt/s", "a rate=1pkt/s;" },
+		{ "a rate=1bit/s", "a rate=1bit/s,burst=2",
+		    "a rate=1bit/s,burst=2;" },
+		{ "a ip=10.0.0.1", "a ip=10.0.0.2", "a ip=10.0.0.2;" },
+		{ "", "a limit=1", "a limit=1;" },
+		{ "a limit=1", "", "a limit no;" },
+		{ "a limit=1", "b limit=1", "b limit=1;a limit no;" },
+		{ "a limit=1", "a weight=1", "a weight=1;a limit no;" },
+		{ "a vlan=1", "a native=5;a trunk=2",
+		    "a trunk=2;a native=5;a vlan no;" },
+		{ "a native=5;a trunk=2", "a vlan=1",
+		    "a vlan=1;a native no;a trunk no;" },
+		/* Whose it is does not matter. */
+		{ "a limit=1 8", "a limit=1", "" },
+	};
+	struct valed_settings old, new;
+	unsigned int i;
+
+	for (i = 0; i < nitems(all); i++) {
+		settings_make(&old, all[i].old);
+		settings_make(&new, all[i].new);
+		acted[0] = '\0';
+		valed_settings_plan(&old, &new, act);
+		ATF_CHECK_STREQ(all[i].acts, acted);
+	}
+}
+
+TEST(settings_left, "The settings of an adapter that stays as it was stay")
+{
+	struct valed_settings ss = { .ss_n = 0 }, from, more;
+	const struct valed_settings none = { .ss_n = 0 };
+
+	settings_make(&from, "a rate=1bit/s 8;a limit=2 8;b limit=3 16;"
+	    "c limit=4");
+	valed_settings_move(&ss, &from, 8);
+	valed_settings_move(&ss, &from, 16);
+	ATF_CHECK_EQ(3, ss.ss_n);
+	settings_make(&more, "x rate=5bit/s 8;x weight=2 8");
+	valed_settings_move(&ss, &more, 8);
+	valed_settings_move(&ss, &none, 24);
+	acted[0] = '\0';
+	valed_settings_plan(&none, &ss, act);
+	ATF_CHECK_STREQ("x weight=2;x rate=5bit/s;b limit=3;", acted);
+	valed_settings_move(&ss, &none, 8);
+	ATF_CHECK_EQ(1, ss.ss_n);
+	free(ss.ss_list);
 }
 
 TEST_PROGRAM

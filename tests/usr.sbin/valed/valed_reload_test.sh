@@ -10,6 +10,7 @@
 python_cases reload <<'END'
 add_remove: adapters come and go, and the others do not notice
 changed: an adapter with another variable starts anew, on the same socket
+in_place: settings change in place, each is said, and no client notices
 moved: adapters exchange slots, ports and paths
 wrong: a wrong file is one error with its line, and nothing changes
 in_use: a socket in use is an error, and nothing changes

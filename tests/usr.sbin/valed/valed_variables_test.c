@@ -49,6 +49,12 @@ static const struct {
 	{ "limit", "5121", "2", true },
 	{ "private", "yes", "on", true },
 	{ "weight", "0", "3", true },
+	{ "vlan", "4095", NULL, true },
+	{ "trunk", "4095", "10,20-30", true },
+	{ "native", "x", "5", true },
+	{ "source", "01:00:00:00:00:01", "own", true },
+	{ "ip", "192.0.2", "192.0.2.1,2001:db8::/64", true },
+	{ "mirror", "vale0", "vale0:b/t", true },
 	{ "backend", "eth0", "vale0:a", false },
 	{ "device", "virtio-net", "e1000", false },
 };
@@ -139,7 +145,7 @@ TEST(lines, "A wrong value of each variable is named with its line")
 TEST(forms, "A missing value, a long one, a wrong name, and one twice are "
     "named with their line")
 {
-	char text[512], why[64];
+	char text[640], why[64];
 	unsigned int i;
 
 	for (i = 0; i < nitems(values); i++) {
@@ -152,10 +158,14 @@ TEST(forms, "A missing value, a long one, a wrong name, and one twice are "
 
 		snprintf(text, sizeof(text), "pci.0.1.0.%s=%0300d",
 		    values[i].name, 0);
+		if (valed_variables[i].var_kind == VALED_KIND_TEXT)
+			snprintf(text, sizeof(text), "pci.0.1.0.%s=%0512d",
+			    values[i].name, 0);
 		file_make(i, text);
 		/* Names have rules of their own. */
-		wrong(tc, "-t", i < VALED_NOPTIONS ? "longer than 107 bytes" :
-		    "0000");
+		wrong(tc, "-t", i >= VALED_NOPTIONS ? "0000" :
+		    valed_variables[i].var_kind == VALED_KIND_TEXT ?
+		    "longer than 511 bytes" : "longer than 107 bytes");
 
 		snprintf(text, sizeof(text), "pci.0.1.0.%sx=1",
 		    values[i].name);
@@ -181,7 +191,7 @@ TEST(ports, "A setting of a switch's port is named with its line if the port "
 		f = fopen("valed.conf", "w");
 		ATF_REQUIRE(f != NULL);
 		snprintf(line, sizeof(line), "%s=%s", values[i].name,
-		    values[i].right);
+		    values[i].right != NULL ? values[i].right : "1");
 		fprintf(f, "pci.0.1.0.device=e1000\npci.0.1.0.backend=tap9\n"
 		    "pci.0.1.0.%s\npci.0.1.0.path=a.sock\n", line);
 		ATF_REQUIRE_EQ(0, fclose(f));

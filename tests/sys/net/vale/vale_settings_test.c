@@ -20,6 +20,7 @@
 #include <atf-c.h>
 
 #include "test.h"
+#include "vale_setting.h"
 #include "vale_test.h"
 
 TEST(private, "No frame passes from one private port to another, and all others "
@@ -261,6 +262,148 @@ TEST(values, "What is set is read back; an invalid value is refused and changes 
 	MISSING(vale_set_ageing("valet1", 1));
 	MISSING(vale_set_batch("valet1", 1));
 	MISSING(vale_switch_settings("valet1", &ss));
+	vale_close(a);
+	vale_close(b);
+}
+
+/* Keep a setting of valectl(8)'s form; NULL: no longer. */
+static int
+keep(const char *name, const char *setting, const char *text)
+{
+	const unsigned int i = vale_setting_named(setting, strlen(setting));
+	struct vale_setting_value value;
+
+	ATF_REQUIRE(i < VALE_NSETTINGS);
+	if (text == NULL)
+		return (vale_setting_keep(name, i, NULL));
+	ATF_REQUIRE_EQ(0, vale_setting_parse(i, text, &value));
+	return (vale_setting_keep(name, i, &value));
+}
+
+static void
+is_set(const char *name, const char *setting, const char *expected)
+{
+	char text[VALE_SETTING_SIZE];
+
+	ATF_REQUIRE_EQ_MSG(0, vale_get(name, setting, text, sizeof(text)),
+	    "%s %s", name, setting);
+	ATF_CHECK_MSG(strcmp(expected, text) == 0, "%s: %s=%s, not %s", name,
+	    setting, text, expected);
+}
+
+/* Each setting, a value, and the default. */
+static const struct {
+	const char *name, *setting, *value, *otherwise;
+} kept[] = {
+	{ "valet0", "ageing", "17", "300" },
+	{ "valet0", "batch", "9", "1024" },
+	{ "valet0", "reserved", "no", "yes" },
+	{ "valet0:a", "ip", "192.0.2.1,2001:db8::/64", "any" },
+	{ "valet0:a", "limit", "7", "0" },
+	{ "valet0:a", "mirror", "valet0:b/t", "no" },
+	{ "valet0:a", "native", "5", "0" },
+	{ "valet0:a", "private", "yes", "no" },
+	{ "valet0:a", "rate", "1000bit/s,burst=500", "0" },
+	{ "valet0:a", "source", "02:00:00:00:00:01", "any" },
+	{ "valet0:a", "trunk", "10,20-30", "no" },
+	{ "valet0:a", "weight", "3", "1" },
+	{ "valet0:b", "vlan", "10", "0" },
+};
+
+TEST(kept, "Each setting that is kept is there when its switch or port is, and "
+    "each time, until it is kept no longer")
+{
+	struct vale_desc *a, *b;
+	unsigned int i, j;
+
+	ATF_REQUIRE_EQ(VALE_NSETTINGS, nitems(kept));
+	/* They are there first, then come, then come again. */
+	for (i = 0; i < 3; i++) {
+		if (i == 1)
+			for (j = nitems(kept); j-- > 0;)
+				ATF_REQUIRE_EQ(0, keep(kept[j].name,
+				    kept[j].setting, kept[j].value));
+		b = t_open("valet0:b", 0, 0);
+		a = t_open("valet0:a", 0, 0);
+		for (j = 0; j < nitems(kept); j++)
+			is_set(kept[j].name, kept[j].setting, i == 0 ?
+			    kept[j].otherwise : kept[j].value);
+		vale_close(a);
+		if (i < 2)
+			vale_close(b);
+	}
+	a = t_open("valet0:a", 0, 0);
+	for (j = 0; j < nitems(kept); j++) {
+		/* A native VLAN goes with its trunk. */
+		ATF_REQUIRE_EQ(0, keep(kept[j].name, kept[j].setting, NULL));
+		is_set(kept[j].name, kept[j].setting, kept[j].otherwise);
+	}
+	vale_close(a);
+	a = t_open("valet0:a", 0, 0);
+	for (j = 0; j < nitems(kept); j++)
+		is_set(kept[j].name, kept[j].setting, kept[j].otherwise);
+	/* It need not have been. */
+	ATF_CHECK_EQ(0, keep("valet0:a", "vlan", NULL));
+	ATF_CHECK_EQ(0, keep("valet0:c", "vlan", NULL));
+	ATF_CHECK_EQ(0, keep("valet1", "ageing", NULL));
+	vale_close(a);
+	vale_close(b);
+}
+
+TEST(kept_changes, "One that is kept changes in place, and a port that becomes "
+    "a trunk, or none, is never without a VLAN")
+{
+	struct vale_desc *a, *b;
+	struct vale_setting_value value;
+
+	a = t_open("valet0:a", 0, 0);
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "8Mbit/s,burst=64K"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "9Mbit/s,burst=1"));
+	is_set("valet0:a", "rate", "9000000bit/s,burst=1");
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "10"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "trunk", "20"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "native", "30"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", NULL));
+	is_set("valet0:a", "trunk", "20");
+	is_set("valet0:a", "native", "30");
+	is_set("valet0:a", "vlan", "0");
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "11"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "native", NULL));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "trunk", NULL));
+	is_set("valet0:a", "vlan", "11");
+	is_set("valet0:a", "trunk", "no");
+	/* What is wrong is not kept. */
+	memset(&value, 0, sizeof(value));
+	value.sv_number = 4095;
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	    VALE_SETTING_VLAN, &value) == -1);
+	ATF_CHECK_STREQ("the VLAN must be 0 to 4094", vale_error());
+	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "ip", "192.0.2") == -1);
+	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "trunk", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "source", "me") == -1);
+	value.sv_number = VALE_MIRROR_TX;
+	strlcpy(value.sv_text, "eth0", sizeof(value.sv_text));
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	    VALE_SETTING_MIRROR, &value) == -1);
+	value.sv_number = UINT64_MAX;
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	    VALE_SETTING_RATE, &value) == -1);
+	is_set("valet0:a", "vlan", "11");
+	is_set("valet0:a", "mirror", "no");
+	/* The first frame of a port that comes is subject to it. */
+	b = t_open("valet0:b", 0, 0);
+	t_send(b, 60, EVERYBODY, 1, 1);
+	t_expect_none(a);
+	vale_close(a);
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "own"));
+	a = t_open("valet0:a", 0, 0);
+	is_set("valet0:a", "source", "any");
+	ATF_REQUIRE_EQ(0, vale_set_address(a, (const uint8_t *)"\2\0\0\0\0\7"));
+	is_set("valet0:a", "source", "own");
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", NULL));
+	is_set("valet0:a", "source", "any");
+	ATF_REQUIRE_EQ(0, vale_set_address(a, (const uint8_t *)"\2\0\0\0\0\7"));
+	is_set("valet0:a", "source", "any");
 	vale_close(a);
 	vale_close(b);
 }

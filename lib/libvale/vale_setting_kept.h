@@ -1,0 +1,38 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Settings that are kept for switches and ports: vale_setting_keep().
+ */
+
+#ifndef _VALE_SETTING_KEPT_H_
+#define	_VALE_SETTING_KEPT_H_
+
+struct vale_port;
+struct vale_setting_value;
+struct vale_switch;
+
+/*
+ * Set what is kept of a new switch, or of a new port, which no view has yet.
+ * Returns 0, or -1 with errno.  With vale_lock, and of a port also with the
+ * lock of a change.
+ */
+void	vale_kept_switch(struct vale_switch *vs);
+int	vale_kept_port(struct vale_port *port);
+
+/*
+ * The port of this name has an address now: set source=own, if that is kept.
+ * Returns 0, or -1 with errno.
+ */
+int	vale_kept_address(const char *name);
+
+/* vale_setting_switch.c: set a valid value of a switch or port that is new. */
+void	vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
+	    const struct vale_setting_value *value);
+int	vale_setting_begin_port(struct vale_port *port, unsigned int setting,
+	    const struct vale_setting_value *value);
+
+#endif /* !_VALE_SETTING_KEPT_H_ */

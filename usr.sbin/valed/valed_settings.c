@@ -1,0 +1,256 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Settings of switches and ports: valed_settings.h.  A setting of an adapter is
+ * one of its port.  One thread.
+ */
+
+#include <sys/param.h>
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "valed_config.h"
+#include "valed_settings.h"
+#include "valed_values.h"
+
+static struct valed_setting *
+settings_add(struct valed_settings *ss)
+{
+	struct valed_setting *list;
+
+	list = reallocarray(ss->ss_list, ss->ss_n + 1, sizeof(*list));
+	if (list == NULL)
+		err(EX_OSERR, NULL);
+	ss->ss_list = list;
+	return (&list[ss->ss_n++]);
+}
+
+static const struct valed_setting *
+settings_find(const struct valed_settings *ss, const char *name,
+    unsigned int setting)
+{
+	const struct valed_setting *st, *end = ss->ss_list + ss->ss_n;
+
+	for (st = ss->ss_list; st < end; st++)
+		if (st->st_setting == setting &&
+		    strcmp(st->st_name, name) == 0)
+			return (st);
+	return (NULL);
+}
+
+/*
+ * Where a setting was set: only while the settings are made.
+ */
+
+/* The adapter with this port, or NULL. */
+static const struct adapter_config *
+adapter_of(const struct adapter_config *ac, unsigned int n, const char *port)
+{
+	const struct adapter_config *end = ac + n;
+
+	for (; ac < end; ac++)
+		if (strcmp(ac->ac_backend, port) == 0)
+			return (ac);
+	return (NULL);
+}
+
+static struct valed_where
+where_node(int place, unsigned int setting)
+{
+	const struct valed_node *vn = valed_config_find(place >> 8,
+	    place >> 3 & VALED_MAXSLOT, place & VALED_MAXFUNC);
+	int i;
+
+	for (i = 0; valed_variables[i].var_setting != (int)setting; i++)
+		continue;
+	return (valed_config_where(vn, i));
+}
+
+static struct valed_where
+where(const struct valed_setting *st)
+{
+	const struct valed_line *ln, *lines;
+	unsigned int n = valed_config_lines(&lines);
+
+	if (st->st_place != -1)
+		return (where_node(st->st_place, st->st_setting));
+	for (ln = lines; ln < lines + n; ln++)
+		if (ln->ln_of != VALED_OF_ATTACH &&
+		    ln->ln_setting == st->st_setting &&
+		    strcmp(ln->ln_name, st->st_name) == 0)
+			return (valed_line_where(ln));
+	return ((struct valed_where){ "", "" });
+}
+
+static const char *
+setting_name(const struct valed_setting *st)
+{
+	return (vale_setting_table[st->st_setting].se_name);
+}
+
+static void
+add_node(struct valed_settings *ss, const struct adapter_config *ac)
+{
+	const struct valed_node *vn = valed_config_find(ac->ac_bus,
+	    ac->ac_slot, ac->ac_func);
+	struct vale_setting_value value;
+	struct valed_setting *st;
+	int i;
+
+	for (i = 0; i < VALED_NVARIABLES; i++) {
+		if (!valed_values_setting(vn, i, &value))
+			continue;
+		st = settings_add(ss);
+		strlcpy(st->st_name, ac->ac_backend, sizeof(st->st_name));
+		st->st_place = (int)valed_place(ac);
+		st->st_setting = valed_variables[i].var_setting;
+		st->st_value = value;
+	}
+}
+
+static void
+add_line(struct valed_settings *ss, const struct valed_line *ln)
+{
+	const struct valed_setting *other = settings_find(ss, ln->ln_name,
+	    ln->ln_setting);
+	struct vale_setting_value value;
+	struct valed_setting *st;
+
+	if (vale_setting_parse(ln->ln_setting, ln->ln_value, &value) == -1 ||
+	    vale_setting_check(ln->ln_setting, &value) == -1)
+		valed_bad(valed_line_where(ln), "%s=%s: %s",
+		    vale_setting_table[ln->ln_setting].se_name, ln->ln_value,
+		    vale_error());
+	if (other != NULL)
+		valed_bad(valed_line_where(ln), "%s= of the adapter with this "
+		    "port: see %s%s", setting_name(other),
+		    where(other).wh_option, where(other).wh_text);
+	st = settings_add(ss);
+	strlcpy(st->st_name, ln->ln_name, sizeof(st->st_name));
+	st->st_place = -1;
+	st->st_setting = ln->ln_setting;
+	st->st_value = value;
+}
+
+/* Whether a port has a setting that is not the default. */
+static bool
+has(const struct valed_settings *ss, const char *name, unsigned int setting)
+{
+	const struct valed_setting *st = settings_find(ss, name, setting);
+	struct vale_setting_value otherwise;
+
+	vale_setting_default(setting, &otherwise);
+	return (st != NULL && (st->st_value.sv_number != otherwise.sv_number ||
+	    strcmp(st->st_value.sv_text, otherwise.sv_text) != 0));
+}
+
+/* Check a setting beside the others. */
+static void
+check(const struct valed_settings *ss, const struct valed_setting *st,
+    bool adapter)
+{
+	const char *name = st->st_name, *text = st->st_value.sv_text;
+
+	if (!has(ss, name, st->st_setting))
+		return;
+	switch (st->st_setting) {
+	case VALE_SETTING_TRUNK:
+		if (has(ss, name, VALE_SETTING_VLAN))
+			valed_bad(where(st), "both vlan= and trunk=");
+		break;
+	case VALE_SETTING_NATIVE:
+		if (!has(ss, name, VALE_SETTING_TRUNK))
+			valed_bad(where(st), "native=%ju: without trunk=",
+			    (uintmax_t)st->st_value.sv_number);
+		break;
+	case VALE_SETTING_SOURCE:
+		if (strcmp(text, "own") == 0 && !adapter)
+			valed_bad(where(st), "source=own: %s is not the port "
+			    "of an adapter", name);
+		break;
+	case VALE_SETTING_MIRROR:
+		if (strcmp(text, name) == 0 || strncmp(text, name,
+		    strcspn(name, ":") + 1) != 0)
+			valed_bad(where(st), "mirror=%s: a port can mirror "
+			    "another port of the same switch", text);
+		break;
+	default:
+		break;
+	}
+}
+
+void
+valed_settings(struct valed_settings *ss,
+    const struct adapter_config *adapters, unsigned int nadapters)
+{
+	const struct adapter_config *ac;
+	const struct valed_line *ln, *lines;
+	unsigned int i, n = valed_config_lines(&lines);
+
+	*ss = (struct valed_settings){ .ss_n = 0 };
+	for (ac = adapters; ac < adapters + nadapters; ac++)
+		add_node(ss, ac);
+	for (ln = lines; ln < lines + n; ln++)
+		if (ln->ln_of != VALED_OF_ATTACH)
+			add_line(ss, ln);
+	for (i = 0; i < ss->ss_n; i++)
+		check(ss, &ss->ss_list[i], adapter_of(adapters, nadapters,
+		    ss->ss_list[i].st_name) != NULL);
+}
+
+void
+valed_settings_move(struct valed_settings *ss,
+    const struct valed_settings *from, int place)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < ss->ss_n; i++)
+		if (ss->ss_list[i].st_place != place)
+			ss->ss_list[n++] = ss->ss_list[i];
+	ss->ss_n = n;
+	for (i = 0; i < from->ss_n; i++)
+		if (from->ss_list[i].st_place == place)
+			*settings_add(ss) = from->ss_list[i];
+}
+
+static bool
+same(const struct valed_setting *a, const struct valed_setting *b)
+{
+	return (a != NULL && a->st_value.sv_number == b->st_value.sv_number &&
+	    a->st_value.sv_burst == b->st_value.sv_burst &&
+	    a->st_value.sv_frames == b->st_value.sv_frames &&
+	    strcmp(a->st_value.sv_text, b->st_value.sv_text) == 0);
+}
+
+/*
+ * VLANs come before trunks, and trunks before their native VLANs, as
+ * vale_setting_keep() has them.
+ */
+void
+valed_settings_plan(const struct valed_settings *old,
+    const struct valed_settings *new,
+    void (*act)(const struct valed_setting *st, bool keep))
+{
+	const struct valed_setting *st;
+	unsigned int i, j;
+
+	for (i = VALE_NSETTINGS; i-- > 0;)
+		for (j = 0; j < new->ss_n; j++) {
+			st = &new->ss_list[j];
+			if (st->st_setting == i && !same(settings_find(old,
+			    st->st_name, i), st))
+				act(st, true);
+		}
+	for (j = 0; j < old->ss_n; j++) {
+		st = &old->ss_list[j];
+		if (settings_find(new, st->st_name, st->st_setting) == NULL)
+			act(st, false);
+	}
+}

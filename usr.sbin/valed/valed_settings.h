@@ -1,0 +1,58 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The settings of switches and ports that the configuration has: variables of
+ * adapters, and lines of switches and ports.
+ */
+
+#ifndef _VALED_SETTINGS_H_
+#define	_VALED_SETTINGS_H_
+
+#include <stdbool.h>
+
+#include "adapter_config.h"
+#include "vale_setting.h"
+
+/* It points to nothing, so that it can be sent to another process. */
+struct valed_setting {
+	char		 st_name[VALE_NAME_SIZE];	/* of a switch or port */
+	int		 st_place;	/* that of the adapter whose variable it
+					   is, valed_place(), or -1 */
+	unsigned int	 st_setting;
+	struct vale_setting_value st_value;
+};
+
+struct valed_settings {
+	struct valed_setting *ss_list;	/* from malloc(3), or NULL */
+	unsigned int	 ss_n;
+};
+
+/*
+ * Make the settings of all nodes and lines (valed_config.h), of which the nodes
+ * have been checked; `adapters' are those of the nodes.  On an error prints a
+ * line and exits.
+ */
+void	valed_settings(struct valed_settings *ss,
+	    const struct adapter_config *adapters, unsigned int nadapters);
+
+/*
+ * Take out the settings of the adapter at a place, and put in those that
+ * another list has for it.  If there is no memory for that, prints a line and
+ * exits.
+ */
+void	valed_settings_move(struct valed_settings *ss,
+	    const struct valed_settings *from, int place);
+
+/*
+ * Call act() for each setting that is to be set, and then, with `keep' false,
+ * for each that is no longer.
+ */
+void	valed_settings_plan(const struct valed_settings *old,
+	    const struct valed_settings *new,
+	    void (*act)(const struct valed_setting *st, bool keep));
+
+#endif /* !_VALED_SETTINGS_H_ */

@@ -66,9 +66,22 @@ ctl_names_adapter(unsigned int place, const char *name)
 void
 ctl_names_hostif(const char *name)
 {
-	/* mutants: no other thread uses the names yet */
 	pthread_mutex_lock(&names_lock);
 	(void)name_append(name, CTL_NAME_HOSTIF);
+	pthread_mutex_unlock(&names_lock);
+}
+
+void
+ctl_names_hostif_remove(const char *name)
+{
+	struct name *n;
+
+	pthread_mutex_lock(&names_lock);
+	for (n = names; n < names + nnames; n++)
+		if (n->of == CTL_NAME_HOSTIF && strcmp(n->name, name) == 0) {
+			*n = names[--nnames];
+			break;
+		}
 	pthread_mutex_unlock(&names_lock);
 }
 

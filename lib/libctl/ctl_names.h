@@ -33,7 +33,7 @@
 enum ctl_name_of {
 	CTL_NAME_FREE,
 	CTL_NAME_ADAPTER,
-	CTL_NAME_HOSTIF		/* -a */
+	CTL_NAME_HOSTIF		/* -a, and attach.NAME */
 };
 
 /* A port that is being opened under a free name. */
@@ -44,11 +44,12 @@ struct ctl_opening {
 
 /*
  * Reserve the name of an adapter's port, until a reload, or of an interface's,
- * for good.  No other adapter has the same `place'.  There are up to
- * CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.  The main thread.
+ * until ctl_names_hostif_remove().  No other adapter has the same `place'.  There
+ * are up to CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.  The main thread.
  */
 void	ctl_names_adapter(unsigned int place, const char *name);
 void	ctl_names_hostif(const char *name);
+void	ctl_names_hostif_remove(const char *name);
 
 /*
  * The steps of a reload, for the adapter at a place; see above.

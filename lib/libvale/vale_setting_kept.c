@@ -63,17 +63,13 @@ vale_kept_switch(struct vale_switch *vs)
 			    &k->k_value);
 }
 
-/* A native VLAN is that of a trunk: vale_kept_port() sets the trunk first. */
-_Static_assert(VALE_SETTING_VLAN > VALE_SETTING_TRUNK &&
-    VALE_SETTING_TRUNK > VALE_SETTING_NATIVE, "the order of settings");
-
 int
 vale_kept_port(struct vale_port *port)
 {
 	const struct kept *k;
 	unsigned int i;
 
-	for (i = VALE_NSETTINGS; i-- > 0;) {
+	for (i = 0; i < VALE_NSETTINGS; i++) {
 		k = kept_find(port->vp_common.name, i);
 		if (k == NULL || is_own(i, &k->k_value))
 			continue;
@@ -98,21 +94,6 @@ vale_kept_address(const char *name)
 		value = k->k_value;
 	pthread_mutex_unlock(&vale_lock);
 	return (own ? vale_setting_set(name, VALE_SETTING_SOURCE, &value) : 0);
-}
-
-/* Whether it is VLAN 0 of a port that is a trunk by now, which that would end. */
-static bool
-ends_trunk(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
-{
-	bool trunk;
-
-	if (setting != VALE_SETTING_VLAN || value->sv_number != 0)
-		return (false);
-	pthread_mutex_lock(&vale_lock);
-	trunk = kept_find(name, VALE_SETTING_TRUNK) != NULL;
-	pthread_mutex_unlock(&vale_lock);
-	return (trunk);
 }
 
 /* Keep a value, or none. */
@@ -155,8 +136,7 @@ vale_setting_keep(const char *name, unsigned int setting,
 		vale_setting_default(setting, &otherwise);
 		value = &otherwise;
 	}
-	if (ends_trunk(name, setting, value) ||
-	    vale_setting_set(name, setting, value) == 0 || errno == ENXIO)
-		return (0);
-	return (-1);
+	if (vale_setting_set(name, setting, value) == -1 && errno != ENXIO)
+		return (-1);
+	return (0);
 }

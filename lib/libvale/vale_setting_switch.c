@@ -484,12 +484,12 @@ text_valid(unsigned int setting, const char *text)
 	switch (setting) {
 	case VALE_SETTING_TRUNK:
 		return (strcmp(text, "no") == 0 ||
-		    vale_vlan_trunk(&ru.ru_vlan, text));
+		    vale_vlan_trunk(&ru.rls_vlan, text));
 	case VALE_SETTING_SOURCE:
 		return (strcmp(text, "own") == 0 ||
-		    vale_guard_sources(&ru.ru_guard, text));
+		    vale_guard_sources(&ru.rls_guard, text));
 	default:
-		return (vale_guard_prefixes(&ru.ru_guard, text));
+		return (vale_guard_prefixes(&ru.rls_guard, text));
 	}
 }
 

@@ -194,11 +194,12 @@ vale_setting_print(unsigned int setting,
 void
 vale_setting_default(unsigned int setting, struct vale_setting_value *value)
 {
+	const char *text = setting == VALE_SETTING_TRUNK ? "no" : "any";
+
 	memset(value, 0, sizeof(*value));
 	value->sv_number = vale_setting_table[setting].se_default;
 	if (vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
-		strlcpy(value->sv_text, setting == VALE_SETTING_TRUNK ? "no" :
-		    "any", sizeof(value->sv_text));
+		memcpy(value->sv_text, text, strlen(text));
 }
 
 static enum vale_setting_scope

@@ -18,6 +18,7 @@
  *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_plan.c	 what a reload changes
+ *	valed_print.c	 prints the configuration: -T
  *	valed_reload.c	 changes that the guard asks for
  *	valed_settings.c settings of switches and ports
  *	valed_sandbox.c	 drops privileges
@@ -101,6 +102,7 @@
 #include "valed_guard.h"
 #include "valed_notify.h"
 #include "valed_options.h"
+#include "valed_print.h"
 #include "valed_reload.h"
 #include "valed_sandbox.h"
 #include "valed_stats.h"
@@ -384,8 +386,22 @@ adapters_start(void)
 }
 
 /*
- * Open the interfaces of -a.  They are attached when the process is in its
- * sandbox.
+ * An interface could not be attached, which was said: that ends valed, or it is
+ * tried again with the next reload.
+ */
+static void
+hostif_fails(unsigned int i, struct hostif_fds *fds)
+{
+	if (!opt.vo_hostifs[i].hc_line)
+		give_up(EX_UNAVAILABLE);
+	fds->hf_nfds = 0;
+	ctl_names_hostif_remove(opt.vo_hostifs[i].hc_port);
+	valed_guard_unattached(i);
+}
+
+/*
+ * Open the interfaces of -a, and of lines.  They are attached when the process
+ * is in its sandbox.
  */
 static void
 hostifs_open(struct hostif_fds *fds)
@@ -399,7 +415,8 @@ hostifs_open(struct hostif_fds *fds)
 		if (hostif_open(hostif_config_name(hc), &hc->hc_options,
 		    &fds[i], error, sizeof(error)) == -1) {
 			warnx("%s: %s", hc->hc_where, error);
-			give_up(EX_UNAVAILABLE);
+			hostif_fails(i, &fds[i]);
+			continue;
 		}
 		if ((fds[i].hf_flags & HOSTIF_HOST_GETS) != 0)
 			warnx("%s: the host gets what %s receives, too: "
@@ -409,17 +426,20 @@ hostifs_open(struct hostif_fds *fds)
 }
 
 static void
-hostifs_attach(const struct hostif_fds *fds)
+hostifs_attach(struct hostif_fds *fds)
 {
+	const struct hostif_config *hc;
 	char error[256];
 	unsigned int i;
 
 	for (i = 0; i < opt.vo_nhostifs; i++) {
-		if (!hostif_attach(opt.vo_hostifs[i].hc_port, &fds[i], error,
-		    sizeof(error))) {
-			warnx("-a %s", error);
-			give_up(EX_UNAVAILABLE);
-		}
+		hc = &opt.vo_hostifs[i];
+		if (fds[i].hf_nfds == 0 || hostif_attach(hc->hc_port, &fds[i],
+		    error, sizeof(error)))
+			continue;
+		warnx("%s%s", hc->hc_line ? "" : "-a ", error);
+		hostif_close(&fds[i]);
+		hostif_fails(i, &fds[i]);
 	}
 }
 
@@ -433,6 +453,10 @@ main(int argc, char **argv)
 	peer_log_init("valed");
 	valed_activation_init();
 	valed_options(argc, argv, &opt);
+	if (opt.vo_print)
+		valed_print(&opt);
+	if (opt.vo_check && fflush(stdout) != 0)
+		err(EX_IOERR, "stdout");
 	if (opt.vo_check)
 		return (EX_OK);
 	valed_notify_open();

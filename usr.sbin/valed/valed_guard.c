@@ -23,6 +23,8 @@
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- set -------|
  *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- attach, fds|
+ *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- change ----|
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- add, fd ---|
@@ -36,6 +38,9 @@
  * guard then goes on with what it knows, and tells that line with the end
  * (valed_error.c).  If the child succeeds, it takes the guard's place, as it is
  * the one that knows the new sockets.
+ *
+ * The guard has the privileges with which valed was started, and opens the
+ * interfaces of lines with them; those of -a are opened once.
  *
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.
@@ -76,9 +81,11 @@
 struct guard_order {
 	enum {
 		GUARD_RELOAD,
-		GUARD_ABSENT		/* of one that is not there */
+		GUARD_ABSENT,		/* of one that is not there */
+		GUARD_UNATTACHED	/* of an interface */
 	}	go_what;
 	int	go_bus, go_slot, go_func;
+	unsigned int go_hostif;
 };
 
 /* The connection: this process's end. */
@@ -89,8 +96,10 @@ static char	**guard_argv;
 /* The adapters that the serving process has; without a backend: has not. */
 static struct adapter_config *known;
 static unsigned int	nknown;
-/* The settings that it has. */
+/* The settings that it has, and the attached interfaces. */
 static struct valed_settings known_settings;
+static struct hostif_config *known_hostifs;
+static unsigned int	nknown_hostifs;
 
 /* A copy of the adapters of *opt. */
 static struct adapter_config *
@@ -118,30 +127,38 @@ absent(struct adapter_config *ac)
 	    .ac_listen = -1 };
 }
 
-/* Send a change, with the adapter's socket. */
+/* Send a change, with the adapter's socket or the interface's descriptors. */
 static bool
 change_send(struct valed_change *vc)
 {
 	union {
 		struct cmsghdr	align;
-		char		buf[CMSG_SPACE(sizeof(int))];
+		char		buf[CMSG_SPACE(HOSTIF_FDS_MAX * sizeof(int))];
 	} control;
 	struct iovec iov = { vc, sizeof(*vc) };
+	const int *fds = &vc->vc_config.ac_listen;
 	struct cmsghdr *c;
 	struct msghdr msg;
+	size_t n = 0;
 
 	memset(&msg, 0, sizeof(msg));
 	msg.msg_iov = &iov;
 	msg.msg_iovlen = 1;
-	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1) {
+	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
+		n = 1;
+	if (vc->vc_what == VALED_ATTACH) {
+		fds = vc->vc_hostif.hf_fd;
+		n = vc->vc_hostif.hf_nfds;
+	}
+	if (n > 0) {
 		memset(&control, 0, sizeof(control));
 		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof(control.buf);
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &vc->vc_config.ac_listen, sizeof(int));
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
 	return (sendmsg(guard_fd, &msg, MSG_NOSIGNAL) ==
 	    (ssize_t)sizeof(*vc));
@@ -212,6 +229,86 @@ change_setting(const struct valed_setting *st, bool keep)
 		warnx("%s: %s=%s: %s", st->st_name,
 		    vale_setting_table[st->st_setting].se_name, text,
 		    strerror(error));
+}
+
+/* The interface of `n' that has the same port and kind, or NULL. */
+static const struct hostif_config *
+hostif_find(const struct hostif_config *all, unsigned int n,
+    const struct hostif_config *hc)
+{
+	const struct hostif_config *end = all + n;
+
+	for (; all < end; all++)
+		if (strcmp(all->hc_port, hc->hc_port) == 0 &&
+		    all->hc_options.ho_kind == hc->hc_options.ho_kind)
+			return (all);
+	return (NULL);
+}
+
+/* Detach the interfaces of lines that are not in *opt. */
+static void
+hostifs_detach(const struct valed_options *opt)
+{
+	static struct valed_change vc = { .vc_what = VALED_DETACH };
+	const struct hostif_config *hc;
+
+	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++) {
+		if (!hc->hc_line || hc->hc_absent || hostif_find(
+		    opt->vo_hostifs, opt->vo_nhostifs, hc) != NULL)
+			continue;
+		strlcpy(vc.vc_config.ac_backend, hc->hc_port,
+		    sizeof(vc.vc_config.ac_backend));
+		if (change_carry(&vc) == 0)
+			valed_error_note("reloaded: %s: the interface is "
+			    "detached", hc->hc_port);
+	}
+}
+
+/* Open an interface and have it attached.  Returns whether it is. */
+static bool
+hostif_carry(const struct hostif_config *hc)
+{
+	static struct valed_change vc = { .vc_what = VALED_ATTACH };
+	char why[256];
+	int error;
+
+	if (hostif_open(hostif_config_name(hc), &hc->hc_options,
+	    &vc.vc_hostif, why, sizeof(why)) == -1) {
+		warnx("%s: %s", hc->hc_where, why);
+		return (false);
+	}
+	if ((vc.vc_hostif.hf_flags & HOSTIF_HOST_GETS) != 0)
+		warnx("%s: the host gets what %s receives, too: remove its "
+		    "addresses there", hc->hc_where, hostif_config_name(hc));
+	strlcpy(vc.vc_config.ac_backend, hc->hc_port,
+	    sizeof(vc.vc_config.ac_backend));
+	error = change_carry(&vc);
+	hostif_close(&vc.vc_hostif);
+	if (error != 0) {
+		warnx("%s: %s: the interface is not attached: %s",
+		    hc->hc_where, hc->hc_port, strerror(error));
+		return (false);
+	}
+	valed_error_note("reloaded: %s: the interface is attached",
+	    hc->hc_port);
+	return (true);
+}
+
+/* Attach the interfaces of lines of *opt that are not attached. */
+static void
+hostifs_attach(struct valed_options *opt)
+{
+	const struct hostif_config *old;
+	struct hostif_config *hc;
+
+	for (hc = opt->vo_hostifs; hc < opt->vo_hostifs + opt->vo_nhostifs;
+	    hc++) {
+		if (!hc->hc_line)
+			continue;
+		old = hostif_find(known_hostifs, nknown_hostifs, hc);
+		if (old == NULL || old->hc_absent)
+			hc->hc_absent = !hostif_carry(hc);
+	}
 }
 
 /* The adapter's socket.  If there is none, an error says where it was set. */
@@ -363,7 +460,9 @@ changes(struct valed_options *opt, struct adapter_config *new)
 	valed_plan(&vp);
 	for (i = 0; i < vp.pn_nactions && !is_late(&actions[i]); i++)
 		carry_out(&vp, &actions[i]);
+	hostifs_detach(opt);
 	changes_settings(&opt->vo_settings, &vp);
+	hostifs_attach(opt);
 	for (; i < vp.pn_nactions; i++)
 		carry_out(&vp, &actions[i]);
 	end_send(valed_error());
@@ -380,13 +479,6 @@ sockets_close(struct adapter_config *ac, unsigned int n)
 			close(ac->ac_listen);
 		ac->ac_listen = -1;
 	}
-}
-
-static void
-options_free(struct valed_options *opt)
-{
-	free(opt->vo_hostifs);
-	free(opt->vo_adapters);
 }
 
 /* In the child: read the configuration, and carry out what has changed. */
@@ -407,7 +499,10 @@ reload(void)
 	nknown = opt.vo_nadapters;
 	free(known_settings.ss_list);
 	known_settings = opt.vo_settings;
-	options_free(&opt);
+	free(known_hostifs);
+	known_hostifs = opt.vo_hostifs;
+	nknown_hostifs = opt.vo_nhostifs;
+	free(opt.vo_adapters);
 }
 
 /* The child has carried it out, and is the guard now. */
@@ -503,6 +598,8 @@ guard(void)
 		n = recv(guard_fd, &go, sizeof(go), 0);
 		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
 			reload_fork();
+		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
+			known_hostifs[go.go_hostif].hc_absent = true;
 		else if (n == sizeof(go))
 			order_absent(&go);
 	} while (n == sizeof(go) || (n == -1 && errno == EINTR));
@@ -536,6 +633,8 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	known = copy_all(opt);
 	nknown = opt->vo_nadapters;
 	known_settings = opt->vo_settings;
+	known_hostifs = opt->vo_hostifs;
+	nknown_hostifs = opt->vo_nhostifs;
 	/* Nobody waits for the guard, of which each reload makes a new one. */
 	signal(SIGCHLD, SIG_IGN);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
@@ -574,6 +673,14 @@ valed_guard_reload(void)
 	    (ssize_t)sizeof(go));
 }
 
+static void
+order(const struct guard_order *go)
+{
+	while (send(guard_fd, go, sizeof(*go), MSG_NOSIGNAL) == -1 &&
+	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
+		continue;
+}
+
 void
 valed_guard_absent(const struct adapter_config *ac)
 {
@@ -581,15 +688,40 @@ valed_guard_absent(const struct adapter_config *ac)
 	    .go_bus = ac->ac_bus, .go_slot = ac->ac_slot,
 	    .go_func = ac->ac_func };
 
-	while (send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) == -1 &&
-	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
-		continue;
+	order(&go);
+}
+
+void
+valed_guard_unattached(unsigned int i)
+{
+	const struct guard_order go = { .go_what = GUARD_UNATTACHED,
+	    .go_hostif = i };
+
+	order(&go);
 }
 
 static void
 change_drop_fd(void *arg __unused, int fd)
 {
-	close(fd); /* mutants: the guard sends one descriptor at most */
+	close(fd); /* mutants: the guard sends no more */
+}
+
+/* Put the descriptors that came into their places.  Returns false if some have
+   not come. */
+static bool
+change_fds(struct valed_change *vc, const int *fds, unsigned int n, bool all)
+{
+	unsigned int i;
+
+	vc->vc_config.ac_listen = -1;
+	if (vc->vc_what == VALED_ATTACH) {
+		for (i = 0; i < n; i++)
+			vc->vc_hostif.hf_fd[i] = fds[i];
+		all = all && n == vc->vc_hostif.hf_nfds;
+		vc->vc_hostif.hf_nfds = n;
+	} else if (n > 0)
+		vc->vc_config.ac_listen = fds[0];
+	return (all);
 }
 
 bool
@@ -597,12 +729,13 @@ valed_guard_change(struct valed_change *vc)
 {
 	union {
 		struct cmsghdr	align;
-		char		buf[PEER_FDS_SPACE(1)];
+		char		buf[PEER_FDS_SPACE(HOSTIF_FDS_MAX)];
 	} control;
 	struct iovec iov = { vc, sizeof(*vc) };
-	int *fd = &vc->vc_config.ac_listen;
-	struct peer_fds mf = { .mf_fd = fd, .mf_max = 1,
+	int fds[HOSTIF_FDS_MAX];
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = HOSTIF_FDS_MAX,
 	    .mf_drop = change_drop_fd };
+	bool all;
 	struct msghdr msg;
 	ssize_t n;
 
@@ -616,8 +749,8 @@ valed_guard_change(struct valed_change *vc)
 	while (n == -1 && (errno == EINTR || errno == ENOMEM));
 	if (n != (ssize_t)sizeof(*vc))
 		return (false);
-	*fd = -1;
-	vc->vc_lost = !peer_fds_take(&msg, &mf);
+	all = peer_fds_take(&msg, &mf);
+	vc->vc_lost = !change_fds(vc, fds, mf.mf_n, all);
 	return (true);
 }
 
@@ -639,5 +772,7 @@ valed_guard_end(void)
 	while (valed_guard_change(&vc)) {
 		if (vc.vc_config.ac_listen != -1)
 			close(vc.vc_config.ac_listen);
+		if (vc.vc_what == VALED_ATTACH)
+			hostif_close(&vc.vc_hostif);
 	}
 }

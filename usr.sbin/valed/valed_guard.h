@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "adapter_config.h"
+#include "hostif.h"
 #include "valed_error.h"
 #include "valed_options.h"
 
@@ -27,12 +28,16 @@ struct valed_change {
 		VALED_ADD,
 		VALED_END,		/* no more changes */
 		VALED_SET,		/* vc_setting, or its default */
-		VALED_CHANGE		/* the adapter, in place */
+		VALED_CHANGE,		/* the adapter, in place */
+		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
+		VALED_DETACH		/* what has the port ac_backend */
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */
 	bool		vc_lost;	/* there was no descriptor for its
-					   socket: valed_guard_change() */
+					   socket, or too few for vc_hostif:
+					   valed_guard_change() */
+	struct hostif_fds vc_hostif;	/* the receiver's */
 	struct valed_setting vc_setting;
 	bool		vc_keep;	/* VALED_SET: otherwise the default */
 	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
@@ -64,6 +69,12 @@ void	valed_guard_answer(int error);
  * again with the next reload.  The main thread, before it serves.
  */
 void	valed_guard_absent(const struct adapter_config *ac);
+
+/*
+ * An interface of a line could not be attached: with the next reload, try
+ * again.  `i' is its index in vo_hostifs.  The main thread, before it serves.
+ */
+void	valed_guard_unattached(unsigned int i);
 
 /* Let the guard remove the sockets, and wait until it has. */
 void	valed_guard_end(void);

@@ -40,7 +40,7 @@
 #include "valed_options.h"
 #include "valed_values.h"
 
-static const char shortopts[] = "+:a:c:hk:o:s:tv";
+static const char shortopts[] = "+:a:c:hk:o:s:tTv";
 enum {
 	OPTION_VERSION = 256		/* no letter */
 };
@@ -51,7 +51,7 @@ static const struct option longopts[] = {
 };
 
 static const char usage_begin[] =
-    "usage: valed [-htv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
+    "usage: valed [-htTv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
     "             [-k file] [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
@@ -78,6 +78,7 @@ static const char usage_end[] =
     "        valectl -o, or attach.vale<switch>:<interface>=kind\n"
     "  -o  set one variable\n"
     "  -t  check the options and files, and do nothing else\n"
+    "  -T  the same, and print what is in force, as lines of a file\n"
     "  -v  print a line for each adapter every second\n"
     "  -h, --help  print this\n"
     "  --version   print the version\n";
@@ -102,7 +103,7 @@ usage(void)
 	fputs(usage_end, stdout);
 }
 
-static bool checking;			/* -t */
+static bool checking;			/* -t or -T */
 
 /* The place of a -s option. */
 struct place {
@@ -427,14 +428,17 @@ add_attached(struct valed_options *opt)
 {
 	const struct valed_line *ln, *lines;
 	unsigned int n = valed_config_lines(&lines);
+	struct hostif_config *hc;
 	struct valed_where where;
 
 	for (ln = lines; ln < lines + n; ln++) {
 		if (ln->ln_of != VALED_OF_ATTACH)
 			continue;
 		where = valed_line_where(ln);
-		hostif_set(add_hostif(opt, where), ln->ln_name,
-		    strlen(ln->ln_name), ln->ln_value, where);
+		hc = add_hostif(opt, where);
+		hostif_set(hc, ln->ln_name, strlen(ln->ln_name), ln->ln_value,
+		    where);
+		hc->hc_line = true;
 	}
 }
 
@@ -462,7 +466,7 @@ bad_option(char **argv)
 	errx(EX_USAGE, "unknown option -%c", optopt);
 }
 
-/* Look for -t: the options before it are checked as those after it. */
+/* Look for -t and -T: the options before it are checked as those after it. */
 static bool
 look_for_check(int argc, char **argv)
 {
@@ -471,7 +475,7 @@ look_for_check(int argc, char **argv)
 
 	optind = 0;
 	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1)
-		found |= ch == 't';
+		found |= ch == 't' || ch == 'T';
 	valed_activation_ignore(found);
 	return (found);
 }
@@ -514,6 +518,9 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 			break;
 		case 's':
 			add_slot(opt, optarg);
+			break;
+		case 'T':
+			opt->vo_print = true;
 			break;
 		case 't':
 			break;

@@ -28,6 +28,8 @@ struct hostif_config {
 					/* for messages: "-a " and its port, or
 					   "vale0.conf:3" */
 	struct hostif_options hc_options;
+	bool		 hc_line;	/* not an option -a: may be absent */
+	bool		 hc_absent;	/* the guard's: it is not attached */
 };
 
 /* The interface's name, behind that of the switch. */
@@ -39,7 +41,8 @@ hostif_config_name(const struct hostif_config *hc)
 
 struct valed_options {
 	bool		 vo_verbose;
-	bool		 vo_check;	/* -t: that is all */
+	bool		 vo_check;	/* -t, -T: that is all, */
+	bool		 vo_print;	/* -T: and to print it */
 	unsigned int	 vo_nadapters;
 	struct adapter_config *vo_adapters;
 	struct control_config *vo_control;	/* or NULL */
@@ -53,7 +56,7 @@ struct valed_options {
  * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's
  * contents) or EX_NOINPUT (a file), before anything is created.  May be called
  * again; *opt is then as the files say now, and the strings of an earlier *opt
- * are gone.  With -t sockets need not be inherited.
+ * are gone.  With -t or -T sockets need not be inherited.
  */
 void	valed_options(int argc, char **argv, struct valed_options *opt);
 

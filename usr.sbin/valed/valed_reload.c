@@ -23,6 +23,7 @@
 #include "adapter.h"
 #include "ctl_names.h"
 #include "ctl_owner.h"
+#include "hostif.h"
 #include "libvale.h"
 #include "vale_setting.h"
 #include "valed_guard.h"
@@ -178,8 +179,39 @@ set(const struct valed_change *vc)
 	    &st->st_value : NULL) == 0 ? 0 : errno);
 }
 
+/* Attach an interface, unless a program captures what has the port's name. */
+static int
+attach(struct valed_change *vc)
+{
+	const char *port = vc->vc_config.ac_backend;
+	char why[256] = "";
+	int error = 0;
+
+	ctl_names_hostif(port);
+	if (vc->vc_lost)
+		error = EMFILE;
+	else if (captured(port))
+		error = EBUSY;
+	else if (!hostif_attach(port, &vc->vc_hostif, why, sizeof(why)))
+		error = EIO;
+	if (why[0] != '\0')
+		warnx("%s", why);
+	if (error != 0) {
+		hostif_close(&vc->vc_hostif);
+		ctl_names_hostif_remove(port);
+	}
+	return (error);
+}
+
+static int
+detach(const struct valed_change *vc)
+{
+	ctl_names_hostif_remove(vc->vc_config.ac_backend);
+	return (hostif_detach(vc->vc_config.ac_backend));
+}
+
 void
-valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
+valed_reload(struct valed_change *vc, struct adapter_list *adapters,
     void (*watch)(struct adapter *ending))
 {
 	struct adapter *ad;
@@ -195,6 +227,12 @@ valed_reload(const struct valed_change *vc, struct adapter_list *adapters,
 		break;
 	case VALED_SET:
 		error = set(vc);
+		break;
+	case VALED_ATTACH:
+		error = attach(vc);
+		break;
+	case VALED_DETACH:
+		error = detach(vc);
 		break;
 	case VALED_CHANGE:
 		ad = adapter_at(adapters, &vc->vc_config);

@@ -230,8 +230,8 @@ same(const struct valed_setting *a, const struct valed_setting *b)
 }
 
 /*
- * VLANs come before trunks, and trunks before their native VLANs, as
- * vale_setting_keep() has them.
+ * In the order of vale_setting.h.  A port that becomes an access port or a trunk
+ * is one before it is no longer the other.
  */
 void
 valed_settings_plan(const struct valed_settings *old,
@@ -241,7 +241,7 @@ valed_settings_plan(const struct valed_settings *old,
 	const struct valed_setting *st;
 	unsigned int i, j;
 
-	for (i = VALE_NSETTINGS; i-- > 0;)
+	for (i = 0; i < VALE_NSETTINGS; i++)
 		for (j = 0; j < new->ss_n; j++) {
 			st = &new->ss_list[j];
 			if (st->st_setting == i && !same(settings_find(old,

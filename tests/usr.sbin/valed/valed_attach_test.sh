@@ -37,6 +37,54 @@ bridge_body()
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
 
+host_case lines "Interfaces that a file attaches are there after a restart; a \
+reload attaches and detaches them, with their settings"
+lines_body()
+{
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	cat > valed.conf <<-END
+	attach.vale0:pa=packet
+	attach.vale0:none=packet
+	port.vale0:pa.limit=1
+	END
+	valed_in $S -c control -k valed.conf
+	atf_check -o match:"vale0:pa " "$VALECTL" -c control
+	atf_check -o match:limit=1 "$VALECTL" -c control -o vale0:pa
+	grep -q "valed.conf:2: none: " valed.err.$S ||
+	    atf_fail "$(cat valed.err.$S)"
+	printf 'attach.vale0:pb=packet\nport.vale0:pb.limit=2\n' >> valed.conf
+	sed -i /none/d valed.conf
+	atf_check "$VALECTL" -c control reload
+	grep "^valed: reloaded: vale0:pb: the interface is attached" \
+	    valed.err.$S || atf_fail "not told"
+	atf_check -o match:limit=2 "$VALECTL" -c control -o vale0:pb
+	tcp $B 10.9.0.2 $A 1000000
+	# What valectl has detached is not attached by a reload that has no
+	# change for it, and detaching it twice is no error.
+	atf_check "$VALECTL" -c control -d vale0:pb
+	sed -i /pb/d valed.conf
+	atf_check "$VALECTL" -c control reload
+	atf_check -o not-match:vale0:pb "$VALECTL" -c control
+	echo attach.vale0:pb=packet >> valed.conf
+	atf_check "$VALECTL" -c control reload
+	tcp $A 10.9.0.1 $B 1000000
+	# The name of its port is nobody else's.
+	sed -i s/pb=packet/nope=packet/ valed.conf
+	atf_check -s exit:1 -e match:"valed.conf:[0-9]*: nope: " \
+	    "$VALECTL" -c control reload
+	atf_check -o not-match:vale0:pb "$VALECTL" -c control
+	sed -i s/nope=packet/pb=packet/ valed.conf
+	kill $VALED_PID
+	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_in $S -c control -k valed.conf
+	tcp $A 10.9.0.1 $B 1000000
+	atf_check_equal "" "$(cat valed.err.$S)"
+}
+
 # plain PID NAME...: frames are there as on a wire, which AF_XDP needs.
 plain()
 {

@@ -132,6 +132,41 @@ adapter_change(struct adapter *ad, const struct adapter_config *config)
 	called("change %s %d;", ad->config.ac_name, config->ac_mtu);
 }
 
+void
+ctl_names_hostif(const char *name)
+{
+	called("names %s;", name);
+}
+
+void
+ctl_names_hostif_remove(const char *name)
+{
+	called("no name %s;", name);
+}
+
+bool
+hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	called("attach %s %u;", port_name, fds->hf_nfds);
+	if (start_error != 0)
+		snprintf(error, size, "%s: why", port_name);
+	return (start_error == 0);
+}
+
+int
+hostif_detach(const char *port_name)
+{
+	called("detach %s;", port_name);
+	return (start_error == 0 ? 0 : ENXIO);
+}
+
+void
+hostif_close(struct hostif_fds *fds)
+{
+	called("close %u;", fds->hf_nfds);
+}
+
 int
 vale_setting_keep(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
@@ -401,6 +436,38 @@ check_said(const char *expected)
 	    expected);
 	ATF_CHECK_STREQ(expected[0] == '\0' ? "" : line, said());
 	said_start();
+}
+
+TEST(interfaces, "The name of an interface's port is reserved while it is "
+    "attached; one that cannot be is closed, and reported")
+{
+	static struct valed_change vc = { .vc_what = VALED_ATTACH,
+	    .vc_config = { .ac_backend = "vale0:e" },
+	    .vc_hostif = { .hf_nfds = 2 } };
+
+	said_start();
+	answer = -1;
+	valed_reload(&vc, &adapters, watch);
+	check("names vale0:e;claim vale0:e;leave;attach vale0:e 2;", 0);
+	check_said("");
+	start_error = 1;
+	valed_reload(&vc, &adapters, watch);
+	check("names vale0:e;claim vale0:e;leave;attach vale0:e 2;close 2;"
+	    "no name vale0:e;", EIO);
+	check_said(": vale0:e: why\n");
+	port_captured = true;
+	valed_reload(&vc, &adapters, watch);
+	check("names vale0:e;claim vale0:e;close 2;no name vale0:e;", EBUSY);
+	check_said("");
+	vc.vc_lost = true;
+	valed_reload(&vc, &adapters, watch);
+	check("names vale0:e;close 2;no name vale0:e;", EMFILE);
+	vc.vc_what = VALED_DETACH;
+	valed_reload(&vc, &adapters, watch);
+	check("no name vale0:e;detach vale0:e;", ENXIO);
+	start_error = 0;
+	valed_reload(&vc, &adapters, watch);
+	check("no name vale0:e;detach vale0:e;", 0);
 }
 
 TEST(fails, "One that cannot be added is reported, and its socket closed")

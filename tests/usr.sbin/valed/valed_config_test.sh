@@ -149,3 +149,90 @@ check_body()
 	wait $pid || atf_fail "valed failed: $(cat err)"
 	atf_check -o empty cat out err
 }
+
+test_case print "-T prints what is in force, as a file that says the same"
+print_body()
+{
+	enter
+	two > two.conf
+	cat >> two.conf <<-END
+	pci.0.2.0.rate=5Mbit/s
+	pci.0.2.0.burst=64K
+	pci.0.2.0.trunk=10,20-30
+	pci.0.2.0.private=on
+	pci.0.2.0.mem=1G
+	port.vale0:a.limit=3
+	port.vale0:x.mirror=vale0:a/t
+	switch.vale0.ageing=60
+	attach.vale0:e0=packet
+	END
+	"$VALED" -T -k two.conf -o switch.vale0.ageing=61 -a vale1:e1,kind=xdp \
+	    -s 3,e1000,tap7,fd=x,mtu=1500,itr=9 > printed 2> err ||
+	    atf_fail "$(cat err)"
+	cat > expected <<-END
+	pci.0.3.0.device=e1000
+	pci.0.3.0.fd=x
+	pci.0.3.0.mac=58:9c:fc:7d:0d:96
+	pci.0.3.0.mtu=1500
+	pci.0.3.0.itr=9
+	pci.0.3.0.itr_min=0
+	pci.0.3.0.csb=on
+	pci.0.3.0.direct=on
+	pci.0.3.0.backend=tap7
+	pci.0.1.0.device=e1000
+	pci.0.1.0.path=a.sock
+	pci.0.1.0.mac=58:9c:fc:d9:f3:69
+	pci.0.1.0.itr=0
+	pci.0.1.0.itr_min=0
+	pci.0.1.0.csb=on
+	pci.0.1.0.direct=on
+	pci.0.1.0.rate=0
+	pci.0.1.0.limit=3
+	pci.0.1.0.private=off
+	pci.0.1.0.weight=1
+	pci.0.1.0.vlan=0
+	pci.0.1.0.trunk=no
+	pci.0.1.0.native=0
+	pci.0.1.0.source=any
+	pci.0.1.0.ip=any
+	pci.0.1.0.mirror=no
+	pci.0.1.0.backend=vale0:a
+	pci.0.2.0.device=e1000
+	pci.0.2.0.path=b.sock
+	pci.0.2.0.mac=MAC
+	pci.0.2.0.itr=250
+	pci.0.2.0.itr_min=0
+	pci.0.2.0.csb=on
+	pci.0.2.0.direct=on
+	pci.0.2.0.mem=1G
+	pci.0.2.0.rate=5000000bit/s
+	pci.0.2.0.burst=65536
+	pci.0.2.0.limit=0
+	pci.0.2.0.private=on
+	pci.0.2.0.weight=1
+	pci.0.2.0.vlan=0
+	pci.0.2.0.trunk=10,20-30
+	pci.0.2.0.native=0
+	pci.0.2.0.source=any
+	pci.0.2.0.ip=any
+	pci.0.2.0.mirror=no
+	pci.0.2.0.backend=vale0:b
+	port.vale0:x.mirror=vale0:a/t
+	switch.vale0.ageing=61
+	attach.vale1:e1=xdp
+	attach.vale0:e0=packet
+	END
+	sed -e '/0.2.0.mac/s/=.*/=MAC/' -e '/0.3.0.mac/d' printed > got
+	sed -i /0.3.0.mac/d expected
+	atf_check diff -u expected got
+	# What is printed is read as the same.
+	"$VALED" -T -k printed > again 2> err || atf_fail "$(cat err)"
+	sort printed > one
+	sort again > two
+	atf_check diff one two
+	rm printed got expected again one two
+	refused 64 "-o pci.0.9.0.device=e1000: pci.0.9.0.backend is missing" \
+	    -T -k two.conf -o pci.0.9.0.device=e1000
+	atf_check -s exit:74 -e match:"stdout" sh -c '"$VALED" -T -k two.conf \
+	    > /dev/full'
+}

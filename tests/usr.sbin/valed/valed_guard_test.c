@@ -107,6 +107,42 @@ WRAP(void *, calloc, size_t n, size_t size)
 	return (FAILS(calloc) ? NULL : __real_calloc(n, size));
 }
 
+/* Interfaces have two descriptors, of pipes; "e9" cannot be opened. */
+int
+hostif_open(const char *ifname, const struct hostif_options *options,
+    struct hostif_fds *fds, char *error, size_t size)
+{
+	int p[2];
+
+	if (strcmp(ifname, "e9") == 0) {
+		snprintf(error, size, "e9: no such interface");
+		return (-1);
+	}
+	ATF_REQUIRE_EQ(0, __real_pipe2(p, O_CLOEXEC));
+	memset(fds, 0, sizeof(*fds));
+	strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name));
+	fds->hf_kind = options->ho_kind;
+	fds->hf_flags = strcmp(ifname, "e8") == 0 ? HOSTIF_HOST_GETS : 0;
+	fds->hf_nfds = 2;
+	fds->hf_fd[0] = p[0];
+	fds->hf_fd[1] = p[1];
+	return (0);
+}
+
+void
+hostif_close(struct hostif_fds *fds)
+{
+	while (fds->hf_nfds > 0)
+		close(fds->hf_fd[--fds->hf_nfds]);
+}
+
+enum hostif_kind
+hostif_kind(const char *name)
+{
+	return (strcmp(name, "packet") == 0 ? HOSTIF_PACKET :
+	    strcmp(name, "xdp") == 0 ? HOSTIF_XDP : HOSTIF_NKINDS);
+}
+
 static void
 conf(const char *text)
 {
@@ -427,9 +463,9 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	reload(A B "pci.0.1.0.rate=2Mbit/s\npci.0.1.0.itr=5\n"
 	    "pci.0.1.0.itr_min=6\npci.0.1.0.mtu=68\npci.0.2.0.vlan=7\n"
 	    "port.vale0:x.private=yes\n");
-	sets("vale0:b", VALE_SETTING_VLAN, "7");
-	sets("vale0:a", VALE_SETTING_RATE, "2000000bit/s");
 	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
+	sets("vale0:a", VALE_SETTING_RATE, "2000000bit/s");
+	sets("vale0:b", VALE_SETTING_VLAN, "7");
 	sets("vale0", VALE_SETTING_AGEING, NULL);
 	comes(VALED_CHANGE, 1);
 	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
@@ -437,8 +473,8 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ATF_CHECK_EQ(68, vc.vc_config.ac_mtu);
 	valed_guard_answer(0);
 	ends();
-	said_both("vale0:b: vlan=7\nvale0:a: rate=2000000bit/s\n"
-	    "vale0:x: private=yes\nvale0: ageing=300\nvale0:a: itr=5\n"
+	said_both("vale0:x: private=yes\nvale0:a: rate=2000000bit/s\n"
+	    "vale0:b: vlan=7\nvale0: ageing=300\nvale0:a: itr=5\n"
 	    "vale0:a: itr_min=6\nvale0:a: mtu=68\n", "");
 	/* What has changed is known, also what could not be. */
 	reload(A "port.vale0:x.private=yes\n"
@@ -478,6 +514,77 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ends();
 	said_both("vale0:a: the adapter is removed\nvale0:y: limit=2\n"
 	    "vale0:a: limit=0\nvale0:y: the adapter is added\n", "");
+	valed_guard_end();
+}
+
+/* An interface is attached, with its descriptors. */
+static void
+attaches(const char *port, const char *ifname, unsigned int kind, int answer)
+{
+	comes(VALED_ATTACH, 0);
+	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
+	ATF_CHECK_STREQ(ifname, vc.vc_hostif.hf_name);
+	ATF_CHECK_EQ(kind, vc.vc_hostif.hf_kind);
+	ATF_REQUIRE_EQ(2, vc.vc_hostif.hf_nfds);
+	ATF_CHECK_EQ(1, write(vc.vc_hostif.hf_fd[1], "x", 1));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(vc.vc_hostif.hf_fd[0], F_GETFD));
+	hostif_close(&vc.vc_hostif);
+	valed_guard_answer(answer);
+}
+
+static void
+detaches(const char *port)
+{
+	comes(VALED_DETACH, 0);
+	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
+	valed_guard_answer(0);
+}
+
+#define	ATTACHED(port)	port ": the interface is attached\n"
+#define	DETACHED(port)	port ": the interface is detached\n"
+
+TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
+    "cannot be attached is tried again")
+{
+	char line[256];
+
+	argv[3] = (char []){ "-a" };
+	argv[4] = (char []){ "vale0:e0" };
+	start("attach.vale0:e1=packet\nattach.vale0:e9=packet\n", 5);
+	valed_guard_unattached(2);
+	/* The same; a new one; another kind. */
+	reload("attach.vale0:e1=packet\nattach.vale0:e9=packet\n"
+	    "attach.vale0:e2=xdp\n");
+	attaches("vale0:e2", "e2", HOSTIF_XDP, 0);
+	ends_why("valed.conf:2: e9: no such interface");
+	said_both(ATTACHED("vale0:e2"), "valed_guard_test: valed.conf:2: e9: "
+	    "no such interface\n");
+	reload("attach.vale0:e1=xdp\nattach.vale1:e2=xdp\n"
+	    "port.vale1:e2.vlan=7\n");
+	detaches("vale0:e1");
+	detaches("vale0:e2");
+	sets("vale1:e2", VALE_SETTING_VLAN, "7");
+	attaches("vale0:e1", "e1", HOSTIF_XDP, 0);
+	attaches("vale1:e2", "e2", HOSTIF_XDP, EIO);
+	snprintf(line, sizeof(line), "valed.conf:2: vale1:e2: the interface "
+	    "is not attached: %s", strerror(EIO));
+	ends_why(line);
+	said_both(DETACHED("vale0:e1") DETACHED("vale0:e2")
+	    "vale1:e2: vlan=7\n" ATTACHED("vale0:e1"),
+	    "valed_guard_test: valed.conf:2: vale1:e2: the interface is not "
+	    "attached: Input/output error\n");
+	ATF_REQUIRE(valed_guard_reload());
+	attaches("vale1:e2", "e2", HOSTIF_XDP, 0);
+	ends();
+	said_both(ATTACHED("vale1:e2"), "");
+	reload("attach.vale0:e8=packet\n");
+	detaches("vale0:e1");
+	detaches("vale1:e2");
+	sets("vale1:e2", VALE_SETTING_VLAN, NULL);
+	attaches("vale0:e8", "e8", HOSTIF_PACKET, 0);
+	comes(VALED_END, 0);
+	said_both(NULL, "valed_guard_test: valed.conf:1: the host gets what e8 "
+	    "receives, too: remove its addresses there\n");
 	valed_guard_end();
 }
 

@@ -294,6 +294,12 @@ vale_error(void)
 }
 
 void
+valed_print(const struct valed_options *o __unused)
+{
+	called("print");
+}
+
+void
 valed_notify(const char *fmt, ...)
 {
 	called("notify %s", fmt);
@@ -333,7 +339,7 @@ ctl_names_hostif(const char *name)
 }
 
 void
-valed_reload(const struct valed_change *vc, struct adapter_list *list,
+valed_reload(struct valed_change *vc, struct adapter_list *list,
     void (*fn)(struct adapter *ending))
 {
 	called("change %d%s", (int)vc->vc_what, list == &adapters &&
@@ -382,7 +388,26 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 	snprintf(error, size, "why not");
 	strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name));
 	fds->hf_flags = world->flags;
+	fds->hf_nfds = 1;
 	return (step(name) ? 0 : -1);
+}
+
+void
+hostif_close(struct hostif_fds *fds)
+{
+	called("close %s", fds->hf_name);
+}
+
+void
+ctl_names_hostif_remove(const char *name)
+{
+	called("no name %s", name);
+}
+
+void
+valed_guard_unattached(unsigned int i)
+{
+	called("unattached %u", i);
 }
 
 bool
@@ -745,7 +770,7 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		    "fault;guard 1 valed;accept;pass;close;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
-		    "attach vale0:e1 e1;guard end;" },
+		    "attach vale0:e1 e1;close e1;guard end;" },
 	};
 	char calls[512], line[256];
 	unsigned int i;
@@ -776,6 +801,25 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world->adapters = 2;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
 	    NAMES_AB "start a;absent a;start b;see b;sandbox 55;go b;ready 1;" SERVES);
+}
+
+TEST(lines, "An interface of a line that cannot be attached is told, and does "
+    "not keep valed down")
+{
+	make();
+	world->hostifs = 2;
+	hostifs[0].hc_line = true;
+	strlcpy(hostifs[0].hc_where, "f:1", sizeof(hostifs[0].hc_where));
+	strlcpy(world->fail, "open e0", sizeof(world->fail));
+	runs(EX_OK, "valed_main_test: f:1: why not\n", BEGIN
+	    "fault;guard 1 valed;accept;close;" NAMES_E "open e0;"
+	    "no name vale0:e0;unattached 0;open e1;sandbox 55;"
+	    "attach vale0:e1 e1;ready 0;" SERVES);
+	strlcpy(world->fail, "attach vale0:e0 e0", sizeof(world->fail));
+	runs(EX_OK, "valed_main_test: vale0:e0: why not\n", BEGIN
+	    "fault;guard 1 valed;accept;close;" NAMES_E "open e0;open e1;"
+	    "sandbox 55;attach vale0:e0 e0;close e0;no name vale0:e0;"
+	    "unattached 0;attach vale0:e1 e1;ready 0;" SERVES);
 }
 
 TEST_PROGRAM

@@ -380,7 +380,7 @@ TEST(settings_left, "The settings of an adapter that stays as it was stay")
 	valed_settings_move(&ss, &none, 24);
 	acted[0] = '\0';
 	valed_settings_plan(&none, &ss, act);
-	ATF_CHECK_STREQ("x weight=2;x rate=5bit/s;b limit=3;", acted);
+	ATF_CHECK_STREQ("b limit=3;x rate=5bit/s;x weight=2;", acted);
 	valed_settings_move(&ss, &none, 8);
 	ATF_CHECK_EQ(1, ss.ss_n);
 	free(ss.ss_list);

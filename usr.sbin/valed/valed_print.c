@@ -1,0 +1,170 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What is in force, as a configuration file: -T.  Of an adapter that is each
+ * variable, also with its default, as far as there is a text for that; of
+ * switches and other ports, what is set.  A setting of an adapter's port is the
+ * adapter's variable, whoever has set it.
+ */
+
+#include <sys/param.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter_config.h"
+#include "e82545.h"
+#include "vale_setting.h"
+#include "valed_config.h"
+#include "valed_options.h"
+#include "valed_print.h"
+
+static bool
+is_port(const struct adapter_config *ac)
+{
+	return (strncmp(ac->ac_backend, "vale", 4) == 0);
+}
+
+static void
+print(const struct adapter_config *ac, const char *name, const char *value)
+{
+	printf("pci.%d.%d.%d.%s=%s\n", ac->ac_bus, ac->ac_slot, ac->ac_func,
+	    name, value);
+}
+
+/* A setting of an adapter's port. */
+static void
+print_setting(const struct valed_options *opt, const struct adapter_config *ac,
+    const struct valed_variable *v)
+{
+	const struct valed_setting *st = opt->vo_settings.ss_list;
+	const struct valed_setting *end = st + opt->vo_settings.ss_n;
+	struct vale_setting_value value;
+	char text[VALE_SETTING_SIZE], *burst;
+
+	vale_setting_default(v->var_setting, &value);
+	for (; st < end; st++)
+		if (st->st_setting == (unsigned int)v->var_setting &&
+		    strcmp(st->st_name, ac->ac_backend) == 0)
+			value = st->st_value;
+	vale_setting_print(v->var_setting, &value, text, sizeof(text));
+	burst = strstr(text, ",burst=");
+	switch (v->var_kind) {
+	case VALED_KIND_BOOL:
+		print(ac, v->var_name, value.sv_number != 0 ? "on" : "off");
+		return;
+	case VALED_KIND_BURST:
+		if (burst != NULL)
+			print(ac, v->var_name, burst + strlen(",burst="));
+		return;
+	case VALED_KIND_RATE:
+		if (burst != NULL)
+			*burst = '\0';
+		break;
+	default:
+		break;
+	}
+	print(ac, v->var_name, text);
+}
+
+/* Another variable; its text, or NULL if it is not set. */
+static void
+print_variable(const struct adapter_config *ac, const struct valed_variable *v,
+    const char *set)
+{
+	const void *member = (const char *)ac + v->var_offset;
+	char text[32];
+
+	switch (v->var_kind) {
+	case VALED_KIND_MAC:
+		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x",
+		    ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2], ac->ac_mac[3],
+		    ac->ac_mac[4], ac->ac_mac[5]);
+		print(ac, v->var_name, text);
+		break;
+	case VALED_KIND_NUMBER:
+		/* An MTU that is not set is that of the interface, or any. */
+		if (set == NULL && v->var_min > 0)
+			break;
+		snprintf(text, sizeof(text), "%" PRIu32,
+		    *(const uint32_t *)member);
+		print(ac, v->var_name, text);
+		break;
+	case VALED_KIND_BOOL:
+		print(ac, v->var_name, *(const bool *)member ? "on" : "off");
+		break;
+	default:
+		if (set != NULL)
+			print(ac, v->var_name, set);
+		break;
+	}
+}
+
+static void
+print_adapter(const struct valed_options *opt, const struct adapter_config *ac)
+{
+	const struct valed_node *vn = valed_config_find(ac->ac_bus,
+	    ac->ac_slot, ac->ac_func);
+	const struct valed_variable *v = valed_variables;
+
+	print(ac, "device", "e1000");
+	for (; v < valed_variables + VALED_NVARIABLES; v++) {
+		if (v->var_kind == VALED_KIND_DEVICE)
+			continue;
+		if (v->var_setting == -1)
+			print_variable(ac, v,
+			    vn->nd_variable[v - valed_variables].nt_value);
+		else if (is_port(ac))
+			print_setting(opt, ac, v);
+	}
+}
+
+static bool
+is_adapters(const struct valed_options *opt, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		if (strcmp(opt->vo_adapters[i].ac_backend, port) == 0)
+			return (true);
+	return (false);
+}
+
+static void
+print_settings(const struct valed_options *opt)
+{
+	const struct valed_setting *st = opt->vo_settings.ss_list;
+	const struct valed_setting *end = st + opt->vo_settings.ss_n;
+	char text[VALE_SETTING_SIZE];
+
+	for (; st < end; st++) {
+		if (is_adapters(opt, st->st_name))
+			continue;
+		vale_setting_print(st->st_setting, &st->st_value, text,
+		    sizeof(text));
+		printf("%s.%s.%s=%s\n", strchr(st->st_name, ':') == NULL ?
+		    "switch" : "port", st->st_name,
+		    vale_setting_table[st->st_setting].se_name, text);
+	}
+}
+
+void
+valed_print(const struct valed_options *opt)
+{
+	const struct hostif_config *hc;
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		print_adapter(opt, &opt->vo_adapters[i]);
+	print_settings(opt);
+	for (i = 0; i < opt->vo_nhostifs; i++) {
+		hc = &opt->vo_hostifs[i];
+		printf("attach.%s=%s\n", hc->hc_port,
+		    hc->hc_options.ho_kind == HOSTIF_XDP ? "xdp" : "packet");
+	}
+}

@@ -324,22 +324,22 @@ check_settings(const struct valed_settings *ss)
 	struct vale_setting_value again;
 	char text[VALE_SETTING_SIZE];
 
-	for (st = ss->ss_list; st < ss->ss_list + ss->ss_n; st++) {
-		INVARIANT(st->st_setting < VALE_NSETTINGS);
-		INVARIANT(vale_setting_check(st->st_setting,
-		    &st->st_value) == 0);
-		vale_setting_print(st->st_setting, &st->st_value, text,
+	for (st = ss->vss_list; st < ss->vss_list + ss->vss_n; st++) {
+		INVARIANT(st->vst_setting < VALE_NSETTINGS);
+		INVARIANT(vale_setting_check(st->vst_setting,
+		    &st->vst_value) == 0);
+		vale_setting_print(st->vst_setting, &st->vst_value, text,
 		    sizeof(text));
-		INVARIANT(vale_setting_parse(st->st_setting, text,
+		INVARIANT(vale_setting_parse(st->vst_setting, text,
 		    &again) == 0);
-		INVARIANT(again.sv_number == st->st_value.sv_number &&
-		    strcmp(again.sv_text, st->st_value.sv_text) == 0);
-		INVARIANT(vale_setting_table[st->st_setting].se_scope ==
-		    (strchr(st->st_name, ':') != NULL ? VALE_OF_PORT :
+		INVARIANT(again.sv_number == st->vst_value.sv_number &&
+		    strcmp(again.sv_text, st->vst_value.sv_text) == 0);
+		INVARIANT(vale_setting_table[st->vst_setting].se_scope ==
+		    (strchr(st->vst_name, ':') != NULL ? VALE_OF_PORT :
 		    VALE_OF_SWITCH));
-		for (other = ss->ss_list; other < st; other++)
-			INVARIANT(other->st_setting != st->st_setting ||
-			    strcmp(other->st_name, st->st_name) != 0);
+		for (other = ss->vss_list; other < st; other++)
+			INVARIANT(other->vst_setting != st->vst_setting ||
+			    strcmp(other->vst_name, st->vst_name) != 0);
 	}
 }
 

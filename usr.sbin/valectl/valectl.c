@@ -41,6 +41,7 @@ static const char usage_text[] =
     "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
     "       valectl [-c socket] --events\n"
     "       valectl [-c socket] --openmetrics[=text|http]\n"
+    "       valectl [-c socket] --save file\n"
     "       valectl [-c socket] reload\n"
     "\n"
     "  without a verb, list all ports\n"
@@ -57,6 +58,7 @@ static const char usage_text[] =
     "      private=yes|no, rate=limit[,burst=size],\n"
     "      source=own|any|address,...,\n"
     "      trunk=vlan[-vlan],..., native=n, vlan=n, weight=n\n"
+    "  --save  write settings that are in force to valed's file\n"
     "  reload  have valed read its files again, and wait for that\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
@@ -71,6 +73,7 @@ enum {
 	OPTION_VERSION = 256,		/* no letter */
 	OPTION_EVENTS,
 	OPTION_METRICS,
+	OPTION_SAVE,
 	OPTION_RELOAD			/* a word */
 };
 
@@ -238,6 +241,8 @@ option_name(int verb, char letter[3])
 		return ("--events");
 	if (verb == OPTION_METRICS)
 		return ("--openmetrics");
+	if (verb == OPTION_SAVE)
+		return ("--save");
 	snprintf(letter, 3, "-%c", verb);
 	return (letter);
 }
@@ -275,6 +280,7 @@ main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "openmetrics", optional_argument, NULL, OPTION_METRICS },
+		{ "save", required_argument, NULL, OPTION_SAVE },
 		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -300,6 +306,8 @@ main(int argc, char **argv)
 			puts("valectl " VALE_VERSION);
 			exit(EX_OK);
 		case ':':
+			if (optopt == OPTION_SAVE)
+				errx(EX_USAGE, "--save: the file is missing");
 			errx(EX_USAGE, "-%c: the name is missing", optopt);
 		case '?':
 			fputs(usage_text, stderr);
@@ -365,6 +373,9 @@ main(int argc, char **argv)
 		vc_events();
 	case OPTION_METRICS:
 		metrics(name);
+		break;
+	case OPTION_SAVE:
+		vc_save(name);
 		break;
 	case OPTION_RELOAD:
 		reload();

@@ -8,6 +8,7 @@
  * valectl: the switches of a valed, by its control socket.
  *
  *	valectl.c	the command line; requests about one port or switch
+ *	valectl_save.c	writes settings to a configuration file
  *	valectl_set.c	settings
  *	valectl_show.c	lists of ports and addresses
  *	valectl_device.c	adapters and attached interfaces
@@ -65,6 +66,12 @@ bool	vc_number(const char *s, uint64_t *value);
 void	vc_set(const char *name, const char *assignment);
 /* All settings of a port or switch. */
 void	vc_show_settings(const char *name, bool json);
+
+/*
+ * valectl_save.c: write settings that are in force, and that a configuration
+ * file does not have, to that file; prints the lines.
+ */
+void	vc_save(const char *path);
 
 /* valectl_show.c */
 void	vc_print_json(json_t *value);

@@ -344,19 +344,19 @@ give_up(int code)
 static void
 settings_start(void)
 {
-	const struct valed_setting *st = opt.vo_settings.ss_list;
-	const struct valed_setting *end = st + opt.vo_settings.ss_n;
+	const struct valed_setting *st = opt.vo_settings.vss_list;
+	const struct valed_setting *end = st + opt.vo_settings.vss_n;
 
 	for (; st < end; st++)
-		if (vale_setting_keep(st->st_name, st->st_setting,
-		    &st->st_value) == -1) {
-			warnx("%s: %s=: %s", st->st_name,
-			    vale_setting_table[st->st_setting].se_name,
+		if (vale_setting_keep(st->vst_name, st->vst_setting,
+		    &st->vst_value) == -1) {
+			warnx("%s: %s=: %s", st->vst_name,
+			    vale_setting_table[st->vst_setting].se_name,
 			    vale_error());
 			give_up(EX_OSERR);
 		}
-	free(opt.vo_settings.ss_list);
-	opt.vo_settings = (struct valed_settings){ .ss_n = 0 };
+	free(opt.vo_settings.vss_list);
+	opt.vo_settings = (struct valed_settings){ .vss_n = 0 };
 }
 
 /*

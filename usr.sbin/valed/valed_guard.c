@@ -211,7 +211,7 @@ static void
 change_setting(const struct valed_setting *st, bool keep)
 {
 	static struct valed_change vc = { .vc_what = VALED_SET };
-	struct vale_setting_value value = st->st_value;
+	struct vale_setting_value value = st->vst_value;
 	char text[VALE_SETTING_SIZE];
 	int error;
 
@@ -220,14 +220,14 @@ change_setting(const struct valed_setting *st, bool keep)
 	vc.vc_keep = keep;
 	error = change_carry(&vc);
 	if (!keep)
-		vale_setting_default(st->st_setting, &value);
-	vale_setting_print(st->st_setting, &value, text, sizeof(text));
+		vale_setting_default(st->vst_setting, &value);
+	vale_setting_print(st->vst_setting, &value, text, sizeof(text));
 	if (error == 0)
-		valed_error_note("reloaded: %s: %s=%s", st->st_name,
-		    vale_setting_table[st->st_setting].se_name, text);
+		valed_error_note("reloaded: %s: %s=%s", st->vst_name,
+		    vale_setting_table[st->vst_setting].se_name, text);
 	else
-		warnx("%s: %s=%s: %s", st->st_name,
-		    vale_setting_table[st->st_setting].se_name, text,
+		warnx("%s: %s=%s: %s", st->vst_name,
+		    vale_setting_table[st->vst_setting].se_name, text,
 		    strerror(error));
 }
 
@@ -497,7 +497,7 @@ reload(void)
 	free(known);
 	known = new;
 	nknown = opt.vo_nadapters;
-	free(known_settings.ss_list);
+	free(known_settings.vss_list);
 	known_settings = opt.vo_settings;
 	free(known_hostifs);
 	known_hostifs = opt.vo_hostifs;

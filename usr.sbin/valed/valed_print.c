@@ -42,16 +42,16 @@ static void
 print_setting(const struct valed_options *opt, const struct adapter_config *ac,
     const struct valed_variable *v)
 {
-	const struct valed_setting *st = opt->vo_settings.ss_list;
-	const struct valed_setting *end = st + opt->vo_settings.ss_n;
+	const struct valed_setting *st = opt->vo_settings.vss_list;
+	const struct valed_setting *end = st + opt->vo_settings.vss_n;
 	struct vale_setting_value value;
 	char text[VALE_SETTING_SIZE], *burst;
 
 	vale_setting_default(v->var_setting, &value);
 	for (; st < end; st++)
-		if (st->st_setting == (unsigned int)v->var_setting &&
-		    strcmp(st->st_name, ac->ac_backend) == 0)
-			value = st->st_value;
+		if (st->vst_setting == (unsigned int)v->var_setting &&
+		    strcmp(st->vst_name, ac->ac_backend) == 0)
+			value = st->vst_value;
 	vale_setting_print(v->var_setting, &value, text, sizeof(text));
 	burst = strstr(text, ",burst=");
 	switch (v->var_kind) {
@@ -138,18 +138,18 @@ is_adapters(const struct valed_options *opt, const char *port)
 static void
 print_settings(const struct valed_options *opt)
 {
-	const struct valed_setting *st = opt->vo_settings.ss_list;
-	const struct valed_setting *end = st + opt->vo_settings.ss_n;
+	const struct valed_setting *st = opt->vo_settings.vss_list;
+	const struct valed_setting *end = st + opt->vo_settings.vss_n;
 	char text[VALE_SETTING_SIZE];
 
 	for (; st < end; st++) {
-		if (is_adapters(opt, st->st_name))
+		if (is_adapters(opt, st->vst_name))
 			continue;
-		vale_setting_print(st->st_setting, &st->st_value, text,
+		vale_setting_print(st->vst_setting, &st->vst_value, text,
 		    sizeof(text));
-		printf("%s.%s.%s=%s\n", strchr(st->st_name, ':') == NULL ?
-		    "switch" : "port", st->st_name,
-		    vale_setting_table[st->st_setting].se_name, text);
+		printf("%s.%s.%s=%s\n", strchr(st->vst_name, ':') == NULL ?
+		    "switch" : "port", st->vst_name,
+		    vale_setting_table[st->vst_setting].se_name, text);
 	}
 }
 

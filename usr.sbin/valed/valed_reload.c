@@ -175,8 +175,8 @@ set(const struct valed_change *vc)
 {
 	const struct valed_setting *st = &vc->vc_setting;
 
-	return (vale_setting_keep(st->st_name, st->st_setting, vc->vc_keep ?
-	    &st->st_value : NULL) == 0 ? 0 : errno);
+	return (vale_setting_keep(st->vst_name, st->vst_setting, vc->vc_keep ?
+	    &st->vst_value : NULL) == 0 ? 0 : errno);
 }
 
 /* Attach an interface, unless a program captures what has the port's name. */

@@ -25,22 +25,22 @@ settings_add(struct valed_settings *ss)
 {
 	struct valed_setting *list;
 
-	list = reallocarray(ss->ss_list, ss->ss_n + 1, sizeof(*list));
+	list = reallocarray(ss->vss_list, ss->vss_n + 1, sizeof(*list));
 	if (list == NULL)
 		err(EX_OSERR, NULL);
-	ss->ss_list = list;
-	return (&list[ss->ss_n++]);
+	ss->vss_list = list;
+	return (&list[ss->vss_n++]);
 }
 
-static const struct valed_setting *
+static struct valed_setting *
 settings_find(const struct valed_settings *ss, const char *name,
     unsigned int setting)
 {
-	const struct valed_setting *st, *end = ss->ss_list + ss->ss_n;
+	struct valed_setting *st, *end = ss->vss_list + ss->vss_n;
 
-	for (st = ss->ss_list; st < end; st++)
-		if (st->st_setting == setting &&
-		    strcmp(st->st_name, name) == 0)
+	for (st = ss->vss_list; st < end; st++)
+		if (st->vst_setting == setting &&
+		    strcmp(st->vst_name, name) == 0)
 			return (st);
 	return (NULL);
 }
@@ -79,12 +79,12 @@ where(const struct valed_setting *st)
 	const struct valed_line *ln, *lines;
 	unsigned int n = valed_config_lines(&lines);
 
-	if (st->st_place != -1)
-		return (where_node(st->st_place, st->st_setting));
+	if (st->vst_place != -1)
+		return (where_node(st->vst_place, st->vst_setting));
 	for (ln = lines; ln < lines + n; ln++)
 		if (ln->ln_of != VALED_OF_ATTACH &&
-		    ln->ln_setting == st->st_setting &&
-		    strcmp(ln->ln_name, st->st_name) == 0)
+		    ln->ln_setting == st->vst_setting &&
+		    strcmp(ln->ln_name, st->vst_name) == 0)
 			return (valed_line_where(ln));
 	return ((struct valed_where){ "", "" });
 }
@@ -92,7 +92,7 @@ where(const struct valed_setting *st)
 static const char *
 setting_name(const struct valed_setting *st)
 {
-	return (vale_setting_table[st->st_setting].se_name);
+	return (vale_setting_table[st->vst_setting].se_name);
 }
 
 static void
@@ -108,18 +108,31 @@ add_node(struct valed_settings *ss, const struct adapter_config *ac)
 		if (!valed_values_setting(vn, i, &value))
 			continue;
 		st = settings_add(ss);
-		strlcpy(st->st_name, ac->ac_backend, sizeof(st->st_name));
-		st->st_place = (int)valed_place(ac);
-		st->st_setting = valed_variables[i].var_setting;
-		st->st_value = value;
+		strlcpy(st->vst_name, ac->ac_backend, sizeof(st->vst_name));
+		st->vst_place = (int)valed_place(ac);
+		st->vst_setting = valed_variables[i].var_setting;
+		st->vst_value = value;
 	}
+}
+
+/* The setting of a line: a new one, or that of an option -s, which it replaces. */
+static struct valed_setting *
+line_setting(struct valed_settings *ss, const struct valed_line *ln)
+{
+	struct valed_setting *st = settings_find(ss, ln->ln_name,
+	    ln->ln_setting);
+
+	if (st == NULL)
+		return (settings_add(ss));
+	if (where(st).wh_option[0] == '\0')
+		valed_bad(valed_line_where(ln), "%s= of the adapter with this "
+		    "port: see %s", setting_name(st), where(st).wh_text);
+	return (st);
 }
 
 static void
 add_line(struct valed_settings *ss, const struct valed_line *ln)
 {
-	const struct valed_setting *other = settings_find(ss, ln->ln_name,
-	    ln->ln_setting);
 	struct vale_setting_value value;
 	struct valed_setting *st;
 
@@ -128,15 +141,11 @@ add_line(struct valed_settings *ss, const struct valed_line *ln)
 		valed_bad(valed_line_where(ln), "%s=%s: %s",
 		    vale_setting_table[ln->ln_setting].se_name, ln->ln_value,
 		    vale_error());
-	if (other != NULL)
-		valed_bad(valed_line_where(ln), "%s= of the adapter with this "
-		    "port: see %s%s", setting_name(other),
-		    where(other).wh_option, where(other).wh_text);
-	st = settings_add(ss);
-	strlcpy(st->st_name, ln->ln_name, sizeof(st->st_name));
-	st->st_place = -1;
-	st->st_setting = ln->ln_setting;
-	st->st_value = value;
+	st = line_setting(ss, ln);
+	strlcpy(st->vst_name, ln->ln_name, sizeof(st->vst_name));
+	st->vst_place = -1;
+	st->vst_setting = ln->ln_setting;
+	st->vst_value = value;
 }
 
 /* Whether a port has a setting that is not the default. */
@@ -147,8 +156,8 @@ has(const struct valed_settings *ss, const char *name, unsigned int setting)
 	struct vale_setting_value otherwise;
 
 	vale_setting_default(setting, &otherwise);
-	return (st != NULL && (st->st_value.sv_number != otherwise.sv_number ||
-	    strcmp(st->st_value.sv_text, otherwise.sv_text) != 0));
+	return (st != NULL && (st->vst_value.sv_number != otherwise.sv_number ||
+	    strcmp(st->vst_value.sv_text, otherwise.sv_text) != 0));
 }
 
 /* Check a setting beside the others. */
@@ -156,11 +165,11 @@ static void
 check(const struct valed_settings *ss, const struct valed_setting *st,
     bool adapter)
 {
-	const char *name = st->st_name, *text = st->st_value.sv_text;
+	const char *name = st->vst_name, *text = st->vst_value.sv_text;
 
-	if (!has(ss, name, st->st_setting))
+	if (!has(ss, name, st->vst_setting))
 		return;
-	switch (st->st_setting) {
+	switch (st->vst_setting) {
 	case VALE_SETTING_TRUNK:
 		if (has(ss, name, VALE_SETTING_VLAN))
 			valed_bad(where(st), "both vlan= and trunk=");
@@ -168,7 +177,7 @@ check(const struct valed_settings *ss, const struct valed_setting *st,
 	case VALE_SETTING_NATIVE:
 		if (!has(ss, name, VALE_SETTING_TRUNK))
 			valed_bad(where(st), "native=%ju: without trunk=",
-			    (uintmax_t)st->st_value.sv_number);
+			    (uintmax_t)st->vst_value.sv_number);
 		break;
 	case VALE_SETTING_SOURCE:
 		if (strcmp(text, "own") == 0 && !adapter)
@@ -194,15 +203,15 @@ valed_settings(struct valed_settings *ss,
 	const struct valed_line *ln, *lines;
 	unsigned int i, n = valed_config_lines(&lines);
 
-	*ss = (struct valed_settings){ .ss_n = 0 };
+	*ss = (struct valed_settings){ .vss_n = 0 };
 	for (ac = adapters; ac < adapters + nadapters; ac++)
 		add_node(ss, ac);
 	for (ln = lines; ln < lines + n; ln++)
 		if (ln->ln_of != VALED_OF_ATTACH)
 			add_line(ss, ln);
-	for (i = 0; i < ss->ss_n; i++)
-		check(ss, &ss->ss_list[i], adapter_of(adapters, nadapters,
-		    ss->ss_list[i].st_name) != NULL);
+	for (i = 0; i < ss->vss_n; i++)
+		check(ss, &ss->vss_list[i], adapter_of(adapters, nadapters,
+		    ss->vss_list[i].vst_name) != NULL);
 }
 
 void
@@ -211,22 +220,22 @@ valed_settings_move(struct valed_settings *ss,
 {
 	unsigned int i, n = 0;
 
-	for (i = 0; i < ss->ss_n; i++)
-		if (ss->ss_list[i].st_place != place)
-			ss->ss_list[n++] = ss->ss_list[i];
-	ss->ss_n = n;
-	for (i = 0; i < from->ss_n; i++)
-		if (from->ss_list[i].st_place == place)
-			*settings_add(ss) = from->ss_list[i];
+	for (i = 0; i < ss->vss_n; i++)
+		if (ss->vss_list[i].vst_place != place)
+			ss->vss_list[n++] = ss->vss_list[i];
+	ss->vss_n = n;
+	for (i = 0; i < from->vss_n; i++)
+		if (from->vss_list[i].vst_place == place)
+			*settings_add(ss) = from->vss_list[i];
 }
 
 static bool
 same(const struct valed_setting *a, const struct valed_setting *b)
 {
-	return (a != NULL && a->st_value.sv_number == b->st_value.sv_number &&
-	    a->st_value.sv_burst == b->st_value.sv_burst &&
-	    a->st_value.sv_frames == b->st_value.sv_frames &&
-	    strcmp(a->st_value.sv_text, b->st_value.sv_text) == 0);
+	return (a != NULL && a->vst_value.sv_number == b->vst_value.sv_number &&
+	    a->vst_value.sv_burst == b->vst_value.sv_burst &&
+	    a->vst_value.sv_frames == b->vst_value.sv_frames &&
+	    strcmp(a->vst_value.sv_text, b->vst_value.sv_text) == 0);
 }
 
 /*
@@ -242,15 +251,15 @@ valed_settings_plan(const struct valed_settings *old,
 	unsigned int i, j;
 
 	for (i = 0; i < VALE_NSETTINGS; i++)
-		for (j = 0; j < new->ss_n; j++) {
-			st = &new->ss_list[j];
-			if (st->st_setting == i && !same(settings_find(old,
-			    st->st_name, i), st))
+		for (j = 0; j < new->vss_n; j++) {
+			st = &new->vss_list[j];
+			if (st->vst_setting == i && !same(settings_find(old,
+			    st->vst_name, i), st))
 				act(st, true);
 		}
-	for (j = 0; j < old->ss_n; j++) {
-		st = &old->ss_list[j];
-		if (settings_find(new, st->st_name, st->st_setting) == NULL)
+	for (j = 0; j < old->vss_n; j++) {
+		st = &old->vss_list[j];
+		if (settings_find(new, st->vst_name, st->vst_setting) == NULL)
 			act(st, false);
 	}
 }

@@ -19,16 +19,16 @@
 
 /* It points to nothing, so that it can be sent to another process. */
 struct valed_setting {
-	char		 st_name[VALE_NAME_SIZE];	/* of a switch or port */
-	int		 st_place;	/* that of the adapter whose variable it
+	char		 vst_name[VALE_NAME_SIZE];	/* of a switch or port */
+	int		 vst_place;	/* that of the adapter whose variable it
 					   is, valed_place(), or -1 */
-	unsigned int	 st_setting;
-	struct vale_setting_value st_value;
+	unsigned int	 vst_setting;
+	struct vale_setting_value vst_value;
 };
 
 struct valed_settings {
-	struct valed_setting *ss_list;	/* from malloc(3), or NULL */
-	unsigned int	 ss_n;
+	struct valed_setting *vss_list;	/* from malloc(3), or NULL */
+	unsigned int	 vss_n;
 };
 
 /*

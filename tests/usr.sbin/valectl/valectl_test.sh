@@ -326,6 +326,116 @@ directory\n" $VALECTL reload
 	atf_check -s exit:69 -e match:"no valed at" $VALECTL reload
 }
 
+test_case save "What valectl has changed is in the file, and in force after a \
+restart; all other lines stay"
+save_body()
+{
+	cat > valed.conf <<-EOT
+	# Comments stay,
+	  pci.0.1.0.device = e1000
+	pci.0.1.0.backend=vale0:g
+	pci.0.1.0.path=g.sock
+	pci.0.1.0.rate=1Mbit/s
+	# and so does what is not changed.
+	pci.0.1.0.weight = 7
+
+	port.vale0:a.limit=3
+	port.vale0:gone.limit=4
+	switch.vale0.ageing=60
+	EOT
+	printf '# no newline' >> valed.conf
+	cp valed.conf before
+	chmod 640 valed.conf
+	ln -s valed.conf link
+	setup_valed -k valed.conf -s 2,e1000,vale0:s,path=s.sock
+	mkfifo orders replies
+	"$(atf_get_srcdir)/valed_ports" vale0:a vale1:b < orders > replies &
+	ports=$!
+	exec 3> orders 4< replies
+	reply
+	# Nothing has changed.
+	inode=$(stat -c %i valed.conf)
+	atf_check $VALECTL --save link
+	atf_check_equal $inode $(stat -c %i valed.conf)
+	atf_check cmp before valed.conf
+	atf_check $VALECTL -o vale0 ageing=61
+	atf_check $VALECTL -o vale1 reserved=no
+	atf_check $VALECTL -o vale0:a limit=0 private=yes
+	atf_check $VALECTL -o vale0:g rate=2Mbit/s,burst=100000 private=yes \
+	    vlan=10 source=own
+	atf_check $VALECTL -o vale0:s limit=2
+	atf_check $VALECTL -o vale1:b rate=5Kpkt/s
+	atf_check -o save:printed $VALECTL --save link
+	cat > expected <<-EOT
+	# Comments stay,
+	  pci.0.1.0.device = e1000
+	pci.0.1.0.backend=vale0:g
+	pci.0.1.0.vlan=10
+	pci.0.1.0.source=own
+	pci.0.1.0.burst=100000
+	pci.0.1.0.private=on
+	pci.0.1.0.path=g.sock
+	pci.0.1.0.rate=2000000bit/s
+	# and so does what is not changed.
+	pci.0.1.0.weight = 7
+
+	port.vale0:a.limit=0
+	port.vale0:gone.limit=4
+	switch.vale0.ageing=61
+	# no newline
+	port.vale0:s.limit=2
+	port.vale0:a.private=yes
+	switch.vale1.reserved=no
+	port.vale1:b.rate=5000pkt/s,burst=250
+	EOT
+	sort expected > want
+	sort valed.conf > got
+	atf_check diff want got
+	atf_check -o ignore grep -n "^# no newline$" valed.conf
+	atf_check -o inline:"640\n" stat -c %a valed.conf
+	[ -h link ] || atf_fail "the link was replaced"
+	sort printed > want
+	diff before valed.conf | sed -n 's/^> //p' | grep -v "^#" | sort > got
+	atf_check diff want got
+	atf_check $VALECTL --save valed.conf
+	# It says what is in force.
+	atf_check $VALECTL reload
+	for p in vale0 vale0:a vale0:g vale0:s vale1 vale1:b; do
+		$VALECTL -o $p
+	done > was
+	teardown
+	ports=
+	rm orders replies
+	setup_valed -k valed.conf -s 2,e1000,vale0:s,path=s.sock,limit=1
+	mkfifo orders replies
+	"$(atf_get_srcdir)/valed_ports" vale0:a vale1:b < orders > replies &
+	ports=$!
+	exec 3> orders 4< replies
+	reply
+	for p in vale0 vale0:a vale0:g vale0:s vale1 vale1:b; do
+		$VALECTL -o $p
+	done > is
+	atf_check diff was is
+	# A file that cannot be read or written stays as it is.
+	atf_check -s exit:66 -e match:"none: No such file" $VALECTL --save none
+	atf_check $VALECTL -o vale0:a limit=5
+	atf_check -s exit:64 -e match:"the file is missing" $VALECTL --save
+	atf_check -s exit:64 -e match:"no other verb" $VALECTL --save f -t vale0
+	atf_check -s exit:64 -e match:"no other verb" $VALECTL -t vale0 --save f
+	atf_check -s exit:64 -e match:"unexpected" $VALECTL --save f x
+	mkdir full
+	cp valed.conf full
+	if mount -t tmpfs -o size=4k tmpfs full 2>/dev/null; then
+		head -c 3000 valed.conf > full/valed.conf
+		atf_check -s exit:74 -o ignore -e match:"No space" \
+		    $VALECTL --save full/valed.conf
+		atf_check cmp -n 100 valed.conf full/valed.conf
+		atf_check -o inline:"valed.conf\n" ls full
+		umount full
+	fi
+	teardown
+}
+
 test_case live "Rates: the busiest port first, as often as asked for"
 live_body()
 {

@@ -379,8 +379,8 @@ TEST(in_place, "An adapter is changed, if it is there, and a setting is kept, "
     "or no longer")
 {
 	static struct valed_change vc = { .vc_what = VALED_SET,
-	    .vc_setting = { .st_name = "vale0:x", .st_setting = 7,
-	    .st_value = { .sv_number = 9 } } };
+	    .vc_setting = { .vst_name = "vale0:x", .vst_setting = 7,
+	    .vst_value = { .sv_number = 9 } } };
 
 	answer = -1;
 	add(3, "c", open_at(103));

@@ -446,10 +446,10 @@ sets(const char *name, unsigned int setting, const char *value)
 	char text[VALE_SETTING_SIZE];
 
 	comes(VALED_SET, 0);
-	ATF_CHECK_STREQ(name, vc.vc_setting.st_name);
-	ATF_CHECK_EQ(setting, vc.vc_setting.st_setting);
+	ATF_CHECK_STREQ(name, vc.vc_setting.vst_name);
+	ATF_CHECK_EQ(setting, vc.vc_setting.vst_setting);
 	ATF_CHECK_EQ(value != NULL, vc.vc_keep);
-	vale_setting_print(setting, &vc.vc_setting.st_value, text,
+	vale_setting_print(setting, &vc.vc_setting.vst_value, text,
 	    sizeof(text));
 	if (value != NULL)
 		ATF_CHECK_STREQ(value, text);

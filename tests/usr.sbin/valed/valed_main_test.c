@@ -263,14 +263,14 @@ valed_options(int argc, char **argv, struct valed_options *o)
 	o->vo_verbose = world->verbose;
 	if (world->settings == 0)
 		return;
-	o->vo_settings.ss_list = calloc(world->settings,
-	    sizeof(*o->vo_settings.ss_list));
-	ATF_REQUIRE(o->vo_settings.ss_list != NULL);
-	for (; o->vo_settings.ss_n < world->settings; o->vo_settings.ss_n++) {
-		st = &o->vo_settings.ss_list[o->vo_settings.ss_n];
-		strlcpy(st->st_name, "vale0:a", sizeof(st->st_name));
-		st->st_setting = VALE_SETTING_LIMIT;
-		st->st_value.sv_number = 3 + o->vo_settings.ss_n;
+	o->vo_settings.vss_list = calloc(world->settings,
+	    sizeof(*o->vo_settings.vss_list));
+	ATF_REQUIRE(o->vo_settings.vss_list != NULL);
+	for (; o->vo_settings.vss_n < world->settings; o->vo_settings.vss_n++) {
+		st = &o->vo_settings.vss_list[o->vo_settings.vss_n];
+		strlcpy(st->vst_name, "vale0:a", sizeof(st->vst_name));
+		st->vst_setting = VALE_SETTING_LIMIT;
+		st->vst_value.sv_number = 3 + o->vo_settings.vss_n;
 	}
 }
 

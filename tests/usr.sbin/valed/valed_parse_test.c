@@ -198,15 +198,15 @@ default_mac(int a, int b, int c)
 static void
 settings_are(const char *expected)
 {
-	const struct valed_setting *st = opt->vo_settings.ss_list;
+	const struct valed_setting *st = opt->vo_settings.vss_list;
 	char text[2048] = "", value[VALE_SETTING_SIZE];
 	size_t at = 0;
 
-	for (; st < opt->vo_settings.ss_list + opt->vo_settings.ss_n; st++) {
-		vale_setting_print(st->st_setting, &st->st_value, value,
+	for (; st < opt->vo_settings.vss_list + opt->vo_settings.vss_n; st++) {
+		vale_setting_print(st->vst_setting, &st->vst_value, value,
 		    sizeof(value));
 		at += snprintf(text + at, sizeof(text) - at, "%s %s=%s;",
-		    st->st_name, vale_setting_table[st->st_setting].se_name,
+		    st->vst_name, vale_setting_table[st->vst_setting].se_name,
 		    value);
 		ATF_REQUIRE(at < sizeof(text));
 	}
@@ -295,7 +295,7 @@ TEST(lists, "A list of an option -s ends before the next name; VLANs and guards 
 	for (i = 0; i < 250; i++)
 		strlcat(text, ",1", sizeof(text));
 	PARSE("-s", text);
-	ATF_CHECK_EQ(1, opt->vo_settings.ss_n);
+	ATF_CHECK_EQ(1, opt->vo_settings.vss_n);
 	strlcat(text, ",100000", sizeof(text));
 	strlcat(text, ",100000", sizeof(text));
 	ATF_CHECK_EQ(EX_USAGE, child((char *[]){ __DECONST(char *, "-s"),
@@ -334,7 +334,7 @@ TEST(settings, "Lines of switches and ports are settings, those of interfaces "
 	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
 	/* Of the settings of the adapter's port, each is said once. */
 	PARSE("-k", "one", "-o", "pci.0.1.0.rate=1Mbit/s");
-	ATF_CHECK_EQ(9, opt->vo_settings.ss_n);
+	ATF_CHECK_EQ(9, opt->vo_settings.vss_n);
 }
 
 TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
@@ -419,7 +419,7 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 	    "switch.vale%057d.ageing=1\n", 0, 0);
 	file("w", text, strlen(text));
 	PARSE("-k", "w");
-	ATF_CHECK_EQ(2, opt->vo_settings.ss_n);
+	ATF_CHECK_EQ(2, opt->vo_settings.vss_n);
 	snprintf(text, sizeof(text), "port.vale0:%058d.limit=1\n",
 	    0);
 	file("w", text, strlen(text));

@@ -296,21 +296,21 @@ settings_make(struct valed_settings *ss, const char *text)
 	struct valed_setting *st;
 
 	strlcpy(copy, text, sizeof(copy));
-	ss->ss_list = list[which++ % 2];
-	ss->ss_n = 0;
+	ss->vss_list = list[which++ % 2];
+	ss->vss_n = 0;
 	while ((one = strsep(&rest, ";")) != NULL && *one != '\0') {
-		st = &ss->ss_list[ss->ss_n++];
-		ATF_REQUIRE(ss->ss_n <= nitems(list[0]));
+		st = &ss->vss_list[ss->vss_n++];
+		ATF_REQUIRE(ss->vss_n <= nitems(list[0]));
 		memset(st, 0, sizeof(*st));
-		st->st_place = -1;
+		st->vst_place = -1;
 		equals = strchr(one, '=');
 		ATF_REQUIRE(equals != NULL);
 		*equals = ' ';
-		ATF_REQUIRE(sscanf(one, "%63s %31s %63s %d", st->st_name,
-		    setting, value, &st->st_place) >= 3);
-		st->st_setting = vale_setting_named(setting, strlen(setting));
-		ATF_REQUIRE_EQ(0, vale_setting_parse(st->st_setting, value,
-		    &st->st_value));
+		ATF_REQUIRE(sscanf(one, "%63s %31s %63s %d", st->vst_name,
+		    setting, value, &st->vst_place) >= 3);
+		st->vst_setting = vale_setting_named(setting, strlen(setting));
+		ATF_REQUIRE_EQ(0, vale_setting_parse(st->vst_setting, value,
+		    &st->vst_value));
 	}
 }
 
@@ -322,10 +322,10 @@ act(const struct valed_setting *st, bool keep)
 	char value[VALE_SETTING_SIZE];
 	const size_t at = strlen(acted);
 
-	vale_setting_print(st->st_setting, &st->st_value, value,
+	vale_setting_print(st->vst_setting, &st->vst_value, value,
 	    sizeof(value));
-	snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s;", st->st_name,
-	    vale_setting_table[st->st_setting].se_name, keep ? "=" : " no",
+	snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s;", st->vst_name,
+	    vale_setting_table[st->vst_setting].se_name, keep ? "=" : " no",
 	    keep ? value : "");
 }
 
@@ -367,14 +367,14 @@ TEST(settings, "Settings that have changed are set, and then those that have "
 
 TEST(settings_left, "The settings of an adapter that stays as it was stay")
 {
-	struct valed_settings ss = { .ss_n = 0 }, from, more;
-	const struct valed_settings none = { .ss_n = 0 };
+	struct valed_settings ss = { .vss_n = 0 }, from, more;
+	const struct valed_settings none = { .vss_n = 0 };
 
 	settings_make(&from, "a rate=1bit/s 8;a limit=2 8;b limit=3 16;"
 	    "c limit=4");
 	valed_settings_move(&ss, &from, 8);
 	valed_settings_move(&ss, &from, 16);
-	ATF_CHECK_EQ(3, ss.ss_n);
+	ATF_CHECK_EQ(3, ss.vss_n);
 	settings_make(&more, "x rate=5bit/s 8;x weight=2 8");
 	valed_settings_move(&ss, &more, 8);
 	valed_settings_move(&ss, &none, 24);
@@ -382,8 +382,8 @@ TEST(settings_left, "The settings of an adapter that stays as it was stay")
 	valed_settings_plan(&none, &ss, act);
 	ATF_CHECK_STREQ("b limit=3;x rate=5bit/s;x weight=2;", acted);
 	valed_settings_move(&ss, &none, 8);
-	ATF_CHECK_EQ(1, ss.ss_n);
-	free(ss.ss_list);
+	ATF_CHECK_EQ(1, ss.vss_n);
+	free(ss.vss_list);
 }
 
 TEST_PROGRAM

@@ -582,6 +582,14 @@ order_absent(const struct guard_order *go)
 	}
 }
 
+/* An interface of the start is not attached. */
+static void
+order_unattached(const struct guard_order *go)
+{
+	if (go->go_hostif < nknown_hostifs)
+		known_hostifs[go->go_hostif].hc_absent = true;
+}
+
 /* The guard process. */
 static void __dead2
 guard(void)
@@ -599,7 +607,7 @@ guard(void)
 		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
 			reload_fork();
 		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
-			known_hostifs[go.go_hostif].hc_absent = true;
+			order_unattached(&go);
 		else if (n == sizeof(go))
 			order_absent(&go);
 	} while (n == sizeof(go) || (n == -1 && errno == EINTR));

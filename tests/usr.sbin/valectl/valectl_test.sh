@@ -420,8 +420,8 @@ save_body()
 	atf_check -s exit:66 -e match:"none: No such file" $VALECTL --save none
 	atf_check $VALECTL -o vale0:a limit=5
 	atf_check -s exit:64 -e match:"the file is missing" $VALECTL --save
-	atf_check -s exit:64 -e match:"no other verb" $VALECTL --save f -t vale0
-	atf_check -s exit:64 -e match:"no other verb" $VALECTL -t vale0 --save f
+	atf_check -s exit:64 -e match:"--save and -t: one of them" $VALECTL --save f -t vale0
+	atf_check -s exit:64 -e match:"-t and --save: one of them" $VALECTL -t vale0 --save f
 	atf_check -s exit:64 -e match:"unexpected" $VALECTL --save f x
 	mkdir full
 	cp valed.conf full

@@ -85,6 +85,39 @@ lines_body()
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
 
+host_case privileges "Lines of a file attach interfaces with the privileges of \
+attach.conf, at the start and by a reload, and valed serves without any" setpriv
+privileges_body()
+{
+	local caps=+net_raw,+net_admin,+bpf pid
+
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	echo attach.vale0:pa=packet > valed.conf
+	chmod 755 . && chmod 644 valed.conf
+	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$VALED" \
+	    -a -r valed.conf || atf_skip "valed is not for other users"
+	nsenter -t $S -n setpriv --reuid 65534 --regid 65534 --clear-groups \
+	    --inh-caps=$caps --ambient-caps=$caps --bounding-set=-all,$caps \
+	    "$VALED" -k valed.conf > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "the sandbox" grep -q "^Seccomp:.*2" /proc/$pid/status ||
+	    atf_fail "valed: $(cat valed.err.$S)"
+	atf_check -o match:"^CapPrm:.*0000$" grep ^CapPrm: /proc/$pid/status
+	echo attach.vale0:pb=packet >> valed.conf
+	kill -HUP $pid
+	wait_until "the interface" grep -q "vale0:pb: the interface is \
+attached" valed.err.$S || atf_fail "valed: $(cat valed.err.$S)"
+	tcp $B 10.9.0.2 $A 1000000
+	atf_check -o inline:"1\n" -x "wc -l < valed.err.$S"
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+}
+
 # plain PID NAME...: frames are there as on a wire, which AF_XDP needs.
 plain()
 {

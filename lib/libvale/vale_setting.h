@@ -36,7 +36,7 @@
  *	kind	is NUMBER, BOOL, RATE, MIRROR or TEXT: see struct
  *		vale_setting_value
  *	what	it is called in messages, with `unit' behind the number; of TEXT
- *		the sentence that says what is valid
+ *		the sentence that says what is valid, and `unit' is the default
  */
 #define	VALE_SETTINGS(X)						\
 	X(AGEING, 1, "ageing", SWITCH, NUMBER, 0, VALE_FDB_AGEING_MAX_S, \
@@ -44,20 +44,20 @@
 	X(BATCH, 7, "batch", SWITCH, NUMBER, 1, VALE_BATCH_MAX,		\
 	    VALE_BATCH_MAX, "batch", "slots")				\
 	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
-	    "addresses or prefixes, or any", "")			\
+	    "addresses or prefixes, or any", "any")			\
 	X(LIMIT, 2, "limit", PORT, NUMBER, 0, VALE_FDB_ENTRIES, 0,	\
 	    "limit", "addresses")					\
 	X(LINK, 15, "link", PORT, TEXT, 0, 0, 0, "link is up, down or " \
-	    "uplink", "")						\
+	    "uplink", "up")						\
 	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
 	    "mirror", "")						\
 	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
 	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
 	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "") \
 	X(SOURCE, 12, "source", PORT, TEXT, 0, 0, 0, "source is a list of " \
-	    "at most 16 Ethernet addresses, own or any", "")		\
+	    "at most 16 Ethernet addresses, own or any", "any")		\
 	X(TRUNK, 10, "trunk", PORT, TEXT, 0, 0, 0, "trunk is a list of " \
-	    "VLANs and ranges from 1 to 4094, all or no", "")		\
+	    "VLANs and ranges from 1 to 4094, all or no", "no")		\
 	X(NATIVE, 11, "native", PORT, NUMBER, 0, VALE_VLAN_MAX, 0,	\
 	    "native VLAN", "")						\
 	X(VLAN, 9, "vlan", PORT, NUMBER, 0, VALE_VLAN_MAX, 0, "VLAN", "") \

@@ -74,17 +74,27 @@ static const char *const links[] = {
 	[VALE_LINK_UPLINK] = "uplink",
 };
 
-static int
-set_link(struct vale_port *port, const struct vale_setting_value *value)
+/* The one of these that the text names, or nitems(links). */
+static unsigned int
+link_named(const char *text)
 {
 	unsigned int i;
 
 	for (i = 0; i < nitems(links); i++)
-		if (strcmp(value->sv_text, links[i]) == 0) {
-			port->vp_link = i;
-			return (0);
-		}
-	return (vale_fail(EINVAL));
+		if (strcmp(text, links[i]) == 0)
+			break;
+	return (i);
+}
+
+static int
+set_link(struct vale_port *port, const struct vale_setting_value *value)
+{
+	const unsigned int i = link_named(value->sv_text);
+
+	if (i == nitems(links))
+		return (vale_fail(EINVAL));
+	port->vp_link = i;
+	return (0);
 }
 
 static void
@@ -482,6 +492,8 @@ text_valid(unsigned int setting, const char *text)
 	struct vale_rules ru = vale_rules_none;
 
 	switch (setting) {
+	case VALE_SETTING_LINK:
+		return (link_named(text) < nitems(links));
 	case VALE_SETTING_TRUNK:
 		return (strcmp(text, "no") == 0 ||
 		    vale_vlan_trunk(&ru.rls_vlan, text));

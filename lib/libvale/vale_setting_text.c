@@ -194,12 +194,12 @@ vale_setting_print(unsigned int setting,
 void
 vale_setting_default(unsigned int setting, struct vale_setting_value *value)
 {
-	const char *text = setting == VALE_SETTING_TRUNK ? "no" : "any";
+	const struct vale_setting *se = &vale_setting_table[setting];
 
 	memset(value, 0, sizeof(*value));
-	value->sv_number = vale_setting_table[setting].se_default;
-	if (vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
-		memcpy(value->sv_text, text, strlen(text));
+	value->sv_number = se->se_default;
+	if (se->se_kind == VALE_KIND_TEXT)
+		memcpy(value->sv_text, se->se_unit, strlen(se->se_unit));
 }
 
 static enum vale_setting_scope

@@ -30,23 +30,23 @@
 
 /* All that there is at a time. */
 struct state {
-	struct vc_ports		 vst_ports;
-	struct vc_devices	 vst_devices;
+	struct vc_ports		 evs_ports;
+	struct vc_devices	 evs_devices;
 };
 
 static void
 state_read(struct state *st)
 {
-	vc_ports_read(NULL, &st->vst_ports);
-	if (vc_devices_get(&st->vst_devices) == -1)
+	vc_ports_read(NULL, &st->evs_ports);
+	if (vc_devices_get(&st->evs_devices) == -1)
 		vc_fail();
 }
 
 static void
 state_free(struct state *st)
 {
-	free(st->vst_ports.vcp_info);
-	free(st->vst_devices.vcd_device);
+	free(st->evs_ports.vcp_info);
+	free(st->evs_devices.vcd_device);
 	memset(st, 0, sizeof(*st));
 }
 
@@ -237,24 +237,24 @@ static void
 compare(const struct state *now, const struct state *last,
     const struct state *before, bool first)
 {
-	const struct vc_devices *devices = &now->vst_devices;
+	const struct vc_devices *devices = &now->evs_devices;
 	const struct vale_port_info *info, *same;
 	const struct vale_wire_device *wd;
 	size_t i;
 
-	for (i = 0; i < last->vst_devices.vcd_n; i++) {
-		wd = &last->vst_devices.vcd_device[i];
+	for (i = 0; i < last->evs_devices.vcd_n; i++) {
+		wd = &last->evs_devices.vcd_device[i];
 		if (device_find(devices, wd) == NULL)
 			client_compare(NULL, wd);
 	}
-	for (i = 0; i < last->vst_ports.vcp_n; i++) {
-		info = &last->vst_ports.vcp_info[i];
-		if (port_same(&now->vst_ports, info, true) == NULL)
+	for (i = 0; i < last->evs_ports.vcp_n; i++) {
+		info = &last->evs_ports.vcp_info[i];
+		if (port_same(&now->evs_ports, info, true) == NULL)
 			port_event("port_removed", info);
 	}
-	for (i = 0; i < now->vst_ports.vcp_n; i++) {
-		info = &now->vst_ports.vcp_info[i];
-		same = port_same(&last->vst_ports, info, false);
+	for (i = 0; i < now->evs_ports.vcp_n; i++) {
+		info = &now->evs_ports.vcp_info[i];
+		same = port_same(&last->evs_ports, info, false);
 		if (same == NULL)
 			port_event("port_added", info);
 		/* What was counted before the first report is no event. */
@@ -265,18 +265,18 @@ compare(const struct state *now, const struct state *last,
 			continue;
 		}
 		port_compare(info, same, same == NULL ? NULL :
-		    port_same(&before->vst_ports, same, false));
+		    port_same(&before->evs_ports, same, false));
 	}
 	for (i = 0; i < devices->vcd_n; i++) {
 		wd = &devices->vcd_device[i];
-		device_compare(wd, device_find(&last->vst_devices, wd), !first);
+		device_compare(wd, device_find(&last->evs_devices, wd), !first);
 	}
 }
 
 void
 vc_events(void)
 {
-	struct state before = { .vst_ports = { NULL, 0 } }, last = before, now;
+	struct state before = { .evs_ports = { NULL, 0 } }, last = before, now;
 	bool first = true;
 
 	for (;;) {

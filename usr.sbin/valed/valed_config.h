@@ -91,6 +91,9 @@
 	    VALE_SETTING_MIRROR, "port", "another port whose frames the "	\
 	    "guest gets, too:\nvale<switch>:<port>, or with /t what it sends, "	\
 	    "/r gets;\ndefault no")					\
+	X(LINK, "link", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_LINK,	\
+	    "up|down|uplink", "what the guest sees of a cable: uplink follows " \
+	    "the\nswitch's attached interface; default up")		\
 	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
 	X(DEVICE, "device", DEVICE, ac_backend, 0, 0, 0, -1, "", "")
 

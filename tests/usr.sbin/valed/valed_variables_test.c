@@ -55,6 +55,7 @@ static const struct {
 	{ "source", "01:00:00:00:00:01", "own", true },
 	{ "ip", "192.0.2", "192.0.2.1,2001:db8::/64", true },
 	{ "mirror", "vale0", "vale0:b/t", true },
+	{ "link", "yes", "down", true },
 	{ "backend", "eth0", "vale0:a", false },
 	{ "device", "virtio-net", "e1000", false },
 };

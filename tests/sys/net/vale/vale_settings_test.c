@@ -300,6 +300,7 @@ static const struct {
 	{ "valet0", "reserved", "no", "yes" },
 	{ "valet0:a", "ip", "192.0.2.1,2001:db8::/64", "any" },
 	{ "valet0:a", "limit", "7", "0" },
+	{ "valet0:a", "link", "down", "up" },
 	{ "valet0:a", "mirror", "valet0:b/t", "no" },
 	{ "valet0:a", "native", "5", "0" },
 	{ "valet0:a", "private", "yes", "no" },

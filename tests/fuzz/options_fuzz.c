@@ -324,7 +324,9 @@ check_settings(const struct valed_settings *ss)
 	struct vale_setting_value again;
 	char text[VALE_SETTING_SIZE];
 
-	for (st = ss->vss_list; st < ss->vss_list + ss->vss_n; st++) {
+	unsigned int n;
+
+	for (st = ss->vss_list, n = ss->vss_n; n > 0; st++, n--) {
 		INVARIANT(st->vst_setting < VALE_NSETTINGS);
 		INVARIANT(vale_setting_check(st->vst_setting,
 		    &st->vst_value) == 0);

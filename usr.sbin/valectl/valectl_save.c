@@ -92,11 +92,12 @@ line_insert(size_t at, const char *text)
 static struct line *
 line_find(const char *name)
 {
-	struct line *l;
+	size_t i;
 
-	for (l = lines; l < lines + nlines; l++)
-		if (l->l_name != NULL && strcmp(l->l_name, name) == 0)
-			return (l);
+	for (i = 0; i < nlines; i++)
+		if (lines[i].l_name != NULL &&
+		    strcmp(lines[i].l_name, name) == 0)
+			return (&lines[i]);
 	return (NULL);
 }
 

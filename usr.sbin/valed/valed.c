@@ -345,9 +345,9 @@ static void
 settings_start(void)
 {
 	const struct valed_setting *st = opt.vo_settings.vss_list;
-	const struct valed_setting *end = st + opt.vo_settings.vss_n;
+	unsigned int n = opt.vo_settings.vss_n;
 
-	for (; st < end; st++)
+	for (; n > 0; st++, n--)
 		if (vale_setting_keep(st->vst_name, st->vst_setting,
 		    &st->vst_value) == -1) {
 			warnx("%s: %s=: %s", st->vst_name,

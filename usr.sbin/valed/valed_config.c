@@ -231,12 +231,15 @@ static struct valed_line *
 line_get(const struct valed_line *like)
 {
 	struct valed_line *ln;
+	unsigned int i;
 
-	for (ln = lines; ln < lines + nlines; ln++)
+	for (i = 0; i < nlines; i++) {
+		ln = &lines[i];
 		if (ln->ln_of == like->ln_of &&
 		    ln->ln_setting == like->ln_setting &&
 		    strcmp(ln->ln_name, like->ln_name) == 0)
 			return (ln);
+	}
 	lines = realloc(lines, (nlines + 1) * sizeof(*lines));
 	if (lines == NULL)
 		err(EX_OSERR, NULL);

@@ -431,7 +431,7 @@ add_attached(struct valed_options *opt)
 	struct hostif_config *hc;
 	struct valed_where where;
 
-	for (ln = lines; ln < lines + n; ln++) {
+	for (ln = lines; n > 0; ln++, n--) {
 		if (ln->ln_of != VALED_OF_ATTACH)
 			continue;
 		where = valed_line_where(ln);

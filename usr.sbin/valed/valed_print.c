@@ -43,12 +43,12 @@ print_setting(const struct valed_options *opt, const struct adapter_config *ac,
     const struct valed_variable *v)
 {
 	const struct valed_setting *st = opt->vo_settings.vss_list;
-	const struct valed_setting *end = st + opt->vo_settings.vss_n;
+	unsigned int n = opt->vo_settings.vss_n;
 	struct vale_setting_value value;
 	char text[VALE_SETTING_SIZE], *burst;
 
 	vale_setting_default(v->var_setting, &value);
-	for (; st < end; st++)
+	for (; n > 0; st++, n--)
 		if (st->vst_setting == (unsigned int)v->var_setting &&
 		    strcmp(st->vst_name, ac->ac_backend) == 0)
 			value = st->vst_value;
@@ -139,10 +139,10 @@ static void
 print_settings(const struct valed_options *opt)
 {
 	const struct valed_setting *st = opt->vo_settings.vss_list;
-	const struct valed_setting *end = st + opt->vo_settings.vss_n;
+	unsigned int n = opt->vo_settings.vss_n;
 	char text[VALE_SETTING_SIZE];
 
-	for (; st < end; st++) {
+	for (; n > 0; st++, n--) {
 		if (is_adapters(opt, st->vst_name))
 			continue;
 		vale_setting_print(st->vst_setting, &st->vst_value, text,

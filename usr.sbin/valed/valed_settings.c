@@ -36,9 +36,10 @@ static struct valed_setting *
 settings_find(const struct valed_settings *ss, const char *name,
     unsigned int setting)
 {
-	struct valed_setting *st, *end = ss->vss_list + ss->vss_n;
+	struct valed_setting *st = ss->vss_list;
+	unsigned int n;
 
-	for (st = ss->vss_list; st < end; st++)
+	for (n = ss->vss_n; n > 0; st++, n--)
 		if (st->vst_setting == setting &&
 		    strcmp(st->vst_name, name) == 0)
 			return (st);
@@ -81,7 +82,7 @@ where(const struct valed_setting *st)
 
 	if (st->vst_place != -1)
 		return (where_node(st->vst_place, st->vst_setting));
-	for (ln = lines; ln < lines + n; ln++)
+	for (ln = lines; n > 0; ln++, n--)
 		if (ln->ln_of != VALED_OF_ATTACH &&
 		    ln->ln_setting == st->vst_setting &&
 		    strcmp(ln->ln_name, st->vst_name) == 0)
@@ -206,7 +207,7 @@ valed_settings(struct valed_settings *ss,
 	*ss = (struct valed_settings){ .vss_n = 0 };
 	for (ac = adapters; ac < adapters + nadapters; ac++)
 		add_node(ss, ac);
-	for (ln = lines; ln < lines + n; ln++)
+	for (ln = lines; n > 0; ln++, n--)
 		if (ln->ln_of != VALED_OF_ATTACH)
 			add_line(ss, ln);
 	for (i = 0; i < ss->vss_n; i++)

@@ -202,7 +202,9 @@ settings_are(const char *expected)
 	char text[2048] = "", value[VALE_SETTING_SIZE];
 	size_t at = 0;
 
-	for (; st < opt->vo_settings.vss_list + opt->vo_settings.vss_n; st++) {
+	unsigned int n;
+
+	for (n = opt->vo_settings.vss_n; n > 0; st++, n--) {
 		vale_setting_print(st->vst_setting, &st->vst_value, value,
 		    sizeof(value));
 		at += snprintf(text + at, sizeof(text) - at, "%s %s=%s;",

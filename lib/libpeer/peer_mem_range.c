@@ -37,6 +37,7 @@ peer_mem_range_find(const struct peer_mem *dma, uint64_t gpa)
 	if (pos.leaf == dma->nleaves)
 		return (pos);
 	l = dma->leaf[pos.leaf];
+	/* mutants: it is the last one if it is no other */
 	for (hi = l->n - 1; pos.slot < hi;) {
 		mid = (pos.slot + hi) / 2;
 		if (peer_mem_range_before(&l->range[mid], gpa))
@@ -56,7 +57,7 @@ leaf_insert(struct peer_mem *dma, uint32_t i)
 	MPASS(dma->nleaves < PEER_MEM_LEAVES);
 	l = malloc(sizeof(*l));
 	if (l == NULL)
-		return (ENOMEM);
+		return (ENOMEM); /* mutants: any value but 0 */
 	l->n = 0;
 	memmove(&dma->leaf[i + 1], &dma->leaf[i], (dma->nleaves - i) *
 	    sizeof(dma->leaf[0]));
@@ -102,7 +103,8 @@ peer_mem_range_insert(struct peer_mem *dma, struct peer_mem_pos pos,
 	struct peer_mem_leaf *l;
 
 	if (dma->nleaves == 0 && leaf_insert(dma, 0) != 0)
-		return (ENOMEM);
+		return (ENOMEM); /* mutants: any value but 0 */
+	/* mutants: the only leaf, and the first slot, anyway */
 	if (pos.leaf == dma->nleaves || dma->leaf[pos.leaf]->n == 0) {
 		pos.leaf = dma->nleaves - 1;
 		pos.slot = dma->leaf[pos.leaf]->n;
@@ -110,10 +112,11 @@ peer_mem_range_insert(struct peer_mem *dma, struct peer_mem_pos pos,
 	l = dma->leaf[pos.leaf];
 	if (l->n == PEER_MEM_LEAF) {
 		if (leaf_insert(dma, pos.leaf + 1) != 0)
-			return (ENOMEM);
+			return (ENOMEM); /* mutants: any value but 0 */
+		/* mutants 2: half of it, rounded */
 		leaf_move(dma->leaf[pos.leaf + 1], l, PEER_MEM_LEAF / 2,
 		    PEER_MEM_LEAF - PEER_MEM_LEAF / 2);
-		if (pos.slot > l->n) {
+		if (pos.slot > l->n) { /* mutants: either leaf has it */
 			pos.slot -= l->n;
 			l = dma->leaf[pos.leaf + 1];
 		}

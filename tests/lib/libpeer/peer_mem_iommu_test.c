@@ -452,6 +452,31 @@ TEST(pieces, "The pieces of all rings are limited")
 	peer_mem_clear(&dma);
 }
 
+TEST(leaves, "Neighbours in the table that have half a leaf together become "
+    "one")
+{
+	/* Ranges to remove, and the leaves before the last one is and after. */
+	static const struct {
+		unsigned int first, n, before, after;
+	} steps[] = {
+		{ 64, 32, 3, 3 }, { 0, 32, 3, 2 }, { 32, 32, 2, 2 },
+		{ 128, 33, 2, 1 },
+	}, *s;
+	uint64_t i;
+
+	start(0);
+	for (i = 0; i < 193; i++)
+		ATF_REQUIRE_EQ(0, map(-1, 0, i << 20, PAGE));
+	for (s = steps; s < steps + nitems(steps); s++) {
+		for (i = s->first; i < s->first + s->n; i++) {
+			ATF_CHECK_EQ(s->before, dma.nleaves);
+			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, i << 20, PAGE));
+		}
+		ATF_CHECK_EQ(s->after, dma.nleaves);
+	}
+	peer_mem_clear(&dma);
+}
+
 TEST(many, "As many ranges as there may be, which come and go at random")
 {
 	static uint16_t order[PEER_MEM_MAX];

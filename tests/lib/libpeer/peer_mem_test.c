@@ -51,6 +51,7 @@ static void		*mmap_at;
 static int		mmap_error, fstat_error; /* an errno; 0: succeed */
 static dev_t		file_dev;	/* of the next file; its number is 1 */
 static bool		malloc_fails;
+static int		mallocs;	/* that were not freed */
 
 WRAP(int, fstatfs, int fd, struct statfs *fs)
 {
@@ -63,7 +64,14 @@ WRAP(int, fstatfs, int fd, struct statfs *fs)
 
 WRAP(void *, malloc, size_t size)
 {
+	mallocs += !malloc_fails;
 	return (malloc_fails ? NULL : __real_malloc(size));
+}
+
+WRAP(void, free, void *p)
+{
+	mallocs--;
+	__real_free(p);
 }
 
 /* Without a file, what follows cannot be accessed. */
@@ -597,8 +605,14 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0x10000, 2 * PAGE));
 	refused(EEXIST, "range overlaps another", -1, 0, 0x11000, PAGE);
 	refused(EEXIST, "range overlaps another", -1, 0, 0xf000, 2 * PAGE);
-	for (i = 1; i < PEER_MEM_MAX; i++)
+	for (i = 1; i < PEER_MEM_MAX; i++) {
+		malloc_fails = i == PEER_MEM_LEAF;
+		if (malloc_fails)
+			refused(ENOMEM, "no memory for the table of ranges", -1,
+			    0, (uint64_t)i << 20, PAGE);
+		malloc_fails = false;
 		ATF_REQUIRE_EQ(0, map(-1, 0, (uint64_t)i << 20, PAGE));
+	}
 	refused(ENOSPC, "too many ranges", -1, 0, 0, PAGE);
 	peer_mem_clear(&dma);
 }
@@ -763,6 +777,7 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 		ATF_REQUIRE_EQ(0, peer_mem_unmap(d, ((uint64_t)i - 1) << 20,
 		    PAGE));
 	ATF_CHECK_EQ(0, d->nleaves);
+	ATF_CHECK_EQ(0, mallocs);
 }
 
 static uint32_t	stop;

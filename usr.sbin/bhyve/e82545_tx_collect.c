@@ -53,7 +53,6 @@ tx_ctx_snap(struct e82545_txctx *ctx, struct e82545_snap *s)
 		e82545_snap_u16(s, &w->end, UINT16_MAX);
 	}
 	e82545_snap_u32(s, &ctx->paylen, E82545_TXD_LEN);
-	/* mutants: there is no number above the limit in 16 bits */
 	e82545_snap_u16(s, &ctx->mss, UINT16_MAX);
 	e82545_snap_u8(s, &ctx->hdrlen, UINT8_MAX);
 	e82545_snap_u32(s, &ctx->cmd, UINT32_MAX);
@@ -226,7 +225,7 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		}
 	}
 	if (txq->skipping)
-		return (p->ndescs > 0);
+		return (p->ndescs > 0); /* mutants: there is one */
 	if (p->ndescs == TX_PACKET_DESCS || p->ndescs == b->size - 1) {
 		p->error = E82545_C_TX_BAD_LEN;
 		txq->skipping = true;

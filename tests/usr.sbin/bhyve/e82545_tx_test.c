@@ -520,6 +520,13 @@ HOST_TEST(own_fcs, tx_up(64), "Without IFCS the last four bytes are cut off if "
 			check_sent(h, 0, frame, len + 4);
 			frame[len + bit / 8] ^= 1 << bit % 8;
 		}
+		/* With IFCS they are data. */
+		host_sent_clear(h);
+		host_tx_legacy(h, tx_put(h, frame, 13), 13, 0);
+		host_tx_legacy(h, tx_put(h, frame + 13, len - 9), len - 9,
+		    TXD_LAST);
+		tx_go(h);
+		check_sent(h, 0, frame, len + 4);
 		/* The driver forgot IFCS. */
 		send_without_ifcs(h, frame, len, 0);
 		check_sent(h, 0, frame, len);

@@ -73,7 +73,7 @@ vale_link_flush(struct vale_switch *vs)
 		if (port == NULL || !port->vp_flush)
 			continue;
 		port->vp_flush = false;
-		vale_fdb_flush(&vs->vs_fdb, i);
+		vale_fdb_forget(&vs->vs_fdb, i);
 	}
 }
 

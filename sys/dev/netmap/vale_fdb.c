@@ -411,7 +411,7 @@ fdb_flush_bucket(struct vale_fdb *f, struct vale_fdb_bucket *b,
 }
 
 void
-vale_fdb_flush(struct vale_fdb *f, unsigned int port)
+vale_fdb_forget(struct vale_fdb *f, unsigned int port)
 {
 	struct vale_fdb_bucket *b;
 	uint64_t entry;
@@ -429,8 +429,14 @@ vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 			fdb_flush_bucket(f, b, port);
 	}
 	MPASS(atomic_load_32(&f->fdb_used[port]) == 0);
-	atomic_store_32(&f->fdb_limit[port], 0);
 	fdb_changed(f);
+}
+
+void
+vale_fdb_flush(struct vale_fdb *f, unsigned int port)
+{
+	vale_fdb_forget(f, port);
+	vale_fdb_set_limit(f, port, 0);
 }
 
 bool

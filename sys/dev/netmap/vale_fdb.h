@@ -108,9 +108,11 @@ unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int vlan, uint32_t now_s);
 
 /*
- * Remove all entries of `port', and its limit.  No thread may learn for this
- * port meanwhile; for others any may.  Waits for those, a few instructions.
+ * Remove all entries of `port'; vale_fdb_flush() removes its limit, too.  No
+ * thread may learn for this port meanwhile; for others any may.  Waits for
+ * those, a few instructions.
  */
+void	vale_fdb_forget(struct vale_fdb *f, unsigned int port);
 void	vale_fdb_flush(struct vale_fdb *f, unsigned int port);
 
 /*

@@ -196,6 +196,7 @@ print_body()
 	pci.0.1.0.source=any
 	pci.0.1.0.ip=any
 	pci.0.1.0.mirror=no
+	pci.0.1.0.link=up
 	pci.0.1.0.backend=vale0:a
 	pci.0.2.0.device=e1000
 	pci.0.2.0.path=b.sock
@@ -216,6 +217,7 @@ print_body()
 	pci.0.2.0.source=any
 	pci.0.2.0.ip=any
 	pci.0.2.0.mirror=no
+	pci.0.2.0.link=up
 	pci.0.2.0.backend=vale0:b
 	port.vale0:x.mirror=vale0:a/t
 	switch.vale0.ageing=61

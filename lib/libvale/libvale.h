@@ -680,8 +680,8 @@ int	vale_get(const char *name, const char *setting, char *text,
 /*
  * Tell the switch the port's own Ethernet address, for the setting source=own.
  * All zeros, the default: it has none.  Only in vale_switch.c.  Takes effect
- * when the setting is set; now, if vale_setting_keep() has it.  Returns 0, or -1
- * with ENOMEM: the port may then send from any address.
+ * when the setting is set; now, if vale_setting_keep() has it.  Returns 0, or
+ * -1 with ENOMEM: the port may then send from any address.
  */
 int	vale_set_address(struct vale_desc *d, const uint8_t addr[6]);
 

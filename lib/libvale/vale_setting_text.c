@@ -125,7 +125,7 @@ print_rate(const struct vale_setting_value *sv, char *text, size_t size)
 {
 	if (sv->sv_number == 0)
 		snprintf(text, size, "0");
-	else if (sv->sv_burst == 0)	/* the default, which the switch finds */
+	else if (sv->sv_burst == 0)	/* the default */
 		snprintf(text, size, "%" PRIu64 "%s", sv->sv_number,
 		    sv->sv_frames ? "pkt/s" : "bit/s");
 	else

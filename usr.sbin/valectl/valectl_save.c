@@ -9,9 +9,9 @@
  * does not have are written there.  valed itself can open no file.
  *
  * A setting that differs from its line replaces the value there; one without a
- * line is added if it is not the default: behind the lines of its adapter, or at
- * the end.  All other lines stay as they are.  The new file takes the place of
- * the old one when it is complete.
+ * line is added if it is not the default: behind the backend of its adapter, or
+ * at the end.  All other lines stay as they are.  The new file takes the place
+ * of the old one when it is complete.
  */
 
 #include <sys/param.h>

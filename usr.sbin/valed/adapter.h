@@ -52,7 +52,7 @@ enum adapter_counter {
 struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
 	TAILQ_ENTRY(adapter)	 watched;	/* valed_watch.c's */
-	struct adapter_config	 config;	/* constant: as it was started */
+	struct adapter_config	 config;	/* constant */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */
 	pthread_mutex_t		 mtx;		/* of opened and change */

@@ -5,8 +5,8 @@
  */
 
 /*
- * The variables of adapters, switches and ports as text, and where each was set.
- * They stay until valed_config_clear().  One thread.
+ * The variables of adapters, switches and ports as text, and where each was
+ * set.  They stay until valed_config_clear().  One thread.
  */
 
 #ifndef _VALED_CONFIG_H_
@@ -88,12 +88,14 @@
 	    "IP addresses and prefixes from which it may send;\n"	\
 	    "default any")						\
 	X(MIRROR, "mirror", TEXT, ac_backend, 0, 0, 0,			\
-	    VALE_SETTING_MIRROR, "port", "another port whose frames the "	\
-	    "guest gets, too:\nvale<switch>:<port>, or with /t what it sends, "	\
-	    "/r gets;\ndefault no")					\
+	    VALE_SETTING_MIRROR, "port",				\
+	    "another port whose frames the guest gets, too:\n"		\
+	    "vale<switch>:<port>, or with /t what it sends, /r\n"	\
+	    "gets; default no")						\
 	X(LINK, "link", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_LINK,	\
-	    "up|down|uplink", "what the guest sees of a cable: uplink follows " \
-	    "the\nswitch's attached interface; default up")		\
+	    "up|down|uplink",						\
+	    "what the guest sees of a cable: uplink follows the\n"	\
+	    "switch's attached interface; default up")			\
 	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
 	X(DEVICE, "device", DEVICE, ac_backend, 0, 0, 0, -1, "", "")
 

@@ -5,10 +5,10 @@
  */
 
 /*
- * Adapters that come, change and go while valed serves others, and settings.  The guard has read and
- * checked the configuration (valed_guard.c); this process trusts it, and knows
- * an adapter by its place.  The sandbox allows a thread to be started, and all
- * that a VALE port takes.
+ * Adapters that come, change and go while valed serves others, settings, and
+ * attached interfaces.  The guard has read and checked the configuration
+ * (valed_guard.c); this process trusts it, and knows an adapter by its place.
+ * The sandbox allows a thread to be started, and all that a VALE port takes.
  */
 
 #include <sys/param.h>

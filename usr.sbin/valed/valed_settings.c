@@ -116,7 +116,7 @@ add_node(struct valed_settings *ss, const struct adapter_config *ac)
 	}
 }
 
-/* The setting of a line: a new one, or that of an option -s, which it replaces. */
+/* The setting of a line: a new one, or that of -s, which it replaces. */
 static struct valed_setting *
 line_setting(struct valed_settings *ss, const struct valed_line *ln)
 {
@@ -240,8 +240,8 @@ same(const struct valed_setting *a, const struct valed_setting *b)
 }
 
 /*
- * In the order of vale_setting.h.  A port that becomes an access port or a trunk
- * is one before it is no longer the other.
+ * In the order of vale_setting.h.  A port that becomes an access port or a
+ * trunk is one before it is no longer the other.
  */
 void
 valed_settings_plan(const struct valed_settings *old,

@@ -19,7 +19,7 @@
 
 /* It points to nothing, so that it can be sent to another process. */
 struct valed_setting {
-	char		 vst_name[VALE_NAME_SIZE];	/* of a switch or port */
+	char		 vst_name[VALE_NAME_SIZE];	/* what it is of */
 	int		 vst_place;	/* that of the adapter whose variable it
 					   is, valed_place(), or -1 */
 	unsigned int	 vst_setting;

@@ -723,7 +723,8 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	world->settings = 1;
 	world->control = true;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
+	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 	world->flags = HOSTIF_HOST_GETS;
 	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
@@ -731,7 +732,8 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
 	    "too: remove its addresses there\n",
 	    BEGIN "fault;guard 1 valed;accept;pass;close;"
-	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
+	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
 }
 

@@ -270,7 +270,7 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	settings_are("vale0:a limit=0;vale0:a private=no;vale0:a weight=1;");
 }
 
-TEST(lists, "A list of an option -s ends before the next name; VLANs and guards "
+TEST(lists, "A list of -s ends before the next name; VLANs and guards "
     "are settings of the port")
 {
 	static char text[2048];
@@ -676,7 +676,8 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 	ATF_CHECK_STREQ("e0", hostif_config_name(&opt->vo_hostifs[0]));
 	ATF_CHECK_EQ(HOSTIF_AUTO, opt->vo_hostifs[0].hc_options.ho_kind);
 	ATF_CHECK_STREQ("vale1:e12345678901234", opt->vo_hostifs[1].hc_port);
-	ATF_CHECK_STREQ("e12345678901234", hostif_config_name(&opt->vo_hostifs[1]));
+	ATF_CHECK_STREQ("e12345678901234",
+	    hostif_config_name(&opt->vo_hostifs[1]));
 	ATF_CHECK_EQ(HOSTIF_PACKET, opt->vo_hostifs[1].hc_options.ho_kind);
 	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
 	REFUSED(EX_USAGE, "-a vale0:e123456789012345: e123456789012345: not an "

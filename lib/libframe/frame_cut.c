@@ -297,11 +297,12 @@ cut_put_ip(const struct frame_cut *cut, uint8_t *ip)
 	uint64_t sum;
 
 	if (!cut->fc_ip4)
-		return (cut_put16(ip + FRAME_IP6_PAYLEN, htobe16(len - FRAME_IP6_HDRLEN)));
+		return (cut_put16(ip + FRAME_IP6_PAYLEN,
+		    htobe16(len - FRAME_IP6_HDRLEN)));
 	sum = cut_put16(ip + FRAME_IP4_LENGTH, htobe16(len));
 	sum += cut_put16(ip + FRAME_IP4_ID, htobe16(cut->fc_id));
-	return (sum + cut_put16(ip + FRAME_IP4_SUM, frame_sum_fold(cut->fc_ip_sum +
-	    sum)));
+	return (sum + cut_put16(ip + FRAME_IP4_SUM,
+	    frame_sum_fold(cut->fc_ip_sum + sum)));
 }
 
 /*

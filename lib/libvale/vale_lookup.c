@@ -227,8 +227,8 @@ lookup_run_other(struct vale_pair *pair, unsigned int dst, uint32_t *i,
 }
 
 /*
- * Without VLANs and a guard.  Begins with the frame at `i', and ends where vt_copy may not have space for
- * another.  Returns the frame after the last.
+ * Without VLANs and a guard.  Begins with the frame at `i', and ends where
+ * vt_copy may not have space for another.  Returns the frame after the last.
  */
 static uint32_t
 lookup_plain(struct vale_pair *pair, uint32_t i)

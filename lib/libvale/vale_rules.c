@@ -44,7 +44,8 @@ vale_rules_free(const struct vale_rules *ru)
 bool
 vale_rules_empty(const struct vale_rules *ru)
 {
-	return (ru->rls_vlan.vln_mode == VALE_VLAN_ANY && !vale_rules_guard(ru));
+	return (ru->rls_vlan.vln_mode == VALE_VLAN_ANY &&
+	    !vale_rules_guard(ru));
 }
 
 void

@@ -26,8 +26,8 @@
 #include "libvale.h"
 
 /*
- * In the order in which they are shown, and can be set: a trunk comes before its
- * native VLAN.
+ * In the order in which they are shown, and can be set: a trunk comes before
+ * its native VLAN.
  *
  * X(id, number, name, scope, kind, min, max, default, what, unit), where
  *

@@ -30,7 +30,8 @@ parse_number(struct vale_setting_value *sv, const char *text)
 	sv->sv_number = strtoull(text, &end, 10);
 	/* strtoull(3) takes blanks, signs and nothing. */
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
-		return (vale_setting_error(EINVAL, "the value is not a number"));
+		return (vale_setting_error(EINVAL,
+		    "the value is not a number"));
 	return (0);
 }
 

@@ -22,8 +22,8 @@
  * One thread may play all three parts.  A thread that has frames for the guest
  * at hand, such as one that transmits for another adapter, may deliver them
  * itself: e82545_rx_direct().  e82545_timer(), e82545_link(), e82545_mode(),
- * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be called from any
- * thread, but never from inside an operation.
+ * e82545_pause(), e82545_reset(), e82545_counters() and the snapshots may be
+ * called from any thread, but never from inside an operation.
  *
  * Manual: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software
  * Developer's Manual", 317453-006EN (rev. 4.0), "8254x SDM" in this directory.
@@ -362,7 +362,7 @@ struct e82545_mode {
 	bool		em_csb;		/* it uses the CSB */
 	bool		em_link;	/* it sees a carrier: STATUS.LU */
 	uint16_t	em_itr_256ns;	/* minimum interval between interrupts,
-					   with struct e82545_config's; 0: none */
+					   with struct e82545_config's; or 0 */
 };
 
 /* Read it.  Any thread; takes no lock. */

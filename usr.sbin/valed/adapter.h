@@ -83,12 +83,13 @@ struct adapter {
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() must run */
 	bool			 rx_stopped;	/* rx_ev is disabled */
-	bool			 unshared;	/* adapter_unshared() has said it */
+	bool			 unshared;	/* adapter_unshared() has said
+						   it */
 	bool			 checked;	/* adapter_check() is done */
 
 	struct vfu_device	 vfu;		/* its client */
-	uint64_t		 since_s;	/* since when it is connected,
-						   since 1970; 0: none; atomic */
+	uint64_t		 since_s;	/* since when it is connected;
+						   0: none; atomic */
 
 	struct peer_watch		 watch;		/* the main thread's */
 	uint64_t		*live;		/* of valed_stats_live() */

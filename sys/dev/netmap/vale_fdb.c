@@ -42,8 +42,8 @@ _Static_assert(VALE_FDB_FLOOD >= VALE_FDB_PORTS && VALE_FDB_FLOOD <= 255,
 /*
  * A station is its VLAN, 12 bits, above its address, 48 bits in the host's
  * order.  fdb_mix() maps it to another number of 64 bits, one to one.  The
- * upper 10 bits of that choose the bucket, so an entry need not have them: it is
- * the other 54, a bit that is set, and the port.
+ * upper 10 bits of that choose the bucket, so an entry need not have them: it
+ * is the other 54, a bit that is set, and the port.
  */
 #define	FDB_ADDR_BITS	48
 #define	FDB_BUCKET_BITS	10

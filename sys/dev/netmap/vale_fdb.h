@@ -82,9 +82,9 @@ void	vale_fdb_set_limit(struct vale_fdb *f, unsigned int port,
 	    unsigned int limit);
 
 /*
- * Learn that a frame from `addr' in `vlan' came in on `port'.  If all ways of the bucket
- * are in use, the new entry replaces the port's own oldest one, or, if the port
- * has none there, the oldest of all.
+ * Learn that a frame from `addr' in `vlan' came in on `port'.  If all ways of
+ * the bucket are in use, the new entry replaces the port's own oldest one, or,
+ * if the port has none there, the oldest of all.
  */
 enum vale_fdb_news vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int vlan, unsigned int port, uint32_t now_s);

@@ -25,7 +25,7 @@
 #define	ADDR_LEN	6		/* bytes of an Ethernet address */
 #define	IP4_LEN		4
 #define	IP6_LEN		16
-#define	WORD		64		/* bytes of a prefix as text, with NUL */
+#define	WORD		64		/* bytes of a prefix's text, with NUL */
 
 /* The Ethernet header, and tags behind its addresses. */
 #define	ETHER_LEN	14
@@ -226,7 +226,8 @@ vale_guard_prefixes(struct vale_guard *gd, const char *list)
 		return (true);
 	}
 	for (n = 0; n < VALE_GUARD_PREFIXES; list++) {
-		if (!list_word(&list, word) || !parse_prefix(word, &prefix[n++]))
+		if (!list_word(&list, word) ||
+		    !parse_prefix(word, &prefix[n++]))
 			return (false);
 		if (*list == '\0') {
 			memcpy(gd->gd_prefix, prefix, sizeof(prefix[0]) * n);

@@ -13,10 +13,10 @@
  *	access	frames without a tag, or with one for VLAN 0 (priority only),
  *		are in one VLAN; others must not be sent.  Member of that VLAN;
  *		gets frames without the tag
- *	trunk	frames are in the VLAN of the tag, which must be in a set.  Those
- *		without, or with one for VLAN 0, are in the native VLAN, and
- *		must not be sent if there is none.  Member of the set, with the
- *		tag, and of the native VLAN, without
+ *	trunk	frames are in the VLAN of the tag, which must be in a set.
+ *		Those without, or with one for VLAN 0, are in the native VLAN,
+ *		and must not be sent if there is none.  Member of the set, with
+ *		the tag, and of the native VLAN, without
  *
  * Only a tag with the type 0x8100 counts, and only the first.  A tag of another
  * type is the frame's own, as is a second tag.

@@ -601,10 +601,10 @@ op_rule(const char *name, const struct op *op)
 		break;
 	case 1:
 		snprintf(list, sizeof(list), "%u,%u-%u", op->c % 16,
-		    op->d % 16, op->d % 32);
+		    (unsigned int)(op->d % 16), (unsigned int)(op->d % 32));
 		INVARIANT((vale_set(name, "trunk", list) == 0) ==
 		    (op->c % 16 != 0 && op->d % 16 != 0));
-		snprintf(list, sizeof(list), "%u", op->d % 3);
+		snprintf(list, sizeof(list), "%u", (unsigned int)(op->d % 3));
 		(void)vale_set(name, "native", list);
 		break;
 	case 2:
@@ -614,7 +614,7 @@ op_rule(const char *name, const struct op *op)
 		break;
 	case 3:
 		snprintf(list, sizeof(list), "%u.0.0.0/8,::/%u", op->c % 256,
-		    op->d % 160);
+		    (unsigned int)(op->d % 160));
 		INVARIANT((vale_set(name, "ip", list) == 0) ==
 		    (op->d % 160 <= 128));
 		snprintf(list, sizeof(list), "%.*s", (int)strcspn(name, ":"),

@@ -55,25 +55,9 @@ vale_link_update(struct vale_switch *vs)
 		if (down == port->vp_down)
 			continue;
 		port->vp_down = down;
-		port->vp_flush = down;
+		port->vp_forget |= down;
 		if (port->vp_link_told != NULL)
 			port->vp_link_told(port->vp_link_arg, !down);
-	}
-}
-
-void
-vale_link_flush(struct vale_switch *vs)
-{
-	struct vale_port *port;
-	unsigned int i;
-
-	mtx_assert(&vs->vs_change, MA_OWNED);
-	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		port = vs->vs_port[i];
-		if (port == NULL || !port->vp_flush)
-			continue;
-		port->vp_flush = false;
-		vale_fdb_forget(&vs->vs_fdb, i);
 	}
 }
 

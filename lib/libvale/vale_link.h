@@ -25,10 +25,8 @@ struct vale_switch;
 
 /*
  * A change of the switch: set vp_down of all ports, and tell those of which it
- * has changed, before the view is filled in; and when no sender has an earlier
- * view, have their addresses forgotten.  The locks of a change.
+ * has changed, before the view is filled in.  The locks of a change.
  */
 void	vale_link_update(struct vale_switch *vs);
-void	vale_link_flush(struct vale_switch *vs);
 
 #endif /* !_VALE_LINK_H_ */

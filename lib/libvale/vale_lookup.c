@@ -28,23 +28,7 @@
 #define	ADDRS_LEN	12
 #define	ADDR_LEN	6
 
-/*
- * Copy the two addresses where they span several fragments.  Not inlined, so
- * that other frames do not pay for it.
- */
-static void __attribute__((__noinline__))
-lookup_gather(const struct vale_frag *fg, uint8_t *addrs)
-{
-	uint32_t len, n;
-
-	for (n = 0; n < ADDRS_LEN; n += len, fg++) {
-		/* mutants 4: AddressSanitizer sees it */
-		len = fg->fg_len < ADDRS_LEN - n ? fg->fg_len : ADDRS_LEN - n;
-		memcpy(addrs + n, fg->fg_buf, len);
-	}
-}
-
-/* Copy the two addresses. */
+/* Copy the two addresses, which may span several fragments. */
 static void
 lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 {
@@ -52,7 +36,7 @@ lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 	if (fg->fg_len >= ADDRS_LEN)
 		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
 	else
-		lookup_gather(fg, addrs);
+		vale_rules_gather(fg, ADDRS_LEN, addrs);
 }
 
 /*
@@ -169,7 +153,7 @@ lookup_gather_same(const struct vale_frag *fg, const uint8_t *addrs)
 {
 	uint8_t other[ADDRS_LEN];
 
-	lookup_gather(fg, other);
+	vale_rules_gather(fg, ADDRS_LEN, other);
 	return (memcmp(other, addrs, ADDRS_LEN) == 0);
 }
 
@@ -255,7 +239,6 @@ lookup_plain(struct vale_pair *pair, uint32_t i)
 	vale_count(pair, VALE_C_TX_COPY, copies);
 	return (i);
 }
-
 
 /*
  * With VLANs or a guard.  Frames of a kind follow each other often, and what

@@ -177,6 +177,10 @@ rules_new(const struct vale_port *port)
 static int
 rules_set(struct vale_port *port, struct vale_rules *ru)
 {
+	/* Its stations are in other VLANs now, and would count twice. */
+	if (memcmp(&ru->rls_vlan, &port->vp_rules->rls_vlan,
+	    sizeof(ru->rls_vlan)) != 0)
+		port->vp_forget = true;
 	if (vale_rules_empty(ru)) {
 		free(ru);
 		port->vp_rules = &vale_rules_none;

@@ -87,7 +87,9 @@ struct vale_port {
 	uint8_t			 vp_link;	/* vale_link.h: as it is set */
 	uint8_t			 vp_carrier;	/* vale_set_carrier() */
 	bool			 vp_down;	/* what both come to */
-	bool			 vp_flush;	/* it has just gone down */
+	bool			 vp_forget;	/* have its addresses forgotten
+						   when no sender has an earlier
+						   view */
 	void			(*vp_link_told)(void *arg, bool up);
 	void			*vp_link_arg;
 	uint8_t			 vp_mirror_what; /* VALE_MIRROR_TX, _RX */

@@ -109,6 +109,22 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 	}
 }
 
+/* Forget the addresses of ports whose link or VLANs have changed. */
+static void
+view_forget(struct vale_switch *vs)
+{
+	struct vale_port *port;
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL || !port->vp_forget)
+			continue;
+		port->vp_forget = false;
+		vale_fdb_forget(&vs->vs_fdb, i);
+	}
+}
+
 void
 vale_view_publish(struct vale_switch *vs)
 {
@@ -137,5 +153,5 @@ vale_view_publish(struct vale_switch *vs)
 				view_wait(pair);
 	}
 	pthread_mutex_lock(&vale_lock);
-	vale_link_flush(vs);
+	view_forget(vs);
 }

@@ -428,7 +428,6 @@ vale_fdb_forget(struct vale_fdb *f, unsigned int port)
 		if (w < VALE_FDB_WAYS)
 			fdb_flush_bucket(f, b, port);
 	}
-	MPASS(atomic_load_32(&f->fdb_used[port]) == 0);
 	fdb_changed(f);
 }
 
@@ -436,6 +435,7 @@ void
 vale_fdb_flush(struct vale_fdb *f, unsigned int port)
 {
 	vale_fdb_forget(f, port);
+	MPASS(atomic_load_32(&f->fdb_used[port]) == 0);
 	vale_fdb_set_limit(f, port, 0);
 }
 

@@ -108,11 +108,15 @@ unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int vlan, uint32_t now_s);
 
 /*
- * Remove all entries of `port'; vale_fdb_flush() removes its limit, too.  No
- * thread may learn for this port meanwhile; for others any may.  Waits for
- * those, a few instructions.
+ * Remove all entries that `port' has.  What is learned meanwhile may stay.
+ * Waits for other threads that write to a bucket, a few instructions.
  */
 void	vale_fdb_forget(struct vale_fdb *f, unsigned int port);
+
+/*
+ * Remove all entries of `port', and its limit.  No thread may learn for this
+ * port meanwhile; for others any may.  Waits as vale_fdb_forget() does.
+ */
 void	vale_fdb_flush(struct vale_fdb *f, unsigned int port);
 
 /*

@@ -606,6 +606,7 @@ vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
     const char *text)
 {
 	size_t len = strlen(text);
+	struct vale_vlan before;
 	unsigned int i, nvlans = 0;
 
 	if (len >= VALE_LEARN_TEXT || !vale_learn_rule_valid(rule, text))
@@ -616,8 +617,13 @@ vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		if (vl->vl_port[i] == NULL)
 			continue;
+		before = vl->vl_port[i]->lp_vlan;
 		learn_classify(vl, i, vl->vl_port[i]);
 		nvlans += vl->vl_port[i]->lp_vlan.vln_mode != VALE_VLAN_ANY;
+		/* Its stations would count twice for the limit. */
+		if (memcmp(&before, &vl->vl_port[i]->lp_vlan,
+		    sizeof(before)) != 0)
+			vale_fdb_forget(&vl->vl_fdb, i);
 		if (vale_learn_set_has(&vl->vl_mirror, i))
 			vale_fdb_flush(&vl->vl_fdb, i);
 	}

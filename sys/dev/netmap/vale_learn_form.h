@@ -26,8 +26,8 @@
 #define	VALE_LEARN_FRAME_MAX	65536	/* bytes of a frame */
 #define	VALE_LEARN_VNET_MAX	64	/* bytes of a virtio-net header */
 /*
- * Bytes from the frame's beginning that must have the checksum which the
- * virtio-net header asks for, and all headers of a frame that is to be cut.
+ * The checksum that a virtio-net header asks for must be in the first bytes of
+ * the frame, and so must all headers of a frame with a segment size.
  */
 #define	VALE_LEARN_HEADERS	256
 /* netmap's copies are of multiples of 64 bytes. */
@@ -49,14 +49,15 @@ vale_learn_frame_data(const struct vale_learn_frame *lf)
 }
 
 /*
- * Make it an empty frame whose first `header' bytes, at most
- * VALE_LEARN_VNET_MAX, are to be a virtio-net header.
+ * Begin a frame with a virtio-net header of `header' bytes, 0 to
+ * VALE_LEARN_VNET_MAX, which the caller appends first.
  */
 void	vale_learn_frame_begin(struct vale_learn_frame *lf, uint32_t header);
 
 /*
- * Append `len' bytes.  Returns where they are to be written, or NULL if header
- * and frame would be longer than VALE_LEARN_FRAME_MAX and the header.
+ * Append `len' bytes, which the caller must write where the returned pointer
+ * points.  NULL if the frame would have more than VALE_LEARN_FRAME_MAX bytes
+ * behind its virtio-net header.
  */
 uint8_t	*vale_learn_frame_append(struct vale_learn_frame *lf, uint32_t len);
 

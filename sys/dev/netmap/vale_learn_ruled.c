@@ -12,8 +12,8 @@
  * the sender can change it afterwards: netmap's buffers are mapped into its
  * process, and indirect slots are its memory.  So the module copies the whole
  * frame first, decides about the copy, and puts that into the receive rings
- * (vale_learn_copy.c), in the form that each port wants.  netmap is told to
- * deliver nothing.
+ * (vale_learn_copy.c), with a tag or without as each port gets it.  The lookup
+ * then returns no port, so that netmap delivers nothing.
  *
  * Each transmit ring has memory for one frame: a ring is synced by one thread,
  * and a frame is delivered before the next is looked up.  Rings get it when

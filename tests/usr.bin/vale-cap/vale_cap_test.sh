@@ -176,8 +176,8 @@ filter_here_body()
 	teardown
 }
 
-# written N: whether the files of ring/ have the first N frames, but for what
-# is not flushed.
+# written N: whether the files of ring/ have at least N - 200 frames.  vale-cap
+# writes the last ones later, a buffer at a time.
 written()
 {
 	[ "$(cat ring/* | wc -c)" -ge $((104 * ($1 - 200))) ]

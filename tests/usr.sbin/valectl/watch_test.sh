@@ -194,7 +194,8 @@ http_body()
 	    atf_fail "$(cat reply)"
 	compare reply reply
 	request "200 OK" \
-	    'GET /metrics?x=1 HTTP/1.1\r\naccept: text/plain, application/openmetrics-text;version=1.0.0\r\n\r\n'
+	    "GET /metrics?x=1 HTTP/1.1\r\naccept: text/plain, \
+application/openmetrics-text;version=1.0.0\r\n\r\n"
 	grep -q "^Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8" reply ||
 	    atf_fail "$(cat reply)"
 	compare reply reply

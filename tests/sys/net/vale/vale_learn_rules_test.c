@@ -299,6 +299,25 @@ TEST(aware, "A switch has VLANs if a port has: rings know it as ports come "
 	end();
 }
 
+TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
+    "which would count for its limit")
+{
+	vale_learn_init(&vl, seed);
+	add(0, "vale0:a");
+	add(1, "vale0:b");
+	rule(VALE_LEARN_LIMIT, "a=1");
+	ATF_CHECK_STREQ("1 0:", to(0, 1, 0, NONE));
+	rule(VALE_LEARN_VLAN, "10");
+	ATF_CHECK_STREQ("1 10:", to(0, 1, 0, NONE));
+	rule(VALE_LEARN_VLAN, "20");
+	ATF_CHECK_STREQ("1 20:", to(0, 1, 0, NONE));
+	/* The limit stays; a rule that changes nothing forgets nothing. */
+	rule(VALE_LEARN_VLAN, "a=20 b=20");
+	ATF_CHECK_STREQ("-", to(0, 2, 0, NONE));
+	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_DROP_LIMIT));
+	end();
+}
+
 TEST(guards, "A guard drops and counts what its port must not send, before it "
     "is learned")
 {
@@ -368,7 +387,8 @@ TEST(others, "Mirrors and private ports with VLANs")
 	end();
 }
 
-TEST(reserved, "Frames for who is on the link pass or not, as it is set")
+TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
+    "reserved=0")
 {
 	unsigned int i, ruled;
 
@@ -638,11 +658,37 @@ model_pattern(enum vale_learn_rule r, bool mirror)
 	rule(r, text);
 }
 
+/* The addresses of a port are forgotten. */
+static void
+model_forget(int port)
+{
+	unsigned int s, v;
+
+	for (s = 0; s < STATIONS; s++)
+		for (v = 0; v < VLANS; v++)
+			if (learned[s][v] == port)
+				learned[s][v] = -1;
+}
+
+/* Whether two ports are in the same VLANs, in the same way. */
+static bool
+model_same(const struct model *a, const struct model *b)
+{
+	const unsigned int am = a->mo_mirror ? ANY : a->mo_mode;
+	const unsigned int bm = b->mo_mirror ? ANY : b->mo_mode;
+
+	return (am == bm && (am == ANY || a->mo_vlan == b->mo_vlan) &&
+	    (am != TRUNK || memcmp(a->mo_listed, b->mo_listed,
+	    sizeof(a->mo_listed)) == 0));
+}
+
 static void
 model_change(void)
 {
-	struct model *mo;
-	unsigned int s, v;
+	struct model before[PORTS], *mo;
+	unsigned int i, v;
+
+	memcpy(before, model, sizeof(before));
 
 	for (mo = model; mo < model + PORTS; mo++) {
 		memset(mo, 0, sizeof(*mo));
@@ -658,12 +704,6 @@ model_change(void)
 		mo->mo_mirror = test_chance(&rnd, 1, 12);
 		if (test_chance(&rnd, 1, 4))
 			mo->mo_guard = test_below(&rnd, 1 << STATIONS) & ~1U;
-		for (s = 0; mo->mo_mirror && s < STATIONS; s++) {
-			for (v = 0; v < VLANS; v++) {
-				if (learned[s][v] == mo - model)
-					learned[s][v] = -1;
-			}
-		}
 	}
 	/* In some rounds the switch has no VLANs. */
 	if (test_chance(&rnd, 1, 4)) {
@@ -672,6 +712,9 @@ model_change(void)
 			mo->mo_vlan = 0;
 		}
 	}
+	for (i = 0; i < PORTS; i++)
+		if (model[i].mo_mirror || !model_same(&before[i], &model[i]))
+			model_forget(i);
 	pass = test_chance(&rnd, 1, 2);
 	model_list(VALE_LEARN_VLAN, word_vlan);
 	model_list(VALE_LEARN_TRUNK, word_trunk);

@@ -468,7 +468,8 @@ guard_body()
 	EOF
 }
 
-case_with reserved "Frames for who is on the link pass, or do not"
+case_with reserved "Frames to 01:80:c2:00:00:00 to 0f pass, or are \
+dropped with reserved=0"
 reserved_body()
 {
 	begin

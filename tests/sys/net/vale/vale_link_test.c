@@ -5,8 +5,8 @@
  */
 
 /*
- * Links of ports: what a port without one sends and gets, who is told, and which
- * follow an uplink's carrier.
+ * Links of ports.  A port whose link is down sends and gets nothing; its user
+ * is told of changes; a link may follow an uplink's carrier.
  */
 
 #include <sys/param.h>
@@ -205,7 +205,8 @@ check_told(const char *what)
 	told[0] = '\0';
 }
 
-TEST(tells, "Who asked is told of changes, and at once of a link that is down")
+TEST(tells, "vale_on_link()'s function is called for each change, and at once "
+    "if the link is down")
 {
 	open_ports();
 	vale_on_link(port[0], tell, (void *)(uintptr_t)"0");

@@ -190,6 +190,29 @@ TEST(access, "Access ports of a VLAN see each other, and nobody else")
 	close_ports();
 }
 
+TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
+    "which would count for its limit")
+{
+	open_ports();
+	ATF_REQUIRE_EQ(0, vale_set_limit(port_name(0), 1));
+	send_tagged(0, NONE, EVERYBODY, 0, 1);
+	expect(1, NONE, EVERYBODY, 0, 1);
+	set(0, "vlan", "10");
+	set(1, "vlan", "10");
+	send_tagged(0, NONE, EVERYBODY, 0, 2);
+	expect(1, NONE, EVERYBODY, 0, 2);
+	set(0, "vlan", "20");
+	set(1, "vlan", "20");
+	send_tagged(0, NONE, EVERYBODY, 0, 3);
+	expect(1, NONE, EVERYBODY, 0, 3);
+	T_COUNT(port[0], TX_DROP_LIMIT, 0);
+	/* The limit stays, and a guard is no VLAN. */
+	set(0, "source", "02:00:00:00:00:00,02:00:00:00:00:07");
+	send_tagged(0, NONE, EVERYBODY, 7, 4);
+	T_COUNT(port[0], TX_DROP_LIMIT, 1);
+	close_ports();
+}
+
 TEST(trunk, "A trunk has the tags of its VLANs, and a native one without")
 {
 	open_ports();
@@ -613,8 +636,8 @@ TEST(memory, "What was checked is what is delivered, though the sender changes "
 	close_ports();
 }
 
-TEST(reserved, "Frames for who is on the link pass, unless the switch is told "
-    "otherwise")
+TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
+    "reserved=no")
 {
 	uint8_t buf[60];
 	unsigned int i;

@@ -17,6 +17,7 @@
  *	valed_socket.c	 the sockets in the file system
  *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
+ *	valed_changes.c	 the guard has the serving process carry out a reload
  *	valed_plan.c	 what a reload changes
  *	valed_print.c	 prints the configuration: -T
  *	valed_reload.c	 changes that the guard asks for

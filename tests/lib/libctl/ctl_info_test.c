@@ -18,7 +18,7 @@
 
 #include <atf-c.h>
 
-#include "ctl_calls.h"
+#include "ctl_peers.h"
 #include "hostif.h"
 #include "test.h"
 #include "vale_layout.h"
@@ -26,30 +26,11 @@
 #include "vale_test.h"
 #include "wrap.h"
 
-#define	REG_SIZE	sizeof(struct nmreq_register)
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
 
 static const char no_port[] = "there is no such port";
 static const char others_port[] = "the port belongs to another user";
-
-static struct peer one, two, root;
-
-static void
-start(void)
-{
-	peer_connect(&one, 1001, false);
-	peer_connect(&two, 1002, false);
-	peer_connect(&root, 0, true);
-}
-
-static void
-stop(void)
-{
-	peer_end(&one);
-	peer_end(&two);
-	peer_end(&root);
-}
 
 /*
  * Of one.
@@ -84,7 +65,7 @@ TEST(ports, "A port's numbers, with the memory if it is one's own; without a "
 	struct vale_desc *d = t_open("vale0:none", 64, 32);
 	uint64_t memsize;
 
-	start();
+	peers_start();
 	GRANTED(REG_SIZE, 2 + 2 * 2, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 2, .nr_tx_slots = 16, .nr_rx_slots = 8));
 	memsize = one.pe_cc->cc_memory->mm_size;
@@ -125,7 +106,7 @@ TEST(ports, "A port's numbers, with the memory if it is one's own; without a "
 	d = t_open("vale0:b", 64, 32);
 	check_info(&root, "vale0:b", NULL, INFO(.nr_tx_slots = 64,
 	    .nr_rx_slots = 32, .nr_tx_rings = 1, .nr_rx_rings = 1));
-	stop();
+	peers_stop();
 	vale_close(d);
 }
 
@@ -134,12 +115,12 @@ TEST(port_gone, "The memory of a pipe whose port has gone is not shown as that "
 {
 	struct vale_desc *d;
 
-	start();
+	peers_start();
 	GRANTED(REG_SIZE, 4, &root, REGISTER("vale0:a{1", ALL));
 	d = t_open("vale0:a", 64, 32);
 	check_info(&root, "vale0:a", NULL, INFO(.nr_tx_slots = 64,
 	    .nr_rx_slots = 32, .nr_tx_rings = 1, .nr_rx_rings = 1));
-	stop();
+	peers_stop();
 	vale_close(d);
 }
 
@@ -151,7 +132,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	struct peer port;
 	uint64_t memsize;
 
-	start();
+	peers_start();
 	peer_connect(&port, 1001, false);
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a{1", ALL,
 	    .nr_tx_slots = 16, .nr_rx_slots = 8));
@@ -202,7 +183,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	    .nr_rx_slots = 4096, .nr_tx_rings = 1, .nr_rx_rings = 1,
 	    .nr_mem_id = 3));
 	peer_end(&port);
-	stop();
+	peers_stop();
 }
 
 TEST(memories, "Without a name: the memory that is named, or that of a port")
@@ -215,7 +196,7 @@ TEST(memories, "Without a name: the memory that is named, or that of a port")
 	struct peer more;
 	uint64_t memsize;
 
-	start();
+	peers_start();
 	peer_connect(&more, 1001, false);
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_slots = 16));
@@ -234,7 +215,7 @@ TEST(memories, "Without a name: the memory that is named, or that of a port")
 	REFUSED(EINVAL, "there is no memory 3", &more, VALE_WIRE_INFO, "",
 	    &info, INFO_SIZE);
 	peer_end(&more);
-	stop();
+	peers_stop();
 }
 
 /*
@@ -280,7 +261,7 @@ TEST(list, "Ports are found one after the other, in all switches, and by name: "
 	struct peer peers[nitems(names)];
 	unsigned int i;
 
-	start();
+	peers_start();
 	for (i = 0; i < nitems(names); i++) {
 		/* The second's is every other one. */
 		peer_connect(&peers[i], 1001 + i % 2, false);
@@ -309,7 +290,7 @@ TEST(list, "Ports are found one after the other, in all switches, and by name: "
 	    sizeof(list));
 	for (i = 0; i < nitems(names); i++)
 		peer_end(&peers[i]);
-	stop();
+	peers_stop();
 }
 
 /* The ports from `first' on: their number.  The first of them is `name'. */
@@ -340,7 +321,7 @@ TEST(page, "As many ports are sent at once as fit, from any one on")
 	unsigned int i;
 
 	ATF_REQUIRE(max > 10 && max + 10 < nitems(d));
-	start();
+	peers_start();
 	for (i = 0; i < max + 10; i++) {
 		snprintf(name, sizeof(name), "vale7:p%u", i);
 		d[i] = t_open(name, 2, 4);
@@ -377,7 +358,7 @@ TEST(page, "As many ports are sent at once as fit, from any one on")
 	ATF_CHECK_EQ(0, check_page(&root, "vale70:p3", 0, NULL));
 	for (i = 0; i < max + 10; i++)
 		vale_close(d[i]);
-	stop();
+	peers_stop();
 }
 
 TEST(counters, "A port is shown with its counters")
@@ -386,7 +367,7 @@ TEST(counters, "A port is shown with its counters")
 	struct vale_desc *b = t_open("vale0:b", 64, 64);
 	const struct vale_wire_port *wo;
 
-	start();
+	peers_start();
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_drain(b);
 	ATF_CHECK_EQ(2, check_page(&root, "vale0", 0, "vale0:a"));
@@ -394,7 +375,7 @@ TEST(counters, "A port is shown with its counters")
 	ATF_CHECK_EQ(1, wo[0].wo_counter[VALE_C_TX_FRAME]);
 	ATF_CHECK_EQ(0, wo[0].wo_counter[VALE_C_RX_FRAME]);
 	ATF_CHECK_EQ(1, wo[1].wo_counter[VALE_C_RX_FRAME]);
-	stop();
+	peers_stop();
 	vale_close(a);
 	vale_close(b);
 }
@@ -457,7 +438,7 @@ TEST(addresses, "Addresses that a switch has learned at the ports of the user, "
 	struct peer more;
 	unsigned int all, rest;
 
-	start();
+	peers_start();
 	peer_connect(&more, 1001, false);
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a", ALL));
 	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:b", ALL));
@@ -483,7 +464,7 @@ TEST(addresses, "Addresses that a switch has learned at the ports of the user, "
 	/* A page is filled from its beginning each time. */
 	peer_end(&more);
 	ATF_CHECK_EQ(0x03, addrs(&one, 0));
-	stop();
+	peers_stop();
 }
 
 /*

@@ -6,8 +6,8 @@
 
 /*
  * The requests of the control socket, and exactly what each is answered with:
- * the form of packets, who may ask, and all but memory (ctl_memory_test.c) and
- * attached interfaces (ctl_attach_test.c).
+ * the form of packets, who may ask, and all but memory (ctl_memory_test.c),
+ * attached interfaces (ctl_attach_test.c) and settings (ctl_set_test.c).
  */
 
 #include <sys/param.h>
@@ -22,40 +22,13 @@
 
 #include <atf-c.h>
 
-#include "ctl_calls.h"
+#include "ctl_peers.h"
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "test.h"
 #include "vale_test.h"
 
-#define	REG_SIZE	sizeof(struct nmreq_register)
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
-
-static struct peer one, two, root;
-
-static void
-start(void)
-{
-	peer_connect(&one, 1001, false);
-	peer_connect(&two, 1002, false);
-	peer_connect(&root, 0, true);
-}
-
-static void
-stop(void)
-{
-	peer_end(&one);
-	peer_end(&two);
-	peer_end(&root);
-}
-
-/* Open a port, and drop the descriptors. */
-static void
-port_open(struct peer *p, const char *name)
-{
-	GRANTED(REG_SIZE, 4, p, REGISTER(name, .nr_mode = NR_REG_ALL_NIC));
-	peer_close_fds(p);
-}
 
 /*
  * Packets.
@@ -92,7 +65,7 @@ TEST(form, "A packet of the wrong magic, version, name, options or length is "
 	static const char other[] = "the request is of another version";
 	const size_t len = sizeof(packet.wire);
 
-	start();
+	peers_start();
 	port_open(&one, "vale0:a");
 	packet_init(NETMAP_REQ_PORT_INFO_GET);
 	ATF_CHECK_EQ(0, peer_packet(&root, &packet, len, -1));
@@ -116,7 +89,7 @@ TEST(form, "A packet of the wrong magic, version, name, options or length is "
 	packet_refused(len, EINVAL, "the name does not end");
 	packet.wire.vw_header.nr_name[VALE_NAME_SIZE - 1] = '\0';
 	packet_refused(len, ENXIO, "there is no such port");
-	stop();
+	peers_stop();
 }
 
 TEST(lengths, "Each request has one length; other numbers are no requests")
@@ -156,7 +129,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 	unsigned int i;
 	size_t len;
 
-	start();
+	peers_start();
 	for (i = 0; i < nitems(requests); i++) {
 		packet_init(requests[i].type);
 		len = sizeof(packet.wire) + requests[i].size;
@@ -176,7 +149,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		    others[i]);
 		packet_refused(sizeof(packet.wire), EOPNOTSUPP, why);
 	}
-	stop();
+	peers_stop();
 }
 
 /*
@@ -192,7 +165,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	const struct hostif_fds none = { .hf_nfds = 0 };
 	struct vale_desc *d = t_open("vale0:none", 64, 64);
 
-	start();
+	peers_start();
 	port_open(&one, "vale0:a");
 	port_open(&two, "vale0:b");
 	REFUSED(EPERM, admin, &one, VALE_WIRE_SET, "vale0:a", &set,
@@ -215,7 +188,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	    "vale0:none", NULL, 0);
 	GRANTED(sizeof(struct vale_switch_settings), 0, &one,
 	    VALE_WIRE_SWITCH_GET, "vale0", NULL, 0);
-	stop();
+	peers_stop();
 	vale_close(d);
 }
 
@@ -226,7 +199,7 @@ TEST(captures, "A name that a user captures is no other's, and an "
 	    "what has its name";
 	struct peer port;
 
-	start();
+	peers_start();
 	peer_connect(&port, 1001, false);
 	port_open(&port, "vale0:a");
 	REFUSED(EPERM, "the port belongs to another user", &two,
@@ -255,12 +228,12 @@ TEST(captures, "A name that a user captures is no other's, and an "
 	peer_end(&one);
 	port_open(&two, "vale0:a");
 	peer_connect(&one, 1001, false);
-	stop();
+	peers_stop();
 }
 
 TEST(registered, "One with a pipe or memory has registered, too")
 {
-	start();
+	peers_start();
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a{1",
 	    .nr_mode = NR_REG_ALL_NIC));
 	REFUSED(EBUSY, "the connection has a port", &one, REGISTER("vale0:b",
@@ -275,7 +248,7 @@ TEST(registered, "One with a pipe or memory has registered, too")
 	ATF_CHECK_STREQ("vale0:a{1", one.pe_reply.wire.vw_header.nr_name);
 	GRANTED(REG_SIZE, 2, &two, VALE_WIRE_SHARE, "", NULL, 0);
 	ATF_CHECK_STREQ("x", two.pe_reply.wire.vw_header.nr_name);
-	stop();
+	peers_stop();
 }
 
 /*
@@ -406,7 +379,7 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 	struct things before;
 	unsigned int i;
 
-	start();
+	peers_start();
 	before = things_now();
 	for (i = 0; i < nitems(registers); i++) {
 		ATF_CHECK_EQ_MSG(registers[i].error, peer_ask(&one,
@@ -423,13 +396,13 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 		}
 		things_check(&before);
 	}
-	stop();
+	peers_stop();
 }
 
 TEST(reserved, "A port of the configuration is nobody's else, except for "
     "monitors; a name is not reserved while it is opened")
 {
-	start();
+	peers_start();
 	ctl_names_adapter(0, "vale0:vm1");
 	ctl_names_hostif("vale0:eth0");
 	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
@@ -442,186 +415,12 @@ TEST(reserved, "A port of the configuration is nobody's else, except for "
 	port_open(&one, "vale0:a");
 	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:a"));
 	ctl_names_unreserve(1);
-	stop();
+	peers_stop();
 }
 
 /*
- * Settings.
+ * Devices, headers, filters.
  */
-
-static void
-setting(const char *name, uint32_t what, uint64_t value, int error,
-    const char *why)
-{
-	const struct vale_wire_set ws = { what, 0, value };
-
-	ATF_CHECK_EQ_MSG(error, peer_ask(&root, VALE_WIRE_SET, name, &ws,
-	    sizeof(ws)), "%u %ju: %s", what, (uintmax_t)value,
-	    root.pe_reply.wire.vw_why);
-	ATF_CHECK_STREQ(why, root.pe_reply.wire.vw_why);
-	ATF_CHECK_EQ(0, root.pe_size);
-}
-
-TEST(settings, "Each setting, its range, and what does not have it")
-{
-	static const struct {
-		uint32_t	what;
-		bool		port;
-		uint64_t	min, max;
-		const char	*why;
-	} rows[] = {
-		{ 1, false, 0, 1000000,
-		    "the ageing time must be 0 to 1000000 seconds" },
-		{ 2, true, 0, 5120,
-		    "the limit must be 0 to 5120 addresses" },
-		{ 5, true, 1, 100,
-		    "the weight must be 1 to 100" },
-		{ 6, true, 0, 1,
-		    "a port is private, 1, or not, 0" },
-		{ 7, false, 1, 1024,
-		    "the batch must be 1 to 1024 slots" },
-	};
-	const struct vale_port_settings *ps;
-	const struct vale_switch_settings *ss;
-	unsigned int i;
-
-	start();
-	port_open(&one, "vale0:a");
-	for (i = 0; i < nitems(rows); i++) {
-		const char *name = rows[i].port ? "vale0:a" : "vale0";
-
-		setting(name, rows[i].what, rows[i].min, 0, "");
-		if (rows[i].min > 0)
-			setting(name, rows[i].what, rows[i].min - 1, EINVAL,
-			    rows[i].why);
-		setting(name, rows[i].what, rows[i].max + 1, EINVAL,
-		    rows[i].why);
-		setting(name, rows[i].what, UINT64_C(1) << 32, EINVAL,
-		    rows[i].why);
-		setting(name, rows[i].what, rows[i].max, 0, "");
-		setting(rows[i].port ? "vale0:b" : "vale1", rows[i].what,
-		    rows[i].max, ENXIO, rows[i].port ? "there is no such port" :
-		    "there is no such switch");
-	}
-	setting("vale0:a", 0, 1, EOPNOTSUPP, "setting 0 is not supported");
-	setting("vale0:a", 8, 1, EOPNOTSUPP, "setting 8 is not supported");
-	GRANTED(sizeof(*ps), 0, &one, VALE_WIRE_PORT_GET, "vale0:a", NULL, 0);
-	ps = one.pe_body;
-	ATF_CHECK_EQ(5120, ps->ps_limit);
-	ATF_CHECK_EQ(100, ps->ps_weight);
-	ATF_CHECK(ps->ps_private);
-	GRANTED(sizeof(*ss), 0, &one, VALE_WIRE_SWITCH_GET, "vale0", NULL, 0);
-	ss = one.pe_body;
-	ATF_CHECK_EQ(1000000, ss->ss_ageing_s);
-	ATF_CHECK_EQ(1024, ss->ss_batch);
-	REFUSED(ENXIO, "there is no such switch", &one, VALE_WIRE_SWITCH_GET,
-	    "vale1", NULL, 0);
-	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_PORT_GET,
-	    "vale0:b", NULL, 0);
-	stop();
-}
-
-/* Check a value in a reply, and go on to the next. */
-static void
-value_is(const struct vale_wire_value **wv, uint32_t setting, uint64_t value,
-    uint32_t burst, const char *name)
-{
-	ATF_CHECK_EQ(setting, (*wv)->wv_set.ws_setting);
-	ATF_CHECK_EQ(value, (*wv)->wv_set.ws_value);
-	ATF_CHECK_EQ(burst, (*wv)->wv_set.ws_burst);
-	ATF_CHECK_STREQ(name, (*wv)->wv_text);
-	(*wv)++;
-}
-
-TEST(all_settings, "One request has all settings of a port, or of a switch")
-{
-	struct vale_wire_set ws = { 4, 77, 1000 };
-	struct vale_wire_mirror wm = { .wm_what = VALE_MIRROR_RX,
-	    .wm_of = "vale0:z" };
-	struct vale_wire_value text = { .wv_set = { 10, 0, 0 } };
-	const struct vale_wire_value *wv;
-
-	_Static_assert(sizeof(*wv) == 528, "on the wire");
-	start();
-	port_open(&one, "vale0:a");
-	port_open(&two, "vale0:b");
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	ws = (struct vale_wire_set){ 5, 0, 9 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(0, 0, &root, VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
-	memcpy(text.wv_text, "10,20-30", sizeof("10,20-30"));
-	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &text,
-	    sizeof(text));
-	ws = (struct vale_wire_set){ 11, 0, 5 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(11 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
-	    NULL, 0);
-	wv = one.pe_body;
-	value_is(&wv, 13, 0, 0, "any");
-	value_is(&wv, 2, 0, 0, "");
-	value_is(&wv, 15, 0, 0, "up");
-	value_is(&wv, 8, VALE_MIRROR_RX, 0, "vale0:z");
-	value_is(&wv, 6, 0, 0, "");
-	value_is(&wv, 4, 1000, 77, "");
-	value_is(&wv, 12, 0, 0, "any");
-	value_is(&wv, 10, 0, 0, "10,20-30");
-	value_is(&wv, 11, 5, 0, "");
-	value_is(&wv, 9, 0, 0, "");
-	value_is(&wv, 5, 9, 0, "");
-	ws = (struct vale_wire_set){ 3, 78, 1001 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	GRANTED(11 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
-	    NULL, 0);
-	wv = root.pe_body;
-	wv += 5;
-	value_is(&wv, 3, 1001, 78, "");
-	GRANTED(3 * sizeof(*wv), 0, &one, VALE_WIRE_SWITCH_SETTINGS, "vale0",
-	    NULL, 0);
-	wv = one.pe_body;
-	value_is(&wv, 1, 300, 0, "");
-	value_is(&wv, 7, 1024, 0, "");
-	value_is(&wv, 14, 1, 0, "");
-	REFUSED(EPERM, "the port belongs to another user", &two,
-	    VALE_WIRE_PORT_SETTINGS, "vale0:a", NULL, 0);
-	REFUSED(ENXIO, "there is no such port", &root,
-	    VALE_WIRE_PORT_SETTINGS, "vale0", NULL, 0);
-	REFUSED(ENXIO, "there is no such switch", &two,
-	    VALE_WIRE_SWITCH_SETTINGS, "vale0:a", NULL, 0);
-	stop();
-}
-
-TEST(texts, "Settings whose value is text")
-{
-	struct vale_wire_value wv = { .wv_set = { 10, 0, 0 } };
-	struct vale_wire_set ws = { 10, 0, 1 };
-
-	start();
-	port_open(&one, "vale0:a");
-	memcpy(wv.wv_text, "10", sizeof("10"));
-	REFUSED(EPERM, "only administrators of valed may do that", &one,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET_TEXT,
-	    "vale0:b", &wv, sizeof(wv));
-	memcpy(wv.wv_text, "4095", sizeof("4095"));
-	REFUSED(EINVAL, "trunk is a list of VLANs and ranges from 1 to 4094, "
-	    "all or no", &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv,
-	    sizeof(wv));
-	memset(wv.wv_text, '1', sizeof(wv.wv_text));
-	REFUSED(EINVAL, "the value does not end", &root, VALE_WIRE_SET_TEXT,
-	    "vale0:a", &wv, sizeof(wv));
-	/* A number is not text, nor is text a number. */
-	memset(wv.wv_text, 0, sizeof(wv.wv_text));
-	wv.wv_set.ws_setting = 2;
-	REFUSED(EOPNOTSUPP, "setting 2 is not supported", &root,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	wv.wv_set.ws_setting = 99;
-	REFUSED(EOPNOTSUPP, "setting 99 is not supported", &root,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	REFUSED(EOPNOTSUPP, "setting 10 is not supported", &root,
-	    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	stop();
-}
 
 /* A provider of devices, of which each has a port of vale0 or vale1. */
 static unsigned int ndevices, devices_shown;
@@ -653,7 +452,7 @@ TEST(devices, "Devices are shown to administrators, in pages, for a port, a "
 	const struct vale_wire_device *wd;
 	const struct vale_wire_page *got = NULL;
 
-	start();
+	peers_start();
 	/* Without a provider there is none. */
 	GRANTED(8, 0, &root, VALE_WIRE_DEVICES, "", &page, sizeof(page));
 	ctl_devices_are(devices_list);
@@ -693,103 +492,7 @@ TEST(devices, "Devices are shown to administrators, in pages, for a port, a "
 	ATF_CHECK_STREQ("d2", ((const struct vale_wire_device *)(const void *)
 	    ((const char *)one.pe_body + 8))->wdv_name);
 	ctl_devices_are(NULL);
-	stop();
-}
-
-TEST(rates, "Rates of bits and of frames, with their burst")
-{
-	struct vale_wire_set ws = { 4, 77, 1000 };
-	const struct vale_wire_set *got;
-	unsigned int i;
-
-	start();
-	port_open(&one, "vale0:a");
-	for (i = 0; i < 2; i++) {
-		ws.ws_burst = 77000 + i;
-		ws.ws_value = 1000000 + i;
-		GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws,
-		    sizeof(ws));
-		GRANTED(sizeof(*got), 0, &one, VALE_WIRE_RATE_GET, "vale0:a",
-		    NULL, 0);
-		got = one.pe_body;
-		ATF_CHECK(memcmp(&ws, got, sizeof(ws)) == 0);
-		REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET,
-		    "vale0:b", &ws, sizeof(ws));
-		ws.ws_value = UINT64_MAX;
-		REFUSED(EINVAL, "the rate or the burst is out of range", &root,
-		    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-		ws.ws_setting = 3;
-	}
-	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_RATE_GET,
-	    "vale0:b", NULL, 0);
-	stop();
-}
-
-static void
-mirror(struct peer *p, const char *name, uint32_t what, const char *of,
-    int error, const char *why)
-{
-	struct vale_wire_mirror wm = { .wm_what = what };
-
-	strlcpy(wm.wm_of, of, sizeof(wm.wm_of));
-	ATF_CHECK_EQ(error, peer_ask(p, VALE_WIRE_MIRROR, name, &wm,
-	    sizeof(wm)));
-	ATF_CHECK_STREQ(why, p->pe_reply.wire.vw_why);
-	ATF_CHECK_EQ(0, p->pe_size);
-}
-
-TEST(mirrors, "A port mirrors one of its user's; an administrator's mirrors "
-    "any; a name that is mirrored is captured")
-{
-	static const char same[] =
-	    "a port can mirror another port of the same switch";
-	struct vale_wire_mirror wm = { VALE_MIRROR_TX, "" };
-	struct vale_desc *d = t_open("vale0:none", 64, 64);
-	struct vale_desc *far = t_open("vale1:far", 64, 64);
-	struct ctl_owner *ow;
-	struct peer more;
-
-	start();
-	peer_connect(&more, 1001, false);
-	ow = &one.pe_cc->cc_owner;
-	port_open(&one, "vale0:a");
-	port_open(&more, "vale0:m");
-	port_open(&two, "vale0:b");
-	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:m", 0, "");
-	ATF_CHECK_STREQ("vale0:m", ow->ow_mirror);
-	ATF_CHECK_STREQ("", ow->ow_mirror_next);
-	ATF_CHECK_EQ(0, ow->ow_pins);
-	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:b", EPERM,
-	    "the port belongs to another user");
-	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:c", ENXIO,
-	    "there is no such port");
-	mirror(&one, "vale0:a", VALE_MIRROR_RX, "vale0:a", EINVAL, same);
-	mirror(&one, "vale0:a", 4, "vale0:m", EINVAL, same);
-	mirror(&root, "vale0:c", VALE_MIRROR_RX, "vale0:m", ENXIO,
-	    "there is no such port");
-	/* They have changed nothing. */
-	ATF_CHECK_STREQ("vale0:m", ow->ow_mirror);
-	ATF_CHECK_STREQ("", ow->ow_mirror_next);
-	peer_end(&more);
-	REFUSED(EBUSY, "another user opens the port, or captures what has its "
-	    "name", &root, REGISTER("vale0:m", ALL));
-	/* Nothing: whatever is named. */
-	mirror(&one, "vale0:a", 0, "vale0:b", 0, "");
-	ATF_CHECK_STREQ("", ow->ow_mirror);
-	mirror(&root, "vale0:a", VALE_MIRROR_BOTH, "vale0:b", 0, "");
-	ATF_CHECK_STREQ("", ow->ow_mirror);
-	mirror(&root, "vale0:none", VALE_MIRROR_BOTH, "vale0:b", 0, "");
-	mirror(&root, "vale1:far", VALE_MIRROR_BOTH, "vale0:b", EINVAL, same);
-	memset(wm.wm_of, 'a', sizeof(wm.wm_of));
-	REFUSED(EINVAL, "the mirrored name does not end", &one,
-	    VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
-	GRANTED(sizeof(struct vale_port_settings), 0, &root, VALE_WIRE_PORT_GET,
-	    "vale0:none", NULL, 0);
-	ATF_CHECK_STREQ("vale0:b", ((struct vale_port_settings *)
-	    root.pe_body)->ps_mirror_of);
-	stop();
-	vale_close(d);
-	vale_close(far);
+	peers_stop();
 }
 
 TEST(headers, "The header of the connection's own port: none, or of one of two "
@@ -803,7 +506,7 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	struct nmreq_port_hdr hdr = { .nr_hdr_len = FRAME_VNET_SHORT };
 	unsigned int i;
 
-	start();
+	peers_start();
 	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_SET, "vale0:a", &hdr,
 	    sizeof(hdr));
 	REFUSED(ENXIO, not_its, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,
@@ -838,7 +541,7 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	GRANTED(sizeof(hdr), 0, &one, NETMAP_REQ_PORT_HDR_GET, "vale0:a", NULL,
 	    0);
 	ATF_CHECK_EQ(0, ((struct nmreq_port_hdr *)one.pe_body)->nr_hdr_len);
-	stop();
+	peers_stop();
 }
 
 TEST(filters, "A filter comes before the monitor that it is for, is checked, and "
@@ -850,7 +553,7 @@ TEST(filters, "A filter comes before the monitor that it is for, is checked, and
 	const struct nmreq_register monitor = { .nr_mode = NR_REG_ALL_NIC,
 	    .nr_flags = NR_MONITOR_TX };
 
-	start();
+	peers_start();
 	port_open(&two, "vale0:b");
 	wf.wf_len = VALE_FILTER_MAX;
 	REFUSED(EBUSY, "the connection has a port", &two, VALE_WIRE_FILTER, "",
@@ -897,7 +600,7 @@ TEST(filters, "A filter comes before the monitor that it is for, is checked, and
 	/* It leaves with one that was not used. */
 	peer_connect(&one, 1001, false);
 	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
-	stop();
+	peers_stop();
 }
 
 TEST(filter_memory, "Without memory for a filter there is none")
@@ -905,14 +608,14 @@ TEST(filter_memory, "Without memory for a filter there is none")
 	static struct vale_wire_filter wf = { .wf_len = 1,
 	    .wf_insn = { { 0x06, 0, 0, 1 } } };
 
-	start();
+	peers_start();
 	calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
 	REFUSED(ENOMEM, strerror(ENOMEM), &one, VALE_WIRE_FILTER, "", &wf,
 	    sizeof(wf));
 	ATF_CHECK_EQ(1, calls_failed());
 	ATF_CHECK(one.pe_cc->cc_filter == NULL);
 	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
-	stop();
+	peers_stop();
 }
 
 TEST_PROGRAM

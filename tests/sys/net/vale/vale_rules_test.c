@@ -24,47 +24,11 @@
 #include "vale_test.h"
 #include "vale_vnet.h"
 
-#define	PORTS		5
+#define	PORTS		T_PORTS
 #define	ADDRS		12		/* bytes of the two addresses */
 #define	TAG		4
 #define	NONE		UINT32_MAX	/* no tag */
 #define	LEN_MAX		9000
-
-static struct vale_desc *port[PORTS];
-
-static const char *
-port_name(unsigned int i)
-{
-	static char name[PORTS][16];
-
-	snprintf(name[i], sizeof(name[i]), "valet0:p%u", i);
-	return (name[i]);
-}
-
-static void
-open_ports(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < PORTS; i++)
-		port[i] = t_open(port_name(i), 0, 0);
-}
-
-static void
-close_ports(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < PORTS; i++)
-		vale_close(port[i]);
-}
-
-static void
-set(unsigned int i, const char *setting, const char *value)
-{
-	ATF_REQUIRE_MSG(vale_set(port_name(i), setting, value) == 0,
-	    "%s=%s: %s", setting, value, vale_error());
-}
 
 /* A numbered frame, with a tag behind its addresses or NONE. */
 static uint32_t
@@ -95,7 +59,7 @@ queue(unsigned int from, uint32_t tci, unsigned int dst, unsigned int src,
 	uint32_t len;
 
 	len = make(buf, 60, tci, dst, src, seq);
-	t_put(port[from], buf, len, len, false);
+	t_put(t_port[from], buf, len, len, false);
 }
 
 static void
@@ -103,7 +67,7 @@ send_tagged(unsigned int from, uint32_t tci, unsigned int dst,
     unsigned int src, uint32_t seq)
 {
 	queue(from, tci, dst, src, seq);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[from]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[from]));
 }
 
 /* Take the next frame's bytes.  Returns its length, or 0. */
@@ -149,84 +113,84 @@ expect(unsigned int at, uint32_t tci, unsigned int dst, unsigned int src,
 	uint32_t len;
 
 	len = make(buf, 60, tci, dst, src, seq);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[at]));
-	expect_frame(port[at], buf, len);
-	ATF_REQUIRE(nm_ring_empty(port[at]->rxring));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[at]));
+	expect_frame(t_port[at], buf, len);
+	ATF_REQUIRE(nm_ring_empty(t_port[at]->rxring));
 }
 
 TEST(access, "Access ports of a VLAN see each other, and nobody else")
 {
-	open_ports();
-	set(0, "vlan", "10");
-	set(1, "vlan", "10");
-	set(2, "vlan", "20");
-	set(3, "vlan", "20");
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
+	t_port_set(2, "vlan", "20");
+	t_port_set(3, "vlan", "20");
 	send_tagged(0, NONE, EVERYBODY, 0, 1);
 	expect(1, NONE, EVERYBODY, 0, 1);
-	t_expect_none(port[2]);
-	t_expect_none(port[3]);
+	t_expect_none(t_port[2]);
+	t_expect_none(t_port[3]);
 	/* A port without VLANs is in all of them. */
 	expect(4, 10, EVERYBODY, 0, 1);
 	/* The address is known in VLAN 10 only. */
 	send_tagged(3, NONE, 0, 3, 2);
 	expect(2, NONE, 0, 3, 2);
 	expect(4, 20, 0, 3, 2);
-	t_expect_none(port[0]);
+	t_expect_none(t_port[0]);
 	send_tagged(1, NONE, 0, 1, 3);
 	expect(0, NONE, 0, 1, 3);
-	t_expect_none(port[4]);
+	t_expect_none(t_port[4]);
 	/* A priority is no VLAN; a tag is not the guest's to set. */
 	send_tagged(1, 0xe000, 0, 1, 4);
 	expect(0, NONE, 0, 1, 4);
 	send_tagged(1, 20, 3, 1, 5);
 	send_tagged(1, 10, 0, 1, 6);
-	t_expect_none(port[0]);
-	t_expect_none(port[3]);
-	T_COUNT(port[1], TX_DROP_VLAN, 2);
+	t_expect_none(t_port[0]);
+	t_expect_none(t_port[3]);
+	T_COUNT(t_port[1], TX_DROP_VLAN, 2);
 	/* No VLAN any more. */
-	set(1, "vlan", "0");
+	t_port_set(1, "vlan", "0");
 	send_tagged(1, 10, 0, 1, 7);
 	expect(0, NONE, 0, 1, 7);
-	close_ports();
+	t_ports_close();
 }
 
 TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
     "which would count for its limit")
 {
-	open_ports();
-	ATF_REQUIRE_EQ(0, vale_set_limit(port_name(0), 1));
+	t_ports_open(PORTS);
+	ATF_REQUIRE_EQ(0, vale_set_limit(t_port_name(0), 1));
 	send_tagged(0, NONE, EVERYBODY, 0, 1);
 	expect(1, NONE, EVERYBODY, 0, 1);
-	set(0, "vlan", "10");
-	set(1, "vlan", "10");
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
 	send_tagged(0, NONE, EVERYBODY, 0, 2);
 	expect(1, NONE, EVERYBODY, 0, 2);
-	set(0, "vlan", "20");
-	set(1, "vlan", "20");
+	t_port_set(0, "vlan", "20");
+	t_port_set(1, "vlan", "20");
 	send_tagged(0, NONE, EVERYBODY, 0, 3);
 	expect(1, NONE, EVERYBODY, 0, 3);
-	T_COUNT(port[0], TX_DROP_LIMIT, 0);
+	T_COUNT(t_port[0], TX_DROP_LIMIT, 0);
 	/* The limit stays, and a guard is no VLAN. */
-	set(0, "source", "02:00:00:00:00:00,02:00:00:00:00:07");
+	t_port_set(0, "source", "02:00:00:00:00:00,02:00:00:00:00:07");
 	send_tagged(0, NONE, EVERYBODY, 7, 4);
-	T_COUNT(port[0], TX_DROP_LIMIT, 1);
-	close_ports();
+	T_COUNT(t_port[0], TX_DROP_LIMIT, 1);
+	t_ports_close();
 }
 
 TEST(trunk, "A trunk has the tags of its VLANs, and a native one without")
 {
-	open_ports();
-	set(0, "vlan", "10");
-	set(1, "vlan", "20");
-	set(2, "vlan", "30");
-	set(3, "trunk", "10,20-25");
-	set(4, "trunk", "20,30");
-	set(4, "native", "10");
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "20");
+	t_port_set(2, "vlan", "30");
+	t_port_set(3, "trunk", "10,20-25");
+	t_port_set(4, "trunk", "20,30");
+	t_port_set(4, "native", "10");
 	send_tagged(0, NONE, EVERYBODY, 0, 1);
 	expect(3, 10, EVERYBODY, 0, 1);
 	expect(4, NONE, EVERYBODY, 0, 1);
-	t_expect_none(port[1]);
-	t_expect_none(port[2]);
+	t_expect_none(t_port[1]);
+	t_expect_none(t_port[2]);
 	/* The priority stays where there is a tag. */
 	send_tagged(0, 0xa000, EVERYBODY, 0, 2);
 	expect(3, 0xa00a, EVERYBODY, 0, 2);
@@ -234,24 +198,24 @@ TEST(trunk, "A trunk has the tags of its VLANs, and a native one without")
 	send_tagged(3, 0x6014, EVERYBODY, 3, 3);
 	expect(1, NONE, EVERYBODY, 3, 3);
 	expect(4, 0x6014, EVERYBODY, 3, 3);
-	t_expect_none(port[0]);
+	t_expect_none(t_port[0]);
 	/* Not a VLAN of the trunk. */
 	send_tagged(3, 30, EVERYBODY, 3, 4);
 	send_tagged(3, NONE, EVERYBODY, 3, 5);
-	T_COUNT(port[3], TX_DROP_VLAN, 2);
-	t_expect_none(port[2]);
+	T_COUNT(t_port[3], TX_DROP_VLAN, 2);
+	t_expect_none(t_port[2]);
 	/* To one port: without a tag, with one, and with another form. */
 	send_tagged(4, NONE, 0, 4, 6);
 	expect(0, NONE, 0, 4, 6);
 	send_tagged(3, 10, 0, 3, 7);
 	expect(0, NONE, 0, 3, 7);
-	t_expect_none(port[4]);
+	t_expect_none(t_port[4]);
 	send_tagged(0, NONE, 3, 0, 8);
 	expect(3, 10, 3, 0, 8);
 	send_tagged(2, NONE, EVERYBODY, 2, 9);
 	expect(4, 30, EVERYBODY, 2, 9);
-	t_expect_none(port[3]);
-	close_ports();
+	t_expect_none(t_port[3]);
+	t_ports_close();
 }
 
 /*
@@ -310,13 +274,13 @@ model_set(unsigned int p, unsigned int what, uint32_t *seed)
 	*m = (struct model_port){ .any = what == 0, .trunk = what >= 2 };
 	switch (what) {
 	case 0:
-		set(p, "vlan", "0");
-		set(p, "trunk", "no");
+		t_port_set(p, "vlan", "0");
+		t_port_set(p, "trunk", "no");
 		break;
 	case 1:
 		m->native = some[test_random(seed) % nitems(some)];
 		snprintf(list, sizeof(list), "%u", m->native);
-		set(p, "vlan", list);
+		t_port_set(p, "vlan", list);
 		break;
 	default:
 		for (i = 0; i < nitems(some); i++)
@@ -327,12 +291,12 @@ model_set(unsigned int p, unsigned int what, uint32_t *seed)
 				    sizeof(list) - strlen(list), "%s%u",
 				    list[0] != '\0' ? "," : "", some[i]);
 			}
-		set(p, "vlan", "0");
-		set(p, "trunk", list);
+		t_port_set(p, "vlan", "0");
+		t_port_set(p, "trunk", list);
 		if (what == 3) {
 			m->native = some[test_random(seed) % nitems(some)];
 			snprintf(list, sizeof(list), "%u", m->native);
-			set(p, "native", list);
+			t_port_set(p, "native", list);
 		}
 		break;
 	}
@@ -392,22 +356,22 @@ random_batch(unsigned int p, uint32_t *seed, bool indirect, bool vlans)
 		}
 		s->len = make(s->bytes, s->plain, s->tci, s->dst, s->src, i);
 		/* At most 60 fragments. */
-		t_put(port[p], s->bytes, s->len, s->len / 60 + 1 +
+		t_put(t_port[p], s->bytes, s->len, s->len / 60 + 1 +
 		    test_random(seed) % 1900, indirect);
 		model_frame(s, p, vlans);
 	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[p]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[p]));
 	for (at = 0; at < PORTS; at++) {
-		ATF_REQUIRE_EQ(0, vale_rxsync(port[at]));
+		ATF_REQUIRE_EQ(0, vale_rxsync(t_port[at]));
 		for (i = 0; i < n; i++) {
 			s = &sent[i];
 			if (!s->to[at])
 				continue;
 			len = make(want, s->plain, vlans ? model_tag(at,
 			    s->vlan, s->tci) : s->tci, s->dst, s->src, i);
-			expect_frame(port[at], want, len);
+			expect_frame(t_port[at], want, len);
 		}
-		ATF_REQUIRE(nm_ring_empty(port[at]->rxring));
+		ATF_REQUIRE(nm_ring_empty(t_port[at]->rxring));
 	}
 }
 
@@ -419,20 +383,20 @@ random_round(uint32_t round)
 	bool vlans = false;
 
 	memset(where, -1, sizeof(where));
-	open_ports();
+	t_ports_open(PORTS);
 	for (i = 0; i < PORTS; i++) {
 		model_set(i, test_random(&seed) % 4, &seed);
 		vlans = vlans || !model[i].any;
 		/* All that these ports send is their own. */
 		if (test_random(&seed) % 3 == 0)
-			set(i, "source", "02:00:00:00:00:00,02:00:00:00:00:01,"
+			t_port_set(i, "source", "02:00:00:00:00:00,02:00:00:00:00:01,"
 			    "02:00:00:00:00:02,02:00:00:00:00:03,"
 			    "02:00:00:00:00:04");
 	}
 	for (i = 0; i < 30; i++)
 		random_batch(test_random(&seed) % PORTS, &seed,
 		    test_random(&seed) % 2 != 0, vlans);
-	close_ports();
+	t_ports_close();
 }
 
 TEST(random_vlans, "Ports with any VLANs get what one frame after the other "
@@ -450,43 +414,43 @@ TEST(large_batch, "A batch of other forms that has no space is delivered in "
 	uint8_t buf[LEN_MAX], want[LEN_MAX];
 	uint32_t i, len, n = 1023;
 
-	port[0] = t_open(port_name(0), 2048, 4096);
-	port[1] = t_open(port_name(1), 2048, 4096);
-	port[2] = t_open(port_name(2), 2048, 4096);
-	set(0, "vlan", "10");
-	set(1, "trunk", "10");
-	set(2, "trunk", "10");
+	t_port[0] = t_open(t_port_name(0), 2048, 4096);
+	t_port[1] = t_open(t_port_name(1), 2048, 4096);
+	t_port[2] = t_open(t_port_name(2), 2048, 4096);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "trunk", "10");
+	t_port_set(2, "trunk", "10");
 	for (i = 0; i < n; i++) {
 		len = make(buf, 60, NONE, EVERYBODY, 0, i);
-		t_put(port[0], buf, len, 31, false);
+		t_put(t_port[0], buf, len, 31, false);
 	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[1]));
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[2]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[2]));
 	for (i = 0; i < n; i++) {
 		len = make(want, 60, 10, EVERYBODY, 0, i);
-		expect_frame(port[1], want, len);
-		expect_frame(port[2], want, len);
+		expect_frame(t_port[1], want, len);
+		expect_frame(t_port[2], want, len);
 	}
 	/* The same to one port. */
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[1]));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
 	len = make(buf, 60, 10, EVERYBODY, 1, 0);
-	t_put(port[1], buf, len, len, false);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
+	t_put(t_port[1], buf, len, len, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[1]));
 	for (i = 0; i < n; i++) {
 		len = make(buf, 60, NONE, 1, 0, i);
-		t_put(port[0], buf, len, len, false);
+		t_put(t_port[0], buf, len, len, false);
 	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[1]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
 	for (i = 0; i < n; i++) {
 		len = make(want, 60, 10, 1, 0, i);
-		expect_frame(port[1], want, len);
+		expect_frame(t_port[1], want, len);
 	}
-	ATF_REQUIRE(nm_ring_empty(port[1]->rxring));
-	vale_close(port[0]);
-	vale_close(port[1]);
-	vale_close(port[2]);
+	ATF_REQUIRE(nm_ring_empty(t_port[1]->rxring));
+	vale_close(t_port[0]);
+	vale_close(t_port[1]);
+	vale_close(t_port[2]);
 }
 
 TEST(fragments, "A frame that would have too many fragments is dropped")
@@ -494,29 +458,29 @@ TEST(fragments, "A frame that would have too many fragments is dropped")
 	uint8_t buf[LEN_MAX];
 	uint32_t len;
 
-	open_ports();
-	set(0, "vlan", "10");
-	set(1, "trunk", "10");
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "trunk", "10");
 	/* 64 fragments, and 63. */
 	len = make(buf, 64 * 20, NONE, EVERYBODY, 0, 1);
-	t_put(port[0], buf, len, 20, false);
+	t_put(t_port[0], buf, len, 20, false);
 	len = make(buf, 63 * 20, NONE, EVERYBODY, 0, 2);
-	t_put(port[0], buf, len, 20, false);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	T_COUNT(port[0], TX_DROP_FRAGS, 1);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[1]));
+	t_put(t_port[0], buf, len, 20, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	T_COUNT(t_port[0], TX_DROP_FRAGS, 1);
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
 	len = make(buf, 63 * 20, 10, EVERYBODY, 0, 2);
-	expect_frame(port[1], buf, len);
+	expect_frame(t_port[1], buf, len);
 	/* A tag that is cut off. */
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 2;
 	buf[ADDRS] = 0x81;
-	t_put(port[2], buf, 16, 16, false);
-	t_put(port[2], buf, 17, 17, false);
-	t_put(port[2], buf, 18, 18, false);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[2]));
-	T_COUNT(port[2], TX_DROP_VLAN, 2);
-	close_ports();
+	t_put(t_port[2], buf, 16, 16, false);
+	t_put(t_port[2], buf, 17, 17, false);
+	t_put(t_port[2], buf, 18, 18, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[2]));
+	T_COUNT(t_port[2], TX_DROP_VLAN, 2);
+	t_ports_close();
 }
 
 TEST(source, "Frames from other sources than the list's are dropped")
@@ -525,32 +489,32 @@ TEST(source, "Frames from other sources than the list's are dropped")
 	uint8_t buf[LEN_MAX];
 	uint32_t len;
 
-	open_ports();
-	ATF_CHECK_EQ(-1, vale_set(port_name(0), "source", "own"));
+	t_ports_open(PORTS);
+	ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "source", "own"));
 	ATF_CHECK_STREQ("the switch does not know the port's own address: "
 	    "source must be a list", vale_error());
-	vale_set_address(port[1], own);
-	set(1, "source", "own");
+	vale_set_address(t_port[1], own);
+	t_port_set(1, "source", "own");
 	send_tagged(1, NONE, EVERYBODY, 1, 1);
 	expect(0, NONE, EVERYBODY, 1, 1);
 	/* It is dropped, and not learned from. */
 	queue(1, NONE, EVERYBODY, 2, 2);
 	queue(1, NONE, EVERYBODY, 2, 3);
 	queue(1, NONE, 0, 1, 4);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
-	T_COUNT(port[1], TX_DROP_SOURCE, 2);
-	T_COUNT(port[1], LEARNED, 1);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[1]));
+	T_COUNT(t_port[1], TX_DROP_SOURCE, 2);
+	T_COUNT(t_port[1], LEARNED, 1);
 	/* A tag is not looked at on a switch without VLANs. */
 	send_tagged(1, 77, 0, 1, 5);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[0]));
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[0]));
 	len = make(buf, 60, NONE, 0, 1, 4);
-	expect_frame(port[0], buf, len);
+	expect_frame(t_port[0], buf, len);
 	len = make(buf, 60, 77, 0, 1, 5);
-	expect_frame(port[0], buf, len);
-	set(1, "source", "any");
+	expect_frame(t_port[0], buf, len);
+	t_port_set(1, "source", "any");
 	send_tagged(1, NONE, EVERYBODY, 2, 6);
-	T_COUNT(port[1], TX_DROP_SOURCE, 2);
-	close_ports();
+	T_COUNT(t_port[1], TX_DROP_SOURCE, 2);
+	t_ports_close();
 }
 
 /* A frame of IPv4 from 192.0.2.`host'. */
@@ -562,7 +526,7 @@ queue_ip(unsigned int from, unsigned int host, uint32_t fraglen)
 	t_make(buf, sizeof(buf), EVERYBODY, from, 0);
 	memcpy(buf + ADDRS, (const uint8_t[]){ 8, 0, 0x45, 0, 0, 50, 0, 0, 0, 0,
 	    64, 17, 0, 0, 192, 0, 2, host, 192, 0, 2, 1 }, 22);
-	t_put(port[from], buf, sizeof(buf), fraglen, false);
+	t_put(t_port[from], buf, sizeof(buf), fraglen, false);
 }
 
 TEST(ip, "Frames from other IP addresses than the list's are dropped")
@@ -570,23 +534,23 @@ TEST(ip, "Frames from other IP addresses than the list's are dropped")
 	uint8_t buf[T_FRAME_MAX];
 	unsigned int n = 0;
 
-	open_ports();
-	set(0, "ip", "192.0.2.5");
+	t_ports_open(PORTS);
+	t_port_set(0, "ip", "192.0.2.5");
 	queue_ip(0, 5, 64);
 	queue_ip(0, 6, 64);
 	queue_ip(0, 5, 17);
 	queue_ip(0, 6, 17);
 	queue_ip(0, 7, 17);
 	queue_ip(0, 5, 64);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	T_COUNT(port[0], TX_DROP_IP, 3);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[1]));
-	while (take(port[1], buf) != 0) {
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	T_COUNT(t_port[0], TX_DROP_IP, 3);
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
+	while (take(t_port[1], buf) != 0) {
 		ATF_CHECK_EQ(5, buf[14 + 15]);
 		n++;
 	}
 	ATF_CHECK_EQ(3, n);
-	close_ports();
+	t_ports_close();
 }
 
 /* What a sink does: another processor of the sender changes its memory. */
@@ -612,28 +576,28 @@ TEST(memory, "What was checked is what is delivered, though the sender changes "
 	uint8_t before[64];
 	unsigned int i;
 
-	open_ports();
-	set(0, "source", "02:00:00:00:00:00");
-	set(0, "vlan", "10");
-	set(1, "vlan", "10");
-	set(2, "vlan", "10");
+	t_ports_open(PORTS);
+	t_port_set(0, "source", "02:00:00:00:00:00");
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
+	t_port_set(2, "vlan", "10");
 	for (i = 1; i <= 2; i++) {
 		send_tagged(i, NONE, EVERYBODY, i, 0);
-		t_drain(port[0]);
-		t_drain(port[3 - i]);
+		t_drain(t_port[0]);
+		t_drain(t_port[3 - i]);
 	}
-	ATF_REQUIRE_EQ(0, vale_set_sink(port[1], change, NULL));
+	ATF_REQUIRE_EQ(0, vale_set_sink(t_port[1], change, NULL));
 	for (i = 0; i < 2; i++) {
 		t_make(changed[i], sizeof(changed[i]), i + 1, 0, i);
-		t_put(port[0], changed[i], sizeof(changed[i]),
+		t_put(t_port[0], changed[i], sizeof(changed[i]),
 		    sizeof(changed[i]), true);
 	}
 	memcpy(before, changed[1], sizeof(before));
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 	ATF_CHECK(memcmp(before, changed[1], ADDRS + 4) != 0);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[2]));
-	expect_frame(port[2], before, sizeof(before));
-	close_ports();
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[2]));
+	expect_frame(t_port[2], before, sizeof(before));
+	t_ports_close();
 }
 
 TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
@@ -643,34 +607,34 @@ TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
 	unsigned int i;
 	char value[VALE_SETTING_SIZE];
 
-	open_ports();
+	t_ports_open(PORTS);
 	ATF_REQUIRE_EQ(0, vale_get("valet0", "reserved", value, sizeof(value)));
 	ATF_CHECK_STREQ("yes", value);
 	for (i = 0; i <= 0x10; i++) {
 		t_make(buf, sizeof(buf), EVERYBODY, 0, i);
 		memcpy(buf, (const uint8_t[]){ 1, 0x80, 0xc2, 0, 0, i }, 6);
-		t_put(port[0], buf, sizeof(buf), sizeof(buf), false);
+		t_put(t_port[0], buf, sizeof(buf), sizeof(buf), false);
 	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	ATF_CHECK_EQ(0x11, t_drain(port[1]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	ATF_CHECK_EQ(0x11, t_drain(t_port[1]));
 	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "no"));
 	for (i = 0; i <= 0x10; i++) {
 		t_make(buf, sizeof(buf), EVERYBODY, 0, i);
 		memcpy(buf, (const uint8_t[]){ 1, 0x80, 0xc2, 0, 0, i }, 6);
-		t_put(port[0], buf, sizeof(buf), sizeof(buf), false);
+		t_put(t_port[0], buf, sizeof(buf), sizeof(buf), false);
 	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	ATF_CHECK_EQ(1, t_drain(port[1]));
-	T_COUNT(port[0], TX_DROP_RESERVED, 16);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	ATF_CHECK_EQ(1, t_drain(t_port[1]));
+	T_COUNT(t_port[0], TX_DROP_RESERVED, 16);
 	/* In VLANs. */
-	set(0, "vlan", "10");
-	set(1, "vlan", "10");
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
 	t_make(buf, sizeof(buf), EVERYBODY, 0, 0);
 	memcpy(buf, (const uint8_t[]){ 1, 0x80, 0xc2, 0, 0, 2 }, 6);
-	t_put(port[0], buf, sizeof(buf), sizeof(buf), false);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	T_COUNT(port[0], TX_DROP_RESERVED, 17);
-	close_ports();
+	t_put(t_port[0], buf, sizeof(buf), sizeof(buf), false);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	T_COUNT(t_port[0], TX_DROP_RESERVED, 17);
+	t_ports_close();
 }
 
 TEST(mirror, "A mirror gets what a port sends, and what it gets, in the form "
@@ -681,11 +645,11 @@ TEST(mirror, "A mirror gets what a port sends, and what it gets, in the form "
 	struct vale_desc *m;
 	uint32_t len;
 
-	open_ports();
-	set(0, "vlan", "10");
-	set(1, "trunk", "10,20");
-	set(2, "vlan", "10");
-	m = vale_open(port_name(1), &params);
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "trunk", "10,20");
+	t_port_set(2, "vlan", "10");
+	m = vale_open(t_port_name(1), &params);
 	ATF_REQUIRE(m != NULL);
 	send_tagged(0, NONE, EVERYBODY, 0, 1);
 	send_tagged(1, 10, 0, 1, 2);
@@ -699,33 +663,33 @@ TEST(mirror, "A mirror gets what a port sends, and what it gets, in the form "
 	len = make(buf, 60, 30, 0, 1, 3);
 	expect_frame(m, buf, len);
 	ATF_CHECK(nm_ring_empty(m->rxring));
-	T_COUNT(port[1], TX_DROP_VLAN, 1);
+	T_COUNT(t_port[1], TX_DROP_VLAN, 1);
 	vale_close(m);
-	close_ports();
+	t_ports_close();
 }
 
 TEST(private, "Private ports of a VLAN see each other no more than others")
 {
-	open_ports();
-	set(0, "vlan", "10");
-	set(1, "vlan", "10");
-	set(2, "vlan", "10");
-	ATF_REQUIRE_EQ(0, vale_set_private(port_name(0), true));
-	ATF_REQUIRE_EQ(0, vale_set_private(port_name(1), true));
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
+	t_port_set(2, "vlan", "10");
+	ATF_REQUIRE_EQ(0, vale_set_private(t_port_name(0), true));
+	ATF_REQUIRE_EQ(0, vale_set_private(t_port_name(1), true));
 	send_tagged(0, NONE, EVERYBODY, 0, 1);
 	expect(2, NONE, EVERYBODY, 0, 1);
-	t_expect_none(port[1]);
+	t_expect_none(t_port[1]);
 	send_tagged(1, NONE, 0, 1, 2);
-	T_COUNT(port[1], TX_DROP_PRIVATE, 1);
-	t_expect_none(port[0]);
+	T_COUNT(t_port[1], TX_DROP_PRIVATE, 1);
+	t_expect_none(t_port[0]);
 	/* To itself; nobody is in the VLAN. */
 	send_tagged(1, NONE, 1, 1, 3);
-	T_COUNT(port[1], TX_DROP_SELF, 1);
-	set(3, "vlan", "30");
-	set(4, "vlan", "40");
+	T_COUNT(t_port[1], TX_DROP_SELF, 1);
+	t_port_set(3, "vlan", "30");
+	t_port_set(4, "vlan", "40");
 	send_tagged(3, NONE, EVERYBODY, 3, 4);
-	T_COUNT(port[3], TX_DROP_NODEST, 1);
-	close_ports();
+	T_COUNT(t_port[3], TX_DROP_NODEST, 1);
+	t_ports_close();
 }
 
 /* Each row: a setting, what it is set to, whether it is valid. */
@@ -759,7 +723,7 @@ check_setting(const char *setting, const char *value)
 {
 	char text[VALE_SETTING_SIZE];
 
-	ATF_REQUIRE_EQ(0, vale_get(port_name(0), setting, text, sizeof(text)));
+	ATF_REQUIRE_EQ(0, vale_get(t_port_name(0), setting, text, sizeof(text)));
 	ATF_CHECK_STREQ(value, text);
 }
 
@@ -768,10 +732,10 @@ TEST(settings, "A port is an access port or a trunk, as it was set last")
 	char list[VALE_SETTING_SIZE + 1];
 	unsigned int i;
 
-	open_ports();
+	t_ports_open(PORTS);
 	for (i = 0; i < nitems(rows); i++) {
 		ATF_CHECK_EQ_MSG(rows[i].error == NULL ? 0 : -1,
-		    vale_set(port_name(0), rows[i].setting, rows[i].value),
+		    vale_set(t_port_name(0), rows[i].setting, rows[i].value),
 		    "row %u: %s", i, vale_error());
 		if (rows[i].error != NULL)
 			ATF_CHECK_STREQ(rows[i].error, vale_error());
@@ -781,17 +745,17 @@ TEST(settings, "A port is an access port or a trunk, as it was set last")
 	}
 	check_setting("source", "any");
 	check_setting("ip", "any");
-	set(0, "source", "02:00:00:00:00:01");
-	set(0, "ip", "192.0.2.5,2001:db8::/64");
+	t_port_set(0, "source", "02:00:00:00:00:01");
+	t_port_set(0, "ip", "192.0.2.5,2001:db8::/64");
 	check_setting("source", "02:00:00:00:00:01");
 	check_setting("ip", "192.0.2.5,2001:db8::/64");
-	ATF_CHECK_EQ(-1, vale_set(port_name(0), "ip", "192.0.2"));
+	ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "ip", "192.0.2"));
 	ATF_CHECK_STREQ("ip is a list of at most 16 addresses or prefixes, or "
 	    "any", vale_error());
 	ATF_CHECK_EQ(EINVAL, errno);
 	memset(list, 'x', sizeof(list) - 1);
 	list[sizeof(list) - 1] = '\0';
-	ATF_CHECK_EQ(-1, vale_set(port_name(0), "ip", list));
+	ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "ip", list));
 	ATF_CHECK_STREQ("the value has more than 511 characters",
 	    vale_error());
 	check_setting("ip", "192.0.2.5,2001:db8::/64");
@@ -800,7 +764,7 @@ TEST(settings, "A port is an access port or a trunk, as it was set last")
 	ATF_CHECK_EQ(ENXIO, errno);
 	ATF_CHECK_EQ(-1, vale_set("valet0", "vlan", "1"));
 	ATF_CHECK_STREQ("vlan is not a setting of a switch", vale_error());
-	close_ports();
+	t_ports_close();
 }
 
 /*
@@ -823,35 +787,35 @@ offloads(unsigned int from, unsigned int to, uint32_t paylen, uint32_t mss,
 	p.tag = tagged ? 0x600a : 10;
 	vn_make(&tag, &p, mss, dst, 0);
 	for (i = 0; i < 3; i++)
-		port[i] = vn_port(port_name(i), i == 0 ? from : to, 0, i);
+		t_port[i] = vn_port(t_port_name(i), i == 0 ? from : to, 0, i);
 	for (i = 1; i < 3; i++)
-		vn_drain(port[i]);
-	set(0, tagged ? "trunk" : "vlan", "10");
-	set(1, "vlan", "10");
-	set(2, "trunk", "10");
+		vn_drain(t_port[i]);
+	t_port_set(0, tagged ? "trunk" : "vlan", "10");
+	t_port_set(1, "vlan", "10");
+	t_port_set(2, "trunk", "10");
 	/* Teach it the stations of VLAN 10. */
 	for (i = 1; i < 3 && dst != EVERYBODY; i++) {
 		uint8_t hello[64], zero[VN_LONG] = { 0 };
 		uint32_t len = make(hello, 60, i == 2 ? 10 : NONE, EVERYBODY,
 		    i, 0);
 
-		vn_put(port[i], to == VALE_HEADER_FRAME ? 0 : to, zero, hello,
+		vn_put(t_port[i], to == VALE_HEADER_FRAME ? 0 : to, zero, hello,
 		    len, 1000, false);
-		ATF_REQUIRE_EQ(0, vale_txsync(port[i]));
+		ATF_REQUIRE_EQ(0, vale_txsync(t_port[i]));
 	}
 	for (i = 0; i < 3; i++)
-		vn_drain(port[i]);
-	vn_put_sent(port[0], from, tagged ? &tag : &plain, 700,
+		vn_drain(t_port[i]);
+	vn_put_sent(t_port[0], from, tagged ? &tag : &plain, 700,
 	    paylen % 2 != 0);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 	for (i = 1; i < 3; i++) {
-		ATF_REQUIRE_EQ(0, vale_rxsync(port[i]));
+		ATF_REQUIRE_EQ(0, vale_rxsync(t_port[i]));
 		if (dst == EVERYBODY || dst == i)
-			vn_expect(port[i], to, i == 1 ? &plain : &tag);
-		vn_expect_none(port[i]);
+			vn_expect(t_port[i], to, i == 1 ? &plain : &tag);
+		vn_expect_none(t_port[i]);
 	}
 	for (i = 0; i < 3; i++)
-		vale_close(port[i]);
+		vale_close(t_port[i]);
 }
 
 TEST(offloads, "Offloads survive a tag that is added or taken")

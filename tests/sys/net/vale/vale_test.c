@@ -190,6 +190,45 @@ t_drain(struct vale_desc *d)
 	return (n);
 }
 
+struct vale_desc *t_port[T_PORTS];
+
+const char *
+t_port_name(unsigned int i)
+{
+	static char name[T_PORTS][16];
+
+	snprintf(name[i], sizeof(name[i]), "valet0:p%u", i);
+	return (name[i]);
+}
+
+void
+t_ports_open(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		t_port[i] = t_open(t_port_name(i), 0, 0);
+}
+
+void
+t_ports_close(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < T_PORTS; i++) {
+		if (t_port[i] != NULL)
+			vale_close(t_port[i]);
+		t_port[i] = NULL;
+	}
+}
+
+void
+t_port_set(unsigned int i, const char *setting, const char *value)
+{
+	ATF_REQUIRE_MSG(vale_set(t_port_name(i), setting, value) == 0,
+	    "%s=%s: %s", setting, value, vale_error());
+}
+
 bool
 t_readable(struct vale_desc *d)
 {

@@ -69,6 +69,17 @@ void	t_expect_none(struct vale_desc *d);
 /* Sync, discard all frames, and return their number. */
 unsigned int t_drain(struct vale_desc *d);
 
+/*
+ * Ports of one switch, valet0:p0 to valet0:p4: open the first `n', close those
+ * that are open, and set a setting of one.
+ */
+#define	T_PORTS		5
+extern struct vale_desc *t_port[T_PORTS];
+const char *t_port_name(unsigned int i);
+void	t_ports_open(unsigned int n);
+void	t_ports_close(void);
+void	t_port_set(unsigned int i, const char *setting, const char *value);
+
 /* Whether poll(2) finds d->fd readable now. */
 bool	t_readable(struct vale_desc *d);
 

@@ -1,0 +1,54 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What the serving process has, and how a reload changes that: valed_changes.c.
+ * One thread, of valed before there is a guard, then of the guard.
+ */
+
+#ifndef _VALED_CHANGES_H_
+#define	_VALED_CHANGES_H_
+
+struct adapter_config;
+struct valed_options;
+
+/*
+ * Listen at the adapter's path.  Returns the socket.  If there is none, prints a
+ * line that says where the path was set, and exits.
+ */
+int	valed_changes_socket(const struct adapter_config *ac);
+
+/*
+ * The serving process is to have what *opt says, whose lists must stay.  Prints a
+ * line and exits if there is no memory.
+ */
+void	valed_changes_begin(const struct valed_options *opt);
+
+/* In the guard: `fd' is the connection to the serving process. */
+void	valed_changes_to(int fd);
+
+/* In the serving process: none of this is needed. */
+void	valed_changes_drop(void);
+
+/*
+ * Have the serving process change to what *opt says, whose lists are taken.
+ * Errors are printed: valed_error.h.
+ */
+void	valed_changes(struct valed_options *opt);
+
+/* No more changes; the first error, or "". */
+void	valed_changes_end(const char *why);
+
+/*
+ * The adapter of this place could not be started: its socket is removed, and the
+ * next reload adds it.  A client may have the process: any numbers.
+ */
+void	valed_changes_absent(int bus, int slot, int func);
+
+/* The interface number `i' of the configuration, any number, is not attached. */
+void	valed_changes_unattached(unsigned int i);
+
+#endif /* !_VALED_CHANGES_H_ */

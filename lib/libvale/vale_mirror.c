@@ -75,14 +75,14 @@ mirror_relink(struct vale_txq *vt, const struct vale_list *li,
 /*
  * Deliver to a monitor with a filter what passes that.  Other mirrors get all,
  * so the lists are as before on return; meanwhile those frames are in the list
- * of flooded ones, in the order in which they were sent.
+ * of flooded ones (vt_flood), in the order in which they were sent.
  */
 static void __attribute__((__noinline__))
 mirror_filter(struct vale_pair *pair, struct vale_port *port, unsigned int of)
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	struct vale_list *own = &vt->vt_list[of];
-	struct vale_list *flood = &vt->vt_list[VALE_FDB_FLOOD];
+	struct vale_list *flood = vt->vt_flood;
 	const struct vale_list own0 = *own, flood0 = *flood;
 	uint16_t i_own = own->li_first, i_flood = flood->li_first;
 	uint16_t i, next[nitems(vt->vt_frag)];

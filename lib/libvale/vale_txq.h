@@ -119,7 +119,7 @@ struct vale_txq {
 					   VALE_FORM_FIRST on */
 	uint32_t	 vt_form_offloads;
 	unsigned int	 vt_vlan;	/* of the flooded frames */
-	const struct vale_list *vt_flood;	/* of the destination */
+	struct vale_list *vt_flood;	/* what the destination gets of them */
 	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
 	bool		 vt_watched;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */

@@ -668,6 +668,54 @@ TEST(mirror, "A mirror gets what a port sends, and what it gets, in the form "
 	t_ports_close();
 }
 
+TEST(mirror_filter, "A monitor's filter sees frames in the form that the port "
+    "has")
+{
+	/* Whether bytes 12 and 13 are a tag's type. */
+	static const struct vale_insn insns[] = { { 0x28, 0, 0, 12 },
+	    { 0x15, 0, 1, 0x8100 }, { 0x06, 0, 0, 1 }, { 0x06, 0, 0, 0 } };
+	const struct vale_params params = { .monitor = VALE_MIRROR_RX,
+	    .filter = insns, .filter_len = nitems(insns) };
+	struct vale_desc *trunk, *access;
+	uint8_t buf[LEN_MAX];
+	uint32_t len;
+
+	t_ports_open(PORTS);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "trunk", "10,20");
+	t_port_set(2, "vlan", "10");
+	trunk = vale_open(t_port_name(1), &params);
+	access = vale_open(t_port_name(2), &params);
+	ATF_REQUIRE(trunk != NULL && access != NULL);
+	/* To all, and to each of them. */
+	send_tagged(0, NONE, EVERYBODY, 0, 1);
+	send_tagged(1, 10, EVERYBODY, 1, 2);
+	send_tagged(2, NONE, EVERYBODY, 2, 3);
+	send_tagged(0, NONE, 1, 0, 4);
+	send_tagged(0, NONE, 2, 0, 5);
+	ATF_REQUIRE_EQ(0, vale_rxsync(trunk));
+	len = make(buf, 60, 10, EVERYBODY, 0, 1);
+	expect_frame(trunk, buf, len);
+	len = make(buf, 60, 10, EVERYBODY, 2, 3);
+	expect_frame(trunk, buf, len);
+	len = make(buf, 60, 10, 1, 0, 4);
+	expect_frame(trunk, buf, len);
+	ATF_CHECK(nm_ring_empty(trunk->rxring));
+	t_expect_none(access);
+	/* The port has all of its frames. */
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[2]));
+	len = make(buf, 60, NONE, EVERYBODY, 0, 1);
+	expect_frame(t_port[2], buf, len);
+	len = make(buf, 60, NONE, EVERYBODY, 1, 2);
+	expect_frame(t_port[2], buf, len);
+	len = make(buf, 60, NONE, 2, 0, 5);
+	expect_frame(t_port[2], buf, len);
+	ATF_CHECK(nm_ring_empty(t_port[2]->rxring));
+	vale_close(trunk);
+	vale_close(access);
+	t_ports_close();
+}
+
 TEST(private, "Private ports of a VLAN see each other no more than others")
 {
 	t_ports_open(PORTS);

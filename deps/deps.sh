@@ -153,7 +153,8 @@ private_qemu()
 
 	cat > "$bin" <<-EOT
 	#!/bin/sh
-	root=\$(dirname "\$0")/../qemu
+	# Another clone may have a link to this file.
+	root=\$(dirname "\$(readlink -f "\$0")")/../qemu
 	lib=\$root/usr/lib/x86_64-linux-gnu
 	export QEMU_MODULE_DIR=\$lib/qemu
 	exec \$root/usr/lib64/ld-linux-x86-64.so.2 --inhibit-cache \\

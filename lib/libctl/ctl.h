@@ -17,7 +17,7 @@
  *	ctl_pass.c	passes descriptors where the sandbox keeps valed from it
  *	ctl_pipe.c	requests about pipes
  *	ctl_port.c	requests about ports of other processes
- *	ctl_reload.c	the request for a reload
+ *	ctl_reload.c	the requests for a reload and a restart
  *	ctl_switch.c	requests about switches
  *	ctl_who.c	clients: users and groups
  *
@@ -72,18 +72,27 @@ typedef int	ctl_device_show(const struct vale_wire_device *device,
 void	ctl_devices_are(void (*list)(ctl_device_show *show, void *arg));
 
 /*
- * Reloads that clients ask for: ctl_reload.c.  The main thread, which never
- * waits for a client there.
+ * Reloads, and restarts, that clients ask for: ctl_reload.c.  The main thread,
+ * which never waits for a client there.
  */
+enum ctl_wish {
+	CTL_RELOAD,
+	CTL_RESTART,
+	CTL_NWISHES
+};
 
-/* The descriptor that is readable if one is asked for; -1 before ctl_start(). */
+/*
+ * The descriptor that is readable if one is asked for; -1 before ctl_start().
+ * Then, which is to begin: a restart, if there is a choice.
+ */
 int	ctl_reload_fd(void);
+enum ctl_wish ctl_reload_wish(void);
 
 /*
  * One begins; it is that of all who have asked until now.  It has ended, with
  * the first error, or "".
  */
-void	ctl_reload_begin(void);
-void	ctl_reload_end(const char *why);
+void	ctl_reload_begin(enum ctl_wish wish);
+void	ctl_reload_end(enum ctl_wish wish, const char *why);
 
 #endif /* !_CTL_H_ */

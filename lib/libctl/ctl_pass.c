@@ -65,6 +65,12 @@ ctl_pass_fd(void)
 	return (pass_fd);
 }
 
+void
+ctl_pass_moved(int fd)
+{
+	pass_fd = fd;
+}
+
 /* Send a packet with descriptors, if there are any. */
 static bool
 pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,

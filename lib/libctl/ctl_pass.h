@@ -25,6 +25,9 @@ int	ctl_pass_start(int (*enter)(void));
  */
 int	ctl_pass_fd(void);
 
+/* It has got another number.  Before there is another thread. */
+void	ctl_pass_moved(int fd);
+
 /*
  * Send a packet of `len' bytes, VALE_WIRE_MAX at most, with 1 to
  * VALE_WIRE_REPLY_FDS descriptors, which the caller keeps, on the connection

@@ -5,10 +5,11 @@
  */
 
 /*
- * The control socket: a request for a reload, VALE_WIRE_RELOAD.  The main
- * thread carries it out; the connection's thread waits for the end of
- * one that began after the request, and answers.  If the client leaves
- * meanwhile, its connection is closed after that.
+ * The control socket: the requests for a reload, VALE_WIRE_RELOAD, and for a
+ * restart, VALE_WIRE_RESTART.  The main thread carries them out; the
+ * connection's thread waits for the end of one that began after the request,
+ * and answers.  If the client leaves meanwhile, its connection is closed after
+ * that.  A restart ends, for them, when it is known that it is possible.
  */
 
 #include <sys/param.h>
@@ -33,8 +34,10 @@ struct reload_wait {
 static int reload_fd = -1;
 static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t reload_ended = PTHREAD_COND_INITIALIZER;
-static TAILQ_HEAD(, reload_wait) reload_waits =
-    TAILQ_HEAD_INITIALIZER(reload_waits);
+static TAILQ_HEAD(, reload_wait) reload_waits[CTL_NWISHES] = {
+	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_RELOAD]),
+	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_RESTART]),
+};
 
 int
 ctl_reload_start(void)
@@ -49,30 +52,58 @@ ctl_reload_fd(void)
 	return (reload_fd);
 }
 
-void
-ctl_reload_begin(void)
+/* Whether somebody waits for one that has not begun.  reload_lock held. */
+static bool
+reload_wished(enum ctl_wish wish)
 {
+	const struct reload_wait *rw;
+
+	TAILQ_FOREACH(rw, &reload_waits[wish], rw_link)
+		if (!rw->rw_began)
+			return (true);
+	return (false);
+}
+
+enum ctl_wish
+ctl_reload_wish(void)
+{
+	enum ctl_wish wish;
+
+	pthread_mutex_lock(&reload_lock);
+	wish = reload_wished(CTL_RESTART) ? CTL_RESTART : CTL_RELOAD;
+	pthread_mutex_unlock(&reload_lock);
+	return (wish);
+}
+
+void
+ctl_reload_begin(enum ctl_wish wish)
+{
+	const enum ctl_wish other = wish == CTL_RELOAD ? CTL_RESTART :
+	    CTL_RELOAD;
 	struct reload_wait *rw;
 	uint64_t n;
 
 	pthread_mutex_lock(&reload_lock);
 	/* There may be no request: errors do not matter. */
 	(void)!read(reload_fd, &n, sizeof(n));
-	TAILQ_FOREACH(rw, &reload_waits, rw_link)
+	n = 1;
+	if (reload_wished(other))
+		(void)!write(reload_fd, &n, sizeof(n));
+	TAILQ_FOREACH(rw, &reload_waits[wish], rw_link)
 		rw->rw_began = true;
 	pthread_mutex_unlock(&reload_lock);
 }
 
 void
-ctl_reload_end(const char *why)
+ctl_reload_end(enum ctl_wish wish, const char *why)
 {
 	struct reload_wait *next, *rw;
 
 	pthread_mutex_lock(&reload_lock);
-	TAILQ_FOREACH_SAFE(rw, &reload_waits, rw_link, next) {
+	TAILQ_FOREACH_SAFE(rw, &reload_waits[wish], rw_link, next) {
 		if (!rw->rw_began)
 			continue;
-		TAILQ_REMOVE(&reload_waits, rw, rw_link);
+		TAILQ_REMOVE(&reload_waits[wish], rw, rw_link);
 		strlcpy(rw->rw_why, why, sizeof(rw->rw_why));
 		rw->rw_ended = true;
 	}
@@ -97,8 +128,9 @@ reload_why(struct ctl_conn *cc, const char *why)
 	    why + len - part));
 }
 
-int
-ctl_reload(struct ctl_conn *cc, size_t *size __unused)
+/* Ask the main thread, and wait for its answer. */
+static int
+reload_ask(struct ctl_conn *cc, enum ctl_wish wish)
 {
 	struct reload_wait rw = { .rw_began = false };
 	const uint64_t one = 1;
@@ -108,11 +140,23 @@ ctl_reload(struct ctl_conn *cc, size_t *size __unused)
 	if (write(reload_fd, &one, sizeof(one)) == -1)
 		error = errno;
 	else
-		TAILQ_INSERT_TAIL(&reload_waits, &rw, rw_link);
+		TAILQ_INSERT_TAIL(&reload_waits[wish], &rw, rw_link);
 	while (error == 0 && !rw.rw_ended)
 		pthread_cond_wait(&reload_ended, &reload_lock);
 	pthread_mutex_unlock(&reload_lock);
 	if (error != 0)
 		return (ctl_why_errno(cc, error));
 	return (rw.rw_why[0] == '\0' ? 0 : reload_why(cc, rw.rw_why));
+}
+
+int
+ctl_reload(struct ctl_conn *cc, size_t *size __unused)
+{
+	return (reload_ask(cc, CTL_RELOAD));
+}
+
+int
+ctl_restart(struct ctl_conn *cc, size_t *size __unused)
+{
+	return (reload_ask(cc, CTL_RESTART));
 }

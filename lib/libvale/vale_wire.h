@@ -91,6 +91,9 @@
  *	VALE_WIRE_RELOAD	no bodies.  Answered when valed has read its
  *		configuration again; if there were errors, with the first one,
  *		whose middle is cut if it is too long for vw_why.
+ *	VALE_WIRE_RESTART	no bodies.  valed is started again, from the
+ *		program's file as it is now.  Answered before that; or the
+ *		connection ends without an answer.
  */
 
 #ifndef _VALE_WIRE_H_
@@ -137,6 +140,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_SET_TEXT	0x760d
 #define	VALE_WIRE_FILTER	0x760e
 #define	VALE_WIRE_DEVICES	0x760f
+#define	VALE_WIRE_RESTART	0x7610
 
 /* Counters of a device at most. */
 #define	VALE_DEVICE_COUNTERS	80

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,10 @@
 #include "vale_client.h"
 #include "vale_version.h"
 #include "valectl.h"
+
+/* How long to wait until valed ends, and until it has started again. */
+#define	RESTART_MS	10000
+#define	RESTART_TRIES	500
 
 static const char usage_text[] =
     "usage: valectl [-c socket] [-j]\n"
@@ -42,7 +47,7 @@ static const char usage_text[] =
     "       valectl [-c socket] --events\n"
     "       valectl [-c socket] --openmetrics[=text|http]\n"
     "       valectl [-c socket] --save file\n"
-    "       valectl [-c socket] reload\n"
+    "       valectl [-c socket] reload|restart\n"
     "\n"
     "  without a verb, list all ports\n"
     "  -l  a port's place in the list\n"
@@ -60,6 +65,7 @@ static const char usage_text[] =
     "      trunk=vlan[-vlan],..., native=n, vlan=n, weight=n\n"
     "  --save  write settings that are in force to valed's file\n"
     "  reload  have valed read its files again, and wait for that\n"
+    "  restart  have valed -R start again, and wait for that\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
     "  --events    what happens, as JSON, one object on each line\n"
@@ -74,7 +80,8 @@ enum {
 	OPTION_EVENTS,
 	OPTION_METRICS,
 	OPTION_SAVE,
-	OPTION_RELOAD			/* a word */
+	OPTION_RELOAD,			/* words */
+	OPTION_RESTART
 };
 
 void
@@ -203,12 +210,12 @@ detach(const char *name)
 	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
 }
 
-/* reload: the first error is that of a file, or of what it changes. */
-static void
-reload(void)
+/* Make a request without bodies, which an error ends.  Returns the connection. */
+static int
+ask(uint16_t reqtype, const char *verb)
 {
 	struct nmreq_header hdr = { .nr_version = NETMAP_API,
-	    .nr_reqtype = VALE_WIRE_RELOAD };
+	    .nr_reqtype = reqtype };
 	struct vale_client_call call = { .hdr = &hdr };
 	int fd = vale_client_connect(vale_find_path());
 
@@ -217,9 +224,57 @@ reload(void)
 	if (vale_client_call(fd, &call) == -1) {
 		if (call.why[0] != '\0')
 			errx(EXIT_FAILURE, "%s", call.why);
-		err(EX_PROTOCOL, "reload");
+		/* A restart may have come before the answer. */
+		if (reqtype != VALE_WIRE_RESTART || errno != EPIPE)
+			err(EX_PROTOCOL, "%s", verb);
 	}
+	return (fd);
+}
+
+/* reload: the first error is that of a file, or of what it changes. */
+static void
+reload(void)
+{
+	close(ask(VALE_WIRE_RELOAD, "reload"));
+}
+
+/* Whether valed answers, be it with an error. */
+static bool
+answers(void)
+{
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = VALE_WIRE_MISSED };
+	struct vale_client_call call = { .hdr = &hdr };
+	int fd = vale_client_connect(vale_find_path());
+	bool answered;
+
+	if (fd == -1)
+		return (false);
+	answered = vale_client_call(fd, &call) == 0 || call.why[0] != '\0';
 	close(fd);
+	return (answered);
+}
+
+/*
+ * restart: the process ends, and with it the connection.  Its socket stays: the
+ * next one answers there when it serves.
+ */
+static void
+restart(void)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	int tries;
+
+	pfd.fd = ask(VALE_WIRE_RESTART, "restart");
+	if (poll(&pfd, 1, RESTART_MS) != 1)
+		errx(EXIT_FAILURE, "valed does not end");
+	close(pfd.fd);
+	for (tries = 0; tries < RESTART_TRIES; tries++) {
+		if (answers())
+			return;
+		poll(NULL, 0, RESTART_MS / RESTART_TRIES);
+	}
+	errx(EXIT_FAILURE, "valed does not answer after its restart");
 }
 
 /* -h, to which FreeBSD's valectl has another meaning, with an argument. */
@@ -326,8 +381,10 @@ main(int argc, char **argv)
 	argv += optind;
 	if (verb == 0 && argc > 0 && strcmp(argv[0], "reload") == 0)
 		verb = OPTION_RELOAD;
+	if (verb == 0 && argc > 0 && strcmp(argv[0], "restart") == 0)
+		verb = OPTION_RESTART;
 	max = verb == 's' ? 2 : verb == 'o' ? INT_MAX :
-	    verb == OPTION_RELOAD ? 1 : 0;
+	    verb == OPTION_RELOAD || verb == OPTION_RESTART ? 1 : 0;
 	if (argc > max)
 		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
 	switch (verb) {
@@ -379,6 +436,9 @@ main(int argc, char **argv)
 		break;
 	case OPTION_RELOAD:
 		reload();
+		break;
+	case OPTION_RESTART:
+		restart();
 		break;
 	}
 	if (fflush(stdout) != 0)

@@ -25,6 +25,8 @@
  *	valed_sandbox.c	 drops privileges
  *	valed_carrier.c	 carriers of attached interfaces, for links of ports
  *	valed_stats.c	 prints counters
+ *	valed_store.c	 descriptors that outlast the process
+ *	valed_supervisor.c starts it again: -R
  *	valed_watch.c	 what clients of the control socket see of adapters
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	adapter_net.c	 its network: a port of a switch, or a TAP
@@ -56,7 +58,9 @@
  * of the process, and then waits for signals, and for changes of the adapters
  * (valed_reload.c).  A second process, the guard, removes the sockets at the
  * end and reads changed configurations (valed_guard.c).  With a control socket
- * a third one passes descriptors (ctl_pass.c).
+ * a third one passes descriptors (ctl_pass.c).  With -R another one, the first
+ * of all, starts the serving process again, which then goes on with the clients
+ * that it had (valed_supervisor.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -107,6 +111,8 @@
 #include "valed_reload.h"
 #include "valed_sandbox.h"
 #include "valed_stats.h"
+#include "valed_store.h"
+#include "valed_supervisor.h"
 #include "valed_watch.h"
 
 _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
@@ -161,6 +167,8 @@ static struct valed_options	opt;
 static uint64_t			next_ns;	/* of adapter_watch() */
 static bool			reloading;	/* until VALED_END */
 static bool			reload_again;
+static bool			checking;	/* until the supervisor says
+						   whether it can restart */
 
 /* Reserve the names of the ports that the configuration has. */
 static void
@@ -233,10 +241,10 @@ reload_begin(void)
 	reload_again = reloading;
 	if (reloading)
 		return;
-	ctl_reload_begin();
+	ctl_reload_begin(CTL_RELOAD);
 	reloading = valed_guard_reload();
 	if (!reloading)
-		ctl_reload_end(reload_error());
+		ctl_reload_end(CTL_RELOAD, reload_error());
 	else
 		valed_notify_reloading();
 }
@@ -250,7 +258,7 @@ reload_end(const char *why)
 {
 	reloading = false;
 	valed_notify_ready(adapters_count(), why);
-	ctl_reload_end(why);
+	ctl_reload_end(CTL_RELOAD, why);
 }
 
 /* The guard has gone.  It may have had a request for a reload. */
@@ -284,6 +292,32 @@ reload_change(void)
 	return (true);
 }
 
+/* A client asks for a restart: have the supervisor see whether it can. */
+static void
+restart_begin(void)
+{
+	ctl_reload_begin(CTL_RESTART);
+	checking = valed_store_active();
+	if (checking)
+		valed_store_tell(VALED_STORE_CHECK, NULL);
+	else
+		ctl_reload_end(CTL_RESTART, "valed has no option -R: restart "
+		    "it as it was started");
+}
+
+/* It has said that.  Returns whether the process is to end. */
+static bool
+restart_checked(void)
+{
+	char why[VALED_WHY_SIZE];
+
+	checking = false;
+	if (!valed_store_reply(why, sizeof(why)) && why[0] == '\0')
+		strlcpy(why, "the supervisor has ended", sizeof(why));
+	ctl_reload_end(CTL_RESTART, why);
+	return (why[0] == '\0');
+}
+
 /* Handle signals.  Returns false if one ends the program. */
 static bool
 signals_read(int fd)
@@ -306,8 +340,18 @@ signals_read(int fd)
 	return (true);
 }
 
-/* Serve until a signal ends the program. */
+/* Clients ask for something: begin with it. */
 static void
+wish(void)
+{
+	if (ctl_reload_wish() == CTL_RESTART)
+		restart_begin();
+	else
+		reload_begin();
+}
+
+/* Serve until a signal ends the program, or, with true, a restart. */
+static bool
 run(int signal_fd)
 {
 	struct pollfd fds[] = {
@@ -320,14 +364,18 @@ run(int signal_fd)
 	next_ns = peer_watch_start();
 	for (;;) {
 		/* Who asks while one runs gets the next one. */
-		fds[2].fd = reloading ? -1 : ctl_reload_fd();
+		fds[2].fd = reloading ? -1 : checking ? valed_store_fd() :
+		    ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read(signal_fd))
-			return;
+			return (false);
 		if (fds[1].revents != 0 && !reload_change())
 			fds[1].fd = -1;
-		if (fds[2].revents != 0 && !reloading)
-			reload_begin();
+		if (fds[2].revents != 0 && checking) {
+			if (restart_checked())
+				return (true);
+		} else if (fds[2].revents != 0 && !reloading)
+			wish();
 		if (due)
 			watch(NULL);
 	}
@@ -337,7 +385,7 @@ run(int signal_fd)
 static void __dead2
 give_up(int code)
 {
-	valed_guard_end();
+	valed_guard_end(false);
 	_exit(code);
 }
 
@@ -444,6 +492,36 @@ hostifs_attach(struct hostif_fds *fds)
 	}
 }
 
+/*
+ * Have the connections with the passer and the supervisor where the sandbox can
+ * protect both.
+ */
+static bool
+pair(void)
+{
+	const int fd = valed_store_pair(ctl_pass_fd());
+
+	if (fd != -1 && ctl_pass_fd() != -1)
+		ctl_pass_moved(fd);
+	return (fd != -1);
+}
+
+/* End, and let the next process go on if there is one. */
+static void __dead2
+end(bool restart)
+{
+	const bool keep = valed_store_active() &&
+	    (restart || valed_notify_wanted());
+
+	if (!restart)
+		valed_notify("STOPPING=1");
+	/* Threads that are busy end with the process. */
+	valed_guard_end(keep);
+	fflush(stdout);
+	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);
+	_exit(EX_OK);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -462,6 +540,8 @@ main(int argc, char **argv)
 		return (EX_OK);
 	valed_notify_open();
 	limits_raise();
+	if (opt.vo_supervised)
+		valed_supervise(argv);
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signal_fd = signals_open();
@@ -479,6 +559,10 @@ main(int argc, char **argv)
 		warn("process that passes descriptors");
 		give_up(EX_OSERR);
 	}
+	if (valed_store_active() && !pair()) {
+		warn("supervisor");
+		give_up(EX_OSERR);
+	}
 	if ((errno = peer_close_start(valed_sandbox_drop)) != 0) {
 		warn("thread");
 		give_up(EX_OSERR);
@@ -494,19 +578,15 @@ main(int argc, char **argv)
 		give_up(EX_OSERR);
 	}
 	hostifs_open(fds);
-	if (valed_sandbox_enter(ctl_pass_fd()) == -1) {
+	if (valed_sandbox_enter(ctl_pass_fd(), valed_store_fd()) == -1) {
 		warn("sandbox");
 		give_up(EX_OSERR);
 	}
 	hostifs_attach(fds);
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
+	valed_store_started();
+	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");
-	run(signal_fd);
-	valed_notify("STOPPING=1");
-
-	/* Threads that are busy end with the process. */
-	valed_guard_end();
-	fflush(stdout);
-	_exit(EX_OK);
+	end(run(signal_fd));
 }

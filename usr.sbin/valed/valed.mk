@@ -14,4 +14,5 @@ VALED_SRCS=	valed.c valed_activation.c valed_carrier.c		\
 		valed_error.c valed_guard.c valed_notify.c		\
 		valed_options.c valed_plan.c valed_print.c		\
 		valed_reload.c valed_sandbox.c valed_settings.c		\
-		valed_socket.c valed_stats.c valed_values.c valed_watch.c
+		valed_socket.c valed_stats.c valed_store.c		\
+		valed_supervisor.c valed_values.c valed_watch.c

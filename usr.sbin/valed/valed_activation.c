@@ -16,15 +16,16 @@
 #include <sys/socket.h>
 
 #include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "valed_activation.h"
-
-#define	LISTEN_FDS_START	3
+#include "valed_store.h"
 
 /* Descriptors that were passed to this process. */
 static int	passed;
@@ -54,9 +55,8 @@ valed_activation_ignore(bool ignore)
 	ignored = ignore;
 }
 
-/* The descriptor of a name, or -1. */
-static int
-fd_named(const char *name)
+void
+valed_activation_each(void (*fn)(const char *name, size_t len, int fd))
 {
 	const char *p;
 	size_t len;
@@ -65,11 +65,79 @@ fd_named(const char *name)
 	p = getenv("LISTEN_FDNAMES");
 	for (i = 0; p != NULL && i < passed; i++) {
 		len = strcspn(p, ":");
-		if (strlen(name) == len && memcmp(p, name, len) == 0)
-			return (LISTEN_FDS_START + i);
+		fn(p, len, VALED_ACTIVATION_START + i);
 		p = p[len] == ':' ? p + len + 1 : NULL;
 	}
-	return (-1);
+}
+
+/* What named() looks for, and finds: the first. */
+static const char *wanted;
+static int	found;
+
+static void
+named(const char *name, size_t len, int fd)
+{
+	if (found == -1 && strlen(wanted) == len &&
+	    memcmp(name, wanted, len) == 0)
+		found = fd;
+}
+
+/* The descriptor of a name, or -1. */
+static int
+fd_named(const char *name)
+{
+	wanted = name;
+	found = -1;
+	valed_activation_each(named);
+	return (found);
+}
+
+static unsigned int nstored;
+
+static void
+stored(const char *name, size_t len, int fd __unused)
+{
+	const size_t prefix = strlen(VALED_STORE_PREFIX);
+
+	nstored += len >= prefix &&
+	    memcmp(name, VALED_STORE_PREFIX, prefix) == 0;
+}
+
+unsigned int
+valed_activation_count(void)
+{
+	nstored = 0;
+	valed_activation_each(stored);
+	return ((unsigned int)passed - nstored);
+}
+
+const char *
+valed_activation_names(void)
+{
+	static char *names;
+	const char *all = getenv("LISTEN_FDNAMES");
+	char *p;
+
+	free(names);
+	names = strdup(all == NULL || passed == 0 ? "" : all);
+	if (names == NULL)
+		err(EX_OSERR, NULL);
+	/* Those of the store come last. */
+	p = strncmp(names, VALED_STORE_PREFIX, strlen(VALED_STORE_PREFIX)) ==
+	    0 ? names : strstr(names, ":" VALED_STORE_PREFIX);
+	if (p != NULL)
+		*p = '\0';
+	return (names);
+}
+
+void
+valed_activation_keep(void)
+{
+	const int n = (int)valed_activation_count();
+	int i;
+
+	for (i = 0; i < n; i++)
+		(void)fcntl(VALED_ACTIVATION_START + i, F_SETFD, 0);
 }
 
 static bool

@@ -62,13 +62,16 @@
 #include "valed_guard.h"
 #include "valed_options.h"
 #include "valed_socket.h"
+#include "valed_store.h"
 
 /* What the serving process asks for. */
 struct guard_order {
 	enum {
 		GUARD_RELOAD,
 		GUARD_ABSENT,		/* of one that is not there */
-		GUARD_UNATTACHED	/* of an interface */
+		GUARD_UNATTACHED,	/* of an interface */
+		GUARD_REMOVE		/* with a store: remove the sockets at
+					   the end, which no process takes */
 	}	go_what;
 	int	go_bus, go_slot, go_func;
 	unsigned int go_hostif;
@@ -156,6 +159,7 @@ reload_fork(void)
 static void __dead2
 guard(void)
 {
+	bool remove = !valed_store_active();
 	struct guard_order go;
 	sigset_t all;
 	ssize_t n;
@@ -170,11 +174,14 @@ guard(void)
 			reload_fork();
 		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
 			valed_changes_unattached(go.go_hostif);
+		else if (n == sizeof(go) && go.go_what == GUARD_REMOVE)
+			remove = true;
 		else if (n == sizeof(go))
 			valed_changes_absent(go.go_bus, go.go_slot,
 			    go.go_func);
 	} while (n == sizeof(go) || (n == -1 && errno == EINTR));
-	valed_sockets_remove();
+	if (remove)
+		valed_sockets_remove();
 	_exit(EX_OK);
 }
 
@@ -330,10 +337,13 @@ valed_guard_answer(int error)
 }
 
 void
-valed_guard_end(void)
+valed_guard_end(bool keep)
 {
+	const struct guard_order go = { .go_what = GUARD_REMOVE };
 	struct valed_change vc;
 
+	if (!keep && valed_store_active())
+		order(&go);
 	shutdown(guard_fd, SHUT_WR);
 	while (valed_guard_change(&vc)) {
 		if (vc.vc_config.ac_listen != -1)

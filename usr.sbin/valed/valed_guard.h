@@ -76,7 +76,10 @@ void	valed_guard_absent(const struct adapter_config *ac);
  */
 void	valed_guard_unattached(unsigned int i);
 
-/* Let the guard remove the sockets, and wait until it has. */
-void	valed_guard_end(void);
+/*
+ * End the guard, and wait for that.  It removes the sockets, unless they are to
+ * be kept for the next process (valed_store.h).
+ */
+void	valed_guard_end(bool keep);
 
 #endif /* !_VALED_GUARD_H_ */

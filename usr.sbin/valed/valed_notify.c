@@ -19,7 +19,9 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,9 +33,12 @@
 #include <unistd.h>
 
 #include "valed_notify.h"
+#include "valed_store.h"
 
 /* The main thread checks its adapters once a second. */
 #define	WATCHDOG_MIN_US	2000000
+/* How long to wait for the manager to read. */
+#define	MANAGER_MS	5000
 
 static int	notify_fd = -1;
 static bool	notify_watchdog;
@@ -82,6 +87,12 @@ valed_notify_open(void)
 	notify_watchdog = watchdog();
 }
 
+bool
+valed_notify_wanted(void)
+{
+	return (notify_fd != -1);
+}
+
 /* mutants 5: send(2) to -1 does nothing */
 void
 valed_notify(const char *fmt, ...)
@@ -95,10 +106,70 @@ valed_notify(const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* The manager listens to the process that it has started. */
+	if (valed_store_active()) {
+		valed_store_tell(VALED_STORE_NOTIFY, text);
+		return;
+	}
 	/* mutants: no signal for datagrams; 4 is MSG_DONTROUTE */
 	if (send(notify_fd, text, MIN(n, (int)sizeof(text) - 1),
 	    MSG_NOSIGNAL) == -1) /* mutants 2: the end of the function */
 		return;
+}
+
+/* Send a text with a descriptor, when there is space for it. */
+static void
+notify_send(int fd, const char *text)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(sizeof(int))];
+	} control = { .space = { 0 } };
+	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
+	struct iovec iov = { (void *)(uintptr_t)text, strlen(text) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control.space) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	while (sendmsg(notify_fd, &msg, MSG_NOSIGNAL) == -1)
+		if ((errno != EAGAIN && errno != EINTR) ||
+		    poll(&pfd, 1, MANAGER_MS) == 0)
+			return;
+}
+
+void
+valed_notify_fd(int fd, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (notify_fd == -1)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	notify_send(fd, text);
+}
+
+void
+valed_notify_barrier(void)
+{
+	struct pollfd pfd = { .events = 0 };
+	int fds[2];
+
+	if (notify_fd == -1 || pipe2(fds, O_CLOEXEC) == -1)
+		return;
+	/* sd_notify_barrier(3): the manager closes it when it reads that. */
+	notify_send(fds[1], "BARRIER=1");
+	close(fds[1]);
+	pfd.fd = fds[0];
+	while (poll(&pfd, 1, MANAGER_MS) == -1 && errno == EINTR)
+		continue;
+	close(fds[0]);
 }
 
 void

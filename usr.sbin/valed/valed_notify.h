@@ -12,12 +12,25 @@
 #ifndef _VALED_NOTIFY_H_
 #define	_VALED_NOTIFY_H_
 
+#include <stdbool.h>
+
 /* Connect, before the sandbox.  If that fails, prints a line and exits. */
 void	valed_notify_open(void);
 
 /* Send a message, as sd_notify(3) has it.  Does not wait. */
 void	valed_notify(const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 1, 2)));
+
+/*
+ * Send a message with a descriptor, and wait until the manager has received
+ * what was sent, for a few seconds at most.  The supervisor.
+ */
+void	valed_notify_fd(int fd, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+void	valed_notify_barrier(void);
+
+/* Whether there is a service manager. */
+bool	valed_notify_wanted(void);
 
 /*
  * valed serves so many adapters, after a reload with that error if it is not

@@ -40,7 +40,7 @@
 #include "valed_options.h"
 #include "valed_values.h"
 
-static const char shortopts[] = "+:a:c:hk:o:s:tTv";
+static const char shortopts[] = "+:a:c:hk:o:Rs:tTv";
 enum {
 	OPTION_VERSION = 256		/* no letter */
 };
@@ -51,7 +51,7 @@ static const struct option longopts[] = {
 };
 
 static const char usage_begin[] =
-    "usage: valed [-htTv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
+    "usage: valed [-hRtTv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
     "             [-k file] [-o name=value]\n"
     "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
     "\n"
@@ -77,6 +77,7 @@ static const char usage_end[] =
     "        port.vale<switch>:<port>.setting=value, with a setting of\n"
     "        valectl -o, or attach.vale<switch>:<interface>=kind\n"
     "  -o  set one variable\n"
+    "  -R  go on if the process ends or is to be restarted: guests see a pause\n"
     "  -t  check the options and files, and do nothing else\n"
     "  -T  the same, and print what is in force, as lines of a file\n"
     "  -v  print a line for each adapter every second\n"
@@ -515,6 +516,9 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 			break;
 		case 'o':
 			valed_config_option(optarg);
+			break;
+		case 'R':
+			opt->vo_supervised = true;
 			break;
 		case 's':
 			add_slot(opt, optarg);

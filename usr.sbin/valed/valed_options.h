@@ -43,6 +43,7 @@ struct valed_options {
 	bool		 vo_verbose;
 	bool		 vo_check;	/* -t, -T: that is all, */
 	bool		 vo_print;	/* -T: and to print it */
+	bool		 vo_supervised;	/* -R */
 	unsigned int	 vo_nadapters;
 	struct adapter_config *vo_adapters;
 	struct control_config *vo_control;	/* or NULL */

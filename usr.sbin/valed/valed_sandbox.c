@@ -225,20 +225,27 @@ rules_send(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow a call whose argument `arg' is any descriptor but `fd', or, if `above',
- * a greater one.  A filter compares 64 bits of the argument, of which the
- * kernel uses 32: so each rule is for the numbers, of 32 bits, that differ from
- * `fd' in one bit and in none above it.  Returns 0 or a negative errno.
+ * Allow a call whose argument `arg' is any descriptor but `fd', or any but that
+ * and fd ^ 1, or a greater one.  A filter compares 64 bits of the argument, of
+ * which the kernel uses 32: so each rule is for the numbers, of 32 bits, that
+ * differ from `fd' in one bit and in none above it.  Returns 0 or a negative
+ * errno.
  */
+enum descriptors {
+	BUT_THIS,
+	BUT_PAIR,
+	ABOVE
+};
+
 static int
 rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
-    bool above)
+    enum descriptors which)
 {
-	uint64_t bit;
+	uint64_t bit = which == BUT_PAIR ? 2 : 1;
 	int error = 0;
 
-	for (bit = 1; bit <= UINT32_MAX && error == 0; bit <<= 1) {
-		if (above && (fd & bit) != 0)
+	for (; bit <= UINT32_MAX && error == 0; bit <<= 1) {
+		if (which == ABOVE && (fd & bit) != 0)
 			continue;
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1,
 		    SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, -bit,
@@ -247,33 +254,49 @@ rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
 	return (error);
 }
 
+/* The descriptors on which sendmsg(2) is permitted, or -1. */
+struct sandbox_fds {
+	int	pass;
+	int	store;
+};
+
+static int
+rules_sendmsg(scmp_filter_ctx ctx, int fd)
+{
+	return (fd == -1 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+	    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, fd, 0),
+	    SCMP_A2(SCMP_CMP_EQ, MSG_NOSIGNAL, 0)));
+}
+
 /*
- * Allow sendmsg(2) on the connection with the passer (ctl_pass.c), which must
- * stay the file of that descriptor: it cannot be closed or replaced.  Returns 0
- * or a negative errno.
+ * Allow sendmsg(2) on the connections with the passer (ctl_pass.c) and the
+ * supervisor (valed_store.c), which must stay the files of these descriptors:
+ * they cannot be closed or replaced.  Returns 0 or a negative errno.
  */
 static int
-rules_pass(scmp_filter_ctx ctx, int pass)
+rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
 {
+	const enum descriptors which = sf->store == -1 ? BUT_THIS : BUT_PAIR;
+	const int fd = sf->store == -1 ? sf->pass : sf->store;
 	int error;
 
-	if (pass == -1) {
+	if (fd == -1) {
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(close),
 		    0);
 		return (error != 0 ? error : seccomp_rule_add(ctx,
 		    SCMP_ACT_ALLOW, SCMP_SYS(dup3), 0));
 	}
-	error = rules_descriptor(ctx, SCMP_SYS(close), 0, pass, false);
+	error = rules_descriptor(ctx, SCMP_SYS(close), 0, fd, which);
 	if (error == 0)
-		error = rules_descriptor(ctx, SCMP_SYS(dup3), 1, pass, false);
+		error = rules_descriptor(ctx, SCMP_SYS(dup3), 1, fd, which);
 	/* -1, which fails. */
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(close), 1, SCMP_A0(SCMP_CMP_EQ, UINT64_MAX, 0));
 	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, pass, 0),
-		    SCMP_A2(SCMP_CMP_EQ, MSG_NOSIGNAL, 0));
+		error = rules_sendmsg(ctx, sf->pass);
+	if (error == 0)
+		error = rules_sendmsg(ctx, sf->store);
 	return (error);
 }
 
@@ -293,7 +316,7 @@ rules_control(scmp_filter_ctx ctx)
 	int error;
 
 	error = rules_descriptor(ctx, SCMP_SYS(ftruncate), 0, STDERR_FILENO,
-	    true);
+	    ABOVE);
 	for (i = 0; i < nitems(options) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 		    SCMP_SYS(getsockopt), 2,
@@ -314,13 +337,14 @@ rules_control(scmp_filter_ctx ctx)
 		    0);
 	if (error == 0)
 		error = rules_descriptor(ctx, SCMP_SYS(pwrite64), 0,
-		    STDERR_FILENO, true);
+		    STDERR_FILENO, ABOVE);
 	return (error);
 }
 
 static int
-rules(scmp_filter_ctx ctx, int pass)
+rules(scmp_filter_ctx ctx, const void *arg)
 {
+	const struct sandbox_fds *sf = arg;
 	size_t i;
 	int error;
 
@@ -336,8 +360,8 @@ rules(scmp_filter_ctx ctx, int pass)
 	if (error == 0)
 		error = rules_send(ctx);
 	if (error == 0)
-		error = rules_pass(ctx, pass);
-	if (error == 0 && pass != -1)
+		error = rules_pass(ctx, sf);
+	if (error == 0 && (sf->pass != -1 || sf->store != -1))
 		error = rules_control(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
@@ -357,7 +381,7 @@ rules(scmp_filter_ctx ctx, int pass)
 
 /* Allow what the passer does, on descriptors that it was passed. */
 static int
-rules_passer(scmp_filter_ctx ctx, int arg __unused)
+rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
 {
 	static const int calls[] = {
 		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close),
@@ -388,7 +412,7 @@ rules_passer(scmp_filter_ctx ctx, int arg __unused)
 
 /* Drop privileges, and have this filter. */
 static int
-enter(int (*add)(scmp_filter_ctx ctx, int arg), int arg)
+enter(int (*add)(scmp_filter_ctx ctx, const void *arg), const void *arg)
 {
 	scmp_filter_ctx ctx;
 	int error;
@@ -412,9 +436,10 @@ enter(int (*add)(scmp_filter_ctx ctx, int arg), int arg)
 }
 
 int
-valed_sandbox_enter(int pass)
+valed_sandbox_enter(int pass, int store)
 {
-	const int error = enter(rules, pass);
+	const struct sandbox_fds sf = { pass, store };
+	const int error = enter(rules, &sf);
 
 	entered = error == 0;
 	return (error);
@@ -423,5 +448,5 @@ valed_sandbox_enter(int pass)
 int
 valed_sandbox_enter_passer(void)
 {
-	return (enter(rules_passer, 0));
+	return (enter(rules_passer, NULL));
 }

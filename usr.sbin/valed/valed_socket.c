@@ -17,6 +17,9 @@
  * be held by any user.  valed removes the file while it still has the lock, and
  * a process that gets the lock of a file which has been removed tries again.
  * A socket is removed only if it still is the same inode.
+ *
+ * With a store (valed_store.h) the sockets outlast the process that serves: the
+ * next one takes them from there.
  */
 
 #include <sys/param.h>
@@ -36,6 +39,7 @@
 
 #include "adapter_config.h"
 #include "valed_socket.h"
+#include "valed_store.h"
 
 #define	SOCKET_LOCK	".lock"
 
@@ -50,11 +54,22 @@ static char lock_path[sizeof(names->path) + sizeof(SOCKET_LOCK)];
 static int lock_fd = -1;
 static const char *socket_option;	/* of the socket, for messages */
 
+/* The name of a socket in the store: false if it can have none. */
+static bool
+store_name(char name[VALED_STORE_NAME], const char *path)
+{
+	return (snprintf(name, VALED_STORE_NAME, "socket%s", path) <
+	    VALED_STORE_NAME);
+}
+
 static void
 name_remove(const struct socket_name *sn)
 {
+	char name[VALED_STORE_NAME];
 	struct stat st;
 
+	if (store_name(name, sn->path))
+		valed_store_remove(name);
 	if (lstat(sn->path, &st) == 0 && st.st_dev == sn->dev &&
 	    st.st_ino == sn->ino)
 		unlink(sn->path);
@@ -229,10 +244,69 @@ set_access(const char *path, const struct valed_access *access)
 		fail(EX_CANTCREAT, path, "mode %o: %s", mode, strerror(errno));
 }
 
+static bool
+option_is(int s, int option, int value)
+{
+	socklen_t len = sizeof(int);
+	int got;
+
+	return (getsockopt(s, SOL_SOCKET, option, &got, &len) == 0 &&
+	    got == value);
+}
+
+/*
+ * Whether `s', from the store, listens at the path, which still is a socket.
+ * Another file there would be the one that a process has put in its place.
+ */
+static bool
+stored_ok(int s, const char *path, int type, struct stat *st)
+{
+	struct sockaddr_un sun;
+	socklen_t len = sizeof(sun);
+
+	memset(&sun, 0, sizeof(sun));
+	return (option_is(s, SO_TYPE, type) && option_is(s, SO_ACCEPTCONN, 1) &&
+	    getsockname(s, (struct sockaddr *)&sun, &len) == 0 &&
+	    sun.sun_family == AF_UNIX &&
+	    strncmp(sun.sun_path, path, sizeof(sun.sun_path)) == 0 &&
+	    lstat(path, st) == 0 && S_ISSOCK(st->st_mode));
+}
+
+static void
+name_add(const char *path, const struct stat *st)
+{
+	strlcpy(names[nnames].path, path, sizeof(names->path));
+	names[nnames].dev = st->st_dev;
+	names[nnames].ino = st->st_ino;
+	nnames++;
+}
+
+/* The socket at this path that is in the store, or -1. */
+static int
+take_stored(const char *path, int type)
+{
+	char name[VALED_STORE_NAME];
+	struct stat st;
+	int s;
+
+	if (!store_name(name, path))
+		return (-1);
+	s = valed_store_take(name);
+	if (s == -1)
+		return (-1);
+	if (!stored_ok(s, path, type, &st)) {
+		close(s);
+		return (-1);
+	}
+	name_add(path, &st);
+	return (s);
+}
+
 int
 valed_socket_open(const char *option, const char *path, int type,
     const struct valed_access *access)
 {
+	char name[VALED_STORE_NAME];
 	struct sockaddr_un sun;
 	struct stat st;
 	int error, s;
@@ -241,6 +315,9 @@ valed_socket_open(const char *option, const char *path, int type,
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	socket_option = option;
+	s = take_stored(path, type);
+	if (s != -1)
+		return (s);
 	lock_take(path);
 	clear_stale(&sun, type);
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -252,14 +329,13 @@ valed_socket_open(const char *option, const char *path, int type,
 		unlink(path);
 		fail(EX_OSERR, path, "%s", strerror(error));
 	}
-	strlcpy(names[nnames].path, path, sizeof(names->path));
-	names[nnames].dev = st.st_dev;
-	names[nnames].ino = st.st_ino;
-	nnames++;
+	name_add(path, &st);
 	if (access_given(access))
 		set_access(path, access);
 	if (listen(s, SOMAXCONN) == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	lock_release();
+	if (store_name(name, path))
+		(void)valed_store_put(name, s);
 	return (s);
 }

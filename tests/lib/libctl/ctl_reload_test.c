@@ -126,8 +126,8 @@ TEST(starts, "The descriptor is there before the first request, or an error")
 	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ctl_reload_fd(), F_GETFL) & O_NONBLOCK);
 	ATF_CHECK_EQ(0, asked());
 	/* A signal has asked, and nobody waits. */
-	ctl_reload_begin();
-	ctl_reload_end("");
+	ctl_reload_begin(CTL_RELOAD);
+	ctl_reload_end(CTL_RELOAD, "");
 	ATF_CHECK_EQ(0, asked());
 }
 
@@ -137,23 +137,23 @@ TEST(answers, "Each request is answered by the reload that begins after it")
 
 	ATF_REQUIRE_EQ(0, ctl_reload_start());
 	ask(&a);
-	ctl_reload_begin();
+	ctl_reload_begin(CTL_RELOAD);
 	ATF_CHECK_EQ(0, asked());
 	ask(&b);
 	ask(&c);
-	ctl_reload_end("first");
+	ctl_reload_end(CTL_RELOAD, "first");
 	answered(&a, EINVAL, "first");
 	ATF_CHECK_EQ(2, asked());
 	/* It was not theirs, either. */
-	ctl_reload_end("none");
-	ctl_reload_begin();
+	ctl_reload_end(CTL_RELOAD, "none");
+	ctl_reload_begin(CTL_RELOAD);
 	ATF_CHECK_EQ(0, asked());
-	ctl_reload_end("");
+	ctl_reload_end(CTL_RELOAD, "");
 	answered(&b, 0, "");
 	answered(&c, 0, "");
 	ask(&a);
-	ctl_reload_begin();
-	ctl_reload_end("again");
+	ctl_reload_begin(CTL_RELOAD);
+	ctl_reload_end(CTL_RELOAD, "again");
 	answered(&a, EINVAL, "again");
 }
 
@@ -176,8 +176,8 @@ TEST(cut, "The middle of an error is cut if the reply has no space for it")
 			snprintf(expected, sizeof(expected), "%.62s...%s", why,
 			    why + len - 62);
 		ask(&cl);
-		ctl_reload_begin();
-		ctl_reload_end(why);
+		ctl_reload_begin(CTL_RELOAD);
+		ctl_reload_end(CTL_RELOAD, why);
 		answered(&cl, EINVAL, expected);
 	}
 }

@@ -122,9 +122,10 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_SHARE, 0 },
 		{ VALE_WIRE_FILTER, 4 + 8 * VALE_FILTER_MAX },
 		{ VALE_WIRE_RELOAD, 0 },
+		{ VALE_WIRE_RESTART, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x7610, 0xffff };
+	    0x7611, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -174,6 +175,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	    sizeof(none));
 	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_DETACH, "vale0:x", NULL, 0);
 	REFUSED(EPERM, admin, &one, VALE_WIRE_RELOAD, "", NULL, 0);
+	REFUSED(EPERM, admin, &one, VALE_WIRE_RESTART, "", NULL, 0);
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
 	REFUSED(EPERM, "the port belongs to another user", &one,
 	    VALE_WIRE_PORT_GET, "vale0:b", NULL, 0);

@@ -84,7 +84,7 @@ inside(int sandbox, int (*act)(int fd), int fd)
 
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if (valed_sandbox_enter(sandbox) == -1)
+		if (valed_sandbox_enter(sandbox, -1) == -1)
 			_exit(99);
 		_exit(act(fd));
 	}

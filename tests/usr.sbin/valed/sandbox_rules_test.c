@@ -348,7 +348,7 @@ are_serving(const char *const *middle)
 TEST(serving, "The serving process has these rules and no others, and drops "
     "its capabilities first")
 {
-	ATF_CHECK_EQ(0, valed_sandbox_enter(-1));
+	ATF_CHECK_EQ(0, valed_sandbox_enter(-1, -1));
 	ATF_CHECK_STREQ(ALL, order);
 	are_serving(without_control);
 	/* A thread of this process has none. */
@@ -359,7 +359,7 @@ TEST(serving, "The serving process has these rules and no others, and drops "
 TEST(control, "With a control socket it has some more, for descriptors that "
     "are not the passer's, and not those of logs")
 {
-	ATF_CHECK_EQ(0, valed_sandbox_enter(PASS));
+	ATF_CHECK_EQ(0, valed_sandbox_enter(PASS, -1));
 	ATF_CHECK_STREQ(ALL, order);
 	are_serving(with_control);
 	descriptors(SCMP_SYS(close), 0, PASS, false);
@@ -369,11 +369,37 @@ TEST(control, "With a control socket it has some more, for descriptors that "
 	ATF_CHECK(allowed(SCMP_SYS(close), 0, UINT64_MAX));
 	/* The first of all, and the last. */
 	reset();
-	ATF_CHECK_EQ(0, valed_sandbox_enter(0));
+	ATF_CHECK_EQ(0, valed_sandbox_enter(0, -1));
 	descriptors(SCMP_SYS(close), 0, 0, false);
 	reset();
-	ATF_CHECK_EQ(0, valed_sandbox_enter(INT_MAX));
+	ATF_CHECK_EQ(0, valed_sandbox_enter(INT_MAX, -1));
 	descriptors(SCMP_SYS(close), 0, INT_MAX, false);
+}
+
+/* A call takes any descriptor of 32 bits but these two. */
+static void
+but_pair(int call, unsigned int arg, uint32_t fd)
+{
+	uint64_t n;
+
+	for (n = 0; n < 4096; n++)
+		ATF_CHECK_EQ_MSG(n != fd && n != (fd ^ 1),
+		    allowed(call, arg, n), "%d of %ju", call, (uintmax_t)n);
+	ATF_CHECK(!allowed(call, arg, fd | UINT64_C(1) << 32));
+	ATF_CHECK(!allowed(call, arg, (fd ^ 1) | UINT64_C(1) << 40));
+	ATF_CHECK(allowed(call, arg, UINT32_MAX));
+}
+
+TEST(store, "With a store it may send on two descriptors, and can close or "
+    "replace neither")
+{
+	ATF_CHECK_EQ(0, valed_sandbox_enter(PASS, PASS ^ 1));
+	but_pair(SCMP_SYS(close), 0, PASS);
+	but_pair(SCMP_SYS(dup3), 1, PASS);
+	reset();
+	/* Without a control socket. */
+	ATF_CHECK_EQ(0, valed_sandbox_enter(-1, 70));
+	but_pair(SCMP_SYS(close), 0, 70);
 }
 
 TEST(passing, "The passer has these rules, and no others")
@@ -389,7 +415,7 @@ enter(unsigned int which)
 {
 	errno = 0;
 	return (which == 2 ? valed_sandbox_enter_passer() :
-	    valed_sandbox_enter(which == 0 ? -1 : PASS));
+	    valed_sandbox_enter(which == 0 ? -1 : PASS, -1));
 }
 
 /* Each of its steps fails, one after the other, until it succeeds. */
@@ -444,7 +470,7 @@ TEST(dropping, "That capabilities cannot be dropped is an error")
 	ATF_CHECK_EQ(-1, valed_sandbox_drop());
 	ATF_CHECK_EQ(ENOBUFS, errno);
 	reset();
-	ATF_CHECK_EQ(-1, valed_sandbox_enter(-1));
+	ATF_CHECK_EQ(-1, valed_sandbox_enter(-1, -1));
 	ATF_CHECK_STREQ("capset;", order);
 	reset();
 	ATF_CHECK_EQ(-1, valed_sandbox_enter_passer());

@@ -86,7 +86,7 @@ inside(int (*act)(const void *), const void *arg)
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
 		if ((in_passer ? valed_sandbox_enter_passer() :
-		    valed_sandbox_enter(pass)) == -1)
+		    valed_sandbox_enter(pass, -1)) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
 	}
@@ -507,7 +507,7 @@ TEST(threads, "The filter also applies to threads that exist already")
 	if (pid == 0) {
 		pthread_barrier_init(&barrier, NULL, 2);
 		if (pthread_create(&thread, NULL, thread_main, NULL) != 0 ||
-		    valed_sandbox_enter(-1) == -1)
+		    valed_sandbox_enter(-1, -1) == -1)
 			_exit(NOT_IN);
 		pthread_barrier_wait(&barrier);
 		pthread_join(thread, NULL);

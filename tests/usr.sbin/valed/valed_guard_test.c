@@ -378,7 +378,7 @@ TEST(changes, "Names are reserved, then adapters removed, then added, and then "
 	ends();
 	ATF_CHECK(!exists("c.sock") && exists("d"));
 	ATF_CHECK_EQ(was, inode("a.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("a.sock") && !exists("d"));
 	said("");
 }
@@ -435,7 +435,7 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	    LINE(8, "d", KEEPS, "is not added"));
 	ATF_CHECK(exists("a.sock") && exists("b.sock") && !exists("c.sock") &&
 	    !exists("y.sock") && !exists("z.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
 }
 
@@ -514,7 +514,7 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ends();
 	said_both("vale0:a: the adapter is removed\nvale0:y: limit=2\n"
 	    "vale0:a: limit=0\nvale0:y: the adapter is added\n", "");
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 /* An interface is attached, with its descriptors. */
@@ -585,7 +585,7 @@ TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
 	comes(VALED_END, 0);
 	said_both(NULL, "valed_guard_test: valed.conf:1: the host gets what e8 "
 	    "receives, too: remove its addresses there\n");
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 TEST(not_added, "The socket of one that could not be added is removed, and the "
@@ -612,7 +612,7 @@ TEST(not_added, "The socket of one that could not be added is removed, and the "
 		ATF_CHECK(exists("a.sock"));
 	}
 	said("");
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("a.sock") && !exists("c.sock"));
 }
 
@@ -637,7 +637,7 @@ TEST(wrong, "A configuration that is wrong changes nothing; nor does a socket "
 	reload(A);
 	ends();
 	ATF_CHECK_EQ(was, inode("a.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("a.sock"));
 }
 
@@ -674,7 +674,7 @@ TEST(inherited, "An inherited socket is passed again, and is not removed")
 	reserves(3, "vale0:i2", 0);
 	adds(3, "i2", "vale0:i2", "i2.sock", true, "i2.sock", 0);
 	ends();
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(exists("in") && !exists("a.sock") && !exists("i2.sock"));
 }
 
@@ -738,7 +738,7 @@ TEST(process, "The guard has a name and a session, and no signal ends it")
 	reload(A);
 	ends();
 	ATF_CHECK(exists("ctl"));
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("ctl") && !exists("a.sock"));
 }
 
@@ -803,7 +803,7 @@ TEST(descriptors, "A guard has no more descriptors than the one before it")
 		wait_until(guard_fds() == fds, "%u descriptors, not %u",
 		    guard_fds(), fds);
 	}
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
@@ -814,7 +814,7 @@ TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
 	ATF_CHECK(!valed_guard_reload());
 	ATF_CHECK_EQ(EPIPE, errno);
 	valed_guard_answer(0);
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(exists("a.sock"));
 }
 
@@ -836,7 +836,7 @@ TEST(replaced, "One that reloads goes on as the guard if the one before it has "
 	removes(1);
 	ends();
 	ATF_CHECK(!exists("a.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK(!exists("c.sock"));
 }
 
@@ -863,7 +863,7 @@ TEST(killed, "If the process that reloads is killed, everything stays, and the "
 	reserves(3, "vale0:c", 0);
 	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
 	ends();
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")
@@ -877,7 +877,7 @@ TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")
 	reserves(3, "vale0:c", 0);
 	/* The next message is there, and is not taken. */
 	wait_readable(valed_guard_fd(), "a change");
-	valed_guard_end();
+	valed_guard_end(false);
 	ATF_CHECK_EQ_MSG(fds, open_fds(), "%u, not %u", open_fds(), fds);
 	ATF_CHECK(!exists("a.sock") && !exists("b.sock") && !exists("c.sock"));
 }
@@ -900,7 +900,7 @@ TEST(lost, "A socket for which there is no descriptor is reported as lost")
 	valed_guard_answer(EMFILE);
 	ends_why(FAILED(5, "c"));
 	ATF_CHECK(!exists("c.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
@@ -940,7 +940,7 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	failing->send[0] = EPIPE;
 	valed_guard_answer(0);
 	ATF_CHECK_EQ(0, failing->send[0]);
-	valed_guard_end();
+	valed_guard_end(false);
 	said("");
 }
 
@@ -969,7 +969,7 @@ TEST(no_process, "A reload for which there is no process is reported, and the "
 	reload(A);
 	ends_why(why);
 	said(line);
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 /* Start with a call that fails: a line, an exit status, and no socket. */
@@ -1028,7 +1028,7 @@ TEST(no_memory, "A reload that runs out of memory changes nothing")
 	ends_why("Cannot allocate memory");
 	said("valed_guard_test: Cannot allocate memory\n");
 	ATF_CHECK(!exists("c.sock") && exists("a.sock"));
-	valed_guard_end();
+	valed_guard_end(false);
 }
 
 TEST_PROGRAM

@@ -31,6 +31,7 @@ static struct world {
 	char	fail[32];		/* the step that fails */
 	char	why[32];		/* of changes */
 	bool	due, is_change, reloads, change_is_end, control, verbose;
+	bool	store, manager, supervised, restart;
 	unsigned int adapters, hostifs, settings, waits;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 	uint32_t flags;			/* of interfaces */
@@ -113,9 +114,7 @@ CALLED(valed_notify_watch, "notify watch")
 CALLED(peer_accept_watch, "accept watch")
 CALLED(peer_close_watch, "close watch")
 CALLED(valed_carrier_watch, "carrier")
-CALLED(valed_guard_end, "guard end")
 CALLED(ctl_names_end, "names end")
-CALLED(ctl_reload_begin, "begin")
 FAILS(peer_fault_init, "fault")
 FAILS(peer_accept_start, "accept")
 
@@ -194,15 +193,98 @@ valed_notify_ready(unsigned int n, const char *why)
 }
 
 void
-ctl_reload_end(const char *why)
+ctl_reload_begin(enum ctl_wish wish)
 {
-	called("end%s%s", why[0] == '\0' ? "" : " ", why);
+	called("%sbegin", wish == CTL_RESTART ? "restart " : "");
+}
+
+void
+ctl_reload_end(enum ctl_wish wish, const char *why)
+{
+	called("%send%s%s", wish == CTL_RESTART ? "restart " : "",
+	    why[0] == '\0' ? "" : " ", why);
 }
 
 int
 ctl_reload_fd(void)
 {
 	return (88);
+}
+
+enum ctl_wish
+ctl_reload_wish(void)
+{
+	return (world->restart ? CTL_RESTART : CTL_RELOAD);
+}
+
+void
+valed_guard_end(bool keep)
+{
+	called("guard %s", keep ? "keep" : "end");
+}
+
+bool
+valed_notify_wanted(void)
+{
+	return (world->manager);
+}
+
+bool
+valed_store_active(void)
+{
+	return (world->store);
+}
+
+int
+valed_store_fd(void)
+{
+	return (world->store ? 44 : -1);
+}
+
+void
+valed_store_started(void)
+{
+	if (world->store)
+		called("started");
+}
+
+void
+valed_store_tell(enum valed_store_what what, const char *text)
+{
+	static const char *const names[] = {
+		[VALED_STORE_SERVES] = "serves", [VALED_STORE_CHECK] = "check",
+		[VALED_STORE_RESTART] = "restarts", [VALED_STORE_END] = "ends",
+	};
+
+	ATF_CHECK(text == NULL);
+	if (world->store)
+		called("%s", names[what]);
+}
+
+bool
+valed_store_reply(char *why, size_t size)
+{
+	strlcpy(why, world->why, size);
+	return (world->reloads);
+}
+
+int
+valed_store_pair(int other)
+{
+	ATF_CHECK_EQ(55, other);
+	return (step("pair") ? 45 : -1);
+}
+
+void
+ctl_pass_moved(int fd)
+{
+	called("moved %d", fd);
+}
+
+void
+valed_supervise(char **argv)
+{
+	called("supervise %s", argv[0]);
 }
 
 int
@@ -261,6 +343,7 @@ valed_options(int argc, char **argv, struct valed_options *o)
 	o->vo_nhostifs = world->hostifs;
 	o->vo_control = world->control ? &co : NULL;
 	o->vo_verbose = world->verbose;
+	o->vo_supervised = world->supervised;
 	if (world->settings == 0)
 		return;
 	o->vo_settings.vss_list = calloc(world->settings,
@@ -369,11 +452,12 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 }
 
 int
-valed_sandbox_enter(int pass)
+valed_sandbox_enter(int pass, int store)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "sandbox %d", pass);
+	snprintf(name, sizeof(name), store == -1 ? "sandbox %d" :
+	    "sandbox %d %d", pass, store);
 	return (step(name) ? 0 : -1);
 }
 
@@ -453,9 +537,10 @@ peer_watch_wait(struct pollfd *fds, nfds_t n, uint64_t *next)
 {
 	unsigned int i;
 
-	called("wait %d%s", fds[1].fd, fds[2].fd == 88 ? "" : " only");
+	called("wait %d%s", fds[1].fd, fds[2].fd == 88 ? "" :
+	    fds[2].fd == 44 ? " check" : " only");
 	if (n != 3 || next != &next_ns || *next != 5 || (fds[2].fd != 88 &&
-	    fds[2].fd != -1))
+	    fds[2].fd != 44 && fds[2].fd != -1))
 		called("?");
 	for (i = 0; i < n; i++) {
 		if (fds[i].events != POLLIN)
@@ -680,6 +765,38 @@ TEST(serves, "It serves until a signal ends it")
 	    "reloading;wait 66 only;wait 66 only;");
 }
 
+TEST(restarts, "A client asks for a restart: it ends if the program can be "
+    "started again")
+{
+	int fd;
+
+	make();
+	fd = signals_open();
+	world->reloads = world->restart = true;
+	world->revents[0][2] = POLLIN;
+	ATF_CHECK(!run(fd));
+	check("wait 66;restart begin;restart end valed has no option -R: "
+	    "restart it as it was started;wait 66;wait 66;wait 66;");
+	/* The supervisor says why not. */
+	world->store = true;
+	world->waits = 0;
+	world->revents[1][2] = POLLIN;
+	strlcpy(world->why, "no", sizeof(world->why));
+	ATF_CHECK(!run(fd));
+	check("wait 66;restart begin;check;wait 66 check;restart end no;"
+	    "wait 66;wait 66;");
+	world->waits = 0;
+	world->why[0] = '\0';
+	ATF_CHECK(run(fd));
+	check("wait 66;restart begin;check;wait 66 check;restart end;");
+	/* It has gone. */
+	world->waits = 0;
+	world->reloads = false;
+	ATF_CHECK(!run(fd));
+	check("wait 66;restart begin;check;wait 66 check;"
+	    "restart end the supervisor has ended;wait 66;wait 66;");
+}
+
 /* Run main() in a child: how it ends, and what is said. */
 static void
 runs(int status, const char *line, const char *calls)
@@ -706,7 +823,9 @@ runs(int status, const char *line, const char *calls)
 	check(calls);
 }
 
-#define	BEGIN	"log;activation;options;notify open;seed 0;"
+#define	BEGIN_1	"log;activation;options;notify open;"
+#define	BEGIN	BEGIN_1 "seed 0;"
+#define	BEGIN_R	BEGIN_1 "supervise valed;seed 0;"
 #define	NAME_A	"name 0 vale0:a;"
 #define	NAMES_AB NAME_A "name 785 vale0:b;"
 #define	NAMES_E	"name vale0:e0;name vale0:e1;"
@@ -735,6 +854,33 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;ready 2;" SERVES);
+}
+
+TEST(supervised, "With -R another process starts it, and the next one finds "
+    "the sockets if there is a service manager")
+{
+	make();
+	world->supervised = world->store = world->control = true;
+	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
+	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    SERVES "ends;");
+	world->manager = true;
+	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
+	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;guard keep;"
+	    "ends;");
+	world->manager = false;
+	world->reloads = true;
+	world->restart = true;
+	world->revents[0][2] = world->revents[1][2] = POLLIN;
+	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
+	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "wait 66;restart begin;check;wait 66 check;restart end;"
+	    "guard keep;restarts;");
+	strlcpy(world->fail, "pair", sizeof(world->fail));
+	runs(EX_OSERR, "valed_main_test: supervisor: No buffer space "
+	    "available\n", BEGIN_R "fault;guard 1 valed;accept;"
+	    "pass;pair;guard end;");
 }
 
 TEST(fails, "A step that fails is told, ends the guard if there is one, and "

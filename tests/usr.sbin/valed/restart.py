@@ -1,0 +1,182 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+"""valed -R: what clients see of its restarts, for valed_restart_test.sh."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from activation import Service, manager
+from ctl_client import Control
+from vfu_client import *
+
+VALECTL = os.environ["VALECTL"]
+
+
+class Supervised(Valed):
+    """valed -R with a control socket."""
+
+    def __init__(self, names=("vm1", "vm2"), options=None, args=()):
+        Valed.__init__(self, list(names), options,
+                       ["-R", "-c", "control"] + list(args))
+        wait_until(lambda: os.path.exists("control"), "the control socket")
+        self.serving = self.child()
+
+    def child(self):
+        """The process that serves, or None."""
+        with open("/proc/%d/task/%d/children" % (
+                self.proc.pid, self.proc.pid)) as f:
+            pids = f.read().split()
+        return int(pids[0]) if pids else None
+
+    def restarted(self):
+        """Wait until another process serves."""
+        def answers():
+            now = self.child()
+            if now in (None, self.serving):
+                return None
+            return now if self.ask() else None
+        self.serving = wait_until(answers, "a new process", self.messages)
+
+    def ask(self):
+        """Whether valed answers."""
+        return subprocess.run([VALECTL, "-c", "control"],
+                              stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def crash(self, sig=signal.SIGKILL):
+        os.kill(self.serving, sig)
+        self.restarted()
+
+    def restart(self):
+        subprocess.run([VALECTL, "-c", "control", "restart"], check=True)
+        before = self.serving
+        self.serving = self.child()
+        assert self.serving != before
+
+    def descriptors_kept(self):
+        return len(os.listdir("/proc/%d/fd" % self.proc.pid))
+
+
+def inodes(paths):
+    return [os.lstat(p).st_ino for p in paths]
+
+
+def crashes():
+    with Supervised() as v:
+        paths = v.paths + ["control"]
+        before = inodes(paths)
+        for sig in signal.SIGKILL, signal.SIGSEGV:
+            v.crash(sig)
+            assert inodes(paths) == before
+        kept = v.descriptors_kept()
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+        wait_until(lambda: v.descriptors_kept() == kept,
+                   "%d descriptors in the store" % kept, v.descriptors_kept)
+        lines = v.messages().splitlines()
+        assert lines == ["valed: the process that serves has ended: " + name
+                         for name in ("Killed", "Segmentation fault")], lines
+
+
+def restarts():
+    with open("valed.conf", "w") as f:
+        f.write("port.vale0:other.limit=5\n")
+    with Supervised(args=["-k", "valed.conf"]) as v:
+        before = inodes(v.paths)
+        for _ in range(3):
+            v.restart()
+            assert inodes(v.paths) == before
+        # A file that is wrong now keeps the process that serves.
+        with open("valed.conf", "a") as f:
+            f.write("port.vale0:other.limit=much\n")
+        p = subprocess.run([VALECTL, "-c", "control", "restart"],
+                           stderr=subprocess.PIPE, text=True)
+        assert p.returncode == 1 and "valed.conf:2: " in p.stderr, p
+        assert v.child() == v.serving
+        assert v.messages() == "", v.messages()
+
+
+def without():
+    v = Valed(["vm1"], args=["-c", "control"])
+    p = subprocess.run([VALECTL, "-c", "control", "restart"],
+                       stderr=subprocess.PIPE, text=True)
+    assert p.returncode == 1 and "has no option -R" in p.stderr, p
+    v.__exit__(None)
+
+
+def starting():
+    """A process that ends before it serves is started only so often."""
+    with open("valed.conf", "w") as f:
+        f.write("port.vale0:other.limit=5\n")
+    v = Supervised(args=["-k", "valed.conf"])
+    with open("valed.conf", "a") as f:
+        f.write("port.vale0:other.limit=much\n")
+    os.kill(v.serving, signal.SIGKILL)
+    assert v.proc.wait(WAIT_S) == 78, v.messages()
+    assert "valed.conf:2: " in v.messages(), v.messages()
+
+
+class Manager:
+    """A service manager that keeps descriptors."""
+
+    def __init__(self):
+        self.sock = manager()
+        self.kept = {}
+
+    def read(self, wanted):
+        """Read messages until one begins so."""
+        while True:
+            text, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
+            text = text.decode()
+            if text.startswith("FDSTORE=1"):
+                self.kept[re.search("FDNAME=(.*)", text)[1]] = fds[0]
+            elif text.startswith("BARRIER=1"):
+                os.close(fds[0])
+            if text.startswith(wanted):
+                return text
+
+    def start(self, args):
+        kept, self.kept = self.kept, {}
+        v = Service(args, list(kept.values()),
+                    LISTEN_FDNAMES=":".join(kept),
+                    NOTIFY_SOCKET=os.path.abspath("notify"))
+        for fd in kept.values():
+            os.close(fd)
+        self.read("READY=1")
+        return v
+
+    def stop(self, v):
+        v.proc.terminate()
+        self.read("STOPPING=1")
+        self.read("BARRIER=1")
+        assert v.proc.wait(WAIT_S) == 0, v.messages()
+
+
+ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
+        "2,e1000,vale0:vm2,path=vm2.sock"]
+
+
+def managed():
+    m = Manager()
+    v = m.start(ARGS)
+    before = inodes(["control", "vm1.sock", "vm2.sock"])
+    for _ in range(3):
+        m.stop(v)
+        assert {"keep/socket" + p for p in (
+            "control", "vm1.sock", "vm2.sock")} <= set(m.kept), m.kept
+        v = m.start(ARGS)
+        assert inodes(["control", "vm1.sock", "vm2.sock"]) == before
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+    m.stop(v)
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (crashes, restarts, without, starting,
+                                  managed)})

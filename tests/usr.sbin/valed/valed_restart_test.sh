@@ -1,0 +1,16 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Restarts of valed -R: its sockets and its clients.  The cases are functions of
+# restart.py.
+
+. "$(atf_get_srcdir)/valed.subr"
+
+python_cases restart <<'END'
+crashes: a process that crashes is followed by another, with the same sockets
+restarts: valectl restart does the same, unless the new process could not start
+without: without -R valed is not restarted
+starting: if the configuration is wrong then, it ends
+managed: a service manager keeps the descriptors between two starts
+END

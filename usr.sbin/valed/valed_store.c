@@ -1,0 +1,259 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The store; see valed_store.h.  The table is the supervisor's.  The serving
+ * process has the copy that it was forked with, from which it takes.
+ */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "valed_activation.h"
+#include "valed_store.h"
+
+struct store_entry {
+	char	name[VALED_STORE_NAME];
+	int	fd;			/* -1: taken */
+};
+
+static struct store_entry *entries;
+static unsigned int nentries;
+static int	store_fd = -1;		/* the serving process's */
+
+static struct store_entry *
+entry_find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < nentries; i++)
+		if (strcmp(entries[i].name, name) == 0)
+			return (&entries[i]);
+	return (NULL);
+}
+
+void
+valed_store_set(const char *name, int fd)
+{
+	struct store_entry *se = entry_find(name);
+
+	if (se != NULL)
+		close(se->fd);
+	else if (nentries == VALED_STORE_MAX) {
+		close(fd);
+		return;
+	} else {
+		se = &entries[nentries++];
+		strlcpy(se->name, name, sizeof(se->name));
+	}
+	se->fd = fd;
+}
+
+void
+valed_store_unset(const char *name)
+{
+	struct store_entry *se = entry_find(name);
+
+	if (se == NULL)
+		return;
+	close(se->fd);
+	*se = entries[--nentries];
+}
+
+unsigned int
+valed_store_count(void)
+{
+	return (nentries);
+}
+
+const char *
+valed_store_entry(unsigned int i, int *fd)
+{
+	*fd = entries[i].fd;
+	return (entries[i].name);
+}
+
+static void
+inherit_one(const char *name, size_t len, int fd)
+{
+	const size_t prefix = strlen(VALED_STORE_PREFIX);
+	char text[VALED_STORE_NAME];
+
+	if (len <= prefix || len - prefix >= sizeof(text) ||
+	    memcmp(name, VALED_STORE_PREFIX, prefix) != 0)
+		return;
+	memcpy(text, name + prefix, len - prefix);
+	text[len - prefix] = '\0';
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+		valed_store_set(text, fd);
+}
+
+void
+valed_store_inherit(void)
+{
+	entries = calloc(VALED_STORE_MAX, sizeof(*entries));
+	if (entries == NULL)
+		err(EX_OSERR, NULL);
+	valed_activation_each(inherit_one);
+}
+
+/*
+ * The serving process.
+ */
+
+void
+valed_store_serve(int fd)
+{
+	store_fd = fd;
+}
+
+bool
+valed_store_active(void)
+{
+	return (store_fd != -1);
+}
+
+int
+valed_store_fd(void)
+{
+	return (store_fd);
+}
+
+/* Send a packet, with a descriptor if it is not -1. */
+static bool
+store_send(const struct valed_store_message *vsm, int fd)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { (void *)(uintptr_t)vsm,
+	    offsetof(struct valed_store_message, vsm_text) +
+	    strlen(vsm->vsm_text) + 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (fd != -1) {
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.space);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	do
+		n = sendmsg(store_fd, &msg, MSG_NOSIGNAL);
+	while (n == -1 && (errno == EINTR || errno == ENOBUFS ||
+	    errno == ENOMEM));
+	return (n != -1);
+}
+
+static bool
+store_tell(enum valed_store_what what, const char *text, int fd)
+{
+	struct valed_store_message vsm;
+
+	vsm.vsm_what = what;
+	if (strlcpy(vsm.vsm_text, text, sizeof(vsm.vsm_text)) >=
+	    (what == VALED_STORE_NOTIFY ? VALED_STORE_TEXT :
+	    VALED_STORE_NAME)) {
+		errno = ENAMETOOLONG;
+		return (false);
+	}
+	return (store_send(&vsm, fd));
+}
+
+bool
+valed_store_put(const char *name, int fd)
+{
+	return (store_fd == -1 || store_tell(VALED_STORE_PUT, name, fd));
+}
+
+void
+valed_store_remove(const char *name)
+{
+	if (store_fd != -1)
+		(void)store_tell(VALED_STORE_REMOVE, name, -1);
+}
+
+void
+valed_store_tell(enum valed_store_what what, const char *text)
+{
+	if (store_fd != -1)
+		(void)store_tell(what, text == NULL ? "" : text, -1);
+}
+
+bool
+valed_store_reply(char *why, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(store_fd, why, size - 1, 0);
+	while (n == -1 && errno == EINTR);
+	why[MAX(n, 0)] = '\0';
+	return (n > 0);
+}
+
+int
+valed_store_take(const char *name)
+{
+	struct store_entry *se;
+	int fd = -1;
+
+	se = store_fd == -1 ? NULL : entry_find(name);
+	if (se != NULL) {
+		fd = se->fd;
+		se->fd = -1;
+	}
+	return (fd);
+}
+
+void
+valed_store_started(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nentries; i++)
+		if (entries[i].fd != -1) {
+			close(entries[i].fd);
+			valed_store_remove(entries[i].name);
+		}
+	nentries = 0;
+}
+
+int
+valed_store_pair(int other)
+{
+	int n = store_fd;
+
+	/* Two numbers that differ in the lowest bit, and are not used. */
+	do {
+		n = fcntl(store_fd, F_DUPFD_CLOEXEC, (n | 1) + 1);
+		if (n == -1)
+			return (-1);
+	} while (n % 2 != 0 || fcntl(n + 1, F_GETFD) != -1);
+	if (dup3(other != -1 ? other : store_fd, n + 1, O_CLOEXEC) == -1)
+		return (-1);
+	close(store_fd);
+	store_fd = n;
+	if (other != -1)
+		close(other);
+	return (n + 1);
+}

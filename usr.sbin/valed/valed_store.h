@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The store: descriptors, by name, that outlast the process that serves.
+ *
+ * With -R the supervisor (valed_supervisor.h) has them.  The serving process
+ * puts duplicates of descriptors there while it has them, and takes those that
+ * an earlier one has put there.  Without -R there is no store: nothing is kept,
+ * and nothing is found.
+ */
+
+#ifndef _VALED_STORE_H_
+#define	_VALED_STORE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of a name, with its NUL.  It has no colon and no control character. */
+#define	VALED_STORE_NAME	128
+/* Descriptors, at most. */
+#define	VALED_STORE_MAX		8192
+/* What precedes the name in LISTEN_FDNAMES, and in FDNAME of sd_notify(3). */
+#define	VALED_STORE_PREFIX	"keep/"
+/* Bytes of a text for the service manager. */
+#define	VALED_STORE_TEXT	512
+
+/* What the serving process tells the supervisor; one packet each. */
+struct valed_store_message {
+	enum valed_store_what {
+		VALED_STORE_PUT,	/* vsm_text is the name of the
+					   descriptor that comes with it */
+		VALED_STORE_REMOVE,	/* the descriptor of this name */
+		VALED_STORE_NOTIFY,	/* for the service manager */
+		VALED_STORE_SERVES,	/* it has started */
+		VALED_STORE_CHECK,	/* can it be started again?  The reply
+					   is a packet with the reason why not,
+					   or "" */
+		VALED_STORE_RESTART,	/* it ends, to be started again */
+		VALED_STORE_END		/* it ends on purpose */
+	}	vsm_what;
+	char	vsm_text[VALED_STORE_TEXT];
+};
+
+/*
+ * The functions of the serving process.  Any thread may call those that do not
+ * say something else.  They wait for the supervisor, never for a client.
+ */
+
+/* Whether there is a store. */
+bool	valed_store_active(void);
+
+/*
+ * Keep a duplicate of `fd' under a name, in place of another one there.  The
+ * caller has checked that close(2) of it does not block.  Returns false if it
+ * is not kept: errno says why.  Without a store, returns true.
+ */
+bool	valed_store_put(const char *name, int fd);
+
+/* Keep what has the name no longer, if there is something. */
+void	valed_store_remove(const char *name);
+
+/*
+ * The descriptor that an earlier process has put there, which is the caller's
+ * then, or -1.  It stays in the store.  The main thread, and those that it
+ * waits for, until valed_store_started().
+ */
+int	valed_store_take(const char *name);
+
+/*
+ * The process has taken what it needs: close what it has not, and remove that
+ * from the store.  The main thread.
+ */
+void	valed_store_started(void);
+
+/* Tell the supervisor, with a text or NULL.  The main thread. */
+void	valed_store_tell(enum valed_store_what what, const char *text);
+
+/*
+ * The connection, on which sendmsg(2) must be permitted, or -1; readable when
+ * the reply to VALED_STORE_CHECK has come, which valed_store_reply() copies to
+ * `why', a string.  Returns false if the supervisor has gone.  The main thread.
+ */
+int	valed_store_fd(void);
+bool	valed_store_reply(char *why, size_t size);
+
+/*
+ * Give the connection another number, n, and put `other', which may be -1, at
+ * n ^ 1; a descriptor that is -1 becomes a duplicate of the connection.  The
+ * sandbox protects such a pair with one rule.  Returns the number of `other',
+ * or -1 with errno.  The main thread, before the sandbox.
+ */
+int	valed_store_pair(int other);
+
+/*
+ * The functions of the supervisor, and of the process that becomes one.
+ */
+
+/* Begin with what this process inherits: valed_activation.h. */
+void	valed_store_inherit(void);
+
+/* This process serves, and has this connection to the supervisor. */
+void	valed_store_serve(int fd);
+
+/* As PUT and REMOVE.  The store has the descriptor then. */
+void	valed_store_set(const char *name, int fd);
+void	valed_store_unset(const char *name);
+
+/* How many there are; the i-th name and descriptor. */
+unsigned int valed_store_count(void);
+const char *valed_store_entry(unsigned int i, int *fd);
+
+#endif /* !_VALED_STORE_H_ */

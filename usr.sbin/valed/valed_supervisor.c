@@ -1,0 +1,482 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The supervisor, the first process of a valed with -R.
+ *
+ *	supervisor			serving process		guard, passer
+ *	   | fork ----------------------->|
+ *	   | <------- serves, descriptors |
+ *	   | -- SIGHUP, SIGTERM, ... ---->|
+ *	   |				  X crashes, or has saved its state
+ *	   | execve(2) of the program's file
+ *	   | fork ----------------------->|
+ *
+ * It has no contact with clients: it only keeps descriptors, by name, passes on
+ * signals, and sends what the serving process has for the service manager.  If
+ * that process ends, and was not told to, it executes the program again, in its
+ * own place: so its process ID stays, the program may be a newer one, and both
+ * begin alike.  The new program finds the descriptors as sd_listen_fds(3) says.
+ * That is also how systemd(1) passes them, which keeps them while a unit is
+ * restarted: so before the supervisor ends, it gives them to the service
+ * manager (FDSTORE=1 of sd_notify(3)), if there is one.
+ *
+ * One thread.
+ */
+
+#include <sys/param.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "peer_fds.h"
+#include "valed_activation.h"
+#include "valed_error.h"
+#include "valed_notify.h"
+#include "valed_store.h"
+#include "valed_supervisor.h"
+
+/* A program that ends so often before it serves is not started again. */
+#define	FAILURES	5
+#define	FAILURES_ENV	"VALED_FAILURES"
+/* Between an end and a start, if the process did not serve; ms. */
+#define	FAILURE_MS	100
+/* For the check whether the program can be started; seconds. */
+#define	CHECK_S		10
+
+static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+
+static char	program[PATH_MAX];
+static char	**arguments;
+static pid_t	child;			/* the serving process */
+static int	child_fd = -1;		/* the connection with it */
+static int	signal_fd = -1;
+static bool	served;			/* VALED_STORE_SERVES came */
+static bool	ends;			/* VALED_STORE_END came, or a signal */
+static bool	restarts;		/* VALED_STORE_RESTART came */
+static int	status;			/* of the child that has ended */
+static bool	ended;
+
+/* The path of the program, which may be another file later. */
+static void
+program_find(void)
+{
+	const ssize_t n = readlink("/proc/self/exe", program,
+	    sizeof(program) - 1);
+
+	if (n > 0)
+		program[n] = '\0';
+	else
+		strlcpy(program, arguments[0], sizeof(program));
+}
+
+/*
+ * Starting the program again.
+ */
+
+/*
+ * Put all descriptors where sd_listen_fds(3) expects them: behind those that
+ * the service manager passed, whose numbers stay.
+ */
+static void
+descriptors_place(int first)
+{
+	const unsigned int n = valed_store_count();
+	unsigned int i;
+	int fd, to;
+
+	/* Away from these numbers, first. */
+	for (i = 0; i < n; i++) {
+		const char *name = valed_store_entry(i, &fd);
+
+		if (fd >= first + (int)n)
+			continue;
+		to = fcntl(fd, F_DUPFD_CLOEXEC, first + (int)n);
+		if (to == -1)
+			err(EX_OSERR, "cannot start again");
+		valed_store_set(name, to);
+	}
+	for (i = 0; i < n; i++) {
+		valed_store_entry(i, &fd);
+		if (dup2(fd, first + (int)i) == -1)
+			err(EX_OSERR, "cannot start again");
+	}
+}
+
+/* The names of all descriptors, as LISTEN_FDNAMES has them. */
+static char *
+descriptors_names(void)
+{
+	const unsigned int n = valed_store_count();
+	char *names = NULL;
+	const char *name;
+	size_t size = 0;
+	unsigned int i;
+	FILE *fp;
+	int fd;
+
+	fp = open_memstream(&names, &size);
+	if (fp == NULL)
+		err(EX_OSERR, "cannot start again");
+	fputs(valed_activation_names(), fp);
+	for (i = 0; i < n; i++) {
+		name = valed_store_entry(i, &fd);
+		fprintf(fp, "%s" VALED_STORE_PREFIX "%s", i > 0 ||
+		    valed_activation_count() > 0 ? ":" : "", name);
+	}
+	if (fclose(fp) != 0)
+		err(EX_OSERR, "cannot start again");
+	return (names);
+}
+
+static void
+env_number(const char *name, unsigned int n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", n);
+	setenv(name, text, 1);
+}
+
+/* How often the program has ended before it served, now included. */
+static unsigned int
+failures(void)
+{
+	const char *value = getenv(FAILURES_ENV);
+
+	return (served ? 0 : 1 +
+	    (value == NULL ? 0 : (unsigned int)strtoul(value, NULL, 10)));
+}
+
+/* Execute the program, with all descriptors. */
+static void __dead2
+start_again(void)
+{
+	const unsigned int failed = restarts ? 0 : failures();
+	const int first = VALED_ACTIVATION_START +
+	    (int)valed_activation_count();
+
+	if (failed > 0)
+		poll(NULL, 0, FAILURE_MS << failed);
+	env_number(FAILURES_ENV, failed);
+	env_number("LISTEN_PID", (unsigned int)getpid());
+	env_number("LISTEN_FDS", valed_activation_count() +
+	    valed_store_count());
+	setenv("LISTEN_FDNAMES", descriptors_names(), 1);
+	close(child_fd);
+	close(signal_fd);
+	descriptors_place(first);
+	valed_activation_keep();
+	/* The signals stay blocked: none is lost meanwhile. */
+	execv(program, arguments);
+	err(EX_OSERR, "cannot start again: %s", program);
+}
+
+/*
+ * Whether the program would start: what -t says.  Sets *why to its error, or to
+ * an empty string.
+ */
+static void
+check(char why[VALED_WHY_SIZE])
+{
+	unsigned int n = 0;
+	ssize_t len = 0, got;
+	int fds[2], result;
+	char **argv;
+	sigset_t none;
+	pid_t pid;
+
+	while (arguments[n] != NULL)
+		n++;
+	argv = calloc(n + 3, sizeof(*argv));
+	if (argv == NULL || pipe2(fds, O_CLOEXEC) == -1 ||
+	    (pid = fork()) == -1) {
+		snprintf(why, VALED_WHY_SIZE, "%s", strerror(errno));
+		free(argv);
+		return;
+	}
+	if (pid == 0) {
+		argv[0] = arguments[0];
+		argv[1] = (char *)(uintptr_t)"-t";
+		memcpy(argv + 2, arguments + 1, (n - 1) * sizeof(*argv));
+		dup2(fds[1], STDERR_FILENO);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		alarm(CHECK_S);
+		execv(program, argv);
+		warn("%s", program);
+		_exit(EX_OSERR);
+	}
+	free(argv);
+	close(fds[1]);
+	do {
+		got = read(fds[0], why + len, VALED_WHY_SIZE - 1 - len);
+		len += MAX(got, 0);
+	} while (got > 0 || (got == -1 && errno == EINTR));
+	close(fds[0]);
+	why[len] = '\0';
+	why[strcspn(why, "\n")] = '\0';
+	while (waitpid(pid, &result, 0) == -1 && errno == EINTR)
+		continue;
+	if (result == 0)
+		why[0] = '\0';
+	else if (why[0] == '\0')
+		strlcpy(why, "the program cannot be started", VALED_WHY_SIZE);
+}
+
+/*
+ * The service manager.
+ */
+
+/* Give it all descriptors, which it passes to the program that it starts. */
+static void
+hand_over(void)
+{
+	const unsigned int n = valed_store_count();
+	const char *name;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		name = valed_store_entry(i, &fd);
+		valed_notify_fd(fd, "FDSTORE=1\nFDPOLL=0\nFDNAME="
+		    VALED_STORE_PREFIX "%s", name);
+	}
+	valed_notify_barrier();
+}
+
+/*
+ * The serving process.
+ */
+
+static void
+drop_fd(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+static void
+message(const struct valed_store_message *vsm, int fd)
+{
+	char why[VALED_WHY_SIZE];
+
+	switch (vsm->vsm_what) {
+	case VALED_STORE_PUT:
+		if (fd != -1)
+			valed_store_set(vsm->vsm_text, fd);
+		return;
+	case VALED_STORE_REMOVE:
+		valed_store_unset(vsm->vsm_text);
+		break;
+	case VALED_STORE_NOTIFY:
+		valed_notify("%s", vsm->vsm_text);
+		break;
+	case VALED_STORE_SERVES:
+		served = true;
+		break;
+	case VALED_STORE_CHECK:
+		check(why);
+		while (send(child_fd, why, strlen(why) + 1, MSG_NOSIGNAL) ==
+		    -1 && (errno == EINTR || errno == ENOBUFS))
+			continue;
+		break;
+	case VALED_STORE_RESTART:
+		restarts = true;
+		break;
+	case VALED_STORE_END:
+		ends = true;
+		break;
+	}
+	if (fd != -1)
+		close(fd);
+}
+
+/* Whether a name may be one: it is written to the environment. */
+static bool
+text_ok(const struct valed_store_message *vsm)
+{
+	const char *p;
+
+	if (vsm->vsm_what != VALED_STORE_PUT)
+		return (true);
+	for (p = vsm->vsm_text; *p != '\0'; p++)
+		if (*p <= ' ' || *p > '~' || *p == ':')
+			return (false);
+	return (p > vsm->vsm_text && p - vsm->vsm_text < VALED_STORE_NAME);
+}
+
+/* Handle a packet.  Returns false if there is none, or no more. */
+static bool
+message_read(void)
+{
+	static struct valed_store_message vsm;
+	union {
+		struct cmsghdr	align;
+		char		buf[PEER_FDS_SPACE(1)];
+	} control;
+	struct iovec iov = { &vsm, sizeof(vsm) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
+	struct peer_fds mf = { .mf_max = 1, .mf_drop = drop_fd };
+	int fd = -1;
+	ssize_t n;
+
+	mf.mf_fd = &fd;
+	n = recvmsg(child_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n <= 0)
+		return (n == -1 && (errno == EINTR || errno == ENOMEM));
+	(void)peer_fds_take(&msg, &mf);
+	if (n > (ssize_t)offsetof(struct valed_store_message, vsm_text)) {
+		((char *)&vsm)[n - 1] = '\0';
+		if (text_ok(&vsm)) {
+			message(&vsm, fd);
+			return (true);
+		}
+	}
+	if (fd != -1)
+		close(fd);
+	return (true);
+}
+
+/* Children have ended: the serving process, or those it has left. */
+static void
+children(void)
+{
+	pid_t pid;
+	int result;
+
+	while ((pid = waitpid(-1, &result, WNOHANG)) > 0)
+		if (pid == child) {
+			status = result;
+			ended = true;
+		}
+}
+
+static void
+signals(void)
+{
+	struct signalfd_siginfo si;
+
+	while (read(signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD) {
+			children();
+			continue;
+		}
+		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
+			ends = true;
+		kill(child, (int)si.ssi_signo);
+	}
+}
+
+/* Say how the serving process has ended, if nobody asked it to. */
+static void
+say_end(void)
+{
+	if (WIFSIGNALED(status))
+		warnx("the process that serves has ended: %s",
+		    strsignal(WTERMSIG(status)));
+	else
+		warnx("the process that serves has ended: exit status %d",
+		    WEXITSTATUS(status));
+}
+
+/* The serving process has ended. */
+static void __dead2
+end(void)
+{
+	/* What it has sent is still there. */
+	while (message_read())
+		continue;
+	if (!restarts && !ends)
+		say_end();
+	/* An error at the start was printed, and will not go away. */
+	if (!restarts && (ends || (!served && (WIFEXITED(status) ||
+	    failures() > FAILURES)))) {
+		hand_over();
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE);
+	}
+	start_again();
+}
+
+static void __dead2
+supervise(void)
+{
+	struct pollfd fds[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = child_fd, .events = POLLIN },
+	};
+
+	prctl(PR_SET_NAME, "valed-super");
+	while (!ended) {
+		if (poll(fds, nitems(fds), -1) == -1)
+			continue;
+		if (fds[1].revents != 0 && !message_read())
+			fds[1].fd = -1;
+		if (fds[0].revents != 0)
+			signals();
+	}
+	end();
+}
+
+static int
+signals_open(void)
+{
+	sigset_t set;
+	unsigned int i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < nitems(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void
+valed_supervise(char **argv)
+{
+	const pid_t self = getpid();
+	int fds[2];
+	sigset_t none;
+
+	arguments = argv;
+	program_find();
+	valed_store_inherit();
+	signal_fd = signals_open();
+	if (signal_fd == -1 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
+	    (child = fork()) == -1)
+		err(EX_OSERR, "supervisor");
+	if (child != 0) {
+		close(fds[1]);
+		child_fd = fds[0];
+		supervise();
+	}
+	close(fds[0]);
+	close(signal_fd);
+	signal_fd = -1;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Without the supervisor it would run for ever. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != self)
+		_exit(EX_UNAVAILABLE);
+	valed_store_serve(fds[1]);
+}

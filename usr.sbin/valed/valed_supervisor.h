@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The supervisor: a process without clients that has the store (valed_store.h)
+ * and starts valed again.
+ */
+
+#ifndef _VALED_SUPERVISOR_H_
+#define	_VALED_SUPERVISOR_H_
+
+/*
+ * Become the supervisor, and return in a child, which is to serve.  argv is
+ * that of the program, unchanged.  The caller must have no other thread and no
+ * descriptor but those that it inherits, and that of valed_notify.h.  If there
+ * can be no child, prints a line and exits.
+ */
+void	valed_supervise(char **argv);
+
+#endif /* !_VALED_SUPERVISOR_H_ */

@@ -114,20 +114,91 @@ reset(struct e82545 *dev, bool outside)
  * Life cycle.
  */
 
+/* Where the parts are, bytes from struct e82545. */
+struct layout {
+	size_t		eeprom, phy, txq, rxq;
+	size_t		end;
+};
+
+static size_t
+layout_add(struct layout *l, size_t size)
+{
+	const size_t off = l->end;
+
+	l->end = roundup2(off + size, E82545_MEMORY_ALIGN);
+	return (off);
+}
+
+static struct layout
+memory_layout(void)
+{
+	struct layout l = { .end = 0 };
+
+	layout_add(&l, sizeof(struct e82545));
+	l.eeprom = layout_add(&l, e82545_eeprom_size());
+	l.phy = layout_add(&l, e82545_phy_size());
+	l.txq = layout_add(&l, e82545_txq_size());
+	l.rxq = layout_add(&l, e82545_rxq_size());
+	return (l);
+}
+
+size_t
+e82545_memory_size(void)
+{
+	return (memory_layout().end);
+}
+
+static bool
+config_valid(const struct e82545_config *config)
+{
+	if (config->ec_itr_256ns > E82545_ITR_MASK ||
+	    config->ec_itr_min_256ns > E82545_ITR_MASK ||
+	    (config->ec_mac[0] & 1) != 0)
+		return (false);
+	return (config->ec_memory == NULL ||
+	    ((uintptr_t)config->ec_memory % E82545_MEMORY_ALIGN == 0 &&
+	    config->ec_memory_size >= e82545_memory_size()));
+}
+
+/* The memory of an adapter, zeros; NULL: there is none. */
+static struct e82545 *
+memory_get(const struct e82545_config *config, const struct layout *l)
+{
+	struct e82545 *dev = config->ec_memory;
+
+	if (dev != NULL)
+		memset(dev, 0, l->end);
+	else if ((dev = calloc(1, l->end)) == NULL)
+		return (NULL);
+	dev->allocated = config->ec_memory == NULL;
+	dev->eeprom = (void *)((uint8_t *)dev + l->eeprom);
+	dev->phy = (void *)((uint8_t *)dev + l->phy);
+	dev->txq = (void *)((uint8_t *)dev + l->txq);
+	dev->rxq = (void *)((uint8_t *)dev + l->rxq);
+	return (dev);
+}
+
+static void
+memory_put(struct e82545 *dev)
+{
+	dev->magic = 0;
+	if (dev->allocated)
+		free(dev);
+}
+
 struct e82545 *
 e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
     void *arg, struct frame_port *port)
 {
+	const struct layout l = memory_layout();
 	struct e82545 *dev;
 
-	if (config->ec_itr_256ns > E82545_ITR_MASK ||
-	    config->ec_itr_min_256ns > E82545_ITR_MASK ||
-	    (config->ec_mac[0] & 1) != 0) {
+	if (!config_valid(config)) {
 		errno = EINVAL;
 		return (NULL);
 	}
 	e82545_reg_init();
-	dev = calloc(1, sizeof(*dev));
+	dev = memory_get(config, &l);
 	if (dev == NULL)
 		goto nodev;
 	dev->ops = ops;
@@ -137,17 +208,11 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	if (config->ec_name != NULL)
 		strncpy(dev->name, config->ec_name, sizeof(dev->name) - 1);
 	dev->config.ec_name = dev->name;
+	/* Another adapter with this configuration must have its own. */
+	dev->config.ec_memory = NULL;
 	dev->link_up = true;
-	dev->eeprom = e82545_eeprom_create(config->ec_mac, config->ec_csb ?
+	e82545_eeprom_init(dev->eeprom, config->ec_mac, config->ec_csb ?
 	    E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE);
-	if (dev->eeprom == NULL)
-		goto noeeprom;
-	if ((dev->phy = e82545_phy_create()) == NULL)
-		goto nophy;
-	if ((dev->txq = e82545_txq_create()) == NULL)
-		goto notxq;
-	if ((dev->rxq = e82545_rxq_create()) == NULL)
-		goto norxq;
 	if ((dev->loop = e82545_loop_create()) == NULL)
 		goto noloop;
 	if (lock_init(&dev->tx_mtx) != 0)
@@ -159,6 +224,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	e82545_lock_all(dev);
 	reset_locked(dev);
 	e82545_unlock_all(dev);
+	dev->magic = E82545_MAGIC;
 	return (dev);
 
 noreg:
@@ -168,15 +234,7 @@ norx:
 notx:
 	e82545_loop_destroy(dev->loop);
 noloop:
-	e82545_rxq_destroy(dev->rxq);
-norxq:
-	e82545_txq_destroy(dev->txq);
-notxq:
-	e82545_phy_destroy(dev->phy);
-nophy:
-	e82545_eeprom_destroy(dev->eeprom);
-noeeprom:
-	free(dev);
+	memory_put(dev);
 nodev:
 	errno = ENOMEM;
 	return (NULL);
@@ -189,11 +247,7 @@ e82545_destroy(struct e82545 *dev)
 	lock_destroy(&dev->rx_mtx);
 	lock_destroy(&dev->tx_mtx);
 	e82545_loop_destroy(dev->loop);
-	e82545_rxq_destroy(dev->rxq);
-	e82545_txq_destroy(dev->txq);
-	e82545_phy_destroy(dev->phy);
-	e82545_eeprom_destroy(dev->eeprom);
-	free(dev);
+	memory_put(dev);
 }
 
 void

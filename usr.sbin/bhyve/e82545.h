@@ -132,7 +132,18 @@ struct e82545_config {
 					   show E82545_PCI_SUBDEVICE_CSB as the
 					   PCI subsystem ID */
 	const char	*ec_name;	/* for diagnostics; copied */
+	/*
+	 * Where the state of the adapter lies as long as it exists, or NULL:
+	 * the model allocates it.  It must outlive the adapter, begin at a
+	 * multiple of E82545_MEMORY_ALIGN, and have at least
+	 * e82545_memory_size() bytes; e82545_create() overwrites them.  If it
+	 * outlives the process, e82545_salvage() finds the state there.
+	 */
+	void		*ec_memory;
+	size_t		ec_memory_size;	/* bytes */
 };
+
+#define	E82545_MEMORY_ALIGN	64
 
 /*
  * Counters.  They count from creation on; a reset by the guest does not clear
@@ -227,12 +238,16 @@ enum e82545_rx_state {
 				   mastering is off */
 };
 
+/* The bytes of ec_memory that the model needs.  Any thread. */
+size_t	e82545_memory_size(void);
+
 /*
  * Create an adapter on `port', in its power-on state, with the link up and bus
  * mastering off.  If the port takes offloads (frame_port_set_offloads()),
  * packets with TSO go out uncut, and such frames may come in.
  * `ops', `arg' and `port' must outlive it.  Returns NULL with errno set:
- * ENOMEM, or EINVAL for a config value out of range or a multicast address.
+ * ENOMEM, or EINVAL for a config value out of range, a multicast address, or
+ * ec_memory that is too short or not aligned.
  */
 struct e82545 *e82545_create(const struct e82545_config *config,
 	    const struct e82545_ops *ops, void *arg, struct frame_port *port);

@@ -18,7 +18,6 @@
  * Everything here runs under reg_mtx.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_eeprom.h"
@@ -115,22 +114,17 @@ eeprom_fill(struct e82545_eeprom *ee, const uint8_t mac[6], uint16_t subdevice)
 	ee->words[EEPROM_CHECKSUM] = E82545_EEPROM_SUM - sum;
 }
 
-struct e82545_eeprom *
-e82545_eeprom_create(const uint8_t mac[6], uint16_t subdevice)
+size_t
+e82545_eeprom_size(void)
 {
-	struct e82545_eeprom *ee;
-
-	ee = calloc(1, sizeof(*ee));
-	if (ee == NULL)
-		return (NULL);
-	eeprom_fill(ee, mac, subdevice);
-	return (ee);
+	return (sizeof(struct e82545_eeprom));
 }
 
 void
-e82545_eeprom_destroy(struct e82545_eeprom *ee)
+e82545_eeprom_init(struct e82545_eeprom *ee, const uint8_t mac[6],
+    uint16_t subdevice)
 {
-	free(ee);
+	eeprom_fill(ee, mac, subdevice);
 }
 
 uint16_t

@@ -11,17 +11,16 @@
 #ifndef _E82545_EEPROM_H_
 #define	_E82545_EEPROM_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct e82545;
+struct e82545_eeprom;
 
-/*
- * An EEPROM with this station address and PCI subsystem device ID; NULL with
- * errno if there is no memory.
- */
-struct e82545_eeprom *e82545_eeprom_create(const uint8_t mac[6],
+size_t	e82545_eeprom_size(void);	/* bytes of struct e82545_eeprom */
+/* Fill an EEPROM: its station address and PCI subsystem device ID. */
+void	e82545_eeprom_init(struct e82545_eeprom *ee, const uint8_t mac[6],
 	    uint16_t subdevice);
-void	e82545_eeprom_destroy(struct e82545_eeprom *ee);
 /* Device reset: aborts an instruction and disables writes, keeps contents. */
 void	e82545_eeprom_reset(struct e82545 *dev);
 /* EECD and EERD, as the register table calls them. */

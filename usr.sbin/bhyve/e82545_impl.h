@@ -77,12 +77,21 @@
 /* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
 #define	E82545_NREGS	(0xa000 / 4)
 
+#define	E82545_MAGIC	0x3832353435454d01	/* "82545EM" */
+
 struct e82545_txq;			/* e82545_tx_impl.h */
 struct e82545_rxq;			/* e82545_rx_impl.h */
 struct e82545_eeprom;			/* e82545_eeprom.c */
 struct e82545_phy;			/* e82545_phy.c */
 
+/*
+ * The adapter.  It and the four parts that it points to, but not `loop', lie in
+ * one piece of memory, zeros at first: e82545_memory_size().  e82545_salvage()
+ * makes a snapshot of that, so what a snapshot has must be there.
+ */
 struct e82545 {
+	uint64_t		 magic;		/* E82545_MAGIC: it is set up */
+	bool			 allocated;	/* the memory, by the model */
 	const struct e82545_ops	*ops;
 	void			*arg;
 	struct frame_port	*port;
@@ -283,16 +292,16 @@ void	e82545_reg_reset(struct e82545 *dev);
 /*
  * e82545_tx_collect.c
  */
-struct e82545_txq *e82545_txq_create(void);
-void	e82545_txq_destroy(struct e82545_txq *txq);
+/* Bytes of struct e82545_txq. */
+size_t	e82545_txq_size(void);
 /* tx_mtx and reg_mtx held. */
 void	e82545_txq_reset(struct e82545 *dev);
 
 /*
  * e82545_rx_stall.c
  */
-struct e82545_rxq *e82545_rxq_create(void);
-void	e82545_rxq_destroy(struct e82545_rxq *rxq);
+/* Bytes of struct e82545_rxq. */
+size_t	e82545_rxq_size(void);
 /*
  * RDT, RCTL or the loopback queue changed.  Returns whether the receive path
  * has something to do; the caller must then call eo_rx_ready() after it has

@@ -18,7 +18,6 @@
  * Everything here runs under reg_mtx.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_impl.h"
@@ -111,16 +110,10 @@ struct e82545_phy {
 	bool		link_low;	/* down since PHY_STATUS was read */
 };
 
-struct e82545_phy *
-e82545_phy_create(void)
+size_t
+e82545_phy_size(void)
 {
-	return (calloc(1, sizeof(struct e82545_phy)));
-}
-
-void
-e82545_phy_destroy(struct e82545_phy *phy)
-{
-	free(phy);
+	return (sizeof(struct e82545_phy));
 }
 
 /* Select the best mode of both ends, or the one that software forces. */

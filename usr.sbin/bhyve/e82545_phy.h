@@ -12,13 +12,12 @@
 #define	_E82545_PHY_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct e82545;
 
-/* A PHY, before its first reset; NULL with errno if there is no memory. */
-struct e82545_phy *e82545_phy_create(void);
-void	e82545_phy_destroy(struct e82545_phy *phy);
+size_t	e82545_phy_size(void);	/* bytes of struct e82545_phy, zeros at first */
 /* Device reset: every PHY register returns to its default. */
 void	e82545_phy_reset(struct e82545 *dev);
 /* MDIC, as the register table calls it. */

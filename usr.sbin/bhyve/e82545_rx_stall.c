@@ -12,22 +12,14 @@
  * rx_mtx.
  */
 
-#include <stdlib.h>
-
 #include "e82545_loop.h"
 #include "e82545_rx_impl.h"
 #include "e82545_stat.h"
 
-struct e82545_rxq *
-e82545_rxq_create(void)
+size_t
+e82545_rxq_size(void)
 {
-	return (calloc(1, sizeof(struct e82545_rxq)));
-}
-
-void
-e82545_rxq_destroy(struct e82545_rxq *rxq)
-{
-	free(rxq);
+	return (sizeof(struct e82545_rxq));
 }
 
 bool

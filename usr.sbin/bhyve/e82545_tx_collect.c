@@ -13,23 +13,16 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_offload.h"
 #include "e82545_snap.h"
 #include "e82545_tx_impl.h"
 
-struct e82545_txq *
-e82545_txq_create(void)
+size_t
+e82545_txq_size(void)
 {
-	return (calloc(1, sizeof(struct e82545_txq)));
-}
-
-void
-e82545_txq_destroy(struct e82545_txq *txq)
-{
-	free(txq);
+	return (sizeof(struct e82545_txq));
 }
 
 void

@@ -108,9 +108,9 @@ TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "
 	dev = e82545_create(&config, &host_ops, h, &h->port);
 	total = count_end();
 	ATF_REQUIRE(dev != NULL);
-	/* The adapter, its five parts, and five mutexes. */
-	ATF_CHECK_EQ(11, total);
-	ATF_CHECK_EQ(6, live_memory);
+	/* The adapter, its loopback queue, and five mutexes. */
+	ATF_CHECK_EQ(7, total);
+	ATF_CHECK_EQ(2, live_memory);
 	ATF_CHECK_EQ(5, live_mutexes);
 	count_begin(0);
 	e82545_destroy(dev);
@@ -129,6 +129,56 @@ TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "
 		ATF_CHECK_EQ_MSG(0, live_mutexes, "call %u: %d", n,
 		    live_mutexes);
 	}
+	host_destroy(h);
+}
+
+TEST(memory, "The state of an adapter lies in the host's memory, which is long "
+    "enough and aligned; only the loopback queue does not")
+{
+	struct e82545_config c = config;
+	const size_t size = e82545_memory_size();
+	struct e82545 *dev;
+	struct host *h;
+	uint8_t *memory;
+
+	h = host_create(HOST_RAM);
+	memory = aligned_alloc(E82545_MEMORY_ALIGN,
+	    size + E82545_MEMORY_ALIGN);
+	ATF_REQUIRE(memory != NULL);
+	/* What was there does not matter, nor changes what lies behind. */
+	memset(memory, 0xa5, size + E82545_MEMORY_ALIGN);
+	c.ec_memory = memory;
+	c.ec_memory_size = size;
+	count_begin(0);
+	dev = e82545_create(&c, &host_ops, h, &h->port);
+	count_end();
+	ATF_REQUIRE(dev != NULL);
+	ATF_CHECK_EQ(1, live_memory);
+	ATF_CHECK((void *)dev == memory);
+	ATF_CHECK((uint8_t *)dev->txq > memory &&
+	    (uint8_t *)dev->txq + e82545_txq_size() <= memory + size);
+	ATF_CHECK((uint8_t *)dev->rxq > memory &&
+	    (uint8_t *)dev->rxq + e82545_rxq_size() <= memory + size);
+	ATF_CHECK((uint8_t *)dev->eeprom > memory &&
+	    (uint8_t *)dev->eeprom < memory + size);
+	ATF_CHECK((uint8_t *)dev->phy > memory &&
+	    (uint8_t *)dev->phy < memory + size);
+	ATF_CHECK_EQ(0xa5, memory[size]);
+	count_begin(0);
+	e82545_destroy(dev);
+	count_end();
+	ATF_CHECK_EQ(0, live_mutexes);
+
+	c.ec_memory_size = size - 1;
+	errno = 0;
+	ATF_CHECK(e82545_create(&c, &host_ops, h, &h->port) == NULL);
+	ATF_CHECK_EQ(EINVAL, errno);
+	c.ec_memory_size = size;
+	c.ec_memory = memory + 8;
+	errno = 0;
+	ATF_CHECK(e82545_create(&c, &host_ops, h, &h->port) == NULL);
+	ATF_CHECK_EQ(EINVAL, errno);
+	free(memory);
 	host_destroy(h);
 }
 
@@ -235,7 +285,7 @@ TEST(restored, "A restore replaces looped frames; without memory it fails with "
 	ATF_CHECK_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
 	total = count_end();
 	/* An adapter, as above, and five frames. */
-	ATF_CHECK_EQ(11 + 5, total);
+	ATF_CHECK_EQ(7 + 5, total);
 	ATF_CHECK_EQ(5, live_memory);
 	for (n = 1; n <= total; n++) {
 		count_begin(n);

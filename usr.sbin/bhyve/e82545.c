@@ -83,6 +83,8 @@ lock_destroy(struct e82545_lock *lock)
 static void
 reset_locked(struct e82545 *dev)
 {
+	e82545_txq_moved(dev);
+	e82545_rxq_moved(dev);
 	e82545_reg_reset(dev);
 	e82545_stat_reset(dev);
 	e82545_csb_reset(dev);
@@ -160,21 +162,31 @@ config_valid(const struct e82545_config *config)
 	    config->ec_memory_size >= e82545_memory_size()));
 }
 
+void
+e82545_memory_parts(struct e82545 *dev, void *memory)
+{
+	const struct layout l = memory_layout();
+	uint8_t *p = memory;
+
+	dev->eeprom = (void *)(p + l.eeprom);
+	dev->phy = (void *)(p + l.phy);
+	dev->txq = (void *)(p + l.txq);
+	dev->rxq = (void *)(p + l.rxq);
+}
+
 /* The memory of an adapter, zeros; NULL: there is none. */
 static struct e82545 *
-memory_get(const struct e82545_config *config, const struct layout *l)
+memory_get(const struct e82545_config *config)
 {
+	const size_t size = e82545_memory_size();
 	struct e82545 *dev = config->ec_memory;
 
 	if (dev != NULL)
-		memset(dev, 0, l->end);
-	else if ((dev = calloc(1, l->end)) == NULL)
+		memset(dev, 0, size);
+	else if ((dev = calloc(1, size)) == NULL)
 		return (NULL);
 	dev->allocated = config->ec_memory == NULL;
-	dev->eeprom = (void *)((uint8_t *)dev + l->eeprom);
-	dev->phy = (void *)((uint8_t *)dev + l->phy);
-	dev->txq = (void *)((uint8_t *)dev + l->txq);
-	dev->rxq = (void *)((uint8_t *)dev + l->rxq);
+	e82545_memory_parts(dev, dev);
 	return (dev);
 }
 
@@ -190,7 +202,6 @@ struct e82545 *
 e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
     void *arg, struct frame_port *port)
 {
-	const struct layout l = memory_layout();
 	struct e82545 *dev;
 
 	if (!config_valid(config)) {
@@ -198,7 +209,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 		return (NULL);
 	}
 	e82545_reg_init();
-	dev = memory_get(config, &l);
+	dev = memory_get(config);
 	if (dev == NULL)
 		goto nodev;
 	dev->ops = ops;

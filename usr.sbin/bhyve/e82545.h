@@ -368,6 +368,44 @@ int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
 	    size_t size);
 
+/*
+ * A process that ran an adapter has ended, by a crash or SIGKILL, and its
+ * ec_memory is left.  Another process of the same program file has it go on:
+ *
+ *	e82545_salvage()		old memory -> a snapshot
+ *	e82545_create()			on other memory
+ *	e82545_bus_master()		as it was
+ *	e82545_pause(), e82545_snapshot_restore()
+ *	e82545_recover()		completes what was begun
+ *	e82545_resume()
+ *
+ * No register may be accessed before e82545_recover() has returned.  An access
+ * that was in progress when the process ended may be done, or not: the host
+ * must do it again if the guest waits for it.  If a step fails, the old memory
+ * is as it was, or a step farther; the host then resets the adapter as by
+ * hardware fault, or begins again.  What is lost and what is sent twice:
+ * e82545_salvage.c.
+ *
+ * e82545_salvage() writes a snapshot of what `memory' holds, of `size' bytes,
+ * into `buf', and returns its length in bytes; with `buf' NULL it returns that
+ * only, which does not depend on the state.  `config' must be the adapter's, as
+ * for snapshots; its ec_memory is not used.  now_ns is the time now, by the
+ * clock that eo_now() was: the time left on timers is right.  Nothing in
+ * `memory' is trusted, whoever has written there.  Returns -1 with errno set:
+ * EINVAL if it is too short, of no adapter, or has a state that cannot be;
+ * ENOSPC if bufsize is less than the snapshot's length; ENOMEM.
+ *
+ * e82545_recover() needs an adapter that is paused, with the snapshot restored,
+ * and the memory that was salvaged.  It writes descriptors back that a batch
+ * had left, and raises interrupt causes that the guest may have missed.  Calls
+ * eo_map() and the operations that any thread may call.  Returns 0, EBUSY if
+ * the adapter is not paused, or EINVAL as above.
+ */
+ssize_t	e82545_salvage(const void *memory, size_t size,
+	    const struct e82545_config *config, uint64_t now_ns, void *buf,
+	    size_t bufsize);
+int	e82545_recover(struct e82545 *dev, void *memory, size_t size);
+
 /* Read all counters.  Any thread; takes no lock. */
 void	e82545_counters(const struct e82545 *dev,
 	    uint64_t counters[E82545_NCOUNTERS]);

@@ -28,6 +28,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_rx_copy.c	\
 		e82545_rx_frame.c	\
 		e82545_rx_stall.c	\
+		e82545_salvage.c	\
 		e82545_snap.c		\
 		e82545_stat.c		\
 		e82545_tx.c		\

@@ -58,6 +58,7 @@
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
 #include "e82545_probes.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 
 /* When to check again after an interrupt was left out or a kick asked for. */
@@ -274,6 +275,7 @@ e82545_csb_reset(struct e82545 *dev)
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
 	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
+	c->tdt.taken = c->rdt.taken = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
 	/* mutants 2: the head is 0, and a write to RDH sets it again */
 	c->vnet_clean = UINT32_MAX;
@@ -341,4 +343,80 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 		c->rx_polled = true;
 	}
 	e82545_snap_check(s, c->gpa != 0 || (!c->on && !awake && !waits));
+}
+
+/*
+ * As if both sides had slept and the guest had kicked.  But guest_tdt may be
+ * old after the ring was started, so there the kick must be known of.
+ */
+static void
+csb_awake(struct e82545_csb *c)
+{
+	if (c->tx_state == CSB_TX_ASLEEP ||
+	    (c->tx_state == CSB_TX_RESTART && !c->tdt.starts) ||
+	    (c->tx_state == CSB_TX_STARTED && csb_kept(&c->tdt)))
+		c->kicked = 1;
+	if (c->rx_state != CSB_RX_UNREAD)
+		c->rx_state = CSB_RX_WAITS;
+	/* A batch may have written entries whose frames are lost. */
+	c->vnet_clean = UINT32_MAX;
+}
+
+bool
+e82545_csb_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	const struct e82545_csb *from = &old->csb;
+	struct e82545_csb *c = &dev->csb;
+
+	*c = *from;
+	c->ops = NULL;
+	c->tx = c->rx = NULL;
+	c->tx_on = c->rx_on = false;
+	c->rx_polled = true;
+	c->tdt.starts = e82545_salvage_bool(&from->tdt.starts);
+	c->rdt.starts = e82545_salvage_bool(&from->rdt.starts);
+	c->rx_unmasked = e82545_salvage_bool(&from->rx_unmasked);
+	c->tx_at_used = e82545_salvage_bool(&from->tx_at_used);
+	if ((unsigned int)c->tx_state > CSB_TX_RESTART ||
+	    (unsigned int)c->rx_state > CSB_RX_UNREAD)
+		return (false);
+	/* The guest was placing it. */
+	if (c->gpa == 0)
+		csb_release(dev);
+	else
+		csb_awake(c);
+	return (true);
+}
+
+void
+e82545_csb_recover(struct e82545 *dev, uint32_t tdt, uint32_t rdt)
+{
+	struct e82545_csb *c = &dev->csb;
+	struct paravirt_csb *page;
+	bool on;
+
+	e82545_assert_all(dev);
+	page = csb_map(dev);
+	if (page == NULL)
+		return;
+	on = csb_is_on(dev, page);
+	if (csb_enabled(dev, &csb_tx_ring)) {
+		if (csb_tx_counts(c))
+			csb_use_taken(dev, &csb_tx_ring, tdt, on);
+		/* Guests may clear the flag themselves when they kick. */
+		if (on && c->tx_state == CSB_TX_STARTED && !c->tdt.starts &&
+		    atomic_load_32(&page->host_need_txkick) == 0)
+			atomic_store_32(&c->kicked, 1);
+		if (on)
+			atomic_store_rel_32(&page->host_tdh,
+			    htole32(e82545_reg(dev, E82545_TDH)));
+	}
+	if (csb_enabled(dev, &csb_rx_ring)) {
+		if (rdt != c->rx_old)
+			csb_use_taken(dev, &csb_rx_ring, rdt, false);
+		if (on)
+			atomic_store_rel_32(&page->host_rdh,
+			    htole32(e82545_reg(dev, E82545_RDH)));
+	}
+	c->held = 0;
 }

@@ -25,6 +25,8 @@ struct paravirt_csb;
  */
 struct e82545_csb_tail {
 	uint32_t	kept;		/* written and kept aside, or "none" */
+	uint32_t	taken;		/* from the CSB and not used yet, or
+					   "none"; for a crash */
 	bool		starts;		/* not since TDH, RDH or a reset */
 	uint32_t	first;		/* TDT: the only value written since,
 					   else "none" */

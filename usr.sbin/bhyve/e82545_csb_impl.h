@@ -96,6 +96,13 @@ bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
  */
 bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
 	    struct paravirt_csb *page);
+/*
+ * As csb_use() with an index that was taken before a crash, or "none"; `on' for
+ * transmit with the mode on.  One that was used does not count.  All locks
+ * held.
+ */
+void	csb_use_taken(struct e82545 *dev, const struct csb_ring *r,
+	    uint32_t value, bool on);
 /* Check again later, at *when_ns.  Returns false if that was decided before. */
 bool	csb_recheck_later(struct e82545 *dev, uint64_t *when_ns);
 

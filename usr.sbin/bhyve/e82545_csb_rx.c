@@ -66,8 +66,11 @@ csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page)
 uint32_t
 csb_rx_taken(struct e82545_csb *c, uint32_t value)
 {
-	if (value == c->rx_old)
+	if (value == c->rx_old) {
 		value = NET_PARAVIRT_NONE;
+		c->rdt.taken = NET_PARAVIRT_NONE;
+		e82545_stored();
+	}
 	c->rx_old = NET_PARAVIRT_NONE;
 	if (value == c->rx_recheck_rdt)
 		c->rx_recheck_rdt = NET_PARAVIRT_NONE;

@@ -133,14 +133,17 @@ csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
  * one meanwhile, that is left for the next time.
  */
 static uint32_t
-csb_take(uint32_t *index)
+csb_take(struct e82545_csb_tail *t, uint32_t *index)
 {
 	uint32_t value;
 
 	value = atomic_load_acq_32(index);
 	/* mutants: it only spares an atomic operation */
-	if (value != htole32(NET_PARAVIRT_NONE))
+	if (value != htole32(NET_PARAVIRT_NONE)) {
+		t->taken = le32toh(value);
+		e82545_stored();
 		atomic_cmpset_acq_32(index, value, htole32(NET_PARAVIRT_NONE));
+	}
 	return (le32toh(value));
 }
 
@@ -160,7 +163,7 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
 	if (page == NULL || (tx && !csb_tx_counts(&dev->csb)))
 		return (moved);
-	value = r->taken(&dev->csb, csb_take(csb_index(page, r)));
+	value = r->taken(&dev->csb, csb_take(t, csb_index(page, r)));
 	if (value != NET_PARAVIRT_NONE &&
 	    csb_advance(dev, r, value, on ? CSB_NONE : CSB_DD)) {
 		moved = true;
@@ -168,7 +171,18 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 		if (!kicked)
 			csb_kick_saved(dev, r, value);
 	}
+	e82545_stored();
+	t->taken = NET_PARAVIRT_NONE;
 	return (moved);
+}
+
+void
+csb_use_taken(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
+    bool on)
+{
+	if (value != NET_PARAVIRT_NONE &&
+	    csb_advance(dev, r, value, on ? CSB_NONE : CSB_DD))
+		csb_tail(dev, r)->starts = false;
 }
 
 /* The first value may be written again, late, when the head has passed it. */

@@ -22,6 +22,7 @@
 
 #include "e82545_eeprom.h"
 #include "e82545_impl.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 
 /*
@@ -337,4 +338,20 @@ e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_u32(s, &ee->opcode, MW_ERASE);
 	e82545_snap_u32(s, &ee->addr, EEPROM_WORDS - 1);
 	e82545_snap_bool(s, &ee->data_out);
+}
+
+/* A bit is counted before the state changes. */
+bool
+e82545_eeprom_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	const struct e82545_eeprom *from = old->eeprom;
+	struct e82545_eeprom *ee = dev->eeprom;
+
+	*ee = *from;
+	ee->write_enabled = e82545_salvage_bool(&from->write_enabled);
+	ee->data_out = e82545_salvage_bool(&from->data_out);
+	if ((unsigned int)ee->state > MW_DONE)
+		return (false);
+	ee->nbits = MIN(ee->nbits, mw_bits(ee->state));
+	return (true);
 }

@@ -27,6 +27,7 @@
  *	e82545_filter.c		address and VLAN filters
  *	e82545_csb*.c		the communication status block
  *	e82545_snap.c		snapshots
+ *	e82545_salvage.c	what a crash leaves
  *	e82545_offload.c	checksum, TSO and VLAN arithmetic on bytes
  *	e82545_crc.c		CRC-32
  *	e82545_probes.c		the names of what probes report
@@ -244,6 +245,16 @@ e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
 	atomic_add_64(&dev->counters[counter], 1);
 }
 
+/*
+ * A process may end at any instruction, and what it has stored until then is
+ * found in ec_memory: the compiler must not move stores past this.
+ */
+static inline void
+e82545_stored(void)
+{
+	__asm __volatile("" : : : "memory");
+}
+
 /* Rings, whose mutexes one takes before reg_mtx. */
 enum e82545_rings {
 	RING_NONE = 0,
@@ -271,8 +282,11 @@ e82545_unlock_rings(struct e82545 *dev, enum e82545_rings rings)
 }
 
 /*
- * e82545.c: all of the locks.
+ * e82545.c
  */
+/* Set `dev' to the parts of the adapter that `memory' belongs to. */
+void	e82545_memory_parts(struct e82545 *dev, void *memory);
+/* All of the locks. */
 void	e82545_lock_all(struct e82545 *dev);
 void	e82545_unlock_all(struct e82545 *dev);
 /* Reset by the guest, CTRL.RST: it keeps the CSB.  No lock held. */
@@ -296,12 +310,16 @@ void	e82545_reg_reset(struct e82545 *dev);
 size_t	e82545_txq_size(void);
 /* tx_mtx and reg_mtx held. */
 void	e82545_txq_reset(struct e82545 *dev);
+/* TDH is going to be changed, but not by a batch.  tx_mtx held. */
+void	e82545_txq_moved(struct e82545 *dev);
 
 /*
  * e82545_rx_stall.c
  */
 /* Bytes of struct e82545_rxq. */
 size_t	e82545_rxq_size(void);
+/* RDH is going to be changed, but not by a batch.  rx_mtx held. */
+void	e82545_rxq_moved(struct e82545 *dev);
 /*
  * RDT, RCTL or the loopback queue changed.  Returns whether the receive path
  * has something to do; the caller must then call eo_rx_ready() after it has

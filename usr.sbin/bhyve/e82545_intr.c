@@ -38,6 +38,7 @@
 #include "e82545_impl.h"
 #include "e82545_intr.h"
 #include "e82545_probes.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 
 /* Causes that announce received packets, and therefore stop the timers. */
@@ -352,6 +353,21 @@ e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_check(s, !m->asserted || !m->held);
 	e82545_snap_check(s, (!m->asserted && !m->held) ||
 	    (e82545_reg(dev, E82545_ICR) & e82545_reg(dev, E82545_IMS)) != 0);
+}
+
+/* ICR and the line change one after the other. */
+bool
+e82545_intr_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	struct e82545_moderation *m = &dev->moder;
+	const bool pending = (e82545_reg(dev, E82545_ICR) &
+	    e82545_reg(dev, E82545_IMS)) != 0;
+
+	*m = old->moder;
+	m->asserted = e82545_salvage_bool(&old->moder.asserted) && pending;
+	m->held = e82545_salvage_bool(&old->moder.held) && pending &&
+	    !m->asserted;
+	return (true);
 }
 
 void

@@ -23,6 +23,7 @@
 #include "e82545_impl.h"
 #include "e82545_intr.h"
 #include "e82545_phy.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 
 /* PHY registers: IEEE 802.3 clause 22; those from 16 on are Marvell's. */
@@ -403,4 +404,17 @@ e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_bool(s, &phy->link);
 	e82545_snap_bool(s, &phy->link_low);
 	phy_publish_loopback(dev);
+}
+
+bool
+e82545_phy_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	const struct e82545_phy *from = old->phy;
+	struct e82545_phy *phy = dev->phy;
+
+	*phy = *from;
+	phy->duplex = e82545_salvage_bool(&from->duplex);
+	phy->link = e82545_salvage_bool(&from->link);
+	phy->link_low = e82545_salvage_bool(&from->link_low);
+	return ((unsigned int)phy->speed <= PHY_1000);
 }

@@ -286,6 +286,8 @@ ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	if (off == E82545_RDH)
+		e82545_rxq_moved(dev);
 	e82545_reg_set(dev, off, value);
 	dev->wake_rx = e82545_rx_unstall(dev);
 }
@@ -305,6 +307,8 @@ rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 static void
 tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
+	if (off == E82545_TDH)
+		e82545_txq_moved(dev);
 	e82545_reg_set(dev, off, value);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
 	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);

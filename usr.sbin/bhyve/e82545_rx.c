@@ -13,8 +13,8 @@
  *	begin	take a snapshot of the registers, map the ring
  *	run	for each frame, where it lies: filter; check its length; copy
  *		it, once, into the guest's buffers, and verify its checksums
- *	end	write the descriptors back, in order; then, once, under reg_mtx:
- *		RDH, statistics, interrupt
+ *	end	write the descriptors back, the first one last; then, once,
+ *		under reg_mtx: RDH, statistics, interrupt
  *
  * This file has the batch, and the fast path for a frame that fits into one
  * buffer.  All other frames go through e82545_rx_frame.c, which decides, and
@@ -154,8 +154,6 @@ rx_bufsize(uint32_t rctl)
 static void
 rx_begin(struct e82545 *dev, struct rx_batch *b)
 {
-	uint64_t base;
-
 	memset(b, 0, sizeof(*b));
 	b->rctl = e82545_reg(dev, E82545_RCTL);
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
@@ -173,13 +171,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->posted = rx_ring_posted(dev, b->head, b->size);
 	if (!b->on || b->size == 0)
 		return;
-	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
-	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
 	if (b->head < b->size)
-		b->ring = e82545_map(dev, base,
-		    b->size * sizeof(struct e82545_rxd));
-	if ((uintptr_t)b->ring % sizeof(uint64_t) != 0)
-		b->ring = NULL;
+		b->ring = rx_ring_map(dev, b->size);
 	if (b->ring == NULL) {
 		b->posted = 0;
 		b->counts[E82545_C_RX_BAD_RING]++;
@@ -241,23 +234,28 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 	return (E82545_RX_MORE);
 }
 
-/* Stores with release: a guest that sees DD sees the data. */
+/*
+ * From the last to the first: the guest, which processes them in order, has all
+ * of them or none, wherever a crash cuts this off.  e82545_salvage.c completes
+ * it.
+ */
 static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
-	const uint64_t *done = dev->rxq->done;
-	uint32_t first, i, left, run;
+	struct e82545_rxq *rxq = dev->rxq;
 
 	MPASS(b->ndone == 0 ||
 	    (b->start + b->ndone) % b->size == b->head);
-	/* Up to the end of the ring, then from its beginning. */
-	first = b->start;
-	for (left = b->ndone; left > 0; left -= run) {
-		run = MIN(left, b->size - first);
-		for (i = 0; i < run; i++)
-			atomic_store_rel_64(&b->ring[first + i][1], *done++);
-		first = 0;
-	}
+	if (b->ndone == 0)
+		return;
+	rxq->ndone = b->ndone;
+	e82545_stored();
+	rxq->end = b->head;
+	e82545_stored();
+	rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
+	rxq->ndone = 0;
+	e82545_stored();
+	atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
 }
 
 static void

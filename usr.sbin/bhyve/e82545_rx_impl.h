@@ -53,12 +53,19 @@ struct e82545_rxq {
 	uint32_t	 need;		/* descriptors the frame would take */
 	uint32_t	 need_rctl;	/* with this RCTL */
 
+	/* How a batch ends: e82545_salvage.c. */
+	uint32_t	 ndone;		/* of `done' to be written back */
+	uint32_t	 end;		/* what RDH becomes, or has become, if
+					   none is; RX_END_NONE */
+
 	/* For one batch: the upper halves of its descriptors. */
 	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
 
 	/* What goes to buffers outside guest memory. */
 	uint8_t		 dump[RX_BUFSIZE_MAX];
 };
+
+#define	RX_END_NONE	UINT32_MAX	/* RDH was written or reset */
 
 enum rx_verdict {
 	RX_TAKEN,		/* delivered or dropped */
@@ -114,6 +121,19 @@ rx_ring_size(const struct e82545 *dev)
 	    sizeof(struct e82545_rxd));
 }
 
+/* The ring, of `size' descriptors; NULL if its address is invalid. */
+static inline uint64_t (*
+rx_ring_map(const struct e82545 *dev, uint32_t size))[2]
+{
+	uint64_t base;
+	void *ring;
+
+	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
+	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
+	ring = e82545_map(dev, base, size * sizeof(struct e82545_rxd));
+	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
+}
+
 /* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static inline uint32_t
 rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
@@ -158,6 +178,24 @@ rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
 	    (uint64_t)special << 48);
 	if (++b->head == b->size)
 		b->head = 0;
+}
+
+/*
+ * Write back `n' descriptors from `start' on, except the first.  Stores with
+ * release: a guest that sees DD sees the data.
+ */
+static inline void
+rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
+    const uint64_t *done, uint32_t n)
+{
+	const uint32_t first = MIN(n, size - start);
+	uint32_t i;
+
+	/* From the ring's beginning, and before that up to its end. */
+	for (i = n; i-- > first;)
+		atomic_store_rel_64(&ring[i - first][1], done[i]);
+	for (i = first; i-- > 1;)
+		atomic_store_rel_64(&ring[start + i][1], done[i]);
 }
 
 /* The longest frame that RCTL accepts, bytes without FCS. */

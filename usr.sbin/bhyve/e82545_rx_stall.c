@@ -14,12 +14,65 @@
 
 #include "e82545_loop.h"
 #include "e82545_rx_impl.h"
+#include "e82545_salvage.h"
 #include "e82545_stat.h"
 
 size_t
 e82545_rxq_size(void)
 {
 	return (sizeof(struct e82545_rxq));
+}
+
+void
+e82545_rxq_moved(struct e82545 *dev)
+{
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	dev->rxq->end = RX_END_NONE;
+	e82545_stored();
+}
+
+/* A batch that was writing back is completed by e82545_rx_recover(). */
+bool
+e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	const struct e82545_rxq *from = old->rxq;
+	const uint32_t size = rx_ring_size(dev);
+	uint32_t head = e82545_reg(dev, E82545_RDH);
+
+	if (from->ndone > 0) {
+		if (from->ndone > MIN(size, nitems(from->done)) || head >= size)
+			return (false);
+		head = (head + from->ndone) % size;
+	} else if (from->end != RX_END_NONE && from->end != head) {
+		if (from->end >= size)
+			return (false);
+		head = from->end;
+	}
+	e82545_reg_set(dev, E82545_RDH, head);
+	return (true);
+}
+
+bool
+e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
+{
+	const uint32_t size = rx_ring_size(dev);
+	const uint32_t n = atomic_load_32(&old->ndone);
+	uint64_t (*ring)[2];
+
+	if (n == 0)
+		return (true);
+	if (n > MIN(size, nitems(old->done)) || head >= size)
+		return (false);
+	ring = rx_ring_map(dev, size);
+	if (ring == NULL)
+		return (true);
+	rx_store(ring, size, head, old->done, n);
+	atomic_store_32(&old->end, (head + n) % size);
+	e82545_stored();
+	atomic_store_32(&old->ndone, 0);
+	e82545_stored();
+	atomic_store_rel_64(&ring[head][1], old->done[0]);
+	return (true);
 }
 
 bool

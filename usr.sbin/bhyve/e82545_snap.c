@@ -265,6 +265,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	fresh->loop = loop;
 	asserted = dev->moder.asserted;
 	s.done = sizeof(struct snap_header);
+	e82545_rxq_moved(dev);
 	snap_state(dev, &s);
 	e82545_intr_restored(dev, asserted);
 out:

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "e82545_impl.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 #include "e82545_stat.h"
 
@@ -87,6 +88,21 @@ e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
 		e82545_snap_check(s, !dev->stat_latched[i] ||
 		    dev->stat_latch[i] <= stat64(dev, stat_pairs[i]));
 	}
+}
+
+/* The halves of a count are stored one after the other. */
+bool
+e82545_stat_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	unsigned int i;
+
+	for (i = 0; i < nitems(stat_pairs); i++) {
+		dev->stat_latched[i] =
+		    e82545_salvage_bool(&old->stat_latched[i]);
+		dev->stat_latch[i] = MIN(old->stat_latch[i],
+		    stat64(dev, stat_pairs[i]));
+	}
+	return (true);
 }
 
 void

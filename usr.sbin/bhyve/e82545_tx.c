@@ -19,8 +19,9 @@
  *			fragments of guest memory; if the port takes offloads,
  *			as one in any case, and TCP's and UDP's checksums are
  *			left to whoever reads the frame next
- *	end	flush the port; write DD back to the descriptors that have RS;
- *		then, once, under reg_mtx: TDH, statistics, interrupt
+ *	end	flush the port; write DD back to the descriptors that have RS,
+ *		the first one last; then, once, under reg_mtx: TDH, statistics,
+ *		interrupt
  *
  * This file has the batch, and the fast path for a packet of one descriptor.
  * All other packets go through e82545_tx_collect.c, then e82545_tx_send.c or
@@ -85,7 +86,7 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 	uint32_t len, lower;
 	void *data;
 
-	if (b->head == b->tail || txq->skipping || b->loopback || !b->link)
+	if (b->head == b->tail || txq->now.skipping || b->loopback || !b->link)
 		return (false);
 	txd = tx_load(b->ring[b->head]);
 	lower = le32toh(txd.lower);
@@ -120,7 +121,7 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 static void
 tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
 {
-	dev->txq->sent = 0;
+	dev->txq->now.sent = 0;
 	b->ndescs += ndescs;
 	b->head += ndescs;
 	if (b->head >= b->size)
@@ -148,7 +149,6 @@ tx_to_end(struct tx_batch *b)
 static bool
 tx_begin(struct e82545 *dev, struct tx_batch *b)
 {
-	uint64_t base;
 	uint32_t ctrl, tctl;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
@@ -159,14 +159,11 @@ tx_begin(struct e82545 *dev, struct tx_batch *b)
 	b->start = b->head = e82545_reg(dev, E82545_TDH);
 	if (b->head == b->tail)
 		return (false);
-	b->size = (e82545_reg(dev, E82545_TDLEN) & E82545_DLEN_MASK) /
-	    sizeof(union e82545_txd);
-	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
-	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
+	b->size = tx_ring_size(dev);
 	b->to_end = b->queued = b->looped = false;
 	b->ring = b->head < b->size && (b->tail < b->size || tx_to_end(b)) ?
-	    e82545_map(dev, base, b->size * sizeof(union e82545_txd)) : NULL;
-	if (b->ring == NULL || (uintptr_t)b->ring % sizeof(uint64_t) != 0) {
+	    tx_ring_map(dev, b->size) : NULL;
+	if (b->ring == NULL) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
 		e82545_probe_bad(dev, E82545_C_TX_BAD_RING,
 		    b->head);
@@ -282,16 +279,44 @@ tx_ended(struct e82545 *dev, const struct tx_batch *b)
 		e82545_reg_set(dev, E82545_TDT, 0);
 }
 
+/*
+ * Write back what has RS.  From the last to the first: the guest, which
+ * processes them in order, has all of them or none, wherever a crash cuts this
+ * off.  e82545_salvage.c completes it.  Returns whether all have IDE.
+ */
+static bool
+tx_write_back(struct e82545 *dev, const struct tx_batch *b)
+{
+	struct e82545_txq *txq = dev->txq;
+	unsigned int i;
+	bool delayed = true;
+
+	MPASS(b->nreports <= nitems(txq->report));
+	txq->nreports = b->nreports;
+	e82545_stored();
+	txq->end = b->head;
+	e82545_stored();
+	txq->kept = txq->now;
+	if (b->nreports == 0)
+		return (true);
+	for (i = b->nreports - 1; i > 0; i--) {
+		MPASS(txq->report[i] < b->size);
+		tx_report(b->ring, txq->report[i]);
+		delayed &= txq->delay[i];
+	}
+	txq->nreports = 0;
+	e82545_stored();
+	tx_report(b->ring, txq->report[0]);
+	return (delayed & txq->delay[0]);
+}
+
 /* Returns true if the receive path must be woken. */
 static bool
 tx_end(struct e82545 *dev, struct tx_batch *b)
 {
-	struct e82545_txq *txq = dev->txq;
-	unsigned int i;
 	bool delayed, wake;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	MPASS(b->nreports <= nitems(txq->report));
 	/* mutants: it spares a lock when there was nothing to do */
 	if (b->ndescs == 0 && b->nframes == 0)
 		return (false);
@@ -299,18 +324,13 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		frame_port_flush(dev->port);
 	E82545_PROBE(dev, TX_BATCH, (uint32_t)b->counts[E82545_C_TX_FRAME],
 	    b->counts[E82545_C_TX_BYTE], b->ndescs);
-	delayed = true;
-	for (i = 0; i < b->nreports; i++) {
-		MPASS(txq->report[i] < b->size);
-		atomic_store_rel_8((uint8_t *)b->ring[txq->report[i]] +
-		    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD);
-		delayed &= txq->delay[i];
-	}
+	delayed = tx_write_back(dev, b);
 
 	pthread_mutex_lock(&dev->reg_mtx);
-	e82545_reg_set(dev, E82545_TDH, b->head);
+	/* Before TDH, by which TDT would mean all of the ring once more. */
 	if (b->to_end)
 		tx_ended(dev, b);
+	e82545_reg_set(dev, E82545_TDH, b->head);
 	tx_stats(dev, b);
 	if (dev->csb.tx_on)
 		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
@@ -324,6 +344,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	b->counts[E82545_C_TX_BATCH] = b->nframes > 0;
 	b->counts[E82545_C_TX_TSO] = b->ntso;
 	e82545_count_batch(dev, b->counts, E82545_C_TX_FRAME,
+	    E82545_C_TX_LINKDOWN);
+	e82545_count_batch(dev, b->counts, E82545_C_LOOPBACK,
 	    E82545_C_LOOPBACK);
 	return (wake);
 }

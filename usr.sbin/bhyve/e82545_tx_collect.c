@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "e82545_offload.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 #include "e82545_tx_impl.h"
 
@@ -25,14 +26,30 @@ e82545_txq_size(void)
 	return (sizeof(struct e82545_txq));
 }
 
+/* No batch is left: `now' is the state at TDH. */
+static void
+txq_keep(struct e82545_txq *txq)
+{
+	txq->kept = txq->now;
+	e82545_stored();
+	txq->end = TX_END_NONE;
+	e82545_stored();
+}
+
+void
+e82545_txq_moved(struct e82545 *dev)
+{
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	txq_keep(dev->txq);
+}
+
 void
 e82545_txq_reset(struct e82545 *dev)
 {
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	memset(dev->txq->ctx, 0, sizeof(dev->txq->ctx));
-	dev->txq->skipping = false;
-	dev->txq->sent = 0;
+	memset(&dev->txq->now, 0, sizeof(dev->txq->now));
+	e82545_txq_moved(dev);
 }
 
 static void
@@ -56,10 +73,62 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_txq *txq = dev->txq;
 
-	tx_ctx_snap(&txq->ctx[0], s);
-	tx_ctx_snap(&txq->ctx[1], s);
-	e82545_snap_bool(s, &txq->skipping);
-	e82545_snap_u32(s, &txq->sent, TX_PACKET_MAX);
+	tx_ctx_snap(&txq->now.ctx[0], s);
+	tx_ctx_snap(&txq->now.ctx[1], s);
+	e82545_snap_bool(s, &txq->now.skipping);
+	e82545_snap_u32(s, &txq->now.sent, TX_PACKET_MAX);
+	txq_keep(txq);
+}
+
+bool
+e82545_txq_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	const struct e82545_txq *from = old->txq;
+	const bool ended = from->end != TX_END_NONE &&
+	    from->end != e82545_reg(dev, E82545_TDH);
+	const struct tx_state *state = ended ? &from->now : &from->kept;
+	const uint32_t size = tx_ring_size(dev);
+
+	dev->txq->now = *state;
+	dev->txq->now.skipping = e82545_salvage_bool(&state->skipping);
+	if (!ended)
+		return (true);
+	if (from->end >= size)
+		return (false);
+	/* As tx_ended(). */
+	if (from->end == 0 && e82545_reg(dev, E82545_TDT) == size)
+		e82545_reg_set(dev, E82545_TDT, 0);
+	e82545_reg_set(dev, E82545_TDH, from->end);
+	return (true);
+}
+
+bool
+e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old, uint32_t head)
+{
+	const uint32_t size = tx_ring_size(dev);
+	const uint32_t end = atomic_load_32(&old->end);
+	uint32_t i, n;
+	uint16_t report[nitems(old->report)];
+	uint64_t (*ring)[2];
+
+	n = atomic_load_32(&old->nreports);
+	if (end == TX_END_NONE || end == head || n == 0)
+		return (true);
+	if (n > nitems(report))
+		return (false);
+	memcpy(report, old->report, n * sizeof(report[0]));
+	for (i = 0; i < n; i++)
+		if (report[i] >= size)
+			return (false);
+	ring = tx_ring_map(dev, size);
+	if (ring == NULL)
+		return (true);
+	for (i = n; i-- > 1;)
+		tx_report(ring, report[i]);
+	atomic_store_32(&old->nreports, 0);
+	e82545_stored();
+	tx_report(ring, report[0]);
+	return (true);
 }
 
 static void
@@ -77,7 +146,7 @@ tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
 	uint32_t lower;
 
 	lower = le32toh(txd->lower);
-	ctx = &txq->ctx[(lower & E82545_TXD_TUCMD_TSE) != 0];
+	ctx = &txq->now.ctx[(lower & E82545_TXD_TUCMD_TSE) != 0];
 	ctx->ip.start = txd->ipcss;
 	ctx->ip.field = txd->ipcso;
 	ctx->ip.end = le16toh(txd->ipcse);
@@ -203,25 +272,25 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)) {
 			tx_context(txq, &txd.context);
 			/* mutants: what is skipped is skipped in two steps */
-			if (!p->begun && !txq->skipping)
+			if (!p->begun && !txq->now.skipping)
 				return (true);
 			continue;
 		}
-		if (!txq->skipping) {
+		if (!txq->now.skipping) {
 			tx_commands(p, &txd, lower);
 			tx_buffer(dev, p, le64toh(txd.addr), lower & (p->data ?
 			    E82545_TXD_LEN : E82545_TXD_LEN_LEGACY));
 		}
 		if ((lower & E82545_TXD_EOP) != 0) {
-			txq->skipping = false;
+			txq->now.skipping = false;
 			return (true);
 		}
 	}
-	if (txq->skipping)
+	if (txq->now.skipping)
 		return (p->ndescs > 0); /* mutants: there is one */
 	if (p->ndescs == TX_PACKET_DESCS || p->ndescs == b->size - 1) {
 		p->error = E82545_C_TX_BAD_LEN;
-		txq->skipping = true;
+		txq->now.skipping = true;
 		return (true);
 	}
 	return (false);

@@ -44,12 +44,22 @@
 #define	TX_SLOT			264
 _Static_assert(E82545_VLAN_LEN + 255 + 2 <= TX_SLOT, "a slot is too short");
 
-struct e82545_txq {
-	/* State between batches. */
+/* What the ring's state is besides TDH. */
+struct tx_state {
 	struct e82545_txctx	ctx[2];		/* [1]: TSO */
-	bool			skipping;	/* up to the next EOP */
 	uint32_t		sent;		/* payload bytes sent of the
-						   TSO packet at TDH */
+						   TSO packet at the head */
+	bool			skipping;	/* up to the next EOP */
+};
+
+struct e82545_txq {
+	struct tx_state		now;		/* at a batch's head */
+	/* How a batch ends: e82545_salvage.c. */
+	struct tx_state		kept;		/* at TDH */
+	uint32_t		end;		/* what TDH becomes, or has
+						   become; TX_END_NONE */
+	uint32_t		nreports;	/* to be written back, if TDH
+						   is not `end' yet */
 	unsigned int		npieces;	/* mapped since a batch ended
 						   because of them */
 	/* For one batch. */
@@ -60,6 +70,8 @@ struct e82545_txq {
 	struct iovec		frags[TX_PACKET_FRAGS];
 	struct iovec		uncut[1 + TX_PACKET_FRAGS];	/* with TSO */
 };
+
+#define	TX_END_NONE	UINT32_MAX	/* TDH was written or reset */
 
 struct tx_batch {
 	uint64_t	(*ring)[2];	/* descriptors */
@@ -110,6 +122,34 @@ tx_load(const uint64_t *ring)
 	d[1] = atomic_load_64(&ring[1]);
 	memcpy(&txd, d, sizeof(txd));
 	return (txd);
+}
+
+/* Write a descriptor back. */
+static inline void
+tx_report(uint64_t (*ring)[2], uint32_t i)
+{
+	atomic_store_rel_8((uint8_t *)ring[i] +
+	    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD);
+}
+
+static inline uint32_t
+tx_ring_size(const struct e82545 *dev)
+{
+	return ((e82545_reg(dev, E82545_TDLEN) & E82545_DLEN_MASK) /
+	    sizeof(union e82545_txd));
+}
+
+/* The ring, of `size' descriptors; NULL if its address is invalid. */
+static inline uint64_t (*
+tx_ring_map(const struct e82545 *dev, uint32_t size))[2]
+{
+	uint64_t base;
+	void *ring;
+
+	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
+	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
+	ring = e82545_map(dev, base, size * sizeof(union e82545_txd));
+	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
 
 /* The packet at the head is invalid. */

@@ -74,7 +74,7 @@ static void
 tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
     const struct iovec *iov, size_t len)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
+	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
 
 	if ((p->flags & E82545_TXD_IC) != 0 &&
 	    !e82545_sum_insert(iov, len, &p->legacy, false))
@@ -133,7 +133,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	iov[0].iov_len += taglen + pad;
 	frame_set(&frame, n, len + taglen + pad);
 	if (p->late) {
-		const struct e82545_sum_where *l4 = &dev->txq->ctx[0].l4;
+		const struct e82545_sum_where *l4 = &dev->txq->now.ctx[0].l4;
 
 		b->counts[E82545_C_TX_PARTIAL]++;
 		frame.f_flags = FRAME_CSUM_PARTIAL;
@@ -147,7 +147,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 static size_t
 tx_changed(const struct e82545 *dev, const struct tx_packet *p)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
+	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
 	size_t n;
 
 	/* mutants: it copies a byte more than it must */
@@ -170,7 +170,7 @@ static bool
 tx_late(const struct e82545 *dev, const struct tx_batch *b,
     const struct tx_packet *p, size_t len)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[0];
+	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
 
 	return (tx_offloads(dev, b) &&
 	    (p->popts & E82545_TXD_POPTS_TXSM) != 0 &&

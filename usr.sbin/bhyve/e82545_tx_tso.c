@@ -65,7 +65,7 @@ static void
 tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
     uint8_t *hdr, struct frame *frame)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
+	const struct e82545_txctx *ctx = &dev->txq->now.ctx[1];
 	const size_t taglen = tx_taglen(p), paylen = p->len - ctx->hdrlen;
 	struct iovec *iov = dev->txq->uncut;
 	struct frame_cursor cur;
@@ -102,7 +102,7 @@ tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 bool
 e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
-	const struct e82545_txctx *ctx = &dev->txq->ctx[1];
+	const struct e82545_txctx *ctx = &dev->txq->now.ctx[1];
 	struct e82545_txq *txq = dev->txq;
 	struct frame frame;
 	struct frame_cut cut;
@@ -124,7 +124,7 @@ e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_LEN);
 		return (true);
 	}
-	uncut = tx_offloads(dev, b) && txq->sent == 0 &&
+	uncut = tx_offloads(dev, b) && txq->now.sent == 0 &&
 	    p->len <= TX_UNCUT_MAX - E82545_VLAN_LEN &&
 	    howmany(p->len, ctx->mss) <= FRAME_SEGMENTS_MAX &&
 	    p->nfrags < FRAME_MAXIOV - 1;
@@ -139,10 +139,10 @@ e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 		b->nframes++;
 		e82545_tx_out(dev, b, &frame);
 	} else {
-		frame_cut_seek(&cut, txq->sent);
+		frame_cut_seek(&cut, txq->now.sent);
 		while (b->nframes < E82545_TX_FRAMES && frame_cut_next(&cut)) {
 			tx_segment(dev, b, p, &cut);
-			txq->sent += cut.fc_paylen;
+			txq->now.sent += cut.fc_paylen;
 		}
 		if (cut.fc_segments > 0)
 			return (false);

@@ -197,6 +197,8 @@ event_poll(struct loop_event *ev, bool enable)
 		return (0);
 	memset(&ee, 0, sizeof(ee));
 	ee.events = ev->lev_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN;
+	if (ev->lev_type == LOOP_READ_NEW)
+		ee.events |= EPOLLET;
 	ee.data.ptr = ev;
 	if (epoll_ctl(ev->lev_loop->evl_epfd, enable ? EPOLL_CTL_ADD :
 	    EPOLL_CTL_DEL, ev->lev_pollfd, &ee) != 0)

@@ -8,8 +8,8 @@
  * An event loop for each thread, over epoll(7).
  *
  * An event belongs to the loop of the thread that added it, and loop_run() calls
- * its handler in that thread.  Events are persistent and level triggered: a
- * handler is called again until it removes the cause.  Handlers may add, enable,
+ * its handler in that thread.  Events are persistent and, but for LOOP_READ_NEW,
+ * level triggered: a handler is called again until it removes the cause.  Handlers may add, enable,
  * disable and delete any event, including their own.
  *
  * Any thread may call loop_enable(), loop_disable(), loop_delete() and
@@ -24,7 +24,9 @@
 
 enum loop_type {
 	LOOP_READ,	/* fd is readable, or at end of file */
-	LOOP_WRITE	/* fd is writable */
+	LOOP_WRITE,	/* fd is writable */
+	LOOP_READ_NEW	/* fd is readable when it is enabled; after that, more
+			   has come: not again for what the handler leaves */
 };
 
 struct loop;

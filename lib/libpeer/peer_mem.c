@@ -41,6 +41,12 @@ peer_mem_set_wanted(struct peer_mem *dma, void (*wanted)(void *arg))
 	dma->wanted = wanted;
 }
 
+void
+peer_mem_set_keep(struct peer_mem *dma, const struct peer_keep *keep)
+{
+	dma->keep = keep;
+}
+
 /* Start a change of the table: nobody uses it, and peer_mem_host() skips it. */
 static void
 dma_change_begin(struct peer_mem *dma)
@@ -109,6 +115,9 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	}
 	dma_change_begin(dma);
 	error = dma_add(dma, pos, &new, fd, offset, why);
+	if (error == 0)
+		peer_mem_journal_map(dma, &new, offset);
+	peer_mem_file_forget(dma);
 	dma_change_end(dma);
 	MPASS(dma->n <= PEER_MEM_MAX && dma->mapped <= dma->limit);
 	return (error);
@@ -142,6 +151,8 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		pos = peer_mem_range_find(dma, gpa);
 		r = peer_mem_range_at(dma, pos);
 	} while (r != NULL && r->gpa <= last); /* mutants: never equal here */
+	peer_mem_journal_unmap(dma, gpa, size);
+	peer_mem_file_forget(dma);
 	dma_change_end(dma);
 	return (0);
 }
@@ -162,6 +173,8 @@ peer_mem_clear(struct peer_mem *dma)
 	}
 	peer_mem_range_clear(dma);
 	dma->nfiles = 0;
+	peer_mem_journal_clear(dma);
+	peer_mem_file_forget(dma);
 	dma_change_end(dma);
 	MPASS(dma->mapped == 0);
 }

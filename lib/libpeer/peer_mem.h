@@ -59,6 +59,10 @@
 /* The unit of ranges, and the size of normal pages. */
 #define	PEER_MEM_PAGE	4096
 
+struct peer_keep;
+struct peer_kept;
+struct peer_mem_journal;
+
 struct peer_mem_range {
 	uint64_t	gpa;
 	uint64_t	size;
@@ -90,6 +94,7 @@ struct peer_mem_mapping {
 	uint64_t	dev, ino;
 	uint32_t	nranges;	/* that lie in it */
 	int		prot;		/* 0: a ring */
+	uint32_t	file;		/* "mem.N" is kept: N + 1; 0: none */
 };
 
 /* A ring whose pieces are in several places. */
@@ -119,6 +124,12 @@ struct peer_mem {
 	uint32_t	nfiles;		/* ranges with a file */
 	uint32_t	refused;	/* 1: an access to one without; atomic */
 	uint64_t	refused_gpa;	/* relaxed atomic */
+	const struct peer_keep *keep;	/* or NULL */
+	struct peer_mem_journal *journal; /* or NULL */
+	uint64_t	tag;		/* of the next change */
+	uint64_t	tagged;		/* of the last one */
+	uint32_t	file_next;	/* what mapping.file may be, at least */
+	uint32_t	file_hint;	/* what it is if that is free, or 0 */
 	struct peer_mem_mapping mapping[PEER_MEM_MAPPINGS];
 	struct peer_mem_joined joined[PEER_MEM_JOINS];
 	struct peer_mem_leaf *leaf[PEER_MEM_LEAVES];
@@ -148,6 +159,38 @@ void	peer_mem_init(struct peer_mem *dma, uint64_t limit,
  * when peer_mem_refused() becomes true.  Any thread; it must not wait.
  */
 void	peer_mem_set_wanted(struct peer_mem *dma, void (*wanted)(void *arg));
+
+/*
+ * Keep what is needed to have the same table in another process, or in this one
+ * from now on: the journal, which the table's owner has in memory that outlives
+ * the process, gets each change, and `keep' the file of each mapping, as
+ * "mem.N".  Either may be NULL.  peer_mem_set_journal() writes the table as it
+ * is over what the journal had, which may be the same; to begin with, the memory
+ * has zeros or a journal.
+ */
+void	peer_mem_set_keep(struct peer_mem *dma, const struct peer_keep *keep);
+void	peer_mem_set_journal(struct peer_mem *dma,
+	    struct peer_mem_journal *journal);
+
+/*
+ * The changes that follow have this tag, which is not 0.  peer_mem_tagged()
+ * returns that of the last change, or 0: if a process ended in the middle of
+ * what makes one change, it says whether that change was made.  Ranges that are
+ * cleared because the client has left are changes, too.
+ */
+void	peer_mem_set_tag(struct peer_mem *dma, uint64_t tag);
+uint64_t peer_mem_tagged(const struct peer_mem *dma);
+
+/*
+ * Map the ranges of a journal, which is not trusted, with its files "mem.N" of
+ * `kept', into a table without ranges.  Entries that are used get pkt_used, and
+ * keep their descriptors.  Returns 0 or an errno as peer_mem_map(), with a
+ * reason in *why, and no range then: also EINVAL if the journal is not
+ * consistent, and ENOENT if it lacks a file.
+ */
+int	peer_mem_replay(struct peer_mem *dma,
+	    const struct peer_mem_journal *journal, struct peer_kept *kept,
+	    size_t nkept, const char **why);
 
 /*
  * Add the range [gpa, gpa + size), which is memory of `fd' at `offset', for

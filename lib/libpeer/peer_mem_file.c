@@ -17,6 +17,7 @@
 
 #include <linux/magic.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "peer_mem_impl.h"
@@ -67,6 +68,60 @@ mapping_free(struct peer_mem_mapping *m)
 	munmap(m->base, m->size);
 	/* mutants: without a size there are no pages */
 	mapping_set(m, NULL, 0, 0);
+}
+
+void
+peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file)
+{
+	snprintf(name, PEER_KEEP_NAME, "mem.%u", file - 1);
+}
+
+/* The mapping with this number, or NULL. */
+static const struct peer_mem_mapping *
+file_number(const struct peer_mem *dma, uint32_t file)
+{
+	const struct peer_mem_mapping *m;
+
+	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++)
+		if (m->file == file)
+			return (m);
+	return (NULL);
+}
+
+/* Give a mapping of `fd' a number, and keep its file by that. */
+static void
+file_keep(struct peer_mem *dma, struct peer_mem_mapping *m, int fd)
+{
+	char name[PEER_KEEP_NAME];
+	uint32_t file;
+
+	if (dma->keep == NULL && dma->journal == NULL && dma->file_hint == 0)
+		return;
+	if (dma->file_hint != 0 && file_number(dma, dma->file_hint) == NULL) {
+		/* It is kept already. */
+		m->file = dma->file_hint;
+		return;
+	}
+	for (file = dma->file_next + 1; file_number(dma, file) != NULL;)
+		file++;
+	m->file = file;
+	peer_mem_file_name(name, file);
+	peer_keep_put(dma->keep, name, fd);
+}
+
+void
+peer_mem_file_forget(struct peer_mem *dma)
+{
+	struct peer_mem_mapping *m;
+	char name[PEER_KEEP_NAME];
+
+	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
+		if (m->file == 0 || m->size != 0)
+			continue;
+		peer_mem_file_name(name, m->file);
+		m->file = 0;
+		peer_keep_remove(dma->keep, name);
+	}
 }
 
 /*
@@ -209,6 +264,7 @@ file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	m->nranges = 0; /* mutants: it is */
 	mapping_set(m, p, end - start, f->page);
 	dma->mapped += end - start;
+	file_keep(dma, m, f->fd);
 	*mp = m;
 	return (0);
 }

@@ -6,14 +6,15 @@
 
 /*
  * What the files of peer_mem.h share.  peer_mem_range.c has the table of
- * ranges, peer_mem_file.c the mappings, and peer_mem.c what uses both.  Only
- * between dma_change_begin() and dma_change_end() of peer_mem.c may anything
- * change.
+ * ranges, peer_mem_file.c the mappings, peer_mem_journal.c the record of both
+ * that outlives the process, and peer_mem.c what uses them.  Only between
+ * dma_change_begin() and dma_change_end() of peer_mem.c may anything change.
  */
 
 #ifndef _PEER_MEM_IMPL_H_
 #define	_PEER_MEM_IMPL_H_
 
+#include "peer_keep.h"
 #include "peer_mem.h"
 
 /* A place in the table, for a range that is or may be there. */
@@ -85,5 +86,21 @@ uint8_t	*peer_mem_file_joined(const struct peer_mem *dma, uint64_t gpa,
 
 /* Unmap the joined rings of which [gpa, gpa + size) is a part. */
 void	peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size);
+
+/* The name of a file in a store: "mem.N". */
+void	peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file);
+
+/* After a change was recorded: remove the files from the store that have gone. */
+void	peer_mem_file_forget(struct peer_mem *dma);
+
+/*
+ * Record a change, with its tag: a range was added, the ranges in [gpa, gpa +
+ * size) were removed, or all.
+ */
+void	peer_mem_journal_map(struct peer_mem *dma,
+	    const struct peer_mem_range *r, uint64_t offset);
+void	peer_mem_journal_unmap(struct peer_mem *dma, uint64_t gpa,
+	    uint64_t size);
+void	peer_mem_journal_clear(struct peer_mem *dma);
 
 #endif /* !_PEER_MEM_IMPL_H_ */

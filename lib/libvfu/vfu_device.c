@@ -43,6 +43,14 @@ vfu_device_init(struct vfu_device *vd, const struct vfu_device_ops *ops,
 }
 
 void
+vfu_device_set_keep(struct vfu_device *vd, const struct peer_keep *keep)
+{
+	vd->vdev_keep = keep;
+	vfu_irq_set_keep(&vd->vdev_irq, keep);
+	peer_mem_set_keep(&vd->vdev_mem, keep);
+}
+
+void
 vfu_device_reset(struct vfu_device *vd)
 {
 	vfu_pci_reset(&vd->vdev_pci);
@@ -93,6 +101,17 @@ dma_refused(struct vfu_device *vd, const struct vfio_user_dma_map *map,
 	    "; no more of this client is logged" : "");
 }
 
+/*
+ * Whether a process that has ended has carried out this message, which changes
+ * the ranges.
+ */
+static bool
+dma_done(const struct vfu_device *vd)
+{
+	return (VFU_STREAM_KEPT(vd) &&
+	    peer_mem_tagged(&vd->vdev_mem) == vfu_message_tag(vd));
+}
+
 static int
 cmd_dma_map(struct vfu_device *vd, struct vfu_request *req)
 {
@@ -105,6 +124,8 @@ cmd_dma_map(struct vfu_device *vd, struct vfu_request *req)
 	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
 	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
 		return (EINVAL);
+	if (dma_done(vd))
+		return (0);
 	error = peer_mem_map(&vd->vdev_mem, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, (int)map.flags, &why);
 	if (error != 0)
@@ -124,7 +145,9 @@ cmd_dma_unmap(struct vfu_device *vd, struct vfu_request *req)
 	if (unmap.argsz < sizeof(unmap))
 		return (EINVAL);
 	error = 0;
-	if (unmap.flags == 0)
+	if (dma_done(vd))
+		;
+	else if (unmap.flags == 0)
 		error = peer_mem_unmap(&vd->vdev_mem, unmap.address,
 		    unmap.size);
 	else if (unmap.flags == VFIO_DMA_UNMAP_FLAG_ALL &&
@@ -336,8 +359,13 @@ cmd_write_multi(struct vfu_device *vd, struct vfu_request *req)
 	if (multi.wr_cnt > VFIO_USER_MULTI_MAX ||
 	    req->len != sizeof(multi) + multi.wr_cnt * sizeof(one))
 		return (EINVAL);
-	p = req->data + sizeof(multi);
-	for (i = 0; i < multi.wr_cnt; i++, p += sizeof(one)) {
+	if (!VFU_STREAM_KEPT(vd) ||
+	    vd->vdev_multi_tag != vfu_message_tag(vd)) {
+		vd->vdev_multi_done = 0;
+		atomic_store_rel_64(&vd->vdev_multi_tag, vfu_message_tag(vd));
+	}
+	for (i = vd->vdev_multi_done; i < multi.wr_cnt; i++) {
+		p = req->data + sizeof(multi) + i * sizeof(one);
 		memcpy(&one, p, sizeof(one));
 		if (one.count > sizeof(one.data))
 			return (EINVAL);
@@ -345,6 +373,7 @@ cmd_write_multi(struct vfu_device *vd, struct vfu_request *req)
 		    one.data);
 		if (error != 0)
 			return (error);
+		atomic_store_rel_32(&vd->vdev_multi_done, i + 1);
 	}
 	reply_set(req, &multi, sizeof(multi));
 	return (0);

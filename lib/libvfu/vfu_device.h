@@ -29,6 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peer_keep.h"
 #include "peer_mem.h"
 #include "vfu_irq.h"
 #include "vfu_pci.h"
@@ -105,6 +106,13 @@ struct vfu_device {
 	struct vfu_server	 vdev_server;
 	unsigned int		 vdev_refusals;	/* of ranges of this client */
 	uint64_t		 vdev_counters[VFU_NCOUNTERS]; /* atomic */
+	const struct peer_keep	*vdev_keep;	/* or NULL */
+	/*
+	 * The message with this tag is a REGION_WRITE_MULTI, of which so many
+	 * writes have been carried out.
+	 */
+	uint64_t		 vdev_multi_tag;
+	uint32_t		 vdev_multi_done;
 };
 
 /*
@@ -114,6 +122,18 @@ struct vfu_device {
 void	vfu_device_init(struct vfu_device *vd,
 	    const struct vfu_device_ops *ops,
 	    const struct vfu_device_type *type, uint16_t subdevice, void *arg);
+
+/*
+ * Keep what another process needs to go on: *vd, and `journal', which may be
+ * NULL, are in memory that outlives the process, and descriptors go to the
+ * store, by the names "client", "pipe.0", "pipe.1", "intx", "msi", "unmask" and
+ * "mem.N".  `keep' must outlive *vd.  Before vfu_server_init(), and before
+ * peer_mem_set_journal(), which is its owner's: see vfu_state.h.
+ *
+ * SIGPIPE must be ignored then.
+ */
+void	vfu_device_set_keep(struct vfu_device *vd,
+	    const struct peer_keep *keep);
 
 /* Reset configuration space, as PCI RST# does. */
 void	vfu_device_reset(struct vfu_device *vd);
@@ -129,6 +149,13 @@ int	vfu_command(struct vfu_device *vd, struct vfu_request *req);
 /* Write a line through the device's function. */
 void	vfu_log(struct vfu_device *vd, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
+
+/* The number of the message that is being carried out; not 0. */
+static inline uint64_t
+vfu_message_tag(const struct vfu_device *vd)
+{
+	return (vd->vdev_server.stream.vsm_done + 1);
+}
 
 static inline void
 vfu_assert_thread(const struct vfu_device *vd)

@@ -9,12 +9,15 @@
  * <linux/vfio.h> define what SET_IRQS means.
  */
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "loop.h"
 #include "peer_close.h"
+#include "peer_keep.h"
 #include "vfu_irq.h"
 
 void
@@ -25,15 +28,35 @@ vfu_irq_init(struct vfu_irq *irq)
 	irq->level = irq->masked = irq->shown = irq->intx_disabled = false;
 	irq->rises = 0;
 	irq->sent = irq->unmasked = 0;
+	irq->unmasking = irq->again = false;
+	irq->keep = NULL;
 	irq->calls = 0; /* mutants: the number is even already */
 }
 
-static void
-irq_drop(int *fd)
+void
+vfu_irq_set_keep(struct vfu_irq *irq, const struct peer_keep *keep)
 {
-	if (*fd != -1) /* mutants 3: none is -1, 0, 1 or 2 */
-		close(*fd);
-	*fd = -1;
+	irq->keep = keep;
+}
+
+/* The name of a descriptor in the store. */
+static const char *
+irq_name(const struct vfu_irq *irq, const int *slot)
+{
+	return (slot == &irq->intx_fd ? "intx" : slot == &irq->msi_fd ? "msi" :
+	    "unmask");
+}
+
+static void
+irq_drop(struct vfu_irq *irq, int *slot)
+{
+	const int fd = *slot;
+
+	if (fd == -1)
+		return;
+	*slot = -1;
+	peer_keep_remove(irq->keep, irq_name(irq, slot));
+	close(fd);
 }
 
 /* Call before and after a system call that the client can make block. */
@@ -61,7 +84,7 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 		atomic_add_64(&irq->sent, events);
 	/* mutants: an eventfd transfers 8 bytes or fails */
 	else if (n == -1 && errno == EINTR)
-		irq_drop(slot);
+		irq_drop(irq, slot);
 }
 
 /* Send an INTx event if one is due. */
@@ -117,6 +140,12 @@ vfu_irq_flush(struct vfu_irq *irq)
 	rises = atomic_swap_32(&irq->rises, 0);
 	/* mutants: on x86 the atomic operation before it is a fence, too */
 	atomic_thread_fence_seq_cst();
+	if (irq->again) {
+		irq->again = false;
+		/* irq_intx() marks the line once more. */
+		if (irq->shown && atomic_load_bool(&irq->level))
+			irq->masked = false;
+	}
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
 	else
@@ -161,24 +190,29 @@ irq_drop_unmask(struct vfu_irq *irq)
 	if (irq->unmask_ev != NULL)
 		loop_delete(irq->unmask_ev);
 	irq->unmask_ev = NULL;
-	irq_drop(&irq->unmask_fd);
+	irq_drop(irq, &irq->unmask_fd);
 }
 
 static void
-irq_unmask_event(int fd,
-    void *arg)
+irq_unmask_event(int fd, void *arg)
 {
 	struct vfu_irq *irq = arg;
 	uint64_t count;
 	ssize_t n;
 
+	irq->unmasking = true;
+	atomic_thread_fence_rel();
 	irq_call(irq);
 	n = read(fd, &count, sizeof(count));
 	irq_call(irq);
 	if (n == (ssize_t)sizeof(count))
 		irq_unmask(irq);
+	atomic_thread_fence_rel();
+	irq->unmasking = false;
+	if (n == (ssize_t)sizeof(count))
+		return;
 	/* mutants: an eventfd transfers 8 bytes or fails */
-	else if (n == -1 && errno == EINTR)
+	if (n == -1 && errno == EINTR)
 		irq_drop_unmask(irq);
 }
 
@@ -186,26 +220,37 @@ void
 vfu_irq_clear(struct vfu_irq *irq)
 {
 	irq_drop_unmask(irq);
-	irq_drop(&irq->intx_fd);
-	irq_drop(&irq->msi_fd);
+	irq_drop(irq, &irq->intx_fd);
+	irq_drop(irq, &irq->msi_fd);
 	irq->masked = irq->shown = irq->intx_disabled = false;
+	irq->again = false;
 	atomic_store_rel_32(&irq->rises, 0);
 	/* mutants: on x86 the system calls that follow suffice */
 	atomic_thread_fence_seq_cst();
 }
 
 /*
- * Take an eventfd from the client.  Anonymous inodes have no file type, so this
- * rejects files, pipes and sockets, on which a call may block in other ways.
+ * Anonymous inodes have no file type, so this rejects files, pipes and sockets,
+ * on which a call may block in other ways.
  */
-static int
-irq_take(int *slot, int *fd)
+bool
+vfu_irq_fd(int fd)
 {
 	/* mutants 2: F_SETFL ignores the bit, and succeeds on an eventfd */
-	if (peer_fd_kind(*fd) != PEER_FD_ANON ||
-	    fcntl(*fd, F_SETFL, O_NONBLOCK) == -1)
+	return (peer_fd_kind(fd) == PEER_FD_ANON &&
+	    fcntl(fd, F_SETFL, O_NONBLOCK) != -1);
+}
+
+/* Take an eventfd from the client. */
+static int
+irq_take(struct vfu_irq *irq, int *slot, int *fd)
+{
+	if (!vfu_irq_fd(*fd))
 		return (EINVAL);
-	irq_drop(slot);
+	/* Not with irq_drop(): the store never lacks what the slot has. */
+	peer_keep_put(irq->keep, irq_name(irq, slot), *fd);
+	if (*slot != -1) /* mutants 3: none is -1, 0, 1 or 2 */
+		close(*slot);
 	*slot = *fd;
 	*fd = -1;
 	return (0);
@@ -224,10 +269,10 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 		return (0);
 	}
 	if (nfds == 0) {
-		irq_drop(slot);
+		irq_drop(irq, slot);
 		return (0);
 	}
-	error = irq_take(slot, &fds[0]);
+	error = irq_take(irq, slot, &fds[0]);
 	if (error != 0)
 		return (error);
 	if (slot == &irq->intx_fd) {
@@ -252,14 +297,14 @@ irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
 	irq_drop_unmask(irq);
 	if (nfds == 0)
 		return (0);
-	error = irq_take(&irq->unmask_fd, &fds[0]);
+	error = irq_take(irq, &irq->unmask_fd, &fds[0]);
 	/* mutants: mevent_add() refuses -1, and the error is the same */
 	if (error != 0)
 		return (error);
 	irq->unmask_ev = loop_add(irq->unmask_fd, LOOP_READ, irq_unmask_event,
 	    irq);
 	if (irq->unmask_ev == NULL) {
-		irq_drop(&irq->unmask_fd);
+		irq_drop(irq, &irq->unmask_fd);
 		return (EINVAL);
 	}
 	return (0);
@@ -291,7 +336,7 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 			/* Disable the interrupt. */
 			if (intx)
 				irq_drop_unmask(irq);
-			irq_drop(slot);
+			irq_drop(irq, slot);
 			return (0);
 		}
 		act = true;
@@ -326,4 +371,44 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	default:
 		return (EINVAL);
 	}
+}
+
+int
+vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
+    int intx_fd, int msi_fd, int unmask_fd)
+{
+	if (unmask_fd != -1) {
+		irq->unmask_ev = loop_add(unmask_fd, LOOP_READ,
+		    irq_unmask_event, irq);
+		if (irq->unmask_ev == NULL)
+			return (errno);
+	}
+	irq->intx_fd = intx_fd;
+	irq->msi_fd = msi_fd;
+	irq->unmask_fd = unmask_fd;
+	irq->masked = state->vis_masked;
+	irq->shown = state->vis_shown;
+	irq->intx_disabled = state->vis_intx_disabled;
+	atomic_store_64(&irq->sent, state->vis_sent);
+	atomic_store_64(&irq->unmasked, state->vis_unmasked);
+	/* What was read of unmask_fd cannot be read again. */
+	if (state->vis_unmasking)
+		irq->masked = irq->shown = false;
+	irq->again = true;
+	/* The model may have set the line, and counted that. */
+	atomic_add_rel_32(&irq->rises, MAX(state->vis_rises, 1));
+	return (0);
+}
+
+void
+vfu_irq_unrestore(struct vfu_irq *irq)
+{
+	if (irq->unmask_ev != NULL)
+		loop_delete(irq->unmask_ev);
+	irq->unmask_ev = NULL;
+	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
+	irq->masked = irq->shown = irq->intx_disabled = irq->again = false;
+	atomic_store_64(&irq->sent, 0);
+	atomic_store_64(&irq->unmasked, 0);
+	atomic_store_rel_32(&irq->rises, 0);
 }

@@ -30,6 +30,7 @@
 #include "vfio_user.h"
 
 struct loop_event;
+struct peer_keep;
 
 struct vfu_irq {
 	int		intx_fd;	/* -1: none */
@@ -49,10 +50,20 @@ struct vfu_irq {
 					   a call; relaxed atomic */
 	uint64_t	sent;		/* events written; relaxed atomic */
 	uint64_t	unmasked;	/* unmasks seen; relaxed atomic */
+	bool		unmasking;	/* an event of unmask_fd may have been
+					   read, and not been carried out */
+	bool		again;		/* an event that was sent is to be sent
+					   once more: vfu_irq_restore() */
+	const struct peer_keep *keep;	/* of "intx", "msi" and "unmask", or
+					   NULL */
 };
 
-/* Begin without descriptors, and with the line low. */
+/*
+ * Begin without descriptors, and with the line low.  vfu_irq_set_keep() has
+ * those that come kept.
+ */
 void	vfu_irq_init(struct vfu_irq *irq);
+void	vfu_irq_set_keep(struct vfu_irq *irq, const struct peer_keep *keep);
 
 /*
  * Close all descriptors, and discard the mask and pending events.  Does not
@@ -97,5 +108,39 @@ int	vfu_irq_info(struct vfio_user_irq_info *info);
  */
 int	vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	    const uint8_t *data, size_t len, int *fds, int nfds);
+
+/* The state that another process has left: vfu_state.h. */
+struct vfu_irq_state {
+	bool		vis_masked;
+	bool		vis_shown;
+	bool		vis_intx_disabled;
+	bool		vis_unmasking;
+	uint32_t	vis_rises;
+	uint64_t	vis_sent;
+	uint64_t	vis_unmasked;
+};
+
+/*
+ * Go on from a state, with these eventfds (-1: none), which must have been
+ * checked as vfu_irq_fd() does, and are the device's from now on.
+ *
+ * The process may have ended between noting an event and writing it.  So the
+ * next vfu_irq_flush() sends INTx once more if the line is asserted then and
+ * waits to be unmasked, and an MSI message.  That is one too many if it had
+ * been written.  A client asserts a level-triggered line then that it has
+ * asserted already, and a guest finds no cause of an MSI message, as it does
+ * when it has handled the cause of two with the first.
+ *
+ * Returns 0; or an errno if the loop has no place for an event, with nothing
+ * changed.
+ */
+int	vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
+	    int intx_fd, int msi_fd, int unmask_fd);
+
+/* Undo that; the descriptors stay open, and in the store. */
+void	vfu_irq_unrestore(struct vfu_irq *irq);
+
+/* Whether it is an eventfd as a client may pass it. */
+bool	vfu_irq_fd(int fd);
 
 #endif /* !_VFU_IRQ_H_ */

@@ -29,6 +29,9 @@
 #include "peer_fds.h"
 #include "vfu_device.h"
 
+/* Reads without a turn of the loop, of messages that have descriptors. */
+#define	READS	16
+
 static void	server_readable(int fd, void *arg);
 static void	server_writable(int fd, void *arg);
 
@@ -88,6 +91,7 @@ vfu_server_drop(struct vfu_device *vd)
 
 	loop_delete(srv->read_ev);
 	loop_delete(srv->write_ev);
+	vfu_stream_go(vd);
 	/* Messages that were not read may have descriptors, too. */
 	server_close(srv, srv->fd);
 	srv->fd = -1;
@@ -174,25 +178,95 @@ server_accept(int fd, void *arg)
 		server_refuse(vd, s, reserved);
 		return;
 	}
-	srv->read_ev = loop_add(s, LOOP_READ, server_readable, vd);
+	if (vfu_server_come(vd, s) == 0)
+		return;
+	vfu_log(vd, LOG_WARNING, "client refused: out of resources");
+	server_refuse(vd, s, false);
+}
+
+/* Watch the socket.  Returns 0 or an errno. */
+static int
+server_watch(struct vfu_device *vd, int s)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	int error;
+
+	srv->read_ev = loop_add(s, VFU_STREAM_KEPT(vd) ? LOOP_READ_NEW :
+	    LOOP_READ, server_readable, vd);
 	if (srv->read_ev == NULL)
-		goto fail;
+		return (errno);
 	srv->write_ev = loop_add_disabled(s, LOOP_WRITE, server_writable, vd);
-	if (srv->write_ev == NULL)
-		goto fail_read;
-	srv->fd = s;
+	if (srv->write_ev != NULL)
+		return (0);
+	error = errno;
+	loop_delete(srv->read_ev);
+	return (error);
+}
+
+int
+vfu_server_come(struct vfu_device *vd, int s)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	int error;
+
+	error = server_watch(vd, s);
+	if (error != 0)
+		return (error);
 	srv->blocked = srv->negotiated = srv->broken = false;
 	srv->in_len = srv->out_len = 0;
+	error = vfu_stream_come(vd, s);
+	if (error != 0) {
+		loop_delete(srv->write_ev);
+		loop_delete(srv->read_ev);
+		return (error);
+	}
+	srv->fd = s;
 	vfu_count(vd, VFU_C_CONNECT);
 	vd->vdev_refusals = 0;
 	vd->vdev_ops->vdo_attach(vd->vdev_arg);
-	return;
+	return (0);
+}
 
-fail_read:
-	loop_delete(srv->read_ev);
-fail:
-	vfu_log(vd, LOG_WARNING, "client refused: out of resources");
-	server_refuse(vd, s, false);
+/* Read messages only while all replies are sent. */
+static void
+server_block(struct vfu_server *srv, bool blocked)
+{
+	srv->blocked = blocked;
+	if (blocked) {
+		loop_disable(srv->read_ev);
+		loop_enable(srv->write_ev);
+	} else {
+		loop_disable(srv->write_ev);
+		loop_enable(srv->read_ev);
+	}
+}
+
+int
+vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
+    const struct vfu_progress *progress, uint64_t taken)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	int error;
+
+	error = server_watch(vd, s);
+	if (error != 0)
+		return (error);
+	srv->blocked = srv->broken = false;
+	srv->negotiated = progress->vpr_negotiated;
+	srv->in_len = 0;
+	srv->out_len = progress->vpr_out_len;
+	error = vfu_stream_restore(vd, s, pipe, progress, taken);
+	if (error != 0) {
+		loop_delete(srv->write_ev);
+		loop_delete(srv->read_ev);
+		srv->out_len = 0;
+		srv->negotiated = false;
+		return (error);
+	}
+	srv->fd = s;
+	if (srv->out_len > 0)
+		server_block(srv, true);
+	return (0);
 }
 
 int
@@ -201,6 +275,7 @@ vfu_server_init(struct vfu_device *vd, int listen_fd)
 	vd->vdev_thread = pthread_self();
 	vd->vdev_server.fd = -1;
 	vd->vdev_server.listening = VFU_LISTENS;
+	vfu_stream_init(&vd->vdev_server.stream);
 	vd->vdev_server.listen_ev = loop_add(listen_fd, LOOP_READ,
 	    server_accept, vd);
 	return (vd->vdev_server.listen_ev == NULL ? errno : 0);
@@ -219,6 +294,22 @@ vfu_server_fini(struct vfu_device *vd)
 		vfu_server_drop(vd);
 }
 
+/* Send replies, with one call.  Returns 0 or an errno. */
+static int
+server_send(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	ssize_t n;
+
+	n = send(srv->fd, srv->out, srv->out_len, MSG_NOSIGNAL);
+	vfu_count(vd, VFU_C_SEND);
+	if (n == -1)
+		return (errno);
+	srv->out_len -= n;
+	memmove(srv->out, srv->out + n, srv->out_len);
+	return (0);
+}
+
 /*
  * Send the pending replies.  If the socket does not take all of them, stop
  * reading until it has.
@@ -227,29 +318,15 @@ static void
 server_flush(struct vfu_device *vd)
 {
 	struct vfu_server *srv = &vd->vdev_server;
-	ssize_t n;
+	int error;
 
 	if (srv->out_len == 0)
 		return;
-	n = send(srv->fd, srv->out, srv->out_len, MSG_NOSIGNAL);
-	vfu_count(vd, VFU_C_SEND);
-	if (n == -1) {
-		if (errno != EAGAIN && errno != EINTR)
-			srv->broken = true;
-		n = 0;
-	}
-	srv->out_len -= n;
-	memmove(srv->out, srv->out + n, srv->out_len);
-	if ((srv->out_len > 0) == srv->blocked)
-		return;
-	srv->blocked = !srv->blocked;
-	if (srv->blocked) {
-		loop_disable(srv->read_ev);
-		loop_enable(srv->write_ev);
-	} else {
-		loop_disable(srv->write_ev);
-		loop_enable(srv->read_ev);
-	}
+	error = VFU_STREAM_KEPT(vd) ? vfu_stream_send(vd) : server_send(vd);
+	if (error != 0 && error != EAGAIN && error != EINTR)
+		srv->broken = true;
+	if ((srv->out_len > 0) != srv->blocked)
+		server_block(srv, !srv->blocked);
 }
 
 /* Execute a complete message, and queue its reply. */
@@ -272,6 +349,7 @@ server_message(struct vfu_device *vd, const struct vfio_user_header *h,
 	req.reply_len = 0;
 
 	if (srv->negotiated) {
+		peer_mem_set_tag(&vd->vdev_mem, vfu_message_tag(vd));
 		error = vfu_command(vd, &req);
 		/* A client that has the reply must have the interrupt. */
 		vfu_irq_flush(&vd->vdev_irq);
@@ -324,6 +402,22 @@ server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
 	return (h->size);
 }
 
+/*
+ * The message with descriptors has been carried out.  Those in the socket go
+ * first: so the last ones are closed where that cannot block.
+ */
+static void
+server_take_owned(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	const int nfds = srv->nfds;
+
+	srv->nfds = 0;
+	vfu_stream_take(vd, true);
+	srv->nfds = nfds;
+	server_close_fds(vd);
+}
+
 /* Execute all complete messages, as long as there is space for replies. */
 /* mutants 4: without descriptors the position has no meaning */
 static void
@@ -348,14 +442,18 @@ server_parse(struct vfu_device *vd)
 		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
 		server_message(vd, &h, srv->in + pos + sizeof(h), srv->fds,
 		    owner ? srv->nfds : 0);
-		if (owner)
-			server_close_fds(vd);
+		if (srv->broken)
+			break;
 		pos += size;
+		vfu_stream_done(vd, size);
+		if (owner)
+			server_take_owned(vd);
 	}
 	srv->in_len -= pos;
 	memmove(srv->in, srv->in + pos, srv->in_len);
 	if (srv->nfds > 0)
 		srv->fd_pos -= pos;
+	vfu_stream_take(vd, false);
 }
 
 /* After messages: send the replies. */
@@ -408,11 +506,16 @@ server_room(const struct vfu_server *srv)
 	return (h.size - srv->in_len);
 }
 
-static void
-server_readable(int fd, void *arg)
+/*
+ * Read once, and handle what was read.  Returns whether to read again, because
+ * no event would tell of the rest.
+ */
+static bool
+server_receive(struct vfu_device *vd)
 {
-	struct vfu_device *vd = arg;
 	struct vfu_server *srv = &vd->vdev_server;
+	const bool kept = VFU_STREAM_KEPT(vd);
+	bool more;
 	union {
 		struct cmsghdr	align;
 		char		buf[PEER_FDS_SPACE(VFU_FDS_MAX)];
@@ -428,18 +531,38 @@ server_readable(int fd, void *arg)
 	msg.msg_iovlen = 1;
 	msg.msg_control = control.buf;
 	msg.msg_controllen = sizeof(control.buf);
-	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	n = recvmsg(srv->fd, &msg, MSG_CMSG_CLOEXEC | (kept ? MSG_PEEK : 0));
 	vfu_count(vd, VFU_C_RECV);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return (errno == EINTR && kept);
 	if (n <= 0) {
 		vfu_server_drop(vd);
-		return;
+		return (false);
 	}
+	/* The kernel ends a read after descriptors. */
+	more = kept && ((size_t)n == iov.iov_len || msg.msg_controllen > 0);
 	srv->in_len += n;
 	server_take_fds(vd, &msg);
 	server_parse(vd);
 	server_finish(vd);
+	return (more && srv->fd != -1 && !srv->blocked);
+}
+
+static void
+server_readable(int fd __unused, void *arg)
+{
+	struct vfu_device *vd = arg;
+	struct vfu_server *srv = &vd->vdev_server;
+	unsigned int i;
+
+	for (i = 0; server_receive(vd); i++) {
+		if (i < READS)
+			continue;
+		/* Others have their turn; then there is an event again. */
+		loop_disable(srv->read_ev);
+		loop_enable(srv->read_ev);
+		return;
+	}
 }
 
 /* The socket takes data again: continue, and send the rest. */

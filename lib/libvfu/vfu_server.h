@@ -8,7 +8,8 @@
  * The server side of a vfio-user socket, for one client at a time.
  *
  * The server reads what has arrived with one recvmsg(2), handles the messages
- * in order, and sends all replies with one send(2).  Buffers have fixed sizes:
+ * in order, and sends all replies with one send(2).  If another process may have
+ * to go on, it does more: vfu_stream.h.  Buffers have fixed sizes:
  * while a client does not read its replies, the server does not read its
  * messages.
  *
@@ -23,6 +24,7 @@
 #include <stdint.h>
 
 #include "vfio_user.h"
+#include "vfu_stream.h"
 
 struct loop_event;
 struct vfu_device;
@@ -69,6 +71,8 @@ struct vfu_server {
 	size_t		 out_len;
 	uint8_t		 in[VFU_BUFFER];
 	uint8_t		 out[VFU_BUFFER];
+
+	struct vfu_stream stream;
 };
 
 /* A command, and the payload of its reply. */
@@ -99,6 +103,20 @@ int	vfu_server_init(struct vfu_device *vd, int listen_fd);
  */
 bool	vfu_server_again(struct vfu_server *srv);
 void	vfu_server_listen(struct vfu_device *vd);
+
+/*
+ * Serve a client with this socket, which becomes the device's.  Returns 0 or an
+ * errno.  The device's thread, if there is no client.
+ */
+int	vfu_server_come(struct vfu_device *vd, int s);
+
+/*
+ * Go on with a client that another process has served; `s' and `pipe' become the
+ * device's on success.  See vfu_stream_restore(); the replies are in
+ * vdev_server.out.
+ */
+int	vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
+	    const struct vfu_progress *progress, uint64_t taken);
 
 /* Accept no more clients, and drop the one there is.  Init may have failed. */
 void	vfu_server_fini(struct vfu_device *vd);

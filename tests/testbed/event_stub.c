@@ -140,7 +140,7 @@ events_step(void)
 
 	for (i = 0; i < EVENTS; i++) {
 		pfd[i].fd = events[i].used && events[i].on ? events[i].fd : -1;
-		pfd[i].events = events[i].type == LOOP_READ ? POLLIN : POLLOUT;
+		pfd[i].events = events[i].type == LOOP_WRITE ? POLLOUT : POLLIN;
 		pfd[i].revents = 0;
 	}
 	REQUIRE(poll(pfd, EVENTS, 0) != -1 || errno == EINTR);

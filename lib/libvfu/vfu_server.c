@@ -71,17 +71,21 @@ server_close_passed(struct vfu_device *vd, int fd)
 	server_close(&vd->vdev_server, fd);
 }
 
+/* Close the first `n' that no command has kept. */
 static void
-server_close_fds(struct vfu_device *vd)
+server_close_fds(struct vfu_device *vd, int n)
 {
 	struct vfu_server *srv = &vd->vdev_server;
 	int i;
 
-	for (i = 0; i < srv->nfds; i++) {
+	for (i = 0; i < n; i++) {
 		if (srv->fds[i] != -1)
 			server_close_passed(vd, srv->fds[i]);
 	}
-	srv->nfds = 0;
+	srv->nfds -= n;
+	memmove(srv->fds, srv->fds + n, srv->nfds * sizeof(srv->fds[0]));
+	memmove(srv->fd_end, srv->fd_end + n,
+	    srv->nfds * sizeof(srv->fd_end[0]));
 }
 
 void
@@ -95,7 +99,7 @@ vfu_server_drop(struct vfu_device *vd)
 	/* Messages that were not read may have descriptors, too. */
 	server_close(srv, srv->fd);
 	srv->fd = -1;
-	server_close_fds(vd);
+	server_close_fds(vd, srv->nfds);
 	vfu_count(vd, VFU_C_DISCONNECT);
 	vd->vdev_ops->vdo_detach(vd->vdev_arg);
 }
@@ -402,20 +406,15 @@ server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
 	return (h->size);
 }
 
-/*
- * The message with descriptors has been carried out.  Those in the socket go
- * first: so the last ones are closed where that cannot block.
- */
-static void
-server_take_owned(struct vfu_device *vd)
+/* How many descriptors belong to the message that ends at `end'. */
+static int
+server_owned(const struct vfu_server *srv, size_t end)
 {
-	struct vfu_server *srv = &vd->vdev_server;
-	const int nfds = srv->nfds;
+	int n;
 
-	srv->nfds = 0;
-	vfu_stream_take(vd, true);
-	srv->nfds = nfds;
-	server_close_fds(vd);
+	for (n = 0; n < srv->nfds && srv->fd_end[n] <= end; n++)
+		continue;
+	return (n);
 }
 
 /* Execute all complete messages, as long as there is space for replies. */
@@ -426,7 +425,7 @@ server_parse(struct vfu_device *vd)
 	struct vfu_server *srv = &vd->vdev_server;
 	struct vfio_user_header h;
 	size_t pos, size;
-	bool owner;
+	int i, owned;
 
 	pos = 0;
 	while (!srv->broken) {
@@ -439,21 +438,29 @@ server_parse(struct vfu_device *vd)
 			if (srv->blocked)
 				break;
 		}
-		owner = srv->nfds > 0 && srv->fd_pos <= pos + size;
-		server_message(vd, &h, srv->in + pos + sizeof(h), srv->fds,
-		    owner ? srv->nfds : 0);
-		if (srv->broken)
+		owned = server_owned(srv, pos + size);
+		if (owned > VFU_FDS_MAX) {
+			server_broken(vd, "too many descriptors");
 			break;
+		}
+		server_message(vd, &h, srv->in + pos + sizeof(h), srv->fds,
+		    owned);
 		pos += size;
-		vfu_stream_done(vd, size);
-		if (owner)
-			server_take_owned(vd);
+		if (!srv->broken)
+			vfu_stream_done(vd, size);
+		if (owned == 0)
+			continue;
+		/* The socket's first: the last is closed so as not to block. */
+		if (owned == srv->nfds)
+			vfu_stream_take(vd, true);
+		server_close_fds(vd, owned);
 	}
 	srv->in_len -= pos;
 	memmove(srv->in, srv->in + pos, srv->in_len);
-	if (srv->nfds > 0)
-		srv->fd_pos -= pos;
-	vfu_stream_take(vd, false);
+	for (i = 0; i < srv->nfds; i++)
+		srv->fd_end[i] -= pos;
+	if (srv->nfds == 0)
+		vfu_stream_take(vd, false);
 }
 
 /* After messages: send the replies. */
@@ -471,20 +478,25 @@ server_drop_fd(void *arg, int fd)
 	server_close_passed(arg, fd);
 }
 
-/* Take the descriptors that arrived with a recvmsg(2). */
-static void
+/*
+ * Take the descriptors that arrived with a recvmsg(2), at the end of `in'.
+ * Returns how many there are.
+ */
+static int
 server_take_fds(struct vfu_device *vd, struct msghdr *msg)
 {
 	struct vfu_server *srv = &vd->vdev_server;
 	struct peer_fds mf = { .mf_fd = srv->fds, .mf_n = srv->nfds,
-	    .mf_max = VFU_FDS_MAX, .mf_drop = server_drop_fd, .mf_arg = vd };
+	    .mf_max = VFU_STREAM_KEPT(vd) ? nitems(srv->fds) : VFU_FDS_MAX,
+	    .mf_drop = server_drop_fd, .mf_arg = vd };
+	const int before = srv->nfds;
 
 	if (!peer_fds_take(msg, &mf))
 		server_broken(vd, "too many descriptors");
 	/* mutants 2: a part of that message, if there is one */
-	if (mf.mf_n > (unsigned int)srv->nfds)
-		srv->fd_pos = srv->in_len;
-	srv->nfds = mf.mf_n;
+	for (; srv->nfds < (int)mf.mf_n; srv->nfds++)
+		srv->fd_end[srv->nfds] = srv->in_len;
+	return (srv->nfds - before);
 }
 
 /*
@@ -492,13 +504,18 @@ server_take_fds(struct vfu_device *vd, struct msghdr *msg)
  * with, so the descriptors belong to the last message read.  While that message
  * is incomplete, read no further than its end: its descriptors must not be
  * mixed up with those of the next message.
+ *
+ * A read that only looks at messages must not end there: it would find the
+ * descriptors after its end, or those of bytes that it has found in part, and
+ * the next one would find them again.  So each descriptor has its position.
  */
 static size_t
-server_room(const struct vfu_server *srv)
+server_room(const struct vfu_device *vd)
 {
+	const struct vfu_server *srv = &vd->vdev_server;
 	struct vfio_user_header h;
 
-	if (srv->nfds == 0)
+	if (srv->nfds == 0 || VFU_STREAM_KEPT(vd))
 		return (sizeof(srv->in) - srv->in_len);
 	if (srv->in_len < sizeof(h))
 		return (sizeof(h) - srv->in_len);
@@ -507,45 +524,102 @@ server_room(const struct vfu_server *srv)
 }
 
 /*
- * Read once, and handle what was read.  Returns whether to read again, because
- * no event would tell of the rest.
+ * Read `room' bytes.  Returns as recvmsg(2); *nfds becomes the number of
+ * descriptors that came, too.
  */
-static bool
-server_receive(struct vfu_device *vd)
+static ssize_t
+server_read(struct vfu_device *vd, size_t room, int *nfds)
 {
 	struct vfu_server *srv = &vd->vdev_server;
-	const bool kept = VFU_STREAM_KEPT(vd);
-	bool more;
 	union {
 		struct cmsghdr	align;
-		char		buf[PEER_FDS_SPACE(VFU_FDS_MAX)];
+		char		buf[PEER_FDS_SPACE(2 * VFU_FDS_MAX)];
 	} control;
 	struct msghdr msg;
 	struct iovec iov;
 	ssize_t n;
 
 	iov.iov_base = srv->in + srv->in_len;
-	iov.iov_len = server_room(srv);
+	iov.iov_len = room;
 	memset(&msg, 0, sizeof(msg));
 	msg.msg_iov = &iov;
 	msg.msg_iovlen = 1;
 	msg.msg_control = control.buf;
-	msg.msg_controllen = sizeof(control.buf);
-	n = recvmsg(srv->fd, &msg, MSG_CMSG_CLOEXEC | (kept ? MSG_PEEK : 0));
+	msg.msg_controllen = PEER_FDS_SPACE(VFU_FDS_MAX);
+	n = recvmsg(srv->fd, &msg, MSG_CMSG_CLOEXEC |
+	    (VFU_STREAM_KEPT(vd) ? MSG_PEEK : 0));
 	vfu_count(vd, VFU_C_RECV);
+	*nfds = 0;
+	if (n <= 0)
+		return (n);
+	srv->in_len += n;
+	*nfds = server_take_fds(vd, &msg);
+	return (n);
+}
+
+/*
+ * What the kernel has as one piece, bytes, at most.  Descriptors come with the
+ * end of one.
+ */
+#define	PIECE_MAX	40960
+
+/*
+ * The read has found `nfds' descriptors that the next one would find again, as
+ * it has no space for all bytes that they came with.  Read less: what comes
+ * before these bytes.
+ */
+static ssize_t
+server_read_less(struct vfu_device *vd, ssize_t n, int *nfds)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	const int before = srv->nfds - *nfds;
+	int i;
+
+	for (i = before; i < srv->nfds; i++)
+		server_close_passed(vd, srv->fds[i]);
+	srv->nfds = before;
+	srv->in_len -= n;
+	if (n <= PIECE_MAX || vfu_stream_again(vd) != 0)
+		*nfds = 1;
+	else
+		n = server_read(vd, n - PIECE_MAX, nfds);
+	if (*nfds > 0)
+		server_broken(vd, "descriptors with too long a message");
+	return (n);
+}
+
+/* Whether to read again: no event tells of what is there already. */
+enum server_again {
+	SERVER_WAIT,
+	SERVER_AGAIN,
+	SERVER_LATER		/* after others had their turn */
+};
+
+/* Read once, and handle what was read. */
+static enum server_again
+server_receive(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	const size_t room = server_room(vd);
+	enum server_again again;
+	ssize_t n;
+	int nfds;
+
+	n = server_read(vd, room, &nfds);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return (errno == EINTR && kept);
+		return (errno == EINTR ? SERVER_AGAIN : SERVER_WAIT);
 	if (n <= 0) {
 		vfu_server_drop(vd);
-		return (false);
+		return (SERVER_WAIT);
 	}
-	/* The kernel ends a read after descriptors. */
-	more = kept && ((size_t)n == iov.iov_len || msg.msg_controllen > 0);
-	srv->in_len += n;
-	server_take_fds(vd, &msg);
+	again = (size_t)n == room ? SERVER_LATER : nfds > 0 ? SERVER_AGAIN :
+	    SERVER_WAIT;
+	if (again == SERVER_LATER && nfds > 0 && VFU_STREAM_KEPT(vd))
+		n = server_read_less(vd, n, &nfds);
 	server_parse(vd);
 	server_finish(vd);
-	return (more && srv->fd != -1 && !srv->blocked);
+	return (srv->fd == -1 || srv->blocked || !VFU_STREAM_KEPT(vd) ?
+	    SERVER_WAIT : again);
 }
 
 static void
@@ -553,16 +627,17 @@ server_readable(int fd __unused, void *arg)
 {
 	struct vfu_device *vd = arg;
 	struct vfu_server *srv = &vd->vdev_server;
-	unsigned int i;
+	enum server_again again;
+	unsigned int i = 0;
 
-	for (i = 0; server_receive(vd); i++) {
-		if (i < READS)
-			continue;
-		/* Others have their turn; then there is an event again. */
-		loop_disable(srv->read_ev);
-		loop_enable(srv->read_ev);
+	do {
+		again = server_receive(vd);
+	} while (again == SERVER_AGAIN && ++i < READS);
+	if (again == SERVER_WAIT)
 		return;
-	}
+	/* There is an event at once. */
+	loop_disable(srv->read_ev);
+	loop_enable(srv->read_ev);
 }
 
 /* The socket takes data again: continue, and send the rest. */

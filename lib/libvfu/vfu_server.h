@@ -59,13 +59,13 @@ struct vfu_server {
 					   in struct vfu_irq */
 
 	/*
-	 * Descriptors that no message has taken yet.  They arrived with the
-	 * bytes before fd_pos in `in', and belong to the message with the
-	 * last of these bytes.
+	 * Descriptors that no message has taken yet.  Each came with the bytes
+	 * before its fd_end in `in', and belongs to the message with the last
+	 * of these bytes.
 	 */
-	int		 fds[VFU_FDS_MAX];
+	int		 fds[2 * VFU_FDS_MAX];
+	size_t		 fd_end[2 * VFU_FDS_MAX];
 	int		 nfds;
-	size_t		 fd_pos;
 
 	size_t		 in_len;
 	size_t		 out_len;

@@ -82,6 +82,15 @@ stream_seek(int s, uint64_t untaken)
 }
 
 int
+vfu_stream_again(struct vfu_device *vd)
+{
+	const struct vfu_server *srv = &vd->vdev_server;
+
+	return (stream_seek(srv->fd, srv->stream.vsm_done -
+	    vfu_stream_taken(&srv->stream) + srv->in_len));
+}
+
+int
 vfu_stream_come(struct vfu_device *vd, int s)
 {
 	struct vfu_stream *st = &vd->vdev_server.stream;
@@ -155,7 +164,7 @@ vfu_stream_take(struct vfu_device *vd, bool all)
 	struct iovec iov;
 	int n;
 
-	if (!VFU_STREAM_KEPT(vd) || srv->nfds > 0 || (!all &&
+	if (!VFU_STREAM_KEPT(vd) || (!all &&
 	    st->vsm_untaken < VFU_UNTAKEN && left < VFU_UNTAKEN_BYTES))
 		return;
 	st->vsm_untaken = 0;

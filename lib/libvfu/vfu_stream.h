@@ -135,9 +135,12 @@ void	vfu_stream_done(struct vfu_device *vd, size_t size);
 /*
  * Take what has been carried out from the socket: if it is much, or `all'.  Not
  * while descriptors wait for the rest of their message: they may have come with
- * the end of what has been carried out.
+ * the end of what has been carried out, and would be lost if the process ended.
  */
 void	vfu_stream_take(struct vfu_device *vd, bool all);
+
+/* Read again from the end of `in' on.  Returns 0 or an errno. */
+int	vfu_stream_again(struct vfu_device *vd);
 
 /*
  * Send replies.  Returns 0 if all are sent, or an errno: EAGAIN or EINTR if

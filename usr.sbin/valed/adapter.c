@@ -32,6 +32,7 @@
 #include <err.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -43,6 +44,7 @@
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_keep.h"
 #include "e82545.h"
 #include "frame_port.h"
 #include "libvale.h"
@@ -313,6 +315,18 @@ adapter_show_link(struct adapter *ad)
 	e82545_link(ad->dev, !down);
 }
 
+/* Save the state: the process ends. */
+static void __dead2
+adapter_end(struct adapter *ad)
+{
+	adapter_keep_save(ad);
+	pthread_mutex_lock(&ad->mtx);
+	ad->saved = true;
+	pthread_mutex_unlock(&ad->mtx);
+	for (;;)
+		poll(NULL, 0, -1);
+}
+
 /* What the main thread has asked for. */
 static void
 adapter_changes(struct adapter *ad)
@@ -323,6 +337,8 @@ adapter_changes(struct adapter *ad)
 	ch = ad->change;
 	ad->change.ch_pending = false;
 	pthread_mutex_unlock(&ad->mtx);
+	if (ch.ch_save)
+		adapter_end(ad);
 	if (ch.ch_pending)
 		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
 		    adapter_net_frame_max(ch.ch_mtu));
@@ -488,6 +504,7 @@ adapter_open(struct adapter *ad)
 	config.ec_itr_min_256ns = ac->ac_itr_min_256ns;
 	config.ec_csb = ac->ac_csb;
 	config.ec_name = ac->ac_name;
+	config.ec_memory = adapter_keep_model(ad, &config.ec_memory_size);
 
 	ad->failed = "event descriptors";
 	ad->timer_fd = timerfd_create(CLOCK_MONOTONIC,
@@ -527,6 +544,7 @@ adapter_open(struct adapter *ad)
 		vale_on_link(ad->net.an_vale, adapter_link, ad);
 	peer_mem_init(&ad->vfu.vdev_mem, ac->ac_mem, adapter_pause, ad);
 	peer_mem_set_wanted(&ad->vfu.vdev_mem, adapter_memory);
+	adapter_keep_start(ad);
 	ad->failed = "spare page";
 	error = peer_fault_add(&ad->vfu.vdev_mem, adapter_memory, ad);
 	if (error != 0)
@@ -537,6 +555,8 @@ adapter_open(struct adapter *ad)
 	ad->failed = "socket";
 	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
+	adapter_keep_resume(ad, &config);
+	adapter_keep_live(ad);
 	ad->failed = "capabilities";
 	if (valed_sandbox_drop() != 0)
 		return (errno);
@@ -575,7 +595,7 @@ adapter_free(struct adapter *ad)
 	pthread_mutex_destroy(&ad->mtx);
 	sem_destroy(&ad->go); /* mutants: on Linux these have nothing to free */
 	free(ad->live);
-	free(ad);
+	adapter_keep_free(ad);
 }
 
 static void *
@@ -585,6 +605,7 @@ adapter_thread(void *arg)
 
 	/* For top(1) and taskset(1). */
 	prctl(PR_SET_NAME, ad->config.ac_name);
+	adapter_keep_blame(ad);
 	ad->error = adapter_open(ad);
 	if (ad->error != 0)
 		adapter_close(ad);
@@ -596,8 +617,12 @@ adapter_thread(void *arg)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
 		continue; /* mutants: the end of the loop */
+	/* What was taken over may wait for that. */
+	adapter_post(ad);
+	vfu_irq_flush(&ad->vfu.vdev_irq);
 	loop_run();
 	adapter_close(ad);
+	adapter_keep_forget(ad);
 	return (NULL);
 }
 
@@ -631,7 +656,7 @@ adapter_start(const struct adapter_config *config,
 	struct adapter *ad;
 	int error;
 
-	ad = calloc(1, sizeof(*ad));
+	ad = adapter_keep_alloc(config);
 	if (ad == NULL) {
 		warn("%s", config->ac_name);
 		return (NULL);
@@ -665,7 +690,7 @@ adapter_start(const struct adapter_config *config,
 
 fail:
 	adapter_log(ad, LOG_ERR, "cannot start: %s", strerror(errno));
-	free(ad);
+	adapter_keep_free(ad);
 	return (NULL);
 }
 
@@ -680,11 +705,32 @@ adapter_change(struct adapter *ad, const struct adapter_config *config)
 {
 	pthread_mutex_lock(&ad->mtx);
 	ad->change = (struct adapter_change){ .ch_pending = true,
+	    .ch_save = ad->change.ch_save,
 	    .ch_itr_256ns = config->ac_itr_256ns,
 	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
 	    .ch_mtu = config->ac_mtu };
 	pthread_mutex_unlock(&ad->mtx);
 	adapter_post(ad);
+}
+
+void
+adapter_save(struct adapter *ad)
+{
+	pthread_mutex_lock(&ad->mtx);
+	ad->change.ch_save = true;
+	pthread_mutex_unlock(&ad->mtx);
+	adapter_post(ad);
+}
+
+bool
+adapter_saved(struct adapter *ad)
+{
+	bool saved;
+
+	pthread_mutex_lock(&ad->mtx);
+	saved = ad->saved;
+	pthread_mutex_unlock(&ad->mtx);
+	return (saved);
 }
 
 void

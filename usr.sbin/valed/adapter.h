@@ -58,8 +58,10 @@ struct adapter {
 	pthread_mutex_t		 mtx;		/* of opened and change */
 	pthread_cond_t		 ready;		/* opened was set */
 	bool			 opened;	/* adapter_open() returned */
+	bool			 saved;		/* adapter_keep_save() returned */
 	struct adapter_change {
 		bool		 ch_pending;
+		bool		 ch_save;	/* adapter_save() */
 		uint32_t	 ch_itr_256ns;
 		uint32_t	 ch_itr_min_256ns;
 		uint32_t	 ch_mtu;
@@ -128,6 +130,14 @@ void	adapter_change(struct adapter *ad, const struct adapter_config *config);
  */
 void	adapter_stop(struct adapter *ad);
 bool	adapter_ended(struct adapter *ad);
+
+/*
+ * Have the thread save the state for the next process, and do nothing else any
+ * more.  adapter_saved() says whether it has.  The main thread, after
+ * adapter_go().
+ */
+void	adapter_save(struct adapter *ad);
+bool	adapter_saved(struct adapter *ad);
 
 /*
  * A check of the watchdog (peer_watch.h): interrupts a system call in which the

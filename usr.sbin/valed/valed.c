@@ -29,6 +29,7 @@
  *	valed_supervisor.c starts it again: -R
  *	valed_watch.c	 what clients of the control socket see of adapters
  *	adapter.c	 an adapter: its thread, and the host side of the model
+ *	adapter_keep.c	 what is kept of it for the next process
  *	adapter_net.c	 its network: a port of a switch, or a TAP
  *	adapter_pci.c	 what it is on the PCI bus
  *	tap_port.c	 a frame port over a TAP
@@ -91,6 +92,7 @@
 
 #include "adapter.h"
 #include "adapter_config.h"
+#include "adapter_keep.h"
 #include "ctl.h"
 #include "ctl_names.h"
 #include "ctl_pass.h"
@@ -119,6 +121,9 @@ _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");
 _Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
     PEER_FAULT_MAX, "each has memory that may vanish");
+
+/* For adapters to save their state, ms. */
+#define	SAVE_MS		2000
 
 static void
 signal_nothing(int sig __unused)
@@ -506,6 +511,24 @@ pair(void)
 	return (fd != -1);
 }
 
+/* Have all adapters save their state.  One that does not is not waited for. */
+static void
+adapters_save(void)
+{
+	struct adapter *ad;
+	unsigned int ms;
+
+	TAILQ_FOREACH(ad, &adapters, link)
+		adapter_save(ad);
+	ad = TAILQ_FIRST(&adapters);
+	for (ms = 0; ad != NULL && ms < SAVE_MS; ms++) {
+		while (ad != NULL && adapter_saved(ad))
+			ad = TAILQ_NEXT(ad, link);
+		if (ad != NULL)
+			poll(NULL, 0, 1);
+	}
+}
+
 /* End, and let the next process go on if there is one. */
 static void __dead2
 end(bool restart)
@@ -515,6 +538,8 @@ end(bool restart)
 
 	if (!restart)
 		valed_notify("STOPPING=1");
+	if (keep)
+		adapters_save();
 	/* Threads that are busy end with the process. */
 	valed_guard_end(keep);
 	fflush(stdout);
@@ -567,6 +592,8 @@ main(int argc, char **argv)
 		warn("thread");
 		give_up(EX_OSERR);
 	}
+	if (valed_store_active())
+		adapter_keep_signals();
 	names_start();
 	settings_start();
 	adapters_start();

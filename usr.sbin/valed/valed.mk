@@ -4,15 +4,16 @@
 
 # The sources of valed, each in one list.
 #
-#	ADAPTER_SRCS	an adapter
+#	ADAPTER_SRCS	an adapter, and what it keeps
 #	VALED_SRCS	the program around them
 
-ADAPTER_SRCS=	adapter.c adapter_net.c adapter_pci.c tap_port.c
+ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
+		tap_port.c valed_activation.c valed_store.c
 
-VALED_SRCS=	valed.c valed_activation.c valed_carrier.c		\
-		valed_changes.c valed_config.c valed_control.c		\
+VALED_SRCS=	valed.c valed_carrier.c valed_changes.c		\
+		valed_config.c valed_control.c				\
 		valed_error.c valed_guard.c valed_notify.c		\
 		valed_options.c valed_plan.c valed_print.c		\
 		valed_reload.c valed_sandbox.c valed_settings.c		\
-		valed_socket.c valed_stats.c valed_store.c		\
-		valed_supervisor.c valed_values.c valed_watch.c
+		valed_socket.c valed_stats.c valed_supervisor.c		\
+		valed_values.c valed_watch.c

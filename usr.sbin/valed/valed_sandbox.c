@@ -157,6 +157,32 @@ rules_socket(scmp_filter_ctx ctx)
 }
 
 /*
+ * Allow what it takes to go on with a client's stream where another process has
+ * left it (vfu_stream.h), and to end by a signal.  Returns 0 or a negative errno.
+ */
+static int
+rules_stream(scmp_filter_ctx ctx)
+{
+	const int calls[] = { SCMP_SYS(pipe2), SCMP_SYS(splice),
+	    SCMP_SYS(recvmmsg) };
+	/* With which adapter_keep.c ends the process. */
+	const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT };
+	size_t i;
+	int error;
+
+	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
+	    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
+	    SCMP_A2(SCMP_CMP_EQ, SO_PEEK_OFF, 0));
+	for (i = 0; i < nitems(calls) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+	for (i = 0; i < nitems(signals) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
+		    2, SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
+		    SCMP_A2(SCMP_CMP_EQ, signals[i], 0));
+	return (error);
+}
+
+/*
  * Allow a packet socket to have a new receive ring in place of the old one:
  * hostif_ring.c.  The filter cannot read the structures, which are constants.
  * Who can write to constants can call mmap(2), too.  Returns 0 or a negative
@@ -363,6 +389,8 @@ rules(scmp_filter_ctx ctx, const void *arg)
 		error = rules_pass(ctx, sf);
 	if (error == 0 && (sf->pass != -1 || sf->store != -1))
 		error = rules_control(ctx);
+	if (error == 0 && sf->store != -1)
+		error = rules_stream(ctx);
 	for (i = 0; i < nitems(allowed) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	for (i = 0; i < nitems(refused) && error == 0; i++)

@@ -226,6 +226,19 @@ valed_store_take(const char *name)
 }
 
 void
+valed_store_each(const char *prefix, void (*fn)(void *arg, const char *name,
+    int fd), void *arg)
+{
+	const size_t len = strlen(prefix);
+	unsigned int i;
+
+	for (i = 0; i < nentries && store_fd != -1; i++)
+		if (entries[i].fd != -1 &&
+		    strncmp(entries[i].name, prefix, len) == 0)
+			fn(arg, entries[i].name, entries[i].fd);
+}
+
+void
 valed_store_started(void)
 {
 	unsigned int i;

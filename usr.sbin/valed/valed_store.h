@@ -71,6 +71,13 @@ void	valed_store_remove(const char *name);
 int	valed_store_take(const char *name);
 
 /*
+ * Call fn() for each that has not been taken and whose name begins so.  As
+ * valed_store_take().
+ */
+void	valed_store_each(const char *prefix,
+	    void (*fn)(void *arg, const char *name, int fd), void *arg);
+
+/*
  * The process has taken what it needs: close what it has not, and remove that
  * from the store.  The main thread.
  */

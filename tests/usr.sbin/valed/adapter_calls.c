@@ -29,6 +29,7 @@
 #include <atf-c.h>
 
 #include "adapter_calls.h"
+#include "adapter_keep.h"
 #include "event_stub.h"
 #include "libvale.h"
 #include "peer_fault.h"
@@ -294,9 +295,9 @@ WRAP(int, sem_wait, sem_t *sem)
 	return (__real_sem_wait(sem));
 }
 
-WRAP(void *, calloc, size_t n, size_t size)
+WRAP(struct adapter *, adapter_keep_alloc, const struct adapter_config *ac)
 {
-	return (fails("calloc") ? NULL : __real_calloc(n, size));
+	return (fails("alloc") ? NULL : __real_adapter_keep_alloc(ac));
 }
 
 WRAP(int, loop_round, void (*fn)(void *), void *arg)
@@ -317,10 +318,10 @@ WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
 	    fn, arg));
 }
 
-WRAP(void, free, void *p)
+WRAP(void, adapter_keep_free, struct adapter *p)
 {
-	was_freed |= p != NULL && p == freed;
-	__real_free(p);
+	was_freed |= p == freed;
+	__real_adapter_keep_free(p);
 }
 
 WRAP(enum e82545_tx_state, e82545_tx, struct e82545 *dev)

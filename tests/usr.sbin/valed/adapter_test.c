@@ -660,7 +660,7 @@ TEST(fails, "A step that fails is named in one line, and undone")
 		ATF_CHECK_EQ_MSG(i < nitems(rows) - 2, joined, "%s: %u",
 		    rows[i].step, joined);
 	}
-	fail_at = "calloc";
+	fail_at = "alloc";
 	said_start();
 	ATF_CHECK(adapter_start(&config, NULL) == NULL);
 	ATF_CHECK_EQ(ENOBUFS, errno);

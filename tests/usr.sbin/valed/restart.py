@@ -158,6 +158,35 @@ class Manager:
         assert v.proc.wait(WAIT_S) == 0, v.messages()
 
 
+def clients():
+    """A client goes on, whatever ends the process: on purpose, between two
+    messages, or at any time."""
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            irq = eventfd()
+            b.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(irq,))
+            b.set(IMS, ICR_RXT0)
+            b.set(RAL0, 0x44332211)
+            exchange(a, b)
+            for end in v.restart, v.crash, v.restart, v.restart, v.crash, \
+                    v.crash:
+                fired(irq)
+                b.get(ICR)
+                end()
+                assert b.get(RAL0) == 0x44332211
+                exchange(a, b)
+                wait_event(irq)
+                assert b.get(ICR) & ICR_RXT0
+            # One more looked whether valed was there.
+            connects = v.counters("vm1")["connects"]
+            assert connects == 2, connects
+        # The next clients are served as always.
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            v.crash()
+            exchange(a, b)
+
+
 ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
         "2,e1000,vale0:vm2,path=vm2.sock"]
 
@@ -179,4 +208,4 @@ def managed():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
-                                  managed)})
+                                  clients, managed)})

@@ -168,6 +168,19 @@ OF_ADAPTER(valed_watch_add, "see")
 OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
+OF_ADAPTER(adapter_save, "save")
+
+bool
+adapter_saved(struct adapter *ad __unused)
+{
+	return (true);
+}
+
+void
+adapter_keep_signals(void)
+{
+	called("blame");
+}
 
 WRAP(int, signalfd, int fd, const sigset_t *set, int flags)
 {
@@ -862,11 +875,11 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	make();
 	world->supervised = world->store = world->control = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
 	    SERVES "ends;");
 	world->manager = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
 	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;guard keep;"
 	    "ends;");
 	world->manager = false;
@@ -874,7 +887,7 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	world->restart = true;
 	world->revents[0][2] = world->revents[1][2] = POLLIN;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
 	    "wait 66;restart begin;check;wait 66 check;restart end;"
 	    "guard keep;restarts;");
 	strlcpy(world->fail, "pair", sizeof(world->fail));

@@ -12,5 +12,6 @@ crashes: a process that crashes is followed by another, with the same sockets
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, it ends
+clients: a client goes on with the next process, after a restart or a crash
 managed: a service manager keeps the descriptors between two starts
 END

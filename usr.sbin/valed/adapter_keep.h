@@ -1,0 +1,77 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What is kept of an adapter for the next process: with a store (valed_store.h)
+ * the adapter lies in memory that is kept, and when the process ends on purpose,
+ * it writes the adapter's state to a file of a versioned format, which is kept,
+ * too.
+ *
+ *	file in the store	names: "PPPP." and, PPPP the place,
+ *	  memory		struct adapter_keep
+ *	  journal		the client's memory: peer_mem_journal.h
+ *	  saved			struct adapter_saved, states of device and model
+ *	  client, mem.0, ...	descriptors of the client: vfu_device.h
+ *
+ * The next process restores what was saved, or, if the other one has crashed,
+ * makes the same from its memory; a program of another file does not read that.
+ * Nothing in either is trusted: a client may have taken over the process.
+ *
+ * The functions are the adapter's thread's, unless they say something else.
+ */
+
+#ifndef _ADAPTER_KEEP_H_
+#define	_ADAPTER_KEEP_H_
+
+#include <stddef.h>
+
+struct adapter;
+struct adapter_config;
+struct e82545_config;
+
+/*
+ * Allocate an adapter of zeros, in memory that is kept if there is a store, and
+ * free it.  NULL with errno.  The main thread.
+ */
+struct adapter *adapter_keep_alloc(const struct adapter_config *ac);
+void	adapter_keep_free(struct adapter *ad);
+
+/* Where its model lies: ec_memory of struct e82545_config. */
+void	*adapter_keep_model(struct adapter *ad, size_t *size);
+
+/* Have its device and its memory kept, before its server is started. */
+void	adapter_keep_start(struct adapter *ad);
+
+/*
+ * Take over the client that an earlier process had, with the state of the
+ * adapter, or reset what cannot be taken over, after a line.  The adapter is
+ * complete and has no client.  The adapter's thread is the only one that uses
+ * it.
+ */
+void	adapter_keep_resume(struct adapter *ad,
+	    const struct e82545_config *config);
+
+/* From now on its memory is what the next process goes on from. */
+void	adapter_keep_live(struct adapter *ad);
+
+/*
+ * Save its state for the next process.  The adapter must not be used after
+ * that.  Without a store, nothing.
+ */
+void	adapter_keep_save(struct adapter *ad);
+
+/* The adapter ends: nothing is kept of it. */
+void	adapter_keep_forget(struct adapter *ad);
+
+/*
+ * The calling thread serves this adapter: if it ends the process by a fault,
+ * that is noted in the memory.  After adapter_keep_signals(), of the main
+ * thread.
+ */
+void	adapter_keep_blame(struct adapter *ad);
+void	adapter_keep_signals(void);
+
+#endif /* !_ADAPTER_KEEP_H_ */

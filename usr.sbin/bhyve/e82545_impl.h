@@ -255,6 +255,9 @@ e82545_stored(void)
 	__asm __volatile("" : : : "memory");
 }
 
+/* Of descriptors to be written back only the first one is left. */
+#define	E82545_FIRST	0x80000000
+
 /* Rings, whose mutexes one takes before reg_mtx. */
 enum e82545_rings {
 	RING_NONE = 0,

@@ -253,9 +253,11 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	rxq->end = b->head;
 	e82545_stored();
 	rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
-	rxq->ndone = 0;
+	rxq->ndone = b->ndone | E82545_FIRST;
 	e82545_stored();
 	atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
+	e82545_stored();
+	rxq->ndone = 0;
 }
 
 static void

@@ -54,7 +54,8 @@ struct e82545_rxq {
 	uint32_t	 need_rctl;	/* with this RCTL */
 
 	/* How a batch ends: e82545_salvage.c. */
-	uint32_t	 ndone;		/* of `done' to be written back */
+	uint32_t	 ndone;		/* of `done' to be written back; or
+					   E82545_FIRST */
 	uint32_t	 end;		/* what RDH becomes, or has become, if
 					   none is; RX_END_NONE */
 

@@ -37,12 +37,13 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 {
 	const struct e82545_rxq *from = old->rxq;
 	const uint32_t size = rx_ring_size(dev);
+	const uint32_t n = from->ndone & ~E82545_FIRST;
 	uint32_t head = e82545_reg(dev, E82545_RDH);
 
-	if (from->ndone > 0) {
-		if (from->ndone > MIN(size, nitems(from->done)) || head >= size)
+	if (n > 0) {
+		if (n > MIN(size, nitems(from->done)) || head >= size)
 			return (false);
-		head = (head + from->ndone) % size;
+		head = (head + n) % size;
 	} else if (from->end != RX_END_NONE && from->end != head) {
 		if (from->end >= size)
 			return (false);
@@ -52,11 +53,35 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 	return (true);
 }
 
+/*
+ * Whether the guest has processed `n' descriptors from `head' on, or some: it
+ * has cleared DD.  Of the first one alone DD does not tell, but most drivers
+ * clear no more than the status.
+ */
+static bool
+rx_processed(uint64_t (*ring)[2], uint32_t size, uint32_t head, uint32_t n,
+    uint64_t done)
+{
+	const uint64_t status = (uint64_t)UINT8_MAX << 32;
+	uint64_t upper;
+	uint32_t i;
+
+	for (i = 1; i < n; i++) {
+		upper = le64toh(atomic_load_64(&ring[(head + i) % size][1]));
+		if ((upper & (uint64_t)E82545_RXD_DD << 32) == 0)
+			return (true);
+	}
+	upper = le64toh(atomic_load_64(&ring[head][1]));
+	return ((upper & (uint64_t)E82545_RXD_DD << 32) != 0 ||
+	    (n == 1 && ((upper ^ le64toh(done)) & ~status) == 0));
+}
+
 bool
 e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
 {
 	const uint32_t size = rx_ring_size(dev);
-	const uint32_t n = atomic_load_32(&old->ndone);
+	const uint32_t left = atomic_load_32(&old->ndone);
+	const uint32_t n = left & ~E82545_FIRST;
 	uint64_t (*ring)[2];
 
 	if (n == 0)
@@ -66,12 +91,17 @@ e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
 	ring = rx_ring_map(dev, size);
 	if (ring == NULL)
 		return (true);
-	rx_store(ring, size, head, old->done, n);
 	atomic_store_32(&old->end, (head + n) % size);
 	e82545_stored();
-	atomic_store_32(&old->ndone, 0);
+	if (left == n)
+		rx_store(ring, size, head, old->done, n);
+	else if (rx_processed(ring, size, head, n, old->done[0]))
+		return (true);
+	atomic_store_32(&old->ndone, n | E82545_FIRST);
 	e82545_stored();
 	atomic_store_rel_64(&ring[head][1], old->done[0]);
+	e82545_stored();
+	atomic_store_32(&old->ndone, 0);
 	return (true);
 }
 

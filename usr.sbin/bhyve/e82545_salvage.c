@@ -28,8 +28,9 @@
  *		them must be written back.
  *	kept =	now
  *	DD	is written to the descriptors, except the first
- *	nreports = 0
+ *	nreports |= E82545_FIRST
  *	DD	is written to the first
+ *	nreports = 0
  *	TDH =	end
  *
  * If `end' is TDH, the batch has not got there.  Its frames may have been sent
@@ -45,17 +46,23 @@
  *	ndone	of them must be written back.
  *	end =	the index behind the last one
  *	write	the descriptors back, except the first
- *	ndone = 0
+ *	ndone |= E82545_FIRST
  *	write	the first one back
+ *	ndone =	0
  *	RDH =	end
  *
- * If `ndone' is not 0, none of the descriptors has been processed by the guest,
- * which waits for the first one: all of them are written back, and the head is
- * behind them.  If it is 0 and `end' is not RDH, they have all been written
- * back, and the guest may even have posted them again.  This is why the first
- * one is written last: DD alone would not tell.  Only if the process ends
- * between the last two steps, which are two instructions, the first descriptor
- * is lost.
+ * If `ndone' is not 0, all of the descriptors are written back, and the head is
+ * behind them.  The guest has processed none, because it waits for the first
+ * one.  If `ndone' is 0 and `end' is not RDH, they have been written back, and
+ * the guest may even have posted them again.  This is why the first one is
+ * written last: DD alone would not tell.
+ *
+ * With E82545_FIRST, which is there for two instructions, the first descriptor
+ * may have been written back or not.  It has if DD is set, or if the guest has
+ * cleared DD in others, or in this one alone: rx_processed().  A guest that
+ * processes the only descriptor of a batch, and clears all of it, gets it
+ * twice.  On transmit such a guest must have posted the descriptor again; it is
+ * then told too early that this was sent.
  *
  * The CSB: an index is taken from the page in one step, and stored in a
  * register in another; `taken' has it between.  Both sides end awake: the

@@ -304,9 +304,11 @@ tx_write_back(struct e82545 *dev, const struct tx_batch *b)
 		tx_report(b->ring, txq->report[i]);
 		delayed &= txq->delay[i];
 	}
-	txq->nreports = 0;
+	txq->nreports = b->nreports | E82545_FIRST;
 	e82545_stored();
 	tx_report(b->ring, txq->report[0]);
+	e82545_stored();
+	txq->nreports = 0;
 	return (delayed & txq->delay[0]);
 }
 

@@ -102,16 +102,24 @@ e82545_txq_salvage(struct e82545 *dev, const struct e82545 *old)
 	return (true);
 }
 
+/* Whether a descriptor is written back. */
+static bool
+tx_reported(uint64_t (*ring)[2], uint32_t i)
+{
+	return ((tx_load(ring[i]).legacy.status & E82545_TXD_DD) != 0);
+}
+
 bool
 e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old, uint32_t head)
 {
 	const uint32_t size = tx_ring_size(dev);
 	const uint32_t end = atomic_load_32(&old->end);
-	uint32_t i, n;
+	const uint32_t left = atomic_load_32(&old->nreports);
+	const uint32_t n = left & ~E82545_FIRST;
 	uint16_t report[nitems(old->report)];
 	uint64_t (*ring)[2];
+	uint32_t i;
 
-	n = atomic_load_32(&old->nreports);
 	if (end == TX_END_NONE || end == head || n == 0)
 		return (true);
 	if (n > nitems(report))
@@ -123,11 +131,17 @@ e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old, uint32_t head)
 	ring = tx_ring_map(dev, size);
 	if (ring == NULL)
 		return (true);
-	for (i = n; i-- > 1;)
-		tx_report(ring, report[i]);
-	atomic_store_32(&old->nreports, 0);
+	for (i = n; i-- > 1;) {
+		if (left == n)
+			tx_report(ring, report[i]);
+		else if (!tx_reported(ring, report[i]))
+			return (true);
+	}
+	atomic_store_32(&old->nreports, n | E82545_FIRST);
 	e82545_stored();
 	tx_report(ring, report[0]);
+	e82545_stored();
+	atomic_store_32(&old->nreports, 0);
 	return (true);
 }
 

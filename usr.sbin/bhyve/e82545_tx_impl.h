@@ -59,7 +59,8 @@ struct e82545_txq {
 	uint32_t		end;		/* what TDH becomes, or has
 						   become; TX_END_NONE */
 	uint32_t		nreports;	/* to be written back, if TDH
-						   is not `end' yet */
+						   is not `end'; or
+						   E82545_FIRST */
 	unsigned int		npieces;	/* mapped since a batch ended
 						   because of them */
 	/* For one batch. */

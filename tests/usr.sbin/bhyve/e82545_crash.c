@@ -1,0 +1,751 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * See e82545_crash.h.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <sys/mman.h>
+#include <sys/systm.h>
+#include <dev/e1000/e82545_reg.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_crash.h"
+#include "require.h"
+
+/* Guest memory. */
+#define	TXRING		0x1000
+#define	RXRING		0x2000
+#define	CSB_PAGE	0x3000
+#define	TXBUF		0x8000
+#define	TXBUF_SIZE	1024
+#define	RXBUF		0x4000
+#define	RXBUF_SIZE	256
+
+#define	KINDS		7
+#define	MSS		200
+
+static union e82545_txd *
+txd(struct crash *c, uint32_t i)
+{
+	return ((union e82545_txd *)(c->ram + TXRING) + i);
+}
+
+static struct e82545_rxd *
+rxd(struct crash *c, uint32_t i)
+{
+	return ((struct e82545_rxd *)(c->ram + RXRING) + i);
+}
+
+static struct paravirt_csb *
+page(struct crash *c)
+{
+	return ((struct paravirt_csb *)(c->ram + CSB_PAGE));
+}
+
+#define	PAGE_GET(c, field)	le32toh(atomic_load_acq_32(&page(c)->field))
+#define	PAGE_SET(c, field, value)					\
+	atomic_store_rel_32(&page(c)->field, htole32(value))
+
+/*
+ * What is sent.
+ */
+
+static uint8_t payload[1200];
+
+/* The packets differ in kind and payload. */
+static struct packet
+packet_of(uint32_t k)
+{
+	struct packet p;
+
+	memset(&p, 0, sizeof(p));
+	packet_fill(payload, sizeof(payload), k + 1);
+	p.payload = payload;
+	p.paylen = 100 + k % 16;
+	p.id = k;
+	switch (k % KINDS) {
+	case 3:				/* with the context of those before */
+	case 2:
+		p.udp = true;
+		p.ipopts = 2;
+		break;
+	case 4:				/* TSO */
+		p.tcpopts = 3;
+		p.paylen = 900;
+		break;
+	}
+	return (p);
+}
+
+static uint64_t
+hash(const struct iovec *iov, int n)
+{
+	uint64_t h = 0xcbf29ce484222325;
+	size_t j;
+	int i;
+
+	for (i = 0; i < n; i++)
+		for (j = 0; j < iov[i].iov_len; j++)
+			h = (h ^ ((uint8_t *)iov[i].iov_base)[j]) *
+			    0x100000001b3;
+	return (h);
+}
+
+#define	TSO_FRAMES	howmany(900, MSS)
+
+uint32_t
+crash_frames(uint32_t packet)
+{
+	return (packet + (packet + KINDS - 5) / KINDS * (TSO_FRAMES - 1));
+}
+
+uint64_t
+crash_hash(uint32_t frame)
+{
+	const uint32_t per = KINDS + TSO_FRAMES - 1;
+	uint32_t k = frame / per * KINDS, n = frame % per;
+	struct packet p;
+	struct iovec iov;
+	uint8_t buf[2048];
+
+	if (n >= 4 + TSO_FRAMES)
+		k += n - (TSO_FRAMES - 1);
+	else
+		k += MIN(n, 4);
+	p = packet_of(k);
+	iov.iov_base = buf;
+	iov.iov_len = k % KINDS == 4 ?
+	    packet_build_segment(&p, (n - 4) * MSS, MSS, buf) :
+	    packet_build(&p, buf);
+	return (hash(&iov, 1));
+}
+
+/*
+ * The host.
+ */
+
+static void *
+crash_map(void *arg, uint64_t gpa, size_t len, unsigned int access __unused)
+{
+	struct crash *c = arg;
+
+	return (gpa > CRASH_RAM || len > CRASH_RAM - gpa ? NULL : c->ram + gpa);
+}
+
+static void
+crash_intr(void *arg, bool asserted)
+{
+	struct crash *c = arg;
+
+	c->line = asserted;
+}
+
+static uint64_t
+crash_now(void *arg)
+{
+	struct crash *c = arg;
+
+	return (atomic_load_64(&c->now_ns));
+}
+
+static void
+crash_timer(void *arg, uint64_t when_ns)
+{
+	struct crash *c = arg;
+
+	c->timer_ns = when_ns;
+}
+
+static void
+crash_tx_kick(void *arg)
+{
+	struct crash *c = arg;
+
+	c->kicked = true;
+}
+
+static void
+crash_rx_ready(void *arg)
+{
+	struct crash *c = arg;
+
+	c->ready = true;
+	c->stalled = false;
+}
+
+static const struct e82545_ops crash_ops = {
+	.eo_map = crash_map,
+	.eo_intr = crash_intr,
+	.eo_now = crash_now,
+	.eo_timer = crash_timer,
+	.eo_tx_kick = crash_tx_kick,
+	.eo_rx_ready = crash_rx_ready,
+};
+
+static bool
+crash_send(struct frame_port *port, const struct frame *frame)
+{
+	struct crash *c = __containerof(port, struct crash, port);
+
+	REQUIRE(c->nqueued < E82545_TX_FRAMES);
+	c->queued[c->nqueued++] = hash(frame->f_iov, frame->f_niov);
+	return (true);
+}
+
+static void
+crash_flush(struct frame_port *port)
+{
+	struct crash *c = __containerof(port, struct crash, port);
+	unsigned int i;
+
+	for (i = 0; i < c->nqueued; i++) {
+		c->sent[c->nsent % CRASH_SENT] = c->queued[i];
+		atomic_store_rel_32(&c->nsent, c->nsent + 1);
+	}
+	c->nqueued = 0;
+}
+
+static void
+crash_sync(struct frame_port *port)
+{
+	struct crash *c = __containerof(port, struct crash, port);
+
+	c->batch_rx = c->rx_next;
+}
+
+static const struct frame_port_ops crash_port_ops = {
+	.fpo_send = crash_send,
+	.fpo_flush = crash_flush,
+	.fpo_sync = crash_sync,
+};
+
+static size_t
+rx_len(uint32_t k)
+{
+	static const size_t lens[] = { 60, 200, 700, 61, 900 };
+
+	return (lens[k % nitems(lens)]);
+}
+
+static void
+rx_fill(uint8_t *data, uint32_t k)
+{
+	size_t i;
+
+	memcpy(data, host_mac, 6);
+	memset(data + 6, 2, 6);
+	be16enc(data + 12, 0x88b5);
+	be32enc(data + 14, k);
+	for (i = 18; i < rx_len(k); i++)
+		data[i] = k * 7 + i;
+}
+
+static bool
+crash_peek(struct frame_source *source, struct frame *frame)
+{
+	struct crash *c = __containerof(source, struct crash, source);
+	const uint32_t k = c->rx_next;
+	uint8_t *data = c->rx_data[k % nitems(c->rx_data)];
+
+	if (k >= atomic_load_acq_32(&c->rx_limit))
+		return (false);
+	rx_fill(data, k);
+	frame->f_iov[0].iov_base = data;
+	frame->f_iov[0].iov_len = rx_len(k);
+	frame_set(frame, 1, rx_len(k));
+	return (true);
+}
+
+static void
+crash_next(struct frame_source *source)
+{
+	struct crash *c = __containerof(source, struct crash, source);
+
+	atomic_store_rel_32(&c->rx_next, c->rx_next + 1);
+}
+
+struct crash *
+crash_alloc(void)
+{
+	struct crash *c;
+
+	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	REQUIRE(c != MAP_FAILED);
+	return (c);
+}
+
+void
+crash_free(struct crash *c)
+{
+	munmap(c, sizeof(*c));
+}
+
+void
+crash_config(struct crash *c, struct e82545_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	memcpy(config->ec_mac, host_mac, sizeof(config->ec_mac));
+	config->ec_csb = c->csb;
+	config->ec_name = "crash";
+	config->ec_memory = c->model[c->cur];
+	config->ec_memory_size = CRASH_MODEL;
+}
+
+static void
+crash_create(struct crash *c)
+{
+	struct e82545_config config;
+
+	crash_config(c, &config);
+	REQUIRE(e82545_memory_size() <= CRASH_MODEL);
+	c->source.fs_peek = crash_peek;
+	c->source.fs_next = crash_next;
+	c->port.fp_ops = &crash_port_ops;
+	c->port.fp_source = &c->source;
+	c->port.fp_frame_max = UINT32_MAX;
+	c->line = c->kicked = c->ready = c->stalled = false;
+	c->nqueued = 0;
+	c->timer_ns = 0;
+	c->dev = e82545_create(&config, &crash_ops, c, &c->port);
+	REQUIRE(c->dev != NULL);
+	e82545_bus_master(c->dev, true);
+}
+
+int
+crash_recover(struct crash *c)
+{
+	struct e82545_config config;
+	uint8_t buf[65536], *old = c->model[c->cur];
+	ssize_t len;
+	int error;
+
+	c->in_model = false;
+	crash_config(c, &config);
+	len = e82545_salvage(old, CRASH_MODEL, &config, c->now_ns, buf,
+	    sizeof(buf));
+	if (len == -1)
+		return (errno);
+	c->cur = !c->cur;
+	crash_create(c);
+	e82545_pause(c->dev);
+	error = e82545_snapshot_restore(c->dev, buf, len);
+	if (error == 0)
+		error = e82545_recover(c->dev, old, CRASH_MODEL);
+	if (error == 0)
+		e82545_resume(c->dev);
+	return (error);
+}
+
+void
+crash_down(struct crash *c)
+{
+	e82545_destroy(c->dev);
+}
+
+void
+crash_host(struct crash *c)
+{
+	enum e82545_tx_state tx;
+	enum e82545_rx_state rx;
+	unsigned int n;
+
+	c->in_model = true;
+	if (c->timer_ns != 0 && c->timer_ns <= atomic_load_64(&c->now_ns)) {
+		c->timer_ns = 0;
+		e82545_timer(c->dev);
+	}
+	for (n = 0; n < 8 && c->kicked; n++) {
+		c->kicked = false;
+		c->batch_sent = c->nsent;
+		tx = e82545_tx(c->dev);
+		c->kicked |= tx != E82545_TX_IDLE;
+	}
+	if (!c->stalled && c->rx_next < atomic_load_acq_32(&c->rx_limit))
+		c->ready = true;
+	for (n = 0; n < 8 && c->ready; n++) {
+		c->ready = false;
+		rx = e82545_rx(c->dev);
+		c->ready |= rx == E82545_RX_MORE;
+		c->stalled = rx == E82545_RX_STALLED && !c->ready;
+	}
+	c->in_model = false;
+}
+
+/*
+ * The guest.
+ */
+
+void
+crash_serve(struct crash *c)
+{
+	struct crash_access *a = &c->access;
+
+	if (atomic_load_acq_32(&a->state) != CRASH_ASKED)
+		return;
+	c->in_model = true;
+	if (a->write)
+		e82545_write(c->dev, E82545_BAR_MEM, a->off, 4, a->value);
+	else
+		a->value = e82545_read(c->dev, E82545_BAR_MEM, a->off, 4);
+	c->in_model = false;
+	atomic_store_rel_32(&a->state, CRASH_DONE);
+}
+
+/* With `remote', the access may be pending when this returns. */
+static uint32_t
+access_reg(struct crash *c, uint32_t off, uint32_t value, bool write)
+{
+	struct crash_access *a = &c->access;
+
+	a->off = off;
+	a->value = value;
+	a->write = write;
+	atomic_store_rel_32(&a->state, CRASH_ASKED);
+	if (c->remote)
+		return (0);
+	crash_serve(c);
+	atomic_store_32(&a->state, CRASH_IDLE);
+	return (a->value);
+}
+
+static void
+wr(struct crash *c, uint32_t off, uint32_t value)
+{
+	access_reg(c, off, value, true);
+}
+
+static void
+put(struct crash *c, const uint8_t *data, size_t len, uint32_t lower,
+    uint32_t upper)
+{
+	const uint32_t i = c->tx_tail;
+	union e82545_txd *d = txd(c, i);
+
+	REQUIRE(len <= TXBUF_SIZE);
+	memcpy(c->ram + TXBUF + i * TXBUF_SIZE, data, len);
+	d->addr = htole64(TXBUF + i * TXBUF_SIZE);
+	d->lower = htole32(lower | len);
+	d->upper = htole32(upper);
+	c->tx_tail = (i + 1) % CRASH_TXD;
+}
+
+static void
+put_context(struct crash *c, const struct packet *p, uint16_t mss)
+{
+	const size_t l3 = packet_l3(p), l4 = packet_l4(p);
+	union e82545_txd *d = txd(c, c->tx_tail);
+
+	memset(d, 0, sizeof(*d));
+	d->context.ipcss = l3;
+	d->context.ipcso = l3 + 10;
+	d->context.ipcse = htole16(l4 - 1);
+	d->context.tucss = l4;
+	d->context.tucso = l4 + (p->udp ? 6 : 16);
+	d->context.lower = htole32(TXD_CONTEXT | E82545_TXD_TUCMD_IP |
+	    (p->udp ? 0 : E82545_TXD_TUCMD_TCP) |
+	    (mss != 0 ? p->paylen | E82545_TXD_TUCMD_TSE : 0));
+	d->context.hdrlen = mss != 0 ? packet_hdrlen(p) : 0;
+	d->context.mss = htole16(mss);
+	c->tx_tail = (c->tx_tail + 1) % CRASH_TXD;
+}
+
+static void
+put_packet(struct crash *c, uint32_t k)
+{
+	const bool rs = k % KINDS != 5 || k + 1 == c->packets;
+	const uint32_t last = E82545_TXD_EOP | E82545_TXD_IFCS |
+	    (rs ? E82545_TXD_RS : 0);
+	struct packet p = packet_of(k);
+	const uint32_t popts = tx_popts(&p) << 8;
+	uint8_t buf[2048];
+	size_t len;
+
+	len = k % KINDS == 4 ? packet_build_tso(&p, buf) :
+	    packet_build(&p, buf);
+	switch (k % KINDS) {
+	case 0:				/* checksums */
+	case 2:
+		put_context(c, &p, 0);
+		/* FALLTHROUGH */
+	case 3:
+		packet_prepare(&p, buf, true);
+		put(c, buf, len, TXD_DATA | last, popts);
+		break;
+	case 4:
+		put_context(c, &p, MSS);
+		put(c, buf, 500, TXD_DATA | E82545_TXD_TSE, popts);
+		put(c, buf + 500, len - 500, TXD_DATA | E82545_TXD_TSE | last,
+		    popts);
+		break;
+	case 6:				/* several descriptors */
+		put(c, buf, 40, 0, 0);
+		put(c, buf + 40, 30, E82545_TXD_RS, 0);
+		put(c, buf + 70, len - 70, last, 0);
+		break;
+	default:
+		put(c, buf, len, last, 0);
+	}
+	if (rs) {
+		c->report[c->report_tail % CRASH_TXD].last =
+		    (c->tx_tail + CRASH_TXD - 1) % CRASH_TXD;
+		c->report[c->report_tail++ % CRASH_TXD].packet = k;
+	}
+}
+
+/* Take back what was sent, and post more.  Returns whether any was. */
+static bool
+look_tx(struct crash *c)
+{
+	const uint32_t old = c->tx_tail;
+	bool any = false;
+	uint32_t i;
+
+	while (c->report_head != c->report_tail) {
+		i = c->report[c->report_head % CRASH_TXD].last;
+		if ((le32toh(atomic_load_acq_32(&txd(c, i)->upper)) &
+		    E82545_TXD_DD) == 0)
+			break;
+		c->told = c->report[c->report_head % CRASH_TXD].packet + 1;
+		c->tx_clean = (i + 1) % CRASH_TXD;
+		c->report_head++;
+		any = true;
+	}
+	while (c->next_packet < c->packets &&
+	    (c->tx_clean + CRASH_TXD - c->tx_tail - 1) % CRASH_TXD >= 4)
+		put_packet(c, c->next_packet++);
+	if (c->tx_tail != old) {
+		if (c->csb)
+			PAGE_SET(c, guest_tdt, c->tx_tail);
+		c->tdt = true;
+	}
+	return (any);
+}
+
+/* The frame whose last descriptor is `last' is there. */
+static void
+took(struct crash *c, uint32_t last)
+{
+	uint8_t buf[CRASH_RXD * RXBUF_SIZE], want[2048];
+	size_t len = 0;
+	uint32_t i, k, n;
+
+	for (i = c->rx_index;; i = (i + 1) % CRASH_RXD) {
+		n = le16toh(rxd(c, i)->length);
+		REQUIRE(n > 0 && n <= RXBUF_SIZE);
+		memcpy(buf + len, c->ram + RXBUF + i * RXBUF_SIZE, n);
+		len += n;
+		if (i == last)
+			break;
+	}
+	REQUIRE(len >= 60);
+	k = be32dec(buf + 14);
+	REQUIRE(len == rx_len(k));
+	rx_fill(want, k);
+	REQUIRE(memcmp(buf, want, len) == 0);
+	/* In order, and each once. */
+	REQUIRE(k >= c->rx_frame);
+	if (k > c->rx_frame) {
+		if (c->nlost == 0)
+			c->lost_first = c->rx_frame;
+		c->lost_last = k - 1;
+		c->nlost += k - c->rx_frame;
+	}
+	c->rx_frame = k + 1;
+	c->nreceived++;
+}
+
+/* Take frames, and post their descriptors.  Returns whether any came. */
+static bool
+look_rx(struct crash *c)
+{
+	const uint32_t start = c->rx_index;
+	uint32_t i = start;
+	uint8_t status;
+
+	for (;;) {
+		status = atomic_load_acq_8(&rxd(c, i)->status);
+		if ((status & E82545_RXD_DD) == 0)
+			break;
+		if ((status & E82545_RXD_EOP) != 0) {
+			took(c, i);
+			do {
+				memset(c->ram + RXBUF + c->rx_index *
+				    RXBUF_SIZE, 0xee, RXBUF_SIZE);
+				atomic_store_rel_8(&rxd(c, c->rx_index)->status,
+				    0);
+				c->rx_index = (c->rx_index + 1) % CRASH_RXD;
+			} while (c->rx_index != (i + 1) % CRASH_RXD);
+		}
+		i = (i + 1) % CRASH_RXD;
+		if (i == start)
+			break;
+	}
+	if (c->rx_index == start)
+		return (false);
+	if (c->csb)
+		PAGE_SET(c, guest_rdt, (c->rx_index + CRASH_RXD - 1) %
+		    CRASH_RXD);
+	c->rdt = true;
+	return (true);
+}
+
+/* Whether host_rxkick_at was reached. */
+static bool
+rx_kick_wanted(struct crash *c, uint32_t tail)
+{
+	const uint32_t at = PAGE_GET(c, host_rxkick_at);
+
+	return (at < CRASH_RXD && (at + CRASH_RXD - c->rx_posted - 1) %
+	    CRASH_RXD < (tail + CRASH_RXD - c->rx_posted) % CRASH_RXD);
+}
+
+/* Write the registers, if the host wants that. */
+static void
+kick(struct crash *c)
+{
+	const uint32_t tail = (c->rx_index + CRASH_RXD - 1) % CRASH_RXD;
+
+	if (c->csb)
+		atomic_thread_fence_seq_cst();
+	if (c->tdt && atomic_load_32(&c->access.state) == CRASH_IDLE) {
+		c->tdt = false;
+		if (!c->csb || PAGE_GET(c, host_need_txkick) != 0)
+			wr(c, E82545_TDT, c->tx_tail);
+	}
+	if (c->rdt && atomic_load_32(&c->access.state) == CRASH_IDLE) {
+		c->rdt = false;
+		if (!c->csb || rx_kick_wanted(c, tail)) {
+			c->rx_posted = tail;
+			wr(c, E82545_RDT, tail);
+		} else
+			c->rx_posted = tail;
+	}
+}
+
+static bool
+look(struct crash *c)
+{
+	bool any;
+
+	any = look_tx(c);
+	any |= look_rx(c);
+	return (any);
+}
+
+void
+crash_look(struct crash *c)
+{
+	look(c);
+}
+
+static void
+need(struct crash *c, uint32_t value)
+{
+	PAGE_SET(c, guest_need_txkick, value);
+	PAGE_SET(c, guest_need_rxkick, value);
+	atomic_thread_fence_seq_cst();
+}
+
+void
+crash_guest(struct crash *c)
+{
+	struct crash_access *a = &c->access;
+	const uint32_t state = atomic_load_acq_32(&a->state);
+
+	if (state == CRASH_ASKED)
+		return;
+	if (state == CRASH_DONE) {
+		atomic_store_32(&a->state, CRASH_IDLE);
+		/* ICR was read. */
+		if (!a->write && a->value != 0)
+			c->awake = true;
+	}
+	kick(c);
+	if (atomic_load_32(&a->state) != CRASH_IDLE)
+		return;
+	if (!c->awake) {
+		if (!c->line)
+			return;
+		if (access_reg(c, E82545_ICR, 0, false) == 0)
+			return;
+		c->awake = true;
+	}
+	if (!c->csb) {
+		look(c);
+		c->awake = false;
+	} else {
+		if (c->idle == 0)
+			need(c, 0);
+		c->idle = look(c) ? 1 : c->idle + 1;
+		if (c->idle > 3) {
+			c->idle = 0;
+			need(c, 1);
+			c->awake = look(c);
+		}
+	}
+	kick(c);
+}
+
+void
+crash_up(struct crash *c, bool csb, uint32_t packets)
+{
+	uint32_t i;
+
+	memset(c, 0, sizeof(*c));
+	c->csb = csb;
+	c->packets = packets;
+	c->now_ns = 1000000000;
+	crash_create(c);
+	for (i = 0; i < CRASH_RXD; i++)
+		rxd(c, i)->addr = htole64(RXBUF + i * RXBUF_SIZE);
+	c->rx_posted = CRASH_RXD - 1;
+	wr(c, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
+	wr(c, E82545_TDBAL, TXRING);
+	wr(c, E82545_TDLEN, CRASH_TXD * sizeof(union e82545_txd));
+	wr(c, E82545_RDBAL, RXRING);
+	wr(c, E82545_RDLEN, CRASH_RXD * sizeof(struct e82545_rxd));
+	if (csb) {
+		PAGE_SET(c, host_need_txkick, 1);
+		PAGE_SET(c, guest_need_txkick, 1);
+		PAGE_SET(c, guest_need_rxkick, 1);
+		PAGE_SET(c, guest_txkick_at, NET_PARAVIRT_NONE);
+		PAGE_SET(c, guest_rdt, CRASH_RXD - 1);
+		PAGE_SET(c, host_txcycles_lim, 2);
+		wr(c, E82545_CSBAH, 0);
+		wr(c, E82545_CSBAL, CSB_PAGE);
+		PAGE_SET(c, guest_csb_on, 1);
+	}
+	wr(c, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
+	wr(c, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SECRC |
+	    host_rctl_bsize(RXBUF_SIZE));
+	wr(c, E82545_RDT, CRASH_RXD - 1);
+	wr(c, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
+	c->awake = true;
+	crash_guest(c);
+}
+
+void
+crash_run(struct crash *c, unsigned int rounds, uint32_t n)
+{
+	unsigned int after = 30;
+
+	while (rounds-- > 0 && after > 0) {
+		c->rx_limit = MIN(c->rx_limit + 3, n);
+		crash_host(c);
+		crash_guest(c);
+		c->now_ns += 2000000;
+		if (c->told == c->packets && c->rx_next == n)
+			after--;
+	}
+}

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "e82545_check.h"
 #include "e82545_crash.h"
@@ -32,7 +33,7 @@
 #define	RXBUF_SIZE	256
 
 #define	KINDS		7
-#define	MSS		200
+#define	TSO_PAYLEN	900
 
 static union e82545_txd *
 txd(struct crash *c, uint32_t i)
@@ -62,7 +63,13 @@ page(struct crash *c)
 
 static uint8_t payload[1200];
 
-/* The packets differ in kind and payload. */
+/* Of packets with TSO, bytes. */
+static uint16_t mss = 200;
+
+/*
+ * The packets differ in kind and payload.  Those of kinds 1 to 3 have the
+ * context of kind 0, those of kind 6 that of kind 5.
+ */
 static struct packet
 packet_of(uint32_t k)
 {
@@ -73,16 +80,12 @@ packet_of(uint32_t k)
 	p.payload = payload;
 	p.paylen = 100 + k % 16;
 	p.id = k;
-	switch (k % KINDS) {
-	case 3:				/* with the context of those before */
-	case 2:
+	if (k % KINDS < 4) {
 		p.udp = true;
 		p.ipopts = 2;
-		break;
-	case 4:				/* TSO */
+	} else if (k % KINDS == 4) {
 		p.tcpopts = 3;
-		p.paylen = 900;
-		break;
+		p.paylen = TSO_PAYLEN;
 	}
 	return (p);
 }
@@ -101,31 +104,35 @@ hash(const struct iovec *iov, int n)
 	return (h);
 }
 
-#define	TSO_FRAMES	howmany(900, MSS)
+static uint32_t
+tso_frames(void)
+{
+	return (howmany(TSO_PAYLEN, mss));
+}
 
 uint32_t
 crash_frames(uint32_t packet)
 {
-	return (packet + (packet + KINDS - 5) / KINDS * (TSO_FRAMES - 1));
+	return (packet + (packet + KINDS - 5) / KINDS * (tso_frames() - 1));
 }
 
 uint64_t
 crash_hash(uint32_t frame)
 {
-	const uint32_t per = KINDS + TSO_FRAMES - 1;
+	const uint32_t per = KINDS + tso_frames() - 1;
 	uint32_t k = frame / per * KINDS, n = frame % per;
 	struct packet p;
 	struct iovec iov;
 	uint8_t buf[2048];
 
-	if (n >= 4 + TSO_FRAMES)
-		k += n - (TSO_FRAMES - 1);
+	if (n >= 4 + tso_frames())
+		k += n - (tso_frames() - 1);
 	else
 		k += MIN(n, 4);
 	p = packet_of(k);
 	iov.iov_base = buf;
 	iov.iov_len = k % KINDS == 4 ?
-	    packet_build_segment(&p, (n - 4) * MSS, MSS, buf) :
+	    packet_build_segment(&p, (n - 4) * mss, mss, buf) :
 	    packet_build(&p, buf);
 	return (hash(&iov, 1));
 }
@@ -134,11 +141,20 @@ crash_hash(uint32_t frame)
  * The host.
  */
 
+/* A point at which a process may end by itself. */
+static void
+point(struct crash *c)
+{
+	if (++c->point == c->die_at)
+		_exit(0);
+}
+
 static void *
 crash_map(void *arg, uint64_t gpa, size_t len, unsigned int access __unused)
 {
 	struct crash *c = arg;
 
+	point(c);
 	return (gpa > CRASH_RAM || len > CRASH_RAM - gpa ? NULL : c->ram + gpa);
 }
 
@@ -147,6 +163,7 @@ crash_intr(void *arg, bool asserted)
 {
 	struct crash *c = arg;
 
+	point(c);
 	c->line = asserted;
 }
 
@@ -197,6 +214,7 @@ crash_send(struct frame_port *port, const struct frame *frame)
 {
 	struct crash *c = __containerof(port, struct crash, port);
 
+	point(c);
 	REQUIRE(c->nqueued < E82545_TX_FRAMES);
 	c->queued[c->nqueued++] = hash(frame->f_iov, frame->f_niov);
 	return (true);
@@ -208,11 +226,13 @@ crash_flush(struct frame_port *port)
 	struct crash *c = __containerof(port, struct crash, port);
 	unsigned int i;
 
+	point(c);
 	for (i = 0; i < c->nqueued; i++) {
 		c->sent[c->nsent % CRASH_SENT] = c->queued[i];
 		atomic_store_rel_32(&c->nsent, c->nsent + 1);
 	}
 	c->nqueued = 0;
+	point(c);
 }
 
 static void
@@ -331,6 +351,7 @@ crash_recover(struct crash *c)
 	int error;
 
 	c->in_model = false;
+	c->die_at = 0;
 	crash_config(c, &config);
 	len = e82545_salvage(old, CRASH_MODEL, &config, c->now_ns, buf,
 	    sizeof(buf));
@@ -441,7 +462,7 @@ put(struct crash *c, const uint8_t *data, size_t len, uint32_t lower,
 }
 
 static void
-put_context(struct crash *c, const struct packet *p, uint16_t mss)
+put_context(struct crash *c, const struct packet *p, uint16_t tso)
 {
 	const size_t l3 = packet_l3(p), l4 = packet_l4(p);
 	union e82545_txd *d = txd(c, c->tx_tail);
@@ -454,16 +475,16 @@ put_context(struct crash *c, const struct packet *p, uint16_t mss)
 	d->context.tucso = l4 + (p->udp ? 6 : 16);
 	d->context.lower = htole32(TXD_CONTEXT | E82545_TXD_TUCMD_IP |
 	    (p->udp ? 0 : E82545_TXD_TUCMD_TCP) |
-	    (mss != 0 ? p->paylen | E82545_TXD_TUCMD_TSE : 0));
-	d->context.hdrlen = mss != 0 ? packet_hdrlen(p) : 0;
-	d->context.mss = htole16(mss);
+	    (tso != 0 ? p->paylen | E82545_TXD_TUCMD_TSE : 0));
+	d->context.hdrlen = tso != 0 ? packet_hdrlen(p) : 0;
+	d->context.mss = htole16(tso);
 	c->tx_tail = (c->tx_tail + 1) % CRASH_TXD;
 }
 
 static void
 put_packet(struct crash *c, uint32_t k)
 {
-	const bool rs = k % KINDS != 5 || k + 1 == c->packets;
+	const bool rs = k % KINDS != 3 || k + 1 == c->packets;
 	const uint32_t last = E82545_TXD_EOP | E82545_TXD_IFCS |
 	    (rs ? E82545_TXD_RS : 0);
 	struct packet p = packet_of(k);
@@ -473,28 +494,31 @@ put_packet(struct crash *c, uint32_t k)
 
 	len = k % KINDS == 4 ? packet_build_tso(&p, buf) :
 	    packet_build(&p, buf);
+	if (k % KINDS != 4)
+		packet_prepare(&p, buf, true);
 	switch (k % KINDS) {
-	case 0:				/* checksums */
-	case 2:
+	case 0:
+	case 5:
 		put_context(c, &p, 0);
 		/* FALLTHROUGH */
-	case 3:
-		packet_prepare(&p, buf, true);
+	default:
 		put(c, buf, len, TXD_DATA | last, popts);
 		break;
 	case 4:
-		put_context(c, &p, MSS);
+		put_context(c, &p, mss);
 		put(c, buf, 500, TXD_DATA | E82545_TXD_TSE, popts);
 		put(c, buf + 500, len - 500, TXD_DATA | E82545_TXD_TSE | last,
 		    popts);
 		break;
-	case 6:				/* several descriptors */
-		put(c, buf, 40, 0, 0);
-		put(c, buf + 40, 30, E82545_TXD_RS, 0);
-		put(c, buf + 70, len - 70, last, 0);
-		break;
-	default:
+	case 2:				/* as it is */
+		packet_build(&p, buf);
 		put(c, buf, len, last, 0);
+		break;
+	case 6:				/* several descriptors */
+		put(c, buf, 60, TXD_DATA, popts);
+		put(c, buf + 60, 30, TXD_DATA | E82545_TXD_RS, 0);
+		put(c, buf + 90, len - 90, TXD_DATA | last, 0);
+		break;
 	}
 	if (rs) {
 		c->report[c->report_tail % CRASH_TXD].last =
@@ -698,11 +722,12 @@ crash_guest(struct crash *c)
 }
 
 void
-crash_up(struct crash *c, bool csb, uint32_t packets)
+crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 {
 	uint32_t i;
 
 	memset(c, 0, sizeof(*c));
+	mss = c->tso = tso;
 	c->csb = csb;
 	c->packets = packets;
 	c->now_ns = 1000000000;

@@ -52,6 +52,8 @@ struct crash {
 	struct frame_source source;
 	bool		csb;
 	bool		in_model;	/* a function of the model is called */
+	unsigned int	point;		/* calls of the host; at this one */
+	unsigned int	die_at;		/* the process ends; 0: not */
 	uint64_t	now_ns, timer_ns;
 	bool		line, kicked, ready, stalled;
 	uint64_t	queued[E82545_TX_FRAMES];	/* not flushed */
@@ -70,6 +72,7 @@ struct crash {
 	bool		awake;		/* with the CSB: it polls */
 	unsigned int	idle;		/* rounds of that */
 	uint32_t	packets;	/* to be sent */
+	uint16_t	tso;		/* bytes of their segments */
 	uint32_t	next_packet;
 	uint32_t	tx_clean, tx_tail;	/* indices */
 	struct {
@@ -89,8 +92,10 @@ struct crash {
 struct crash *crash_alloc(void);
 void	crash_free(struct crash *c);
 
-/* Create an adapter, and have the guest set it up. */
-void	crash_up(struct crash *c, bool csb, uint32_t packets);
+/*
+ * Create an adapter, and have the guest set it up.  It sends `packets', those with TSO in segments of `tso' bytes.
+ */
+void	crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso);
 /* Destroy the adapter. */
 void	crash_down(struct crash *c);
 /* The configuration of its adapters. */

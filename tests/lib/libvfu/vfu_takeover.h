@@ -1,0 +1,72 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * A device that is served by a child process, which may be killed at any time,
+ * and another one then goes on.  This process is the client, and the store of
+ * descriptors.  Replies are compared with what the client expects, one by one.
+ */
+
+#ifndef _VFU_TAKEOVER_H_
+#define	_VFU_TAKEOVER_H_
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define	TAKEOVER_PAGES	16		/* of guest memory, mapped apart */
+#define	TAKEOVER_LINE	0x8000		/* a write raises the interrupt */
+
+/* Messages. */
+enum takeover_kind {
+	TAKEOVER_READ, TAKEOVER_READ_PAGE, TAKEOVER_POST, TAKEOVER_WRITE,
+	TAKEOVER_MULTI, TAKEOVER_POST_MULTI, TAKEOVER_CONFIG, TAKEOVER_MAP,
+	TAKEOVER_MAP_AGAIN, TAKEOVER_UNMAP, TAKEOVER_UNMAP_ALL, TAKEOVER_IRQS,
+	TAKEOVER_IRQS_OFF, TAKEOVER_INFO, TAKEOVER_RESET, TAKEOVER_UNKNOWN,
+	TAKEOVER_KINDS
+};
+
+/* Start the first process, and connect. */
+void	takeover_start(void);
+
+/* Start a process that stops (SIGSTOP, traced) before it handles events. */
+extern bool takeover_traced;
+
+/* The process that serves the device. */
+extern pid_t takeover_pid;
+
+/* Kill it, and have another one go on.  takeover_kill() does the first. */
+void	takeover_kill(void);
+void	takeover_next(void);
+/* The number of processes so far. */
+extern unsigned int takeover_processes;
+
+/*
+ * Send a message: all of it, or the first part, and the rest with the next one
+ * or takeover_rest().
+ */
+void	takeover_send(enum takeover_kind kind, uint32_t *seed, bool split);
+void	takeover_rest(void);
+
+/* Take the replies that are there, and what the store is told. */
+void	takeover_poll(void);
+/* Wait for all replies, for as long as it takes. */
+void	takeover_wait(void);
+/* Replies that are missing. */
+unsigned int takeover_missing(void);
+
+/*
+ * Check that all writes have been carried out in order, that the store has the
+ * descriptors of the client, and that interrupts arrive.
+ */
+void	takeover_check(void);
+
+/* The client leaves; the store is empty then. */
+void	takeover_end(void);
+
+#endif /* !_VFU_TAKEOVER_H_ */

@@ -1,0 +1,175 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Processes that end at any instruction, and others that go on with their
+ * clients.
+ */
+
+#include <sys/param.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include <atf-c.h>
+
+#include "test.h"
+#include "vfu_takeover.h"
+
+#ifdef SANITIZED
+#define	KILLS	60
+#define	POINTS	4
+#else
+#define	KILLS	300
+#define	POINTS	16
+#endif
+
+/* A flood of these messages, with kills at any time. */
+static void
+flood(const enum takeover_kind *kinds, unsigned int n, uint32_t seed)
+{
+	unsigned int i, k, messages;
+
+	takeover_start();
+	for (k = 0; k < KILLS; k++) {
+		messages = test_below(&seed, 200);
+		for (i = 0; i < messages; i++) {
+			takeover_send(kinds[test_below(&seed, n)], &seed,
+			    test_chance(&seed, 1, 8));
+			if (test_chance(&seed, 1, 4))
+				takeover_poll();
+			if (test_chance(&seed, 1, 16))
+				sched_yield();
+		}
+		if (test_chance(&seed, 1, 8))
+			takeover_wait();
+		takeover_kill();
+		/* Some are sent while there is no process. */
+		if (test_chance(&seed, 1, 2))
+			takeover_send(kinds[test_below(&seed, n)], &seed,
+			    test_chance(&seed, 1, 2));
+		takeover_next();
+	}
+	takeover_check();
+	takeover_end();
+}
+
+#define	FLOOD(...)							\
+	flood((const enum takeover_kind[]){ __VA_ARGS__ },		\
+	    nitems(((const enum takeover_kind[]){ __VA_ARGS__ })), __LINE__)
+
+TEST_WITH(reads, "timeout", "600", "Kills under a flood of reads")
+{
+	FLOOD(TAKEOVER_READ, TAKEOVER_READ, TAKEOVER_CONFIG);
+}
+
+TEST_WITH(posted, "timeout", "600", "Kills under a flood of posted writes")
+{
+	FLOOD(TAKEOVER_POST, TAKEOVER_POST, TAKEOVER_POST_MULTI);
+}
+
+TEST_WITH(ranges, "timeout", "600", "Kills while ranges come and go")
+{
+	FLOOD(TAKEOVER_MAP, TAKEOVER_MAP, TAKEOVER_MAP_AGAIN, TAKEOVER_UNMAP,
+	    TAKEOVER_READ_PAGE, TAKEOVER_READ_PAGE);
+}
+
+TEST_WITH(all, "timeout", "600", "Kills under all kinds of messages")
+{
+	enum takeover_kind kinds[TAKEOVER_KINDS];
+	unsigned int i;
+
+	for (i = 0; i < TAKEOVER_KINDS; i++)
+		kinds[i] = i;
+	flood(kinds, TAKEOVER_KINDS, 1);
+}
+
+/*
+ * Instruction by instruction.
+ */
+
+static bool
+traced_step(int how)
+{
+	int status;
+
+	ATF_REQUIRE_EQ(0, ptrace(how, takeover_pid, NULL, NULL));
+	ATF_REQUIRE_EQ(takeover_pid, waitpid(takeover_pid, &status, 0));
+	return (WIFSTOPPED(status));
+}
+
+/*
+ * Let it handle a message for `n' instructions, or until it waits for the next
+ * one; returns how many there were.
+ */
+static unsigned long
+traced_run(unsigned long n)
+{
+	unsigned long i;
+
+	for (i = 0; i < n; i++) {
+		ATF_REQUIRE(traced_step(PTRACE_SINGLESTEP));
+		if (i % 16 != 0)
+			continue;
+		takeover_poll();
+		if (takeover_missing() == 0)
+			break;
+	}
+	return (i);
+}
+
+/* Kill it after each of POINTS parts of a message of this kind. */
+static void
+points(enum takeover_kind kind, uint32_t *seed)
+{
+	unsigned long n;
+	unsigned int i;
+
+	/* A message before it, so that all of it has been used once. */
+	takeover_send(kind, seed, false);
+	takeover_send(TAKEOVER_READ, seed, false);
+	n = traced_run(-1UL);
+	printf("kind %d: %lu instructions\n", kind, n);
+	for (i = 0; i < POINTS; i++) {
+		takeover_kill();
+		takeover_next();
+		takeover_send(kind, seed, false);
+		takeover_send(TAKEOVER_READ, seed, false);
+		(void)traced_run(n * i / POINTS + test_below(seed,
+		    n / POINTS + 1));
+	}
+	(void)traced_run(-1UL);
+}
+
+TEST_WITH(instructions, "timeout", "600", "A message of each kind is cut off "
+    "after any instruction")
+{
+	uint32_t seed = 1;
+	unsigned int kind;
+	cpu_set_t cpu;
+
+	/* On one processor, a step takes less time. */
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	(void)sched_setaffinity(0, sizeof(cpu), &cpu);
+	takeover_start();
+	takeover_kill();
+	takeover_traced = true;
+	takeover_next();
+	for (kind = 0; kind < TAKEOVER_KINDS; kind++)
+		points(kind, &seed);
+	takeover_kill();
+	takeover_traced = false;
+	takeover_next();
+	takeover_check();
+	takeover_end();
+}
+
+TEST_PROGRAM

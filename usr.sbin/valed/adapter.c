@@ -617,9 +617,11 @@ adapter_thread(void *arg)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
 		continue; /* mutants: the end of the loop */
-	/* What was taken over may wait for that. */
-	adapter_post(ad);
-	vfu_irq_flush(&ad->vfu.vdev_irq);
+	if (ad->vfu.vdev_server.fd != -1) {
+		/* It was taken over. */
+		vfu_irq_flush(&ad->vfu.vdev_irq);
+		adapter_post(ad);
+	}
 	loop_run();
 	adapter_close(ad);
 	adapter_keep_forget(ad);

@@ -318,6 +318,12 @@ WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
 	    fn, arg));
 }
 
+WRAP(void, free, void *p)
+{
+	was_freed |= p != NULL && p == freed;
+	__real_free(p);
+}
+
 WRAP(void, adapter_keep_free, struct adapter *p)
 {
 	was_freed |= p == freed;

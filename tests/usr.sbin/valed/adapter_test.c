@@ -27,6 +27,7 @@
 #include <atf-c.h>
 
 #include "adapter_calls.h"
+#include "adapter_keep.h"
 #include "event_stub.h"
 #include "open_fds.h"
 #include "said.h"
@@ -443,6 +444,8 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	want.ec_csb = true;
 	start();
 	want.ec_name = ad->config.ac_name;
+	want.ec_memory = adapter_keep_model(ad, &want.ec_memory_size);
+	ATF_CHECK(want.ec_memory_size >= e82545_memory_size());
 	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
 	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->vfu.vdev_pci.subdevice);
 	ATF_CHECK(ad->net.an_port->fp_offloads);

@@ -94,6 +94,7 @@ def callers():
         "lib/libhostif/hostif_xdp.c": "rings of AF_XDP",
         "lib/libhostif/hostif_open_xdp.c": "made by the same function",
         "lib/libvale/vale_region.c": "of no file",
+        "usr.sbin/valed/adapter_keep.c": "sealed, and of valed",
         # Not in valed.
         "lib/libvale/vale_client.c": "a program's, of valed",
         "lib/libvale/vale_window.c": "the same",

@@ -318,16 +318,16 @@ crash_config(struct crash *c, struct e82545_config *config)
 	memcpy(config->ec_mac, host_mac, sizeof(config->ec_mac));
 	config->ec_csb = c->csb;
 	config->ec_name = "crash";
-	config->ec_memory = c->model[c->cur];
-	config->ec_memory_size = CRASH_MODEL;
 }
 
 static void
-crash_create(struct crash *c)
+crash_create(struct crash *c, void *memory)
 {
 	struct e82545_config config;
 
 	crash_config(c, &config);
+	config.ec_memory = memory;
+	config.ec_memory_size = CRASH_MODEL;
 	REQUIRE(e82545_memory_size() <= CRASH_MODEL);
 	c->source.fs_peek = crash_peek;
 	c->source.fs_next = crash_next;
@@ -342,6 +342,7 @@ crash_create(struct crash *c)
 	e82545_bus_master(c->dev, true);
 }
 
+/* Until this is done, the old memory is what counts. */
 int
 crash_recover(struct crash *c)
 {
@@ -357,15 +358,18 @@ crash_recover(struct crash *c)
 	    sizeof(buf));
 	if (len == -1)
 		return (errno);
-	c->cur = !c->cur;
-	crash_create(c);
+	crash_create(c, c->model[!c->cur]);
 	e82545_pause(c->dev);
 	error = e82545_snapshot_restore(c->dev, buf, len);
 	if (error == 0)
 		error = e82545_recover(c->dev, old, CRASH_MODEL);
-	if (error == 0)
-		e82545_resume(c->dev);
-	return (error);
+	if (error != 0) {
+		e82545_destroy(c->dev);
+		return (error);
+	}
+	c->cur = !c->cur;
+	e82545_resume(c->dev);
+	return (0);
 }
 
 void
@@ -731,7 +735,7 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 	c->csb = csb;
 	c->packets = packets;
 	c->now_ns = 1000000000;
-	crash_create(c);
+	crash_create(c, c->model[0]);
 	for (i = 0; i < CRASH_RXD; i++)
 		rxd(c, i)->addr = htole64(RXBUF + i * RXBUF_SIZE);
 	c->rx_posted = CRASH_RXD - 1;

@@ -103,7 +103,7 @@ void	crash_config(struct crash *c, struct e82545_config *config);
 
 /*
  * The process that ran the adapter has ended: have this one go on.  Returns
- * what the first step that failed did, or 0.
+ * what the first step that failed did, and there is no adapter, or 0.
  */
 int	crash_recover(struct crash *c);
 

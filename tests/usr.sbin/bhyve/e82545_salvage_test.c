@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -304,6 +305,285 @@ TEST(csb_points, "A process may end in any call of the host with the CSB")
 TEST(segments, "A process may end while a packet is sent in several batches")
 {
 	check_points((struct traffic){ false, 14, 3, 0 }, 7);
+}
+
+/* Frames that were sent until a process was killed, and after that. */
+struct record {
+	uint32_t	nseen;		/* recorded, and compared */
+	uint32_t	next;		/* the frame expected then */
+	uint32_t	again;		/* the most that may come again */
+};
+
+static void
+check_record(const struct crash *c, struct record *r)
+{
+	const uint32_t nsent = atomic_load_acq_32(&c->nsent);
+	uint64_t hash;
+	uint32_t back;
+
+	ATF_REQUIRE(nsent - r->nseen <= CRASH_SENT);
+	for (; r->nseen < nsent; r->nseen++, r->next++) {
+		hash = c->sent[r->nseen % CRASH_SENT];
+		for (back = 0; crash_hash(r->next - back) != hash; back++)
+			ATF_REQUIRE_MSG(back < r->again, "frame %u, record %u",
+			    r->next, r->nseen);
+		r->next -= back;
+		r->again = 0;
+	}
+}
+
+/* The process that runs the adapter. */
+static void
+run_adapter(struct crash *c, bool first)
+{
+	if (!first && crash_recover(c) != 0)
+		_exit(1);
+	for (;;) {
+		crash_serve(c);
+		crash_host(c);
+	}
+}
+
+/* What other processors do meanwhile. */
+static void
+run_guest(struct crash *c, unsigned int rounds, uint32_t frames)
+{
+	while (rounds-- > 0) {
+		atomic_store_64(&c->now_ns, c->now_ns + 100000);
+		if (c->rx_limit < frames)
+			atomic_store_rel_32(&c->rx_limit, c->rx_limit + 1);
+		crash_guest(c);
+		usleep(1);
+	}
+}
+
+static void
+check_kills(bool csb, unsigned int nkills)
+{
+	struct crash *c = crash_alloc();
+	struct record r = { .nseen = 0 };
+	struct left l;
+	unsigned int i, n, nended = 0;
+	uint32_t lost = 0, seed = 1;
+	pid_t pid;
+	int status;
+
+	crash_up(c, csb, UINT32_MAX, TSO);
+	crash_down(c);
+	for (i = 0; i <= nkills; i++) {
+		pid = fork();
+		ATF_REQUIRE(pid != -1);
+		if (pid == 0) {
+			if (i == 0) {
+				crash_up(c, csb, UINT32_MAX, TSO);
+				c->remote = true;
+			}
+			run_adapter(c, i == 0);
+		}
+		while (!((volatile struct crash *)c)->remote)
+			sched_yield();
+		if (i == nkills)
+			break;
+		run_guest(c, test_below(&seed, 100), UINT32_MAX);
+		kill(pid, SIGKILL);
+		ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+		ATF_REQUIRE(WIFSIGNALED(status));
+		check_record(c, &r);
+		l = look_at(c);
+		nended += l.tx_ended || l.rx_ended;
+		r.again = l.tx_ended ? 0 : c->nsent - c->batch_sent;
+		lost += c->rx_next - c->batch_rx;
+	}
+	/* The last one goes on until all is done. */
+	c->packets = (c->next_packet / 7 + 2) * 7;
+	for (n = 0; n < 100000 && c->told != c->packets; n++) {
+		run_guest(c, 10, c->rx_limit);
+		check_record(c, &r);
+	}
+	ATF_CHECK_EQ(c->packets, c->told);
+	for (n = 0; n < 100000 && c->rx_next != c->rx_limit; n++)
+		run_guest(c, 10, c->rx_limit);
+	ATF_CHECK_EQ(c->rx_limit, c->rx_next);
+	run_guest(c, 1000, c->rx_limit);
+	kill(pid, SIGKILL);
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	check_record(c, &r);
+	ATF_CHECK_EQ(crash_frames(c->packets), r.next);
+	ATF_CHECK_MSG(c->nlost + c->rx_limit - c->rx_frame <= lost,
+	    "%u lost of %u", c->nlost, lost);
+	printf("%u packets sent, %u frames received, %u lost, %u of %u kills "
+	    "in a write back\n", c->told, c->nreceived, c->nlost, nended,
+	    nkills);
+	crash_free(c);
+}
+
+TEST(kills, "A process is killed again and again while the guest goes on")
+{
+	check_kills(false, 200);
+}
+
+TEST(csb_kills, "A process is killed again and again, with the CSB")
+{
+	check_kills(true, 200);
+}
+
+/* Change the memory of an adapter at a few places, most often its first part. */
+static void
+damage(uint8_t *memory, uint32_t *seed)
+{
+	const size_t size = e82545_memory_size();
+	struct e82545 *dev = (void *)memory, parts;
+	uint8_t *at[] = {
+		(void *)&dev->csb, (void *)&dev->moder, memory,
+		(void *)dev->stat_latch, (void *)&dev->io_addr, NULL, NULL,
+		NULL, NULL, (void *)&dev->regs[E82545_RDBAL / 4],
+		(void *)&dev->regs[E82545_TDBAL / 4]
+	};
+	unsigned int i, n;
+	size_t off;
+
+	e82545_memory_parts(&parts, memory);
+	at[5] = (void *)parts.eeprom;
+	at[6] = (void *)parts.phy;
+	at[7] = (void *)parts.txq;
+	at[8] = (void *)parts.rxq;
+	n = 1 + test_random(seed) % 8;
+	for (i = 0; i < n; i++) {
+		off = at[test_random(seed) % nitems(at)] - memory +
+		    test_random(seed) % 256;
+		memory[off % size] = test_random(seed) % 4 == 0 ?
+		    test_random(seed) : test_random(seed) % 4 == 0 ? 0xff :
+		    test_random(seed) % 64;
+	}
+	dev->magic = E82545_MAGIC;
+}
+
+TEST(damaged, "Memory that was changed is refused, or an adapter goes on from "
+    "it and harms nobody else")
+{
+	struct crash *c = crash_alloc(), *copy = crash_alloc();
+	unsigned int i, nbad = 0, ngood = 0;
+	uint32_t seed = 1;
+	int error;
+
+	for (i = 0; i < 3000; i++) {
+		if (i % 100 == 0) {
+			if (i > 0)
+				crash_down(c);
+			crash_up(c, i / 100 % 2 != 0, 60, TSO);
+			crash_run(c, i / 100 % 8, 40);
+		}
+		memcpy(copy, c, sizeof(*c));
+		damage(copy->model[copy->cur], &seed);
+		error = crash_recover(copy);
+		ATF_REQUIRE(error == 0 || error == EINVAL);
+		if (error != 0) {
+			nbad++;
+			continue;
+		}
+		ngood++;
+		copy->rx_limit = 1000;
+		crash_host(copy);
+		copy->now_ns += 20000000;
+		crash_host(copy);
+		crash_down(copy);
+	}
+	printf("%u refused, %u went on\n", nbad, ngood);
+	ATF_CHECK(nbad > 100 && ngood > 100);
+	crash_down(c);
+	crash_free(copy);
+	crash_free(c);
+}
+
+TEST(refused, "Memory that is too short, or of no adapter, and a buffer that is "
+    "too short are refused")
+{
+	const size_t size = e82545_memory_size();
+	struct crash *c = crash_alloc();
+	struct e82545_config config;
+	uint8_t buf[65536], *memory = c->model[0];
+	ssize_t len;
+	uint32_t seed = 1;
+	unsigned int i;
+
+	crash_up(c, false, 10, TSO);
+	crash_config(c, &config);
+	len = e82545_salvage(memory, size, &config, 0, NULL, 0);
+	ATF_REQUIRE(len > 0 && (size_t)len <= sizeof(buf));
+	ATF_CHECK_EQ(len, e82545_salvage(memory, CRASH_MODEL, &config, 0, buf,
+	    len));
+	errno = 0;
+	ATF_CHECK_EQ(-1, e82545_salvage(memory, size - 1, &config, 0, buf,
+	    len));
+	ATF_CHECK_EQ(EINVAL, errno);
+	ATF_CHECK_EQ(-1, e82545_salvage(memory, size, &config, 0, buf,
+	    len - 1));
+	ATF_CHECK_EQ(ENOSPC, errno);
+	/* Not paused; too short. */
+	ATF_CHECK_EQ(EBUSY, e82545_recover(c->dev, memory, size));
+	e82545_pause(c->dev);
+	ATF_CHECK_EQ(EINVAL, e82545_recover(c->dev, memory, size - 1));
+	ATF_CHECK_EQ(0, e82545_recover(c->dev, memory, size));
+	memset(c->model[1], 0, size);
+	ATF_CHECK_EQ(EINVAL, e82545_recover(c->dev, c->model[1], size));
+	/* With another ec_csb the snapshot is not restored. */
+	config.ec_csb = true;
+	ATF_CHECK_EQ(len, e82545_salvage(memory, size, &config, 0, buf, len));
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(c->dev, buf, len));
+	/* Nothing is left of an adapter that was destroyed. */
+	crash_down(c);
+	errno = 0;
+	ATF_CHECK_EQ(-1, e82545_salvage(memory, size, &config, 0, buf, len));
+	ATF_CHECK_EQ(EINVAL, errno);
+	for (i = 0; i < 100; i++) {
+		packet_fill(memory, size, test_random(&seed));
+		ATF_CHECK_EQ(-1, e82545_salvage(memory, size, &config, 0, buf,
+		    len));
+		/* The magic number alone makes no adapter. */
+		((struct e82545 *)(void *)memory)->magic = E82545_MAGIC;
+		(void)e82545_salvage(memory, size, &config, 0, buf, len);
+	}
+	crash_free(c);
+}
+
+TEST(timers, "Timers go on: what is left of them is what was left")
+{
+	struct crash *c = crash_alloc();
+	const uint64_t before = 1000000;
+	uint64_t want;
+
+	crash_up(c, false, 0, TSO);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_RDTR, 4, 5000);
+	e82545_read(c->dev, E82545_BAR_MEM, E82545_ICR, 4);
+	c->rx_limit = 1;
+	crash_host(c);
+	want = c->dev->moder.rx_packet_ns;
+	ATF_REQUIRE(want != 0 && !c->line);
+	c->now_ns += before;
+	ATF_REQUIRE_EQ(0, crash_recover(c));
+	/* The interrupt of the recovery has announced the frame. */
+	ATF_CHECK(c->line);
+	crash_down(c);
+
+	/* The throttle, with a masked cause. */
+	crash_up(c, false, 0, TSO);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_ITR, 4, 20000);
+	c->rx_limit = 1;
+	crash_host(c);
+	ATF_REQUIRE(c->line);
+	want = c->dev->moder.last_ns;
+	e82545_read(c->dev, E82545_BAR_MEM, E82545_ICR, 4);
+	ATF_REQUIRE(!c->line);
+	c->now_ns += before;
+	ATF_REQUIRE_EQ(0, crash_recover(c));
+	ATF_CHECK_EQ(want, c->dev->moder.last_ns);
+	ATF_CHECK(!c->line);
+	ATF_CHECK_EQ(want + 20000 * 256, c->timer_ns);
+	c->now_ns = c->timer_ns;
+	crash_host(c);
+	ATF_CHECK(c->line);
+	crash_down(c);
+	crash_free(c);
 }
 
 TEST_PROGRAM

@@ -286,6 +286,7 @@ peer_mem_replay(struct peer_mem *dma, const struct peer_mem_journal *journal,
     struct peer_kept *kept, size_t nkept, const char **why)
 {
 	struct peer_mem_journal *const own = dma->journal;
+	const struct peer_keep *const keep = dma->keep;
 	struct peer_mem *tab;
 	int error;
 
@@ -300,9 +301,12 @@ peer_mem_replay(struct peer_mem *dma, const struct peer_mem_journal *journal,
 		*why = "the journal is not consistent";
 	if (error == 0) {
 		error = replay_table(dma, tab, kept, nkept, why);
-		if (error != 0)
+		if (error != 0) {
+			/* The store has its files as before. */
+			dma->keep = NULL;
 			peer_mem_clear(dma);
-		else
+			dma->keep = keep;
+		} else
 			replay_used(dma, kept, nkept);
 		dma->file_next = 0;
 		dma->tagged = error == 0 ? tab->tagged : 0;

@@ -140,16 +140,15 @@ vfu_irq_flush(struct vfu_irq *irq)
 	rises = atomic_swap_32(&irq->rises, 0);
 	/* mutants: on x86 the atomic operation before it is a fence, too */
 	atomic_thread_fence_seq_cst();
-	if (irq->again) {
-		irq->again = false;
-		/* irq_intx() marks the line once more. */
-		if (irq->shown && atomic_load_bool(&irq->level))
-			irq->masked = false;
-	}
-	if (irq->msi_fd == -1)
-		irq_intx(irq);
-	else
+	if (irq->msi_fd != -1) {
 		irq_signal(irq, &irq->msi_fd, rises);
+		return;
+	}
+	/* irq_intx() marks the line once more. */
+	if (irq->again && irq->shown && atomic_load_bool(&irq->level))
+		irq->masked = false;
+	irq->again = false;
+	irq_intx(irq);
 }
 
 void

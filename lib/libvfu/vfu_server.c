@@ -550,6 +550,8 @@ server_read(struct vfu_device *vd, size_t room, int *nfds)
 	    (VFU_STREAM_KEPT(vd) ? MSG_PEEK : 0));
 	vfu_count(vd, VFU_C_RECV);
 	*nfds = 0;
+	if (n >= 0 || errno == EAGAIN)
+		srv->stream.vsm_unread = false;
 	if (n <= 0)
 		return (n);
 	srv->in_len += n;

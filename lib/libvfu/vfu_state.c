@@ -415,7 +415,10 @@ restore_client(struct vfu_device *vd, const struct state *s,
 fail_irq:
 	vfu_irq_unrestore(&vd->vdev_irq);
 fail_mem:
+	/* The store has its files as before. */
+	peer_mem_set_keep(&vd->vdev_mem, NULL);
 	peer_mem_reset(&vd->vdev_mem);
+	peer_mem_set_keep(&vd->vdev_mem, vd->vdev_keep);
 	for (i = 0; i < nkept; i++)
 		kept[i].pkt_used = false;
 	return (error);

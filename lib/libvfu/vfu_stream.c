@@ -106,6 +106,7 @@ vfu_stream_come(struct vfu_device *vd, int s)
 		return (errno);
 	stream_taken(st, st->vsm_done);
 	st->vsm_untaken = 0;
+	st->vsm_unread = false;
 	peer_keep_put(vd->vdev_keep, "pipe.0", st->vsm_pipe[0]);
 	peer_keep_put(vd->vdev_keep, "pipe.1", st->vsm_pipe[1]);
 	peer_keep_put(vd->vdev_keep, "client", s);
@@ -164,7 +165,7 @@ vfu_stream_take(struct vfu_device *vd, bool all)
 	struct iovec iov;
 	int n;
 
-	if (!VFU_STREAM_KEPT(vd) || (!all &&
+	if (!VFU_STREAM_KEPT(vd) || st->vsm_unread || (!all &&
 	    st->vsm_untaken < VFU_UNTAKEN && left < VFU_UNTAKEN_BYTES))
 		return;
 	st->vsm_untaken = 0;
@@ -288,7 +289,7 @@ vfu_stream_restore(struct vfu_device *vd, int s, const int pipe[2],
 	st->vsm_done = progress->vpr_done;
 	st->vsm_out_pos = 0;
 	st->vsm_piped = st->vsm_left = progress->vpr_piped;
-	st->vsm_unsure = true;
+	st->vsm_unsure = st->vsm_unread = true;
 	st->vsm_untaken = VFU_UNTAKEN;	/* perhaps */
 	st->vsm_pipe[0] = pipe[0];
 	st->vsm_pipe[1] = pipe[1];

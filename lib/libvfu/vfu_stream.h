@@ -104,6 +104,8 @@ struct vfu_stream {
 	uint32_t	vsm_left;	/* of them, so many are in the pipe */
 	bool		vsm_unsure;	/* or fewer: another process has
 					   written them */
+	bool		vsm_unread;	/* the bytes after vsm_done may have
+					   descriptors that are not known */
 	unsigned int	vsm_untaken;	/* messages */
 	int		vsm_pipe[2];	/* -1 without a client */
 };

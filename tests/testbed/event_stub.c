@@ -5,6 +5,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -23,6 +24,16 @@ unsigned int	events_repeated;
 
 static void	(*round_func)(void *);
 static void	*round_arg;
+
+/* Have epoll(7) tell of what is there, once, and of what comes then. */
+static int
+event_new(struct loop_event *m, int op)
+{
+	struct epoll_event ee = { .events = EPOLLIN | EPOLLET };
+
+	return (m->type != LOOP_READ_NEW ? 0 :
+	    epoll_ctl(m->epoll, op, m->fd, &ee));
+}
 
 static struct loop_event *
 event_add(int fd, enum loop_type type, void (*func)(int, void *),
@@ -44,7 +55,12 @@ event_add(int fd, enum loop_type type, void (*func)(int, void *),
 	for (i = 0; i < EVENTS && events[i].used; i++)
 		REQUIRE(events[i].fd != fd || events[i].type != type);
 	REQUIRE(i < EVENTS);
-	events[i] = (struct loop_event){ fd, type, func, arg, true, on };
+	events[i] = (struct loop_event){ fd, type, func, arg, true, on,
+	    type == LOOP_READ_NEW ? epoll_create1(EPOLL_CLOEXEC) : -1 };
+	if (event_new(&events[i], EPOLL_CTL_ADD) == -1) {
+		loop_delete(&events[i]);
+		return (NULL);
+	}
 	return (&events[i]);
 }
 
@@ -68,6 +84,7 @@ loop_enable(struct loop_event *m)
 	REQUIRE(m->used);
 	events_repeated += m->on;
 	m->on = true;
+	REQUIRE(event_new(m, EPOLL_CTL_MOD) == 0);
 	return (0);
 }
 
@@ -84,6 +101,8 @@ void
 loop_delete(struct loop_event *m)
 {
 	REQUIRE(m->used);
+	if (m->epoll != -1)
+		close(m->epoll);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -136,10 +155,13 @@ unsigned int
 events_step(void)
 {
 	struct pollfd pfd[EVENTS];
+	struct epoll_event ee;
 	unsigned int i, n;
 
 	for (i = 0; i < EVENTS; i++) {
-		pfd[i].fd = events[i].used && events[i].on ? events[i].fd : -1;
+		pfd[i].fd = !events[i].used || !events[i].on ? -1 :
+		    events[i].type == LOOP_READ_NEW ? events[i].epoll :
+		    events[i].fd;
 		pfd[i].events = events[i].type == LOOP_WRITE ? POLLOUT : POLLIN;
 		pfd[i].revents = 0;
 	}
@@ -147,8 +169,11 @@ events_step(void)
 	n = 0;
 	for (i = 0; i < EVENTS; i++) {
 		if (pfd[i].revents == 0 || !events[i].used || !events[i].on ||
-		    events[i].fd != pfd[i].fd)
+		    (events[i].fd != pfd[i].fd &&
+		    events[i].epoll != pfd[i].fd))
 			continue;
+		if (events[i].type == LOOP_READ_NEW)
+			(void)epoll_wait(events[i].epoll, &ee, 1, 0);
 		events[i].func(events[i].fd, events[i].arg);
 		n++;
 	}

@@ -26,6 +26,7 @@ struct loop_event {
 	void		(*func)(int fd, void *arg);
 	void		*arg;
 	bool		used, on;
+	int		epoll;		/* of a LOOP_READ_NEW; or -1 */
 };
 
 extern struct loop_event	events[EVENTS];

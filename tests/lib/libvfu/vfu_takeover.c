@@ -33,6 +33,7 @@
 #include "vfu_state.h"
 #include "peer_mem_journal.h"
 #include "vfu_takeover.h"
+#include "wrap.h"
 
 #define	PAGE		4096
 #define	BAR		0
@@ -49,6 +50,7 @@ static struct shared {
 	uint32_t	current;	/* index of dev; atomic */
 	uint32_t	ready;		/* processes that serve; atomic */
 	uint32_t	fds;		/* of the process, as it began */
+	uint32_t	die_at;		/* points left, or 0; atomic */
 	uint32_t	resets, attaches, detaches;
 	uint64_t	last;		/* the last write's number */
 	uint64_t	wrong;		/* a write's that was not the next */
@@ -83,10 +85,65 @@ die(const char *why)
 
 #define	NEED(cond)	do { if (!(cond)) die(#cond); } while (0)
 
+/* A place at which a process may be told to die. */
+static void
+point(void)
+{
+	uint32_t n;
+
+	/* Also the client makes these calls. */
+	if (takeover_pid != 0)
+		return;
+	n = atomic_load_32(&sh->die_at);
+	if (n == 0)
+		return;
+	/* Unless the client has changed it meanwhile. */
+	if (atomic_cmpset_acq_32(&sh->die_at, n, n - 1) && n == 1)
+		raise(SIGKILL);
+}
+
+/* A call, with a point before it and one after it. */
+#define	POINTS(type, call)						\
+	do {								\
+		type value_;						\
+		int error_;						\
+									\
+		point();						\
+		value_ = (call);					\
+		error_ = errno;						\
+		point();						\
+		errno = error_;						\
+		return (value_);					\
+	} while (0)
+
+WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
+{
+	POINTS(ssize_t, __real_recvmsg(s, msg, flags));
+}
+
+WRAP(int, recvmmsg, int s, struct mmsghdr *msgs, unsigned int n, int flags,
+    struct timespec *timeout)
+{
+	POINTS(int, __real_recvmmsg(s, msgs, n, flags, timeout));
+}
+
+WRAP(ssize_t, write, int fd, const void *buf, size_t len)
+{
+	POINTS(ssize_t, __real_write(fd, buf, len));
+}
+
+WRAP(ssize_t, splice, int in, off_t *off_in, int out, off_t *off_out,
+    size_t len, unsigned int flags)
+{
+	POINTS(ssize_t, __real_splice(in, off_in, out, off_out, len, flags));
+}
+
 static void
 store_put(void *arg __unused, const char *name, int fd)
 {
+	point();
 	NEED(send_fds(store[1], name, strlen(name) + 1, &fd, 1, 0) > 0);
+	point();
 }
 
 static void
@@ -96,7 +153,9 @@ store_remove(void *arg __unused, const char *name)
 	int n;
 
 	n = snprintf(text, sizeof(text), "-%s", name);
+	point();
 	NEED(send(store[1], text, n + 1, 0) == n + 1);
+	point();
 }
 
 static const struct peer_keep keep = {
@@ -107,6 +166,7 @@ static const struct peer_keep keep = {
 static void
 on_pause(void *arg __unused, bool paused __unused)
 {
+	point();
 }
 
 /* The value of a register. */
@@ -122,6 +182,7 @@ on_read(void *arg, int bar __unused, uint64_t off, int size __unused)
 	struct vfu_device *vd = arg;
 	const char *p;
 
+	point();
 	if (off < PAGES_AT)
 		return (reg(off));
 	p = peer_mem_addr(&vd->vdev_mem, GPA + (off - PAGES_AT) / 8 * 2 * PAGE,
@@ -135,11 +196,13 @@ on_write(void *arg, int bar __unused, uint64_t off, int size __unused,
 {
 	struct vfu_device *vd = arg;
 
+	point();
 	if (off == TAKEOVER_LINE)
 		vfu_irq_level(&vd->vdev_irq, true);
 	if (value != sh->last && value != sh->last + 1 && sh->wrong == 0)
 		sh->wrong = value;
 	atomic_store_64(&sh->last, value);
+	point();
 }
 
 static void
@@ -150,8 +213,10 @@ on_bus_master(void *arg __unused, bool on __unused)
 static void
 on_reset(void *arg)
 {
+	point();
 	sh->resets++;
 	vfu_device_reset(arg);
+	point();
 }
 
 static void
@@ -349,6 +414,7 @@ process_start(void)
 {
 	int status;
 
+again:
 	store_poll();
 	takeover_processes++;
 	fflush(NULL);
@@ -357,8 +423,14 @@ process_start(void)
 	if (takeover_pid == 0)
 		serve();
 	while (atomic_load_acq_32(&sh->ready) != takeover_processes) {
-		ATF_REQUIRE_EQ_MSG(0, waitpid(takeover_pid, &status, WNOHANG),
-		    "process %u has ended: %s", takeover_processes, sh->why);
+		if (waitpid(takeover_pid, &status, WNOHANG) != 0) {
+			/* It may have died at a point. */
+			ATF_REQUIRE_MSG(WIFSIGNALED(status) &&
+			    WTERMSIG(status) == SIGKILL,
+			    "process %u has ended: %s", takeover_processes,
+			    sh->why);
+			goto again;
+		}
 		sched_yield();
 		store_poll();
 	}
@@ -497,24 +569,26 @@ static void
 command(unsigned int cmd, bool post, const void *data, size_t len,
     const int *fd, const struct expected *e, size_t cut)
 {
-	uint8_t buf[VFU_MSG_MAX];
+	uint8_t buf[2 * VFU_MSG_MAX];
 	struct expected *x = &expected[nsent % EXPECTED];
+	const size_t old = rest_len;
 
-	takeover_rest();
 	while (takeover_missing() == EXPECTED)
 		takeover_poll();
+	/* The rest of the last message, and this one's descriptor: one piece. */
+	memcpy(buf, rest, old);
 	if (!post) {
 		*x = *e;
 		x->ex_id = next_id;
 		x->ex_command = cmd;
 		nsent++;
 	}
-	len = vfu_message(buf, next_id++, cmd, post ? VFIO_USER_F_NO_REPLY : 0,
-	    data, len);
+	len = vfu_message(buf + old, next_id++, cmd, post ?
+	    VFIO_USER_F_NO_REPLY : 0, data, len);
 	cut = cut == 0 ? len : 1 + cut % len;
-	client_send(buf, cut, fd);
+	client_send(buf, old + cut, fd);
 	rest_len = len - cut;
-	memcpy(rest, buf + cut, rest_len);
+	memcpy(rest, buf + old + cut, rest_len);
 }
 
 static void
@@ -692,6 +766,31 @@ takeover_wait(void)
 		    "process %u has ended: %s", takeover_processes, sh->why);
 		sched_yield();
 	}
+}
+
+void
+takeover_die_at(unsigned int n)
+{
+	atomic_store_32(&sh->die_at, n);
+}
+
+bool
+takeover_died(void)
+{
+	int status;
+
+	while (takeover_missing() > 0) {
+		takeover_poll();
+		if (waitpid(takeover_pid, &status, WNOHANG) == 0) {
+			sched_yield();
+			continue;
+		}
+		ATF_REQUIRE_MSG(WIFSIGNALED(status) && WTERMSIG(status) ==
+		    SIGKILL, "process %u has ended: %s", takeover_processes,
+		    sh->why);
+		return (true);
+	}
+	return (false);
 }
 
 void

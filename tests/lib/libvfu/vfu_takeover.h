@@ -43,6 +43,18 @@ extern pid_t takeover_pid;
 /* Kill it, and have another one go on.  takeover_kill() does the first. */
 void	takeover_kill(void);
 void	takeover_next(void);
+/*
+ * Have the process kill itself at the n-th of these points from now on, before
+ * it returns to its code: a system call on a stream is about to be made, or has
+ * been; a descriptor is put or removed; the device's functions are called, and
+ * return; the table of ranges is about to change, or has.  0: never.
+ */
+void	takeover_die_at(unsigned int n);
+/*
+ * Wait for all replies, or until it has died there.  Returns whether it has.
+ */
+bool	takeover_died(void);
+
 /* The number of processes so far. */
 extern unsigned int takeover_processes;
 

@@ -91,6 +91,55 @@ TEST_WITH(all, "timeout", "600", "Kills under all kinds of messages")
 	flood(kinds, TAKEOVER_KINDS, 1);
 }
 
+/* Have a process that lives and has nothing to do. */
+static void
+settle(uint32_t *seed)
+{
+	takeover_die_at(0);
+	takeover_send(TAKEOVER_READ, seed, false);
+	while (takeover_died())
+		takeover_next();
+}
+
+/* Have a process die at each point of a message, with replies and without. */
+static void
+each_point(enum takeover_kind kind, uint32_t *seed, unsigned int *deaths)
+{
+	unsigned int n;
+	bool died;
+
+	for (n = 1, died = true; died; n++) {
+		settle(seed);
+		takeover_die_at(n);
+		takeover_send(kind, seed, false);
+		takeover_send(TAKEOVER_READ, seed, false);
+		died = takeover_died();
+		if (!died)
+			break;
+		++*deaths;
+		/* One of the first points of the next, too. */
+		if (n % 2 == 0)
+			takeover_die_at(1 + n / 2 % 16);
+		takeover_next();
+	}
+	settle(seed);
+}
+
+TEST_WITH(each, "timeout", "600", "A process dies at each point where a state "
+    "is stored")
+{
+	unsigned int deaths = 0, kind, round;
+	uint32_t seed = 1;
+
+	takeover_start();
+	for (round = 0; round < 3; round++)
+		for (kind = 0; kind < TAKEOVER_KINDS; kind++)
+			each_point(kind, &seed, &deaths);
+	ATF_CHECK(deaths > 3 * 10 * TAKEOVER_KINDS);
+	takeover_check();
+	takeover_end();
+}
+
 /*
  * Instruction by instruction.
  */

@@ -1,0 +1,533 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The state of a device as bytes: what it has, what is refused, and that a
+ * stored one of each version is taken over.
+ */
+
+#include <sys/param.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <linux/pci_regs.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "event_stub.h"
+#include "open_fds.h"
+#include "peer_mem_journal.h"
+#include "send_fds.h"
+#include "test.h"
+#include "vfu_message.h"
+#include "vfu_state.h"
+#include "vfu_stub.h"
+
+#define	PAGE		4096
+#define	NAMES		16
+#define	READS		100		/* replies that are not read */
+
+static struct peer_mem_journal *journal;
+static struct peer_kept kept[NAMES];
+static char	names[NAMES][PEER_KEEP_NAME];
+static int	client;			/* its end */
+static uint8_t	state[VFU_STATE_MAX];
+static size_t	state_len;
+
+static void
+on_put(void *arg __unused, const char *name, int fd)
+{
+	struct peer_kept *k;
+	unsigned int i;
+
+	k = peer_kept_find(kept, NAMES, name);
+	if (k != NULL)
+		close(k->pkt_fd);
+	for (i = 0; k == NULL && i < NAMES; i++)
+		if (kept[i].pkt_fd == -1)
+			k = &kept[i];
+	ATF_REQUIRE(k != NULL);
+	k->pkt_name = strcpy(names[k - kept], name);
+	k->pkt_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	ATF_REQUIRE(k->pkt_fd != -1);
+}
+
+static void
+on_remove(void *arg __unused, const char *name)
+{
+	struct peer_kept *k = peer_kept_find(kept, NAMES, name);
+
+	if (k == NULL)
+		return;
+	close(k->pkt_fd);
+	k->pkt_fd = -1;
+	names[k - kept][0] = '\0';
+}
+
+static const struct peer_keep keep = {
+	.pke_put = on_put,
+	.pke_remove = on_remove,
+};
+
+static int
+dup_of(int fd)
+{
+	return (fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+/* A device without a client. */
+static void
+start(void)
+{
+	static int silent[2];
+
+	if (silent[0] == 0)
+		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, silent));
+	stub_start(silent[0]);
+	vfu_device_set_keep(&dev, &keep);
+	ATF_REQUIRE_EQ(0, vfu_server_init(&dev, silent[0]));
+}
+
+static void
+begin(void)
+{
+	unsigned int i;
+
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; i < NAMES; i++)
+		kept[i] = (struct peer_kept){ names[i], -1, false };
+	journal = calloc(1, sizeof(*journal));
+	ATF_REQUIRE(journal != NULL);
+	start();
+	peer_mem_set_journal(&dev.vdev_mem, journal);
+}
+
+/* Forget the device, as if its process had ended. */
+static void
+end(void)
+{
+	struct vfu_server *srv = &dev.vdev_server;
+	struct vfu_irq *irq = &dev.vdev_irq;
+
+	if (srv->fd != -1) {
+		loop_delete(srv->read_ev);
+		loop_delete(srv->write_ev);
+		close(srv->fd);
+		close(srv->stream.vsm_pipe[0]);
+		close(srv->stream.vsm_pipe[1]);
+		if (irq->intx_fd != -1)
+			close(irq->intx_fd);
+		if (irq->msi_fd != -1)
+			close(irq->msi_fd);
+		if (irq->unmask_fd != -1) {
+			loop_delete(irq->unmask_ev);
+			close(irq->unmask_fd);
+		}
+	}
+	loop_delete(srv->listen_ev);
+	peer_mem_set_journal(&dev.vdev_mem, NULL);
+	peer_mem_set_keep(&dev.vdev_mem, NULL);
+	peer_mem_reset(&dev.vdev_mem);
+}
+
+static void
+put_message(unsigned int command, const void *data, size_t len, int fd)
+{
+	static uint16_t id;
+	uint8_t buf[VFU_MSG_MAX];
+
+	len = vfu_message(buf, id++, command, 0, data, len);
+	ATF_REQUIRE_EQ((ssize_t)len, send_fds(client, buf, len, &fd, fd != -1,
+	    0));
+	events_run();
+}
+
+static void
+set_irq(uint32_t index, uint32_t action, int fd)
+{
+	const struct vfio_user_irq_set set = { sizeof(set),
+	    VFIO_IRQ_SET_DATA_EVENTFD | action, index, 0, 1 };
+
+	put_message(VFIO_USER_DEVICE_SET_IRQS, &set, sizeof(set), fd);
+	close(fd);
+}
+
+/*
+ * A client with a page of memory, all interrupts, of which INTx has been sent,
+ * and replies that it does not read; save that.
+ */
+static void
+make_state(void)
+{
+	static const struct vfio_user_version version;
+	const struct vfio_user_dma_map map = { sizeof(map),
+	    VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE, PAGE, 8 * PAGE,
+	    PAGE };
+	const struct vfio_user_region_rw rw = { 0, VFIO_PCI_CONFIG_REGION_INDEX,
+	    256 };
+	struct {
+		struct vfio_user_region_rw rw;
+		uint8_t value[2];
+	} write = { { PCI_COMMAND, VFIO_PCI_CONFIG_REGION_INDEX, 2 },
+	    { PCI_COMMAND_MASTER, 0 } };
+	const char *why;
+	int fd, i, pair[2];
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
+	    pair));
+	ATF_REQUIRE_EQ(0, setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF,
+	    &(int){ 0 }, sizeof(int)));
+	client = pair[1];
+	ATF_REQUIRE_EQ(0, vfu_server_come(&dev, pair[0]));
+	put_message(VFIO_USER_VERSION, &version, sizeof(version), -1);
+	fd = stub_memory(4 * PAGE);
+	put_message(VFIO_USER_DMA_MAP, &map, sizeof(map), fd);
+	put_message(VFIO_USER_DMA_MAP, &map, sizeof(map), fd);
+	close(fd);
+	set_irq(VFIO_PCI_INTX_IRQ_INDEX, VFIO_IRQ_SET_ACTION_TRIGGER,
+	    eventfd(0, EFD_NONBLOCK));
+	set_irq(VFIO_PCI_INTX_IRQ_INDEX, VFIO_IRQ_SET_ACTION_UNMASK,
+	    eventfd(0, EFD_NONBLOCK));
+	vfu_irq_level(&dev.vdev_irq, true);
+	vfu_irq_flush(&dev.vdev_irq);
+	set_irq(VFIO_PCI_MSI_IRQ_INDEX, VFIO_IRQ_SET_ACTION_TRIGGER,
+	    eventfd(0, EFD_NONBLOCK));
+	put_message(VFIO_USER_REGION_WRITE, &write, sizeof(write.rw) + 2, -1);
+	for (i = 0; i < READS; i++)
+		put_message(VFIO_USER_REGION_READ, &rw, sizeof(rw), -1);
+	ATF_REQUIRE(dev.vdev_server.blocked);
+	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
+	ATF_REQUIRE(state_len != 0);
+	ATF_CHECK(vfu_state_client(state, state_len));
+	(void)stub_calls();
+}
+
+/* Restore, as in a new process, with duplicates of what is kept. */
+static int
+restore(const void *buf, size_t len, const struct peer_mem_journal *from,
+    const char **why)
+{
+	struct peer_kept now[NAMES];
+	unsigned int before, events_before, i;
+	int error;
+
+	start();
+	before = open_fds();
+	events_before = events_used();
+	for (i = 0; i < NAMES; i++) {
+		now[i] = (struct peer_kept){ names[i], -1, false };
+		if (kept[i].pkt_fd != -1)
+			now[i].pkt_fd = dup_of(kept[i].pkt_fd);
+	}
+	error = vfu_state_restore(&dev, buf, len, from, now, NAMES, why);
+	for (i = 0; i < NAMES; i++) {
+		ATF_CHECK(error == 0 || !now[i].pkt_used);
+		if (now[i].pkt_fd != -1)
+			close(now[i].pkt_fd);
+	}
+	if (error == 0)
+		return (0);
+	/* Nothing is left of it. */
+	ATF_CHECK_EQ(before, open_fds());
+	ATF_CHECK_EQ(events_before, events_used());
+	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
+	ATF_CHECK_EQ(0, dev.vdev_mem.n);
+	ATF_CHECK_EQ(-1, dev.vdev_irq.intx_fd);
+	ATF_CHECK_EQ(-1, dev.vdev_irq.msi_fd);
+	ATF_CHECK_EQ(-1, dev.vdev_irq.unmask_fd);
+	ATF_CHECK_EQ(0, dev.vdev_server.out_len);
+	end();
+	return (error);
+}
+
+/* The device that was restored is as the one that was saved. */
+static void
+check_restored(void)
+{
+	const struct vfu_irq *irq = &dev.vdev_irq;
+	struct vfio_user_header h;
+	uint8_t data[512];
+	unsigned int i;
+	ssize_t n;
+
+	ATF_CHECK_EQ(true, dev.vdev_server.negotiated);
+	ATF_CHECK(dev.vdev_server.blocked);
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 8 * PAGE, PAGE, PROT_READ |
+	    PROT_WRITE) != NULL);
+	ATF_CHECK_EQ(1, dev.vdev_mem.n);
+	ATF_CHECK(irq->intx_fd != -1 && irq->msi_fd != -1 &&
+	    irq->unmask_fd != -1);
+	ATF_CHECK(irq->masked && irq->shown && !irq->intx_disabled);
+	ATF_CHECK_EQ(1, irq->sent);
+	ATF_CHECK(vfu_pci_busmaster(&dev.vdev_pci));
+	ATF_CHECK_EQ(1, dev.vdev_refusals);
+	ATF_CHECK_EQ(1, dev.vdev_counters[VFU_C_CONNECT]);
+	ATF_CHECK_EQ(1, dev.vdev_counters[VFU_C_DMA_MAP]);
+	/* All replies come, each once. */
+	for (i = 0; i < READS + 7; i++) {
+		while ((n = recv(client, &h, sizeof(h), MSG_DONTWAIT)) == -1) {
+			ATF_REQUIRE(events_step() != 0);
+			ATF_REQUIRE_EQ(EAGAIN, errno);
+		}
+		ATF_REQUIRE_EQ(sizeof(h), n);
+		ATF_REQUIRE(h.size >= sizeof(h) && h.size <= sizeof(data));
+		n = h.size - sizeof(h);
+		while (n > 0) {
+			const ssize_t got = recv(client, data, n, MSG_DONTWAIT);
+
+			if (got > 0)
+				n -= got;
+			else
+				ATF_REQUIRE(events_step() != 0);
+		}
+	}
+	events_run();
+	ATF_CHECK_EQ(-1, recv(client, &h, 1, MSG_DONTWAIT));
+	ATF_CHECK_EQ(EAGAIN, errno);
+}
+
+/* An MSI message comes after it, and INTx without MSI. */
+static void
+check_events(void)
+{
+	uint64_t n;
+
+	vfu_irq_level(&dev.vdev_irq, true);
+	vfu_irq_flush(&dev.vdev_irq);
+	ATF_CHECK_EQ(8, read(dev.vdev_irq.msi_fd, &n, sizeof(n)));
+}
+
+TEST(complete, "A client goes on with all that it had")
+{
+	const char *why = "";
+
+	begin();
+	make_state();
+	end();
+	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
+	    why);
+	ATF_CHECK_STREQ("pause;resume;master 1;", stub_calls());
+	check_restored();
+	check_events();
+	vfu_server_drop(&dev);
+}
+
+TEST(intx, "An INTx event that waits to be unmasked comes once more, if the "
+    "line is asserted")
+{
+	const char *why = "";
+	uint64_t n;
+	int level;
+
+	for (level = 0; level < 2; level++) {
+		begin();
+		make_state();
+		end();
+		ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
+		/* Without MSI. */
+		close(dev.vdev_irq.msi_fd);
+		dev.vdev_irq.msi_fd = -1;
+		(void)!read(dev.vdev_irq.intx_fd, &n, sizeof(n));
+		vfu_irq_level(&dev.vdev_irq, level);
+		vfu_irq_flush(&dev.vdev_irq);
+		ATF_CHECK_EQ(level ? 8 : -1, read(dev.vdev_irq.intx_fd, &n,
+		    sizeof(n)));
+		ATF_CHECK(dev.vdev_irq.masked && dev.vdev_irq.shown);
+		/* Once. */
+		vfu_irq_level(&dev.vdev_irq, level);
+		vfu_irq_flush(&dev.vdev_irq);
+		ATF_CHECK_EQ(-1, read(dev.vdev_irq.intx_fd, &n, sizeof(n)));
+		vfu_server_drop(&dev);
+		loop_delete(dev.vdev_server.listen_ev);
+	}
+}
+
+TEST(missing, "A descriptor that is not there, or of another kind, is an error")
+{
+	const char *why;
+	int fd, i, other;
+
+	begin();
+	make_state();
+	end();
+	other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (i = 0; i < NAMES; i++) {
+		fd = kept[i].pkt_fd;
+		if (fd == -1)
+			continue;
+		kept[i].pkt_fd = -1;
+		ATF_CHECK_EQ_MSG(ENOENT, restore(state, state_len, journal,
+		    &why), "%s", names[i]);
+		/* A pipe's end is not looked at. */
+		kept[i].pkt_fd = other;
+		if (strncmp(names[i], "pipe", 4) != 0)
+			ATF_CHECK_MSG(restore(state, state_len, journal,
+			    &why) != 0, "%s", names[i]);
+		kept[i].pkt_fd = fd;
+	}
+	/* No event can be had. */
+	for (i = 2; i < 5; i++) {
+		events_fail = i;
+		ATF_CHECK_EQ(ENOSPC, restore(state, state_len, journal, &why));
+	}
+	events_fail = 0;
+	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
+	vfu_server_drop(&dev);
+}
+
+/* The CRC-32 of what follows the header. */
+static void
+sign(uint8_t *buf, size_t len)
+{
+	uint32_t crc = UINT32_MAX;
+	size_t i;
+	int bit;
+
+	for (i = 16; i < len; i++)
+		for (crc ^= buf[i], bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	crc = ~crc;
+	memcpy(buf + 12, &crc, sizeof(crc));
+	i = (uint32_t)len;
+	memcpy(buf + 8, &i, 4);
+}
+
+TEST_WITH(damaged, "timeout", "600", "A state with any byte changed, or cut "
+    "off, is refused or harmless")
+{
+	static uint8_t bad[VFU_STATE_MAX];
+	unsigned int done = 0, i;
+	const char *why;
+	uint32_t seed = 1;
+
+	begin();
+	make_state();
+	end();
+	for (i = 0; i < state_len; i += i < 512 ? 1 : 1000) {
+		memcpy(bad, state, state_len);
+		bad[i] ^= 1 << i % 8;
+		ATF_CHECK_EQ(EINVAL, restore(bad, state_len, journal, &why));
+		ATF_CHECK(!vfu_state_client(bad, state_len));
+		ATF_CHECK_EQ(EINVAL, restore(state, i, journal, &why));
+	}
+	ATF_CHECK_EQ(EINVAL, restore(state, state_len + 1, journal, &why));
+	/* With a CRC that is right. */
+	for (i = 0; i < 1000; i++) {
+		memcpy(bad, state, state_len);
+		bad[16 + test_below(&seed, 200)] = test_random(&seed);
+		if (test_chance(&seed, 1, 2))
+			bad[16 + test_below(&seed, 64)] = 0;
+		sign(bad, state_len);
+		if (restore(bad, state_len, journal, &why) != 0)
+			continue;
+		done++;
+		events_step();
+		end();
+	}
+	ATF_CHECK(done > 0 && done < 1000);
+}
+
+TEST(raw, "Of a device with anything in it, a state is written, or none")
+{
+	static uint8_t buf[VFU_STATE_MAX];
+	unsigned int done = 0, i, k;
+	uint32_t seed = 1;
+	struct vfu_device *junk;
+	const char *why;
+	uint8_t *p;
+	size_t len;
+
+	begin();
+	make_state();
+	end();
+	junk = malloc(sizeof(*junk));
+	ATF_REQUIRE(junk != NULL);
+	for (i = 0; i < 2000; i++) {
+		memcpy(junk, &dev, sizeof(*junk));
+		p = (uint8_t *)&junk->vdev_server.stream;
+		for (k = 0; k < sizeof(junk->vdev_server.stream); k++)
+			if (i < 10 || test_chance(&seed, 1, 64))
+				p[k] = test_random(&seed);
+		p = (uint8_t *)&junk->vdev_irq;
+		for (k = 0; k < sizeof(junk->vdev_irq); k++)
+			p[k] = test_random(&seed);
+		len = vfu_state_save(junk, buf, sizeof(buf), &why);
+		ATF_CHECK(len <= sizeof(buf));
+		done += len != 0;
+		if (len != 0 && restore(buf, len, journal, &why) == 0) {
+			events_step();
+			end();
+		}
+	}
+	ATF_CHECK(done > 0 && done < 2000);
+	len = vfu_state_save(&dev, buf, sizeof(buf), &why);
+	for (i = 0; i < len; i++)
+		ATF_CHECK_EQ(0, vfu_state_save(&dev, buf, i, &why));
+	free(junk);
+}
+
+TEST(idle, "Without a client, there is none afterwards, or the one that had "
+    "come when the process ended")
+{
+	const char *why;
+	int pair[2];
+
+	begin();
+	dev.vdev_counters[VFU_C_REFUSED] = 7;
+	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
+	ATF_REQUIRE(state_len != 0);
+	ATF_CHECK(!vfu_state_client(state, state_len));
+	end();
+	ATF_REQUIRE_EQ(0, restore(state, state_len, NULL, &why));
+	ATF_CHECK_EQ(7, dev.vdev_counters[VFU_C_REFUSED]);
+	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
+	ATF_CHECK_STREQ("", stub_calls());
+	end();
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
+	    pair));
+	on_put(NULL, "client", pair[0]);
+	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
+	ATF_CHECK(dev.vdev_server.fd != -1);
+	ATF_CHECK_STREQ("attach;", stub_calls());
+	vfu_server_drop(&dev);
+}
+
+#include "vfu_state_v1.h"
+
+TEST(version_1, "A stored state of version 1 is taken over")
+{
+	static uint8_t bytes[VFU_STATE_MAX];
+	const char *hex, *why = "";
+	unsigned int byte;
+	size_t len = 0;
+
+	begin();
+	make_state();
+	end();
+	for (hex = vfu_state_v1; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+		bytes[len++] = byte;
+	ATF_REQUIRE_EQ_MSG(0, restore(bytes, len, journal, &why), "%s", why);
+	ATF_CHECK_STREQ("pause;resume;master 1;", stub_calls());
+	ATF_CHECK_EQ(true, dev.vdev_server.negotiated);
+	ATF_CHECK(dev.vdev_irq.masked && dev.vdev_irq.shown);
+	ATF_CHECK_EQ(1, dev.vdev_irq.sent);
+	ATF_CHECK_EQ(1, dev.vdev_refusals);
+	ATF_CHECK_EQ(1, dev.vdev_counters[VFU_C_CONNECT]);
+	ATF_CHECK_EQ(7, dev.vdev_counters[VFU_C_MESSAGE]);
+	ATF_CHECK_EQ(16, dev.vdev_server.out_len);
+	ATF_CHECK_EQ(0, memcmp(dev.vdev_server.out, "sixteen bytes...", 16));
+	vfu_server_drop(&dev);
+}
+
+TEST_PROGRAM

@@ -45,8 +45,8 @@ kyua_run()
 
 	shift
 	rm -f "$db"
-	# One more than processors: tests wait, too.
-	kyua -v parallelism=$(($(nproc) + 1)) test -k "$kyuafile" -r "$db" "$@"
+	# More than processors: tests wait, too.
+	kyua -v parallelism=$((2 * $(nproc))) test -k "$kyuafile" -r "$db" "$@"
 	# Total, skipped, broken, failed.
 	numbers=$(kyua report -r "$db" 2>/dev/null |
 	    sed -n -e 's/, [0-9]* expected failures//' \

@@ -271,6 +271,30 @@ drop_fd(void *arg __unused, int fd)
 	close(fd);
 }
 
+/*
+ * Whether a text has only what valed tells a service manager: a process that a
+ * client has taken over could give it another main process, for example.
+ */
+static bool
+notify_ok(const char *text)
+{
+	static const char *const known[] = { "READY=1", "STATUS=",
+	    "RELOADING=1", "MONOTONIC_USEC=", "STOPPING=1", "WATCHDOG=1" };
+	unsigned int i;
+
+	for (;; text++) {
+		for (i = 0; i < nitems(known) && strncmp(text, known[i],
+		    strlen(known[i])) != 0; i++)
+			continue;
+		if (i == nitems(known))
+			return (false);
+		text = strchr(text, '\n');
+		if (text == NULL)
+			return (true);
+	}
+}
+
+/* Do what the serving process tells. */
 static void
 message(const struct valed_store_message *vsm, int fd)
 {
@@ -285,7 +309,8 @@ message(const struct valed_store_message *vsm, int fd)
 		valed_store_unset(vsm->vsm_text);
 		break;
 	case VALED_STORE_NOTIFY:
-		valed_notify("%s", vsm->vsm_text);
+		if (notify_ok(vsm->vsm_text))
+			valed_notify("%s", vsm->vsm_text);
 		break;
 	case VALED_STORE_SERVES:
 		served = true;

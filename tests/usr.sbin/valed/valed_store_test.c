@@ -1,0 +1,278 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The store, and what the supervisor does with what it is sent
+ * (valed_supervisor.c, which is included).
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "valed_supervisor.c"
+
+#include <atf-c.h>
+
+#include "open_fds.h"
+#include "test.h"
+
+static char	told[512];		/* the service manager */
+
+void
+valed_notify(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(told, sizeof(told), fmt, ap);
+	va_end(ap);
+}
+
+void
+valed_notify_fd(int fd __unused, const char *fmt __unused, ...)
+{
+}
+
+void
+valed_notify_barrier(void)
+{
+}
+
+static int
+file(void)
+{
+	const int fd = memfd_create("file", MFD_CLOEXEC);
+
+	ATF_REQUIRE(fd != -1);
+	return (fd);
+}
+
+static ino_t
+inode(int fd)
+{
+	struct stat st;
+
+	ATF_REQUIRE_EQ(0, fstat(fd, &st));
+	return (st.st_ino);
+}
+
+/* The file that the store has under a name, or 0. */
+static ino_t
+stored(const char *name)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < valed_store_count(); i++)
+		if (strcmp(valed_store_entry(i, &fd), name) == 0)
+			return (inode(fd));
+	return (0);
+}
+
+/* This process is the supervisor, and one that serves. */
+static void
+both(void)
+{
+	int fds[2];
+
+	valed_store_inherit();
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+	    0, fds));
+	child_fd = fds[0];
+	valed_store_serve(fds[1]);
+}
+
+TEST(table, "A name has one descriptor, the last; what is not there any more is "
+    "closed")
+{
+	int a = file(), b = file(), c = file();
+	const ino_t of_b = inode(b);
+	const unsigned int fds = open_fds();
+
+	valed_store_inherit();
+	valed_store_set("x", a);
+	valed_store_set("y", c);
+	ATF_CHECK_EQ(2, valed_store_count());
+	valed_store_set("x", b);
+	ATF_CHECK_EQ(2, valed_store_count());
+	ATF_CHECK_EQ(of_b, stored("x"));
+	ATF_CHECK_EQ(fds - 1, open_fds());
+	valed_store_unset("x");
+	valed_store_unset("x");
+	ATF_CHECK_EQ(1, valed_store_count());
+	ATF_CHECK_EQ(0, stored("x"));
+	ATF_CHECK_EQ(inode(c), stored("y"));
+	ATF_CHECK_EQ(fds - 2, open_fds());
+}
+
+TEST(full, "What does not fit is closed")
+{
+	char name[VALED_STORE_NAME];
+	unsigned int i;
+
+	valed_store_inherit();
+	for (i = 0; i < VALED_STORE_MAX; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		valed_store_set(name, 9999);
+	}
+	i = open_fds();
+	valed_store_set("one more", file());
+	ATF_CHECK_EQ(VALED_STORE_MAX, valed_store_count());
+	ATF_CHECK_EQ(i, open_fds());
+}
+
+TEST(puts, "The serving process puts and removes; without a store nothing "
+    "happens")
+{
+	const int a = file();
+	char name[VALED_STORE_NAME + 1];
+
+	ATF_CHECK(!valed_store_active());
+	ATF_CHECK_EQ(-1, valed_store_fd());
+	ATF_CHECK(valed_store_put("a", a));
+	valed_store_remove("a");
+	ATF_CHECK_EQ(-1, valed_store_take("a"));
+	both();
+	ATF_CHECK(valed_store_active());
+	ATF_CHECK(!message_read());
+	ATF_CHECK(valed_store_put("a", a));
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(inode(a), stored("a"));
+	valed_store_remove("a");
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(0, stored("a"));
+	/* One that is too long is not kept. */
+	memset(name, 'n', VALED_STORE_NAME);
+	name[VALED_STORE_NAME] = '\0';
+	ATF_CHECK(!valed_store_put(name, a));
+	ATF_CHECK_EQ(ENAMETOOLONG, errno);
+	name[VALED_STORE_NAME - 1] = '\0';
+	ATF_CHECK(valed_store_put(name, a));
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(inode(a), stored(name));
+	/* The supervisor has gone. */
+	close(child_fd);
+	ATF_CHECK(!valed_store_put("a", a));
+}
+
+TEST(takes, "The next process takes what it needs, and what is left is removed")
+{
+	const int a = file(), b = file();
+	const ino_t of_a = inode(a);
+	unsigned int fds;
+
+	both();
+	valed_store_set("1.a", a);
+	valed_store_set("1.b", b);
+	fds = open_fds();
+	ATF_CHECK_EQ(-1, valed_store_take("2.a"));
+	ATF_CHECK_EQ(of_a, inode(valed_store_take("1.a")));
+	ATF_CHECK_EQ(-1, valed_store_take("1.a"));
+	ATF_CHECK_EQ(fds, open_fds());
+	valed_store_started();
+	ATF_CHECK_EQ(fds - 1, open_fds());
+	ATF_CHECK_EQ(-1, valed_store_take("1.b"));
+	/* One packet, which asks for 1.b. */
+	valed_store_set("1.a", file());
+	valed_store_set("1.b", file());
+	ATF_CHECK(message_read());
+	ATF_CHECK(!message_read());
+	ATF_CHECK(stored("1.a") != 0);
+	ATF_CHECK_EQ(0, stored("1.b"));
+}
+
+/* Send a packet to the supervisor, with a descriptor or -1. */
+static void
+packet(int what, const char *text, size_t len, int fd)
+{
+	struct valed_store_message vsm;
+	const unsigned int fds = open_fds();
+	struct iovec iov = { &vsm,
+	    offsetof(struct valed_store_message, vsm_text) + len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(sizeof(int))];
+	} control = { .space = { 0 } };
+	struct cmsghdr *c;
+
+	memset(&vsm, 'x', sizeof(vsm));
+	vsm.vsm_what = what;
+	memcpy(vsm.vsm_text, text, len);
+	if (fd != -1) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.space);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	ATF_REQUIRE(sendmsg(valed_store_fd(), &msg, 0) != -1);
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(fds, open_fds());
+}
+
+TEST(hostile, "A process that a client has taken over cannot make the supervisor "
+    "keep or tell what is invalid")
+{
+	static const char *const names[] = { "", "a:b", "a b", "a\nb", "a\377",
+	    "a\177" };
+	const int a = file();
+	unsigned int i;
+
+	both();
+	for (i = 0; i < nitems(names); i++)
+		packet(VALED_STORE_PUT, names[i], strlen(names[i]) + 1, a);
+	packet(VALED_STORE_PUT, "", 0, a);
+	packet(VALED_STORE_PUT, "a", 2, -1);
+	packet(VALED_STORE_REMOVE, "a", 2, a);
+	packet(99, "a", 2, a);
+	packet(VALED_STORE_SERVES, "", 1, a);
+	ATF_CHECK_EQ(0, valed_store_count());
+	/* Without its end, the last byte becomes one. */
+	packet(VALED_STORE_REMOVE, "abc", 3, -1);
+	packet(VALED_STORE_NOTIFY, "READY=1", 8, -1);
+	ATF_CHECK_STREQ("READY=1", told);
+	told[0] = '\0';
+	packet(VALED_STORE_NOTIFY, "MAINPID=1", 10, -1);
+	packet(VALED_STORE_NOTIFY, "READY=1\nMAINPID=1", 18, -1);
+	packet(VALED_STORE_NOTIFY, "FDSTORE=1", 10, a);
+	packet(VALED_STORE_NOTIFY, "READY=1\n", 9, -1);
+	ATF_CHECK_STREQ("", told);
+	packet(VALED_STORE_NOTIFY, "READY=1\nSTATUS=x: y", 20, -1);
+	ATF_CHECK_STREQ("READY=1\nSTATUS=x: y", told);
+}
+
+TEST(pair, "Two connections get numbers that differ in one bit")
+{
+	const unsigned int fds = open_fds();
+	int other, pass;
+
+	both();
+	pass = file();
+	other = valed_store_pair(pass);
+	ATF_REQUIRE(other != -1);
+	ATF_CHECK_EQ(valed_store_fd(), other ^ 1);
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(other, F_GETFD));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(valed_store_fd(), F_GETFD));
+	ATF_CHECK_EQ(fds + 3, open_fds());
+	/* Without the other one, its number is not free, either. */
+	close(other);
+	other = valed_store_pair(-1);
+	ATF_CHECK_EQ(valed_store_fd(), other ^ 1);
+	ATF_CHECK_EQ(inode(valed_store_fd()), inode(other));
+	ATF_CHECK(valed_store_put("a", file()));
+	ATF_CHECK(message_read());
+}
+
+TEST_PROGRAM

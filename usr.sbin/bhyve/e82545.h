@@ -363,6 +363,7 @@ void	e82545_resume(struct e82545 *dev);
  * On success it returns 0; it has called eo_intr() if the line changed, and
  * counts time from now on.  e82545_resume() asks for everything else.
  */
+#define	E82545_SNAPSHOT_VERSION	6
 size_t	e82545_snapshot_size(struct e82545 *dev);
 int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,

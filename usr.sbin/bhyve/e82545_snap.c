@@ -35,8 +35,6 @@
 #include "e82545_snap.h"
 #include "e82545_stat.h"
 
-#define	SNAP_VERSION	6
-
 struct snap_header {
 	char		magic[8];
 	uint32_t	version;
@@ -169,7 +167,7 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 	/* mutants: a save that fails leaves the buffer undefined */
 	if (buf != NULL && !s.bad) {
 		memcpy(h.magic, snap_magic, sizeof(h.magic));
-		h.version = htole32(SNAP_VERSION);
+		h.version = htole32(E82545_SNAPSHOT_VERSION);
 		h.size = htole32(s.done);
 		h.crc = htole32(e82545_crc(buf + sizeof(h),
 		    s.done - sizeof(h), 0));
@@ -217,7 +215,7 @@ snap_header_check(const void *buf, size_t size)
 	memcpy(&h, buf, sizeof(h));
 	if (memcmp(h.magic, snap_magic, sizeof(h.magic)) != 0)
 		return (EINVAL);
-	if (le32toh(h.version) != SNAP_VERSION)
+	if (le32toh(h.version) != E82545_SNAPSHOT_VERSION)
 		return (ENOTSUP);
 	if (le32toh(h.size) != size || le32toh(h.crc) !=
 	    e82545_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h), 0))

@@ -29,6 +29,7 @@
 
 #include "adapter.h"
 #include "adapter_keep.h"
+#include "adapter_version.h"
 #include "e82545.h"
 #include "peer_fstat.h"
 #include "peer_keep.h"
@@ -38,7 +39,6 @@
 
 #define	KEEP_MAGIC	"valekeep"
 #define	SAVED_MAGIC	"valesave"
-#define	SAVED_VERSION	1
 
 #define	BUILD_SIZE	20		/* bytes of a build ID */
 /* A client that ends the process so often within so many seconds is dropped. */
@@ -235,7 +235,7 @@ saved_ok(const struct adapter_saved *as, uint64_t size,
 {
 	return (as != NULL && size >= sizeof(*as) &&
 	    memcmp(as->as_magic, SAVED_MAGIC, sizeof(as->as_magic)) == 0 &&
-	    as->as_version == SAVED_VERSION &&
+	    as->as_version == ADAPTER_SAVED_VERSION &&
 	    text_ends(as->as_backend, sizeof(as->as_backend)) &&
 	    strcmp(as->as_backend, ak->ak_backend) == 0 &&
 	    as->as_device <= size - sizeof(*as) &&
@@ -666,7 +666,7 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 	if (as == MAP_FAILED)
 		return (-1);
 	memcpy(as->as_magic, SAVED_MAGIC, sizeof(as->as_magic));
-	as->as_version = SAVED_VERSION;
+	as->as_version = ADAPTER_SAVED_VERSION;
 	as->as_generation = ak->ak_generation;
 	as->as_device = device_len;
 	as->as_model = model_len;

@@ -32,6 +32,7 @@
 #include <sysexits.h>
 
 #include "adapter_config.h"
+#include "adapter_version.h"
 #include "libvale.h"
 #include "vale_version.h"
 #include "valed_activation.h"
@@ -42,10 +43,12 @@
 
 static const char shortopts[] = "+:a:c:hk:o:Rs:tTv";
 enum {
-	OPTION_VERSION = 256		/* no letter */
+	OPTION_VERSION = 256,		/* no letter */
+	OPTION_TAKES			/* the supervisor's */
 };
 static const struct option longopts[] = {
 	{ "help", no_argument, NULL, 'h' },
+	{ "takes", required_argument, NULL, OPTION_TAKES },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ NULL, 0, NULL, 0 },
 };
@@ -481,6 +484,19 @@ look_for_check(int argc, char **argv)
 	return (found);
 }
 
+/* End unless this program goes on from states of this version. */
+static void
+takes(const char *version)
+{
+	char own[ADAPTER_VERSION_SIZE];
+
+	if (adapter_version_takes(version))
+		return;
+	adapter_version(own);
+	errx(EX_DATAERR, "cannot go on from the state of this valed: its "
+	    "version is %s, not %s", version, own);
+}
+
 void
 valed_options(int argc, char **argv, struct valed_options *opt)
 {
@@ -530,6 +546,9 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 			break;
 		case 'v':
 			opt->vo_verbose = true;
+			break;
+		case OPTION_TAKES:
+			takes(optarg);
 			break;
 		case OPTION_VERSION:
 			puts("valed " VALE_VERSION);

@@ -45,6 +45,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "adapter_version.h"
 #include "peer_fds.h"
 #include "valed_activation.h"
 #include "valed_error.h"
@@ -189,12 +190,14 @@ start_again(void)
 }
 
 /*
- * Whether the program would start: what -t says.  Sets *why to its error, or to
+ * Whether the program would start, and go on from the adapters' states: what -t
+ * says.  Sets *why to its error, or to
  * an empty string.
  */
 static void
 check(char why[VALED_WHY_SIZE])
 {
+	char version[ADAPTER_VERSION_SIZE];
 	unsigned int n = 0;
 	ssize_t len = 0, got;
 	int fds[2], result;
@@ -204,7 +207,7 @@ check(char why[VALED_WHY_SIZE])
 
 	while (arguments[n] != NULL)
 		n++;
-	argv = calloc(n + 3, sizeof(*argv));
+	argv = calloc(n + 5, sizeof(*argv));
 	if (argv == NULL || pipe2(fds, O_CLOEXEC) == -1 ||
 	    (pid = fork()) == -1) {
 		snprintf(why, VALED_WHY_SIZE, "%s", strerror(errno));
@@ -214,7 +217,10 @@ check(char why[VALED_WHY_SIZE])
 	if (pid == 0) {
 		argv[0] = arguments[0];
 		argv[1] = (char *)(uintptr_t)"-t";
-		memcpy(argv + 2, arguments + 1, (n - 1) * sizeof(*argv));
+		argv[2] = (char *)(uintptr_t)"--takes";
+		argv[3] = version;
+		adapter_version(version);
+		memcpy(argv + 4, arguments + 1, (n - 1) * sizeof(*argv));
 		dup2(fds[1], STDERR_FILENO);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);

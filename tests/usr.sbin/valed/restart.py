@@ -100,6 +100,10 @@ def restarts():
         assert p.returncode == 1 and "valed.conf:2: " in p.stderr, p
         assert v.child() == v.serving
         assert v.messages() == "", v.messages()
+    # Nor does a program that takes another state.
+    p = subprocess.run([os.environ["VALED"], "-t", "--takes", "0.0.0", "-k",
+                        "/dev/null"], stderr=subprocess.PIPE, text=True)
+    assert p.returncode == 65 and "0.0.0" in p.stderr, p
 
 
 def without():

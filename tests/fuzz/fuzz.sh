@@ -55,7 +55,7 @@ run_clients()
 	fi
 }
 
-for name in ${FUZZERS:-model server switch options core control hostif filter clients}; do
+for name in ${FUZZERS:-model server switch options core control hostif filter state clients}; do
 	if [ "$name" = clients ]; then
 		[ "$what" = merge ] || run_clients
 		continue

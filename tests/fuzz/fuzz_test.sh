@@ -28,7 +28,7 @@ fuzz()
 	tail -n 2 more
 }
 
-for name in model server switch options core control hostif filter; do
+for name in model server switch options core control hostif filter state; do
 	test_case $name "No finding in the corpus and new inputs: $name"
 	eval "${name}_body() { fuzz $name; }"
 done

@@ -89,6 +89,37 @@ TEST_WITH(level, "timeout", "60", "A handler is called while its descriptor is "
 	loop_delete(w.ev);
 }
 
+TEST_WITH(new, "timeout", "60", "The handler of what is new is called once for "
+    "what it leaves, until more comes or it is enabled again")
+{
+	struct seen new = { 0 }, w = { .stop_after = 3 };
+	int fds[2], ready[2];
+
+	make_pipe(fds, 2);
+	make_pipe(ready, 1);
+	new.ev = loop_add(fds[0], LOOP_READ_NEW, on_event, &new);
+	w.ev = loop_add(ready[0], LOOP_READ, on_event, &w);
+	ATF_REQUIRE(new.ev != NULL && w.ev != NULL);
+	loop_run();
+	ATF_CHECK_EQ(1, new.calls);
+	ATF_CHECK_EQ(1, write(fds[1], "x", 1));
+	w.stop_after += 3;
+	loop_run();
+	ATF_CHECK_EQ(2, new.calls);
+	ATF_CHECK_EQ(0, loop_disable(new.ev));
+	ATF_CHECK_EQ(0, loop_enable(new.ev));
+	w.stop_after += 3;
+	loop_run();
+	ATF_CHECK_EQ(3, new.calls);
+	/* The end, too. */
+	ATF_CHECK_EQ(0, close(fds[1]));
+	w.stop_after += 3;
+	loop_run();
+	ATF_CHECK_EQ(4, new.calls);
+	loop_delete(new.ev);
+	loop_delete(w.ev);
+}
+
 TEST_WITH(disabled, "timeout", "60", "The handler of a disabled event is not "
     "called, not even for a hangup, until it is enabled")
 {

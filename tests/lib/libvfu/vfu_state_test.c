@@ -107,6 +107,7 @@ begin(void)
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < NAMES; i++)
 		kept[i] = (struct peer_kept){ names[i], -1, false };
+	free(journal);
 	journal = calloc(1, sizeof(*journal));
 	ATF_REQUIRE(journal != NULL);
 	start();

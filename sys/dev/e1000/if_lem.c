@@ -80,6 +80,9 @@ lem_filters(struct lem_softc *sc)
 {
 	uint32_t mta[E82545_MTA_COUNT] = { 0 };
 	int flags = if_getflags(sc->ifp);
+	/* A slot of netmap(4) has no place for a tag that was removed. */
+	bool vlan = !sc->rx.netmap &&
+	    (if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING) != 0;
 
 	sx_assert(&sc->ctl, SX_XLOCKED);
 	if_foreach_llmaddr(sc->ifp, lem_hash_maddr, mta);
@@ -87,8 +90,7 @@ lem_filters(struct lem_softc *sc)
 		lem_set_filter(&sc->core,
 		    (flags & IFF_PROMISC ? E82545_RCTL_UPE : 0) |
 		    (flags & (IFF_PROMISC | IFF_ALLMULTI) ?
-		    E82545_RCTL_MPE : 0),
-		    if_getcapenable(sc->ifp) & IFCAP_VLAN_HWTAGGING, mta);
+		    E82545_RCTL_MPE : 0), vlan, mta);
 }
 
 int

@@ -4,10 +4,11 @@
 
 # if_lem(4) in a FreeBSD guest, on an adapter that the tests may use as they
 # like: its interface has an IPv4 address, and a machine at the other end
-# answers pings of 20000 bytes.
+# answers pings of 20000 bytes.  It may have an interface in VLAN 5, too.
 #
 #	kyua -v test_suites.bhyve-vale.lem=em0 \
-#	    -v test_suites.bhyve-vale.lem_peer=10.0.0.2 test
+#	    -v test_suites.bhyve-vale.lem_peer=10.0.0.2 \
+#	    -v test_suites.bhyve-vale.lem_vlan5=10.0.5.2 test
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
@@ -488,4 +489,17 @@ netmap_run()
 		check "interrupts + polls > 1 || $(sed 's/.* //' sends) < 10"
 		expect_answer
 	done
+}
+
+lem_case netmap_vlan "A netmap(4) program gets frames with their tags"
+netmap_vlan_run()
+{
+	local to
+
+	[ -c /dev/netmap ] || atf_skip "the kernel has no netmap"
+	to=$(atf_config_get lem_vlan5 "")
+	[ -n "$to" ] || atf_skip "lem_vlan5= names no address in VLAN 5"
+	atf_check -o match:"^sent 10, answers 10$" \
+	    "$(atf_get_srcdir)/lem_netmap" $ifp $to 10 5
+	expect_answer
 }

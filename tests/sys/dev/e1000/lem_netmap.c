@@ -5,10 +5,11 @@
  */
 
 /*
- * lem_netmap interface address count: opens an interface in netmap mode, asks
- * for the Ethernet address of `address' (ARP) `count' times, each after the
+ * lem_netmap interface address count [vlan]: opens an interface in netmap mode,
+ * asks for the Ethernet address of `address' (ARP) `count' times, each after the
  * answer to the one before, and prints how many were sent and answered.  It
- * ends with the first that is not answered.
+ * ends with the first that is not answered.  With `vlan', requests and answers
+ * have a tag for that VLAN.
  *
  * lem_netmap interface count: only sends, frames that nobody answers, and
  * prints how many, and how often it waited for a slot.
@@ -37,9 +38,13 @@
 #include <libnetmap.h>
 
 #define	WAIT_MS	10000
+#define	REQUEST	60	/* bytes, without a tag */
 
 static uint8_t station[ETHER_ADDR_LEN];
 static struct in_addr own;
+/* The bytes between the addresses and the type: a tag, or none. */
+static uint8_t tag[ETHER_VLAN_ENCAP_LEN];
+static size_t tag_len;
 
 /* The Ethernet and the IPv4 address of an interface. */
 static void
@@ -69,15 +74,22 @@ addresses(const char *name)
 }
 
 static size_t
-request(uint8_t frame[static 60], struct in_addr peer)
+request(uint8_t frame[static REQUEST + ETHER_VLAN_ENCAP_LEN],
+    struct in_addr peer)
 {
-	struct ether_header *eh = (void *)frame;
+	const uint16_t type = htons(ETHERTYPE_ARP);
 	struct ether_arp arp;
+	uint8_t *p = frame;
 
-	memset(frame, 0, 60);
-	memset(eh->ether_dhost, 0xff, sizeof(eh->ether_dhost));
-	memcpy(eh->ether_shost, station, sizeof(station));
-	eh->ether_type = htons(ETHERTYPE_ARP);
+	memset(frame, 0, REQUEST + tag_len);
+	memset(p, 0xff, ETHER_ADDR_LEN);
+	p += ETHER_ADDR_LEN;
+	memcpy(p, station, sizeof(station));
+	p += sizeof(station);
+	memcpy(p, tag, tag_len);
+	p += tag_len;
+	memcpy(p, &type, sizeof(type));
+	p += sizeof(type);
 	memset(&arp, 0, sizeof(arp));
 	arp.arp_hrd = htons(ARPHRD_ETHER);
 	arp.arp_pro = htons(ETHERTYPE_IP);
@@ -87,20 +99,22 @@ request(uint8_t frame[static 60], struct in_addr peer)
 	memcpy(arp.arp_sha, station, sizeof(station));
 	memcpy(arp.arp_spa, &own, sizeof(own));
 	memcpy(arp.arp_tpa, &peer, sizeof(peer));
-	memcpy(eh + 1, &arp, sizeof(arp));
-	return (60);
+	memcpy(p, &arp, sizeof(arp));
+	return (REQUEST + tag_len);
 }
 
 static bool
 is_answer(const uint8_t *frame, size_t len, struct in_addr peer)
 {
-	const struct ether_header *eh = (const void *)frame;
+	const uint16_t type = htons(ETHERTYPE_ARP);
+	const uint8_t *p = frame + 2 * ETHER_ADDR_LEN;
 	struct ether_arp arp;
 
-	if (len < sizeof(*eh) + sizeof(arp) ||
-	    eh->ether_type != htons(ETHERTYPE_ARP))
+	if (len < ETHER_HDR_LEN + tag_len + sizeof(arp) ||
+	    memcmp(p, tag, tag_len) != 0 ||
+	    memcmp(p + tag_len, &type, sizeof(type)) != 0)
 		return (false);
-	memcpy(&arp, eh + 1, sizeof(arp));
+	memcpy(&arp, p + tag_len + sizeof(type), sizeof(arp));
 	return (arp.arp_op == htons(ARPOP_REPLY) &&
 	    memcmp(arp.arp_spa, &peer, sizeof(peer)) == 0);
 }
@@ -159,13 +173,21 @@ main(int argc, char *argv[])
 	struct nmport_d *port;
 	struct in_addr peer;
 	char name[IFNAMSIZ + 8];
-	uint8_t frame[60];
-	unsigned int answers = 0, i, n;
+	uint8_t frame[REQUEST + ETHER_VLAN_ENCAP_LEN];
+	unsigned int answers = 0, i, n, vlan;
 
-	if (argc != 3 &&
-	    (argc != 4 || inet_pton(AF_INET, argv[2], &peer) != 1))
-		errx(1, "usage: lem_netmap interface [address] count");
-	n = strtoul(argv[argc - 1], NULL, 10);
+	if (argc < 3 || argc > 5 ||
+	    (argc > 3 && inet_pton(AF_INET, argv[2], &peer) != 1))
+		errx(1, "usage: lem_netmap interface [address] count [vlan]");
+	n = strtoul(argv[argc == 3 ? 2 : 3], NULL, 10);
+	if (argc == 5) {
+		vlan = strtoul(argv[4], NULL, 10);
+		tag[0] = ETHERTYPE_VLAN >> 8;
+		tag[1] = ETHERTYPE_VLAN & 0xff;
+		tag[2] = vlan >> 8;
+		tag[3] = vlan & 0xff;
+		tag_len = sizeof(tag);
+	}
 	addresses(argv[1]);
 	snprintf(name, sizeof(name), "netmap:%s", argv[1]);
 	port = nmport_open(name);

@@ -717,6 +717,7 @@ adapter_keep_forget(struct adapter *ad)
  * Faults.
  */
 
+#ifndef SANITIZED
 static void
 fault(int sig, siginfo_t *info, void *context __unused)
 {
@@ -726,6 +727,7 @@ fault(int sig, siginfo_t *info, void *context __unused)
 	if (info->si_code <= 0)
 		raise(sig);
 }
+#endif
 
 void
 adapter_keep_blame(struct adapter *ad)
@@ -733,6 +735,7 @@ adapter_keep_blame(struct adapter *ad)
 	serving = keep_of(ad);
 }
 
+/* A sanitizer has its own handlers. */
 void
 adapter_keep_signals(void)
 {

@@ -140,6 +140,31 @@ TEST_WITH(each, "timeout", "600", "A process dies at each point where a state "
 	takeover_end();
 }
 
+TEST_WITH(pieces, "timeout", "600", "A descriptor comes in one piece with the "
+    "end of the message before its own, whose rest comes to the next process")
+{
+	uint32_t seed = 1;
+	unsigned int i;
+
+	takeover_start();
+	for (i = 0; i < 100; i++) {
+		takeover_send(i % 2 ? TAKEOVER_MAP : TAKEOVER_READ, &seed,
+		    true);
+		/* A part of it that is not all. */
+		takeover_send(TAKEOVER_MAP, &seed, true);
+		while (takeover_missing() > 1)
+			takeover_poll();
+		takeover_kill();
+		takeover_next();
+		takeover_send(TAKEOVER_READ_PAGE, &seed, false);
+		takeover_wait();
+		if (i % 16 == 15)
+			takeover_send(TAKEOVER_UNMAP_ALL, &seed, false);
+	}
+	takeover_check();
+	takeover_end();
+}
+
 /*
  * Instruction by instruction.
  */

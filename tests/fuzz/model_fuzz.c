@@ -31,6 +31,8 @@
  *    interrupts, memory and snapshots are equal, and the snapshot is restored.
  *    Inputs that change memory during a call are not compared: the two read it
  *    at different times.
+ *  - The memory that the adapter lies in can be salvaged at the end, and, with
+ *    some bytes of it changed, is refused or not.
  *
  * Here are the operations that play a hostile driver, an input's run and its
  * end.  model_host.c is the host, model_work.c runs the workers and checks
@@ -43,6 +45,7 @@
 
 #include <net/paravirt.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,13 +378,60 @@ settle(void)
 	check_counters();
 }
 
+/* Go on from what a crash would leave.  Returns as the step that failed. */
+static int
+salvage(void *memory)
+{
+	struct e82545_config config = { .ec_csb = true };
+	struct host *h = m.h;
+	ssize_t size;
+	void *buf;
+	int error;
+
+	size = e82545_salvage(memory, MODEL_MEMORY, &config, h->now_ns, NULL,
+	    0);
+	if (size == -1)
+		return (errno);
+	buf = malloc(size);
+	INVARIANT(buf != NULL);
+	INVARIANT(e82545_salvage(memory, MODEL_MEMORY, &config, h->now_ns, buf,
+	    size) == size);
+	error = e82545_snapshot_restore(h->dev, buf, size);
+	free(buf);
+	if (error == 0)
+		error = host_recover(memory);
+	return (error);
+}
+
+/* The same from memory that somebody has changed. */
+static void
+salvage_damaged(const uint8_t *memory)
+{
+	struct rng rng = { .state = m.taken | 1 };
+	uint8_t *copy;
+	unsigned int i;
+	size_t off;
+	int error;
+
+	copy = malloc(MODEL_MEMORY);
+	INVARIANT(copy != NULL);
+	memcpy(copy, memory, MODEL_MEMORY);
+	for (i = 1 + rng_below(&rng, 64); i > 0; i--) {
+		off = rng_below(&rng, e82545_memory_size());
+		copy[off] = rng_next(&rng);
+	}
+	error = salvage(copy);
+	INVARIANT(error == 0 || error == EINVAL);
+	free(copy);
+}
+
 /* The adapter and its surroundings. */
 static void
 digest_state(void)
 {
 	struct host *h = m.h;
 	size_t size;
-	void *buf;
+	void *buf, *memory;
 
 	digest(h->ram, MODEL_RAM);
 	digest(m.far, MODEL_FAR_SIZE);
@@ -395,6 +445,12 @@ digest_state(void)
 	INVARIANT(buf != NULL);
 	INVARIANT(e82545_snapshot_save(h->dev, buf, size) == 0);
 	digest(buf, size);
+	memory = malloc(MODEL_MEMORY);
+	INVARIANT(memory != NULL);
+	memcpy(memory, model_memory, MODEL_MEMORY);
+	INVARIANT(salvage(memory) == 0);
+	salvage_damaged(memory);
+	free(memory);
 	INVARIANT(e82545_snapshot_restore(h->dev, buf, size) == 0);
 	free(buf);
 	host_pause(false);

@@ -26,6 +26,7 @@
 #include "model_impl.h"
 
 struct model m;
+_Alignas(E82545_MEMORY_ALIGN) uint8_t model_memory[MODEL_MEMORY];
 
 /* The host's, of which some are replaced. */
 static struct e82545_ops model_ops;
@@ -247,6 +248,19 @@ host_pause(bool pause)
 	m.paused = pause;
 }
 
+int
+host_recover(void *old)
+{
+	int error;
+
+	call_begin();
+	m.paused = false;
+	error = e82545_recover(m.h->dev, old, MODEL_MEMORY);
+	m.paused = true;
+	call_end();
+	return (error);
+}
+
 void
 host_bus(bool on)
 {
@@ -296,6 +310,8 @@ model_begin(const struct model_workers *workers)
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_csb = true;
 	config.ec_name = "fuzz";
+	config.ec_memory = model_memory;
+	config.ec_memory_size = sizeof(model_memory);
 	h->dev = e82545_create(&config, &model_ops, h, &h->port);
 	INVARIANT(h->dev != NULL);
 	host_bus(true);

@@ -29,6 +29,10 @@ struct model_workers {
 	void	(*rx_direct)(struct e82545 *, struct frame_source *);
 };
 
+/* The adapter's. */
+#define	MODEL_MEMORY	0x40000
+extern uint8_t model_memory[MODEL_MEMORY];
+
 extern struct model {
 	struct host	*h;
 	const struct model_workers *workers;
@@ -90,6 +94,8 @@ uint32_t ring_size(uint32_t len);
 /* Pause or resume the adapter; turn bus mastering on or off. */
 void	host_pause(bool pause);
 void	host_bus(bool on);
+/* e82545_recover() with the adapter paused. */
+int	host_recover(void *old);
 
 /*
  * model_work.c

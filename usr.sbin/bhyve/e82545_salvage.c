@@ -69,8 +69,9 @@
  * transmit side as if the guest had kicked, the receive side as if it had
  * stalled, and the guest by an interrupt.
  *
- * What is lost: frames in the port and in the loopback queue, what the last
- * batch would have counted.
+ * What is lost: frames in the port and in the loopback queue, those that a
+ * batch of the receive ring has taken from the port and not begun to write
+ * back, and what the last batch would have counted.
  *
  * The memory may have been written by an attacker who controlled the process.
  * So no pointer in it is used, no number before its limits are checked, and the

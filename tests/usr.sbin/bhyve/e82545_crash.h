@@ -93,7 +93,8 @@ struct crash *crash_alloc(void);
 void	crash_free(struct crash *c);
 
 /*
- * Create an adapter, and have the guest set it up.  It sends `packets', those with TSO in segments of `tso' bytes.
+ * Create an adapter, and have the guest set it up.  It sends `packets', those
+ * with TSO in segments of `tso' bytes.
  */
 void	crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso);
 /* Destroy the adapter. */

@@ -388,13 +388,13 @@ salvage(void *memory)
 	void *buf;
 	int error;
 
-	size = e82545_salvage(memory, MODEL_MEMORY, &config, h->now_ns, NULL,
+	size = e82545_salvage(memory, ADAPTER_MEMORY, &config, h->now_ns, NULL,
 	    0);
 	if (size == -1)
 		return (errno);
 	buf = malloc(size);
 	INVARIANT(buf != NULL);
-	INVARIANT(e82545_salvage(memory, MODEL_MEMORY, &config, h->now_ns, buf,
+	INVARIANT(e82545_salvage(memory, ADAPTER_MEMORY, &config, h->now_ns, buf,
 	    size) == size);
 	error = e82545_snapshot_restore(h->dev, buf, size);
 	free(buf);
@@ -413,9 +413,9 @@ salvage_damaged(const uint8_t *memory)
 	size_t off;
 	int error;
 
-	copy = malloc(MODEL_MEMORY);
+	copy = malloc(ADAPTER_MEMORY);
 	INVARIANT(copy != NULL);
-	memcpy(copy, memory, MODEL_MEMORY);
+	memcpy(copy, memory, ADAPTER_MEMORY);
 	for (i = 1 + rng_below(&rng, 64); i > 0; i--) {
 		off = rng_below(&rng, e82545_memory_size());
 		copy[off] = rng_next(&rng);
@@ -445,9 +445,9 @@ digest_state(void)
 	INVARIANT(buf != NULL);
 	INVARIANT(e82545_snapshot_save(h->dev, buf, size) == 0);
 	digest(buf, size);
-	memory = malloc(MODEL_MEMORY);
+	memory = malloc(ADAPTER_MEMORY);
 	INVARIANT(memory != NULL);
-	memcpy(memory, model_memory, MODEL_MEMORY);
+	memcpy(memory, model_memory, ADAPTER_MEMORY);
 	INVARIANT(salvage(memory) == 0);
 	salvage_damaged(memory);
 	free(memory);

@@ -26,7 +26,7 @@
 #include "model_impl.h"
 
 struct model m;
-_Alignas(E82545_MEMORY_ALIGN) uint8_t model_memory[MODEL_MEMORY];
+_Alignas(E82545_MEMORY_ALIGN) uint8_t model_memory[ADAPTER_MEMORY];
 
 /* The host's, of which some are replaced. */
 static struct e82545_ops model_ops;
@@ -255,7 +255,7 @@ host_recover(void *old)
 
 	call_begin();
 	m.paused = false;
-	error = e82545_recover(m.h->dev, old, MODEL_MEMORY);
+	error = e82545_recover(m.h->dev, old, ADAPTER_MEMORY);
 	m.paused = true;
 	call_end();
 	return (error);

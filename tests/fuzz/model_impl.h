@@ -30,8 +30,8 @@ struct model_workers {
 };
 
 /* The adapter's. */
-#define	MODEL_MEMORY	0x40000
-extern uint8_t model_memory[MODEL_MEMORY];
+#define	ADAPTER_MEMORY	0x40000
+extern uint8_t model_memory[ADAPTER_MEMORY];
 
 extern struct model {
 	struct host	*h;

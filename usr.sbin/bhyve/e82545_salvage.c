@@ -178,6 +178,9 @@ e82545_salvage(const void *memory, size_t size,
 	error = salvage_state(dev, old) ? 0 : EINVAL;
 	e82545_unlock_all(dev);
 	len = e82545_snapshot_size(dev);
+	/* A state that a snapshot cannot have. */
+	if (len == 0)
+		error = EINVAL;
 	if (error == 0 && buf != NULL)
 		error = bufsize < len ? ENOSPC :
 		    e82545_snapshot_save(dev, buf, len);

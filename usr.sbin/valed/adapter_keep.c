@@ -40,6 +40,9 @@
 #define	KEEP_MAGIC	"valekeep"
 #define	SAVED_MAGIC	"valesave"
 
+/* Bytes of it, at most: it is copied, and the model's part may have frames. */
+#define	SAVED_MAX	(64U << 20)
+
 #define	BUILD_SIZE	20		/* bytes of a build ID */
 /* A client that ends the process so often within so many seconds is dropped. */
 #define	BLAMES		2
@@ -87,6 +90,13 @@ static struct adapter_keep *
 keep_of(struct adapter *ad)
 {
 	return (__containerof(ad, struct adapter_keep, ak_adapter));
+}
+
+/* Whether it is kept.  Without a journal no process could go on. */
+static bool
+is_kept(const struct adapter_keep *ak)
+{
+	return (ak->ak_fd != -1 && ak->ak_journal != NULL);
 }
 
 /*
@@ -233,7 +243,7 @@ static bool
 saved_ok(const struct adapter_saved *as, uint64_t size,
     const struct adapter_keep *ak)
 {
-	return (as != NULL && size >= sizeof(*as) &&
+	return (as != NULL && size >= sizeof(*as) && size <= SAVED_MAX &&
 	    memcmp(as->as_magic, SAVED_MAGIC, sizeof(as->as_magic)) == 0 &&
 	    as->as_version == ADAPTER_SAVED_VERSION &&
 	    text_ends(as->as_backend, sizeof(as->as_backend)) &&
@@ -344,26 +354,34 @@ store_remove(void *arg, const char *what)
 	valed_store_remove(keep_name(name, &ak->ak_adapter.config, what));
 }
 
-/* What is kept, if there is a store, or NULL. */
+/* Memory that is kept. */
 static struct adapter_keep *
 keep_map(const struct adapter_config *ac, uint64_t size)
 {
-	int fd = -1, flags = MAP_PRIVATE | MAP_ANON;
+	const int fd = file_make(ac->ac_name, size);
 	struct adapter_keep *ak;
 
-	if (valed_store_active()) {
-		fd = file_make(ac->ac_name, size);
-		if (fd == -1)
-			return (NULL);
-		flags = MAP_SHARED;
-	}
-	ak = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (fd == -1)
+		return (NULL);
+	ak = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ak == MAP_FAILED) {
-		if (fd != -1)
-			close(fd);
+		close(fd);
 		return (NULL);
 	}
 	ak->ak_fd = fd;
+	return (ak);
+}
+
+/* Memory that is not: there is no store. */
+static struct adapter_keep *
+keep_new(uint64_t size)
+{
+	struct adapter_keep *ak = aligned_alloc(E82545_MEMORY_ALIGN, size);
+
+	if (ak == NULL)
+		return (NULL);
+	memset(ak, 0, size);
+	ak->ak_fd = -1;
 	return (ak);
 }
 
@@ -374,7 +392,8 @@ adapter_keep_alloc(const struct adapter_config *ac)
 	    PEER_MEM_PAGE);
 	const uint64_t size = roundup2(model_at + e82545_memory_size(),
 	    PEER_MEM_PAGE);
-	struct adapter_keep *ak = keep_map(ac, size);
+	struct adapter_keep *ak = valed_store_active() ? keep_map(ac, size) :
+	    keep_new(size);
 
 	if (ak == NULL)
 		return (NULL);
@@ -417,8 +436,11 @@ adapter_keep_free(struct adapter *ad)
 	old_drop(ak);
 	if (ak->ak_journal != NULL)
 		munmap(ak->ak_journal, sizeof(*ak->ak_journal));
-	if (ak->ak_fd != -1)
-		close(ak->ak_fd);
+	if (ak->ak_fd == -1) {
+		free(ak);
+		return;
+	}
+	close(ak->ak_fd);
 	munmap(ak, ak->ak_size);
 }
 
@@ -436,7 +458,7 @@ adapter_keep_start(struct adapter *ad)
 {
 	struct adapter_keep *ak = keep_of(ad);
 
-	if (ak->ak_fd == -1)
+	if (!is_kept(ak))
 		return;
 	vfu_device_set_keep(&ad->vfu, &ak->ak_store);
 	peer_mem_set_keep(&ad->vfu.vdev_mem, &ak->ak_store);
@@ -501,17 +523,32 @@ struct resume_state {
 	size_t		 rs_device_len;
 	const uint8_t	*rs_model;
 	size_t		 rs_model_len;
-	uint8_t		*rs_buf;	/* of what was made from memory */
+	uint8_t		*rs_buf;	/* where both are */
 	const char	*rs_why;
 };
 
-static void
-state_saved(const struct adapter_saved *as, struct resume_state *rs)
+/*
+ * The states that were saved.  They are copied: a client that had taken over
+ * the process may have the file.
+ */
+static bool
+state_saved(struct adapter_keep *ak, struct resume_state *rs)
 {
+	struct adapter_saved *as = malloc(ak->ak_saved_size);
+
+	rs->rs_buf = (uint8_t *)as;
+	if (as == NULL) {
+		rs->rs_why = "no memory";
+		return (false);
+	}
+	memcpy(as, ak->ak_saved, ak->ak_saved_size);
+	if (!saved_ok(as, ak->ak_saved_size, ak))
+		return (false);
 	rs->rs_device = (const uint8_t *)(as + 1);
 	rs->rs_device_len = as->as_device;
 	rs->rs_model = rs->rs_device + as->as_device;
 	rs->rs_model_len = as->as_model;
+	return (true);
 }
 
 static uint64_t
@@ -565,7 +602,7 @@ resume_model(struct adapter *ad, const struct resume_state *rs)
 	e82545_pause(ad->dev);
 	error = rs->rs_model_len == 0 ? EINVAL : e82545_snapshot_restore(
 	    ad->dev, rs->rs_model, rs->rs_model_len);
-	if (error == 0 && rs->rs_buf != NULL)
+	if (error == 0 && ak->ak_saved == NULL)
 		error = e82545_recover(ad->dev, (uint8_t *)old +
 		    old->ak_model_at, ak->ak_old_size - old->ak_model_at);
 	if (error != 0) {
@@ -584,9 +621,8 @@ resume(struct adapter *ad, const struct e82545_config *config,
 	struct adapter_keep *ak = keep_of(ad);
 	int error = EINVAL;
 
-	if (ak->ak_saved != NULL)
-		state_saved(ak->ak_saved, &rs);
-	if (ak->ak_saved != NULL || state_made(ak, config, &rs))
+	if (ak->ak_saved != NULL ? state_saved(ak, &rs) :
+	    state_made(ak, config, &rs))
 		error = vfu_state_restore(&ad->vfu, rs.rs_device,
 		    rs.rs_device_len, ak->ak_journal, kl->all, kl->n,
 		    &rs.rs_why);
@@ -614,7 +650,7 @@ adapter_keep_resume(struct adapter *ad, const struct e82545_config *config)
 	struct adapter_keep *ak = keep_of(ad);
 	struct kept_list kl;
 
-	if (ak->ak_old == NULL && ak->ak_saved == NULL)
+	if (!is_kept(ak) || (ak->ak_old == NULL && ak->ak_saved == NULL))
 		return;
 	if (!resume_counts(ak)) {
 		adapter_log(ad, LOG_WARNING, "the client is lost: valed ends "
@@ -637,7 +673,7 @@ adapter_keep_live(struct adapter *ad)
 {
 	struct adapter_keep *ak = keep_of(ad);
 
-	if (ak->ak_fd == -1)
+	if (!is_kept(ak))
 		return;
 	peer_mem_set_journal(&ad->vfu.vdev_mem, ak->ak_journal);
 	store_put(ak, "memory", ak->ak_fd);
@@ -683,11 +719,14 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 void
 adapter_keep_save(struct adapter *ad)
 {
-	uint8_t *device = malloc(VFU_STATE_MAX);
 	const char *why = "no memory";
+	uint8_t *device;
 	size_t len = 0;
 	int fd = -1;
 
+	if (!is_kept(keep_of(ad)))
+		return;
+	device = malloc(VFU_STATE_MAX);
 	e82545_pause(ad->dev);
 	if (device != NULL)
 		len = vfu_state_save(&ad->vfu, device, VFU_STATE_MAX, &why);

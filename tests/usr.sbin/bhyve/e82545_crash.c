@@ -19,6 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef SANITIZED
+#include <sanitizer/lsan_interface.h>
+#endif
+
 #include "e82545_check.h"
 #include "e82545_crash.h"
 #include "require.h"
@@ -302,12 +306,19 @@ crash_alloc(void)
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANON, -1, 0);
 	REQUIRE(c != MAP_FAILED);
+#ifdef SANITIZED
+	/* The model has pointers there. */
+	__lsan_register_root_region(c, sizeof(*c));
+#endif
 	return (c);
 }
 
 void
 crash_free(struct crash *c)
 {
+#ifdef SANITIZED
+	__lsan_unregister_root_region(c, sizeof(*c));
+#endif
 	munmap(c, sizeof(*c));
 }
 

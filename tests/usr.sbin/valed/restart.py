@@ -6,10 +6,13 @@
 
 import contextlib
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
+import threading
+import time
 
 from activation import Service, manager
 from ctl_client import Control
@@ -71,7 +74,7 @@ def crashes():
     with Supervised() as v:
         paths = v.paths + ["control"]
         before = inodes(paths)
-        for sig in signal.SIGKILL, signal.SIGSEGV:
+        for sig in signal.SIGKILL, signal.SIGABRT:
             v.crash(sig)
             assert inodes(paths) == before
         kept = v.descriptors_kept()
@@ -81,7 +84,7 @@ def crashes():
                    "%d descriptors in the store" % kept, v.descriptors_kept)
         lines = v.messages().splitlines()
         assert lines == ["valed: the process that serves has ended: " + name
-                         for name in ("Killed", "Segmentation fault")], lines
+                         for name in ("Killed", "Aborted")], lines
 
 
 def restarts():
@@ -191,6 +194,38 @@ def clients():
             exchange(a, b)
 
 
+KILLS = int(os.environ.get("KILLS", 20))
+
+
+def flood():
+    """The process is killed again and again while two clients exchange frames:
+    each is complete, none comes before an earlier one, and they go on."""
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            done = threading.Event()
+
+            def kill():
+                for _ in range(KILLS):
+                    time.sleep(random.random() / 50)
+                    v.crash()
+                done.set()
+            threading.Thread(target=kill, daemon=True).start()
+            last = arrived = n = 0
+            while not done.is_set() or last < n - 1:
+                n += 1
+                a.send(ethernet(b.mac, a.mac, b"frame %d." % n))
+                while frame := b.frame():
+                    number = int(re.fullmatch(rb"frame (\d+)\.\0*",
+                                              frame[14:])[1])
+                    assert last <= number <= n, (last, number, n)
+                    last = number
+                    arrived += 1
+            print("%d of %d frames, %d kills" % (arrived, n, KILLS))
+            exchange(a, b)
+        messages = v.messages().splitlines()
+        assert len(messages) == KILLS, messages
+
+
 ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
         "2,e1000,vale0:vm2,path=vm2.sock"]
 
@@ -212,4 +247,4 @@ def managed():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
-                                  clients, managed)})
+                                  clients, flood, managed)})

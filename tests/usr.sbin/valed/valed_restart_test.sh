@@ -13,5 +13,6 @@ restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, it ends
 clients: a client goes on with the next process, after a restart or a crash
+flood: frames come complete and in order while the process is killed again and again
 managed: a service manager keeps the descriptors between two starts
 END

@@ -42,19 +42,19 @@
 static union e82545_txd *
 txd(struct crash *c, uint32_t i)
 {
-	return ((union e82545_txd *)(c->ram + TXRING) + i);
+	return ((union e82545_txd *)(void *)(c->ram + TXRING) + i);
 }
 
 static struct e82545_rxd *
 rxd(struct crash *c, uint32_t i)
 {
-	return ((struct e82545_rxd *)(c->ram + RXRING) + i);
+	return ((struct e82545_rxd *)(void *)(c->ram + RXRING) + i);
 }
 
 static struct paravirt_csb *
 page(struct crash *c)
 {
-	return ((struct paravirt_csb *)(c->ram + CSB_PAGE));
+	return ((struct paravirt_csb *)(void *)(c->ram + CSB_PAGE));
 }
 
 #define	PAGE_GET(c, field)	le32toh(atomic_load_acq_32(&page(c)->field))

@@ -626,7 +626,7 @@ unload_body()
 	begin
 	[ -e loaded ] || atf_skip "the module was loaded before"
 	"$traffic" valet0:vm1 valet0:vm2 valet0:up valet0:mon valet0:x -- \
-	    storm,600000 &
+	    storm,900000 &
 	storm=$!
 	wait_until "port valet0:x" sh -c "valectl | grep '^valet0:x '" ||
 	    atf_fail "no port valet0:x"

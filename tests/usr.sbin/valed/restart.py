@@ -111,6 +111,7 @@ def restarts():
 
 def without():
     v = Valed(["vm1"], args=["-c", "control"])
+    wait_until(lambda: os.path.exists("control"), "the control socket")
     p = subprocess.run([VALECTL, "-c", "control", "restart"],
                        stderr=subprocess.PIPE, text=True)
     assert p.returncode == 1 and "has no option -R" in p.stderr, p

@@ -659,10 +659,8 @@ adapter_start(const struct adapter_config *config,
 	int error;
 
 	ad = adapter_keep_alloc(config);
-	if (ad == NULL) {
-		warn("%s", config->ac_name);
+	if (ad == NULL)
 		return (NULL);
-	}
 	ad->config = *config;
 	ad->rx_stopped = true;
 	vfu_device_init(&ad->vfu, &adapter_vfu_ops, &adapter_pci,

@@ -57,7 +57,9 @@ struct adapter_keep {
 	char		 ak_backend[VALED_NAME_SIZE];
 	uint64_t	 ak_generation;
 	uint32_t	 ak_resumes;	/* starts that began with it */
-	uint32_t	 ak_blamed;	/* 1: its thread has ended the process */
+	uint32_t	 ak_blamed;	/* its thread has ended the process, */
+#define	BLAMED		1
+#define	REFUSED		2		/* too often */
 	uint64_t	 ak_blame_s[BLAMES]; /* when; 0: not */
 	uint64_t	 ak_model_at;	/* offset */
 	/* This process's. */
@@ -290,7 +292,8 @@ now_s(void)
 
 /*
  * Note that the adapter's client has ended the process.  Returns whether that
- * is too often.
+ * is too often; the memory stays in the store then, and says so to the next
+ * process.
  */
 static bool
 blame(struct adapter_keep *ak)
@@ -299,11 +302,16 @@ blame(struct adapter_keep *ak)
 
 	if (ak->ak_old == NULL || ak->ak_old->ak_blamed == 0)
 		return (false);
+	if (ak->ak_old->ak_blamed == REFUSED)
+		return (true);
 	for (i = BLAMES - 1; i > 0; i--)
 		ak->ak_blame_s[i] = ak->ak_blame_s[i - 1];
 	ak->ak_blame_s[0] = now_s();
-	return (ak->ak_blame_s[BLAMES - 1] != 0 &&
-	    ak->ak_blame_s[0] - ak->ak_blame_s[BLAMES - 1] <= BLAME_S);
+	if (ak->ak_blame_s[BLAMES - 1] == 0 ||
+	    ak->ak_blame_s[0] - ak->ak_blame_s[BLAMES - 1] > BLAME_S)
+		return (false);
+	ak->ak_old->ak_blamed = REFUSED;
+	return (true);
 }
 
 /*
@@ -395,8 +403,10 @@ adapter_keep_alloc(const struct adapter_config *ac)
 	struct adapter_keep *ak = valed_store_active() ? keep_map(ac, size) :
 	    keep_new(size);
 
-	if (ak == NULL)
+	if (ak == NULL) {
+		warn("%s", ac->ac_name);
 		return (NULL);
+	}
 	memcpy(ak->ak_magic, KEEP_MAGIC, sizeof(ak->ak_magic));
 	ak->ak_size = size;
 	ak->ak_model_at = model_at;
@@ -761,7 +771,7 @@ static void
 fault(int sig, siginfo_t *info, void *context __unused)
 {
 	if (serving != NULL)
-		serving->ak_blamed = 1;
+		serving->ak_blamed = BLAMED;
 	/* A fault comes again, and then ends the process; what was sent not. */
 	if (info->si_code <= 0)
 		raise(sig);

@@ -34,7 +34,7 @@ struct e82545_config;
 
 /*
  * Allocate an adapter of zeros, in memory that is kept if there is a store, and
- * free it.  NULL with errno.  The main thread.
+ * free it.  NULL with errno, after a line.  The main thread.
  */
 struct adapter *adapter_keep_alloc(const struct adapter_config *ac);
 void	adapter_keep_free(struct adapter *ad);

@@ -219,6 +219,7 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	guard_fd = fds[pid == 0];
 	close(fds[pid != 0]);
 	if (pid == 0) {
+		valed_store_forget();
 		valed_changes_to(guard_fd);
 		if (opt->vo_control != NULL && opt->vo_control->co_fd == -1)
 			close(opt->vo_control->co_listen);

@@ -239,16 +239,25 @@ valed_store_each(const char *prefix, void (*fn)(void *arg, const char *name,
 }
 
 void
+valed_store_forget(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nentries; i++)
+		if (entries[i].fd != -1)
+			close(entries[i].fd);
+	nentries = 0;
+}
+
+void
 valed_store_started(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < nentries; i++)
-		if (entries[i].fd != -1) {
-			close(entries[i].fd);
+		if (entries[i].fd != -1)
 			valed_store_remove(entries[i].name);
-		}
-	nentries = 0;
+	valed_store_forget();
 }
 
 int

@@ -83,6 +83,13 @@ void	valed_store_each(const char *prefix,
  */
 void	valed_store_started(void);
 
+/*
+ * Close what has not been taken, which stays in the store: for a process that
+ * was forked and needs none of it.  A client's descriptors that it had would
+ * outlast the client.  Its only thread.
+ */
+void	valed_store_forget(void);
+
 /* Tell the supervisor, with a text or NULL.  The main thread. */
 void	valed_store_tell(enum valed_store_what what, const char *text);
 

@@ -4,7 +4,7 @@
 
 """valed -R: what clients see of its restarts, for valed_restart_test.sh."""
 
-import contextlib
+import ctypes
 import os
 import random
 import re
@@ -227,6 +227,68 @@ def flood():
         assert len(messages) == KILLS, messages
 
 
+def fault(v, name):
+    """As if the adapter's thread had a fault, which ends the process."""
+    for task in os.listdir("/proc/%d/task" % v.serving):
+        with open("/proc/%d/task/%s/comm" % (v.serving, task)) as f:
+            if f.read() != name + "\n":
+                continue
+        assert ctypes.CDLL(None).tgkill(v.serving, int(task),
+                                        signal.SIGSEGV) == 0
+        v.restarted()
+        return
+    raise AssertionError("no thread of " + name)
+
+
+def gone(client):
+    """Whether the client has lost its connection."""
+    try:
+        client.get(RAL0)
+        return False
+    except Gone:
+        return True
+
+
+def blamed():
+    """A client whose adapter's thread ends the process twice within a minute
+    is disconnected, and stays so; the others go on."""
+    with open(os.environ["VALED"], "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("a sanitizer handles faults")
+    dropped = "valed: -s 1,e1000,vale0:vm1,path=vm1.sock: the client has " \
+        "ended valed 2 times within 60 seconds: it is disconnected until " \
+        "the next reload"
+    with open("valed.conf", "w") as f:
+        f.write("port.vale0:other.limit=5\n")
+    with Supervised(("vm1", "vm2", "vm3"), args=["-k", "valed.conf"]) as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b, \
+                Driver("vm3.sock") as c:
+            fault(v, "vm1")
+            exchange(a, b)
+            # Neither is this one's fault, nor is one of another the second.
+            v.crash()
+            fault(v, "vm2")
+            exchange(a, b)
+            assert dropped not in v.messages(), v.messages()
+            fault(v, "vm1")
+            assert gone(a)
+            exchange(b, c)
+            for end in v.crash, v.restart, v.crash:
+                end()
+                wait_until(lambda: not os.path.exists("vm1.sock"),
+                           "the end of vm1.sock")
+                exchange(c, b)
+            # A reload starts it again.
+            os.kill(v.proc.pid, signal.SIGHUP)
+            wait_until(lambda: os.path.exists("vm1.sock") and
+                       v.connects("vm1.sock"), "a server at vm1.sock")
+            with Driver("vm1.sock") as a:
+                exchange(a, b)
+                v.crash()
+                exchange(a, b)
+            assert v.messages().splitlines().count(dropped) == 4, v.messages()
+
+
 ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
         "2,e1000,vale0:vm2,path=vm2.sock"]
 
@@ -248,4 +310,4 @@ def managed():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
-                                  clients, flood, managed)})
+                                  clients, flood, blamed, managed)})

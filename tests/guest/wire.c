@@ -386,6 +386,8 @@ tcp_recv(char **argv)
 	s = accept(l, NULL, NULL);
 	if (s < 0)
 		err(1, "accept");
+	/* A sender that finds the end of this one waits for the next receiver. */
+	close(l);
 	start = now();
 	bad = 0;
 	for (at = 0; (n = recv(s, buf, TCP_CHUNK, 0)) > 0; at += (uint64_t)n)

@@ -1,0 +1,214 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# The process of valed -R that serves is killed, crashes, and is restarted on
+# purpose, while guests send to each other: they see pauses, and no more.
+
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+
+VALED_MORE="-R -c control"
+
+# Restarts on purpose; as many times the process is killed.
+RESTARTS=${RESTARTS:-6}
+
+# Bytes of one TCP stream; another one follows it.
+STREAM=10000000
+
+valectl()
+{
+	"$plain/usr.sbin/valectl/valectl" -c control "$@"
+}
+
+# another PID: another process serves than this one, and answers.
+another()
+{
+	local pid
+
+	pid=$(valed_serving)
+	echo "process $pid"
+	[ -n "$pid" ] && [ "$pid" != "$1" ] && valectl
+}
+
+# crash SIGNAL
+crash()
+{
+	local pid
+
+	pid=$(valed_serving)
+	kill -"$1" "$pid"
+	wait_until "another process" another "$pid" ||
+		wrong "valed does not start again: $(cat valed.log)"
+}
+
+restart()
+{
+	local pid
+
+	pid=$(valed_serving)
+	valectl restart || wrong "valectl restart: $(cat valed.log)"
+	wait_until "another process" another "$pid" ||
+		wrong "valed does not start again: $(cat valed.log)"
+}
+
+# held: prints how many descriptors the supervisor and the process that serves
+# have.
+held()
+{
+	local fds pid
+
+	for pid in $(cat valed.pid) $(valed_serving); do
+		set -- /proc/"$pid"/fd/*
+		fds="$fds $#"
+	done
+	echo $fds
+}
+
+# holds NUMBERS: whether they are these.
+holds()
+{
+	held
+	[ "$(held)" = "$1" ]
+}
+
+# size: prints the supervisor's address space, in kB.
+size()
+{
+	sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' \
+	    /proc/"$(cat valed.pid)"/status
+}
+
+# traffic_start: streams of TCP between vm1 and vm2, one each way at a time, and
+# pings; in the guests, in the background.
+traffic_start()
+{
+	local n
+
+	for n in 1 2; do
+		on vm$n "while :; do
+			wire tcp-recv 5001
+		    done > /tmp/recv 2>&1 < /dev/null &
+		    {
+			until [ -e /tmp/stop ]; do
+				wire tcp-send 10.0.0.$((3 - n)) 5001 $STREAM
+			done
+			echo end
+		    } > /tmp/send 2>&1 < /dev/null &
+		    ping -i 0.1 10.0.0.$((3 - n)) > /tmp/ping 2>&1 \
+			< /dev/null &"
+	done
+	for n in 1 2; do
+		on vm$n wait_word bytes /tmp/recv
+	done
+}
+
+# traffic_end: lets the last streams end.  All have arrived, without a connection
+# that was reset.
+traffic_end()
+{
+	local bad n sent
+
+	for n in 1 2; do
+		on vm$n "killall -INT ping; touch /tmp/stop"
+	done
+	for n in 1 2; do
+		on vm$n "wait_word end /tmp/send" | grep -v '^end$' > sent.$n
+	done
+	for n in 1 2; do
+		on vm$n "cat /tmp/recv" > recv.$n
+		on vm$n "tail -n 2 /tmp/ping"
+	done
+	for n in 1 2; do
+		bad=$(grep -v "^bytes $STREAM seconds" sent.$n
+		    grep -v "^bytes $STREAM bad 0 " recv.$((3 - n))) || :
+		[ -z "$bad" ] || wrong "vm$n: $bad"
+		sent=$(grep -c . sent.$n)
+		is "vm$n: streams sent and received" "$sent" -eq \
+		    "$(grep -c . recv.$((3 - n)))"
+	done
+}
+
+# undisturbed GUEST RESETS: its driver has seen neither a hang nor a lost link, QEMU no
+# end of the connection.
+undisturbed()
+{
+	on "$1" dmesg > dmesg
+	! grep -i -e 'link is down' -e 'unit hang' -e 'netdev watchdog' \
+	    -e 'timed out' -e 'reset adapter' -e 'resetting' -e 'call trace' \
+	    dmesg || wrong "$1: see its messages"
+	is "$1: connections" "$(counter "$1" connects)" -eq 1
+	is "$1: disconnected" "$(counter "$1" disconnects)" -eq 0
+	is "$1: resets" "$(counter "$1" resets)" -eq "$2"
+	# The switch begins again, the adapter does not.
+	is "$1: frames of the port" "$(valectl -k "vale0:$1" |
+	    sed -n "s/^vale0:$1 tx_frames //p")" -lt \
+	    "$(counter "$1" tx_frames)"
+}
+
+# restarted [option]: guests, whose adapters have the option, and their streams,
+# go on whatever ends the process.
+restarted()
+{
+	local crashes=0 n resets1 resets2
+
+	guests 2 "$1"
+	up 1 2
+	pings vm1 10.0.0.2
+	valed_counters
+	resets1=$(counter vm1 resets)
+	resets2=$(counter vm2 resets)
+	restart
+	held > held
+	size > size
+	traffic_start
+	for n in $(seq "$RESTARTS"); do
+		sleep 0.$(shuf -n 1 -i 100-999)
+		case $((n % 3)) in
+		0)	crash SEGV ;;
+		*)	crash KILL ;;
+		esac
+		sleep 0.$(shuf -n 1 -i 100-999)
+		restart
+	done
+	traffic_end
+	valed_counters
+	undisturbed vm1 "$resets1"
+	undisturbed vm2 "$resets2"
+	is "crashes" "$(grep -c "process that serves has ended" valed.log)" \
+	    -eq "$RESTARTS"
+	# Nothing is left behind.
+	wait_until "as many descriptors as before: $(cat held)" \
+	    holds "$(cat held)" || wrong "descriptors: $(held)"
+	is "kB of the supervisor" "$(size)" -le "$(cat size)"
+	pings vm1 10.0.0.2
+	finish
+}
+
+guest_case e1000 "Linux's e1000 goes on when valed crashes and restarts"
+e1000_body()
+{
+	restarted
+}
+
+guest_case e1000_sync "And if QEMU waits for each write of a register"
+e1000_sync_body()
+{
+	PROPERTY='"x-no-posted-writes":true'
+	restarted
+}
+
+guest_case csb "lem(4) with the CSB goes on when valed crashes and restarts"
+csb_body()
+{
+	DRIVER=lem
+	restarted ,csb=on
+}
+
+guest_case csb_sync "And if QEMU waits for each write of a register"
+csb_sync_body()
+{
+	DRIVER=lem
+	PROPERTY='"x-no-posted-writes":true'
+	restarted ,csb=on
+}

@@ -108,10 +108,17 @@ static int ctl_listen = -1;
 static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
+static void (*ctl_changed)(void);	/* of ctl_changes_are() */
 static struct ctl_conn ctl_conns[CTL_MAX];
 /* cc_open and cc_serial of all, and cc_fd while it is open. */
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t conns_left = PTHREAD_COND_INITIALIZER;
+
+void
+ctl_changes_are(void (*changed)(void))
+{
+	ctl_changed = changed;
+}
 
 int
 ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
@@ -169,12 +176,29 @@ ctl_do(struct ctl_conn *cc, const struct ctl_request *r, size_t *size)
 	return (error);
 }
 
+/* Whether a request changes settings, or attached interfaces. */
+static bool
+is_change(uint16_t type)
+{
+	switch (type) {
+	case VALE_WIRE_SET:
+	case VALE_WIRE_SET_TEXT:
+	case VALE_WIRE_MIRROR:
+	case NETMAP_REQ_VALE_ATTACH:
+	case NETMAP_REQ_VALE_DETACH:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
 /* Find the request in a packet of `len' bytes, and carry it out. */
 static int
 ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 {
 	const struct nmreq_header *hdr = &cc->cc_wire->vw_header;
 	const struct ctl_request *r;
+	int error;
 
 	if (len < sizeof(struct vale_wire) ||
 	    cc->cc_wire->vw_magic != VALE_WIRE_MAGIC)
@@ -197,7 +221,10 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 	if (len != sizeof(struct vale_wire) + r->size)
 		return (ctl_why(cc, EINVAL, "request %u has the wrong length",
 		    hdr->nr_reqtype));
-	return (ctl_do(cc, r, size));
+	error = ctl_do(cc, r, size);
+	if (error == 0 && ctl_changed != NULL && is_change(r->type))
+		ctl_changed();
+	return (error);
 }
 
 /* Send the reply, with the descriptors, and close those. */

@@ -72,6 +72,12 @@ typedef int	ctl_device_show(const struct vale_wire_device *device,
 void	ctl_devices_are(void (*list)(ctl_device_show *show, void *arg));
 
 /*
+ * Call changed() after each request that has changed a setting or an attached
+ * interface, on the connection's thread, before the reply.  Before ctl_start().
+ */
+void	ctl_changes_are(void (*changed)(void));
+
+/*
  * Reloads, and restarts, that clients ask for: ctl_reload.c.  The main thread,
  * which never waits for a client there.
  */

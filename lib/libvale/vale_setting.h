@@ -164,6 +164,21 @@ int	vale_setting_check(unsigned int setting,
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
+/*
+ * Set one of a switch or port that is not there, when it comes next: only then,
+ * and in place of what is kept.  Any thread.  0, or -1 with what vale_error()
+ * returns and errno: EINVAL, ENOMEM.
+ */
+int	vale_setting_once(const char *name, unsigned int setting,
+	    const struct vale_setting_value *value);
+
+/*
+ * What a switch or port has if only what is kept was set: that, or the default.
+ * A rate has a burst, as vale_setting_get() says.  Any thread.
+ */
+void	vale_setting_kept(const char *name, unsigned int setting,
+	    struct vale_setting_value *value);
+
 /* Set errno and what vale_error() returns; returns -1. */
 int	vale_setting_error(int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));

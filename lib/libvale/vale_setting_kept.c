@@ -5,15 +5,20 @@
  */
 
 /*
- * Settings that a configuration has for switches and ports which come and go.
- * They are set while the switch is created or the port is added, before any
- * view has it: so no frame passes that the settings forbid.
+ * Settings of switches and ports that are not there.  A setting is kept for all
+ * of a name that come, or is for the next one only.
+ *
+ * Those that a configuration has are kept, for switches and ports which come
+ * and go.  All are set while the switch is created or the port is added, before
+ * any view has it: so no frame passes that the settings forbid.
  *
  * source=own needs the port's address, which its opener tells afterwards
  * (vale_set_address()), before it sends.
  */
 
+#include <sys/param.h>
 #include <sys/queue.h>
+#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +32,7 @@ struct kept {
 	LIST_ENTRY(kept) k_link;
 	char		k_name[VALE_NAME_SIZE];
 	unsigned int	k_setting;
+	bool		k_once;		/* vale_setting_once() */
 	struct vale_setting_value k_value;
 };
 
@@ -34,15 +40,35 @@ struct kept {
 static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
 
 static struct kept *
-kept_find(const char *name, unsigned int setting)
+kept_find(const char *name, unsigned int setting, bool once)
 {
 	struct kept *k;
 
 	mtx_assert(&vale_lock, MA_OWNED);
 	LIST_FOREACH(k, &kepts, k_link)
-		if (k->k_setting == setting && strcmp(k->k_name, name) == 0)
+		if (k->k_setting == setting && k->k_once == once &&
+		    strcmp(k->k_name, name) == 0)
 			break;
 	return (k);
+}
+
+/* What is to be set of one that comes, or NULL. */
+static struct kept *
+kept_next(const char *name, unsigned int setting)
+{
+	struct kept *k = kept_find(name, setting, true);
+
+	return (k != NULL ? k : kept_find(name, setting, false));
+}
+
+/* It is set: what was for once has been. */
+static void
+kept_used(struct kept *k)
+{
+	if (k->k_once) {
+		LIST_REMOVE(k, k_link);
+		free(k);
+	}
 }
 
 static bool
@@ -55,26 +81,48 @@ is_own(unsigned int setting, const struct vale_setting_value *value)
 void
 vale_kept_switch(struct vale_switch *vs)
 {
-	const struct kept *k;
+	struct kept *k;
+	unsigned int i;
 
-	LIST_FOREACH(k, &kepts, k_link)
-		if (strcmp(k->k_name, vs->vs_name) == 0)
-			vale_setting_begin_switch(vs, k->k_setting,
-			    &k->k_value);
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		k = kept_next(vs->vs_name, i);
+		if (k != NULL) {
+			vale_setting_begin_switch(vs, i, &k->k_value);
+			kept_used(k);
+		}
+	}
+}
+
+/*
+ * Set one of a new port.  What is for once and does not go with the settings
+ * that are kept now is left out.
+ */
+static int
+kept_begin(struct vale_port *port, struct kept *k)
+{
+	const unsigned int setting = k->k_setting;
+	int r;
+
+	r = vale_setting_begin_port(port, setting, &k->k_value);
+	if (r == -1 && setting != VALE_SETTING_MIRROR &&
+	    !(k->k_once && errno == EINVAL))
+		return (-1);
+	if (k->k_once && setting == VALE_SETTING_SOURCE)
+		port->vp_sourced = true;
+	kept_used(k);
+	return (0);
 }
 
 int
 vale_kept_port(struct vale_port *port)
 {
-	const struct kept *k;
+	struct kept *k;
 	unsigned int i;
 
 	for (i = 0; i < VALE_NSETTINGS; i++) {
-		k = kept_find(port->vp_common.name, i);
-		if (k == NULL || is_own(i, &k->k_value))
-			continue;
-		if (vale_setting_begin_port(port, i, &k->k_value) == -1 &&
-		    i != VALE_SETTING_MIRROR)
+		k = kept_next(port->vp_common.name, i);
+		if (k != NULL && !is_own(i, &k->k_value) &&
+		    kept_begin(port, k) == -1)
 			return (-1);
 	}
 	return (0);
@@ -84,14 +132,19 @@ int
 vale_kept_address(const char *name)
 {
 	struct vale_setting_value value;
-	const struct kept *k;
+	const struct vale_port *port;
+	struct kept *k;
 	bool own;
 
 	pthread_mutex_lock(&vale_lock);
-	k = kept_find(name, VALE_SETTING_SOURCE);
-	own = k != NULL && is_own(VALE_SETTING_SOURCE, &k->k_value);
-	if (own)
+	port = vale_switch_find_port(name);
+	k = kept_next(name, VALE_SETTING_SOURCE);
+	own = k != NULL && is_own(VALE_SETTING_SOURCE, &k->k_value) &&
+	    port != NULL && !port->vp_sourced;
+	if (own) {
 		value = k->k_value;
+		kept_used(k);
+	}
 	pthread_mutex_unlock(&vale_lock);
 	return (own ? vale_setting_set(name, VALE_SETTING_SOURCE, &value) : 0);
 }
@@ -99,12 +152,12 @@ vale_kept_address(const char *name)
 /* Keep a value, or none. */
 static int
 keep(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
+    const struct vale_setting_value *value, bool once)
 {
 	struct kept *k;
 
 	pthread_mutex_lock(&vale_lock);
-	k = kept_find(name, setting);
+	k = kept_find(name, setting, once);
 	if (k != NULL && value == NULL) {
 		LIST_REMOVE(k, k_link);
 		free(k);
@@ -112,6 +165,7 @@ keep(const char *name, unsigned int setting,
 		if (k == NULL && (k = calloc(1, sizeof(*k))) != NULL) {
 			strlcpy(k->k_name, name, sizeof(k->k_name));
 			k->k_setting = setting;
+			k->k_once = once;
 			LIST_INSERT_HEAD(&kepts, k, k_link);
 		}
 		if (k != NULL)
@@ -130,7 +184,7 @@ vale_setting_keep(const char *name, unsigned int setting,
 
 	if (value != NULL && vale_setting_check(setting, value) == -1)
 		return (-1);
-	if (keep(name, setting, value) == -1)
+	if (keep(name, setting, value, false) == -1)
 		return (-1);
 	if (value == NULL) {
 		vale_setting_default(setting, &otherwise);
@@ -139,4 +193,43 @@ vale_setting_keep(const char *name, unsigned int setting,
 	if (vale_setting_set(name, setting, value) == -1 && errno != ENXIO)
 		return (-1);
 	return (0);
+}
+
+int
+vale_setting_once(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	if (vale_setting_check(setting, value) == -1)
+		return (-1);
+	return (keep(name, setting, value, true));
+}
+
+/* A rate that has no burst has the default one when it is set. */
+static void
+burst_default(struct vale_setting_value *value)
+{
+	const struct vale_rate_conf conf = { .rc_rate = value->sv_number,
+	    .rc_burst = value->sv_burst, .rc_frames = value->sv_frames };
+	struct vale_rate rate = { .r_conf = { .rc_rate = 0 } };
+
+	(void)vale_rate_set(&rate, &conf);
+	value->sv_number = rate.r_conf.rc_rate;
+	value->sv_burst = rate.r_conf.rc_burst;
+	value->sv_frames = rate.r_conf.rc_frames;
+}
+
+void
+vale_setting_kept(const char *name, unsigned int setting,
+    struct vale_setting_value *value)
+{
+	const struct kept *k;
+
+	vale_setting_default(setting, value);
+	pthread_mutex_lock(&vale_lock);
+	k = kept_find(name, setting, false);
+	if (k != NULL)
+		*value = k->k_value;
+	pthread_mutex_unlock(&vale_lock);
+	if (vale_setting_table[setting].se_kind == VALE_KIND_RATE)
+		burst_default(value);
 }

@@ -84,6 +84,8 @@ struct vale_port {
 	bool			 vp_private;
 	const struct vale_rules	*vp_rules;	/* its own, or vale_rules_none */
 	uint8_t			 vp_address[6];	/* vale_set_address() */
+	bool			 vp_sourced;	/* vale_setting_once() has set
+						   its source */
 	uint8_t			 vp_link;	/* vale_link.h: as it is set */
 	uint8_t			 vp_carrier;	/* vale_set_carrier() */
 	bool			 vp_down;	/* what both come to */

@@ -22,6 +22,7 @@
  *	valed_print.c	 prints the configuration: -T
  *	valed_reload.c	 changes that the guard asks for
  *	valed_settings.c settings of switches and ports
+ *	valed_settings_keep.c those that were changed, for the next process
  *	valed_sandbox.c	 drops privileges
  *	valed_carrier.c	 carriers of attached interfaces, for links of ports
  *	valed_stats.c	 prints counters
@@ -113,6 +114,7 @@
 #include "valed_print.h"
 #include "valed_reload.h"
 #include "valed_sandbox.h"
+#include "valed_settings_keep.h"
 #include "valed_stats.h"
 #include "valed_store.h"
 #include "valed_supervisor.h"
@@ -291,6 +293,7 @@ reload_change(void)
 	}
 	valed_reload(&vc, &adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
+		valed_settings_keep();
 		reload_end(vc.vc_why);
 		if (reload_again)
 			reload_begin();
@@ -539,8 +542,10 @@ end(bool restart)
 
 	if (!restart)
 		valed_notify("STOPPING=1");
-	if (keep)
+	if (keep) {
 		adapters_save();
+		valed_settings_keep();
+	}
 	/* Threads that are busy end with the process. */
 	valed_guard_end(keep);
 	fflush(stdout);
@@ -597,8 +602,10 @@ main(int argc, char **argv)
 		adapter_keep_signals();
 	names_start();
 	settings_start();
+	valed_settings_keep_start(&opt);
 	adapters_start();
 	ctl_devices_are(valed_watch_list);
+	ctl_changes_are(valed_settings_keep);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
@@ -613,6 +620,7 @@ main(int argc, char **argv)
 	hostifs_attach(fds);
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
+	valed_settings_keep();
 	valed_store_started();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");

@@ -10,10 +10,11 @@
 ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
 		tap_port.c valed_activation.c valed_store.c
 
-VALED_SRCS=	adapter_version.c valed.c valed_carrier.c valed_changes.c		\
+VALED_SRCS=	adapter_version.c valed.c valed_carrier.c valed_changes.c \
 		valed_config.c valed_control.c				\
 		valed_error.c valed_guard.c valed_notify.c		\
 		valed_options.c valed_plan.c valed_print.c		\
 		valed_reload.c valed_sandbox.c valed_settings.c		\
+		valed_settings_keep.c					\
 		valed_socket.c valed_stats.c valed_supervisor.c		\
 		valed_values.c valed_watch.c

@@ -308,6 +308,112 @@ def managed():
     m.stop(v)
 
 
+def set_to(name, *settings):
+    """Change settings by valectl."""
+    subprocess.run([VALECTL, "-c", "control", "-o", name] + list(settings),
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def is_set(name, *settings):
+    out = subprocess.run([VALECTL, "-c", "control", "-o", name], check=True,
+                         stdout=subprocess.PIPE, text=True).stdout.split()
+    for s in settings:
+        assert s in out, "%s: %s, not %s" % (name, out, s)
+
+
+def write_conf(text):
+    with open("valed.conf", "w") as f:
+        f.write(text)
+
+
+CONF = "switch.vale0.batch=100\nport.vale0:vm2.limit=5\n"
+
+
+def settings():
+    """What valectl has changed stays, unless the configuration changes."""
+    write_conf(CONF)
+    with Supervised(args=["-k", "valed.conf"]) as v:
+        v.restart()
+        kept = v.descriptors_kept()
+        set_to("vale0", "ageing=17", "batch=50")
+        set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=yes")
+        set_to("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
+        for end in v.restart, v.crash, v.restart:
+            end()
+            is_set("vale0", "ageing=17", "batch=50")
+            is_set("vale0:vm1", "source=own", "private=yes",
+                   "rate=8000000bit/s,burst=65536")
+            is_set("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
+        write_conf(CONF.replace("=5", "=6").replace("=100", "=99"))
+        v.restart()
+        is_set("vale0", "ageing=17", "batch=99")
+        is_set("vale0:vm1", "source=own")
+        is_set("vale0:vm2", "limit=6", "mirror=vale0:vm1/t")
+        # A reload is the configuration's last word, too.
+        set_to("vale0:vm2", "limit=8")
+        write_conf(CONF)
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        v.crash()
+        is_set("vale0:vm2", "limit=5")
+        # Nothing is changed any more, and nothing kept.
+        set_to("vale0", "ageing=300")
+        set_to("vale0:vm1", "source=any", "rate=0", "private=no")
+        set_to("vale0:vm2", "mirror=no")
+        wait_until(lambda: v.descriptors_kept() == kept,
+                   "%d descriptors in the store" % kept, v.descriptors_kept)
+        v.restart()
+        is_set("vale0", "ageing=300", "batch=100")
+
+
+def memory(text):
+    fd = os.memfd_create("settings")
+    os.write(fd, text.encode())
+    return fd
+
+
+FIRST = "valed settings 1\n"
+
+
+def stored():
+    """Settings that are in the store may be anybody's."""
+    m = Manager()
+    for text, good in (
+            (FIRST + "vale0:vm1\tlimit\t9\t0\n", True),
+            (FIRST, True),
+            # Ports that valed does not serve are a program's.
+            (FIRST + "vale0:other\tlimit\t9\t0\n", True),
+            ("", False),
+            ("valed settings 2\n", False),
+            (FIRST[:-1], False),
+            (FIRST + "vale0:vm1\tlimit\t9\n", False),
+            (FIRST + "vale0:vm1\tlimit\t9\t0\t0\n", False),
+            (FIRST + "vale0:vm1\tlimit\t9999\t0\n", False),
+            (FIRST + "vale0:vm1\tlimit\tx\t0\n", False),
+            (FIRST + "vale0:vm1\tlimit\t1\tx\n", False),
+            (FIRST + "vale0:vm1\tageing\t1\t300\n", False),
+            (FIRST + "vale0:vm1\tnone\t1\t1\n", False),
+            (FIRST + "other\tageing\t1\t300\n", False),
+            (FIRST + "vale0/:vm1\tlimit\t1\t0\n", False),
+            (FIRST + "\0\n", False)):
+        m.kept["keep/settings"] = memory(text)
+        v = m.start(ARGS)
+        is_set("vale0:vm1", "limit=9" if "vm1\tlimit\t9\t0\n" in text
+               else "limit=0")
+        assert ("settings of the earlier process are lost" in
+                v.messages()) != good, (text, v.messages())
+        set_to("vale0:vm1", "limit=0")
+        m.stop(v)
+        assert "keep/settings" not in m.kept, m.kept
+    # What could block is not read.
+    r, w = os.pipe()
+    m.kept["keep/settings"] = r
+    v = m.start(ARGS)
+    assert "settings of the earlier process are lost" in v.messages()
+    m.stop(v)
+    os.close(w)
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
-                                  clients, flood, blamed, managed)})
+                                  clients, flood, blamed, managed, settings,
+                                  stored)})

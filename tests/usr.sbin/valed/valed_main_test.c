@@ -136,6 +136,25 @@ ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
 	ATF_CHECK(list == valed_watch_list);
 }
 
+void
+ctl_changes_are(void (*changed)(void))
+{
+	ATF_CHECK(changed == valed_settings_keep);
+}
+
+void
+valed_settings_keep_start(const struct valed_options *options)
+{
+	ATF_CHECK(options == &opt);
+}
+
+void
+valed_settings_keep(void)
+{
+	if (world->store)
+		called("keep");
+}
+
 int
 valed_sandbox_drop(void)
 {
@@ -875,21 +894,21 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	make();
 	world->supervised = world->store = world->control = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
 	    SERVES "ends;");
 	world->manager = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
-	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;guard keep;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
+	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;keep;guard keep;"
 	    "ends;");
 	world->manager = false;
 	world->reloads = true;
 	world->restart = true;
 	world->revents[0][2] = world->revents[1][2] = POLLIN;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
 	    "wait 66;restart begin;check;wait 66 check;restart end;"
-	    "guard keep;restarts;");
+	    "keep;guard keep;restarts;");
 	strlcpy(world->fail, "pair", sizeof(world->fail));
 	runs(EX_OSERR, "valed_main_test: supervisor: No buffer space "
 	    "available\n", BEGIN_R "fault;guard 1 valed;accept;"

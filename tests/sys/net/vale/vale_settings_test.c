@@ -409,4 +409,84 @@ TEST(kept_changes, "One that is kept changes in place, and a port that becomes "
 	vale_close(b);
 }
 
+/* Set a setting for the next one only. */
+static int
+once(const char *name, const char *setting, const char *text)
+{
+	const unsigned int i = vale_setting_named(setting, strlen(setting));
+	struct vale_setting_value value;
+
+	ATF_REQUIRE_EQ(0, vale_setting_parse(i, text, &value));
+	return (vale_setting_once(name, i, &value));
+}
+
+TEST(once, "A setting that is for the next one of its name is there once, in "
+    "place of what is kept")
+{
+	struct vale_desc *a, *b;
+	struct vale_setting_value value;
+	unsigned int i, j;
+
+	for (j = 0; j < nitems(kept); j++)
+		ATF_REQUIRE_EQ(0, once(kept[j].name, kept[j].setting,
+		    kept[j].value));
+	for (i = 0; i < 2; i++) {
+		b = t_open("valet0:b", 0, 0);
+		a = t_open("valet0:a", 0, 0);
+		for (j = 0; j < nitems(kept); j++)
+			is_set(kept[j].name, kept[j].setting, i == 0 ?
+			    kept[j].value : kept[j].otherwise);
+		vale_close(a);
+		vale_close(b);
+	}
+	/* A trunk that was an access port, and the rate that it had. */
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "10"));
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "8Mbit/s"));
+	vale_setting_kept("valet0:a", VALE_SETTING_RATE, &value);
+	ATF_CHECK_EQ(8000000, value.sv_number);
+	ATF_CHECK(value.sv_burst > 0);
+	vale_setting_kept("valet0:b", VALE_SETTING_RATE, &value);
+	ATF_CHECK_EQ(0, value.sv_number);
+	ATF_CHECK_EQ(0, value.sv_burst);
+	ATF_REQUIRE_EQ(0, once("valet0:a", "vlan", "0"));
+	ATF_REQUIRE_EQ(0, once("valet0:a", "trunk", "20"));
+	ATF_REQUIRE_EQ(0, once("valet0:a", "native", "30"));
+	ATF_REQUIRE_EQ(0, once("valet0:a", "rate", "0"));
+	a = t_open("valet0:a", 0, 0);
+	is_set("valet0:a", "vlan", "0");
+	is_set("valet0:a", "trunk", "20");
+	is_set("valet0:a", "native", "30");
+	is_set("valet0:a", "rate", "0");
+	vale_close(a);
+	/* What does not go with what is kept is left out, and used up. */
+	ATF_REQUIRE_EQ(0, once("valet0:a", "native", "30"));
+	for (i = 0; i < 2; i++) {
+		a = t_open("valet0:a", 0, 0);
+		is_set("valet0:a", "vlan", "10");
+		is_set("valet0:a", "native", "0");
+		vale_close(a);
+	}
+	/* The port's own address, and others in its place. */
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "own"));
+	ATF_REQUIRE_EQ(0, once("valet0:a", "source", "any"));
+	for (i = 0; i < 2; i++) {
+		a = t_open("valet0:a", 0, 0);
+		ATF_REQUIRE_EQ(0, vale_set_address(a,
+		    (const uint8_t *)"\2\0\0\0\0\7"));
+		is_set("valet0:a", "source", i == 0 ? "any" : "own");
+		vale_close(a);
+	}
+	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "02:00:00:00:00:01"));
+	ATF_REQUIRE_EQ(0, once("valet0:a", "source", "own"));
+	for (i = 0; i < 2; i++) {
+		a = t_open("valet0:a", 0, 0);
+		ATF_REQUIRE_EQ(0, vale_set_address(a,
+		    (const uint8_t *)"\2\0\0\0\0\7"));
+		is_set("valet0:a", "source", i == 0 ? "own" :
+		    "02:00:00:00:00:01");
+		vale_close(a);
+	}
+	ATF_CHECK_ERRNO(EINVAL, once("valet0:a", "source", "me") == -1);
+}
+
 TEST_PROGRAM

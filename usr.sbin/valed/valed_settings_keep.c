@@ -1,0 +1,317 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Changed settings for the next process: valed_settings_keep.h.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter_config.h"
+#include "libvale.h"
+#include "vale_setting.h"
+#include "vale_wire.h"
+#include "valed_options.h"
+#include "valed_settings_keep.h"
+#include "valed_store.h"
+#include "valed_watch.h"
+
+#define	STORE_NAME	"settings"
+#define	FIRST_LINE	"valed settings 1\n"
+/* Bytes of the file, at most. */
+#define	FILE_MAX	(4 << 20)
+
+/* A line's fields. */
+enum {
+	FIELD_NAME,
+	FIELD_SETTING,
+	FIELD_VALUE,
+	FIELD_CONFIGURED,
+	NFIELDS
+};
+
+/*
+ * The file of an earlier process.
+ */
+
+/* Whether a name is that of a port of *opt. */
+static bool
+port_of(const struct valed_options *opt, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		if (strcmp(opt->vo_adapters[i].ac_backend, name) == 0)
+			return (true);
+	for (i = 0; i < opt->vo_nhostifs; i++)
+		if (strcmp(opt->vo_hostifs[i].hc_port, name) == 0)
+			return (true);
+	return (false);
+}
+
+/* Whether a name is that of a switch. */
+static bool
+is_switch(const char *name)
+{
+	char port[VALE_NAME_SIZE];
+
+	return (snprintf(port, sizeof(port), "%s:p", name) <
+	    (int)sizeof(port) && vale_name_error(port) == NULL);
+}
+
+static bool
+same(const struct vale_setting_value *a, const struct vale_setting_value *b)
+{
+	return (a->sv_number == b->sv_number && a->sv_burst == b->sv_burst &&
+	    a->sv_frames == b->sv_frames &&
+	    strcmp(a->sv_text, b->sv_text) == 0);
+}
+
+/* Have a line's setting set.  Returns false if it is none. */
+static bool
+line_set(char *field[NFIELDS], const struct valed_options *opt)
+{
+	const char *name = field[FIELD_NAME], *text = field[FIELD_SETTING];
+	const unsigned int setting = vale_setting_named(text, strlen(text));
+	const enum vale_setting_scope scope = strchr(name, ':') == NULL ?
+	    VALE_OF_SWITCH : VALE_OF_PORT;
+	struct vale_setting_value value, before, configured;
+
+	if (setting == VALE_NSETTINGS ||
+	    vale_setting_table[setting].se_scope != scope ||
+	    vale_setting_parse(setting, field[FIELD_VALUE], &value) == -1 ||
+	    vale_setting_parse(setting, field[FIELD_CONFIGURED],
+	    &before) == -1 || vale_setting_check(setting, &value) == -1)
+		return (false);
+	if (scope == VALE_OF_SWITCH ? !is_switch(name) :
+	    vale_name_error(name) != NULL)
+		return (false);
+	if (scope == VALE_OF_PORT && !port_of(opt, name))
+		return (true);
+	vale_setting_kept(name, setting, &configured);
+	return (!same(&before, &configured) ||
+	    vale_setting_once(name, setting, &value) == 0);
+}
+
+/* The fields of a line, which is changed.  False: there are not as many. */
+static bool
+line_split(char *line, char *field[NFIELDS])
+{
+	unsigned int i;
+
+	for (i = 0; i < NFIELDS; i++)
+		field[i] = strsep(&line, "\t");
+	return (field[NFIELDS - 1] != NULL && line == NULL);
+}
+
+/*
+ * Read a file, which may be any descriptor: only memory is read, which cannot
+ * block.  Returns a string that is the caller's, or NULL.
+ */
+static char *
+file_read(int fd)
+{
+	size_t len = 0;
+	ssize_t n = -1;
+	char *text;
+
+	text = fcntl(fd, F_GET_SEALS) == -1 ? NULL : malloc(FILE_MAX);
+	while (text != NULL && len < FILE_MAX - 1 && (n = pread(fd, text + len,
+	    FILE_MAX - 1 - len, (off_t)len)) > 0)
+		len += (size_t)n;
+	if (text != NULL && n == 0)
+		text[len] = '\0';
+	if (text == NULL || n != 0 || strlen(text) != len) {
+		free(text);
+		text = NULL;
+	}
+	return (text);
+}
+
+void
+valed_settings_keep_start(const struct valed_options *opt)
+{
+	const int fd = valed_store_take(STORE_NAME);
+	char *field[NFIELDS], *line, *next, *text;
+	bool good;
+
+	if (fd == -1)
+		return;
+	text = next = file_read(fd);
+	line = strsep(&next, "\n");
+	good = line != NULL && next != NULL &&
+	    strncmp(line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0 &&
+	    line[strlen(FIRST_LINE) - 1] == '\0';
+	while (good && (line = strsep(&next, "\n")) != NULL && next != NULL)
+		good = line_split(line, field) && line_set(field, opt);
+	if (!good)
+		warnx("settings of the earlier process are lost: they are not "
+		    "valid");
+	free(text);
+	close(fd);
+}
+
+/*
+ * The file of this process.
+ */
+
+/* Write the settings of a switch or port that differ from those kept. */
+static void
+write_settings(FILE *fp, const char *name, enum vale_setting_scope scope)
+{
+	struct vale_setting_value configured, value[VALE_NSETTINGS];
+	char text[VALE_SETTING_SIZE];
+	unsigned int i;
+
+	if (vale_setting_get(name, scope, value) == -1)
+		return;
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		if (vale_setting_table[i].se_scope != scope)
+			continue;
+		vale_setting_kept(name, i, &configured);
+		if (same(&value[i], &configured))
+			continue;
+		vale_setting_print(i, &value[i], text, sizeof(text));
+		fprintf(fp, "%s\t%s\t%s", name,
+		    vale_setting_table[i].se_name, text);
+		vale_setting_print(i, &configured, text, sizeof(text));
+		fprintf(fp, "\t%s\n", text);
+	}
+}
+
+/* The names of switches and ports; libvale's locks are held for each. */
+struct names {
+	char		(*nms_name)[VALE_NAME_SIZE];
+	size_t		 nms_n;
+	bool		 nms_failed;
+};
+
+static void
+name_add(struct names *nms, const char *name)
+{
+	char (*all)[VALE_NAME_SIZE];
+
+	all = reallocarray(nms->nms_name, nms->nms_n + 1, sizeof(*all));
+	nms->nms_failed = nms->nms_failed || all == NULL;
+	if (all == NULL)
+		return;
+	nms->nms_name = all;
+	strlcpy(all[nms->nms_n++], name, sizeof(*all));
+}
+
+/* The ports of a switch come one after the other. */
+static int
+switch_add(const struct vale_port_info *info, void *arg)
+{
+	struct names *nms = arg;
+	char name[VALE_NAME_SIZE];
+
+	strlcpy(name, info->vpi_name, sizeof(name));
+	name[strcspn(name, ":")] = '\0';
+	if (nms->nms_n == 0 ||
+	    strcmp(nms->nms_name[nms->nms_n - 1], name) != 0)
+		name_add(nms, name);
+	return (0);
+}
+
+static int
+port_add(const struct vale_wire_device *wd, void *arg)
+{
+	if (vale_name_error(wd->wdv_port) == NULL)
+		name_add(arg, wd->wdv_port);
+	return (0);
+}
+
+/* Write all.  Returns a text that is the caller's, or NULL with errno. */
+static char *
+write_all(size_t *size)
+{
+	struct names nms = { .nms_n = 0 };
+	char *text = NULL;
+	bool good;
+	FILE *fp;
+	size_t i;
+
+	fp = open_memstream(&text, size);
+	if (fp == NULL)
+		return (NULL);
+	fputs(FIRST_LINE, fp);
+	(void)vale_list(NULL, switch_add, &nms);
+	valed_watch_list(port_add, &nms);
+	for (i = 0; i < nms.nms_n; i++)
+		write_settings(fp, nms.nms_name[i],
+		    strchr(nms.nms_name[i], ':') == NULL ? VALE_OF_SWITCH :
+		    VALE_OF_PORT);
+	free(nms.nms_name);
+	good = fclose(fp) == 0 && !nms.nms_failed;
+	if (good)
+		return (text);
+	free(text);
+	errno = ENOMEM;
+	return (NULL);
+}
+
+/* A file with this text, or -1 with errno. */
+static int
+file_make(const char *text, size_t size)
+{
+	const int fd = memfd_create(STORE_NAME, MFD_CLOEXEC);
+
+	if (fd == -1 || write(fd, text, size) == (ssize_t)size)
+		return (fd);
+	close(fd);
+	errno = ENOSPC;
+	return (-1);
+}
+
+/* Put it into the store.  Returns false with errno. */
+static bool
+put(const char *text, size_t size)
+{
+	const int fd = file_make(text, size);
+	bool kept;
+
+	if (fd == -1)
+		return (false);
+	kept = valed_store_put(STORE_NAME, fd);
+	close(fd);
+	return (kept);
+}
+
+void
+valed_settings_keep(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool there = true;	/* by an earlier process, perhaps */
+	size_t size = 0;
+	char *text;
+
+	if (!valed_store_active())
+		return;
+	/* The last one that writes has seen all. */
+	pthread_mutex_lock(&lock);
+	text = write_all(&size);
+	if (text != NULL && size == strlen(FIRST_LINE)) {
+		if (there)
+			valed_store_remove(STORE_NAME);
+		there = false;
+	} else if (text == NULL || !put(text, size))
+		warn("changed settings are not kept for a restart");
+	else
+		there = true;
+	pthread_mutex_unlock(&lock);
+	free(text);
+}

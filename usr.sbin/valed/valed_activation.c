@@ -97,10 +97,8 @@ static unsigned int nstored;
 static void
 stored(const char *name, size_t len, int fd __unused)
 {
-	const size_t prefix = strlen(VALED_STORE_PREFIX);
-
-	nstored += len >= prefix &&
-	    memcmp(name, VALED_STORE_PREFIX, prefix) == 0;
+	nstored += len == strlen(VALED_STORE_FDNAME) &&
+	    memcmp(name, VALED_STORE_FDNAME, len) == 0;
 }
 
 unsigned int
@@ -116,17 +114,23 @@ valed_activation_names(void)
 {
 	static char *names;
 	const char *all = getenv("LISTEN_FDNAMES");
+	unsigned int n = valed_activation_count();
 	char *p;
 
 	free(names);
-	names = strdup(all == NULL || passed == 0 ? "" : all);
+	if (all == NULL || passed == 0)
+		all = "";
+	names = calloc(1, strlen(all) + n + 1);
 	if (names == NULL)
 		err(EX_OSERR, NULL);
-	/* Those of the store come last. */
-	p = strncmp(names, VALED_STORE_PREFIX, strlen(VALED_STORE_PREFIX)) ==
-	    0 ? names : strstr(names, ":" VALED_STORE_PREFIX);
-	if (p != NULL)
-		*p = '\0';
+	strcpy(names, all);
+	/* Those of the store come last, also if others have no name. */
+	for (p = names; n > 0; n--) {
+		p += strcspn(p, ":");
+		if (n > 1)
+			*p++ = ':';
+	}
+	*p = '\0';
 	return (names);
 }
 

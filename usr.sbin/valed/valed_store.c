@@ -22,6 +22,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "peer_fds.h"
 #include "valed_activation.h"
 #include "valed_store.h"
 
@@ -86,28 +87,133 @@ valed_store_entry(unsigned int i, int *fd)
 	return (entries[i].name);
 }
 
-static void
-inherit_one(const char *name, size_t len, int fd)
-{
-	const size_t prefix = strlen(VALED_STORE_PREFIX);
-	char text[VALED_STORE_NAME];
+/*
+ * Passing them on.
+ */
 
-	if (len <= prefix || len - prefix >= sizeof(text) ||
-	    memcmp(name, VALED_STORE_PREFIX, prefix) != 0)
-		return;
-	memcpy(text, name + prefix, len - prefix);
-	text[len - prefix] = '\0';
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
-		valed_store_set(text, fd);
+/* Descriptors of a message; what the kernel permits. */
+#define	PACK_FDS	253
+
+/* A message: the names, each with its NUL, and as many descriptors. */
+static char	pack_names[PACK_FDS * VALED_STORE_NAME];
+static union {
+	struct cmsghdr	align;
+	char		space[PEER_FDS_SPACE(PACK_FDS)];
+} pack_control;
+
+/* Send those from the i-th on.  Returns how many, or 0 with errno. */
+static unsigned int
+pack_send(int s, unsigned int i)
+{
+	const unsigned int n = MIN(nentries - i, PACK_FDS);
+	struct iovec iov = { pack_names, 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &pack_control,
+	    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	unsigned int k;
+
+	memset(&pack_control, 0, sizeof(pack_control));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (k = 0; k < n; k++) {
+		memcpy(CMSG_DATA(c) + k * sizeof(int), &entries[i + k].fd,
+		    sizeof(int));
+		iov.iov_len += strlcpy(pack_names + iov.iov_len,
+		    entries[i + k].name, VALED_STORE_NAME) + 1;
+	}
+	return (sendmsg(s, &msg, MSG_NOSIGNAL) == -1 ? 0 : n);
 }
 
-void
+int
+valed_store_pack(unsigned int *i)
+{
+	const unsigned int first = *i;
+	unsigned int n = 0;
+	int error, fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    0, fds) == -1)
+		return (-1);
+	do {
+		*i += n;
+		n = *i < nentries ? pack_send(fds[0], *i) : 0;
+	} while (n > 0);
+	error = errno;
+	close(fds[0]);
+	if (*i > first)
+		return (fds[1]);
+	close(fds[1]);
+	errno = error;
+	return (-1);
+}
+
+static void
+unpack_drop(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+/* Take a message of `len' bytes, with these descriptors. */
+static void
+unpack_message(const char *names, size_t len, const struct peer_fds *mf)
+{
+	const char *end = names + len;
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < mf->mf_n; i++) {
+		n = strnlen(names, (size_t)(end - names));
+		if (n == 0 || n >= VALED_STORE_NAME || names + n == end) {
+			close(mf->mf_fd[i]);
+			continue;
+		}
+		valed_store_set(names, mf->mf_fd[i]);
+		names += n + 1;
+	}
+}
+
+static bool unpacked;
+
+static void
+unpack(const char *name, size_t len, int s)
+{
+	int fds[PACK_FDS];
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = PACK_FDS,
+	    .mf_drop = unpack_drop };
+	struct iovec iov = { pack_names, sizeof(pack_names) };
+	struct msghdr msg;
+	ssize_t n;
+
+	if (len != strlen(VALED_STORE_FDNAME) ||
+	    memcmp(name, VALED_STORE_FDNAME, len) != 0)
+		return;
+	do {
+		mf.mf_n = 0;
+		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
+		    .msg_control = &pack_control,
+		    .msg_controllen = sizeof(pack_control) };
+		n = recvmsg(s, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		if (n <= 0)
+			continue;
+		(void)peer_fds_take(&msg, &mf);
+		unpack_message(pack_names, (size_t)n, &mf);
+	} while (n > 0 || (n == -1 && errno == EINTR));
+	close(s);
+	unpacked = true;
+}
+
+bool
 valed_store_inherit(void)
 {
 	entries = calloc(VALED_STORE_MAX, sizeof(*entries));
 	if (entries == NULL)
 		err(EX_OSERR, NULL);
-	valed_activation_each(inherit_one);
+	nentries = 0;
+	unpacked = false;
+	valed_activation_each(unpack);
+	return (unpacked);
 }
 
 /*

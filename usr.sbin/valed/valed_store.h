@@ -23,8 +23,8 @@
 #define	VALED_STORE_NAME	128
 /* Descriptors, at most. */
 #define	VALED_STORE_MAX		8192
-/* What precedes the name in LISTEN_FDNAMES, and in FDNAME of sd_notify(3). */
-#define	VALED_STORE_PREFIX	"keep/"
+/* In LISTEN_FDNAMES, and FDNAME of sd_notify(3): what valed_store_pack() makes. */
+#define	VALED_STORE_FDNAME	"valed-store"
 /* Bytes of a text for the service manager. */
 #define	VALED_STORE_TEXT	512
 
@@ -113,8 +113,19 @@ int	valed_store_pair(int other);
  * The functions of the supervisor, and of the process that becomes one.
  */
 
-/* Begin with what this process inherits: valed_activation.h. */
-void	valed_store_inherit(void);
+/*
+ * Begin with what this process inherits: valed_activation.h.  Returns whether
+ * there was something.
+ */
+bool	valed_store_inherit(void);
+
+/*
+ * Make a socket in whose queue the descriptors from the *i-th on are, with their
+ * names, and set *i to the first that has no place in it.  For another program
+ * this is one descriptor, whatever the number of those.  They are still in the
+ * store.  Returns -1 with errno.
+ */
+int	valed_store_pack(unsigned int *i);
 
 /* This process serves, and has this connection to the supervisor. */
 void	valed_store_serve(int fd);

@@ -60,8 +60,11 @@
 #define	FAILURE_MS	100
 /* For the check whether the program can be started; seconds. */
 #define	CHECK_S		10
+/* Sockets that hold all descriptors, at most: five do, with the longest names. */
+#define	PACKS		32
 
-static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+/* SIGABRT is from the service manager's watchdog, if the process hangs. */
+static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGABRT };
 
 static char	program[PATH_MAX];
 static char	**arguments;
@@ -92,55 +95,47 @@ program_find(void)
  */
 
 /*
- * Put all descriptors where sd_listen_fds(3) expects them: behind those that
- * the service manager passed, whose numbers stay.
+ * Put all descriptors where sd_listen_fds(3) expects them, in sockets, behind
+ * those that the service manager passed, whose numbers stay.  Returns the
+ * number of sockets.
  */
-static void
+static unsigned int
 descriptors_place(int first)
 {
-	const unsigned int n = valed_store_count();
-	unsigned int i;
-	int fd, to;
+	int packs[PACKS];
+	unsigned int i = 0, k, n = 0;
 
+	while (i < valed_store_count()) {
+		if (n == PACKS || (packs[n++] = valed_store_pack(&i)) == -1)
+			err(EX_OSERR, "cannot start again");
+	}
 	/* Away from these numbers, first. */
-	for (i = 0; i < n; i++) {
-		const char *name = valed_store_entry(i, &fd);
-
-		if (fd >= first + (int)n)
-			continue;
-		to = fcntl(fd, F_DUPFD_CLOEXEC, first + (int)n);
-		if (to == -1)
-			err(EX_OSERR, "cannot start again");
-		valed_store_set(name, to);
-	}
-	for (i = 0; i < n; i++) {
-		valed_store_entry(i, &fd);
-		if (dup2(fd, first + (int)i) == -1)
+	for (k = 0; k < n; k++) {
+		packs[k] = fcntl(packs[k], F_DUPFD_CLOEXEC, first + (int)n);
+		if (packs[k] == -1)
 			err(EX_OSERR, "cannot start again");
 	}
+	for (k = 0; k < n; k++)
+		if (dup2(packs[k], first + (int)k) == -1)
+			err(EX_OSERR, "cannot start again");
+	return (n);
 }
 
 /* The names of all descriptors, as LISTEN_FDNAMES has them. */
 static char *
-descriptors_names(void)
+descriptors_names(unsigned int n)
 {
-	const unsigned int n = valed_store_count();
+	const char *colon = valed_activation_count() > 0 ? ":" : "";
 	char *names = NULL;
-	const char *name;
 	size_t size = 0;
-	unsigned int i;
 	FILE *fp;
-	int fd;
 
 	fp = open_memstream(&names, &size);
 	if (fp == NULL)
 		err(EX_OSERR, "cannot start again");
 	fputs(valed_activation_names(), fp);
-	for (i = 0; i < n; i++) {
-		name = valed_store_entry(i, &fd);
-		fprintf(fp, "%s" VALED_STORE_PREFIX "%s", i > 0 ||
-		    valed_activation_count() > 0 ? ":" : "", name);
-	}
+	for (; n > 0; n--, colon = ":")
+		fprintf(fp, "%s" VALED_STORE_FDNAME, colon);
 	if (fclose(fp) != 0)
 		err(EX_OSERR, "cannot start again");
 	return (names);
@@ -172,18 +167,20 @@ start_again(void)
 	const unsigned int failed = restarts ? 0 : failures();
 	const int first = VALED_ACTIVATION_START +
 	    (int)valed_activation_count();
+	unsigned int n;
+	char *names;
 
 	if (failed > 0)
 		poll(NULL, 0, FAILURE_MS << failed);
 	env_number(FAILURES_ENV, failed);
-	env_number("LISTEN_PID", (unsigned int)getpid());
-	env_number("LISTEN_FDS", valed_activation_count() +
-	    valed_store_count());
-	setenv("LISTEN_FDNAMES", descriptors_names(), 1);
 	close(child_fd);
 	close(signal_fd);
-	descriptors_place(first);
+	n = descriptors_place(first);
+	names = descriptors_names(n);
 	valed_activation_keep();
+	env_number("LISTEN_PID", (unsigned int)getpid());
+	env_number("LISTEN_FDS", valed_activation_count() + n);
+	setenv("LISTEN_FDNAMES", names, 1);
 	/* The signals stay blocked: none is lost meanwhile. */
 	execv(program, arguments);
 	err(EX_OSERR, "cannot start again: %s", program);
@@ -250,19 +247,26 @@ check(char why[VALED_WHY_SIZE])
  * The service manager.
  */
 
-/* Give it all descriptors, which it passes to the program that it starts. */
+/*
+ * Give it all descriptors, which it passes to the program that it starts.  It
+ * gets the sockets that they are in: it compares each descriptor with each of
+ * those that it has, and has none twice.
+ */
 static void
 hand_over(void)
 {
-	const unsigned int n = valed_store_count();
-	const char *name;
-	unsigned int i;
-	int fd;
+	unsigned int i = 0;
+	int s;
 
-	for (i = 0; i < n; i++) {
-		name = valed_store_entry(i, &fd);
-		valed_notify_fd(fd, "FDSTORE=1\nFDPOLL=0\nFDNAME="
-		    VALED_STORE_PREFIX "%s", name);
+	while (valed_notify_wanted() && i < valed_store_count()) {
+		s = valed_store_pack(&i);
+		if (s == -1) {
+			warn("what is kept cannot be handed over");
+			break;
+		}
+		valed_notify_fd(s, "FDSTORE=1\nFDPOLL=0\nFDNAME="
+		    VALED_STORE_FDNAME);
+		close(s);
 	}
 	valed_notify_barrier();
 }
@@ -409,9 +413,11 @@ signals(void)
 			children();
 			continue;
 		}
-		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
+		if (si.ssi_signo != SIGHUP && si.ssi_signo != SIGUSR1)
 			ends = true;
 		kill(child, (int)si.ssi_signo);
+		if (si.ssi_signo == SIGABRT)
+			kill(child, SIGCONT);
 	}
 }
 
@@ -489,7 +495,9 @@ valed_supervise(char **argv)
 
 	arguments = argv;
 	program_find();
-	valed_store_inherit();
+	/* The service manager would pass that once more, and keep it open. */
+	if (valed_store_inherit())
+		valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
 	signal_fd = signals_open();
 	if (signal_fd == -1 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||

@@ -14,11 +14,18 @@ import subprocess
 import threading
 import time
 
-from activation import Service, manager
+from activation import Service, listener, manager
 from ctl_client import Control
 from vfu_client import *
 
 VALECTL = os.environ["VALECTL"]
+
+
+def answers():
+    """Whether valed answers."""
+    return subprocess.run([VALECTL, "-c", "control"],
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Supervised(Valed):
@@ -32,25 +39,17 @@ class Supervised(Valed):
 
     def child(self):
         """The process that serves, or None."""
-        with open("/proc/%d/task/%d/children" % (
-                self.proc.pid, self.proc.pid)) as f:
-            pids = f.read().split()
-        return int(pids[0]) if pids else None
+        pids = children(self.proc.pid)
+        return pids[0] if pids else None
 
     def restarted(self):
         """Wait until another process serves."""
-        def answers():
+        def another():
             now = self.child()
             if now in (None, self.serving):
                 return None
-            return now if self.ask() else None
-        self.serving = wait_until(answers, "a new process", self.messages)
-
-    def ask(self):
-        """Whether valed answers."""
-        return subprocess.run([VALECTL, "-c", "control"],
-                              stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode == 0
+            return now if answers() else None
+        self.serving = wait_until(another, "a new process", self.messages)
 
     def crash(self, sig=signal.SIGKILL):
         os.kill(self.serving, sig)
@@ -111,7 +110,7 @@ def restarts():
 
 def without():
     v = Valed(["vm1"], args=["-c", "control"])
-    wait_until(lambda: os.path.exists("control"), "the control socket")
+    wait_until(answers, "valed")
     p = subprocess.run([VALECTL, "-c", "control", "restart"],
                        stderr=subprocess.PIPE, text=True)
     assert p.returncode == 1 and "has no option -R" in p.stderr, p
@@ -131,39 +130,62 @@ def starting():
 
 
 class Manager:
-    """A service manager that keeps descriptors."""
+    """A service manager that keeps descriptors, as systemd does: also those that
+    it has passed, until it is told not to."""
 
     def __init__(self):
         self.sock = manager()
-        self.kept = {}
+        self.kept = []
 
     def read(self, wanted):
         """Read messages until one begins so."""
         while True:
             text, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
             text = text.decode()
-            if text.startswith("FDSTORE=1"):
-                self.kept[re.search("FDNAME=(.*)", text)[1]] = fds[0]
+            if "FDNAME=" in text:
+                assert text.endswith("FDNAME=valed-store"), text
+            if text.startswith("FDSTORE=1\nFDPOLL=0\n"):
+                self.kept += fds
+            elif text.startswith("FDSTOREREMOVE=1\n"):
+                self.drop()
             elif text.startswith("BARRIER=1"):
                 os.close(fds[0])
             if text.startswith(wanted):
                 return text
 
-    def start(self, args):
-        kept, self.kept = self.kept, {}
-        v = Service(args, list(kept.values()),
-                    LISTEN_FDNAMES=":".join(kept),
-                    NOTIFY_SOCKET=os.path.abspath("notify"))
-        for fd in kept.values():
+    def add(self, name, fd):
+        """Have a descriptor in the store, in place of valed's own."""
+        a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        socket.send_fds(a, [name.encode() + b"\0"], [fd])
+        a.close()
+        os.close(fd)
+        self.kept.append(b.detach())
+
+    def drop(self):
+        for fd in self.kept:
             os.close(fd)
+        self.kept = []
+
+    def start(self, args, fds=(), **env):
+        """Those of other units come first, here without names."""
+        env["LISTEN_FDNAMES"] = ":".join([""] * len(fds) + ["valed-store"] *
+                                         len(self.kept))
+        v = Service(args, list(fds) + self.kept,
+                    NOTIFY_SOCKET=os.path.abspath("notify"), **env)
         self.read("READY=1")
+        assert self.kept == []
         return v
 
-    def stop(self, v):
-        v.proc.terminate()
-        self.read("STOPPING=1")
+    def stop(self, v, sig=signal.SIGTERM, status=0):
+        v.proc.send_signal(sig)
         self.read("BARRIER=1")
-        assert v.proc.wait(WAIT_S) == 0, v.messages()
+        assert v.proc.wait(WAIT_S) == status, v.messages()
+        assert len(self.kept) == 1, self.kept
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(n) for n in f.read().split()]
 
 
 def clients():
@@ -293,17 +315,76 @@ ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
         "2,e1000,vale0:vm2,path=vm2.sock"]
 
 
+PATHS = ["control", "vm1.sock", "vm2.sock"]
+
+
 def managed():
+    """The service manager has what is kept, and each restart is one on
+    purpose."""
     m = Manager()
     v = m.start(ARGS)
-    before = inodes(["control", "vm1.sock", "vm2.sock"])
-    for _ in range(3):
-        m.stop(v)
-        assert {"keep/socket" + p for p in (
-            "control", "vm1.sock", "vm2.sock")} <= set(m.kept), m.kept
-        v = m.start(ARGS)
-        assert inodes(["control", "vm1.sock", "vm2.sock"]) == before
+    before = inodes(PATHS)
     with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        b.set(RAL0, 0x44332211)
+        for _ in range(3):
+            exchange(a, b)
+            m.stop(v)
+            v = m.start(ARGS)
+            assert inodes(PATHS) == before
+            assert b.get(RAL0) == 0x44332211
+            os.kill(children(v.proc.pid)[0], signal.SIGKILL)
+            m.read("READY=1")
+        exchange(a, b)
+        m.stop(v)
+        # Nobody starts it again.
+        m.drop()
+        try:
+            a.get(RAL0)
+        except (Gone, ConnectionError):
+            pass
+        else:
+            raise AssertionError("the client is there")
+
+
+def inherited():
+    """Sockets of the service manager are not mixed up with what is kept."""
+    m = Manager()
+    a, b = listener("vm1.sock"), listener("vm2.sock")
+    args = ["-R", "-s", "1,e1000,vale0:vm1,fd=3", "-s",
+            "2,e1000,vale0:vm2,fd=4"]
+    v = m.start(args, [a, b])
+    with Driver("vm1.sock") as x, Driver("vm2.sock") as y:
+        for _ in range(2):
+            exchange(x, y)
+            os.kill(children(v.proc.pid)[0], signal.SIGKILL)
+            m.read("READY=1")
+            exchange(x, y)
+            m.stop(v)
+            v = m.start(args, [a, b])
+        exchange(x, y)
+    # The next clients are served as always.
+    with Driver("vm1.sock") as x, Driver("vm2.sock") as y:
+        exchange(x, y)
+    m.stop(v)
+
+
+def watchdog():
+    """WATCHDOG_PID is the supervisor; a process that hangs is one that has
+    crashed."""
+    m = Manager()
+    v = m.start(ARGS, WATCHDOG_USEC="2000000")
+    for _ in range(2):
+        m.read("WATCHDOG=1")
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        os.kill(children(v.proc.pid)[0], signal.SIGKILL)
+        m.read("READY=1")
+        m.read("WATCHDOG=1")
+        exchange(a, b)
+        os.kill(children(v.proc.pid)[0], signal.SIGSTOP)
+        m.stop(v, signal.SIGABRT, 70)
+        v = m.start(ARGS, WATCHDOG_USEC="2000000")
+        m.read("WATCHDOG=1")
         exchange(a, b)
     m.stop(v)
 
@@ -365,7 +446,7 @@ def settings():
         is_set("vale0", "ageing=300", "batch=100")
 
 
-def memory(text):
+def settings_file(text):
     fd = os.memfd_create("settings")
     os.write(fd, text.encode())
     return fd
@@ -395,7 +476,7 @@ def stored():
             (FIRST + "other\tageing\t1\t300\n", False),
             (FIRST + "vale0/:vm1\tlimit\t1\t0\n", False),
             (FIRST + "\0\n", False)):
-        m.kept["keep/settings"] = memory(text)
+        m.add("settings", settings_file(text))
         v = m.start(ARGS)
         is_set("vale0:vm1", "limit=9" if "vm1\tlimit\t9\t0\n" in text
                else "limit=0")
@@ -403,10 +484,9 @@ def stored():
                 v.messages()) != good, (text, v.messages())
         set_to("vale0:vm1", "limit=0")
         m.stop(v)
-        assert "keep/settings" not in m.kept, m.kept
     # What could block is not read.
     r, w = os.pipe()
-    m.kept["keep/settings"] = r
+    m.add("settings", r)
     v = m.start(ARGS)
     assert "settings of the earlier process are lost" in v.messages()
     m.stop(v)
@@ -415,5 +495,5 @@ def stored():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
-                                  clients, flood, blamed, managed, settings,
-                                  stored)})
+                                  clients, flood, blamed, managed, inherited,
+                                  watchdog, settings, stored)})

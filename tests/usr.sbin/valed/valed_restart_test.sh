@@ -15,7 +15,9 @@ starting: if the configuration is wrong then, it ends
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again
 blamed: a client that ends it twice within a minute is disconnected, and stays so
-managed: a service manager keeps the descriptors between two starts
+managed: a service manager keeps the descriptors, and clients, between two starts
+inherited: sockets that the service manager made are not taken for what is kept
+watchdog: valed reports, and one that hangs is started again
 settings: what valectl has changed is in force afterwards
 stored: settings in the store that are not valid are lost, after a line
 END

@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -45,6 +46,12 @@ valed_notify_fd(int fd __unused, const char *fmt __unused, ...)
 void
 valed_notify_barrier(void)
 {
+}
+
+bool
+valed_notify_wanted(void)
+{
+	return (false);
 }
 
 static int
@@ -128,6 +135,153 @@ TEST(full, "What does not fit is closed")
 	valed_store_set("one more", file());
 	ATF_CHECK_EQ(VALED_STORE_MAX, valed_store_count());
 	ATF_CHECK_EQ(i, open_fds());
+}
+
+/* What is inherited: a name for each, in LISTEN_FDNAMES. */
+static const int *inherited;
+
+void
+valed_activation_each(void (*fn)(const char *name, size_t len, int fd))
+{
+	const int *fd;
+
+	fn("another", 7, -1);
+	for (fd = inherited; fd != NULL && *fd != -1; fd++)
+		fn(VALED_STORE_FDNAME ":x", strlen(VALED_STORE_FDNAME), *fd);
+}
+
+unsigned int
+valed_activation_count(void)
+{
+	return (0);
+}
+
+const char *
+valed_activation_names(void)
+{
+	return ("");
+}
+
+void
+valed_activation_keep(void)
+{
+}
+
+/* Pack a store of n files with the longest names.  Returns the sockets. */
+static unsigned int
+pack_all(unsigned int n, int *socks, unsigned int max)
+{
+	char name[VALED_STORE_NAME];
+	unsigned int i, k = 0;
+
+	ATF_CHECK(!valed_store_inherit());
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%0127u", i);
+		valed_store_set(name, file());
+	}
+	for (i = 0; i < n; k++) {
+		ATF_REQUIRE(k < max);
+		socks[k] = valed_store_pack(&i);
+		ATF_REQUIRE(socks[k] != -1);
+	}
+	ATF_CHECK_EQ(-1, valed_store_pack(&i));
+	socks[k] = -1;
+	return (k);
+}
+
+TEST(pack, "Another program has the same descriptors, by the same names")
+{
+	const unsigned int none = open_fds();
+	unsigned int fds, i, n = 300, socks_n;
+	char name[VALED_STORE_NAME];
+	int fd, socks[PACKS + 1];
+	ino_t inodes[300];
+
+	socks_n = pack_all(n, socks, PACKS);
+	ATF_CHECK_EQ(1, socks_n);
+	for (i = 0; i < n; i++) {
+		valed_store_entry(i, &fd);
+		inodes[i] = inode(fd);
+	}
+	while (valed_store_count() > 0) {
+		strlcpy(name, valed_store_entry(0, &fd), sizeof(name));
+		valed_store_unset(name);
+	}
+	inherited = socks;
+	fds = open_fds();
+	ATF_CHECK_EQ(none + socks_n, fds);
+	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK_EQ(n, valed_store_count());
+	ATF_CHECK_EQ(none + n, open_fds());
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%0127u", i);
+		ATF_CHECK_EQ(inodes[i], stored(name));
+	}
+	inherited = NULL;
+}
+
+TEST(pack_full, "All that a store can have finds a place")
+{
+	struct rlimit rl;
+	int socks[PACKS + 1];
+	unsigned int n;
+
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &rl));
+	rl.rlim_cur = rl.rlim_max;
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
+	if (rl.rlim_cur < 2 * VALED_STORE_MAX)
+		atf_tc_skip("a limit of %ju descriptors",
+		    (uintmax_t)rl.rlim_cur);
+	n = pack_all(VALED_STORE_MAX, socks, PACKS);
+	printf("%u sockets\n", n);
+	inherited = socks;
+	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK_EQ(VALED_STORE_MAX, valed_store_count());
+	inherited = NULL;
+}
+
+TEST(pack_invalid, "What is no message of the store is closed")
+{
+	static const char text[] = "a\0\0bc";
+	const unsigned int fds = open_fds();
+	int pair[2], socks[] = { -1, -1 };
+	struct iovec iov = { (void *)(uintptr_t)text, 5 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int files[4];
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(sizeof(files))];
+	} control = { .space = { 0 } };
+	struct cmsghdr *c;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    pair));
+	msg.msg_control = &control;
+	msg.msg_controllen = sizeof(control.space);
+	c = CMSG_FIRSTHDR(&msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(files));
+	for (i = 0; i < nitems(files); i++)
+		files[i] = file();
+	memcpy(CMSG_DATA(c), files, sizeof(files));
+	/* Names: "a", none, and one without an end. */
+	ATF_REQUIRE_EQ(5, sendmsg(pair[0], &msg, 0));
+	for (i = 0; i < nitems(files); i++)
+		close(files[i]);
+	close(pair[0]);
+	socks[0] = pair[1];
+	inherited = socks;
+	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK_EQ(1, valed_store_count());
+	ATF_CHECK(stored("a") != 0);
+	ATF_CHECK_EQ(fds + 1, open_fds());
+	/* A file is no socket. */
+	socks[0] = file();
+	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK_EQ(0, valed_store_count());
+	inherited = NULL;
 }
 
 TEST(puts, "The serving process puts and removes; without a store nothing "

@@ -12,14 +12,11 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "peer_fds.h"
@@ -31,7 +28,7 @@ struct store_entry {
 	int	fd;			/* -1: taken */
 };
 
-static struct store_entry *entries;
+static struct store_entry entries[VALED_STORE_MAX];
 static unsigned int nentries;
 static int	store_fd = -1;		/* the serving process's */
 
@@ -207,9 +204,6 @@ unpack(const char *name, size_t len, int s)
 bool
 valed_store_inherit(void)
 {
-	entries = calloc(VALED_STORE_MAX, sizeof(*entries));
-	if (entries == NULL)
-		err(EX_OSERR, NULL);
 	nentries = 0;
 	unpacked = false;
 	valed_activation_each(unpack);

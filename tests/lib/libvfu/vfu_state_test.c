@@ -350,6 +350,7 @@ TEST(intx, "An INTx event that waits to be unmasked comes once more, if the "
 		vfu_irq_flush(&dev.vdev_irq);
 		ATF_CHECK_EQ(-1, read(dev.vdev_irq.intx_fd, &n, sizeof(n)));
 		vfu_server_drop(&dev);
+		peer_mem_clear(&dev.vdev_mem);
 		loop_delete(dev.vdev_server.listen_ev);
 	}
 }

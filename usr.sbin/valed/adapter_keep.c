@@ -82,6 +82,7 @@ struct adapter_saved {
 	uint64_t	as_model;
 	uint64_t	as_since_s;
 	uint64_t	as_blame_s[BLAMES];
+	uint64_t	as_counters[ADAPTER_NCOUNTERS];
 	char		as_backend[VALED_NAME_SIZE];
 };
 
@@ -602,9 +603,13 @@ state_made(struct adapter_keep *ak, const struct e82545_config *config,
 	return (true);
 }
 
-/* Restore the model; if that is not possible it is as after power-on. */
+/*
+ * Restore the model; if that is not possible it is as after power-on.  If there
+ * was no client, counters and what is in the EEPROM go on; a process that has
+ * crashed may not have come to its reset.
+ */
 static void
-resume_model(struct adapter *ad, const struct resume_state *rs)
+resume_model(struct adapter *ad, const struct resume_state *rs, bool client)
 {
 	struct adapter_keep *ak = keep_of(ad), *old = ak->ak_old;
 	int error;
@@ -612,15 +617,28 @@ resume_model(struct adapter *ad, const struct resume_state *rs)
 	e82545_pause(ad->dev);
 	error = rs->rs_model_len == 0 ? EINVAL : e82545_snapshot_restore(
 	    ad->dev, rs->rs_model, rs->rs_model_len);
-	if (error == 0 && ak->ak_saved == NULL)
+	if (error == 0 && client && ak->ak_saved == NULL)
 		error = e82545_recover(ad->dev, (uint8_t *)old +
 		    old->ak_model_at, ak->ak_old_size - old->ak_model_at);
-	if (error != 0) {
+	if (error != 0 && client)
 		adapter_log(ad, LOG_WARNING, "the state of the adapter is "
 		    "lost: it is reset");
+	if (error != 0 || (!client && ak->ak_saved == NULL))
 		e82545_reset(ad->dev);
-	}
 	e82545_resume(ad->dev);
+}
+
+/* Those of the adapter itself. */
+static void
+resume_counters(struct adapter *ad)
+{
+	const struct adapter_keep *ak = keep_of(ad);
+	const uint64_t *old = ak->ak_saved != NULL ?
+	    ak->ak_saved->as_counters : ak->ak_old->ak_adapter.counters;
+	unsigned int i;
+
+	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
+		atomic_add_64(&ad->counters[i], old[i]);
 }
 
 static void
@@ -639,8 +657,11 @@ resume(struct adapter *ad, const struct e82545_config *config,
 	if (error != 0)
 		adapter_log(ad, LOG_WARNING, "the client is lost: %s",
 		    rs.rs_why == NULL ? "its state is invalid" : rs.rs_why);
-	else if (vfu_state_client(rs.rs_device, rs.rs_device_len))
-		resume_model(ad, &rs);
+	else {
+		resume_model(ad, &rs, vfu_state_client(rs.rs_device,
+		    rs.rs_device_len));
+		resume_counters(ad);
+	}
 	free(rs.rs_buf);
 }
 
@@ -705,6 +726,7 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 	struct adapter_keep *ak = keep_of(ad);
 	const int fd = file_make("saved", size);
 	struct adapter_saved *as;
+	unsigned int i;
 	int error;
 
 	as = fd == -1 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -718,6 +740,8 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 	as->as_model = model_len;
 	as->as_since_s = ad->since_s;
 	memcpy(as->as_blame_s, ak->ak_blame_s, sizeof(as->as_blame_s));
+	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
+		as->as_counters[i] = atomic_load_64(&ad->counters[i]);
 	strlcpy(as->as_backend, ak->ak_backend, sizeof(as->as_backend));
 	memcpy(as + 1, device, device_len);
 	error = e82545_snapshot_save(ad->dev, (uint8_t *)(as + 1) + device_len,

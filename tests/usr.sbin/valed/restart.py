@@ -249,6 +249,35 @@ def flood():
         assert len(messages) == KILLS, messages
 
 
+def counting():
+    """Counters of adapters go on, with a client and without one."""
+    def others(name):
+        """Those that others than the client's commands change, too."""
+        return name.startswith("port_") or name in (
+            "reg_reads", "wakeups", "recvs", "sends", "intr_asked", "intr_sent",
+            "irq_sent", "resets", "connects", "accept_waits")
+
+    def go_on(v):
+        for end in v.restart, v.crash, v.restart, v.crash:
+            before = v.counters("vm1")
+            end()
+            after = v.counters("vm1")
+            for name, n in before.items():
+                assert name.startswith("port_") or after[name] >= n, (
+                    name, before, after)
+                assert others(name) or after[name] == n, (
+                    name, before, after)
+
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            for _ in range(5):
+                exchange(a, b)
+            go_on(v)
+        v.idle("vm1")
+        assert v.counters("vm1")["tx_frames"] == 5
+        go_on(v)
+
+
 def fault(v, name):
     """As if the adapter's thread had a fault, which ends the process."""
     for task in os.listdir("/proc/%d/task" % v.serving):
@@ -496,4 +525,4 @@ def stored():
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
-                                  watchdog, settings, stored)})
+                                  watchdog, settings, stored, counting)})

@@ -14,6 +14,7 @@ without: without -R valed is not restarted
 starting: if the configuration is wrong then, it ends
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again
+counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 managed: a service manager keeps the descriptors, and clients, between two starts
 inherited: sockets that the service manager made are not taken for what is kept

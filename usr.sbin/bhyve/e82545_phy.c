@@ -111,6 +111,12 @@ struct e82545_phy {
 	bool		link_low;	/* down since PHY_STATUS was read */
 };
 
+bool
+e82545_phy_unseen(const struct e82545 *dev)
+{
+	return (dev->phy->link_low);
+}
+
 size_t
 e82545_phy_size(void)
 {

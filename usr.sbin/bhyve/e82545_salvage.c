@@ -86,6 +86,7 @@
 
 #include "e82545_impl.h"
 #include "e82545_intr.h"
+#include "e82545_phy.h"
 #include "e82545_salvage.h"
 #include "e82545_snap.h"
 
@@ -194,7 +195,11 @@ out:
 	return (len);
 }
 
-/* Raise every cause that may be lost: an interrupt for nothing does no harm. */
+/*
+ * Raise every cause that may be lost: an interrupt for nothing does no harm.
+ * But for LSC: drivers look at the link, and Linux's e1000 finds it down if a
+ * second LSC comes while it does.
+ */
 static void
 recover_intr(struct e82545 *dev)
 {
@@ -204,8 +209,9 @@ recover_intr(struct e82545 *dev)
 		causes |= TX_CAUSES;
 	if ((e82545_reg(dev, E82545_RCTL) & E82545_RCTL_EN) != 0)
 		causes |= RX_CAUSES;
-	if (causes != 0)
-		e82545_intr_raise(dev, causes | E82545_ICR_LSC);
+	if (causes != 0 && e82545_phy_unseen(dev))
+		causes |= E82545_ICR_LSC;
+	e82545_intr_raise(dev, causes);
 }
 
 static bool

@@ -560,6 +560,52 @@ TEST(refused, "Memory that is too short, or of no adapter, and a buffer that is 
 	crash_free(c);
 }
 
+/* Go on in another process.  Returns the causes that the guest sees then. */
+static uint32_t
+causes_after(struct crash *c)
+{
+	struct e82545 *old = c->dev;
+
+	ATF_REQUIRE_EQ(0, crash_recover(c));
+	e82545_destroy(old);
+	return (e82545_read(c->dev, E82545_BAR_MEM, E82545_ICR, 4));
+}
+
+/* The guest reads the status of the PHY, twice, as drivers do. */
+static void
+read_phy(struct crash *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		e82545_write(c->dev, E82545_BAR_MEM, E82545_MDIC, 4,
+		    E82545_MDIC_OP_READ | 1 << 21 | 1 << 16);
+}
+
+TEST(link, "The link is announced again if the guest may not know it")
+{
+	struct crash *c = crash_alloc();
+	bool up;
+
+	crash_up(c, false, 0, TSO);
+	ATF_CHECK((causes_after(c) & E82545_ICR_LSC) != 0);
+	read_phy(c);
+	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_TXDW, causes_after(c) &
+	    (E82545_ICR_RXT0 | E82545_ICR_TXDW | E82545_ICR_LSC));
+	for (up = false;; up = true) {
+		e82545_link(c->dev, up);
+		/* The reply to this may be lost. */
+		e82545_read(c->dev, E82545_BAR_MEM, E82545_ICR, 4);
+		ATF_CHECK((causes_after(c) & E82545_ICR_LSC) != 0);
+		if (up)
+			break;
+	}
+	read_phy(c);
+	ATF_CHECK_EQ(0, causes_after(c) & E82545_ICR_LSC);
+	crash_down(c);
+	crash_free(c);
+}
+
 TEST(timers, "Timers go on: what is left of them is what was left")
 {
 	struct crash *c = crash_alloc();

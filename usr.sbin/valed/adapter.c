@@ -556,6 +556,9 @@ adapter_open(struct adapter *ad)
 	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
 	adapter_keep_resume(ad, &config);
+	/* The link was that of the earlier process's port. */
+	ad->shown_down = atomic_load_32(&ad->down) != 0;
+	e82545_link(ad->dev, !ad->shown_down);
 	adapter_keep_live(ad);
 	ad->failed = "capabilities";
 	if (valed_sandbox_drop() != 0)

@@ -436,6 +436,7 @@ def write_conf(text):
         f.write(text)
 
 
+STATUS_LU = 0x2
 CONF = "switch.vale0.batch=100\nport.vale0:vm2.limit=5\n"
 
 
@@ -522,7 +523,26 @@ def stored():
     os.close(w)
 
 
+def link():
+    """A guest sees the link of its port as it is then, after a restart, too."""
+    def is_up():
+        return a.get(STATUS) & STATUS_LU != 0
+
+    write_conf("port.vale0:vm1.link=down\n")
+    with Supervised(args=["-k", "valed.conf"]) as v, Driver("vm1.sock") as a:
+        for end in v.restart, v.crash:
+            wait_until(lambda: not is_up(), "no link")
+            v.restart()
+            v.crash()
+            assert not is_up()
+            write_conf("port.vale0:vm1.link=up\n")
+            end()
+            wait_until(is_up, "a link")
+            write_conf("port.vale0:vm1.link=down\n")
+            end()
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
-                                  watchdog, settings, stored, counting)})
+                                  watchdog, settings, stored, counting, link)})

@@ -21,4 +21,5 @@ inherited: sockets that the service manager made are not taken for what is kept
 watchdog: valed reports, and one that hangs is started again
 settings: what valectl has changed is in force afterwards
 stored: settings in the store that are not valid are lost, after a line
+link: a guest sees the link of its port as it is after a restart
 END

@@ -573,6 +573,8 @@ main(int argc, char **argv)
 	limits_raise();
 	if (opt.vo_supervised)
 		valed_supervise(argv);
+	else
+		valed_unsupervised();
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signal_fd = signals_open();

@@ -486,6 +486,32 @@ signals_open(void)
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+/* Begin with what is inherited, which the service manager would pass again. */
+static bool
+inherit(void)
+{
+	if (!valed_store_inherit())
+		return (false);
+	valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
+	return (true);
+}
+
+void
+valed_unsupervised(void)
+{
+	const char *name;
+	int fd;
+
+	if (!inherit())
+		return;
+	while (valed_store_count() > 0) {
+		name = valed_store_entry(0, &fd);
+		valed_store_unset(name);
+	}
+	/* Nothing listens on the sockets any longer. */
+	valed_notify_barrier();
+}
+
 void
 valed_supervise(char **argv)
 {
@@ -495,9 +521,7 @@ valed_supervise(char **argv)
 
 	arguments = argv;
 	program_find();
-	/* The service manager would pass that once more, and keep it open. */
-	if (valed_store_inherit())
-		valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
+	(void)inherit();
 	signal_fd = signals_open();
 	if (signal_fd == -1 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||

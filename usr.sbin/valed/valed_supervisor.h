@@ -20,4 +20,10 @@
  */
 void	valed_supervise(char **argv);
 
+/*
+ * The process has no supervisor: it closes what an earlier one has kept.  The
+ * main thread, first.
+ */
+void	valed_unsupervised(void);
+
 #endif /* !_VALED_SUPERVISOR_H_ */

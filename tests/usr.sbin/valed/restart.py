@@ -167,7 +167,7 @@ class Manager:
         self.kept = []
 
     def start(self, args, fds=(), **env):
-        """Those of other units come first, here without names."""
+        """Sockets of other units come first, here without names."""
         env["LISTEN_FDNAMES"] = ":".join([""] * len(fds) + ["valed-store"] *
                                          len(self.kept))
         v = Service(args, list(fds) + self.kept,
@@ -365,14 +365,17 @@ def managed():
             m.read("READY=1")
         exchange(a, b)
         m.stop(v)
-        # Nobody starts it again.
-        m.drop()
+        # Without -R nothing is kept.
+        v = m.start(ARGS[1:])
         try:
             a.get(RAL0)
         except (Gone, ConnectionError):
             pass
         else:
             raise AssertionError("the client is there")
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+    v.end()
 
 
 def inherited():

@@ -319,6 +319,11 @@ valed_supervise(char **argv)
 	called("supervise %s", argv[0]);
 }
 
+void
+valed_unsupervised(void)
+{
+}
+
 int
 ctl_pass_fd(void)
 {

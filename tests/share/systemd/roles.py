@@ -34,8 +34,11 @@ class Unit:
     """valed with the user, groups, directory and mask of a unit."""
 
     def __init__(self, path, instance):
-        unit = {k: v.replace("%i", instance)
-                for k, v in settings(path).items()}
+        where, name = os.path.split(path)
+        directory = os.path.join(where, name.replace("valed",
+                                                     "valed-directory"))
+        unit = {k: v.replace("%i", instance) for p in (directory, path)
+                for k, v in settings(p).items()}
         assert unit["DynamicUser"] == "yes"
         # The groups need not exist here.
         self.gids = {}

@@ -13,11 +13,13 @@ place()
 {
 	local u
 
-	for u in valed.service valed@.service valectl-metrics.socket \
+	for u in valed.service valed@.service valed-directory.service \
+	    valed-directory@.service valectl-metrics.socket \
 	    valectl-metrics@.service; do
 		sed 's,@SBINDIR@/[a-z]*,/bin/true,' "$units/$u" > $u
 	done
 	cp valed@.service valed@vale0.service
+	cp valed-directory@.service valed-directory@vale0.service
 	cp valectl-metrics@.service valectl-metrics@1.service
 }
 
@@ -48,14 +50,20 @@ security_body()
 	done
 }
 
-test_case same "The template differs from the service in the names only"
+test_case same "The templates differ from the services in the names only"
 same_body()
 {
+	local u
+
 	place
-	sed -e 's, (%i),,' -e 's,/etc/valed/%i.conf,/etc/valed/valed.conf,' \
-	    -e 's,valed-%i,valed,' -e '/^#/d' valed@.service > template
-	grep -v '^#' valed.service > service
-	atf_check diff -u service template
+	for u in valed valed-directory; do
+		sed -e 's, (%i),,' -e 's,valed-%i,valed,' \
+		    -e 's,/etc/valed/%i.conf,/etc/valed/valed.conf,' \
+		    -e 's,directory@%i,directory,' -e '/^#/d' $u@.service |
+		    cat -s > template
+		grep -v '^#' $u.service | cat -s > service
+		atf_check diff -u service template
+	done
 }
 
 test_case metrics "Metrics are read by the user of valed.service, from its \
@@ -81,8 +89,32 @@ reached_body()
 	# With DynamicUser, systemd puts a directory that it preserves below
 	# /run/private, which only root may enter.
 	place
-	atf_check -s exit:1 grep -n RuntimeDirectoryPreserve valed.service \
-	    valed@.service
+	atf_check -s exit:1 grep -n ^RuntimeDirectoryPreserve *.service
+}
+
+test_case directory "valed has its directory, and the user of that, as long as \
+it needs both"
+directory_body()
+{
+	local at
+
+	place
+	for at in "" @; do
+		for setting in DynamicUser User Group; do
+			grep "^$setting=" valed$at.service > expected
+			atf_check -o file:expected grep "^$setting=" \
+			    valed-directory$at.service
+		done
+		sed -n 's,^RuntimeDirectory=,ReadWritePaths=/run/,p' \
+		    valed-directory$at.service > expected
+		atf_check -o file:expected grep ^ReadWritePaths valed$at.service
+		atf_check -o inline:"StopWhenUnneeded=yes\n" \
+		    grep ^StopWhen valed-directory$at.service
+		sed -n 's,^Requires=,network.target ,p' valed$at.service \
+		    > expected
+		atf_check -o file:expected \
+		    sed -n 's,^After=,,p' valed$at.service
+	done
 }
 
 # roles.py starts valed as a unit says, with a number for each group.

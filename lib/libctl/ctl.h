@@ -32,6 +32,7 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Connections at a time, */
@@ -70,6 +71,13 @@ struct vale_wire_device;
 typedef int	ctl_device_show(const struct vale_wire_device *device,
 		    void *arg);
 void	ctl_devices_are(void (*list)(ctl_device_show *show, void *arg));
+
+/*
+ * Whether descriptors that this process was given are those of an interface, as
+ * VALE_WIRE_ATTACH takes them.  Any thread, also before the sandbox.
+ */
+struct hostif_fds;
+bool	ctl_attach_accepts(const struct hostif_fds *fds);
 
 /*
  * Call changed() after each request that has changed a setting or an attached

@@ -124,6 +124,17 @@ attach_accepts(const struct hostif_fds *fds, unsigned int i, int fd)
 	}
 }
 
+bool
+ctl_attach_accepts(const struct hostif_fds *fds)
+{
+	unsigned int i;
+
+	for (i = 0; i < fds->hf_nfds; i++)
+		if (!attach_accepts(fds, i, fds->hf_fd[i]))
+			return (false);
+	return (true);
+}
+
 /* Attach an interface, unless a program captures what has the port's name. */
 static int
 attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)

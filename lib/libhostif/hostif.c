@@ -318,6 +318,7 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 		[HOSTIF_PACKET] = { &hostif_packet_ops, HOSTIF_FD_KIND + 1 },
 		[HOSTIF_XDP] = { &hostif_xdp_ops, HOSTIF_FD_XSK + 1 },
 	};
+	static uint64_t serials;	/* atomic */
 	const char *failed;
 	struct hostif *hi;
 
@@ -334,6 +335,7 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 		return (NULL);
 	}
 	hi->fds = *fds;
+	hi->serial = atomic_fetchadd_64(&serials, 1) + 1;
 	hi->ops = kinds[fds->hf_kind].ops;
 	/* Until the kernel has told. */
 	hi->up = hi->link.hl_ether = true;
@@ -354,6 +356,18 @@ hostif_stop(struct hostif *hi)
 	hostif_wake(hi);
 	pthread_join(hi->thread, NULL);
 	hostif_free(hi);
+}
+
+uint64_t
+hostif_serial(const struct hostif *hi)
+{
+	return (hi->serial);
+}
+
+const struct hostif_fds *
+hostif_fds(const struct hostif *hi)
+{
+	return (&hi->fds);
 }
 
 const char *

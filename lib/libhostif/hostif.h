@@ -140,6 +140,15 @@ enum hostif_kind hostif_kind(const char *name);
 int	hostif_open(const char *ifname, const struct hostif_options *options,
 	    struct hostif_fds *fds, char *error, size_t size);
 
+/*
+ * Prepare the descriptors of an interface that another process has served, and
+ * which has ended, for hostif_start(): its rings are empty then.  Takes no
+ * privileges, and waits a while for frames in transmission.  Returns 0, or -1
+ * with errno, EOPNOTSUPP if it is not one of packet(7); the descriptors are the
+ * caller's.  Any thread, before the sandbox.
+ */
+int	hostif_again(const struct hostif_fds *fds);
+
 /* Close the descriptors.  Any thread. */
 void	hostif_close(struct hostif_fds *fds);
 
@@ -177,6 +186,13 @@ int	hostif_detach(const char *port_name);
  * functions above.  Any thread.
  */
 void	hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg);
+
+/*
+ * A number that no other interface of this process has had, and its
+ * descriptors, which stay its own.  Valid until hostif_stop().
+ */
+uint64_t hostif_serial(const struct hostif *hi);
+const struct hostif_fds *hostif_fds(const struct hostif *hi);
 
 /* The names of its port and of the interface; valid until hostif_stop(). */
 const char *hostif_port_name(const struct hostif *hi);

@@ -101,6 +101,7 @@ struct hostif {
 	void			*data;		/* the kind's */
 	struct vale_desc	*port;
 	pthread_t		 thread;
+	uint64_t		 serial;	/* hostif_serial() */
 	int			 stop_fd;	/* event: hostif_stop() */
 	enum hostif_tx		 tx_state;
 	uint64_t		 tick_ns;	/* the next ho_tick */

@@ -34,6 +34,8 @@
 #include "hostif.h"
 #include "hostif_impl.h"
 
+/* How long hostif_again() waits, ms. */
+#define	AGAIN_MS	500
 /* Bytes that frames in transmission may have; a ring has less. */
 #define	OPEN_SNDBUF	(64 << 20)
 
@@ -113,6 +115,12 @@ hostif_promiscuous(int s, uint32_t index)
 	    sizeof(mr)));
 }
 
+static int
+open_transmit(int s, const struct tpacket_req *req)
+{
+	return (setsockopt(s, SOL_PACKET, PACKET_TX_RING, req, sizeof(*req)));
+}
+
 /* Set up the rings.  NULL, or what failed, with errno. */
 static const char *
 open_rings(int s)
@@ -126,8 +134,7 @@ open_rings(int s)
 
 	if (hostif_ring_set(s, &hostif_ring_receive) == -1)
 		return ("receive ring");
-	if (setsockopt(s, SOL_PACKET, PACKET_TX_RING, &transmit,
-	    sizeof(transmit)) == -1)
+	if (open_transmit(s, &transmit) == -1)
 		return ("transmit ring");
 	return (NULL);
 }
@@ -279,6 +286,27 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 	if (status == -1)
 		hostif_close(fds);
 	return (status);
+}
+
+int
+hostif_again(const struct hostif_fds *fds)
+{
+	const int s = fds->hf_fd[HOSTIF_FD_KIND];
+	unsigned int ms = 0;
+
+	if (fds->hf_kind != HOSTIF_PACKET || fds->hf_nfds <= HOSTIF_FD_KIND) {
+		errno = EOPNOTSUPP;
+		return (-1);
+	}
+	/* EBUSY: it is mapped, or the interface has frames of the ring. */
+	while (open_transmit(s, &hostif_ring_none) == -1) {
+		if (errno != EBUSY || ms++ == AGAIN_MS)
+			return (-1);
+		poll(NULL, 0, 1);
+	}
+	if (hostif_ring_set(s, &hostif_ring_none) == -1)
+		return (-1);
+	return (open_rings(s) == NULL ? 0 : -1);
 }
 
 void

@@ -8,6 +8,7 @@
  * The files of valed:
  *
  *	valed.c		 main(): starts the threads, waits for signals
+ *	valed_hostif_keep.c interfaces of valectl(8), for the next process
  *	valed_options.c	 the command line
  *	valed_config.c	 configuration files: variables as text
  *	valed_values.c	 their values
@@ -109,6 +110,7 @@
 #include "valed_control.h"
 #include "valed_error.h"
 #include "valed_guard.h"
+#include "valed_hostif_keep.h"
 #include "valed_notify.h"
 #include "valed_options.h"
 #include "valed_print.h"
@@ -281,6 +283,14 @@ reload_lost(void)
 	reload_end(reload_error());
 }
 
+/* Have the store keep what was changed for the next process.  Any thread. */
+static void
+keep(void)
+{
+	valed_hostif_keep();
+	valed_settings_keep();
+}
+
 /* A change has come from the guard.  Returns false if the guard has gone. */
 static bool
 reload_change(void)
@@ -293,7 +303,7 @@ reload_change(void)
 	}
 	valed_reload(&vc, &adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
-		valed_settings_keep();
+		keep();
 		reload_end(vc.vc_why);
 		if (reload_again)
 			reload_begin();
@@ -537,17 +547,17 @@ adapters_save(void)
 static void __dead2
 end(bool restart)
 {
-	const bool keep = valed_store_active() &&
+	const bool go_on = valed_store_active() &&
 	    (restart || valed_notify_wanted());
 
 	if (!restart)
 		valed_notify("STOPPING=1");
-	if (keep) {
+	if (go_on) {
 		adapters_save();
-		valed_settings_keep();
+		keep();
 	}
 	/* Threads that are busy end with the process. */
-	valed_guard_end(keep);
+	valed_guard_end(go_on);
 	fflush(stdout);
 	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);
 	_exit(EX_OK);
@@ -604,10 +614,11 @@ main(int argc, char **argv)
 		adapter_keep_signals();
 	names_start();
 	settings_start();
+	valed_hostif_keep_start(&opt);
 	valed_settings_keep_start(&opt);
 	adapters_start();
 	ctl_devices_are(valed_watch_list);
-	ctl_changes_are(valed_settings_keep);
+	ctl_changes_are(keep);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
@@ -620,10 +631,11 @@ main(int argc, char **argv)
 		give_up(EX_OSERR);
 	}
 	hostifs_attach(fds);
+	valed_hostif_keep_attach();
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
-	valed_settings_keep();
 	valed_store_started();
+	keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");
 	end(run(signal_fd));

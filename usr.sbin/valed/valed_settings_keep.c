@@ -24,6 +24,7 @@
 #include "libvale.h"
 #include "vale_setting.h"
 #include "vale_wire.h"
+#include "valed_hostif_keep.h"
 #include "valed_options.h"
 #include "valed_settings_keep.h"
 #include "valed_store.h"
@@ -47,7 +48,7 @@ enum {
  * The file of an earlier process.
  */
 
-/* Whether a name is that of a port of *opt. */
+/* Whether a name is that of an adapter's port, or of an interface's. */
 static bool
 port_of(const struct valed_options *opt, const char *name)
 {
@@ -59,7 +60,7 @@ port_of(const struct valed_options *opt, const char *name)
 	for (i = 0; i < opt->vo_nhostifs; i++)
 		if (strcmp(opt->vo_hostifs[i].hc_port, name) == 0)
 			return (true);
-	return (false);
+	return (valed_hostif_keep_has(name));
 }
 
 /* Whether a name is that of a switch. */

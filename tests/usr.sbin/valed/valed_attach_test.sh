@@ -85,6 +85,75 @@ lines_body()
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
 
+# serving PID: the process that serves, of a valed -R.
+serving()
+{
+	awk '{ print $1 }' /proc/$1/task/$1/children
+}
+
+# another PID OLD: another process serves.
+another()
+{
+	local now
+
+	now=$(serving $1)
+	[ -n "$now" ] && [ "$now" != "$2" ] &&
+	    "$VALECTL" -c control > /dev/null 2>&1
+}
+
+promiscuity()
+{
+	in_host $1 ip -d link show $2 | grep -q " promiscuity $3 "
+}
+
+host_case kept "With -R, interfaces that valectl has attached stay attached \
+after restarts and crashes, without privileges, until it detaches them" setpriv
+kept_body()
+{
+	local how old pid
+
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
+	    "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+	atf_check "$VALECTL" -c control -o vale0:pa limit=9
+	tcp $B 10.9.0.2 $A 1000000
+	for how in restart crash crash restart; do
+		old=$(serving $pid)
+		case $how in
+		restart)
+			atf_check "$VALECTL" -c control restart
+			;;
+		crash)
+			kill -9 $old
+			;;
+		esac
+		wait_until "another process" another $pid "$old" ||
+		    atf_fail "$how: $(cat valed.err.$S)"
+		atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
+		tcp $B 10.9.0.2 $A 1000000
+		tcp $A 10.9.0.1 $B 1000000
+		promiscuity $S pa 1 || atf_fail "promiscuous mode"
+	done
+	atf_check "$VALECTL" -c control -d vale0:pa
+	wait_until "no promiscuous mode" promiscuity $S pa 0
+	atf_check "$VALECTL" -c control restart
+	atf_check -o not-match:vale0:pa -o match:vale0:pb \
+	    "$VALECTL" -c control
+	atf_check -o inline:"2\n" -x "wc -l < valed.err.$S"
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	wait_until "no promiscuous mode" promiscuity $S pb 0
+}
+
 host_case privileges "Lines of a file attach interfaces with the privileges of \
 attach.conf, at the start and by a reload, and valed serves without any" setpriv
 privileges_body()

@@ -139,13 +139,29 @@ ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
 void
 ctl_changes_are(void (*changed)(void))
 {
-	ATF_CHECK(changed == valed_settings_keep);
+	ATF_CHECK(changed == keep);
 }
 
 void
 valed_settings_keep_start(const struct valed_options *options)
 {
 	ATF_CHECK(options == &opt);
+}
+
+void
+valed_hostif_keep_start(const struct valed_options *options)
+{
+	ATF_CHECK(options == &opt);
+}
+
+void
+valed_hostif_keep_attach(void)
+{
+}
+
+void
+valed_hostif_keep(void)
+{
 }
 
 void
@@ -899,11 +915,11 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	make();
 	world->supervised = world->store = world->control = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;keep;serves;ready 0;"
 	    SERVES "ends;");
 	world->manager = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;keep;serves;ready 0;"
 	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;keep;guard keep;"
 	    "ends;");
 	world->manager = false;
@@ -911,7 +927,7 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	world->restart = true;
 	world->revents[0][2] = world->revents[1][2] = POLLIN;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;keep;started;serves;ready 0;"
+	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;keep;serves;ready 0;"
 	    "wait 66;restart begin;check;wait 66 check;restart end;"
 	    "keep;guard keep;restarts;");
 	strlcpy(world->fail, "pair", sizeof(world->fail));

@@ -1,0 +1,332 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Attached interfaces for the next process: valed_hostif_keep.h.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ctl.h"
+#include "ctl_names.h"
+#include "hostif.h"
+#include "libvale.h"
+#include "valed_hostif_keep.h"
+#include "valed_options.h"
+#include "valed_store.h"
+
+#define	KEPT_MAGIC	"valehif1"
+
+struct hostif_kept {
+	char		hk_magic[8];
+	char		hk_port[VALE_NAME_SIZE];
+	struct hostif_fds hk_fds;
+};
+
+/* What is to be attached, until it is. */
+static struct waiting {
+	struct hostif_kept wtg_kept;
+	bool		wtg_used;
+} waiting[HOSTIF_MAX];
+
+/* What the store has of this process.  keep_lock. */
+static struct slot {
+	char		sl_port[VALE_NAME_SIZE];	/* or "" */
+	uint64_t	sl_serial;	/* hostif_serial() */
+	uint32_t	sl_nfds;
+	bool		sl_seen;
+} slots[HOSTIF_MAX];
+static pthread_mutex_t keep_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The name of an interface in the store, or of a descriptor of it. */
+static const char *
+store_name(char name[VALED_STORE_NAME], unsigned int n, int fd)
+{
+	if (fd == -1)
+		snprintf(name, VALED_STORE_NAME, "hostif.%u", n);
+	else
+		snprintf(name, VALED_STORE_NAME, "hostif.%u.%d", n, fd);
+	return (name);
+}
+
+/*
+ * What an earlier process has left.
+ */
+
+/* Read memory, and only that: it cannot block. */
+static bool
+kept_read(unsigned int n, struct hostif_kept *hk)
+{
+	char name[VALED_STORE_NAME];
+	const int fd = valed_store_take(store_name(name, n, -1));
+	bool good;
+
+	if (fd == -1)
+		return (false);
+	good = fcntl(fd, F_GET_SEALS) != -1 &&
+	    pread(fd, hk, sizeof(*hk), 0) == (ssize_t)sizeof(*hk) &&
+	    memcmp(hk->hk_magic, KEPT_MAGIC, sizeof(hk->hk_magic)) == 0 &&
+	    memchr(hk->hk_port, '\0', sizeof(hk->hk_port)) != NULL &&
+	    vale_name_error(hk->hk_port) == NULL &&
+	    memchr(hk->hk_fds.hf_name, '\0', HOSTIF_NAME_SIZE) != NULL &&
+	    hk->hk_fds.hf_kind < HOSTIF_NKINDS &&
+	    hk->hk_fds.hf_nfds <= HOSTIF_FDS_MAX;
+	close(fd);
+	if (!good) {
+		warnx("an attached interface of the earlier process is lost: "
+		    "what was kept of it is not valid");
+		valed_store_remove(name);
+	}
+	return (good);
+}
+
+/* Take its descriptors.  Returns false if there are not all. */
+static bool
+kept_take(unsigned int n, struct hostif_fds *fds)
+{
+	const uint32_t all = fds->hf_nfds;
+	char name[VALED_STORE_NAME];
+	uint32_t i;
+	int fd;
+
+	fds->hf_nfds = 0;
+	for (i = 0; i < all; i++) {
+		fd = valed_store_take(store_name(name, n, (int)i));
+		if (fd == -1)
+			break;
+		fds->hf_fd[fds->hf_nfds++] = fd;
+	}
+	return (i == all && all > 0);
+}
+
+/* Have its descriptors, or open it again.  Returns false after a line. */
+static bool
+kept_open(unsigned int n, struct hostif_kept *hk)
+{
+	const struct hostif_options options = {
+		.ho_kind = hk->hk_fds.hf_kind
+	};
+	char error[256], ifname[HOSTIF_NAME_SIZE];
+
+	if (kept_take(n, &hk->hk_fds) && ctl_attach_accepts(&hk->hk_fds) &&
+	    hostif_again(&hk->hk_fds) == 0)
+		return (true);
+	strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
+	hostif_close(&hk->hk_fds);
+	if (hostif_open(ifname, &options, &hk->hk_fds, error,
+	    sizeof(error)) == 0)
+		return (true);
+	warnx("%s: the interface is not attached again: %s", hk->hk_port,
+	    error);
+	return (false);
+}
+
+static bool
+configured(const struct valed_options *opt, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		if (strcmp(opt->vo_adapters[i].ac_backend, port) == 0)
+			return (true);
+	for (i = 0; i < opt->vo_nhostifs; i++)
+		if (strcmp(opt->vo_hostifs[i].hc_port, port) == 0)
+			return (true);
+	return (false);
+}
+
+void
+valed_hostif_keep_start(const struct valed_options *opt)
+{
+	struct hostif_kept *hk;
+	unsigned int n;
+
+	for (n = 0; n < HOSTIF_MAX; n++) {
+		hk = &waiting[n].wtg_kept;
+		if (!kept_read(n, hk))
+			continue;
+		/* Of another process: valed_hostif_keep() removes it. */
+		strlcpy(slots[n].sl_port, hk->hk_port, VALE_NAME_SIZE);
+		slots[n].sl_nfds = hk->hk_fds.hf_nfds;
+		if (configured(opt, hk->hk_port) ||
+		    valed_hostif_keep_has(hk->hk_port) || !kept_open(n, hk))
+			continue;
+		waiting[n].wtg_used = true;
+		ctl_names_hostif(hk->hk_port);
+	}
+}
+
+bool
+valed_hostif_keep_has(const char *port)
+{
+	unsigned int n;
+
+	for (n = 0; n < HOSTIF_MAX; n++)
+		if (waiting[n].wtg_used &&
+		    strcmp(waiting[n].wtg_kept.hk_port, port) == 0)
+			return (true);
+	return (false);
+}
+
+void
+valed_hostif_keep_attach(void)
+{
+	struct waiting *wt;
+	char error[256];
+
+	for (wt = waiting; wt < waiting + HOSTIF_MAX; wt++) {
+		if (!wt->wtg_used)
+			continue;
+		if (!hostif_attach(wt->wtg_kept.hk_port, &wt->wtg_kept.hk_fds,
+		    error, sizeof(error))) {
+			warnx("%s: the interface is not attached again",
+			    error);
+			hostif_close(&wt->wtg_kept.hk_fds);
+		}
+		ctl_names_hostif_remove(wt->wtg_kept.hk_port);
+		wt->wtg_used = false;
+	}
+}
+
+/*
+ * What this process has.
+ */
+
+/* Keep no more of a place; what says that there is something goes first. */
+static void
+slot_remove(struct slot *sl)
+{
+	const unsigned int n = (unsigned int)(sl - slots);
+	char name[VALED_STORE_NAME];
+	uint32_t i;
+
+	valed_store_remove(store_name(name, n, -1));
+	for (i = 0; i < sl->sl_nfds; i++)
+		valed_store_remove(store_name(name, n, (int)i));
+	sl->sl_port[0] = '\0';
+}
+
+/* Put the memory that says what an interface is. */
+static bool
+kept_put(unsigned int n, const struct hostif_kept *hk)
+{
+	const int fd = memfd_create("hostif", MFD_CLOEXEC);
+	char name[VALED_STORE_NAME];
+	bool kept;
+
+	kept = fd != -1 && write(fd, hk, sizeof(*hk)) == (ssize_t)sizeof(*hk) &&
+	    valed_store_put(store_name(name, n, -1), fd);
+	if (fd != -1)
+		close(fd);
+	return (kept);
+}
+
+/* Keep an interface at a place. */
+static void
+slot_put(struct slot *sl, const char *port, const struct hostif_fds *fds)
+{
+	const unsigned int n = (unsigned int)(sl - slots);
+	struct hostif_kept hk = { .hk_fds = *fds };
+	char name[VALED_STORE_NAME];
+	bool kept = true;
+	uint32_t i;
+
+	memcpy(hk.hk_magic, KEPT_MAGIC, sizeof(hk.hk_magic));
+	strlcpy(hk.hk_port, port, sizeof(hk.hk_port));
+	strlcpy(sl->sl_port, port, sizeof(sl->sl_port));
+	/* While the store has them, no other process can use the interface. */
+	if (fds->hf_kind != HOSTIF_PACKET)
+		hk.hk_fds.hf_nfds = 0;
+	sl->sl_nfds = hk.hk_fds.hf_nfds;
+	for (i = 0; i < sl->sl_nfds && kept; i++)
+		kept = valed_store_put(store_name(name, n, (int)i),
+		    fds->hf_fd[i]);
+	if (kept && kept_put(n, &hk))
+		return;
+	warn("%s: the interface is not kept for a restart", port);
+	slot_remove(sl);
+}
+
+/* Whether the configuration has the port, and so attaches it at each start. */
+static bool
+is_line(const char *port)
+{
+	struct ctl_opening og;
+	const enum ctl_name_of of = ctl_names_open(&og, port);
+
+	if (of == CTL_NAME_FREE)
+		ctl_names_opened(&og);
+	return (of != CTL_NAME_FREE);
+}
+
+static void
+see(struct hostif *hi, void *arg __unused)
+{
+	const char *port = hostif_port_name(hi);
+	struct slot *free_one = NULL, *sl;
+
+	if (is_line(port))
+		return;
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++) {
+		if (sl->sl_port[0] == '\0')
+			free_one = free_one == NULL ? sl : free_one;
+		else if (sl->sl_serial == hostif_serial(hi)) {
+			sl->sl_seen = true;
+			return;
+		}
+	}
+	if (free_one == NULL)
+		return;
+	free_one->sl_serial = hostif_serial(hi);
+	free_one->sl_seen = true;
+	slot_put(free_one, port, hostif_fds(hi));
+}
+
+static void
+remove_unseen(void)
+{
+	struct slot *sl;
+
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++) {
+		if (sl->sl_port[0] != '\0' && !sl->sl_seen)
+			slot_remove(sl);
+		sl->sl_seen = false;
+	}
+}
+
+/* What is not there makes room first. */
+static void
+mark(struct hostif *hi, void *arg __unused)
+{
+	struct slot *sl;
+
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
+		if (sl->sl_port[0] != '\0' &&
+		    sl->sl_serial == hostif_serial(hi))
+			sl->sl_seen = true;
+}
+
+void
+valed_hostif_keep(void)
+{
+	if (!valed_store_active())
+		return;
+	pthread_mutex_lock(&keep_lock);
+	hostif_each(mark, NULL);
+	remove_unseen();
+	hostif_each(see, NULL);
+	pthread_mutex_unlock(&keep_lock);
+}

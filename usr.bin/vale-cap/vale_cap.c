@@ -54,6 +54,10 @@
 #define	SECONDS_MAX	31536000
 #define	FILES_MAX	100000
 
+/* How long to wait for ports when valed has restarted, and between two tries. */
+#define	REOPEN_MS	10000
+#define	REOPEN_WAIT_MS	100
+
 static const char usage_text[] =
     "usage: vale-cap [-c socket] [-C megabytes] [-G seconds] [-n count]\n"
     "                [-Q in|out|inout] [-r slots] [-s bytes] [-w file]\n"
@@ -108,8 +112,10 @@ struct capture {
 	uint64_t	 left;		/* frames until the end */
 	uint64_t	 frames;
 	const struct bpf_program *filter; /* or NULL */
+	uint32_t	 slots;
 	unsigned int	 nports;
 	struct {
+		const char	*name;
 		struct vale_desc *monitor;
 		bool		 filter;	/* the switch cannot run it */
 		uint64_t	 frames;
@@ -205,9 +211,72 @@ file_next(const struct capture *c)
 	return (true);
 }
 
+/* Without waiting: whether a signal says to stop. */
+static bool
+stopped(void)
+{
+	struct pollfd pfd = { .fd = stop_pipe[0], .events = POLLIN };
+
+	return (poll(&pfd, 1, 0) == 1);
+}
+
+/*
+ * Open the monitor of port number `i'.  The filter may be too long for the
+ * switch, or jump back, as that of "protochain" does, or the valed that runs may
+ * have no filters yet: then this program asks it.
+ */
+static struct vale_desc *
+monitor_open(struct capture *c, unsigned int i)
+{
+	struct vale_params params = { .rx_slots = c->slots,
+	    .monitor = c->what };
+	const char *name = c->port[i].name;
+	struct vale_desc *d;
+
+	if (c->filter == NULL)
+		return (vale_open(name, &params));
+	cap_filter_params(c->filter, &params);
+	d = vale_open(name, &params);
+	if (d != NULL ||
+	    (errno != E2BIG && errno != EINVAL && errno != EOPNOTSUPP))
+		return (d);
+	params.filter_len = 0;
+	c->port[i].filter = true;
+	return (vale_open(name, &params));
+}
+
+/*
+ * valed has ended: open all monitors again, of one that takes its place, for
+ * which the connections wait.  Ports of programs come after that.  Returns
+ * false with errno.
+ */
+static bool
+reopen(struct capture *c)
+{
+	unsigned int i, ms;
+
+	for (i = 0; i < c->nports; i++)
+		vale_close(c->port[i].monitor);
+	for (i = 0, ms = 0; i < c->nports;) {
+		c->port[i].filter = false;
+		c->port[i].monitor = monitor_open(c, i);
+		if (c->port[i].monitor != NULL) {
+			i++;
+			continue;
+		}
+		if ((errno != ENXIO && errno != EPIPE &&
+		    errno != ECONNRESET) || stopped() || ms >= REOPEN_MS)
+			return (false);
+		poll(NULL, 0, REOPEN_WAIT_MS);
+		ms += REOPEN_WAIT_MS;
+	}
+	warnx("valed has restarted");
+	return (true);
+}
+
 /*
  * Write what is in the ring of port number `i', up to the end of the last file.
- * False: there was nothing.
+ * False: there was nothing, and its descriptor tells of the next one.
  */
 static bool
 capture_port(struct capture *c, unsigned int i)
@@ -218,8 +287,12 @@ capture_port(struct capture *c, unsigned int i)
 	    .way = c->what == VALE_MIRROR_RX ? PCAPNG_IN :
 	    c->what == VALE_MIRROR_TX ? PCAPNG_OUT : PCAPNG_UNKNOWN };
 
-	if (vale_rxsync(c->port[i].monitor) == -1)
-		err(EX_UNAVAILABLE, "%s", c->port[i].monitor->common->name);
+	if (vale_rxsync(c->port[i].monitor) == -1) {
+		if (errno != ENXIO || !reopen(c))
+			err(EX_UNAVAILABLE, "%s", c->port[i].name);
+		/* None would tell of a frame before a sync. */
+		return (true);
+	}
 	if (ring->head == ring->tail)
 		return (false);
 	p.time_ns = now_ns();
@@ -264,15 +337,6 @@ capture_wait(const struct capture *c)
 	return (pfd[0].revents == 0 && pfd[1].revents == 0);
 }
 
-/* Without waiting: whether a signal says to stop. */
-static bool
-stopped(void)
-{
-	struct pollfd pfd = { .fd = stop_pipe[0], .events = POLLIN };
-
-	return (poll(&pfd, 1, 0) == 1);
-}
-
 static void
 capture(struct capture *c)
 {
@@ -309,31 +373,8 @@ capture_end(const struct capture *c, bool quiet)
 		    (uintmax_t)c->frames, (uintmax_t)dropped);
 }
 
-/*
- * Open a monitor.  The filter may be too long for the switch, or jump back, as
- * that of "protochain" does, or the valed that runs may have no filters yet:
- * then this program asks it.
- */
-static struct vale_desc *
-monitor_open(struct capture *c, const char *name, uint32_t slots)
-{
-	struct vale_params params = { .rx_slots = slots, .monitor = c->what };
-	struct vale_desc *d;
-
-	if (c->filter == NULL)
-		return (vale_open(name, &params));
-	cap_filter_params(c->filter, &params);
-	d = vale_open(name, &params);
-	if (d != NULL ||
-	    (errno != E2BIG && errno != EINVAL && errno != EOPNOTSUPP))
-		return (d);
-	params.filter_len = 0;
-	c->port[c->nports].filter = true;
-	return (vale_open(name, &params));
-}
-
 static void
-port_open(struct capture *c, const char *name, uint32_t slots)
+port_open(struct capture *c, const char *name)
 {
 	const char *error = vale_name_error(name);
 	char why[1280];
@@ -342,7 +383,8 @@ port_open(struct capture *c, const char *name, uint32_t slots)
 		errx(EX_USAGE, "%s: %s", name, error);
 	if (c->nports == PORTS_MAX)
 		errx(EX_USAGE, "%s: more than %u ports", name, PORTS_MAX);
-	c->port[c->nports].monitor = monitor_open(c, name, slots);
+	c->port[c->nports].name = name;
+	c->port[c->nports].monitor = monitor_open(c, c->nports);
 	if (c->port[c->nports].monitor == NULL) {
 		if (errno == ENXIO)
 			errx(EX_DATAERR, "%s: there is no such port", name);
@@ -580,13 +622,13 @@ main(int argc, char **argv)
 	for (words = ports + 1; *words != NULL && is_port(*words); words++)
 		continue;
 	c = (struct capture){ .files = &o.files, .what = o.what,
-	    .snaplen = o.snaplen, .left = o.count };
+	    .snaplen = o.snaplen, .slots = o.slots, .left = o.count };
 	text = expression(words);
 	compile(&c, text != NULL ? text : o.expression);
 	free(text);
 	catch_signals();
 	for (; ports < words; ports++)
-		port_open(&c, *ports, o.slots);
+		port_open(&c, *ports);
 	if (o.user != NULL)
 		cap_user(o.user);
 	cap_files_open(&o.files);

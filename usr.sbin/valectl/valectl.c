@@ -34,6 +34,9 @@
 #define	RESTART_MS	10000
 #define	RESTART_TRIES	500
 
+/* Restarts of valed in a row, during one request. */
+#define	TRIES		5
+
 static const char usage_text[] =
     "usage: valectl [-c socket] [-j]\n"
     "       valectl [-c socket] [-j] -l valeSSS:PPP\n"
@@ -92,6 +95,12 @@ vc_fail(void)
 	if (vale_find_error(errno, why, sizeof(why)))
 		errx(EX_UNAVAILABLE, "%s", why);
 	err(EX_UNAVAILABLE, "%s", vale_find_path());
+}
+
+bool
+vc_again(unsigned int *tries)
+{
+	return ((errno == EPIPE || errno == ECONNRESET) && (*tries)++ < TRIES);
 }
 
 void

@@ -56,6 +56,12 @@ int	vc_devices_get(struct vc_devices *devices);
 
 /* valectl.c: end the program, after a failed connection or request. */
 void	vc_fail(void) __attribute__((__noreturn__));
+/*
+ * Whether to try again after a failure, errno, of a program that goes on while
+ * valed is restarted: valed has ended before it answered, and the next
+ * connection waits for the one that follows.  *tries is 0 at first.
+ */
+bool	vc_again(unsigned int *tries);
 /* Make a request about `name'; a failure ends the program. */
 void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	    struct vale_client_call *call);

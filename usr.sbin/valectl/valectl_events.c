@@ -37,9 +37,14 @@ struct state {
 static void
 state_read(struct state *st)
 {
-	vc_ports_read(NULL, &st->evs_ports);
-	if (vc_devices_get(&st->evs_devices) == -1)
-		vc_fail();
+	unsigned int tries = 0;
+
+	while (vc_ports_get(NULL, &st->evs_ports) == -1 ||
+	    vc_devices_get(&st->evs_devices) == -1) {
+		if (!vc_again(&tries))
+			vc_fail();
+		free(st->evs_ports.vcp_info);
+	}
 }
 
 static void

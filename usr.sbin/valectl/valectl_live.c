@@ -173,6 +173,21 @@ report(const struct vc_ports *last, const struct vc_ports *ports, double s,
 	free(rates);
 }
 
+/* Read the ports, also of a valed that is restarted meanwhile. */
+static void
+ports_again(const char *name, struct vc_ports *ports)
+{
+	unsigned int tries = 0;
+
+	while (vc_ports_get(name, ports) == -1) {
+		if (!vc_again(&tries))
+			vc_fail();
+		free(ports->vcp_info);
+	}
+	if (name != NULL && ports->vcp_n == 0)
+		errx(EX_DATAERR, "%s: there is no such switch", name);
+}
+
 void
 vc_live(const char *name, unsigned int interval_s, unsigned int count,
     bool json)
@@ -185,7 +200,7 @@ vc_live(const char *name, unsigned int interval_s, unsigned int count,
 	last_s = now();
 	for (i = 0; count == 0 || i < count; i++) {
 		sleep(interval_s);
-		vc_ports_read(name, &ports);
+		ports_again(name, &ports);
 		s = now();
 		report(&last, &ports, s - last_s, json);
 		free(last.vcp_info);

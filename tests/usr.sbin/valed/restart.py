@@ -545,7 +545,48 @@ def link():
             end()
 
 
+CAP = os.path.join(os.path.dirname(VALECTL), "../../usr.bin/vale-cap/vale-cap")
+
+
+def programs():
+    """Programs that look at the ports go on with the next process."""
+    env = dict(os.environ, VALE_SOCKET="control")
+    with Supervised() as v, open("events", "w") as out:
+        cap = subprocess.Popen(
+            [CAP, "-w", "cap.pcapng", "vale0:vm1", "vale0:vm2"], env=env,
+            stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: os.path.exists("cap.pcapng") and
+                   os.path.getsize("cap.pcapng") > 0, "the capture")
+        events = subprocess.Popen([VALECTL, "--events"], stdout=out, env=env)
+        rates = subprocess.Popen([VALECTL, "-s", "all"], env=env,
+                                 stdout=subprocess.DEVNULL)
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            for end in v.restart, v.crash, v.restart:
+                end()
+                said = cap.stderr.readline()
+                assert said == "vale-cap: valed has restarted\n", said
+                size = os.path.getsize("cap.pcapng")
+                exchange(a, b)
+                wait_until(lambda: os.path.getsize("cap.pcapng") > size,
+                           "frames after the restart")
+        wait_until(lambda: "client_went" in open("events").read(), "events")
+        for p in events, rates:
+            assert p.poll() is None, p.returncode
+            p.kill()
+            p.wait()
+        cap.send_signal(signal.SIGINT)
+        assert cap.wait(WAIT_S) == 0, cap.stderr.read()
+        # Another one ends with valed.
+        cap = subprocess.Popen([CAP, "-w", "other.pcapng", "vale0:vm1"],
+                               env=env, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: os.path.exists("other.pcapng") and
+                   os.path.getsize("other.pcapng") > 0, "the capture")
+    assert cap.wait(WAIT_S) == 69, cap.stderr.read()
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
-                                  watchdog, settings, stored, counting, link)})
+                                  watchdog, settings, stored, counting, link,
+                                  programs)})

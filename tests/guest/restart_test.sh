@@ -103,8 +103,8 @@ traffic_start()
 	done
 }
 
-# traffic_end: lets the last streams end.  All have arrived, without a connection
-# that was reset.
+# traffic_end: lets the last streams end.  All have arrived, and no connection
+# was reset.
 traffic_end()
 {
 	local bad n sent
@@ -129,8 +129,8 @@ traffic_end()
 	done
 }
 
-# undisturbed GUEST RESETS: its driver has seen neither a hang nor a lost link, QEMU no
-# end of the connection.
+# undisturbed GUEST RESETS: its driver has seen neither a hang nor a lost link,
+# QEMU no end of the connection, and the adapter no more resets.
 undisturbed()
 {
 	on "$1" dmesg > dmesg

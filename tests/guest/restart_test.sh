@@ -52,15 +52,15 @@ restart()
 		wrong "valed does not start again: $(cat valed.log)"
 }
 
-# held: prints how many descriptors the supervisor and the process that serves
-# have.
+# held: prints how many descriptors and mapped files in memory the supervisor
+# and the process that serves have.
 held()
 {
 	local fds pid
 
 	for pid in $(cat valed.pid) $(valed_serving); do
 		set -- /proc/"$pid"/fd/*
-		fds="$fds $#"
+		fds="$fds $# $(grep -c memfd: /proc/"$pid"/maps)"
 	done
 	echo $fds
 }
@@ -178,8 +178,8 @@ restarted()
 	is "crashes" "$(grep -c "process that serves has ended" valed.log)" \
 	    -eq "$RESTARTS"
 	# Nothing is left behind.
-	wait_until "as many descriptors as before: $(cat held)" \
-	    holds "$(cat held)" || wrong "descriptors: $(held)"
+	wait_until "as many descriptors and mappings as before: $(cat held)" \
+	    holds "$(cat held)" || wrong "descriptors, mappings: $(held)"
 	is "kB of the supervisor" "$(size)" -le "$(cat size)"
 	pings vm1 10.0.0.2
 	finish

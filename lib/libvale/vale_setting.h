@@ -179,6 +179,13 @@ int	vale_setting_once(const char *name, unsigned int setting,
 void	vale_setting_kept(const char *name, unsigned int setting,
 	    struct vale_setting_value *value);
 
+/*
+ * Have a counter of a port that is there begin with a value, that of an earlier
+ * port.  Nobody uses the port yet.  Returns 0, or -1 with errno ENXIO.
+ */
+int	vale_port_count(const char *name, unsigned int counter,
+	    uint64_t value);
+
 /* Set errno and what vale_error() returns; returns -1. */
 int	vale_setting_error(int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));

@@ -204,6 +204,26 @@ vale_setting_once(const char *name, unsigned int setting,
 	return (keep(name, setting, value, true));
 }
 
+int
+vale_port_count(const char *name, unsigned int counter, uint64_t value)
+{
+	struct vale_port *port;
+	struct vale_pair *pair;
+
+	pthread_mutex_lock(&vale_lock);
+	port = vale_switch_find_port(name);
+	if (port != NULL) {
+		pair = &port->vp_pair[0];
+		atomic_store_64(counter == VALE_C_RX_SYNC ?
+		    &pair->pa_rx.rq_syncs : &pair->pa_counter[counter], value);
+	}
+	pthread_mutex_unlock(&vale_lock);
+	if (port != NULL)
+		return (0);
+	errno = ENXIO;
+	return (-1);
+}
+
 /* A rate that has no burst has the default one when it is set. */
 static void
 burst_default(struct vale_setting_value *value)

@@ -13,6 +13,7 @@
  *	valed_config.c	 configuration files: variables as text
  *	valed_values.c	 their values
  *	valed_control.c	 the option -c
+ *	valed_counters_keep.c counters of ports, for the next process
  *	valed_activation.c the sockets that are inherited
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
@@ -108,6 +109,7 @@
 #include "valed_activation.h"
 #include "valed_carrier.h"
 #include "valed_control.h"
+#include "valed_counters_keep.h"
 #include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
@@ -555,6 +557,7 @@ end(bool restart)
 	if (go_on) {
 		adapters_save();
 		keep();
+		valed_counters_keep();
 	}
 	/* Threads that are busy end with the process. */
 	valed_guard_end(go_on);
@@ -617,6 +620,7 @@ main(int argc, char **argv)
 	valed_hostif_keep_start(&opt);
 	valed_settings_keep_start(&opt);
 	adapters_start();
+	valed_counters_keep_start(&opt);
 	ctl_devices_are(valed_watch_list);
 	ctl_changes_are(keep);
 	if (opt.vo_control != NULL &&

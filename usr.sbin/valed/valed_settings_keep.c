@@ -9,16 +9,13 @@
  */
 
 #include <sys/param.h>
-#include <sys/mman.h>
 
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "adapter_config.h"
 #include "libvale.h"
@@ -32,8 +29,6 @@
 
 #define	STORE_NAME	"settings"
 #define	FIRST_LINE	"valed settings 1\n"
-/* Bytes of the file, at most. */
-#define	FILE_MAX	(4 << 20)
 
 /* A line's fields. */
 enum {
@@ -118,40 +113,15 @@ line_split(char *line, char *field[NFIELDS])
 	return (field[NFIELDS - 1] != NULL && line == NULL);
 }
 
-/*
- * Read a file, which may be any descriptor: only memory is read, which cannot
- * block.  Returns a string that is the caller's, or NULL.
- */
-static char *
-file_read(int fd)
-{
-	size_t len = 0;
-	ssize_t n = -1;
-	char *text;
-
-	text = fcntl(fd, F_GET_SEALS) == -1 ? NULL : malloc(FILE_MAX);
-	while (text != NULL && len < FILE_MAX - 1 && (n = pread(fd, text + len,
-	    FILE_MAX - 1 - len, (off_t)len)) > 0)
-		len += (size_t)n;
-	if (text != NULL && n == 0)
-		text[len] = '\0';
-	if (text == NULL || n != 0 || strlen(text) != len) {
-		free(text);
-		text = NULL;
-	}
-	return (text);
-}
-
 void
 valed_settings_keep_start(const struct valed_options *opt)
 {
-	const int fd = valed_store_take(STORE_NAME);
 	char *field[NFIELDS], *line, *next, *text;
 	bool good;
 
-	if (fd == -1)
+	if (!valed_store_take_text(STORE_NAME, &text))
 		return;
-	text = next = file_read(fd);
+	next = text;
 	line = strsep(&next, "\n");
 	good = line != NULL && next != NULL &&
 	    strncmp(line, FIRST_LINE, strlen(FIRST_LINE) - 1) == 0 &&
@@ -162,7 +132,6 @@ valed_settings_keep_start(const struct valed_options *opt)
 		warnx("settings of the earlier process are lost: they are not "
 		    "valid");
 	free(text);
-	close(fd);
 }
 
 /*
@@ -265,33 +234,6 @@ write_all(size_t *size)
 	return (NULL);
 }
 
-/* A file with this text, or -1 with errno. */
-static int
-file_make(const char *text, size_t size)
-{
-	const int fd = memfd_create(STORE_NAME, MFD_CLOEXEC);
-
-	if (fd == -1 || write(fd, text, size) == (ssize_t)size)
-		return (fd);
-	close(fd);
-	errno = ENOSPC;
-	return (-1);
-}
-
-/* Put it into the store.  Returns false with errno. */
-static bool
-put(const char *text, size_t size)
-{
-	const int fd = file_make(text, size);
-	bool kept;
-
-	if (fd == -1)
-		return (false);
-	kept = valed_store_put(STORE_NAME, fd);
-	close(fd);
-	return (kept);
-}
-
 void
 valed_settings_keep(void)
 {
@@ -309,7 +251,8 @@ valed_settings_keep(void)
 		if (there)
 			valed_store_remove(STORE_NAME);
 		there = false;
-	} else if (text == NULL || !put(text, size))
+	} else if (text == NULL ||
+	    !valed_store_put_text(STORE_NAME, text))
 		warn("changed settings are not kept for a restart");
 	else
 		there = true;

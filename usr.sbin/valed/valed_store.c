@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -22,6 +23,9 @@
 #include "peer_fds.h"
 #include "valed_activation.h"
 #include "valed_store.h"
+
+/* Bytes of a text, with its NUL. */
+#define	TEXT_MAX	(4 << 20)
 
 struct store_entry {
 	char	name[VALED_STORE_NAME];
@@ -323,6 +327,46 @@ valed_store_take(const char *name)
 		se->fd = -1;
 	}
 	return (fd);
+}
+
+bool
+valed_store_put_text(const char *name, const char *text)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC);
+	const size_t len = strlen(text);
+	bool kept;
+
+	if (fd == -1)
+		return (false);
+	kept = write(fd, text, len) == (ssize_t)len &&
+	    valed_store_put(name, fd);
+	close(fd);
+	return (kept);
+}
+
+bool
+valed_store_take_text(const char *name, char **text)
+{
+	const int fd = valed_store_take(name);
+	size_t len = 0;
+	ssize_t n = -1;
+
+	*text = NULL;
+	if (fd == -1)
+		return (false);
+	if (fcntl(fd, F_GET_SEALS) != -1)
+		*text = malloc(TEXT_MAX);
+	while (*text != NULL && len < TEXT_MAX - 1 && (n = pread(fd,
+	    *text + len, TEXT_MAX - 1 - len, (off_t)len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	if (*text != NULL && n == 0)
+		(*text)[len] = '\0';
+	if (*text == NULL || n != 0 || strlen(*text) != len) {
+		free(*text);
+		*text = NULL;
+	}
+	return (true);
 }
 
 void

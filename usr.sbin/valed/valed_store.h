@@ -71,6 +71,15 @@ void	valed_store_remove(const char *name);
 int	valed_store_take(const char *name);
 
 /*
+ * Keep a text in the store, in memory of its own.  Returns false with errno.
+ * And take one, as valed_store_take(), as a string that is the caller's, or NULL
+ * if what is there is none: only memory is read, which cannot block.  Returns
+ * whether there is something.
+ */
+bool	valed_store_put_text(const char *name, const char *text);
+bool	valed_store_take_text(const char *name, char **text);
+
+/*
  * Call fn() for each that has not been taken and whose name begins so.  As
  * valed_store_take().
  */

@@ -5,6 +5,7 @@
 """valed -R: what clients see of its restarts, for valed_restart_test.sh."""
 
 import ctypes
+import json
 import os
 import random
 import re
@@ -585,8 +586,46 @@ def programs():
     assert cap.wait(WAIT_S) == 69, cap.stderr.read()
 
 
+def port_counters():
+    out = subprocess.run([VALECTL, "-c", "control", "-j", "-k", "vale0:vm1"],
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
+    counters = json.loads(out)
+    return counters.get("vale0:vm1", counters)
+
+
+def counters():
+    """The counters of an adapter's port continue after a restart."""
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            for n in range(1, 4):
+                exchange(a, b)
+                seen = port_counters()
+                assert seen["tx_frames"] == seen["rx_frames"] == n, seen
+                v.restart()
+                now = port_counters()
+                for name, value in seen.items():
+                    assert now[name] >= value, (name, value, now)
+            v.crash()
+            assert port_counters()["tx_frames"] == 0
+            exchange(a, b)
+            assert port_counters()["tx_frames"] == 1
+    # What is stored may be anybody's.
+    m = Manager()
+    for text, n in (("vale0:vm1\ttx_frames\t7\n", 7),
+                    ("vale0:vm1\ttx_frames\t7", 7),
+                    ("vale0:vm1\ttx_frames\t%d\n" % (1 << 63), 0),
+                    ("vale0:vm1\ttx_frames\t7x\n\n\t\n\t\t\n", 0),
+                    ("vale0:vm1\tother\t7\nvale0:other\ttx_frames\t7\n", 0),
+                    ("\0", 0)):
+        m.drop()
+        m.add("counters", settings_file(text))
+        v = m.start(ARGS)
+        assert port_counters()["tx_frames"] == n, text
+        m.stop(v)
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
                                   watchdog, settings, stored, counting, link,
-                                  programs)})
+                                  programs, counters)})

@@ -165,6 +165,18 @@ valed_hostif_keep(void)
 }
 
 void
+valed_counters_keep_start(const struct valed_options *options)
+{
+	ATF_CHECK(options == &opt);
+}
+
+void
+valed_counters_keep(void)
+{
+	called("counters");
+}
+
+void
 valed_settings_keep(void)
 {
 	if (world->store)
@@ -920,7 +932,7 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	world->manager = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
 	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;keep;serves;ready 0;"
-	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;keep;guard keep;"
+	    "wait 66;wait 66;wait 66;wait 66;notify STOPPING=1;keep;counters;guard keep;"
 	    "ends;");
 	world->manager = false;
 	world->reloads = true;
@@ -929,7 +941,7 @@ TEST(supervised, "With -R another process starts it, and the next one finds "
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
 	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;started;keep;serves;ready 0;"
 	    "wait 66;restart begin;check;wait 66 check;restart end;"
-	    "keep;guard keep;restarts;");
+	    "keep;counters;guard keep;restarts;");
 	strlcpy(world->fail, "pair", sizeof(world->fail));
 	runs(EX_OSERR, "valed_main_test: supervisor: No buffer space "
 	    "available\n", BEGIN_R "fault;guard 1 valed;accept;"

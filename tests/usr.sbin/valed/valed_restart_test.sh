@@ -20,6 +20,7 @@ managed: a service manager keeps the descriptors, and clients, between two start
 inherited: sockets that the service manager made are not taken for what is kept
 watchdog: valed reports, and one that hangs is started again
 settings: what valectl has changed is in force afterwards
+counters: those of an adapter's port continue after a restart, not after a crash
 programs: vale-cap and valectl go on with the next process
 stored: settings in the store that are not valid are lost, after a line
 link: a guest sees the link of its port as it is after a restart

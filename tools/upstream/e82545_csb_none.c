@@ -12,6 +12,7 @@
 #include <sys/param.h>
 
 #include "e82545_csb.h"
+#include "e82545_salvage.h"
 #include "e82545_snap.h"
 
 void
@@ -33,5 +34,18 @@ e82545_csb_reset(struct e82545 *dev __unused)
 
 void
 e82545_csb_snap(struct e82545 *dev __unused, struct e82545_snap *s __unused)
+{
+}
+
+bool
+e82545_csb_salvage(struct e82545 *dev __unused,
+    const struct e82545 *old __unused)
+{
+	return (true);
+}
+
+void
+e82545_csb_recover(struct e82545 *dev __unused, uint32_t tdt __unused,
+    uint32_t rdt __unused)
 {
 }

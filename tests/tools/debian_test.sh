@@ -163,9 +163,10 @@ package_body()
 	    "root/usr/$(realpath -m --relative-to=root/usr "$f")"
 	for unit in valed.service valed@.service; do
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
-		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -c /run/valed" $f
+		atf_check -o ignore grep "ExecStart=/usr/sbin/valed -R -c /run" $f
 	done
-	for unit in valectl-metrics.socket valectl-metrics@.service; do
+	for unit in valed-directory.service valed-directory@.service \
+	    valectl-metrics.socket valectl-metrics@.service; do
 		f=$(find root/*/ -path "*lib/systemd/system/*" -name $unit -type f)
 		[ -f "$f" ] || atf_fail "no $unit"
 	done
@@ -184,7 +185,7 @@ package_body()
 	pci.0.1.0.backend=vale0:vm1
 	pci.0.1.0.path=$PWD/vm1.sock
 	END
-	root/usr/sbin/valed -c control -k root/etc/valed/valed.conf &
+	root/usr/sbin/valed -R -c control -k root/etc/valed/valed.conf &
 	pid=$!
 	echo $pid > pid
 	wait_until "the socket" [ -S vm1.sock -a ! -e vm1.sock.lock ] ||

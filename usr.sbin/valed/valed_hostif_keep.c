@@ -300,11 +300,9 @@ remove_unseen(void)
 {
 	struct slot *sl;
 
-	for (sl = slots; sl < slots + HOSTIF_MAX; sl++) {
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
 		if (sl->sl_port[0] != '\0' && !sl->sl_seen)
 			slot_remove(sl);
-		sl->sl_seen = false;
-	}
 }
 
 /* What is not there makes room first. */
@@ -322,9 +320,13 @@ mark(struct hostif *hi, void *arg __unused)
 void
 valed_hostif_keep(void)
 {
+	struct slot *sl;
+
 	if (!valed_store_active())
 		return;
 	pthread_mutex_lock(&keep_lock);
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
+		sl->sl_seen = false;
 	hostif_each(mark, NULL);
 	remove_unseen();
 	hostif_each(see, NULL);

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef SANITIZED
+#if __has_feature(address_sanitizer)
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -306,7 +306,7 @@ crash_alloc(void)
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANON, -1, 0);
 	REQUIRE(c != MAP_FAILED);
-#ifdef SANITIZED
+#if __has_feature(address_sanitizer)
 	/* The model has pointers there. */
 	__lsan_register_root_region(c, sizeof(*c));
 #endif
@@ -316,7 +316,7 @@ crash_alloc(void)
 void
 crash_free(struct crash *c)
 {
-#ifdef SANITIZED
+#if __has_feature(address_sanitizer)
 	__lsan_unregister_root_region(c, sizeof(*c));
 #endif
 	munmap(c, sizeof(*c));

@@ -561,8 +561,26 @@ def programs():
         events = subprocess.Popen([VALECTL, "--events"], stdout=out, env=env)
         rates = subprocess.Popen([VALECTL, "-s", "all"], env=env,
                                  stdout=subprocess.DEVNULL)
+
+        def last_event():
+            """The last one of a client of vm1."""
+            with open("events") as f:
+                found = re.findall(r'"event": ?"(client_\w+)".*"vm1"', f.read())
+            return found[-1] if found else None
+
+        def watches():
+            """Whether it asks, and so sees a client that comes."""
+            with Driver("vm1.sock"):
+                end = time.monotonic() + 3
+                while time.monotonic() < end:
+                    if last_event() == "client_came":
+                        return True
+                    time.sleep(0.05)
+            return False
+        wait_until(watches, "the first event")
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
+            wait_until(lambda: last_event() == "client_came", "that it came")
             for end in v.restart, v.crash, v.restart:
                 end()
                 said = cap.stderr.readline()
@@ -571,7 +589,7 @@ def programs():
                 exchange(a, b)
                 wait_until(lambda: os.path.getsize("cap.pcapng") > size,
                            "frames after the restart")
-        wait_until(lambda: "client_went" in open("events").read(), "events")
+        wait_until(lambda: last_event() == "client_went", "that it went")
         for p in events, rates:
             assert p.poll() is None, p.returncode
             p.kill()

@@ -408,14 +408,16 @@ valed_store_started(void)
 int
 valed_store_pair(int other)
 {
-	int n = store_fd;
+	int n = fcntl(store_fd, F_DUPFD_CLOEXEC, 0), next;
 
 	/* Two numbers that differ in the lowest bit, and are not used. */
-	do {
-		n = fcntl(store_fd, F_DUPFD_CLOEXEC, (n | 1) + 1);
-		if (n == -1)
-			return (-1);
-	} while (n % 2 != 0 || fcntl(n + 1, F_GETFD) != -1);
+	while (n != -1 && (n % 2 != 0 || fcntl(n + 1, F_GETFD) != -1)) {
+		next = (n | 1) + 1;
+		close(n);
+		n = fcntl(store_fd, F_DUPFD_CLOEXEC, next);
+	}
+	if (n == -1)
+		return (-1);
 	if (dup3(other != -1 ? other : store_fd, n + 1, O_CLOEXEC) == -1)
 		return (-1);
 	close(store_fd);

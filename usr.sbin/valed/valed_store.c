@@ -408,7 +408,7 @@ valed_store_started(void)
 int
 valed_store_pair(int other)
 {
-	int n = fcntl(store_fd, F_DUPFD_CLOEXEC, 0), next;
+	int n = fcntl(store_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), next;
 
 	/* Two numbers that differ in the lowest bit, and are not used. */
 	while (n != -1 && (n % 2 != 0 || fcntl(n + 1, F_GETFD) != -1)) {

@@ -76,24 +76,10 @@ static bool
 pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
     int flags)
 {
-	union pass_control control;
-	struct iovec iov = { (void *)(uintptr_t)p, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
 	ssize_t sent;
 
-	if (n > 0) {
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	}
 	do {
-		sent = sendmsg(s, &msg, MSG_NOSIGNAL | flags);
+		sent = peer_fds_send(s, p, len, fds, n, flags);
 	} while (sent == -1 && errno == EINTR);
 	return (sent != -1);
 }

@@ -6,6 +6,7 @@
 
 /* Control messages: peer_fds.h. */
 
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,31 @@
 
 /* Linux 6.5; C libraries before 2.39 lack the name. */
 #define	MSG_PIDFD	4
+
+ssize_t
+peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
+    int flags)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(PEER_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = { (void *)(uintptr_t)p, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	if (n > 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		memset(&control, 0, msg.msg_controllen);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	return (sendmsg(s, &msg, MSG_NOSIGNAL | flags));
+}
 
 /* Call take(arg, fd) for each descriptor of a control message. */
 static void

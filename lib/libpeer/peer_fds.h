@@ -5,7 +5,7 @@
  */
 
 /*
- * Descriptors that come with a message over a UNIX-domain socket (SCM_RIGHTS).
+ * Descriptors that go and come with a message over a UNIX-domain socket (SCM_RIGHTS).
  *
  * Other control messages come, too, if the socket has options for them: who
  * inherits a socket, or passes one on, also sets its options, and what
@@ -19,7 +19,21 @@
 
 #include <sys/socket.h>
 
+#include <sys/types.h>
+
 #include <stdbool.h>
+#include <stddef.h>
+
+/* Descriptors of a message, at most: SCM_MAX_FD of unix(7). */
+#define	PEER_FDS_MAX	253
+
+/*
+ * Send `len' bytes with `n' descriptors, PEER_FDS_MAX at most, which the caller
+ * keeps, as sendmsg(2) without an address does, with these flags and
+ * MSG_NOSIGNAL.  Returns as sendmsg(2).  Any thread.
+ */
+ssize_t	peer_fds_send(int s, const void *p, size_t len, const int *fds,
+	    unsigned int n, int flags);
 
 /*
  * Bytes of control messages: `n' descriptors and what may come before them,

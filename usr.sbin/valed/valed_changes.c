@@ -82,36 +82,16 @@ absent(struct adapter_config *ac)
 static bool
 change_send(struct valed_change *vc)
 {
-	union {
-		struct cmsghdr	align;
-		char		buf[CMSG_SPACE(HOSTIF_FDS_MAX * sizeof(int))];
-	} control;
-	struct iovec iov = { vc, sizeof(*vc) };
 	const int *fds = &vc->vc_config.ac_listen;
-	struct cmsghdr *c;
-	struct msghdr msg;
-	size_t n = 0;
+	unsigned int n = 0;
 
-	memset(&msg, 0, sizeof(msg));
-	msg.msg_iov = &iov;
-	msg.msg_iovlen = 1;
 	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
 		n = 1;
 	if (vc->vc_what == VALED_ATTACH) {
 		fds = vc->vc_hostif.hf_fd;
 		n = vc->vc_hostif.hf_nfds;
 	}
-	if (n > 0) {
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = control.buf;
-		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(n * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
-	}
-	return (sendmsg(changes_fd, &msg, MSG_NOSIGNAL) ==
+	return (peer_fds_send(changes_fd, vc, sizeof(*vc), fds, n, 0) ==
 	    (ssize_t)sizeof(*vc));
 }
 

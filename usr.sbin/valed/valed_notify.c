@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "peer_fds.h"
 #include "valed_notify.h"
 #include "valed_store.h"
 
@@ -121,21 +122,9 @@ valed_notify(const char *fmt, ...)
 static void
 notify_send(int fd, const char *text)
 {
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(sizeof(int))];
-	} control = { .space = { 0 } };
 	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
-	struct iovec iov = { (void *)(uintptr_t)text, strlen(text) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control, .msg_controllen = sizeof(control.space) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	while (sendmsg(notify_fd, &msg, MSG_NOSIGNAL) == -1)
+	while (peer_fds_send(notify_fd, text, strlen(text), &fd, 1, 0) == -1)
 		if ((errno != EAGAIN && errno != EINTR) ||
 		    poll(&pfd, 1, MANAGER_MS) == 0)
 			return;

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,39 +92,24 @@ valed_store_entry(unsigned int i, int *fd)
  * Passing them on.
  */
 
-/* Descriptors of a message; what the kernel permits. */
-#define	PACK_FDS	253
-
 /* A message: the names, each with its NUL, and as many descriptors. */
-static char	pack_names[PACK_FDS * VALED_STORE_NAME];
-static union {
-	struct cmsghdr	align;
-	char		space[PEER_FDS_SPACE(PACK_FDS)];
-} pack_control;
+static char	pack_names[PEER_FDS_MAX * VALED_STORE_NAME];
 
 /* Send those from the i-th on.  Returns how many, or 0 with errno. */
 static unsigned int
 pack_send(int s, unsigned int i)
 {
-	const unsigned int n = MIN(nentries - i, PACK_FDS);
-	struct iovec iov = { pack_names, 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &pack_control,
-	    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const unsigned int n = MIN(nentries - i, PEER_FDS_MAX);
+	int fds[PEER_FDS_MAX];
 	unsigned int k;
+	size_t len = 0;
 
-	memset(&pack_control, 0, sizeof(pack_control));
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(n * sizeof(int));
 	for (k = 0; k < n; k++) {
-		memcpy(CMSG_DATA(c) + k * sizeof(int), &entries[i + k].fd,
-		    sizeof(int));
-		iov.iov_len += strlcpy(pack_names + iov.iov_len,
-		    entries[i + k].name, VALED_STORE_NAME) + 1;
+		fds[k] = entries[i + k].fd;
+		len += strlcpy(pack_names + len, entries[i + k].name,
+		    VALED_STORE_NAME) + 1;
 	}
-	return (sendmsg(s, &msg, MSG_NOSIGNAL) == -1 ? 0 : n);
+	return (peer_fds_send(s, pack_names, len, fds, n, 0) == -1 ? 0 : n);
 }
 
 int
@@ -181,8 +165,12 @@ static bool unpacked;
 static void
 unpack(const char *name, size_t len, int s)
 {
-	int fds[PACK_FDS];
-	struct peer_fds mf = { .mf_fd = fds, .mf_max = PACK_FDS,
+	static union {
+		struct cmsghdr	align;
+		char		space[PEER_FDS_SPACE(PEER_FDS_MAX)];
+	} control;
+	int fds[PEER_FDS_MAX];
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = PEER_FDS_MAX,
 	    .mf_drop = unpack_drop };
 	struct iovec iov = { pack_names, sizeof(pack_names) };
 	struct msghdr msg;
@@ -194,8 +182,8 @@ unpack(const char *name, size_t len, int s)
 	do {
 		mf.mf_n = 0;
 		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
-		    .msg_control = &pack_control,
-		    .msg_controllen = sizeof(pack_control) };
+		    .msg_control = &control,
+		    .msg_controllen = sizeof(control) };
 		n = recvmsg(s, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 		if (n <= 0)
 			continue;
@@ -241,29 +229,12 @@ valed_store_fd(void)
 static bool
 store_send(const struct valed_store_message *vsm, int fd)
 {
-	union {
-		struct cmsghdr	align;
-		char		space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { (void *)(uintptr_t)vsm,
-	    offsetof(struct valed_store_message, vsm_text) +
-	    strlen(vsm->vsm_text) + 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *c;
+	const size_t len = offsetof(struct valed_store_message, vsm_text) +
+	    strlen(vsm->vsm_text) + 1;
 	ssize_t n;
 
-	if (fd != -1) {
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.space);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
 	do
-		n = sendmsg(store_fd, &msg, MSG_NOSIGNAL);
+		n = peer_fds_send(store_fd, vsm, len, &fd, fd != -1, 0);
 	while (n == -1 && (errno == EINTR || errno == ENOBUFS ||
 	    errno == ENOMEM));
 	return (n != -1);

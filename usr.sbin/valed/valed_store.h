@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes of a name, with its NUL.  It has no colon and no control character. */
+/* Bytes of a name, with its NUL.  It is not empty. */
 #define	VALED_STORE_NAME	128
 /* Descriptors, at most. */
 #define	VALED_STORE_MAX		8192

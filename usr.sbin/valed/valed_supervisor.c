@@ -19,10 +19,10 @@
  * signals, and sends what the serving process has for the service manager.  If
  * that process ends, and was not told to, it executes the program again, in its
  * own place: so its process ID stays, the program may be a newer one, and both
- * begin alike.  The new program finds the descriptors as sd_listen_fds(3) says.
- * That is also how systemd(1) passes them, which keeps them while a unit is
- * restarted: so before the supervisor ends, it gives them to the service
- * manager (FDSTORE=1 of sd_notify(3)), if there is one.
+ * begin alike.  The new program finds the descriptors as sd_listen_fds(3) says,
+ * in the queues of a few sockets.  That is also how systemd(1) passes them, which
+ * keeps them while a unit is restarted: so before the supervisor ends, it gives
+ * them to the service manager (FDSTORE=1 of sd_notify(3)), if there is one.
  *
  * One thread.
  */
@@ -91,8 +91,47 @@ program_find(void)
 }
 
 /*
+ * The service manager.
+ */
+
+/*
+ * Give it all descriptors, which it passes to the program that it starts.  It
+ * gets the sockets that they are in: it compares each descriptor with each of
+ * those that it has, and has none twice.
+ */
+static void
+hand_over(void)
+{
+	unsigned int i = 0;
+	int s;
+
+	while (valed_notify_wanted() && i < valed_store_count()) {
+		s = valed_store_pack(&i);
+		if (s == -1) {
+			warn("what is kept cannot be handed over");
+			break;
+		}
+		valed_notify_fd(s, "FDSTORE=1\nFDPOLL=0\nFDNAME="
+		    VALED_STORE_FDNAME);
+		close(s);
+	}
+	valed_notify_barrier();
+}
+
+/*
  * Starting the program again.
  */
+
+/* The service manager may be able to. */
+static void __dead2
+cannot_start(void)
+{
+	warn("cannot start again: %s", program);
+	/* descriptors_place() may have taken the number of its connection. */
+	valed_notify_open();
+	hand_over();
+	_exit(EX_OSERR);
+}
 
 /*
  * Put all descriptors where sd_listen_fds(3) expects them, in sockets, behind
@@ -107,17 +146,17 @@ descriptors_place(int first)
 
 	while (i < valed_store_count()) {
 		if (n == PACKS || (packs[n++] = valed_store_pack(&i)) == -1)
-			err(EX_OSERR, "cannot start again");
+			cannot_start();
 	}
 	/* Away from these numbers, first. */
 	for (k = 0; k < n; k++) {
 		packs[k] = fcntl(packs[k], F_DUPFD_CLOEXEC, first + (int)n);
 		if (packs[k] == -1)
-			err(EX_OSERR, "cannot start again");
+			cannot_start();
 	}
 	for (k = 0; k < n; k++)
 		if (dup2(packs[k], first + (int)k) == -1)
-			err(EX_OSERR, "cannot start again");
+			cannot_start();
 	return (n);
 }
 
@@ -132,12 +171,12 @@ descriptors_names(unsigned int n)
 
 	fp = open_memstream(&names, &size);
 	if (fp == NULL)
-		err(EX_OSERR, "cannot start again");
+		cannot_start();
 	fputs(valed_activation_names(), fp);
 	for (; n > 0; n--, colon = ":")
 		fprintf(fp, "%s" VALED_STORE_FDNAME, colon);
 	if (fclose(fp) != 0)
-		err(EX_OSERR, "cannot start again");
+		cannot_start();
 	return (names);
 }
 
@@ -183,92 +222,84 @@ start_again(void)
 	setenv("LISTEN_FDNAMES", names, 1);
 	/* The signals stay blocked: none is lost meanwhile. */
 	execv(program, arguments);
-	err(EX_OSERR, "cannot start again: %s", program);
+	cannot_start();
 }
 
 /*
- * Whether the program would start, and go on from the adapters' states: what -t
- * says.  Sets *why to its error, or to
- * an empty string.
+ * Checking whether it would start.
+ */
+
+/* Execute the program with -t and --takes, and its errors in `fd'. */
+static void __dead2
+check_exec(int fd)
+{
+	char version[ADAPTER_VERSION_SIZE], **argv;
+	unsigned int n = 0;
+	sigset_t none;
+
+	while (arguments[n] != NULL)
+		n++;
+	dup2(fd, STDERR_FILENO);
+	argv = calloc(n + 4, sizeof(*argv));
+	if (argv == NULL)
+		err(EX_OSERR, NULL);
+	argv[0] = arguments[0];
+	argv[1] = (char *)(uintptr_t)"-t";
+	argv[2] = (char *)(uintptr_t)"--takes";
+	argv[3] = version;
+	adapter_version(version);
+	memcpy(argv + 4, arguments + 1, (n - 1) * sizeof(*argv));
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	alarm(CHECK_S);
+	execv(program, argv);
+	err(EX_OSERR, "%s", program);
+}
+
+/* Read the first line that it prints. */
+static void
+check_read(int fd, char why[VALED_WHY_SIZE])
+{
+	ssize_t len = 0, n;
+
+	do {
+		n = read(fd, why + len, VALED_WHY_SIZE - 1 - len);
+		len += MAX(n, 0);
+	} while (n > 0 || (n == -1 && errno == EINTR));
+	why[len] = '\0';
+	why[strcspn(why, "\n")] = '\0';
+}
+
+/*
+ * Whether the program would start, and go on from the adapters' states.  Sets
+ * *why to its error, or to an empty string.
  */
 static void
 check(char why[VALED_WHY_SIZE])
 {
-	char version[ADAPTER_VERSION_SIZE];
-	unsigned int n = 0;
-	ssize_t len = 0, got;
 	int fds[2], result;
-	char **argv;
-	sigset_t none;
-	pid_t pid;
+	pid_t pid = -1;
 
-	while (arguments[n] != NULL)
-		n++;
-	argv = calloc(n + 5, sizeof(*argv));
-	if (argv == NULL || pipe2(fds, O_CLOEXEC) == -1 ||
-	    (pid = fork()) == -1) {
+	if (pipe2(fds, O_CLOEXEC) == 0) {
+		pid = fork();
+		if (pid == 0)
+			check_exec(fds[1]);
+		close(fds[1]);
+		if (pid == -1)
+			close(fds[0]);
+	}
+	if (pid == -1) {
 		snprintf(why, VALED_WHY_SIZE, "%s", strerror(errno));
-		free(argv);
 		return;
 	}
-	if (pid == 0) {
-		argv[0] = arguments[0];
-		argv[1] = (char *)(uintptr_t)"-t";
-		argv[2] = (char *)(uintptr_t)"--takes";
-		argv[3] = version;
-		adapter_version(version);
-		memcpy(argv + 4, arguments + 1, (n - 1) * sizeof(*argv));
-		dup2(fds[1], STDERR_FILENO);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		alarm(CHECK_S);
-		execv(program, argv);
-		warn("%s", program);
-		_exit(EX_OSERR);
-	}
-	free(argv);
-	close(fds[1]);
-	do {
-		got = read(fds[0], why + len, VALED_WHY_SIZE - 1 - len);
-		len += MAX(got, 0);
-	} while (got > 0 || (got == -1 && errno == EINTR));
+	check_read(fds[0], why);
 	close(fds[0]);
-	why[len] = '\0';
-	why[strcspn(why, "\n")] = '\0';
 	while (waitpid(pid, &result, 0) == -1 && errno == EINTR)
 		continue;
 	if (result == 0)
 		why[0] = '\0';
 	else if (why[0] == '\0')
 		strlcpy(why, "the program cannot be started", VALED_WHY_SIZE);
-}
-
-/*
- * The service manager.
- */
-
-/*
- * Give it all descriptors, which it passes to the program that it starts.  It
- * gets the sockets that they are in: it compares each descriptor with each of
- * those that it has, and has none twice.
- */
-static void
-hand_over(void)
-{
-	unsigned int i = 0;
-	int s;
-
-	while (valed_notify_wanted() && i < valed_store_count()) {
-		s = valed_store_pack(&i);
-		if (s == -1) {
-			warn("what is kept cannot be handed over");
-			break;
-		}
-		valed_notify_fd(s, "FDSTORE=1\nFDPOLL=0\nFDNAME="
-		    VALED_STORE_FDNAME);
-		close(s);
-	}
-	valed_notify_barrier();
 }
 
 /*
@@ -342,18 +373,11 @@ message(const struct valed_store_message *vsm, int fd)
 		close(fd);
 }
 
-/* Whether a name may be one: it is written to the environment. */
+/* Whether a name may be one. */
 static bool
-text_ok(const struct valed_store_message *vsm)
+name_ok(const char *name)
 {
-	const char *p;
-
-	if (vsm->vsm_what != VALED_STORE_PUT)
-		return (true);
-	for (p = vsm->vsm_text; *p != '\0'; p++)
-		if (*p <= ' ' || *p > '~' || *p == ':')
-			return (false);
-	return (p > vsm->vsm_text && p - vsm->vsm_text < VALED_STORE_NAME);
+	return (name[0] != '\0' && strlen(name) < VALED_STORE_NAME);
 }
 
 /* Handle a packet.  Returns false if there is none, or no more. */
@@ -379,7 +403,7 @@ message_read(void)
 	(void)peer_fds_take(&msg, &mf);
 	if (n > (ssize_t)offsetof(struct valed_store_message, vsm_text)) {
 		((char *)&vsm)[n - 1] = '\0';
-		if (text_ok(&vsm)) {
+		if (vsm.vsm_what != VALED_STORE_PUT || name_ok(vsm.vsm_text)) {
 			message(&vsm, fd);
 			return (true);
 		}

@@ -9,12 +9,14 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
 
+import activation
 from activation import Service, listener, manager
 from ctl_client import Control
 from vfu_client import *
@@ -401,6 +403,27 @@ def inherited():
     m.stop(v)
 
 
+def no_program():
+    """If there is no program to start, the service manager has what is kept."""
+    m = Manager()
+    installed = activation.VALED
+    shutil.copy(installed, "valed")
+    activation.VALED = "./valed"
+    v = m.start(ARGS)
+    activation.VALED = installed
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        os.unlink("valed")
+        os.kill(children(v.proc.pid)[0], signal.SIGKILL)
+        m.read("BARRIER=1")
+        assert v.proc.wait(WAIT_S) == 71, v.messages()
+        assert "cannot start again: " in v.messages(), v.messages()
+        assert len(m.kept) == 1, m.kept
+        v = m.start(ARGS)
+        exchange(a, b)
+    m.stop(v)
+
+
 def watchdog():
     """WATCHDOG_PID is the supervisor; a process that hangs is one that has
     crashed."""
@@ -645,5 +668,5 @@ def counters():
 if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
-                                  watchdog, settings, stored, counting, link,
-                                  programs, counters)})
+                                  no_program, watchdog, settings, stored,
+                                  counting, link, programs, counters)})

@@ -18,6 +18,7 @@ counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 managed: a service manager keeps the descriptors, and clients, between two starts
 inherited: sockets that the service manager made are not taken for what is kept
+no_program: if the program cannot be started again, the service manager has what is kept
 watchdog: valed reports, and one that hangs is started again
 settings: what valectl has changed is in force afterwards
 counters: those of an adapter's port continue after a restart, not after a crash

@@ -82,6 +82,7 @@ static int	guard_fd = -1;
 
 static int	guard_argc;
 static char	**guard_argv;
+
 /* In the child: read the configuration, and carry out what has changed. */
 static void
 reload(void)
@@ -205,7 +206,8 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 	/* mutants: behind them are zeros, which are not opened */
 	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
 	    ac++)
-		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd : valed_changes_socket(ac);
+		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
+		    valed_changes_socket(ac);
 	if (opt->vo_control != NULL)
 		control_open(opt->vo_control);
 	valed_changes_begin(opt);

@@ -8,9 +8,10 @@
  * An event loop for each thread, over epoll(7).
  *
  * An event belongs to the loop of the thread that added it, and loop_run() calls
- * its handler in that thread.  Events are persistent and, but for LOOP_READ_NEW,
- * level triggered: a handler is called again until it removes the cause.  Handlers may add, enable,
- * disable and delete any event, including their own.
+ * its handler in that thread.  Events are persistent.  They are level triggered:
+ * a handler is called again until it removes the cause; those of the type
+ * LOOP_READ_NEW are edge triggered.  Handlers may add, enable, disable and delete
+ * any event, including their own.
  *
  * Any thread may call loop_enable(), loop_disable(), loop_delete() and
  * loop_stop(); the other functions are the loop's own thread's.  If that thread
@@ -25,8 +26,8 @@
 enum loop_type {
 	LOOP_READ,	/* fd is readable, or at end of file */
 	LOOP_WRITE,	/* fd is writable */
-	LOOP_READ_NEW	/* fd is readable when it is enabled; after that, more
-			   has come: not again for what the handler leaves */
+	LOOP_READ_NEW	/* fd is readable when the event is enabled, and each
+			   time that more data has come */
 };
 
 struct loop;

@@ -52,7 +52,7 @@ kept_find(const char *name, unsigned int setting, bool once)
 	return (k);
 }
 
-/* What is to be set of one that comes, or NULL. */
+/* The value to set when a port or switch of this name is made, or NULL. */
 static struct kept *
 kept_next(const char *name, unsigned int setting)
 {
@@ -61,7 +61,7 @@ kept_next(const char *name, unsigned int setting)
 	return (k != NULL ? k : kept_find(name, setting, false));
 }
 
-/* It is set: what was for once has been. */
+/* It has been set.  A value that was to be set once is removed. */
 static void
 kept_used(struct kept *k)
 {

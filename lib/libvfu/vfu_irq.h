@@ -52,8 +52,8 @@ struct vfu_irq {
 	uint64_t	unmasked;	/* unmasks seen; relaxed atomic */
 	bool		unmasking;	/* an event of unmask_fd may have been
 					   read, and not been carried out */
-	bool		again;		/* an event that was sent is to be sent
-					   once more: vfu_irq_restore() */
+	bool		again;		/* send the INTx event once more:
+					   vfu_irq_restore() */
 	const struct peer_keep *keep;	/* of "intx", "msi" and "unmask", or
 					   NULL */
 };

@@ -65,7 +65,7 @@ extern unsigned int takeover_processes;
 void	takeover_send(enum takeover_kind kind, uint32_t *seed, bool split);
 void	takeover_rest(void);
 
-/* Take the replies that are there, and what the store is told. */
+/* Read the replies and the messages to the store that have arrived. */
 void	takeover_poll(void);
 /* Wait for all replies, for as long as it takes. */
 void	takeover_wait(void);

@@ -106,27 +106,13 @@ promiscuity()
 	in_host $1 ip -d link show $2 | grep -q " promiscuity $3 "
 }
 
-host_case kept "With -R, interfaces that valectl has attached stay attached \
-after restarts and crashes, without privileges, until it detaches them" setpriv
-kept_body()
+# goes_on SUPERVISOR restart|crash...: vale0:pa and vale0:pb pass TCP after each.
+goes_on()
 {
-	local how old pid
+	local how old pid=$1
 
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
-	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
-	    "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
-	pid=$!
-	echo $pid >> pids
-	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
-	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
-	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
-	atf_check "$VALECTL" -c control -o vale0:pa limit=9
-	tcp $B 10.9.0.2 $A 1000000
-	for how in restart crash crash restart; do
+	shift
+	for how; do
 		old=$(serving $pid)
 		case $how in
 		restart)
@@ -143,6 +129,29 @@ kept_body()
 		tcp $A 10.9.0.1 $B 1000000
 		promiscuity $S pa 1 || atf_fail "promiscuous mode"
 	done
+}
+
+host_case kept "With -R, interfaces that valectl has attached stay attached \
+after restarts and crashes, without privileges, until it detaches them" setpriv
+kept_body()
+{
+	local pid
+
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
+	    "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+	atf_check "$VALECTL" -c control -o vale0:pa limit=9
+	tcp $B 10.9.0.2 $A 1000000
+	goes_on $pid restart crash crash restart
 	atf_check "$VALECTL" -c control -d vale0:pa
 	wait_until "no promiscuous mode" promiscuity $S pa 0
 	atf_check "$VALECTL" -c control restart
@@ -243,6 +252,37 @@ xdp_body()
 	tcp $B 10.9.0.2 $A 5000000
 	wait_until "counters" counted $VALED_PID $S
 	atf_check_equal 0 $(value $S pa tx_drop_mtu)
+}
+
+host_case kept_xdp "With -R, an interface that valectl has attached with \
+kind=xdp is opened again"
+kept_xdp_body()
+{
+	local pid
+
+	needs_xdp
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	plain $S pa pb
+	plain $A ea
+	plain $B eb
+	nsenter -t $S -n "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa,kind=xdp
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+	atf_check "$VALECTL" -c control -o vale0:pa limit=9
+	goes_on $pid restart crash
+	atf_check "$VALECTL" -c control -d vale0:pa
+	wait_until "no promiscuous mode" promiscuity $S pa 0
+	in_host $S ip -d link show pa > link
+	atf_check -o not-match:xdp cat link
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
 }
 
 promiscuous()

@@ -5,8 +5,9 @@
  */
 
 /*
- * Links of ports.  A port whose link is down sends and gets nothing; its user
- * is told of changes; a link may follow an uplink's carrier.
+ * Links of ports.  A port whose link is down sends and receives no frame.  Its
+ * user is told when the link changes.  With link=uplink it is the carrier of the
+ * attached interface.
  */
 
 #include <sys/param.h>

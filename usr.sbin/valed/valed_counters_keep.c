@@ -28,17 +28,6 @@
 
 #define	STORE_NAME	"counters"
 
-static bool
-port_of(const struct valed_options *opt, const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++)
-		if (strcmp(opt->vo_adapters[i].ac_backend, name) == 0)
-			return (true);
-	return (false);
-}
-
 /* The counter of this name, or VALE_NCOUNTERS. */
 static unsigned int
 counter_named(const char *name)
@@ -61,7 +50,8 @@ line_set(char *line, const struct valed_options *opt)
 	uint64_t value;
 	char *end;
 
-	if (line == NULL || counter == VALE_NCOUNTERS || !port_of(opt, port))
+	if (line == NULL || counter == VALE_NCOUNTERS ||
+	    !valed_options_adapter(opt, port))
 		return;
 	value = strtoull(line, &end, 10);
 	if (*end == '\0' && value <= INT64_MAX)

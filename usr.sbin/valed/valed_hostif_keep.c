@@ -134,20 +134,6 @@ kept_open(unsigned int n, struct hostif_kept *hk)
 	return (false);
 }
 
-static bool
-configured(const struct valed_options *opt, const char *port)
-{
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++)
-		if (strcmp(opt->vo_adapters[i].ac_backend, port) == 0)
-			return (true);
-	for (i = 0; i < opt->vo_nhostifs; i++)
-		if (strcmp(opt->vo_hostifs[i].hc_port, port) == 0)
-			return (true);
-	return (false);
-}
-
 void
 valed_hostif_keep_start(const struct valed_options *opt)
 {
@@ -161,7 +147,8 @@ valed_hostif_keep_start(const struct valed_options *opt)
 		/* Of another process: valed_hostif_keep() removes it. */
 		strlcpy(slots[n].sl_port, hk->hk_port, VALE_NAME_SIZE);
 		slots[n].sl_nfds = hk->hk_fds.hf_nfds;
-		if (configured(opt, hk->hk_port) ||
+		if (valed_options_adapter(opt, hk->hk_port) ||
+		    valed_options_hostif(opt, hk->hk_port) ||
 		    valed_hostif_keep_has(hk->hk_port) || !kept_open(n, hk))
 			continue;
 		waiting[n].wtg_used = true;

@@ -52,6 +52,29 @@ struct valed_options {
 	struct valed_settings vo_settings;
 };
 
+/* Whether an adapter, or an attached interface, of *opt has the port. */
+static inline bool
+valed_options_adapter(const struct valed_options *opt, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nadapters; i++)
+		if (strcmp(opt->vo_adapters[i].ac_backend, port) == 0)
+			return (true);
+	return (false);
+}
+
+static inline bool
+valed_options_hostif(const struct valed_options *opt, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < opt->vo_nhostifs; i++)
+		if (strcmp(opt->vo_hostifs[i].hc_port, port) == 0)
+			return (true);
+	return (false);
+}
+
 /*
  * Parse and check the command line, and the files that it names.  On an error,
  * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's

@@ -47,15 +47,8 @@ enum {
 static bool
 port_of(const struct valed_options *opt, const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++)
-		if (strcmp(opt->vo_adapters[i].ac_backend, name) == 0)
-			return (true);
-	for (i = 0; i < opt->vo_nhostifs; i++)
-		if (strcmp(opt->vo_hostifs[i].hc_port, name) == 0)
-			return (true);
-	return (valed_hostif_keep_has(name));
+	return (valed_options_adapter(opt, name) ||
+	    valed_options_hostif(opt, name) || valed_hostif_keep_has(name));
 }
 
 /* Whether a name is that of a switch. */

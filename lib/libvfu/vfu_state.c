@@ -16,8 +16,10 @@
 #include <sys/param.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "peer_fstat.h"
 #include "peer_keep.h"
 #include "vfu_device.h"
 #include "vfu_state.h"
@@ -322,6 +324,22 @@ static const struct {
 	[KEPT_UNMASK] = { "unmask", F_UNMASK },
 };
 
+/* Whether a descriptor is of the kind that the name stands for. */
+static bool
+kept_kind(enum kept_fd which, int fd)
+{
+	struct stat st;
+
+	if (which >= KEPT_INTX)
+		return (vfu_irq_fd(fd));
+	if (peer_fstat(fd, &st) == -1)
+		return (false);
+	if (which == KEPT_CLIENT)
+		return (S_ISSOCK(st.st_mode));
+	/* It is read before the client is served, and must not block. */
+	return (S_ISFIFO(st.st_mode) && fcntl(fd, F_SETFL, O_NONBLOCK) != -1);
+}
+
 /* Find the descriptors that the state needs; the others are NULL. */
 static int
 kept_find(const struct state *s, struct peer_kept *kept, size_t nkept,
@@ -338,7 +356,7 @@ kept_find(const struct state *s, struct peer_kept *kept, size_t nkept,
 		if (found[i] == NULL)
 			return (ENOENT);
 		*why = "a descriptor of the state is of another kind";
-		if (i >= KEPT_INTX && !vfu_irq_fd(found[i]->pkt_fd))
+		if (!kept_kind(i, found[i]->pkt_fd))
 			return (EINVAL);
 	}
 	return (0);
@@ -449,7 +467,8 @@ vfu_state_restore(struct vfu_device *vd, const void *buf, size_t len,
 	/* One that was accepted, and not noted yet; or has been told to go. */
 	vd->vdev_server.stream.vsm_done = s.progress.vpr_done;
 	client = peer_kept_find(kept, nkept, "client");
-	if (client != NULL && vfu_server_come(vd, client->pkt_fd) == 0)
+	if (client != NULL && kept_kind(KEPT_CLIENT, client->pkt_fd) &&
+	    vfu_server_come(vd, client->pkt_fd) == 0)
 		kept_taken(client);
 	memset(s.cfg, 0, sizeof(s.cfg));
 	s.refusals = 0;

@@ -281,14 +281,18 @@ vfu_stream_send(struct vfu_device *vd)
  * Another process goes on.
  */
 
-/* What is in the pipe was not noted, so it is still in `out', too. */
+/*
+ * What is in the pipe was not noted, so it is still in `out', too.  It is no
+ * more than that has.
+ */
 static void
 pipe_discard(int fd)
 {
 	char buf[4096];
+	size_t left = VFU_BUFFER;
 
-	while (read(fd, buf, sizeof(buf)) > 0)
-		continue;
+	while (left > 0 && read(fd, buf, sizeof(buf)) > 0)
+		left -= sizeof(buf);
 }
 
 int

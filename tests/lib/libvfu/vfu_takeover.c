@@ -451,12 +451,14 @@ takeover_kill(void)
 	ATF_REQUIRE_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
 	    "process %u has ended by itself, %#x: %s", takeover_processes,
 	    status, sh->why);
+	takeover_pid = -1;
 }
 
 void
 takeover_next(void)
 {
-	process_start();
+	if (takeover_pid == -1)
+		process_start();
 }
 
 /*
@@ -547,6 +549,8 @@ client_send(const void *data, size_t len, const int *fd)
 		n = send_fds(client, p, len, fd, fd != NULL, MSG_DONTWAIT);
 		if (n == -1) {
 			ATF_REQUIRE_EQ_MSG(EAGAIN, errno, "%s", sh->why);
+			/* Nobody else makes room. */
+			takeover_next();
 			takeover_poll();
 			continue;
 		}
@@ -788,6 +792,7 @@ takeover_died(void)
 		ATF_REQUIRE_MSG(WIFSIGNALED(status) && WTERMSIG(status) ==
 		    SIGKILL, "process %u has ended: %s", takeover_processes,
 		    sh->why);
+		takeover_pid = -1;
 		return (true);
 	}
 	return (false);

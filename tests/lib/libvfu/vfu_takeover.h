@@ -40,7 +40,7 @@ extern bool takeover_traced;
 /* The process that serves the device. */
 extern pid_t takeover_pid;
 
-/* Kill it, and have another one go on.  takeover_kill() does the first. */
+/* Kill the process; and have another one go on, if there is none. */
 void	takeover_kill(void);
 void	takeover_next(void);
 /*

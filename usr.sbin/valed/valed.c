@@ -7,7 +7,8 @@
 /*
  * The files of valed:
  *
- *	valed.c		 main(): starts the threads, waits for signals
+ *	valed.c		 main(): the start
+ *	valed_serve.c	 what the main thread does then, until the end
  *	valed_hostif_keep.c interfaces of valectl(8), for the next process
  *	valed_options.c	 the command line
  *	valed_config.c	 configuration files: variables as text
@@ -60,12 +61,13 @@
  * Each adapter has a thread that does all of its work (adapter.c).  Adapters
  * meet only in the switch, where a port cannot see another port's memory.  The
  * main thread opens the sockets, starts the other threads, drops the privileges
- * of the process, and then waits for signals, and for changes of the adapters
- * (valed_reload.c).  A second process, the guard, removes the sockets at the
- * end and reads changed configurations (valed_guard.c).  With a control socket
- * a third one passes descriptors (ctl_pass.c).  With -R another one, the first
- * of all, starts the serving process again, which then goes on with the clients
- * that it had (valed_supervisor.c).
+ * of the process (this file), and then waits for signals (valed_serve.c), and
+ * for changes of the adapters (valed_reload.c).  A second process, the guard,
+ * removes the sockets at the end and reads changed configurations
+ * (valed_guard.c).  With a control socket a third one passes descriptors
+ * (ctl_pass.c).  With -R another one, the first of all, starts the serving
+ * process again, which then goes on with the clients that it had
+ * (valed_supervisor.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *
@@ -81,16 +83,12 @@
 
 #include <sys/param.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 
 #include <err.h>
 #include <errno.h>
 #include <jansson.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -105,21 +103,17 @@
 #include "peer_close.h"
 #include "peer_fault.h"
 #include "peer_log.h"
-#include "peer_watch.h"
 #include "valed_activation.h"
-#include "valed_carrier.h"
 #include "valed_control.h"
 #include "valed_counters_keep.h"
-#include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
 #include "valed_notify.h"
 #include "valed_options.h"
 #include "valed_print.h"
-#include "valed_reload.h"
 #include "valed_sandbox.h"
+#include "valed_serve.h"
 #include "valed_settings_keep.h"
-#include "valed_stats.h"
 #include "valed_store.h"
 #include "valed_supervisor.h"
 #include "valed_watch.h"
@@ -128,38 +122,6 @@ _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");
 _Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
     PEER_FAULT_MAX, "each has memory that may vanish");
-
-/* For adapters to save their state, ms. */
-#define	SAVE_MS		2000
-
-static void
-signal_nothing(int sig __unused)
-{
-}
-
-/*
- * Block the signals that the main thread reads, and return a descriptor to read
- * them from.  PEER_SIGNAL has a handler that does nothing: it only
- * interrupts a system call.
- */
-static int
-signals_open(void)
-{
-	struct sigaction sa;
-	sigset_t set;
-
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = signal_nothing;
-	sigaction(PEER_SIGNAL, &sa, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
 
 /* An adapter takes more than twenty descriptors. */
 static void
@@ -173,14 +135,9 @@ limits_raise(void)
 	}
 }
 
-/* The adapters, and what is asked of them; the main thread's. */
+/* What is served; the main thread's. */
 static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
 static struct valed_options	opt;
-static uint64_t			next_ns;	/* of adapter_watch() */
-static bool			reloading;	/* until VALED_END */
-static bool			reload_again;
-static bool			checking;	/* until the supervisor says
-						   whether it can restart */
 
 /* Reserve the names of the ports that the configuration has. */
 static void
@@ -193,213 +150,6 @@ names_start(void)
 		    opt.vo_adapters[i].ac_backend);
 	for (i = 0; i < opt.vo_nhostifs; i++)
 		ctl_names_hostif(opt.vo_hostifs[i].hc_port);
-}
-
-static unsigned int
-adapters_count(void)
-{
-	struct adapter *ad;
-	unsigned int n = 0;
-
-	TAILQ_FOREACH(ad, &adapters, link)
-		n++;
-	return (n);
-}
-
-/* A check of all threads, once a second.  `ending' is not in the list. */
-static void
-watch(struct adapter *ending)
-{
-	struct adapter *ad;
-
-	peer_accept_watch();
-	TAILQ_FOREACH(ad, &adapters, link) {
-		adapter_watch(ad);
-		adapter_listen(ad);
-	}
-	if (ending != NULL)
-		adapter_watch(ending);
-	peer_close_watch();
-	valed_carrier_watch();
-	valed_notify_watch();
-	if (opt.vo_verbose) {
-		valed_stats_live(&adapters);
-		hostif_each(valed_stats_hostif_live, NULL);
-	}
-}
-
-/* While an adapter ends. */
-static void
-watch_due(struct adapter *ending)
-{
-	if (peer_watch_due(&next_ns))
-		watch(ending);
-}
-
-/* Say that there is no reload, with errno. */
-static const char *
-reload_error(void)
-{
-	static char why[VALED_WHY_SIZE];
-
-	snprintf(why, sizeof(why), "cannot reload: %s", strerror(errno));
-	warnx("%s", why);
-	return (why);
-}
-
-static void
-reload_begin(void)
-{
-	reload_again = reloading;
-	if (reloading)
-		return;
-	ctl_reload_begin(CTL_RELOAD);
-	reloading = valed_guard_reload();
-	if (!reloading)
-		ctl_reload_end(CTL_RELOAD, reload_error());
-	else
-		valed_notify_reloading();
-}
-
-/*
- * Tell the service manager first.  The reply ends valectl(8), and with it the
- * manager's reload.
- */
-static void
-reload_end(const char *why)
-{
-	reloading = false;
-	valed_notify_ready(adapters_count(), why);
-	ctl_reload_end(CTL_RELOAD, why);
-}
-
-/* The guard has gone.  It may have had a request for a reload. */
-static void
-reload_lost(void)
-{
-	if (!reloading)
-		return;
-	reload_again = false;
-	ctl_names_end();
-	errno = EPIPE;
-	reload_end(reload_error());
-}
-
-/* Have the store keep what was changed for the next process.  Any thread. */
-static void
-keep(void)
-{
-	valed_hostif_keep();
-	valed_settings_keep();
-}
-
-/* A change has come from the guard.  Returns false if the guard has gone. */
-static bool
-reload_change(void)
-{
-	static struct valed_change vc;
-
-	if (!valed_guard_change(&vc)) {
-		reload_lost();
-		return (false);
-	}
-	valed_reload(&vc, &adapters, watch_due);
-	if (vc.vc_what == VALED_END) {
-		keep();
-		reload_end(vc.vc_why);
-		if (reload_again)
-			reload_begin();
-	}
-	return (true);
-}
-
-/* A client asks for a restart: have the supervisor see whether it can. */
-static void
-restart_begin(void)
-{
-	ctl_reload_begin(CTL_RESTART);
-	checking = valed_store_active();
-	if (checking)
-		valed_store_tell(VALED_STORE_CHECK, NULL);
-	else
-		ctl_reload_end(CTL_RESTART, "valed has no option -R: restart "
-		    "it as it was started");
-}
-
-/* It has said that.  Returns whether the process is to end. */
-static bool
-restart_checked(void)
-{
-	char why[VALED_WHY_SIZE];
-
-	checking = false;
-	if (!valed_store_reply(why, sizeof(why)) && why[0] == '\0')
-		strlcpy(why, "the supervisor has ended", sizeof(why));
-	ctl_reload_end(CTL_RESTART, why);
-	return (why[0] == '\0');
-}
-
-/* Handle signals.  Returns false if one ends the program. */
-static bool
-signals_read(int fd)
-{
-	struct signalfd_siginfo si;
-
-	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		switch (si.ssi_signo) {
-		case SIGHUP:
-			reload_begin();
-			break;
-		case SIGUSR1:
-			valed_stats_print(&adapters);
-			hostif_each(valed_stats_hostif, NULL);
-			break;
-		default:
-			return (false);
-		}
-	}
-	return (true);
-}
-
-/* Clients ask for something: begin with it. */
-static void
-wish(void)
-{
-	if (ctl_reload_wish() == CTL_RESTART)
-		restart_begin();
-	else
-		reload_begin();
-}
-
-/* Serve until a signal ends the program, or, with true, a restart. */
-static bool
-run(int signal_fd)
-{
-	struct pollfd fds[] = {
-		{ .fd = signal_fd, .events = POLLIN },
-		{ .fd = valed_guard_fd(), .events = POLLIN },
-		{ .events = POLLIN },
-	};
-	bool due;
-
-	next_ns = peer_watch_start();
-	for (;;) {
-		/* Who asks while one runs gets the next one. */
-		fds[2].fd = reloading ? -1 : checking ? valed_store_fd() :
-		    ctl_reload_fd();
-		due = peer_watch_wait(fds, nitems(fds), &next_ns);
-		if (fds[0].revents != 0 && !signals_read(signal_fd))
-			return (false);
-		if (fds[1].revents != 0 && !reload_change())
-			fds[1].fd = -1;
-		if (fds[2].revents != 0 && checking) {
-			if (restart_checked())
-				return (true);
-		} else if (fds[2].revents != 0 && !reloading)
-			wish();
-		if (due)
-			watch(NULL);
-	}
 }
 
 /* End before valed serves, after a message. */
@@ -527,45 +277,6 @@ pair(void)
 	return (fd != -1);
 }
 
-/* Have all adapters save their state.  One that does not is not waited for. */
-static void
-adapters_save(void)
-{
-	struct adapter *ad;
-	unsigned int ms;
-
-	TAILQ_FOREACH(ad, &adapters, link)
-		adapter_save(ad);
-	ad = TAILQ_FIRST(&adapters);
-	for (ms = 0; ad != NULL && ms < SAVE_MS; ms++) {
-		while (ad != NULL && adapter_saved(ad))
-			ad = TAILQ_NEXT(ad, link);
-		if (ad != NULL)
-			poll(NULL, 0, 1);
-	}
-}
-
-/* End, and let the next process go on if there is one. */
-static void __dead2
-end(bool restart)
-{
-	const bool go_on = valed_store_active() &&
-	    (restart || valed_notify_wanted());
-
-	if (!restart)
-		valed_notify("STOPPING=1");
-	if (go_on) {
-		adapters_save();
-		keep();
-		valed_counters_keep();
-	}
-	/* Threads that are busy end with the process. */
-	valed_guard_end(go_on);
-	fflush(stdout);
-	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);
-	_exit(EX_OK);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -590,7 +301,7 @@ main(int argc, char **argv)
 		valed_unsupervised();
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
-	signal_fd = signals_open();
+	signal_fd = valed_serve_signals();
 	if (signal_fd == -1)
 		err(EX_OSERR, "signals");
 	if ((errno = peer_fault_init()) != 0)
@@ -622,7 +333,7 @@ main(int argc, char **argv)
 	adapters_start();
 	valed_counters_keep_start(&opt);
 	ctl_devices_are(valed_watch_list);
-	ctl_changes_are(keep);
+	ctl_changes_are(valed_serve_keep);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
@@ -638,9 +349,5 @@ main(int argc, char **argv)
 	valed_hostif_keep_attach();
 	TAILQ_FOREACH(ad, &adapters, link)
 		adapter_go(ad);
-	valed_store_started();
-	keep();
-	valed_store_tell(VALED_STORE_SERVES, NULL);
-	valed_notify_ready(adapters_count(), "");
-	end(run(signal_fd));
+	valed_serve(&adapters, opt.vo_verbose, signal_fd);
 }

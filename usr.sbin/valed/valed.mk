@@ -16,7 +16,7 @@ VALED_SRCS=	adapter_version.c valed.c valed_carrier.c valed_changes.c \
 		valed_error.c valed_guard.c valed_hostif_keep.c	\
 		valed_notify.c						\
 		valed_options.c valed_plan.c valed_print.c		\
-		valed_reload.c valed_sandbox.c valed_settings.c		\
-		valed_settings_keep.c					\
+		valed_reload.c valed_sandbox.c valed_serve.c		\
+		valed_settings.c valed_settings_keep.c			\
 		valed_socket.c valed_stats.c valed_supervisor.c		\
 		valed_values.c valed_watch.c

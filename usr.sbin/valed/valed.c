@@ -34,6 +34,7 @@
  *	valed_watch.c	 what clients of the control socket see of adapters
  *	adapter.c	 an adapter: its thread, and the host side of the model
  *	adapter_keep.c	 what is kept of it for the next process
+ *	adapter_resume.c what an earlier process has left of it
  *	adapter_version.c the version of that
  *	adapter_net.c	 its network: a port of a switch, or a TAP
  *	adapter_pci.c	 what it is on the PCI bus

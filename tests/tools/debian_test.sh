@@ -5,7 +5,8 @@
 # The Debian packages of debian/: built from a copy of the tree, checked with
 # lintian, installed in an empty root, started there and removed again; installed
 # and used in a clean root of the release (installed.subr), also by its systemd
-# (units.subr), and as valed(7) has it (page.subr).
+# (units.subr), and as valed(7) has it (page.subr).  The cases use the same
+# packages, which the first one makes, and a root each.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/wait_until.subr"
@@ -17,12 +18,12 @@
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 
-# A copy of the tree without what was built, in source/.
-copy_tree()
+# The tree without what was built, as tar(1) writes it: the same bytes for the
+# same files.
+tar_tree()
 {
-	mkdir source
 	tar -C "$top" --exclude ./build --exclude './build-*' \
-	    --exclude ./.git -cf - . | tar -C source -xf -
+	    --exclude ./.git --sort=name -cf - .
 }
 
 # Runs a command without what bmake(1) says to those that it starts.
@@ -30,6 +31,13 @@ alone()
 {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
 	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS "$@"
+}
+
+# files_of DIRECTORY
+files_of()
+{
+	(cd "$1" && find . -path ./.git -prune -o -path ./build -prune -o \
+	    -path './build-*' -prune -o ! -type d -print | sort)
 }
 
 # Builds the packages of source/.  What it takes is in deps/packages; gcc, which
@@ -40,6 +48,33 @@ build()
 	    DEB_BUILD_OPTIONS="parallel=2 noautodbgsym" \
 	    dpkg-buildpackage -d -us -uc) > log 2>&1 ||
 	    atf_fail "dpkg-buildpackage: $(tail -5 log | paste -sd ' ')"
+	# A second build, as nothing is left of the first.
+	(cd source && alone debian/rules clean) > log 2>&1 ||
+	    atf_fail "clean: $(tail -5 log | paste -sd ' ')"
+	files_of source > after
+	files_of "$top" > before
+	atf_check diff -u before after
+}
+
+# packages: the packages of the tree are in the current directory.  The first case
+# that is here builds them; those that run at the same time wait.
+packages()
+{
+	local dir=$(atf_get_srcdir)/packages
+
+	mkdir -p "$dir"
+	(
+		flock 9
+		tree=$(tar_tree | sha256sum)
+		[ "$(cat "$dir/tree" 2> /dev/null)" != "$tree" ] || exit 0
+		rm -rf "$dir"/*
+		cd "$dir"
+		mkdir source
+		tar_tree | tar -C source -xf -
+		build
+		echo "$tree" > tree
+	) 9> "$dir.lock" || exit 1
+	cp "$dir"/*.* .
 }
 
 # dpkg_root argument...: dpkg(1) in root/.  The packages that valed depends on
@@ -72,7 +107,7 @@ check_lem()
 	dpkg-deb -x lem-dkms_*.deb lem
 	[ -f lem/usr/share/man/man4/lem.4.gz ] || atf_fail "no lem.4.gz"
 	tree=$PWD/lem/usr/src/lem-$version
-	sh source/sys/dev/e1000/linux/source.sh source expected
+	sh "$top/sys/dev/e1000/linux/source.sh" "$top" expected
 	atf_check diff -r -x dkms.conf expected "$tree"
 	atf_check -o inline:"PACKAGE_VERSION=\"$version\"\n" \
 	    grep ^PACKAGE_VERSION= "$tree/dkms.conf"
@@ -130,17 +165,16 @@ check_loading()
 	    sed -e 's,.*/,,' -e 's,ko[.a-z]*.*,ko,' loaded
 }
 
+programs="dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"
+
 test_case -c package_clean package "The Debian packages are built, free of \
-lintian's errors and warnings, and install, serve and remove valed; in a clean \
-root guests and programs use what is installed, systemd starts it, and the \
-commands of valed(7) run; lem(4) is built from its package" \
-    require.progs "dpkg-buildpackage dh dh_dkms lintian gcc tcpdump" timeout 5400
+lintian's errors and warnings, and install, serve and remove valed; lem(4) is \
+built from its package" require.progs "$programs" timeout 5400
 package_body()
 {
 	local root=$PWD/root f pid unit
 
-	copy_tree
-	build
+	packages
 	# Without --allow-root, lintian says that it is run as root.
 	atf_check -o empty -e empty lintian --allow-root \
 	    --fail-on error,warning *.changes
@@ -177,7 +211,6 @@ package_body()
 
 	check_lem
 	check_pages
-	check_commands
 
 	# As the unit starts it.
 	cat > root/etc/valed/valed.conf <<-END
@@ -204,23 +237,27 @@ package_body()
 	dpkg_root -P valed netmap-run libvale-dev libvale2
 	files > left
 	atf_check -o empty cat left
-
-	check_installed
-	[ ! -d "$clean" ] || { check_units; check_page; }
-
-	# A second build, as nothing is left of the first.
-	(cd source && alone debian/rules clean) > log 2>&1 ||
-	    atf_fail "clean: $(tail -5 log | paste -sd ' ')"
-	(cd source && find . -path ./build -prune -o ! -type d -print |
-	    sort) > after
-	(cd "$top" && find . -path ./.git -prune -o -path ./build -prune -o \
-	    -path './build-*' -prune -o ! -type d -print | sort) > before
-	atf_check diff -u before after
 }
 package_clean()
 {
 	[ ! -e pid ] || kill $(cat pid)
+}
+
+# root_case CHECK NAME DESCRIPTION: a case in a clean root.
+root_case()
+{
+	test_case -c root_clean "$2" "$3" require.progs "$programs" timeout 5400
+	eval "$2_body() { packages; $1; }"
+}
+root_clean()
+{
 	booted_stop "$clean"
 	guests_subr
 	stop_all
 }
+
+root_case check_installed installed "In a clean root guests and programs use \
+what is installed, and purging leaves nothing"
+root_case check_units units "In a clean root systemd starts, reloads, restarts, \
+upgrades and stops what is installed"
+root_case check_page page "In a clean root the commands of valed(7) run"

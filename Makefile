@@ -42,8 +42,10 @@ SUBDIR=		${_LIBS} .WAIT lib/libvale_valed .WAIT			\
 		share/systemd share/sysusers
 # WITHOUT_TESTS=yes, as on FreeBSD: what is installed, and no more.
 .if !defined(WITHOUT_TESTS)
-SUBDIR+=	${_TESTBED} sys/dev/e1000/linux bench/nettest .WAIT	\
-		tests bench share/dtrace
+SUBDIR+=	${_TESTBED} sys/dev/e1000/linux bench/nettest .WAIT tests
+.if !defined(SAN) || empty(SAN)
+SUBDIR+=	bench share/dtrace
+.endif
 .endif
 .endif
 .else

@@ -88,38 +88,11 @@ finish()
 	exit
 }
 
-# The tests that start threads, and those of valed.
+# The tests that have threads: TSAN_TESTS of bsd.test.mk.
 threads()
 {
 	build SAN=thread
-	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan" \
-	    lib/libloop/loop_test \
-	    fuzz/clients_test \
-	    usr.sbin/bhyve/e82545_csb_lem_test \
-	    usr.sbin/bhyve/e82545_csb_race_test \
-	    usr.sbin/bhyve/e82545_direct_test \
-	    usr.sbin/bhyve/e82545_reset_test \
-	    usr.sbin/bhyve/e82545_rx_stall_test \
-	    usr.sbin/bhyve/e82545_tx_test \
-	    usr.sbin/bhyve/net_backend_vale_test \
-	    usr.sbin/bhyve/pci_e82545_test \
-	    usr.sbin/bhyve/vale_sender_test \
-	    sys/net/vale/vale_fair_test \
-	    sys/net/vale/vale_fdb_test \
-	    sys/net/vale/vale_rate_test \
-	    sys/net/vale/vale_rings_test \
-	    sys/net/vale/vale_sink_test \
-	    sys/net/vale/vale_threads_test \
-	    sys/dev/e1000/lem_threads_test \
-	    lib/libhostif/hostif_test \
-	    usr.sbin/valed/valed_control_test \
-	    usr.sbin/valed/valed_port_test \
-	    usr.sbin/valed/valed_protocol_test \
-	    usr.sbin/valed/valed_reload_test \
-	    lib/libpeer/peer_close_test \
-	    lib/libpeer/peer_mem_test \
-	    lib/libpeer/peer_fault_test \
-	    soak/soak_test:ports
+	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan"
 }
 
 cd "$top" || exit 1

@@ -13,17 +13,28 @@
 #	TEST_METADATA+=			for all programs of the directory,
 #	TEST_METADATA.a+=		for one program, as on FreeBSD:
 #		required_user="root", is_exclusive=true, timeout=600, ...
+#	TSAN_TESTS=	a c		of those, the ones for SAN=thread: that
+#					have threads
 #	PROGS=		helper		built beside the tests, not run by Kyua
 #	${PACKAGE}FILES+= data		copied, with their mode, to where
 #					atf_get_srcdir finds them
 #	TESTS_SUBDIRS=	x y		the Kyuafile includes those that exist
 #	.include <bsd.test.mk>
 
+# A compiler needs less than half of its time if it does not optimize.  The
+# libraries that tests are linked with are optimized.
+OPTFLAGS?=	-O0 -g
+
 .include <bsd.init.mk>
 
 _NOINSTALL=	yes
 # Tests, and the libraries they are linked with, have assertions on.
 _INVARIANTS=	yes
+.if defined(SAN) && !empty(SAN:M*thread*)
+.for _l in ATF_TESTS_C ATF_TESTS_SH
+${_l}:=		${${_l}:@_t@${TSAN_TESTS:M${_t}}@}
+.endfor
+.endif
 CFLAGS+=	-DINVARIANTS
 PROGS+=		${ATF_TESTS_C}
 .for _t in ${ATF_TESTS_C}

@@ -53,6 +53,7 @@ static struct fault_owner {
 /* Additions and removals; never the handler's. */
 static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t fault_nowners;		/* slots used once; atomic */
+static void	(*fault_end)(void);	/* peer_fault_on_end() */
 static uint32_t fault_handlers;		/* that look at slots; atomic */
 
 static bool
@@ -141,6 +142,8 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 	handled = info->si_code > 0 && fault_handle(info->si_addr);
 	atomic_add_rel_32(&fault_handlers, -1);
 	if (!handled) {
+		if (fault_end != NULL)
+			fault_end();
 		/* The access faults again; a signal that was sent does not. */
 		signal(sig, SIG_DFL);
 		/* mutants 2: the process ends by the signal or by the fault */
@@ -159,6 +162,12 @@ peer_fault_init(void)
 	sa.sa_sigaction = fault_signal;
 	sa.sa_flags = SA_SIGINFO | SA_RESTART;
 	return (sigaction(SIGBUS, &sa, NULL) == -1 ? errno : 0);
+}
+
+void
+peer_fault_on_end(void (*end)(void))
+{
+	fault_end = end;
 }
 
 static int

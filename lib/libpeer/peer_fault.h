@@ -37,6 +37,12 @@ struct peer_mem;
 int	peer_fault_init(void);
 
 /*
+ * Have the handler call end() before a SIGBUS ends the process, in the thread
+ * that has caused it.  The main thread, before there are others.
+ */
+void	peer_fault_on_end(void (*end)(void));
+
+/*
  * Add a table.  When its memory has vanished, the handler calls
  * peer_mem_lose(), then lost(arg), which must be safe in a signal handler and
  * in any thread.  Returns 0 or an errno.  Any thread, before the table is used.

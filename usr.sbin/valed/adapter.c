@@ -169,7 +169,9 @@ adapter_sink(void *arg, struct frame_source *frames)
 {
 	struct adapter *ad = arg;
 
+	adapter_keep_receiver(ad);
 	e82545_rx_direct(ad->dev, frames);
+	adapter_keep_receiver(NULL);
 	if (vfu_irq_pending(&ad->vfu.vdev_irq))
 		adapter_post(ad);
 }

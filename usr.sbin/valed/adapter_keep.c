@@ -27,12 +27,13 @@
 #include "adapter_keep_impl.h"
 #include "adapter_version.h"
 #include "e82545.h"
+#include "peer_fault.h"
 #include "peer_fstat.h"
 #include "peer_mem_journal.h"
 #include "vfu_state.h"
 
-/* The adapter that a thread serves. */
-static _Thread_local struct adapter_keep *serving;
+/* The adapter that a thread serves, and another one that takes its frames. */
+static _Thread_local struct adapter_keep *serving, *receiving;
 
 /*
  * Memory.
@@ -350,14 +351,42 @@ adapter_keep_forget(struct adapter *ad)
  * Faults.
  */
 
-#ifndef SANITIZED
+/*
+ * While a thread delivers frames to another adapter, it handles what two
+ * clients have written: frames of the one, descriptors of the other.  Nobody can
+ * tell which of them has ended the process, so both are blamed: who did that is
+ * blamed each time, and the others only as often as they had to do with it.
+ */
 static void
-fault(int sig, siginfo_t *info, void *context __unused)
+note_blame(void)
 {
 	if (serving != NULL)
 		serving->ak_blamed = BLAMED;
-	/* A fault comes again, and then ends the process; what was sent not. */
-	if (info->si_code <= 0)
+	if (receiving != NULL)
+		receiving->ak_blamed = BLAMED;
+}
+
+#ifndef SANITIZED
+/* The kernel tells nobody else which call it was. */
+static void
+say_call(int call)
+{
+	char text[64];
+	int n;
+
+	n = snprintf(text, sizeof(text),
+	    "valed: system call %d is not permitted\n", call);
+	(void)!write(STDERR_FILENO, text, n);
+}
+
+static void
+fault(int sig, siginfo_t *info, void *context __unused)
+{
+	note_blame();
+	if (sig == SIGSYS && info->si_code > 0)
+		say_call(info->si_syscall);
+	/* A fault comes again, and then ends the process; others do not. */
+	if (sig == SIGSYS || info->si_code <= 0)
 		raise(sig);
 }
 #endif
@@ -368,12 +397,19 @@ adapter_keep_blame(struct adapter *ad)
 	serving = keep_of(ad);
 }
 
+void
+adapter_keep_receiver(struct adapter *ad)
+{
+	receiving = ad == NULL ? NULL : keep_of(ad);
+}
+
 /* A sanitizer has its own handlers. */
 void
 adapter_keep_signals(void)
 {
 #ifndef SANITIZED
-	static const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT };
+	static const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT,
+	    SIGSYS };
 	struct sigaction sa;
 	unsigned int i;
 
@@ -383,4 +419,5 @@ adapter_keep_signals(void)
 	for (i = 0; i < nitems(signals); i++)
 		sigaction(signals[i], &sa, NULL);
 #endif
+	peer_fault_on_end(note_blame);
 }

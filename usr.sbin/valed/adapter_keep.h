@@ -67,11 +67,19 @@ void	adapter_keep_save(struct adapter *ad);
 void	adapter_keep_forget(struct adapter *ad);
 
 /*
- * The calling thread serves this adapter: if it ends the process by a fault,
- * that is noted in the memory.  After adapter_keep_signals(), of the main
- * thread.
+ * The calling thread serves this adapter: if it ends the process, by a fault or
+ * by a system call that the sandbox does not permit, that is noted in the
+ * memory.  After adapter_keep_signals(), of the main thread, after
+ * peer_fault_init() and before the sandbox.
  */
 void	adapter_keep_blame(struct adapter *ad);
 void	adapter_keep_signals(void);
+
+/*
+ * The calling thread, of any kind, hands frames to this adapter until it says
+ * NULL: if it ends the process meanwhile, that is noted in this one's memory,
+ * too.
+ */
+void	adapter_keep_receiver(struct adapter *ad);
 
 #endif /* !_ADAPTER_KEEP_H_ */

@@ -16,7 +16,8 @@
  * looking at one by name fails with EPERM, because libc and the sanitizers try
  * to, and handle the error.  newfstatat() always fails, also as the fstat() of
  * some C libraries: a filter cannot see whether a path is empty.  See
- * peer_fstat.h.  Any other system call kills the process.
+ * peer_fstat.h.  Any other system call kills the process; with a store its
+ * handler of SIGSYS, which cannot be replaced, notes first whose thread it was.
  */
 
 #include <sys/param.h>
@@ -55,7 +56,6 @@ static const int allowed[] = {
 	/* threads, signals, time */
 	SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(gettid),
 	SCMP_SYS(getpid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(getrusage), SCMP_SYS(sigaltstack), SCMP_SYS(clock_gettime),
 	SCMP_SYS(gettimeofday),
 	SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(getrandom),
@@ -166,7 +166,7 @@ rules_stream(scmp_filter_ctx ctx)
 	const int calls[] = { SCMP_SYS(pipe2), SCMP_SYS(splice),
 	    SCMP_SYS(recvmmsg) };
 	/* With which adapter_keep.c ends the process. */
-	const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT };
+	const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGSYS };
 	size_t i;
 	int error;
 
@@ -251,33 +251,45 @@ rules_send(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow a call whose argument `arg' is any descriptor but `fd', or any but that
- * and fd ^ 1, or a greater one.  A filter compares 64 bits of the argument, of
- * which the kernel uses 32: so each rule is for the numbers, of 32 bits, that
- * differ from `fd' in one bit and in none above it.  Returns 0 or a negative
- * errno.
+ * Allow a call whose argument `arg', a descriptor or a signal, is any number
+ * but n, or any but that and n ^ 1, or a greater one.  A filter compares 64 bits
+ * of the argument, of which the kernel uses 32: so each rule is for the numbers,
+ * of 32 bits, that differ from n in one bit and in none above it.  Returns 0 or
+ * a negative errno.
  */
-enum descriptors {
+enum numbers {
 	BUT_THIS,
 	BUT_PAIR,
 	ABOVE
 };
 
 static int
-rules_descriptor(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t fd,
-    enum descriptors which)
+rules_number(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t n,
+    enum numbers which)
 {
 	uint64_t bit = which == BUT_PAIR ? 2 : 1;
 	int error = 0;
 
 	for (; bit <= UINT32_MAX && error == 0; bit <<= 1) {
-		if (which == ABOVE && (fd & bit) != 0)
+		if (which == ABOVE && (n & bit) != 0)
 			continue;
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1,
 		    SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, -bit,
-		    (fd ^ bit) & -bit));
+		    (n ^ bit) & -bit));
 	}
 	return (error);
+}
+
+/*
+ * Allow handlers of signals; with a store none of SIGSYS, for which there is one
+ * (adapter_keep.c).  Returns 0 or a negative errno.
+ */
+static int
+rules_handler(scmp_filter_ctx ctx, bool store)
+{
+	return (store ? rules_number(ctx, SCMP_SYS(rt_sigaction), 0, SIGSYS,
+	    BUT_THIS) : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+	    SCMP_SYS(rt_sigaction), 0));
 }
 
 /* The descriptors on which sendmsg(2) is permitted, or -1. */
@@ -302,7 +314,7 @@ rules_sendmsg(scmp_filter_ctx ctx, int fd)
 static int
 rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
 {
-	const enum descriptors which = sf->store == -1 ? BUT_THIS : BUT_PAIR;
+	const enum numbers which = sf->store == -1 ? BUT_THIS : BUT_PAIR;
 	const int fd = sf->store == -1 ? sf->pass : sf->store;
 	int error;
 
@@ -312,9 +324,9 @@ rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
 		return (error != 0 ? error : seccomp_rule_add(ctx,
 		    SCMP_ACT_ALLOW, SCMP_SYS(dup3), 0));
 	}
-	error = rules_descriptor(ctx, SCMP_SYS(close), 0, fd, which);
+	error = rules_number(ctx, SCMP_SYS(close), 0, fd, which);
 	if (error == 0)
-		error = rules_descriptor(ctx, SCMP_SYS(dup3), 1, fd, which);
+		error = rules_number(ctx, SCMP_SYS(dup3), 1, fd, which);
 	/* -1, which fails. */
 	if (error == 0)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
@@ -341,7 +353,7 @@ rules_control(scmp_filter_ctx ctx)
 	size_t i;
 	int error;
 
-	error = rules_descriptor(ctx, SCMP_SYS(ftruncate), 0, STDERR_FILENO,
+	error = rules_number(ctx, SCMP_SYS(ftruncate), 0, STDERR_FILENO,
 	    ABOVE);
 	for (i = 0; i < nitems(options) && error == 0; i++)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
@@ -362,7 +374,7 @@ rules_control(scmp_filter_ctx ctx)
 		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pread64),
 		    0);
 	if (error == 0)
-		error = rules_descriptor(ctx, SCMP_SYS(pwrite64), 0,
+		error = rules_number(ctx, SCMP_SYS(pwrite64), 0,
 		    STDERR_FILENO, ABOVE);
 	return (error);
 }
@@ -385,6 +397,8 @@ rules(scmp_filter_ctx ctx, const void *arg)
 		error = rules_ring(ctx);
 	if (error == 0)
 		error = rules_send(ctx);
+	if (error == 0)
+		error = rules_handler(ctx, sf->store != -1);
 	if (error == 0)
 		error = rules_pass(ctx, sf);
 	if (error == 0 && (sf->pass != -1 || sf->store != -1))
@@ -438,9 +452,13 @@ rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
 	return (error);
 }
 
-/* Drop privileges, and have this filter. */
+/*
+ * Drop privileges, and have this filter, with an action for what it does not
+ * name.
+ */
 static int
-enter(int (*add)(scmp_filter_ctx ctx, const void *arg), const void *arg)
+enter(uint32_t other, int (*add)(scmp_filter_ctx ctx, const void *arg),
+    const void *arg)
 {
 	scmp_filter_ctx ctx;
 	int error;
@@ -448,7 +466,7 @@ enter(int (*add)(scmp_filter_ctx ctx, const void *arg), const void *arg)
 	if (valed_sandbox_drop() == -1 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		return (-1);
-	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	ctx = seccomp_init(other);
 	if (ctx == NULL) {
 		errno = ENOMEM;
 		return (-1);
@@ -467,7 +485,8 @@ int
 valed_sandbox_enter(int pass, int store)
 {
 	const struct sandbox_fds sf = { pass, store };
-	const int error = enter(rules, &sf);
+	const int error = enter(store == -1 ? SCMP_ACT_KILL_PROCESS :
+	    SCMP_ACT_TRAP, rules, &sf);
 
 	entered = error == 0;
 	return (error);
@@ -476,5 +495,5 @@ valed_sandbox_enter(int pass, int store)
 int
 valed_sandbox_enter_passer(void)
 {
-	return (enter(rules_passer, NULL));
+	return (enter(SCMP_ACT_KILL_PROCESS, rules_passer, NULL));
 }

@@ -47,6 +47,7 @@ struct e82545_config model;
 void		(*sink)(void *arg, struct frame_source *frames);
 void		*sink_arg;
 bool		raise_level;
+unsigned int	directs;
 const char	*fail_at;
 uint8_t		address[6];
 uint32_t	changed[3];
@@ -354,11 +355,27 @@ WRAP(void, e82545_resume, struct e82545 *dev)
 	__real_e82545_resume(dev);
 }
 
+static const struct adapter *receiver;
+
+WRAP(void, adapter_keep_receiver, struct adapter *to)
+{
+	receiver = to;
+	__real_adapter_keep_receiver(to);
+}
+
 WRAP(void, e82545_rx_direct, struct e82545 *dev __unused,
     struct frame_source *frames __unused)
 {
+	ATF_CHECK(receiver == ad);
+	directs++;
 	if (raise_level)
 		ops->eo_intr(ops_arg, true);
+}
+
+bool
+receives(void)
+{
+	return (receiver != NULL);
 }
 
 static bool

@@ -40,6 +40,8 @@ extern struct e82545_config model;
 extern void		(*sink)(void *arg, struct frame_source *frames);
 extern void		*sink_arg;
 extern bool		raise_level;	/* e82545_rx_direct() does */
+extern unsigned int	directs;	/* its calls, */
+bool	receives(void);			/* in which this is so */
 /* The step that fails, with ENOBUFS; what the port's address and a change in
    place are; and other calls. */
 extern const char	*fail_at;

@@ -318,6 +318,8 @@ only, and once")
 	start();
 	ATF_REQUIRE(sink != NULL);
 	sink(sink_arg, NULL);
+	ATF_CHECK_EQ(1, directs);
+	ATF_CHECK(!receives());
 	ATF_CHECK(!posted());
 	raise_level = true;
 	sink(sink_arg, NULL);

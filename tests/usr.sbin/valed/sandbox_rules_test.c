@@ -60,6 +60,9 @@ step(const char *what)
 	return (++steps == fail_at ? -ENOBUFS : 0);
 }
 
+/* What is done for calls that no rule names. */
+static uint32_t	other = SCMP_ACT_KILL_PROCESS;
+
 WRAP(long, syscall, long number, ...)
 {
 	struct __user_cap_header_struct *h;
@@ -104,7 +107,7 @@ WRAP(int, prctl, int option, ...)
 
 WRAP(scmp_filter_ctx, seccomp_init, uint32_t action)
 {
-	ATF_CHECK_EQ(SCMP_ACT_KILL_PROCESS, action);
+	ATF_CHECK_EQ(other, action);
 	return (step("init;") == 0 ? CTX : NULL);
 }
 
@@ -257,7 +260,7 @@ allowed(int call, unsigned int arg, uint64_t fd)
 	return (false);
 }
 
-/* A call takes any descriptor of 32 bits but `fd', or any above it. */
+/* A call takes any number of 32 bits but `fd', or any above it. */
 static void
 descriptors(int call, unsigned int arg, uint32_t fd, bool above)
 {
@@ -287,7 +290,7 @@ static const char *const first[] = {
 	"getsockopt 1=1 2=27",
 	"setsockopt 1=107 2=5 3=none 4=10",
 	"setsockopt 1=107 2=5 3=receive 4=10",
-	"sendto 3&ffffbfbf=0 4=0 5&ffffffff=0",
+	"sendto 3&ffffbfbf=0 4=0 5&ffffffff=0", "rt_sigaction",
 	NULL
 };
 static const char *const without_control[] = { "close", "dup3", NULL };
@@ -302,8 +305,8 @@ static const char *const last[] = {
 	"recvmsg", "recvfrom", "shutdown", "epoll_wait", "epoll_pwait",
 	"epoll_ctl", "timerfd_settime", "poll", "ppoll", "munmap", "mremap",
 	"madvise", "brk", "futex", "sched_yield", "gettid", "getpid",
-	"rt_sigprocmask", "rt_sigreturn", "rt_sigaction", "getrusage",
-	"sigaltstack", "clock_gettime", "gettimeofday", "clock_nanosleep",
+	"rt_sigprocmask", "rt_sigreturn", "getrusage", "sigaltstack",
+	"clock_gettime", "gettimeofday", "clock_nanosleep",
 	"nanosleep", "getrandom", "restart_syscall", "set_robust_list", "rseq",
 	"exit", "exit_group", "epoll_create1", "eventfd2", "timerfd_create",
 	"memfd_create", "sched_getaffinity",
@@ -391,11 +394,13 @@ but_pair(int call, unsigned int arg, uint32_t fd)
 }
 
 TEST(store, "With a store it may send on two descriptors, and can close or "
-    "replace neither")
+    "replace neither, nor the handler of what is not permitted")
 {
+	other = SCMP_ACT_TRAP;
 	ATF_CHECK_EQ(0, valed_sandbox_enter(PASS, PASS ^ 1));
 	but_pair(SCMP_SYS(close), 0, PASS);
 	but_pair(SCMP_SYS(dup3), 1, PASS);
+	descriptors(SCMP_SYS(rt_sigaction), 0, SIGSYS, false);
 	reset();
 	/* Without a control socket. */
 	ATF_CHECK_EQ(0, valed_sandbox_enter(-1, 70));

@@ -1,0 +1,377 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Whose client is blamed when a process ends: processes that have an adapter
+ * for each of two clients end, each in its own way, and the next one then has
+ * the adapters, or not.  This process is the store.
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atf-c.h>
+
+#include "adapter.h"
+#include "adapter_keep.h"
+#include "adapter_keep_impl.h"
+#include "peer_fault.h"
+#include "peer_fds.h"
+#include "test.h"
+#include "valed_sandbox.h"
+#include "valed_store.h"
+#include "wrap.h"
+
+/* How the process ends. */
+struct end {
+	void	(*e_how)(void);
+	int	e_signal;
+	bool	e_sandbox;
+	int	e_serves;	/* the thread's adapter, or -1 */
+	int	e_receives;	/* another one, or -1 */
+	bool	e_done;		/* no longer */
+};
+
+static time_t	later;		/* seconds that clocks are ahead */
+
+WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
+{
+	const int error = __real_clock_gettime(id, ts);
+
+	ts->tv_sec += later;
+	return (error);
+}
+
+/*
+ * The store.
+ */
+
+static void
+drop_fd(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+/* Do what a process, which has ended, has told. */
+static void
+store_read(int s)
+{
+	struct valed_store_message vsm;
+	union {
+		struct cmsghdr	align;
+		char		buf[PEER_FDS_SPACE(1)];
+	} control;
+	struct iovec iov = { &vsm, sizeof(vsm) };
+	int fd;
+
+	for (;;) {
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+		    .msg_control = control.buf,
+		    .msg_controllen = sizeof(control.buf) };
+		struct peer_fds mf = { .mf_fd = &fd, .mf_max = 1,
+		    .mf_drop = drop_fd };
+
+		if (recvmsg(s, &msg, MSG_CMSG_CLOEXEC) <= 0)
+			return;
+		(void)peer_fds_take(&msg, &mf);
+		if (vsm.vsm_what == VALED_STORE_PUT)
+			valed_store_set(vsm.vsm_text, fd);
+		else if (vsm.vsm_what == VALED_STORE_REMOVE)
+			valed_store_unset(vsm.vsm_text);
+	}
+}
+
+static void
+store_clear(void)
+{
+	int fd;
+
+	while (valed_store_count() > 0)
+		valed_store_unset(valed_store_entry(0, &fd));
+}
+
+/*
+ * A process.
+ */
+
+static struct adapter *adapters[2];
+static const struct end *the_end;
+
+static void
+on_pause(void *arg __unused, bool paused __unused)
+{
+}
+
+/* Returns whether it may be there. */
+static bool
+adapter_make(unsigned int i)
+{
+	const struct adapter_config ac = { .ac_slot = (int)i + 1,
+	    .ac_backend = "vale0:vm", .ac_name = "vm", .ac_where = "vm" };
+	struct adapter *ad = adapter_keep_alloc(&ac);
+
+	if (ad == NULL) {
+		if (errno != EPERM)
+			abort();
+		return (false);
+	}
+	ad->config = ac;
+	peer_mem_init(&ad->vfu.vdev_mem, 0, on_pause, ad);
+	adapter_keep_live(ad);
+	adapters[i] = ad;
+	return (true);
+}
+
+static void *
+thread_main(void *arg __unused)
+{
+	const struct end *e = the_end;
+
+	if (e->e_serves != -1)
+		adapter_keep_blame(adapters[e->e_serves]);
+	if (e->e_receives != -1)
+		adapter_keep_receiver(adapters[e->e_receives]);
+	if (e->e_done)
+		adapter_keep_receiver(NULL);
+	e->e_how();
+	return (NULL);
+}
+
+/* Exits with a bit for each adapter that may not be there. */
+static void __dead2
+process(int s)
+{
+	int refused = 0;
+	unsigned int i;
+	pthread_t thread;
+
+	valed_store_serve(s);
+	for (i = 0; i < 2; i++)
+		if (!adapter_make(i))
+			refused |= 1 << i;
+	if (the_end == NULL)
+		_exit(refused);
+	if (refused != 0 || valed_store_pair(-1) == -1 ||
+	    peer_fault_init() != 0)
+		abort();
+	adapter_keep_signals();
+	if (the_end->e_sandbox && valed_sandbox_enter(-1,
+	    valed_store_fd()) == -1)
+		abort();
+	if (pthread_create(&thread, NULL, thread_main, NULL) == 0)
+		pthread_join(thread, NULL);
+	_exit(0);
+}
+
+/* Have a process end so, or, if it is NULL, without that.  Returns its status. */
+static int
+run(const struct end *e)
+{
+	int fds[2], status;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+	    0, fds));
+	the_end = e;
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		close(fds[0]);
+		process(fds[1]);
+	}
+	close(fds[1]);
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	store_read(fds[0]);
+	close(fds[0]);
+	return (status);
+}
+
+static void
+ends(const struct end *e)
+{
+	const int status = run(e);
+
+	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == e->e_signal,
+	    "status %#x, not signal %d", status, e->e_signal);
+}
+
+/* Those that may not be there, as bits. */
+static int
+refused(void)
+{
+	const int status = run(NULL);
+
+	ATF_REQUIRE_MSG(WIFEXITED(status), "status %#x", status);
+	return (WEXITSTATUS(status));
+}
+
+/*
+ * How it ends.
+ */
+
+static void
+by_segv(void)
+{
+	*(volatile char *)(uintptr_t)8 = 1;
+}
+
+/* Of a file that has become shorter; it is nobody's memory. */
+static void
+by_bus(void)
+{
+	const int fd = memfd_create("file", MFD_CLOEXEC);
+	char *p = fd == -1 || ftruncate(fd, PEER_MEM_PAGE) == -1 ? MAP_FAILED :
+	    mmap(NULL, PEER_MEM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+	    0);
+
+	if (p == MAP_FAILED || ftruncate(fd, 0) == -1)
+		return;
+	*(volatile char *)p = 1;
+}
+
+static void
+by_ill(void)
+{
+	__builtin_trap();
+}
+
+static void
+by_abort(void)
+{
+	abort();
+}
+
+static void
+by_fpe(void)
+{
+	volatile int zero = 0, one = 1;
+
+	one = one / zero;
+}
+
+static void
+by_call(void)
+{
+	syscall(SYS_setuid, 0);
+}
+
+/* What an attacker does who would like to go on. */
+static void
+by_handler(void)
+{
+	signal(SIGSYS, SIG_IGN);
+}
+
+static void
+by_kill(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+#ifdef SANITIZED
+#define	NEEDS_FAULTS()	atf_tc_skip("a sanitizer handles faults")
+#else
+#define	NEEDS_FAULTS()
+#endif
+
+TEST(kinds, "A fault, or a system call that is not permitted, is the client's "
+    "whose thread it was, and the second is one too many")
+{
+	static const struct end kinds[] = {
+		{ by_segv, SIGSEGV, false, 0, -1, false },
+		{ by_segv, SIGSEGV, true, 0, -1, false },
+		{ by_bus, SIGBUS, false, 0, -1, false },
+		{ by_bus, SIGBUS, true, 0, -1, false },
+		{ by_ill, SIGILL, true, 0, -1, false },
+		{ by_fpe, SIGFPE, true, 0, -1, false },
+		{ by_abort, SIGABRT, true, 0, -1, false },
+		{ by_call, SIGSYS, true, 0, -1, false },
+		{ by_handler, SIGSYS, true, 0, -1, false },
+	};
+	unsigned int i;
+
+	NEEDS_FAULTS();
+	for (i = 0; i < nitems(kinds); i++) {
+		ends(&kinds[i]);
+		ATF_CHECK_EQ(0, refused());
+		ends(&kinds[i]);
+		ATF_CHECK_EQ_MSG(1, refused(), "%u", i);
+		/* It stays so, and the other is not touched. */
+		ATF_CHECK_EQ(1, refused());
+		store_clear();
+	}
+}
+
+TEST(nobody, "To be killed is nobody's fault, and neither is another thread's")
+{
+	static const struct end kill = { by_kill, SIGKILL, false, 0, 1, false };
+	static const struct end other = { by_abort, SIGABRT, true, -1, -1,
+	    false };
+	unsigned int i;
+
+	NEEDS_FAULTS();
+	for (i = 0; i < 3; i++) {
+		ends(&kill);
+		ends(&other);
+		ATF_CHECK_EQ(0, refused());
+	}
+}
+
+TEST(both, "Who sends frames and who gets them are both blamed, as long as one "
+    "of them has had to do with each end")
+{
+	static const struct end
+	    there = { by_segv, SIGSEGV, true, 0, 1, false },
+	    back = { by_call, SIGSYS, true, 1, 0, false },
+	    after = { by_bus, SIGBUS, true, 0, 1, true },
+	    outside = { by_bus, SIGBUS, true, -1, 1, false };
+
+	NEEDS_FAULTS();
+	ends(&there);
+	ends(&back);
+	ATF_CHECK_EQ(3, refused());
+	store_clear();
+	/* The one that was there both times. */
+	ends(&there);
+	ends(&after);
+	ATF_CHECK_EQ(1, refused());
+	store_clear();
+	/* Frames of an interface, or of a program. */
+	ends(&outside);
+	ends(&outside);
+	ATF_CHECK_EQ(2, refused());
+	store_clear();
+}
+
+TEST(minute, "Two that are more than a minute apart are not too many")
+{
+	static const struct end e = { by_abort, SIGABRT, true, 0, -1, false };
+
+	NEEDS_FAULTS();
+	ends(&e);
+	ATF_CHECK_EQ(0, refused());
+	later += 61;
+	ends(&e);
+	ATF_CHECK_EQ(0, refused());
+	later += 40;
+	ends(&e);
+	ATF_CHECK_EQ(1, refused());
+}
+
+TEST_PROGRAM

@@ -158,6 +158,10 @@ vfu_server_listen(struct vfu_device *vd)
 	    VFU_LISTENS : VFU_WAITS);
 }
 
+/*
+ * Nothing is to be done between the call that accepts a client and the one that
+ * has its connection kept: only there it would be lost with the process.
+ */
 static void
 server_accept(int fd, void *arg)
 {
@@ -166,14 +170,14 @@ server_accept(int fd, void *arg)
 	bool reserved;
 	int s;
 
+	if (server_left(srv))
+		vfu_server_drop(vd);
 	s = peer_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
 	if (s == -1) {
 		if (peer_accept_fails(errno))
 			server_wait(vd);
 		return;
 	}
-	if (server_left(srv))
-		vfu_server_drop(vd);
 	if (reserved || srv->fd != -1) {
 		vfu_count(vd, VFU_C_REFUSED);
 		vfu_log(vd, LOG_NOTICE, reserved ?
@@ -213,18 +217,18 @@ vfu_server_come(struct vfu_device *vd, int s)
 	struct vfu_server *srv = &vd->vdev_server;
 	int error;
 
-	error = server_watch(vd, s);
-	if (error != 0)
-		return (error);
 	srv->blocked = srv->negotiated = srv->broken = false;
 	srv->in_len = srv->out_len = 0;
 	error = vfu_stream_come(vd, s);
+	if (error != 0)
+		return (error);
+	srv->fd = s;
+	error = server_watch(vd, s);
 	if (error != 0) {
-		loop_delete(srv->write_ev);
-		loop_delete(srv->read_ev);
+		vfu_stream_go(vd);
+		srv->fd = -1;
 		return (error);
 	}
-	srv->fd = s;
 	vfu_count(vd, VFU_C_CONNECT);
 	vd->vdev_refusals = 0;
 	vd->vdev_ops->vdo_attach(vd->vdev_arg);

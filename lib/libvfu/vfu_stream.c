@@ -99,17 +99,20 @@ vfu_stream_come(struct vfu_device *vd, int s)
 	if (!VFU_STREAM_KEPT(vd))
 		return (0);
 	MPASS(st->vsm_pipe[0] == -1);
+	/* First: until then it is lost if the process ends. */
+	peer_keep_put(vd->vdev_keep, "client", s);
 	error = stream_seek(s, 0);
-	if (error != 0)
+	if (error == 0 && pipe2(st->vsm_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
+		error = errno;
+	if (error != 0) {
+		peer_keep_remove(vd->vdev_keep, "client");
 		return (error);
-	if (pipe2(st->vsm_pipe, O_NONBLOCK | O_CLOEXEC) == -1)
-		return (errno);
+	}
 	stream_taken(st, st->vsm_done);
 	st->vsm_untaken = 0;
 	st->vsm_unread = false;
 	peer_keep_put(vd->vdev_keep, "pipe.0", st->vsm_pipe[0]);
 	peer_keep_put(vd->vdev_keep, "pipe.1", st->vsm_pipe[1]);
-	peer_keep_put(vd->vdev_keep, "client", s);
 	stream_commit(vd, true);
 	return (0);
 }

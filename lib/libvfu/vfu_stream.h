@@ -118,7 +118,8 @@ void	vfu_stream_init(struct vfu_stream *st);
 
 /*
  * A client comes, with this socket, whose messages are read from the first on;
- * it is kept.  Returns 0 or an errno.
+ * it is kept, before anything else is done.  Returns 0 or an errno, and then it
+ * is not.
  */
 int	vfu_stream_come(struct vfu_device *vd, int s);
 

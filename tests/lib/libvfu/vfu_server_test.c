@@ -81,8 +81,11 @@ TEST(left, "A client may connect before the last one is seen to have left")
 	client_come(true);
 	close(client);
 	client = dial();
-	/* The listening socket's event is handled first. */
-	ATF_CHECK_EQ(1, events_step());
+	/*
+	 * The listening socket's event is handled first.  Then the table has the
+	 * new client's in the place of the old one's.
+	 */
+	ATF_CHECK(events_step() >= 1);
 	ATF_CHECK_STREQ("detach;attach;", stub_calls());
 	ATF_CHECK_EQ(0, stub_count(VFU_C_REFUSED));
 	events_run();

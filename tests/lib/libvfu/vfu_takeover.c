@@ -5,6 +5,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -115,6 +116,32 @@ point(void)
 		errno = error_;						\
 		return (value_);					\
 	} while (0)
+
+WRAP(int, accept4, int s, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	POINTS(int, __real_accept4(s, addr, len, flags));
+}
+
+WRAP(int, poll, struct pollfd *fds, nfds_t n, int timeout)
+{
+	POINTS(int, __real_poll(fds, n, timeout));
+}
+
+WRAP(int, setsockopt, int s, int level, int name, const void *value,
+    socklen_t len)
+{
+	POINTS(int, __real_setsockopt(s, level, name, value, len));
+}
+
+WRAP(int, pipe2, int *fds, int flags)
+{
+	POINTS(int, __real_pipe2(fds, flags));
+}
+
+WRAP(int, epoll_ctl, int epfd, int op, int fd, struct epoll_event *ev)
+{
+	POINTS(int, __real_epoll_ctl(epfd, op, fd, ev));
+}
 
 WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
 {
@@ -849,13 +876,94 @@ memory_file(char letter)
 	return (fd);
 }
 
+static struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "s" };
+
+static void
+connect_client(void)
+{
+	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ATF_REQUIRE_EQ(0, connect(client, (void *)&sun, sizeof(sun)));
+}
+
+/* Read the first reply.  Returns 1, 0 if there is none yet, -1 if it is lost. */
+static int
+first_reply(void)
+{
+	struct vfio_user_header h;
+	ssize_t n;
+
+	n = recv(client, replies + replies_len, sizeof(replies) - replies_len,
+	    MSG_DONTWAIT);
+	if (n == 0 || (n == -1 && errno != EAGAIN))
+		return (-1);
+	replies_len += MAX(n, 0);
+	if (replies_len < HDR)
+		return (0);
+	memcpy(&h, replies, HDR);
+	if (h.size > replies_len)
+		return (0);
+	ATF_CHECK_EQ(0, h.error);
+	ATF_CHECK_EQ(h.size, replies_len);
+	return (1);
+}
+
+/* See whether the process has died at a point, and have another one. */
+static void
+process_again(void)
+{
+	int status;
+
+	store_poll();
+	if (waitpid(takeover_pid, &status, WNOHANG) == 0)
+		return;
+	ATF_REQUIRE_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+	    "process %u has ended: %s", takeover_processes, sh->why);
+	takeover_pid = -1;
+	takeover_next();
+}
+
+bool
+takeover_connect(void)
+{
+	static const struct vfio_user_version version;
+	uint8_t buf[2 * HDR];
+	size_t len;
+	int there;
+
+	connect_client();
+	len = vfu_message(buf, next_id++, VFIO_USER_VERSION, 0, &version,
+	    sizeof(version));
+	(void)send(client, buf, len, MSG_NOSIGNAL);
+	replies_len = 0;
+	while ((there = first_reply()) == 0) {
+		process_again();
+		sched_yield();
+	}
+	replies_len = 0;
+	return (there == 1);
+}
+
+bool
+takeover_disconnect(void)
+{
+	const bool died = atomic_load_32(&sh->die_at) == 0;
+
+	takeover_die_at(0);
+	close(client);
+	client = -1;
+	do {
+		process_again();
+		sched_yield();
+	} while (store_count("") > 0);
+	return (died);
+}
+
 void
 takeover_start(void)
 {
 	static const struct vfio_user_version version;
 	const struct expected e = { .ex_len = sizeof(version) +
 	    sizeof("{\"capabilities\":{}}") };
-	struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "s" };
 	int i;
 
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED |
@@ -875,8 +983,7 @@ takeover_start(void)
 	ATF_REQUIRE_EQ(0, bind(listen_fd, (void *)&sun, sizeof(sun)));
 	ATF_REQUIRE_EQ(0, listen(listen_fd, 8));
 	process_start();
-	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ATF_REQUIRE_EQ(0, connect(client, (void *)&sun, sizeof(sun)));
+	connect_client();
 	command(VFIO_USER_VERSION, false, &version, sizeof(version), NULL, &e,
 	    0);
 	takeover_wait();

@@ -37,6 +37,14 @@ void	takeover_start(void);
 /* Start a process that stops (SIGSTOP, traced) before it handles events. */
 extern bool takeover_traced;
 
+/*
+ * Another client comes, and may find that a process dies, which another one then
+ * follows.  Returns whether it is served; otherwise its connection is lost.  It
+ * goes; returns whether a process has died since takeover_die_at().
+ */
+bool	takeover_connect(void);
+bool	takeover_disconnect(void);
+
 /* The process that serves the device. */
 extern pid_t takeover_pid;
 
@@ -45,8 +53,8 @@ void	takeover_kill(void);
 void	takeover_next(void);
 /*
  * Have the process kill itself at the n-th of these points from now on, before
- * it returns to its code: a system call on a stream is about to be made, or has
- * been; a descriptor is put or removed; the device's functions are called, and
+ * it returns to its code: a system call on a stream, a socket or the loop's set
+ * is about to be made, or has been; a descriptor is put or removed; the device's functions are called, and
  * return; the table of ranges is about to change, or has.  0: never.
  */
 void	takeover_die_at(unsigned int n);

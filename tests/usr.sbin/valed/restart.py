@@ -67,6 +67,21 @@ class Supervised(Valed):
     def descriptors_kept(self):
         return len(os.listdir("/proc/%d/fd" % self.proc.pid))
 
+    def has_client(self):
+        """Whether the store has one, whose pipes are the last that go."""
+        fds = "/proc/%d/fd/" % self.proc.pid
+        try:
+            return any(os.readlink(fds + fd).startswith("pipe:")
+                       for fd in os.listdir(fds) if int(fd) > 2)
+        except FileNotFoundError:
+            return True
+
+    def without_clients(self):
+        """The descriptors of a store without clients; one looked at the start
+        whether valed was there."""
+        wait_until(lambda: not self.has_client(), "a store without clients")
+        return self.descriptors_kept()
+
 
 def inodes(paths):
     return [os.lstat(p).st_ino for p in paths]
@@ -79,7 +94,7 @@ def crashes():
         for sig in signal.SIGKILL, signal.SIGABRT:
             v.crash(sig)
             assert inodes(paths) == before
-        kept = v.descriptors_kept()
+        kept = v.without_clients()
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
         wait_until(lambda: v.descriptors_kept() == kept,
@@ -472,7 +487,7 @@ def settings():
     write_conf(CONF)
     with Supervised(args=["-k", "valed.conf"]) as v:
         v.restart()
-        kept = v.descriptors_kept()
+        kept = v.without_clients()
         set_to("vale0", "ageing=17", "batch=50")
         set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=yes")
         set_to("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")

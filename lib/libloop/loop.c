@@ -19,7 +19,7 @@
  * outlives its thread until its last event is deleted.
  *
  * evl_mtx protects all fields of a loop and its events that change, except
- * evl_round and evl_arg, which only the loop's thread uses.  It is never held
+ * evl_round, evl_arg and evl_within, which only the loop's thread uses.  It is never held
  * while a handler runs.
  */
 
@@ -66,6 +66,7 @@ struct loop {
 	bool			 evl_orphan;	/* evl_thread has ended */
 	void			(*evl_round)(void *arg);
 	void			*evl_arg;	/* evl_round()'s */
+	int			 evl_within;	/* ms of the next wait, or -1 */
 	struct loop_event_list	 evl_events;
 	struct loop_event_list	 evl_dead;
 };
@@ -146,6 +147,7 @@ loop_self(void)
 	LIST_INIT(&loop->evl_events);
 	LIST_INIT(&loop->evl_dead);
 	loop->evl_thread = pthread_self();
+	loop->evl_within = -1;
 	loop->evl_epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->evl_epfd == -1)
 		goto fail_loop;
@@ -346,6 +348,15 @@ loop_round(void (*func)(void *arg), void *arg)
 }
 
 void
+loop_round_within(int ms)
+{
+	struct loop *loop = loop_self();
+
+	if (loop != NULL)
+		loop->evl_within = ms;
+}
+
+void
 loop_stop(struct loop *loop)
 {
 	pthread_mutex_lock(&loop->evl_mtx);
@@ -376,7 +387,7 @@ loop_run(void)
 {
 	struct epoll_event events[LOOP_BATCH];
 	struct loop *loop;
-	int i, n;
+	int i, n, within;
 
 	loop = loop_self();
 	if (loop == NULL)
@@ -386,7 +397,9 @@ loop_run(void)
 	while (!loop->evl_stop) {
 		pthread_mutex_unlock(&loop->evl_mtx);
 
-		n = epoll_wait(loop->evl_epfd, events, LOOP_BATCH, -1);
+		within = loop->evl_within;
+		loop->evl_within = -1;
+		n = epoll_wait(loop->evl_epfd, events, LOOP_BATCH, within);
 		if (n == -1 && errno != EINTR)
 			err(EX_OSERR, "epoll_wait");
 		for (i = 0; i < n; i++)

@@ -60,6 +60,12 @@ void	loop_delete(struct loop_event *ev);
 int	loop_round(void (*func)(void *arg), void *arg);
 
 /*
+ * Have the next round come after so many milliseconds, if no event comes before.
+ * The loop's own thread.
+ */
+void	loop_round_within(int ms);
+
+/*
  * The calling thread's loop, for another thread to stop, or NULL with errno.  It
  * is valid as long as the thread exists.
  */

@@ -217,7 +217,7 @@ vfu_server_come(struct vfu_device *vd, int s)
 	struct vfu_server *srv = &vd->vdev_server;
 	int error;
 
-	srv->blocked = srv->negotiated = srv->broken = false;
+	srv->blocked = srv->negotiated = srv->broken = srv->short_said = false;
 	srv->in_len = srv->out_len = 0;
 	error = vfu_stream_come(vd, s);
 	if (error != 0)
@@ -259,7 +259,7 @@ vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
 	error = server_watch(vd, s);
 	if (error != 0)
 		return (error);
-	srv->blocked = srv->broken = false;
+	srv->blocked = srv->broken = srv->short_said = false;
 	srv->negotiated = progress->vpr_negotiated;
 	srv->in_len = 0;
 	srv->out_len = progress->vpr_out_len;
@@ -554,6 +554,8 @@ server_read(struct vfu_device *vd, size_t room, int *nfds)
 	    (VFU_STREAM_KEPT(vd) ? MSG_PEEK : 0));
 	vfu_count(vd, VFU_C_RECV);
 	*nfds = 0;
+	if (n > 0 || srv->stream.vsm_unread)
+		srv->stream.vsm_rounds = 0;
 	if (n >= 0 || errno == EAGAIN)
 		srv->stream.vsm_unread = false;
 	if (n <= 0)
@@ -654,4 +656,14 @@ server_writable(int fd __unused, void *arg)
 
 	server_parse(vd);
 	server_finish(vd);
+}
+
+void
+vfu_server_round(struct vfu_device *vd)
+{
+	if (!VFU_STREAM_KEPT(vd))
+		return;
+	vfu_stream_round(vd);
+	if (vd->vdev_server.fd != -1 && vd->vdev_server.broken)
+		vfu_server_drop(vd);
 }

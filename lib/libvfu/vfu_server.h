@@ -55,6 +55,7 @@ struct vfu_server {
 	bool		 blocked;	/* replies are pending */
 	bool		 negotiated;	/* VERSION has succeeded */
 	bool		 broken;	/* must be dropped */
+	bool		 short_said;	/* a line, of its send buffer */
 	uint32_t	 calls;		/* starts and ends of close(2), as
 					   in struct vfu_irq */
 
@@ -117,6 +118,9 @@ int	vfu_server_come(struct vfu_device *vd, int s);
  */
 int	vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
 	    const struct vfu_progress *progress, uint64_t taken);
+
+/* The end of each round of the loop: vfu_stream.h.  The device's thread. */
+void	vfu_server_round(struct vfu_device *vd);
 
 /* Accept no more clients, and drop the one there is.  Init may have failed. */
 void	vfu_server_fini(struct vfu_device *vd);

@@ -13,8 +13,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "peer_keep.h"
 #include "vfu_device.h"
 
@@ -110,6 +112,7 @@ vfu_stream_come(struct vfu_device *vd, int s)
 	}
 	stream_taken(st, st->vsm_done);
 	st->vsm_untaken = 0;
+	st->vsm_rounds = VFU_ROUNDS;
 	st->vsm_unread = false;
 	peer_keep_put(vd->vdev_keep, "pipe.0", st->vsm_pipe[0]);
 	peer_keep_put(vd->vdev_keep, "pipe.1", st->vsm_pipe[1]);
@@ -208,6 +211,27 @@ vfu_stream_take(struct vfu_device *vd, bool all)
 			return;
 		}
 		n = (int)t->vtk_msg.msg_len;
+	}
+}
+
+void
+vfu_stream_round(struct vfu_device *vd)
+{
+	struct vfu_server *srv = &vd->vdev_server;
+	struct vfu_stream *st = &srv->stream;
+
+	if (srv->fd == -1 || st->vsm_rounds == VFU_ROUNDS)
+		return;
+	if (++st->vsm_rounds < VFU_ROUNDS) {
+		loop_round_within(VFU_ROUND_MS);
+		return;
+	}
+	if (srv->nfds == 0)
+		vfu_stream_take(vd, true);
+	if (srv->in_len > 0 && !srv->short_said) {
+		srv->short_said = true;
+		vfu_log(vd, LOG_NOTICE, "the rest of a message has not come "
+		    "yet: the client needs a send buffer of 32 KB");
 	}
 }
 
@@ -317,6 +341,7 @@ vfu_stream_restore(struct vfu_device *vd, int s, const int pipe[2],
 	st->vsm_piped = st->vsm_left = progress->vpr_piped;
 	st->vsm_unsure = st->vsm_unread = true;
 	st->vsm_untaken = VFU_UNTAKEN;	/* perhaps */
+	st->vsm_rounds = 0;
 	st->vsm_pipe[0] = pipe[0];
 	st->vsm_pipe[1] = pipe[1];
 	stream_commit(vd, true);

@@ -28,7 +28,9 @@
  * struct vfu_progress exists twice.
  *
  * This takes one system call more for each write to the socket, and one more
- * for VFU_UNTAKEN messages.
+ * for VFU_UNTAKEN messages.  A message must fit into the client's send buffer,
+ * with what the kernel needs for it: 32 KB are enough for the longest one, and
+ * the kernel's default is more.  A line says so if the rest of one does not come.
  *
  * A process may end when it has carried out a message, or a part, but has not
  * noted that.  Then the next one carries it out again, which is harmless:
@@ -69,6 +71,13 @@ struct vfu_device;
  */
 #define	VFU_UNTAKEN		8
 #define	VFU_UNTAKEN_BYTES	2048
+/*
+ * They are taken, too, if so many rounds of the loop have had no message, each
+ * of which comes after VFU_ROUND_MS milliseconds at the latest: a client with a
+ * small buffer has no space before.
+ */
+#define	VFU_ROUNDS		4
+#define	VFU_ROUND_MS		10
 
 /* What is valid together. */
 struct vfu_progress {
@@ -107,6 +116,8 @@ struct vfu_stream {
 	bool		vsm_unread;	/* the bytes after vsm_done may have
 					   descriptors that are not known */
 	unsigned int	vsm_untaken;	/* messages */
+	unsigned int	vsm_rounds;	/* since something was read, at most
+					   VFU_ROUNDS */
 	int		vsm_pipe[2];	/* -1 without a client */
 };
 
@@ -141,6 +152,9 @@ void	vfu_stream_done(struct vfu_device *vd, size_t size);
  * the end of what has been carried out, and would be lost if the process ended.
  */
 void	vfu_stream_take(struct vfu_device *vd, bool all);
+
+/* The end of a round of the loop. */
+void	vfu_stream_round(struct vfu_device *vd);
 
 /* Read again from the end of `in' on.  Returns 0 or an errno. */
 int	vfu_stream_again(struct vfu_device *vd);

@@ -106,6 +106,14 @@ loop_delete(struct loop_event *m)
 	memset(m, 0, sizeof(*m));
 }
 
+int		round_within = -1;
+
+void
+loop_round_within(int ms)
+{
+	round_within = ms;
+}
+
 int
 loop_round(void (*func)(void *), void *arg)
 {

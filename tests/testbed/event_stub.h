@@ -35,6 +35,9 @@ extern unsigned int	events_fail;
 /* How often an event was enabled that was so already, or disabled. */
 extern unsigned int	events_repeated;
 
+/* What loop_round_within() was told last, or -1. */
+extern int		round_within;
+
 /* How many events there are, and how many of them are enabled. */
 unsigned int	events_used(void);
 unsigned int	events_on(void);

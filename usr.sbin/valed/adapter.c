@@ -303,6 +303,7 @@ adapter_work(void *arg)
 	vfu_irq_flush(&ad->vfu.vdev_irq);
 	adapter_batches(ad);
 	vfu_irq_flush(&ad->vfu.vdev_irq);
+	vfu_server_round(&ad->vfu);
 }
 
 /* Have the guest's driver see the port's link. */

@@ -9,19 +9,22 @@
  * fails by Kyua's timeout.
  */
 
-#include <sys/cdefs.h>
+#include <sys/param.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <atf-c.h>
 
 #include "loop.h"
 #include "test.h"
+#include "wrap.h"
 
 /* What a handler does, and how often it was called. */
 struct seen {
@@ -281,6 +284,48 @@ TEST_WITH(round, "timeout", "60", "loop_round()'s function is called after "
 	ATF_CHECK_EQ(4, rounds);
 	for (i = 0; i < 2; i++)
 		loop_delete(pair_of[i].ev);
+}
+
+/* The times of waits; the first without an end has an event. */
+static int	quiet_fd = -1;
+static int	waits[8];
+static unsigned int nwaits;
+
+WRAP(int, epoll_wait, int epfd, struct epoll_event *ev, int n, int timeout)
+{
+	if (quiet_fd != -1 && nwaits < nitems(waits)) {
+		waits[nwaits++] = timeout;
+		if (timeout == -1)
+			ATF_CHECK_EQ(1, write(quiet_fd, "x", 1));
+	}
+	return (__real_epoll_wait(epfd, ev, n, timeout));
+}
+
+static void
+on_quiet(void *arg __unused)
+{
+	if (++rounds < 4)
+		loop_round_within(rounds);
+}
+
+TEST_WITH(within, "timeout", "60", "A round comes without an event within the "
+    "time of loop_round_within(), once")
+{
+	static const int expected[] = { 5, 1, 2, 3, -1 };
+	struct seen w = { .drain = true, .stop_after = 1 };
+	int fds[2];
+
+	make_pipe(fds, 0);
+	w.ev = loop_add(fds[0], LOOP_READ, on_event, &w);
+	ATF_REQUIRE(w.ev != NULL);
+	ATF_REQUIRE_EQ(0, loop_round(on_quiet, NULL));
+	quiet_fd = fds[1];
+	loop_round_within(5);
+	loop_run();
+	ATF_CHECK_EQ(nitems(expected), nwaits);
+	ATF_CHECK_EQ(0, memcmp(expected, waits, sizeof(expected)));
+	ATF_CHECK_EQ(5, rounds);
+	loop_delete(w.ev);
 }
 
 TEST_WITH(stop_before, "timeout", "60", "loop_stop() before "

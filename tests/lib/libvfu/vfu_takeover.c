@@ -325,6 +325,12 @@ take_over(void)
 	vfu_irq_flush(&vd->vdev_irq);
 }
 
+static void
+on_round(void *arg __unused)
+{
+	vfu_server_round(&sh->dev[sh->current]);
+}
+
 static void __attribute__((__noreturn__))
 serve(void)
 {
@@ -345,6 +351,7 @@ serve(void)
 		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
 	}
+	NEED(loop_round(on_round, NULL) == 0);
 	loop_run();
 	_exit(0);
 }
@@ -878,10 +885,15 @@ memory_file(char letter)
 
 static struct sockaddr_un sun = { .sun_family = AF_UNIX, .sun_path = "s" };
 
+int		takeover_sndbuf;
+
 static void
 connect_client(void)
 {
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (takeover_sndbuf != 0)
+		ATF_REQUIRE_EQ(0, setsockopt(client, SOL_SOCKET, SO_SNDBUF,
+		    &takeover_sndbuf, sizeof(takeover_sndbuf)));
 	ATF_REQUIRE_EQ(0, connect(client, (void *)&sun, sizeof(sun)));
 }
 
@@ -920,6 +932,12 @@ process_again(void)
 	    "process %u has ended: %s", takeover_processes, sh->why);
 	takeover_pid = -1;
 	takeover_next();
+}
+
+const char *
+takeover_said(void)
+{
+	return (sh->why);
 }
 
 bool

@@ -33,6 +33,7 @@ enum takeover_kind {
 
 /* Start the first process, and connect. */
 void	takeover_start(void);
+extern int takeover_sndbuf;		/* SO_SNDBUF of the client, if not 0 */
 
 /* Start a process that stops (SIGSTOP, traced) before it handles events. */
 extern bool takeover_traced;
@@ -62,6 +63,9 @@ void	takeover_die_at(unsigned int n);
  * Wait for all replies, or until it has died there.  Returns whether it has.
  */
 bool	takeover_died(void);
+
+/* The last line of a process. */
+const char *takeover_said(void);
 
 /* The number of processes so far. */
 extern unsigned int takeover_processes;

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <atf-c.h>
 
@@ -190,6 +191,41 @@ TEST_WITH(comes, "timeout", "600", "A process dies at each point while a client 
 	ATF_CHECK_EQ_MSG(LOST, lost, "%u of %u", lost, deaths);
 	ATF_CHECK_MSG(deaths > 20, "%u", deaths);
 	ATF_CHECK(takeover_connect());
+	takeover_end();
+}
+
+TEST_WITH(least, "timeout", "120", "A client with the smallest send buffer does "
+    "not wait for ever")
+{
+	uint32_t seed = 1;
+	unsigned int i;
+
+	takeover_sndbuf = 1;
+	takeover_start();
+	for (i = 0; i < 100; i++) {
+		/* More than it takes, without a reply. */
+		takeover_send(TAKEOVER_POST, &seed, false);
+		if (i % 20 != 19)
+			continue;
+		takeover_kill();
+		takeover_next();
+		takeover_send(TAKEOVER_POST_MULTI, &seed, false);
+		takeover_send(TAKEOVER_MAP, &seed, false);
+	}
+	takeover_check();
+	takeover_end();
+}
+
+TEST_WITH(part, "timeout", "120", "If the rest of a message does not come, a line "
+    "says what a client needs")
+{
+	uint32_t seed = 1;
+
+	takeover_start();
+	takeover_send(TAKEOVER_READ, &seed, true);
+	while (strstr(takeover_said(), "a send buffer of 32 KB") == NULL)
+		takeover_poll();
+	takeover_check();
 	takeover_end();
 }
 

@@ -48,6 +48,7 @@ void		(*sink)(void *arg, struct frame_source *frames);
 void		*sink_arg;
 bool		raise_level;
 unsigned int	directs;
+unsigned int	round_ends;
 const char	*fail_at;
 uint8_t		address[6];
 uint32_t	changed[3];
@@ -185,6 +186,12 @@ WRAP(void, vfu_server_listen, struct vfu_device *vd)
 {
 	listens++;
 	__real_vfu_server_listen(vd);
+}
+
+WRAP(void, vfu_server_round, struct vfu_device *vd)
+{
+	round_ends++;
+	__real_vfu_server_round(vd);
 }
 
 /* There is no client. */

@@ -51,7 +51,7 @@ extern char		calls[256];
 extern bool		joins;		/* peer_mem_join() does once */
 extern uint64_t		gone, refused;	/* where memory is, once, or 0 */
 extern bool		again;		/* vfu_server_again() */
-extern unsigned int	listens, drops;	/* calls of vfu_server_*() */
+extern unsigned int	listens, drops, round_ends; /* of vfu_server_*() */
 extern unsigned int	joined;		/* threads */
 extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
 /*

@@ -141,7 +141,9 @@ both ways if rings were joined")
 	tx_state = E82545_TX_IDLE;
 	rx_state = E82545_RX_IDLE;
 	n = ad->counters[ADAPTER_C_WAKEUP];
+	round_ends = 0;
 	work();
+	ATF_CHECK_EQ(1, round_ends);
 	ATF_CHECK_STREQ("flush;flush;", calls);
 	ATF_CHECK_EQ(n + 1, ad->counters[ADAPTER_C_WAKEUP]);
 	ATF_CHECK_EQ(0, tx_calls + rx_calls);

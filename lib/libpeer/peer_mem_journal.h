@@ -25,6 +25,8 @@
 #include "peer_mem.h"
 
 #define	PEER_MEM_JOURNAL_MAGIC	0x314c4e4a454d5000ULL
+/* The version of struct peer_mem_journal, which the next program reads. */
+#define	PEER_MEM_JOURNAL_VERSION 1
 /* Records beyond twice the ranges before the other half is written. */
 #define	PEER_MEM_JOURNAL_SLACK	1024
 /* Records in a half. */
@@ -62,5 +64,8 @@ struct peer_mem_journal {
 	uint64_t	commit;		/* records * 2 + half; atomic */
 	struct peer_mem_half half[2];
 };
+_Static_assert(PEER_MEM_RECORDS == 132094 &&
+    sizeof(struct peer_mem_journal) == 24 + 2 * (16 + 40 * PEER_MEM_RECORDS),
+    "version 1");
 
 #endif /* !_PEER_MEM_JOURNAL_H_ */

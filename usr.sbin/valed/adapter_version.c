@@ -11,13 +11,15 @@
 
 #include "adapter_version.h"
 #include "e82545.h"
+#include "peer_mem_journal.h"
 #include "vfu_state.h"
 
 void
 adapter_version(char version[ADAPTER_VERSION_SIZE])
 {
-	snprintf(version, ADAPTER_VERSION_SIZE, "%u.%u.%u",
-	    ADAPTER_SAVED_VERSION, VFU_STATE_VERSION, E82545_SNAPSHOT_VERSION);
+	snprintf(version, ADAPTER_VERSION_SIZE, "%u.%u.%u.%u",
+	    ADAPTER_SAVED_VERSION, VFU_STATE_VERSION, E82545_SNAPSHOT_VERSION,
+	    PEER_MEM_JOURNAL_VERSION);
 }
 
 /* There is no earlier version: each later one is to take the last two. */

@@ -5,6 +5,7 @@
 """valed -R: what clients see of its restarts, for valed_restart_test.sh."""
 
 import ctypes
+import errno
 import json
 import os
 import random
@@ -358,6 +359,15 @@ def blamed():
             assert v.messages().splitlines().count(dropped) == 4, v.messages()
 
 
+class Accepted(Client):
+    """A client that valed has accepted before, at the end of its connection."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sock.settimeout(WAIT_S)
+        self.next_id = 0
+
+
 ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
         "2,e1000,vale0:vm2,path=vm2.sock"]
 
@@ -394,6 +404,110 @@ def managed():
     with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
         exchange(a, b)
     v.end()
+
+
+# What adapter_keep.c has saved of an adapter, a file of each version: lines of
+# an offset and bytes, hexadecimal, between which there are zeros.
+SAVED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                     "adapter_saved_v%d.txt")
+VERSIONS = (1,)
+
+
+def saved_read(version):
+    with open(SAVED % version) as f:
+        lines = [line.split() for line in f if not line.startswith("#")]
+    data = bytearray(int(lines[0][1]))
+    for at, digits in lines[1:]:
+        piece = bytes.fromhex(digits)
+        data[int(at):int(at) + len(piece)] = piece
+    return bytes(data)
+
+
+def saved_text(data):
+    """The form of such a file."""
+    lines = ["size %d" % len(data)]
+    for piece in re.finditer(rb"[^\0](?:[^\0]|\0{1,3}(?=[^\0])){0,35}", data):
+        lines.append("%d %s" % (piece.start(), piece[0].hex()))
+    return "\n".join(lines)
+
+
+def saved_last(m):
+    """The file of the first adapter that a manager has been given."""
+    pack = socket.socket(fileno=os.dup(m.kept[0]))
+    found = None
+    while True:
+        try:
+            names, fds, _, _ = socket.recv_fds(pack, 1 << 16, 253,
+                                               socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            break
+        if not names:
+            break
+        for name, fd in zip(names.split(b"\0"), fds):
+            if name == b"0008.saved":
+                found = os.pread(fd, os.fstat(fd).st_size, 0)
+            os.close(fd)
+    return found
+
+
+RDTR = 0x2820
+
+
+def journal_v1():
+    """A journal (peer_mem_journal.h) of one range, of the file mem.0."""
+    fd = os.memfd_create("journal", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 24 + 2 * (16 + 40 * 132094))
+    os.write(fd, b"\0PMEJNL1" + struct.pack(
+        "<QQQQQQQQHHI", 132094, 1 * 2 + 0, 0, 1, 0x100000, 65536, 0, 0, 1, 3,
+        1))
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
+                fcntl.F_SEAL_GROW)
+    return fd
+
+
+# Of each version of the saved state.
+JOURNALS = {1: journal_v1}
+
+
+def saved_state(client):
+    """What the state of the file is to be."""
+    return [client.get(reg) for reg in (RAL0, RAL0 + 4, IMS, RDTR)]
+
+
+def versions():
+    """A client goes on with what earlier versions of valed have saved, and this
+    one has; adapter_version.h says which there are."""
+    want = [0x44332211, 0x80006655, ICR_RXT0, 0x123]
+    for version in VERSIONS:
+        m = Manager()
+        ours, theirs = socket.socketpair()
+        state = os.memfd_create("saved", os.MFD_ALLOW_SEALING)
+        os.write(state, saved_read(version))
+        fcntl.fcntl(state, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
+                    fcntl.F_SEAL_GROW)
+        pipe = os.pipe()
+        for name, fd in (("saved", state), ("journal", JOURNALS[version]()),
+                         ("mem.0", memory(65536)), ("client", theirs.detach()),
+                         ("pipe.0", pipe[0]), ("pipe.1", pipe[1])):
+            m.add("0008." + name, fd)
+        v = m.start(ARGS)
+        a = Accepted(ours)
+        assert v.messages() == "", v.messages()
+        assert saved_state(a) == want, (version, saved_state(a))
+        # The range is there, and no other.
+        a.dma_unmap(0x100000, 65536)
+        refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)
+        assert v.messages() == "", v.messages()
+        m.stop(v)
+        now = saved_last(m)
+        m.drop()
+    # This valed writes the newest form.  If that has changed, so has its number,
+    # and what is printed here is the file of the new one.
+    print(saved_text(now))
+    newest = saved_read(VERSIONS[-1])
+    assert len(now) == len(newest), (len(now), len(newest))
+    for at in slice(0, 12), slice(32, 48), slice(136, 148), slice(596, 606):
+        assert now[at] == newest[at], (at, now[at], newest[at])
 
 
 def inherited():
@@ -684,4 +798,4 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
-                                  counting, link, programs, counters)})
+                                  counting, link, programs, counters, versions)})

@@ -17,6 +17,7 @@ flood: frames come complete and in order while the process is killed again and a
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 managed: a service manager keeps the descriptors, and clients, between two starts
+versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept
 no_program: if the program cannot be started again, the service manager has what is kept
 watchdog: valed reports, and one that hangs is started again

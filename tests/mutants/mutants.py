@@ -84,8 +84,9 @@ GROUPS = [
         "tests/lib/libframe", "tests/sys/dev/e1000"]),
     ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
         r"tests/(usr\.sbin/valed|lib/lib(ctl|loop|peer|vfu))/",
-        LIBRARIES + ["usr.sbin/valed", "lib/libvale_valed",
-        "tests/usr.sbin/valed", "tests/lib/libctl", "tests/lib/libloop",
+        LIBRARIES + ["usr.sbin/valed", "usr.sbin/valectl",
+        "lib/libvale_valed", "usr.bin/vale-cap", "tests/usr.sbin/valed",
+        "tests/lib/libctl", "tests/lib/libloop",
         "tests/lib/libpeer", "tests/lib/libvfu"]),
     # The program, which most of these tests start, and its other parts.
     ("valed", r"(usr\.sbin/valed/(adapter|tap|valed)|lib/lib(ctl/ctl|hostif/hostif))"

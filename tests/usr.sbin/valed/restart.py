@@ -247,10 +247,12 @@ def flood():
             done = threading.Event()
 
             def kill():
-                for _ in range(KILLS):
-                    time.sleep(random.random() / 50)
-                    v.crash()
-                done.set()
+                try:
+                    for _ in range(KILLS):
+                        time.sleep(random.random() / 50)
+                        v.crash()
+                finally:
+                    done.set()
             threading.Thread(target=kill, daemon=True).start()
             last = arrived = n = 0
             while not done.is_set() or last < n - 1:

@@ -287,6 +287,7 @@ main(int argc, char **argv)
 
 	peer_log_init("valed");
 	valed_activation_init();
+	valed_supervisor_wait(argv);
 	valed_options(argc, argv, &opt);
 	if (opt.vo_print)
 		valed_print(&opt);
@@ -294,7 +295,8 @@ main(int argc, char **argv)
 		err(EX_IOERR, "stdout");
 	if (opt.vo_check)
 		return (EX_OK);
-	valed_notify_open();
+	if (!valed_notify_wanted())
+		valed_notify_open();
 	limits_raise();
 	if (opt.vo_supervised)
 		valed_supervise(argv);

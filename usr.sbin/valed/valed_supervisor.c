@@ -24,6 +24,10 @@
  * keeps them while a unit is restarted: so before the supervisor ends, it gives
  * them to the service manager (FDSTORE=1 of sd_notify(3)), if there is one.
  *
+ * A program that has clients to go on with looks first whether it can start, in
+ * a child, and waits until it can: an error in a file would end it, and with it
+ * its clients' connections.
+ *
  * One thread.
  */
 
@@ -274,7 +278,7 @@ check_read(int fd, char why[VALED_WHY_SIZE])
  * Whether the program would start, and go on from the adapters' states.  Sets
  * *why to its error, or to an empty string.
  */
-static void
+static bool
 check(char why[VALED_WHY_SIZE])
 {
 	int fds[2], result;
@@ -290,7 +294,7 @@ check(char why[VALED_WHY_SIZE])
 	}
 	if (pid == -1) {
 		snprintf(why, VALED_WHY_SIZE, "%s", strerror(errno));
-		return;
+		return (false);
 	}
 	check_read(fds[0], why);
 	close(fds[0]);
@@ -300,6 +304,7 @@ check(char why[VALED_WHY_SIZE])
 		why[0] = '\0';
 	else if (why[0] == '\0')
 		strlcpy(why, "the program cannot be started", VALED_WHY_SIZE);
+	return (why[0] == '\0');
 }
 
 /*
@@ -357,7 +362,7 @@ message(const struct valed_store_message *vsm, int fd)
 		served = true;
 		break;
 	case VALED_STORE_CHECK:
-		check(why);
+		(void)check(why);
 		while (send(child_fd, why, strlen(why) + 1, MSG_NOSIGNAL) ==
 		    -1 && (errno == EINTR || errno == ENOBUFS))
 			continue;
@@ -510,14 +515,89 @@ signals_open(void)
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/* Begin with what is inherited, which the service manager would pass again. */
+/*
+ * Begin with what is inherited, which the service manager would pass again.
+ * Returns whether there was something.
+ */
 static bool
 inherit(void)
 {
-	if (!valed_store_inherit())
-		return (false);
-	valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
-	return (true);
+	static bool done, any;
+
+	if (done)
+		return (any);
+	done = true;
+	any = valed_store_inherit();
+	if (any)
+		valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
+	return (any);
+}
+
+static bool passed_store;
+
+static void
+note_store(const char *name, size_t len, int fd __unused)
+{
+	passed_store = passed_store || (len == strlen(VALED_STORE_FDNAME) &&
+	    memcmp(name, VALED_STORE_FDNAME, len) == 0);
+}
+
+/* Whether an adapter has a client. */
+static bool
+clients_kept(void)
+{
+	const char *what;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < valed_store_count(); i++) {
+		what = strchr(valed_store_entry(i, &fd), '.');
+		if (what != NULL && strcmp(what, ".client") == 0)
+			return (true);
+	}
+	return (false);
+}
+
+/* Wait for a moment.  Returns whether the process is told to end. */
+static bool
+wait_told(const sigset_t *set)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	const int sig = sigtimedwait(set, NULL, &second);
+
+	return (sig == SIGTERM || sig == SIGINT || sig == SIGABRT);
+}
+
+void
+valed_supervisor_wait(char **argv)
+{
+	char why[VALED_WHY_SIZE], said[VALED_WHY_SIZE] = "";
+	sigset_t before, set;
+	unsigned int i;
+
+	valed_activation_each(note_store);
+	if (!passed_store)
+		return;
+	arguments = argv;
+	program_find();
+	valed_notify_open();
+	(void)inherit();
+	sigemptyset(&set);
+	for (i = 0; i < nitems(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	while (clients_kept() && !check(why)) {
+		if (strcmp(why, said) != 0) {
+			fprintf(stderr, "%s\n", why);
+			warnx("clients wait until this is mended");
+			strlcpy(said, why, sizeof(said));
+		}
+		if (wait_told(&set)) {
+			hand_over();
+			_exit(EX_TEMPFAIL);
+		}
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void

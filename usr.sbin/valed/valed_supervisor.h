@@ -13,6 +13,14 @@
 #define	_VALED_SUPERVISOR_H_
 
 /*
+ * If clients are kept, and the program could not start with these arguments, say
+ * so, and wait until it can: a file may be wrong.  A signal that ends valed ends
+ * this, too, and the service manager has the clients then.  The main thread,
+ * first, after valed_activation_init(); it may have opened valed_notify.h.
+ */
+void	valed_supervisor_wait(char **argv);
+
+/*
  * Become the supervisor, and return in a child, which is to serve.  argv is
  * that of the program, unchanged.  The caller must have no other thread and no
  * descriptor but those that it inherits, and that of valed_notify.h.  If there

@@ -141,11 +141,64 @@ def starting():
     with open("valed.conf", "w") as f:
         f.write("port.vale0:other.limit=5\n")
     v = Supervised(args=["-k", "valed.conf"])
+    v.without_clients()
     with open("valed.conf", "a") as f:
         f.write("port.vale0:other.limit=much\n")
     os.kill(v.serving, signal.SIGKILL)
     assert v.proc.wait(WAIT_S) == 78, v.messages()
     assert "valed.conf:2: " in v.messages(), v.messages()
+
+
+def waiting(v, line):
+    wait_until(lambda: v.messages().endswith(
+        "valed: valed.conf:%d: limit=much: the value is not a number\n"
+        "valed: clients wait until this is mended\n" % line),
+        "an error in line %d" % line, v.messages)
+
+
+def waits():
+    """If the configuration is wrong then, clients wait until it is mended."""
+    good = "port.vale0:other.limit=5\n"
+    wrong = "\nport.vale0:other.limit=much\n"
+    write_conf(good)
+    with Supervised(args=["-k", "valed.conf"]) as v, \
+            Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        write_conf(wrong)
+        os.kill(v.serving, signal.SIGKILL)
+        waiting(v, 2)
+        # Another error is said, too, and the same one once.
+        write_conf("\n" + wrong)
+        os.kill(v.proc.pid, signal.SIGHUP)
+        waiting(v, 3)
+        os.kill(v.proc.pid, signal.SIGUSR1)
+        write_conf(good)
+        exchange(a, b)
+        assert v.messages().count("clients wait") == 2, v.messages()
+    # The service manager, which ends what does not become ready.
+    args = ARGS + ["-k", "valed.conf"]
+    m = Manager()
+    v = m.start(args)
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        m.stop(v)
+        write_conf(wrong)
+        for _ in range(2):
+            v = m.spawn(args)
+            m.read("FDSTOREREMOVE=1")
+            waiting(v, 2)
+            m.stop(v, status=75)
+        write_conf(good)
+        v = m.start(args)
+        exchange(a, b)
+        m.stop(v)
+        m.drop()
+    # Without clients there is nothing to wait for.
+    v = m.start(args)
+    m.stop(v)
+    write_conf(wrong)
+    v = m.spawn(args)
+    assert v.proc.wait(WAIT_S) == 78, v.messages()
 
 
 class Manager:
@@ -185,12 +238,15 @@ class Manager:
             os.close(fd)
         self.kept = []
 
-    def start(self, args, fds=(), **env):
+    def spawn(self, args, fds=(), **env):
         """Sockets of other units come first, here without names."""
         env["LISTEN_FDNAMES"] = ":".join([""] * len(fds) + ["valed-store"] *
                                          len(self.kept))
-        v = Service(args, list(fds) + self.kept,
-                    NOTIFY_SOCKET=os.path.abspath("notify"), **env)
+        return Service(args, list(fds) + self.kept,
+                       NOTIFY_SOCKET=os.path.abspath("notify"), **env)
+
+    def start(self, args, fds=(), **env):
+        v = self.spawn(args, fds, **env)
         self.read("READY=1")
         assert self.kept == []
         return v
@@ -800,4 +856,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (crashes, restarts, without, starting,
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
-                                  counting, link, programs, counters, versions)})
+                                  counting, link, programs, counters, versions,
+                                  waits)})

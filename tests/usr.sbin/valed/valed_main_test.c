@@ -212,6 +212,18 @@ ctl_pass_moved(int fd)
 }
 
 void
+valed_supervisor_wait(char **argv)
+{
+	called("wait %s", argv[0]);
+}
+
+bool
+valed_notify_wanted(void)
+{
+	return (false);
+}
+
+void
 valed_supervise(char **argv)
 {
 	called("supervise %s", argv[0]);

@@ -11,7 +11,8 @@ python_cases restart <<'END'
 crashes: a process that crashes is followed by another, with the same sockets
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
-starting: if the configuration is wrong then, it ends
+starting: if the configuration is wrong then, and there is no client, it ends
+waits: if there are clients, they wait until it is mended
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again
 counting: counters of adapters go on, with a client and without one

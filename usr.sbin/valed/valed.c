@@ -287,8 +287,9 @@ main(int argc, char **argv)
 
 	peer_log_init("valed");
 	valed_activation_init();
-	valed_supervisor_wait(argv);
+	valed_supervisor_begin(argv);
 	valed_options(argc, argv, &opt);
+	valed_supervisor_begun();
 	if (opt.vo_print)
 		valed_print(&opt);
 	if (opt.vo_check && fflush(stdout) != 0)

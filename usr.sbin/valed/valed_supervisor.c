@@ -24,9 +24,9 @@
  * keeps them while a unit is restarted: so before the supervisor ends, it gives
  * them to the service manager (FDSTORE=1 of sd_notify(3)), if there is one.
  *
- * A program that has clients to go on with looks first whether it can start, in
- * a child, and waits until it can: an error in a file would end it, and with it
- * its clients' connections.
+ * A program that has clients to go on with does not exit for an error in its
+ * options or a file, which would end its clients' connections: it waits until a
+ * child finds none.
  *
  * One thread.
  */
@@ -568,36 +568,58 @@ wait_told(const sigset_t *set)
 	return (sig == SIGTERM || sig == SIGINT || sig == SIGABRT);
 }
 
-void
-valed_supervisor_wait(char **argv)
+static bool begun;
+
+/* The program exits before it has begun: an option, or a file, is wrong. */
+static void
+wait_mended(void)
 {
-	char why[VALED_WHY_SIZE], said[VALED_WHY_SIZE] = "";
-	sigset_t before, set;
+	char why[VALED_WHY_SIZE], said[VALED_WHY_SIZE];
+	sigset_t set;
 	unsigned int i;
 
+	if (begun)
+		return;
+	snprintf(said, sizeof(said), "%s: %s", program_invocation_short_name,
+	    valed_error());
+	warnx("clients wait until this is mended");
+	sigemptyset(&set);
+	for (i = 0; i < nitems(forwarded); i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (!check(why)) {
+		if (strcmp(why, said) != 0)
+			fprintf(stderr, "%s\n", why);
+		strlcpy(said, why, sizeof(said));
+		if (wait_told(&set)) {
+			hand_over();
+			_exit(EX_TEMPFAIL);
+		}
+	}
+	restarts = true;
+	start_again();
+}
+
+void
+valed_supervisor_begin(char **argv)
+{
 	valed_activation_each(note_store);
 	if (!passed_store)
 		return;
 	arguments = argv;
 	program_find();
 	valed_notify_open();
-	(void)inherit();
-	sigemptyset(&set);
-	for (i = 0; i < nitems(forwarded); i++)
-		sigaddset(&set, forwarded[i]);
-	sigprocmask(SIG_BLOCK, &set, &before);
-	while (clients_kept() && !check(why)) {
-		if (strcmp(why, said) != 0) {
-			fprintf(stderr, "%s\n", why);
-			warnx("clients wait until this is mended");
-			strlcpy(said, why, sizeof(said));
-		}
-		if (wait_told(&set)) {
-			hand_over();
-			_exit(EX_TEMPFAIL);
-		}
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (!inherit() || !clients_kept())
+		return;
+	valed_error_begin(-1);
+	if (atexit(wait_mended) != 0)
+		errx(EX_OSERR, "no memory");
+}
+
+void
+valed_supervisor_begun(void)
+{
+	begun = true;
 }
 
 void
@@ -621,7 +643,7 @@ valed_supervise(char **argv)
 {
 	const pid_t self = getpid();
 	int fds[2];
-	sigset_t none;
+	sigset_t later;
 
 	arguments = argv;
 	program_find();
@@ -639,8 +661,11 @@ valed_supervise(char **argv)
 	close(fds[0]);
 	close(signal_fd);
 	signal_fd = -1;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* They wait until it handles them; others end it. */
+	sigemptyset(&later);
+	sigaddset(&later, SIGHUP);
+	sigaddset(&later, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &later, NULL);
 	/* Without the supervisor it would run for ever. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != self)

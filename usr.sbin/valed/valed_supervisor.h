@@ -13,12 +13,14 @@
 #define	_VALED_SUPERVISOR_H_
 
 /*
- * If clients are kept, and the program could not start with these arguments, say
- * so, and wait until it can: a file may be wrong.  A signal that ends valed ends
- * this, too, and the service manager has the clients then.  The main thread,
- * first, after valed_activation_init(); it may have opened valed_notify.h.
+ * If clients are kept, an exit(3) from now on waits until the program can start
+ * with these arguments, a file may be wrong, and then executes it again; until
+ * valed_supervisor_begun().  A signal that ends valed ends the wait, and the
+ * service manager has the clients then.  The main thread, first, after
+ * valed_activation_init().  It may open valed_notify.h.
  */
-void	valed_supervisor_wait(char **argv);
+void	valed_supervisor_begin(char **argv);
+void	valed_supervisor_begun(void);
 
 /*
  * Become the supervisor, and return in a child, which is to serve.  argv is

@@ -212,9 +212,15 @@ ctl_pass_moved(int fd)
 }
 
 void
-valed_supervisor_wait(char **argv)
+valed_supervisor_begin(char **argv)
 {
-	called("wait %s", argv[0]);
+	called("begin %s", argv[0]);
+}
+
+void
+valed_supervisor_begun(void)
+{
+	called("begun");
 }
 
 bool
@@ -437,7 +443,7 @@ runs(int status, const char *line, const char *calls)
 	check(calls);
 }
 
-#define	BEGIN_1	"log;activation;options;notify open;"
+#define	BEGIN_1	"log;activation;begin valed;options;begun;notify open;"
 #define	BEGIN	BEGIN_1 "seed 0;signals;"
 #define	BEGIN_R	BEGIN_1 "supervise valed;seed 0;signals;"
 #define	NAME_A	"name 0 vale0:a;"

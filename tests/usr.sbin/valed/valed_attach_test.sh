@@ -37,6 +37,11 @@ bridge_body()
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
 
+listed()
+{
+	"$VALECTL" -c control | grep -q "$1 "
+}
+
 host_case lines "Interfaces that a file attaches are there after a restart; a \
 reload attaches and detaches them, with their settings"
 lines_body()
@@ -52,7 +57,8 @@ lines_body()
 	port.vale0:pa.limit=1
 	END
 	valed_in $S -c control -k valed.conf
-	atf_check -o match:"vale0:pa " "$VALECTL" -c control
+	# It has its sandbox before interfaces are attached.
+	wait_until "vale0:pa" listed vale0:pa
 	atf_check -o match:limit=1 "$VALECTL" -c control -o vale0:pa
 	grep -q "valed.conf:2: none: " valed.err.$S ||
 	    atf_fail "$(cat valed.err.$S)"

@@ -482,6 +482,57 @@ TEST(raw, "Of a device with anything in it, a state is written, or none")
 	free(junk);
 }
 
+TEST(exact, "A state has no byte and no flag that is not known, and no progress "
+    "that cannot be")
+{
+	static const uint32_t most = 2 * VFU_BUFFER + VFU_MSG_MAX;
+	static uint8_t bad[VFU_STATE_MAX];
+	static struct vfu_device copy;
+	static const struct {
+		struct vfu_progress p;
+		bool		good;
+	} progress[] = {
+		{ { .vpr_out_len = VFU_BUFFER }, true },
+		{ { .vpr_out_len = VFU_BUFFER + 1 }, false },
+		{ { .vpr_out_len = 9, .vpr_out_pos = 9 }, true },
+		{ { .vpr_out_len = 9, .vpr_out_pos = 10 }, false },
+		{ { .vpr_out_len = 9, .vpr_out_pos = 4, .vpr_piped = 5 }, true },
+		{ { .vpr_out_len = 9, .vpr_out_pos = 4, .vpr_piped = 6 },
+		    false },
+		{ { .vpr_done = most }, true },
+		{ { .vpr_done = most + 1 }, false },
+		{ { .vpr_done = -1ULL }, false },
+	};
+	struct vfu_stream *st = &copy.vdev_server.stream;
+	const char *why;
+	unsigned int i;
+
+	begin();
+	make_state();
+	end();
+	memcpy(bad, state, state_len);
+	bad[state_len] = 0;
+	sign(bad, state_len + 1);
+	ATF_CHECK_EQ(EINVAL, restore(bad, state_len + 1, journal, &why));
+	ATF_CHECK_STREQ("the state is not consistent", why);
+	memcpy(bad, state, state_len);
+	bad[17] |= 0x80;
+	sign(bad, state_len);
+	ATF_CHECK_EQ(EINVAL, restore(bad, state_len, journal, &why));
+	ATF_CHECK_STREQ("the state is not consistent", why);
+	for (i = 0; i < nitems(progress); i++) {
+		memcpy(&copy, &dev, sizeof(copy));
+		memset(&st->vsm_take, 0, sizeof(st->vsm_take));
+		st->vsm_progress[st->vsm_now & 1] = progress[i].p;
+		why = NULL;
+		ATF_CHECK_EQ_MSG(progress[i].good, vfu_state_save(&copy, bad,
+		    sizeof(bad), &why) != 0, "%u", i);
+		if (!progress[i].good)
+			ATF_CHECK_STREQ("the device's state is not consistent",
+			    why);
+	}
+}
+
 TEST(idle, "Without a client, there is none afterwards, or the one that had "
     "come when the process ended")
 {

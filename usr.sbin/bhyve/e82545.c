@@ -325,6 +325,20 @@ e82545_change(struct e82545 *dev, uint32_t itr_256ns, uint32_t itr_min_256ns,
 }
 
 void
+e82545_move(struct e82545 *dev, struct frame_port *port, const char *name)
+{
+	e82545_lock_all(dev);
+	e82545_stat_missed(dev);
+	memcpy(port->fp_counter, dev->port->fp_counter,
+	    sizeof(port->fp_counter));
+	dev->port = port;
+	dev->stat_missed = frame_port_missed(port);
+	e82545_rxq_port(dev);
+	strncpy(dev->name, name, sizeof(dev->name) - 1);
+	e82545_unlock_all(dev);
+}
+
+void
 e82545_pause(struct e82545 *dev)
 {
 	e82545_lock_all(dev);

@@ -335,6 +335,16 @@ void	e82545_change(struct e82545 *dev, uint32_t itr_256ns,
 	    uint32_t itr_min_256ns, uint32_t frame_max);
 
 /*
+ * Have the adapter on another port, whose longest frame is set, under another
+ * name (ec_name).  The port's counters go on where those of the old one are.
+ * When this returns, the model does not use the old port any more.  Frames that
+ * were received there and not taken are lost; nothing else changes for the
+ * guest.  As e82545_change().
+ */
+void	e82545_move(struct e82545 *dev, struct frame_port *port,
+	    const char *name);
+
+/*
  * Keep the model away from guest memory, for changes in the guest's memory map
  * and for snapshots.  When e82545_pause() returns, no batch is in progress, and
  * e82545_tx(), e82545_rx(), e82545_rx_direct() and e82545_timer() do nothing

@@ -323,6 +323,8 @@ void	e82545_txq_moved(struct e82545 *dev);
 size_t	e82545_rxq_size(void);
 /* RDH is going to be changed, but not by a batch.  rx_mtx held. */
 void	e82545_rxq_moved(struct e82545 *dev);
+/* The port is another one: no frame is cut off.  rx_mtx held. */
+void	e82545_rxq_port(struct e82545 *dev);
 /*
  * RDT, RCTL or the loopback queue changed.  Returns whether the receive path
  * has something to do; the caller must then call eo_rx_ready() after it has

@@ -31,6 +31,13 @@ e82545_rxq_moved(struct e82545 *dev)
 	e82545_stored();
 }
 
+void
+e82545_rxq_port(struct e82545 *dev)
+{
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	dev->rxq->cut_off = 0;
+}
+
 /* A batch that was writing back is completed by e82545_rx_recover(). */
 bool
 e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)

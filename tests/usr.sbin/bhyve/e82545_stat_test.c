@@ -74,6 +74,38 @@ HOST_TEST(missed, host_create(HOST_RAM), "MPC counts the frames that the "
 	ATF_CHECK_EQ(ALL, host_rd(h, E82545_MPC));
 }
 
+HOST_TEST(moved, host_create(HOST_RAM), "An adapter on another port counts what "
+    "the network drops there from then on, and the ports' counters go on")
+{
+	struct host *other = host_create(HOST_RAM);
+	const struct frame longer = { .f_len = 1519 };
+
+	h->missed = 5;
+	other->missed = 100;
+	h->port.fp_frame_max = 1518;
+	other->port.fp_frame_max = 1518;
+	ATF_CHECK_EQ(EMSGSIZE, frame_port_send(&h->port, &longer));
+	e82545_move(h->dev, &other->port, "other");
+	ATF_CHECK_STREQ("other", e82545_name(h->dev));
+	h->missed = 50;
+	other->missed += 2;
+	ATF_CHECK_EQ(7, host_rd(h, E82545_MPC));
+	other->missed += 3;
+	ATF_CHECK_EQ(3, host_rd(h, E82545_MPC));
+	ATF_CHECK_EQ(EMSGSIZE, frame_port_send(&other->port, &longer));
+	ATF_CHECK_EQ(2, frame_port_counter(&other->port,
+	    FRAME_PORT_C_TX_OVERMTU));
+	e82545_move(h->dev, &h->port, "a longer name than that of the other "
+	    "one");
+	ATF_CHECK_EQ(31, strlen(e82545_name(h->dev)));
+	e82545_move(h->dev, &other->port, "b");
+	ATF_CHECK_STREQ("b", e82545_name(h->dev));
+	e82545_move(h->dev, &h->port, "");
+	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
+	ATF_CHECK_EQ(2, frame_port_counter(&h->port, FRAME_PORT_C_TX_OVERMTU));
+	host_destroy(other);
+}
+
 TEST(bytes,
     "Byte counts are cleared by reading the high half, and lose none")
 {

@@ -262,6 +262,34 @@ HOST_TEST(resumed, offload_up(16, 2048), "A frame of more segments than the "
 		check_segment(h, &p, off, 100, false);
 }
 
+HOST_TEST(moved, offload_up(16, 2048), "A frame of which the guest has a part is "
+    "lost with its port; the first one of another port is complete")
+{
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	struct host *other = offload_up(16, 2048);
+	uint32_t off;
+
+	packet_fill(bulk, sizeof(bulk), 11);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	inject(h, &p, 100, 40);
+	inject(other, &p, 500, 7);
+	host_run(h);
+	for (off = 0; off < 1500; off += 100)
+		check_segment(h, &p, off, 100, false);
+	check_none(h);
+	e82545_move(h->dev, &other->port, "moved");
+	/* The guest's buffers: the stall ends. */
+	host_rx_post(h);
+	host_run(h);
+	for (off = 0; off < p.paylen; off += 500)
+		check_segment(h, &p, off, 500, false);
+	check_none(h);
+	ATF_CHECK_EQ(0, host_rx_pending(other));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	e82545_move(h->dev, &h->port, "back");
+	host_destroy(other);
+}
+
 /* A source for a direct call: a short frame, and another so many times. */
 struct direct {
 	struct frame_source source;

@@ -120,7 +120,7 @@ static void
 get_mirror(const struct vale_port *port, struct vale_setting_value *value)
 {
 	value->sv_number = port->vp_mirror_what;
-	memcpy(value->sv_text, port->vp_mirror_of, sizeof(value->sv_text));
+	memcpy(value->sv_text, port->vp_mirror_of, sizeof(port->vp_mirror_of));
 }
 
 static int

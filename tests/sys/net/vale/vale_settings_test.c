@@ -489,4 +489,30 @@ TEST(once, "A setting that is for the next one of its name is there once, in "
 	ATF_CHECK_ERRNO(EINVAL, once("valet0:a", "source", "me") == -1);
 }
 
+TEST(nothing_behind, "Behind the text of each setting there are zeros, and nothing "
+    "of the switch")
+{
+	struct vale_setting_value value[VALE_NSETTINGS];
+	struct vale_desc *a = t_open("valet0:a", 0, 0);
+	const char *text;
+	unsigned int i, n, round;
+
+	for (round = 0; round < 2; round++) {
+		memset(value, 0xff, sizeof(value));
+		ATF_REQUIRE_EQ(0, vale_setting_get("valet0:a", VALE_OF_PORT,
+		    value));
+		for (i = 0; i < VALE_NSETTINGS; i++) {
+			text = value[i].sv_text;
+			for (n = strlen(text); n < sizeof(value->sv_text); n++)
+				ATF_REQUIRE_EQ_MSG(0, text[n], "%s: %u",
+				    vale_setting_table[i].se_name, n);
+		}
+		ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:longer",
+		    VALE_MIRROR_RX));
+		ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:b",
+		    VALE_MIRROR_RX));
+	}
+	vale_close(a);
+}
+
 TEST_PROGRAM

@@ -210,7 +210,7 @@ adapter_keep_alloc(const struct adapter_config *ac)
 	memcpy(ak->ak_magic, KEEP_MAGIC, sizeof(ak->ak_magic));
 	ak->ak_size = size;
 	ak->ak_model_at = model_at;
-	strlcpy(ak->ak_backend, ac->ac_backend, sizeof(ak->ak_backend));
+	memcpy(ak->ak_mac, ac->ac_mac, sizeof(ak->ak_mac));
 	ak->ak_store = (struct peer_keep){ store_put, store_remove, ak };
 	if (ak->ak_fd == -1)
 		return (&ak->ak_adapter);
@@ -303,7 +303,7 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 	memcpy(as->as_blame_s, ak->ak_blame_s, sizeof(as->as_blame_s));
 	for (i = 0; i < ADAPTER_NCOUNTERS; i++)
 		as->as_counters[i] = atomic_load_64(&ad->counters[i]);
-	strlcpy(as->as_backend, ak->ak_backend, sizeof(as->as_backend));
+	memcpy(as->as_mac, ak->ak_mac, sizeof(as->as_mac));
 	memcpy(as + 1, device, device_len);
 	error = e82545_snapshot_save(ad->dev, (uint8_t *)(as + 1) + device_len,
 	    model_len);

@@ -21,7 +21,7 @@
 #include "peer_keep.h"
 #include "valed_store.h"
 
-#define	KEEP_MAGIC	"valekeep"
+#define	KEEP_MAGIC	"valekep2"
 #define	SAVED_MAGIC	"valesave"
 
 #define	BUILD_SIZE	20		/* bytes of a build ID */
@@ -35,7 +35,7 @@ struct adapter_keep {
 	char		 ak_magic[8];
 	uint64_t	 ak_size;	/* of the memory */
 	uint8_t		 ak_build[BUILD_SIZE];
-	char		 ak_backend[VALED_NAME_SIZE];
+	uint8_t		 ak_mac[6];	/* the adapter's address */
 	uint64_t	 ak_generation;
 	uint32_t	 ak_resumes;	/* starts that began with it */
 	uint32_t	 ak_blamed;	/* its thread has ended the process, */
@@ -64,7 +64,7 @@ struct adapter_saved {
 	uint64_t	as_since_s;
 	uint64_t	as_blame_s[BLAMES];
 	uint64_t	as_counters[ADAPTER_NCOUNTERS];
-	char		as_backend[VALED_NAME_SIZE];
+	uint8_t		as_mac[6];	/* the adapter's address */
 };
 
 static inline struct adapter_keep *

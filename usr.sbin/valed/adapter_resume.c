@@ -59,23 +59,13 @@ unmap(void *p, uint64_t size)
  * What an earlier process has left.
  */
 
+/* Whether the memory is that of an adapter. */
 static bool
-text_ends(const char *text, size_t size)
-{
-	return (memchr(text, '\0', size) != NULL);
-}
-
-/* Whether the memory is that of an adapter on the same port. */
-static bool
-old_ok(const struct adapter_keep *old, uint64_t size,
-    const struct adapter_keep *ak)
+old_ok(const struct adapter_keep *old, uint64_t size)
 {
 	return (old != NULL && size >= sizeof(*old) &&
 	    memcmp(old->ak_magic, KEEP_MAGIC, sizeof(old->ak_magic)) == 0 &&
-	    old->ak_size == size &&
-	    text_ends(old->ak_backend, sizeof(old->ak_backend)) &&
-	    strcmp(old->ak_backend, ak->ak_backend) == 0 &&
-	    old->ak_model_at <= size);
+	    old->ak_size == size && old->ak_model_at <= size);
 }
 
 /* Whether the program's file is the same, and so what the memory is like. */
@@ -90,16 +80,28 @@ old_same(const struct adapter_keep *old, const struct adapter_keep *ak)
 }
 
 static bool
-saved_ok(const struct adapter_saved *as, uint64_t size,
-    const struct adapter_keep *ak)
+saved_ok(const struct adapter_saved *as, uint64_t size)
 {
 	return (as != NULL && size >= sizeof(*as) && size <= SAVED_MAX &&
 	    memcmp(as->as_magic, SAVED_MAGIC, sizeof(as->as_magic)) == 0 &&
 	    as->as_version == ADAPTER_SAVED_VERSION &&
-	    text_ends(as->as_backend, sizeof(as->as_backend)) &&
-	    strcmp(as->as_backend, ak->ak_backend) == 0 &&
 	    as->as_device <= size - sizeof(*as) &&
 	    as->as_model <= size - sizeof(*as) - as->as_device);
+}
+
+/*
+ * Whether it is of the same adapter: that has the same address, on this port or
+ * another one.
+ */
+static bool
+same_mac(const uint8_t mac[6], const struct adapter_keep *ak,
+    const struct adapter_config *ac)
+{
+	if (memcmp(mac, ak->ak_mac, sizeof(ak->ak_mac)) == 0)
+		return (true);
+	warnx("%s: %s: the adapter has another address than before: it starts "
+	    "anew", ac->ac_where, ac->ac_backend);
+	return (false);
 }
 
 /* Find it, and keep what is newer. */
@@ -108,12 +110,14 @@ old_find(struct adapter_keep *ak, const struct adapter_config *ac)
 {
 	ak->ak_old = stored_map(ac, "memory", &ak->ak_old_size);
 	ak->ak_saved = stored_map(ac, "saved", &ak->ak_saved_size);
-	if (!old_ok(ak->ak_old, ak->ak_old_size, ak)) {
+	if (!old_ok(ak->ak_old, ak->ak_old_size) ||
+	    !same_mac(ak->ak_old->ak_mac, ak, ac)) {
 		unmap(ak->ak_old, ak->ak_old_size);
 		ak->ak_old = NULL;
 	}
-	if (!saved_ok(ak->ak_saved, ak->ak_saved_size, ak) ||
-	    (ak->ak_old != NULL &&
+	if (!saved_ok(ak->ak_saved, ak->ak_saved_size) ||
+	    memcmp(ak->ak_saved->as_mac, ak->ak_mac,
+	    sizeof(ak->ak_mac)) != 0 || (ak->ak_old != NULL &&
 	    ak->ak_old->ak_generation > ak->ak_saved->as_generation)) {
 		unmap(ak->ak_saved, ak->ak_saved_size);
 		ak->ak_saved = NULL;
@@ -261,7 +265,7 @@ state_saved(struct adapter_keep *ak, struct resume_state *rs)
 		return (false);
 	}
 	memcpy(as, ak->ak_saved, ak->ak_saved_size);
-	if (!saved_ok(as, ak->ak_saved_size, ak))
+	if (!saved_ok(as, ak->ak_saved_size))
 		return (false);
 	rs->rs_device = (const uint8_t *)(as + 1);
 	rs->rs_device_len = as->as_device;

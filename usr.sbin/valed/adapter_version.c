@@ -22,7 +22,7 @@ adapter_version(char version[ADAPTER_VERSION_SIZE])
 	    PEER_MEM_JOURNAL_VERSION);
 }
 
-/* There is no earlier version: each later one is to take the last two. */
+/* None before was released: each later one is to take the last two. */
 bool
 adapter_version_takes(const char *version)
 {

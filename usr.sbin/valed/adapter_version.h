@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 /* The version of struct adapter_saved; those of its parts are beside it. */
-#define	ADAPTER_SAVED_VERSION	1
+#define	ADAPTER_SAVED_VERSION	2
 /* Bytes of a version as text, with its NUL. */
 #define	ADAPTER_VERSION_SIZE	32
 

@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <dev/e1000/e82545_reg.h>
 
 #include <err.h>
@@ -330,21 +331,145 @@ adapter_end(struct adapter *ad)
 		poll(NULL, 0, -1);
 }
 
+/* The backend has frames. */
+static void
+adapter_rx_event(int fd __unused, void *arg)
+{
+	struct adapter *ad = arg;
+
+	ad->rx_wanted = true;
+}
+
+/*
+ * Open the port of a configuration, and have an event for its frames.  Returns
+ * 0, or an errno, and ad->failed is set.
+ */
+static int
+port_open(struct adapter *ad, const struct adapter_config *ac,
+    struct adapter_net *an, struct loop_event **ev)
+{
+	char why[512];
+
+	ad->failed = NULL;
+	if (adapter_net_open(an, ac->ac_backend, ac->ac_mtu, why,
+	    sizeof(why)) != 0) {
+		warnx("%s: %s", ac->ac_where, why);
+		return (EIO);
+	}
+	*ev = loop_add_disabled(an->an_fd, LOOP_READ, adapter_rx_event, ad);
+	if (*ev == NULL) {
+		warnx("%s: %s: cannot wait for frames: %s", ac->ac_where,
+		    ac->ac_backend, strerror(errno));
+		return (EIO);
+	}
+	ad->failed = "address of the port";
+	if (an->an_vale != NULL &&
+	    vale_set_address(an->an_vale, ac->ac_mac) != 0)
+		return (errno);
+	frame_port_set_offloads(an->an_port);
+	return (0);
+}
+
+/* Undo port_open(), or those of its steps that were done. */
+static void
+port_close(struct adapter_net *an, struct loop_event *ev)
+{
+	if (ev != NULL)
+		loop_delete(ev);
+	adapter_net_close(an);
+}
+
+/*
+ * Let others deliver to the guest directly, or not.  Not every backend can;
+ * without it frames are copied once more.
+ */
+static void
+port_direct(struct adapter *ad, bool on)
+{
+	frame_port_set_sink(ad->net.an_port, on ? adapter_sink : NULL, ad);
+}
+
+/* Drop the frames that wait in a port. */
+static void
+port_drop(struct frame_port *port)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+
+	frame_port_sync(port);
+	while (frame_peek(port->fp_source, &frame))
+		frame_next(port->fp_source);
+}
+
+/*
+ * Have the adapter on the port of *ac.  If that cannot be opened, it stays where
+ * it is.  Both ports are there for a moment, perhaps of one switch, and so may
+ * get the same frame: what came through the new one, until the old one was
+ * closed, is dropped.
+ */
+static int
+adapter_port(struct adapter *ad, const struct adapter_config *ac)
+{
+	struct adapter_net old = ad->net, new = { .an_port = NULL };
+	struct loop_event *ev = NULL;
+	const int listen = ad->config.ac_listen;
+	const int error = port_open(ad, ac, &new, &ev);
+
+	if (error != 0) {
+		if (ad->failed != NULL)
+			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,
+			    strerror(error));
+		port_close(&new, ev);
+		return (error);
+	}
+	port_direct(ad, false);
+	e82545_move(ad->dev, new.an_port, ac->ac_name);
+	pthread_mutex_lock(&ad->mtx);
+	ad->net = new;
+	ad->config = *ac;
+	ad->config.ac_listen = listen;
+	pthread_mutex_unlock(&ad->mtx);
+	port_close(&old, ad->rx_ev);
+	port_drop(ad->net.an_port);
+	ad->rx_ev = ev;
+	ad->rx_stopped = ad->rx_wanted = true;
+	prctl(PR_SET_NAME, ad->config.ac_name);
+	/* Nothing else says that the link is up. */
+	atomic_store_32(&ad->down, 0);
+	if (ad->net.an_vale != NULL)
+		vale_on_link(ad->net.an_vale, adapter_link, ad);
+	adapter_show_link(ad);
+	return (0);
+}
+
 /* What the main thread has asked for. */
 static void
 adapter_changes(struct adapter *ad)
 {
 	struct adapter_change ch;
+	int error = 0;
 
 	pthread_mutex_lock(&ad->mtx);
 	ch = ad->change;
 	ad->change.ch_pending = false;
+	ad->change.ch_move = NULL;
 	pthread_mutex_unlock(&ad->mtx);
 	if (ch.ch_save)
 		adapter_end(ad);
-	if (ch.ch_pending)
+	if (ch.ch_move != NULL)
+		error = adapter_port(ad, ch.ch_move);
+	if (ch.ch_pending && error == 0) {
 		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
 		    adapter_net_frame_max(ch.ch_mtu));
+		port_direct(ad, ch.ch_direct);
+	}
+	if (ch.ch_move == NULL)
+		return;
+	pthread_mutex_lock(&ad->mtx);
+	ad->error = error;
+	ad->moved = true;
+	pthread_cond_signal(&ad->ready);
+	pthread_mutex_unlock(&ad->mtx);
 }
 
 static void
@@ -384,15 +509,6 @@ adapter_timer_event(int fd, void *arg)
 
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		e82545_timer(ad->dev);
-}
-
-/* The backend has frames. */
-static void
-adapter_rx_event(int fd __unused, void *arg)
-{
-	struct adapter *ad = arg;
-
-	ad->rx_wanted = true;
 }
 
 /*
@@ -498,7 +614,6 @@ adapter_open(struct adapter *ad)
 {
 	const struct adapter_config *ac = &ad->config;
 	struct e82545_config config;
-	char why[512];
 	int error;
 
 	memset(&config, 0, sizeof(config));
@@ -521,24 +636,9 @@ adapter_open(struct adapter *ad)
 	    adapter_work_event, ad)) == NULL)
 		return (errno);
 	ad->loop = loop_self();
-	ad->failed = NULL;		/* the line has been written */
-	if (adapter_net_open(&ad->net, ac->ac_backend, ac->ac_mtu, why,
-	    sizeof(why)) != 0) {
-		warnx("%s: %s", ac->ac_where, why);
-		return (EIO);
-	}
-	ad->rx_ev = loop_add_disabled(ad->net.an_fd, LOOP_READ,
-	    adapter_rx_event, ad);
-	if (ad->rx_ev == NULL) {
-		warnx("%s: %s: cannot wait for frames: %s", ac->ac_where,
-		    ac->ac_backend, strerror(errno));
-		return (EIO);
-	}
-	ad->failed = "address of the port";
-	if (ad->net.an_vale != NULL &&
-	    vale_set_address(ad->net.an_vale, ac->ac_mac) != 0)
-		return (errno);
-	frame_port_set_offloads(ad->net.an_port);
+	error = port_open(ad, ac, &ad->net, &ad->rx_ev);
+	if (error != 0)
+		return (error);
 	ad->failed = "adapter";
 	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->net.an_port);
 	if (ad->dev == NULL)
@@ -552,9 +652,8 @@ adapter_open(struct adapter *ad)
 	error = peer_fault_add(&ad->vfu.vdev_mem, adapter_memory, ad);
 	if (error != 0)
 		return (error);
-	/* Not every backend can; without it frames are copied once more. */
 	if (ac->ac_direct)
-		frame_port_set_sink(ad->net.an_port, adapter_sink, ad);
+		port_direct(ad, true);
 	ad->failed = "socket";
 	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
@@ -581,9 +680,7 @@ adapter_close(struct adapter *ad)
 		frame_port_set_sink(ad->net.an_port, NULL, NULL);
 	if (ad->dev != NULL)
 		e82545_destroy(ad->dev);
-	if (ad->rx_ev != NULL)
-		loop_delete(ad->rx_ev);
-	adapter_net_close(&ad->net);
+	port_close(&ad->net, ad->rx_ev);
 	if (ad->work_ev != NULL)
 		loop_delete(ad->work_ev);
 	if (ad->timer_ev != NULL)
@@ -634,12 +731,12 @@ adapter_thread(void *arg)
 	return (NULL);
 }
 
-/* Wait for a moment.  Returns whether adapter_open() has returned. */
+/* Wait for a moment.  Returns whether opened, or moved, is set. */
 static bool
-ready_wait(struct adapter *ad)
+ready_wait(struct adapter *ad, const bool *set)
 {
 	struct timespec ts;
-	bool opened;
+	bool is_set;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ts.tv_nsec += READY_NS;
@@ -648,12 +745,12 @@ ready_wait(struct adapter *ad)
 		ts.tv_sec++;
 	}
 	pthread_mutex_lock(&ad->mtx);
-	if (!ad->opened)
+	if (!*set)
 		pthread_cond_clockwait(&ad->ready, &ad->mtx, CLOCK_MONOTONIC,
 		    &ts);
-	opened = ad->opened;
+	is_set = *set;
 	pthread_mutex_unlock(&ad->mtx);
-	return (opened);
+	return (is_set);
 }
 
 /* mutants 2: on Linux zeros are the same */
@@ -679,7 +776,7 @@ adapter_start(const struct adapter_config *config,
 	errno = pthread_create(&ad->thread, NULL, adapter_thread, ad);
 	if (errno != 0)
 		goto fail;
-	while (!ready_wait(ad))
+	while (!ready_wait(ad, &ad->opened))
 		if (watch != NULL)
 			watch(NULL);
 	if (ad->error != 0) {
@@ -706,17 +803,37 @@ adapter_go(struct adapter *ad)
 	sem_post(&ad->go);
 }
 
-void
-adapter_change(struct adapter *ad, const struct adapter_config *config)
+/* Have the thread change to *config, and to its port if `move' is set. */
+static void
+change(struct adapter *ad, const struct adapter_config *config, bool move)
 {
 	pthread_mutex_lock(&ad->mtx);
+	ad->moved = false;
 	ad->change = (struct adapter_change){ .ch_pending = true,
 	    .ch_save = ad->change.ch_save,
 	    .ch_itr_256ns = config->ac_itr_256ns,
 	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
-	    .ch_mtu = config->ac_mtu };
+	    .ch_mtu = config->ac_mtu,
+	    .ch_direct = config->ac_direct,
+	    .ch_move = move ? config : NULL };
 	pthread_mutex_unlock(&ad->mtx);
 	adapter_post(ad);
+}
+
+void
+adapter_change(struct adapter *ad, const struct adapter_config *config)
+{
+	change(ad, config, false);
+}
+
+int
+adapter_move(struct adapter *ad, const struct adapter_config *config,
+    void (*watch)(struct adapter *ending))
+{
+	change(ad, config, true);
+	while (!ready_wait(ad, &ad->moved))
+		watch(NULL);
+	return (ad->error);
 }
 
 void

@@ -52,12 +52,16 @@ enum adapter_counter {
 struct adapter {
 	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
 	TAILQ_ENTRY(adapter)	 watched;	/* valed_watch.c's */
-	struct adapter_config	 config;	/* constant */
+	struct adapter_config	 config;	/* adapter_move() changes it */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */
-	pthread_mutex_t		 mtx;		/* of opened and change */
-	pthread_cond_t		 ready;		/* opened was set */
+	pthread_mutex_t		 mtx;		/* of what follows, and of
+						   config and net, of which the
+						   thread and the main thread
+						   need it only to change */
+	pthread_cond_t		 ready;		/* opened or moved was set */
 	bool			 opened;	/* adapter_open() returned */
+	bool			 moved;		/* so has adapter_move() */
 	bool			 saved;		/* adapter_keep_save() returned */
 	struct adapter_change {
 		bool		 ch_pending;
@@ -65,9 +69,12 @@ struct adapter {
 		uint32_t	 ch_itr_256ns;
 		uint32_t	 ch_itr_min_256ns;
 		uint32_t	 ch_mtu;
+		bool		 ch_direct;
+		const struct adapter_config *ch_move; /* adapter_move() */
 	}			 change;	/* adapter_change() */
-	int			 error;		/* its errno, or 0 */
-	const char		*failed;	/* the step that failed */
+	int			 error;		/* of the last step, or 0 */
+	const char		*failed;	/* that step, or NULL if a line
+						   says it */
 	sem_t			 go;		/* it may start serving */
 
 	struct e82545		*dev;
@@ -116,11 +123,23 @@ struct adapter *adapter_start(const struct adapter_config *config,
 void	adapter_go(struct adapter *ad);
 
 /*
- * Have the thread change the moderation and the MTU to those of *config.  It
- * does that between two batches; nothing waits for it.  The main thread, after
- * adapter_go().
+ * Have the thread change the moderation, the MTU, and whether others deliver
+ * directly, to those of *config.  It does that between two batches; nothing
+ * waits for it.  The main thread, after adapter_go().
  */
 void	adapter_change(struct adapter *ad, const struct adapter_config *config);
+
+/*
+ * Have the adapter on the port of *config, perhaps ADAPTER_NET_NONE, and with
+ * all that adapter_change() changes; the rest of *config but the name must be as
+ * it is.  The client stays.  Frames that were sent to it and that its guest has
+ * not got are lost; none comes twice.  Waits for the adapter's thread, which may
+ * wait for its client, and for senders of both switches; watch() is as in
+ * adapter_start().  Returns 0, or an errno after a line: then the adapter is as
+ * it was.  The main thread, after adapter_go().
+ */
+int	adapter_move(struct adapter *ad, const struct adapter_config *config,
+	    void (*watch)(struct adapter *ending));
 
 /*
  * Have the thread drop the client, close the port and end.  As the client may

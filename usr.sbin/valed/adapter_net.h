@@ -5,25 +5,37 @@
  */
 
 /*
- * The network of an adapter: a port of a switch, or a TAP.  The adapter's
- * thread.
+ * The network of an adapter: a port of a switch, a TAP, or none for a moment.
+ * The adapter's thread.
  */
 
 #ifndef _ADAPTER_NET_H_
 #define	_ADAPTER_NET_H_
 
-#include "vale_frame_port.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+struct frame_port;
+struct vale_desc;
+
+/*
+ * The name of no network: no frame comes, and none can be sent.  A configuration
+ * cannot have it.
+ */
+#define	ADAPTER_NET_NONE	"none"
+
+/* May be copied. */
 struct adapter_net {
 	struct frame_port	*an_port;	/* NULL: it is not open */
 	int			 an_fd;		/* readable if frames are
 						   pending */
 	struct vale_desc	*an_vale;	/* the switch's port, or NULL */
-	struct vale_frame_port	 an_vale_port;
+	const struct adapter_net_type *an_type;
 };
 
 /*
- * Open the port or TAP that `name' names, without an MTU if `mtu' is 0 bytes.
+ * Open the network that `name' names, without an MTU if `mtu' is 0 bytes.
  * Returns 0, or -1 with a sentence of at most `size' bytes in `why'.
  */
 int	adapter_net_open(struct adapter_net *an, const char *name,

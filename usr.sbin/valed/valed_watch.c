@@ -10,7 +10,8 @@
  *
  * A thread of the control socket reads them while their owners go on.  An
  * adapter is not stopped, and an interface not freed, while it is read: a lock
- * of each list sees to that, and nobody waits for anything with it.
+ * of each list sees to that, and nobody waits for anything with it.  Nor is an
+ * adapter moved to another port: its lock sees to that.
  */
 
 #include <sys/param.h>
@@ -92,6 +93,7 @@ read_adapter(struct adapter *ad, struct reader *rd)
 	struct vale_wire_device *wd = &rd->wrd_device;
 	struct e82545_mode mode;
 
+	pthread_mutex_lock(&ad->mtx);
 	begin(rd, VALE_DEVICE_ADAPTER, ad->config.ac_name,
 	    ad->config.ac_backend);
 	e82545_mode(ad->dev, &mode);
@@ -102,6 +104,7 @@ read_adapter(struct adapter *ad, struct reader *rd)
 	    (mode.em_link ? VALE_DEVICE_LINK : 0);
 	wd->wdv_itr_ns = mode.em_itr_256ns * NS_PER_ITR;
 	valed_stats_adapter(ad, add_counter, wd);
+	pthread_mutex_unlock(&ad->mtx);
 	end(rd);
 }
 

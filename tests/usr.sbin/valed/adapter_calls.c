@@ -51,6 +51,7 @@ unsigned int	directs;
 unsigned int	round_ends;
 const char	*fail_at;
 uint8_t		address[6];
+char		addressed[VALE_NAME_SIZE];
 uint32_t	changed[3];
 char		calls[256];
 bool		joins;
@@ -60,6 +61,8 @@ unsigned int	listens, drops, joined;
 bool		patient;
 static uint32_t	patient_waits;		/* atomic */
 unsigned int	clockwaits;
+bool		stepping;
+void		(*close_hook)(void);
 uint32_t		interrupted;
 struct timespec	clock_now, waited;
 unsigned int	go_interrupted;
@@ -250,6 +253,12 @@ WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
 
 	ATF_CHECK_EQ(EBUSY, pthread_mutex_trylock(mtx));
 	clockwaits++;
+	if (stepping) {
+		pthread_mutex_unlock(mtx);
+		ATF_CHECK(events_step() >= 1);
+		pthread_mutex_lock(mtx);
+		return (ETIMEDOUT);
+	}
 	if (patient) {
 		later.tv_sec += WAIT_S;
 		atomic_store_32(&patient_waits, 1);
@@ -398,14 +407,16 @@ port_set_sink(struct frame_port *port __unused,
 WRAP(int, adapter_net_open, struct adapter_net *an, const char *name,
     uint32_t mtu, char *why, size_t size)
 {
-	static struct frame_port_ops port_ops;
+	static struct frame_port_ops port_ops[16];
+	static unsigned int n;
+	struct frame_port_ops *po = &port_ops[n++ % nitems(port_ops)];
 	int error;
 
 	error = __real_adapter_net_open(an, name, mtu, why, size);
 	if (error == 0) {
-		port_ops = *an->an_port->fp_ops;
-		port_ops.fpo_set_sink = port_set_sink;
-		an->an_port->fp_ops = &port_ops;
+		*po = *an->an_port->fp_ops;
+		po->fpo_set_sink = port_set_sink;
+		an->an_port->fp_ops = po;
 	}
 	return (error);
 }
@@ -413,6 +424,8 @@ WRAP(int, adapter_net_open, struct adapter_net *an, const char *name,
 WRAP(void, adapter_net_close, struct adapter_net *an)
 {
 	called(an->an_port != NULL ? "no port" : "none");
+	if (close_hook != NULL)
+		close_hook();
 	__real_adapter_net_close(an);
 }
 
@@ -456,9 +469,16 @@ WRAP(int, timerfd_settime, int fd, int flags, const struct itimerspec *its,
 
 WRAP(int, vale_set_address, struct vale_desc *d, const uint8_t addr[6])
 {
-	ATF_CHECK_STREQ("vale0:a", d->common->name);
+	strlcpy(addressed, d->common->name, sizeof(addressed));
 	memcpy(address, addr, sizeof(address));
 	return (fails("address") ? -1 : __real_vale_set_address(d, addr));
+}
+
+WRAP(void, e82545_move, struct e82545 *dev, struct frame_port *port,
+    const char *name)
+{
+	called("move");
+	__real_e82545_move(dev, port, name);
 }
 
 WRAP(void, e82545_change, struct e82545 *dev, uint32_t itr_256ns,

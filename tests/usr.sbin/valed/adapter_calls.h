@@ -46,6 +46,7 @@ bool	receives(void);			/* in which this is so */
    place are; and other calls. */
 extern const char	*fail_at;
 extern uint8_t		address[6];
+extern char		addressed[];	/* the port whose address it is */
 extern uint32_t	changed[3];
 extern char		calls[256];
 extern bool		joins;		/* peer_mem_join() does once */
@@ -60,6 +61,8 @@ extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
  */
 extern bool		patient;
 extern unsigned int	clockwaits;
+extern void		(*close_hook)(void);	/* before adapter_net_close() */
+extern bool		stepping;	/* adapter_move() waits for events_step() */
 extern struct timespec	clock_now;	/* the kernel's, if 0 */
 extern struct timespec	waited;		/* until when, in the last of these */
 extern unsigned int	go_interrupted;	/* and for `go' */

@@ -159,6 +159,23 @@ ctl_names_remove(unsigned int place)
 }
 
 void
+ctl_names_move(unsigned int place)
+{
+	const struct name *n;
+
+	pthread_mutex_lock(&names_lock);
+	for (n = names; n < names + nnames; n++)
+		if (n->of == CTL_NAME_ADAPTER && n->state == NAME_NEW &&
+		    n->place == place)
+			break;
+	if (n < names + nnames) {
+		name_change(place, NAME_CONFIGURED, NAME_LEAVING);
+		name_change(place, NAME_NEW, NAME_CONFIGURED);
+	}
+	pthread_mutex_unlock(&names_lock);
+}
+
+void
 ctl_names_end(void)
 {
 	pthread_mutex_lock(&names_lock);

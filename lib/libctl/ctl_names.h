@@ -17,9 +17,9 @@
  *			      v			  | end
  *			    free <----------------+
  *
- * A reload reserves the names of all adapters that it adds before it removes
- * any.  So a port that another has is found then, and nobody can open one
- * between.  What a reload no longer has is free at its end.
+ * A reload reserves the names of all adapters that it adds or moves before it
+ * removes any.  So a port that another has is found then, and nobody can open
+ * one between.  What a reload no longer has is free at its end.
  */
 
 #ifndef _CTL_NAMES_H_
@@ -55,12 +55,14 @@ void	ctl_names_hostif_remove(const char *name);
  * The steps of a reload, for the adapter at a place; see above.
  * ctl_names_reserve() returns 0, or EBUSY if another is opening a port with
  * this name.  After it, the caller must look whether one is open, and if so
- * call ctl_names_unreserve().  The main thread.
+ * call ctl_names_unreserve().  ctl_names_move() is the end of one name and the
+ * beginning of the other, if that is reserved.  The main thread.
  */
 int	ctl_names_reserve(unsigned int place, const char *name);
 void	ctl_names_unreserve(unsigned int place);
 void	ctl_names_add(unsigned int place);
 void	ctl_names_remove(unsigned int place);
+void	ctl_names_move(unsigned int place);
 void	ctl_names_end(void);
 
 /*

@@ -111,6 +111,37 @@ TEST(reload, "A name is reserved before its port is removed or added, and free "
 	ATF_CHECK_EQ(CTL_NAME_FREE, whose("vale0:q9"));
 }
 
+TEST(moves, "The name of an adapter that is moved is that of its new port, and "
+    "the other is free when the reload has ended")
+{
+	ctl_names_adapter(1, "vale0:a");
+	ctl_names_adapter(2, "vale0:b");
+	ATF_REQUIRE_EQ(0, ctl_names_reserve(1, "vale1:a"));
+	/* Another one is not. */
+	ctl_names_move(2);
+	ctl_names_move(1);
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale0:a"));
+	ctl_names_end();
+	ATF_CHECK_EQ(CTL_NAME_FREE, whose("vale0:a"));
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale1:a"));
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale0:b"));
+	/* One that could not be. */
+	ATF_REQUIRE_EQ(0, ctl_names_reserve(1, "vale0:a"));
+	ctl_names_unreserve(1);
+	ctl_names_move(1);
+	ctl_names_end();
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale1:a"));
+	ATF_CHECK_EQ(CTL_NAME_FREE, whose("vale0:a"));
+	/* Two change places. */
+	ATF_REQUIRE_EQ(0, ctl_names_reserve(1, "vale0:b"));
+	ATF_REQUIRE_EQ(0, ctl_names_reserve(2, "vale1:a"));
+	ctl_names_move(2);
+	ctl_names_move(1);
+	ctl_names_end();
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale1:a"));
+	ATF_CHECK_EQ(CTL_NAME_ADAPTER, whose("vale0:b"));
+}
+
 TEST(opening, "A name is not reserved while a program opens a port with it")
 {
 	struct ctl_opening a, b;

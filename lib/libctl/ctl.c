@@ -101,6 +101,7 @@ static const struct ctl_request {
 	    NEEDS_ADMIN, "VALE_ATTACH" },
 	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, NEEDS_ADMIN, "VALE_DETACH" },
 	{ VALE_WIRE_RELOAD, 0, ctl_reload, NEEDS_ADMIN, "RELOAD" },
+	{ VALE_WIRE_REPLACE, 0, ctl_replace, NEEDS_ADMIN, "REPLACE" },
 	{ VALE_WIRE_RESTART, 0, ctl_restart, NEEDS_ADMIN, "RESTART" },
 };
 

@@ -90,14 +90,15 @@ void	ctl_changes_are(void (*changed)(void));
  * which never waits for a client there.
  */
 enum ctl_wish {
-	CTL_RELOAD,
 	CTL_RESTART,
+	CTL_REPLACE,		/* a reload that may disconnect clients */
+	CTL_RELOAD,
 	CTL_NWISHES
 };
 
 /*
  * The descriptor that is readable if one is asked for; -1 before ctl_start().
- * Then, which is to begin: a restart, if there is a choice.
+ * Then, which is to begin: the first, if there is a choice.
  */
 int	ctl_reload_fd(void);
 enum ctl_wish ctl_reload_wish(void);

@@ -121,6 +121,7 @@ int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
 int	ctl_reload(struct ctl_conn *cc, size_t *size);
+int	ctl_replace(struct ctl_conn *cc, size_t *size);
 int	ctl_restart(struct ctl_conn *cc, size_t *size);
 
 /*

@@ -5,8 +5,8 @@
  */
 
 /*
- * The control socket: the requests for a reload, VALE_WIRE_RELOAD, and for a
- * restart, VALE_WIRE_RESTART.  The main thread carries them out; the
+ * The control socket: the requests for a reload, VALE_WIRE_RELOAD and
+ * VALE_WIRE_REPLACE, and for a restart, VALE_WIRE_RESTART.  The main thread carries them out; the
  * connection's thread waits for the end of one that began after the request,
  * and answers.  If the client leaves meanwhile, its connection is closed after
  * that.  A restart ends, for them, when it is known that it is possible.
@@ -35,8 +35,9 @@ static int reload_fd = -1;
 static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t reload_ended = PTHREAD_COND_INITIALIZER;
 static TAILQ_HEAD(, reload_wait) reload_waits[CTL_NWISHES] = {
-	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_RELOAD]),
 	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_RESTART]),
+	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_REPLACE]),
+	TAILQ_HEAD_INITIALIZER(reload_waits[CTL_RELOAD]),
 };
 
 int
@@ -52,16 +53,21 @@ ctl_reload_fd(void)
 	return (reload_fd);
 }
 
-/* Whether somebody waits for one that has not begun.  reload_lock held. */
-static bool
-reload_wished(enum ctl_wish wish)
+/*
+ * The first for which somebody waits and that has not begun, or CTL_NWISHES.
+ * reload_lock held.
+ */
+static enum ctl_wish
+reload_next(void)
 {
 	const struct reload_wait *rw;
+	enum ctl_wish wish;
 
-	TAILQ_FOREACH(rw, &reload_waits[wish], rw_link)
-		if (!rw->rw_began)
-			return (true);
-	return (false);
+	for (wish = 0; wish < CTL_NWISHES; wish++)
+		TAILQ_FOREACH(rw, &reload_waits[wish], rw_link)
+			if (!rw->rw_began)
+				return (wish);
+	return (CTL_NWISHES);
 }
 
 enum ctl_wish
@@ -70,7 +76,7 @@ ctl_reload_wish(void)
 	enum ctl_wish wish;
 
 	pthread_mutex_lock(&reload_lock);
-	wish = reload_wished(CTL_RESTART) ? CTL_RESTART : CTL_RELOAD;
+	wish = MIN(reload_next(), CTL_RELOAD);
 	pthread_mutex_unlock(&reload_lock);
 	return (wish);
 }
@@ -78,19 +84,17 @@ ctl_reload_wish(void)
 void
 ctl_reload_begin(enum ctl_wish wish)
 {
-	const enum ctl_wish other = wish == CTL_RELOAD ? CTL_RESTART :
-	    CTL_RELOAD;
 	struct reload_wait *rw;
 	uint64_t n;
 
 	pthread_mutex_lock(&reload_lock);
 	/* There may be no request: errors do not matter. */
 	(void)!read(reload_fd, &n, sizeof(n));
-	n = 1;
-	if (reload_wished(other))
-		(void)!write(reload_fd, &n, sizeof(n));
 	TAILQ_FOREACH(rw, &reload_waits[wish], rw_link)
 		rw->rw_began = true;
+	n = 1;
+	if (reload_next() != CTL_NWISHES)
+		(void)!write(reload_fd, &n, sizeof(n));
 	pthread_mutex_unlock(&reload_lock);
 }
 
@@ -153,6 +157,12 @@ int
 ctl_reload(struct ctl_conn *cc, size_t *size __unused)
 {
 	return (reload_ask(cc, CTL_RELOAD));
+}
+
+int
+ctl_replace(struct ctl_conn *cc, size_t *size __unused)
+{
+	return (reload_ask(cc, CTL_REPLACE));
 }
 
 int

@@ -90,7 +90,11 @@
  *		passed.
  *	VALE_WIRE_RELOAD	no bodies.  Answered when valed has read its
  *		configuration again; if there were errors, with the first one,
- *		whose middle is cut if it is too long for vw_why.
+ *		whose middle is cut if it is too long for vw_why.  If that
+ *		would disconnect a client of an adapter whose options have
+ *		changed, this is an error, and nothing is changed.
+ *	VALE_WIRE_REPLACE	no bodies.  The same, but such clients are
+ *		disconnected.
  *	VALE_WIRE_RESTART	no bodies.  valed is started again, from the
  *		program's file as it is now.  Answered before that; or the
  *		connection ends without an answer.
@@ -141,6 +145,7 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_FILTER	0x760e
 #define	VALE_WIRE_DEVICES	0x760f
 #define	VALE_WIRE_RESTART	0x7610
+#define	VALE_WIRE_REPLACE	0x7611
 
 /* Counters of a device at most. */
 #define	VALE_DEVICE_COUNTERS	80

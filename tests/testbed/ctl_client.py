@@ -23,7 +23,7 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "SET": 0x7602, "RATE_GET": 0x7603, "MIRROR": 0x7604,
             "PORT_GET": 0x7605, "SWITCH_GET": 0x7606, "MISSED": 0x7607,
             "INFO": 0x7608, "SHARE": 0x7609, "RELOAD": 0x760a,
-            "RESTART": 0x7610,
+            "RESTART": 0x7610, "REPLACE": 0x7611,
             "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c,
             "SET_TEXT": 0x760d,
             "FILTER": 0x760e, "DEVICES": 0x760f}

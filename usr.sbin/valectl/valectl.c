@@ -50,7 +50,8 @@ static const char usage_text[] =
     "       valectl [-c socket] --events\n"
     "       valectl [-c socket] --openmetrics[=text|http]\n"
     "       valectl [-c socket] --save file\n"
-    "       valectl [-c socket] reload|restart\n"
+    "       valectl [-c socket] reload [--replace]\n"
+    "       valectl [-c socket] restart\n"
     "\n"
     "  without a verb, list all ports\n"
     "  -l  a port's place in the list\n"
@@ -68,6 +69,7 @@ static const char usage_text[] =
     "      trunk=vlan[-vlan],..., native=n, vlan=n, weight=n\n"
     "  --save  write settings that are in force to valed's file\n"
     "  reload  have valed read its files again, and wait for that\n"
+    "  --replace  disconnect clients of adapters that take it\n"
     "  restart  have valed -R start again, and wait for that\n"
     "  -c  valed's control socket, in place of that of the environment,\n"
     "      VALE_SOCKET\n"
@@ -83,6 +85,7 @@ enum {
 	OPTION_EVENTS,
 	OPTION_METRICS,
 	OPTION_SAVE,
+	OPTION_REPLACE,
 	OPTION_RELOAD,			/* words */
 	OPTION_RESTART
 };
@@ -242,9 +245,9 @@ ask(uint16_t reqtype, const char *verb)
 
 /* reload: the first error is that of a file, or of what it changes. */
 static void
-reload(void)
+reload(bool replace)
 {
-	close(ask(VALE_WIRE_RELOAD, "reload"));
+	close(ask(replace ? VALE_WIRE_REPLACE : VALE_WIRE_RELOAD, "reload"));
 }
 
 /* Whether valed answers, be it with an error. */
@@ -344,13 +347,14 @@ main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "openmetrics", optional_argument, NULL, OPTION_METRICS },
+		{ "replace", no_argument, NULL, OPTION_REPLACE },
 		{ "save", required_argument, NULL, OPTION_SAVE },
 		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	unsigned int count = 0, interval_s = 1;
 	char *name = NULL;
-	bool json = false;
+	bool json = false, replace = false;
 	char first[3], second[3];
 	int ch, i, max, verb = 0;
 
@@ -365,6 +369,9 @@ main(int argc, char **argv)
 			help(argc, argv, optind);
 		case 'j':
 			json = true;
+			break;
+		case OPTION_REPLACE:
+			replace = true;
 			break;
 		case OPTION_VERSION:
 			puts("valectl " VALE_VERSION);
@@ -394,6 +401,8 @@ main(int argc, char **argv)
 		verb = OPTION_RESTART;
 	max = verb == 's' ? 2 : verb == 'o' ? INT_MAX :
 	    verb == OPTION_RELOAD || verb == OPTION_RESTART ? 1 : 0;
+	if (replace && verb != OPTION_RELOAD)
+		errx(EX_USAGE, "--replace: only with reload");
 	if (argc > max)
 		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
 	switch (verb) {
@@ -444,7 +453,7 @@ main(int argc, char **argv)
 		vc_save(name);
 		break;
 	case OPTION_RELOAD:
-		reload();
+		reload(replace);
 		break;
 	case OPTION_RESTART:
 		restart();

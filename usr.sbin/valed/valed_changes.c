@@ -15,7 +15,16 @@
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.  One
  * that is left as it was, because another has its new port open, such as a
- * program, is reported (ctl_names.h).
+ * program, is reported (ctl_names.h).  So is one that cannot be moved, because
+ * its new port cannot be opened.
+ *
+ * A change that disconnects a client, because an adapter must be removed and
+ * added again, must have been confirmed; otherwise nothing is changed.
+ *
+ * Settings belong to the name of a port, and an adapter that is moved must never
+ * be at one with the settings of another.  So those of a name that one comes to
+ * are set when nobody is there, just before it comes; those of a name that one
+ * has left, afterwards.
  */
 
 #include <sys/param.h>
@@ -30,6 +39,7 @@
 #include <unistd.h>
 
 #include "adapter_config.h"
+#include "adapter_net.h"
 #include "e82545.h"
 #include "peer_fds.h"
 #include "valed_changes.h"
@@ -300,15 +310,195 @@ say_number(const struct adapter_config *ac, const struct adapter_config *old,
 		    valed_variables[variable].var_name, number);
 }
 
+/* Say what was changed in place. */
+static void
+say_changed(const struct adapter_config *ac, const struct adapter_config *old)
+{
+	say_number(ac, old, VALED_V_ITR, ac->ac_itr_256ns);
+	say_number(ac, old, VALED_V_ITR_MIN, ac->ac_itr_min_256ns);
+	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
+	    E82545_MTU_MAX);
+	if (valed_values_changed(ac, old, VALED_V_DIRECT))
+		valed_error_note("reloaded: %s: direct=%s", ac->ac_backend,
+		    ac->ac_direct ? "on" : "off");
+}
+
 /* Change an adapter in place. */
 static void
 change_new(const struct adapter_config *ac, const struct adapter_config *old)
 {
 	(void)change(VALED_CHANGE, ac);
-	say_number(ac, old, VALED_V_ITR, ac->ac_itr_256ns);
-	say_number(ac, old, VALED_V_ITR_MIN, ac->ac_itr_min_256ns);
-	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
-	    E82545_MTU_MAX);
+	say_changed(ac, old);
+}
+
+/*
+ * Settings.
+ */
+
+/* What the serving process is to have, and what it has now. */
+static struct valed_settings *settings_new, settings_now;
+
+static void
+settings_to(valed_settings_of *of, const void *arg)
+{
+	valed_settings_plan(&settings_now, settings_new, of, arg,
+	    change_setting);
+	valed_settings_take(&settings_now, settings_new, of, arg);
+}
+
+/* Those of an adapter stay as they were; or they are no longer. */
+static void
+settings_leave(const struct adapter_config *ac)
+{
+	valed_settings_move(settings_new, &known_settings,
+	    (int)valed_place(ac));
+}
+
+static void
+settings_remove(const struct adapter_config *ac)
+{
+	static const struct valed_settings none;
+
+	valed_settings_move(settings_new, &none, (int)valed_place(ac));
+}
+
+static bool
+is_any(const char *name __unused, const void *arg __unused)
+{
+	return (true);
+}
+
+static bool
+is_name(const char *name, const void *arg)
+{
+	return (strcmp(name, arg) == 0);
+}
+
+/* Whether the port is not one that an adapter has left or comes to. */
+static bool
+is_quiet(const char *name, const void *arg)
+{
+	const struct valed_plan *vp = arg;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nactions; i++)
+		if (vp->pn_action[i].ax_what == VALED_MOVE_NEW && (is_name(name,
+		    vp->pn_result[vp->pn_action[i].ax_index].ac_backend) ||
+		    is_name(name, valed_plan_old(vp, &vp->pn_result[
+		    vp->pn_action[i].ax_index])->ac_backend)))
+			return (false);
+	return (true);
+}
+
+/* Those that can be set before adapters are moved. */
+static void
+settings_begin(struct valed_options *opt, const struct valed_plan *vp)
+{
+	unsigned int i;
+
+	settings_new = &opt->vo_settings;
+	settings_now = (struct valed_settings){ .vss_n = 0 };
+	valed_settings_take(&settings_now, &known_settings, is_any, NULL);
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (valed_plan_left(vp, i))
+			settings_leave(&vp->pn_new[i]);
+	settings_to(is_quiet, vp);
+}
+
+/* And the others. */
+static void
+settings_end(void)
+{
+	settings_to(is_any, NULL);
+	free(settings_now.vss_list);
+}
+
+/*
+ * Adapters that are moved.
+ */
+
+/* Where each new adapter is now; ADAPTER_NET_NONE: nowhere, or not there. */
+static const char *places[VALED_MAXADAPTERS];
+
+static bool
+is_held(const struct valed_plan *vp, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (strcmp(places[i], port) == 0)
+			return (true);
+	return (false);
+}
+
+static void
+places_begin(const struct valed_plan *vp)
+{
+	const struct adapter_config *old;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++) {
+		old = valed_plan_old(vp, &vp->pn_new[i]);
+		places[i] = old == NULL || valed_plan_replaces(vp, i) ?
+		    ADAPTER_NET_NONE : old->ac_backend;
+	}
+}
+
+/* An adapter of a circle makes room. */
+static void
+unplug(const struct valed_plan *vp, unsigned int i)
+{
+	struct adapter_config ac = *valed_plan_old(vp, &vp->pn_result[i]);
+
+	strlcpy(ac.ac_backend, ADAPTER_NET_NONE, sizeof(ac.ac_backend));
+	if (change(VALED_MOVE, &ac))
+		places[i] = ADAPTER_NET_NONE;
+}
+
+/* Have an adapter at a port, if it is free. */
+static bool
+move_to(const struct valed_plan *vp, unsigned int i,
+    const struct adapter_config *ac)
+{
+	if (is_held(vp, ac->ac_backend))
+		return (false);
+	settings_to(is_name, ac->ac_backend);
+	if (!change(VALED_MOVE, ac))
+		return (false);
+	places[i] = ac->ac_backend;
+	return (true);
+}
+
+/*
+ * Move an adapter, or leave it where it was; if it has made room, and another is
+ * there now, it has no port until the next reload.
+ */
+static void
+move_new(const struct valed_plan *vp, unsigned int i)
+{
+	struct adapter_config *ac = &vp->pn_result[i];
+	const struct adapter_config *old = valed_plan_old(vp, ac);
+	char port[VALED_NAME_SIZE];
+
+	if (move_to(vp, i, ac)) {
+		valed_error_note("reloaded: %s: the adapter has moved from %s",
+		    ac->ac_backend, old->ac_backend);
+		say_changed(ac, old);
+		return;
+	}
+	strlcpy(port, ac->ac_backend, sizeof(port));
+	settings_leave(ac);
+	if (!is_held(vp, port))
+		settings_to(is_name, port);
+	*ac = *old;
+	if (strcmp(places[i], ADAPTER_NET_NONE) == 0 && !move_to(vp, i, ac)) {
+		strlcpy(ac->ac_backend, ADAPTER_NET_NONE,
+		    sizeof(ac->ac_backend));
+		settings_remove(ac);
+	}
+	warnx("%s: %s: the adapter cannot be moved, and %s",
+	    vp->pn_new[i].ac_where, port, strcmp(ac->ac_backend,
+	    ADAPTER_NET_NONE) == 0 ? "has no port" : "stays as it was");
 }
 
 static void
@@ -334,6 +524,12 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 	case VALED_REMOVE_OLD:
 		remove_old(&vp->pn_old[i]);
 		break;
+	case VALED_UNPLUG:
+		unplug(vp, i);
+		break;
+	case VALED_MOVE_NEW:
+		move_new(vp, i);
+		break;
 	case VALED_CHANGE_NEW:
 		change_new(ac, valed_plan_old(vp, ac));
 		break;
@@ -347,33 +543,64 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 }
 
 /*
- * Whether an action takes effect on ports that are there when settings change:
- * settings of a port are there before it, and after those of its predecessor.
+ * Carry out the next actions, as long as they are of these kinds, up to `last'.
  */
-static bool
-is_late(const struct valed_action *va)
+static void
+carry_out_to(struct valed_plan *vp, unsigned int *i, int last)
 {
-	return (va->ax_what == VALED_CHANGE_NEW ||
-	    va->ax_what == VALED_ADD_NEW || va->ax_what == VALED_UNLINK);
+	for (; *i < vp->pn_nactions && (int)vp->pn_action[*i].ax_what <= last;
+	    ++*i)
+		carry_out(vp, &vp->pn_action[*i]);
 }
 
-/* Have the serving process change settings; those of adapters that are left
-   stay. */
+/* Say why an adapter must be replaced, and what that costs. */
 static void
-changes_settings(struct valed_settings *ss, const struct valed_plan *vp)
+say_replaced(const struct adapter_config *ac, const struct adapter_config *old)
 {
+	const struct valed_node *vn = valed_config_find(ac->ac_bus,
+	    ac->ac_slot, ac->ac_func);
+	const int bar = valed_values_bars(old, ac);
+	/* The default address is that of the port. */
+	const bool of_port = bar == VALED_V_MAC &&
+	    vn->nd_variable[VALED_V_MAC].nt_value == NULL;
+	const struct valed_where where = valed_config_where(vn, of_port ?
+	    VALED_V_BACKEND : bar);
+	const uint8_t *mac = old->ac_mac;
+
+	if (of_port)
+		warnx("%s%s: %s: another address disconnects the client: set "
+		    "mac=%02x:%02x:%02x:%02x:%02x:%02x, or see reload "
+		    "--replace", where.wh_option, where.wh_text,
+		    ac->ac_backend, mac[0], mac[1], mac[2], mac[3], mac[4],
+		    mac[5]);
+	else
+		warnx("%s%s: %s: another %s= disconnects the client: see "
+		    "reload --replace", where.wh_option, where.wh_text,
+		    ac->ac_backend, valed_variables[bar].var_name);
+}
+
+/* End, having changed nothing, if a client would be disconnected. */
+static void
+confirm(const struct valed_plan *vp)
+{
+	const struct adapter_config *ac;
+	bool refused = false;
 	unsigned int i;
 
-	for (i = 0; i < vp->pn_nnew; i++)
-		if (valed_plan_left(vp, i))
-			valed_settings_move(ss, &known_settings,
-			    (int)valed_place(&vp->pn_new[i]));
-	valed_settings_plan(&known_settings, ss, change_setting);
+	for (i = 0; i < vp->pn_nnew; i++) {
+		ac = &vp->pn_result[i];
+		if (!valed_plan_replaces(vp, i) || change(VALED_ASK, ac))
+			continue;
+		say_replaced(ac, valed_plan_old(vp, ac));
+		refused = true;
+	}
+	if (refused)
+		exit(EX_TEMPFAIL);
 }
 
 /* Have the serving process carry out all changes; *new is what it has then. */
 static void
-changes(struct valed_options *opt, struct adapter_config *new)
+changes(struct valed_options *opt, struct adapter_config *new, bool replace)
 {
 	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
 	    VALED_MAXADAPTERS)];
@@ -387,13 +614,17 @@ changes(struct valed_options *opt, struct adapter_config *new)
 		refused[i] = valed_plan_reserves(&vp, i) &&
 		    !change(VALED_RESERVE, &vp.pn_new[i]);
 	valed_plan(&vp);
-	for (i = 0; i < vp.pn_nactions && !is_late(&actions[i]); i++)
-		carry_out(&vp, &actions[i]);
+	if (!replace)
+		confirm(&vp);
+	i = 0;
+	carry_out_to(&vp, &i, VALED_REMOVE_OLD);
 	hostifs_detach(opt);
-	changes_settings(&opt->vo_settings, &vp);
+	places_begin(&vp);
+	settings_begin(opt, &vp);
+	carry_out_to(&vp, &i, VALED_MOVE_NEW);
+	settings_end();
 	hostifs_attach(opt);
-	for (; i < vp.pn_nactions; i++)
-		carry_out(&vp, &actions[i]);
+	carry_out_to(&vp, &i, VALED_UNLINK);
 	valed_changes_end(valed_error());
 }
 
@@ -436,11 +667,11 @@ valed_changes_drop(void)
 
 /* mutants 2: only memory, of a process that the next reload replaces */
 void
-valed_changes(struct valed_options *opt)
+valed_changes(struct valed_options *opt, bool replace)
 {
 	struct adapter_config *new = copy_all(opt);
 
-	changes(opt, new);
+	changes(opt, new, replace);
 	sockets_close(new, opt->vo_nadapters);
 	free(known);
 	known = new;

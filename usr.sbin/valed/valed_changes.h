@@ -12,6 +12,8 @@
 #ifndef _VALED_CHANGES_H_
 #define	_VALED_CHANGES_H_
 
+#include <stdbool.h>
+
 struct adapter_config;
 struct valed_options;
 
@@ -35,9 +37,10 @@ void	valed_changes_drop(void);
 
 /*
  * Have the serving process change to what *opt says, whose lists are taken.
- * Errors are printed: valed_error.h.
+ * Errors are printed: valed_error.h.  If an adapter would be replaced that has a
+ * client, prints a line and exits, unless `replace' is set.
  */
-void	valed_changes(struct valed_options *opt);
+void	valed_changes(struct valed_options *opt, bool replace);
 
 /* No more changes; the first error, or "". */
 void	valed_changes_end(const char *why);

@@ -18,10 +18,14 @@
  *	   |				  | fork
  *	   |				  |---------------->| options
  *	   |<----------------------------------- reserve ---|
+ *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- ask -------|
  *	   | -- done -------------------------------------->| sockets
  *	   |<----------------------------------- remove ----|
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- set -------|
+ *	   | -- done -------------------------------------->|
+ *	   |<----------------------------------- move ------|
  *	   | -- done -------------------------------------->|
  *	   |<----------------------------------- attach, fds|
  *	   | -- done -------------------------------------->|
@@ -73,6 +77,7 @@ struct guard_order {
 		GUARD_REMOVE		/* with a store: remove the sockets at
 					   the end, which no process takes */
 	}	go_what;
+	bool	go_replace;		/* a reload may disconnect clients */
 	int	go_bus, go_slot, go_func;
 	unsigned int go_hostif;
 };
@@ -85,13 +90,13 @@ static char	**guard_argv;
 
 /* In the child: read the configuration, and carry out what has changed. */
 static void
-reload(void)
+reload(bool replace)
 {
 	struct valed_options opt;
 
 	valed_sockets_keep();
 	valed_options(guard_argc, guard_argv, &opt);
-	valed_changes(&opt);
+	valed_changes(&opt, replace);
 }
 
 /* The child has carried it out, and is the guard now. */
@@ -130,7 +135,7 @@ reload_wait(int fd, char why[VALED_WHY_SIZE])
 
 /* Reload in a child, which takes this process's place if it succeeds. */
 static void
-reload_fork(void)
+reload_fork(bool replace)
 {
 	char why[VALED_WHY_SIZE];
 	int fds[2];
@@ -145,7 +150,7 @@ reload_fork(void)
 	if (pid == 0) {
 		close(fds[0]);
 		valed_error_begin(fds[1]);
-		reload();
+		reload(replace);
 		reload_done(fds[1]);
 		return;
 	}
@@ -172,7 +177,7 @@ guard(void)
 	do {
 		n = recv(guard_fd, &go, sizeof(go), 0);
 		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
-			reload_fork();
+			reload_fork(go.go_replace);
 		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
 			valed_changes_unattached(go.go_hostif);
 		else if (n == sizeof(go) && go.go_what == GUARD_REMOVE)
@@ -241,9 +246,10 @@ valed_guard_fd(void)
 }
 
 bool
-valed_guard_reload(void)
+valed_guard_reload(bool replace)
 {
-	const struct guard_order go = { .go_what = GUARD_RELOAD };
+	const struct guard_order go = { .go_what = GUARD_RELOAD,
+	    .go_replace = replace };
 
 	return (send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) ==
 	    (ssize_t)sizeof(go));

@@ -30,7 +30,10 @@ struct valed_change {
 		VALED_SET,		/* vc_setting, or its default */
 		VALED_CHANGE,		/* the adapter, in place */
 		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
-		VALED_DETACH		/* what has the port ac_backend */
+		VALED_DETACH,		/* what has the port ac_backend */
+		VALED_ASK,		/* EISCONN: the adapter has a client */
+		VALED_MOVE		/* the adapter, to another port, and in
+					   place */
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */
@@ -56,11 +59,12 @@ void	valed_guard_start(int argc, char **argv, struct valed_options *opt);
  * readable when a change has come; then valed_guard_change() fills in *vc.  If
  * the guard has gone, there is none, and it returns false.  Each change but
  * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
- * changes, and VALED_END is the last one; returns false with errno if that
+ * changes, and VALED_END is the last one; `replace' is whether they may
+ * disconnect clients of adapters that remain.  Returns false with errno if that
  * fails, with EPIPE if the guard has gone.
  */
 int	valed_guard_fd(void);
-bool	valed_guard_reload(void);
+bool	valed_guard_reload(bool replace);
 bool	valed_guard_change(struct valed_change *vc);
 void	valed_guard_answer(int error);
 

@@ -7,13 +7,18 @@
 /*
  * What a reload does, from the adapters that there are and those that are
  * wanted.  An adapter whose values are the same is left alone; one that differs
- * in what valed can change is changed in place; another is removed and added
- * again, with the same socket if the path is the same.
+ * in what valed can change is changed in place, or moved to another port;
+ * another is removed and added again, with the same socket if the path is the
+ * same.
  *
  * One is left as it is, or not there, if valed cannot add it, or if another has
  * its port open; and then each that would be where such a one stays.
  *
- * Nothing is done here: valed_guard.c does it.
+ * Adapters may be on their way to each other's ports.  One is moved when the
+ * one that has its port has been; if they are a circle, one of them has no port
+ * meanwhile.
+ *
+ * Nothing is done here: valed_changes.c does it.
  */
 
 #include <string.h>
@@ -60,19 +65,43 @@ has_path(const struct adapter_config *other, unsigned int n,
 	return (false);
 }
 
+/* Whether there is an adapter. */
+static bool
+is_there(const struct adapter_config *ac)
+{
+	return (ac != NULL && ac->ac_backend[0] != '\0');
+}
+
 /* Whether it is the same adapter, perhaps changed in place. */
 static bool
-same(const struct adapter_config *a, const struct adapter_config *b)
+same(const struct adapter_config *old, const struct adapter_config *new)
 {
-	return (a != NULL && b != NULL && valed_values_in_place(a, b));
+	return (old != NULL && new != NULL && is_there(old) == is_there(new) &&
+	    valed_values_in_place(old, new));
 }
 
 /* Whether the reload adds this adapter, alone or in place of another. */
 static bool
 added(const struct valed_plan *vp, const struct adapter_config *ac)
 {
-	return (ac->ac_backend[0] != '\0' &&
-	    !same(valed_plan_old(vp, ac), ac));
+	return (is_there(ac) && !same(valed_plan_old(vp, ac), ac));
+}
+
+/* Whether it moves the adapter to another port. */
+static bool
+moved(const struct valed_plan *vp, const struct adapter_config *ac)
+{
+	const struct adapter_config *old = valed_plan_old(vp, ac);
+
+	return (is_there(old) && same(old, ac) &&
+	    strcmp(old->ac_backend, ac->ac_backend) != 0);
+}
+
+/* Whether it opens a port for the adapter. */
+static bool
+opens(const struct valed_plan *vp, const struct adapter_config *ac)
+{
+	return (added(vp, ac) || moved(vp, ac));
 }
 
 static bool
@@ -84,7 +113,15 @@ is_tap(const struct adapter_config *ac)
 bool
 valed_plan_reserves(const struct valed_plan *vp, unsigned int i)
 {
-	return (added(vp, &vp->pn_new[i]) && !is_tap(&vp->pn_new[i]));
+	return (opens(vp, &vp->pn_new[i]) && !is_tap(&vp->pn_new[i]));
+}
+
+bool
+valed_plan_replaces(const struct valed_plan *vp, unsigned int i)
+{
+	const struct adapter_config *ac = &vp->pn_result[i];
+
+	return (is_there(valed_plan_old(vp, ac)) && added(vp, ac));
 }
 
 bool
@@ -131,8 +168,8 @@ leave_clash(struct valed_plan *vp)
 	unsigned int i, j;
 
 	for (i = 0; i < vp->pn_nnew; i++)
-		for (j = 0; added(vp, &ac[i]) && j < vp->pn_nnew; j++)
-			if (!added(vp, &ac[j]) && ac[j].ac_backend[0] != '\0' &&
+		for (j = 0; opens(vp, &ac[i]) && j < vp->pn_nnew; j++)
+			if (!opens(vp, &ac[j]) && is_there(&ac[j]) &&
 			    clash(&ac[i], &ac[j])) {
 				leave(vp, VALED_CLASH, i);
 				return (true);
@@ -154,6 +191,57 @@ plan_open(struct valed_plan *vp)
 		ac->ac_listen = ac->ac_fd;
 		if (ac->ac_fd == -1 && !has_path(vp->pn_old, vp->pn_nold, ac))
 			action(vp, VALED_OPEN, i);
+	}
+}
+
+/* Whether an adapter that is still to be moved is at a port. */
+static bool
+is_held(const struct valed_plan *vp, const bool *left, const bool *out,
+    const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (left[i] && !out[i] && strcmp(valed_plan_old(vp,
+		    &vp->pn_result[i])->ac_backend, port) == 0)
+			return (true);
+	return (false);
+}
+
+/* Move those that can be; returns whether there was one. */
+static bool
+move_some(struct valed_plan *vp, bool *left, const bool *out)
+{
+	bool some = false;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (left[i] && !is_held(vp, left, out,
+		    vp->pn_result[i].ac_backend)) {
+			left[i] = false;
+			some = true;
+			action(vp, VALED_MOVE_NEW, i);
+		}
+	return (some);
+}
+
+static void
+plan_moves(struct valed_plan *vp)
+{
+	bool left[VALED_MAXADAPTERS], out[VALED_MAXADAPTERS] = { false };
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		left[i] = moved(vp, &vp->pn_result[i]);
+	for (;;) {
+		while (move_some(vp, left, out))
+			continue;
+		for (i = 0; i < vp->pn_nnew && !left[i]; i++)
+			continue;
+		if (i == vp->pn_nnew)
+			return;
+		out[i] = true;
+		action(vp, VALED_UNPLUG, i);
 	}
 }
 
@@ -180,9 +268,10 @@ valed_plan(struct valed_plan *vp)
 		if (!same(ac, find(vp->pn_result, vp->pn_nnew, ac)))
 			action(vp, VALED_REMOVE_OLD, i);
 	}
+	plan_moves(vp);
 	for (i = 0; i < vp->pn_nnew; i++) {
 		ac = &vp->pn_result[i];
-		if (!added(vp, ac) && valed_plan_old(vp, ac) != NULL &&
+		if (!opens(vp, ac) && valed_plan_old(vp, ac) != NULL &&
 		    !valed_values_same(valed_plan_old(vp, ac), ac))
 			action(vp, VALED_CHANGE_NEW, i);
 	}

@@ -25,6 +25,8 @@ struct valed_action {
 					   that is left */
 		VALED_OPEN,		/* its socket */
 		VALED_REMOVE_OLD,	/* the adapter */
+		VALED_UNPLUG,		/* it has no port for a moment */
+		VALED_MOVE_NEW,		/* to it, on another port */
 		VALED_CHANGE_NEW,	/* to it, in place */
 		VALED_ADD_NEW,
 		VALED_UNLINK		/* the socket of an old one */
@@ -53,13 +55,19 @@ const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
 /* Whether the i-th new adapter is left as it is, or not there. */
 bool	valed_plan_left(const struct valed_plan *vp, unsigned int i);
 
+/*
+ * After valed_plan(): whether the i-th new adapter takes the place of an old
+ * one, whose client is disconnected.
+ */
+bool	valed_plan_replaces(const struct valed_plan *vp, unsigned int i);
+
 /* Whether the port of the i-th new adapter must be reserved. */
 bool	valed_plan_reserves(const struct valed_plan *vp, unsigned int i);
 
 /*
  * Set pn_result, pn_action and pn_nactions from the others: first what is left,
- * then sockets to open, adapters to remove, to change in place and to add, and
- * sockets to remove.
+ * then sockets to open, adapters to remove, to move, to change in place and to
+ * add, and sockets to remove.
  */
 void	valed_plan(struct valed_plan *vp);
 

@@ -170,6 +170,30 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	}
 }
 
+/* Whether the adapter has a client. */
+static int
+ask(const struct adapter_config *place, struct adapter_list *adapters)
+{
+	const struct adapter *ad = adapter_at(adapters, place);
+
+	return (ad != NULL && atomic_load_64(&ad->since_s) != 0 ? EISCONN : 0);
+}
+
+/* Its other name is reserved, if it has not had it before. */
+static int
+move(const struct adapter_config *ac, struct adapter_list *adapters,
+    void (*watch)(struct adapter *))
+{
+	struct adapter *ad = adapter_at(adapters, ac);
+	const int error = ad == NULL ? ENOENT : adapter_move(ad, ac, watch);
+
+	if (error != 0)
+		ctl_names_unreserve(valed_place(ac));
+	else if (strcmp(ac->ac_backend, ADAPTER_NET_NONE) != 0)
+		ctl_names_move(valed_place(ac));
+	return (error);
+}
+
 static int
 set(const struct valed_change *vc)
 {
@@ -220,6 +244,12 @@ valed_reload(struct valed_change *vc, struct adapter_list *adapters,
 	switch (vc->vc_what) {
 	case VALED_RESERVE:
 		error = reserve(vc, adapters);
+		break;
+	case VALED_ASK:
+		error = ask(&vc->vc_config, adapters);
+		break;
+	case VALED_MOVE:
+		error = move(&vc->vc_config, adapters, watch);
 		break;
 	case VALED_REMOVE:
 		ctl_names_remove(valed_place(&vc->vc_config));

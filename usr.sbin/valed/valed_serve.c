@@ -52,7 +52,8 @@ static bool			verbose;
 /* What is asked for; the main thread's. */
 static uint64_t			next_ns;	/* of adapter_watch() */
 static bool			reloading;	/* until VALED_END */
-static bool			reload_again;
+static enum ctl_wish		reload_wish;	/* which one */
+static bool			reload_again;	/* for a signal */
 static bool			checking;	/* until the supervisor says
 						   whether it can restart */
 
@@ -133,16 +134,18 @@ reload_error(void)
 	return (why);
 }
 
+/* Nobody has confirmed that a signal may disconnect clients. */
 static void
-reload_begin(void)
+reload_begin(enum ctl_wish wish)
 {
 	reload_again = reloading;
 	if (reloading)
 		return;
-	ctl_reload_begin(CTL_RELOAD);
-	reloading = valed_guard_reload();
+	reload_wish = wish;
+	ctl_reload_begin(wish);
+	reloading = valed_guard_reload(wish == CTL_REPLACE);
 	if (!reloading)
-		ctl_reload_end(CTL_RELOAD, reload_error());
+		ctl_reload_end(wish, reload_error());
 	else
 		valed_notify_reloading();
 }
@@ -156,7 +159,7 @@ reload_end(const char *why)
 {
 	reloading = false;
 	valed_notify_ready(adapters_count(), why);
-	ctl_reload_end(CTL_RELOAD, why);
+	ctl_reload_end(reload_wish, why);
 }
 
 /* The guard has gone.  It may have had a request for a reload. */
@@ -193,7 +196,7 @@ reload_change(void)
 		valed_serve_keep();
 		reload_end(vc.vc_why);
 		if (reload_again)
-			reload_begin();
+			reload_begin(CTL_RELOAD);
 	}
 	return (true);
 }
@@ -233,7 +236,7 @@ signals_read(int fd)
 	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SIGHUP:
-			reload_begin();
+			reload_begin(CTL_RELOAD);
 			break;
 		case SIGUSR1:
 			valed_stats_print(adapters);
@@ -250,10 +253,12 @@ signals_read(int fd)
 static void
 wish(void)
 {
-	if (ctl_reload_wish() == CTL_RESTART)
+	const enum ctl_wish which = ctl_reload_wish();
+
+	if (which == CTL_RESTART)
 		restart_begin();
 	else
-		reload_begin();
+		reload_begin(which);
 }
 
 /* Serve until a signal ends the program, or, with true, a restart. */

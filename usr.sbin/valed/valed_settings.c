@@ -230,6 +230,21 @@ valed_settings_move(struct valed_settings *ss,
 			*settings_add(ss) = from->vss_list[i];
 }
 
+void
+valed_settings_take(struct valed_settings *ss,
+    const struct valed_settings *from, valed_settings_of *of, const void *arg)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < ss->vss_n; i++)
+		if (!of(ss->vss_list[i].vst_name, arg))
+			ss->vss_list[n++] = ss->vss_list[i];
+	ss->vss_n = n;
+	for (i = 0; i < from->vss_n; i++)
+		if (of(from->vss_list[i].vst_name, arg))
+			*settings_add(ss) = from->vss_list[i];
+}
+
 static bool
 same(const struct valed_setting *a, const struct valed_setting *b)
 {
@@ -245,7 +260,7 @@ same(const struct valed_setting *a, const struct valed_setting *b)
  */
 void
 valed_settings_plan(const struct valed_settings *old,
-    const struct valed_settings *new,
+    const struct valed_settings *new, valed_settings_of *of, const void *arg,
     void (*act)(const struct valed_setting *st, bool keep))
 {
 	const struct valed_setting *st;
@@ -254,13 +269,14 @@ valed_settings_plan(const struct valed_settings *old,
 	for (i = 0; i < VALE_NSETTINGS; i++)
 		for (j = 0; j < new->vss_n; j++) {
 			st = &new->vss_list[j];
-			if (st->vst_setting == i && !same(settings_find(old,
-			    st->vst_name, i), st))
+			if (st->vst_setting == i && of(st->vst_name, arg) &&
+			    !same(settings_find(old, st->vst_name, i), st))
 				act(st, true);
 		}
 	for (j = 0; j < old->vss_n; j++) {
 		st = &old->vss_list[j];
-		if (settings_find(new, st->vst_name, st->vst_setting) == NULL)
+		if (of(st->vst_name, arg) && settings_find(new, st->vst_name,
+		    st->vst_setting) == NULL)
 			act(st, false);
 	}
 }

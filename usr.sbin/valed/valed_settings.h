@@ -47,12 +47,24 @@ void	valed_settings(struct valed_settings *ss,
 void	valed_settings_move(struct valed_settings *ss,
 	    const struct valed_settings *from, int place);
 
+/* Whether a switch or port is one of those meant. */
+typedef bool	valed_settings_of(const char *name, const void *arg);
+
 /*
- * Call act() for each setting that is to be set, and then, with `keep' false,
- * for each that is no longer.
+ * The same for the settings of switches and ports for which of() says so: those
+ * of the other list take their place.
+ */
+void	valed_settings_take(struct valed_settings *ss,
+	    const struct valed_settings *from, valed_settings_of *of,
+	    const void *arg);
+
+/*
+ * Call act() for each setting of these that is to be set, and then, with `keep'
+ * false, for each that is no longer.
  */
 void	valed_settings_plan(const struct valed_settings *old,
-	    const struct valed_settings *new,
+	    const struct valed_settings *new, valed_settings_of *of,
+	    const void *arg,
 	    void (*act)(const struct valed_setting *st, bool keep));
 
 #endif /* !_VALED_SETTINGS_H_ */

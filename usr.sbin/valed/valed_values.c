@@ -436,9 +436,11 @@ static bool
 in_place(const struct valed_variable *v, const struct adapter_config *ac)
 {
 	switch (v - valed_variables) {
+	case VALED_V_DIRECT:
 	case VALED_V_ITR:
 	case VALED_V_ITR_MIN:
 		return (true);
+	case VALED_V_BACKEND:		/* a TAP cannot be opened any more */
 	case VALED_V_MTU:		/* that of a TAP is the kernel's */
 		return (is_port(ac));
 	default:
@@ -458,16 +460,24 @@ valed_values_same(const struct adapter_config *ac,
 	return (true);
 }
 
+int
+valed_values_bars(const struct adapter_config *ac,
+    const struct adapter_config *other)
+{
+	int i;
+
+	for (i = 0; i < VALED_NVARIABLES; i++)
+		if (!same(&valed_variables[i], ac, other) &&
+		    !in_place(&valed_variables[i], other))
+			return (i);
+	return (-1);
+}
+
 bool
 valed_values_in_place(const struct adapter_config *ac,
     const struct adapter_config *other)
 {
-	const struct valed_variable *v;
-
-	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
-		if (!same(v, ac, other) && !in_place(v, ac))
-			return (false);
-	return (true);
+	return (valed_values_bars(ac, other) == -1);
 }
 
 bool

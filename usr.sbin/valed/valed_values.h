@@ -41,11 +41,14 @@ bool	valed_values_setting(const struct valed_node *vn, int variable,
 	    struct vale_setting_value *sv);
 
 /*
- * Whether two adapters have the same values; whether those that differ can be
- * changed while the adapter has a client; and whether one differs.  None looks
- * at settings of the port: valed_settings.h.
+ * Whether two adapters have the same values; the first one that differs and
+ * cannot be changed from *ac to *other while the adapter has a client, or -1;
+ * whether there is none; and whether one differs.  None looks at settings of the
+ * port: valed_settings.h.
  */
 bool	valed_values_same(const struct adapter_config *ac,
+	    const struct adapter_config *other);
+int	valed_values_bars(const struct adapter_config *ac,
 	    const struct adapter_config *other);
 bool	valed_values_in_place(const struct adapter_config *ac,
 	    const struct adapter_config *other);

@@ -32,9 +32,11 @@ struct client {
 	struct vale_wire wire;
 	pthread_t	 thread;
 	int		 error;
+	bool		 replace;
 };
 
 static bool	no_eventfd;
+static bool	replace;		/* what ask() asks for */
 
 WRAP(int, eventfd, unsigned int value, int flags)
 {
@@ -66,7 +68,8 @@ request(void *arg)
 	struct client *cl = arg;
 	size_t size = 0;
 
-	cl->error = ctl_reload(&cl->conn, &size);
+	cl->error = cl->replace ? ctl_replace(&cl->conn, &size) :
+	    ctl_reload(&cl->conn, &size);
 	ATF_CHECK_EQ(0, size);
 	return (NULL);
 }
@@ -96,6 +99,7 @@ ask(struct client *cl)
 
 	memset(cl, 0, sizeof(*cl));
 	cl->conn.cc_wire = &cl->wire;
+	cl->replace = replace;
 	ATF_REQUIRE_EQ(0, pthread_create(&cl->thread, NULL, request, cl));
 	wait_until(asked() == n + 1, "%u requests", asked());
 	wait_readable(ctl_reload_fd(), "the request");
@@ -155,6 +159,34 @@ TEST(answers, "Each request is answered by the reload that begins after it")
 	ctl_reload_begin(CTL_RELOAD);
 	ctl_reload_end(CTL_RELOAD, "again");
 	answered(&a, EINVAL, "again");
+}
+
+TEST(replaces, "A reload that may disconnect clients is one of its own")
+{
+	struct client a, b;
+
+	ATF_REQUIRE_EQ(0, ctl_reload_start());
+	ask(&a);
+	replace = true;
+	ask(&b);
+	ATF_CHECK_EQ(CTL_REPLACE, ctl_reload_wish());
+	ctl_reload_begin(CTL_REPLACE);
+	/* The other one waits. */
+	ATF_CHECK_EQ(1, asked());
+	ATF_CHECK_EQ(CTL_RELOAD, ctl_reload_wish());
+	ctl_reload_end(CTL_REPLACE, "one");
+	answered(&b, EINVAL, "one");
+	ctl_reload_begin(CTL_RELOAD);
+	ATF_CHECK_EQ(0, asked());
+	/* Who has confirmed is not answered by one that nobody has. */
+	ask(&b);
+	ctl_reload_end(CTL_RELOAD, "two");
+	answered(&a, EINVAL, "two");
+	ctl_reload_begin(CTL_REPLACE);
+	ATF_CHECK_EQ(0, asked());
+	ATF_CHECK_EQ(CTL_RELOAD, ctl_reload_wish());
+	ctl_reload_end(CTL_REPLACE, "");
+	answered(&b, 0, "");
 }
 
 TEST(cut, "The middle of an error is cut if the reply has no space for it")

@@ -123,9 +123,10 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_FILTER, 4 + 8 * VALE_FILTER_MAX },
 		{ VALE_WIRE_RELOAD, 0 },
 		{ VALE_WIRE_RESTART, 0 },
+		{ VALE_WIRE_REPLACE, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x7611, 0xffff };
+	    0x7612, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -175,6 +176,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	    sizeof(none));
 	REFUSED(EPERM, admin, &one, NETMAP_REQ_VALE_DETACH, "vale0:x", NULL, 0);
 	REFUSED(EPERM, admin, &one, VALE_WIRE_RELOAD, "", NULL, 0);
+	REFUSED(EPERM, admin, &one, VALE_WIRE_REPLACE, "", NULL, 0);
 	REFUSED(EPERM, admin, &one, VALE_WIRE_RESTART, "", NULL, 0);
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
 	REFUSED(EPERM, "the port belongs to another user", &one,

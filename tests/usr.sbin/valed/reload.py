@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -64,6 +65,12 @@ class Server(Valed):
         self.hear(b"RELOADING=1\n")
         return self.hear(b"READY=1\n")
 
+    def replace(self, *nodes):
+        """The same, and clients may be disconnected."""
+        write(*nodes)
+        valectl("reload", "--replace")
+        return self.hear(b"READY=1\n")
+
     def counters(self, name):
         self.names = [name]
         return Valed.counters(self, name)
@@ -93,6 +100,15 @@ class Server(Valed):
     def quiet(self):
         text = self.messages()
         assert len(text) == getattr(self, "seen", 0), text
+
+
+def valectl(*args, status=0):
+    """Run valectl, and return what it prints on stderr."""
+    p = subprocess.run([os.environ["VALECTL"], "-c", "control", *args],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                       text=True)
+    assert p.returncode == status, p
+    return p.stderr
 
 
 A, B, C = (node(i, n) for i, n in enumerate("abc", 1))
@@ -136,11 +152,11 @@ def add_remove():
 
 
 def changed():
-    with Server(A, B) as v, Driver("b.sock") as b:
+    with Server(A, B, args=["-c", "control"]) as v, Driver("b.sock") as b:
         inode = os.stat("a.sock").st_ino
         with Driver("a.sock") as a:
             exchange(a, b)
-            v.reload(node(1, "a", mac="02:00:00:00:00:07"), B)
+            v.replace(node(1, "a", mac="02:00:00:00:00:07"), B)
             is_gone(a)
         with Driver("a.sock") as a:
             assert a.get(RAL0) == 2 and a.get(RAH0) & 0xffff == 0x700
@@ -151,6 +167,7 @@ def changed():
             exchange(a, b)
         assert os.stat("a.sock").st_ino == inode
         # Another path, and the old one is gone.
+        v.idle("a")
         v.reload(node(1, "a", path="z.sock"), B)
         assert not os.path.lexists("a.sock")
         with Driver("z.sock") as a:
@@ -205,7 +222,7 @@ def in_place():
         assert now["limit"] == "3" and now["weight"] == "7", now
         assert now["rate"].startswith("3000000bit/s"), now
         # An adapter that starts anew has those of the file.
-        v.reload(node(1, "a", rate="2Mbit/s", mem="5M", weight=7), B)
+        v.replace(node(1, "a", rate="2Mbit/s", mem="5M", weight=7), B)
         now = settings("vale0:a")
         assert now["limit"] == "0" and now["weight"] == "7", now
         assert now["rate"].startswith("2000000bit/s"), now
@@ -232,6 +249,264 @@ def moved():
                 exchange(a, c)
                 assert v.counters("vale1:c")["connects"] == 0
                 assert v.counters("c")["connects"] == 1
+        v.quiet()
+
+
+def at(slot, name, port, **variables):
+    """The lines of an adapter with an address of its own."""
+    return node(slot, name, backend=port, mac="02:00:00:00:00:%02x" % slot,
+                **variables)
+
+
+LSC, STATUS_LU = 4, 2
+
+
+def unnoticed(*drivers):
+    """The guests have noticed nothing: their registers are as they were, there
+    was no interrupt for the link, and nothing was reset."""
+    for d in drivers:
+        assert d.get(STATUS) & STATUS_LU and not d.get(ICR) & LSC
+        assert d.get(RAL0) == 0x44332211
+
+
+def ports():
+    """Adapters on other ports, of one switch, of others, and of each other."""
+    with Server(at(1, "a", "vale0:a", source="own"), at(2, "b", "vale0:b"),
+                at(3, "c", "vale1:c"), args=["-c", "control"]) as v, \
+            Driver("a.sock") as a, Driver("b.sock") as b, \
+            Driver("c.sock") as c:
+        own = b"\2\0\0\0\0\1"
+        a.mac = own
+        for d in a, b, c:
+            d.set(RAL0, 0x44332211)
+            d.get(ICR)
+        exchange(a, b)
+        resets = v.counters("a")["resets"]
+        frames = v.counters("a")["tx_frames"]
+        # Another switch.
+        v.reload(at(1, "a", "vale1:x", source="own", vlan=7),
+                 at(2, "b", "vale0:b"), at(3, "c", "vale1:c", vlan=7))
+        assert v.done()[-3:] == ["vale1:x: vlan=7",
+                                 "vale1:x: the adapter has moved from vale0:a",
+                                 "vale0:a: source=any"], v.done()
+        exchange(a, c)
+        refused("vale1:x")
+        opened("vale0:a").close()
+        now = v.counters("x")
+        assert now["tx_frames"] == frames + 1 and now["port_tx_frames"] == 1
+        assert now["connects"] == 1 and now["resets"] == resets, now
+        # All three change places, and the switch that is left is another one.
+        v.reload(at(1, "a", "vale0:b"), at(2, "b", "vale1:c"),
+                 at(3, "c", "vale1:x"))
+        exchange(b, c)
+        v.reload(at(1, "a", "vale1:c"), at(2, "b", "vale1:x"),
+                 at(3, "c", "vale2:b", mtu=1400))
+        exchange(a, b)
+        v.reload(at(1, "a", "vale2:c"), at(2, "b", "vale1:x"),
+                 at(3, "c", "vale2:b", mtu=1400))
+        exchange(a, c)
+        unnoticed(a, b, c)
+        # One that goes, one that comes, and one that moves between them.
+        v.reload(at(1, "a", "vale1:x"), at(4, "d", "vale2:c"),
+                 at(3, "c", "vale2:b", mtu=1400))
+        is_gone(b)
+        with Driver("d.sock") as d:
+            exchange(c, d)
+            v.reload(at(1, "a", "vale2:a"), at(4, "d", "vale2:c"),
+                     at(3, "c", "vale2:b", mtu=1400))
+            exchange(a, d)
+        unnoticed(a, c)
+        now = v.counters("a")
+        assert now["connects"] == 1 and now["resets"] == resets, now
+        v.quiet()
+
+
+def no_room():
+    """An adapter stays where it was if the other switch is full, and those stay
+    that were to have its port."""
+    many = [node(1 + i % 31, "p%d" % i).replace(
+        "pci.0.%d.0" % (1 + i % 31), "pci.%d.%d.0" % (
+            1 + i // 31, 1 + i % 31)) for i in range(254)]
+    where = [at(1, "a", "vale1:a"), at(2, "b", "vale1:b")]
+    with Server(*many, *where) as v, Driver("a.sock") as a, \
+            Driver("b.sock") as b:
+        exchange(a, b)
+        v.reload(*many, at(1, "a", "vale0:a"), at(2, "b", "vale1:a"))
+        assert v.error(3) == (
+            "valed: %s:764: backend=vale0:a: the switch has no port left\n"
+            "valed: %s:764: vale0:a: the adapter cannot be moved, and stays "
+            "as it was\n"
+            "valed: %s:768: vale1:a: the adapter cannot be moved, and stays "
+            "as it was\n" % (CONF, CONF, CONF))
+        exchange(a, b)
+        # There is room now.
+        v.reload(*many[1:], at(1, "a", "vale0:a"), at(2, "b", "vale1:a"))
+        with Driver("p1.sock") as c:
+            exchange(a, c)
+        v.quiet()
+
+
+def moving():
+    """An adapter is moved again and again while two others send to all ports of
+    its switches: each frame is complete, none comes twice, and none before an
+    earlier one."""
+    def conf(port, other):
+        return (at(1, "a", port), at(2, "b", "vale0:b"), at(3, "c", "vale1:c"),
+                at(4, "d", other))
+
+    places = [("vale0:x", "vale0:y"), ("vale0:y", "vale0:x"),
+              ("vale1:y", "vale0:x"), ("vale1:x", "vale0:z")]
+    with Server(*conf(*places[-1])) as v, Driver("a.sock") as a, \
+            Driver("b.sock") as b, Driver("c.sock") as c:
+        a.set(RAL0, 0x44332211)
+        a.get(ICR)
+        resets = v.counters("x")["resets"]
+        v.reload(*conf("vale0:x", "vale0:y"))
+        have = v.descriptors(), v.mappings()
+        last, sent, got = {b: 0, c: 0}, {b: 0, c: 0}, {b: 0, c: 0}
+        moves, asked = 0, False
+        while moves < 24 or not (got[b] and got[c]):
+            if not asked:
+                write(*conf(*places[moves % len(places)]))
+                v.proc.send_signal(signal.SIGHUP)
+                asked = True
+            for d in b, c:
+                sent[d] += 1
+                d.send(ethernet(b"\xff" * 6, d.mac, b"%d " % sent[d]))
+            while frame := a.frame():
+                d, = (x for x in (b, c) if x.mac == frame[6:12])
+                n = int(frame[14:].split()[0])
+                assert last[d] < n <= sent[d], (d.mac, last[d], n, sent[d])
+                last[d] = n
+                got[d] += 1
+            told = select.select([v.manager], [], [], 0)[0]
+            if told and v.manager.recv(512).startswith(b"READY=1\n"):
+                moves, asked = moves + 1, False
+        print("got %d and %d of %d" % (got[b], got[c], sent[b]))
+        if asked:
+            v.hear(b"READY=1\n")
+        assert a.get(STATUS) & STATUS_LU and not a.get(ICR) & LSC
+        assert a.get(RAL0) == 0x44332211
+        v.reload(*conf("vale0:x", "vale0:y"))
+        now = v.counters("x")
+        assert now["resets"] == resets and now["connects"] == 1, now
+        exchange(a, b)
+        assert have == (v.descriptors(), v.mappings()), have
+        v.quiet()
+
+
+# What a reload does with each variable of an adapter with a client: its value,
+# and what valectl then shows, or that it is refused.  Those of a port are set.
+REPLACES = object()
+CHANGES = {
+    "device": None,                     # has one value only
+    "path": ("z.sock", REPLACES), "mac": ("02:00:00:00:00:77", REPLACES),
+    "csb": ("off", REPLACES), "mem": ("5M", REPLACES),
+    "backend": ("vale1:a", "moved"), "mtu": ("1400", "mtu=1400"),
+    "itr": ("9", "itr=9"), "itr_min": ("9", "itr_min=9"),
+    "direct": ("off", "direct=off"),
+    "rate": ("8Mbit/s,burst=70000", "rate=8000000bit/s,burst=70000"),
+    "limit": ("3", "limit=3"), "private": ("on", "private=yes"),
+    "weight": ("3", "weight=3"), "vlan": ("7", "vlan=7"),
+    "trunk": ("8,9", "trunk=8,9"), "native": ("8", "native=8"),
+    "source": ("own", "source=own"), "ip": ("10.0.0.1", "ip=10.0.0.1"),
+    "mirror": ("vale0:b", "mirror=vale0:b"), "link": ("down", "link=down"),
+}
+
+
+def each():
+    """Each variable that valed has is changed in place, or a client must not be
+    disconnected for it unless that was confirmed."""
+    first = {"device": "e1000", "backend": "vale0:a", "path": "a.sock",
+             "mac": "02:00:00:00:00:01"}
+    lines = "".join("pci.0.1.0.%s=%s\n" % x for x in first.items())
+    write(lines)
+    printed = subprocess.run([os.environ["VALED"], "-T", "-k", CONF],
+                             check=True, stdout=subprocess.PIPE,
+                             text=True).stdout
+    printed = [line.split("=")[0].split(".")[-1]
+               for line in printed.splitlines()]
+    # fd= is in place of path=, and burst= of a limit.
+    known = set(CHANGES) - {"fd"}
+    assert set(printed) <= known, set(printed) - known
+    usage = subprocess.run([os.environ["VALED"], "-h"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    for name in known - {"device", "backend"}:
+        assert name + "=" in usage, name
+    with Server(lines, B, args=["-c", "control"]) as v, \
+            Driver("a.sock") as a, Driver("b.sock") as b:
+        a.set(RAL0, 0x44332211)
+        exchange(a, b)
+        for name, change in CHANGES.items():
+            if change is None:
+                continue
+            value, what = change
+            new = dict(first, **{name: value.split(",burst")[0]})
+            if name == "native":
+                new["trunk"] = "8"
+            if ",burst=" in value:
+                new["burst"] = value.split("burst=")[1]
+            text = "".join("pci.0.1.0.%s=%s\n" % x for x in new.items())
+            v.done()
+            if what is REPLACES:
+                told = v.reload(text, B, C)
+                line = v.error()
+                assert line.startswith("valed: %s:" % CONF) and (
+                    ": vale0:a: another %s= disconnects the client: see "
+                    "reload --replace\n" % name) in line, line
+                assert told.decode().endswith(line[len("valed: "):-1]), told
+                assert valectl("reload", status=1) == line.replace(
+                    "valed: ", "valectl: ")
+                v.hear(b"READY=1\n")
+                v.error()
+                # Nothing is done, of nobody.
+                assert v.done() == [] and not os.path.exists("c.sock")
+            else:
+                v.reload(text, B)
+                done = v.done()
+                assert any(what in line for line in done), (name, done)
+                v.reload(lines, B)
+            assert a.get(RAL0) == 0x44332211
+            exchange(a, b)
+        assert v.counters("a")["connects"] == 1
+        for name, (value, what) in ((n, c) for n, c in CHANGES.items() if c):
+            if what is not REPLACES:
+                continue
+            v.replace(lines.replace(first.get(name, "!"), value) if
+                      name in first else
+                      lines + "pci.0.1.0.%s=%s\n" % (name, value), B)
+            is_gone(a)
+            v.reload(lines, B)
+            a = Driver("a.sock")
+            exchange(a, b)
+        v.quiet()
+
+
+def unconfirmed():
+    """Without a client nothing is lost, and nobody asked; an adapter that goes
+    is one that was taken out."""
+    with Server(at(1, "a", "vale0:a"), B, args=["-c", "control"]) as v, \
+            Driver("b.sock") as b:
+        v.reload(at(1, "a", "vale0:a", csb="off"), B)
+        v.reload(at(1, "z", "vale1:x", mem="5M"), B)
+        v.reload(node(1, "a"), B)
+        with Driver("a.sock") as a:
+            exchange(a, b)
+            # The address is that of the port.
+            v.reload(node(1, "a", backend="vale1:a"), B)
+            line = v.error()
+            mac = line.split("mac=")[1].split(",")[0]
+            assert line == (
+                "valed: %s:2: vale1:a: another address disconnects the "
+                "client: set mac=%s, or see reload --replace\n" % (CONF, mac))
+            v.reload(node(1, "a", backend="vale1:a", mac=mac), B)
+            assert v.done()[-1] == "vale1:a: the adapter has moved from vale0:a"
+            v.reload(node(1, "a", mac=mac), B)
+            v.reload(A, B)
+            exchange(a, b)
+            v.reload(B)
+            is_gone(a)
+        assert valectl("--replace", status=64)
         v.quiet()
 
 
@@ -537,7 +812,8 @@ def inherited():
     popen = subprocess.Popen
     subprocess.Popen = lambda *args, **kw: popen(*args, pass_fds=(fd,), **kw)
     taken = node(2, "b", path=None, fd=fd)
-    with Server(A, taken) as v, Driver("a.sock") as a:
+    with Server(A, taken, args=["-c", "control"]) as v, Driver(
+            "a.sock") as a:
         for _ in range(3):
             with Driver("in.sock") as b:
                 exchange(a, b)
@@ -545,7 +821,7 @@ def inherited():
                 is_gone(b)
             v.reload(A, taken)
         with Driver("in.sock") as b:
-            v.reload(A, taken + "pci.0.2.0.mem=9M\n")
+            v.replace(A, taken + "pci.0.2.0.mem=9M\n")
             is_gone(b)
         with Driver("in.sock") as b:
             exchange(a, b)
@@ -706,4 +982,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap, no_port,
         failed, inherited, killed, no_guard, guard_lost, blocked, again,
-        traffic, manager, reserved, between, taken, functions)})
+        traffic, manager, reserved, between, taken, functions, ports, no_room,
+        moving, each, unconfirmed)})

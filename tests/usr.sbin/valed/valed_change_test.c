@@ -33,6 +33,9 @@
 #include "valed_reload.h"
 #include "valed_watch.h"
 
+/* Of valed_place(). */
+#define	SLOT(place)	((place) >> 3 & VALED_MAXSLOT)
+
 static char	calls[512];		/* what was called */
 static int	answer;			/* the last one to the guard */
 static int	start_error, reserve_error;
@@ -132,6 +135,21 @@ adapter_change(struct adapter *ad, const struct adapter_config *config)
 	called("change %s %d;", ad->config.ac_name, config->ac_mtu);
 }
 
+int
+adapter_move(struct adapter *ad, const struct adapter_config *config,
+    void (*fn)(struct adapter *ending))
+{
+	ATF_CHECK_EQ(watch, fn);
+	called("move %s %s;", ad->config.ac_name, config->ac_backend);
+	return (start_error);
+}
+
+void
+ctl_names_move(unsigned int place)
+{
+	called("names move %u;", SLOT(place));
+}
+
 void
 ctl_names_hostif(const char *name)
 {
@@ -199,9 +217,6 @@ ctl_owner_leave(struct ctl_owner *ow __unused)
 {
 	called("leave;");
 }
-
-/* Of valed_place(). */
-#define	SLOT(place)	((place) >> 3 & VALED_MAXSLOT)
 
 int
 ctl_names_reserve(unsigned int place, const char *name)
@@ -396,6 +411,41 @@ TEST(in_place, "An adapter is changed, if it is there, and a setting is kept, "
 	start_error = 1;
 	valed_reload(&vc, &adapters, watch);
 	check("keep vale0:x 7 9;", ENOBUFS);
+}
+
+TEST(moves, "An adapter is moved, and so are the names; one that cannot be has "
+    "only its own")
+{
+	static struct valed_change vc = { .vc_what = VALED_MOVE,
+	    .vc_config = { .ac_bus = 1, .ac_slot = 3, .ac_func = 3,
+	    .ac_backend = "vale1:c" } };
+
+	answer = -1;
+	add(3, "c", open_at(103));
+	valed_reload(&vc, &adapters, watch);
+	check("move c vale1:c;names move 3;", 0);
+	strlcpy(vc.vc_config.ac_backend, "none", sizeof(vc.vc_config.ac_backend));
+	valed_reload(&vc, &adapters, watch);
+	check("move c none;", 0);
+	start_error = ENOMEM;
+	valed_reload(&vc, &adapters, watch);
+	check("move c none;unreserve 3;", ENOMEM);
+	vc.vc_config.ac_slot = 4;
+	valed_reload(&vc, &adapters, watch);
+	check("unreserve 4;", ENOENT);
+}
+
+TEST(asks, "An adapter has a client, or none, or is not there")
+{
+	answer = -1;
+	add(3, "c", open_at(103));
+	change(VALED_ASK, 3, "c", -1);
+	check("", 0);
+	TAILQ_FIRST(&adapters)->since_s = 1;
+	change(VALED_ASK, 3, "c", -1);
+	check("", EISCONN);
+	change(VALED_ASK, 4, "c", -1);
+	check("", 0);
 }
 
 TEST(reserves, "The port of an adapter is reserved, unless it is open, "

@@ -146,13 +146,13 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	    LINE(9, "c", BUSY, "is not added"));
 	ATF_CHECK(!exists("c.sock"));
 	/* It is tried again. */
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	reserves(1, "vale0:a", EBUSY);
 	reserves(3, "vale0:c", EBUSY);
 	ends_why(WHY(2, "a", BUSY, "stays as it was"));
 	said(LINE(2, "a", BUSY, "stays as it was")
 	    LINE(9, "c", BUSY, "is not added"));
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	reserves(1, "vale0:a", 0);
 	reserves(3, "vale0:c", 0);
 	removes(1);
@@ -248,7 +248,7 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	comes(VALED_END, 0);
 	said_both("vale0:a: limit=1\n", LINE(2, "y", BUSY,
 	    "stays as it was"));
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	reserves(1, "vale0:y", 0);
 	removes(1);
 	sets("vale0:y", VALE_SETTING_LIMIT, "2");
@@ -257,6 +257,183 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ends();
 	said_both("vale0:a: the adapter is removed\nvale0:y: limit=2\n"
 	    "vale0:a: limit=0\nvale0:y: the adapter is added\n", "");
+	valed_guard_end(false);
+}
+
+/* Adapters with addresses of their own. */
+#define	AT(slot, name, port)						\
+	"pci.0." #slot ".0.device=e1000\npci.0." #slot ".0.backend=" port "\n" \
+	"pci.0." #slot ".0.path=" name ".sock\n"				\
+	"pci.0." #slot ".0.mac=02:00:00:00:00:0" #slot "\n"
+#define	MOVED(to, from)	to ": the adapter has moved from " from "\n"
+#define	STAYS(n, port, what)						\
+	"valed.conf:" #n ": " port ": the adapter cannot be moved, and " what
+#define	STAYS_LINE(...)	"valed_changes_test: " STAYS(__VA_ARGS__) "\n"
+
+TEST(moves, "An adapter on another port is moved, when nobody is there, after "
+    "that port's settings and before others are no longer set")
+{
+	start(AT(1, "a", "vale0:a") AT(2, "b", "vale0:b")
+	    "pci.0.1.0.vlan=10\npci.0.2.0.vlan=20\n", 3);
+	replace = false;
+	reload(AT(1, "a", "vale1:a") AT(2, "b", "vale0:a")
+	    "pci.0.1.0.vlan=10\npci.0.1.0.itr=5\npci.0.1.0.direct=off\n"
+	    "pci.0.2.0.limit=2\nswitch.vale1.ageing=9\n"
+	    "port.vale0:x.private=yes\n");
+	reserves(1, "vale1:a", 0);
+	reserves(2, "vale0:a", 0);
+	sets("vale1", VALE_SETTING_AGEING, "9");
+	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
+	sets("vale1:a", VALE_SETTING_VLAN, "10");
+	moves(1, "vale1:a", 0);
+	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
+	ATF_CHECK(!vc.vc_config.ac_direct);
+	sets("vale0:a", VALE_SETTING_LIMIT, "2");
+	sets("vale0:a", VALE_SETTING_VLAN, NULL);
+	moves(2, "vale0:a", 0);
+	sets("vale0:b", VALE_SETTING_VLAN, NULL);
+	ends();
+	said_both("vale1: ageing=9\nvale0:x: private=yes\n"
+	    "vale1:a: vlan=10\n" MOVED("vale1:a", "vale0:a")
+	    "vale1:a: itr=5\nvale1:a: direct=off\n"
+	    "vale0:a: limit=2\nvale0:a: vlan=0\n"
+	    MOVED("vale0:a", "vale0:b") "vale0:b: vlan=0\n", "");
+	/* It is known where they are. */
+	ATF_REQUIRE(valed_guard_reload(replace));
+	ends();
+	valed_guard_end(false);
+	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
+}
+
+#define	ONE	AT(1, "a", "vale0:a") AT(2, "b", "vale0:b")		\
+	"pci.0.1.0.vlan=10\npci.0.2.0.vlan=20\n"
+#define	OTHER	AT(1, "a", "vale0:b") AT(2, "b", "vale0:a")		\
+	"pci.0.1.0.vlan=10\npci.0.2.0.vlan=20\n"
+
+TEST(circle, "Adapters that exchange their ports are never at one with the "
+    "settings of the other")
+{
+	start(ONE, 3);
+	replace = false;
+	reload(OTHER);
+	reserves(1, "vale0:b", 0);
+	reserves(2, "vale0:a", 0);
+	moves(1, "none", 0);
+	sets("vale0:a", VALE_SETTING_VLAN, "20");
+	moves(2, "vale0:a", 0);
+	sets("vale0:b", VALE_SETTING_VLAN, "10");
+	moves(1, "vale0:b", 0);
+	ends();
+	said_both("vale0:a: vlan=20\n" MOVED("vale0:a", "vale0:b")
+	    "vale0:b: vlan=10\n" MOVED("vale0:b", "vale0:a"), "");
+	/* The first one cannot: both stay, with their settings. */
+	reload(ONE);
+	reserves(1, "vale0:a", 0);
+	reserves(2, "vale0:b", 0);
+	moves(1, "none", 0);
+	sets("vale0:b", VALE_SETTING_VLAN, "20");
+	moves(2, "vale0:b", ENOMEM);
+	sets("vale0:b", VALE_SETTING_VLAN, NULL);
+	sets("vale0:b", VALE_SETTING_VLAN, "10");
+	moves(1, "vale0:b", 0);
+	ends_why(STAYS(6, "vale0:b", "stays as it was"));
+	said(STAYS_LINE(6, "vale0:b", "stays as it was")
+	    STAYS_LINE(2, "vale0:a", "stays as it was"));
+	/* Nor can the second one, and the other is where it was. */
+	ATF_REQUIRE(valed_guard_reload(replace));
+	reserves(1, "vale0:a", 0);
+	reserves(2, "vale0:b", 0);
+	moves(1, "none", 0);
+	sets("vale0:b", VALE_SETTING_VLAN, "20");
+	moves(2, "vale0:b", 0);
+	sets("vale0:a", VALE_SETTING_VLAN, "10");
+	moves(1, "vale0:a", ENOMEM);
+	sets("vale0:a", VALE_SETTING_VLAN, NULL);
+	ends_why(STAYS(2, "vale0:a", "has no port"));
+	said(STAYS_LINE(2, "vale0:a", "has no port"));
+	/* The next reload tries again. */
+	ATF_REQUIRE(valed_guard_reload(replace));
+	reserves(1, "vale0:a", 0);
+	sets("vale0:a", VALE_SETTING_VLAN, "10");
+	moves(1, "vale0:a", 0);
+	ends();
+	said_both("vale0:a: vlan=10\n" MOVED("vale0:a", "none"), "");
+	/* One that cannot make room stays, and so does who waits for that. */
+	reload(OTHER);
+	reserves(1, "vale0:b", 0);
+	reserves(2, "vale0:a", 0);
+	moves(1, "none", ENOMEM);
+	ends_why(STAYS(6, "vale0:a", "stays as it was"));
+	said(STAYS_LINE(6, "vale0:a", "stays as it was")
+	    STAYS_LINE(2, "vale0:b", "stays as it was"));
+	reload(ONE);
+	ends();
+	valed_guard_end(false);
+}
+
+#define	ASK(n, port, option)						\
+	"valed.conf:" #n ": " port ": another " option "= disconnects the "	\
+	"client: see reload --replace"
+#define	ASK_LINE(...)	"valed_changes_test: " ASK(__VA_ARGS__) "\n"
+
+TEST(confirmed, "A change that disconnects clients changes nothing unless that "
+    "was confirmed; one without a client needs none")
+{
+	ino_t was;
+
+	start(AT(1, "a", "vale0:a") AT(2, "b", "vale0:b") C, 3);
+	was = inode("a.sock");
+	replace = false;
+	reload(AT(1, "a", "vale0:a") "pci.0.1.0.csb=off\n"
+	    "pci.0.1.0.limit=3\n" AT(2, "z", "vale0:x") AT(4, "d", "vale0:d"));
+	reserves(1, "vale0:a", 0);
+	reserves(2, "vale0:x", 0);
+	reserves(4, "vale0:d", 0);
+	asks(1, EISCONN);
+	asks(2, EISCONN);
+	ends_why(ASK(5, "vale0:a", "csb"));
+	said_both("", ASK_LINE(5, "vale0:a", "csb")
+	    ASK_LINE(9, "vale0:x", "path"));
+	ATF_CHECK(!exists("d.sock") && !exists("z.sock"));
+	ATF_CHECK_EQ(was, inode("a.sock"));
+	/* Only one has a client. */
+	ATF_REQUIRE(valed_guard_reload(replace));
+	reserves(1, "vale0:a", 0);
+	reserves(2, "vale0:x", 0);
+	reserves(4, "vale0:d", 0);
+	asks(1, 0);
+	asks(2, EISCONN);
+	ends_why(ASK(9, "vale0:x", "path"));
+	said_both("", ASK_LINE(9, "vale0:x", "path"));
+	/* The address is that of the port. */
+	reload(AT(1, "a", "vale0:a") AT(2, "b", "vale0:b")
+	    "pci.0.3.0.device=e1000\npci.0.3.0.path=c.sock\n"
+	    "pci.0.3.0.backend=vale1:c\n");
+	reserves(3, "vale1:c", 0);
+	asks(3, EISCONN);
+	ends_why("valed.conf:11: vale1:c: another address disconnects the "
+	    "client: set mac=58:9c:fc:6f:d6:df, or see reload --replace");
+	/* One that stays as it was is not replaced, and none that goes. */
+	reload(AT(1, "a", "vale0:x") "pci.0.1.0.csb=off\n"
+	    AT(2, "b", "vale0:b"));
+	reserves(1, "vale0:x", EBUSY);
+	removes(3);
+	comes(VALED_END, 0);
+	/* Nobody is connected. */
+	reload(AT(1, "a", "vale0:a") "pci.0.1.0.csb=off\n"
+	    AT(2, "b", "vale0:b"));
+	reserves(1, "vale0:a", 0);
+	asks(1, 0);
+	removes(1);
+	adds(1, "a", "vale0:a", "a.sock", true, NULL, 0);
+	ends();
+	/* It was confirmed. */
+	replace = true;
+	reload(AT(1, "a", "vale0:a") AT(2, "b", "vale0:b"));
+	reserves(1, "vale0:a", 0);
+	removes(1);
+	adds(1, "a", "vale0:a", "a.sock", false, NULL, 0);
+	ends();
 	valed_guard_end(false);
 }
 
@@ -316,7 +493,7 @@ TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
 	    "vale1:e2: vlan=7\n" ATTACHED("vale0:e1"),
 	    "valed_changes_test: valed.conf:2: vale1:e2: the interface is not "
 	    "attached: Input/output error\n");
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	attaches("vale1:e2", "e2", HOSTIF_XDP, 0);
 	ends();
 	said_both(ATTACHED("vale1:e2"), "");

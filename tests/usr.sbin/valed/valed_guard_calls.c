@@ -26,6 +26,7 @@
 
 struct valed_options opt;
 struct valed_change vc;
+bool	replace = true;
 static off_t	seen;			/* of what was said */
 
 void
@@ -166,6 +167,21 @@ reserves(int slot, const char *port, int answer)
 }
 
 void
+asks(int slot, int answer)
+{
+	comes(VALED_ASK, slot);
+	valed_guard_answer(answer);
+}
+
+void
+moves(int slot, const char *port, int answer)
+{
+	comes(VALED_MOVE, slot);
+	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
+	valed_guard_answer(answer);
+}
+
+void
 removes(int slot)
 {
 	comes(VALED_REMOVE, slot);
@@ -192,5 +208,5 @@ void
 reload(const char *text)
 {
 	conf(text);
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 }

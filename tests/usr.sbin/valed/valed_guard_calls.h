@@ -57,6 +57,9 @@ bool	listens(const char *path, int type);
 /* A descriptor is the listening socket with this path. */
 void	check_socket(int fd, const char *path);
 
+/* Whether a reload may disconnect clients; true at first. */
+extern bool	replace;
+
 /* Have the guard reload that text. */
 void	reload(const char *text);
 
@@ -72,7 +75,9 @@ void	ends(void);
  * own or, if `new' is NULL, none.
  */
 void	reserves(int slot, const char *port, int answer);
+void	asks(int slot, int answer);
 void	removes(int slot);
+void	moves(int slot, const char *port, int answer);
 void	adds(int slot, const char *name, const char *port, const char *path,
 	    bool no_csb, const char *new, int answer);
 

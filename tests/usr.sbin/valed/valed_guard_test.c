@@ -237,7 +237,7 @@ TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
 	start(A, 3);
 	kill(guard_pid(), SIGKILL);
 	ATF_CHECK(!valed_guard_change(&vc));
-	ATF_CHECK(!valed_guard_reload());
+	ATF_CHECK(!valed_guard_reload(replace));
 	ATF_CHECK_EQ(EPIPE, errno);
 	valed_guard_answer(0);
 	valed_guard_end(false);
@@ -362,7 +362,7 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	failing->recvmsg[0] = EBADF;
 	ATF_CHECK(!valed_guard_change(&vc));
 	failing->send[0] = EBADF;
-	ATF_CHECK(!valed_guard_reload());
+	ATF_CHECK(!valed_guard_reload(replace));
 	ATF_CHECK_EQ(EBADF, errno);
 	failing->send[0] = EPIPE;
 	valed_guard_answer(0);
@@ -385,7 +385,7 @@ TEST(no_process, "A reload for which there is no process is reported, and the "
 	ends_why(why);
 	said(line);
 	failing->pipe2[0] = EAGAIN;
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	ends_why(why);
 	said(line);
 	reload(A C);
@@ -451,7 +451,7 @@ TEST(no_memory, "A reload that runs out of memory changes nothing")
 	start(A, 3);
 	conf(A C);
 	failing->calloc[0] = ENOMEM;
-	ATF_REQUIRE(valed_guard_reload());
+	ATF_REQUIRE(valed_guard_reload(replace));
 	ends_why("Cannot allocate memory");
 	said("valed_guard_test: Cannot allocate memory\n");
 	ATF_CHECK(!exists("c.sock") && exists("a.sock"));

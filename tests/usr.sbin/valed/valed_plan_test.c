@@ -103,6 +103,46 @@ static const struct row {
 	{ "the others are changed all the same", "1 a p,2 b q,3 c r",
 	    "1 x p,3 d r,4 e q", "0",
 	    "busy0 remove1 remove2 add1 add2", "1 a p,3 d r,4 e q" },
+	{ "another port", "1 vale0:a p", "1 vale0:b p", "", "move0",
+	    "1 vale0:b p" },
+	{ "another switch, and in place", "1 vale0:a p 5 1500",
+	    "1 vale1:a p 5 1400", "", "move0", "1 vale1:a p 5 1400" },
+	{ "another port, and not in place", "1 vale0:a p 5", "1 vale0:b p 6",
+	    "", "remove0 add0", "1 vale0:b p 6" },
+	{ "ports change places", "1 vale0:a p,2 vale0:b q",
+	    "1 vale0:b p,2 vale0:a q", "", "unplug0 move1 move0",
+	    "1 vale0:b p,2 vale0:a q" },
+	{ "one after the other", "1 vale0:a p,2 vale0:b q,3 vale0:c r",
+	    "1 vale0:b p,2 vale0:c q,3 vale0:d r", "", "move2 move1 move0",
+	    "1 vale0:b p,2 vale0:c q,3 vale0:d r" },
+	{ "the same from the end", "1 vale0:b p,2 vale0:c q,3 vale0:d r",
+	    "1 vale0:a p,2 vale0:b q,3 vale0:c r", "", "move0 move1 move2",
+	    "1 vale0:a p,2 vale0:b q,3 vale0:c r" },
+	{ "two circles",
+	    "1 vale0:a p,2 vale0:b q,3 vale0:c r,4 vale0:d s,5 vale0:e t",
+	    "1 vale0:b p,2 vale0:c q,3 vale0:a r,4 vale0:e s,5 vale0:d t", "",
+	    "unplug0 move2 move1 move0 unplug3 move4 move3",
+	    "1 vale0:b p,2 vale0:c q,3 vale0:a r,4 vale0:e s,5 vale0:d t" },
+	{ "to the port of one that goes", "1 vale0:a p,2 vale0:b q",
+	    "1 vale0:b p", "", "remove1 move0 unlink1", "1 vale0:b p" },
+	{ "to the port of one that is replaced", "1 vale0:a p,2 vale0:b q",
+	    "1 vale0:b p,2 vale0:a q 9", "", "remove1 move0 add1",
+	    "1 vale0:b p,2 vale0:a q 9" },
+	{ "another comes to the port", "1 vale0:a p",
+	    "2 vale0:a q,1 vale0:b p", "", "open0 move1 add0",
+	    "2 vale0:a q,1 vale0:b p" },
+	{ "a port that is open: not moved", "1 vale0:a p", "1 vale0:x p", "0",
+	    "busy0", "1 vale0:a p" },
+	{ "nor who wants the port of that",
+	    "1 vale0:a p,2 vale0:b q,3 vale0:c r",
+	    "3 vale0:b r,2 vale0:a q,1 vale0:x p", "2", "busy2 clash1 clash0",
+	    "3 vale0:c r,2 vale0:b q,1 vale0:a p" },
+	{ "from a TAP interface", "1 tap0 p 5 1500", "1 vale0:a p 5 1400", "",
+	    "move0", "1 vale0:a p 5 1400" },
+	{ "to a TAP interface", "1 vale0:a p", "1 tap0 p", "", "tap0",
+	    "1 vale0:a p" },
+	{ "from nowhere", "1 none p", "1 vale0:a p", "", "move0",
+	    "1 vale0:a p" },
 	{ "all kinds", "1 a p,2 b q,3 tap0 r",
 	    "1 x p2,3 tap1 r,2 b q 68,4 a s,5 e t", "0",
 	    "tap1 busy0 clash3 open4 remove1 add2 add4",
@@ -142,9 +182,9 @@ make(struct adapter_config ac[ADAPTERS], const char *text)
 
 static const char *const names[] = { [VALED_TAP] = "tap",
 	[VALED_BUSY] = "busy", [VALED_CLASH] = "clash", [VALED_OPEN] = "open",
-	[VALED_REMOVE_OLD] = "remove", [VALED_CHANGE_NEW] = "change",
-	[VALED_ADD_NEW] = "add",
-	[VALED_UNLINK] = "unlink" };
+	[VALED_REMOVE_OLD] = "remove", [VALED_UNPLUG] = "unplug",
+	[VALED_MOVE_NEW] = "move", [VALED_CHANGE_NEW] = "change",
+	[VALED_ADD_NEW] = "add", [VALED_UNLINK] = "unlink" };
 
 static void
 plan_row(const struct row *row)
@@ -216,14 +256,37 @@ TEST(reserves, "The switch's port of an adapter that the reload adds is "
 	struct adapter_config old[ADAPTERS], new[ADAPTERS];
 	struct valed_plan vp = { .pn_old = old, .pn_new = new };
 
-	vp.pn_nold = make(old, "1 a p,2 b q");
-	vp.pn_nnew = make(new, "1 a p,2 b q 1500,3 tap0 r,4 c s");
+	vp.pn_nold = make(old, "1 vale0:a p,2 b q");
+	vp.pn_nnew = make(new, "1 vale0:a p,2 b q 1500,3 tap0 r,4 c s");
 	ATF_CHECK(!valed_plan_reserves(&vp, 0));
 	ATF_CHECK(valed_plan_reserves(&vp, 1));
 	ATF_CHECK(!valed_plan_reserves(&vp, 2));
 	ATF_CHECK(valed_plan_reserves(&vp, 3));
 	ATF_CHECK_EQ(&old[1], valed_plan_old(&vp, &new[1]));
 	ATF_CHECK(valed_plan_old(&vp, &new[3]) == NULL);
+	make(new, "1 vale1:a p");
+	ATF_CHECK(valed_plan_reserves(&vp, 0));
+}
+
+TEST(replaces, "An adapter that is removed and added again is replaced, and no "
+    "other one")
+{
+	static const bool want[ADAPTERS] = { false, true, false, false, true };
+	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS];
+	struct valed_action actions[VALED_ACTIONS(ADAPTERS, ADAPTERS)];
+	bool refused[ADAPTERS] = { false };
+	struct valed_plan vp = { .pn_old = old, .pn_new = new,
+	    .pn_refused = refused, .pn_result = result, .pn_action = actions };
+	unsigned int i;
+
+	vp.pn_nold = make(old, "1 vale0:a p,2 vale0:b q,3 -,4 vale0:d s,"
+	    "5 vale0:e t");
+	vp.pn_nnew = make(new, "1 vale1:a p,2 vale0:b q 5,3 vale0:c r,"
+	    "4 vale0:d s 5,5 vale0:e t 6");
+	refused[3] = true;
+	valed_plan(&vp);
+	for (i = 0; i < ADAPTERS; i++)
+		ATF_CHECK_EQ_MSG(want[i], valed_plan_replaces(&vp, i), "%u", i);
 }
 
 TEST(same, "Adapters with the same values are the same, and each value counts")
@@ -253,37 +316,69 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	ATF_CHECK(valed_values_same(&ac, &none));
 }
 
-TEST(in_place, "The moderation can be changed in place, and the MTU of a "
-    "switch's port")
-{
-	static const struct adapter_config none = { .ac_backend = "vale0:a" };
-	struct adapter_config ac, tap;
+/*
+ * What a reload does with each variable of an adapter that has a client.  A new
+ * one belongs here, and in the manual.
+ */
+static const struct {
+	const char	*name;
+	enum {
+		SETTING,		/* of the port: is set there */
+		IN_PLACE,
+		REPLACES,		/* the adapter, if that is confirmed */
+		NOTHING			/* has one value only */
+	}		 what;
+} variables[] = {
+	{ "path", REPLACES }, { "fd", REPLACES }, { "mac", REPLACES },
+	{ "mtu", IN_PLACE }, { "itr", IN_PLACE }, { "itr_min", IN_PLACE },
+	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "mem", REPLACES },
+	{ "rate", SETTING }, { "burst", SETTING }, { "limit", SETTING },
+	{ "private", SETTING }, { "weight", SETTING }, { "vlan", SETTING },
+	{ "trunk", SETTING }, { "native", SETTING }, { "source", SETTING },
+	{ "ip", SETTING }, { "mirror", SETTING }, { "link", SETTING },
+	{ "backend", IN_PLACE }, { "device", NOTHING },
+};
 
-#define	IN_PLACE(yes, member, value) do {				\
-	ac = none;							\
-	ac.member = (value);						\
-	ATF_CHECK_MSG(valed_values_in_place(&ac, &none) == (yes), #member); \
-} while (0)
-	IN_PLACE(true, ac_mtu, 68);
-	IN_PLACE(true, ac_itr_256ns, 1);
-	IN_PLACE(true, ac_itr_min_256ns, 1);
-	IN_PLACE(false, ac_backend[0], 'a');
-	IN_PLACE(false, ac_path[0], 'a');
-	IN_PLACE(false, ac_fd, 1);
-	IN_PLACE(false, ac_mac[5], 1);
-	IN_PLACE(false, ac_mem, 1);
-	IN_PLACE(false, ac_csb, true);
-	IN_PLACE(false, ac_direct, true);
-	ac = none;
-	ac.ac_itr_min_256ns = 5;
-	ATF_CHECK(valed_values_changed(&ac, &none, VALED_V_ITR_MIN));
-	ATF_CHECK(!valed_values_changed(&ac, &none, VALED_V_ITR));
-	ac = tap = (struct adapter_config){ .ac_backend = "tap0" };
-	ac.ac_mtu = 68;
-	ATF_CHECK(!valed_values_in_place(&ac, &tap));
-	ac = tap;
-	ac.ac_itr_256ns = 9;
-	ATF_CHECK(valed_values_in_place(&ac, &tap));
+TEST(in_place, "Each variable can be changed in place, or replaces the adapter; "
+    "what is of a TAP interface replaces it")
+{
+	static const struct adapter_config old = { .ac_backend = "vale0:a" };
+	struct adapter_config new, tap;
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(VALED_NVARIABLES, nitems(variables));
+	for (i = 0; i < nitems(variables); i++) {
+		ATF_CHECK_STREQ(variables[i].name, valed_variables[i].var_name);
+		ATF_CHECK_EQ(variables[i].what == SETTING,
+		    valed_variables[i].var_setting != -1);
+		if (variables[i].what == SETTING ||
+		    variables[i].what == NOTHING)
+			continue;
+		new = old;
+		((char *)&new)[valed_variables[i].var_offset +
+		    (i == VALED_V_BACKEND ? strlen("vale") : 0)] ^= 1;
+		ATF_CHECK(valed_values_changed(&new, &old, i));
+		ATF_CHECK(!valed_values_same(&new, &old));
+		ATF_CHECK_EQ_MSG(variables[i].what == IN_PLACE ? -1 : (int)i,
+		    valed_values_bars(&old, &new), "%s", variables[i].name);
+		ATF_CHECK_EQ(variables[i].what == IN_PLACE,
+		    valed_values_in_place(&old, &new));
+	}
+	/* The first one that differs. */
+	new = old;
+	new.ac_mac[5] = 1;
+	new.ac_csb = true;
+	new.ac_itr_256ns = 1;
+	ATF_CHECK_EQ(VALED_V_MAC, valed_values_bars(&old, &new));
+	ATF_CHECK(!valed_values_changed(&new, &old, VALED_V_ITR_MIN));
+	new = tap = (struct adapter_config){ .ac_backend = "tap0" };
+	new.ac_mtu = 68;
+	ATF_CHECK_EQ(VALED_V_MTU, valed_values_bars(&tap, &new));
+	new = tap;
+	new.ac_itr_256ns = 9;
+	ATF_CHECK(valed_values_in_place(&tap, &new));
+	ATF_CHECK_EQ(VALED_V_BACKEND, valed_values_bars(&old, &tap));
+	ATF_CHECK(valed_values_in_place(&tap, &old));
 }
 
 /* Settings, as "name setting=value place;...". */
@@ -329,6 +424,39 @@ act(const struct valed_setting *st, bool keep)
 	    keep ? value : "");
 }
 
+static bool
+is_any(const char *name __unused, const void *arg __unused)
+{
+	return (true);
+}
+
+static bool
+is_name(const char *name, const void *arg)
+{
+	return (strcmp(name, arg) == 0);
+}
+
+TEST(settings_of, "Settings of one port change alone")
+{
+	struct valed_settings old = { .vss_n = 0 }, from, new;
+
+	settings_make(&from, "a limit=1;b limit=2;b vlan=3");
+	valed_settings_take(&old, &from, is_any, NULL);
+	settings_make(&new, "a limit=5;b limit=6;b private=yes;c vlan=7");
+	acted[0] = '\0';
+	valed_settings_plan(&old, &new, is_name, "b", act);
+	ATF_CHECK_STREQ("b limit=6;b private=yes;b vlan no;", acted);
+	valed_settings_take(&old, &new, is_name, "b");
+	acted[0] = '\0';
+	valed_settings_plan(&old, &new, is_any, NULL, act);
+	ATF_CHECK_STREQ("a limit=5;c vlan=7;", acted);
+	valed_settings_take(&old, &new, is_any, NULL);
+	acted[0] = '\0';
+	valed_settings_plan(&old, &new, is_any, NULL, act);
+	ATF_CHECK_STREQ("", acted);
+	free(old.vss_list);
+}
+
 TEST(settings, "Settings that have changed are set, and then those that have "
     "gone are no longer")
 {
@@ -360,7 +488,7 @@ TEST(settings, "Settings that have changed are set, and then those that have "
 		settings_make(&old, all[i].old);
 		settings_make(&new, all[i].new);
 		acted[0] = '\0';
-		valed_settings_plan(&old, &new, act);
+		valed_settings_plan(&old, &new, is_any, NULL, act);
 		ATF_CHECK_STREQ(all[i].acts, acted);
 	}
 }
@@ -379,7 +507,7 @@ TEST(settings_left, "The settings of an adapter that stays as it was stay")
 	valed_settings_move(&ss, &more, 8);
 	valed_settings_move(&ss, &none, 24);
 	acted[0] = '\0';
-	valed_settings_plan(&none, &ss, act);
+	valed_settings_plan(&none, &ss, is_any, NULL, act);
 	ATF_CHECK_STREQ("b limit=3;x rate=5bit/s;x weight=2;", acted);
 	valed_settings_move(&ss, &none, 8);
 	ATF_CHECK_EQ(1, ss.vss_n);

@@ -12,6 +12,11 @@ add_remove: adapters come and go, and the others do not notice
 changed: an adapter with another variable starts anew, on the same socket
 in_place: settings change in place, each is said, and no client notices
 moved: adapters exchange slots, ports and paths
+ports: an adapter on another port, perhaps that of another one, keeps its client
+no_room: one that cannot be moved stays where it was
+moving: under traffic no frame comes twice, or before an earlier one
+each: each variable is changed in place, or needs a confirmation
+unconfirmed: what disconnects nobody needs none
 wrong: a wrong file is one error with its line, and nothing changes
 in_use: a socket in use is an error, and nothing changes
 tap: a TAP interface cannot be added, and does not keep the others from it

@@ -27,7 +27,7 @@
 static struct world {
 	char	why[32];		/* of changes */
 	bool	no_signals, due, is_change, reloads, change_is_end;
-	bool	store, manager, restart;
+	bool	store, manager, restart, replace;
 	unsigned int waits;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 } world;
@@ -78,16 +78,21 @@ valed_notify_ready(unsigned int n, const char *why)
 	called("ready %u%s%s", n, why[0] == '\0' ? "" : " ", why);
 }
 
+static const char *const wishes[CTL_NWISHES] = {
+	[CTL_RESTART] = "restart ", [CTL_REPLACE] = "replace ",
+	[CTL_RELOAD] = ""
+};
+
 void
 ctl_reload_begin(enum ctl_wish wish)
 {
-	called("%sbegin", wish == CTL_RESTART ? "restart " : "");
+	called("%sbegin", wishes[wish]);
 }
 
 void
 ctl_reload_end(enum ctl_wish wish, const char *why)
 {
-	called("%send%s%s", wish == CTL_RESTART ? "restart " : "",
+	called("%send%s%s", wishes[wish],
 	    why[0] == '\0' ? "" : " ", why);
 }
 
@@ -100,7 +105,8 @@ ctl_reload_fd(void)
 enum ctl_wish
 ctl_reload_wish(void)
 {
-	return (world.restart ? CTL_RESTART : CTL_RELOAD);
+	return (world.restart ? CTL_RESTART : world.replace ? CTL_REPLACE :
+	    CTL_RELOAD);
 }
 
 void
@@ -161,9 +167,9 @@ valed_guard_fd(void)
 }
 
 bool
-valed_guard_reload(void)
+valed_guard_reload(bool replace)
 {
-	called("guard reload");
+	called("guard %s", replace ? "replace" : "reload");
 	errno = EPIPE;
 	return (world.reloads);
 }
@@ -353,19 +359,19 @@ TEST(reloads, "A reload that is asked for during another follows it; what the "
 	make();
 	list_make();
 	said_start();
-	reload_begin();
+	reload_begin(CTL_RELOAD);
 	check("begin;guard reload;end " PIPE ";");
 	ATF_CHECK_STREQ(line, said());
 	said_start();
 	world.reloads = true;
-	reload_begin();
+	reload_begin(CTL_RELOAD);
 	check("begin;guard reload;reloading;");
 	world.is_change = true;
 	ATF_CHECK(reload_change());
 	check("change 2;");
 	/* Twice: one more. */
-	reload_begin();
-	reload_begin();
+	reload_begin(CTL_RELOAD);
+	reload_begin(CTL_RELOAD);
 	check("");
 	world.change_is_end = true;
 	ATF_CHECK(reload_change());
@@ -379,8 +385,8 @@ TEST(reloads, "A reload that is asked for during another follows it; what the "
 	check("");
 	ATF_CHECK_STREQ("", said());
 	said_start();
-	reload_begin();
-	reload_begin();
+	reload_begin(CTL_RELOAD);
+	reload_begin(CTL_RELOAD);
 	check("begin;guard reload;reloading;");
 	ATF_CHECK(!reload_change());
 	check("names end;ready 2 " PIPE ";end " PIPE ";");
@@ -440,6 +446,27 @@ TEST(serves, "It serves until a signal ends it")
 	run(fd);
 	check("wait 66 only;change 3;ready 2;end;wait 66;begin;guard reload;"
 	    "reloading;wait 66 only;wait 66 only;");
+}
+
+TEST(replaces, "A client asks for a reload that may disconnect others; a signal "
+    "meanwhile is one that may not")
+{
+	int fd;
+
+	make();
+	fd = valed_serve_signals();
+	world.reloads = world.replace = true;
+	world.revents[0][2] = POLLIN;
+	ATF_CHECK(!run(fd));
+	check("wait 66;replace begin;guard replace;reloading;wait 66 only;"
+	    "wait 66 only;wait 66 only;");
+	reload_begin(CTL_RELOAD);
+	check("");
+	world.is_change = world.change_is_end = true;
+	strlcpy(world.why, "no", sizeof(world.why));
+	ATF_CHECK(reload_change());
+	check("change 3;ready 0 no;replace end no;begin;guard reload;"
+	    "reloading;");
 }
 
 TEST(restarts, "A client asks for a restart: it ends if the program can be "

@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 26, rows
+    assert len(rows) == 27, rows
     return rows
 
 
@@ -210,6 +210,9 @@ class Attempts:
 
     def RELOAD(self, c):
         c.call("RELOAD")
+
+    def REPLACE(self, c):
+        c.call("REPLACE")
 
     def RESTART(self, c):
         # This valed has no -R: that it may ask is what it finds out.

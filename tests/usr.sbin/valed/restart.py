@@ -19,7 +19,7 @@ import time
 
 import activation
 from activation import Service, listener, manager
-from ctl_client import Control
+from ctl_client import HOSTIF
 from vfu_client import *
 
 VALECTL = os.environ["VALECTL"]
@@ -757,6 +757,70 @@ def stored():
     os.close(w)
 
 
+def hostif(port=b"vale0:x", name=b"none0", kind=1, nfds=0,
+           magic=b"valehif1"):
+    """What is kept of an attached interface: valed_hostif_keep.c."""
+    return struct.pack("=8s64s", magic, port) + struct.pack(
+        HOSTIF, name, kind, 1, 0, 0, nfds, *[-1] * 17)
+
+
+def interfaces():
+    """Interfaces that are in the store may be anybody's, too."""
+    lost = "valed: an attached interface of the earlier process is lost: " \
+        "what was kept of it is not valid\n"
+    other = "valed: vale0:x: the interface is not attached again: "
+    good = hostif()
+    m = Manager()
+    for data, line in (
+            (good, other), (good + bytes(100), other),
+            # An interface has at least one descriptor, or is opened.
+            (hostif(nfds=1), other), (hostif(nfds=17), other),
+            (hostif(kind=2), other), (hostif(name=b""), other),
+            (hostif(name=b"../../net"), other),
+            (b"", lost), (good[:8], lost), (good[:-1], lost),
+            (hostif(magic=b"valehif2"), lost),
+            (hostif(port=b"vale0:" + b"x" * 58), lost),
+            (hostif(port=b""), lost), (hostif(port=b"vale0"), lost),
+            (hostif(port=b"eth0:x"), lost), (hostif(port=b"vale0:a/b"), lost),
+            (hostif(name=b"n" * 16), lost), (hostif(kind=3), lost),
+            (hostif(kind=(1 << 32) - 1), lost), (hostif(nfds=18), lost),
+            (hostif(nfds=(1 << 32) - 1), lost),
+            # That port is an adapter's.
+            (hostif(port=b"vale0:vm1"), "")):
+        fd = os.memfd_create("hostif")
+        os.write(fd, data)
+        m.add("hostif.5", fd)
+        # Descriptors of other kinds; some are of no interface.
+        r, w = os.pipe()
+        os.close(w)
+        m.add("hostif.5.0", r)
+        m.add("hostif.5.1", os.memfd_create("other"))
+        m.add("hostif.63.2", socket.socket(socket.AF_UNIX).detach())
+        for text in line, "":
+            v = m.start(ARGS)
+            said = v.messages()
+            assert said.startswith(text) and said.count("\n") == bool(text), (
+                data, said)
+            out = subprocess.run([VALECTL, "-c", "control"], check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout
+            assert "vale0:x" not in out and out.count("vale0:") == 2, out
+            m.stop(v)
+    # What could block is not read; the others are looked at.
+    r, w = os.pipe()
+    m.add("hostif.0", r)
+    fd = os.memfd_create("hostif")
+    os.write(fd, good)
+    m.add("hostif.1", os.dup(fd))
+    m.add("hostif.64", fd)
+    v = m.start(ARGS)
+    said = v.messages()
+    assert said.startswith(lost + other) and said.count("\n") == 2, said
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+    m.stop(v)
+    os.close(w)
+
+
 def link():
     """A guest sees the link of its port as it is then, after a restart, too."""
     def is_up():
@@ -774,6 +838,170 @@ def link():
             wait_until(is_up, "a link")
             write_conf("port.vale0:vm1.link=down\n")
             end()
+
+
+def places(*ports, **more):
+    """Adapters vm1, vm2, ... at these ports."""
+    text = ""
+    for slot, port in enumerate(ports, 1):
+        for name, value in {"device": "e1000", "backend": port,
+                            "path": "vm%d.sock" % slot,
+                            "mac": "02:00:00:00:00:%02x" % slot,
+                            **more}.items():
+            text += "pci.0.%d.0.%s=%s\n" % (slot, name, value)
+    return text
+
+
+class Placed(Supervised):
+    """valed -R with adapters of a file."""
+
+    def __init__(self, *ports):
+        write_conf(places(*ports))
+        Supervised.__init__(self, (), args=["-k", "valed.conf"])
+
+    def reload(self, *ports):
+        write_conf(places(*ports))
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+
+
+def moves():
+    """An adapter that was moved goes on at its new port, and so does one whose
+    port is another one only then; one with another address starts anew."""
+    one, other = ("vale0:a", "vale0:b", "vale1:c"), ("vale1:a", "vale0:b",
+                                                     "vale1:c")
+    with Placed(*one) as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b, \
+            Driver("vm3.sock") as c:
+        for d in a, b, c:
+            d.set(RAL0, 0x44332211)
+        exchange(a, b)
+        for end in v.restart, v.crash:
+            v.reload(*other)
+            exchange(a, c)
+            end()
+            exchange(a, c)
+            write_conf(places(*one))
+            end()
+            exchange(a, b)
+            # Two exchange their ports.
+            v.reload("vale1:c", "vale0:b", "vale0:a")
+            exchange(b, c)
+            end()
+            exchange(b, c)
+            v.reload(*one)
+        assert all(d.get(RAL0) == 0x44332211 for d in (a, b, c))
+        lines = [line for line in v.messages().splitlines()
+                 if "reloaded: " not in line]
+        # Those of crashes.
+        assert len(lines) == 3, lines
+        write_conf(places(*one).replace("00:02\n", "00:22\n"))
+        v.restart()
+        wait_until(lambda: gone(b), "the end of the connection")
+        assert ("valed.conf:6: vale0:b: the adapter has another address than "
+                "before: it starts anew") in v.messages()
+        with Driver("vm2.sock") as b:
+            exchange(a, b)
+
+
+class Tracer:
+    """Stops a thread at each of its system calls."""
+
+    SEIZE, INTERRUPT, SYSCALL, DETACH = 0x4206, 0x4207, 24, 17
+    SYSGOOD, WALL = 1, 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
+
+    def __init__(self, tid):
+        self.tid, self.calls = tid, 0
+        if self.ptrace(self.SEIZE, self.SYSGOOD) == -1:
+            raise Skip("ptrace(2): %s" % os.strerror(ctypes.get_errno()))
+        self.ptrace(self.INTERRUPT)
+        os.waitpid(tid, self.WALL)
+        self.ptrace(self.SYSCALL)
+
+    def ptrace(self, request, data=0):
+        return self.libc.ptrace(request, self.tid, 0, data)
+
+    def run(self, most, done):
+        """Let it make so many calls, or until done().  Returns whether it is
+        in one, before the kernel or after it."""
+        while self.calls < most:
+            tid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
+            if tid == 0:
+                if done():
+                    return False
+                time.sleep(0.0005)
+                continue
+            assert os.WIFSTOPPED(status), status
+            sig = os.WSTOPSIG(status)
+            if sig == signal.SIGTRAP | 0x80:
+                self.calls += 1
+                if self.calls == most:
+                    return True
+                sig = 0
+            elif status >> 16:
+                sig = 0
+            self.ptrace(self.SYSCALL, sig)
+        return True
+
+    def end(self):
+        """The process has been killed."""
+        os.waitpid(self.tid, self.WALL)
+
+    def detach(self):
+        self.ptrace(self.INTERRUPT)
+        os.waitpid(self.tid, self.WALL)
+        self.ptrace(self.DETACH)
+
+
+def thread(pid, name):
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/comm" % (pid, task)) as f:
+            if f.read() == name + "\n":
+                return int(task)
+    raise AssertionError("no thread of " + name)
+
+
+def moving():
+    """The process is killed at the calls that the adapter's thread, or the main
+    thread, makes to exchange the ports of two adapters: both go on, each at one
+    of the ports."""
+    conf = ("vale0:a", "vale1:b", "vale0:c"), ("vale1:b", "vale0:a", "vale0:c")
+    with Placed(*conf[0]) as v, Driver("vm1.sock") as a, \
+            Driver("vm2.sock") as b, Driver("vm3.sock") as c:
+        a.set(RAL0, 0x44332211)
+        b.set(RAL0, 0x44332212)
+        killed = n = 0
+        for which in 0, 1, None:
+            most, step = 1, random.randint(1, 8 if KILLS < 100 else 1)
+            while True:
+                n += 1
+                now = v.serving
+                # The threads have the ports' names.
+                here = conf[(n - 1) % 2]
+                t = Tracer(now if which is None else
+                           thread(now, here[which].split(":")[1]))
+                told = v.messages().count("reloaded: ")
+                write_conf(places(*conf[n % 2]))
+                os.kill(v.proc.pid, signal.SIGHUP)
+                stopped = t.run(most, lambda: v.messages().count(
+                    "reloaded: ") >= told + 2)
+                if stopped:
+                    os.kill(now, signal.SIGKILL)
+                    t.end()
+                    killed += 1
+                    v.restarted()
+                else:
+                    t.detach()
+                assert a.get(RAL0) == 0x44332211 and b.get(RAL0) == 0x44332212
+                exchange((a, b)[n % 2], c)
+                if not stopped:
+                    print("%s: %d calls" % (which, t.calls))
+                    break
+                most += step
+                step = random.randint(1, 8 if KILLS < 100 else 1)
+        print("%d kills" % killed)
+        assert "is reset" not in v.messages() and \
+            "is lost" not in v.messages(), v.messages()
 
 
 CAP = os.path.join(os.path.dirname(VALECTL), "../../usr.bin/vale-cap/vale-cap")
@@ -877,4 +1105,4 @@ if __name__ == "__main__":
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
-                                  waits, signals)})
+                                  waits, signals, moves, moving, interfaces)})

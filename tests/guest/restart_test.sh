@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # The process of valed -R that serves is killed, crashes, and is restarted on
-# purpose, while guests send to each other: they see pauses, and no more.
+# purpose, while guests send to each other: they see pauses, and no more.  Nor do
+# they if they are moved to another switch.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -56,6 +57,31 @@ restart()
 	valectl restart || wrong "valectl restart: $(cat valed.log)"
 	wait_until "another process" another "$pid" ||
 		wrong "valed does not start again: $(cat valed.log)"
+}
+
+# configure PORT1 PORT2: has the adapters of vm1 and vm2 there, in the file CONF.
+configure()
+{
+	local i=0 port
+
+	for port; do
+		i=$((i + 1))
+		printf "pci.0.$i.0.%s\n" device=e1000 "backend=$port" \
+		    "path=vm$i.sock" "mac=$(mac $i)"
+	done > "$CONF"
+}
+
+# moved N: if there is CONF, the adapters are moved to the other switch, and
+# exchange the names of their ports.
+moved()
+{
+	[ -n "${CONF-}" ] || return 0
+	if [ $(($1 % 2)) -eq 1 ]; then
+		configure vale1:vm2 vale1:vm1
+	else
+		configure vale0:vm1 vale0:vm2
+	fi
+	valectl reload || wrong "valectl reload: $(cat valed.log)"
 }
 
 # held: prints how many descriptors and mapped files in memory the supervisor
@@ -175,8 +201,11 @@ restarted()
 		*)	crash KILL ;;
 		esac
 		sleep 0.$(shuf -n 1 -i 100-999)
+		moved "$n"
+		sleep 0.$(shuf -n 1 -i 100-999)
 		restart
 	done
+	moved 0
 	traffic_end
 	valed_counters
 	undisturbed vm1 "$resets1"
@@ -191,9 +220,12 @@ restarted()
 	finish
 }
 
-guest_case e1000 "Linux's e1000 goes on when valed crashes and restarts"
+guest_case e1000 "Linux's e1000 goes on when valed crashes and restarts, and when \
+it is moved to another switch"
 e1000_body()
 {
+	CONF=valed.conf
+	configure vale0:vm1 vale0:vm2
 	restarted
 }
 

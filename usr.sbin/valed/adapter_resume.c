@@ -17,6 +17,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -104,12 +105,45 @@ same_mac(const uint8_t mac[6], const struct adapter_keep *ak,
 	return (false);
 }
 
+/*
+ * Make of what version 1 has saved what this version saves.  Version 1 knew an
+ * adapter by its port, whose name it has in place of the address.  What is of
+ * another port, or no version 1, stays as it is.
+ */
+static void
+saved_from_1(struct adapter_keep *ak, const struct adapter_config *ac)
+{
+	enum { NAME = 64, HEADER = offsetof(struct adapter_saved, as_mac) };
+	const struct adapter_saved *old = ak->ak_saved;
+	const char *name = (const char *)old + HEADER;
+	struct adapter_saved *as;
+	uint64_t rest;
+
+	if (old == NULL || ak->ak_saved_size < HEADER + NAME ||
+	    ak->ak_saved_size > SAVED_MAX || old->as_version != 1 ||
+	    strncmp(name, ac->ac_backend, NAME) != 0)
+		return;
+	rest = ak->ak_saved_size - (HEADER + NAME);
+	as = mmap(NULL, sizeof(*as) + rest, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (as == MAP_FAILED)
+		return;
+	memcpy(as, old, HEADER);
+	as->as_version = ADAPTER_SAVED_VERSION;
+	memcpy(as->as_mac, ak->ak_mac, sizeof(as->as_mac));
+	memcpy(as + 1, name + NAME, rest);
+	unmap(ak->ak_saved, ak->ak_saved_size);
+	ak->ak_saved = as;
+	ak->ak_saved_size = sizeof(*as) + rest;
+}
+
 /* Find it, and keep what is newer. */
 static void
 old_find(struct adapter_keep *ak, const struct adapter_config *ac)
 {
 	ak->ak_old = stored_map(ac, "memory", &ak->ak_old_size);
 	ak->ak_saved = stored_map(ac, "saved", &ak->ak_saved_size);
+	saved_from_1(ak, ac);
 	if (!old_ok(ak->ak_old, ak->ak_old_size) ||
 	    !same_mac(ak->ak_old->ak_mac, ak, ac)) {
 		unmap(ak->ak_old, ak->ak_old_size);

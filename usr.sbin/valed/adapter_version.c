@@ -6,6 +6,8 @@
 
 /* Versions of adapters' states; see adapter_version.h. */
 
+#include <sys/param.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,12 +24,21 @@ adapter_version(char version[ADAPTER_VERSION_SIZE])
 	    PEER_MEM_JOURNAL_VERSION);
 }
 
-/* None before was released: each later one is to take the last two. */
+/*
+ * Earlier versions that adapter_resume.c goes on from; at least the last two are
+ * to be here.  The first one did not name the version of the journal.
+ */
+static const char *const earlier[] = { "1.1.6" };
+
 bool
 adapter_version_takes(const char *version)
 {
 	char own[ADAPTER_VERSION_SIZE];
+	unsigned int i;
 
 	adapter_version(own);
+	for (i = 0; i < nitems(earlier); i++)
+		if (strcmp(version, earlier[i]) == 0)
+			return (true);
 	return (strcmp(version, own) == 0);
 }

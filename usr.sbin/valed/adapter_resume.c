@@ -115,13 +115,15 @@ saved_from_1(struct adapter_keep *ak, const struct adapter_config *ac)
 {
 	enum { NAME = 64, HEADER = offsetof(struct adapter_saved, as_mac) };
 	const struct adapter_saved *old = ak->ak_saved;
-	const char *name = (const char *)old + HEADER;
 	struct adapter_saved *as;
+	const char *name;
 	uint64_t rest;
 
 	if (old == NULL || ak->ak_saved_size < HEADER + NAME ||
-	    ak->ak_saved_size > SAVED_MAX || old->as_version != 1 ||
-	    strncmp(name, ac->ac_backend, NAME) != 0)
+	    ak->ak_saved_size > SAVED_MAX || old->as_version != 1)
+		return;
+	name = (const char *)old + HEADER;
+	if (strncmp(name, ac->ac_backend, NAME) != 0)
 		return;
 	rest = ak->ak_saved_size - (HEADER + NAME);
 	as = mmap(NULL, sizeof(*as) + rest, PROT_READ | PROT_WRITE,

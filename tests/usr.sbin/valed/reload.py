@@ -660,19 +660,30 @@ def opened(name, flags=0):
     return Control().register(name, flags)
 
 
+def free(name, flags=0):
+    """A program can, and has closed it when this returns."""
+    Control().register(name, flags).close()
+
+    def gone():
+        with Control() as c:
+            return name not in c.ports()
+    if flags == 0:
+        wait_until(gone, "the end of the port")
+
+
 def reserved():
     with Server(A, B, args=["-c", "control"]) as v:
         refused("vale0:a")
         refused("vale0:b")
         # A monitor has no port.  Others are free.
-        opened("vale0:a", MONITOR_TX).close()
-        opened("vale0:c").close()
-        opened("vale1:a").close()
+        free("vale0:a", MONITOR_TX)
+        free("vale0:c")
+        free("vale1:a")
         v.reload(A, B, C)
         refused("vale0:c")
         # Also one that could not be added: no descriptor for its socket.
         v.reload(A, B)
-        opened("vale0:c").close()
+        free("vale0:c")
         Control().served()
         limits = resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(v.proc.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
@@ -691,13 +702,13 @@ def reserved():
         other.listen()
         v.reload(A, node(4, "d"), node(5, "e"))
         assert "socket in use" in v.error()
-        opened("vale0:d").close()
+        free("vale0:d")
         for name in "abc":
             refused("vale0:" + name)
         # What is removed is free when the reload has ended.
         v.reload(A)
-        opened("vale0:b").close()
-        opened("vale0:c").close()
+        free("vale0:b")
+        free("vale0:c")
         refused("vale0:a")
         v.quiet()
 

@@ -7,16 +7,20 @@
 #
 #	VALE_NETMAP_SRCS	libvale over FreeBSD's /dev/netmap
 #	VALE_FRAME_SRCS		a frame port over it
-#	VALE_VALED_SRCS		libvale over valed's control socket, with some
-#				of VALE_SWITCH_SRCS
+#	VALE_CLIENT_SRCS	ports of the switch of another process, over
+#				valed's control socket, with some of
+#				VALE_SWITCH_SRCS
+#	VALE_VALED_SRCS		libvale over these
 #	VALE_SWITCH_SRCS	libvale with the switch in the process
 
 VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
 VALE_FRAME_SRCS=	vale_frame_port.c
 
-VALE_VALED_SRCS=	vale_client.c vale_find.c vale_rate.c vale_setting.c \
-			vale_setting_text.c vale_valed.c vale_window.c
+VALE_CLIENT_SRCS=	vale_client.c vale_window.c
+
+VALE_VALED_SRCS=	vale_find.c vale_rate.c vale_setting.c \
+			vale_setting_text.c vale_valed.c
 
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_filter.c vale_forward.c \
 			vale_guard.c vale_inbox.c vale_layout.c vale_link.c \

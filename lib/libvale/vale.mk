@@ -17,7 +17,7 @@ VALE_NETMAP_SRCS=	vale_name.c vale_netmap.c
 
 VALE_FRAME_SRCS=	vale_frame_port.c
 
-VALE_CLIENT_SRCS=	vale_client.c vale_window.c
+VALE_CLIENT_SRCS=	vale_client.c vale_remote.c vale_window.c
 
 VALE_VALED_SRCS=	vale_find.c vale_rate.c vale_setting.c \
 			vale_setting_text.c vale_valed.c

@@ -25,6 +25,7 @@
 #include <sys/un.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +33,14 @@
 #include <unistd.h>
 
 #include "peer_fds.h"
+#include "peer_fstat.h"
 #include "vale_client.h"
 #include "vale_window.h"
 
 /* The descriptors of a port with `n' ring pairs. */
 #define	PORT_FDS(n)	(2 + 2 * (n))
+/* Reads of kicks at a time. */
+#define	KICK_READS	16
 
 int
 vale_client_socket(void)
@@ -177,23 +181,33 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	return (-1);
 }
 
+/* valed has gone, if it left unread what was sent.  Returns -1. */
+static int
+call_fail(void)
+{
+	if (errno == ECONNRESET)
+		errno = EPIPE;
+	return (-1);
+}
+
 int
-vale_client_call(int fd, struct vale_client_call *call)
+vale_client_ask(int fd, struct vale_client_call *call)
+{
+	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC,
+	    .vw_header = *call->hdr };
+
+	call->why[0] = '\0';
+	wire.vw_header.nr_body = 0;
+	return (call_send(fd, call, &wire) == -1 ? call_fail() : 0);
+}
+
+int
+vale_client_answer(int fd, struct vale_client_call *call)
 {
 	struct vale_wire wire;
 
-	memset(&wire, 0, sizeof(wire));
-	call->why[0] = '\0';
-	wire.vw_magic = VALE_WIRE_MAGIC;
-	wire.vw_header = *call->hdr;
-	wire.vw_header.nr_body = 0;
-	if (call_send(fd, call, &wire) == -1 ||
-	    call_receive(fd, call, &wire) == -1) {
-		/* valed has gone, and left unread what was sent. */
-		if (errno == ECONNRESET)
-			errno = EPIPE;
-		return (-1);
-	}
+	if (call_receive(fd, call, &wire) == -1)
+		return (call_fail());
 	wire.vw_header.nr_body = call->hdr->nr_body;
 	*call->hdr = wire.vw_header;
 	if (wire.vw_error == 0)
@@ -203,6 +217,13 @@ vale_client_call(int fd, struct vale_client_call *call)
 	    (int)sizeof(wire.vw_why), wire.vw_why);
 	errno = wire.vw_error;
 	return (-1);
+}
+
+int
+vale_client_call(int fd, struct vale_client_call *call)
+{
+	return (vale_client_ask(fd, call) == -1 ||
+	    vale_client_answer(fd, call) == -1 ? -1 : 0);
 }
 
 /* Begin with a ring as the pipe's in the memory is. */
@@ -323,8 +344,8 @@ window_find(struct vale_client_port *cp, const struct vale_window_layout *wl,
 
 /*
  * Map the memory, and over it the window.  valed lays both out; it is as
- * trusted as a kernel.  `end' is that of a pipe.  If the port is not new,
- * another process has it, too.
+ * trusted as a kernel, unless the window is private.  `end' is that of a pipe.
+ * If the port is not new, another process has it, too.
  */
 static int
 port_map(struct vale_client_port *cp, const char *name, unsigned int end,
@@ -341,8 +362,9 @@ port_map(struct vale_client_port *cp, const char *name, unsigned int end,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
 		return (-1);
-	if (vale_window_map(cp->cp_base, cp->cp_reg.nr_memsize,
-	    cp->cp_reg.nr_offset, cp->cp_window, wl.wl_size) == -1)
+	if ((cp->cp_private ? vale_window_copy : vale_window_map)(cp->cp_base,
+	    cp->cp_reg.nr_memsize, cp->cp_reg.nr_offset, cp->cp_window,
+	    wl.wl_size) == -1)
 		error = errno;
 	else if (window_find(cp, &wl, name, new) && (cp->cp_is_pipe ?
 	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
@@ -392,6 +414,7 @@ port_start(struct vale_client_port *cp, int fd, struct vale_client_call *call,
 	unsigned int end = 0;
 	int error;
 
+	cp->cp_private = false;
 	if (!port_take(cp, call)) {
 		call_close_fds(call);
 		errno = EPROTO;
@@ -451,12 +474,55 @@ vale_client_share(struct vale_client_port *cp, int fd,
 	return (0);
 }
 
+/* Whether nobody can take pages of this memory away, which has `size' bytes. */
+static bool
+memory_stays(int fd, uint64_t size)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return (seals != -1 && (seals & F_SEAL_SHRINK) != 0 &&
+	    peer_fstat(fd, &st) == 0 && (uint64_t)st.st_size >= size);
+}
+
+int
+vale_client_take(struct vale_client_port *cp, const char *name,
+    const struct nmreq_register *reg, const int *fds, unsigned int nfds)
+{
+	struct vale_client_call call = { .nfds = nfds,
+	    .reply_size = sizeof(*reg) };
+
+	cp->cp_reg = *reg;
+	cp->cp_fd = -1;
+	cp->cp_gone = 0;
+	cp->cp_is_pipe = false;
+	cp->cp_private = true;
+	if (nfds > nitems(call.fds)) {
+		errno = EPROTO;
+		return (-1);
+	}
+	memcpy(call.fds, fds, nfds * sizeof(*fds));
+	/* mutants: port_map() fails, too, or there is no ring */
+	if (!port_take(cp, &call) || cp->cp_nrings == 0 ||
+	    !memory_stays(cp->cp_memory, reg->nr_memsize)) {
+		errno = EPROTO;
+		return (-1);
+	}
+	return (port_map(cp, name, 0, true));
+}
+
+void
+vale_client_unmap(struct vale_client_port *cp)
+{
+	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
+}
+
 void
 vale_client_close(struct vale_client_port *cp)
 {
 	unsigned int i;
 
-	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
+	vale_client_unmap(cp);
 	for (i = 0; i < cp->cp_nrings; i++) {
 		close(cp->cp_ring[i].vcr_tx_kick);
 		close(cp->cp_ring[i].vcr_rx_kick);
@@ -646,16 +712,23 @@ receive_now(int fd, char *buf, size_t len, int flags)
 	return (n == 0 ? -1 : n);
 }
 
-/* Take all kicks, and see whether valed has ended. */
+/*
+ * Take all kicks, and see whether valed has ended.  There is one for each time
+ * that a side has asked, which is few; who sends many does not keep this side
+ * from its work.
+ */
 static void
 kick_drain(struct vale_client_port *cp, int fd)
 {
 	char kicks[64];
+	unsigned int i;
 	ssize_t n;
 
-	do {
+	for (i = 0; i < KICK_READS; i++) {
 		n = receive_now(fd, kicks, sizeof(kicks), 0);
-	} while (n == (ssize_t)sizeof(kicks));
+		if (n != (ssize_t)sizeof(kicks))
+			break;
+	}
 	if (n == -1)
 		atomic_store_32(&cp->cp_gone, 1);
 }

@@ -6,8 +6,8 @@
 
 /*
  * A connection to valed's control socket, for valectl(8), for netmap-run(1),
- * and for vale_client.c, which is libvale over it.  vale_wire.h has the
- * protocol.
+ * for vale_valed.c, which is libvale over it, and for another valed (vale_remote.h).
+ * vale_wire.h has the protocol.
  *
  * One thread at a time may use a connection, and one each ring of a port.
  * Functions that return an int return 0, or -1 with errno set.
@@ -60,6 +60,9 @@ struct vale_client_call {
  * recvmsg(2).
  */
 int	vale_client_call(int fd, struct vale_client_call *call);
+/* The two parts of that, for who waits for more than the reply. */
+int	vale_client_ask(int fd, struct vale_client_call *call);
+int	vale_client_answer(int fd, struct vale_client_call *call);
 
 /* A ring pair of such a port. */
 struct vale_client_ring {
@@ -81,7 +84,7 @@ struct vale_client_ring {
  * NIOCRXSYNC, of one ring each.
  */
 struct vale_client_port {
-	int			 cp_fd;		/* the connection */
+	int			 cp_fd;		/* the connection, or -1 */
 	int			 cp_memory;	/* descriptors */
 	int			 cp_window;
 	char			*cp_base;	/* where it is mapped */
@@ -92,6 +95,7 @@ struct vale_client_port {
 	unsigned int		 cp_nrings;	/* ring pairs */
 	struct vale_client_ring	 cp_ring[VALE_RINGS_MAX];
 	struct nmreq_register	 cp_reg;	/* as valed has granted it */
+	bool			 cp_private;	/* vale_client_take() */
 	bool			 cp_is_pipe;
 	struct vale_pipe	 cp_pipe;
 	uint32_t		 cp_gone;	/* valed has ended; set by
@@ -115,6 +119,20 @@ int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
  */
 int	vale_client_share(struct vale_client_port *cp, int fd,
 	    char name[NETMAP_REQ_IFNAMSIZ]);
+
+/*
+ * A new port `name', no pipe, which another process has opened, and whose
+ * connection that one keeps: `reg' and `fds' are of the reply.  valed is not
+ * trusted: its memory must be sealed against shrinking, and nobody else has the
+ * window.  The descriptors stay the caller's, and must stay open as long as the
+ * port is used.  EPROTO if what valed has sent is not valid, or errors of
+ * mmap(2).  Also in a sandbox.
+ */
+int	vale_client_take(struct vale_client_port *cp, const char *name,
+	    const struct nmreq_register *reg, const int *fds,
+	    unsigned int nfds);
+/* Unmap the memory of such a port. */
+void	vale_client_unmap(struct vale_client_port *cp);
 
 /* Close the port and its connection. */
 void	vale_client_close(struct vale_client_port *cp);

@@ -363,7 +363,7 @@ vale_frame_port_put(struct vale_frame_port *vp, const struct frame *frame,
 	    vfp_needs_copy(vp, frame->f_iov, frame->f_niov, frame->f_len));
 	head = vfp_put_frame(vp, frame, copy);
 	if (head == ring->head && nm_ring_space(ring) < NETMAP_MAX_FRAGS) {
-		vfp_flush_ring(vp);
+		frame_port_flush(&vp->vfp_port);
 		head = vfp_put_frame(vp, frame, copy);
 	}
 	/* An uncut packet would be sent again and again in the same form. */
@@ -389,9 +389,8 @@ vfp_send(struct frame_port *port, const struct frame *frame)
 	return (vale_frame_port_put(vp, frame, 0, false) == 0);
 }
 
-/* The same if each frame has a header. */
-static bool
-vfp_send_header(struct frame_port *port, const struct frame *frame)
+bool
+vale_frame_port_send_header(struct frame_port *port, const struct frame *frame)
 {
 	struct iovec iov[1 + FRAME_MAXIOV];
 	struct frame whole = { .f_iov = iov };
@@ -541,9 +540,8 @@ vfp_peek(struct frame_source *source, struct frame *frame)
 	    vfp_peek_slots(vp, frame, false));
 }
 
-/* The same if each frame has a header. */
-static bool
-vfp_peek_header(struct frame_source *source, struct frame *frame)
+bool
+vale_frame_port_peek_header(struct frame_source *source, struct frame *frame)
 {
 	return (vfp_peek_slots(vfp_of_source(source), frame, true));
 }
@@ -572,8 +570,8 @@ vfp_sync(struct frame_port *port)
 	vfp_sync_ring(vfp_of_port(port));
 }
 
-static void
-vfp_set_polled(struct frame_port *port, bool on)
+void
+vale_frame_port_set_polled(struct frame_port *port, bool on)
 {
 	struct netmap_ring *ring = vfp_of_port(port)->vfp_desc->rxring;
 
@@ -618,7 +616,7 @@ static const struct frame_port_ops vfp_ops = {
 	.fpo_send = vfp_send,
 	.fpo_flush = vfp_flush,
 	.fpo_sync = vfp_sync,
-	.fpo_set_polled = vfp_set_polled,
+	.fpo_set_polled = vale_frame_port_set_polled,
 	.fpo_set_sink = vfp_set_sink,
 	.fpo_set_offloads = vfp_set_offloads,
 	.fpo_missed = vfp_missed,
@@ -626,10 +624,10 @@ static const struct frame_port_ops vfp_ops = {
 
 /* Over FreeBSD's switch, with offloads. */
 static const struct frame_port_ops vfp_header_ops = {
-	.fpo_send = vfp_send_header,
+	.fpo_send = vale_frame_port_send_header,
 	.fpo_flush = vfp_flush,
 	.fpo_sync = vfp_sync,
-	.fpo_set_polled = vfp_set_polled,
+	.fpo_set_polled = vale_frame_port_set_polled,
 	.fpo_set_sink = vfp_set_sink,
 	.fpo_takes_uncut = vfp_takes_uncut,
 	.fpo_missed = vfp_missed,
@@ -646,13 +644,35 @@ vfp_set_offloads(struct frame_port *port)
 	headers = vale_set_header(vp->vfp_desc, VALE_HEADER) == 0;
 	if (headers) {
 		port->fp_ops = &vfp_header_ops;
-		port->fp_source->fs_peek = vfp_peek_header;
+		port->fp_source->fs_peek = vale_frame_port_peek_header;
 	}
 	/* An adapter needs no other setting. */
 	if (vale_limit(vp->vfp_desc) != 0)
 		vfp_log(vp, "%s: cannot limit the descriptor: %s",
 		    vp->vfp_desc->common->name, strerror(errno));
 	return (headers);
+}
+
+void
+vale_frame_port_begin(struct vale_frame_port *vp, struct vale_desc *d,
+    const struct frame_port_ops *ops, void (*vlog)(const char *fmt, va_list ap))
+{
+	vp->vfp_desc = d;
+	vp->vfp_vlog = vlog;
+	vp->vfp_slot_max = MIN(d->txring->nr_buf_size, UINT16_MAX);
+	vp->vfp_indirect_max = MIN(d->common->indirect_max, UINT16_MAX);
+	vp->vfp_align = 1;
+	if (d->common->single_slot) {
+		vp->vfp_align = VALE_ALIGN;
+		vp->vfp_slot_max = (vp->vfp_slot_max & ~(VALE_ALIGN - 1)) -
+		    VALE_ALIGN;
+		vp->vfp_indirect_max = vp->vfp_slot_max;
+	}
+	vp->vfp_rx_next = d->rxring->head;
+	vp->vfp_port.fp_ops = ops;
+	vp->vfp_port.fp_source = &vp->vfp_source;
+	vp->vfp_source.fs_peek = vfp_peek;
+	vp->vfp_source.fs_next = vfp_next;
 }
 
 int
@@ -667,22 +687,7 @@ vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 	/* The last user of a persistent port may have left one. */
 	if (vale_set_header(d, 0) != 0)
 		return (-1);
-	vp->vfp_desc = d;
-	vp->vfp_vlog = vlog;
-	vp->vfp_slot_max = MIN(d->txring->nr_buf_size, UINT16_MAX);
-	vp->vfp_indirect_max = MIN(d->common->indirect_max, UINT16_MAX);
-	vp->vfp_align = 1;
-	if (d->common->single_slot) {
-		vp->vfp_align = VALE_ALIGN;
-		vp->vfp_slot_max = (vp->vfp_slot_max & ~(VALE_ALIGN - 1)) -
-		    VALE_ALIGN;
-		vp->vfp_indirect_max = vp->vfp_slot_max;
-	}
-	vp->vfp_rx_next = d->rxring->head;
-	vp->vfp_port.fp_ops = &vfp_ops;
-	vp->vfp_port.fp_source = &vp->vfp_source;
-	vp->vfp_source.fs_peek = vfp_peek;
-	vp->vfp_source.fs_next = vfp_next;
+	vale_frame_port_begin(vp, d, &vfp_ops, vlog);
 	return (0);
 }
 

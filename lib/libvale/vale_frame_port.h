@@ -55,6 +55,21 @@ struct vale_frame_port {
 int	vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 	    void (*vlog)(const char *fmt, va_list ap));
 
+/*
+ * What a frame port over another kind of port (vale_remote.c) takes from this
+ * one: its members, but for those that its user sets, with operations of its
+ * own, without vlog() if these make no sync of libvale.h; and operations of
+ * ports each of whose frames has a header of VALE_HEADER bytes.
+ */
+void	vale_frame_port_begin(struct vale_frame_port *vp, struct vale_desc *d,
+	    const struct frame_port_ops *ops,
+	    void (*vlog)(const char *fmt, va_list ap));
+bool	vale_frame_port_send_header(struct frame_port *port,
+	    const struct frame *frame);
+bool	vale_frame_port_peek_header(struct frame_source *source,
+	    struct frame *frame);
+void	vale_frame_port_set_polled(struct frame_port *port, bool on);
+
 /* Bytes of netmap's buffers, at least. */
 #define	VALE_FRAME_PORT_BUF_MIN	512
 

@@ -11,26 +11,60 @@
 #include <sys/systm.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 
+#include "peer_fstat.h"
 #include "vale_error.h"
 #include "vale_window.h"
+
+/* Whether the place and the size of a window are as they must be. */
+static bool
+window_fits(size_t memsize, uint64_t offset, int fd, size_t size)
+{
+	const uint64_t at = VALE_WINDOW_AT(offset);
+	struct stat st;
+
+	return (offset == VALE_WINDOW_OFFSET(at) && size <= memsize &&
+	    at <= memsize - size && peer_fstat(fd, &st) == 0 &&
+	    (uint64_t)st.st_size == size);
+}
 
 int
 vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
     size_t size)
 {
 	const uint64_t at = VALE_WINDOW_AT(offset);
-	struct stat st;
 
-	if (offset != VALE_WINDOW_OFFSET(at) || size > memsize ||
-	    at > memsize - size || fstat(fd, &st) == -1 ||
-	    (uint64_t)st.st_size != size) {
-		errno = EPROTO;
-		return (-1);
-	}
+	if (!window_fits(memsize, offset, fd, size))
+		return (vale_fail(EPROTO));
 	if (mmap(base + at, size, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return (-1);
+	return (0);
+}
+
+int
+vale_window_copy(char *base, size_t memsize, uint64_t offset, int fd,
+    size_t size)
+{
+	const uint64_t at = VALE_WINDOW_AT(offset);
+	const int seals = fcntl(fd, F_GET_SEALS);
+	struct vale_window *theirs;
+
+	if (!window_fits(memsize, offset, fd, size) || seals == -1 ||
+	    (seals & F_SEAL_SHRINK) == 0)
+		return (vale_fail(EPROTO));
+	theirs = mmap(NULL, VALE_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	if (theirs == MAP_FAILED)
+		return (-1);
+	if (mmap(base + at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+		munmap(theirs, VALE_PAGE);
+		return (-1);
+	}
+	memcpy(base + at, theirs, sizeof(*theirs));
+	munmap(theirs, VALE_PAGE);
 	return (0);
 }
 

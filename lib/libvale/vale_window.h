@@ -29,6 +29,14 @@ int	vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
 	    size_t size);
 
 /*
+ * The same with a window of this process, which begins as that of `fd' does:
+ * who else has that cannot change it.  EPROTO also if `fd' is not sealed against
+ * shrinking.
+ */
+int	vale_window_copy(char *base, size_t memsize, uint64_t offset, int fd,
+	    size_t size);
+
+/*
  * Initialize the window of a new port or pipe.  `base' is where the memory
  * begins; of `reg', nr_offset, slots and rings are those granted.  Slots are
  * left alone.

@@ -19,5 +19,14 @@ int	vale_frame_general_init(struct vale_frame_port *vp,
 int	vale_frame_general_put(struct vale_frame_port *vp,
 	    const struct frame *frame, size_t hdrlen, bool copy);
 const char *vale_frame_general_why(const char *name, int error);
+/* The others of vale_frame_port.h. */
+void	vale_frame_general_begin(struct vale_frame_port *vp,
+	    struct vale_desc *d, const struct frame_port_ops *ops,
+	    void (*vlog)(const char *fmt, va_list ap));
+bool	vale_frame_general_send_header(struct frame_port *port,
+	    const struct frame *frame);
+bool	vale_frame_general_peek_header(struct frame_source *source,
+	    struct frame *frame);
+void	vale_frame_general_set_polled(struct frame_port *port, bool on);
 
 #endif /* !_VALE_FRAME_GENERAL_H_ */

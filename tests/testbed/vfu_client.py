@@ -311,9 +311,10 @@ def exchange(a, b, n=[0]):
 
 
 class Valed:
-    """valed with a VM for each name, in the current directory."""
+    """valed with a VM for each name, in the current directory, where it writes
+    files whose names begin with `prefix'."""
 
-    def __init__(self, names, options=None, args=()):
+    def __init__(self, names, options=None, args=(), prefix="valed"):
         options = options or {}
         self.names = names
         self.paths = [n + ".sock" for n in names]
@@ -321,8 +322,9 @@ class Valed:
         for slot, name in enumerate(names, 1):
             argv += ["-s", "%d,e1000,vale0:%s,path=%s.sock%s" % (
                 slot, name, name, options.get(name, ""))]
-        self.out = open("valed.out", "w+")
-        self.err = open("valed.err", "w+")
+        self.prefix = prefix
+        self.out = open(prefix + ".out", "w+")
+        self.err = open(prefix + ".err", "w+")
         self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
                                      stdout=self.out, stderr=self.err)
         atexit.register(self.proc.kill)
@@ -365,12 +367,12 @@ class Valed:
                    "the stop of valed")
 
     def messages(self):
-        with open("valed.err") as f:
+        with open(self.prefix + ".err") as f:
             return f.read()
 
     def counters(self, name):
         """Return all counters of a VM, by name."""
-        with open("valed.out") as f:
+        with open(self.prefix + ".out") as f:
             f.seek(0, os.SEEK_END)
             text = ""
             # Others may have been added to those of the start.

@@ -294,6 +294,19 @@ adapter_batches(struct adapter *ad)
 		adapter_post(ad);
 }
 
+/*
+ * A port of another valed's switch has gone, or comes: its event is not that of
+ * the next one.
+ */
+static void
+adapter_rx_end(struct adapter *ad)
+{
+	if (ad->rx_ev != NULL)
+		loop_delete(ad->rx_ev);
+	ad->rx_ev = NULL;
+	ad->rx_stopped = true;
+}
+
 /* The end of a round of events. */
 static void
 adapter_work(void *arg)
@@ -304,6 +317,13 @@ adapter_work(void *arg)
 	vfu_irq_flush(&ad->vfu.vdev_irq);
 	adapter_batches(ad);
 	vfu_irq_flush(&ad->vfu.vdev_irq);
+	if (adapter_net_bad(&ad->net)) {
+		adapter_log(ad, LOG_WARNING, "%s: what %s has written to the "
+		    "port's memory is not valid: it is opened again",
+		    ad->config.ac_backend, ad->config.ac_control);
+		adapter_rx_end(ad);
+		adapter_net_again(&ad->net);
+	}
 	vfu_server_round(&ad->vfu);
 }
 
@@ -340,6 +360,8 @@ adapter_rx_event(int fd __unused, void *arg)
 	ad->rx_wanted = true;
 }
 
+static void	adapter_port_event(int fd, void *arg);
+
 /*
  * Open the port of a configuration, and have an event for its frames.  Returns
  * 0, or an errno, and ad->failed is set.
@@ -351,13 +373,18 @@ port_open(struct adapter *ad, const struct adapter_config *ac,
 	char why[512];
 
 	ad->failed = NULL;
-	if (adapter_net_open(an, ac->ac_backend, ac->ac_mtu, why,
-	    sizeof(why)) != 0) {
+	if (adapter_net_open(an, ac->ac_backend, ac->ac_mtu,
+	    valed_is_remote(ac) ? ac->ac_opener : -1, why, sizeof(why)) != 0) {
 		warnx("%s: %s", ac->ac_where, why);
 		return (EIO);
 	}
-	*ev = loop_add_disabled(an->an_fd, LOOP_READ, adapter_rx_event, ad);
-	if (*ev == NULL) {
+	if (an->an_fd != -1)
+		*ev = loop_add_disabled(an->an_fd, LOOP_READ, adapter_rx_event,
+		    ad);
+	else
+		ad->port_ev = loop_add_disabled(an->an_opener, LOOP_READ,
+		    adapter_port_event, ad);
+	if (*ev == NULL && ad->port_ev == NULL) {
 		warnx("%s: %s: cannot wait for frames: %s", ac->ac_where,
 		    ac->ac_backend, strerror(errno));
 		return (EIO);
@@ -511,6 +538,70 @@ adapter_timer_event(int fd, void *arg)
 		e82545_timer(ad->dev);
 }
 
+/* There is a port: receive from it. */
+static void
+adapter_port_opened(struct adapter *ad)
+{
+	ad->rx_ev = loop_add_disabled(ad->net.an_fd, LOOP_READ,
+	    adapter_rx_event, ad);
+	if (ad->rx_ev == NULL) {
+		adapter_log(ad, LOG_ERR, "%s: cannot wait for frames: %s",
+		    ad->config.ac_backend, strerror(errno));
+		adapter_net_again(&ad->net);
+		return;
+	}
+	ad->rx_wanted = true;
+	if (ad->no_port)
+		adapter_log(ad, LOG_NOTICE, "%s: %s: the port is open",
+		    ad->config.ac_control, ad->config.ac_backend);
+	ad->no_port = false;
+	atomic_store_32(&ad->down, 0);
+}
+
+static void
+adapter_port_none(struct adapter *ad, const char *why)
+{
+	adapter_log(ad, LOG_WARNING, "no port: %s", why);
+	ad->no_port = true;
+	atomic_store_32(&ad->down, 1);
+}
+
+/*
+ * The opener has said something (valed_opener.h).  The guest sees no link if
+ * there is no port for longer than another valed takes to be started again.
+ */
+static void
+adapter_port_event(int fd __unused, void *arg)
+{
+	struct adapter *ad = arg;
+	char why[320];
+
+	adapter_assert_thread(ad);
+	adapter_rx_end(ad);
+	switch (adapter_net_news(&ad->net, ad->config.ac_backend, why,
+	    sizeof(why))) {
+	case ADAPTER_NET_OPENED:
+		adapter_port_opened(ad);
+		break;
+	case ADAPTER_NET_ABSENT:
+		adapter_port_none(ad, why);
+		break;
+	case ADAPTER_NET_ENDED:
+		loop_delete(ad->port_ev);
+		ad->port_ev = NULL;
+		adapter_port_none(ad, "the process that opens it has ended, "
+		    "until valed is started again");
+		break;
+	case ADAPTER_NET_LOST:
+		break;
+	case ADAPTER_NET_NOTHING:
+		if (ad->net.an_fd != -1)
+			adapter_port_opened(ad);
+		break;
+	}
+	adapter_show_link(ad);
+}
+
 /*
  * What the client's commands do.
  */
@@ -662,6 +753,9 @@ adapter_open(struct adapter *ad)
 	ad->shown_down = atomic_load_32(&ad->down) != 0;
 	e82545_link(ad->dev, !ad->shown_down);
 	adapter_keep_live(ad);
+	/* From now on ports come. */
+	if (ad->port_ev != NULL)
+		loop_enable(ad->port_ev);
 	ad->failed = "capabilities";
 	if (valed_sandbox_drop() != 0)
 		return (errno);
@@ -680,6 +774,8 @@ adapter_close(struct adapter *ad)
 		frame_port_set_sink(ad->net.an_port, NULL, NULL);
 	if (ad->dev != NULL)
 		e82545_destroy(ad->dev);
+	if (ad->port_ev != NULL)
+		loop_delete(ad->port_ev);
 	port_close(&ad->net, ad->rx_ev);
 	if (ad->work_ev != NULL)
 		loop_delete(ad->work_ev);
@@ -727,6 +823,8 @@ adapter_thread(void *arg)
 	}
 	loop_run();
 	adapter_close(ad);
+	if (valed_is_remote(&ad->config))
+		close(ad->config.ac_opener);
 	adapter_keep_forget(ad);
 	return (NULL);
 }

@@ -83,7 +83,11 @@ struct adapter {
 	struct loop_event	*timer_ev;
 	int			 work_fd;	/* event: more work is left */
 	struct loop_event	*work_ev;
-	struct loop_event	*rx_ev;		/* frames are pending */
+	struct loop_event	*rx_ev;		/* frames are pending; NULL if
+						   there is no port */
+	struct loop_event	*port_ev;	/* the opener has said something,
+						   or NULL */
+	bool			 no_port;	/* a line has said so */
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */
 	uint32_t		 down;		/* the port has no link;

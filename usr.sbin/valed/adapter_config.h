@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of a socket's path, with its NUL. */
 #define	VALED_PATH_SIZE	sizeof(((struct sockaddr_un *)0)->sun_path)
@@ -43,6 +44,11 @@ struct adapter_config {
 	char		ac_path[VALED_PATH_SIZE];
 					/* "": the socket is inherited */
 	int		ac_fd;		/* that socket, or -1 */
+	char		ac_control[VALED_PATH_SIZE];
+					/* the control socket of the valed that
+					   has the switch; "": this one */
+	int		ac_opener;	/* with that, to the process that opens
+					   the port (valed_opener.h), or -1 */
 	uint8_t		ac_mac[6];
 	uint32_t	ac_mtu;		/* bytes; 0: no limit */
 	uint32_t	ac_itr_256ns;
@@ -53,6 +59,21 @@ struct adapter_config {
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */
 };
+
+/* Whether its port is on a switch of another process. */
+static inline bool
+valed_is_remote(const struct adapter_config *ac)
+{
+	return (ac->ac_control[0] != '\0');
+}
+
+/* Whether its port is on a switch of this one. */
+static inline bool
+valed_has_port(const struct adapter_config *ac)
+{
+	return (strncmp(ac->ac_backend, "vale", 4) == 0 &&
+	    !valed_is_remote(ac));
+}
 
 /* An adapter's place as a number, which no other has. */
 static inline unsigned int

@@ -8,6 +8,8 @@
 
 #include <sys/param.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <dev/e1000/e82545_reg.h>
 
@@ -21,8 +23,11 @@
 #include "adapter_net.h"
 #include "frame_port.h"
 #include "libvale.h"
+#include "peer_fds.h"
 #include "tap_port.h"
 #include "vale_frame_port.h"
+#include "vale_remote.h"
+#include "valed_opener.h"
 
 /* A sync has failed, or works again. */
 static void __attribute__((__format__(__printf__, 1, 0)))
@@ -150,6 +155,32 @@ none_net_close(struct adapter_net *an)
 	free(__containerof(an->an_port, struct none_port, none_port));
 }
 
+/*
+ * A port of another valed's switch, which comes later.
+ */
+
+static int
+remote_net_open(struct adapter_net *an, const char *name, uint32_t mtu __unused,
+    char *why, size_t size)
+{
+	an->an_remote = malloc(sizeof(*an->an_remote));
+	if (an->an_remote == NULL) {
+		snprintf(why, size, "%s: %s", name, strerror(errno));
+		return (-1);
+	}
+	vale_remote_init(an->an_remote);
+	an->an_port = &an->an_remote->vrm_frames.vfp_port;
+	an->an_fd = -1;
+	return (0);
+}
+
+static void
+remote_net_close(struct adapter_net *an)
+{
+	vale_remote_close(an->an_remote);
+	free(an->an_remote);
+}
+
 /* By the beginnings of their names. */
 static const struct adapter_net_type {
 	const char	*nty_name;
@@ -161,20 +192,121 @@ static const struct adapter_net_type {
 	{ ADAPTER_NET_NONE, none_net_open, none_net_close },
 	{ "", tap_net_open, tap_net_close },
 };
+static const struct adapter_net_type remote = {
+	.nty_open = remote_net_open, .nty_close = remote_net_close
+};
 
 int
 adapter_net_open(struct adapter_net *an, const char *name, uint32_t mtu,
-    char *why, size_t size)
+    int opener, char *why, size_t size)
 {
 	const struct adapter_net_type *type = types;
 
 	while (strncmp(name, type->nty_name, strlen(type->nty_name)) != 0)
 		type++;
-	*an = (struct adapter_net){ .an_type = type };
-	if (type->nty_open(an, name, mtu, why, size) != 0)
+	*an = (struct adapter_net){ .an_type = opener != -1 ? &remote : type,
+	    .an_opener = opener };
+	if (an->an_type->nty_open(an, name, mtu, why, size) != 0)
 		return (-1);
 	an->an_port->fp_frame_max = adapter_net_frame_max(mtu);
 	return (0);
+}
+
+static void
+remote_net_lose(struct adapter_net *an)
+{
+	vale_remote_close(an->an_remote);
+	an->an_fd = -1;
+}
+
+/* One too many: the opener sends no more. */
+static void
+net_drop_fd(void *arg __unused, int fd)
+{
+	close(fd);
+}
+
+/* Receive a message of the opener.  Returns its bytes, 0 at the end, or -1. */
+static ssize_t
+net_receive(const struct adapter_net *an, struct valed_opened *vod,
+    int fds[VALE_REMOTE_FDS], unsigned int *nfds)
+{
+	union {
+		struct cmsghdr	align;
+		char		buf[PEER_FDS_SPACE(VALE_REMOTE_FDS)];
+	} control;
+	struct iovec iov = { vod, sizeof(*vod) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = VALE_REMOTE_FDS,
+	    .mf_drop = net_drop_fd };
+	ssize_t n;
+
+	n = recvmsg(an->an_opener, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n == -1)
+		return (-1);
+	(void)peer_fds_take(&msg, &mf);
+	*nfds = mf.mf_n;
+	return (n);
+}
+
+/* Have the port that a message has. */
+static enum adapter_net_news
+net_opened(struct adapter_net *an, const char *name,
+    const struct valed_opened *vod, const int fds[VALE_REMOTE_FDS],
+    unsigned int nfds, char *why, size_t size)
+{
+	errno = EMFILE;			/* descriptors are missing */
+	if (nfds == VALE_REMOTE_FDS && vale_remote_open(an->an_remote, name,
+	    &vod->vod_reg, fds) == 0) {
+		an->an_fd = vale_remote_fd(an->an_remote);
+		return (ADAPTER_NET_OPENED);
+	}
+	snprintf(why, size, "the port cannot be used: %s", strerror(errno));
+	while (nfds < VALE_REMOTE_FDS && nfds > 0)
+		close(fds[--nfds]);
+	adapter_net_again(an);
+	return (ADAPTER_NET_ABSENT);
+}
+
+enum adapter_net_news
+adapter_net_news(struct adapter_net *an, const char *name, char *why,
+    size_t size)
+{
+	struct valed_opened vod;
+	int fds[VALE_REMOTE_FDS];
+	unsigned int nfds;
+	const ssize_t n = net_receive(an, &vod, fds, &nfds);
+
+	if (n == -1)
+		return (ADAPTER_NET_NOTHING);
+	remote_net_lose(an);
+	if (n != (ssize_t)sizeof(vod))
+		return (ADAPTER_NET_ENDED);
+	switch (vod.vod_what) {
+	case VALED_OPENED:
+		return (net_opened(an, name, &vod, fds, nfds, why, size));
+	case VALED_LOST:
+		return (ADAPTER_NET_LOST);
+	default:
+		snprintf(why, size, "%.*s", (int)sizeof(vod.vod_why),
+		    vod.vod_why);
+		return (ADAPTER_NET_ABSENT);
+	}
+}
+
+void
+adapter_net_again(struct adapter_net *an)
+{
+	remote_net_lose(an);
+	/* If there is no space, the opener has been told, and will do it. */
+	(void)send(an->an_opener, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool
+adapter_net_bad(const struct adapter_net *an)
+{
+	return (an->an_remote != NULL && vale_remote_bad(an->an_remote));
 }
 
 uint32_t
@@ -194,6 +326,7 @@ adapter_net_close(struct adapter_net *an)
 bool
 adapter_net_gone(const struct adapter_net *an)
 {
-	return (an->an_type->nty_close == tap_net_close &&
+	return (an->an_remote != NULL ? vale_remote_gone(an->an_remote) :
+	    an->an_type->nty_close == tap_net_close &&
 	    tap_port_gone(an->an_port));
 }

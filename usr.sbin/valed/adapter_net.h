@@ -7,6 +7,9 @@
 /*
  * The network of an adapter: a port of a switch, a TAP, or none for a moment.
  * The adapter's thread.
+ *
+ * A port of another valed's switch comes from the opener (valed_opener.h), when
+ * it can be opened, and may go and come again.
  */
 
 #ifndef _ADAPTER_NET_H_
@@ -18,6 +21,7 @@
 
 struct frame_port;
 struct vale_desc;
+struct vale_remote;
 
 /*
  * The name of no network: no frame comes, and none can be sent.  A configuration
@@ -29,17 +33,42 @@ struct vale_desc;
 struct adapter_net {
 	struct frame_port	*an_port;	/* NULL: it is not open */
 	int			 an_fd;		/* readable if frames are
-						   pending */
+						   pending; -1: no port yet */
 	struct vale_desc	*an_vale;	/* the switch's port, or NULL */
+	struct vale_remote	*an_remote;	/* another valed's, or NULL */
+	int			 an_opener;	/* with that, its descriptor */
 	const struct adapter_net_type *an_type;
 };
 
 /*
  * Open the network that `name' names, without an MTU if `mtu' is 0 bytes.
+ * If `opener' is not -1, but a descriptor, which stays the caller's, there is no
+ * port yet.
  * Returns 0, or -1 with a sentence of at most `size' bytes in `why'.
  */
 int	adapter_net_open(struct adapter_net *an, const char *name,
-	    uint32_t mtu, char *why, size_t size);
+	    uint32_t mtu, int opener, char *why, size_t size);
+
+/*
+ * Take what the opener has sent, when its descriptor is readable.  an_fd is
+ * that of another port then, or -1: the caller must have deleted its event.
+ */
+enum adapter_net_news {
+	ADAPTER_NET_NOTHING,	/* it was no message */
+	ADAPTER_NET_OPENED,	/* there is a port */
+	ADAPTER_NET_LOST,	/* there is none */
+	ADAPTER_NET_ABSENT,	/* and has been none for a second: `why' */
+	ADAPTER_NET_ENDED	/* nor will be: the opener has ended */
+};
+enum adapter_net_news adapter_net_news(struct adapter_net *an,
+	    const char *name, char *why, size_t size);
+
+/*
+ * Whether what the other valed has written to the port's memory is not valid;
+ * then, have a new port in place of this one.
+ */
+bool	adapter_net_bad(const struct adapter_net *an);
+void	adapter_net_again(struct adapter_net *an);
 
 /* The longest frame of an MTU, in bytes; of 0, without a limit. */
 uint32_t adapter_net_frame_max(uint32_t mtu);

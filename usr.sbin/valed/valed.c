@@ -21,6 +21,7 @@
  *	valed_error.c	 the first error of a reload
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_changes.c	 the guard has the serving process carry out a reload
+ *	valed_opener.c	 a process that opens a port of another valed: control=
  *	valed_plan.c	 what a reload changes
  *	valed_print.c	 prints the configuration: -T
  *	valed_reload.c	 changes that the guard asks for
@@ -36,7 +37,8 @@
  *	adapter_keep.c	 what is kept of it for the next process
  *	adapter_resume.c what an earlier process has left of it
  *	adapter_version.c the version of that
- *	adapter_net.c	 its network: a port of a switch, or a TAP
+ *	adapter_net.c	 its network: a port, of another valed's switch, too, or
+ *			 a TAP
  *	adapter_pci.c	 what it is on the PCI bus
  *	tap_port.c	 a frame port over a TAP
  */
@@ -66,7 +68,8 @@
  * for changes of the adapters (valed_reload.c).  A second process, the guard,
  * removes the sockets at the end and reads changed configurations
  * (valed_guard.c).  With a control socket a third one passes descriptors
- * (ctl_pass.c).  With -R another one, the first of all, starts the serving
+ * (ctl_pass.c), and with control= there is one for each such adapter, which opens
+ * its port (valed_opener.c).  With -R another one, the first of all, starts the serving
  * process again, which then goes on with the clients that it had
  * (valed_supervisor.c).
  *
@@ -199,6 +202,8 @@ adapters_start(void)
 			continue;
 		}
 		close(ac->ac_listen);
+		if (valed_is_remote(ac))
+			close(ac->ac_opener);
 		valed_guard_absent(ac);
 	}
 	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&adapters) &&

@@ -46,6 +46,7 @@
 #include "valed_config.h"
 #include "valed_error.h"
 #include "valed_guard.h"
+#include "valed_opener.h"
 #include "valed_options.h"
 #include "valed_plan.h"
 #include "valed_settings.h"
@@ -88,15 +89,21 @@ absent(struct adapter_config *ac)
 	    .ac_listen = -1 };
 }
 
-/* Send a change, with the adapter's socket or the interface's descriptors. */
+/*
+ * Send a change, with the adapter's socket and opener, or the interface's
+ * descriptors.
+ */
 static bool
 change_send(struct valed_change *vc)
 {
-	const int *fds = &vc->vc_config.ac_listen;
+	int adapter[2];
+	const int *fds = adapter;
 	unsigned int n = 0;
 
 	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
-		n = 1;
+		adapter[n++] = vc->vc_config.ac_listen;
+	if (vc->vc_what == VALED_ADD && valed_is_remote(&vc->vc_config))
+		adapter[n++] = vc->vc_config.ac_opener;
 	if (vc->vc_what == VALED_ATTACH) {
 		fds = vc->vc_hostif.hf_fd;
 		n = vc->vc_hostif.hf_nfds;
@@ -276,11 +283,15 @@ leave(const struct valed_plan *vp, unsigned int i, const char *why)
 	    "is not added" : "stays as it was");
 }
 
-/* Add an adapter. */
+/* Add an adapter.  What opens its port ends without it. */
 static void
 add(struct adapter_config *ac)
 {
-	if (change(VALED_ADD, ac)) {
+	if (valed_is_remote(ac))
+		ac->ac_opener = valed_opener_start(ac);
+	if (valed_is_remote(ac) && ac->ac_opener == -1)
+		warn("%s: process that opens the port", ac->ac_where);
+	else if (change(VALED_ADD, ac)) {
 		valed_error_note("reloaded: %s: the adapter is added",
 		    ac->ac_backend);
 		return;
@@ -288,6 +299,8 @@ add(struct adapter_config *ac)
 	valed_error_set("%s: %s: the adapter cannot be started", ac->ac_where,
 	    ac->ac_backend);
 	valed_socket_remove(ac->ac_path);
+	if (valed_is_remote(ac) && ac->ac_opener != -1)
+		close(ac->ac_opener);
 	absent(ac);
 }
 
@@ -628,7 +641,10 @@ changes(struct valed_options *opt, struct adapter_config *new, bool replace)
 	valed_changes_end(valed_error());
 }
 
-/* Without the guard's sockets, valed's would not look unused when it ends. */
+/*
+ * Without the guard's sockets, valed's would not look unused when it ends; and
+ * openers would not see that it has.
+ */
 static void
 sockets_close(struct adapter_config *ac, unsigned int n)
 {
@@ -637,7 +653,9 @@ sockets_close(struct adapter_config *ac, unsigned int n)
 	for (; ac < end; ac++) {
 		if (ac->ac_fd == -1 && ac->ac_listen != -1)
 			close(ac->ac_listen);
-		ac->ac_listen = -1;
+		if (valed_is_remote(ac) && ac->ac_opener != -1)
+			close(ac->ac_opener);
+		ac->ac_listen = ac->ac_opener = -1;
 	}
 }
 

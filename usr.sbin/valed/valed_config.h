@@ -37,6 +37,9 @@
 	X(FD, "fd", FD, ac_fd, 0, 0, 0, -1, "n|name",			\
 	    "the same, inherited: a descriptor, or a name of\n"		\
 	    "LISTEN_FDNAMES")						\
+	X(CONTROL, "control", CONTROL, ac_control, 0, 0, 0, -1, "socket", \
+	    "the control socket of the valed whose switch has the\n"	\
+	    "port; default: this one")					\
 	X(MAC, "mac", MAC, ac_mac, 0, 0, 0, -1, "address",		\
 	    "the adapter's Ethernet address")				\
 	X(MTU, "mtu", NUMBER, ac_mtu, E82545_MTU_MIN, E82545_MTU_MAX, 0, -1, \
@@ -112,6 +115,7 @@ struct valed_variable {
 		VALED_KIND_BACKEND,	/* valed_backend_check() */
 		VALED_KIND_BOOL,	/* on or off */
 		VALED_KIND_BURST,	/* vale_rate_parse_burst() */
+		VALED_KIND_CONTROL,	/* an absolute path */
 		VALED_KIND_DEVICE,	/* e1000 */
 		VALED_KIND_FD,		/* valed_activation_fd() */
 		VALED_KIND_MAC,		/* an Ethernet address */

@@ -64,6 +64,7 @@
 #include "valed_control.h"
 #include "valed_error.h"
 #include "valed_guard.h"
+#include "valed_opener.h"
 #include "valed_options.h"
 #include "valed_socket.h"
 #include "valed_store.h"
@@ -199,6 +200,25 @@ control_open(struct control_config *co)
 	    co->co_path, SOCK_SEQPACKET, &co->co_access);
 }
 
+/* Start a process for each adapter whose port is another valed's. */
+static void
+openers_start(struct valed_options *opt)
+{
+	struct adapter_config *ac = opt->vo_adapters;
+
+	/* mutants: behind them are zeros, which have no socket */
+	for (; ac < opt->vo_adapters + opt->vo_nadapters; ac++) {
+		if (!valed_is_remote(ac))
+			continue;
+		ac->ac_opener = valed_opener_start(ac);
+		if (ac->ac_opener == -1) {
+			valed_sockets_drop();
+			err(EX_OSERR, "%s: process that opens the port",
+			    ac->ac_where);
+		}
+	}
+}
+
 void
 valed_guard_start(int argc, char **argv, struct valed_options *opt)
 {
@@ -215,9 +235,11 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 		    valed_changes_socket(ac);
 	if (opt->vo_control != NULL)
 		control_open(opt->vo_control);
-	valed_changes_begin(opt);
-	/* Nobody waits for the guard, of which each reload makes a new one. */
+	/* Nobody waits for the guard, of which each reload makes a new one, or
+	   for openers. */
 	signal(SIGCHLD, SIG_IGN);
+	openers_start(opt);
+	valed_changes_begin(opt);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
 	    (pid = fork()) == -1) {
 		valed_sockets_drop();
@@ -293,16 +315,22 @@ change_drop_fd(void *arg __unused, int fd)
 static bool
 change_fds(struct valed_change *vc, const int *fds, unsigned int n, bool all)
 {
+	const bool listen = vc->vc_config.ac_listen != -1;
+	const bool opener = valed_is_remote(&vc->vc_config);
 	unsigned int i;
 
-	vc->vc_config.ac_listen = -1;
+	vc->vc_config.ac_listen = vc->vc_config.ac_opener = -1;
 	if (vc->vc_what == VALED_ATTACH) {
 		for (i = 0; i < n; i++)
 			vc->vc_hostif.hf_fd[i] = fds[i];
 		all = all && n == vc->vc_hostif.hf_nfds;
 		vc->vc_hostif.hf_nfds = n;
-	} else if (n > 0)
-		vc->vc_config.ac_listen = fds[0];
+	} else if (vc->vc_what == VALED_ADD) {
+		if (listen && n > 0)
+			vc->vc_config.ac_listen = fds[0];
+		if (opener && n > listen)
+			vc->vc_config.ac_opener = fds[listen];
+	}
 	return (all);
 }
 
@@ -357,6 +385,9 @@ valed_guard_end(bool keep)
 	while (valed_guard_change(&vc)) {
 		if (vc.vc_config.ac_listen != -1)
 			close(vc.vc_config.ac_listen);
+		if (valed_is_remote(&vc.vc_config) &&
+		    vc.vc_config.ac_opener != -1)
+			close(vc.vc_config.ac_opener);
 		if (vc.vc_what == VALED_ATTACH)
 			hostif_close(&vc.vc_hostif);
 	}

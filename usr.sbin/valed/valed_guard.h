@@ -37,9 +37,9 @@ struct valed_change {
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */
-	bool		vc_lost;	/* there was no descriptor for its
-					   socket, or too few for vc_hostif:
-					   valed_guard_change() */
+	bool		vc_lost;	/* there were too few descriptors for
+					   its socket and opener, or for
+					   vc_hostif: valed_guard_change() */
 	struct hostif_fds vc_hostif;	/* the receiver's */
 	struct valed_setting vc_setting;
 	bool		vc_keep;	/* VALED_SET: otherwise the default */

@@ -24,12 +24,6 @@
 #include "valed_options.h"
 #include "valed_print.h"
 
-static bool
-is_port(const struct adapter_config *ac)
-{
-	return (strncmp(ac->ac_backend, "vale", 4) == 0);
-}
-
 static void
 print(const struct adapter_config *ac, const char *name, const char *value)
 {
@@ -119,7 +113,7 @@ print_adapter(const struct valed_options *opt, const struct adapter_config *ac)
 		if (v->var_setting == -1)
 			print_variable(ac, v,
 			    vn->nd_variable[v - valed_variables].nt_value);
-		else if (is_port(ac))
+		else if (valed_has_port(ac))
 			print_setting(opt, ac, v);
 	}
 }

@@ -134,6 +134,8 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 	if (vc->vc_lost) {
 		errno = EMFILE;
 		warn("%s", config.ac_name);
+		if (config.ac_listen != -1)
+			close(config.ac_listen);
 		return (EMFILE);
 	}
 	if (config.ac_listen == -1)
@@ -142,6 +144,8 @@ add(const struct valed_change *vc, struct adapter_list *adapters,
 	if (ad == NULL) {
 		error = errno;
 		close(config.ac_listen);
+		if (valed_is_remote(&config))
+			close(config.ac_opener);
 		return (error);
 	}
 	TAILQ_INSERT_TAIL(adapters, ad, link);

@@ -421,9 +421,12 @@ rules(scmp_filter_ctx ctx, const void *arg)
 	return (error);
 }
 
-/* Allow what the passer does, on descriptors that it was passed. */
+/*
+ * Allow what a process does that has descriptors which others have passed, and
+ * passes them on: to send and receive messages, and to look at descriptors.
+ */
 static int
-rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
+rules_messages(scmp_filter_ctx ctx)
 {
 	static const int calls[] = {
 		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close),
@@ -449,6 +452,34 @@ rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
 		    SCMP_SYS(getsockopt), 2,
 		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
 		    SCMP_A2(SCMP_CMP_EQ, options[i], 0));
+	return (error);
+}
+
+/* Allow what the passer does, on descriptors that it was passed. */
+static int
+rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
+{
+	return (rules_messages(ctx));
+}
+
+/* Allow what the opener does: also to connect to local sockets, and to wait. */
+static int
+rules_opener(scmp_filter_ctx ctx, const void *arg __unused)
+{
+	static const int calls[] = {
+		SCMP_SYS(connect), SCMP_SYS(recvfrom), SCMP_SYS(poll),
+		SCMP_SYS(ppoll), SCMP_SYS(clock_gettime),
+		SCMP_SYS(restart_syscall),
+	};
+	size_t i;
+	int error;
+
+	error = rules_messages(ctx);
+	if (error == 0)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket),
+		    1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	for (i = 0; i < nitems(calls) && error == 0; i++)
+		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
 	return (error);
 }
 
@@ -496,4 +527,10 @@ int
 valed_sandbox_enter_passer(void)
 {
 	return (enter(SCMP_ACT_KILL_PROCESS, rules_passer, NULL));
+}
+
+int
+valed_sandbox_enter_opener(void)
+{
+	return (enter(SCMP_ACT_KILL_PROCESS, rules_opener, NULL));
 }

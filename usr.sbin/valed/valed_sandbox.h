@@ -30,4 +30,10 @@ int	valed_sandbox_enter(int pass, int store);
  */
 int	valed_sandbox_enter_passer(void);
 
+/*
+ * Enter the sandbox of a process that opens a port (valed_opener.h), which has
+ * no other thread: it connects to local sockets.  0, or -1 with errno.
+ */
+int	valed_sandbox_enter_opener(void);
+
 #endif /* !_VALED_SANDBOX_H_ */

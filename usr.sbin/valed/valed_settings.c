@@ -164,10 +164,14 @@ has(const struct valed_settings *ss, const char *name, unsigned int setting)
 /* Check a setting beside the others. */
 static void
 check(const struct valed_settings *ss, const struct valed_setting *st,
-    bool adapter)
+    const struct adapter_config *adapter)
 {
 	const char *name = st->vst_name, *text = st->vst_value.sv_text;
 
+	if (adapter != NULL && !valed_has_port(adapter))
+		valed_bad(where(st), "%s=: the port of this name is on the "
+		    "switch of another valed: see control=%s",
+		    setting_name(st), adapter->ac_control);
 	if (!has(ss, name, st->vst_setting))
 		return;
 	switch (st->vst_setting) {
@@ -181,7 +185,7 @@ check(const struct valed_settings *ss, const struct valed_setting *st,
 			    (uintmax_t)st->vst_value.sv_number);
 		break;
 	case VALE_SETTING_SOURCE:
-		if (strcmp(text, "own") == 0 && !adapter)
+		if (strcmp(text, "own") == 0 && adapter == NULL)
 			valed_bad(where(st), "source=own: %s is not the port "
 			    "of an adapter", name);
 		break;
@@ -212,7 +216,7 @@ valed_settings(struct valed_settings *ss,
 			add_line(ss, ln);
 	for (i = 0; i < ss->vss_n; i++)
 		check(ss, &ss->vss_list[i], adapter_of(adapters, nadapters,
-		    ss->vss_list[i].vst_name) != NULL);
+		    ss->vss_list[i].vst_name));
 }
 
 void

@@ -52,12 +52,6 @@ value_get(const struct valed_node *vn, int variable)
 }
 
 static bool
-is_port(const struct adapter_config *ac)
-{
-	return (strncmp(ac->ac_backend, "vale", 4) == 0);
-}
-
-static bool
 name_ok(const char *s, size_t len)
 {
 	size_t i;
@@ -141,9 +135,14 @@ not_a_port(const struct valed_variable *v, const struct adapter_config *ac,
 {
 	const char *value = value_get(vn, v - valed_variables);
 
-	if (value != NULL && v->var_setting != -1 && !is_port(ac))
-		BAD(vn, v - valed_variables, "%s=%s: %s is not a port of a "
-		    "switch", v->var_name, value, ac->ac_backend);
+	if (value == NULL || v->var_setting == -1 || valed_has_port(ac))
+		return;
+	if (valed_is_remote(ac))
+		BAD(vn, v - valed_variables, "%s=%s: with control= it is for "
+		    "the valed that has the port: port.%s.%s", v->var_name,
+		    value, ac->ac_backend, v->var_name);
+	BAD(vn, v - valed_variables, "%s=%s: %s is not a port of a switch",
+	    v->var_name, value, ac->ac_backend);
 }
 
 /* Parse the limit of what the guest sends. */
@@ -241,6 +240,22 @@ parse_socket(struct adapter_config *ac, const struct valed_node *vn)
 		BAD(vn, VALED_V_FD, "fd=%s: %s", fd, error);
 }
 
+/* The socket of another valed, whose switch has the port. */
+static void
+parse_control(struct adapter_config *ac, const struct valed_node *vn,
+    const char *value)
+{
+	if (value == NULL)
+		return;
+	if (*value != '/')
+		BAD(vn, VALED_V_CONTROL, "control=%s: not an absolute path",
+		    value);
+	if (strncmp(ac->ac_backend, "vale", 4) != 0)
+		BAD(vn, VALED_V_CONTROL, "control=%s: %s is not a port of a "
+		    "switch", value, ac->ac_backend);
+	strlcpy(ac->ac_control, value, sizeof(ac->ac_control));
+}
+
 static void
 parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
     const char *value)
@@ -317,6 +332,9 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 	case VALED_KIND_PATH:
 		parse_socket(ac, vn);
 		break;
+	case VALED_KIND_CONTROL:
+		parse_control(ac, vn, value);
+		break;
 	case VALED_KIND_MAC:
 		parse_mac_or_default(ac, vn, value);
 		break;
@@ -365,7 +383,7 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 
 	*ac = (struct adapter_config){ .ac_bus = vn->nd_bus,
 	    .ac_slot = vn->nd_slot, .ac_func = vn->nd_func, .ac_fd = -1,
-	    .ac_listen = -1 };
+	    .ac_opener = -1, .ac_listen = -1 };
 	strlcpy(ac->ac_backend, value_get(vn, VALED_V_BACKEND),
 	    sizeof(ac->ac_backend));
 	snprintf(ac->ac_where, sizeof(ac->ac_where), "%s%s", where.wh_option,
@@ -421,6 +439,7 @@ same(const struct valed_variable *v, const struct adapter_config *a,
 
 	switch (v->var_kind) {
 	case VALED_KIND_BACKEND:
+	case VALED_KIND_CONTROL:
 	case VALED_KIND_PATH:
 		return (strcmp(am, bm) == 0);
 	case VALED_KIND_DEVICE:
@@ -441,8 +460,9 @@ in_place(const struct valed_variable *v, const struct adapter_config *ac)
 	case VALED_V_ITR_MIN:
 		return (true);
 	case VALED_V_BACKEND:		/* a TAP cannot be opened any more */
+		return (valed_has_port(ac));
 	case VALED_V_MTU:		/* that of a TAP is the kernel's */
-		return (is_port(ac));
+		return (strncmp(ac->ac_backend, "vale", 4) == 0);
 	default:
 		return (false);
 	}

@@ -405,14 +405,14 @@ port_set_sink(struct frame_port *port __unused,
 }
 
 WRAP(int, adapter_net_open, struct adapter_net *an, const char *name,
-    uint32_t mtu, char *why, size_t size)
+    uint32_t mtu, int opener, char *why, size_t size)
 {
 	static struct frame_port_ops port_ops[16];
 	static unsigned int n;
 	struct frame_port_ops *po = &port_ops[n++ % nitems(port_ops)];
 	int error;
 
-	error = __real_adapter_net_open(an, name, mtu, why, size);
+	error = __real_adapter_net_open(an, name, mtu, opener, why, size);
 	if (error == 0) {
 		*po = *an->an_port->fp_ops;
 		po->fpo_set_sink = port_set_sink;

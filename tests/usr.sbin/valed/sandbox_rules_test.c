@@ -328,6 +328,13 @@ static const char *const passer[] = {
 	NULL
 };
 
+/* Behind those of the passer. */
+static const char *const opener[] = {
+	"socket 0=1", "connect", "recvfrom", "poll", "ppoll", "clock_gettime",
+	"restart_syscall",
+	NULL
+};
+
 /* The rules of the serving process. */
 static void
 are_serving(const char *const *middle)
@@ -414,12 +421,28 @@ TEST(passing, "The passer has these rules, and no others")
 	are(passer);
 }
 
+TEST(opening, "The opener has those of the passer, and these, and no others")
+{
+	const char *all[nitems(passer) + nitems(opener)];
+	unsigned int i, n = 0;
+
+	for (i = 0; passer[i] != NULL; i++)
+		all[n++] = passer[i];
+	for (i = 0; opener[i] != NULL; i++)
+		all[n++] = opener[i];
+	all[n] = NULL;
+	ATF_CHECK_EQ(0, valed_sandbox_enter_opener());
+	ATF_CHECK_STREQ(ALL, order);
+	are(all);
+}
+
 /* Enter it: 0 and 1 are the serving process without and with a socket. */
 static int
 enter(unsigned int which)
 {
 	errno = 0;
 	return (which == 2 ? valed_sandbox_enter_passer() :
+	    which == 3 ? valed_sandbox_enter_opener() :
 	    valed_sandbox_enter(which == 0 ? -1 : PASS, -1));
 }
 
@@ -466,6 +489,12 @@ TEST(fails_passer, "In the passer, a step that fails is the last one, and its "
     "error is the caller's")
 {
 	each_fails(2);
+}
+
+TEST(fails_opener, "In the opener, a step that fails is the last one, and its "
+    "error is the caller's")
+{
+	each_fails(3);
 }
 
 TEST(dropping, "That capabilities cannot be dropped is an error")

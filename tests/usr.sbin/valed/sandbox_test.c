@@ -57,6 +57,7 @@
 
 static int	pass = -1;	/* of a control socket's sandbox: the passer */
 static bool	in_passer;	/* the passer's own sandbox */
+static bool	in_opener;	/* and that of who opens a port */
 static int	socket_pair[2];
 static char	page[8192];
 
@@ -86,6 +87,7 @@ inside(int (*act)(const void *), const void *arg)
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
 		if ((in_passer ? valed_sandbox_enter_passer() :
+		    in_opener ? valed_sandbox_enter_opener() :
 		    valed_sandbox_enter(pass, -1)) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
@@ -721,6 +723,52 @@ TEST(passer, "The process that passes descriptors does so in its sandbox, and "
 	ATF_REQUIRE(wait(&status) != -1);
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
 	in_passer = true;
+	all_killed(killed, nitems(killed));
+}
+
+/* Connect to a local socket that there is not, and wait. */
+static int
+act_open_port(const void *arg __attribute__((__unused__)))
+{
+	const struct sockaddr_un sun = { .sun_family = AF_UNIX,
+	    .sun_path = "nobody" };
+	struct pollfd pfd = { .fd = -1 };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+
+	if (fd == -1 || connect(fd, (const void *)&sun, sizeof(sun)) != -1 ||
+	    errno != ENOENT)
+		return (10);
+	if (poll(&pfd, 1, 1) != 0)
+		return (11);
+	close(fd);
+	return (DONE);
+}
+
+TEST(opener, "The process that opens a port connects to local sockets, and has no "
+    "other files or networks")
+{
+	const struct attempt killed[] = {
+		{ "openat", SYS_openat, { AT_FDCWD, P("."), O_RDONLY } },
+		{ "read", SYS_read, { 0, P(page), 1 } },
+		{ "write", SYS_write, { 2, P("x"), 1 } },
+		{ "sendto", SYS_sendto, { 0, P(page), 1, 0, 0, 0 } },
+		{ "socket of the network", SYS_socket, { AF_INET, SOCK_DGRAM,
+		    0 } },
+		{ "socket of packets", SYS_socket, { AF_PACKET, SOCK_RAW,
+		    0 } },
+		{ "bind", SYS_bind, { 0, P(page), 110 } },
+		{ "listen", SYS_listen, { 0, 1 } },
+		{ "ioctl", SYS_ioctl, { 0, 0x5413 } },
+		{ "fork", SYS_fork, { 0 } },
+		{ "execve", SYS_execve, { P("/bin/true"), 0, 0 } },
+		{ "kill", SYS_kill, { getppid(), 0 } },
+		{ "ptrace", SYS_ptrace, { 16, getppid(), 0, 0 } },
+		{ "process_vm_readv", SYS_process_vm_readv, { getppid(), 0, 0,
+		    0, 0, 0 } },
+	};
+
+	in_opener = true;
+	check_works(act_open_port, NULL);
 	all_killed(killed, nitems(killed));
 }
 

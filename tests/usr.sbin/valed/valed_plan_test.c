@@ -303,6 +303,7 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_backend[0], 'a');
 	COUNTS(ac_path[0], 'a');
 	COUNTS(ac_fd, 1);
+	COUNTS(ac_control[0], 'a');
 	COUNTS(ac_mac[5], 1);
 	COUNTS(ac_mtu, 68);
 	COUNTS(ac_itr_256ns, 1);
@@ -312,7 +313,8 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_direct, true);
 	/* These are no values. */
 	ac = (struct adapter_config){ .ac_bus = 1, .ac_slot = 2, .ac_func = 3,
-	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4 };
+	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4,
+	    .ac_opener = 5 };
 	ATF_CHECK(valed_values_same(&ac, &none));
 }
 
@@ -329,7 +331,8 @@ static const struct {
 		NOTHING			/* has one value only */
 	}		 what;
 } variables[] = {
-	{ "path", REPLACES }, { "fd", REPLACES }, { "mac", REPLACES },
+	{ "path", REPLACES }, { "fd", REPLACES }, { "control", REPLACES },
+	{ "mac", REPLACES },
 	{ "mtu", IN_PLACE }, { "itr", IN_PLACE }, { "itr_min", IN_PLACE },
 	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "mem", REPLACES },
 	{ "rate", SETTING }, { "burst", SETTING }, { "limit", SETTING },

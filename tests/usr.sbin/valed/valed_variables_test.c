@@ -37,6 +37,7 @@ static const struct {
 } values[] = {
 	{ "path", NULL, "a.sock", false },
 	{ "fd", "name", NULL, false },
+	{ "control", "ctl", NULL, false },
 	{ "mac", "01:00:00:00:00:01", "02:00:00:00:00:01", false },
 	{ "mtu", "67", "1500", false },
 	{ "itr", "65536", "250", false },

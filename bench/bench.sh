@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
-# beside bare loops (switch.c, model.c, segments.c), then other switches
+# beside bare loops (switch.c, model.c, segments.c), ports of another process
+# beside those of one (remote.c), then other switches
 # (peers.subr), attached interfaces (attach.subr), guests with a TAP interface
 # (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and prints
 # a table.
@@ -79,6 +80,11 @@ sweep()
 	done
 	for s in $SIZES; do
 		measure "$bench/model" -s $s direct
+	done
+	for s in 64 1460; do
+		for b in 1 16 64; do
+			measure "$bench/remote" -s $s -b $b
+		done
 	done
 	for subject in cut uncut; do
 		for b in 1 8; do

@@ -137,6 +137,11 @@ END {
 	wanted("  times two of testpmd with memif", ">=", 1,
 	    over(ns("testpmd-memif-2", 60, 256, 1, 1, 0),
 	    ns("netmap-run", 60, 256, 1, 1, 0)))
+	told("two ports of another valed, 64 bytes, times two of one",
+	    ratio("remote", 64, 64))
+	told("  1460 bytes", ratio("remote", 1460, 64))
+	told("  64 bytes, one at a time", ratio("remote", 64, 1))
+	told("  1460 bytes, one at a time", ratio("remote", 1460, 1))
 	wanted("veth to a port by AF_XDP, times Linux bridge with a tap", ">=",
 	    2, attached("wire", "xdp"))
 	wanted("  by packet(7)", ">=", 1, attached("wire", "packet"))

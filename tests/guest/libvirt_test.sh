@@ -5,7 +5,8 @@
 # The domains of share/examples/libvirt, booted by libvirt, without a daemon:
 # virt-qemu-run has its driver for QEMU.  In them the test guest's kernel
 # replaces the disk, and emulation KVM; what the adapter takes is as it is
-# there.
+# there.  The second one's adapter is in a valed of its own, as with
+# share/examples/valed/vm1.conf, and its port on the switch of the first one's.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -97,8 +98,12 @@ domain_body()
 		echo "no huge pages: vm2-hugepages.xml is booted without"
 	fi
 
-	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock \
-	    -s 2,e1000,vale0:vm2,path=vm2.sock || atf_fail "no valed"
+	valed_start -c control -s 1,e1000,vale0:vm1,path=vm1.sock ||
+	    atf_fail "no valed"
+	"$VALED" -s 2,e1000,vale0:vm2,path=vm2.sock,control=$PWD/control \
+	    < /dev/null > valed2.log 2>&1 &
+	echo $! > valed2.pid
+	wait_until "vm2.sock" [ -S vm2.sock ] || atf_fail "$(cat valed2.log)"
 	domain $examples/vm1.xml vm1 > vm1.xml || atf_fail "vm1.xml"
 	domain $examples/vm2-hugepages.xml vm2 > vm2.xml || atf_fail "vm2.xml"
 	for f in vm1 vm2; do
@@ -118,5 +123,8 @@ domain_body()
 		wait $(cat $f-libvirt.pid)
 	done
 	rm -f vm1.pid vm2.pid *-libvirt.pid
+	kill $(cat valed2.pid)
+	wait $(cat valed2.pid) || atf_fail "$(cat valed2.log)"
+	rm valed2.pid
 	valed_stop || atf_fail "valed ended with status $?: $(cat valed.log)"
 }

@@ -35,6 +35,7 @@
 #include "e82545_phy.h"
 #include "e82545_probes.h"
 #include "e82545_stat.h"
+#include "e82545_type.h"
 
 /*
  * Locks.
@@ -212,6 +213,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	dev = memory_get(config);
 	if (dev == NULL)
 		goto nodev;
+	dev->type = &e82545_em;
 	dev->ops = ops;
 	dev->arg = arg;
 	dev->port = port;
@@ -222,8 +224,9 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	/* Another adapter with this configuration must have its own. */
 	dev->config.ec_memory = NULL;
 	dev->link_up = true;
-	e82545_eeprom_init(dev->eeprom, config->ec_mac, config->ec_csb ?
-	    E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE);
+	e82545_eeprom_init(dev->eeprom, dev->type, config->ec_mac,
+	    config->ec_csb ? E82545_PCI_SUBDEVICE_CSB :
+	    E82545_PCI_SUBDEVICE);
 	if ((dev->loop = e82545_loop_create()) == NULL)
 		goto noloop;
 	if (lock_init(&dev->tx_mtx) != 0)

@@ -17,6 +17,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_csb_tx.c		\
 		e82545_csb_vnet.c	\
 		e82545_eeprom.c		\
+		e82545_em.c		\
 		e82545_filter.c		\
 		e82545_intr.c		\
 		e82545_loop.c		\

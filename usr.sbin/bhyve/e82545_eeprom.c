@@ -13,7 +13,7 @@
  * write the EEPROM; the contents survive every reset, and last as long as the
  * adapter.
  *
- * 8254x SDM chapter 5 (contents), sections 13.4.3 (EECD) and 13.4.4 (EERD).
+ * 8254x SDM chapter 5, sections 13.4.3 (EECD) and 13.4.4 (EERD).
  *
  * Everything here runs under reg_mtx.
  */
@@ -24,31 +24,11 @@
 #include "e82545_impl.h"
 #include "e82545_salvage.h"
 #include "e82545_snap.h"
+#include "e82545_type.h"
 
-/*
- * EEPROM words: 8254x SDM table 5-2.  All others are 0xffff, as if erased.
- */
 #define	EEPROM_WORDS	E82545_EEPROM_SUMMED
 #define	EEPROM_ADDR_BITS 6
 
-#define	EEPROM_MAC	0x00	/* to 0x02 */
-#define	EEPROM_COMPAT	0x03
-#define	 EEPROM_COMPAT_SERVER	0x0400
-#define	EEPROM_VERSION	0x05	/* of the image; drivers print any but 0 */
-#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
-#define	EEPROM_INIT1	0x0a
-#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
-#define	 EEPROM_INIT1_PM	0x0008	/* power management */
-#define	 EEPROM_INIT1_FD	0x0400	/* full duplex */
-#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
-#define	EEPROM_SUBDEVICE	0x0b
-#define	EEPROM_SUBVENDOR	0x0c
-#define	EEPROM_DEVICE	0x0d
-#define	EEPROM_VENDOR	0x0e
-#define	EEPROM_INIT2	0x0f
-#define	 EEPROM_INIT2_PAUSE	0x3000	/* supports flow control */
-#define	EEPROM_INIT3	0x24
-#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
 #define	EEPROM_CHECKSUM	0x3f
 
 /*
@@ -87,34 +67,6 @@ struct e82545_eeprom {
  * Contents.
  */
 
-static void
-eeprom_fill(struct e82545_eeprom *ee, const uint8_t mac[6], uint16_t subdevice)
-{
-	uint16_t sum;
-	int i;
-
-	memset(ee->words, 0xff, sizeof(ee->words));
-	/* mutants 2: word 3 is written again after the loop */
-	for (i = 0; i < 3; i++)
-		ee->words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
-	ee->words[EEPROM_COMPAT] = EEPROM_COMPAT_SERVER;
-	ee->words[EEPROM_VERSION] = 0;
-	ee->words[EEPROM_PBA] = 0;
-	ee->words[EEPROM_PBA + 1] = 0;
-	ee->words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_FD |
-	    EEPROM_INIT1_PM | EEPROM_INIT1_IDS;
-	ee->words[EEPROM_SUBDEVICE] = subdevice;
-	ee->words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
-	ee->words[EEPROM_DEVICE] = E82545_PCI_DEVICE;
-	ee->words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
-	ee->words[EEPROM_INIT2] = EEPROM_INIT2_PAUSE;
-	ee->words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
-	sum = 0;
-	for (i = 0; i < EEPROM_CHECKSUM; i++)
-		sum += ee->words[i];
-	ee->words[EEPROM_CHECKSUM] = E82545_EEPROM_SUM - sum;
-}
-
 size_t
 e82545_eeprom_size(void)
 {
@@ -122,10 +74,17 @@ e82545_eeprom_size(void)
 }
 
 void
-e82545_eeprom_init(struct e82545_eeprom *ee, const uint8_t mac[6],
-    uint16_t subdevice)
+e82545_eeprom_init(struct e82545_eeprom *ee, const struct e82545_type *type,
+    const uint8_t mac[6], uint16_t subdevice)
 {
-	eeprom_fill(ee, mac, subdevice);
+	uint16_t sum = 0;
+	int i;
+
+	memset(ee->words, 0xff, sizeof(ee->words));
+	type->et_eeprom(ee->words, mac, subdevice);
+	for (i = 0; i < EEPROM_CHECKSUM; i++)
+		sum += ee->words[i];
+	ee->words[EEPROM_CHECKSUM] = E82545_EEPROM_SUM - sum;
 }
 
 uint16_t

@@ -16,10 +16,12 @@
 
 struct e82545;
 struct e82545_eeprom;
+struct e82545_type;
 
 size_t	e82545_eeprom_size(void);	/* bytes of struct e82545_eeprom */
 /* Fill an EEPROM: its station address and PCI subsystem device ID. */
-void	e82545_eeprom_init(struct e82545_eeprom *ee, const uint8_t mac[6],
+void	e82545_eeprom_init(struct e82545_eeprom *ee,
+	    const struct e82545_type *type, const uint8_t mac[6],
 	    uint16_t subdevice);
 /* Device reset: aborts an instruction and disables writes, keeps contents. */
 void	e82545_eeprom_reset(struct e82545 *dev);

@@ -10,6 +10,7 @@
  * others call has a header of its own.
  *
  *	e82545.c		life cycle
+ *	e82545_em.c		what an 82545EM is made of: tables
  *	e82545_reg.c		register file
  *	e82545_stat.c		statistics registers
  *	e82545_eeprom.c		EEPROM
@@ -84,6 +85,7 @@ struct e82545_txq;			/* e82545_tx_impl.h */
 struct e82545_rxq;			/* e82545_rx_impl.h */
 struct e82545_eeprom;			/* e82545_eeprom.c */
 struct e82545_phy;			/* e82545_phy.c */
+struct e82545_type;			/* e82545_type.h */
 
 /*
  * The adapter.  It and the four parts that it points to, but not `loop', lie in
@@ -93,6 +95,7 @@ struct e82545_phy;			/* e82545_phy.c */
 struct e82545 {
 	uint64_t		 magic;		/* E82545_MAGIC: it is set up */
 	bool			 allocated;	/* the memory, by the model */
+	const struct e82545_type *type;
 	const struct e82545_ops	*ops;
 	void			*arg;
 	struct frame_port	*port;

@@ -25,85 +25,16 @@
 #include "e82545_phy.h"
 #include "e82545_salvage.h"
 #include "e82545_snap.h"
+#include "e82545_type.h"
 
-/* PHY registers: IEEE 802.3 clause 22; those from 16 on are Marvell's. */
 #define	PHY_ADDRESS	1
-#define	PHY_NREGS	32
-#define	PHY_CTRL	0
-#define	 PHY_CTRL_SPEED_1000	0x0040
-#define	 PHY_CTRL_FD		0x0100
-#define	 PHY_CTRL_RESTART	0x0200	/* self clearing */
-#define	 PHY_CTRL_POWERDOWN	0x0800
-#define	 PHY_CTRL_AUTONEG	0x1000
-#define	 PHY_CTRL_SPEED_100	0x2000
-#define	 PHY_CTRL_LOOPBACK	0x4000
-#define	 PHY_CTRL_RESET		0x8000	/* self clearing */
-#define	PHY_STATUS	1
-#define	 PHY_STATUS_LINK	0x0004	/* latches low */
-#define	 PHY_STATUS_AUTONEG	0x0020	/* complete */
-#define	PHY_ID1		2
-#define	PHY_ID2		3
-#define	PHY_ADV		4
-#define	 PHY_ADV_10_HD		0x0020
-#define	 PHY_ADV_10_FD		0x0040
-#define	 PHY_ADV_100_HD		0x0080
-#define	 PHY_ADV_100_FD		0x0100
-#define	PHY_PARTNER	5
-#define	PHY_EXPANSION	6
-#define	 PHY_EXPANSION_PARTNER	0x0001	/* the partner negotiates */
-#define	PHY_NEXT_PAGE	7
-#define	PHY_GCTRL	9
-#define	 PHY_GCTRL_HD		0x0100
-#define	 PHY_GCTRL_FD		0x0200
-#define	PHY_GSTATUS	10
-#define	PHY_EXT_STATUS	15
-#define	PHY_M88_CTRL	16
-#define	PHY_M88_STATUS	17
-#define	 PHY_M88_1000		0x8000
-#define	 PHY_M88_100		0x4000
-#define	 PHY_M88_FD		0x2000
-#define	 PHY_M88_RESOLVED	0x0800
-#define	 PHY_M88_LINK		0x0400
-#define	PHY_M88_INT_ENABLE	18
-#define	PHY_M88_INT_STATUS	19
-#define	 PHY_M88_INT_LINK	0x0400
-#define	PHY_M88_EXT_CTRL	20
-#define	PHY_M88_EXT_CTRL2	26
-#define	PHY_M88_LED		24
-#define	PHY_M88_PAGE	29
-#define	PHY_M88_PAGED	30
-
-/*
- * Values after reset, and the bits that software can write.  phy_read() adds
- * link, speed and partner.
- */
-static const struct {
-	uint16_t	reset;
-	uint16_t	mask;
-} phy_regs[PHY_NREGS] = {
-	[PHY_CTRL] =		{ 0x1140, 0x7dc0 },
-	[PHY_STATUS] =		{ 0x7949, 0 },
-	[PHY_ID1] =		{ 0x0141, 0 },
-	[PHY_ID2] =		{ 0x0c20, 0 },
-	[PHY_ADV] =		{ 0x0de1, 0xbfff },
-	[PHY_EXPANSION] =	{ 0x0004, 0 },
-	[PHY_NEXT_PAGE] =	{ 0x2001, 0xbfff },
-	[PHY_GCTRL] =		{ 0x0300, 0xff00 },
-	[PHY_EXT_STATUS] =	{ 0x3000, 0 },
-	[PHY_M88_CTRL] =	{ 0x0068, 0xffff },
-	[PHY_M88_INT_ENABLE] =	{ 0x0000, 0xffff },
-	[PHY_M88_EXT_CTRL] =	{ 0x0d60, 0xffff },
-	[PHY_M88_LED] =		{ 0x4100, 0xffff },
-	[PHY_M88_EXT_CTRL2] =	{ 0x0000, 0xffff },
-	[PHY_M88_PAGE] =	{ 0x0000, 0xffff },
-};
 
 /* The speed that negotiation or software selected. */
 enum phy_speed { PHY_NONE, PHY_10, PHY_100, PHY_1000 };
 
 struct e82545_phy {
-	uint16_t	regs[PHY_NREGS];
-	uint16_t	paged[PHY_NREGS];	/* reached through
+	uint16_t	regs[E82545_PHY_NREGS];
+	uint16_t	paged[E82545_PHY_NREGS];	/* reached through
 						   PHY_M88_PAGED */
 	enum phy_speed	speed;
 	bool		duplex;
@@ -156,13 +87,14 @@ phy_negotiate(struct e82545_phy *phy)
 }
 
 static void
-phy_defaults(struct e82545_phy *phy)
+phy_defaults(const struct e82545 *dev)
 {
+	struct e82545_phy *phy = dev->phy;
 	int i;
 
 	/* mutants 2: UndefinedBehaviorSanitizer sees it */
-	for (i = 0; i < PHY_NREGS; i++)
-		phy->regs[i] = phy_regs[i].reset;
+	for (i = 0; i < E82545_PHY_NREGS; i++)
+		phy->regs[i] = dev->type->et_phy[i].epr_reset;
 	memset(phy->paged, 0, sizeof(phy->paged));
 	phy_negotiate(phy);
 }
@@ -244,7 +176,7 @@ e82545_phy_link(struct e82545 *dev, bool up)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->link_up = up;
 	if ((e82545_reg(dev, E82545_CTRL) & E82545_CTRL_PHY_RST) != 0)
-		phy_defaults(dev->phy);
+		phy_defaults(dev);
 	phy_update(dev, false);
 }
 
@@ -260,7 +192,7 @@ e82545_phy_reset(struct e82545 *dev)
 	struct e82545_phy *phy = dev->phy;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	phy_defaults(phy);
+	phy_defaults(dev);
 	phy->link = false;
 	phy->link_low = true;
 	phy_publish_loopback(dev);
@@ -318,7 +250,7 @@ phy_read(struct e82545 *dev, unsigned int reg)
 		phy->regs[reg] = 0;
 		break;
 	case PHY_M88_PAGED:
-		value = phy->paged[phy->regs[PHY_M88_PAGE] % PHY_NREGS];
+		value = phy->paged[phy->regs[PHY_M88_PAGE] % E82545_PHY_NREGS];
 		break;
 	}
 	return (value);
@@ -346,17 +278,17 @@ phy_ctrl_write(struct e82545 *dev, uint16_t old, uint16_t value)
 static void
 phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
 {
+	const uint16_t mask = dev->type->et_phy[reg].epr_mask;
 	struct e82545_phy *phy = dev->phy;
 	uint16_t old;
 
 	if (reg == PHY_M88_PAGED) {
-		phy->paged[phy->regs[PHY_M88_PAGE] % PHY_NREGS] = value;
+		phy->paged[phy->regs[PHY_M88_PAGE] % E82545_PHY_NREGS] = value;
 		/* mutants: no bit of the register itself can be written */
 		return;
 	}
 	old = phy->regs[reg];
-	phy->regs[reg] = (old & ~phy_regs[reg].mask) |
-	    (value & phy_regs[reg].mask);
+	phy->regs[reg] = (old & ~mask) | (value & mask);
 	if (reg == PHY_CTRL)
 		phy_ctrl_write(dev, old, value);
 }
@@ -391,16 +323,17 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s)
 {
+	const struct e82545_phy_reg *pr = dev->type->et_phy;
 	struct e82545_phy *phy = dev->phy;
 	uint16_t own;
 	uint8_t speed;
 	int i;
 
-	for (i = 0; i < PHY_NREGS; i++) {
+	for (i = 0; i < E82545_PHY_NREGS; i++) {
 		own = i == PHY_M88_INT_STATUS ? PHY_M88_INT_LINK : 0;
 		e82545_snap_u16(s, &phy->regs[i], UINT16_MAX);
-		e82545_snap_check(s, ((phy->regs[i] ^ phy_regs[i].reset) &
-		    ~(phy_regs[i].mask | own)) == 0);
+		e82545_snap_check(s, ((phy->regs[i] ^ pr[i].epr_reset) &
+		    ~(pr[i].epr_mask | own)) == 0);
 		e82545_snap_u16(s, &phy->paged[i], UINT16_MAX);
 	}
 	speed = phy->speed;

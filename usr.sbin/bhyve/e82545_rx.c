@@ -267,11 +267,14 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b)
 
 	e82545_stat(dev, E82545_TPR, t->frames + b->lost);
 	e82545_stat64(dev, E82545_TORL, t->bytes + b->lost_bytes);
-	e82545_stat(dev, E82545_ROC, b->counts[E82545_C_RX_OVERSIZE]);
+	if (b->counts[E82545_C_RX_OVERSIZE] != 0) /* mutants: it adds 0 */
+		e82545_stat(dev, E82545_ROC, b->counts[E82545_C_RX_OVERSIZE]);
 	e82545_stat(dev, E82545_GPRC, t->frames);
 	e82545_stat64(dev, E82545_GORCL, t->bytes);
-	e82545_stat(dev, E82545_BPRC, t->broadcast);
-	e82545_stat(dev, E82545_MPRC, t->multicast);
+	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
+		e82545_stat(dev, E82545_BPRC, t->broadcast);
+		e82545_stat(dev, E82545_MPRC, t->multicast);
+	}
 	e82545_stat_sizes(dev, E82545_PRC64, t);
 }
 

@@ -246,11 +246,15 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 	e82545_stat(dev, E82545_TPT, t->frames);
 	e82545_stat64(dev, E82545_GOTCL, t->bytes);
 	e82545_stat64(dev, E82545_TOTL, t->bytes);
-	e82545_stat(dev, E82545_BPTC, t->broadcast);
-	e82545_stat(dev, E82545_MPTC, t->multicast);
+	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
+		e82545_stat(dev, E82545_BPTC, t->broadcast);
+		e82545_stat(dev, E82545_MPTC, t->multicast);
+	}
 	e82545_stat_sizes(dev, E82545_PTC64, t);
-	e82545_stat(dev, E82545_TSCTC, b->ntso);
-	e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
+	if (b->ntso + b->ntsofail != 0) { /* mutants: it adds 0 */
+		e82545_stat(dev, E82545_TSCTC, b->ntso);
+		e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
+	}
 }
 
 /*

@@ -169,7 +169,8 @@ bool last_on;
 #define	OLD	fresh
 #endif
 
-/* A write to TDT, in two steps with reg_mtx: tdt_write(). */
+/* A write to TDT, in two steps with reg_mtx:
+   e82545_tdt_write(). */
 inline store_tdt(value)
 {
 	fresh = (fresh && value == 0);

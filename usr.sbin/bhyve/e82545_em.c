@@ -1,0 +1,217 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What an 82545EM is made of: its registers, its PHY, an 88E1011, and its
+ * EEPROM.
+ *
+ * 8254x SDM chapter 5 (contents of the EEPROM), chapter 13 (registers), section
+ * 13.4.7.1 (PHY registers).
+ */
+
+#include <sys/param.h>
+
+#include "e82545_intr.h"
+#include "e82545_stat.h"
+#include "e82545_type.h"
+
+/* 64 KB in all: transmit has what receive does not get.  Section 13.4.16. */
+static void
+em_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	uint32_t rx_kb;
+
+	rx_kb = value & E82545_PBA_RX;
+	if (rx_kb > 64) /* mutants 2: 64 becomes 64 */
+		rx_kb = 64;
+	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
+}
+
+static const struct e82545_line em_line[] = {
+	/* SLU as firmware leaves it: drivers that never set it have a link. */
+	LINE_FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SLU |
+	    E82545_CTRL_SPEED_1000, 0xdbfc1be9, NULL, e82545_ctrl_write,
+	    RING_NONE),
+	LINE_FN(E82545_CTRL_DUP, "CTRL_DUP", 0,
+	    0xdbfc1be9, e82545_ctrl_dup_read, e82545_ctrl_write, RING_NONE),
+	LINE_OWN(E82545_STATUS, "STATUS", 0, 0, E82545_STATUS_FD |
+	    E82545_STATUS_LU | E82545_STATUS_SPEED | E82545_STATUS_ASDV,
+	    NULL, NULL),
+	LINE_FN(E82545_EECD, "EECD", E82545_EECD_PRES | E82545_EECD_FWE_DIS,
+	    E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI |
+	    E82545_EECD_FWE | E82545_EECD_REQ,
+	    e82545_eecd_read, e82545_eecd_write, RING_NONE),
+	LINE_OWN(E82545_EERD, "EERD", 0,
+	    E82545_EERD_START | E82545_EERD_ADDR_MASK,
+	    E82545_EERD_DONE | E82545_ALL << E82545_EERD_DATA_SHIFT,
+	    NULL, e82545_eerd_write),
+	LINE_FN(E82545_CTRL_EXT, "CTRL_EXT", 0, 0x00c2bfff,
+	    NULL, e82545_ctrl_ext_write, RING_NONE),
+	LINE_RW(E82545_FLA, "FLA", 0, 0x00000017),
+	LINE_OWN(E82545_MDIC, "MDIC", E82545_MDIC_READY, 0x2fffffff,
+	    E82545_MDIC_READY | E82545_MDIC_ERROR, NULL, e82545_mdic_write),
+	LINE_RW(E82545_FCAL, "FCAL", 0, E82545_ALL),
+	LINE_RW(E82545_FCAH, "FCAH", 0, 0x0000ffff),
+	LINE_RW(E82545_FCT, "FCT", 0, 0x0000ffff),
+	LINE_RW(E82545_VET, "VET", 0x8100, 0x0000ffff),
+
+	LINE_FN(E82545_ICR, "ICR", 0, E82545_ICR_ALL,
+	    e82545_icr_read, e82545_icr_write, RING_NONE),
+	LINE_FN(E82545_ITR, "ITR", 0, E82545_ITR_MASK,
+	    NULL, e82545_itr_write, RING_NONE),
+	LINE_FN(E82545_ICS, "ICS", 0, E82545_ICR_ALL,
+	    e82545_zero_read, e82545_ics_write, RING_NONE),
+	LINE_FN(E82545_IMS, "IMS", 0, E82545_ICR_ALL,
+	    NULL, e82545_ims_write, RING_NONE),
+	LINE_FN(E82545_IMC, "IMC", 0, E82545_ICR_ALL,
+	    e82545_zero_read, e82545_imc_write, RING_NONE),
+
+	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfb3fe),
+	LINE_RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
+	LINE_RW(E82545_TXCW, "TXCW", 0, 0xc000ffff),
+	LINE_RW(E82545_RXCW, "RXCW", 0, 0),
+	LINE_TXRING(E82545_TCTL, "TCTL", 0x03fffffa),
+	LINE_RW(E82545_TIPG, "TIPG", 0, 0x3fffffff),
+	LINE_RW(E82545_AIFS, "AIFS", 0, 0x0000ffff),
+	LINE_RW(E82545_LEDCTL, "LEDCTL", 0x07068302, 0xcfcfcfef),
+	/* mutants: guests can write the bit, too */
+	LINE_OWN(E82545_PBA, "PBA", 0x00100030, E82545_PBA_RX, E82545_PBA_TX,
+	    NULL, em_pba_write),
+	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
+	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
+
+	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
+	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),
+	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),
+	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),
+	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff),
+	LINE_RW(E82545_TDFH, "TDFH", 0, 0x00001fff),
+	LINE_RW(E82545_TDFT, "TDFT", 0, 0x00001fff),
+	LINE_RW(E82545_TDFHS, "TDFHS", 0, 0x00001fff),
+	LINE_RW(E82545_TDFTS, "TDFTS", 0, 0x00001fff),
+	LINE_RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
+
+	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),
+	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),
+	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
+	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
+	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,
+	    NULL, e82545_rdt_write, RING_NONE),
+	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
+	    NULL, e82545_rdtr_write, RING_NONE),
+	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
+	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),
+	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
+	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,
+	    NULL, e82545_csbal_write, RING_BOTH),
+	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,
+	    NULL, e82545_csbah_write, RING_NONE),
+
+	LINE_RW(E82545_TXDMAC, "TXDMAC", 0, 0x00000001),
+	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
+	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),
+	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),
+	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),
+	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,
+	    NULL, e82545_tdt_write, RING_NONE),
+	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
+	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff3f3f3f),
+	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
+	LINE_RW(E82545_TSPMT, "TSPMT", 0x01000400, E82545_ALL),
+
+	LINES_STAT,
+
+	LINE_RW(E82545_RXCSUM, "RXCSUM", 0, 0x000007ff),
+	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),
+	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),
+	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),
+	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL),
+
+	LINE_RW(E82545_WUC, "WUC", 0, 0x0000000b),
+	LINE_RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
+	LINE_RW(E82545_WUS, "WUS", 0, 0),
+	LINE_RW(E82545_MANC, "MANC", 0, E82545_ALL),
+	LINE_RW(E82545_IPAV, "IPAV", 0, 0x0001000f),
+	LINE_ARRAY(E82545_IP4AT(0), E82545_IP4AT_COUNT, 8, "IP4AT", E82545_ALL),
+	LINE_ARRAY(E82545_IP6AT, E82545_IP6AT_COUNT, 4, "IP6AT", E82545_ALL),
+	LINE_RW(E82545_WUPL, "WUPL", 0, 0),
+	LINE_ARRAY(E82545_WUPM, E82545_WUPM_COUNT, 4, "WUPM", 0),
+	LINE_RW(E82545_SWSM, "SWSM", 0, E82545_SWSM_ALL),
+	LINE_ARRAY(E82545_FFLT(0), E82545_FFLT_COUNT, 8, "FFLT", 0x0000007f),
+	LINE_ARRAY(E82545_FFMT(0), E82545_FFMT_COUNT, 8, "FFMT", 0x0000000f),
+	LINE_ARRAY(E82545_FFVT(0), E82545_FFVT_COUNT, 8, "FFVT", E82545_ALL),
+};
+
+static const struct e82545_phy_reg em_phy[E82545_PHY_NREGS] = {
+	[PHY_CTRL] =		{ 0x1140, 0x7dc0 },
+	[PHY_STATUS] =		{ 0x7949, 0 },
+	[PHY_ID1] =		{ 0x0141, 0 },
+	[PHY_ID2] =		{ 0x0c20, 0 },
+	[PHY_ADV] =		{ 0x0de1, 0xbfff },
+	[PHY_EXPANSION] =	{ 0x0004, 0 },
+	[PHY_NEXT_PAGE] =	{ 0x2001, 0xbfff },
+	[PHY_GCTRL] =		{ 0x0300, 0xff00 },
+	[PHY_EXT_STATUS] =	{ 0x3000, 0 },
+	[PHY_M88_CTRL] =	{ 0x0068, 0xffff },
+	[PHY_M88_INT_ENABLE] =	{ 0x0000, 0xffff },
+	[PHY_M88_EXT_CTRL] =	{ 0x0d60, 0xffff },
+	[PHY_M88_LED] =		{ 0x4100, 0xffff },
+	[PHY_M88_EXT_CTRL2] =	{ 0x0000, 0xffff },
+	[PHY_M88_PAGE] =	{ 0x0000, 0xffff },
+};
+
+/* EEPROM words: 8254x SDM table 5-2.  All others are 0xffff, as if erased. */
+#define	EEPROM_MAC	0x00	/* to 0x02 */
+#define	EEPROM_COMPAT	0x03
+#define	 EEPROM_COMPAT_SERVER	0x0400
+#define	EEPROM_VERSION	0x05	/* of the image; drivers print any but 0 */
+#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
+#define	EEPROM_INIT1	0x0a
+#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
+#define	 EEPROM_INIT1_PM	0x0008	/* power management */
+#define	 EEPROM_INIT1_FD	0x0400	/* full duplex */
+#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
+#define	EEPROM_SUBDEVICE	0x0b
+#define	EEPROM_SUBVENDOR	0x0c
+#define	EEPROM_DEVICE	0x0d
+#define	EEPROM_VENDOR	0x0e
+#define	EEPROM_INIT2	0x0f
+#define	 EEPROM_INIT2_PAUSE	0x3000	/* supports flow control */
+#define	EEPROM_INIT3	0x24
+#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
+
+static void
+em_eeprom(uint16_t words[E82545_EEPROM_SUMMED], const uint8_t mac[6],
+    uint16_t subdevice)
+{
+	int i;
+
+	/* mutants 2: word 3 is written again after the loop */
+	for (i = 0; i < 3; i++)
+		words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
+	words[EEPROM_COMPAT] = EEPROM_COMPAT_SERVER;
+	words[EEPROM_VERSION] = 0;
+	words[EEPROM_PBA] = 0;
+	words[EEPROM_PBA + 1] = 0;
+	words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_FD |
+	    EEPROM_INIT1_PM | EEPROM_INIT1_IDS;
+	words[EEPROM_SUBDEVICE] = subdevice;
+	words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
+	words[EEPROM_DEVICE] = E82545_PCI_DEVICE;
+	words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
+	words[EEPROM_INIT2] = EEPROM_INIT2_PAUSE;
+	words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
+}
+
+static uint8_t em_index[E82545_BAR_MEM_SIZE / 4];
+
+const struct e82545_type e82545_em = {
+	.et_line = em_line,
+	.et_nlines = nitems(em_line),
+	.et_index = em_index,
+	.et_phy = em_phy,
+	.et_eeprom = em_eeprom,
+};

@@ -1,0 +1,123 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What an adapter is made of: its registers, its PHY, what is in its EEPROM.
+ * Each adapter has a file with its tables, e82545_em.c for the 82545EM.
+ * Everything else is the same for all of them.
+ *
+ * Private; only e82545*.c include this.
+ */
+
+#ifndef _E82545_TYPE_H_
+#define	_E82545_TYPE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "e82545_eeprom.h"
+#include "e82545_impl.h"
+#include "e82545_phy.h"
+
+/* A register, or an array of them: a line of an adapter's table. */
+struct e82545_line {
+	uint32_t	el_off;		/* bytes */
+	uint16_t	el_count;	/* 1, or the length of the array */
+	uint16_t	el_stride;	/* bytes between its elements */
+	const char	*el_name;
+	uint32_t	el_reset;	/* the value after a reset */
+	uint32_t	el_mask;	/* bits that writing changes */
+	uint32_t	el_own;		/* bits that the model sets, too */
+	/* Returns the value; NULL: the one stored. */
+	uint32_t	(*el_read)(struct e82545 *dev, uint32_t off);
+	/* Called with the mask applied; NULL: the value is stored. */
+	void		(*el_write)(struct e82545 *dev, uint32_t off,
+			    uint32_t value);
+	/* The rings whose mutexes a write takes before reg_mtx. */
+	enum e82545_rings el_ring;
+};
+
+#define	E82545_ALL	0xffffffff
+
+/* A register with functions. */
+#define	LINE_FN(off, name, reset, mask, read, write, ring)		\
+	{ off, 1, 4, name, reset, mask, 0, read, write, ring }
+/* The same, of which the model sets other bits than the guest. */
+#define	LINE_OWN(off, name, reset, mask, own, read, write)		\
+	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE }
+/* Stored as written, under a mask. */
+#define	LINE_RW(off, name, reset, mask)					\
+	LINE_FN(off, name, reset, mask, NULL, NULL, RING_NONE)
+/* Stored under a mask, of a register that places a ring or turns it on. */
+#define	LINE_RXRING(off, name, mask)					\
+	LINE_FN(off, name, 0, mask, NULL, e82545_rx_write, RING_RX)
+#define	LINE_TXRING(off, name, mask)					\
+	LINE_FN(off, name, 0, mask, NULL, e82545_tx_write, RING_TX)
+/* An array. */
+#define	LINE_ARRAY(off, count, stride, name, mask)			\
+	{ off, count, stride, name, 0, mask, 0, NULL, NULL, RING_NONE }
+/* Statistics: cleared when read. */
+#define	LINE_STAT(name)							\
+	LINE_OWN(E82545_##name, #name, 0, 0, E82545_ALL,		\
+	    e82545_stat_read, NULL)
+#define	LINE_STAT64(name)						\
+	LINE_OWN(E82545_##name##L, #name "L", 0, 0, E82545_ALL,		\
+	    e82545_stat_low_read, NULL),				\
+	LINE_OWN(E82545_##name##H, #name "H", 0, 0, E82545_ALL,		\
+	    e82545_stat_high_read, NULL)
+
+/* All of the statistics registers. */
+#define	LINE_MPC							\
+	LINE_OWN(E82545_MPC, "MPC", 0, 0, E82545_ALL,			\
+	    e82545_stat_missed_read, NULL)
+#define	LINES_STAT							\
+	LINE_STAT(CRCERRS), LINE_STAT(ALGNERRC), LINE_STAT(SYMERRS),	\
+	LINE_STAT(RXERRC), LINE_MPC, LINE_STAT(SCC), LINE_STAT(ECOL),	\
+	LINE_STAT(MCC), LINE_STAT(LATECOL), LINE_STAT(COLC),		\
+	LINE_STAT(DC), LINE_STAT(TNCRS), LINE_STAT(SEC),		\
+	LINE_STAT(CEXTERR), LINE_STAT(RLEC), LINE_STAT(XONRXC),		\
+	LINE_STAT(XONTXC), LINE_STAT(XOFFRXC), LINE_STAT(XOFFTXC),	\
+	LINE_STAT(FCRUC), LINE_STAT(PRC64), LINE_STAT(PRC127),		\
+	LINE_STAT(PRC255), LINE_STAT(PRC511), LINE_STAT(PRC1023),	\
+	LINE_STAT(PRC1522), LINE_STAT(GPRC), LINE_STAT(BPRC),		\
+	LINE_STAT(MPRC), LINE_STAT(GPTC), LINE_STAT64(GORC),		\
+	LINE_STAT64(GOTC), LINE_STAT(RNBC), LINE_STAT(RUC),		\
+	LINE_STAT(RFC), LINE_STAT(ROC), LINE_STAT(RJC),			\
+	LINE_STAT(MGTPRC), LINE_STAT(MGTPDC), LINE_STAT(MGTPTC),	\
+	LINE_STAT64(TOR), LINE_STAT64(TOT), LINE_STAT(TPR),		\
+	LINE_STAT(TPT), LINE_STAT(PTC64), LINE_STAT(PTC127),		\
+	LINE_STAT(PTC255), LINE_STAT(PTC511), LINE_STAT(PTC1023),	\
+	LINE_STAT(PTC1522), LINE_STAT(MPTC), LINE_STAT(BPTC),		\
+	LINE_STAT(TSCTC), LINE_STAT(TSCTFC)
+
+struct e82545_type {
+	const struct e82545_line *et_line;
+	size_t		 et_nlines;	/* less than UINT8_MAX */
+	/* Register to line, counted from 1; 0: none.  e82545_reg_init(). */
+	uint8_t		*et_index;	/* E82545_BAR_MEM_SIZE / 4 of them */
+	const struct e82545_phy_reg *et_phy;	/* E82545_PHY_NREGS of them */
+	/* All of `words', but for the checksum. */
+	void		(*et_eeprom)(uint16_t words[E82545_EEPROM_SUMMED],
+			    const uint8_t mac[6], uint16_t subdevice);
+};
+
+extern const struct e82545_type e82545_em;	/* e82545_em.c */
+
+/*
+ * Functions of registers, for these tables.  Under reg_mtx; the masks have been
+ * applied.  They may set wake_tx or wake_rx.
+ */
+uint32_t e82545_zero_read(struct e82545 *dev, uint32_t off);
+void	e82545_ctrl_write(struct e82545 *dev, uint32_t off, uint32_t value);
+uint32_t e82545_ctrl_dup_read(struct e82545 *dev, uint32_t off);
+void	e82545_ctrl_ext_write(struct e82545 *dev, uint32_t off,
+	    uint32_t value);
+void	e82545_rx_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82545_rdt_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value);
+
+#endif /* !_E82545_TYPE_H_ */

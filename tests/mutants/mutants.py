@@ -64,7 +64,7 @@ PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
     "tests/usr.bin/netmap-run", "tests/usr.bin/vale-cap"]
 GROUPS = [
-    ("model", r"usr\.sbin/bhyve/(e82545[a-z_]*|vale_sender)\.[ch]$",
+    ("model", r"usr\.sbin/bhyve/(e825(45|74)[a-z_]*|vale_sender)\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/dev/e1000"]),
     ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",

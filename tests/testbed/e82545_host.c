@@ -61,6 +61,17 @@ host_intr(void *arg, bool asserted)
 	pthread_mutex_unlock(&h->mtx);
 }
 
+static void
+host_message(void *arg, unsigned int vector)
+{
+	struct host *h = arg;
+
+	pthread_mutex_lock(&h->mtx);
+	REQUIRE(vector < E82574_VECTORS && !h->line);
+	h->nmessages[vector]++;
+	pthread_mutex_unlock(&h->mtx);
+}
+
 static uint64_t
 host_now(void *arg)
 {
@@ -263,6 +274,7 @@ host_rx_ready(void *arg)
 const struct e82545_ops host_ops = {
 	.eo_map = host_map,
 	.eo_intr = host_intr,
+	.eo_message = host_message,
 	.eo_now = host_now,
 	.eo_timer = host_timer,
 	.eo_tx_kick = host_tx_kick,
@@ -287,7 +299,7 @@ const struct frame_port_ops host_port_ops = {
  */
 
 static struct host *
-host_create_config(size_t ram_size, uint32_t itr_256ns,
+host_create_config(size_t ram_size, enum e82545_kind kind, uint32_t itr_256ns,
     uint32_t itr_min_256ns, bool csb)
 {
 	struct e82545_config config;
@@ -310,6 +322,7 @@ host_create_config(size_t ram_size, uint32_t itr_256ns,
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_itr_256ns = itr_256ns;
 	config.ec_itr_min_256ns = itr_min_256ns;
+	config.ec_kind = kind;
 	config.ec_csb = csb;
 	config.ec_name = "test";
 	h->source.fs_peek = host_peek;
@@ -328,20 +341,26 @@ host_create_config(size_t ram_size, uint32_t itr_256ns,
 struct host *
 host_create_itr(size_t ram_size, uint32_t itr_256ns, uint32_t itr_min_256ns)
 {
-	return (host_create_config(ram_size, itr_256ns, itr_min_256ns,
-	    false));
+	return (host_create_config(ram_size, E82545_KIND_EM, itr_256ns,
+	    itr_min_256ns, false));
 }
 
 struct host *
 host_create(size_t ram_size)
 {
-	return (host_create_config(ram_size, 0, 0, false));
+	return (host_create_config(ram_size, E82545_KIND_EM, 0, 0, false));
+}
+
+struct host *
+host_create_82574(size_t ram_size)
+{
+	return (host_create_config(ram_size, E82545_KIND_82574L, 0, 0, false));
 }
 
 struct host *
 host_create_csb(size_t ram_size)
 {
-	return (host_create_config(ram_size, 0, 0, true));
+	return (host_create_config(ram_size, E82545_KIND_EM, 0, 0, true));
 }
 
 /* A snapshot of the adapter, in the state that it is in, must be valid. */

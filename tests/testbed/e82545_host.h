@@ -69,6 +69,7 @@ struct host {
 	struct host_edge edges[HOST_EDGES];
 	unsigned int	 nedges;
 	unsigned int	 nraised;	/* edges to asserted */
+	unsigned int	 nmessages[E82574_VECTORS];	/* of MSI-X */
 
 	/* Calls of the operations. */
 	unsigned int	 ntimer, nkick, nready, nflush, nsync;
@@ -121,6 +122,8 @@ extern const uint8_t host_mac[6];
 struct host *host_create_itr(size_t ram_size, uint32_t itr_256ns,
 	    uint32_t itr_min_256ns);
 struct host *host_create(size_t ram_size);
+/* One whose adapter is an 82574L. */
+struct host *host_create_82574(size_t ram_size);
 /* One whose adapter offers the CSB. */
 struct host *host_create_csb(size_t ram_size);
 /* Saves the adapter, restores it, and destroys it.  Aborts if either fails. */

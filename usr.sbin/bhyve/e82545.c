@@ -90,6 +90,8 @@ reset_locked(struct e82545 *dev)
 	e82545_stat_reset(dev);
 	e82545_csb_reset(dev);
 	e82545_intr_reset(dev);
+	if (dev->type->et_reset != NULL)
+		dev->type->et_reset(dev);
 	e82545_eeprom_reset(dev);
 	e82545_phy_reset(dev);
 	e82545_txq_reset(dev);
@@ -151,11 +153,17 @@ e82545_memory_size(void)
 	return (memory_layout().end);
 }
 
+static const struct e82545_type *const types[E82545_NKINDS] = {
+	[E82545_KIND_EM] = &e82545_em,
+	[E82545_KIND_82574L] = &e82574_l,
+};
+
 static bool
 config_valid(const struct e82545_config *config)
 {
 	if (config->ec_itr_256ns > E82545_ITR_MASK ||
 	    config->ec_itr_min_256ns > E82545_ITR_MASK ||
+	    (unsigned int)config->ec_kind >= E82545_NKINDS ||
 	    (config->ec_mac[0] & 1) != 0)
 		return (false);
 	return (config->ec_memory == NULL ||
@@ -213,7 +221,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	dev = memory_get(config);
 	if (dev == NULL)
 		goto nodev;
-	dev->type = &e82545_em;
+	dev->type = types[config->ec_kind];
 	dev->ops = ops;
 	dev->arg = arg;
 	dev->port = port;
@@ -226,7 +234,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	dev->link_up = true;
 	e82545_eeprom_init(dev->eeprom, dev->type, config->ec_mac,
 	    config->ec_csb ? E82545_PCI_SUBDEVICE_CSB :
-	    E82545_PCI_SUBDEVICE);
+	    dev->type->et_subdevice);
 	if ((dev->loop = e82545_loop_create()) == NULL)
 		goto noloop;
 	if (lock_init(&dev->tx_mtx) != 0)
@@ -380,7 +388,8 @@ e82545_mode(const struct e82545 *dev, struct e82545_mode *mode)
 	mode->em_csb = atomic_load_32(&dev->csb.on) != 0;
 	mode->em_link = (e82545_reg(dev, E82545_STATUS) &
 	    E82545_STATUS_LU) != 0;
-	mode->em_itr_256ns = e82545_itr(dev);
+	/* An 82545EM has no IVAR: it reads as 0. */
+	mode->em_itr_256ns = e82574_itr(dev);
 }
 
 const char *

@@ -5,7 +5,9 @@
  */
 
 /*
- * An Intel 82545EM Gigabit Ethernet controller in software.
+ * Two Intel Gigabit Ethernet controllers in software: the 82545EM (e1000), and
+ * the 82574L (e1000e), which has other registers, interrupts and receive
+ * descriptors on the same rings (ec_kind).
  *
  * This is the whole interface between the model and its host: bhyve
  * (pci_e82545.c), valed, or a test.  The model reaches guest memory, interrupts
@@ -34,7 +36,7 @@
 
 #include <sys/types.h>
 #include <sys/counter_table.h>
-#include <dev/e1000/e82545_reg.h>	/* E82545_FRAME_MAX and other limits */
+#include <dev/e1000/e82574_reg.h>	/* E82545_FRAME_MAX and other limits */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,8 +68,8 @@ struct e82545;			/* one adapter; opaque */
 #define	E82545_MAP_RW		(E82545_MAP_READ | E82545_MAP_WRITE)
 
 /*
- * What the host does for the model.  Every member must be set.  `arg' is the
- * value given to e82545_create().
+ * What the host does for the model.  Every member must be set, unless it says
+ * otherwise.  `arg' is the value given to e82545_create().
  */
 struct e82545_ops {
 	/*
@@ -93,6 +95,13 @@ struct e82545_ops {
 	 * must not block or call back.
 	 */
 	void	(*eo_intr)(void *arg, bool asserted);
+
+	/*
+	 * Send the message of an MSI-X vector, less than E82574_VECTORS.  As
+	 * eo_intr; called only after e82545_msix(), and may be NULL for an
+	 * 82545EM.
+	 */
+	void	(*eo_message)(void *arg, unsigned int vector);
 
 	/* Monotonic clock, nanoseconds.  Any thread. */
 	uint64_t (*eo_now)(void *arg);
@@ -120,7 +129,15 @@ struct e82545_ops {
 	void	(*eo_rx_ready)(void *arg);
 };
 
+/* The adapters. */
+enum e82545_kind {
+	E82545_KIND_EM,		/* 82545EM, the default */
+	E82545_KIND_82574L,	/* 82574L */
+	E82545_NKINDS
+};
+
 struct e82545_config {
+	enum e82545_kind ec_kind;
 	uint8_t		ec_mac[6];	/* permanent address, in the EEPROM */
 	uint32_t	ec_itr_256ns;	/* minimum interval between interrupts
 					   for guests that leave ITR at 0, in
@@ -309,6 +326,14 @@ void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
  * reset does not change it.  Any thread, but not from inside an operation.
  */
 void	e82545_bus_master(struct e82545 *dev, bool on);
+
+/*
+ * The guest has turned MSI-X on or off, in configuration space, which a reset
+ * by PCI RST# does, too: the caller must say so then.  While it is on the
+ * adapter sends messages, eo_message(), and does not assert the line.  Not of an
+ * 82545EM, which has no MSI-X.  Any thread, but not from inside an operation.
+ */
+void	e82545_msix(struct e82545 *dev, bool on);
 
 /*
  * The timer set by eo_timer() has expired.  Early calls do no harm.  May wait

@@ -35,7 +35,10 @@ E82545_SRCS=	e82545.c		\
 		e82545_tx.c		\
 		e82545_tx_collect.c	\
 		e82545_tx_send.c	\
-		e82545_tx_tso.c
+		e82545_tx_tso.c		\
+		e82574.c		\
+		e82574_intr.c		\
+		e82574_rx.c
 
 NETBE_SRCS=	net_backend_vale.c	\
 		net_port.c		\

@@ -94,6 +94,14 @@ e82545_eeprom_word(const struct e82545 *dev, unsigned int word)
 	return (dev->eeprom->words[word % EEPROM_WORDS]);
 }
 
+void
+e82545_eeprom_store(struct e82545 *dev, unsigned int word, uint16_t value)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	MPASS(word < EEPROM_WORDS);
+	dev->eeprom->words[word] = value;
+}
+
 /*
  * The Microwire bus.
  */

@@ -31,5 +31,7 @@ void	e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 /* EEPROM word `word', 0 to 63.  A reset loads RAL0 and RAH0 from 0 to 2. */
 uint16_t e82545_eeprom_word(const struct e82545 *dev, unsigned int word);
+void	e82545_eeprom_store(struct e82545 *dev, unsigned int word,
+	    uint16_t value);
 
 #endif /* !_E82545_EEPROM_H_ */

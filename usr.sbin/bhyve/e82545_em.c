@@ -209,9 +209,13 @@ em_eeprom(uint16_t words[E82545_EEPROM_SUMMED], const uint8_t mac[6],
 static uint8_t em_index[E82545_BAR_MEM_SIZE / 4];
 
 const struct e82545_type e82545_em = {
+	.et_magic = { '8', '2', '5', '4', '5', 'E', 'M' },
+	.et_version = E82545_SNAPSHOT_VERSION,
+	.et_subdevice = E82545_PCI_SUBDEVICE,
 	.et_line = em_line,
 	.et_nlines = nitems(em_line),
 	.et_index = em_index,
 	.et_phy = em_phy,
+	.et_phy_page = PHY_M88_PAGE,
 	.et_eeprom = em_eeprom,
 };

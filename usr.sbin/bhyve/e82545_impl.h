@@ -11,6 +11,9 @@
  *
  *	e82545.c		life cycle
  *	e82545_em.c		what an 82545EM is made of: tables
+ *	e82574.c		what an 82574L is made of
+ *	e82574_intr.c		its interrupts
+ *	e82574_rx.c		its receive descriptors
  *	e82545_reg.c		register file
  *	e82545_stat.c		statistics registers
  *	e82545_eeprom.c		EEPROM
@@ -74,10 +77,14 @@
 #include "e82545_csb.h"
 #include "e82545_intr.h"
 #include "e82545_lock.h"
+#include "e82574.h"
 #include "frame_port.h"
 
-/* The register file covers offsets 0 to 0x9fff: 8254x SDM table 13-2. */
-#define	E82545_NREGS	(0xa000 / 4)
+/*
+ * The register file covers offsets 0 to 0xbfff: 8254x SDM table 13-2, and the
+ * time of the 82574L.
+ */
+#define	E82545_NREGS	(0xc000 / 4)
 
 #define	E82545_MAGIC	0x3832353435454d01	/* "82545EM" */
 
@@ -115,6 +122,7 @@ struct e82545 {
 	struct e82545_phy	*phy;
 	struct e82545_csb	 csb;
 	struct e82545_moderation moder;
+	struct e82574		 x;		/* of an 82574L */
 	uint64_t		 armed_ns;	/* the host's timer; 0: not */
 	uint64_t		 stat_latch[4];	/* byte counts, low half read */
 	bool			 stat_latched[4];

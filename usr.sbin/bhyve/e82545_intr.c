@@ -87,7 +87,7 @@ start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
  * The delay timers.  Returns the causes that an event and expired timers set in
  * ICR.  Expired timers come first: a later packet must not restart them.
  */
-static uint32_t
+static inline uint32_t __attribute__((__always_inline__))
 delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
 {
 	uint32_t causes;
@@ -131,6 +131,19 @@ delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
 	return (causes);
 }
 
+uint32_t
+e82545_delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)
+{
+	return (delay(m, ev));
+}
+
+uint64_t
+e82545_delay_deadline(const struct e82545_moderation *m)
+{
+	return (earlier(earlier(m->rx_packet_ns, m->rx_absolute_ns),
+	    earlier(m->tx_packet_ns, m->tx_absolute_ns)));
+}
+
 struct e82545_moder_verdict
 e82545_moderate(const struct e82545_moderation *state,
     const struct e82545_moder_event *ev)
@@ -164,10 +177,7 @@ e82545_moderate(const struct e82545_moderation *state,
 		deadline_ns = free_ns;
 	}
 
-	deadline_ns = earlier(deadline_ns, m->rx_packet_ns);
-	deadline_ns = earlier(deadline_ns, m->rx_absolute_ns);
-	deadline_ns = earlier(deadline_ns, m->tx_packet_ns);
-	deadline_ns = earlier(deadline_ns, m->tx_absolute_ns);
+	deadline_ns = earlier(deadline_ns, e82545_delay_deadline(m));
 	if (deadline_ns != 0)
 		v.arm_ns = deadline_ns - ev->now_ns;
 	return (v);
@@ -179,6 +189,16 @@ intr_causes(const struct e82545_moder_event *ev)
 {
 	return (ev->raise | (ev->rx ? E82545_ICR_RXT0 : 0) |
 	    (ev->tx ? E82545_ICR_TXDW : 0));
+}
+
+bool
+e82545_delay_timed(const struct e82545_moderation *m,
+    const struct e82545_moder_event *ev)
+{
+	return (m->rx_packet_ns != 0 || m->rx_absolute_ns != 0 ||
+	    m->tx_packet_ns != 0 || m->tx_absolute_ns != 0 ||
+	    (ev->rx && ev->rdtr_1024ns != 0) ||
+	    (ev->tx && ev->tidv_1024ns != 0));
 }
 
 /*
@@ -193,10 +213,7 @@ intr_timed(const struct e82545_moderation *m,
 {
 	return ((!m->asserted &&
 	    ((ev->icr | intr_causes(ev)) & ev->ims) != 0) ||
-	    m->rx_packet_ns != 0 || m->rx_absolute_ns != 0 ||
-	    m->tx_packet_ns != 0 || m->tx_absolute_ns != 0 ||
-	    (ev->rx && ev->rdtr_1024ns != 0) ||
-	    (ev->tx && ev->tidv_1024ns != 0));
+	    e82545_delay_timed(m, ev));
 }
 
 /*
@@ -225,6 +242,23 @@ e82545_itr(const struct e82545 *dev)
 	return (MAX(itr_256ns, dev->config.ec_itr_min_256ns));
 }
 
+static void
+intr_asked(struct e82545 *dev, const struct e82545_moder_event *ev)
+{
+	if (ev->raise != 0 || ev->rx || ev->tx) {
+		e82545_count(dev, E82545_C_INTR_ASKED, 1);
+		E82545_PROBE(dev, INTR_ASKED, intr_causes(ev));
+	}
+}
+
+/* The same with MSI-X. */
+static __attribute__((__noinline__)) void
+msix_event(struct e82545 *dev, struct e82545_moder_event *ev)
+{
+	intr_asked(dev, ev);
+	e82574_intr_event(dev, ev);
+}
+
 /* Pass an event through moderation, and carry out the result. */
 static void
 intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
@@ -238,6 +272,10 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	ev->radv_1024ns = e82545_reg(dev, E82545_RADV);
 	ev->tidv_1024ns = e82545_reg(dev, E82545_TIDV);
 	ev->tadv_1024ns = e82545_reg(dev, E82545_TADV);
+	if (dev->x.xs_msix) {
+		msix_event(dev, ev);
+		return;
+	}
 	if (intr_timed(&dev->moder, ev))
 		ev->now_ns = dev->ops->eo_now(dev->arg);
 
@@ -245,10 +283,7 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 	dev->moder = v.next;
 	e82545_reg_set(dev, E82545_ICR, v.icr);
 
-	if (ev->raise != 0 || ev->rx || ev->tx) {
-		e82545_count(dev, E82545_C_INTR_ASKED, 1);
-		E82545_PROBE(dev, INTR_ASKED, intr_causes(ev));
-	}
+	intr_asked(dev, ev);
 	if (v.put_off) {
 		e82545_count(dev, E82545_C_INTR_HELD, 1);
 		E82545_PROBE(dev, INTR_HELD, v.icr & ev->ims,
@@ -266,9 +301,8 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 		e82545_intr_arm(dev, ev->now_ns + v.arm_ns);
 }
 
-/* No event: a register was written, or time has passed. */
-static void
-intr_again(struct e82545 *dev)
+void
+e82545_intr_again(struct e82545 *dev)
 {
 	struct e82545_moder_event ev = { .raise = 0 };
 
@@ -293,7 +327,7 @@ e82545_intr_timer(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->armed_ns = 0;
-	intr_again(dev);
+	e82545_intr_again(dev);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_arm(dev);
 }
@@ -323,9 +357,8 @@ snap_deadline(struct e82545_snap *s, uint64_t *deadline_ns)
 		*deadline_ns = left_ns == 0 ? 0 : s->now_ns + left_ns - 1;
 }
 
-/* The last assertion, saved as its age; 0 if too old to matter for ITR. */
-static void
-snap_last(struct e82545_snap *s, uint64_t *last_ns)
+void
+e82545_snap_last(struct e82545_snap *s, uint64_t *last_ns)
 {
 	uint64_t ago_ns;
 
@@ -343,7 +376,7 @@ e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	struct e82545_moderation *m = &dev->moder;
 
-	snap_last(s, &m->last_ns);
+	e82545_snap_last(s, &m->last_ns);
 	snap_deadline(s, &m->rx_packet_ns);
 	snap_deadline(s, &m->rx_absolute_ns);
 	snap_deadline(s, &m->tx_packet_ns);
@@ -418,7 +451,7 @@ e82545_icr_read(struct e82545 *dev, uint32_t off)
 		if (e82545_csb_placed(dev))
 			dev->csb.ops->ecb_icr_read(dev);
 		e82545_reg_set(dev, off, 0);
-		intr_again(dev);
+		e82545_intr_again(dev);
 	}
 	return (icr);
 }
@@ -429,7 +462,7 @@ e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, e82545_reg(dev, off) & ~value);
-	intr_again(dev);
+	e82545_intr_again(dev);
 }
 
 void
@@ -458,7 +491,7 @@ e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_IMS,
 	    e82545_reg(dev, E82545_IMS) & ~value);
-	intr_again(dev);
+	e82545_intr_again(dev);
 }
 
 void
@@ -466,7 +499,7 @@ e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, value);
-	intr_again(dev);
+	e82545_intr_again(dev);
 }
 
 /* FPD expires the receive timers, and reads as 0: section 13.4.30. */

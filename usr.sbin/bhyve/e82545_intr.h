@@ -58,6 +58,17 @@ void	e82545_intr_reset(struct e82545 *dev);
 struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
+/*
+ * Its parts: the causes that an event and expired timers set; when the next
+ * timer expires, or 0; whether the time matters to that.
+ */
+uint32_t e82545_delay(struct e82545_moderation *state,
+	    const struct e82545_moder_event *event);
+uint64_t e82545_delay_deadline(const struct e82545_moderation *state);
+bool	e82545_delay_timed(const struct e82545_moderation *state,
+	    const struct e82545_moder_event *event);
+/* No event: a register was written, or time has passed. */
+void	e82545_intr_again(struct e82545 *dev);
 /* Have the host's timer expire at when_ns, or before. */
 void	e82545_intr_arm(struct e82545 *dev, uint64_t when_ns);
 /* The host's timer expired. */

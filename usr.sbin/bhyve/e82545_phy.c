@@ -5,9 +5,9 @@
  */
 
 /*
- * The PHY of the 82545EM, as drivers access it through MDIC.
+ * The PHY, as drivers access it through MDIC.
  *
- * It is a Marvell 88E1011, at address 1.  Its link partner is a switch port
+ * It is one of Marvell's, at address 1.  Its link partner is a switch port
  * that supports every speed but not flow control; negotiation takes no time.
  * phy_update() is the one place where the MAC's view of the link (STATUS)
  * follows from the cable, the PHY and CTRL.
@@ -199,6 +199,21 @@ e82545_phy_reset(struct e82545 *dev)
 	phy_status(dev);
 }
 
+/* Whether PHY_M88_PAGED is a window. */
+static bool
+phy_paged(const struct e82545 *dev, unsigned int reg)
+{
+	return (dev->type->et_phy_page == PHY_M88_PAGE && reg == PHY_M88_PAGED);
+}
+
+/* Whether a page is selected that has none: of PHY_BM_PAGE there is page 0. */
+static bool
+phy_absent(const struct e82545 *dev, unsigned int reg)
+{
+	return (dev->type->et_phy_page == PHY_BM_PAGE && reg >= PHY_M88_CTRL &&
+	    reg != PHY_BM_PAGE && dev->phy->regs[PHY_BM_PAGE] != 0);
+}
+
 /* mutants 7: PHY_PARTNER has the next bit; others are 0, or last */
 static uint16_t
 phy_read(struct e82545 *dev, unsigned int reg)
@@ -207,6 +222,11 @@ phy_read(struct e82545 *dev, unsigned int reg)
 	uint16_t value;
 	bool autoneg, link;
 
+	if (phy_absent(dev, reg))
+		return (0);
+	if (phy_paged(dev, reg))
+		return (phy->paged[phy->regs[PHY_M88_PAGE] %
+		    E82545_PHY_NREGS]);
 	value = phy->regs[reg];
 	link = phy_has_link(dev);
 	autoneg = link && (phy->regs[PHY_CTRL] & (PHY_CTRL_AUTONEG |
@@ -249,9 +269,6 @@ phy_read(struct e82545 *dev, unsigned int reg)
 	case PHY_M88_INT_STATUS:
 		phy->regs[reg] = 0;
 		break;
-	case PHY_M88_PAGED:
-		value = phy->paged[phy->regs[PHY_M88_PAGE] % E82545_PHY_NREGS];
-		break;
 	}
 	return (value);
 }
@@ -282,7 +299,9 @@ phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
 	struct e82545_phy *phy = dev->phy;
 	uint16_t old;
 
-	if (reg == PHY_M88_PAGED) {
+	if (phy_absent(dev, reg))
+		return;
+	if (phy_paged(dev, reg)) {
 		phy->paged[phy->regs[PHY_M88_PAGE] % E82545_PHY_NREGS] = value;
 		/* mutants: no bit of the register itself can be written */
 		return;

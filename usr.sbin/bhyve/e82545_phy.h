@@ -58,10 +58,14 @@ struct e82545;
 #define	PHY_M88_INT_STATUS	19
 #define	 PHY_M88_INT_LINK	0x0400
 #define	PHY_M88_EXT_CTRL	20
+#define	PHY_BM_PAGE	22	/* of all from 16 on */
 #define	PHY_M88_EXT_CTRL2	26
 #define	PHY_M88_LED		24
-#define	PHY_M88_PAGE	29
+#define	PHY_BM_OEM	25
+#define	PHY_M88_PAGE	29	/* of the next one */
 #define	PHY_M88_PAGED	30
+#define	PHY_BM_BIAS1	29
+#define	PHY_BM_BIAS2	30
 
 /* A register of an adapter's PHY, without link, speed and partner. */
 struct e82545_phy_reg {

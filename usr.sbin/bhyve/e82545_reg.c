@@ -28,7 +28,9 @@
 
 #define	ALL	E82545_ALL
 
-static const struct e82545_type *const types[] = { &e82545_em };
+static const struct e82545_type *const types[] = {
+	&e82545_em, &e82574_l
+};
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
 
 static void

@@ -243,6 +243,7 @@ static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
 	struct e82545_rxq *rxq = dev->rxq;
+	const bool extended = rx_extended(dev);
 
 	MPASS(b->ndone == 0 ||
 	    (b->start + b->ndone) % b->size == b->head);
@@ -252,10 +253,18 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	e82545_stored();
 	rxq->end = b->head;
 	e82545_stored();
-	rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
+	if (extended)
+		e82574_rx_store(b->ring, b->size, b->start, rxq->done,
+		    b->ndone, (b->rxcsum & E82574_RXCSUM_PCSD) == 0);
+	else
+		rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
 	rxq->ndone = b->ndone | E82545_FIRST;
 	e82545_stored();
-	atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
+	if (extended)
+		e82574_rx_store_one(b->ring[b->start], rxq->done[0],
+		    (b->rxcsum & E82574_RXCSUM_PCSD) == 0);
+	else
+		atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
 	e82545_stored();
 	rxq->ndone = 0;
 }

@@ -135,6 +135,16 @@ rx_ring_map(const struct e82545 *dev, uint32_t size))[2]
 	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
 
+/*
+ * Whether descriptors are written back in the other format: e82574_rx.c.  An
+ * 82545EM has no such register: it reads as 0.
+ */
+static inline bool
+rx_extended(const struct e82545 *dev)
+{
+	return ((e82545_reg(dev, E82574_RFCTL) & E82574_RFCTL_EXTEN) != 0);
+}
+
 /* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static inline uint32_t
 rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)

@@ -62,24 +62,26 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 
 /*
  * Whether the guest has processed `n' descriptors from `head' on, or some: it
- * has cleared DD.  Of the first one alone DD does not tell, but most drivers
- * clear no more than the status.
+ * has cleared DD, whose status byte begins at bit `shift'.  Of the first one
+ * alone DD does not tell, but most drivers clear no more than the status, and
+ * leave `done'.
  */
 static bool
 rx_processed(uint64_t (*ring)[2], uint32_t size, uint32_t head, uint32_t n,
-    uint64_t done)
+    uint64_t done, unsigned int shift)
 {
-	const uint64_t status = (uint64_t)UINT8_MAX << 32;
+	const uint64_t status = (uint64_t)UINT8_MAX << shift;
+	const uint64_t dd = (uint64_t)E82545_RXD_DD << shift;
 	uint64_t upper;
 	uint32_t i;
 
 	for (i = 1; i < n; i++) {
 		upper = le64toh(atomic_load_64(&ring[(head + i) % size][1]));
-		if ((upper & (uint64_t)E82545_RXD_DD << 32) == 0)
+		if ((upper & dd) == 0)
 			return (true);
 	}
 	upper = le64toh(atomic_load_64(&ring[head][1]));
-	return ((upper & (uint64_t)E82545_RXD_DD << 32) != 0 ||
+	return ((upper & dd) != 0 ||
 	    (n == 1 && ((upper ^ le64toh(done)) & ~status) == 0));
 }
 
@@ -89,7 +91,10 @@ e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
 	const uint32_t size = rx_ring_size(dev);
 	const uint32_t left = atomic_load_32(&old->ndone);
 	const uint32_t n = left & ~E82545_FIRST;
-	uint64_t (*ring)[2];
+	const bool extended = rx_extended(dev);
+	const bool sum = (e82545_reg(dev, E82545_RXCSUM) &
+	    E82574_RXCSUM_PCSD) == 0;
+	uint64_t (*ring)[2], first[2];
 
 	if (n == 0)
 		return (true);
@@ -98,15 +103,24 @@ e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
 	ring = rx_ring_map(dev, size);
 	if (ring == NULL)
 		return (true);
+	first[1] = old->done[0];
+	if (extended)
+		e82574_rx_store_one(first, old->done[0], sum);
 	atomic_store_32(&old->end, (head + n) % size);
 	e82545_stored();
-	if (left == n)
+	if (left != n) {
+		if (rx_processed(ring, size, head, n, first[1],
+		    extended ? 0 : 32))
+			return (true);
+	} else if (extended)
+		e82574_rx_store(ring, size, head, old->done, n, sum);
+	else
 		rx_store(ring, size, head, old->done, n);
-	else if (rx_processed(ring, size, head, n, old->done[0]))
-		return (true);
 	atomic_store_32(&old->ndone, n | E82545_FIRST);
 	e82545_stored();
-	atomic_store_rel_64(&ring[head][1], old->done[0]);
+	if (extended)
+		atomic_store_64(&ring[head][0], first[0]);
+	atomic_store_rel_64(&ring[head][1], first[1]);
 	e82545_stored();
 	atomic_store_32(&old->ndone, 0);
 	return (true);

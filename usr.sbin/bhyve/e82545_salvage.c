@@ -89,6 +89,7 @@
 #include "e82545_phy.h"
 #include "e82545_salvage.h"
 #include "e82545_snap.h"
+#include "e82545_type.h"
 
 /* Causes of which the guest looks at its rings, or at the link. */
 #define	TX_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE |		\
@@ -123,6 +124,8 @@ static bool
 salvage_state(struct e82545 *dev, const struct e82545 *old)
 {
 	salvage_regs(dev, old);
+	if (dev->type->et_salvage != NULL)
+		dev->type->et_salvage(dev, old);
 	return (e82545_stat_salvage(dev, old) &&
 	    e82545_eeprom_salvage(dev, old) && e82545_phy_salvage(dev, old) &&
 	    e82545_csb_salvage(dev, old) && e82545_txq_salvage(dev, old) &&

@@ -34,6 +34,7 @@
 #include "e82545_offload.h"
 #include "e82545_snap.h"
 #include "e82545_stat.h"
+#include "e82545_type.h"
 
 struct snap_header {
 	char		magic[8];
@@ -42,8 +43,6 @@ struct snap_header {
 	uint32_t	crc;		/* of what follows */
 };
 _Static_assert(sizeof(struct snap_header) == 20, "snap_header has padding");
-
-static const char snap_magic[8] = { '8', '2', '5', '4', '5', 'E', 'M', 0 };
 
 /*
  * Values.
@@ -148,6 +147,8 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 	e82545_csb_snap(dev, s);
 	e82545_txq_snap(dev, s);
 	e82545_intr_snap(dev, s);
+	if (dev->type->et_snap != NULL)
+		dev->type->et_snap(dev, s);
 	snap_counters(dev, s);
 }
 
@@ -166,8 +167,8 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 	e82545_loop_snap(dev, &s);
 	/* mutants: a save that fails leaves the buffer undefined */
 	if (buf != NULL && !s.bad) {
-		memcpy(h.magic, snap_magic, sizeof(h.magic));
-		h.version = htole32(E82545_SNAPSHOT_VERSION);
+		memcpy(h.magic, dev->type->et_magic, sizeof(h.magic));
+		h.version = htole32(dev->type->et_version);
 		h.size = htole32(s.done);
 		h.crc = htole32(e82545_crc(buf + sizeof(h),
 		    s.done - sizeof(h), 0));
@@ -206,16 +207,16 @@ e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size)
 }
 
 static int
-snap_header_check(const void *buf, size_t size)
+snap_header_check(const struct e82545_type *type, const void *buf, size_t size)
 {
 	struct snap_header h;
 
 	if (size < sizeof(h)) /* mutants: the state is missing then */
 		return (EINVAL);
 	memcpy(&h, buf, sizeof(h));
-	if (memcmp(h.magic, snap_magic, sizeof(h.magic)) != 0)
+	if (memcmp(h.magic, type->et_magic, sizeof(h.magic)) != 0)
 		return (EINVAL);
-	if (le32toh(h.version) != E82545_SNAPSHOT_VERSION)
+	if (le32toh(h.version) != type->et_version)
 		return (ENOTSUP);
 	if (le32toh(h.size) != size || le32toh(h.crc) !=
 	    e82545_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h), 0))
@@ -232,7 +233,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	bool asserted;
 	int error;
 
-	error = snap_header_check(buf, size);
+	error = snap_header_check(dev->type, buf, size);
 	if (error != 0)
 		return (error);
 	fresh = e82545_create(&dev->config, dev->ops, dev->arg,

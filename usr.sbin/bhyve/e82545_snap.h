@@ -58,6 +58,10 @@ void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
 /* The frames in the loopback queue; a restore needs it to be empty. */
 void	e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s);
+/*
+ * When an interrupt was sent, saved as its age; 0 if too old to matter for ITR.
+ */
+void	e82545_snap_last(struct e82545_snap *s, uint64_t *last_ns);
 /* Call after e82545_reg_snap().  Times are saved relative to now_ns. */
 void	e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s);
 

@@ -6,10 +6,10 @@
 
 /*
  * What an adapter is made of: its registers, its PHY, what is in its EEPROM.
- * Each adapter has a file with its tables, e82545_em.c for the 82545EM.
- * Everything else is the same for all of them.
+ * Each adapter has a file with its tables: e82545_em.c has the 82545EM's,
+ * e82574.c the 82574L's.  Everything else is the same for all of them.
  *
- * Private; only e82545*.c include this.
+ * Private; only the model's files include this.
  */
 
 #ifndef _E82545_TYPE_H_
@@ -21,6 +21,8 @@
 #include "e82545_eeprom.h"
 #include "e82545_impl.h"
 #include "e82545_phy.h"
+
+struct e82545_snap;
 
 /* A register, or an array of them: a line of an adapter's table. */
 struct e82545_line {
@@ -94,17 +96,32 @@ struct e82545_line {
 	LINE_STAT(TSCTC), LINE_STAT(TSCTFC)
 
 struct e82545_type {
+	char		 et_magic[8];	/* of snapshots */
+	uint32_t	 et_version;	/* of snapshots */
+	uint16_t	 et_subdevice;	/* PCI subsystem ID, without CSB */
 	const struct e82545_line *et_line;
 	size_t		 et_nlines;	/* less than UINT8_MAX */
 	/* Register to line, counted from 1; 0: none.  e82545_reg_init(). */
 	uint8_t		*et_index;	/* E82545_BAR_MEM_SIZE / 4 of them */
 	const struct e82545_phy_reg *et_phy;	/* E82545_PHY_NREGS of them */
+	unsigned int	 et_phy_page;	/* the PHY's register that selects a
+					   page of others: PHY_M88_PAGE or
+					   PHY_BM_PAGE */
 	/* All of `words', but for the checksum. */
 	void		(*et_eeprom)(uint16_t words[E82545_EEPROM_SUMMED],
 			    const uint8_t mac[6], uint16_t subdevice);
+	/*
+	 * What is not in all adapters: reset, snapshots, salvage; or NULL.  As
+	 * the functions of other parts, after these.
+	 */
+	void		(*et_reset)(struct e82545 *dev);
+	void		(*et_snap)(struct e82545 *dev, struct e82545_snap *s);
+	void		(*et_salvage)(struct e82545 *dev,
+			    const struct e82545 *old);
 };
 
 extern const struct e82545_type e82545_em;	/* e82545_em.c */
+extern const struct e82545_type e82574_l;	/* e82574.c */
 
 /*
  * Functions of registers, for these tables.  Under reg_mtx; the masks have been

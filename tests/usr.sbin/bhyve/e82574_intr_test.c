@@ -1,0 +1,388 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Interrupts of the 82574L: ICR and its masks, MSI-X vectors, and EITR.  Bits
+ * are numbers, as in the datasheet.
+ */
+
+#include <sys/param.h>
+
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+
+#define	ALL	0xffffffff
+#define	TXDW	0x00000001
+#define	LSC	0x00000004
+#define	RXDMT0	0x00000010
+#define	RXO	0x00000040
+#define	RXT0	0x00000080
+#define	RXQ0	0x00100000
+#define	RXQ1	0x00200000
+#define	TXQ0	0x00400000
+#define	TXQ1	0x00800000
+#define	OTHER	0x01000000
+#define	ASSERTED 0x80000000
+#define	EIAC	0xdc
+#define	IAM	0xe0
+#define	IVAR	0xe4
+#define	EITR(n)	(0xe8 + 4 * (n))
+#define	EIAME	0x01000000
+#define	IAME	0x08000000
+
+/* As Linux: receive has vector 0, transmit 1, all else 2. */
+#define	IVAR_LINUX	0x800a0908
+#define	OTHER_MASK	(LSC | OTHER)
+
+static struct host *
+msix_up(void)
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_up(h, 64, 64, 2048);
+	/* The link has come up: nobody knows what is masked. */
+	host_wr(h, E82545_IMC, ALL);
+	host_rd(h, E82545_ICR);
+	e82545_msix(h->dev, true);
+	host_wr(h, IVAR, IVAR_LINUX);
+	host_wr(h, EIAC, RXQ0 | TXQ0);
+	host_wr(h, E82545_IMS, RXQ0 | TXQ0 | OTHER_MASK);
+	return (h);
+}
+
+/* Check how many messages each vector has sent since. */
+static void
+check_messages(struct host *h, unsigned int v0, unsigned int v1,
+    unsigned int v2)
+{
+	ATF_CHECK_EQ(v0, h->nmessages[0]);
+	ATF_CHECK_EQ(v1, h->nmessages[1]);
+	ATF_CHECK_EQ(v2, h->nmessages[2]);
+	ATF_CHECK_EQ(0, h->nmessages[3] + h->nmessages[4]);
+	memset(h->nmessages, 0, sizeof(h->nmessages));
+}
+
+static void
+send_one(struct host *h)
+{
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_tx_frame(h, frame, sizeof(frame), 0);
+	host_tx_go(h);
+	host_run(h);
+}
+
+static void
+receive_one(struct host *h)
+{
+	uint8_t frame[60];
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	check_taken(h, frame, sizeof(frame));
+	host_rx_post(h);
+}
+
+TEST(icr, "Without MSI-X: what reading ICR clears, and when it masks")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	/* All masked: a read clears. */
+	host_wr(h, E82545_ICS, ALL);
+	ATF_CHECK_EQ(0x01f7ffff, host_rd(h, E82545_ICS));
+	ATF_CHECK_EQ(0x01f7ffff, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+	/* Those not masked have not happened: a read does nothing. */
+	host_wr(h, E82545_IMS, RXT0);
+	host_wr(h, E82545_ICS, LSC);
+	ATF_CHECK_EQ(LSC, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(LSC, host_rd(h, E82545_ICR));
+	ATF_CHECK(!host_line(h));
+	/* One has: it clears all, and masks none. */
+	host_wr(h, E82545_ICS, RXT0);
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(ASSERTED | RXT0 | LSC, host_rd(h, E82545_ICS));
+	ATF_CHECK_EQ(ASSERTED | RXT0 | LSC, host_rd(h, E82545_ICR));
+	ATF_CHECK(!host_line(h));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(RXT0, host_rd(h, E82545_IMS));
+	/* It masks what IAM has, with IAME. */
+	host_wr(h, E82545_IMS, ALL);
+	host_wr(h, IAM, ~LSC);
+	host_set(h, E82545_CTRL_EXT, IAME);
+	host_wr(h, E82545_ICS, TXDW);
+	ATF_CHECK_EQ(ASSERTED | TXDW, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(LSC, host_rd(h, E82545_IMS));
+	host_wr(h, E82545_ICS, TXDW);
+	ATF_CHECK(!host_line(h));
+	ATF_CHECK_EQ(TXDW, host_rd(h, E82545_ICR));
+	host_wr(h, E82545_IMS, TXDW);
+	ATF_CHECK(host_line(h));
+	/* So does writing it; that of the others clears each of them. */
+	host_wr(h, E82545_IMS, LSC | RXO);
+	host_wr(h, E82545_ICS, LSC | RXO | OTHER | RXQ1);
+	host_wr(h, E82545_ICR, OTHER);
+	ATF_CHECK_EQ(LSC, host_rd(h, E82545_IMS));
+	ATF_CHECK(!host_line(h));
+	ATF_CHECK_EQ(TXDW | RXQ1, host_rd(h, E82545_ICR));
+	host_wr(h, E82545_ICR, ALL);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+	/* A queue has no cause of its own. */
+	host_wr(h, E82545_IMC, ALL);
+	host_up(h, 64, 64, 2048);
+	send_one(h);
+	receive_one(h);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & 0x01f00000);
+	ATF_CHECK_EQ(0, h->nmessages[0]);
+	host_destroy(h);
+}
+
+TEST(vectors, "Each queue, and all else, has its vector; a message clears and "
+    "masks what EIAC has")
+{
+	struct host *h;
+
+	h = msix_up();
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	/* More come before the driver is ready: no message. */
+	receive_one(h);
+	receive_one(h);
+	check_messages(h, 0, 0, 0);
+	/* It is now, and there was one: a message. */
+	host_wr(h, E82545_IMS, RXQ0);
+	check_messages(h, 1, 0, 0);
+	host_wr(h, E82545_IMS, RXQ0);
+	check_messages(h, 0, 0, 0);
+	send_one(h);
+	check_messages(h, 0, 1, 0);
+	ATF_CHECK_EQ(RXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	host_wr(h, E82545_IMS, TXQ0);
+	/* The link: it is not cleared, so there is no other message. */
+	e82545_link(h->dev, false);
+	check_messages(h, 0, 0, 1);
+	e82545_link(h->dev, true);
+	check_messages(h, 0, 0, 0);
+	ATF_CHECK_EQ(ASSERTED | OTHER | LSC, host_rd(h, E82545_ICR) &
+	    (ASSERTED | OTHER | LSC | RXQ0 | TXQ0));
+	e82545_link(h->dev, false);
+	check_messages(h, 0, 0, 1);
+	/* A cause that the driver sets, as Linux does for what is left. */
+	host_wr(h, E82545_ICS, TXQ0 | RXQ0);
+	check_messages(h, 1, 1, 0);
+	/* The line is another matter. */
+	ATF_CHECK_EQ(0, h->nedges);
+	ATF_CHECK_EQ(7, host_counter(h, E82545_C_INTR_SENT));
+	host_destroy(h);
+}
+
+TEST(ivar, "Causes without a vector, with one that does not exist, and "
+    "several with the same")
+{
+	struct host *h;
+
+	h = msix_up();
+	host_wr(h, IVAR, 0);
+	receive_one(h);
+	check_messages(h, 0, 0, 0);
+	/* It was not cleared: the vector's message follows. */
+	host_wr(h, IVAR, 0x8);
+	check_messages(h, 1, 0, 0);
+	host_wr(h, IVAR, 0x000ddddf);
+	host_wr(h, E82545_IMS, ALL);
+	receive_one(h);
+	send_one(h);
+	host_wr(h, E82545_ICS, ALL);
+	check_messages(h, 0, 0, 0);
+	host_wr(h, IVAR, 0x00099999);
+	check_messages(h, 0, 1, 0);
+	host_destroy(h);
+}
+
+TEST(eiame, "CTRL_EXT.EIAME: a message masks what IAM has of its causes")
+{
+	struct host *h;
+
+	h = msix_up();
+	host_wr(h, EIAC, 0);
+	host_wr(h, IAM, RXQ0 | OTHER);
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	/* Neither cleared nor masked: it was sent. */
+	ATF_CHECK_EQ(RXQ0 | TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	receive_one(h);
+	check_messages(h, 0, 0, 0);
+	host_wr(h, E82545_ICR, RXQ0);
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	host_wr(h, E82545_ICR, RXQ0);
+	host_set(h, E82545_CTRL_EXT, EIAME);
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	send_one(h);
+	check_messages(h, 0, 1, 0);
+	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	host_wr(h, E82545_IMS, RXQ0);
+	check_messages(h, 1, 0, 0);
+	host_destroy(h);
+}
+
+TEST(eitr, "The interval of each vector, and the host's")
+{
+	struct host *h;
+	unsigned int i;
+
+	h = msix_up();
+	host_wr(h, EITR(0), 100);
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	host_wr(h, E82545_IMS, RXQ0);
+	receive_one(h);
+	check_messages(h, 0, 0, 0);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_INTR_HELD));
+	/* It waits already. */
+	receive_one(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_INTR_HELD));
+	/* Vector 1 has none. */
+	for (i = 0; i < 3; i++) {
+		send_one(h);
+		check_messages(h, 0, 1, 0);
+		host_wr(h, E82545_IMS, TXQ0);
+	}
+	host_advance(h, 100 * 256 - 1);
+	check_messages(h, 0, 0, 0);
+	host_advance(h, 1);
+	check_messages(h, 1, 0, 0);
+	/* The interval is shorter now, and over. */
+	host_wr(h, E82545_IMS, RXQ0);
+	receive_one(h);
+	host_advance(h, 30 * 256);
+	check_messages(h, 0, 0, 0);
+	host_wr(h, EITR(0), 30);
+	check_messages(h, 1, 0, 0);
+	/* A cause that is cleared while it waits has no message. */
+	host_wr(h, E82545_IMS, RXQ0);
+	receive_one(h);
+	host_wr(h, E82545_ICR, RXQ0);
+	host_advance(h, 1000000);
+	check_messages(h, 0, 0, 0);
+	/* That of the administrator. */
+	e82545_change(h->dev, 0, 200, UINT32_MAX);
+	receive_one(h);
+	check_messages(h, 1, 0, 0);
+	host_wr(h, E82545_IMS, RXQ0);
+	receive_one(h);
+	host_advance(h, 200 * 256 - 1);
+	check_messages(h, 0, 0, 0);
+	host_advance(h, 1);
+	check_messages(h, 1, 0, 0);
+	host_destroy(h);
+}
+
+TEST(delay, "RDTR and TIDV delay the causes of queues")
+{
+	struct host *h;
+	uint8_t frame[60];
+
+	h = msix_up();
+	host_wr(h, E82545_RDTR, 10);
+	host_wr(h, E82545_TIDV, 20);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
+	host_tx_go(h);
+	receive_one(h);
+	check_messages(h, 0, 0, 0);
+	host_advance(h, 10 * 1024 - 1);
+	check_messages(h, 0, 0, 0);
+	host_advance(h, 1);
+	check_messages(h, 1, 0, 0);
+	host_advance(h, 10 * 1024 - 1);
+	check_messages(h, 0, 0, 0);
+	host_advance(h, 1);
+	check_messages(h, 0, 1, 0);
+	/* Without IDE at once. */
+	host_wr(h, E82545_IMS, RXQ0 | TXQ0);
+	send_one(h);
+	check_messages(h, 0, 1, 0);
+	host_destroy(h);
+}
+
+TEST(mode, "MSI-X on and off, with causes pending")
+{
+	struct e82545_mode mode;
+	struct host *h;
+
+	h = msix_up();
+	host_wr(h, EITR(0), 123);
+	host_wr(h, E82545_ITR, 45);
+	e82545_mode(h->dev, &mode);
+	ATF_CHECK_EQ(123, mode.em_itr_256ns);
+	e82545_link(h->dev, false);
+	check_messages(h, 0, 0, 1);
+	/* INTx has the cause, too. */
+	e82545_msix(h->dev, false);
+	ATF_CHECK(host_line(h));
+	e82545_msix(h->dev, true);
+	ATF_CHECK(!host_line(h));
+	check_messages(h, 0, 0, 1);
+	e82545_msix(h->dev, true);
+	check_messages(h, 0, 0, 0);
+	/* A reset of the adapter is not one of configuration space. */
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	e82545_mode(h->dev, &mode);
+	ATF_CHECK_EQ(0, mode.em_itr_256ns);
+	host_wr(h, IVAR, IVAR_LINUX);
+	host_wr(h, E82545_IMS, RXQ0);
+	host_wr(h, E82545_ICS, RXQ0);
+	check_messages(h, 1, 0, 0);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_destroy(h);
+}
+
+TEST(saved, "A snapshot has what was sent, and what EITR holds")
+{
+	static uint8_t buf[1 << 20];
+	struct host *h, *to;
+	size_t size;
+
+	h = msix_up();
+	host_wr(h, EIAC, RXQ0);
+	host_wr(h, EITR(0), 100);
+	host_wr(h, 0xb608, 1 << 24 | 1);
+	receive_one(h);
+	host_wr(h, E82545_IMS, RXQ0);
+	receive_one(h);
+	e82545_link(h->dev, false);
+	check_messages(h, 1, 0, 1);
+	host_advance(h, 400);
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(size > 0 && size < sizeof(buf));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
+	to = host_create_82574(HOST_RAM);
+	e82545_msix(to->dev, true);
+	e82545_pause(to->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
+	e82545_resume(to->dev);
+	check_messages(to, 0, 0, 0);
+	ATF_CHECK_EQ(10, host_rd(to, 0xb600));
+	host_advance(to, 100 * 256 - 400 - 1);
+	check_messages(to, 0, 0, 0);
+	host_advance(to, 1);
+	check_messages(to, 1, 0, 0);
+	e82545_resume(h->dev);
+	host_destroy(h);
+	host_destroy(to);
+}
+
+TEST_PROGRAM

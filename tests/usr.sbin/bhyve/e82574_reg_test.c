@@ -1,0 +1,422 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The 82574L through its BARs: registers, EEPROM, PHY, semaphores, time.  The
+ * table has numbers, not names, so that it finds mistakes in e82574_reg.h.
+ * What it has in common with the 82545EM is tested there.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+#include "e82545_regs.h"
+
+static const struct reg lregs[] = {
+	{ 0x0000, 1, 4, "CTRL", 0x00100241, 0, REG_FX },
+	{ 0x0004, 1, 4, "CTRL_DUP", 0x00100241, 0, REG_FX },
+	{ 0x0008, 1, 4, "STATUS", 0x00080283, 0, REG_RO },
+	{ 0x0010, 1, 4, "EECD", 0x00000310, 0x7f, REG_RW },
+	{ 0x0014, 1, 4, "EERD", 0, 0, REG_FX },
+	{ 0x0018, 1, 4, "CTRL_EXT", 0, 0xd9ebcfff, REG_RW },
+	{ 0x001c, 1, 4, "FLA", 0, 0x00000017, REG_RW },
+	{ 0x0020, 1, 4, "MDIC", 0x10000000, 0, REG_FX },
+	{ 0x0028, 1, 4, "FCAL", 0x00c28001, ALL, REG_RW },
+	{ 0x002c, 1, 4, "FCAH", 0x0100, 0xffff, REG_RW },
+	{ 0x0030, 1, 4, "FCT", 0x8808, 0xffff, REG_RW },
+	{ 0x0038, 1, 4, "VET", 0x8100, 0xffff, REG_RW },
+	{ 0x00c0, 1, 4, "ICR", 0, 0, REG_FX },
+	{ 0x00c4, 1, 4, "ITR", 0, 0xffff, REG_RW },
+	{ 0x00c8, 1, 4, "ICS", 0, 0, REG_FX },
+	{ 0x00d0, 1, 4, "IMS", 0, 0, REG_FX },
+	{ 0x00d8, 1, 4, "IMC", 0, 0, REG_FX },
+	{ 0x00dc, 1, 4, "EIAC", 0, 0x01f00000, REG_RW },
+	{ 0x00e0, 1, 4, "IAM", 0, ALL, REG_RW },
+	{ 0x00e4, 1, 4, "IVAR", 0, 0x800fffff, REG_RW },
+	{ 0x00e8, 5, 4, "EITR", 0, 0xffff, REG_RW },
+	{ 0x0100, 1, 4, "RCTL", 0, 0x06dfb3fe, REG_RW },
+	{ 0x0170, 1, 4, "FCTTV", 0, 0xffff, REG_RW },
+	{ 0x0400, 1, 4, "TCTL", 0, 0x7ffffffa, REG_RW },
+	{ 0x0410, 1, 4, "TIPG", 0x00602008, 0x3fffffff, REG_RW },
+	{ 0x0458, 1, 4, "AIT", 0, 0xffff, REG_RW },
+	{ 0x0e00, 1, 4, "LEDCTL", 0x00068302, 0x00cfcfef, REG_RW },
+	{ 0x0f00, 1, 4, "EXTCNF_CTRL", 0x8, 0x0fff00e7, REG_RW },
+	{ 0x0f08, 1, 4, "EXTCNF_SIZE", 0, 0x00ffffff, REG_RW },
+	{ 0x0f10, 1, 4, "POEMB", 0x030d, 0xffff, REG_RW },
+	{ 0x1000, 1, 4, "PBA", 0x00140014, 0, REG_FX },
+	{ 0x1008, 1, 4, "PBS", 0x28, 0xffff, REG_RW },
+	{ 0x1010, 1, 4, "EEMNGCTL", 0x80040000, 0, REG_RO },
+	{ 0x102c, 1, 4, "EEWR", 0x2, 0, REG_FX },
+	{ 0x2160, 1, 4, "FCRTL", 0, 0x8000fff8, REG_RW },
+	{ 0x2168, 1, 4, "FCRTH", 0, 0xfff8, REG_RW },
+	{ 0x2170, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, REG_RW },
+	{ 0x2410, 5, 8, "RDFH..RDFPC", 0, 0x1fff, REG_RW },
+	{ 0x2800, 1, 4, "RDBAL", 0, 0xfffffff0, REG_RW },
+	{ 0x2804, 1, 4, "RDBAH", 0, ALL, REG_RW },
+	{ 0x2808, 1, 4, "RDLEN", 0, 0x000fff80, REG_RW },
+	{ 0x2810, 1, 4, "RDH", 0, 0xffff, REG_RW },
+	{ 0x2818, 1, 4, "RDT", 0, 0xffff, REG_RW },
+	{ 0x2820, 1, 4, "RDTR", 0, 0xffff, REG_RW },
+	{ 0x2828, 1, 4, "RXDCTL", 0x00010000, 0x013f3f3f, REG_RW },
+	{ 0x282c, 1, 4, "RADV", 0, 0xffff, REG_RW },
+	{ 0x2928, 1, 4, "RXDCTL1", 0x00010000, 0x013f3f3f, REG_RW },
+	{ 0x2c00, 1, 4, "RSRPD", 0, 0x0fff, REG_RW },
+	{ 0x3410, 4, 8, "TDFH..TDFTS", 0x0600, 0x1fff, REG_RW },
+	{ 0x3430, 1, 4, "TDFPC", 0, 0x1fff, REG_RW },
+	{ 0x3800, 1, 4, "TDBAL", 0, 0xfffffff0, REG_RW },
+	{ 0x3804, 1, 4, "TDBAH", 0, ALL, REG_RW },
+	{ 0x3808, 1, 4, "TDLEN", 0, 0x000fff80, REG_RW },
+	{ 0x3810, 1, 4, "TDH", 0, 0xffff, REG_RW },
+	{ 0x3818, 1, 4, "TDT", 0, 0xffff, REG_RW },
+	{ 0x3820, 1, 4, "TIDV", 0, 0xffff, REG_RW },
+	{ 0x3828, 1, 4, "TXDCTL", 0, 0xff7f3f3f, REG_RW },
+	{ 0x382c, 1, 4, "TADV", 0, 0xffff, REG_RW },
+	{ 0x3840, 1, 4, "TARC0", 0x403, 0x7fffffff, REG_RW },
+	{ 0x3928, 1, 4, "TXDCTL1", 0, 0xff7f3f3f, REG_RW },
+	{ 0x3940, 1, 4, "TARC1", 0x403, 0x7fffffff, REG_RW },
+	{ 0x4000, 9, 4, "CRCERRS..LATECOL", 0, 0, REG_RC },
+	{ 0x4028, 1, 4, "COLC", 0, 0, REG_RC },
+	{ 0x4030, 5, 4, "DC..RLEC", 0, 0, REG_RC },
+	{ 0x4048, 15, 4, "XONRXC..GPTC", 0, 0, REG_RC },
+	{ 0x4088, 4, 4, "GORC, GOTC", 0, 0, REG_RO },
+	{ 0x40a0, 8, 4, "RNBC..MGTPTC", 0, 0, REG_RC },
+	{ 0x40c0, 4, 4, "TOR, TOT", 0, 0, REG_RO },
+	{ 0x40d0, 12, 4, "TPR..TSCTFC", 0, 0, REG_RC },
+	{ 0x5000, 1, 4, "RXCSUM", 0x0300, 0x37ff, REG_RW },
+	{ 0x5008, 1, 4, "RFCTL", 0, 0x000fffff, REG_RW },
+	{ 0x5200, 128, 4, "MTA", 0, ALL, REG_RW },
+	{ 0x5400, 1, 4, "RAL0", 0x12290c00, ALL, REG_RW },
+	{ 0x5404, 1, 4, "RAH0", 0x80005634, 0x8003ffff, REG_RW },
+	{ 0x5408, 15, 8, "RAL", 0, ALL, REG_RW },
+	{ 0x540c, 15, 8, "RAH", 0, 0x8003ffff, REG_RW },
+	{ 0x5600, 128, 4, "VFTA", 0, ALL, REG_RW },
+	{ 0x5800, 1, 4, "WUC", 0, 0x0b, REG_RW },
+	{ 0x5808, 1, 4, "WUFC", 0, 0x000f80ff, REG_RW },
+	{ 0x5810, 1, 4, "WUS", 0, 0, REG_RO },
+	{ 0x5818, 1, 4, "MRQC", 0, 0xffff0003, REG_RW },
+	{ 0x5820, 1, 4, "MANC", 0, ALL, REG_RW },
+	{ 0x5824, 1, 4, "MFVAL", 0, ALL, REG_RW },
+	{ 0x5828, 2, 8, "MFUTP", 0, ALL, REG_RW },
+	{ 0x5838, 1, 4, "IPAV", 0, 0x0001000f, REG_RW },
+	{ 0x5840, 4, 8, "IP4AT", 0, ALL, REG_RW },
+	{ 0x5860, 1, 4, "MANC2H", 0, ALL, REG_RW },
+	{ 0x5880, 4, 4, "IP6AT", 0, ALL, REG_RW },
+	{ 0x5890, 8, 4, "MDEF", 0, ALL, REG_RW },
+	{ 0x5900, 1, 4, "WUPL", 0, 0, REG_RO },
+	{ 0x5a00, 32, 4, "WUPM", 0, 0, REG_RO },
+	{ 0x5b00, 1, 4, "GCR", 0, ALL, REG_RW },
+	{ 0x5b08, 1, 4, "FUNCTAG", 0, ALL, REG_RW },
+	{ 0x5b10, 4, 4, "GSCL", 0, ALL, REG_RW },
+	{ 0x5b20, 4, 4, "GSCN", 0, ALL, REG_RW },
+	{ 0x5b30, 1, 4, "FACTPS", 0x20000003, 0, REG_RO },
+	{ 0x5b50, 1, 4, "SWSM", 0, 0, REG_FX },
+	{ 0x5b54, 1, 4, "FWSM", 0, 0, REG_RO },
+	{ 0x5b58, 1, 4, "SWSM2", 0, 0x3, REG_RW },
+	{ 0x5b64, 1, 4, "GCR2", 0, ALL, REG_RW },
+	{ 0x5b68, 1, 4, "PBACLR", 0, 0x1f, REG_RW },
+	{ 0x5c00, 32, 4, "RETA", 0, ALL, REG_RW },
+	{ 0x5c80, 10, 4, "RSSRK", 0, ALL, REG_RW },
+	{ 0x5f00, 4, 8, "FFLT", 0, 0x7ff, REG_RW },
+	{ 0x9000, 128, 8, "FFMT", 0, 0x0f, REG_RW },
+	{ 0x9800, 128, 8, "FFVT", 0, ALL, REG_RW },
+	{ 0xb600, 1, 4, "SYSTIML", 0, ALL, REG_RW },
+	{ 0xb604, 1, 4, "SYSTIMH", 0, ALL, REG_RW },
+	{ 0xb608, 1, 4, "TIMINCA", 0, ALL, REG_RW },
+	{ 0xb60c, 1, 4, "TIMADJL", 0, ALL, REG_RW },
+	{ 0xb610, 1, 4, "TIMADJH", 0, ALL, REG_RW },
+	{ 0xb614, 1, 4, "TSYNCTXCTL", 0, 0x10, REG_RW },
+	{ 0xb620, 1, 4, "TSYNCRXCTL", 0, 0x1e, REG_RW },
+	{ 0xb634, 1, 4, "RXMTRL", 0x88f7, ALL, REG_RW },
+	{ 0xb638, 1, 4, "RXUDP", 0x0319, 0xffff, REG_RW },
+};
+
+#define	FOREACH_LREG(r, j, o)						\
+	for (r = lregs; r < lregs + nitems(lregs); r++)			\
+		for (j = 0; j < r->count &&				\
+		    (o = r->off + j * r->stride, true); j++)
+
+static void
+check_reset(struct host *h)
+{
+	const struct reg *r;
+	unsigned int j;
+	uint32_t o, v;
+
+	FOREACH_LREG(r, j, o) {
+		v = host_rd(h, o);
+		ATF_CHECK_MSG(v == r->reset, "%s[%u] (%#x): %#x, not %#x",
+		    r->name, j, o, v, r->reset);
+	}
+	host_wr(h, 0x5b50, 0);	/* reading has taken this semaphore */
+}
+
+TEST(registers, "Values after reset, bits that can be written, and offsets "
+    "without a register")
+{
+	static bool known[E82545_BAR_MEM_SIZE / 4];
+	static const uint32_t patterns[] =
+	    { 0x5a5a5a5a, 0xa5a5a5a5, 0, 0xffffffff };
+	const struct reg *r;
+	struct host *h;
+	uint32_t o, v, want;
+	unsigned int j, k;
+
+	h = host_create_82574(HOST_RAM);
+	check_reset(h);
+	FOREACH_LREG(r, j, o) {
+		ATF_CHECK_MSG(!known[o / 4], "%s (%#x) twice", r->name, o);
+		known[o / 4] = true;
+		for (k = 0; r->kind != REG_FX && k < nitems(patterns); k++) {
+			host_wr(h, o, patterns[k]);
+			v = host_rd(h, o);
+			want = (patterns[k] & r->mask) | (r->reset & ~r->mask);
+			ATF_CHECK_MSG(v == want, "%s[%u] (%#x): wrote %#x, "
+			    "read %#x, not %#x", r->name, j, o, patterns[k],
+			    v, want);
+		}
+		if (r->kind != REG_FX)
+			host_wr(h, o, r->reset);
+	}
+	/* The CSB's two registers are only written. */
+	known[E82545_CSBAL / 4] = known[E82545_CSBAH / 4] = true;
+	for (o = 0; o < E82545_BAR_MEM_SIZE; o += 4) {
+		if (known[o / 4])
+			continue;
+		host_wr(h, o, ALL);
+		ATF_CHECK_EQ_MSG(0, host_rd(h, o), "%#x", o);
+	}
+	host_rd(h, E82545_ICR);
+	check_reset(h);
+	/* A reset brings all of them back. */
+	host_wr(h, E82574_IVAR, ALL);
+	host_wr(h, E82574_SWSM2, ALL);
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	check_reset(h);
+	host_destroy(h);
+}
+
+static uint16_t
+nvm_read(struct host *h, unsigned int word)
+{
+	host_wr(h, 0x14, word << 2 | 1);
+	ATF_CHECK_EQ_MSG(word << 2 | 2, host_rd(h, 0x14) & 0xffff, "%u", word);
+	return (host_rd(h, 0x14) >> 16);
+}
+
+TEST(eeprom, "Words by EERD and EEWR: address, IDs, checksum; beyond the end")
+{
+	struct host *h;
+	uint16_t sum = 0;
+	unsigned int i;
+
+	h = host_create_82574(HOST_RAM);
+	for (i = 0; i < 3; i++)
+		ATF_CHECK_EQ(host_mac[2 * i] | host_mac[2 * i + 1] << 8,
+		    nvm_read(h, i));
+	ATF_CHECK_EQ(0xa01f, nvm_read(h, 0xb));
+	ATF_CHECK_EQ(0x8086, nvm_read(h, 0xc));
+	ATF_CHECK_EQ(0x10d3, nvm_read(h, 0xd));
+	ATF_CHECK_EQ(0x8086, nvm_read(h, 0xe));
+	/* No management, no alternate address. */
+	ATF_CHECK_EQ(0, nvm_read(h, 0xf) & 0x6000);
+	ATF_CHECK_EQ(0xffff, nvm_read(h, 0x37));
+	for (i = 0; i < 64; i++)
+		sum += nvm_read(h, i);
+	ATF_CHECK_EQ(0xbaba, sum);
+	/* There are 64 words: the others never are there. */
+	host_wr(h, 0x14, 64 << 2 | 1);
+	ATF_CHECK_EQ(64 << 2, host_rd(h, 0x14));
+	host_wr(h, 0x14, 0xfffd);
+	ATF_CHECK_EQ(0xfffc, host_rd(h, 0x14));
+	host_wr(h, 0x14, 5 << 2);
+	ATF_CHECK_EQ(5 << 2, host_rd(h, 0x14));
+
+	host_wr(h, 0x102c, 0x12340000 | 0x20 << 2 | 1);
+	ATF_CHECK_EQ(0x12340000 | 0x20 << 2 | 2, host_rd(h, 0x102c));
+	ATF_CHECK_EQ(0x1234, nvm_read(h, 0x20));
+	host_wr(h, 0x102c, 0x56780000 | 64 << 2 | 1);
+	ATF_CHECK_EQ(0, host_rd(h, 0x102c) & 2);
+	host_wr(h, 0x102c, 0x56780000 | 0x20 << 2);
+	ATF_CHECK_EQ(0x1234, nvm_read(h, 0x20));
+	/* The address comes from it, after a reset. */
+	host_wr(h, 0x102c, 0xabcd0000 | 1 << 2 | 1);
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0xabcd0c00, host_rd(h, E82545_RAL(0)));
+	ATF_CHECK_EQ(0x1234, nvm_read(h, 0x20));
+	host_destroy(h);
+}
+
+static uint16_t
+phy_rd(struct host *h, unsigned int reg)
+{
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
+	ATF_CHECK_EQ(E82545_MDIC_READY, host_rd(h, E82545_MDIC) &
+	    (E82545_MDIC_READY | E82545_MDIC_ERROR));
+	return (host_rd(h, E82545_MDIC));
+}
+
+static void
+phy_wr(struct host *h, unsigned int reg, uint16_t value)
+{
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
+	    value);
+}
+
+TEST(phy, "Identity, link, pages")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
+	ATF_CHECK_EQ(0x0cb1, phy_rd(h, 3));
+	phy_rd(h, 1);
+	ATF_CHECK_EQ(0x24, phy_rd(h, 1) & 0x24);
+	/* A gigabit with both directions, and a link. */
+	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
+	phy_wr(h, 16, 0x3b60);
+	ATF_CHECK_EQ(0x3b60, phy_rd(h, 16));
+	phy_wr(h, 30, 0x1111);
+	phy_wr(h, 29, 3);
+	ATF_CHECK_EQ(0x1111, phy_rd(h, 30));
+	/* No page but 0 has registers from 16 on. */
+	phy_wr(h, 22, 2);
+	ATF_CHECK_EQ(2, phy_rd(h, 22));
+	ATF_CHECK_EQ(0, phy_rd(h, 16));
+	ATF_CHECK_EQ(0, phy_rd(h, 17));
+	phy_wr(h, 16, 0xffff);
+	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
+	ATF_CHECK_EQ(0x0de1, phy_rd(h, 4));
+	phy_wr(h, 22, 0);
+	ATF_CHECK_EQ(0x3b60, phy_rd(h, 16));
+	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
+	/* The cable. */
+	e82545_link(h->dev, false);
+	ATF_CHECK_EQ(0, phy_rd(h, 17));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_STATUS) & E82545_STATUS_LU);
+	host_destroy(h);
+}
+
+TEST(semaphores, "SWSM by reading, SWSM2 and EXTCNF_CTRL by writing")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	ATF_CHECK_EQ(0, host_rd(h, 0x5b50));
+	ATF_CHECK_EQ(1, host_rd(h, 0x5b50));
+	host_wr(h, 0x5b50, 3);
+	ATF_CHECK_EQ(3, host_rd(h, 0x5b50));
+	host_wr(h, 0x5b50, 0);
+	ATF_CHECK_EQ(0, host_rd(h, 0x5b50));
+	host_wr(h, 0x5b58, 2);
+	ATF_CHECK_EQ(2, host_rd(h, 0x5b58));
+	/* As Linux: it sets the bit until it reads that back. */
+	host_set(h, 0xf00, 0x20);
+	ATF_CHECK_EQ(0x28, host_rd(h, 0xf00));
+	host_clear(h, 0xf00, 0x20);
+	ATF_CHECK_EQ(0x08, host_rd(h, 0xf00));
+	host_destroy(h);
+}
+
+TEST(master, "STATUS tells at once that requests to memory are disabled")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_set(h, E82545_CTRL, 4);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_STATUS) & 0x00080000);
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0x00080000, host_rd(h, E82545_STATUS) & 0x00080000);
+	host_destroy(h);
+}
+
+TEST(pba, "40 KB of packet buffer: transmit has what receive has not")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_wr(h, E82545_PBA, 32);
+	ATF_CHECK_EQ(0x00080020, host_rd(h, E82545_PBA));
+	host_wr(h, E82545_PBA, 0xffff0000 | 40);
+	ATF_CHECK_EQ(0x00000028, host_rd(h, E82545_PBA));
+	host_wr(h, E82545_PBA, 41);
+	ATF_CHECK_EQ(0x00000028, host_rd(h, E82545_PBA));
+	host_destroy(h);
+}
+
+static uint64_t
+systim(struct host *h)
+{
+	const uint32_t low = host_rd(h, 0xb600);
+
+	return (low | (uint64_t)host_rd(h, 0xb604) << 32);
+}
+
+TEST(systim, "SYSTIM grows by TIMINCA's increment in each of its periods")
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_advance(h, 1000000);
+	ATF_CHECK_EQ(0, systim(h));
+	/* As Linux: 40 << 18 each 40 ns. */
+	host_wr(h, 0xb608, 1 << 24 | 40 << 18);
+	host_advance(h, 39);
+	ATF_CHECK_EQ(0, systim(h));
+	host_advance(h, 1);
+	ATF_CHECK_EQ(40 << 18, systim(h));
+	host_advance(h, 1000000000 - 40);
+	ATF_CHECK_EQ(1000000000ULL << 18, systim(h));
+	/* The high half is that of the low one. */
+	host_wr(h, 0xb600, 0xffffffff);
+	host_wr(h, 0xb604, 7);
+	ATF_CHECK_EQ(0xffffffff, host_rd(h, 0xb600));
+	host_advance(h, 40);
+	ATF_CHECK_EQ(7, host_rd(h, 0xb604));
+	ATF_CHECK_EQ((7ULL << 32 | 0xffffffff) + (40 << 18), systim(h));
+	/* Periods of 80 ns. */
+	host_wr(h, 0xb608, 2 << 24 | 3);
+	host_wr(h, 0xb600, 0);
+	host_wr(h, 0xb604, 0);
+	host_advance(h, 800);
+	ATF_CHECK_EQ(30, systim(h));
+	/* A clock that goes back. */
+	h->now_ns -= 10000;
+	ATF_CHECK_EQ(0, systim(h));
+	h->now_ns += 10000;
+	ATF_CHECK_EQ(30, systim(h));
+	host_destroy(h);
+}
+
+TEST(other_snapshot, "A snapshot of the other adapter is refused")
+{
+	static uint8_t buf[1 << 20];
+	struct host *em, *l;
+	size_t size;
+
+	em = host_create(HOST_RAM);
+	l = host_create_82574(HOST_RAM);
+	e82545_pause(em->dev);
+	e82545_pause(l->dev);
+	size = e82545_snapshot_size(em->dev);
+	ATF_REQUIRE(size < sizeof(buf));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(em->dev, buf, size));
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(l->dev, buf, size));
+	size = e82545_snapshot_size(l->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(l->dev, buf, size));
+	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(em->dev, buf, size));
+	ATF_CHECK_EQ(0, e82545_snapshot_restore(l->dev, buf, size));
+	e82545_resume(em->dev);
+	e82545_resume(l->dev);
+	host_destroy(em);
+	host_destroy(l);
+}
+
+TEST_PROGRAM

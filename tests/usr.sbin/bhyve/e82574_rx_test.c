@@ -1,0 +1,193 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Receive descriptors of the 82574L: as those of the 82545EM, or extended.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+
+#define	RFCTL		0x5008
+#define	RFCTL_EXTEN	0x8000
+#define	RXCSUM_PCSD	0x2000
+
+/* An adapter with extended descriptors. */
+static struct host *
+ext_up(uint32_t nrxd, uint32_t bufsize)
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_wr(h, RFCTL, RFCTL_EXTEN);
+	host_up(h, 64, nrxd, bufsize);
+	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+	host_wr(h, E82545_IMS, 0xffffffff);
+	return (h);
+}
+
+/* Descriptor `n' as the adapter has written it. */
+static struct e82574_rxd
+ext_desc(struct host *h, uint32_t n)
+{
+	struct e82574_rxd d;
+
+	memcpy(&d, host_rxd(h, n), sizeof(d));
+	return (d);
+}
+
+static const void *
+ext_buf(struct host *h, uint32_t n)
+{
+	return (host_mem(h, h->rxbuf + n * h->rxbufsize, h->rxbufsize));
+}
+
+TEST(legacy, "Without RFCTL.EXTEN descriptors are those of the 82545EM")
+{
+	struct e82545_rxd last;
+	struct host *h;
+	uint8_t frame[100];
+
+	h = host_create_82574(HOST_RAM);
+	host_up(h, 64, 64, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	last = check_taken(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
+	ATF_CHECK_EQ(h->rxbuf, last.addr);
+	host_destroy(h);
+}
+
+TEST(extended, "Length, status, checksum and tag have other places")
+{
+	const uint8_t payload[32] = { 1, 2, 3 };
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	struct e82574_rxd d;
+	struct host *h;
+	uint8_t frame[200];
+	size_t len;
+
+	h = ext_up(64, 2048);
+	host_make_frame(frame, 100, host_mac, 1);
+	rx_receive(h, frame, 100);
+	d = ext_desc(h, 0);
+	ATF_CHECK_EQ(0, d.mrq);
+	ATF_CHECK_EQ(0, d.ip_id);
+	ATF_CHECK_EQ(packet_sum(frame, 100), d.csum);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, d.status);
+	ATF_CHECK_EQ(100, d.length);
+	ATF_CHECK_EQ(0, d.vlan);
+	ATF_CHECK_EQ(0, memcmp(frame, ext_buf(h, 0), 100));
+
+	/* Good sums, and one that is not. */
+	len = packet_build(&p, frame);
+	memcpy(frame, host_mac, 6);
+	rx_receive(h, frame, len);
+	d = ext_desc(h, 1);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_TCPCS | E82545_RXD_IPCS, d.status);
+	ATF_CHECK_EQ(len, d.length);
+	frame[packet_l4(&p) + 16] ^= 1;
+	rx_receive(h, frame, len);
+	d = ext_desc(h, 2);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_TCPCS | E82545_RXD_IPCS |
+	    0x20000000, d.status);
+
+	/* A tag that is removed. */
+	p.vlan = true;
+	p.tag = 0x6123;
+	len = packet_build(&p, frame);
+	memcpy(frame, host_mac, 6);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	rx_receive(h, frame, len);
+	d = ext_desc(h, 3);
+	ATF_CHECK_EQ(0x6123, d.vlan);
+	ATF_CHECK_EQ(E82545_RXD_VP, d.status & E82545_RXD_VP);
+	ATF_CHECK_EQ(len - 4, d.length);
+
+	/* With PCSD there is a hash in place of the checksum: none. */
+	host_set(h, E82545_RXCSUM, RXCSUM_PCSD);
+	rx_receive(h, frame, len);
+	d = ext_desc(h, 4);
+	ATF_CHECK_EQ(0, d.mrq | d.ip_id | d.csum);
+	ATF_CHECK_EQ(RXD_DONE, d.status & RXD_DONE);
+	ATF_CHECK_EQ(5, host_rd(h, E82545_RDH));
+	host_destroy(h);
+}
+
+TEST(wrap, "Frames over several descriptors, around the ring's end, twice")
+{
+	struct e82574_rxd d;
+	struct host *h;
+	uint8_t frame[1500], got[1536];
+	unsigned int i, n, pos = 0;
+
+	h = ext_up(16, 512);
+	for (i = 0; i < 12; i++) {
+		host_make_frame(frame, sizeof(frame), host_mac, i);
+		rx_receive(h, frame, sizeof(frame));
+		for (n = 0; n < 3; n++) {
+			d = ext_desc(h, pos);
+			ATF_CHECK_EQ(n < 2 ? 512 : 1500 - 1024, d.length);
+			ATF_CHECK_EQ(n < 2 ? E82545_RXD_DD : RXD_DONE |
+			    E82545_RXD_IXSM, d.status);
+			memcpy(got + n * 512, ext_buf(h, pos), 512);
+			/* Post it again. */
+			memset(host_rxd(h, pos), 0, 16);
+			host_rxd(h, pos)->addr = htole64(h->rxbuf + pos * 512);
+			host_wr(h, E82545_RDT, pos);
+			pos = (pos + 1) % 16;
+		}
+		ATF_CHECK_EQ(0, memcmp(frame, got, sizeof(frame)));
+	}
+	/* A batch of several frames, around the end. */
+	for (i = 0; i < 4; i++) {
+		host_make_frame(frame, 60, host_mac, i);
+		host_inject(h, frame, 60, 1);
+	}
+	for (i = 0; i < 6; i++)
+		host_inject(h, frame, 60, 1);
+	host_run(h);
+	for (i = 0; i < 10; i++) {
+		d = ext_desc(h, (pos + i) % 16);
+		ATF_CHECK_EQ(60, d.length);
+		ATF_CHECK_EQ(RXD_DONE, d.status & RXD_DONE);
+	}
+	d = ext_desc(h, (pos + i) % 16);
+	ATF_CHECK_EQ(0, d.status);
+	host_destroy(h);
+}
+
+TEST(none, "A descriptor without a buffer is passed over; one outside memory "
+    "gets an error")
+{
+	struct e82574_rxd d;
+	struct host *h;
+	uint8_t frame[60];
+
+	h = ext_up(64, 2048);
+	host_rxd(h, 0)->addr = 0;
+	host_rxd(h, 1)->addr = htole64(1ULL << 40);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	rx_receive(h, frame, sizeof(frame));
+	rx_receive(h, frame, sizeof(frame));
+	d = ext_desc(h, 0);
+	ATF_CHECK_EQ(E82545_RXD_DD, d.status);
+	ATF_CHECK_EQ(0, d.length);
+	d = ext_desc(h, 1);
+	ATF_CHECK_EQ(RXD_DONE | 0x80000000, d.status &
+	    (RXD_DONE | 0xff000000));
+	d = ext_desc(h, 2);
+	ATF_CHECK_EQ(60, d.length);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
+	host_destroy(h);
+}
+
+TEST_PROGRAM

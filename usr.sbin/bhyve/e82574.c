@@ -1,0 +1,375 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What an 82574L is made of: its registers, its PHY and its EEPROM.
+ *
+ * It has the registers of the 82545EM, of which a few have other bits, and new
+ * ones.  Those of what is not modelled are stored, and have no effect: the
+ * second queues and RSS, packet split, management, time stamps of packets.
+ *
+ * Manual: Intel, "82574 GbE Controller Family Datasheet".
+ *
+ * Functions of registers run under reg_mtx.
+ */
+
+#include <sys/param.h>
+
+#include "e82545_intr.h"
+#include "e82545_stat.h"
+#include "e82545_type.h"
+#include "e82574.h"
+
+/*
+ * Functions of registers.
+ */
+
+/* Whether the adapter may access memory is for the driver, which waits for it. */
+static uint32_t
+l_status_read(struct e82545 *dev, uint32_t off)
+{
+	return (e82545_reg(dev, off) | ((e82545_reg(dev, E82545_CTRL) &
+	    E82574_CTRL_GIO_MD) != 0 ? 0 : E82574_STATUS_GIO_ME));
+}
+
+/* 40 KB in all: transmit has what receive does not get. */
+static void
+l_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	uint32_t rx_kb;
+
+	rx_kb = MIN(value & E82545_PBA_RX, 40);
+	e82545_reg_set(dev, off, rx_kb | (40 - rx_kb) << 16);
+}
+
+/* A read or write completes at once, and fails if there is no such word. */
+static void
+l_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	const uint32_t word = E82574_EERW_ADDR(value);
+	uint32_t result = value & E82574_EERW_ADDR_MASK;
+
+	if ((value & E82574_EERW_START) != 0 && word < E82545_EEPROM_SUMMED)
+		result |= E82574_EERW_DONE | (uint32_t)e82545_eeprom_word(dev,
+		    word) << E82574_EERW_DATA_SHIFT;
+	e82545_reg_set(dev, off, result);
+}
+
+static void
+l_eewr_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	const uint32_t word = E82574_EERW_ADDR(value);
+	uint32_t result = value & ~(E82574_EERW_START | E82574_EERW_DONE);
+
+	if ((value & E82574_EERW_START) != 0 && word < E82545_EEPROM_SUMMED) {
+		e82545_eeprom_store(dev, word, E82574_EERW_DATA(value));
+		result |= E82574_EERW_DONE;
+	}
+	e82545_reg_set(dev, off, result);
+}
+
+/* Who reads 0 in SMBI has the semaphore, and others then read 1. */
+static uint32_t
+l_swsm_read(struct e82545 *dev, uint32_t off)
+{
+	const uint32_t value = e82545_reg(dev, off);
+
+	e82545_reg_set(dev, off, value | E82574_SWSM_SMBI);
+	return (value);
+}
+
+/*
+ * The time: SYSTIM is what was written, and has grown since.  A read of the low
+ * half latches the high half.
+ */
+uint64_t
+e82574_systim(struct e82545 *dev)
+{
+	const uint32_t timinca = e82545_reg(dev, E82574_TIMINCA);
+	const uint64_t period_ns = (uint64_t)E82574_SYSTIM_NS *
+	    E82574_TIMINCA_PERIOD(timinca);
+	uint64_t now_ns;
+
+	now_ns = dev->ops->eo_now(dev->arg);
+	if (period_ns == 0 || now_ns < dev->x.xs_systim_ns)
+		return (dev->x.xs_systim);
+	return (dev->x.xs_systim + (now_ns - dev->x.xs_systim_ns) / period_ns *
+	    (timinca & E82574_TIMINCA_VALUE));
+}
+
+static void
+l_systim_set(struct e82545 *dev, uint64_t value)
+{
+	dev->x.xs_systim = value;
+	dev->x.xs_systim_ns = dev->ops->eo_now(dev->arg);
+}
+
+static uint32_t
+l_systiml_read(struct e82545 *dev, uint32_t off __unused)
+{
+	const uint64_t systim = e82574_systim(dev);
+
+	e82545_reg_set(dev, E82574_SYSTIMH, systim >> 32);
+	return (systim);
+}
+
+static void
+l_systiml_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
+{
+	l_systim_set(dev, (e82574_systim(dev) & ~(uint64_t)UINT32_MAX) | value);
+}
+
+static void
+l_systimh_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	l_systim_set(dev, (uint64_t)value << 32 | (uint32_t)e82574_systim(dev));
+	e82545_reg_set(dev, off, value);
+}
+
+static void
+l_timinca_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	l_systim_set(dev, e82574_systim(dev));
+	e82545_reg_set(dev, off, value);
+}
+
+static const struct e82545_line l_line[] = {
+	/* SLU as firmware leaves it: drivers that never set it have a link. */
+	LINE_FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SLU |
+	    E82545_CTRL_SPEED_1000 | E82545_CTRL_ADVD3WUC, 0xdbfc1bed,
+	    NULL, e82545_ctrl_write, RING_NONE),
+	LINE_FN(E82545_CTRL_DUP, "CTRL_DUP", 0,
+	    0xdbfc1bed, e82545_ctrl_dup_read, e82545_ctrl_write, RING_NONE),
+	LINE_OWN(E82545_STATUS, "STATUS", 0, 0, E82545_STATUS_FD |
+	    E82545_STATUS_LU | E82545_STATUS_SPEED | E82545_STATUS_ASDV,
+	    l_status_read, NULL),
+	/* Drivers use EERD and EEWR; the EEPROM's wires lead nowhere. */
+	LINE_RW(E82545_EECD, "EECD", E82545_EECD_PRES | E82574_EECD_AUTO_RD |
+	    E82545_EECD_FWE_DIS, 0x0000007f),
+	LINE_OWN(E82545_EERD, "EERD", 0,
+	    E82574_EERW_START | E82574_EERW_ADDR_MASK, E82574_EERW_DONE |
+	    E82545_ALL << E82574_EERW_DATA_SHIFT, NULL, l_eerd_write),
+	LINE_FN(E82545_CTRL_EXT, "CTRL_EXT", 0, 0xd9ebffff,
+	    NULL, e82545_ctrl_ext_write, RING_NONE),
+	LINE_RW(E82545_FLA, "FLA", 0, 0x00000017),
+	LINE_OWN(E82545_MDIC, "MDIC", E82545_MDIC_READY, 0x2fffffff,
+	    E82545_MDIC_READY | E82545_MDIC_ERROR, NULL, e82545_mdic_write),
+	LINE_RW(E82545_FCAL, "FCAL", 0x00c28001, E82545_ALL),
+	LINE_RW(E82545_FCAH, "FCAH", 0x00000100, 0x0000ffff),
+	LINE_RW(E82545_FCT, "FCT", 0x00008808, 0x0000ffff),
+	LINE_RW(E82545_VET, "VET", 0x8100, 0x0000ffff),
+
+	LINE_FN(E82545_ICR, "ICR", 0, E82574_ICR_ALL,
+	    e82574_icr_read, e82574_icr_write, RING_NONE),
+	LINE_FN(E82545_ITR, "ITR", 0, E82545_ITR_MASK,
+	    NULL, e82545_itr_write, RING_NONE),
+	LINE_FN(E82545_ICS, "ICS", 0, E82574_ICR_ALL,
+	    e82574_ics_read, e82545_ics_write, RING_NONE),
+	LINE_FN(E82545_IMS, "IMS", 0, E82574_ICR_ALL,
+	    NULL, e82545_ims_write, RING_NONE),
+	LINE_FN(E82545_IMC, "IMC", 0, E82574_ICR_ALL,
+	    e82545_zero_read, e82545_imc_write, RING_NONE),
+	LINE_RW(E82574_EIAC, "EIAC", 0, E82574_ICR_MSIX),
+	LINE_RW(E82574_IAM, "IAM", 0, E82545_ALL),
+	LINE_FN(E82574_IVAR, "IVAR", 0, 0x800fffff,
+	    NULL, e82574_vector_write, RING_NONE),
+	{ E82574_EITR(0), E82574_VECTORS, 4, "EITR", 0, E82545_ITR_MASK, 0,
+	    NULL, e82574_vector_write, RING_NONE },
+
+	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfb3fe),
+	LINE_RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
+	LINE_TXRING(E82545_TCTL, "TCTL", 0x7ffffffa),
+	LINE_RW(E82545_TIPG, "TIPG", 0x00602008, 0x3fffffff),
+	LINE_RW(E82545_AIFS, "AIT", 0, 0x0000ffff),
+	LINE_RW(E82545_LEDCTL, "LEDCTL", 0x00068302, 0x00cfcfef),
+	LINE_RW(E82574_EXTCNF_CTRL, "EXTCNF_CTRL", 0x00000008, 0x0fff00e7),
+	LINE_RW(E82574_EXTCNF_SIZE, "EXTCNF_SIZE", 0, 0x00ffffff),
+	LINE_RW(E82574_PHY_CTRL, "POEMB", 0x0000030d, 0x0000ffff),
+	LINE_OWN(E82545_PBA, "PBA", 0x00140014, E82545_PBA_RX, E82545_PBA_TX,
+	    NULL, l_pba_write),
+	LINE_RW(E82574_PBS, "PBS", 0x00000028, 0x0000ffff),
+	LINE_RW(E82574_EEMNGCTL, "EEMNGCTL",
+	    E82574_EEMNGCTL_DONE | E82574_EEMNGCTL_CFG0, 0),
+	LINE_OWN(E82574_EEWR, "EEWR", E82574_EERW_DONE, E82545_ALL &
+	    ~E82574_EERW_DONE, E82574_EERW_DONE, NULL, l_eewr_write),
+	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
+	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
+	LINE_RW(E82574_PSRCTL, "PSRCTL", 0x00040402, 0x3f3f3f7f),
+
+	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
+	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),
+	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),
+	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),
+	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff),
+	LINE_RW(E82545_TDFH, "TDFH", 0x00000600, 0x00001fff),
+	LINE_RW(E82545_TDFT, "TDFT", 0x00000600, 0x00001fff),
+	LINE_RW(E82545_TDFHS, "TDFHS", 0x00000600, 0x00001fff),
+	LINE_RW(E82545_TDFTS, "TDFTS", 0x00000600, 0x00001fff),
+	LINE_RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
+
+	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),
+	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),
+	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
+	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
+	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,
+	    NULL, e82545_rdt_write, RING_NONE),
+	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
+	    NULL, e82545_rdtr_write, RING_NONE),
+	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
+	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),
+	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
+	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,
+	    NULL, e82545_csbal_write, RING_BOTH),
+	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,
+	    NULL, e82545_csbah_write, RING_NONE),
+	LINE_RW(E82574_RXDCTL1, "RXDCTL1", 0x00010000, 0x013f3f3f),
+
+	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
+	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),
+	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),
+	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),
+	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,
+	    NULL, e82545_tdt_write, RING_NONE),
+	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
+	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff7f3f3f),
+	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
+	LINE_RW(E82574_TARC(0), "TARC0", 0x3 | E82574_TARC_ENABLE, 0x7fffffff),
+	LINE_RW(E82574_TXDCTL1, "TXDCTL1", 0, 0xff7f3f3f),
+	LINE_RW(E82574_TARC(1), "TARC1", 0x3 | E82574_TARC_ENABLE, 0x7fffffff),
+
+	LINES_STAT,
+
+	LINE_RW(E82545_RXCSUM, "RXCSUM", E82545_RXCSUM_IPOFL |
+	    E82545_RXCSUM_TUOFL, 0x000037ff),
+	LINE_RXRING(E82574_RFCTL, "RFCTL", 0x000fffff),
+	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),
+	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),
+	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),
+	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL),
+
+	LINE_RW(E82545_WUC, "WUC", 0, 0x0000000b),
+	LINE_RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
+	LINE_RW(E82545_WUS, "WUS", 0, 0),
+	LINE_RW(E82574_MRQC, "MRQC", 0, 0xffff0003),
+	LINE_RW(E82545_MANC, "MANC", 0, E82545_ALL),
+	LINE_RW(E82574_MFVAL, "MFVAL", 0, E82545_ALL),
+	LINE_ARRAY(E82574_MFUTP(0), 2, 8, "MFUTP", E82545_ALL),
+	LINE_RW(E82545_IPAV, "IPAV", 0, 0x0001000f),
+	LINE_ARRAY(E82545_IP4AT(0), E82545_IP4AT_COUNT, 8, "IP4AT",
+	    E82545_ALL),
+	LINE_RW(E82574_MANC2H, "MANC2H", 0, E82545_ALL),
+	LINE_ARRAY(E82545_IP6AT, E82545_IP6AT_COUNT, 4, "IP6AT", E82545_ALL),
+	LINE_ARRAY(E82574_MDEF, E82574_MDEF_COUNT, 4, "MDEF", E82545_ALL),
+	LINE_RW(E82545_WUPL, "WUPL", 0, 0),
+	LINE_ARRAY(E82545_WUPM, E82545_WUPM_COUNT, 4, "WUPM", 0),
+	LINE_RW(E82574_GCR, "GCR", 0, E82545_ALL),
+	LINE_RW(E82574_FUNCTAG, "FUNCTAG", 0, E82545_ALL),
+	LINE_ARRAY(E82574_GSCL(0), 4, 4, "GSCL", E82545_ALL),
+	LINE_ARRAY(E82574_GSCN(0), 4, 4, "GSCN", E82545_ALL),
+	LINE_RW(E82574_FACTPS, "FACTPS", E82574_FACTPS_LAN0 |
+	    E82574_FACTPS_NO_MNG, 0),
+	LINE_FN(E82545_SWSM, "SWSM", 0, E82545_SWSM_ALL,
+	    l_swsm_read, NULL, RING_NONE),
+	LINE_RW(E82574_FWSM, "FWSM", 0, 0),
+	LINE_RW(E82574_SWSM2, "SWSM2", 0, 0x00000003),
+	LINE_RW(E82574_GCR2, "GCR2", 0, E82545_ALL),
+	LINE_RW(E82574_PBACLR, "PBACLR", 0, 0x0000001f),
+	LINE_ARRAY(E82574_RETA, E82574_RETA_COUNT, 4, "RETA", E82545_ALL),
+	LINE_ARRAY(E82574_RSSRK, E82574_RSSRK_COUNT, 4, "RSSRK", E82545_ALL),
+	LINE_ARRAY(E82545_FFLT(0), E82545_FFLT_COUNT, 8, "FFLT", 0x000007ff),
+	LINE_ARRAY(E82545_FFMT(0), E82545_FFMT_COUNT, 8, "FFMT", 0x0000000f),
+	LINE_ARRAY(E82545_FFVT(0), E82545_FFVT_COUNT, 8, "FFVT", E82545_ALL),
+
+	LINE_FN(E82574_SYSTIML, "SYSTIML", 0, E82545_ALL,
+	    l_systiml_read, l_systiml_write, RING_NONE),
+	LINE_FN(E82574_SYSTIMH, "SYSTIMH", 0, E82545_ALL,
+	    NULL, l_systimh_write, RING_NONE),
+	LINE_FN(E82574_TIMINCA, "TIMINCA", 0, E82545_ALL,
+	    NULL, l_timinca_write, RING_NONE),
+	LINE_RW(E82574_TIMADJL, "TIMADJL", 0, E82545_ALL),
+	LINE_RW(E82574_TIMADJH, "TIMADJH", 0, E82545_ALL),
+	/* No packet gets a time stamp: these say that there is none. */
+	LINE_RW(E82574_TSYNCTXCTL, "TSYNCTXCTL", 0, 0x00000010),
+	LINE_RW(E82574_TSYNCRXCTL, "TSYNCRXCTL", 0, 0x0000001e),
+	LINE_RW(E82574_RXMTRL, "RXMTRL", 0x000088f7, E82545_ALL),
+	LINE_RW(E82574_RXUDP, "RXUDP", 0x00000319, 0x0000ffff),
+};
+
+/* An 82574L has a PHY of Marvell's, whose registers from 16 on have pages. */
+static const struct e82545_phy_reg l_phy[E82545_PHY_NREGS] = {
+	[PHY_CTRL] =		{ 0x1140, 0x7dc0 },
+	[PHY_STATUS] =		{ 0x7949, 0 },
+	[PHY_ID1] =		{ 0x0141, 0 },
+	[PHY_ID2] =		{ 0x0cb1, 0 },
+	[PHY_ADV] =		{ 0x0de1, 0xbfff },
+	[PHY_EXPANSION] =	{ 0x0004, 0 },
+	[PHY_NEXT_PAGE] =	{ 0x2001, 0xbfff },
+	[PHY_GCTRL] =		{ 0x0f00, 0xff00 },
+	[PHY_EXT_STATUS] =	{ 0x3000, 0 },
+	[PHY_M88_CTRL] =	{ 0x3360, 0xffff },
+	[PHY_M88_INT_ENABLE] =	{ 0x0000, 0xffff },
+	[PHY_M88_EXT_CTRL] =	{ 0x0000, 0xffff },
+	[PHY_BM_PAGE] =		{ 0x0000, 0xffff },
+	[PHY_BM_OEM] =		{ 0x0000, 0xffff },
+	[PHY_M88_EXT_CTRL2] =	{ 0x0000, 0xffff },
+	[PHY_BM_BIAS1] =	{ 0x0000, 0xffff },
+	[PHY_BM_BIAS2] =	{ 0x0000, 0xffff },
+};
+
+/* Words of the EEPROM.  All others are 0xffff, as if erased. */
+#define	EEPROM_MAC	0x00	/* to 0x02 */
+#define	EEPROM_COMPAT	0x03
+#define	EEPROM_VERSION	0x05
+#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
+#define	EEPROM_INIT1	0x0a
+#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
+#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
+#define	EEPROM_SUBDEVICE	0x0b
+#define	EEPROM_SUBVENDOR	0x0c
+#define	EEPROM_DEVICE	0x0d
+#define	EEPROM_VENDOR	0x0e
+#define	EEPROM_INIT2	0x0f
+#define	 EEPROM_INIT2_NO_MNG	0x0000	/* no management */
+#define	EEPROM_INIT3	0x24
+#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
+
+static void
+l_eeprom(uint16_t words[E82545_EEPROM_SUMMED], const uint8_t mac[6],
+    uint16_t subdevice)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
+	words[EEPROM_COMPAT] = 0;
+	words[EEPROM_VERSION] = 0;
+	words[EEPROM_PBA] = 0;
+	words[EEPROM_PBA + 1] = 0;
+	words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_IDS;
+	words[EEPROM_SUBDEVICE] = subdevice;
+	words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
+	words[EEPROM_DEVICE] = E82574_PCI_DEVICE;
+	words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
+	words[EEPROM_INIT2] = EEPROM_INIT2_NO_MNG;
+	words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
+}
+
+static uint8_t l_index[E82545_BAR_MEM_SIZE / 4];
+
+const struct e82545_type e82574_l = {
+	.et_magic = { '8', '2', '5', '7', '4', 'L' },
+	.et_version = E82574_SNAPSHOT_VERSION,
+	.et_subdevice = E82574_PCI_SUBDEVICE,
+	.et_line = l_line,
+	.et_nlines = nitems(l_line),
+	.et_index = l_index,
+	.et_phy = l_phy,
+	.et_phy_page = PHY_BM_PAGE,
+	.et_eeprom = l_eeprom,
+	.et_reset = e82574_reset,
+	.et_snap = e82574_snap,
+	.et_salvage = e82574_salvage,
+};

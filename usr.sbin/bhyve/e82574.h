@@ -1,0 +1,98 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What an 82574L does that an 82545EM does not: MSI-X, e82574_intr.c; extended
+ * receive descriptors, e82574_rx.c; its time, e82574.c.  reg_mtx held
+ * throughout, but for the receive descriptors.
+ */
+
+#ifndef _E82574_H_
+#define	_E82574_H_
+
+#include <dev/e1000/e82574_reg.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct e82545;
+struct e82545_moder_event;
+struct e82545_snap;
+
+#define	E82574_SNAPSHOT_VERSION	1
+
+struct e82574_vector {
+	uint64_t	ev_last_ns;	/* when a message was sent; 0: not
+					   since reset */
+	bool		ev_held;	/* a cause waits for EITR */
+};
+
+struct e82574 {
+	/* MSI-X. */
+	bool		xs_msix;	/* the guest has enabled it */
+	uint32_t	xs_sent;	/* causes in ICR and IMS of which a
+					   message was sent */
+	struct e82574_vector xs_vector[E82574_VECTORS];
+	/* SYSTIM was so much at that time. */
+	uint64_t	xs_systim;
+	uint64_t	xs_systim_ns;
+};
+
+/* What e82574_moderate() depends on, besides causes and timers. */
+struct e82574_event {
+	uint64_t	xe_now_ns;
+	uint32_t	xe_icr, xe_ims, xe_iam, xe_eiac, xe_ivar, xe_ctrl_ext;
+	uint16_t	xe_itr_256ns[E82574_VECTORS];	/* in force */
+};
+
+/* The result. */
+struct e82574_verdict {
+	struct e82574	ed_next;
+	uint32_t	ed_icr, ed_ims;	/* now */
+	uint32_t	ed_messages;	/* vectors that send one, as bits */
+	uint32_t	ed_put_off;	/* vectors that EITR delays now */
+	uint64_t	ed_deadline_ns;	/* call again then; 0: no need */
+};
+
+/*
+ * Which vectors send a message: a pure function.  e82574_intr.c says how.
+ */
+struct e82574_verdict e82574_moderate(const struct e82574 *state,
+	    const struct e82574_event *event);
+/* An event with MSI-X on: as intr_event() in e82545_intr.c. */
+void	e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *ev);
+
+/* Device reset, snapshots and salvage.  All locks held. */
+void	e82574_reset(struct e82545 *dev);
+void	e82574_snap(struct e82545 *dev, struct e82545_snap *s);
+void	e82574_salvage(struct e82545 *dev, const struct e82545 *old);
+
+/* ICR, ICS, IVAR and EITR, as the register table calls them. */
+uint32_t e82574_icr_read(struct e82545 *dev, uint32_t off);
+void	e82574_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);
+uint32_t e82574_ics_read(struct e82545 *dev, uint32_t off);
+void	e82574_vector_write(struct e82545 *dev, uint32_t off, uint32_t value);
+
+/*
+ * The interval in force of the vector that received frames have, or of INTx and
+ * MSI: as e82545_itr().
+ */
+uint16_t e82574_itr(const struct e82545 *dev);
+
+/* SYSTIM now. */
+uint64_t e82574_systim(struct e82545 *dev);
+
+/*
+ * Write back `n' descriptors from `start' on, except the first, as rx_store()
+ * does, in the extended format.  `done' has the upper halves of the other one.
+ * rx_mtx held.
+ */
+void	e82574_rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
+	    const uint64_t *done, uint32_t n, bool sum);
+/* The first one. */
+void	e82574_rx_store_one(uint64_t desc[2], uint64_t done, bool sum);
+
+#endif /* !_E82574_H_ */

@@ -39,7 +39,7 @@ vfu_device_init(struct vfu_device *vd, const struct vfu_device_ops *ops,
 	vd->vdev_arg = arg;
 	vfu_pci_init(&vd->vdev_pci, type->vdt_field, type->vdt_nfields,
 	    subdevice);
-	vfu_irq_init(&vd->vdev_irq);
+	vfu_irq_init(&vd->vdev_irq, type->vdt_vectors);
 }
 
 void
@@ -55,6 +55,19 @@ vfu_device_reset(struct vfu_device *vd)
 {
 	vfu_pci_reset(&vd->vdev_pci);
 	vfu_irq_intx_disable(&vd->vdev_irq, false);
+	vfu_device_msix(vd);
+}
+
+void
+vfu_device_msix(struct vfu_device *vd)
+{
+	const uint8_t cap = vd->vdev_type->vdt_msix;
+	const bool on = cap != 0 && vfu_pci_msix(&vd->vdev_pci, cap);
+
+	if (on == vd->vdev_msix)
+		return;
+	vd->vdev_msix = on;
+	vd->vdev_ops->vdo_msix(vd->vdev_arg, on);
 }
 
 void
@@ -222,7 +235,7 @@ cmd_region_info(struct vfu_device *vd, struct vfu_request *req)
 }
 
 static int
-cmd_irq_info(struct vfu_device *vd __unused, struct vfu_request *req)
+cmd_irq_info(struct vfu_device *vd, struct vfu_request *req)
 {
 	struct vfio_user_irq_info info;
 	int error;
@@ -230,7 +243,7 @@ cmd_irq_info(struct vfu_device *vd __unused, struct vfu_request *req)
 	memcpy(&info, req->data, sizeof(info));
 	if (info.argsz < sizeof(info))
 		return (EINVAL);
-	error = vfu_irq_info(&info);
+	error = vfu_irq_info(&vd->vdev_irq, &info);
 	if (error != 0)
 		return (error);
 	info.argsz = sizeof(info);
@@ -250,7 +263,7 @@ cmd_set_irqs(struct vfu_device *vd, struct vfu_request *req)
 	    req->len - sizeof(set), req->fds, req->nfds));
 }
 
-/* Apply a write to the command register. */
+/* Apply a write to the command register, or that of MSI-X. */
 static void
 config_changed(struct vfu_device *vd, bool was_master)
 {
@@ -258,6 +271,7 @@ config_changed(struct vfu_device *vd, bool was_master)
 
 	vfu_irq_intx_disable(&vd->vdev_irq,
 	    vfu_pci_intx_disabled(&vd->vdev_pci));
+	vfu_device_msix(vd);
 	master = vfu_pci_busmaster(&vd->vdev_pci);
 	if (master == was_master)
 		return;

@@ -74,6 +74,11 @@ struct vfu_device_ops {
 		    uint64_t value);
 	/* The guest has let the device access memory, or forbidden it. */
 	void	(*vdo_bus_master)(void *arg, bool on);
+	/*
+	 * The guest has turned MSI-X on or off.  May be NULL if the device has
+	 * none.
+	 */
+	void	(*vdo_msix)(void *arg, bool on);
 	/* Reset the device, and vfu_device_reset(). */
 	void	(*vdo_reset)(void *arg);
 	/* A client has connected. */
@@ -93,6 +98,9 @@ struct vfu_device_type {
 	const struct vfu_pci_field *vdt_field;	/* configuration space */
 	unsigned int	 vdt_nfields;
 	uint64_t	 vdt_bar_size[6];	/* bytes; 0: there is none */
+	/* MSI-X: vectors, and where its capability is; 0: there is none. */
+	unsigned int	 vdt_vectors;
+	uint8_t		 vdt_msix;
 };
 
 struct vfu_device {
@@ -113,6 +121,7 @@ struct vfu_device {
 	 */
 	uint64_t		 vdev_multi_tag;
 	uint32_t		 vdev_multi_done;
+	bool			 vdev_msix;	/* what vdo_msix() was told */
 };
 
 /*
@@ -126,8 +135,8 @@ void	vfu_device_init(struct vfu_device *vd,
 /*
  * Keep what another process needs to go on: *vd, and `journal', which may be
  * NULL, are in memory that outlives the process, and descriptors go to the
- * store, by the names "client", "pipe.0", "pipe.1", "intx", "msi", "unmask" and
- * "mem.N".  `keep' must outlive *vd.  Before vfu_server_init(), and before
+ * store, by the names "client", "pipe.0", "pipe.1", "intx", "msi", "msix.N",
+ * "unmask" and "mem.N".  `keep' must outlive *vd.  Before vfu_server_init(), and before
  * peer_mem_set_journal(), which is its owner's: see vfu_state.h.
  *
  * SIGPIPE must be ignored then.
@@ -137,6 +146,9 @@ void	vfu_device_set_keep(struct vfu_device *vd,
 
 /* Reset configuration space, as PCI RST# does. */
 void	vfu_device_reset(struct vfu_device *vd);
+
+/* The MSI-X capability may have been written: tell the device. */
+void	vfu_device_msix(struct vfu_device *vd);
 
 /* Reset it, and let go of the client's memory and interrupts. */
 void	vfu_device_release(struct vfu_device *vd);

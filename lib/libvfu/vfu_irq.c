@@ -20,9 +20,25 @@
 #include "peer_keep.h"
 #include "vfu_irq.h"
 
-void
-vfu_irq_init(struct vfu_irq *irq)
+/* No vector has a descriptor, or a message to send. */
+static void
+msix_none(struct vfu_irq *irq)
 {
+	unsigned int v;
+
+	for (v = 0; v < VFU_IRQ_VECTORS; v++) {
+		irq->msix_fd[v] = -1;
+		atomic_store_32(&irq->message[v], 0);
+	}
+	atomic_store_rel_32(&irq->posted, 0);
+}
+
+void
+vfu_irq_init(struct vfu_irq *irq, unsigned int nvectors)
+{
+	MPASS(nvectors <= VFU_IRQ_VECTORS);
+	irq->nvectors = nvectors;
+	msix_none(irq);
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
 	irq->unmask_ev = NULL;
 	irq->level = irq->masked = irq->shown = irq->intx_disabled = false;
@@ -43,6 +59,11 @@ vfu_irq_set_keep(struct vfu_irq *irq, const struct peer_keep *keep)
 static const char *
 irq_name(const struct vfu_irq *irq, const int *slot)
 {
+	static const char *const msix[VFU_IRQ_VECTORS] =
+	    { "msix.0", "msix.1", "msix.2", "msix.3", "msix.4" };
+
+	if (slot >= irq->msix_fd && slot < irq->msix_fd + VFU_IRQ_VECTORS)
+		return (msix[slot - irq->msix_fd]);
 	return (slot == &irq->intx_fd ? "intx" : slot == &irq->msi_fd ? "msi" :
 	    "unmask");
 }
@@ -117,10 +138,32 @@ vfu_irq_level(struct vfu_irq *irq, bool level)
 	}
 }
 
+void
+vfu_irq_message(struct vfu_irq *irq, unsigned int vector)
+{
+	MPASS(vector < irq->nvectors);
+	atomic_add_32(&irq->message[vector], 1);
+	atomic_add_rel_32(&irq->posted, 1);
+}
+
 bool
 vfu_irq_pending(const struct vfu_irq *irq)
 {
-	return (atomic_load_acq_32(&irq->rises) != 0);
+	return (atomic_load_acq_32(&irq->rises) != 0 ||
+	    atomic_load_acq_32(&irq->posted) != 0);
+}
+
+/* Send the messages of a vector that has a descriptor. */
+static void
+msix_send(struct vfu_irq *irq, unsigned int v)
+{
+	uint32_t n;
+
+	if (irq->msix_fd[v] == -1)
+		return;
+	n = atomic_swap_32(&irq->message[v], 0);
+	if (n != 0)
+		irq_signal(irq, &irq->msix_fd[v], n);
 }
 
 bool
@@ -134,8 +177,15 @@ void
 vfu_irq_flush(struct vfu_irq *irq)
 {
 	uint32_t rises;
+	unsigned int v;
 
-	if (!vfu_irq_pending(irq))
+	if (atomic_load_acq_32(&irq->posted) != 0) {
+		(void)atomic_swap_32(&irq->posted, 0);
+		atomic_thread_fence_acq();
+		for (v = 0; v < irq->nvectors; v++)
+			msix_send(irq, v);
+	}
+	if (atomic_load_acq_32(&irq->rises) == 0)
 		return;
 	rises = atomic_swap_32(&irq->rises, 0);
 	/* mutants: on x86 the atomic operation before it is a fence, too */
@@ -160,7 +210,7 @@ vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled)
 }
 
 int
-vfu_irq_info(struct vfio_user_irq_info *info)
+vfu_irq_info(const struct vfu_irq *irq, struct vfio_user_irq_info *info)
 {
 	switch (info->index) {
 	case VFIO_PCI_INTX_IRQ_INDEX:
@@ -173,6 +223,9 @@ vfu_irq_info(struct vfio_user_irq_info *info)
 		info->count = 1;
 		return (0);
 	case VFIO_PCI_MSIX_IRQ_INDEX:
+		info->flags = irq->nvectors > 0 ? VFIO_IRQ_INFO_EVENTFD : 0;
+		info->count = irq->nvectors;
+		return (0);
 	case VFIO_PCI_REQ_IRQ_INDEX:
 		info->flags = 0;
 		info->count = 0;
@@ -215,9 +268,19 @@ irq_unmask_event(int fd, void *arg)
 		irq_drop_unmask(irq);
 }
 
+/* Drop the descriptors of `n' vectors. */
+static void
+msix_drop(struct vfu_irq *irq, unsigned int first, unsigned int n)
+{
+	for (; n > 0; first++, n--)
+		irq_drop(irq, &irq->msix_fd[first]);
+}
+
 void
 vfu_irq_clear(struct vfu_irq *irq)
 {
+	msix_drop(irq, 0, irq->nvectors);
+	msix_none(irq);
 	irq_drop_unmask(irq);
 	irq_drop(irq, &irq->intx_fd);
 	irq_drop(irq, &irq->msi_fd);
@@ -309,6 +372,58 @@ irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
 	return (0);
 }
 
+/* TRIGGER of vectors of MSI-X: set their descriptors, or send events. */
+static int
+msix_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
+    const uint8_t *data, size_t len, int *fds, int nfds)
+{
+	const uint32_t n = set->count;
+	uint32_t i;
+	int *slot;
+
+	if (set->start > irq->nvectors || n > irq->nvectors - set->start ||
+	    (set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK) !=
+	    VFIO_IRQ_SET_ACTION_TRIGGER)
+		return (EINVAL);
+	slot = irq->msix_fd + set->start;
+	switch (set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK) {
+	case VFIO_IRQ_SET_DATA_NONE:
+		if (nfds != 0 || (n == 0 && set->start != 0))
+			return (EINVAL);
+		if (n == 0) {
+			/* The guest has turned MSI-X off. */
+			msix_drop(irq, 0, irq->nvectors);
+			msix_none(irq);
+		}
+		for (i = 0; i < n; i++)
+			if (slot[i] != -1)
+				irq_signal(irq, &slot[i], 1);
+		return (0);
+	case VFIO_IRQ_SET_DATA_BOOL:
+		if (nfds != 0 || len < n)
+			return (EINVAL);
+		for (i = 0; i < n; i++)
+			if (data[i] != 0 && slot[i] != -1)
+				irq_signal(irq, &slot[i], 1);
+		return (0);
+	case VFIO_IRQ_SET_DATA_EVENTFD:
+		if (n == 0 || (nfds != 0 && (uint32_t)nfds != n))
+			return (EINVAL);
+		for (i = 0; i < (uint32_t)nfds; i++)
+			if (!vfu_irq_fd(fds[i]))
+				return (EINVAL);
+		if (nfds == 0)
+			msix_drop(irq, set->start, n);
+		for (i = 0; i < (uint32_t)nfds; i++) {
+			(void)irq_take(irq, &slot[i], &fds[i]);
+			msix_send(irq, set->start + i);
+		}
+		return (0);
+	default:
+		return (EINVAL);
+	}
+}
+
 int
 vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
     const uint8_t *data, size_t len, int *fds, int nfds)
@@ -317,13 +432,15 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	uint32_t action;
 	int *slot;
 
+	if ((set->flags & ~(VFIO_IRQ_SET_DATA_TYPE_MASK |
+	    VFIO_IRQ_SET_ACTION_TYPE_MASK)) != 0)
+		return (EINVAL);
+	if (set->index == VFIO_PCI_MSIX_IRQ_INDEX && irq->nvectors > 0)
+		return (msix_set(irq, set, data, len, fds, nfds));
 	intx = set->index == VFIO_PCI_INTX_IRQ_INDEX;
-	if (!intx && set->index != VFIO_PCI_MSI_IRQ_INDEX)
+	if ((!intx && set->index != VFIO_PCI_MSI_IRQ_INDEX) || set->start != 0)
 		return (EINVAL);
 	slot = intx ? &irq->intx_fd : &irq->msi_fd;
-	if ((set->flags & ~(VFIO_IRQ_SET_DATA_TYPE_MASK |
-	    VFIO_IRQ_SET_ACTION_TYPE_MASK)) != 0 || set->start != 0)
-		return (EINVAL);
 
 	action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
 	/* mutants: the compiler warns of variables that are not set */
@@ -374,8 +491,11 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 
 int
 vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
-    int intx_fd, int msi_fd, int unmask_fd)
+    int intx_fd, int msi_fd, int unmask_fd,
+    const int msix_fd[VFU_IRQ_VECTORS])
 {
+	unsigned int v;
+
 	if (unmask_fd != -1) {
 		irq->unmask_ev = loop_add(unmask_fd, LOOP_READ,
 		    irq_unmask_event, irq);
@@ -396,6 +516,10 @@ vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 	irq->again = true;
 	/* The model may have set the line, and counted that. */
 	atomic_add_rel_32(&irq->rises, MAX(state->vis_rises, 1));
+	for (v = 0; v < irq->nvectors; v++) {
+		irq->msix_fd[v] = msix_fd[v];
+		vfu_irq_message(irq, v);
+	}
 	return (0);
 }
 
@@ -405,6 +529,7 @@ vfu_irq_unrestore(struct vfu_irq *irq)
 	if (irq->unmask_ev != NULL)
 		loop_delete(irq->unmask_ev);
 	irq->unmask_ev = NULL;
+	msix_none(irq);
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
 	irq->masked = irq->shown = irq->intx_disabled = irq->again = false;
 	atomic_store_64(&irq->sent, 0);

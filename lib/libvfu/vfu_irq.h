@@ -6,7 +6,7 @@
 
 /*
  * The device's interrupts: event descriptors from the client, one for the
- * INTx line and one for the MSI message.
+ * INTx line, one for the MSI message, and one for each vector of MSI-X.
  *
  * INTx is level triggered and an event is an edge, so VFIO masks the line with
  * each event.  When the guest has handled the interrupt, the client unmasks the
@@ -18,8 +18,12 @@
  * and the descriptor is closed.  Only the device's own thread makes these
  * calls, and it holds no lock then: others only set the level of the line.
  *
- * Only the device's thread may call these functions, except vfu_irq_level()
- * and vfu_irq_pending().
+ * The client emulates the table of MSI-X.  It passes a descriptor when the guest
+ * first unmasks a vector, and keeps what is sent while it is masked.  What is
+ * sent before is sent then.
+ *
+ * Only the device's thread may call these functions, except vfu_irq_level(),
+ * vfu_irq_message() and vfu_irq_pending().
  */
 
 #ifndef _VFU_IRQ_H_
@@ -32,15 +36,24 @@
 struct loop_event;
 struct peer_keep;
 
+/* Vectors of MSI-X that a device has, at most. */
+#define	VFU_IRQ_VECTORS	5
+
 struct vfu_irq {
+	unsigned int	nvectors;	/* of MSI-X; 0: there is no MSI-X */
 	int		intx_fd;	/* -1: none */
 	int		msi_fd;		/* -1: none */
+	int		msix_fd[VFU_IRQ_VECTORS];	/* -1: none */
 	int		unmask_fd;	/* an event unmasks; -1: none */
 	struct loop_event *unmask_ev;
 	bool		level;		/* of the line, set by the model;
 					   relaxed atomic */
 	uint32_t	rises;		/* assertions of the line not sent
 					   yet; atomic */
+	uint32_t	posted;		/* messages of MSI-X since the last
+					   flush; atomic */
+	uint32_t	message[VFU_IRQ_VECTORS]; /* those of each vector that
+					   were not sent; atomic */
 	bool		masked;		/* INTx, until the client unmasks it */
 	bool		shown;		/* an INTx event was sent, and the
 					   client has not unmasked since */
@@ -54,15 +67,16 @@ struct vfu_irq {
 					   read, and not been carried out */
 	bool		again;		/* send the INTx event once more:
 					   vfu_irq_restore() */
-	const struct peer_keep *keep;	/* of "intx", "msi" and "unmask", or
-					   NULL */
+	const struct peer_keep *keep;	/* of "intx", "msi", "msix.N" and
+					   "unmask", or NULL */
 };
 
 /*
- * Begin without descriptors, and with the line low.  vfu_irq_set_keep() has
- * those that come kept.
+ * Begin without descriptors, and with the line low; with `nvectors' vectors of
+ * MSI-X, 0 to VFU_IRQ_VECTORS.  vfu_irq_set_keep() has descriptors that come
+ * kept.
  */
-void	vfu_irq_init(struct vfu_irq *irq);
+void	vfu_irq_init(struct vfu_irq *irq, unsigned int nvectors);
 void	vfu_irq_set_keep(struct vfu_irq *irq, const struct peer_keep *keep);
 
 /*
@@ -77,6 +91,12 @@ void	vfu_irq_clear(struct vfu_irq *irq);
  */
 void	vfu_irq_level(struct vfu_irq *irq, bool level);
 
+/*
+ * Send a message of MSI-X; the next vfu_irq_flush() does.  `vector' is less than
+ * the device has.  Any thread, one at a time.
+ */
+void	vfu_irq_message(struct vfu_irq *irq, unsigned int vector);
+
 /* Whether vfu_irq_flush() has an event to send.  Any thread. */
 bool	vfu_irq_pending(const struct vfu_irq *irq);
 
@@ -89,7 +109,7 @@ bool	vfu_irq_pending(const struct vfu_irq *irq);
  */
 bool	vfu_irq_asserted(const struct vfu_irq *irq);
 
-/* Send pending events: INTx by level, MSI by edge. */
+/* Send pending events: INTx by level, MSI by edge, MSI-X. */
 void	vfu_irq_flush(struct vfu_irq *irq);
 
 /* The INTx disable bit of the PCI command register has been written. */
@@ -99,7 +119,8 @@ void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);
  * Set info->flags and info->count for info->index.  Returns 0, or EINVAL for an
  * unknown index.
  */
-int	vfu_irq_info(struct vfio_user_irq_info *info);
+int	vfu_irq_info(const struct vfu_irq *irq,
+	    struct vfio_user_irq_info *info);
 
 /*
  * Carry out VFIO_USER_DEVICE_SET_IRQS with `len' bytes of data after the header
@@ -126,16 +147,17 @@ struct vfu_irq_state {
  *
  * The process may have ended between noting an event and writing it.  So the
  * next vfu_irq_flush() sends INTx once more if the line is asserted then and
- * waits to be unmasked, and an MSI message.  That is one too many if it had
- * been written.  A client asserts a level-triggered line then that it has
- * asserted already, and a guest finds no cause of an MSI message, as it does
- * when it has handled the cause of two with the first.
+ * waits to be unmasked, an MSI message, and one of each vector of MSI-X.  That
+ * is one too many if it had been written.  A client asserts a level-triggered
+ * line then that it has asserted already, and a guest finds no cause of a
+ * message, as it does when it has handled the cause of two with the first.
  *
  * Returns 0; or an errno if the loop has no place for an event, with nothing
  * changed.
  */
 int	vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
-	    int intx_fd, int msi_fd, int unmask_fd);
+	    int intx_fd, int msi_fd, int unmask_fd,
+	    const int msix_fd[VFU_IRQ_VECTORS]);
 
 /* Undo that; the descriptors stay open, and in the store. */
 void	vfu_irq_unrestore(struct vfu_irq *irq);

@@ -97,6 +97,15 @@ vfu_pci_busmaster(const struct vfu_pci *pci)
 }
 
 bool
+vfu_pci_msix(const struct vfu_pci *pci, uint8_t cap)
+{
+	const uint16_t flags = pci->cfg[cap + PCI_MSIX_FLAGS] |
+	    pci->cfg[cap + PCI_MSIX_FLAGS + 1] << 8;
+
+	return ((flags & PCI_MSIX_FLAGS_ENABLE) != 0);
+}
+
+bool
 vfu_pci_intx_disabled(const struct vfu_pci *pci)
 {
 	return ((pci_command(pci) & PCI_COMMAND_INTX_DISABLE) != 0);

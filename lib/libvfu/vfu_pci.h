@@ -6,7 +6,7 @@
 
 /*
  * PCI configuration space of the device.  The client (QEMU) emulates the base
- * address registers and the MSI capability that the guest sees.  It forwards
+ * address registers, and MSI and MSI-X as the guest sees them.  It forwards
  * all writes, and reads of everything else, such as the status register.
  *
  * Only the device's thread uses it.
@@ -63,5 +63,8 @@ void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
  */
 bool	vfu_pci_busmaster(const struct vfu_pci *pci);
 bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);
+
+/* Whether the MSI-X capability at `cap' is enabled. */
+bool	vfu_pci_msix(const struct vfu_pci *pci, uint8_t cap);
 
 #endif /* !_VFU_PCI_H_ */

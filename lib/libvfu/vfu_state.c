@@ -37,7 +37,8 @@
 #define	F_SHOWN		0x0040
 #define	F_INTX_DISABLED	0x0080
 #define	F_UNMASKING	0x0100
-#define	F_ALL		0x01ff
+#define	F_MSIX(v)	(0x0200 << (v))	/* of MSI-X; none without it */
+#define	F_ALL		(F_MSIX(VFU_IRQ_VECTORS) - 1)
 
 /* Counters that a state may have. */
 #define	COUNTERS_MAX	64
@@ -161,6 +162,7 @@ state_gather(const struct vfu_device *vd, struct state *s)
 	const struct vfu_irq *irq = &vd->vdev_irq;
 	const struct vfu_stream *st = &vd->vdev_server.stream;
 	struct vfu_progress *p = &s->progress;
+	unsigned int v;
 
 	memset(s, 0, sizeof(*s));
 	memcpy(p, &st->vsm_progress[st->vsm_now & 1], sizeof(*p));
@@ -176,6 +178,8 @@ state_gather(const struct vfu_device *vd, struct state *s)
 	    flag(truth(&irq->shown), F_SHOWN) |
 	    flag(truth(&irq->intx_disabled), F_INTX_DISABLED) |
 	    flag(truth(&irq->unmasking), F_UNMASKING);
+	for (v = 0; v < VFU_IRQ_VECTORS; v++)
+		s->flags |= flag(irq->msix_fd[v] != -1, F_MSIX(v));
 	/* Without a client, nothing of it is left. */
 	if ((s->flags & F_CONNECTED) == 0) {
 		s->flags = 0;
@@ -309,7 +313,7 @@ state_get(struct state *s, const void *buf, size_t len, const char **why)
 /* A client's descriptors. */
 enum kept_fd {
 	KEPT_CLIENT, KEPT_PIPE0, KEPT_PIPE1, KEPT_INTX, KEPT_MSI, KEPT_UNMASK,
-	NKEPT
+	KEPT_MSIX, NKEPT = KEPT_MSIX + VFU_IRQ_VECTORS
 };
 
 static const struct {
@@ -322,6 +326,11 @@ static const struct {
 	[KEPT_INTX] = { "intx", F_INTX },
 	[KEPT_MSI] = { "msi", F_MSI },
 	[KEPT_UNMASK] = { "unmask", F_UNMASK },
+	[KEPT_MSIX] = { "msix.0", F_MSIX(0) },
+	[KEPT_MSIX + 1] = { "msix.1", F_MSIX(1) },
+	[KEPT_MSIX + 2] = { "msix.2", F_MSIX(2) },
+	[KEPT_MSIX + 3] = { "msix.3", F_MSIX(3) },
+	[KEPT_MSIX + 4] = { "msix.4", F_MSIX(4) },
 };
 
 /* Whether a descriptor is of the kind that the name stands for. */
@@ -401,9 +410,12 @@ restore_client(struct vfu_device *vd, const struct state *s,
     size_t nkept, const char **why)
 {
 	struct peer_kept *found[NKEPT];
-	int error, pipe[2];
+	int error, msix[VFU_IRQ_VECTORS], pipe[2];
 	unsigned int i;
 
+	*why = "the state has more vectors than the device";
+	if (s->flags >= (uint32_t)F_MSIX(vd->vdev_irq.nvectors))
+		return (EINVAL);
 	error = kept_find(s, kept, nkept, found, why);
 	if (error != 0)
 		return (error);
@@ -413,10 +425,12 @@ restore_client(struct vfu_device *vd, const struct state *s,
 		if (error != 0)
 			return (error);
 	}
+	for (i = 0; i < VFU_IRQ_VECTORS; i++)
+		msix[i] = kept_fd(found[KEPT_MSIX + i]);
 	*why = "no resources for the events of the state";
 	error = vfu_irq_restore(&vd->vdev_irq, &s->irq,
 	    kept_fd(found[KEPT_INTX]), kept_fd(found[KEPT_MSI]),
-	    kept_fd(found[KEPT_UNMASK]));
+	    kept_fd(found[KEPT_UNMASK]), msix);
 	if (error != 0)
 		goto fail_mem;
 	pipe[0] = kept_fd(found[KEPT_PIPE0]);
@@ -462,6 +476,7 @@ vfu_state_restore(struct vfu_device *vd, const void *buf, size_t len,
 		state_apply(vd, &s);
 		if (vfu_pci_busmaster(&vd->vdev_pci))
 			vd->vdev_ops->vdo_bus_master(vd->vdev_arg, true);
+		vfu_device_msix(vd);
 		return (0);
 	}
 	/* One that was accepted, and not noted yet; or has been told to go. */

@@ -27,7 +27,7 @@
  * Functions of registers.
  */
 
-/* Whether the adapter may access memory is for the driver, which waits for it. */
+/* Drivers wait until requests to memory have ended: they end at once. */
 static uint32_t
 l_status_read(struct e82545 *dev, uint32_t off)
 {

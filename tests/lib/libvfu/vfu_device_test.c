@@ -586,6 +586,29 @@ TEST(config, "A write of the command register tells the model and the line")
 	ATF_CHECK_EQ(1, reply[sizeof(struct vfio_user_region_rw) + 1]);
 }
 
+TEST(config_msix, "So does one of the MSI-X capability, and a reset")
+{
+	const uint8_t off[2] = { 2, 0x40 }, on[2] = { 2, 0xc0 };
+
+	stub_start_msix(-1);
+	ATF_CHECK_EQ(0, region_write(CONFIG, STUB_MSIX + 2, 2, on, 2));
+	ATF_CHECK_STREQ("msix 1;", stub_calls());
+	ATF_CHECK_EQ(0, region_write(CONFIG, STUB_MSIX + 2, 2, on, 2));
+	ATF_CHECK_STREQ("", stub_calls());
+	ATF_CHECK_EQ(0, region_write(CONFIG, STUB_MSIX + 3, 1, off + 1, 1));
+	ATF_CHECK_STREQ("msix 0;", stub_calls());
+	ATF_CHECK_EQ(0, region_write(CONFIG, STUB_MSIX + 2, 2, on, 2));
+	(void)stub_calls();
+	vfu_device_reset(&dev);
+	ATF_CHECK_STREQ("msix 0;", stub_calls());
+	vfu_device_reset(&dev);
+	ATF_CHECK_STREQ("", stub_calls());
+	/* A device without MSI-X has another register there. */
+	stub_start(-1);
+	ATF_CHECK_EQ(0, region_write(CONFIG, STUB_MSIX + 2, 2, on, 2));
+	ATF_CHECK_STREQ("", stub_calls());
+}
+
 static struct vfio_user_write_one	ones[VFIO_USER_MULTI_MAX + 1];
 
 static int

@@ -30,6 +30,7 @@
 
 #define	INTX		VFIO_PCI_INTX_IRQ_INDEX
 #define	MSI		VFIO_PCI_MSI_IRQ_INDEX
+#define	MSIX		VFIO_PCI_MSIX_IRQ_INDEX
 #define	NONE		VFIO_IRQ_SET_DATA_NONE
 #define	BOOL		VFIO_IRQ_SET_DATA_BOOL
 #define	EVENTFD		VFIO_IRQ_SET_DATA_EVENTFD
@@ -40,11 +41,17 @@
 static struct vfu_irq	irq;
 
 static void
-start(void)
+start_vectors(unsigned int n)
 {
 	memset(&irq, 0xa5, sizeof(irq));
-	vfu_irq_init(&irq);
+	vfu_irq_init(&irq, n);
 	irq.calls = UINT32_MAX - 1;	/* it wraps at the first call */
+}
+
+static void
+start(void)
+{
+	start_vectors(0);
 }
 
 static int
@@ -144,17 +151,153 @@ TEST(info, "INTx and MSI have one interrupt each, MSI-X and REQ none")
 	struct vfio_user_irq_info info;
 	unsigned int i;
 
+	start();
 	for (i = 0; i < nitems(want); i++) {
 		memset(&info, 0xa5, sizeof(info));
 		info.index = want[i].index;
-		ATF_CHECK_EQ(0, vfu_irq_info(&info));
+		ATF_CHECK_EQ(0, vfu_irq_info(&irq, &info));
 		ATF_CHECK_EQ(want[i].flags, info.flags);
 		ATF_CHECK_EQ(want[i].count, info.count);
 	}
 	info.index = VFIO_PCI_ERR_IRQ_INDEX;
-	ATF_CHECK_EQ(EINVAL, vfu_irq_info(&info));
+	ATF_CHECK_EQ(EINVAL, vfu_irq_info(&irq, &info));
 	info.index = VFIO_PCI_NUM_IRQS;
-	ATF_CHECK_EQ(EINVAL, vfu_irq_info(&info));
+	ATF_CHECK_EQ(EINVAL, vfu_irq_info(&irq, &info));
+}
+
+TEST(msix, "Each vector has events of its own, once it has a descriptor")
+{
+	struct vfio_user_irq_info info = { .index = MSIX };
+	int copies[5], fds[5];
+	unsigned int base, i;
+	uint8_t which[5] = { 0, 1, 0, 0, 2 };
+
+	start_vectors(5);
+	ATF_CHECK_EQ(0, vfu_irq_info(&irq, &info));
+	ATF_CHECK_EQ(VFIO_IRQ_INFO_EVENTFD, info.flags);
+	ATF_CHECK_EQ(5, info.count);
+	for (i = 0; i < 5; i++)
+		fds[i] = event();
+	base = open_fds();
+	/* The first one alone, as QEMU does; then others. */
+	copies[0] = dup(fds[0]);
+	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 1, NULL, 0,
+	    copies, 1));
+	ATF_CHECK_EQ(-1, copies[0]);
+	for (i = 1; i < 5; i++)
+		copies[i] = dup(fds[i]);
+	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 1, 3, NULL, 0,
+	    copies + 1, 3));
+	ATF_CHECK_EQ(base + 5, open_fds());
+	for (i = 0; i < 4; i++) {
+		vfu_irq_message(&irq, i);
+		ATF_CHECK(vfu_irq_pending(&irq));
+		ATF_CHECK_EQ(0, fired(fds[i]));
+		vfu_irq_flush(&irq);
+		ATF_CHECK(!vfu_irq_pending(&irq));
+		ATF_CHECK_EQ(1, fired(fds[i]));
+	}
+	vfu_irq_message(&irq, 2);
+	vfu_irq_message(&irq, 0);
+	vfu_irq_message(&irq, 2);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(1, fired(fds[0]));
+	ATF_CHECK_EQ(0, fired(fds[1]));
+	ATF_CHECK_EQ(2, fired(fds[2]));
+	ATF_CHECK_EQ(7, irq.sent);
+	/* Without one it waits, and keeps nobody awake. */
+	vfu_irq_message(&irq, 4);
+	vfu_irq_flush(&irq);
+	ATF_CHECK(!vfu_irq_pending(&irq));
+	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 4, 1, NULL, 0,
+	    copies + 4, 1));
+	ATF_CHECK_EQ(1, fired(fds[4]));
+	/* Events on request. */
+	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 2, 2, NULL, 0, NULL, 0));
+	ATF_CHECK_EQ(0, set_full(MSIX, BOOL | TRIGGER, 0, 5, which, 5, NULL,
+	    0));
+	for (i = 0; i < 5; i++)
+		ATF_CHECK_EQ(i > 0, fired(fds[i]));
+	/* Two lose theirs, then all, with what waits. */
+	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 2, NULL, 0, NULL,
+	    0));
+	ATF_CHECK_EQ(base + 3, open_fds());
+	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 0, 2, NULL, 0, NULL, 0));
+	vfu_irq_message(&irq, 0);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 0, 0, NULL, 0, NULL, 0));
+	ATF_CHECK_EQ(base, open_fds());
+	copies[0] = dup(fds[0]);
+	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 1, NULL, 0,
+	    copies, 1));
+	ATF_CHECK_EQ(0, fired(fds[0]));
+	/* The next client finds none. */
+	vfu_irq_message(&irq, 1);
+	vfu_irq_clear(&irq);
+	ATF_CHECK(!vfu_irq_pending(&irq));
+	ATF_CHECK_EQ(base, open_fds());
+	ATF_CHECK_EQ(0, irq.calls % 2);
+}
+
+TEST(msix_requests, "Requests for vectors that there are not, or without what "
+    "they need, are refused, and do nothing")
+{
+	const struct {
+		uint32_t flags, start, count;
+		size_t len;
+		int nfds;
+	} bad[] = {
+		{ NONE | TRIGGER, 3, 1, 0, 0 },
+		{ NONE | TRIGGER, 0, 4, 0, 0 },
+		{ NONE | TRIGGER, 2, 2, 0, 0 },
+		{ NONE | TRIGGER, 1, 0xffffffff, 0, 0 },
+		{ NONE | TRIGGER, 0xffffffff, 1, 0, 0 },
+		{ NONE | TRIGGER, 1, 0, 0, 0 },
+		{ NONE | TRIGGER, 0, 0, 0, 1 },
+		{ NONE | TRIGGER, 0, 1, 0, 1 },
+		{ BOOL | TRIGGER, 0, 2, 1, 0 },
+		{ BOOL | TRIGGER, 0, 1, 1, 1 },
+		{ EVENTFD | TRIGGER, 0, 0, 0, 0 },
+		{ EVENTFD | TRIGGER, 0, 2, 0, 1 },
+		{ EVENTFD | TRIGGER, 0, 1, 0, 2 },
+		{ EVENTFD | TRIGGER, 2, 2, 0, 2 },
+		{ TRIGGER, 0, 1, 1, 0 },
+		{ NONE | BOOL | TRIGGER, 0, 1, 1, 0 },
+		{ NONE | TRIGGER | 0x40, 0, 1, 0, 0 },
+		{ NONE, 0, 1, 0, 0 },
+		{ NONE | MASK, 0, 1, 0, 0 },
+		{ NONE | UNMASK, 0, 1, 0, 0 },
+		{ EVENTFD | UNMASK, 0, 1, 0, 1 },
+	};
+	const uint8_t data[2] = { 1, 1 };
+	int copy, fds[2], good, other[2];
+	unsigned int base, i;
+
+	start_vectors(3);
+	good = event();
+	copy = dup(good);
+	ATF_REQUIRE_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 1, NULL, 0,
+	    &copy, 1));
+	fds[0] = event();
+	fds[1] = event();
+	base = open_fds();
+	for (i = 0; i < nitems(bad); i++) {
+		ATF_CHECK_EQ_MSG(EINVAL, set_full(MSIX, bad[i].flags,
+		    bad[i].start, bad[i].count, data, bad[i].len, fds,
+		    bad[i].nfds), "request %u", i);
+		ATF_CHECK_EQ_MSG(0, fired(good), "request %u", i);
+		ATF_CHECK_EQ_MSG(base, open_fds(), "request %u", i);
+		ATF_CHECK(fds[0] != -1 && fds[1] != -1);
+	}
+	/* One that is no eventfd: none is taken. */
+	other[0] = event();
+	other[1] = memfd_create("memory", 0);
+	ATF_CHECK_EQ(EINVAL, set_full(MSIX, EVENTFD | TRIGGER, 0, 2, NULL, 0,
+	    other, 2));
+	ATF_CHECK(other[0] != -1 && other[1] != -1);
+	vfu_irq_message(&irq, 0);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(1, fired(good));
 }
 
 TEST(msi, "MSI sends as many events as the line was asserted")

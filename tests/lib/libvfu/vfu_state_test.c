@@ -86,6 +86,8 @@ dup_of(int fd)
 	return (fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
+static void	(*stub_begin)(int) = stub_start;
+
 /* A device without a client. */
 static void
 start(void)
@@ -94,7 +96,7 @@ start(void)
 
 	if (silent[0] == 0)
 		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, silent));
-	stub_start(silent[0]);
+	stub_begin(silent[0]);
 	vfu_device_set_keep(&dev, &keep);
 	ATF_REQUIRE_EQ(0, vfu_server_init(&dev, silent[0]));
 }
@@ -120,6 +122,7 @@ end(void)
 {
 	struct vfu_server *srv = &dev.vdev_server;
 	struct vfu_irq *irq = &dev.vdev_irq;
+	unsigned int v;
 
 	if (srv->fd != -1) {
 		loop_delete(srv->read_ev);
@@ -131,6 +134,9 @@ end(void)
 			close(irq->intx_fd);
 		if (irq->msi_fd != -1)
 			close(irq->msi_fd);
+		for (v = 0; v < VFU_IRQ_VECTORS; v++)
+			if (irq->msix_fd[v] != -1)
+				close(irq->msix_fd[v]);
 		if (irq->unmask_fd != -1) {
 			loop_delete(irq->unmask_ev);
 			close(irq->unmask_fd);
@@ -353,6 +359,64 @@ TEST(intx, "An INTx event that waits to be unmasked comes once more, if the "
 		peer_mem_clear(&dev.vdev_mem);
 		loop_delete(dev.vdev_server.listen_ev);
 	}
+}
+
+static void
+make_msix(void)
+{
+	struct {
+		struct vfio_user_region_rw rw;
+		uint8_t value[2];
+	} write = { { STUB_MSIX + PCI_MSIX_FLAGS, VFIO_PCI_CONFIG_REGION_INDEX,
+	    2 }, { 0, PCI_MSIX_FLAGS_ENABLE >> 8 } };
+	struct vfio_user_irq_set set = { sizeof(set),
+	    VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER,
+	    VFIO_PCI_MSIX_IRQ_INDEX, 0, 1 };
+	const char *why;
+	int fd;
+
+	make_state();
+	/* The client reads replies again, and the device its messages. */
+	put_message(VFIO_USER_REGION_WRITE, &write, sizeof(write.rw) + 2, -1);
+	for (set.start = 0; set.start < 3; set.start += 2) {
+		fd = eventfd(0, EFD_NONBLOCK);
+		put_message(VFIO_USER_DEVICE_SET_IRQS, &set, sizeof(set), fd);
+		close(fd);
+	}
+	while (dev.vdev_server.blocked || dev.vdev_irq.msix_fd[2] == -1) {
+		uint8_t data[4096];
+
+		ATF_REQUIRE(recv(client, data, sizeof(data), MSG_DONTWAIT) !=
+		    -1 || events_step() != 0);
+		events_run();
+	}
+	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
+	ATF_REQUIRE(state_len != 0);
+	(void)stub_calls();
+}
+
+TEST(msix, "Vectors of MSI-X are taken over, and each sends a message")
+{
+	const char *why = "";
+	uint64_t n;
+
+	stub_begin = stub_start_msix;
+	begin();
+	make_msix();
+	end();
+	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
+	    why);
+	ATF_CHECK_STREQ("pause;resume;master 1;msix 1;", stub_calls());
+	ATF_CHECK_EQ(-1, dev.vdev_irq.msix_fd[1]);
+	vfu_irq_flush(&dev.vdev_irq);
+	ATF_CHECK_EQ(8, read(dev.vdev_irq.msix_fd[0], &n, sizeof(n)));
+	ATF_CHECK_EQ(8, read(dev.vdev_irq.msix_fd[2], &n, sizeof(n)));
+	vfu_server_drop(&dev);
+	loop_delete(dev.vdev_server.listen_ev);
+	/* Not by a device that has none. */
+	stub_begin = stub_start;
+	ATF_CHECK_EQ(EINVAL, restore(state, state_len, journal, &why));
+	ATF_CHECK_STREQ("the state has more vectors than the device", why);
 }
 
 TEST(missing, "A descriptor that is not there, or of another kind, is an error")

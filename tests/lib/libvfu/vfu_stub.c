@@ -110,6 +110,13 @@ on_bus_master(void *arg, bool on)
 }
 
 static void
+on_msix(void *arg, bool on)
+{
+	ATF_REQUIRE_EQ(&dev, arg);
+	call("msix %d", on);
+}
+
+static void
 on_attach(void *arg)
 {
 	ATF_REQUIRE_EQ(&dev, arg);
@@ -148,6 +155,9 @@ static const struct vfu_pci_field fields[] = {
 	    PCI_COMMAND_MASTER | PCI_COMMAND_INTX_DISABLE },
 	{ PCI_INTERRUPT_LINE, 1, 0, 0xff },
 	{ PCI_INTERRUPT_PIN, 1, 1, 0 },
+	/* For a device without MSI-X it is any register. */
+	{ STUB_MSIX + PCI_MSIX_FLAGS, 2, STUB_VECTORS - 1,
+	    PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL },
 };
 
 static const struct vfu_device_type type = {
@@ -156,25 +166,46 @@ static const struct vfu_device_type type = {
 	.vdt_bar_size = { [0] = STUB_BAR0_SIZE, [5] = STUB_BAR5_SIZE }
 };
 
+static const struct vfu_device_type type_msix = {
+	.vdt_field = fields,
+	.vdt_nfields = nitems(fields),
+	.vdt_bar_size = { [0] = STUB_BAR0_SIZE },
+	.vdt_vectors = STUB_VECTORS,
+	.vdt_msix = STUB_MSIX
+};
+
 static const struct vfu_device_ops ops = {
 	.vdo_read = on_read,
 	.vdo_write = on_write,
 	.vdo_bus_master = on_bus_master,
+	.vdo_msix = on_msix,
 	.vdo_reset = on_reset,
 	.vdo_attach = on_attach,
 	.vdo_detach = on_detach,
 	.vdo_log = on_log,
 };
 
-void
-stub_start(int listen_fd)
+static void
+start(int listen_fd, const struct vfu_device_type *t)
 {
 	memset(&dev, 0, sizeof(dev));
 	memset(seen, 0, sizeof(seen));
-	vfu_device_init(&dev, &ops, &type, 0x1101, &dev);
+	vfu_device_init(&dev, &ops, t, 0x1101, &dev);
 	stub_listen_fd = listen_fd;
 	dev.vdev_thread = pthread_self();
 	dev.vdev_server.fd = -1;
 	peer_mem_init(&dev.vdev_mem, 0, on_pause, &dev);
 	(void)stub_calls();
+}
+
+void
+stub_start(int listen_fd)
+{
+	start(listen_fd, &type);
+}
+
+void
+stub_start_msix(int listen_fd)
+{
+	start(listen_fd, &type_msix);
 }

@@ -25,14 +25,18 @@ extern int		stub_level;
 /* The listening socket. */
 extern int		stub_listen_fd;
 
-/* Initialize the device, with this listening socket. */
+#define	STUB_MSIX	0x40		/* its capability's place */
+#define	STUB_VECTORS	3
+
+/* Initialize the device, with this listening socket; or one with MSI-X. */
 void	stub_start(int listen_fd);
+void	stub_start_msix(int listen_fd);
 
 /*
  * The calls since the last time, each followed by a semicolon:
  *
  *	read BAR+OFFSET,SIZE	write BAR+OFFSET,SIZE=VALUE	master 0|1
- *	attach	detach	reset	work	pause	resume
+ *	msix 0|1	attach	detach	reset	work	pause	resume
  *	log PRIORITY: TEXT
  *
  * Offsets and values are in hexadecimal.

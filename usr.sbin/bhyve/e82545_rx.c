@@ -78,13 +78,6 @@
 #include "e82545_rx_impl.h"
 #include "e82545_stat.h"
 
-/* Whether the head never reaches RDT. */
-static bool
-rx_endless(const struct e82545 *dev, uint32_t size)
-{
-	return (e82545_reg(dev, E82545_RDT) >= size);
-}
-
 /*
  * The fast path of e82545_rx_frame(): a frame of one fragment, untagged, that
  * fits into one buffer.  Returns false, having done nothing, if it is another.
@@ -152,6 +145,14 @@ rx_bufsize(uint32_t rctl)
 }
 
 static void
+rx_bad_ring(struct e82545 *dev, struct rx_batch *b)
+{
+	b->posted = 0;
+	b->counts[E82545_C_RX_BAD_RING]++;
+	e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
+}
+
+static void
 rx_begin(struct e82545 *dev, struct rx_batch *b)
 {
 	memset(b, 0, sizeof(*b));
@@ -164,19 +165,24 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
 	b->vet = e82545_reg(dev, E82545_VET);
 	b->vme = (e82545_reg(dev, E82545_CTRL) & E82545_CTRL_VME) != 0;
-	b->bufsize = rx_bufsize(b->rctl);
 	b->fcs = (b->rctl & E82545_RCTL_SECRC) != 0 ? 0 : E82545_ETH_FCS;
-	b->start = b->head = e82545_reg(dev, E82545_RDH);
-	b->size = rx_ring_size(dev);
-	b->posted = rx_ring_posted(dev, b->head, b->size);
+}
+
+/* If a descriptor has one buffer. */
+static void
+rx_begin_one(struct e82545 *dev, struct rx_batch *b)
+{
+	rx_begin(dev, b);
+	b->bufsize = rx_bufsize(b->rctl);
+	b->start = b->head = rx_head(dev, false);
+	b->size = rx_ring_size(dev, false);
+	b->posted = rx_ring_posted(dev, b->head, b->size, false);
 	if (!b->on || b->size == 0)
 		return;
 	if (b->head < b->size)
-		b->ring = rx_ring_map(dev, b->size);
+		b->ring = rx_ring_map(dev);
 	if (b->ring == NULL) {
-		b->posted = 0;
-		b->counts[E82545_C_RX_BAD_RING]++;
-		e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
+		rx_bad_ring(dev, b);
 		return;
 	}
 	/* mutants: it clears what is clear */
@@ -188,7 +194,30 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 	if (b->link && !b->loopback && !b->looped)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
-	b->endless = rx_endless(dev, b->size);
+	/* Only then: one of a ring is never posted. */
+	b->endless = b->posted == b->size;
+}
+
+/* If it has four. */
+static __attribute__((__noinline__)) void
+rx_begin_split(struct e82545 *dev, struct rx_batch *b)
+{
+	uint32_t sizes[E82574_SPLIT_BUFFERS], sum;
+
+	rx_begin(dev, b);
+	sum = e82574_rx_sizes(dev, sizes);
+	b->bufsize = MAX(sum, RX_BUFSIZE_MIN);
+	b->start = b->head = rx_head(dev, true);
+	b->size = rx_ring_size(dev, true);
+	b->posted = rx_ring_posted(dev, b->head, b->size, true);
+	if (!b->on || b->size == 0)
+		return;
+	if (b->head < b->size && sum >= RX_BUFSIZE_MIN)
+		b->ring = rx_ring_map(dev);
+	if (b->ring == NULL)
+		rx_bad_ring(dev, b);
+	else
+		b->endless = b->posted == b->size;
 }
 
 static enum e82545_rx_state
@@ -254,15 +283,14 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	rxq->end = b->head;
 	e82545_stored();
 	if (extended)
-		e82574_rx_store(b->ring, b->size, b->start, rxq->done,
-		    b->ndone, (b->rxcsum & E82574_RXCSUM_PCSD) == 0);
+		e82574_rx_store(dev, b->ring, b->size, b->start, rxq->done,
+		    b->ndone);
 	else
 		rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
 	rxq->ndone = b->ndone | E82545_FIRST;
 	e82545_stored();
 	if (extended)
-		e82574_rx_store_one(b->ring[b->start], rxq->done[0],
-		    (b->rxcsum & E82574_RXCSUM_PCSD) == 0);
+		e82574_rx_store_one(dev, b->ring, b->start, rxq->done[0]);
 	else
 		atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
 	e82545_stored();
@@ -329,7 +357,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
-		e82545_reg_set(dev, E82545_RDH, b->head);
+		e82545_reg_set(dev, E82545_RDH, b->head << rx_split(dev));
 		if (dev->csb.rx_on)
 			dev->csb.ops->ecb_rx_notify(dev, causes);
 		else
@@ -361,7 +389,10 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 		frame_port_sync(dev->port);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_begin(dev);
-	rx_begin(dev, &b);
+	if (rx_split(dev))
+		rx_begin_split(dev, &b);
+	else
+		rx_begin_one(dev, &b);
 	b.direct = direct;
 	state = rx_run(dev, &b, frames);
 	if (direct) {

@@ -38,7 +38,8 @@ e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)
 
 	if (rx_room(b) <= keep || b->ndone + keep >= RX_BATCH_DESCS)
 		return (false);
-	upper = le64toh(atomic_load_64(&b->ring[b->head][1]));
+	upper = rx_extended(dev) ? 0 :
+	    le64toh(atomic_load_64(&b->ring[b->head][1]));
 	dev->rxq->done[b->ndone++] = htole64(upper |
 	    (uint64_t)E82545_RXD_DD << 32);
 	if (++b->head == b->size)
@@ -73,6 +74,31 @@ rx_pieces(struct e82545 *dev, uint64_t gpa, size_t n, struct iovec *iov)
 	return (iov);
 }
 
+/* The same for the buffers of a descriptor that has several; `first' is one. */
+static struct iovec *
+rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
+    size_t n, struct iovec *iov)
+{
+	const uint64_t *desc = rx_desc(dev, b->ring, b->head);
+	uint32_t sizes[E82574_SPLIT_BUFFERS];
+	size_t here;
+	int i;
+
+	(void)e82574_rx_sizes(dev, sizes);
+	for (i = 0; n > 0; i++) {
+		MPASS(i < E82574_SPLIT_BUFFERS);
+		here = MIN(n, sizes[i]);
+		if (here == 0)
+			continue;
+		iov = rx_pieces(dev, i == 0 ? first :
+		    le64toh(atomic_load_64(&desc[i])), here, iov);
+		if (iov == NULL)
+			return (NULL);
+		n -= here;
+	}
+	return (iov);
+}
+
 /*
  * Find the buffers of as many descriptors as `len' bytes take, and complete all
  * of these except the last.
@@ -81,6 +107,7 @@ void
 rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
     struct rx_space *space)
 {
+	const bool split = rx_split(dev);
 	struct iovec *end, *iov = space->iov;
 	uint64_t gpa;
 	size_t n;
@@ -88,13 +115,14 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 	space->ok = true;
 	for (;;) {
 		n = MIN(len, b->bufsize);
-		gpa = rx_buffer(b);
+		gpa = rx_first_buffer(dev, b);
 		if (gpa == 0 &&
 		    e82545_rx_null(dev, b, howmany(len, b->bufsize)))
 			continue;
 		if (iov == space->iov)
 			space->first = b->head;
-		end = rx_pieces(dev, gpa, n, iov);
+		end = split ? rx_pieces_split(dev, b, gpa, n, iov) :
+		    rx_pieces(dev, gpa, n, iov);
 		if (end == NULL) {
 			iov->iov_base = dev->rxq->dump;
 			iov->iov_len = n;

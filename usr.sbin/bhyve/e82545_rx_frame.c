@@ -80,7 +80,7 @@ rx_space(struct e82545 *dev, struct rx_batch *b, size_t len, bool single)
 	size_t need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
 
 	/* Pass over those before the frame even if it does not fit yet. */
-	while (rx_room(b) > 0 && rx_buffer(b) == 0) {
+	while (rx_room(b) > 0 && rx_first_buffer(dev, b) == 0) {
 		if (b->ndone >= RX_BATCH_DESCS)
 			return (RX_FULL);
 		e82545_rx_null(dev, b, 0);

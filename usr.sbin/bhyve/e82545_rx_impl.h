@@ -37,8 +37,13 @@ _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
  * than a page.
  */
 #define	RX_FRAME_PIECES	(2 * RX_FRAME_DESCS + RX_UNCUT_MAX / E82545_PIECE)
+/* The same of one that is not longer than E82545_FRAME_MAX, in four buffers. */
+_Static_assert(2 * E82574_SPLIT_BUFFERS * howmany(E82545_FRAME_MAX +
+    E82545_ETH_FCS, 256) + E82545_FRAME_MAX / E82545_PIECE <= RX_FRAME_PIECES,
+    "a split frame would not fit");
 
-/* The largest buffer, bytes: section 13.4.22. */
+/* The smallest and largest buffers, bytes: section 13.4.22. */
+#define	RX_BUFSIZE_MIN	256
 #define	RX_BUFSIZE_MAX	16384
 
 /* Frames with an FCS: RCTL.LPE, section 13.4.22. */
@@ -115,29 +120,10 @@ struct rx_frame {
 	uint8_t		 head[E82545_RX_HEAD]; /* first bytes, then zeros */
 };
 
-static inline uint32_t
-rx_ring_size(const struct e82545 *dev)
-{
-	return ((e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK) /
-	    sizeof(struct e82545_rxd));
-}
-
-/* The ring, of `size' descriptors; NULL if its address is invalid. */
-static inline uint64_t (*
-rx_ring_map(const struct e82545 *dev, uint32_t size))[2]
-{
-	uint64_t base;
-	void *ring;
-
-	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
-	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
-	ring = e82545_map(dev, base, size * sizeof(struct e82545_rxd));
-	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
-}
-
 /*
- * Whether descriptors are written back in the other format: e82574_rx.c.  An
- * 82545EM has no such register: it reads as 0.
+ * Whether descriptors are written back in the other format, and whether these
+ * have four buffers: e82574_rx.c.  An 82545EM has no such register and bits: it
+ * reads as 0.
  */
 static inline bool
 rx_extended(const struct e82545 *dev)
@@ -145,13 +131,57 @@ rx_extended(const struct e82545 *dev)
 	return ((e82545_reg(dev, E82574_RFCTL) & E82574_RFCTL_EXTEN) != 0);
 }
 
+static inline bool
+rx_split(const struct e82545 *dev)
+{
+	return (rx_extended(dev) && (e82545_reg(dev, E82545_RCTL) &
+	    E82574_RCTL_DTYP) == E82574_RCTL_DTYP_SPLIT);
+}
+
+/* RDH, counted in descriptors: one with four buffers counts twice there. */
+static inline uint32_t
+rx_head(const struct e82545 *dev, bool split)
+{
+	return (e82545_reg(dev, E82545_RDH) >> split);
+}
+
+/* Descriptor `i' of a ring. */
+static inline uint64_t *
+rx_desc(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i)
+{
+	return (ring[i << rx_split(dev)]);
+}
+
+/* `split' is rx_split(), here and below. */
+static inline uint32_t
+rx_ring_size(const struct e82545 *dev, bool split)
+{
+	return ((e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK) /
+	    sizeof(struct e82545_rxd) >> split);
+}
+
+/* The ring, which is not empty; NULL if its address is invalid. */
+static inline uint64_t (*
+rx_ring_map(const struct e82545 *dev))[2]
+{
+	uint64_t base;
+	void *ring;
+
+	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
+	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
+	ring = e82545_map(dev, base,
+	    e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK);
+	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
+}
+
 /* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static inline uint32_t
-rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
+rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size,
+    bool split)
 {
 	uint32_t tail;
 
-	tail = e82545_reg_acquire(dev, E82545_RDT);
+	tail = e82545_reg_acquire(dev, E82545_RDT) >> split;
 	if (head >= size)
 		return (0);
 	if (tail >= size)
@@ -159,12 +189,22 @@ rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size)
 	return (tail >= head ? tail - head : tail + size - head);
 }
 
-/* The address of the next buffer: guest memory, read once. */
+/*
+ * The address of the next buffer, the first one of its descriptor: guest
+ * memory, read once.  rx_buffer() if descriptors have one.
+ */
 static inline uint64_t
 rx_buffer(const struct rx_batch *b)
 {
 	MPASS(b->ring != NULL && b->head < b->size);
 	return (le64toh(atomic_load_64(&b->ring[b->head][0])));
+}
+
+static inline uint64_t
+rx_first_buffer(const struct e82545 *dev, const struct rx_batch *b)
+{
+	MPASS(b->ring != NULL && b->head < b->size);
+	return (le64toh(atomic_load_64(rx_desc(dev, b->ring, b->head))));
 }
 
 /* The posted descriptors that the batch has not used. */

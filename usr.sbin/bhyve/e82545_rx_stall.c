@@ -43,9 +43,10 @@ bool
 e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 {
 	const struct e82545_rxq *from = old->rxq;
-	const uint32_t size = rx_ring_size(dev);
+	const bool split = rx_split(dev);
+	const uint32_t size = rx_ring_size(dev, split);
 	const uint32_t n = from->ndone & ~E82545_FIRST;
-	uint32_t head = e82545_reg(dev, E82545_RDH);
+	uint32_t head = rx_head(dev, split);
 
 	if (n > 0) {
 		if (n > MIN(size, nitems(from->done)) || head >= size)
@@ -56,7 +57,7 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 			return (false);
 		head = from->end;
 	}
-	e82545_reg_set(dev, E82545_RDH, head);
+	e82545_reg_set(dev, E82545_RDH, head << split);
 	return (true);
 }
 
@@ -67,8 +68,8 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
  * leave `done'.
  */
 static bool
-rx_processed(uint64_t (*ring)[2], uint32_t size, uint32_t head, uint32_t n,
-    uint64_t done, unsigned int shift)
+rx_processed(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,
+    uint32_t head, uint32_t n, uint64_t done, unsigned int shift)
 {
 	const uint64_t status = (uint64_t)UINT8_MAX << shift;
 	const uint64_t dd = (uint64_t)E82545_RXD_DD << shift;
@@ -76,51 +77,51 @@ rx_processed(uint64_t (*ring)[2], uint32_t size, uint32_t head, uint32_t n,
 	uint32_t i;
 
 	for (i = 1; i < n; i++) {
-		upper = le64toh(atomic_load_64(&ring[(head + i) % size][1]));
+		upper = le64toh(atomic_load_64(rx_desc(dev, ring,
+		    (head + i) % size) + 1));
 		if ((upper & dd) == 0)
 			return (true);
 	}
-	upper = le64toh(atomic_load_64(&ring[head][1]));
+	upper = le64toh(atomic_load_64(rx_desc(dev, ring, head) + 1));
 	return ((upper & dd) != 0 ||
 	    (n == 1 && ((upper ^ le64toh(done)) & ~status) == 0));
 }
 
 bool
-e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
+e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t rdh)
 {
-	const uint32_t size = rx_ring_size(dev);
+	const bool split = rx_split(dev);
+	const uint32_t head = rdh >> split;
+	const uint32_t size = rx_ring_size(dev, split);
 	const uint32_t left = atomic_load_32(&old->ndone);
 	const uint32_t n = left & ~E82545_FIRST;
 	const bool extended = rx_extended(dev);
-	const bool sum = (e82545_reg(dev, E82545_RXCSUM) &
-	    E82574_RXCSUM_PCSD) == 0;
-	uint64_t (*ring)[2], first[2];
+	uint64_t (*ring)[2];
 
 	if (n == 0)
 		return (true);
 	if (n > MIN(size, nitems(old->done)) || head >= size)
 		return (false);
-	ring = rx_ring_map(dev, size);
+	ring = rx_ring_map(dev);
 	if (ring == NULL)
 		return (true);
-	first[1] = old->done[0];
-	if (extended)
-		e82574_rx_store_one(first, old->done[0], sum);
 	atomic_store_32(&old->end, (head + n) % size);
 	e82545_stored();
 	if (left != n) {
-		if (rx_processed(ring, size, head, n, first[1],
+		if (rx_processed(dev, ring, size, head, n, extended ?
+		    e82574_rx_status(dev, old->done[0]) : old->done[0],
 		    extended ? 0 : 32))
 			return (true);
 	} else if (extended)
-		e82574_rx_store(ring, size, head, old->done, n, sum);
+		e82574_rx_store(dev, ring, size, head, old->done, n);
 	else
 		rx_store(ring, size, head, old->done, n);
 	atomic_store_32(&old->ndone, n | E82545_FIRST);
 	e82545_stored();
 	if (extended)
-		atomic_store_64(&ring[head][0], first[0]);
-	atomic_store_rel_64(&ring[head][1], first[1]);
+		e82574_rx_store_one(dev, ring, head, old->done[0]);
+	else
+		atomic_store_rel_64(&ring[head][1], old->done[0]);
 	e82545_stored();
 	atomic_store_32(&old->ndone, 0);
 	return (true);
@@ -129,14 +130,15 @@ e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t head)
 bool
 e82545_rx_unstall(struct e82545 *dev)
 {
+	const bool split = rx_split(dev);
 	struct e82545_rxq *rxq = dev->rxq;
 
 	if (!rx_stalled(dev))
 		return (e82545_loop_pending(dev));
 	/* If RCTL is another, the receiver may be off. */
 	if (e82545_reg(dev, E82545_RCTL) == rxq->need_rctl &&
-	    rx_ring_posted(dev, e82545_reg(dev, E82545_RDH),
-	    rx_ring_size(dev)) < rxq->need)
+	    rx_ring_posted(dev, rx_head(dev, split),
+	    rx_ring_size(dev, split), split) < rxq->need)
 		return (false);
 	rxq->stalled = false;
 	return (true);
@@ -161,7 +163,7 @@ e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
 {
 	if (dev->csb.rx_on && dev->csb.ops->ecb_rx_poll(dev)) {
 		b->posted = MAX(b->ndone,
-		    rx_ring_posted(dev, b->start, b->size));
+		    rx_ring_posted(dev, b->start, b->size, rx_split(dev)));
 		if (b->vnet != NULL)
 			dev->csb.ops->ecb_vnet_clear(dev, b->vnet, b->size,
 			    b->head, rx_room(b));

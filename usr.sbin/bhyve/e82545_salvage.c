@@ -171,6 +171,11 @@ e82545_salvage(const void *memory, size_t size,
 	old = salvage_copy(memory, size);
 	if (old == NULL)
 		return (-1);
+	if (old->config.ec_kind != config->ec_kind) {
+		free(old);
+		errno = EINVAL;
+		return (-1);
+	}
 	c.ec_memory = NULL;
 	dev = e82545_create(&c, &salvage_ops, &now_ns, &port);
 	if (dev == NULL) {

@@ -51,7 +51,7 @@ bool	e82545_intr_salvage(struct e82545 *dev, const struct e82545 *old);
 bool	e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old,
 	    uint32_t head);
 bool	e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old,
-	    uint32_t head);
+	    uint32_t rdh);
 /*
  * Use the indices that were taken from the CSB's page, and publish those that
  * the guest may wait for.  All locks held; only if e82545_dma() and with a

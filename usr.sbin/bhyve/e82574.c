@@ -9,7 +9,8 @@
  *
  * It has the registers of the 82545EM, of which a few have other bits, and new
  * ones.  Those of what is not modelled are stored, and have no effect: the
- * second queues and RSS, packet split, management, time stamps of packets.
+ * second queues and RSS, headers apart from packets, management, time stamps of
+ * packets.
  *
  * Manual: Intel, "82574 GbE Controller Family Datasheet".
  *
@@ -179,8 +180,9 @@ static const struct e82545_line l_line[] = {
 	{ E82574_EITR(0), E82574_VECTORS, 4, "EITR", 0, E82545_ITR_MASK, 0,
 	    NULL, e82574_vector_write, RING_NONE },
 
-	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfb3fe),
+	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfbffe),
 	LINE_RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
+	LINE_RW(E82545_TXCW, "TXCW", 0, 0xc000ffff),
 	LINE_TXRING(E82545_TCTL, "TCTL", 0x7ffffffa),
 	LINE_RW(E82545_TIPG, "TIPG", 0x00602008, 0x3fffffff),
 	LINE_RW(E82545_AIFS, "AIT", 0, 0x0000ffff),
@@ -197,7 +199,8 @@ static const struct e82545_line l_line[] = {
 	    ~E82574_EERW_DONE, E82574_EERW_DONE, NULL, l_eewr_write),
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
-	LINE_RW(E82574_PSRCTL, "PSRCTL", 0x00040402, 0x3f3f3f7f),
+	{ E82574_PSRCTL, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, 0,
+	    NULL, e82545_rx_write, RING_RX },
 
 	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
 	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),

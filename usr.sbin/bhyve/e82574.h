@@ -90,9 +90,15 @@ uint64_t e82574_systim(struct e82545 *dev);
  * does, in the extended format.  `done' has the upper halves of the other one.
  * rx_mtx held.
  */
-void	e82574_rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
-	    const uint64_t *done, uint32_t n, bool sum);
-/* The first one. */
-void	e82574_rx_store_one(uint64_t desc[2], uint64_t done, bool sum);
+void	e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2],
+	    uint32_t size, uint32_t start, const uint64_t *done, uint32_t n);
+/* The first one, `i'. */
+void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
+	    uint32_t i, uint64_t done);
+/* The word of a descriptor that has DD, as it is stored. */
+uint64_t e82574_rx_status(const struct e82545 *dev, uint64_t done);
+/* The sizes of the four buffers of a descriptor, bytes; returns their sum. */
+uint32_t e82574_rx_sizes(const struct e82545 *dev,
+	    uint32_t sizes[E82574_SPLIT_BUFFERS]);
 
 #endif /* !_E82574_H_ */

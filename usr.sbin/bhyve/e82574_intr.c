@@ -9,8 +9,8 @@
  *
  * Without MSI-X they are those of the 82545EM, e82545_intr.c, and reading ICR
  * can mask causes (CTRL_EXT.IAME, IAM).  With MSI-X a queue's causes are also
- * one bit of ICR, all others that are not of a queue another one, and IVAR gives
- * each of these a vector:
+ * one bit of ICR, all others that are not of a queue another one, and IVAR
+ * gives each of these a vector:
  *
  *	event --> [delay timer] --> ICR --(& IMS)--> IVAR --> [EITR] --> message
  *

@@ -6,12 +6,16 @@
 
 /*
  * Receive descriptors of the 82574L with RFCTL.EXTEN, as the adapter writes
- * them back.  The batch makes the upper halves of the other format, which have
- * all that is known of a frame; here each becomes both halves of this one, when
- * it is stored.  e82574_reg.h has the layout.
+ * them back; e82574_reg.h has the layouts.  The batch makes the upper halves of
+ * the other format, which have all that is known of a frame.  Here each becomes
+ * a descriptor when it is stored: a descriptor has no address afterwards, so
+ * nothing may be stored before the batch is known to end (e82545_salvage.c).
  *
- * Both halves are written: a descriptor has no address afterwards, so the lower
- * half must not be written before the batch is known to end: e82545_salvage.c.
+ * With RCTL.DTYP a descriptor has four buffers, and takes two places of the
+ * other formats.  A frame fills one after the other, as the hardware does with
+ * those in which it finds no header: the header is never apart.
+ *
+ * The registers that decide about that change only between two batches.
  */
 
 #include <sys/param.h>
@@ -21,28 +25,75 @@
 #include "e82545_rx_impl.h"
 #include "e82574.h"
 
-/*
- * The upper half last, with release: a guest that sees DD sees the rest.
- * Without `sum' the guest wants a hash of RSS in its place, and gets none.
- */
-void
-e82574_rx_store_one(uint64_t desc[2], uint64_t done, bool sum)
+uint32_t
+e82574_rx_sizes(const struct e82545 *dev, uint32_t sizes[E82574_SPLIT_BUFFERS])
+{
+	const uint32_t psrctl = e82545_reg(dev, E82574_PSRCTL);
+	uint32_t sum;
+	int i;
+
+	sum = sizes[0] = E82574_PSRCTL_BSIZE0(psrctl);
+	for (i = 1; i < E82574_SPLIT_BUFFERS; i++)
+		sum += sizes[i] = E82574_PSRCTL_BSIZE(psrctl, i);
+	return (sum);
+}
+
+/* How many bytes of a frame of `len' are in each buffer. */
+static void
+split_lengths(const struct e82545 *dev, uint32_t len,
+    uint32_t lens[E82574_SPLIT_BUFFERS])
+{
+	int i;
+
+	(void)e82574_rx_sizes(dev, lens);
+	for (i = 0; i < E82574_SPLIT_BUFFERS; i++) {
+		lens[i] = MIN(lens[i], len);
+		len -= lens[i];
+	}
+}
+
+uint64_t
+e82574_rx_status(const struct e82545 *dev, uint64_t done)
 {
 	const uint64_t d = le64toh(done);
-	const uint64_t lower = sum ? (d >> 16 & 0xffff) << 48 : 0;
-	const uint64_t upper = (d >> 32 & 0xff) | (d >> 40 & 0xff) << 24 |
-	    (d & 0xffff) << 32 | (d >> 48) << 48;
+	uint32_t lens[E82574_SPLIT_BUFFERS] = { d & 0xffff };
 
-	atomic_store_64(&desc[0], htole64(lower));
-	atomic_store_rel_64(&desc[1], htole64(upper));
+	if (rx_split(dev))
+		split_lengths(dev, d & 0xffff, lens);
+	return (htole64((d >> 32 & 0xff) | (d >> 40 & 0xff) << 24 |
+	    (uint64_t)lens[0] << 32 | (d >> 48) << 48));
+}
+
+/*
+ * The word with DD last, with release: a guest that sees it sees the rest.
+ * With PCSD the guest wants a hash of RSS in place of the checksum, and gets
+ * none.
+ */
+void
+e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
+    uint64_t done)
+{
+	const uint64_t d = le64toh(done);
+	uint64_t *desc = rx_desc(dev, ring, i);
+	uint32_t lens[E82574_SPLIT_BUFFERS];
+
+	atomic_store_64(&desc[0], (e82545_reg(dev, E82545_RXCSUM) &
+	    E82574_RXCSUM_PCSD) != 0 ? 0 : htole64((d >> 16 & 0xffff) << 48));
+	if (rx_split(dev)) {
+		split_lengths(dev, d & 0xffff, lens);
+		atomic_store_64(&desc[2], htole64((uint64_t)lens[1] << 16 |
+		    (uint64_t)lens[2] << 32 | (uint64_t)lens[3] << 48));
+		atomic_store_64(&desc[3], 0);
+	}
+	atomic_store_rel_64(&desc[1], e82574_rx_status(dev, done));
 }
 
 void
-e82574_rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
-    const uint64_t *done, uint32_t n, bool sum)
+e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,
+    uint32_t start, const uint64_t *done, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = n; i-- > 1;)
-		e82574_rx_store_one(ring[(start + i) % size], done[i], sum);
+		e82574_rx_store_one(dev, ring, (start + i) % size, done[i]);
 }

@@ -73,7 +73,13 @@
 /*
  * Receive.
  */
-#define	E82574_PSRCTL		0x02170	/* packet split */
+#define	 E82574_RCTL_DTYP	0x00000c00	/* type of descriptors */
+#define	 E82574_RCTL_DTYP_SPLIT	0x00000400	/* with four buffers */
+#define	E82574_PSRCTL		0x02170	/* sizes of these */
+#define	 E82574_PSRCTL_BSIZE0(v) (((v) & 0x7f) * 128)
+#define	 E82574_PSRCTL_BSIZE(v, i) /* 1 to 3 */				\
+	    (((v) >> 8 * (i) & 0x3f) * 1024)
+#define	E82574_SPLIT_BUFFERS	4
 #define	E82574_RFCTL		0x05008	/* receive filter control */
 #define	 E82574_RFCTL_ACK_DIS	0x00001000	/* no cause ACK */
 #define	 E82574_RFCTL_EXTEN	0x00008000	/* extended descriptors */
@@ -157,5 +163,18 @@ struct e82574_rxd {
 	uint16_t	vlan;		/* tag */
 };
 _Static_assert(sizeof(struct e82574_rxd) == 16, "as the other format");
+
+/*
+ * The same with RCTL.DTYP, too: the guest writes four addresses, and counts two
+ * places of the ring.  The bytes of a frame are in the first buffer, then in
+ * the second, and so on.
+ */
+struct e82574_rxd_split {
+	struct e82574_rxd first;	/* length: in the first buffer */
+	uint16_t	header;		/* the header's, if it is apart */
+	uint16_t	length[3];	/* in the others */
+	uint64_t	reserved;
+};
+_Static_assert(sizeof(struct e82574_rxd_split) == 32, "four addresses");
 
 #endif /* !_DEV_E1000_E82574_REG_H_ */

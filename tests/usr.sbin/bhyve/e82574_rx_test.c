@@ -165,6 +165,189 @@ TEST(wrap, "Frames over several descriptors, around the ring's end, twice")
 	host_destroy(h);
 }
 
+/*
+ * An adapter whose descriptors have four buffers, of sizes as in PSRCTL, at
+ * split_buf(), and are all posted but one.
+ */
+#define	NSPLIT		16		/* descriptors */
+#define	SPLIT_BUF	8192		/* bytes between buffers */
+
+static uint64_t split_base;
+
+static uint64_t
+split_buf(uint32_t n, int i)
+{
+	return (split_base + (n * 4 + i) * SPLIT_BUF);
+}
+
+static struct e82574_rxd_split *
+split_desc(struct host *h, uint32_t n)
+{
+	return (host_mem(h, h->rxring + n * 32, 32));
+}
+
+static void
+split_post(struct host *h, uint32_t n)
+{
+	uint64_t *desc = (void *)split_desc(h, n);
+	int i;
+
+	for (i = 0; i < 4; i++)
+		desc[i] = htole64(split_buf(n, i));
+}
+
+static struct host *
+split_up(uint32_t psrctl)
+{
+	struct host *h;
+	uint32_t n;
+
+	h = ext_up(2 * NSPLIT, 256);
+	host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+	split_base = host_alloc(h, NSPLIT * 4 * SPLIT_BUF, 4096);
+	for (n = 0; n < NSPLIT; n++)
+		split_post(h, n);
+	host_wr(h, E82545_RDT, 2 * (NSPLIT - 1));
+	host_wr(h, 0x2170, psrctl);
+	host_set(h, E82545_RCTL, E82545_RCTL_EN | 0x400);
+	return (h);
+}
+
+/* Check a frame in descriptor `n', with buffers of these sizes. */
+static void
+split_check(struct host *h, uint32_t n, const uint8_t *frame, size_t len,
+    const uint32_t sizes[4], bool last)
+{
+	const struct e82574_rxd_split *d = split_desc(h, n);
+	size_t here;
+	int i;
+
+	ATF_CHECK_EQ(last ? RXD_DONE | E82545_RXD_IXSM : E82545_RXD_DD,
+	    d->first.status);
+	ATF_CHECK_EQ(0, d->first.mrq | d->header);
+	ATF_CHECK_EQ(0, d->reserved);
+	for (i = 0; i < 4; i++) {
+		here = MIN(len, sizes[i]);
+		ATF_CHECK_EQ(here, i == 0 ? d->first.length :
+		    d->length[i - 1]);
+		if (here > 0)
+			ATF_CHECK_EQ(0, memcmp(frame, host_mem(h,
+			    split_buf(n, i), here), here));
+		frame += here;
+		len -= here;
+	}
+	ATF_CHECK_EQ(0, len);
+}
+
+TEST(split, "Descriptors with four buffers, which a frame fills in turn")
+{
+	/* As Linux for jumbo frames: 128 bytes, and three pages. */
+	static const uint32_t sizes[4] = { 128, 4096, 4096, 4096 };
+	static const size_t lens[] = { 60, 128, 129, 128 + 4096, 128 + 4097,
+	    128 + 3 * 4096, 9014 };
+	struct host *h;
+	uint8_t frame[E82545_FRAME_MAX];
+	unsigned int i, n = 0;
+
+	h = split_up(1 | 4 << 8 | 4 << 16 | 4 << 24);
+	for (i = 0; i < 3 * nitems(lens); i++) {
+		host_make_frame(frame, lens[i % nitems(lens)], host_mac, i);
+		rx_receive(h, frame, lens[i % nitems(lens)]);
+		split_check(h, n, frame, lens[i % nitems(lens)], sizes, true);
+		split_post(h, n);
+		/* Head and tail count places of 16 bytes. */
+		host_wr(h, E82545_RDT, 2 * n);
+		n = (n + 1) % NSPLIT;
+		ATF_CHECK_EQ(2 * n, host_rd(h, E82545_RDH));
+	}
+	/* One that is longer than the four. */
+	host_make_frame(frame, 16000, host_mac, 1);
+	rx_receive(h, frame, 16000);
+	split_check(h, n, frame, 128 + 3 * 4096, sizes, false);
+	split_check(h, (n + 1) % NSPLIT, frame + 128 + 3 * 4096,
+	    16000 - 128 - 3 * 4096, sizes, true);
+	/* Several in a batch, and as many as there are descriptors. */
+	for (i = 0; i < NSPLIT; i++)
+		host_inject(h, frame, 1514, 3);
+	host_run(h);
+	ATF_CHECK_EQ(NSPLIT - 3, NSPLIT - host_rx_pending(h));
+	for (i = 2; i < NSPLIT - 1; i++)
+		split_check(h, (n + i) % NSPLIT, frame, 1514, sizes, true);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
+	host_destroy(h);
+}
+
+TEST(split_sizes, "Buffers of any sizes, none, and too small ones")
+{
+	static const struct {
+		uint32_t	psrctl;
+		uint32_t	sizes[4];
+	} good[] = {
+		{ 2, { 256, 0, 0, 0 } },
+		{ 0x7f, { 16256, 0, 0, 0 } },
+		{ 1 | 1 << 16, { 128, 0, 1024, 0 } },
+		{ 1 << 8 | 1 << 24, { 0, 1024, 0, 1024 } },
+		{ 0x01010101, { 128, 1024, 1024, 1024 } },
+	};
+	struct host *h;
+	uint8_t frame[200];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < nitems(good); i++) {
+		h = split_up(good[i].psrctl);
+		rx_receive(h, frame, sizeof(frame));
+		split_check(h, 0, frame, sizeof(frame), good[i].sizes, true);
+		host_destroy(h);
+	}
+	for (i = 0; i < 2; i++) {
+		h = split_up(i);
+		rx_receive(h, frame, sizeof(frame));
+		ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
+		ATF_CHECK(host_counter(h, E82545_C_RX_BAD_RING) > 0);
+		/* Nor without a ring, or with the receiver off. */
+		host_wr(h, E82545_RDLEN, 0);
+		rx_receive(h, frame, sizeof(frame));
+		host_wr(h, E82545_RDLEN, 32 * NSPLIT);
+		host_clear(h, E82545_RCTL, E82545_RCTL_EN);
+		rx_receive(h, frame, sizeof(frame));
+		host_set(h, E82545_RCTL, E82545_RCTL_EN);
+		/* It goes on when they are larger. */
+		host_wr(h, 0x2170, 2);
+		rx_receive(h, frame, sizeof(frame));
+		split_check(h, 0, frame, sizeof(frame), good[0].sizes, true);
+		host_destroy(h);
+	}
+}
+
+TEST(split_bad, "One of the four is outside memory: an error, and the frame "
+    "is nowhere else")
+{
+	struct host *h;
+	uint8_t frame[6000];
+	int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 4; i++) {
+		h = split_up(1 | 1 << 8 | 4 << 16 | 4 << 24);
+		((uint64_t *)(void *)split_desc(h, 0))[i] =
+		    htole64(1ULL << 40 | i);
+		rx_receive(h, frame, sizeof(frame));
+		ATF_CHECK_EQ_MSG(0x80000000, split_desc(h, 0)->first.status &
+		    0xff000000, "%d", i);
+		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
+		host_destroy(h);
+	}
+	/* Without the first the descriptor is passed over. */
+	h = split_up(1 | 4 << 8);
+	*(uint64_t *)(void *)split_desc(h, 0) = 0;
+	rx_receive(h, frame, 60);
+	ATF_CHECK_EQ(E82545_RXD_DD, split_desc(h, 0)->first.status);
+	ATF_CHECK_EQ(0, split_desc(h, 0)->first.length);
+	ATF_CHECK_EQ(60, split_desc(h, 1)->first.length);
+	host_destroy(h);
+}
+
 TEST(none, "A descriptor without a buffer is passed over; one outside memory "
     "gets an error")
 {

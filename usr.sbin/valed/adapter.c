@@ -28,7 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
-#include <dev/e1000/e82545_reg.h>
+#include <dev/e1000/e82574_reg.h>
 
 #include <err.h>
 #include <errno.h>
@@ -62,6 +62,15 @@
 /* Between two calls of watch() while an adapter opens what it needs. */
 #define	READY_NS	10000000
 
+/* What the model knows of the devices. */
+static const struct {
+	enum e82545_kind kind;
+	uint16_t	subdevice;	/* without the CSB */
+} models[ADAPTER_NDEVICES] = {
+	[ADAPTER_E1000] = { E82545_KIND_EM, E82545_PCI_SUBDEVICE },
+	[ADAPTER_E1000E] = { E82545_KIND_82574L, E82574_PCI_SUBDEVICE },
+};
+
 static uint64_t
 adapter_now(void *arg __unused)
 {
@@ -88,6 +97,14 @@ adapter_intr(void *arg, bool asserted)
 	struct adapter *ad = arg;
 
 	vfu_irq_level(&ad->vfu.vdev_irq, asserted);
+}
+
+static void
+adapter_message(void *arg, unsigned int vector)
+{
+	struct adapter *ad = arg;
+
+	vfu_irq_message(&ad->vfu.vdev_irq, vector);
 }
 
 static void
@@ -180,6 +197,7 @@ adapter_sink(void *arg, struct frame_source *frames)
 static const struct e82545_ops adapter_ops = {
 	.eo_map = adapter_map,
 	.eo_intr = adapter_intr,
+	.eo_message = adapter_message,
 	.eo_now = adapter_now,
 	.eo_timer = adapter_timer,
 	.eo_tx_kick = adapter_tx_kick,
@@ -630,6 +648,14 @@ adapter_bus_master(void *arg, bool on)
 	e82545_bus_master(ad->dev, on);
 }
 
+static void
+adapter_msix(void *arg, bool on)
+{
+	struct adapter *ad = arg;
+
+	e82545_msix(ad->dev, on);
+}
+
 /* A client has connected: start receiving. */
 static void
 adapter_attach(void *arg)
@@ -679,6 +705,7 @@ static const struct vfu_device_ops adapter_vfu_ops = {
 	.vdo_read = adapter_read,
 	.vdo_write = adapter_write,
 	.vdo_bus_master = adapter_bus_master,
+	.vdo_msix = adapter_msix,
 	.vdo_reset = adapter_reset,
 	.vdo_attach = adapter_attach,
 	.vdo_detach = adapter_detach,
@@ -708,6 +735,7 @@ adapter_open(struct adapter *ad)
 	int error;
 
 	memset(&config, 0, sizeof(config));
+	config.ec_kind = models[ac->ac_device].kind;
 	memcpy(config.ec_mac, ac->ac_mac, sizeof(config.ec_mac));
 	config.ec_itr_256ns = ac->ac_itr_256ns;
 	config.ec_itr_min_256ns = ac->ac_itr_min_256ns;
@@ -864,9 +892,9 @@ adapter_start(const struct adapter_config *config,
 		return (NULL);
 	ad->config = *config;
 	ad->rx_stopped = true;
-	vfu_device_init(&ad->vfu, &adapter_vfu_ops, &adapter_pci,
-	    config->ac_csb ? E82545_PCI_SUBDEVICE_CSB : E82545_PCI_SUBDEVICE,
-	    ad);
+	vfu_device_init(&ad->vfu, &adapter_vfu_ops,
+	    &adapter_pci[config->ac_device], config->ac_csb ?
+	    E82545_PCI_SUBDEVICE_CSB : models[config->ac_device].subdevice, ad);
 	pthread_mutex_init(&ad->mtx, NULL);
 	pthread_cond_init(&ad->ready, NULL);
 	if (sem_init(&ad->go, 0, 0) == -1)

@@ -199,6 +199,6 @@ void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 
 /* adapter_pci.c: what it is on the PCI bus. */
-extern const struct vfu_device_type adapter_pci;
+extern const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES];
 
 #endif /* !_ADAPTER_H_ */

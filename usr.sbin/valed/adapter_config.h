@@ -30,7 +30,14 @@
  * port (valed_settings.h).  It points to nothing, so that it can be copied, and
  * sent to another process.
  */
+enum adapter_device {
+	ADAPTER_E1000,		/* 82545EM */
+	ADAPTER_E1000E,		/* 82574L */
+	ADAPTER_NDEVICES
+};
+
 struct adapter_config {
+	enum adapter_device ac_device;
 	int		ac_bus;
 	int		ac_slot;
 	int		ac_func;

@@ -100,7 +100,7 @@
 	    "what the guest sees of a cable: uplink follows the\n"	\
 	    "switch's attached interface; default up")			\
 	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
-	X(DEVICE, "device", DEVICE, ac_backend, 0, 0, 0, -1, "", "")
+	X(DEVICE, "device", DEVICE, ac_device, 0, 0, 0, -1, "", "")
 
 enum {
 #define	VALED_VARIABLE_ID(id, ...)	VALED_V_##id,
@@ -116,7 +116,7 @@ struct valed_variable {
 		VALED_KIND_BOOL,	/* on or off */
 		VALED_KIND_BURST,	/* vale_rate_parse_burst() */
 		VALED_KIND_CONTROL,	/* an absolute path */
-		VALED_KIND_DEVICE,	/* e1000 */
+		VALED_KIND_DEVICE,	/* e1000 or e1000e */
 		VALED_KIND_FD,		/* valed_activation_fd() */
 		VALED_KIND_MAC,		/* an Ethernet address */
 		VALED_KIND_NUMBER,	/* a uint32_t */

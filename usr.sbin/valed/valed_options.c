@@ -7,7 +7,7 @@
 /*
  * The command line.  An adapter has the syntax of bhyve(8),
  *
- *	-s [bus:]slot[:func],e1000,backend[,name=value...]
+ *	-s [bus:]slot[:func],device,backend[,name=value...]
  *
  * or is a node of variables, which -k and -o set (valed_config.c).  Both become
  * nodes, and then struct adapter_config (valed_values.c), and settings of ports
@@ -56,7 +56,7 @@ static const struct option longopts[] = {
 static const char usage_begin[] =
     "usage: valed [-hRtTv] [-a port[,kind=kind]] [-c socket[,option...]]\n"
     "             [-k file] [-o name=value]\n"
-    "             [-s slot,e1000,backend,path=socket[,option...]] ...\n"
+    "             [-s slot,device,backend,path=socket[,option...]] ...\n"
     "\n"
     "  -a  attach an interface of the host: vale<switch>:<interface>\n"
     "        kind=packet|xdp  how: with packet(7), the default, or AF_XDP\n"
@@ -70,11 +70,12 @@ static const char usage_begin[] =
     "                        a quarter of the host's\n"
     "        user_mem=size   of the ports of a user who is no administrator;\n"
     "                        default half of that\n"
-    "  -s  an adapter: [bus:]slot[:function],e1000,backend,option,...\n"
+    "  -s  an adapter: [bus:]slot[:function],device,backend,option,...\n"
+    "      Devices: e1000, an 82545EM; e1000e, an 82574L.\n"
     "        backend     vale<switch>:<port> or tap<n>\n";
 static const char usage_end[] =
     "  -k  read variables from a file, as bhyve(8) does: a line\n"
-    "        pci.bus.slot.function.name=value, where name is device (e1000),\n"
+    "        pci.bus.slot.function.name=value, where name is device,\n"
     "        backend, or an option of -s; or\n"
     "        switch.vale<switch>.setting=value,\n"
     "        port.vale<switch>:<port>.setting=value, with a setting of\n"
@@ -241,7 +242,7 @@ parse_slot(const char *s)
 	len = strcspn(emul, ",");
 	if (len == 0)
 		valed_bad(where, "the device is missing");
-	if (len != strlen("e1000") || memcmp(emul, "e1000", len) != 0)
+	if (valed_device(emul, len) == -1)
 		valed_bad(where, "unknown device \"%.*s\"", (int)len, emul);
 	conf = emul[len] == ',' ? emul + len + 1 : "";
 	len = strcspn(conf, ",");
@@ -252,6 +253,7 @@ parse_slot(const char *s)
 		    place.func);
 	vn = valed_config_slot(place.bus, place.slot, place.func, s);
 	valed_config_set(vn, VALED_V_BACKEND, conf, len);
+	valed_config_set(vn, VALED_V_DEVICE, emul, strcspn(emul, ","));
 	for (i = 0; i < VALED_NOPTIONS; i++)
 		if (as[i].value != NULL)
 			valed_config_set(vn, i, as[i].value, as[i].len);
@@ -269,7 +271,7 @@ check_node(const struct valed_node *vn)
 		valed_bad(valed_config_where(vn, VALED_V_DEVICE),
 		    "pci.%d.%d.%d.device is missing", vn->nd_bus, vn->nd_slot,
 		    vn->nd_func);
-	if (strcmp(value, "e1000") != 0)
+	if (valed_device(value, strlen(value)) == -1)
 		valed_bad(valed_config_where(vn, VALED_V_DEVICE),
 		    "unknown device \"%s\"", value);
 	value = vn->nd_variable[VALED_V_BACKEND].nt_value;

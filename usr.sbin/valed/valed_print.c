@@ -23,6 +23,7 @@
 #include "valed_config.h"
 #include "valed_options.h"
 #include "valed_print.h"
+#include "valed_values.h"
 
 static void
 print(const struct adapter_config *ac, const char *name, const char *value)
@@ -106,7 +107,7 @@ print_adapter(const struct valed_options *opt, const struct adapter_config *ac)
 	    ac->ac_slot, ac->ac_func);
 	const struct valed_variable *v = valed_variables;
 
-	print(ac, "device", "e1000");
+	print(ac, "device", valed_devices[ac->ac_device]);
 	for (; v < valed_variables + VALED_NVARIABLES; v++) {
 		if (v->var_kind == VALED_KIND_DEVICE)
 			continue;

@@ -349,12 +349,29 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 		break;
 	case VALED_KIND_BACKEND:
 	case VALED_KIND_BURST:		/* parse_rate() */
-	case VALED_KIND_DEVICE:
+	case VALED_KIND_DEVICE:		/* valed_values() */
 	case VALED_KIND_FD:		/* parse_socket() */
 	case VALED_KIND_RATE:
 	case VALED_KIND_TEXT:
 		break;
 	}
+}
+
+const char *const valed_devices[ADAPTER_NDEVICES] = {
+	[ADAPTER_E1000] = "e1000",
+	[ADAPTER_E1000E] = "e1000e",
+};
+
+int
+valed_device(const char *name, size_t len)
+{
+	int i;
+
+	for (i = 0; i < ADAPTER_NDEVICES; i++)
+		if (strlen(valed_devices[i]) == len &&
+		    memcmp(valed_devices[i], name, len) == 0)
+			return (i);
+	return (-1);
 }
 
 static void
@@ -374,16 +391,31 @@ check_lengths(const struct valed_node *vn)
 	}
 }
 
+/* Only the e1000 has a CSB. */
+static void
+no_csb(struct adapter_config *ac, const struct valed_node *vn)
+{
+	if (ac->ac_device == ADAPTER_E1000)
+		return;
+	if (ac->ac_csb && value_get(vn, VALED_V_CSB) != NULL)
+		BAD(vn, VALED_V_CSB, "csb=on: device %s has none",
+		    valed_devices[ac->ac_device]);
+	ac->ac_csb = false;
+}
+
 void
 valed_values(struct adapter_config *ac, const struct valed_node *vn)
 {
 	const struct valed_where where = valed_config_where(vn,
 	    VALED_V_BACKEND);
 	const struct valed_variable *v;
+	const char *device;
 
 	*ac = (struct adapter_config){ .ac_bus = vn->nd_bus,
 	    .ac_slot = vn->nd_slot, .ac_func = vn->nd_func, .ac_fd = -1,
 	    .ac_opener = -1, .ac_listen = -1 };
+	device = value_get(vn, VALED_V_DEVICE);
+	ac->ac_device = valed_device(device, strlen(device));
 	strlcpy(ac->ac_backend, value_get(vn, VALED_V_BACKEND),
 	    sizeof(ac->ac_backend));
 	snprintf(ac->ac_where, sizeof(ac->ac_where), "%s%s", where.wh_option,
@@ -393,6 +425,7 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 		parse(v, ac, vn);
 	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
 		not_a_port(v, ac, vn);
+	no_csb(ac, vn);
 }
 
 static const struct valed_node *
@@ -442,8 +475,6 @@ same(const struct valed_variable *v, const struct adapter_config *a,
 	case VALED_KIND_CONTROL:
 	case VALED_KIND_PATH:
 		return (strcmp(am, bm) == 0);
-	case VALED_KIND_DEVICE:
-		return (true);
 	default:
 		return (v->var_setting != -1 ||
 		    memcmp(am, bm, v->var_size) == 0);

@@ -55,4 +55,8 @@ bool	valed_values_in_place(const struct adapter_config *ac,
 bool	valed_values_changed(const struct adapter_config *ac,
 	    const struct adapter_config *other, int variable);
 
+/* The names of devices; which one has `len' characters, or -1. */
+extern const char *const valed_devices[ADAPTER_NDEVICES];
+int	valed_device(const char *name, size_t len);
+
 #endif /* !_VALED_VALUES_H_ */

@@ -26,10 +26,10 @@
  * The registers: what they have after a reset, and their writable bits.  All
  * other bytes are 0 and read-only.
  */
-static const struct {
+static const struct pci_reg {
 	unsigned int	off, size;
 	uint32_t	reset, writable;
-} regs[] = {
+} e1000[] = {
 	{ 0x00, 4, 0x100f8086, 0 },		/* 82545EM */
 	{ 0x04, 2, 0, 0x0557 },			/* command */
 	{ 0x06, 2, 0x0230, 0 },			/* status */
@@ -46,28 +46,57 @@ static const struct {
 	{ 0xf4, 4, 0, 0xfffffffc },
 	{ 0xf8, 4, 0, 0xffffffff },
 	{ 0xfc, 2, 0, 0xffff },
+	{ 0 }
+}, e1000e[] = {
+	{ 0x00, 4, 0x10d38086, 0 },		/* 82574L */
+	{ 0x04, 2, 0, 0x0547 },			/* command */
+	{ 0x06, 2, 0x0010, 0 },			/* status */
+	{ 0x08, 4, 0x02000000, 0 },		/* Ethernet */
+	{ 0x0c, 1, 0, 0xff },			/* cache line */
+	{ 0x10, 4, 0, 0xfffe0000 },		/* 128 KB of memory */
+	{ 0x14, 4, 0, 0xfffe0000 },		/* 128 KB of flash */
+	{ 0x18, 4, 1, 0xffffffe0 },		/* 32 bytes of I/O */
+	{ 0x1c, 4, 0, 0xffffc000 },		/* 16 KB: MSI-X */
+	{ 0x2c, 4, CSB_SUBDEVICE << 16 | 0x8086, 0 },
+	{ 0x34, 1, 0xc8, 0 },			/* capabilities */
+	{ 0x3c, 2, 0x0100, 0x00ff },		/* interrupt */
+	{ 0xa0, 4, 0x00040011, 0xc0000000 },	/* MSI-X, 5 vectors */
+	{ 0xa4, 4, 0x00000003, 0 },		/* table and pending bits */
+	{ 0xa8, 4, 0x00002003, 0 },		/* in the fourth BAR */
+	{ 0xc8, 4, 0x0003d001, 0 },		/* power management 1.2 */
+	{ 0xcc, 2, 0x0008, 0x0003 },
+	{ 0xd0, 4, 0x0080e005, 0x00010000 },	/* MSI, 64-bit */
+	{ 0xd4, 4, 0, 0xfffffffc },
+	{ 0xd8, 4, 0, 0xffffffff },
+	{ 0xdc, 2, 0, 0xffff },
+	{ 0xe0, 4, 0x0001a010, 0 },		/* PCI Express endpoint */
+	{ 0xe4, 4, 0x00008001, 0 },
+	{ 0xe8, 2, 0x2810, 0x7fff },
+	{ 0xec, 4, 0x00000011, 0 },		/* one lane, 2.5 GT/s */
+	{ 0xf0, 2, 0, 0x00cb },
+	{ 0xf2, 2, 0x0011, 0 },
+	{ 0 }
 };
 
-TEST(registers, "All registers have their values after a reset, and these bits "
-    "can be written")
+static void
+check_registers(const struct vfu_device_type *type, const struct pci_reg *r)
 {
 	uint8_t got[VFU_PCI_SIZE], ones[VFU_PCI_SIZE], reset[VFU_PCI_SIZE],
 	    set[VFU_PCI_SIZE];
 	struct vfu_pci pci;
-	unsigned int i, j, off;
+	unsigned int i, off;
 
 	memset(ones, 0xff, sizeof(ones));
 	memset(reset, 0, sizeof(reset));
 	memset(set, 0, sizeof(set));
-	for (i = 0; i < nitems(regs); i++) {
-		for (j = 0; j < regs[i].size; j++) {
-			off = regs[i].off + j;
-			reset[off] = regs[i].reset >> (8 * j);
-			set[off] = reset[off] | regs[i].writable >> (8 * j);
+	for (; r->size != 0; r++) {
+		for (i = 0; i < r->size; i++) {
+			off = r->off + i;
+			reset[off] = r->reset >> (8 * i);
+			set[off] = reset[off] | r->writable >> (8 * i);
 		}
 	}
-	vfu_pci_init(&pci, adapter_pci.vdt_field, adapter_pci.vdt_nfields,
-	    CSB_SUBDEVICE);
+	vfu_pci_init(&pci, type->vdt_field, type->vdt_nfields, CSB_SUBDEVICE);
 	vfu_pci_read(&pci, false, 0, got, sizeof(got));
 	for (i = 0; i < sizeof(got); i++)
 		ATF_CHECK_EQ_MSG(reset[i], got[i], "offset %#x: %#x, not %#x",
@@ -77,8 +106,30 @@ TEST(registers, "All registers have their values after a reset, and these bits "
 	for (i = 0; i < sizeof(got); i++)
 		ATF_CHECK_EQ_MSG(set[i], got[i], "offset %#x: %#x, not %#x",
 		    i, got[i], set[i]);
-	ATF_CHECK_EQ(0x20000, adapter_pci.vdt_bar_size[0]);
-	ATF_CHECK_EQ(8, adapter_pci.vdt_bar_size[2]);
+}
+
+TEST(registers, "All registers have their values after a reset, and these bits "
+    "can be written")
+{
+	const struct vfu_device_type *type = &adapter_pci[ADAPTER_E1000];
+
+	check_registers(type, e1000);
+	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
+	ATF_CHECK_EQ(8, type->vdt_bar_size[2]);
+	ATF_CHECK_EQ(0, type->vdt_vectors + type->vdt_msix);
+}
+
+TEST(e1000e_registers, "The same of an 82574L")
+{
+	const struct vfu_device_type *type = &adapter_pci[ADAPTER_E1000E];
+
+	check_registers(type, e1000e);
+	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
+	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[1]);
+	ATF_CHECK_EQ(32, type->vdt_bar_size[2]);
+	ATF_CHECK_EQ(0x4000, type->vdt_bar_size[3]);
+	ATF_CHECK_EQ(5, type->vdt_vectors);
+	ATF_CHECK_EQ(0xa0, type->vdt_msix);
 }
 
 TEST_PROGRAM

@@ -243,6 +243,17 @@ TEST(defaults, "What is not given has its default")
 	default_mac(0xfc, 0x14, 0x96);
 }
 
+TEST(devices, "An adapter is an 82545EM or an 82574L, which has no CSB")
+{
+	PARSE("-s", "1,e1000,vale0:a,path=a.sock");
+	ATF_CHECK_EQ(ADAPTER_E1000, ac->ac_device);
+	PARSE("-s", "1,e1000e,vale0:a,path=a.sock");
+	ATF_CHECK_EQ(ADAPTER_E1000E, ac->ac_device);
+	ATF_CHECK(!ac->ac_csb && ac->ac_direct);
+	PARSE("-s", "1,e1000e,vale0:a,path=a.sock,csb=off");
+	ATF_CHECK(!ac->ac_csb);
+}
+
 TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 {
 	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
@@ -516,7 +527,10 @@ static const struct {
 	{ "1,", "the device is missing" },
 	{ "1,,vale0:a", "the device is missing" },
 	{ "1,e100", "unknown device \"e100\"" },
-	{ "1,e1000e,vale0:a", "unknown device \"e1000e\"" },
+	{ "1,e1000f,vale0:a", "unknown device \"e1000f\"" },
+	{ "1,e1000e", "the port's name is missing" },
+	{ "1,e1000e,vale0:a,path=a,csb=on",
+	    "csb=on: device e1000e has none" },
 	{ "1,f1000,vale0:a", "unknown device \"f1000\"" },
 	{ "1,e1000", "the port's name is missing" },
 	{ "1,e1000,", "the port's name is missing" },
@@ -786,9 +800,9 @@ TEST(no_memory, "Each allocation that fails is an error of the system")
 	for (fail_calloc = before + 1; fail_calloc <= before + 2; fail_calloc++)
 		REFUSED(EX_OSERR, NO_MEMORY, OK);
 	fail_calloc = 0;
-	/* The backend's name, and each variable's value and place. */
+	/* The device, the backend's name, and each variable's value and place. */
 	FILE_IS("one", NODE("0.1.0", "a"));
-	no_strings((char *[]){ OK, NULL }, 3);
+	no_strings((char *[]){ OK, NULL }, 4);
 	no_strings((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL }, 0);
 	no_strings((char *[]){ "-k", "one", "-o", "pci.0.1.0.mtu=68", NULL },
 	    1 + 3 * 2 + 2);

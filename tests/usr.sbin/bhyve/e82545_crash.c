@@ -45,6 +45,8 @@ txd(struct crash *c, uint32_t i)
 	return ((union e82545_txd *)(void *)(c->ram + TXRING) + i);
 }
 
+bool crash_extended;
+
 static struct e82545_rxd *
 rxd(struct crash *c, uint32_t i)
 {
@@ -327,6 +329,8 @@ crash_config(struct crash *c, struct e82545_config *config)
 {
 	memset(config, 0, sizeof(*config));
 	memcpy(config->ec_mac, host_mac, sizeof(config->ec_mac));
+	config->ec_kind = crash_extended ? E82545_KIND_82574L :
+	    E82545_KIND_EM;
 	config->ec_csb = c->csb;
 	config->ec_name = "crash";
 }
@@ -571,6 +575,23 @@ look_tx(struct crash *c)
 	return (any);
 }
 
+/* The status and the length of a receive descriptor. */
+static uint8_t *
+rx_status(struct crash *c, uint32_t i)
+{
+	return ((uint8_t *)rxd(c, i) + (crash_extended ?
+	    offsetof(struct e82574_rxd, status) :
+	    offsetof(struct e82545_rxd, status)));
+}
+
+static uint32_t
+rx_length(struct crash *c, uint32_t i)
+{
+	return (le16dec((uint8_t *)rxd(c, i) + (crash_extended ?
+	    offsetof(struct e82574_rxd, length) :
+	    offsetof(struct e82545_rxd, length))));
+}
+
 /* The frame whose last descriptor is `last' is there. */
 static void
 took(struct crash *c, uint32_t last)
@@ -580,7 +601,7 @@ took(struct crash *c, uint32_t last)
 	uint32_t i, k, n;
 
 	for (i = c->rx_index;; i = (i + 1) % CRASH_RXD) {
-		n = le16toh(rxd(c, i)->length);
+		n = rx_length(c, i);
 		REQUIRE(n > 0 && n <= RXBUF_SIZE);
 		memcpy(buf + len, c->ram + RXBUF + i * RXBUF_SIZE, n);
 		len += n;
@@ -613,7 +634,7 @@ look_rx(struct crash *c)
 	uint8_t status;
 
 	for (;;) {
-		status = atomic_load_acq_8(&rxd(c, i)->status);
+		status = atomic_load_acq_8(rx_status(c, i));
 		if ((status & E82545_RXD_DD) == 0)
 			break;
 		if ((status & E82545_RXD_EOP) != 0) {
@@ -621,7 +642,9 @@ look_rx(struct crash *c)
 			do {
 				memset(c->ram + RXBUF + c->rx_index *
 				    RXBUF_SIZE, 0xee, RXBUF_SIZE);
-				atomic_store_rel_8(&rxd(c, c->rx_index)->status,
+				rxd(c, c->rx_index)->addr = htole64(RXBUF +
+				    c->rx_index * RXBUF_SIZE);
+				atomic_store_rel_8(rx_status(c, c->rx_index),
 				    0);
 				c->rx_index = (c->rx_index + 1) % CRASH_RXD;
 			} while (c->rx_index != (i + 1) % CRASH_RXD);
@@ -753,6 +776,8 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 	wr(c, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
 	wr(c, E82545_TDBAL, TXRING);
 	wr(c, E82545_TDLEN, CRASH_TXD * sizeof(union e82545_txd));
+	if (crash_extended)
+		wr(c, E82574_RFCTL, E82574_RFCTL_EXTEN);
 	wr(c, E82545_RDBAL, RXRING);
 	wr(c, E82545_RDLEN, CRASH_RXD * sizeof(struct e82545_rxd));
 	if (csb) {

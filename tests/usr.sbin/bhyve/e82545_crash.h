@@ -88,6 +88,12 @@ struct crash {
 	uint32_t	lost_first, lost_last;
 };
 
+/*
+ * Adapters are 82574Ls, and receive descriptors extended.  For crash_up() and
+ * what follows.
+ */
+extern bool crash_extended;
+
 /* Memory that processes forked later share. */
 struct crash *crash_alloc(void);
 void	crash_free(struct crash *c);

@@ -316,6 +316,24 @@ TEST(csb_points, "A process may end in any call of the host with the CSB")
 	check_points((struct traffic){ true, 60, TSO, 40 }, 1);
 }
 
+TEST(extended, "The guest gets all frames into extended descriptors, too, "
+    "wherever a process ends")
+{
+	struct crash *c = crash_alloc();
+	const struct left l = { .nsent = 0 };
+
+	crash_extended = true;
+	crash_up(c, false, 60, TSO);
+	crash_run(c, 400, 40);
+	check_tx(c, &l, 0, 0);
+	check_rx(c, &l, 0, 40);
+	crash_down(c);
+	crash_free(c);
+	check_points((struct traffic){ false, 60, TSO, 40 }, 1);
+	check_steps((struct traffic){ false, 0, TSO, 3 }, 0, 31);
+	check_steps((struct traffic){ false, 0, TSO, 40 }, 4, 97);
+}
+
 TEST(segments, "A process may end while a packet is sent in several batches")
 {
 	check_points((struct traffic){ false, 14, 3, 0 }, 7);

@@ -52,7 +52,9 @@
 	X(PACKET,	"a frame with a partial checksum arrives: b bytes of " \
 			"payload, to be cut into segments of c bytes if that " \
 			"is not 0, kind a & 7, in 2 + (a >> 3) fragments; "   \
-			"the 16 bits d >> 16 & 7 of its header are d")
+			"the 16 bits d >> 16 & 7 of its header are d")	\
+	X(MSIX,		"MSI-X is on if a & 1; an input that has one is an "  \
+			"82574L's, which lem(4) does not drive")
 
 enum model_op {
 #define	MODEL_OP_ENUM(id, what)	MODEL_##id,

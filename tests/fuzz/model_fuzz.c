@@ -5,9 +5,10 @@
  */
 
 /*
- * The adapter's model and a hostile guest.  The guest writes registers, rings,
- * the CSB and memory, even while the model uses them; the network sends and
- * takes frames; time passes.  Invariants:
+ * The model and a hostile guest, of an 82545EM, or of an 82574L if an input
+ * has MODEL_MSIX.  The guest writes registers, rings, the CSB and memory, even
+ * while the model uses them; the network sends and takes frames; time passes.
+ * Invariants:
  *
  *  - The model accesses only guest memory that it got from eo_map(), until it
  *    returns: all other memory is poisoned (ASan).  While bus mastering is
@@ -85,7 +86,12 @@ op_up(const struct op *op)
 	reg_write(E82545_RDH, 0);
 	reg_write(E82545_RDT, 0);
 	m.txtail = m.rxtail = 0;
-	reg_write(E82545_IMS, E82545_ICR_ALL);
+	if (m.kind == E82545_KIND_82574L) {
+		reg_write(E82574_RFCTL, op->d & E82574_RFCTL_EXTEN);
+		reg_write(E82574_EIAC, op->d & E82574_ICR_MSIX);
+		reg_write(E82574_IVAR, 0x000a0908);	/* as Linux */
+	}
+	reg_write(E82545_IMS, E82574_ICR_ALL);
 	reg_write(E82545_TCTL, E82545_TCTL_EN | (op->d & E82545_TCTL_PSP));
 	reg_write(E82545_RCTL, op->c);
 }
@@ -339,7 +345,7 @@ op_run(const struct op *op)
 		if (m.lem)
 			lem_run(op);
 		else if (op->b % LEM_NOPS == LEM_START && !m.offloads &&
-		    !m.h->port.fp_offloads)
+		    !m.h->port.fp_offloads && m.kind == E82545_KIND_EM)
 			lem_start(16 + op->c % 8 * 8, op->a & 1);
 		break;
 	case MODEL_WHEN:
@@ -353,7 +359,22 @@ op_run(const struct op *op)
 		if (!m.lem)
 			op_packet(op);
 		break;
+	case MODEL_MSIX:
+		e82545_msix(m.h->dev, (op->a & 1) != 0);
+		break;
 	}
+}
+
+/* The adapter that an input is for. */
+static enum e82545_kind
+kind_of(const struct op *ops, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ops[i].kind == MODEL_MSIX)
+			return (E82545_KIND_82574L);
+	return (E82545_KIND_EM);
 }
 
 /*
@@ -382,7 +403,7 @@ settle(void)
 static int
 salvage(void *memory)
 {
-	struct e82545_config config = { .ec_csb = true };
+	struct e82545_config config = { .ec_kind = m.kind, .ec_csb = true };
 	struct host *h = m.h;
 	ssize_t size;
 	void *buf;
@@ -437,6 +458,7 @@ digest_state(void)
 	digest(m.far, MODEL_FAR_SIZE);
 	digest_number(h->nraised);
 	digest_number(h->line);
+	digest(h->nmessages, sizeof(h->nmessages));
 	digest_number(h->timer_ns);
 	digest_number(m.taken);
 	host_pause(true);
@@ -498,7 +520,7 @@ run(const struct op *ops, size_t n, const struct model_workers *workers)
 	uint64_t effect;
 	size_t i;
 
-	model_begin(workers);
+	model_begin(workers, kind_of(ops, n));
 	for (i = 0; i < n; i++) {
 		op_run(&ops[i]);
 		if (ops[i].kind == MODEL_WHEN && m.lem && m.nwhen == 0) {
@@ -558,6 +580,12 @@ LLVMFuzzerInitialize(int *argc __unused, char ***argv __unused)
 
 	for (i = 0; i < e1000_nfaults; i++) {
 		n = model_fault(&e1000_faults[i], ops, OPS_MAX);
+		LLVMFuzzerTestOneInput((const uint8_t *)ops, n * sizeof(*ops));
+		/* The same with the other adapter. */
+		memset(&ops[0], 0, sizeof(ops[0]));
+		ops[0].kind = MODEL_MSIX;
+		ops[0].a = i;
+		n = 1 + model_fault(&e1000_faults[i], ops + 1, OPS_MAX - 1);
 		LLVMFuzzerTestOneInput((const uint8_t *)ops, n * sizeof(*ops));
 	}
 	run_habits();

@@ -276,7 +276,7 @@ host_bus(bool on)
  */
 
 void
-model_begin(const struct model_workers *workers)
+model_begin(const struct model_workers *workers, enum e82545_kind kind)
 {
 	struct e82545_config config;
 	struct host *h;
@@ -295,6 +295,7 @@ model_begin(const struct model_workers *workers)
 	memset(&m, 0, sizeof(m));
 	m.h = h;
 	m.workers = workers;
+	m.kind = kind;
 	m.far = malloc(MODEL_FAR_SIZE);
 	INVARIANT(m.far != NULL);
 	memset(m.far, 0, MODEL_FAR_SIZE);
@@ -303,11 +304,13 @@ model_begin(const struct model_workers *workers)
 	h->timer_ns = 0;
 	h->line = h->kicked = h->ready = false;
 	h->nedges = h->nraised = 0;
+	memset(h->nmessages, 0, sizeof(h->nmessages));
 	h->tx_space = UINT32_MAX;
 	h->tx_discard = true;
 	h->port.fp_offloads = false;
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
+	config.ec_kind = kind;
 	config.ec_csb = true;
 	config.ec_name = "fuzz";
 	config.ec_memory = model_memory;

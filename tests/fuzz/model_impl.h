@@ -37,6 +37,7 @@ extern struct model {
 	struct host	*h;
 	const struct model_workers *workers;
 	uint8_t		*far;
+	enum e82545_kind kind;
 	bool		 paused;
 	bool		 bus;		/* mastering is on */
 	/* The driver's tails and CSB. */
@@ -73,8 +74,12 @@ void	op_run(const struct op *op);
  * model_host.c
  */
 
-/* Create an adapter for an input, which these workers serve; destroy it. */
-void	model_begin(const struct model_workers *workers);
+/*
+ * Create an adapter of a kind for an input, which these workers serve; destroy
+ * it.
+ */
+void	model_begin(const struct model_workers *workers,
+	    enum e82545_kind kind);
 void	model_end(void);
 /* Add to the digest of what the model does. */
 void	digest(const void *data, size_t len);

@@ -12,7 +12,7 @@
  */
 
 #include <sys/param.h>
-#include <dev/e1000/e82545_reg.h>
+#include <dev/e1000/e82574_reg.h>
 #include <net/paravirt.h>
 
 #include <string.h>
@@ -51,6 +51,11 @@ static const struct {
 	{ E82545_MTA, V_ANY, 1 },	{ E82545_VFTA, V_ANY, 1 },
 	{ E82545_RAL(0), V_ANY, 1 },	{ E82545_RAH(0), V_FLAGS, 1 },
 	{ E82545_RAH(3), V_FLAGS, 1 },
+	/* Of an 82574L: others have nothing there. */
+	{ E82574_IVAR, V_ANY, 1 },	{ E82574_EIAC, V_FLAGS, 1 },
+	{ E82574_IAM, V_FLAGS, 1 },	{ E82574_EITR(0), V_SMALL, 1 },
+	{ E82574_RFCTL, V_FLAGS, 1 },	{ E82574_PSRCTL, V_ANY, 1 },
+	{ E82574_EEWR, V_ANY, 1 },	{ E82574_TIMINCA, V_ANY, 1 },
 };
 
 static uint64_t
@@ -209,7 +214,7 @@ target_op(struct rng *rng, struct op *op)
 		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
 		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS,
 		MODEL_LEM, MODEL_WHEN, MODEL_OFFLOADS, MODEL_PACKET,
-		MODEL_PACKET
+		MODEL_PACKET, MODEL_MSIX
 	};
 
 	memset(op, 0, sizeof(*op));

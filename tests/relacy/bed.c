@@ -65,7 +65,12 @@ host_rx_ready(void *arg __unused)
 }
 
 static const struct e82545_ops host_ops = {
-	host_map, host_intr, host_now, host_timer, host_tx_kick, host_rx_ready
+	.eo_map = host_map,
+	.eo_intr = host_intr,
+	.eo_now = host_now,
+	.eo_timer = host_timer,
+	.eo_tx_kick = host_tx_kick,
+	.eo_rx_ready = host_rx_ready,
 };
 
 /* The frame of number `n' from the guest: is it complete? */

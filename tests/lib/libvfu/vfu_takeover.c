@@ -52,6 +52,8 @@ static struct shared {
 	uint32_t	ready;		/* processes that serve; atomic */
 	uint32_t	fds;		/* of the process, as it began */
 	uint32_t	die_at;		/* points left, or 0; atomic */
+	uint32_t	unkept;		/* a client was accepted, and is not in
+					   the store; atomic */
 	uint32_t	resets, attaches, detaches;
 	uint64_t	last;		/* the last write's number */
 	uint64_t	wrong;		/* a write's that was not the next */
@@ -117,9 +119,18 @@ point(void)
 		return (value_);					\
 	} while (0)
 
+/* A process has accepted a client. */
+static int
+accepted(int fd)
+{
+	if (fd != -1 && takeover_pid == 0)
+		atomic_store_32(&sh->unkept, 1);
+	return (fd);
+}
+
 WRAP(int, accept4, int s, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	POINTS(int, __real_accept4(s, addr, len, flags));
+	POINTS(int, accepted(__real_accept4(s, addr, len, flags)));
 }
 
 WRAP(int, poll, struct pollfd *fds, nfds_t n, int timeout)
@@ -170,6 +181,8 @@ store_put(void *arg __unused, const char *name, int fd)
 {
 	point();
 	NEED(send_fds(store[1], name, strlen(name) + 1, &fd, 1, 0) > 0);
+	if (strcmp(name, "client") == 0)
+		atomic_store_32(&sh->unkept, 0);
 	point();
 }
 
@@ -948,6 +961,7 @@ takeover_connect(void)
 	size_t len;
 	int there;
 
+	atomic_store_32(&sh->unkept, 0);
 	connect_client();
 	len = vfu_message(buf, next_id++, VFIO_USER_VERSION, 0, &version,
 	    sizeof(version));
@@ -959,6 +973,12 @@ takeover_connect(void)
 	}
 	replies_len = 0;
 	return (there == 1);
+}
+
+bool
+takeover_unkept(void)
+{
+	return (atomic_load_32(&sh->unkept) != 0);
 }
 
 bool

@@ -44,6 +44,8 @@ extern bool takeover_traced;
  * goes; returns whether a process has died since takeover_die_at().
  */
 bool	takeover_connect(void);
+/* Whether a process has died that had accepted it, but not put it in the store. */
+bool	takeover_unkept(void);
 bool	takeover_disconnect(void);
 
 /* The process that serves the device. */

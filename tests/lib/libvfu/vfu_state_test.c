@@ -412,7 +412,7 @@ TEST(msix, "Vectors of MSI-X are taken over, and each sends a message")
 	ATF_CHECK_EQ(8, read(dev.vdev_irq.msix_fd[0], &n, sizeof(n)));
 	ATF_CHECK_EQ(8, read(dev.vdev_irq.msix_fd[2], &n, sizeof(n)));
 	vfu_server_drop(&dev);
-	loop_delete(dev.vdev_server.listen_ev);
+	end();
 	/* Not by a device that has none. */
 	stub_begin = stub_start;
 	ATF_CHECK_EQ(EINVAL, restore(state, state_len, journal, &why));

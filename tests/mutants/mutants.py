@@ -71,7 +71,7 @@ GROUPS = [
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.
-    ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|shared|valed|window))\.[ch]$",
+    ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|remote|shared|valed|window))\.[ch]$",
         r"tests/(sys/net/vale|lib/libctl|usr\.sbin/valed|usr\.bin/netmap-run)/",
         LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
         "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
@@ -115,7 +115,7 @@ LEFT_OUT = [
         r"|sys/dev/netmap/vale_learn\w*\.[ch]$",
         "for FreeBSD, and not run on Linux"),
     (r"sys/dev/e1000/linux/", "a module of Linux: it runs in guests only"),
-    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e82545_reg|libvale|vale_wire"
+    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|libvale|vale_wire"
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
     (r"tests/testbed/|compat/", "for the tests, or another system's code"),

@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "frame_none.h"
 #include "frame_vnet.h"
 #include "peer_close.h"
 #include "vale_error.h"
@@ -233,8 +234,8 @@ remote_flush(struct frame_port *port)
 }
 
 /*
- * Ask for a kick with the next frame, unless frames are there.  Whoever finds
- * none after a sync waits for that.
+ * Ask for a kick when the next frame comes, unless there are frames.  The
+ * caller of a sync that finds none waits for that kick.
  */
 static void
 remote_rxwait(struct vale_remote *vr)
@@ -295,46 +296,14 @@ static const struct frame_port_ops remote_ops = {
 	.fpo_set_offloads = remote_set_offloads,
 };
 
-/* Without a port. */
-static bool
-none_send(struct frame_port *port __unused, const struct frame *frame __unused)
-{
-	return (false);
-}
-
-static void
-none_nothing(struct frame_port *port __unused)
-{
-}
-
-static bool
-none_peek(struct frame_source *source __unused, struct frame *frame __unused)
-{
-	return (false);
-}
-
-static void
-none_next(struct frame_source *source __unused)
-{
-}
-
-static const struct frame_port_ops none_ops = {
-	.fpo_send = none_send,
-	.fpo_flush = none_nothing,
-	.fpo_sync = none_nothing,
-	.fpo_set_offloads = remote_set_offloads,
-};
-
+/* Do without a port. */
 static void
 remote_none(struct vale_remote *vr)
 {
 	struct vale_frame_port *vp = &vr->vrm_frames;
 
 	vr->vrm_open = vr->vrm_bad = vr->vrm_stuck = false;
-	vp->vfp_port.fp_ops = &none_ops;
-	vp->vfp_port.fp_source = &vp->vfp_source;
-	vp->vfp_source.fs_peek = none_peek;
-	vp->vfp_source.fs_next = none_next;
+	frame_none_init(&vp->vfp_port, &vp->vfp_source);
 }
 
 void

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "adapter_net.h"
-#include "frame_port.h"
+#include "frame_none.h"
 #include "libvale.h"
 #include "peer_fds.h"
 #include "tap_port.h"
@@ -105,29 +105,6 @@ struct none_port {
 	struct frame_source	none_source;
 };
 
-static bool
-none_send(struct frame_port *port __unused, const struct frame *frame __unused)
-{
-	return (false);
-}
-
-static void
-none_nothing(struct frame_port *port __unused)
-{
-}
-
-static bool
-none_peek(struct frame_source *source __unused, struct frame *frame __unused)
-{
-	return (false);
-}
-
-static const struct frame_port_ops none_ops = {
-	.fpo_send = none_send,
-	.fpo_flush = none_nothing,
-	.fpo_sync = none_nothing,
-};
-
 static int
 none_net_open(struct adapter_net *an, const char *name,
     uint32_t mtu __unused, char *why, size_t size)
@@ -141,9 +118,7 @@ none_net_open(struct adapter_net *an, const char *name,
 		free(np);
 		return (-1);
 	}
-	np->none_port.fp_ops = &none_ops;
-	np->none_port.fp_source = &np->none_source;
-	np->none_source.fs_peek = none_peek;
+	frame_none_init(&np->none_port, &np->none_source);
 	an->an_port = &np->none_port;
 	return (0);
 }

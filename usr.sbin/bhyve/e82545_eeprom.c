@@ -29,8 +29,6 @@
 #define	EEPROM_WORDS	E82545_EEPROM_SUMMED
 #define	EEPROM_ADDR_BITS 6
 
-#define	EEPROM_CHECKSUM	0x3f
-
 /*
  * A Microwire instruction is a start bit, a two-bit opcode and an address.
  * The two high bits of the address select one of the extended instructions.
@@ -78,10 +76,17 @@ e82545_eeprom_init(struct e82545_eeprom *ee, const struct e82545_type *type,
     const uint8_t mac[6], uint16_t subdevice)
 {
 	uint16_t sum = 0;
+	size_t n;
 	int i;
 
 	memset(ee->words, 0xff, sizeof(ee->words));
-	type->et_eeprom(ee->words, mac, subdevice);
+	/* mutants 2: word 3 is written again */
+	for (i = 0; i < 3; i++)
+		ee->words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
+	ee->words[EEPROM_SUBDEVICE] = subdevice;
+	for (n = 0; n < type->et_neeprom; n++)
+		ee->words[type->et_eeprom[n].eew_word] =
+		    type->et_eeprom[n].eew_value;
 	for (i = 0; i < EEPROM_CHECKSUM; i++)
 		sum += ee->words[i];
 	ee->words[EEPROM_CHECKSUM] = E82545_EEPROM_SUM - sum;

@@ -83,41 +83,17 @@ static const struct e82545_line em_line[] = {
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
 
-	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
-	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),
-	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),
-	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),
-	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff),
+	LINES_RX_FIFO,
 	LINE_RW(E82545_TDFH, "TDFH", 0, 0x00001fff),
 	LINE_RW(E82545_TDFT, "TDFT", 0, 0x00001fff),
 	LINE_RW(E82545_TDFHS, "TDFHS", 0, 0x00001fff),
 	LINE_RW(E82545_TDFTS, "TDFTS", 0, 0x00001fff),
 	LINE_RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
 
-	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),
-	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),
-	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
-	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
-	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,
-	    NULL, e82545_rdt_write, RING_NONE),
-	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
-	    NULL, e82545_rdtr_write, RING_NONE),
-	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
-	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),
-	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
-	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,
-	    NULL, e82545_csbal_write, RING_BOTH),
-	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,
-	    NULL, e82545_csbah_write, RING_NONE),
+	LINES_RX_RING,
 
 	LINE_RW(E82545_TXDMAC, "TXDMAC", 0, 0x00000001),
-	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
-	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),
-	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),
-	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),
-	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,
-	    NULL, e82545_tdt_write, RING_NONE),
-	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
+	LINES_TX_RING,
 	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff3f3f3f),
 	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
 	LINE_RW(E82545_TSPMT, "TSPMT", 0x01000400, E82545_ALL),
@@ -125,10 +101,7 @@ static const struct e82545_line em_line[] = {
 	LINES_STAT,
 
 	LINE_RW(E82545_RXCSUM, "RXCSUM", 0, 0x000007ff),
-	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),
-	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),
-	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),
-	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL),
+	LINES_FILTER,
 
 	LINE_RW(E82545_WUC, "WUC", 0, 0x0000000b),
 	LINE_RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
@@ -163,48 +136,19 @@ static const struct e82545_phy_reg em_phy[E82545_PHY_NREGS] = {
 	[PHY_M88_PAGE] =	{ 0x0000, 0xffff },
 };
 
-/* EEPROM words: 8254x SDM table 5-2.  All others are 0xffff, as if erased. */
-#define	EEPROM_MAC	0x00	/* to 0x02 */
-#define	EEPROM_COMPAT	0x03
-#define	 EEPROM_COMPAT_SERVER	0x0400
-#define	EEPROM_VERSION	0x05	/* of the image; drivers print any but 0 */
-#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
-#define	EEPROM_INIT1	0x0a
-#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
-#define	 EEPROM_INIT1_PM	0x0008	/* power management */
-#define	 EEPROM_INIT1_FD	0x0400	/* full duplex */
-#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
-#define	EEPROM_SUBDEVICE	0x0b
-#define	EEPROM_SUBVENDOR	0x0c
-#define	EEPROM_DEVICE	0x0d
-#define	EEPROM_VENDOR	0x0e
-#define	EEPROM_INIT2	0x0f
-#define	 EEPROM_INIT2_PAUSE	0x3000	/* supports flow control */
-#define	EEPROM_INIT3	0x24
-#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
-
-static void
-em_eeprom(uint16_t words[E82545_EEPROM_SUMMED], const uint8_t mac[6],
-    uint16_t subdevice)
-{
-	int i;
-
-	/* mutants 2: word 3 is written again after the loop */
-	for (i = 0; i < 3; i++)
-		words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
-	words[EEPROM_COMPAT] = EEPROM_COMPAT_SERVER;
-	words[EEPROM_VERSION] = 0;
-	words[EEPROM_PBA] = 0;
-	words[EEPROM_PBA + 1] = 0;
-	words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_FD |
-	    EEPROM_INIT1_PM | EEPROM_INIT1_IDS;
-	words[EEPROM_SUBDEVICE] = subdevice;
-	words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
-	words[EEPROM_DEVICE] = E82545_PCI_DEVICE;
-	words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
-	words[EEPROM_INIT2] = EEPROM_INIT2_PAUSE;
-	words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
-}
+static const struct e82545_eeprom_word em_eeprom[] = {
+	{ EEPROM_COMPAT,	EEPROM_COMPAT_SERVER },
+	{ EEPROM_VERSION,	0 },
+	{ EEPROM_PBA,		0 },
+	{ EEPROM_PBA + 1,	0 },
+	{ EEPROM_INIT1,		EEPROM_INIT1_VALID | EEPROM_INIT1_FD |
+				EEPROM_INIT1_PM | EEPROM_INIT1_IDS },
+	{ EEPROM_SUBVENDOR,	E82545_PCI_VENDOR },
+	{ EEPROM_DEVICE,	E82545_PCI_DEVICE },
+	{ EEPROM_VENDOR,	E82545_PCI_VENDOR },
+	{ EEPROM_INIT2,		EEPROM_INIT2_PAUSE },
+	{ EEPROM_INIT3,		0 },	/* no wake on LAN */
+};
 
 static uint8_t em_index[E82545_BAR_MEM_SIZE / 4];
 
@@ -218,4 +162,5 @@ const struct e82545_type e82545_em = {
 	.et_phy = em_phy,
 	.et_phy_page = PHY_M88_PAGE,
 	.et_eeprom = em_eeprom,
+	.et_neeprom = nitems(em_eeprom),
 };

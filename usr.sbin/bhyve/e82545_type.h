@@ -47,7 +47,7 @@ struct e82545_line {
 /* A register with functions. */
 #define	LINE_FN(off, name, reset, mask, read, write, ring)		\
 	{ off, 1, 4, name, reset, mask, 0, read, write, ring }
-/* The same, of which the model sets other bits than the guest. */
+/* A register with functions, in which the model sets bits that guests cannot. */
 #define	LINE_OWN(off, name, reset, mask, own, read, write)		\
 	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE }
 /* Stored as written, under a mask. */
@@ -95,6 +95,46 @@ struct e82545_line {
 	LINE_STAT(PTC1522), LINE_STAT(MPTC), LINE_STAT(BPTC),		\
 	LINE_STAT(TSCTC), LINE_STAT(TSCTFC)
 
+/* The pointers of the receive FIFO. */
+#define	LINES_RX_FIFO							\
+	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),			\
+	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),			\
+	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),			\
+	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),			\
+	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff)
+/* The receive ring, with its timers, and the CSB. */
+#define	LINES_RX_RING							\
+	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),		\
+	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),			\
+	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),		\
+	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),		\
+	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,			\
+	    NULL, e82545_rdt_write, RING_NONE),				\
+	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,	\
+	    NULL, e82545_rdtr_write, RING_NONE),			\
+	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),	\
+	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),			\
+	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),			\
+	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,			\
+	    NULL, e82545_csbal_write, RING_BOTH),			\
+	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,			\
+	    NULL, e82545_csbah_write, RING_NONE)
+/* The transmit ring, and its timer. */
+#define	LINES_TX_RING							\
+	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),		\
+	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),			\
+	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),		\
+	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),		\
+	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,			\
+	    NULL, e82545_tdt_write, RING_NONE),				\
+	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff)
+/* Addresses and VLANs that are received. */
+#define	LINES_FILTER							\
+	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),	\
+	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),\
+	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),\
+	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL)
+
 struct e82545_type {
 	char		 et_magic[8];	/* of snapshots */
 	uint32_t	 et_version;	/* of snapshots */
@@ -107,9 +147,12 @@ struct e82545_type {
 	unsigned int	 et_phy_page;	/* the PHY's register that selects a
 					   page of others: PHY_M88_PAGE or
 					   PHY_BM_PAGE */
-	/* All of `words', but for the checksum. */
-	void		(*et_eeprom)(uint16_t words[E82545_EEPROM_SUMMED],
-			    const uint8_t mac[6], uint16_t subdevice);
+	/*
+	 * Words of the EEPROM, besides the addresses that the host gives it, and
+	 * the checksum.  Those that are not here are 0xffff, as if erased.
+	 */
+	const struct e82545_eeprom_word *et_eeprom;
+	size_t		 et_neeprom;
 	/*
 	 * What is not in all adapters: reset, snapshots, salvage; or NULL.  As
 	 * the functions of other parts, after these.

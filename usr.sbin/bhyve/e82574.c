@@ -202,41 +202,17 @@ static const struct e82545_line l_line[] = {
 	{ E82574_PSRCTL, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, 0,
 	    NULL, e82545_rx_write, RING_RX },
 
-	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),
-	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),
-	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),
-	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),
-	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff),
+	LINES_RX_FIFO,
 	LINE_RW(E82545_TDFH, "TDFH", 0x00000600, 0x00001fff),
 	LINE_RW(E82545_TDFT, "TDFT", 0x00000600, 0x00001fff),
 	LINE_RW(E82545_TDFHS, "TDFHS", 0x00000600, 0x00001fff),
 	LINE_RW(E82545_TDFTS, "TDFTS", 0x00000600, 0x00001fff),
 	LINE_RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
 
-	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),
-	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),
-	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),
-	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),
-	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,
-	    NULL, e82545_rdt_write, RING_NONE),
-	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,
-	    NULL, e82545_rdtr_write, RING_NONE),
-	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),
-	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),
-	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),
-	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,
-	    NULL, e82545_csbal_write, RING_BOTH),
-	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,
-	    NULL, e82545_csbah_write, RING_NONE),
+	LINES_RX_RING,
 	LINE_RW(E82574_RXDCTL1, "RXDCTL1", 0x00010000, 0x013f3f3f),
 
-	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),
-	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),
-	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),
-	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),
-	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,
-	    NULL, e82545_tdt_write, RING_NONE),
-	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff),
+	LINES_TX_RING,
 	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff7f3f3f),
 	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
 	LINE_RW(E82574_TARC(0), "TARC0", 0x3 | E82574_TARC_ENABLE, 0x7fffffff),
@@ -248,10 +224,7 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82545_RXCSUM, "RXCSUM", E82545_RXCSUM_IPOFL |
 	    E82545_RXCSUM_TUOFL, 0x000037ff),
 	LINE_RXRING(E82574_RFCTL, "RFCTL", 0x000fffff),
-	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),
-	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),
-	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),
-	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL),
+	LINES_FILTER,
 
 	LINE_RW(E82545_WUC, "WUC", 0, 0x0000000b),
 	LINE_RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
@@ -322,43 +295,18 @@ static const struct e82545_phy_reg l_phy[E82545_PHY_NREGS] = {
 	[PHY_BM_BIAS2] =	{ 0x0000, 0xffff },
 };
 
-/* Words of the EEPROM.  All others are 0xffff, as if erased. */
-#define	EEPROM_MAC	0x00	/* to 0x02 */
-#define	EEPROM_COMPAT	0x03
-#define	EEPROM_VERSION	0x05
-#define	EEPROM_PBA	0x08	/* and 0x09: part number of the board */
-#define	EEPROM_INIT1	0x0a
-#define	 EEPROM_INIT1_VALID	0x4000	/* signature of a valid EEPROM */
-#define	 EEPROM_INIT1_IDS	0x0003	/* the next four words are valid */
-#define	EEPROM_SUBDEVICE	0x0b
-#define	EEPROM_SUBVENDOR	0x0c
-#define	EEPROM_DEVICE	0x0d
-#define	EEPROM_VENDOR	0x0e
-#define	EEPROM_INIT2	0x0f
-#define	 EEPROM_INIT2_NO_MNG	0x0000	/* no management */
-#define	EEPROM_INIT3	0x24
-#define	 EEPROM_INIT3_NO_APM	0x0000	/* no wake on LAN */
-
-static void
-l_eeprom(uint16_t words[E82545_EEPROM_SUMMED], const uint8_t mac[6],
-    uint16_t subdevice)
-{
-	int i;
-
-	for (i = 0; i < 3; i++)
-		words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
-	words[EEPROM_COMPAT] = 0;
-	words[EEPROM_VERSION] = 0;
-	words[EEPROM_PBA] = 0;
-	words[EEPROM_PBA + 1] = 0;
-	words[EEPROM_INIT1] = EEPROM_INIT1_VALID | EEPROM_INIT1_IDS;
-	words[EEPROM_SUBDEVICE] = subdevice;
-	words[EEPROM_SUBVENDOR] = E82545_PCI_VENDOR;
-	words[EEPROM_DEVICE] = E82574_PCI_DEVICE;
-	words[EEPROM_VENDOR] = E82545_PCI_VENDOR;
-	words[EEPROM_INIT2] = EEPROM_INIT2_NO_MNG;
-	words[EEPROM_INIT3] = EEPROM_INIT3_NO_APM;
-}
+static const struct e82545_eeprom_word l_eeprom[] = {
+	{ EEPROM_COMPAT,	0 },
+	{ EEPROM_VERSION,	0 },
+	{ EEPROM_PBA,		0 },
+	{ EEPROM_PBA + 1,	0 },
+	{ EEPROM_INIT1,		EEPROM_INIT1_VALID | EEPROM_INIT1_IDS },
+	{ EEPROM_SUBVENDOR,	E82545_PCI_VENDOR },
+	{ EEPROM_DEVICE,	E82574_PCI_DEVICE },
+	{ EEPROM_VENDOR,	E82545_PCI_VENDOR },
+	{ EEPROM_INIT2,		0 },	/* no management */
+	{ EEPROM_INIT3,		0 },	/* no wake on LAN */
+};
 
 static uint8_t l_index[E82545_BAR_MEM_SIZE / 4];
 
@@ -372,6 +320,7 @@ const struct e82545_type e82574_l = {
 	.et_phy = l_phy,
 	.et_phy_page = PHY_BM_PAGE,
 	.et_eeprom = l_eeprom,
+	.et_neeprom = nitems(l_eeprom),
 	.et_reset = e82574_reset,
 	.et_snap = e82574_snap,
 	.et_salvage = e82574_salvage,

@@ -159,8 +159,8 @@ vfu_server_listen(struct vfu_device *vd)
 }
 
 /*
- * Nothing is to be done between the call that accepts a client and the one that
- * has its connection kept: only there it would be lost with the process.
+ * A connection is lost if the process ends after accept4(2) and before the store
+ * has it.  So nothing may be done between the two calls.
  */
 static void
 server_accept(int fd, void *arg)

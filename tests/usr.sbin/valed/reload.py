@@ -291,7 +291,7 @@ def ports():
                                  "vale0:a: source=any"], v.done()
         exchange(a, c)
         refused("vale1:x")
-        opened("vale0:a").close()
+        free("vale0:a")
         now = v.counters("x")
         assert now["tx_frames"] == frames + 1 and now["port_tx_frames"] == 1
         assert now["connects"] == 1 and now["resets"] == resets, now

@@ -546,7 +546,7 @@ JOURNALS = {1: journal_v1, 2: journal_v1}
 
 
 def saved_state(client):
-    """What the state of the file is to be."""
+    """The registers that a saved state sets."""
     return [client.get(reg) for reg in (RAL0, RAL0 + 4, IMS, RDTR)]
 
 

@@ -351,8 +351,8 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 
 #define	PIPE	"cannot reload: Broken pipe"
 
-TEST(reloads, "A reload that is asked for during another follows it; what the "
-    "guard takes with it is told")
+TEST(reloads, "A reload that is asked for during another follows it; if the guard "
+    "ends, its end is the answer")
 {
 	const char *const line = "valed_serve_test: " PIPE "\n";
 

@@ -30,6 +30,16 @@ vale_now_ns(void)
 	return ((uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec);
 }
 
+/* The time in ms, with the clock's own resolution. */
+static inline uint64_t
+vale_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+}
+
 /* How often the calling thread has slept, as far as the kernel counts. */
 static inline long
 vale_sleeps(void)

@@ -33,12 +33,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "frame_none.h"
 #include "frame_vnet.h"
 #include "peer_close.h"
+#include "vale_clock.h"
 #include "vale_error.h"
 #include "vale_remote.h"
 
@@ -181,15 +181,6 @@ remote_send(struct frame_port *port, const struct frame *frame)
 	return (vale_frame_port_send_header(port, frame));
 }
 
-static uint64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000);
-}
-
 /* Wait for slots for any frame. */
 static void
 remote_wait(struct vale_remote *vr)
@@ -198,7 +189,7 @@ remote_wait(struct vale_remote *vr)
 	struct netmap_ring *ring = vr->vrm_desc.txring;
 	struct pollfd pfd = { .fd = vr->vrm_fds[REMOTE_TX_KICK],
 	    .events = POLLIN };
-	const uint64_t end = now_ms() + REMOTE_WAIT_MS;
+	const uint64_t end = vale_now_ms() + REMOTE_WAIT_MS;
 	uint64_t now;
 
 	if (vr->vrm_stuck && ring->tail == vr->vrm_tail)
@@ -208,7 +199,7 @@ remote_wait(struct vale_remote *vr)
 		(void)vale_client_txwait(cp, 0);
 		if (nm_ring_space(ring) >= NETMAP_MAX_FRAGS)
 			return;
-		now = now_ms();
+		now = vale_now_ms();
 		if (now >= end || atomic_load_32(&cp->cp_gone) != 0)
 			break;
 		poll(&pfd, 1, end - now);

@@ -34,11 +34,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter_config.h"
 #include "peer_fds.h"
+#include "vale_clock.h"
 #include "vale_remote.h"
 #include "valed_opener.h"
 #include "valed_sandbox.h"
@@ -58,15 +58,6 @@ struct opener {
 	char		 op_said[256];	/* the last vod_why, or "" */
 	unsigned int	 op_delay_ms;
 };
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000);
-}
 
 /* Say something to the adapter.  If that has gone, so does the process. */
 static void
@@ -89,7 +80,7 @@ say_none(struct opener *op, const char *fmt, ...)
 	struct valed_opened vod = { .vod_what = VALED_NONE };
 	va_list ap;
 
-	if (now_ms() - op->op_since_ms < SHORT_MS)
+	if (vale_now_ms() - op->op_since_ms < SHORT_MS)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(vod.vod_why, sizeof(vod.vod_why), fmt, ap);
@@ -206,10 +197,10 @@ have_port(struct opener *op)
 	uint64_t opened;
 
 	if (fd != -1 && open_port(op, fd)) {
-		opened = now_ms();
+		opened = vale_now_ms();
 		op->op_said[0] = '\0';
 		(void)wait_for(fd, -1);
-		op->op_since_ms = now_ms();
+		op->op_since_ms = vale_now_ms();
 		if (op->op_since_ms - opened >= SHORT_MS)
 			op->op_delay_ms = DELAY_MIN_MS;
 		say(&lost, NULL, 0);
@@ -221,7 +212,7 @@ have_port(struct opener *op)
 static void __dead2
 opener_main(int s, const struct adapter_config *ac)
 {
-	struct opener op = { .op_config = ac, .op_since_ms = now_ms(),
+	struct opener op = { .op_config = ac, .op_since_ms = vale_now_ms(),
 	    .op_delay_ms = DELAY_MIN_MS };
 	sigset_t all;
 

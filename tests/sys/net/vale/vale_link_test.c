@@ -5,8 +5,8 @@
  */
 
 /*
- * Links of ports.  A port whose link is down sends and receives no frame.  Its
- * user is told when the link changes.  With link=uplink it is the carrier of the
+ * Links of ports.  A port whose link is down sends and receives no frame.  A
+ * port's user gets an event for each change.  link=uplink is the carrier of the
  * attached interface.
  */
 

@@ -13,11 +13,6 @@
  * it posts an event to be called again.  So neither direction waits until the
  * other is idle, and a message waits for at most one batch each way.
  *
- * Frames of other adapters of this process do not wait for the thread: their
- * threads deliver them (adapter_sink()), unless direct=off, as long as the
- * client has enabled bus mastering, the guest has posted buffers, and nothing
- * older is in the port's ring.  They wake the thread only for an interrupt.
- *
  * The thread sends interrupts outside of the model: the client may make its
  * eventfd block, and other threads may wait for the model's locks.
  */
@@ -27,7 +22,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <dev/e1000/e82574_reg.h>
 
 #include <err.h>
@@ -44,11 +38,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "adapter.h"
+#include "adapter_impl.h"
 #include "adapter_keep.h"
 #include "e82545.h"
 #include "frame_port.h"
-#include "libvale.h"
 #include "loop.h"
 #include "peer_fault.h"
 #include "valed_sandbox.h"
@@ -135,8 +128,7 @@ adapter_rx_ready(void *arg)
 	ad->rx_wanted = true;
 }
 
-/* Wake the thread for adapter_work().  Any thread. */
-static void
+void
 adapter_post(struct adapter *ad)
 {
 	uint64_t one = 1;
@@ -171,29 +163,6 @@ adapter_pause(void *arg, bool paused)
 		e82545_resume(ad->dev);
 }
 
-/* The port's link has changed.  Any thread, with locks of libvale. */
-static void
-adapter_link(void *arg, bool up)
-{
-	struct adapter *ad = arg;
-
-	atomic_store_32(&ad->down, !up);
-	adapter_post(ad);
-}
-
-/* Frames of another adapter, on that adapter's thread. */
-static void
-adapter_sink(void *arg, struct frame_source *frames)
-{
-	struct adapter *ad = arg;
-
-	adapter_keep_receiver(ad);
-	e82545_rx_direct(ad->dev, frames);
-	adapter_keep_receiver(NULL);
-	if (vfu_irq_pending(&ad->vfu.vdev_irq))
-		adapter_post(ad);
-}
-
 static const struct e82545_ops adapter_ops = {
 	.eo_map = adapter_map,
 	.eo_intr = adapter_intr,
@@ -203,23 +172,6 @@ static const struct e82545_ops adapter_ops = {
 	.eo_tx_kick = adapter_tx_kick,
 	.eo_rx_ready = adapter_rx_ready,
 };
-
-/*
- * Turn the port's events on or off; if off, frames wait in the port.  Those of
- * one that has gone stay off.
- */
-static void
-adapter_rx_events(struct adapter *ad, bool on)
-{
-	on = on && !adapter_net_gone(&ad->net);
-	if (on == !ad->rx_stopped)
-		return;
-	ad->rx_stopped = !on;
-	if (on)
-		loop_enable(ad->rx_ev);
-	else
-		loop_disable(ad->rx_ev);
-}
 
 /* Have one line for a client whose memory its guest cannot use. */
 static void
@@ -298,31 +250,18 @@ adapter_batches(struct adapter *ad)
 		ad->rx_wanted = false;
 		switch (e82545_rx(ad->dev)) {
 		case E82545_RX_IDLE:
-			adapter_rx_events(ad, true);
+			adapter_port_events(ad, true);
 			break;
 		case E82545_RX_MORE:
 			ad->rx_wanted = true;
 			break;
 		case E82545_RX_STALLED:
-			adapter_rx_events(ad, false);
+			adapter_port_events(ad, false);
 			break;
 		}
 	}
 	if (ad->tx_wanted || ad->rx_wanted)
 		adapter_post(ad);
-}
-
-/*
- * A port of another valed's switch has gone, or comes: its event is not that of
- * the next one.
- */
-static void
-adapter_rx_end(struct adapter *ad)
-{
-	if (ad->rx_ev != NULL)
-		loop_delete(ad->rx_ev);
-	ad->rx_ev = NULL;
-	ad->rx_stopped = true;
 }
 
 /* The end of a round of events. */
@@ -335,26 +274,8 @@ adapter_work(void *arg)
 	vfu_irq_flush(&ad->vfu.vdev_irq);
 	adapter_batches(ad);
 	vfu_irq_flush(&ad->vfu.vdev_irq);
-	if (adapter_net_bad(&ad->net)) {
-		adapter_log(ad, LOG_WARNING, "%s: what %s has written to the "
-		    "port's memory is not valid: it is opened again",
-		    ad->config.ac_backend, ad->config.ac_control);
-		adapter_rx_end(ad);
-		adapter_net_again(&ad->net);
-	}
+	adapter_port_check(ad);
 	vfu_server_round(&ad->vfu);
-}
-
-/* Have the guest's driver see the port's link. */
-static void
-adapter_show_link(struct adapter *ad)
-{
-	const bool down = atomic_load_32(&ad->down) != 0;
-
-	if (down == ad->shown_down)
-		return;
-	ad->shown_down = down;
-	e82545_link(ad->dev, !down);
 }
 
 /* Save the state: the process ends. */
@@ -367,124 +288,6 @@ adapter_end(struct adapter *ad)
 	pthread_mutex_unlock(&ad->mtx);
 	for (;;)
 		poll(NULL, 0, -1);
-}
-
-/* The backend has frames. */
-static void
-adapter_rx_event(int fd __unused, void *arg)
-{
-	struct adapter *ad = arg;
-
-	ad->rx_wanted = true;
-}
-
-static void	adapter_port_event(int fd, void *arg);
-
-/*
- * Open the port of a configuration, and have an event for its frames.  Returns
- * 0, or an errno, and ad->failed is set.
- */
-static int
-port_open(struct adapter *ad, const struct adapter_config *ac,
-    struct adapter_net *an, struct loop_event **ev)
-{
-	char why[512];
-
-	ad->failed = NULL;
-	if (adapter_net_open(an, ac->ac_backend, ac->ac_mtu,
-	    valed_is_remote(ac) ? ac->ac_opener : -1, why, sizeof(why)) != 0) {
-		warnx("%s: %s", ac->ac_where, why);
-		return (EIO);
-	}
-	if (an->an_fd != -1)
-		*ev = loop_add_disabled(an->an_fd, LOOP_READ, adapter_rx_event,
-		    ad);
-	else
-		ad->port_ev = loop_add_disabled(an->an_opener, LOOP_READ,
-		    adapter_port_event, ad);
-	if (*ev == NULL && ad->port_ev == NULL) {
-		warnx("%s: %s: cannot wait for frames: %s", ac->ac_where,
-		    ac->ac_backend, strerror(errno));
-		return (EIO);
-	}
-	ad->failed = "address of the port";
-	if (an->an_vale != NULL &&
-	    vale_set_address(an->an_vale, ac->ac_mac) != 0)
-		return (errno);
-	frame_port_set_offloads(an->an_port);
-	return (0);
-}
-
-/* Undo port_open(), or those of its steps that were done. */
-static void
-port_close(struct adapter_net *an, struct loop_event *ev)
-{
-	if (ev != NULL)
-		loop_delete(ev);
-	adapter_net_close(an);
-}
-
-/*
- * Let others deliver to the guest directly, or not.  Not every backend can;
- * without it frames are copied once more.
- */
-static void
-port_direct(struct adapter *ad, bool on)
-{
-	frame_port_set_sink(ad->net.an_port, on ? adapter_sink : NULL, ad);
-}
-
-/* Drop the frames that wait in a port. */
-static void
-port_drop(struct frame_port *port)
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-
-	frame_port_sync(port);
-	while (frame_peek(port->fp_source, &frame))
-		frame_next(port->fp_source);
-}
-
-/*
- * Have the adapter on the port of *ac.  If that cannot be opened, it stays where
- * it is.  Both ports are there for a moment, perhaps of one switch, and so may
- * get the same frame: what came through the new one, until the old one was
- * closed, is dropped.
- */
-static int
-adapter_port(struct adapter *ad, const struct adapter_config *ac)
-{
-	struct adapter_net old = ad->net, new = { .an_port = NULL };
-	struct loop_event *ev = NULL;
-	const int listen = ad->config.ac_listen;
-	const int error = port_open(ad, ac, &new, &ev);
-
-	if (error != 0) {
-		if (ad->failed != NULL)
-			adapter_log(ad, LOG_ERR, "%s: %s", ad->failed,
-			    strerror(error));
-		port_close(&new, ev);
-		return (error);
-	}
-	port_direct(ad, false);
-	e82545_move(ad->dev, new.an_port, ac->ac_name);
-	pthread_mutex_lock(&ad->mtx);
-	ad->net = new;
-	ad->config = *ac;
-	ad->config.ac_listen = listen;
-	pthread_mutex_unlock(&ad->mtx);
-	port_close(&old, ad->rx_ev);
-	port_drop(ad->net.an_port);
-	ad->rx_ev = ev;
-	ad->rx_stopped = ad->rx_wanted = true;
-	prctl(PR_SET_NAME, ad->config.ac_name);
-	/* Nothing else says that the link is up. */
-	atomic_store_32(&ad->down, 0);
-	if (ad->net.an_vale != NULL)
-		vale_on_link(ad->net.an_vale, adapter_link, ad);
-	adapter_show_link(ad);
-	return (0);
 }
 
 /* What the main thread has asked for. */
@@ -502,11 +305,11 @@ adapter_changes(struct adapter *ad)
 	if (ch.ch_save)
 		adapter_end(ad);
 	if (ch.ch_move != NULL)
-		error = adapter_port(ad, ch.ch_move);
+		error = adapter_port_move(ad, ch.ch_move);
 	if (ch.ch_pending && error == 0) {
 		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
 		    adapter_net_frame_max(ch.ch_mtu));
-		port_direct(ad, ch.ch_direct);
+		adapter_port_direct(ad, ch.ch_direct);
 	}
 	if (ch.ch_move == NULL)
 		return;
@@ -528,7 +331,7 @@ adapter_work_event(int fd, void *arg)
 		(void)atomic_swap_32(&ad->work_posted, 0);
 		atomic_thread_fence_acq();
 	}
-	adapter_show_link(ad);
+	adapter_port_show_link(ad);
 	adapter_changes(ad);
 	vfu_server_listen(&ad->vfu);
 	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
@@ -554,70 +357,6 @@ adapter_timer_event(int fd, void *arg)
 
 	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		e82545_timer(ad->dev);
-}
-
-/* There is a port: receive from it. */
-static void
-adapter_port_opened(struct adapter *ad)
-{
-	ad->rx_ev = loop_add_disabled(ad->net.an_fd, LOOP_READ,
-	    adapter_rx_event, ad);
-	if (ad->rx_ev == NULL) {
-		adapter_log(ad, LOG_ERR, "%s: cannot wait for frames: %s",
-		    ad->config.ac_backend, strerror(errno));
-		adapter_net_again(&ad->net);
-		return;
-	}
-	ad->rx_wanted = true;
-	if (ad->no_port)
-		adapter_log(ad, LOG_NOTICE, "%s: %s: the port is open",
-		    ad->config.ac_control, ad->config.ac_backend);
-	ad->no_port = false;
-	atomic_store_32(&ad->down, 0);
-}
-
-static void
-adapter_port_none(struct adapter *ad, const char *why)
-{
-	adapter_log(ad, LOG_WARNING, "no port: %s", why);
-	ad->no_port = true;
-	atomic_store_32(&ad->down, 1);
-}
-
-/*
- * The opener has said something (valed_opener.h).  The guest sees no link if
- * there is no port for longer than another valed takes to be started again.
- */
-static void
-adapter_port_event(int fd __unused, void *arg)
-{
-	struct adapter *ad = arg;
-	char why[320];
-
-	adapter_assert_thread(ad);
-	adapter_rx_end(ad);
-	switch (adapter_net_news(&ad->net, ad->config.ac_backend, why,
-	    sizeof(why))) {
-	case ADAPTER_NET_OPENED:
-		adapter_port_opened(ad);
-		break;
-	case ADAPTER_NET_ABSENT:
-		adapter_port_none(ad, why);
-		break;
-	case ADAPTER_NET_ENDED:
-		loop_delete(ad->port_ev);
-		ad->port_ev = NULL;
-		adapter_port_none(ad, "the process that opens it has ended, "
-		    "until valed is started again");
-		break;
-	case ADAPTER_NET_LOST:
-		break;
-	case ADAPTER_NET_NOTHING:
-		if (ad->net.an_fd != -1)
-			adapter_port_opened(ad);
-		break;
-	}
-	adapter_show_link(ad);
 }
 
 /*
@@ -755,15 +494,14 @@ adapter_open(struct adapter *ad)
 	    adapter_work_event, ad)) == NULL)
 		return (errno);
 	ad->loop = loop_self();
-	error = port_open(ad, ac, &ad->net, &ad->rx_ev);
+	error = adapter_port_open(ad, ac, &ad->net, &ad->rx_ev);
 	if (error != 0)
 		return (error);
 	ad->failed = "adapter";
 	ad->dev = e82545_create(&config, &adapter_ops, ad, ad->net.an_port);
 	if (ad->dev == NULL)
 		return (errno);
-	if (ad->net.an_vale != NULL)
-		vale_on_link(ad->net.an_vale, adapter_link, ad);
+	adapter_port_on_link(ad);
 	peer_mem_init(&ad->vfu.vdev_mem, ac->ac_mem, adapter_pause, ad);
 	peer_mem_set_wanted(&ad->vfu.vdev_mem, adapter_memory);
 	adapter_keep_start(ad);
@@ -772,7 +510,7 @@ adapter_open(struct adapter *ad)
 	if (error != 0)
 		return (error);
 	if (ac->ac_direct)
-		port_direct(ad, true);
+		adapter_port_direct(ad, true);
 	ad->failed = "socket";
 	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
@@ -804,7 +542,7 @@ adapter_close(struct adapter *ad)
 		e82545_destroy(ad->dev);
 	if (ad->port_ev != NULL)
 		loop_delete(ad->port_ev);
-	port_close(&ad->net, ad->rx_ev);
+	adapter_port_close(&ad->net, ad->rx_ev);
 	if (ad->work_ev != NULL)
 		loop_delete(ad->work_ev);
 	if (ad->timer_ev != NULL)

@@ -39,6 +39,7 @@
  *	adapter_version.c the version of that
  *	adapter_net.c	 its network: a port, of another valed's switch, too, or
  *			 a TAP
+ *	adapter_port.c	 what it does with its network
  *	adapter_pci.c	 what it is on the PCI bus
  *	tap_port.c	 a frame port over a TAP
  */

@@ -5,9 +5,9 @@
  */
 
 /*
- * The host's side of the model (adapter.c), step by step: the event loop is
- * event_stub.c, and the linker's --wrap sends what adapter.c calls of the
- * model, its port and the kernel to adapter_calls.c first, which counts the
+ * The host's side of the model (the files of adapter_impl.h), step by step: the
+ * event loop is event_stub.c, and the linker's --wrap sends what they call of
+ * the model, the port and the kernel to adapter_calls.c first, which counts the
  * call and can make it fail.  The only other thread is the adapter's.
  */
 

@@ -11,9 +11,9 @@
  *
  * Threads of other adapters enter in one place: they deliver frames that their
  * guests send straight into this guest's memory (adapter_port.c,
- * adapter_sink()).  There they use the model, which has its own locks; the table
- * of guest memory, which changes only while the model is paused; counters; and
- * the interrupt, which they ask this thread to send.  Only this thread uses
+ * adapter_sink()).  There they use the model, which has its own locks; the
+ * table of guest memory, which changes only while the model is paused; counters;
+ * and the interrupt, which they ask this thread to send.  Only this thread uses
  * everything else, without locks.
  */
 

@@ -6,7 +6,8 @@
 
 /*
  * What the files of an adapter's thread share: adapter.c, which starts and ends
- * it, and adapter_port.c, which has its port.
+ * it, adapter_port.c, which has its port, and adapter_work.c, which has the
+ * rounds of its event loop.
  */
 
 #ifndef _ADAPTER_IMPL_H_
@@ -15,13 +16,6 @@
 #include <stdbool.h>
 
 #include "adapter.h"
-
-/*
- * adapter.c
- */
-
-/* Wake the thread for adapter_work().  Any thread, also in a signal handler. */
-void	adapter_post(struct adapter *ad);
 
 /*
  * adapter_port.c: the adapter's thread
@@ -57,5 +51,17 @@ void	adapter_port_on_link(struct adapter *ad);
 void	adapter_port_show_link(struct adapter *ad);
 /* Have another port if another valed has written to this one's memory. */
 void	adapter_port_check(struct adapter *ad);
+
+/*
+ * adapter_work.c
+ */
+
+/* Wake the thread for adapter_work().  Any thread, also in a signal handler. */
+void	adapter_post(struct adapter *ad);
+/* The end of a round of events, for loop_round().  The adapter's thread. */
+void	adapter_work(void *arg);
+/* Of ad->work_ev and ad->timer_ev.  The adapter's thread. */
+void	adapter_work_event(int fd, void *arg);
+void	adapter_timer_event(int fd, void *arg);
 
 #endif /* !_ADAPTER_IMPL_H_ */

@@ -33,13 +33,15 @@
  *	valed_store.c	 descriptors that outlast the process
  *	valed_supervisor.c starts it again: -R
  *	valed_watch.c	 what clients of the control socket see of adapters
- *	adapter.c	 an adapter: its thread, and the host side of the model
+ *	adapter.c	 an adapter: its start and end, and the host side of the
+ *			 model
+ *	adapter_work.c	 what its thread does in between
  *	adapter_keep.c	 what is kept of it for the next process
  *	adapter_resume.c what an earlier process has left of it
  *	adapter_version.c the version of that
  *	adapter_net.c	 its network: a port, of another valed's switch, too, or
  *			 a TAP
- *	adapter_port.c	 what it does with its network
+ *	adapter_port.c	 opens that, follows its link, moves to another one
  *	adapter_pci.c	 what it is on the PCI bus
  *	tap_port.c	 a frame port over a TAP
  */
@@ -62,17 +64,17 @@
  * model, and a server of vfio-user, the protocol by which QEMU uses a device of
  * another process.
  *
- * Each adapter has a thread that does all of its work (adapter.c).  Adapters
- * meet only in the switch, where a port cannot see another port's memory.  The
- * main thread opens the sockets, starts the other threads, drops the privileges
- * of the process (this file), and then waits for signals (valed_serve.c), and
- * for changes of the adapters (valed_reload.c).  A second process, the guard,
- * removes the sockets at the end and reads changed configurations
- * (valed_guard.c).  With a control socket a third one passes descriptors
- * (ctl_pass.c), and with control= there is one for each such adapter, which opens
- * its port (valed_opener.c).  With -R another one, the first of all, starts the serving
- * process again, which then goes on with the clients that it had
- * (valed_supervisor.c).
+ * Each adapter has a thread that does all of its work (adapter_work.c).
+ * Adapters meet only in the switch, where a port cannot see another port's
+ * memory.  The main thread opens the sockets, starts the other threads, drops
+ * the privileges of the process (this file), and then waits for signals
+ * (valed_serve.c), and for changes of the adapters (valed_reload.c).  A second
+ * process, the guard, removes the sockets at the end and reads changed
+ * configurations (valed_guard.c).  With a control socket a third one passes
+ * descriptors (ctl_pass.c), and with control= there is one for each such
+ * adapter, which opens its port (valed_opener.c).  With -R another one, the
+ * first of all, starts the serving process again, which then goes on with the
+ * clients that it had (valed_supervisor.c).
  *
  * Neither clients nor the guests behind them are trusted:
  *

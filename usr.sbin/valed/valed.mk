@@ -8,7 +8,7 @@
 #	VALED_SRCS	the program around them
 
 ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
-		adapter_port.c adapter_resume.c				\
+		adapter_port.c adapter_resume.c adapter_work.c		\
 		tap_port.c valed_activation.c valed_store.c
 
 VALED_SRCS=	adapter_version.c valed.c valed_carrier.c valed_changes.c \

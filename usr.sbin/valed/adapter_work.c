@@ -1,0 +1,236 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The work of an adapter's thread between its start and its end (adapter.c).
+ *
+ * The thread plays all of the model's parts.  It takes register accesses from
+ * the client's messages.  Event handlers only set flags; after all of them,
+ * adapter_work() sends and receives one batch each.  If more is pending then,
+ * it posts an event to be called again.  So neither direction waits until the
+ * other is idle, and a message waits for at most one batch each way.
+ *
+ * The thread sends interrupts outside of the model: the client may make its
+ * eventfd block, and other threads may wait for the model's locks.
+ *
+ * Other threads call only adapter_post().
+ */
+
+#include <sys/param.h>
+#include <sys/mman.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "adapter_impl.h"
+#include "adapter_keep.h"
+#include "e82545.h"
+
+/*
+ * Polls of the guest's CSB in one call of adapter_work().  A poll is far
+ * cheaper than a turn of the event loop.
+ */
+#define	TX_POLLS	16
+
+void
+adapter_post(struct adapter *ad)
+{
+	uint64_t one = 1;
+
+	atomic_thread_fence_rel();
+	/* mutants: any number but 0 */
+	if (atomic_swap_32(&ad->work_posted, 1) == 0 &&
+	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		atomic_store_rel_32(&ad->work_posted, 0);
+}
+
+/* Have one line for a client whose memory its guest cannot use. */
+static void
+adapter_unshared(struct adapter *ad, const char *what, uint64_t gpa)
+{
+	if (ad->unshared)
+		return;
+	ad->unshared = true;
+	adapter_log(ad, LOG_WARNING, "%s at %#" PRIx64 ": QEMU needs "
+	    "memory-backend-memfd with share=on", what, gpa);
+}
+
+/*
+ * A guest whose memory the client shares, but has itself as a private copy,
+ * seems to post descriptors of zeros.  Check for that until something was sent.
+ */
+static void
+adapter_check(struct adapter *ad)
+{
+	const uint64_t *desc;
+	uint64_t gpa;
+	uint32_t head;
+
+	head = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDH, 4);
+	if (head == e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDT, 4)) {
+		/* Both are 0 before the first packet. */
+		ad->checked = head != 0;
+		return;
+	}
+	if (!vfu_pci_busmaster(&ad->vfu.vdev_pci))
+		return;
+	gpa = e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAH, 4) << 32 |
+	    (e82545_read(ad->dev, E82545_BAR_MEM, E82545_TDBAL, 4) &
+	    E82545_DBAL_MASK);
+	gpa += head * sizeof(union e82545_txd);
+	desc = peer_mem_addr(&ad->vfu.vdev_mem, gpa, sizeof(union e82545_txd),
+	    PROT_READ);
+	if (desc == NULL || (desc[0] | desc[1]) != 0)
+		return;
+	ad->checked = true;
+	adapter_unshared(ad, "the guest's transmit descriptors are not in its "
+	    "memory", gpa);
+}
+
+/* Send a batch, if one is pending.  Returns true if it must be called again. */
+static bool
+adapter_tx(struct adapter *ad)
+{
+	enum e82545_tx_state state;
+	int i = 0;
+
+	do {
+		state = e82545_tx(ad->dev);
+	} while ((state == E82545_TX_POLL || state == E82545_TX_YIELD) &&
+	    ++i < TX_POLLS);
+	if (state == E82545_TX_YIELD)
+		sched_yield();
+	if (state == E82545_TX_IDLE && !ad->checked)
+		adapter_check(ad);
+	return (state != E82545_TX_IDLE);
+}
+
+/* Send and receive a batch. */
+/* mutants 3: the last of the switch */
+static void
+adapter_batches(struct adapter *ad)
+{
+	adapter_assert_thread(ad);
+	adapter_count(ad, ADAPTER_C_WAKEUP);
+	if (ad->tx_wanted) {
+		ad->tx_wanted = false;
+		if (adapter_tx(ad))
+			ad->tx_wanted = true;
+	}
+	if (ad->rx_wanted) {
+		ad->rx_wanted = false;
+		switch (e82545_rx(ad->dev)) {
+		case E82545_RX_IDLE:
+			adapter_port_events(ad, true);
+			break;
+		case E82545_RX_MORE:
+			ad->rx_wanted = true;
+			break;
+		case E82545_RX_STALLED:
+			adapter_port_events(ad, false);
+			break;
+		}
+	}
+	if (ad->tx_wanted || ad->rx_wanted)
+		adapter_post(ad);
+}
+
+void
+adapter_work(void *arg)
+{
+	struct adapter *ad = arg;
+
+	/* Other threads may have raised interrupts; so may the batches. */
+	vfu_irq_flush(&ad->vfu.vdev_irq);
+	adapter_batches(ad);
+	vfu_irq_flush(&ad->vfu.vdev_irq);
+	adapter_port_check(ad);
+	vfu_server_round(&ad->vfu);
+}
+
+/* Save the state: the process ends. */
+static void __dead2
+adapter_end(struct adapter *ad)
+{
+	adapter_keep_save(ad);
+	pthread_mutex_lock(&ad->mtx);
+	ad->saved = true;
+	pthread_mutex_unlock(&ad->mtx);
+	for (;;)
+		poll(NULL, 0, -1);
+}
+
+/* What the main thread has asked for. */
+static void
+adapter_changes(struct adapter *ad)
+{
+	struct adapter_change ch;
+	int error = 0;
+
+	pthread_mutex_lock(&ad->mtx);
+	ch = ad->change;
+	ad->change.ch_pending = false;
+	ad->change.ch_move = NULL;
+	pthread_mutex_unlock(&ad->mtx);
+	if (ch.ch_save)
+		adapter_end(ad);
+	if (ch.ch_move != NULL)
+		error = adapter_port_move(ad, ch.ch_move);
+	if (ch.ch_pending && error == 0) {
+		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
+		    adapter_net_frame_max(ch.ch_mtu));
+		adapter_port_direct(ad, ch.ch_direct);
+	}
+	if (ch.ch_move == NULL)
+		return;
+	pthread_mutex_lock(&ad->mtx);
+	ad->error = error;
+	ad->moved = true;
+	pthread_cond_signal(&ad->ready);
+	pthread_mutex_unlock(&ad->mtx);
+}
+
+void
+adapter_work_event(int fd, void *arg)
+{
+	struct adapter *ad = arg;
+	uint64_t gpa, n;
+
+	/* Pairs with adapter_post(): what that thread did before is visible. */
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n)) {
+		(void)atomic_swap_32(&ad->work_posted, 0);
+		atomic_thread_fence_acq();
+	}
+	adapter_port_show_link(ad);
+	adapter_changes(ad);
+	vfu_server_listen(&ad->vfu);
+	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
+		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
+		    "%#" PRIx64 " is gone", gpa);
+		vfu_count(&ad->vfu, VFU_C_GONE);
+		vfu_server_drop(&ad->vfu);
+	}
+	if (peer_mem_refused(&ad->vfu.vdev_mem, &gpa))
+		adapter_unshared(ad, "the guest uses memory that its client "
+		    "does not share,", gpa);
+	if (peer_mem_join(&ad->vfu.vdev_mem)) {
+		vfu_count(&ad->vfu, VFU_C_DMA_JOIN);
+		ad->tx_wanted = ad->rx_wanted = true;
+	}
+}
+
+void
+adapter_timer_event(int fd, void *arg)
+{
+	struct adapter *ad = arg;
+	uint64_t n;
+
+	if (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n))
+		e82545_timer(ad->dev);
+}

@@ -35,7 +35,8 @@ Each comment must speak of a mutant that lives.  RULES has reasons for kinds, an
     -q n    leave out test cases that take longer than n seconds
     -m n    run n test cases for a mutant at most
     -n      find the mutants, and stop
-    -f      find sources in no group, and not left out for a reason, and stop
+    -f      find sources in no group, and not left out for a reason, and what a
+            group builds before a library that it takes, and stop
 """
 
 import argparse
@@ -59,8 +60,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libloop",
     "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale",
     "usr.sbin/bhyve", "tests/testbed", "tests/testbed/bhyve"]
-PROGRAMS = ["usr.sbin/valed", "usr.sbin/valectl", "lib/libnetmap_run",
-    "lib/libvale_valed", "usr.bin/netmap-run", "usr.bin/vale-cap",
+PROGRAMS = ["usr.sbin/valed", "lib/libvale_valed", "usr.sbin/valectl",
+    "lib/libnetmap_run", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
     "tests/usr.bin/netmap-run", "tests/usr.bin/vale-cap"]
 GROUPS = [
@@ -73,8 +74,8 @@ GROUPS = [
     # Of the switch, what programs in other processes use.
     ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|remote|shared|valed|window))\.[ch]$",
         r"tests/(sys/net/vale|lib/libctl|usr\.sbin/valed|usr\.bin/netmap-run)/",
-        LIBRARIES + ["usr.sbin/valed", "lib/libnetmap_run",
-        "lib/libvale_valed", "usr.bin/netmap-run", "tests/sys/net/vale",
+        LIBRARIES + ["usr.sbin/valed", "lib/libvale_valed",
+        "lib/libnetmap_run", "usr.bin/netmap-run", "tests/sys/net/vale",
         "tests/lib/libctl", "tests/usr.sbin/valed",
         "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
@@ -84,8 +85,8 @@ GROUPS = [
         "tests/lib/libframe", "tests/sys/dev/e1000"]),
     ("server", r"lib/lib(peer|loop|vfu)/\w*\.[ch]$",
         r"tests/(usr\.sbin/valed|lib/lib(ctl|loop|peer|vfu))/",
-        LIBRARIES + ["usr.sbin/valed", "usr.sbin/valectl",
-        "lib/libvale_valed", "usr.bin/vale-cap", "tests/usr.sbin/valed",
+        LIBRARIES + ["usr.sbin/valed", "lib/libvale_valed",
+        "usr.sbin/valectl", "usr.bin/vale-cap", "tests/usr.sbin/valed",
         "tests/lib/libctl", "tests/lib/libloop",
         "tests/lib/libpeer", "tests/lib/libvfu"]),
     # The program, which most of these tests start, and its other parts.
@@ -174,6 +175,24 @@ def forgotten(tree):
     return sorted(f for f in sources(tree) if
         re.match(r"(compat|lib|sys|usr\.s?bin)/.*\.[ch]$", f) and
         not left_out(f) and not any(re.match(g[1], f) for g in GROUPS))
+
+
+def unordered(tree):
+    """Directories that a group builds before a library that they take."""
+    found = []
+    for name, _, _, dirs in GROUPS:
+        for i, d in enumerate(dirs):
+            path = os.path.join(tree, d, "Makefile")
+            if not os.path.exists(path):
+                continue
+            with open(path) as f:
+                text = f.read().replace("\\\n", " ")
+            libs = " ".join(re.findall(r"^LIBADD[.\w]*\+?=(.*)$", text, re.M))
+            found += [f"{name}: {d} needs lib/lib{lib} before it"
+                for lib in sorted(set(libs.split()))
+                if os.path.exists(os.path.join(tree, "lib/lib" + lib)) and
+                "lib/lib" + lib not in dirs[:i]]
+    return found
 
 
 def keep_newer(src, dst):
@@ -757,10 +776,11 @@ def main():
     p.add_argument("files", nargs="*")
     args = p.parse_args()
     if args.f:
-        missing = forgotten(args.t)
-        for f in missing:
-            print(f"{f}: in no group")
-        return 1 if missing else 0
+        bad = [f"{f}: in no group" for f in forgotten(args.t)]
+        bad += unordered(args.t)
+        for line in bad:
+            print(line)
+        return 1 if bad else 0
 
     run = Run(args)
     run.fences = read_fences(os.path.join(HERE, "../relacy/sites.table"))

@@ -90,7 +90,8 @@ tiny_body()
 	    atf_fail "a stale comment is not reported"
 }
 
-test_case files "Every source is in a group, or left out for a reason"
+test_case files "Every source is in a group, or left out for a reason, and a \
+group builds libraries before what takes them"
 files_body()
 {
 	/usr/bin/python3 -c 'import clang.cindex' ||
@@ -101,5 +102,12 @@ files_body()
 	mkdir -p tree/lib/libnew
 	: > tree/lib/libnew/new.c
 	atf_check -s exit:1 -o inline:"lib/libnew/new.c: in no group\n" \
+	    /usr/bin/python3 -B "$top/tests/mutants/mutants.py" -t tree -f
+	# And a library that is built too late.
+	rm -r tree/lib/libnew
+	mkdir -p tree/lib/libpeer tree/lib/libframe
+	printf 'LIBADD=\tpeer\n' > tree/lib/libframe/Makefile
+	atf_check -s exit:1 \
+	    -o match:"^model: lib/libframe needs lib/libpeer before it$" \
 	    /usr/bin/python3 -B "$top/tests/mutants/mutants.py" -t tree -f
 }

@@ -39,12 +39,14 @@ extern int takeover_sndbuf;		/* SO_SNDBUF of the client, if not 0 */
 extern bool takeover_traced;
 
 /*
- * Another client comes, and may find that a process dies, which another one then
- * follows.  Returns whether it is served; otherwise its connection is lost.  It
- * goes; returns whether a process has died since takeover_die_at().
+ * Another client comes, and may find that a process dies, which another one
+ * then follows.  Returns whether it is served; otherwise its connection is
+ * lost.  It goes; returns whether a process has died since takeover_die_at().
  */
 bool	takeover_connect(void);
-/* Whether a process has died that had accepted it, but not put it in the store. */
+/*
+ * Whether a process has died that had accepted it, but not put it in the store.
+ */
 bool	takeover_unkept(void);
 bool	takeover_disconnect(void);
 
@@ -56,9 +58,10 @@ void	takeover_kill(void);
 void	takeover_next(void);
 /*
  * Have the process kill itself at the n-th of these points from now on, before
- * it returns to its code: a system call on a stream, a socket or the loop's set
- * is about to be made, or has been; a descriptor is put or removed; the device's functions are called, and
- * return; the table of ranges is about to change, or has.  0: never.
+ * it returns to its code: a system call on a stream, a socket or the loop's
+ * set is about to be made, or has been; a descriptor is put or removed; the
+ * device's functions are called, and return; the table of ranges is about to
+ * change, or has.  0: never.
  */
 void	takeover_die_at(unsigned int n);
 /*

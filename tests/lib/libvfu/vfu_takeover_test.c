@@ -166,8 +166,8 @@ TEST_WITH(pieces, "timeout", "600", "A descriptor comes in one piece with the "
 	takeover_end();
 }
 
-TEST_WITH(comes, "timeout", "600", "A process dies at each point while a client "
-    "comes, which is served, unless that is where it is accepted")
+TEST_WITH(comes, "timeout", "600", "A process dies at each point while a "
+    "client comes, which is served, unless that is where it is accepted")
 {
 	unsigned int deaths = 0, lost = 0, n;
 	bool served;
@@ -176,7 +176,7 @@ TEST_WITH(comes, "timeout", "600", "A process dies at each point while a client 
 	(void)takeover_disconnect();
 	for (n = 1; ; n++, deaths++) {
 		takeover_die_at(n);
-		/* The kernel gives it to the process, which has it kept next. */
+		/* The kernel gives it to the process, which has it kept. */
 		served = takeover_connect();
 		ATF_CHECK_EQ_MSG(!takeover_unkept(), served, "at point %u", n);
 		lost += takeover_unkept();
@@ -189,8 +189,8 @@ TEST_WITH(comes, "timeout", "600", "A process dies at each point while a client 
 	takeover_end();
 }
 
-TEST_WITH(least, "timeout", "120", "A client with the smallest send buffer does "
-    "not wait for ever")
+TEST_WITH(least, "timeout", "120", "A client with the smallest send buffer "
+    "does not wait for ever")
 {
 	uint32_t seed = 1;
 	unsigned int i;
@@ -211,8 +211,8 @@ TEST_WITH(least, "timeout", "120", "A client with the smallest send buffer does 
 	takeover_end();
 }
 
-TEST_WITH(part, "timeout", "120", "If the rest of a message does not come, a line "
-    "says what a client needs")
+TEST_WITH(part, "timeout", "120", "If the rest of a message does not come, a "
+    "line says what a client needs")
 {
 	uint32_t seed = 1;
 

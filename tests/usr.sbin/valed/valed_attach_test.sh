@@ -8,17 +8,24 @@
 . "$(atf_get_srcdir)/valed.subr"
 . "$(atf_get_srcdir)/hosts.subr"
 
+# two_hosts: A, 10.9.0.1, is on the wire of S's pa, and B, 10.9.0.2, on that of
+# pb.
+two_hosts()
+{
+	host A && host S && host B
+	wire $S pa $A ea
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+}
+
 host_case bridge "TCP passes between two attached interfaces, in large \
 segments, with right checksums"
 bridge_body()
 {
 	local frames
 
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	valed_in $S -a vale0:pa -a vale0:pb
 	tcp $B 10.9.0.2 $A 20000000
 	tcp $A 10.9.0.1 $B 20000000
@@ -46,11 +53,7 @@ host_case lines "Interfaces that a file attaches are there after a restart; a \
 reload attaches and detaches them, with their settings"
 lines_body()
 {
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	cat > valed.conf <<-END
 	attach.vale0:pa=packet
 	attach.vale0:none=packet
@@ -143,11 +146,7 @@ kept_body()
 {
 	local pid
 
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
 	    "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
 	pid=$!
@@ -175,11 +174,7 @@ privileges_body()
 {
 	local caps=+net_raw,+net_admin,+bpf pid
 
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	echo attach.vale0:pa=packet > valed.conf
 	chmod 755 . && chmod 644 valed.conf
 	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$VALED" \
@@ -228,11 +223,7 @@ xdp_body()
 	local c
 
 	needs_xdp
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	atf_check -s exit:69 -o empty -e match:"ethtool -K pa rxvlan off" \
 	    nsenter -t $S -n "$VALED" -a vale0:pa,kind=xdp
 	plain $S pa pb
@@ -267,11 +258,7 @@ kept_xdp_body()
 	local pid
 
 	needs_xdp
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
-	in_host $A ip addr add 10.9.0.1/24 dev ea
-	in_host $B ip addr add 10.9.0.2/24 dev eb
+	two_hosts
 	plain $S pa pb
 	plain $A ea
 	plain $B eb
@@ -380,9 +367,7 @@ big_body()
 {
 	local dropped
 
-	host A && host S && host B
-	wire $S pa $A ea
-	wire $S pb $B eb
+	two_hosts
 	in_host $A ip link set ea gso_max_size 185000 ||
 	    atf_skip "no packets of more than 64 KB"
 	in_host $A ip -6 addr add fd00::1/64 dev ea nodad

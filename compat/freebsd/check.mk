@@ -31,11 +31,12 @@ SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_guard.c:Nvale_rate.c:Nvale_share.c:Nvale_vlan.c:Nvale_name.c:S,^,lib/libvale/,}
+.include "${SRCTOP}/tests/testbed/e82545_host.mk"
+SRCS+=		${E82545_HOST_SRCS:S,^,tests/testbed/,}
 SRCS+=		bench/backends/backends.c
 SRCS+=		tests/testbed/backend.c			\
 		tests/testbed/port.c			\
 		tests/testbed/bhyve_stub.c			\
-		tests/testbed/e82545_host.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
 		tests/usr.sbin/bhyve/pci_vm.c			\

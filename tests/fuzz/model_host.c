@@ -8,7 +8,7 @@
  * The host of the model's fuzzer: guest memory, which is poisoned unless the
  * model has asked for it; the network, which counts what a call sends and
  * takes; the digest of the model's effect; registers and the adapter's state.
- * It puts these checks before functions of tests/testbed/e82545_host.c.
+ * It puts these checks before functions of the host in tests/testbed.
  *
  * There is one thread.  When the model asks for memory or sends or takes a
  * frame, another CPU of the guest may change memory (MODEL_RACE) or run lem(4)

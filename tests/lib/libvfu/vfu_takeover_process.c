@@ -439,6 +439,7 @@ takeover_store_count(const char *prefix)
 static void
 process_start(void)
 {
+	bool stopped = false;
 	int status;
 
 again:
@@ -451,6 +452,10 @@ again:
 		serve();
 	while (atomic_load_acq_32(&takeover_sh->ready) != takeover_processes) {
 		if (waitpid(takeover_pid, &status, WNOHANG) != 0) {
+			/* It may have stopped, traced: it is ready. */
+			stopped = WIFSTOPPED(status);
+			if (stopped)
+				break;
 			/* It may have died at a point. */
 			ATF_REQUIRE_MSG(WIFSIGNALED(status) &&
 			    WTERMSIG(status) == SIGKILL,
@@ -461,7 +466,7 @@ again:
 		sched_yield();
 		takeover_store_poll();
 	}
-	if (takeover_traced)
+	if (takeover_traced && !stopped)
 		ATF_REQUIRE_EQ(takeover_pid, waitpid(takeover_pid, &status,
 		    WUNTRACED));
 }

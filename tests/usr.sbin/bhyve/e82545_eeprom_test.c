@@ -16,6 +16,7 @@
 #include <atf-c.h>
 
 #include "e82545_host.h"
+#include "e82545_regs.h"
 #include "test.h"
 
 #define	NWORDS		64
@@ -348,14 +349,6 @@ TEST(reset, "A reset in the middle of an instruction ends it")
 	host_destroy(h);
 }
 
-/* A register of the PHY. */
-static uint32_t
-phy_rd(struct host *h, uint32_t reg)
-{
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
-	return (host_rd(h, E82545_MDIC) & E82545_MDIC_DATA);
-}
-
 TEST(hostile, "Random writes to EECD, EERD, MDIC and CTRL")
 {
 	static const uint32_t offs[] = {
@@ -385,8 +378,8 @@ TEST(hostile, "Random writes to EECD, EERD, MDIC and CTRL")
 	mw_acquire(h);
 	for (i = 0; i < NWORDS; i++)
 		ATF_CHECK_EQ(eerd(h, i), mw_read(h, i));
-	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
-	ATF_CHECK_EQ(0x1140, phy_rd(h, 0));
+	ATF_CHECK_EQ(0x0141, reg_phy_rd(h, 2));
+	ATF_CHECK_EQ(0x1140, reg_phy_rd(h, 0));
 	host_destroy(h);
 }
 

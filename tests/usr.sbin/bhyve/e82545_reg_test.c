@@ -19,10 +19,6 @@
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 
-static const uint32_t patterns[] = {
-	0x5a5a5a5a, 0xa5a5a5a5, 0x00000000, 0xffffffff
-};
-
 TEST(reset_values, "Each register's value after power-up")
 {
 	struct host *h;
@@ -35,24 +31,9 @@ TEST(reset_values, "Each register's value after power-up")
 TEST(writable_bits, "Each register keeps its writable bits, and no others")
 {
 	struct host *h;
-	unsigned int i, j, k;
-	uint32_t o, v, want;
 
 	h = host_create(HOST_RAM);
-	FOREACH_REG(i, j, o) {
-		if (regs[i].kind == REG_FX)
-			continue;
-		for (k = 0; k < nitems(patterns); k++) {
-			host_wr(h, o, patterns[k]);
-			v = host_rd(h, o);
-			want = (patterns[k] & regs[i].mask) |
-			    (regs[i].reset & ~regs[i].mask);
-			ATF_CHECK_MSG(v == want, "%s[%u] (%#x): wrote %#x, "
-			    "read %#x, not %#x", regs[i].name, j, o,
-			    patterns[k], v, want);
-		}
-		host_wr(h, o, regs[i].reset);
-	}
+	check_writable(h, regs, nregs);
 	/* No write changed another register. */
 	host_rd(h, E82545_ICR);
 	check_reset_values(h);
@@ -61,23 +42,10 @@ TEST(writable_bits, "Each register keeps its writable bits, and no others")
 
 TEST(nowhere, "Offsets without a register read as 0 and ignore writes")
 {
-	static bool known[E82545_BAR_MEM_SIZE / 4];
 	struct host *h;
-	unsigned int i, j;
-	uint32_t o;
 
 	h = host_create(HOST_RAM);
-	FOREACH_REG(i, j, o) {
-		ATF_CHECK_MSG(!known[o / 4], "%s (%#x) twice", regs[i].name,
-		    o);
-		known[o / 4] = true;
-	}
-	for (o = 0; o < E82545_BAR_MEM_SIZE; o += 4) {
-		if (known[o / 4])
-			continue;
-		host_wr(h, o, ALL);
-		ATF_CHECK_EQ_MSG(0, host_rd(h, o), "%#x", o);
-	}
+	check_nowhere(h, regs, nregs);
 	check_reset_values(h);
 	host_destroy(h);
 }
@@ -304,11 +272,12 @@ ethtool_pattern(struct host *h, uint32_t off, uint32_t mask, uint32_t write)
 	unsigned int i;
 	uint32_t v;
 
-	for (i = 0; i < nitems(patterns); i++) {
-		host_wr(h, off, write & patterns[i]);
+	for (i = 0; i < nitems(reg_patterns); i++) {
+		host_wr(h, off, write & reg_patterns[i]);
 		v = host_rd(h, off);
-		ATF_CHECK_MSG(v == (write & patterns[i] & mask),
-		    "%#x: wrote %#x, read %#x", off, write & patterns[i], v);
+		ATF_CHECK_MSG(v == (write & reg_patterns[i] & mask),
+		    "%#x: wrote %#x, read %#x", off, write & reg_patterns[i],
+		    v);
 	}
 }
 

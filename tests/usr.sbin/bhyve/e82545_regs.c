@@ -99,17 +99,88 @@ const struct reg regs[] = {
 
 const size_t nregs = nitems(regs);
 
+const uint32_t reg_patterns[4] = {
+	0x5a5a5a5a, 0xa5a5a5a5, 0x00000000, 0xffffffff
+};
+
 void
-check_reset_values(struct host *h)
+check_reset_rows(struct host *h, const struct reg *rows, size_t n)
 {
 	unsigned int i, j;
 	uint32_t o, v;
 
-	FOREACH_REG(i, j, o) {
+	FOREACH_ROW(rows, n, i, j, o) {
 		v = host_rd(h, o);
-		ATF_CHECK_MSG(v == regs[i].reset, "%s[%u] (%#x): %#x, not %#x",
-		    regs[i].name, j, o, v, regs[i].reset);
+		ATF_CHECK_MSG(v == rows[i].reset, "%s[%u] (%#x): %#x, not %#x",
+		    rows[i].name, j, o, v, rows[i].reset);
 	}
+}
+
+void
+check_reset_values(struct host *h)
+{
+	check_reset_rows(h, regs, nregs);
+}
+
+void
+check_writable(struct host *h, const struct reg *rows, size_t n)
+{
+	unsigned int i, j, k;
+	uint32_t o, v, want;
+
+	FOREACH_ROW(rows, n, i, j, o) {
+		if (rows[i].kind == REG_FX)
+			continue;
+		for (k = 0; k < nitems(reg_patterns); k++) {
+			host_wr(h, o, reg_patterns[k]);
+			v = host_rd(h, o);
+			want = (reg_patterns[k] & rows[i].mask) |
+			    (rows[i].reset & ~rows[i].mask);
+			ATF_CHECK_MSG(v == want, "%s[%u] (%#x): wrote %#x, "
+			    "read %#x, not %#x", rows[i].name, j, o,
+			    reg_patterns[k], v, want);
+		}
+		host_wr(h, o, rows[i].reset);
+	}
+}
+
+void
+check_nowhere(struct host *h, const struct reg *rows, size_t n)
+{
+	static bool known[E82545_BAR_MEM_SIZE / 4];
+	unsigned int i, j;
+	uint32_t o;
+
+	FOREACH_ROW(rows, n, i, j, o) {
+		ATF_CHECK_MSG(!known[o / 4], "%s (%#x) twice", rows[i].name,
+		    o);
+		known[o / 4] = true;
+	}
+	for (o = 0; o < E82545_BAR_MEM_SIZE; o += 4) {
+		if (known[o / 4])
+			continue;
+		host_wr(h, o, ALL);
+		ATF_CHECK_EQ_MSG(0, host_rd(h, o), "%#x", o);
+	}
+}
+
+uint16_t
+reg_phy_rd(struct host *h, unsigned int reg)
+{
+	uint32_t v;
+
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
+	v = host_rd(h, E82545_MDIC);
+	ATF_CHECK_EQ(E82545_MDIC_READY, v & (E82545_MDIC_READY |
+	    E82545_MDIC_ERROR));
+	return (v);
+}
+
+void
+reg_phy_wr(struct host *h, unsigned int reg, uint16_t value)
+{
+	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
+	    value);
 }
 
 uint32_t

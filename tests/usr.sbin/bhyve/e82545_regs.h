@@ -6,7 +6,8 @@
 
 /*
  * The registers of the 82545EM according to the 8254x SDM, table 13-2 and
- * chapter 13, to compare the model with.
+ * chapter 13, to compare the model with; and the comparison, of any adapter's
+ * table with the model.
  */
 
 #ifndef _E82545_REGS_H_
@@ -40,14 +41,30 @@ struct reg {
 extern const struct reg regs[];
 extern const size_t nregs;
 
-/* All registers: line `i' of the table, element `j', at offset `o'. */
-#define	FOREACH_REG(i, j, o)						\
-	for (i = 0; i < nregs; i++)					\
-		for (j = 0; j < regs[i].count &&			\
-		    (o = regs[i].off + j * regs[i].stride, true); j++)
+/* What is written to see which bits a register keeps. */
+extern const uint32_t reg_patterns[4];
+
+/* All registers of a table: line `i', element `j', at offset `o'. */
+#define	FOREACH_ROW(rows, n, i, j, o)					\
+	for (i = 0; i < (n); i++)					\
+		for (j = 0; j < (rows)[i].count && (o =			\
+		    (rows)[i].off + j * (rows)[i].stride, true); j++)
+#define	FOREACH_REG(i, j, o)	FOREACH_ROW(regs, nregs, i, j, o)
 
 /* Check that each register has its value after reset. */
+void	check_reset_rows(struct host *h, const struct reg *rows, size_t n);
 void	check_reset_values(struct host *h);
+/*
+ * Check that each register keeps its writable bits, and no others.  It has its
+ * value after reset then.
+ */
+void	check_writable(struct host *h, const struct reg *rows, size_t n);
+/* Check that other offsets read as 0 and ignore writes. */
+void	check_nowhere(struct host *h, const struct reg *rows, size_t n);
+
+/* Registers of the PHY through MDIC. */
+uint16_t reg_phy_rd(struct host *h, unsigned int reg);
+void	reg_phy_wr(struct host *h, unsigned int reg, uint16_t value);
 
 /* Registers through IOADDR and IODATA. */
 uint32_t reg_io_rd(struct host *h, uint32_t off);

@@ -195,12 +195,9 @@ known_registers(struct host *h)
 		host_wr(h, E82545_EECD, o);
 		host_wr(h, E82545_EECD, o | E82545_EECD_SK);
 	}
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 29 << 16 |
-	    5);
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 30 << 16 |
-	    0xabcd);
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 4 << 16 |
-	    0x0021);
+	reg_phy_wr(h, 29, 5);
+	reg_phy_wr(h, 30, 0xabcd);
+	reg_phy_wr(h, 4, 0x0021);
 	e82545_link(h->dev, false);
 	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_RAH(15));
 	host_wr(h, E82545_ITR, 5000);

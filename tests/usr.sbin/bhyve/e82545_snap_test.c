@@ -160,20 +160,6 @@ eecd_done(struct host *h)
 	host_wr(h, E82545_EECD, E82545_EECD_REQ);
 }
 
-static void
-phy_write(struct host *h, uint32_t reg, uint32_t value)
-{
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
-	    value);
-}
-
-static uint32_t
-phy_read(struct host *h, uint32_t reg)
-{
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
-	return (host_rd(h, E82545_MDIC));
-}
-
 /*
  * Each register has another value, the EEPROM was written and is being written
  * in the middle of a word, the PHY is changed.
@@ -205,11 +191,11 @@ registers(struct host *h)
 	eecd_done(h);
 	eecd_bits(h, 5 << 6 | 7, 9);		/* write word 7: 0x1234 */
 	eecd_bits(h, 0x12, 8);
-	phy_write(h, 29, 5);
-	phy_write(h, 30, 0xabcd);
-	phy_write(h, 4, 0x0021);		/* 10 Mb/s, half duplex */
-	phy_write(h, 9, 0);
-	phy_write(h, 0, 0x1240);
+	reg_phy_wr(h, 29, 5);
+	reg_phy_wr(h, 30, 0xabcd);
+	reg_phy_wr(h, 4, 0x0021);		/* 10 Mb/s, half duplex */
+	reg_phy_wr(h, 9, 0);
+	reg_phy_wr(h, 0, 0x1240);
 	e82545_link(h->dev, false);
 	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_RAH(3));
 	host_wr(h, E82545_ITR, 0);
@@ -231,8 +217,8 @@ registers_on(struct host *h)
 	ATF_CHECK_EQ(0x5, host_rd(h, E82545_TOTH));
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TOTL));
 	for (i = 0; i < 32; i++)
-		host_wr(h, E82545_RDTR, phy_read(h, i));
-	ATF_CHECK_EQ(0xabcd, phy_read(h, 30) & 0xffff);
+		host_wr(h, E82545_RDTR, reg_phy_rd(h, i));
+	ATF_CHECK_EQ(0xabcd, reg_phy_rd(h, 30));
 	host_wr(h, E82545_RADV, e82545_read(h->dev, E82545_BAR_IO, 4, 4));
 	e82545_link(h->dev, true);
 }
@@ -281,8 +267,8 @@ context(struct host *h)
 	struct packet p = { .payload = bulk, .paylen = 100 };
 
 	host_up(h, 64, 64, 2048);
-	phy_read(h, 1);
-	phy_read(h, 1);
+	reg_phy_rd(h, 1);
+	reg_phy_rd(h, 1);
 	eecd_bits(h, 6 << 6, 9);		/* read word 0 */
 	eecd_bits(h, 0, 10);
 	tx_context(h, &p, 0, 0);
@@ -300,7 +286,7 @@ context_on(struct host *h)
 
 	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) == 0);
-	ATF_CHECK((phy_read(h, 1) & 4) != 0);
+	ATF_CHECK((reg_phy_rd(h, 1) & 4) != 0);
 	for (i = 0; i < 6; i++) {
 		host_wr(h, E82545_RDTR, host_rd(h, E82545_EECD) |
 		    host_rd(h, E82545_RDTR) << 1);
@@ -751,7 +737,7 @@ use(struct host *h)
 		eecd(h, E82545_EECD_DI);
 	eecd_done(h);
 	for (i = 0; i < 32; i++)
-		phy_read(h, i);
+		reg_phy_rd(h, i);
 	e82545_reset(h->dev);
 	e82545_link(h->dev, true);
 	h->kicked = h->ready = false;

@@ -139,61 +139,22 @@ static const struct reg lregs[] = {
 	{ 0xb638, 1, 4, "RXUDP", 0x0319, 0xffff, REG_RW },
 };
 
-#define	FOREACH_LREG(r, j, o)						\
-	for (r = lregs; r < lregs + nitems(lregs); r++)			\
-		for (j = 0; j < r->count &&				\
-		    (o = r->off + j * r->stride, true); j++)
-
 static void
 check_reset(struct host *h)
 {
-	const struct reg *r;
-	unsigned int j;
-	uint32_t o, v;
-
-	FOREACH_LREG(r, j, o) {
-		v = host_rd(h, o);
-		ATF_CHECK_MSG(v == r->reset, "%s[%u] (%#x): %#x, not %#x",
-		    r->name, j, o, v, r->reset);
-	}
+	check_reset_rows(h, lregs, nitems(lregs));
 	host_wr(h, 0x5b50, 0);	/* reading has taken this semaphore */
 }
 
 TEST(registers, "Values after reset, bits that can be written, and offsets "
     "without a register")
 {
-	static bool known[E82545_BAR_MEM_SIZE / 4];
-	static const uint32_t patterns[] =
-	    { 0x5a5a5a5a, 0xa5a5a5a5, 0, 0xffffffff };
-	const struct reg *r;
 	struct host *h;
-	uint32_t o, v, want;
-	unsigned int j, k;
 
 	h = host_create_82574(HOST_RAM);
 	check_reset(h);
-	FOREACH_LREG(r, j, o) {
-		ATF_CHECK_MSG(!known[o / 4], "%s (%#x) twice", r->name, o);
-		known[o / 4] = true;
-		for (k = 0; r->kind != REG_FX && k < nitems(patterns); k++) {
-			host_wr(h, o, patterns[k]);
-			v = host_rd(h, o);
-			want = (patterns[k] & r->mask) | (r->reset & ~r->mask);
-			ATF_CHECK_MSG(v == want, "%s[%u] (%#x): wrote %#x, "
-			    "read %#x, not %#x", r->name, j, o, patterns[k],
-			    v, want);
-		}
-		if (r->kind != REG_FX)
-			host_wr(h, o, r->reset);
-	}
-	/* The CSB's two registers are only written. */
-	known[E82545_CSBAL / 4] = known[E82545_CSBAH / 4] = true;
-	for (o = 0; o < E82545_BAR_MEM_SIZE; o += 4) {
-		if (known[o / 4])
-			continue;
-		host_wr(h, o, ALL);
-		ATF_CHECK_EQ_MSG(0, host_rd(h, o), "%#x", o);
-	}
+	check_writable(h, lregs, nitems(lregs));
+	check_nowhere(h, lregs, nitems(lregs));
 	host_rd(h, E82545_ICR);
 	check_reset(h);
 	/* A reset brings all of them back. */
@@ -255,52 +216,36 @@ TEST(eeprom, "Words by EERD and EEWR: address, IDs, checksum; beyond the end")
 	host_destroy(h);
 }
 
-static uint16_t
-phy_rd(struct host *h, unsigned int reg)
-{
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_READ | 1 << 21 | reg << 16);
-	ATF_CHECK_EQ(E82545_MDIC_READY, host_rd(h, E82545_MDIC) &
-	    (E82545_MDIC_READY | E82545_MDIC_ERROR));
-	return (host_rd(h, E82545_MDIC));
-}
-
-static void
-phy_wr(struct host *h, unsigned int reg, uint16_t value)
-{
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | reg << 16 |
-	    value);
-}
-
 TEST(phy, "Identity, link, pages")
 {
 	struct host *h;
 
 	h = host_create_82574(HOST_RAM);
-	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
-	ATF_CHECK_EQ(0x0cb1, phy_rd(h, 3));
-	phy_rd(h, 1);
-	ATF_CHECK_EQ(0x24, phy_rd(h, 1) & 0x24);
+	ATF_CHECK_EQ(0x0141, reg_phy_rd(h, 2));
+	ATF_CHECK_EQ(0x0cb1, reg_phy_rd(h, 3));
+	reg_phy_rd(h, 1);
+	ATF_CHECK_EQ(0x24, reg_phy_rd(h, 1) & 0x24);
 	/* A gigabit with both directions, and a link. */
-	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
-	phy_wr(h, 16, 0x3b60);
-	ATF_CHECK_EQ(0x3b60, phy_rd(h, 16));
-	phy_wr(h, 30, 0x1111);
-	phy_wr(h, 29, 3);
-	ATF_CHECK_EQ(0x1111, phy_rd(h, 30));
+	ATF_CHECK_EQ(0xac00, reg_phy_rd(h, 17));
+	reg_phy_wr(h, 16, 0x3b60);
+	ATF_CHECK_EQ(0x3b60, reg_phy_rd(h, 16));
+	reg_phy_wr(h, 30, 0x1111);
+	reg_phy_wr(h, 29, 3);
+	ATF_CHECK_EQ(0x1111, reg_phy_rd(h, 30));
 	/* No page but 0 has registers from 16 on. */
-	phy_wr(h, 22, 2);
-	ATF_CHECK_EQ(2, phy_rd(h, 22));
-	ATF_CHECK_EQ(0, phy_rd(h, 16));
-	ATF_CHECK_EQ(0, phy_rd(h, 17));
-	phy_wr(h, 16, 0xffff);
-	ATF_CHECK_EQ(0x0141, phy_rd(h, 2));
-	ATF_CHECK_EQ(0x0de1, phy_rd(h, 4));
-	phy_wr(h, 22, 0);
-	ATF_CHECK_EQ(0x3b60, phy_rd(h, 16));
-	ATF_CHECK_EQ(0xac00, phy_rd(h, 17));
+	reg_phy_wr(h, 22, 2);
+	ATF_CHECK_EQ(2, reg_phy_rd(h, 22));
+	ATF_CHECK_EQ(0, reg_phy_rd(h, 16));
+	ATF_CHECK_EQ(0, reg_phy_rd(h, 17));
+	reg_phy_wr(h, 16, 0xffff);
+	ATF_CHECK_EQ(0x0141, reg_phy_rd(h, 2));
+	ATF_CHECK_EQ(0x0de1, reg_phy_rd(h, 4));
+	reg_phy_wr(h, 22, 0);
+	ATF_CHECK_EQ(0x3b60, reg_phy_rd(h, 16));
+	ATF_CHECK_EQ(0xac00, reg_phy_rd(h, 17));
 	/* The cable. */
 	e82545_link(h->dev, false);
-	ATF_CHECK_EQ(0, phy_rd(h, 17));
+	ATF_CHECK_EQ(0, reg_phy_rd(h, 17));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_STATUS) & E82545_STATUS_LU);
 	host_destroy(h);
 }

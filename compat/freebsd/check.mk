@@ -23,7 +23,8 @@ _out=		${SRCTOP}/build/freebsd
 
 SRCS!=		cd ${SRCTOP} && echo usr.sbin/bhyve/*.c \
 		    tests/usr.sbin/bhyve/e1000_*.c			\
-		    tests/usr.sbin/bhyve/e82545_*.c tests/sys/net/vale/*.c \
+		    tests/usr.sbin/bhyve/e82545_*.c			\
+		    tests/usr.sbin/bhyve/e82574_*.c tests/sys/net/vale/*.c \
 		    tests/lib/libframe/*.c
 .include "${SRCTOP}/lib/libframe/frame.mk"
 SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}

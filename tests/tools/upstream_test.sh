@@ -73,7 +73,8 @@ has()
 ours()
 {
 	(cd tree/usr.sbin/bhyve && grep -ohE \
-	    "$1(e82545|frame|net_port|net_backend_vale|(lib)?vale|kernel_)[a-z_]*$2" \
+	    "$1(e825[0-9]*|frame|net_port|net_backend_vale|(lib)?vale|kernel_)\
+[a-z_]*$2" \
 	    $3) | sed 's/.*["[:space:]]//' | sort -u
 }
 
@@ -98,6 +99,10 @@ series_body()
 		    grep -v provider.h); do
 			[ -f "tree/usr.sbin/bhyve/$f" ] ||
 			    atf_fail "$c: no usr.sbin/bhyve/$f"
+		done
+		for f in $(sed -n 's/^#include <\(dev\/e1000\/.*\)>.*/\1/p' \
+		    tree/usr.sbin/bhyve/*.[ch] | sort -u); do
+			[ -f "tree/sys/$f" ] || atf_fail "$c: no sys/$f"
 		done
 		! grep -l '^#include <sys/systm.h>' \
 		    tree/usr.sbin/bhyve/*.[ch] ||
@@ -177,7 +182,7 @@ no_csb_body()
 	    -I"$top/lib/libframe" -I"$top/usr.sbin/bhyve" \
 	    "$top/tools/upstream/e82545_csb_none.c"
 	nm none.o | awk '$2 == "T" { print $3 }' | sort > none
-	nm "$o"/e82545*.o | awk '$1 == "U" && $2 ~ /^e82545_csb/ { print $2 }' |
+	nm "$o"/e825*.o | awk '$1 == "U" && $2 ~ /^e82545_csb/ { print $2 }' |
 	    sort -u > used
 	nm "$o"/e82545_csb*.o | awk '$2 == "T" { print $3 }' | sort -u > defined
 	comm -12 used defined > wanted

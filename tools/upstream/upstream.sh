@@ -163,7 +163,7 @@ sources()
 model=$(sources usr.sbin/bhyve/e82545.mk E82545_SRCS)
 csb=$(echo "$model" | grep e82545_csb)
 model=$(echo "$model" | grep -v e82545_csb)
-headers=$(cd "$top/usr.sbin/bhyve" && ls e82545*.h)
+headers=$(cd "$top/usr.sbin/bhyve" && ls e825*.h)
 lem=$(sources sys/dev/e1000/lem.mk LEM_CORE_SRCS
     sources sys/dev/e1000/lem.mk LEM_SRCS)
 
@@ -219,7 +219,7 @@ EOF
 # 3
 put usr.sbin/bhyve $(in_bhyve $model $headers e82545_provider.d \
     pci_e82545.c) tools/upstream/e82545_csb_none.c
-put sys/dev/e1000 sys/dev/e1000/e82545_reg.h
+put sys/dev/e1000 sys/dev/e1000/e82545_reg.h sys/dev/e1000/e82574_reg.h
 put share/man/man4 share/man/man4/dtrace_e82545.4
 # Without the CSB: see e82545_csb_none.c.
 edit usr.sbin/bhyve/pci_e82545.c \

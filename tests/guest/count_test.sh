@@ -131,8 +131,8 @@ hundred()
 
 	valed_counters
 	before=$(counter "$1" "$2")
-	on vm1 "pktgen_start; wait"
-	# pktgen may begin late, and the other adapter be behind it.
+	on vm1 pktgen_run
+	# The other adapter may be behind it.
 	wait_until "100 frames in $2 of $1" counted "$1" "$2" "$before" ||
 	    wrong "$1: less than 100 frames in $2"
 }

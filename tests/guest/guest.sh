@@ -125,19 +125,34 @@ pktgen_setup()
 	pg eth0 "udp_dst_max 9"
 }
 
-# Starts pktgen, which runs for its count or until pktgen_stop.  "start" ends
-# with it, or before it if its thread does not run for 125 ms.
+# Starts pktgen, which runs for its count or until pktgen_stop, and waits until
+# it has begun.  "start" ends with it, or before it if its thread does not run
+# for 125 ms.  A setting first, whose result takes the place of the last run's.
 pktgen_start()
 {
+	pg eth0 "udp_dst_min 9"
 	echo start > /proc/net/pktgen/pgctrl &
+	wait_until "pktgen to start" \
+	    grep -E "^Result: (Starting|$PKTGEN_ENDED)" /proc/net/pktgen/eth0
+}
+
+# What pktgen's result begins with when it has ended.  That of a setting is
+# also "OK", with its name.
+PKTGEN_ENDED="OK: [0-9]+\("
+
+# Waits until pktgen has ended.
+pktgen_ended()
+{
+	wait_until "the end of pktgen" \
+	    grep -E "^Result: $PKTGEN_ENDED" /proc/net/pktgen/eth0
+	wait
 }
 
 # Runs pktgen once after pktgen_setup, and waits until it has sent its count.
 pktgen_run()
 {
 	pktgen_start
-	wait_until "the end of pktgen" grep "^Result: OK" /proc/net/pktgen/eth0
-	wait
+	pktgen_ended
 }
 
 # Stops pktgen, and waits until it has stopped.

@@ -15,6 +15,7 @@
 # Both ends of the veth pair h0, o0 cut and complete what they send, so that o0
 # sees frames as they are on a wire.
 
+DRIVERS="e1000e e1000 e1000e"
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 
@@ -53,8 +54,7 @@ wired()
 
 	set -- -c control -a vale0:h0,kind=$kind
 	for i in $(seq "$n"); do
-		set -- "$@" -s \
-		    "$i,e1000,vale0:vm$i,path=vm$i.sock,mac=$(mac "$i")"
+		set -- "$@" -s "$i,$(adapter "vm$i")"
 	done
 	valed_start "$@" || atf_fail "valed does not start"
 	wait_until "the sandbox" grep '^Seccomp:.*2' \
@@ -241,7 +241,7 @@ virtio_body()
 	local bytes=4000000
 
 	# The kernel that has virtio-net.
-	DRIVER=lem
+	DRIVER=lem DRIVERS=
 	wired 0 packet
 	$ns ip tuntap add mode tap vnet_hdr tap0 &&
 	    $ns ip link set tap0 up || atf_skip "no TAP interfaces"
@@ -295,13 +295,13 @@ vxlan_body()
 	# the functions for tests know.
 	ns=$host1
 	valed_start -c control1 -a vale0:vx0 \
-	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" ||
+	    -s "1,$(adapter vm1)" ||
 	    atf_fail "valed does not start"
 	mv valed.pid valed1.pid
 	ns=$host2
 	valed_start -c control -a vale0:vx0 \
-	    -s "1,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" \
-	    -s "2,e1000,vale0:vm3,path=vm3.sock,mac=$(mac 3)" ||
+	    -s "1,$(adapter vm2)" \
+	    -s "2,$(adapter vm3)" ||
 	    atf_fail "valed does not start"
 	for i in 1 2 3; do
 		vm_valed vm$i

@@ -4,7 +4,7 @@
 
 # Linux's driver for the 82574L, on valed's e1000e.
 
-DEVICE=e1000e
+DRIVER=e1000e
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -16,7 +16,7 @@ e1000e_up()
 
 	for i in 1 2; do
 		on vm$i "[ ! -d /sys/module/e1000e ] || rmmod e1000e
-		    DRIVER=e1000e; up $i IntMode=$1; grep eth0 /proc/interrupts"
+		    up $i IntMode=$1; grep eth0 /proc/interrupts"
 	done
 }
 
@@ -33,17 +33,8 @@ e1000e_reads()
 	interrupts=$(($(counter vm1 intr_sent) - interrupts))
 }
 
-# As driver_test.sh: on a busy machine the loopback test may find too few frames
-# in its time.
-e1000e_self_test()
-{
-	vm vm1 "ethtool -t eth0 offline" > result 2>&1
-	cat result
-	! grep -q 'Loopback.*[[:space:]]1[34]$' result
-}
-
 guest_case driver "Linux's e1000e: MSI-X, without a register read for an \
-interrupt; MSI; INTx; jumbo frames; ethtool -t"
+interrupt; MSI; INTx"
 driver_body()
 {
 	guests 2
@@ -65,14 +56,7 @@ driver_body()
 	pings vm1 10.0.0.2
 	e1000e_reads
 	is "reads and interrupts, INTx" $reads -ge $interrupts
-	e1000e_up 2
-	on vm1 "ip link set eth0 mtu 9000; carrier eth0"
-	on vm2 "ip link set eth0 mtu 9000; carrier eth0"
-	on vm1 "ping -c 3 -s 8900 10.0.0.2"
-	on vm1 "nettest tcp 10.0.0.2 3"
-	wait_until "a loopback test in time" e1000e_self_test
-	atf_check -o ignore grep 'result is PASS' result
-	on vm1 "carrier eth0; dmesg | grep e1000e" > dmesg
+	on vm1 "dmesg | grep e1000e" > dmesg
 	atf_check -s exit:1 grep -i -e fail -e error -e hang -e invalid dmesg
 	finish
 }

@@ -66,7 +66,7 @@ configure()
 
 	for port; do
 		i=$((i + 1))
-		printf "pci.0.$i.0.%s\n" device=e1000 "backend=$port" \
+		printf "pci.0.$i.0.%s\n" "device=$(device vm$i)" "backend=$port" \
 		    "path=vm$i.sock" "mac=$(mac $i)"
 	done > "$CONF"
 }
@@ -220,10 +220,12 @@ restarted()
 	finish
 }
 
-guest_case e1000 "Linux's e1000 goes on when valed crashes and restarts, and when \
-it is moved to another switch"
+guest_case e1000 "Linux's e1000 and e1000e go on when valed crashes and restarts, \
+and when they are moved to another switch"
 e1000_body()
 {
+	DRIVERS="e1000 e1000e"
+	setup
 	CONF=valed.conf
 	configure vale0:vm1 vale0:vm2
 	restarted

@@ -9,7 +9,8 @@
 # system does not run.
 #
 # Each run deletes the root under build/root/RELEASE, unpacks the release there
-# and copies the sources to the path that they have outside.  The root shares
+# and copies the sources to the path that they have outside; with KEEP=yes it goes
+# on in the root of the last run, if that ended without an error.  The root shares
 # build/deps with the system: it has what deps.sh has fetched, in root/ the
 # release as debootstrap installs it, and in archives/ the packages that earlier
 # roots have fetched.
@@ -42,6 +43,12 @@ fi
 mkdir -p "$root" "$archives"
 exec 9> "$root.lock"
 flock -n 9 || die "$root is in use"
+
+# Whether the root of the last run is to be used again.
+kept()
+{
+	[ "${KEEP:-no}" = yes ] && [ -e "$root.done" ]
+}
 
 install_release()
 {
@@ -85,10 +92,14 @@ run()
 	    chroot "$root" "$@"
 }
 
-install_release
+kept || install_release
 mount_all
-copy_sources
-quietly again run apt-get -q update
-quietly again run apt-get -q -y install --no-install-recommends make
+if ! kept; then
+	copy_sources
+	quietly again run apt-get -q update
+	quietly again run apt-get -q -y install --no-install-recommends make
+fi
+rm -f "$root.done"
 say "make $* in $root"
 run make -C "$top" --no-print-directory "$@" < /dev/null
+: > "$root.done"

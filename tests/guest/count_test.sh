@@ -124,13 +124,14 @@ multicast_body()
 # joined it, or wants all.
 multicast_to()
 {
-	local from=$1 other to=vm$2
+	local from=$1 to=vm$2
 
-	other=$(next "$2")
-	# The group that only its member has joined, for the member's address.
+	# The group of its address.
 	on "$from" "pktgen_setup 33:33:ff:00:00:0$2 10.0.0.9 60 100"
 	hundred "$from" "$to" rx_frames
-	on "$from" "pktgen_setup 33:33:ff:00:00:0$other 10.0.0.9 60 100"
+	# One that nobody has joined, and whose bit in the table of multicast
+	# addresses is no other group's.
+	on "$from" "pktgen_setup 33:33:ff:00:00:77 10.0.0.9 60 100"
 	hundred "$from" "$to" rx_filtered
 	on "$to" "ip link set eth0 promisc on"
 	hundred "$from" "$to" rx_frames

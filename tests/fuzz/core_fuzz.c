@@ -233,7 +233,7 @@ op_run(const struct op *op)
 		(void)guest_interrupt(g, 8);
 		break;
 	case CORE_MODE:
-		lc->lc_msi = (op->a & 1) != 0;
+		lc->lc_irq = op->a % 3;
 		(void)lem_set_mode(lc, op->c);
 		(void)lem_set_itr(lc, op->b);
 		(void)lem_intr_enable(lc);

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Linux's driver for the 82574L, on valed's e1000e.
+# Drivers for the 82574L, on valed's e1000e: how each interrupt is taken.
 
 DRIVER=e1000e
 
@@ -61,3 +61,29 @@ driver_body()
 	finish
 }
 
+guest_case lem "lem(4): MSI-X, without a register read for an interrupt, with the \
+CSB and without"
+lem_body()
+{
+	local csb
+
+	DRIVERS="lem@e1000e,csb=on lem@e1000e,csb=on"
+	guests 2
+	up 1 2
+	on vm1 "cat /sys/class/net/eth0/device/msi_irqs/*" > interrupts
+	atf_check -o inline:"msix\n" cat interrupts
+	on vm2 "nettest serve > /tmp/serve 2>&1 < /dev/null &"
+	for csb in on off; do
+		for i in 1 2; do
+			on vm$i "ethtool --set-priv-flags eth0 csb $csb"
+		done
+		pings vm1 10.0.0.2
+		e1000e_reads
+		# Once a second it reads the link.
+		is "reads and interrupts, CSB $csb" $((2 * reads)) -lt \
+		    $interrupts
+	done
+	on vm1 "nettest tcp 10.0.0.2 2"
+	on vm1 "ethtool -t eth0 online"
+	finish
+}

@@ -9,12 +9,13 @@
 # Shorter than that of the host's side, so that what was seen is reported.
 WAIT_S=300
 
-# The driver of this guest's adapters, as vm_start() says: lem or e1000; of an
-# 82574L (e1000e) the driver is e1000e, also in a guest that continues from a
-# state in which it had booted for another one (mkbooted.sh).
+# The driver of this guest's adapters, as vm_start() says.  A guest with e1000e
+# may continue from a state in which it had booted for e1000 (mkbooted.sh), so
+# an 82574L says which of these two it is.
 DRIVER=$(sed -n 's/.* driver=\([a-z0-9_]*\).*/\1/p' /proc/cmdline)
 DRIVER=${DRIVER:-e1000}
-if grep -q 0x10d3 /sys/bus/pci/devices/*/device; then
+if [ "$DRIVER" = e1000 ] &&
+    grep -q 0x10d3 /sys/bus/pci/devices/*/device; then
 	DRIVER=e1000e
 fi
 

@@ -6,7 +6,7 @@
 # receiver compares every byte with what was sent, and Linux's own stack checks
 # headers and checksums.
 
-DRIVERS=${DRIVERS-"e1000 e1000e lem,csb=on"}
+DRIVERS=${DRIVERS-"e1000 e1000e lem@e1000e,csb=on"}
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 

@@ -239,7 +239,7 @@ bed_setup(uint32_t mode)
 	lc->lc_rx_bufsize = 2048;
 	lc->lc_csb = csb = (void *)(ram + GPA_CSB);
 	lc->lc_csb_dma = GPA_CSB;
-	lc->lc_msi = true;
+	lc->lc_irq = LEM_IRQ_MSI;
 	MM_CHECK(lem_start(lc, mac, 1500) == 0);
 	/* Shorten the rings, which the driver does not let us do. */
 	lem_os_write(lc, E82545_TCTL, 0);

@@ -212,8 +212,9 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
  * Drivers may mask interrupts from the first one until the ring has been
  * processed, as without the CSB, and need not set guest_need_rxkick again.  So
  * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until
- * causes are read from ICR; and it raises those suppressed since then.  A read
- * of 0 is that of a handler called for another device on the same line.
+ * causes are read from ICR, or a message of MSI-X clears them (EIAC); and it
+ * raises those suppressed since then.  A read of 0 is that of a handler called
+ * for another device on the same line.
  */
 uint32_t
 csb_unmask(struct e82545 *dev, uint32_t causes)

@@ -137,6 +137,10 @@ msix_send(struct e82545 *dev, const struct e82574_event *ev)
 
 	r = e82574_moderate(&dev->x, ev);
 	dev->x = r.ed_next;
+	/* As by a read of ICR, the guest has been told of these. */
+	if ((ev->xe_icr & ~r.ed_icr & E82574_ICR_RXQ0) != 0 &&
+	    e82545_csb_placed(dev))
+		dev->csb.ops->ecb_icr_read(dev);
 	e82545_reg_set(dev, E82545_ICR, r.ed_icr);
 	e82545_reg_set(dev, E82545_IMS, r.ed_ims);
 	for (v = 0; v < E82574_VECTORS; v++) {

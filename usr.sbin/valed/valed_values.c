@@ -391,18 +391,6 @@ check_lengths(const struct valed_node *vn)
 	}
 }
 
-/* Only the e1000 has a CSB. */
-static void
-no_csb(struct adapter_config *ac, const struct valed_node *vn)
-{
-	if (ac->ac_device == ADAPTER_E1000)
-		return;
-	if (ac->ac_csb && value_get(vn, VALED_V_CSB) != NULL)
-		BAD(vn, VALED_V_CSB, "csb=on: device %s has none",
-		    valed_devices[ac->ac_device]);
-	ac->ac_csb = false;
-}
-
 void
 valed_values(struct adapter_config *ac, const struct valed_node *vn)
 {
@@ -425,7 +413,6 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 		parse(v, ac, vn);
 	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
 		not_a_port(v, ac, vn);
-	no_csb(ac, vn);
 }
 
 static const struct valed_node *

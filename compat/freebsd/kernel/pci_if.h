@@ -12,6 +12,9 @@
 int PCI_ENABLE_BUSMASTER(device_t dev, device_t child);
 int PCI_DISABLE_BUSMASTER(device_t dev, device_t child);
 int PCI_ALLOC_MSI(device_t dev, device_t child, int *count);
+int PCI_ALLOC_MSIX(device_t dev, device_t child, int *count);
+int PCI_MSIX_COUNT(device_t dev, device_t child);
+int PCI_MSIX_TABLE_BAR(device_t dev, device_t child);
 int PCI_RELEASE_MSI(device_t dev, device_t child);
 
 #endif

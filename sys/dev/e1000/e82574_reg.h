@@ -15,7 +15,7 @@
 #ifndef _DEV_E1000_E82574_REG_H_
 #define	_DEV_E1000_E82574_REG_H_
 
-#include <dev/e1000/e82545_reg.h>
+#include "e82545_reg.h"
 
 /*
  * PCI identity.

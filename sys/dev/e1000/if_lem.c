@@ -15,8 +15,8 @@
  *
  * Once a second, lem_tick() enqueues the task: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
- * there was no memory.  While the driver polls, nothing reports a change of the
- * link, so the tick looks.  It resets the adapter if packets do not complete,
+ * there was no memory.  While the driver polls, and with MSI-X, nothing reports a
+ * change of the link, so the tick looks.  It resets the adapter if packets do not complete,
  * or if lem_core has found it dead.  While the interface is down, the link is
  * read at attach and whenever its state is asked for.
  *
@@ -57,7 +57,8 @@ TUNABLE_INT("hw.em.vm", &lem_vm);
 
 /*
  * Copper adapters that lem_core supports.  Hypervisors emulate 0x100c (QEMU),
- * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).
+ * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).  An 82574L is
+ * em(4)'s, unless it has a CSB: lem_emulated().
  */
 static const uint16_t lem_ids[] = {
 	0x1008, 0x100c, 0x100d,			/* 82544 */
@@ -212,7 +213,8 @@ lem_tick(void *arg, int pending __unused)
 	uint64_t cleans = lc->lc_counter[LEM_C_TX_CLEAN];
 
 	sx_xlock(&sc->ctl);
-	if (lc->lc_running && (lc->lc_mode & LEM_MODE_POLL) != 0)
+	if (lc->lc_running && ((lc->lc_mode & LEM_MODE_POLL) != 0 ||
+	    lc->lc_irq == LEM_IRQ_MSIX))
 		lem_link(lc);
 	sc->tx_stuck = cleans != sc->tx_cleans || !lc->lc_link ||
 	    lem_tx_idle(lc) ? 0 : sc->tx_stuck + 1;
@@ -384,17 +386,36 @@ lem_alloc_shared(struct lem_softc *sc)
 	return (0);
 }
 
+/* One message, of MSI-X if the adapter has it.  Returns what there is. */
+static enum lem_irq
+lem_alloc_messages(struct lem_softc *sc)
+{
+	int count = 1, rid;
+
+	if (pci_msix_count(sc->dev) > 0) {
+		rid = pci_msix_table_bar(sc->dev);
+		sc->msix = bus_alloc_resource_any(sc->dev, SYS_RES_MEMORY, &rid,
+		    RF_ACTIVE);
+		if (sc->msix != NULL && pci_alloc_msix(sc->dev, &count) == 0)
+			return (LEM_IRQ_MSIX);
+		count = 1;
+	}
+	return (pci_alloc_msi(sc->dev, &count) == 0 ? LEM_IRQ_MSI :
+	    LEM_IRQ_LINE);
+}
+
 /* Registers, memory, a reset, the station address, and interrupts. */
 static int
 lem_attach_hw(struct lem_softc *sc)
 {
 	struct lem_core *lc = &sc->core;
-	int count = 1, error, rid = PCIR_BAR(0);
+	int error, rid = PCIR_BAR(0);
 
 	pci_enable_busmaster(sc->dev);
 	lc->lc_os.regs = bus_alloc_resource_any(sc->dev, SYS_RES_MEMORY, &rid,
 	    RF_ACTIVE);
-	rid = lc->lc_msi = pci_alloc_msi(sc->dev, &count) == 0;
+	lc->lc_irq = lem_alloc_messages(sc);
+	rid = lc->lc_irq == LEM_IRQ_LINE ? 0 : 1;
 	sc->irq = bus_alloc_resource_any(sc->dev, SYS_RES_IRQ, &rid,
 	    RF_ACTIVE | (rid == 0 ? RF_SHAREABLE : 0));
 	if (lc->lc_os.regs == NULL || sc->irq == NULL)
@@ -475,7 +496,8 @@ lem_emulated(device_t dev)
 	for (i = 0; i < nitems(lem_ids); i++)
 		if (lem_ids[i] == pci_get_device(dev))
 			return (true);
-	return (false);
+	return (pci_get_device(dev) == E82574_PCI_DEVICE &&
+	    pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
 }
 
 /*
@@ -507,7 +529,8 @@ lem_probe(device_t dev)
 {
 	if (!lem_emulated(dev) || !lem_usable(dev))
 		return (ENXIO);
-	device_set_desc(dev, "Intel 8254x, emulated");
+	device_set_desc(dev, pci_get_device(dev) == E82574_PCI_DEVICE ?
+	    "Intel 82574L, emulated" : "Intel 8254x, emulated");
 	return (BUS_PROBE_VENDOR);
 }
 
@@ -523,6 +546,9 @@ lem_release(struct lem_softc *sc)
 		bus_release_resource(sc->dev, SYS_RES_IRQ,
 		    rman_get_rid(sc->irq), sc->irq);
 	pci_release_msi(sc->dev);
+	if (sc->msix != NULL)
+		bus_release_resource(sc->dev, SYS_RES_MEMORY,
+		    rman_get_rid(sc->msix), sc->msix);
 	lem_work_free(sc);
 	ifmedia_removeall(&sc->media);
 	tcp_lro_free(&sc->rx_lro);

@@ -101,6 +101,7 @@ struct lem_softc {
 
 	struct lem_shared *shared;
 	bus_addr_t	 shared_dma;
+	struct resource	*msix;		/* the table of MSI-X, if that is used */
 	struct resource	*irq;
 	void		*irq_cookie;
 	struct taskqueue *tq;

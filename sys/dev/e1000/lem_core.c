@@ -28,12 +28,25 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 /* A polling guest may occupy the processor that the adapter needs to spin. */
 #define	ROUNDS_POLL	256
 
-#define	CAUSES_RX							\
-	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
+#define	CAUSES_RX(lc)							\
+	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_RXQ0 :		\
+	E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
+#define	CAUSES_LINK(lc)							\
+	(E82545_ICR_LSC |						\
+	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_OTHER : 0))
+/* EIAC: those that a message of MSI-X clears and masks. */
+#define	EIAC_ALL							\
+	(E82574_ICR_RXQ0 | E82574_ICR_TXQ0 | E82574_ICR_OTHER)
+/* IVAR: each cause has vector 0. */
+#define	IVAR_ONE	0x00088888
 
 const struct counter_row lem_counter_table[LEM_NCOUNTERS] = {
 	COUNTER_ROWS(LEM_COUNTERS)
 };
+
+/* The register of the interval between interrupts. */
+#define	ITR(lc)								\
+	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_EITR(0) : E82545_ITR)
 
 static void
 give_up(struct lem_core *lc)
@@ -215,7 +228,7 @@ causes_read(struct lem_core *lc)
 	uint32_t icr = reg_read(lc, E82545_ICR);
 
 	if (lc->lc_dead ||
-	    (icr & (CAUSES_RX | E82545_ICR_TXDW | E82545_ICR_LSC)) == 0)
+	    (icr & (CAUSES_RX(lc) | CAUSES_TX(lc) | CAUSES_LINK(lc))) == 0)
 		return (false);
 	if ((icr & E82545_ICR_LSC) != 0)
 		lem_link(lc);
@@ -226,14 +239,22 @@ causes_read(struct lem_core *lc)
  * With the CSB, the need-kick flags suppress interrupts until the rings have
  * been processed, and the mask does not change, which saves two exits.  With
  * messages there is no line to deassert, so the read of the causes, another
- * exit, can wait.
+ * exit, can wait.  A write that clears them could not take its place: it may be
+ * posted, and clear a cause that came after the rings were processed.
+ *
+ * A message of MSI-X has cleared and masked its causes (EIAC), so that the one
+ * access is the write that unmasks them, with the CSB or without.  RXT0 and
+ * RXDMT0 are not among these: with the CSB they would ask for the causes that it
+ * has suppressed.
  */
 bool
 lem_intr(struct lem_core *lc)
 {
 	if (!USABLE(lc) || POLLING(lc))
 		return (false);
-	if (CSB_ON(lc) && lc->lc_msi)
+	if (lc->lc_irq == LEM_IRQ_MSIX)
+		atomic_store_rel_32(&lc->lc_intr_on, false);
+	else if (CSB_ON(lc) && lc->lc_irq == LEM_IRQ_MSI)
 		atomic_store_rel_32(&lc->lc_unread, true);
 	else if (!causes_read(lc))
 		return (false);
@@ -242,7 +263,7 @@ lem_intr(struct lem_core *lc)
 	if (CSB_ON(lc)) {
 		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
 		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick, 0);
-	} else
+	} else if (lc->lc_irq != LEM_IRQ_MSIX)
 		intr_mask(lc);
 	return (true);
 }
@@ -256,13 +277,13 @@ lem_intr(struct lem_core *lc)
 static void
 intr_unmask(struct lem_core *lc)
 {
-	uint32_t causes = CAUSES_RX | E82545_ICR_LSC;
+	uint32_t causes = CAUSES_RX(lc) | CAUSES_LINK(lc);
 
 	atomic_store_rel_32(&lc->lc_intr_on, true);
 	atomic_thread_fence_seq_cst();
 	if ((atomic_load_acq_32(&lc->lc_mode) & LEM_MODE_LAZY) == 0 ||
 	    CSB_ON(lc) || atomic_load_acq_32(&lc->lc_tx_short) != 0)
-		causes |= E82545_ICR_TXDW;
+		causes |= CAUSES_TX(lc);
 	lem_os_write(lc, E82545_IMS, causes);
 	atomic_thread_fence_seq_cst();
 	if (POLLING(lc))
@@ -312,6 +333,13 @@ lem_intr_hold(struct lem_core *lc)
 		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
 }
 
+void
+lem_intr_request(struct lem_core *lc)
+{
+	lem_os_write(lc, E82545_ICS, CAUSES_TX(lc) |
+	    (lc->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_RXQ0 : E82545_ICR_RXT0));
+}
+
 int
 lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 {
@@ -319,7 +347,7 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 		return (EINVAL);
 	lc->lc_itr_256ns = itr_256ns;
 	if (USABLE(lc))
-		lem_os_write(lc, E82545_ITR, itr_256ns);
+		lem_os_write(lc, ITR(lc), itr_256ns);
 	return (0);
 }
 
@@ -414,7 +442,7 @@ lem_set_mode(struct lem_core *lc, uint32_t mode)
 		return (0);
 	if (unmask)
 		intr_unmask(lc);
-	lem_os_write(lc, E82545_ICS, E82545_ICR_RXT0 | E82545_ICR_TXDW);
+	lem_intr_request(lc);
 	return (0);
 }
 
@@ -445,7 +473,11 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	    (uint32_t)mac[3] << 24);
 	lem_os_write(lc, E82545_RAH(0), mac[4] | mac[5] << 8 | E82545_RAH_AV);
 	lem_set_filter(lc, 0, false, NULL);
-	lem_os_write(lc, E82545_ITR, lc->lc_itr_256ns);
+	if (lc->lc_irq == LEM_IRQ_MSIX) {
+		lem_os_write(lc, E82574_IVAR, IVAR_ONE);
+		lem_os_write(lc, E82574_EIAC, EIAC_ALL);
+	}
+	lem_os_write(lc, ITR(lc), lc->lc_itr_256ns);
 	ring_start(lc, E82545_TDBAL, lc->lc_txd_dma, lc->lc_ntxd);
 	lem_os_write(lc, E82545_TIPG, E82545_TIPG_COPPER);
 	lem_os_write(lc, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP |

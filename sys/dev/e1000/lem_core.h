@@ -93,6 +93,7 @@ struct lem_core;
 #include <net/paravirt.h>
 
 #include "e82545_reg.h"
+#include "e82574_reg.h"
 
 /* Offloads of a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
@@ -204,6 +205,17 @@ struct lem_spin {
 	bool		 sp_learn;	/* finding work changes sp_rounds */
 };
 
+/*
+ * How the adapter interrupts.  The first two are the 82545EM's, whose causes a
+ * driver must read, and which stay asserted until then.  LEM_IRQ_MSIX is an
+ * 82574L's: a message clears and masks its causes, and the driver reads none.
+ */
+enum lem_irq {
+	LEM_IRQ_LINE,		/* perhaps shared */
+	LEM_IRQ_MSI,
+	LEM_IRQ_MSIX		/* vector 0, for all causes */
+};
+
 struct lem_core {
 	struct lem_os	 lc_os;		/* the host's */
 
@@ -223,7 +235,7 @@ struct lem_core {
 					   frames with LEM_RX_OFFLOAD while the
 					   CSB is on.  Or NULL */
 	uint64_t	 lc_vnet_dma;
-	bool		 lc_msi;	/* interrupts are messages */
+	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
 	/* The host may set these at any time, with the receive lock. */
 	uint64_t	 lc_poll_ns;	/* between two polls: lem_poll_wait() */
@@ -358,7 +370,8 @@ void	lem_link(struct lem_core *lc);
 
 /*
  * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
- * Otherwise it masks interrupts and updates lc_link, and the host must call
+ * Otherwise interrupts are masked, lc_link is updated unless lc_irq is
+ * LEM_IRQ_MSIX (then the host must call lem_link() now and then), and it must call
  * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
  * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait
  * in between, as lem_rx_turn() says.  lem_intr() needs no lock,
@@ -366,9 +379,9 @@ void	lem_link(struct lem_core *lc);
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
  * the above again, because frames have arrived meanwhile, or, with messages,
- * because there are causes: no line stays asserted then, so lem_intr() assumes
- * that the message was for frames, and the causes are read last.  In all other
- * cases it returns false.
+ * because there are causes: no line stays asserted with LEM_IRQ_MSI, so lem_intr()
+ * assumes that the message was for frames, and the causes are read last.  In all
+ * other cases it returns false.
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
@@ -378,6 +391,12 @@ bool	lem_intr_enable(struct lem_core *lc);
  * causes.  Receive lock.
  */
 bool	lem_intr_enable_tx(struct lem_core *lc);
+
+/*
+ * Request an interrupt of the running adapter, as frames and sent packets would
+ * cause it.  Any thread.
+ */
+void	lem_intr_request(struct lem_core *lc);
 
 /*
  * For a host that calls lem_rx() for some time without interrupts, and then

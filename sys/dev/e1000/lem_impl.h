@@ -44,6 +44,10 @@
 	(((lc)->lc_mode & (LEM_MODE_SC | LEM_MODE_POLL | LEM_MODE_CSB)) == \
 	(LEM_MODE_SC | LEM_MODE_POLL))
 
+/* The causes of a packet that was sent. */
+#define	CAUSES_TX(lc)							\
+	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_TXQ0 : E82545_ICR_TXDW)
+
 /* Slots from `a' to `b', and the slot after `a', in a ring of `n'. */
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))

@@ -244,7 +244,7 @@ lem_tx_wait(struct lem_core *lc, uint32_t need)
 	tx_set_short(lc, true);
 	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
 	    atomic_load_acq_32(&lc->lc_intr_on) != 0)
-		lem_os_write(lc, E82545_IMS, E82545_ICR_TXDW);
+		lem_os_write(lc, E82545_IMS, CAUSES_TX(lc));
 	tx_reclaim(lc);
 	if (lem_tx_avail(lc) >= need)
 		tx_set_short(lc, false);

@@ -164,7 +164,7 @@ nic_init(const struct options *opt)
 
 	pci_setup_intr(&pci, opt->intr == INTR_MSI ||
 	    (opt->intr == INTR_AUTO && pci_has_msi(&pci)));
-	nic.lc_msi = pci.msi;
+	nic.lc_irq = pci.msi ? LEM_IRQ_MSI : LEM_IRQ_LINE;
 	error = lem_attach(&nic, own);
 	if (error != 0)
 		panic("attach: error %d", error);

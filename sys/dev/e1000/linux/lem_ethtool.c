@@ -256,7 +256,7 @@ lem_test_interrupt(struct lem_adapter *la)
 	if (!la->started)
 		return (1);
 	for (i = 0; i < INTR_TRIES && READ_ONCE(*count) == before; i++) {
-		lem_os_write(&la->core, E82545_ICS, E82545_ICR_RXT0);
+		lem_intr_request(&la->core);
 		msleep(10);
 	}
 	return (READ_ONCE(*count) == before);

@@ -14,8 +14,9 @@
  *
  * Once a second, lem_tick() schedules NAPI: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
- * there was no memory.  It resets the adapter if packets do not complete, or if
- * lem_core has found it dead.
+ * there was no memory.  With MSI-X, whose causes are not read, it looks at the
+ * link.  It resets the adapter if packets do not complete, or if lem_core has
+ * found it dead.
  *
  * The module has no table of devices for depmod(8): it is loaded only by
  * somebody who wants it, and takes the adapters that no driver has then.
@@ -82,7 +83,8 @@ LEM_PARAM(tx_lazy, 0, 1, "No transmit interrupts unless the ring is short");
 
 /*
  * Copper adapters that lem_core supports.  Hypervisors emulate 0x100c (QEMU),
- * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).
+ * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).  An 82574L is for
+ * e1000e, unless it has a CSB.
  */
 static const struct pci_device_id lem_ids[] = {
 	{ PCI_VDEVICE(INTEL, 0x1008) }, { PCI_VDEVICE(INTEL, 0x100c) },
@@ -94,6 +96,8 @@ static const struct pci_device_id lem_ids[] = {
 							/* 82545 */
 	{ PCI_VDEVICE(INTEL, 0x1010) }, { PCI_VDEVICE(INTEL, 0x1079) },
 							/* 82546 */
+	{ PCI_DEVICE_SUB(PCI_VENDOR_ID_INTEL, E82574_PCI_DEVICE, PCI_ANY_ID,
+	    E82545_PCI_SUBDEVICE_CSB) },
 	{ }
 };
 
@@ -215,7 +219,7 @@ lem_start_adapter(struct lem_adapter *la)
 	int error;
 
 	error = request_irq(pci_irq_vector(la->pdev, 0), lem_interrupt,
-	    la->core.lc_msi ? 0 : IRQF_SHARED, dev->name, la);
+	    la->core.lc_irq == LEM_IRQ_LINE ? IRQF_SHARED : 0, dev->name, la);
 	if (error != 0)
 		return (error);
 	lem_lock_both(la);
@@ -294,6 +298,8 @@ lem_tick(struct work_struct *work)
 	struct lem_core *lc = &la->core;
 	const uint64_t cleans = READ_ONCE(lc->lc_counter[LEM_C_TX_CLEAN]);
 
+	if (lc->lc_irq == LEM_IRQ_MSIX)
+		lem_link(lc);
 	la->tx_stuck = cleans != la->tx_cleans || !lc->lc_link ||
 	    lem_tx_idle(lc) ? 0 : la->tx_stuck + 1;
 	la->tx_cleans = cleans;
@@ -366,6 +372,11 @@ lem_fix_features(struct net_device *dev, netdev_features_t features)
 
 	if (la->prog != NULL)
 		features &= ~NETIF_F_GRO_HW;
+	/* CTRL.VME is for both directions. */
+	if ((features & NETIF_F_HW_VLAN_CTAG_RX) != 0)
+		features |= NETIF_F_HW_VLAN_CTAG_TX;
+	else
+		features &= ~NETIF_F_HW_VLAN_CTAG_TX;
 	return (features);
 }
 
@@ -502,7 +513,8 @@ lem_attach_adapter(struct lem_adapter *la)
 	}
 	pci_set_master(pdev);
 	error = pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_ALL_TYPES);
-	lc->lc_msi = pdev->msi_enabled || pdev->msix_enabled;
+	lc->lc_irq = pdev->msix_enabled ? LEM_IRQ_MSIX :
+	    pdev->msi_enabled ? LEM_IRQ_MSI : LEM_IRQ_LINE;
 	return (error < 0 ? error : 0);
 }
 
@@ -549,7 +561,8 @@ lem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		error = register_netdev(dev);
 	if (error != 0)
 		return (error);
-	netdev_info(dev, "emulated 8254x, %s, %pM\n",
+	netdev_info(dev, "emulated %s, %s, %pM\n",
+	    pdev->device == E82574_PCI_DEVICE ? "82574L" : "8254x",
 	    la->core.lc_csb != NULL ? "CSB" : "no CSB", dev->dev_addr);
 	return (0);
 }

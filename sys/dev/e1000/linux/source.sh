@@ -20,7 +20,7 @@ put()
 }
 
 mkdir -p "$dir/net" "$dir/sys"
-for f in "$e1000"/lem_*.[ch] "$e1000/e82545_reg.h" "$e1000"/linux/*.[ch] \
+for f in "$e1000"/lem_*.[ch] "$e1000"/e825*_reg.h "$e1000"/linux/*.[ch] \
     "$e1000"/linux/compat/*.h "$e1000/linux/Kbuild"; do
 	put "$f" "${f##*/}"
 done

@@ -19,7 +19,7 @@ create(void)
 	struct lem_test *t;
 
 	t = test_create(LEM_MODE_CSB, 2048, 1500);
-	t->g.lc.lc_msi = true;
+	t->g.lc.lc_irq = LEM_IRQ_MSI;
 	return (t);
 }
 
@@ -164,7 +164,7 @@ TEST(causes_first, "Without MSI or without the CSB, ICR is read before the "
 
 	for (i = 0; i < 3; i++) {
 		t = test_create(i == 0 ? LEM_MODE_CSB : 0, 2048, 1500);
-		t->g.lc.lc_msi = i == 2;
+		t->g.lc.lc_irq = i == 2 ? LEM_IRQ_MSI : LEM_IRQ_LINE;
 		inject(t, 1);
 		ATF_CHECK_EQ(1, test_raised(t));
 		ATF_CHECK(lem_intr(&t->g.lc));
@@ -192,7 +192,7 @@ TEST(sender, "A host that leaves frames in the ring has interrupts for sent "
 	for (i = 0; i < 2; i++) {
 		t = test_create_down(2048);
 		lc = &t->g.lc;
-		lc->lc_msi = i != 0;
+		lc->lc_irq = i != 0 ? LEM_IRQ_MSI : LEM_IRQ_LINE;
 		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
 		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
 		lem_intr_hold(lc);

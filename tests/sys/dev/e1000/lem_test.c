@@ -32,8 +32,8 @@ test_reg_write(void *arg, uint32_t reg, uint32_t value)
 	host_wr(arg, reg, value);
 }
 
-struct lem_test *
-test_create_down(uint32_t bufsize)
+static struct lem_test *
+create(enum e82545_kind kind, uint32_t bufsize)
 {
 	struct e82545_config config;
 	struct lem_test *t;
@@ -44,6 +44,7 @@ test_create_down(uint32_t bufsize)
 	e82545_destroy(t->h->dev);
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
+	config.ec_kind = kind;
 	config.ec_csb = true;
 	config.ec_name = "test";
 	t->h->dev = e82545_create(&config, &host_ops, t->h, &t->h->port);
@@ -58,17 +59,38 @@ test_create_down(uint32_t bufsize)
 }
 
 struct lem_test *
-test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu)
+test_create_down(uint32_t bufsize)
 {
-	struct lem_test *t;
+	return (create(E82545_KIND_EM, bufsize));
+}
 
-	t = test_create_down(bufsize);
+/* Start the driver. */
+static struct lem_test *
+up(struct lem_test *t, uint32_t mode, uint32_t mtu)
+{
 	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, mode));
 	ATF_REQUIRE_EQ(0, guest_up(&t->g, mtu));
 	test_settle(t);
 	(void)test_exits(t);
 	(void)test_raised(t);
 	return (t);
+}
+
+struct lem_test *
+test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu)
+{
+	return (up(test_create_down(bufsize), mode, mtu));
+}
+
+struct lem_test *
+test_create_msix(uint32_t mode)
+{
+	struct lem_test *t;
+
+	t = create(E82545_KIND_82574L, 2048);
+	e82545_msix(t->h->dev, true);
+	t->g.lc.lc_irq = LEM_IRQ_MSIX;
+	return (up(t, mode, 1500));
 }
 
 void
@@ -104,14 +126,29 @@ test_inject(struct lem_test *t, unsigned int n, size_t len)
 	}
 }
 
+/* How many messages of MSI-X were sent. */
+static unsigned int
+messages(struct lem_test *t)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < E82574_VECTORS; i++)
+		n += t->h->nmessages[i];
+	return (n);
+}
+
 void
 test_settle(struct lem_test *t)
 {
-	unsigned int i;
+	unsigned int i, n;
 
 	for (i = 0; i < 1000; i++) {
 		host_run(t->h);
-		if (!host_line(t->h) || !guest_interrupt(&t->g, 64))
+		n = messages(t);
+		if (!host_line(t->h) && n == t->served)
+			return;
+		t->served = n;
+		if (!guest_interrupt(&t->g, 64))
 			return;
 	}
 	atf_tc_fail("interrupts without end");
@@ -131,7 +168,7 @@ test_raised(struct lem_test *t)
 {
 	unsigned int before = t->raised;
 
-	t->raised = host_raised(t->h);
+	t->raised = host_raised(t->h) + messages(t);
 	return (t->raised - before);
 }
 

@@ -23,6 +23,7 @@ struct lem_test {
 	struct guest	 g;
 	uint64_t	 exits;		/* at the last test_exits() */
 	unsigned int	 raised;	/* the same */
+	unsigned int	 served;	/* messages of MSI-X */
 	uint64_t	 injected;	/* frames */
 };
 
@@ -39,6 +40,9 @@ struct lem_test *test_create(uint32_t mode, uint32_t bufsize, uint32_t mtu);
 /* The same, without starting the driver or setting a mode. */
 struct lem_test *test_create_down(uint32_t bufsize);
 void	test_destroy(struct lem_test *t);
+
+/* The same on an 82574L with MSI-X, with buffers of 2048 bytes. */
+struct lem_test *test_create_msix(uint32_t mode);
 
 /* A test case with a guest, `t', which `create' creates; it is destroyed. */
 #define	LEM_TEST(name, create, descr)					\

@@ -53,6 +53,24 @@ pci_alloc_msi(device_t dev, int *count)
 }
 
 static inline int
+pci_alloc_msix(device_t dev, int *count)
+{
+	return (PCI_ALLOC_MSIX(device_get_parent(dev), dev, count));
+}
+
+static inline int
+pci_msix_count(device_t dev)
+{
+	return (PCI_MSIX_COUNT(device_get_parent(dev), dev));
+}
+
+static inline int
+pci_msix_table_bar(device_t dev)
+{
+	return (PCI_MSIX_TABLE_BAR(device_get_parent(dev), dev));
+}
+
+static inline int
 pci_release_msi(device_t dev)
 {
 	return (PCI_RELEASE_MSI(device_get_parent(dev), dev));

@@ -1,0 +1,233 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The driver on an 82574L with MSI-X: it reads no register for an interrupt, in
+ * any mode, writes one, and loses none.
+ */
+
+#include <sys/param.h>
+
+#include <atf-c.h>
+
+#include "lem_fake.h"
+#include "lem_test.h"
+
+#define	IMS_RX	0x01100004	/* RXQ0, OTHER, LSC */
+#define	IMS_TX	0x00400000	/* TXQ0 */
+
+static const uint32_t modes[] = {
+	0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB,
+	LEM_MODE_CSB | LEM_MODE_LAZY
+};
+
+static void
+inject(struct lem_test *t, unsigned int n)
+{
+	test_inject(t, n, 60);
+	host_run(t->h);
+}
+
+static uint64_t
+reads(const struct lem_test *t)
+{
+	return (t->g.lc.lc_os.reads);
+}
+
+TEST(access, "An interrupt for frames costs no read and one write, in each mode")
+{
+	struct lem_test *t;
+	uint64_t nreads;
+	unsigned int i;
+
+	for (i = 0; i < nitems(modes); i++) {
+		t = test_create_msix(modes[i]);
+		nreads = reads(t);
+		inject(t, 3);
+		ATF_CHECK_EQ(1, test_raised(t));
+		(void)test_exits(t);
+		ATF_CHECK(lem_intr(&t->g.lc));
+		ATF_CHECK_EQ(0, test_exits(t));
+		(void)lem_tx_clean(&t->g.lc);
+		ATF_CHECK_EQ(3, lem_rx(&t->g.lc, 8));
+		/* Those of the ring's tail, without the CSB. */
+		(void)test_exits(t);
+		ATF_CHECK(!lem_intr_enable(&t->g.lc));
+		ATF_CHECK_EQ(1, test_exits(t));
+		ATF_CHECK_EQ(nreads, reads(t));
+		ATF_CHECK_EQ(0, test_raised(t));
+		/* The next one comes as well. */
+		inject(t, 1);
+		ATF_CHECK_EQ(1, test_raised(t));
+		test_settle(t);
+		ATF_CHECK_EQ(4, t->g.received);
+		test_destroy(t);
+	}
+}
+
+TEST(between, "A frame that comes after the ring was served, before interrupts "
+    "are unmasked, is received")
+{
+	struct lem_test *t;
+	unsigned int i;
+
+	for (i = 0; i < nitems(modes); i++) {
+		t = test_create_msix(modes[i]);
+		inject(t, 1);
+		ATF_CHECK_EQ(1, test_raised(t));
+		ATF_CHECK(lem_intr(&t->g.lc));
+		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+		inject(t, 1);
+		ATF_CHECK_EQ(0, test_raised(t));
+		/* It says so itself with the CSB, by a message without. */
+		ATF_CHECK_EQ((modes[i] & LEM_MODE_CSB) != 0,
+		    lem_intr_enable(&t->g.lc));
+		ATF_CHECK_EQ((modes[i] & LEM_MODE_CSB) == 0, test_raised(t));
+		if ((modes[i] & LEM_MODE_CSB) != 0) {
+			ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+			ATF_CHECK(!lem_intr_enable(&t->g.lc));
+		}
+		test_settle(t);
+		inject(t, 1);
+		ATF_CHECK_EQ(1, test_raised(t));
+		test_settle(t);
+		ATF_CHECK_EQ(3, t->g.received);
+		ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
+		test_destroy(t);
+	}
+}
+
+TEST(sender, "A sender with a full ring is interrupted when packets are sent")
+{
+	struct lem_test *t;
+	unsigned int i, round;
+
+	for (i = 0; i < nitems(modes); i++) {
+		t = test_create_msix(modes[i]);
+		for (round = 0; round < 3; round++) {
+			while (guest_send(&t->g, test_peer, 60) == 0)
+				continue;
+			lem_tx_flush(&t->g.lc);
+			test_settle(t);
+			ATF_CHECK(test_raised(t) > 0);
+			ATF_CHECK(lem_tx_avail(&t->g.lc) > TEST_RING / 2);
+		}
+		test_destroy(t);
+	}
+}
+
+TEST(turn, "After a mode change, the next frame interrupts")
+{
+	struct lem_test *t;
+	unsigned int from, to;
+
+	for (from = 0; from < nitems(modes); from++)
+		for (to = 0; to < nitems(modes); to++) {
+			t = test_create_msix(modes[from]);
+			inject(t, 1);
+			ATF_CHECK(lem_intr(&t->g.lc));
+			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_POLL));
+			inject(t, 1);
+			ATF_CHECK_EQ(2, lem_rx(&t->g.lc, 8));
+			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, modes[to]));
+			while (lem_intr_enable(&t->g.lc))
+				(void)lem_rx(&t->g.lc, 8);
+			test_settle(t);
+			(void)test_raised(t);
+			inject(t, 1);
+			ATF_CHECK_EQ(1, test_raised(t));
+			test_settle(t);
+			ATF_CHECK_EQ(3, t->g.received);
+			test_destroy(t);
+		}
+}
+
+TEST(link, "A link change interrupts, and lem_link() reads it")
+{
+	struct lem_test *t = test_create_msix(LEM_MODE_CSB);
+
+	e82545_link(t->h->dev, false);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	lem_link(&t->g.lc);
+	ATF_CHECK(!t->g.lc.lc_link);
+	e82545_link(t->h->dev, true);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	lem_link(&t->g.lc);
+	ATF_CHECK(t->g.lc.lc_link);
+	test_destroy(t);
+}
+
+TEST(moderation, "lem_set_itr() sets the interval of the vector")
+{
+	struct lem_test *t = test_create_msix(0);
+
+	ATF_CHECK_EQ(0, lem_set_itr(&t->g.lc, 100));
+	ATF_CHECK_EQ(100, host_rd(t->h, 0xe8));
+	host_advance(t->h, 1000000);
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	inject(t, 1);
+	ATF_CHECK_EQ(0, test_raised(t));
+	host_advance(t->h, 100 * 256);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_settle(t);
+	ATF_CHECK_EQ(2, t->g.received);
+	test_destroy(t);
+}
+
+TEST(registers, "The registers of interrupts, with their values")
+{
+	static const struct access unmask[] = { { 0xd0, IMS_RX | IMS_TX } };
+	static const struct access lazy[] = { { 0xd0, IMS_RX } };
+	static const struct access wait[] = { { 0xd0, IMS_TX } };
+	static const struct access request[] = { { 0xc8, 0x00500000 } };
+	struct lem_test *t = fake_create(false);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int eiac = 0, eitr = 0, i, ivar = 0;
+
+	lc->lc_irq = LEM_IRQ_MSIX;
+	lc->lc_itr_256ns = 77;
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	for (i = 0; i < fake.nwrote; i++) {
+		ATF_CHECK(fake.wrote[i].reg != E82545_ITR);
+		eiac += fake.wrote[i].reg == 0xdc &&
+		    fake.wrote[i].value == 0x01500000;
+		ivar += fake.wrote[i].reg == 0xe4 &&
+		    fake.wrote[i].value == 0x00088888;
+		eitr += fake.wrote[i].reg == 0xe8 && fake.wrote[i].value == 77;
+	}
+	ATF_CHECK_EQ(1, eiac);
+	ATF_CHECK_EQ(1, ivar);
+	ATF_CHECK_EQ(1, eitr);
+	fake.nwrote = 0;
+	ATF_CHECK(!lem_intr_enable(lc));
+	check_wrote("unmask", unmask, 1);
+	ATF_CHECK(!lem_intr_enable(lc));
+	check_wrote("unmasked", NULL, 0);
+	fake.nicr = 0;
+	ATF_CHECK(lem_intr(lc));
+	check_wrote("interrupt", NULL, 0);
+	ATF_CHECK(!lem_intr_enable(lc));
+	check_wrote("unmask again", unmask, 1);
+	ATF_CHECK_EQ(0, fake.nicr);
+	lem_intr_request(lc);
+	check_wrote("request", request, 1);
+	lc->lc_mode = LEM_MODE_LAZY;
+	ATF_CHECK(lem_intr(lc));
+	ATF_CHECK(!lem_intr_enable(lc));
+	check_wrote("lazy", lazy, 1);
+	lem_tx_wait(lc, TEST_RING);
+	check_wrote("wait", wait, 1);
+	lem_stop(lc);
+	test_destroy(t);
+}
+
+TEST_PROGRAM

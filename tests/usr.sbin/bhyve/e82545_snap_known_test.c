@@ -23,17 +23,14 @@
 #include <unistd.h>
 
 #include "e82545_guest.h"
+#include "e82545_known.h"
 #include "e82545_regs.h"
 #include "test.h"
 
 #define	HEADER		20		/* bytes: magic, version, size, CRC */
 #define	KNOWN_SIZE	3809
 
-/* Hexadecimal digits; the bytes between are 0. */
-static const struct {
-	size_t		 off;
-	const char	*digits;
-} known[] = {
+static const struct known_line known[] = {
 	{ 0, "3832353435454d0006" },
 	{ 12, "e10e0000b9c69b27014102" },
 	{ 29, "8102000047010000100234569808020014" },
@@ -220,72 +217,15 @@ known_state(void)
 }
 
 static uint8_t *
-known_bytes(void)
+bytes_known(void)
 {
-	uint8_t *buf;
-	size_t i, j;
-
-	buf = calloc(1, KNOWN_SIZE);
-	ATF_REQUIRE(buf != NULL);
-	for (i = 0; i < nitems(known); i++)
-		for (j = 0; known[i].digits[2 * j] != '\0'; j++) {
-			ATF_REQUIRE(known[i].off + j < KNOWN_SIZE);
-			ATF_REQUIRE_EQ(1, sscanf(&known[i].digits[2 * j],
-			    "%2hhx", &buf[known[i].off + j]));
-		}
-	return (buf);
-}
-
-/* Print bytes as the table has them. */
-static void
-print_known(const uint8_t *buf, size_t size)
-{
-	size_t i, last, n;
-
-	printf("#define\tKNOWN_SIZE\t%zu\n", size);
-	for (i = 0; i < size; i += n) {
-		for (; i < size && buf[i] == 0; i++)
-			;
-		/* A zero or three go with what is around them. */
-		for (last = n = 0; i + n < size && n < 24 && n - last < 4;
-		    n++)
-			if (buf[i + n] != 0)
-				last = n;
-		n = last + 1;
-		if (i == size)
-			break;
-		printf("\t{ %zu, \"", i);
-		for (last = i; last < i + n; last++)
-			printf("%02x", buf[last]);
-		printf("\" },\n");
-	}
-}
-
-static uint8_t *
-save(struct host *h, size_t *sizep)
-{
-	uint8_t *buf;
-
-	*sizep = e82545_snapshot_size(h->dev);
-	buf = malloc(*sizep);
-	ATF_REQUIRE(buf != NULL);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, *sizep));
-	return (buf);
+	return (known_bytes(known, nitems(known), KNOWN_SIZE));
 }
 
 static void
 check_known(struct host *h)
 {
-	uint8_t *bytes = known_bytes(), *buf;
-	size_t size;
-
-	buf = save(h, &size);
-	if (size != KNOWN_SIZE || memcmp(bytes, buf, size) != 0) {
-		print_known(buf, size);
-		atf_tc_fail("the format has changed");
-	}
-	free(buf);
-	free(bytes);
+	known_check(h, known, nitems(known), KNOWN_SIZE);
 }
 
 HOST_TEST(saved, known_state(), "An adapter in a known state is saved as the "
@@ -297,7 +237,7 @@ HOST_TEST(saved, known_state(), "An adapter in a known state is saved as the "
 HOST_TEST(restored, host_create_csb(HOST_RAM), "The known bytes restore an "
     "adapter to that state, and it goes on")
 {
-	uint8_t *bytes = known_bytes(), frame[60];
+	uint8_t *bytes = bytes_known(), frame[60];
 	unsigned int i;
 
 	h->now_ns = 123456789;
@@ -345,7 +285,7 @@ TEST(header, "Bytes with another header are refused, as is the right one while "
 	unsigned int i;
 
 	for (i = 0; i < nitems(t); i++) {
-		bytes = known_bytes();
+		bytes = bytes_known();
 		if (t[i].at != SIZE_MAX)
 			bytes[t[i].at] ^= 1;
 		ATF_CHECK_EQ_MSG(t[i].error, e82545_snapshot_restore(h->dev,
@@ -356,7 +296,7 @@ TEST(header, "Bytes with another header are refused, as is the right one while "
 	host_destroy(h);
 	/* Nor does it change an adapter that runs. */
 	h = host_create_csb(HOST_RAM);
-	bytes = known_bytes();
+	bytes = bytes_known();
 	host_wr(h, E82545_RDTR, 77);
 	ATF_CHECK_EQ(EBUSY, e82545_snapshot_restore(h->dev, bytes,
 	    KNOWN_SIZE));
@@ -369,7 +309,7 @@ HOST_TEST(short_header, known_state(), "Bytes that end within the header are "
     "not read beyond")
 {
 	const size_t page = getpagesize();
-	uint8_t *bytes = known_bytes(), *map;
+	uint8_t *bytes = bytes_known(), *map;
 
 	map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 	    MAP_ANON, -1, 0);

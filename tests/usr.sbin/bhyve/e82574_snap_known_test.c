@@ -1,0 +1,214 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * As e82545_snap_known_test.c, of an 82574L.  If the bytes of a version that
+ * was once released differ, this program cannot go on where that has stopped.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_known.h"
+
+#define	KNOWN_SIZE	4122
+
+static const struct known_line known[] = {
+	{ 0, "38323537344c000001" },
+	{ 12, "1a10000002a84ea500410210" },
+	{ 29, "810200001003" },
+	{ 52, "100180c200000100000888" },
+	{ 66, "81000086801001" },
+	{ 81, "04001001" },
+	{ 91, "10" },
+	{ 97, "08090a8064" },
+	{ 121, "02800204" },
+	{ 133, "0a" },
+	{ 137, "082060" },
+	{ 145, "0283060008" },
+	{ 157, "0d0300001400140028" },
+	{ 171, "04808200cdab" },
+	{ 185, "020404" },
+	{ 210, "06" },
+	{ 214, "06" },
+	{ 218, "06" },
+	{ 222, "06" },
+	{ 230, "0401" },
+	{ 238, "02000002" },
+	{ 245, "1f" },
+	{ 255, "01" },
+	{ 273, "20040401000001" },
+	{ 286, "04000003" },
+	{ 293, "03" },
+	{ 297, "f40100001f014501" },
+	{ 309, "030480071f01450103040045" },
+	{ 401, "02" },
+	{ 425, "02" },
+	{ 437, "01" },
+	{ 441, "80" },
+	{ 449, "40" },
+	{ 489, "80" },
+	{ 497, "40" },
+	{ 505, "02" },
+	{ 509, "01" },
+	{ 513, "01" },
+	{ 554, "23" },
+	{ 558, "80" },
+	{ 1074, "0c2912" },
+	{ 1137, "34560080" },
+	{ 1727, "37" },
+	{ 1989, "0300002001" },
+	{ 2141, "b179379e62f36e3c136da6dac4e6dd787560151726da4cb5" },
+	{ 2165, "d753845388cdbbf13947f38feac02a2e" },
+	{ 3229, "07000001" },
+	{ 3249, "f78800001903" },
+	{ 3299, "0c291234560000ffff0000ffffffff" },
+	{ 3318, "03401fa08680d31086800000ffffffffffffffffffffffff" },
+	{ 3342, "ffffffffffffffffffffffffffffffffffffffffcdabffff" },
+	{ 3366, "ffffffff0000ffffffffffffffffffffffffffffffffffff" },
+	{ 3390, "ffffffffffffffffffffffffffffffffffffffffffffffff" },
+	{ 3414, "ffffffffffffffffffff8d54" },
+	{ 3444, "01401100004979000041010000b10c0000e10d" },
+	{ 3469, "04" },
+	{ 3473, "0120" },
+	{ 3482, "0f" },
+	{ 3506, "3000006033" },
+	{ 3522, "04" },
+	{ 3573, "03010001" },
+	{ 3593, "ffffffff01" },
+	{ 3602, "ffffffff01" },
+	{ 3636, "ffffffff0e1821002232" },
+	{ 3658, "230e1821002232000005" },
+	{ 3671, "03003605000027" },
+	{ 3707, "71ce07" },
+	{ 3728, "019001" },
+	{ 3737, "01" },
+	{ 3747, "9001" },
+	{ 3774, "be563412" },
+	{ 3782, "05" },
+	{ 3790, "2b" },
+	{ 3798, "02" },
+	{ 3814, "01" },
+	{ 3822, "3c" },
+	{ 3830, "01" },
+	{ 3926, "01" },
+	{ 3942, "02" },
+	{ 3950, "78" },
+	{ 3958, "02" },
+	{ 4054, "05" },
+	{ 4062, "02" },
+	{ 4070, "01" },
+};
+
+#define	RXQ0		0x00100000
+#define	LSC		0x00000004
+#define	OTHER		0x01000000
+
+/*
+ * Rings in use, of which each has moved; a context; RSS set up as a driver with
+ * one queue does; MSI-X, with a message sent, and another one held by EITR;
+ * SYSTIM runs; a timer waits.
+ */
+static struct host *
+known_state(void)
+{
+	struct host *h = host_create_82574(HOST_RAM);
+	struct packet p = { .payload = (const uint8_t *)"known",
+	    .paylen = 5 };
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_wr(h, 0x5008, 0x8000);	/* RFCTL.EXTEN */
+	host_up(h, 64, 32, 512);
+	for (i = 0; i < 10; i++)	/* RSSRK */
+		host_wr(h, 0x5c80 + 4 * i, 0x9e3779b1 * (i + 1));
+	host_wr(h, 0x5000, 0x2300);	/* RXCSUM.PCSD */
+	host_wr(h, 0x5818, 0x00370000);	/* MRQC */
+	host_wr(h, 0x3840, 0x07800403);	/* TARC0 */
+	host_wr(h, 0x3940, 0x45000403);	/* TARC1 */
+	host_wr(h, 0x3828, 0x0145011f);	/* TXDCTL, TXDCTL1 */
+	host_wr(h, 0x3928, 0x0145011f);
+	host_wr(h, 0x2928, 0x01040420);	/* RXDCTL1 */
+	host_wr(h, E82545_IMC, 0xffffffff);
+	host_rd(h, E82545_ICR);
+	e82545_msix(h->dev, true);
+	host_wr(h, 0x00e4, 0x800a0908);	/* IVAR, as Linux */
+	host_wr(h, 0x00dc, RXQ0);	/* EIAC */
+	host_wr(h, 0x00e8, 100);	/* EITR0 */
+	host_wr(h, E82545_IMS, RXQ0 | LSC | OTHER);
+	host_wr(h, 0xb608, 1 << 24 | 7);	/* TIMINCA */
+	host_wr(h, 0xb600, 0x12345678);
+	tx_context(h, &p, 0, 0);
+	tx_context(h, &p, 3, 0);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
+	host_wr(h, E82545_TIDV, 500);
+	tx_go(h);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDH));
+	for (i = 0; i < 2; i++) {
+		rx_receive(h, frame, sizeof(frame));
+		host_wr(h, E82545_IMS, RXQ0);
+	}
+	ATF_CHECK_EQ(2, host_rd(h, E82545_RDH));
+	e82545_link(h->dev, false);
+	host_wr(h, 0x102c, 0xabcd0000 | 0x20 << 2 | 1);	/* EEWR */
+	host_rd(h, 0x5b50);		/* SWSM */
+	host_advance(h, 400);
+	e82545_pause(h->dev);
+	return (h);
+}
+
+HOST_TEST(saved, known_state(), "An 82574L in a known state is saved as the "
+    "known bytes")
+{
+	known_check(h, known, nitems(known), KNOWN_SIZE);
+}
+
+/* The state of known_state(), in another adapter. */
+static void
+check_state(struct host *h)
+{
+	ATF_CHECK_EQ(3, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(2, host_rd(h, E82545_RDH));
+	ATF_CHECK_EQ(0x00370000, host_rd(h, 0x5818));
+	ATF_CHECK_EQ(0x9e3779b1, host_rd(h, 0x5c80));
+	ATF_CHECK_EQ(0x45000403, host_rd(h, 0x3940));
+	ATF_CHECK_EQ(0x0145011f, host_rd(h, 0x3928));
+	ATF_CHECK_EQ(0x01040420, host_rd(h, 0x2928));
+	ATF_CHECK_EQ(0x12345678 + 400 / 40 * 7, host_rd(h, 0xb600));
+	/* The vector of receive is held for the rest of 100 * 256 ns. */
+	ATF_CHECK_EQ(0, h->nmessages[0]);
+	host_advance(h, 100 * 256 - 400 - 1);
+	ATF_CHECK_EQ(0, h->nmessages[0]);
+	host_advance(h, 1);
+	ATF_CHECK_EQ(1, h->nmessages[0]);
+	ATF_CHECK_EQ(0x80000000 | OTHER | LSC, host_rd(h, E82545_ICR) &
+	    (0x80000000 | OTHER | LSC | 0x00400001));
+	/* TIDV. */
+	host_advance(h, 500 * 1024);
+	ATF_CHECK_EQ(0x00400001, host_rd(h, E82545_ICR) & 0x00400001);
+}
+
+HOST_TEST(restored, host_create_82574(HOST_RAM), "The known bytes restore an "
+    "82574L to that state, and it goes on")
+{
+	uint8_t *bytes = known_bytes(known, nitems(known), KNOWN_SIZE);
+
+	h->now_ns = 123456789;
+	e82545_msix(h->dev, true);
+	e82545_pause(h->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, bytes, KNOWN_SIZE));
+	known_check(h, known, nitems(known), KNOWN_SIZE);
+	free(bytes);
+	e82545_resume(h->dev);
+	check_state(h);
+}
+
+TEST_PROGRAM

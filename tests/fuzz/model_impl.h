@@ -30,7 +30,7 @@ struct model_workers {
 };
 
 /* The adapter's. */
-#define	ADAPTER_MEMORY	0x40000
+#define	ADAPTER_MEMORY	0x60000
 extern uint8_t model_memory[ADAPTER_MEMORY];
 
 extern struct model {

@@ -84,8 +84,12 @@ lock_destroy(struct e82545_lock *lock)
 static void
 reset_locked(struct e82545 *dev)
 {
-	e82545_txq_moved(dev);
-	e82545_rxq_moved(dev);
+	unsigned int i;
+
+	for (i = 0; i < E82545_QUEUES; i++) {
+		e82545_txq_moved(dev, i);
+		e82545_rxq_moved(dev, i);
+	}
 	e82545_reg_reset(dev);
 	e82545_stat_reset(dev);
 	e82545_csb_reset(dev);

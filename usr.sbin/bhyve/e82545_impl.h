@@ -38,9 +38,9 @@
  *
  * Locks.  Three mutexes, taken in this order:
  *
- *	tx_mtx	the transmit ring and struct e82545_txq; held for a batch, which
- *		may deliver frames to other adapters: e82545_rx_direct()
- *	rx_mtx	the receive ring and struct e82545_rxq; held for a batch
+ *	tx_mtx	the transmit rings and struct e82545_txq; held for a batch,
+ *		which may deliver frames to other adapters: e82545_rx_direct()
+ *	rx_mtx	the receive rings and struct e82545_rxq; held for a batch
  *	reg_mtx	everything else: the register file, the interrupt state
  *
  * A register access takes reg_mtx only.  A batch reads the registers it depends
@@ -94,6 +94,17 @@ struct e82545_eeprom;			/* e82545_eeprom.c */
 struct e82545_phy;			/* e82545_phy.c */
 struct e82545_type;			/* e82545_type.h */
 
+/* The most queues that an adapter has in each direction: et_queues. */
+#define	E82545_QUEUES		2
+
+/* What the port's first frame waits for: e82545_rx_stall.c. */
+struct e82545_rx_wait {
+	bool		stalled;
+	uint32_t	need;		/* descriptors the frame would take */
+	uint32_t	rctl;		/* with this RCTL, */
+	uint32_t	regs;		/* in the queue with E82574_QUEUE() */
+};
+
 /*
  * The adapter.  It and the four parts that it points to, but not `loop', lie in
  * one piece of memory, zeros at first: e82545_memory_size().  e82545_salvage()
@@ -110,9 +121,12 @@ struct e82545 {
 	char			 name[32];
 
 	struct e82545_lock	 tx_mtx;
-	struct e82545_txq	*txq;
+	struct e82545_txq	*txq;		/* E82545_QUEUES of them */
 	struct e82545_lock	 rx_mtx;
-	struct e82545_rxq	*rxq;
+	struct e82545_rxq	*rxq;		/* as many */
+	uint32_t		 rx_cut_off;	/* bytes of payload that the
+						   guest has of the port's
+						   first frame */
 	struct e82545_loop	*loop;
 
 	pthread_mutex_t		 reg_mtx;
@@ -127,6 +141,7 @@ struct e82545 {
 	uint64_t		 stat_latch[4];	/* byte counts, low half read */
 	bool			 stat_latched[4];
 	uint64_t		 stat_missed;	/* frame_port_missed() in MPC */
+	struct e82545_rx_wait	 rx_wait;
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
 	bool			 link_up;	/* cable, not register */
@@ -320,20 +335,20 @@ void	e82545_reg_reset(struct e82545 *dev);
 /*
  * e82545_tx_collect.c
  */
-/* Bytes of struct e82545_txq. */
+/* Bytes of the queues. */
 size_t	e82545_txq_size(void);
 /* tx_mtx and reg_mtx held. */
 void	e82545_txq_reset(struct e82545 *dev);
-/* TDH is going to be changed, but not by a batch.  tx_mtx held. */
-void	e82545_txq_moved(struct e82545 *dev);
+/* A queue's TDH is going to be changed, but not by a batch.  tx_mtx held. */
+void	e82545_txq_moved(struct e82545 *dev, unsigned int queue);
 
 /*
  * e82545_rx_stall.c
  */
-/* Bytes of struct e82545_rxq. */
+/* Bytes of the queues. */
 size_t	e82545_rxq_size(void);
-/* RDH is going to be changed, but not by a batch.  rx_mtx held. */
-void	e82545_rxq_moved(struct e82545 *dev);
+/* A queue's RDH is going to be changed, but not by a batch.  rx_mtx held. */
+void	e82545_rxq_moved(struct e82545 *dev, unsigned int queue);
 /* The port is another one: no frame is cut off.  rx_mtx held. */
 void	e82545_rxq_port(struct e82545 *dev);
 /*

@@ -128,7 +128,7 @@ void
 e82545_rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	if (off == E82545_RDH)
-		e82545_rxq_moved(dev);
+		e82545_rxq_moved(dev, 0);
 	e82545_reg_set(dev, off, value);
 	dev->wake_rx = e82545_rx_unstall(dev);
 }
@@ -149,7 +149,7 @@ void
 e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	if (off == E82545_TDH)
-		e82545_txq_moved(dev);
+		e82545_txq_moved(dev, 0);
 	e82545_reg_set(dev, off, value);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
 	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);

@@ -126,7 +126,7 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	if (b->fcs != 0)
 		memset(dst + len, 0, E82545_ETH_FCS);
 	sum = frame_sum_copy(dst, frame, len);
-	rx_done(dev, b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
+	rx_done(b, full, e82545_rx_sum(iov, len, sum, type, b->rxcsum,
 	    false, false), status, 0, 0);
 	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS, 1);
 	return (true);
@@ -152,10 +152,12 @@ rx_bad_ring(struct e82545 *dev, struct rx_batch *b)
 	e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
 }
 
-static void
-rx_begin(struct e82545 *dev, struct rx_batch *b)
+static inline void
+rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
 	memset(b, 0, sizeof(*b));
+	b->q = &dev->rxq[queue];
+	b->regs = E82574_QUEUE(queue);
 	b->rctl = e82545_reg(dev, E82545_RCTL);
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
@@ -169,24 +171,26 @@ rx_begin(struct e82545 *dev, struct rx_batch *b)
 }
 
 /* If a descriptor has one buffer. */
-static void
-rx_begin_one(struct e82545 *dev, struct rx_batch *b)
+static inline __attribute__((__always_inline__)) void
+rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
-	rx_begin(dev, b);
+	const uint32_t regs = E82574_QUEUE(queue);
+
+	rx_begin(dev, b, queue);
 	b->bufsize = rx_bufsize(b->rctl);
-	b->start = b->head = rx_head(dev, false);
-	b->size = rx_ring_size(dev, false);
-	b->posted = rx_ring_posted(dev, b->head, b->size, false);
+	b->start = b->head = rx_head(dev, regs, false);
+	b->size = rx_ring_size(dev, regs, false);
+	b->posted = rx_ring_posted(dev, regs, b->head, b->size, false);
 	if (!b->on || b->size == 0)
 		return;
 	if (b->head < b->size)
-		b->ring = rx_ring_map(dev);
+		b->ring = rx_ring_map(dev, regs);
 	if (b->ring == NULL) {
 		rx_bad_ring(dev, b);
 		return;
 	}
 	/* mutants: it clears what is clear */
-	if (dev->csb.vnet_gpa != 0 && dev->port->fp_offloads)
+	if (dev->csb.vnet_gpa != 0 && queue == 0 && dev->port->fp_offloads)
 		b->vnet = dev->csb.ops->ecb_vnet_map(dev, b->size, b->head,
 		    b->posted);
 	/* mutants 3: the general path does the same: bench/count.sh */
@@ -200,20 +204,21 @@ rx_begin_one(struct e82545 *dev, struct rx_batch *b)
 
 /* If it has four. */
 static __attribute__((__noinline__)) void
-rx_begin_split(struct e82545 *dev, struct rx_batch *b)
+rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
+	const uint32_t regs = E82574_QUEUE(queue);
 	uint32_t sizes[E82574_SPLIT_BUFFERS], sum;
 
-	rx_begin(dev, b);
+	rx_begin(dev, b, queue);
 	sum = e82574_rx_sizes(dev, sizes);
 	b->bufsize = MAX(sum, RX_BUFSIZE_MIN);
-	b->start = b->head = rx_head(dev, true);
-	b->size = rx_ring_size(dev, true);
-	b->posted = rx_ring_posted(dev, b->head, b->size, true);
+	b->start = b->head = rx_head(dev, regs, true);
+	b->size = rx_ring_size(dev, regs, true);
+	b->posted = rx_ring_posted(dev, regs, b->head, b->size, true);
 	if (!b->on || b->size == 0)
 		return;
 	if (b->head < b->size && sum >= RX_BUFSIZE_MIN)
-		b->ring = rx_ring_map(dev);
+		b->ring = rx_ring_map(dev, regs);
 	if (b->ring == NULL)
 		rx_bad_ring(dev, b);
 	else
@@ -271,7 +276,7 @@ rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
 static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 {
-	struct e82545_rxq *rxq = dev->rxq;
+	struct e82545_rxq *rxq = b->q;
 	const bool extended = rx_extended(dev);
 
 	MPASS(b->ndone == 0 ||
@@ -357,14 +362,15 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (b->ndone > 0) {
-		e82545_reg_set(dev, E82545_RDH, b->head << rx_split(dev));
-		if (dev->csb.rx_on)
+		e82545_reg_set(dev, E82545_RDH + b->regs,
+		    b->head << rx_split(dev));
+		if (dev->csb.rx_on && b->regs == 0)
 			dev->csb.ops->ecb_rx_notify(dev, causes);
 		else
 			e82545_intr_rx(dev, true, causes);
 	}
 	rx_stats(dev, b);
-	dev->rxq->stalled = false;
+	dev->rx_wait.stalled = false;
 	if (state == E82545_RX_STALLED && !e82545_rx_stall(dev, b))
 		state = E82545_RX_MORE;
 	pthread_mutex_unlock(&dev->reg_mtx);
@@ -390,9 +396,9 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_begin(dev);
 	if (rx_split(dev))
-		rx_begin_split(dev, &b);
+		rx_begin_split(dev, &b, 0);
 	else
-		rx_begin_one(dev, &b);
+		rx_begin_one(dev, &b, 0);
 	b.direct = direct;
 	state = rx_run(dev, &b, frames);
 	if (direct) {

@@ -40,7 +40,7 @@ e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)
 		return (false);
 	upper = rx_extended(dev) ? 0 :
 	    le64toh(atomic_load_64(&b->ring[b->head][1]));
-	dev->rxq->done[b->ndone++] = htole64(upper |
+	b->q->done[b->ndone++] = htole64(upper |
 	    (uint64_t)E82545_RXD_DD << 32);
 	if (++b->head == b->size)
 		b->head = 0;
@@ -124,7 +124,7 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 		end = split ? rx_pieces_split(dev, b, gpa, n, iov) :
 		    rx_pieces(dev, gpa, n, iov);
 		if (end == NULL) {
-			iov->iov_base = dev->rxq->dump;
+			iov->iov_base = b->q->dump;
 			iov->iov_len = n;
 			space->ok = false;
 			end = iov + 1;
@@ -132,7 +132,7 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 		iov = end;
 		if ((len -= n) == 0)
 			break;
-		rx_done(dev, b, n, 0, E82545_RXD_DD, 0, 0);
+		rx_done(b, n, 0, E82545_RXD_DD, 0, 0);
 	}
 	space->last = n;
 }
@@ -220,7 +220,7 @@ rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR, b->head);
 		errors |= E82545_RXD_ERR_RXE; /* mutants: it was 0 */
 	}
-	rx_done(dev, b, space->last, sums, status, errors, tag);
+	rx_done(b, space->last, sums, status, errors, tag);
 	return (space->ok);
 }
 

@@ -133,7 +133,6 @@ rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
 enum rx_verdict
 e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 {
-	struct e82545_rxq *rxq = dev->rxq;
 	enum rx_verdict verdict;
 	struct frame_cut cut;
 	size_t len, paylen, wire;
@@ -144,7 +143,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	len = rx_guest_len(b, f, f->wire);
 	if (b->vnet != NULL && dev->csb.rx_on && f->f.f_len <= RX_UNCUT_MAX &&
 	    howmany(len, b->bufsize) < b->size && (b->direct ||
-	    rxq->cut_off == 0)) {
+	    dev->rx_cut_off == 0)) {
 		if (f->f.f_csum_start < E82545_VLAN_OFF + E82545_VLAN_LEN) {
 			rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
 			goto taken;
@@ -167,7 +166,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	}
 	several = cut.fc_segments > 1;
 	if (!b->direct)
-		frame_cut_seek(&cut, rxq->cut_off);
+		frame_cut_seek(&cut, dev->rx_cut_off);
 	else if (!rx_all_fit(b, f, &cut))
 		return (b->ndone > 0 ? RX_FULL : RX_NODESC);
 	while (cut.fc_segments > 0) {
@@ -179,11 +178,11 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		frame_cut_next(&cut);
 		b->segments += e82545_rx_segment(dev, b, f, &cut) && several;
 		if (!b->direct)
-			rxq->cut_off += paylen;
+			dev->rx_cut_off += paylen;
 	}
 	b->cut += several;
 taken:
 	if (!b->direct)
-		rxq->cut_off = 0;
+		dev->rx_cut_off = 0;
 	return (RX_TAKEN);
 }

@@ -50,14 +50,6 @@ _Static_assert(2 * E82574_SPLIT_BUFFERS * howmany(E82545_FRAME_MAX +
 #define	RX_WIRE_MAX	1522
 
 struct e82545_rxq {
-	/* Bytes of payload that the guest has of the port's first frame. */
-	uint32_t	 cut_off;
-
-	/* reg_mtx. */
-	bool		 stalled;
-	uint32_t	 need;		/* descriptors the frame would take */
-	uint32_t	 need_rctl;	/* with this RCTL */
-
 	/* How a batch ends: e82545_salvage.c. */
 	uint32_t	 ndone;		/* of `done' to be written back; or
 					   E82545_FIRST */
@@ -80,6 +72,8 @@ enum rx_verdict {
 };
 
 struct rx_batch {
+	struct e82545_rxq *q;		/* the queue, */
+	uint32_t	regs;		/* and E82574_QUEUE() of it */
 	uint64_t	(*ring)[2];	/* descriptors; NULL: none */
 	uint32_t	size;		/* of them */
 	uint32_t	start, head;	/* indices */
@@ -138,11 +132,14 @@ rx_split(const struct e82545 *dev)
 	    E82574_RCTL_DTYP) == E82574_RCTL_DTYP_SPLIT);
 }
 
-/* RDH, counted in descriptors: one with four buffers counts twice there. */
+/*
+ * RDH, counted in descriptors: one with four buffers counts twice there.
+ * `regs' is E82574_QUEUE() of the queue, `split' is rx_split(), here and below.
+ */
 static inline uint32_t
-rx_head(const struct e82545 *dev, bool split)
+rx_head(const struct e82545 *dev, uint32_t regs, bool split)
 {
-	return (e82545_reg(dev, E82545_RDH) >> split);
+	return (e82545_reg(dev, E82545_RDH + regs) >> split);
 }
 
 /* Descriptor `i' of a ring. */
@@ -152,36 +149,35 @@ rx_desc(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i)
 	return (ring[i << rx_split(dev)]);
 }
 
-/* `split' is rx_split(), here and below. */
 static inline uint32_t
-rx_ring_size(const struct e82545 *dev, bool split)
+rx_ring_size(const struct e82545 *dev, uint32_t regs, bool split)
 {
-	return ((e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK) /
+	return ((e82545_reg(dev, E82545_RDLEN + regs) & E82545_DLEN_MASK) /
 	    sizeof(struct e82545_rxd) >> split);
 }
 
 /* The ring, which is not empty; NULL if its address is invalid. */
 static inline uint64_t (*
-rx_ring_map(const struct e82545 *dev))[2]
+rx_ring_map(const struct e82545 *dev, uint32_t regs))[2]
 {
 	uint64_t base;
 	void *ring;
 
-	base = (uint64_t)e82545_reg(dev, E82545_RDBAH) << 32 |
-	    (e82545_reg(dev, E82545_RDBAL) & E82545_DBAL_MASK);
+	base = (uint64_t)e82545_reg(dev, E82545_RDBAH + regs) << 32 |
+	    (e82545_reg(dev, E82545_RDBAL + regs) & E82545_DBAL_MASK);
 	ring = e82545_map(dev, base,
-	    e82545_reg(dev, E82545_RDLEN) & E82545_DLEN_MASK);
+	    e82545_reg(dev, E82545_RDLEN + regs) & E82545_DLEN_MASK);
 	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
 
 /* Descriptors that the guest has posted; 0 if the ring is invalid. */
 static inline uint32_t
-rx_ring_posted(const struct e82545 *dev, uint32_t head, uint32_t size,
-    bool split)
+rx_ring_posted(const struct e82545 *dev, uint32_t regs, uint32_t head,
+    uint32_t size, bool split)
 {
 	uint32_t tail;
 
-	tail = e82545_reg_acquire(dev, E82545_RDT) >> split;
+	tail = e82545_reg_acquire(dev, E82545_RDT + regs) >> split;
 	if (head >= size)
 		return (0);
 	if (tail >= size)
@@ -220,11 +216,11 @@ rx_room(const struct rx_batch *b)
  * e82545_rx_sum().
  */
 static inline void
-rx_done(struct e82545 *dev, struct rx_batch *b, size_t len, uint64_t sums,
-    uint8_t status, uint8_t errors, uint16_t special)
+rx_done(struct rx_batch *b, size_t len, uint64_t sums, uint8_t status,
+    uint8_t errors, uint16_t special)
 {
-	MPASS(rx_room(b) > 0 && b->ndone < nitems(dev->rxq->done));
-	dev->rxq->done[b->ndone++] = htole64(len | sums |
+	MPASS(rx_room(b) > 0 && b->ndone < nitems(b->q->done));
+	b->q->done[b->ndone++] = htole64(len | sums |
 	    (uint64_t)status << 32 | (uint64_t)errors << 40 |
 	    (uint64_t)special << 48);
 	if (++b->head == b->size)
@@ -299,7 +295,7 @@ static inline bool
 rx_stalled(const struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	return (dev->rxq->stalled);
+	return (dev->rx_wait.stalled);
 }
 
 /*

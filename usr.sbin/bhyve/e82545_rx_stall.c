@@ -16,18 +16,19 @@
 #include "e82545_rx_impl.h"
 #include "e82545_salvage.h"
 #include "e82545_stat.h"
+#include "e82545_type.h"
 
 size_t
 e82545_rxq_size(void)
 {
-	return (sizeof(struct e82545_rxq));
+	return (E82545_QUEUES * sizeof(struct e82545_rxq));
 }
 
 void
-e82545_rxq_moved(struct e82545 *dev)
+e82545_rxq_moved(struct e82545 *dev, unsigned int queue)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	dev->rxq->end = RX_END_NONE;
+	dev->rxq[queue].end = RX_END_NONE;
 	e82545_stored();
 }
 
@@ -35,18 +36,17 @@ void
 e82545_rxq_port(struct e82545 *dev)
 {
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
-	dev->rxq->cut_off = 0;
+	dev->rx_cut_off = 0;
 }
 
 /* A batch that was writing back is completed by e82545_rx_recover(). */
-bool
-e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
+static bool
+rxq_salvage(struct e82545 *dev, const struct e82545_rxq *from, uint32_t regs)
 {
-	const struct e82545_rxq *from = old->rxq;
 	const bool split = rx_split(dev);
-	const uint32_t size = rx_ring_size(dev, split);
+	const uint32_t size = rx_ring_size(dev, regs, split);
 	const uint32_t n = from->ndone & ~E82545_FIRST;
-	uint32_t head = rx_head(dev, split);
+	uint32_t head = rx_head(dev, regs, split);
 
 	if (n > 0) {
 		if (n > MIN(size, nitems(from->done)) || head >= size)
@@ -57,7 +57,18 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 			return (false);
 		head = from->end;
 	}
-	e82545_reg_set(dev, E82545_RDH, head << split);
+	e82545_reg_set(dev, E82545_RDH + regs, head << split);
+	return (true);
+}
+
+bool
+e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->type->et_queues; i++)
+		if (!rxq_salvage(dev, &old->rxq[i], E82574_QUEUE(i)))
+			return (false);
 	return (true);
 }
 
@@ -88,11 +99,14 @@ rx_processed(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,
 }
 
 bool
-e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t rdh)
+e82545_rx_recover(struct e82545 *dev, unsigned int queue,
+    struct e82545_rxq *queues, uint32_t rdh)
 {
+	struct e82545_rxq *old = &queues[queue];
+	const uint32_t regs = E82574_QUEUE(queue);
 	const bool split = rx_split(dev);
 	const uint32_t head = rdh >> split;
-	const uint32_t size = rx_ring_size(dev, split);
+	const uint32_t size = rx_ring_size(dev, regs, split);
 	const uint32_t left = atomic_load_32(&old->ndone);
 	const uint32_t n = left & ~E82545_FIRST;
 	const bool extended = rx_extended(dev);
@@ -102,7 +116,7 @@ e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old, uint32_t rdh)
 		return (true);
 	if (n > MIN(size, nitems(old->done)) || head >= size)
 		return (false);
-	ring = rx_ring_map(dev);
+	ring = rx_ring_map(dev, regs);
 	if (ring == NULL)
 		return (true);
 	atomic_store_32(&old->end, (head + n) % size);
@@ -131,16 +145,16 @@ bool
 e82545_rx_unstall(struct e82545 *dev)
 {
 	const bool split = rx_split(dev);
-	struct e82545_rxq *rxq = dev->rxq;
+	struct e82545_rx_wait *w = &dev->rx_wait;
 
 	if (!rx_stalled(dev))
 		return (e82545_loop_pending(dev));
 	/* If RCTL is another, the receiver may be off. */
-	if (e82545_reg(dev, E82545_RCTL) == rxq->need_rctl &&
-	    rx_ring_posted(dev, rx_head(dev, split),
-	    rx_ring_size(dev, split), split) < rxq->need)
+	if (e82545_reg(dev, E82545_RCTL) == w->rctl &&
+	    rx_ring_posted(dev, w->regs, rx_head(dev, w->regs, split),
+	    rx_ring_size(dev, w->regs, split), split) < w->need)
 		return (false);
-	rxq->stalled = false;
+	w->stalled = false;
 	return (true);
 }
 
@@ -149,7 +163,7 @@ e82545_rx_kicked(struct e82545 *dev)
 {
 	if (!rx_stalled(dev))
 		return (e82545_loop_pending(dev));
-	dev->rxq->stalled = false;
+	dev->rx_wait.stalled = false;
 	return (true);
 }
 
@@ -161,9 +175,9 @@ e82545_rx_kicked(struct e82545 *dev)
 void
 e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
 {
-	if (dev->csb.rx_on && dev->csb.ops->ecb_rx_poll(dev)) {
-		b->posted = MAX(b->ndone,
-		    rx_ring_posted(dev, b->start, b->size, rx_split(dev)));
+	if (dev->csb.rx_on && b->regs == 0 && dev->csb.ops->ecb_rx_poll(dev)) {
+		b->posted = MAX(b->ndone, rx_ring_posted(dev, b->regs, b->start,
+		    b->size, rx_split(dev)));
 		if (b->vnet != NULL)
 			dev->csb.ops->ecb_vnet_clear(dev, b->vnet, b->size,
 			    b->head, rx_room(b));
@@ -179,15 +193,12 @@ e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
 bool
 e82545_rx_stall(struct e82545 *dev, struct rx_batch *b)
 {
-	struct e82545_rxq *rxq = dev->rxq;
-
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	rxq->stalled = true;
-	rxq->need = b->need;
-	rxq->need_rctl = b->rctl;
+	dev->rx_wait = (struct e82545_rx_wait){ .stalled = true,
+	    .need = b->need, .rctl = b->rctl, .regs = b->regs };
 	/* mutants: without a block it does nothing */
-	if (e82545_csb_placed(dev))
+	if (e82545_csb_placed(dev) && b->regs == 0)
 		dev->csb.ops->ecb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))
 		return (false);

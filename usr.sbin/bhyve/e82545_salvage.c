@@ -226,17 +226,21 @@ static bool
 recover_rings(struct e82545 *dev, struct e82545 *old)
 {
 	struct e82545 parts;
-	bool ok;
+	unsigned int i;
+	bool ok = true;
 
 	if (!dev->bus_master)
 		return (true);
 	e82545_memory_parts(&parts, old);
 	/* Only here: all locks are held. */
 	dev->paused = false;
-	ok = e82545_tx_recover(dev, parts.txq,
-	    atomic_load_32(&old->regs[E82545_TDH / 4])) &&
-	    e82545_rx_recover(dev, parts.rxq,
-	    atomic_load_32(&old->regs[E82545_RDH / 4]));
+	for (i = 0; i < dev->type->et_queues && ok; i++)
+		ok = e82545_tx_recover(dev, i, parts.txq,
+		    atomic_load_32(&old->regs[(E82545_TDH +
+		    E82574_QUEUE(i)) / 4])) &&
+		    e82545_rx_recover(dev, i, parts.rxq,
+		    atomic_load_32(&old->regs[(E82545_RDH +
+		    E82574_QUEUE(i)) / 4]));
 	if (ok && e82545_csb_placed(dev))
 		e82545_csb_recover(dev, atomic_load_32(&old->csb.tdt.taken),
 		    atomic_load_32(&old->csb.rdt.taken));

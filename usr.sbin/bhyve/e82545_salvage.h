@@ -44,14 +44,14 @@ bool	e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old);
 bool	e82545_intr_salvage(struct e82545 *dev, const struct e82545 *old);
 
 /*
- * Write back what a batch has left, whose ring's head was `head'.  `old' is not
- * a copy, and is changed as the batch would have.  Returns false if that cannot
- * be.  All locks of `dev' held, which may access memory.
+ * Write back what a batch of a queue has left, whose ring's head was `head'.
+ * `queues' are not copies, and are changed as the batch would have.  Returns
+ * false if that cannot be.  All locks of `dev' held, which may access memory.
  */
-bool	e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old,
-	    uint32_t head);
-bool	e82545_rx_recover(struct e82545 *dev, struct e82545_rxq *old,
-	    uint32_t rdh);
+bool	e82545_tx_recover(struct e82545 *dev, unsigned int queue,
+	    struct e82545_txq *queues, uint32_t head);
+bool	e82545_rx_recover(struct e82545 *dev, unsigned int queue,
+	    struct e82545_rxq *queues, uint32_t rdh);
 /*
  * Use the indices that were taken from the CSB's page, and publish those that
  * the guest may wait for.  All locks held; only if e82545_dma() and with a

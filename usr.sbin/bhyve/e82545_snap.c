@@ -230,6 +230,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	struct e82545_snap s = { .restore = buf, .size = size };
 	struct e82545_loop *loop;
 	struct e82545 *fresh;
+	unsigned int i;
 	bool asserted;
 	int error;
 
@@ -264,7 +265,8 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	fresh->loop = loop;
 	asserted = dev->moder.asserted;
 	s.done = sizeof(struct snap_header);
-	e82545_rxq_moved(dev);
+	for (i = 0; i < E82545_QUEUES; i++)
+		e82545_rxq_moved(dev, i);
 	snap_state(dev, &s);
 	e82545_intr_restored(dev, asserted);
 out:

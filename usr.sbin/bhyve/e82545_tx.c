@@ -81,7 +81,7 @@
 static bool
 tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 {
-	struct e82545_txq *txq = dev->txq;
+	struct e82545_txq *txq = b->q;
 	union e82545_txd txd;
 	uint32_t len, lower;
 	void *data;
@@ -119,9 +119,9 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 }
 
 static void
-tx_step(struct e82545 *dev, struct tx_batch *b, unsigned int ndescs)
+tx_step(struct tx_batch *b, unsigned int ndescs)
 {
-	dev->txq->now.sent = 0;
+	b->q->now.sent = 0;
 	b->ndescs += ndescs;
 	b->head += ndescs;
 	if (b->head >= b->size)
@@ -146,23 +146,26 @@ tx_to_end(struct tx_batch *b)
 }
 
 /* Returns false if nothing is pending. */
-static bool
-tx_begin(struct e82545 *dev, struct tx_batch *b)
+static inline __attribute__((__always_inline__)) bool
+tx_begin(struct e82545 *dev, struct tx_batch *b, unsigned int queue)
 {
+	const uint32_t regs = E82574_QUEUE(queue);
 	uint32_t ctrl, tctl;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	tctl = e82545_reg(dev, E82545_TCTL);
 	if ((tctl & E82545_TCTL_EN) == 0)
 		return (false);
-	b->tail = e82545_reg_acquire(dev, E82545_TDT);
-	b->start = b->head = e82545_reg(dev, E82545_TDH);
+	b->tail = e82545_reg_acquire(dev, E82545_TDT + regs);
+	b->start = b->head = e82545_reg(dev, E82545_TDH + regs);
 	if (b->head == b->tail)
 		return (false);
-	b->size = tx_ring_size(dev);
+	b->q = &dev->txq[queue];
+	b->regs = regs;
+	b->size = tx_ring_size(dev, regs);
 	b->to_end = b->queued = b->looped = false;
 	b->ring = b->head < b->size && (b->tail < b->size || tx_to_end(b)) ?
-	    tx_ring_map(dev, b->size) : NULL;
+	    tx_ring_map(dev, regs, b->size) : NULL;
 	if (b->ring == NULL) {
 		e82545_count(dev, E82545_C_TX_BAD_RING, 1);
 		e82545_probe_bad(dev, E82545_C_TX_BAD_RING,
@@ -209,10 +212,10 @@ tx_packet(struct e82545 *dev, struct tx_batch *b)
 		b->nreports = nreports;
 		return (TX_FULL);
 	}
-	tx_step(dev, b, p.ndescs);
-	if (dev->txq->npieces < TX_BATCH_PIECES)
+	tx_step(b, p.ndescs);
+	if (b->q->npieces < TX_BATCH_PIECES)
 		return (TX_NEXT);
-	dev->txq->npieces = 0;
+	b->q->npieces = 0;
 	return (TX_FULL);
 }
 
@@ -225,7 +228,7 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
 		/* mutants: the general path does the same: bench/count.sh */
 		if (FAST_PATH(tx_single_desc(dev, b))) {
-			tx_step(dev, b, 1);
+			tx_step(b, 1);
 			continue;
 		}
 		if (b->head == b->tail)
@@ -268,7 +271,8 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 
 	before = (b->tail + b->size - b->start) % b->size;
 	after = before - b->ndescs;
-	low = E82545_TXDCTL_LWTHRESH(e82545_reg(dev, E82545_TXDCTL)) * 8;
+	low = E82545_TXDCTL_LWTHRESH(e82545_reg(dev, E82545_TXDCTL +
+	    b->regs)) * 8;
 	causes = before > low && after <= low ? E82545_ICR_TXD_LOW : 0;
 	if (after == 0)
 		causes |= E82545_ICR_TXQE;
@@ -279,8 +283,9 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 static __attribute__((__noinline__)) void
 tx_ended(struct e82545 *dev, const struct tx_batch *b)
 {
-	if (b->head == 0 && e82545_reg(dev, E82545_TDT) == b->size)
-		e82545_reg_set(dev, E82545_TDT, 0);
+	if (b->head == 0 &&
+	    e82545_reg(dev, E82545_TDT + b->regs) == b->size)
+		e82545_reg_set(dev, E82545_TDT + b->regs, 0);
 }
 
 /*
@@ -289,9 +294,9 @@ tx_ended(struct e82545 *dev, const struct tx_batch *b)
  * off.  e82545_salvage.c completes it.  Returns whether all have IDE.
  */
 static bool
-tx_write_back(struct e82545 *dev, const struct tx_batch *b)
+tx_write_back(const struct tx_batch *b)
 {
-	struct e82545_txq *txq = dev->txq;
+	struct e82545_txq *txq = b->q;
 	unsigned int i;
 	bool delayed = true;
 
@@ -330,13 +335,13 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		frame_port_flush(dev->port);
 	E82545_PROBE(dev, TX_BATCH, (uint32_t)b->counts[E82545_C_TX_FRAME],
 	    b->counts[E82545_C_TX_BYTE], b->ndescs);
-	delayed = tx_write_back(dev, b);
+	delayed = tx_write_back(b);
 
 	pthread_mutex_lock(&dev->reg_mtx);
 	/* Before TDH, by which TDT would mean all of the ring once more. */
 	if (b->to_end)
 		tx_ended(dev, b);
-	e82545_reg_set(dev, E82545_TDH, b->head);
+	e82545_reg_set(dev, E82545_TDH + b->regs, b->head);
 	tx_stats(dev, b);
 	if (dev->csb.tx_on)
 		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
@@ -369,7 +374,7 @@ e82545_tx(struct e82545 *dev)
 		E82545_PROBE(dev, TX_BEGIN);
 		if (e82545_csb_placed(dev))
 			dev->csb.ops->ecb_tx_begin(dev);
-		if (tx_begin(dev, &b)) {
+		if (tx_begin(dev, &b, 0)) {
 			more = tx_run(dev, &b);
 			wake = tx_end(dev, &b);
 			idle = b.ndescs == 0 && b.nframes == 0;

@@ -19,11 +19,12 @@
 #include "e82545_salvage.h"
 #include "e82545_snap.h"
 #include "e82545_tx_impl.h"
+#include "e82545_type.h"
 
 size_t
 e82545_txq_size(void)
 {
-	return (sizeof(struct e82545_txq));
+	return (E82545_QUEUES * sizeof(struct e82545_txq));
 }
 
 /* No batch is left: `now' is the state at TDH. */
@@ -37,19 +38,23 @@ txq_keep(struct e82545_txq *txq)
 }
 
 void
-e82545_txq_moved(struct e82545 *dev)
+e82545_txq_moved(struct e82545 *dev, unsigned int queue)
 {
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	txq_keep(dev->txq);
+	txq_keep(&dev->txq[queue]);
 }
 
 void
 e82545_txq_reset(struct e82545 *dev)
 {
+	unsigned int i;
+
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	memset(&dev->txq->now, 0, sizeof(dev->txq->now));
-	e82545_txq_moved(dev);
+	for (i = 0; i < E82545_QUEUES; i++) {
+		memset(&dev->txq[i].now, 0, sizeof(dev->txq[i].now));
+		e82545_txq_moved(dev, i);
+	}
 }
 
 static void
@@ -68,11 +73,9 @@ tx_ctx_snap(struct e82545_txctx *ctx, struct e82545_snap *s)
 	e82545_snap_u32(s, &ctx->cmd, UINT32_MAX);
 }
 
-void
-e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
+static void
+txq_snap(struct e82545_txq *txq, struct e82545_snap *s)
 {
-	struct e82545_txq *txq = dev->txq;
-
 	tx_ctx_snap(&txq->now.ctx[0], s);
 	tx_ctx_snap(&txq->now.ctx[1], s);
 	e82545_snap_bool(s, &txq->now.skipping);
@@ -80,25 +83,47 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 	txq_keep(txq);
 }
 
-bool
-e82545_txq_salvage(struct e82545 *dev, const struct e82545 *old)
+void
+e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 {
-	const struct e82545_txq *from = old->txq;
-	const bool ended = from->end != TX_END_NONE &&
-	    from->end != e82545_reg(dev, E82545_TDH);
-	const struct tx_state *state = ended ? &from->now : &from->kept;
-	const uint32_t size = tx_ring_size(dev);
+	unsigned int i;
 
-	dev->txq->now = *state;
-	dev->txq->now.skipping = e82545_salvage_bool(&state->skipping);
+	for (i = 0; i < dev->type->et_queues; i++)
+		txq_snap(&dev->txq[i], s);
+}
+
+static bool
+txq_salvage(struct e82545 *dev, const struct e82545 *old, unsigned int queue)
+{
+	const uint32_t regs = E82574_QUEUE(queue);
+	const struct e82545_txq *from = &old->txq[queue];
+	const bool ended = from->end != TX_END_NONE &&
+	    from->end != e82545_reg(dev, E82545_TDH + regs);
+	const struct tx_state *state = ended ? &from->now : &from->kept;
+	const uint32_t size = tx_ring_size(dev, regs);
+	struct e82545_txq *txq = &dev->txq[queue];
+
+	txq->now = *state;
+	txq->now.skipping = e82545_salvage_bool(&state->skipping);
 	if (!ended)
 		return (true);
 	if (from->end >= size)
 		return (false);
 	/* As tx_ended(). */
-	if (from->end == 0 && e82545_reg(dev, E82545_TDT) == size)
-		e82545_reg_set(dev, E82545_TDT, 0);
-	e82545_reg_set(dev, E82545_TDH, from->end);
+	if (from->end == 0 && e82545_reg(dev, E82545_TDT + regs) == size)
+		e82545_reg_set(dev, E82545_TDT + regs, 0);
+	e82545_reg_set(dev, E82545_TDH + regs, from->end);
+	return (true);
+}
+
+bool
+e82545_txq_salvage(struct e82545 *dev, const struct e82545 *old)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->type->et_queues; i++)
+		if (!txq_salvage(dev, old, i))
+			return (false);
 	return (true);
 }
 
@@ -110,9 +135,12 @@ tx_reported(uint64_t (*ring)[2], uint32_t i)
 }
 
 bool
-e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old, uint32_t head)
+e82545_tx_recover(struct e82545 *dev, unsigned int queue,
+    struct e82545_txq *queues, uint32_t head)
 {
-	const uint32_t size = tx_ring_size(dev);
+	struct e82545_txq *old = &queues[queue];
+	const uint32_t regs = E82574_QUEUE(queue);
+	const uint32_t size = tx_ring_size(dev, regs);
 	const uint32_t end = atomic_load_32(&old->end);
 	const uint32_t left = atomic_load_32(&old->nreports);
 	const uint32_t n = left & ~E82545_FIRST;
@@ -128,7 +156,7 @@ e82545_tx_recover(struct e82545 *dev, struct e82545_txq *old, uint32_t head)
 	for (i = 0; i < n; i++)
 		if (report[i] >= size)
 			return (false);
-	ring = tx_ring_map(dev, size);
+	ring = tx_ring_map(dev, regs, size);
 	if (ring == NULL)
 		return (true);
 	for (i = n; i-- > 1;) {
@@ -210,9 +238,10 @@ tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 
 /* Add bytes in guest memory to the packet. */
 static void
-tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
+tx_fragment(struct e82545_txq *txq, struct tx_packet *p, uint8_t *data,
+    size_t len)
 {
-	struct iovec *frag = dev->txq->frags + p->nfrags;
+	struct iovec *frag = txq->frags + p->nfrags;
 
 	/* mutants 2: before the array is such an address by chance only */
 	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
@@ -228,7 +257,8 @@ tx_fragment(struct e82545 *dev, struct tx_packet *p, uint8_t *data, size_t len)
 
 /* mutants 4: fragments of an invalid packet are not used */
 static void
-tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
+tx_buffer(struct e82545 *dev, struct e82545_txq *txq, struct tx_packet *p,
+    uint64_t gpa, size_t len)
 {
 	uint8_t *data;
 	size_t n;
@@ -246,14 +276,14 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 	if (data == NULL && (n = e82545_piece(gpa, len)) < len)
 		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
 	while (data != NULL) {
-		tx_fragment(dev, p, data, n);
+		tx_fragment(txq, p, data, n);
 		gpa += n;
 		len -= n;
 		if (len == 0)
 			return;
 		n = e82545_piece(gpa, len);
 		data = e82545_map_for(dev, gpa, n, E82545_MAP_READ);
-		dev->txq->npieces++;
+		txq->npieces++;
 	}
 	tx_error(p, E82545_C_TX_BAD_ADDR);
 }
@@ -265,7 +295,7 @@ tx_buffer(struct e82545 *dev, struct tx_packet *p, uint64_t gpa, size_t len)
 bool
 e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 {
-	struct e82545_txq *txq = dev->txq;
+	struct e82545_txq *txq = b->q;
 	union e82545_txd txd;
 	uint32_t i, lower;
 
@@ -292,8 +322,9 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		}
 		if (!txq->now.skipping) {
 			tx_commands(p, &txd, lower);
-			tx_buffer(dev, p, le64toh(txd.addr), lower & (p->data ?
-			    E82545_TXD_LEN : E82545_TXD_LEN_LEGACY));
+			tx_buffer(dev, txq, p, le64toh(txd.addr), lower &
+			    (p->data ? E82545_TXD_LEN :
+			    E82545_TXD_LEN_LEGACY));
 		}
 		if ((lower & E82545_TXD_EOP) != 0) {
 			txq->now.skipping = false;

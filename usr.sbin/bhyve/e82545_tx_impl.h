@@ -75,6 +75,8 @@ struct e82545_txq {
 #define	TX_END_NONE	UINT32_MAX	/* TDH was written or reset */
 
 struct tx_batch {
+	struct e82545_txq *q;		/* the queue, */
+	uint32_t	regs;		/* and E82574_QUEUE() of it */
 	uint64_t	(*ring)[2];	/* descriptors */
 	uint32_t	size;		/* of them */
 	uint32_t	start, head, tail;	/* indices */
@@ -133,22 +135,23 @@ tx_report(uint64_t (*ring)[2], uint32_t i)
 	    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD);
 }
 
+/* `regs' is E82574_QUEUE() of the queue, here and below. */
 static inline uint32_t
-tx_ring_size(const struct e82545 *dev)
+tx_ring_size(const struct e82545 *dev, uint32_t regs)
 {
-	return ((e82545_reg(dev, E82545_TDLEN) & E82545_DLEN_MASK) /
+	return ((e82545_reg(dev, E82545_TDLEN + regs) & E82545_DLEN_MASK) /
 	    sizeof(union e82545_txd));
 }
 
 /* The ring, of `size' descriptors; NULL if its address is invalid. */
 static inline uint64_t (*
-tx_ring_map(const struct e82545 *dev, uint32_t size))[2]
+tx_ring_map(const struct e82545 *dev, uint32_t regs, uint32_t size))[2]
 {
 	uint64_t base;
 	void *ring;
 
-	base = (uint64_t)e82545_reg(dev, E82545_TDBAH) << 32 |
-	    (e82545_reg(dev, E82545_TDBAL) & E82545_DBAL_MASK);
+	base = (uint64_t)e82545_reg(dev, E82545_TDBAH + regs) << 32 |
+	    (e82545_reg(dev, E82545_TDBAL + regs) & E82545_DBAL_MASK);
 	ring = e82545_map(dev, base, size * sizeof(union e82545_txd));
 	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
@@ -200,10 +203,10 @@ tx_taglen(const struct tx_packet *p)
 }
 
 static inline uint8_t *
-tx_slot(struct e82545 *dev, const struct tx_batch *b)
+tx_slot(const struct tx_batch *b)
 {
 	/* mutants 3: the tag is where no header of 255 bytes reaches */
-	return (dev->txq->pool[b->nframes] + E82545_VLAN_LEN);
+	return (b->q->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
 /* How many bytes a frame of `len' lacks, if the guest wants them added. */

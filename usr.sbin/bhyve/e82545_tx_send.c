@@ -74,7 +74,7 @@ static void
 tx_sums(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
     const struct iovec *iov, size_t len)
 {
-	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
+	const struct e82545_txctx *ctx = &b->q->now.ctx[0];
 
 	if ((p->flags & E82545_TXD_IC) != 0 &&
 	    !e82545_sum_insert(iov, len, &p->legacy, false))
@@ -98,7 +98,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
-	uint8_t *hdr = tx_slot(dev, b);
+	uint8_t *hdr = tx_slot(b);
 	size_t len, pad, taglen;
 	int n, npay;
 
@@ -133,7 +133,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	iov[0].iov_len += taglen + pad;
 	frame_set(&frame, n, len + taglen + pad);
 	if (p->late) {
-		const struct e82545_sum_where *l4 = &dev->txq->now.ctx[0].l4;
+		const struct e82545_sum_where *l4 = &b->q->now.ctx[0].l4;
 
 		b->counts[E82545_C_TX_PARTIAL]++;
 		frame.f_flags = FRAME_CSUM_PARTIAL;
@@ -145,9 +145,9 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 
 /* How many bytes must be copied to change a frame, without TSO. */
 static size_t
-tx_changed(const struct e82545 *dev, const struct tx_packet *p)
+tx_changed(const struct tx_batch *b, const struct tx_packet *p)
 {
-	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
+	const struct e82545_txctx *ctx = &b->q->now.ctx[0];
 	size_t n;
 
 	/* mutants: it copies a byte more than it must */
@@ -170,7 +170,7 @@ static bool
 tx_late(const struct e82545 *dev, const struct tx_batch *b,
     const struct tx_packet *p, size_t len)
 {
-	const struct e82545_txctx *ctx = &dev->txq->now.ctx[0];
+	const struct e82545_txctx *ctx = &b->q->now.ctx[0];
 
 	return (tx_offloads(dev, b) &&
 	    (p->popts & E82545_TXD_POPTS_TXSM) != 0 &&
@@ -183,9 +183,9 @@ tx_late(const struct e82545 *dev, const struct tx_batch *b,
 
 /* Whether the packet ends with the FCS of the bytes before it. */
 static __attribute__((__noinline__)) bool
-tx_has_fcs(struct e82545 *dev, const struct tx_packet *p)
+tx_has_fcs(const struct tx_batch *b, const struct tx_packet *p)
 {
-	const struct iovec *frag = dev->txq->frags;
+	const struct iovec *frag = b->q->frags;
 	uint32_t crc = 0;
 	unsigned int i;
 
@@ -205,7 +205,7 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 
 	len = p->len;
 	/* Frames here have no FCS. */
-	if ((p->flags & E82545_TXD_IFCS) == 0 && tx_has_fcs(dev, p))
+	if ((p->flags & E82545_TXD_IFCS) == 0 && tx_has_fcs(b, p))
 		len -= E82545_ETH_FCS;
 	if (len < E82545_ETH_HDRLEN ||
 	    len > E82545_FRAME_MAX - tx_taglen(p)) {
@@ -216,9 +216,9 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		p->late = true;
 		p->popts &= ~E82545_TXD_POPTS_TXSM;
 	}
-	hdrlen = MIN(tx_changed(dev, p), len);
-	frame_cursor_init(&cur, dev->txq->frags);
-	frame_cursor_copy(&cur, tx_slot(dev, b), hdrlen);
+	hdrlen = MIN(tx_changed(b, p), len);
+	frame_cursor_init(&cur, b->q->frags);
+	frame_cursor_copy(&cur, tx_slot(b), hdrlen);
 	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen);
 }
 

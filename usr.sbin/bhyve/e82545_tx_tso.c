@@ -32,7 +32,7 @@ tx_segment(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
-	uint8_t *hdr = tx_slot(dev, b) - tx_taglen(p);
+	uint8_t *hdr = tx_slot(b) - tx_taglen(p);
 	size_t len = cut->fc_hdrlen + cut->fc_paylen, pad;
 	int npay;
 
@@ -62,16 +62,16 @@ tx_segment(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
  * tag precedes, and its payload in guest memory.
  */
 static void
-tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
-    uint8_t *hdr, struct frame *frame)
+tx_tso_frame(struct tx_batch *b, const struct tx_packet *p, uint8_t *hdr,
+    struct frame *frame)
 {
-	const struct e82545_txctx *ctx = &dev->txq->now.ctx[1];
+	const struct e82545_txctx *ctx = &b->q->now.ctx[1];
 	const size_t taglen = tx_taglen(p), paylen = p->len - ctx->hdrlen;
-	struct iovec *iov = dev->txq->uncut;
+	struct iovec *iov = b->q->uncut;
 	struct frame_cursor cur;
 	int n;
 
-	frame_cursor_init(&cur, dev->txq->frags);
+	frame_cursor_init(&cur, b->q->frags);
 	frame_cursor_copy(&cur, hdr, ctx->hdrlen);
 	e82545_tso_header(hdr, ctx, paylen);
 	if (taglen != 0)
@@ -102,8 +102,8 @@ tx_tso_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 bool
 e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 {
-	const struct e82545_txctx *ctx = &dev->txq->now.ctx[1];
-	struct e82545_txq *txq = dev->txq;
+	struct e82545_txq *txq = b->q;
+	const struct e82545_txctx *ctx = &txq->now.ctx[1];
 	struct frame frame;
 	struct frame_cut cut;
 	uint32_t paylen;
@@ -128,7 +128,7 @@ e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	    p->len <= TX_UNCUT_MAX - E82545_VLAN_LEN &&
 	    howmany(p->len, ctx->mss) <= FRAME_SEGMENTS_MAX &&
 	    p->nfrags < FRAME_MAXIOV - 1;
-	tx_tso_frame(dev, b, p, tx_slot(dev, b), &frame);
+	tx_tso_frame(b, p, tx_slot(b), &frame);
 	if (!frame_cut_begin(&cut, &frame)) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);

@@ -139,6 +139,7 @@ struct e82545_type {
 	char		 et_magic[8];	/* of snapshots */
 	uint32_t	 et_version;	/* of snapshots */
 	uint16_t	 et_subdevice;	/* PCI subsystem ID, without CSB */
+	unsigned int	 et_queues;	/* in each direction */
 	const struct e82545_line *et_line;
 	size_t		 et_nlines;	/* less than UINT8_MAX */
 	/* Register to line, counted from 1; 0: none.  e82545_reg_init(). */

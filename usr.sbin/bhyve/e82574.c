@@ -314,6 +314,7 @@ const struct e82545_type e82574_l = {
 	.et_magic = { '8', '2', '5', '7', '4', 'L' },
 	.et_version = E82574_SNAPSHOT_VERSION,
 	.et_subdevice = E82574_PCI_SUBDEVICE,
+	.et_queues = 1,
 	.et_line = l_line,
 	.et_nlines = nitems(l_line),
 	.et_index = l_index,

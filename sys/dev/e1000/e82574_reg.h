@@ -86,8 +86,10 @@
 #define	 E82574_RXCSUM_PCSD	0x00002000	/* no packet checksum */
 
 /*
- * Second queue, arbitration.
+ * Second queues, arbitration.  A queue has its registers so many bytes after
+ * those of queue 0, from RDBAL and from TDBAL on.
  */
+#define	E82574_QUEUE(n)		(0x100 * (n))
 #define	E82574_RXDCTL1		0x02928
 #define	E82574_TXDCTL1		0x03928
 #define	E82574_TARC(n)		(0x03840 + 0x100 * (n))

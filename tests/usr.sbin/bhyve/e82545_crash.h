@@ -26,7 +26,7 @@
 #include "frame_port.h"
 
 #define	CRASH_RAM	0x20000		/* bytes of guest memory */
-#define	CRASH_MODEL	0x40000		/* bytes for an adapter */
+#define	CRASH_MODEL	0x60000		/* bytes for an adapter */
 #define	CRASH_TXD	32		/* descriptors */
 #define	CRASH_RXD	16
 #define	CRASH_SENT	8192		/* frames recorded */

@@ -203,7 +203,7 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
 		done = false;
 		causes &= ~CSB_RX_CAUSES;
 	}
-	e82545_intr_rx(dev, done, causes);
+	e82545_intr_rx(dev, 0, done, causes);
 	atomic_store_rel_32(&c->rx->host_isr,
 	    htole32(e82545_reg(dev, E82545_ICR)));
 }

@@ -222,7 +222,7 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 		/* mutants: the other bits: TXDW, as `done', and LSC */
 		causes &= ~CSB_TX_CAUSES;
 	}
-	e82545_intr_tx(dev, done, delayed, causes);
+	e82545_intr_tx(dev, 0, done, delayed, causes);
 	atomic_store_rel_32(&c->tx->host_isr,
 	    htole32(e82545_reg(dev, E82545_ICR)));
 }

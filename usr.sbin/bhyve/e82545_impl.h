@@ -122,6 +122,7 @@ struct e82545 {
 
 	struct e82545_lock	 tx_mtx;
 	struct e82545_txq	*txq;		/* E82545_QUEUES of them */
+	unsigned int		 tx_turn;	/* modulo that: the next */
 	struct e82545_lock	 rx_mtx;
 	struct e82545_rxq	*rxq;		/* as many */
 	uint32_t		 rx_cut_off;	/* bytes of payload that the

@@ -414,10 +414,11 @@ e82545_intr_raise(struct e82545 *dev, uint32_t causes)
 }
 
 void
-e82545_intr_tx(struct e82545 *dev, bool done, bool delayed, uint32_t causes)
+e82545_intr_tx(struct e82545 *dev, unsigned int queue, bool done, bool delayed,
+    uint32_t causes)
 {
 	struct e82545_moder_event ev = {
-		.raise = causes, .tx = done, .tx_delayed = delayed
+		.raise = causes, .queue = queue, .tx = done, .tx_delayed = delayed
 	};
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -426,9 +427,12 @@ e82545_intr_tx(struct e82545 *dev, bool done, bool delayed, uint32_t causes)
 }
 
 void
-e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes)
+e82545_intr_rx(struct e82545 *dev, unsigned int queue, bool done,
+    uint32_t causes)
 {
-	struct e82545_moder_event ev = { .raise = causes, .rx = done };
+	struct e82545_moder_event ev = {
+		.raise = causes, .queue = queue, .rx = done
+	};
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	if (done || causes != 0)

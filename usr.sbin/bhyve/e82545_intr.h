@@ -34,6 +34,7 @@ struct e82545_moder_event {
 	uint32_t	icr;		/* causes so far */
 	uint32_t	ims;		/* causes that may interrupt */
 	uint32_t	raise;		/* causes that go at once */
+	unsigned int	queue;		/* that they, and packets, are of */
 	bool		rx;		/* packets received: RXT0 by timer */
 	bool		tx;		/* packets sent: TXDW by timer, */
 	bool		tx_delayed;	/* if all of them have IDE */
@@ -81,14 +82,18 @@ void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 /* Raise causes at once (ICR bits), then update the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
- * A batch was written back (`done': some descriptors report status).  Raise
- * TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at once;
+ * A batch of a queue was written back (`done': some descriptors report status).
+ * Raise TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at once;
  * raise `causes' at once, too.
  */
-void	e82545_intr_tx(struct e82545 *dev, bool done, bool delayed,
+void	e82545_intr_tx(struct e82545 *dev, unsigned int queue, bool done,
+	    bool delayed, uint32_t causes);
+/*
+ * A batch was received into a queue: raise RXT0 after RDTR/RADV, `causes' at
+ * once.
+ */
+void	e82545_intr_rx(struct e82545 *dev, unsigned int queue, bool done,
 	    uint32_t causes);
-/* A batch was received: raise RXT0 after RDTR/RADV, `causes' at once. */
-void	e82545_intr_rx(struct e82545 *dev, bool done, uint32_t causes);
 /* ICR, ICS, IMS, IMC, ITR, RDTR, ... as the register table calls them. */
 uint32_t e82545_icr_read(struct e82545 *dev, uint32_t off);
 void	e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);

@@ -137,22 +137,32 @@ void
 e82545_rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	e82545_count(dev, E82545_C_RX_KICK, 1);
-	if (e82545_csb_placed(dev) && dev->csb.ops->ecb_keep(dev, off, value))
+	if (e82545_csb_placed(dev) && off == E82545_RDT &&
+	    dev->csb.ops->ecb_keep(dev, off, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		e82545_rx_write(dev, off, value);
 	E82545_PROBE(dev, RX_KICK, value, dev->wake_rx);
 }
 
-/* TDBAL, TDBAH, TDLEN, TDH or TCTL: descriptors may be pending now. */
+/* TDBAL, TDBAH, TDLEN, TDH, TCTL or TARC: descriptors may be pending now. */
 void
 e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (off == E82545_TDH)
-		e82545_txq_moved(dev, 0);
+	uint32_t regs;
+	unsigned int i;
+
+	for (i = 0; i < dev->type->et_queues; i++)
+		if (off == E82545_TDH + E82574_QUEUE(i))
+			e82545_txq_moved(dev, i);
 	e82545_reg_set(dev, off, value);
-	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
-	    e82545_reg(dev, E82545_TDT) != e82545_reg(dev, E82545_TDH);
+	if ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) == 0)
+		return;
+	for (i = 0; i < dev->type->et_queues; i++) {
+		regs = E82574_QUEUE(i);
+		dev->wake_tx |= e82545_reg(dev, E82545_TDT + regs) !=
+		    e82545_reg(dev, E82545_TDH + regs);
+	}
 }
 
 /*
@@ -163,12 +173,13 @@ e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (!e82545_csb_placed(dev) || !dev->csb.ops->ecb_keep(dev, off, value))
+	if (!e82545_csb_placed(dev) || off != E82545_TDT ||
+	    !dev->csb.ops->ecb_keep(dev, off, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
 	/* mutants: placing a block clears the flag */
-	if (dev->wake_tx && e82545_csb_placed(dev))
+	if (dev->wake_tx && e82545_csb_placed(dev) && off == E82545_TDT)
 		atomic_store_rel_32(&dev->csb.kicked, 1);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }
@@ -192,8 +203,11 @@ e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s)
 	for (; l < end; l++)
 		for (i = 0; i < l->el_count; i++) {
 			off = l->el_off + i * l->el_stride;
-			value = e82545_reg(dev, off);
-			e82545_snap_u32(s, &value, ALL);
+			value = l->el_reset;
+			if (l->el_version <= s->version) {
+				value = e82545_reg(dev, off);
+				e82545_snap_u32(s, &value, ALL);
+			}
 			e82545_snap_check(s, ((value ^ l->el_reset) &
 			    ~(l->el_mask | l->el_own)) == 0);
 			e82545_reg_set(dev, off, value);

@@ -367,7 +367,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		if (dev->csb.rx_on && b->regs == 0)
 			dev->csb.ops->ecb_rx_notify(dev, causes);
 		else
-			e82545_intr_rx(dev, true, causes);
+			e82545_intr_rx(dev, b->regs != 0, true, causes);
 	}
 	rx_stats(dev, b);
 	dev->rx_wait.stalled = false;

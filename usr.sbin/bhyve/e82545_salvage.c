@@ -212,6 +212,7 @@ static void
 recover_intr(struct e82545 *dev)
 {
 	uint32_t causes = 0;
+	unsigned int i;
 
 	if ((e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0)
 		causes |= TX_CAUSES;
@@ -219,7 +220,8 @@ recover_intr(struct e82545 *dev)
 		causes |= RX_CAUSES;
 	if (causes != 0 && e82545_phy_unseen(dev))
 		causes |= E82545_ICR_LSC;
-	e82545_intr_raise(dev, causes);
+	for (i = 0; i < dev->type->et_queues; i++)
+		e82545_intr_rx(dev, i, false, causes);
 }
 
 static bool

@@ -12,8 +12,9 @@
  *		counters
  *	frames	those in the loopback queue
  *
- * The version must change whenever the format or the meaning of a value does;
- * a model restores its own version only.
+ * The version must change whenever the format or the meaning of a value does.
+ * A model saves its own version, and restores that, and those since et_earliest
+ * of its type.
  *
  * A snapshot may be damaged, or made by an attacker.  It is therefore restored
  * into a fresh model first, which checks every value.  Only if all of them are
@@ -157,7 +158,7 @@ static size_t
 snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 {
 	struct e82545_snap s = {
-		.save = buf, .size = size,
+		.save = buf, .size = size, .version = dev->type->et_version,
 		.now_ns = dev->ops->eo_now(dev->arg)
 	};
 	struct snap_header h;
@@ -207,7 +208,8 @@ e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size)
 }
 
 static int
-snap_header_check(const struct e82545_type *type, const void *buf, size_t size)
+snap_header_check(const struct e82545_type *type, const void *buf, size_t size,
+    uint32_t *version)
 {
 	struct snap_header h;
 
@@ -216,7 +218,8 @@ snap_header_check(const struct e82545_type *type, const void *buf, size_t size)
 	memcpy(&h, buf, sizeof(h));
 	if (memcmp(h.magic, type->et_magic, sizeof(h.magic)) != 0)
 		return (EINVAL);
-	if (le32toh(h.version) != type->et_version)
+	*version = le32toh(h.version);
+	if (*version < type->et_earliest || *version > type->et_version)
 		return (ENOTSUP);
 	if (le32toh(h.size) != size || le32toh(h.crc) !=
 	    e82545_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h), 0))
@@ -234,7 +237,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	bool asserted;
 	int error;
 
-	error = snap_header_check(dev->type, buf, size);
+	error = snap_header_check(dev->type, buf, size, &s.version);
 	if (error != 0)
 		return (error);
 	fresh = e82545_create(&dev->config, dev->ops, dev->arg,

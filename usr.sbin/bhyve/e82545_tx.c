@@ -8,7 +8,8 @@
  * The transmit ring: 8254x SDM sections 3.3 to 3.5.  Everything here runs under
  * tx_mtx.
  *
- * A call of e82545_tx() processes one batch:
+ * A call of e82545_tx() processes one batch, of one queue; an adapter with two
+ * has each in turn, and its frames stay in order:
  *
  *	begin	take a snapshot of the registers (TDT may come from the CSB: see
  *		e82545_csb.c), map the ring
@@ -63,6 +64,10 @@
 #include "e82545_loop.h"
 #include "e82545_stat.h"
 #include "e82545_tx_impl.h"
+#include "e82545_type.h"
+
+/* What a batch counts, with E82545_C_LOOPBACK. */
+#define	TX_COUNTS	(E82545_C_TX_LINKDOWN - E82545_C_TX_FRAME + 1)
 
 /*
  * The bits that ask for more than sending a frame as it is, and those that a
@@ -185,7 +190,10 @@ tx_begin(struct e82545 *dev, struct tx_batch *b, unsigned int queue)
 	frame_set(&b->frame, 1, 0);
 	b->ntso = b->ntsofail = 0;
 	memset(&b->tally, 0, sizeof(b->tally));
-	memset(b->counts, 0, sizeof(b->counts));
+	/* mutants: no other is counted */
+	memset(&b->counts[E82545_C_TX_FRAME], 0, TX_COUNTS *
+	    sizeof(b->counts[0]));
+	b->counts[E82545_C_LOOPBACK] = 0;
 	return (true);
 }
 
@@ -343,11 +351,11 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		tx_ended(dev, b);
 	e82545_reg_set(dev, E82545_TDH + b->regs, b->head);
 	tx_stats(dev, b);
-	if (dev->csb.tx_on)
+	if (dev->csb.tx_on && b->regs == 0)
 		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
 		    b->nreports > 0, delayed, tx_causes(dev, b));
 	else
-		e82545_intr_tx(dev, b->nreports > 0, delayed,
+		e82545_intr_tx(dev, b->regs != 0, b->nreports > 0, delayed,
 		    tx_causes(dev, b));
 	wake = b->looped && e82545_rx_unstall(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
@@ -361,28 +369,77 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	return (wake);
 }
 
+/*
+ * A batch of a queue.  Returns false if it had nothing to do; else sets *more if
+ * more may be pending, and *wake if the receive path must be woken.
+ */
+static inline __attribute__((__always_inline__)) bool
+tx_queue(struct e82545 *dev, unsigned int queue, bool *more, bool *wake)
+{
+	struct tx_batch b;
+
+	if (!tx_begin(dev, &b, queue))
+		return (false);
+	*more = tx_run(dev, &b);
+	*wake = tx_end(dev, &b);
+	if (b.ndescs == 0 && b.nframes == 0)
+		return (false);
+	if (b.to_end && b.head != 0)
+		*more = true;
+	return (true);
+}
+
+/* Whether a queue is enabled, and has descriptors. */
+static bool
+tx_pending(const struct e82545 *dev, unsigned int queue)
+{
+	const uint32_t regs = E82574_QUEUE(queue);
+
+	return ((e82545_reg(dev, E82574_TARC(queue)) &
+	    E82574_TARC_ENABLE) != 0 && e82545_reg(dev, E82545_TDT + regs) !=
+	    e82545_reg(dev, E82545_TDH + regs));
+}
+
+/*
+ * The same of the queue whose turn it is, or of the next one if that has
+ * nothing to do.
+ */
+static __attribute__((__noinline__)) bool
+tx_queues(struct e82545 *dev, bool *more, bool *wake)
+{
+	unsigned int i, queue;
+
+	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
+	for (i = 0; i < E82545_QUEUES; i++) {
+		queue = dev->tx_turn++ % E82545_QUEUES;
+		if (!tx_pending(dev, queue) ||
+		    !tx_queue(dev, queue, more, wake))
+			continue;
+		/* Those behind it have not been looked at. */
+		while (++i < E82545_QUEUES)
+			*more |= tx_pending(dev, ++queue % E82545_QUEUES);
+		return (true);
+	}
+	return (false);
+}
+
 /* mutants 2: without a block these functions find the mode off */
 enum e82545_tx_state
 e82545_tx(struct e82545 *dev)
 {
-	struct tx_batch b;
 	enum e82545_tx_state state = E82545_TX_IDLE;
-	bool idle = true, more = false, wake = false;
+	bool busy, more = false, wake = false;
 
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev)) {
 		E82545_PROBE(dev, TX_BEGIN);
 		if (e82545_csb_placed(dev))
 			dev->csb.ops->ecb_tx_begin(dev);
-		if (tx_begin(dev, &b, 0)) {
-			more = tx_run(dev, &b);
-			wake = tx_end(dev, &b);
-			idle = b.ndescs == 0 && b.nframes == 0;
-			if (b.to_end && b.head != 0 && !idle)
-				more = true;
-		}
+		busy = dev->type->et_queues == 1 ?
+		    tx_queue(dev, 0, &more, &wake) :
+		    tx_queues(dev, &more, &wake);
 		if (e82545_csb_placed(dev))
-			state = dev->csb.ops->ecb_tx_end(dev, idle, more);
+			state = dev->csb.ops->ecb_tx_end(dev, !busy, more);
 		else if (more)
 			state = E82545_TX_MORE;
 	}

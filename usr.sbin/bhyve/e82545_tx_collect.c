@@ -44,6 +44,13 @@ e82545_txq_moved(struct e82545 *dev, unsigned int queue)
 	txq_keep(&dev->txq[queue]);
 }
 
+static void
+txq_reset(struct e82545_txq *txq)
+{
+	memset(&txq->now, 0, sizeof(txq->now));
+	txq_keep(txq);
+}
+
 void
 e82545_txq_reset(struct e82545 *dev)
 {
@@ -51,10 +58,8 @@ e82545_txq_reset(struct e82545 *dev)
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	for (i = 0; i < E82545_QUEUES; i++) {
-		memset(&dev->txq[i].now, 0, sizeof(dev->txq[i].now));
-		e82545_txq_moved(dev, i);
-	}
+	for (i = 0; i < E82545_QUEUES; i++)
+		txq_reset(&dev->txq[i]);
 }
 
 static void
@@ -88,8 +93,12 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	unsigned int i;
 
-	for (i = 0; i < dev->type->et_queues; i++)
-		txq_snap(&dev->txq[i], s);
+	txq_snap(&dev->txq[0], s);
+	for (i = 1; i < dev->type->et_queues; i++)
+		if (s->version >= E82574_SNAPSHOT_QUEUES)
+			txq_snap(&dev->txq[i], s);
+		else
+			txq_reset(&dev->txq[i]);
 }
 
 static bool

@@ -137,6 +137,15 @@ l_timinca_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, value);
 }
 
+/* A register of queue 1, which the first version of snapshots does not have. */
+#define	LINE_TX1(name, mask, write, ring)				\
+	{ E82545_##name + E82574_QUEUE(1), 1, 4, #name "1", 0, mask, 0,	\
+	    NULL, write, ring, E82574_SNAPSHOT_QUEUES }
+/* It enables a queue. */
+#define	LINE_TARC(n, name)						\
+	LINE_FN(E82574_TARC(n), name, 0x3 | E82574_TARC_ENABLE,		\
+	    0x7fffffff, NULL, e82545_tx_write, RING_TX)
+
 static const struct e82545_line l_line[] = {
 	/* SLU as firmware leaves it: drivers that never set it have a link. */
 	LINE_FN(E82545_CTRL, "CTRL", E82545_CTRL_FD | E82545_CTRL_SLU |
@@ -178,7 +187,7 @@ static const struct e82545_line l_line[] = {
 	LINE_FN(E82574_IVAR, "IVAR", 0, 0x800fffff,
 	    NULL, e82574_vector_write, RING_NONE),
 	{ E82574_EITR(0), E82574_VECTORS, 4, "EITR", 0, E82545_ITR_MASK, 0,
-	    NULL, e82574_vector_write, RING_NONE },
+	    NULL, e82574_vector_write, RING_NONE, 0 },
 
 	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfbffe),
 	LINE_RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
@@ -200,7 +209,7 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
 	{ E82574_PSRCTL, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, 0,
-	    NULL, e82545_rx_write, RING_RX },
+	    NULL, e82545_rx_write, RING_RX, 0 },
 
 	LINES_RX_FIFO,
 	LINE_RW(E82545_TDFH, "TDFH", 0x00000600, 0x00001fff),
@@ -215,9 +224,14 @@ static const struct e82545_line l_line[] = {
 	LINES_TX_RING,
 	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff7f3f3f),
 	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
-	LINE_RW(E82574_TARC(0), "TARC0", 0x3 | E82574_TARC_ENABLE, 0x7fffffff),
+	LINE_TARC(0, "TARC0"),
+	LINE_TX1(TDBAL, E82545_DBAL_MASK, e82545_tx_write, RING_TX),
+	LINE_TX1(TDBAH, E82545_ALL, e82545_tx_write, RING_TX),
+	LINE_TX1(TDLEN, E82545_DLEN_MASK, e82545_tx_write, RING_TX),
+	LINE_TX1(TDH, E82545_DPTR_MASK, e82545_tx_write, RING_TX),
+	LINE_TX1(TDT, E82545_DPTR_MASK, e82545_tdt_write, RING_NONE),
 	LINE_RW(E82574_TXDCTL1, "TXDCTL1", 0, 0xff7f3f3f),
-	LINE_RW(E82574_TARC(1), "TARC1", 0x3 | E82574_TARC_ENABLE, 0x7fffffff),
+	LINE_TARC(1, "TARC1"),
 
 	LINES_STAT,
 
@@ -313,8 +327,9 @@ static uint8_t l_index[E82545_BAR_MEM_SIZE / 4];
 const struct e82545_type e82574_l = {
 	.et_magic = { '8', '2', '5', '7', '4', 'L' },
 	.et_version = E82574_SNAPSHOT_VERSION,
+	.et_earliest = 1,
 	.et_subdevice = E82574_PCI_SUBDEVICE,
-	.et_queues = 1,
+	.et_queues = 2,
 	.et_line = l_line,
 	.et_nlines = nitems(l_line),
 	.et_index = l_index,

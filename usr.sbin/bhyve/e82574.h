@@ -22,7 +22,8 @@ struct e82545;
 struct e82545_moder_event;
 struct e82545_snap;
 
-#define	E82574_SNAPSHOT_VERSION	1
+#define	E82574_SNAPSHOT_VERSION	2
+#define	E82574_SNAPSHOT_QUEUES	2	/* the first with second queues */
 
 struct e82574_vector {
 	uint64_t	ev_last_ns;	/* when a message was sent; 0: not
@@ -36,6 +37,11 @@ struct e82574 {
 	uint32_t	xs_sent;	/* causes in ICR and IMS of which a
 					   message was sent */
 	struct e82574_vector xs_vector[E82574_VECTORS];
+	/*
+	 * Queues, as bits, whose packets were received or sent, and will be
+	 * announced when a timer expires.
+	 */
+	uint32_t	xs_rx_waits, xs_tx_waits;
 	/* SYSTIM was so much at that time. */
 	uint64_t	xs_systim;
 	uint64_t	xs_systim_ns;

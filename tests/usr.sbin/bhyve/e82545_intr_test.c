@@ -141,7 +141,7 @@ TEST(timer, "The host's timer is set seldom; early calls do no harm")
 	 */
 	for (i = 0; i < 1000; i++) {
 		pthread_mutex_lock(&h->dev->reg_mtx);
-		e82545_intr_rx(h->dev, true, 0);
+		e82545_intr_rx(h->dev, 0, true, 0);
 		pthread_mutex_unlock(&h->dev->reg_mtx);
 		host_advance(h, 100);
 	}
@@ -163,7 +163,7 @@ TEST(timer, "The host's timer is set seldom; early calls do no harm")
 
 	/* A reset stops the timer. */
 	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_intr_rx(h->dev, true, 0);
+	e82545_intr_rx(h->dev, 0, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK(h->timer_ns != 0);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -179,13 +179,13 @@ TEST(timer, "The host's timer is set seldom; early calls do no harm")
 	/* The next delay sets the timer anew; a reset does not unless it is. */
 	host_wr(h, E82545_RDTR, 10);
 	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_intr_rx(h->dev, true, 0);
+	e82545_intr_rx(h->dev, 0, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK_EQ(h->now_ns + 10240, h->timer_ns);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	host_wr(h, E82545_RDTR, 20);
 	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_intr_rx(h->dev, true, 0);
+	e82545_intr_rx(h->dev, 0, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK_EQ(h->now_ns + 20480, h->timer_ns);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -288,9 +288,9 @@ TEST(clock, "The clock is read only if the result depends on it, and the timer "
 		if (t[i].call == CALL_RAISE)
 			e82545_intr_raise(h->dev, t[i].causes);
 		else if (t[i].call == CALL_RX)
-			e82545_intr_rx(h->dev, t[i].done, t[i].causes);
+			e82545_intr_rx(h->dev, 0, t[i].done, t[i].causes);
 		else
-			e82545_intr_tx(h->dev, t[i].done, true, t[i].causes);
+			e82545_intr_tx(h->dev, 0, t[i].done, true, t[i].causes);
 		pthread_mutex_unlock(&h->dev->reg_mtx);
 		ATF_CHECK_EQ_MSG(t[i].reads, clock_reads, "%u: read %u times",
 		    i, clock_reads);
@@ -338,7 +338,7 @@ TEST(restored, "A restore stops the host's timer, which is set again from then "
 	/* A timer, which the snapshot does not have. */
 	host_wr(h, E82545_RDTR, 10);
 	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_intr_rx(h->dev, true, 0);
+	e82545_intr_rx(h->dev, 0, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK_EQ(h->now_ns + 10240, h->timer_ns);
 	e82545_pause(h->dev);
@@ -349,7 +349,7 @@ TEST(restored, "A restore stops the host's timer, which is set again from then "
 	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
 	ATF_CHECK_EQ(ntimer, h->ntimer);
 	pthread_mutex_lock(&h->dev->reg_mtx);
-	e82545_intr_rx(h->dev, true, 0);
+	e82545_intr_rx(h->dev, 0, true, 0);
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK_EQ(h->now_ns + 20480, h->timer_ns);
 	free(buf);

@@ -508,9 +508,9 @@ play_event(struct play *p, const struct event *ev)
 	}
 	pthread_mutex_lock(&dev->reg_mtx);
 	if (ev->what == EV_RX)
-		e82545_intr_rx(dev, true, 0);
+		e82545_intr_rx(dev, 0, true, 0);
 	else if (ev->what == EV_TX || ev->what == EV_TXI)
-		e82545_intr_tx(dev, true, ev->what == EV_TXI, 0);
+		e82545_intr_tx(dev, 0, true, ev->what == EV_TXI, 0);
 	else
 		e82545_intr_raise(dev, ev->arg);
 	pthread_mutex_unlock(&dev->reg_mtx);

@@ -1,0 +1,518 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * The two transmit queues of the 82574L.  Queue 0 has the ring of
+ * e82545_host.h, queue 1 the one below.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <string.h>
+
+#include "e82545_check.h"
+#include "e82545_impl.h"
+
+#define	TARC(n)		(0x3840 + 0x100 * (n))
+#define	ENABLE		0x400
+#define	TDH1		0x3910
+#define	TDT1		0x3918
+#define	TXQ0		0x00400000
+#define	TXQ1		0x00800000
+
+/* Queue 1. */
+static uint64_t ring1;
+static uint32_t n1, tail1;
+
+/* Place queue 1, of `ntxd' descriptors. */
+static void
+place1(struct host *h, uint32_t ntxd)
+{
+	ring1 = host_alloc(h, ntxd * sizeof(union e82545_txd), 128);
+	n1 = ntxd;
+	tail1 = 0;
+	host_wr(h, 0x3900, ring1);
+	host_wr(h, 0x3904, 0);
+	host_wr(h, 0x3908, ntxd * sizeof(union e82545_txd));
+	host_wr(h, TDH1, 0);
+	host_wr(h, TDT1, 0);
+}
+
+static struct host *
+two_up(uint32_t ntxd)
+{
+	struct host *h;
+
+	h = host_create_82574(HOST_RAM);
+	host_up(h, ntxd, 64, 2048);
+	place1(h, ntxd);
+	host_rd(h, E82545_ICR);
+	return (h);
+}
+
+/* Swap the queue that the functions of the host use with the other one. */
+static void
+swap(struct host *h)
+{
+	const uint64_t ring = h->txring;
+	const uint32_t n = h->ntxd, tail = h->txtail;
+
+	h->txring = ring1;
+	h->ntxd = n1;
+	h->txtail = tail1;
+	ring1 = ring;
+	n1 = n;
+	tail1 = tail;
+}
+
+/* A frame at queue 1's tail, with a seed. */
+static void
+frame1(struct host *h, size_t len, unsigned int seed, uint32_t cmd)
+{
+	uint8_t frame[E82545_FRAME_MAX];
+
+	host_make_frame(frame, len, host_mac, seed);
+	swap(h);
+	host_tx_frame(h, frame, len, cmd);
+	swap(h);
+}
+
+static void
+frame0(struct host *h, size_t len, unsigned int seed, uint32_t cmd)
+{
+	uint8_t frame[E82545_FRAME_MAX];
+
+	host_make_frame(frame, len, host_mac, seed);
+	host_tx_frame(h, frame, len, cmd);
+}
+
+static void
+go1(struct host *h)
+{
+	host_wr(h, TDT1, tail1);
+}
+
+/* Whether descriptor `i' of queue 1 is done. */
+static bool
+done1(struct host *h, uint32_t i)
+{
+	bool done;
+
+	swap(h);
+	done = host_tx_done(h, i);
+	swap(h);
+	return (done);
+}
+
+static void
+check_seed(struct host *h, unsigned int n, size_t len, unsigned int seed)
+{
+	uint8_t frame[E82545_FRAME_MAX];
+
+	host_make_frame(frame, len, host_mac, seed);
+	check_sent(h, n, frame, len);
+}
+
+HOST_TEST(both, two_up(64), "Both queues send, each with its own head, tail "
+    "and descriptors, and are counted together")
+{
+	const uint64_t kicks = host_counter(h, E82545_C_TX_KICK);
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		frame0(h, 60 + i, i, 0);
+		frame1(h, 100 + i, 100 + i, 0);
+	}
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(10, host_sent(h));
+	ATF_CHECK_EQ(10, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(0, host_rd(h, TDH1));
+	ATF_CHECK(!done1(h, 0));
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(20, host_sent(h));
+	ATF_CHECK_EQ(10, host_rd(h, TDH1));
+	for (i = 0; i < 10; i++) {
+		check_seed(h, i, 60 + i, i);
+		check_seed(h, 10 + i, 100 + i, 100 + i);
+		ATF_CHECK(host_tx_done(h, i));
+		ATF_CHECK(done1(h, i));
+	}
+	ATF_CHECK_EQ(20, host_rd(h, 0x4080));	/* GPTC */
+	ATF_CHECK_EQ(20, host_counter(h, E82545_C_TX_FRAME));
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BATCH));
+	ATF_CHECK_EQ(kicks + 2, host_counter(h, E82545_C_TX_KICK));
+}
+
+HOST_TEST(turns, two_up(1024), "A queue that is full does not keep the other "
+    "one waiting for more than a batch; frames of each stay in order")
+{
+	unsigned int i, seen[2] = { 0, 0 };
+	size_t len;
+
+	for (i = 0; i < 1000; i++)
+		frame0(h, 60, i, 0);
+	for (i = 0; i < 600; i++)
+		frame1(h, 61, i, 0);
+	host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL) & ~E82545_TCTL_EN);
+	host_tx_go(h);
+	go1(h);
+	host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL) | E82545_TCTL_EN);
+	/* A batch of each in turn, until one has no more. */
+	for (i = 1; i <= 4; i++) {
+		ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+		ATF_CHECK_EQ(i * E82545_TX_FRAMES, host_sent(h));
+		ATF_CHECK_EQ((i + 1) / 2 * E82545_TX_FRAMES,
+		    host_rd(h, E82545_TDH));
+		ATF_CHECK_EQ(i / 2 * E82545_TX_FRAMES, host_rd(h, TDH1));
+	}
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(600, host_rd(h, TDH1));
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	ATF_CHECK_EQ(1000, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(1600, host_sent(h));
+	for (i = 0; i < 1600; i++) {
+		len = host_sent_frame(h, i)->len;
+		check_seed(h, i, len, seen[len - 60]++);
+	}
+	ATF_CHECK_EQ(1000, seen[0]);
+	ATF_CHECK_EQ(600, seen[1]);
+}
+
+HOST_TEST(contexts, two_up(64), "Each queue has its own contexts")
+{
+	static uint8_t payload[100] = { 1, 2, 3 };
+	struct packet p = { .payload = payload, .paylen = 100 };
+	struct packet udp = { .udp = true, .payload = payload, .paylen = 50 };
+	uint8_t frame[200], want[200];
+	size_t len, ulen;
+
+	/* TCP in queue 0, UDP in queue 1; the contexts first. */
+	tx_context(h, &p, 0, 0);
+	tx_go(h);
+	swap(h);
+	tx_context(h, &udp, 0, 0);
+	swap(h);
+	go1(h);
+	host_run(h);
+	len = packet_build(&p, want);
+	packet_build_partial(&p, frame);
+	tx_data(h, frame, len, len, len, TXD_LAST, E82545_TXD_POPTS_TXSM, 0);
+	tx_go(h);
+	check_sent(h, 0, want, len);
+	ulen = packet_build(&udp, want);
+	packet_build_partial(&udp, frame);
+	swap(h);
+	tx_data(h, frame, ulen, ulen, ulen, TXD_LAST, E82545_TXD_POPTS_TXSM,
+	    0);
+	swap(h);
+	go1(h);
+	host_run(h);
+	check_sent(h, 1, want, ulen);
+}
+
+HOST_TEST(tso, two_up(64), "A packet with TSO that takes several batches in "
+    "one queue, and frames in the other between")
+{
+	static uint8_t payload[60000];
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	static uint8_t frame[sizeof(payload) + 100];
+	unsigned int i, other = 0, seg = 0;
+	size_t len;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 7;
+	len = packet_build_tso(&p, frame);
+	swap(h);
+	tx_context(h, &p, 100, 0);
+	tx_data(h, frame, len, len, len, TXD_LAST | E82545_TXD_TSE,
+	    tx_popts(&p), 0);
+	swap(h);
+	for (i = 0; i < 5; i++)
+		frame0(h, 500, i, 0);
+	go1(h);
+	/* The first batch is of queue 1's: queue 0 has none yet. */
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(605, host_sent(h));
+	for (i = 0; i < 605; i++) {
+		len = host_sent_frame(h, i)->len;
+		if (len == 500) {
+			check_seed(h, i, 500, other++);
+			ATF_CHECK(i >= E82545_TX_FRAMES &&
+			    i < 2 * E82545_TX_FRAMES);
+			continue;
+		}
+		ATF_CHECK_EQ(0, memcmp(host_sent_frame(h, i)->data + 54,
+		    payload + 100 * seg++, 100));
+	}
+	ATF_CHECK_EQ(5, other);
+	ATF_CHECK_EQ(600, seg);
+	ATF_CHECK_EQ(1, host_rd(h, 0x40f8));	/* TSCTC */
+	ATF_CHECK_EQ(2, host_rd(h, TDH1));
+}
+
+HOST_TEST(tarc, two_up(64), "TARC enables each queue, and no other")
+{
+	unsigned int q;
+
+	ATF_CHECK_EQ(0x403, host_rd(h, TARC(0)));
+	for (q = 0; q < 2; q++) {
+		host_sent_clear(h);
+		host_wr(h, TARC(0), q == 0 ? 3 : ENABLE);
+		host_wr(h, TARC(1), q == 1 ? 0x00200003 : ENABLE);
+		frame0(h, 60, 1, 0);
+		frame1(h, 70, 1, 0);
+		host_tx_go(h);
+		go1(h);
+		host_run(h);
+		ATF_CHECK_EQ(1, host_sent(h));
+		check_seed(h, 0, q == 0 ? 70 : 60, 1);
+		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+		/* Turned on, it goes on. */
+		host_wr(h, TARC(q), ENABLE);
+		host_run(h);
+		ATF_CHECK_EQ(2, host_sent(h));
+		check_seed(h, 1, q == 0 ? 60 : 70, 1);
+	}
+	/* With both off nothing is sent. */
+	host_sent_clear(h);
+	host_wr(h, TARC(0), 0);
+	host_wr(h, TARC(1), 0);
+	frame0(h, 60, 1, 0);
+	frame1(h, 70, 1, 0);
+	host_tx_go(h);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+}
+
+HOST_TEST(causes, two_up(64), "With MSI-X each queue has its cause, also when "
+    "TIDV delays it; without they share TXDW")
+{
+	/* TXDW, TXQE and TXD_LOW. */
+	frame1(h, 60, 1, 0);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(0x00008003, host_rd(h, E82545_ICR));
+	e82545_msix(h->dev, true);
+	host_wr(h, 0xe4, 0x000aba98);	/* each its own vector */
+	host_wr(h, 0xdc, TXQ0 | TXQ1);
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	frame1(h, 60, 1, 0);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(0, h->nmessages[2]);
+	ATF_CHECK_EQ(1, h->nmessages[3]);
+	ATF_CHECK_EQ(TXQ0, host_rd(h, E82545_IMS));
+	ATF_CHECK_EQ(0x00008003, host_rd(h, E82545_ICS));
+	frame0(h, 60, 1, 0);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, h->nmessages[2]);
+	ATF_CHECK_EQ(1, h->nmessages[3]);
+	/* The timer is one for both: it announces each that has waited. */
+	host_wr(h, E82545_TIDV, 10);
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	frame1(h, 60, 1, E82545_TXD_IDE);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, h->nmessages[3]);
+	host_advance(h, 10 * 1024);
+	ATF_CHECK_EQ(1, h->nmessages[2]);
+	ATF_CHECK_EQ(2, h->nmessages[3]);
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	frame1(h, 60, 1, E82545_TXD_IDE);
+	go1(h);
+	host_run(h);
+	frame0(h, 60, 1, E82545_TXD_IDE);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, h->nmessages[2]);
+	ATF_CHECK_EQ(2, h->nmessages[3]);
+	host_advance(h, 10 * 1024);
+	ATF_CHECK_EQ(2, h->nmessages[2]);
+	ATF_CHECK_EQ(3, h->nmessages[3]);
+	/* One that does not wait announces the other, too. */
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	frame1(h, 60, 1, E82545_TXD_IDE);
+	go1(h);
+	host_run(h);
+	frame0(h, 60, 1, 0);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(3, h->nmessages[2]);
+	ATF_CHECK_EQ(4, h->nmessages[3]);
+	/* Two queues of a vector: EIAC clears both causes. */
+	host_wr(h, 0xe4, 0x00000bb0 << 4);
+	host_wr(h, E82545_TIDV, 0);
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	frame1(h, 60, 1, 0);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(5, h->nmessages[3]);
+	ATF_CHECK_EQ(TXQ0, host_rd(h, E82545_IMS));
+	/* A mode that changes while a packet waits forgets none. */
+	e82545_msix(h->dev, false);
+	host_wr(h, E82545_TIDV, 10);
+	frame1(h, 60, 1, E82545_TXD_IDE);
+	go1(h);
+	host_run(h);
+	e82545_msix(h->dev, true);
+	host_wr(h, 0xe4, 0x000aba98);
+	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
+	host_advance(h, 10 * 1024);
+	ATF_CHECK_EQ(6, h->nmessages[3]);
+}
+
+HOST_TEST(low, two_up(64), "TXD_LOW is by TXDCTL of the queue")
+{
+	unsigned int i;
+
+	host_wr(h, 0x3928, 1 << 25);	/* LWTHRESH: 8 descriptors */
+	for (i = 0; i < 9; i++)
+		frame1(h, 60, i, 0);
+	/* The last packet is not complete. */
+	swap(h);
+	host_txd(h, 8)->lower &= ~htole32(E82545_TXD_EOP);
+	swap(h);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(8, host_rd(h, TDH1));
+	ATF_CHECK_EQ(0x00008001, host_rd(h, E82545_ICR));
+	/* Queue 0 has none: at 0 only. */
+	for (i = 0; i < 9; i++)
+		frame0(h, 60, i, 0);
+	host_txd(h, 8)->lower &= ~htole32(E82545_TXD_EOP);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(8, host_rd(h, E82545_TDH));
+	ATF_CHECK_EQ(0x00000001, host_rd(h, E82545_ICR));
+	/* What is not complete does not keep the other queue waiting. */
+	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	swap(h);
+	host_txd(h, 8)->lower |= htole32(E82545_TXD_EOP);
+	swap(h);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(17, host_sent(h));
+}
+
+HOST_TEST(hostile, two_up(64), "A queue that is nowhere, too short, or whose "
+    "head or tail is beyond it: counted, and the other one goes on")
+{
+	static const struct {
+		uint32_t	off, value;
+	} bad[] = {
+		{ 0x3904, 0x80 },		/* TDBAH1: not memory */
+		{ 0x3908, 0 },			/* TDLEN1 */
+		{ TDH1, 64 },
+		{ TDH1, 0xffff },
+		{ TDT1, 65 },
+		{ TDT1, 0xffff },
+	};
+	unsigned int i;
+
+	for (i = 0; i < nitems(bad); i++) {
+		const uint64_t before =
+		    host_counter(h, E82545_C_TX_BAD_RING);
+
+		host_sent_clear(h);
+		place1(h, 64);
+		frame1(h, 60, i, 0);
+		host_wr(h, bad[i].off, bad[i].value);
+		if (bad[i].off != TDT1)
+			go1(h);
+		frame0(h, 60, i, 0);
+		host_tx_go(h);
+		host_run(h);
+		ATF_CHECK_EQ_MSG(1, host_sent(h), "%u", i);
+		ATF_CHECK(host_counter(h, E82545_C_TX_BAD_RING) > before);
+		ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
+	}
+	/* A queue whose last descriptor is before TDT: all up to there. */
+	host_sent_clear(h);
+	place1(h, 64);
+	for (i = 0; i < 63; i++)
+		frame1(h, 60, i, 0);
+	host_wr(h, TDT1, 64);
+	host_run(h);
+	ATF_CHECK_EQ(63, host_sent(h));
+	check_tx_alive(h);
+}
+
+HOST_TEST(reset, two_up(64), "A reset, bus mastering off and a link that is "
+    "down are for both queues")
+{
+	frame1(h, 60, 1, 0);
+	e82545_bus_master(h->dev, false);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_sent(h));
+	e82545_bus_master(h->dev, true);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	e82545_link(h->dev, false);
+	frame1(h, 60, 1, 0);
+	go1(h);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_LINKDOWN));
+	e82545_link(h->dev, true);
+	frame1(h, 60, 1, 0);
+	host_set(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0, host_rd(h, TDT1) | host_rd(h, 0x3900) |
+	    host_rd(h, 0x3908) | host_rd(h, TDH1));
+	host_run(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+}
+
+TEST(saved, "A snapshot has both queues: what is sent of a packet with TSO, "
+    "and the contexts")
+{
+	static uint8_t buf[1 << 20], payload[40000];
+	static uint8_t frame[sizeof(payload) + 100];
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	struct host *h, *to;
+	unsigned int i;
+	size_t len, size;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 7;
+	h = two_up(64);
+	len = packet_build_tso(&p, frame);
+	swap(h);
+	tx_context(h, &p, 100, 0);
+	tx_data(h, frame, len, len, len, TXD_LAST | E82545_TXD_TSE,
+	    tx_popts(&p), 0);
+	swap(h);
+	go1(h);
+	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
+	ATF_REQUIRE(size > 0 && size < sizeof(buf));
+	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
+	to = host_create_82574(HOST_RAM);
+	memcpy(to->ram, h->ram, HOST_RAM);
+	e82545_pause(to->dev);
+	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
+	e82545_resume(to->dev);
+	host_run(to);
+	ATF_CHECK_EQ(400 - E82545_TX_FRAMES, host_sent(to));
+	for (i = 0; i < host_sent(to); i++)
+		ATF_CHECK_EQ(0, memcmp(host_sent_frame(to, i)->data + 54,
+		    payload + 100 * (E82545_TX_FRAMES + i), 100));
+	ATF_CHECK_EQ(2, host_rd(to, TDH1));
+	e82545_resume(h->dev);
+	host_destroy(h);
+	host_destroy(to);
+}
+
+TEST_PROGRAM

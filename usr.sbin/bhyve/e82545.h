@@ -286,7 +286,8 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 	    uint64_t value);
 
 /*
- * Send up to E82545_TX_FRAMES frames from the guest's ring.  Transmit thread.
+ * Send up to E82545_TX_FRAMES frames from the guest's ring, or from one of
+ * them: each has its turn.  Transmit thread.
  *
  * With the CSB on, the model keeps polling after the last frame, for as many
  * rounds as the guest allows.  E82545_TX_YIELD asks the caller to yield between
@@ -297,8 +298,8 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
 enum e82545_tx_state e82545_tx(struct e82545 *dev);
 
 /*
- * Move a batch of received frames from the port into the guest's ring.
- * Receive thread.
+ * Move a batch of received frames from the port into the guest's ring, or
+ * rings.  Receive thread.
  */
 enum e82545_rx_state e82545_rx(struct e82545 *dev);
 
@@ -392,13 +393,15 @@ void	e82545_resume(struct e82545 *dev);
  * EINVAL for another size.
  *
  * e82545_snapshot_restore() trusts nothing in `buf'.  Errors, which leave the
- * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version of
- * the model; EINVAL for one that is damaged, has the wrong length, has values
- * that no model can have, or is of a model with another ec_csb; ENOMEM.
+ * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version,
+ * but an 82574L restores those since version 1; EINVAL for one that is damaged,
+ * has the wrong length, has values that no model can have, or is of a model
+ * with another ec_csb; ENOMEM.
  * On success it returns 0; it has called eo_intr() if the line changed, and
  * counts time from now on.  e82545_resume() asks for everything else.
  */
-#define	E82545_SNAPSHOT_VERSION	6
+#define	E82545_SNAPSHOT_VERSION	6	/* of an 82545EM */
+#define	E82574_SNAPSHOT_VERSION	2	/* of an 82574L */
 size_t	e82545_snapshot_size(struct e82545 *dev);
 int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,

@@ -38,6 +38,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_tx_tso.c		\
 		e82574.c		\
 		e82574_intr.c		\
+		e82574_rss.c		\
 		e82574_rx.c
 
 NETBE_SRCS=	net_backend_vale.c	\

@@ -14,6 +14,7 @@
  *	e82574.c		what an 82574L is made of
  *	e82574_intr.c		its interrupts
  *	e82574_rx.c		its receive descriptors
+ *	e82574_rss.c		which of its queues a frame is for
  *	e82545_reg.c		register file
  *	e82545_stat.c		statistics registers
  *	e82545_eeprom.c		EEPROM
@@ -361,7 +362,8 @@ void	e82545_rxq_port(struct e82545 *dev);
 bool	e82545_rx_unstall(struct e82545 *dev);
 /*
  * RDT was written and is kept aside, so how many descriptors are posted is not
- * known yet.  Returns as e82545_rx_unstall().  reg_mtx held.
+ * known yet; or the frame may be another queue's.  Returns as
+ * e82545_rx_unstall().  reg_mtx held.
  */
 bool	e82545_rx_kicked(struct e82545 *dev);
 

@@ -418,7 +418,8 @@ e82545_intr_tx(struct e82545 *dev, unsigned int queue, bool done, bool delayed,
     uint32_t causes)
 {
 	struct e82545_moder_event ev = {
-		.raise = causes, .queue = queue, .tx = done, .tx_delayed = delayed
+		.raise = causes, .queue = queue, .tx = done,
+		.tx_delayed = delayed
 	};
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);

@@ -83,8 +83,8 @@ void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
  * A batch of a queue was written back (`done': some descriptors report status).
- * Raise TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at once;
- * raise `causes' at once, too.
+ * Raise TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at
+ * once; raise `causes' at once, too.
  */
 void	e82545_intr_tx(struct e82545 *dev, unsigned int queue, bool done,
 	    bool delayed, uint32_t causes);

@@ -127,8 +127,11 @@ e82545_ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 void
 e82545_rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (off == E82545_RDH)
-		e82545_rxq_moved(dev, 0);
+	unsigned int i;
+
+	for (i = 0; i < dev->type->et_queues; i++)
+		if (off == E82545_RDH + E82574_QUEUE(i))
+			e82545_rxq_moved(dev, i);
 	e82545_reg_set(dev, off, value);
 	dev->wake_rx = e82545_rx_unstall(dev);
 }

@@ -16,6 +16,9 @@
  *	end	write the descriptors back, the first one last; then, once,
  *		under reg_mtx: RDH, statistics, interrupt
  *
+ * With two queues (e82574_rss.c) a batch has a part for each, struct rx_batch:
+ * a frame goes to the one or the other, and each part ends for itself.
+ *
  * This file has the batch, and the fast path for a frame that fits into one
  * buffer.  All other frames go through e82545_rx_frame.c, which decides, and
  * e82545_rx_copy.c, which fills buffers.  e82545_rx_stall.c has the stalls.
@@ -85,7 +88,7 @@
 /* mutants 7: the general path does the same: bench/count.sh */
 /* mutants 2: the compiler warns of variables that are not set */
 /* mutants 2: nothing follows the last of the switch */
-static bool
+static inline __attribute__((__always_inline__)) bool
 rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
     const struct iovec *iov)
 {
@@ -152,10 +155,13 @@ rx_bad_ring(struct e82545 *dev, struct rx_batch *b)
 	e82545_probe_bad(dev, E82545_C_RX_BAD_RING, b->head);
 }
 
-static inline void
+static inline __attribute__((__always_inline__)) void
 rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
-	memset(b, 0, sizeof(*b));
+	memset(b, 0, offsetof(struct rx_batch, counts));
+	/* mutants: no other is counted */
+	memset(&b->counts[E82545_C_RX_FRAME], 0, RX_COUNTS *
+	    sizeof(b->counts[0]));
 	b->q = &dev->rxq[queue];
 	b->regs = E82574_QUEUE(queue);
 	b->rctl = e82545_reg(dev, E82545_RCTL);
@@ -225,37 +231,70 @@ rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 		b->endless = b->posted == b->size;
 }
 
-static enum e82545_rx_state
-rx_run(struct e82545 *dev, struct rx_batch *b, struct frame_source *frames)
+/* The lower halves of a frame's descriptors, those from `from' on. */
+static void
+rx_hashed(struct rx_batch *b, uint32_t from, uint64_t lower)
+{
+	const uint64_t eop = htole64((uint64_t)E82545_RXD_EOP << 32);
+
+	for (; from < b->ndone; from++)
+		b->q->lower[from] = (b->q->done[from] & eop) != 0 ? lower : 0;
+}
+
+/*
+ * Frames to the `nqueues' batches at `first': to one, or by RSS.  `*last' is
+ * the queue of the last one.
+ */
+static inline __attribute__((__always_inline__)) enum e82545_rx_state
+rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
+    struct frame_source *frames, unsigned int *last)
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame_source *source = frames;
+	struct rx_batch *b = first;
+	struct e82574_rss rss;
+	enum rx_verdict verdict;
 	struct rx_frame f;
-	unsigned int n;
+	uint64_t lower;
+	uint32_t from;
+	unsigned int i, n;
 
 	/* Looped frames first; those looped during this batch wait. */
-	if (b->looped)
+	if (first->looped)
 		source = e82545_loop_source(dev);
+	if (nqueues > 1)
+		e82574_rss_begin(dev, &rss);
 	f.f.f_iov = iov;
 	for (n = 0; n < RX_BATCH; n++) {
 		if (!frame_peek(source, &f.f)) {
-			if (b->looped) {
-				b->looped = false;
+			if (first->looped) {
+				for (i = 0; i < nqueues; i++)
+					first[i].looped = false;
 				source = frames;
 				continue;
 			}
-			b->end = true;
+			first->end = true;
 			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
+		if (nqueues > 1) {
+			*last = e82574_rss_queue(dev, &rss, &f.f, &lower);
+			b = &first[*last];
+			from = b->ndone;
+		}
 		if (frame_complete(&f.f) &&
 		    FAST_PATH(rx_single_buffer(dev, b, iov))) {
+			if (nqueues > 1)
+				rx_hashed(b, from, lower);
 			frame_next(source);
 			continue;
 		}
-		switch ((f.f.f_flags & FRAME_CSUM_PARTIAL) != 0 ?
+		verdict = (f.f.f_flags & FRAME_CSUM_PARTIAL) != 0 ?
 		    e82545_rx_offload(dev, b, &f) :
-		    e82545_rx_frame(dev, b, &f)) {
+		    e82545_rx_frame(dev, b, &f);
+		if (nqueues > 1)
+			rx_hashed(b, from, lower);
+		switch (verdict) {
 		case RX_TAKEN:
 			frame_next(source);
 			break;
@@ -289,13 +328,14 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	e82545_stored();
 	if (extended)
 		e82574_rx_store(dev, b->ring, b->size, b->start, rxq->done,
-		    b->ndone);
+		    rx_lower(rxq), b->ndone);
 	else
 		rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
 	rxq->ndone = b->ndone | E82545_FIRST;
 	e82545_stored();
 	if (extended)
-		e82574_rx_store_one(dev, b->ring, b->start, rxq->done[0]);
+		e82574_rx_store_one(dev, b->ring, b->start, rxq->done[0],
+		    rx_lower(rxq));
 	else
 		atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
 	e82545_stored();
@@ -303,15 +343,15 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 }
 
 static void
-rx_stats(struct e82545 *dev, const struct rx_batch *b)
+rx_stats(struct e82545 *dev, const struct rx_batch *b, uint32_t frames)
 {
 	const struct e82545_tally *t = &b->tally;
 
-	e82545_stat(dev, E82545_TPR, t->frames + b->lost);
+	e82545_stat(dev, E82545_TPR, frames + b->lost);
 	e82545_stat64(dev, E82545_TORL, t->bytes + b->lost_bytes);
 	if (b->counts[E82545_C_RX_OVERSIZE] != 0) /* mutants: it adds 0 */
 		e82545_stat(dev, E82545_ROC, b->counts[E82545_C_RX_OVERSIZE]);
-	e82545_stat(dev, E82545_GPRC, t->frames);
+	e82545_stat(dev, E82545_GPRC, frames);
 	e82545_stat64(dev, E82545_GORCL, t->bytes);
 	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
 		e82545_stat(dev, E82545_BPRC, t->broadcast);
@@ -346,18 +386,19 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 static enum e82545_rx_state
 rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 {
+	const uint32_t frames = e82545_tally_frames(&b->tally);
 	uint32_t causes;
 
 	if (state == E82545_RX_IDLE)
 		return (state);
 	causes = rx_causes(dev, b);
 	rx_write_back(dev, b);
-	b->counts[E82545_C_RX_FRAME] = b->tally.frames - b->segments + b->cut;
+	b->counts[E82545_C_RX_FRAME] = frames - b->segments + b->cut;
 	b->counts[E82545_C_RX_CUT] = b->cut;
 	b->counts[E82545_C_RX_SEGMENT] = b->segments;
 	b->counts[E82545_C_RX_UNCUT] = b->uncut;
 	b->counts[E82545_C_RX_BYTE] = b->tally.bytes - b->padding -
-	    (uint64_t)b->tally.frames * E82545_ETH_FCS;
+	    (uint64_t)frames * E82545_ETH_FCS;
 	E82545_PROBE(dev, RX_BATCH, (uint32_t)b->counts[E82545_C_RX_FRAME],
 	    b->counts[E82545_C_RX_BYTE], b->ndone);
 	pthread_mutex_lock(&dev->reg_mtx);
@@ -369,7 +410,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 		else
 			e82545_intr_rx(dev, b->regs != 0, true, causes);
 	}
-	rx_stats(dev, b);
+	rx_stats(dev, b, frames);
 	dev->rx_wait.stalled = false;
 	if (state == E82545_RX_STALLED && !e82545_rx_stall(dev, b))
 		state = E82545_RX_MORE;
@@ -381,13 +422,64 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	return (state);
 }
 
+/* Run the batches of `nqueues' queues, which have begun; and end them. */
+static inline __attribute__((__always_inline__)) enum e82545_rx_state
+rx_queues(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
+    struct frame_source *frames, bool direct)
+{
+	enum e82545_rx_state state;
+	unsigned int i, last = 0;
+
+	for (i = 0; i < nqueues; i++)
+		first[i].direct = direct;
+	state = rx_run(dev, first, nqueues, frames, &last);
+	/* The frame that does not fit is of the last one: it may stall. */
+	for (i = 0; i < nqueues; i++)
+		if (i != last)
+			rx_end(dev, &first[i], state == E82545_RX_IDLE ? state :
+			    E82545_RX_MORE);
+	if (!direct)
+		return (rx_end(dev, &first[last], state));
+	/* Nothing stalls, and there is no space to return. */
+	rx_end(dev, &first[last], E82545_RX_MORE);
+	return (first->end ? E82545_RX_IDLE : state);
+}
+
+/*
+ * If descriptors are extended: begin, with RSS the batches of two queues, with
+ * DTYP of descriptors with four buffers.  Returns how many batches.
+ */
+static __attribute__((__noinline__)) unsigned int
+rx_begin_extended(struct e82545 *dev, struct rx_batch b[E82545_QUEUES])
+{
+	const unsigned int nqueues = e82574_rss_on(dev) ? E82545_QUEUES : 1;
+	unsigned int i;
+
+	for (i = 0; i < nqueues; i++) {
+		if (rx_split(dev))
+			rx_begin_split(dev, &b[i], i);
+		else
+			rx_begin_one(dev, &b[i], i);
+		b[i].q->hashed = nqueues > 1;
+	}
+	return (nqueues);
+}
+
+static __attribute__((__noinline__)) enum e82545_rx_state
+rx_both(struct e82545 *dev, struct rx_batch b[E82545_QUEUES],
+    struct frame_source *frames, bool direct)
+{
+	return (rx_queues(dev, b, E82545_QUEUES, frames, direct));
+}
+
 /* A batch of the port's frames, or (direct) of those that a caller has. */
 /* mutants 2: without a block it does nothing */
 static enum e82545_rx_state
 rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 {
+	struct rx_batch b[E82545_QUEUES];
 	enum e82545_rx_state state;
-	struct rx_batch b;
+	unsigned int nqueues = 1;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	E82545_PROBE(dev, RX_BEGIN);
@@ -395,19 +487,12 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 		frame_port_sync(dev->port);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_begin(dev);
-	if (rx_split(dev))
-		rx_begin_split(dev, &b, 0);
+	if (rx_extended(dev))
+		nqueues = rx_begin_extended(dev, b);
 	else
-		rx_begin_one(dev, &b, 0);
-	b.direct = direct;
-	state = rx_run(dev, &b, frames);
-	if (direct) {
-		/* Nothing stalls, and there is no space to return. */
-		rx_end(dev, &b, E82545_RX_MORE);
-		if (b.end)
-			state = E82545_RX_IDLE;
-	} else
-		state = rx_end(dev, &b, state);
+		rx_begin_one(dev, b, 0);
+	state = nqueues > 1 ? rx_both(dev, b, frames, direct) :
+	    rx_queues(dev, b, 1, frames, direct);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_end(dev);
 	return (state);

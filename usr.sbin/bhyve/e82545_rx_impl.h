@@ -19,6 +19,7 @@
 #include "e82545_impl.h"
 #include "e82545_offload.h"
 #include "e82545_probes.h"
+#include "e82545_salvage.h"
 #include "e82545_stat.h"
 #include "frame_cut.h"
 
@@ -42,6 +43,9 @@ _Static_assert(2 * E82574_SPLIT_BUFFERS * howmany(E82545_FRAME_MAX +
     E82545_ETH_FCS, 256) + E82545_FRAME_MAX / E82545_PIECE <= RX_FRAME_PIECES,
     "a split frame would not fit");
 
+/* Bytes of a frame that RSS looks at. */
+#define	RSS_HEAD	256
+
 /* The smallest and largest buffers, bytes: section 13.4.22. */
 #define	RX_BUFSIZE_MIN	256
 #define	RX_BUFSIZE_MAX	16384
@@ -58,6 +62,9 @@ struct e82545_rxq {
 
 	/* For one batch: the upper halves of its descriptors. */
 	uint64_t	 done[RX_BATCH_DESCS + RX_BATCH];
+	/* With RSS the lower halves of extended ones: e82574_rss.c. */
+	bool		 hashed;
+	uint64_t	 lower[RX_BATCH_DESCS + RX_BATCH];
 
 	/* What goes to buffers outside guest memory. */
 	uint8_t		 dump[RX_BUFSIZE_MAX];
@@ -104,6 +111,9 @@ struct rx_batch {
 	uint64_t	lost_bytes;	/* theirs, with FCS */
 	uint64_t	counts[E82545_NCOUNTERS];
 };
+
+/* What a batch counts: all that is zero at its start. */
+#define	RX_COUNTS	(E82545_C_RX_BAD_ADDR - E82545_C_RX_FRAME + 1)
 
 /* A frame being received. */
 struct rx_frame {
@@ -243,6 +253,13 @@ rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
 		atomic_store_rel_64(&ring[i - first][1], done[i]);
 	for (i = first; i-- > 1;)
 		atomic_store_rel_64(&ring[start + i][1], done[i]);
+}
+
+/* What RSS has made of the batch, or NULL. */
+static inline const uint64_t *
+rx_lower(const struct e82545_rxq *q)
+{
+	return (e82545_salvage_bool(&q->hashed) ? q->lower : NULL);
 }
 
 /* The longest frame that RCTL accepts, bytes without FCS. */

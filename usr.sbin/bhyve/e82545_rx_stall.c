@@ -7,6 +7,7 @@
 /*
  * Stalls: the receive ring has too few descriptors for a frame, which waits in
  * the port until the guest has posted them.  e82545_rx.c says what that means.
+ * Frames of another queue wait behind it, as in the FIFO of hardware.
  *
  * e82545_rx_unstall() and e82545_rx_kicked() need reg_mtx only, all else
  * rx_mtx.
@@ -127,13 +128,15 @@ e82545_rx_recover(struct e82545 *dev, unsigned int queue,
 		    extended ? 0 : 32))
 			return (true);
 	} else if (extended)
-		e82574_rx_store(dev, ring, size, head, old->done, n);
+		e82574_rx_store(dev, ring, size, head, old->done,
+		    rx_lower(old), n);
 	else
 		rx_store(ring, size, head, old->done, n);
 	atomic_store_32(&old->ndone, n | E82545_FIRST);
 	e82545_stored();
 	if (extended)
-		e82574_rx_store_one(dev, ring, head, old->done[0]);
+		e82574_rx_store_one(dev, ring, head, old->done[0],
+		    rx_lower(old));
 	else
 		atomic_store_rel_64(&ring[head][1], old->done[0]);
 	e82545_stored();

@@ -64,6 +64,8 @@
  * twice.  On transmit such a guest must have posted the descriptor again; it is
  * then told too early that this was sent.
  *
+ * An adapter with two queues has this for each of them.
+ *
  * The CSB: an index is taken from the page in one step, and stored in a
  * register in another; `taken' has it between.  Both sides end awake: the
  * transmit side as if the guest had kicked, the receive side as if it had

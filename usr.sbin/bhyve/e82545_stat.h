@@ -6,7 +6,7 @@
 
 /*
  * Statistics registers: e82545_stat.c.  reg_mtx held throughout, except for
- * e82545_tally().
+ * e82545_tally() and e82545_tally_frames().
  */
 
 #ifndef _E82545_STAT_H_
@@ -22,7 +22,7 @@ struct e82545;
 
 /* Frames of a batch, for the statistics registers. */
 struct e82545_tally {
-	uint32_t	frames, broadcast, multicast;
+	uint32_t	broadcast, multicast;
 	uint64_t	bytes;		/* with FCS */
 	uint32_t	size[E82545_NSIZES];	/* as PRC64 to PRC1522 */
 };
@@ -36,7 +36,6 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len,
 	    { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	int i;
 
-	t->frames += n;
 	t->bytes += n * (uint64_t)len;
 	if ((dst[0] & 1) != 0) {
 		if (memcmp(dst, broadcast, sizeof(broadcast)) == 0)
@@ -46,6 +45,18 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len,
 	}
 	i = len <= 64 ? 0 : 26 - __builtin_clz(len);
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1] += n;
+}
+
+/* The frames that were counted. */
+static inline uint32_t
+e82545_tally_frames(const struct e82545_tally *t)
+{
+	uint32_t frames = 0;
+	int i;
+
+	for (i = 0; i < E82545_NSIZES; i++)
+		frames += t->size[i];
+	return (frames);
 }
 
 /*

@@ -252,9 +252,10 @@ static void
 tx_stats(struct e82545 *dev, const struct tx_batch *b)
 {
 	const struct e82545_tally *t = &b->tally;
+	const uint32_t frames = e82545_tally_frames(t);
 
-	e82545_stat(dev, E82545_GPTC, t->frames);
-	e82545_stat(dev, E82545_TPT, t->frames);
+	e82545_stat(dev, E82545_GPTC, frames);
+	e82545_stat(dev, E82545_TPT, frames);
 	e82545_stat64(dev, E82545_GOTCL, t->bytes);
 	e82545_stat64(dev, E82545_TOTL, t->bytes);
 	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
@@ -370,8 +371,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 }
 
 /*
- * A batch of a queue.  Returns false if it had nothing to do; else sets *more if
- * more may be pending, and *wake if the receive path must be woken.
+ * A batch of a queue.  Returns false if it had nothing to do; else sets *more
+ * if more may be pending, and *wake if the receive path must be woken.
  */
 static inline __attribute__((__always_inline__)) bool
 tx_queue(struct e82545 *dev, unsigned int queue, bool *more, bool *wake)

@@ -8,9 +8,8 @@
  * What an 82574L is made of: its registers, its PHY and its EEPROM.
  *
  * It has the registers of the 82545EM, of which a few have other bits, and new
- * ones.  Those of what is not modelled are stored, and have no effect: the
- * second queues and RSS, headers apart from packets, management, time stamps of
- * packets.
+ * ones.  Those of what is not modelled are stored, and have no effect: headers
+ * apart from packets, management, time stamps of packets.
  *
  * Manual: Intel, "82574 GbE Controller Family Datasheet".
  *
@@ -70,6 +69,14 @@ l_eewr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		result |= E82574_EERW_DONE;
 	}
 	e82545_reg_set(dev, off, result);
+}
+
+/* The frame that waits for descriptors may be another queue's now. */
+static void
+l_rss_write(struct e82545 *dev, uint32_t off, uint32_t value)
+{
+	e82545_reg_set(dev, off, value);
+	dev->wake_rx = e82545_rx_kicked(dev);
 }
 
 /* Who reads 0 in SMBI has the semaphore, and others then read 1. */
@@ -138,9 +145,13 @@ l_timinca_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /* A register of queue 1, which the first version of snapshots does not have. */
-#define	LINE_TX1(name, mask, write, ring)				\
+#define	LINE_1(name, mask, write, ring)				\
 	{ E82545_##name + E82574_QUEUE(1), 1, 4, #name "1", 0, mask, 0,	\
 	    NULL, write, ring, E82574_SNAPSHOT_QUEUES }
+/* They say which queue a frame is for. */
+#define	LINE_RSS(off, count, name, reset, mask)				\
+	{ off, count, 4, name, reset, mask, 0, NULL, l_rss_write,	\
+	    RING_RX, 0 }
 /* It enables a queue. */
 #define	LINE_TARC(n, name)						\
 	LINE_FN(E82574_TARC(n), name, 0x3 | E82574_TARC_ENABLE,		\
@@ -219,31 +230,36 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82545_TDFPC, "TDFPC", 0, 0x00001fff),
 
 	LINES_RX_RING,
+	LINE_1(RDBAL, E82545_DBAL_MASK, e82545_rx_write, RING_RX),
+	LINE_1(RDBAH, E82545_ALL, e82545_rx_write, RING_RX),
+	LINE_1(RDLEN, E82545_DLEN_MASK, e82545_rx_write, RING_RX),
+	LINE_1(RDH, E82545_DPTR_MASK, e82545_rx_write, RING_RX),
+	LINE_1(RDT, E82545_DPTR_MASK, e82545_rdt_write, RING_NONE),
 	LINE_RW(E82574_RXDCTL1, "RXDCTL1", 0x00010000, 0x013f3f3f),
 
 	LINES_TX_RING,
 	LINE_RW(E82545_TXDCTL, "TXDCTL", 0, 0xff7f3f3f),
 	LINE_RW(E82545_TADV, "TADV", 0, 0x0000ffff),
 	LINE_TARC(0, "TARC0"),
-	LINE_TX1(TDBAL, E82545_DBAL_MASK, e82545_tx_write, RING_TX),
-	LINE_TX1(TDBAH, E82545_ALL, e82545_tx_write, RING_TX),
-	LINE_TX1(TDLEN, E82545_DLEN_MASK, e82545_tx_write, RING_TX),
-	LINE_TX1(TDH, E82545_DPTR_MASK, e82545_tx_write, RING_TX),
-	LINE_TX1(TDT, E82545_DPTR_MASK, e82545_tdt_write, RING_NONE),
+	LINE_1(TDBAL, E82545_DBAL_MASK, e82545_tx_write, RING_TX),
+	LINE_1(TDBAH, E82545_ALL, e82545_tx_write, RING_TX),
+	LINE_1(TDLEN, E82545_DLEN_MASK, e82545_tx_write, RING_TX),
+	LINE_1(TDH, E82545_DPTR_MASK, e82545_tx_write, RING_TX),
+	LINE_1(TDT, E82545_DPTR_MASK, e82545_tdt_write, RING_NONE),
 	LINE_RW(E82574_TXDCTL1, "TXDCTL1", 0, 0xff7f3f3f),
 	LINE_TARC(1, "TARC1"),
 
 	LINES_STAT,
 
-	LINE_RW(E82545_RXCSUM, "RXCSUM", E82545_RXCSUM_IPOFL |
+	LINE_RSS(E82545_RXCSUM, 1, "RXCSUM", E82545_RXCSUM_IPOFL |
 	    E82545_RXCSUM_TUOFL, 0x000037ff),
-	LINE_RXRING(E82574_RFCTL, "RFCTL", 0x000fffff),
+	LINE_RSS(E82574_RFCTL, 1, "RFCTL", 0, 0x000fffff),
 	LINES_FILTER,
 
 	LINE_RW(E82545_WUC, "WUC", 0, 0x0000000b),
 	LINE_RW(E82545_WUFC, "WUFC", 0, 0x000f80ff),
 	LINE_RW(E82545_WUS, "WUS", 0, 0),
-	LINE_RW(E82574_MRQC, "MRQC", 0, 0xffff0003),
+	LINE_RSS(E82574_MRQC, 1, "MRQC", 0, 0xffff0003),
 	LINE_RW(E82545_MANC, "MANC", 0, E82545_ALL),
 	LINE_RW(E82574_MFVAL, "MFVAL", 0, E82545_ALL),
 	LINE_ARRAY(E82574_MFUTP(0), 2, 8, "MFUTP", E82545_ALL),
@@ -267,8 +283,8 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82574_SWSM2, "SWSM2", 0, 0x00000003),
 	LINE_RW(E82574_GCR2, "GCR2", 0, E82545_ALL),
 	LINE_RW(E82574_PBACLR, "PBACLR", 0, 0x0000001f),
-	LINE_ARRAY(E82574_RETA, E82574_RETA_COUNT, 4, "RETA", E82545_ALL),
-	LINE_ARRAY(E82574_RSSRK, E82574_RSSRK_COUNT, 4, "RSSRK", E82545_ALL),
+	LINE_RSS(E82574_RETA, E82574_RETA_COUNT, "RETA", 0, E82545_ALL),
+	LINE_RSS(E82574_RSSRK, E82574_RSSRK_COUNT, "RSSRK", 0, E82545_ALL),
 	LINE_ARRAY(E82545_FFLT(0), E82545_FFLT_COUNT, 8, "FFLT", 0x000007ff),
 	LINE_ARRAY(E82545_FFMT(0), E82545_FFMT_COUNT, 8, "FFMT", 0x0000000f),
 	LINE_ARRAY(E82545_FFVT(0), E82545_FFVT_COUNT, 8, "FFVT", E82545_ALL),

@@ -6,8 +6,8 @@
 
 /*
  * What an 82574L does that an 82545EM does not: MSI-X, e82574_intr.c; extended
- * receive descriptors, e82574_rx.c; its time, e82574.c.  reg_mtx held
- * throughout, but for the receive descriptors.
+ * receive descriptors, e82574_rx.c; RSS, e82574_rss.c; its time, e82574.c.
+ * reg_mtx held throughout, but for the receive descriptors and RSS.
  */
 
 #ifndef _E82574_H_
@@ -16,14 +16,16 @@
 #include <dev/e1000/e82574_reg.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct e82545;
 struct e82545_moder_event;
+struct frame;
 struct e82545_snap;
 
-#define	E82574_SNAPSHOT_VERSION	2
-#define	E82574_SNAPSHOT_QUEUES	2	/* the first with second queues */
+/* The first version of snapshots that has the second queues. */
+#define	E82574_SNAPSHOT_QUEUES	2
 
 struct e82574_vector {
 	uint64_t	ev_last_ns;	/* when a message was sent; 0: not
@@ -71,6 +73,30 @@ struct e82574_verdict e82574_moderate(const struct e82574 *state,
 /* An event with MSI-X on: as intr_event() in e82545_intr.c. */
 void	e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *ev);
 
+/* RSS: what does not change within a batch. */
+struct e82574_rss {
+	uint32_t	er_mrqc, er_rfctl;
+	uint16_t	er_vet;
+	uint8_t		er_key[E82574_RSSRK_COUNT * 4];
+};
+
+/* Bytes that have a hash, at most: the addresses and ports of IPv6. */
+#define	E82574_RSS_INPUT	36
+
+/* Whether frames are for two queues; read the registers.  rx_mtx held. */
+bool	e82574_rss_on(const struct e82545 *dev);
+void	e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r);
+/*
+ * The queue that a frame is for; sets *lower to the first half of its last
+ * descriptor.  rx_mtx held.
+ */
+unsigned int e82574_rss_queue(const struct e82545 *dev,
+	    const struct e82574_rss *r, const struct frame *f,
+	    uint64_t *lower);
+/* The hash of up to E82574_RSS_INPUT bytes: a pure function. */
+uint32_t e82574_rss_hash(const uint8_t key[E82574_RSSRK_COUNT * 4],
+	    const uint8_t *data, size_t len);
+
 /* Device reset, snapshots and salvage.  All locks held. */
 void	e82574_reset(struct e82545 *dev);
 void	e82574_snap(struct e82545 *dev, struct e82545_snap *s);
@@ -93,14 +119,15 @@ uint64_t e82574_systim(struct e82545 *dev);
 
 /*
  * Write back `n' descriptors from `start' on, except the first, as rx_store()
- * does, in the extended format.  `done' has the upper halves of the other one.
- * rx_mtx held.
+ * does, in the extended format.  `done' has the upper halves of the other one,
+ * `lower' what RSS has made; NULL: nothing.  rx_mtx held.
  */
 void	e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2],
-	    uint32_t size, uint32_t start, const uint64_t *done, uint32_t n);
+	    uint32_t size, uint32_t start, const uint64_t *done,
+	    const uint64_t *lower, uint32_t n);
 /* The first one, `i'. */
 void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
-	    uint32_t i, uint64_t done);
+	    uint32_t i, uint64_t done, const uint64_t *lower);
 /* The word of a descriptor that has DD, as it is stored. */
 uint64_t e82574_rx_status(const struct e82545 *dev, uint64_t done);
 /* The sizes of the four buffers of a descriptor, bytes; returns their sum. */

@@ -14,6 +14,10 @@
  *
  *	event --> [delay timer] --> ICR --(& IMS)--> IVAR --> [EITR] --> message
  *
+ * RXT0, RXDMT0 and TXDW are for both queues of a direction, and so are the
+ * delay timers.  Of which queues the packets are that a timer delays is noted:
+ * xs_rx_waits, xs_tx_waits.
+ *
  * A message is sent when a bit becomes set in both ICR and IMS, and not again
  * before it is clear in one of them.  EIAC has the bits that a message clears,
  * in ICR and in IMS: the driver need not read ICR, and writes IMS when it has
@@ -105,8 +109,8 @@ e82574_moderate(const struct e82574 *state, const struct e82574_event *ev)
 
 /*
  * The queues, as bits, that a cause is for: that of the event, if it is about
- * packets (`event'), and those whose packets a timer has delayed until the cause
- * is `set'.
+ * packets (`event'), and those whose packets a timer has delayed until the
+ * cause is `set'.
  */
 static uint32_t
 queue_bits(uint32_t *waits, unsigned int queue, bool event, bool set)

@@ -11,6 +11,8 @@
  * a descriptor when it is stored: a descriptor has no address afterwards, so
  * nothing may be stored before the batch is known to end (e82545_salvage.c).
  *
+ * With RSS the batch makes the lower halves, too: e82574_rss.c.
+ *
  * With RCTL.DTYP a descriptor has four buffers, and takes two places of the
  * other formats.  A frame fills one after the other, as the hardware does with
  * those in which it finds no header: the header is never apart.
@@ -65,20 +67,26 @@ e82574_rx_status(const struct e82545 *dev, uint64_t done)
 }
 
 /*
- * The word with DD last, with release: a guest that sees it sees the rest.
- * With PCSD the guest wants a hash of RSS in place of the checksum, and gets
- * none.
+ * The first word if RSS is off.  With PCSD the guest wants a hash in place of
+ * the checksum: there is none.
  */
+static uint64_t
+rx_unhashed(const struct e82545 *dev, uint64_t d)
+{
+	return ((e82545_reg(dev, E82545_RXCSUM) & E82574_RXCSUM_PCSD) != 0 ?
+	    0 : htole64((d >> 16 & 0xffff) << 48));
+}
+
+/* The word with DD last, with release: a guest that sees it sees the rest. */
 void
 e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
-    uint64_t done)
+    uint64_t done, const uint64_t *lower)
 {
 	const uint64_t d = le64toh(done);
 	uint64_t *desc = rx_desc(dev, ring, i);
 	uint32_t lens[E82574_SPLIT_BUFFERS];
 
-	atomic_store_64(&desc[0], (e82545_reg(dev, E82545_RXCSUM) &
-	    E82574_RXCSUM_PCSD) != 0 ? 0 : htole64((d >> 16 & 0xffff) << 48));
+	atomic_store_64(&desc[0], lower != NULL ? *lower : rx_unhashed(dev, d));
 	if (rx_split(dev)) {
 		split_lengths(dev, d & 0xffff, lens);
 		atomic_store_64(&desc[2], htole64((uint64_t)lens[1] << 16 |
@@ -90,10 +98,11 @@ e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
 
 void
 e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,
-    uint32_t start, const uint64_t *done, uint32_t n)
+    uint32_t start, const uint64_t *done, const uint64_t *lower, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = n; i-- > 1;)
-		e82574_rx_store_one(dev, ring, (start + i) % size, done[i]);
+		e82574_rx_store_one(dev, ring, (start + i) % size, done[i],
+		    lower == NULL ? NULL : &lower[i]);
 }

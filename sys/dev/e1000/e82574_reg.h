@@ -83,6 +83,9 @@
 #define	E82574_RFCTL		0x05008	/* receive filter control */
 #define	 E82574_RFCTL_ACK_DIS	0x00001000	/* no cause ACK */
 #define	 E82574_RFCTL_EXTEN	0x00008000	/* extended descriptors */
+#define	 E82574_RFCTL_IP6_EX_DIS 0x00010000	/* RSS: no types for extension
+						   headers, if there are any; */
+#define	 E82574_RFCTL_NEW_IP6_EX_DIS 0x00020000	/* if these have addresses */
 #define	 E82574_RXCSUM_PCSD	0x00002000	/* no packet checksum */
 
 /*
@@ -124,15 +127,24 @@
 #define	 E82574_FACTPS_NO_MNG	0x20000000	/* management has no clock */
 #define	E82574_GCR2		0x05b64
 #define	E82574_PBACLR		0x05b68	/* clears pending bits */
-#define	E82574_MRQC		0x05818
+#define	E82574_MRQC		0x05818	/* multiple receive queues */
+#define	 E82574_MRQC_ENABLE	0x00000003
+#define	 E82574_MRQC_ENABLE_RSS	0x00000001
+#define	 E82574_MRQC_TCPIP4	0x00010000	/* types of hash */
+#define	 E82574_MRQC_IP4	0x00020000
+#define	 E82574_MRQC_TCPIP6	0x00040000
+#define	 E82574_MRQC_IP6EX	0x00080000
+#define	 E82574_MRQC_IP6	0x00100000
 #define	E82574_MFUTP(n)		(0x05828 + 8 * (n))
 #define	E82574_MFVAL		0x05824
 #define	E82574_MANC2H		0x05860
 #define	E82574_MDEF		0x05890
 #define	E82574_MDEF_COUNT	8
-#define	E82574_RETA		0x05c00
+#define	E82574_RETA		0x05c00	/* hash to queue, bytes */
 #define	E82574_RETA_COUNT	32
-#define	E82574_RSSRK		0x05c80
+#define	E82574_RETA_ENTRIES	128
+#define	 E82574_RETA_QUEUE	0x80	/* of an entry */
+#define	E82574_RSSRK		0x05c80	/* key of the hash */
 #define	E82574_RSSRK_COUNT	10
 
 /*
@@ -157,7 +169,7 @@
  * the adapter writes this.
  */
 struct e82574_rxd {
-	uint32_t	mrq;		/* queue and type of hash */
+	uint32_t	mrq;		/* queue << 8, E82574_RSS_* */
 	uint16_t	ip_id;		/* or, with PCSD, */
 	uint16_t	csum;		/* packet checksum; the hash */
 	uint32_t	status;		/* E82545_RXD_*, errors << 24 */
@@ -165,6 +177,12 @@ struct e82574_rxd {
 	uint16_t	vlan;		/* tag */
 };
 _Static_assert(sizeof(struct e82574_rxd) == 16, "as the other format");
+#define	E82574_RSS_NONE		0	/* no hash */
+#define	E82574_RSS_TCPIP4	1
+#define	E82574_RSS_IP4		2
+#define	E82574_RSS_TCPIP6	3
+#define	E82574_RSS_IP6EX	4
+#define	E82574_RSS_IP6		5
 
 /*
  * The same with RCTL.DTYP, too: the guest writes four addresses, and counts two

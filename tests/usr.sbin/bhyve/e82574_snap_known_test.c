@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +18,14 @@
 
 #include "e82545_check.h"
 #include "e82545_known.h"
+#include "e82545_offload.h"
 
 #define	HEADER		20		/* bytes */
-#define	KNOWN_SIZE	4193
+#define	KNOWN_SIZE	4213
 
 static const struct known_line known[] = {
 	{ 0, "38323537344c000002" },
-	{ 12, "611000006711efac00410210" },
+	{ 12, "75100000dbe9180700410210" },
 	{ 29, "810200001003" },
 	{ 52, "100180c200000100000888" },
 	{ 66, "81000086801001" },
@@ -45,69 +47,69 @@ static const struct known_line known[] = {
 	{ 238, "02000002" },
 	{ 245, "1f" },
 	{ 255, "01" },
-	{ 273, "20040401000001" },
-	{ 286, "04000003" },
-	{ 293, "03" },
-	{ 297, "f40100001f014501" },
-	{ 309, "03048007" },
-	{ 333, "1f01450103040045" },
-	{ 421, "02" },
-	{ 445, "02" },
-	{ 457, "01" },
-	{ 461, "80" },
-	{ 469, "40" },
-	{ 509, "80" },
-	{ 517, "40" },
-	{ 525, "02" },
-	{ 529, "01" },
-	{ 533, "01" },
-	{ 574, "23" },
-	{ 578, "80" },
-	{ 1094, "0c2912" },
-	{ 1157, "34560080" },
-	{ 1747, "37" },
-	{ 2009, "0300002001" },
-	{ 2161, "b179379e62f36e3c136da6dac4e6dd787560151726da4cb5" },
-	{ 2185, "d753845388cdbbf13947f38feac02a2e" },
-	{ 3249, "07000001" },
-	{ 3269, "f78800001903" },
-	{ 3319, "0c291234560000ffff0000ffffffff" },
-	{ 3338, "03401fa08680d31086800000ffffffffffffffffffffffff" },
-	{ 3362, "ffffffffffffffffffffffffffffffffffffffffcdabffff" },
-	{ 3386, "ffffffff0000ffffffffffffffffffffffffffffffffffff" },
-	{ 3410, "ffffffffffffffffffffffffffffffffffffffffffffffff" },
-	{ 3434, "ffffffffffffffffffff8d54" },
-	{ 3464, "01401100004979000041010000b10c0000e10d" },
-	{ 3489, "04" },
-	{ 3493, "0120" },
-	{ 3502, "0f" },
-	{ 3526, "3000006033" },
-	{ 3542, "04" },
-	{ 3593, "03010001" },
-	{ 3613, "ffffffff01" },
-	{ 3622, "ffffffff01" },
-	{ 3656, "ffffffff0e1821002232" },
-	{ 3678, "230e1821002232000005" },
-	{ 3691, "03003605000027" },
-	{ 3770, "71ce07" },
-	{ 3791, "019001" },
-	{ 3800, "01" },
-	{ 3810, "9001" },
-	{ 3841, "01" },
-	{ 3845, "be563412" },
-	{ 3853, "05" },
-	{ 3861, "2b" },
-	{ 3869, "02" },
-	{ 3885, "01" },
-	{ 3893, "3c" },
-	{ 3901, "01" },
-	{ 3997, "01" },
-	{ 4013, "02" },
-	{ 4021, "78" },
-	{ 4029, "02" },
-	{ 4125, "05" },
-	{ 4133, "02" },
-	{ 4141, "01" },
+	{ 293, "20040401000001" },
+	{ 306, "04000003" },
+	{ 313, "03" },
+	{ 317, "f40100001f014501" },
+	{ 329, "03048007" },
+	{ 353, "1f01450103040045" },
+	{ 441, "02" },
+	{ 465, "02" },
+	{ 477, "01" },
+	{ 481, "80" },
+	{ 489, "40" },
+	{ 529, "80" },
+	{ 537, "40" },
+	{ 545, "02" },
+	{ 549, "01" },
+	{ 553, "01" },
+	{ 594, "23" },
+	{ 598, "80" },
+	{ 1114, "0c2912" },
+	{ 1177, "34560080" },
+	{ 1767, "37" },
+	{ 2029, "0300002001" },
+	{ 2181, "b179379e62f36e3c136da6dac4e6dd787560151726da4cb5" },
+	{ 2205, "d753845388cdbbf13947f38feac02a2e" },
+	{ 3269, "07000001" },
+	{ 3289, "f78800001903" },
+	{ 3339, "0c291234560000ffff0000ffffffff" },
+	{ 3358, "03401fa08680d31086800000ffffffffffffffffffffffff" },
+	{ 3382, "ffffffffffffffffffffffffffffffffffffffffcdabffff" },
+	{ 3406, "ffffffff0000ffffffffffffffffffffffffffffffffffff" },
+	{ 3430, "ffffffffffffffffffffffffffffffffffffffffffffffff" },
+	{ 3454, "ffffffffffffffffffff8d54" },
+	{ 3484, "01401100004979000041010000b10c0000e10d" },
+	{ 3509, "04" },
+	{ 3513, "0120" },
+	{ 3522, "0f" },
+	{ 3546, "3000006033" },
+	{ 3562, "04" },
+	{ 3613, "03010001" },
+	{ 3633, "ffffffff01" },
+	{ 3642, "ffffffff01" },
+	{ 3676, "ffffffff0e1821002232" },
+	{ 3698, "230e1821002232000005" },
+	{ 3711, "03003605000027" },
+	{ 3790, "71ce07" },
+	{ 3811, "019001" },
+	{ 3820, "01" },
+	{ 3830, "9001" },
+	{ 3861, "01" },
+	{ 3865, "be563412" },
+	{ 3873, "05" },
+	{ 3881, "2b" },
+	{ 3889, "02" },
+	{ 3905, "01" },
+	{ 3913, "3c" },
+	{ 3921, "01" },
+	{ 4017, "01" },
+	{ 4033, "02" },
+	{ 4041, "78" },
+	{ 4049, "02" },
+	{ 4145, "05" },
+	{ 4153, "02" },
+	{ 4161, "01" },
 };
 
 /* Of version 1, which had no second queues: the same state. */
@@ -307,11 +309,11 @@ HOST_TEST(restored, host_create_82574(HOST_RAM), "The known bytes restore an "
 HOST_TEST(version_1, host_create_82574(HOST_RAM), "What version 1 has saved "
     "restores an 82574L whose second queues are as after a reset")
 {
-	static const uint32_t second[] = { 0x3900, 0x3904, 0x3908, 0x3910,
-	    0x3918 };
+	static const uint32_t second[] = { 0x2900, 0x2904, 0x2908, 0x2910,
+	    0x2918, 0x3900, 0x3904, 0x3908, 0x3910, 0x3918 };
 	uint8_t *bytes = known_bytes(known_v1, nitems(known_v1), V1_SIZE);
 	uint8_t *known_now, *now;
-	unsigned int differ = 0, i;
+	unsigned int at = 0, differ = 0, i;
 	size_t size;
 
 	for (i = 0; i < nitems(second); i++)
@@ -320,7 +322,7 @@ HOST_TEST(version_1, host_create_82574(HOST_RAM), "What version 1 has saved "
 	e82545_msix(h->dev, true);
 	e82545_pause(h->dev);
 	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, bytes, V1_SIZE));
-	/* It does not have whose packets wait for TIDV: perhaps both queues'. */
+	/* It does not have whose packets wait for TIDV: perhaps both's. */
 	now = known_save(h, &size);
 	ATF_REQUIRE_EQ(KNOWN_SIZE, size);
 	known_now = known_bytes(known, nitems(known), KNOWN_SIZE);
@@ -328,9 +330,18 @@ HOST_TEST(version_1, host_create_82574(HOST_RAM), "What version 1 has saved "
 		if (now[i] != known_now[i]) {
 			ATF_CHECK_EQ(1, known_now[i]);
 			ATF_CHECK_EQ(3, now[i]);
+			at = i;
 			differ++;
 		}
 	ATF_CHECK_EQ(1, differ);
+	/* There are two queues: no other can wait, in either direction. */
+	for (i = 0; i < 2; i++) {
+		now[at - 4 * i] ^= 4;
+		le32enc(now + 16, e82545_crc(now + HEADER, size - HEADER, 0));
+		ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(h->dev, now,
+		    size));
+		now[at - 4 * i] ^= 4;
+	}
 	free(now);
 	free(known_now);
 	e82545_resume(h->dev);

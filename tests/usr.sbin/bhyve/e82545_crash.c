@@ -36,6 +36,8 @@
 #define	RXBUF		0x4000
 #define	RXBUF_SIZE	256
 
+#define	FRAME_NUMBER	34	/* where a frame has it, behind its headers */
+
 #define	KINDS		7
 #define	TSO_PAYLEN	900
 
@@ -46,6 +48,7 @@ txd(struct crash *c, uint32_t i)
 }
 
 bool crash_extended;
+unsigned int crash_queue;
 
 static struct e82545_rxd *
 rxd(struct crash *c, uint32_t i)
@@ -270,10 +273,12 @@ rx_fill(uint8_t *data, uint32_t k)
 
 	memcpy(data, host_mac, 6);
 	memset(data + 6, 2, 6);
-	be16enc(data + 12, 0x88b5);
-	be32enc(data + 14, k);
-	for (i = 18; i < rx_len(k); i++)
+	for (i = 12; i < rx_len(k); i++)
 		data[i] = k * 7 + i;
+	/* Of IPv4, so that RSS has a hash. */
+	be16enc(data + 12, 0x0800);
+	data[14] = 0x45;
+	be32enc(data + FRAME_NUMBER, k);
 }
 
 static bool
@@ -609,7 +614,7 @@ took(struct crash *c, uint32_t last)
 			break;
 	}
 	REQUIRE(len >= 60);
-	k = be32dec(buf + 14);
+	k = be32dec(buf + FRAME_NUMBER);
 	REQUIRE(len == rx_len(k));
 	rx_fill(want, k);
 	REQUIRE(memcmp(buf, want, len) == 0);
@@ -683,13 +688,14 @@ kick(struct crash *c)
 	if (c->tdt && atomic_load_32(&c->access.state) == CRASH_IDLE) {
 		c->tdt = false;
 		if (!c->csb || PAGE_GET(c, host_need_txkick) != 0)
-			wr(c, E82545_TDT, c->tx_tail);
+			wr(c, E82545_TDT + E82574_QUEUE(crash_queue),
+			    c->tx_tail);
 	}
 	if (c->rdt && atomic_load_32(&c->access.state) == CRASH_IDLE) {
 		c->rdt = false;
 		if (!c->csb || rx_kick_wanted(c, tail)) {
 			c->rx_posted = tail;
-			wr(c, E82545_RDT, tail);
+			wr(c, E82545_RDT + E82574_QUEUE(crash_queue), tail);
 		} else
 			c->rx_posted = tail;
 	}
@@ -762,6 +768,7 @@ crash_guest(struct crash *c)
 void
 crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 {
+	const uint32_t regs = E82574_QUEUE(crash_queue);
 	uint32_t i;
 
 	memset(c, 0, sizeof(*c));
@@ -774,12 +781,18 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 		rxd(c, i)->addr = htole64(RXBUF + i * RXBUF_SIZE);
 	c->rx_posted = CRASH_RXD - 1;
 	wr(c, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
-	wr(c, E82545_TDBAL, TXRING);
-	wr(c, E82545_TDLEN, CRASH_TXD * sizeof(union e82545_txd));
+	wr(c, E82545_TDBAL + regs, TXRING);
+	wr(c, E82545_TDLEN + regs, CRASH_TXD * sizeof(union e82545_txd));
 	if (crash_extended)
 		wr(c, E82574_RFCTL, E82574_RFCTL_EXTEN);
-	wr(c, E82545_RDBAL, RXRING);
-	wr(c, E82545_RDLEN, CRASH_RXD * sizeof(struct e82545_rxd));
+	wr(c, E82545_RDBAL + regs, RXRING);
+	wr(c, E82545_RDLEN + regs, CRASH_RXD * sizeof(struct e82545_rxd));
+	if (crash_queue != 0) {
+		wr(c, E82545_RXCSUM, E82574_RXCSUM_PCSD);
+		wr(c, E82574_MRQC, E82574_MRQC_ENABLE_RSS | E82574_MRQC_IP4);
+		for (i = 0; i < E82574_RETA_COUNT; i++)
+			wr(c, E82574_RETA + 4 * i, 0x80808080);
+	}
 	if (csb) {
 		PAGE_SET(c, host_need_txkick, 1);
 		PAGE_SET(c, guest_need_txkick, 1);
@@ -794,7 +807,7 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 	wr(c, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
 	wr(c, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SECRC |
 	    host_rctl_bsize(RXBUF_SIZE));
-	wr(c, E82545_RDT, CRASH_RXD - 1);
+	wr(c, E82545_RDT + regs, CRASH_RXD - 1);
 	wr(c, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
 	c->awake = true;
 	crash_guest(c);

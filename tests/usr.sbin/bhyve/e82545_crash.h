@@ -93,6 +93,8 @@ struct crash {
  * what follows.
  */
 extern bool crash_extended;
+/* The queue that the guest uses, in both directions; 1 with crash_extended. */
+extern unsigned int crash_queue;
 
 /* Memory that processes forked later share. */
 struct crash *crash_alloc(void);

@@ -53,15 +53,19 @@ static struct left
 look_at(struct crash *c)
 {
 	const struct e82545 *old = (void *)c->model[c->cur];
+	const uint32_t regs = E82574_QUEUE(crash_queue);
+	const struct e82545_rxq *rxq;
+	const struct e82545_txq *txq;
 	struct e82545 parts;
 	struct left l;
 
 	e82545_memory_parts(&parts, c->model[c->cur]);
-	l.tx_ended = parts.txq->end != TX_END_NONE &&
-	    parts.txq->end != e82545_reg(old, E82545_TDH);
-	l.rx_ended = parts.rxq->ndone > 0 ||
-	    (parts.rxq->end != RX_END_NONE &&
-	    parts.rxq->end != e82545_reg(old, E82545_RDH));
+	txq = &parts.txq[crash_queue];
+	rxq = &parts.rxq[crash_queue];
+	l.tx_ended = txq->end != TX_END_NONE &&
+	    txq->end != e82545_reg(old, E82545_TDH + regs);
+	l.rx_ended = rxq->ndone > 0 || (rxq->end != RX_END_NONE &&
+	    rxq->end != e82545_reg(old, E82545_RDH + regs));
 	l.taken = c->csb && (old->csb.tdt.taken != NET_PARAVIRT_NONE ||
 	    old->csb.rdt.taken != NET_PARAVIRT_NONE);
 	l.nsent = c->nsent;
@@ -332,6 +336,25 @@ TEST(extended, "The guest gets all frames into extended descriptors, too, "
 	check_points((struct traffic){ false, 60, TSO, 40 }, 1);
 	check_steps((struct traffic){ false, 0, TSO, 3 }, 0, 31);
 	check_steps((struct traffic){ false, 0, TSO, 40 }, 4, 97);
+}
+
+TEST(queue1, "The same of an adapter's second queues, with RSS")
+{
+	struct crash *c = crash_alloc();
+	const struct left l = { .nsent = 0 };
+
+	crash_extended = true;
+	crash_queue = 1;
+	crash_up(c, false, 60, TSO);
+	crash_run(c, 400, 40);
+	check_tx(c, &l, 0, 0);
+	check_rx(c, &l, 0, 40);
+	crash_down(c);
+	crash_free(c);
+	check_points((struct traffic){ false, 60, TSO, 40 }, 1);
+	check_steps((struct traffic){ false, 0, TSO, 3 }, 0, 31);
+	check_steps((struct traffic){ false, 0, TSO, 40 }, 4, 97);
+	check_steps((struct traffic){ false, 2, TSO, 0 }, 0, 31);
 }
 
 TEST(segments, "A process may end while a packet is sent in several batches")

@@ -25,7 +25,8 @@
 	X(ACCESS,	"BAR a & 7 at c + (b & 3), 1 << (b >> 2 & 3) bytes, "\
 			"3 if b & 32, writing d if b & 16")		\
 	X(UP,		"rings of a * 8 and b * 8 descriptors, RX buffers "\
-			"as RCTL c says")				\
+			"as RCTL c says; of an 82574L two of each, and RSS, " \
+			"if d & 0x100")					\
 	X(TXD,		"descriptor at the tail: d, c, a << 24 | b << 8") \
 	X(TX_KICK,	"TDT: the tail + (int8_t)a; b & 1: by the CSB")	\
 	X(RX_GIVE,	"a buffers from d on, then RDT; b & 1: by the CSB") \
@@ -54,7 +55,9 @@
 			"is not 0, kind a & 7, in 2 + (a >> 3) fragments; "   \
 			"the 16 bits d >> 16 & 7 of its header are d")	\
 	X(MSIX,		"MSI-X is on if a & 1; an input that has one is an "  \
-			"82574L's, which lem(4) does not drive")
+			"82574L's, which lem(4) does not drive")	\
+	X(QUEUE,	"TXD, TX_KICK and RX_GIVE are of queue a & 1 from "	\
+			"now on, if that is an 82574L's")
 
 enum model_op {
 #define	MODEL_OP_ENUM(id, what)	MODEL_##id,

@@ -71,6 +71,53 @@ static const struct model_workers fast_workers = {
  * Operations.
  */
 
+/* Registers of the driver's queue are so many bytes after queue 0's. */
+static uint32_t
+queue_regs(void)
+{
+	return (E82574_QUEUE(m.queue));
+}
+
+/* The second queues, behind the first ones, and RSS, which needs EXTEN, too. */
+static void
+up_second(const struct op *op)
+{
+	const bool two = (op->d & 0x100) != 0;
+	unsigned int i;
+
+	reg_write(E82545_TDBAL + E82574_QUEUE(1), 0x20000);
+	reg_write(E82545_TDLEN + E82574_QUEUE(1), two ? op->a * 128 : 0);
+	reg_write(E82545_TDH + E82574_QUEUE(1), 0);
+	reg_write(E82545_TDT + E82574_QUEUE(1), 0);
+	reg_write(E82545_RDBAL + E82574_QUEUE(1), 0x28000);
+	reg_write(E82545_RDLEN + E82574_QUEUE(1), two ? op->b * 128 : 0);
+	reg_write(E82545_RDH + E82574_QUEUE(1), 0);
+	reg_write(E82545_RDT + E82574_QUEUE(1), 0);
+	reg_write(E82545_RXCSUM, two ? E82574_RXCSUM_PCSD : 0);
+	reg_write(E82574_MRQC, two ? E82574_MRQC_ENABLE_RSS |
+	    (0x1f << 16 & ~(op->c << 16)) : 0);
+	for (i = 0; i < E82574_RETA_COUNT; i++)
+		reg_write(E82574_RETA + 4 * i, 0x80008000);
+	for (i = 0; i < E82574_RSSRK_COUNT; i++)
+		reg_write(E82574_RSSRK + 4 * i, 0x9e3779b1 * (i + 1));
+}
+
+static void
+op_queue(const struct op *op)
+{
+	uint32_t tail;
+
+	if (m.kind != E82545_KIND_82574L || (op->a & 1) == m.queue)
+		return;
+	m.queue = op->a & 1;
+	tail = m.txtail;
+	m.txtail = m.txtail_other;
+	m.txtail_other = tail;
+	tail = m.rxtail;
+	m.rxtail = m.rxtail_other;
+	m.rxtail_other = tail;
+}
+
 static void
 op_up(const struct op *op)
 {
@@ -85,8 +132,9 @@ op_up(const struct op *op)
 	reg_write(E82545_RDLEN, op->b * 128);
 	reg_write(E82545_RDH, 0);
 	reg_write(E82545_RDT, 0);
-	m.txtail = m.rxtail = 0;
+	m.txtail = m.rxtail = m.txtail_other = m.rxtail_other = 0;
 	if (m.kind == E82545_KIND_82574L) {
+		up_second(op);
 		reg_write(E82574_RFCTL, op->d & E82574_RFCTL_EXTEN);
 		reg_write(E82574_EIAC, op->d & E82574_ICR_MSIX);
 		reg_write(E82574_IVAR, 0x000a0908);	/* as Linux */
@@ -99,11 +147,12 @@ op_up(const struct op *op)
 static void
 op_txd(const struct op *op)
 {
-	uint32_t size = ring_size(E82545_TDLEN);
+	uint32_t size = ring_size(E82545_TDLEN + queue_regs());
 	uint64_t at;
 
 	m.txtail %= size;
-	at = ring_base(E82545_TDBAL) + m.txtail * sizeof(union e82545_txd);
+	at = ring_base(E82545_TDBAL + queue_regs()) +
+	    m.txtail * sizeof(union e82545_txd);
 	put64(at, op->d);
 	put64(at + 8, op->c | (uint64_t)op->b << 40 | (uint64_t)op->a << 56);
 	m.txtail = (m.txtail + 1) % size;
@@ -119,14 +168,14 @@ op_tx_kick(const struct op *op)
 		if ((op->b & 2) != 0)
 			return;
 	}
-	reg_write(E82545_TDT, tail);
+	reg_write(E82545_TDT + queue_regs(), tail);
 }
 
 static void
 op_rx_give(const struct op *op)
 {
-	uint32_t i, size = ring_size(E82545_RDLEN);
-	uint64_t base = ring_base(E82545_RDBAL);
+	uint32_t i, size = ring_size(E82545_RDLEN + queue_regs());
+	uint64_t base = ring_base(E82545_RDBAL + queue_regs());
 
 	for (i = 0; i < op->a; i++) {
 		m.rxtail %= size;
@@ -140,7 +189,7 @@ op_rx_give(const struct op *op)
 		if ((op->b & 2) != 0)
 			return;
 	}
-	reg_write(E82545_RDT, m.rxtail);
+	reg_write(E82545_RDT + queue_regs(), m.rxtail);
 }
 
 static void
@@ -184,7 +233,9 @@ op_frame(const struct op *op)
 	frame[14 + (op->a & 4)] = (op->c & 1) != 0 ? 0x40 | (op->c >> 8 & 15) :
 	    0x60;
 	be16enc(frame + 16 + (op->a & 4), op->c >> 16);
-	frame[(op->c & 1) != 0 ? 23 : 20] = (op->c & 2) != 0 ? 6 : 17;
+	/* TCP, UDP, or of IPv6 headers that are as the rest of the frame. */
+	frame[(op->c & 1) != 0 ? 23 : 20] = (op->c & 2) != 0 ? 6 :
+	    (op->c & 12) == 12 ? op->c : 17;
 	memcpy(frame + 26, &op->d, sizeof(op->d));
 	host_inject(m.h, frame, len, MIN(pieces, (int)len));
 }
@@ -361,6 +412,9 @@ op_run(const struct op *op)
 		break;
 	case MODEL_MSIX:
 		e82545_msix(m.h->dev, (op->a & 1) != 0);
+		break;
+	case MODEL_QUEUE:
+		op_queue(op);
 		break;
 	}
 }

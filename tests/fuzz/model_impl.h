@@ -42,6 +42,8 @@ extern struct model {
 	bool		 bus;		/* mastering is on */
 	/* The driver's tails and CSB. */
 	uint32_t	 txtail, rxtail;
+	unsigned int	 queue;		/* that these are of, and */
+	uint32_t	 txtail_other, rxtail_other;	/* those of the other */
 	uint64_t	 csb;
 	/* One access changes memory. */
 	uint32_t	 race_in;	/* 0: none */

@@ -56,6 +56,19 @@ static const struct {
 	{ E82574_IAM, V_FLAGS, 1 },	{ E82574_EITR(0), V_SMALL, 1 },
 	{ E82574_RFCTL, V_FLAGS, 1 },	{ E82574_PSRCTL, V_ANY, 1 },
 	{ E82574_EEWR, V_ANY, 1 },	{ E82574_TIMINCA, V_ANY, 1 },
+	{ E82545_RDBAL + E82574_QUEUE(1), V_LOW, 1 },
+	{ E82545_RDBAH + E82574_QUEUE(1), V_HIGH, 1 },
+	{ E82545_RDLEN + E82574_QUEUE(1), V_LEN, 1 },
+	{ E82545_RDH + E82574_QUEUE(1), V_INDEX, 1 },
+	{ E82545_RDT + E82574_QUEUE(1), V_INDEX, 1 },
+	{ E82545_TDBAL + E82574_QUEUE(1), V_LOW, 1 },
+	{ E82545_TDBAH + E82574_QUEUE(1), V_HIGH, 1 },
+	{ E82545_TDLEN + E82574_QUEUE(1), V_LEN, 1 },
+	{ E82545_TDH + E82574_QUEUE(1), V_INDEX, 1 },
+	{ E82545_TDT + E82574_QUEUE(1), V_INDEX, 1 },
+	{ E82574_TXDCTL1, V_FLAGS, 1 },	{ E82574_TARC(0), V_FLAGS, 1 },
+	{ E82574_TARC(1), V_FLAGS, 1 },	{ E82574_MRQC, V_FLAGS, 1 },
+	{ E82574_RETA, V_ANY, 1 },	{ E82574_RSSRK, V_ANY, 1 },
 };
 
 static uint64_t
@@ -214,7 +227,7 @@ target_op(struct rng *rng, struct op *op)
 		MODEL_FRAME, MODEL_FRAME, MODEL_TIME, MODEL_LINK, MODEL_RESET,
 		MODEL_PAUSE, MODEL_ROOM, MODEL_RACE, MODEL_RACE, MODEL_BUS,
 		MODEL_LEM, MODEL_WHEN, MODEL_OFFLOADS, MODEL_PACKET,
-		MODEL_PACKET, MODEL_MSIX
+		MODEL_PACKET, MODEL_MSIX, MODEL_QUEUE
 	};
 
 	memset(op, 0, sizeof(*op));
@@ -525,6 +538,7 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 {
 	uint64_t csb = 0x1000 * (1 + rng_below(rng, 8));
 	uint16_t by_csb = rng_below(rng, 2);
+	const bool two = rng_one_in(rng, 4);
 	size_t i, n, frames;
 
 	if (rng_one_in(rng, 8))
@@ -533,7 +547,9 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 	if (rng_one_in(rng, 6))
 		return (make_lem(rng, ops));
 	n = 0;
-	if (!rng_one_in(rng, 4)) {
+	if (two)
+		put(&ops[n++], MODEL_MSIX, rng_below(rng, 2), 0, 0, 0);
+	if (two || !rng_one_in(rng, 4)) {
 		if (by_csb) {
 			put(&ops[n++], MODEL_PLACE, 0, 0, 0, csb);
 			put(&ops[n++], MODEL_CSB, 18, 0, rng_below(rng, 20), 0);
@@ -541,7 +557,9 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 		}
 		put(&ops[n++], MODEL_UP, 1 + rng_below(rng, 8),
 		    1 + rng_below(rng, 8), make_value(rng, V_RCTL) |
-		    E82545_RCTL_EN | E82545_RCTL_UPE, 0);
+		    E82545_RCTL_EN | E82545_RCTL_UPE, !two ? 0 :
+		    0x100 | E82574_RFCTL_EXTEN | (rng_next(rng) &
+		    E82574_ICR_MSIX));
 	}
 	frames = 1 + rng_below(rng, 6);
 	for (i = 0; i < frames; i++) {
@@ -549,10 +567,18 @@ target_phrase(struct rng *rng, struct op *ops, size_t max)
 		make_txd(rng, &ops[n++]);
 	}
 	put(&ops[n++], MODEL_TX_KICK, 0, by_csb, 0, 0);
-	put(&ops[n++], MODEL_TX, 4, 0, 0, 0);
 	put(&ops[n++], MODEL_RX_GIVE, 1 + rng_below(rng, 16), by_csb, 0,
 	    0x20000);
-	for (i = 0; i < 2; i++)
+	if (two) {
+		put(&ops[n++], MODEL_QUEUE, rng_below(rng, 4) != 0, 0, 0, 0);
+		ops[n].kind = MODEL_TXD;
+		make_txd(rng, &ops[n++]);
+		put(&ops[n++], MODEL_TX_KICK, 0, 0, 0, 0);
+		put(&ops[n++], MODEL_RX_GIVE, 1 + rng_below(rng, 16), 0, 0,
+		    0x30000);
+	}
+	put(&ops[n++], MODEL_TX, 4, 0, 0, 0);
+	for (i = 0; i < 2 + 2 * (unsigned int)two; i++)
 		put(&ops[n++], MODEL_FRAME, rng_next(rng),
 		    rng_below(rng, 4000), rng_next(rng), 0);
 	put(&ops[n++], MODEL_RX, 4, 0, 0, 0);

@@ -16,12 +16,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "e82545_impl.h"
 #include "model_impl.h"
 
 /* Calls of eo_map() in a batch: rings, CSB, descriptors and packets. */
 #define	PIECES		257		/* pages that a packet may reach into */
 #define	TX_MAPS_MAX	(1024 + 256 + 8 + 1024 + PIECES + 2 * 256)
-#define	RX_MAPS_MAX	((1024 + 8) * 6)
+#define	RX_MAPS_MAX	(E82545_QUEUES * (1024 + 8) * 6)
 #define	RX_BATCH_MAX	256		/* frames taken in a batch */
 #define	TX_RING_MAX	65536		/* descriptors */
 
@@ -57,12 +58,16 @@ outcomes(void)
 }
 
 /* Copied before the call: the model writes into the ring. */
-static uint32_t ring[TX_RING_MAX];
+static struct {
+	uint32_t	lower[TX_RING_MAX];
+	uint32_t	head, size;
+} rings[E82545_QUEUES];
 
 static void
-ring_copy(uint32_t size)
+ring_copy(unsigned int queue)
 {
-	uint64_t base = ring_base(E82545_TDBAL);
+	uint64_t base = ring_base(E82545_TDBAL + E82574_QUEUE(queue));
+	uint32_t *ring = rings[queue].lower, size = rings[queue].size;
 	uint8_t *p;
 	uint32_t i;
 
@@ -83,40 +88,88 @@ is_context(uint32_t lower)
 	    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT));
 }
 
+/* Whether the two rings have memory in common. */
+static bool
+rings_overlap(void)
+{
+	const uint64_t a = ring_base(E82545_TDBAL);
+	const uint64_t b = ring_base(E82545_TDBAL + E82574_QUEUE(1));
+
+	return (a < b + rings[1].size * sizeof(union e82545_txd) &&
+	    b < a + rings[0].size * sizeof(union e82545_txd));
+}
+
+/* Whether a descriptor of a ring asks for TSO. */
+static bool
+ring_cuts(unsigned int queue)
+{
+	uint32_t i, lower;
+
+	for (i = 0; i < rings[queue].size; i++) {
+		lower = rings[queue].lower[i];
+		if ((lower & E82545_TXD_DEXT) != 0 &&
+		    (lower & E82545_TXD_TSE) != 0)
+			return (true);
+	}
+	return (false);
+}
+
+/* The packets that TDH has passed. */
+static unsigned int
+ring_packets(unsigned int queue)
+{
+	const uint32_t end = reg_read(E82545_TDH + E82574_QUEUE(queue));
+	unsigned int n = 0;
+	uint32_t i, lower;
+
+	for (i = rings[queue].head; i != end;
+	    i = (i + 1) % rings[queue].size) {
+		lower = rings[queue].lower[i];
+		n += (lower & E82545_TXD_EOP) != 0 && !is_context(lower);
+	}
+	return (n);
+}
+
 bool
 transmit(void)
 {
-	uint32_t head, i, size;
+	const unsigned int nqueues = m.kind == E82545_KIND_82574L ?
+	    E82545_QUEUES : 1;
+	unsigned int q;
 	int64_t before;
 	bool more;
 
 	if (m.lem)
 		return (lem_transmit());
 
-	head = reg_read(E82545_TDH);
-	size = MIN(ring_size(E82545_TDLEN), TX_RING_MAX);
-	if (!m.raced && !m.cut)
-		ring_copy(size);
+	for (q = 0; q < nqueues; q++) {
+		rings[q].head = reg_read(E82545_TDH + E82574_QUEUE(q));
+		rings[q].size = MIN(ring_size(E82545_TDLEN + E82574_QUEUE(q)),
+		    TX_RING_MAX);
+		if (!m.raced && !m.cut)
+			ring_copy(q);
+		/* The model writes into both. */
+		if (q > 0 && rings_overlap())
+			m.raced = true;
+	}
 	before = outcomes();
 	call_begin();
 	more = m.workers->tx(m.h->dev);
 	call_end();
 	INVARIANT(m.maps <= TX_MAPS_MAX);
 	INVARIANT(m.sent <= E82545_TX_FRAMES);
-	if (m.raced || m.cut || head >= size)
+	if (m.raced)
 		return (more);
-	for (i = 0; i < size; i++)
-		if ((ring[i] & E82545_TXD_DEXT) != 0 &&
-		    (ring[i] & E82545_TXD_TSE) != 0)
-			m.cut = true;
+	for (q = 0; q < nqueues; q++)
+		m.cut |= ring_cuts(q);
 	if (m.cut)
 		return (more);
 	m.open += outcomes() - before;
-	for (i = head; i != reg_read(E82545_TDH); i = (i + 1) % size)
-		if ((ring[i] & E82545_TXD_EOP) != 0 && !is_context(ring[i]))
-			m.open--;
+	for (q = 0; q < nqueues; q++)
+		if (rings[q].head < rings[q].size)
+			m.open -= ring_packets(q);
 	/* A packet that is too long is counted before its end. */
-	INVARIANT(m.open == 0 || m.open == 1);
+	INVARIANT(m.open >= 0 && m.open <= nqueues);
 	return (more);
 }
 

@@ -19,16 +19,17 @@
 void
 adapter_version(char version[ADAPTER_VERSION_SIZE])
 {
-	snprintf(version, ADAPTER_VERSION_SIZE, "%u.%u.%u.%u",
+	snprintf(version, ADAPTER_VERSION_SIZE, "%u.%u.%u.%u.%u",
 	    ADAPTER_SAVED_VERSION, VFU_STATE_VERSION, E82545_SNAPSHOT_VERSION,
-	    PEER_MEM_JOURNAL_VERSION);
+	    PEER_MEM_JOURNAL_VERSION, E82574_SNAPSHOT_VERSION);
 }
 
 /*
  * Earlier versions that adapter_resume.c goes on from; at least the last two are
- * to be here.  The first one did not name the version of the journal.
+ * to be here.  The first one did not name the version of the journal, nor the
+ * second that of an 82574L's snapshot, which was 1.
  */
-static const char *const earlier[] = { "1.1.6" };
+static const char *const earlier[] = { "1.1.6", "2.1.6.1" };
 
 bool
 adapter_version_takes(const char *version)

@@ -352,7 +352,7 @@ loop_round_within(int ms)
 {
 	struct loop *loop = loop_self();
 
-	if (loop != NULL)
+	if (loop != NULL && (loop->evl_within == -1 || ms < loop->evl_within))
 		loop->evl_within = ms;
 }
 

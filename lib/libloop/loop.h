@@ -60,8 +60,9 @@ void	loop_delete(struct loop_event *ev);
 int	loop_round(void (*func)(void *arg), void *arg);
 
 /*
- * Have the next round come after so many milliseconds, if no event comes before.
- * The loop's own thread.
+ * Have the next round come after so many milliseconds, if no event comes before;
+ * 0: after the events that there are.  Of several calls in a round the shortest
+ * time counts.  The loop's own thread.
  */
 void	loop_round_within(int ms);
 

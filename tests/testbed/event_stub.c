@@ -111,7 +111,8 @@ int		round_within = -1;
 void
 loop_round_within(int ms)
 {
-	round_within = ms;
+	if (round_within == -1 || ms < round_within)
+		round_within = ms;
 }
 
 int
@@ -185,9 +186,12 @@ events_step(void)
 		events[i].func(events[i].fd, events[i].arg);
 		n++;
 	}
-	if (n > 0 && round_func != NULL)
-		round_func(round_arg);
-	return (n);
+	if (round_func == NULL || (n == 0 && round_within != 0))
+		return (n);
+	if (round_within == 0)
+		round_within = -1;
+	round_func(round_arg);
+	return (MAX(n, 1));
 }
 
 void

@@ -35,7 +35,7 @@ extern unsigned int	events_fail;
 /* How often an event was enabled that was so already, or disabled. */
 extern unsigned int	events_repeated;
 
-/* What loop_round_within() was told last, or -1. */
+/* The shortest time of loop_round_within(), or -1: events_step() resets 0. */
 extern int		round_within;
 
 /* How many events there are, and how many of them are enabled. */
@@ -44,7 +44,8 @@ unsigned int	events_on(void);
 
 /*
  * Call the handlers of all enabled events that are ready, once, then the
- * function of loop_round(), if any.  Returns how many handlers were called.
+ * function of loop_round(), if any.  Returns how many handlers were called; 1 if
+ * only that function was, after a loop_round_within() of 0.
  */
 unsigned int	events_step(void);
 

@@ -10,7 +10,7 @@
  * The thread plays all of the model's parts.  It takes register accesses from
  * the client's messages.  Event handlers only set flags; after all of them,
  * adapter_work() sends and receives one batch each.  If more is pending then,
- * it posts an event to be called again.  So neither direction waits until the
+ * the loop does not wait for events before the next round.  So neither direction waits until the
  * other is idle, and a message waits for at most one batch each way.
  *
  * The thread sends interrupts outside of the model: the client may make its
@@ -31,6 +31,7 @@
 #include "adapter_impl.h"
 #include "adapter_keep.h"
 #include "e82545.h"
+#include "loop.h"
 
 /*
  * Polls of the guest's CSB in one call of adapter_work().  A poll is far
@@ -138,7 +139,7 @@ adapter_batches(struct adapter *ad)
 		}
 	}
 	if (ad->tx_wanted || ad->rx_wanted)
-		adapter_post(ad);
+		loop_round_within(0);
 }
 
 void

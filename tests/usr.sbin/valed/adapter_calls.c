@@ -567,6 +567,15 @@ work(void)
 }
 
 bool
+goes_on(void)
+{
+	const bool on = round_within == 0;
+
+	round_within = -1;
+	return (on);
+}
+
+bool
 posted(void)
 {
 	uint64_t n;

@@ -93,7 +93,9 @@ void	detach(void);
 void	client(void);
 /* One round of the event loop, with an event that needs no work itself. */
 void	work(void);
-/* Whether the thread has been asked to work once more. */
+/* Whether another thread has woken this one. */
 bool	posted(void);
+/* Whether the next round comes without an event. */
+bool	goes_on(void);
 
 #endif /* !_ADAPTER_CALLS_H_ */

@@ -14,8 +14,8 @@
  * (vfu_irq.h) and configuration space (vfu_pci.h).
  *
  * One thread, the device's, uses all of it, without locks, and runs an event
- * loop (loop.h).  Other threads may use the memory's addresses, set the level of
- * the interrupt line, and read counters.
+ * loop (loop.h).  Other threads may use the memory's addresses, raise interrupts
+ * and send them (vfu_irq.h), and read counters.
  */
 
 #ifndef _VFU_DEVICE_H_

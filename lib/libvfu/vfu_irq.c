@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "peer_close.h"
 #include "peer_keep.h"
+#include "peer_signal.h"
 #include "vfu_irq.h"
 
 /* No vector has a descriptor, or a message to send. */
@@ -33,10 +34,18 @@ msix_none(struct vfu_irq *irq)
 	atomic_store_rel_32(&irq->posted, 0);
 }
 
+/* mutants 3: how it waits for another thread's call, which is short */
 void
 vfu_irq_init(struct vfu_irq *irq, unsigned int nvectors)
 {
+	pthread_mutexattr_t attr;
+
 	MPASS(nvectors <= VFU_IRQ_VECTORS);
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&irq->mtx, &attr);
+	pthread_mutexattr_destroy(&attr);
+	irq->sending = 0;
 	irq->nvectors = nvectors;
 	msix_none(irq);
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
@@ -108,12 +117,18 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 		irq_drop(irq, slot);
 }
 
+static bool
+intx_due(const struct vfu_irq *irq)
+{
+	return (atomic_load_bool(&irq->level) && !irq->masked &&
+	    !irq->intx_disabled && irq->intx_fd != -1);
+}
+
 /* Send an INTx event if one is due. */
 static void
 irq_intx(struct vfu_irq *irq)
 {
-	if (!atomic_load_bool(&irq->level) || irq->masked ||
-	    irq->intx_disabled || irq->intx_fd == -1)
+	if (!intx_due(irq))
 		return;
 	irq->masked = irq->shown = true;
 	irq_signal(irq, &irq->intx_fd, 1);
@@ -167,14 +182,19 @@ msix_send(struct vfu_irq *irq, unsigned int v)
 }
 
 bool
-vfu_irq_asserted(const struct vfu_irq *irq)
+vfu_irq_asserted(struct vfu_irq *irq)
 {
-	return (atomic_load_bool(&irq->level) ||
-	    (irq->shown && irq->intx_fd != -1));
+	bool asserted;
+
+	pthread_mutex_lock(&irq->mtx);
+	asserted = atomic_load_bool(&irq->level) ||
+	    (irq->shown && irq->intx_fd != -1);
+	pthread_mutex_unlock(&irq->mtx);
+	return (asserted);
 }
 
-void
-vfu_irq_flush(struct vfu_irq *irq)
+static void
+irq_flush(struct vfu_irq *irq)
 {
 	uint32_t rises;
 	unsigned int v;
@@ -202,11 +222,124 @@ vfu_irq_flush(struct vfu_irq *irq)
 }
 
 void
+vfu_irq_flush(struct vfu_irq *irq)
+{
+	/* Another thread that sends one has not taken it without a mark. */
+	if (!vfu_irq_pending(irq) && atomic_load_acq_32(&irq->sending) == 0)
+		return;
+	pthread_mutex_lock(&irq->mtx);
+	irq_flush(irq);
+	pthread_mutex_unlock(&irq->mtx);
+}
+
+/*
+ * Events to signal, each with the counter that it was taken from, to which one
+ * that cannot be signalled goes back.
+ */
+struct signals {
+	unsigned int	 n;
+	int		 fd[PEER_SIGNAL_MAX];
+	uint32_t	*count[PEER_SIGNAL_MAX];
+};
+
+static void
+signal_add(struct signals *sg, int fd, uint32_t *count)
+{
+	sg->fd[sg->n] = fd;
+	sg->count[sg->n++] = count;
+}
+
+/* Take what there is space for of the events of a descriptor, if any. */
+static void
+signal_take(struct signals *sg, int fd, uint32_t *count)
+{
+	uint32_t n = fd == -1 ? 0 : atomic_load_32(count);
+
+	n = MIN(n, nitems(sg->fd) - sg->n);
+	atomic_add_32(count, -n);
+	for (; n > 0; n--)
+		signal_add(sg, fd, count);
+}
+
+/* As irq_intx(): the line masks itself. */
+static void
+signal_intx(struct vfu_irq *irq, struct signals *sg)
+{
+	if (irq->again || sg->n == nitems(sg->fd) ||
+	    atomic_swap_32(&irq->rises, 0) == 0)
+		return;
+	/* mutants: on x86 the atomic operation before it is a fence, too */
+	atomic_thread_fence_seq_cst();
+	if (!intx_due(irq))
+		return;
+	irq->masked = irq->shown = true;
+	signal_add(sg, irq->intx_fd, &irq->rises);
+}
+
+/* Give back what could not be signalled. */
+static void
+signal_back(struct vfu_irq *irq, struct signals *sg, unsigned int first)
+{
+	unsigned int i;
+
+	for (i = first; i < sg->n; i++) {
+		if (sg->count[i] != &irq->rises)
+			atomic_store_32(&irq->posted, 1);
+		else if (irq->msi_fd == -1)
+			irq->masked = irq->shown = false;
+		atomic_add_rel_32(sg->count[i], 1);
+	}
+}
+
+static void
+signal_all(struct vfu_irq *irq)
+{
+	struct signals sg = { .n = 0 };
+	unsigned int done, v;
+
+	if (atomic_swap_32(&irq->posted, 0) != 0)
+		for (v = 0; v < irq->nvectors; v++)
+			signal_take(&sg, irq->msix_fd[v], &irq->message[v]);
+	if (irq->msi_fd != -1)
+		signal_take(&sg, irq->msi_fd, &irq->rises);
+	else
+		signal_intx(irq, &sg);
+	done = peer_signal(sg.fd, sg.n);
+	atomic_add_64(&irq->sent, done);
+	signal_back(irq, &sg, done);
+	/* There may be more of a vector. */
+	if (sg.n == nitems(sg.fd))
+		atomic_store_rel_32(&irq->posted, 1);
+}
+
+bool
+vfu_irq_signal(struct vfu_irq *irq)
+{
+	if (pthread_mutex_trylock(&irq->mtx) != 0)
+		return (false);
+	atomic_store_32(&irq->sending, 1);
+	/* mutants: on x86 the atomic operation that follows is a fence, too */
+	atomic_thread_fence_seq_cst();
+	signal_all(irq);
+	atomic_store_rel_32(&irq->sending, 0);
+	pthread_mutex_unlock(&irq->mtx);
+	return (!vfu_irq_pending(irq));
+}
+
+void
+vfu_irq_hold(struct vfu_irq *irq)
+{
+	pthread_mutex_lock(&irq->mtx);
+}
+
+void
 vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled)
 {
+	pthread_mutex_lock(&irq->mtx);
 	irq->intx_disabled = disabled;
 	if (irq->msi_fd == -1)
 		irq_intx(irq);
+	pthread_mutex_unlock(&irq->mtx);
 }
 
 int
@@ -257,8 +390,11 @@ irq_unmask_event(int fd, void *arg)
 	irq_call(irq);
 	n = read(fd, &count, sizeof(count));
 	irq_call(irq);
-	if (n == (ssize_t)sizeof(count))
+	if (n == (ssize_t)sizeof(count)) {
+		pthread_mutex_lock(&irq->mtx);
 		irq_unmask(irq);
+		pthread_mutex_unlock(&irq->mtx);
+	}
 	atomic_thread_fence_rel();
 	irq->unmasking = false;
 	if (n == (ssize_t)sizeof(count))
@@ -279,6 +415,7 @@ msix_drop(struct vfu_irq *irq, unsigned int first, unsigned int n)
 void
 vfu_irq_clear(struct vfu_irq *irq)
 {
+	pthread_mutex_lock(&irq->mtx);
 	msix_drop(irq, 0, irq->nvectors);
 	msix_none(irq);
 	irq_drop_unmask(irq);
@@ -289,6 +426,7 @@ vfu_irq_clear(struct vfu_irq *irq)
 	atomic_store_rel_32(&irq->rises, 0);
 	/* mutants: on x86 the system calls that follow suffice */
 	atomic_thread_fence_seq_cst();
+	pthread_mutex_unlock(&irq->mtx);
 }
 
 /*
@@ -424,8 +562,8 @@ msix_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	}
 }
 
-int
-vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
+static int
+irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
     const uint8_t *data, size_t len, int *fds, int nfds)
 {
 	bool act, eventfd, intx;
@@ -490,6 +628,18 @@ vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 }
 
 int
+vfu_irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
+    const uint8_t *data, size_t len, int *fds, int nfds)
+{
+	int error;
+
+	pthread_mutex_lock(&irq->mtx);
+	error = irq_set(irq, set, data, len, fds, nfds);
+	pthread_mutex_unlock(&irq->mtx);
+	return (error);
+}
+
+int
 vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
     int intx_fd, int msi_fd, int unmask_fd,
     const int msix_fd[VFU_IRQ_VECTORS])
@@ -502,6 +652,7 @@ vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 		if (irq->unmask_ev == NULL)
 			return (errno);
 	}
+	pthread_mutex_lock(&irq->mtx);
 	irq->intx_fd = intx_fd;
 	irq->msi_fd = msi_fd;
 	irq->unmask_fd = unmask_fd;
@@ -520,6 +671,7 @@ vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 		irq->msix_fd[v] = msix_fd[v];
 		vfu_irq_message(irq, v);
 	}
+	pthread_mutex_unlock(&irq->mtx);
 	return (0);
 }
 
@@ -529,10 +681,12 @@ vfu_irq_unrestore(struct vfu_irq *irq)
 	if (irq->unmask_ev != NULL)
 		loop_delete(irq->unmask_ev);
 	irq->unmask_ev = NULL;
+	pthread_mutex_lock(&irq->mtx);
 	msix_none(irq);
 	irq->intx_fd = irq->msi_fd = irq->unmask_fd = -1;
 	irq->masked = irq->shown = irq->intx_disabled = irq->again = false;
 	atomic_store_64(&irq->sent, 0);
 	atomic_store_64(&irq->unmasked, 0);
 	atomic_store_rel_32(&irq->rises, 0);
+	pthread_mutex_unlock(&irq->mtx);
 }

@@ -16,20 +16,28 @@
  * The descriptors are set to O_NONBLOCK, which the client may undo at any time.
  * If a system call on one of them blocks, the watchdog (peer_watch.h) ends it,
  * and the descriptor is closed.  Only the device's own thread makes these
- * calls, and it holds no lock then: others only set the level of the line.
+ * calls.  Another thread that has raised an interrupt signals the descriptor in
+ * a way that cannot block (peer_signal.h), or leaves the event to the device's
+ * thread.
+ *
+ * `mtx' covers the descriptors and the state of INTx.  The device's thread may
+ * have it for as long as the client blocks a call; others only try to take it,
+ * and have it for one call that cannot block.
  *
  * The client emulates the table of MSI-X.  It passes a descriptor when the guest
  * first unmasks a vector, and keeps what is sent while it is masked.  What is
  * sent before is sent then.
  *
  * Only the device's thread may call these functions, except vfu_irq_level(),
- * vfu_irq_message() and vfu_irq_pending().
+ * vfu_irq_message(), vfu_irq_pending() and vfu_irq_signal().
  */
 
 #ifndef _VFU_IRQ_H_
 #define	_VFU_IRQ_H_
 
 #include <sys/systm.h>
+
+#include <pthread.h>
 
 #include "vfio_user.h"
 
@@ -40,6 +48,8 @@ struct peer_keep;
 #define	VFU_IRQ_VECTORS	5
 
 struct vfu_irq {
+	pthread_mutex_t	mtx;		/* see above */
+	uint32_t	sending;	/* another thread sends; atomic */
 	unsigned int	nvectors;	/* of MSI-X; 0: there is no MSI-X */
 	int		intx_fd;	/* -1: none */
 	int		msi_fd;		/* -1: none */
@@ -107,10 +117,26 @@ bool	vfu_irq_pending(const struct vfu_irq *irq);
  * meanwhile.  A guest that did not find it asserted then would not claim the
  * interrupt, and would get it again at once.
  */
-bool	vfu_irq_asserted(const struct vfu_irq *irq);
+bool	vfu_irq_asserted(struct vfu_irq *irq);
 
-/* Send pending events: INTx by level, MSI by edge, MSI-X. */
+/*
+ * Send pending events: INTx by level, MSI by edge, MSI-X.  When this returns,
+ * those that another thread was sending are sent, too.
+ */
 void	vfu_irq_flush(struct vfu_irq *irq);
+
+/*
+ * Send pending events, without waiting for the client or for the device's
+ * thread.  Returns false if some are left, which vfu_irq_flush() must send then.
+ * Any thread.
+ */
+bool	vfu_irq_signal(struct vfu_irq *irq);
+
+/*
+ * From now on no other thread sends events: for a device whose state is saved,
+ * which then must not be used any more.
+ */
+void	vfu_irq_hold(struct vfu_irq *irq);
 
 /* The INTx disable bit of the PCI command register has been written. */
 void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);

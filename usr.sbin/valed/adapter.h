@@ -13,8 +13,8 @@
  * guests send straight into this guest's memory (adapter_port.c,
  * adapter_sink()).  There they use the model, which has its own locks; the
  * table of guest memory, which changes only while the model is paused; counters;
- * and the interrupt, which they ask this thread to send.  Only this thread uses
- * everything else, without locks.
+ * and the interrupt, which they send, or ask this thread to.  Only this thread
+ * uses everything else, without locks.
  */
 
 #ifndef _ADAPTER_H_

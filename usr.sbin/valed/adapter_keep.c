@@ -323,6 +323,7 @@ adapter_keep_save(struct adapter *ad)
 		return;
 	device = malloc(VFU_STATE_MAX);
 	e82545_pause(ad->dev);
+	vfu_irq_hold(&ad->vfu.vdev_irq);
 	if (device != NULL)
 		len = vfu_state_save(&ad->vfu, device, VFU_STATE_MAX, &why);
 	if (len > 0)

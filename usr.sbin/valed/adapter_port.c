@@ -13,7 +13,8 @@
  * Frames of other adapters of this process do not wait for the thread: their
  * threads deliver them (adapter_sink()), unless direct=off, as long as the
  * client has enabled bus mastering, the guest has posted buffers, and nothing
- * older is in the port's ring.  They wake the thread only for an interrupt.
+ * older is in the port's ring.  They signal its client, too, and wake the thread
+ * only if that cannot be done without waiting.
  *
  * Everything is of the adapter's thread but adapter_sink() and adapter_link(),
  * which other threads call.  It changes the port and the configuration with the
@@ -80,9 +81,10 @@ adapter_sink(void *arg, struct frame_source *frames)
 
 	adapter_keep_receiver(ad);
 	e82545_rx_direct(ad->dev, frames);
-	adapter_keep_receiver(NULL);
-	if (vfu_irq_pending(&ad->vfu.vdev_irq))
+	if (vfu_irq_pending(&ad->vfu.vdev_irq) &&
+	    !vfu_irq_signal(&ad->vfu.vdev_irq))
 		adapter_post(ad);
+	adapter_keep_receiver(NULL);
 }
 
 void

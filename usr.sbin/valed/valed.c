@@ -109,6 +109,7 @@
 #include "peer_accept.h"
 #include "peer_close.h"
 #include "peer_fault.h"
+#include "peer_signal.h"
 #include "peer_log.h"
 #include "valed_activation.h"
 #include "valed_control.h"
@@ -336,6 +337,8 @@ main(int argc, char **argv)
 		warn("thread");
 		give_up(EX_OSERR);
 	}
+	/* Without it an adapter's own thread sends all of its interrupts. */
+	(void)peer_signal_start();
 	if (valed_store_active())
 		adapter_keep_signals();
 	names_start();

@@ -41,6 +41,7 @@
 
 #include "adapter.h"
 #include "hostif_ring.h"
+#include "peer_signal.h"
 #include "valed_sandbox.h"
 
 static const int allowed[] = {
@@ -154,6 +155,19 @@ rules_socket(scmp_filter_ctx ctx)
 		    SCMP_A1(SCMP_CMP_EQ, options[i][0], 0),
 		    SCMP_A2(SCMP_CMP_EQ, options[i][1], 0));
 	return (error);
+}
+
+/*
+ * Allow to signal clients' eventfds without waiting (peer_signal.c): requests of
+ * one context, to descriptors that are open.  Returns 0 or a negative errno.
+ */
+static int
+rules_request(scmp_filter_ctx ctx)
+{
+	const uint64_t context = peer_signal_context();
+
+	return (context == 0 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
+	    SCMP_SYS(io_submit), 1, SCMP_A0(SCMP_CMP_EQ, context, 0)));
 }
 
 /*
@@ -395,6 +409,8 @@ rules(scmp_filter_ctx ctx, const void *arg)
 		error = rules_socket(ctx);
 	if (error == 0)
 		error = rules_ring(ctx);
+	if (error == 0)
+		error = rules_request(ctx);
 	if (error == 0)
 		error = rules_send(ctx);
 	if (error == 0)

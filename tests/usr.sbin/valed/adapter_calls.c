@@ -48,6 +48,8 @@ void		(*sink)(void *arg, struct frame_source *frames);
 void		*sink_arg;
 bool		raise_level;
 unsigned int	directs;
+unsigned int	direct_sends;
+bool		sends_all;
 unsigned int	round_ends;
 const char	*fail_at;
 uint8_t		address[6];
@@ -149,6 +151,14 @@ WRAP(void, vfu_irq_flush, struct vfu_irq *irq)
 {
 	called("flush");
 	__real_vfu_irq_flush(irq);
+}
+
+WRAP(bool, vfu_irq_signal, struct vfu_irq *irq)
+{
+	ATF_CHECK(receives());
+	ATF_CHECK(vfu_irq_pending(irq));
+	direct_sends++;
+	return (sends_all && __real_vfu_irq_signal(irq));
 }
 
 WRAP(void, vfu_irq_intx_disable, struct vfu_irq *irq, bool off)

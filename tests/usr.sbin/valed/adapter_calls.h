@@ -42,6 +42,8 @@ extern void		*sink_arg;
 extern bool		raise_level;	/* e82545_rx_direct() does */
 extern unsigned int	directs;	/* its calls, */
 bool	receives(void);			/* in which this is so */
+extern unsigned int	direct_sends;	/* calls of vfu_irq_signal(), */
+extern bool		sends_all;	/* which sends all then */
 /* The step that fails, with ENOBUFS; what the port's address and a change in
    place are; and other calls. */
 extern const char	*fail_at;

@@ -313,7 +313,7 @@ TEST(timers, "A time is the kernel's, to the nanosecond")
 }
 
 TEST(interrupts, "Frames of another adapter wake the thread for an interrupt \
-only, and once")
+that their thread cannot send itself only, and once")
 {
 	const uint64_t most = UINT64_MAX - 1;
 	uint64_t n;
@@ -325,7 +325,14 @@ only, and once")
 	ATF_CHECK_EQ(1, directs);
 	ATF_CHECK(!receives());
 	ATF_CHECK(!posted());
-	raise_level = true;
+	ATF_CHECK_EQ(0, direct_sends);
+	raise_level = sends_all = true;
+	sink(sink_arg, NULL);
+	ATF_CHECK_EQ(1, direct_sends);
+	ATF_CHECK(!receives());
+	ATF_CHECK(!posted());
+	ATF_CHECK(!vfu_irq_pending(&ad->vfu.vdev_irq));
+	sends_all = false;
 	sink(sink_arg, NULL);
 	ATF_CHECK(vfu_irq_pending(&ad->vfu.vdev_irq));
 	sink(sink_arg, NULL);

@@ -71,17 +71,18 @@ def all_kinds():
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
             # The rings of packet(7) are one; AF_XDP has four, and memory.
-            maps(v, 3, 5)
+            # One has the ends of requests: peer_signal.c.
+            maps(v, 3, 6)
             ports = subprocess.Popen(
                 [PORTS, "vale0:a", "vale0:b"],
                 env=dict(os.environ, VALE_SOCKET="control"),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             assert ports.stdout.readline() == b"ready\n"
-            maps(v, 5, 5)
+            maps(v, 5, 6)
             ports.stdin.close()
             assert ports.wait() == 0
-            maps(v, 3, 5)
-        maps(v, 1, 5)
+            maps(v, 3, 6)
+        maps(v, 1, 6)
 
 
 def callers():

@@ -60,6 +60,15 @@ step(const char *what)
 	return (++steps == fail_at ? -ENOBUFS : 0);
 }
 
+/* The context of requests. */
+static uint64_t	context = 0xc0ffee;
+
+uint64_t
+peer_signal_context(void)
+{
+	return (context);
+}
+
 /* What is done for calls that no rule names. */
 static uint32_t	other = SCMP_ACT_KILL_PROCESS;
 
@@ -290,6 +299,7 @@ static const char *const first[] = {
 	"getsockopt 1=1 2=27",
 	"setsockopt 1=107 2=5 3=none 4=10",
 	"setsockopt 1=107 2=5 3=receive 4=10",
+	"io_submit 0=c0ffee",
 	"sendto 3&ffffbfbf=0 4=0 5&ffffffff=0", "rt_sigaction",
 	NULL
 };
@@ -364,6 +374,20 @@ TEST(serving, "The serving process has these rules and no others, and drops "
 	/* A thread of this process has none. */
 	ATF_CHECK_EQ(0, valed_sandbox_drop());
 	ATF_CHECK_EQ(1, drops);
+}
+
+TEST(no_context, "Without a context for requests, there are none")
+{
+	unsigned int i, before;
+
+	ATF_CHECK_EQ(0, valed_sandbox_enter(-1, -1));
+	before = nrules;
+	reset();
+	context = 0;
+	ATF_CHECK_EQ(0, valed_sandbox_enter(-1, -1));
+	ATF_CHECK_EQ(before - 1, nrules);
+	for (i = 0; i < nrules; i++)
+		ATF_CHECK(rules[i].call != SCMP_SYS(io_submit));
 }
 
 TEST(control, "With a control socket it has some more, for descriptors that "

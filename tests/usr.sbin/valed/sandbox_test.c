@@ -46,6 +46,7 @@
 #include "peer_fault.h"
 #include "peer_fstat.h"
 #include "peer_mem.h"
+#include "peer_signal.h"
 #include "test.h"
 #include "valed_sandbox.h"
 
@@ -86,7 +87,8 @@ inside(int (*act)(const void *), const void *arg)
 	pid = fork();
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
-		if ((in_passer ? valed_sandbox_enter_passer() :
+		if (peer_signal_start() != 0 ||
+		    (in_passer ? valed_sandbox_enter_passer() :
 		    in_opener ? valed_sandbox_enter_opener() :
 		    valed_sandbox_enter(pass, -1)) == -1)
 			_exit(NOT_IN);
@@ -554,6 +556,7 @@ act_serve(const void *arg __attribute__((__unused__)))
 	uint64_t one = 1;
 	struct stat st;
 	void *p;
+	int fd;
 
 	memset(&h, 0, sizeof(h));
 	if (send(socket_pair[0], &one, sizeof(one), MSG_DONTWAIT |
@@ -581,10 +584,29 @@ act_serve(const void *arg __attribute__((__unused__)))
 	if (pthread_create(&thread, NULL, thread_added, NULL) != 0 ||
 	    pthread_join(thread, &p) != 0 || p != NULL)
 		return (16);
+	/* An event without waiting. */
+	fd = eventfd(0, EFD_NONBLOCK);
+	if (peer_signal(&fd, 1) != 1 || read(fd, &one, sizeof(one)) != 8 ||
+	    one != 1)
+		return (19);
 	/* Its capabilities are those of the thread that created it: none. */
 	if (valed_sandbox_drop() != 0)
 		return (17);
 	return (DONE);
+}
+
+/* Requests of another context, which this thread has not made. */
+static int
+act_context(const void *arg __attribute__((__unused__)))
+{
+	return (judge(syscall(SYS_io_submit, peer_signal_context() + 1, 0L,
+	    NULL)));
+}
+
+TEST(context, "Requests of another context than that for events kill the "
+    "process")
+{
+	check_killed("io_submit", inside(act_context, NULL));
 }
 
 TEST(serves, "System calls that valed needs work")

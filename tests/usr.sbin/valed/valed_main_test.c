@@ -67,6 +67,8 @@ CALLED(valed_activation_init, "activation")
 CALLED(valed_notify_open, "notify open")
 FAILS(peer_fault_init, "fault")
 FAILS(peer_accept_start, "accept")
+/* It may fail: this is for speed. */
+FAILS(peer_signal_start, "signal")
 
 void
 peer_log_init(const char *name)
@@ -457,22 +459,29 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
     "interfaces' sockets before the sandbox, and what uses them behind it")
 {
 	called_make();
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;signal;"
 	    "sandbox 55;" SERVES);
 	world.adapters = world.hostifs = 2;
 	world.settings = 1;
 	world.control = true;
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;"
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;" SERVES OF_AB);
+	/* Without it, an adapter's thread sends all interrupts. */
+	strlcpy(world.fail, "signal", sizeof(world.fail));
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
+	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
+	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;" SERVES OF_AB);
+	world.fail[0] = '\0';
 	world.flags = HOSTIF_HOST_GETS;
 	world.verbose = true;
 	runs(EX_OK, "valed_main_test: -a vale0:e0: the host gets what e0 "
 	    "receives, too: remove its addresses there\n"
 	    "valed_main_test: -a vale0:e1: the host gets what e1 receives, "
 	    "too: remove its addresses there\n",
-	    BEGIN "fault;guard 1 valed;accept;pass;close;"
+	    BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;serve 33 live;"
@@ -485,7 +494,7 @@ TEST(supervised, "With -R another process starts it, and the sandbox protects "
 	called_make();
 	world.supervised = world.store = world.control = true;
 	runs(EX_OK, "", BEGIN_R "fault;guard 1 valed;accept;pass;"
-	    "pair;moved 45;close;blame;ctl 77;sandbox 55 44;" SERVES);
+	    "pair;moved 45;close;signal;blame;ctl 77;sandbox 55 44;" SERVES);
 	strlcpy(world.fail, "pair", sizeof(world.fail));
 	runs(EX_OSERR, "valed_main_test: supervisor: No buffer space "
 	    "available\n", BEGIN_R "fault;guard 1 valed;accept;"
@@ -509,22 +518,22 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		{ "close", "thread", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;guard end;" },
 		{ "setting", NULL, EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;"
+		    "fault;guard 1 valed;accept;pass;close;signal;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;"
+		    "fault;guard 1 valed;accept;pass;close;signal;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
-		    "fault;guard 1 valed;accept;pass;close;"
+		    "fault;guard 1 valed;accept;pass;close;signal;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;"
+		    "fault;guard 1 valed;accept;pass;close;signal;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
-		    "fault;guard 1 valed;accept;pass;close;"
+		    "fault;guard 1 valed;accept;pass;close;signal;"
 		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
 		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;close e1;guard end;" },
@@ -552,11 +561,11 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world.control = false;
 	world.hostifs = world.settings = 0;
 	strlcpy(world.fail, "start a", sizeof(world.fail));
-	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;"
+	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;signal;"
 	    NAME_A "start a;absent a;guard end;");
 	/* Another is served. */
 	world.adapters = 2;
-	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;"
+	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;signal;"
 	    NAMES_AB "start a;absent a;start b;see b;sandbox 55;go b;"
 	    SERVES "of b;");
 }
@@ -570,12 +579,12 @@ TEST(lines, "An interface of a line that cannot be attached is told, and does "
 	strlcpy(hostifs[0].hc_where, "f:1", sizeof(hostifs[0].hc_where));
 	strlcpy(world.fail, "open e0", sizeof(world.fail));
 	runs(EX_OK, "valed_main_test: f:1: why not\n", BEGIN
-	    "fault;guard 1 valed;accept;close;" NAMES_E "open e0;"
+	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;"
 	    "no name vale0:e0;unattached 0;open e1;sandbox 55;"
 	    "attach vale0:e1 e1;" SERVES);
 	strlcpy(world.fail, "attach vale0:e0 e0", sizeof(world.fail));
 	runs(EX_OK, "valed_main_test: vale0:e0: why not\n", BEGIN
-	    "fault;guard 1 valed;accept;close;" NAMES_E "open e0;open e1;"
+	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;open e1;"
 	    "sandbox 55;attach vale0:e0 e0;close e0;no name vale0:e0;"
 	    "unattached 0;attach vale0:e1 e1;" SERVES);
 }

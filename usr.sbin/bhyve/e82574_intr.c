@@ -12,7 +12,12 @@
  * one bit of ICR, all others that are not of a queue another one, and IVAR
  * gives each of these a vector:
  *
- *	event --> [delay timer] --> ICR --(& IMS)--> IVAR --> [EITR] --> message
+ *	event --> ICR --(& IMS)--> IVAR --> [EITR] --> message
+ *
+ * The delay timers (RDTR, RADV, TIDV, TADV) delay nothing then: EITR does that,
+ * for each vector.  Linux's driver sets RDTR and TIDV with EITR, because hardware
+ * then writes descriptors back in bursts, as a batch does here, and a lone frame
+ * would wait for both.
  *
  * RXT0, RXDMT0 and TXDW are for both queues of a direction, and so are the
  * delay timers.  Of which queues the packets are that a timer delays is noted:
@@ -212,6 +217,7 @@ e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *mev)
 	unsigned int v;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	mev->rdtr_1024ns = mev->tidv_1024ns = 0;
 	mev->now_ns = 0;
 	ev.xe_icr = mev->icr;
 	ev.xe_ims = mev->ims;

@@ -19,8 +19,18 @@
  * outlives its thread until its last event is deleted.
  *
  * evl_mtx protects all fields of a loop and its events that change, except
- * evl_round, evl_arg and evl_within, which only the loop's thread uses.  It is never held
- * while a handler runs.
+ * evl_round, evl_arg, and those of evl_within on, which only the loop's thread
+ * uses.  It is never held while a handler runs.
+ *
+ * Polling (loop_poll()).  To wake a thread takes longer than to handle an event,
+ * so the loop may look for the next one for a while before it sleeps.  Whether
+ * that pays it learns from each wait: after one in which an event came within
+ * the longest time, it looks for so long; after another, for half as long as
+ * before.  It looks only while the processor is idle otherwise: it gives the
+ * processor away after each look, and if it has been away for longer than a few
+ * looks take, another thread has used it.  Then the loop sleeps, and does not
+ * poll for a while, because a thread that sleeps is woken before others that
+ * run, and one that polls is not.
  */
 
 #include <sys/cdefs.h>
@@ -32,15 +42,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loop.h"
 
 #define	LOOP_BATCH	64	/* events per epoll_wait(2) */
+/* The processor has not been away for longer than this, ns. */
+#define	LOOP_AWAY_NS	10000
+/* If it has, the loop does not poll for so long, ns. */
+#define	LOOP_REST_NS	10000000
+/* A time to poll that is shorter is none, ns. */
+#define	LOOP_POLL_MIN_NS 1000
 
 struct loop_event {
 	LIST_ENTRY(loop_event)	 lev_link;
@@ -66,9 +84,12 @@ struct loop {
 	bool			 evl_orphan;	/* evl_thread has ended */
 	void			(*evl_round)(void *arg);
 	void			*evl_arg;	/* evl_round()'s */
-	int			 evl_within;	/* ms of the next wait, or -1 */
 	struct loop_event_list	 evl_events;
 	struct loop_event_list	 evl_dead;
+	int			 evl_within;	/* ms of the next wait, or -1 */
+	uint64_t		 evl_poll_ns;	/* that of loop_poll() */
+	uint64_t		 evl_look_ns;	/* what pays, up to that */
+	uint64_t		 evl_rest_ns;	/* no polling before */
 };
 
 static pthread_once_t loop_once = PTHREAD_ONCE_INIT;
@@ -357,6 +378,82 @@ loop_round_within(int ms)
 }
 
 void
+loop_poll(uint64_t ns)
+{
+	struct loop *loop = loop_self();
+
+	if (loop == NULL)
+		return;
+	loop->evl_poll_ns = ns;
+	loop->evl_look_ns = loop->evl_rest_ns = 0;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (ts.tv_sec * 1000000000ULL + ts.tv_nsec);
+}
+
+static int
+loop_look(const struct loop *loop, struct epoll_event *events, int ms)
+{
+	return (epoll_wait(loop->evl_epfd, events, LOOP_BATCH, ms));
+}
+
+/*
+ * Look for events as long as it pays, from begun_ns on.  Returns as
+ * epoll_wait(2), 0 if none has come.
+ */
+static int
+loop_spin(struct loop *loop, struct epoll_event *events, uint64_t begun_ns)
+{
+	uint64_t last_ns = begun_ns, ns;
+	int n;
+
+	if (begun_ns < loop->evl_rest_ns)
+		return (0);
+	while (last_ns - begun_ns < loop->evl_look_ns) {
+		n = loop_look(loop, events, 0);
+		if (n != 0)
+			return (n);
+		sched_yield();
+		ns = now_ns();
+		if (ns - last_ns > LOOP_AWAY_NS) {
+			loop->evl_rest_ns = ns + LOOP_REST_NS;
+			return (0);
+		}
+		last_ns = ns;
+	}
+	return (0);
+}
+
+/* Wait for events, for `ms' milliseconds at most unless that is -1. */
+static int
+loop_wait(struct loop *loop, struct epoll_event *events, int ms)
+{
+	uint64_t begun_ns;
+	int n;
+
+	if (loop->evl_poll_ns == 0 || ms == 0)
+		return (loop_look(loop, events, ms));
+	begun_ns = now_ns();
+	n = loop_spin(loop, events, begun_ns);
+	if (n != 0)
+		return (n);
+	n = loop_look(loop, events, ms);
+	if (n > 0 && now_ns() - begun_ns <= loop->evl_poll_ns)
+		loop->evl_look_ns = loop->evl_poll_ns;
+	else if (loop->evl_look_ns >= 2 * LOOP_POLL_MIN_NS)
+		loop->evl_look_ns /= 2;
+	else
+		loop->evl_look_ns = 0;
+	return (n);
+}
+
+void
 loop_stop(struct loop *loop)
 {
 	pthread_mutex_lock(&loop->evl_mtx);
@@ -399,7 +496,7 @@ loop_run(void)
 
 		within = loop->evl_within;
 		loop->evl_within = -1;
-		n = epoll_wait(loop->evl_epfd, events, LOOP_BATCH, within);
+		n = loop_wait(loop, events, within);
 		if (n == -1 && errno != EINTR)
 			err(EX_OSERR, "epoll_wait");
 		for (i = 0; i < n; i++)

@@ -23,6 +23,8 @@
 #ifndef _LOOP_H_
 #define	_LOOP_H_
 
+#include <stdint.h>
+
 enum loop_type {
 	LOOP_READ,	/* fd is readable, or at end of file */
 	LOOP_WRITE,	/* fd is writable */
@@ -65,6 +67,13 @@ int	loop_round(void (*func)(void *arg), void *arg);
  * time counts.  The loop's own thread.
  */
 void	loop_round_within(int ms);
+
+/*
+ * Before the loop waits for an event, look for one for up to `ns' nanoseconds;
+ * 0, the default: do not.  The loop looks for as long as that has paid lately,
+ * and only while no other thread needs the processor.  The loop's own thread.
+ */
+void	loop_poll(uint64_t ns);
 
 /*
  * The calling thread's loop, for another thread to stop, or NULL with errno.  It

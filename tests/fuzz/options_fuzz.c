@@ -295,6 +295,7 @@ check_vm(const struct adapter_config *vc)
 	    (vc->ac_mtu >= 68 && vc->ac_mtu <= 16110));
 	INVARIANT(vc->ac_itr_256ns <= 65535);
 	INVARIANT(vc->ac_itr_min_256ns <= 65535);
+	INVARIANT(vc->ac_poll_us <= 1000);
 	INVARIANT(vc->ac_mem >= 1 << 20);
 	INVARIANT(name_ok(vc->ac_backend) ||
 	    (strncmp(vc->ac_backend, "tap", 3) == 0 &&

@@ -115,6 +115,14 @@ loop_round_within(int ms)
 		round_within = ms;
 }
 
+uint64_t	polls_ns;
+
+void
+loop_poll(uint64_t ns)
+{
+	polls_ns = ns;
+}
+
 int
 loop_round(void (*func)(void *), void *arg)
 {

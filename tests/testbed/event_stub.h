@@ -15,6 +15,7 @@
 #define	_EVENT_STUB_H_
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "loop.h"
 
@@ -37,6 +38,9 @@ extern unsigned int	events_repeated;
 
 /* The shortest time of loop_round_within(), or -1: events_step() resets 0. */
 extern int		round_within;
+
+/* What loop_poll() was told last. */
+extern uint64_t		polls_ns;
 
 /* How many events there are, and how many of them are enabled. */
 unsigned int	events_used(void);

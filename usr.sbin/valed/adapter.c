@@ -293,6 +293,7 @@ adapter_open(struct adapter *ad)
 	    adapter_work_event, ad)) == NULL)
 		return (errno);
 	ad->loop = loop_self();
+	loop_poll(ac->ac_poll_us * NS_PER_US);
 	error = adapter_port_open(ad, ac, &ad->net, &ad->rx_ev);
 	if (error != 0)
 		return (error);
@@ -481,6 +482,7 @@ change(struct adapter *ad, const struct adapter_config *config, bool move)
 	    .ch_itr_256ns = config->ac_itr_256ns,
 	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
 	    .ch_mtu = config->ac_mtu,
+	    .ch_poll_us = config->ac_poll_us,
 	    .ch_direct = config->ac_direct,
 	    .ch_move = move ? config : NULL };
 	pthread_mutex_unlock(&ad->mtx);

@@ -69,6 +69,7 @@ struct adapter {
 		uint32_t	 ch_itr_256ns;
 		uint32_t	 ch_itr_min_256ns;
 		uint32_t	 ch_mtu;
+		uint32_t	 ch_poll_us;
 		bool		 ch_direct;
 		const struct adapter_config *ch_move; /* adapter_move() */
 	}			 change;	/* adapter_change() */
@@ -127,8 +128,8 @@ struct adapter *adapter_start(const struct adapter_config *config,
 void	adapter_go(struct adapter *ad);
 
 /*
- * Have the thread change the moderation, the MTU, and whether others deliver
- * directly, to those of *config.  It does that between two batches; nothing
+ * Have the thread change the moderation, the MTU, how long it polls, and whether
+ * others deliver directly, to those of *config.  It does that between two batches; nothing
  * waits for it.  The main thread, after adapter_go().
  */
 void	adapter_change(struct adapter *ad, const struct adapter_config *config);

@@ -60,6 +60,7 @@ struct adapter_config {
 	uint32_t	ac_mtu;		/* bytes; 0: no limit */
 	uint32_t	ac_itr_256ns;
 	uint32_t	ac_itr_min_256ns;
+	uint32_t	ac_poll_us;	/* before its thread sleeps */
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of peer_mem_init() */
 	bool		ac_csb;

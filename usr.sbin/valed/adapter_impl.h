@@ -17,6 +17,8 @@
 
 #include "adapter.h"
 
+#define	NS_PER_US	1000ULL
+
 /*
  * adapter_port.c: the adapter's thread
  */

@@ -187,6 +187,7 @@ adapter_changes(struct adapter *ad)
 		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
 		    adapter_net_frame_max(ch.ch_mtu));
 		adapter_port_direct(ad, ch.ch_direct);
+		loop_poll(ch.ch_poll_us * NS_PER_US);
 	}
 	if (ch.ch_move == NULL)
 		return;

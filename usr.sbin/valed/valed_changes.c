@@ -331,6 +331,7 @@ say_changed(const struct adapter_config *ac, const struct adapter_config *old)
 	say_number(ac, old, VALED_V_ITR_MIN, ac->ac_itr_min_256ns);
 	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
 	    E82545_MTU_MAX);
+	say_number(ac, old, VALED_V_POLL, ac->ac_poll_us);
 	if (valed_values_changed(ac, old, VALED_V_DIRECT))
 		valed_error_note("reloaded: %s: direct=%s", ac->ac_backend,
 		    ac->ac_direct ? "on" : "off");

@@ -19,6 +19,8 @@
 #include "adapter_config.h"
 #include "libvale.h"
 
+#define	VALED_POLL_MAX	1000		/* microseconds */
+
 /*
  * The variables of an adapter, each in one row: first those that are options of
  * -s, too.  To add one: a row here, its member, and what valed.8 says, which a
@@ -55,6 +57,9 @@
 	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, -1, "on|off",	\
 	    "let other adapters of this process copy frames\n"		\
 	    "straight to the guest; default on")			\
+	X(POLL, "poll", NUMBER, ac_poll_us, 0, VALED_POLL_MAX, 0, -1, "n", \
+	    "microseconds that its thread looks for work before it\n"	\
+	    "sleeps, 0 to 1000; default 0")				\
 	X(MEM, "mem", SIZE, ac_mem, 0, 0, 0, -1, "size",		\
 	    "memory that the client may share, 1M to 1T; default\n"	\
 	    "that of the host")						\

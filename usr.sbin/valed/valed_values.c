@@ -476,6 +476,7 @@ in_place(const struct valed_variable *v, const struct adapter_config *ac)
 	case VALED_V_DIRECT:
 	case VALED_V_ITR:
 	case VALED_V_ITR_MIN:
+	case VALED_V_POLL:
 		return (true);
 	case VALED_V_BACKEND:		/* a TAP cannot be opened any more */
 		return (valed_has_port(ac));

@@ -447,6 +447,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 
 	config.ac_itr_256ns = 1000;
 	config.ac_itr_min_256ns = 250;
+	config.ac_poll_us = 1000;
 	config.ac_csb = true;
 	config.ac_mtu = 1500;
 	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
@@ -462,6 +463,7 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
 	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->vfu.vdev_pci.subdevice);
 	ATF_CHECK(ad->net.an_port->fp_offloads);
+	ATF_CHECK_EQ(1000000, polls_ns);
 	ATF_CHECK_STREQ("a", thread_name);
 	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX,
 	    ad->net.an_port->fp_frame_max);
@@ -721,6 +723,8 @@ TEST(change, "A change in place is made once, by the adapter's thread")
 	calls[0] = '\0';
 	new.ac_itr_256ns = 5;
 	new.ac_itr_min_256ns = 6;
+	new.ac_poll_us = 7;
+	polls_ns = 1;
 	adapter_change(ad, &new);
 	new.ac_mtu = 1500;
 	adapter_change(ad, &new);
@@ -731,6 +735,7 @@ TEST(change, "A change in place is made once, by the adapter's thread")
 	ATF_CHECK_EQ(5, changed[0]);
 	ATF_CHECK_EQ(6, changed[1]);
 	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX, changed[2]);
+	ATF_CHECK_EQ(7000, polls_ns);
 	calls[0] = '\0';
 	(void)events_step();
 	ATF_CHECK(strstr(calls, "change") == NULL);

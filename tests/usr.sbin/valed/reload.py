@@ -404,7 +404,7 @@ CHANGES = {
     "csb": ("off", REPLACES), "mem": ("5M", REPLACES),
     "backend": ("vale1:a", "moved"), "mtu": ("1400", "mtu=1400"),
     "itr": ("9", "itr=9"), "itr_min": ("9", "itr_min=9"),
-    "direct": ("off", "direct=off"),
+    "direct": ("off", "direct=off"), "poll": ("9", "poll=9"),
     "rate": ("8Mbit/s,burst=70000", "rate=8000000bit/s,burst=70000"),
     "limit": ("3", "limit=3"), "private": ("on", "private=yes"),
     "weight": ("3", "weight=3"), "vlan": ("7", "vlan=7"),

@@ -204,7 +204,8 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 {
 	start(A B "switch.vale0.ageing=5\npci.0.1.0.rate=1Mbit/s\n", 3);
 	reload(A B "pci.0.1.0.rate=2Mbit/s\npci.0.1.0.itr=5\n"
-	    "pci.0.1.0.itr_min=6\npci.0.1.0.mtu=68\npci.0.2.0.vlan=7\n"
+	    "pci.0.1.0.itr_min=6\npci.0.1.0.mtu=68\npci.0.1.0.poll=9\n"
+	    "pci.0.2.0.vlan=7\n"
 	    "port.vale0:x.private=yes\n");
 	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
 	sets("vale0:a", VALE_SETTING_RATE, "2000000bit/s");
@@ -214,11 +215,12 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
 	ATF_CHECK_EQ(6, vc.vc_config.ac_itr_min_256ns);
 	ATF_CHECK_EQ(68, vc.vc_config.ac_mtu);
+	ATF_CHECK_EQ(9, vc.vc_config.ac_poll_us);
 	valed_guard_answer(0);
 	ends();
 	said_both("vale0:x: private=yes\nvale0:a: rate=2000000bit/s\n"
 	    "vale0:b: vlan=7\nvale0: ageing=300\nvale0:a: itr=5\n"
-	    "vale0:a: itr_min=6\nvale0:a: mtu=68\n", "");
+	    "vale0:a: itr_min=6\nvale0:a: mtu=68\nvale0:a: poll=9\n", "");
 	/* What has changed is known, also what could not be. */
 	reload(A "port.vale0:x.private=yes\n"
 	    "pci.0.1.0.itr=5\npci.0.1.0.rate=2Mbit/s\n");
@@ -228,7 +230,7 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	valed_guard_answer(0);
 	ends();
 	said_both("vale0:b: the adapter is removed\nvale0:b: vlan=0\n"
-	    "vale0:a: itr_min=0\nvale0:a: mtu=16110\n", "");
+	    "vale0:a: itr_min=0\nvale0:a: mtu=16110\nvale0:a: poll=0\n", "");
 	reload(A);
 	comes(VALED_SET, 0);
 	valed_guard_answer(ENOMEM);

@@ -178,6 +178,7 @@ print_body()
 	pci.0.3.0.itr_min=0
 	pci.0.3.0.csb=on
 	pci.0.3.0.direct=on
+	pci.0.3.0.poll=0
 	pci.0.3.0.backend=tap7
 	pci.0.1.0.device=e1000
 	pci.0.1.0.path=a.sock
@@ -186,6 +187,7 @@ print_body()
 	pci.0.1.0.itr_min=0
 	pci.0.1.0.csb=on
 	pci.0.1.0.direct=on
+	pci.0.1.0.poll=0
 	pci.0.1.0.rate=0
 	pci.0.1.0.limit=3
 	pci.0.1.0.private=off
@@ -205,6 +207,7 @@ print_body()
 	pci.0.2.0.itr_min=0
 	pci.0.2.0.csb=on
 	pci.0.2.0.direct=on
+	pci.0.2.0.poll=0
 	pci.0.2.0.mem=1G
 	pci.0.2.0.rate=5000000bit/s
 	pci.0.2.0.burst=65536

@@ -24,7 +24,7 @@ static struct valed_options parsed[16];
 
 struct valed_options *opt;
 struct adapter_config *ac;
-char		out[4096];
+char		out[8192];
 
 void
 parse(char *const *args)

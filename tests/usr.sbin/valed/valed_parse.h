@@ -20,7 +20,7 @@
 /* What the last call of parse() has made of its arguments. */
 extern struct valed_options *opt;
 extern struct adapter_config *ac;	/* the first one */
-extern char	out[4096];		/* what a child has printed */
+extern char	out[8192];		/* what a child has printed */
 
 /* Parse these arguments. */
 void	parse(char *const *args);

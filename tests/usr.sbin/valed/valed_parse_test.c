@@ -51,6 +51,7 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK_EQ(-1, ac->ac_listen);
 	ATF_CHECK_EQ(0, ac->ac_mtu);
 	ATF_CHECK_EQ(0, ac->ac_itr_256ns + ac->ac_itr_min_256ns);
+	ATF_CHECK_EQ(0, ac->ac_poll_us);
 	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	ATF_CHECK_EQ(host_memory(), ac->ac_mem);
 	settings_are("");
@@ -77,7 +78,7 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
 
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=02:0a:bC:De:f0:01,mtu=68,"
-	    "itr=65535,itr_min=0,csb=off,direct=off,mem=1M,rate=300Mbit/s,"
+	    "itr=65535,itr_min=0,csb=off,direct=off,poll=0,mem=1M,rate=300Mbit/s,"
 	    "burst=64K,limit=5120,private=on,weight=100");
 	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
 	ATF_CHECK_EQ(E82545_MTU_MIN, ac->ac_mtu);
@@ -88,7 +89,8 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	settings_are("vale0:a rate=300000000bit/s,burst=65536;"
 	    "vale0:a limit=5120;vale0:a private=yes;vale0:a weight=100;");
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
-	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,mem=1T,limit=0,"
+	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,poll=1000,mem=1T,"
+	    "limit=0,"
 	    "private=off,weight=1");
 	ATF_CHECK_EQ(0xfe, ac->ac_mac[0]);
 	ATF_CHECK_EQ(E82545_MTU_MAX, ac->ac_mtu);
@@ -96,6 +98,7 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_min_256ns);
 	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	ATF_CHECK_EQ(UINT64_C(1) << 40, ac->ac_mem);
+	ATF_CHECK_EQ(VALED_POLL_MAX, ac->ac_poll_us);
 	settings_are("vale0:a limit=0;vale0:a private=no;vale0:a weight=1;");
 }
 
@@ -243,6 +246,8 @@ static const struct {
 	    "itr=+1: not a number from 0 to 65535" },
 	{ "1,e1000,vale0:a,path=a,itr_min=65536",
 	    "itr_min=65536: not a number from 0 to 65535" },
+	{ "1,e1000,vale0:a,path=a,poll=1001",
+	    "poll=1001: not a number from 0 to 1000" },
 	{ "1,e1000,vale0:a,path=a,mtu=67",
 	    "mtu=67: not a number from 68 to 16110" },
 	{ "1,e1000,vale0:a,path=a,mtu=16111",

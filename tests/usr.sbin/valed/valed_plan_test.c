@@ -308,6 +308,7 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_mtu, 68);
 	COUNTS(ac_itr_256ns, 1);
 	COUNTS(ac_itr_min_256ns, 1);
+	COUNTS(ac_poll_us, 1);
 	COUNTS(ac_mem, 1);
 	COUNTS(ac_csb, true);
 	COUNTS(ac_direct, true);
@@ -334,7 +335,8 @@ static const struct {
 	{ "path", REPLACES }, { "fd", REPLACES }, { "control", REPLACES },
 	{ "mac", REPLACES },
 	{ "mtu", IN_PLACE }, { "itr", IN_PLACE }, { "itr_min", IN_PLACE },
-	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "mem", REPLACES },
+	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "poll", IN_PLACE },
+	{ "mem", REPLACES },
 	{ "rate", SETTING }, { "burst", SETTING }, { "limit", SETTING },
 	{ "private", SETTING }, { "weight", SETTING }, { "vlan", SETTING },
 	{ "trunk", SETTING }, { "native", SETTING }, { "source", SETTING },

@@ -44,6 +44,7 @@ static const struct {
 	{ "itr_min", "-1", "100", false },
 	{ "csb", "1", "off", false },
 	{ "direct", "yes", "on", false },
+	{ "poll", "1001", "50", false },
 	{ "mem", "1", "1G", false },
 	{ "rate", "1g", "300Mbit/s", true },
 	{ "burst", "513M", "64K", true },

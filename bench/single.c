@@ -471,7 +471,7 @@ adapter(unsigned int place, const char *device, const char *port,
 {
 	char *text;
 
-	if (asprintf(&text, "%u:%u,%s,%s,path=%s/%s,mtu=1500%s", place / 32,
+	if (asprintf(&text, "%u:%u:0,%s,%s,path=%s/%s,mtu=1500%s", place / 32,
 	    place % 32, device, port, dir, name, options) == -1)
 		err(1, NULL);
 	return (text);

@@ -40,6 +40,7 @@ SRCS+=		tests/testbed/backend.c			\
 		tests/testbed/bhyve_stub.c			\
 		tests/usr.sbin/bhyve/net_backend_vale_netmap_test.c \
 		tests/usr.sbin/bhyve/pci_e82545_test.c		\
+		tests/usr.sbin/bhyve/pci_e82574_test.c		\
 		tests/usr.sbin/bhyve/pci_vm.c			\
 		tests/usr.sbin/bhyve/see.c
 SRCS+=		tests/testbed/aborts.c tests/compat/kern/systm_test.c

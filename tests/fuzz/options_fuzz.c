@@ -9,7 +9,7 @@
  * parser, and each line after it is
  *
  *	v	an argument of valed, after -s if it has no '-'
- *	b	the rest of "-s 2,e1000," of bhyve
+ *	b	the rest of "-s 2,e1000," and "-s 2,e1000e," of bhyve
  *	n	the name of a port
  *	c	a node of bhyve's configuration or, with '=', a value
  *
@@ -206,6 +206,57 @@ int
 pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum __unused)
 {
 	return (0);
+}
+
+int
+pci_emul_add_pciecap(struct pci_devinst *pi __unused, int type __unused)
+{
+	return (0);
+}
+
+int
+pci_emul_add_msixcap(struct pci_devinst *pi __unused, int msgnum __unused,
+    int barnum __unused)
+{
+	return (0);
+}
+
+int
+pci_msix_enabled(struct pci_devinst *pi __unused)
+{
+	return (0);
+}
+
+int
+pci_msix_table_bar(struct pci_devinst *pi __unused)
+{
+	return (-1);
+}
+
+void
+pci_generate_msix(struct pci_devinst *pi __unused, int msgnum __unused)
+{
+}
+
+int
+pci_emul_msix_twrite(struct pci_devinst *pi __unused, uint64_t offset __unused,
+    int size __unused, uint64_t value __unused)
+{
+	return (0);
+}
+
+uint64_t
+pci_emul_msix_tread(struct pci_devinst *pi __unused, uint64_t offset __unused,
+    int size __unused)
+{
+	return (0);
+}
+
+void
+pci_emul_capwrite(struct pci_devinst *pi __unused, int offset __unused,
+    int bytes __unused, uint32_t value __unused, uint8_t capoff __unused,
+    int capid __unused)
+{
 }
 
 void
@@ -405,13 +456,13 @@ read_valed(char **lines, int n)
  */
 
 static void
-read_bhyve(const char *line)
+create_bhyve(struct pci_devemu *pe, const char *line)
 {
-	struct pci_devemu **pdpp;
 	struct pci_devinst pi;
 	nvlist_t *nvl;
 
 	memset(&pi, 0, sizeof(pi));
+	pi.pi_d = pe;
 	pi.pi_slot = 2;
 	if (setjmp(ended) != 0) {
 		INVARIANT(status == EX_USAGE && message[0] != '\0');
@@ -419,9 +470,18 @@ read_bhyve(const char *line)
 	}
 	init_config();
 	nvl = create_config_node("pci.0.2.0");
-	pdpp = SET_BEGIN(pci_devemu_set);
-	if ((*pdpp)->pe_legacy_config(nvl, line) == 0)
-		INVARIANT((*pdpp)->pe_init(&pi, nvl) != 0);
+	if (pe->pe_legacy_config(nvl, line) == 0)
+		INVARIANT(pe->pe_init(&pi, nvl) != 0);
+}
+
+/* Both adapters have the same options. */
+static void
+read_bhyve(const char *line)
+{
+	struct pci_devemu **pdpp;
+
+	SET_FOREACH(pdpp, pci_devemu_set)
+		create_bhyve(*pdpp, line);
 }
 
 static void

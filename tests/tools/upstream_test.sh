@@ -42,8 +42,8 @@ make_tree()
 	    '};' '' 'DATA_SET(net_backend_set, netmap_backend);' \
 	    'DATA_SET(net_backend_set, vale_backend);' \
 	    > $bhyve/net_backend_netmap.c
-	printf '%s\n' '.Xr bhyvectl 8 ,' '.Sh SEE ALSO' '.Xr vmm 4 ,' \
-	    '.Xr bhyvectl 8 ,' > $bhyve/bhyve.8
+	printf '%s\n' '.It Cm e1000' '.It Cm uart' '.Xr bhyvectl 8 ,' \
+	    '.Sh SEE ALSO' '.Xr vmm 4 ,' '.Xr bhyvectl 8 ,' > $bhyve/bhyve.8
 	words tree/share/man/man4/Makefile MAN aac.4 em.4 vale.4
 	printf 'MLINKS+=em.4 if_em.4 \\\n\tem.4 lem.4 \\\n\tem.4 if_lem.4\n' \
 	    >> tree/share/man/man4/Makefile
@@ -128,6 +128,7 @@ series_body()
 	has tree/share/man/man9/Makefile 'paravirt_csb.9 \\'
 	[ "$(grep -c bhyve-e1000 tree/usr.sbin/bhyve/bhyve.8)" -eq 1 ] ||
 	    atf_fail "bhyve.8: $(cat tree/usr.sbin/bhyve/bhyve.8)"
+	has tree/usr.sbin/bhyve/bhyve.8 '.It Cm e1000e'
 	! grep vale tree/usr.sbin/bhyve/net_backend_netmap.c ||
 	    atf_fail "net_backend_netmap.c still has the backend"
 	[ ! -e tree/usr.sbin/bhyve/e82545_csb_none.c ] ||

@@ -235,6 +235,9 @@ CFLAGS+=-DWITHOUT_DTRACE\
 
 '
 list share/man/man4/Makefile _dtrace_provs dtrace_e82545.4
+edit usr.sbin/bhyve/bhyve.8 '/^\.It [CL][im] uart$/i\
+.It Cm e1000e\
+Intel 82574L network interface.'
 series "bhyve: e1000: a model with interrupt moderation, and batches" <<EOF
 The model of the 82545EM is now apart from bhyve, with which pci_e82545.c
 connects it.  It sends and receives in batches through a frame port, honours
@@ -242,6 +245,10 @@ ITR, RADV, RDTR, TADV and TIDV, for which it has a timer in nanoseconds, and
 completes checksums in the pass that copies.  The options itr= and itr_min= set
 the least interval between interrupts for guests that set none or a small one.
 SIGINFO prints counters; probes are in dtrace_e82545(4).
+
+With other tables the model is an 82574L, which is the device e1000e: guests
+that no longer have a driver for the 82545EM have one for it, and with MSI-X
+they handle an interrupt without reading a register.
 EOF
 
 # 4

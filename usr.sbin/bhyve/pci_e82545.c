@@ -5,8 +5,8 @@
  */
 
 /*
- * The 82545EM in bhyve: `-s slot,e1000,backend[,mac=][,mtu=][,itr=][,itr_min=]
- * [,csb=]'.
+ * The 82545EM and the 82574L in bhyve: `-s slot,e1000,backend[,mac=][,mtu=]
+ * [,itr=][,itr_min=][,csb=]', and e1000e with the same options.
  *
  * This file gives the model (e82545.h) its threads and its ways out:
  *
@@ -28,13 +28,20 @@
  * `mtx' protects what the vCPUs and the two threads share.  It is held for a
  * few instructions, and nothing is called under it.
  *
+ * MSI-X of the 82574L: bhyve has the capability, and the table in a BAR of its
+ * own, but drops the message of a vector that is masked.  Here such a message
+ * stays pending, which the guest sees in the table's pending bits, and is sent
+ * when the vector is unmasked.  `msix_mtx' protects these bits, and what masks
+ * vectors: the table, and the capability.
+ *
  * SIGINFO prints the counters of all adapters: ^T on bhyve's terminal.
  *
  * Save and restore: bhyve pauses its vCPUs, then the devices.  What the kernel
  * saves of its interrupt controllers counts the devices that hold a line
  * asserted; bhyve does not save that this device did.  So a paused device
  * releases its line, and asserts it again when it is resumed, here or in the
- * process that restored it.
+ * process that restored it.  A message that comes while the device is paused is
+ * pending until then.
  */
 
 #include <sys/param.h>
@@ -43,7 +50,7 @@
 #include <sys/queue.h>
 #include <sys/systm.h>
 
-#include <dev/e1000/e82545_reg.h>
+#include <dev/e1000/e82574_reg.h>
 #ifdef BHYVE_SNAPSHOT
 #include <machine/vmm_snapshot.h>
 #endif
@@ -84,6 +91,17 @@
 
 #define	NSEC		1000000000
 
+/* Where the header of configuration space ends. */
+#define	PCI_HEADER_SIZE		0x40
+
+/* What the two devices are. */
+struct pci_e82545_type {
+	enum e82545_kind pdt_kind;
+	uint16_t	 pdt_device, pdt_subdevice;	/* the latter without CSB */
+	uint8_t		 pdt_revision;
+	int		(*pdt_resources)(struct pci_devinst *pi);
+};
+
 struct pci_e82545 {
 	SLIST_ENTRY(pci_e82545) link;	/* pci_e82545_all */
 	struct pci_devinst *pi;
@@ -96,6 +114,9 @@ struct pci_e82545 {
 	/* The model's register lock; a pause waits until nobody has it. */
 	bool		 line;		/* asserted, by the model; atomic */
 	bool		 paused;
+
+	pthread_mutex_t	 msix_mtx;	/* after the register lock */
+	uint32_t	 msix_pending;	/* vectors, as bits */
 
 	pthread_mutex_t	 mtx;
 	pthread_cond_t	 tx_cond;
@@ -144,6 +165,45 @@ pci_e82545_intr(void *arg, bool asserted)
 			pci_generate_msi(pe->pi, 0);
 	} else
 		pci_lintr_deassert(pe->pi);
+}
+
+/* Whether messages of a vector have to wait.  msix_mtx held. */
+static bool
+pci_e82545_masked(const struct pci_e82545 *pe, unsigned int vector)
+{
+	struct pci_devinst *pi = pe->pi;
+
+	return (pe->paused || !pci_msix_enabled(pi) ||
+	    pi->pi_msix.function_mask != 0 ||
+	    (pi->pi_msix.table[vector].vector_control &
+	    PCIM_MSIX_VCTRL_MASK) != 0);
+}
+
+/* Send what is pending and not masked any more.  msix_mtx held. */
+static void
+pci_e82545_unmasked(struct pci_e82545 *pe)
+{
+	unsigned int v;
+
+	for (v = 0; v < E82574_VECTORS; v++)
+		if ((pe->msix_pending & 1U << v) != 0 &&
+		    !pci_e82545_masked(pe, v)) {
+			pe->msix_pending &= ~(1U << v);
+			pci_generate_msix(pe->pi, v);
+		}
+}
+
+/* The message of a vector: sent at once, or pending. */
+static void
+pci_e82545_message(void *arg, unsigned int vector)
+{
+	struct pci_e82545 *pe;
+
+	pe = arg;
+	pthread_mutex_lock(&pe->msix_mtx);
+	pe->msix_pending |= 1U << vector;
+	pci_e82545_unmasked(pe);
+	pthread_mutex_unlock(&pe->msix_mtx);
 }
 
 static uint64_t
@@ -198,6 +258,7 @@ pci_e82545_rx_ready(void *arg)
 static const struct e82545_ops pci_e82545_ops = {
 	.eo_map = pci_e82545_map,
 	.eo_intr = pci_e82545_intr,
+	.eo_message = pci_e82545_message,
 	.eo_now = pci_e82545_now,
 	.eo_timer = pci_e82545_timer,
 	.eo_tx_kick = pci_e82545_tx_kick,
@@ -515,14 +576,15 @@ pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
 }
 
 static void
-pci_e82545_cfgspace(struct pci_devinst *pi, bool csb)
+pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
+    bool csb)
 {
 	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
-	pci_set_cfgdata16(pi, PCIR_DEVICE, E82545_PCI_DEVICE);
+	pci_set_cfgdata16(pi, PCIR_DEVICE, pdt->pdt_device);
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
 	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, csb ? E82545_PCI_SUBDEVICE_CSB :
-	    E82545_PCI_SUBDEVICE);
-	pci_set_cfgdata8(pi, PCIR_REVID, E82545_PCI_REVISION);
+	    pdt->pdt_subdevice);
+	pci_set_cfgdata8(pi, PCIR_REVID, pdt->pdt_revision);
 	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
 	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
 	pci_set_cfgdata8(pi, PCIR_HDRTYPE, PCIM_HDRTYPE_NORMAL);
@@ -542,6 +604,40 @@ pci_e82545_resources(struct pci_devinst *pi)
 	return (0);
 }
 
+/* The table of MSI-X is in a BAR that pci_emul_add_msixcap() allocates. */
+static int
+pci_e82574_resources(struct pci_devinst *pi)
+{
+	if (pci_emul_alloc_bar(pi, E82545_BAR_MEM, PCIBAR_MEM32,
+	    E82545_BAR_MEM_SIZE) != 0 ||
+	    pci_emul_alloc_bar(pi, E82574_BAR_FLASH, PCIBAR_MEM32,
+	    E82574_BAR_FLASH_SIZE) != 0 ||
+	    pci_emul_alloc_bar(pi, E82545_BAR_IO, PCIBAR_IO,
+	    E82574_BAR_IO_SIZE) != 0 ||
+	    pci_emul_add_msicap(pi, 1) != 0 ||
+	    pci_emul_add_pciecap(pi, PCIEM_TYPE_ENDPOINT) != 0 ||
+	    pci_emul_add_msixcap(pi, E82574_VECTORS, E82574_BAR_MSIX) != 0)
+		return (-1);
+	pci_lintr_request(pi);
+	return (0);
+}
+
+static const struct pci_e82545_type pci_e82545_em = {
+	.pdt_kind = E82545_KIND_EM,
+	.pdt_device = E82545_PCI_DEVICE,
+	.pdt_subdevice = E82545_PCI_SUBDEVICE,
+	.pdt_revision = E82545_PCI_REVISION,
+	.pdt_resources = pci_e82545_resources,
+};
+
+static const struct pci_e82545_type pci_e82574_l = {
+	.pdt_kind = E82545_KIND_82574L,
+	.pdt_device = E82574_PCI_DEVICE,
+	.pdt_subdevice = E82574_PCI_SUBDEVICE,
+	.pdt_revision = E82574_PCI_REVISION,
+	.pdt_resources = pci_e82574_resources,
+};
+
 static int
 pci_e82545_sync_init(struct pci_e82545 *pe)
 {
@@ -557,9 +653,12 @@ pci_e82545_sync_init(struct pci_e82545 *pe)
 	error = pthread_mutex_init(&pe->mtx, NULL);
 	if (error != 0)
 		goto out;
-	error = pthread_cond_init(&pe->tx_cond, NULL);
+	error = pthread_mutex_init(&pe->msix_mtx, NULL);
 	if (error != 0)
 		goto fail_mtx;
+	error = pthread_cond_init(&pe->tx_cond, NULL);
+	if (error != 0)
+		goto fail_msix;
 	error = pthread_cond_init(&pe->timer_cond, &attr);
 	if (error != 0)
 		goto fail_cond;
@@ -567,6 +666,8 @@ pci_e82545_sync_init(struct pci_e82545 *pe)
 
 fail_cond:
 	pthread_cond_destroy(&pe->tx_cond);
+fail_msix:
+	pthread_mutex_destroy(&pe->msix_mtx);
 fail_mtx:
 	pthread_mutex_destroy(&pe->mtx);
 out:
@@ -579,6 +680,7 @@ pci_e82545_sync_destroy(struct pci_e82545 *pe)
 {
 	pthread_cond_destroy(&pe->timer_cond);
 	pthread_cond_destroy(&pe->tx_cond);
+	pthread_mutex_destroy(&pe->msix_mtx);
 	pthread_mutex_destroy(&pe->mtx);
 }
 
@@ -589,8 +691,24 @@ pci_e82545_bus_master(struct pci_e82545 *pe, uint8_t command)
 	e82545_bus_master(pe->dev, (command & PCIM_CMD_BUSMASTEREN) != 0);
 }
 
+/* Whether the device has MSI-X. */
+static bool
+pci_e82545_has_msix(struct pci_devinst *pi)
+{
+	return (pci_msix_table_bar(pi) != -1);
+}
+
+/* Apply the capability of MSI-X, and that of MSI, which overrides it. */
+static void
+pci_e82545_msix(struct pci_e82545 *pe)
+{
+	if (pci_e82545_has_msix(pe->pi))
+		e82545_msix(pe->dev, pci_msix_enabled(pe->pi) != 0);
+}
+
 static int
-pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
+pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
+    const struct pci_e82545_type *pdt)
 {
 	struct e82545_config config;
 	struct pci_e82545 *pe;
@@ -599,7 +717,9 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 	int error;
 
 	memset(&config, 0, sizeof(config));
-	snprintf(name, sizeof(name), "e1000 %d:%d", pi->pi_slot, pi->pi_func);
+	snprintf(name, sizeof(name), "%s %d:%d", pi->pi_d->pe_emu, pi->pi_slot,
+	    pi->pi_func);
+	config.ec_kind = pdt->pdt_kind;
 	config.ec_name = name;
 	config.ec_csb = true;
 	mtu = E82545_MTU_MAX;
@@ -607,8 +727,8 @@ pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 		error = EINVAL;
 		goto told;
 	}
-	pci_e82545_cfgspace(pi, config.ec_csb);
-	if (pci_e82545_resources(pi) != 0) {
+	pci_e82545_cfgspace(pi, pdt, config.ec_csb);
+	if (pdt->pdt_resources(pi) != 0) {
 		EPRINTLN("%s: no address space for its BARs", name);
 		error = ENXIO;
 		goto told;
@@ -686,6 +806,18 @@ told:
 	return (error);
 }
 
+static int
+pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
+{
+	return (pci_e82545_create(pi, nvl, &pci_e82545_em));
+}
+
+static int
+pci_e82574_init(struct pci_devinst *pi, nvlist_t *nvl)
+{
+	return (pci_e82545_create(pi, nvl, &pci_e82574_l));
+}
+
 /*
  * Interrupt status is bit 3 of the status register, whether or not the command
  * register or MSI disables the line: PCI 3.0 section 6.2.3.  Everything else is
@@ -710,14 +842,54 @@ pci_e82545_cfgread(struct pci_devinst *pi, int offset, int bytes,
 	return (0);
 }
 
-/* bhyve stores the value, and makes no unaligned calls. */
+/*
+ * bhyve stores the value, and makes no unaligned calls.  A capability may turn
+ * MSI-X on or off, or unmask it, so bhyve is asked to store it first.
+ */
 static int
-pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes __unused,
+pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes,
     uint32_t value)
 {
+	struct pci_e82545 *pe;
+
+	pe = pi->pi_arg;
 	if (offset == PCIR_COMMAND)
-		pci_e82545_bus_master(pi->pi_arg, value);
-	return (-1);
+		pci_e82545_bus_master(pe, value);
+	if (!pci_e82545_has_msix(pi) || offset < PCI_HEADER_SIZE ||
+	    offset > pi->pi_capend)
+		return (-1);
+	pthread_mutex_lock(&pe->msix_mtx);
+	pci_emul_capwrite(pi, offset, bytes, value, 0, 0);
+	pci_e82545_unmasked(pe);
+	pthread_mutex_unlock(&pe->msix_mtx);
+	pci_e82545_msix(pe);
+	return (0);
+}
+
+/* The table of MSI-X is written. */
+static void
+pci_e82545_table_write(struct pci_e82545 *pe, uint64_t offset, int size,
+    uint64_t value)
+{
+	pthread_mutex_lock(&pe->msix_mtx);
+	pci_emul_msix_twrite(pe->pi, offset, size, value);
+	pci_e82545_unmasked(pe);
+	pthread_mutex_unlock(&pe->msix_mtx);
+}
+
+/* It is read, or the pending bits behind it, which bhyve reads as 0. */
+static uint64_t
+pci_e82545_table_read(struct pci_e82545 *pe, uint64_t offset, int size)
+{
+	const uint64_t pba = pe->pi->pi_msix.pba_offset;
+	uint64_t value;
+
+	pthread_mutex_lock(&pe->msix_mtx);
+	value = pci_emul_msix_tread(pe->pi, offset, size);
+	if (offset == pba && value == 0)
+		value = pe->msix_pending;
+	pthread_mutex_unlock(&pe->msix_mtx);
+	return (value);
 }
 
 static void
@@ -727,7 +899,10 @@ pci_e82545_barwrite(struct pci_devinst *pi, int baridx, uint64_t offset,
 	struct pci_e82545 *pe;
 
 	pe = pi->pi_arg;
-	e82545_write(pe->dev, baridx, offset, size, value);
+	if (baridx == pci_msix_table_bar(pi))
+		pci_e82545_table_write(pe, offset, size, value);
+	else
+		e82545_write(pe->dev, baridx, offset, size, value);
 }
 
 static uint64_t
@@ -737,6 +912,8 @@ pci_e82545_barread(struct pci_devinst *pi, int baridx, uint64_t offset,
 	struct pci_e82545 *pe;
 
 	pe = pi->pi_arg;
+	if (baridx == pci_msix_table_bar(pi))
+		return (pci_e82545_table_read(pe, offset, size));
 	return (e82545_read(pe->dev, baridx, offset, size));
 }
 
@@ -763,6 +940,9 @@ pci_e82545_resume(struct pci_devinst *pi)
 	pe->paused = false;
 	if (pe->line)
 		pci_lintr_assert(pi);
+	pthread_mutex_lock(&pe->msix_mtx);
+	pci_e82545_unmasked(pe);
+	pthread_mutex_unlock(&pe->msix_mtx);
 	e82545_resume(pe->dev);
 	return (0);
 }
@@ -774,6 +954,7 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 	struct pci_devinst *pi;
 	struct pci_e82545 *pe;
 	uint64_t size;
+	uint32_t pending;
 	void *buf;
 	int error;
 
@@ -782,8 +963,12 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 	buf = NULL;
 	size = e82545_snapshot_size(pe->dev);
 	SNAPSHOT_VAR_OR_LEAVE(size, meta, error, out);
+	pending = pe->msix_pending;
+	if (pci_e82545_has_msix(pi))
+		SNAPSHOT_VAR_OR_LEAVE(pending, meta, error, out);
 	error = EINVAL;
-	if (meta->op == VM_SNAPSHOT_RESTORE && size > meta->buffer.buf_rem)
+	if (meta->op == VM_SNAPSHOT_RESTORE &&
+	    (size > meta->buffer.buf_rem || pending >> E82574_VECTORS != 0))
 		goto out;
 	error = ENOMEM;
 	buf = malloc(size);
@@ -796,17 +981,22 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 	}
 	SNAPSHOT_BUF_OR_LEAVE(buf, size, meta, error, out);
 	if (meta->op == VM_SNAPSHOT_RESTORE) {
+		/* bhyve has restored configuration space before. */
+		pci_e82545_msix(pe);
 		error = e82545_snapshot_restore(pe->dev, buf, size);
-		/* bhyve has restored it before. */
+		if (error == 0)
+			pe->msix_pending = pending;
 		pci_e82545_bus_master(pe, pci_get_cfgdata8(pi, PCIR_COMMAND));
 	}
 out:
 	if (error != 0)
-		EPRINTLN("%s: cannot be %s: %s", pi->pi_name,
+		EPRINTLN("%s: cannot be %s: %s%s", pi->pi_name,
 		    meta->op == VM_SNAPSHOT_SAVE ? "saved" : "restored",
-		    error == ENOTSUP ? "saved by another version of e1000" :
-		    error == EINVAL ? "not a snapshot of such an e1000" :
-		    strerror(error));
+		    error == ENOTSUP ? "saved by another version of " :
+		    error == EINVAL ? "not a snapshot of such an " :
+		    strerror(error),
+		    error == ENOTSUP || error == EINVAL ? pi->pi_d->pe_emu :
+		    "");
 	free(buf);
 	return (error);
 }
@@ -827,3 +1017,19 @@ static const struct pci_devemu pci_de_e82545 = {
 #endif
 };
 PCI_EMUL_SET(pci_de_e82545);
+
+static const struct pci_devemu pci_de_e82574 = {
+	.pe_emu = "e1000e",
+	.pe_init = pci_e82574_init,
+	.pe_legacy_config = netbe_legacy_config,
+	.pe_cfgread = pci_e82545_cfgread,
+	.pe_cfgwrite = pci_e82545_cfgwrite,
+	.pe_barwrite = pci_e82545_barwrite,
+	.pe_barread = pci_e82545_barread,
+#ifdef BHYVE_SNAPSHOT
+	.pe_snapshot = pci_e82545_snapshot,
+	.pe_pause = pci_e82545_pause,
+	.pe_resume = pci_e82545_resume,
+#endif
+};
+PCI_EMUL_SET(pci_de_e82574);

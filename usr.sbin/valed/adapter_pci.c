@@ -73,11 +73,7 @@ static const struct vfu_pci_field e1000[] = {
 #define	E_CAP_MSI	0xd0
 #define	E_CAP_EXP	0xe0
 
-/* Its flash, without contents, and the table of MSI-X, which the client has. */
-#define	E_BAR_FLASH	1
-#define	E_BAR_FLASH_SIZE 0x20000
-#define	E_BAR_IO_SIZE	32
-#define	E_BAR_MSIX	3
+/* The table of MSI-X, which the client has.  The flash has no contents. */
 #define	E_BAR_MSIX_SIZE	0x4000
 #define	E_MSIX_PBA	0x2000
 
@@ -100,9 +96,9 @@ static const struct vfu_pci_field e1000e[] = {
 	{ PCI_BASE_ADDRESS_0, 4, PCI_BASE_ADDRESS_SPACE_MEMORY |
 	    PCI_BASE_ADDRESS_MEM_TYPE_32, ~(E82545_BAR_MEM_SIZE - 1U) },
 	{ PCI_BASE_ADDRESS_1, 4, PCI_BASE_ADDRESS_SPACE_MEMORY |
-	    PCI_BASE_ADDRESS_MEM_TYPE_32, ~(E_BAR_FLASH_SIZE - 1U) },
+	    PCI_BASE_ADDRESS_MEM_TYPE_32, ~(E82574_BAR_FLASH_SIZE - 1U) },
 	{ PCI_BASE_ADDRESS_2, 4, PCI_BASE_ADDRESS_SPACE_IO,
-	    ~(E_BAR_IO_SIZE - 1U) },
+	    ~(E82574_BAR_IO_SIZE - 1U) },
 	{ PCI_BASE_ADDRESS_3, 4, PCI_BASE_ADDRESS_SPACE_MEMORY |
 	    PCI_BASE_ADDRESS_MEM_TYPE_32, ~(E_BAR_MSIX_SIZE - 1U) },
 	{ PCI_SUBSYSTEM_VENDOR_ID, 2, E82545_PCI_VENDOR, 0 },
@@ -144,8 +140,8 @@ static const struct vfu_pci_field e1000e[] = {
 	{ E_CAP_MSIX, 1, PCI_CAP_ID_MSIX, 0 },
 	{ E_CAP_MSIX + PCI_MSIX_FLAGS, 2, E82574_VECTORS - 1,
 	    PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL },
-	{ E_CAP_MSIX + PCI_MSIX_TABLE, 4, E_BAR_MSIX, 0 },
-	{ E_CAP_MSIX + PCI_MSIX_PBA, 4, E_MSIX_PBA | E_BAR_MSIX, 0 },
+	{ E_CAP_MSIX + PCI_MSIX_TABLE, 4, E82574_BAR_MSIX, 0 },
+	{ E_CAP_MSIX + PCI_MSIX_PBA, 4, E_MSIX_PBA | E82574_BAR_MSIX, 0 },
 };
 
 _Static_assert(E82574_VECTORS <= VFU_IRQ_VECTORS, "each has a descriptor");
@@ -164,9 +160,9 @@ const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES] = {
 		.vdt_nfields = nitems(e1000e),
 		.vdt_bar_size = {
 			[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,
-			[E_BAR_FLASH] = E_BAR_FLASH_SIZE,
-			[E82545_BAR_IO] = E_BAR_IO_SIZE,
-			[E_BAR_MSIX] = E_BAR_MSIX_SIZE
+			[E82574_BAR_FLASH] = E82574_BAR_FLASH_SIZE,
+			[E82545_BAR_IO] = E82574_BAR_IO_SIZE,
+			[E82574_BAR_MSIX] = E_BAR_MSIX_SIZE
 		},
 		.vdt_vectors = E82574_VECTORS,
 		.vdt_msix = E_CAP_MSIX

@@ -77,12 +77,28 @@ enum pcibar_type {
 	PCIBAR_MEM64,
 };
 
+/* A vector of MSI-X. */
+struct msix_table_entry {
+	uint64_t	addr;
+	uint32_t	msg_data;
+	uint32_t	vector_control;
+};
+
 /* An instance. */
 struct pci_devinst {
 	struct pci_devemu	*pi_d;
 	struct vmctx		*pi_vmctx;
 	uint8_t			 pi_bus, pi_slot, pi_func;
 	char			 pi_name[PI_NAMESZ];
+	int			 pi_capend;	/* last byte of capabilities */
+	struct {
+		int		 enabled;
+		int		 table_bar, pba_bar;
+		int		 table_count;
+		uint32_t	 pba_offset;	/* bytes */
+		int		 function_mask;
+		struct msix_table_entry *table;	/* or NULL */
+	} pi_msix;
 	void			*pi_arg;	/* the model's own */
 	uint8_t			 pi_cfgdata[PCI_REGMAX + 1];
 };
@@ -96,6 +112,9 @@ int	pci_parse_legacy_config(nvlist_t *nvl, const char *opt);
 int	pci_emul_alloc_bar(struct pci_devinst *pi, int idx,
 	    enum pcibar_type type, uint64_t size);
 int	pci_emul_add_msicap(struct pci_devinst *pi, int msgnum);
+int	pci_emul_add_pciecap(struct pci_devinst *pi, int pcie_device_type);
+/* With the table and its pending bits in BAR `barnum', which is allocated. */
+int	pci_emul_add_msixcap(struct pci_devinst *pi, int msgnum, int barnum);
 void	pci_lintr_request(struct pci_devinst *pi);
 
 /* Interrupts.  Any thread may call these. */
@@ -103,6 +122,26 @@ void	pci_lintr_assert(struct pci_devinst *pi);
 void	pci_lintr_deassert(struct pci_devinst *pi);
 int	pci_msi_enabled(struct pci_devinst *pi);
 void	pci_generate_msi(struct pci_devinst *pi, int msgnum);
+
+/*
+ * MSI-X.  It is enabled only if MSI is not.  The message of a vector that is
+ * masked is dropped.
+ */
+int	pci_msix_enabled(struct pci_devinst *pi);
+void	pci_generate_msix(struct pci_devinst *pi, int msgnum);
+/* The BAR of the table, or -1 if there is none. */
+int	pci_msix_table_bar(struct pci_devinst *pi);
+/*
+ * Access that BAR.  The pending bits are read as 0; what cannot be accessed is
+ * read as ones, and returns -1 when written.
+ */
+int	pci_emul_msix_twrite(struct pci_devinst *pi, uint64_t offset, int size,
+	    uint64_t value);
+uint64_t pci_emul_msix_tread(struct pci_devinst *pi, uint64_t offset,
+	    int size);
+/* Store a write to capabilities.  The last two arguments are 0. */
+void	pci_emul_capwrite(struct pci_devinst *pi, int offset, int bytes,
+	    uint32_t value, uint8_t capoff, int capid);
 
 /* Configuration space, which is little endian. */
 static inline void

@@ -418,22 +418,6 @@ TEST(flood, "Frames for many rounds of the event loop are all received")
 	}
 }
 
-static int
-snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep)
-{
-	struct vm_snapshot_meta meta = {
-		.dev_data = &vm.pi,
-		.dev_name = "e1000",
-		.buffer = { .buf = buf, .buf_rem = *sizep },
-		.op = op,
-	};
-	int error;
-
-	error = vm.pi.pi_d->pe_snapshot(&meta);
-	*sizep -= meta.buffer.buf_rem;
-	return (error);
-}
-
 TEST(save_restore, "An adapter is saved under traffic and restored; while "
     "paused it asserts no line, leaves frames in the backend and does not "
     "spin; an invalid snapshot changes nothing")
@@ -461,10 +445,10 @@ TEST(save_restore, "An adapter is saved under traffic and restored; while "
 	vm_run_ten_ms();
 	ATF_CHECK_MSG(vm.disables <= 2, "spins: %d", vm.disables);
 	size = sizeof(saved);
-	ATF_REQUIRE_EQ(0, snapshot(VM_SNAPSHOT_SAVE, saved, &size));
+	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_SAVE, saved, &size));
 	for (room = 0; room < size; room += 100) {
 		n = room;
-		ATF_CHECK(snapshot(VM_SNAPSHOT_SAVE, spoilt, &n) != 0);
+		ATF_CHECK(vm_snapshot(VM_SNAPSHOT_SAVE, spoilt, &n) != 0);
 	}
 	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_resume(&vm.pi));
 	ATF_CHECK(vm.line);
@@ -477,20 +461,20 @@ TEST(save_restore, "An adapter is saved under traffic and restored; while "
 	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
 	for (room = 0; room < size; room += 100) {
 		n = room;
-		ATF_CHECK(snapshot(VM_SNAPSHOT_RESTORE, saved, &n) != 0);
+		ATF_CHECK(vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n) != 0);
 	}
 	memcpy(spoilt, saved, size);
 	for (i = 0; i < 200; i++) {
 		n = size;
 		spoilt[i] ^= 0x80;
-		ATF_CHECK(snapshot(VM_SNAPSHOT_RESTORE, spoilt, &n) != 0);
+		ATF_CHECK(vm_snapshot(VM_SNAPSHOT_RESTORE, spoilt, &n) != 0);
 		spoilt[i] ^= 0x80;
 	}
 	ATF_CHECK_EQ(0x80000900, vm_rd(E82545_RAH(0)));
 	n = size;
 	/* bhyve has restored the command register, with bus mastering off. */
 	pci_set_cfgdata8(&vm.pi, PCIR_COMMAND, 0);
-	ATF_REQUIRE_EQ(0, snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
+	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
 	ATF_CHECK_EQ(size, n);
 	ATF_CHECK(!vm.line);
 	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_resume(&vm.pi));

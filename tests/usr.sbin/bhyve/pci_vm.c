@@ -60,6 +60,117 @@ pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
 	return (0);
 }
 
+int
+pci_emul_add_pciecap(struct pci_devinst *pi __unused, int pcie_device_type)
+{
+	vm.pcie_type = pcie_device_type;
+	return (0);
+}
+
+/* With the capabilities that precede it: none of them is used before. */
+int
+pci_emul_add_msixcap(struct pci_devinst *pi, int msgnum, int barnum)
+{
+	static struct msix_table_entry table[E82574_VECTORS];
+	int i;
+
+	ATF_REQUIRE_EQ(E82574_VECTORS, msgnum);
+	pi->pi_msix.table = table;
+	memset(table, 0, sizeof(table));
+	for (i = 0; i < msgnum; i++)
+		table[i].vector_control = PCIM_MSIX_VCTRL_MASK;
+	pi->pi_msix.table_bar = pi->pi_msix.pba_bar = barnum;
+	pi->pi_msix.table_count = msgnum;
+	pi->pi_msix.pba_offset = VM_PBA;
+	pci_set_cfgdata16(pi, VM_CAP_MSIX, PCIY_MSIX);
+	pci_set_cfgdata16(pi, VM_CAP_MSIX + PCIR_MSIX_CTRL, msgnum - 1);
+	pi->pi_capend = VM_CAP_END - 1;
+	return (pci_emul_alloc_bar(pi, barnum, PCIBAR_MEM32, 2 * VM_PBA));
+}
+
+int
+pci_msix_enabled(struct pci_devinst *pi)
+{
+	return (pi->pi_msix.enabled && !vm.msi_on);
+}
+
+int
+pci_msix_table_bar(struct pci_devinst *pi)
+{
+	return (pi->pi_msix.table == NULL ? -1 : pi->pi_msix.table_bar);
+}
+
+/* bhyve drops these messages; the adapter must keep them itself. */
+void
+pci_generate_msix(struct pci_devinst *pi, int msgnum)
+{
+	ATF_REQUIRE(msgnum >= 0 && msgnum < pi->pi_msix.table_count);
+	ATF_CHECK_MSG(pci_msix_enabled(pi) && !pi->pi_msix.function_mask &&
+	    pi->pi_msix.table[msgnum].vector_control == 0, "vector %d",
+	    msgnum);
+	pthread_mutex_lock(&vm.mtx);
+	vm.messages[msgnum]++;
+	pthread_mutex_unlock(&vm.mtx);
+}
+
+/* Where a whole part of the table is, or NULL. */
+static void *
+table_part(struct pci_devinst *pi, uint64_t offset, int size)
+{
+	const uint64_t end = pi->pi_msix.table_count *
+	    sizeof(struct msix_table_entry);
+
+	return ((size == 4 || size == 8) && offset % size == 0 &&
+	    offset < end ? (char *)pi->pi_msix.table + offset : NULL);
+}
+
+int
+pci_emul_msix_twrite(struct pci_devinst *pi, uint64_t offset, int size,
+    uint64_t value)
+{
+	void *part = table_part(pi, offset, size);
+
+	if (part == NULL)
+		return (-1);
+	memcpy(part, &value, size);
+	return (0);
+}
+
+uint64_t
+pci_emul_msix_tread(struct pci_devinst *pi, uint64_t offset, int size)
+{
+	const void *part = table_part(pi, offset, size);
+	uint64_t value = 0;
+
+	if (part != NULL)
+		memcpy(&value, part, size);
+	else if ((size != 4 && size != 8) || offset < VM_PBA ||
+	    offset >= VM_PBA + 8)
+		value = UINT64_MAX;
+	return (value);
+}
+
+/* Of that of MSI-X its control register; that of MSI is vm.msi_on. */
+void
+pci_emul_capwrite(struct pci_devinst *pi, int offset, int bytes,
+    uint32_t value, uint8_t capoff, int capid)
+{
+	const uint16_t mask = PCIM_MSIXCTRL_MSIX_ENABLE |
+	    PCIM_MSIXCTRL_FUNCTION_MASK;
+
+	ATF_CHECK_EQ(0, capoff);
+	ATF_CHECK_EQ(0, capid);
+	if (offset == VM_CAP_MSI && bytes == 2) {
+		vm.msi_on = value != 0;
+	} else if (offset == VM_CAP_MSIX + PCIR_MSIX_CTRL && bytes == 2) {
+		pci_set_cfgdata16(pi, offset, (vm_cfg16(offset) & ~mask) |
+		    (value & mask));
+		pi->pi_msix.enabled = value & PCIM_MSIXCTRL_MSIX_ENABLE;
+		pi->pi_msix.function_mask = value &
+		    PCIM_MSIXCTRL_FUNCTION_MASK;
+	}
+}
+
 void
 pci_lintr_request(struct pci_devinst *pi __unused)
 {
@@ -229,15 +340,17 @@ DATA_SET(net_backend_set, wire_backend);
 
 /* The vCPU's side. */
 
+const char *vm_device = "e1000";
+
 static struct pci_devemu *
 model(void)
 {
 	struct pci_devemu **pep;
 
 	SET_FOREACH(pep, pci_devemu_set)
-		if (strcmp((*pep)->pe_emu, "e1000") == 0)
+		if (strcmp((*pep)->pe_emu, vm_device) == 0)
 			return (*pep);
-	atf_tc_fail("no model called e1000");
+	atf_tc_fail("no model called %s", vm_device);
 }
 
 int
@@ -251,6 +364,8 @@ vm_init(const char *opts)
 	nvl = create_config_node("pci.0.2.0");
 	ATF_REQUIRE_EQ(0, pe->pe_legacy_config(nvl, opts));
 	memset(&vm.pi, 0, sizeof(vm.pi));
+	memset(vm.bar, 0, sizeof(vm.bar));
+	vm.pcie_type = -1;
 	vm.pi.pi_d = pe;
 	vm.pi.pi_slot = 2;
 	vm.pi.pi_vmctx = (struct vmctx *)vm_ram;
@@ -297,6 +412,46 @@ vm_command(uint16_t value)
 {
 	if (vm.pi.pi_d->pe_cfgwrite(&vm.pi, PCIR_COMMAND, 2, value) != 0)
 		pci_set_cfgdata16(&vm.pi, PCIR_COMMAND, value);
+}
+
+/* As bhyve does for a vCPU, of what the model leaves to it. */
+void
+vm_capability(int off, int bytes, uint32_t value)
+{
+	if (vm.pi.pi_d->pe_cfgwrite(&vm.pi, off, bytes, value) != 0)
+		pci_emul_capwrite(&vm.pi, off, bytes, value, 0, 0);
+}
+
+void
+vm_msix(bool on, bool masked)
+{
+	vm_capability(VM_CAP_MSIX + PCIR_MSIX_CTRL, 2,
+	    (on ? PCIM_MSIXCTRL_MSIX_ENABLE : 0) |
+	    (masked ? PCIM_MSIXCTRL_FUNCTION_MASK : 0));
+}
+
+void
+vm_mask(unsigned int vector, bool masked)
+{
+	vm.pi.pi_d->pe_barwrite(&vm.pi, E82574_BAR_MSIX,
+	    16 * vector + offsetof(struct msix_table_entry, vector_control), 4,
+	    masked ? PCIM_MSIX_VCTRL_MASK : 0);
+}
+
+int
+vm_snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep)
+{
+	struct vm_snapshot_meta meta = {
+		.dev_data = &vm.pi,
+		.dev_name = vm_device,
+		.buffer = { .buf = buf, .buf_rem = *sizep },
+		.op = op,
+	};
+	int error;
+
+	error = vm.pi.pi_d->pe_snapshot(&meta);
+	*sizep -= meta.buffer.buf_rem;
+	return (error);
 }
 
 /* done(), which looks at `vm'. */
@@ -389,6 +544,16 @@ bool
 vm_line_up(void)
 {
 	return (vm.line);
+}
+
+bool
+vm_messaged(void)
+{
+	int i, n;
+
+	for (i = n = 0; i < E82574_VECTORS; i++)
+		n += vm.messages[i];
+	return (n != 0);
 }
 
 int vm_expected;

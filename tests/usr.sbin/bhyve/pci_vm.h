@@ -14,7 +14,8 @@
 #ifndef _PCI_VM_H_
 #define	_PCI_VM_H_
 
-#include <dev/e1000/e82545_reg.h>
+#include <machine/vmm_snapshot.h>
+#include <dev/e1000/e82574_reg.h>
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -34,6 +35,16 @@
 
 extern uint8_t vm_ram[RAM_SIZE];
 
+/*
+ * Where the capabilities are.  The table of MSI-X is at the start of its BAR,
+ * with its pending bits at VM_PBA.
+ */
+#define	VM_CAP_MSI	0x40
+#define	VM_CAP_EXP	0x50
+#define	VM_CAP_MSIX	0x90
+#define	VM_CAP_END	0x9c
+#define	VM_PBA		0x1000
+
 /* What the adapter has done.  `mtx' protects what other threads change. */
 extern struct vm {
 	struct pci_devinst pi;
@@ -42,6 +53,7 @@ extern struct vm {
 		uint64_t	 size;	/* bytes */
 	} bar[PCIR_MAX_BAR_0 + 1];
 	int		 msi_messages;	/* requested in the capability */
+	int		 pcie_type;	/* as above; -1: none */
 	bool		 lintr_requested;
 	bool		 no_bars;	/* set: BARs cannot be allocated */
 
@@ -50,6 +62,7 @@ extern struct vm {
 	int		 asserts;
 	bool		 msi_on;	/* set: the guest uses MSI */
 	int		 msis;
+	int		 messages[E82574_VECTORS];	/* of MSI-X */
 	int		 sent;		/* frames the backend sent */
 	uint8_t		 frame[2048];	/* the last one */
 	size_t		 len;
@@ -58,6 +71,8 @@ extern struct vm {
 	int		 wire;		/* the network's end */
 } vm;
 
+/* The device that vm_init() creates: "e1000", or what a test sets. */
+extern const char *vm_device;
 /*
  * Create an adapter with these options, as for -s 2,e1000,opts, with bus
  * mastering on.  Returns what pe_init() returns.
@@ -75,6 +90,19 @@ void	vm_wr(uint32_t off, uint32_t value);
 uint16_t vm_cfg16(int off);
 uint32_t vm_cfg(int off, int bytes);
 void	vm_command(uint16_t value);
+/* A vCPU's write to a capability. */
+void	vm_capability(int off, int bytes, uint32_t value);
+/* Turn MSI-X on or off by its capability, with all vectors masked or not. */
+void	vm_msix(bool on, bool masked);
+/* Mask a vector in the table, or not. */
+void	vm_mask(unsigned int vector, bool masked);
+
+/*
+ * Have the adapter, which must be paused, save its state to `buf' or restore it
+ * from there.  *sizep has the bytes that there are, and gets those used.
+ * Returns what pe_snapshot() returns.
+ */
+int	vm_snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep);
 
 /* Make a broadcast whose bytes follow from `seed'. */
 void	vm_frame(uint8_t *frame, size_t len, uint8_t seed);
@@ -86,8 +114,9 @@ void	vm_run_until(bool (*done)(void));
 /* Run it for a time in which a frame that does not wait would have come. */
 void	vm_run_ten_ms(void);
 
-/* For vm_run_until(): the line is asserted. */
+/* For vm_run_until(): the line is asserted; a vector has sent a message. */
 bool	vm_line_up(void);
+bool	vm_messaged(void);
 /* So many frames are sent; so many receive descriptors are done. */
 extern int vm_expected;
 bool	vm_sent(void);

@@ -63,6 +63,7 @@ refused_body()
 	refuses -s2,e1000,vale7:t,itr=65536 "itr=65536"
 	refuses -s2,e1000,vale7:t,mtu=67 "mtu=67"
 	refuses -s2,e1000,vale7:t,csb=maybe "csb=maybe"
+	refuses -s2,e1000e,vale7:t,csb=maybe "e1000e 2:0: csb=maybe"
 	refuses -s2,e1000,vale7:t,mac=01:00:00:00:00:01 \
 	    "e1000 2:0: mac=01:00:00:00:00:01: not a unicast Ethernet address"
 	refuses "$(nodes backend=vale7)" "backend=vale7: the port's name"

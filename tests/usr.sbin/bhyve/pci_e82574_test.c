@@ -322,6 +322,16 @@ TEST(masked, "The message of a vector that is masked is pending, and is sent "
 	vm_msix(true, false);
 	CHECK_MESSAGES(0, 0, 1);
 	ATF_CHECK_EQ(0, vm.asserts);
+	/* Without MSI-X none is sent, either. */
+	vm_mask(VECTOR_OTHER, true);
+	raise_vector(VECTOR_OTHER);
+	vm_msix(false, false);
+	vm_mask(VECTOR_OTHER, false);
+	CHECK_MESSAGES(0, 0, 0);
+	ATF_CHECK_EQ(1 << VECTOR_OTHER, table_read(VM_PBA, 8));
+	vm_wr(E82545_IMC, UINT32_MAX);
+	vm_msix(true, false);
+	CHECK_MESSAGES(0, 0, 1);
 }
 
 TEST(fallback, "Without MSI-X, and with MSI, which overrides it, causes that "
@@ -352,6 +362,7 @@ TEST(fallback, "Without MSI-X, and with MSI, which overrides it, causes that "
 	vm_capability(VM_CAP_MSI, 2, 0);
 	ATF_CHECK(!vm.line);
 	/* What else is in configuration space is bhyve's. */
+	ATF_CHECK(vm.pi.pi_d->pe_cfgwrite(&vm.pi, VM_CAP_END - 1, 1, 0) == 0);
 	ATF_CHECK(vm.pi.pi_d->pe_cfgwrite(&vm.pi, VM_CAP_END, 4, 0) != 0);
 	ATF_CHECK(vm.pi.pi_d->pe_cfgwrite(&vm.pi, PCIR_INTLINE, 4, 0) != 0);
 	vm_command(PCIM_CMD_BUSMASTEREN);
@@ -470,8 +481,12 @@ TEST(save_restore, "A snapshot has what is pending and what was sent; while "
 	saved[8] |= 1 << E82574_VECTORS;
 	n = size;
 	ATF_CHECK_EQ(EINVAL, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
-	ATF_CHECK_EQ(0, table_read(VM_PBA, 8));
 	saved[8] &= ~(1 << E82574_VECTORS);
+	saved[size - 1] ^= 1;
+	n = size;
+	ATF_CHECK_EQ(EINVAL, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
+	saved[size - 1] ^= 1;
+	ATF_CHECK_EQ(0, table_read(VM_PBA, 8));
 	ATF_CHECK_EQ(0x80000900, vm_rd(E82545_RAH(0)));
 	n = size;
 	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));

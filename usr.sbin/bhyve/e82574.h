@@ -39,11 +39,6 @@ struct e82574 {
 	uint32_t	xs_sent;	/* causes in ICR and IMS of which a
 					   message was sent */
 	struct e82574_vector xs_vector[E82574_VECTORS];
-	/*
-	 * Queues, as bits, whose packets were received or sent, and will be
-	 * announced when a timer expires.
-	 */
-	uint32_t	xs_rx_waits, xs_tx_waits;
 	/* SYSTIM was so much at that time. */
 	uint64_t	xs_systim;
 	uint64_t	xs_systim_ns;

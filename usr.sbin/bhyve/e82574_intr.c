@@ -19,9 +19,7 @@
  * then writes descriptors back in bursts, as a batch does here, and a lone frame
  * would wait for both.
  *
- * RXT0, RXDMT0 and TXDW are for both queues of a direction, and so are the
- * delay timers.  Of which queues the packets are that a timer delays is noted:
- * xs_rx_waits, xs_tx_waits.
+ * RXT0, RXDMT0 and TXDW are for both queues of a direction.
  *
  * A message is sent when a bit becomes set in both ICR and IMS, and not again
  * before it is clear in one of them.  EIAC has the bits that a message clears,
@@ -113,35 +111,20 @@ e82574_moderate(const struct e82574 *state, const struct e82574_event *ev)
 #define	TX_QUEUES	E82545_ICR_TXDW
 
 /*
- * The queues, as bits, that a cause is for: that of the event, if it is about
- * packets (`event'), and those whose packets a timer has delayed until the
- * cause is `set'.
+ * The bits with a vector that an event's causes set: of queues those of the
+ * event's, or of both if it is not about packets.  A timer that still ran when
+ * MSI-X was turned on does not say for which queue.
  */
 static uint32_t
-queue_bits(uint32_t *waits, unsigned int queue, bool event, bool set)
+msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
 {
-	uint32_t bits;
+	const uint32_t rx = mev->rx || (mev->raise & RX_QUEUES) != 0 ?
+	    1U << mev->queue : ALL_QUEUES;
+	const uint32_t tx = mev->tx || (mev->raise & TX_QUEUES) != 0 ?
+	    1U << mev->queue : ALL_QUEUES;
 
-	if (event)
-		*waits |= 1U << queue;
-	if (!set)
-		return (0);
-	bits = *waits;
-	*waits = 0;
-	return (bits);
-}
-
-/* The bits with a vector that an event's causes set. */
-static uint32_t
-msix_causes(struct e82574 *x, const struct e82545_moder_event *mev,
-    uint32_t causes)
-{
-	return (queue_bits(&x->xs_rx_waits, mev->queue, mev->rx ||
-	    (mev->raise & RX_QUEUES) != 0, (causes & RX_QUEUES) != 0) *
-	    E82574_ICR_RXQ0 |
-	    queue_bits(&x->xs_tx_waits, mev->queue, mev->tx ||
-	    (mev->raise & TX_QUEUES) != 0, (causes & TX_QUEUES) != 0) *
-	    E82574_ICR_TXQ0 |
+	return (((causes & RX_QUEUES) != 0 ? rx * E82574_ICR_RXQ0 : 0) |
+	    ((causes & TX_QUEUES) != 0 ? tx * E82574_ICR_TXQ0 : 0) |
 	    ((causes & E82574_ICR_OTHERS) != 0 ? E82574_ICR_OTHER : 0));
 }
 
@@ -236,21 +219,11 @@ e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *mev)
 		mev->now_ns = dev->ops->eo_now(dev->arg);
 	ev.xe_now_ns = mev->now_ns;
 	causes = e82545_delay(&dev->moder, mev);
-	ev.xe_icr |= causes | msix_causes(&dev->x, mev, causes);
+	ev.xe_icr |= causes | msix_causes(mev, causes);
 	msix_send(dev, &ev);
 	deadline_ns = e82545_delay_deadline(&dev->moder);
 	if (deadline_ns != 0)
 		e82545_intr_arm(dev, deadline_ns);
-}
-
-/* A timer runs, and nothing tells for which queues: it is for all. */
-static void
-queues_wait(struct e82545 *dev)
-{
-	const struct e82545_moderation *m = &dev->moder;
-
-	dev->x.xs_rx_waits = m->rx_packet_ns != 0 ? ALL_QUEUES : 0;
-	dev->x.xs_tx_waits = m->tx_packet_ns != 0 ? ALL_QUEUES : 0;
 }
 
 void
@@ -264,7 +237,6 @@ e82545_msix(struct e82545 *dev, bool on)
 		dev->moder.asserted = dev->moder.held = false;
 		dev->x.xs_sent = 0;
 		dev->x.xs_msix = on;
-		queues_wait(dev);
 		e82545_intr_again(dev);
 	}
 	pthread_mutex_unlock(&dev->reg_mtx);
@@ -281,7 +253,6 @@ e82574_reset(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->x.xs_sent = 0;
 	memset(dev->x.xs_vector, 0, sizeof(dev->x.xs_vector));
-	dev->x.xs_rx_waits = dev->x.xs_tx_waits = 0;
 	dev->x.xs_systim = 0;
 	dev->x.xs_systim_ns = 0;
 }
@@ -300,11 +271,6 @@ e82574_snap(struct e82545 *dev, struct e82545_snap *s)
 		e82545_snap_last(s, &x->xs_vector[v].ev_last_ns);
 		e82545_snap_bool(s, &x->xs_vector[v].ev_held);
 	}
-	if (s->version >= E82574_SNAPSHOT_QUEUES) {
-		e82545_snap_u32(s, &x->xs_rx_waits, ALL_QUEUES);
-		e82545_snap_u32(s, &x->xs_tx_waits, ALL_QUEUES);
-	} else
-		queues_wait(dev);
 	e82545_snap_u64(s, &systim, UINT64_MAX);
 	if (s->restore != NULL) {
 		x->xs_systim = systim;
@@ -326,8 +292,6 @@ e82574_salvage(struct e82545 *dev, const struct e82545 *old)
 		x->xs_vector[v].ev_held =
 		    e82545_salvage_bool(&old->x.xs_vector[v].ev_held);
 	}
-	x->xs_rx_waits = old->x.xs_rx_waits & ALL_QUEUES;
-	x->xs_tx_waits = old->x.xs_tx_waits & ALL_QUEUES;
 	x->xs_systim = old->x.xs_systim;
 	x->xs_systim_ns = old->x.xs_systim_ns;
 }

@@ -10,7 +10,6 @@
  */
 
 #include <sys/param.h>
-#include <sys/endian.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,11 +20,11 @@
 #include "e82545_offload.h"
 
 #define	HEADER		20		/* bytes */
-#define	KNOWN_SIZE	4213
+#define	KNOWN_SIZE	4205
 
 static const struct known_line known[] = {
 	{ 0, "38323537344c000002" },
-	{ 12, "75100000dbe9180700410210" },
+	{ 12, "6d100000a530867900410210" },
 	{ 29, "810200001003" },
 	{ 52, "100180c200000100000888" },
 	{ 66, "81000086801001" },
@@ -95,21 +94,20 @@ static const struct known_line known[] = {
 	{ 3811, "019001" },
 	{ 3820, "01" },
 	{ 3830, "9001" },
-	{ 3861, "01" },
-	{ 3865, "be563412" },
-	{ 3873, "05" },
-	{ 3881, "2b" },
-	{ 3889, "02" },
-	{ 3905, "01" },
-	{ 3913, "3c" },
-	{ 3921, "01" },
-	{ 4017, "01" },
-	{ 4033, "02" },
-	{ 4041, "78" },
-	{ 4049, "02" },
-	{ 4145, "05" },
-	{ 4153, "02" },
-	{ 4161, "01" },
+	{ 3857, "be563412" },
+	{ 3865, "05" },
+	{ 3873, "2b" },
+	{ 3881, "02" },
+	{ 3897, "01" },
+	{ 3905, "3c" },
+	{ 3913, "01" },
+	{ 4009, "01" },
+	{ 4025, "02" },
+	{ 4033, "78" },
+	{ 4041, "02" },
+	{ 4137, "05" },
+	{ 4145, "02" },
+	{ 4153, "01" },
 };
 
 /* Of version 1, which had no second queues: the same state. */
@@ -209,7 +207,7 @@ static const struct known_line known_v1[] = {
 /*
  * Rings in use, of which each has moved; a context; RSS set up as a driver with
  * one queue does; MSI-X, with a message sent, and another one held by EITR;
- * SYSTIM runs; a timer waits.
+ * SYSTIM runs; a timer waits, from before MSI-X was on.
  */
 static struct host *
 known_state(void)
@@ -233,13 +231,6 @@ known_state(void)
 	host_wr(h, 0x2928, 0x01040420);	/* RXDCTL1 */
 	host_wr(h, E82545_IMC, 0xffffffff);
 	host_rd(h, E82545_ICR);
-	e82545_msix(h->dev, true);
-	host_wr(h, 0x00e4, 0x800a0908);	/* IVAR, as Linux */
-	host_wr(h, 0x00dc, RXQ0);	/* EIAC */
-	host_wr(h, 0x00e8, 100);	/* EITR0 */
-	host_wr(h, E82545_IMS, RXQ0 | LSC | OTHER);
-	host_wr(h, 0xb608, 1 << 24 | 7);	/* TIMINCA */
-	host_wr(h, 0xb600, 0x12345678);
 	tx_context(h, &p, 0, 0);
 	tx_context(h, &p, 3, 0);
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
@@ -247,6 +238,13 @@ known_state(void)
 	host_wr(h, E82545_TIDV, 500);
 	tx_go(h);
 	ATF_CHECK_EQ(3, host_rd(h, E82545_TDH));
+	e82545_msix(h->dev, true);
+	host_wr(h, 0x00e4, 0x800a0908);	/* IVAR, as Linux */
+	host_wr(h, 0x00dc, RXQ0);	/* EIAC */
+	host_wr(h, 0x00e8, 100);	/* EITR0 */
+	host_wr(h, E82545_IMS, RXQ0 | LSC | OTHER);
+	host_wr(h, 0xb608, 1 << 24 | 7);	/* TIMINCA */
+	host_wr(h, 0xb600, 0x12345678);
 	for (i = 0; i < 2; i++) {
 		rx_receive(h, frame, sizeof(frame));
 		host_wr(h, E82545_IMS, RXQ0);
@@ -313,7 +311,7 @@ HOST_TEST(version_1, host_create_82574(HOST_RAM), "What version 1 has saved "
 	    0x2918, 0x3900, 0x3904, 0x3908, 0x3910, 0x3918 };
 	uint8_t *bytes = known_bytes(known_v1, nitems(known_v1), V1_SIZE);
 	uint8_t *known_now, *now;
-	unsigned int at = 0, differ = 0, i;
+	unsigned int i;
 	size_t size;
 
 	for (i = 0; i < nitems(second); i++)
@@ -322,26 +320,11 @@ HOST_TEST(version_1, host_create_82574(HOST_RAM), "What version 1 has saved "
 	e82545_msix(h->dev, true);
 	e82545_pause(h->dev);
 	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, bytes, V1_SIZE));
-	/* It does not have whose packets wait for TIDV: perhaps both's. */
 	now = known_save(h, &size);
 	ATF_REQUIRE_EQ(KNOWN_SIZE, size);
 	known_now = known_bytes(known, nitems(known), KNOWN_SIZE);
-	for (i = HEADER; i < size; i++)
-		if (now[i] != known_now[i]) {
-			ATF_CHECK_EQ(1, known_now[i]);
-			ATF_CHECK_EQ(3, now[i]);
-			at = i;
-			differ++;
-		}
-	ATF_CHECK_EQ(1, differ);
-	/* There are two queues: no other can wait, in either direction. */
-	for (i = 0; i < 2; i++) {
-		now[at - 4 * i] ^= 4;
-		le32enc(now + 16, e82545_crc(now + HEADER, size - HEADER, 0));
-		ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(h->dev, now,
-		    size));
-		now[at - 4 * i] ^= 4;
-	}
+	ATF_CHECK_EQ(0, memcmp(now + HEADER, known_now + HEADER,
+	    size - HEADER));
 	free(now);
 	free(known_now);
 	e82545_resume(h->dev);

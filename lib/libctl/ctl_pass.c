@@ -108,8 +108,11 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 	all[0] = s;
 	memcpy(all + 1, fds, n * sizeof(int));
 	pthread_mutex_lock(&pass_lock);
-	if ((!pass_send(pass_fd, p, len, all, n + 1, 0) ||
-	    !pass_answer(&sent)) && !ended) {
+	if (!pass_send(pass_fd, p, len, all, n + 1, 0) &&
+	    errno == ETOOMANYREFS)
+		warnx("a program cannot open a port: processes of this user "
+		    "have sent too many descriptors that were not received");
+	else if (!pass_answer(&sent) && !ended) {
 		ended = true;
 		warnx("the process that passes descriptors has ended: no "
 		    "program can open a port until valed is restarted");

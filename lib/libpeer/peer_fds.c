@@ -6,14 +6,20 @@
 
 /* Control messages: peer_fds.h. */
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "peer_fds.h"
 
 /* Linux 6.5; C libraries before 2.39 lack the name. */
 #define	MSG_PIDFD	4
+
+/* How long, and how often, a send waits for the user's limit. */
+#define	FLIGHT_NS	10000000
+#define	FLIGHT_TRIES	100
 
 ssize_t
 peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
@@ -25,7 +31,10 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 	} control;
 	struct iovec iov = { (void *)(uintptr_t)p, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
+	unsigned int tries = 0;
 	struct cmsghdr *c;
+	ssize_t sent;
 
 	if (n > 0) {
 		msg.msg_control = &control;
@@ -37,7 +46,13 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 		c->cmsg_len = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
-	return (sendmsg(s, &msg, MSG_NOSIGNAL | flags));
+	for (;;) {
+		sent = sendmsg(s, &msg, MSG_NOSIGNAL | flags);
+		if (sent != -1 || errno != ETOOMANYREFS ||
+		    tries++ == FLIGHT_TRIES)
+			return (sent);
+		nanosleep(&pause, NULL);
+	}
 }
 
 /* Call take(arg, fd) for each descriptor of a control message. */

@@ -446,14 +446,13 @@ rules_messages(scmp_filter_ctx ctx)
 {
 	static const int calls[] = {
 		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close),
-		SCMP_SYS(exit_group),
+		SCMP_SYS(exit_group), SCMP_SYS(clock_nanosleep),
 #ifdef SANITIZED
 		/* A sanitizer's thread, and what it does at exit. */
-		SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
-		SCMP_SYS(gettimeofday), SCMP_SYS(sigaltstack),
-		SCMP_SYS(futex), SCMP_SYS(mmap), SCMP_SYS(madvise),
-		SCMP_SYS(munmap), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
-		SCMP_SYS(rt_sigprocmask), SCMP_SYS(exit),
+		SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday),
+		SCMP_SYS(sigaltstack), SCMP_SYS(futex), SCMP_SYS(mmap),
+		SCMP_SYS(madvise), SCMP_SYS(munmap), SCMP_SYS(set_robust_list),
+		SCMP_SYS(rseq), SCMP_SYS(rt_sigprocmask), SCMP_SYS(exit),
 #endif
 	}, options[] = { SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN };
 	size_t i;

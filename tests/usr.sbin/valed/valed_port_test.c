@@ -495,6 +495,63 @@ TEST(descriptors, "Ports with many rings take up to half of valed's "
 	valed_end(valed);
 }
 
+/* Receive what flight() has sent, after a while. */
+static void *
+land(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 200000000 };
+	int *fds = arg;
+
+	nanosleep(&pause, NULL);
+	close(fds[0]);
+	close(fds[1]);
+	return (NULL);
+}
+
+/* Send descriptors that nobody receives, as many as there may be. */
+static void
+flight(int s, unsigned int n)
+{
+	union {
+		struct cmsghdr	hdr;
+		char		space[CMSG_SPACE(100 * sizeof(int))];
+	} control;
+	struct iovec iov = { "", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	unsigned int i;
+
+	control.hdr.cmsg_level = SOL_SOCKET;
+	control.hdr.cmsg_type = SCM_RIGHTS;
+	control.hdr.cmsg_len = CMSG_LEN(100 * sizeof(int));
+	for (i = 0; i < 100; i++)
+		((int *)CMSG_DATA(&control.hdr))[i] = s;
+	for (i = 0; i < n; i += 100)
+		if (sendmsg(s, &msg, MSG_DONTWAIT) == -1) {
+			ATF_REQUIRE_EQ(ETOOMANYREFS, errno);
+			return;
+		}
+}
+
+TEST(in_flight, "A port is opened although other processes of the user have "
+    "sent as many descriptors as may wait to be received")
+{
+	const struct rlimit limit = { 400, 400 };
+	pthread_t thread;
+	pid_t valed;
+	int fds[2];
+
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
+	valed = valed_run(atf_tc_get_config_var(tc, "srcdir"));
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
+	flight(fds[0], 500);
+	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, land, fds));
+	client_close(client_open("vale0:one"));
+	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+	wait_until(ports() == 0, "%u", ports());
+	valed_end(valed);
+}
+
 /* Wait for a frame, and take it. */
 static void
 t_take_one(struct vale_desc *d, uint32_t seq)

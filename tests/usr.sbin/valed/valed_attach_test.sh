@@ -133,6 +133,8 @@ goes_on()
 		esac
 		wait_until "another process" another $pid "$old" ||
 		    atf_fail "$how: $(cat valed.err.$S)"
+		# Valed answers before it attaches interfaces.
+		wait_until "vale0:pa" listed vale0:pa
 		atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
 		tcp $B 10.9.0.2 $A 1000000
 		tcp $A 10.9.0.1 $B 1000000
@@ -160,6 +162,7 @@ kept_body()
 	atf_check "$VALECTL" -c control -d vale0:pa
 	wait_until "no promiscuous mode" promiscuity $S pa 0
 	atf_check "$VALECTL" -c control restart
+	wait_until "vale0:pb" listed vale0:pb
 	atf_check -o not-match:vale0:pa -o match:vale0:pb \
 	    "$VALECTL" -c control
 	atf_check -o inline:"2\n" -x "wc -l < valed.err.$S"

@@ -138,7 +138,7 @@ series_body()
 	git -C tree checkout -q "$(git -C tree rev-list --reverse base.. |
 	    sed -n 3p)"
 	! grep -q 'ec_csb = true\|"itr_min", "csb"' \
-	    tree/usr.sbin/bhyve/pci_e82545.c ||
+	    tree/usr.sbin/bhyve/pci_e82545*.c ||
 	    atf_fail "an adapter without a CSB offers one"
 }
 

@@ -163,6 +163,7 @@ sources()
 model=$(sources usr.sbin/bhyve/e82545.mk E82545_SRCS)
 csb=$(echo "$model" | grep e82545_csb)
 model=$(echo "$model" | grep -v e82545_csb)
+device=$(sources usr.sbin/bhyve/e82545.mk PCI_E82545_SRCS)
 headers=$(cd "$top/usr.sbin/bhyve" && ls e825*.h)
 lem=$(sources sys/dev/e1000/lem.mk LEM_CORE_SRCS
     sources sys/dev/e1000/lem.mk LEM_SRCS)
@@ -217,15 +218,16 @@ itself, and syncs once.  Over virtio-net it works as the old one does.
 EOF
 
 # 3
-put usr.sbin/bhyve $(in_bhyve $model $headers e82545_provider.d \
-    pci_e82545.c) tools/upstream/e82545_csb_none.c
+put usr.sbin/bhyve $(in_bhyve $model $headers e82545_provider.d $device \
+    pci_e82545_opts.h pci_msix_pending.h) tools/upstream/e82545_csb_none.c
 put sys/dev/e1000 sys/dev/e1000/e82545_reg.h sys/dev/e1000/e82574_reg.h
 put share/man/man4 share/man/man4/dtrace_e82545.4
 # Without the CSB: see e82545_csb_none.c.
 edit usr.sbin/bhyve/pci_e82545.c \
-    's/config.ec_csb = true/config.ec_csb = false/' \
-    's/"itr_min", "csb",/"itr_min",/'
-list usr.sbin/bhyve/Makefile SRCS $model e82545_csb_none.c
+    's/config.ec_csb = true/config.ec_csb = false/'
+edit usr.sbin/bhyve/pci_e82545_opts.c 's/"itr_min", "csb",/"itr_min",/'
+list usr.sbin/bhyve/Makefile SRCS $model e82545_csb_none.c \
+    pci_e82545_opts.c pci_msix_pending.c
 edit usr.sbin/bhyve/Makefile '/^\.include <bsd\.prog\.mk>/i\
 .if ${MK_DTRACE} != "no"\
 SRCS+=	e82545_provider.d\
@@ -252,7 +254,7 @@ they handle an interrupt without reading a register.
 EOF
 
 # 4
-put usr.sbin/bhyve $(in_bhyve $csb pci_e82545.c)
+put usr.sbin/bhyve $(in_bhyve $csb pci_e82545.c pci_e82545_opts.c)
 put usr.sbin/bhyve share/man/man8/bhyve-e1000.8
 put share/man/man9 share/man/man9/paravirt_csb.9
 rm usr.sbin/bhyve/e82545_csb_none.c

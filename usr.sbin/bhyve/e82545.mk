@@ -41,6 +41,11 @@ E82545_SRCS=	e82545.c		\
 		e82574_rss.c		\
 		e82574_rx.c
 
+# bhyve's devices.
+PCI_E82545_SRCS= pci_e82545.c		\
+		pci_e82545_opts.c	\
+		pci_msix_pending.c
+
 NETBE_SRCS=	net_backend_vale.c	\
 		net_port.c		\
 		vale_sender.c

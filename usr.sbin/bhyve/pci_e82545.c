@@ -29,10 +29,7 @@
  * few instructions, and nothing is called under it.
  *
  * MSI-X of the 82574L: bhyve has the capability, and the table in a BAR of its
- * own, but drops the message of a vector that is masked.  Here such a message
- * stays pending, which the guest sees in the table's pending bits, and is sent
- * when the vector is unmasked.  `msix_mtx' protects these bits, and what masks
- * vectors: the table, and the capability.
+ * own; pci_msix_pending.c keeps the messages of masked vectors.
  *
  * SIGINFO prints the counters of all adapters: ^T on bhyve's terminal.
  *
@@ -78,8 +75,9 @@
 #include "mevent.h"
 #include "net_backends.h"
 #include "net_port.h"
-#include "net_utils.h"
+#include "pci_e82545_opts.h"
 #include "pci_emul.h"
+#include "pci_msix_pending.h"
 
 /*
  * Batches received in one call from the event loop, which has other devices to
@@ -115,8 +113,7 @@ struct pci_e82545 {
 	bool		 line;		/* asserted, by the model; atomic */
 	bool		 paused;
 
-	pthread_mutex_t	 msix_mtx;	/* after the register lock */
-	uint32_t	 msix_pending;	/* vectors, as bits */
+	struct pci_msix_pending msix;	/* its mutex after the register lock */
 
 	pthread_mutex_t	 mtx;
 	pthread_cond_t	 tx_cond;
@@ -167,43 +164,13 @@ pci_e82545_intr(void *arg, bool asserted)
 		pci_lintr_deassert(pe->pi);
 }
 
-/* Whether messages of a vector have to wait.  msix_mtx held. */
-static bool
-pci_e82545_masked(const struct pci_e82545 *pe, unsigned int vector)
-{
-	struct pci_devinst *pi = pe->pi;
-
-	return (pe->paused || !pci_msix_enabled(pi) ||
-	    pi->pi_msix.function_mask != 0 ||
-	    (pi->pi_msix.table[vector].vector_control &
-	    PCIM_MSIX_VCTRL_MASK) != 0);
-}
-
-/* Send what is pending and not masked any more.  msix_mtx held. */
-static void
-pci_e82545_unmasked(struct pci_e82545 *pe)
-{
-	unsigned int v;
-
-	for (v = 0; v < E82574_VECTORS; v++)
-		if ((pe->msix_pending & 1U << v) != 0 &&
-		    !pci_e82545_masked(pe, v)) {
-			pe->msix_pending &= ~(1U << v);
-			pci_generate_msix(pe->pi, v);
-		}
-}
-
-/* The message of a vector: sent at once, or pending. */
 static void
 pci_e82545_message(void *arg, unsigned int vector)
 {
 	struct pci_e82545 *pe;
 
 	pe = arg;
-	pthread_mutex_lock(&pe->msix_mtx);
-	pe->msix_pending |= 1U << vector;
-	pci_e82545_unmasked(pe);
-	pthread_mutex_unlock(&pe->msix_mtx);
+	pci_msix_pending_send(&pe->msix, vector);
 }
 
 static uint64_t
@@ -450,130 +417,8 @@ pci_e82545_start(struct pci_e82545 *pe)
 }
 
 /*
- * bhyve's side: creation, configuration and register accesses.
+ * bhyve's side: creation, configuration space and register accesses.
  */
-
-/* A decimal option; *valuep stays if it is not set.  -1 after a message. */
-static int
-pci_e82545_number(nvlist_t *nvl, const char *dev, const char *name, int min,
-    int max, uint32_t *valuep)
-{
-	const char *errstr, *value;
-	long long n;
-
-	value = get_config_value_node(nvl, name);
-	if (value == NULL)
-		return (0);
-	n = strtonum(value, min, max, &errstr);
-	if (errstr != NULL) {
-		EPRINTLN("%s: %s=%s: %s, must be %d to %d", dev, name, value,
-		    errstr, min, max);
-		return (-1);
-	}
-	*valuep = n;
-	return (0);
-}
-
-/* An option that is on or off; *valuep stays if it is not set. */
-static int
-pci_e82545_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
-{
-	const char *value;
-
-	value = get_config_value_node(nvl, name);
-	if (value == NULL)
-		return (0);
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
-		EPRINTLN("%s: %s=%s: must be on or off", dev, name, value);
-		return (-1);
-	}
-	*valuep = strcmp(value, "on") == 0;
-	return (0);
-}
-
-/*
- * The address of mac=, or a generated one.  -1 after a message, and mac[] stays.
- * As with bhyve's net_parsemac(), whose message names no adapter, the first of
- * two digits may be left out.
- */
-static int
-pci_e82545_mac(struct pci_devinst *pi, nvlist_t *nvl, const char *dev,
-    uint8_t mac[ETHER_ADDR_LEN])
-{
-	static const char digits[] = "0123456789abcdefABCDEF:";
-	const char *value;
-	unsigned int b[ETHER_ADDR_LEN];
-	int end, i;
-
-	value = get_config_value_node(nvl, "mac");
-	if (value == NULL) {
-		net_genmac(pi, mac);
-		return (0);
-	}
-	end = -1;
-	if (strspn(value, digits) != strlen(value) ||
-	    sscanf(value, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2],
-	    &b[3], &b[4], &b[5], &end) != ETHER_ADDR_LEN ||
-	    value[end] != '\0' || (b[0] & 1) != 0 ||
-	    (b[0] | b[1] | b[2] | b[3] | b[4] | b[5]) == 0) {
-		EPRINTLN("%s: mac=%s: not a unicast Ethernet address", dev,
-		    value);
-		return (-1);
-	}
-	for (i = 0; i < ETHER_ADDR_LEN; i++)
-		mac[i] = b[i];
-	return (0);
-}
-
-/* Whether all options are known; if not, after a message. */
-static bool
-pci_e82545_known(nvlist_t *nvl, const char *dev)
-{
-	static const char *const known[] = {
-		"device", "backend", "mac", "mtu", "itr", "itr_min", "csb",
-		/* Of net_backend_netgraph.c, net_backend_slirp.c. */
-		"type", "path", "hook", "peerhook", "socket",
-		"open", "hostfwd"
-	};
-	const char *name;
-	void *cookie = NULL;
-	size_t i;
-	int type;
-
-	while ((name = nvlist_next(nvl, &type, &cookie)) != NULL) {
-		for (i = 0; i < nitems(known); i++)
-			if (strcmp(name, known[i]) == 0)
-				break;
-		/* What is no string is bhyve's. */
-		if (i == nitems(known) && type == NV_TYPE_STRING) {
-			EPRINTLN("%s: unknown option \"%s\"", dev, name);
-			return (false);
-		}
-	}
-	return (true);
-}
-
-static int
-pci_e82545_config(struct pci_devinst *pi, nvlist_t *nvl,
-    struct e82545_config *config, uint32_t *mtup)
-{
-	if (!pci_e82545_known(nvl, config->ec_name) ||
-	    pci_e82545_mac(pi, nvl, config->ec_name, config->ec_mac) != 0 ||
-	    pci_e82545_number(nvl, config->ec_name, "itr", 0, E82545_ITR_MAX,
-	    &config->ec_itr_256ns) != 0 ||
-	    pci_e82545_number(nvl, config->ec_name, "itr_min", 0,
-	    E82545_ITR_MAX, &config->ec_itr_min_256ns) != 0 ||
-	    pci_e82545_number(nvl, config->ec_name, "mtu", E82545_MTU_MIN,
-	    E82545_MTU_MAX, mtup) != 0 ||
-	    pci_e82545_bool(nvl, config->ec_name, "csb",
-	    &config->ec_csb) != 0)
-		return (-1);
-	if (get_config_value_node(nvl, "backend") == NULL) {
-		EPRINTLN("%s: no network backend given", config->ec_name);
-		return (-1);
-	}
-	return (0);
-}
 
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
@@ -653,7 +498,7 @@ pci_e82545_sync_init(struct pci_e82545 *pe)
 	error = pthread_mutex_init(&pe->mtx, NULL);
 	if (error != 0)
 		goto out;
-	error = pthread_mutex_init(&pe->msix_mtx, NULL);
+	error = pci_msix_pending_init(&pe->msix, pe->pi);
 	if (error != 0)
 		goto fail_mtx;
 	error = pthread_cond_init(&pe->tx_cond, NULL);
@@ -667,7 +512,7 @@ pci_e82545_sync_init(struct pci_e82545 *pe)
 fail_cond:
 	pthread_cond_destroy(&pe->tx_cond);
 fail_msix:
-	pthread_mutex_destroy(&pe->msix_mtx);
+	pci_msix_pending_destroy(&pe->msix);
 fail_mtx:
 	pthread_mutex_destroy(&pe->mtx);
 out:
@@ -680,7 +525,7 @@ pci_e82545_sync_destroy(struct pci_e82545 *pe)
 {
 	pthread_cond_destroy(&pe->timer_cond);
 	pthread_cond_destroy(&pe->tx_cond);
-	pthread_mutex_destroy(&pe->msix_mtx);
+	pci_msix_pending_destroy(&pe->msix);
 	pthread_mutex_destroy(&pe->mtx);
 }
 
@@ -723,7 +568,7 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 	config.ec_name = name;
 	config.ec_csb = true;
 	mtu = E82545_MTU_MAX;
-	if (pci_e82545_config(pi, nvl, &config, &mtu) != 0) {
+	if (pci_e82545_opts(pi, nvl, &config, &mtu) != 0) {
 		error = EINVAL;
 		goto told;
 	}
@@ -858,38 +703,9 @@ pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes,
 	if (!pci_e82545_has_msix(pi) || offset < PCI_HEADER_SIZE ||
 	    offset > pi->pi_capend)
 		return (-1);
-	pthread_mutex_lock(&pe->msix_mtx);
-	pci_emul_capwrite(pi, offset, bytes, value, 0, 0);
-	pci_e82545_unmasked(pe);
-	pthread_mutex_unlock(&pe->msix_mtx);
+	pci_msix_pending_capability(&pe->msix, offset, bytes, value);
 	pci_e82545_msix(pe);
 	return (0);
-}
-
-/* The table of MSI-X is written. */
-static void
-pci_e82545_table_write(struct pci_e82545 *pe, uint64_t offset, int size,
-    uint64_t value)
-{
-	pthread_mutex_lock(&pe->msix_mtx);
-	pci_emul_msix_twrite(pe->pi, offset, size, value);
-	pci_e82545_unmasked(pe);
-	pthread_mutex_unlock(&pe->msix_mtx);
-}
-
-/* It is read, or the pending bits behind it, which bhyve reads as 0. */
-static uint64_t
-pci_e82545_table_read(struct pci_e82545 *pe, uint64_t offset, int size)
-{
-	const uint64_t pba = pe->pi->pi_msix.pba_offset;
-	uint64_t value;
-
-	pthread_mutex_lock(&pe->msix_mtx);
-	value = pci_emul_msix_tread(pe->pi, offset, size);
-	if (offset == pba && value == 0)
-		value = pe->msix_pending;
-	pthread_mutex_unlock(&pe->msix_mtx);
-	return (value);
 }
 
 static void
@@ -900,7 +716,7 @@ pci_e82545_barwrite(struct pci_devinst *pi, int baridx, uint64_t offset,
 
 	pe = pi->pi_arg;
 	if (baridx == pci_msix_table_bar(pi))
-		pci_e82545_table_write(pe, offset, size, value);
+		pci_msix_pending_write(&pe->msix, offset, size, value);
 	else
 		e82545_write(pe->dev, baridx, offset, size, value);
 }
@@ -913,7 +729,7 @@ pci_e82545_barread(struct pci_devinst *pi, int baridx, uint64_t offset,
 
 	pe = pi->pi_arg;
 	if (baridx == pci_msix_table_bar(pi))
-		return (pci_e82545_table_read(pe, offset, size));
+		return (pci_msix_pending_read(&pe->msix, offset, size));
 	return (e82545_read(pe->dev, baridx, offset, size));
 }
 
@@ -928,6 +744,7 @@ pci_e82545_pause(struct pci_devinst *pi)
 	pe->paused = true;
 	if (pe->line)
 		pci_lintr_deassert(pi);
+	pci_msix_pending_pause(&pe->msix, true);
 	return (0);
 }
 
@@ -940,9 +757,7 @@ pci_e82545_resume(struct pci_devinst *pi)
 	pe->paused = false;
 	if (pe->line)
 		pci_lintr_assert(pi);
-	pthread_mutex_lock(&pe->msix_mtx);
-	pci_e82545_unmasked(pe);
-	pthread_mutex_unlock(&pe->msix_mtx);
+	pci_msix_pending_pause(&pe->msix, false);
 	e82545_resume(pe->dev);
 	return (0);
 }
@@ -963,7 +778,7 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 	buf = NULL;
 	size = e82545_snapshot_size(pe->dev);
 	SNAPSHOT_VAR_OR_LEAVE(size, meta, error, out);
-	pending = pe->msix_pending;
+	pending = pe->msix.pm_bits;
 	if (pci_e82545_has_msix(pi))
 		SNAPSHOT_VAR_OR_LEAVE(pending, meta, error, out);
 	error = EINVAL;
@@ -985,7 +800,7 @@ pci_e82545_snapshot(struct vm_snapshot_meta *meta)
 		pci_e82545_msix(pe);
 		error = e82545_snapshot_restore(pe->dev, buf, size);
 		if (error == 0)
-			pe->msix_pending = pending;
+			pe->msix.pm_bits = pending;
 		pci_e82545_bus_master(pe, pci_get_cfgdata8(pi, PCIR_COMMAND));
 	}
 out:

@@ -44,7 +44,7 @@ mkdir -p "$root" "$archives"
 exec 9> "$root.lock"
 flock -n 9 || die "$root is in use"
 
-# Whether the root of the last run is to be used again.
+# Whether this run continues in the root of the last one.
 kept()
 {
 	[ "${KEEP:-no}" = yes ] && [ -e "$root.done" ]

@@ -35,6 +35,8 @@ struct e82545_type;
 #define	EEPROM_VENDOR	0x0e
 #define	EEPROM_INIT2	0x0f
 #define	 EEPROM_INIT2_PAUSE	0x3000	/* supports flow control */
+#define	EEPROM_PCIE_CTRL 0x1b	/* of an 82574L */
+#define	 EEPROM_PCIE_MSIX(n)	(((n) - 1) << 7)	/* vectors */
 #define	EEPROM_INIT3	0x24
 #define	EEPROM_CHECKSUM	0x3f
 

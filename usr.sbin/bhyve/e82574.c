@@ -335,6 +335,7 @@ static const struct e82545_eeprom_word l_eeprom[] = {
 	{ EEPROM_DEVICE,	E82574_PCI_DEVICE },
 	{ EEPROM_VENDOR,	E82545_PCI_VENDOR },
 	{ EEPROM_INIT2,		0 },	/* no management */
+	{ EEPROM_PCIE_CTRL,	EEPROM_PCIE_MSIX(E82574_VECTORS) },
 	{ EEPROM_INIT3,		0 },	/* no wake on LAN */
 };
 

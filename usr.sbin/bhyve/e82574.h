@@ -7,7 +7,7 @@
 /*
  * What an 82574L does that an 82545EM does not: MSI-X, e82574_intr.c; extended
  * receive descriptors, e82574_rx.c; RSS, e82574_rss.c; its time, e82574.c.
- * reg_mtx held throughout, but for the receive descriptors and RSS.
+ * The caller must hold reg_mtx, unless a function says another mutex.
  */
 
 #ifndef _E82574_H_
@@ -78,8 +78,9 @@ struct e82574_rss {
 /* Bytes that have a hash, at most: the addresses and ports of IPv6. */
 #define	E82574_RSS_INPUT	36
 
-/* Whether frames are for two queues; read the registers.  rx_mtx held. */
+/* Whether frames are for two queues.  rx_mtx held. */
 bool	e82574_rss_on(const struct e82545 *dev);
+/* Read what does not change within a batch.  rx_mtx held. */
 void	e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r);
 /*
  * The queue that a frame is for; sets *lower to the first half of its last
@@ -120,12 +121,15 @@ uint64_t e82574_systim(struct e82545 *dev);
 void	e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2],
 	    uint32_t size, uint32_t start, const uint64_t *done,
 	    const uint64_t *lower, uint32_t n);
-/* The first one, `i'. */
+/* The first one, `i'.  rx_mtx held. */
 void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
 	    uint32_t i, uint64_t done, const uint64_t *lower);
-/* The word of a descriptor that has DD, as it is stored. */
+/* The word of a descriptor that has DD, as it is stored.  rx_mtx held. */
 uint64_t e82574_rx_status(const struct e82545 *dev, uint64_t done);
-/* The sizes of the four buffers of a descriptor, bytes; returns their sum. */
+/*
+ * The sizes of the four buffers of a descriptor, bytes; returns their sum.
+ * rx_mtx held.
+ */
 uint32_t e82574_rx_sizes(const struct e82545 *dev,
 	    uint32_t sizes[E82574_SPLIT_BUFFERS]);
 

@@ -199,6 +199,8 @@ TEST(eeprom, "Words by EERD and EEWR: address, IDs, checksum; beyond the end")
 	ATF_CHECK_EQ(0x8086, nvm_read(h, 0xe));
 	/* No management, no alternate address. */
 	ATF_CHECK_EQ(0, nvm_read(h, 0xf) & 0x6000);
+	/* Five vectors of MSI-X: FreeBSD's em(4) would write it. */
+	ATF_CHECK_EQ(4, nvm_read(h, 0x1b) >> 7 & 7);
 	ATF_CHECK_EQ(0xffff, nvm_read(h, 0x37));
 	for (i = 0; i < 64; i++)
 		sum += nvm_read(h, i);

@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "e82545_check.h"
+#include "e82545_eeprom.h"
+#include "e82545_impl.h"
 #include "e82545_known.h"
 #include "e82545_offload.h"
 
@@ -251,6 +253,11 @@ known_state(void)
 	}
 	ATF_CHECK_EQ(2, host_rd(h, E82545_RDH));
 	e82545_link(h->dev, false);
+	/* As version 1 had them: vectors of MSI-X, and the checksum. */
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_eeprom_store(h->dev, 0x1b, 0xffff);
+	e82545_eeprom_store(h->dev, 0x3f, 0x548d);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
 	host_wr(h, 0x102c, 0xabcd0000 | 0x20 << 2 | 1);	/* EEWR */
 	host_rd(h, 0x5b50);		/* SWSM */
 	host_advance(h, 400);

@@ -167,8 +167,8 @@ init_said(const char *opts)
 	return (line);
 }
 
-TEST(options, "The options are the 82545EM's; what is wrong is told in one "
-    "line, with the adapter's name")
+TEST(options, "The device takes the options of e1000; one line, with the "
+    "device's name, says which is invalid")
 {
 	static const struct {
 		const char *opts, *said;

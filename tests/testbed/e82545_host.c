@@ -187,20 +187,34 @@ host_create_csb(size_t ram_size)
 	return (host_create_config(ram_size, E82545_KIND_EM, 0, 0, true));
 }
 
-/* A snapshot of the adapter, in the state that it is in, must be valid. */
+/* Restore an adapter, which is paused, from a snapshot of another one, or itself. */
 static void
-host_check_saved(struct host *h)
+host_restore(struct host *h, struct host *from)
 {
 	size_t size;
 	void *buf;
 
-	e82545_pause(h->dev);
-	size = e82545_snapshot_size(h->dev);
+	e82545_pause(from->dev);
+	size = e82545_snapshot_size(from->dev);
 	buf = malloc(size);
 	REQUIRE(buf != NULL);
-	REQUIRE(e82545_snapshot_save(h->dev, buf, size) == 0);
+	REQUIRE(e82545_snapshot_save(from->dev, buf, size) == 0);
 	REQUIRE(e82545_snapshot_restore(h->dev, buf, size) == 0);
 	free(buf);
+}
+
+struct host *
+host_copy_82574(struct host *from, bool msix)
+{
+	struct host *h = host_create_82574(from->ram_size);
+
+	memcpy(h->ram, from->ram, from->ram_size);
+	e82545_msix(h->dev, msix);
+	e82545_pause(h->dev);
+	host_restore(h, from);
+	e82545_resume(h->dev);
+	e82545_resume(from->dev);
+	return (h);
 }
 
 void
@@ -208,7 +222,8 @@ host_destroy(struct host *h)
 {
 	if (h->threads)
 		host_stop_threads(h);
-	host_check_saved(h);
+	/* A snapshot, in whatever state it is, must be valid. */
+	host_restore(h, h);
 	e82545_destroy(h->dev);
 	host_net_destroy(h);
 	pthread_cond_destroy(&h->rx_cv);

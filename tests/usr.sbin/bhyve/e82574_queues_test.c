@@ -308,28 +308,18 @@ HOST_TEST(reset, two_up(64), "A reset places both queues anew; bus mastering "
 
 TEST(saved, "A snapshot has the second ring: the adapter goes on with it")
 {
-	static uint8_t buf[1 << 20];
 	struct host *h, *to;
 	uint8_t frame[100];
-	size_t len, size;
+	size_t len;
 
 	h = two_up(64);
 	len = two_frame_for(1, frame);
 	rx_receive(h, frame, len);
-	e82545_pause(h->dev);
-	size = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(size > 0 && size < sizeof(buf));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-	to = host_create_82574(HOST_RAM);
-	memcpy(to->ram, h->ram, HOST_RAM);
-	e82545_pause(to->dev);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
-	e82545_resume(to->dev);
+	to = host_copy_82574(h, false);
 	rx_receive(to, frame, len);
 	ATF_CHECK_EQ(2, host_rd(to, RDH1));
 	ATF_CHECK_EQ(0x101, two_desc(to, 1, 1).mrq);
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(to, two_buf1 + 2048, len), len));
-	e82545_resume(h->dev);
 	host_destroy(h);
 	host_destroy(to);
 }

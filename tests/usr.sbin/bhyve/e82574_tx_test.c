@@ -457,12 +457,12 @@ HOST_TEST(reset, two_up(64), "A reset, bus mastering off and a link that is "
 TEST(saved, "A snapshot has both queues: what is sent of a packet with TSO, "
     "and the contexts")
 {
-	static uint8_t buf[1 << 20], payload[40000];
+	static uint8_t payload[40000];
 	static uint8_t frame[sizeof(payload) + 100];
 	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
 	struct host *h, *to;
 	unsigned int i;
-	size_t len, size;
+	size_t len;
 
 	for (i = 0; i < sizeof(payload); i++)
 		payload[i] = i * 7;
@@ -475,22 +475,13 @@ TEST(saved, "A snapshot has both queues: what is sent of a packet with TSO, "
 	swap(h);
 	go1(h);
 	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	e82545_pause(h->dev);
-	size = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(size > 0 && size < sizeof(buf));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-	to = host_create_82574(HOST_RAM);
-	memcpy(to->ram, h->ram, HOST_RAM);
-	e82545_pause(to->dev);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(to->dev, buf, size));
-	e82545_resume(to->dev);
+	to = host_copy_82574(h, false);
 	host_run(to);
 	ATF_CHECK_EQ(400 - E82545_TX_FRAMES, host_sent(to));
 	for (i = 0; i < host_sent(to); i++)
 		ATF_CHECK_EQ(0, memcmp(host_sent_frame(to, i)->data + 54,
 		    payload + 100 * (E82545_TX_FRAMES + i), 100));
 	ATF_CHECK_EQ(2, host_rd(to, TDH1));
-	e82545_resume(h->dev);
 	host_destroy(h);
 	host_destroy(to);
 }

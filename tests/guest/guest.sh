@@ -118,22 +118,25 @@ pg()
 # without FCS.  COUNT is the number of frames; 0, the default, is no limit.
 pktgen_setup()
 {
+	local setting
+
 	module pktgen || return 1
-	pg kpktgend_0 "rem_device_all"
-	pg kpktgend_0 "add_device eth0"
-	pg eth0 "count ${4:-0}"
-	pg eth0 "pkt_size $3"
-	pg eth0 "clone_skb 1000"
-	pg eth0 "delay 0"
-	pg eth0 "dst $2"
-	pg eth0 "dst_mac $1"
-	pg eth0 "udp_dst_min 9"
-	pg eth0 "udp_dst_max 9"
+	if [ -e /proc/net/pktgen/eth0 ]; then
+		pg kpktgend_0 "rem_device_all" || return 1
+		wait_until "pktgen to let go of eth0" \
+		    [ ! -e /proc/net/pktgen/eth0 ] || return 1
+	fi
+	pg kpktgend_0 "add_device eth0" || return 1
+	for setting in "count ${4:-0}" "pkt_size $3" "clone_skb 1000" \
+	    "delay 0" "dst $2" "dst_mac $1" "udp_dst_min 9" "udp_dst_max 9"; do
+		pg eth0 "$setting" || return 1
+	done
 }
 
 # Starts pktgen, which runs for its count or until pktgen_stop, and waits until
-# it has begun.  "start" ends with it, or before it if its thread does not run
-# for 125 ms.  A setting first, whose result takes the place of the last run's.
+# it has begun: what its thread is told takes effect when that runs, and a write
+# returns before it if that is not within 125 ms.  A setting first, whose result
+# takes the place of the last run's.
 pktgen_start()
 {
 	pg eth0 "udp_dst_min 9"

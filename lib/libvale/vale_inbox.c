@@ -19,6 +19,9 @@
  * The inbox is a port in no switch.  Its receive ring is its transmit ring as
  * well: what senders deliver there is collected from there, without a copy, and
  * delivered to the port.  A slot is returned when its frame has been.
+ *
+ * It has as many slots as the port's ring: a user who asks for a ring that holds
+ * a burst gets the burst, also if the owner's thread does not run meanwhile.
  */
 
 #include <errno.h>
@@ -35,19 +38,10 @@
 #include "vale_switch.h"
 #include "vale_txq.h"
 
-/* Of a ring pair, at most: its owner takes the frames as they come. */
-#define	INBOX_SLOTS	1024
-
-static uint32_t
-inbox_slots(uint32_t rx_slots)
-{
-	return (MIN(rx_slots, INBOX_SLOTS));
-}
-
 size_t
 vale_inbox_size(const struct vale_params *params)
 {
-	return ((size_t)params->rings * inbox_slots(params->rx_slots) *
+	return ((size_t)params->rings * params->rx_slots *
 	    (VALE_BUF_SIZE + sizeof(struct frame)));
 }
 
@@ -55,7 +49,7 @@ int
 vale_inbox_create(struct vale_pair *pair)
 {
 	const struct vale_params params = { .tx_slots = VALE_SLOTS_MIN,
-	    .rx_slots = inbox_slots(pair->pa_rx.rq_nslots), .rings = 1 };
+	    .rx_slots = pair->pa_rx.rq_nslots, .rings = 1 };
 	struct vale_region_rings rr;
 	struct vale_pair *pin;
 	struct vale_port *in;

@@ -312,7 +312,7 @@ vale_shared_private(const struct vale_params *params)
 	struct vale_params p = *params;
 
 	(void)port_params(&p);
-	/* Twice: an inbox is a port, and has no more slots than its ring. */
+	/* Twice: an inbox is a port, and has as many slots as its ring. */
 	return (vale_inbox_size(&p) + vale_port_size(p.rings) +
 	    p.rings * (vale_port_size(1) +
 	    2 * (p.rx_slots * sizeof(struct vale_lease) +

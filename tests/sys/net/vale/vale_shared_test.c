@@ -59,12 +59,13 @@ open_port(struct fixture *f, const char *name)
 	f->csb = f->shared.memory;
 }
 
+/* The fixture of these parameters, without a port. */
 static void
-setup(struct fixture *f, unsigned int rings, uint32_t extra_bufs)
+allocate(struct fixture *f, const struct vale_params *params,
+    uint32_t extra_bufs)
 {
 	memset(f, 0, sizeof(*f));
-	f->params = (struct vale_params){ .rings = rings,
-	    .tx_slots = TX_SLOTS, .rx_slots = RX_SLOTS };
+	f->params = *params;
 	f->size = vale_shared_size(&f->params, extra_bufs);
 	f->shared.extra_bufs = extra_bufs;
 	f->shared.more = MORE * VALE_BUF_SIZE;
@@ -73,6 +74,15 @@ setup(struct fixture *f, unsigned int rings, uint32_t extra_bufs)
 	memset(f->shared.memory, 0, f->size + f->shared.more);
 	f->shared.wake = count_wake;
 	f->shared.arg = f;
+}
+
+static void
+setup(struct fixture *f, unsigned int rings, uint32_t extra_bufs)
+{
+	const struct vale_params params = { .rings = rings,
+	    .tx_slots = TX_SLOTS, .rx_slots = RX_SLOTS };
+
+	allocate(f, &params, extra_bufs);
 	open_port(f, "valet0:a");
 }
 
@@ -443,6 +453,30 @@ TEST(inbox_monitor, "What a monitor gets waits for the owner's thread")
 	teardown(&f);
 }
 
+TEST(inbox_large, "A burst that a large ring holds waits for the owner's thread "
+    "as a whole")
+{
+	const struct vale_params params = { .rings = 1, .tx_slots = TX_SLOTS,
+	    .rx_slots = 4096, .monitor = VALE_MIRROR_BOTH };
+	struct vale_desc *b;
+	struct fixture f;
+	uint32_t i;
+
+	allocate(&f, &params, 0);
+	b = t_open("valet0:b", 16, 16);
+	open_port(&f, "valet0:b");
+	for (i = 0; i < params.rx_slots - 1; i++)
+		t_send(b, 60, EVERYBODY, 1, i);
+	while (vale_shared_rx(f.d))
+		continue;
+	ATF_CHECK_EQ(0, vale_missed(f.d));
+	for (i = 0; i < params.rx_slots - 1; i++)
+		take(&f, i);
+	ATF_CHECK_EQ(f.csb->rx_atok.head, f.csb->rx_ktoa.hwtail);
+	teardown(&f);
+	vale_close(b);
+}
+
 TEST(inbox_fragments, "Frames of several slots pass the inbox as they are")
 {
 	static uint8_t big[3 * VALE_BUF_SIZE - 7];
@@ -480,11 +514,11 @@ TEST(inbox_fragments, "Frames of several slots pass the inbox as they are")
 }
 
 TEST(private, "What a port needs besides its memory is known: buffers of its "
-    "inboxes, 1024 at most, and what the switch knows of each ring and slot")
+    "inboxes, and what the switch knows of each ring and slot")
 {
 	const struct { uint32_t rx_slots; unsigned int rings; size_t slots; }
 	    rows[] = {
-		{ 4, 1, 4 }, { 1024, 1, 1024 }, { 16384, 1, 1024 },
+		{ 4, 1, 4 }, { 1024, 1, 1024 }, { 16384, 1, 16384 },
 		{ 512, 16, 8192 }, { 0, 1, VALE_SLOTS_DEFAULT },
 	};
 	size_t bytes, bufs;

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # DPDK's em driver, in its testpmd: a process of the stock guest vm1 drives two
-# adapters, one on the switch of vm2, one on that of vm3.  It polls, and uses no
-# interrupts.
+# adapters, an e1000 on the switch of vm2 and an e1000e on that of vm3.  It polls,
+# and uses no interrupts.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -66,7 +66,7 @@ three_guests()
 	local INITRAMFS=$INITRAMFS GUEST_MB=$GUEST_MB i
 
 	valed_start -s 1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1) \
-	    -s 2,e1000,vale1:vm1b,path=vm1b.sock,mac=$(mac 4) \
+	    -s 2,e1000e,vale1:vm1b,path=vm1b.sock,mac=$(mac 4) \
 	    -s 3,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2) \
 	    -s 4,e1000,vale1:vm3,path=vm3.sock,mac=$(mac 3) ||
 	    atf_fail "valed does not start"
@@ -93,6 +93,7 @@ testpmd_start()
 	on vm1 'echo 32 > /proc/sys/vm/nr_hugepages
 	    module uio_pci_generic &&
 	    echo 8086 100f > /sys/bus/pci/drivers/uio_pci_generic/new_id &&
+	    echo 8086 10d3 > /sys/bus/pci/drivers/uio_pci_generic/new_id &&
 	    mkdir -p /var/run && mkfifo /tmp/testpmd || exit 1
 	    sleep 1000000 > /tmp/testpmd < /dev/null 2> /dev/null &
 	    dpdk-testpmd --lcores "(0,1)@0" --in-memory --no-telemetry \

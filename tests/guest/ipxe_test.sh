@@ -10,12 +10,22 @@
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 
-guest_case tftp "iPXE gets an address, and 20 MB as they are" \
-    require.progs "dnsmasq unshare nsenter"
-tftp_body()
+. "$(atf_get_srcdir)/firmware.subr"
+
+# ipxe_case ADAPTER NAME: NAME is what iPXE calls it.
+ipxe_case()
 {
-	. "$(atf_get_srcdir)/firmware.subr"
-	setup
+	guest_case $1 "iPXE on $1 gets an address, and 20 MB as they are" \
+	    require.progs "dnsmasq unshare nsenter"
+	eval "${1}_body() { setup; ipxe_loads $1 $2; }"
+}
+
+ipxe_case e1000 82545em
+ipxe_case e1000e 82574l
+
+# ipxe_loads ADAPTER NAME
+ipxe_loads()
+{
 	network
 	served
 	cp "$plain/tests/guest/pxe/modsum" tftp/modsum
@@ -27,11 +37,11 @@ tftp_body()
 	boot
 	EOT
 
-	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
+	valed_start -s 1,$1,tap0,path=vm1.sock,mac=$(mac 1) ||
 	    atf_fail "valed does not start"
 	tap_up tap0 10.0.0.1/24
 	server 10.0.0.50,10.0.0.60 script
-	rom_valed vm1
+	rom_valed vm1 pxe-$1.rom
 	# One frame at a time, each way: long on a busy machine.
 	WAIT_S=1800
 	wait_until "the checksum" printed vm1 "modsum done|No bootable" ||
@@ -39,7 +49,7 @@ tftp_body()
 	console vm1
 	cat server.log
 	console vm1 | grep -q "^modsum done" || wrong "iPXE does not boot"
-	console vm1 | grep -q "^net0: $(mac 1) using 82545em " ||
+	console vm1 | grep -q "^net0: $(mac 1) using $2 " ||
 	    wrong "iPXE has found another adapter or address"
 	grep "DHCPACK(tap0) .* $(mac 1)" server.log ||
 	    wrong "no lease for $(mac 1)"
@@ -49,7 +59,7 @@ tftp_body()
 	finish
 }
 
-# rom_valed NAME: starts a machine that has nothing to boot but the ROM.  What
+# rom_valed NAME ROM: starts a machine that has nothing to boot but the ROM.  What
 # BIOS and ROM show goes to the serial port.
 rom_valed()
 {
@@ -58,7 +68,7 @@ rom_valed()
 	    -machine pc,graphics=off,memory-backend=mem \
 	    -accel "${ACCEL:-tcg}" -m 64 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=64M,share=on \
-	    -option-rom pxe-e1000.rom -serial file:"$1.log" \
+	    -option-rom "$2" -serial file:"$1.log" \
 	    -device "$(valed_device "$1")" < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
 }

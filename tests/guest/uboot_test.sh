@@ -2,8 +2,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# U-Boot's own driver, on two processors: Debian's U-Boot for QEMU gets an
-# address by DHCP and loads 20 MB by TFTP, and says their CRC-32.
+# U-Boot's own driver, on two processors, each with one of the adapters: Debian's
+# U-Boot for QEMU gets an address by DHCP and loads 20 MB by TFTP, and says their
+# CRC-32.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -20,15 +21,17 @@ uboot_test_case()
 uboot_test_case x86
 uboot_test_case riscv64
 
-# What differs: QEMU, its machine, and the image.
+# What differs: QEMU, its machine, the image, and the adapter.
 uboot_x86()
 {
+	adapter=e1000
 	machine=pc,graphics=off
 	image=$plain/deps/firmware/usr/lib/u-boot/qemu-x86/u-boot.rom
 }
 
 uboot_riscv64()
 {
+	adapter=e1000e
 	QEMU=$plain/deps/bin/qemu-system-riscv64
 	machine=virt
 	image=$plain/deps/firmware/usr/lib/u-boot/qemu-riscv64/u-boot.bin
@@ -44,7 +47,7 @@ uboot_loads()
 	network
 	served
 	crc=$(crc32 tftp/data)
-	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
+	valed_start -s 1,$adapter,tap0,path=vm1.sock,mac=$(mac 1) ||
 	    atf_fail "valed does not start"
 	tap_up tap0 10.0.0.1/24
 	server 10.0.0.50,10.0.0.60 none

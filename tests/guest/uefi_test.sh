@@ -9,14 +9,24 @@
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 
-guest_case tftp "UEFI gets an address and loads GRUB; GRUB loads 20 MB as they \
-are" require.progs "dnsmasq unshare nsenter python3"
-tftp_body()
+. "$(atf_get_srcdir)/firmware.subr"
+
+# uefi_case ADAPTER
+uefi_case()
+{
+	guest_case $1 "UEFI on $1 gets an address and loads GRUB; GRUB loads 20 MB \
+as they are" require.progs "dnsmasq unshare nsenter python3"
+	eval "${1}_body() { setup; uefi_loads $1; }"
+}
+
+uefi_case e1000
+uefi_case e1000e
+
+# uefi_loads ADAPTER
+uefi_loads()
 {
 	local f firmware grub
 
-	. "$(atf_get_srcdir)/firmware.subr"
-	setup
 	firmware=$plain/deps/firmware/usr
 	grub=$firmware/lib/grub/x86_64-efi
 	for f in "$firmware/share/ovmf/OVMF.fd" "$grub/hashsum.mod" \
@@ -37,11 +47,11 @@ tftp_body()
 	halt
 	EOT
 
-	valed_start -s 1,e1000,tap0,path=vm1.sock,mac=$(mac 1) ||
+	valed_start -s 1,$1,tap0,path=vm1.sock,mac=$(mac 1) ||
 	    atf_fail "valed does not start"
 	tap_up tap0 10.0.0.1/24
 	server 10.0.0.50,10.0.0.60 grubnetx64.efi
-	uefi_start vm1
+	uefi_start vm1 efi-$1.rom
 	# One frame at a time, each way: long on a busy machine.
 	WAIT_S=1800
 	wait_until "the checksum" printed vm1 "data\$|UEFI.* Shell" ||
@@ -59,7 +69,7 @@ tftp_body()
 	finish
 }
 
-# uefi_start NAME: starts a machine that has nothing to boot but the network.  The
+# uefi_start NAME ROM: starts a machine that has nothing to boot but the network.  The
 # processor has RDRAND, without which EDK II does not offer that.
 uefi_start()
 {
@@ -69,7 +79,7 @@ uefi_start()
 	    -accel "${ACCEL:-tcg}" -m 256 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=256M,share=on \
 	    -serial file:"$1.log" \
-	    -device "$(valed_device "$1" '"romfile":"efi-e1000.rom"')" \
+	    -device "$(valed_device "$1" "\"romfile\":\"$2\"")" \
 	    < /dev/null > "$1.qemu" 2>&1 &
 	echo $! > "$1.pid"
 }

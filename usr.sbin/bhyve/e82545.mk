@@ -37,6 +37,7 @@ E82545_SRCS=	e82545.c		\
 		e82545_tx_send.c	\
 		e82545_tx_tso.c		\
 		e82574.c		\
+		e82574_eeprom.c		\
 		e82574_intr.c		\
 		e82574_rss.c		\
 		e82574_rx.c

@@ -5,9 +5,10 @@
  */
 
 /*
- * The EEPROM of the 82545EM, as drivers access it through EECD and EERD.
+ * The contents of the EEPROM, and that of the 82545EM as drivers access it
+ * through EECD and EERD.
  *
- * It is a 93C46: 64 words on a Microwire bus of four wires (chip select,
+ * That is a 93C46: 64 words on a Microwire bus of four wires (chip select,
  * clock, data in and data out).  Software drives the wires through EECD, bit
  * by bit, or has the adapter read a word for it through EERD.  A guest may
  * write the EEPROM; the contents survive every reset, and last as long as the
@@ -41,25 +42,6 @@
 #define	MW_WRITE	1
 #define	MW_READ		2
 #define	MW_ERASE	3
-
-enum mw_state {
-	MW_IDLE,		/* waiting for the start bit */
-	MW_COMMAND,		/* shifting in opcode and address */
-	MW_DATA_OUT,		/* shifting out words */
-	MW_DATA_IN,		/* shifting in the word to write */
-	MW_DONE,		/* complete; waiting for chip select to fall */
-};
-
-struct e82545_eeprom {
-	uint16_t	words[EEPROM_WORDS];
-	bool		write_enabled;
-
-	enum mw_state	state;
-	uint32_t	nbits;		/* shifted so far in this state */
-	uint32_t	shift;
-	uint32_t	opcode, addr;
-	bool		data_out;	/* the level of DO */
-};
 
 /*
  * Contents.
@@ -119,15 +101,15 @@ mw_decode(struct e82545_eeprom *ee)
 	ee->opcode = ee->shift >> EEPROM_ADDR_BITS & 3;
 	ee->addr = ee->shift & (EEPROM_WORDS - 1);
 	ee->nbits = 0;
-	ee->state = MW_DONE;
+	ee->state = EE_DONE;
 	switch (ee->opcode) {
 	case MW_READ:
 		/* DO falls to 0 with the last bit of the address. */
 		ee->data_out = false;
-		ee->state = MW_DATA_OUT;
+		ee->state = EE_DATA_OUT;
 		break;
 	case MW_WRITE:
-		ee->state = MW_DATA_IN;
+		ee->state = EE_DATA_IN;
 		break;
 	case MW_EXTENDED:
 		switch (ee->addr >> (EEPROM_ADDR_BITS - 2)) {
@@ -138,7 +120,7 @@ mw_decode(struct e82545_eeprom *ee)
 			ee->write_enabled = false;
 			break;
 		case MW_WRAL:
-			ee->state = MW_DATA_IN;
+			ee->state = EE_DATA_IN;
 			break;
 		}
 		break;
@@ -151,20 +133,20 @@ static void
 mw_clock(struct e82545_eeprom *ee, bool data_in)
 {
 	switch (ee->state) {
-	case MW_IDLE:
+	case EE_IDLE:
 		if (data_in) {
-			ee->state = MW_COMMAND;
+			ee->state = EE_COMMAND;
 			/* A snapshot holds 16 bits of it. */
 			ee->shift = 0;
 			ee->nbits = 0;
 		}
 		break;
-	case MW_COMMAND:
+	case EE_COMMAND:
 		ee->shift = ee->shift << 1 | data_in;
 		if (++ee->nbits == 2 + EEPROM_ADDR_BITS)
 			mw_decode(ee);
 		break;
-	case MW_DATA_OUT:
+	case EE_DATA_OUT:
 		ee->data_out = (ee->words[ee->addr] >>
 		    (15 - ee->nbits) & 1) != 0;
 		if (++ee->nbits == 16) {
@@ -172,12 +154,12 @@ mw_clock(struct e82545_eeprom *ee, bool data_in)
 			ee->addr = (ee->addr + 1) % EEPROM_WORDS;
 		}
 		break;
-	case MW_DATA_IN:
+	case EE_DATA_IN:
 		ee->shift = (ee->shift << 1 | data_in) & 0xffff;
 		if (++ee->nbits == 16)
-			ee->state = MW_DONE;
+			ee->state = EE_DONE;
 		break;
-	case MW_DONE:
+	case EE_DONE:
 		break;
 	}
 }
@@ -189,7 +171,7 @@ mw_deselect(struct e82545_eeprom *ee)
 {
 	unsigned int i;
 
-	if (ee->state == MW_DONE && ee->write_enabled) {
+	if (ee->state == EE_DONE && ee->write_enabled) {
 		if (ee->opcode == MW_WRITE)
 			ee->words[ee->addr] = ee->shift;
 		else if (ee->opcode == MW_ERASE)
@@ -206,7 +188,7 @@ mw_deselect(struct e82545_eeprom *ee)
 				break;
 			}
 	}
-	ee->state = MW_IDLE;
+	ee->state = EE_IDLE;
 	/* High means ready when the chip is selected again. */
 	ee->data_out = true;
 }
@@ -217,7 +199,7 @@ e82545_eeprom_reset(struct e82545 *dev)
 	struct e82545_eeprom *ee = dev->eeprom;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	ee->state = MW_IDLE;
+	ee->state = EE_IDLE;
 	ee->write_enabled = false;
 	ee->data_out = true;
 }
@@ -277,24 +259,27 @@ e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	    (value & E82545_EERD_ADDR_MASK) | E82545_EERD_DONE);
 }
 
-/* The most bits that a state has shifted before the next one begins. */
 static unsigned int
-mw_bits(enum mw_state state)
+mw_bits(enum eeprom_state state)
 {
 	switch (state) {
-	case MW_COMMAND:
+	case EE_COMMAND:
 		return (2 + EEPROM_ADDR_BITS - 1);
-	case MW_DATA_OUT:
-	case MW_DATA_IN:
+	case EE_DATA_OUT:
+	case EE_DATA_IN:
 		return (15);
 	default:
 		return (16);
 	}
 }
 
+const struct e82545_eeprom_bus e82545_microwire = { mw_bits, MW_ERASE,
+    EEPROM_WORDS - 1 };
+
 void
 e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s)
 {
+	const struct e82545_eeprom_bus *bus = dev->type->et_bus;
 	struct e82545_eeprom *ee = dev->eeprom;
 	uint8_t state;
 	int i;
@@ -303,12 +288,12 @@ e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s)
 		e82545_snap_u16(s, &ee->words[i], UINT16_MAX);
 	e82545_snap_bool(s, &ee->write_enabled);
 	state = ee->state;
-	e82545_snap_u8(s, &state, MW_DONE);
+	e82545_snap_u8(s, &state, EE_DONE);
 	ee->state = state;
-	e82545_snap_u32(s, &ee->nbits, mw_bits(ee->state));
+	e82545_snap_u32(s, &ee->nbits, bus->eb_bits(ee->state));
 	e82545_snap_u32(s, &ee->shift, UINT16_MAX);
-	e82545_snap_u32(s, &ee->opcode, MW_ERASE);
-	e82545_snap_u32(s, &ee->addr, EEPROM_WORDS - 1);
+	e82545_snap_u32(s, &ee->opcode, bus->eb_opcode);
+	e82545_snap_u32(s, &ee->addr, bus->eb_addr);
 	e82545_snap_bool(s, &ee->data_out);
 }
 
@@ -322,8 +307,8 @@ e82545_eeprom_salvage(struct e82545 *dev, const struct e82545 *old)
 	*ee = *from;
 	ee->write_enabled = e82545_salvage_bool(&from->write_enabled);
 	ee->data_out = e82545_salvage_bool(&from->data_out);
-	if ((unsigned int)ee->state > MW_DONE)
+	if ((unsigned int)ee->state > EE_DONE)
 		return (false);
-	ee->nbits = MIN(ee->nbits, mw_bits(ee->state));
+	ee->nbits = MIN(ee->nbits, dev->type->et_bus->eb_bits(ee->state));
 	return (true);
 }

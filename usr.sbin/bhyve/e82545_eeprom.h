@@ -5,17 +5,19 @@
  */
 
 /*
- * The EEPROM: e82545_eeprom.c.  reg_mtx held throughout.
+ * The EEPROM: e82545_eeprom.c has its contents, and the Microwire bus of the
+ * 82545EM; e82574_eeprom.c the SPI bus of the 82574L.  reg_mtx held throughout.
  */
 
 #ifndef _E82545_EEPROM_H_
 #define	_E82545_EEPROM_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct e82545;
-struct e82545_eeprom;
+#include "e82545_impl.h"
+
 struct e82545_type;
 
 /* Words, of all adapters: 8254x SDM table 5-2, 82574 datasheet chapter 6. */
@@ -45,6 +47,38 @@ struct e82545_eeprom_word {
 	uint16_t	eew_value;
 };
 
+/* An instruction on its bus. */
+enum eeprom_state {
+	EE_IDLE,		/* waiting for its first bit */
+	EE_COMMAND,		/* shifting in opcode and address */
+	EE_DATA_OUT,		/* shifting out data */
+	EE_DATA_IN,		/* shifting in data to write */
+	EE_DONE,		/* complete; waiting for deselection */
+};
+
+/* Only the two files of the buses know what is in it. */
+struct e82545_eeprom {
+	uint16_t	words[E82545_EEPROM_SUMMED];
+	bool		write_enabled;
+
+	enum eeprom_state state;
+	uint32_t	nbits;		/* shifted so far in this state */
+	uint32_t	shift;		/* 16 bits */
+	uint32_t	opcode, addr;
+	bool		data_out;	/* the level of DO */
+};
+
+/* What the state of an instruction can be, for snapshots. */
+struct e82545_eeprom_bus {
+	/* The most bits that a state has shifted before the next begins. */
+	unsigned int	(*eb_bits)(enum eeprom_state state);
+	uint32_t	eb_opcode;	/* the largest opcode, */
+	uint32_t	eb_addr;	/* and address */
+};
+
+extern const struct e82545_eeprom_bus e82545_microwire; /* e82545_eeprom.c */
+extern const struct e82545_eeprom_bus e82574_spi;	/* e82574_eeprom.c */
+
 size_t	e82545_eeprom_size(void);	/* bytes of struct e82545_eeprom */
 /* Fill an EEPROM: its station address and PCI subsystem device ID. */
 void	e82545_eeprom_init(struct e82545_eeprom *ee,
@@ -52,10 +86,14 @@ void	e82545_eeprom_init(struct e82545_eeprom *ee,
 	    uint16_t subdevice);
 /* Device reset: aborts an instruction and disables writes, keeps contents. */
 void	e82545_eeprom_reset(struct e82545 *dev);
-/* EECD and EERD, as the register table calls them. */
+/* EECD, EERD and EEWR, as the register tables call them. */
 uint32_t e82545_eecd_read(struct e82545 *dev, uint32_t off);
 void	e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
+uint32_t e82574_eecd_read(struct e82545 *dev, uint32_t off);
+void	e82574_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82574_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
+void	e82574_eewr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 /* EEPROM word `word', 0 to 63.  A reset loads RAL0 and RAH0 from 0 to 2. */
 uint16_t e82545_eeprom_word(const struct e82545 *dev, unsigned int word);
 void	e82545_eeprom_store(struct e82545 *dev, unsigned int word,

@@ -165,4 +165,5 @@ const struct e82545_type e82545_em = {
 	.et_phy_page = PHY_M88_PAGE,
 	.et_eeprom = em_eeprom,
 	.et_neeprom = nitems(em_eeprom),
+	.et_bus = &e82545_microwire,
 };

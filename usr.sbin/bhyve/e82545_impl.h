@@ -12,12 +12,13 @@
  *	e82545.c		life cycle
  *	e82545_em.c		what an 82545EM is made of: tables
  *	e82574.c		what an 82574L is made of
+ *	e82574_eeprom.c		its EEPROM's bus
  *	e82574_intr.c		its interrupts
  *	e82574_rx.c		its receive descriptors
  *	e82574_rss.c		which of its queues a frame is for
  *	e82545_reg.c		register file
  *	e82545_stat.c		statistics registers
- *	e82545_eeprom.c		EEPROM
+ *	e82545_eeprom.c		EEPROM, and the 82545EM's bus
  *	e82545_phy.c		PHY
  *	e82545_intr.c		ICR, IMS and the moderation engine
  *	e82545_tx.c		transmit ring: batches

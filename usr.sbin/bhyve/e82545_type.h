@@ -157,6 +157,7 @@ struct e82545_type {
 	 */
 	const struct e82545_eeprom_word *et_eeprom;
 	size_t		 et_neeprom;
+	const struct e82545_eeprom_bus *et_bus;
 	/*
 	 * What is not in all adapters: reset, snapshots, salvage; or NULL.  As
 	 * the functions of other parts, after these.

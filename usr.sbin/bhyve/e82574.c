@@ -45,32 +45,6 @@ l_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, rx_kb | (40 - rx_kb) << 16);
 }
 
-/* A read or write completes at once, and fails if there is no such word. */
-static void
-l_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
-{
-	const uint32_t word = E82574_EERW_ADDR(value);
-	uint32_t result = value & E82574_EERW_ADDR_MASK;
-
-	if ((value & E82574_EERW_START) != 0 && word < E82545_EEPROM_SUMMED)
-		result |= E82574_EERW_DONE | (uint32_t)e82545_eeprom_word(dev,
-		    word) << E82574_EERW_DATA_SHIFT;
-	e82545_reg_set(dev, off, result);
-}
-
-static void
-l_eewr_write(struct e82545 *dev, uint32_t off, uint32_t value)
-{
-	const uint32_t word = E82574_EERW_ADDR(value);
-	uint32_t result = value & ~(E82574_EERW_START | E82574_EERW_DONE);
-
-	if ((value & E82574_EERW_START) != 0 && word < E82545_EEPROM_SUMMED) {
-		e82545_eeprom_store(dev, word, E82574_EERW_DATA(value));
-		result |= E82574_EERW_DONE;
-	}
-	e82545_reg_set(dev, off, result);
-}
-
 /* The frame that waits for descriptors may be another queue's now. */
 static void
 l_rss_write(struct e82545 *dev, uint32_t off, uint32_t value)
@@ -167,12 +141,12 @@ static const struct e82545_line l_line[] = {
 	LINE_OWN(E82545_STATUS, "STATUS", 0, 0, E82545_STATUS_FD |
 	    E82545_STATUS_LU | E82545_STATUS_SPEED | E82545_STATUS_ASDV,
 	    l_status_read, NULL),
-	/* Drivers use EERD and EEWR; the EEPROM's wires lead nowhere. */
-	LINE_RW(E82545_EECD, "EECD", E82545_EECD_PRES | E82574_EECD_AUTO_RD |
-	    E82545_EECD_FWE_DIS, 0x0000007f),
+	LINE_FN(E82545_EECD, "EECD", E82545_EECD_PRES | E82574_EECD_AUTO_RD |
+	    E82545_EECD_FWE_DIS, 0x0000007f,
+	    e82574_eecd_read, e82574_eecd_write, RING_NONE),
 	LINE_OWN(E82545_EERD, "EERD", 0,
 	    E82574_EERW_START | E82574_EERW_ADDR_MASK, E82574_EERW_DONE |
-	    E82545_ALL << E82574_EERW_DATA_SHIFT, NULL, l_eerd_write),
+	    E82545_ALL << E82574_EERW_DATA_SHIFT, NULL, e82574_eerd_write),
 	LINE_FN(E82545_CTRL_EXT, "CTRL_EXT", 0, 0xd9ebffff,
 	    NULL, e82545_ctrl_ext_write, RING_NONE),
 	LINE_RW(E82545_FLA, "FLA", 0, 0x00000017),
@@ -216,7 +190,7 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82574_EEMNGCTL, "EEMNGCTL",
 	    E82574_EEMNGCTL_DONE | E82574_EEMNGCTL_CFG0, 0),
 	LINE_OWN(E82574_EEWR, "EEWR", E82574_EERW_DONE, E82545_ALL &
-	    ~E82574_EERW_DONE, E82574_EERW_DONE, NULL, l_eewr_write),
+	    ~E82574_EERW_DONE, E82574_EERW_DONE, NULL, e82574_eewr_write),
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
 	{ E82574_PSRCTL, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, 0,
@@ -354,6 +328,7 @@ const struct e82545_type e82574_l = {
 	.et_phy_page = PHY_BM_PAGE,
 	.et_eeprom = l_eeprom,
 	.et_neeprom = nitems(l_eeprom),
+	.et_bus = &e82574_spi,
 	.et_reset = e82574_reset,
 	.et_snap = e82574_snap,
 	.et_salvage = e82574_salvage,

@@ -38,6 +38,7 @@
 
 /* EECD has the bits of an EEPROM that the adapter has read itself. */
 #define	 E82574_EECD_AUTO_RD	0x00000200	/* it has */
+#define	 E82574_EECD_ADDR_1	0x00008000	/* addresses of one byte */
 
 /* EERD and EEWR. */
 #define	E82574_EEWR		0x0102c

@@ -24,7 +24,7 @@ static const struct reg lregs[] = {
 	{ 0x0000, 1, 4, "CTRL", 0x00100241, 0, REG_FX },
 	{ 0x0004, 1, 4, "CTRL_DUP", 0x00100241, 0, REG_FX },
 	{ 0x0008, 1, 4, "STATUS", 0x00080283, 0, REG_RO },
-	{ 0x0010, 1, 4, "EECD", 0x00000310, 0x7f, REG_RW },
+	{ 0x0010, 1, 4, "EECD", 0x00008310, 0, REG_FX },
 	{ 0x0014, 1, 4, "EERD", 0, 0, REG_FX },
 	{ 0x0018, 1, 4, "CTRL_EXT", 0, 0xd9ebcfff, REG_RW },
 	{ 0x001c, 1, 4, "FLA", 0, 0x00000017, REG_RW },

@@ -8,8 +8,12 @@
 #	lem, valed	in the modes of the driver, CSB with the valed that
 #			serves it at real-time priority and guests that poll
 #			their sockets, too
+#	lem, 82574L	the same on valed's 82574L; all others above and below
+#			are on its 82545EM
 #	e1000, valed	Linux's driver
+#	e1000e, valed	Linux's driver for the 82574L
 #	e1000, QEMU	Linux's driver and QEMU's own 82545EM
+#	e1000e, QEMU	the same for QEMU's own 82574L
 #	virtio-net	QEMU's virtio-net-pci
 #
 # The adapters of QEMU's own are connected by TAP interfaces and Linux's bridge,
@@ -46,17 +50,19 @@ module_tap()
 }
 
 # module_guests HOW [QEMU's options]: start two guests, with adapters of valed
-# that post writes (valed) or wait (waiting), or with QEMU's own.
+# that post writes (valed) or wait (waiting), or with QEMU's own.  `adapter' is
+# e1000, or e1000e for the 82574L.
 module_guests()
 {
-	local guest how=$1 i=0 tap
+	local guest how=$1 i=0 qemu_adapter tap
 
 	shift
+	[ $adapter = e1000 ] && qemu_adapter=e1000-82545em || qemu_adapter=e1000e
 	case $how in
 	valed|waiting)
 		valed_start \
-		    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$MAC1,csb=on" \
-		    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$MAC2,csb=on" ||
+		    -s "1,$adapter,vale0:vm1,path=vm1.sock,mac=$MAC1,csb=on" \
+		    -s "2,$adapter,vale0:vm2,path=vm2.sock,mac=$MAC2,csb=on" ||
 		    fail "valed does not start"
 		;;
 	esac
@@ -71,9 +77,9 @@ module_guests()
 			vm_start $guest -device "$(valed_device $guest \
 			    '"x-no-posted-writes":true')" "$@"
 			;;
-		e1000)
+		qemu)
 			vm_start $guest -netdev $tap -device \
-			    e1000-82545em,netdev=net,mac=52:54:00:82:54:0$i "$@"
+			    $qemu_adapter,netdev=net,mac=52:54:00:82:54:0$i "$@"
 			;;
 		virtio)
 			vm_start $guest -netdev $tap,vnet_hdr=on -device \
@@ -84,7 +90,7 @@ module_guests()
 	done
 	vm_wait vm1 vm2 || fail "the guests do not start"
 	case $how in
-	e1000|virtio)
+	qemu|virtio)
 		module_tap || fail "the TAP interfaces are not connected"
 		;;
 	esac
@@ -224,7 +230,7 @@ module_bare()
 
 module()
 {
-	local guest_mb=$GUEST_MB bridge=
+	local adapter=e1000 guest_mb=$GUEST_MB bridge=
 
 	: > module.tsv
 	DRIVER=lem
@@ -240,12 +246,17 @@ module()
 	module_polling && module_row "lem, CSB, polling"
 	stop_all
 	module_bare valed e1000 "e1000, valed"
+	adapter=e1000e
+	module_bare valed lem "lem, 82574L, CSB"
+	module_bare valed e1000e "e1000e, valed"
+	[ -z "$bridge" ] || module_bare qemu e1000e "e1000e, QEMU"
+	adapter=e1000
 	for cpus in 1 2; do
 		if [ $cpus -eq 2 ]; then
 			module_bare valed lem "lem, CSB"
 		fi
 		[ -n "$bridge" ] || continue
-		module_bare e1000 e1000 "e1000, QEMU"
+		module_bare qemu e1000 "e1000, QEMU"
 		module_bare virtio virtio_net "virtio-net"
 	done
 	GUEST_MB=$guest_mb

@@ -132,8 +132,8 @@ status(pid_t pid, const char *key)
 static unsigned int
 fill(uid_t uid, struct vale_client_port *cp, const char *option)
 {
-	const struct nmreq_register big = { .nr_tx_slots = 16384,
-	    .nr_rx_slots = 16384, .nr_extra_bufs = 8192 };
+	const struct nmreq_register big = { .nr_tx_slots = 8192,
+	    .nr_rx_slots = 8192, .nr_extra_bufs = 4096 };
 	const struct nmreq_register pipe = { .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096 };
 	char name[32], why[128];

@@ -28,6 +28,15 @@ fuzz()
 	tail -n 2 more
 }
 
+test_case server_e1000e "No finding in the corpus and new inputs: server, with \
+the 82574L"
+server_e1000e_body()
+{
+	SERVER_DEVICE=e1000e
+	export SERVER_DEVICE
+	fuzz server
+}
+
 for name in model server switch options core control hostif filter state; do
 	test_case $name "No finding in the corpus and new inputs: $name"
 	eval "${name}_body() { fuzz $name; }"

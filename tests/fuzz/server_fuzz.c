@@ -9,7 +9,9 @@
  * the other end of a socket, messages with descriptors, split, too many,
  * malformed.  Pages of its memory go at any time, also between a look-up of the
  * adapter and its access, and the switch changes.  The event loop is
- * event_stub.c, so that all runs in one thread, step by step.  Invariants:
+ * event_stub.c, so that all runs in one thread, step by step.  The adapter is an
+ * 82545EM, or an 82574L if SERVER_DEVICE in the environment is e1000e.
+ * Invariants:
  *
  *  - Replies have lengths that the protocol allows, and each answers a
  *    command.
@@ -165,6 +167,7 @@ start(void)
 {
 	const struct vale_params params = { .tx_slots = 16, .rx_slots = 16 };
 	struct adapter_config *vc = &v.config;
+	const char *device;
 	int n;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -182,6 +185,9 @@ start(void)
 	strlcpy(vc->ac_name, "vm", sizeof(vc->ac_name));
 	vc->ac_mac[5] = 1;
 	vc->ac_csb = true;
+	device = getenv("SERVER_DEVICE");
+	if (device != NULL && strcmp(device, "e1000e") == 0)
+		vc->ac_device = ADAPTER_E1000E;
 	v.ad = adapter_start(vc, NULL);
 	INVARIANT(v.ad != NULL);
 	adapter_go(v.ad);

@@ -70,7 +70,8 @@ make_access(struct rng *rng, struct op *op)
 	uint32_t off;
 
 	op->a = rng_one_in(rng, 8) ? rng_next(rng) :
-	    rng_one_in(rng, 3) ? VFIO_PCI_CONFIG_REGION_INDEX : 0;
+	    rng_one_in(rng, 3) ? VFIO_PCI_CONFIG_REGION_INDEX :
+	    rng_one_in(rng, 8) ? VFIO_PCI_BAR3_REGION_INDEX : 0;
 	off = op->a == VFIO_PCI_CONFIG_REGION_INDEX ? rng_below(rng, 260) :
 	    registers[rng_below(rng, nitems(registers))];
 	if (rng_one_in(rng, 8))

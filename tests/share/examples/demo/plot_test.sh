@@ -88,6 +88,20 @@ module_body()
 	 e1000 on QEMU's own, with polling transactions x10.00
 	EOF
 	diff expected ratios || atf_fail "other ratios than expected"
+	tr ' _' '\t ' >> module.tsv <<-'EOF'
+	1 lem,_82574L,_CSB 60.0 20.0 20.0 12.0 0.0 0.0 4000 3000 0.0010 0.0100
+	1 e1000e,_valed 20.0 10.0 10.0 6.0 100.0 50.0 1600 600 0.5000 0.1000
+	1 e1000e,_QEMU 10.0 10.0 10.0 5.0 100.0 50.0 800 600 - -
+	EOF
+	awk -f "$demo/module.awk" module.tsv > seen || atf_fail "awk"
+	tr -s ' ' < seen | sed -n '/^ itself on/,$p' > ratios
+	cat > expected <<-'EOF'
+	 itself on the 82545EM, on the 82574L UDP 8 sent x2.00, received x1.00, 1460 received x1.00, TCP x1.00, transactions x2.00
+
+	Linux's e1000e on valed's 82574L compared with:
+	 e1000e on QEMU's own adapter UDP 8 sent x2.00, received x1.00, 1460 received x1.20, TCP x2.00, transactions x1.00
+	EOF
+	diff expected ratios || atf_fail "other ratios than expected"
 	atf_check awk -f "$demo/module.awk" /dev/null
 }
 

@@ -66,7 +66,7 @@ rom_valed()
 	rm -f "$1.log"
 	"$QEMU" -nodefaults -no-user-config -display none \
 	    -machine pc,graphics=off,memory-backend=mem \
-	    -accel "${ACCEL:-tcg}" -m 64 -smp 1 \
+	    $(accel_options) -m 64 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=64M,share=on \
 	    -option-rom "$2" -serial file:"$1.log" \
 	    -device "$(valed_device "$1")" < /dev/null > "$1.qemu" 2>&1 &

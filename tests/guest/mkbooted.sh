@@ -10,6 +10,7 @@ set -eu
 
 OBJTOP=$1
 DRIVER=$2
+ACCEL=tcg
 . "$OBJTOP/tests/guest/guest.subr"
 
 dir=$(mktemp -d)

@@ -21,9 +21,10 @@ uboot_test_case()
 uboot_test_case x86
 uboot_test_case riscv64
 
-# What differs: QEMU, its machine, the image, and the adapter.
+# What differs: QEMU, its machine and accelerator, the image, and the adapter.
 uboot_x86()
 {
+	accel=$(accel_options)
 	adapter=e1000
 	machine=pc,graphics=off
 	image=$plain/deps/firmware/usr/lib/u-boot/qemu-x86/u-boot.rom
@@ -31,6 +32,7 @@ uboot_x86()
 
 uboot_riscv64()
 {
+	accel="-accel tcg"
 	adapter=e1000e
 	QEMU=$plain/deps/bin/qemu-system-riscv64
 	machine=virt
@@ -80,7 +82,7 @@ uboot_start()
 	exec 9<> "$1.in"
 	"$QEMU" -nodefaults -no-user-config -display none \
 	    -machine $machine,memory-backend=mem -bios "$image" \
-	    -accel "${ACCEL:-tcg}" -m 128 -smp 1 \
+	    $accel -m 128 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=128M,share=on \
 	    -chardev file,id=con,path="$1.log",input-path="$1.in" \
 	    -serial chardev:con \

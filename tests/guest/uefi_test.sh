@@ -76,7 +76,7 @@ uefi_start()
 	rm -f "$1.log"
 	"$QEMU" -nodefaults -no-user-config -display none -cpu max \
 	    -machine pc,memory-backend=mem -bios "$firmware/share/ovmf/OVMF.fd" \
-	    -accel "${ACCEL:-tcg}" -m 256 -smp 1 \
+	    $(accel_options) -m 256 -smp 1 \
 	    -object memory-backend-memfd,id=mem,size=256M,share=on \
 	    -serial file:"$1.log" \
 	    -device "$(valed_device "$1" "\"romfile\":\"$2\"")" \

@@ -300,6 +300,8 @@ echo "Two micro-guests on valed:"
 ladder
 livelock
 
+echo
+echo "All guests ran on $(accel_text)."
 awk -f "$here/table.awk" -v memory="$memory" results.tsv
 awk -f "$here/module.awk" module.tsv
 awk -f "$here/ladder.awk" ladder.tsv

@@ -1,0 +1,165 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Micro-guests under KVM, whose kernel takes valed's interrupts itself (irqfd), and
+# tells valed of the guest's end of an INTx (resampling).  It is enough if /dev/kvm
+# emulates the processor: a micro-guest starts within seconds there, too.
+
+. "$(atf_get_srcdir)/cases.subr"
+. "$(atf_get_srcdir)/tests.subr"
+. "$(atf_get_srcdir)/pair.subr"
+
+# kvm_case NAME DESCRIPTION: a case of micro-guests under KVM; its body is NAME_run.
+kvm_case()
+{
+	test_case -c "micro_setup; stop_all" "$1" "$2" timeout 3600
+	eval "$1_body() { micro_setup; kvm; $1_run; }"
+}
+
+# What QEMU says of interrupts on its standard error.
+TRACE="-trace vfio_msi_interrupt -trace vfio_intx_interrupt \
+-trace kvm_irqchip_add_msi_route -trace vfio_intx_enable_kvm"
+
+kvm()
+{
+	accel_usable || atf_skip "no access to /dev/kvm"
+	# It has no adapter.
+	accel_boots "$MICRO" "^panic" || atf_skip "/dev/kvm starts no guest"
+	ACCEL=kvm
+	QEMU_MORE=$TRACE
+}
+
+kvm_case probe "KVM is used where a guest gets to the end of its start, unless \
+ACCEL says otherwise"
+probe_run()
+{
+	local plain=$PWD
+
+	atf_check_equal kvm "$(accel_find "$MICRO" "^panic")"
+	atf_check_equal tcg "$(ACCEL_S=1; accel_find "$MICRO" "^never")"
+	atf_check_equal tcg "$(KVM_DEVICE=nowhere; accel_find "$MICRO" "^panic")"
+	mkdir -p tests/guest
+	echo kvm > tests/guest/accel
+	atf_check_equal "-accel kvm -cpu host" \
+	    "$(ACCEL=; accel; accel_options)"
+	atf_check_equal "-accel tcg" "$(ACCEL=tcg; accel; accel_options)"
+	atf_check_equal "-accel tcg" \
+	    "$(ACCEL= KVM_DEVICE=nowhere; accel; accel_options)"
+	echo tcg > tests/guest/accel
+	atf_check_equal "-accel tcg" "$(ACCEL=; accel; accel_options)"
+	rm tests/guest/accel
+	atf_check_equal "-accel tcg" "$(ACCEL=; accel; accel_options)"
+}
+
+# taken MSI|INTX: the kernel took all interrupts: none went through QEMU.
+taken()
+{
+	local name said
+
+	case $1 in
+	MSI)	said=kvm_irqchip_add_msi_route ;;
+	INTX)	said=vfio_intx_enable_kvm ;;
+	esac
+	for name in vm1 vm2; do
+		atf_check -o match:"$said" -o not-match:"vfio_[a-z]*_interrupt" \
+		    cat $name.qemu
+	done
+}
+
+kvm_case msi "MSI: the kernel takes each, with posted writes and without"
+msi_run()
+{
+	local SYNC
+
+	for SYNC in false true; do
+		pair "role=rr count=50 ms=0 intr=msi" "role=echo intr=msi"
+		answered 50
+		taken MSI
+		is "interrupts" "$(v vm1 irqs)" -ge 50
+		is "interrupts, and sent" "$(v vm1 irqs)" -le \
+		    "$(c vm1 irq_sent)"
+	done
+}
+
+# Each end of an interrupt comes back: without that there would be no second one.
+kvm_case intx "INTx: the kernel takes it, and its end unmasks the next one"
+intx_run()
+{
+	local SYNC
+
+	for SYNC in false true; do
+		pair "role=rr count=50 ms=0 intr=intx" "role=echo intr=intx"
+		answered 50
+		taken INTX
+		is "MSI" "$(v vm1 msi)" -eq 0
+		is "interrupts" "$(v vm1 irqs)" -ge 50
+		is "interrupts, and sent" "$(v vm1 irqs)" -le \
+		    "$(c vm1 irq_sent)"
+		is "sent, and unmasked" "$(c vm1 irq_sent)" -le \
+		    "$(c vm1 irq_unmasked)"
+	done
+}
+
+kvm_case modes "Request and response in other modes"
+modes_run()
+{
+	local mode
+
+	for mode in sc,lazy,itr=250 csb; do
+		pair "role=rr count=30 ms=0 mode=$mode" "role=echo mode=$mode"
+		answered 30
+	done
+	pair "role=rr count=30 ms=0 mode=csb,poll" "role=echo mode=poll"
+	answered 30
+	is "interrupts" "$(v vm1 irqs)" -eq 0
+}
+
+kvm_case load "Frames as fast as they go, with INTx, MSI and the CSB"
+load_run()
+{
+	pair "role=source count=500 ms=0 batch=16 intr=intx" \
+	    "role=sink intr=intx"
+	accounted
+	taken INTX
+	pair "role=source count=500 ms=0 batch=16 mode=csb" \
+	    "role=sink mode=csb"
+	accounted
+	taken MSI
+}
+
+# reach GUEST N: whether its adapter has sent N frames.
+reach()
+{
+	valed_counters || return 1
+	counter "$1" tx_frames
+	[ "$(counter "$1" tx_frames)" -ge "$2" ]
+}
+
+# Its second start finds the adapter as a first one does.
+kvm_case reset "A machine is reset while it sends, and ended while it sends"
+reset_run()
+{
+	local intr
+
+	for intr in intx msi; do
+		QEMU_MORE="$TRACE -qmp unix:vm1.qmp,server=on,wait=off"
+		valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" \
+		    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" ||
+		    atf_fail "valed does not start"
+		micro_valed vm2 "role=echo intr=$intr" $TRACE
+		micro_ready vm2 || atf_fail "vm2 does not start"
+		micro_valed vm1 "role=rr ms=0 intr=$intr" $QEMU_MORE
+		wait_until "frames" reach vm1 20 || atf_fail "no frames"
+		qmp vm1 '{"execute": "system_reset"}'
+		wait_until "frames after the reset" reach vm1 \
+		    $(($(counter vm1 tx_frames) + 20)) ||
+		    atf_fail "no frames after the reset"
+		vm_kill vm1
+		micro_valed vm1 "role=rr count=30 ms=0 intr=$intr" $TRACE
+		pair_end "reset, $intr" "role=echo"
+		# vm2 has seen the numbers of three senders.
+		in_order vm1
+		is "received" "$(v vm1 received)" -eq 30
+	done
+}

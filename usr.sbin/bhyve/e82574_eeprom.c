@@ -33,7 +33,6 @@
 #define	SPI_PAGE	8	/* bytes */
 
 /* Opcodes; bit 3 is the ninth bit of larger EEPROMs' addresses. */
-#define	SPI_WRSR	1
 #define	SPI_WRITE	2
 #define	SPI_READ	3
 #define	SPI_WRDI	4
@@ -71,12 +70,9 @@ spi_opcode(struct e82545_eeprom *ee)
 	case SPI_WREN:
 	case SPI_WRDI:
 		ee->write_enabled = ee->opcode == SPI_WREN;
-		spi_begin(ee, EE_DONE);
-		break;
-	case SPI_WRSR:
+		/* FALLTHROUGH */
 	default:
 		spi_begin(ee, EE_DONE);
-		break;
 	}
 }
 
@@ -126,10 +122,10 @@ spi_rise(struct e82545_eeprom *ee, bool data_in)
 			spi_store(ee);
 			ee->nbits = 0;
 		}
-		break;
+		break; /* mutants: nothing else follows */
 	case EE_DATA_OUT:
 	case EE_DONE:
-		break;
+		break; /* mutants: nothing follows */
 	}
 }
 
@@ -171,7 +167,7 @@ e82574_eecd_read(struct e82545 *dev, uint32_t off)
 	uint32_t eecd;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	/* A snapshot may have DO, which guests could write once. */
+	/* Guests can write DO, in vain. */
 	eecd = (e82545_reg(dev, off) & ~E82545_EECD_DO) | E82574_EECD_ADDR_1;
 	if ((eecd & E82545_EECD_REQ) != 0)
 		eecd |= E82545_EECD_GNT;
@@ -187,7 +183,7 @@ e82574_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	const uint32_t old = e82545_reg(dev, off);
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	e82545_reg_set(dev, off, value & ~E82545_EECD_DO);
+	e82545_reg_set(dev, off, value);
 	if ((value & E82545_EECD_CS) != 0)
 		spi_deselect(ee);
 	else if ((old & E82545_EECD_CS) != 0)

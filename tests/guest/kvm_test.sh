@@ -9,6 +9,7 @@
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 . "$(atf_get_srcdir)/pair.subr"
+. "$(atf_get_srcdir)/restart.subr"
 
 # kvm_case NAME DESCRIPTION: a case of micro-guests under KVM; its body is NAME_run.
 kvm_case()
@@ -151,4 +152,36 @@ reset_run()
 	# vm2 has seen the numbers of three senders.
 	in_order vm1
 	is "received" "$(v vm1 received)" -eq 30
+}
+
+# more N: waits until vm1 has sent N frames more.
+more()
+{
+	valed_counters || atf_fail "valed does not print its counters"
+	wait_until "$1 frames" reach vm1 $(($(counter vm1 tx_frames) + $1)) ||
+		atf_fail "no frames"
+}
+
+# The kernel keeps the eventfds; who signals them is another process.
+kvm_case restart "valed is restarted and killed; interrupts reach the guests as before"
+restart_run()
+{
+	valed_start -R -c control \
+	    -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" \
+	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" ||
+	    atf_fail "valed does not start"
+	micro_valed vm2 "role=echo intr=intx" $TRACE
+	micro_ready vm2 || atf_fail "vm2 does not start"
+	micro_valed vm1 "role=rr ms=0 count=400 intr=msi" $TRACE
+	more 20
+	restart
+	more 20
+	crash KILL
+	more 20
+	pair_end "restarted" "role=echo"
+	in_order vm1 vm2
+	is "sent" "$(v vm1 sent)" -eq 400
+	is "received, and lost" "$(v vm1 received unanswered)" -eq 400
+	# One request was on its way at each end.
+	is "lost" "$(v vm1 unanswered)" -le 2
 }

@@ -8,6 +8,7 @@
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
+. "$(atf_get_srcdir)/restart.subr"
 
 VALED_MORE="-R -c control"
 
@@ -21,42 +22,6 @@ STREAM=10000000
 property()
 {
 	[ "$1" = vm1 ] || echo '"x-no-posted-writes":true'
-}
-
-valectl()
-{
-	"$plain/usr.sbin/valectl/valectl" -c control "$@"
-}
-
-# another PID: another process serves than this one, and answers.
-another()
-{
-	local pid
-
-	pid=$(valed_serving)
-	echo "process $pid"
-	[ -n "$pid" ] && [ "$pid" != "$1" ] && valectl
-}
-
-# crash SIGNAL
-crash()
-{
-	local pid
-
-	pid=$(valed_serving)
-	kill -"$1" "$pid"
-	wait_until "another process" another "$pid" ||
-		wrong "valed does not start again: $(cat valed.log)"
-}
-
-restart()
-{
-	local pid
-
-	pid=$(valed_serving)
-	valectl restart || wrong "valectl restart: $(cat valed.log)"
-	wait_until "another process" another "$pid" ||
-		wrong "valed does not start again: $(cat valed.log)"
 }
 
 # configure PORT1 PORT2: has the adapters of vm1 and vm2 there, in the file CONF.

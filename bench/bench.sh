@@ -8,12 +8,13 @@
 # beside bare loops (switch.c, model.c, segments.c), ports of another process
 # beside those of one (remote.c), then other switches
 # (peers.subr), attached interfaces (attach.subr), guests with a TAP interface
-# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and prints
-# a table.
+# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and a single
+# frame among many adapters (single.c), and prints tables.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps
-# results.csv, with a line for each measurement, table.txt, and the plots,
+# results.csv and single.csv, with a line for each measurement, table.txt, and the
+# plots,
 # *.svg and *.png.
 
 set -u
@@ -101,7 +102,25 @@ sweep()
 	done
 }
 
+# single: the time of a frame, alone and among many adapters.
+single()
+{
+	local busy idle kind results=$bench/single.csv
+
+	for kind in msix msi; do
+		measure "$bench/single" $kind "$valed"
+	done
+	for busy in 0 4; do
+		for idle in 0 60 240; do
+			[ $busy$idle = 00 ] || measure "$bench/single" \
+			    -a $busy -i $idle msix "$valed"
+		done
+	done
+}
+
 begun=$(date +%s)
+valed=$1/usr.sbin/valed/valed
+: > "$bench/single.csv"
 echo "subject,bytes,batch,destinations,senders,idle,ns,bare_ns,ratio" \
     > "$results"
 round=1
@@ -115,10 +134,13 @@ while [ $round -le "$ROUNDS" ]; do
 	tap
 	say "round $round: DPDK's virtio-user and vhost"
 	dpdk
+	say "round $round: a single frame"
+	single
 	round=$((round + 1))
 done
 awk -F, -v machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" \
     -v cores="$(nproc)" -f "$here/table.awk" "$results" > "$bench/table.txt"
+awk -F, -f "$here/single.awk" "$bench/single.csv" >> "$bench/table.txt"
 [ ! -s "$skipped" ] || {
 	echo
 	echo "Skipped:"

@@ -8,7 +8,7 @@
  * The time of a single frame through valed, without guests: this program runs
  * valed with two adapters and plays the client and the driver of each.
  *
- *	single [-c] [-a busy] [-n frames] [-o options] msix|msi|intx valed
+ *	single [-c] [-a busy] [-i idle] [-n frames] [-o options] msix|msi|intx valed
  *
  * One sends a frame to the other, and then the other back.  The time is from the
  * message that writes TDT to the receiver's eventfd being readable in a thread
@@ -17,12 +17,14 @@
  * masks, and unmasks, each write followed by a read.
  *
  * Beside the two, -a has so many other adapters send all the time, each to one of
- * its own.  -o is added to the options of each adapter.  A line of the CSV is
+ * its own, and -i so many have clients and drivers, too, and send nothing.  -o is
+ * added to the options of each adapter.  A line of the CSV is
  *
- *	kind,busy,frames,median_us,p99_us,messages,switches,busy_fps
+ *	kind,busy,idle,frames,median_us,p99_us,messages,switches,busy_fps,memory_kb
  *
- * messages: of both clients, a frame; switches: how often valed's threads have
- * gone to sleep, a frame; busy_fps: frames a second of the busy adapters.  With
+ * messages: of both clients, a frame; switches: how often the threads of the two
+ * adapters have gone to sleep, a frame; busy_fps: frames a second of the busy
+ * adapters; memory_kb: of valed, without that of the guests.  With
  * -c strace(1) counts instead, and this program prints valed's system calls, a
  * frame.  That takes much longer, so fewer events come together.
  */
@@ -65,6 +67,7 @@
 #define	RXBUF		0x40000
 #define	LEN		60
 #define	BUSY_MAX	64
+#define	IDLE_MAX	250		/* a switch has 254 ports */
 #define	MSIX_CAP	0xa0		/* of the 82574L */
 #define	MSI_CAP		0xf0		/* of the 82545EM */
 #define	WARM		200		/* frames that are not measured */
@@ -478,10 +481,12 @@ adapter(unsigned int place, const char *device, const char *port,
 }
 
 static void
-valed_start(char *valed, enum kind kind, unsigned int nbusy)
+valed_start(char *valed, enum kind kind, unsigned int nbusy,
+    unsigned int nidle)
 {
 	const char *device = kind == MSIX ? "e1000e" : "e1000";
-	char *argv[1 + 4 * (BUSY_MAX + 1) + 1], name[16], port[32];
+	char *argv[1 + 4 * (BUSY_MAX + 1) + 2 * IDLE_MAX + 1];
+	char name[16], port[32];
 	unsigned int i, n = 0;
 
 	argv[n++] = valed;
@@ -495,6 +500,13 @@ valed_start(char *valed, enum kind kind, unsigned int nbusy)
 		argv[n++] = (char *)(uintptr_t)"-s";
 		argv[n++] = adapter(i + 1, i < 2 ? device : "e1000", port,
 		    name);
+	}
+	/* On the switch of the two. */
+	while (nidle-- > 0) {
+		snprintf(name, sizeof(name), "i%u", nidle);
+		snprintf(port, sizeof(port), "vale0:%s", name);
+		argv[n++] = (char *)(uintptr_t)"-s";
+		argv[n++] = adapter(++i, device, port, name);
 	}
 	argv[n] = NULL;
 	valed_pid = fork();
@@ -547,6 +559,34 @@ switches(void)
 	}
 	if (d != NULL)
 		closedir(d);
+	return (sum);
+}
+
+/*
+ * The memory of valed in KB, each page that it shares with others as a part, but
+ * without that of the guests, which have its names.
+ */
+static unsigned long
+memory(void)
+{
+	char path[64], line[512], name[32];
+	unsigned long kb, sum = 0, from, to;
+	bool guest = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)valed_pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		err(1, "%s", path);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			guest = sscanf(line, "%*s %*s %*s %*s %*s /memfd:%31s",
+			    name) == 1 && (strlen(name) == 1 ||
+			    strspn(name + 1, "0123456789") == strlen(name) - 1);
+		else if (!guest && sscanf(line, "Pss: %lu", &kb) == 1)
+			sum += kb;
+	}
+	fclose(f);
 	return (sum);
 }
 
@@ -610,8 +650,8 @@ count_end(pid_t child, const char *file, uint32_t frames)
 static void __dead2
 usage(void)
 {
-	fprintf(stderr, "usage: single [-c] [-a busy] [-n frames] "
-	    "[-o options] msix|msi|intx valed\n");
+	fprintf(stderr, "usage: single [-c] [-a busy] [-i idle] "
+	    "[-n frames] [-o options] msix|msi|intx valed\n");
 	exit(1);
 }
 
@@ -621,21 +661,24 @@ main(int argc, char **argv)
 	static const char *const kinds[] = { "msix", "msi", "intx" };
 	static struct pair pairs[BUSY_MAX];
 	uint64_t begun, messages, slept, *times_ns;
-	uint32_t frames = 4000, nbusy = 0;
-	struct guest g[2];
+	uint32_t frames = 4000, i, nbusy = 0, nidle = 0;
+	static struct guest g[2], idle[IDLE_MAX];
 	enum kind kind;
-	char file[64];
+	char file[64], name[16];
 	bool count = false;
 	pid_t child;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "a:cn:o:")) != -1) {
+	while ((ch = getopt(argc, argv, "a:ci:n:o:")) != -1) {
 		switch (ch) {
 		case 'a':
 			nbusy = bench_number(optarg, 0, BUSY_MAX);
 			break;
 		case 'c':
 			count = true;
+			break;
+		case 'i':
+			nidle = bench_number(optarg, 0, IDLE_MAX);
 			break;
 		case 'n':
 			frames = bench_number(optarg, 100, 10000000);
@@ -657,7 +700,11 @@ main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		err(1, "%s", dir);
 	atexit(valed_end);
-	valed_start(argv[optind + 1], kind, nbusy);
+	valed_start(argv[optind + 1], kind, nbusy, nidle);
+	for (i = 0; i < nidle; i++) {
+		snprintf(name, sizeof(name), "i%u", i);
+		guest_start(&idle[i], kind, name, 3);
+	}
 	guest_start(&g[0], kind, "a", 1);
 	guest_start(&g[1], kind, "b", 2);
 	busy_start(pairs, nbusy);
@@ -679,13 +726,13 @@ main(int argc, char **argv)
 	begun = bench_now_ns();
 	exchange(g, frames, times_ns);
 	begun = bench_now_ns() - begun;
-	printf("%s,%u,%u,", kinds[kind], nbusy, frames);
+	printf("%s,%u,%u,%u,", kinds[kind], nbusy, nidle, frames);
 	qsort(times_ns, frames, sizeof(*times_ns), compare);
-	printf("%.1f,%.1f,%.2f,%.2f,%.0f\n", times_ns[frames / 2] / 1e3,
+	printf("%.1f,%.1f,%.2f,%.2f,%.0f,%lu\n", times_ns[frames / 2] / 1e3,
 	    times_ns[frames - 1 - frames / 100] / 1e3,
 	    (double)(g[0].messages + g[1].messages - messages) / frames,
 	    (double)(switches() - slept) / frames,
-	    atomic_load_64(&busy_frames) * 1e9 / begun);
+	    atomic_load_64(&busy_frames) * 1e9 / begun, memory());
 	busy_end(pairs, nbusy);
 	return (0);
 }

@@ -5,8 +5,9 @@
  */
 
 /*
- * Faults that other e1000 emulations had.  e1000_faults.c has the triggers,
- * with what must come of each; cases have the names of advisories.  Besides:
+ * Faults that other e1000 emulations had, and e1000e ones.  e1000_faults.c has the
+ * triggers, with what must come of each, of an 82545EM and of an 82574L; cases have
+ * the names of advisories.  Besides:
  *
  *  - Guest memory that is no ring and no receive buffer does not change, nor
  *    does memory before and behind the guest's.
@@ -119,14 +120,16 @@ lay_out(struct host *h)
 	host_wr(h, E82545_RDBAL, FAULT_RXRING);
 	host_wr(h, E82545_RDLEN, FAULT_NRXD * sizeof(struct e82545_rxd));
 	host_wr(h, E82545_RDT, FAULT_NRXD - 1);
+	/* An 82574L starts with both. */
+	host_wr(h, E82545_RXCSUM, 0);
 	host_wr(h, E82545_RCTL, FAULT_RCTL);
 	host_wr(h, E82545_IMS, E82545_ICR_ALL);
 }
 
 static void
-bed_up(void)
+bed_up(enum e82545_kind kind)
 {
-	struct e82545_config config = { .ec_name = "fault" };
+	struct e82545_config config = { .ec_name = "fault", .ec_kind = kind };
 	struct host *h;
 
 	bed = calloc(1, sizeof(*bed));
@@ -409,15 +412,16 @@ check_looped(const struct fault *f, const char *id)
 }
 
 static void
-variant(const struct fault *f, enum mode mode, bool loops)
+variant(const struct fault *f, enum e82545_kind kind, enum mode mode, bool loops)
 {
 	static const char *const names[] = { "", ", MAC loopback",
 	    ", PHY loopback" };
 	const struct fault_step *s;
 	char id[128];
 
-	snprintf(id, sizeof(id), "%s: %s%s", f->name, f->what, names[mode]);
-	bed_up();
+	snprintf(id, sizeof(id), "%s: %s%s%s", f->name, f->what, names[mode],
+	    kind == E82545_KIND_82574L ? ", 82574L" : "");
+	bed_up(kind);
 	if (mode == MAC_LOOPBACK)
 		host_wr(bed->h, E82545_RCTL, FAULT_RCTL |
 		    E82545_RCTL_LBM_MAC);
@@ -475,16 +479,21 @@ transmits(const struct fault *f)
 static void
 replay(const char *name)
 {
+	static const enum e82545_kind kinds[] = { E82545_KIND_EM,
+	    E82545_KIND_82574L };
 	const struct fault *f;
-	unsigned int mode, n;
+	unsigned int i, mode, n;
 
 	n = 0;
 	for (f = e1000_faults; f < e1000_faults + e1000_nfaults; f++) {
 		if (strcmp(f->name, name) != 0)
 			continue;
-		variant(f, NETWORK, loops(f));
-		for (mode = MAC_LOOPBACK; mode < NMODES && transmits(f); mode++)
-			variant(f, mode, true);
+		for (i = 0; i < nitems(kinds); i++) {
+			variant(f, kinds[i], NETWORK, loops(f));
+			for (mode = MAC_LOOPBACK; mode < NMODES &&
+			    transmits(f); mode++)
+				variant(f, kinds[i], mode, true);
+		}
 		n++;
 	}
 	ATF_CHECK(n > 0);
@@ -524,6 +533,18 @@ TEST(name, descr)							\
 }
 
 FAULT_CASES(FAULT_CASE)
+
+/* Advisories about QEMU's e1000e that have the triggers of another one. */
+#define	FAULT_ALSO(name, other, descr)					\
+TEST(name, descr)							\
+{									\
+	replay(#other);							\
+}
+
+FAULT_ALSO(cve_2017_9310, cve_2016_1981, "e1000e: heads beyond their rings")
+FAULT_ALSO(cve_2020_15859, cve_2023_3019, "e1000e: data in its own registers")
+FAULT_ALSO(cve_2020_25707, cve_2020_28916, "e1000e: receive descriptors with "
+    "address 0")
 
 /* A frame with `n' extension headers of one type and length. */
 static size_t

@@ -8,52 +8,64 @@
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
 
-guest_case strict "A guest whose IOMMU maps each buffer for its time in use"
+guest_case strict "Guests whose IOMMU maps each buffer for its time in use, with \
+either adapter"
 strict_body()
 {
+	local guest
+
+	DRIVERS="e1000 e1000e"
 	setup
-	valed_start -s "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1)" \
-	    -s "2,e1000,vale0:vm2,path=vm2.sock,mac=$(mac 2)" ||
+	valed_start -s "1,$(adapter vm1)" -s "2,$(adapter vm2)" ||
 	    atf_fail "valed does not start"
-	vm_valed vm2
 	APPEND="intel_iommu=on iommu.strict=1"
 	"$QEMU" -device help | grep -q '"intel-iommu"' ||
 	    atf_skip "QEMU has no intel-iommu"
-	vm_start vm1 -machine q35 -device intel-iommu,caching-mode=on \
-	    -device "$(valed_device vm1)"
+	for guest in vm1 vm2; do
+		vm_start $guest -machine q35 \
+		    -device intel-iommu,caching-mode=on \
+		    -device "$(valed_device $guest)"
+	done
 	vm_wait vm1 vm2 || {
 		cat vm?.qemu vm?.log valed.log
 		atf_fail "the guests do not start"
 	}
 	up 1 2
-	on vm1 "dmesg | grep 'invalidation policy: strict mode'
-	    cat /sys/bus/pci/drivers/e1000/*/iommu_group/type"
-	[ "$(tail -n 1 vm1.out)" = DMA ] ||
-	    atf_skip "the kernel does not use the IOMMU: $(cat vm1.out)"
+	for guest in vm1 vm2; do
+		on $guest "dmesg | grep 'invalidation policy: strict mode'
+		    cat /sys/bus/pci/drivers/e1000*/*/iommu_group/type"
+		[ "$(tail -n 1 $guest.out)" = DMA ] || atf_skip \
+		    "the kernel does not use the IOMMU: $(cat $guest.out)"
+	done
 	pings vm1 10.0.0.2 -s 1400
 	PINGS=3 pings vm1 10.0.0.2 -s 20000
 	PINGS=3 pings vm2 10.0.0.1 -s 20000
 	transfer vm1 vm2 10.0.0.2 2000000
 	transfer vm2 vm1 10.0.0.1 2000000
-	# Buffers and rings of several pages.  The driver refuses a ring in which
-	# there is a multiple of 64 KB.
-	on vm1 "for n in 2048 1024 768 512 384; do
-	        ethtool -G eth0 rx \$n tx \$n && break
-	    done && ethtool -g eth0 && ip link set eth0 mtu 9000"
-	on vm2 "ip link set eth0 mtu 9000"
+	# Buffers and rings of several pages; of e1000e, four buffers of a
+	# descriptor.  The driver refuses a ring in which there is a multiple of
+	# 64 KB.
+	for guest in vm1 vm2; do
+		on $guest "for n in 2048 1024 768 512 384; do
+		        ethtool -G eth0 rx \$n tx \$n && break
+		    done && ethtool -g eth0 && ip link set eth0 mtu 9000"
+	done
 	pings vm1 10.0.0.2 -s 8000
 	transfer vm1 vm2 10.0.0.2 1000000
 	transfer vm2 vm1 10.0.0.1 1000000
-	# Each page that was sent or received into was mapped.
-	some vm1 dma_maps
-	is "ranges mapped, and frames" "$(counter vm1 dma_maps)" -gt \
-	    "$(counter vm1 tx_frames)"
-	some vm1 dma_unmaps
-	echo "rings joined: $(counter vm1 dma_joins)"
-	for c in dma_refused tx_bad_addr rx_bad_addr gone; do
-		is "$c" "$(counter vm1 $c)" -eq 0
+	for guest in vm1 vm2; do
+		# Each page that was sent or received into was mapped.
+		some $guest dma_maps
+		is "$guest: ranges mapped, and frames" \
+		    "$(counter $guest dma_maps)" -gt \
+		    "$(counter $guest tx_frames)"
+		some $guest dma_unmaps
+		echo "$guest: rings joined: $(counter $guest dma_joins)"
+		for c in dma_refused tx_bad_addr rx_bad_addr gone; do
+			is "$guest: $c" "$(counter $guest $c)" -eq 0
+		done
+		[ ! -s $guest.qemu ] || atf_fail "QEMU: $(cat $guest.qemu)"
 	done
-	[ ! -s vm1.qemu ] || atf_fail "QEMU: $(cat vm1.qemu)"
 	finish
 }
 

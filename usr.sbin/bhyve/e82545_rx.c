@@ -213,10 +213,10 @@ static __attribute__((__noinline__)) void
 rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
 	const uint32_t regs = E82574_QUEUE(queue);
-	uint32_t sizes[E82574_SPLIT_BUFFERS], sum;
+	uint32_t lens[E82574_SPLIT_BUFFERS], sum;
 
 	rx_begin(dev, b, queue);
-	sum = e82574_rx_sizes(dev, sizes);
+	sum = e82574_rx_lens(dev, UINT32_MAX, lens);
 	b->bufsize = MAX(sum, RX_BUFSIZE_MIN);
 	b->start = b->head = rx_head(dev, regs, true);
 	b->size = rx_ring_size(dev, regs, true);

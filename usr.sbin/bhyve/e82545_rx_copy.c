@@ -80,21 +80,19 @@ rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
     size_t n, struct iovec *iov)
 {
 	const uint64_t *desc = rx_desc(dev, b->ring, b->head);
-	uint32_t sizes[E82574_SPLIT_BUFFERS];
-	size_t here;
+	uint32_t lens[E82574_SPLIT_BUFFERS];
 	int i;
 
-	(void)e82574_rx_sizes(dev, sizes);
+	(void)e82574_rx_lens(dev, n, lens);
 	for (i = 0; n > 0; i++) {
 		MPASS(i < E82574_SPLIT_BUFFERS);
-		here = MIN(n, sizes[i]);
-		if (here == 0)
+		if (lens[i] == 0)
 			continue;
 		iov = rx_pieces(dev, i == 0 ? first :
-		    le64toh(atomic_load_64(&desc[i])), here, iov);
+		    le64toh(atomic_load_64(&desc[i])), lens[i], iov);
 		if (iov == NULL)
 			return (NULL);
-		n -= here;
+		n -= lens[i];
 	}
 	return (iov);
 }

@@ -127,10 +127,10 @@ void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
 /* The word of a descriptor that has DD, as it is stored.  rx_mtx held. */
 uint64_t e82574_rx_status(const struct e82545 *dev, uint64_t done);
 /*
- * The sizes of the four buffers of a descriptor, bytes; returns their sum.
- * rx_mtx held.
+ * How many of `len' bytes are in each of the four buffers of a descriptor;
+ * returns the sum.  UINT32_MAX: the sizes of the buffers.  rx_mtx held.
  */
-uint32_t e82574_rx_sizes(const struct e82545 *dev,
-	    uint32_t sizes[E82574_SPLIT_BUFFERS]);
+uint32_t e82574_rx_lens(const struct e82545 *dev, uint32_t len,
+	    uint32_t lens[E82574_SPLIT_BUFFERS]);
 
 #endif /* !_E82574_H_ */

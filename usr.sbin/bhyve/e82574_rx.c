@@ -28,30 +28,20 @@
 #include "e82574.h"
 
 uint32_t
-e82574_rx_sizes(const struct e82545 *dev, uint32_t sizes[E82574_SPLIT_BUFFERS])
-{
-	const uint32_t psrctl = e82545_reg(dev, E82574_PSRCTL);
-	uint32_t sum;
-	int i;
-
-	sum = sizes[0] = E82574_PSRCTL_BSIZE0(psrctl);
-	for (i = 1; i < E82574_SPLIT_BUFFERS; i++)
-		sum += sizes[i] = E82574_PSRCTL_BSIZE(psrctl, i);
-	return (sum);
-}
-
-/* How many bytes of a frame of `len' are in each buffer. */
-static void
-split_lengths(const struct e82545 *dev, uint32_t len,
+e82574_rx_lens(const struct e82545 *dev, uint32_t len,
     uint32_t lens[E82574_SPLIT_BUFFERS])
 {
+	const uint32_t psrctl = e82545_reg(dev, E82574_PSRCTL);
+	uint32_t size, sum = 0;
 	int i;
 
-	(void)e82574_rx_sizes(dev, lens);
 	for (i = 0; i < E82574_SPLIT_BUFFERS; i++) {
-		lens[i] = MIN(lens[i], len);
-		len -= lens[i];
+		size = i == 0 ? E82574_PSRCTL_BSIZE0(psrctl) :
+		    E82574_PSRCTL_BSIZE(psrctl, i);
+		lens[i] = MIN(size, len - sum);
+		sum += lens[i];
 	}
+	return (sum);
 }
 
 uint64_t
@@ -61,7 +51,7 @@ e82574_rx_status(const struct e82545 *dev, uint64_t done)
 	uint32_t lens[E82574_SPLIT_BUFFERS] = { d & 0xffff };
 
 	if (rx_split(dev))
-		split_lengths(dev, d & 0xffff, lens);
+		(void)e82574_rx_lens(dev, d & 0xffff, lens);
 	return (htole64((d >> 32 & 0xff) | (d >> 40 & 0xff) << 24 |
 	    (uint64_t)lens[0] << 32 | (d >> 48) << 48));
 }
@@ -88,7 +78,7 @@ e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
 
 	atomic_store_64(&desc[0], lower != NULL ? *lower : rx_unhashed(dev, d));
 	if (rx_split(dev)) {
-		split_lengths(dev, d & 0xffff, lens);
+		(void)e82574_rx_lens(dev, d & 0xffff, lens);
 		atomic_store_64(&desc[2], htole64((uint64_t)lens[1] << 16 |
 		    (uint64_t)lens[2] << 32 | (uint64_t)lens[3] << 48));
 		atomic_store_64(&desc[3], 0);

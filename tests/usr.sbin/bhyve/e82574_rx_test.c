@@ -122,6 +122,41 @@ TEST(extended, "Length, status, checksum and tag have other places")
 	host_destroy(h);
 }
 
+TEST(store, "Each bit of a descriptor has its place; the first is not stored "
+    "with the others")
+{
+	const uint64_t done[3] = { htole64(0xfedcba9876543210),
+	    htole64(UINT64_MAX), htole64(0x87654321abcd1234) };
+	const uint64_t lower[3] = { htole64(1), htole64(2), htole64(3) };
+	uint64_t ring[5][2];
+	struct host *h;
+	unsigned int i;
+
+	h = ext_up(64, 2048);
+	memset(ring, 0x55, sizeof(ring));
+	/* Around the end: 3, 4 and 0. */
+	e82574_rx_store(h->dev, ring, 5, 3, done, NULL, 3);
+	ATF_CHECK_EQ(0xffff000000000000, le64toh(ring[4][0]));
+	ATF_CHECK_EQ(0xffffffffff0000ff, le64toh(ring[4][1]));
+	ATF_CHECK_EQ(0xabcd000000000000, le64toh(ring[0][0]));
+	ATF_CHECK_EQ(0x8765123443000021, le64toh(ring[0][1]));
+	ATF_CHECK_EQ(0x5555555555555555, ring[3][0]);
+	ATF_CHECK_EQ(0x5555555555555555, ring[3][1]);
+	e82574_rx_store(h->dev, ring, 5, 3, done, lower, 3);
+	ATF_CHECK_EQ(2, le64toh(ring[4][0]));
+	ATF_CHECK_EQ(3, le64toh(ring[0][0]));
+	ATF_CHECK_EQ(0x5555555555555555, ring[3][0]);
+	e82574_rx_store_one(h->dev, ring, 3, done[0], lower);
+	ATF_CHECK_EQ(1, le64toh(ring[3][0]));
+	ATF_CHECK_EQ(0xfedc3210ba000098, le64toh(ring[3][1]));
+	/* And no other one. */
+	for (i = 1; i < 3; i++) {
+		ATF_CHECK_EQ(0x5555555555555555, ring[i][0]);
+		ATF_CHECK_EQ(0x5555555555555555, ring[i][1]);
+	}
+	host_destroy(h);
+}
+
 TEST(wrap, "Frames over several descriptors, around the ring's end, twice")
 {
 	struct e82574_rxd d;
@@ -243,7 +278,7 @@ TEST(split, "Descriptors with four buffers, which a frame fills in turn")
 {
 	/* As Linux for jumbo frames: 128 bytes, and three pages. */
 	static const uint32_t sizes[4] = { 128, 4096, 4096, 4096 };
-	static const size_t lens[] = { 60, 128, 129, 128 + 4096, 128 + 4097,
+	static const size_t lens[] = { 61, 128, 129, 128 + 4096, 128 + 4097,
 	    128 + 3 * 4096, 9014 };
 	struct host *h;
 	uint8_t frame[E82545_FRAME_MAX];

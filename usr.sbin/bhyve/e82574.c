@@ -76,6 +76,7 @@ e82574_systim(struct e82545 *dev)
 	uint64_t now_ns;
 
 	now_ns = dev->ops->eo_now(dev->arg);
+	/* mutants: it has not grown then */
 	if (period_ns == 0 || now_ns < dev->x.xs_systim_ns)
 		return (dev->x.xs_systim);
 	return (dev->x.xs_systim + (now_ns - dev->x.xs_systim_ns) / period_ns *

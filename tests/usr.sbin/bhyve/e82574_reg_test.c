@@ -288,8 +288,12 @@ TEST(master, "STATUS tells at once that requests to memory are disabled")
 	struct host *h;
 
 	h = host_create_82574(HOST_RAM);
+	/* Half duplex, forced, and what else is in STATUS. */
+	host_clear(h, E82545_CTRL, E82545_CTRL_FD);
+	host_set(h, E82545_CTRL, E82545_CTRL_FRCDPX);
+	ATF_CHECK_EQ(0x00080282, host_rd(h, E82545_STATUS));
 	host_set(h, E82545_CTRL, 4);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_STATUS) & 0x00080000);
+	ATF_CHECK_EQ(0x00000282, host_rd(h, E82545_STATUS));
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(0x00080000, host_rd(h, E82545_STATUS) & 0x00080000);
 	host_destroy(h);

@@ -78,7 +78,9 @@ struct e82574_rss {
 /* Bytes that have a hash, at most: the addresses and ports of IPv6. */
 #define	E82574_RSS_INPUT	36
 
-/* Whether frames are for two queues.  rx_mtx held. */
+/*
+ * Whether frames are for two queues, if descriptors are extended.  rx_mtx held.
+ */
 bool	e82574_rss_on(const struct e82545 *dev);
 /* Read what does not change within a batch.  rx_mtx held. */
 void	e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r);

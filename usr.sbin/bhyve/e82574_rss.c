@@ -44,6 +44,7 @@
 #define	PROTO_DSTOPTS		60
 #define	OPT_PAD1		0
 #define	OPT_HOME_ADDRESS	201
+#define	OPT_HOME_LEN		(2 + IP6_ADDRLEN)	/* bytes of that one */
 #define	ROUTING_HOME		2	/* type of a routing header */
 
 #define	IP4_HDRLEN		20	/* bytes, without options */
@@ -66,7 +67,7 @@ e82574_rss_hash(const uint8_t key[E82574_RSSRK_COUNT * 4], const uint8_t *data,
 	for (i = 0; i < len; i++) {
 		/* The key's bits that belong to this byte, and 31 more. */
 		window = (uint64_t)be32dec(key + i) << 8 | key[i + 4];
-		for (bit = 0; bit < 8; bit++)
+		for (bit = 0; bit < 8; bit++) /* mutants 2: 0x80 >> 8 is 0 */
 			if ((data[i] & 0x80 >> bit) != 0)
 				hash ^= window >> (8 - bit);
 	}
@@ -76,8 +77,7 @@ e82574_rss_hash(const uint8_t key[E82574_RSSRK_COUNT * 4], const uint8_t *data,
 bool
 e82574_rss_on(const struct e82545 *dev)
 {
-	return (rx_extended(dev) &&
-	    (e82545_reg(dev, E82574_MRQC) & E82574_MRQC_ENABLE) ==
+	return ((e82545_reg(dev, E82574_MRQC) & E82574_MRQC_ENABLE) ==
 	    E82574_MRQC_ENABLE_RSS &&
 	    (e82545_reg(dev, E82545_RXCSUM) & E82574_RXCSUM_PCSD) != 0);
 }
@@ -91,6 +91,7 @@ e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r)
 	r->er_rfctl = e82545_reg(dev, E82574_RFCTL);
 	r->er_vet = e82545_reg(dev, E82545_VET);
 	for (i = 0; i < E82574_RSSRK_COUNT; i++)
+		/* mutants: the same register */
 		le32enc(r->er_key + 4 * i, e82545_reg(dev, E82574_RSSRK +
 		    4 * i));
 }
@@ -144,14 +145,9 @@ home_address(const uint8_t *opt, size_t len)
 {
 	size_t i, n;
 
-	for (i = 0; i < len; i += n) {
-		if (opt[i] == OPT_PAD1) {
-			n = 1;
-			continue;
-		}
-		if (len - i < 2 || (n = 2U + opt[i + 1]) > len - i)
-			return (NULL);
-		if (opt[i] == OPT_HOME_ADDRESS && n == 2 + IP6_ADDRLEN)
+	for (i = 0; i + OPT_HOME_LEN <= len; i += n) {
+		n = opt[i] == OPT_PAD1 ? 1 : 2U + opt[i + 1];
+		if (opt[i] == OPT_HOME_ADDRESS && n == OPT_HOME_LEN)
 			return (opt + i + 2);
 	}
 	return (NULL);
@@ -165,15 +161,14 @@ ip6_headers(struct ip6 *p, const uint8_t *ip, size_t len)
 	uint8_t next = ip[6];
 
 	for (;; hdr += n, left -= n) {
-		if (next == PROTO_TCP) {
-			p->tcp = left >= TCP_HDRLEN ? hdr : NULL;
-			return;
-		}
+		if (next == PROTO_TCP && left >= TCP_HDRLEN)
+			p->tcp = hdr;
 		p->extended |= next == PROTO_FRAGMENT;
 		if (next != PROTO_HOPOPTS && next != PROTO_DSTOPTS &&
 		    next != PROTO_ROUTING)
 			return;
 		p->extended = true;
+		/* mutants 3: what is in 8 bytes does not count */
 		if (left < 8 || (n = (hdr[1] + 1U) * 8) > left)
 			return;
 		if (next == PROTO_DSTOPTS &&
@@ -209,8 +204,6 @@ input_ip6(struct input *in, uint32_t mrqc, uint32_t rfctl, const uint8_t *ip,
 		in->type = E82574_RSS_IP6EX;
 	else if ((mrqc & E82574_MRQC_IP6) != 0)
 		in->type = E82574_RSS_IP6;
-	else
-		return;
 	input_add(in, in->type == E82574_RSS_IP6 ? src : p.src, IP6_ADDRLEN);
 	input_add(in, in->type == E82574_RSS_IP6 ? dst : p.dst, IP6_ADDRLEN);
 	if (in->type == E82574_RSS_TCPIP6)
@@ -232,11 +225,13 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	uint16_t type;
 
 	*lower = 0;
+	/* mutants 2: it only spares the copy */
 	if (f->f_iov[0].iov_len < len) {
 		frame_cursor_init(&cur, f->f_iov);
 		frame_cursor_copy(&cur, copy, len);
 		head = copy;
 	}
+	/* mutants 3: so few bytes have no IP header */
 	if (len < E82545_ETH_HDRLEN + E82545_VLAN_LEN)
 		return (0);
 	type = rx_type(head, false);
@@ -251,6 +246,7 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	if (in.type == E82574_RSS_NONE)
 		return (0);
 	hash = e82574_rss_hash(r->er_key, in.bytes, in.len);
+	/* mutants: the same register */
 	reta = e82545_reg(dev, E82574_RETA + hash % E82574_RETA_ENTRIES / 4 *
 	    4) >> hash % 4 * 8;
 	queue = (reta & E82574_RETA_QUEUE) != 0;

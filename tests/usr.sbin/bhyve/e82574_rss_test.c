@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <netinet/in.h>
@@ -18,6 +19,7 @@
 #include <arpa/inet.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
@@ -64,6 +66,66 @@ check_rss(struct host *h, const uint8_t *frame, size_t len, int nfrags,
 
 #define	CHECK_RSS(h, frame, len, type, hash)				\
 	check_rss(h, frame, len, 1, type, hash, __LINE__)
+
+/* Two addresses behind which there is no memory; before them is a page. */
+static uint8_t *edges[2];
+
+static void
+map_edges(void)
+{
+	const size_t page = getpagesize();
+	unsigned int i;
+	uint8_t *p;
+
+	for (i = 0; i < nitems(edges); i++) {
+		p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANON, -1, 0);
+		ATF_REQUIRE(p != MAP_FAILED);
+		edges[i] = p + page;
+		ATF_REQUIRE_EQ(0, mprotect(edges[i], page, PROT_NONE));
+	}
+}
+
+/*
+ * Check the type and hash of a frame of which `bytes' has more than `len':
+ * those do not count.  Nor does anything behind it, or where it is cut into
+ * fragments.  The adapter has no threads, and no locks are needed.
+ */
+static void
+check_bytes(struct host *h, const uint8_t *bytes, size_t len,
+    unsigned int type, uint32_t hash, unsigned int line)
+{
+	const uint64_t expected = type == 0 ? 0 :
+	    (uint64_t)hash << 32 | (hash & 1) << 8 | type;
+	const size_t cuts[] = { 0, 20, len - 1, len };
+	struct iovec iov[2] = { { __DECONST(void *, bytes), len } };
+	struct frame f = { .f_iov = iov };
+	struct e82574_rss rss;
+	unsigned int i, queue;
+	uint64_t lower;
+
+	e82574_rss_begin(h->dev, &rss);
+	frame_set(&f, 1, len);
+	queue = e82574_rss_queue(h->dev, &rss, &f, &lower);
+	ATF_CHECK_EQ_MSG(expected, le64toh(lower), "%u: %zu: %#jx", line, len,
+	    (uintmax_t)le64toh(lower));
+	ATF_CHECK_EQ_MSG(expected >> 8 & 1, queue, "%u: %zu", line, len);
+	for (i = 0; i < nitems(cuts); i++) {
+		iov[0].iov_len = MIN(cuts[i], len);
+		iov[0].iov_base = edges[0] - iov[0].iov_len;
+		iov[1].iov_len = len - iov[0].iov_len;
+		iov[1].iov_base = edges[1] - iov[1].iov_len;
+		memcpy(iov[0].iov_base, bytes, iov[0].iov_len);
+		memcpy(iov[1].iov_base, bytes + iov[0].iov_len,
+		    iov[1].iov_len);
+		frame_set(&f, 2, len);
+		queue = e82574_rss_queue(h->dev, &rss, &f, &lower);
+		ATF_CHECK_EQ_MSG(expected, le64toh(lower), "%u: %zu, %zu",
+		    line, len, iov[0].iov_len);
+		ATF_CHECK_EQ_MSG(expected >> 8 & 1, queue, "%u: %zu, %zu",
+		    line, len, iov[0].iov_len);
+	}
+}
 
 HOST_TEST(hashes, two_up(64), "Microsoft's verification suite: addresses, "
     "and ports of TCP; in one fragment and in several, with a tag")
@@ -168,6 +230,11 @@ HOST_TEST(none, two_up(64), "What is no packet of IP, or is not as it says, "
 		ATF_CHECK_EQ(0, two_desc(h, 0, at).mrq);
 		ATF_CHECK_EQ(0, two_desc(h, 0, at).csum);
 	}
+	/* It is not as one of hash 0. */
+	host_wr(h, RETA(0), 0x80808080);
+	host_make_frame(frame, 100, host_mac, 1);
+	CHECK_RSS(h, frame, 100, 0, 0);
+	two_set_reta(h, 1);
 	/* Another EtherType of tags. */
 	host_wr(h, E82545_VET, 0x88a8);
 	len = two_vector_frame(v, false, PROTO_TCP, frame);
@@ -176,6 +243,46 @@ HOST_TEST(none, two_up(64), "What is no packet of IP, or is not as it says, "
 	CHECK_RSS(h, frame, len + 4, 0, 0);
 	be16enc(frame + 12, 0x88a8);
 	CHECK_RSS(h, frame, len + 4, 1, v->hash_tcp);
+}
+
+HOST_TEST(lengths, two_up(64), "Frames that end in a header, with one, and "
+    "behind it")
+{
+	static const struct {
+		bool		v6, tag;
+		size_t		options;	/* bytes */
+	} t[] = {
+		{ false, false, 0 }, { false, true, 0 }, { false, false, 4 },
+		{ false, true, 40 }, { true, false, 0 }, { true, true, 0 },
+	};
+	const struct vector *v;
+	uint8_t frame[200];
+	unsigned int i;
+	size_t l4, len;
+
+	map_edges();
+	for (i = 0; i < nitems(t); i++) {
+		const bool v6 = t[i].v6;
+
+		v = &two_vectors[v6 ? 5 : 0];
+		two_vector_frame(v, v6, PROTO_TCP, frame);
+		l4 = v6 ? 54 : 34;
+		/* Of TCP's header only the ports count. */
+		memset(frame + l4 + 4, 0xff, 20);
+		memmove(frame + l4 + t[i].options, frame + l4, 24);
+		memset(frame + l4, 1, t[i].options);
+		frame[14] += t[i].options / 4;
+		l4 += t[i].options;
+		if (t[i].tag) {
+			memmove(frame + 16, frame + 12, l4 + 24 - 12);
+			be16enc(frame + 12, 0x8100);
+			l4 += 4;
+		}
+		for (len = 14; len <= l4 + 21; len++)
+			check_bytes(h, frame, len, len < l4 ? 0 : len <
+			    l4 + 20 ? (v6 ? 4 : 2) : (v6 ? 3 : 1),
+			    len < l4 + 20 ? v->hash : v->hash_tcp, i);
+	}
 }
 
 /*
@@ -212,17 +319,31 @@ ext_frame(const struct vector *v, const struct ext *e, size_t n,
 #define	DSTOPTS	{ 60, { 0, 0, 1, 4 }, 8 }
 #define	FRAGMENT { 44, { 0, 0, 0, 1 }, 8 }
 /* The addresses of two_vectors[6], in a packet with those of two_vectors[5]. */
-#define	HOME	{ 60, { 0, 2, 0, 0, 201, 16, 0x3f, 0xfe, 0x05, 0x01,	\
-	0x00, 0x08, 0x00, 0x00, 0x02, 0x60, 0x97, 0xff, 0xfe, 0x40,	\
-	0xef, 0xab, 0, 0 }, 24 }
-#define	ROUTING	{ 43, { 0, 2, 2, 1, 0, 0, 0, 0, 0xff, 0x02, 0, 0, 0, 0,	\
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 1 }, 24 }
+#define	SRC15	0x3f, 0xfe, 0x05, 0x01, 0x00, 0x08, 0x00, 0x00, 0x02,	\
+	0x60, 0x97, 0xff, 0xfe, 0x40, 0xef	/* and 0xab */
+#define	DST16	0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
+#define	HOME	{ 60, { 0, 2, 0, 0, 201, 16, SRC15, 0xab, 0, 0 }, 24 }
+#define	ROUTING	{ 43, { 0, 2, 2, 1, 0, 0, 0, 0, DST16 }, 24 }
+/* First; last, behind PadN with bytes that mean nothing; behind one Pad1. */
+#define	HOME_1ST { 60, { 0, 2, 201, 16, SRC15, 0xab, 1, 2 }, 24 }
+#define	HOME_LAST { 60, { 0, 2, 1, 2, 0, 9, 201, 16, SRC15, 0xab }, 24 }
+#define	HOME_ODD { 60, { 0, 2, 0, 201, 16, SRC15, 0xab, 1, 1 }, 24 }
 /* Ones that are not: another type, no segment left, a length. */
 #define	ROUTING0 { 43, { 0, 2, 0, 1, 0, 0, 0, 0, 0xff, 0x02 }, 24 }
 #define	ROUTING2 { 43, { 0, 2, 2, 0, 0, 0, 0, 0, 0xff, 0x02 }, 24 }
 #define	HOME_LEN { 60, { 0, 2, 201, 15, 0x3f, 0xfe }, 24 }
 #define	HOME_CUT { 60, { 0, 2, 1, 4, 0, 0, 0, 0, 201, 16, 0x3f, 0xfe }, 24 }
 #define	HOME_END { 60, { 0, 0, 1, 3, 0, 0, 0, 201 }, 8 }
+/* One byte too short; another option; options that are for each hop. */
+#define	HOME_23	{ 60, { 0, 2, 1, 3, 0, 0, 0, 201, 16, SRC15 }, 24 }
+#define	HOME_PAD { 60, { 0, 2, 1, 16, SRC15, 0xab, 1, 2 }, 24 }
+#define	HOME_HOP { 0, { 0, 2, 201, 16, SRC15, 0xab, 1, 2 }, 24 }
+/* Shorter and longer than one address; options that look like one. */
+#define	ROUTING_8 { 43, { 0, 0, 2, 1 }, 8 }
+#define	ROUTING_32 { 43, { 0, 3, 2, 1, 0, 0, 0, 0, DST16 }, 32 }
+#define	HOP_2	{ 0, { 0, 2, 2, 1, 0, 0, 0, 0, DST16 }, 24 }
+#define	DST_2	{ 60, { 0, 2, 2, 1, 0, 0, 0, 0, DST16 }, 24 }
+#define	AUTH	{ 51, { 0, 1 }, 12 }
 #define	LONG	{ 0, { 0, 31, 1, 252 }, 256 }
 
 /* The hash of `src' and `dst', and of ports if `v' is not NULL. */
@@ -312,6 +433,77 @@ HOST_TEST(extension, two_up(64), "Extension headers: addresses in them count, "
 	CHECK_RSS(h, frame, 61, 4, v->hash);
 }
 
+HOST_TEST(headers, two_up(64), "Frames that end in an extension header, with "
+    "one, and behind it; addresses at each place, and what looks like them")
+{
+	enum address { NONE, SRC, DST };
+	static const struct {
+		struct ext	e[2];
+		enum address	address[2];	/* that they have */
+	} t[] = {
+		{ { HOME_1ST, HOME_1ST }, { SRC, SRC } },
+		{ { HOME_LAST, HOME_LAST }, { SRC, SRC } },
+		{ { HOME_ODD, ROUTING }, { SRC, DST } },
+		{ { ROUTING, HOME }, { DST, SRC } },
+		{ { HOME_23, HOME_23 }, { NONE, NONE } },
+		{ { HOME_PAD, HOME_PAD }, { NONE, NONE } },
+		{ { HOME_HOP, HOME_HOP }, { NONE, NONE } },
+		{ { ROUTING_8, ROUTING_8 }, { NONE, NONE } },
+		{ { ROUTING_32, ROUTING_32 }, { NONE, NONE } },
+		{ { HOP_2, HOP_2 }, { NONE, NONE } },
+		{ { DST_2, DST_2 }, { NONE, NONE } },
+		{ { HOME_END, DSTOPTS }, { NONE, NONE } },
+		{ { HOME_CUT, HOME_LEN }, { NONE, NONE } },
+		{ { ROUTING0, ROUTING2 }, { NONE, NONE } },
+		{ { HOME, FRAGMENT }, { SRC, NONE } },
+		{ { FRAGMENT, HOME }, { NONE, NONE } },
+		{ { ROUTING, AUTH }, { DST, NONE } },
+		{ { HOPOPTS, LONG }, { NONE, NONE } },
+		{ { LONG, HOME }, { NONE, NONE } },
+	};
+	const struct vector *const v = &two_vectors[5];
+	const struct vector *const w = &two_vectors[6];
+	const char *src, *dst;
+	uint8_t frame[600];
+	unsigned int i, n;
+	size_t end, len, pos;
+	bool home, tcp;
+
+	map_edges();
+	for (i = 0; i < nitems(t); i++) {
+		end = ext_frame(v, t[i].e, 2, frame);
+		memset(frame + end - 16, 0xff, 40);
+		for (len = 54; len <= end + 1; len++) {
+			src = v->src;
+			dst = v->dst;
+			pos = 54;
+			for (n = 0; n < 2; n++) {
+				const struct ext *e = &t[i].e[n];
+
+				if (e->proto == 44 || e->proto == 51 ||
+				    pos + e->len > MIN(len, 256))
+					break;
+				if (t[i].address[n] == SRC)
+					src = w->src;
+				if (t[i].address[n] == DST)
+					dst = w->dst;
+				pos += e->len;
+			}
+			tcp = n == 2 && pos + 20 <= MIN(len, 256);
+			home = src != v->src || dst != v->dst;
+			check_bytes(h, frame, len, tcp ? 3 : 4,
+			    hash_of(src, dst, tcp ? v : NULL), i);
+			/* Not with an address; and not with a header. */
+			host_wr(h, RFCTL, EXTEN | NEW_IP6_EX_DIS);
+			check_bytes(h, frame, len, home ? 5 : tcp ? 3 : 4,
+			    home ? v->hash : tcp ? v->hash_tcp : v->hash, i);
+			host_wr(h, RFCTL, EXTEN | IP6_EX_DIS);
+			check_bytes(h, frame, len, 5, v->hash, i);
+			host_wr(h, RFCTL, EXTEN);
+		}
+	}
+}
+
 HOST_TEST(off, two_up(64), "Without MRQC, with another value of its field, "
     "without PCSD or EXTEN there is one queue and no hash")
 {
@@ -354,6 +546,10 @@ HOST_TEST(table, two_up(64), "An entry of RETA is for seven bits of the hash, "
     "and bit 7 of it counts; the key is RSSRK")
 {
 	uint8_t frame[100];
+	struct {
+		struct e82574_rss rss;
+		uint8_t		behind[8];
+	} r;
 	uint32_t hash, heads[2] = { 0, 0 };
 	unsigned int entry, i, q;
 	size_t len;
@@ -380,6 +576,12 @@ HOST_TEST(table, two_up(64), "An entry of RETA is for seven bits of the hash, "
 			    1).mrq);
 		}
 	}
+	/* All of the key is read, and no more. */
+	memset(&r, 0xff, sizeof(r));
+	e82574_rss_begin(h->dev, &r.rss);
+	ATF_CHECK_EQ(0, memcmp(r.rss.er_key, two_key, sizeof(two_key)));
+	for (i = 0; i < nitems(r.behind); i++)
+		ATF_CHECK_EQ(0xff, r.behind[i]);
 	/* Another key: the last bytes count for IPv6 only. */
 	two_set_reta(h, 0);
 	host_wr(h, RSSRK(9), 0);

@@ -26,6 +26,7 @@ kvm()
 {
 	accel_usable || atf_skip "no access to /dev/kvm"
 	# It has no adapter.
+	ACCEL_S=30
 	accel_boots "$MICRO" "^panic" || atf_skip "/dev/kvm starts no guest"
 	ACCEL=kvm
 	QEMU_MORE=$TRACE

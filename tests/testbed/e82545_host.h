@@ -126,6 +126,8 @@ struct host *host_create(size_t ram_size);
 struct host *host_create_82574(size_t ram_size);
 /* One whose adapter offers the CSB. */
 struct host *host_create_csb(size_t ram_size);
+/* An 82574L that does. */
+struct host *host_create_82574_csb(size_t ram_size);
 /*
  * Another 82574L, which goes on from a snapshot of one, with a copy of its memory;
  * with MSI-X if `msix', which is not in the snapshot.

@@ -687,4 +687,52 @@ TEST(timers, "Timers go on: what is left of them is what was left")
 	crash_free(c);
 }
 
+TEST(msix, "Of MSI-X what was sent is left if ICR and IMS have it, which change "
+    "before; the vectors and SYSTIM go on")
+{
+	struct crash *c = crash_alloc();
+	const uint64_t now = 1000000000;
+	const struct e82574 was = {
+		.xs_sent = 0x00f00004,
+		.xs_vector = {
+			{ now - 1, true }, { now - 2, false }, { now - 3, true },
+			{ 0, true }, { now - 5, false }
+		},
+		.xs_systim = 0x123456789a, .xs_systim_ns = now - 4000
+	};
+	struct e82574 *x;
+	struct e82545 *old;
+	unsigned int v;
+
+	crash_extended = true;
+	crash_up(c, false, 0, TSO);
+	ATF_REQUIRE_EQ(now, c->now_ns);
+	/* No causes are raised for rings that are off. */
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_RCTL, 4, 0);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_TCTL, 4, 0);
+	e82545_write(c->dev, E82545_BAR_MEM, E82574_TIMINCA, 4, 1 << 24 | 2);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_IMC, 4, 0xffffffff);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_ICR, 4, 0xffffffff);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_ICS, 4, 0x00300004);
+	e82545_write(c->dev, E82545_BAR_MEM, E82545_IMS, 4, 0x00500004);
+	c->dev->x = was;
+	/* As an attacker leaves it. */
+	*(uint8_t *)&c->dev->x.xs_vector[2].ev_held = 2;
+	old = c->dev;
+	ATF_REQUIRE_EQ(0, crash_recover(c));
+	e82545_destroy(old);
+	x = &c->dev->x;
+	ATF_CHECK_EQ(0x00100000, x->xs_sent);
+	for (v = 0; v < E82574_VECTORS; v++) {
+		ATF_CHECK_EQ_MSG(was.xs_vector[v].ev_last_ns,
+		    x->xs_vector[v].ev_last_ns, "%u", v);
+		ATF_CHECK_EQ_MSG(was.xs_vector[v].ev_held,
+		    x->xs_vector[v].ev_held, "%u", v);
+	}
+	ATF_CHECK_EQ(0x123456789a + 4000 / 40 * 2, x->xs_systim);
+	ATF_CHECK_EQ(now, x->xs_systim_ns);
+	crash_down(c);
+	crash_free(c);
+}
+
 TEST_PROGRAM

@@ -334,6 +334,83 @@ HOST_TEST(intr_times, tx_up(16), "The last interrupt's age, and what is left "
 	ATF_CHECK_EQ(1005, dm->tx_absolute_ns);
 }
 
+/* The 82574L: causes of which messages were sent, vectors, the time. */
+#define	MSIX_VECTOR	9		/* bytes: an age, a flag */
+#define	MSIX_SYSTIM	(4 + 5 * MSIX_VECTOR)
+#define	MSIX_SIZE	(MSIX_SYSTIM + 8)
+#define	MSIX_ALL	0x01f00000
+
+HOST_TEST(msix_limits, host_create_82574(HOST_RAM), "The state of MSI-X has "
+    "limits, which are accepted; saving changes nothing")
+{
+	static const struct {
+		uint32_t	sent, icr, ims;
+		bool		good;
+	} t[] = {
+		{ 0, 0, 0, true },
+		{ MSIX_ALL, ALL, ALL, true },
+		{ MSIX_ALL, MSIX_ALL, MSIX_ALL, true },
+		{ MSIX_ALL, MSIX_ALL & ~0x00200000, MSIX_ALL, false },
+		{ MSIX_ALL, MSIX_ALL, MSIX_ALL & ~0x01000000, false },
+		{ 0x00100000, 0x00100000, 0x00100000, true },
+		{ 0x00100000, 0x00100000, 0, false },
+		{ 0x00100000, 0, 0x00100000, false },
+		{ 0x00100000, 0, 0, false },
+		{ 0x00080000, ALL, ALL, false },
+		{ 0x00000004, ALL, ALL, false },
+		{ 0x02000000, ALL, ALL, false },
+	};
+	struct e82574 *const x = &h->dev->x;
+	uint8_t after[MSIX_SIZE], buf[MSIX_SIZE], good[MSIX_SIZE];
+	unsigned int i;
+
+	ATF_REQUIRE_EQ(MSIX_SIZE, snap_part(h, e82574_snap, good, NULL,
+	    MSIX_SIZE));
+	for (i = 0; i < nitems(t); i++) {
+		host_wr(h, E82545_IMC, ALL);
+		host_wr(h, E82545_ICR, ALL);
+		host_wr(h, E82545_ICS, t[i].icr);
+		host_wr(h, E82545_IMS, t[i].ims);
+		memcpy(buf, good, MSIX_SIZE);
+		le32enc(buf, t[i].sent);
+		ATF_CHECK_EQ_MSG(t[i].good ? MSIX_SIZE : 0, snap_part(h,
+		    e82574_snap, NULL, buf, MSIX_SIZE), "%u", i);
+	}
+	for (i = 0; i < 5; i++) {
+		memcpy(buf, good, MSIX_SIZE);
+		le64enc(buf + 4 + i * MSIX_VECTOR, INTR_AGO_MAX);
+		buf[4 + i * MSIX_VECTOR + 8] = 1;
+		ATF_CHECK_EQ_MSG(MSIX_SIZE, snap_part(h, e82574_snap, NULL,
+		    buf, MSIX_SIZE), "%u", i);
+		buf[4 + i * MSIX_VECTOR + 8] = 2;
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82574_snap, NULL, buf,
+		    MSIX_SIZE), "%u", i);
+		buf[4 + i * MSIX_VECTOR + 8] = 0;
+		le64enc(buf + 4 + i * MSIX_VECTOR, INTR_AGO_MAX + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82574_snap, NULL, buf,
+		    MSIX_SIZE), "%u", i);
+	}
+	/* Every byte of a time comes back; a period goes on. */
+	memset(buf, 0, MSIX_SIZE);
+	packet_fill(buf + MSIX_SYSTIM, 8, 1);
+	ATF_REQUIRE_EQ(MSIX_SIZE, snap_part(h, e82574_snap, NULL, buf,
+	    MSIX_SIZE));
+	ATF_CHECK_EQ(le64dec(buf + MSIX_SYSTIM), x->xs_systim);
+	ATF_CHECK_EQ(0, x->xs_systim_ns);
+	ATF_REQUIRE_EQ(MSIX_SIZE, snap_part(h, e82574_snap, after, NULL,
+	    MSIX_SIZE));
+	ATF_CHECK_EQ(0, memcmp(buf, after, MSIX_SIZE));
+	host_wr(h, E82574_TIMINCA, 2 << 24 | 3);
+	host_wr(h, E82574_SYSTIML, 100);
+	host_wr(h, E82574_SYSTIMH, 0);
+	host_advance(h, 79);
+	ATF_REQUIRE_EQ(MSIX_SIZE, snap_part(h, e82574_snap, after, NULL,
+	    MSIX_SIZE));
+	ATF_CHECK_EQ(100, le64dec(after + MSIX_SYSTIM));
+	host_advance(h, 1);
+	ATF_CHECK_EQ(103, host_rd(h, E82574_SYSTIML));
+}
+
 /* The loopback queue: a number of frames, and each with its length. */
 #define	LOOP_FRAMES	256
 #define	LOOP_FRAME	(4 + E82545_ETH_HDRLEN)	/* one of the shortest */

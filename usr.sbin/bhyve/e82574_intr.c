@@ -48,6 +48,7 @@
 #define	ALL_QUEUES	0x3		/* as bits */
 
 /* The causes that IVAR gives vector `v'. */
+/* mutants 3: the caller takes only the bits with a vector */
 static uint32_t
 vector_causes(uint32_t ivar, unsigned int v)
 {
@@ -98,6 +99,7 @@ e82574_moderate(const struct e82574 *state, const struct e82574_event *ev)
 			if (!vec->ev_held)
 				r.ed_put_off |= 1U << v;
 			vec->ev_held = true;
+			/* mutants: if they are equal, it stays the same */
 			if (r.ed_deadline_ns == 0 ||
 			    free_ns < r.ed_deadline_ns)
 				r.ed_deadline_ns = free_ns;
@@ -129,6 +131,7 @@ msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
 }
 
 /* All bits with a vector that they may set. */
+/* mutants 4: the caller takes only these */
 static uint32_t
 msix_possible(uint32_t causes)
 {
@@ -173,6 +176,7 @@ msix_send(struct e82545 *dev, const struct e82574_event *ev)
 		dev->csb.ops->ecb_icr_read(dev);
 	e82545_reg_set(dev, E82545_ICR, r.ed_icr);
 	e82545_reg_set(dev, E82545_IMS, r.ed_ims);
+	/* mutants 2: no bit is that of another vector */
 	for (v = 0; v < E82574_VECTORS; v++) {
 		if ((r.ed_put_off & 1U << v) != 0) {
 			e82545_count(dev, E82545_C_INTR_HELD, 1);
@@ -201,13 +205,13 @@ e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *mev)
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	mev->rdtr_1024ns = mev->tidv_1024ns = 0;
-	mev->now_ns = 0;
 	ev.xe_icr = mev->icr;
 	ev.xe_ims = mev->ims;
 	ev.xe_eiac = e82545_reg(dev, E82574_EIAC);
 	ev.xe_iam = e82545_reg(dev, E82574_IAM);
 	ev.xe_ivar = e82545_reg(dev, E82574_IVAR);
 	ev.xe_ctrl_ext = e82545_reg(dev, E82545_CTRL_EXT);
+	/* mutants 2: the structure has room for another one at its end */
 	for (v = 0; v < E82574_VECTORS; v++)
 		ev.xe_itr_256ns[v] = vector_itr(dev, v);
 	/* The causes that the event may raise: is the time needed? */
@@ -264,6 +268,7 @@ e82574_snap(struct e82545 *dev, struct e82545_snap *s)
 	uint64_t systim = e82574_systim(dev);
 	unsigned int v;
 
+	/* mutants: what this does not refuse, the check does */
 	e82545_snap_u32(s, &x->xs_sent, E82574_ICR_MSIX);
 	e82545_snap_check(s, (x->xs_sent & ~(e82545_reg(dev, E82545_ICR) &
 	    e82545_reg(dev, E82545_IMS) & E82574_ICR_MSIX)) == 0);
@@ -287,6 +292,7 @@ e82574_salvage(struct e82545 *dev, const struct e82545 *old)
 
 	x->xs_sent = old->x.xs_sent & e82545_reg(dev, E82545_ICR) &
 	    e82545_reg(dev, E82545_IMS) & E82574_ICR_MSIX;
+	/* mutants 2: SYSTIM is behind the vectors, and is set below */
 	for (v = 0; v < E82574_VECTORS; v++) {
 		x->xs_vector[v].ev_last_ns = old->x.xs_vector[v].ev_last_ns;
 		x->xs_vector[v].ev_held =
@@ -324,16 +330,15 @@ uint32_t
 e82574_icr_read(struct e82545 *dev, uint32_t off)
 {
 	const uint32_t icr = e82574_ics_read(dev, off);
-	const bool asserted = (icr & E82574_ICR_ASSERTED) != 0;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (icr == 0 || (!asserted && e82545_reg(dev, E82545_IMS) != 0))
+	if (icr == 0 || ((icr & E82574_ICR_ASSERTED) == 0 &&
+	    e82545_reg(dev, E82545_IMS) != 0))
 		return (icr);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_icr_read(dev);
 	e82545_reg_set(dev, off, 0);
-	if (asserted)
-		icr_mask(dev);
+	icr_mask(dev);
 	e82545_intr_again(dev);
 	return (icr);
 }

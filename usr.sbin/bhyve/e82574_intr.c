@@ -48,7 +48,7 @@
 #define	ALL_QUEUES	0x3		/* as bits */
 
 /* The causes that IVAR gives vector `v'. */
-/* mutants 3: the caller takes only the bits with a vector */
+/* mutants 3: the caller takes no bit that has no vector */
 static uint32_t
 vector_causes(uint32_t ivar, unsigned int v)
 {
@@ -131,7 +131,7 @@ msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
 }
 
 /* All bits with a vector that they may set. */
-/* mutants 4: the caller takes only these */
+/* mutants 4: the caller takes no other bits */
 static uint32_t
 msix_possible(uint32_t causes)
 {

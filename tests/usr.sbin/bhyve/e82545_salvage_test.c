@@ -687,16 +687,16 @@ TEST(timers, "Timers go on: what is left of them is what was left")
 	crash_free(c);
 }
 
-TEST(msix, "Of MSI-X what was sent is left if ICR and IMS have it, which change "
-    "before; the vectors and SYSTIM go on")
+TEST(msix, "What MSI-X has sent is known after a crash if ICR and IMS have it "
+    "still; the vectors and SYSTIM go on")
 {
 	struct crash *c = crash_alloc();
 	const uint64_t now = 1000000000;
 	const struct e82574 was = {
 		.xs_sent = 0x00f00004,
 		.xs_vector = {
-			{ now - 1, true }, { now - 2, false }, { now - 3, true },
-			{ 0, true }, { now - 5, false }
+			{ now - 1, true }, { now - 2, false },
+			{ now - 3, true }, { 0, true }, { now - 5, false }
 		},
 		.xs_systim = 0x123456789a, .xs_systim_ns = now - 4000
 	};

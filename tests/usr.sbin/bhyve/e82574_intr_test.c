@@ -447,8 +447,8 @@ clock_now(void *arg)
 	return (host_ops.eo_now(arg));
 }
 
-TEST(clock, "The clock is read only if a message may be sent, and the timer set "
-    "only if a vector waits")
+TEST(clock, "The clock is read only if a message may be sent, and the timer "
+    "set only if a vector waits")
 {
 	static const struct {
 		uint32_t	ims;

@@ -5,8 +5,9 @@
  */
 
 /*
- * Which vectors of MSI-X send a message, and what that clears: e82574_moderate()
- * alone.  Bits are numbers, as in the datasheet; an EITR is in units of 256 ns.
+ * Which vectors of MSI-X send a message, and what that clears:
+ * e82574_moderate() alone.  Bits are numbers, as in the datasheet; an EITR is in
+ * units of 256 ns.
  */
 
 #include <sys/param.h>
@@ -29,8 +30,9 @@
 #define	IVAR_EACH	0x000cba98
 
 #define	LAST(n0, n1, n2, n3, n4)					\
-	{ { .ev_last_ns = n0 }, { .ev_last_ns = n1 }, { .ev_last_ns = n2 },	\
-	    { .ev_last_ns = n3 }, { .ev_last_ns = n4 } }
+	{ { .ev_last_ns = n0 }, { .ev_last_ns = n1 },			\
+	    { .ev_last_ns = n2 }, { .ev_last_ns = n3 },			\
+	    { .ev_last_ns = n4 } }
 
 static const struct moder_case {
 	const char	*descr;

@@ -54,7 +54,7 @@ probe_run()
 	atf_check_equal "-accel tcg" "$(ACCEL=; accel; accel_options)"
 }
 
-# taken MSI|INTX: the kernel took all interrupts: none went through QEMU.
+# taken MSI|INTX [GUEST...]: the kernel took all interrupts: none went through QEMU.
 taken()
 {
 	local name said
@@ -63,7 +63,8 @@ taken()
 	MSI)	said=kvm_irqchip_add_msi_route ;;
 	INTX)	said=vfio_intx_enable_kvm ;;
 	esac
-	for name in vm1 vm2; do
+	shift
+	for name in ${*:-vm1 vm2}; do
 		atf_check -o match:"$said" -o not-match:"vfio_[a-z]*_interrupt" \
 		    cat $name.qemu
 	done
@@ -132,6 +133,14 @@ reach()
 	[ "$(counter "$1" tx_frames)" -ge "$2" ]
 }
 
+# more N: waits until vm1 has sent N frames more.
+more()
+{
+	valed_counters || atf_fail "valed does not print its counters"
+	wait_until "$1 frames" reach vm1 $(($(counter vm1 tx_frames) + $1)) ||
+	    atf_fail "no frames"
+}
+
 kvm_case reset "A machine is reset while it sends, and ended while it sends"
 reset_run()
 {
@@ -142,25 +151,15 @@ reset_run()
 	micro_valed vm2 "role=echo intr=msi" $TRACE
 	micro_ready vm2 || atf_fail "vm2 does not start"
 	micro_valed vm1 "role=rr ms=0 intr=intx" $QEMU_MORE
-	wait_until "frames" reach vm1 20 || atf_fail "no frames"
+	more 20
 	qmp vm1 '{"execute": "system_reset"}'
-	wait_until "frames after the reset" reach vm1 \
-	    $(($(counter vm1 tx_frames) + 20)) ||
-	    atf_fail "no frames after the reset"
+	more 20
 	vm_kill vm1
 	micro_valed vm1 "role=rr count=30 ms=0 intr=intx" $TRACE
 	pair_end "reset" "role=echo"
 	# vm2 has seen the numbers of three senders.
 	in_order vm1
 	is "received" "$(v vm1 received)" -eq 30
-}
-
-# more N: waits until vm1 has sent N frames more.
-more()
-{
-	valed_counters || atf_fail "valed does not print its counters"
-	wait_until "$1 frames" reach vm1 $(($(counter vm1 tx_frames) + $1)) ||
-		atf_fail "no frames"
 }
 
 # The kernel keeps the eventfds; who signals them is another process.
@@ -173,16 +172,13 @@ restart_run()
 	    atf_fail "valed does not start"
 	micro_valed vm2 "role=echo intr=intx" $TRACE
 	micro_ready vm2 || atf_fail "vm2 does not start"
-	micro_valed vm1 "role=rr ms=0 count=400 intr=msi" $TRACE
+	micro_valed vm1 "role=rr ms=0 intr=msi" $TRACE
+	# It sends one when the one before has come back, or after a minute.
 	more 20
 	restart
 	more 20
 	crash KILL
 	more 20
-	pair_end "restarted" "role=echo"
-	in_order vm1 vm2
-	is "sent" "$(v vm1 sent)" -eq 400
-	is "received, and lost" "$(v vm1 received unanswered)" -eq 400
-	# One request was on its way at each end.
-	is "lost" "$(v vm1 unanswered)" -le 2
+	taken MSI vm1
+	taken INTX vm2
 }

@@ -243,7 +243,10 @@ def reload():
     with Switch(["vm3"]) as s, Valed([], args=[
             "-c", "own", "-k", "valed.conf"], prefix="own") as v:
         v.names = ["vm1"]
-        wait_until(lambda: os.path.exists("vm1.sock"), "the socket")
+        # The adapter's socket may be there before this one.
+        wait_until(lambda: subprocess.run([VALECTL, "-c", "own"],
+                                          capture_output=True).returncode == 0,
+                   "valed")
         assert openers(v) == []
         again((1, "vm1", CONTROL), (2, "vm2", CONTROL))
         has("vm1", "vm2", "vm3")

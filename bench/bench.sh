@@ -6,16 +6,15 @@
 
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
 # beside bare loops (switch.c, model.c, segments.c), ports of another process
-# beside those of one (remote.c), then other switches
-# (peers.subr), attached interfaces (attach.subr), guests with a TAP interface
-# (tap.subr), then driver, model and port beside DPDK's (dpdk.subr), and a single
-# frame among many adapters (single.c), and prints tables.
+# beside those of one (remote.c), then other switches (peers.subr), attached
+# interfaces (attach.subr), guests with a TAP interface (tap.subr), driver, model
+# and port beside DPDK's (dpdk.subr), and a single frame among many adapters
+# (single.c), and prints tables.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps
 # results.csv and single.csv, with a line for each measurement, table.txt, and the
-# plots,
-# *.svg and *.png.
+# plots, *.svg and *.png.
 
 set -u
 

@@ -133,10 +133,10 @@ pktgen_setup()
 	done
 }
 
-# Starts pktgen, which runs for its count or until pktgen_stop, and waits until
-# it has begun: what its thread is told takes effect when that runs, and a write
-# returns before it if that is not within 125 ms.  A setting first, whose result
-# takes the place of the last run's.
+# Starts pktgen, which runs for its count or until pktgen_stop, and waits until it
+# sends.  The write of "start" may return before pktgen's thread has started: it
+# waits for 125 ms at most.  A setting is written first, because its result replaces
+# that of the last run.
 pktgen_start()
 {
 	pg eth0 "udp_dst_min 9"

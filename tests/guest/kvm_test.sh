@@ -54,7 +54,8 @@ probe_run()
 	atf_check_equal "-accel tcg" "$(ACCEL=; accel; accel_options)"
 }
 
-# taken MSI|INTX [GUEST...]: the kernel took all interrupts: none went through QEMU.
+# taken MSI|INTX [GUEST...]: the kernel took all interrupts; none went through
+# QEMU.
 taken()
 {
 	local name said
@@ -156,7 +157,7 @@ reset_run()
 	more 20
 	vm_kill vm1
 	micro_valed vm1 "role=rr count=30 ms=0 intr=intx" $TRACE
-	pair_end "reset" "role=echo"
+	pair_end "reset"
 	# vm2 has seen the numbers of three senders.
 	in_order vm1
 	is "received" "$(v vm1 received)" -eq 30

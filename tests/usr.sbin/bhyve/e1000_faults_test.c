@@ -120,7 +120,7 @@ lay_out(struct host *h)
 	host_wr(h, E82545_RDBAL, FAULT_RXRING);
 	host_wr(h, E82545_RDLEN, FAULT_NRXD * sizeof(struct e82545_rxd));
 	host_wr(h, E82545_RDT, FAULT_NRXD - 1);
-	/* An 82574L starts with both. */
+	/* After a reset an 82574L verifies checksums. */
 	host_wr(h, E82545_RXCSUM, 0);
 	host_wr(h, E82545_RCTL, FAULT_RCTL);
 	host_wr(h, E82545_IMS, E82545_ICR_ALL);
@@ -412,7 +412,8 @@ check_looped(const struct fault *f, const char *id)
 }
 
 static void
-variant(const struct fault *f, enum e82545_kind kind, enum mode mode, bool loops)
+variant(const struct fault *f, enum e82545_kind kind, enum mode mode,
+    bool loops)
 {
 	static const char *const names[] = { "", ", MAC loopback",
 	    ", PHY loopback" };

@@ -68,6 +68,13 @@ stock_body()
 	diff expected seen || atf_fail "other bars than expected"
 }
 
+# ratios ADDRESS: prints the ratios of "seen" from that line on, one a line.
+ratios()
+{
+	tr -s ' ' < seen | sed -n "$1,\$p" | sed 's/, /,\
+ /g'
+}
+
 test_case module "The table of programs has a row for each one measured, and \
 the ratios of those that were"
 module_body()
@@ -80,12 +87,22 @@ module_body()
 	EOF
 	awk -f "$demo/module.awk" module.tsv > seen || atf_fail "awk"
 	atf_check -o inline:'4\n' grep -c '^[el].* 1  ' seen
-	tr -s ' ' < seen | sed -n '/compared with/,$p' > ratios
+	ratios '/compared with/' > ratios
 	cat > expected <<-'EOF'
 	lem with the CSB compared with:
-	 its base, posted UDP 8 sent x3.00, received x4.00, 1460 received x1.50, TCP x4.00, transactions x3.00
-	 e1000 on QEMU's own adapter, 1 CPU UDP 8 sent x3.00, 1460 received x2.00, TCP x5.00, transactions x2.50
-	 e1000 on QEMU's own, with polling transactions x10.00
+	 its base,
+	 posted UDP 8 sent x3.00,
+	 received x4.00,
+	 1460 received x1.50,
+	 TCP x4.00,
+	 transactions x3.00
+	 e1000 on QEMU's own adapter,
+	 1 CPU UDP 8 sent x3.00,
+	 1460 received x2.00,
+	 TCP x5.00,
+	 transactions x2.50
+	 e1000 on QEMU's own,
+	 with polling transactions x10.00
 	EOF
 	diff expected ratios || atf_fail "other ratios than expected"
 	tr ' _' '\t ' >> module.tsv <<-'EOF'
@@ -94,12 +111,21 @@ module_body()
 	1 e1000e,_QEMU 10.0 10.0 10.0 5.0 100.0 50.0 800 600 - -
 	EOF
 	awk -f "$demo/module.awk" module.tsv > seen || atf_fail "awk"
-	tr -s ' ' < seen | sed -n '/^ itself on/,$p' > ratios
+	ratios '/^ itself on/' > ratios
 	cat > expected <<-'EOF'
-	 itself on the 82545EM, on the 82574L UDP 8 sent x2.00, received x1.00, 1460 received x1.00, TCP x1.00, transactions x2.00
+	 itself on the 82545EM,
+	 on the 82574L UDP 8 sent x2.00,
+	 received x1.00,
+	 1460 received x1.00,
+	 TCP x1.00,
+	 transactions x2.00
 
 	Linux's e1000e on valed's 82574L compared with:
-	 e1000e on QEMU's own adapter UDP 8 sent x2.00, received x1.00, 1460 received x1.20, TCP x2.00, transactions x1.00
+	 e1000e on QEMU's own adapter UDP 8 sent x2.00,
+	 received x1.00,
+	 1460 received x1.20,
+	 TCP x2.00,
+	 transactions x1.00
 	EOF
 	diff expected ratios || atf_fail "other ratios than expected"
 	atf_check awk -f "$demo/module.awk" /dev/null

@@ -5,18 +5,7 @@
 # Prints the table of single.csv (bench.sh): the time of a single frame through
 # valed beside other adapters, the frames that busy ones send, and the memory of an
 # idle one.  Each is the median of the rounds.  A line of single.csv is what
-# single.c prints.
-
-function median(list,	v, n, i, j, t) {
-	n = split(list, v, " ")
-	for (i = 2; i <= n; i++) {
-		t = v[i]
-		for (j = i - 1; j > 0 && v[j] + 0 > t + 0; j--)
-			v[j + 1] = v[j]
-		v[j + 1] = t
-	}
-	return (v[int((n + 1) / 2)])
-}
+# single.c prints.  It uses median.awk.
 
 {
 	row = $1 "," $2 "," $3

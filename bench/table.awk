@@ -10,23 +10,6 @@
 # the median decides, unless the largest is more than STEADY times the smallest:
 # then something else ran on the machine, and the goal is not judged.
 
-# Split a list into v and sort it; returns its length.
-function sorted(list, v,	n, i, j, t) {
-	n = split(list, v, " ")
-	for (i = 2; i <= n; i++) {
-		t = v[i]
-		for (j = i - 1; j > 0 && v[j] + 0 > t + 0; j--)
-			v[j + 1] = v[j]
-		v[j + 1] = t
-	}
-	return (n)
-}
-
-function median(list,	v, n) {
-	n = sorted(list, v)
-	return (v[int((n + 1) / 2)])
-}
-
 # ns("switch", bytes, batch, destinations, senders, idle): the list of times, ""
 # if there is none.
 function ns(s, y, b, d, t, i) {

@@ -8,6 +8,9 @@
  * See e82545_check.h.
  */
 
+#include <sys/param.h>
+#include <sys/endian.h>
+
 #include <string.h>
 
 #include "e82545_check.h"
@@ -154,6 +157,25 @@ snap_part(struct host *h, void (*snap)(struct e82545 *, struct e82545_snap *),
 	snap(h->dev, &s);
 	e82545_unlock_all(h->dev);
 	return (s.bad ? 0 : s.done);
+}
+
+void
+check_eeprom_limits(struct host *h, const struct eeprom_limit *t, size_t n,
+    const uint8_t good[SNAP_EE_SIZE])
+{
+	uint8_t buf[SNAP_EE_SIZE];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(buf, good, SNAP_EE_SIZE);
+		buf[SNAP_EE_STATE] = t[i].state;
+		le32enc(buf + t[i].off, t[i].max);
+		ATF_CHECK_EQ_MSG(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
+		    buf, SNAP_EE_SIZE), "%zu", i);
+		le32enc(buf + t[i].off, t[i].max + 1);
+		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
+		    SNAP_EE_SIZE), "%zu", i);
+	}
 }
 
 /*

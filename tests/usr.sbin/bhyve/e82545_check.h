@@ -97,6 +97,27 @@ size_t	snap_part(struct host *h,
 	    void (*snap)(struct e82545 *, struct e82545_snap *), void *save,
 	    const void *restore, size_t size);
 
+/* The EEPROM's part: its words, then an instruction on its bus. */
+#define	SNAP_EE_ENABLED	128
+#define	SNAP_EE_STATE	129
+#define	SNAP_EE_NBITS	130
+#define	SNAP_EE_SHIFT	134
+#define	SNAP_EE_OPCODE	138
+#define	SNAP_EE_ADDR		142
+#define	SNAP_EE_DATA_OUT	146
+#define	SNAP_EE_SIZE		147
+
+/* In this state, the largest value of the number at `off'. */
+struct eeprom_limit {
+	uint8_t		state;
+	size_t		off;
+	uint32_t	max;
+};
+
+/* Each of `n' limits can be restored, and the next larger number cannot. */
+void	check_eeprom_limits(struct host *h, const struct eeprom_limit *t,
+	    size_t n, const uint8_t good[SNAP_EE_SIZE]);
+
 /*
  * Locks.
  */

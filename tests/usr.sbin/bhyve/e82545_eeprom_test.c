@@ -21,9 +21,6 @@
 
 #define	NWORDS		64
 
-/*
- * One bit of Microwire: set the data, raise the clock, read the answer.
- */
 #define	SK	E82545_EECD_SK
 #define	CS	E82545_EECD_CS
 #define	DI	E82545_EECD_DI
@@ -44,32 +41,6 @@ mw_release(struct host *h)
 	ATF_REQUIRE((host_rd(h, E82545_EECD) & E82545_EECD_GNT) == 0);
 }
 
-static void
-mw_out(struct host *h, uint32_t bits, int n)
-{
-	while (n-- > 0) {
-		host_clear(h, E82545_EECD, DI);
-		if ((bits >> n & 1) != 0)
-			host_set(h, E82545_EECD, DI);
-		host_set(h, E82545_EECD, SK);
-		host_clear(h, E82545_EECD, SK);
-	}
-	host_clear(h, E82545_EECD, DI);
-}
-
-static uint32_t
-mw_in(struct host *h, int n)
-{
-	uint32_t v;
-
-	for (v = 0; n > 0; n--) {
-		host_set(h, E82545_EECD, SK);
-		v = v << 1 | ((host_rd(h, E82545_EECD) & DO) != 0);
-		host_clear(h, E82545_EECD, SK);
-	}
-	return (v);
-}
-
 /* Between instructions: deselect, a clock, select while the clock is high. */
 static void
 mw_standby(struct host *h)
@@ -86,10 +57,10 @@ mw_read(struct host *h, unsigned int addr)
 	uint16_t v;
 
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 6, 3);
-	mw_out(h, addr, 6);
+	eecd_out(h, 6, 3);
+	eecd_out(h, addr, 6);
 	ATF_CHECK((host_rd(h, E82545_EECD) & DO) == 0);
-	v = mw_in(h, 16);
+	v = eecd_in(h, 16);
 	mw_standby(h);
 	return (v);
 }
@@ -99,7 +70,7 @@ static void
 mw_command(struct host *h, uint32_t bits, int n)
 {
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, bits, n);
+	eecd_out(h, bits, n);
 	mw_standby(h);
 	/* DO goes high when the EEPROM is ready. */
 	ATF_CHECK((host_rd(h, E82545_EECD) & DO) != 0);
@@ -210,22 +181,22 @@ TEST(access, "EECD without a request; reading several words at once")
 	/* A read goes on with the next word, from the last to the first. */
 	mw_acquire(h);
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 6, 3);
-	mw_out(h, 63, 6);
-	ATF_CHECK_EQ(eerd(h, 63), mw_in(h, 16));
-	ATF_CHECK_EQ(eerd(h, 0), mw_in(h, 16));
-	ATF_CHECK_EQ(eerd(h, 1), mw_in(h, 16));
+	eecd_out(h, 6, 3);
+	eecd_out(h, 63, 6);
+	ATF_CHECK_EQ(eerd(h, 63), eecd_in(h, 16));
+	ATF_CHECK_EQ(eerd(h, 0), eecd_in(h, 16));
+	ATF_CHECK_EQ(eerd(h, 1), eecd_in(h, 16));
 	mw_standby(h);
 	/* Zeros before the start bit are ignored. */
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 0, 7);
-	mw_out(h, 6, 3);
-	mw_out(h, 1, 6);
-	ATF_CHECK_EQ(eerd(h, 1), mw_in(h, 16));
+	eecd_out(h, 0, 7);
+	eecd_out(h, 6, 3);
+	eecd_out(h, 1, 6);
+	ATF_CHECK_EQ(eerd(h, 1), eecd_in(h, 16));
 	/* Deselecting aborts an instruction. */
 	mw_standby(h);
-	mw_out(h, 6, 3);
-	mw_out(h, 1, 4);
+	eecd_out(h, 6, 3);
+	eecd_out(h, 1, 4);
 	mw_standby(h);
 	ATF_CHECK_EQ(eerd(h, 2), mw_read(h, 2));
 	/* A clock that rises together with chip select is ignored. */
@@ -235,7 +206,7 @@ TEST(access, "EECD without a request; reading several words at once")
 	ATF_CHECK_EQ(eerd(h, 3), mw_read(h, 3));
 	/* Releasing the request aborts an instruction, too. */
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 6, 3);
+	eecd_out(h, 6, 3);
 	mw_release(h);
 	mw_acquire(h);
 	ATF_CHECK_EQ(eerd(h, 2), mw_read(h, 2));
@@ -309,14 +280,14 @@ TEST(clock, "A bit is shifted when the clock rises while selected")
 	w2 = eerd(h, 2);
 	mw_acquire(h);
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 6, 3);
+	eecd_out(h, 6, 3);
 	/* The clock stays high, and falls: no bits. */
 	host_set(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, SK | DI);
 	host_clear(h, E82545_EECD, DI | SK);
-	mw_out(h, 2, 5);
-	ATF_CHECK_EQ(w2, mw_in(h, 16));
+	eecd_out(h, 2, 5);
+	ATF_CHECK_EQ(w2, eecd_in(h, 16));
 	mw_standby(h);
 	host_destroy(h);
 }
@@ -331,8 +302,8 @@ TEST(reset, "A reset in the middle of an instruction ends it")
 	mw_acquire(h);
 	host_set(h, E82545_EECD, CS);
 	/* All of a read: DO is low. */
-	mw_out(h, 6, 3);
-	mw_out(h, 2, 6);
+	eecd_out(h, 6, 3);
+	eecd_out(h, 2, 6);
 	ATF_CHECK((host_rd(h, E82545_EECD) & DO) == 0);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	mw_acquire(h);
@@ -341,8 +312,8 @@ TEST(reset, "A reset in the middle of an instruction ends it")
 	/* Half an instruction. */
 	mw_acquire(h);
 	host_set(h, E82545_EECD, CS);
-	mw_out(h, 6, 3);
-	mw_out(h, 1, 3);
+	eecd_out(h, 6, 3);
+	eecd_out(h, 1, 3);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	mw_acquire(h);
 	ATF_CHECK_EQ(w2, mw_read(h, 2));

@@ -164,6 +164,33 @@ check_nowhere(struct host *h, const struct reg *rows, size_t n)
 	}
 }
 
+void
+eecd_out(struct host *h, uint32_t bits, int n)
+{
+	while (n-- > 0) {
+		host_clear(h, E82545_EECD, E82545_EECD_DI);
+		if ((bits >> n & 1) != 0)
+			host_set(h, E82545_EECD, E82545_EECD_DI);
+		host_set(h, E82545_EECD, E82545_EECD_SK);
+		host_clear(h, E82545_EECD, E82545_EECD_SK);
+	}
+	host_clear(h, E82545_EECD, E82545_EECD_DI);
+}
+
+uint32_t
+eecd_in(struct host *h, int n)
+{
+	uint32_t v;
+
+	for (v = 0; n > 0; n--) {
+		host_set(h, E82545_EECD, E82545_EECD_SK);
+		v = v << 1 | ((host_rd(h, E82545_EECD) &
+		    E82545_EECD_DO) != 0);
+		host_clear(h, E82545_EECD, E82545_EECD_SK);
+	}
+	return (v);
+}
+
 uint16_t
 reg_phy_rd(struct host *h, unsigned int reg)
 {

@@ -62,6 +62,10 @@ void	check_writable(struct host *h, const struct reg *rows, size_t n);
 /* Check that other offsets read as 0 and ignore writes. */
 void	check_nowhere(struct host *h, const struct reg *rows, size_t n);
 
+/* Shift `n' bits, the first one first, into the EEPROM through EECD, or out of it. */
+void	eecd_out(struct host *h, uint32_t bits, int n);
+uint32_t eecd_in(struct host *h, int n);
+
 /* Registers of the PHY through MDIC. */
 uint16_t reg_phy_rd(struct host *h, unsigned int reg);
 void	reg_phy_wr(struct host *h, unsigned int reg, uint16_t value);

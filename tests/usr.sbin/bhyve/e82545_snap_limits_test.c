@@ -95,62 +95,39 @@ HOST_TEST(txq_limits, tx_up(16), "The transmit ring's state has limits, which "
 	}
 }
 
-/* The EEPROM's state: its words, then that of the Microwire bus. */
-#define	EE_ENABLED	128
-#define	EE_STATE	129
-#define	EE_NBITS	130
-#define	EE_SHIFT	134
-#define	EE_OPCODE	138
-#define	EE_ADDR		142
-#define	EE_DATA_OUT	146
-#define	EE_SIZE		147
-
 HOST_TEST(eeprom_limits, tx_up(16), "The EEPROM's state has limits, which are "
     "accepted")
 {
-	static const struct {
-		uint8_t		state;
-		size_t		off;
-		uint32_t	max;
-	} t[] = {
-		{ 0, EE_NBITS, 16 }, { 1, EE_NBITS, 7 }, { 2, EE_NBITS, 15 },
-		{ 3, EE_NBITS, 15 }, { 4, EE_NBITS, 16 },
-		{ 0, EE_SHIFT, 0xffff }, { 0, EE_OPCODE, 3 },
-		{ 0, EE_ADDR, 63 },
+	static const struct eeprom_limit t[] = {
+		{ 0, SNAP_EE_NBITS, 16 }, { 1, SNAP_EE_NBITS, 7 }, { 2, SNAP_EE_NBITS, 15 },
+		{ 3, SNAP_EE_NBITS, 15 }, { 4, SNAP_EE_NBITS, 16 },
+		{ 0, SNAP_EE_SHIFT, 0xffff }, { 0, SNAP_EE_OPCODE, 3 },
+		{ 0, SNAP_EE_ADDR, 63 },
 	};
-	uint8_t after[EE_SIZE], buf[EE_SIZE], good[EE_SIZE];
+	uint8_t after[SNAP_EE_SIZE], buf[SNAP_EE_SIZE], good[SNAP_EE_SIZE];
 	unsigned int i;
 
-	ATF_REQUIRE_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, good, NULL,
-	    EE_SIZE));
-	for (i = 0; i < nitems(t); i++) {
-		memcpy(buf, good, EE_SIZE);
-		buf[EE_STATE] = t[i].state;
-		le32enc(buf + t[i].off, t[i].max);
-		ATF_CHECK_EQ_MSG(EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
-		    buf, EE_SIZE), "%u", i);
-		le32enc(buf + t[i].off, t[i].max + 1);
-		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
-		    EE_SIZE), "%u", i);
-	}
-	memcpy(buf, good, EE_SIZE);
-	buf[EE_STATE] = 5;
-	ATF_CHECK_EQ(0, snap_part(h, e82545_eeprom_snap, NULL, buf, EE_SIZE));
+	ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, good, NULL,
+	    SNAP_EE_SIZE));
+	check_eeprom_limits(h, t, nitems(t), good);
+	memcpy(buf, good, SNAP_EE_SIZE);
+	buf[SNAP_EE_STATE] = 5;
+	ATF_CHECK_EQ(0, snap_part(h, e82545_eeprom_snap, NULL, buf, SNAP_EE_SIZE));
 	/* Every byte comes back. */
-	packet_fill(buf, EE_STATE, 1);
-	buf[EE_ENABLED] = 1;
-	buf[EE_STATE] = 3;
-	le32enc(buf + EE_NBITS, 11);
-	le32enc(buf + EE_SHIFT, 0xabcd);
-	le32enc(buf + EE_OPCODE, 1);
-	le32enc(buf + EE_ADDR, 63);
+	packet_fill(buf, SNAP_EE_STATE, 1);
+	buf[SNAP_EE_ENABLED] = 1;
+	buf[SNAP_EE_STATE] = 3;
+	le32enc(buf + SNAP_EE_NBITS, 11);
+	le32enc(buf + SNAP_EE_SHIFT, 0xabcd);
+	le32enc(buf + SNAP_EE_OPCODE, 1);
+	le32enc(buf + SNAP_EE_ADDR, 63);
 	for (i = 0; i < 2; i++) {
-		buf[EE_DATA_OUT] = i;
-		ATF_CHECK_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
-		    buf, EE_SIZE));
-		ATF_CHECK_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, after,
-		    NULL, EE_SIZE));
-		ATF_CHECK_EQ(0, memcmp(buf, after, EE_SIZE));
+		buf[SNAP_EE_DATA_OUT] = i;
+		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
+		    buf, SNAP_EE_SIZE));
+		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, after,
+		    NULL, SNAP_EE_SIZE));
+		ATF_CHECK_EQ(0, memcmp(buf, after, SNAP_EE_SIZE));
 	}
 }
 

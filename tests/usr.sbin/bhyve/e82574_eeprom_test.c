@@ -34,33 +34,6 @@
 #define	RDSR	5
 #define	WREN	6
 
-/* Put `n' bits on the bus, the first one first. */
-static void
-spi_out(struct host *h, uint32_t bits, int n)
-{
-	while (n-- > 0) {
-		host_clear(h, E82545_EECD, DI);
-		if ((bits >> n & 1) != 0)
-			host_set(h, E82545_EECD, DI);
-		host_set(h, E82545_EECD, SK);
-		host_clear(h, E82545_EECD, SK);
-	}
-	host_clear(h, E82545_EECD, DI);
-}
-
-static uint32_t
-spi_in(struct host *h, int n)
-{
-	uint32_t v;
-
-	for (v = 0; n > 0; n--) {
-		host_set(h, E82545_EECD, SK);
-		v = v << 1 | ((host_rd(h, E82545_EECD) & DO) != 0);
-		host_clear(h, E82545_EECD, SK);
-	}
-	return (v);
-}
-
 /* End an instruction. */
 static void
 spi_standby(struct host *h)
@@ -74,8 +47,8 @@ spi_status(struct host *h)
 {
 	uint8_t v;
 
-	spi_out(h, RDSR, 8);
-	v = spi_in(h, 8);
+	eecd_out(h, RDSR, 8);
+	v = eecd_in(h, 8);
 	spi_standby(h);
 	return (v);
 }
@@ -85,8 +58,8 @@ spi_read(struct host *h, unsigned int addr)
 {
 	uint8_t v;
 
-	spi_out(h, READ << 8 | addr, 16);
-	v = spi_in(h, 8);
+	eecd_out(h, READ << 8 | addr, 16);
+	v = eecd_in(h, 8);
 	spi_standby(h);
 	return (v);
 }
@@ -94,7 +67,7 @@ spi_read(struct host *h, unsigned int addr)
 static void
 spi_command(struct host *h, uint32_t opcode)
 {
-	spi_out(h, opcode, 8);
+	eecd_out(h, opcode, 8);
 	spi_standby(h);
 }
 
@@ -117,22 +90,22 @@ TEST(read, "Each word, from any address on, and from the last one to the first")
 	ATF_CHECK_EQ(0x8300, host_rd(h, E82545_EECD) & 0x1ff00);
 	host_clear(h, E82545_EECD, CS | SK);
 	ATF_CHECK_EQ(0, spi_status(h));
-	spi_out(h, READ << 8, 16);
+	eecd_out(h, READ << 8, 16);
 	for (i = 0; i < 64; i++) {
-		v = spi_in(h, 8);
-		v |= spi_in(h, 8) << 8;
+		v = eecd_in(h, 8);
+		v |= eecd_in(h, 8) << 8;
 		ATF_CHECK_EQ_MSG(nvm_read(h, i), v, "%u", i);
 		sum += v;
 	}
 	ATF_CHECK_EQ(0xbaba, sum);
-	ATF_CHECK_EQ(host_mac[0], spi_in(h, 8));
-	ATF_CHECK_EQ(host_mac[1], spi_in(h, 8));
+	ATF_CHECK_EQ(host_mac[0], eecd_in(h, 8));
+	ATF_CHECK_EQ(host_mac[1], eecd_in(h, 8));
 	spi_standby(h);
 	ATF_CHECK_EQ(host_mac[5], spi_read(h, 5));
 	/* Seven bits of the address count; larger ones have one in the opcode. */
 	ATF_CHECK_EQ(host_mac[5], spi_read(h, 0x85));
-	spi_out(h, (READ | 8) << 8 | 4, 16);
-	ATF_CHECK_EQ(host_mac[4], spi_in(h, 8));
+	eecd_out(h, (READ | 8) << 8 | 4, 16);
+	ATF_CHECK_EQ(host_mac[4], eecd_in(h, 8));
 	host_destroy(h);
 }
 
@@ -146,8 +119,8 @@ TEST(request, "A request is granted; DO is low when the EEPROM does not send")
 	ATF_CHECK_EQ(0x83d0, host_rd(h, E82545_EECD));
 	/* Status 02: the last bit but one is high, until deselection. */
 	spi_command(h, WREN);
-	spi_out(h, RDSR, 8);
-	ATF_CHECK_EQ(0, spi_in(h, 6));
+	eecd_out(h, RDSR, 8);
+	ATF_CHECK_EQ(0, eecd_in(h, 6));
 	ATF_CHECK_EQ(0x83d8, host_rd(h, E82545_EECD));
 	host_set(h, E82545_EECD, CS);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_EECD) & DO);
@@ -164,7 +137,7 @@ TEST(write, "A write is enabled before, wraps at the end of its page, and disabl
 
 	h = host_create_82574(HOST_RAM);
 	old = spi_read(h, 0x5e);
-	spi_out(h, WRITE << 16 | 0x5e << 8 | 0x12, 24);
+	eecd_out(h, WRITE << 16 | 0x5e << 8 | 0x12, 24);
 	spi_standby(h);
 	ATF_CHECK_EQ(old, spi_read(h, 0x5e));
 	spi_command(h, WREN);
@@ -172,31 +145,31 @@ TEST(write, "A write is enabled before, wraps at the end of its page, and disabl
 	spi_command(h, WRDI);
 	ATF_CHECK_EQ(0, spi_status(h));
 	spi_command(h, WREN);
-	spi_out(h, WRITE << 8 | 0x5e, 16);
-	spi_out(h, 0x1122, 16);
-	spi_out(h, 0x3344, 16);
+	eecd_out(h, WRITE << 8 | 0x5e, 16);
+	eecd_out(h, 0x1122, 16);
+	eecd_out(h, 0x3344, 16);
 	spi_standby(h);
 	ATF_CHECK_EQ(0, spi_status(h));
 	ATF_CHECK_EQ(0x2211, nvm_read(h, 0x2f));
 	ATF_CHECK_EQ(0x4433, nvm_read(h, 0x2c));
 	ATF_CHECK_EQ(0xff, spi_read(h, 0x60));
 	/* Disabled again. */
-	spi_out(h, WRITE << 16 | 0x5e << 8 | 0x99, 24);
+	eecd_out(h, WRITE << 16 | 0x5e << 8 | 0x99, 24);
 	spi_standby(h);
 	ATF_CHECK_EQ(0x11, spi_read(h, 0x5e));
 	/* Seven bits are no byte. */
 	spi_command(h, WREN);
-	spi_out(h, WRITE << 8 | 0x5e, 16);
-	spi_out(h, 0x55, 7);
+	eecd_out(h, WRITE << 8 | 0x5e, 16);
+	eecd_out(h, 0x55, 7);
 	spi_standby(h);
 	ATF_CHECK_EQ(0x11, spi_read(h, 0x5e));
 	/* Not even the status register protects it: there is no other bit. */
 	spi_command(h, WREN);
-	spi_out(h, WRSR << 8 | 0x8c, 16);
+	eecd_out(h, WRSR << 8 | 0x8c, 16);
 	spi_standby(h);
 	ATF_CHECK_EQ(2, spi_status(h));
 	/* The address comes from it after a reset, which disables writes. */
-	spi_out(h, WRITE << 16 | 0 << 8 | 0x02, 24);
+	eecd_out(h, WRITE << 16 | 0 << 8 | 0x02, 24);
 	spi_standby(h);
 	spi_command(h, WREN);
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
@@ -211,17 +184,17 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 
 	h = host_create_82574(HOST_RAM);
 	/* Deselected within opcode, address, and data. */
-	spi_out(h, READ, 5);
+	eecd_out(h, READ, 5);
 	spi_standby(h);
-	spi_out(h, READ << 4, 12);
+	eecd_out(h, READ << 4, 12);
 	spi_standby(h);
-	spi_out(h, READ << 8, 16);
-	(void)spi_in(h, 3);
+	eecd_out(h, READ << 8, 16);
+	(void)eecd_in(h, 3);
 	spi_standby(h);
 	ATF_CHECK_EQ(host_mac[3], spi_read(h, 3));
 	/* While it is deselected there is no clock, nor with the selection. */
 	host_set(h, E82545_EECD, CS);
-	spi_out(h, WREN, 8);
+	eecd_out(h, WREN, 8);
 	host_set(h, E82545_EECD, SK);
 	host_clear(h, E82545_EECD, CS);
 	host_set(h, E82545_EECD, CS);
@@ -231,33 +204,33 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	ATF_CHECK_EQ(host_mac[3], spi_read(h, 3));
 	ATF_CHECK_EQ(0, spi_status(h));
 	/* No instruction: what follows is none, either. */
-	spi_out(h, 0x07, 8);
-	spi_out(h, WREN, 8);
+	eecd_out(h, 0x07, 8);
+	eecd_out(h, WREN, 8);
 	spi_standby(h);
-	spi_out(h, 0x13, 8);
-	spi_out(h, 5, 8);
-	ATF_CHECK_EQ(0, spi_in(h, 8));
+	eecd_out(h, 0x13, 8);
+	eecd_out(h, 5, 8);
+	ATF_CHECK_EQ(0, eecd_in(h, 8));
 	spi_standby(h);
 	spi_command(h, WREN);
-	spi_out(h, 0x07 << 16 | 0x5e << 8 | 0x77, 24);
+	eecd_out(h, 0x07 << 16 | 0x5e << 8 | 0x77, 24);
 	spi_standby(h);
 	ATF_CHECK_EQ(0xff, spi_read(h, 0x5e));
 	spi_command(h, WRDI);
-	spi_out(h, WREN << 1, 8);
+	eecd_out(h, WREN << 1, 8);
 	spi_standby(h);
 	ATF_CHECK_EQ(0, spi_status(h));
 	/* A clock that does not change. */
-	spi_out(h, READ, 8);
+	eecd_out(h, READ, 8);
 	host_clear(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, SK | DI);
 	host_clear(h, E82545_EECD, SK | DI);
-	spi_out(h, 1, 7);
+	eecd_out(h, 1, 7);
 	host_clear(h, E82545_EECD, SK | DI);
-	ATF_CHECK_EQ(host_mac[1] >> 4, spi_in(h, 4));
+	ATF_CHECK_EQ(host_mac[1] >> 4, eecd_in(h, 4));
 	host_set(h, E82545_EECD, DI);
 	host_clear(h, E82545_EECD, DI);
-	ATF_CHECK_EQ(host_mac[1] & 0xf, spi_in(h, 4));
+	ATF_CHECK_EQ(host_mac[1] & 0xf, eecd_in(h, 4));
 	/* A clock that rises together with the selection. */
 	host_set(h, E82545_EECD, CS);
 	host_wr(h, E82545_EECD, SK | DI);
@@ -269,27 +242,15 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	host_destroy(h);
 }
 
-/* The state, behind the words: write_enabled, then that of the bus. */
-#define	EE_STATE	129
-#define	EE_NBITS	130
-#define	EE_SHIFT	134
-#define	EE_OPCODE	138
-#define	EE_ADDR		142
-#define	EE_SIZE		147
-
 TEST(snapshot, "An instruction goes on after a restore; its state has limits")
 {
-	static const struct {
-		uint8_t		state;
-		size_t		off;
-		uint32_t	max;
-	} t[] = {
-		{ 0, EE_NBITS, 7 }, { 1, EE_NBITS, 15 }, { 2, EE_NBITS, 7 },
-		{ 3, EE_NBITS, 7 }, { 4, EE_NBITS, 7 },
-		{ 0, EE_SHIFT, 0xffff }, { 0, EE_OPCODE, 7 },
-		{ 0, EE_ADDR, 127 },
+	static const struct eeprom_limit t[] = {
+		{ 0, SNAP_EE_NBITS, 7 }, { 1, SNAP_EE_NBITS, 15 }, { 2, SNAP_EE_NBITS, 7 },
+		{ 3, SNAP_EE_NBITS, 7 }, { 4, SNAP_EE_NBITS, 7 },
+		{ 0, SNAP_EE_SHIFT, 0xffff }, { 0, SNAP_EE_OPCODE, 7 },
+		{ 0, SNAP_EE_ADDR, 127 },
 	};
-	uint8_t buf[EE_SIZE], good[EE_SIZE];
+	uint8_t good[SNAP_EE_SIZE];
 	struct host *h, *to;
 	unsigned int bits, i;
 	uint32_t n;
@@ -298,31 +259,22 @@ TEST(snapshot, "An instruction goes on after a restore; its state has limits")
 	/* 16 bits of the instruction, then the byte. */
 	for (bits = 0; bits <= 24; bits++) {
 		n = MIN(bits, 16);
-		spi_out(h, (READ << 8 | 4) >> (16 - n), n);
-		(void)spi_in(h, bits - n);
-		ATF_REQUIRE_EQ(EE_SIZE, snap_part(h, e82545_eeprom_snap, good,
-		    NULL, EE_SIZE));
+		eecd_out(h, (READ << 8 | 4) >> (16 - n), n);
+		(void)eecd_in(h, bits - n);
+		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, good,
+		    NULL, SNAP_EE_SIZE));
 		to = host_create_82574(HOST_RAM);
-		ATF_REQUIRE_EQ(EE_SIZE, snap_part(to, e82545_eeprom_snap, NULL,
-		    good, EE_SIZE));
-		spi_out(to, (READ << 8 | 4) & ((1 << (16 - n)) - 1), 16 - n);
+		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(to, e82545_eeprom_snap, NULL,
+		    good, SNAP_EE_SIZE));
+		eecd_out(to, (READ << 8 | 4) & ((1 << (16 - n)) - 1), 16 - n);
 		i = 24 - MAX(bits, 16);
-		ATF_CHECK_EQ_MSG(host_mac[4] & ((1 << i) - 1), spi_in(to, i),
+		ATF_CHECK_EQ_MSG(host_mac[4] & ((1 << i) - 1), eecd_in(to, i),
 		    "%u", bits);
-		ATF_CHECK_EQ_MSG(host_mac[5], spi_in(to, 8), "%u", bits);
+		ATF_CHECK_EQ_MSG(host_mac[5], eecd_in(to, 8), "%u", bits);
 		host_destroy(to);
 		spi_standby(h);
 	}
-	for (i = 0; i < nitems(t); i++) {
-		memcpy(buf, good, EE_SIZE);
-		buf[EE_STATE] = t[i].state;
-		le32enc(buf + t[i].off, t[i].max);
-		ATF_CHECK_EQ_MSG(EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
-		    buf, EE_SIZE), "%u", i);
-		le32enc(buf + t[i].off, t[i].max + 1);
-		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
-		    EE_SIZE), "%u", i);
-	}
+	check_eeprom_limits(h, t, nitems(t), good);
 	host_destroy(h);
 }
 

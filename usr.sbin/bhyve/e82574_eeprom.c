@@ -54,12 +54,8 @@ spi_begin(struct e82545_eeprom *ee, enum eeprom_state state)
 static void
 spi_opcode(struct e82545_eeprom *ee)
 {
-	if ((ee->shift & ~(SPI_OPCODE | SPI_ADDR_8)) != 0) {
-		spi_begin(ee, EE_DONE);
-		return;
-	}
 	ee->opcode = ee->shift & SPI_OPCODE;
-	switch (ee->opcode) {
+	switch (ee->shift & ~SPI_ADDR_8) {
 	case SPI_READ:
 	case SPI_WRITE:
 		/* The address follows. */
@@ -180,17 +176,20 @@ void
 e82574_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	struct e82545_eeprom *ee = dev->eeprom;
-	const uint32_t old = e82545_reg(dev, off);
+	const uint32_t changed = e82545_reg(dev, off) ^ value;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, off, value);
-	if ((value & E82545_EECD_CS) != 0)
+	if ((value & E82545_EECD_CS) != 0) {
 		spi_deselect(ee);
-	else if ((old & E82545_EECD_CS) != 0)
 		return;
-	else if ((old & E82545_EECD_SK) == 0 && (value & E82545_EECD_SK) != 0)
+	}
+	/* A clock that changes with the selection is none. */
+	if ((changed & (E82545_EECD_CS | E82545_EECD_SK)) != E82545_EECD_SK)
+		return;
+	if ((value & E82545_EECD_SK) != 0)
 		spi_rise(ee, (value & E82545_EECD_DI) != 0);
-	else if ((old & E82545_EECD_SK) != 0 && (value & E82545_EECD_SK) == 0)
+	else
 		spi_fall(ee);
 }
 

@@ -197,6 +197,9 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	eecd_out(h, WREN, 8);
 	host_set(h, E82545_EECD, SK);
 	host_clear(h, E82545_EECD, CS);
+	host_clear(h, E82545_EECD, SK);
+	ATF_CHECK_EQ(host_mac[3], spi_read(h, 3));
+	host_set(h, E82545_EECD, SK);
 	host_set(h, E82545_EECD, CS);
 	host_clear(h, E82545_EECD, SK);
 	host_wr(h, E82545_EECD, SK);
@@ -207,6 +210,12 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	eecd_out(h, 0x07, 8);
 	eecd_out(h, WREN, 8);
 	spi_standby(h);
+	eecd_out(h, 0x13, 8);
+	eecd_out(h, 5, 8);
+	ATF_CHECK_EQ(0, eecd_in(h, 8));
+	spi_standby(h);
+	/* Nor if the last one was a read. */
+	(void)spi_read(h, 5);
 	eecd_out(h, 0x13, 8);
 	eecd_out(h, 5, 8);
 	ATF_CHECK_EQ(0, eecd_in(h, 8));
@@ -230,7 +239,13 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	ATF_CHECK_EQ(host_mac[1] >> 4, eecd_in(h, 4));
 	host_set(h, E82545_EECD, DI);
 	host_clear(h, E82545_EECD, DI);
-	ATF_CHECK_EQ(host_mac[1] & 0xf, eecd_in(h, 4));
+	/* It stays high. */
+	host_set(h, E82545_EECD, SK);
+	host_set(h, E82545_EECD, SK | DI);
+	ATF_CHECK_EQ(host_mac[1] >> 3 & 1,
+	    (host_rd(h, E82545_EECD) & DO) != 0);
+	host_clear(h, E82545_EECD, SK | DI);
+	ATF_CHECK_EQ(host_mac[1] & 7, eecd_in(h, 3));
 	/* A clock that rises together with the selection. */
 	host_set(h, E82545_EECD, CS);
 	host_wr(h, E82545_EECD, SK | DI);

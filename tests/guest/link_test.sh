@@ -66,7 +66,7 @@ sweep()
 	on "$1" "wire udp-sweep $3 5002 $4 $5"
 	on "$2" "wait_word good /tmp/recv" > recv
 	[ "$(cat recv)" = "good $n bad 0 duplicate 0 late 0" ] ||
-	    wrong "$1 to $2: $n sent, $(cat recv)"
+	    wrong "$1 to $2: $n sent, $(paste -sd ' ' recv)"
 }
 
 guest_case jumbo "Jumbo frames: MTU 9000 and the driver's largest"

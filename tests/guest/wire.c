@@ -44,6 +44,7 @@
 					   with all overhead */
 #define	TCP_CHUNK	65536
 #define	SEEN_MAX	(1U << 24)
+#define	LOST_MAX	8		/* that are named */
 
 struct udp_head {
 	uint32_t	seq;
@@ -256,7 +257,7 @@ udp_recv(char **argv)
 	struct pollfd pfd;
 	struct udp_head h;
 	uint8_t *seen;
-	uint32_t i, last, seq;
+	uint32_t i, last, lost, seq;
 	uint64_t bad, duplicate, good, late;
 	ssize_t n;
 
@@ -303,6 +304,11 @@ udp_recv(char **argv)
 			last = seq;
 		good++;
 	}
+	for (i = lost = 0; i <= last && lost < LOST_MAX; i++)
+		if ((seen[i / 8] & 1 << i % 8) == 0)
+			printf("%s %u", lost++ == 0 ? "lost" : "", i);
+	if (lost != 0)
+		printf("\n");
 	printf("good %ju bad %ju duplicate %ju late %ju\n", (uintmax_t)good,
 	    (uintmax_t)bad, (uintmax_t)duplicate, (uintmax_t)late);
 	return (bad != 0 || duplicate != 0 || late != 0);

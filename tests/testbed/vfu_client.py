@@ -272,8 +272,9 @@ class Driver(Client):
         wait_until(lambda: self.ram[self.TXRING + 16 * slot + 12] & 1,
                    "write-back of TX descriptor %d" % slot)
 
-    def frame(self):
-        """Return the next frame received, or None."""
+    def frame(self, post=False):
+        """Return the next frame received, or None.  With `post' RDT is written
+        without waiting for the answer."""
         at = self.RXRING + 16 * self.next_rx
         # DD is read first: unpack() reads the descriptor in several parts.
         if not self.ram[at + 12] & 1:
@@ -284,7 +285,7 @@ class Driver(Client):
         buf = self.RXBUF + 2048 * self.next_rx
         data = bytes(self.ram[buf:buf + length])
         self.ram[at + 12] = 0
-        self.set(RDT, self.next_rx)
+        self.set(RDT, self.next_rx, post)
         self.next_rx = (self.next_rx + 1) % self.SLOTS
         return data
 

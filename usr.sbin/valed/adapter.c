@@ -478,6 +478,7 @@ change(struct adapter *ad, const struct adapter_config *config, bool move)
 	pthread_mutex_lock(&ad->mtx);
 	ad->moved = false;
 	ad->change = (struct adapter_change){ .ch_pending = true,
+	    .ch_quiesce = ad->change.ch_quiesce,
 	    .ch_save = ad->change.ch_save,
 	    .ch_itr_256ns = config->ac_itr_256ns,
 	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
@@ -505,24 +506,50 @@ adapter_move(struct adapter *ad, const struct adapter_config *config,
 	return (ad->error);
 }
 
+/* Set one of the adapter's members, and wake the thread. */
+static void
+ask(struct adapter *ad, bool *what)
+{
+	pthread_mutex_lock(&ad->mtx);
+	*what = true;
+	pthread_mutex_unlock(&ad->mtx);
+	adapter_post(ad);
+}
+
+/* One of the adapter's members, which the thread sets. */
+static bool
+is_set(struct adapter *ad, const bool *what)
+{
+	bool set;
+
+	pthread_mutex_lock(&ad->mtx);
+	set = *what;
+	pthread_mutex_unlock(&ad->mtx);
+	return (set);
+}
+
+void
+adapter_quiesce(struct adapter *ad)
+{
+	ask(ad, &ad->change.ch_quiesce);
+}
+
+bool
+adapter_quiesced(struct adapter *ad)
+{
+	return (is_set(ad, &ad->quiesced));
+}
+
 void
 adapter_save(struct adapter *ad)
 {
-	pthread_mutex_lock(&ad->mtx);
-	ad->change.ch_save = true;
-	pthread_mutex_unlock(&ad->mtx);
-	adapter_post(ad);
+	ask(ad, &ad->change.ch_save);
 }
 
 bool
 adapter_saved(struct adapter *ad)
 {
-	bool saved;
-
-	pthread_mutex_lock(&ad->mtx);
-	saved = ad->saved;
-	pthread_mutex_unlock(&ad->mtx);
-	return (saved);
+	return (is_set(ad, &ad->saved));
 }
 
 void

@@ -62,9 +62,11 @@ struct adapter {
 	pthread_cond_t		 ready;		/* opened or moved was set */
 	bool			 opened;	/* adapter_open() returned */
 	bool			 moved;		/* so has adapter_move() */
+	bool			 quiesced;	/* e82545_tx() runs no more */
 	bool			 saved;		/* adapter_keep_save() returned */
 	struct adapter_change {
 		bool		 ch_pending;
+		bool		 ch_quiesce;	/* adapter_quiesce() */
 		bool		 ch_save;	/* adapter_save() */
 		uint32_t	 ch_itr_256ns;
 		uint32_t	 ch_itr_min_256ns;
@@ -156,8 +158,18 @@ void	adapter_stop(struct adapter *ad);
 bool	adapter_ended(struct adapter *ad);
 
 /*
- * Have the thread save the state for the next process, and do nothing else any
- * more.  adapter_saved() says whether it has.  The main thread, after
+ * Have the thread send no frames of its guest any more; they wait in the guest's
+ * ring.  It receives as before.  adapter_quiesced() says whether it is so.  The
+ * main thread, after adapter_go().
+ */
+void	adapter_quiesce(struct adapter *ad);
+bool	adapter_quiesced(struct adapter *ad);
+
+/*
+ * Have the thread give its guest the frames that are in the port, as far as the
+ * guest has posted buffers, save the state for the next process, and do nothing
+ * else any more.  adapter_saved() says whether it has.  What others send to it
+ * after that is lost, so all adapters must be quiesced.  The main thread, after
  * adapter_go().
  */
 void	adapter_save(struct adapter *ad);

@@ -40,6 +40,9 @@
  */
 #define	TX_POLLS	16
 
+/* Batches that adapter_end() receives: more than a port's ring holds. */
+#define	DRAIN_BATCHES	1024
+
 void
 adapter_post(struct adapter *ad)
 {
@@ -113,6 +116,13 @@ adapter_tx(struct adapter *ad)
 	return (state != E82545_TX_IDLE);
 }
 
+/* Whether there is a batch to send. */
+static bool
+adapter_sends(const struct adapter *ad)
+{
+	return (ad->tx_wanted && !ad->quiesced);
+}
+
 /* Send and receive a batch. */
 /* mutants 3: the last of the switch */
 static void
@@ -120,7 +130,7 @@ adapter_batches(struct adapter *ad)
 {
 	adapter_assert_thread(ad);
 	adapter_count(ad, ADAPTER_C_WAKEUP);
-	if (ad->tx_wanted) {
+	if (adapter_sends(ad)) {
 		ad->tx_wanted = false;
 		if (adapter_tx(ad))
 			ad->tx_wanted = true;
@@ -139,7 +149,7 @@ adapter_batches(struct adapter *ad)
 			break;
 		}
 	}
-	if (ad->tx_wanted || ad->rx_wanted)
+	if (adapter_sends(ad) || ad->rx_wanted)
 		loop_round_within(0);
 }
 
@@ -156,14 +166,31 @@ adapter_work(void *arg)
 	vfu_server_round(&ad->vfu);
 }
 
-/* Save the state: the process ends. */
+/* Set a member that the main thread waits for. */
+static void
+adapter_has(struct adapter *ad, bool *what)
+{
+	pthread_mutex_lock(&ad->mtx);
+	*what = true;
+	pthread_mutex_unlock(&ad->mtx);
+}
+
+/*
+ * Receive what is in the port, and save the state: the process ends.  Adapters
+ * send nothing any more, but programs and interfaces may go on to.
+ */
 static void __dead2
 adapter_end(struct adapter *ad)
 {
+	int i;
+
+	/* mutants 6: a thread that is not kept from running has done that */
+	for (i = 0; i < DRAIN_BATCHES; i++) {
+		if (e82545_rx(ad->dev) != E82545_RX_MORE)
+			break;
+	}
 	adapter_keep_save(ad);
-	pthread_mutex_lock(&ad->mtx);
-	ad->saved = true;
-	pthread_mutex_unlock(&ad->mtx);
+	adapter_has(ad, &ad->saved);
 	for (;;)
 		poll(NULL, 0, -1);
 }
@@ -180,6 +207,8 @@ adapter_changes(struct adapter *ad)
 	ad->change.ch_pending = false;
 	ad->change.ch_move = NULL;
 	pthread_mutex_unlock(&ad->mtx);
+	if (ch.ch_quiesce)
+		adapter_has(ad, &ad->quiesced);
 	if (ch.ch_save)
 		adapter_end(ad);
 	if (ch.ch_move != NULL)

@@ -42,8 +42,8 @@
 #include "valed_stats.h"
 #include "valed_store.h"
 
-/* For adapters to save their state, ms. */
-#define	SAVE_MS		2000
+/* For adapters to quiesce, and to save their state, ms. */
+#define	STEP_MS		2000
 
 /* Of valed_serve(). */
 static struct adapter_list	*adapters;
@@ -292,18 +292,18 @@ run(int signal_fd)
 	}
 }
 
-/* Have all adapters save their state.  One that does not is not waited for. */
+/* Have all adapters do that.  One that does not is not waited for. */
 static void
-adapters_save(void)
+adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 {
 	struct adapter *ad;
 	unsigned int ms;
 
 	TAILQ_FOREACH(ad, adapters, link)
-		adapter_save(ad);
+		ask(ad);
 	ad = TAILQ_FIRST(adapters);
-	for (ms = 0; ad != NULL && ms < SAVE_MS; ms++) {
-		while (ad != NULL && adapter_saved(ad))
+	for (ms = 0; ad != NULL && ms < STEP_MS; ms++) {
+		while (ad != NULL && has(ad))
 			ad = TAILQ_NEXT(ad, link);
 		if (ad != NULL)
 			poll(NULL, 0, 1);
@@ -320,7 +320,8 @@ end(bool restart)
 	if (!restart)
 		valed_notify("STOPPING=1");
 	if (go_on) {
-		adapters_save();
+		adapters_step(adapter_quiesce, adapter_quiesced);
+		adapters_step(adapter_save, adapter_saved);
 		valed_serve_keep();
 		valed_counters_keep();
 	}

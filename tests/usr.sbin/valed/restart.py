@@ -311,6 +311,7 @@ def clients():
 
 
 KILLS = int(os.environ.get("KILLS", 20))
+ENDS = 3
 
 
 def flood():
@@ -911,7 +912,7 @@ class Tracer:
     libc.ptrace.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
 
     def __init__(self, tid):
-        self.tid, self.calls = tid, 0
+        self.tid, self.calls, self.stopped = tid, 0, False
         if self.ptrace(self.SEIZE, self.SYSGOOD) == -1:
             raise Skip("ptrace(2): %s" % os.strerror(ctypes.get_errno()))
         self.ptrace(self.INTERRUPT)
@@ -923,7 +924,11 @@ class Tracer:
 
     def run(self, most, done):
         """Let it make so many calls, or until done().  Returns whether it is
-        in one, before the kernel or after it."""
+        in one, before the kernel or after it, where it stays until the next
+        run()."""
+        if self.stopped:
+            self.ptrace(self.SYSCALL)
+        self.stopped = False
         while self.calls < most:
             tid, status = os.waitpid(self.tid, self.WALL | os.WNOHANG)
             if tid == 0:
@@ -931,11 +936,13 @@ class Tracer:
                     return False
                 time.sleep(0.0005)
                 continue
-            assert os.WIFSTOPPED(status), status
+            if not os.WIFSTOPPED(status):
+                return False
             sig = os.WSTOPSIG(status)
             if sig == signal.SIGTRAP | 0x80:
                 self.calls += 1
                 if self.calls == most:
+                    self.stopped = True
                     return True
                 sig = 0
             elif status >> 16:
@@ -1002,6 +1009,55 @@ def moving():
         print("%d kills" % killed)
         assert "is reset" not in v.messages() and \
             "is lost" not in v.messages(), v.messages()
+
+
+def numbered(a, b, done):
+    """Send numbered frames until done(): each arrives, once and in order."""
+    def arrive():
+        nonlocal last
+        while frame := b.frame(post=True):
+            number = int(re.fullmatch(rb"frame (\d+)\.\0*", frame[14:])[1])
+            assert number == last + 1, (number, last)
+            last = number
+        return last == n
+
+    n = last = 0
+    while not done():
+        n += 1
+        a.send(ethernet(b.mac, a.mac, b"frame %d." % n))
+        arrive()
+    wait_until(arrive, "the last frames", lambda: (last, n))
+    return n
+
+
+def ending():
+    """The main thread is slow when it ends the process on purpose: no frame of
+    one client to the other is lost meanwhile."""
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        for src, dst in (a, b), (b, a):
+            for _ in range(ENDS):
+                t = Tracer(v.serving)
+                restart = subprocess.Popen([VALECTL, "-c", "control",
+                                            "restart"])
+                ended = threading.Event()
+                sent = []
+                sender = threading.Thread(
+                    target=lambda: sent.append(numbered(src, dst,
+                                                        ended.is_set)))
+                sender.start()
+                most = 1
+                while t.run(most, lambda: False):
+                    time.sleep(0.02)
+                    most += 1
+                v.restarted()
+                ended.set()
+                sender.join()
+                assert restart.wait() == 0
+                print("%d calls, frames: %s" % (t.calls, sent))
+                assert sent and sent[0] > 0
+        exchange(a, b)
+        assert v.messages() == "", v.messages()
 
 
 CAP = os.path.join(os.path.dirname(VALECTL), "../../usr.bin/vale-cap/vale-cap")
@@ -1105,4 +1161,4 @@ if __name__ == "__main__":
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
-                                  waits, signals, moves, moving, interfaces)})
+                                  waits, signals, moves, moving, interfaces, ending)})

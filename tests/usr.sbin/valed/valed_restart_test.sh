@@ -16,6 +16,7 @@ starting: if the configuration is wrong then, and there is no client, it ends
 waits: if there are clients, they wait until it is mended
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again
+ending: no frame of a client is lost when the process is slow to end on purpose
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 managed: a service manager keeps the descriptors, and clients, between two starts

@@ -28,7 +28,7 @@ static struct world {
 	char	why[32];		/* of changes */
 	bool	no_signals, due, is_change, reloads, change_is_end;
 	bool	store, manager, restart, replace;
-	unsigned int waits;
+	unsigned int waits, polls, asked;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 } world;
 
@@ -46,12 +46,29 @@ CALLED(ctl_names_end, "names end")
 
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
+OF_ADAPTER(adapter_quiesce, "quiesce")
 OF_ADAPTER(adapter_save, "save")
 
-bool
-adapter_saved(struct adapter *ad __unused)
+/* Each adapter has done it when the main thread has waited so often. */
+static bool
+step_done(const struct adapter *ad, const char *what)
 {
+	if (++world.asked % (world.polls + 1) != 0)
+		return (false);
+	called("%s %s", what, ad->config.ac_name);
 	return (true);
+}
+
+bool
+adapter_quiesced(struct adapter *ad)
+{
+	return (step_done(ad, "quiesced"));
+}
+
+bool
+adapter_saved(struct adapter *ad)
+{
+	return (step_done(ad, "saved"));
 }
 
 void
@@ -269,6 +286,12 @@ WRAP(int, signalfd, int fd, const sigset_t *set, int flags)
 		return (__real_signalfd(fd, set, flags));
 	errno = ENOBUFS;
 	return (-1);
+}
+
+WRAP(int, poll, struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	ATF_CHECK(fds == NULL && n == 0 && timeout_ms == 1);
+	return (0);
 }
 
 /* As valed_serve() begins, with no adapter. */
@@ -526,7 +549,9 @@ runs(bool live, const char *calls)
 }
 
 #define	WAITS	"wait 66;wait 66;wait 66;wait 66;"
-#define	SAVES	"save a;save b;keep;counters;guard keep;"
+#define	QUIESCES "quiesce a;quiesce b;quiesced a;quiesced b;"
+#define	SAVED	"keep;counters;guard keep;"
+#define	SAVES	QUIESCES "save a;save b;saved a;saved b;" SAVED
 
 TEST(ends, "It says that it serves; at the end, what the next process needs is "
     "kept, and the sockets, if there is one: with -R and a service manager, or "
@@ -551,6 +576,19 @@ TEST(ends, "It says that it serves; at the end, what the next process needs is "
 #define	CHECKED_LIVE	CHECKED_2 "live;each live;"
 	runs(true, SERVES "wait 66;restart begin;check;" CHECKED_LIVE
 	    "wait 66 check;restart end;" SAVES "restarts;");
+}
+
+TEST(slow, "No adapter saves its state before all have quiesced, which takes two "
+    "seconds at most, as does saving it")
+{
+	called_make();
+	list_make();
+	world.manager = world.store = true;
+	world.polls = 3;
+	runs(false, SERVES WAITS "notify STOPPING=1;" SAVES "ends;");
+	world.polls = 2000 - 1;
+	runs(false, SERVES WAITS "notify STOPPING=1;quiesce a;quiesce b;"
+	    "quiesced a;save a;save b;saved a;" SAVED "ends;");
 }
 
 TEST_PROGRAM

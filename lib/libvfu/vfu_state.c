@@ -343,10 +343,11 @@ kept_kind(enum kept_fd which, int fd)
 		return (vfu_irq_fd(fd));
 	if (peer_fstat(fd, &st) == -1)
 		return (false);
-	if (which == KEPT_CLIENT)
-		return (S_ISSOCK(st.st_mode));
-	/* It is read before the client is served, and must not block. */
-	return (S_ISFIFO(st.st_mode) && fcntl(fd, F_SETFL, O_NONBLOCK) != -1);
+	if (which == KEPT_CLIENT ? !S_ISSOCK(st.st_mode) :
+	    !S_ISFIFO(st.st_mode))
+		return (false);
+	/* The thread reads it, and must not block. */
+	return (fcntl(fd, F_SETFL, O_NONBLOCK) != -1);
 }
 
 /* Find the descriptors that the state needs; the others are NULL. */

@@ -330,6 +330,30 @@ TEST(complete, "A client goes on with all that it had")
 	vfu_server_drop(&dev);
 }
 
+TEST(blocking, "A socket and a pipe that would block do not")
+{
+	const char *why = "";
+	unsigned int i;
+	int fd;
+
+	begin();
+	make_state();
+	end();
+	for (i = 0; i < NAMES; i++) {
+		fd = kept[i].pkt_fd;
+		if (fd != -1 && (strcmp(names[i], "client") == 0 ||
+		    strncmp(names[i], "pipe", 4) == 0))
+			ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));
+	}
+	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
+	    why);
+	ATF_CHECK(fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK);
+	for (i = 0; i < 2; i++)
+		ATF_CHECK(fcntl(dev.vdev_server.stream.vsm_pipe[i], F_GETFL) &
+		    O_NONBLOCK);
+	vfu_server_drop(&dev);
+}
+
 TEST(intx, "An INTx event that waits to be unmasked comes once more, if the "
     "line is asserted")
 {
@@ -614,11 +638,11 @@ TEST(idle, "Without a client, there is none afterwards, or the one that had "
 	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
 	ATF_CHECK_STREQ("", stub_calls());
 	end();
-	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
-	    pair));
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	on_put(NULL, "client", pair[0]);
 	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
 	ATF_CHECK(dev.vdev_server.fd != -1);
+	ATF_CHECK(fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK);
 	ATF_CHECK_STREQ("attach;", stub_calls());
 	vfu_server_drop(&dev);
 }

@@ -486,8 +486,8 @@ def managed():
 # What adapter_keep.c has saved of an adapter, a file of each version: lines of
 # an offset and bytes, hexadecimal, between which there are zeros.
 SAVED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                     "adapter_saved_v%d.txt")
-VERSIONS = (1, 2)
+                     "adapter_saved_%s.txt")
+VERSIONS = {"e1000": ("v1", "v2"), "e1000e": ("e1000e_v2",)}
 
 
 def saved_read(version):
@@ -527,7 +527,7 @@ def saved_last(m):
     return found
 
 
-RDTR = 0x2820
+RDTR, IVAR, EITR, RSSRK, RXRING_1 = 0x2820, 0xe4, 0xe8, 0x5c80, 0x2900
 
 
 def journal_v1():
@@ -542,35 +542,31 @@ def journal_v1():
     return fd
 
 
-# Of each version of the saved state.
-JOURNALS = {1: journal_v1, 2: journal_v1}
+# The registers that a saved state sets: of both adapters, and of an 82574L.
+SAVED_REGS = {RAL0: 0x44332211, RAL0 + 4: 0x80006655, IMS: ICR_RXT0,
+              RDTR: 0x123}
+SAVED_82574 = {IVAR: 0x80000008, EITR + 4: 0x321, RSSRK: 0x99887766,
+               RXRING_1: 0x12345670}
 
 
-def saved_state(client):
-    """The registers that a saved state sets."""
-    return [client.get(reg) for reg in (RAL0, RAL0 + 4, IMS, RDTR)]
-
-
-def versions():
-    """A client goes on with what earlier versions of valed have saved, and this
-    one has; adapter_version.h says which there are."""
-    want = [0x44332211, 0x80006655, ICR_RXT0, 0x123]
-    m = Manager()
-    for version in VERSIONS:
+def versions_of(m, device, regs):
+    args = [arg.replace("1,e1000,", "1,%s," % device) for arg in ARGS]
+    for version in VERSIONS[device]:
         ours, theirs = socket.socketpair()
         state = os.memfd_create("saved", os.MFD_ALLOW_SEALING)
         os.write(state, saved_read(version))
         fcntl.fcntl(state, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
                     fcntl.F_SEAL_GROW)
         pipe = os.pipe()
-        for name, fd in (("saved", state), ("journal", JOURNALS[version]()),
+        for name, fd in (("saved", state), ("journal", journal_v1()),
                          ("mem.0", memory(65536)), ("client", theirs.detach()),
                          ("pipe.0", pipe[0]), ("pipe.1", pipe[1])):
             m.add("0008." + name, fd)
-        v = m.start(ARGS)
+        v = m.start(args)
         a = Accepted(ours)
         assert v.messages() == "", v.messages()
-        assert saved_state(a) == want, (version, saved_state(a))
+        for reg, value in regs.items():
+            assert a.get(reg) == value, (version, hex(reg), hex(a.get(reg)))
         # The range is there, and no other.
         a.dma_unmap(0x100000, 65536)
         refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)
@@ -581,10 +577,18 @@ def versions():
     # This valed writes the newest form.  If that has changed, so has its number,
     # and what is printed here is the file of the new one.
     print(saved_text(now))
-    newest = saved_read(VERSIONS[-1])
+    newest = saved_read(VERSIONS[device][-1])
     assert len(now) == len(newest), (len(now), len(newest))
     for at in slice(0, 12), slice(32, 48), slice(72, 92), slice(540, 550):
         assert now[at] == newest[at], (at, now[at], newest[at])
+
+
+def versions():
+    """A client goes on with what earlier versions of valed have saved, and this
+    one has; adapter_version.h says which there are."""
+    m = Manager()
+    versions_of(m, "e1000", SAVED_REGS)
+    versions_of(m, "e1000e", SAVED_REGS | SAVED_82574)
 
 
 def inherited():

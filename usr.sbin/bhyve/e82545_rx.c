@@ -216,8 +216,9 @@ rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	uint32_t lens[E82574_SPLIT_BUFFERS], sum;
 
 	rx_begin(dev, b, queue);
-	sum = e82574_rx_lens(dev, UINT32_MAX, lens);
+	sum = e82574_rx_lens(dev, UINT32_MAX, 0, lens);
 	b->bufsize = MAX(sum, RX_BUFSIZE_MIN);
+	b->payload = sum - lens[0];
 	b->start = b->head = rx_head(dev, regs, true);
 	b->size = rx_ring_size(dev, regs, true);
 	b->posted = rx_ring_posted(dev, regs, b->head, b->size, true);
@@ -327,15 +328,14 @@ rx_write_back(struct e82545 *dev, const struct rx_batch *b)
 	rxq->end = b->head;
 	e82545_stored();
 	if (extended)
-		e82574_rx_store(dev, b->ring, b->size, b->start, rxq->done,
-		    rx_lower(rxq), b->ndone);
+		e82574_rx_store(dev, b->ring, b->size, b->start, rxq,
+		    b->ndone);
 	else
 		rx_store(b->ring, b->size, b->start, rxq->done, b->ndone);
 	rxq->ndone = b->ndone | E82545_FIRST;
 	e82545_stored();
 	if (extended)
-		e82574_rx_store_one(dev, b->ring, b->start, rxq->done[0],
-		    rx_lower(rxq));
+		e82574_rx_store_one(dev, b->ring, b->start, rxq, 0);
 	else
 		atomic_store_rel_64(&b->ring[b->start][1], rxq->done[0]);
 	e82545_stored();

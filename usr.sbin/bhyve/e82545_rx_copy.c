@@ -40,6 +40,8 @@ e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)
 		return (false);
 	upper = rx_extended(dev) ? 0 :
 	    le64toh(atomic_load_64(&b->ring[b->head][1]));
+	if (rx_split(dev))
+		b->q->split[b->ndone] = 0;
 	b->q->done[b->ndone++] = htole64(upper |
 	    (uint64_t)E82545_RXD_DD << 32);
 	if (++b->head == b->size)
@@ -74,16 +76,20 @@ rx_pieces(struct e82545 *dev, uint64_t gpa, size_t n, struct iovec *iov)
 	return (iov);
 }
 
-/* The same for the buffers of a descriptor that has several; `first' is one. */
+/*
+ * The same for the buffers of a descriptor that has several; `first' is one,
+ * `split' is what e82574_rx_lens() takes.
+ */
 static struct iovec *
 rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
-    size_t n, struct iovec *iov)
+    size_t n, uint16_t split, struct iovec *iov)
 {
 	const uint64_t *desc = rx_desc(dev, b->ring, b->head);
 	uint32_t lens[E82574_SPLIT_BUFFERS];
 	int i;
 
-	(void)e82574_rx_lens(dev, n, lens);
+	b->q->split[b->ndone] = split;
+	(void)e82574_rx_lens(dev, n, split, lens);
 	for (i = 0; n > 0; i++) {
 		MPASS(i < E82574_SPLIT_BUFFERS);
 		if (lens[i] == 0)
@@ -98,28 +104,30 @@ rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
 }
 
 /*
- * Find the buffers of as many descriptors as `len' bytes take, and complete all
- * of these except the last.
+ * Find the buffers of as many descriptors as `len' bytes of the frame, or of a
+ * segment of it, take, and complete all of these except the last.
  */
 void
-rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
-    struct rx_space *space)
+rx_place(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
+    size_t len, struct rx_space *space)
 {
-	const bool split = rx_split(dev);
+	const bool several = rx_split(dev);
+	const size_t header = rx_header(f, len);
+	const size_t most = header != 0 ? b->payload : b->bufsize;
+	uint16_t split = header != 0 ? E82574_HEADER_SPLIT | header : 0;
 	struct iovec *end, *iov = space->iov;
+	size_t n, need = rx_need(b, f, len);
 	uint64_t gpa;
-	size_t n;
 
 	space->ok = true;
 	for (;;) {
-		n = MIN(len, b->bufsize);
+		n = MIN(len, most + (split & E82574_HEADER_LEN));
 		gpa = rx_first_buffer(dev, b);
-		if (gpa == 0 &&
-		    e82545_rx_null(dev, b, howmany(len, b->bufsize)))
+		if (gpa == 0 && e82545_rx_null(dev, b, need))
 			continue;
 		if (iov == space->iov)
 			space->first = b->head;
-		end = split ? rx_pieces_split(dev, b, gpa, n, iov) :
+		end = several ? rx_pieces_split(dev, b, gpa, n, split, iov) :
 		    rx_pieces(dev, gpa, n, iov);
 		if (end == NULL) {
 			iov->iov_base = b->q->dump;
@@ -131,6 +139,8 @@ rx_place(struct e82545 *dev, struct rx_batch *b, size_t len,
 		if ((len -= n) == 0)
 			break;
 		rx_done(b, n, 0, E82545_RXD_DD, 0, 0);
+		split &= E82574_HEADER_SPLIT;
+		need--;
 	}
 	space->last = n;
 }
@@ -232,7 +242,7 @@ e82545_rx_deliver(struct e82545 *dev, struct rx_batch *b,
 	size_t skip = 0;
 	uint64_t sum = 0;
 
-	rx_place(dev, b, len, &space);
+	rx_place(dev, b, f, len, &space);
 	frame_cursor_init(&from, f->f.f_iov);
 	frame_cursor_init(&to, space.iov);
 	if (f->strip) {
@@ -276,7 +286,7 @@ e82545_rx_segment(struct e82545 *dev, struct rx_batch *b,
 	size_t left;
 	int n = 1;
 
-	rx_place(dev, b, len, &space);
+	rx_place(dev, b, f, len, &space);
 	frame_cursor_init(&to, space.iov);
 	frame_cursor_skip(&to, cut->fc_hdrlen - skip);
 	for (left = cut->fc_paylen; left > 0; left -= run.iov_len) {
@@ -309,7 +319,7 @@ e82545_rx_uncut(struct e82545 *dev, struct rx_batch *b,
 	struct rx_space space;
 	size_t skip = 0;
 
-	rx_place(dev, b, len, &space);
+	rx_place(dev, b, f, len, &space);
 	frame_cursor_init(&from, f->f.f_iov);
 	frame_cursor_init(&to, space.iov);
 	if (f->strip) {

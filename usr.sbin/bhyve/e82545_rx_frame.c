@@ -16,10 +16,12 @@
 #include "e82545_filter.h"
 #include "e82545_offload.h"
 #include "e82545_rx_impl.h"
+#include "e82574.h"
 #include "frame_cursor.h"
 
 void
-rx_measure(const struct rx_batch *b, struct rx_frame *f)
+rx_measure(const struct e82545 *dev, const struct rx_batch *b,
+    struct rx_frame *f)
 {
 	struct frame_cursor cur;
 
@@ -31,6 +33,8 @@ rx_measure(const struct rx_batch *b, struct rx_frame *f)
 	f->tagged = rx_type(f->head, false) == b->vet &&
 	    f->f.f_len >= E82545_ETH_HDRLEN + E82545_VLAN_LEN;
 	f->strip = f->tagged && b->vme;
+	f->header = b->payload == 0 ? 0 : e82574_rx_header(dev, &f->f,
+	    f->strip ? E82545_VLAN_LEN : 0);
 }
 
 /*
@@ -51,7 +55,7 @@ rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		rx_drop(dev, b, E82545_C_RX_DISABLED);
 		return (false);
 	}
-	rx_measure(b, f);
+	rx_measure(dev, b, f);
 	result = e82545_filter(dev, b->rctl, f->head, f->tagged);
 	if (result == E82545_FILTER_DROP) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_FILTERED);
@@ -62,22 +66,24 @@ rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 }
 
 /*
- * Whether the guest can ever get a frame of `flen' bytes, of which its buffers
- * would have `len': no longer than RCTL accepts, and than the ring.
+ * Whether the guest can ever get a frame, or a segment of it, of `flen' bytes,
+ * of which its buffers would have `len': no longer than RCTL accepts, and than
+ * the ring.
  */
 bool
-rx_fits(const struct rx_batch *b, size_t flen, size_t len)
+rx_fits(const struct rx_batch *b, const struct rx_frame *f, size_t flen,
+    size_t len)
 {
 	return (flen <= rx_longest(b) &&
-	    (b->size == 0 || howmany(len, b->bufsize) < b->size));
+	    (b->size == 0 || rx_need(b, f, len) < b->size));
 }
 
 /* See whether a frame of `len' bytes, as the guest gets it, has space now. */
 enum rx_verdict
-rx_space(struct e82545 *dev, struct rx_batch *b, size_t len, bool single)
+rx_space(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
+    size_t len, bool single)
 {
-	/* mutants 2: the same number, by a division */
-	size_t need = len <= b->bufsize ? 1 : howmany(len, b->bufsize);
+	const size_t need = rx_need(b, f, len);
 
 	/* Pass over those before the frame even if it does not fit yet. */
 	while (rx_room(b) > 0 && rx_first_buffer(dev, b) == 0) {
@@ -106,11 +112,11 @@ e82545_rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	if (!rx_wanted(dev, b, f))
 		return (RX_TAKEN);
 	len = rx_guest_len(b, f, f->wire);
-	if (!rx_fits(b, f->f.f_len, len)) {
+	if (!rx_fits(b, f, f->f.f_len, len)) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		return (RX_TAKEN);
 	}
-	verdict = rx_space(dev, b, len, true);
+	verdict = rx_space(dev, b, f, len, true);
 	if (verdict == RX_TAKEN)
 		e82545_rx_deliver(dev, b, f, len);
 	return (verdict);
@@ -123,8 +129,8 @@ rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
 {
 	size_t need;
 
-	need = howmany(rx_guest_len(b, f, MAX(cut->fc_longest,
-	    (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS), b->bufsize);
+	need = rx_need(b, f, rx_guest_len(b, f, MAX(cut->fc_longest,
+	    (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS));
 	need *= cut->fc_segments;
 	return (need <= rx_room(b) && b->ndone + need <= RX_BATCH_DESCS);
 }
@@ -149,7 +155,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 			goto taken;
 		}
 		/* mutants: the array has space for a frame more */
-		verdict = rx_space(dev, b, len, false);
+		verdict = rx_space(dev, b, f, len, false);
 		if (verdict == RX_TAKEN)
 			e82545_rx_uncut(dev, b, f, len);
 		return (verdict);
@@ -160,7 +166,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		goto taken;
 	}
 	wire = MAX(cut.fc_longest, (uint32_t)E82545_ETH_MIN) + E82545_ETH_FCS;
-	if (!rx_fits(b, cut.fc_longest, rx_guest_len(b, f, wire))) {
+	if (!rx_fits(b, f, cut.fc_longest, rx_guest_len(b, f, wire))) {
 		rx_lose(dev, b, f->wire, E82545_C_RX_OVERSIZE);
 		goto taken;
 	}
@@ -171,7 +177,7 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 		return (b->ndone > 0 ? RX_FULL : RX_NODESC);
 	while (cut.fc_segments > 0) {
 		paylen = frame_cut_peek(&cut);
-		verdict = rx_space(dev, b, rx_guest_len(b, f,
+		verdict = rx_space(dev, b, f, rx_guest_len(b, f,
 		    e82545_rx_segment_wire(&cut, paylen)), false);
 		if (verdict != RX_TAKEN)
 			return (verdict);

@@ -65,6 +65,8 @@ struct e82545_rxq {
 	/* With RSS the lower halves of extended ones: e82574_rss.c. */
 	bool		 hashed;
 	uint64_t	 lower[RX_BATCH_DESCS + RX_BATCH];
+	/* Of those with four buffers: as e82574_rx_lens() takes it. */
+	uint16_t	 split[RX_BATCH_DESCS + RX_BATCH];
 
 	/* What goes to buffers outside guest memory. */
 	uint8_t		 dump[RX_BUFSIZE_MAX];
@@ -90,6 +92,8 @@ struct rx_batch {
 					   fit */
 	uint32_t	rctl, rxcsum;
 	uint32_t	bufsize;	/* bytes */
+	uint32_t	payload;	/* of these, in buffers behind the first
+					   one; 0: packets are not split */
 	uint8_t		*vnet;		/* the header ring; NULL: none */
 	uint64_t	own;		/* the guest's: e82545_filter_own() */
 	uint32_t	single_max;	/* bytes of a frame that
@@ -121,6 +125,8 @@ struct rx_frame {
 	size_t		 wire;		/* bytes, padded, with FCS */
 	bool		 tagged, strip;	/* has a VLAN tag; it is removed */
 	bool		 inexact;	/* PIF */
+	size_t		 header;	/* bytes of headers that the guest gets
+					   in a buffer of their own, or 0 */
 	uint8_t		 head[E82545_RX_HEAD]; /* first bytes, then zeros */
 };
 
@@ -301,6 +307,25 @@ rx_guest_len(const struct rx_batch *b, const struct rx_frame *f, size_t wire)
 {
 	return (wire - (f->strip ? E82545_VLAN_LEN : 0) -
 	    (E82545_ETH_FCS - b->fcs));
+}
+
+/* Of `len' bytes that the guest gets, those of headers in their own buffer. */
+static inline size_t
+rx_header(const struct rx_frame *f, size_t len)
+{
+	return (f->header <= len ? f->header : 0);
+}
+
+/* The descriptors that `len' bytes take. */
+static inline size_t
+rx_need(const struct rx_batch *b, const struct rx_frame *f, size_t len)
+{
+	const size_t header = rx_header(f, len);
+
+	if (header != 0)
+		return (MAX(howmany(len - header, b->payload), 1));
+	/* mutants 2: the same number, by a division */
+	return (len <= b->bufsize ? 1 : howmany(len, b->bufsize));
 }
 
 /*

@@ -124,19 +124,17 @@ e82545_rx_recover(struct e82545 *dev, unsigned int queue,
 	e82545_stored();
 	if (left != n) {
 		if (rx_processed(dev, ring, size, head, n, extended ?
-		    e82574_rx_status(dev, old->done[0]) : old->done[0],
+		    e82574_rx_status(dev, old, 0) : old->done[0],
 		    extended ? 0 : 32))
 			return (true);
 	} else if (extended)
-		e82574_rx_store(dev, ring, size, head, old->done,
-		    rx_lower(old), n);
+		e82574_rx_store(dev, ring, size, head, old, n);
 	else
 		rx_store(ring, size, head, old->done, n);
 	atomic_store_32(&old->ndone, n | E82545_FIRST);
 	e82545_stored();
 	if (extended)
-		e82574_rx_store_one(dev, ring, head, old->done[0],
-		    rx_lower(old));
+		e82574_rx_store_one(dev, ring, head, old, 0);
 	else
 		atomic_store_rel_64(&ring[head][1], old->done[0]);
 	e82545_stored();

@@ -21,6 +21,7 @@
 
 struct e82545;
 struct e82545_moder_event;
+struct e82545_rxq;
 struct frame;
 struct e82545_snap;
 
@@ -116,23 +117,31 @@ uint16_t e82574_itr(const struct e82545 *dev);
 uint64_t e82574_systim(struct e82545 *dev);
 
 /*
- * Write back `n' descriptors from `start' on, except the first, as rx_store()
- * does, in the extended format.  `done' has the upper halves of the other one,
- * `lower' what RSS has made; NULL: nothing.  rx_mtx held.
+ * Write back the first `n' descriptors of a batch of `q', from `start' on,
+ * except the first, as rx_store() does, in the extended format.  rx_mtx held.
  */
 void	e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2],
-	    uint32_t size, uint32_t start, const uint64_t *done,
-	    const uint64_t *lower, uint32_t n);
-/* The first one, `i'.  rx_mtx held. */
+	    uint32_t size, uint32_t start, const struct e82545_rxq *q,
+	    uint32_t n);
+/* The `which'-th of the batch, at `i' of the ring.  rx_mtx held. */
 void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
-	    uint32_t i, uint64_t done, const uint64_t *lower);
-/* The word of a descriptor that has DD, as it is stored.  rx_mtx held. */
-uint64_t e82574_rx_status(const struct e82545 *dev, uint64_t done);
+	    uint32_t i, const struct e82545_rxq *q, uint32_t which);
+/* The word of that descriptor that has DD, as it is stored.  rx_mtx held. */
+uint64_t e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
+	    uint32_t which);
 /*
  * How many of `len' bytes are in each of the four buffers of a descriptor;
- * returns the sum.  UINT32_MAX: the sizes of the buffers.  rx_mtx held.
+ * returns the sum.  UINT32_MAX: the sizes of the buffers.  `split' is 0 if the
+ * packet is not split, else E82574_HEADER_SPLIT and how many bytes of headers
+ * are in the first buffer.  rx_mtx held.
  */
-uint32_t e82574_rx_lens(const struct e82545 *dev, uint32_t len,
+uint32_t e82574_rx_lens(const struct e82545 *dev, uint32_t len, uint16_t split,
 	    uint32_t lens[E82574_SPLIT_BUFFERS]);
+/*
+ * The bytes of headers that are split from a frame's payload, less `strip',
+ * which the guest does not get of them; 0 if it is not split.  rx_mtx held.
+ */
+size_t	e82574_rx_header(const struct e82545 *dev, const struct frame *f,
+	    size_t strip);
 
 #endif /* !_E82574_H_ */

@@ -14,8 +14,12 @@
  * With RSS the batch makes the lower halves, too: e82574_rss.c.
  *
  * With RCTL.DTYP a descriptor has four buffers, and takes two places of the
- * other formats.  A frame fills one after the other, as the hardware does with
- * those in which it finds no header: the header is never apart.
+ * other formats (82574 datasheet, 7.1.5).  The headers of an IP packet go to the
+ * first buffer of its first descriptor, alone, if they fit there and there are
+ * others; a frame of another kind fills one buffer after the other.  Headers
+ * are those of Ethernet, with VLAN tags, IP with options or extension headers,
+ * and TCP or UDP.  Those of iSCSI and NFS, which the hardware finds, too, are
+ * payload here.
  *
  * The registers that decide about that change only between two batches.
  */
@@ -26,9 +30,74 @@
 
 #include "e82545_rx_impl.h"
 #include "e82574.h"
+#include "frame_cursor.h"
+#include "frame_hdr.h"
+
+/* Bytes of a frame in which headers are found. */
+#define	HEADERS_MAX	256
+
+#define	IP4_FRAGMENT	6
+#define	 IP4_FRAGMENT_MASK 0x3fff	/* more fragments, offset */
+#define	PROTO_FRAGMENT	44
+#define	TCP_OFF		12
+#define	TCP_HDRLEN	20
+#define	UDP_HDRLEN	8
+
+/* Where the headers of a packet end whose IP header is at `net', or 0. */
+static uint32_t
+headers_end(const struct e82545 *dev, const uint8_t *p, uint32_t len,
+    uint32_t net, uint16_t type)
+{
+	const bool fragments = (e82545_reg(dev, E82574_RFCTL) &
+	    E82574_RFCTL_IPFRSP_DIS) == 0;
+	struct frame_hdr fh;
+	uint32_t hdrlen;
+
+	if (type == FRAME_TYPE_IP4 && net + FRAME_IP4_HDRLEN <= len &&
+	    (be16dec(p + net + IP4_FRAGMENT) & IP4_FRAGMENT_MASK) != 0) {
+		hdrlen = (p[net] & 0xf) * 4;
+		return (fragments && p[net] >> 4 == 4 &&
+		    hdrlen >= FRAME_IP4_HDRLEN ? net + hdrlen : 0);
+	}
+	if (!frame_hdr_ip(p, len, net, &fh) ||
+	    type != (fh.fh_ip4 ? FRAME_TYPE_IP4 : FRAME_TYPE_IP6))
+		return (0);
+	switch (fh.fh_proto) {
+	case PROTO_FRAGMENT:
+		return (fragments || fh.fh_ip4 ? fh.fh_l4 : 0);
+	case FRAME_PROTO_TCP:
+		if (fh.fh_l4 + TCP_HDRLEN > len)
+			return (0);
+		hdrlen = (p[fh.fh_l4 + TCP_OFF] >> 4) * 4;
+		return (hdrlen >= TCP_HDRLEN ? fh.fh_l4 + hdrlen : 0);
+	case FRAME_PROTO_UDP:
+		return (fh.fh_l4 + UDP_HDRLEN);
+	}
+	return (fh.fh_l4);
+}
+
+size_t
+e82574_rx_header(const struct e82545 *dev, const struct frame *f, size_t strip)
+{
+	const uint32_t len = MIN(f->f_len, (uint32_t)HEADERS_MAX);
+	uint8_t p[HEADERS_MAX];
+	struct frame_cursor cur;
+	uint32_t end, net;
+	uint16_t type;
+
+	frame_cursor_init(&cur, f->f_iov);
+	frame_cursor_copy(&cur, p, len);
+	net = frame_hdr_ether(p, len, 0, &type);
+	end = net == 0 ? 0 : headers_end(dev, p, len, net, type);
+	/* The limit of the field is beyond HEADERS_MAX. */
+	if (end == 0 || end > len || end - strip >
+	    E82574_PSRCTL_BSIZE0(e82545_reg(dev, E82574_PSRCTL)))
+		return (0);
+	return (end - strip);
+}
 
 uint32_t
-e82574_rx_lens(const struct e82545 *dev, uint32_t len,
+e82574_rx_lens(const struct e82545 *dev, uint32_t len, uint16_t split,
     uint32_t lens[E82574_SPLIT_BUFFERS])
 {
 	const uint32_t psrctl = e82545_reg(dev, E82574_PSRCTL);
@@ -36,8 +105,12 @@ e82574_rx_lens(const struct e82545 *dev, uint32_t len,
 	int i;
 
 	for (i = 0; i < E82574_SPLIT_BUFFERS; i++) {
-		size = i == 0 ? E82574_PSRCTL_BSIZE0(psrctl) :
-		    E82574_PSRCTL_BSIZE(psrctl, i);
+		if (i > 0)
+			size = E82574_PSRCTL_BSIZE(psrctl, i);
+		else if (split != 0)
+			size = split & E82574_HEADER_LEN;
+		else
+			size = E82574_PSRCTL_BSIZE0(psrctl);
 		lens[i] = MIN(size, len - sum);
 		sum += lens[i];
 	}
@@ -45,13 +118,14 @@ e82574_rx_lens(const struct e82545 *dev, uint32_t len,
 }
 
 uint64_t
-e82574_rx_status(const struct e82545 *dev, uint64_t done)
+e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
+    uint32_t which)
 {
-	const uint64_t d = le64toh(done);
+	const uint64_t d = le64toh(q->done[which]);
 	uint32_t lens[E82574_SPLIT_BUFFERS] = { d & 0xffff };
 
 	if (rx_split(dev))
-		(void)e82574_rx_lens(dev, d & 0xffff, lens);
+		(void)e82574_rx_lens(dev, d & 0xffff, q->split[which], lens);
 	return (htole64((d >> 32 & 0xff) | (d >> 40 & 0xff) << 24 |
 	    (uint64_t)lens[0] << 32 | (d >> 48) << 48));
 }
@@ -70,29 +144,37 @@ rx_unhashed(const struct e82545 *dev, uint64_t d)
 /* The word with DD last, with release: a guest that sees it sees the rest. */
 void
 e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
-    uint64_t done, const uint64_t *lower)
+    const struct e82545_rxq *q, uint32_t which)
 {
-	const uint64_t d = le64toh(done);
+	const uint64_t d = le64toh(q->done[which]);
+	const uint64_t *lower = rx_lower(q);
 	uint64_t *desc = rx_desc(dev, ring, i);
 	uint32_t lens[E82574_SPLIT_BUFFERS];
+	uint16_t split;
 
-	atomic_store_64(&desc[0], lower != NULL ? *lower : rx_unhashed(dev, d));
+	atomic_store_64(&desc[0], lower != NULL ? lower[which] :
+	    rx_unhashed(dev, d));
 	if (rx_split(dev)) {
-		(void)e82574_rx_lens(dev, d & 0xffff, lens);
-		atomic_store_64(&desc[2], htole64((uint64_t)lens[1] << 16 |
-		    (uint64_t)lens[2] << 32 | (uint64_t)lens[3] << 48));
+		split = q->split[which] &
+		    (E82574_HEADER_SPLIT | E82574_HEADER_LEN);
+		(void)e82574_rx_lens(dev, d & 0xffff, split, lens);
+		/* Only the first descriptor of a packet has headers. */
+		if (split == E82574_HEADER_SPLIT)
+			split = 0;
+		atomic_store_64(&desc[2], htole64(split |
+		    (uint64_t)lens[1] << 16 | (uint64_t)lens[2] << 32 |
+		    (uint64_t)lens[3] << 48));
 		atomic_store_64(&desc[3], 0);
 	}
-	atomic_store_rel_64(&desc[1], e82574_rx_status(dev, done));
+	atomic_store_rel_64(&desc[1], e82574_rx_status(dev, q, which));
 }
 
 void
 e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,
-    uint32_t start, const uint64_t *done, const uint64_t *lower, uint32_t n)
+    uint32_t start, const struct e82545_rxq *q, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = n; i-- > 1;)
-		e82574_rx_store_one(dev, ring, (start + i) % size, done[i],
-		    lower == NULL ? NULL : &lower[i]);
+		e82574_rx_store_one(dev, ring, (start + i) % size, q, i);
 }

@@ -88,6 +88,7 @@
 #define	E82574_SPLIT_BUFFERS	4
 #define	E82574_RFCTL		0x05008	/* receive filter control */
 #define	 E82574_RFCTL_ACK_DIS	0x00001000	/* no cause ACK */
+#define	 E82574_RFCTL_IPFRSP_DIS 0x00004000	/* fragments are not split */
 #define	 E82574_RFCTL_EXTEN	0x00008000	/* extended descriptors */
 #define	 E82574_RFCTL_IP6_EX_DIS 0x00010000	/* RSS: no types for extension
 						   headers, if there are any; */
@@ -192,15 +193,19 @@ _Static_assert(sizeof(struct e82574_rxd) == 16, "as the other format");
 
 /*
  * The same with RCTL.DTYP, too: the guest writes four addresses, and counts two
- * places of the ring.  The bytes of a frame are in the first buffer, then in
- * the second, and so on.
+ * places of the ring.  If the headers are split from the packet they are in the
+ * first buffer of its first descriptor, and no more is in first buffers.  Else
+ * the bytes of a frame are in the first buffer, then in the second, and so on.
  */
 struct e82574_rxd_split {
 	struct e82574_rxd first;	/* length: in the first buffer */
-	uint16_t	header;		/* the header's, if it is apart */
+	uint16_t	header;		/* E82574_HEADER_SPLIT and the length
+					   of the headers, or 0 */
 	uint16_t	length[3];	/* in the others */
 	uint64_t	reserved;
 };
 _Static_assert(sizeof(struct e82574_rxd_split) == 32, "four addresses");
+#define	E82574_HEADER_SPLIT	0x8000
+#define	E82574_HEADER_LEN	0x03ff
 
 #endif /* !_DEV_E1000_E82574_REG_H_ */

@@ -425,11 +425,13 @@ static const struct split_packet split_packets[] = {
 	{ .p = { .v6 = true } },
 	{ .p = { .v6 = true, .udp = true, .vlan = true, .tag = 7 } },
 	{ .p = { .vlan = true, .tag = 7 } },
-	/* ICMP: no header behind that of IP. */
+	/* ICMP, and the number of IPv6's fragments: no header behind IP's. */
 	{ .p = { .udp = true }, .at = 8, .bytes = { 64, 1 }, .header = 8 },
-	/* The first fragment, and another one. */
+	{ .p = { .udp = true }, .at = 8, .bytes = { 64, 44 }, .header = 8 },
+	/* The first fragment, and others. */
 	{ .p = { .udp = true, .frag = 0x2000 }, .header = 8, .fragment = true },
-	{ .p = { .udp = true, .frag = 5 }, .header = 8, .fragment = true },
+	{ .p = { .udp = true, .frag = 1 }, .header = 8, .fragment = true },
+	{ .p = { .udp = true, .frag = 0x1000 }, .header = 8, .fragment = true },
 	{ .p = { .v6 = true, .udp = true }, .at = 6, .bytes = { 44, 64 },
 	    .header = 8, .fragment = true },
 	/* IPv6 with an extension header that is what UDP's header was. */
@@ -530,9 +532,9 @@ TEST(headers_cut, "Headers that are not complete are not split")
 	unsigned int i;
 	size_t len;
 
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < nitems(split_packets); i++) {
 		(void)split_build(&split_packets[i], frame, &header);
-		for (len = 20; len < header + 2; len++) {
+		for (len = 6; len < header + 2; len++) {
 			h = split_up(1 | 1 << 8);
 			memset(padded, 0, sizeof(padded));
 			memcpy(padded, frame, len);

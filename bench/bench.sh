@@ -9,7 +9,7 @@
 # beside those of one (remote.c), then other switches (peers.subr), attached
 # interfaces (attach.subr), guests with a TAP interface (tap.subr), driver, model
 # and port beside DPDK's (dpdk.subr), and a single frame among many adapters
-# (single.c), and prints tables.
+# (single.c) and through vhost-user (vhost.c), and prints tables.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other;
 # the table shows medians.  The directory bench/ under objtop keeps
@@ -109,6 +109,8 @@ single()
 	for kind in msix msi; do
 		measure "$bench/single" $kind "$valed"
 	done
+	measure "$bench/single" -o ,poll=100 msix "$valed"
+	single_vhost
 	for busy in 0 4; do
 		for idle in 0 60 240; do
 			[ $busy$idle = 00 ] || measure "$bench/single" \

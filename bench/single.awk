@@ -23,16 +23,17 @@ END {
 	print ""
 	print "A single frame through valed, from the message that writes TDT to"
 	print "the receiver's eventfd, beside adapters that send all the time (busy)"
-	print "and connected ones that do not (idle)"
+	print "and connected ones that do not (idle).  With options of valed(8); vhost:"
+	print "through DPDK's testpmd, which polls, from the store that posts it"
 	print ""
-	print "                          us, of     frames/s of   KB of an"
-	print "        busy  idle  median  99 of 100  the busy    idle one"
+	print "                                  us, of     frames/s of   KB of an"
+	print "                busy  idle  median  99 of 100  the busy    idle one"
 	for (i = 1; i <= n; i++) {
 		split(order[i], key, ",")
 		none = key[1] "," key[2] ",0"
 		each = key[3] > 0 && none in kb ? sprintf("%.0f",
 		    (median(kb[order[i]]) - median(kb[none])) / key[3]) : "-"
-		printf "  %-5s %4d %5d %7.1f %10.1f %9d %11s\n", key[1], key[2],
+		printf "  %-13s %4d %5d %7.1f %10.1f %9d %11s\n", key[1], key[2],
 		    key[3], median(us[order[i]]), median(p99[order[i]]),
 		    median(fps[order[i]]), each
 	}

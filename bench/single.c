@@ -22,7 +22,7 @@
  *
  *	kind,busy,idle,frames,median_us,p99_us,messages,switches,busy_fps,memory_kb
  *
- * messages: of both clients, a frame; switches: how often the threads of the two
+ * kind: with the options, as msix+poll=100; messages: of both clients, a frame; switches: how often the threads of the two
  * adapters have gone to sleep, a frame; busy_fps: frames a second of the busy
  * adapters; memory_kb: of valed, without that of the guests.  With
  * -c strace(1) counts instead, and this program prints valed's system calls, a
@@ -726,7 +726,11 @@ main(int argc, char **argv)
 	begun = bench_now_ns();
 	exchange(g, frames, times_ns);
 	begun = bench_now_ns() - begun;
-	printf("%s,%u,%u,%u,", kinds[kind], nbusy, nidle, frames);
+	printf("%s", kinds[kind]);
+	/* The options, with a + in place of each comma. */
+	for (i = 0; options[i] != '\0'; i++)
+		putchar(options[i] == ',' ? '+' : options[i]);
+	printf(",%u,%u,%u,", nbusy, nidle, frames);
 	qsort(times_ns, frames, sizeof(*times_ns), compare);
 	printf("%.1f,%.1f,%.2f,%.2f,%.0f,%lu\n", times_ns[frames / 2] / 1e3,
 	    times_ns[frames - 1 - frames / 100] / 1e3,

@@ -23,6 +23,9 @@ run_body()
 		    $9 > 0 && $10 > 0 { n++ } END { exit n != 1 }' line ||
 		    atf_fail "$kind: another line than expected"
 	done
+	"$top/bench/single" -n 100 -o ,poll=50,itr=0 msix \
+	    "$top/usr.sbin/valed/valed" > line || atf_fail "options"
+	atf_check -o match:'^msix[+]poll=50[+]itr=0,0,0,100,' cat line
 	# An idle one takes at most 1 MB beside its guest's.
 	for n in 0 8; do
 		"$top/bench/single" -n 100 -i $n msix \

@@ -6,7 +6,8 @@
 
 /*
  * The store; see valed_store.h.  The table is the supervisor's.  The serving
- * process has the copy that it was forked with, from which it takes.
+ * process has the copy that it was forked with, from which it takes; a mutex is
+ * for that copy.
  */
 
 #include <sys/param.h>
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +32,11 @@
 struct store_entry {
 	char	name[VALED_STORE_NAME];
 	int	fd;			/* -1: taken */
+	bool	put;			/* the serving process has put another
+					   one there */
 };
 
+static pthread_mutex_t entries_mtx = PTHREAD_MUTEX_INITIALIZER;
 static struct store_entry entries[VALED_STORE_MAX];
 static unsigned int nentries;
 static int	store_fd = -1;		/* the serving process's */
@@ -60,6 +65,7 @@ valed_store_set(const char *name, int fd)
 	} else {
 		se = &entries[nentries++];
 		strlcpy(se->name, name, sizeof(se->name));
+		se->put = false;
 	}
 	se->fd = fd;
 }
@@ -258,7 +264,17 @@ store_tell(enum valed_store_what what, const char *text, int fd)
 bool
 valed_store_put(const char *name, int fd)
 {
-	return (store_fd == -1 || store_tell(VALED_STORE_PUT, name, fd));
+	struct store_entry *se;
+
+	if (store_fd == -1)
+		return (true);
+	/* Before: what is removed afterwards is not what is put here. */
+	pthread_mutex_lock(&entries_mtx);
+	se = entry_find(name);
+	if (se != NULL)
+		se->put = true;
+	pthread_mutex_unlock(&entries_mtx);
+	return (store_tell(VALED_STORE_PUT, name, fd));
 }
 
 void
@@ -293,11 +309,13 @@ valed_store_take(const char *name)
 	struct store_entry *se;
 	int fd = -1;
 
+	pthread_mutex_lock(&entries_mtx);
 	se = store_fd == -1 ? NULL : entry_find(name);
 	if (se != NULL) {
 		fd = se->fd;
 		se->fd = -1;
 	}
+	pthread_mutex_unlock(&entries_mtx);
 	return (fd);
 }
 
@@ -370,10 +388,12 @@ valed_store_started(void)
 {
 	unsigned int i;
 
+	pthread_mutex_lock(&entries_mtx);
 	for (i = 0; i < nentries; i++)
-		if (entries[i].fd != -1)
+		if (entries[i].fd != -1 && !entries[i].put)
 			valed_store_remove(entries[i].name);
 	valed_store_forget();
+	pthread_mutex_unlock(&entries_mtx);
 }
 
 int

@@ -88,7 +88,8 @@ void	valed_store_each(const char *prefix,
 
 /*
  * The process has taken what it needs: close what it has not, and remove that
- * from the store.  The main thread.
+ * from the store, unless the process has put another one there.  The main
+ * thread.
  */
 void	valed_store_started(void);
 

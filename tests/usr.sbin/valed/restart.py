@@ -483,6 +483,28 @@ def managed():
     v.end()
 
 
+def noted():
+    """A process is killed when it has put a new client's descriptors into the
+    store, and not noted yet that there is one: the next process accepts the
+    client, and the one after that goes on with it."""
+    m = Manager()
+    m.stop(m.start(ARGS))
+    ours, theirs = socket.socketpair()
+    pipe = os.pipe()
+    for name, fd in (("client", theirs.detach()), ("pipe.0", pipe[0]),
+                     ("pipe.1", pipe[1])):
+        m.add("0008." + name, fd)
+    v = m.start(ARGS)
+    a = Accepted(ours)
+    a.negotiate()
+    a.set(RAL0, 0x44332211)
+    for _ in range(2):
+        os.kill(children(v.proc.pid)[0], signal.SIGKILL)
+        m.read("READY=1")
+        assert a.get(RAL0) == 0x44332211, v.messages()
+    m.stop(v)
+
+
 # What adapter_keep.c has saved of an adapter, a file of each version: lines of
 # an offset and bytes, hexadecimal, between which there are zeros.
 SAVED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -1165,4 +1187,5 @@ if __name__ == "__main__":
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
-                                  waits, signals, moves, moving, interfaces, ending)})
+                                  waits, signals, moves, moving, interfaces, ending,
+                                  noted)})

@@ -20,6 +20,7 @@ ending: no frame of a client is lost when the process is slow to end on purpose
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 managed: a service manager keeps the descriptors, and clients, between two starts
+noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept
 no_program: if the program cannot be started again, the service manager has what is kept

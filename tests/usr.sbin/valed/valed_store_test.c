@@ -352,6 +352,31 @@ TEST(takes, "The next process takes what it needs, and what is left is removed")
 	ATF_CHECK_EQ(0, stored("1.b"));
 }
 
+TEST(put_again, "What the next process has put under a name is not removed")
+{
+	const int a = file(), b = file();
+	const ino_t of_b = inode(b);
+
+	both();
+	valed_store_set("1.a", a);
+	valed_store_set("1.b", file());
+	ATF_CHECK(valed_store_put("1.a", b));
+	valed_store_started();
+	/* What was there is closed, and not the next process's. */
+	ATF_CHECK_EQ(-1, fcntl(a, F_GETFD));
+	ATF_CHECK_EQ(-1, valed_store_take("1.a"));
+	valed_store_set("1.b", file());
+	while (message_read())
+		continue;
+	ATF_CHECK_EQ(of_b, stored("1.a"));
+	ATF_CHECK_EQ(0, stored("1.b"));
+	/* The table's entry is as new. */
+	valed_store_started();
+	while (message_read())
+		continue;
+	ATF_CHECK_EQ(0, stored("1.a"));
+}
+
 /* Send a packet to the supervisor, with a descriptor or -1. */
 static void
 packet(int what, const char *text, size_t len, int fd)

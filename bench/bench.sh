@@ -142,7 +142,8 @@ done
 awk -F, -v machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" \
     -v cores="$(nproc)" -f "$here/median.awk" \
     -f "$here/table.awk" "$results" > "$bench/table.txt"
-awk -F, -f "$here/median.awk" -f "$here/single.awk" "$bench/single.csv" >> "$bench/table.txt"
+awk -F, -f "$here/median.awk" -f "$here/single.awk" "$bench/single.csv" \
+    >> "$bench/table.txt"
 [ ! -s "$skipped" ] || {
 	echo
 	echo "Skipped:"

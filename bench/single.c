@@ -22,11 +22,12 @@
  *
  *	kind,busy,idle,frames,median_us,p99_us,messages,switches,busy_fps,memory_kb
  *
- * kind: with the options, as msix+poll=100; messages: of both clients, a frame; switches: how often the threads of the two
- * adapters have gone to sleep, a frame; busy_fps: frames a second of the busy
- * adapters; memory_kb: of valed, without that of the guests.  With
- * -c strace(1) counts instead, and this program prints valed's system calls, a
- * frame.  That takes much longer, so fewer events come together.
+ * kind: with the options, as msix+poll=100; messages: of both clients, a frame;
+ * switches: how often the threads of the two adapters have gone to sleep, a frame;
+ * busy_fps: frames a second of the busy adapters; memory_kb: of valed, without
+ * that of the guests.  With -c strace(1) counts instead, and this program prints
+ * valed's system calls, a frame.  That takes much longer, so fewer events come
+ * together.
  */
 
 #include <sys/param.h>

@@ -12,10 +12,11 @@
  *	vhost [-n frames] socket socket
  *
  * One sends a frame to the other, and then the other back.  The time is from the
- * store that posts the frame to the receiver's eventfd being readable in a
- * thread that waits for it.  The backend is told by its eventfd if it asks for
- * that, which one that polls does not.  The line that is printed is of single.c's
- * form; `messages' are such kicks, a frame.
+ * store that posts the frame until the receiver's eventfd is readable.  A backend
+ * that does not poll is notified by an eventfd.
+ *
+ * The output is a line as of single.c.  Its `messages' are these notifications, a
+ * frame.
  *
  * Protocol: QEMU's docs/interop/vhost-user.rst.  Rings: VIRTIO 1.2, section 2.7.
  */

@@ -88,7 +88,6 @@ rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
 	uint32_t lens[E82574_SPLIT_BUFFERS];
 	int i;
 
-	b->q->split[b->ndone] = split;
 	(void)e82574_rx_lens(dev, n, split, lens);
 	for (i = 0; n > 0; i++) {
 		MPASS(i < E82574_SPLIT_BUFFERS);
@@ -127,6 +126,8 @@ rx_place(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 			continue;
 		if (iov == space->iov)
 			space->first = b->head;
+		if (several)
+			b->q->split[b->ndone] = split;
 		end = several ? rx_pieces_split(dev, b, gpa, n, split, iov) :
 		    rx_pieces(dev, gpa, n, iov);
 		if (end == NULL) {

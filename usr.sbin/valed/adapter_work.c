@@ -184,7 +184,7 @@ adapter_end(struct adapter *ad)
 {
 	int i;
 
-	/* mutants 6: a thread that is not kept from running has done that */
+	/* mutants 6: the thread has done so unless it was kept from running */
 	for (i = 0; i < DRAIN_BATCHES; i++) {
 		if (e82545_rx(ad->dev) != E82545_RX_MORE)
 			break;

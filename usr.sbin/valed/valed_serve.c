@@ -42,7 +42,7 @@
 #include "valed_stats.h"
 #include "valed_store.h"
 
-/* For adapters to quiesce, and to save their state, ms. */
+/* For adapters to quiesce, and again to save their state, ms. */
 #define	STEP_MS		2000
 
 /* Of valed_serve(). */
@@ -292,7 +292,10 @@ run(int signal_fd)
 	}
 }
 
-/* Have all adapters do that.  One that does not is not waited for. */
+/*
+ * Call ask() for all adapters, and wait until has() is true for each, STEP_MS at
+ * most: one that hangs must not keep the others from going on.
+ */
 static void
 adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 {

@@ -6,8 +6,8 @@
 
 /*
  * The store; see valed_store.h.  The table is the supervisor's.  The serving
- * process has the copy that it was forked with, from which it takes; a mutex is
- * for that copy.
+ * process has the copy that it was forked with, from which it takes.  There a
+ * mutex protects what valed_store_put() looks at, which any thread calls.
  */
 
 #include <sys/param.h>

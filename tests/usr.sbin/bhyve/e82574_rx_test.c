@@ -621,6 +621,36 @@ TEST(headers_sizes, "Headers are split if their buffer has space, and there is "
 	host_destroy(h);
 }
 
+TEST(headers_segments, "Each segment of a packet has its headers apart")
+{
+	static const uint32_t sizes[4] = { 128, 1024, 1024, 0 };
+	static uint8_t payload[7000], buf[7200], frame[2000];
+	struct packet p = { .tcpopts = 3, .payload = payload,
+	    .paylen = sizeof(payload) };
+	const size_t mss = 1400, header = packet_hdrlen(&p);
+	struct frame f;
+	struct host *h;
+	unsigned int i;
+	size_t len;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 13;
+	h = split_up(1 | 1 << 8 | 1 << 16);
+	h->port.fp_offloads = true;
+	len = offload_frame(&p, mss, &f, buf);
+	host_inject_offload(h, &f, buf, len, 3);
+	host_run(h);
+	for (i = 0; i < howmany(sizeof(payload), mss); i++) {
+		len = packet_build_segment(&p, i * mss, mss, frame);
+		memcpy(frame, host_mac, 6);
+		split_check_bytes(h, i, frame, len, sizes, header);
+		ATF_CHECK_EQ(RXD_DONE, split_desc(h, i)->first.status &
+		    RXD_DONE);
+	}
+	ATF_CHECK_EQ(2 * i, host_rd(h, E82545_RDH));
+	host_destroy(h);
+}
+
 TEST(headers_null, "Descriptors without a buffer are passed over, also within a "
     "packet")
 {

@@ -24,10 +24,10 @@
  *
  * kind: with the options, as msix+poll=100; messages: of both clients, a frame;
  * switches: how often the threads of the two adapters have gone to sleep, a frame;
- * busy_fps: frames a second of the busy adapters; memory_kb: of valed, without
- * that of the guests.  With -c strace(1) counts instead, and this program prints
- * valed's system calls, a frame.  That takes much longer, so fewer events come
- * together.
+ * busy_fps: frames a second of the busy adapters, since they began; memory_kb: of
+ * valed, without that of the guests.  With -c strace(1) counts instead, and this
+ * program prints valed's system calls, a frame.  That takes much longer, so fewer
+ * events come together.
  */
 
 #include <sys/param.h>
@@ -408,6 +408,7 @@ compare(const void *a, const void *b)
 struct pair {
 	struct guest	 from, to;
 	pthread_t	 thread;
+	uint32_t	 sending;	/* atomic: has sent frames */
 };
 
 static void *
@@ -429,10 +430,12 @@ busy(void *arg)
 		while ((ring[16 * last + 12] & E82545_TXD_DD) == 0)
 			sched_yield();
 		atomic_add_64(&busy_frames, SLOTS / 2);
+		atomic_store_32(&p->sending, 1);
 	}
 	return (NULL);
 }
 
+/* Start them, and wait until each has sent frames. */
 static void
 busy_start(struct pair *p, unsigned int n)
 {
@@ -452,6 +455,9 @@ busy_start(struct pair *p, unsigned int n)
 	for (i = 0; i < n; i++)
 		if (pthread_create(&p[i].thread, NULL, busy, &p[i]) != 0)
 			errx(1, "no thread");
+	for (i = 0; i < n; i++)
+		while (atomic_load_32(&p[i].sending) == 0)
+			poll(NULL, 0, 1);
 }
 
 static void
@@ -667,6 +673,7 @@ main(int argc, char **argv)
 	enum kind kind;
 	char file[64], name[16];
 	bool count = false;
+	double busy_fps;
 	pid_t child;
 	int ch;
 
@@ -708,6 +715,7 @@ main(int argc, char **argv)
 	}
 	guest_start(&g[0], kind, "a", 1);
 	guest_start(&g[1], kind, "b", 2);
+	begun = bench_now_ns();
 	busy_start(pairs, nbusy);
 	exchange(g, WARM, NULL);
 	if (count) {
@@ -723,10 +731,8 @@ main(int argc, char **argv)
 		err(1, NULL);
 	slept = switches();
 	messages = g[0].messages + g[1].messages;
-	atomic_store_64(&busy_frames, 0);
-	begun = bench_now_ns();
 	exchange(g, frames, times_ns);
-	begun = bench_now_ns() - begun;
+	busy_fps = atomic_load_64(&busy_frames) * 1e9 / (bench_now_ns() - begun);
 	printf("%s", kinds[kind]);
 	/* The options, with a + in place of each comma. */
 	for (i = 0; options[i] != '\0'; i++)
@@ -736,8 +742,7 @@ main(int argc, char **argv)
 	printf("%.1f,%.1f,%.2f,%.2f,%.0f,%lu\n", times_ns[frames / 2] / 1e3,
 	    times_ns[frames - 1 - frames / 100] / 1e3,
 	    (double)(g[0].messages + g[1].messages - messages) / frames,
-	    (double)(switches() - slept) / frames,
-	    atomic_load_64(&busy_frames) * 1e9 / begun, memory());
+	    (double)(switches() - slept) / frames, busy_fps, memory());
 	busy_end(pairs, nbusy);
 	return (0);
 }

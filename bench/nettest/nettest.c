@@ -19,11 +19,12 @@
  *
  *	udp size=8 seconds=1.000 sent=15874 full=0 received=15874
  *	tcp streams=1 seconds=5.012 bytes=52428800
- *	rr seconds=1.000 transactions=259
+ *	rr seconds=1.000 transactions=259 p50_us=3812.0 p99_us=5230.1
  *
  * `full' counts datagrams that the system did not take (ENOBUFS); the seconds
- * of tcp end when the server has all bytes.  Only POSIX is used, so this runs
- * in any guest.
+ * of tcp end when the server has all bytes; half of the transactions took no
+ * longer than p50_us microseconds, 99 of 100 no longer than p99_us.  Only POSIX
+ * is used, so this runs in any guest.
  */
 
 #include <sys/types.h>

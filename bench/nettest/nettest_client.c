@@ -161,20 +161,62 @@ nettest_tcp(const struct nettest_client *c)
 	    (now_ns() - start) / 1e9, bytes);
 }
 
+/* How long each transaction took, in ns. */
+struct times {
+	uint64_t	*ns;
+	size_t		 n;
+	size_t		 max;		/* entries of ns */
+};
+
+static void
+times_add(struct times *t, uint64_t ns)
+{
+	if (t->n == t->max) {
+		t->max = t->max == 0 ? 65536 : 2 * t->max;
+		t->ns = realloc(t->ns, t->max * sizeof(*t->ns));
+		if (t->ns == NULL)
+			err(1, NULL);
+	}
+	t->ns[t->n++] = ns;
+}
+
+static int
+times_compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y ? -1 : x > y);
+}
+
+/* The time, in us, that `percent' percent of the sorted ones do not exceed. */
+static double
+times_percentile(const struct times *t, unsigned int percent)
+{
+	return (t->n == 0 ? 0 : t->ns[(t->n - 1) * percent / 100] / 1e3);
+}
+
 void
 nettest_rr(const struct nettest_client *c)
 {
-	uint64_t end, n, start;
+	struct times times = { NULL, 0, 0 };
+	uint64_t begun, end, now, start;
 	char byte = 0;
 	int fd;
 
 	fd = begin(c, "rr\n");
-	start = now_ns();
+	start = now = now_ns();
 	end = start + c->seconds * SECOND;
-	for (n = 0; now_ns() < end; n++)
+	while (now < end) {
+		begun = now;
 		if (nettest_write(fd, &byte, 1) == -1 ||
 		    read(fd, &byte, 1) != 1)
 			errx(1, "%s: no answer", c->address);
-	printf("rr seconds=%.3f transactions=%" PRIu64 "\n",
-	    (now_ns() - start) / 1e9, n);
+		now = now_ns();
+		times_add(&times, now - begun);
+	}
+	qsort(times.ns, times.n, sizeof(*times.ns), times_compare);
+	printf("rr seconds=%.3f transactions=%zu p50_us=%.1f p99_us=%.1f\n",
+	    (now - start) / 1e9, times.n, times_percentile(&times, 50),
+	    times_percentile(&times, 99));
+	free(times.ns);
 }

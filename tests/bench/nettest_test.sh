@@ -80,6 +80,11 @@ rr_body()
 {
 	in_netns "$nettest rr 127.0.0.1 1"
 	[ "$(value transactions)" -gt 0 ] || atf_fail "no transaction"
+	# They follow each other, so half of them take at most twice the mean.
+	awk -v n="$(value transactions)" -v s="$(value seconds)" \
+	    -v p50="$(value p50_us)" -v p99="$(value p99_us)" 'BEGIN {
+		exit !(0 < p50 && p50 <= p99 && p50 * n <= 2.1e6 * s)
+	    }' || atf_fail "other percentiles than expected"
 }
 
 test_case busy "A second test of datagrams is refused while one runs; unknown \

@@ -9,12 +9,12 @@
  *
  *	nettest [-p port] serve [address]
  *	nettest [-p port] [-r rate] udp address size seconds
- *	nettest [-p port] [-n streams] tcp address seconds
+ *	nettest [-p port] [-n streams] [-w bytes] tcp address seconds
  *	nettest [-p port] rr address seconds
  *
  * udp sends datagrams of `size' bytes (1 to 65507) as fast as it can, or `rate'
- * a second; tcp sends a pattern over `streams' connections (1), and has the
- * server compare it; rr sends a byte and waits for its answer, again and again.
+ * a second; tcp sends a pattern over `streams' connections (1), `bytes' with each
+ * write (65536), and has the server compare it; rr sends a byte and waits for its answer, again and again.
  * Each prints one line:
  *
  *	udp size=8 seconds=1.000 sent=15874 full=0 received=15874
@@ -33,6 +33,7 @@
 #include <err.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,8 @@ usage(void)
 {
 	fprintf(stderr, "usage: nettest [-p port] serve [address]\n"
 	    "       nettest [-p port] [-r rate] udp address size seconds\n"
-	    "       nettest [-p port] [-n streams] tcp address seconds\n"
+	    "       nettest [-p port] [-n streams] [-w bytes] tcp address "
+	    "seconds\n"
 	    "       nettest [-p port] rr address seconds\n");
 	exit(2);
 }
@@ -150,9 +152,10 @@ main(int argc, char **argv)
 {
 	struct nettest_client c = { .port = NETTEST_PORT };
 	const char *what;
+	bool for_tcp;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "n:p:r:")) != -1) {
+	while ((ch = getopt(argc, argv, "n:p:r:w:")) != -1) {
 		switch (ch) {
 		case 'n':
 			c.streams = number(optarg, NETTEST_STREAMS);
@@ -163,6 +166,9 @@ main(int argc, char **argv)
 			break;
 		case 'r':
 			c.rate = number(optarg, 1000000000);
+			break;
+		case 'w':
+			c.chunk = number(optarg, NETTEST_CHUNK);
 			break;
 		default:
 			usage();
@@ -177,19 +183,21 @@ main(int argc, char **argv)
 	nettest_pattern_init();
 	/* A peer that is gone is an error of write(2). */
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (strcmp(what, "serve") == 0 && argc <= 2 && c.streams == 0 &&
-	    c.rate == 0)
+	for_tcp = c.streams != 0 || c.chunk != 0;
+	if (strcmp(what, "serve") == 0 && argc <= 2 && !for_tcp && c.rate == 0)
 		nettest_serve(c.address, c.port);
-	else if (strcmp(what, "udp") == 0 && argc == 4 && c.streams == 0) {
+	else if (strcmp(what, "udp") == 0 && argc == 4 && !for_tcp) {
 		c.size = number(argv[2], 65507);
 		c.seconds = number(argv[3], 86400);
 		nettest_udp(&c);
 	} else if (strcmp(what, "tcp") == 0 && argc == 3 && c.rate == 0) {
 		if (c.streams == 0)
 			c.streams = 1;
+		if (c.chunk == 0)
+			c.chunk = NETTEST_CHUNK;
 		c.seconds = number(argv[2], 86400);
 		nettest_tcp(&c);
-	} else if (strcmp(what, "rr") == 0 && argc == 3 && c.streams == 0 &&
+	} else if (strcmp(what, "rr") == 0 && argc == 3 && !for_tcp &&
 	    c.rate == 0) {
 		c.seconds = number(argv[2], 86400);
 		nettest_rr(&c);

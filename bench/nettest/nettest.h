@@ -57,6 +57,7 @@ struct nettest_client {
 	unsigned int	 size;		/* udp: bytes of a datagram */
 	unsigned int	 rate;		/* udp: a second; 0: no limit */
 	unsigned int	 streams;	/* tcp */
+	unsigned int	 chunk;		/* tcp: bytes of a write */
 };
 
 /* Run a test and print its result.  Exit with a message if it fails. */

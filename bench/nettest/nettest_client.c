@@ -123,9 +123,9 @@ stream_main(void *arg)
 	uint64_t received;
 	char line[NETTEST_LINE], result[NETTEST_LINE];
 
-	for (; now_ns() < s->end; s->bytes += NETTEST_CHUNK)
+	for (; now_ns() < s->end; s->bytes += s->client->chunk)
 		if (nettest_write(s->fd, nettest_pattern(s->bytes),
-		    NETTEST_CHUNK) == -1)
+		    s->client->chunk) == -1)
 			err(1, "%s", s->client->address);
 	if (shutdown(s->fd, SHUT_WR) == -1)
 		err(1, "%s", s->client->address);

@@ -62,6 +62,9 @@ tcp_body()
 {
 	in_netns "$nettest -n 3 tcp 127.0.0.1 1"
 	[ "$(value bytes)" -gt 0 ] || atf_fail "nothing was sent"
+	in_netns "$nettest -w 1460 tcp 127.0.0.1 1"
+	[ $(($(value bytes) % 1460)) -eq 0 ] || atf_fail "part of a write"
+	[ "$(value bytes)" -gt 0 ] || atf_fail "nothing was sent"
 	cat > peer.py <<-EOF
 		import socket
 		for data in b"", b"wrong":
@@ -133,10 +136,12 @@ usage_body()
 	refused 2 usage "-n 2 udp 127.0.0.1 8 1"
 	refused 2 usage "-r 2 tcp 127.0.0.1 1"
 	refused 2 usage "rr 127.0.0.1"
+	refused 2 usage "-w 2 rr 127.0.0.1 1"
 	refused 2 usage "serve 127.0.0.1 1"
 	refused 2 "0: not a number from 1 to 65507" "udp 127.0.0.1 0 1"
 	refused 2 "65508: not" "udp 127.0.0.1 65508 1"
 	refused 2 "65: not a number from 1 to 64" "-n 65 tcp 127.0.0.1 1"
+	refused 2 "65537: not" "-w 65537 tcp 127.0.0.1 1"
 	refused 2 "x: not" "-p x rr 127.0.0.1 1"
 	refused 1 "localhost" "rr localhost 1"
 }

@@ -31,6 +31,9 @@
 #define	RUN_NS		2000000		/* length of a run */
 #define	ROUNDS		21		/* of one run each */
 #define	FRAMES_MIN	4096		/* of a run and a thread */
+#define	TRIPS_MAX	1000000
+#define	TRIP_MS		100		/* until a frame counts as lost */
+#define	LOST_MAX	50		/* in a row */
 
 /* One run of all threads. */
 struct crew {
@@ -178,6 +181,36 @@ median(double *v, int n)
 {
 	qsort(v, n, sizeof(*v), compare);
 	return (v[n / 2]);
+}
+
+void
+bench_trips(bench_trip_t *trip, void *arg, uint64_t ns)
+{
+	double *us = calloc(TRIPS_MAX, sizeof(*us));
+	uint64_t begin = 0, end, start;
+	unsigned int lost = 0;
+	uint32_t i;
+	int n = 0;
+
+	if (us == NULL)
+		err(1, NULL);
+	for (i = 0; n < TRIPS_MAX; i++) {
+		start = bench_now_ns();
+		if (!trip(arg, i, TRIP_MS)) {
+			if (++lost == LOST_MAX)
+				errx(1, "no answer");
+			continue;
+		}
+		end = bench_now_ns();
+		us[n++] = (end - start) / 1e3;
+		lost = 0;
+		if (begin == 0)
+			begin = end;
+		if (end - begin >= ns)
+			break;
+	}
+	printf("%.2f\n", median(us, n));
+	free(us);
 }
 
 __attribute__((__noinline__)) void

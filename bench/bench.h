@@ -47,6 +47,15 @@ void	bench_guard(const char *name, const uint8_t source[6]);
 /* Frames that an interface of this network namespace has received; it wraps. */
 uint32_t bench_arrived(const char *ifname);
 
+/*
+ * Make round trips of single frames for `ns', from the first one answered on,
+ * and print the median of their times in microseconds.  `trip' sends frame `n'
+ * and waits for the answer, up to `ms'; it returns whether that came.  Exits if
+ * no answer comes for some seconds.
+ */
+typedef bool	bench_trip_t(void *arg, uint32_t n, int ms);
+void	bench_trips(bench_trip_t *trip, void *arg, uint64_t ns);
+
 /* Bind the calling thread to the n-th of the processors it may use. */
 void	bench_pin(unsigned int n);
 

@@ -8,10 +8,20 @@
  * A netmap program, to measure ports of other processes with: run under
  * netmap-run(1), or by FreeBSD's netmap as it is.
  *
- *	netmap [-b batch] [-s bytes] send port		until it is killed
- *	netmap [-t ms] receive port			prints nanoseconds a
- *							frame received, from
- *							the first one on
+ *	netmap [-u] [-b batch] [-s bytes] send port
+ *			sends broadcasts, until it is killed
+ *	netmap [-u] [-b batch] [-t ms] receive port
+ *			prints nanoseconds a frame received, from the first on
+ *	netmap echo port
+ *			sends each frame back, until it is killed
+ *	netmap [-s bytes] [-t ms] ping port
+ *			prints microseconds a round trip of a single frame, the
+ *			median
+ *
+ * A batch is how many frames it sends, or takes, at most between two calls of
+ * poll(2), which is the only call that syncs; receive has no limit without -b.
+ * With -u the receiver sends a frame first, from which the switch learns its
+ * address, and the sender's frames go to that.
  */
 
 #include <sys/types.h>
@@ -22,6 +32,7 @@
 #include <err.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,67 +41,115 @@
 
 #include "bench.h"
 
-/* Open the port; returns its interface. */
-static struct netmap_if *
-port_open(const char *name, struct pollfd *pfd)
+#define	NS_MS		UINT64_C(1000000)
+
+struct port {
+	struct pollfd	 pfd;
+	struct netmap_ring *tx;
+	struct netmap_ring *rx;
+	uint32_t	 bytes;		/* of a frame of ours */
+	uint32_t	 batch;		/* frames; 0: the command's default */
+	uint64_t	 ns;		/* how long to measure */
+	bool		 unicast;
+};
+
+static void
+port_open(struct port *port, const char *name)
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
 	struct nmreq_header hdr = { .nr_version = NETMAP_API,
 	    .nr_reqtype = NETMAP_REQ_REGISTER, .nr_body = (uintptr_t)&reg };
+	struct netmap_if *nifp;
 	char *memory;
+	int fd;
 
 	if (strlen(name) >= sizeof(hdr.nr_name))
 		errx(1, "%s: too long", name);
 	memcpy(hdr.nr_name, name, strlen(name));
-	pfd->fd = open(NETMAP_DEVICE_NAME, O_RDWR);
-	if (pfd->fd == -1)
+	fd = open(NETMAP_DEVICE_NAME, O_RDWR);
+	if (fd == -1)
 		err(1, "%s", NETMAP_DEVICE_NAME);
-	if (ioctl(pfd->fd, NIOCCTRL, &hdr) == -1)
+	if (ioctl(fd, NIOCCTRL, &hdr) == -1)
 		err(1, "%s", name);
 	memory = mmap(NULL, reg.nr_memsize, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    pfd->fd, 0);
+	    fd, 0);
 	if (memory == MAP_FAILED)
 		err(1, "mmap");
-	return ((struct netmap_if *)(void *)(memory + reg.nr_offset));
+	nifp = (struct netmap_if *)(void *)(memory + reg.nr_offset);
+	port->tx = NETMAP_TXRING(nifp, 0);
+	port->rx = NETMAP_RXRING(nifp, 0);
+	port->pfd = (struct pollfd){ .fd = fd, .events = POLLIN };
 }
 
-static void
-port_wait(struct pollfd *pfd)
+/* Sync, and wait.  Returns whether the port is ready. */
+static bool
+port_wait(struct port *port, int ms)
 {
-	if (poll(pfd, 1, -1) == -1)
+	int n;
+
+	n = poll(&port->pfd, 1, ms);
+	if (n == -1)
 		err(1, "poll");
-	if ((pfd->revents & POLLERR) != 0)
+	if ((port->pfd.revents & POLLERR) != 0)
 		errx(1, "the port has gone");
+	return (n > 0);
 }
 
-/* Broadcasts, which no address need be learned for. */
-static void
-frames_make(struct netmap_ring *ring, uint16_t len)
+/* The frame of the ring's next slot. */
+static uint8_t *
+next_frame(const struct netmap_ring *ring)
 {
+	return ((uint8_t *)NETMAP_BUF(ring, ring->slot[ring->head].buf_idx));
+}
+
+static void
+advance(struct netmap_ring *ring)
+{
+	ring->head = ring->cur = nm_ring_next(ring, ring->head);
+}
+
+/*
+ * The number and the addresses of a frame: of one to the station that receives,
+ * or of one from it.
+ */
+static void
+frame_make(uint8_t frame[18], bool to, uint32_t n)
+{
+	memcpy(frame, (uint8_t[]){ 2, 0, 0, 0, 0, to ? 2 : 1,
+	    2, 0, 0, 0, 0, to ? 1 : 2, 0x88, 0xb5 }, 14);
+	memcpy(frame + 14, &n, sizeof(n));
+}
+
+/* Broadcasts need no address that has been learned. */
+static void
+frames_make(struct netmap_ring *ring, bool unicast)
+{
+	uint8_t *frame;
 	uint32_t i;
 
 	for (i = 0; i < ring->num_slots; i++) {
-		memset(NETMAP_BUF(ring, ring->slot[i].buf_idx), 0xff, len);
-		NETMAP_BUF(ring, ring->slot[i].buf_idx)[6] = 2;
-		ring->slot[i].len = len;
+		frame = (uint8_t *)NETMAP_BUF(ring, ring->slot[i].buf_idx);
+		frame_make(frame, true, 0);
+		if (!unicast)
+			memset(frame, 0xff, 6);
 	}
 }
 
 static void
-send_all(const char *name, uint32_t batch, uint16_t len)
+send_all(struct port *port)
 {
-	struct pollfd pfd = { .events = POLLOUT };
-	struct netmap_if *nifp = port_open(name, &pfd);
-	struct netmap_ring *ring = NETMAP_TXRING(nifp, 0);
-	uint32_t n, space;
+	struct netmap_ring *ring = port->tx;
+	uint32_t batch, n, space;
 
-	frames_make(ring, len);
+	batch = port->batch != 0 ? port->batch : 256;
+	port->pfd.events = POLLOUT;
+	frames_make(ring, port->unicast);
 	for (;;) {
-		port_wait(&pfd);
+		port_wait(port, -1);
 		space = nm_ring_space(ring);
 		n = space < batch ? space : batch;
 		while (n-- > 0) {
-			ring->slot[ring->head].len = len;
+			ring->slot[ring->head].len = port->bytes;
 			ring->slot[ring->head].flags = 0;
 			ring->head = nm_ring_next(ring, ring->head);
 		}
@@ -98,54 +157,133 @@ send_all(const char *name, uint32_t batch, uint16_t len)
 	}
 }
 
+/* Have the next wait send a frame. */
 static void
-receive_all(const char *name, uint64_t ns)
+frame_send(struct port *port, bool to, uint32_t n)
 {
-	struct pollfd pfd = { .events = POLLIN };
-	struct netmap_if *nifp = port_open(name, &pfd);
-	struct netmap_ring *ring = NETMAP_RXRING(nifp, 0);
-	uint64_t begin = 0, frames = 0, now, sum = 0;
+	if (nm_ring_empty(port->tx))
+		errx(1, "the transmit ring is full");
+	frame_make(next_frame(port->tx), to, n);
+	port->tx->slot[port->tx->head].len = port->bytes;
+	advance(port->tx);
+}
 
+static void
+receive_all(struct port *port)
+{
+	struct netmap_ring *ring = port->rx;
+	uint64_t begin = 0, frames = 0, now, sum = 0;
+	uint32_t batch, n;
+
+	batch = port->batch != 0 ? port->batch : UINT32_MAX;
+	if (port->unicast)
+		frame_send(port, false, 0);
 	do {
-		port_wait(&pfd);
+		port_wait(port, -1);
 		now = bench_now_ns();
 		if (begin == 0)
 			begin = now;
-		for (; !nm_ring_empty(ring); frames++) {
+		for (n = batch; n > 0 && !nm_ring_empty(ring); n--, frames++) {
 			sum += ring->slot[ring->head].len;
-			ring->head = ring->cur = nm_ring_next(ring,
-			    ring->head);
+			advance(ring);
 		}
-	} while (now - begin < ns);
+	} while (now - begin < port->ns);
 	printf("%.2f\n", (double)(now - begin) / frames);
 	if (sum < frames * 14)
 		errx(1, "frames are too short");
 }
 
+/* Send the next frame back in its buffer. */
+static void
+answer(struct netmap_ring *rx, struct netmap_ring *tx)
+{
+	struct netmap_slot *from = &rx->slot[rx->head];
+	struct netmap_slot *to = &tx->slot[tx->head];
+	uint8_t *frame = next_frame(rx), source[6];
+	uint32_t buf = to->buf_idx;
+
+	memcpy(source, frame + 6, 6);
+	memcpy(frame + 6, frame, 6);
+	memcpy(frame, source, 6);
+	to->buf_idx = from->buf_idx;
+	to->len = from->len;
+	from->buf_idx = buf;
+	to->flags = from->flags = NS_BUF_CHANGED;
+	advance(rx);
+	advance(tx);
+}
+
+static void
+echo_all(struct port *port)
+{
+	for (;;) {
+		port_wait(port, -1);
+		while (!nm_ring_empty(port->rx) && !nm_ring_empty(port->tx))
+			answer(port->rx, port->tx);
+	}
+}
+
+static bool
+ping(void *arg, uint32_t n, int ms)
+{
+	struct port *port = arg;
+	uint8_t answered[18];
+	bool found = false;
+
+	frame_make(answered, false, n);
+	frame_send(port, true, n);
+	while (!found && port_wait(port, ms)) {
+		while (!nm_ring_empty(port->rx)) {
+			found |= memcmp(next_frame(port->rx), answered,
+			    sizeof(answered)) == 0;
+			advance(port->rx);
+		}
+	}
+	return (found);
+}
+
 static void
 usage(void)
 {
-	fprintf(stderr, "usage: netmap [-b batch] [-s bytes] [-t ms] "
-	    "send | receive port\n");
+	fprintf(stderr, "usage: netmap [-u] [-b batch] [-s bytes] [-t ms] "
+	    "send | receive | echo | ping port\n");
 	exit(1);
+}
+
+static void
+run(struct port *port, const char *command)
+{
+	if (strcmp(command, "send") == 0)
+		send_all(port);
+	else if (strcmp(command, "receive") == 0)
+		receive_all(port);
+	else if (strcmp(command, "echo") == 0)
+		echo_all(port);
+	else if (strcmp(command, "ping") == 0)
+		bench_trips(ping, port, port->ns);
+	else
+		usage();
 }
 
 int
 main(int argc, char *argv[])
 {
-	uint32_t batch = 256, bytes = 60, ms = 500;
+	struct port port = { .bytes = 60, .ns = 500 * NS_MS };
 	int ch;
 
-	while ((ch = getopt(argc, argv, "b:s:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "b:s:t:u")) != -1) {
 		switch (ch) {
 		case 'b':
-			batch = bench_number(optarg, 1, 1024);
+			port.batch = bench_number(optarg, 1, 1024);
 			break;
 		case 's':
-			bytes = bench_number(optarg, 14, 2048);
+			port.bytes = bench_number(optarg, 60, 2048);
 			break;
 		case 't':
-			ms = bench_number(optarg, 1, 60000);
+			port.ns = bench_number(optarg, 1, 60000) * NS_MS;
+			break;
+		case 'u':
+			port.unicast = true;
 			break;
 		default:
 			usage();
@@ -153,11 +291,7 @@ main(int argc, char *argv[])
 	}
 	if (optind + 2 != argc)
 		usage();
-	if (strcmp(argv[optind], "send") == 0)
-		send_all(argv[optind + 1], batch, bytes);
-	else if (strcmp(argv[optind], "receive") == 0)
-		receive_all(argv[optind + 1], ms * UINT64_C(1000000));
-	else
-		usage();
+	port_open(&port, argv[optind + 1]);
+	run(&port, argv[optind]);
 	return (0);
 }

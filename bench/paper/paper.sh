@@ -1,0 +1,225 @@
+#!/bin/sh
+#
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# paper.sh objtop: run by "make paper".  Measures what the papers on netmap, VALE
+# and the e1000 published, on this project's code, and shows both (report.sh).
+#
+# Each of ROUNDS rounds measures every part once, so that alternatives take turns;
+# the report has medians, and ratios of what was measured in the same round.  A
+# part is a function of guests.subr, micro.subr or switch.subr; the list below says
+# which figures need it, and how many seconds a round of it takes on two
+# processors.  PAPER=fig4,fig10 leaves out all others.
+#
+# The directory paper/ under objtop keeps results.tsv, a line for each measurement
+# (round, series, x, quantity, value; series.tsv lists them), skipped.tsv,
+# machine.tsv, what the report made of them, and in run/ the guests' consoles.
+
+set -u
+
+if [ -z "${PAPER_NAMESPACE:-}" ]; then
+	for namespace in -n -rn; do
+		unshare $namespace true 2> /dev/null || continue
+		PAPER_NAMESPACE=yes exec unshare $namespace sh "$0" "$@"
+	done
+	echo "paper: no network namespace can be made; run it as root" >&2
+	exit 1
+fi
+OBJTOP=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+ROUNDS=${ROUNDS:-3}
+PAPER=${PAPER:-all}
+out=$OBJTOP/${PAPER_DIR:-paper}
+bench=$OBJTOP/bench
+work=$out/run
+results=$out/results.tsv
+skipped=$out/skipped.tsv
+
+# Part, seconds, figures, command.
+parts()
+{
+	grep -v '^#' <<-'EOF'
+	livelock	20	fig3	livelock
+	micro		35	fig4,fig5,fig7,table1	micro_modes
+	unchanged	8	fig10	micro_unchanged
+	lem-vale-1	70	fig4,fig6,fig7,fig8,fig11,table1,survey	guests_lem waiting vale 1 "base itr itr+sc csb itr+csb"
+	lem-vale-2	60	fig4,fig6,fig7,fig8	guests_lem waiting vale 2 "base itr itr+sc csb"
+	lem-tap-1	45	fig4,fig8,table1	guests_lem waiting tap 1 "base itr itr+sc csb"
+	lem-tap-2	60	fig4,fig6,fig7,fig8	guests_lem waiting tap 2 "base itr itr+sc csb"
+	lem-host	80	fig4,fig8,fig9	guests_host 1 "base itr itr+sc csb itr+csb"
+	lem-posted	30	fig4	guests_lem posted vale 1 "base itr+sc csb"
+	e1000		15	fig4,table1,survey	guests_stock e1000 posted vale 1
+	e1000e		15	fig4,survey	guests_stock e1000e posted vale 1
+	qemu-e1000	12	fig4,fig10,table1	guests_stock e1000 qemu tap 1
+	qemu-e1000e	12	fig4	guests_stock e1000e qemu tap 1
+	virtio-1	20	fig6,fig7,fig8,fig9,fig11,table1,survey	guests_virtio 1
+	virtio-2	25	fig6,fig7,fig8,fig11	guests_virtio 2
+	eastwest	30	eastwest,fig11	guests_eastwest
+	switch-6	11	vale6,vale7,table1	of_switch paper_switch_fig6
+	switch-8	8	vale8	of_switch paper_switch_fig8
+	switch-9	7	vale9	of_switch paper_switch_fig9
+	switch-10	11	vale10	of_switch paper_switch_fig10
+	switch-11	4	vale11	of_switch paper_switch_fig11
+	switch-12	2	vale12	of_switch paper_switch_fig12
+	instr		20	instr	instructions
+	EOF
+}
+
+# put SERIES X QUANTITY VALUE
+put()
+{
+	[ -n "${4:-}" ] || {
+		skip "$1" "$3 was not measured"
+		return
+	}
+	printf '%s\t%s\t%s\t%s\t%s\n' $round "$1" "$2" "$3" "$4" >> "$results"
+}
+
+# latest SERIES QUANTITY: print what was put last.
+latest()
+{
+	awk -F '\t' -v series="$1" -v quantity="$2" '
+	    $2 == series && $4 == quantity { value = $5 }
+	    END { print (value == "" ? "-" : value) }' "$results"
+}
+
+# skip SERIES REASON: say why a series, or all that begin so, is missing.
+skip()
+{
+	printf '%s\t%s\n' "$1" "$(echo "$2" | tr '\t\n' '  ')" >> "$skipped"
+	say "$1 skipped: $2"
+}
+
+say()
+{
+	printf '%4d s, %s  %s\n' $(($(date +%s) - begun)) "$left" "$*"
+}
+
+# wanted FIGURES: whether PAPER names one of them.
+wanted()
+{
+	local figure
+
+	[ "$PAPER" != all ] || return 0
+	for figure in $(echo "$1" | tr , ' '); do
+		case ,$PAPER, in
+		*,$figure,*)	return 0 ;;
+		esac
+	done
+	return 1
+}
+
+# What machine.tsv says.
+machine()
+{
+	printf '%s\t%s\n' guest linux \
+	    machine "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" \
+	    cpus "$(nproc)" accel "$(accel_text)" kernel "$(uname -sr)" \
+	    date "$(date +%Y-%m-%d)" commit "$(git -C "$here" rev-parse --short \
+	    HEAD 2> /dev/null || echo unknown)" rounds "$ROUNDS"
+}
+
+# time_left: set `left', by how long what is done took.
+time_left()
+{
+	left=$(awk -v all=$expected -v done=$done_s \
+	    -v took=$(($(date +%s) - begun)) 'BEGIN {
+		factor = done > 30 ? took / done : 1
+		n = int((all - done) * factor / 60 + 0.5)
+		print (n > 0 ? n " min left" : "nearly done")
+	    }')
+}
+
+# try COMMAND: run it, and forget what it put if it fails.
+try()
+{
+	local status=1
+
+	cp "$results" results.before
+	cp "$skipped" skipped.before
+	eval "$1" && status=0
+	guests_stop
+	[ $status -eq 0 ] || {
+		mv results.before "$results"
+		mv skipped.before "$skipped"
+	}
+	return $status
+}
+
+# of_switch FUNCTION: call one of switch.subr, which stops its own processes.
+of_switch()
+{
+	(
+		. "$here/switch.subr"
+		trap stop_all EXIT
+		trap 'exit 1' INT TERM
+		"$1"
+		# It has said what it could not measure.
+		:
+	)
+}
+
+# instructions: those of a frame, which are the same each time.
+instructions()
+{
+	local name value
+
+	[ $round -eq 1 ] || return 0
+	sh "$here/../count.sh" "$OBJTOP" > count.out 2>&1 || return
+	while read -r name value <&5; do
+		[ "$name" = "#" ] || put instr/$name - instructions $value
+	done 5< count.out
+	say "instr: $(latest instr/tx-60-64 instructions) a frame sent"
+}
+
+# run_parts: all of a round.
+run_parts()
+{
+	local command figures name seconds
+
+	while read -r name seconds figures command <&4; do
+		time_left
+		say "round $round of $ROUNDS: $name"
+		# A guest may not have started.
+		try "$command" || try "$command" ||
+		    skip "$name" "it failed; see $PWD"
+		done_s=$((done_s + seconds))
+	done 4< parts
+}
+
+. "$OBJTOP/tests/guest/guest.subr"
+. "$OBJTOP/tests/guest/micro.subr"
+. "$here/guests.subr"
+. "$here/micro.subr"
+
+missing=$(guest_missing; micro_missing)
+[ -z "$missing" ] || { echo "paper: $missing" >&2; exit 1; }
+mkdir -p "$out/run" && cd "$out/run" || exit 1
+stop_all
+rm -f ./* "$out"/*.*
+trap 'stop_all; exit 130' INT TERM
+parts | while read -r name seconds figures command; do
+	! wanted "$figures" || echo "$name $seconds $figures $command"
+done > parts
+[ -s parts ] || {
+	echo "paper: PAPER=$PAPER names no figure; these there are:" \
+	    $(parts | cut -f 3 | tr , '\n' | sort -uV) >&2
+	exit 2
+}
+: > "$results"
+: > "$skipped"
+machine > "$out/machine.tsv"
+expected=$(($(awk '{ n += $2 } END { print n }' parts) * ROUNDS))
+done_s=0
+begun=$(date +%s)
+left="$((expected / 60)) min left"
+host_up || { echo "paper: no TAP interface or bridge; see $PWD" >&2; exit 1; }
+round=1
+while [ $round -le "$ROUNDS" ]; do
+	run_parts
+	round=$((round + 1))
+done
+stop_all
+sh "$here/report.sh" "$out"

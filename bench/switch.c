@@ -12,6 +12,9 @@
  * destinations of its sender.  The bare loop reads the sender's slots, copies
  * the frames to the same buffers and fills in the destinations' slots.
  *
+ * With -r a receiver takes so many frames with a sync: fewer than a batch with
+ * several, more when several batches are there.  -k sets the batch of the switch.
+ *
  * With -i the switch has unused ports; the same on a switch without them takes
  * the place of the bare loop.
  */
@@ -41,6 +44,8 @@ struct net {
 	struct bench_what what;
 	bool		 flood;
 	bool		 guard;		/* each port has a VLAN, and a guard */
+	uint32_t	 take;		/* frames a sync of a receiver; 0: all */
+	uint32_t	 batch;		/* of the switch; 0: the default */
 	uint32_t	 slots;		/* of a frame */
 	uint32_t	 ring;		/* frames in the senders' rings */
 	struct sender	*sender;
@@ -112,6 +117,22 @@ take(struct vale_desc *d)
 		err(1, "%s", d->common->name);
 }
 
+/* Take all frames, `n' slots or less with a sync. */
+static void
+take_some(struct vale_desc *d, uint32_t n)
+{
+	struct netmap_ring *ring = d->rxring;
+	uint32_t there;
+
+	do {
+		there = nm_ring_space(ring);
+		ring->head = ring->cur = (ring->head +
+		    (there < n ? there : n)) % ring->num_slots;
+		if (vale_rxsync(d) == -1)
+			err(1, "%s", d->common->name);
+	} while (nm_ring_space(ring) > 0);
+}
+
 /* The destination of the frame that begins in slot `i' of a sender's ring. */
 static uint32_t
 destination(const struct net *net, uint32_t i)
@@ -153,6 +174,16 @@ guard(const struct net *net, const struct vale_desc *d, unsigned int n)
 }
 
 static void
+set_batch(const struct net *net, unsigned int vale)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "vale%u", vale);
+	if (net->batch != 0 && vale_set_batch(name, net->batch) == -1)
+		err(1, "%s", name);
+}
+
+static void
 net_open(struct net *net)
 {
 	const struct bench_what *what = &net->what;
@@ -161,7 +192,8 @@ net_open(struct net *net)
 
 	net->slots = (what->bytes + BUF - 1) / BUF;
 	/* Two batches fit, and no frame wraps around the ring's end. */
-	slots = 2 * what->batch * net->slots + 1;
+	slots = 2 * (net->take > what->batch ? net->take : what->batch) *
+	    net->slots + 1;
 	if (slots < SLOTS)
 		slots = SLOTS;
 	slots += (net->slots - slots % net->slots) % net->slots;
@@ -178,6 +210,7 @@ net_open(struct net *net)
 			    i * what->destinations + d, slots);
 			guard(net, s->rx[d], i * what->destinations + d);
 		}
+		set_batch(net, vale);
 	}
 	for (i = 0; i < what->idle; i++)
 		net->idle[i] = port_open("idle", net->first, i, 0);
@@ -221,6 +254,30 @@ run(void *arg, unsigned int thread, uint64_t frames)
 			if (++d == what->destinations)
 				d = 0;
 		}
+	}
+}
+
+/* With -r: the only receiver takes so many frames with a sync. */
+static void
+run_taking(void *arg, unsigned int thread, uint64_t frames)
+{
+	const struct net *net = arg;
+	const struct bench_what *what = &net->what;
+	struct sender *s = &net->sender[thread];
+	struct netmap_ring *ring = s->tx->txring;
+	uint64_t sent;
+	uint32_t waiting = 0;
+
+	for (sent = 0; sent < frames; sent += what->batch) {
+		ring->head = ring->cur = (ring->head +
+		    what->batch * net->slots) % ring->num_slots;
+		if (vale_txsync(s->tx) == -1)
+			err(1, "%s", s->tx->common->name);
+		waiting += what->batch;
+		if (waiting < net->take)
+			continue;
+		take_some(s->rx[0], net->take * net->slots);
+		waiting = 0;
 	}
 }
 
@@ -285,7 +342,8 @@ static void
 usage(void)
 {
 	fprintf(stderr, "usage: switch [-fg] [-b batch] [-d destinations] "
-	    "[-i idle] [-n frames]\n              [-s bytes] [-t senders]\n");
+	    "[-i idle] [-k batch]\n              [-n frames] [-r frames] "
+	    "[-s bytes] [-t senders]\n");
 	exit(1);
 }
 
@@ -299,7 +357,7 @@ main(int argc, char **argv)
 	uint32_t frames = 0;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "b:d:fgi:n:s:t:")) != -1) {
+	while ((ch = getopt(argc, argv, "b:d:fgi:k:n:r:s:t:")) != -1) {
 		switch (ch) {
 		case 'b':
 			what->batch = bench_number(optarg, 1, 1024);
@@ -317,8 +375,14 @@ main(int argc, char **argv)
 		case 'i':
 			what->idle = bench_number(optarg, 0, PORTS);
 			break;
+		case 'k':
+			net.batch = bench_number(optarg, 1, VALE_BATCH_MAX);
+			break;
 		case 'n':
 			frames = bench_number(optarg, 1, UINT32_MAX);
+			break;
+		case 'r':
+			net.take = bench_number(optarg, 1, 1024);
 			break;
 		case 's':
 			what->bytes = bench_number(optarg, 60, 16128);
@@ -330,8 +394,8 @@ main(int argc, char **argv)
 			usage();
 		}
 	}
-	if (optind != argc ||
-	    what->senders * (what->destinations + 1) + what->idle > PORTS)
+	if (optind != argc || (net.take != 0 &&
+	    (what->destinations > 1 || what->idle > 0)) || what->senders * (what->destinations + 1) + what->idle > PORTS)
 		usage();
 	if (what->idle > 0) {
 		what->subject = "idle";
@@ -342,7 +406,7 @@ main(int argc, char **argv)
 		net_open(&alone);
 	}
 	net_open(&net);
-	bench_measure(what, run, what->idle > 0 ? run_alone : bare, &net,
+	bench_measure(what, net.take != 0 ? run_taking : run, what->idle > 0 ? run_alone : bare, &net,
 	    frames);
 	(void)vale_list(NULL, check_port, &lost);
 	if (lost != 0)

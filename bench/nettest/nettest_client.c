@@ -28,6 +28,7 @@
 #include "nettest.h"
 
 #define	SECOND		1000000000ULL	/* ns */
+#define	SLEEP_MIN	200000		/* ns: a sleep may take so much longer */
 
 static uint64_t
 now_ns(void)
@@ -59,14 +60,25 @@ answer(int fd, char line[NETTEST_LINE])
 		errx(1, "the server has ended the test");
 }
 
-/* Wait until packet `n' is due.  Returns the time. */
+/*
+ * Wait until packet `n' is due: asleep if there is time, so that the processor's
+ * time is that of the packets.  Returns the time.
+ */
 static uint64_t
 pace(uint64_t start, uint64_t n, unsigned int rate)
 {
 	uint64_t due = start + n * SECOND / rate, now;
+	struct timespec ts;
 
-	while ((now = now_ns()) < due)
-		sched_yield();
+	while ((now = now_ns()) < due) {
+		if (due - now < SLEEP_MIN) {
+			sched_yield();
+			continue;
+		}
+		ts.tv_sec = (due - now) / SECOND;
+		ts.tv_nsec = (due - now) % SECOND;
+		(void)nanosleep(&ts, NULL);
+	}
 	return (now);
 }
 

@@ -44,10 +44,10 @@ parts()
 	livelock	20	fig3	livelock
 	micro		35	fig4,fig5,fig7,table1	micro_modes
 	unchanged	8	fig10	micro_unchanged
-	lem-vale-1	70	fig4,fig6,fig7,fig8,fig11,table1,survey	guests_lem waiting vale 1 "base itr itr+sc csb itr+csb"
+	lem-vale-1	80	fig4,fig6,fig7,fig8,fig11,table1,survey	guests_lem waiting vale 1 "base itr itr4000 itr+sc csb itr+csb"
 	lem-vale-2	60	fig4,fig6,fig7,fig8	guests_lem waiting vale 2 "base itr itr+sc csb"
-	lem-tap-1	45	fig4,fig8,table1	guests_lem waiting tap 1 "base itr itr+sc csb"
-	lem-tap-2	60	fig4,fig6,fig7,fig8	guests_lem waiting tap 2 "base itr itr+sc csb"
+	lem-tap-1	55	fig4,fig8,table1	guests_lem waiting tap 1 "base itr itr4000 itr+sc csb"
+	lem-tap-2	60	fig4,fig6,fig7,fig8	guests_lem waiting tap 2 "base itr itr4000 itr+sc csb"
 	lem-host	80	fig4,fig8,fig9	guests_host 1 "base itr itr+sc csb itr+csb"
 	lem-posted	30	fig4	guests_lem posted vale 1 "base itr+sc csb"
 	e1000		15	fig4,table1,survey	guests_stock e1000 posted vale 1

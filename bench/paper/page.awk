@@ -1,0 +1,256 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# Prints index.html, which stands alone but for the SVGs beside it.  It uses
+# rows.awk, and reads verdicts.tsv, too.  All text is escaped.
+
+function esc(text) {
+	gsub(/&/, "\\&amp;", text)
+	gsub(/</, "\\&lt;", text)
+	gsub(/>/, "\\&gt;", text)
+	gsub(/"/, "\\&quot;", text)
+	return (text)
+}
+
+function cell(text, class) {
+	return ("<td" (class == "" ? "" : " class=\"" class "\"") ">" text "</td>")
+}
+
+function num(y) {
+	y += 0
+	if (y == int(y) || y >= 100)
+		return (sprintf("%.0f", y))
+	return (sprintf(y >= 10 ? "%.1f" : y >= 0.1 ? "%.2f" : "%.2g", y))
+}
+
+function ratio(y, base) {
+	return (base + 0 > 0 ? " <i>&#215;" num(y / base) "</i>" : "")
+}
+
+function head() {
+	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>"
+	print "<meta charset=\"utf-8\"/>\n<title>bhyve-vale: the papers' figures</title>"
+	print "<style>"
+	print "body { font: 15px/1.4 sans-serif; max-width: 1000px; margin: 0 auto;" \
+	    " padding: 0 8px; color: #222 }"
+	print "h1 { font-size: 24px } h2 { font-size: 19px; margin: 36px 0 4px }"
+	print "p { margin: 4px 0 }"
+	print "table { border-collapse: collapse; font-size: 12.5px; margin: 8px 0 }"
+	print "th, td { border-bottom: 1px solid #ddd; padding: 1px 6px;" \
+	    " text-align: left; vertical-align: top }"
+	print "td.n, th.n { text-align: right; white-space: nowrap }"
+	print "td.t { text-align: right; white-space: nowrap; color: #767676 }"
+	print "td i { color: #555 } small { color: #767676; display: block }"
+	print "tr.g td { font-weight: bold; border-bottom: 1px solid #999 }"
+	print "tr.o td { color: #555 } tr.o td.w { padding-left: 20px }"
+	print "td.holds { color: #00694d; white-space: nowrap }"
+	print "td.not { color: #b34700; font-weight: bold; white-space: nowrap }"
+	print "td.none { color: #767676; white-space: nowrap }"
+	print "img { width: 100%; height: auto; display: block }"
+	print "</style>\n</head>\n<body>"
+	print "<h1>The papers' figures, measured on bhyve-vale</h1>"
+}
+
+function about(	i) {
+	print "<p>Ours beside what the papers print. Each value is the median of the" \
+	    " rounds, with the least and the greatest; &#215; is the ratio to the" \
+	    " first row of a group. Ratios carry the conclusion: guests may run on" \
+	    " an emulated processor, where rates are far lower.</p>"
+	print "<table>"
+	for (i = 1; i <= nmachine; i++)
+		print "<tr>" cell(esc(machine[i])) cell(esc(machine_text[i])) "</tr>"
+	print "</table>"
+}
+
+function class_of(verdict) {
+	return (verdict == "holds" ? "holds" : verdict == "does not hold" ? "not" : \
+	    "none")
+}
+
+function counts(	i) {
+	print "<p>Of " nprimary " conclusions " n_of["holds"] + 0 " hold, " \
+	    n_of["does not hold"] + 0 " do not (" nforms + 0 " of these and of the" \
+	    " ones not measured hold in another form, in the row below), " \
+	    n_of["not measured"] + 0 " were not measured. " n_of["no conclusion"] + 0 \
+	    " more statements are setup or background.</p>"
+}
+
+function claims(	i) {
+	print "<h2 id=\"conclusions\">Conclusions</h2>"
+	counts()
+	print "<table>\n<tr><th>id</th><th>figure</th><th>what it says</th>" \
+	    "<th>theirs</th><th>ours</th><th>here</th><th>note</th></tr>"
+	for (i = 1; i <= nclaims; i++)
+		if (verdict[i] != "no conclusion")
+			print "<tr" (claim_id[i] ~ /[.]/ ? " class=\"o\"" : "") ">" \
+			    cell(esc(claim_id[i])) cell(esc(claim_figure[i])) \
+			    cell(esc(claim_what[i]), "w") cell(esc(claim_theirs[i])) \
+			    cell(esc(claim_ours[i])) \
+			    cell(esc(verdict[i]), class_of(verdict[i])) \
+			    cell(claim_why[i] == "-" ? "" : esc(claim_why[i])) "</tr>"
+	print "</table>"
+}
+
+# Ours as a cell: value, ratio to the base, least and greatest.
+function ours_cell(key, base,	text) {
+	if (!(key in ours))
+		return (cell("-", "n"))
+	text = num(ours[key]) ((base in ours) && base != key ? \
+	    ratio(ours[key], ours[base]) : "")
+	if (num(low[key]) != num(high[key]))
+		text = text "<small>" num(low[key]) " to " num(high[key]) "</small>"
+	return (cell(text, "n"))
+}
+
+function theirs_cell(list, base,	part, n, i, at, text, who) {
+	n = split(list, part, ";")
+	for (i = 1; i <= n; i++) {
+		at = index(part[i], "=")
+		who = substr(part[i], at + 1)
+		text = text (i > 1 ? "<br/>" : "") num(substr(part[i], 1, at - 1)) \
+		    (n == 1 && base != "" && base != list && base !~ /;/ ? \
+		    ratio(part[i] + 0, base + 0) : "") \
+		    (who == "-" ? "" : " <small>" esc(who) "</small>")
+	}
+	return (cell(text == "" ? "-" : text, "t"))
+}
+
+# Whether any row has a value of theirs in a column.
+function has_theirs(id, p,	k) {
+	for (k = 1; k <= nrows[id]; k++)
+		if (theirs_of(id, row_series[id, k], row_x[id, k], \
+		    quantity[id, p]) != "")
+			return (1)
+	return (0)
+}
+
+function row_has(id, k,	p) {
+	for (p = 1; p <= ncolumns[id]; p++)
+		if ((row_series[id, k], row_x[id, k], quantity[id, p]) in ours ||
+		    theirs_of(id, row_series[id, k], row_x[id, k], \
+		    quantity[id, p]) != "")
+			return (1)
+	return (0)
+}
+
+function table_of_rows(id,	k, p, base, group, key, line) {
+	print "<table>\n<tr><th></th>"
+	for (p = 1; p <= ncolumns[id]; p++)
+		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
+		    (shown[p] = has_theirs(id, p)) ? "<th class=\"n\">theirs</th>" : ""
+	print "</tr>"
+	for (k = 1; k <= nrows[id]; k++) {
+		if (!row_has(id, k))
+			continue
+		if (row_group[id, k] != group || base == "") {
+			group = row_group[id, k]
+			base = k
+			printf "<tr class=\"g\"><td colspan=\"%d\">%s</td></tr>\n",
+			    2 * ncolumns[id] + 1, esc(group)
+		}
+		line = cell(esc(row_label[id, k]))
+		for (p = 1; p <= ncolumns[id]; p++) {
+			key = SUBSEP quantity[id, p]
+			line = line ours_cell(row_series[id, k] SUBSEP row_x[id, k] key,
+			    row_series[id, base] SUBSEP row_x[id, base] key)
+			if (shown[p])
+				line = line theirs_cell(theirs_of(id, row_series[id, k],
+				    row_x[id, k], quantity[id, p]),
+				    k == base ? "" : theirs_of(id, row_series[id, base],
+				    row_x[id, base], quantity[id, p]))
+		}
+		print "<tr>" line "</tr>"
+	}
+	print "</table>"
+}
+
+function table_of_lines(id,	k, i, n, x, t, q, line) {
+	q = quantity[id, 1]
+	n = all_x(id, x)
+	line = "<th>" esc(xlabel[id]) "</th>"
+	for (i = 1; i <= n; i++)
+		line = line "<th class=\"n\">" x[i] "</th>"
+	print "<table>\n<tr>" line "</tr>"
+	for (k = 1; k <= nrows[id]; k++) {
+		line = cell(esc(row_label[id, k]))
+		t = ""
+		for (i = 1; i <= n; i++)
+			line = line ours_cell(row_series[id, k] SUBSEP x[i] SUBSEP q, "")
+		for (i = 1; i <= n; i++)
+			t = t theirs_cell(theirs_of(id, row_series[id, k], x[i], q), "")
+		print "<tr>" line "</tr>"
+		if (t ~ /[0-9]/)
+			print "<tr>" cell("theirs", "t") t "</tr>"
+	}
+	print "</table>"
+}
+
+# Why a figure has nothing, from skipped.tsv.
+function why_not(id,	k, i) {
+	for (k = 1; k <= nrows[id]; k++)
+		for (i = 1; i <= nskipped; i++)
+			if (index(row_series[id, k], skipped[i]) == 1)
+				return (skipped_why[i])
+	return ("this run has no result of it")
+}
+
+function figure(id) {
+	printf "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n", id, esc(title[id]), esc(says[id])
+	if (!is_measured(id)) {
+		print "<p>Not measured: " esc(why_not(id)) ".</p>"
+		return
+	}
+	if (is_drawn(id))
+		printf "<img src=\"%s.svg\" alt=\"%s\"/>\n", id, esc(title[id])
+	if (kind[id] == "lines")
+		table_of_lines(id)
+	else
+		table_of_rows(id)
+}
+
+function not_measured(	i) {
+	print "<h2 id=\"skipped\">What could not be measured</h2>"
+	if (nskipped == 0) {
+		print "<p>Nothing was left out.</p>"
+		return
+	}
+	print "<table>"
+	for (i = 1; i <= nskipped; i++)
+		print "<tr>" cell(esc(skipped[i])) cell(esc(skipped_why[i])) "</tr>"
+	print "</table>"
+}
+
+function base_id(id) {
+	sub(/[.].*/, "", id)
+	return (id)
+}
+
+what == "verdicts" {
+	claim_id[++nclaims] = $1
+	claim_figure[nclaims] = $8 ($2 == "-" ? "" : " " $2)
+	claim_what[nclaims] = $3
+	claim_theirs[nclaims] = $4
+	claim_ours[nclaims] = $5
+	verdict[nclaims] = $6
+	claim_why[nclaims] = $7
+	if ($6 == "no conclusion" || $1 !~ /[.]/) {
+		n_of[$6]++
+		nprimary += $6 != "no conclusion"
+		primary[$1] = $6
+	} else if ($6 == "holds" && primary[base_id($1)] != "holds" && \
+	    !(base_id($1) in formed)) {
+		formed[base_id($1)] = 1
+		nforms++
+	}
+}
+
+END {
+	head()
+	about()
+	claims()
+	for (f = 1; f <= nfigs; f++)
+		figure(fig[f])
+	not_measured()
+	print "</body>\n</html>"
+}

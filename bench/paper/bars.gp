@@ -50,15 +50,17 @@ do for [k = 1:npanels] {
 		unset xtics
 	}
 	if (dots) {
-		plot dat index 2 * k - 2 using 1:2:3:4:(color($5)) \
-		    with yerrorbars lc rgb variable pt 7 ps 0.6 lw 1.5, \
+		plot dat index 2 * k - 2 using 1:3:(0):($4 - $3):(color($5)) \
+		    with vectors nohead lc rgb variable lw 1.5, \
+		    dat index 2 * k - 2 using 1:2:(color($5)) with points \
+		    lc rgb variable pt 7 ps 0.6, \
 		    dat index 2 * k - 1 using 1:2 with points pt 12 ps 0.8 lw 1.5 \
 		    lc rgb "#808080"
 	} else {
 		plot dat index 2 * k - 2 using 1:2:(color($5)) \
 		    with boxes lc rgb variable, \
-		    dat index 2 * k - 2 using 1:2:3:4 with yerrorbars \
-		    lc rgb "#333333" pt -1, \
+		    dat index 2 * k - 2 using 1:3:(0):($4 - $3) with vectors nohead \
+		    lc rgb "#333333", \
 		    dat index 2 * k - 1 using 1:2 with points pt 13 ps 1.4 \
 		    lc rgb "#ffffff", \
 		    dat index 2 * k - 1 using 1:2 with points pt 13 ps 1 \

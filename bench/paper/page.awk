@@ -39,7 +39,7 @@ function head() {
 	print "table { border-collapse: collapse; font-size: 12.5px; margin: 8px 0 }"
 	print "th, td { border-bottom: 1px solid #ddd; padding: 1px 6px;" \
 	    " text-align: left; vertical-align: top }"
-	print "td.n, th.n { text-align: right; white-space: nowrap }"
+	print "td.n, th.n { text-align: right } td.n { white-space: nowrap }"
 	print "td.t { text-align: right; white-space: nowrap; color: #767676 }"
 	print "td i { color: #555 } small { color: #767676; display: block }"
 	print "tr.g td { font-weight: bold; border-bottom: 1px solid #999 }"
@@ -47,6 +47,7 @@ function head() {
 	print "td.holds { color: #00694d; white-space: nowrap }"
 	print "td.not { color: #b34700; font-weight: bold; white-space: nowrap }"
 	print "td.none { color: #767676; white-space: nowrap }"
+	print "summary { cursor: pointer; font-size: 13px; color: #555 }"
 	print "img { width: 100%; height: auto; display: block }"
 	print "</style>\n</head>\n<body>"
 	print "<h1>The papers' figures, measured on bhyve-vale</h1>"
@@ -125,8 +126,8 @@ function has_theirs(id, p,	k) {
 	return (0)
 }
 
-function row_has(id, k,	p) {
-	for (p = 1; p <= ncolumns[id]; p++)
+function row_has(id, k, from, to,	p) {
+	for (p = from; p <= to; p++)
 		if ((row_series[id, k], row_x[id, k], quantity[id, p]) in ours ||
 		    theirs_of(id, row_series[id, k], row_x[id, k], \
 		    quantity[id, p]) != "")
@@ -134,23 +135,24 @@ function row_has(id, k,	p) {
 	return (0)
 }
 
-function table_of_rows(id,	k, p, base, group, key, line) {
+# A table of some of a figure's quantities.
+function table_of_rows(id, from, to,	k, p, base, group, key, line) {
 	print "<table>\n<tr><th></th>"
-	for (p = 1; p <= ncolumns[id]; p++)
+	for (p = from; p <= to; p++)
 		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
 		    (shown[p] = has_theirs(id, p)) ? "<th class=\"n\">theirs</th>" : ""
 	print "</tr>"
 	for (k = 1; k <= nrows[id]; k++) {
-		if (!row_has(id, k))
+		if (!row_has(id, k, from, to))
 			continue
 		if (row_group[id, k] != group || base == "") {
 			group = row_group[id, k]
 			base = k
 			printf "<tr class=\"g\"><td colspan=\"%d\">%s</td></tr>\n",
-			    2 * ncolumns[id] + 1, esc(group)
+			    2 * (to - from) + 3, esc(group)
 		}
 		line = cell(esc(row_label[id, k]))
-		for (p = 1; p <= ncolumns[id]; p++) {
+		for (p = from; p <= to; p++) {
 			key = SUBSEP quantity[id, p]
 			line = line ours_cell(row_series[id, k] SUBSEP row_x[id, k] key,
 			    row_series[id, base] SUBSEP row_x[id, base] key)
@@ -205,8 +207,14 @@ function figure(id) {
 		printf "<img src=\"%s.svg\" alt=\"%s\"/>\n", id, esc(title[id])
 	if (kind[id] == "lines")
 		table_of_lines(id)
-	else
-		table_of_rows(id)
+	else {
+		table_of_rows(id, 1, npanels[id])
+		if (ncolumns[id] == npanels[id])
+			return
+		print "<details><summary>More columns</summary>"
+		table_of_rows(id, npanels[id] + 1, ncolumns[id])
+		print "</details>"
+	}
 }
 
 function not_measured(	i) {

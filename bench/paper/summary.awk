@@ -52,7 +52,7 @@ $6 == "no conclusion" {
 }
 NR > 0 {
 	if (!heading++)
-		row("figure", "what it says", "theirs", "ours", "same conclusion")
+		row("figure", "what it says", "theirs", "ours", "same")
 	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))
 	if ($1 !~ /[.]/) {
 		all[$8]++

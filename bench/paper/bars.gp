@@ -10,8 +10,10 @@ panel = 170
 head = 44
 foot = 78
 height = head + npanels * panel + foot
-color(i) = int(i) == 1 ? 0x56b4e9 : int(i) == 2 ? 0x0072b2 : int(i) == 3 ? 0x009e73 : \
-    int(i) == 4 ? 0xd55e00 : int(i) == 5 ? 0xcc79a7 : int(i) == 6 ? 0xe69f00 : 0x333333
+color(i) = i == 1 ? 0x56b4e9 : i == 2 ? 0x0072b2 : i == 3 ? 0x009e73 : \
+    i == 4 ? 0xd55e00 : i == 5 ? 0xcc79a7 : i == 6 ? 0xe69f00 : 0x333333
+
+load scale
 
 set terminal svg size 1000, height font "DejaVu Sans,11" background "white" \
     noenhanced
@@ -34,6 +36,10 @@ do for [k = 1:npanels] {
 	set tmargin at screen 1 - (head + (k - 1.0) * panel) / height
 	set bmargin at screen 1 - (head + k * panel - 16.0) / height
 	set yrange [ylo[k]:yhi[k]]
+	set ytics ()
+	do for [i = -1:log_tics(ylo[k], yhi[k])] {
+		set ytics add (log_tic(ylo[k], yhi[k], i))
+	}
 	set ylabel ylab[k] offset 0.5, 0
 	do for [i = 1:ngroups] {
 		if (k == 1) {

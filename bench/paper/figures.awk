@@ -235,8 +235,9 @@ END {
 			continue
 		par = dir "/" id ".par"
 		dat = dir "/" id ".dat"
-		printf "out = %s\ndat = %s\n", quoted(dir "/" id ".svg"), \
-		    quoted(dat) > par
+		printf "out = %s\ndat = %s\nscale = %s\n", \
+		    quoted(dir "/" id ".svg"), quoted(dat), \
+		    quoted(here "/scale.gp") > par
 		if (kind[id] == "lines")
 			lines(id, par, dat)
 		else

@@ -30,7 +30,8 @@ function ratio(y, base) {
 
 function head() {
 	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>"
-	print "<meta charset=\"utf-8\"/>\n<title>bhyve-vale: the papers' figures</title>"
+	print "<meta charset=\"utf-8\"/>"
+	print "<title>bhyve-vale: the papers' figures</title>"
 	print "<style>"
 	print "body { font: 15px/1.4 sans-serif; max-width: 1000px; margin: 0 auto;" \
 	    " padding: 0 8px; color: #222 }"
@@ -62,6 +63,19 @@ function about(	i) {
 	for (i = 1; i <= nmachine; i++)
 		print "<tr>" cell(esc(machine[i])) cell(esc(machine_text[i])) "</tr>"
 	print "</table>"
+}
+
+function links(	i) {
+	print "<p><a href=\"#conclusions\">Conclusions</a>"
+	for (i = 1; i <= nfigs; i++)
+		printf " &#183; <a href=\"#%s\">%s</a>\n", fig[i], short(title[fig[i]])
+	print " &#183; <a href=\"#skipped\">what could not be measured</a></p>"
+}
+
+# A title up to its colon.
+function short(text) {
+	sub(/:.*/, "", text)
+	return (esc(text))
 }
 
 function class_of(verdict) {
@@ -109,7 +123,7 @@ function theirs_cell(list, base,	part, n, i, at, text, who) {
 	for (i = 1; i <= n; i++) {
 		at = index(part[i], "=")
 		who = substr(part[i], at + 1)
-		text = text (i > 1 ? "<br/>" : "") num(substr(part[i], 1, at - 1)) \
+		text = text (i > 1 && who == "-" ? "<br/>" : "") num(substr(part[i], 1, at - 1)) \
 		    (n == 1 && base != "" && base != list && base !~ /;/ ? \
 		    ratio(part[i] + 0, base + 0) : "") \
 		    (who == "-" ? "" : " <small>" esc(who) "</small>")
@@ -256,6 +270,7 @@ what == "verdicts" {
 END {
 	head()
 	about()
+	links()
 	claims()
 	for (f = 1; f <= nfigs; f++)
 		figure(fig[f])

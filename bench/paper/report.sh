@@ -31,7 +31,7 @@ optional()
 skipped=$(optional skipped.tsv)
 machine=$(optional machine.tsv)
 
-# run PROGRAM ...: awk with what reads results.tsv.
+# over_results PROGRAM ...: awk with what reads results.tsv.
 over_results()
 {
 	local program=$1
@@ -48,7 +48,7 @@ over_figures()
 	local program=$1
 
 	shift
-	awk -v dir="$dir" -f "$here/../median.awk" -f "$here/expand.awk" \
+	awk -v dir="$dir" -v here="$here" -f "$here/../median.awk" -f "$here/expand.awk" \
 	    -f "$here/rows.awk" -f "$here/$program" what=machine "$machine" \
 	    what=figures "$here/figures.tsv" what=curves "$here/curves.tsv" \
 	    what=skipped "$skipped" what=medians "$dir/medians.csv" \

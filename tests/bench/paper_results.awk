@@ -15,8 +15,8 @@ BEGIN {
 	    f, " ")
 	for (i = 1; i in f; i += 2)
 		answers[f[i]] = f[i + 1]
-	split("itr 0.2 itr4000 0.1 itr+sc 0.1 lazy 0.1 poll 0.01 poll+sc 0.01 csb 0.02",
-	    f, " ")
+	split("itr 0.2 itr4000 0.1 itr+sc 0.1 lazy 0.1 poll 0.01 poll+sc 0.01 " \
+	    "csb 0.02", f, " ")
 	for (i = 1; i in f; i += 2)
 		rare[f[i]] = f[i + 1]
 }

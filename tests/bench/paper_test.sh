@@ -164,19 +164,23 @@ rounds_body()
 	    "3 itr 500" | while read -r r m y; do
 		printf '%s\tlem/tap/gg/1/%s\t-\tudp8\t%s\n' "$r" "$m" "$y"
 	done > results.tsv
-	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" || atf_fail "rule"
+	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" ||
+	    atf_fail "rule"
 	atf_check_equal "4 (0.50 to 5): holds" "$(verdict X1)"
 	atf_check_equal "varies" "$(why X1)"
 	plant lem/tap/gg/1/itr - udp8 none 2
-	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 in 3..5" || atf_fail "rule"
+	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 in 3..5" ||
+	    atf_fail "rule"
 	atf_check_equal "4 (4 to 5): holds" "$(verdict X1)"
 	atf_check_equal "-" "$(why X1)"
 	# Nothing at all of the divisor's.
 	plant lem/tap/gg/1/base - udp8 0
-	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" || atf_fail "rule"
+	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" ||
+	    atf_fail "rule"
 	atf_check_equal "inf: holds" "$(verdict X1)"
 	plant lem/tap/gg/1/itr - udp8 0
-	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" || atf_fail "rule"
+	rule "lem/tap/gg/1/itr:udp8 / lem/tap/gg/1/base:udp8 >= 3" ||
+	    atf_fail "rule"
 	atf_check_equal "-: not measured" "$(verdict X1)"
 }
 
@@ -272,9 +276,9 @@ page()
 	[ "$(wc -l < figures)" -ge 20 ] || atf_fail "few figures"
 	while read -r id kind; do
 		grep -q "<h2 id=\"$id\">" index.html || atf_fail "no $id"
-		[ "$kind" = table ] || grep -q "<img src=\"$id.svg\"" index.html ||
-		    atf_fail "no picture of $id"
-		[ "$kind" = table ] || [ -s "$id.svg" ] || atf_fail "no $id.svg"
+		[ "$kind" = table ] && continue
+		grep -q "<img src=\"$id.svg\"" index.html || atf_fail "$id: no img"
+		[ -s "$id.svg" ] || atf_fail "no $id.svg"
 	done < figures
 }
 
@@ -295,8 +299,8 @@ for f in ["index.html"] + glob.glob("*.svg"): t.parse(f)'
 	[ ! -e ancs-5.svg ] || atf_fail "a picture of the run before"
 	# Theirs stand beside ours, with the ratios.
 	atf_check -o ignore grep '>82 <i>&#215;2.83</i><' index.html
-	atf_check -o ignore grep 'class="n">75 <i>&#215;2.50</i>' index.html
-	atf_check find . -name "*.par" -o -name "*.dat" -o -name figures -size 0
+	atf_check -o ignore grep 'class="n">73.5 <i>&#215;2.50</i>' index.html
+	atf_check find . -name "*.par" -o -name "*.dat"
 }
 
 test_case labels "No two labels of a picture overlap, and none leaves it, with all \
@@ -338,7 +342,8 @@ browser_body()
 		window.addEventListener("load", function () {
 			let bad = [...document.images].filter(i => !i.naturalWidth ||
 			    i.width < 900 || i.width > 1000).map(i => i.src);
-			document.querySelectorAll("details").forEach(d => d.open = true);
+			document.querySelectorAll("details").forEach(
+			    d => d.open = true);
 			document.querySelectorAll("table").forEach(t => {
 				if (t.getBoundingClientRect().right > 1000)
 					bad.push(t.innerText.slice(0, 60));

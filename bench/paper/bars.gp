@@ -35,9 +35,9 @@ set label 1000 "colours: here, with least and greatest;  grey: the paper" \
 do for [k = 1:npanels] {
 	set tmargin at screen 1 - (head + (k - 1.0) * panel) / height
 	set bmargin at screen 1 - (head + k * panel - 16.0) / height
-	set yrange [ylo[k]:yhi[k]]
+	set yrange [ylo[k] * 0.9999:yhi[k]]
 	set ytics ()
-	do for [i = -1:log_tics(ylo[k], yhi[k])] {
+	do for [i = 0:log_tics(ylo[k], yhi[k])] {
 		set ytics add (log_tic(ylo[k], yhi[k], i))
 	}
 	set ylabel ylab[k] offset 0.5, 0

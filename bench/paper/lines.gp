@@ -26,12 +26,12 @@ if (logy) {
 	unset ytics
 	set ytics nomirror format "%g"
 	set ytics ()
-	do for [i = -1:log_tics(ylo, yhi)] {
+	do for [i = 0:log_tics(ylo, yhi)] {
 		set ytics add (log_tic(ylo, yhi, i))
 	}
 }
 set xrange [xlo:xhi]
-set yrange [ylo:yhi]
+set yrange [ylo * 0.9999:yhi]
 set xlabel xlab
 set ylabel ylab
 plot dat index ncurves using 1:2 with points pt 13 ps 1.7 lc rgb "#999999" \

@@ -239,7 +239,11 @@ function not_measured(	i) {
 	}
 	print "<table>"
 	for (i = 1; i <= nskipped; i++)
-		print "<tr>" cell(esc(skipped[i])) cell(esc(skipped_why[i])) "</tr>"
+		if (!((skipped[i], skipped_why[i]) in listed)) {
+			listed[skipped[i], skipped_why[i]] = 1
+			print "<tr>" cell(esc(skipped[i])) \
+			    cell(esc(skipped_why[i])) "</tr>"
+		}
 	print "</table>"
 }
 

@@ -141,7 +141,7 @@ test_case planted "A wrong number turns its verdict, in each kind of rule" \
 planted_body()
 {
 	turns M2 lem/tap/gg/1/itr - udp8_sent 40		# >=
-	turns M2.irqs micro/vale/gg/1/itr 60 irqs 0.9		# <=
+	turns M2.irqs micro/vale/gg/1/itr4000 60 irqs 0.9		# <=
 	turns M6 lem/tap/gg/2/itr - udp8_sent 200		# in, above
 	turns T1 lem/tap/gg/2/itr+sc - rr 900			# in, below
 	turns M4 lem/tap/gg/2/base - udp8_sent 20		# four terms

@@ -7,7 +7,7 @@
 # It follows bench/paper/expand.awk and results.awk.
 
 BEGIN {
-	split("base 1 itr 2.5 itr4000 3 sc 2 itr+sc 10 lazy 1.6 poll 8 poll+sc 12 " \
+	split("base 1 itr 2.5 itr4000 3 sc 3 itr+sc 10 lazy 1.6 poll 8 poll+sc 12 " \
 	    "csb 12 itr+csb 11 stock 1 notso 12 tso 12 csb+tso 12 csb+poll 12", f, " ")
 	for (i = 1; i in f; i += 2)
 		factor[f[i]] = f[i + 1]

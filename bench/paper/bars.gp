@@ -56,21 +56,23 @@ do for [k = 1:npanels] {
 		unset xtics
 	}
 	if (dots) {
-		plot dat index 2 * k - 2 using 1:3:(0):($4 - $3):(color($5)) \
+		plot dat index 3 * k - 3 using 1:3:(0):($4 - $3):(color($5)) \
 		    with vectors nohead lc rgb variable lw 1.5, \
-		    dat index 2 * k - 2 using 1:2:(color($5)) with points \
+		    dat index 3 * k - 3 using 1:2:(color($5)) with points \
 		    lc rgb variable pt 7 ps 0.6, \
-		    dat index 2 * k - 1 using 1:2 with points pt 12 ps 0.8 lw 1.5 \
-		    lc rgb "#808080"
+		    dat index 3 * k - 2 using 1:2 with points pt 12 ps 0.8 lw 1.5 \
+		    lc rgb "#808080", \
+		    dat index 3 * k - 1 using 1:2:3 with labels offset 0, 0.5
 	} else {
-		plot dat index 2 * k - 2 using 1:2:(color($5)) \
+		plot dat index 3 * k - 3 using 1:2:(color($5)) \
 		    with boxes lc rgb variable, \
-		    dat index 2 * k - 2 using 1:3:(0):($4 - $3) with vectors nohead \
+		    dat index 3 * k - 3 using 1:3:(0):($4 - $3) with vectors nohead \
 		    lc rgb "#333333", \
-		    dat index 2 * k - 1 using 1:2 with points pt 13 ps 1.4 \
+		    dat index 3 * k - 2 using 1:2 with points pt 13 ps 1.4 \
 		    lc rgb "#ffffff", \
-		    dat index 2 * k - 1 using 1:2 with points pt 13 ps 1 \
-		    lc rgb "#808080"
+		    dat index 3 * k - 2 using 1:2 with points pt 13 ps 1 \
+		    lc rgb "#808080", \
+		    dat index 3 * k - 1 using 1:2:3 with labels offset 0, 0.5
 	}
 	do for [i = 1:ngroups] {
 		unset label i

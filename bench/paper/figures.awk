@@ -6,8 +6,8 @@
 # variables for bars.gp or lines.gp, and DIR/ID.dat; prints ID and the program's
 # name.  It uses rows.awk.
 #
-# ID.dat of bars: for each panel two blocks, ours (place, value, min, max, colour)
-# and theirs (place, value).  Of lines: a block for each curve (x, value, min, max),
+# ID.dat of bars: for each panel three blocks, ours (place, value, min, max, colour),
+# theirs (place, value), and zeros of ours (place, height, text).  Of lines: a block for each curve (x, value, min, max),
 # then one of theirs.
 
 function quoted(text) {
@@ -69,8 +69,8 @@ function is_used(id, k,	p) {
 	return (0)
 }
 
-# Give each used row a place; a group is as wide as its name (7 pixels a letter).
-function place_rows(id,	k, g, total, changed, turn) {
+# Give each used row a place in its group.
+function place_rows(id,	k) {
 	ngroups = 0
 	split("", place)
 	for (k = 1; k <= nrows[id]; k++) {
@@ -84,21 +84,26 @@ function place_rows(id,	k, g, total, changed, turn) {
 		group_of[k] = ngroups
 		place[k] = members[ngroups]
 	}
+}
+
+# Widen groups that are narrower than their names, of 7 pixels a letter; returns
+# whether there was one.
+function widen(	g, total, changed) {
+	for (g = 1; g <= ngroups; g++)
+		total += width[g] + 1
+	for (g = 1; g <= ngroups; g++)
+		if ((width[g] + 1) * 880 / total < length(group_name[g]) * 7) {
+			width[g]++
+			changed = 1
+		}
+	return (changed)
+}
+
+function place_groups(	g, turn) {
 	for (g = 1; g <= ngroups; g++)
 		width[g] = members[g]
-	for (turn = 0; turn < 30; turn++) {
-		total = 0
-		for (g = 1; g <= ngroups; g++)
-			total += width[g] + 1
-		changed = 0
-		for (g = 1; g <= ngroups; g++)
-			if ((width[g] + 1) * 880 / total < length(group_name[g]) * 7) {
-				width[g]++
-				changed = 1
-			}
-		if (!changed)
-			break
-	}
+	for (turn = 0; turn < 30 && widen(); turn++)
+		;
 	start[1] = 0
 	for (g = 1; g <= ngroups; g++)
 		start[g + 1] = start[g] + width[g] + 1
@@ -128,9 +133,7 @@ function bars_par(id, par,	k, g, tics) {
 	    npanels[id], npanels[id] > par
 }
 
-function bars_panel(id, p, par, dat,	k, key, y) {
-	least = ""
-	greatest = 0
+function bars_ours(id, p, dat,	k, key, y) {
 	print "# ours" > dat
 	print 0, "NaN", "NaN", "NaN", 7 > dat
 	for (k = 1; k <= nrows[id]; k++) {
@@ -144,7 +147,11 @@ function bars_panel(id, p, par, dat,	k, key, y) {
 		print where(k), (y > 0 ? y : "NaN"), (low[key] > 0 ? low[key] : y), \
 		    high[key], color(row_label[id, k]) > dat
 	}
-	print "\n\n# theirs" > dat
+	print "\n" > dat
+}
+
+function bars_theirs(id, p, dat,	k, y) {
+	print "# theirs" > dat
 	print 0, "NaN" > dat
 	for (k = 1; k <= nrows[id]; k++) {
 		if (!(k in place))
@@ -154,16 +161,37 @@ function bars_panel(id, p, par, dat,	k, key, y) {
 		print_theirs(where(k), y, dat)
 	}
 	print "\n" > dat
+}
+
+# A zero has no place on a logarithmic axis: a figure at its lower end.
+function bars_zeros(id, p, lowest, dat,	k, key) {
+	print "# zeros" > dat
+	print 0, "NaN", "-" > dat
+	for (k = 1; k <= nrows[id]; k++) {
+		key = row_series[id, k] SUBSEP row_x[id, k] SUBSEP quantity[id, p]
+		if ((k in place) && (key in ours) && ours[key] + 0 == 0)
+			print where(k), lowest, "0" > dat
+	}
+	print "\n" > dat
+}
+
+function bars_panel(id, p, par, dat) {
+	least = ""
+	greatest = 0
+	bars_ours(id, p, dat)
+	bars_theirs(id, p, dat)
 	if (least == "") {
 		least = 1
 		greatest = 10
 	}
+	bars_zeros(id, p, step(least / 1.5, 0), dat)
 	printf "ylo[%d] = %g\nyhi[%d] = %g\nylab[%d] = %s\n", p, step(least / 1.5, 0),
 	    p, step(greatest * 1.1, 1), p, quoted(label_of[id, p]) > par
 }
 
 function bars(id, par, dat,	p) {
 	place_rows(id)
+	place_groups()
 	bars_par(id, par)
 	for (p = 1; p <= npanels[id]; p++)
 		bars_panel(id, p, par, dat)

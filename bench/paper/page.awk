@@ -150,12 +150,8 @@ function row_has(id, k, from, to,	p) {
 }
 
 # A table of some of a figure's quantities.
-function table_of_rows(id, from, to,	k, p, base, group, key, line) {
-	print "<table>\n<tr><th></th>"
-	for (p = from; p <= to; p++)
-		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
-		    (shown[p] = has_theirs(id, p)) ? "<th class=\"n\">theirs</th>" : ""
-	print "</tr>"
+function table_of_rows(id, from, to,	k, base, group) {
+	table_head(id, from, to)
 	for (k = 1; k <= nrows[id]; k++) {
 		if (!row_has(id, k, from, to))
 			continue
@@ -165,20 +161,33 @@ function table_of_rows(id, from, to,	k, p, base, group, key, line) {
 			printf "<tr class=\"g\"><td colspan=\"%d\">%s</td></tr>\n",
 			    2 * (to - from) + 3, esc(group)
 		}
-		line = cell(esc(row_label[id, k]))
-		for (p = from; p <= to; p++) {
-			key = SUBSEP quantity[id, p]
-			line = line ours_cell(row_series[id, k] SUBSEP row_x[id, k] key,
-			    row_series[id, base] SUBSEP row_x[id, base] key)
-			if (shown[p])
-				line = line theirs_cell(theirs_of(id, row_series[id, k],
-				    row_x[id, k], quantity[id, p]),
-				    k == base ? "" : theirs_of(id, row_series[id, base],
-				    row_x[id, base], quantity[id, p]))
-		}
-		print "<tr>" line "</tr>"
+		print "<tr>" row_cells(id, k, base, from, to) "</tr>"
 	}
 	print "</table>"
+}
+
+function table_head(id, from, to,	p) {
+	print "<table>\n<tr><th></th>"
+	for (p = from; p <= to; p++)
+		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
+		    (shown[p] = has_theirs(id, p)) ? "<th class=\"n\">theirs</th>" : ""
+	print "</tr>"
+}
+
+# A row's label, and for each quantity ours and, where they have any, theirs.
+function row_cells(id, k, base, from, to,	p, key, line, t) {
+	line = cell(esc(row_label[id, k]))
+	for (p = from; p <= to; p++) {
+		key = SUBSEP quantity[id, p]
+		line = line ours_cell(row_series[id, k] SUBSEP row_x[id, k] key,
+		    row_series[id, base] SUBSEP row_x[id, base] key)
+		t = k == base ? "" : theirs_of(id, row_series[id, base],
+		    row_x[id, base], quantity[id, p])
+		if (shown[p])
+			line = line theirs_cell(theirs_of(id, row_series[id, k],
+			    row_x[id, k], quantity[id, p]), t)
+	}
+	return (line)
 }
 
 function table_of_lines(id,	k, i, n, x, t, q, line) {

@@ -50,7 +50,7 @@ $6 == "no conclusion" {
 	none++
 	next
 }
-NR > 0 {
+{
 	if (!heading++)
 		row("figure", "what it says", "theirs", "ours", "same")
 	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))

@@ -310,7 +310,10 @@ labels_body()
 	local svg
 
 	made_up
+	plant micro/vale/gg/1/csb 60 pkt 0
 	report
+	# A zero is a figure; no other label of that picture is.
+	atf_check -o inline:'1\n' grep -c '<text>0</text>' ancs-netmap.svg
 	for few in all some; do
 		for svg in *.svg; do
 			awk -f "$tests/svg_labels.awk" "$svg" > seen

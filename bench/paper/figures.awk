@@ -7,8 +7,8 @@
 # name.  It uses rows.awk.
 #
 # ID.dat of bars: for each panel three blocks, ours (place, value, min, max, colour),
-# theirs (place, value), and zeros of ours (place, height, text).  Of lines: a block for each curve (x, value, min, max),
-# then one of theirs.
+# theirs (place, value), and zeros of ours (place, height, text).  Of lines: a block
+# for each curve (x, value, min, max), then one of theirs.
 
 function quoted(text) {
 	gsub(/'/, "''", text)
@@ -28,7 +28,8 @@ function step(y, up,	p, m) {
 	p = exp(log(10) * floor(log(y) / log(10) + 1e-9))
 	m = y / p
 	if (up)
-		return (p * (m <= 1.0001 ? 1 : m <= 2.0001 ? 2 : m <= 5.0001 ? 5 : 10))
+		return (p * (m <= 1.0001 ? 1 : m <= 2.0001 ? 2 : \
+		    m <= 5.0001 ? 5 : 10))
 	return (p * (m >= 4.9999 ? 5 : m >= 1.9999 ? 2 : 1))
 }
 
@@ -123,8 +124,8 @@ function bars_par(id, par,	k, g, tics) {
 	printf "npanels = %d\nngroups = %d\nright = %g\n", npanels[id], ngroups,
 	    start[ngroups + 1] > par
 	printf "dots = %d\n", (kind[id] == "dots") > par
-	printf "array group[%d]\narray middle[%d]\narray edge[%d]\n", ngroups, ngroups,
-	    ngroups > par
+	printf "array group[%d]\narray middle[%d]\narray edge[%d]\n", ngroups,
+	    ngroups, ngroups > par
 	for (g = 1; g <= ngroups; g++)
 		printf "group[%d] = %s\nmiddle[%d] = %g\nedge[%d] = %g\n", g,
 		    quoted(group_name[g] == "-" ? "" : group_name[g]), g,
@@ -185,8 +186,9 @@ function bars_panel(id, p, par, dat) {
 		greatest = 10
 	}
 	bars_zeros(id, p, step(least / 1.5, 0), dat)
-	printf "ylo[%d] = %g\nyhi[%d] = %g\nylab[%d] = %s\n", p, step(least / 1.5, 0),
-	    p, step(greatest * 1.1, 1), p, quoted(label_of[id, p]) > par
+	printf "ylo[%d] = %g\nyhi[%d] = %g\nylab[%d] = %s\n", p,
+	    step(least / 1.5, 0), p, step(greatest * 1.1, 1), p,
+	    quoted(label_of[id, p]) > par
 }
 
 function bars(id, par, dat,	p) {

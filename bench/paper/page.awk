@@ -33,8 +33,8 @@ function head() {
 	print "<meta charset=\"utf-8\"/>"
 	print "<title>bhyve-vale: the papers' figures</title>"
 	print "<style>"
-	print "body { font: 15px/1.4 sans-serif; max-width: 1000px; margin: 0 auto;" \
-	    " padding: 0 8px; color: #222 }"
+	print "body { font: 15px/1.4 sans-serif; max-width: 1000px;" \
+	    " margin: 0 auto; padding: 0 8px; color: #222 }"
 	print "h1 { font-size: 24px } h2 { font-size: 19px; margin: 36px 0 4px }"
 	print "p { margin: 4px 0 }"
 	print "table { border-collapse: collapse; font-size: 12.5px; margin: 8px 0 }"
@@ -55,9 +55,9 @@ function head() {
 }
 
 function about(	i) {
-	print "<p>Ours beside what the papers print. Each value is the median of the" \
-	    " rounds, with the least and the greatest; &#215; is the ratio to the" \
-	    " first row of a group. Ratios carry the conclusion: guests may run on" \
+	print "<p>Ours beside what the papers print. Each value is the median of" \
+	    " the rounds, with the least and the greatest; &#215; is the ratio to" \
+	    " the first row of a group. Ratios carry the conclusion: guests may run on" \
 	    " an emulated processor, where rates are far lower.</p>"
 	print "<table>"
 	for (i = 1; i <= nmachine; i++)
@@ -68,7 +68,8 @@ function about(	i) {
 function links(	i) {
 	print "<p><a href=\"#conclusions\">Conclusions</a>"
 	for (i = 1; i <= nfigs; i++)
-		printf " &#183; <a href=\"#%s\">%s</a>\n", fig[i], short(title[fig[i]])
+		printf " &#183; <a href=\"#%s\">%s</a>\n", fig[i],
+		    short(title[fig[i]])
 	print " &#183; <a href=\"#skipped\">what could not be measured</a></p>"
 }
 
@@ -87,8 +88,8 @@ function counts(	i) {
 	print "<p>Of " nprimary " conclusions " n_of["holds"] + 0 " hold, " \
 	    n_of["does not hold"] + 0 " do not (" nforms + 0 " of these and of the" \
 	    " ones not measured hold in another form, in the row below), " \
-	    n_of["not measured"] + 0 " were not measured. " n_of["no conclusion"] + 0 \
-	    " more statements are setup or background.</p>"
+	    n_of["not measured"] + 0 " were not measured. " \
+	    n_of["no conclusion"] + 0 " more statements are setup or background.</p>"
 }
 
 function claims(	i) {
@@ -123,7 +124,8 @@ function theirs_cell(list, base,	part, n, i, at, text, who) {
 	for (i = 1; i <= n; i++) {
 		at = index(part[i], "=")
 		who = substr(part[i], at + 1)
-		text = text (i > 1 && who == "-" ? "<br/>" : "") num(substr(part[i], 1, at - 1)) \
+		text = text (i > 1 && who == "-" ? "<br/>" : "") \
+		    num(substr(part[i], 1, at - 1)) \
 		    (n == 1 && base != "" && base != list && base !~ /;/ ? \
 		    ratio(part[i] + 0, base + 0) : "") \
 		    (who == "-" ? "" : " <small>" esc(who) "</small>")
@@ -168,9 +170,11 @@ function table_of_rows(id, from, to,	k, base, group) {
 
 function table_head(id, from, to,	p) {
 	print "<table>\n<tr><th></th>"
-	for (p = from; p <= to; p++)
+	for (p = from; p <= to; p++) {
+		shown[p] = has_theirs(id, p)
 		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
-		    (shown[p] = has_theirs(id, p)) ? "<th class=\"n\">theirs</th>" : ""
+		    shown[p] ? "<th class=\"n\">theirs</th>" : ""
+	}
 	print "</tr>"
 }
 
@@ -221,7 +225,8 @@ function why_not(id,	k, i) {
 }
 
 function figure(id) {
-	printf "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n", id, esc(title[id]), esc(says[id])
+	printf "<h2 id=\"%s\">%s</h2>\n<p>%s</p>\n", id, esc(title[id]),
+	    esc(says[id])
 	if (!is_measured(id)) {
 		print "<p>Not measured: " esc(why_not(id)) ".</p>"
 		return

@@ -48,8 +48,9 @@ over_figures()
 	local program=$1
 
 	shift
-	awk -v dir="$dir" -v here="$here" -f "$here/../median.awk" -f "$here/expand.awk" \
-	    -f "$here/rows.awk" -f "$here/$program" what=machine "$machine" \
+	awk -v dir="$dir" -v here="$here" -f "$here/../median.awk" \
+	    -f "$here/expand.awk" -f "$here/rows.awk" -f "$here/$program" \
+	    what=machine "$machine" \
 	    what=figures "$here/figures.tsv" what=curves "$here/curves.tsv" \
 	    what=skipped "$skipped" what=medians "$dir/medians.csv" \
 	    what=data "$here"/data/*.tsv "$@"

@@ -50,8 +50,9 @@ function part_error(n, token,	i, error, bound) {
 			return (error)
 	}
 	if (token[n - 1] == "in")
-		return (split(token[n], bound, /[.][.]/) == 2 && number(bound[1]) && \
-		    number(bound[2]) && bound[1] + 0 < bound[2] + 0 ? "" : \
+		return (split(token[n], bound, /[.][.]/) == 2 && \
+		    number(bound[1]) && number(bound[2]) && \
+		    bound[1] + 0 < bound[2] + 0 ? "" : \
 		    "no range: " token[n])
 	if (token[n - 1] != ">=" && token[n - 1] != "<=")
 		return ("unknown comparison " token[n - 1])
@@ -84,12 +85,13 @@ function over_x(r,	x, n, i, y, best, low, high) {
 	return (low == high ? "" : (last - first) / (high - low))
 }
 
-function term_value(text, r,	y) {
+function term_value(text, r,	x, y) {
 	read_term(text)
+	x = t_x == "" ? "-" : t_x + 0
 	if (t_fn != "")
 		y = over_x(r)
-	else if ((t_series, t_x == "" ? "-" : t_x + 0, t_quantity, r) in values)
-		y = median(values[t_series, t_x == "" ? "-" : t_x + 0, t_quantity, r])
+	else if ((t_series, x, t_quantity, r) in values)
+		y = median(values[t_series, x, t_quantity, r])
 	else
 		y = ""
 	if (y == "")

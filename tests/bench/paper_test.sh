@@ -112,7 +112,8 @@ complete_body()
 		grep -q "^$id	" "$paper/claims.tsv" || atf_fail "no $id"
 	done
 	atf_check awk -F '\t' '/^[^#]/ && (NF != 7 || $4 == "")' "$paper/claims.tsv"
-	sed -n 's/^[^#].*/1	&/p' "$paper"/data/*.tsv | cut -f 1-5 > results.tsv
+	sed -n 's/^[^#].*/1	&/p' "$paper"/data/*.tsv | cut -f 1-5 \
+	    > results.tsv
 	atf_check -o ignore awk -f "$paper/../median.awk" -f "$paper/expand.awk" \
 	    -f "$paper/results.awk" what=series "$paper/series.tsv" \
 	    what=results results.tsv
@@ -191,8 +192,8 @@ missing_body()
 	made_up
 	grep -v '	lem/tap/gg/2/\|	switch/ovs\|	rtt/' results.tsv > some
 	mv some results.tsv
-	printf 'switch/ovs\tno <ovs> & no module\nrtt/\tno time\nrtt/b\tno bridge\n' \
-	    > skipped.tsv
+	printf '%s\t%s\n' switch/ovs 'no <ovs> & no module' rtt/ 'no time' \
+	    rtt/b 'no bridge' > skipped.tsv
 	report
 	atf_check_equal "-: not measured" "$(verdict VF11)"
 	atf_check_equal "no <ovs> & no module" "$(why VF11)"
@@ -218,7 +219,8 @@ bad()
 	    > results.tsv
 	atf_check -s exit:1 -e match:"results.tsv: line 2: .*$1" \
 	    sh "$paper/report.sh" .
-	sh "$paper/report.sh" . 2>&1 | wc -l | grep -q '^ *1$' || atf_fail "more lines"
+	sh "$paper/report.sh" . 2>&1 | wc -l | grep -q '^ *1$' ||
+	    atf_fail "more lines"
 }
 
 test_case malformed "A line of results.tsv that is wrong is named by its number"
@@ -282,8 +284,8 @@ page()
 	done < figures
 }
 
-test_case page "The page is well-formed, has every figure, escapes what results say, \
-and refers to nothing outside" require.progs gnuplot
+test_case page "The page is well-formed, has every figure, escapes what results \
+say, and refers to nothing outside" require.progs gnuplot
 page_body()
 {
 	local guest
@@ -329,11 +331,12 @@ labels_body()
 	done
 	# The check finds what it looks for.
 	sed 's/translate([0-9.]*,/translate(500,/' ancs-4.svg > moved
-	awk -f "$tests/svg_labels.awk" moved | grep -q overlap || atf_fail "finds none"
+	awk -f "$tests/svg_labels.awk" moved | grep -q overlap ||
+	    atf_fail "finds none"
 }
 
-test_case browser "Chromium shows each picture, and nothing is wider than 1000 pixels" \
-	require.progs gnuplot
+test_case browser "Chromium shows each picture, and nothing is wider than 1000 \
+pixels" require.progs gnuplot
 browser_body()
 {
 	command -v chromium > /dev/null || atf_skip "no chromium"

@@ -54,7 +54,8 @@ END {
 	if (n == 0)
 		print "no text"
 	for (i = 1; i <= n; i++) {
-		if (left[i] < 0 || right[i] > box[3] || top[i] < 0 || bottom[i] > box[4])
+		if (left[i] < 0 || right[i] > box[3] || top[i] < 0 || \
+		    bottom[i] > box[4])
 			print "outside: " text[i]
 		for (j = 1; j < i; j++)
 			if (left[i] < right[j] && left[j] < right[i] && \

@@ -44,6 +44,9 @@ function micro(part, x, q,	mode) {
 		return (mode in rare ? rare[mode] : 1)
 	if (q ~ /exits/)
 		return (mode ~ /sc/ ? 0.2 : mode ~ /csb/ ? 0.02 : 1)
+	# There SC alone gains nothing with one processor.
+	if (part[2] == "qemu" && mode == "sc")
+		mode = "base"
 	return (100 * factor[mode] * (x > 60 ? 0.4 : 1))
 }
 

@@ -102,6 +102,12 @@ holds_body()
 	grep -q "^ANCS .* 0 " summary || atf_fail "no count"
 }
 
+# names COLUMN FILE: the series that its patterns stand for.
+names()
+{
+	awk -F '\t' -v column="$1" -f "$paper/expand.awk" -f names.awk "$2" | sort -u
+}
+
 test_case complete "Each statement of the papers that is judged has a line, ids and \
 columns are right, and the data name known series"
 complete_body()
@@ -117,20 +123,22 @@ complete_body()
 	atf_check -o ignore awk -f "$paper/../median.awk" -f "$paper/expand.awk" \
 	    -f "$paper/results.awk" what=series "$paper/series.tsv" \
 	    what=results results.tsv
-	# The series that figures show are known, too.
-	awk -F '\t' '/^[^#]/ { print $4 }' "$paper/curves.tsv" > patterns
-	awk -F '\t' -f "$paper/expand.awk" '{
-		n = expand($0, list)
+	# The series of figures and of count.sh are known, too.
+	cat > names.awk <<-'EOF'
+	/^[^#]/ {
+		n = expand($column, list)
 		for (i = 1; i <= n; i++) {
 			sub(/@.*/, "", list[i])
 			print list[i]
 		}
-	}' patterns | sort -u > used
-	awk -F '\t' -f "$paper/expand.awk" '/^[^#]/ {
-		n = expand($1, list)
-		for (i = 1; i <= n; i++)
-			print list[i]
-	}' "$paper/series.tsv" | sort > known
+	}
+	EOF
+	names 4 "$paper/curves.tsv" > used
+	names 1 "$paper/series.tsv" > known
+	[ "$(wc -l < used)" -gt 100 ] || atf_fail "few series"
+	atf_check comm -23 used known
+	sed -n 's|^count \([a-z][^ ]*\).*|instr/\1|p' "$paper/../count.sh" | sort > used
+	[ -s used ] || atf_fail "count.sh counts nothing"
 	atf_check comm -23 used known
 	for id in "$paper"/data/*.tsv; do
 		grep -q '^# [A-Z]' "$id" || atf_fail "$id: no source"

@@ -19,6 +19,8 @@ function cell(text, class) {
 
 function num(y) {
 	y += 0
+	if (y > 0 && y < 0.001)
+		return ("&lt;0.001")
 	if (y == int(y) || y >= 100)
 		return (sprintf("%.0f", y))
 	return (sprintf(y >= 10 ? "%.1f" : y >= 0.1 ? "%.2f" : "%.2g", y))

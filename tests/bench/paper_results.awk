@@ -79,7 +79,7 @@ function made_up(s, x, q,	part) {
 		return (x / 10)
 	if (part[1] == "cost")
 		return (q == "cpu" ? (part[2] == "virtio" ? 1 : 2) : \
-		    part[3] == "full" ? 0.1 : 1)
+		    part[3] == "full" ? 0.00014 : 1)
 	if (part[1] == "instr")
 		return (500)
 	if (part[1] == "ew")

@@ -57,7 +57,8 @@ over_figures()
 }
 
 over_results medians.awk > "$dir/medians.csv"
-over_results verdicts.awk what=skipped "$skipped" what=claims "$claims" \
+over_results verdicts.awk what=machine "$machine" what=skipped "$skipped" \
+    what=claims "$claims" \
     > "$dir/verdicts.tsv"
 rm -f "$dir"/*.svg "$dir"/*.par "$dir"/*.dat
 over_figures figures.awk > "$dir/figures"

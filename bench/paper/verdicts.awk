@@ -187,7 +187,20 @@ function apply(rule,	part, n, i, token, error, verdict) {
 	return (verdict)
 }
 
-function read_claim(	verdict, why) {
+# Take the condition off a rule; returns why the rule is not applied, or "".
+function condition(	at, cpus) {
+	if ($6 !~ /^if cpus >= [0-9]+: /)
+		return ("")
+	at = index($6, ":")
+	cpus = substr($6, 12, at - 12)
+	$6 = substr($6, at + 2)
+	if (machine["cpus"] == "" || machine["cpus"] + 0 >= cpus + 0)
+		return ("")
+	return ("it takes " cpus " processors; this machine has " \
+	    machine["cpus"])
+}
+
+function read_claim(	verdict, why, unmet) {
 	if (NF != 7)
 		fail(NF " fields, not id, source, figure, what, theirs, rule, note")
 	if ($1 in known)
@@ -195,9 +208,13 @@ function read_claim(	verdict, why) {
 	known[$1] = 1
 	ours = "-"
 	why = $7
+	unmet = condition()
 	if ($6 != "-") {
 		verdict = apply($6)
-		if (verdict == "not measured")
+		if (unmet != "") {
+			verdict = "not measured"
+			why = unmet
+		} else if (verdict == "not measured")
 			why = reason()
 		else if (varies != "")
 			why = varies (why == "-" ? "" : "; " why)
@@ -214,4 +231,5 @@ what == "skipped" {
 	skipped[++nskipped] = $1
 	skipped_why[nskipped] = $2
 }
+what == "machine" { machine[$1] = $2 }
 what == "claims" { read_claim() }

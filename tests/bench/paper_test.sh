@@ -145,6 +145,28 @@ complete_body()
 	done
 }
 
+test_case processors "A rule that takes more processors than the machine has is not \
+applied" require.progs gnuplot
+processors_body()
+{
+	local cpus rule="lem/tap/gg/2/csb:udp8_sent >= 1"
+
+	made_up
+	for cpus in 4 16; do
+		printf 'cpus\t%s\n' $cpus > machine.tsv
+		rule "if cpus >= 4: $rule" || atf_fail "$(cat err)"
+		[ "$(verdict X1 | sed 's/.*: //')" = holds ] ||
+		    atf_fail "$cpus: $(verdict X1)"
+	done
+	printf 'cpus\t2\n' > machine.tsv
+	rule "if cpus >= 4: $rule" || atf_fail "$(cat err)"
+	[ "$(verdict X1 | sed 's/.*: //')" = "not measured" ] ||
+	    atf_fail "2: $(verdict X1)"
+	[ "$(why X1)" = "it takes 4 processors; this machine has 2" ] ||
+	    atf_fail "2: $(why X1)"
+	! rule "if cpus >= 4: nothing" || atf_fail "a rule with an error"
+}
+
 test_case planted "A wrong number turns its verdict, in each kind of rule" \
 	require.progs gnuplot
 planted_body()
@@ -208,7 +230,7 @@ missing_body()
 	atf_check_equal "-: not measured" "$(verdict VF25)"
 	atf_check_equal "no time" "$(why VF25)"
 	atf_check_equal "no result of lem/tap/gg/2/base:udp8_sent" "$(why M5)"
-	[ -e conext-12.svg ] && atf_fail "a picture of nothing"
+	[ -e vale12.svg ] && atf_fail "a picture of nothing"
 	atf_check -o ignore grep "Not measured: no time[.]" index.html
 	atf_check -o ignore grep "no &lt;ovs&gt; &amp; no module" index.html
 	atf_check -s exit:1 grep "<ovs>" index.html
@@ -306,7 +328,7 @@ for f in ["index.html"] + glob.glob("*.svg"): t.parse(f)'
 		atf_check -s exit:1 grep -E '(src|href)="[^"]*[:/]|url[(]|@import' \
 		    index.html
 	done
-	[ ! -e ancs-5.svg ] || atf_fail "a picture of the run before"
+	[ ! -e fig5.svg ] || atf_fail "a picture of the run before"
 	# Theirs stand beside ours, with the ratios.
 	atf_check -o ignore grep '>82 <i>&#215;2.83</i><' index.html
 	atf_check -o ignore grep 'class="n">73.5 <i>&#215;2.50</i>' index.html
@@ -323,7 +345,7 @@ labels_body()
 	plant micro/vale/gg/1/csb 60 pkt 0
 	report
 	# A zero is a figure; no other label of that picture is.
-	atf_check -o inline:'1\n' grep -c '<text>0</text>' ancs-netmap.svg
+	atf_check -o inline:'1\n' grep -c '<text>0</text>' netmap.svg
 	for few in all some; do
 		for svg in *.svg; do
 			awk -f "$tests/svg_labels.awk" "$svg" > seen
@@ -338,7 +360,7 @@ labels_body()
 		report
 	done
 	# The check finds what it looks for.
-	sed 's/translate([0-9.]*,/translate(500,/' ancs-4.svg > moved
+	sed 's/translate([0-9.]*,/translate(500,/' fig4.svg > moved
 	awk -f "$tests/svg_labels.awk" moved | grep -q overlap ||
 	    atf_fail "finds none"
 }

@@ -14,6 +14,8 @@
 #	check-arch	compile for ARCH (aarch64 or riscv64), and run the tests
 #			that are programs under QEMU's user emulation
 #	demo		measure two guests on the switch and on QEMU's own e1000
+#	paper		measure what the papers did, and show both (PAPER=fig4,...
+#			for some figures, ROUNDS=3)
 #	bench		measure beside bare loops and other switches
 #	fuzz		run each fuzzer for FUZZ_SECONDS (300)
 #	fuzz-merge	save minimized corpora, with what the fuzzers found
@@ -104,7 +106,12 @@ _relacy: .PHONY
 
 demo: all .WAIT _demo
 _demo: .PHONY
-	@sh ${SRCTOP}/share/examples/demo/demo.sh ${OBJTOP}
+	@PAPER=demo PAPER_DIR=demo ROUNDS=1 \
+	    sh ${SRCTOP}/bench/paper/paper.sh ${OBJTOP}
+
+paper: all .WAIT _paper
+_paper: .PHONY
+	@sh ${SRCTOP}/bench/paper/paper.sh ${OBJTOP}
 
 bench: all .WAIT _bench
 _bench: .PHONY

@@ -43,10 +43,9 @@ now_ns(void)
 static int
 begin(const struct nettest_client *c, const char *test)
 {
-	int fd, on = 1;
+	int fd;
 
 	fd = nettest_socket(c->address, c->port, SOCK_STREAM, 0, connect);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (nettest_write(fd, test, strlen(test)) == -1)
 		err(1, "%s", c->address);
 	return (fd);
@@ -213,9 +212,10 @@ nettest_rr(const struct nettest_client *c)
 	struct times times = { NULL, 0, 0 };
 	uint64_t begun, end, now, start;
 	char byte = 0;
-	int fd;
+	int fd, on = 1;
 
 	fd = begin(c, "rr\n");
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	start = now = now_ns();
 	end = start + c->seconds * SECOND;
 	while (now < end) {

@@ -11,7 +11,8 @@
 # the report has medians, and ratios of what was measured in the same round.  A
 # part is a function of guests.subr, micro.subr or switch.subr; the list below says
 # which figures need it, and how many seconds a round of it takes on two
-# processors.  PAPER=fig4,fig10 leaves out all others.
+# processors.  PAPER=fig4,fig10 leaves out all others; it may name parts, too.  "make demo" is a single round
+# of the parts that have the word demo.
 #
 # The directory paper/ under objtop keeps results.tsv, a line for each measurement
 # (round, series, x, quantity, value; series.tsv lists them), skipped.tsv,
@@ -41,20 +42,20 @@ skipped=$out/skipped.tsv
 parts()
 {
 	grep -v '^#' <<-'EOF'
-	livelock	20	fig3	livelock
-	micro		35	fig4,fig5,fig7,table1	micro_modes
-	unchanged	8	fig10	micro_unchanged
+	livelock	20	fig3,demo	livelock
+	micro		35	fig4,fig5,netmap,table1,demo	micro_modes
+	unchanged	8	fig10,demo	micro_unchanged
 	lem-vale-1	80	fig4,fig6,fig7,fig8,fig11,table1,survey	guests_lem waiting vale 1 "base itr itr4000 itr+sc csb itr+csb"
 	lem-vale-2	60	fig4,fig6,fig7,fig8	guests_lem waiting vale 2 "base itr itr+sc csb"
 	lem-tap-1	55	fig4,fig8,table1	guests_lem waiting tap 1 "base itr itr4000 itr+sc csb"
 	lem-tap-2	60	fig4,fig6,fig7,fig8	guests_lem waiting tap 2 "base itr itr4000 itr+sc csb"
 	lem-host	80	fig4,fig8,fig9	guests_host 1 "base itr itr+sc csb itr+csb"
-	lem-posted	30	fig4	guests_lem posted vale 1 "base itr+sc csb"
-	e1000		15	fig4,table1,survey	guests_stock e1000 posted vale 1
-	e1000e		15	fig4,survey	guests_stock e1000e posted vale 1
-	qemu-e1000	12	fig4,fig10,table1	guests_stock e1000 qemu tap 1
+	lem-posted	30	fig4,demo	guests_lem posted vale 1 "base itr+sc csb"
+	e1000		15	fig4,table1,survey,demo	guests_stock e1000 posted vale 1
+	e1000e		15	fig4,survey,demo	guests_stock e1000e posted vale 1
+	qemu-e1000	12	fig4,fig10,table1,demo	guests_stock e1000 qemu tap 1
 	qemu-e1000e	12	fig4	guests_stock e1000e qemu tap 1
-	virtio-1	20	fig6,fig7,fig8,fig9,fig11,table1,survey	guests_virtio 1
+	virtio-1	20	fig6,fig7,fig8,fig9,fig11,table1,survey,demo	guests_virtio 1
 	virtio-2	25	fig6,fig7,fig8,fig11	guests_virtio 2
 	eastwest	30	eastwest,fig11	guests_eastwest
 	switch-6	11	vale6,vale7,table1	of_switch paper_switch_fig6
@@ -97,7 +98,7 @@ say()
 	printf '%4d s, %s  %s\n' $(($(date +%s) - begun)) "$left" "$*"
 }
 
-# wanted FIGURES: whether PAPER names one of them.
+# wanted WORDS: whether PAPER names one of them.
 wanted()
 {
 	local figure
@@ -109,6 +110,21 @@ wanted()
 		esac
 	done
 	return 1
+}
+
+# check_words: exit if a word of PAPER is no figure, nor a part.
+check_words()
+{
+	local known word
+
+	known=$(parts | awk '{ gsub(",", "\n", $3); print $1 "\n" $3 }' |
+	    sort -uV)
+	for word in $(echo "$PAPER" | tr , ' '); do
+		[ "$word" = all ] || echo "$known" | grep -qx -- "$word" || {
+			echo "paper: $word: no such figure; there are" $known >&2
+			exit 2
+		}
+	done
 }
 
 # What machine.tsv says.
@@ -201,13 +217,9 @@ stop_all
 rm -f ./* "$out"/*.*
 trap 'stop_all; exit 130' INT TERM
 parts | while read -r name seconds figures command; do
-	! wanted "$figures" || echo "$name $seconds $figures $command"
+	! wanted "$name,$figures" || echo "$name $seconds $figures $command"
 done > parts
-[ -s parts ] || {
-	echo "paper: PAPER=$PAPER names no figure; these there are:" \
-	    $(parts | cut -f 3 | tr , '\n' | sort -uV) >&2
-	exit 2
-}
+check_words
 : > "$results"
 : > "$skipped"
 machine > "$out/machine.tsv"
@@ -222,4 +234,12 @@ while [ $round -le "$ROUNDS" ]; do
 	round=$((round + 1))
 done
 stop_all
-sh "$here/report.sh" "$out"
+short=
+[ "$PAPER" = all ] || short=-s
+sh "$here/report.sh" $short "$out" > summary || exit
+awk -f "$here/table.awk" "$out/medians.csv"
+echo
+echo "All guests ran on $(accel_text)."
+echo
+cat summary
+echo "$(($(date +%s) - begun)) seconds"

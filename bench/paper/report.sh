@@ -4,18 +4,24 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# report.sh DIR: sets the results of paper.sh beside the papers' numbers.
+# report.sh [-s] DIR: sets the results of paper.sh beside the papers' numbers.
 #
 # It reads DIR/results.tsv, skipped.tsv and machine.tsv; writes medians.csv,
 # verdicts.tsv, the figures as SVG and index.html there, and prints the summary.
 # It can run again on old results.  What series, rules and figures there are is
 # data: series.tsv, claims.tsv, figures.tsv, curves.tsv, data/.  CLAIMS names
-# another file of rules (the tests').
+# another file of rules (the tests').  -s leaves out of the summary what was not
+# measured.
 
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-dir=${1:?"usage: report.sh DIR"}
+short=
+[ "${1-}" != -s ] || {
+	short=yes
+	shift
+}
+dir=${1:?"usage: report.sh [-s] DIR"}
 claims=${CLAIMS:-$here/claims.tsv}
 [ -r "$dir/results.tsv" ] || {
 	echo "report.sh: no results.tsv in $dir" >&2
@@ -70,5 +76,5 @@ while read -r id program; do
 done < "$dir/figures"
 rm -f "$dir"/*.par "$dir"/*.dat "$dir/figures"
 over_figures page.awk what=verdicts "$dir/verdicts.tsv" > "$dir/index.html"
-awk -f "$here/summary.awk" "$dir/verdicts.tsv"
+awk -v short="$short" -f "$here/summary.awk" "$dir/verdicts.tsv"
 echo "$dir/index.html has the figures."

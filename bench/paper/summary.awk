@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Prints verdicts.tsv as the summary, at most 110 columns wide, and the counts.
+# Prints verdicts.tsv as the summary, at most 110 columns wide, and the counts; if
+# short is set, without what was not measured.
 # Conclusions in another form (an id with a suffix) are indented and not counted
 # on their own.
 
@@ -51,6 +52,8 @@ $6 == "no conclusion" {
 	next
 }
 {
+	if (short != "" && $6 == "not measured")
+		next
 	if (!heading++)
 		row("figure", "what it says", "theirs", "ours", "same")
 	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))

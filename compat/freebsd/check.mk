@@ -69,7 +69,8 @@ ${_out}/${_d:T:R}.h: ${SRCTOP}/${_d}
 _ATF=		${_out}/include
 
 CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
-		-Wmissing-variable-declarations -Wvisibility \
+		-Wmissing-prototypes -Wmissing-variable-declarations \
+		-Wvisibility				\
 		-Wcast-align -Wcast-qual -Wshadow	\
 		-DBHYVE_SNAPSHOT			\
 		-I${SRCTOP}/usr.sbin/bhyve		\

@@ -7,7 +7,7 @@
 # It follows bench/paper/expand.awk and results.awk.
 
 BEGIN {
-	split("base 1 itr 2.5 itr4000 3 sc 3 itr+sc 10 itr4000+sc 11 lazy 1.6 " \
+	split("base 1 itr 2.5 itr4000 3 sc 3 itr+sc 10 lazy 1.6 " \
 	    "poll 8 poll+sc 12 csb 12 itr+csb 11 stock 1 notso 12 tso 12 " \
 	    "csb+tso 12", f, " ")
 	for (i = 1; i in f; i += 2)
@@ -16,7 +16,7 @@ BEGIN {
 	    "tso 2.4", f, " ")
 	for (i = 1; i in f; i += 2)
 		answers[f[i]] = f[i + 1]
-	split("itr 0.2 itr4000 0.1 itr+sc 0.1 itr4000+sc 0.1 lazy 0.1 poll 0.01 poll+sc 0.01 " \
+	split("itr 0.2 itr4000 0.1 itr+sc 0.1 lazy 0.1 poll 0.01 poll+sc 0.01 " \
 	    "csb 0.02", f, " ")
 	for (i = 1; i in f; i += 2)
 		rare[f[i]] = f[i + 1]

@@ -106,7 +106,7 @@ rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
  * Find the buffers of as many descriptors as `len' bytes of the frame, or of a
  * segment of it, take, and complete all of these except the last.
  */
-void
+static void
 rx_place(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     size_t len, struct rx_space *space)
 {
@@ -147,7 +147,7 @@ rx_place(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 }
 
 /* Copy and sum `len' bytes; the next byte is at an odd offset if `odd'. */
-uint64_t
+static uint64_t
 rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len,
     bool odd)
 {
@@ -169,7 +169,7 @@ rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len,
 }
 
 /* Copy without a sum. */
-void
+static void
 rx_move(struct frame_cursor *to, struct frame_cursor *from, size_t len)
 {
 	struct iovec run;
@@ -180,7 +180,7 @@ rx_move(struct frame_cursor *to, struct frame_cursor *from, size_t len)
 	}
 }
 
-void
+static void
 rx_put(struct frame_cursor *to, const uint8_t *data, size_t len)
 {
 	struct iovec run;
@@ -192,7 +192,7 @@ rx_put(struct frame_cursor *to, const uint8_t *data, size_t len)
 	}
 }
 
-void
+static void
 rx_zero(struct frame_cursor *to, size_t len)
 {
 	struct iovec run;
@@ -208,7 +208,7 @@ rx_zero(struct frame_cursor *to, size_t len)
  * `wire' is its length there, padded and with FCS; `sums' as from
  * e82545_rx_sum().  Returns whether all of it is in guest memory.
  */
-bool
+static bool
 rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     const struct rx_space *space, size_t wire, size_t padding, uint64_t sums)
 {

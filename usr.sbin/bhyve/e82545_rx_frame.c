@@ -19,7 +19,7 @@
 #include "e82574.h"
 #include "frame_cursor.h"
 
-void
+static void
 rx_measure(const struct e82545 *dev, const struct rx_batch *b,
     struct rx_frame *f)
 {
@@ -41,7 +41,7 @@ rx_measure(const struct e82545 *dev, const struct rx_batch *b,
  * Whether the guest gets the frame.  It does not pass the host's mtu=, the
  * receiver is off, or the filters drop it.
  */
-bool
+static bool
 rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 {
 	enum e82545_filter_result result;
@@ -70,7 +70,7 @@ rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
  * of which its buffers would have `len': no longer than RCTL accepts, and than
  * the ring.
  */
-bool
+static bool
 rx_fits(const struct rx_batch *b, const struct rx_frame *f, size_t flen,
     size_t len)
 {
@@ -79,7 +79,7 @@ rx_fits(const struct rx_batch *b, const struct rx_frame *f, size_t flen,
 }
 
 /* See whether a frame of `len' bytes, as the guest gets it, has space now. */
-enum rx_verdict
+static enum rx_verdict
 rx_space(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     size_t len, bool single)
 {
@@ -123,7 +123,7 @@ e82545_rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 }
 
 /* Whether a direct call can take all segments. */
-bool
+static bool
 rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
     const struct frame_cut *cut)
 {

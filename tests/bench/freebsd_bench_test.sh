@@ -251,6 +251,44 @@ guest_ends_body()
 	atf_check -o match:. grep "ifconfig bridge0 destroy" log
 }
 
+test_case paper "What nettest.sh measured is set beside the papers' numbers" \
+    timeout 1200 require.progs gnuplot
+paper_body()
+{
+	local paper=$(dirname "$nettest")/paper.sh
+
+	make_host
+	atf_check -o save:summary -e ignore env PAPER_OUT=report sh "$paper" \
+	    -n 2 -t 2 -d "guest host" -s "e1000-vale tree-virtio-tap" image
+	cut -f 1-4 report/results.tsv | tr '\t' ' ' > seen
+	for line in "1 lem/vale/gg/1/base - udp8_sent" \
+	    "2 lem/vale/gg/1/csb - udp8" "1 lem/vale/tx/1/itr+sc - tcpw" \
+	    "2 lem/vale/gg/1/itr - rr" "1 e1000/vale/gg/1/stock - pkt" \
+	    "2 virtio/qemu-tap/gg/1/tso - rr"; do
+		grep -qx "$line" seen || atf_fail "no $line"
+	done
+	# 30,000 and 4,000 a second were sent; 100 Mbit/s of TCP.
+	atf_check -o inline:"30\n4\n" awk -F '\t' '$1 == 1 &&
+	    $2 ~ "lem/vale/gg/1/(csb|base)" && $4 == "udp8_sent" {
+		v[$2] = $5
+	    }
+	    END { print v["lem/vale/gg/1/csb"]; print v["lem/vale/gg/1/base"] }' \
+	    report/results.tsv
+	atf_check -o inline:"100\n" awk -F '\t' '$1 == 1 && $4 == "tcpw" &&
+	    $2 == "lem/vale/gg/1/csb" { print $5 }' report/results.tsv
+	[ -s report/fig5.svg ] || atf_fail "no picture"
+	# Poll and other rows are not the papers'.
+	! grep -q poll report/results.tsv || atf_fail "a row without a mode"
+
+	cp report/nettest/results.tsv .
+	atf_check -o ignore env RESULTS=results.tsv PAPER_OUT=again sh "$paper"
+	cmp report/results.tsv again/results.tsv || atf_fail "other results"
+	atf_check -s exit:1 -e match:"none: cannot open" \
+	    env RESULTS=none PAPER_OUT=again sh "$paper"
+	atf_check -s exit:2 -e match:"the sets are" \
+	    env PAPER_OUT=again sh "$paper" -s nonsense image
+}
+
 test_case refused "Wrong arguments are refused with one message"
 refused_body()
 {

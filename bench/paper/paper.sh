@@ -212,6 +212,7 @@ run_parts()
 
 missing=$(guest_missing; micro_missing)
 [ -z "$missing" ] || { echo "paper: $missing" >&2; exit 1; }
+check_words
 mkdir -p "$out/run" && cd "$out/run" || exit 1
 stop_all
 rm -f ./* "$out"/*.*
@@ -219,7 +220,6 @@ trap 'stop_all; exit 130' INT TERM
 parts | while read -r name seconds figures command; do
 	! wanted "$name,$figures" || echo "$name $seconds $figures $command"
 done > parts
-check_words
 : > "$results"
 : > "$skipped"
 machine > "$out/machine.tsv"

@@ -1,0 +1,63 @@
+# Copyright (c) 2026 The bhyve-vale authors
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+# bench/paper/paper.sh itself: a short round of two of its parts.
+
+. "$(atf_get_srcdir)/cases.subr"
+
+tests=$(atf_get_srcdir)
+objtop=$(cd "$tests/../.." && pwd)
+paper=$tests/../../../bench/paper/paper.sh
+
+# Beside the results of "make paper".
+run()
+{
+	env PAPER_DIR="paper_run_test.$$" PAPER="$1" ROUNDS=1 MICRO_MS=100 \
+	    sh "$paper" "$objtop"
+}
+
+test_case parts "Guests with and without a kernel fill their series, and the page" \
+    timeout 1200 require.user root require.progs "unshare ip gnuplot taskset"
+parts_body()
+{
+	local dir="$objtop/paper_run_test.$$" name
+
+	[ -c /dev/net/tun ] || atf_skip "there is no /dev/net/tun"
+	run fig3,e1000e > out 2>&1 || { cat out; atf_fail "it failed"; }
+	cat out "$dir/skipped.tsv"
+	mv "$dir"/*.tsv "$dir"/*.svg "$dir/index.html" .
+	rm -rf "$dir"
+	atf_check cat skipped.tsv
+	for name in base-nolimit base itr poll csb; do
+		atf_check -o inline:"7\n" grep -c \
+		    "^1	livelock/$name	[0-9]*	goodput	" results.tsv
+	done
+	for name in udp8_sent udp8 udp1460 tcp tcpw rr exits exits_rx; do
+		awk -F '\t' -v q=$name '$2 == "e1000e/vale/gg/1/stock" &&
+		    $4 == q && $5 > 0 { n++ } END { exit n != 1 }' results.tsv ||
+		    atf_fail "$name of a guest"
+	done
+	for name in switches cpu exits irqs; do
+		awk -F '\t' -v q=$name '$2 == "cost/e1000e/10mbit" && $4 == q &&
+		    $5 > 0 { n++ } END { exit n != 1 }' results.tsv ||
+		    atf_fail "$name of a datagram"
+	done
+	grep -q "^LL4	.*	holds	" verdicts.tsv || atf_fail "no verdict"
+	[ -s fig3.svg ] && grep -q fig3 index.html || atf_fail "no picture"
+	grep -q "^e1000e/vale/gg/1/stock " out || atf_fail "no table"
+}
+
+test_case words "A figure that there is not is refused, before anything is removed" \
+    require.user root require.progs unshare
+words_body()
+{
+	mkdir -p "$objtop/paper_run_test.$$"
+	: > "$objtop/paper_run_test.$$/results.tsv"
+	run fig3,fig99 > out 2>&1
+	[ $? -eq 2 ] || atf_fail "another status"
+	atf_check -o match:"fig99: no such figure; there are .*fig3 " cat out
+	[ -e "$objtop/paper_run_test.$$/results.tsv" ] ||
+	    atf_fail "the results of an earlier run are gone"
+	rm -rf "$objtop/paper_run_test.$$"
+}

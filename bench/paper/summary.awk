@@ -46,17 +46,20 @@ function place() {
 	return ($2 == "-" ? $8 : $8 " " $2)
 }
 
+function print_row() {
+	if (!heading++)
+		row("figure", "what it says", "theirs", "ours", "same")
+	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))
+}
+
 BEGIN { FS = "\t" }
 $6 == "no conclusion" {
 	none++
 	next
 }
 {
-	if (short != "" && $6 == "not measured")
-		next
-	if (!heading++)
-		row("figure", "what it says", "theirs", "ours", "same")
-	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))
+	if (short == "" || $6 != "not measured")
+		print_row()
 	if ($1 !~ /[.]/) {
 		all[$8]++
 		count[$8, $6]++

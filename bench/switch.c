@@ -229,14 +229,24 @@ net_open(struct net *net)
 	}
 }
 
+/* Send the next `n' slots of a sender's ring. */
+static void
+post(struct sender *s, uint32_t n)
+{
+	struct netmap_ring *ring = s->tx->txring;
+
+	ring->head = ring->cur = (ring->head + n) % ring->num_slots;
+	if (vale_txsync(s->tx) == -1)
+		err(1, "%s", s->tx->common->name);
+}
+
 static void
 run(void *arg, unsigned int thread, uint64_t frames)
 {
 	const struct net *net = arg;
 	const struct bench_what *what = &net->what;
 	struct sender *s = &net->sender[thread];
-	struct netmap_ring *ring = s->tx->txring;
-	uint32_t d, head, i, n, receivers;
+	uint32_t d, i, n, receivers;
 
 	receivers = what->destinations;
 	if (!net->flood && what->batch < receivers)
@@ -244,11 +254,8 @@ run(void *arg, unsigned int thread, uint64_t frames)
 	n = what->batch * net->slots;
 	for (; frames > 0; frames -= frames < what->batch ? frames :
 	    what->batch) {
-		head = ring->head;
-		d = destination(net, head);
-		ring->head = ring->cur = (head + n) % ring->num_slots;
-		if (vale_txsync(s->tx) == -1)
-			err(1, "%s", s->tx->common->name);
+		d = destination(net, s->tx->txring->head);
+		post(s, n);
 		for (i = 0; i < receivers; i++) {
 			take(s->rx[d]);
 			if (++d == what->destinations)
@@ -264,15 +271,11 @@ run_taking(void *arg, unsigned int thread, uint64_t frames)
 	const struct net *net = arg;
 	const struct bench_what *what = &net->what;
 	struct sender *s = &net->sender[thread];
-	struct netmap_ring *ring = s->tx->txring;
 	uint64_t sent;
 	uint32_t waiting = 0;
 
 	for (sent = 0; sent < frames; sent += what->batch) {
-		ring->head = ring->cur = (ring->head +
-		    what->batch * net->slots) % ring->num_slots;
-		if (vale_txsync(s->tx) == -1)
-			err(1, "%s", s->tx->common->name);
+		post(s, what->batch * net->slots);
 		waiting += what->batch;
 		if (waiting < net->take)
 			continue;
@@ -395,7 +398,8 @@ main(int argc, char **argv)
 		}
 	}
 	if (optind != argc || (net.take != 0 &&
-	    (what->destinations > 1 || what->idle > 0)) || what->senders * (what->destinations + 1) + what->idle > PORTS)
+	    (what->destinations > 1 || what->idle > 0)) ||
+	    what->senders * (what->destinations + 1) + what->idle > PORTS)
 		usage();
 	if (what->idle > 0) {
 		what->subject = "idle";
@@ -406,8 +410,8 @@ main(int argc, char **argv)
 		net_open(&alone);
 	}
 	net_open(&net);
-	bench_measure(what, net.take != 0 ? run_taking : run, what->idle > 0 ? run_alone : bare, &net,
-	    frames);
+	bench_measure(what, net.take != 0 ? run_taking : run,
+	    what->idle > 0 ? run_alone : bare, &net, frames);
 	(void)vale_list(NULL, check_port, &lost);
 	if (lost != 0)
 		errx(1, "%ju frames were lost", (uintmax_t)lost);

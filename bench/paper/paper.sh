@@ -11,8 +11,8 @@
 # the report has medians, and ratios of what was measured in the same round.  A
 # part is a function of guests.subr, micro.subr or switch.subr; the list below says
 # which figures need it, and how many seconds a round of it takes on two
-# processors.  PAPER=fig4,fig10 leaves out all others; it may name parts, too.  "make demo" is a single round
-# of the parts that have the word demo.
+# processors.  PAPER=fig4,fig10 leaves out all others; it may name parts, too.
+# "make demo" is a single round of the parts that have the word demo.
 #
 # The directory paper/ under objtop keeps results.tsv, a line for each measurement
 # (round, series, x, quantity, value; series.tsv lists them), skipped.tsv,
@@ -38,34 +38,46 @@ work=$out/run
 results=$out/results.tsv
 skipped=$out/skipped.tsv
 
-# Part, seconds, figures, command.
+# part NAME SECONDS FIGURES COMMAND...: a line of the list of parts.
+part()
+{
+	echo "$*"
+}
+
+# The parts, by what they start: programs in guests of lem(4), of other drivers,
+# the switch.
 parts()
 {
-	grep -v '^#' <<-'EOF'
-	livelock	20	fig3,demo	livelock
-	micro		35	fig4,fig5,netmap,table1,demo	micro_modes
-	unchanged	8	fig10,demo	micro_unchanged
-	lem-vale-1	80	fig4,fig6,fig7,fig8,fig11,table1,survey	guests_lem waiting vale 1 "base itr itr4000 itr+sc csb itr+csb"
-	lem-vale-2	60	fig4,fig6,fig7,fig8	guests_lem waiting vale 2 "base itr itr+sc csb"
-	lem-tap-1	55	fig4,fig8,table1	guests_lem waiting tap 1 "base itr itr4000 itr+sc csb"
-	lem-tap-2	60	fig4,fig6,fig7,fig8	guests_lem waiting tap 2 "base itr itr4000 itr+sc csb"
-	lem-host	80	fig4,fig8,fig9	guests_host 1 "base itr itr+sc csb itr+csb"
-	lem-posted	30	fig4,demo	guests_lem posted vale 1 "base itr+sc csb"
-	e1000		15	fig4,table1,survey,demo	guests_stock e1000 posted vale 1
-	e1000e		15	fig4,survey,demo	guests_stock e1000e posted vale 1
-	qemu-e1000	12	fig4,fig10,table1,demo	guests_stock e1000 qemu tap 1
-	qemu-e1000e	12	fig4	guests_stock e1000e qemu tap 1
-	virtio-1	20	fig6,fig7,fig8,fig9,fig11,table1,survey,demo	guests_virtio 1
-	virtio-2	25	fig6,fig7,fig8,fig11	guests_virtio 2
-	eastwest	30	eastwest,fig11	guests_eastwest
-	switch-6	11	vale6,vale7,table1	of_switch paper_switch_fig6
-	switch-8	8	vale8	of_switch paper_switch_fig8
-	switch-9	7	vale9	of_switch paper_switch_fig9
-	switch-10	11	vale10	of_switch paper_switch_fig10
-	switch-11	4	vale11	of_switch paper_switch_fig11
-	switch-12	2	vale12	of_switch paper_switch_fig12
-	instr		20	instr	instructions
-	EOF
+	part livelock 20 fig3,demo livelock
+	part micro 35 fig4,netmap,table1,demo micro_modes
+	part unchanged 8 fig10,demo micro_unchanged
+	part lem-vale-1 80 fig4,fig6,fig7,fig8,fig11,table1,survey \
+	    guests_lem waiting vale 1 base itr itr4000 itr+sc csb itr+csb
+	part lem-vale-2 60 fig4,fig6,fig7,fig8 \
+	    guests_lem waiting vale 2 base itr itr+sc csb
+	part lem-tap-1 55 fig4,fig8,table1 \
+	    guests_lem waiting tap 1 base itr itr4000 itr+sc csb
+	part lem-tap-2 60 fig4,fig6,fig7,fig8 \
+	    guests_lem waiting tap 2 base itr itr4000 itr+sc csb
+	part lem-host 80 fig4,fig8,fig9 \
+	    guests_host 1 base itr itr+sc csb itr+csb
+	part lem-posted 30 fig4,demo guests_lem posted vale 1 base itr+sc csb
+	part lem-82574l 15 table1,demo guests_82574l
+	part e1000 15 fig4,table1,survey,demo guests_stock e1000 posted vale 1
+	part e1000e 15 fig4,survey,demo guests_stock e1000e posted vale 1
+	part qemu-e1000 15 fig4,fig10,table1,demo guests_stock e1000 qemu tap 1
+	part qemu-e1000e 15 fig4,demo guests_stock e1000e qemu tap 1
+	part virtio-1 20 fig6,fig7,fig8,fig9,fig11,table1,survey,demo \
+	    guests_virtio 1
+	part virtio-2 25 fig6,fig7,fig8,fig11 guests_virtio 2
+	part eastwest 30 eastwest,fig11 guests_eastwest
+	part switch-6 11 vale6,vale7,table1 of_switch paper_switch_fig6
+	part switch-8 8 vale8 of_switch paper_switch_fig8
+	part switch-9 7 vale9 of_switch paper_switch_fig9
+	part switch-10 11 vale10 of_switch paper_switch_fig10
+	part switch-11 4 vale11 of_switch paper_switch_fig11
+	part switch-12 2 vale12 of_switch paper_switch_fig12
+	part instr 20 instr instructions
 }
 
 # put SERIES X QUANTITY VALUE
@@ -89,7 +101,7 @@ latest()
 # skip SERIES REASON: say why a series, or all that begin so, is missing.
 skip()
 {
-	printf '%s\t%s\n' "$1" "$(echo "$2" | tr '\t\n' '  ')" >> "$skipped"
+	printf '%s\t%s\n' "$1" "$(printf '%s' "$2" | tr '\t\n' '  ')" >> "$skipped"
 	say "$1 skipped: $2"
 }
 
@@ -148,14 +160,14 @@ time_left()
 	    }')
 }
 
-# try COMMAND: run it, and forget what it put if it fails.
+# try COMMAND...: run it, and forget what it put if it fails.
 try()
 {
 	local status=1
 
 	cp "$results" results.before
 	cp "$skipped" skipped.before
-	eval "$1" && status=0
+	"$@" && status=0
 	guests_stop
 	[ $status -eq 0 ] || {
 		mv results.before "$results"
@@ -199,7 +211,7 @@ run_parts()
 		time_left
 		say "round $round of $ROUNDS: $name"
 		# A guest may not have started.
-		try "$command" || try "$command" ||
+		try $command || try $command ||
 		    skip "$name" "it failed; see $PWD"
 		done_s=$((done_s + seconds))
 	done 4< parts

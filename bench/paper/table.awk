@@ -79,7 +79,7 @@ function print_livelock(	i, part, name, line) {
 END {
 	print_rows("programs", programs, \
 	    "Programs in guests              UDP, 8 bytes  1460 bytes    " \
-	    "pktgen, 60    TCP, writes   trans- exits a frame", \
+	    "pktgen, 60    TCP, no TSO,  trans- exits a frame", \
 	    "                                sent   recv.  sent   recv.  " \
 	    "sent   arr.   1460   64 KB  act./s sender receiver")
 	print_rows("frames", frames, \

@@ -16,7 +16,8 @@
 #
 # The directory paper/ under objtop keeps results.tsv, a line for each measurement
 # (round, series, x, quantity, value; series.tsv lists them), skipped.tsv,
-# machine.tsv, what the report made of them, and in run/ the guests' consoles.
+# machine.tsv, what the report made of them, table.txt, which is printed at the end,
+# and in run/ the guests' consoles.
 
 set -u
 
@@ -249,9 +250,12 @@ stop_all
 short=
 [ "$PAPER" = all ] || short=-s
 sh "$here/report.sh" $short "$out" > summary || exit
-awk -f "$here/table.awk" "$out/medians.csv"
-echo
-echo "All guests ran on $(accel_text)."
-echo
-cat summary
-echo "$(($(date +%s) - begun)) seconds"
+{
+	awk -f "$here/table.awk" "$out/medians.csv"
+	echo
+	echo "All guests ran on $(accel_text)."
+	echo
+	cat summary
+	echo "$(($(date +%s) - begun)) seconds"
+} > "$out/table.txt"
+cat "$out/table.txt"

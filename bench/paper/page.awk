@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # Prints index.html, which stands alone but for the SVGs beside it.  It uses
-# rows.awk, and reads verdicts.tsv, too.  All text is escaped.
+# rows.awk, and reads verdicts.tsv, too.  All text is escaped.  pictures is no if
+# there are none.
 
 function esc(text) {
 	gsub(/&/, "\\&amp;", text)
@@ -61,6 +62,8 @@ function about(	i) {
 	    " the rounds, with the least and the greatest; &#215; is the ratio to" \
 	    " the first row of a group. Ratios carry the conclusion: guests may run on" \
 	    " an emulated processor, where rates are far lower.</p>"
+	if (pictures == "no")
+		print "<p>There are no pictures: gnuplot was not installed.</p>"
 	print "<table>"
 	for (i = 1; i <= nmachine; i++)
 		print "<tr>" cell(esc(machine[i])) cell(esc(machine_text[i])) "</tr>"
@@ -233,7 +236,7 @@ function figure(id) {
 		print "<p>Not measured: " esc(why_not(id)) ".</p>"
 		return
 	}
-	if (is_drawn(id))
+	if (is_drawn(id) && pictures != "no")
 		printf "<img src=\"%s.svg\" alt=\"%s\"/>\n", id, esc(title[id])
 	if (kind[id] == "lines")
 		table_of_lines(id)

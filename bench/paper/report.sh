@@ -11,7 +11,7 @@
 # It can run again on old results.  What series, rules and figures there are is
 # data: series.tsv, claims.tsv, figures.tsv, curves.tsv, data/.  CLAIMS names
 # another file of rules (the tests').  -s leaves out of the summary what was not
-# measured.
+# measured.  Without gnuplot there are no pictures, which it says.
 
 set -eu
 
@@ -62,19 +62,30 @@ over_figures()
 	    what=data "$here"/data/*.tsv "$@"
 }
 
+draw()
+{
+	over_figures figures.awk > "$dir/figures"
+	while read -r id program; do
+		gnuplot -c "$here/$program.gp" "$dir/$id.par" || {
+			echo "report.sh: gnuplot cannot draw $id" >&2
+			exit 1
+		}
+	done < "$dir/figures"
+	rm -f "$dir"/*.par "$dir"/*.dat "$dir/figures"
+}
+
 over_results medians.awk > "$dir/medians.csv"
 over_results verdicts.awk what=machine "$machine" what=skipped "$skipped" \
     what=claims "$claims" \
     > "$dir/verdicts.tsv"
 rm -f "$dir"/*.svg "$dir"/*.par "$dir"/*.dat
-over_figures figures.awk > "$dir/figures"
-while read -r id program; do
-	gnuplot -c "$here/$program.gp" "$dir/$id.par" || {
-		echo "report.sh: gnuplot cannot draw $id" >&2
-		exit 1
-	}
-done < "$dir/figures"
-rm -f "$dir"/*.par "$dir"/*.dat "$dir/figures"
-over_figures page.awk what=verdicts "$dir/verdicts.tsv" > "$dir/index.html"
+pictures=no
+if command -v gnuplot > /dev/null; then
+	pictures=yes
+	draw
+else
+	echo "report.sh: there is no gnuplot, and so no pictures" >&2
+fi
+over_figures page.awk pictures=$pictures what=verdicts "$dir/verdicts.tsv" > "$dir/index.html"
 awk -v short="$short" -f "$here/summary.awk" "$dir/verdicts.tsv"
 echo "$dir/index.html has the figures."

@@ -242,6 +242,26 @@ missing_body()
 	atf_check find . -name "*.svg"
 }
 
+test_case plain "Without gnuplot there is one line that says so, and tables and \
+verdicts"
+plain_body()
+{
+	made_up freebsd
+	: > old.svg
+	mkdir only
+	for p in awk cat dirname rm sh; do
+		ln -s "$(command -v $p)" only/$p
+	done
+	atf_check -o match:"^ANCS " \
+	    -e inline:"report.sh: there is no gnuplot, and so no pictures\n" \
+	    env PATH="$PWD/only" sh "$paper/report.sh" .
+	[ -s verdicts.tsv ] && [ -s medians.csv ] || atf_fail "no verdicts"
+	atf_check -s exit:1 grep "<img" index.html
+	atf_check -o ignore grep "no pictures: gnuplot" index.html
+	atf_check -o ignore grep '<h2 id="fig10">' index.html
+	atf_check find . -name "*.svg" -o -name "*.par"
+}
+
 # bad TEXT LINE: a results.tsv whose second line is that is refused with TEXT.
 bad()
 {

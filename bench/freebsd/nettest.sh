@@ -16,7 +16,8 @@
 #		the host) and from-host (the host sends to it); all by default
 #	-m	memory of a guest (512)
 #	-n	rounds; the table has medians (3)
-#	-o	directory for results.tsv and table.txt (nettest.out)
+#	-o	directory for results.tsv, table.txt, and the consoles of guests
+#		that did not come to an end, SET-PROCESSORS.N (nettest.out)
 #	-s	sets of rows, below (all)
 #	-t	seconds of a measurement (2)
 #
@@ -140,7 +141,7 @@ host_down()
 # setup N: nettest's server, and a place for files, in guest N.
 setup()
 {
-	guest_run $1 60 "mount -t tmpfs tmpfs /tmp;
+	guest_run $1 $ANSWER_S "mount -t tmpfs tmpfs /tmp;
 	    sysctl net.inet.icmp.icmplim=0 $HOSTCACHE=0 > /dev/null;
 	    { nettest serve > /dev/null 2>&1 & }"
 }
@@ -162,16 +163,16 @@ row_up()
 			    > /dev/null"
 			;;
 		esac
-		guest_run $n 60 "$settings 2>&1" > "$work/err" || {
-			complain "guest $n, $1: $(tail -n 1 "$work/err")"
+		guest_run $n $ANSWER_S "$settings 2>&1" > "$work/err" || {
+			! guests_answer || complain "guest $n, $1: $(tail -n 1 "$work/err")"
 			return 1
 		}
-		guest_run $n 60 "ifconfig $nic inet 192.0.2.$n/24 up" || return
+		guest_run $n $ANSWER_S "ifconfig $nic inet 192.0.2.$n/24 up" || return
 	done
 	# Both are there, and both know each other's address.
-	guest_run 2 60 "until ping -c 1 -t 1 192.0.2.1 &&
+	guest_run 2 $ANSWER_S "until ping -c 1 -t 1 192.0.2.1 &&
 	    ping -c 1 -t 1 192.0.2.254; do sleep 1; done > /dev/null" || {
-		complain "$1: guest 1 and the host do not answer guest 2"
+		! guests_answer || complain "$1: guest 1 and the host do not answer guest 2"
 		return 1
 	}
 }
@@ -194,11 +195,13 @@ nettest_to()
 	esac
 	shift 2
 	if [ $peer = 192.0.2.2 ]; then
-		timeout $((seconds + 60)) nettest $test $peer "$@"
+		host_run $((seconds + ANSWER_S)) nettest $test $peer "$@"
 	else
-		guest_run 2 $((seconds + 60)) "nettest $test $peer $*"
+		guest_run 2 $((seconds + ANSWER_S)) "nettest $test $peer $*"
 	fi
 }
+
+# A test sets `line' to what says its figures; none says that there are none.
 
 # field NAME LINE: the number after NAME=.
 field()
@@ -219,8 +222,6 @@ result()
 
 udp()
 {
-	local line
-
 	line=$(nettest_to $direction udp $1 $seconds)
 	result udp$1 "$(field sent "$line")" "$(field received "$line")" \
 	    "$(field seconds "$line")"
@@ -228,48 +229,67 @@ udp()
 
 tcp()
 {
-	local line
-
 	line=$(nettest_to $direction tcp $seconds)
 	result tcp - "$(field bytes "$line")" "$(field seconds "$line")"
 }
 
 rr()
 {
-	local line
-
 	line=$(nettest_to $direction rr $seconds)
 	result rr - "$(field transactions "$line")" "$(field seconds "$line")"
+}
+
+# pktgen_start FILE OPTIONS: print a command that starts pkt-gen in the background,
+# with its output in the file, and waits until it has its rings.  That takes the
+# first one of a boot seconds, for netmap's memory.
+pktgen_start()
+{
+	echo "pkt-gen -i netmap:$nic $2 > $1 2>&1 & gen=\$!;
+	    until grep -q Ready $1 || ! kill -0 \$gen; do sleep 0.1; done \
+	    2> /dev/null"
+}
+
+# pktgen_stop FILE: print a command that ends it, and shows its figures.
+pktgen_stop()
+{
+	echo "kill -INT \$gen 2> /dev/null; wait \$gen; tail -n 3 $1"
 }
 
 # pktgen NAME OPTIONS: 60-byte frames from one adapter in netmap mode to the
 # other.
 pktgen()
 {
-	local line sent received s
+	local received s sent
 
-	guest_run 1 30 "timeout -s INT $((seconds + 5)) pkt-gen \
-	    -i netmap:$nic -f rx -w 1 > /tmp/rx 2>&1 & rx=\$!"
-	line=$(guest_run 2 $((seconds + 60)) "timeout -s INT \
-	    $((seconds + 2)) pkt-gen -i netmap:$nic -f tx -l 60 -w 2 \
-	    -D 02:be:ef:00:00:01 $2 2>&1 | tail -n 3")
+	guest_run 1 $ANSWER_S "$(pktgen_start /tmp/rx "-f rx -w 1")" \
+	    > "$work/err"
+	line=$(guest_run 2 $((seconds + ANSWER_S)) "$(pktgen_start /tmp/tx \
+	    "-f tx -l 60 -w 2 -D 02:be:ef:00:00:01 $2"); sleep $seconds;
+	    $(pktgen_stop /tmp/tx)")
 	sent=$(printf '%s\n' "$line" | sed -n 's/.*Sent \([0-9]*\) .*/\1/p')
 	s=$(printf '%s\n' "$line" | sed -n 's/.* in \([0-9.]*\) sec.*/\1/p')
-	received=$(guest_run 1 60 "wait \$rx; cat /tmp/rx" |
+	received=$(guest_run 1 $ANSWER_S "$(pktgen_stop /tmp/rx)" |
 	    sed -n 's/.*Received \([0-9]*\) .*/\1/p')
 	result $1 "$sent" "$received" "$s"
+}
+
+# try TEST...: make its line of results; fails if a guest cannot be used any more.
+try()
+{
+	"$@"
+	if [ -n "$line" ]; then
+		guests_run
+	else
+		guests_answer
+	fi
 }
 
 measure()
 {
 	for direction in $directions; do
-		udp 8
-		udp 1460
-		tcp
-		rr
+		try udp 8 && try udp 1460 && try tcp && try rr || return
 		[ $direction = guest ] && $has_pktgen || continue
-		pktgen pkt-gen-1 "-b 1"
-		pktgen pkt-gen ""
+		try pktgen pkt-gen-1 "-b 1" && try pktgen pkt-gen "" || return
 	done
 }
 
@@ -306,8 +326,7 @@ boot()
 			[ $round -eq 1 ] || [ "$row" != - ] ||
 			    [ $(wc -l < "$work/rows") -eq 1 ] || continue
 			say "round $round: $row"
-			row_up "$row" || return
-			measure
+			row_up "$row" && measure || return
 		done 4< "$work/rows"
 		round=$((round + 1))
 	done
@@ -365,6 +384,7 @@ need_image "$image1" "$image2"
 
 mkdir -p "$out" || exit
 out=$(cd "$out" && pwd)
+rm -f "$out"/*-*.[12]
 results=$out/results.tsv
 work=$(mktemp -d "${TMPDIR:-/tmp}/nettest.XXXXXX") || exit
 : > "$work/commands"
@@ -383,7 +403,8 @@ for n in $cpu_counts; do
 	for word in $sets; do
 		boot $word $n || {
 			failed=1
-			complain "$word: stopped"
+			guests_keep "$out/$word-$n."
+			complain "$word: stopped; consoles: $out/$word-$n.*"
 		}
 		guests_stop
 		host_down

@@ -80,10 +80,17 @@ make_host()
 	EOF
 	program nettest <<-EOF
 		echo "\${vm:-host}: nettest \$*" >> $log
-		case "\$*\$(cat $PWD/mode 2> /dev/null)" in
+		case "\$*" in
 		serve*)
 			exec sleep 1000
 			;;
+		esac
+		[ ! -e $PWD/hang ] || exec sleep \$(cat $PWD/hang)
+		[ ! -e $PWD/panic ] || {
+			printf 'panic: planted\\n[ thread ]\\ndb> '
+			exec sleep 30
+		}
+		case "\$*\$(cat $PWD/mode 2> /dev/null)" in
 		udp*csb=1*)
 			echo "udp size=\$3 seconds=2.000 sent=60000 full=0" \
 			    received=40000
@@ -103,6 +110,8 @@ make_host()
 	program pkt-gen <<-EOF
 		echo "\${vm:-host}: pkt-gen \$*" >> $log
 		[ ! -e $PWD/no_frames ] || exit 1
+		[ ! -e $PWD/slow ] || sleep 4
+		echo "Ready..."
 		case "\$*" in
 		*" -n "*)
 			n=\${*#* -n }
@@ -143,7 +152,7 @@ rows_body()
 {
 	make_host
 	atf_check -o save:table -e save:err \
-	    sh "$nettest" -n 1 -s e1000-vale -o out image
+	    sh "$nettest" -n 1 -t 1 -s e1000-vale -o out image
 	atf_check -o inline:"3\n" grep -c '^From' table
 	# Sent and received, thousands a second; MB as bits; 1/s; frames.
 	atf_check -o match:"BASE +4.00 2.00 +4.00 2.00 +100 +300 +20.0 15.0" \
@@ -201,7 +210,7 @@ test_case sets "Sets run the bhyve, adapter and backend that they name" \
 sets_body()
 {
 	make_host
-	atf_check -o save:table -e ignore sh "$nettest" -n 1 -d guest \
+	atf_check -o save:table -e ignore sh "$nettest" -n 1 -t 1 -d guest \
 	    -s "tree-virtio-tap virtio-vale" -c "1 2" -o out image
 	for n in 1 2; do
 		atf_check -o match:. \
@@ -212,6 +221,75 @@ sets_body()
 	done
 	atf_check -o match:"host: ifconfig bridge0 destroy" cat log
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
+}
+
+test_case slow_start "A pkt-gen that takes long to start has its figures" \
+    timeout 600
+slow_start_body()
+{
+	make_host
+	: > slow
+	atf_check -o match:"base system.* +20.0 15.0 +20.0 15.0$" -e ignore \
+	    sh "$nettest" -n 1 -t 1 -d guest -s virtio-vale -o out image
+}
+
+# dies MESSAGE: the guest cannot be used any more during the first set, and the
+# second one is measured; within that many seconds, and with the console kept.
+dies()
+{
+	local begun=$(date +%s)
+
+	# The second set begins when the first guests have ended.
+	program tree-bhyve <<-EOF
+		rm -f $PWD/panic $PWD/hang
+		exec $PWD/bin/bhyve-too "\$@"
+	EOF
+	cp bin/bhyve bin/bhyve-too
+	atf_check -s exit:1 -o save:table -e save:err sh "$nettest" -n 1 -t 1 \
+	    -d guest -s "virtio-vale tree-virtio-vale" -o out image
+	[ $(($(date +%s) - begun)) -lt 45 ] || atf_fail "it waits for a limit"
+	atf_check -o match:"^nettest.sh: $1$" \
+	    -o match:"^nettest.sh: virtio-vale: stopped; consoles: .*-1[.][*]$" \
+	    cat err
+	atf_check -o match:"tree-virtio-vale +base.* +4.00 2.00" cat table
+	for n in 1 2; do
+		atf_check -o match:"^boot messages" cat out/virtio-vale-1.$n
+	done
+	[ ! -e out/tree-virtio-vale-1.1 ] || atf_fail "a console without need"
+}
+
+test_case ddb "A guest in the kernel's debugger ends its set at once; what the \
+debugger says is kept" timeout 600
+ddb_body()
+{
+	make_host
+	: > panic
+	dies "guest 2 is in ddb: panic: planted"
+	atf_check_equal 2 "$(grep -c '^nettest.sh: ' err)"
+	atf_check -o ignore grep "^db> " out/virtio-vale-1.2
+}
+
+test_case silent "A guest that does not answer ends its set" timeout 600
+silent_body()
+{
+	make_host
+	echo 60 > hang
+	export ANSWER_S=4 PROBE_S=2
+	dies "guest 2 does not answer"
+	atf_check -o match:"no end of: nettest udp 192.0.2.1 8 1$" cat err
+}
+
+test_case late "A measurement that does not end in time has no figures, and the \
+next ones are made" timeout 600
+late_body()
+{
+	make_host
+	echo 8 > hang
+	export ANSWER_S=4
+	atf_check -o save:table -e save:err sh "$nettest" -n 1 -t 1 -d guest \
+	    -s virtio-vale -o out image
+	atf_check -o match:"base.* - - +- - +- +- +20.0 15.0" cat table
+	atf_check_equal 4 "$(grep -c 'no end of: nettest' err)"
 }
 
 test_case goodput "goodput.sh prints what was delivered of each load, for each \
@@ -259,7 +337,8 @@ paper_body()
 
 	make_host
 	atf_check -o save:summary -e ignore env PAPER_OUT=report sh "$paper" \
-	    -n 2 -t 2 -d "guest host" -s "e1000-vale tree-virtio-tap" image
+	    -n 2 -t 1 -d "guest host" \
+	    -s "e1000-vale tree-virtio-tap" image
 	cut -f 1-4 report/results.tsv | tr '\t' ' ' > seen
 	for line in "1 lem/vale/gg/1/base - udp8_sent" \
 	    "2 lem/vale/gg/1/csb - udp8" "1 lem/vale/tx/1/itr+sc - tcpw" \

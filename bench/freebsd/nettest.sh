@@ -69,8 +69,12 @@ rows()
 		EOF
 		;;
 	tree-e1000-*)
-		echo -
-		echo "$BASE"
+		cat <<-EOF
+		-
+		$BASE
+		itr=0 sc=1 csb=0
+		itr=250 sc=1 csb=0
+		EOF
 		;;
 	*)
 		echo -

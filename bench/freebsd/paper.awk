@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # Prints nettest.sh's results.tsv as bench/paper's: round, series, x, quantity,
-# value.  if_lem(4) is lem there, em(4) e1000, vtnet(4) virtio; rows of the driver
-# that the papers have no mode for are left out.
+# value.  if_lem(4) is lem there, em(4) e1000, vtnet(4) virtio; bhyve-vale is the
+# bhyve of FreeBSD's tree.  Rows of the driver that the papers have no mode for are
+# left out.
 
 BEGIN {
 	FS = OFS = "\t"
@@ -16,6 +17,9 @@ BEGIN {
 	mode["itr=250 sc=1 csb=0"] = "itr+sc"
 	mode["itr=0 sc=0 csb=1"] = "csb"
 	mode["itr=250 sc=0 csb=1"] = "itr+csb"
+	tree_mode["itr=0 sc=0 csb=0"] = "base"
+	tree_mode["itr=0 sc=1 csb=0"] = "sc"
+	tree_mode["itr=250 sc=1 csb=0"] = "itr+sc"
 }
 
 # The series of a line, or "".
@@ -25,6 +29,12 @@ function series(	net) {
 		return ("lem/" net "/" to[$4] "/" $2 "/" mode[$3])
 	if ($1 == "e1000-vale" && $4 == "guest" && $2 == 1)
 		return ($3 == "-" ? "e1000/vale/gg/1/stock" : "")
+	if ($1 == "tree-e1000-vale" && $4 == "guest" && $2 <= 2) {
+		if ($3 == "-")
+			return ("e1000/bhyve-vale/gg/" $2 "/stock")
+		if ($3 in tree_mode)
+			return ("lem/bhyve-vale/gg/" $2 "/" tree_mode[$3])
+	}
 	if ($1 == "tree-virtio-tap" && $4 == "guest" && $2 <= 2)
 		return ("virtio/qemu-tap/gg/" $2 "/tso")
 	return ("")
@@ -49,6 +59,9 @@ function part(v, divisor) {
 	} else if ($6 == "pkt-gen") {
 		put("pkt_sent", part($7, 1000))
 		put("pkt", part($8, 1000))
+	} else if ($6 == "pkt-gen-1") {
+		put("pkt1_sent", part($7, 1000))
+		put("pkt1", part($8, 1000))
 	} else if ($6 == "tcp")
 		# Writes of 64 KB.
 		put("tcpw", part($8, 125000))

@@ -338,11 +338,14 @@ paper_body()
 	make_host
 	atf_check -o save:summary -e ignore env PAPER_OUT=report sh "$paper" \
 	    -n 2 -t 1 -d "guest host" \
-	    -s "e1000-vale tree-virtio-tap" image
+	    -s "e1000-vale tree-e1000-vale tree-virtio-tap" image
 	cut -f 1-4 report/results.tsv | tr '\t' ' ' > seen
 	for line in "1 lem/vale/gg/1/base - udp8_sent" \
 	    "2 lem/vale/gg/1/csb - udp8" "1 lem/vale/tx/1/itr+sc - tcpw" \
 	    "2 lem/vale/gg/1/itr - rr" "1 e1000/vale/gg/1/stock - pkt" \
+	    "1 lem/vale/gg/1/csb - pkt1" "1 e1000/bhyve-vale/gg/1/stock - rr" \
+	    "2 lem/bhyve-vale/gg/1/sc - udp8_sent" \
+	    "2 lem/bhyve-vale/gg/1/itr+sc - pkt1_sent" \
 	    "2 virtio/qemu-tap/gg/1/tso - rr"; do
 		grep -qx "$line" seen || atf_fail "no $line"
 	done
@@ -355,7 +358,13 @@ paper_body()
 	    report/results.tsv
 	atf_check -o inline:"100\n" awk -F '\t' '$1 == 1 && $4 == "tcpw" &&
 	    $2 == "lem/vale/gg/1/csb" { print $5 }' report/results.tsv
-	[ -s report/fig5.svg ] || atf_fail "no picture"
+	for figure in fig5 fig10; do
+		[ -s report/$figure.svg ] || atf_fail "no $figure.svg"
+	done
+	# The tree's bhyve is not this one.
+	! grep -q lem/bhyve-vale.*csb report/results.tsv ||
+	    atf_fail "CSB on the tree's bhyve"
+	atf_check -o match:"does not measure it" cat report/skipped.tsv
 	# Poll and other rows are not the papers'.
 	! grep -q poll report/results.tsv || atf_fail "a row without a mode"
 

@@ -25,6 +25,9 @@ BEGIN {
 # Guests with a kernel; part: driver, backend, direction, processors, mode.
 function guest(part, q,	y, vale, mode) {
 	mode = part[5]
+	# There SC alone gains nothing with one processor.
+	if (part[2] == "bhyve-vale" && part[4] == 1 && mode == "sc")
+		mode = "base"
 	vale = part[2] != "vale" ? 1 : mode == "csb" ? 1.6 : 1.1
 	if (q ~ /exits/)
 		return (1 / factor[mode])

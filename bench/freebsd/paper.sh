@@ -12,7 +12,8 @@
 #
 # The directory paper.out, or PAPER_OUT, keeps nettest/, what nettest.sh left, and
 # what bench/paper/report.sh made of it, index.html first.  RESULTS names the
-# results.tsv of an earlier nettest.sh: nothing is measured then.
+# results.tsv of an earlier nettest.sh: nothing is measured then, and a machine.tsv
+# that is there stays, as it may be another machine's.
 
 set -u
 
@@ -42,6 +43,7 @@ awk -f "$here/paper.awk" "$measured" > "$out/results.tsv" || exit
 for series in micro livelock switch rtt copy cost instr ew; do
 	printf '%s\t%s\n' $series 'bench/freebsd does not measure it'
 done > "$out/skipped.tsv"
-machine > "$out/machine.tsv"
+[ -n "${RESULTS:-}" ] && [ -r "$out/machine.tsv" ] ||
+    machine > "$out/machine.tsv"
 sh "$here/../paper/report.sh" -s "$out" || exit
 exit $status

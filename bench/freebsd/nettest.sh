@@ -243,20 +243,28 @@ rr()
 	result rr - "$(field transactions "$line")" "$(field seconds "$line")"
 }
 
-# pktgen_start FILE OPTIONS: print a command that starts pkt-gen in the background,
-# with its output in the file, and waits until it has its rings.  That takes the
-# first one of a boot seconds, for netmap's memory.
+# pktgen_start NAME OPTIONS: print a command that starts pkt-gen in the background,
+# with its output in a file of that name, and waits until it has its rings.  That
+# takes the first one of a boot seconds, for netmap's memory.
 pktgen_start()
 {
-	echo "pkt-gen -i netmap:$nic $2 > $1 2>&1 & gen=\$!;
-	    until grep -q Ready $1 || ! kill -0 \$gen; do sleep 0.1; done \
+	# The last one's file says that it was ready.
+	echo "out=\${TMPDIR:-/tmp}/$1; rm -f \$out;
+	    pkt-gen -i netmap:$nic $2 > \$out 2>&1 & gen=\$!;
+	    until grep -q Ready \$out || ! kill -0 \$gen; do sleep 0.1; done \
 	    2> /dev/null"
 }
 
-# pktgen_stop FILE: print a command that ends it, and shows its figures.
+# Prints a command that ends it, and shows its figures.
 pktgen_stop()
 {
-	echo "kill -INT \$gen 2> /dev/null; wait \$gen; tail -n 3 $1"
+	echo "kill -INT \$gen 2> /dev/null; wait \$gen; tail -n 3 \$out"
+}
+
+# packets WORD: how many a pkt-gen says, on standard input, after that word.
+packets()
+{
+	sed -n "s/.*$1 \([0-9]*\) .*/\1/p; s/.*$1 nothing.*/0/p"
 }
 
 # pktgen NAME OPTIONS: 60-byte frames from one adapter in netmap mode to the
@@ -265,16 +273,14 @@ pktgen()
 {
 	local received s sent
 
-	guest_run 1 $ANSWER_S "$(pktgen_start /tmp/rx "-f rx -w 1")" \
-	    > "$work/err"
-	line=$(guest_run 2 $((seconds + ANSWER_S)) "$(pktgen_start /tmp/tx \
+	guest_run 1 $ANSWER_S "$(pktgen_start rx "-f rx -w 1")" > "$work/err"
+	line=$(guest_run 2 $((seconds + ANSWER_S)) "$(pktgen_start tx \
 	    "-f tx -l 60 -w 2 -D 02:be:ef:00:00:01 $2"); sleep $seconds;
-	    $(pktgen_stop /tmp/tx)")
-	sent=$(printf '%s\n' "$line" | sed -n 's/.*Sent \([0-9]*\) .*/\1/p')
+	    $(pktgen_stop)")
 	s=$(printf '%s\n' "$line" | sed -n 's/.* in \([0-9.]*\) sec.*/\1/p')
-	received=$(guest_run 1 $ANSWER_S "$(pktgen_stop /tmp/rx)" |
-	    sed -n 's/.*Received \([0-9]*\) .*/\1/p')
-	result $1 "$sent" "$received" "$s"
+	sent=$(printf '%s\n' "$line" | packets Sent)
+	received=$(guest_run 1 $ANSWER_S "$(pktgen_stop)" | packets Received)
+	result $1 "$sent" "$received" "${s:-$seconds}"
 }
 
 # try TEST...: make its line of results; fails if a guest cannot be used any more.

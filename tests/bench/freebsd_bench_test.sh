@@ -112,6 +112,10 @@ make_host()
 		[ ! -e $PWD/no_frames ] || exit 1
 		[ ! -e $PWD/slow ] || sleep 4
 		echo "Ready..."
+		[ ! -e $PWD/nothing ] || {
+			echo "Sent nothing."
+			exit
+		}
 		case "\$*" in
 		*" -n "*)
 			n=\${*#* -n }
@@ -142,7 +146,9 @@ make_host()
 	: > mode
 	: > image
 	PATH=$PWD/bin:$PATH
-	export QUIET_S=0.2 POLL_S=0.05 DRAIN_S=0
+	# Where guests have files, which other tests have, too.
+	mkdir tmp
+	export TMPDIR=$PWD/tmp QUIET_S=0.2 POLL_S=0.05 DRAIN_S=0
 	export BHYVE=$PWD/bin/bhyve TREE_BHYVE=$PWD/bin/tree-bhyve
 }
 
@@ -223,13 +229,18 @@ sets_body()
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
 }
 
-test_case slow_start "A pkt-gen that takes long to start has its figures" \
+test_case slow_start "A pkt-gen that takes long to start has its figures, and \
+one that sends nothing has zeros" \
     timeout 600
 slow_start_body()
 {
 	make_host
 	: > slow
 	atf_check -o match:"base system.* +20.0 15.0 +20.0 15.0$" -e ignore \
+	    sh "$nettest" -n 1 -t 1 -d guest -s virtio-vale -o out image
+	rm slow
+	: > nothing
+	atf_check -o match:"base system.* +0.00 - +0.00 -$" -e ignore \
 	    sh "$nettest" -n 1 -t 1 -d guest -s virtio-vale -o out image
 }
 

@@ -168,15 +168,18 @@ row_up()
 			;;
 		esac
 		guest_run $n $ANSWER_S "$settings 2>&1" > "$work/err" || {
-			! guests_answer || complain "guest $n, $1: $(tail -n 1 "$work/err")"
+			! guests_answer ||
+			    complain "guest $n, $1: $(tail -n 1 "$work/err")"
 			return 1
 		}
-		guest_run $n $ANSWER_S "ifconfig $nic inet 192.0.2.$n/24 up" || return
+		guest_run $n $ANSWER_S \
+		    "ifconfig $nic inet 192.0.2.$n/24 up" || return
 	done
 	# Both are there, and both know each other's address.
 	guest_run 2 $ANSWER_S "until ping -c 1 -t 1 192.0.2.1 &&
 	    ping -c 1 -t 1 192.0.2.254; do sleep 1; done > /dev/null" || {
-		! guests_answer || complain "$1: guest 1 and the host do not answer guest 2"
+		! guests_answer ||
+		    complain "$1: guest 1 and the host do not answer guest 2"
 		return 1
 	}
 }

@@ -17,9 +17,8 @@ BEGIN {
 	mode["itr=250 sc=1 csb=0"] = "itr+sc"
 	mode["itr=0 sc=0 csb=1"] = "csb"
 	mode["itr=250 sc=0 csb=1"] = "itr+csb"
-	tree_mode["itr=0 sc=0 csb=0"] = "base"
-	tree_mode["itr=0 sc=1 csb=0"] = "sc"
-	tree_mode["itr=250 sc=1 csb=0"] = "itr+sc"
+	# On the tree's bhyve alone.
+	mode["itr=0 sc=1 csb=0"] = "sc"
 }
 
 # The series of a line, or "".
@@ -32,8 +31,8 @@ function series(	net) {
 	if ($1 == "tree-e1000-vale" && $4 == "guest" && $2 <= 2) {
 		if ($3 == "-")
 			return ("e1000/bhyve-vale/gg/" $2 "/stock")
-		if ($3 in tree_mode)
-			return ("lem/bhyve-vale/gg/" $2 "/" tree_mode[$3])
+		if ($3 in mode)
+			return ("lem/bhyve-vale/gg/" $2 "/" mode[$3])
 	}
 	if ($1 == "tree-virtio-tap" && $4 == "guest" && $2 <= 2)
 		return ("virtio/qemu-tap/gg/" $2 "/tso")

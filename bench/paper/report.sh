@@ -86,6 +86,7 @@ if command -v gnuplot > /dev/null; then
 else
 	echo "report.sh: there is no gnuplot, and so no pictures" >&2
 fi
-over_figures page.awk pictures=$pictures what=verdicts "$dir/verdicts.tsv" > "$dir/index.html"
+over_figures page.awk pictures=$pictures what=verdicts "$dir/verdicts.tsv" \
+    > "$dir/index.html"
 awk -v short="$short" -f "$here/summary.awk" "$dir/verdicts.tsv"
 echo "$dir/index.html has the figures."

@@ -67,7 +67,7 @@ sweep_once()
 {
 	# Linux drops the first datagram if it must resolve the address.
 	pings "$1" "$3"
-	# What else Linux sends are multicasts.
+	# The multicasts that Linux sends are counted, too.
 	on "$2" "ifconfig eth0 allmulti"
 	frames "$1" "$2"
 	on "$2" "rm -f /tmp/recv
@@ -82,14 +82,14 @@ sweep_once()
 # frame on its way.
 frames()
 {
-	local before=
+	wait_until "a time without frames" frames_read "$@" ||
+	    wrong "$1 to $2: frames that are no datagrams do not end"
+}
 
-	sent=
-	until [ -n "$before" ] && [ "$before" = "$sent" ]; do
-		before=$(on "$1" "stat tx_packets")
-		received=$(on "$2" "stat rx_packets")
-		sent=$(on "$1" "stat tx_packets")
-	done
+frames_read()
+{
+	sent=$(on "$1" "stat tx_packets") received=$(on "$2" "stat rx_packets")
+	[ "$(on "$1" "stat tx_packets")" -eq "$sent" ]
 }
 
 # lost_above FROM TO: of the last sweep a single datagram was lost, and the

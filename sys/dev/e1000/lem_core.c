@@ -25,9 +25,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	E82545_EECD_DO | E82545_EECD_REQ | E82545_EECD_GNT)
 #define	GRANT_TRIES	1000		/* of EEPROM_US */
 
-/* A polling guest may occupy the processor that the adapter needs to spin. */
-#define	ROUNDS_POLL	256
-
 #define	CAUSES_RX(lc)							\
 	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_RXQ0 :		\
 	E82545_ICR_RXT0 | E82545_ICR_RXDMT0 | E82545_ICR_RXO)
@@ -359,13 +356,9 @@ lem_set_itr(struct lem_core *lc, uint32_t itr_256ns)
 static void
 rounds_start(struct lem_core *lc)
 {
-	uint32_t max = lc->lc_rounds;
-
-	if (POLLING(lc) && max > ROUNDS_POLL) /* mutants: the same number */
-		max = ROUNDS_POLL;
-	lem_spin_init(&lc->lc_tx_spin, max);
-	lem_spin_init(&lc->lc_rx_spin, max);
-	atomic_store_rel_32(&lc->lc_csb->host_txcycles_lim, max);
+	lem_spin_init(&lc->lc_tx_spin, lc->lc_rounds);
+	lem_spin_init(&lc->lc_rx_spin, lc->lc_rounds);
+	atomic_store_rel_32(&lc->lc_csb->host_txcycles_lim, lc->lc_rounds);
 }
 
 /*

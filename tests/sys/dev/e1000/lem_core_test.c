@@ -182,31 +182,6 @@ LEM_TEST(mode_changes, test_create(0, 2048, 1500), "A change from any mode to "
 	}
 }
 
-LEM_TEST(csb_rounds, test_create(LEM_MODE_CSB, 2048, 1500), "A polling guest, "
-    "which may share its processor with the host, lets the host poll for fewer "
-    "rounds")
-{
-	const struct paravirt_csb *csb = t->g.lc.lc_csb;
-	uint32_t lim = csb->host_txcycles_lim;
-
-	ATF_CHECK(lim > 0);
-	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB | LEM_MODE_POLL));
-	ATF_CHECK(csb->host_txcycles_lim > 0 && csb->host_txcycles_lim < lim);
-	/* if_lem(4): at most 256. */
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 257));
-	ATF_CHECK_EQ(256, csb->host_txcycles_lim);
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 255));
-	ATF_CHECK_EQ(255, csb->host_txcycles_lim);
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, lim));
-	test_send(t, 3, 60);
-	while (csb->host_need_txkick == 0)
-		host_run(t->h);
-	ATF_CHECK_EQ(csb->host_txcycles_lim, csb->host_txcycles);
-	test_check_sent(t, 60);
-	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
-	ATF_CHECK_EQ(lim, csb->host_txcycles_lim);
-}
-
 LEM_TEST(restart, test_create(LEM_MODE_SC, 2048, 1500), "lem_stop() returns "
     "all buffers in the ring, and lem_start() starts again")
 {

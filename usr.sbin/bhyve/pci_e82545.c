@@ -12,9 +12,11 @@
  *
  *	register	the vCPU threads, through the BARs
  *	transmit	a thread of the adapter's own, which sleeps until kicked
+ *	timer		the same thread, because the event loop's timers count ms
+ *			and interrupt moderation ns.  Most timers are armed by a
+ *			batch that it has sent: it then sleeps until they are
+ *			due, and no other thread is woken to do so.
  *	receive		bhyve's event loop
- *	timer		a thread of the adapter's own, because the event loop's
- *			timers count ms and interrupt moderation ns
  *
  * Frames go through a frame port (net_port.h) over bhyve's network backend.
  *
@@ -25,8 +27,8 @@
  * backend's.  So the two cannot cross, and frames that come from the model
  * itself (loopback) are found although the backend has none.
  *
- * `mtx' protects what the vCPUs and the two threads share.  It is held for a
- * few instructions, and nothing is called under it.
+ * `mtx' protects what the vCPUs, the event loop and the adapter's thread share.
+ * It is held for a few instructions, and nothing is called under it.
  *
  * MSI-X of the 82574L: bhyve has the capability, and the table in a BAR of its
  * own; pci_msix_pending.c keeps the messages of masked vectors.
@@ -116,13 +118,10 @@ struct pci_e82545 {
 	struct pci_msix_pending msix;	/* its mutex after the register lock */
 
 	pthread_mutex_t	 mtx;
-	pthread_cond_t	 tx_cond;
-	pthread_cond_t	 timer_cond;
-	pthread_t	 tx_thread;
-	pthread_t	 timer_thread;
+	pthread_cond_t	 cond;		/* for the thread, of what follows */
+	pthread_t	 thread;
 	bool		 tx_kicked;
 	uint64_t	 timer_ns;	/* when it runs out; 0: disarmed */
-	bool		 stop;		/* threads: end */
 };
 
 /* All adapters of this virtual machine.  The event loop's thread. */
@@ -195,7 +194,7 @@ pci_e82545_timer(void *arg, uint64_t when_ns)
 	pe->timer_ns = when_ns;
 	pthread_mutex_unlock(&pe->mtx);
 	if (when_ns != 0 && (old_ns == 0 || when_ns < old_ns))
-		pthread_cond_signal(&pe->timer_cond);
+		pthread_cond_signal(&pe->cond);
 }
 
 static void
@@ -210,7 +209,7 @@ pci_e82545_tx_kick(void *arg)
 	pe->tx_kicked = true;
 	pthread_mutex_unlock(&pe->mtx);
 	if (!kicked)
-		pthread_cond_signal(&pe->tx_cond);
+		pthread_cond_signal(&pe->cond);
 }
 
 static void
@@ -312,106 +311,76 @@ pci_e82545_info_add(struct pci_e82545 *pe)
 }
 
 /*
- * The adapter's own threads.
+ * The adapter's own thread.
  */
 
-static void
-pci_e82545_tx(struct pci_e82545 *pe)
+/* A batch.  Returns whether there is more to do. */
+static bool
+pci_e82545_tx(struct pci_e82545 *pe, unsigned int *polls)
 {
 	enum e82545_tx_state state;
-	int polls;
 
-	polls = 0;
-	while ((state = e82545_tx(pe->dev)) != E82545_TX_IDLE)
-		if (state == E82545_TX_YIELD &&
-		    ++polls % E82545_TX_POLLS == 0)
-			sched_yield();
+	state = e82545_tx(pe->dev);
+	if (state == E82545_TX_YIELD && ++*polls % E82545_TX_POLLS == 0)
+		sched_yield();
+	return (state != E82545_TX_IDLE);
 }
 
-static void *
-pci_e82545_tx_main(void *arg)
+/* Wait for a kick or the timer; mtx is held. */
+static void
+pci_e82545_wait(struct pci_e82545 *pe)
 {
-	struct pci_e82545 *pe;
-
-	pe = arg;
-	pthread_mutex_lock(&pe->mtx);
-	while (!pe->stop) {
-		if (!pe->tx_kicked) {
-			pthread_cond_wait(&pe->tx_cond, &pe->mtx);
-			continue;
-		}
-		pe->tx_kicked = false;
-		pthread_mutex_unlock(&pe->mtx);
-		pci_e82545_tx(pe);
-		pthread_mutex_lock(&pe->mtx);
-	}
-	pthread_mutex_unlock(&pe->mtx);
-	return (NULL);
-}
-
-static void *
-pci_e82545_timer_main(void *arg)
-{
-	struct pci_e82545 *pe;
 	struct timespec ts;
 
-	pe = arg;
-	pthread_mutex_lock(&pe->mtx);
-	while (!pe->stop) {
-		if (pe->timer_ns == 0) {
-			pthread_cond_wait(&pe->timer_cond, &pe->mtx);
-			continue;
-		}
-		if (pci_e82545_now(pe) < pe->timer_ns) {
-			ts.tv_sec = pe->timer_ns / NSEC;
-			ts.tv_nsec = pe->timer_ns % NSEC;
-			pthread_cond_timedwait(&pe->timer_cond,
-			    &pe->mtx, &ts);
-			continue;
-		}
-		pe->timer_ns = 0;
-		pthread_mutex_unlock(&pe->mtx);
-		e82545_timer(pe->dev);
-		pthread_mutex_lock(&pe->mtx);
+	if (pe->timer_ns == 0) {
+		pthread_cond_wait(&pe->cond, &pe->mtx);
+		return;
 	}
-	pthread_mutex_unlock(&pe->mtx);
-	return (NULL);
+	ts.tv_sec = pe->timer_ns / NSEC;
+	ts.tv_nsec = pe->timer_ns % NSEC;
+	pthread_cond_timedwait(&pe->cond, &pe->mtx, &ts);
 }
 
-/* Start the thread `main' under a name such as "e82545-2:0 tx". */
+static void *
+pci_e82545_main(void *arg)
+{
+	struct pci_e82545 *pe;
+	unsigned int polls;
+	bool more;
+
+	pe = arg;
+	polls = 0;
+	more = false;
+	pthread_mutex_lock(&pe->mtx);
+	for (;;) {
+		if (pe->timer_ns != 0 && pci_e82545_now(pe) >= pe->timer_ns) {
+			pe->timer_ns = 0;
+			pthread_mutex_unlock(&pe->mtx);
+			e82545_timer(pe->dev);
+			pthread_mutex_lock(&pe->mtx);
+		} else if (more || pe->tx_kicked) {
+			pe->tx_kicked = false;
+			pthread_mutex_unlock(&pe->mtx);
+			more = pci_e82545_tx(pe, &polls);
+			pthread_mutex_lock(&pe->mtx);
+		} else
+			pci_e82545_wait(pe);
+	}
+	/* NOTREACHED */
+}
+
+/* Start the thread, under a name such as "e82545-2:0". */
 static int
-pci_e82545_thread(struct pci_e82545 *pe, pthread_t *thread,
-    void *(*main)(void *), const char *role)
+pci_e82545_start(struct pci_e82545 *pe)
 {
 	char name[32];
 	int error;
 
-	error = pthread_create(thread, NULL, main, pe);
+	error = pthread_create(&pe->thread, NULL, pci_e82545_main, pe);
 	if (error == 0) {
-		snprintf(name, sizeof(name), "e82545-%d:%d %s",
-		    pe->pi->pi_slot, pe->pi->pi_func, role);
-		pthread_set_name_np(*thread, name);
-	}
-	return (error);
-}
-
-static int
-pci_e82545_start(struct pci_e82545 *pe)
-{
-	int error;
-
-	error = pci_e82545_thread(pe, &pe->tx_thread, pci_e82545_tx_main,
-	    "tx");
-	if (error != 0)
-		return (error);
-	error = pci_e82545_thread(pe, &pe->timer_thread,
-	    pci_e82545_timer_main, "timer");
-	if (error != 0) {
-		pthread_mutex_lock(&pe->mtx);
-		pe->stop = true;
-		pthread_mutex_unlock(&pe->mtx);
-		pthread_cond_signal(&pe->tx_cond);
-		pthread_join(pe->tx_thread, NULL);
+		snprintf(name, sizeof(name), "e82545-%d:%d", pe->pi->pi_slot,
+		    pe->pi->pi_func);
+		pthread_set_name_np(pe->thread, name);
 	}
 	return (error);
 }
@@ -501,17 +470,9 @@ pci_e82545_sync_init(struct pci_e82545 *pe)
 	error = pci_msix_pending_init(&pe->msix, pe->pi);
 	if (error != 0)
 		goto fail_mtx;
-	error = pthread_cond_init(&pe->tx_cond, NULL);
-	if (error != 0)
-		goto fail_msix;
-	error = pthread_cond_init(&pe->timer_cond, &attr);
-	if (error != 0)
-		goto fail_cond;
-	goto out;
-
-fail_cond:
-	pthread_cond_destroy(&pe->tx_cond);
-fail_msix:
+	error = pthread_cond_init(&pe->cond, &attr);
+	if (error == 0)
+		goto out;
 	pci_msix_pending_destroy(&pe->msix);
 fail_mtx:
 	pthread_mutex_destroy(&pe->mtx);
@@ -523,8 +484,7 @@ out:
 static void
 pci_e82545_sync_destroy(struct pci_e82545 *pe)
 {
-	pthread_cond_destroy(&pe->timer_cond);
-	pthread_cond_destroy(&pe->tx_cond);
+	pthread_cond_destroy(&pe->cond);
 	pci_msix_pending_destroy(&pe->msix);
 	pthread_mutex_destroy(&pe->mtx);
 }

@@ -12,7 +12,9 @@
 #include <sys/types.h>
 #include <sys/param.h>
 #include <sys/socket.h>
+#include <sys/systm.h>
 #include <machine/vmm_snapshot.h>
+#include <net/paravirt.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -262,6 +264,53 @@ TEST(timer, "The timer sends an interrupt that was delayed by ITR or, if that "
 		vm_rd(E82545_ICR);
 		ATF_CHECK(!vm.line);
 	}
+}
+
+/* Whether the line is asserted. */
+static bool
+line(void)
+{
+	bool up;
+
+	pthread_mutex_lock(&vm.mtx);
+	up = vm.line;
+	pthread_mutex_unlock(&vm.mtx);
+	return (up);
+}
+
+TEST(timer_polls, "The timer sends an interrupt while the adapter polls the "
+    "CSB without end")
+{
+	struct paravirt_csb *csb = (void *)(vm_ram + CSB);
+	uint32_t tail = 0;
+	int kicks = 0;
+
+	vm_start("wire0");
+	csb->guest_csb_on = 1;
+	csb->host_need_txkick = 1;
+	csb->host_txcycles_lim = 65536;
+	vm_wr(E82545_CSBAL, CSB);
+	vm_wr(E82545_ITR, 65535);			/* 16.8 ms */
+	vm_wr(E82545_IMS, E82545_ICR_LSC);
+	vm_wr(E82545_ICS, E82545_ICR_LSC);
+	vm_run_until(vm_line_up);
+	vm_rd(E82545_ICR);
+	vm_wr(E82545_ICS, E82545_ICR_LSC);
+	/* A frame follows as soon as one is sent, so it is never idle for long. */
+	while (!line()) {
+		if (atomic_load_acq_32(&csb->host_tdh) != tail)
+			continue;
+		vm_transmit(tail, 60, 1);
+		tail = (tail + 1) % RING;
+		atomic_store_rel_32(&csb->guest_tdt, tail);
+		atomic_thread_fence_seq_cst();
+		if (atomic_load_acq_32(&csb->host_need_txkick) != 0) {
+			kicks++;
+			vm_wr(E82545_TDT, tail);
+		}
+	}
+	printf("%d frames, %d kicks\n", vm.sent, kicks);
+	ATF_CHECK(vm.sent > 0);
 }
 
 TEST(receive, "Frames are received by the event loop; without descriptors "

@@ -7,7 +7,8 @@
 # deps.sh [build | bench | arch ARCH]: set up what Linux needs.
 #
 #	build	Debian packages (deps/packages); "make all" needs no more
-#	bench	everything, and what "make bench" compares with (packages.bench)
+#	bench	everything, and what "make bench" and "make paper" compare with
+#		(packages.bench)
 #	arch	the packages, and what builds and runs programs of another
 #		processor (packages.arch); under build/deps/ARCH, aarch64 or
 #		riscv64, its libraries and headers

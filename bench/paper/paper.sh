@@ -50,6 +50,7 @@ part()
 parts()
 {
 	part livelock 20 fig3,demo livelock
+	part livelock-virtio 20 fig3 livelock_virtio
 	part micro 35 fig4,netmap,table1,demo micro_modes
 	part unchanged 8 fig10,demo micro_unchanged
 	part lem-vale-1 80 fig4,fig6,fig7,fig8,fig11,table1,survey \

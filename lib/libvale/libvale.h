@@ -255,6 +255,10 @@ int	vale_txsync(struct vale_desc *d);
  * one, and stays readable until a vale_rxsync() finds none again.  So a thread
  * may ignore d->fd while frames are pending, and wait for it later.
  *
+ * vale_netmap.c: to wait for d->fd does the same.  So it is left to that, or to
+ * the next call, if ring->head has moved since the last one and no frame is
+ * pending, or if it has not and one is.
+ *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.
  *	EIO	vale_valed.c: as of vale_txsync()

@@ -9,9 +9,12 @@
  *
  * NR_EXCLUSIVE makes a second open of a port fail with EBUSY; without it
  * netmap would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2)
- * and kevent(2) from transmitting: only vale_txsync() does.  Both look for new
- * frames themselves, so the descriptor is readable whenever frames are pending,
- * whatever the last vale_rxsync() found.
+ * and kevent(2) from transmitting: only vale_txsync() does.
+ *
+ * Both do what NIOCRXSYNC does: they return slots, look for new frames, and show
+ * them.  So the descriptor is readable whenever frames are pending, whatever the
+ * last vale_rxsync() found, and a thread that waits for it needs no system call
+ * of vale_rxsync() before a frame nor after it.
  */
 
 #include <sys/param.h>
@@ -21,6 +24,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +41,7 @@ struct netmap_port {
 	struct vale_common	 np_common;
 	void			*np_mem;
 	size_t			 np_memsize;
+	uint32_t		 np_rx_head;	/* at the last vale_rxsync() */
 };
 
 /* Checked here because the kernel would round the number. */
@@ -139,6 +144,7 @@ vale_open(const char *name, const struct vale_params *params)
 	vc->single_slot = true;
 	vc->indirect_max = d->txring->nr_buf_size;
 	memcpy(vc->name, name, strlen(name) + 1);
+	np->np_rx_head = d->rxring->head;
 	return (d);
 
 fail_limit:
@@ -196,9 +202,21 @@ vale_txsync(struct vale_desc *d)
 	return (ioctl(d->fd, NIOCTXSYNC, NULL));
 }
 
+/*
+ * Frames that nobody has taken were shown when the user waited.  A user that has
+ * taken frames, and sees no other, is about to wait; if not, it calls again.
+ */
 int
 vale_rxsync(struct vale_desc *d)
 {
+	struct netmap_port *np = (struct netmap_port *)d;
+	const uint32_t head = d->rxring->head;
+	const bool taken = head != np->np_rx_head;
+	const bool pending = head != d->rxring->tail;
+
+	np->np_rx_head = head;
+	if (taken != pending)
+		return (0);
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
 

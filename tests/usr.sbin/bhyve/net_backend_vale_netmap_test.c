@@ -412,6 +412,68 @@ TEST(limited, "The descriptor of a port is for its switch; when the adapter has 
 	vale_close(d);
 }
 
+/* Wait until frames are pending at the ring's head. */
+static void
+await_pending(struct vale_desc *d)
+{
+	struct pollfd pfd = { .fd = d->fd, .events = POLLIN };
+
+	ATF_REQUIRE_EQ(1, poll(&pfd, 1, 60000));
+	ATF_REQUIRE(d->rxring->head != d->rxring->tail);
+}
+
+static void
+take_all(struct vale_desc *d)
+{
+	d->rxring->head = d->rxring->cur = d->rxring->tail;
+}
+
+TEST(waiting, "A user that waits for each frame needs no system call to receive "
+    "it, and its slots return")
+{
+	uint8_t frame[60];
+	struct vale_desc *d;
+	net_backend_t *a;
+	uint32_t i;
+	int null, saved;
+
+	need_netmap();
+	a = open_port(PORT_A);
+	d = vale_open(PORT_B, NULL);
+	ATF_REQUIRE(d != NULL);
+	ATF_CHECK_EQ(0, vale_rxsync(d));
+	fill(frame, sizeof(frame), mac_b, mac_a, 1);
+	send_one(a, frame, sizeof(frame));
+	await_pending(d);
+
+	/* A system call fails from now on. */
+	saved = dup(d->fd);
+	null = open("/dev/null", O_RDWR);
+	ATF_REQUIRE(saved != -1 && null != -1);
+	ATF_REQUIRE(dup2(null, d->fd) != -1);
+	ATF_CHECK_EQ(0, vale_rxsync(d));
+	take_all(d);
+	ATF_CHECK_EQ(0, vale_rxsync(d));
+	ATF_CHECK_EQ(-1, vale_rxsync(d));
+	ATF_REQUIRE(dup2(saved, d->fd) != -1);
+	close(saved);
+	close(null);
+
+	for (i = 0; i < 3 * d->rxring->num_slots; i++) {
+		send_one(a, frame, sizeof(frame));
+		await_pending(d);
+		ATF_CHECK_EQ(0, vale_rxsync(d));
+		take_all(d);
+		ATF_CHECK_EQ(0, vale_rxsync(d));
+	}
+	/* One that does not wait finds the next frame, too. */
+	send_one(a, frame, sizeof(frame));
+	wait_until(vale_rxsync(d) == 0 && d->rxring->head != d->rxring->tail,
+	    "no frame");
+	vale_close(d);
+	netbe_cleanup(a);
+}
+
 TEST(permission, "Without permission on /dev/netmap the message says so")
 {
 	struct stat sb;

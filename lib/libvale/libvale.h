@@ -257,7 +257,8 @@ int	vale_txsync(struct vale_desc *d);
  *
  * vale_netmap.c: to wait for d->fd does the same.  So it is left to that, or to
  * the next call, if ring->head has moved since the last one and no frame is
- * pending, or if it has not and one is.
+ * pending, or if it has not and one is; but not for more than a quarter of the
+ * ring.
  *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.

@@ -42,6 +42,7 @@ struct netmap_port {
 	void			*np_mem;
 	size_t			 np_memsize;
 	uint32_t		 np_rx_head;	/* at the last vale_rxsync() */
+	uint32_t		 np_rx_synced;	/* at its last system call */
 };
 
 /* Checked here because the kernel would round the number. */
@@ -144,7 +145,7 @@ vale_open(const char *name, const struct vale_params *params)
 	vc->single_slot = true;
 	vc->indirect_max = d->txring->nr_buf_size;
 	memcpy(vc->name, name, strlen(name) + 1);
-	np->np_rx_head = d->rxring->head;
+	np->np_rx_head = np->np_rx_synced = d->rxring->head;
 	return (d);
 
 fail_limit:
@@ -205,18 +206,20 @@ vale_txsync(struct vale_desc *d)
 /*
  * Frames that nobody has taken were shown when the user waited.  A user that has
  * taken frames, and sees no other, is about to wait; if not, it calls again.
+ * Should it do neither for a while, a quarter of the ring at most is not returned.
  */
 int
 vale_rxsync(struct vale_desc *d)
 {
 	struct netmap_port *np = (struct netmap_port *)d;
-	const uint32_t head = d->rxring->head;
+	const uint32_t head = d->rxring->head, n = d->rxring->num_slots;
 	const bool taken = head != np->np_rx_head;
 	const bool pending = head != d->rxring->tail;
 
 	np->np_rx_head = head;
-	if (taken != pending)
+	if (taken != pending && (head + n - np->np_rx_synced) % n < n / 4)
 		return (0);
+	np->np_rx_synced = head;
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
 

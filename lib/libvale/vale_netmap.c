@@ -206,7 +206,7 @@ vale_txsync(struct vale_desc *d)
 /*
  * Frames that nobody has taken were shown when the user waited.  A user that has
  * taken frames, and sees no other, is about to wait; if not, it calls again.
- * Should it do neither for a while, a quarter of the ring at most is not returned.
+ * Should it do neither for a while, at most a quarter of the ring is kept back.
  */
 int
 vale_rxsync(struct vale_desc *d)

@@ -346,24 +346,27 @@ pci_e82545_main(void *arg)
 {
 	struct pci_e82545 *pe;
 	unsigned int polls;
-	bool more;
+	bool due, more;
 
 	pe = arg;
 	polls = 0;
 	more = false;
 	pthread_mutex_lock(&pe->mtx);
 	for (;;) {
-		if (pe->timer_ns != 0 && pci_e82545_now(pe) >= pe->timer_ns) {
+		due = pe->timer_ns != 0 && pci_e82545_now(pe) >= pe->timer_ns;
+		if (due) {
 			pe->timer_ns = 0;
 			pthread_mutex_unlock(&pe->mtx);
 			e82545_timer(pe->dev);
 			pthread_mutex_lock(&pe->mtx);
-		} else if (more || pe->tx_kicked) {
+		}
+		/* A guest may have the timer due again at once. */
+		if (more || pe->tx_kicked) {
 			pe->tx_kicked = false;
 			pthread_mutex_unlock(&pe->mtx);
 			more = pci_e82545_tx(pe, &polls);
 			pthread_mutex_lock(&pe->mtx);
-		} else
+		} else if (!due)
 			pci_e82545_wait(pe);
 	}
 	/* NOTREACHED */

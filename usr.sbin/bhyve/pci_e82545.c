@@ -13,9 +13,9 @@
  *	register	the vCPU threads, through the BARs
  *	transmit	a thread of the adapter's own, which sleeps until kicked
  *	timer		the same thread, because the event loop's timers count ms
- *			and interrupt moderation ns.  Most timers are armed by a
- *			batch that it has sent: it then sleeps until they are
- *			due, and no other thread is woken to do so.
+ *			and interrupt moderation ns.  If a batch that it has sent
+ *			arms the timer, it sleeps until that is due, and no other
+ *			thread is woken to do so.
  *	receive		bhyve's event loop
  *
  * Frames go through a frame port (net_port.h) over bhyve's network backend.

@@ -348,9 +348,9 @@ int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);
 #define	LEM_ROUNDS_MAX		65536
 /*
- * About what a wakeup costs.  A host whose processors are shared loses what the
- * adapter spins: with 1024, as long as a transaction takes, transactions there
- * are fewer than without the CSB, and datagrams and frames are no more.
+ * With 1024 the adapter spins as long as a transaction takes.  A host with a
+ * processor to spare has more transactions then; any other has fewer than
+ * without the CSB, and no more datagrams.
  */
 #define	LEM_ROUNDS_DEFAULT	128
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <machine/vmm_snapshot.h>
+#include <net/paravirt.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -185,6 +186,8 @@ pci_lintr_assert(struct pci_devinst *pi)
 	pthread_mutex_lock(&vm.mtx);
 	vm.line = true;
 	vm.asserts++;
+	vm.need_txkick = ((const struct paravirt_csb *)(void *)(vm_ram +
+	    CSB))->host_need_txkick != 0;
 	pthread_mutex_unlock(&vm.mtx);
 }
 
@@ -455,8 +458,8 @@ vm_snapshot(enum vm_snapshot_op op, void *buf, size_t *sizep)
 }
 
 /* done(), which looks at `vm'. */
-static bool
-locked(bool (*done)(void))
+bool
+vm_is(bool (*done)(void))
 {
 	bool result;
 
@@ -487,7 +490,7 @@ vm_run_until(bool (*done)(void))
 		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, event_loop,
 		    NULL));
 	started = true;
-	wait_until(locked(done), SEEN);
+	wait_until(vm_is(done), SEEN);
 }
 #else
 /* wait_until(), from a handler of the event loop. */
@@ -499,7 +502,7 @@ on_clock(int fd __unused, enum ev_type type __unused, void *param)
 	bool (*done)(void);
 
 	done = *(bool (**)(void))param;
-	if (locked(done))
+	if (vm_is(done))
 		loop_stop(loop_self());
 	else if (!wait_more(&wait_state))
 		wait_failed(__FILE__, __LINE__, "done()", SEEN);

@@ -60,6 +60,7 @@ extern struct vm {
 	pthread_mutex_t	 mtx;
 	bool		 line;
 	int		 asserts;
+	bool		 need_txkick;	/* at the last one, in the CSB */
 	bool		 msi_on;	/* set: the guest uses MSI */
 	int		 msis;
 	int		 messages[E82574_VECTORS];	/* of MSI-X */
@@ -109,7 +110,9 @@ void	vm_frame(uint8_t *frame, size_t len, uint8_t seed);
 /* Put one into descriptor `i' of the transmit ring.  TDT is not written. */
 void	vm_transmit(int i, size_t len, uint8_t seed);
 
-/* Run the event loop until done(), which is called with `mtx' held. */
+/* Whether done(), which is called with `mtx' held. */
+bool	vm_is(bool (*done)(void));
+/* Run the event loop until it is. */
 void	vm_run_until(bool (*done)(void));
 /* Run it for a time in which a frame that does not wait would have come. */
 void	vm_run_ten_ms(void);

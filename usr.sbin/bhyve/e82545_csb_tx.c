@@ -21,9 +21,9 @@
  *	   +---------- next batch -----------------------+	     |
  *	   +---------- ring started ---------------------------------+
  *
- *	idle	host_txcycles_lim empty rounds, or the mode is off, or TCTL.EN:
- *		host_need_txkick = 1, barrier, nothing stored in guest_tdt; or
- *		the page cannot be mapped
+ *	idle	host_txcycles_lim empty rounds, or CSB_SPIN_NS of them, or the
+ *		mode is off, or TCTL.EN: host_need_txkick = 1, barrier, nothing
+ *		stored in guest_tdt; or the page cannot be mapped
  *
  * The page is unknown to a reset while the adapter may not access memory: then
  * the next batch sets host_need_txkick.  STARTED and ASLEEP become RESTART,
@@ -138,12 +138,35 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 	return (true);
 }
 
+/* Count an empty round.  Returns false if there were enough. */
+static bool
+csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
+{
+	struct e82545_csb *c = &dev->csb;
+	uint64_t now_ns;
+	uint32_t limit;
+
+	limit = le32toh(atomic_load_acq_32(&page->host_txcycles_lim));
+	if (c->tx_rounds >= MIN(limit, CSB_ROUNDS_MAX))
+		return (false);
+	if (c->tx_rounds % CSB_ROUNDS_CLOCK == 0) {
+		now_ns = dev->ops->eo_now(dev->arg);
+		if (c->tx_rounds == 0)
+			c->tx_spin_ns = now_ns;
+		/* A snapshot has no start, so restored, the spin ends here. */
+		if (now_ns - c->tx_spin_ns >= CSB_SPIN_NS)
+			return (false);
+	}
+	c->tx_rounds++;
+	atomic_store_rel_32(&page->host_txcycles, htole32(c->tx_rounds));
+	return (true);
+}
+
 enum e82545_tx_state
 csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page = c->tx;
-	uint32_t limit;
 	bool on = c->tx_on;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
@@ -156,14 +179,9 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 			c->tx_rounds = 0;
 			return (E82545_TX_MORE);
 		}
-		limit = le32toh(atomic_load_acq_32(&page->host_txcycles_lim));
-		if (c->tx_rounds < MIN(limit, CSB_ROUNDS_MAX)) {
-			c->tx_rounds++;
-			atomic_store_rel_32(&page->host_txcycles,
-			    htole32(c->tx_rounds));
+		if (csb_tx_spin(dev, page))
 			return (atomic_load_acq_32(&page->guest_need_rxkick) !=
 			    0 ? E82545_TX_YIELD : E82545_TX_POLL);
-		}
 	}
 	if (c->tx_state == CSB_TX_AWAKE && !csb_tx_sleep(dev, page))
 		more = true;

@@ -347,12 +347,7 @@ int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
  */
 int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);
 #define	LEM_ROUNDS_MAX		65536
-/*
- * With 1024 the adapter spins as long as a transaction takes.  A host with a
- * processor to spare has more transactions then; any other has fewer than
- * without the CSB, and no more datagrams.
- */
-#define	LEM_ROUNDS_DEFAULT	128
+#define	LEM_ROUNDS_DEFAULT	1024
 
 /*
  * Set the receive filter.  Broadcasts and unicast to the station address always

@@ -74,6 +74,34 @@ HOST_TEST(rounds, guest_up(64, 8, 2048, 3), "Polling ends after "
 	ATF_CHECK_EQ(8, host_sent(h));
 }
 
+HOST_TEST(spin, guest_up(64, 8, 2048, UINT32_MAX), "Polling ends after 200 us "
+    "without a frame, whatever host_txcycles_lim")
+{
+	const uint64_t spin_ns = 200000;
+	unsigned int i, n;
+
+	for (i = 0; i < 3; i++) {
+		/* A frame begins it anew. */
+		guest_post(h, 1);
+		ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+		for (n = 0; n < 100; n++)
+			ATF_REQUIRE(e82545_tx(h->dev) != E82545_TX_IDLE);
+		ATF_CHECK_EQ(100, CSB_GET(h, host_txcycles));
+		host_advance(h, spin_ns - 1);
+		for (; n < 200; n++)
+			ATF_REQUIRE(e82545_tx(h->dev) != E82545_TX_IDLE);
+		ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
+	}
+	/* The clock is read in every 16th round. */
+	host_advance(h, 1);
+	ATF_CHECK_EQ(9, guest_rounds(h));
+	ATF_CHECK_EQ(208, CSB_GET(h, host_txcycles));
+	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
+	/* A kick begins it anew. */
+	guest_post(h, 1);
+	ATF_CHECK_EQ(65536 + 2, guest_rounds(h));
+}
+
 HOST_TEST(states, guest_up(64, 8, 2048, 4), "The host must yield its processor "
     "if the guest may need it, and not if the guest polls")
 {

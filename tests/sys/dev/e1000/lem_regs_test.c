@@ -72,7 +72,7 @@ TEST(start, "The registers written to start and to stop, with the CSB")
 	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_txkick);
 	ATF_CHECK_EQ(1, lc->lc_csb->guest_need_rxkick);
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->guest_txkick_at);
-	ATF_CHECK_EQ(128, lc->lc_csb->host_txcycles_lim);
+	ATF_CHECK_EQ(1024, lc->lc_csb->host_txcycles_lim);
 	ATF_CHECK_EQ(1, lc->lc_csb->host_need_txkick);
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->host_rxkick_at);
 
@@ -163,7 +163,7 @@ TEST(modes, "The registers written to change the mode")
 		if ((t[i].mode & LEM_MODE_CSB) != 0) {
 			ATF_CHECK_EQ((t[i].mode & LEM_MODE_POLL) == 0,
 			    csb->guest_need_rxkick != 0);
-			ATF_CHECK_EQ(128, csb->host_txcycles_lim);
+			ATF_CHECK_EQ(1024, csb->host_txcycles_lim);
 		}
 	}
 	/* A driver that polls does not ask to be woken for descriptors. */

@@ -109,8 +109,8 @@ TEST(down, "Each wakeup but the first halves the rounds, down to one; none "
 	uint32_t want;
 
 	missed(t);
-	ATF_CHECK_EQ(128, limit(t));
-	for (want = 64; want > 0; want /= 2) {
+	ATF_CHECK_EQ(1024, limit(t));
+	for (want = 512; want > 0; want /= 2) {
 		missed(t);
 		ATF_CHECK_EQ(want, limit(t));
 		ATF_CHECK_EQ(want, lc->lc_csb->host_txcycles);
@@ -290,10 +290,10 @@ TEST(restart, "Learning begins again with the maximum when the mode changes or "
 
 	for (i = 0; i < 3; i++)
 		missed(t);
-	ATF_CHECK_EQ(32, limit(t));
+	ATF_CHECK_EQ(256, limit(t));
 	/* The same maximum is no change. */
 	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, LEM_ROUNDS_DEFAULT));
-	ATF_CHECK_EQ(32, limit(t));
+	ATF_CHECK_EQ(256, limit(t));
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, 0));
 	test_settle(t);
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));

@@ -77,7 +77,7 @@ parts()
 	part switch-8 8 vale8 of_switch paper_switch_fig8
 	part switch-9 7 vale9 of_switch paper_switch_fig9
 	part switch-10 11 vale10 of_switch paper_switch_fig10
-	part switch-11 4 vale11 of_switch paper_switch_fig11
+	part switch-11 16 vale11 of_switch paper_switch_fig11
 	part switch-12 2 vale12 of_switch paper_switch_fig12
 	part instr 20 instr instructions
 }

@@ -74,14 +74,17 @@ $6 == "no conclusion" {
 }
 END {
 	print ""
-	printf "%-12s %11s %6s %14s %14s %22s\n", "source", "conclusions", "hold",
-	    "do not hold", "not measured", "hold in another form"
+	printf "%-12s %11s %6s %11s %10s %14s %22s\n", "source", "conclusions",
+	    "hold", "do not hold", "undecided", "not measured",
+	    "hold in another form"
 	for (id in first)
 		if (first[id] != "holds" && (id in other))
 			forms[source_of[id]]++
 	for (i = 1; i <= n; i++)
-		printf "%-12s %11d %6d %14d %14d %22d\n", source[i], all[source[i]],
-		    count[source[i], "holds"], count[source[i], "does not hold"],
+		printf "%-12s %11d %6d %11d %10d %14d %22d\n", source[i],
+		    all[source[i]], count[source[i], "holds"],
+		    count[source[i], "does not hold"],
+		    count[source[i], "undecided"],
 		    count[source[i], "not measured"], forms[source[i]]
 	printf "%d more statements are setup or background, no conclusions.\n", none
 }

@@ -6,6 +6,8 @@
 # theirs, ours, verdict, why, source.  It uses results.awk and ../median.awk.
 #
 # An expression has a value for each round; a round that lacks a term counts not.
+# A rule holds, or does not, in all rounds, or else is undecided: of two runs that
+# disagree neither has shown it.
 # A rule that cannot be read, or names a series that is not in series.tsv, ends it.
 
 function read_term(text,	at) {
@@ -133,15 +135,15 @@ function text_of(y) {
 	    sprintf("%.2g", y))
 }
 
-# One part of a rule: adds to ours and to varies, returns whether it holds, or "".
-function judge(part,	token, n, r, y, list, v, m) {
+# One part of a rule: adds to ours and to varies, returns the verdict.
+function judge(part,	token, n, r, y, list, v, m, inside) {
 	n = split(part, token, " ")
 	for (r = 1; r <= rounds; r++)
 		if ((y = expr_value(n, token, r)) != "")
 			list = list " " y
 	if ((m = sorted(list, v)) == 0) {
 		ours = ours (ours == "" ? "" : "; ") "-"
-		return ("")
+		return ("not measured")
 	}
 	y = median(list) + 0
 	ours = ours (ours == "" ? "" : "; ") text_of(y)
@@ -149,7 +151,10 @@ function judge(part,	token, n, r, y, list, v, m) {
 		ours = ours " (" text_of(v[1] + 0) " to " text_of(v[m] + 0) ")"
 	if (v[m] + 0 > 2 * v[1])
 		varies = "varies"
-	return (within(y, token[n - 1], token[n]))
+	for (r = 1; r <= m; r++)
+		inside += within(v[r] + 0, token[n - 1], token[n])
+	return (inside == m ? "holds" : inside > 0 ? "undecided" : \
+	    "does not hold")
 }
 
 # Why what a rule needs is not there.
@@ -169,22 +174,20 @@ function reason(	key, i, best, text) {
 	return (text == "" ? "0 of 0" : "no result of " text)
 }
 
-function apply(rule,	part, n, i, token, error, verdict) {
+function apply(rule,	part, n, i, token, error, verdict, worst) {
 	split("", missing)
 	ours = varies = ""
-	verdict = "holds"
+	worst = "holds"
 	n = split(rule, part, / *& */)
 	for (i = 1; i <= n; i++) {
 		error = part_error(split(part[i], token, " "), token)
 		if (error != "")
 			fail($1 ": rule: " error)
-		holds[i] = judge(part[i])
-		if (holds[i] == "")
-			verdict = "not measured"
-		else if (!holds[i] && verdict == "holds")
-			verdict = "does not hold"
+		verdict = judge(part[i])
+		if (rank[verdict] > rank[worst])
+			worst = verdict
 	}
-	return (verdict)
+	return (worst)
 }
 
 # Take the condition off a rule; returns why the rule is not applied, or "".
@@ -225,7 +228,13 @@ function read_claim(	verdict, why, unmet) {
 	print $1, $3, $4, $5, ours, verdict, why, $2
 }
 
-BEGIN { BIG = 1e30 }
+BEGIN {
+	BIG = 1e30
+	rank["holds"] = 1
+	rank["undecided"] = 2
+	rank["does not hold"] = 3
+	rank["not measured"] = 4
+}
 /^#/ || /^$/ { next }
 what == "skipped" {
 	skipped[++nskipped] = $1

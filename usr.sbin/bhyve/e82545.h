@@ -242,7 +242,7 @@ enum e82545_tx_state {
 	E82545_TX_POLL,		/* now: the model polls the guest's CSB, and
 				   nothing was pending */
 	E82545_TX_YIELD,	/* as E82545_TX_POLL, but yield the processor
-				   now and then: the guest may need it */
+				   first: the guest may need it */
 };
 
 /* What e82545_rx() returns: when the host must call it again. */
@@ -290,11 +290,14 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
  * them: each has its turn.  Transmit thread.
  *
  * With the CSB on, the model keeps polling after the last frame, for as many
- * rounds as the guest allows.  E82545_TX_YIELD asks the caller to yield between
- * polls: the guest may need this processor to post its next frame.  It is not
- * returned while the guest polls for received frames: such a guest keeps its
- * own processor busy, and would not return this one before its time is up.
+ * rounds as the guest allows, but for 200 us at most.  The time of
+ * E82545_TX_POLLS polls counts; what the caller does before the next poll does
+ * not.  The last of them returns E82545_TX_YIELD: the guest may need this
+ * processor to post its next frame.  It is not returned while the guest polls
+ * for received frames: such a guest keeps its own processor busy, and would not
+ * return this one before its time is up.
  */
+#define	E82545_TX_POLLS	16
 enum e82545_tx_state e82545_tx(struct e82545 *dev);
 
 /*

@@ -19,12 +19,10 @@
 /*
  * Empty rounds end after host_txcycles_lim, but at most CSB_ROUNDS_MAX, or after
  * CSB_SPIN_NS, whichever is first.  A round takes longer where the processor is
- * slow or shared, and there others need what a spin takes.  The clock is read
- * every CSB_ROUNDS_CLOCK rounds.
+ * slow or shared, and there others need what a spin takes.
  */
-#define	CSB_ROUNDS_MAX		65536
-#define	CSB_ROUNDS_CLOCK	16
-#define	CSB_SPIN_NS		200000
+#define	CSB_ROUNDS_MAX	65536
+#define	CSB_SPIN_NS	200000
 
 /* Causes that only announce data. */
 #define	CSB_TX_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)

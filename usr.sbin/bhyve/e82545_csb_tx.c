@@ -138,28 +138,30 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 	return (true);
 }
 
-/* Count an empty round.  Returns false if there were enough. */
+/*
+ * Count an empty round, and its time.  What the caller does after
+ * E82545_TX_POLLS rounds takes nothing from others, so it does not count.
+ * Returns false if there were enough.
+ */
 static bool
 csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint64_t now_ns;
 	uint32_t limit;
 
 	limit = le32toh(atomic_load_acq_32(&page->host_txcycles_lim));
 	if (c->tx_rounds >= MIN(limit, CSB_ROUNDS_MAX))
 		return (false);
-	if (c->tx_rounds % CSB_ROUNDS_CLOCK == 0) {
-		now_ns = dev->ops->eo_now(dev->arg);
-		if (c->tx_rounds == 0)
-			c->tx_spin_ns = now_ns;
-		/* A snapshot has no start, so restored, the spin ends here. */
-		if (now_ns - c->tx_spin_ns >= CSB_SPIN_NS)
-			return (false);
-	}
+	if (c->tx_rounds == 0)
+		c->tx_spin_ns = 0;
+	if (c->tx_rounds % E82545_TX_POLLS == 0)
+		c->tx_polls_ns = dev->ops->eo_now(dev->arg);
 	c->tx_rounds++;
 	atomic_store_rel_32(&page->host_txcycles, htole32(c->tx_rounds));
-	return (true);
+	if (c->tx_rounds % E82545_TX_POLLS == 0)
+		/* A snapshot has no times: restored, the spin ends here. */
+		c->tx_spin_ns += dev->ops->eo_now(dev->arg) - c->tx_polls_ns;
+	return (c->tx_spin_ns < CSB_SPIN_NS);
 }
 
 enum e82545_tx_state
@@ -180,8 +182,9 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 			return (E82545_TX_MORE);
 		}
 		if (csb_tx_spin(dev, page))
-			return (atomic_load_acq_32(&page->guest_need_rxkick) !=
-			    0 ? E82545_TX_YIELD : E82545_TX_POLL);
+			return (c->tx_rounds % E82545_TX_POLLS == 0 &&
+			    atomic_load_acq_32(&page->guest_need_rxkick) != 0 ?
+			    E82545_TX_YIELD : E82545_TX_POLL);
 	}
 	if (c->tx_state == CSB_TX_AWAKE && !csb_tx_sleep(dev, page))
 		more = true;

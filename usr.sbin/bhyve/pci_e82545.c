@@ -86,8 +86,6 @@
  * serve.  If frames are still pending then, ready_fd brings us back.
  */
 #define	E82545_RX_ROUNDS	16
-/* Polls of the guest's CSB between two that yield the processor. */
-#define	E82545_TX_POLLS	16
 
 #define	NSEC		1000000000
 
@@ -316,12 +314,12 @@ pci_e82545_info_add(struct pci_e82545 *pe)
 
 /* A batch.  Returns whether there is more to do. */
 static bool
-pci_e82545_tx(struct pci_e82545 *pe, unsigned int *polls)
+pci_e82545_tx(struct pci_e82545 *pe)
 {
 	enum e82545_tx_state state;
 
 	state = e82545_tx(pe->dev);
-	if (state == E82545_TX_YIELD && ++*polls % E82545_TX_POLLS == 0)
+	if (state == E82545_TX_YIELD)
 		sched_yield();
 	return (state != E82545_TX_IDLE);
 }
@@ -345,11 +343,9 @@ static void *
 pci_e82545_main(void *arg)
 {
 	struct pci_e82545 *pe;
-	unsigned int polls;
 	bool due, more;
 
 	pe = arg;
-	polls = 0;
 	more = false;
 	pthread_mutex_lock(&pe->mtx);
 	for (;;) {
@@ -364,7 +360,7 @@ pci_e82545_main(void *arg)
 		if (more || pe->tx_kicked) {
 			pe->tx_kicked = false;
 			pthread_mutex_unlock(&pe->mtx);
-			more = pci_e82545_tx(pe, &polls);
+			more = pci_e82545_tx(pe);
 			pthread_mutex_lock(&pe->mtx);
 		} else if (!due)
 			pci_e82545_wait(pe);

@@ -34,12 +34,6 @@
 #include "e82545.h"
 #include "loop.h"
 
-/*
- * Polls of the guest's CSB in one call of adapter_work().  A poll is far
- * cheaper than a turn of the event loop.
- */
-#define	TX_POLLS	16
-
 /* Batches that adapter_end() receives: more than a port's ring holds. */
 #define	DRAIN_BATCHES	1024
 
@@ -98,7 +92,10 @@ adapter_check(struct adapter *ad)
 	    "memory", gpa);
 }
 
-/* Send a batch, if one is pending.  Returns true if it must be called again. */
+/*
+ * Send a batch, if one is pending.  Returns true if it must be called again.  A
+ * poll of the guest's CSB is far cheaper than a turn of the event loop.
+ */
 static bool
 adapter_tx(struct adapter *ad)
 {
@@ -107,8 +104,7 @@ adapter_tx(struct adapter *ad)
 
 	do {
 		state = e82545_tx(ad->dev);
-	} while ((state == E82545_TX_POLL || state == E82545_TX_YIELD) &&
-	    ++i < TX_POLLS);
+	} while (state == E82545_TX_POLL && ++i < E82545_TX_POLLS);
 	if (state == E82545_TX_YIELD)
 		sched_yield();
 	if (state == E82545_TX_IDLE && !ad->checked)

@@ -29,24 +29,22 @@
 #include "test.h"
 #include "vale_setting.h"
 
-#define	TX_POLLS	16		/* in one call of adapter_work() */
-
 static void
 put(uint32_t reg, uint32_t value)
 {
 	e82545_write(ad->dev, E82545_BAR_MEM, reg, 4, value);
 }
 
-TEST(transmits, "A poll is repeated 16 times a round, a yield once more gives \
-the processor away, and what is not idle goes on")
+TEST(transmits, "A poll is repeated 16 times a round, a yield gives the \
+processor away, and what is not idle goes on")
 {
 	static const struct {
 		enum e82545_tx_state state;
 		unsigned int calls, yields;
 		bool again;
 	} rows[] = {
-		{ E82545_TX_POLL, TX_POLLS, 0, true },
-		{ E82545_TX_YIELD, TX_POLLS, 1, true },
+		{ E82545_TX_POLL, 16, 0, true },
+		{ E82545_TX_YIELD, 1, 1, true },
 		{ E82545_TX_MORE, 1, 0, true },
 		{ E82545_TX_IDLE, 1, 0, false },
 	};

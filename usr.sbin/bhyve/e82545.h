@@ -53,6 +53,8 @@ struct frame_source;
 
 /* The most frames the model sends between two flushes of the port. */
 #define	E82545_TX_FRAMES	256
+/* Polls of the guest's CSB before E82545_TX_YIELD. */
+#define	E82545_TX_POLLS		16
 /*
  * The most frames the model makes of one packet with TSO; a packet with so
  * small an MSS that it would be more is dropped.  64 KB, the longest message
@@ -297,7 +299,6 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
  * for received frames: such a guest keeps its own processor busy, and would not
  * return this one before its time is up.
  */
-#define	E82545_TX_POLLS	16
 enum e82545_tx_state e82545_tx(struct e82545 *dev);
 
 /*

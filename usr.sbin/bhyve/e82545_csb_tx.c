@@ -139,9 +139,9 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 /*
- * Count an empty round, and its time.  What the caller does after
- * E82545_TX_POLLS rounds takes nothing from others, so it does not count.
- * Returns false if there were enough.
+ * Count an empty round, and its time.  What the host does after E82545_TX_POLLS
+ * rounds does not count: it gives the processor to others.  Returns false if
+ * there were enough.
  */
 static bool
 csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)

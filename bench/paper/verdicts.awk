@@ -5,10 +5,8 @@
 # Prints verdicts.tsv from claims.tsv, which says what a rule is: id, figure, what,
 # theirs, ours, verdict, why, source.  It uses results.awk and ../median.awk.
 #
-# An expression has a value for each round; a round that lacks a term counts not.
-# A rule holds, or does not, in all rounds, or else is undecided: of two runs that
-# disagree neither has shown it.
-# A rule that cannot be read, or names a series that is not in series.tsv, ends it.
+# An expression has a value for each round; a round that lacks a term is left out.
+# The verdict is that of claims.tsv.  A rule that cannot be read, or names a series that is not in series.tsv, ends it.
 
 function read_term(text,	at) {
 	t_fn = t_x = ""

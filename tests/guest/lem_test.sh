@@ -438,9 +438,6 @@ csb_body()
 	local before end n
 
 	lem_guests 2
-	# A guest that gets no processor makes no packets, so the adapter sleeps
-	# unless it polls for longer.
-	on vm1 "echo 65536 > /sys/class/net/eth0/lem/csb_rounds"
 	# A packet that is posted when the ring changes is lost.
 	for n in 1 2; do
 		on vm$n "sysctl -q -w net.ipv6.conf.eth0.disable_ipv6=1"

@@ -222,7 +222,7 @@ micro_case csb_exits "CSB: a register access for ten frames or more"
 csb_exits_run()
 {
 	SYNC=true
-	pair "role=source ms=1000 mode=csb rounds=65536" "role=sink mode=csb"
+	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
 	accounted
 	is "sender's accesses, ten times" \
 	    "$((10 * $(v vm1 reg_reads reg_writes)))" -le "$(v vm1 sent)"

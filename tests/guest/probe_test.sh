@@ -274,7 +274,7 @@ csb_exits_run()
 	usdt:*:e82545em:rx__batch /@on[str(arg0)] == 1/
 	    { @received[str(arg0)] = sum(arg1); }
 	EOF
-	run "role=source ms=1000 mode=csb ring=1024 rounds=65536" \
+	run "role=source ms=1000 mode=csb ring=1024" \
 	    "role=sink mode=csb ring=1024"
 	done_with csb
 	is "vm1, turned on" "$(m csb turns vm1)" -gt 0

@@ -53,7 +53,7 @@ struct frame_source;
 
 /* The most frames the model sends between two flushes of the port. */
 #define	E82545_TX_FRAMES	256
-/* Polls of the guest's CSB before E82545_TX_YIELD. */
+/* Polls of the guest's CSB in a row: see e82545_tx(). */
 #define	E82545_TX_POLLS		16
 /*
  * The most frames the model makes of one packet with TSO; a packet with so
@@ -291,13 +291,14 @@ void	e82545_write(struct e82545 *dev, int bar, uint64_t off, int size,
  * Send up to E82545_TX_FRAMES frames from the guest's ring, or from one of
  * them: each has its turn.  Transmit thread.
  *
- * With the CSB on, the model keeps polling after the last frame, for as many
- * rounds as the guest allows, but for 200 us at most.  The time of
- * E82545_TX_POLLS polls counts; what the caller does before the next poll does
- * not.  The last of them returns E82545_TX_YIELD: the guest may need this
- * processor to post its next frame.  It is not returned while the guest polls
- * for received frames: such a guest keeps its own processor busy, and would not
- * return this one before its time is up.
+ * With the CSB on, the model polls the CSB after the last frame, once in each
+ * call, until the guest's limit (host_txcycles_lim) or 200 us are reached.  The
+ * caller should make E82545_TX_POLLS such calls in a row; time between two such
+ * rows is not part of the 200 us.  The last call of a row returns
+ * E82545_TX_YIELD, because the guest may need this processor to post its next
+ * frame.  If the guest polls for received frames, it returns E82545_TX_POLL:
+ * such a guest keeps its own processor busy, and would not return this one
+ * before its time is up.
  */
 enum e82545_tx_state e82545_tx(struct e82545 *dev);
 

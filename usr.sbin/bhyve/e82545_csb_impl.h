@@ -17,9 +17,9 @@
 #include "e82545_impl.h"
 
 /*
- * Empty rounds end after host_txcycles_lim, but at most CSB_ROUNDS_MAX, or after
- * CSB_SPIN_NS, whichever is first.  A round takes longer where the processor is
- * slow or shared, and there others need what a spin takes.
+ * The limits of polling, besides host_txcycles_lim: rounds, and their time.  A
+ * round takes longer if the processor is slow or shared, so a number of rounds
+ * alone does not limit the time that others lose.
  */
 #define	CSB_ROUNDS_MAX	65536
 #define	CSB_SPIN_NS	200000

@@ -139,9 +139,9 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 /*
- * Count an empty round, and its time.  What the host does after E82545_TX_POLLS
- * rounds does not count: it gives the processor to others.  Returns false if
- * there were enough.
+ * Count an empty round, and the time of each row of E82545_TX_POLLS rounds.  Time
+ * between two rows is not counted: the host may have yielded the processor.
+ * Returns false if the limit of rounds or of time is reached.
  */
 static bool
 csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
@@ -155,12 +155,12 @@ csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
 	if (c->tx_rounds == 0)
 		c->tx_spin_ns = 0;
 	if (c->tx_rounds % E82545_TX_POLLS == 0)
-		c->tx_polls_ns = dev->ops->eo_now(dev->arg);
+		c->tx_row_ns = dev->ops->eo_now(dev->arg);
 	c->tx_rounds++;
 	atomic_store_rel_32(&page->host_txcycles, htole32(c->tx_rounds));
 	if (c->tx_rounds % E82545_TX_POLLS == 0)
-		/* A snapshot has no times: restored, the spin ends here. */
-		c->tx_spin_ns += dev->ops->eo_now(dev->arg) - c->tx_polls_ns;
+		/* After restore tx_row_ns is 0, so the limit is reached. */
+		c->tx_spin_ns += dev->ops->eo_now(dev->arg) - c->tx_row_ns;
 	return (c->tx_spin_ns < CSB_SPIN_NS);
 }
 

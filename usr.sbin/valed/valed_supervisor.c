@@ -26,7 +26,7 @@
  *
  * A program that has clients to go on with does not exit for an error in its
  * options or a file, which would end its clients' connections: it waits until a
- * child finds none.
+ * child finds none, or until no client is left.
  *
  * One thread.
  */
@@ -542,7 +542,19 @@ note_store(const char *name, size_t len, int fd __unused)
 	    memcmp(name, VALED_STORE_FDNAME, len) == 0);
 }
 
-/* Whether an adapter has a client. */
+/* Whether the other end of a connection is open. */
+static bool
+connected(int fd)
+{
+	struct pollfd pfd = { .fd = fd };
+
+	return (poll(&pfd, 1, 0) != 1);
+}
+
+/*
+ * Whether an adapter has a client.  The process that served may have ended
+ * before it could remove one that has closed its connection.
+ */
 static bool
 clients_kept(void)
 {
@@ -552,7 +564,8 @@ clients_kept(void)
 
 	for (i = 0; i < valed_store_count(); i++) {
 		what = strchr(valed_store_entry(i, &fd), '.');
-		if (what != NULL && strcmp(what, ".client") == 0)
+		if (what != NULL && strcmp(what, ".client") == 0 &&
+		    connected(fd))
 			return (true);
 	}
 	return (false);
@@ -595,6 +608,8 @@ wait_mended(void)
 			hand_over();
 			_exit(EX_TEMPFAIL);
 		}
+		if (!clients_kept())
+			return;
 	}
 	restarts = true;
 	start_again();

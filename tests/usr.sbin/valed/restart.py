@@ -165,6 +165,28 @@ def starting():
     assert "valed.conf:2: " in v.messages(), v.messages()
 
 
+def went():
+    """A client that closed its connection before the process ended, or while
+    the others wait, is not waited for."""
+    good = "port.vale0:other.limit=5\n"
+    for before in True, False:
+        write_conf(good)
+        v = Supervised(args=["-k", "valed.conf"])
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            os.kill(v.serving, signal.SIGSTOP)
+            write_conf("\nport.vale0:other.limit=much\n")
+            if not before:
+                os.kill(v.serving, signal.SIGKILL)
+                waiting(v, 2)
+        if before:
+            assert v.has_client()
+            os.kill(v.serving, signal.SIGKILL)
+        assert v.proc.wait(WAIT_S) == 78, v.messages()
+        assert ("clients wait" in v.messages()) != before, v.messages()
+        assert "valed.conf:2: " in v.messages(), v.messages()
+
+
 def waiting(v, line):
     """It has said so, and the error in a line."""
     wait_until(lambda: "clients wait until this is mended\n" in v.messages()
@@ -1183,7 +1205,7 @@ def counters():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (crashes, restarts, without, starting,
+    main({f.__name__: f for f in (crashes, restarts, without, starting, went,
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,

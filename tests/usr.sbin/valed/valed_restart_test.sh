@@ -13,6 +13,7 @@ signals: a signal that comes while it starts does not end it
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, and there is no client, it ends
+went: a client that has closed its connection is not waited for
 waits: if there are clients, they wait until it is mended
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again

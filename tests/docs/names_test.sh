@@ -284,6 +284,12 @@ architecture_body()
 	page docs/architecture.md 50
 }
 
+test_case latency "Files and functions in docs/latency.md exist"
+latency_body()
+{
+	page docs/latency.md 5
+}
+
 test_case security "Files and functions in docs/security.md exist"
 security_body()
 {

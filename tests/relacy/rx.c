@@ -106,6 +106,8 @@ other_rx(bool by_head)
 	unsigned int i;
 	uint32_t slot;
 
+	/* Their requests have no numbers. */
+	atomic_store_32(&E82545_CSB_GUEST_NUMBERS(csb), 0);
 	for (i = 0; i < RX_POST; i++) {
 		slot = i % NDESCS;
 		while (!other_frame(slot, by_head)) {

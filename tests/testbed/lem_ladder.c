@@ -135,9 +135,22 @@ side_intr(void *arg, bool asserted)
 {
 	struct side *side = arg;
 
-	SET(side->line, asserted);
+	/* A message that was sent cannot be taken back. */
+	if (asserted || !side->params->msi)
+		SET(side->line, asserted);
 	if (asserted)
 		wake(&side->cpu);
+}
+
+/* Whether an interrupt is pending; a message is no longer. */
+static bool
+cpu_interrupted(struct side *side)
+{
+	if (!GET(side->line))
+		return (false);
+	if (side->params->msi)
+		SET(side->line, false);
+	return (true);
 }
 
 static uint64_t
@@ -350,7 +363,7 @@ cpu_polls(const struct side *side)
 static void
 cpu_interrupts(struct side *side)
 {
-	while (GET(side->line)) {
+	while (cpu_interrupted(side)) {
 		lem_os_spin(side->params->exit_ns);
 		if (!guest_interrupt(&side->g, BUDGET))
 			break;
@@ -478,7 +491,7 @@ split_interrupts(void *arg)
 	bool again;
 
 	while (!GET(side->stop)) {
-		if (!GET(side->line)) {
+		if (!cpu_interrupted(side)) {
 			cpu_halt(side);
 			continue;
 		}
@@ -628,6 +641,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 	lc->lc_os.reg_read = side_reg_read;
 	lc->lc_os.reg_write = side_reg_write;
 	lc->lc_os.arg = side;
+	lc->lc_irq = params->msi ? LEM_IRQ_MSI : LEM_IRQ_LINE;
 	SET(side->rx_pending, true);
 	errno = lem_set_mode(lc, params->mode);
 	if (errno == 0)
@@ -640,7 +654,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 	if (params->own_thread)
 		(void)lem_set_rounds(lc, 0);
 	/* The link change. */
-	while (side->line && guest_interrupt(&side->g, BUDGET))
+	while (cpu_interrupted(side) && guest_interrupt(&side->g, BUDGET))
 		continue;
 	side_count(side, &side->before);
 	lc->lc_os.exit_ns = params->exit_ns;

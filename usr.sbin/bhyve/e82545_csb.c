@@ -81,6 +81,20 @@ csb_suppress(struct e82545 *dev, uint32_t causes)
 	E82545_PROBE(dev, INTR_SAVED, causes);
 }
 
+void
+csb_tell(struct e82545 *dev, const struct paravirt_csb *page, uint32_t *told,
+    uint32_t need)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (atomic_load_32(&E82545_CSB_GUEST_NUMBERS(page)) == 0 ||
+	    atomic_load_32(&page->guest_csb_on) == 0)
+		return;
+	atomic_store_32(told, need);
+	dev->csb.held = 0;
+	dev->csb.rx_unmasked = false;
+	e82545_intr_taken(dev);
+}
+
 struct paravirt_csb *
 csb_map(struct e82545 *dev)
 {
@@ -400,6 +414,9 @@ e82545_csb_recover(struct e82545 *dev, uint32_t tdt, uint32_t rdt)
 	if (page == NULL)
 		return;
 	on = csb_is_on(dev, page);
+	/* The guest may not have got the last interrupt. */
+	csb_tell(dev, page, &E82545_CSB_HOST_TXTOLD(page), 0);
+	csb_tell(dev, page, &E82545_CSB_HOST_RXTOLD(page), 0);
 	if (csb_enabled(dev, &csb_tx_ring)) {
 		if (csb_tx_counts(c))
 			csb_use_taken(dev, &csb_tx_ring, tdt, on);

@@ -83,6 +83,25 @@ csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 void	csb_bad(struct e82545 *dev, uint32_t what);
 /* Suppress causes, because the guest polls.  reg_mtx held. */
 void	csb_suppress(struct e82545 *dev, uint32_t causes);
+/*
+ * Whether the guest requests an interrupt by `need', its need-kick flag.  Not
+ * if it was interrupted for a request with that number before, which is `told'.
+ */
+static inline bool
+csb_wanted(const struct paravirt_csb *page, uint32_t need, uint32_t told)
+{
+	return (need != 0 && (need != told ||
+	    atomic_load_32(&E82545_CSB_GUEST_NUMBERS(page)) == 0));
+}
+
+/*
+ * The guest is about to be interrupted: store the number of its request, `need',
+ * in *told, and let the next cause interrupt it, whether or not it has read the
+ * earlier ones.  Nothing with the mode off, or if its requests have no numbers.
+ * reg_mtx held.
+ */
+void	csb_tell(struct e82545 *dev, const struct paravirt_csb *page,
+	    uint32_t *told, uint32_t need);
 /* The block, or NULL if its address is invalid.  Only if e82545_dma(). */
 struct paravirt_csb *csb_map(struct e82545 *dev);
 /* Read the mode, and record it. */

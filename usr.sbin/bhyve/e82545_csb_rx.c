@@ -187,6 +187,7 @@ void
 csb_rx_notify(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
+	uint32_t need, *const told = &E82545_CSB_HOST_RXTOLD(c->rx);
 	bool done = true;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
@@ -195,14 +196,15 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
 	atomic_store_rel_32(&c->rx->host_rdh,
 	    htole32(e82545_reg(dev, E82545_RDH)));
 	atomic_thread_fence_seq_cst();
-	if (atomic_load_acq_32(&c->rx->guest_need_rxkick) == 0 &&
-	    !c->rx_unmasked &&
+	need = atomic_load_acq_32(&c->rx->guest_need_rxkick);
+	if (!csb_wanted(c->rx, need, atomic_load_32(told)) && !c->rx_unmasked &&
 	    atomic_load_acq_32(&c->rx->guest_csb_on) != 0) {
 		csb_suppress(dev, (causes & CSB_RX_CAUSES) | E82545_ICR_RXT0);
 		csb_rx_recheck_later(dev, c->rx);
 		done = false;
 		causes &= ~CSB_RX_CAUSES;
-	}
+	} else
+		csb_tell(dev, c->rx, told, need);
 	e82545_intr_rx(dev, 0, done, causes);
 	atomic_store_rel_32(&c->rx->host_isr,
 	    htole32(e82545_reg(dev, E82545_ICR)));
@@ -274,18 +276,21 @@ csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)
 
 /* Interrupt a guest that does not poll and has left frames. */
 static void
-csb_rx_remind(struct e82545 *dev, const struct paravirt_csb *page)
+csb_rx_remind(struct e82545 *dev, struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
+	const uint32_t held = c->held & CSB_RX_CAUSES;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if ((c->held & CSB_RX_CAUSES) == 0 || !csb_rx_left(dev))
+	if (held == 0 || !csb_rx_left(dev))
 		return;
 	if (csb_rx_polled(c, page)) {
 		csb_rx_recheck_later(dev, page);
 		return;
 	}
-	e82545_intr_raise(dev, c->held & CSB_RX_CAUSES);
+	csb_tell(dev, page, &E82545_CSB_HOST_RXTOLD(page),
+	    atomic_load_32(&page->guest_need_rxkick));
+	e82545_intr_raise(dev, held);
 	c->held &= ~CSB_RX_CAUSES;
 }
 

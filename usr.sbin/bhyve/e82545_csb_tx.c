@@ -218,7 +218,7 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t at;
+	uint32_t at, need, *const told = &E82545_CSB_HOST_TXTOLD(c->tx);
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
@@ -229,11 +229,14 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	at = csb_txkick_at(c);
 	if (at != NET_PARAVIRT_NONE && at >= size)
 		csb_bad(dev, at);
-	if (atomic_load_acq_32(&c->tx->guest_need_txkick) != 0 ||
+	need = atomic_load_acq_32(&c->tx->guest_need_txkick);
+	if (csb_wanted(c->tx, need, atomic_load_32(told)) ||
 	    csb_passed(at, start, ndescs, size)) {
 		/* The guest waits for descriptors, with or without RS. */
 		delayed = delayed && done;
 		done = ndescs > 0;
+		if (done)
+			csb_tell(dev, c->tx, told, need);
 	} else if (atomic_load_acq_32(&c->tx->guest_csb_on) != 0) {
 		/* mutants: the other bits: TXDW, as `done', and LSC */
 		csb_suppress(dev, (causes & CSB_TX_CAUSES) |
@@ -253,18 +256,23 @@ csb_tx_recheck(struct e82545 *dev)
 {
 	struct e82545_csb *c = &dev->csb;
 	struct paravirt_csb *page;
+	uint32_t held, need, *told;
 	bool wake = false;
 
 	e82545_lock(&dev->tx_mtx);
 	if (e82545_dma(dev) && csb_enabled(dev, &csb_tx_ring) &&
 	    (page = csb_map(dev)) != NULL) {
+		told = &E82545_CSB_HOST_TXTOLD(page);
 		wake = c->tx_state == CSB_TX_ASLEEP &&
 		    csb_stored(page, &csb_tx_ring);
 		if (wake)
 			atomic_store_32(&c->kicked, 1);
 		pthread_mutex_lock(&dev->reg_mtx);
-		if (atomic_load_32(&page->guest_need_txkick) != 0) {
-			e82545_intr_raise(dev, c->held & CSB_TX_CAUSES);
+		need = atomic_load_32(&page->guest_need_txkick);
+		held = c->held & CSB_TX_CAUSES;
+		if (held != 0 && csb_wanted(page, need, atomic_load_32(told))) {
+			csb_tell(dev, page, told, need);
+			e82545_intr_raise(dev, held);
 			c->held &= ~CSB_TX_CAUSES;
 		}
 		pthread_mutex_unlock(&dev->reg_mtx);

@@ -310,6 +310,16 @@ e82545_intr_again(struct e82545 *dev)
 }
 
 void
+e82545_intr_taken(struct e82545 *dev)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (dev->moder.asserted) {
+		e82545_reg_set(dev, E82545_ICR, 0);
+		e82545_intr_again(dev);
+	}
+}
+
+void
 e82545_intr_reset(struct e82545 *dev)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);

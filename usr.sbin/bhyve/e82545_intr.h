@@ -68,6 +68,12 @@ uint32_t e82545_delay(struct e82545_moderation *state,
 uint64_t e82545_delay_deadline(const struct e82545_moderation *state);
 bool	e82545_delay_timed(const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
+/*
+ * The guest has handled what it was last interrupted for, and does not read it
+ * from ICR: clear the causes, so that the next one interrupts.  Causes that
+ * moderation holds back stay.
+ */
+void	e82545_intr_taken(struct e82545 *dev);
 /* No event: a register was written, or time has passed. */
 void	e82545_intr_again(struct e82545 *dev);
 /* Have the host's timer expire at when_ns, or before. */

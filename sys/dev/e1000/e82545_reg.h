@@ -234,6 +234,14 @@
  */
 #define	E82545_CSBAL		0x02830	/* address, low */
 #define	E82545_CSBAH		0x02834	/* address, high */
+/*
+ * Fields of the CSB that <net/paravirt.h> has as padding, for requests with
+ * numbers: the guest has them; the number of the last one that the host has
+ * interrupted for.
+ */
+#define	E82545_CSB_GUEST_NUMBERS(csb)	((csb)->pad[0])
+#define	E82545_CSB_HOST_TXTOLD(csb)	((csb)->pad[7])
+#define	E82545_CSB_HOST_RXTOLD(csb)	((csb)->pad[8])
 
 /*
  * Transmit ring.

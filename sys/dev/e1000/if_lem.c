@@ -214,7 +214,7 @@ lem_tick(void *arg, int pending __unused)
 
 	sx_xlock(&sc->ctl);
 	if (lc->lc_running && ((lc->lc_mode & LEM_MODE_POLL) != 0 ||
-	    lc->lc_irq == LEM_IRQ_MSIX))
+	    lc->lc_irq != LEM_IRQ_LINE))
 		lem_link(lc);
 	sc->tx_stuck = cleans != sc->tx_cleans || !lc->lc_link ||
 	    lem_tx_idle(lc) ? 0 : sc->tx_stuck + 1;

@@ -233,11 +233,28 @@ causes_read(struct lem_core *lc)
 }
 
 /*
+ * Whether the adapter has interrupted for the driver's last request.  It then
+ * knows numbers, and interrupts for the next one whether or not the causes are
+ * read.  If not, the interrupt may have another cause.
+ */
+static bool
+intr_told(const struct lem_core *lc)
+{
+	const struct paravirt_csb *csb = lc->lc_csb;
+
+	return (atomic_load_32(&E82545_CSB_HOST_RXTOLD(csb)) ==
+	    atomic_load_32(&lc->lc_rx_asked) ||
+	    atomic_load_32(&E82545_CSB_HOST_TXTOLD(csb)) ==
+	    atomic_load_32(&lc->lc_tx_asked));
+}
+
+/*
  * With the CSB, the need-kick flags suppress interrupts until the rings have
  * been processed, and the mask does not change, which saves two exits.  With
- * messages there is no line to deassert, so the read of the causes, another
- * exit, can wait.  A write that clears them could not take its place: it may be
- * posted, and clear a cause that came after the rings were processed.
+ * messages there is no line to deassert, and the read of the causes, another
+ * exit, is needed only if intr_told() says so; then it can wait.  A write that
+ * clears them could not take its place: it may be posted, and clear a cause that
+ * came after the rings were processed.
  *
  * A message of MSI-X has cleared and masked its causes (EIAC), so that the one
  * access is the write that unmasks them, with the CSB or without.  RXT0 and
@@ -251,9 +268,10 @@ lem_intr(struct lem_core *lc)
 		return (false);
 	if (lc->lc_irq == LEM_IRQ_MSIX)
 		atomic_store_rel_32(&lc->lc_intr_on, false);
-	else if (CSB_ON(lc) && lc->lc_irq == LEM_IRQ_MSI)
-		atomic_store_rel_32(&lc->lc_unread, true);
-	else if (!causes_read(lc))
+	else if (CSB_ON(lc) && lc->lc_irq == LEM_IRQ_MSI) {
+		if (!intr_told(lc))
+			atomic_store_rel_32(&lc->lc_unread, true);
+	} else if (!causes_read(lc))
 		return (false);
 	lc->lc_counter[LEM_C_INTERRUPT]++;
 	lem_os_probe(lc, interrupt, atomic_load_32(&lc->lc_mode));
@@ -333,6 +351,9 @@ lem_intr_hold(struct lem_core *lc)
 void
 lem_intr_request(struct lem_core *lc)
 {
+	/* Causes that were not read would keep the message from being sent. */
+	if (lc->lc_irq == LEM_IRQ_MSI && lc->lc_csb != NULL)
+		(void)causes_read(lc);
 	lem_os_write(lc, E82545_ICS, CAUSES_TX(lc) |
 	    (lc->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_RXQ0 : E82545_ICR_RXT0));
 }
@@ -369,12 +390,17 @@ static void
 csb_fill(struct lem_core *lc)
 {
 	struct paravirt_csb *csb = lc->lc_csb;
-	bool kicks = !POLLING(lc);
+	const bool kicks = !POLLING(lc);
+	const uint32_t tx = lem_ask(lc, &lc->lc_tx_asked);
+	const uint32_t rx = lem_ask(lc, &lc->lc_rx_asked);
 
+	atomic_store_32(&E82545_CSB_GUEST_NUMBERS(csb),
+	    lc->lc_irq == LEM_IRQ_MSI);
 	atomic_store_rel_32(&csb->guest_tdt, lc->lc_tx_posted);
 	atomic_store_rel_32(&csb->guest_rdt, lc->lc_rx_posted);
-	atomic_store_rel_32(&csb->guest_need_txkick, kicks && lc->lc_tx_short);
-	atomic_store_rel_32(&csb->guest_need_rxkick, kicks);
+	atomic_store_rel_32(&csb->guest_need_txkick,
+	    kicks && lc->lc_tx_short ? tx : 0);
+	atomic_store_rel_32(&csb->guest_need_rxkick, kicks ? rx : 0);
 	atomic_store_rel_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
 	rounds_start(lc);
 	atomic_store_rel_32(&csb->guest_csb_on, CSB_ON(lc));

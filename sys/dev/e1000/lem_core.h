@@ -282,6 +282,8 @@ struct lem_core {
 	uint64_t	 lc_poll_due_ns; /* the next poll is due */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
+	uint32_t	 lc_tx_asked, lc_rx_asked; /* numbers of the last
+					   requests: lem_ask() */
 	uint32_t	 lc_intr_on;	/* causes are unmasked */
 	uint32_t	 lc_unread;	/* a message came, ICR was not read */
 };
@@ -370,11 +372,11 @@ void	lem_link(struct lem_core *lc);
 
 /*
  * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
- * Otherwise interrupts are masked, lc_link is updated unless lc_irq is
- * LEM_IRQ_MSIX (then the host must call lem_link() now and then), and it must call
- * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
- * then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait
- * in between, as lem_rx_turn() says.  lem_intr() needs no lock,
+ * Otherwise interrupts are masked, and lc_link is updated if the causes are read;
+ * with messages they may not be, and the host must call lem_link() now and then.
+ * It must call lem_tx_clean(), then lem_rx() until that returns less than its
+ * budget, and then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It
+ * may wait in between, as lem_rx_turn() says.  lem_intr() needs no lock,
  * lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of

@@ -48,6 +48,21 @@
 #define	CAUSES_TX(lc)							\
 	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_TXQ0 : E82545_ICR_TXDW)
 
+/*
+ * The value of a need-kick flag of the CSB for a request.  With messages it has a
+ * number, *last being that of the one before; never 0, and bit 0 is set.  The
+ * lock of the side.
+ */
+static inline uint32_t
+lem_ask(const struct lem_core *lc, uint32_t *last)
+{
+	const uint32_t number = lc->lc_irq != LEM_IRQ_MSI ? 1 :
+	    (atomic_load_32(last) + 2) | 1;
+
+	atomic_store_32(last, number);
+	return (number);
+}
+
 /* Slots from `a' to `b', and the slot after `a', in a ring of `n'. */
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))

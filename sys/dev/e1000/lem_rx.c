@@ -308,7 +308,8 @@ bool
 lem_rx_wait(struct lem_core *lc)
 {
 	lem_os_assert_rx(lc);
-	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 1);
+	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick,
+	    lem_ask(lc, &lc->lc_rx_asked));
 	atomic_thread_fence_seq_cst();
 	lem_os_sync(lc, false);
 	if ((atomic_load_acq_64(&lc->lc_rxd[lc->lc_rx_next].rest) &

@@ -230,7 +230,8 @@ tx_set_short(struct lem_core *lc, bool on)
 {
 	atomic_store_rel_32(&lc->lc_tx_short, on);
 	if (CSB_ON(lc) && !POLLING(lc))
-		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick, on);
+		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick,
+		    on ? lem_ask(lc, &lc->lc_tx_asked) : 0);
 	atomic_thread_fence_seq_cst();
 }
 

@@ -49,6 +49,7 @@ txd(struct crash *c, uint32_t i)
 
 bool crash_extended;
 unsigned int crash_queue;
+bool crash_numbers;
 
 static struct e82545_rxd *
 rxd(struct crash *c, uint32_t i)
@@ -174,6 +175,7 @@ crash_intr(void *arg, bool asserted)
 
 	point(c);
 	c->line = asserted;
+	c->rises += asserted;
 }
 
 static uint64_t
@@ -718,8 +720,10 @@ crash_look(struct crash *c)
 }
 
 static void
-need(struct crash *c, uint32_t value)
+need(struct crash *c, bool on)
 {
+	const uint32_t value = !on ? 0 : !c->numbers ? 1 : (c->asked += 2);
+
 	PAGE_SET(c, guest_need_txkick, value);
 	PAGE_SET(c, guest_need_rxkick, value);
 	atomic_thread_fence_seq_cst();
@@ -743,9 +747,10 @@ crash_guest(struct crash *c)
 	if (atomic_load_32(&a->state) != CRASH_IDLE)
 		return;
 	if (!c->awake) {
-		if (!c->line)
+		if (c->numbers ? c->seen == c->rises : !c->line)
 			return;
-		if (access_reg(c, E82545_ICR, 0, false) == 0)
+		c->seen = c->rises;
+		if (!c->numbers && access_reg(c, E82545_ICR, 0, false) == 0)
 			return;
 		c->awake = true;
 	}
@@ -754,11 +759,11 @@ crash_guest(struct crash *c)
 		c->awake = false;
 	} else {
 		if (c->idle == 0)
-			need(c, 0);
+			need(c, false);
 		c->idle = look(c) ? 1 : c->idle + 1;
 		if (c->idle > 3) {
 			c->idle = 0;
-			need(c, 1);
+			need(c, true);
 			c->awake = look(c);
 		}
 	}
@@ -774,6 +779,8 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 	memset(c, 0, sizeof(*c));
 	mss = c->tso = tso;
 	c->csb = csb;
+	c->numbers = csb && crash_numbers;
+	c->asked = 1;
 	c->packets = packets;
 	c->now_ns = 1000000000;
 	crash_create(c, c->model[0]);
@@ -797,6 +804,7 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 		PAGE_SET(c, host_need_txkick, 1);
 		PAGE_SET(c, guest_need_txkick, 1);
 		PAGE_SET(c, guest_need_rxkick, 1);
+		PAGE_SET(c, pad[0], crash_numbers);
 		PAGE_SET(c, guest_txkick_at, NET_PARAVIRT_NONE);
 		PAGE_SET(c, guest_rdt, CRASH_RXD - 1);
 		PAGE_SET(c, host_txcycles_lim, 2);

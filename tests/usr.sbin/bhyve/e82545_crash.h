@@ -56,6 +56,7 @@ struct crash {
 	unsigned int	die_at;		/* the process ends; 0: not */
 	uint64_t	now_ns, timer_ns;
 	bool		line, kicked, ready, stalled;
+	unsigned int	rises;		/* of the line */
 	uint64_t	queued[E82545_TX_FRAMES];	/* not flushed */
 	unsigned int	nqueued;
 	uint64_t	sent[CRASH_SENT];	/* hashes */
@@ -71,6 +72,10 @@ struct crash {
 	bool		remote;		/* another process runs the adapter */
 	bool		awake;		/* with the CSB: it polls */
 	unsigned int	idle;		/* rounds of that */
+	bool		numbers;	/* its requests have, and it never
+					   reads ICR */
+	uint32_t	asked;		/* the last one */
+	unsigned int	seen;		/* rises of the line */
 	uint32_t	packets;	/* to be sent */
 	uint16_t	tso;		/* bytes of their segments */
 	uint32_t	next_packet;
@@ -95,6 +100,8 @@ struct crash {
 extern bool crash_extended;
 /* The queue that the guest uses, in both directions; 1 with crash_extended. */
 extern unsigned int crash_queue;
+/* With the CSB, requests for interrupts have numbers. */
+extern bool crash_numbers;
 
 /* Memory that processes forked later share. */
 struct crash *crash_alloc(void);

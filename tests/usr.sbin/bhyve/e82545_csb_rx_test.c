@@ -57,6 +57,73 @@ HOST_TEST(need_kick, guest_up(64, 64, 2048, 1), "An RX interrupt comes only if "
 	ATF_CHECK_EQ(E82545_ICR_RXT0, CSB_GET(h, host_isr));
 }
 
+HOST_TEST(numbers, guest_up(64, 64, 2048, 1), "A request with a number is "
+    "interrupted for once, whether or not ICR was read")
+{
+	unsigned int i;
+
+	CSB_SET(h, pad[0], 1);
+	for (i = 1; i <= 3; i++) {
+		CSB_SET(h, guest_need_rxkick, 2 * i + 1);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(i, host_raised(h));
+		ATF_CHECK_EQ(2 * i + 1, CSB_GET(h, pad[8]));
+		ATF_CHECK_EQ(0, CSB_GET(h, pad[7]));
+		guest_inject(h, 1);
+		CSB_SET(h, guest_need_rxkick, 0);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(i, host_raised(h));
+		ATF_CHECK_EQ(2 * i, host_counter(h, E82545_C_INTR_SAVED));
+	}
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0, CSB_GET(h, host_isr));
+	/* Causes of others do not keep it from being sent. */
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	CSB_SET(h, guest_need_rxkick, 9);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(4, host_raised(h));
+	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
+	/* Without numbers, or with the mode off, ICR must be read. */
+	for (i = 0; i < 2; i++) {
+		CSB_SET(h, pad[0], i);
+		CSB_SET(h, guest_csb_on, 1 - i);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(5 + i, host_raised(h));
+		CSB_SET(h, guest_need_rxkick, 11 + 2 * i);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(5 + i, host_raised(h));
+		host_rd(h, E82545_ICR);
+	}
+	ATF_CHECK_EQ(9, CSB_GET(h, pad[8]));
+}
+
+HOST_TEST(numbers_held, guest_up(64, 64, 2048, 1), "Moderation holds back the "
+    "interrupt for a request with a number, and loses none")
+{
+	unsigned int i;
+
+	CSB_SET(h, pad[0], 1);
+	host_wr(h, E82545_ITR, 1000);
+	for (i = 1; i <= 3; i++) {
+		CSB_SET(h, guest_need_rxkick, 2 * i + 1);
+		guest_inject(h, 1);
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(i - 1, host_raised(h));
+		host_advance(h, 256000);
+		ATF_CHECK_EQ(i, host_raised(h));
+	}
+	/* A write to IMS requests one, too. */
+	CSB_SET(h, guest_need_rxkick, 0);
+	host_advance(h, 256000);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(3, host_raised(h));
+	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(4, host_raised(h));
+	guest_inject(h, 1);
+	ATF_CHECK_EQ(4, host_raised(h));
+}
+
 HOST_TEST(moderated, guest_up(64, 64, 2048, 1), "RDTR and ITR delay an RX "
     "interrupt")
 {

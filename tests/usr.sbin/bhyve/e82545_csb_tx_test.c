@@ -217,6 +217,23 @@ HOST_TEST(need_kick, guest_up(64, 8, 2048, 1), "A TX interrupt comes only if "
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 }
 
+HOST_TEST(numbers, guest_up(64, 8, 2048, 1), "A request with a number is "
+    "interrupted for once, whether or not ICR was read")
+{
+	unsigned int i;
+
+	CSB_SET(h, pad[0], 1);
+	for (i = 1; i <= 3; i++) {
+		CSB_SET(h, guest_need_txkick, 2 * i + 1);
+		ATF_CHECK(interrupts(h));
+		ATF_CHECK_EQ(2 * i + 1, CSB_GET(h, pad[7]));
+		ATF_CHECK_EQ(0, CSB_GET(h, pad[8]));
+		ATF_CHECK(!interrupts(h));
+		CSB_SET(h, guest_need_txkick, 0);
+		ATF_CHECK(!interrupts(h));
+	}
+}
+
 TEST(saved, "A batch saves an interrupt if it completes a descriptor with RS, "
     "or the ring is empty then")
 {

@@ -310,6 +310,15 @@ TEST(csb_rx_steps, "The same if the guest only receives")
 	check_steps((struct traffic){ true, 0, TSO, 40 }, 4, 97);
 }
 
+TEST(csb_numbers, "The same if the guest's requests have numbers, and it never "
+    "reads ICR")
+{
+	crash_numbers = true;
+	check_steps((struct traffic){ true, 7, TSO, 3 }, 0, 31);
+	check_steps((struct traffic){ true, 60, TSO, 40 }, 3, 97);
+	check_points((struct traffic){ true, 60, TSO, 40 }, 1);
+}
+
 TEST(points, "A process may end in any call of the host")
 {
 	check_points((struct traffic){ false, 60, TSO, 40 }, 1);

@@ -298,7 +298,7 @@ lem_tick(struct work_struct *work)
 	struct lem_core *lc = &la->core;
 	const uint64_t cleans = READ_ONCE(lc->lc_counter[LEM_C_TX_CLEAN]);
 
-	if (lc->lc_irq == LEM_IRQ_MSIX)
+	if (lc->lc_irq != LEM_IRQ_LINE)
 		lem_link(lc);
 	la->tx_stuck = cleans != la->tx_cleans || !lc->lc_link ||
 	    lem_tx_idle(lc) ? 0 : la->tx_stuck + 1;

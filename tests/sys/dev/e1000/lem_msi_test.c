@@ -5,8 +5,9 @@
  */
 
 /*
- * MSI with the CSB: ICR is read after the rings were served, and no interrupt
- * is lost.  The model sends a message when its line is asserted.
+ * MSI with the CSB: no interrupt is lost.  If the adapter interrupts for each
+ * request once, ICR is not read; else it is, after the rings were served.  The
+ * model sends a message when its line is asserted.
  */
 
 #include <atf-c.h>
@@ -19,7 +20,24 @@ create(void)
 	struct lem_test *t;
 
 	t = test_create(LEM_MODE_CSB, 2048, 1500);
+	/* The adapter does not know that requests have numbers. */
 	t->g.lc.lc_irq = LEM_IRQ_MSI;
+	return (t);
+}
+
+static struct lem_test *
+create_numbers(void)
+{
+	struct lem_test *t;
+
+	t = test_create_down(2048);
+	t->g.lc.lc_irq = LEM_IRQ_MSI;
+	ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
+	ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
+	lem_intr_enable(&t->g.lc);
+	test_settle(t);
+	(void)test_raised(t);
+	(void)test_exits(t);
 	return (t);
 }
 
@@ -31,8 +49,8 @@ inject(struct lem_test *t, unsigned int n)
 }
 
 /* Frames are received before any register is read; ICR is read last. */
-TEST(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
-    "the frames are received")
+TEST(causes_last, "If the adapter knows no numbers, the interrupt's only exit "
+    "comes after the frames are received")
 {
 	struct lem_test *t = create();
 
@@ -47,6 +65,110 @@ TEST(causes_last, "With the CSB and MSI, the interrupt's only exit comes after "
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	ATF_CHECK_EQ(0, test_exits(t));
 	ATF_CHECK_EQ(3, t->g.received);
+	test_destroy(t);
+}
+
+/* Receive until interrupts are enabled. */
+static void
+serve(struct lem_test *t)
+{
+	do {
+		lem_tx_clean(&t->g.lc);
+		while (lem_rx(&t->g.lc, 8) == 8)
+			continue;
+	} while (lem_intr_enable(&t->g.lc));
+}
+
+TEST(numbers, "An interrupt for a request takes no exit, and none is sent for "
+    "the same request again")
+{
+	struct lem_test *t = create_numbers();
+	unsigned int i;
+
+	for (i = 1; i <= 5; i++) {
+		inject(t, 2);
+		ATF_CHECK_EQ(1, test_raised(t));
+		inject(t, 1);
+		ATF_CHECK_EQ(0, test_raised(t));
+		ATF_CHECK(lem_intr(&t->g.lc));
+		serve(t);
+		ATF_CHECK_EQ(0, test_exits(t));
+		ATF_CHECK_EQ(3 * i, t->g.received);
+	}
+	/* Sent packets. */
+	for (i = 0; i < 3; i++) {
+		while (guest_send(&t->g, test_peer, 60) == 0)
+			continue;
+		lem_tx_flush(&t->g.lc);
+		host_run(t->h);
+		ATF_CHECK_EQ(1, test_raised(t));
+		(void)test_exits(t);
+		ATF_CHECK(lem_intr(&t->g.lc));
+		serve(t);
+		ATF_CHECK_EQ(0, test_exits(t));
+	}
+	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
+	test_destroy(t);
+}
+
+TEST(numbers_link, "An interrupt for no request has ICR read; a link change that "
+    "comes with one for a request is left to lem_link()")
+{
+	struct lem_test *t = create_numbers();
+
+	e82545_link(t->h->dev, false);
+	host_run(t->h);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK(lem_intr(&t->g.lc));
+	ATF_CHECK(t->g.lc.lc_link);
+	serve(t);
+	ATF_CHECK(!t->g.lc.lc_link);
+	e82545_link(t->h->dev, true);
+	inject(t, 1);
+	ATF_CHECK(test_raised(t) > 0);
+	test_settle(t);
+	inject(t, 1);
+	ATF_CHECK_EQ(1, test_raised(t));
+	e82545_link(t->h->dev, false);
+	host_run(t->h);
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK(lem_intr(&t->g.lc));
+	serve(t);
+	lem_link(&t->g.lc);
+	ATF_CHECK(!t->g.lc.lc_link);
+	test_destroy(t);
+}
+
+TEST(numbers_change, "After a change of the mode, and for a requested interrupt, "
+    "a message is sent though ICR was not read")
+{
+	static const uint32_t modes[] = {
+		LEM_MODE_LAZY, LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL,
+		LEM_MODE_CSB
+	};
+	struct lem_test *t = create_numbers();
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 8; i++) {
+		inject(t, 1);
+		n++;
+		if (lem_intr(&t->g.lc))
+			serve(t);
+		ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, modes[i / 2]));
+		if (modes[i / 2] == LEM_MODE_POLL)
+			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
+		host_run(t->h);
+		ATF_CHECK_MSG(test_raised(t) > 0, "%u", i);
+		(void)lem_intr(&t->g.lc);
+		serve(t);
+		test_settle(t);
+		(void)test_raised(t);
+		lem_intr_request(&t->g.lc);
+		ATF_CHECK_EQ_MSG(1, test_raised(t), "%u", i);
+		ATF_CHECK(lem_intr(&t->g.lc));
+		serve(t);
+		ATF_CHECK_EQ(n, t->g.received);
+	}
 	test_destroy(t);
 }
 

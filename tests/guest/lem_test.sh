@@ -432,6 +432,28 @@ csb_stream()
 	valed_counters
 }
 
+guest_case reads "With the CSB and MSI, no register read for an interrupt"
+reads_body()
+{
+	local interrupts reads
+
+	lem_guests 2
+	on vm1 "cat /sys/class/net/eth0/device/msi_irqs/*" > interrupts
+	atf_check -o inline:"msi\n" cat interrupts
+	on vm2 "nettest serve > /tmp/serve 2>&1 < /dev/null &
+	    wait_word ready /tmp/serve"
+	pings vm1 10.0.0.2
+	valed_counters
+	reads=$(counter vm1 reg_reads)
+	interrupts=$(counter vm1 intr_sent)
+	on vm1 "nettest rr 10.0.0.2 5"
+	valed_counters
+	# Once a second it reads the link.
+	is "reads and interrupts" $((2 * ($(counter vm1 reg_reads) - reads))) \
+	    -lt $(($(counter vm1 intr_sent) - interrupts))
+	finish
+}
+
 guest_case csb "With the CSB under 0.05 exits a frame, and equal counters"
 csb_body()
 {

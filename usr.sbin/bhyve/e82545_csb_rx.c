@@ -187,12 +187,13 @@ void
 csb_rx_notify(struct e82545 *dev, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t need, *const told = &E82545_CSB_HOST_RXTOLD(c->rx);
+	uint32_t need, *told;
 	bool done = true;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	MPASS(c->rx_on);
+	told = &E82545_CSB_HOST_RXTOLD(c->rx);
 	atomic_store_rel_32(&c->rx->host_rdh,
 	    htole32(e82545_reg(dev, E82545_RDH)));
 	atomic_thread_fence_seq_cst();

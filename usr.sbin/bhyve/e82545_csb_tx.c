@@ -218,11 +218,12 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
     uint32_t size, bool done, bool delayed, uint32_t causes)
 {
 	struct e82545_csb *c = &dev->csb;
-	uint32_t at, need, *const told = &E82545_CSB_HOST_TXTOLD(c->tx);
+	uint32_t at, need, *told;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	MPASS(c->tx_on);
+	told = &E82545_CSB_HOST_TXTOLD(c->tx);
 	atomic_store_rel_32(&c->tx->host_tdh,
 	    htole32(e82545_reg(dev, E82545_TDH)));
 	atomic_thread_fence_seq_cst();

@@ -92,8 +92,8 @@ function class_of(verdict) {
 function counts(	i) {
 	print "<p>Of " nprimary " conclusions " n_of["holds"] + 0 " hold, " \
 	    n_of["does not hold"] + 0 " do not, " n_of["undecided"] + 0 " are" \
-	    " undecided, holding in some rounds only (" nforms + 0 " of these and of the ones not" \
-	    " measured hold in another form, in the row below), " \
+	    " undecided, holding in some rounds only (" nforms + 0 " of these" \
+	    " and of the ones not measured hold in another form, in the row below), " \
 	    n_of["not measured"] + 0 " were not measured. " \
 	    n_of["no conclusion"] + 0 " more statements are setup or background.</p>"
 }

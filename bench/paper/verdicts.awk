@@ -6,7 +6,8 @@
 # theirs, ours, verdict, why, source.  It uses results.awk and ../median.awk.
 #
 # An expression has a value for each round; a round that lacks a term is left out.
-# The verdict is that of claims.tsv.  A rule that cannot be read, or names a series that is not in series.tsv, ends it.
+# claims.tsv says what the verdict is.  A rule that cannot be read, or names a series
+# that is not in series.tsv, ends the program.
 
 function read_term(text,	at) {
 	t_fn = t_x = ""

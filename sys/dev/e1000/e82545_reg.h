@@ -235,9 +235,9 @@
 #define	E82545_CSBAL		0x02830	/* address, low */
 #define	E82545_CSBAH		0x02834	/* address, high */
 /*
- * Fields of the CSB that <net/paravirt.h> has as padding, for requests with
- * numbers: the guest has them; the number of the last one that the host has
- * interrupted for.
+ * Fields of the CSB that <net/paravirt.h> has as padding: paravirt_csb(9),
+ * "Requests with numbers".  The guest stores whether its requests have numbers;
+ * the host, in each direction, that of the request it has last interrupted for.
  */
 #define	E82545_CSB_GUEST_NUMBERS(csb)	((csb)->pad[0])
 #define	E82545_CSB_HOST_TXTOLD(csb)	((csb)->pad[7])

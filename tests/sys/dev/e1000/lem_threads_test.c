@@ -167,7 +167,7 @@ TC(csb_msi, "CSB, messages: most interrupts take no exit")
 		run(&p, &r);
 		ATF_CHECK_EQ(FRAMES, r.received);
 		ATF_CHECK_EQ(0, r.missing);
-		/* A second message for a request may come too late for it. */
+		/* ICR is read if a message comes after the next request. */
 		g = &r.guest[1];
 		ATF_CHECK(g->exits - g->tx_kicks - g->rx_kicks <=
 		    g->interrupts / 2 + 2);

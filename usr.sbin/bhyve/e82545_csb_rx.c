@@ -138,7 +138,7 @@ csb_rx_begin(struct e82545 *dev)
 	}
 	mode = csb_rx_mode(dev, c->rx);
 	changed = c->rx_state != mode;
-	if (c->rx_state == CSB_RX_WAITS) /* mutants: it is stored already */
+	if (c->rx_state == CSB_RX_WAITS)
 		atomic_store_rel_32(&c->rx->host_rxkick_at,
 		    htole32(NET_PARAVIRT_NONE));
 	csb_rx_move(c, mode);

@@ -91,6 +91,36 @@ HOST_TEST(tx_interrupt, up(), "A guest_need_txkick that is seen after the "
 	}
 }
 
+HOST_TEST(tx_numbers, up(), "The same of a request with a number: one interrupt, "
+    "whether or not ICR was read")
+{
+	unsigned int i;
+
+	CSB_SET(h, pad[0], 1);
+	for (i = 1; i <= 3; i++) {
+		guest_transmit(h, 1);
+		CSB_SET(h, guest_need_txkick, 2 * i + 1);
+		ATF_CHECK_EQ(i - 1, host_raised(h));
+		recheck(h);
+		ATF_CHECK_EQ(i, host_raised(h));
+		ATF_CHECK_EQ(2 * i + 1, CSB_GET(h, pad[7]));
+		guest_transmit(h, 1);
+		recheck(h);
+		ATF_CHECK_EQ(i, host_raised(h));
+	}
+	/* A request after the cause was read is for the next frame. */
+	guest_transmit(h, 1);
+	host_wr(h, E82545_ICS, E82545_ICR_LSC);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
+	h->nraised = 0;
+	CSB_SET(h, guest_need_txkick, 9);
+	recheck(h);
+	ATF_CHECK_EQ(0, host_raised(h));
+	guest_transmit(h, 1);
+	ATF_CHECK_EQ(1, host_raised(h));
+	ATF_CHECK_EQ(9, CSB_GET(h, pad[7]));
+}
+
 HOST_TEST(tx_polled, up(), "No TX interrupt for a guest that never asks for "
     "one, nor for one that has read the cause")
 {
@@ -146,6 +176,31 @@ HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
 		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
 		CSB_SET(h, guest_need_rxkick, 0);
 		ATF_CHECK_EQ(1, guest_take(h, 100));
+		guest_give(h);
+		host_advance(h, HOUR_NS);
+		ATF_CHECK_EQ(i, host_raised(h));
+	}
+}
+
+HOST_TEST(rx_numbers, up(), "The same of a request with a number: one interrupt, "
+    "whether or not ICR was read")
+{
+	unsigned int i;
+
+	CSB_SET(h, pad[0], 1);
+	for (i = 1; i <= 3; i++) {
+		guest_inject(h, 2);
+		guest_return(h, 1);
+		CSB_SET(h, guest_need_rxkick, 2 * i + 1);
+		host_run(h);
+		ATF_CHECK_EQ(i - 1, host_raised(h));
+		recheck(h);
+		ATF_CHECK_EQ(i, host_raised(h));
+		ATF_CHECK_EQ(2 * i + 1, CSB_GET(h, pad[8]));
+		guest_inject(h, 1);
+		ATF_CHECK_EQ(i, host_raised(h));
+		CSB_SET(h, guest_need_rxkick, 0);
+		ATF_CHECK_EQ(2, guest_take(h, 100));
 		guest_give(h);
 		host_advance(h, HOUR_NS);
 		ATF_CHECK_EQ(i, host_raised(h));

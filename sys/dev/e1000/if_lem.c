@@ -424,7 +424,8 @@ lem_attach_hw(struct lem_softc *sc)
 	    lem_side_alloc(sc, &sc->rx, MJUMPAGESIZE, 1) != 0 ||
 	    lem_side_alloc(sc, &sc->tx, LEM_TSO_MAX + ETHER_VLAN_ENCAP_LEN,
 	    LEM_TX_MAXSEGS) != 0 ||
-	    tcp_lro_init_args(&sc->rx_lro, sc->ifp, TCP_LRO_ENTRIES, 0) != 0)
+	    tcp_lro_init_args(&sc->rx_lro, sc->ifp, TCP_LRO_ENTRIES,
+	    LEM_NDESC) != 0)
 		return (ENOMEM);
 	error = lem_attach(lc, sc->mac);
 	if (lc->lc_eeprom_bad)

@@ -252,26 +252,30 @@ lem_rx_purge(struct lem_softc *sc)
 }
 
 /*
- * Pass frames to tcp_lro(4), which joins segments, or to the stack at once if
- * it takes none.  tcp_lro(4) may have passed on those before, and those behind
- * must not overtake it.  A frame with a partial checksum comes uncut from this
- * host; tcp_lro(4) computes with the checksum of TCP, and must not get it.
+ * Pass frames to tcp_lro(4), which joins segments, or to the stack at once if it
+ * cannot join them: these must not overtake the others.  A frame with a partial
+ * checksum comes uncut from this host; tcp_lro(4) computes with the checksum of
+ * TCP, and must not get it.  tcp_lro(4) reads the clock for each list of frames,
+ * which takes an exit if the guest's clock is a device: a lone frame has none to
+ * be joined with.
  */
 static void
 lem_lro(struct lem_softc *sc, struct mbuf *list)
 {
+	const bool alone = list->m_nextpkt == NULL;
 	struct mbuf *m;
 
 	while ((m = list) != NULL) {
 		list = m->m_nextpkt;
 		m->m_nextpkt = NULL;
-		if (LEM_PARTIAL(m) != 0) {
-			LEM_PARTIAL(m) = 0;
-			tcp_lro_flush_all(&sc->rx_lro);
-			if_input(sc->ifp, m);
-		} else if ((m->m_pkthdr.csum_flags & CSUM_DATA_VALID) == 0 ||
-		    tcp_lro_rx(&sc->rx_lro, m, 0) != 0)
-			if_input(sc->ifp, m);
+		if (!alone && LEM_PARTIAL(m) == 0 &&
+		    (m->m_pkthdr.csum_flags & CSUM_DATA_VALID) != 0) {
+			tcp_lro_queue_mbuf(&sc->rx_lro, m);
+			continue;
+		}
+		LEM_PARTIAL(m) = 0;
+		tcp_lro_flush_all(&sc->rx_lro);
+		if_input(sc->ifp, m);
 	}
 	tcp_lro_flush_all(&sc->rx_lro);
 }

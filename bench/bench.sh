@@ -111,6 +111,7 @@ single()
 	done
 	measure "$bench/single" -o ,poll=100 msix "$valed"
 	single_vhost
+	single_passt
 	for busy in 0 4; do
 		for idle in 0 60 240; do
 			[ $busy$idle = 00 ] || measure "$bench/single" \

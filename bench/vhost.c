@@ -5,23 +5,24 @@
  */
 
 /*
- * The time of a single frame through a switch of vhost-user, beside single.c:
- * this program plays two guests with virtio-net, whose backends are at two
- * sockets.
+ * The time of a single frame through vhost-user, beside single.c: this program
+ * plays two guests with virtio-net, whose backends are at two sockets, or one.
  *
- *	vhost [-n frames] socket socket
+ *	vhost [-k kind] [-n frames] socket [socket]
  *
- * One sends a frame to the other, and then the other back.  The time is from the
- * store that posts the frame until the receiver's eventfd is readable.  A backend
- * that does not poll is notified by an eventfd.
+ * One sends a frame to the other, and then the other back.  With one socket the
+ * backend answers each frame itself, an ARP request.  The time is from the store
+ * that posts the frame until the receiver's eventfd is readable.  A backend that
+ * does not poll is notified by an eventfd.
  *
- * The output is a line as of single.c.  Its `messages' are these notifications, a
- * frame.
+ * The output is a line as of single.c, of kind vhost, or -k.  Its `messages' are
+ * these notifications, a frame.
  *
  * Protocol: QEMU's docs/interop/vhost-user.rst.  Rings: VIRTIO 1.2, section 2.7.
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -40,6 +41,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 
@@ -218,14 +221,22 @@ static void
 queue(struct guest *g, uint8_t to, uint8_t from)
 {
 	uint8_t *buf = g->ram + BUFS +
-	    (SLOTS + g->avail[1]->idx % SLOTS) * BUF;
+	    (SLOTS + g->avail[1]->idx % SLOTS) * BUF, *arp = buf + HDR + 14;
 
 	memset(buf, 0, HDR + LEN);
 	buf[HDR] = buf[HDR + 6] = 2;
 	buf[HDR + 5] = to;
 	buf[HDR + 11] = from;
-	buf[HDR + 12] = 0x88;
-	buf[HDR + 13] = 0xb5;
+	/* Who has 192.0.2.1?  Tell 192.0.2.2. */
+	be16enc(buf + HDR + 12, ETH_P_ARP);
+	be16enc(arp, ARPHRD_ETHER);
+	be16enc(arp + 2, ETH_P_IP);
+	arp[4] = 6;
+	arp[5] = 4;
+	be16enc(arp + 6, ARPOP_REQUEST);
+	memcpy(arp + 8, buf + HDR + 6, 6);
+	be32enc(arp + 14, 0xc0000202);
+	be32enc(arp + 24, 0xc0000201);
 }
 
 static void
@@ -262,8 +273,9 @@ receive(struct guest *g)
 }
 
 static void
-exchange(struct guest g[2], uint32_t frames, uint64_t *times_ns)
+exchange(struct guest *g[2], uint32_t frames, uint64_t *times_ns)
 {
+	struct guest *to;
 	struct pollfd pfd;
 	unsigned int from;
 	uint64_t begun;
@@ -271,36 +283,37 @@ exchange(struct guest g[2], uint32_t frames, uint64_t *times_ns)
 
 	for (n = 0; n < frames; n++) {
 		from = n % 2;
-		queue(&g[from], !from, from);
+		to = g[!from];
+		queue(g[from], !from, from);
 		begun = bench_now_ns();
-		post(&g[from], 1);
+		post(g[from], 1);
 		do {
-			pfd = (struct pollfd){ g[!from].call[0], POLLIN, 0 };
+			pfd = (struct pollfd){ to->call[0], POLLIN, 0 };
 			if (poll(&pfd, 1, WAIT_MS) < 1)
 				errx(1, "a frame was lost");
 			if (times_ns != NULL)
 				times_ns[n] = bench_now_ns() - begun;
-		} while (receive(&g[!from]) == 0);
+		} while (receive(to) == 0);
 	}
 }
 
 /* The backend may not forward yet: send until a frame comes. */
 static void
-begin(struct guest g[2])
+begin(struct guest *g[2])
 {
-	struct pollfd pfd = { g[1].call[0], POLLIN, 0 };
+	struct pollfd pfd = { g[1]->call[0], POLLIN, 0 };
 	int i;
 
-	for (i = 0; receive(&g[1]) == 0; i++) {
+	for (i = 0; receive(g[1]) == 0; i++) {
 		if (i == WAIT_MS / 100)
 			errx(1, "no frame comes");
-		queue(&g[0], 1, 0);
-		post(&g[0], 1);
+		queue(g[0], 1, 0);
+		post(g[0], 1);
 		(void)poll(&pfd, 1, 100);
 	}
 	/* Those that are still coming. */
 	usleep(500000);
-	(void)receive(&g[1]);
+	(void)receive(g[1]);
 }
 
 static int
@@ -314,38 +327,49 @@ compare(const void *a, const void *b)
 static void __dead2
 usage(void)
 {
-	fprintf(stderr, "usage: vhost [-n frames] socket socket\n");
+	fprintf(stderr, "usage: vhost [-k kind] [-n frames] socket [socket]\n");
 	exit(1);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct guest g[2] = { 0 };
+	struct guest guests[2] = { 0 }, *g[2] = { &guests[0], &guests[1] };
+	const char *kind = "vhost";
 	uint32_t frames = 20000;
 	uint64_t *times_ns;
 	int ch;
 
-	while ((ch = getopt(argc, argv, "n:")) != -1) {
-		if (ch != 'n')
+	while ((ch = getopt(argc, argv, "k:n:")) != -1) {
+		switch (ch) {
+		case 'k':
+			kind = optarg;
+			break;
+		case 'n':
+			frames = bench_number(optarg, 100, 10000000);
+			break;
+		default:
 			usage();
-		frames = bench_number(optarg, 100, 10000000);
+		}
 	}
-	if (argc - optind != 2)
+	if (argc - optind != 1 && argc - optind != 2)
 		usage();
 	times_ns = calloc(frames, sizeof(*times_ns));
 	if (times_ns == NULL)
 		err(1, NULL);
-	guest_start(&g[0], argv[optind]);
-	guest_start(&g[1], argv[optind + 1]);
+	guest_start(g[0], argv[optind]);
+	if (argc - optind == 2)
+		guest_start(g[1], argv[optind + 1]);
+	else
+		g[1] = g[0];
 	begin(g);
 	exchange(g, WARM, NULL);
-	g[0].kicks = g[1].kicks = 0;
+	guests[0].kicks = guests[1].kicks = 0;
 	exchange(g, frames, times_ns);
 	qsort(times_ns, frames, sizeof(*times_ns), compare);
-	printf("vhost,0,0,%u,%.1f,%.1f,%.2f,0,0,0\n", frames,
+	printf("%s,0,0,%u,%.1f,%.1f,%.2f,0,0,0\n", kind, frames,
 	    times_ns[frames / 2] / 1e3,
 	    times_ns[frames - 1 - frames / 100] / 1e3,
-	    (double)(g[0].kicks + g[1].kicks) / frames);
+	    (double)(guests[0].kicks + guests[1].kicks) / frames);
 	return (0);
 }

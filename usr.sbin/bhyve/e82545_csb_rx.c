@@ -69,7 +69,7 @@ csb_rx_taken(struct e82545_csb *c, uint32_t value)
 	if (value == c->rx_old) {
 		value = NET_PARAVIRT_NONE;
 		c->rdt.taken = NET_PARAVIRT_NONE;
-		e82545_stored();
+		e82545_stored(); /* mutants: this compiler keeps the order */
 	}
 	c->rx_old = NET_PARAVIRT_NONE;
 	if (value == c->rx_recheck_rdt)

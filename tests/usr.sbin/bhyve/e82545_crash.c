@@ -38,6 +38,10 @@
 
 #define	FRAME_NUMBER	34	/* where a frame has it, behind its headers */
 
+#define	WINDOW_FEW	5		/* descriptors; a frame has up to 4 */
+#define	NEW_RDH		4
+#define	OLD_RDT		14
+
 #define	KINDS		7
 #define	TSO_PAYLEN	900
 
@@ -50,6 +54,7 @@ txd(struct crash *c, uint32_t i)
 bool crash_extended;
 unsigned int crash_queue;
 bool crash_numbers;
+bool crash_old_rdt;
 
 static struct e82545_rxd *
 rxd(struct crash *c, uint32_t i)
@@ -632,6 +637,13 @@ took(struct crash *c, uint32_t last)
 	c->nreceived++;
 }
 
+/* The index up to which the guest posts descriptors. */
+static uint32_t
+rx_tail(const struct crash *c)
+{
+	return ((c->rx_index + c->window) % CRASH_RXD);
+}
+
 /* Take frames, and post their descriptors.  Returns whether any came. */
 static bool
 look_rx(struct crash *c)
@@ -644,6 +656,8 @@ look_rx(struct crash *c)
 		status = atomic_load_acq_8(rx_status(c, i));
 		if ((status & E82545_RXD_DD) == 0)
 			break;
+		/* It was posted. */
+		REQUIRE((i + CRASH_RXD - start) % CRASH_RXD < c->window);
 		if ((status & E82545_RXD_EOP) != 0) {
 			took(c, i);
 			do {
@@ -663,8 +677,7 @@ look_rx(struct crash *c)
 	if (c->rx_index == start)
 		return (false);
 	if (c->csb)
-		PAGE_SET(c, guest_rdt, (c->rx_index + CRASH_RXD - 1) %
-		    CRASH_RXD);
+		PAGE_SET(c, guest_rdt, rx_tail(c));
 	c->rdt = true;
 	return (true);
 }
@@ -683,7 +696,7 @@ rx_kick_wanted(struct crash *c, uint32_t tail)
 static void
 kick(struct crash *c)
 {
-	const uint32_t tail = (c->rx_index + CRASH_RXD - 1) % CRASH_RXD;
+	const uint32_t tail = rx_tail(c);
 
 	if (c->csb)
 		atomic_thread_fence_seq_cst();
@@ -786,7 +799,9 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 	crash_create(c, c->model[0]);
 	for (i = 0; i < CRASH_RXD; i++)
 		rxd(c, i)->addr = htole64(RXBUF + i * RXBUF_SIZE);
-	c->rx_posted = CRASH_RXD - 1;
+	c->window = crash_old_rdt ? WINDOW_FEW : CRASH_RXD - 1;
+	c->rx_index = crash_old_rdt ? NEW_RDH : 0;
+	c->rx_posted = rx_tail(c);
 	wr(c, E82545_CTRL, E82545_CTRL_SLU | E82545_CTRL_FD);
 	wr(c, E82545_TDBAL + regs, TXRING);
 	wr(c, E82545_TDLEN + regs, CRASH_TXD * sizeof(union e82545_txd));
@@ -806,16 +821,19 @@ crash_up(struct crash *c, bool csb, uint32_t packets, uint16_t tso)
 		PAGE_SET(c, guest_need_rxkick, 1);
 		PAGE_SET(c, pad[0], crash_numbers);
 		PAGE_SET(c, guest_txkick_at, NET_PARAVIRT_NONE);
-		PAGE_SET(c, guest_rdt, CRASH_RXD - 1);
+		PAGE_SET(c, guest_rdt, crash_old_rdt ? OLD_RDT : c->rx_posted);
 		PAGE_SET(c, host_txcycles_lim, 2);
 		wr(c, E82545_CSBAH, 0);
 		wr(c, E82545_CSBAL, CSB_PAGE);
 		PAGE_SET(c, guest_csb_on, 1);
+		/* The ring is started again. */
+		if (crash_old_rdt)
+			wr(c, E82545_RDH, NEW_RDH);
 	}
 	wr(c, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
 	wr(c, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SECRC |
 	    host_rctl_bsize(RXBUF_SIZE));
-	wr(c, E82545_RDT + regs, CRASH_RXD - 1);
+	wr(c, E82545_RDT + regs, c->rx_posted);
 	wr(c, E82545_IMS, E82545_ICR_ALL & ~E82545_ICR_TXD_LOW);
 	c->awake = true;
 	crash_guest(c);

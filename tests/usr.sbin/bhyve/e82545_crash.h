@@ -87,6 +87,7 @@ struct crash {
 	uint32_t	report_head, report_tail;
 	uint32_t	told;		/* packets that the guest was told of */
 	uint32_t	rx_index, rx_posted;
+	uint32_t	window;		/* descriptors posted at most */
 	bool		tdt, rdt;	/* to be written to the register */
 	uint32_t	rx_frame;	/* next number expected at least */
 	uint32_t	nreceived, nlost;
@@ -102,6 +103,11 @@ extern bool crash_extended;
 extern unsigned int crash_queue;
 /* With the CSB, requests for interrupts have numbers. */
 extern bool crash_numbers;
+/*
+ * With the CSB, guest_rdt is at first that of a ring that was started again.  The
+ * guest posts few descriptors.
+ */
+extern bool crash_old_rdt;
 
 /* Memory that processes forked later share. */
 struct crash *crash_alloc(void);

@@ -319,6 +319,13 @@ TEST(csb_numbers, "The same if the guest's requests have numbers, and it never "
 	check_points((struct traffic){ true, 60, TSO, 40 }, 1);
 }
 
+TEST(csb_old_rdt, "An index that the CSB has from before a ring was started posts "
+    "nothing, wherever a process ends")
+{
+	crash_old_rdt = true;
+	check_steps((struct traffic){ true, 0, TSO, 40 }, 0, 31);
+}
+
 TEST(points, "A process may end in any call of the host")
 {
 	check_points((struct traffic){ false, 60, TSO, 40 }, 1);

@@ -231,6 +231,10 @@ lem_tick(void *arg, int pending __unused)
 		lem_down(sc);
 		(void)lem_up(sc);
 	} else if (lc->lc_running) {
+		/* Forwarding may have ended before this tick. */
+		mtx_lock(&sc->rx.mtx);
+		sc->rx_forwards = false;
+		mtx_unlock(&sc->rx.mtx);
 		taskqueue_enqueue(sc->tq, &sc->intr_task);
 		taskqueue_enqueue_timeout(sc->tq, &sc->tick, hz);
 	}

@@ -440,7 +440,10 @@ lem_tx_packet(struct lem_softc *sc, struct mbuf **mp)
 	return (error);
 }
 
-/* Send the packets in the buf_ring, until there are no free descriptors. */
+/*
+ * Send the packets in the buf_ring, until there are no free descriptors.  They
+ * wait there while netmap has the ring.
+ */
 static void
 lem_tx_start(struct lem_softc *sc)
 {
@@ -449,6 +452,8 @@ lem_tx_start(struct lem_softc *sc)
 	int error;
 
 	mtx_assert(&sc->tx.mtx, MA_OWNED);
+	if (sc->tx.netmap)
+		return;
 	while ((m = drbr_peek(ifp, sc->tx_br)) != NULL) {
 		error = lem_tx_packet(sc, &m);
 		if (error == ENOBUFS) {
@@ -475,8 +480,7 @@ lem_txeof(struct lem_softc *sc)
 {
 	mtx_lock(&sc->tx.mtx);
 	lem_tx_clean(&sc->core);
-	if (!sc->tx.netmap)
-		lem_tx_start(sc);
+	lem_tx_start(sc);
 	mtx_unlock(&sc->tx.mtx);
 }
 

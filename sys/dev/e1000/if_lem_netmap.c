@@ -62,8 +62,10 @@ lem_netmap_addr(struct netmap_adapter *na, struct netmap_slot *slot)
 }
 
 /*
- * Queue the packet that starts at nr_hwcur, and advance nr_hwcur past it.
- * Returns EAGAIN if the user has not written its last slot yet.
+ * Queue the packet that starts at nr_hwcur, and advance nr_hwcur past it.  One
+ * that is too short is not sent: a bridge swaps slots, and those of a dropped
+ * frame are empty.  Returns EAGAIN if the user has not written its last slot
+ * yet.
  */
 static int
 lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
@@ -72,6 +74,7 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 	struct netmap_slot *slot;
 	struct lem_seg *seg;
 	u_int i = kring->nr_hwcur;
+	uint32_t len = 0;
 	int error;
 
 	mtx_assert(&sc->tx.mtx, MA_OWNED);
@@ -87,9 +90,14 @@ lem_netmap_packet(struct lem_softc *sc, struct netmap_kring *kring)
 		if (seg->ls_addr == 0 ||
 		    seg->ls_len > NETMAP_BUF_SIZE(kring->na))
 			return (EINVAL);
+		len += seg->ls_len;
 		i = nm_next(i, kring->nkr_num_slots - 1);
 	} while (slot->flags & NS_MOREFRAG);
-	error = lem_tx(&sc->core, &lp);
+	if (len < ETHER_HDR_LEN) {
+		if_inc_counter(sc->ifp, IFCOUNTER_OERRORS, 1);
+		error = lem_tx_skip(&sc->core, lp.lpk_nsegs);
+	} else
+		error = lem_tx(&sc->core, &lp);
 	if (error == 0)
 		kring->nr_hwcur = i;
 	return (error);

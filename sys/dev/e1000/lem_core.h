@@ -235,6 +235,9 @@ struct lem_core {
 					   frames with LEM_RX_OFFLOAD while the
 					   CSB is on.  Or NULL */
 	uint64_t	 lc_vnet_dma;
+	bool		 lc_vnet_udp;	/* UDP's frames have LEM_RX_OFFLOAD, too;
+					   else the adapter completes and cuts
+					   them */
 	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
 	/* The host may set these at any time, with the receive lock. */
@@ -418,6 +421,12 @@ void	lem_intr_hold(struct lem_core *lc);
  */
 int	lem_tx(struct lem_core *lc, const struct lem_packet *lp);
 void	lem_tx_flush(struct lem_core *lc);
+
+/*
+ * Use `n' slots from lc_tx_tail on and send nothing, for a host whose own ring
+ * has such slots.  Returns 0, ENOBUFS or ENXIO, as lem_tx().  Transmit lock.
+ */
+int	lem_tx_skip(struct lem_core *lc, uint32_t n);
 
 /*
  * Reclaim descriptors that the adapter has completed, and post packets that

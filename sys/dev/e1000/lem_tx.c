@@ -375,19 +375,10 @@ tx_fill(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)
 		tx_report(lc);
 }
 
-int
-lem_tx(struct lem_core *lc, const struct lem_packet *lp)
+/* See that `need' descriptors are free. */
+static int
+tx_space(struct lem_core *lc, uint32_t need)
 {
-	uint32_t len, need;
-
-	lem_os_assert_tx(lc);
-	if (!USABLE(lc))
-		return (ENXIO);
-	len = tx_length(lp);
-	if (len == 0)
-		return (EINVAL);
-	/* Including a context descriptor, which may turn out not to be sent. */
-	need = lp->lpk_nsegs + ((lp->lpk_flags & FLAGS_OFFLOAD) != 0);
 	if (lem_tx_avail(lc) < need) {
 		lem_tx_clean(lc);
 		if (lem_tx_avail(lc) < need)
@@ -397,7 +388,45 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 			return (ENOBUFS);
 		}
 	}
-	tx_fill(lc, lp, len);
+	return (0);
+}
+
+int
+lem_tx(struct lem_core *lc, const struct lem_packet *lp)
+{
+	uint32_t len;
+	int error;
+
+	lem_os_assert_tx(lc);
+	if (!USABLE(lc))
+		return (ENXIO);
+	len = tx_length(lp);
+	if (len == 0)
+		return (EINVAL);
+	/* Including a context descriptor, which may turn out not to be sent. */
+	error = tx_space(lc, lp->lpk_nsegs +
+	    ((lp->lpk_flags & FLAGS_OFFLOAD) != 0));
+	if (error == 0)
+		tx_fill(lc, lp, len);
+	return (error);
+}
+
+int
+lem_tx_skip(struct lem_core *lc, uint32_t n)
+{
+	int error;
+
+	lem_os_assert_tx(lc);
+	if (!USABLE(lc))
+		return (ENXIO);
+	error = tx_space(lc, n);
+	if (error != 0 || n == 0)
+		return (error);
+	/* Context descriptors; the next offload has one of its own. */
+	for (; n > 0; n--)
+		tx_put(lc, 0, E82545_TXD_DEXT);
+	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
+	lc->lc_tx_pending++;
 	return (0);
 }
 

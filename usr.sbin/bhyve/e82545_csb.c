@@ -238,6 +238,7 @@ static const struct e82545_csb_ops csb_ops = {
 	.ecb_rx_notify = csb_rx_notify,
 	.ecb_rx_end = csb_rx_end,
 	.ecb_vnet_map = csb_vnet_map,
+	.ecb_vnet_takes = csb_vnet_takes,
 	.ecb_vnet_clear = csb_vnet_clear,
 	.ecb_arm = csb_arm,
 	.ecb_due = csb_due,

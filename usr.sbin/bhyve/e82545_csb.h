@@ -17,6 +17,7 @@
 #include "e82545.h"
 
 struct e82545_csb_ops;
+struct frame;
 struct paravirt_csb;
 
 /*
@@ -89,7 +90,8 @@ struct e82545_csb {
  * What the model calls of the CSB, for an adapter whose guest has placed a
  * block: e82545_csb_placed().  A batch calls begin, which sets TDT or RDT to
  * the index in the block; notify, which publishes the head and interrupts the
- * guest if it wants that; and end.  Nothing here is called for each frame.
+ * guest if it wants that; and end.  Of these functions only ecb_vnet_takes() is
+ * called for a frame.
  */
 struct e82545_csb_ops {
 	/*
@@ -156,6 +158,12 @@ struct e82545_csb_ops {
 	 */
 	uint8_t	*(*ecb_vnet_map)(struct e82545 *dev, uint32_t size,
 		    uint32_t head, uint32_t posted);
+	/*
+	 * Whether the guest takes `frame', whose checksum is partial, with a
+	 * header.  csb.rx_on; rx_mtx held.
+	 */
+	bool	(*ecb_vnet_takes)(const struct e82545 *dev,
+		    const struct frame *frame);
 	/*
 	 * More descriptors are posted: `posted' from `head' on.  Clear their
 	 * entries in `ring', which is ecb_vnet_map()'s.  rx_mtx held.

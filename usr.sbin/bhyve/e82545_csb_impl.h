@@ -200,6 +200,7 @@ void	csb_icr_read(struct e82545 *dev);
 /* e82545_csb_vnet.c */
 uint8_t	*csb_vnet_map(struct e82545 *dev, uint32_t size, uint32_t head,
 	    uint32_t posted);
+bool	csb_vnet_takes(const struct e82545 *dev, const struct frame *frame);
 void	csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
 	    uint32_t head, uint32_t posted);
 

@@ -12,6 +12,9 @@
  * checksum or to be cut reaches the guest as it is, in as many buffers as it
  * takes, and the entry of its first descriptor is its header.  Without the
  * array, or with the mode off, the guest gets complete frames: e82545_rx.c.
+ * So does a guest that does not announce that its stack takes UDP so: FreeBSD's
+ * would take segments for one datagram, and shows programs that read frames
+ * with bpf(4), such as dhclient(8), the partial checksum.
  * The entry of a complete frame is zeros, whatever the mode, because the guest
  * may change that before it reads the entry.
  *
@@ -30,6 +33,8 @@
 #include "e82545_csb_impl.h"
 #include "e82545_snap.h"
 #include "frame_vnet.h"
+
+#define	TCP_SUM		16	/* the checksum's offset: RFC 9293, 3.1 */
 
 void
 csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page)
@@ -106,6 +111,17 @@ csb_vnet_map(struct e82545 *dev, uint32_t size, uint32_t head, uint32_t posted)
 	if (ring != NULL)
 		csb_vnet_clear(dev, ring, size, head, posted);
 	return (ring);
+}
+
+bool
+csb_vnet_takes(const struct e82545 *dev, const struct frame *frame)
+{
+	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
+	MPASS(dev->csb.rx_on && dev->csb.rx != NULL);
+	return ((frame->f_csum_offset == TCP_SUM &&
+	    frame->f_gso_type != FRAME_GSO_UDP_L4) ||
+	    (atomic_load_32(&E82545_CSB_GUEST_HEADERS(dev->csb.rx)) &
+	    htole32(E82545_CSB_HEADERS_UDP)) != 0);
 }
 
 void

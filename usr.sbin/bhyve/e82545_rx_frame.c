@@ -149,7 +149,8 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	len = rx_guest_len(b, f, f->wire);
 	if (b->vnet != NULL && dev->csb.rx_on && f->f.f_len <= RX_UNCUT_MAX &&
 	    howmany(len, b->bufsize) < b->size && (b->direct ||
-	    dev->rx_cut_off == 0)) {
+	    dev->rx_cut_off == 0) &&
+	    dev->csb.ops->ecb_vnet_takes(dev, &f->f)) {
 		if (f->f.f_csum_start < E82545_VLAN_OFF + E82545_VLAN_LEN) {
 			rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
 			goto taken;

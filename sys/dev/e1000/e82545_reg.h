@@ -238,8 +238,11 @@
  * Fields of the CSB that <net/paravirt.h> has as padding: paravirt_csb(9),
  * "Requests with numbers".  The guest stores whether its requests have numbers;
  * the host, in each direction, that of the request it has last interrupted for.
+ * "The header ring": the guest stores which headers it takes.
  */
 #define	E82545_CSB_GUEST_NUMBERS(csb)	((csb)->pad[0])
+#define	E82545_CSB_GUEST_HEADERS(csb)	((csb)->pad[1])
+#define	 E82545_CSB_HEADERS_UDP	0x00000001	/* UDP, not only TCP */
 #define	E82545_CSB_HOST_TXTOLD(csb)	((csb)->pad[7])
 #define	E82545_CSB_HOST_RXTOLD(csb)	((csb)->pad[8])
 

@@ -48,6 +48,7 @@ up(uint32_t nrxd, uint32_t bufsize, uint64_t gpa_ring)
 	}
 	CSB_SET(h, vnet_ring_high, gpa_ring >> 32);
 	CSB_SET(h, vnet_ring_low, gpa_ring);
+	CSB_SET(h, pad[1], E82545_CSB_HEADERS_UDP);
 	guest_place(h, gpa);
 	host_run(h);
 	return (h);
@@ -163,25 +164,33 @@ HOST_TEST(tag, up(64, 2048, 0), "Without its tag, offsets are those of what "
 	ATF_CHECK_EQ(p.tag, le16toh(rxd.special));
 }
 
-/* Three segments of 1000 bytes, complete, and no header. */
+/* The next frame is `p', complete. */
+static void
+check_whole(struct host *h, const struct packet *p)
+{
+	struct e82545_rxd rxd;
+	size_t len;
+
+	len = packet_build(p, sent);
+	memcpy(sent, host_mac, sizeof(host_mac));
+	ATF_REQUIRE_EQ((ssize_t)len, host_rx_take(h, found, sizeof(found),
+	    &rxd));
+	ATF_CHECK_EQ(0, memcmp(sent, found, len));
+}
+
+/* Three segments of 1000 bytes. */
 static void
 check_cut(struct host *h, const struct packet *p)
 {
 	struct packet q = *p;
-	struct e82545_rxd rxd;
 	unsigned int i;
-	size_t len;
 
 	for (i = 0; i < 3; i++) {
 		q.payload = p->payload + i * 1000;
 		q.paylen = 1000;
 		q.id = p->id + i;
 		q.seq = p->seq + i * 1000;
-		len = packet_build(&q, sent);
-		memcpy(sent, host_mac, sizeof(host_mac));
-		ATF_REQUIRE_EQ((ssize_t)len, host_rx_take(h, found,
-		    sizeof(found), &rxd));
-		ATF_CHECK_EQ(0, memcmp(sent, found, len));
+		check_whole(h, &q);
 	}
 }
 
@@ -214,6 +223,42 @@ TEST(without, "The guest gets complete segments with the mode off, or if the "
 		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_CUT));
 		host_destroy(h);
+	}
+}
+
+HOST_TEST(udp, up(64, 2048, 0), "A guest that does not announce UDP gets "
+    "complete datagrams; TCP comes with a header all the same; the guest may "
+    "change that at any time")
+{
+	struct packet p = { .payload = bulk, .paylen = 3000 };
+	unsigned int i;
+	uint32_t first;
+	bool takes;
+	size_t len;
+
+	for (i = 0; i < 200; i++) {
+		takes = i % 5 == 0;
+		first = h->rxnext;
+		CSB_SET(h, pad[1], takes ? UINT32_MAX : UINT32_MAX - 1);
+		p.v6 = i % 2 != 0;
+		p.udp = i % 3 != 0;
+		len = receive(h, &p, i % 4 == 0 ? 0 : 1000);
+		if (takes || !p.udp)
+			check(h, len);
+		else if (i % 4 != 0)
+			check_cut(h, &p);
+		else {
+			/* Longer than a frame may be. */
+			ATF_CHECK_EQ(0, host_rx_pending(h));
+			p.paylen = 1000;
+			receive(h, &p, 0);
+			check_whole(h, &p);
+			p.paylen = 3000;
+		}
+		if (!takes && p.udp)
+			ATF_CHECK_EQ(0, memcmp(plain, ring + first * ENTRY,
+			    ENTRY));
+		(void)guest_give(h);
 	}
 }
 

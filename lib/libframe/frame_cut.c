@@ -40,10 +40,8 @@
 #define	 TCP_FIN	0x01
 #define	 TCP_PSH	0x08
 #define	 TCP_CWR	0x80
-#define	TCP_SUM		16
 #define	UDP_HDRLEN	8
 #define	UDP_LENGTH	4
-#define	UDP_SUM		6
 
 /* Clear a field of 16 bits.  Returns what it was, in network order. */
 static uint16_t
@@ -101,12 +99,13 @@ cut_l4len(const struct frame_cut *cut)
 	switch (cut->fc_type) {
 	case FRAME_GSO_TCPV4:
 	case FRAME_GSO_TCPV6:
-		if (cut->fc_field - cut->fc_l4 != TCP_SUM)
+		if (cut->fc_field - cut->fc_l4 != FRAME_TCP_SUM)
 			return (0);
 		len = (cut->fc_hdr[cut->fc_l4 + TCP_OFFSET] >> 4) * 4;
 		return (len >= TCP_HDRLEN ? len : 0);
 	case FRAME_GSO_UDP_L4:
-		return (cut->fc_field - cut->fc_l4 == UDP_SUM ? UDP_HDRLEN : 0);
+		return (cut->fc_field - cut->fc_l4 == FRAME_UDP_SUM ?
+		    UDP_HDRLEN : 0);
 	default:
 		return (0);
 	}
@@ -344,7 +343,7 @@ frame_cut_header(struct frame_cut *cut, void *dst)
 	}
 	field = frame_sum_fold(cut->fc_l4_sum + l4 + sum);
 	/* UDP: 0 means no checksum. */
-	if (field == 0 && cut->fc_field - cut->fc_l4 == UDP_SUM)
+	if (field == 0 && cut->fc_field - cut->fc_l4 == FRAME_UDP_SUM)
 		field = 0xffff;
 	cut->fc_sum += cut_at(cut->fc_l4, l4) + cut_at(cut->fc_field,
 	    cut_put16(hdr + cut->fc_field, field));

@@ -43,6 +43,10 @@
 #define	FRAME_IP6_PAYLEN	4
 #define	FRAME_IP6_ADDRS		8
 
+/* Offsets of checksums: RFC 9293, 768. */
+#define	FRAME_TCP_SUM		16
+#define	FRAME_UDP_SUM		6
+
 /* An IP header and what follows it. */
 struct frame_hdr {
 	uint32_t	fh_net;		/* offset of the IP header */

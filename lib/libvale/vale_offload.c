@@ -14,6 +14,11 @@
  * leased, and a guest may change its memory at any time.  So the frame's own
  * headers are copied and checked when the frame is collected; what makes a
  * frame invalid drops it there, wherever it goes.
+ *
+ * A checksum that is completed later must not change what rules, mirrors and
+ * filters have seen.  So only TCP's and UDP's are: those of an IP packet
+ * directly behind Ethernet's header and tags.  All others, as those in tunnels,
+ * are completed in the copy of the headers at once.
  */
 
 #include <sys/param.h>
@@ -21,6 +26,7 @@
 #include <string.h>
 
 #include "frame_cut.h"
+#include "frame_hdr.h"
 #include "frame_vnet.h"
 #include "vale_offload.h"
 #include "vale_pair.h"
@@ -117,6 +123,33 @@ offload_known(const struct vale_pair *pair, uint32_t slot, uint16_t flags,
 	return (frame_vnet_decode(frame, hdr));
 }
 
+/* Whether the checksum may stay partial: TCP's or UDP's, where it belongs. */
+static bool
+offload_late(const struct frame_cut *cut, const struct frame *frame)
+{
+	struct frame_hdr fh;
+
+	return (frame_hdr_find(cut->fc_hdr, MIN(frame->f_len,
+	    sizeof(cut->fc_hdr)), &fh) && fh.fh_l4 == frame->f_csum_start &&
+	    ((fh.fh_proto == FRAME_PROTO_TCP &&
+	    frame->f_csum_offset == FRAME_TCP_SUM) ||
+	    (fh.fh_proto == FRAME_PROTO_UDP &&
+	    frame->f_csum_offset == FRAME_UDP_SUM)));
+}
+
+/* Copy the headers, up to the checksum, which is completed. */
+static void
+offload_complete(struct frame_cut *cut, struct frame *frame, uint8_t *copy)
+{
+	struct iovec iov[NETMAP_MAX_FRAGS];
+
+	(void)frame_cut_begin(cut, frame);
+	(void)frame_cut_next(cut);
+	(void)frame_cut_slice(cut, iov, nitems(iov));
+	frame_cut_header(cut, copy);
+	frame->f_flags = 0;
+}
+
 enum vale_counter
 vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
     struct vale_frag *fg, uint32_t *nfrags, uint32_t *len)
@@ -143,14 +176,19 @@ vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
 		(void)frame_cut_check(&cut, frame);
 	}
 	copy = of->of_headers + of->of_used;
-	memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
+	if (frame->f_gso_type == FRAME_GSO_NONE && !offload_late(&cut, frame))
+		offload_complete(&cut, frame, copy);
+	else
+		memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
 		return (VALE_C_TX_DROP_FRAGS);
+	/* mutants 2: another alignment; no length becomes shorter */
+	of->of_used += roundup2(cut.fc_hdrlen, 64);
+	if (frame->f_flags == 0)
+		return (0);
 	frame->f_hdr_len = cut.fc_hdrlen;
 	frame->f_iov = NULL; /* mutants: offload_iov() sets it before its use */
 	fg->fg_offload = of->of_frames++;
-	/* mutants 2: another alignment; no length becomes shorter */
-	of->of_used += roundup2(cut.fc_hdrlen, 64);
 	return (0);
 }
 
@@ -211,7 +249,7 @@ offload_slot(struct offload_slots *os, uint32_t len, uint16_t flags)
 	struct netmap_slot *slot;
 	uint32_t i = os->osl_next;
 
-	MPASS(len > 0 && len <= VALE_BUF_SIZE);
+	MPASS(len <= VALE_BUF_SIZE);
 	slot = &os->osl_dst->pa_desc.rxring->slot[i];
 	slot->len = len;
 	slot->flags = flags;
@@ -258,17 +296,23 @@ offload_segment(struct offload_slots *os, struct frame_cut *cut)
 	frame_cut_header(cut, first);
 }
 
+/*
+ * Fill the frame's `nslots' slots with its segments.  Its headers are a copy
+ * that was valid; if that were no longer so, no slot would keep what it has had.
+ */
 static void
-offload_cut(struct offload_slots *os, const struct frame *frame)
+offload_cut(struct offload_slots *os, const struct frame *frame,
+    uint32_t nslots)
 {
 	struct frame_cut cut;
-	bool valid;
 
-	valid = frame_cut_begin(&cut, frame);
-	/* Its headers are a copy, and were valid before. */
-	MPASS(valid && cut.fc_hdrlen == frame->f_hdr_len);
-	/* mutants: it is valid, as the assertion says */
-	while (valid && frame_cut_next(&cut))
+	if (!frame_cut_begin(&cut, frame)) {
+		for (; nslots > 0; nslots--)
+			(void)offload_slot(os, 0, 1 << 8);
+		return;
+	}
+	MPASS(cut.fc_hdrlen == frame->f_hdr_len);
+	while (frame_cut_next(&cut))
 		offload_segment(os, &cut);
 }
 
@@ -290,7 +334,7 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
 		frame_set(&frame, 0, fg->fg_frame_len);
 	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);
 	if (header == 0)
-		offload_cut(&os, &frame);
+		offload_cut(&os, &frame, vale_offload_slots(vt, header, fg));
 	else if (header == VALE_HEADER_FRAME) {
 		frame_set_known(&dst->pa_desc.rxframe[i], &frame);
 		offload_copy(&os, iov + 1, frame.f_len, VALE_SLOT_FRAME);

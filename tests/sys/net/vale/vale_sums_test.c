@@ -1,0 +1,359 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Partial checksums whose place the sender chooses: what guards, VLANs and
+ * mirrors have seen of a frame is what is delivered.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "frame_cut.h"
+#include "test.h"
+#include "vale_vnet.h"
+
+#define	LEN	96		/* bytes of a frame, zeros at the end */
+
+/* Whether frame_cut_begin() finds its frame invalid. */
+static bool	cut_fails;
+
+bool	__real_frame_cut_begin(struct frame_cut *cut, const struct frame *f);
+bool	__wrap_frame_cut_begin(struct frame_cut *cut, const struct frame *f);
+
+bool
+__wrap_frame_cut_begin(struct frame_cut *cut, const struct frame *f)
+{
+	return (!cut_fails && __real_frame_cut_begin(cut, f));
+}
+
+/* The sum of bytes, RFC 1071, of big-endian numbers. */
+static uint32_t
+sum(const uint8_t *p, uint32_t len)
+{
+	uint32_t i, s = 0;
+
+	for (i = 0; i < len; i++)
+		s += (i & 1) != 0 ? p[i] : p[i] << 8;
+	while (s >> 16 != 0)
+		s = (s & 0xffff) + (s >> 16);
+	return (s);
+}
+
+/* Complete a checksum as the next station would. */
+static void
+complete(uint8_t *frame, uint32_t len, uint16_t start, uint16_t offset)
+{
+	uint16_t v = ~sum(frame + start, len - start);
+
+	be16enc(frame + start + offset, v == 0 && offset == 6 ? 0xffff : v);
+}
+
+static uint32_t
+from_hex(const char *text, uint8_t *to)
+{
+	unsigned int byte;
+	uint32_t n = 0;
+
+	for (; sscanf(text, " %2x", &byte) == 1; text += 2 + (text[0] == ' '))
+		to[n++] = byte;
+	return (n);
+}
+
+#define	ADDRS	"020000000002 020000000001"
+#define	ARP	"0001 0800 06 04 0002 020000000001 c0000201 020000000002 " \
+		"c0000209"
+#define	IP4	"0800 4500 0030 0000 0000 40 11 0000"
+#define	NA	"86dd 60000000 0020 3a ff" \
+		"20010db8000000000000000000000005" \
+		"ff020000000000000000000000000001 88 00 0000 60000000"
+
+/*
+ * Frames of a port with source= and ip=, or vlan=10, that pass as they are; and
+ * what makes of them ones that do not.
+ */
+static const struct forged {
+	const char	*what, *frame;
+	uint16_t	 start, field, value;
+	enum vale_counter drop;
+} forged[] = {
+	{ "the type", ADDRS "88b5" ARP, 12, 12, 0x0806, VALE_C_TX_DROP_IP },
+	{ "the type, summed from the beginning", ADDRS "88b5" ARP, 0, 12,
+	  0x0806, VALE_C_TX_DROP_IP },
+	{ "the type behind a tag", ADDRS "8100 0000 88b5" ARP, 16, 16, 0x0806,
+	  VALE_C_TX_DROP_IP },
+	{ "the source", ADDRS "88b5" ARP, 10, 10, 2, VALE_C_TX_DROP_SOURCE },
+	{ "the IP source", ADDRS IP4 "c0000205 c0000209", 28, 28, 0x0206,
+	  VALE_C_TX_DROP_IP },
+	{ "a DHCP client's port", ADDRS IP4 "00000000 ffffffff 0044 0043 0008",
+	  34, 34, 67, VALE_C_TX_DROP_IP },
+	{ "a neighbour's address", ADDRS NA "20010db8000000000000000000000005"
+	  "0201 020000000001", 76, 76, 1, VALE_C_TX_DROP_IP },
+	{ "an option behind the sum", ADDRS NA
+	  "20010db8000000000000000000000001", 54, 56, 0, VALE_C_TX_DROP_IP },
+	{ "a tag", ADDRS "88b6 0014 88b5", 12, 12, 0x8100,
+	  VALE_C_TX_DROP_VLAN },
+};
+
+/* A pair of ports; the first has rules. */
+static void
+ports(unsigned int from, unsigned int to, enum vale_counter drop)
+{
+	t_port[0] = vn_port(t_port_name(0), from, 64, 1);
+	t_port[1] = vn_port(t_port_name(1), to, 64, 2);
+	vn_drain(t_port[0]);
+	if (drop == VALE_C_TX_DROP_VLAN) {
+		t_port_set(0, "vlan", "10");
+		return;
+	}
+	t_port_set(0, "source", "02:00:00:00:00:01");
+	t_port_set(0, "ip", "192.0.2.5,2001:db8::5");
+}
+
+static void
+send_sum(unsigned int kind, uint8_t flags, const uint8_t *frame, uint32_t len,
+    uint16_t start, uint16_t offset, uint32_t fraglen)
+{
+	uint8_t hdr[VN_LONG];
+
+	vn_make_hdr(hdr, flags, GSO_NONE, 0, 0, start, offset);
+	vn_put(t_port[0], kind, hdr, frame, len, fraglen, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+}
+
+/* Have the checksum come out as the row says, by the frame's last bytes. */
+static void
+choose(uint8_t frame[LEN], const struct forged *f)
+{
+	uint32_t s;
+
+	memset(frame, 0, LEN);
+	(void)from_hex(f->frame, frame);
+	s = (~f->value & 0xffff) - sum(frame + f->start, LEN - f->start);
+	be16enc(frame + LEN - 2, s - (s >> 16 != 0));
+}
+
+static void
+forge(unsigned int from, unsigned int to, const struct forged *f)
+{
+	uint8_t frame[LEN], other[LEN];
+	uint64_t n;
+
+	ports(from, to, f->drop);
+	choose(frame, f);
+	memcpy(other, frame, LEN);
+	complete(other, LEN, f->start, f->field - f->start);
+	if (f->value != 0)
+		ATF_REQUIRE_EQ(f->value, be16dec(other + f->field));
+	send_sum(from, 0, other, LEN, 0, 0, 40);
+	n = t_count(t_port[0], f->drop);
+	ATF_CHECK_EQ_MSG(1, n, "%s: as it is", f->what);
+	send_sum(from, NEEDS_CSUM, frame, LEN, f->start, f->field - f->start,
+	    40);
+	n = t_count(t_port[0], f->drop);
+	ATF_CHECK_EQ_MSG(2, n, "%s: by a sum", f->what);
+	/* Without it the frame is good, unless what is wrong is behind it. */
+	if (f->value != 0)
+		send_sum(from, 0, frame, LEN, 0, 0, 40);
+	n = t_count(t_port[1], VALE_C_RX_FRAME);
+	ATF_CHECK_EQ_MSG(f->value != 0, n, "%s", f->what);
+	vale_close(t_port[0]);
+	vale_close(t_port[1]);
+}
+
+TEST(forged, "No checksum makes of a frame that passes one that does not")
+{
+	unsigned int a, b, i;
+
+	for (a = 1; a < VN_NKINDS; a++)
+		for (b = 0; b < VN_NKINDS; b++)
+			for (i = 0; i < nitems(forged); i++)
+				forge(vn_kinds[a], vn_kinds[b], &forged[i]);
+}
+
+/* Expect a frame of which nothing is known. */
+static void
+expect_plain(unsigned int kind, const uint8_t *frame, uint32_t len)
+{
+	static const uint8_t zeros[VN_SHORT];
+	uint32_t got;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
+	got = vn_take(t_port[1], kind, vn_hdr, vn_frame);
+	ATF_REQUIRE_EQ(len, got);
+	ATF_CHECK(memcmp(zeros, vn_hdr, sizeof(zeros)) == 0);
+	ATF_REQUIRE(memcmp(frame, vn_frame, len) == 0);
+	ATF_CHECK(nm_ring_empty(t_port[1]->rxring));
+}
+
+TEST(anywhere, "A checksum anywhere in the headers is completed, whatever the "
+    "ports and the fragments")
+{
+	static uint8_t frame[9000];
+	uint32_t fraglen, len, round, seed = 3, start, offset;
+	unsigned int a, b;
+
+	for (a = 1; a < VN_NKINDS; a++)
+		for (b = 0; b < VN_NKINDS; b++) {
+			ports(vn_kinds[a], vn_kinds[b], VALE_C_TX_DROP_IP);
+			for (round = 0; round < 60; round++) {
+				len = 20 + test_random(&seed) % 8980;
+				packet_fill(frame, len, round);
+				t_addr(frame, 2);
+				t_addr(frame + 6, 1);
+				/* The type of nothing. */
+				be16enc(frame + 12, 0x88b5);
+				start = 14 + test_random(&seed) %
+				    (MIN(len, 512) - 15);
+				offset = test_random(&seed) %
+				    (MIN(len, 512) - start - 1) & ~1U;
+				fraglen = len / 60 + 1 + test_random(&seed) %
+				    2000;
+				send_sum(vn_kinds[a], NEEDS_CSUM, frame, len,
+				    start, offset, fraglen);
+				complete(frame, len, start, offset);
+				expect_plain(vn_kinds[b], frame, len);
+			}
+			vale_close(t_port[0]);
+			vale_close(t_port[1]);
+		}
+}
+
+/* 50 bytes of VXLAN (RFC 7348) before a frame with a partial checksum. */
+static void
+tunnel(unsigned int from, unsigned int to, uint32_t paylen, uint32_t *seed)
+{
+	static const char outer[] = "020000000002 020000000001 0800"
+	    "4500 0000 0000 4000 40 11 0000 c0000205 c0000209"
+	    "d431 12b5 0000 0000 08000000 00002a00";
+	static uint8_t frame[VN_BYTES];
+	static struct vn_sent s;
+	struct packet p = vn_packet(paylen, seed);
+	uint32_t n;
+
+	vn_make(&s, &p, 0, 3, 4);
+	n = from_hex(outer, frame);
+	ATF_REQUIRE_EQ(50, n);
+	memcpy(frame + n, s.data, s.len);
+	ports(from, to, VALE_C_TX_DROP_IP);
+	send_sum(from, NEEDS_CSUM, frame, n + s.len, n + packet_l4(&p),
+	    p.udp ? 6 : 16, 1000);
+	memcpy(frame + n, s.done, s.len);
+	expect_plain(to, frame, n + s.len);
+	vale_close(t_port[0]);
+	vale_close(t_port[1]);
+}
+
+TEST(tunnel, "TCP's and UDP's checksums in a tunnel arrive complete")
+{
+	unsigned int a, b, i;
+	uint32_t seed = 5;
+
+	packet_fill(vn_payload, sizeof(vn_payload), 10);
+	for (a = 1; a < VN_NKINDS; a++)
+		for (b = 0; b < VN_NKINDS; b++)
+			for (i = 0; i < 20; i++)
+				tunnel(vn_kinds[a], vn_kinds[b], i * 100 + 1,
+				    &seed);
+}
+
+TEST(late, "TCP's and UDP's own checksums stay partial; none beside them does")
+{
+	static const struct {
+		uint8_t		proto, offset;
+		int		start;	/* from the protocol's header */
+		bool		partial;
+	} rows[] = {
+		{ 6, 16, 0, true }, { 17, 6, 0, true }, { 6, 6, 0, false },
+		{ 17, 16, 0, false }, { 136, 6, 0, false },
+		{ 33, 16, 0, false }, { 6, 14, 2, false }, { 6, 16, 2, false },
+		{ 6, 18, -2, false }, { 17, 4, 2, false },
+	};
+	uint8_t frame[LEN];
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < nitems(rows); i++) {
+		ports(VN_LONG, VALE_HEADER_FRAME, VALE_C_TX_DROP_IP);
+		memset(frame, 0, sizeof(frame));
+		(void)from_hex(ADDRS IP4 "c0000205 c0000209", frame);
+		frame[14 + 9] = rows[i].proto;
+		send_sum(VN_LONG, NEEDS_CSUM, frame, LEN, 34 + rows[i].start,
+		    rows[i].offset, LEN);
+		if (rows[i].partial) {
+			ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
+			n = vn_take(t_port[1], VALE_HEADER_FRAME, vn_hdr,
+			    vn_frame);
+			ATF_CHECK_EQ(LEN, n);
+			ATF_CHECK_EQ_MSG(NEEDS_CSUM, vn_hdr[0], "row %u", i);
+			ATF_CHECK_EQ(34, le16dec(vn_hdr + 6));
+		} else {
+			complete(frame, LEN, 34 + rows[i].start,
+			    rows[i].offset);
+			expect_plain(VALE_HEADER_FRAME, frame, LEN);
+		}
+		vale_close(t_port[0]);
+		vale_close(t_port[1]);
+	}
+}
+
+TEST(untagged, "A frame that loses its tag may have had a checksum that began "
+    "before that")
+{
+	uint8_t frame[LEN];
+	unsigned int b;
+	uint16_t start;
+
+	for (b = 0; b < VN_NKINDS; b++) {
+		ports(VN_LONG, vn_kinds[b], VALE_C_TX_DROP_VLAN);
+		t_port_set(0, "trunk", "10");
+		t_port_set(1, "vlan", "10");
+		for (start = 0; start <= 20; start++) {
+			memset(frame, 0, sizeof(frame));
+			(void)from_hex(ADDRS "8100 000a 88b5 010203", frame);
+			send_sum(VN_LONG, NEEDS_CSUM, frame, LEN, start, 40,
+			    LEN);
+			complete(frame, LEN, start, 40);
+			memmove(frame + 12, frame + 16, LEN - 16);
+			expect_plain(vn_kinds[b], frame, LEN - 4);
+		}
+		vale_close(t_port[0]);
+		vale_close(t_port[1]);
+	}
+}
+
+TEST(stale, "No slot of a frame that cannot be cut has what was there before")
+{
+	static struct vn_sent s;
+	struct packet p = { .payload = vn_payload, .paylen = 5000 };
+	struct netmap_ring *ring;
+	unsigned int i;
+
+	packet_fill(vn_payload, sizeof(vn_payload), 12);
+	ports(VN_LONG, 0, VALE_C_TX_DROP_VLAN);
+	ring = t_port[1]->rxring;
+	for (i = 0; i < ring->num_slots; i++)
+		ring->slot[i].len = 99;
+	vn_make(&s, &p, 1000, 2, 1);
+	cut_fails = true;
+	vn_put_sent(t_port[0], VN_LONG, &s, 2000, false);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	cut_fails = false;
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
+	ATF_CHECK_EQ(5, nm_ring_space(ring));
+	for (; !nm_ring_empty(ring); ring->head = ring->cur =
+	    nm_ring_next(ring, ring->head))
+		ATF_CHECK_EQ(0, ring->slot[ring->head].len);
+	vale_close(t_port[0]);
+	vale_close(t_port[1]);
+}
+
+TEST_PROGRAM

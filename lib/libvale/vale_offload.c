@@ -297,8 +297,8 @@ offload_segment(struct offload_slots *os, struct frame_cut *cut)
 }
 
 /*
- * Fill the frame's `nslots' slots with its segments.  Its headers are a copy
- * that was valid; if that were no longer so, no slot would keep what it has had.
+ * Fill the frame's `nslots' slots with its segments.  Its headers are a copy,
+ * which was valid before.  If it is not, no slot keeps what was in it.
  */
 static void
 offload_cut(struct offload_slots *os, const struct frame *frame,

@@ -32,36 +32,49 @@
 #define	TAG_LEN		4
 #define	TYPE_IP4	0x0800
 #define	TYPE_ARP	0x0806
+#define	TYPE_RARP	0x8035
 #define	TYPE_VLAN	0x8100
 #define	TYPE_IP6	0x86dd
 #define	TYPE_QINQ	0x88a8
 
-/* RFC 826, for Ethernet and IPv4. */
+/* RFC 826, 903, for Ethernet and IPv4. */
 #define	ARP_LEN		28
+#define	ARP_OPERATION	6
+#define	 RARP_REQUEST	3
 #define	ARP_SENDER	8		/* its Ethernet address */
 #define	ARP_SENDER_IP	14
+#define	ARP_TARGET	18
+#define	ARP_TARGET_IP	24
 
 /* RFC 791, RFC 768. */
 #define	IP4_MIN		20
 #define	IP4_FRAGMENT	6		/* mask: the offset */
 #define	IP4_PROTO	9
 #define	IP4_SOURCE	12
+#define	IGMP_LEN	8		/* RFC 3376 */
+#define	IGMP_QUERY	0x11
 #define	UDP_LEN		8
+#define	PROTO_IGMP	2
 #define	PROTO_UDP	17
 #define	PORT_DHCP	67		/* RFC 2131 */
 #define	PORT_DHCP_CLIENT 68
+#define	PORT_DHCP6_CLIENT 546		/* RFC 8415 */
 
-/* RFC 8200. */
+/* RFC 8200, 4302. */
 #define	IP6_HEADER	40
 #define	IP6_NEXT	6
 #define	IP6_SOURCE	8
 #define	NEXT_HOPS	0
 #define	NEXT_ROUTING	43
 #define	NEXT_FRAGMENT	44
+#define	NEXT_AH		51
 #define	NEXT_ICMP	58
 #define	NEXT_OPTIONS	60
 
-/* RFC 4861. */
+/* RFC 2710, 3810, 4861. */
+#define	MLD_REPORT	131
+#define	MLD_DONE	132
+#define	MLD2_REPORT	143
 #define	ND_ROUTER_SOL	133
 #define	ND_ROUTER_ADV	134
 #define	ND_SOL		135
@@ -314,44 +327,77 @@ allowed6(const struct vale_guard *gd, const uint8_t source[ADDR_LEN],
 	    memcmp(ip, mapped, sizeof(mapped)) != 0));
 }
 
+/* Whether a message of ARP or RARP is one of the sender's Ethernet address. */
+static bool
+arp_from(const uint8_t *source, const struct guard_bytes *gb)
+{
+	static const uint8_t ether_ip4[6] = { 0, 1, 8, 0, ADDR_LEN, IP4_LEN };
+
+	return (gb->gb_len >= ARP_LEN &&
+	    memcmp(gb->gb_p, ether_ip4, sizeof(ether_ip4)) == 0 &&
+	    memcmp(gb->gb_p + ARP_SENDER, source, ADDR_LEN) == 0);
+}
+
+/* A probe, from 0.0.0.0, tells the owner of its target to give that up. */
 static bool
 check_arp(const struct vale_guard *gd, const uint8_t *source,
     const struct guard_bytes *gb)
 {
-	static const uint8_t ether_ip4[6] = { 0, 1, 8, 0, ADDR_LEN, IP4_LEN };
-	const uint8_t *p = gb->gb_p;
-
-	return (gb->gb_len >= ARP_LEN &&
-	    memcmp(p, ether_ip4, sizeof(ether_ip4)) == 0 &&
-	    memcmp(p + ARP_SENDER, source, ADDR_LEN) == 0 &&
-	    (is_zero(p + ARP_SENDER_IP, IP4_LEN) ||
-	    listed4(gd, p + ARP_SENDER_IP)));
+	return (arp_from(source, gb) && listed4(gd, gb->gb_p +
+	    (is_zero(gb->gb_p + ARP_SENDER_IP, IP4_LEN) ? ARP_TARGET_IP :
+	    ARP_SENDER_IP)));
 }
 
-/* Whether it asks for an address. */
+/* What QEMU announces a guest with. */
 static bool
-is_dhcp(const struct guard_bytes *gb, uint32_t hdrlen)
+check_rarp(const uint8_t *source, const struct guard_bytes *gb)
 {
-	const uint8_t *ip = gb->gb_p, *udp = ip + hdrlen;
+	return (arp_from(source, gb) &&
+	    get16(gb->gb_p + ARP_OPERATION) == RARP_REQUEST &&
+	    memcmp(gb->gb_p + ARP_TARGET, source, ADDR_LEN) == 0 &&
+	    is_zero(gb->gb_p + ARP_SENDER_IP, IP4_LEN) &&
+	    is_zero(gb->gb_p + ARP_TARGET_IP, IP4_LEN));
+}
 
-	return (gb->gb_len >= hdrlen + UDP_LEN && ip[IP4_PROTO] == PROTO_UDP &&
-	    (get16(ip + IP4_FRAGMENT) & 0x1fff) == 0 &&
-	    get16(udp) == PORT_DHCP_CLIENT && get16(udp + 2) == PORT_DHCP);
+/* What follows IPv4's header; from 0.0.0.0 if `zero'. */
+static bool
+check_ip4_payload(const struct guard_bytes *gb, uint8_t proto, bool zero)
+{
+	const uint8_t *p = gb->gb_p;
+
+	switch (proto) {
+	case PROTO_UDP:
+		return (gb->gb_len >= UDP_LEN &&
+		    get16(p + 2) != PORT_DHCP_CLIENT && (!zero ||
+		    (get16(p) == PORT_DHCP_CLIENT &&
+		    get16(p + 2) == PORT_DHCP)));
+	case PROTO_IGMP:
+		return (!zero || (gb->gb_len >= IGMP_LEN &&
+		    p[0] != IGMP_QUERY));
+	default:
+		return (!zero);
+	}
 }
 
 static bool
-check_ip4(const struct vale_guard *gd, const struct guard_bytes *gb)
+check_ip4(const struct vale_guard *gd, struct guard_bytes gb)
 {
-	const uint8_t *p = gb->gb_p;
+	const uint8_t *p = gb.gb_p;
 	uint32_t hdrlen;
+	bool zero;
 
-	if (gb->gb_len < IP4_MIN || p[0] >> 4 != 4)
+	if (gb.gb_len < IP4_MIN || p[0] >> 4 != 4)
 		return (false);
 	hdrlen = (p[0] & 0xf) * 4;
-	if (hdrlen < IP4_MIN)
+	if (hdrlen < IP4_MIN || !bytes_skip(&gb, hdrlen))
 		return (false);
-	return (is_zero(p + IP4_SOURCE, IP4_LEN) ? is_dhcp(gb, hdrlen) :
-	    listed4(gd, p + IP4_SOURCE));
+	zero = is_zero(p + IP4_SOURCE, IP4_LEN);
+	if (!zero && !listed4(gd, p + IP4_SOURCE))
+		return (false);
+	/* Ports are in the first fragment. */
+	if ((get16(p + IP4_FRAGMENT) & 0x1fff) != 0)
+		return (!zero);
+	return (check_ip4_payload(&gb, p[IP4_PROTO], zero));
 }
 
 /* Whether the options' link-layer addresses are the sender's. */
@@ -373,10 +419,29 @@ check_options(const uint8_t *source, struct guard_bytes gb)
 	return (true);
 }
 
-/* A message of ICMPv6, all of it. */
+/* Whether a header begins with the number of the one that follows. */
+static bool
+is_extension(uint8_t next)
+{
+	return (next == NEXT_HOPS || next == NEXT_ROUTING || next == NEXT_AH ||
+	    next == NEXT_OPTIONS);
+}
+
+/* UDP over IPv6: no answer to a DHCP client. */
+static bool
+check_udp6(const struct guard_bytes *gb)
+{
+	return (gb->gb_len >= UDP_LEN &&
+	    get16(gb->gb_p + 2) != PORT_DHCP6_CLIENT);
+}
+
+/*
+ * A message of ICMPv6, all of it; from :: if `zero', as of who has no address
+ * yet (RFC 3590, 4861, 4862).
+ */
 static bool
 check_icmp6(const struct vale_guard *gd, const uint8_t *source,
-    const struct guard_bytes *gb)
+    const struct guard_bytes *gb, bool zero)
 {
 	struct guard_bytes options = *gb;
 
@@ -387,18 +452,42 @@ check_icmp6(const struct vale_guard *gd, const uint8_t *source,
 		return (bytes_skip(&options, ND_TARGET) &&
 		    check_options(source, options));
 	case ND_SOL:
+		/* From :: it tells the target's owner to give that up. */
 		return (bytes_skip(&options, ND_TARGET + IP6_LEN) &&
+		    (!zero || allowed6(gd, source, gb->gb_p + ND_TARGET)) &&
 		    check_options(source, options));
 	case ND_ADV:
-		return (bytes_skip(&options, ND_TARGET + IP6_LEN) &&
+		return (!zero && bytes_skip(&options, ND_TARGET + IP6_LEN) &&
 		    allowed6(gd, source, gb->gb_p + ND_TARGET) &&
 		    check_options(source, options));
 	case ND_ROUTER_ADV:
 	case ND_REDIRECT:
 		return (false);
-	default:
+	case MLD_REPORT:
+	case MLD_DONE:
+	case MLD2_REPORT:
 		return (true);
+	default:
+		return (!zero);
 	}
+}
+
+/* A fragment of a packet, from its header on (RFC 6980). */
+static bool
+check_fragment(struct guard_bytes gb)
+{
+	const uint8_t *p = gb.gb_p;
+
+	/* A chain of headers that goes on behind it is not looked at. */
+	if (!bytes_skip(&gb, 8) || is_extension(p[0]) || p[0] == NEXT_FRAGMENT)
+		return (false);
+	/* Types and ports are in the first one. */
+	if ((get16(p + 2) & 0xfff8) != 0)
+		return (true);
+	if (p[0] == NEXT_ICMP)
+		return (gb.gb_len > 0 && (gb.gb_p[0] < ND_ROUTER_SOL ||
+		    gb.gb_p[0] > ND_REDIRECT));
+	return (p[0] != PROTO_UDP || check_udp6(&gb));
 }
 
 static bool
@@ -408,11 +497,12 @@ check_ip6(const struct vale_guard *gd, const uint8_t *source,
 	const uint8_t *p = gb.gb_p;
 	uint32_t len;
 	uint8_t next;
+	bool zero;
 
 	if (gb.gb_len < IP6_HEADER || p[0] >> 4 != 6)
 		return (false);
-	if (!is_zero(p + IP6_SOURCE, IP6_LEN) &&
-	    !allowed6(gd, source, p + IP6_SOURCE))
+	zero = is_zero(p + IP6_SOURCE, IP6_LEN);
+	if (!zero && !allowed6(gd, source, p + IP6_SOURCE))
 		return (false);
 	/* What follows the packet is padding. */
 	len = IP6_HEADER + get16(p + 4);
@@ -420,21 +510,19 @@ check_ip6(const struct vale_guard *gd, const uint8_t *source,
 		gb.gb_len = len;
 	next = p[IP6_NEXT];
 	(void)bytes_skip(&gb, IP6_HEADER);
-	while (next == NEXT_HOPS || next == NEXT_ROUTING ||
-	    next == NEXT_OPTIONS) {
+	while (is_extension(next)) {
 		if (gb.gb_len < 8)
 			return (false);
+		len = 8 + gb.gb_p[1] * (next == NEXT_AH ? 4 : 8);
 		next = gb.gb_p[0];
-		if (!bytes_skip(&gb, 8 + gb.gb_p[1] * 8))
+		if (!bytes_skip(&gb, len))
 			return (false);
 	}
+	if (next == NEXT_ICMP)
+		return (check_icmp6(gd, source, &gb, zero));
 	if (next == NEXT_FRAGMENT)
-		return (gb.gb_len >= 8 && gb.gb_p[0] != NEXT_HOPS &&
-		    gb.gb_p[0] != NEXT_ROUTING && gb.gb_p[0] != NEXT_OPTIONS &&
-		    gb.gb_p[0] != NEXT_FRAGMENT && (gb.gb_p[0] != NEXT_ICMP ||
-		    (get16(gb.gb_p + 2) & 0xfff8) != 0 || (gb.gb_len > 8 &&
-		    (gb.gb_p[8] < ND_ROUTER_SOL || gb.gb_p[8] > ND_REDIRECT))));
-	return (next != NEXT_ICMP || check_icmp6(gd, source, &gb));
+		return (!zero && check_fragment(gb));
+	return (!zero && (next != PROTO_UDP || check_udp6(&gb)));
 }
 
 enum vale_guard_verdict
@@ -468,14 +556,18 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 	case TYPE_ARP:
 		pass = check_arp(gd, source, &gb);
 		break;
+	case TYPE_RARP:
+		pass = check_rarp(source, &gb);
+		break;
 	case TYPE_IP4:
-		pass = check_ip4(gd, &gb);
+		pass = check_ip4(gd, gb);
 		break;
 	case TYPE_IP6:
 		pass = check_ip6(gd, source, gb);
 		break;
 	default:
-		pass = true;
+		/* Most others can carry IP: LLC, MPLS, PPPoE, other tags. */
+		pass = false;
 		break;
 	}
 	return (pass ? VALE_GUARD_PASS : VALE_GUARD_IP);

@@ -12,19 +12,27 @@
  *			prefixes:
  *
  *			IPv4	the source; 0.0.0.0 only in a request for an
- *				address (UDP from port 68 to 67)
- *			ARP	the sender's; 0.0.0.0 in a probe (RFC 5227).
- *				The sender's Ethernet address must be that of
- *				the frame
- *			IPv6	the source; ::, or the link-local address that
- *				is made of the frame's source (RFC 4291,
- *				appendix A)
- *			ND	besides, the target of an advertisement, and the
+ *				address (UDP from port 68 to 67), and in reports
+ *				of IGMP (RFC 3376, 4.2.13)
+ *			ARP	the sender's; in a probe, which is from 0.0.0.0,
+ *				the target's (RFC 5227).  The sender's Ethernet
+ *				address must be that of the frame
+ *			RARP	requests for the frame's Ethernet address
+ *			IPv6	the source, or the link-local address that is
+ *				made of the frame's source (RFC 4291, appendix
+ *				A); :: in reports of MLD, router solicitations
+ *				and duplicate address detection
+ *			ND	besides, the target of an advertisement, and of
+ *				duplicate address detection (RFC 4862); the
  *				link-layer address of each option must be that
  *				of the frame (RFC 4861).  Router advertisements
  *				and redirects are refused
+ *			DHCP	answers to clients, UDP to port 68, or 546 of
+ *				IPv6, are refused
  *
- *			Other protocols pass.  Tags are skipped, at most two.
+ *			Other types of frames are refused, as are those of
+ *			802.3: IP can be in them.  Tags of 802.1Q and 802.1ad
+ *			are skipped, at most two.
  *
  * A guard must see bytes that the sender cannot change afterwards.
  *

@@ -40,13 +40,21 @@
 #define	MAPPED	"00000000000000000000ffffc0000205"
 #define	ARP(eth, ip) DST OWN "0806" "0001 0800 06 04 0001" eth ip	\
 	"000000000000 c0000201"
-#define	IPV4(ip, more)	DST OWN "0800" "4500001c 00000000 4011 0000" ip	\
-	"c0000201" more
+/* From OWN and `ip' to `target'. */
+#define	ARP_FOR(type, op, ip, eth, target) DST OWN type "0001 0800 06 04" op \
+	OWN ip eth target
+#define	PROBE(target)	ARP_FOR("0806", "0001", ZERO4, "000000000000", target)
+#define	RARP(op, ip, eth, target) ARP_FOR("8035", op, ip, eth, target)
+#define	IPV4_OF(proto, ip, more) DST OWN "0800" "4500001c 00000000 40" proto \
+	"0000" ip "c0000201" more
+#define	IPV4(ip, more)	IPV4_OF("11", ip, more)
 #define	UDP(src, dst)	src dst "0008 0000"
+#define	SOME	UDP("0001", "0002")
 #define	IPV6(len, next, ip, more) DST OWN "86dd" "60000000" len next "ff" ip \
 	ALL6 more
 #define	OPTION(type, eth) type "01" eth
-#define	SOL(more)	"87 00 0000 00000000" IP6B more
+#define	SOL_FOR(ip, more) "87 00 0000 00000000" ip more
+#define	SOL(more)	SOL_FOR(IP6B, more)
 #define	ADV(ip, more)	"88 00 0000 60000000" ip more
 
 static struct vale_guard gd;
@@ -137,10 +145,10 @@ TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 		{ IPV4(IP4, UDP("0001", "0002")), VALE_GUARD_PASS },
 		{ IPV4(IP4B, UDP("0001", "0002")), VALE_GUARD_IP },
 		/* In 198.51.100.0/23, and on either side. */
-		{ IPV4("c63364ff", ""), VALE_GUARD_PASS },
-		{ IPV4("c6336500", ""), VALE_GUARD_PASS },
-		{ IPV4("c6336600", ""), VALE_GUARD_IP },
-		{ IPV4("c63363ff", ""), VALE_GUARD_IP },
+		{ IPV4("c63364ff", SOME), VALE_GUARD_PASS },
+		{ IPV4("c6336500", SOME), VALE_GUARD_PASS },
+		{ IPV4("c6336600", SOME), VALE_GUARD_IP },
+		{ IPV4("c63363ff", SOME), VALE_GUARD_IP },
 		/* Only who has no address yet may ask for one without. */
 		{ IPV4(ZERO4, UDP("0044", "0043")), VALE_GUARD_PASS },
 		{ IPV4(ZERO4, UDP("0043", "0044")), VALE_GUARD_IP },
@@ -150,6 +158,25 @@ TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 		    UDP("0044", "0043"), VALE_GUARD_IP },
 		{ DST OWN "0800 4500001c 00000000 4006 0000" ZERO4 "c0000201"
 		    UDP("0044", "0043"), VALE_GUARD_IP },
+		/* Answers to those are a server's, whatever its port. */
+		{ IPV4(IP4, UDP("0043", "0044")), VALE_GUARD_IP },
+		{ IPV4(IP4, UDP("0fab", "0044")), VALE_GUARD_IP },
+		{ IPV4(IP4, UDP("0044", "0043")), VALE_GUARD_PASS },
+		{ IPV4(IP4, "0043 0044 0008 00"), VALE_GUARD_IP },
+		{ IPV4_OF("06", IP4, UDP("0043", "0044")), VALE_GUARD_PASS },
+		/* In the first of two fragments, and in the second. */
+		{ DST OWN "0800 4500001c 00002000 4011 0000" IP4 "c0000201"
+		    UDP("0043", "0044"), VALE_GUARD_IP },
+		{ DST OWN "0800 4500001c 00000001 4011 0000" IP4 "c0000201"
+		    UDP("0043", "0044"), VALE_GUARD_PASS },
+		/* Reports of IGMP, which are no queries: RFC 3376, 4.2.13. */
+		{ IPV4_OF("02", ZERO4, "22000000 00000000"), VALE_GUARD_PASS },
+		{ IPV4_OF("02", ZERO4, "16000000 e00000fb"), VALE_GUARD_PASS },
+		{ IPV4_OF("02", ZERO4, "11000000 00000000"), VALE_GUARD_IP },
+		{ IPV4_OF("02", ZERO4, "22000000 000000"), VALE_GUARD_IP },
+		{ IPV4_OF("02", IP4, "11000000 00000000"), VALE_GUARD_PASS },
+		{ IPV4_OF("02", IP4B, "22000000 00000000"), VALE_GUARD_IP },
+		{ IPV4_OF("01", ZERO4, "0800 0000 00000000"), VALE_GUARD_IP },
 		/* With options of the header. */
 		{ DST OWN "0800 46000020 00000000 4011 0000" ZERO4 "c0000201"
 		    "00000000" UDP("0044", "0043"), VALE_GUARD_PASS },
@@ -163,7 +190,22 @@ TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 		{ DST OWN "0800 4500001c 00000000 4011 0000" IP4 "c00002",
 		    VALE_GUARD_IP },
 		{ ARP(OWN, IP4), VALE_GUARD_PASS },
-		{ ARP(OWN, ZERO4), VALE_GUARD_PASS },
+		/* A probe is for the sender's own address: RFC 5227. */
+		{ PROBE(IP4), VALE_GUARD_PASS },
+		{ PROBE(IP4B), VALE_GUARD_IP },
+		{ PROBE(ZERO4), VALE_GUARD_IP },
+		{ ARP_FOR("0806", "0002", ZERO4, OTHER, IP4B), VALE_GUARD_IP },
+		{ ARP_FOR("0806", "0001", IP4, "000000000000", IP4B),
+		    VALE_GUARD_PASS },
+		/* What QEMU announces a guest with. */
+		{ RARP("0003", ZERO4, OWN, ZERO4), VALE_GUARD_PASS },
+		{ RARP("0003", ZERO4, OTHER, ZERO4), VALE_GUARD_IP },
+		{ RARP("0004", ZERO4, OWN, ZERO4), VALE_GUARD_IP },
+		{ RARP("0003", IP4B, OWN, ZERO4), VALE_GUARD_IP },
+		{ RARP("0003", ZERO4, OWN, IP4B), VALE_GUARD_IP },
+		{ RARP("0003", ZERO4, OWN, "000000"), VALE_GUARD_IP },
+		{ DST OWN "8035 0001 0800 06 04 0003" OTHER ZERO4 OWN ZERO4,
+		    VALE_GUARD_IP },
 		{ ARP(OWN, IP4B), VALE_GUARD_IP },
 		{ ARP(OTHER, IP4), VALE_GUARD_IP },
 		{ DST OWN "0806 0001 0800 06 04 0001" OWN IP4
@@ -189,7 +231,7 @@ TEST(ip6, "The IPv6 source is in the list, or the link-local one of the "
 	static const struct row rows[] = {
 		{ IPV6("0000", "3b", IP6, ""), VALE_GUARD_PASS },
 		{ IPV6("0000", "3b", IP6B, ""), VALE_GUARD_IP },
-		{ IPV6("0000", "3b", ZERO6, ""), VALE_GUARD_PASS },
+		{ IPV6("0000", "3b", ZERO6, ""), VALE_GUARD_IP },
 		{ IPV6("0000", "3b", LOCAL, ""), VALE_GUARD_PASS },
 		{ IPV6("0000", "3b", LOCALB, ""), VALE_GUARD_IP },
 		{ IPV6("0000", "3b", "20010db8010000000000000000000001", ""),
@@ -199,7 +241,36 @@ TEST(ip6, "The IPv6 source is in the list, or the link-local one of the "
 		{ DST OWN "86dd 40000000 0000 3b ff" IP6 ALL6, VALE_GUARD_IP },
 		{ DST OWN "86dd 60000000 0000 3b ff" IP6
 		    "ff0200000000000000000000000000", VALE_GUARD_IP },
-		{ IPV4(IP4, ""), VALE_GUARD_IP },
+		{ IPV4(IP4, SOME), VALE_GUARD_IP },
+		/* From :: only what is sent before there is an address. */
+		{ IPV6("0008", "11", ZERO6, SOME), VALE_GUARD_IP },
+		{ IPV6("0010", "00", ZERO6, "3a00 0502 0000 0000"
+		    "8f00 0000 0000 0000"), VALE_GUARD_PASS },
+		{ IPV6("0008", "3a", ZERO6, "8300 0000 0000 0000"),
+		    VALE_GUARD_PASS },
+		{ IPV6("0008", "3a", ZERO6, "8400 0000 0000 0000"),
+		    VALE_GUARD_PASS },
+		{ IPV6("0008", "3a", ZERO6, "8500 0000 0000 0000"),
+		    VALE_GUARD_PASS },
+		{ IPV6("0008", "3a", ZERO6, "8200 0000 0000 0000"),
+		    VALE_GUARD_IP },
+		{ IPV6("0008", "3a", ZERO6, "8000 0000 0000 0000"),
+		    VALE_GUARD_IP },
+		{ IPV6("0010", "2c", ZERO6, "1100 0001 00000000" SOME),
+		    VALE_GUARD_IP },
+		/* Answers to DHCP's clients are a server's. */
+		{ IPV6("0008", "11", IP6, UDP("0222", "0223")),
+		    VALE_GUARD_PASS },
+		{ IPV6("0008", "11", LOCAL, UDP("0223", "0222")),
+		    VALE_GUARD_IP },
+		{ IPV6("0008", "11", IP6, UDP("1000", "0222")), VALE_GUARD_IP },
+		{ IPV6("0008", "06", IP6, UDP("0223", "0222")),
+		    VALE_GUARD_PASS },
+		{ IPV6("0007", "11", IP6, SOME), VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "1100 0001 00000000"
+		    UDP("0223", "0222")), VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "1100 0009 00000000"
+		    UDP("0223", "0222")), VALE_GUARD_PASS },
 	};
 
 	guard("any", "2001:db8::5,2001:db8:100::/40");
@@ -213,7 +284,18 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    VALE_GUARD_PASS },
 		{ IPV6("0020", "3a", IP6, SOL(OPTION("01", OTHER))),
 		    VALE_GUARD_IP },
-		{ IPV6("0018", "3a", ZERO6, SOL("")), VALE_GUARD_PASS },
+		/* Duplicate address detection, RFC 4862: its own. */
+		{ IPV6("0018", "3a", ZERO6, SOL("")), VALE_GUARD_IP },
+		{ IPV6("0018", "3a", ZERO6, SOL_FOR(IP6, "")),
+		    VALE_GUARD_PASS },
+		{ IPV6("0018", "3a", ZERO6, SOL_FOR(LOCAL, "")),
+		    VALE_GUARD_PASS },
+		{ IPV6("0018", "3a", ZERO6, SOL_FOR(LOCALB, "")),
+		    VALE_GUARD_IP },
+		{ IPV6("0020", "00", ZERO6, "3a00 000000000000" SOL("")),
+		    VALE_GUARD_IP },
+		{ IPV6("0017", "3a", ZERO6, SOL_FOR(IP6, "")), VALE_GUARD_IP },
+		{ IPV6("0018", "3a", ZERO6, ADV(IP6, "")), VALE_GUARD_IP },
 		{ IPV6("0020", "3a", IP6, ADV(IP6, OPTION("02", OWN))),
 		    VALE_GUARD_PASS },
 		{ IPV6("0020", "3a", LOCAL, ADV(LOCAL, OPTION("02", OWN))),
@@ -262,6 +344,11 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		{ IPV6("0038", "2b", IP6, "3c01 000000000000 0000000000000000"
 		    "3a00 000000000000" ADV(IP6B, "")), VALE_GUARD_IP },
 		{ IPV6("0008", "00", IP6, "3a01 000000000000"), VALE_GUARD_IP },
+		/* An authentication header counts words of 4 bytes. */
+		{ IPV6("0030", "33", IP6, "3a04 0000" "00000001 00000001"
+		    "000000000000000000000000" ADV(IP6B, "")), VALE_GUARD_IP },
+		{ IPV6("0030", "33", IP6, "3a04 0000" "00000001 00000001"
+		    "000000000000000000000000" ADV(IP6, "")), VALE_GUARD_PASS },
 		{ IPV6("0004", "00", IP6, "3a00 0000"), VALE_GUARD_IP },
 		/* In fragments: RFC 6980. */
 		{ IPV6("0020", "2c", IP6, "3a00 0001 00000000" ADV(IP6, "")),
@@ -274,8 +361,10 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    VALE_GUARD_IP },
 		{ IPV6("0010", "2c", IP6, "3c00 0001 00000000"
 		    "3a00 000000000000"), VALE_GUARD_IP },
-		{ IPV6("0010", "2c", IP6, "1100 0001 00000000"
-		    "0001 0002 0008 0000"), VALE_GUARD_PASS },
+		{ IPV6("0010", "2c", IP6, "3300 0001 00000000"
+		    "3a00 000000000000"), VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "1100 0001 00000000" SOME),
+		    VALE_GUARD_PASS },
 	};
 
 	guard("any", "2001:db8::5");
@@ -292,11 +381,36 @@ TEST(tags, "The same behind tags")
 		{ DST OWN "88a8 000a 8100 000b 0800" "4500001c 00000000 4011"
 		    "0000" IP4B "c0000201", VALE_GUARD_IP },
 		{ DST OWN "88a8 000a 8100 000b 0800" "4500001c 00000000 4011"
-		    "0000" IP4 "c0000201", VALE_GUARD_PASS },
+		    "0000" IP4 "c0000201" SOME, VALE_GUARD_PASS },
 		{ DST OWN "8100 000a 8100 000b 8100 000c 0800", VALE_GUARD_IP },
 		{ DST OWN "8100 000a", VALE_GUARD_IP },
-		{ DST OWN "8100 000a 88cc", VALE_GUARD_PASS },
-		{ DST OWN "88cc", VALE_GUARD_PASS },
+	};
+
+	guard("any", "192.0.2.5");
+	check_rows(rows, nitems(rows));
+}
+
+TEST(others, "Frames in which IP is hidden do not pass, nor do other types")
+{
+	static const struct row rows[] = {
+		/* 802.3 with LLC: ARP and IPv4 by RFC 1042, behind a tag; STP. */
+		{ DST OWN "0024 aaaa03 000000 0806 0001 0800 06 04 0001" OWN
+		    IP4B "000000000000 c0000201", VALE_GUARD_IP },
+		{ DST OWN "0024 aaaa03 000000 0806 0001 0800 06 04 0001" OWN
+		    IP4 "000000000000 c0000201", VALE_GUARD_IP },
+		{ DST OWN "8100 0000 0024 aaaa03 000000 0800 4500001c 00000000"
+		    "4011 0000" IP4B "c0000201" SOME, VALE_GUARD_IP },
+		{ DST OWN "0026 424203 0000 00 00", VALE_GUARD_IP },
+		/* Tags of other types, MPLS, PPPoE, MACsec. */
+		{ DST OWN "9100 0000 0800 4500001c 00000000 4011 0000" IP4
+		    "c0000201" SOME, VALE_GUARD_IP },
+		{ DST OWN "9200 0000 0806", VALE_GUARD_IP },
+		{ DST OWN "8847 00000140 4500", VALE_GUARD_IP },
+		{ DST OWN "8864 1100 0001 002a 0021 4500", VALE_GUARD_IP },
+		{ DST OWN "88e5 0000 00000000 0800 4500", VALE_GUARD_IP },
+		{ DST OWN "88cc", VALE_GUARD_IP },
+		{ DST OWN "8100 000a 88cc", VALE_GUARD_IP },
+		{ DST OWN "888e 0101 0000", VALE_GUARD_IP },
 	};
 
 	guard("any", "192.0.2.5");

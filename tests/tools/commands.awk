@@ -7,8 +7,8 @@
 # its output.
 #
 # Commands are in displays: Dl, and Bd -literal whose first line is a command.
-# A command starts with a prompt: "# " on the host, "NAME# " on another machine,
-# "guest# " on each guest.  It ends before a line that is not indented.  All
+# A command starts with a prompt: "# " on the host, "$ " there, as a user,
+# "NAME# " on another machine, "guest# " on each guest.  It ends before a line that is not indented.  All
 # other lines are output.
 
 function name(suffix)
@@ -23,18 +23,20 @@ function command(line)
 	n++
 	machine = line
 	sub(/#.*/, "", machine)
-	sub(/^[a-z0-9]*# /, "", line)
+	if (line ~ /^[$] /)
+		machine = "user"
+	sub(/^([a-z0-9]*#|[$]) /, "", line)
 	out = name(machine == "" ? "host" : machine)
 	print line > out
 }
 
 { gsub(/\\&/, ""); gsub(/\\e/, "\\"); gsub(/\\-/, "-") }
 
-/^[.]Dl [a-z0-9]*# / { command(substr($0, 5)); next }
+/^[.]Dl ([a-z0-9]*#|[$]) / { command(substr($0, 5)); next }
 /^[.]Bd -literal/ { display = "new"; next }
 /^[.]Ed/ { display = ""; next }
 display == "" || display == "other" { next }
-/^[a-z0-9]*# / { command($0); display = "commands"; next }
+/^([a-z0-9]*#|[$]) / { command($0); display = "commands"; next }
 display == "new" { display = "other"; next }
 /^ / { print > out; next }
 {

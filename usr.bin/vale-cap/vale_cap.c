@@ -388,6 +388,9 @@ port_open(struct capture *c, const char *name)
 	if (c->port[c->nports].monitor == NULL) {
 		if (errno == ENXIO)
 			errx(EX_DATAERR, "%s: there is no such port", name);
+		if (errno == EPERM)
+			errx(EX_NOPERM, "%s: only administrators of valed may "
+			    "capture it", name);
 		if (vale_find_error(errno, why, sizeof(why)))
 			errx(EX_UNAVAILABLE, "%s", why);
 		err(EX_UNAVAILABLE, "%s", name);

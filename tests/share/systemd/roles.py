@@ -44,6 +44,7 @@ class Unit:
         self.gids = {}
         for name in [unit["Group"]] + unit["SupplementaryGroups"].split():
             self.gids[name] = 61100 + len(self.gids)
+        self.own = sorted(self.gids.values())
         self.group = self.gids[unit["Group"]]
         self.dir = unit["RuntimeDirectory"]
         os.mkdir(self.dir)
@@ -70,12 +71,13 @@ class Unit:
         for i, p in enumerate(parts):
             name, eq, value = p.partition("=")
             if eq and name in ("group", "admin"):
-                parts[i] = "%s=%d" % (name, self.gids[value])
+                gid = self.gids.setdefault(value, 61100 + len(self.gids))
+                parts[i] = "%s=%d" % (name, gid)
         return ",".join(parts)
 
     def become(self):
         os.umask(self.mask)
-        os.setgroups(sorted(self.gids.values())[1:])
+        os.setgroups(self.own[1:])
         os.setgid(self.group)
         os.setuid(UNIT)
 
@@ -124,11 +126,16 @@ def check(path, instance):
             assert e.errno == errno.EPERM, e
         else:
             raise AssertionError(fn)
-    # Root and the unit's user do.
-    for who in ((0,), (UNIT, u.group)):
+    # Root, the unit's user and administrators do, who must be able to connect.
+    # The process of a valed@.service is none of another's.
+    admin = u.gids["valed-admin"]
+    assert admin not in u.own
+    assert not reaches(control, PROGRAM, admin)
+    for who in ((0,), (UNIT, u.group), (PROGRAM, 1, (valed, admin))):
         with user(*who):
-            with Control(u.control) as admin:
-                admin.set_limit("vale0:a", 1)
+            with Control(u.control) as c2, Control(u.control) as c3:
+                c2.set_limit("vale0:a", 1)
+                c3.register("vale0:a", MONITOR_TX | MONITOR_RX)
     p.close()
     c.close()
     u.valed.proc.terminate()

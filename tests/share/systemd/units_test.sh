@@ -119,7 +119,8 @@ directory_body()
 
 # roles.py starts valed as a unit says, with a number for each group.
 test_case roles "QEMU's group reaches the adapters, the group of programs the \
-control socket, and neither the other; only root changes settings" \
+control socket, and neither the other; who is an administrator, too, captures and \
+changes settings" \
     require.progs python3 require.user root
 roles_body()
 {
@@ -134,9 +135,9 @@ group_body()
 	local g
 
 	mkdir -p root/etc
-	sed -n -e 's/^Group=//p' -e 's/^SupplementaryGroups=//p' \
-	    "$units/valed.service" > groups
-	atf_check -o inline:"kvm\nvaled\n" cat groups
+	sed -n -e 's/.*,admin=\([^, ]*\).*/\1/p' -e 's/^Group=//p' \
+	    -e 's/^SupplementaryGroups=//p' "$units/valed.service" > groups
+	atf_check -o inline:"valed-admin\nkvm\nvaled\n" cat groups
 	atf_check -e ignore systemd-sysusers --root="$PWD/root" \
 	    "$units/../sysusers/valed.conf"
 	for g in $(cat groups); do

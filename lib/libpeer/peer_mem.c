@@ -31,8 +31,15 @@ peer_mem_init(struct peer_mem *dma, uint64_t limit,
 	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
 	/* mutants: what is mapped is a multiple of pages */
 	dma->limit = limit == 0 ? PEER_MEM_BYTES : MIN(limit, PEER_MEM_BYTES);
+	dma->over = "too much memory";
 	dma->pause = pause;
 	dma->arg = arg;
+}
+
+void
+peer_mem_set_over(struct peer_mem *dma, const char *over)
+{
+	dma->over = over;
 }
 
 void

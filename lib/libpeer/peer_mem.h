@@ -116,6 +116,7 @@ struct peer_mem {
 	uint64_t	gone_gpa;	/* relaxed atomic */
 	uint64_t	mapped;		/* bytes of files */
 	uint64_t	limit;		/* of mapped */
+	const char	*over;		/* what is said if that is exceeded */
 	void		(*pause)(void *arg, bool paused);
 	void		(*wanted)(void *arg);
 	void		*arg;
@@ -152,6 +153,12 @@ struct peer_mem_host {
  */
 void	peer_mem_init(struct peer_mem *dma, uint64_t limit,
 	    void (*pause)(void *arg, bool paused), void *arg);
+
+/*
+ * Set what *why of peer_mem_map() is for memory beyond the limit, in place of
+ * "too much memory".  The text must stay.
+ */
+void	peer_mem_set_over(struct peer_mem *dma, const char *over);
 
 /*
  * Have wanted(arg) called, with the argument of peer_mem_init(), when

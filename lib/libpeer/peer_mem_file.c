@@ -244,7 +244,7 @@ file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	uint8_t *p;
 
 	if (!file_extent(dma, f, &start, &end)) {
-		*why = "too much memory";
+		*why = dma->over;
 		return (ENOSPC);
 	}
 	m = mapping_alloc(dma);

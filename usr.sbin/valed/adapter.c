@@ -24,8 +24,10 @@
 #include <dev/e1000/e82574_reg.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -260,6 +262,22 @@ adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
  * The thread.
  */
 
+/* Say which limit a client exceeds that shares more memory than mem=. */
+static void
+memory_over(struct adapter *ad)
+{
+	const struct adapter_config *ac = &ad->config;
+	const char *unit = "MGT";
+	uint64_t n = ac->ac_mem >> 20;
+
+	for (; n % 1024 == 0 && unit[1] != '\0' && n > 0; unit++)
+		n /= 1024;
+	snprintf(ad->mem_over, sizeof(ad->mem_over), "more than mem=%" PRIu64
+	    "%c of pci.%d.%d.%d (%s)", n, *unit, ac->ac_bus, ac->ac_slot,
+	    ac->ac_func, ac->ac_path[0] != '\0' ? ac->ac_path : "fd=");
+	peer_mem_set_over(&ad->vfu.vdev_mem, ad->mem_over);
+}
+
 /*
  * Open everything that the adapter needs, in its own thread, because the events
  * belong to that thread's loop.  If a step fails, adapter_close() undoes the
@@ -303,6 +321,7 @@ adapter_open(struct adapter *ad)
 		return (errno);
 	adapter_port_on_link(ad);
 	peer_mem_init(&ad->vfu.vdev_mem, ac->ac_mem, adapter_pause, ad);
+	memory_over(ad);
 	peer_mem_set_wanted(&ad->vfu.vdev_mem, adapter_memory);
 	adapter_keep_start(ad);
 	ad->failed = "spare page";

@@ -78,6 +78,8 @@ struct adapter {
 	int			 error;		/* of the last step, or 0 */
 	const char		*failed;	/* that step, or NULL if a line
 						   says it */
+	char			 mem_over[VALED_PATH_SIZE + 80];
+					/* more memory than mem= */
 	sem_t			 go;		/* it may start serving */
 
 	struct e82545		*dev;

@@ -102,8 +102,9 @@ def memory_limit():
     what it could make valed touch costs page tables, and pages of its file."""
     top = 1 << 40
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
-    for options, limit in (("", min(host, top)), (",mem=3M", 3 << 20),
-                           (",mem=2G", 2 << 30), (",mem=1T", top)):
+    for options, limit, said in (
+            ("", min(host, top), ""), (",mem=3M", 3 << 20, "3M"),
+            (",mem=2G", 2 << 30, "2G"), (",mem=1T", top, "1T")):
         with Scene(options) as s, s.attack() as a:
             fd = memory(top + 4096)
             part = min(4 << 20, limit // 3)
@@ -119,6 +120,9 @@ def memory_limit():
             a.dma_map(top << 2, part, fd)
             a.dma_unmap(0, 0, 2)
             a.dma_map(0, limit, fd)
+            assert (", refused: more than mem=%s" % said
+                    in s.valed.messages()), s.valed.messages()
+            assert "of pci.0.1.0 (vm1.sock)" in s.valed.messages()
 
 
 def memory_vanishes():

@@ -13,6 +13,7 @@
  *	valed_options.c	 the command line
  *	valed_config.c	 configuration files: variables as text
  *	valed_values.c	 their values
+ *	valed_address.c	 the default address of an adapter
  *	valed_control.c	 the option -c
  *	valed_counters_keep.c counters of ports, for the next process
  *	valed_activation.c the sockets that are inherited
@@ -96,6 +97,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -112,6 +114,7 @@
 #include "peer_signal.h"
 #include "peer_log.h"
 #include "valed_activation.h"
+#include "valed_address.h"
 #include "valed_control.h"
 #include "valed_counters_keep.h"
 #include "valed_guard.h"
@@ -146,6 +149,22 @@ limits_raise(void)
 /* What is served; the main thread's. */
 static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
 static struct valed_options	opt;
+
+/*
+ * Let an adapter keep the default address of an earlier version, with which that
+ * has left it in the store.
+ */
+static void
+addresses_keep(void)
+{
+	uint8_t mac[6];
+	unsigned int i;
+
+	for (i = 0; i < opt.vo_nadapters; i++)
+		if (valed_address_before(&opt.vo_adapters[i], mac) &&
+		    adapter_keep_had(&opt.vo_adapters[i], mac))
+			memcpy(opt.vo_adapters[i].ac_mac, mac, sizeof(mac));
+}
 
 /* Reserve the names of the ports that the configuration has. */
 static void
@@ -312,6 +331,7 @@ main(int argc, char **argv)
 		valed_supervise(argv);
 	else
 		valed_unsupervised();
+	addresses_keep();
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signal_fd = valed_serve_signals();

@@ -25,6 +25,7 @@
 #include "libvale.h"
 #include "vale_setting.h"
 #include "valed_activation.h"
+#include "valed_address.h"
 #include "valed_config.h"
 #include "valed_control.h"
 #include "valed_values.h"
@@ -193,32 +194,6 @@ parse_mac(const char *s, uint8_t mac[6])
 	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
 }
 
-/*
- * Set the default address.  It depends on the adapter's place and port, so it
- * is the same on every start.
- */
-static void
-default_mac(struct adapter_config *ac)
-{
-	const char *p;
-	char text[VALED_NAME_SIZE + 16];
-	uint64_t hash;
-
-	snprintf(text, sizeof(text), "%d-%d-%d-%s", ac->ac_bus, ac->ac_slot,
-	    ac->ac_func, ac->ac_backend);
-	/* FNV-1a, 64 bits. */
-	hash = 0xcbf29ce484222325;
-	for (p = text; *p != '\0'; p++)
-		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-	/* The OUI that FreeBSD has for bhyve. */
-	ac->ac_mac[0] = 0x58;
-	ac->ac_mac[1] = 0x9c;
-	ac->ac_mac[2] = 0xfc;
-	ac->ac_mac[3] = hash >> 56;
-	ac->ac_mac[4] = hash >> 48;
-	ac->ac_mac[5] = hash >> 40;
-}
-
 /* The socket: one of path= and fd=. */
 static void
 parse_socket(struct adapter_config *ac, const struct valed_node *vn)
@@ -261,7 +236,7 @@ parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
     const char *value)
 {
 	if (value == NULL)
-		default_mac(ac);
+		valed_address(ac);
 	else if (!parse_mac(value, ac->ac_mac))
 		BAD(vn, VALED_V_MAC, "mac=%s: not a unicast Ethernet address",
 		    value);

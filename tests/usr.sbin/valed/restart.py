@@ -121,6 +121,44 @@ def signals():
             "valed: the process that serves has ended: Killed\n"), v.messages()
 
 
+def machine_id(text):
+    with open("machine-id", "w") as f:
+        f.write(text)
+
+
+def addresses():
+    """A host has no machine-id at first, as if valed were an earlier version."""
+    if os.geteuid() != 0 or not os.path.exists("/etc/machine-id"):
+        raise Skip("not root, or a host without /etc/machine-id")
+    with open("valed", "w") as f:
+        f.write("""#!/bin/sh
+exec unshare --mount --propagation unchanged sh -c '
+    mount --make-rprivate / 2> /dev/null
+    mount --bind machine-id /etc/machine-id && exec "$0" "$@"' "%s" "$@"
+""" % os.environ["VALED"])
+    os.chmod("valed", 0o755)
+    os.environ["VALED"] = "./valed"
+    machine_id("")
+    mac = lambda d: (d.get(RAL0), d.get(RAH0) & 0xffff)
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            before = mac(a), mac(b)
+            machine_id("0123456789abcdef0123456789abcdef\n")
+            for act in v.restart, v.crash, v.restart:
+                act()
+                assert (mac(a), mac(b)) == before
+                exchange(a, b)
+            listed = subprocess.run(
+                [VALECTL, "-c", "control", "-k", "all"],
+                stdout=subprocess.PIPE, text=True).stdout
+            assert "vm1 address 58:9c:fc:cd:72:4d" in listed, listed
+        assert v.messages().count("another address") == 0, v.messages()
+    # A new start has this host's.
+    with Supervised() as v:
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            assert mac(a) != before[0] and mac(b) != before[1]
+
+
 def restarts():
     with open("valed.conf", "w") as f:
         f.write("port.vale0:other.limit=5\n")
@@ -1205,7 +1243,7 @@ def counters():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (crashes, restarts, without, starting, went,
+    main({f.__name__: f for f in (addresses, crashes, restarts, without, starting, went,
                                   clients, flood, blamed, managed, inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,

@@ -172,7 +172,7 @@ print_body()
 	cat > expected <<-END
 	pci.0.3.0.device=e1000
 	pci.0.3.0.fd=x
-	pci.0.3.0.mac=58:9c:fc:7d:0d:96
+	pci.0.3.0.mac=58:9c:fc:XX:XX:XX
 	pci.0.3.0.mtu=1500
 	pci.0.3.0.itr=9
 	pci.0.3.0.itr_min=0
@@ -182,7 +182,7 @@ print_body()
 	pci.0.3.0.backend=tap7
 	pci.0.1.0.device=e1000
 	pci.0.1.0.path=a.sock
-	pci.0.1.0.mac=58:9c:fc:d9:f3:69
+	pci.0.1.0.mac=58:9c:fc:XX:XX:XX
 	pci.0.1.0.itr=0
 	pci.0.1.0.itr_min=0
 	pci.0.1.0.csb=on
@@ -227,7 +227,9 @@ print_body()
 	attach.vale1:e1=xdp
 	attach.vale0:e0=packet
 	END
-	sed -e '/0.2.0.mac/s/=.*/=MAC/' -e '/0.3.0.mac/d' printed > got
+	# That of an adapter without mac= is another one on each host.
+	sed -e '/0.2.0.mac/s/=.*/=MAC/' -e '/0.3.0.mac/d' \
+	    -e 's/=58:9c:fc:.*/=58:9c:fc:XX:XX:XX/' printed > got
 	sed -i /0.3.0.mac/d expected
 	atf_check diff -u expected got
 	# What is printed is read as the same.

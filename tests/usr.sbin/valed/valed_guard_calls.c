@@ -20,6 +20,7 @@
 #include <atf-c.h>
 
 #include "adapter_config.h"
+#include "valed_address.h"
 #include "valed_guard.h"
 #include "valed_guard_calls.h"
 #include "valed_options.h"
@@ -53,6 +54,8 @@ start(const char *text, int argc)
 	close(fd);
 	conf(text);
 	argv[argc] = NULL;
+	/* There is none, unless a test makes one. */
+	valed_address_file = "machine-id";
 	valed_options(argc, argv, &opt);
 	ATF_REQUIRE_EQ(-1, valed_guard_fd());
 	valed_guard_start(argc, argv, &opt);

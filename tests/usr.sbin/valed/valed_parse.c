@@ -17,6 +17,7 @@
 #include <atf-c.h>
 
 #include "libvale.h"
+#include "valed_address.h"
 #include "valed_parse.h"
 
 /* Each call's stays, so that a sanitizer finds what it points to. */
@@ -39,6 +40,8 @@ parse(char *const *args)
 		argc++;
 	}
 	argv[argc] = NULL;
+	/* Those of a host without a machine-id, or with this one. */
+	valed_address_file = "machine-id";
 	opt = opt == NULL ? parsed : opt + 1;
 	ATF_REQUIRE(opt < parsed + nitems(parsed));
 	valed_options(argc, argv, opt);

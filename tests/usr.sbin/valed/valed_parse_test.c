@@ -60,6 +60,9 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK(opt->vo_verbose);
 	ATF_CHECK_STREQ("tap3", ac->ac_name);
 	default_mac(0xfc, 0x14, 0x96);
+	file("machine-id", "0123456789abcdef0123456789abcdef\n", 33);
+	PARSE("-s", "5:6:7,e1000,tap3,path=a.sock");
+	default_mac(0x38, 0x29, 0x3a);
 }
 
 TEST(devices, "An adapter is an 82545EM or an 82574L")

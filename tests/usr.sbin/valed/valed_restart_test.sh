@@ -10,6 +10,7 @@
 python_cases restart <<'END'
 crashes: a process that crashes is followed by another, with the same sockets
 signals: a signal that comes while it starts does not end it
+addresses: a default address of an earlier version stays, on a host with a machine-id
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, and there is no client, it ends

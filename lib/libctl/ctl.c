@@ -9,7 +9,12 @@
  *
  * The client is not trusted: a packet of the wrong size, kind or version is
  * answered with an error, and a client that does not read its replies is
- * dropped.  Descriptors that come with a request that takes none are closed by
+ * dropped.  What it has not read stays in its queue as long as it likes, and
+ * descriptors there count as this user's that are in flight (unix(7),
+ * ETOOMANYREFS): so a connection gets no more of them before it has received
+ * the last ones, and keeps its slot until then, also if it has ended.
+ *
+ * Descriptors that come with a request that takes none are closed by
  * a thread that may wait for that (peer_close.h).
  *
  * close(2) of a connection is done before valed has closed its port.  Who asks
@@ -20,9 +25,13 @@
 
 #include <sys/param.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <linux/sock_diag.h>
+
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -114,6 +123,11 @@ static struct ctl_conn ctl_conns[CTL_MAX];
 /* cc_open and cc_serial of all, and cc_fd while it is open. */
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t conns_left = PTHREAD_COND_INITIALIZER;
+/* cc_unread of all.  A thread that has both locks takes this one last. */
+static pthread_mutex_t unread_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Descriptors that clients have not received: all users, except for
+   administrators.  One user has half of them at most. */
+static unsigned int unread_max = UINT_MAX;
 
 void
 ctl_changes_are(void (*changed)(void))
@@ -228,6 +242,67 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 	return (error);
 }
 
+/* Leave others most of the descriptors that this user may have in flight. */
+static void
+unread_limit(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0)
+		unread_max = MIN(MAX(rl.rlim_cur / 4, 2 * VALE_WIRE_REPLY_FDS),
+		    UINT_MAX);
+}
+
+/* How many descriptors a client has to receive yet.  unread_lock. */
+static unsigned int
+conn_unread(struct ctl_conn *cc)
+{
+	uint32_t bytes[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(bytes);
+
+	/* What SIOCOUTQ returns, an ioctl(2). */
+	if (cc->cc_unread > 0 && getsockopt(cc->cc_fd, SOL_SOCKET, SO_MEMINFO,
+	    bytes, &len) == 0 && bytes[SK_MEMINFO_WMEM_ALLOC] == 0)
+		cc->cc_unread = 0;
+	return (cc->cc_unread);
+}
+
+/* Whether the client may be sent the reply's descriptors.  unread_lock. */
+static bool
+unread_allows(struct ctl_conn *self)
+{
+	unsigned int all = self->cc_nfds, user = self->cc_nfds, n;
+	struct ctl_conn *cc;
+
+	if (conn_unread(self) > 0)
+		return (false);
+	if (self->cc_who.cw_admin)
+		return (true);
+	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++) {
+		n = conn_unread(cc);
+		all += n;
+		if (n > 0 && cc->cc_who.cw_uid == self->cc_who.cw_uid)
+			user += n;
+	}
+	return (all <= unread_max && user <= unread_max / 2);
+}
+
+/* Send the reply and its descriptors, if the client has received others. */
+static bool
+reply_pass(struct ctl_conn *cc, size_t len)
+{
+	bool sent = false;
+
+	pthread_mutex_lock(&unread_lock);
+	if (unread_allows(cc)) {
+		cc->cc_unread = cc->cc_nfds;
+		sent = ctl_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
+		    cc->cc_nfds);
+	}
+	pthread_mutex_unlock(&unread_lock);
+	return (sent);
+}
+
 /* Send the reply, with the descriptors, and close those. */
 static bool
 ctl_reply(struct ctl_conn *cc, size_t size)
@@ -236,8 +311,7 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 	bool sent;
 
 	if (cc->cc_nfds > 0)
-		sent = ctl_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
-		    cc->cc_nfds);
+		sent = reply_pass(cc, len);
 	else
 		do {
 			sent = send(cc->cc_fd, cc->cc_wire, len,
@@ -356,12 +430,28 @@ conn_shut(int fd, bool reserved)
 		passed_close(NULL, fd);
 }
 
-/* A connection ends: its slot is free. */
+/*
+ * Whether the client of a connection that has ended has not received all
+ * descriptors: then the connection keeps its slot.  conns_lock.
+ */
+static bool
+conn_lingers(struct ctl_conn *cc)
+{
+	pthread_mutex_lock(&unread_lock);
+	cc->cc_lingers = !cc->cc_reserved && conn_unread(cc) > 0;
+	if (!cc->cc_lingers)
+		cc->cc_unread = 0;
+	pthread_mutex_unlock(&unread_lock);
+	return (cc->cc_lingers);
+}
+
+/* A connection ends: its slot is free, unless the connection lingers. */
 static void
 conn_close(struct ctl_conn *cc)
 {
 	const bool reserved = cc->cc_reserved;
 	const int fd = cc->cc_fd;
+	bool lingers;
 
 	if (cc->cc_port != NULL)
 		ctl_port_close(cc);
@@ -373,10 +463,33 @@ conn_close(struct ctl_conn *cc)
 	pthread_mutex_lock(&conns_lock);
 	free(cc->cc_wire);
 	cc->cc_open = false;
-	atomic_store_rel_32(&cc->cc_used, 0);
+	lingers = conn_lingers(cc);
+	if (lingers)
+		shutdown(fd, SHUT_RDWR);
+	else
+		atomic_store_rel_32(&cc->cc_used, 0);
 	pthread_cond_broadcast(&conns_left);
 	pthread_mutex_unlock(&conns_lock);
-	conn_shut(fd, reserved);
+	if (!lingers)
+		conn_shut(fd, reserved);
+}
+
+/* Free the slots of connections that linger no longer. */
+static void
+conns_reap(void)
+{
+	struct ctl_conn *cc;
+	bool ended;
+
+	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++) {
+		pthread_mutex_lock(&conns_lock);
+		ended = cc->cc_lingers && !conn_lingers(cc);
+		pthread_mutex_unlock(&conns_lock);
+		if (ended) {
+			conn_shut(cc->cc_fd, false);
+			cc->cc_used = 0;
+		}
+	}
 }
 
 static void *
@@ -406,6 +519,7 @@ conn_free(const struct ctl_who *who)
 	struct ctl_conn *cc, *found = NULL;
 	unsigned int user = 0;
 
+	conns_reap();
 	if (!who->cw_admin)
 		end -= CTL_ADMIN;
 	for (cc = ctl_conns; cc < end; cc++)
@@ -427,6 +541,8 @@ conn_open(struct ctl_conn *cc, bool open)
 	pthread_mutex_lock(&conns_lock);
 	cc->cc_serial = ++serial;
 	cc->cc_open = open;
+	if (!open)
+		pthread_cond_broadcast(&conns_left);
 	pthread_mutex_unlock(&conns_lock);
 }
 
@@ -475,9 +591,9 @@ ctl_accept(int fd, bool reserved)
 	error = pthread_create(&thread, &attr, ctl_conn_thread, cc);
 	pthread_attr_destroy(&attr);
 	if (error != 0) {
-		conn_open(cc, false);
 		free(cc->cc_wire);
 		cc->cc_used = 0;
+		conn_open(cc, false);
 	}
 	return (error);
 }
@@ -516,6 +632,7 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	ctl_who_init(options->admin);
 	ctl_memory_limits(options->mem, options->user_mem);
 	ctl_port_limit();
+	unread_limit();
 	error = ctl_reload_start();
 	if (error != 0)
 		return (error);

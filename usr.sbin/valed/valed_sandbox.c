@@ -363,7 +363,7 @@ static int
 rules_control(scmp_filter_ctx ctx)
 {
 	static const int options[] = { SO_PEERCRED, SO_PEERGROUPS,
-	    SO_PROTOCOL };
+	    SO_PROTOCOL, SO_MEMINFO };
 	size_t i;
 	int error;
 

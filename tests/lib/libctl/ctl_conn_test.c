@@ -260,6 +260,8 @@ TEST(refused, "A connection that cannot be served takes no place")
 	ATF_CHECK_EQ(1, c.created);
 	ATF_CHECK_EQ(0, created->cc_used);
 	ATF_CHECK(!created->cc_open);
+	/* Who has seen that it was there waits no longer. */
+	ATF_CHECK_EQ(1, c.broadcasts);
 	ATF_CHECK_EQ(0, c.mems);
 	ATF_CHECK_EQ(0, c.attrs);
 	ATF_CHECK(!locked());

@@ -8,12 +8,14 @@ valed_crowd_test.sh."""
 import contextlib
 import os
 import resource
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 
-from ctl_client import Control, Left
+from ctl_client import REGISTER, Control, Left, user
 from hostile import closed, lingering
 from vfu_client import *
 from vfu_client import main as run_case
@@ -125,6 +127,65 @@ def no_descriptors():
         assert Control().served()
 
 
+def ask(control, name="vale0:x"):
+    """Ask for a port with 16 rings: 34 descriptors."""
+    control.send("REGISTER", name, struct.pack(
+        REGISTER, 0, 0, 64, 64, 16, 16, *[0] * 4, 1, 0, 0))
+    return control
+
+
+def unread():
+    """Descriptors that a program has not received are bounded, also those of
+    connections that valed has closed: all of valed's user have one limit."""
+    if os.getuid() != 0:
+        raise Skip("needs another user: root can be one")
+    os.umask(0)
+    os.chmod(".", 0o755)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
+    with Valed(["vm1"], args=["-c", "control"]) as v:
+        with contextlib.closing(Control()) as admin:
+            admin.served()
+            before = v.descriptors()
+        with user(1001):
+            a = ask(Control())
+            # It is closed, but for those of the first answer.
+            a.send("SHARE", "", b"")
+            hang = select.poll()
+            hang.register(a.sock, select.POLLRDHUP)
+            assert hang.poll(WAIT_S * 1000), "it is served"
+            # One user has an eighth of 512 at most.
+            with contextlib.closing(ask(Control())) as b:
+                refused(b.reply)
+        for uid in 1002, 0:
+            with user(uid), contextlib.closing(ask(Control())) as c:
+                assert len(received(c)) == 34
+        assert len(received(a)) == 34
+        refused(a.reply)
+        a.close()
+        with user(1001), contextlib.closing(ask(Control())) as b:
+            assert len(received(b)) == 34
+        with contextlib.closing(Control()) as admin:
+            wait_until(lambda: admin.served() and v.descriptors() == before,
+                       "the end of all", v.descriptors)
+
+
+def received(control):
+    """The descriptors of the next answer, which are closed."""
+    error, why, _, _, fds = control.reply()
+    assert error == 0, why
+    for fd in fds:
+        os.close(fd)
+    return fds
+
+
+def refused(fn):
+    try:
+        fn()
+    except Left:
+        return
+    raise AssertionError("it is served")
+
+
 def passer(valed):
     """The process that passes descriptors."""
     pid = valed.proc.pid
@@ -172,5 +233,5 @@ def no_passer():
 
 
 if __name__ == "__main__":
-    run_case({f.__name__: f for f in (refused_blocks, no_descriptors,
+    run_case({f.__name__: f for f in (refused_blocks, no_descriptors, unread,
                                       no_passer)})

@@ -63,12 +63,29 @@ ctl_names_adapter(unsigned int place, const char *name)
 	pthread_mutex_unlock(&names_lock);
 }
 
-void
+/* Find the name of an interface's port. */
+static struct name *
+name_hostif(const char *name)
+{
+	struct name *n;
+
+	for (n = names; n < names + nnames; n++)
+		if (n->of == CTL_NAME_HOSTIF && strcmp(n->name, name) == 0)
+			return (n);
+	return (NULL);
+}
+
+bool
 ctl_names_hostif(const char *name)
 {
+	bool added;
+
 	pthread_mutex_lock(&names_lock);
-	(void)name_append(name, CTL_NAME_HOSTIF);
+	added = name_hostif(name) == NULL;
+	if (added)
+		(void)name_append(name, CTL_NAME_HOSTIF);
 	pthread_mutex_unlock(&names_lock);
+	return (added);
 }
 
 void
@@ -77,11 +94,9 @@ ctl_names_hostif_remove(const char *name)
 	struct name *n;
 
 	pthread_mutex_lock(&names_lock);
-	for (n = names; n < names + nnames; n++)
-		if (n->of == CTL_NAME_HOSTIF && strcmp(n->name, name) == 0) {
-			*n = names[--nnames];
-			break;
-		}
+	n = name_hostif(name);
+	if (n != NULL)
+		*n = names[--nnames];
 	pthread_mutex_unlock(&names_lock);
 }
 

@@ -27,6 +27,8 @@
 
 #include <sys/queue.h>
 
+#include <stdbool.h>
+
 /* Adapters at a time. */
 #define	CTL_NAMES_ADAPTERS	256
 
@@ -44,11 +46,11 @@ struct ctl_opening {
 
 /*
  * Reserve the name of an adapter's port, until a reload, or of an interface's,
- * until ctl_names_hostif_remove().  No other adapter has the same `place'.
+ * until ctl_names_hostif_remove(); false: it was.  No other adapter has the same `place'.
  * There are up to CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.  The main thread.
  */
 void	ctl_names_adapter(unsigned int place, const char *name);
-void	ctl_names_hostif(const char *name);
+bool	ctl_names_hostif(const char *name);
 void	ctl_names_hostif_remove(const char *name);
 
 /*

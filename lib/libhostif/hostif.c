@@ -196,7 +196,7 @@ hostif_events(struct hostif *hi, bool wait)
 	unsigned int i, n;
 	int timeout_ms;
 
-	if (!hi->gone)
+	if (!hostif_gone(hi))
 		hostif_tick(hi);
 	peer_log_left(&hi->log, hi->port->common->name);
 	pfd[POLL_STOP].fd = hi->stop_fd;
@@ -206,10 +206,10 @@ hostif_events(struct hostif *hi, bool wait)
 	for (i = 0; i < POLL_KIND; i++) /* mutants 2: the kind sets it */
 		pfd[i].events = POLLIN;
 	n = POLL_KIND;
-	if (!hi->gone)
+	if (!hostif_gone(hi))
 		n += hi->ops->ho_poll(hi, pfd + n, POLL_MAX - n);
 	timeout_ms = !wait ? 0 : hi->tx_state == HOSTIF_TX_AGAIN ? AGAIN_MS :
-	    hi->gone && hi->log.pls_left == 0 ? -1 : HOSTIF_TICK_MS;
+	    hostif_gone(hi) && hi->log.pls_left == 0 ? -1 : HOSTIF_TICK_MS;
 	hostif_count(hi, HOSTIF_C_POLL, 1);
 	if (poll(pfd, n, timeout_ms) <= 0)
 		return (true);
@@ -246,14 +246,21 @@ hostif_serve(struct hostif *hi)
 	    hostif_events(hi, moved == 0)));
 }
 
+/* Undo hostif_begin(), but for the thread. */
+static void
+hostif_end(struct hostif *hi)
+{
+	hi->ops->ho_stop(hi);
+	close(hi->stop_fd);
+	hostif_close(&hi->fds);
+}
+
 /* Undo hostif_start(), but for the thread. */
 static void
 hostif_free(struct hostif *hi)
 {
-	hi->ops->ho_stop(hi);
+	hostif_end(hi);
 	vale_close(hi->port);
-	close(hi->stop_fd);
-	hostif_close(&hi->fds);
 	free(hi->live);
 	free(hi);
 }
@@ -278,30 +285,56 @@ hostif_main(void *arg)
 	return (NULL);
 }
 
-/* Start it.  NULL, or the step that failed, with errno. */
-static const char *
-hostif_begin(struct hostif *hi, const char *port_name)
+/* The functions of an open interface's kind, or NULL if it is none. */
+static const struct hostif_ops *
+hostif_ops(const struct hostif_fds *fds)
 {
-	const struct vale_params params = { .rx_slots = PORT_SLOTS };
+	static const struct {
+		const struct hostif_ops	*ops;
+		uint32_t		 nfds;	/* at least */
+	} kinds[HOSTIF_NKINDS] = {
+		[HOSTIF_PACKET] = { &hostif_packet_ops, HOSTIF_FD_KIND + 1 },
+		[HOSTIF_XDP] = { &hostif_xdp_ops, HOSTIF_FD_XSK + 1 },
+	};
+
+	if (fds->hf_kind >= HOSTIF_NKINDS ||
+	    fds->hf_nfds < kinds[fds->hf_kind].nfds ||
+	    fds->hf_nfds > HOSTIF_FDS_MAX ||
+	    strnlen(fds->hf_name, HOSTIF_NAME_SIZE) == HOSTIF_NAME_SIZE)
+		return (NULL);
+	return (kinds[fds->hf_kind].ops);
+}
+
+/* Serve an interface at the port.  NULL, or the step that failed, with errno. */
+static const char *
+hostif_begin(struct hostif *hi, const struct hostif_fds *fds)
+{
+	static uint64_t serials;	/* atomic */
 	const char *failed;
 
+	hi->fds = *fds;
+	hi->serial = atomic_fetchadd_64(&serials, 1) + 1;
+	hi->ops = hostif_ops(fds);
+	hi->tx_state = HOSTIF_TX_IDLE;
+	atomic_store_rel_32(&hi->withdrawn, 0);
+	/* Until the kernel has told. */
+	atomic_store_bool(&hi->up, true);
+	atomic_store_bool(&hi->gone, false);
+	hi->mtu = 0;
+	hi->said = 0;
+	hi->link = (struct hostif_link){ .hl_ether = true };
+	strlcpy(hi->link.hl_name, fds->hf_name, sizeof(hi->link.hl_name));
 	hi->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (hi->stop_fd == -1)
 		return ("eventfd");
-	failed = "port";
-	hi->port = vale_open(port_name, &params);
-	if (hi->port == NULL)
-		goto fail;
 	failed = hi->ops->ho_start(hi);
 	if (failed != NULL)
-		goto fail_port;
+		goto fail;
 	failed = "thread";
 	errno = pthread_create(&hi->thread, NULL, hostif_main, hi);
 	if (errno == 0)
 		return (NULL);
 	hi->ops->ho_stop(hi);
-fail_port:
-	vale_close(hi->port);
 fail:
 	close(hi->stop_fd);
 	return (failed);
@@ -311,21 +344,11 @@ struct hostif *
 hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
     size_t size)
 {
-	static const struct {
-		const struct hostif_ops	*ops;
-		uint32_t		 nfds;	/* at least */
-	} kinds[HOSTIF_NKINDS] = {
-		[HOSTIF_PACKET] = { &hostif_packet_ops, HOSTIF_FD_KIND + 1 },
-		[HOSTIF_XDP] = { &hostif_xdp_ops, HOSTIF_FD_XSK + 1 },
-	};
-	static uint64_t serials;	/* atomic */
-	const char *failed;
+	const struct vale_params params = { .rx_slots = PORT_SLOTS };
+	const char *failed = "port";
 	struct hostif *hi;
 
-	if (fds->hf_kind >= HOSTIF_NKINDS || kinds[fds->hf_kind].ops == NULL ||
-	    fds->hf_nfds < kinds[fds->hf_kind].nfds ||
-	    fds->hf_nfds > HOSTIF_FDS_MAX ||
-	    strnlen(fds->hf_name, HOSTIF_NAME_SIZE) == HOSTIF_NAME_SIZE) {
+	if (hostif_ops(fds) == NULL) {
 		snprintf(error, size, "%s: not an open interface", port_name);
 		return (NULL);
 	}
@@ -334,20 +357,39 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 		snprintf(error, size, "%s: out of memory", port_name);
 		return (NULL);
 	}
-	hi->fds = *fds;
-	hi->serial = atomic_fetchadd_64(&serials, 1) + 1;
-	hi->ops = kinds[fds->hf_kind].ops;
-	/* Until the kernel has told. */
-	hi->up = hi->link.hl_ether = true;
-	strlcpy(hi->link.hl_name, fds->hf_name, sizeof(hi->link.hl_name));
-	failed = hostif_begin(hi, port_name);
-	if (failed != NULL) {
-		snprintf(error, size, "%s: %s: %s", port_name, failed,
-		    strerror(errno));
-		free(hi);
-		return (NULL);
+	hi->port = vale_open(port_name, &params);
+	if (hi->port != NULL) {
+		failed = hostif_begin(hi, fds);
+		if (failed == NULL)
+			return (hi);
+		vale_close(hi->port);
 	}
-	return (hi);
+	snprintf(error, size, "%s: %s: %s", port_name, failed,
+	    strerror(errno));
+	free(hi);
+	return (NULL);
+}
+
+bool
+hostif_renew(struct hostif *hi, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	const char *failed = "not an open interface";
+
+	hostif_wake(hi);
+	pthread_join(hi->thread, NULL);
+	hostif_end(hi);
+	errno = EINVAL;
+	if (hostif_ops(fds) != NULL)
+		failed = hostif_begin(hi, fds);
+	if (failed == NULL)
+		return (true);
+	snprintf(error, size, "%s: %s: %s", hostif_port_name(hi), failed,
+	    strerror(errno));
+	vale_close(hi->port);
+	free(hi->live);
+	free(hi);
+	return (false);
 }
 
 void
@@ -386,6 +428,12 @@ bool
 hostif_up(const struct hostif *hi)
 {
 	return (atomic_load_bool(&hi->up));
+}
+
+bool
+hostif_gone(const struct hostif *hi)
+{
+	return (atomic_load_bool(&hi->gone));
 }
 
 uint64_t **

@@ -170,7 +170,9 @@ void	hostif_stop(struct hostif *hi);
 
 /*
  * Attach an interface as hostif_start() does, and remember it, if there are
- * fewer than HOSTIF_MAX.  Returns false with one line in `error'.  Any thread.
+ * fewer than HOSTIF_MAX.  If the port has one that is gone, this one takes its
+ * place, and the port stays open.  Returns false with one line in `error', and
+ * errno EEXIST if the port has one that is there.  Any thread.
  */
 bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
 	    char *error, size_t size);
@@ -200,6 +202,12 @@ const char *hostif_name(const struct hostif *hi);
 
 /* Whether it is there, up, and has a carrier.  Any thread. */
 bool	hostif_up(const struct hostif *hi);
+
+/*
+ * Whether it was removed, or moved to another network namespace.  It does not
+ * come back; another interface may get its name.  Any thread.
+ */
+bool	hostif_gone(const struct hostif *hi);
 
 /*
  * A pointer that is the caller's of hostif_each(): NULL at first, and passed to

@@ -108,7 +108,7 @@ struct hostif {
 	uint32_t		 withdrawn;	/* atomic */
 
 	bool			 up;		/* atomic, for hostif_up() */
-	bool			 gone;		/* for good */
+	bool			 gone;		/* atomic, for hostif_gone() */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */
 	struct peer_log_source	 log;
@@ -157,6 +157,14 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 void	hostif_withdrawn(void *arg);
 /* Whether that was called.  Any thread. */
 bool	hostif_is_withdrawn(const struct hostif *hi);
+
+/*
+ * Serve another interface, with the same port and counters.  The interface is
+ * not in the table.  Returns false with one line in `error', and the interface
+ * is detached then; the descriptors are the caller's.
+ */
+bool	hostif_renew(struct hostif *hi, const struct hostif_fds *fds,
+	    char *error, size_t size);
 
 /*
  * hostif_table.c: take the interface out of the table, for its own thread.

@@ -177,7 +177,7 @@ link_gone(struct hostif *hi)
 	hostif_count(hi, HOSTIF_C_LINK, 1);
 	hostif_log(hi, "the interface is gone");
 	atomic_store_bool(&hi->up, false);
-	hi->gone = true;
+	atomic_store_bool(&hi->gone, true);
 }
 
 /* Whether frames may pass. */
@@ -227,7 +227,7 @@ link_message(struct hostif *hi, const struct nlmsghdr *nlh)
 	const struct nlmsgerr *answer = NLMSG_DATA(nlh);
 	struct link l = { .mtu = hi->mtu };
 
-	if (hi->gone)
+	if (atomic_load_bool(&hi->gone))
 		return;
 	/* The answer about an interface that went before it was asked for. */
 	if (nlh->nlmsg_type == NLMSG_ERROR &&

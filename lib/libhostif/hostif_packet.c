@@ -586,7 +586,7 @@ packet_reopen(struct hostif *hi)
 		hostif_log(hi, "the receive ring: %s: attach the interface "
 		    "again", strerror(errno));
 		hi->up = false;
-		hi->gone = true;
+		atomic_store_bool(&hi->gone, true);
 	}
 	pk->pk_rx_next = 0;
 	pk->pk_pause = pk->pk_pauses;

@@ -52,30 +52,24 @@ table_release(void)
 	pthread_mutex_unlock(&table_lock);
 }
 
-bool
-hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
-    size_t size)
+/* Find what has the port.  table_lock. */
+static struct entry *
+table_find(const char *port_name)
 {
 	struct entry *e;
+
+	TAILQ_FOREACH(e, &table, link)
+		if (strcmp(hostif_port_name(e->hi), port_name) == 0)
+			break;
+	return (e);
+}
+
+/* Put an interface that serves into its reserved place. */
+static void
+table_insert(struct entry *e)
+{
 	bool withdrawn;
 
-	if (!table_reserve()) {
-		snprintf(error, size, "%s: there are %u attached interfaces, "
-		    "as many as there may be", port_name, HOSTIF_MAX);
-		return (false);
-	}
-	e = malloc(sizeof(*e));
-	if (e == NULL) {
-		table_release();
-		snprintf(error, size, "%s: %s", port_name, strerror(errno));
-		return (false);
-	}
-	e->hi = hostif_start(port_name, fds, error, size);
-	if (e->hi == NULL) {
-		table_release();
-		free(e);
-		return (false);
-	}
 	pthread_mutex_lock(&table_lock);
 	/* Its thread may have looked for it here, in vain. */
 	withdrawn = hostif_is_withdrawn(e->hi);
@@ -87,6 +81,66 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 		free(e);
 		table_release();
 	}
+}
+
+/* Attach an interface to a port that is not attached. */
+static struct entry *
+attach_new(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	struct entry *e;
+
+	if (!table_reserve()) {
+		snprintf(error, size, "%s: there are %u attached interfaces, "
+		    "as many as there may be", port_name, HOSTIF_MAX);
+		return (NULL);
+	}
+	e = malloc(sizeof(*e));
+	if (e == NULL) {
+		table_release();
+		snprintf(error, size, "%s: %s", port_name, strerror(errno));
+		return (NULL);
+	}
+	e->hi = hostif_start(port_name, fds, error, size);
+	if (e->hi == NULL) {
+		table_release();
+		free(e);
+		return (NULL);
+	}
+	return (e);
+}
+
+bool
+hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
+    size_t size)
+{
+	struct entry *e;
+	bool there;
+
+	pthread_mutex_lock(&table_lock);
+	e = table_find(port_name);
+	there = e != NULL && !hostif_gone(e->hi);
+	if (e != NULL && !there)
+		TAILQ_REMOVE(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	if (there) {
+		snprintf(error, size, "%s is attached to %.*s already",
+		    fds->hf_name, (int)strcspn(port_name, ":"), port_name);
+		errno = EEXIST;
+		return (false);
+	}
+	if (e == NULL)
+		e = attach_new(port_name, fds, error, size);
+	else if (!hostif_renew(e->hi, fds, error, size)) {
+		free(e);
+		table_release();
+		e = NULL;
+	}
+	if (e == NULL) {
+		errno = EIO;
+		return (false);
+	}
+	table_insert(e);
 	return (true);
 }
 
@@ -96,9 +150,7 @@ hostif_detach(const char *port_name)
 	struct entry *e;
 
 	pthread_mutex_lock(&table_lock);
-	TAILQ_FOREACH(e, &table, link)
-		if (strcmp(hostif_port_name(e->hi), port_name) == 0)
-			break;
+	e = table_find(port_name);
 	if (e != NULL)
 		TAILQ_REMOVE(&table, e, link);
 	pthread_mutex_unlock(&table_lock);

@@ -176,7 +176,7 @@ names_start(void)
 		ctl_names_adapter(valed_place(&opt.vo_adapters[i]),
 		    opt.vo_adapters[i].ac_backend);
 	for (i = 0; i < opt.vo_nhostifs; i++)
-		ctl_names_hostif(opt.vo_hostifs[i].hc_port);
+		(void)ctl_names_hostif(opt.vo_hostifs[i].hc_port);
 }
 
 /* End before valed serves, after a message. */
@@ -235,17 +235,19 @@ adapters_start(void)
 }
 
 /*
- * An interface could not be attached, which was said: that ends valed, or it is
- * tried again with the next reload.
+ * An interface could not be attached, which was said: the guard tries again, but
+ * an option -a ends valed, if no earlier process has served.
  */
 static void
-hostif_fails(unsigned int i, struct hostif_fds *fds)
+hostif_fails(unsigned int i, struct hostif_fds *fds, const char *why)
 {
-	if (!opt.vo_hostifs[i].hc_line)
+	const struct hostif_config *hc = &opt.vo_hostifs[i];
+
+	if (!hc->hc_line && valed_store_count() == 0)
 		give_up(EX_UNAVAILABLE);
 	fds->hf_nfds = 0;
-	ctl_names_hostif_remove(opt.vo_hostifs[i].hc_port);
-	valed_guard_unattached(i);
+	ctl_names_hostif_remove(hc->hc_port);
+	valed_guard_unattached(hc->hc_port, why);
 }
 
 /*
@@ -264,7 +266,7 @@ hostifs_open(struct hostif_fds *fds)
 		if (hostif_open(hostif_config_name(hc), &hc->hc_options,
 		    &fds[i], error, sizeof(error)) == -1) {
 			warnx("%s: %s", hc->hc_where, error);
-			hostif_fails(i, &fds[i]);
+			hostif_fails(i, &fds[i], error);
 			continue;
 		}
 		if ((fds[i].hf_flags & HOSTIF_HOST_GETS) != 0)
@@ -288,7 +290,7 @@ hostifs_attach(struct hostif_fds *fds)
 			continue;
 		warnx("%s%s", hc->hc_line ? "" : "-a ", error);
 		hostif_close(&fds[i]);
-		hostif_fails(i, &fds[i]);
+		hostif_fails(i, &fds[i], "");
 	}
 }
 

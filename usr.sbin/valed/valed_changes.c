@@ -9,8 +9,10 @@
  * and the changes that it is asked to carry out, one after the other, until it
  * has what the configuration says.  valed_plan.c says which they are.
  *
- * The guard has the privileges with which valed was started, and opens the
- * interfaces of lines with them; those of -a are opened once.
+ * The guard has the privileges with which valed was started, and opens
+ * interfaces with them: those of new lines, and those that were not there at the
+ * start, or are gone, when there is one with the name.  It opens no interface
+ * that the configuration does not have.
  *
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.  One
@@ -29,6 +31,8 @@
 
 #include <sys/param.h>
 #include <sys/socket.h>
+
+#include <net/if.h>
 
 #include <err.h>
 #include <errno.h>
@@ -113,26 +117,49 @@ change_send(struct valed_change *vc)
 	    (ssize_t)sizeof(*vc));
 }
 
+/* Whether an interface of the configuration is not attached. */
+static bool
+hostifs_absent(void)
+{
+	const struct hostif_config *hc = known_hostifs;
+
+	while (hc < known_hostifs + nknown_hostifs && !hc->hc_absent)
+		hc++;
+	return (hc < known_hostifs + nknown_hostifs);
+}
+
 void
 valed_changes_end(const char *why)
 {
 	static struct valed_change end = { .vc_what = VALED_END };
 
+	end.vc_absent = hostifs_absent();
 	strlcpy(end.vc_why, why, sizeof(end.vc_why));
 	(void)change_send(&end);
 }
 
 /*
- * Have the serving process carry out a change.  If that process has gone, the
- * child ends; the guard sees it, too.  Returns its error.
+ * Have the serving process carry out a change.  Returns its error, or -1 if that
+ * process has gone.
  */
 static int
-change_carry(struct valed_change *vc)
+change_answer(struct valed_change *vc)
 {
 	int error;
 
 	if (!change_send(vc) || recv(changes_fd, &error, sizeof(error), 0) !=
-	    (ssize_t)sizeof(error)) {
+	    (ssize_t)sizeof(error))
+		return (-1);
+	return (error);
+}
+
+/* The same in a child of the guard, which ends then; the guard sees it, too. */
+static int
+change_carry(struct valed_change *vc)
+{
+	const int error = change_answer(vc);
+
+	if (error == -1) {
 		valed_sockets_drop();
 		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);
@@ -193,7 +220,7 @@ hostif_find(const struct hostif_config *all, unsigned int n,
 	return (NULL);
 }
 
-/* Detach the interfaces of lines that are not in *opt. */
+/* Detach the interfaces that are not in *opt. */
 static void
 hostifs_detach(const struct valed_options *opt)
 {
@@ -201,8 +228,7 @@ hostifs_detach(const struct valed_options *opt)
 	const struct hostif_config *hc;
 
 	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++) {
-		if (!hc->hc_line || hc->hc_absent || hostif_find(
-		    opt->vo_hostifs, opt->vo_nhostifs, hc) != NULL)
+		if (hostif_find(opt->vo_hostifs, opt->vo_nhostifs, hc) != NULL)
 			continue;
 		strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 		    sizeof(vc.vc_config.ac_backend));
@@ -212,37 +238,50 @@ hostifs_detach(const struct valed_options *opt)
 	}
 }
 
-/* Open an interface and have it attached.  Returns whether it is. */
-static bool
-hostif_carry(const struct hostif_config *hc)
+/* Open an interface and have it attached.  Returns 0, or errno with *why. */
+static int
+hostif_carry(const struct hostif_config *hc, char why[VALED_ATTACH_WHY])
 {
 	static struct valed_change vc = { .vc_what = VALED_ATTACH };
-	char why[256];
 	int error;
 
 	if (hostif_open(hostif_config_name(hc), &hc->hc_options,
-	    &vc.vc_hostif, why, sizeof(why)) == -1) {
-		warnx("%s: %s", hc->hc_where, why);
-		return (false);
-	}
+	    &vc.vc_hostif, why, VALED_ATTACH_WHY) == -1)
+		return (EIO);
 	if ((vc.vc_hostif.hf_flags & HOSTIF_HOST_GETS) != 0)
 		warnx("%s: the host gets what %s receives, too: remove its "
 		    "addresses there", hc->hc_where, hostif_config_name(hc));
 	strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 	    sizeof(vc.vc_config.ac_backend));
-	error = change_carry(&vc);
+	error = change_answer(&vc);
 	hostif_close(&vc.vc_hostif);
-	if (error != 0) {
-		warnx("%s: %s: the interface is not attached: %s",
-		    hc->hc_where, hc->hc_port, strerror(error));
-		return (false);
-	}
-	valed_error_note("reloaded: %s: the interface is attached",
-	    hc->hc_port);
-	return (true);
+	snprintf(why, VALED_ATTACH_WHY, "%s: the interface is not attached: %s",
+	    hc->hc_port, strerror(error));
+	return (error);
 }
 
-/* Attach the interfaces of lines of *opt that are not attached. */
+/*
+ * Attach an interface, or say why not, unless that is what was said last.
+ * valectl(8) may have attached it meanwhile.
+ */
+static void
+hostif_attach_absent(struct hostif_config *hc, const char *how)
+{
+	char why[VALED_ATTACH_WHY];
+	const int error = hostif_carry(hc, why);
+
+	if (error == -1)
+		return;
+	hc->hc_absent = error != 0 && error != EEXIST;
+	if (error == 0)
+		valed_error_note("%s%s: the interface is attached", how,
+		    hc->hc_port);
+	else if (hc->hc_absent && strcmp(why, hc->hc_why) != 0)
+		warnx("%s: %s", hc->hc_where, why);
+	strlcpy(hc->hc_why, hc->hc_absent ? why : "", sizeof(hc->hc_why));
+}
+
+/* Attach the interfaces of *opt that are not attached. */
 static void
 hostifs_attach(struct valed_options *opt)
 {
@@ -251,12 +290,22 @@ hostifs_attach(struct valed_options *opt)
 
 	for (hc = opt->vo_hostifs; hc < opt->vo_hostifs + opt->vo_nhostifs;
 	    hc++) {
-		if (!hc->hc_line)
-			continue;
 		old = hostif_find(known_hostifs, nknown_hostifs, hc);
 		if (old == NULL || old->hc_absent)
-			hc->hc_absent = !hostif_carry(hc);
+			hostif_attach_absent(hc, "reloaded: ");
 	}
+}
+
+void
+valed_changes_attach(void)
+{
+	struct hostif_config *hc;
+
+	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++)
+		if (hc->hc_absent && if_nametoindex(hostif_config_name(hc)) !=
+		    0)
+			hostif_attach_absent(hc, "");
+	valed_changes_end("");
 }
 
 int
@@ -640,7 +689,6 @@ changes(struct valed_options *opt, struct adapter_config *new, bool replace)
 	settings_end();
 	hostifs_attach(opt);
 	carry_out_to(&vp, &i, VALED_UNLINK);
-	valed_changes_end(valed_error());
 }
 
 /*
@@ -721,6 +769,7 @@ valed_changes(struct valed_options *opt, bool replace)
 	known_hostifs = opt->vo_hostifs;
 	nknown_hostifs = opt->vo_nhostifs;
 	free(opt->vo_adapters);
+	valed_changes_end(valed_error());
 }
 
 void
@@ -738,8 +787,13 @@ valed_changes_absent(int bus, int slot, int func)
 }
 
 void
-valed_changes_unattached(unsigned int i)
+valed_changes_unattached(const char *port, const char *why)
 {
-	if (i < nknown_hostifs)
-		known_hostifs[i].hc_absent = true;
+	struct hostif_config *hc;
+
+	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++)
+		if (strcmp(hc->hc_port, port) == 0 && !hc->hc_absent) {
+			hc->hc_absent = true;
+			strlcpy(hc->hc_why, why, sizeof(hc->hc_why));
+		}
 }

@@ -51,7 +51,16 @@ void	valed_changes_end(const char *why);
  */
 void	valed_changes_absent(int bus, int slot, int func);
 
-/* The interface number `i' of the configuration, any number, is not attached. */
-void	valed_changes_unattached(unsigned int i);
+/*
+ * The interface of the configuration that has this port, if there is one, is not
+ * attached, or is gone; `why', or "", was told.
+ */
+void	valed_changes_unattached(const char *port, const char *why);
+
+/*
+ * In the guard: attach the interfaces of the configuration that are not attached
+ * and whose names exist.  Ends with valed_changes_end().
+ */
+void	valed_changes_attach(void);
 
 #endif /* !_VALED_CHANGES_H_ */

@@ -75,16 +75,21 @@ struct guard_order {
 		GUARD_RELOAD,
 		GUARD_ABSENT,		/* of one that is not there */
 		GUARD_UNATTACHED,	/* of an interface */
+		GUARD_ATTACH,		/* those that are there again */
 		GUARD_REMOVE		/* with a store: remove the sockets at
 					   the end, which no process takes */
 	}	go_what;
 	bool	go_replace;		/* a reload may disconnect clients */
 	int	go_bus, go_slot, go_func;
-	unsigned int go_hostif;
+	char	go_port[VALE_NAME_SIZE];	/* GUARD_UNATTACHED */
+	char	go_why[VALED_ATTACH_WHY];
 };
 
 /* The connection: this process's end. */
 static int	guard_fd = -1;
+
+/* The serving process's: an interface of the configuration is not attached. */
+static bool	absent;
 
 static int	guard_argc;
 static char	**guard_argv;
@@ -180,7 +185,9 @@ guard(void)
 		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
 			reload_fork(go.go_replace);
 		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
-			valed_changes_unattached(go.go_hostif);
+			valed_changes_unattached(go.go_port, go.go_why);
+		else if (n == sizeof(go) && go.go_what == GUARD_ATTACH)
+			valed_changes_attach();
 		else if (n == sizeof(go) && go.go_what == GUARD_REMOVE)
 			remove = true;
 		else if (n == sizeof(go))
@@ -296,12 +303,23 @@ valed_guard_absent(const struct adapter_config *ac)
 }
 
 void
-valed_guard_unattached(unsigned int i)
+valed_guard_unattached(const char *port, const char *why)
 {
-	const struct guard_order go = { .go_what = GUARD_UNATTACHED,
-	    .go_hostif = i };
+	struct guard_order go = { .go_what = GUARD_UNATTACHED };
 
+	strlcpy(go.go_port, port, sizeof(go.go_port));
+	strlcpy(go.go_why, why, sizeof(go.go_why));
 	order(&go);
+	absent = true;
+}
+
+bool
+valed_guard_attach(void)
+{
+	const struct guard_order go = { .go_what = GUARD_ATTACH };
+
+	return (absent && send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) ==
+	    (ssize_t)sizeof(go));
 }
 
 static void
@@ -359,6 +377,8 @@ valed_guard_change(struct valed_change *vc)
 	while (n == -1 && (errno == EINTR || errno == ENOMEM));
 	if (n != (ssize_t)sizeof(*vc))
 		return (false);
+	if (vc->vc_what == VALED_END)
+		absent = vc->vc_absent;
 	all = peer_fds_take(&msg, &mf);
 	vc->vc_lost = !change_fds(vc, fds, mf.mf_n, all);
 	return (true);

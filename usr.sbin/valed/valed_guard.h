@@ -43,6 +43,8 @@ struct valed_change {
 	struct hostif_fds vc_hostif;	/* the receiver's */
 	struct valed_setting vc_setting;
 	bool		vc_keep;	/* VALED_SET: otherwise the default */
+	bool		vc_absent;	/* VALED_END: an interface of the
+					   configuration is not attached */
 	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
 					   or "" */
 };
@@ -75,10 +77,17 @@ void	valed_guard_answer(int error);
 void	valed_guard_absent(const struct adapter_config *ac);
 
 /*
- * An interface of a line could not be attached: with the next reload, try
- * again.  `i' is its index in vo_hostifs.  The main thread, before it serves.
+ * The interface of the configuration that has this port, if there is one, could
+ * not be attached, for a reason that was told, or is gone: `why' is "" then.  The
+ * main thread, when no reload is in progress.
  */
-void	valed_guard_unattached(unsigned int i);
+void	valed_guard_unattached(const char *port, const char *why);
+
+/*
+ * If there are such interfaces, have the guard attach those that are there
+ * again.  Returns whether it was asked; VALED_END follows, as after a reload.
+ */
+bool	valed_guard_attach(void);
 
 /*
  * End the guard, and wait for that.  It removes the sockets, unless they are to

@@ -152,7 +152,7 @@ valed_hostif_keep_start(const struct valed_options *opt)
 		    valed_hostif_keep_has(hk->hk_port) || !kept_open(n, hk))
 			continue;
 		waiting[n].wtg_used = true;
-		ctl_names_hostif(hk->hk_port);
+		(void)ctl_names_hostif(hk->hk_port);
 	}
 }
 

@@ -21,6 +21,9 @@
 
 struct control_config;
 
+/* Bytes of why an interface is not attached, with its NUL. */
+#define	VALED_ATTACH_WHY	256
+
 /* An interface of the host: an option -a, or a line.  It points to nothing. */
 struct hostif_config {
 	char		 hc_port[VALE_NAME_SIZE];	/* "vale0:eth0" */
@@ -29,7 +32,9 @@ struct hostif_config {
 					   "vale0.conf:3" */
 	struct hostif_options hc_options;
 	bool		 hc_line;	/* not an option -a: may be absent */
-	bool		 hc_absent;	/* the guard's: it is not attached */
+	bool		 hc_absent;	/* the guard's: it is not attached, or
+					   is gone; and why, as it was told */
+	char		 hc_why[VALED_ATTACH_WHY];
 };
 
 /* The interface's name, behind that of the switch. */

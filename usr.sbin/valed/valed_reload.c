@@ -215,19 +215,20 @@ attach(struct valed_change *vc)
 	char why[256] = "";
 	int error = 0;
 
-	ctl_names_hostif(port);
+	const bool named = ctl_names_hostif(port);
+
 	if (vc->vc_lost)
 		error = EMFILE;
 	else if (captured(port))
 		error = EBUSY;
 	else if (!hostif_attach(port, &vc->vc_hostif, why, sizeof(why)))
-		error = EIO;
-	if (why[0] != '\0')
+		error = errno;
+	if (why[0] != '\0' && error != EEXIST)
 		warnx("%s", why);
-	if (error != 0) {
+	if (error != 0)
 		hostif_close(&vc->vc_hostif);
+	if (error != 0 && error != EEXIST && named)
 		ctl_names_hostif_remove(port);
-	}
 	return (error);
 }
 

@@ -52,6 +52,7 @@ static bool			verbose;
 /* What is asked for; the main thread's. */
 static uint64_t			next_ns;	/* of adapter_watch() */
 static bool			reloading;	/* until VALED_END */
+static bool			attaching;	/* the same, and nobody asked */
 static enum ctl_wish		reload_wish;	/* which one */
 static bool			reload_again;	/* for a signal */
 static bool			checking;	/* until the supervisor says
@@ -93,6 +94,23 @@ adapters_count(void)
 	return (n);
 }
 
+static void
+hostif_watch(struct hostif *hi, void *arg __unused)
+{
+	if (hostif_gone(hi))
+		valed_guard_unattached(hostif_port_name(hi), "");
+}
+
+/* Have interfaces attached that are there, or there again. */
+static void
+attach_begin(void)
+{
+	if (reloading || attaching)
+		return;
+	hostif_each(hostif_watch, NULL);
+	attaching = valed_guard_attach();
+}
+
 /* A check of all threads, once a second.  `ending' is not in the list. */
 static void
 watch(struct adapter *ending)
@@ -106,6 +124,8 @@ watch(struct adapter *ending)
 	}
 	if (ending != NULL)
 		adapter_watch(ending);
+	if (ending == NULL)
+		attach_begin();
 	peer_close_watch();
 	valed_carrier_watch();
 	valed_notify_watch();
@@ -138,8 +158,8 @@ reload_error(void)
 static void
 reload_begin(enum ctl_wish wish)
 {
-	reload_again = reloading;
-	if (reloading)
+	reload_again = reloading || attaching;
+	if (reload_again)
 		return;
 	reload_wish = wish;
 	ctl_reload_begin(wish);
@@ -166,9 +186,9 @@ reload_end(const char *why)
 static void
 reload_lost(void)
 {
+	attaching = reload_again = false;
 	if (!reloading)
 		return;
-	reload_again = false;
 	ctl_names_end();
 	errno = EPIPE;
 	reload_end(reload_error());
@@ -194,7 +214,9 @@ reload_change(void)
 	valed_reload(&vc, adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
 		valed_serve_keep();
-		reload_end(vc.vc_why);
+		if (!attaching)
+			reload_end(vc.vc_why);
+		attaching = false;
 		if (reload_again)
 			reload_begin(CTL_RELOAD);
 	}
@@ -275,7 +297,7 @@ run(int signal_fd)
 	next_ns = peer_watch_start();
 	for (;;) {
 		/* Who asks while one runs gets the next one. */
-		fds[2].fd = reloading ? -1 : checking ? valed_store_fd() :
+		fds[2].fd = reloading || attaching ? -1 : checking ? valed_store_fd() :
 		    ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read(signal_fd))

@@ -22,7 +22,7 @@
 #include "test.h"
 #include "wrap.h"
 
-static unsigned int started, stopped;
+static unsigned int started, stopped, renewed;
 static bool withdraws;			/* memory of the next is gone at once */
 static struct hostif *last;
 static bool fails;			/* hostif_start() */
@@ -90,6 +90,28 @@ hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
 	return (hi);
 }
 
+/* Another interface takes its place. */
+bool
+hostif_renew(struct hostif *hi, const struct hostif_fds *fds __unused,
+    char *error, size_t size)
+{
+	ATF_CHECK(!locked);
+	renewed++;
+	hi->gone = false;
+	if (fails) {
+		snprintf(error, size, "it fails");
+		__real_free(hi);
+	}
+	return (!fails);
+}
+
+bool
+hostif_gone(const struct hostif *hi)
+{
+	ATF_CHECK(locked);
+	return (hi->gone);
+}
+
 bool
 hostif_is_withdrawn(const struct hostif *hi __unused)
 {
@@ -130,7 +152,7 @@ attached(void)
 static bool
 attach(unsigned int i, char error[128])
 {
-	const struct hostif_fds fds = { .hf_nfds = 0 };
+	const struct hostif_fds fds = { .hf_name = "i" };
 	char name[32];
 
 	snprintf(name, sizeof(name), "vale0:i%u", i);
@@ -219,7 +241,7 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 
 	for (i = 1; i <= 5; i++) {
 		ATF_REQUIRE(attach(i, error));
-		took(2);
+		took(3);
 		if (i == 2)
 			two = last;
 	}
@@ -240,17 +262,17 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 	ATF_CHECK_EQ(1, stopped);
 	fails = true;
 	ATF_CHECK(!attach(6, error));
-	took(2);
+	took(3);
 	fails = false;
 	withdraws = true;
 	ATF_CHECK(attach(6, error));
-	took(3);
+	took(4);
 	withdraws = false;
 	no_memory = true;
 	for (i = 0; i < HOSTIF_MAX + 1; i++) {
 		ATF_CHECK(!attach(7, error));
 		ATF_CHECK_STREQ("vale0:i7: Cannot allocate memory", error);
-		took(2);
+		took(3);
 	}
 	no_memory = false;
 	names("i1 i3 i5 ");
@@ -259,9 +281,40 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 	/* All places but three are free. */
 	for (i = 3; i < HOSTIF_MAX; i++)
 		ATF_REQUIRE(attach(100 + i, error));
-	took(2 * (HOSTIF_MAX - 3));
+	took(3 * (HOSTIF_MAX - 3));
 	ATF_CHECK(!attach(7, error));
+	took(2);
+}
+
+TEST(gone, "An interface takes the place of one that is gone, of no other, and "
+    "without another place in the table; if that fails, nothing is attached")
+{
+	char error[128];
+
+	ATF_REQUIRE(attach(1, error));
+	took(3);
+	ATF_CHECK(!attach(1, error));
+	ATF_CHECK_EQ(EEXIST, errno);
+	ATF_CHECK_STREQ("i is attached to vale0 already", error);
 	took(1);
+	last->gone = true;
+	ATF_REQUIRE(attach(1, error));
+	took(2);
+	ATF_CHECK_EQ(1, renewed);
+	names("i1 ");
+	ATF_CHECK(!attach(1, error));
+	took(1);
+	last->gone = true;
+	fails = true;
+	ATF_CHECK(!attach(1, error));
+	ATF_CHECK_EQ(EIO, errno);
+	ATF_CHECK_STREQ("it fails", error);
+	took(2);
+	fails = false;
+	names("");
+	ATF_CHECK_EQ(0, entries);
+	ATF_CHECK_EQ(0, stopped);
+	ATF_CHECK_EQ(1, started);
 }
 
 TEST_PROGRAM

@@ -662,8 +662,8 @@ TEST(thread, "The thread has the interface's name; without its memory it frees "
 	in_table = true;
 	ATF_CHECK(hostif_main(&one) == NULL);
 	CALLS("name h0; ask; " ROUND "log 5 vale0:h0: detached: its memory is "
-	    "gone (0); forget; detach; stop; close vale0:h0; close 77; "
-	    "close 3 from 10; free nothing; free live; ");
+	    "gone (0); forget; detach; stop; close 77; close 3 from 10; "
+	    "close vale0:h0; free nothing; free live; ");
 }
 
 TEST(invalid, "What is not an open interface is not started, and nothing is "
@@ -708,21 +708,22 @@ TEST(invalid, "What is not an open interface is not started, and nothing is "
 	}
 }
 
-#define	OPEN	"calloc; eventfd; vale0:h0, 4096 and 0 slots, port; start; "
+#define	SERVE	"eventfd; start; "
+#define	OPEN	"calloc; vale0:h0, 4096 and 0 slots, port; " SERVE
 
 TEST(start, "Each step of the start, what is undone if it fails, and the end")
 {
 	static const struct {
 		const char	*step, *calls, *message;
 	} steps[] = {
-		{ "eventfd", "calloc; eventfd; free it; ",
+		{ "port", "calloc; vale0:h0, 4096 and 0 slots, port; "
+		    "free it; ", "vale0:h0: port: Input/output error" },
+		{ "eventfd", "calloc; vale0:h0, 4096 and 0 slots, port; "
+		    "eventfd; close vale0:h0; free it; ",
 		    "vale0:h0: eventfd: Input/output error" },
-		{ "port", "calloc; eventfd; vale0:h0, 4096 and 0 slots, port; "
-		    "close 77; free it; ",
-		    "vale0:h0: port: Input/output error" },
-		{ "start", OPEN "close vale0:h0; close 77; free it; ",
+		{ "start", OPEN "close 77; close vale0:h0; free it; ",
 		    "vale0:h0: rings: Input/output error" },
-		{ "thread", OPEN "thread; stop; close vale0:h0; close 77; "
+		{ "thread", OPEN "thread; stop; close 77; close vale0:h0; "
 		    "free it; ", "vale0:h0: thread: Input/output error" },
 	};
 	const struct hostif_fds fds = { .hf_kind = HOSTIF_XDP, .hf_nfds = 6,
@@ -754,8 +755,71 @@ TEST(start, "Each step of the start, what is undone if it fails, and the end")
 	hi->counters[HOSTIF_C_POLL] = 7;
 	ATF_CHECK_EQ(7, hostif_counter(hi, HOSTIF_C_POLL));
 	hostif_stop(hi);
-	CALLS("write; join 5; stop; close vale0:h0; close 77; close 6 from 10; "
+	CALLS("write; join 5; stop; close 77; close 6 from 10; close vale0:h0; "
 	    "free live; free it; ");
+}
+
+TEST(renew, "Another interface takes the place of one that is gone: the port "
+    "stays open, and its counters; if that fails, all is undone")
+{
+	static const struct {
+		const char	*step, *calls, *message;
+	} steps[] = {
+		{ "eventfd", "eventfd; ",
+		    "vale0:h0: eventfd: Input/output error" },
+		{ "start", SERVE "close 77; ",
+		    "vale0:h0: rings: Input/output error" },
+		{ "thread", SERVE "thread; stop; close 77; ",
+		    "vale0:h0: thread: Input/output error" },
+	};
+	const struct hostif_fds fds = { .hf_kind = HOSTIF_XDP, .hf_nfds = 6,
+	    .hf_name = "h0", .hf_fd = { 10, 11, 12, 13, 14, 15 } };
+	const struct hostif_fds again = { .hf_kind = HOSTIF_PACKET,
+	    .hf_nfds = 2, .hf_name = "h0", .hf_fd = { 30, 31 } };
+	const struct hostif_fds bad = { .hf_kind = HOSTIF_PACKET };
+	char calls[256], error[128];
+	struct hostif *hi;
+	uint64_t serial;
+	size_t i;
+
+#define	ENDS	"write; join 5; stop; close 77; close 6 from 10; "
+#define	FREED	"close vale0:h0; free nothing; free it; "
+	fails_error = EIO;
+	for (i = 0; i <= nitems(steps); i++) {
+		fails = NULL;
+		hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+		ATF_REQUIRE(hi != NULL);
+		trace[0] = '\0';
+		writes = nitems(write_errors) - 1;
+		if (i == nitems(steps))
+			break;
+		fails = steps[i].step;
+		ATF_CHECK(!hostif_renew(hi, &again, error, sizeof(error)));
+		ATF_CHECK_STREQ(steps[i].message, error);
+		snprintf(calls, sizeof(calls), ENDS "%s" FREED, steps[i].calls);
+		CALLS(calls);
+	}
+	hi->counters[HOSTIF_C_POLL] = 7;
+	hi->gone = true;
+	hi->up = hi->link.hl_ether = false;
+	hi->withdrawn = 1;
+	hi->mtu = hi->said = 1;
+	hi->tx_state = HOSTIF_TX_FULL;
+	serial = hostif_serial(hi);
+	ATF_CHECK(hostif_renew(hi, &again, error, sizeof(error)));
+	CALLS(ENDS SERVE "thread; ");
+	ATF_CHECK(hostif_gone(hi) == false && hostif_up(hi));
+	ATF_CHECK(!hostif_is_withdrawn(hi) && hi->link.hl_ether);
+	ATF_CHECK(hi->mtu == 0 && hi->said == 0);
+	ATF_CHECK(hi->tx_state == HOSTIF_TX_IDLE);
+	ATF_CHECK(hostif_serial(hi) != serial);
+	ATF_CHECK(hi->ops == &hostif_packet_ops);
+	ATF_CHECK_EQ(7, hostif_counter(hi, HOSTIF_C_POLL));
+	writes = nitems(write_errors) - 1;
+	ATF_CHECK(!hostif_renew(hi, &bad, error, sizeof(error)));
+	ATF_CHECK_STREQ("vale0:h0: not an open interface: Invalid argument",
+	    error);
+	CALLS("write; join 5; stop; close 77; close 2 from 30; " FREED);
 }
 
 TEST_PROGRAM

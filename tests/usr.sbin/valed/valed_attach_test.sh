@@ -281,6 +281,159 @@ kept_xdp_body()
 	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
 }
 
+# said N TEXT: S's valed has written N lines with it.
+said()
+{
+	[ $(grep -c "$2" valed.err.$S) -eq $1 ]
+}
+
+# made_again KIND: pa is removed and made again, and passes TCP.  The number of
+# times is in $rounds.
+made_again()
+{
+	rounds=$((rounds + 1))
+	in_host $S ip link del pa
+	wait_until "the end" said $rounds "pa: the interface is gone" ||
+	    atf_fail "not gone: $(cat valed.err.$S)"
+	again $1
+}
+
+again()
+{
+	wire $S pa $A ea
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	[ $1 = packet ] || plain $A ea
+	[ $1 = packet ] || plain $S pa
+	wait_until "vale0:pa" said $rounds "pa: the interface is attached" ||
+	    atf_fail "not attached: $(cat valed.err.$S)"
+	tcp $B 10.9.0.2 $A 1000000
+	tcp $A 10.9.0.1 $B 1000000
+}
+
+host_case again "An interface that is made again is attached again, also after a \
+restart and when valed was started before there was one; its port stays, and its \
+settings"
+again_body()
+{
+	made_again_body packet
+}
+
+host_case xdp_again "The same with AF_XDP"
+xdp_again_body()
+{
+	needs_xdp
+	made_again_body xdp
+}
+
+# made_again_body KIND
+made_again_body()
+{
+	local pid rounds=1
+
+	host A && host S && host B
+	wire $S pb $B eb
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	[ $1 = packet ] || plain $S pb
+	[ $1 = packet ] || plain $B eb
+	echo attach.vale0:pa=$1 > valed.conf
+	nsenter -t $S -n "$VALED" -R -c control -k valed.conf -a vale0:pb \
+	    > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
+	wait_until "the line" said 1 "valed.conf:1: pa: no such interface" ||
+	    atf_fail "$(cat valed.err.$S)"
+	again $1
+	rounds=0
+	: > valed.err.$S
+	atf_check "$VALECTL" -c control -o vale0:pa limit=9
+	made_again $1
+	made_again $1
+	atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
+	atf_check "$VALECTL" -c control restart
+	wait_until "vale0:pa" listed vale0:pa
+	made_again $1
+	# A reload sees that there is none, and that there is one.
+	in_host $S ip link del pa
+	rounds=$((rounds + 1))
+	wait_until "the end" said $rounds "pa: the interface is gone"
+	wait_until "the reload" reload_fails ||
+	    atf_fail "it has what is gone: $(cat valed.err.$S)"
+	again $1
+	atf_check "$VALECTL" -c control reload
+	made_again $1
+	# A line that is left out while there is none: the port ends.
+	in_host $S ip link del pa
+	rounds=$((rounds + 1))
+	wait_until "the end" said $rounds "pa: the interface is gone"
+	: > valed.conf
+	atf_check "$VALECTL" -c control reload
+	atf_check -o not-match:vale0:pa "$VALECTL" -c control
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+}
+
+reload_fails()
+{
+	! "$VALECTL" -c control reload 2> why &&
+	    grep -q "valed.conf:1: pa: no such interface" why
+}
+
+host_case again_by_valectl "valectl attaches an interface in place of one that \
+is gone, and of no other" setpriv
+again_by_valectl_body()
+{
+	local rounds=0
+
+	two_hosts
+	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
+	    "$VALED" -c control > valed.out.$S 2> valed.err.$S &
+	echo $! >> pids
+	wait_until "valed" "$VALECTL" -c control
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
+	atf_check -s exit:65 -e match:"vale0:pa: pa is attached to vale0 \
+already" nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
+	in_host $S ip link del pa
+	wait_until "the end" said 1 "pa: the interface is gone"
+	wire $S pa $A ea
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
+	tcp $B 10.9.0.2 $A 1000000
+	tcp $A 10.9.0.1 $B 1000000
+}
+
+host_case gone_crash "With -R, valed serves again after a crash when an \
+interface of -a is gone, and attaches one that comes back"
+gone_crash_body()
+{
+	local old pid rounds=1
+
+	two_hosts
+	nsenter -t $S -n "$VALED" -R -c control -a vale0:pa -a vale0:pb \
+	    > valed.out.$S 2> valed.err.$S &
+	pid=$!
+	echo $pid >> pids
+	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
+	wait_until "vale0:pb" listed vale0:pb
+	in_host $S ip link del pa
+	wait_until "the end" said 1 "pa: the interface is gone"
+	old=$(serving $pid)
+	kill -9 $old
+	wait_until "another process" another $pid "$old" ||
+	    atf_fail "none: $(cat valed.err.$S)"
+	atf_check -o not-match:vale0:pa "$VALECTL" -c control
+	said 1 "valed: -a vale0:pa: pa: no such interface" ||
+	    atf_fail "$(cat valed.err.$S)"
+	again packet
+	kill $pid
+	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	# At the first start it is an error.
+	in_host $S ip link del pa
+	atf_check -s exit:69 -e match:"-a vale0:pa: pa: no such interface" \
+	    nsenter -t $S -n "$VALED" -R -c control -a vale0:pa
+}
+
 promiscuous()
 {
 	in_host $1 ip -d link show $2 | grep -q "promiscuity $3"

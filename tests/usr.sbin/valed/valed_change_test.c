@@ -150,10 +150,11 @@ ctl_names_move(unsigned int place)
 	called("names move %u;", SLOT(place));
 }
 
-void
+bool
 ctl_names_hostif(const char *name)
 {
 	called("names %s;", name);
+	return (true);
 }
 
 void
@@ -169,6 +170,7 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 	called("attach %s %u;", port_name, fds->hf_nfds);
 	if (start_error != 0)
 		snprintf(error, size, "%s: why", port_name);
+	errno = EIO;
 	return (start_error == 0);
 }
 

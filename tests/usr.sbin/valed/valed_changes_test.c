@@ -486,11 +486,11 @@ attaches(const char *port, const char *ifname, unsigned int kind, int answer)
 }
 
 static void
-detaches(const char *port)
+detaches(const char *port, int answer)
 {
 	comes(VALED_DETACH, 0);
 	ATF_CHECK_STREQ(port, vc.vc_config.ac_backend);
-	valed_guard_answer(0);
+	valed_guard_answer(answer);
 }
 
 #define	ATTACHED(port)	port ": the interface is attached\n"
@@ -504,7 +504,7 @@ TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
 	argv[3] = (char []){ "-a" };
 	argv[4] = (char []){ "vale0:e0" };
 	start("attach.vale0:e1=packet\nattach.vale0:e9=packet\n", 5);
-	valed_guard_unattached(2);
+	valed_guard_unattached("vale0:e9", "");
 	/* The same; a new one; another kind. */
 	reload("attach.vale0:e1=packet\nattach.vale0:e9=packet\n"
 	    "attach.vale0:e2=xdp\n");
@@ -514,8 +514,9 @@ TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
 	    "no such interface\n");
 	reload("attach.vale0:e1=xdp\nattach.vale1:e2=xdp\n"
 	    "port.vale1:e2.vlan=7\n");
-	detaches("vale0:e1");
-	detaches("vale0:e2");
+	detaches("vale0:e1", 0);
+	detaches("vale0:e9", ENXIO);
+	detaches("vale0:e2", 0);
 	sets("vale1:e2", VALE_SETTING_VLAN, "7");
 	attaches("vale0:e1", "e1", HOSTIF_XDP, 0);
 	attaches("vale1:e2", "e2", HOSTIF_XDP, EIO);
@@ -531,8 +532,8 @@ TEST(interfaces, "Interfaces of lines come and go; those of -a stay; one that "
 	ends();
 	said_both(ATTACHED("vale1:e2"), "");
 	reload("attach.vale0:e8=packet\n");
-	detaches("vale0:e1");
-	detaches("vale1:e2");
+	detaches("vale0:e1", 0);
+	detaches("vale1:e2", 0);
 	sets("vale1:e2", VALE_SETTING_VLAN, NULL);
 	attaches("vale0:e8", "e8", HOSTIF_PACKET, 0);
 	comes(VALED_END, 0);

@@ -25,6 +25,7 @@
 
 /* What is started, and how. */
 static struct world {
+	unsigned int kept;
 	char	fail[32];		/* the step that fails */
 	bool	control, verbose, store, supervised;
 	unsigned int adapters, hostifs, settings;
@@ -339,10 +340,11 @@ ctl_names_adapter(unsigned int place, const char *name)
 	called("name %u %s", place, name);
 }
 
-void
+bool
 ctl_names_hostif(const char *name)
 {
 	called("name %s", name);
+	return (true);
 }
 
 struct adapter *
@@ -405,10 +407,16 @@ ctl_names_hostif_remove(const char *name)
 	called("no name %s", name);
 }
 
-void
-valed_guard_unattached(unsigned int i)
+unsigned int
+valed_store_count(void)
 {
-	called("unattached %u", i);
+	return (world.kept);
+}
+
+void
+valed_guard_unattached(const char *port, const char *why)
+{
+	called("unattached %s %s", port, why);
 }
 
 bool
@@ -595,13 +603,21 @@ TEST(lines, "An interface of a line that cannot be attached is told, and does "
 	strlcpy(world.fail, "open e0", sizeof(world.fail));
 	runs(EX_OK, "valed_main_test: f:1: why not\n", BEGIN
 	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;"
-	    "no name vale0:e0;unattached 0;open e1;sandbox 55;"
+	    "no name vale0:e0;unattached vale0:e0 why not;open e1;sandbox 55;"
 	    "attach vale0:e1 e1;" SERVES);
 	strlcpy(world.fail, "attach vale0:e0 e0", sizeof(world.fail));
 	runs(EX_OK, "valed_main_test: vale0:e0: why not\n", BEGIN
 	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;open e1;"
 	    "sandbox 55;attach vale0:e0 e0;close e0;no name vale0:e0;"
-	    "unattached 0;attach vale0:e1 e1;" SERVES);
+	    "unattached vale0:e0 ;attach vale0:e1 e1;" SERVES);
+	/* One of -a does when valed is started again. */
+	hostifs[0].hc_line = false;
+	world.kept = 1;
+	strlcpy(world.fail, "open e0", sizeof(world.fail));
+	runs(EX_OK, "valed_main_test: f:1: why not\n", BEGIN
+	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;"
+	    "no name vale0:e0;unattached vale0:e0 why not;open e1;sandbox 55;"
+	    "attach vale0:e1 e1;" SERVES);
 }
 
 TEST_PROGRAM

@@ -27,7 +27,7 @@
 static struct world {
 	char	why[32];		/* of changes */
 	bool	no_signals, due, is_change, reloads, change_is_end;
-	bool	store, manager, restart, replace;
+	bool	store, manager, restart, replace, gone;
 	unsigned int waits, polls, asked;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 } world;
@@ -233,9 +233,39 @@ valed_stats_hostif_live(struct hostif *hi __unused, void *arg __unused)
 void
 hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg)
 {
-	called("each %s%s", fn == valed_stats_hostif ? "print" :
-	    fn == valed_stats_hostif_live ? "live" : "?", arg == NULL ? "" :
-	    "?");
+	static struct hostif *const gone = (struct hostif *)&world;
+
+	if (fn == valed_stats_hostif || fn == valed_stats_hostif_live)
+		called("each %s%s", fn == valed_stats_hostif ? "print" : "live",
+		    arg == NULL ? "" : "?");
+	else
+		fn(gone, arg);
+}
+
+bool
+hostif_gone(const struct hostif *hi __unused)
+{
+	return (world.gone);
+}
+
+const char *
+hostif_port_name(const struct hostif *hi __unused)
+{
+	return ("vale0:e");
+}
+
+void
+valed_guard_unattached(const char *port, const char *why)
+{
+	called("gone %s%s", port, why);
+}
+
+bool
+valed_guard_attach(void)
+{
+	if (world.gone)
+		called("guard attach");
+	return (world.gone);
 }
 
 void
@@ -469,6 +499,37 @@ TEST(serves, "It serves until a signal ends it")
 	run(fd);
 	check("wait 66 only;change 3;ready 2;end;wait 66;begin;guard reload;"
 	    "reloading;wait 66 only;wait 66 only;");
+}
+
+TEST(gone, "While an interface is gone the guard is asked once a second to "
+    "attach another one; nobody is told of a reload, and one that is asked for "
+    "meanwhile waits")
+{
+	make();
+	list_make();
+	world.gone = world.due = true;
+	watch(NULL);
+	watch(NULL);
+	check(CHECKED "gone vale0:e;guard attach;close watch;carrier;"
+	    "notify watch;" CHECKED "close watch;carrier;notify watch;");
+	reload_begin(CTL_RELOAD);
+	check("");
+	world.gone = false;
+	world.reloads = world.is_change = true;
+	ATF_CHECK(reload_change());
+	check("change 2;");
+	world.change_is_end = true;
+	ATF_CHECK(reload_change());
+	check("change 3;begin;guard reload;reloading;");
+	ATF_CHECK(reload_change());
+	check("change 3;ready 2;end;");
+	world.gone = true;
+	attach_begin();
+	world.is_change = false;
+	ATF_CHECK(!reload_change());
+	check("gone vale0:e;guard attach;");
+	attach_begin();
+	check("gone vale0:e;guard attach;");
 }
 
 TEST(replaces, "A client asks for a reload that may disconnect others; a signal "

@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Drivers for the 82574L, on valed's e1000e: how each interrupt is taken.
+# Drivers for the 82574L, on valed's e1000e: how each interrupt is taken, and what
+# a suspend under traffic leaves.
 
 DRIVER=e1000e
 
@@ -59,6 +60,44 @@ driver_body()
 	on vm1 "dmesg | grep e1000e" > dmesg
 	atf_check -s exit:1 grep -i -e fail -e error -e hang -e invalid dmesg
 	finish
+}
+
+# suspending: vm1's console says that its devices are suspended.
+suspending()
+{
+	grep -a "suspend debug: Waiting" vm1.log
+}
+
+# suspended: vm1 suspends and resumes while vm2 sends frames, not so many that vm1
+# has no buffers posted.  They end before it resumes.
+suspended()
+{
+	on vm1 "dmesg -n 8
+	    echo N > /sys/module/printk/parameters/console_suspend
+	    echo devices > /sys/power/pm_test
+	    echo 5 > /sys/module/suspend/parameters/pm_test_delay"
+	on vm2 "pktgen_setup $(mac 1) 10.0.0.1 60
+	    pg eth0 'delay 500000'; pktgen_start"
+	on vm1 "echo freeze > /sys/power/state" &
+	wait_until "the suspend" suspending || atf_fail "vm1 does not suspend"
+	on vm2 pktgen_stop
+	wait $! || atf_fail "vm1 does not resume"
+}
+
+guest_case suspend "Linux's e1000e and e1000 receive after a suspend while frames \
+arrive"
+suspend_body()
+{
+	local driver
+
+	for driver in e1000e e1000; do
+		DRIVERS="$driver e1000"
+		guests 2
+		up 1 2
+		suspended
+		pings vm1 10.0.0.2
+		finish
+	done
 }
 
 guest_case lem "lem(4): MSI-X, without a register read for an interrupt, with the \

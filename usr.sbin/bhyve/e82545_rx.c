@@ -62,7 +62,12 @@
  * write of a smaller index ends it.  A batch takes at most one round.
  *
  * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
- * with DD set and all else as it was, and the data goes to the next.
+ * with DD set and all else as it was, and the data goes to the next.  If no
+ * posted descriptor has a buffer, none is written back, and the frame stays in
+ * the port.  For Linux's e1000e, when it suspends the system, clears the ring
+ * without turning the receiver off or resetting the adapter.  When it resumes,
+ * it takes each DD in the ring for a frame, is ahead of RDH then, and posts
+ * nothing any more.
  *
  * Frames arrive without FCS; the guest gets four bytes of zeros for it if
  * RCTL.SECRC is off.  Short frames are padded with zeros to the minimum.

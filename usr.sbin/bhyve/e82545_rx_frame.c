@@ -78,19 +78,41 @@ rx_fits(const struct rx_batch *b, const struct rx_frame *f, size_t flen,
 	    (b->size == 0 || rx_need(b, f, len) < b->size));
 }
 
+/* Count the posted descriptors without a buffer before the next buffer. */
+static uint32_t
+rx_nulls(const struct e82545 *dev, const struct rx_batch *b)
+{
+	const uint32_t room = rx_room(b);
+	uint32_t n;
+
+	for (n = 0; n < room; n++)
+		if (atomic_load_64(rx_desc(dev, b->ring,
+		    (b->head + n) % b->size)) != 0)
+			break;
+	return (n);
+}
+
 /* See whether a frame of `len' bytes, as the guest gets it, has space now. */
 static enum rx_verdict
 rx_space(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
     size_t len, bool single)
 {
-	const size_t need = rx_need(b, f, len);
+	size_t need = rx_need(b, f, len);
+	uint32_t nulls = rx_nulls(dev, b);
 
-	/* Pass over those before the frame even if it does not fit yet. */
-	while (rx_room(b) > 0 && rx_first_buffer(dev, b) == 0) {
-		if (b->ndone >= RX_BATCH_DESCS)
-			return (RX_FULL);
-		e82545_rx_null(dev, b, 0);
-	}
+	/*
+	 * Pass over those before a buffer even if the frame does not fit yet.
+	 * If no posted descriptor has a buffer, wait for one that has:
+	 * e82545_rx.c.
+	 */
+	if (nulls == rx_room(b))
+		need += nulls;
+	else
+		for (; nulls > 0; nulls--) {
+			if (b->ndone >= RX_BATCH_DESCS)
+				return (RX_FULL);
+			e82545_rx_null(dev, b, 0);
+		}
 	/* mutants: it looks for descriptors earlier */
 	if (need > rx_room(b) && b->ring != NULL)
 		e82545_rx_poll(dev, b);

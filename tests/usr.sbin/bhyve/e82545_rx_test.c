@@ -427,6 +427,40 @@ TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "
 	}
 }
 
+HOST_TEST(null_all, rx_up(64, 256), "While no posted descriptor has a buffer, "
+    "none is written back, and frames wait for one that has")
+{
+	uint64_t addr[8];
+	uint8_t frame[100];
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		addr[i] = host_rxd(h, i)->addr;
+		host_rxd(h, i)->addr = 0;
+	}
+	host_wr(h, E82545_RDT, 4);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_inject(h, frame, sizeof(frame), 2);
+	host_inject(h, frame, sizeof(frame), 2);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	/* More of the same. */
+	host_wr(h, E82545_RDT, 6);
+	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+	ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
+	for (i = 0; i < 6; i++)
+		ATF_CHECK_EQ_MSG(0, host_rxd(h, i)->status, "%u", i);
+	host_rxd(h, 6)->addr = addr[6];
+	host_rxd(h, 7)->addr = addr[7];
+	host_wr(h, E82545_RDT, 8);
+	host_run(h);
+	ATF_CHECK_EQ(8, host_rd(h, E82545_RDH));
+	for (i = 0; i < 8; i++)
+		ATF_CHECK_EQ_MSG(i < 6 ? E82545_RXD_DD : RXD_DONE,
+		    host_rxd(h, i)->status & RXD_DONE, "%u", i);
+	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, le64toh(addr[7]),
+	    sizeof(frame)), sizeof(frame)));
+}
+
 #define	HIGH	((uint64_t)5 << 32)
 
 static void *

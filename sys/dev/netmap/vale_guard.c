@@ -35,6 +35,7 @@
 #define	TYPE_RARP	0x8035
 #define	TYPE_VLAN	0x8100
 #define	TYPE_IP6	0x86dd
+#define	TYPE_EAPOL	0x888e
 #define	TYPE_QINQ	0x88a8
 
 /* RFC 826, 903, for Ethernet and IPv4. */
@@ -43,7 +44,7 @@
 #define	 RARP_REQUEST	3
 #define	ARP_SENDER	8		/* its Ethernet address */
 #define	ARP_SENDER_IP	14
-#define	ARP_TARGET	18
+#define	ARP_TARGET	18		/* as the sender's */
 #define	ARP_TARGET_IP	24
 
 /* RFC 791, RFC 768. */
@@ -348,15 +349,15 @@ check_arp(const struct vale_guard *gd, const uint8_t *source,
 	    ARP_SENDER_IP)));
 }
 
-/* What QEMU announces a guest with. */
+/* A request for the sender's own address, as QEMU announces a guest. */
 static bool
 check_rarp(const uint8_t *source, const struct guard_bytes *gb)
 {
 	return (arp_from(source, gb) &&
 	    get16(gb->gb_p + ARP_OPERATION) == RARP_REQUEST &&
-	    memcmp(gb->gb_p + ARP_TARGET, source, ADDR_LEN) == 0 &&
 	    is_zero(gb->gb_p + ARP_SENDER_IP, IP4_LEN) &&
-	    is_zero(gb->gb_p + ARP_TARGET_IP, IP4_LEN));
+	    (is_zero(gb->gb_p + ARP_TARGET, ADDR_LEN) ||
+	    memcmp(gb->gb_p + ARP_TARGET, source, ADDR_LEN) == 0));
 }
 
 /* What follows IPv4's header; from 0.0.0.0 if `zero'. */
@@ -564,6 +565,9 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 		break;
 	case TYPE_IP6:
 		pass = check_ip6(gd, source, gb);
+		break;
+	case TYPE_EAPOL:
+		pass = true;
 		break;
 	default:
 		/* Most others can carry IP: LLC, MPLS, PPPoE, other tags. */

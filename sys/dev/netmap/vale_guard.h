@@ -30,9 +30,9 @@
  *			DHCP	answers to clients, UDP to port 68, or 546 of
  *				IPv6, are refused
  *
- *			Other types of frames are refused, as are those of
- *			802.3: IP can be in them.  Tags of 802.1Q and 802.1ad
- *			are skipped, at most two.
+ *			EAPOL passes.  Other types of frames are refused, as
+ *			are those of 802.3: IP can be in them.  Tags of 802.1Q
+ *			and 802.1ad are skipped, at most two.
  *
  * A guard must see bytes that the sender cannot change afterwards.
  *

@@ -4,7 +4,7 @@
 
 # The commands of a page in mdoc(7), in order: awk -f commands.awk dir=DIR PAGE.
 # DIR/NN.MACHINE has command NN, and DIR/NN.out the lines that the page shows of
-# its output.
+# its output.  With texts=DIR, DIR/NN has the NN-th literal text that is neither.
 #
 # Commands are in displays: Dl, and Bd -literal whose first line is a command.
 # A command starts with a prompt: "# " on the host, "$ " there, as a user,
@@ -30,14 +30,21 @@ function command(line)
 	print line > out
 }
 
+function text(line)
+{
+	if (texts != "")
+		print line > sprintf("%s/%02d", texts, ntexts)
+}
+
 { gsub(/\\&/, ""); gsub(/\\e/, "\\"); gsub(/\\-/, "-") }
 
 /^[.]Dl ([a-z0-9]*#|[$]) / { command(substr($0, 5)); next }
 /^[.]Bd -literal/ { display = "new"; next }
 /^[.]Ed/ { display = ""; next }
-display == "" || display == "other" { next }
+display == "" { next }
+display == "other" { text($0); next }
 /^([a-z0-9]*#|[$]) / { command($0); display = "commands"; next }
-display == "new" { display = "other"; next }
+display == "new" { display = "other"; ntexts++; text($0); next }
 /^ / { print > out; next }
 {
 	if (out != name("out"))

@@ -224,7 +224,7 @@ package_body()
 	wait_until "the socket" [ -S vm1.sock -a ! -e vm1.sock.lock ] ||
 	    atf_fail "valed does not serve"
 	atf_check -o inline:"vale0:vm1 bridge_idx 0 port_idx 0\n" \
-	    root/usr/sbin/valectl -c control
+	    root/usr/sbin/valectl -c control -l all
 	kill $pid
 	wait $pid || atf_fail "valed failed"
 	rm pid

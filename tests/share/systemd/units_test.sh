@@ -78,7 +78,11 @@ metrics_body()
 	done
 	socket=$(sed -n 's/^ExecStart=.* -c \([^,]*\),.*/\1/p' \
 	    "$units/valed.service")
-	atf_check -o ignore grep "^ExecStart=-@SBINDIR@/valectl -c $socket " "$u"
+	# Where the administrator can change it.
+	atf_check -o inline:"Environment=VALE_SOCKET=$socket\n" \
+	    grep ^Environment= "$u"
+	atf_check -o inline:"ExecStart=-@SBINDIR@/valectl --openmetrics=http\n" \
+	    grep ^ExecStart= "$u"
 	atf_check -o inline:"ListenStream=127.0.0.1:9955\n" \
 	    grep ^Listen "$units/valectl-metrics.socket"
 }

@@ -41,7 +41,7 @@ SUBDIR=		${_LIBS} ${_TESTBED}
 SUBDIR=		${_LIBS} .WAIT lib/libvale_valed .WAIT			\
 		usr.sbin/valed usr.sbin/valectl lib/libnetmap_run	\
 		usr.bin/netmap-run usr.bin/vale-cap			\
-		share/systemd share/sysusers
+		share/bash-completion share/systemd share/sysusers
 # WITHOUT_TESTS=yes, as on FreeBSD: what is installed, and no more.
 .if !defined(WITHOUT_TESTS)
 SUBDIR+=	${_TESTBED} sys/dev/e1000/linux bench/nettest .WAIT tests

@@ -39,7 +39,7 @@
 
 static const char usage_text[] =
     "usage: valectl [-c socket] [-j]\n"
-    "       valectl [-c socket] [-j] -l valeSSS:PPP\n"
+    "       valectl [-c socket] [-j] -l valeSSS:PPP|all\n"
     "       valectl [-c socket] [-j] -g valeSSS:PPP\n"
     "       valectl [-c socket] [-j] -k valeSSS[:PPP]|all\n"
     "       valectl [-c socket] [-j] -t valeSSS\n"
@@ -53,8 +53,8 @@ static const char usage_text[] =
     "       valectl [-c socket] reload [--replace]\n"
     "       valectl [-c socket] restart\n"
     "\n"
-    "  without a verb, list all ports\n"
-    "  -l  a port's place in the list\n"
+    "  without a verb, a table of all ports\n"
+    "  -l  a port's place in the list of ports, or that list\n"
     "  -g  a port's rings\n"
     "  -k  the counters of a port, or of a switch's ports, or of everything\n"
     "  -t  the addresses that a switch has learned\n"
@@ -407,7 +407,10 @@ main(int argc, char **argv)
 		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
 	switch (verb) {
 	case 0:
-		vc_show_ports(json);
+		if (json)
+			vc_show_ports(true);
+		else
+			vc_show_table();
 		break;
 	case 'a':
 		attach(name);
@@ -425,7 +428,10 @@ main(int argc, char **argv)
 			vc_show_counters(name, json);
 		break;
 	case 'l':
-		show_place(name, json);
+		if (strcmp(name, "all") == 0)
+			vc_show_ports(json);
+		else
+			show_place(name, json);
 		break;
 	case 'o':
 		if (argc == 0)

@@ -11,6 +11,7 @@
  *	valectl_save.c	writes settings to a configuration file
  *	valectl_set.c	settings
  *	valectl_show.c	lists of ports and addresses
+ *	valectl_table.c	the table of ports
  *	valectl_device.c	adapters and attached interfaces
  *	valectl_live.c	rates of ports, again and again
  *	valectl_events.c	what happens, again and again
@@ -81,6 +82,7 @@ void	vc_save(const char *path);
 
 /* valectl_show.c */
 void	vc_print_json(json_t *value);
+/* The place of each port. */
 void	vc_show_ports(bool json);
 /*
  * The counters of one of the ports, or of all if `port' is NULL; without `json'
@@ -115,11 +117,17 @@ void	vc_show_metrics(bool openmetrics);
  */
 void	vc_http(void);
 
+/* valectl_table.c: what each port is, and does. */
+void	vc_show_table(void);
+
 /* valectl_events.c: print what happens, without an end. */
 void	vc_events(void) __attribute__((__noreturn__));
 
+/* valectl_live.c: all frames of a port that were dropped. */
+uint64_t vc_drops(const uint64_t counter[VALE_NCOUNTERS]);
+
 /*
- * valectl_live.c: print rates each `interval_s' seconds, `count' times, or
+ * Print rates each `interval_s' seconds, `count' times, or
  * without an end if that is 0.
  */
 void	vc_live(const char *name, unsigned int interval_s, unsigned int count,

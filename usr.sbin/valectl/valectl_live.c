@@ -44,9 +44,8 @@ now(void)
 	return (ts.tv_sec + ts.tv_nsec / 1e9);
 }
 
-/* All frames of a port that were dropped. */
-static uint64_t
-drops(const uint64_t counter[VALE_NCOUNTERS])
+uint64_t
+vc_drops(const uint64_t counter[VALE_NCOUNTERS])
 {
 	uint64_t sum = 0;
 	int i;
@@ -88,7 +87,7 @@ rate_fill(struct rate *rt, const struct vale_port_info *info,
 	rt->rt_tx_bits = 8 * (c[VALE_C_TX_BYTE] - last[VALE_C_TX_BYTE]) / s;
 	rt->rt_rx_frames = (c[VALE_C_RX_FRAME] - last[VALE_C_RX_FRAME]) / s;
 	rt->rt_rx_bits = 8 * (c[VALE_C_RX_BYTE] - last[VALE_C_RX_BYTE]) / s;
-	rt->rt_drops = (drops(c) - drops(last)) / s;
+	rt->rt_drops = (vc_drops(c) - vc_drops(last)) / s;
 }
 
 static int

@@ -17,7 +17,7 @@ list_body()
 	vale0:b-c.d bridge_idx 0 port_idx 1
 	vale1:x bridge_idx 1 port_idx 0
 	EOT
-	atf_check -o file:expected $VALECTL
+	atf_check -o file:expected $VALECTL -l all
 	atf_check -o inline:"bridge_idx: 1\nport_idx:   0\n" \
 	    $VALECTL -l vale1:x
 	atf_check -o inline:"bridge_idx: 0\nport_idx:   1\n" \
@@ -31,6 +31,43 @@ list_body()
 	    python3 -c 'import json; p = json.load(open("json"))
 names = [x["name"] for x in p]
 print(json.dumps(names), json.dumps([x["bridge_idx"] for x in p]))'
+	teardown
+}
+
+no_port()
+{
+	$VALECTL | grep "^vale7:y .* down "
+}
+
+test_case table "Without options there is a table: what each port is, and does" \
+    require.progs python3
+table_body()
+{
+	setup_valed -s 1,e1000,vale0:vm1,path=vm1.sock,mac=02:00:00:00:00:01 \
+	    -s 2,e1000,vale7:y,path=y.sock,mac=02:00:00:00:00:02,control=/none
+	setup_ports vale0:a vale1:x
+	atf_check $VALECTL -o vale0:a rate=1500Kbit/s vlan=10
+	atf_check $VALECTL -o vale1:x trunk=10,20-30 link=down
+	send 0 7
+	send 1 3
+	wait_until "that the port of y is missing" no_port
+	cat > expected <<-EOT
+	PORT      KIND    ADDRESS           CLIENT LINK VLAN           RATE       TX RX DROP
+	vale0:vm1 adapter 02:00:00:00:00:01 none   up   -              -           0  7    0
+	vale0:a   program -                 -      up   10             1500Kbit/s  7  0    0
+	vale1:x   program -                 -      down trunk:10,20-30 -           3  0    3
+	vale7:y   adapter 02:00:00:00:00:02 none   down -              -           -  -    -
+	EOT
+	atf_check -o file:expected $VALECTL
+	# Many frames, and a client.
+	send 0 123449
+	atf_check -o match:"^vale0:a .* 123[.]5K +0 +[0-9.]+K$" \
+	    -o match:"^vale0:vm1 adapter 02:00:00:00:00:01 [0-9]+s +up " \
+	    env PYTHONPATH=$(atf_get_srcdir) python3 -B -c 'import subprocess
+import sys
+from vfu_client import *
+with Driver("vm1.sock"):
+    sys.exit(subprocess.run(sys.argv[1]).returncode)' "$VALECTL"
 	teardown
 }
 
@@ -136,7 +173,9 @@ attach_body()
 	wait_until "the interfaces" [ -e up ]
 	setup vale0:a
 	atf_check $outside $VALECTL -a vale0:h0
-	atf_check -o match:"^vale0:h0 bridge_idx 0 port_idx 1$" $VALECTL
+	atf_check -o match:"^vale0:h0 bridge_idx 0 port_idx 1$" \
+	    $VALECTL -l all
+	atf_check -o match:"^vale0:h0 +interface +- +- +up +- +- +0 " $VALECTL
 	wait_until "a frame outside" sends_out
 	atf_check -s exit:65 -e match:"^valectl: vale0:h0: " \
 	    $outside $VALECTL -a vale0:h0

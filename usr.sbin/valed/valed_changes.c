@@ -75,7 +75,8 @@ copy_all(const struct valed_options *opt)
 	struct adapter_config *all;
 	unsigned int i;
 
-	all = calloc(opt->vo_nadapters + 1, sizeof(*all));
+	/* There may be others after a reload that failed. */
+	all = calloc(VALED_MAXADAPTERS, sizeof(*all));
 	if (all == NULL) {
 		valed_sockets_drop();
 		err(EX_OSERR, NULL);
@@ -94,12 +95,8 @@ absent(struct adapter_config *ac)
 	    .ac_listen = -1 };
 }
 
-/*
- * Send a change, with the adapter's socket and opener, or the interface's
- * descriptors.
- */
-static bool
-change_send(struct valed_change *vc)
+bool
+valed_changes_send(struct valed_change *vc)
 {
 	int adapter[2];
 	const int *fds = adapter;
@@ -107,7 +104,8 @@ change_send(struct valed_change *vc)
 
 	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
 		adapter[n++] = vc->vc_config.ac_listen;
-	if (vc->vc_what == VALED_ADD && valed_is_remote(&vc->vc_config))
+	if (vc->vc_what == VALED_ADD && valed_is_remote(&vc->vc_config) &&
+	    vc->vc_config.ac_opener != -1)
 		adapter[n++] = vc->vc_config.ac_opener;
 	if (vc->vc_what == VALED_ATTACH) {
 		fds = vc->vc_hostif.hf_fd;
@@ -135,31 +133,20 @@ valed_changes_end(const char *why)
 
 	end.vc_absent = hostifs_absent();
 	strlcpy(end.vc_why, why, sizeof(end.vc_why));
-	(void)change_send(&end);
+	(void)valed_changes_send(&end);
 }
 
 /*
- * Have the serving process carry out a change.  Returns its error, or -1 if that
- * process has gone.
+ * Have the serving process carry out a change, which the guard passes on.  If
+ * either has gone, the child ends.  Returns the error.
  */
-static int
-change_answer(struct valed_change *vc)
-{
-	int error;
-
-	if (!change_send(vc) || recv(changes_fd, &error, sizeof(error), 0) !=
-	    (ssize_t)sizeof(error))
-		return (-1);
-	return (error);
-}
-
-/* The same in a child of the guard, which ends then; the guard sees it, too. */
 static int
 change_carry(struct valed_change *vc)
 {
-	const int error = change_answer(vc);
+	int error;
 
-	if (error == -1) {
+	if (!valed_changes_send(vc) || recv(changes_fd, &error, sizeof(error), 0) !=
+	    (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
 		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);
@@ -253,7 +240,7 @@ hostif_carry(const struct hostif_config *hc, char why[VALED_ATTACH_WHY])
 		    "addresses there", hc->hc_where, hostif_config_name(hc));
 	strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 	    sizeof(vc.vc_config.ac_backend));
-	error = change_answer(&vc);
+	error = change_carry(&vc);
 	hostif_close(&vc.vc_hostif);
 	snprintf(why, VALED_ATTACH_WHY, "%s: the interface is not attached: %s",
 	    hc->hc_port, strerror(error));
@@ -270,8 +257,6 @@ hostif_attach_absent(struct hostif_config *hc, const char *how)
 	char why[VALED_ATTACH_WHY];
 	const int error = hostif_carry(hc, why);
 
-	if (error == -1)
-		return;
 	hc->hc_absent = error != 0 && error != EEXIST;
 	if (error == 0)
 		valed_error_note("%s%s: the interface is attached", how,
@@ -296,14 +281,30 @@ hostifs_attach(struct valed_options *opt)
 	}
 }
 
+/* Whether an interface that is not attached is there. */
+static bool
+hostif_is_back(const struct hostif_config *hc)
+{
+	return (hc->hc_absent && if_nametoindex(hostif_config_name(hc)) != 0);
+}
+
+bool
+valed_changes_attachable(void)
+{
+	const struct hostif_config *hc = known_hostifs;
+
+	while (hc < known_hostifs + nknown_hostifs && !hostif_is_back(hc))
+		hc++;
+	return (hc < known_hostifs + nknown_hostifs);
+}
+
 void
 valed_changes_attach(void)
 {
 	struct hostif_config *hc;
 
 	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++)
-		if (hc->hc_absent && if_nametoindex(hostif_config_name(hc)) !=
-		    0)
+		if (hostif_is_back(hc))
 			hostif_attach_absent(hc, "");
 	valed_changes_end("");
 }
@@ -584,6 +585,7 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 		break;
 	case VALED_OPEN:
 		ac->ac_listen = valed_changes_socket(ac);
+		(void)change(VALED_MADE, ac);
 		break;
 	case VALED_REMOVE_OLD:
 		remove_old(&vp->pn_old[i]);
@@ -770,6 +772,126 @@ valed_changes(struct valed_options *opt, bool replace)
 	nknown_hostifs = opt->vo_nhostifs;
 	free(opt->vo_adapters);
 	valed_changes_end(valed_error());
+}
+
+/*
+ * What a child has carried out that has ended in the midst.
+ */
+
+/* Forget the adapter of this place, or make it this one. */
+static void
+record_adapter(const struct adapter_config *ac, bool there)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nknown; i++)
+		if (valed_place(&known[i]) != valed_place(ac))
+			known[n++] = known[i];
+	nknown = n;
+	/* mutants: the serving process has no more than that */
+	if (there && n < VALED_MAXADAPTERS) {
+		known[nknown] = *ac;
+		known[nknown].ac_listen = known[nknown].ac_opener = -1;
+		nknown++;
+	}
+}
+
+/* Whether a setting is the last one recorded. */
+static bool
+is_recorded(const struct valed_setting *a, const struct valed_setting *b)
+{
+	return (a->vst_setting == b->vst_setting &&
+	    strcmp(a->vst_name, b->vst_name) == 0);
+}
+
+static void
+record_setting(const struct valed_setting *st, bool keep)
+{
+	struct valed_settings *ss = &known_settings;
+	struct valed_setting *list;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < ss->vss_n; i++)
+		if (!is_recorded(&ss->vss_list[i], st))
+			ss->vss_list[n++] = ss->vss_list[i];
+	ss->vss_n = n;
+	if (!keep)
+		return;
+	list = reallocarray(ss->vss_list, n + 1, sizeof(*list));
+	if (list == NULL)
+		err(EX_OSERR, NULL);
+	list[n] = *st;
+	ss->vss_list = list;
+	ss->vss_n = n + 1;
+}
+
+/* An interface of a line is attached, or not. */
+static void
+record_hostif(const struct valed_change *vc, bool there)
+{
+	const char *port = vc->vc_config.ac_backend;
+	struct hostif_config *hc, *end = known_hostifs + nknown_hostifs;
+
+	for (hc = known_hostifs; hc < end; hc++)
+		if (strcmp(hc->hc_port, port) == 0 && (!there ||
+		    hc->hc_options.ho_kind == vc->vc_hostif.hf_kind))
+			break;
+	if (hc == end && there) {
+		hc = reallocarray(known_hostifs, nknown_hostifs + 1,
+		    sizeof(*hc));
+		if (hc == NULL)
+			err(EX_OSERR, NULL);
+		known_hostifs = hc;
+		hc += nknown_hostifs++;
+		memset(hc, 0, sizeof(*hc));
+		strlcpy(hc->hc_port, port, sizeof(hc->hc_port));
+		hc->hc_options.ho_kind = vc->vc_hostif.hf_kind;
+		hc->hc_line = true;
+	} else if (hc == end)
+		return;
+	hc->hc_absent = !there;
+}
+
+void
+valed_changes_record(const struct valed_change *vc)
+{
+	switch (vc->vc_what) {
+	case VALED_REMOVE:
+		record_adapter(&vc->vc_config, false);
+		break;
+	case VALED_ADD:
+	case VALED_MOVE:
+	case VALED_CHANGE:
+		record_adapter(&vc->vc_config, true);
+		break;
+	case VALED_SET:
+		record_setting(&vc->vc_setting, vc->vc_keep);
+		break;
+	case VALED_ATTACH:
+	case VALED_DETACH:
+		record_hostif(vc, vc->vc_what == VALED_ATTACH);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Whether an adapter listens there. */
+static bool
+is_listening(const char *path)
+{
+	const struct adapter_config *ac;
+
+	for (ac = known; ac < known + nknown; ac++)
+		if (strcmp(ac->ac_path, path) == 0)
+			return (true);
+	return (false);
+}
+
+void
+valed_changes_failed(void)
+{
+	valed_sockets_prune(is_listening);
 }
 
 void

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 struct adapter_config;
+struct valed_change;
 struct valed_options;
 
 /*
@@ -29,8 +30,21 @@ int	valed_changes_socket(const struct adapter_config *ac);
  */
 void	valed_changes_begin(const struct valed_options *opt);
 
-/* In the guard: `fd' is the connection to the serving process. */
+/*
+ * In the guard: `fd' is the connection to the serving process; in its child, to
+ * the guard.  Send a change there, with the adapter's socket and opener, or the
+ * interface's descriptors, which the caller keeps.  Returns false if that fails.
+ */
 void	valed_changes_to(int fd);
+bool	valed_changes_send(struct valed_change *vc);
+
+/*
+ * In the guard: the serving process has carried out a change of the child, the
+ * only error is a lack of memory, of which it prints a line and exits.  If the
+ * child has then failed, remove the sockets on which no adapter listens.
+ */
+void	valed_changes_record(const struct valed_change *vc);
+void	valed_changes_failed(void);
 
 /* In the serving process: none of this is needed. */
 void	valed_changes_drop(void);
@@ -58,9 +72,11 @@ void	valed_changes_absent(int bus, int slot, int func);
 void	valed_changes_unattached(const char *port, const char *why);
 
 /*
- * In the guard: attach the interfaces of the configuration that are not attached
- * and whose names exist.  Ends with valed_changes_end().
+ * In the guard: whether there are interfaces of the configuration that are not
+ * attached and whose names exist.  In its child: attach them, and end with
+ * valed_changes_end().
  */
+bool	valed_changes_attachable(void);
 void	valed_changes_attach(void);
 
 #endif /* !_VALED_CHANGES_H_ */

@@ -17,23 +17,10 @@
  *	   | -- reload ------------------>|
  *	   |				  | fork
  *	   |				  |---------------->| options
- *	   |<----------------------------------- reserve ---|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- ask -------|
- *	   | -- done -------------------------------------->| sockets
- *	   |<----------------------------------- remove ----|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- set -------|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- move ------|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- attach, fds|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- change ----|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- add, fd ---|
- *	   | -- done -------------------------------------->|
- *	   |<----------------------------------- end -------|
+ *	   |<----------------------------- change ----------|
+ *	   | -- answer ------------------------------------>|
+ *	   |	...			  |	...	    |
+ *	   |<----------------------------- end -------------|
  *	   |				  |<---- success ---|
  *	   |				_exit()		    | is the guard now
  *
@@ -41,16 +28,24 @@
  * error is one line, and ends the child before it has asked for any change; the
  * guard then goes on with what it knows, and tells that line with the end
  * (valed_error.c).  If the child succeeds, it takes the guard's place, as it is
- * the one that knows the new sockets.  valed_changes.c has the changes.
+ * the one that knows the new sockets.  valed_changes.c has the changes: names
+ * are reserved, then sockets made, adapters removed, settings and adapters
+ * changed, interfaces attached, and adapters added.
+ *
+ * The guard passes changes and answers on, and records what has been carried
+ * out.  So each connection has one reader, and if the child dies in the midst,
+ * the guard knows what the serving process has then.
  */
 
 #include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,9 +64,10 @@
 #include "valed_socket.h"
 #include "valed_store.h"
 
-/* What the serving process asks for. */
+/* What the serving process asks for, or answers. */
 struct guard_order {
 	enum {
+		GUARD_ANSWER,		/* to a change: go_error */
 		GUARD_RELOAD,
 		GUARD_ABSENT,		/* of one that is not there */
 		GUARD_UNATTACHED,	/* of an interface */
@@ -79,6 +75,7 @@ struct guard_order {
 		GUARD_REMOVE		/* with a store: remove the sockets at
 					   the end, which no process takes */
 	}	go_what;
+	int	go_error;		/* 0, or an errno */
 	bool	go_replace;		/* a reload may disconnect clients */
 	int	go_bus, go_slot, go_func;
 	char	go_port[VALE_NAME_SIZE];	/* GUARD_UNATTACHED */
@@ -93,23 +90,42 @@ static bool	absent;
 
 static int	guard_argc;
 static char	**guard_argv;
+/* The guard removes the sockets at the end. */
+static bool	guard_removes;
 
-/* In the child: read the configuration, and carry out what has changed. */
+static bool	change_receive(int fd, struct valed_change *vc);
+static void	change_close(struct valed_change *vc);
+
+/*
+ * In the child: read the configuration, and carry out what has changed; or attach
+ * interfaces.
+ */
 static void
-reload(bool replace)
+reload(const struct guard_order *go)
 {
 	struct valed_options opt;
 
+	/* For openers, which nobody waits for. */
+	signal(SIGCHLD, SIG_IGN);
 	valed_sockets_keep();
+	if (go->go_what == GUARD_ATTACH) {
+		valed_changes_attach();
+		return;
+	}
 	valed_options(guard_argc, guard_argv, &opt);
-	valed_changes(&opt, replace);
+	valed_changes(&opt, go->go_replace);
 }
 
-/* The child has carried it out, and is the guard now. */
+/*
+ * The child has carried it out, and is the guard now: `changes' is its end of
+ * the connection to the one before it.
+ */
 static void
-reload_done(int fd)
+reload_done(int fd, int changes)
 {
 	valed_error_begin(-1);
+	valed_changes_to(guard_fd);
+	close(changes);
 	/* If nobody reads it, there is no other guard any more. */
 	while (write(fd, "", 1) == -1 && errno != EPIPE)
 		continue; /* mutants: the end of the loop */
@@ -139,62 +155,203 @@ reload_wait(int fd, char why[VALED_WHY_SIZE])
 	return (false);
 }
 
-/* Reload in a child, which takes this process's place if it succeeds. */
+/* Receive what the serving process sends.  Returns false if it has ended. */
+static bool
+order_receive(struct guard_order *go)
+{
+	ssize_t n;
+
+	do
+		n = recv(guard_fd, go, sizeof(*go), 0);
+	while (n == -1 && errno == EINTR);
+	/* A client may have that process. */
+	if (n != (ssize_t)sizeof(*go))
+		go->go_what = GUARD_ANSWER;
+	return (n > 0);
+}
+
+/* Carry out an order that makes no child. */
 static void
-reload_fork(bool replace)
+order_do(const struct guard_order *go)
+{
+	switch (go->go_what) {
+	case GUARD_ABSENT:
+		valed_changes_absent(go->go_bus, go->go_slot, go->go_func);
+		break;
+	case GUARD_UNATTACHED:
+		valed_changes_unattached(go->go_port, go->go_why);
+		break;
+	case GUARD_REMOVE:
+		guard_removes = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Wait for the answer to a change.  Returns false if there is none. */
+static bool
+answer_receive(int *error)
+{
+	struct guard_order go;
+
+	while (order_receive(&go)) {
+		if (go.go_what == GUARD_ANSWER) {
+			*error = go.go_error;
+			return (true);
+		}
+		order_do(&go);
+	}
+	return (false);
+}
+
+/* Pass on a change of the child, and the answer.  Returns whether both went. */
+static bool
+relay(int child, struct valed_change *vc)
+{
+	int error = 0;
+	bool passed = true;
+
+	if (vc->vc_what == VALED_MADE)
+		valed_socket_made(vc->vc_config.ac_path);
+	else
+		passed = valed_changes_send(vc) && (vc->vc_what == VALED_END ||
+		    answer_receive(&error));
+	change_close(vc);
+	if (!passed || vc->vc_what == VALED_END)
+		return (passed);
+	if (error == 0)
+		valed_changes_record(vc);
+	return (send(child, &error, sizeof(error), MSG_NOSIGNAL) != -1);
+}
+
+/*
+ * Pass on what the child sends until the child has ended or is the guard, which
+ * hears the serving process from the last change on.  Returns false if the
+ * serving process has ended.
+ */
+static bool
+relay_all(int child)
+{
+	static struct valed_change vc;
+	struct pollfd fds[] = {
+		{ .fd = child, .events = POLLIN },
+		{ .fd = guard_fd, .events = POLLIN },
+	};
+	struct guard_order go;
+
+	for (;;) {
+		if (poll(fds, nitems(fds), -1) == -1)
+			continue;
+		if (fds[0].revents != 0) {
+			if (!change_receive(child, &vc))
+				return (true);
+			if (!relay(child, &vc))
+				shutdown(child, SHUT_RDWR);
+			if (vc.vc_what == VALED_END)
+				fds[1].fd = -1;
+		} else if (order_receive(&go))
+			order_do(&go);
+		else
+			return (false);
+	}
+}
+
+/* The parent's part of a reload in a child. */
+static void
+reload_parent(pid_t pid, int why_fd, int child)
 {
 	char why[VALED_WHY_SIZE];
-	int fds[2];
+	const bool serving = relay_all(child);
+
+	if (!serving)
+		kill(pid, SIGKILL);
+	else if (reload_wait(why_fd, why))
+		_exit(EX_OK);
+	waitpid(pid, NULL, 0);
+	/* Openers may have ended meanwhile. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+	signal(SIGCHLD, SIG_IGN);
+	close(why_fd);
+	close(child);
+	valed_changes_failed();
+	if (serving)
+		valed_changes_end(why);
+}
+
+/* Reload in a child, which takes this process's place if it succeeds. */
+static void
+reload_fork(const struct guard_order *go)
+{
+	char why[VALED_WHY_SIZE];
+	int changes[2], fds[2];
 	pid_t pid;
 
-	if (pipe2(fds, O_CLOEXEC) == -1 || (pid = fork()) == -1) {
-		snprintf(why, sizeof(why), "reload: %s", strerror(errno));
-		warnx("%s", why);
-		valed_changes_end(why);
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		goto fail;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    changes) == -1)
+		goto fail_pair;
+	/* So that the number is the child's until the parent has waited. */
+	signal(SIGCHLD, SIG_DFL);
+	pid = fork();
+	if (pid == -1)
+		goto fail_fork;
+	close(fds[pid != 0]);
+	close(changes[pid != 0]);
+	if (pid != 0) {
+		reload_parent(pid, fds[0], changes[0]);
 		return;
 	}
-	if (pid == 0) {
-		close(fds[0]);
-		valed_error_begin(fds[1]);
-		reload(replace);
-		reload_done(fds[1]);
-		return;
-	}
-	close(fds[1]);
-	if (reload_wait(fds[0], why))
-		_exit(EX_OK);
+	valed_error_begin(fds[1]);
+	valed_changes_to(changes[1]);
+	reload(go);
+	reload_done(fds[1], changes[1]);
+	return;
+
+fail_fork:
+	close(changes[0]);
+	close(changes[1]);
+fail_pair:
 	close(fds[0]);
+	close(fds[1]);
+fail:
+	snprintf(why, sizeof(why), "reload: %s", strerror(errno));
+	warnx("%s", why);
 	valed_changes_end(why);
+}
+
+/* Attach the interfaces that are there again, as a reload does. */
+static void
+attach(const struct guard_order *go)
+{
+	if (valed_changes_attachable())
+		reload_fork(go);
+	else
+		valed_changes_end("");
 }
 
 /* The guard process. */
 static void __dead2
 guard(void)
 {
-	bool remove = !valed_store_active();
 	struct guard_order go;
 	sigset_t all;
-	ssize_t n;
 
+	guard_removes = !valed_store_active();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-guard");
-	do {
-		n = recv(guard_fd, &go, sizeof(go), 0);
-		if (n == sizeof(go) && go.go_what == GUARD_RELOAD)
-			reload_fork(go.go_replace);
-		else if (n == sizeof(go) && go.go_what == GUARD_UNATTACHED)
-			valed_changes_unattached(go.go_port, go.go_why);
-		else if (n == sizeof(go) && go.go_what == GUARD_ATTACH)
-			valed_changes_attach();
-		else if (n == sizeof(go) && go.go_what == GUARD_REMOVE)
-			remove = true;
-		else if (n == sizeof(go))
-			valed_changes_absent(go.go_bus, go.go_slot,
-			    go.go_func);
-	} while (n == sizeof(go) || (n == -1 && errno == EINTR));
-	if (remove)
+	while (order_receive(&go))
+		if (go.go_what == GUARD_RELOAD)
+			reload_fork(&go);
+		else if (go.go_what == GUARD_ATTACH)
+			attach(&go);
+		else
+			order_do(&go);
+	if (guard_removes)
 		valed_sockets_remove();
 	_exit(EX_OK);
 }
@@ -352,8 +509,12 @@ change_fds(struct valed_change *vc, const int *fds, unsigned int n, bool all)
 	return (all);
 }
 
-bool
-valed_guard_change(struct valed_change *vc)
+/*
+ * Receive a change, with its descriptors, which are the caller's then.  Returns
+ * false if the sender has gone.
+ */
+static bool
+change_receive(int fd, struct valed_change *vc)
 {
 	union {
 		struct cmsghdr	align;
@@ -373,24 +534,42 @@ valed_guard_change(struct valed_change *vc)
 	msg.msg_control = control.buf;
 	msg.msg_controllen = sizeof(control.buf);
 	do
-		n = recvmsg(guard_fd, &msg, MSG_CMSG_CLOEXEC);
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n == -1 && (errno == EINTR || errno == ENOMEM));
 	if (n != (ssize_t)sizeof(*vc))
 		return (false);
 	if (vc->vc_what == VALED_END)
 		absent = vc->vc_absent;
 	all = peer_fds_take(&msg, &mf);
-	vc->vc_lost = !change_fds(vc, fds, mf.mf_n, all);
+	vc->vc_lost |= !change_fds(vc, fds, mf.mf_n, all);
 	return (true);
+}
+
+/* Close the descriptors of a change. */
+static void
+change_close(struct valed_change *vc)
+{
+	if (vc->vc_config.ac_listen != -1)
+		close(vc->vc_config.ac_listen);
+	if (valed_is_remote(&vc->vc_config) && vc->vc_config.ac_opener != -1)
+		close(vc->vc_config.ac_opener);
+	if (vc->vc_what == VALED_ATTACH)
+		hostif_close(&vc->vc_hostif);
+}
+
+bool
+valed_guard_change(struct valed_change *vc)
+{
+	return (change_receive(guard_fd, vc));
 }
 
 void
 valed_guard_answer(int error)
 {
-	/* The guard's child waits for it. */
-	while (send(guard_fd, &error, sizeof(error), MSG_NOSIGNAL) == -1 &&
-	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
-		continue;
+	const struct guard_order go = { .go_what = GUARD_ANSWER,
+	    .go_error = error };
+
+	order(&go);
 }
 
 void
@@ -402,13 +581,6 @@ valed_guard_end(bool keep)
 	if (!keep && valed_store_active())
 		order(&go);
 	shutdown(guard_fd, SHUT_WR);
-	while (valed_guard_change(&vc)) {
-		if (vc.vc_config.ac_listen != -1)
-			close(vc.vc_config.ac_listen);
-		if (valed_is_remote(&vc.vc_config) &&
-		    vc.vc_config.ac_opener != -1)
-			close(vc.vc_config.ac_opener);
-		if (vc.vc_what == VALED_ATTACH)
-			hostif_close(&vc.vc_hostif);
-	}
+	while (valed_guard_change(&vc))
+		change_close(&vc);
 }

@@ -32,8 +32,10 @@ struct valed_change {
 		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
 		VALED_DETACH,		/* what has the port ac_backend */
 		VALED_ASK,		/* EISCONN: the adapter has a client */
-		VALED_MOVE		/* the adapter, to another port, and in
+		VALED_MOVE,		/* the adapter, to another port, and in
 					   place */
+		VALED_MADE		/* the guard's: there is a socket at
+					   ac_path */
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */

@@ -26,6 +26,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/systm.h>
 
 #include <err.h>
 #include <errno.h>
@@ -47,6 +48,7 @@ static struct socket_name {
 	char		path[sizeof(((struct adapter_config *)0)->ac_path)];
 	dev_t		dev;
 	ino_t		ino;
+	int		type;		/* SOCK_* */
 } names[VALED_NAMES];
 static unsigned int nnames;
 static unsigned int nkept;		/* names that fail() leaves alone */
@@ -75,6 +77,16 @@ name_remove(const struct socket_name *sn)
 		unlink(sn->path);
 }
 
+/* Remove the i-th; the others stay in their order, old ones first. */
+static void
+name_forget(unsigned int i)
+{
+	name_remove(&names[i]);
+	memmove(&names[i], &names[i + 1], (--nnames - i) * sizeof(names[0]));
+	if (i < nkept)
+		nkept--;
+}
+
 void
 valed_sockets_keep(void)
 {
@@ -98,15 +110,24 @@ valed_sockets_remove(void)
 void
 valed_socket_remove(const char *path)
 {
-	struct socket_name *sn;
+	unsigned int i;
 
-	for (sn = names; sn < names + nnames; sn++) {
-		if (strcmp(sn->path, path) == 0) {
-			name_remove(sn);
-			*sn = names[--nnames];
+	for (i = 0; i < nnames; i++) {
+		if (strcmp(names[i].path, path) == 0) {
+			name_forget(i);
 			return;
 		}
 	}
+}
+
+void
+valed_sockets_prune(bool (*used)(const char *path))
+{
+	unsigned int i = nnames;
+
+	while (i-- > 0)
+		if (names[i].type == SOCK_STREAM && !used(names[i].path))
+			name_forget(i);
 }
 
 static void
@@ -273,12 +294,23 @@ stored_ok(int s, const char *path, int type, struct stat *st)
 }
 
 static void
-name_add(const char *path, const struct stat *st)
+name_add(const char *path, int type, const struct stat *st)
 {
+	MPASS(nnames < nitems(names));
+	names[nnames].type = type;
 	strlcpy(names[nnames].path, path, sizeof(names->path));
 	names[nnames].dev = st->st_dev;
 	names[nnames].ino = st->st_ino;
 	nnames++;
+}
+
+void
+valed_socket_made(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		name_add(path, SOCK_STREAM, &st);
 }
 
 /* The socket at this path that is in the store, or -1. */
@@ -298,7 +330,7 @@ take_stored(const char *path, int type)
 		close(s);
 		return (-1);
 	}
-	name_add(path, &st);
+	name_add(path, type, &st);
 	return (s);
 }
 
@@ -329,7 +361,7 @@ valed_socket_open(const char *option, const char *path, int type,
 		unlink(path);
 		fail(EX_OSERR, path, "%s", strerror(error));
 	}
-	name_add(path, &st);
+	name_add(path, type, &st);
 	if (access_given(access))
 		set_access(path, access);
 	if (listen(s, SOMAXCONN) == -1)

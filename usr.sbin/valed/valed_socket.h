@@ -16,6 +16,8 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
+
 #include "adapter_config.h"
 
 /* Who can connect to a socket. */
@@ -26,8 +28,10 @@ struct valed_access {
 #define	VALED_NOGROUP	((gid_t)-1)
 #define	VALED_NOMODE	((mode_t)-1)
 
-/* Sockets: during a reload there may be old and new ones. */
-#define	VALED_NAMES		(2 * VALED_MAXADAPTERS)
+/*
+ * Sockets: during a reload there may be old and new ones, and the control socket.
+ */
+#define	VALED_NAMES		(2 * VALED_MAXADAPTERS + 1)
 
 /*
  * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which
@@ -43,8 +47,12 @@ int	valed_socket_open(const char *option, const char *path, int type,
 void	valed_sockets_keep(void);
 void	valed_sockets_drop(void);
 
-/* Remove one socket; remove all. */
+/* Remove one socket; remove all; remove those of adapters that are not used. */
 void	valed_socket_remove(const char *path);
 void	valed_sockets_remove(void);
+void	valed_sockets_prune(bool (*used)(const char *path));
+
+/* A child of this process has made an adapter's socket. */
+void	valed_socket_made(const char *path);
 
 #endif /* !_VALED_SOCKET_H_ */

@@ -244,38 +244,27 @@ TEST(gone, "If the guard has gone, there is no reload, and nothing waits")
 	ATF_CHECK(exists("a.sock"));
 }
 
-TEST(replaced, "One that reloads goes on as the guard if the one before it has "
-    "gone meanwhile")
+TEST(between, "If the guard goes in the middle of a reload, so does its child, "
+    "and there is no reload any more")
 {
-	pid_t pid;
-
 	start(A, 3);
 	reload(A C);
 	comes(VALED_RESERVE, 3);
-	pid = guard_pid();
-	kill(pid, SIGKILL);
-	wait_until(kill(pid, 0) == -1, "its end");
-	valed_guard_answer(0);
-	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
-	ends();
-	reload(C);
-	removes(1);
-	ends();
-	ATF_CHECK(!exists("a.sock"));
+	kill(guard_pid(), SIGKILL);
+	ATF_CHECK(!valed_guard_change(&vc));
+	ATF_CHECK(!valed_guard_reload(replace));
 	valed_guard_end(false);
-	ATF_CHECK(!exists("c.sock"));
+	ATF_CHECK(exists("a.sock") && !exists("c.sock"));
 }
 
-TEST(killed, "If the process that reloads is killed, everything stays, and the "
-    "next reload works")
+/* Kill the process that reloads. */
+static void
+kill_child(void)
 {
 	pid_t child, guard;
 	char path[64];
 	FILE *f;
 
-	start(A, 3);
-	reload(A C);
-	comes(VALED_RESERVE, 3);
 	guard = guard_pid();
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", guard, guard);
 	f = fopen(path, "r");
@@ -283,11 +272,71 @@ TEST(killed, "If the process that reloads is killed, everything stays, and the "
 	ATF_REQUIRE_EQ(1, fscanf(f, "%d", &child));
 	fclose(f);
 	kill(child, SIGKILL);
-	ends_why("the process that reads the files has ended");
+}
+
+TEST(killed, "If the process that reloads is killed, the guard knows what has "
+    "been carried out, and the next reload does the rest")
+{
+	const char ended[] = "the process that reads the files has ended";
+	int listen;
+
+	start(A B, 3);
+	reload(A C);
+	comes(VALED_RESERVE, 3);
+	kill_child();
+	valed_guard_answer(0);
+	ends_why(ended);
 	said("");
+	/* Its answer comes although nobody waits for that. */
 	reload(A C);
 	reserves(3, "vale0:c", 0);
-	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
+	comes(VALED_REMOVE, 2);
+	kill_child();
+	valed_guard_answer(0);
+	ends_why(ended);
+	/* A socket that was made, and no adapter has. */
+	ATF_CHECK(exists("a.sock") && !exists("b.sock") && !exists("c.sock"));
+	reload(A C);
+	reserves(3, "vale0:c", 0);
+	comes(VALED_ADD, 3);
+	listen = vc.vc_config.ac_listen;
+	kill_child();
+	valed_guard_answer(0);
+	ends_why(ended);
+	ATF_CHECK(exists("a.sock") && listens("c.sock", SOCK_STREAM));
+	/* It is there: nothing is changed, or it is removed. */
+	reload(A C);
+	ends();
+	close(listen);
+	reload(A B);
+	reserves(2, "vale0:b", 0);
+	removes(3);
+	adds(2, "b", "vale0:b", "b.sock", false, "b.sock", 0);
+	ends();
+	ATF_CHECK(!exists("c.sock"));
+	close(vc.vc_config.ac_listen);
+	valed_guard_end(false);
+	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
+}
+
+TEST(killed_settings, "So it is with settings")
+{
+	start("port.vale0:x.vlan=1\nport.vale0:y.link=down\n" A, 3);
+	reload("port.vale0:x.vlan=2\nport.vale0:z.vlan=3\n" A);
+	comes(VALED_SET, 0);
+	kill_child();
+	valed_guard_answer(0);
+	ends_why("the process that reads the files has ended");
+	/* What has been set is not set again; nothing else is forgotten. */
+	reload("port.vale0:x.vlan=2\nport.vale0:z.vlan=3\n" A);
+	comes(VALED_SET, 0);
+	ATF_CHECK(vc.vc_keep);
+	ATF_CHECK_STREQ("vale0:z", vc.vc_setting.vst_name);
+	valed_guard_answer(0);
+	comes(VALED_SET, 0);
+	ATF_CHECK(!vc.vc_keep);
+	ATF_CHECK_STREQ("vale0:y", vc.vc_setting.vst_name);
+	valed_guard_answer(0);
 	ends();
 	valed_guard_end(false);
 }

@@ -19,7 +19,8 @@
  * A socket is removed only if it still is the same inode.
  *
  * With a store (valed_store.h) the sockets outlast the process that serves: the
- * next one takes them from there.
+ * next one takes them from there, and gives the control socket the group and
+ * mode that it has now in the configuration.
  */
 
 #include <sys/param.h>
@@ -31,6 +32,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,10 +317,9 @@ valed_socket_made(const char *path)
 
 /* The socket at this path that is in the store, or -1. */
 static int
-take_stored(const char *path, int type)
+take_stored(const char *path, int type, struct stat *st)
 {
 	char name[VALED_STORE_NAME];
-	struct stat st;
 	int s;
 
 	if (!store_name(name, path))
@@ -326,12 +327,38 @@ take_stored(const char *path, int type)
 	s = valed_store_take(name);
 	if (s == -1)
 		return (-1);
-	if (!stored_ok(s, path, type, &st)) {
+	if (!stored_ok(s, path, type, st)) {
 		close(s);
 		return (-1);
 	}
-	name_add(path, type, &st);
+	name_add(path, type, st);
 	return (s);
+}
+
+/* The group that a new file would have there; see open(2). */
+static gid_t
+group_new(const char *path)
+{
+	char dir[sizeof(names->path)];
+	struct stat st;
+
+	strlcpy(dir, path, sizeof(dir));
+	return (stat(dirname(dir), &st) == 0 && (st.st_mode & S_ISGID) != 0 ?
+	    st.st_gid : getegid());
+}
+
+/* Give a socket from the store the group and mode that it would get now. */
+static void
+renew_access(const char *path, const struct stat *st,
+    const struct valed_access *access)
+{
+	struct valed_access now = *access;
+
+	if (now.va_group == VALED_NOGROUP)
+		now.va_group = group_new(path);
+	if (now.va_group == st->st_gid)
+		now.va_group = VALED_NOGROUP;
+	set_access(path, &now);
 }
 
 int
@@ -347,9 +374,12 @@ valed_socket_open(const char *option, const char *path, int type,
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	socket_option = option;
-	s = take_stored(path, type);
-	if (s != -1)
+	s = take_stored(path, type, &st);
+	if (s != -1) {
+		if (access != NULL)
+			renew_access(path, &st, access);
 		return (s);
+	}
 	lock_take(path);
 	clear_stale(&sun, type);
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

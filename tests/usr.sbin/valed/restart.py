@@ -543,6 +543,23 @@ def managed():
     v.end()
 
 
+def access():
+    """The next process's control socket is as its options say, whatever the one
+    before it had."""
+    os.umask(0o027)
+    m = Manager()
+    other = 1 if os.geteuid() == 0 else [os.getegid(), *os.getgroups()][-1]
+    for options, mode, group in (
+            (",mode=0666,group=%d" % other, 0o666, other),
+            (",mode=0600", 0o600, os.getegid()),
+            ("", 0o750, os.getegid())):
+        v = m.start(["-R", "-c", "control" + options] + ARGS[3:])
+        st = os.lstat("control")
+        assert (st.st_mode & 0o777, st.st_gid) == (mode, group), st
+        m.stop(v)
+    m.drop()
+
+
 def noted():
     """A process is killed when it has put a new client's descriptors into the
     store, and not noted yet that there is one: the next process accepts the
@@ -1243,8 +1260,10 @@ def counters():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (addresses, crashes, restarts, without, starting, went,
-                                  clients, flood, blamed, managed, inherited,
+    main({f.__name__: f for f in (addresses, crashes, restarts, without,
+                                  starting, went,
+                                  clients, flood, blamed, managed, access,
+                                  inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
                                   waits, signals, moves, moving, interfaces, ending,

@@ -21,6 +21,7 @@ flood: frames come complete and in order while the process is killed again and a
 ending: no frame of a client is lost when the process is slow to end on purpose
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
+access: the control socket gets the group and mode of a new configuration
 managed: a service manager keeps the descriptors, and clients, between two starts
 noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved

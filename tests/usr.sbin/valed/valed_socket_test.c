@@ -539,4 +539,48 @@ TEST(removes, "One is removed by its path, or all; but what is another file "
 	there("c");
 }
 
+TEST(order, "When an old one has been removed, those made since then go")
+{
+	open_abc();
+	valed_socket_remove("c");
+	valed_sockets_keep();
+	close(valed_socket_open("", "c", SOCK_STREAM, NULL));
+	valed_socket_remove("a");
+	there("bc");
+	valed_sockets_drop();
+	there("b");
+	valed_sockets_remove();
+}
+
+static bool
+is_b(const char *path)
+{
+	return (strcmp(path, "b") == 0);
+}
+
+TEST(pruned, "Those of adapters go that are not used, and the control socket "
+    "stays")
+{
+	close(valed_socket_open("", "s", SOCK_SEQPACKET, NULL));
+	open_abc();
+	valed_sockets_prune(is_b);
+	there("b");
+	ATF_CHECK(exists("s"));
+	valed_sockets_remove();
+	ATF_CHECK(!exists("s"));
+}
+
+TEST(many, "All adapters have another path, and there is a control socket")
+{
+	char path[8];
+	unsigned int i;
+
+	for (i = 0; i < 2 * VALED_MAXADAPTERS + 1; i++) {
+		snprintf(path, sizeof(path), "s%u", i);
+		close(valed_socket_open("", path, SOCK_STREAM, NULL));
+	}
+	valed_sockets_remove();
+	ATF_CHECK(!exists("s0") && !exists("s512"));
+}
+
 TEST_PROGRAM

@@ -47,6 +47,11 @@
 #define	FRAME_TCP_SUM		16
 #define	FRAME_UDP_SUM		6
 
+/* GRE: RFC 2784, 2890. */
+#define	FRAME_GRE_FLAGS		0
+#define	 FRAME_GRE_CSUM		0x8000
+#define	 FRAME_GRE_KEY		0x2000
+
 /* An IP header and what follows it. */
 struct frame_hdr {
 	uint32_t	fh_net;		/* offset of the IP header */
@@ -79,6 +84,18 @@ bool	frame_hdr_ip(const uint8_t *p, uint32_t len, uint32_t net,
  * also if Ethernet's type is not that of this IP version.
  */
 bool	frame_hdr_find(const uint8_t *p, uint32_t len, struct frame_hdr *fh);
+
+/*
+ * Find the inner IP header of a frame of `frame_len' bytes, of which `len' are at
+ * `p', that is in a tunnel: IP, which is *outer, then nothing, GRE, or UDP and
+ * whatever a tunnel over UDP has.  Behind UDP it has the length of the rest of
+ * the frame, and `l4' follows it; if that is 0, TCP or UDP follows, and IPv4's
+ * checksum and UDP's length are right.  Returns false if there is none, GRE has sequence numbers, or
+ * the destination of *outer is another than it says.
+ */
+bool	frame_hdr_inner(const uint8_t *p, uint32_t len,
+	    const struct frame_hdr *outer, uint32_t frame_len, uint32_t l4,
+	    struct frame_hdr *fh);
 
 /*
  * The sum of the pseudo-header of TCP or UDP, not folded, for `len' bytes from

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "frame_cut.h"
 #include "frame_hdr.h"
 #include "frame_host.h"
 #include "frame_sum.h"
@@ -113,15 +114,28 @@ host_checksum(struct frame *frame, uint8_t *p)
 	return (host_sctp(frame, p));
 }
 
+/* The protocol of the segments. */
+static uint8_t
+host_segments_proto(const struct frame *frame)
+{
+	return ((frame->f_gso_type & ~FRAME_GSO_ECN) == FRAME_GSO_UDP_L4 ?
+	    FRAME_PROTO_UDP : FRAME_PROTO_TCP);
+}
+
 /* Begin the checksum of a packet of segments that has no partial one. */
 static enum frame_host
 host_begin_checksum(struct frame *frame, uint8_t *p)
 {
-	struct frame_hdr fh;
+	const uint8_t proto = host_segments_proto(frame);
+	struct frame_hdr fh, inner;
 	uint16_t sum;
 
-	if (!frame_hdr_find(p, frame->f_len, &fh) || fh.fh_routed ||
-	    (fh.fh_proto != FRAME_PROTO_TCP && fh.fh_proto != FRAME_PROTO_UDP))
+	if (!frame_hdr_find(p, frame->f_len, &fh))
+		return (FRAME_HOST_BAD);
+	if (frame_hdr_inner(p, MIN(frame->f_len, FRAME_CUT_HDRLEN), &fh,
+	    frame->f_len, 0, &inner) && inner.fh_proto == proto)
+		fh = inner;
+	if (fh.fh_routed || fh.fh_proto != proto)
 		return (FRAME_HOST_BAD);
 	frame->f_csum_start = fh.fh_l4;
 	frame->f_csum_offset = host_sum_offset(fh.fh_proto);
@@ -140,7 +154,7 @@ host_hdrlen(const struct frame *frame, const uint8_t *p)
 {
 	uint32_t end = frame->f_csum_start;
 
-	if ((frame->f_gso_type & ~FRAME_GSO_ECN) == FRAME_GSO_UDP_L4)
+	if (host_segments_proto(frame) == FRAME_PROTO_UDP)
 		end += UDP_HDRLEN;
 	else if (end + TCP_HDRLEN <= frame->f_len)
 		end += (p[end + TCP_OFFSET] >> 4) * 4;

@@ -17,11 +17,13 @@
 #include <string.h>
 
 #include "e82545_packet.h"
+#include "frame_host.h"
 #include "frame_tunnel.h"
 #include "test.h"
 
 #define	BYTES	(200 + PACKET_HDR_MAX + 65535)
 
+static uint32_t ether;	/* bytes of the outer Ethernet header */
 static uint8_t data[BYTES], payload[BYTES], inner[BYTES], found[BYTES];
 
 /* Outer headers between IP and the inner frame or packet. */
@@ -96,11 +98,12 @@ wrap(const struct tunnel *t, const struct packet *p, uint32_t len)
 {
 	const uint32_t iplen = t->v6 ? 40 : 20;
 	const uint32_t skip = t->ether ? 0 : packet_l3(p);
-	const uint32_t at = 14 + iplen + t->len;
-	uint8_t *ip = data + 14, *l4 = ip + iplen;
+	const uint32_t at = ether + iplen + t->len;
+	uint8_t *ip = data + ether, *l4 = ip + iplen;
 
 	memset(data, 2, 12);
-	be16enc(data + 12, t->v6 ? 0x86dd : 0x0800);
+	be32enc(data + 12, 0x81000007);
+	be16enc(data + ether - 2, t->v6 ? 0x86dd : 0x0800);
 	memset(ip, 0, iplen);
 	memset(ip + (t->v6 ? 8 : 12), 0x7b, t->v6 ? 32 : 8);
 	len = len - skip + t->len;
@@ -130,13 +133,13 @@ static void
 check_outer(const struct tunnel *t, uint32_t n, uint32_t len, uint32_t at)
 {
 	const uint32_t iplen = t->v6 ? 40 : 20;
-	const uint8_t *ip = found + 14, *l4 = ip + iplen;
-	const uint32_t l4len = len - 14 - iplen;
+	const uint8_t *ip = found + ether, *l4 = ip + iplen;
+	const uint32_t l4len = len - ether - iplen;
 
 	if (t->v6)
 		ATF_CHECK_EQ(l4len, be16dec(ip + 4));
 	else {
-		ATF_CHECK_EQ(len - 14, be16dec(ip + 2));
+		ATF_CHECK_EQ(len - ether, be16dec(ip + 2));
 		ATF_CHECK_EQ((uint16_t)(0xfffe + n), be16dec(ip + 4));
 		ATF_CHECK_EQ(0, packet_sum(ip, 20));
 	}
@@ -149,21 +152,24 @@ check_outer(const struct tunnel *t, uint32_t n, uint32_t len, uint32_t at)
 	} else if (t->sum)
 		ATF_CHECK_EQ(0, packet_sum(l4, l4len));
 	/* All else is that of the packet. */
-	memcpy(found + 14, data + 14, t->v6 ? 6 : 12);
+	memcpy(found + ether, data + ether, t->v6 ? 6 : 12);
 	if (t->proto == 17)
-		memcpy(found + 14 + iplen + 4, data + 14 + iplen + 4, 4);
+		memcpy(found + ether + iplen + 4, data + ether + iplen + 4, 4);
 	else if (t->sum)
-		memcpy(found + 14 + iplen + 4, data + 14 + iplen + 4, 2);
+		memcpy(found + ether + iplen + 4, data + ether + iplen + 4, 2);
 	ATF_CHECK_EQ_MSG(0, memcmp(data, found, at), "%s", t->what);
 }
 
+/* Without a partial checksum the first segment's is in the packet. */
 static void
-check(const struct tunnel *t, const struct packet *p, uint32_t mss)
+check(const struct tunnel *t, const struct packet *p, uint32_t mss,
+    bool partial)
 {
 	struct iovec iov[2] = { { data, 0 }, { data, 0 } };
 	struct frame frame = { .f_iov = iov };
 	struct frame_tunnel ft;
-	const uint32_t inner_len = packet_build_partial(p, inner);
+	const uint32_t inner_len = partial ? packet_build_partial(p, inner) :
+	    packet_build(p, inner);
 	const uint32_t at = wrap(t, p, inner_len), l3 = packet_l3(p);
 	uint32_t len, n = 0;
 
@@ -176,6 +182,15 @@ check(const struct tunnel *t, const struct packet *p, uint32_t mss)
 	frame.f_hdr_len = 0;
 	frame.f_csum_start = at + packet_l4(p) - l3;
 	frame.f_csum_offset = p->udp ? 6 : 16;
+	if (!partial) {
+		frame.f_flags = 0;
+		frame.f_csum_start = frame.f_csum_offset = 60000;
+		ATF_REQUIRE_EQ_MSG(t->bad ? FRAME_HOST_BAD :
+		    p->paylen <= mss ? FRAME_HOST_OK : FRAME_HOST_TUNNEL,
+		    frame_host_prepare(&frame, data), "%s", t->what);
+		if (t->bad || p->paylen <= mss)
+			return;
+	}
 	ATF_REQUIRE_EQ_MSG(!t->bad, frame_tunnel_begin(&ft, &frame), "%s",
 	    t->what);
 	if (t->bad)
@@ -195,22 +210,61 @@ check(const struct tunnel *t, const struct packet *p, uint32_t mss)
 	ATF_CHECK_EQ(howmany(p->paylen, mss), n);
 }
 
-TEST(segments, "Packets in each kind of tunnel")
+TEST(segments, "Packets in each kind of tunnel, with a partial checksum, and "
+    "those that GRO has made without one")
 {
 	struct packet p = { .payload = payload, .id = 9, .seq = 77 };
 	uint32_t i, j, seed = 1;
 
 	packet_fill(payload, sizeof(payload), 2);
 	for (i = 0; i < nitems(tunnels); i++)
-		for (j = 0; j < 40; j++) {
+		for (j = 0; j < 80; j++) {
+			ether = test_chance(&seed, 1, 2) ? 14 : 18;
 			p.v6 = test_chance(&seed, 1, 2);
 			p.udp = test_chance(&seed, 1, 3);
 			p.vlan = tunnels[i].ether && test_chance(&seed, 1, 2);
 			p.tcpopts = test_below(&seed, 11);
 			p.paylen = 1 + test_below(&seed, 40000);
 			check(&tunnels[i], &p,
-			    1 + test_below(&seed, 3000) + p.paylen / 1000);
+			    1 + test_below(&seed, 3000) + p.paylen / 1000,
+			    test_chance(&seed, 1, 2));
 		}
+}
+
+TEST(datagrams, "A packet of datagrams that begin as an inner packet does is cut "
+    "where its UDP says, unless that is the length of the packet, and all is "
+    "right")
+{
+	static const struct {
+		uint32_t	 at;	/* of the inner IP header; 0: none */
+		uint8_t		 byte;
+		enum frame_host	 verdict;
+	} rows[] = {
+		{ 0, 0, FRAME_HOST_TUNNEL },
+		{ 3, 1, FRAME_HOST_OK },	/* the length */
+		{ 8, 1, FRAME_HOST_OK },	/* the checksum */
+		{ 25, 1, FRAME_HOST_OK },	/* UDP's length */
+	};
+	const struct tunnel *fou = &tunnels[8];
+	struct packet p = { .payload = payload, .paylen = 3000, .udp = true };
+	const uint32_t len = packet_build(&p, inner);
+	const uint32_t l4 = 14 + 20;
+	struct frame frame;
+	uint32_t at;
+	size_t i;
+
+	ether = 14;
+	for (i = 0; i < nitems(rows); i++) {
+		at = wrap(fou, &p, len);
+		data[at + rows[i].at] ^= rows[i].byte;
+		frame_set(&frame, 1, at + len - 14);
+		frame.f_flags = 0;
+		frame.f_gso_type = FRAME_GSO_UDP_L4;
+		frame.f_gso_size = 1000;
+		ATF_CHECK_EQ(rows[i].verdict, frame_host_prepare(&frame, data));
+		ATF_CHECK_EQ(rows[i].verdict == FRAME_HOST_OK ? l4 : at + 20,
+		    frame.f_csum_start);
+	}
 }
 
 TEST(invalid, "What is no tunnel, or has its headers cut short")
@@ -223,6 +277,7 @@ TEST(invalid, "What is no tunnel, or has its headers cut short")
 	const uint32_t len = packet_build_partial(&p, inner);
 	uint32_t at;
 
+	ether = 14;
 	at = wrap(vxlan, &p, len);
 	frame_set(&frame, 2, at + len - 14);
 	iov[0].iov_len = frame.f_len;

@@ -70,6 +70,14 @@ def udp(payload, port, summed=b""):
     return head + payload
 
 
+def datagram(wrap, number):
+    """One of UDP, with its number."""
+    part = bytes([number]) + TEXT[MSS * number:MSS * (number + 1)]
+    length = 8 + len(part)
+    summed = pseudo(wrap(17, bytes(length)), 17, length)
+    return wrap(17, udp(part, 9, summed), number)
+
+
 def ether(packet):
     return MAC + PEER + (b"\x08\0" if packet[0] >> 4 == 4 else b"\x86\xdd") + \
         packet
@@ -133,6 +141,8 @@ def inner(data, kind):
             assert proto == 17 and length == len(body), kind
             assert not value or checksum(pseudo(data, 17, length) +
                                          body) == 0, kind
+            if port == 9:
+                return 1000 + MSS * body[8], body[9:]
             data = body[{4789: 8 + 8 + 14, 6081: 8 + 12 + 14, 5555: 8}[port]:]
 
 
@@ -201,14 +211,15 @@ def tunnels(pid):
     sent, with all headers right."""
     d = guest()
     for kind, wrap in TUNNELS.items():
-        for inside in ip4, ip6:
-            send(pid, [(bytes(10), ether(wrap(tcp(inside, n), n)))
+        for what, inside in ((w, i) for w in (tcp, datagram)
+                             for i in (ip4, ip6)):
+            send(pid, [(bytes(10), ether(wrap(what(inside, n), n)))
                        for n in range(SEGMENTS)])
             got = dict(inner(receive(d, from_peer), kind)
                        for _ in range(SEGMENTS))
             for i in range(SEGMENTS):
                 part = TEXT[MSS * i:MSS * (i + 1)]
-                assert got.get(1000 + MSS * i) == part, (kind, i)
+                assert got.get(1000 + MSS * i) == part, (kind, what, i)
 
 
 def checksums(pid):

@@ -62,9 +62,25 @@ host_case tunnels "Segments in IPIP, GRE, VXLAN and others that the kernel \
 puts together arrive as they were sent" ethtool
 tunnels_body()
 {
+	tunnels off
+}
+
+host_case tunnels_fraglist "So do those that it puts together in lists, also if \
+it has a tunnel of this kind itself" ethtool
+tunnels_fraglist_body()
+{
+	tunnels on
+}
+
+# tunnels rx-gro-list
+tunnels()
+{
 	between
 	features $O ea gso off tso off
-	features $S pa gro on
+	features $S pa gro on rx-gro-list $1
+	[ $1 = off ] || in_host $S ip link add vx type vxlan id 9 dstport 4789 \
+	    local 192.0.2.9 remote 192.0.2.8 || atf_skip "no VXLAN"
+	[ $1 = off ] || in_host $S ip link set vx up
 	collect $S pa
 	serve
 	outside_case tunnels

@@ -472,7 +472,7 @@ const struct fault e1000_faults[] = {
 		RXD(5, 0), RXD(6, 0), RXD(7, 0), RXD(8, 0), RXD(9, 0),
 		RXD(10, 0), RXD(11, 0), RXD(12, 0), RXD(13, 0), RXD(14, 0),
 		FRAME(60) },
-	  .rxds = 15, .counts = { RX_STALL(1) } },
+	  .counts = { RX_STALL(1) } },
 
 	{ "cve_2020_16092", "many small fragments", {
 		TXDS(200, FAULT_DATA, DATA | 1, 0),

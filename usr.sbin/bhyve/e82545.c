@@ -100,6 +100,8 @@ reset_locked(struct e82545 *dev)
 	e82545_phy_reset(dev);
 	e82545_txq_reset(dev);
 	e82545_loop_reset(dev);
+	/* Frames still wait, but no longer for descriptors of the old ring. */
+	dev->rx_wait.need = 0;
 }
 
 /* Reset by the guest, or from outside, which releases the CSB. */
@@ -279,18 +281,20 @@ e82545_destroy(struct e82545 *dev)
 void
 e82545_timer(struct e82545 *dev)
 {
+	const struct e82545_csb_ops *ops;
 	uint32_t due = 0; /* mutants: a paused adapter accesses no memory */
 
 	pthread_mutex_lock(&dev->reg_mtx);
+	ops = dev->csb.ops;
 	if (!dev->paused) {
 		if (e82545_csb_placed(dev))
-			due = dev->csb.ops->ecb_due(dev);
+			due = ops->ecb_due(dev);
 		e82545_intr_timer(dev);
 	}
 	pthread_mutex_unlock(&dev->reg_mtx);
-	if ((due & E82545_CSB_TX) != 0 && dev->csb.ops->ecb_tx_recheck(dev))
+	if ((due & E82545_CSB_TX) != 0 && ops->ecb_tx_recheck(dev))
 		dev->ops->eo_tx_kick(dev->arg);
-	if ((due & E82545_CSB_RX) != 0 && dev->csb.ops->ecb_rx_recheck(dev))
+	if ((due & E82545_CSB_RX) != 0 && ops->ecb_rx_recheck(dev))
 		dev->ops->eo_rx_ready(dev->arg);
 }
 

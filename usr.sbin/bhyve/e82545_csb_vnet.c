@@ -99,17 +99,18 @@ csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,
 uint8_t *
 csb_vnet_map(struct e82545 *dev, uint32_t size, uint32_t head, uint32_t posted)
 {
-	const struct e82545_csb *c = &dev->csb;
-	uint8_t *ring;
+	struct e82545_csb *c = &dev->csb;
+	uint8_t *ring = NULL;
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	MPASS(c->vnet_gpa != 0);
-	if (size > c->vnet_size)
-		return (NULL);
-	ring = e82545_map(dev, c->vnet_gpa,
-	    (size_t)c->vnet_size * FRAME_VNET_SHORT);
+	if (dev->port->fp_offloads && size <= c->vnet_size)
+		ring = e82545_map(dev, c->vnet_gpa,
+		    (size_t)c->vnet_size * FRAME_VNET_SHORT);
 	if (ring != NULL)
 		csb_vnet_clear(dev, ring, size, head, posted);
+	else /* The head passes entries that are not cleared again. */
+		c->vnet_clean = UINT32_MAX;
 	return (ring);
 }
 

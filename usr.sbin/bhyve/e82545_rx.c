@@ -201,7 +201,7 @@ rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 		return;
 	}
 	/* mutants: it clears what is clear */
-	if (dev->csb.vnet_gpa != 0 && queue == 0 && dev->port->fp_offloads)
+	if (dev->csb.vnet_gpa != 0 && queue == 0)
 		b->vnet = dev->csb.ops->ecb_vnet_map(dev, b->size, b->head,
 		    b->posted);
 	/* mutants 3: the general path does the same: bench/count.sh */
@@ -221,6 +221,8 @@ rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	uint32_t lens[E82574_SPLIT_BUFFERS], sum;
 
 	rx_begin(dev, b, queue);
+	if (queue == 0)
+		dev->csb.vnet_clean = UINT32_MAX;
 	sum = e82574_rx_lens(dev, UINT32_MAX, 0, lens);
 	b->bufsize = MAX(sum, RX_BUFSIZE_MIN);
 	b->payload = sum - lens[0];

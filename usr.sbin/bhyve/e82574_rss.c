@@ -215,8 +215,7 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
     const struct frame *f, uint64_t *lower)
 {
 	const size_t len = MIN(f->f_len, (uint32_t)RSS_HEAD);
-	uint8_t copy[RSS_HEAD];
-	const uint8_t *head = f->f_iov[0].iov_base;
+	uint8_t head[RSS_HEAD];
 	struct input in = { .len = 0 };
 	struct frame_cursor cur;
 	unsigned int queue;
@@ -225,12 +224,9 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	uint16_t type;
 
 	*lower = 0;
-	/* mutants 2: it only spares the copy */
-	if (f->f_iov[0].iov_len < len) {
-		frame_cursor_init(&cur, f->f_iov);
-		frame_cursor_copy(&cur, copy, len);
-		head = copy;
-	}
+	/* It may lie in another guest's memory, and change. */
+	frame_cursor_init(&cur, f->f_iov);
+	frame_cursor_copy(&cur, head, len);
 	/* mutants 3: so few bytes have no IP header */
 	if (len < E82545_ETH_HDRLEN + E82545_VLAN_LEN)
 		return (0);

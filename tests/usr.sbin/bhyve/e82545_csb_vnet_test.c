@@ -558,6 +558,26 @@ TEST(cleared, "An entry is cleared when its descriptor is posted, and not "
 	host_destroy(h);
 }
 
+HOST_TEST(unused, up(64, 2048, 0), "All entries are cleared again after batches "
+    "of a port without offloads")
+{
+	uint32_t first, i;
+
+	guest_receive(h, 1);
+	(void)guest_give(h);
+	h->port.fp_offloads = false;
+	memset(ring, 0xaa, 64 * ENTRY);
+	for (i = 0; i < 70; i++) {
+		guest_receive(h, 1);
+		(void)guest_give(h);
+	}
+	ATF_CHECK(entries_are(0, 64, 0xaa));
+	h->port.fp_offloads = true;
+	first = h->rxnext;
+	guest_receive(h, 1);
+	ATF_CHECK(entries_are(first, 1, 0));
+}
+
 HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "
     "of descriptors that are not posted")
 {

@@ -315,14 +315,15 @@ class Valed:
     """valed with a VM for each name, in the current directory, where it writes
     files whose names begin with `prefix'."""
 
-    def __init__(self, names, options=None, args=(), prefix="valed"):
+    def __init__(self, names, options=None, args=(), prefix="valed",
+                 device="e1000"):
         options = options or {}
         self.names = names
         self.paths = [n + ".sock" for n in names]
         argv = [os.environ["VALED"]] + list(args)
         for slot, name in enumerate(names, 1):
-            argv += ["-s", "%d,e1000,vale0:%s,path=%s.sock%s" % (
-                slot, name, name, options.get(name, ""))]
+            argv += ["-s", "%d,%s,vale0:%s,path=%s.sock%s" % (
+                slot, device, name, name, options.get(name, ""))]
         self.prefix = prefix
         self.out = open(prefix + ".out", "w+")
         self.err = open(prefix + ".err", "w+")

@@ -213,6 +213,15 @@ memory_put(struct e82545 *dev)
 		free(dev);
 }
 
+/* What the EEPROM has before a guest writes to it. */
+static void
+eeprom_fill(struct e82545 *dev)
+{
+	e82545_eeprom_init(dev->eeprom, dev->type, dev->config.ec_mac,
+	    dev->config.ec_csb ? E82545_PCI_SUBDEVICE_CSB :
+	    dev->type->et_subdevice);
+}
+
 struct e82545 *
 e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
     void *arg, struct frame_port *port)
@@ -238,9 +247,7 @@ e82545_create(const struct e82545_config *config, const struct e82545_ops *ops,
 	/* Another adapter with this configuration must have its own. */
 	dev->config.ec_memory = NULL;
 	dev->link_up = true;
-	e82545_eeprom_init(dev->eeprom, dev->type, config->ec_mac,
-	    config->ec_csb ? E82545_PCI_SUBDEVICE_CSB :
-	    dev->type->et_subdevice);
+	eeprom_fill(dev);
 	if ((dev->loop = e82545_loop_create()) == NULL)
 		goto noloop;
 	if (lock_init(&dev->tx_mtx) != 0)
@@ -311,6 +318,25 @@ e82545_reset(struct e82545 *dev)
 {
 	atomic_store_32(&dev->io_addr, 0);
 	reset(dev, true);
+}
+
+void
+e82545_power_cycle(struct e82545 *dev)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame f = { .f_iov = iov };
+
+	e82545_lock_rings(dev, RING_RX);
+	for (frame_port_sync(dev->port); frame_peek(dev->port->fp_source, &f);
+	    frame_next(dev->port->fp_source))
+		e82545_count(dev, E82545_C_RX_DISABLED, 1);
+	frame_port_sync(dev->port);
+	e82545_rxq_port(dev);
+	e82545_unlock_rings(dev, RING_RX);
+	pthread_mutex_lock(&dev->reg_mtx);
+	eeprom_fill(dev);
+	pthread_mutex_unlock(&dev->reg_mtx);
+	e82545_reset(dev);
 }
 
 void

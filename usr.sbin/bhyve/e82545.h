@@ -357,6 +357,13 @@ void	e82545_link(struct e82545 *dev, bool up);
 void	e82545_reset(struct e82545 *dev);
 
 /*
+ * Have the adapter as another guest expects a new one: e82545_reset(), with the
+ * EEPROM as e82545_create() filled it, and without the frames that wait in the
+ * port, which count as dropped (rx_disabled).  Receive thread.
+ */
+void	e82545_power_cycle(struct e82545 *dev);
+
+/*
  * Change ec_itr_256ns and ec_itr_min_256ns, which must be in their ranges, and
  * the longest frame of the port, fp_frame_max.  Batches that begin later have
  * them, and so have interrupts.  Waits for a batch in progress to end.  Any

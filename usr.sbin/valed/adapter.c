@@ -192,7 +192,7 @@ adapter_msix(void *arg, bool on)
 	e82545_msix(ad->dev, on);
 }
 
-/* A client has connected: start receiving. */
+/* A client has connected, perhaps another guest's: start receiving. */
 static void
 adapter_attach(void *arg)
 {
@@ -200,6 +200,7 @@ adapter_attach(void *arg)
 	struct timespec ts;
 
 	adapter_assert_thread(ad);
+	e82545_power_cycle(ad->dev);
 	ad->tx_wanted = false;
 	ad->rx_wanted = true;
 	ad->unshared = ad->checked = false;

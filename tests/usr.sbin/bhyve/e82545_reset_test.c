@@ -91,6 +91,36 @@ TEST(reset, "Each kind of reset gives all registers their reset values")
 	host_destroy(h);
 }
 
+TEST(power, "Another guest finds neither what one wrote to the EEPROM nor frames "
+    "that were for that one")
+{
+	const uint32_t word = 5 << 2 | E82574_EERW_START;
+	struct host *h = host_create_82574(HOST_RAM);
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_up(h, 8, 8, 2048);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 9; i++)
+		host_inject(h, frame, sizeof(frame), 1);
+	host_run(h);
+	ATF_CHECK_EQ(7, host_counter(h, E82545_C_RX_FRAME));
+	host_wr(h, E82574_EEWR, 0xbeefU << E82574_EERW_DATA_SHIFT |
+	    E82574_EERW_START);
+	host_wr(h, E82574_EEWR, 0xbeefU << E82574_EERW_DATA_SHIFT | word);
+	e82545_reset(h->dev);
+	ATF_CHECK_EQ(0xbeef, host_rd(h, E82545_RAL(0)) & 0xffff);
+	e82545_power_cycle(h->dev);
+	ATF_CHECK_EQ(2, host_counter(h, E82545_C_RX_DISABLED));
+	ATF_CHECK_EQ(le32dec(host_mac), host_rd(h, E82545_RAL(0)));
+	host_wr(h, E82545_EERD, word);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_EERD) >> E82574_EERW_DATA_SHIFT);
+	host_up(h, 8, 8, 2048);
+	host_run(h);
+	ATF_CHECK_EQ(7, host_counter(h, E82545_C_RX_FRAME));
+	host_destroy(h);
+}
+
 TEST(pause, "A paused adapter does not access guest memory until it resumes")
 {
 	uint8_t frame[64];

@@ -414,6 +414,7 @@ address; none of others")
 	ATF_CHECK_STREQ("", said());
 	/* Nothing is pending: before the first packet, and behind it. */
 	attach();
+	put(E82545_TDH, 3);
 	put(E82545_TDT, 3);
 	said_start();
 	ops->eo_tx_kick(ops_arg);

@@ -17,6 +17,7 @@ from vfu_client import *
 
 MAC = "52:54:00:12:34:56"
 MAC_RAL0, MAC_RAH0 = 0x12005452, 0x80005634
+CTRL_DUP, EECD, EERD, MDIC, EEWR = 0x4, 0x10, 0x14, 0x20, 0x102c
 
 
 def one_vm(options=""):
@@ -700,6 +701,83 @@ def stopped():
                 assert now[c] == was[c], (n, c, was[c], now[c])
 
 
+def word(c, device, i):
+    """A word of the EEPROM."""
+    c.set(EERD, i << (2 if device == "e1000e" else 8) | 1)
+    return c.get(EERD) >> 16
+
+
+def dump(c, device):
+    """All that a client can read of the adapter: registers, words of the EEPROM,
+    PHY registers of each page, configuration space."""
+    def mdic(reg, value=None):
+        op = 2 << 26 if value is None else 1 << 26 | value
+        c.set(MDIC, op | 1 << 21 | reg << 16)
+        return c.get(MDIC) & 0xffff
+    config = c.region_read(CONFIG, 0, 256)
+    regs = {reg: c.get(reg) for reg in range(0, 0xc000, 4)}
+    io = c.region_read(BAR2, 0, 4)
+    words = [word(c, device, i) for i in range(64)]
+    phy = []
+    for page in range(4):
+        mdic(29, page)
+        phy += [mdic(reg) for reg in range(29)] + [mdic(30), mdic(31)]
+    return config, regs, io, words, phy
+
+
+def scribble(c, device):
+    """Write all that a client can write."""
+    for value in 0xa5a5a5a5, 0xffffffff:
+        for reg in range(0, 0xc000, 4):
+            # Without a reset of the adapter or the PHY.
+            c.set(reg, value & ~0x84000000 if reg in (CTRL, CTRL_DUP) else
+                  value, post=True)
+    for reg in range(32):
+        for page in range(4):
+            c.set(MDIC, 1 << 26 | 1 << 21 | 29 << 16 | page, post=True)
+            c.set(MDIC, 1 << 26 | 1 << 21 | reg << 16 | 0x1e5a, post=True)
+    c.region_write(BAR2, 0, struct.pack("<I", 0x5a5a))
+    # The EEPROM: by EEWR; by the wires of EECD, an "enable" and "write all".
+    if device == "e1000e":
+        for i in range(64):
+            c.set(EEWR, 0xbeef << 16 | i << 2 | 1)
+    else:
+        for bits in "100110000", "100010000" + format(0xbeef, "016b"):
+            c.set(EECD, 0x40)
+            c.set(EECD, 0x42)
+            for bit in bits:
+                for clock in 0, 1, 0:
+                    c.set(EECD, 0x42 | int(bit) << 2 | clock)
+            c.set(EECD, 0x40)
+    assert word(c, device, 5) == 0xbeef, hex(word(c, device, 5))
+    for off in range(4, 256):
+        c.region_write(CONFIG, off, b"\xff")
+
+
+def tenants():
+    """Whatever a client has written, the next one finds an adapter as that of a
+    valed that has just started."""
+    for device in "e1000", "e1000e":
+        with Valed(["vm1"], {"vm1": ",mac=" + MAC + ",csb=on"},
+                   device=device) as v:
+            with Client("vm1.sock") as c:
+                new = dump(c, device)
+            v.idle("vm1")
+            with Client("vm1.sock") as c:
+                scribble(c, device)
+                assert c.get(RAL0) != MAC_RAL0
+                # As before, also after a reset of the guest's.
+                c.call(RESET)
+                assert c.get(RAL0) != MAC_RAL0
+            v.idle("vm1")
+            with Client("vm1.sock") as c:
+                for was, now in zip(new, dump(c, device)):
+                    if was != now and isinstance(was, dict):
+                        raise AssertionError([(hex(r), hex(was[r]), hex(now[r]))
+                                              for r in was if was[r] != now[r]])
+                    assert was == now, (was, now)
+
+
 def serves():
     """Wait until valed answers at a.sock; for valed_options_test.sh."""
     def answers():
@@ -713,4 +791,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         registers, default_mac, writes, interrupts, traffic, one_copy,
         no_bus_master_rx, remap_under_load, mtu, rate, moderation, csb,
-        bus_master, dma, iommu, unshared, reset, reconnect, stopped, serves)})
+        bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
+        serves)})

@@ -27,4 +27,5 @@ unshared: one line tells of a guest whose memory is not shared
 reset: a reset clears the adapter and keeps memory and interrupts
 stopped: clients of a valed that is stopped and goes on lose nothing
 reconnect: each client finds the adapter in its initial state
+tenants: whatever a client writes, the next one finds the adapter as a new one
 END

@@ -619,7 +619,7 @@ main(int argc, char **argv)
 		ports = one;
 	}
 	if (*ports == NULL)
-		usage();
+		errx(EX_USAGE, "no port: see vale-cap -h");
 	options_check(&o);
 	/* The first is a port, whatever it looks like. */
 	for (words = ports + 1; *words != NULL && is_port(*words); words++)

@@ -46,7 +46,7 @@ static const char usage_text[] =
     "       valectl [-c socket] [-j] -s valeSSS|all [interval [count]]\n"
     "       valectl [-c socket] -a valeSSS:interface[,kind=kind]\n"
     "       valectl [-c socket] -d valeSSS:interface\n"
-    "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting=value ...]\n"
+    "       valectl [-c socket] [-j] -o valeSSS[:PPP] [setting[=value] ...]\n"
     "       valectl [-c socket] --events\n"
     "       valectl [-c socket] --openmetrics[=text|http]\n"
     "       valectl [-c socket] --save file\n"
@@ -339,6 +339,19 @@ operand(const char *s, unsigned int max)
 	return (n);
 }
 
+static const char shortopts[] = ":a:c:d:g:hjk:l:o:s:t:";
+
+/* getopt_long(3) refuses an option; a long one is `arg'. */
+static void __dead2
+bad_option(const char *arg)
+{
+	if (optopt == 0)
+		errx(EX_USAGE, "unknown option %s: see valectl -h", arg);
+	if (optopt >= OPTION_VERSION || strchr(shortopts, optopt) != NULL)
+		errx(EX_USAGE, "%s: the option takes no value", arg);
+	errx(EX_USAGE, "unknown option -%c: see valectl -h", optopt);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -359,7 +372,7 @@ main(int argc, char **argv)
 	int ch, i, max, verb = 0;
 
 	opterr = 0;
-	while ((ch = getopt_long(argc, argv, ":a:c:d:g:hjk:l:o:s:t:", longopts,
+	while ((ch = getopt_long(argc, argv, shortopts, longopts,
 	    NULL)) != -1) {
 		switch (ch) {
 		case 'c':
@@ -381,8 +394,7 @@ main(int argc, char **argv)
 				errx(EX_USAGE, "--save: the file is missing");
 			errx(EX_USAGE, "-%c: the name is missing", optopt);
 		case '?':
-			fputs(usage_text, stderr);
-			exit(EX_USAGE);
+			bad_option(argv[optind - 1]);
 		default:
 			if (verb != 0)
 				errx(EX_USAGE, "%s and %s: one of them",
@@ -404,7 +416,9 @@ main(int argc, char **argv)
 	if (replace && verb != OPTION_RELOAD)
 		errx(EX_USAGE, "--replace: only with reload");
 	if (argc > max)
-		errx(EX_USAGE, "%s: unexpected argument", argv[max]);
+		errx(EX_USAGE, "%s: unexpected argument%s", argv[max],
+		    verb == 0 ? ": see valectl -h; without arguments, the "
+		    "ports are listed" : "");
 	switch (verb) {
 	case 0:
 		if (json)
@@ -435,9 +449,12 @@ main(int argc, char **argv)
 		break;
 	case 'o':
 		if (argc == 0)
-			vc_show_settings(name, json);
+			vc_show_settings(name, NULL, json);
 		for (i = 0; i < argc; i++)
-			vc_set(name, argv[i]);
+			if (strchr(argv[i], '=') != NULL)
+				vc_set(name, argv[i]);
+			else
+				vc_show_settings(name, argv[i], json);
 		break;
 	case 's':
 		if (argc > 0)

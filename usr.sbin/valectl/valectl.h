@@ -71,8 +71,8 @@ bool	vc_number(const char *s, uint64_t *value);
 
 /* valectl_set.c *//* -o: name, and setting=value. */
 void	vc_set(const char *name, const char *assignment);
-/* All settings of a port or switch. */
-void	vc_show_settings(const char *name, bool json);
+/* All settings of a port or switch, or one of them. */
+void	vc_show_settings(const char *name, const char *setting, bool json);
 
 /*
  * valectl_save.c: write settings that are in force, and that a configuration

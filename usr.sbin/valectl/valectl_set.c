@@ -40,15 +40,41 @@ check_name(const char *name)
 		    VALE_NAME_SIZE - 1);
 }
 
+static enum vale_setting_scope
+scope_of(const char *name)
+{
+	return (strchr(name, ':') != NULL ? VALE_OF_PORT : VALE_OF_SWITCH);
+}
+
+/* The setting of `len' bytes; if it is none, name those that there are. */
+static unsigned int
+setting_of(const char *name, const char *setting, size_t len)
+{
+	const unsigned int found = vale_setting_named(setting, len);
+	char names[256] = "";
+	unsigned int i;
+
+	if (found != VALE_NSETTINGS &&
+	    vale_setting_table[found].se_scope == scope_of(name))
+		return (found);
+	for (i = 0; i < VALE_NSETTINGS; i++) {
+		if (vale_setting_table[i].se_scope != scope_of(name))
+			continue;
+		strlcat(names, names[0] == '\0' ? "" : ", ", sizeof(names));
+		strlcat(names, vale_setting_table[i].se_name, sizeof(names));
+	}
+	errx(EX_USAGE, "%.*s: no such setting of a %s, which has %s", (int)len,
+	    setting, scope_of(name) == VALE_OF_PORT ? "port" : "switch",
+	    names);
+}
+
 void
 vc_set(const char *name, const char *assignment)
 {
 	const size_t len = strcspn(assignment, "=");
-	const unsigned int i = vale_setting_named(assignment, len);
+	const unsigned int i = setting_of(name, assignment, len);
 	struct vale_setting_value sv;
 
-	if (assignment[len] == '\0' || i == VALE_NSETTINGS)
-		errx(EX_USAGE, "%s: not a setting and its value", assignment);
 	if (vale_setting_parse(i, assignment + len + 1, &sv) == -1)
 		errx(EX_USAGE, "%s: %s", assignment, vale_error());
 	check_name(name);
@@ -71,16 +97,17 @@ value_json(const struct vale_setting *se, const struct vale_setting_value *sv,
 }
 
 void
-vc_show_settings(const char *name, bool json)
+vc_show_settings(const char *name, const char *setting, bool json)
 {
-	const enum vale_setting_scope scope = strchr(name, ':') != NULL ?
-	    VALE_OF_PORT : VALE_OF_SWITCH;
+	const enum vale_setting_scope scope = scope_of(name);
 	struct vale_setting_value sv[VALE_NSETTINGS];
 	const struct vale_setting *se;
 	char text[VALE_SETTING_SIZE];
 	json_t *object = NULL;
-	unsigned int i;
+	unsigned int i, only = VALE_NSETTINGS;
 
+	if (setting != NULL)
+		only = setting_of(name, setting, strlen(setting));
 	check_name(name);
 	if (vale_setting_get(name, scope, sv) == -1)
 		fail(name);
@@ -88,7 +115,8 @@ vc_show_settings(const char *name, bool json)
 		object = json_object();
 	for (i = 0; i < VALE_NSETTINGS; i++) {
 		se = &vale_setting_table[i];
-		if (se->se_scope != scope)
+		if (se->se_scope != scope ||
+		    (only != VALE_NSETTINGS && only != i))
 			continue;
 		vale_setting_print(i, &sv[i], text, sizeof(text));
 		if (json)

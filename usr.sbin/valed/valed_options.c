@@ -88,6 +88,8 @@ static const char usage_end[] =
     "  -h, --help  print this\n"
     "  --version   print the version\n";
 
+#define	UNKNOWN_DEVICE	"unknown device \"%.*s\": not e1000 or e1000e"
+
 /* Print the usage.  Texts about options of -s are in one column. */
 static void
 usage(void)
@@ -243,7 +245,7 @@ parse_slot(const char *s)
 	if (len == 0)
 		valed_bad(where, "the device is missing");
 	if (valed_device(emul, len) == -1)
-		valed_bad(where, "unknown device \"%.*s\"", (int)len, emul);
+		valed_bad(where, UNKNOWN_DEVICE, (int)len, emul);
 	conf = emul[len] == ',' ? emul + len + 1 : "";
 	len = strcspn(conf, ",");
 	check_backend(where, conf, len);
@@ -273,7 +275,7 @@ check_node(const struct valed_node *vn)
 		    vn->nd_func);
 	if (valed_device(value, strlen(value)) == -1)
 		valed_bad(valed_config_where(vn, VALED_V_DEVICE),
-		    "unknown device \"%s\"", value);
+		    UNKNOWN_DEVICE, (int)strlen(value), value);
 	value = vn->nd_variable[VALED_V_BACKEND].nt_value;
 	if (value == NULL)
 		valed_bad(valed_config_where(vn, VALED_V_BACKEND),
@@ -567,7 +569,8 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	add_attached(opt);
 	if (opt->vo_nadapters + opt->vo_nhostifs == 0 &&
 	    opt->vo_control == NULL && !file)
-		errx(EX_USAGE, "-s, -a, -c: one of them is needed");
+		errx(EX_USAGE, "-s, -a, -c, -k: one of them is needed: see "
+		    "valed -h and valed(7)");
 	check_hostifs(opt);
 	valed_settings(&opt->vo_settings, opt->vo_adapters,
 	    opt->vo_nadapters);

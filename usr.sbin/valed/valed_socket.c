@@ -165,6 +165,8 @@ lock_open(const char *path)
 
 	fd = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
 	    O_CLOEXEC, S_IRUSR | S_IWUSR);
+	if (fd == -1 && errno == ENOENT)
+		fail(EX_CANTCREAT, path, "its directory does not exist");
 	if (fd == -1 || fstat(fd, &st) == -1)
 		fail(EX_CANTCREAT, path, "%s: %s", lock_path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||

@@ -80,7 +80,8 @@ valed_backend_check(struct valed_where where, const char *be)
 		if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
 			valed_bad(where, "%s: not an interface's name", be);
 	} else
-		valed_bad(where, "%s: no such backend", be);
+		valed_bad(where, "%s: no such backend: a port of a switch "
+		    "(valeSWITCH:PORT) or a TAP (tapN)", be);
 }
 
 static void
@@ -181,7 +182,6 @@ parse_text(const struct valed_variable *v, struct vale_setting_value *sv,
 static bool
 parse_mac(const char *s, uint8_t mac[6])
 {
-	static const uint8_t none[6];
 	int i;
 
 	for (i = 0; i < 6; i++, s += 3) {
@@ -191,7 +191,7 @@ parse_mac(const char *s, uint8_t mac[6])
 			return (false);
 		mac[i] = (uint8_t)strtoul(s, NULL, 16);
 	}
-	return ((mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0);
+	return (true);
 }
 
 /* The socket: one of path= and fd=. */
@@ -235,9 +235,17 @@ static void
 parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
     const char *value)
 {
-	if (value == NULL)
+	static const uint8_t none[6];
+
+	if (value == NULL) {
 		valed_address(ac);
-	else if (!parse_mac(value, ac->ac_mac))
+		return;
+	}
+	if (!parse_mac(value, ac->ac_mac))
+		BAD(vn, VALED_V_MAC, "mac=%s: not six pairs of hexadecimal "
+		    "digits with colons between", value);
+	if ((ac->ac_mac[0] & 1) != 0 ||
+	    memcmp(ac->ac_mac, none, sizeof(none)) == 0)
 		BAD(vn, VALED_V_MAC, "mac=%s: not a unicast Ethernet address",
 		    value);
 }

@@ -411,9 +411,9 @@ errors_body()
 	73|/none/x: No such file|-w /none/x vale0:a
 	74|/dev/full: No space|-w /dev/full vale0:a
 	EOT
-	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP
-	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP -w x
-	atf_check -s exit:64 -e match:"^usage: vale-cap" $CAP --capture \
+	atf_check -s exit:64 -e match:"no port: see vale-cap -h" $CAP
+	atf_check -s exit:64 -e match:"no port: see vale-cap -h" $CAP -w x
+	atf_check -s exit:64 -e match:"no port: see vale-cap -h" $CAP --capture \
 	    --fifo x
 	atf_check -s exit:64 -e match:"usage: vale-cap" $CAP -Z
 	teardown

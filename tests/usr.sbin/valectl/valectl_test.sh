@@ -523,11 +523,12 @@ errors_body()
 	65|limit must be 0 to 5120|-o vale0:a limit=99999999999
 	64|limit=x: the value is not a number|-o vale0:a limit=x
 	64|limit=-1: the value is not a number|-o vale0:a limit=-1
-	64|limit: not a setting and its value|-o vale0:a limit
+	64|limits: no such setting of a port, which has ip, limit, link, |-o vale0:a limits
 	64|kind=x: not kind= and a kind|-a vale0:eth0,kind=x
 	64|x: not kind= and a kind|-a vale0:eth0,x
 	64|eth0: it does not begin with|-a eth0
-	64|color=1: not a setting and its value|-o vale0:a color=1
+	64|color: no such setting of a port|-o vale0:a color=1
+	64|vlan: no such setting of a switch, which has ageing, batch, reserved|-o vale0 vlan
 	64|rate=7: not a number up to 1000G|-o vale0:a rate=7
 	64|rate=: not a number up to 1000G|-o vale0:a rate=
 	64|burst=0: not burst= and a number|-o vale0:a rate=7Mbit/s,burst=0
@@ -547,9 +548,15 @@ errors_body()
 	65|can mirror another port of the same switch|-o vale0:a mirror=vale0:a
 	65|can mirror another port of the same switch|-o vale0:a mirror=vale1:b
 	65|vale0:z: there is no such port|-o vale0:z mirror=vale0:a
-	64|y=2: not a setting and its value|-o vale0:a limit=1 y=2
+	64|y: no such setting|-o vale0:a limit=1 y=2
 	64|unexpected argument|-t vale0 x
-	64|unexpected argument|vale0
+	64|vale0: unexpected argument: see valectl -h; without arguments, the ports|vale0
+	64|show: unexpected argument: see valectl -h|show
+	64|unknown option --hlep: see valectl -h|--hlep
+	64|unknown option -Z: see valectl -h|-Z
+	64|unknown option -Z|--json -Zj
+	64|--json=x: the option takes no value|--json=x
+	64|--events=x: the option takes no value|--events=x
 	64|x: unexpected argument|reload x
 	64|reload: unexpected argument|-t vale0 reload
 	64|0: not a number from 1|-s vale0 0
@@ -560,7 +567,11 @@ errors_body()
 	69|no valed at none|-c none
 	69|no valed at none|-c none -l vale0:a
 	EOT
-	atf_check -s exit:64 -e match:"^usage: valectl" $VALECTL -Z
+	# One setting is shown.
+	atf_check -o inline:"limit=0\nvlan=0\n" \
+	    $VALECTL -o vale0:a limit=0 limit vlan
+	atf_check -o inline:'{"private":false}\n' \
+	    $VALECTL -j -o vale0:a private
 	atf_check -o match:"vale0:a" $VALECTL
 	teardown
 }

@@ -361,7 +361,8 @@ static const struct {
 	{ "pci.0.1.0.csb=1", "csb=1: not \"on\" or \"off\"" },
 	{ "pci.0.2.0.mtu=68", "pci.0.2.0.device is missing" },
 	{ "pci.9.8.7.device=e1000", "pci.9.8.7.backend is missing" },
-	{ "pci.9.8.7.device=x", "unknown device \"x\"" },
+	{ "pci.9.8.7.device=x", "unknown device \"x\": not e1000 or "
+	    "e1000e" },
 };
 
 TEST(lines, "What is wrong with a line is said, and which it is")

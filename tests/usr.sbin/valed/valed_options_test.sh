@@ -96,6 +96,8 @@ in_use_body()
 	"$VALED" -s 1,e1000,vale0:a,path=a.sock > ../out 2>&1 &
 	pid=$!
 	listening a.sock
+	refused 73 "path=none/a.sock: its directory does not exist" \
+	    -s 1,e1000,vale0:a,path=none/a.sock
 	# The second socket is refused: the first must be removed.
 	refused $EX_UNAVAILABLE "path=a.sock" -s 1,e1000,vale0:b,path=b.sock \
 	    -s 2,e1000,vale0:a,path=a.sock

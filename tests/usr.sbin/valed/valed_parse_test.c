@@ -200,8 +200,9 @@ TEST(addresses, "A unicast Ethernet address, and nothing behind it")
 	for (i = 0; i < nitems(wrong); i++) {
 		snprintf(text, sizeof(text), "1,e1000,vale0:a,path=a,mac=%s",
 		    wrong[i]);
-		snprintf(line, sizeof(line), "-s %s: mac=%s: not a unicast "
-		    "Ethernet address", text, wrong[i]);
+		snprintf(line, sizeof(line), "-s %s: mac=%s: not %s", text,
+		    wrong[i], i < 4 ? "a unicast Ethernet address" :
+		    "six pairs of hexadecimal digits with colons between");
 		REFUSED(EX_USAGE, line, "-s", text);
 	}
 	PARSE("-s", "1,e1000,vale0:a,path=a,mac=00:00:00:00:00:01");
@@ -212,6 +213,9 @@ TEST(addresses, "A unicast Ethernet address, and nothing behind it")
 	ATF_CHECK_EQ(16, ac->ac_mac[2]);
 }
 
+#define	BACKENDS							\
+	": a port of a switch (valeSWITCH:PORT) or a TAP (tapN)"
+
 /* What is wrong with one -s option. */
 static const struct {
 	const char *text, *why;
@@ -219,15 +223,15 @@ static const struct {
 	{ "1", "the device is missing" },
 	{ "1,", "the device is missing" },
 	{ "1,,vale0:a", "the device is missing" },
-	{ "1,e100", "unknown device \"e100\"" },
-	{ "1,e1000f,vale0:a", "unknown device \"e1000f\"" },
+	{ "1,e100", "unknown device \"e100\": not e1000 or e1000e" },
+	{ "1,e1000f,vale0:a", "unknown device \"e1000f\": not e1000 or e1000e" },
 	{ "1,e1000e", "the port's name is missing" },
-	{ "1,f1000,vale0:a", "unknown device \"f1000\"" },
+	{ "1,f1000,vale0:a", "unknown device \"f1000\": not e1000 or e1000e" },
 	{ "1,e1000", "the port's name is missing" },
 	{ "1,e1000,", "the port's name is missing" },
 	{ "1,e1000,path=a", "the port's name is missing" },
-	{ "1,e1000,val0:a,path=a", "val0:a: no such backend" },
-	{ "1,e1000,ta0,path=a", "ta0: no such backend" },
+	{ "1,e1000,val0:a,path=a", "val0:a: no such backend" BACKENDS },
+	{ "1,e1000,ta0,path=a", "ta0: no such backend" BACKENDS },
 	{ "1,e1000,tap/,path=a", "tap/: not an interface's name" },
 	{ "1,e1000,tap 1,path=a", "tap 1: not an interface's name" },
 	{ "1,e1000,tap0123456789012,path=a",
@@ -440,7 +444,8 @@ TEST(adapters, "There are 256 adapters at most")
 
 TEST(letters, "Each option and argument that is wrong is named")
 {
-	REFUSED(EX_USAGE, "-s, -a, -c: one of them is needed", "-v");
+	REFUSED(EX_USAGE, "-s, -a, -c, -k: one of them is "
+	    "needed: see valed -h and valed(7)", "-v");
 	REFUSED(EX_USAGE, "unknown option -x", OK, "-x");
 	REFUSED(EX_USAGE, "unknown option -x", OK, "-vx");
 	REFUSED(EX_USAGE, "unknown option --x", OK, "--x");

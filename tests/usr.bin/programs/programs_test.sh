@@ -192,7 +192,8 @@ instance_body()
 	a=$!
 	which="there are several valed, and -c or VALE_SOCKET must say which:"
 	lost "$which /run/valed-a/control, /run/valed-b/control"
-	atf_check $inside $VALECTL -c /run/valed-a/control
+	atf_check -o inline:"PORT KIND ADDRESS CLIENT LINK VLAN RATE TX RX DROP\n" \
+	    $inside $VALECTL -c /run/valed-a/control
 	VALE_SOCKET=/run/valed-b/control
 	export VALE_SOCKET
 	found b

@@ -489,7 +489,7 @@ int	vale_shared_fd(const struct vale_desc *d);
 	X(VALE_C_TX_DROP_NODEST, "tx_drop_nodest",			\
 	    "frames dropped: no other port")				\
 	X(VALE_C_TX_DROP_SELF, "tx_drop_self",				\
-	    "frames dropped: destination is the source port")		\
+	    "frames filtered: destination is the source port")		\
 	X(VALE_C_TX_DROP_PRIVATE, "tx_drop_private",			\
 	    "frames dropped: source and destination port are private")	\
 	X(VALE_C_TX_DROP_LIMIT, "tx_drop_limit",			\
@@ -501,7 +501,7 @@ int	vale_shared_fd(const struct vale_desc *d);
 	X(VALE_C_TX_DROP_IP, "tx_drop_ip",				\
 	    "frames dropped: IP address not allowed")			\
 	X(VALE_C_TX_DROP_RESERVED, "tx_drop_reserved",			\
-	    "frames dropped: for the link only")			\
+	    "frames filtered: for the link only")			\
 	X(VALE_C_TX_DROP_LINK, "tx_drop_link",				\
 	    "frames dropped: the port's link is down")			\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
@@ -592,7 +592,7 @@ int	vale_set_limit(const char *name, uint32_t limit);
  * not learned from.  What counts is a frame without FCS and virtio-net header;
  * one that asks to be cut counts as the frames that this makes.  The switch
  * looks at the time once a batch, with the resolution of a clock tick: a burst
- * should be at least what the rate allows in a tick.
+ * should be at least what the rate allows in a tick, and for TCP in 0.2 s.
  *	EINVAL	out of range
  *	ENXIO	the port does not exist
  */

@@ -425,7 +425,7 @@ save_body()
 	port.vale0:s.limit=2
 	port.vale0:a.private=yes
 	switch.vale1.reserved=no
-	port.vale1:b.rate=5000pkt/s,burst=250
+	port.vale1:b.rate=5000pkt/s,burst=2500
 	EOT
 	sort expected > want
 	sort valed.conf > got

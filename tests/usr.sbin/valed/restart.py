@@ -791,7 +791,7 @@ def settings():
             end()
             is_set("vale0", "ageing=17", "batch=50")
             is_set("vale0:vm1", "source=own", "private=yes",
-                   "rate=8000000bit/s,burst=65536")
+                   "rate=8000000bit/s,burst=500000")
             is_set("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
         write_conf(CONF.replace("=5", "=6").replace("=100", "=99"))
         v.restart()

@@ -261,15 +261,15 @@ TEST(change, "A change of the limit fills the bucket, and an equal one does "
 	set(&r, frames(0, 0));
 	ATF_CHECK(!r.r_conf.rc_frames);
 
-	/* Defaults of the burst: 1/20 s, within its range. */
-	set(&r, bits(8 * 20 * 65537ULL, 0));
-	ATF_CHECK_EQ(65537, r.r_conf.rc_burst);
-	ATF_CHECK_EQ(66, pass(&r, 100, 1000));
+	/* Defaults of the burst: 1/2 s, within its range. */
+	set(&r, bits(8 * 2 * 262145ULL, 0));
+	ATF_CHECK_EQ(262145, r.r_conf.rc_burst);
+	ATF_CHECK_EQ(263, pass(&r, 1000, 1000));
 	set(&r, bits(1, 0));
-	ATF_CHECK_EQ(65536, r.r_conf.rc_burst);
+	ATF_CHECK_EQ(262144, r.r_conf.rc_burst);
 	set(&r, bits(VALE_RATE_MAX, 0));
 	ATF_CHECK_EQ(VALE_RATE_BURST_MAX, r.r_conf.rc_burst);
-	set(&r, frames(20 * 65, 0));
+	set(&r, frames(2 * 65, 0));
 	ATF_CHECK_EQ(65, r.r_conf.rc_burst);
 	set(&r, frames(1, 0));
 	ATF_CHECK_EQ(64, r.r_conf.rc_burst);
@@ -285,6 +285,71 @@ TEST(change, "A change of the limit fills the bucket, and an equal one does "
 	ATF_CHECK(r.r_conf.rc_frames && r.r_conf.rc_burst == 64);
 	set(&r, bits(VALE_RATE_MAX, VALE_RATE_BURST_MAX));
 	ATF_CHECK_EQ(VALE_RATE_BURST_MAX, r.r_conf.rc_burst);
+}
+
+/*
+ * What a sender like TCP gets of a limit in `seconds' (RFC 5681, 6298, with
+ * Linux's least timeout of 0.2 s): each millisecond it sends a window of packets
+ * of up to 64 KB.  If some are lost the window is halved; if all, it waits, twice
+ * as long each time, and begins with one segment.  At most `most' bytes pass in
+ * any second.
+ */
+static uint64_t
+tcp(struct vale_rate *r, unsigned int seconds, uint64_t most)
+{
+	static uint64_t passed[30 * 1000];
+	const uint64_t mss = 1448, packet = 45 * mss;
+	uint64_t window = 10 * mss, threshold = 1 << 20, sum = 0, last = 0;
+	uint64_t all = 0, len, left, got, wait = 200;
+	unsigned int ms, pause = 0;
+
+	for (ms = 0; ms < seconds * 1000; ms++) {
+		vale_rate_refill(r, now_ns += MS);
+		passed[ms] = got = 0;
+		for (left = pause == 0 ? window : 0; left > 0; left -= len) {
+			len = MIN(left, packet);
+			if (vale_rate_frame(r, 1, len))
+				got += len;
+		}
+		if (pause > 0)
+			pause--;
+		else if (got == 0) {
+			threshold = MAX(window / 2, 2 * mss);
+			window = mss;
+			pause = wait;
+			wait *= 2;
+		} else {
+			wait = 200;
+			if (got < window)
+				window = threshold = MAX(window / 2, 2 * mss);
+			else
+				window += window < threshold ? window : mss;
+		}
+		passed[ms] = got;
+		all += got;
+		sum += got - (ms >= 1000 ? last : 0);
+		last = ms >= 999 ? passed[ms - 999] : 0;
+		ATF_REQUIRE(sum <= most);
+	}
+	return (all);
+}
+
+TEST(tcp, "With the default burst TCP gets at least 0.9 of a limit, and in no "
+    "second more than the limit, the burst and a packet")
+{
+	static const unsigned int mbits[] = { 1, 10, 50, 200, 1000 };
+	struct vale_rate r;
+	uint64_t bytes;
+	size_t i;
+
+	for (i = 0; i < nitems(mbits); i++) {
+		memset(&r, 0, sizeof(r));
+		set(&r, bits(mbits[i] * 1000000ULL, 0));
+		vale_rate_refill(&r, now_ns);
+		bytes = mbits[i] * 1000000ULL / 8;
+		ATF_CHECK_MSG(tcp(&r, 30, bytes + r.r_conf.rc_burst + 65160) >=
+		    bytes * 30 * 9 / 10, "%u Mbit/s", mbits[i]);
+	}
 }
 
 TEST(extremes, "The largest rates, bursts, frames and times are exact")

@@ -208,7 +208,7 @@ struct e82545_config {
 	X(E82545_C_RX_BAD_OFFLOAD, "rx_bad_offload",			\
 	    "RX frames dropped: not what their virtio-net header says")	\
 	X(E82545_C_RX_FILTERED, "rx_filtered",				\
-	    "RX frames dropped: another destination")			\
+	    "RX frames filtered: another destination")			\
 	X(E82545_C_RX_OVERSIZE, "rx_oversize", "RX frames dropped: too long") \
 	X(E82545_C_RX_DISABLED, "rx_disabled",				\
 	    "RX frames dropped: receiver off or no link")		\

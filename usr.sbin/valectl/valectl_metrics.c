@@ -11,7 +11,8 @@
  *
  * A counter of valed(8) becomes a metric: "tx_bytes" of a port is
  * vale_port_transmit_bytes_total.  Counters of dropped frames of one direction
- * are one metric, with a label for the reason.
+ * are one metric, with a label for the reason; so are those of frames that were
+ * filtered, which is no loss: they were for others.
  */
 
 #include <sys/param.h>
@@ -185,13 +186,17 @@ source_counter(struct families *fs, const struct source *so,
 		direction = "receive_";
 	if (*direction != '\0') {
 		rest += 3;
+		reason = rest;
+		if (strncmp(reason, "drop_", 5) == 0)
+			reason += 5;
 		if (strstr(help, " dropped") != NULL) {
-			reason = rest;
-			if (strncmp(reason, "drop_", 5) == 0)
-				reason += 5;
 			rest = "dropped_frames";
 			help = "frames dropped, by reason";
-		}
+		} else if (strstr(help, " filtered") != NULL) {
+			rest = "filtered_frames";
+			help = "frames filtered, by reason";
+		} else
+			reason = NULL;
 	}
 	snprintf(name, sizeof(name), "vale_%s_%s%s", so->so_kind, direction,
 	    rest);

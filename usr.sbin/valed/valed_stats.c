@@ -87,7 +87,7 @@ static const int drops[] = {
 	AT_PORT + VALE_C_TX_DROP_LEN, AT_PORT + VALE_C_TX_DROP_FRAGS,
 	AT_PORT + VALE_C_TX_DROP_CUT, AT_PORT + VALE_C_TX_DROP_RATE,
 	AT_PORT + VALE_C_TX_DROP_NODEST,
-	AT_PORT + VALE_C_TX_DROP_SELF, AT_PORT + VALE_C_TX_DROP_LIMIT,
+	AT_PORT + VALE_C_TX_DROP_LIMIT,
 	AT_PORT + VALE_C_RX_DROP_FULL,
 };
 
@@ -190,12 +190,12 @@ hostif_snapshot(const struct hostif *hi, uint64_t value[HOSTIF_NALL])
 		memset(port, 0, VALE_NCOUNTERS * sizeof(*port));
 }
 
-static const char *
-hostif_counter_name(int i, const char **prefix)
+static const struct counter_row *
+hostif_counter_row(int i, const char **prefix)
 {
 	*prefix = i < HOSTIF_NCOUNTERS ? "" : "port_";
-	return (i < HOSTIF_NCOUNTERS ? hostif_counter_table[i].cr_name :
-	    vale_counter_table[i - HOSTIF_NCOUNTERS].cr_name);
+	return (i < HOSTIF_NCOUNTERS ? &hostif_counter_table[i] :
+	    &vale_counter_table[i - HOSTIF_NCOUNTERS]);
 }
 
 void
@@ -207,7 +207,7 @@ valed_stats_hostif(struct hostif *hi, void *arg __unused)
 
 	hostif_snapshot(hi, value);
 	for (i = 0; i < HOSTIF_NALL; i++) {
-		name = hostif_counter_name(i, &prefix);
+		name = hostif_counter_row(i, &prefix)->cr_name;
 		printf("%s %s%s %" PRIu64 "\n", hostif_name(hi), prefix, name,
 		    value[i]);
 	}
@@ -218,7 +218,8 @@ void
 valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 {
 	uint64_t d[HOSTIF_NALL], now[HOSTIF_NALL], **last = hostif_live(hi);
-	const char *name, *prefix;
+	const struct counter_row *cr;
+	const char *prefix;
 	int i;
 
 	if (*last == NULL &&
@@ -238,9 +239,9 @@ valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 	/* mutants: the first counter has no dropped frames */
 	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < HOSTIF_NALL; i++) {
-		name = hostif_counter_name(i, &prefix);
-		if (d[i] != 0 && strstr(name, "_drop_") != NULL)
-			printf(", %s%s %" PRIu64, prefix, name, d[i]);
+		cr = hostif_counter_row(i, &prefix);
+		if (d[i] != 0 && strstr(cr->cr_desc, " dropped") != NULL)
+			printf(", %s%s %" PRIu64, prefix, cr->cr_name, d[i]);
 	}
 	putchar('\n');
 	fflush(stdout);

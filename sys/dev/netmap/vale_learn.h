@@ -68,7 +68,7 @@
 	X(VALE_LEARN_C_DROP_FAULT, "drop_fault",			\
 	    "frames dropped: indirect memory not readable")		\
 	X(VALE_LEARN_C_DROP_SELF, "drop_self",				\
-	    "frames dropped: destination is the source port")		\
+	    "frames filtered: destination is the source port")		\
 	X(VALE_LEARN_C_DROP_LIMIT, "drop_limit",			\
 	    "frames dropped: source over the address limit")		\
 	X(VALE_LEARN_C_DROP_PRIVATE, "drop_private",			\
@@ -86,7 +86,7 @@
 	X(VALE_LEARN_C_DROP_VLAN, "drop_vlan",				\
 	    "frames dropped: not in a VLAN of the port")		\
 	X(VALE_LEARN_C_DROP_RESERVED, "drop_reserved",			\
-	    "frames dropped: for the link only")			\
+	    "frames filtered: for the link only")			\
 	X(VALE_LEARN_C_DROP_SHARE, "drop_share",			\
 	    "frames dropped: ring full, or the sender's share of it")	\
 	X(VALE_LEARN_C_DROP_COPY, "drop_copy", "copies dropped: no space")

@@ -129,6 +129,13 @@ def events():
         d.send(ethernet(b"\xff" * 6, addr, b""))
     wait(event="limit_reached", port="vale0:vm1")
     wait(event="dropped", port="vale0:vm1", reason="limit", frames=1)
+    # What is for others is no loss.
+    valectl("-o", "vale0", "reserved=no")
+    for addr in b"\2addr0", b"\1\x80\xc2\0\0\0":
+        d.send(ethernet(addr, b"\2addr0", b""))
+    counters = valectl("-k", "vale0:vm1")
+    assert "tx_drop_self 1\n" in counters, counters
+    assert "tx_drop_reserved 1\n" in counters, counters
     d.close()
     wait(event="client_went", adapter="vm1")
     Driver("vm1.sock").close()
@@ -144,6 +151,8 @@ def events():
     wait(event="port_added", port="vale0:a")
     p.close()
     wait(event="port_removed", port="vale0:a")
+    assert not [e for e in seen if e.get("reason") in
+                ("filtered", "self", "reserved")]
     # Not more than one a second for a port and a reason.
     assert len([e for e in seen if e["event"] == "dropped" and
                 e.get("reason") == "rate"]) <= 3

@@ -138,6 +138,9 @@ form_body()
 	for line in 'vale_port_transmit_frames_total{switch="vale0",port="a"} 7' \
 	    'vale_port_transmit_bytes_total{switch="vale0",port="a"} 420' \
 	    'vale_port_transmit_dropped_frames_total{switch="vale1",port="b-c.d",reason="rate"} 0' \
+	    'vale_port_transmit_filtered_frames_total{switch="vale0",port="a",reason="self"} 0' \
+	    'vale_port_transmit_filtered_frames_total{switch="vale0",port="a",reason="reserved"} 0' \
+	    'vale_adapter_receive_filtered_frames_total{adapter="vm1",switch="vale0",port="vm1",reason="filtered"} 0' \
 	    '# TYPE vale_port_transmit_bytes counter' \
 	    '# UNIT vale_port_transmit_bytes bytes' \
 	    'vale_adapter_info{adapter="vm1",switch="vale0",port="vm1",address="02:00:00:00:00:07"} 1' \
@@ -145,6 +148,8 @@ form_body()
 	do
 		grep -qxF "$line" metrics || atf_fail "not there: $line"
 	done
+	! grep -E 'dropped_frames.*reason="(self|reserved|filtered)"' metrics ||
+	    atf_fail "what is for others is no loss"
 	teardown
 }
 

@@ -164,6 +164,23 @@ int	vale_setting_check(unsigned int setting,
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
+/* One of several settings of a switch or port that are changed together. */
+struct vale_setting_change {
+	unsigned int	sc_setting;
+	bool		sc_keep;	/* else set the default */
+	struct vale_setting_value sc_value;
+};
+
+/*
+ * vale_setting_keep() for `n' settings, at least one.  Neither a port that comes
+ * meanwhile nor a frame sees some of them only.  -1: sc[*failed] is the first
+ * that failed, and those that could be set are, unless errno is EINVAL or ENOMEM
+ * as above.
+ */
+int	vale_setting_keep_all(const char *name,
+	    const struct vale_setting_change *sc, unsigned int n,
+	    unsigned int *failed);
+
 /*
  * Set one of a switch or port that is not there, when it comes next: only then,
  * and in place of what is kept.  Any thread.  0, or -1 with what vale_error()

@@ -149,59 +149,106 @@ vale_kept_address(const char *name)
 	return (own ? vale_setting_set(name, VALE_SETTING_SOURCE, &value) : 0);
 }
 
-/* Keep a value, or none. */
-static int
-keep(const char *name, unsigned int setting,
-    const struct vale_setting_value *value, bool once)
+/* What is kept, which is made if it was not; NULL: there is no memory. */
+static struct kept *
+kept_make(const char *name, unsigned int setting, bool once)
 {
-	struct kept *k;
+	struct kept *k = kept_find(name, setting, once);
 
-	pthread_mutex_lock(&vale_lock);
-	k = kept_find(name, setting, once);
-	if (k != NULL && value == NULL) {
-		LIST_REMOVE(k, k_link);
-		free(k);
-	} else if (value != NULL) {
-		if (k == NULL && (k = calloc(1, sizeof(*k))) != NULL) {
-			strlcpy(k->k_name, name, sizeof(k->k_name));
-			k->k_setting = setting;
-			k->k_once = once;
-			LIST_INSERT_HEAD(&kepts, k, k_link);
-		}
-		if (k != NULL)
-			k->k_value = *value;
+	if (k != NULL || (k = calloc(1, sizeof(*k))) == NULL)
+		return (k);
+	strlcpy(k->k_name, name, sizeof(k->k_name));
+	k->k_setting = setting;
+	k->k_once = once;
+	LIST_INSERT_HEAD(&kepts, k, k_link);
+	return (k);
+}
+
+int
+vale_kept_change(const char *name, const struct vale_setting_change *sc,
+    unsigned int n)
+{
+	struct kept *k, *made[VALE_NSETTINGS];
+	unsigned int i, nmade = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!sc[i].sc_keep ||
+		    kept_find(name, sc[i].sc_setting, false) != NULL)
+			continue;
+		k = kept_make(name, sc[i].sc_setting, false);
+		if (k == NULL)
+			goto fail;
+		made[nmade++] = k;
 	}
-	pthread_mutex_unlock(&vale_lock);
-	return (value == NULL || k != NULL ? 0 :
-	    vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
+	for (i = 0; i < n; i++) {
+		k = kept_find(name, sc[i].sc_setting, false);
+		if (sc[i].sc_keep)
+			k->k_value = sc[i].sc_value;
+		else if (k != NULL) {
+			LIST_REMOVE(k, k_link);
+			free(k);
+		}
+	}
+	return (0);
+
+fail:
+	while (nmade-- > 0) {
+		LIST_REMOVE(made[nmade], k_link);
+		free(made[nmade]);
+	}
+	return (vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
+}
+
+int
+vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
+    unsigned int n, unsigned int *failed)
+{
+	struct vale_setting_change all[VALE_NSETTINGS];
+	unsigned int i;
+
+	MPASS(n > 0 && n <= nitems(all));
+	for (i = 0; i < n; i++) {
+		all[i] = sc[i];
+		*failed = i;
+		if (!sc[i].sc_keep)
+			vale_setting_default(sc[i].sc_setting,
+			    &all[i].sc_value);
+		else if (vale_setting_check(sc[i].sc_setting,
+		    &sc[i].sc_value) == -1)
+			return (-1);
+	}
+	return (vale_setting_change(name, all, n, true, failed) == 0 ||
+	    errno == ENXIO ? 0 : -1);
 }
 
 int
 vale_setting_keep(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
 {
-	struct vale_setting_value otherwise;
+	struct vale_setting_change sc = { .sc_setting = setting,
+	    .sc_keep = value != NULL };
+	unsigned int failed;
 
-	if (value != NULL && vale_setting_check(setting, value) == -1)
-		return (-1);
-	if (keep(name, setting, value, false) == -1)
-		return (-1);
-	if (value == NULL) {
-		vale_setting_default(setting, &otherwise);
-		value = &otherwise;
-	}
-	if (vale_setting_set(name, setting, value) == -1 && errno != ENXIO)
-		return (-1);
-	return (0);
+	if (value != NULL)
+		sc.sc_value = *value;
+	return (vale_setting_keep_all(name, &sc, 1, &failed));
 }
 
 int
 vale_setting_once(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
 {
+	struct kept *k;
+
 	if (vale_setting_check(setting, value) == -1)
 		return (-1);
-	return (keep(name, setting, value, true));
+	pthread_mutex_lock(&vale_lock);
+	k = kept_make(name, setting, true);
+	if (k != NULL)
+		k->k_value = *value;
+	pthread_mutex_unlock(&vale_lock);
+	return (k != NULL ? 0 :
+	    vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
 }
 
 int

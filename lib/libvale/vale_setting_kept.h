@@ -11,7 +11,10 @@
 #ifndef _VALE_SETTING_KEPT_H_
 #define	_VALE_SETTING_KEPT_H_
 
+#include <stdbool.h>
+
 struct vale_port;
+struct vale_setting_change;
 struct vale_setting_value;
 struct vale_switch;
 
@@ -28,6 +31,22 @@ int	vale_kept_port(struct vale_port *port);
  * Returns 0, or -1 with errno.
  */
 int	vale_kept_address(const char *name);
+
+/*
+ * Keep settings, or keep them no longer.  Returns 0, or -1 with ENOMEM: nothing
+ * has changed.  With vale_lock.
+ */
+int	vale_kept_change(const char *name,
+	    const struct vale_setting_change *sc, unsigned int n);
+
+/*
+ * vale_setting_switch.c: set valid values of a switch or port that may be there,
+ * and keep them if `keep' is set: all in one change.  Returns 0, or -1 with
+ * errno, what vale_error() returns, and *failed; ENXIO: it is not there.
+ */
+int	vale_setting_change(const char *name,
+	    const struct vale_setting_change *sc, unsigned int n, bool keep,
+	    unsigned int *failed);
 
 /* vale_setting_switch.c: set a valid value of a switch or port that is new. */
 void	vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,

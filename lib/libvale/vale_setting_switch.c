@@ -430,65 +430,6 @@ out_of_range(const struct vale_setting *se)
 	}
 }
 
-/* Change what views do not have. */
-static int
-change_port(const char *name, port_change *change,
-    const struct vale_setting_value *value)
-{
-	struct vale_port *port;
-	int r;
-
-	pthread_mutex_lock(&vale_lock);
-	port = vale_switch_find_port(name);
-	r = port != NULL ? change(port, value) : vale_fail(ENXIO);
-	pthread_mutex_unlock(&vale_lock);
-	return (r);
-}
-
-/* Change what they have. */
-static int
-change_view(const char *name, port_change *change,
-    const struct vale_setting_value *value)
-{
-	const struct vale_rules *rules;
-	struct vale_port *port;
-	struct vale_switch *vs;
-	int error = ENXIO;
-
-	pthread_mutex_lock(&vale_lock);
-	vs = vale_switch_find(name, strcspn(name, ":"));
-	if (vs != NULL) {
-		vale_switch_change(vs);
-		port = vale_switch_port(vs, name);
-		rules = port != NULL ? port->vp_rules : NULL;
-		if (port != NULL)
-			error = change(port, value) == -1 ? errno : 0;
-		if (error == 0)
-			vale_view_publish(vs);
-		/* No sender has the former rules now. */
-		if (port != NULL && port->vp_rules != rules)
-			vale_rules_free(rules);
-		vale_switch_changed(vs);
-	}
-	pthread_mutex_unlock(&vale_lock);
-	return (error == 0 ? 0 : vale_fail(error));
-}
-
-/* Change what views of a switch do not have. */
-static int
-change_switch(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
-{
-	struct vale_switch *vs;
-
-	pthread_mutex_lock(&vale_lock);
-	vs = vale_switch_find(name, strlen(name));
-	if (vs != NULL)
-		code[setting].set_switch(vs, value);
-	pthread_mutex_unlock(&vale_lock);
-	return (vs != NULL ? 0 : vale_fail(ENXIO));
-}
-
 /* Whether a text is valid, whatever the port. */
 static bool
 text_valid(unsigned int setting, const char *text)
@@ -566,23 +507,84 @@ vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
 	code[setting].set_switch(vs, value);
 }
 
-int
-vale_setting_set(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
+/*
+ * Set settings of a port.  Of its rules, those that a view has remain.  Returns
+ * how many were set before the first that failed.
+ */
+static unsigned int
+port_set(struct vale_port *port, const struct vale_setting_change *sc,
+    unsigned int n)
 {
-	const struct vale_setting *se = &vale_setting_table[setting];
-	int r;
+	const struct vale_rules *const viewed = port->vp_rules, *before;
+	unsigned int i, good = n;
+	int error = 0;
 
-	if (vale_setting_check(setting, value) == -1)
+	for (i = 0; i < n; i++) {
+		before = port->vp_rules;
+		if (code[sc[i].sc_setting].set_port(port,
+		    &sc[i].sc_value) == -1 && good == n) {
+			good = i;
+			error = errno;
+		}
+		if (before != viewed && before != port->vp_rules)
+			vale_rules_free(before);
+	}
+	errno = error;
+	return (good);
+}
+
+/* Whether views have one of the settings. */
+static bool
+is_viewed(const struct vale_setting_change *sc, unsigned int n)
+{
+	for (; n > 0; sc++, n--)
+		if (code[sc->sc_setting].view)
+			return (true);
+	return (false);
+}
+
+/*
+ * Change a port, if it is there, of a switch that is.  Returns how many were
+ * set before the first that failed; with errno ENXIO there is no port.
+ */
+static unsigned int
+change_port(struct vale_switch *vs, const char *name,
+    const struct vale_setting_change *sc, unsigned int n, bool keep)
+{
+	const bool viewed = is_viewed(sc, n);
+	const struct vale_rules *rules;
+	struct vale_port *port;
+	unsigned int good = 0;
+	int error = ENXIO;
+
+	/* What views do not have waits for nobody. */
+	if (viewed)
+		vale_switch_change(vs);
+	port = vale_switch_port(vs, name);
+	if (keep && vale_kept_change(name, sc, n) == -1)
+		error = ENOMEM;
+	else if (port != NULL) {
+		rules = port->vp_rules;
+		good = port_set(port, sc, n);
+		error = errno;
+		if (viewed)
+			vale_view_publish(vs);
+		/* No sender has the former rules now. */
+		if (port->vp_rules != rules)
+			vale_rules_free(rules);
+	}
+	if (viewed)
+		vale_switch_changed(vs);
+	errno = error;
+	return (good);
+}
+
+/* Say what errno means. */
+static int
+failed_to(const struct vale_setting *se)
+{
+	if (vale_error()[0] != '\0')
 		return (-1);
-	if (se->se_scope == VALE_OF_SWITCH)
-		r = change_switch(name, setting, value);
-	else if (code[setting].view)
-		r = change_view(name, code[setting].set_port, value);
-	else
-		r = change_port(name, code[setting].set_port, value);
-	if (r == 0 || vale_error()[0] != '\0')
-		return (r);
 	switch (errno) {
 	case ENXIO:
 		return (no_such(se->se_scope));
@@ -591,6 +593,43 @@ vale_setting_set(const char *name, unsigned int setting,
 	default:
 		return (vale_setting_error(errno, "%s", strerror(errno)));
 	}
+}
+
+int
+vale_setting_change(const char *name, const struct vale_setting_change *sc,
+    unsigned int n, bool keep, unsigned int *failed)
+{
+	const struct vale_setting *se = &vale_setting_table[sc->sc_setting];
+	struct vale_switch *vs;
+	unsigned int good = 0, i;
+
+	(void)vale_setting_error(ENXIO, "%s", "");
+	pthread_mutex_lock(&vale_lock);
+	vs = vale_switch_find(name, strcspn(name, ":"));
+	if (vs != NULL && se->se_scope == VALE_OF_PORT)
+		good = change_port(vs, name, sc, n, keep);
+	else if ((!keep || vale_kept_change(name, sc, n) == 0) && vs != NULL &&
+	    name[strlen(vs->vs_name)] == '\0') {
+		for (i = 0; i < n; i++)
+			code[sc[i].sc_setting].set_switch(vs, &sc[i].sc_value);
+		good = n;
+	}
+	pthread_mutex_unlock(&vale_lock);
+	*failed = good;
+	return (good == n ? 0 : failed_to(&vale_setting_table[
+	    sc[good].sc_setting]));
+}
+
+int
+vale_setting_set(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	const struct vale_setting_change sc = { .sc_setting = setting,
+	    .sc_value = *value };
+	unsigned int failed;
+
+	return (vale_setting_check(setting, value) == -1 ? -1 :
+	    vale_setting_change(name, &sc, 1, false, &failed));
 }
 
 int

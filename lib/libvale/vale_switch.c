@@ -515,7 +515,6 @@ port_open(const char *name, const struct vale_params *params,
 	return (&port->vp_pair[0].pa_desc);
 
 fail:
-	vale_rules_free(port->vp_rules);
 	pairs_fini(port, n);
 	vale_region_destroy(&port->vp_region);
 fail_region:

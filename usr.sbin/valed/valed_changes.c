@@ -168,29 +168,33 @@ change(int what, const struct adapter_config *ac)
 	return (change_carry(&vc) == 0);
 }
 
-/* Carry out a change of a setting. */
+/* Carry out changes of the settings of a switch or port. */
 static void
-change_setting(const struct valed_setting *st, bool keep)
+change_settings(const char *name, const struct vale_setting_change *sc,
+    unsigned int n)
 {
 	static struct valed_change vc = { .vc_what = VALED_SET };
-	struct vale_setting_value value = st->vst_value;
 	char text[VALE_SETTING_SIZE];
+	unsigned int failed, i;
 	int error;
 
 	vc.vc_config.ac_listen = -1;
-	vc.vc_setting = *st;
-	vc.vc_keep = keep;
+	strlcpy(vc.vc_name, name, sizeof(vc.vc_name));
+	memcpy(vc.vc_change, sc, n * sizeof(*sc));
+	vc.vc_nchanges = n;
 	error = change_carry(&vc);
-	if (!keep)
-		vale_setting_default(st->vst_setting, &value);
-	vale_setting_print(st->vst_setting, &value, text, sizeof(text));
-	if (error == 0)
-		valed_error_note("reloaded: %s: %s=%s", st->vst_name,
-		    vale_setting_table[st->vst_setting].se_name, text);
-	else
-		warnx("%s: %s=%s: %s", st->vst_name,
-		    vale_setting_table[st->vst_setting].se_name, text,
-		    strerror(error));
+	failed = error == 0 ? n : (unsigned int)error / VALED_FAILED;
+	for (i = 0; i < n; i++) {
+		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
+		    sizeof(text));
+		if (i != failed)
+			valed_error_note("reloaded: %s: %s=%s", name,
+			    vale_setting_table[sc[i].sc_setting].se_name, text);
+		else
+			warnx("%s: %s=%s: %s", name,
+			    vale_setting_table[sc[i].sc_setting].se_name, text,
+			    strerror(error % VALED_FAILED));
+	}
 }
 
 /* The interface of `n' that has the same port and kind, or NULL. */
@@ -407,7 +411,7 @@ static void
 settings_to(valed_settings_of *of, const void *arg)
 {
 	valed_settings_plan(&settings_now, settings_new, of, arg,
-	    change_setting);
+	    change_settings);
 	valed_settings_take(&settings_now, settings_new, of, arg);
 }
 
@@ -796,31 +800,32 @@ record_adapter(const struct adapter_config *ac, bool there)
 	}
 }
 
-/* Whether a setting is the last one recorded. */
-static bool
-is_recorded(const struct valed_setting *a, const struct valed_setting *b)
-{
-	return (a->vst_setting == b->vst_setting &&
-	    strcmp(a->vst_name, b->vst_name) == 0);
-}
-
+/* A setting of a switch or port is kept, or is its default. */
 static void
-record_setting(const struct valed_setting *st, bool keep)
+record_setting(const char *name, const struct vale_setting_change *sc)
 {
+	struct valed_setting st = { .vst_place = -1,
+	    .vst_setting = sc->sc_setting, .vst_value = sc->sc_value };
 	struct valed_settings *ss = &known_settings;
-	struct valed_setting *list;
+	struct valed_setting *list, *old;
 	unsigned int i, n = 0;
 
-	for (i = 0; i < ss->vss_n; i++)
-		if (!is_recorded(&ss->vss_list[i], st))
-			ss->vss_list[n++] = ss->vss_list[i];
+	strlcpy(st.vst_name, name, sizeof(st.vst_name));
+	for (i = 0; i < ss->vss_n; i++) {
+		old = &ss->vss_list[i];
+		if (old->vst_setting == st.vst_setting &&
+		    strcmp(old->vst_name, st.vst_name) == 0)
+			st.vst_place = old->vst_place;
+		else
+			ss->vss_list[n++] = *old;
+	}
 	ss->vss_n = n;
-	if (!keep)
+	if (!sc->sc_keep)
 		return;
 	list = reallocarray(ss->vss_list, n + 1, sizeof(*list));
 	if (list == NULL)
 		err(EX_OSERR, NULL);
-	list[n] = *st;
+	list[n] = st;
 	ss->vss_list = list;
 	ss->vss_n = n + 1;
 }
@@ -855,6 +860,8 @@ record_hostif(const struct valed_change *vc, bool there)
 void
 valed_changes_record(const struct valed_change *vc)
 {
+	unsigned int i;
+
 	switch (vc->vc_what) {
 	case VALED_REMOVE:
 		record_adapter(&vc->vc_config, false);
@@ -865,7 +872,8 @@ valed_changes_record(const struct valed_change *vc)
 		record_adapter(&vc->vc_config, true);
 		break;
 	case VALED_SET:
-		record_setting(&vc->vc_setting, vc->vc_keep);
+		for (i = 0; i < vc->vc_nchanges; i++)
+			record_setting(vc->vc_name, &vc->vc_change[i]);
 		break;
 	case VALED_ATTACH:
 	case VALED_DETACH:

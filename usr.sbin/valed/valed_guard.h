@@ -18,6 +18,8 @@
 #include "valed_error.h"
 #include "valed_options.h"
 
+#define	VALED_FAILED	0x10000
+
 /* A change of the adapters, as the guard sends it to the serving process. */
 struct valed_change {
 	enum {
@@ -27,7 +29,7 @@ struct valed_change {
 		VALED_REMOVE,		/* the adapter with this place */
 		VALED_ADD,
 		VALED_END,		/* no more changes */
-		VALED_SET,		/* vc_setting, or its default */
+		VALED_SET,		/* settings of vc_name, together */
 		VALED_CHANGE,		/* the adapter, in place */
 		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
 		VALED_DETACH,		/* what has the port ac_backend */
@@ -43,8 +45,11 @@ struct valed_change {
 					   its socket and opener, or for
 					   vc_hostif: valed_guard_change() */
 	struct hostif_fds vc_hostif;	/* the receiver's */
-	struct valed_setting vc_setting;
-	bool		vc_keep;	/* VALED_SET: otherwise the default */
+	char		vc_name[VALE_NAME_SIZE];	/* VALED_SET; the answer
+					   is errno, and VALED_FAILED times the
+					   number of the first that failed */
+	struct vale_setting_change vc_change[VALE_NSETTINGS];
+	unsigned int	vc_nchanges;
 	bool		vc_absent;	/* VALED_END: an interface of the
 					   configuration is not attached */
 	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,

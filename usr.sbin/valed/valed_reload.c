@@ -201,10 +201,10 @@ move(const struct adapter_config *ac, struct adapter_list *adapters,
 static int
 set(const struct valed_change *vc)
 {
-	const struct valed_setting *st = &vc->vc_setting;
+	unsigned int failed;
 
-	return (vale_setting_keep(st->vst_name, st->vst_setting, vc->vc_keep ?
-	    &st->vst_value : NULL) == 0 ? 0 : errno);
+	return (vale_setting_keep_all(vc->vc_name, vc->vc_change,
+	    vc->vc_nchanges, &failed) == 0 ? 0 : errno + VALED_FAILED * failed);
 }
 
 /* Attach an interface, unless a program captures what has the port's name. */

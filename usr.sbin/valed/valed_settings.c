@@ -249,6 +249,27 @@ valed_settings_take(struct valed_settings *ss,
 			*settings_add(ss) = from->vss_list[i];
 }
 
+/*
+ * The settings of one switch or port, by their number, or NULL.  Returns whether
+ * there are any.
+ */
+static bool
+settings_of(const struct valed_settings *ss, const char *name,
+    const struct valed_setting *of[VALE_NSETTINGS])
+{
+	const struct valed_setting *st = ss->vss_list;
+	unsigned int n;
+	bool any = false;
+
+	memset(of, 0, VALE_NSETTINGS * sizeof(of[0]));
+	for (n = ss->vss_n; n > 0; st++, n--)
+		if (strcmp(st->vst_name, name) == 0) {
+			of[st->vst_setting] = st;
+			any = true;
+		}
+	return (any);
+}
+
 static bool
 same(const struct valed_setting *a, const struct valed_setting *b)
 {
@@ -262,25 +283,63 @@ same(const struct valed_setting *a, const struct valed_setting *b)
  * In the order of vale_setting.h.  A port that becomes an access port or a
  * trunk is one before it is no longer the other.
  */
+static void
+plan_name(const struct valed_settings *old, const struct valed_settings *new,
+    const char *name, valed_settings_act *act)
+{
+	const struct valed_setting *is[VALE_NSETTINGS], *was[VALE_NSETTINGS];
+	struct vale_setting_change sc[VALE_NSETTINGS];
+	unsigned int i, n = 0;
+
+	settings_of(old, name, was);
+	settings_of(new, name, is);
+	for (i = 0; i < VALE_NSETTINGS; i++)
+		if (is[i] != NULL && !same(was[i], is[i]))
+			sc[n++] = (struct vale_setting_change){
+			    .sc_setting = i, .sc_keep = true,
+			    .sc_value = is[i]->vst_value };
+	for (i = 0; i < VALE_NSETTINGS; i++)
+		if (is[i] == NULL && was[i] != NULL) {
+			sc[n] = (struct vale_setting_change){
+			    .sc_setting = i };
+			vale_setting_default(i, &sc[n++].sc_value);
+		}
+	if (n > 0)
+		act(name, sc, n);
+}
+
+/* Whether an earlier setting has the name of the one at index `i'. */
+static bool
+named_before(const struct valed_settings *ss, unsigned int i)
+{
+	unsigned int j;
+
+	for (j = 0; j < i; j++)
+		if (strcmp(ss->vss_list[j].vst_name,
+		    ss->vss_list[i].vst_name) == 0)
+			return (true);
+	return (false);
+}
+
 void
 valed_settings_plan(const struct valed_settings *old,
     const struct valed_settings *new, valed_settings_of *of, const void *arg,
-    void (*act)(const struct valed_setting *st, bool keep))
+    valed_settings_act *act)
 {
-	const struct valed_setting *st;
-	unsigned int i, j;
+	const struct valed_setting *is[VALE_NSETTINGS];
+	const char *name;
+	unsigned int i;
 
-	for (i = 0; i < VALE_NSETTINGS; i++)
-		for (j = 0; j < new->vss_n; j++) {
-			st = &new->vss_list[j];
-			if (st->vst_setting == i && of(st->vst_name, arg) &&
-			    !same(settings_find(old, st->vst_name, i), st))
-				act(st, true);
-		}
-	for (j = 0; j < old->vss_n; j++) {
-		st = &old->vss_list[j];
-		if (of(st->vst_name, arg) && settings_find(new, st->vst_name,
-		    st->vst_setting) == NULL)
-			act(st, false);
+	for (i = 0; i < new->vss_n; i++) {
+		name = new->vss_list[i].vst_name;
+		if (of(name, arg) && !named_before(new, i))
+			plan_name(old, new, name, act);
+	}
+	for (i = 0; i < old->vss_n; i++) {
+		name = old->vss_list[i].vst_name;
+		if (!of(name, arg) || named_before(old, i))
+			continue;
+		if (!settings_of(new, name, is))
+			plan_name(old, new, name, act);
 	}
 }

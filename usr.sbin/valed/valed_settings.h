@@ -59,12 +59,13 @@ void	valed_settings_take(struct valed_settings *ss,
 	    const void *arg);
 
 /*
- * Call act() for each setting of these that is to be set, and then, with `keep'
- * false, for each that is no longer.
+ * Call act() for each of these switches and ports of which settings change, with
+ * all that do: first those that are to be set, then those that are no longer.
  */
+typedef void	valed_settings_act(const char *name,
+		    const struct vale_setting_change *sc, unsigned int n);
 void	valed_settings_plan(const struct valed_settings *old,
 	    const struct valed_settings *new, valed_settings_of *of,
-	    const void *arg,
-	    void (*act)(const struct valed_setting *st, bool keep));
+	    const void *arg, valed_settings_act *act);
 
 #endif /* !_VALED_SETTINGS_H_ */

@@ -153,12 +153,15 @@ stop()
 	[ ! -e $root/run/$1/control ] || atf_fail "$1 is still there"
 }
 
+# What a list without ports is.
+head="PORT KIND ADDRESS CLIENT LINK VLAN RATE TX RX DROP\n"
+
 # found NAME: all programs find a valed, in which a port can be opened.
 found()
 {
 	atf_check -o inline:"1024 slots\n" $inside $NETMAP_RUN \
 	    python3 "$(atf_get_srcdir)/register.py" "vale0:$1"
-	atf_check $inside $VALECTL
+	atf_check -o inline:"$head" $inside $VALECTL
 	atf_check -s exit:65 -e match:"valectl: vale0: there is no such" \
 	    $inside $VALECTL -s vale0 1 1
 	atf_check -s exit:65 -e match:"vale-cap: vale0:x: there is no" \
@@ -192,8 +195,7 @@ instance_body()
 	a=$!
 	which="there are several valed, and -c or VALE_SOCKET must say which:"
 	lost "$which /run/valed-a/control, /run/valed-b/control"
-	atf_check -o inline:"PORT KIND ADDRESS CLIENT LINK VLAN RATE TX RX DROP\n" \
-	    $inside $VALECTL -c /run/valed-a/control
+	atf_check -o inline:"$head" $inside $VALECTL -c /run/valed-a/control
 	VALE_SOCKET=/run/valed-b/control
 	export VALE_SOCKET
 	found b

@@ -196,7 +196,7 @@ def in_place():
         # A program's port has its settings when it comes, and again.
         for _ in range(2):
             c = opened("vale0:c")
-            assert settings("vale0:c")["rate"] == "8000000bit/s,burst=500000"
+            assert settings("vale0:c")["rate"] == "8000000bit/s,burst=65536"
             c.close()
             wait_until(lambda: Control().served(), "the end of the port")
         c = opened("vale0:c")

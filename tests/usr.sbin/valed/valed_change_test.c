@@ -188,11 +188,12 @@ hostif_close(struct hostif_fds *fds)
 }
 
 int
-vale_setting_keep(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
+vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
+    unsigned int n, unsigned int *failed)
 {
-	called("keep %s %u %d;", name, setting, value == NULL ? -1 :
-	    (int)value->sv_number);
+	for (*failed = n - 1; n > 0; sc++, n--)
+		called("keep %s %u %d;", name, sc->sc_setting, !sc->sc_keep ?
+		    -1 : (int)sc->sc_value.sv_number);
 	errno = ENOBUFS;
 	return (start_error == 0 ? 0 : -1);
 }
@@ -396,8 +397,9 @@ TEST(in_place, "An adapter is changed, if it is there, and a setting is kept, "
     "or no longer")
 {
 	static struct valed_change vc = { .vc_what = VALED_SET,
-	    .vc_setting = { .vst_name = "vale0:x", .vst_setting = 7,
-	    .vst_value = { .sv_number = 9 } } };
+	    .vc_name = "vale0:x", .vc_change = { { .sc_setting = 7,
+	    .sc_value = { .sv_number = 9 } }, { .sc_setting = 8 } },
+	    .vc_nchanges = 1 };
 
 	answer = -1;
 	add(3, "c", open_at(103));
@@ -407,12 +409,13 @@ TEST(in_place, "An adapter is changed, if it is there, and a setting is kept, "
 	check("", 0);
 	valed_reload(&vc, &adapters, watch);
 	check("keep vale0:x 7 -1;", 0);
-	vc.vc_keep = true;
+	vc.vc_change[0].sc_keep = true;
+	vc.vc_nchanges = 2;
 	valed_reload(&vc, &adapters, watch);
-	check("keep vale0:x 7 9;", 0);
+	check("keep vale0:x 7 9;keep vale0:x 8 -1;", 0);
 	start_error = 1;
 	valed_reload(&vc, &adapters, watch);
-	check("keep vale0:x 7 9;", ENOBUFS);
+	check("keep vale0:x 7 9;keep vale0:x 8 -1;", ENOBUFS + VALED_FAILED);
 }
 
 TEST(moves, "An adapter is moved, and so are the names; one that cannot be has "

@@ -182,20 +182,25 @@ TEST(refused, "An adapter whose port is another's stays as it was, or is not "
 	ATF_CHECK(!exists("a.sock") && !exists("b.sock"));
 }
 
-/* A setting is changed. */
+/* A setting is changed: the next of one message. */
 static void
 sets(const char *name, unsigned int setting, const char *value)
 {
+	static unsigned int next;
+	const struct vale_setting_change *sc = &vc.vc_change[next];
 	char text[VALE_SETTING_SIZE];
 
-	comes(VALED_SET, 0);
-	ATF_CHECK_STREQ(name, vc.vc_setting.vst_name);
-	ATF_CHECK_EQ(setting, vc.vc_setting.vst_setting);
-	ATF_CHECK_EQ(value != NULL, vc.vc_keep);
-	vale_setting_print(setting, &vc.vc_setting.vst_value, text,
-	    sizeof(text));
+	if (next++ == 0)
+		comes(VALED_SET, 0);
+	ATF_CHECK_STREQ(name, vc.vc_name);
+	ATF_CHECK_EQ(setting, sc->sc_setting);
+	ATF_CHECK_EQ(value != NULL, sc->sc_keep);
+	vale_setting_print(setting, &sc->sc_value, text, sizeof(text));
 	if (value != NULL)
 		ATF_CHECK_STREQ(value, text);
+	if (next < vc.vc_nchanges)
+		return;
+	next = 0;
 	valed_guard_answer(0);
 }
 
@@ -207,9 +212,9 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	    "pci.0.1.0.itr_min=6\npci.0.1.0.mtu=68\npci.0.1.0.poll=9\n"
 	    "pci.0.2.0.vlan=7\n"
 	    "port.vale0:x.private=yes\n");
-	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
 	sets("vale0:a", VALE_SETTING_RATE, "2000000bit/s");
 	sets("vale0:b", VALE_SETTING_VLAN, "7");
+	sets("vale0:x", VALE_SETTING_PRIVATE, "yes");
 	sets("vale0", VALE_SETTING_AGEING, NULL);
 	comes(VALED_CHANGE, 1);
 	ATF_CHECK_EQ(5, vc.vc_config.ac_itr_256ns);
@@ -218,8 +223,8 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	ATF_CHECK_EQ(9, vc.vc_config.ac_poll_us);
 	valed_guard_answer(0);
 	ends();
-	said_both("vale0:x: private=yes\nvale0:a: rate=2000000bit/s\n"
-	    "vale0:b: vlan=7\nvale0: ageing=300\nvale0:a: itr=5\n"
+	said_both("vale0:a: rate=2000000bit/s\nvale0:b: vlan=7\n"
+	    "vale0:x: private=yes\nvale0: ageing=300\nvale0:a: itr=5\n"
 	    "vale0:a: itr_min=6\nvale0:a: mtu=68\nvale0:a: poll=9\n", "");
 	/* What has changed is known, also what could not be. */
 	reload(A "port.vale0:x.private=yes\n"

@@ -330,12 +330,12 @@ TEST(killed_settings, "So it is with settings")
 	/* What has been set is not set again; nothing else is forgotten. */
 	reload("port.vale0:x.vlan=2\nport.vale0:z.vlan=3\n" A);
 	comes(VALED_SET, 0);
-	ATF_CHECK(vc.vc_keep);
-	ATF_CHECK_STREQ("vale0:z", vc.vc_setting.vst_name);
+	ATF_CHECK(vc.vc_change[0].sc_keep);
+	ATF_CHECK_STREQ("vale0:z", vc.vc_name);
 	valed_guard_answer(0);
 	comes(VALED_SET, 0);
-	ATF_CHECK(!vc.vc_keep);
-	ATF_CHECK_STREQ("vale0:y", vc.vc_setting.vst_name);
+	ATF_CHECK(!vc.vc_change[0].sc_keep);
+	ATF_CHECK_STREQ("vale0:y", vc.vc_name);
 	valed_guard_answer(0);
 	ends();
 	valed_guard_end(false);

@@ -417,16 +417,20 @@ settings_make(struct valed_settings *ss, const char *text)
 static char	acted[512];
 
 static void
-act(const struct valed_setting *st, bool keep)
+act(const char *name, const struct vale_setting_change *sc, unsigned int n)
 {
 	char value[VALE_SETTING_SIZE];
-	const size_t at = strlen(acted);
+	size_t at;
 
-	vale_setting_print(st->vst_setting, &st->vst_value, value,
-	    sizeof(value));
-	snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s;", st->vst_name,
-	    vale_setting_table[st->vst_setting].se_name, keep ? "=" : " no",
-	    keep ? value : "");
+	for (; n > 0; sc++, n--) {
+		at = strlen(acted);
+		vale_setting_print(sc->sc_setting, &sc->sc_value, value,
+		    sizeof(value));
+		snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s%c", name,
+		    vale_setting_table[sc->sc_setting].se_name,
+		    sc->sc_keep ? "=" : " no", sc->sc_keep ? value : "",
+		    n > 1 ? ',' : ';');
+	}
 }
 
 static bool
@@ -450,7 +454,7 @@ TEST(settings_of, "Settings of one port change alone")
 	settings_make(&new, "a limit=5;b limit=6;b private=yes;c vlan=7");
 	acted[0] = '\0';
 	valed_settings_plan(&old, &new, is_name, "b", act);
-	ATF_CHECK_STREQ("b limit=6;b private=yes;b vlan no;", acted);
+	ATF_CHECK_STREQ("b limit=6,b private=yes,b vlan no;", acted);
 	valed_settings_take(&old, &new, is_name, "b");
 	acted[0] = '\0';
 	valed_settings_plan(&old, &new, is_any, NULL, act);
@@ -478,11 +482,14 @@ TEST(settings, "Settings that have changed are set, and then those that have "
 		{ "", "a limit=1", "a limit=1;" },
 		{ "a limit=1", "", "a limit no;" },
 		{ "a limit=1", "b limit=1", "b limit=1;a limit no;" },
-		{ "a limit=1", "a weight=1", "a weight=1;a limit no;" },
+		{ "a limit=1;b vlan=2;a vlan=1", "b limit=1;c vlan=1;"
+		    "b weight=3", "b limit=1,b weight=3,b vlan no;c vlan=1;"
+		    "a limit no,a vlan no;" },
+		{ "a limit=1", "a weight=1", "a weight=1,a limit no;" },
 		{ "a vlan=1", "a native=5;a trunk=2",
-		    "a trunk=2;a native=5;a vlan no;" },
+		    "a trunk=2,a native=5,a vlan no;" },
 		{ "a native=5;a trunk=2", "a vlan=1",
-		    "a vlan=1;a native no;a trunk no;" },
+		    "a vlan=1,a trunk no,a native no;" },
 		/* Whose it is does not matter. */
 		{ "a limit=1 8", "a limit=1", "" },
 	};
@@ -513,7 +520,7 @@ TEST(settings_left, "The settings of an adapter that stays as it was stay")
 	valed_settings_move(&ss, &none, 24);
 	acted[0] = '\0';
 	valed_settings_plan(&none, &ss, is_any, NULL, act);
-	ATF_CHECK_STREQ("b limit=3;x rate=5bit/s;x weight=2;", acted);
+	ATF_CHECK_STREQ("b limit=3;x rate=5bit/s,x weight=2;", acted);
 	valed_settings_move(&ss, &none, 8);
 	ATF_CHECK_EQ(1, ss.vss_n);
 	free(ss.vss_list);

@@ -9,7 +9,9 @@
  *
  * The virtio-net header (struct nm_vnet_hdr of netmap) is the sender's word.
  * netmap computes checksums and cuts segments by it where a receiver has no
- * such header, and trusts what is checked here.
+ * such header, and trusts what is checked here.  What it changes must not be
+ * what a guard has seen: only TCP's and UDP's headers directly behind IP's, and
+ * lengths and sums of that.
  */
 
 #include <sys/param.h>
@@ -24,10 +26,28 @@
 #define	VNET_FLAGS	0
 #define	VNET_NEEDS_CSUM	1
 #define	VNET_GSO	1		/* 0: not to be cut */
+#define	 VNET_GSO_TCP4	1
+#define	 VNET_GSO_UDP	3
+#define	 VNET_GSO_TCP6	4
+#define	 VNET_GSO_UDP_L4 5
+#define	 VNET_GSO_ECN	0x80
 #define	VNET_HDR_LEN	2
 #define	VNET_CSUM_START	6		/* from the frame's beginning */
 #define	VNET_CSUM_OFFSET 8		/* from there */
 #define	VNET_LEN	10
+
+/* RFC 791, 8200, 9293, 768. */
+#define	TYPE_IP4	0x0800
+#define	TYPE_IP6	0x86dd
+#define	IP4_LEN		20		/* without options */
+#define	IP4_FRAGMENT	6
+#define	IP4_PROTO	9
+#define	IP6_LEN		40
+#define	IP6_NEXT	6
+#define	PROTO_TCP	6
+#define	PROTO_UDP	17
+#define	TCP_SUM		16
+#define	UDP_SUM		6
 
 static uint16_t
 get16(const uint8_t *p)
@@ -84,40 +104,109 @@ vale_learn_frame_tagged(const struct vale_learn_frame *lf)
 	    VALE_VLAN_TYPE);
 }
 
-/* Whether there are at most two tags. */
-static bool
-frame_tags(const struct vale_learn_frame *lf)
+/*
+ * The offset of what directly follows an IP header behind Ethernet's header and
+ * at most two tags, and its protocol.  0: there is none, or a fragment.
+ */
+static uint32_t
+frame_l4(const struct vale_learn_frame *lf, uint8_t *proto, bool *ip4)
 {
-	const uint8_t *type = vale_learn_frame_data(lf) + ADDRS_LEN;
-	uint32_t left = lf->lf_len - ADDRS_LEN;
+	const uint8_t *p = vale_learn_frame_data(lf), *ip;
+	uint32_t net = VALE_LEARN_HEADER;
 	unsigned int tags = 0;
+	uint16_t type;
 
-	while (left >= 2 && get16(type) == VALE_VLAN_TYPE) {
-		if (tags++ == 2 || left < VALE_VLAN_TAG)
-			return (false);
-		type += VALE_VLAN_TAG;
-		left -= VALE_VLAN_TAG;
+	while (get16(p + net - 2) == VALE_VLAN_TYPE) {
+		net += VALE_VLAN_TAG;
+		if (tags++ == 2 || net > lf->lf_len)
+			return (0);
 	}
+	type = get16(p + net - 2);
+	ip = p + net;
+	*ip4 = type == TYPE_IP4;
+	if (*ip4 && net + IP4_LEN <= lf->lf_len && ip[0] >> 4 == 4 &&
+	    (ip[0] & 0xf) * 4 >= IP4_LEN &&
+	    (get16(ip + IP4_FRAGMENT) & 0x3fff) == 0) {
+		*proto = ip[IP4_PROTO];
+		return (net + (ip[0] & 0xf) * 4);
+	}
+	if (type != TYPE_IP6 || net + IP6_LEN > lf->lf_len || ip[0] >> 4 != 6)
+		return (0);
+	*proto = ip[IP6_NEXT];
+	return (net + IP6_LEN);
+}
+
+/* Whether the checksum is TCP's or UDP's, `l4' the beginning of its header. */
+static bool
+is_l4_sum(const uint8_t *vh, uint32_t l4, uint8_t proto)
+{
+	return (l4 != 0 && get16le(vh + VNET_CSUM_START) == l4 &&
+	    ((proto == PROTO_TCP && get16le(vh + VNET_CSUM_OFFSET) == TCP_SUM) ||
+	    (proto == PROTO_UDP && get16le(vh + VNET_CSUM_OFFSET) == UDP_SUM)));
+}
+
+/* Whether a frame that is to be cut is what its type says. */
+static bool
+is_segments(uint8_t gso, uint8_t proto, bool ip4)
+{
+	switch (gso & ~VNET_GSO_ECN) {
+	case VNET_GSO_TCP4:
+		return (ip4 && proto == PROTO_TCP);
+	case VNET_GSO_TCP6:
+		return (!ip4 && proto == PROTO_TCP);
+	case VNET_GSO_UDP:
+	case VNET_GSO_UDP_L4:
+		return (proto == PROTO_UDP);
+	default:
+		return (false);
+	}
+}
+
+/* Complete the checksum, and ask for none. */
+static bool
+frame_sum(struct vale_learn_frame *lf)
+{
+	uint8_t *vh = lf->lf_start, *p = vale_learn_frame_data(lf);
+	const uint32_t start = get16le(vh + VNET_CSUM_START);
+	const uint32_t offset = get16le(vh + VNET_CSUM_OFFSET);
+	uint32_t i, sum = 0;
+
+	if (start + offset + 2 > lf->lf_len)
+		return (false);
+	for (i = start; i + 1 < lf->lf_len; i += 2)
+		sum += get16(p + i);
+	if (i < lf->lf_len)
+		sum += p[i] << 8;
+	while (sum >> 16 != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	/* UDP: 0 means no checksum. */
+	if (sum == 0xffff && offset == UDP_SUM)
+		sum = 0;
+	p[start + offset] = (~sum >> 8) & 0xff;
+	p[start + offset + 1] = ~sum & 0xff;
+	vh[VNET_FLAGS] &= ~VNET_NEEDS_CSUM;
 	return (true);
 }
 
 bool
-vale_learn_frame_sound(const struct vale_learn_frame *lf)
+vale_learn_frame_complete(struct vale_learn_frame *lf)
 {
 	const uint8_t *vh = lf->lf_start;
-	uint32_t start;
+	uint8_t proto = 0;
+	uint32_t l4;
+	bool ip4, late, sums;
 
 	if (lf->lf_header < VNET_LEN)
 		return (true);
-	if ((vh[VNET_FLAGS] & VNET_NEEDS_CSUM) != 0) {
-		start = get16le(vh + VNET_CSUM_START);
-		if (start < VALE_LEARN_HEADER + (vale_learn_frame_tagged(lf) ?
-		    VALE_VLAN_TAG : 0) ||
-		    start + get16le(vh + VNET_CSUM_OFFSET) + 2 >
-		    MIN(lf->lf_len, VALE_LEARN_HEADERS))
-			return (false);
-	}
-	return (vh[VNET_GSO] == 0 || frame_tags(lf));
+	sums = (vh[VNET_FLAGS] & VNET_NEEDS_CSUM) != 0;
+	if (!sums && vh[VNET_GSO] == 0)
+		return (true);
+	l4 = frame_l4(lf, &proto, &ip4);
+	late = is_l4_sum(vh, l4, proto) && l4 + TCP_SUM + 2 <= lf->lf_len;
+	if (vh[VNET_GSO] != 0)
+		return (l4 != 0 && (late || !sums) &&
+		    is_segments(vh[VNET_GSO], proto, ip4));
+	return (late || frame_sum(lf));
 }
 
 /* The frame's headers are longer by `more' bytes, a tag, or shorter. */

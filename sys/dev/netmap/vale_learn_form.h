@@ -25,10 +25,7 @@
 
 #define	VALE_LEARN_FRAME_MAX	65536	/* bytes of a frame */
 #define	VALE_LEARN_VNET_MAX	64	/* bytes of a virtio-net header */
-/*
- * The checksum that a virtio-net header asks for must be in the first bytes of
- * the frame, and so must all headers of a frame with a segment size.
- */
+/* Bytes of a frame that have the headers of one that netmap cuts. */
 #define	VALE_LEARN_HEADERS	256
 /* netmap's copies are of multiples of 64 bytes. */
 #define	VALE_LEARN_BEHIND	64
@@ -68,11 +65,12 @@ uint8_t	*vale_learn_frame_append(struct vale_learn_frame *lf, uint32_t len);
 bool	vale_learn_frame_end(struct vale_learn_frame *lf);
 
 /*
- * Whether the virtio-net header, if there is one, asks for what netmap can do:
- * a checksum in the frame's headers, behind its tag, and segments of a frame
- * with at most two tags.
+ * Complete the checksum that a virtio-net header asks for, if there is one,
+ * except TCP's or UDP's directly behind an IP header.  Returns false if it is
+ * outside the frame, or if the frame is to be cut into segments of anything but
+ * what its type says, directly behind an IP header and at most two tags.
  */
-bool	vale_learn_frame_sound(const struct vale_learn_frame *lf);
+bool	vale_learn_frame_complete(struct vale_learn_frame *lf);
 
 /* Whether the frame has a tag. */
 bool	vale_learn_frame_tagged(const struct vale_learn_frame *lf);

@@ -80,7 +80,7 @@ ruled_gather(struct vale_learn_frame *lf, const struct nm_bdg_fwd *first,
 	}
 	if (!vale_learn_frame_end(lf))
 		return (VALE_LEARN_C_DROP_RUNT);
-	return (vale_learn_frame_sound(lf) ? 0 : VALE_LEARN_C_DROP_HEADER);
+	return (vale_learn_frame_complete(lf) ? 0 : VALE_LEARN_C_DROP_HEADER);
 }
 
 /* The slots that the copy has in buffers of `size' bytes; 0: none is big. */

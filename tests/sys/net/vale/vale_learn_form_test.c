@@ -155,31 +155,38 @@ TEST(priority, "A tag with a priority and no VLAN gets one, and keeps the "
 	check(NULL, 60, NONE);
 }
 
+/* Make the frame's headers: IPv4 with `words', or 6 for IPv6, of a protocol. */
+static void
+ip_header(unsigned int words, uint8_t proto)
+{
+	uint8_t *p = vale_learn_frame_data(&lf) + ADDRS;
+
+	while (p[0] == 0x81)
+		p += VALE_VLAN_TAG;
+	memcpy(p, words == 6 ? "\x86\xdd\x60" : "\x08\x00\x40", 3);
+	if (words == 6) {
+		p[2 + 6] = proto;
+		return;
+	}
+	p[2] |= words;
+	memset(p + 2 + 6, 0, 2);
+	p[2 + 9] = proto;
+}
+
 TEST(header, "A virtio-net header moves with the frame, and what it says of "
     "its headers is changed")
 {
-	struct vnet csum = { .flags = 1, .start = 34, .offset = 16 };
 	struct vnet gso = { .flags = 1, .gso = 1, .hdr_len = 54, .start = 34,
 	    .offset = 16 };
 	struct vnet idle = { .hdr_len = 54, .start = 34, .offset = 16 };
 	struct vnet odd = { .gso = 3, .hdr_len = 65535 };
 
-	begin(&csum, 100, NONE, 12);
-	ATF_CHECK(vale_learn_frame_sound(&lf));
-	vale_learn_frame_form(&lf, 10, true);
-	csum.start += 4;
-	check(&csum, 100, 10);
-	vale_learn_frame_form(&lf, 10, false);
-	csum.start -= 4;
-	check(&csum, 100, NONE);
-
-	begin(&gso, 9000, NONE, 2048);
+	begin(&gso, 9000, NONE, 12);
 	vale_learn_frame_form(&lf, 10, true);
 	gso.start += 4;
 	gso.hdr_len += 4;
 	check(&gso, 9000, 10);
 	begin(&gso, 9000, 10, 2048);
-	ATF_CHECK(vale_learn_frame_sound(&lf));
 	vale_learn_frame_form(&lf, 10, false);
 	gso.start -= 4;
 	gso.hdr_len -= 4;
@@ -203,52 +210,147 @@ TEST(header, "A virtio-net header moves with the frame, and what it says of "
 	check(&odd, 100, NONE);
 }
 
-/* Whether a header is accepted. */
+/* The sum of bytes, RFC 1071. */
+static uint32_t
+sum(const uint8_t *p, uint32_t len)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < len; i++)
+		n += (i & 1) != 0 ? p[i] : p[i] << 8;
+	while (n >> 16 != 0)
+		n = (n & 0xffff) + (n >> 16);
+	return (n);
+}
+
+TEST(sums, "A checksum anywhere in the frame is completed; TCP's and UDP's own "
+    "stay partial")
+{
+	static const struct {
+		unsigned int	words;		/* ip_header(); 0: no IP */
+		uint8_t		proto;
+		uint32_t	start, offset, len, tci;
+		bool		good, late;
+	} rows[] = {
+		{ 5, 6, 34, 16, 60, NONE, true, true },
+		{ 5, 17, 34, 6, 61, NONE, true, true },
+		{ 5, 6, 38, 16, 60, 10, true, true },
+		{ 15, 6, 74, 16, 92, NONE, true, true },
+		{ 6, 17, 54, 6, 100, NONE, true, true },
+		{ 6, 6, 54, 16, 72, 0xf000, true, false },
+		{ 6, 6, 58, 16, 72, 0xf000, true, true },
+		{ 5, 6, 34, 6, 60, NONE, true, false },
+		{ 5, 17, 34, 16, 60, NONE, true, false },
+		{ 5, 1, 34, 6, 60, NONE, true, false },
+		{ 4, 6, 30, 16, 60, NONE, true, false },
+		{ 6, 0, 54, 16, 100, NONE, true, false },
+		{ 5, 6, 36, 14, 60, NONE, true, false },
+		{ 0, 0, 0, 12, 60, NONE, true, false },
+		{ 0, 0, 12, 0, 60, 10, true, false },
+		{ 0, 0, 13, 0, 61, NONE, true, false },
+		{ 0, 0, 0, 58, 60, NONE, true, false },
+		{ 0, 0, 1, 58, 60, NONE, false, false },
+		{ 0, 0, 65535, 65535, 60, NONE, false, false },
+		{ 0, 0, 34, 65535, 60, NONE, false, false },
+		{ 0, 0, 20, 40000, VALE_LEARN_FRAME_MAX, NONE, true, false },
+	};
+	struct vnet vn = { .flags = 3 };
+	uint8_t *p, was[2];
+	unsigned int i;
+	uint32_t n;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		vn.start = rows[i].start;
+		vn.offset = rows[i].offset;
+		begin(&vn, rows[i].len, rows[i].tci, 2048);
+		if (rows[i].words != 0)
+			ip_header(rows[i].words, rows[i].proto);
+		p = vale_learn_frame_data(&lf);
+		memcpy(was, p + (rows[i].good ? vn.start + vn.offset : 0), 2);
+		ATF_CHECK_EQ_MSG(rows[i].good, vale_learn_frame_complete(&lf),
+		    "row %u", i);
+		if (!rows[i].good)
+			continue;
+		ATF_CHECK_EQ_MSG(rows[i].late ? 3 : 2, lf.lf_start[0],
+		    "row %u", i);
+		ATF_CHECK_EQ(rows[i].late, memcmp(was, p + vn.start +
+		    vn.offset, 2) == 0);
+		if (rows[i].late || vn.offset % 2 != 0)
+			continue;
+		/* With what was there in its place the sum is the other. */
+		n = ~(p[vn.start + vn.offset] << 8 |
+		    p[vn.start + vn.offset + 1]) & 0xffff;
+		memcpy(p + vn.start + vn.offset, was, 2);
+		ATF_CHECK_EQ_MSG(n, sum(p + vn.start, lf.lf_len - vn.start),
+		    "row %u", i);
+	}
+}
+
+/* Whether a frame to be cut is accepted. */
 static bool
-sound(uint8_t flags, uint8_t gso, uint16_t start, uint16_t offset, uint32_t len,
-    uint32_t tci)
+cut(uint8_t flags, uint8_t gso, unsigned int words, uint8_t proto,
+    uint16_t start, uint16_t offset)
 {
 	const struct vnet vn = { .flags = flags, .gso = gso, .start = start,
 	    .offset = offset };
 
-	begin(&vn, len, tci, 2048);
-	return (vale_learn_frame_sound(&lf));
+	begin(&vn, 400, NONE, 2048);
+	ip_header(words, proto);
+	return (vale_learn_frame_complete(&lf));
 }
 
-TEST(sound, "A checksum must be in the headers, behind the tag, and a frame to "
-    "be cut may have two tags")
+TEST(segments, "A frame to be cut is what its type says, directly behind IP and "
+    "at most two tags")
 {
-	unsigned int i;
+	unsigned int i, n;
 	uint8_t *p;
 
-	ATF_CHECK(sound(0, 0, 65535, 65535, 14, NONE));
-	ATF_CHECK(sound(1, 0, 14, 0, 60, NONE));
-	ATF_CHECK(!sound(1, 0, 13, 0, 60, NONE));
-	ATF_CHECK(!sound(1, 0, 17, 0, 60, 10));
-	ATF_CHECK(sound(1, 0, 18, 0, 60, 10));
-	ATF_CHECK(sound(1, 0, 34, 24, 60, NONE));
-	ATF_CHECK(!sound(1, 0, 34, 25, 60, NONE));
-	ATF_CHECK(!sound(1, 0, 65535, 65535, 60, NONE));
-	ATF_CHECK(!sound(1, 0, 34, 65535, 60, NONE));
-	ATF_CHECK(sound(1, 0, 200, VALE_LEARN_HEADERS - 202, 1514, NONE));
-	ATF_CHECK(!sound(1, 0, 200, VALE_LEARN_HEADERS - 201, 1514, NONE));
+	ATF_CHECK(cut(1, 1, 5, 6, 34, 16));
+	ATF_CHECK(cut(1, 0x81, 7, 6, 42, 16));
+	ATF_CHECK(cut(1, 4, 6, 6, 54, 16));
+	ATF_CHECK(cut(1, 3, 5, 17, 34, 6));
+	ATF_CHECK(cut(1, 5, 6, 17, 54, 6));
+	ATF_CHECK(cut(0, 1, 5, 6, 0, 0));
+	/* Another version, protocol, place, type; a header between. */
+	ATF_CHECK(!cut(1, 4, 5, 6, 34, 16));
+	ATF_CHECK(!cut(1, 1, 6, 6, 54, 16));
+	ATF_CHECK(!cut(1, 1, 5, 17, 34, 6));
+	ATF_CHECK(!cut(1, 3, 5, 6, 34, 16));
+	ATF_CHECK(!cut(1, 1, 5, 6, 38, 16));
+	ATF_CHECK(!cut(1, 1, 5, 6, 34, 6));
+	ATF_CHECK(!cut(1, 2, 5, 6, 34, 16));
+	ATF_CHECK(!cut(1, 0x80, 5, 6, 34, 16));
+	ATF_CHECK(!cut(0, 4, 6, 0, 0, 0));
+	ATF_CHECK(!cut(0, 1, 4, 6, 0, 0));
+	/* ARP; a fragment. */
+	ATF_CHECK(cut(0, 1, 5, 6, 0, 0));
+	p = vale_learn_frame_data(&lf) + ADDRS;
+	p[2 + 6] = 0x20;
+	ATF_CHECK(!vale_learn_frame_complete(&lf));
+	p[2 + 6] = 0;
+	p[1] = 6;
+	ATF_CHECK(!vale_learn_frame_complete(&lf));
 	for (i = 0; i <= 3; i++) {
-		ATF_CHECK(sound(0, 1, 0, 0, 400, NONE));
+		ATF_CHECK(cut(0, 1, 5, 6, 0, 0));
 		p = vale_learn_frame_data(&lf) + ADDRS;
-		for (unsigned int n = 0; n < i; n++, p += VALE_VLAN_TAG)
+		memmove(p + i * VALE_VLAN_TAG, p, 100);
+		for (n = 0; n < i; n++, p += VALE_VLAN_TAG)
 			memcpy(p, "\x81\x00\x00\x0a", VALE_VLAN_TAG);
-		ATF_CHECK_EQ(i <= 2, vale_learn_frame_sound(&lf));
+		ATF_CHECK_EQ(i <= 2, vale_learn_frame_complete(&lf));
 	}
-	/* A tag that is cut off. */
-	memset(&lf, 0, sizeof(lf));
-	ATF_CHECK(sound(0, 1, 0, 0, 14, NONE));
-	memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
-	ATF_CHECK(!vale_learn_frame_sound(&lf));
+	/* A tag that is cut off, and an IP header. */
+	for (i = 14; i < 34; i++) {
+		begin(&(struct vnet){ .gso = 1 }, i, NONE, 2048);
+		ip_header(5, 6);
+		ATF_CHECK(!vale_learn_frame_complete(&lf));
+		memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
+		ATF_CHECK(!vale_learn_frame_complete(&lf));
+	}
 	/* A header too short to ask for anything. */
 	vale_learn_frame_begin(&lf, 8);
 	memset(vale_learn_frame_append(&lf, 60), 0xff, 60);
 	ATF_CHECK(vale_learn_frame_end(&lf));
-	ATF_CHECK(vale_learn_frame_sound(&lf));
+	ATF_CHECK(vale_learn_frame_complete(&lf));
 }
 
 TEST(limits, "A frame that is too long is not copied, one that is too short is "

@@ -225,11 +225,11 @@ struct model_port {
 	uint32_t	native;		/* 0: none, or any */
 	bool		trunk;
 	bool		any;
-	uint64_t	set;		/* VLANs below 64 */
+	bool		set[4096];	/* the trunk's VLANs */
 };
 
 static struct model_port model[PORTS];
-static int	where[64][PORTS];	/* station in VLAN: port, or -1 */
+static int	where[4096][PORTS];	/* station in VLAN: port, or -1 */
 
 static uint32_t
 model_vlan(unsigned int p, uint32_t tci)
@@ -241,7 +241,7 @@ model_vlan(unsigned int p, uint32_t tci)
 		return (vlan);
 	if (vlan == 0)
 		return (m->native != 0 ? m->native : NONE);
-	return (m->trunk && (m->set >> vlan & 1) != 0 ? vlan : NONE);
+	return (m->trunk && m->set[vlan] ? vlan : NONE);
 }
 
 static bool
@@ -250,7 +250,7 @@ model_member(unsigned int p, uint32_t vlan)
 	const struct model_port *m = &model[p];
 
 	return (m->any || (vlan != 0 && (vlan == m->native ||
-	    (m->trunk && (m->set >> vlan & 1) != 0))));
+	    (m->trunk && m->set[vlan]))));
 }
 
 static uint32_t
@@ -266,7 +266,7 @@ model_tag(unsigned int p, uint32_t vlan, uint32_t tci)
 static void
 model_set(unsigned int p, unsigned int what, uint32_t *seed)
 {
-	static const uint32_t some[] = { 1, 10, 20, 30 };
+	static const uint32_t some[] = { 1, 10, 266, 4094 };
 	struct model_port *m = &model[p];
 	char list[64] = "";
 	unsigned int i;
@@ -286,7 +286,7 @@ model_set(unsigned int p, unsigned int what, uint32_t *seed)
 		for (i = 0; i < nitems(some); i++)
 			if (i == what % nitems(some) ||
 			    test_random(seed) % 2 != 0) {
-				m->set |= UINT64_C(1) << some[i];
+				m->set[some[i]] = true;
 				snprintf(list + strlen(list),
 				    sizeof(list) - strlen(list), "%s%u",
 				    list[0] != '\0' ? "," : "", some[i]);
@@ -334,8 +334,9 @@ model_frame(struct sent *s, unsigned int p, bool vlans)
 static void
 random_batch(unsigned int p, uint32_t *seed, bool indirect, bool vlans)
 {
-	static const uint32_t tags[] = { NONE, NONE, 0, 0x6000, 1, 10, 20, 30,
-	    0xe00a, 31 };
+	/* With DEI, 0x1000, too; 10 and 266 have the same last byte. */
+	static const uint32_t tags[] = { NONE, NONE, 0, 0x6000, 0x1000, 1, 10,
+	    266, 4094, 0xe00a, 0x100a, 0xf10a, 0x3ffe, 31, 4095 };
 	static const uint32_t lens[] = { 60, 60, 60, 200, 1500, 4000 };
 	uint8_t want[LEN_MAX];
 	unsigned int at, i, n = 1 + test_random(seed) % nitems(sent);

@@ -1,0 +1,303 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Limits of ports with VLANs or guards: the longest frames, the most fragments;
+ * and what a sender changes in its memory while its frames are delivered.
+ */
+
+#include <sys/param.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "frame.h"
+#include "test.h"
+#include "vale_pair.h"
+#include "vale_test.h"
+
+#define	ADDRS	12		/* bytes of a frame's addresses */
+#define	TAG	4
+
+static uint8_t	frame[VALE_FRAME_MAX + TAG + 1], got[VALE_FRAME_MAX + TAG];
+static uint8_t	before[VALE_FRAME_MAX];
+
+/* Bytes of `frame' that are overwritten when a receiver has got it. */
+static uint32_t	overwrite;
+
+void	__real_vale_rxq_wake(struct vale_pair *pair);
+void	__wrap_vale_rxq_wake(struct vale_pair *pair);
+
+void
+__wrap_vale_rxq_wake(struct vale_pair *pair)
+{
+	memset(frame, 0xee, overwrite);
+	__real_vale_rxq_wake(pair);
+}
+
+/* Send `len' bytes of `frame' in fragments of `fraglen'. */
+static void
+send_frame(unsigned int from, uint32_t len, uint32_t fraglen)
+{
+	t_put(t_port[from], frame, len, fraglen, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[from]));
+}
+
+/* A frame of one station to another, or EVERYBODY. */
+static void
+make(unsigned int dst, unsigned int src, uint32_t len)
+{
+	uint32_t i;
+
+	for (i = 0; i < len; i++)
+		frame[i] = i * 7 + i / 251;
+	t_addr(frame, dst);
+	t_addr(frame + 6, src);
+}
+
+/* Take the next frame.  Returns its length, or 0. */
+static uint32_t
+take(unsigned int at)
+{
+	struct netmap_ring *ring = t_port[at]->rxring;
+	struct netmap_slot *slot;
+	uint32_t len = 0;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[at]));
+	if (nm_ring_empty(ring))
+		return (0);
+	do {
+		slot = &ring->slot[ring->head];
+		ATF_REQUIRE(len + slot->len <= sizeof(got));
+		memcpy(got + len, NETMAP_BUF(ring, slot->buf_idx), slot->len);
+		len += slot->len;
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	} while ((slot->flags & NS_MOREFRAG) != 0);
+	return (len);
+}
+
+/* Expect what `frame' is, with a tag of VLAN 10 or none. */
+static void
+expect(unsigned int at, uint32_t len, bool tagged)
+{
+	static const uint8_t tag[TAG] = { 0x81, 0, 0, 10 };
+
+	const uint32_t n = take(at);
+
+	ATF_REQUIRE_EQ_MSG(len + (tagged ? TAG : 0), n, "%u bytes, not %u", n,
+	    len);
+	ATF_CHECK(memcmp(frame, got, ADDRS) == 0);
+	if (tagged)
+		ATF_CHECK(memcmp(tag, got + ADDRS, TAG) == 0);
+	ATF_CHECK(memcmp(frame + ADDRS, got + ADDRS + (tagged ? TAG : 0),
+	    len - ADDRS) == 0);
+}
+
+TEST(longest, "A frame with no space for a tag goes to who gets it without one")
+{
+	static const uint32_t lens[] = { 65531, 65532, 65533, 65536 };
+	unsigned int i, drops = 0;
+
+	t_ports_open(3);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "trunk", "10");
+	t_port_set(2, "vlan", "10");
+	make(EVERYBODY, 2, 60);
+	send_frame(2, 60, 60);
+	ATF_CHECK(take(0) != 0 && take(1) != 0);
+	/* The trunk's station, by a frame with a tag. */
+	make(EVERYBODY, 1, 64);
+	memcpy(frame + ADDRS, "\x81\x00\x00\x0a", TAG);
+	send_frame(1, 64, 64);
+	ATF_CHECK(take(0) != 0 && take(2) != 0);
+	for (i = 0; i < nitems(lens); i++) {
+		make(2, 0, lens[i]);
+		send_frame(0, lens[i], 2000);
+		expect(2, lens[i], false);
+		ATF_CHECK_EQ(0, take(1));
+		make(1, 0, lens[i]);
+		send_frame(0, lens[i], 2000);
+		ATF_CHECK_EQ(0, take(2));
+		if (lens[i] <= VALE_FRAME_MAX - TAG)
+			expect(1, lens[i], true);
+		else
+			drops++;
+		ATF_CHECK_EQ(0, take(1));
+		make(EVERYBODY, 0, lens[i]);
+		send_frame(0, lens[i], 2000);
+		if (lens[i] <= VALE_FRAME_MAX - TAG) {
+			expect(1, lens[i], true);
+			expect(2, lens[i], false);
+		} else
+			drops++;
+		ATF_CHECK_EQ(0, take(1));
+		ATF_CHECK_EQ(0, take(2));
+		T_COUNT(t_port[0], TX_DROP_FRAGS, drops);
+	}
+	t_ports_close();
+}
+
+TEST(fragments, "A guarded frame of 64 fragments passes if its head is not one "
+    "more")
+{
+	uint32_t fraglen, n;
+
+	t_ports_open(2);
+	t_port_set(0, "source", "02:00:00:00:00:00");
+	make(EVERYBODY, 1, 60);
+	send_frame(1, 60, 60);
+	ATF_CHECK_EQ(60, take(0));
+	for (fraglen = 191; fraglen <= 194; fraglen++)
+		for (n = 63; n <= 65; n++) {
+			make(1, 0, n * fraglen);
+			send_frame(0, n * fraglen, fraglen);
+			if (n < 64 || (n == 64 && fraglen <= 192))
+				expect(1, n * fraglen, false);
+			ATF_CHECK_EQ(0, take(1));
+		}
+	/* 65 fragments, and 64 with a long first one. */
+	T_COUNT(t_port[0], TX_DROP_FRAGS, 4 + 2);
+	/* To all it may need another form. */
+	for (n = 63; n <= 64; n++) {
+		make(EVERYBODY, 0, n * 100);
+		send_frame(0, n * 100, 100);
+		if (n == 63)
+			expect(1, n * 100, false);
+		ATF_CHECK_EQ(0, take(1));
+	}
+	T_COUNT(t_port[0], TX_DROP_FRAGS, 4 + 2 + 1);
+	t_ports_close();
+}
+
+static void
+change(void *arg, struct frame_source *frames)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame f = { .f_iov = iov };
+
+	for (; frame_peek(frames, &f); frame_next(frames))
+		memset(frame, 0xee, *(const uint32_t *)arg);
+}
+
+TEST(changed, "A sender that changes its memory changes no byte that a guard has "
+    "seen, however long the frame and its fragments are")
+{
+	static const uint32_t lens[] = { 20, 60, 191, 192, 193, 300, 5000 };
+	static const uint32_t frags[] = { 1, 7, 13, 100, 192, 193, 2000 };
+	static uint8_t first[60];
+	uint32_t len, fraglen;
+	unsigned int i, j;
+
+	for (i = 0; i < nitems(lens); i++)
+		for (j = 0; j < nitems(frags); j++) {
+			len = lens[i];
+			fraglen = MAX(frags[j], howmany(len, 60));
+			t_ports_open(3);
+			t_port_set(0, "source", "02:00:00:00:00:00");
+			t_port_set(0, "ip", "0.0.0.0/0,::/0");
+			make(EVERYBODY, 1, 60);
+			send_frame(1, 60, 60);
+			make(EVERYBODY, 2, 60);
+			send_frame(2, 60, 60);
+			ATF_CHECK(take(0) != 0 && take(0) != 0 &&
+			    take(2) != 0 && take(1) != 0 && take(1) == 0);
+			ATF_REQUIRE_EQ(0, vale_set_sink(t_port[1], change,
+			    &len));
+			/* What the sink gets first, and what it changes. */
+			make(1, 0, 60);
+			memcpy(frame + ADDRS, "\x88\x8e", 2);
+			memcpy(first, frame, sizeof(first));
+			make(2, 0, len);
+			memcpy(frame + ADDRS, "\x88\x8e", 2);
+			memcpy(before, frame, len);
+			t_put(t_port[0], first, 60, 60, true);
+			t_put(t_port[0], frame, len, fraglen, true);
+			ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+			ATF_CHECK_EQ(0xee, frame[0]);
+			ATF_REQUIRE_EQ(len, take(2));
+			ATF_CHECK_MSG(memcmp(before, got, MIN(len, 192)) == 0,
+			    "%u bytes in fragments of %u", len, fraglen);
+			t_ports_close();
+		}
+}
+
+TEST(flooded, "Of a frame to many in a VLAN each gets what the first got, "
+    "whatever its sender does meanwhile")
+{
+	unsigned int i, ruled;
+
+	for (ruled = 0; ruled < 2; ruled++) {
+		t_ports_open(4);
+		for (i = 0; i < 4 && ruled != 0; i++)
+			t_port_set(i, "vlan", "10");
+		make(EVERYBODY, 0, 5000);
+		memcpy(before, frame, 5000);
+		overwrite = 5000;
+		send_frame(0, 5000, 1000);
+		overwrite = 0;
+		ATF_CHECK_EQ(0xee, frame[0]);
+		for (i = 1; i < 4; i++) {
+			ATF_REQUIRE_EQ(5000, take(i));
+			ATF_CHECK(memcmp(before, got, 5000) == 0);
+		}
+		t_ports_close();
+	}
+}
+
+TEST(reserved, "With reserved=no other groups pass that end or begin as those")
+{
+	static const uint8_t groups[][6] = {
+		{ 0x01, 0x80, 0xc2, 0, 0, 0x10 }, { 0x01, 0x80, 0xc2, 0, 1, 5 },
+		{ 0x01, 0x80, 0xc2, 1, 0, 5 }, { 0x01, 0x80, 0xc3, 0, 0, 5 },
+		{ 0x01, 0x81, 0xc2, 0, 0, 5 }, { 0x03, 0x80, 0xc2, 0, 0, 5 },
+		{ 0x01, 0x00, 0x5e, 0, 0, 5 }, { 0x33, 0x33, 0, 0, 0, 1 },
+		{ 0x02, 0x80, 0xc2, 0, 0, 5 }, { 0, 0, 0, 0, 0, 5 },
+	};
+	unsigned int i, ruled;
+
+	t_ports_open(2);
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "no"));
+	for (ruled = 0; ruled < 2; ruled++) {
+		for (i = 0; i < nitems(groups); i++) {
+			make(EVERYBODY, 0, 60);
+			memcpy(frame, groups[i], 6);
+			send_frame(0, 60, 60);
+			ATF_CHECK_EQ_MSG(60, take(1), "%u", i);
+		}
+		T_COUNT(t_port[0], TX_DROP_RESERVED, 0);
+		t_port_set(0, "vlan", "10");
+		t_port_set(1, "vlan", "10");
+	}
+	t_ports_close();
+}
+
+TEST(no_vlans, "A guard on a switch without VLANs leaves tags alone: addresses "
+    "are those of all")
+{
+	t_ports_open(3);
+	t_port_set(0, "source", "02:00:00:00:00:00");
+	make(EVERYBODY, 0, 60);
+	memcpy(frame + ADDRS, "\x81\x00\x00\x4d", TAG);
+	send_frame(0, 60, 60);
+	expect(1, 60, false);
+	expect(2, 60, false);
+	/* Its address is known, without a tag and with another one. */
+	make(0, 1, 60);
+	send_frame(1, 60, 60);
+	expect(0, 60, false);
+	make(0, 2, 60);
+	memcpy(frame + ADDRS, "\x81\x00\x00\x05", TAG);
+	send_frame(2, 60, 60);
+	expect(0, 60, false);
+	ATF_CHECK_EQ(0, take(1));
+	ATF_CHECK_EQ(0, take(2));
+	T_COUNT(t_port[0], LEARNED, 1);
+	t_ports_close();
+}
+
+TEST_PROGRAM

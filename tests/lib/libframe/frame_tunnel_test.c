@@ -14,6 +14,7 @@
 #include <sys/endian.h>
 
 #include <atf-c.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_packet.h"
@@ -128,6 +129,9 @@ wrap(const struct tunnel *t, const struct packet *p, uint32_t len)
 	return (at + packet_l3(p) - skip);
 }
 
+/* The checksum that check_outer() has seen last. */
+static uint16_t	last_sum;
+
 /* Check the outer headers of segment `n', of `len' bytes. */
 static void
 check_outer(const struct tunnel *t, uint32_t n, uint32_t len, uint32_t at)
@@ -136,6 +140,7 @@ check_outer(const struct tunnel *t, uint32_t n, uint32_t len, uint32_t at)
 	const uint8_t *ip = found + ether, *l4 = ip + iplen;
 	const uint32_t l4len = len - ether - iplen;
 
+	last_sum = be16dec(l4 + (t->proto == 17 ? 6 : 4));
 	if (t->v6)
 		ATF_CHECK_EQ(l4len, be16dec(ip + 4));
 	else {
@@ -264,6 +269,66 @@ TEST(datagrams, "A packet of datagrams that begin as an inner packet does is cut
 		ATF_CHECK_EQ(rows[i].verdict, frame_host_prepare(&frame, data));
 		ATF_CHECK_EQ(rows[i].verdict == FRAME_HOST_OK ? l4 : at + 20,
 		    frame.f_csum_start);
+	}
+}
+
+TEST(zero, "A checksum of UDP that comes out as 0 is 0xffff: RFC 768; GRE's is "
+    "0")
+{
+	static const unsigned int rows[] = { 10, 11, 5 };
+	struct packet p = { .payload = payload, .paylen = 500, .id = 9 };
+	struct tunnel t;
+	uint32_t sum;
+	uint8_t *word;
+	unsigned int i;
+
+	packet_fill(payload, sizeof(payload), 3);
+	ether = 14;
+	for (i = 0; i < nitems(rows); i++) {
+		t = tunnels[rows[i]];
+		check(&t, &p, 1000, true);
+		/* Add the checksum to bytes that it covers. */
+		word = t.bytes + t.len - (t.proto == 17 ? 4 : 2);
+		ATF_REQUIRE(last_sum != 0 && last_sum != 0xffff);
+		sum = be16dec(word) + last_sum;
+		be16enc(word, sum + (sum >> 16));
+		check(&t, &p, 1000, true);
+		ATF_CHECK_EQ(t.proto == 17 ? 0xffff : 0, last_sum);
+	}
+}
+
+TEST(ends, "A frame that ends in any byte of the headers is no packet in a "
+    "tunnel")
+{
+	struct packet p = { .payload = payload, .paylen = 3000 };
+	struct iovec iov;
+	struct frame frame = { .f_iov = &iov };
+	struct frame_tunnel ft;
+	uint32_t at, start;
+	unsigned int i;
+
+	ether = 14;
+	for (i = 0; i < nitems(tunnels); i++) {
+		at = wrap(&tunnels[i], &p, packet_build_partial(&p, inner));
+		frame_set(&frame, 1, 0);
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_gso_type = FRAME_GSO_TCPV4;
+		frame.f_gso_size = 1000;
+		frame.f_hdr_len = 0;
+		frame.f_csum_offset = 16;
+		for (frame.f_len = 14; frame.f_len < at + 40; frame.f_len++) {
+			iov.iov_len = frame.f_len;
+			iov.iov_base = malloc(frame.f_len);
+			ATF_REQUIRE(iov.iov_base != NULL);
+			memcpy(iov.iov_base, data, frame.f_len);
+			for (start = 0; start <= at + 20; start++) {
+				frame.f_csum_start = start;
+				ATF_CHECK_MSG(!frame_tunnel_begin(&ft, &frame),
+				    "%s: %u bytes, %u", tunnels[i].what,
+				    frame.f_len, start);
+			}
+			free(iov.iov_base);
+		}
 	}
 }
 

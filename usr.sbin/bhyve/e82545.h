@@ -413,7 +413,7 @@ void	e82545_resume(struct e82545 *dev);
  * counts time from now on.  e82545_resume() asks for everything else.
  */
 #define	E82545_SNAPSHOT_VERSION	6	/* of an 82545EM */
-#define	E82574_SNAPSHOT_VERSION	2	/* of an 82574L */
+#define	E82574_SNAPSHOT_VERSION	3	/* of an 82574L */
 size_t	e82545_snapshot_size(struct e82545 *dev);
 int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,

@@ -168,6 +168,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	memset(&b->counts[E82545_C_RX_FRAME], 0, RX_COUNTS *
 	    sizeof(b->counts[0]));
 	b->q = &dev->rxq[queue];
+	b->q->stamped = 0;
 	b->regs = E82574_QUEUE(queue);
 	b->rctl = e82545_reg(dev, E82545_RCTL);
 	b->on = (b->rctl & E82545_RCTL_EN) != 0;
@@ -179,6 +180,9 @@ rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	b->vet = e82545_reg(dev, E82545_VET);
 	b->vme = (e82545_reg(dev, E82545_CTRL) & E82545_CTRL_VME) != 0;
 	b->fcs = (b->rctl & E82545_RCTL_SECRC) != 0 ? 0 : E82545_ETH_FCS;
+	/* An 82545EM has no such register: it reads as 0. */
+	b->stamp = (e82545_reg(dev, E82574_TSYNCRXCTL) &
+	    (E82574_TSYNC_ENABLE | E82574_TSYNC_VALID)) == E82574_TSYNC_ENABLE;
 }
 
 /* If a descriptor has one buffer. */
@@ -206,7 +210,7 @@ rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 		    b->posted);
 	/* mutants 3: the general path does the same: bench/count.sh */
 	/* mutants: the fast path does the same with looped frames */
-	if (b->link && !b->loopback && !b->looped)
+	if (b->link && !b->loopback && !b->looped && !b->stamp)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
 	/* Only then: one of a ring is never posted. */
@@ -264,7 +268,7 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 	enum rx_verdict verdict;
 	struct rx_frame f;
 	uint64_t lower;
-	uint32_t from;
+	uint32_t before, from;
 	unsigned int i, n;
 
 	/* Looped frames first; those looped during this batch wait. */
@@ -297,9 +301,15 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 			frame_next(source);
 			continue;
 		}
+		before = b->ndone;
 		verdict = (f.f.f_flags & FRAME_CSUM_PARTIAL) != 0 ?
 		    e82545_rx_offload(dev, b, &f) :
 		    e82545_rx_frame(dev, b, &f);
+		if (b->stamp && verdict == RX_TAKEN && b->ndone > before &&
+		    e82574_rx_stamp(dev, &f.f)) {
+			b->q->stamped = b->ndone;
+			b->stamp = false;
+		}
 		if (nqueues > 1)
 			rx_hashed(b, from, lower);
 		switch (verdict) {

@@ -68,6 +68,9 @@ struct e82545_rxq {
 	/* Of those with four buffers: as e82574_rx_lens() takes it. */
 	uint16_t	 split[RX_BATCH_DESCS + RX_BATCH];
 
+	/* Of `done', the one whose frame has a time stamp, from 1; 0: none. */
+	uint32_t	 stamped;
+
 	/* What goes to buffers outside guest memory. */
 	uint8_t		 dump[RX_BUFSIZE_MAX];
 };
@@ -103,6 +106,7 @@ struct rx_batch {
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
 	bool		endless;	/* RDT is never reached */
+	bool		stamp;		/* a frame may get a time stamp */
 	bool		direct;		/* the frames are another adapter's */
 	bool		looped;		/* frames are of the loopback queue */
 	bool		end;		/* no more frames are pending */

@@ -100,8 +100,8 @@ tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 	len = lower & E82545_TXD_LEN_LEGACY;
 	if ((lower & E82545_TXD_DEXT) != 0) {
 		if ((lower & E82545_TXD_DTYP) != E82545_TXD_DTYP_DATA ||
-		    (txd.data.popts & (E82545_TXD_POPTS_IXSM |
-		    E82545_TXD_POPTS_TXSM)) != 0)
+		    (txd.upper & htole32((E82545_TXD_POPTS_IXSM |
+		    E82545_TXD_POPTS_TXSM) << 8 | E82574_TXD_STAMP)) != 0)
 			return (false);
 		len = lower & E82545_TXD_LEN;
 	}
@@ -184,6 +184,7 @@ tx_begin(struct e82545 *dev, struct tx_batch *b, unsigned int queue)
 	b->link = (e82545_reg(dev, E82545_STATUS) & E82545_STATUS_LU) != 0;
 	b->loopback = e82545_loopback(dev);
 	b->ndescs = b->nreports = b->nframes = 0;
+	b->stamp_ns = 0;
 	b->single_max = MIN(E82545_FRAME_MAX, dev->port->fp_frame_max);
 	b->frame.f_iov = &b->iov;
 	/* mutants: tx_single_desc() sets the length */
@@ -352,6 +353,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 		tx_ended(dev, b);
 	e82545_reg_set(dev, E82545_TDH + b->regs, b->head);
 	tx_stats(dev, b);
+	if (b->stamp_ns != 0)
+		e82574_tx_stamp(dev, b->stamp_ns);
 	if (dev->csb.tx_on && b->regs == 0)
 		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
 		    b->nreports > 0, delayed, tx_causes(dev, b));

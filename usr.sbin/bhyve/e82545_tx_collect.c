@@ -225,6 +225,7 @@ tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 			p->popts = txd->data.popts & (E82545_TXD_POPTS_IXSM |
 			    E82545_TXD_POPTS_TXSM);
 			p->tso = (lower & E82545_TXD_TSE) != 0;
+			p->stamp = (txd->data.status & E82574_TXD_STAMP) != 0;
 		}
 		if (p->tso) {
 			p->flags = lower & E82545_TXD_VLE;

@@ -88,6 +88,8 @@ struct tx_batch {
 	bool		to_end;		/* TDT is behind the last descriptor */
 	bool		queued;		/* the port has frames to flush */
 	bool		looped;		/* the receive path has frames */
+	uint64_t	stamp_ns;	/* when a packet was sent that gets a
+					   time stamp; 0: none was */
 	/* tx_single_desc()'s. */
 	uint32_t	single_max;	/* bytes of a frame */
 	struct iovec	iov;
@@ -106,6 +108,7 @@ struct tx_packet {
 	bool		begun;		/* a descriptor with data was seen */
 	bool		data;		/* data descriptors, not legacy */
 	bool		tso;
+	bool		stamp;		/* E82574_TXD_STAMP */
 	uint8_t		popts;		/* E82545_TXD_POPTS_* */
 	uint32_t	flags;		/* E82545_TXD_*: VLE, IFCS, IC */
 	uint16_t	tag;		/* VLAN */

@@ -232,6 +232,9 @@ e82545_tx_send(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 	}
 	if (!p->begun)
 		return (true);
+	/* Before the frame: whom it is for may get it before the call ends. */
+	if (p->stamp && b->link && b->stamp_ns == 0)
+		b->stamp_ns = dev->ops->eo_now(dev->arg);
 	if (p->tso)
 		return (e82545_tx_tso(dev, b, p));
 	tx_plain(dev, b, p);

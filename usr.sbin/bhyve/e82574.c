@@ -9,7 +9,7 @@
  *
  * It has the registers of the 82545EM, of which a few have other bits, and new
  * ones.  Those of what is not modelled are stored, and have no effect: headers
- * apart from packets, management, time stamps of packets.
+ * apart from packets, management.
  *
  * Manual: Intel, "82574 GbE Controller Family Datasheet".
  *
@@ -18,10 +18,14 @@
 
 #include <sys/param.h>
 
+#include <string.h>
+
 #include "e82545_intr.h"
 #include "e82545_stat.h"
 #include "e82545_type.h"
 #include "e82574.h"
+#include "frame_cursor.h"
+#include "frame_hdr.h"
 
 /*
  * Functions of registers.
@@ -67,20 +71,24 @@ l_swsm_read(struct e82545 *dev, uint32_t off)
  * The time: SYSTIM is what was written, and has grown since.  A read of the low
  * half latches the high half.
  */
-uint64_t
-e82574_systim(struct e82545 *dev)
+static uint64_t
+systim_at(const struct e82545 *dev, uint64_t now_ns)
 {
 	const uint32_t timinca = e82545_reg(dev, E82574_TIMINCA);
 	const uint64_t period_ns = (uint64_t)E82574_SYSTIM_NS *
 	    E82574_TIMINCA_PERIOD(timinca);
-	uint64_t now_ns;
 
-	now_ns = dev->ops->eo_now(dev->arg);
 	/* mutants: it has not grown then */
 	if (period_ns == 0 || now_ns < dev->x.xs_systim_ns)
 		return (dev->x.xs_systim);
 	return (dev->x.xs_systim + (now_ns - dev->x.xs_systim_ns) / period_ns *
 	    (timinca & E82574_TIMINCA_VALUE));
+}
+
+uint64_t
+e82574_systim(struct e82545 *dev)
+{
+	return (systim_at(dev, dev->ops->eo_now(dev->arg)));
 }
 
 static void
@@ -119,6 +127,144 @@ l_timinca_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, value);
 }
 
+/*
+ * Time stamps of packets.  Registers have one of each direction, and no other
+ * packet gets one until the guest has read its high half.
+ */
+
+/* Store a stamp if there is none: `low' and `low' + 4 are its registers. */
+static bool
+stamp_store(struct e82545 *dev, uint32_t ctl, uint32_t low, uint64_t now_ns)
+{
+	const uint32_t value = e82545_reg(dev, ctl);
+	uint64_t systim;
+
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if ((value & (E82574_TSYNC_ENABLE | E82574_TSYNC_VALID)) !=
+	    E82574_TSYNC_ENABLE)
+		return (false);
+	systim = systim_at(dev, now_ns);
+	e82545_reg_set(dev, low, systim);
+	e82545_reg_set(dev, low + 4, systim >> 32);
+	e82545_reg_set(dev, ctl, value | E82574_TSYNC_VALID);
+	return (true);
+}
+
+void
+e82574_tx_stamp(struct e82545 *dev, uint64_t now_ns)
+{
+	(void)stamp_store(dev, E82574_TSYNCTXCTL, E82574_TXSTMPL, now_ns);
+}
+
+/* Bytes of a frame in which PTP's header is found, and of that header. */
+#define	PTP_FRAME	192
+#define	PTP_HDRLEN	34
+/* In it: IEEE 1588-2002 and -2008, the first 34 bytes of messages. */
+#define	PTP_MESSAGE	0		/* of version 2: low 4 bits */
+#define	 PTP_PDELAY_REQ	2
+#define	 PTP_PDELAY_RESP 3
+#define	 PTP_GENERAL	8		/* bit: no event */
+#define	PTP_VERSION	1		/* low 4 bits */
+#define	PTP_SOURCE	22		/* 6 bytes */
+#define	PTP_SEQUENCE	30
+#define	PTP_CONTROL	32		/* of version 1 */
+#define	UDP_PORT	2		/* destination */
+#define	UDP_HDRLEN	8
+
+/* Whether a message gets a stamp; `udp': it is in UDP. */
+static bool
+ptp_wanted(const struct e82545 *dev, const uint8_t *ptp, bool udp)
+{
+	const uint32_t rxmtrl = e82545_reg(dev, E82574_RXMTRL);
+	const uint32_t type = e82545_reg(dev, E82574_TSYNCRXCTL) &
+	    E82574_TSYNCRXCTL_TYPE;
+	const unsigned int message = ptp[PTP_MESSAGE] & 0xf;
+
+	if ((ptp[PTP_VERSION] & 0xf) == 1)
+		return (type == E82574_TSYNC_L4_V1 && udp &&
+		    ptp[PTP_CONTROL] == E82574_RXMTRL_V1(rxmtrl));
+	if ((ptp[PTP_VERSION] & 0xf) != 2)
+		return (false);
+	switch (type) {
+	case E82574_TSYNC_L2_V2:
+	case E82574_TSYNC_V2:
+		return ((type == E82574_TSYNC_V2 || !udp) &&
+		    (message == E82574_RXMTRL_V2(rxmtrl) ||
+		    message == PTP_PDELAY_REQ || message == PTP_PDELAY_RESP));
+	case E82574_TSYNC_EVENT_V2:
+		return ((message & PTP_GENERAL) == 0);
+	default:
+		return (false);
+	}
+}
+
+/* The message in the first `len' bytes of a frame, or NULL. */
+static const uint8_t *
+ptp_find(const struct e82545 *dev, const uint8_t *p, uint32_t len, bool *udp)
+{
+	const uint16_t port = e82545_reg(dev, E82574_RXUDP);
+	struct frame_hdr fh;
+	uint32_t at;
+	uint16_t type;
+
+	at = frame_hdr_ether(p, len, 0, &type);
+	*udp = type != E82574_RXMTRL_TYPE(e82545_reg(dev, E82574_RXMTRL));
+	if (*udp) {
+		if (!frame_hdr_find(p, len, &fh) ||
+		    fh.fh_proto != FRAME_PROTO_UDP ||
+		    fh.fh_l4 + UDP_HDRLEN > len ||
+		    (be16dec(p + fh.fh_l4 + UDP_PORT) != port &&
+		    le16dec(p + fh.fh_l4 + UDP_PORT) != port))
+			return (NULL);
+		at = fh.fh_l4 + UDP_HDRLEN;
+	}
+	return (at == 0 || at + PTP_HDRLEN > len ? NULL : p + at);
+}
+
+bool
+e82574_rx_stamp(struct e82545 *dev, const struct frame *f)
+{
+	const uint32_t len = MIN(f->f_len, (uint32_t)PTP_FRAME);
+	const uint8_t *ptp;
+	uint8_t p[PTP_FRAME];
+	struct frame_cursor cur;
+	bool stamped, udp;
+
+	frame_cursor_init(&cur, f->f_iov);
+	frame_cursor_copy(&cur, p, len);
+	ptp = ptp_find(dev, p, len, &udp);
+	if ((e82545_reg(dev, E82574_TSYNCRXCTL) & E82574_TSYNCRXCTL_TYPE) !=
+	    E82574_TSYNC_ALL && (ptp == NULL || !ptp_wanted(dev, ptp, udp)))
+		return (false);
+	pthread_mutex_lock(&dev->reg_mtx);
+	stamped = stamp_store(dev, E82574_TSYNCRXCTL, E82574_RXSTMPL,
+	    dev->ops->eo_now(dev->arg));
+	if (stamped && ptp != NULL) {
+		e82545_reg_set(dev, E82574_RXSATRL,
+		    le32dec(ptp + PTP_SOURCE));
+		e82545_reg_set(dev, E82574_RXSATRH,
+		    le16dec(ptp + PTP_SOURCE + 4) |
+		    (uint32_t)le16dec(ptp + PTP_SEQUENCE) << 16);
+	}
+	pthread_mutex_unlock(&dev->reg_mtx);
+	return (stamped);
+}
+
+/* The guest has read a stamp. */
+static uint32_t
+l_stamp_read(struct e82545 *dev, uint32_t off)
+{
+	const uint32_t ctl = off == E82574_TXSTMPH ? E82574_TSYNCTXCTL :
+	    E82574_TSYNCRXCTL;
+
+	e82545_reg_set(dev, ctl, e82545_reg(dev, ctl) & ~E82574_TSYNC_VALID);
+	return (e82545_reg(dev, off));
+}
+
+/* A register of a time stamp, which earlier snapshots do not have. */
+#define	LINE_STAMP(name, read)						\
+	{ E82574_##name, 1, 4, #name, 0, 0, E82545_ALL, read, NULL,	\
+	    RING_NONE, E82574_SNAPSHOT_STAMPS }
 /* A register of queue 1, which the first version of snapshots does not have. */
 #define	LINE_1(name, mask, write, ring)				\
 	{ E82545_##name + E82574_QUEUE(1), 1, 4, #name "1", 0, mask, 0,	\
@@ -272,11 +418,15 @@ static const struct e82545_line l_line[] = {
 	    NULL, l_timinca_write, RING_NONE),
 	LINE_RW(E82574_TIMADJL, "TIMADJL", 0, E82545_ALL),
 	LINE_RW(E82574_TIMADJH, "TIMADJH", 0, E82545_ALL),
-	/* No packet gets a time stamp: these say that there is none. */
-	LINE_RW(E82574_TSYNCTXCTL, "TSYNCTXCTL", 0, 0x00000010),
-	LINE_RW(E82574_TSYNCRXCTL, "TSYNCRXCTL", 0, 0x0000001e),
+	LINE_OWN(E82574_TSYNCTXCTL, "TSYNCTXCTL", 0, E82574_TSYNC_ENABLE,
+	    E82574_TSYNC_VALID, NULL, NULL),
+	LINE_OWN(E82574_TSYNCRXCTL, "TSYNCRXCTL", 0, E82574_TSYNC_ENABLE |
+	    E82574_TSYNCRXCTL_TYPE, E82574_TSYNC_VALID, NULL, NULL),
 	LINE_RW(E82574_RXMTRL, "RXMTRL", 0x000088f7, E82545_ALL),
 	LINE_RW(E82574_RXUDP, "RXUDP", 0x00000319, 0x0000ffff),
+	LINE_STAMP(TXSTMPL, NULL), LINE_STAMP(TXSTMPH, l_stamp_read),
+	LINE_STAMP(RXSTMPL, NULL), LINE_STAMP(RXSTMPH, l_stamp_read),
+	LINE_STAMP(RXSATRL, NULL), LINE_STAMP(RXSATRH, NULL),
 };
 
 /* An 82574L has a PHY of Marvell's, whose registers from 16 on have pages. */

@@ -27,6 +27,8 @@ struct e82545_snap;
 
 /* The first version of snapshots that has the second queues. */
 #define	E82574_SNAPSHOT_QUEUES	2
+/* And the first that has time stamps. */
+#define	E82574_SNAPSHOT_STAMPS	3
 
 struct e82574_vector {
 	uint64_t	ev_last_ns;	/* when a message was sent; 0: not
@@ -115,6 +117,17 @@ uint16_t e82574_itr(const struct e82545 *dev);
 
 /* SYSTIM now. */
 uint64_t e82574_systim(struct e82545 *dev);
+
+/*
+ * Time stamps.  A packet whose descriptor asks for one was sent at this time by
+ * eo_now().
+ */
+void	e82574_tx_stamp(struct e82545 *dev, uint64_t now_ns);
+/*
+ * A frame has been received.  Returns whether it has a stamp now, which its last
+ * descriptor says, E82574_RXD_STAMP.  rx_mtx held, and no other.
+ */
+bool	e82574_rx_stamp(struct e82545 *dev, const struct frame *f);
 
 /*
  * Write back the first `n' descriptors of a batch of `q', from `start' on,

@@ -136,6 +136,7 @@ e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
 	if (rx_split(dev))
 		(void)e82574_rx_lens(dev, d & 0xffff, q->split[which], lens);
 	return (htole64((d >> 32 & 0xff) | (d >> 40 & 0xff) << 24 |
+	    (which + 1 == q->stamped ? E82574_RXD_STAMP : 0) |
 	    (uint64_t)lens[0] << 32 | (d >> 48) << 48));
 }
 

@@ -29,7 +29,7 @@ adapter_version(char version[ADAPTER_VERSION_SIZE])
  * to be here.  The first one did not name the version of the journal, nor the
  * second that of an 82574L's snapshot, which was 1.
  */
-static const char *const earlier[] = { "1.1.6", "2.1.6.1" };
+static const char *const earlier[] = { "1.1.6", "2.1.6.1", "2.1.6.1.2" };
 
 bool
 adapter_version_takes(const char *version)

@@ -167,9 +167,28 @@
 #define	E82574_TIMADJL		0x0b60c
 #define	E82574_TIMADJH		0x0b610
 #define	E82574_TSYNCTXCTL	0x0b614
+#define	 E82574_TSYNC_VALID	0x00000001	/* of both: there is a stamp */
+#define	 E82574_TSYNC_ENABLE	0x00000010	/* of both */
+#define	E82574_TXSTMPL		0x0b618
+#define	E82574_TXSTMPH		0x0b61c
 #define	E82574_TSYNCRXCTL	0x0b620
+#define	 E82574_TSYNCRXCTL_TYPE	0x0000000e	/* which messages of PTP: */
+#define	 E82574_TSYNC_L2_V2	0x00000000
+#define	 E82574_TSYNC_L4_V1	0x00000002
+#define	 E82574_TSYNC_V2	0x00000004
+#define	 E82574_TSYNC_ALL	0x00000008	/* all frames */
+#define	 E82574_TSYNC_EVENT_V2	0x0000000a
+#define	E82574_RXSTMPL		0x0b624
+#define	E82574_RXSTMPH		0x0b628
+#define	E82574_RXSATRL		0x0b62c	/* source of the message */
+#define	E82574_RXSATRH		0x0b630	/* and its number << 16 */
 #define	E82574_RXMTRL		0x0b634
-#define	E82574_RXUDP		0x0b638
+#define	 E82574_RXMTRL_TYPE(v)	((v) & 0xffff)		/* Ethernet's */
+#define	 E82574_RXMTRL_V1(v)	((v) >> 16 & 0xff)	/* control */
+#define	 E82574_RXMTRL_V2(v)	((v) >> 24 & 0xf)	/* message */
+#define	E82574_RXUDP		0x0b638	/* a port, in either byte order */
+/* `status' of a data descriptor: the packet gets a stamp. */
+#define	E82574_TXD_STAMP	0x10
 
 /*
  * Receive descriptor with RFCTL.EXTEN.  The guest writes an address and zeros;
@@ -184,6 +203,7 @@ struct e82574_rxd {
 	uint16_t	vlan;		/* tag */
 };
 _Static_assert(sizeof(struct e82574_rxd) == 16, "as the other format");
+#define	E82574_RXD_STAMP	0x00000100	/* in `status' */
 #define	E82574_RSS_NONE		0	/* no hash */
 #define	E82574_RSS_TCPIP4	1
 #define	E82574_RSS_IP4		2

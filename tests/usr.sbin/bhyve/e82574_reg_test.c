@@ -144,7 +144,13 @@ static const struct reg lregs[] = {
 	{ 0xb60c, 1, 4, "TIMADJL", 0, ALL, REG_RW },
 	{ 0xb610, 1, 4, "TIMADJH", 0, ALL, REG_RW },
 	{ 0xb614, 1, 4, "TSYNCTXCTL", 0, 0x10, REG_RW },
+	{ 0xb618, 1, 4, "TXSTMPL", 0, 0, REG_RO },
+	{ 0xb61c, 1, 4, "TXSTMPH", 0, 0, REG_RO },
 	{ 0xb620, 1, 4, "TSYNCRXCTL", 0, 0x1e, REG_RW },
+	{ 0xb624, 1, 4, "RXSTMPL", 0, 0, REG_RO },
+	{ 0xb628, 1, 4, "RXSTMPH", 0, 0, REG_RO },
+	{ 0xb62c, 1, 4, "RXSATRL", 0, 0, REG_RO },
+	{ 0xb630, 1, 4, "RXSATRH", 0, 0, REG_RO },
 	{ 0xb634, 1, 4, "RXMTRL", 0x88f7, ALL, REG_RW },
 	{ 0xb638, 1, 4, "RXUDP", 0x0319, 0xffff, REG_RW },
 };

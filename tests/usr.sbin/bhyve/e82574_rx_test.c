@@ -160,6 +160,9 @@ TEST(store, "Each bit of a descriptor has its place; the first is not stored "
 	e82574_rx_store_one(h->dev, ring, 3, &q, 0);
 	ATF_CHECK_EQ(1, le64toh(ring[3][0]));
 	ATF_CHECK_EQ(0xfedc3210ba000098, le64toh(ring[3][1]));
+	q.stamped = 1;
+	e82574_rx_store_one(h->dev, ring, 3, &q, 0);
+	ATF_CHECK_EQ(0xfedc3210ba000198, le64toh(ring[3][1]));
 	/* And no other one. */
 	for (i = 1; i < 3; i++) {
 		ATF_CHECK_EQ(0x5555555555555555, ring[i][0]);

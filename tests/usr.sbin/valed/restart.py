@@ -586,7 +586,7 @@ def noted():
 # an offset and bytes, hexadecimal, between which there are zeros.
 SAVED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                      "adapter_saved_%s.txt")
-VERSIONS = {"e1000": ("v1", "v2"), "e1000e": ("e1000e_v2",)}
+VERSIONS = {"e1000": ("v1", "v2"), "e1000e": ("e1000e_v2", "e1000e_v3")}
 
 
 def saved_read(version):

@@ -267,6 +267,7 @@ struct lem_core {
 					   come */
 	uint32_t	 lc_tx_short;	/* the host waits for descriptors;
 					   atomic */
+	uint32_t	 lc_tx_want;	/* the number that ends the wait */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
 	uint32_t	 lc_tx_batch;	/* first slot of the last batch, */
 	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* last of the others */
@@ -438,7 +439,9 @@ unsigned int lem_tx_clean(struct lem_core *lc);
 /*
  * Request the interrupt that follows ENOBUFS, for a host that waits for `need'
  * free descriptors before it has a packet.  There may be enough already; the
- * host must check lem_tx_avail() afterwards.  Transmit lock.
+ * host must check lem_tx_avail() afterwards.  Else the wait ends, and lc_tx_short
+ * is 0, when lem_tx_clean() finds `need' free, and a quarter of the ring.
+ * Transmit lock.
  */
 void	lem_tx_wait(struct lem_core *lc, uint32_t need);
 

@@ -242,6 +242,8 @@ lem_tx_wait(struct lem_core *lc, uint32_t need)
 	if (!USABLE(lc))
 		return;
 	lem_tx_post(lc);
+	lc->lc_tx_want = need < LOW(lc) ? LOW(lc) :
+	    need < lc->lc_ntxd ? need : lc->lc_ntxd - 1;
 	tx_set_short(lc, true);
 	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
 	    atomic_load_acq_32(&lc->lc_intr_on) != 0)
@@ -261,7 +263,7 @@ lem_tx_clean(struct lem_core *lc)
 		return (0);
 	n = tx_reclaim(lc);
 	if (lc->lc_tx_short != 0) {
-		tx_set_short(lc, lem_tx_avail(lc) < LOW(lc));
+		tx_set_short(lc, lem_tx_avail(lc) < lc->lc_tx_want);
 		if (lc->lc_tx_short != 0)
 			n += tx_reclaim(lc);
 	}
@@ -439,5 +441,6 @@ lem_tx_init(struct lem_core *lc)
 	lc->lc_tx_pending = lc->lc_tx_deferred = 0;
 	lc->lc_tx_waiting = SC_POLLS(lc);
 	lc->lc_tx_short = 0;
+	lc->lc_tx_want = LOW(lc);
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
 }

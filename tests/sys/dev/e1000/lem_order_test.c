@@ -191,8 +191,8 @@ TEST(tx_wait, "With the CSB: before the driver waits for descriptors it asks "
 	lem_tx_flush(&t->g.lc);
 	ORDER("tx_short!rel guest_need_txkick!rel mb txd?acq",
 	    lem_tx_wait(&t->g.lc, TEST_RING));
-	/* Woken up: once more, for the flag may have been cleared. */
-	ORDER("txd?acq tx_short!rel guest_need_txkick!rel mb",
+	/* Woken up, and still short: it asks again, and looks again. */
+	ORDER("txd?acq tx_short!rel guest_need_txkick!rel mb txd?acq",
 	    lem_tx_clean(&t->g.lc));
 	test_destroy(t);
 }

@@ -482,6 +482,13 @@ TEST(wait, "Which mode asks how for the interrupt of free descriptors")
 		/* A quarter of the ring ends the wait, less does not. */
 		for (n = 0; n < TEST_RING - 1 - TEST_RING / 4; n++)
 			ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		/* Nor does that, if the host waits for more. */
+		lem_tx_wait(lc, TEST_RING / 4 + 1);
+		lem_tx_clean(lc);
+		ATF_CHECK_EQ_MSG(1, lc->lc_tx_short, "row %u", i);
+		ATF_CHECK_EQ_MSG(t[i].csb, lc->lc_csb->guest_need_txkick,
+		    "row %u", i);
+		lem_tx_wait(lc, 1);
 		lc->lc_tx_short = 1;
 		lem_tx_clean(lc);
 		ATF_CHECK_EQ_MSG(0, lc->lc_tx_short, "row %u", i);

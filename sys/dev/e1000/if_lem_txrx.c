@@ -214,7 +214,8 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	if (flags & LEM_RX_BAD) {
 		m_freem(sc->rx_frame);
 		sc->rx_frame = NULL;
-		if_inc_counter(sc->ifp, IFCOUNTER_IERRORS, 1);
+		if (flags & LEM_RX_EOP)
+			if_inc_counter(sc->ifp, IFCOUNTER_IERRORS, 1);
 		return (false);
 	}
 	bus_dmamap_sync(sc->rx.tag, b->map, BUS_DMASYNC_POSTREAD);

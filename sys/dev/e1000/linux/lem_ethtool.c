@@ -144,14 +144,14 @@ lem_set_coalesce(struct net_device *dev, struct ethtool_coalesce *ec,
     struct kernel_ethtool_coalesce *kec, struct netlink_ext_ack *extack)
 {
 	struct lem_adapter *la = netdev_priv(dev);
+	struct lem_knobs knobs = la->knobs;
 
 	if (ec->rx_coalesce_usecs > E82545_ITR_MAX * ITR_NS / 1000) {
 		NL_SET_ERR_MSG_MOD(extack, "rx-usecs must be 0 to 16776");
 		return (-ERANGE);
 	}
-	la->knobs.itr =
-	    DIV_ROUND_CLOSEST(ec->rx_coalesce_usecs * 1000, ITR_NS);
-	return (lem_mode_update(la));
+	knobs.itr = DIV_ROUND_CLOSEST(ec->rx_coalesce_usecs * 1000, ITR_NS);
+	return (lem_set_knobs(la, &knobs));
 }
 
 static void
@@ -192,7 +192,6 @@ lem_set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
 	if (error != 0) {
 		la->nrx = nrx;
 		la->ntx = ntx;
-		(void)lem_up(la);
 	}
 	return (error);
 }
@@ -214,16 +213,12 @@ static int
 lem_set_priv_flags(struct net_device *dev, u32 flags)
 {
 	struct lem_adapter *la = netdev_priv(dev);
-	const struct lem_knobs old = la->knobs;
+	struct lem_knobs knobs = la->knobs;
 	unsigned int i;
-	int error;
 
 	for (i = 0; i < ARRAY_SIZE(lem_flags); i++)
-		*lem_flag(&la->knobs, i) = (flags & BIT(i)) != 0;
-	error = lem_mode_update(la);
-	if (error != 0)
-		la->knobs = old;
-	return (error);
+		*lem_flag(&knobs, i) = (flags & BIT(i)) != 0;
+	return (lem_set_knobs(la, &knobs));
 }
 
 /* Self-test; each returns 0 if it passes. */
@@ -329,6 +324,7 @@ csb_rounds_store(struct device *device, struct device_attribute *attr,
     const char *text, size_t len)
 {
 	struct lem_adapter *la = netdev_priv(to_net_dev(device));
+	struct lem_knobs knobs;
 	unsigned int value;
 	int error;
 
@@ -337,8 +333,9 @@ csb_rounds_store(struct device *device, struct device_attribute *attr,
 	/* Removal holds RTNL while it waits for this function. */
 	if (!rtnl_trylock())
 		return (restart_syscall());
-	la->knobs.csb_rounds = value;
-	error = lem_mode_update(la);
+	knobs = la->knobs;
+	knobs.csb_rounds = value;
+	error = lem_set_knobs(la, &knobs);
 	rtnl_unlock();
 	return (error != 0 ? error : len);
 }

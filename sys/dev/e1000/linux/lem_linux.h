@@ -103,11 +103,12 @@ struct lem_adapter {
 	struct lem_knobs knobs;
 	unsigned int	 ntx, nrx;	/* descriptors */
 	bool		 started;
+	bool		 failed;	/* to start, and that was reported */
 	bool		 suspended;
 	uint64_t	 watchdogs;
 
 	struct delayed_work tick;
-	struct work_struct reset;
+	struct delayed_work reset;
 	uint64_t	 tx_cleans;	/* as of the last tick */
 	unsigned int	 tx_stuck;	/* seconds without a completion */
 
@@ -130,6 +131,7 @@ struct lem_adapter {
 
 	/* The transmit queue's lock. */
 	int		 tx_budget;	/* NAPI's; 0 outside of it */
+	unsigned int	 tx_xdp;	/* XDP's frames in the ring */
 	unsigned int	 tx_done_packets; /* to report to BQL */
 	unsigned int	 tx_done_bytes;
 	struct lem_seg	 tx_seg[LEM_TX_NEED];
@@ -158,14 +160,15 @@ lem_unlock_both(struct lem_adapter *la)
  *
  * lem_up() starts the adapter; it does nothing and returns 0 if it is started,
  * suspended, or the interface is down.  lem_restart() stops and starts it.  Both
- * return 0 or a negative errno value; then the adapter is stopped.
- * lem_mode_update() applies the knobs, and returns -EOPNOTSUPP if the adapter
- * does not support one.  lem_csb_max() is the greatest knob of its name.
+ * return 0 or a negative errno value; then the adapter is stopped, and is started
+ * when the caller has restored the setting and released RTNL, or each second
+ * until that succeeds.  lem_set_knobs() applies and keeps the knobs, and returns
+ * -EOPNOTSUPP, and changes none, if the adapter does not support one.
  */
 int	lem_up(struct lem_adapter *la);
 void	lem_down(struct lem_adapter *la);
 int	lem_restart(struct lem_adapter *la);
-int	lem_mode_update(struct lem_adapter *la);
+int	lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k);
 
 /*
  * lem_txrx.c
@@ -175,13 +178,14 @@ int	lem_mode_update(struct lem_adapter *la);
  * lem_start(); lem_buffers_free() frees it, and all buffers, after lem_stop(),
  * or if lem_buffers_alloc() failed.  It returns 0 or a negative errno value.
  *
- * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_unmap() undoes the
- * mapping of a slot: transmit lock.
+ * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_stop() stops the
+ * adapter, and forgets what was charged for the packets in the ring: both locks.
  */
 int	lem_poll(struct napi_struct *napi, int budget);
 netdev_tx_t lem_xmit(struct sk_buff *skb, struct net_device *dev);
 int	lem_buffers_alloc(struct lem_adapter *la);
 void	lem_buffers_free(struct lem_adapter *la);
+void	lem_tx_stop(struct lem_adapter *la);
 void	lem_rx_done(struct lem_adapter *la, struct sk_buff *skb,
 	    uint32_t flags, uint16_t vlan);
 /* Give the buffer of a slot back to the adapter. */

@@ -124,9 +124,8 @@ lem_schedule(struct lem_adapter *la)
 }
 
 int
-lem_mode_update(struct lem_adapter *la)
+lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k)
 {
-	const struct lem_knobs *k = &la->knobs;
 	int error;
 
 	ASSERT_RTNL();
@@ -140,6 +139,8 @@ lem_mode_update(struct lem_adapter *la)
 	lem_unlock_both(la);
 	if (error == 0)
 		error = lem_set_itr(&la->core, k->itr);
+	if (error == 0)
+		la->knobs = *k;
 	if (la->started)
 		lem_schedule(la);
 	return (-error);
@@ -247,12 +248,17 @@ lem_up(struct lem_adapter *la)
 		error = lem_start_adapter(la);
 	if (error != 0) {
 		lem_rings_free(la);
-		netdev_err(dev, "cannot start: error %d\n", -error);
+		if (!la->failed)
+			netdev_err(dev, "cannot start: error %d\n", -error);
+		/* At once, with what the caller restores. */
+		schedule_delayed_work(&la->reset, la->failed ? HZ : 0);
+		la->failed = true;
 		return (error);
 	}
 	netif_addr_lock_bh(dev);
 	lem_filters(dev);
 	netif_addr_unlock_bh(dev);
+	la->failed = false;
 	la->tx_stuck = 0;
 	la->started = true;
 	napi_enable(&la->napi);
@@ -275,11 +281,10 @@ lem_down(struct lem_adapter *la)
 	napi_disable(&la->napi);
 	netif_tx_disable(dev);
 	lem_lock_both(la);
-	lem_stop(&la->core);
+	lem_tx_stop(la);
 	lem_unlock_both(la);
 	free_irq(pci_irq_vector(la->pdev, 0), la);
 	netif_carrier_off(dev);
-	netdev_tx_reset_queue(LEM_TXQ(la));
 	lem_rings_free(la);
 }
 
@@ -305,25 +310,29 @@ lem_tick(struct work_struct *work)
 	    lem_tx_idle(lc) ? 0 : la->tx_stuck + 1;
 	la->tx_cleans = cleans;
 	if (lc->lc_dead || la->tx_stuck >= LEM_STUCK_MAX) {
-		schedule_work(&la->reset);
+		schedule_delayed_work(&la->reset, 0);
 		return;
 	}
 	lem_schedule(la);
 	schedule_delayed_work(&la->tick, HZ);
 }
 
+/* Reset the adapter, or try again to start it. */
 static void
 lem_reset(struct work_struct *work)
 {
-	struct lem_adapter *la = container_of(work, struct lem_adapter, reset);
+	struct lem_adapter *la = container_of(to_delayed_work(work),
+	    struct lem_adapter, reset);
 
 	rtnl_lock();
-	if (la->started) {
+	if (la->started &&
+	    (la->core.lc_dead || la->tx_stuck >= LEM_STUCK_MAX)) {
 		la->watchdogs++;
 		netdev_err(la->dev, "%s, resetting\n", la->core.lc_dead ?
 		    "adapter does not respond" : "transmit timeout");
-		(void)lem_restart(la);
+		lem_down(la);
 	}
+	(void)lem_up(la);
 	rtnl_unlock();
 }
 
@@ -332,7 +341,10 @@ lem_reset(struct work_struct *work)
 static int
 lem_open(struct net_device *dev)
 {
-	return (lem_up(netdev_priv(dev)));
+	struct lem_adapter *la = netdev_priv(dev);
+
+	la->failed = false;
+	return (lem_up(la));
 }
 
 static int
@@ -345,25 +357,35 @@ lem_close(struct net_device *dev)
 static int
 lem_set_mac_address(struct net_device *dev, void *addr)
 {
-	int error = eth_prepare_mac_addr_change(dev, addr);
+	uint8_t old[ETH_ALEN];
+	int error;
 
+	ether_addr_copy(old, dev->dev_addr);
+	error = eth_mac_addr(dev, addr);
 	if (error != 0)
 		return (error);
-	eth_commit_mac_addr_change(dev, addr);
-	return (lem_restart(netdev_priv(dev)));
+	error = lem_restart(netdev_priv(dev));
+	if (error != 0)
+		eth_hw_addr_set(dev, old);
+	return (error);
 }
 
 static int
 lem_change_mtu(struct net_device *dev, int mtu)
 {
 	struct lem_adapter *la = netdev_priv(dev);
+	const int old = dev->mtu;
+	int error;
 
 	if (la->prog != NULL && !lem_xdp_fits(mtu)) {
 		netdev_err(dev, "MTU %d is too long for XDP\n", mtu);
 		return (-EINVAL);
 	}
 	WRITE_ONCE(dev->mtu, mtu);
-	return (lem_restart(la));
+	error = lem_restart(la);
+	if (error != 0)
+		WRITE_ONCE(dev->mtu, old);
+	return (error);
 }
 
 static netdev_features_t
@@ -385,6 +407,7 @@ static int
 lem_set_features(struct net_device *dev, netdev_features_t features)
 {
 	struct lem_adapter *la = netdev_priv(dev);
+	const netdev_features_t old = dev->features;
 	int error = 0;
 
 	dev->features = features;
@@ -392,6 +415,8 @@ lem_set_features(struct net_device *dev, netdev_features_t features)
 	if (la->started &&
 	    (la->core.lc_vnet != NULL) != lem_takes_offloads(la))
 		error = lem_restart(la);
+	if (error != 0)
+		dev->features = old;
 	netif_addr_lock_bh(dev);
 	lem_filters(dev);
 	netif_addr_unlock_bh(dev);
@@ -460,6 +485,7 @@ lem_setup_netdev(struct lem_adapter *la)
 	const bool csb = la->core.lc_csb != NULL;
 
 	dev->netdev_ops = &lem_netdev_ops;
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
 	dev->ethtool_ops = &lem_ethtool_ops;
 	dev->sysfs_groups[0] = &lem_sysfs_group;
 	dev->min_mtu = E82545_MTU_MIN;
@@ -523,6 +549,7 @@ static int
 lem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct lem_adapter *la;
+	struct lem_knobs knobs;
 	struct net_device *dev;
 	int error;
 
@@ -542,12 +569,12 @@ lem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	spin_lock_init(&la->core.lc_os.rx_lock);
 	INIT_LIST_HEAD(&la->rx_list);
 	INIT_DELAYED_WORK(&la->tick, lem_tick);
-	INIT_WORK(&la->reset, lem_reset);
+	INIT_DELAYED_WORK(&la->reset, lem_reset);
 	error = lem_attach_adapter(la);
 	if (error != 0)
 		return (error);
 	eth_hw_addr_set(dev, la->mac);
-	la->knobs = (struct lem_knobs){
+	knobs = (struct lem_knobs){
 		.itr = lem_param_itr.value,
 		.sc = lem_param_sc.value,
 		.csb = lem_param_csb.value != 0 && la->core.lc_csb != NULL,
@@ -556,7 +583,7 @@ lem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	};
 	lem_setup_netdev(la);
 	rtnl_lock();
-	error = lem_mode_update(la);
+	error = lem_set_knobs(la, &knobs);
 	rtnl_unlock();
 	if (error == 0)
 		error = register_netdev(dev);
@@ -575,7 +602,7 @@ lem_remove(struct pci_dev *pdev)
 	struct lem_adapter *la = netdev_priv(dev);
 
 	unregister_netdev(dev);
-	cancel_work_sync(&la->reset);
+	cancel_delayed_work_sync(&la->reset);
 	pci_clear_master(pdev);
 }
 

@@ -183,14 +183,17 @@ lem_rx_done(struct lem_adapter *la, struct sk_buff *skb, uint32_t flags,
 	list_add_tail(&skb->list, &la->rx_list);
 }
 
-/* The frame so far is of no use, nor is what follows of it. */
+/*
+ * Drop a frame, of which there may be more slots.  The caller counts it in one of
+ * them only.
+ */
 static void
-lem_rx_drop(struct lem_adapter *la, uint64_t *counter)
+lem_rx_drop(struct lem_adapter *la, uint64_t *counter, bool count)
 {
 	if (la->rx_frame != NULL)
 		dev_kfree_skb_any(la->rx_frame);
 	la->rx_frame = NULL;
-	(*counter)++;
+	*counter += count;
 }
 
 /*
@@ -224,6 +227,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
     uint16_t vlan)
 {
 	const uint32_t whole = LEM_RX_SOP | LEM_RX_EOP;
+	const bool eop = (flags & LEM_RX_EOP) != 0;
 	struct lem_adapter *la = LEM_ADAPTER(lc);
 	struct page *page = la->rx_buf[slot];
 	struct sk_buff *skb;
@@ -232,7 +236,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 
 	lem_os_assert_rx(lc);
 	if ((flags & LEM_RX_BAD) != 0) {
-		lem_rx_drop(la, &la->rx_stats.errors);
+		lem_rx_drop(la, &la->rx_stats.errors, eop);
 		return (false);
 	}
 	dma_sync_single_range_for_cpu(&la->pdev->dev,
@@ -241,25 +245,24 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	va = page_address(page) + la->rx_offset;
 	if (la->prog != NULL) {
 		if ((flags & whole) != whole)
-			lem_rx_drop(la, &la->rx_stats.dropped);
+			lem_rx_drop(la, &la->rx_stats.dropped, eop);
 		taken = (flags & whole) == whole &&
 		    lem_xdp_rx(la, page, len, flags, vlan);
 	} else if ((flags & LEM_RX_SOP) != 0) {
-		skb = lem_rx_first(la, page, va, len,
-		    (flags & LEM_RX_EOP) != 0);
+		skb = lem_rx_first(la, page, va, len, eop);
 		la->rx_frame = skb;
 		taken = skb != NULL && skb_is_nonlinear(skb);
 		if (skb == NULL)
-			lem_rx_drop(la, &la->rx_stats.dropped);
+			lem_rx_drop(la, &la->rx_stats.dropped, true);
 	} else if ((skb = la->rx_frame) == NULL) {
 		taken = false;
 	} else if (skb_shinfo(skb)->nr_frags == MAX_SKB_FRAGS) {
-		lem_rx_drop(la, &la->rx_stats.errors);
+		lem_rx_drop(la, &la->rx_stats.errors, true);
 		taken = false;
 	} else
 		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page,
 		    la->rx_offset, len, PAGE_SIZE);
-	if ((flags & LEM_RX_EOP) != 0 && la->rx_frame != NULL) {
+	if (eop && la->rx_frame != NULL) {
 		skb = la->rx_frame;
 		la->rx_frame = NULL;
 		lem_rx_done(la, skb, flags, vlan);
@@ -294,7 +297,16 @@ lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 		page_pool_put_full_page(la->pool, b->page, false);
 	else if (b->kind == LEM_TX_FRAME)
 		xdp_return_frame(b->frame);
+	la->tx_xdp -= b->kind == LEM_TX_PAGE || b->kind == LEM_TX_FRAME;
 	b->kind = LEM_TX_NOTHING;
+}
+
+void
+lem_tx_stop(struct lem_adapter *la)
+{
+	lem_stop(&la->core);
+	la->tx_done_packets = la->tx_done_bytes = 0;
+	netdev_tx_reset_queue(LEM_TXQ(la));
 }
 
 /*
@@ -316,7 +328,7 @@ lem_tx_reclaim(struct lem_adapter *la, int budget)
 		la->tx_done_packets = la->tx_done_bytes = 0;
 	}
 	if (netif_tx_queue_stopped(txq) && lc->lc_running &&
-	    lem_tx_avail(lc) >= max_t(uint32_t, LEM_TX_NEED, lc->lc_ntxd / 4))
+	    lc->lc_tx_short == 0)
 		netif_tx_wake_queue(txq);
 }
 
@@ -457,7 +469,9 @@ lem_tx_packet(struct lem_adapter *la, struct sk_buff *skb)
 	struct lem_tx_buf *b = &la->tx_buf[lc->lc_tx_tail];
 	struct lem_packet lp = { .lpk_segs = la->tx_seg };
 
-	if (skb->len < ETH_HLEN || !lem_tx_offloads(skb, &lp))
+	/* What lem_xmit() orphans may not be a program's memory. */
+	if (skb->len < ETH_HLEN || !lem_tx_offloads(skb, &lp) ||
+	    (!LEM_REPORTS(lc) && skb_orphan_frags(skb, GFP_ATOMIC) != 0))
 		return (false);
 	if (!lem_tx_map(la, skb, &lp) || lem_tx(lc, &lp) != 0) {
 		lem_tx_unmap(la);
@@ -488,6 +502,9 @@ lem_xmit(struct sk_buff *skb, struct net_device *dev)
 	bool flush = !netdev_xmit_more();
 
 	lem_os_assert_tx(lc);
+	/* netpoll may not return pages to a page pool. */
+	if (unlikely(la->tx_xdp != 0 && irqs_disabled()))
+		return (NETDEV_TX_BUSY);
 	if (lc->lc_running && !LEM_REPORTS(lc))
 		lem_tx_reclaim(la, 0);
 	if (!lc->lc_running || lc->lc_dead || !lem_tx_packet(la, skb)) {
@@ -535,40 +552,73 @@ lem_link_update(struct lem_adapter *la)
 }
 
 /*
- * While a program polls (napi_busy_loop()), or timers of NAPI do, nobody needs
- * interrupts: they are held, and asked for only if NAPI is complete.
+ * Receive up to `budget' frames.  While a program polls (napi_busy_loop()), or
+ * timers of NAPI do, nobody needs interrupts: they are held, and asked for only if
+ * NAPI is complete.
  */
+static int
+lem_poll_rx(struct lem_adapter *la, int budget)
+{
+	struct lem_core *lc = &la->core;
+	bool redirected;
+	LIST_HEAD(frames);
+	int n;
+
+	spin_lock(&lc->lc_os.rx_lock);
+	lem_intr_hold(lc);
+	n = lem_rx(lc, budget);
+	list_splice_init(&la->rx_list, &frames);
+	redirected = la->rx_redirected;
+	la->rx_redirected = false;
+	lem_link_update(la);
+	spin_unlock(&lc->lc_os.rx_lock);
+	if (redirected)
+		xdp_do_flush();
+	lem_rx_deliver(&la->napi, &frames);
+	return (n);
+}
+
+/*
+ * netpoll sends a message from any context, also from an interrupt of a thread
+ * that holds our locks, and polls with a budget of 0 for descriptors to be
+ * reclaimed (Linux's Documentation/networking/napi.rst).  Wait for no lock then,
+ * receive nothing, and do not touch page pools.
+ */
+static void
+lem_poll_netpoll(struct lem_adapter *la)
+{
+	struct netdev_queue *txq = LEM_TXQ(la);
+
+	if (!__netif_tx_trylock(txq))
+		return;
+	if (la->tx_xdp == 0)
+		lem_tx_reclaim(la, 0);
+	lem_tx_flush(&la->core);
+	__netif_tx_unlock(txq);
+}
+
 int
 lem_poll(struct napi_struct *napi, int budget)
 {
 	struct lem_adapter *la = container_of(napi, struct lem_adapter, napi);
 	struct lem_core *lc = &la->core;
-	spinlock_t *lock = &lc->lc_os.rx_lock;
-	bool again, redirected;
-	LIST_HEAD(frames);
-	int n = 0;
+	bool again;
+	int n;
 
-	spin_lock(lock);
-	lem_intr_hold(lc);
-	if (budget > 0)
-		n = lem_rx(lc, budget);
-	list_splice_init(&la->rx_list, &frames);
-	redirected = la->rx_redirected;
-	la->rx_redirected = false;
-	lem_link_update(la);
-	spin_unlock(lock);
-	if (redirected)
-		xdp_do_flush();
-	lem_rx_deliver(napi, &frames);
+	if (budget == 0) {
+		lem_poll_netpoll(la);
+		return (0);
+	}
+	n = lem_poll_rx(la, budget);
 	__netif_tx_lock(LEM_TXQ(la), smp_processor_id());
 	lem_tx_reclaim(la, budget);
 	lem_tx_flush(lc);
 	__netif_tx_unlock(LEM_TXQ(la));
 	if (n >= budget || !napi_complete_done(napi, n))
 		return (n);
-	spin_lock(lock);
+	spin_lock(&lc->lc_os.rx_lock);
 	again = lem_intr_enable(lc);
-	spin_unlock(lock);
+	spin_unlock(&lc->lc_os.rx_lock);
 	if (again)
 		napi_schedule(napi);
 	return (n);

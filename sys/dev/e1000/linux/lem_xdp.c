@@ -43,6 +43,7 @@ lem_xdp_send(struct lem_adapter *la, const struct lem_tx_buf *b,
 	    lem_tx(lc, &lp) != 0)
 		return (false);
 	la->tx_buf[slot] = *b;
+	la->tx_xdp++;
 	la->tx_stats.packets++;
 	la->tx_stats.bytes += len;
 	return (true);

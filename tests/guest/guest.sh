@@ -6,8 +6,11 @@
 
 . /lib/wait_until.subr
 
-# Shorter than that of the host's side, so that what was seen is reported.
+# Shorter than that of the host's side, so that what was seen is reported.  On an
+# idle machine the tries take about 40 seconds, on a busy one as much longer as a
+# guest is slower there.
 WAIT_S=300
+WAIT_TRIES=600
 
 # The driver of this guest's adapters, as vm_start() says.  A guest with e1000e
 # may continue from a state in which it had booted for e1000 (mkbooted.sh), so
@@ -101,6 +104,25 @@ more_than()
 stat()
 {
 	cat /sys/class/net/eth0/statistics/$1
+}
+
+# settings: prints what is set of eth0.
+settings()
+{
+	for o in -g -c -k --show-priv-flags; do
+		ethtool $o eth0 | sed 's/ .requested.*//'
+	done
+	(cd /sys/class/net/eth0 && cat mtu address lem/csb_rounds)
+}
+
+# trouble PARAMETER VALUE...: makes some (trouble.c).
+trouble()
+{
+	local name=$1
+
+	module trouble || return 1
+	shift
+	echo "$*" > /sys/module/trouble/parameters/$name
 }
 
 # The number of eth0's interrupts.

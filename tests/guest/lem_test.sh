@@ -242,24 +242,147 @@ reload_body()
 	finish
 }
 
-guest_case suspend "Suspend and resume, with the interface up and down"
-suspend_body()
+# sends CSB: vm1 sends datagrams that nobody takes, with the CSB or without, and
+# completions wait for the longest time, until "killall wire".  With the CSB no
+# completion holds the sender up, and it pauses, so that the guest hears commands.
+sends()
 {
-	local n
+	local pause=0
 
+	[ $1 = off ] || pause=100
+	on vm1 "ethtool --set-priv-flags eth0 csb $1
+	    ethtool -C eth0 rx-usecs 16776
+	    arp -s 10.0.0.9 $(mac 9)
+	    wire udp-send 10.0.0.9 9 1000 16000000 $pause > /dev/null 2>&1 &
+	    wait_sent 100"
+}
+
+# fails FUNCTION VALUE N COMMAND: the command changes a setting of vm1, and fails
+# with a function of the driver, whose next N calls do nothing but return the
+# value.  The setting stays, and traffic goes on.
+fails()
+{
+	on vm1 "n=\$(dmesg | grep -c 'cannot start')
+	    settings > /tmp/before
+	    trouble fail $1 $2 $3
+	    if { $4; } > /dev/null 2>&1; then
+	        echo 'it did not fail'
+	        exit 1
+	    fi
+	    settings > /tmp/after
+	    diff /tmp/before /tmp/after && carrier eth0 && wait_sent 1100 &&
+	    grep '^0 ' /sys/module/trouble/parameters/fail &&
+	    [ \$(dmesg | grep -c 'cannot start') -le \$((n + 1)) ]"
+}
+
+guest_case restarts "The rings are restarted under a sender, by all that does so, \
+also if that fails"
+restarts_body()
+{
 	lem_guests 2
-	on vm1 "echo 0 > /sys/module/suspend/parameters/pm_test_delay"
-	for n in 1 2; do
-		on vm1 "echo devices > /sys/power/pm_test &&
-		    echo freeze > /sys/power/state && carrier eth0"
-		pings vm1 10.0.0.2
-		transfer vm2 vm1 10.0.0.1 2000000
-	done
+	on vm1 "echo 0 > /sys/module/suspend/parameters/pm_test_delay
+	    echo devices > /sys/power/pm_test"
+	restarted off 1400 7 256 off
+	# No packet completes.
+	sends off
+	on vm1 "trouble fail lem_tx_clean 0 1000000
+	    wait_until 'a reset' eval 'dmesg | grep \"transmit timeout\"'
+	    trouble fail lem_tx_clean 0 0
+	    carrier eth0 && wait_sent 1100 && killall wire"
+	is "watchdogs" "$(e vm1 watchdogs)" -ge 1
+	restarted on 1500 1 1024 on
+	sends on
+	fails lem_buffers_alloc -12 3 "ip link set eth0 mtu 1400"
+	fails lem_buffers_alloc -12 1 "ip link set eth0 address $(mac 7)"
+	fails lem_buffers_alloc -12 1 "ethtool -G eth0 rx 256 tx 256"
+	fails lem_buffers_alloc -12 1 "xdp eth0 pass"
+	fails lem_buffers_alloc -12 1 "ethtool -K eth0 rx-gro-hw off"
+	fails lem_set_itr 22 1 "ethtool -C eth0 rx-usecs 7"
+	fails lem_set_mode 22 1 "ethtool --set-priv-flags eth0 sc off"
+	fails lem_set_rounds 22 1 "echo 7 > /sys/class/net/eth0/lem/csb_rounds"
+	on vm1 "killall wire"
+	transfer vm2 vm1 10.0.0.1 2000000
+	# The interface is down while the machine sleeps, and has another address.
 	on vm1 "ip link set eth0 down && echo freeze > /sys/power/state &&
-	    ip link set eth0 up && carrier eth0"
+	    ip link set eth0 address $(mac 7) && ip link set eth0 up &&
+	    carrier eth0"
+	on vm2 "arp -d 10.0.0.1; true"
 	pings vm2 10.0.0.1
 	clean vm1
 	finish
+}
+
+# restarted CSB MTU ADDRESS RING GRO: vm1's adapter is restarted while it sends,
+# with each of these, by a test, and by suspend and resume; and gets another
+# interval between interrupts.
+restarted()
+{
+	local before resets step
+
+	sends $1
+	before=$(a vm1 resets)
+	resets=0
+	for step in "ip link set eth0 mtu $2" \
+	    "ip link set eth0 address $(mac $3); arp -s 10.0.0.9 $(mac 9)" \
+	    "ethtool -G eth0 rx $4 tx $4" "ethtool -K eth0 rx-gro-hw $5" \
+	    "xdp eth0 pass" "xdp eth0 off" "ethtool -t eth0 offline" \
+	    "echo freeze > /sys/power/state"; do
+		on vm1 "$step && carrier eth0 && wait_sent 1100"
+		resets=$((resets + 1))
+		is "resets" "$(a vm1 resets)" -ge $((before + resets))
+	done
+	on vm1 "ethtool -C eth0 rx-usecs 0 && wait_sent 1100 &&
+	    ethtool -C eth0 rx-usecs 16776 && wait_sent 1100"
+	on vm1 "killall wire"
+	pings vm2 10.0.0.1
+}
+
+guest_case netpoll "Messages sent from hard interrupts (netconsole), and frames in \
+a program's memory, stop or spoil nothing"
+netpoll_body()
+{
+	local csb n
+
+	lem_guests 2
+	for csb in off on; do
+		sends $csb
+		n=$(on vm1 "trouble netpoll '1000 \
+		    @10.0.0.1/eth0,@10.0.0.2/$(mac 2)' &&
+		    cat /sys/module/trouble/parameters/netpoll")
+		on vm1 "wait_until 'messages' eval '[ \
+		    \$(cat /sys/module/trouble/parameters/netpoll) -ge \
+		    $((n + 4000)) ]'"
+		# Each frame that comes now and then causes an interrupt.
+		on vm1 "killall wire
+		    ethtool -C eth0 rx-usecs 0
+		    wire udp-send 10.0.0.9 9 60 16000000 200 > /dev/null 2>&1 &
+		    wait_sent 100"
+		n=$(e vm1 interrupts)
+		PINGS=20 pings vm2 10.0.0.1
+		is "interrupts" $(($(e vm1 interrupts) - n)) -ge 20
+		on vm1 "trouble netpoll 0; killall wire"
+		packet_ring
+	done
+	clean vm1
+	finish
+}
+
+# packet_ring: vm1 sends from memory of a program, which overwrites what the
+# kernel says is sent, before the adapter is told of it.
+packet_ring()
+{
+	on vm2 "rm -f /tmp/recv
+	    wire udp-recv 5003 > /tmp/recv 2>&1 < /dev/null &
+	    wait_port 5003"
+	on vm1 "rm -f /tmp/ring
+	    trouble fail lem_tx_flush 0 1000000
+	    wire ring-send eth0 $(mac 2) 10.0.0.2 5003 1000 64 > /tmp/ring &
+	    wait_word sent /tmp/ring
+	    trouble fail lem_tx_flush 0 0
+	    wait_word all /tmp/ring
+	    wire udp-send 10.0.0.2 5003 60 0"
+	on vm2 "wait_word good /tmp/recv" > recv
+	grep "^good 64 bad 0 " recv || wrong "vm2 received: $(cat recv)"
 }
 
 # after_loss RUN COMMAND...: vm1 runs a command after its QEMU has lost the socket

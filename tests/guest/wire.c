@@ -9,6 +9,9 @@
  *
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
+ *	wire ring-send interface mac address port size count
+ *					datagrams of IPv4, in a ring that it shares
+ *					with the kernel (packet(7), PACKET_TX_RING)
  *	wire udp-recv port		until the sender says that it is done
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
@@ -21,9 +24,16 @@
  * Addresses are numeric, IPv4 or IPv6.
  */
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/ether.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <arpa/inet.h>
 
 #include <err.h>
@@ -249,6 +259,113 @@ udp_sweep(char **argv)
 	return (0);
 }
 
+#define	RING_FRAMES	64
+#define	RING_FRAME	2048		/* bytes, with the head */
+#define	RING_HEAD	TPACKET_ALIGN(sizeof(struct tpacket2_hdr))
+
+/* A socket with a ring on an interface, and the address of the ring. */
+static int
+ring_open(const char *interface, uint8_t **ring)
+{
+	struct sockaddr_ll sll = { .sll_family = AF_PACKET,
+	    .sll_ifindex = (int)if_nametoindex(interface),
+	    .sll_protocol = htons(ETH_P_IP) };
+	struct tpacket_req req = { .tp_block_size = RING_FRAMES * RING_FRAME,
+	    .tp_block_nr = 1, .tp_frame_size = RING_FRAME,
+	    .tp_frame_nr = RING_FRAMES };
+	int s, version = TPACKET_V2;
+
+	s = socket(AF_PACKET, SOCK_RAW, 0);
+	if (s < 0 || setsockopt(s, SOL_PACKET, PACKET_VERSION, &version,
+	    sizeof(version)) != 0 || setsockopt(s, SOL_PACKET, PACKET_TX_RING,
+	    &req, sizeof(req)) != 0 ||
+	    bind(s, (struct sockaddr *)&sll, sizeof(sll)) != 0)
+		err(1, "packet(7)");
+	*ring = mmap(NULL, RING_FRAMES * RING_FRAME, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, s, 0);
+	if (*ring == MAP_FAILED)
+		err(1, "mmap");
+	return (s);
+}
+
+/* Put datagram number seq, without a checksum, at p; returns its length. */
+static uint32_t
+ring_put(uint8_t *p, char **argv, uint32_t seq, uint32_t size)
+{
+	struct {
+		struct ether_header eth;
+		struct ip	 ip;
+		struct udphdr	 udp;
+		struct udp_head	 h;
+	} __attribute__((__packed__)) f = {
+		.eth.ether_type = htons(ETHERTYPE_IP),
+		.ip = { .ip_v = 4, .ip_hl = 5, .ip_ttl = 64,
+		    .ip_p = IPPROTO_UDP, .ip_len = htons((uint16_t)(size + 28)) },
+		.udp = { .uh_sport = htons(1),
+		    .uh_dport = htons((uint16_t)number(argv[3], 65535)),
+		    .uh_ulen = htons((uint16_t)(size + 8)) },
+		.h = { .seq = htonl(seq), .size = htonl(size) },
+	};
+	uint32_t i, sum = 0;
+	uint16_t word;
+
+	ether_aton_r(argv[1], (struct ether_addr *)f.eth.ether_dhost);
+	f.eth.ether_shost[0] = 2;
+	inet_pton(AF_INET, argv[2], &f.ip.ip_dst);
+	/* Not an address of the other side's: it would drop the datagram. */
+	f.ip.ip_src.s_addr = f.ip.ip_dst.s_addr ^ htonl(0xc0);
+	for (i = 0; i < sizeof(f.ip); i += 2) {
+		memcpy(&word, (uint8_t *)&f.ip + i, 2);
+		sum += word;
+	}
+	f.ip.ip_sum = (uint16_t)~(sum % 0xffff);
+	memcpy(p, &f, sizeof(f));
+	for (i = sizeof(f.h); i < size; i++)
+		p[sizeof(f) - sizeof(f.h) + i] = pattern(seq, i);
+	return ((uint32_t)(sizeof(f) - sizeof(f.h)) + size);
+}
+
+/*
+ * Sends up to a ring of datagrams, and overwrites each as soon as the kernel says
+ * that it is sent.  Prints how many it said so of at once.
+ */
+static int
+ring_send(char **argv)
+{
+	const uint32_t size = (uint32_t)number(argv[4], 1024);
+	const uint32_t count = (uint32_t)number(argv[5], RING_FRAMES);
+	struct tpacket2_hdr *h[RING_FRAMES];
+	uint32_t free = 0, i, left;
+	uint8_t *ring;
+	int s;
+
+	s = ring_open(argv[0], &ring);
+	for (i = 0; i < count; i++) {
+		h[i] = (struct tpacket2_hdr *)(ring + i * RING_FRAME);
+		h[i]->tp_len = ring_put((uint8_t *)h[i] + RING_HEAD, argv, i,
+		    size);
+		h[i]->tp_status = TP_STATUS_SEND_REQUEST;
+	}
+	if (send(s, NULL, 0, MSG_DONTWAIT) < 0)
+		err(1, "send");
+	for (left = count; left > 0; usleep(1000)) {
+		for (i = left = 0; i < count; i++)
+			if (__atomic_load_n(&h[i]->tp_status,
+			    __ATOMIC_ACQUIRE) != TP_STATUS_AVAILABLE)
+				left++;
+			else
+				memset((uint8_t *)(h[i] + 1), 0xff,
+				    RING_FRAME - sizeof(*h[i]));
+		if (free == 0) {
+			free = count - left + 1;
+			printf("sent %u free %u\n", count, free - 1);
+			fflush(stdout);
+		}
+	}
+	printf("all free\n");
+	return (0);
+}
+
 static int
 udp_recv(char **argv)
 {
@@ -419,6 +536,8 @@ main(int argc, char **argv)
 		return (udp_send(argv));
 	if (strcmp(verb, "udp-sweep") == 0 && argc == 4)
 		return (udp_sweep(argv));
+	if (strcmp(verb, "ring-send") == 0 && argc == 6)
+		return (ring_send(argv));
 	if (strcmp(verb, "udp-recv") == 0 && argc == 1)
 		return (udp_recv(argv));
 	if (strcmp(verb, "tcp-send") == 0 && argc == 3)
@@ -427,6 +546,7 @@ main(int argc, char **argv)
 		return (tcp_recv(argv));
 	fprintf(stderr, "usage: wire udp-send address port size count [pause]\n"
 	    "       wire udp-sweep address port first last\n"
+	    "       wire ring-send interface mac address port size count\n"
 	    "       wire udp-recv port\n"
 	    "       wire tcp-send address port bytes\n"
 	    "       wire tcp-recv port\n");

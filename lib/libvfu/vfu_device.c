@@ -206,7 +206,8 @@ static uint64_t
 region_size(const struct vfu_device *vd, uint32_t region)
 {
 	if (region == VFIO_PCI_CONFIG_REGION_INDEX)
-		return (VFU_PCI_SIZE);
+		return (vd->vdev_type->vdt_express ? VFU_PCIE_SIZE :
+		    VFU_PCI_SIZE);
 	if (region > VFIO_PCI_BAR5_REGION_INDEX)
 		return (0);
 	return (vd->vdev_type->vdt_bar_size[region]);
@@ -278,7 +279,7 @@ config_changed(struct vfu_device *vd, bool was_master)
 	vd->vdev_ops->vdo_bus_master(vd->vdev_arg, master);
 }
 
-_Static_assert(VFU_PCI_SIZE <= VFU_XFER_MAX, "the longest read of a region");
+_Static_assert(VFU_PCIE_SIZE <= VFU_XFER_MAX, "the longest read of a region");
 
 /* Whether [offset, offset + count) can be accessed in a region. */
 static bool

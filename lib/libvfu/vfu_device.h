@@ -97,6 +97,8 @@ struct vfu_device_ops {
 struct vfu_device_type {
 	const struct vfu_pci_field *vdt_field;	/* configuration space */
 	unsigned int	 vdt_nfields;
+	/* A PCI Express capability: configuration space has VFU_PCIE_SIZE. */
+	bool		 vdt_express;
 	uint64_t	 vdt_bar_size[6];	/* bytes; 0: there is none */
 	/* MSI-X: vectors, and where its capability is; 0: there is none. */
 	unsigned int	 vdt_vectors;

@@ -64,7 +64,9 @@ vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off, void *buf,
 	uint8_t *p;
 
 	p = buf;
-	memcpy(p, pci->cfg + off, len);
+	memset(p, 0, len);
+	if (off < sizeof(pci->cfg))
+		memcpy(p, pci->cfg + off, MIN(len, sizeof(pci->cfg) - off));
 	/* mutants 2: beyond it the difference wraps */
 	if (intx && off <= PCI_STATUS && len > PCI_STATUS - off)
 		p[PCI_STATUS - off] |= PCI_STATUS_INTERRUPT;
@@ -78,7 +80,7 @@ vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf, size_t len)
 	size_t i;
 
 	p = buf;
-	for (i = 0; i < len; i++) {
+	for (i = 0; i < len && off + i < sizeof(pci->cfg); i++) {
 		mask = pci_writable(pci, off + i);
 		pci->cfg[off + i] = (pci->cfg[off + i] & ~mask) | (p[i] & mask);
 	}

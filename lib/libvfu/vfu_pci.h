@@ -19,7 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define	VFU_PCI_SIZE	256	/* bytes: conventional PCI */
+/*
+ * Bytes of configuration space: those of conventional PCI, which have all
+ * registers; and those of PCI Express (Base Specification 2.0, section 7.2),
+ * where the others are 0 and read-only: no extended capabilities.
+ */
+#define	VFU_PCI_SIZE	256
+#define	VFU_PCIE_SIZE	4096
 
 /* A field of configuration space, little endian. */
 struct vfu_pci_field {
@@ -48,7 +54,7 @@ void	vfu_pci_reset(struct vfu_pci *pci);
 
 /*
  * Read or write `len' bytes at `off'.  The caller must check that they are
- * inside the configuration space.  `intx' is whether the interrupt line is
+ * inside the configuration space, that of PCI Express.  `intx' is whether the interrupt line is
  * asserted: the status register says so, even while the command register
  * disables the line.  Writes do not change read-only bits.
  */

@@ -10,7 +10,7 @@
  * Manuals: Intel 317453-006EN ("8254x SDM") section 4.1, Intel 82574 datasheet;
  * PCI Local Bus Specification 3.0, section 6.
  *
- * Of the 82574L there are the first 256 bytes: neither AER nor a serial number.
+ * The 82574L has no extended capabilities: neither AER nor a serial number.
  */
 
 #include <sys/param.h>
@@ -158,6 +158,7 @@ const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES] = {
 	[ADAPTER_E1000E] = {
 		.vdt_field = e1000e,
 		.vdt_nfields = nitems(e1000e),
+		.vdt_express = true,
 		.vdt_bar_size = {
 			[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,
 			[E82574_BAR_FLASH] = E82574_BAR_FLASH_SIZE,

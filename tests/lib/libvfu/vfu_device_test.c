@@ -538,6 +538,37 @@ TEST(access, "Registers are accessed inside their BAR, with 1, 2, 4 or 8 bytes")
 	ATF_CHECK_EQ(EINVAL, region_read(CONFIG, 0, UINT32_MAX));
 }
 
+TEST(express, "Configuration space of PCI Express has 4096 bytes, from 256 on 0")
+{
+	const struct vfio_user_region_rw rw = { 0x100, CONFIG, 4 };
+	struct vfio_user_region_info info = { .argsz = sizeof(info),
+	    .index = CONFIG };
+	const struct vfio_user_region_info want = { sizeof(info),
+	    VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE, CONFIG, 0,
+	    4096, 0 };
+	uint8_t data[4096], read[sizeof(rw) + 4] = { 0 };
+
+	stub_start_msix(-1);
+	ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_REGION_INFO, &info,
+	    sizeof(info)));
+	check_reply(&want, sizeof(want));
+	memset(data, 0xff, sizeof(data));
+	ATF_CHECK_EQ(0, region_write(CONFIG, 0x100, 4, data, 4));
+	ATF_CHECK_EQ(0, region_write(CONFIG, 0x100, 4096 - 0x100, data,
+	    4096 - 0x100));
+	ATF_CHECK_EQ(0, region_read(CONFIG, 0x100, 4));
+	memcpy(read, &rw, sizeof(rw));
+	check_reply(read, sizeof(read));
+	ATF_CHECK_EQ(0, region_read(CONFIG, 0, 4096));
+	ATF_CHECK_EQ(sizeof(rw) + 4096, reply_len);
+	ATF_CHECK_EQ(0, region_read(CONFIG, 4092, 4));
+	ATF_CHECK_EQ(EINVAL, region_read(CONFIG, 4093, 4));
+	ATF_CHECK_EQ(EINVAL, region_read(CONFIG, 4096, 1));
+	ATF_CHECK_EQ(EINVAL, region_read(CONFIG, 0, 4097));
+	ATF_CHECK_EQ(EINVAL, region_write(CONFIG, 4096, 1, data, 1));
+	ATF_CHECK_STREQ("", stub_calls());
+}
+
 TEST(write_length, "A write has as much data as it says")
 {
 	const uint8_t data[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };

@@ -6,7 +6,7 @@
 
 /*
  * PCI configuration space, byte by byte: PCI Local Bus Specification 3.0,
- * section 6.1.
+ * section 6.1; of PCI Express: Base Specification 2.0, section 7.2.
  */
 
 #include <sys/param.h>
@@ -110,6 +110,45 @@ TEST(writes, "Writes of any length change the writable bits and no others")
 		    "step %u, offset %#x, length %u", step, off, len);
 	}
 	check(&pci, image);
+}
+
+TEST(extended, "Bytes from 256 on are 0 and read-only")
+{
+	static uint8_t buf[VFU_PCIE_SIZE], ones[VFU_PCIE_SIZE],
+	    want[VFU_PCIE_SIZE];
+	/* The last bytes of *pci's are not written either. */
+	struct {
+		struct vfu_pci pci;
+		uint8_t after[VFU_PCIE_SIZE];
+	} s;
+	static const unsigned int lens[] = { 1, 2, 4, 8, 64 };
+	unsigned int i, len, off;
+
+	start(&s.pci);
+	memset(s.after, 0x5a, sizeof(s.after));
+	memset(ones, 0xff, sizeof(ones));
+	memcpy(want, reset, sizeof(reset));
+	for (i = 0; i < nitems(lens); i++) {
+		len = lens[i];
+		for (off = VFU_PCI_SIZE - len; off <= VFU_PCIE_SIZE - len;
+		    off++) {
+			memset(buf, 0xa5, sizeof(buf));
+			vfu_pci_read(&s.pci, true, off, buf, len);
+			ATF_CHECK_EQ_MSG(0, memcmp(buf, want + off, len),
+			    "offset %#x, length %u", off, len);
+			ATF_CHECK_EQ(0xa5, buf[len]);
+			if (off >= VFU_PCI_SIZE)
+				vfu_pci_write(&s.pci, off, ones, len);
+		}
+	}
+	check(&s.pci, reset);
+	vfu_pci_write(&s.pci, 0, ones, sizeof(ones));
+	for (i = 0; i < sizeof(reset); i++)
+		want[i] = (reset[i] & ~writable[i]) | writable[i];
+	vfu_pci_read(&s.pci, false, 0, buf, sizeof(buf));
+	ATF_CHECK_EQ(0, memcmp(buf, want, sizeof(buf)));
+	for (i = 0; i < sizeof(s.after); i++)
+		ATF_CHECK_EQ(0x5a, s.after[i]);
 }
 
 TEST(command, "Bus mastering and INTx disable are bits 2 and 10 of command")

@@ -169,6 +169,7 @@ static const struct vfu_device_type type = {
 static const struct vfu_device_type type_msix = {
 	.vdt_field = fields,
 	.vdt_nfields = nitems(fields),
+	.vdt_express = true,
 	.vdt_bar_size = { [0] = STUB_BAR0_SIZE },
 	.vdt_vectors = STUB_VECTORS,
 	.vdt_msix = STUB_MSIX

@@ -28,7 +28,10 @@ extern int		stub_listen_fd;
 #define	STUB_MSIX	0x40		/* its capability's place */
 #define	STUB_VECTORS	3
 
-/* Initialize the device, with this listening socket; or one with MSI-X. */
+/*
+ * Initialize the device, with this listening socket; or one of PCI Express, with
+ * MSI-X.
+ */
 void	stub_start(int listen_fd);
 void	stub_start_msix(int listen_fd);
 

@@ -108,6 +108,42 @@ check_registers(const struct vfu_device_type *type, const struct pci_reg *r)
 		    i, got[i], set[i]);
 }
 
+/* Whether there is a capability with this ID. */
+static bool
+has_capability(const struct vfu_device_type *type, uint8_t id)
+{
+	uint8_t cfg[VFU_PCI_SIZE];
+	struct vfu_pci pci;
+	unsigned int n;
+	uint8_t off;
+
+	vfu_pci_init(&pci, type->vdt_field, type->vdt_nfields, 0);
+	vfu_pci_read(&pci, false, 0, cfg, sizeof(cfg));
+	n = 0;
+	for (off = cfg[0x34]; off != 0; off = cfg[off + 1]) {
+		ATF_REQUIRE(off >= 0x40 && off <= 0xfc && n++ < 48);
+		if (cfg[off] == id)
+			return (true);
+	}
+	return (false);
+}
+
+/*
+ * A client takes a device for one of PCI Express that has the capability, or
+ * that has the size: QEMU ends if they differ, behind a PCI Express port.
+ */
+TEST(express, "What has a PCI Express capability has a configuration space of "
+    "PCI Express")
+{
+	unsigned int i;
+
+	for (i = 0; i < ADAPTER_NDEVICES; i++)
+		ATF_CHECK_EQ(has_capability(&adapter_pci[i], 0x10),
+		    adapter_pci[i].vdt_express);
+	ATF_CHECK(!adapter_pci[ADAPTER_E1000].vdt_express);
+	ATF_CHECK(adapter_pci[ADAPTER_E1000E].vdt_express);
+}
+
 TEST(registers, "All registers have their values after a reset, and these bits "
     "can be written")
 {

@@ -58,6 +58,21 @@ def registers():
             assert c.get(CSBAH) == (want == 0x1101)
 
 
+def config_space():
+    """An adapter of PCI Express has the configuration space of one, without
+    extended capabilities; clients look for these at 0x100."""
+    for device, size in ("e1000", 256), ("e1000e", 4096):
+        with Valed(["vm1"], device=device), Client("vm1.sock") as c:
+            info = c.call(GET_REGION_INFO,
+                          struct.pack("=IIIIQQ", 32, 0, CONFIG, 0, 0, 0))
+            assert info == struct.pack("=IIIIQQ", 32, 3, CONFIG, 0, size, 0)
+            assert len(c.region_read(CONFIG, 0, size)) == size
+            refused(errno.EINVAL, c.region_read, CONFIG, size, 4)
+            if size > 0x100:
+                c.region_write(CONFIG, 0x100, b"\xff" * (size - 0x100))
+                assert not any(c.region_read(CONFIG, 0x100, size - 0x100))
+
+
 def default_mac():
     seen = set()
     with Valed(["vm1", "vm2"]):
@@ -789,7 +804,7 @@ def serves():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        registers, default_mac, writes, interrupts, traffic, one_copy,
+        registers, config_space, default_mac, writes, interrupts, traffic, one_copy,
         no_bus_master_rx, remap_under_load, mtu, rate, moderation, csb,
         bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
         serves)})

@@ -9,6 +9,7 @@
 
 python_cases protocol <<'END'
 registers: both BARs reach the adapter; its subsystem ID tells of the CSB
+config_space: an adapter of PCI Express has 4096 bytes, the other one 256
 default_mac: default MAC addresses are distinct and the same in each run
 writes: posted, coalesced and multiple writes are done in order
 interrupts: MSI and INTx tell of the adapter, and INTx is unmasked

@@ -128,6 +128,7 @@ changes settings" \
     require.progs python3 require.user root
 roles_body()
 {
+	for_others
 	export UNITS="$units"
 	python_case roles roles
 }

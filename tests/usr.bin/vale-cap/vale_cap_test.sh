@@ -309,12 +309,8 @@ extcap_body()
 	mkdir ext home
 	chmod 755 .
 	chown nobody home
-	case $CAP in
-	*/*)	ln -s "$(realpath "$CAP")" ext/vale-cap ;;
-	*)	ln -s "$(command -v "$CAP")" ext/vale-cap ;;
-	esac
-	as_nobody ext/vale-cap --extcap-interfaces > seen ||
-	    atf_skip "nobody cannot run the program here"
+	# Where it is built root only may look.
+	cp "$(command -v "$CAP")" ext/vale-cap
 	as_nobody tshark -D > seen 2> tshark.err ||
 	    atf_fail "tshark: $(cat tshark.err)"
 	atf_check -o match:"^[0-9]*[.] vale0:a [(]VALE port[)]$" \

@@ -179,9 +179,8 @@ privileges_body()
 
 	two_hosts
 	echo attach.vale0:pa=packet > valed.conf
-	chmod 755 . && chmod 644 valed.conf
-	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$VALED" \
-	    -a -r valed.conf || atf_skip "valed is not for other users"
+	chmod 644 valed.conf
+	for_others
 	nsenter -t $S -n setpriv --reuid 65534 --regid 65534 --clear-groups \
 	    --inh-caps=$caps --ambient-caps=$caps --bounding-set=-all,$caps \
 	    "$VALED" -k valed.conf > valed.out.$S 2> valed.err.$S &

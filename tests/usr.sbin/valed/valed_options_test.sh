@@ -68,6 +68,7 @@ access_body()
 	access "750:0 750:0" control,admin=61100
 	access "750:1 750:0" control,group=$(getent group 1 | cut -d: -f1)
 	# A group of which the user is no member.
+	for_others
 	mkdir mine
 	chown 61000:61000 mine
 	cd mine

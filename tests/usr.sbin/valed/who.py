@@ -267,6 +267,9 @@ def table():
 def administrators():
     """root, the user of valed, and a group's members are administrators; with
     other groups, or without admin=, they are not."""
+    # The build may be where root only looks.
+    os.environ["VALED"] = shutil.copy(os.environ["VALED"], "./valed.copy")
+
     def start(*args):
         real = subprocess.Popen
 

@@ -13,7 +13,6 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,24 +48,29 @@ rounds(uint64_t v[4], int n)
 	}
 }
 
+static void
+block(uint64_t v[4], const uint8_t *p)
+{
+	const uint64_t m = le64dec(p);
+
+	v[3] ^= m;
+	rounds(v, 2);
+	v[0] ^= m;
+}
+
 uint64_t
 valed_address_hash(const uint8_t key[16], const void *data, size_t len)
 {
 	const uint64_t k0 = le64dec(key), k1 = le64dec(key + 8);
-	uint64_t m, v[4] = { k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d,
+	uint64_t v[4] = { k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d,
 	    k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573 };
-	const uint8_t *p = data;
 	uint8_t last[8] = { [7] = (uint8_t)len };
-	bool end = false;
+	const uint8_t *p = data;
 
-	memcpy(last, p + (len & ~(size_t)7), len & 7);
-	for (; !end; len -= 8, p += 8) {
-		end = len < 8;
-		m = le64dec(end ? last : p);
-		v[3] ^= m;
-		rounds(v, 2);
-		v[0] ^= m;
-	}
+	for (; len >= 8; len -= 8, p += 8)
+		block(v, p);
+	memcpy(last, p, len);
+	block(v, last);
 	v[2] ^= 0xff;
 	rounds(v, 4);
 	return (v[0] ^ v[1] ^ v[2] ^ v[3]);

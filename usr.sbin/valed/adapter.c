@@ -279,6 +279,22 @@ memory_over(struct adapter *ad)
 	peer_mem_set_over(&ad->vfu.vdev_mem, ad->mem_over);
 }
 
+/* What the model is made with. */
+static void
+adapter_model(struct adapter *ad, struct e82545_config *config)
+{
+	const struct adapter_config *ac = &ad->config;
+
+	memset(config, 0, sizeof(*config));
+	config->ec_kind = models[ac->ac_device].kind;
+	memcpy(config->ec_mac, ac->ac_mac, sizeof(config->ec_mac));
+	config->ec_itr_256ns = ac->ac_itr_256ns;
+	config->ec_itr_min_256ns = ac->ac_itr_min_256ns;
+	config->ec_csb = ac->ac_csb;
+	config->ec_name = ac->ac_name;
+	config->ec_memory = adapter_keep_model(ad, &config->ec_memory_size);
+}
+
 /*
  * Open everything that the adapter needs, in its own thread, because the events
  * belong to that thread's loop.  If a step fails, adapter_close() undoes the
@@ -291,15 +307,7 @@ adapter_open(struct adapter *ad)
 	struct e82545_config config;
 	int error;
 
-	memset(&config, 0, sizeof(config));
-	config.ec_kind = models[ac->ac_device].kind;
-	memcpy(config.ec_mac, ac->ac_mac, sizeof(config.ec_mac));
-	config.ec_itr_256ns = ac->ac_itr_256ns;
-	config.ec_itr_min_256ns = ac->ac_itr_min_256ns;
-	config.ec_csb = ac->ac_csb;
-	config.ec_name = ac->ac_name;
-	config.ec_memory = adapter_keep_model(ad, &config.ec_memory_size);
-
+	adapter_model(ad, &config);
 	ad->failed = "event descriptors";
 	ad->timer_fd = timerfd_create(CLOCK_MONOTONIC,
 	    TFD_NONBLOCK | TFD_CLOEXEC);
@@ -329,23 +337,43 @@ adapter_open(struct adapter *ad)
 	error = peer_fault_add(&ad->vfu.vdev_mem, adapter_memory, ad);
 	if (error != 0)
 		return (error);
-	if (ac->ac_direct)
-		adapter_port_direct(ad, true);
 	ad->failed = "socket";
 	if (vfu_server_init(&ad->vfu, ac->ac_listen) != 0)
 		return (errno);
+	ad->failed = "capabilities";
+	if (valed_sandbox_drop() != 0)
+		return (errno);
+	return (0);
+}
+
+/*
+ * Go on from what an earlier process has left, if there is something, while
+ * other adapters serve: a client may have much.
+ */
+static void
+adapter_resume(struct adapter *ad)
+{
+	struct e82545_config config;
+
+	adapter_model(ad, &config);
 	adapter_keep_resume(ad, &config);
 	/* The link was that of the earlier process's port. */
 	ad->shown_down = atomic_load_32(&ad->down) != 0;
 	e82545_link(ad->dev, !ad->shown_down);
 	adapter_keep_live(ad);
+	if (ad->config.ac_direct)
+		adapter_port_direct(ad, true);
 	/* From now on ports come. */
 	if (ad->port_ev != NULL)
 		loop_enable(ad->port_ev);
-	ad->failed = "capabilities";
-	if (valed_sandbox_drop() != 0)
-		return (errno);
-	return (0);
+	if (ad->vfu.vdev_server.fd != -1) {
+		/* It was taken over. */
+		vfu_irq_flush(&ad->vfu.vdev_irq);
+		adapter_post(ad);
+	}
+	pthread_mutex_lock(&ad->mtx);
+	ad->resumed = true;
+	pthread_mutex_unlock(&ad->mtx);
 }
 
 /* Undo adapter_open(), or those of its steps that were done. */
@@ -384,6 +412,8 @@ adapter_thread(void *arg)
 	ad->error = adapter_open(ad);
 	if (ad->error != 0)
 		adapter_close(ad);
+	else if (!adapter_keep_found(ad))
+		adapter_resume(ad);
 	pthread_mutex_lock(&ad->mtx);
 	ad->opened = true;
 	pthread_cond_signal(&ad->ready);
@@ -392,11 +422,8 @@ adapter_thread(void *arg)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
 		continue; /* mutants: the end of the loop */
-	if (ad->vfu.vdev_server.fd != -1) {
-		/* It was taken over. */
-		vfu_irq_flush(&ad->vfu.vdev_irq);
-		adapter_post(ad);
-	}
+	if (!ad->resumed)
+		adapter_resume(ad);
 	loop_run();
 	adapter_close(ad);
 	if (valed_is_remote(&ad->config))
@@ -546,6 +573,12 @@ is_set(struct adapter *ad, const bool *what)
 	set = *what;
 	pthread_mutex_unlock(&ad->mtx);
 	return (set);
+}
+
+bool
+adapter_resumed(struct adapter *ad)
+{
+	return (is_set(ad, &ad->resumed));
 }
 
 void

@@ -62,6 +62,8 @@ struct adapter {
 	pthread_cond_t		 ready;		/* opened or moved was set */
 	bool			 opened;	/* adapter_open() returned */
 	bool			 moved;		/* so has adapter_move() */
+	bool			 resumed;	/* the earlier process's client,
+						   if there was one */
 	bool			 quiesced;	/* e82545_tx() runs no more */
 	bool			 saved;		/* adapter_keep_save() returned */
 	struct adapter_change {
@@ -128,8 +130,14 @@ TAILQ_HEAD(adapter_list, adapter);
 struct adapter *adapter_start(const struct adapter_config *config,
 	    void (*watch)(struct adapter *ending));
 
-/* Let the adapter serve its client.  The main thread. */
+/*
+ * Let the adapter go on with an earlier process's client (adapter_keep.h), and
+ * serve.  The main thread.
+ */
 void	adapter_go(struct adapter *ad);
+
+/* Whether it serves now, and has taken what it needs from the store. */
+bool	adapter_resumed(struct adapter *ad);
 
 /*
  * Have the thread change the moderation, the MTU, how long it polls, and whether

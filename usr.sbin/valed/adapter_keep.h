@@ -55,6 +55,9 @@ void	*adapter_keep_model(struct adapter *ad, size_t *size);
 /* Have its device and its memory kept, before its server is started. */
 void	adapter_keep_start(struct adapter *ad);
 
+/* Whether an earlier process has left something of it. */
+bool	adapter_keep_found(struct adapter *ad);
+
 /*
  * Take over the client that an earlier process had, with the state of the
  * adapter, or reset what cannot be taken over, after a line.  The adapter is

@@ -462,13 +462,21 @@ resume_counts(struct adapter_keep *ak)
 	return ((*count)++ < RESUMES);
 }
 
+bool
+adapter_keep_found(struct adapter *ad)
+{
+	const struct adapter_keep *ak = keep_of(ad);
+
+	return (is_kept(ak) && (ak->ak_old != NULL || ak->ak_saved != NULL));
+}
+
 void
 adapter_keep_resume(struct adapter *ad, const struct e82545_config *config)
 {
 	struct adapter_keep *ak = keep_of(ad);
 	struct kept_list kl;
 
-	if (!is_kept(ak) || (ak->ak_old == NULL && ak->ak_saved == NULL))
+	if (!adapter_keep_found(ad))
 		return;
 	if (!resume_counts(ak)) {
 		adapter_log(ad, LOG_WARNING, "the client is lost: valed ends "

@@ -312,7 +312,6 @@ int
 main(int argc, char **argv)
 {
 	struct hostif_fds fds[HOSTIF_MAX];
-	struct adapter *ad;
 	int signal_fd;
 
 	peer_log_init("valed");
@@ -384,7 +383,5 @@ main(int argc, char **argv)
 	}
 	hostifs_attach(fds);
 	valed_hostif_keep_attach();
-	TAILQ_FOREACH(ad, &adapters, link)
-		adapter_go(ad);
 	valed_serve(&adapters, opt.vo_verbose, signal_fd);
 }

@@ -283,6 +283,43 @@ wish(void)
 		reload_begin(which);
 }
 
+/*
+ * Call ask() for all adapters, and wait until has() is true for each, STEP_MS at
+ * most: one that hangs must not keep the others from going on.
+ */
+static void
+adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
+{
+	struct adapter *ad;
+	unsigned int ms;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		ask(ad);
+	ad = TAILQ_FIRST(adapters);
+	for (ms = 0; ad != NULL && ms < STEP_MS; ms++) {
+		while (ad != NULL && has(ad))
+			ad = TAILQ_NEXT(ad, link);
+		if (ad != NULL)
+			poll(NULL, 0, 1);
+	}
+}
+
+/* When all adapters have gone on, what else is in the store is not needed. */
+static void
+started(void)
+{
+	static bool done;
+	struct adapter *ad;
+
+	if (done)
+		return;
+	TAILQ_FOREACH(ad, adapters, link)
+		if (!adapter_resumed(ad))
+			return;
+	done = true;
+	valed_store_started();
+}
+
 /* Serve until a signal ends the program, or, with true, a restart. */
 static bool
 run(int signal_fd)
@@ -309,29 +346,10 @@ run(int signal_fd)
 				return (true);
 		} else if (fds[2].revents != 0 && !reloading)
 			wish();
-		if (due)
+		if (due) {
+			started();
 			watch(NULL);
-	}
-}
-
-/*
- * Call ask() for all adapters, and wait until has() is true for each, STEP_MS at
- * most: one that hangs must not keep the others from going on.
- */
-static void
-adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
-{
-	struct adapter *ad;
-	unsigned int ms;
-
-	TAILQ_FOREACH(ad, adapters, link)
-		ask(ad);
-	ad = TAILQ_FIRST(adapters);
-	for (ms = 0; ad != NULL && ms < STEP_MS; ms++) {
-		while (ad != NULL && has(ad))
-			ad = TAILQ_NEXT(ad, link);
-		if (ad != NULL)
-			poll(NULL, 0, 1);
+		}
 	}
 }
 
@@ -362,7 +380,8 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 {
 	adapters = list;
 	verbose = live;
-	valed_store_started();
+	adapters_step(adapter_go, adapter_resumed);
+	started();
 	valed_serve_keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");

@@ -31,11 +31,11 @@ int	valed_serve_signals(void);
 void	valed_serve_keep(void);
 
 /*
- * Serve the adapters of *list, which reloads change, until a signal ends the
- * process, or a client has it restarted.  The supervisor and the service
+ * Let the adapters of *list serve (adapter_go()), which reloads change, until a
+ * signal ends the process, or a client has it restarted.  The supervisor and the service
  * manager are told that valed is ready.  `live' is whether each adapter has a
  * line printed once a second (-v).  `signal_fd' is from valed_serve_signals().
- * The main thread, in the sandbox, when the adapters serve (adapter_go()).
+ * The main thread, in the sandbox.
  */
 void	valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	    __attribute__((__noreturn__));

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@
 struct store_entry {
 	char	name[VALED_STORE_NAME];
 	int	fd;			/* -1: taken */
+	uint16_t next;			/* with this hash, as store_hash */
 	bool	put;			/* the serving process has put another
 					   one there */
 };
@@ -39,17 +41,58 @@ struct store_entry {
 static pthread_mutex_t entries_mtx = PTHREAD_MUTEX_INITIALIZER;
 static struct store_entry entries[VALED_STORE_MAX];
 static unsigned int nentries;
+/* The first entry with a hash, counted from 1, or 0. */
+static uint16_t	store_hash[VALED_STORE_MAX];
+_Static_assert(VALED_STORE_MAX < UINT16_MAX, "an entry has a number");
 static int	store_fd = -1;		/* the serving process's */
+
+/* The entries with the hash of a name (FNV-1a). */
+static uint16_t *
+entry_first(const char *name)
+{
+	uint32_t hash = 2166136261;
+
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619;
+	return (&store_hash[hash % nitems(store_hash)]);
+}
 
 static struct store_entry *
 entry_find(const char *name)
 {
-	unsigned int i;
+	uint16_t i;
 
-	for (i = 0; i < nentries; i++)
-		if (strcmp(entries[i].name, name) == 0)
-			return (&entries[i]);
+	for (i = *entry_first(name); i != 0; i = entries[i - 1].next)
+		if (strcmp(entries[i - 1].name, name) == 0)
+			return (&entries[i - 1]);
 	return (NULL);
+}
+
+static void
+entry_link(struct store_entry *se)
+{
+	uint16_t *first = entry_first(se->name);
+
+	se->next = *first;
+	*first = (uint16_t)(se - entries + 1);
+}
+
+static void
+entry_unlink(struct store_entry *se)
+{
+	uint16_t *i = entry_first(se->name);
+
+	while (&entries[*i - 1] != se)
+		i = &entries[*i - 1].next;
+	*i = se->next;
+}
+
+/* There are none. */
+static void
+entries_clear(void)
+{
+	nentries = 0;
+	memset(store_hash, 0, sizeof(store_hash));
 }
 
 void
@@ -66,6 +109,7 @@ valed_store_set(const char *name, int fd)
 		se = &entries[nentries++];
 		strlcpy(se->name, name, sizeof(se->name));
 		se->put = false;
+		entry_link(se);
 	}
 	se->fd = fd;
 }
@@ -73,12 +117,18 @@ valed_store_set(const char *name, int fd)
 void
 valed_store_unset(const char *name)
 {
-	struct store_entry *se = entry_find(name);
+	struct store_entry *se = entry_find(name), *last;
 
 	if (se == NULL)
 		return;
 	close(se->fd);
-	*se = entries[--nentries];
+	last = &entries[--nentries];
+	entry_unlink(se);
+	if (se == last)
+		return;
+	entry_unlink(last);
+	*se = *last;
+	entry_link(se);
 }
 
 unsigned int
@@ -203,7 +253,7 @@ unpack(const char *name, size_t len, int s)
 bool
 valed_store_inherit(void)
 {
-	nentries = 0;
+	entries_clear();
 	unpacked = false;
 	valed_activation_each(unpack);
 	return (unpacked);
@@ -380,7 +430,7 @@ valed_store_forget(void)
 	for (i = 0; i < nentries; i++)
 		if (entries[i].fd != -1)
 			close(entries[i].fd);
-	nentries = 0;
+	entries_clear();
 }
 
 void

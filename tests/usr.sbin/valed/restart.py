@@ -69,10 +69,12 @@ class Supervised(Valed):
         return len(os.listdir("/proc/%d/fd" % self.proc.pid))
 
     def has_client(self):
-        """Whether the store has one, whose pipes are the last that go."""
+        """Whether the store has one, whose pipes are the last that go, or what
+        an earlier process has saved."""
         fds = "/proc/%d/fd/" % self.proc.pid
         try:
-            return any(os.readlink(fds + fd).startswith("pipe:")
+            return any(os.readlink(fds + fd).startswith(("pipe:",
+                                                         "/memfd:saved"))
                        for fd in os.listdir(fds) if int(fd) > 2)
         except FileNotFoundError:
             return True

@@ -145,7 +145,6 @@ peer_close_start(int (*drop)(void))
 }
 
 OF_ADAPTER(valed_watch_add, "see")
-OF_ADAPTER(adapter_go, "go")
 
 /* The second one has had the default address of an earlier version. */
 bool
@@ -490,13 +489,13 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
-	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;" SERVES OF_AB);
+	    "attach vale0:e0 e0;attach vale0:e1 e1;" SERVES OF_AB);
 	/* Without it, an adapter's thread sends all interrupts. */
 	strlcpy(world.fail, "signal", sizeof(world.fail));
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
-	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;" SERVES OF_AB);
+	    "attach vale0:e0 e0;attach vale0:e1 e1;" SERVES OF_AB);
 	world.fail[0] = '\0';
 	world.flags = HOSTIF_HOST_GETS;
 	world.verbose = true;
@@ -507,7 +506,7 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
 	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
-	    "attach vale0:e0 e0;attach vale0:e1 e1;go a;go b;serve 33 live;"
+	    "attach vale0:e0 e0;attach vale0:e1 e1;serve 33 live;"
 	    OF_AB);
 }
 
@@ -589,7 +588,7 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	/* Another is served. */
 	world.adapters = 2;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;close;signal;"
-	    NAMES_AB "start a;absent a;start b;see b;sandbox 55;go b;"
+	    NAMES_AB "start a;absent a;start b;see b;sandbox 55;"
 	    SERVES "of b;");
 }
 

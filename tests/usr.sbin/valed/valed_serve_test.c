@@ -25,6 +25,7 @@
 
 /* What is served, and what calls return. */
 static struct world {
+	unsigned int	resuming;	/* so often asked: an adapter has not gone on */
 	char	why[32];		/* of changes */
 	bool	no_signals, due, is_change, reloads, change_is_end;
 	bool	store, manager, restart, replace, gone;
@@ -46,6 +47,7 @@ CALLED(ctl_names_end, "names end")
 
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
+OF_ADAPTER(adapter_go, "go")
 OF_ADAPTER(adapter_quiesce, "quiesce")
 OF_ADAPTER(adapter_save, "save")
 
@@ -57,6 +59,15 @@ step_done(const struct adapter *ad, const char *what)
 		return (false);
 	called("%s %s", what, ad->config.ac_name);
 	return (true);
+}
+
+bool
+adapter_resumed(struct adapter *ad __unused)
+{
+	if (world.resuming == 0)
+		return (true);
+	world.resuming--;
+	return (false);
 }
 
 bool
@@ -622,10 +633,11 @@ TEST(ends, "It says that it serves; at the end, what the next process needs is "
 	runs(false, "ready 0;" WAITS "notify STOPPING=1;guard end;");
 	list_make();
 	world.manager = true;
-	runs(false, "ready 2;" WAITS "notify STOPPING=1;guard end;");
+	runs(false, "go a;go b;ready 2;" WAITS
+	    "notify STOPPING=1;guard end;");
 	world.manager = false;
 	world.store = true;
-#define	SERVES	"started;keep;serves;ready 2;"
+#define	SERVES	"go a;go b;started;keep;serves;ready 2;"
 	runs(false, SERVES WAITS "notify STOPPING=1;guard end;ends;");
 	world.manager = true;
 	runs(false, SERVES WAITS "notify STOPPING=1;" SAVES "ends;");
@@ -650,6 +662,18 @@ TEST(slow, "No adapter saves its state before all have quiesced, which takes two
 	world.polls = 2000 - 1;
 	runs(false, SERVES WAITS "notify STOPPING=1;quiesce a;quiesce b;"
 	    "quiesced a;save a;save b;saved a;" SAVED "ends;");
+}
+
+TEST(resumes, "What the store has besides is there until all adapters have gone "
+    "on; for one that takes long nothing waits")
+{
+	called_make();
+	list_make();
+	world.store = world.due = true;
+	world.resuming = 2000 + 1;
+	runs(false, "go a;go b;keep;serves;ready 2;wait 66;started;"
+	    CHECKED_2 "wait 66;" CHECKED_2 "wait 66;" CHECKED_2 "wait 66;"
+	    "notify STOPPING=1;guard end;ends;");
 }
 
 TEST_PROGRAM

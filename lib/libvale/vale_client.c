@@ -201,6 +201,15 @@ vale_client_ask(int fd, struct vale_client_call *call)
 	return (call_send(fd, call, &wire) == -1 ? call_fail() : 0);
 }
 
+void
+vale_client_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (; *text != '\0'; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
 int
 vale_client_answer(int fd, struct vale_client_call *call)
 {
@@ -209,12 +218,14 @@ vale_client_answer(int fd, struct vale_client_call *call)
 	if (call_receive(fd, call, &wire) == -1)
 		return (call_fail());
 	wire.vw_header.nr_body = call->hdr->nr_body;
+	vale_client_text(wire.vw_header.nr_name,
+	    sizeof(wire.vw_header.nr_name));
+	vale_client_text(wire.vw_why, sizeof(wire.vw_why));
 	*call->hdr = wire.vw_header;
 	if (wire.vw_error == 0)
 		return (0);
 	call_close_fds(call);
-	snprintf(call->why, sizeof(call->why), "%.*s",
-	    (int)sizeof(wire.vw_why), wire.vw_why);
+	memcpy(call->why, wire.vw_why, sizeof(call->why));
 	errno = wire.vw_error;
 	return (-1);
 }

@@ -104,6 +104,13 @@ struct vale_client_port {
 };
 
 /*
+ * Make a text that valed has sent, `size' bytes of any kind, a string of one
+ * line: `?' is for what is no printable character of ASCII, so that nobody else's
+ * text changes a terminal, or begins a line of a log.
+ */
+void	vale_client_text(char *text, size_t size);
+
+/*
  * Open the port `name' as `reg' says, over the connection `fd', which becomes
  * the port's.  `proof' is a descriptor of the memory that it shall be in, if
  * that is another user's, or -1.  On failure the connection stays usable;

@@ -401,6 +401,7 @@ list_port(const void *entry, const void *arg)
 	struct vale_port_info info;
 
 	memcpy(info.vpi_name, wo->wo_name, sizeof(info.vpi_name));
+	vale_client_text(info.vpi_name, sizeof(info.vpi_name));
 	info.vpi_index = wo->wo_index;
 	info.vpi_rings = wo->wo_rings;
 	info.vpi_link = wo->wo_down == 0;
@@ -551,6 +552,8 @@ vale_setting_get(const char *name, enum vale_setting_scope scope,
 		    VALE_SETTING_FRAMES;
 		memcpy(value[setting].sv_text, wv[i].wv_text,
 		    sizeof(value->sv_text) - 1);
+		vale_client_text(value[setting].sv_text,
+		    sizeof(value->sv_text));
 	}
 	return (0);
 }

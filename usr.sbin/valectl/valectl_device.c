@@ -31,6 +31,7 @@ devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
 {
 	const struct vale_wire_device *first = (const void *)(page + 1);
 	struct vale_wire_device *all, *wd;
+	struct vale_wire_counter *wn;
 	uint32_t i, j;
 
 	if (size < sizeof(*page) || (size - sizeof(*page)) / sizeof(*first) !=
@@ -52,14 +53,13 @@ devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
 			errno = EPROTO;
 			return (-1);
 		}
-		/* A name ends, whatever valed this is. */
-		wd->wdv_name[sizeof(wd->wdv_name) - 1] = '\0';
-		wd->wdv_port[sizeof(wd->wdv_port) - 1] = '\0';
+		/* Whatever valed this is. */
+		vale_client_text(wd->wdv_name, sizeof(wd->wdv_name));
+		vale_client_text(wd->wdv_port, sizeof(wd->wdv_port));
 		for (j = 0; j < wd->wdv_ncounters; j++) {
-			wd->wdv_counter[j].wn_name[sizeof(
-			    wd->wdv_counter[j].wn_name) - 1] = '\0';
-			wd->wdv_counter[j].wn_what[sizeof(
-			    wd->wdv_counter[j].wn_what) - 1] = '\0';
+			wn = &wd->wdv_counter[j];
+			vale_client_text(wn->wn_name, sizeof(wn->wn_name));
+			vale_client_text(wn->wn_what, sizeof(wn->wn_what));
 		}
 	}
 	return (0);

@@ -322,6 +322,22 @@ WRAP(int, sem_wait, sem_t *sem)
 	return (__real_sem_wait(sem));
 }
 
+bool	keep_found;
+uint32_t keep_resumes;
+
+WRAP(bool, adapter_keep_found, struct adapter *p)
+{
+	return (keep_found || __real_adapter_keep_found(p));
+}
+
+WRAP(void, adapter_keep_resume, struct adapter *p,
+    const struct e82545_config *model)
+{
+	atomic_add_32(&keep_resumes, 1);
+	if (!keep_found)
+		__real_adapter_keep_resume(p, model);
+}
+
 WRAP(struct adapter *, adapter_keep_alloc, const struct adapter_config *ac)
 {
 	return (fails("alloc") ? NULL : __real_adapter_keep_alloc(ac));

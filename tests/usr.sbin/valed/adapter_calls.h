@@ -69,6 +69,8 @@ extern struct timespec	clock_now;	/* the kernel's, if 0 */
 extern struct timespec	waited;		/* until when, in the last of these */
 extern unsigned int	go_interrupted;	/* and for `go' */
 extern uint32_t		go_waits;	/* waits for `go'; atomic */
+extern bool		keep_found;	/* an earlier process has left one */
+extern uint32_t		keep_resumes;	/* atomic */
 extern unsigned int	stops;
 extern void		(*wanted)(void *arg);
 extern bool		serves;		/* the loop ends as adapter_stop() has it */

@@ -168,6 +168,28 @@ TEST(told, "adapter_start() is woken when the adapter is open, and returns")
 	end();
 }
 
+TEST(resumes, "What an earlier process has left of one keeps nobody waiting")
+{
+	configure();
+	serves = true;
+	ad = adapter_start(&config, NULL);
+	ATF_REQUIRE(ad != NULL);
+	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
+	ATF_CHECK(adapter_resumed(ad));
+	end();
+	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
+	keep_found = true;
+	ad = adapter_start(&config, NULL);
+	ATF_REQUIRE(ad != NULL);
+	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
+	ATF_CHECK(!adapter_resumed(ad));
+	adapter_go(ad);
+	wait_until(adapter_resumed(ad), "that it goes on");
+	ATF_CHECK_EQ(2, atomic_load_32(&keep_resumes));
+	adapter_stop(ad);
+	wait_until(adapter_ended(ad), "the thread's end");
+}
+
 TEST(waits, "The main thread waits for a hundredth of a second at a time")
 {
 	static const struct timespec rows[][2] = {

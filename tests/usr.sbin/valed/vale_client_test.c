@@ -290,6 +290,12 @@ TEST(refused, "An error has its errno and its sentence; descriptors with it are 
 	SEND_FDS(t.fd[1], &wire, sizeof(wire), NULL, 0);
 	ATF_CHECK_ERRNO(ENOSPC, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_EQ(sizeof(wire.vw_why) - 1, strlen(t.call.why));
+	ATF_CHECK_EQ(sizeof(name) - 1, strlen(t.hdr.nr_name));
+	/* It begins no other line, and says nothing to a terminal. */
+	wire_reply(t.fd[1], EBUSY, "no\n<0>valed:\r \x1b[2J\x7f\x9b~", "", 0,
+	    NULL, 0);
+	ATF_CHECK_ERRNO(EBUSY, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_STREQ("no?<0>valed:? ?[2J??~", t.call.why);
 	talk_end(&t);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,9 +24,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adapter_config.h"
 #include "peer_fds.h"
 #include "valed_activation.h"
+#include "valed_socket.h"
 #include "valed_store.h"
+
+/*
+ * Descriptors that the store takes of each adapter, whatever others have; and
+ * those beyond that, of all adapters.
+ */
+#define	STORE_SHARE	24
+#define	STORE_MORE	1500
+_Static_assert(VALED_MAXADAPTERS * STORE_SHARE + STORE_MORE + VALED_NAMES <
+    VALED_STORE_MAX, "there is space for sockets and lists");
+/* Of no adapter: valed_place() is less. */
+#define	STORE_NPLACES	0x10000
 
 /* Bytes of a text, with its NUL. */
 #define	TEXT_MAX	(4 << 20)
@@ -44,6 +58,11 @@ static unsigned int nentries;
 /* The first entry with a hash, counted from 1, or 0. */
 static uint16_t	store_hash[VALED_STORE_MAX];
 _Static_assert(VALED_STORE_MAX < UINT16_MAX, "an entry has a number");
+static struct {
+	uint16_t n;			/* there are */
+	bool	said;			/* a line has said that no more fit */
+} store_places[STORE_NPLACES];
+static unsigned int nmore;		/* beyond the shares */
 static int	store_fd = -1;		/* the serving process's */
 
 /* The entries with the hash of a name (FNV-1a). */
@@ -91,8 +110,59 @@ entry_unlink(struct store_entry *se)
 static void
 entries_clear(void)
 {
-	nentries = 0;
+	nentries = nmore = 0;
 	memset(store_hash, 0, sizeof(store_hash));
+	memset(store_places, 0, sizeof(store_places));
+}
+
+/* The place of the adapter that has a name, or STORE_NPLACES. */
+static unsigned int
+place_of(const char *name)
+{
+	unsigned int i, place = 0;
+	const char *digits = "0123456789abcdef", *p;
+
+	for (i = 0; i < 4; i++) {
+		p = name[i] == '\0' ? NULL : strchr(digits, name[i]);
+		if (p == NULL)
+			return (STORE_NPLACES);
+		place = place << 4 | (unsigned int)(p - digits);
+	}
+	return (name[4] == '.' ? place : STORE_NPLACES);
+}
+
+/* Count a descriptor of an adapter.  Returns false if it has no place. */
+static bool
+place_add(const char *name)
+{
+	const unsigned int place = place_of(name);
+
+	if (place == STORE_NPLACES)
+		return (nentries < VALED_STORE_MAX);
+	if (nentries < VALED_STORE_MAX &&
+	    (store_places[place].n < STORE_SHARE || nmore < STORE_MORE)) {
+		nmore += store_places[place].n++ >= STORE_SHARE;
+		return (true);
+	}
+	if (!store_places[place].said)
+		warnx("%u:%u:%u: the client has too many descriptors: it is "
+		    "lost when valed is restarted", place >> 8,
+		    place >> 3 & VALED_MAXSLOT, place & VALED_MAXFUNC);
+	store_places[place].said = true;
+	return (false);
+}
+
+static void
+place_remove(const char *name)
+{
+	const unsigned int place = place_of(name);
+
+	if (place == STORE_NPLACES)
+		return;
+	nmore -= store_places[place].n-- > STORE_SHARE;
+	/* Of the next client. */
+	if (store_places[place].n < STORE_SHARE)
+		store_places[place].said = false;
 }
 
 void
@@ -102,7 +172,7 @@ valed_store_set(const char *name, int fd)
 
 	if (se != NULL)
 		close(se->fd);
-	else if (nentries == VALED_STORE_MAX) {
+	else if (!place_add(name)) {
 		close(fd);
 		return;
 	} else {
@@ -122,6 +192,7 @@ valed_store_unset(const char *name)
 	if (se == NULL)
 		return;
 	close(se->fd);
+	place_remove(name);
 	last = &entries[--nentries];
 	entry_unlink(se);
 	if (se == last)

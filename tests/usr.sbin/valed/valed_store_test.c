@@ -126,6 +126,51 @@ TEST(table, "A name has one descriptor, the last; what is not there any more is 
 	ATF_CHECK_EQ(fds - 2, open_fds());
 }
 
+/* Put descriptors of an adapter; returns how many are kept. */
+static unsigned int
+put_of(unsigned int place, unsigned int n)
+{
+	const unsigned int before = valed_store_count();
+	char name[VALED_STORE_NAME];
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%04x.%u", place, i);
+		valed_store_set(name, 9999);
+	}
+	return (valed_store_count() - before);
+}
+
+TEST(shares, "What some clients have keeps no other from being kept, and who is "
+    "not is named")
+{
+	char name[VALED_STORE_NAME];
+	unsigned int i, kept;
+
+	valed_store_inherit();
+	for (i = 0; i < 33; i++)
+		put_of(i << 8, 270);
+	ATF_CHECK_EQ(33 * 24 + 1500, valed_store_count());
+	ATF_REQUIRE(freopen("said", "w", stderr) != NULL);
+	setlinebuf(stderr);
+	for (; i < 256; i++)
+		ATF_CHECK_EQ(24, put_of(i << 8 | 9, i == 99 ? 30 : 24));
+	for (i = 0; i < 513; i++) {
+		snprintf(name, sizeof(name), "socket/tmp/%u", i);
+		kept = valed_store_count();
+		valed_store_set(name, 9999);
+		ATF_CHECK_EQ(kept + 1, valed_store_count());
+	}
+	ATF_CHECK(atf_utils_grep_file("99:1:1: the client has too many "
+	    "descriptors: it is lost when valed is restarted", "said"));
+	/* Those that go leave their places. */
+	for (i = 0; i < 270; i++) {
+		snprintf(name, sizeof(name), "0000.%u", i);
+		valed_store_unset(name);
+	}
+	ATF_CHECK_EQ(270, put_of(0, 270));
+}
+
 TEST(full, "What does not fit is closed")
 {
 	char name[VALED_STORE_NAME];

@@ -201,6 +201,35 @@ run_get(int fd)
 	return (rd);
 }
 
+/* Another reference of who has one. */
+static inline void
+run_ref(struct run_desc *rd)
+{
+	atomic_fetch_add(&rd->rd_refs, 1);
+	run_held++;
+}
+
+/*
+ * Numbers of the library's own descriptors, which the program must not close:
+ * it does not know them, and closes all but its own with closefrom(3) or in a
+ * loop.  Numbers from RUN_FDS on are not protected.  Any thread.
+ */
+extern atomic_bool run_own[RUN_FDS];
+
+static inline void
+run_own_set(int fd, bool own)
+{
+	if ((unsigned int)fd < RUN_FDS)
+		atomic_store_explicit(&run_own[fd], own, memory_order_relaxed);
+}
+
+static inline bool
+run_is_own(int fd)
+{
+	return ((unsigned int)fd < RUN_FDS &&
+	    atomic_load_explicit(&run_own[fd], memory_order_relaxed));
+}
+
 /* How many numbers there are. */
 extern atomic_uint run_count;
 
@@ -314,11 +343,12 @@ struct timespec run_deadline(const struct timespec *timeout);
 struct timespec run_left(const struct timespec *deadline);
 
 /*
- * ppoll(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no
- * limit.
+ * ppoll(2) with at least one descriptor of /dev/netmap.  `descs' are those of
+ * `fds' that are of /dev/netmap, to which the caller has references, or NULL: look
+ * them up.  `timeout' NULL is no limit.
  */
-int	run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-	    const sigset_t *mask);
+int	run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
+	    const struct timespec *timeout, const sigset_t *mask);
 /*
  * pselect(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no
  * limit.

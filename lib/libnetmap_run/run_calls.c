@@ -194,6 +194,8 @@ __openat64_2(int dir, const char *path, int flags)
 EXPORT int
 close(int fd)
 {
+	if (run_is_own(fd))
+		return (run_fail(EBADF));
 	run_closed(fd);
 	return (run_calls()->close(fd));
 }
@@ -201,16 +203,29 @@ close(int fd)
 EXPORT int
 close_range(unsigned int first, unsigned int last, int flags)
 {
+	unsigned int fd;
+	int r = 0;
+
 	if ((flags & CLOSE_RANGE_CLOEXEC) == 0)
 		run_closed_range(first, last);
-	return (run_calls()->close_range(first, last, flags));
+	/* What is before each of the library's own; then the rest. */
+	for (fd = first; r == 0 && run_any() && fd <= last && fd < RUN_FDS;
+	    fd++) {
+		if (!run_is_own((int)fd))
+			continue;
+		if (fd > first)
+			r = run_calls()->close_range(first, fd - 1, flags);
+		if (fd == last)
+			return (r);
+		first = fd + 1;
+	}
+	return (r == 0 ? run_calls()->close_range(first, last, flags) : r);
 }
 
 EXPORT void
 closefrom(int first)
 {
-	run_closed_range(MAX(first, 0), ~0u);
-	run_calls()->closefrom(first);
+	(void)close_range(MAX(first, 0), ~0u, 0);
 }
 
 /* `copy' is a new number of `rd', which is given back, or -1; or rd is NULL. */
@@ -237,9 +252,12 @@ dup(int fd)
 static int
 dup_to(int from, int to, int flags)
 {
-	struct run_desc *rd = run_get(from);
+	struct run_desc *rd;
 	int r;
 
+	if (run_is_own(to))
+		return (run_fail(EBUSY));
+	rd = run_get(from);
 	if (from != to && run_any() &&
 	    run_calls()->fcntl(from, F_GETFD) != -1)
 		run_closed(to);
@@ -403,7 +421,7 @@ poll(struct pollfd *fds, nfds_t n, int ms)
 
 	if (!poll_any(fds, n))
 		return (run_calls()->poll(fds, n, ms));
-	return (run_poll(fds, n, limit(&ts, ms), NULL));
+	return (run_poll(fds, NULL, n, limit(&ts, ms), NULL));
 }
 
 EXPORT int
@@ -412,7 +430,7 @@ ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 {
 	if (!poll_any(fds, n))
 		return (run_calls()->ppoll(fds, n, timeout, mask));
-	return (run_poll(fds, n, timeout, mask));
+	return (run_poll(fds, NULL, n, timeout, mask));
 }
 
 /* The caller has less space than it says: end, as the C library does. */

@@ -24,6 +24,7 @@
 
 _Atomic(struct run_desc *) run_fds[RUN_FDS];
 atomic_uint run_count;
+atomic_bool run_own[RUN_FDS];
 _Thread_local unsigned int run_held;
 
 static struct run_desc *descs;	/* all, also unused ones; the table's lock */
@@ -132,6 +133,7 @@ run_desc_new(int copy)
 	if (rd != NULL) {
 		rd->rd_used = true;
 		rd->rd_fd = copy;
+		run_own_set(copy, true);
 		rd->rd_connected = false;
 		atomic_store(&rd->rd_registered, false);
 		rd->rd_port = NULL;
@@ -219,8 +221,10 @@ run_desc_free(struct run_desc *rd)
 	run_unlock();
 	if (atomic_load(&rd->rd_registered))
 		run_port_close(rd);
-	else
+	else {
+		run_own_set(fd, false);
 		run_calls()->close(fd);
+	}
 	run_lock();
 	rd->rd_used = false;
 	run_unlock();

@@ -144,6 +144,7 @@ struct run_epoll {
 	int		 ew_epfd;
 	size_t		 ew_n;
 	struct run_entry *ew_entries;	/* copies */
+	struct run_desc	**ew_descs;	/* theirs, with references, and NULL */
 	struct pollfd	*ew_fds;	/* ew_n, and ew_epfd */
 };
 
@@ -158,34 +159,61 @@ entry_pollfd(const struct run_entry *ee)
 	return (pfd);
 }
 
+/*
+ * What is there now: who closes a number takes its entry out with the table's
+ * lock, so it is of the entry's descriptor here, and may be of another later.
+ */
 static int
 epoll_init(struct run_epoll *ew, int epfd)
 {
+	bool memory;
 	size_t i;
 
 	memset(ew, 0, sizeof(*ew));
 	ew->ew_epfd = epfd;
 	run_lock();
 	ew->ew_entries = calloc(nentries + 1, sizeof(*ew->ew_entries));
+	ew->ew_descs = calloc(nentries + 1, sizeof(*ew->ew_descs));
 	ew->ew_fds = calloc(nentries + 1, sizeof(*ew->ew_fds));
-	for (i = 0; ew->ew_entries != NULL && ew->ew_fds != NULL &&
-	    i < nentries; i++) {
+	memory = ew->ew_entries != NULL && ew->ew_descs != NULL &&
+	    ew->ew_fds != NULL;
+	for (i = 0; memory && i < nentries; i++) {
 		if (entries[i].ee_epfd != epfd)
 			continue;
 		ew->ew_entries[ew->ew_n] = entries[i];
-		ew->ew_fds[ew->ew_n++] = entry_pollfd(&entries[i]);
+		ew->ew_fds[ew->ew_n] = entry_pollfd(&entries[i]);
+		/* With EPOLLONESHOT it was reported. */
+		if (ew->ew_fds[ew->ew_n].fd != -1)
+			ew->ew_descs[ew->ew_n] = run_get(entries[i].ee_fd);
+		ew->ew_n++;
 	}
 	run_unlock();
-	if (ew->ew_entries == NULL || ew->ew_fds == NULL)
+	if (!memory)
 		return (-1);
 	ew->ew_fds[ew->ew_n] = (struct pollfd){ .fd = epfd, .events = POLLIN };
 	return (0);
 }
 
+/* Give back what the wait has.  Leaves errno. */
+static void
+epoll_end(void *arg)
+{
+	struct run_epoll *ew = arg;
+	const int error = errno;
+
+	while (ew->ew_n-- > 0)
+		if (ew->ew_descs[ew->ew_n] != NULL)
+			run_put(ew->ew_descs[ew->ew_n]);
+	free(ew->ew_entries);
+	free(ew->ew_descs);
+	free(ew->ew_fds);
+	errno = error;
+}
+
 /* Report an entry.  With EPOLLONESHOT it then waits for epoll_ctl(2). */
 static void
-epoll_report(const struct run_entry *ee, short revents,
-    struct epoll_event *event)
+epoll_report(const struct run_entry *ee, const struct run_desc *rd,
+    short revents, struct epoll_event *event)
 {
 	struct run_entry *at;
 
@@ -195,7 +223,7 @@ epoll_report(const struct run_entry *ee, short revents,
 		return;
 	run_lock();
 	at = entry_find(ee->ee_epfd, ee->ee_fd);
-	if (at != NULL)
+	if (at != NULL && run_find(ee->ee_fd) == rd)
 		at->ee_event.events = EPOLLONESHOT;
 	run_unlock();
 }
@@ -211,8 +239,8 @@ epoll_take_netmap(struct run_epoll *ew, struct epoll_event *events, int max,
 	for (k = 0; k < ew->ew_n && n < max; k++) {
 		i = (turn + k) % ew->ew_n;
 		if (ew->ew_fds[i].revents != 0) {
-			epoll_report(&ew->ew_entries[i], ew->ew_fds[i].revents,
-			    &events[n]);
+			epoll_report(&ew->ew_entries[i], ew->ew_descs[i],
+			    ew->ew_fds[i].revents, &events[n]);
 			n++;
 		}
 	}
@@ -247,13 +275,34 @@ epoll_take(struct run_epoll *ew, struct epoll_event *events, int max)
 	return (n);
 }
 
+/* Wait once.  Returns -2 if another thread has taken what was ready. */
+static int
+epoll_once(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	struct run_epoll ew;
+	int r;
+
+	/* The thread may be cancelled while it waits. */
+	pthread_cleanup_push(epoll_end, &ew);
+	r = epoll_init(&ew, epfd);
+	if (r == 0)
+		r = run_poll(ew.ew_fds, ew.ew_descs, ew.ew_n + 1, timeout,
+		    mask);
+	if (r > 0) {
+		r = epoll_take(&ew, events, max);
+		r = r == 0 ? -2 : r;
+	}
+	pthread_cleanup_pop(1);
+	return (r);
+}
+
 int
 run_epoll_wait(int epfd, struct epoll_event *events, int max,
     const struct timespec *timeout, const sigset_t *mask)
 {
-	struct run_epoll ew;
 	struct timespec deadline, left;
-	int error, r;
+	int r;
 
 	if (max <= 0 || events == NULL)
 		return (run_fail(max <= 0 ? EINVAL : EFAULT));
@@ -262,21 +311,8 @@ run_epoll_wait(int epfd, struct epoll_event *events, int max,
 	do {
 		if (timeout != NULL)
 			left = run_left(&deadline);
-		r = epoll_init(&ew, epfd);
-		if (r == 0)
-			r = run_poll(ew.ew_fds, ew.ew_n + 1,
-			    timeout != NULL ? &left : NULL, mask);
-		error = errno;
-		if (r > 0) {
-			r = epoll_take(&ew, events, max);
-			error = errno;
-			/* Another thread may have taken what was ready. */
-			if (r == 0)
-				r = -2;
-		}
-		free(ew.ew_entries);
-		free(ew.ew_fds);
+		r = epoll_once(epfd, events, max, timeout != NULL ? &left :
+		    NULL, mask);
 	} while (r == -2);
-	errno = error;
 	return (r);
 }

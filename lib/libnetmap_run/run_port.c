@@ -69,6 +69,22 @@ port_single(const struct nmreq_register *reg)
 	    reg->nr_mode == NR_REG_NULL);
 }
 
+/* The port's descriptors are the library's own, or no longer. */
+static void
+port_own(const struct run_port *rp, bool own)
+{
+	const struct vale_client_port *cp = &rp->rp_client;
+	unsigned int i;
+
+	for (i = 0; i < cp->cp_nrings; i++) {
+		run_own_set(cp->cp_ring[i].vcr_tx_kick, own);
+		run_own_set(cp->cp_ring[i].vcr_rx_kick, own);
+	}
+	run_own_set(cp->cp_window, own);
+	run_own_set(cp->cp_memory, own);
+	run_own_set(cp->cp_fd, own);
+}
+
 static void
 port_add(struct run_port *rp, const char *name,
     const struct nmreq_register *reg)
@@ -77,6 +93,7 @@ port_add(struct run_port *rp, const char *name,
 	snprintf(rp->rp_name, sizeof(rp->rp_name), "%s", name);
 	rp->rp_single = port_single(reg);
 	TAILQ_INSERT_TAIL(&ports, rp, rp_link);
+	port_own(rp, true);
 }
 
 /*
@@ -257,6 +274,7 @@ port_release(struct run_port *rp)
 	if (--rp->rp_refs > 0)
 		return;
 	TAILQ_REMOVE(&ports, rp, rp_link);
+	port_own(rp, false);
 	vale_client_close(&rp->rp_client);
 	pthread_mutex_destroy(&rp->rp_lock);
 	free(rp);
@@ -273,8 +291,10 @@ port_join(struct run_desc *rd, struct run_port *rp,
 		return (refuse(why, "other descriptors have the rings",
 		    EBUSY));
 	/* A copy of the connection of its own is not needed. */
-	if (rd->rd_fd != rp->rp_client.cp_fd)
+	if (rd->rd_fd != rp->rp_client.cp_fd) {
+		run_own_set(rd->rd_fd, false);
 		run_calls()->close(rd->rd_fd);
+	}
 	rd->rd_fd = rp->rp_client.cp_fd;
 	rd->rd_port = rp;
 	rp->rp_refs++;

@@ -112,6 +112,7 @@ struct wait_desc {
 /* A wait: the descriptors, and behind them the sockets of /dev/netmap's. */
 struct run_wait {
 	struct pollfd	*wt_fds;	/* the program's */
+	struct run_desc	*const *wt_known; /* or NULL: look them up */
 	nfds_t		 wt_n;
 	struct wait_desc *wt_descs;	/* wt_n */
 	nfds_t		 wt_held;	/* of them, looked up */
@@ -261,6 +262,9 @@ wait_loop(struct run_wait *wt, const struct timespec *timeout,
 		n = wait_take(wt);
 		if (n > 0 || r == 0)
 			return (n);
+		/* Bytes woke it, and it is too late to wait for others. */
+		if (timeout != NULL && left.tv_sec == 0 && left.tv_nsec == 0)
+			return (wait_sync(wt));
 	}
 }
 
@@ -277,7 +281,10 @@ wait_begin(struct run_wait *wt)
 			return (-1);
 	}
 	for (; wt->wt_held < wt->wt_n; wt->wt_held++) {
-		rd = run_get(wt->wt_fds[wt->wt_held].fd);
+		rd = wt->wt_known != NULL ? wt->wt_known[wt->wt_held] :
+		    run_get(wt->wt_fds[wt->wt_held].fd);
+		if (wt->wt_known != NULL && rd != NULL)
+			run_ref(rd);
 		wt->wt_descs[wt->wt_held].wd_desc = rd;
 		if (rd == NULL)
 			continue;
@@ -317,8 +324,8 @@ wait_end(void *arg)
 }
 
 int
-run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-    const sigset_t *mask)
+run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
+    const struct timespec *timeout, const sigset_t *mask)
 {
 	struct run_wait wt;
 	int r;
@@ -327,6 +334,7 @@ run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	    timeout->tv_nsec >= 1000000000))
 		return (run_fail(EINVAL));
 	wt.wt_fds = fds;
+	wt.wt_known = descs;
 	wt.wt_n = n;
 	wt.wt_descs = wt.wt_small_descs;
 	wt.wt_inner = wt.wt_small;
@@ -450,7 +458,7 @@ run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 	if (fds == NULL)
 		return (-1);
 	count = select_fds(n, sets, fds);
-	r = run_poll(fds, count, timeout, mask);
+	r = run_poll(fds, NULL, count, timeout, mask);
 	if (r != -1)
 		r = select_result(n, sets, fds, count);
 	error = errno;

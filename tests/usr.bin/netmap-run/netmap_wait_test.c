@@ -13,8 +13,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -288,19 +291,35 @@ poll_number(void *arg __unused)
 	return (NULL);
 }
 
+static void *
+epoll_number(void *epfd)
+{
+	struct epoll_event ev[2];
+
+	while (!atomic_load(&replaced))
+		ATF_REQUIRE(epoll_wait(*(int *)epfd, ev, 2, 1) >= 0);
+	return (NULL);
+}
+
 PID_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
     "ports with other numbers of rings in its place")
 {
 	struct nmreq_register reg = { .nr_tx_slots = 4, .nr_rx_slots = 4 };
 	struct port p;
 	unsigned int i;
-	pthread_t t;
+	pthread_t e, t;
+	int epfd;
 
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	ATF_REQUIRE(epfd != -1);
 	t = later(poll_number, NULL);
+	e = later(epoll_number, &epfd);
 	for (i = 0; i < 100; i++) {
 		reg.nr_tx_rings = reg.nr_rx_rings = i % 3 * 7 + 1;
 		p = port_open("vale0:a", &reg);
 		ATF_REQUIRE_EQ(NUMBER, dup2(p.fd, NUMBER));
+		ATF_CHECK_EQ(0, ep(epfd, EPOLL_CTL_ADD, NUMBER, EPOLLIN |
+		    (i % 5 == 0 ? EPOLLONESHOT | EPOLLOUT : 0)));
 		port_close(&p);
 		if (i % 2 == 0) {
 			usleep(1000);
@@ -314,7 +333,57 @@ PID_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
 	}
 	atomic_store(&replaced, true);
 	pthread_join(t, NULL);
+	pthread_join(e, NULL);
 	close(NUMBER);
+	close(epfd);
+}
+
+/* Close all behind the ports, then in a loop, and use a.  Returns what failed. */
+static int
+closes_all(struct port *a, int last)
+{
+	struct stat st;
+	int fd, file = -1, i;
+
+	closefrom(last + 1);
+	for (i = 0; i < 8; i++) {
+		file = open("file", O_RDWR | O_CREAT | O_APPEND, 0600);
+		if (file == -1)
+			return (1);
+	}
+	port_send(a, 60, 7);
+	if (poll_one(a->fd, POLLIN, 30) != 0)
+		return (2);
+	if (fstat(file, &st) == -1 || st.st_size != 0)
+		return (3);
+	for (fd = last + 1; fd < 1000; fd++)
+		close(fd);
+	if (close_range(last + 1, ~0u, CLOSE_RANGE_UNSHARE) == -1)
+		return (4);
+	port_send(a, 60, 8);
+	return (poll_one(a->fd, POLLIN, 0) != 0 ? 5 : 0);
+}
+
+PID_TEST(daemons, "A program that closes all descriptors that it does not know, "
+    "with closefrom(3), close_range(2) and close(2), has its port still, and no "
+    "file of its is the library's")
+{
+	struct port a = port_open("vale0:a", NULL);
+	struct port b = port_open("vale0:b", NULL);
+	int status;
+	pid_t pid;
+
+	/* The test's own valed is in this process. */
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0)
+		_exit(closes_all(&a, MAX(a.fd, b.fd)));
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	ATF_CHECK_EQ(0, status);
+	port_expect(&b, 60, 7);
+	port_expect(&b, 60, 8);
+	port_close(&a);
+	port_close(&b);
 }
 
 TEST_PROGRAM

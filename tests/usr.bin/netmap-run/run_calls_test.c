@@ -42,6 +42,7 @@ struct {
 	struct run_desc	*behind;
 } table __asm__("run_fds");
 atomic_uint run_count;
+atomic_bool run_own[RUN_FDS];
 
 /* Whether the functions below are the test's, and what they return. */
 static bool	on;
@@ -139,9 +140,10 @@ run_mmap(struct run_desc *rd, void *addr, size_t len, int prot, int flags,
 }
 
 int
-run_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-    const sigset_t *mask)
+run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
+    const struct timespec *timeout, const sigset_t *mask)
 {
+	ATF_CHECK(descs == NULL);
 	say(" run_poll(%p,%zu,%p", (void *)fds, (size_t)n, (const void *)mask);
 	say_time(timeout);
 	return (answer());
@@ -287,6 +289,37 @@ TEST(modes, "A file that is created has the mode")
 	CALL(open("f", O_DIRECTORY), 6, " open(f,0x10000,0)");
 }
 
+TEST(own, "What the library has is not closed, nor replaced")
+{
+	static const int own[] = { 5, 6, 9, RUN_FDS - 1 };
+	size_t i;
+
+	for (i = 0; i < nitems(own); i++) {
+		run_own_set(own[i], true);
+		returns(-1, EBADF);
+		CALL(close(own[i]), -1, "");
+		returns(-1, EBUSY);
+		CALL(dup2(1, own[i]), -1, "");
+		CALL(dup3(1, own[i], O_CLOEXEC), -1, "");
+	}
+	run_own_set(-1, true);
+	run_own_set(RUN_FDS, true);
+	atomic_store(&run_count, 1);
+	result = 0;
+	CALL(close_range(4, 9, 0), 0, " closed_range(4,9) close_range(4,4,0) "
+	    "close_range(7,8,0)");
+	CALL(close_range(5, 7, 0), 0, " closed_range(5,7) close_range(7,7,0)");
+	CALL(close_range(6, 7, CLOSE_RANGE_CLOEXEC), 0, " close_range(7,7,4)");
+	CALL((closefrom(3), 0), 0, " closed_range(3,4294967295) "
+	    "close_range(3,4,0) close_range(7,8,0) close_range(10,65534,0) "
+	    "close_range(65536,4294967295,0)");
+	result = -1;
+	CALL(close_range(4, 9, 0), -1, " closed_range(4,9) close_range(4,4,0)");
+	for (i = 0; i < nitems(own); i++)
+		run_own_set(own[i], false);
+	CALL(close(5), -1, " closed(5) close(5)");
+}
+
 TEST(closes, "run_closed() is called before a descriptor is closed")
 {
 	returns(-1, EBADF);
@@ -298,10 +331,10 @@ TEST(closes, "run_closed() is called before a descriptor is closed")
 	CALL(close_range(5, ~0u, CLOSE_RANGE_CLOEXEC), -1,
 	    " close_range(5,4294967295,4)");
 	returns(0, 0);
-	CALL((closefrom(5), 0), 0, " closed_range(5,4294967295) closefrom(5)");
-	CALL((closefrom(0), 0), 0, " closed_range(0,4294967295) closefrom(0)");
-	CALL((closefrom(-7), 0), 0,
-	    " closed_range(0,4294967295) closefrom(-7)");
+	CALL((closefrom(5), 0), 0, " closed_range(5,4294967295) "
+	    "close_range(5,4294967295,0)");
+	CALL((closefrom(-7), 0), 0, " closed_range(0,4294967295) "
+	    "close_range(0,4294967295,0)");
 }
 
 TEST(dups, "run_copied() is called for a copy of a descriptor of netmap, and "

@@ -129,6 +129,37 @@ waits(int max, const struct timespec *timeout)
 	ATF_CHECK_EQ(of, got[i].data.fd);				\
 } while (0)
 
+/* Another thread closes 10, and opens another port as 10. */
+static void
+reuse(void)
+{
+	on_unlock = NULL;
+	have(1, 10, 1, 2);
+}
+
+TEST(reused, "A descriptor that another thread closes, and opens another as its "
+    "number, while epoll_wait(2) begins, is looked at until that returns, and no "
+    "longer")
+{
+	have(0, 10, 0, 1);
+	ctl_error = ENOENT;
+	ATF_CHECK_EQ(0, ctl(20, EPOLL_CTL_ADD, 10, EPOLLIN | EPOLLONESHOT));
+	SAID(" c20,2,10");
+	rxring[0].tail = 1;
+	on_unlock = reuse;
+	answer(0, 0, -2, 0, 0);
+	ATF_CHECK_EQ(1, waits(1, NULL));
+	GOT(0, EPOLLIN, 1010);
+	SAID(" R0 P-1/1,20/1+2@0.000000000");
+	ATF_CHECK(desc[0].rd_refs == 1 && desc[1].rd_refs == 1);
+	ATF_CHECK_EQ(0, run_held);
+	/* That the first was reported is nothing to the second. */
+	rxring[1].tail = 1;
+	answer(0, 0, -2, 0, 0);
+	ATF_CHECK_EQ(1, waits(1, NULL));
+	SAID(" R1 P-1/1,20/1+2@0.000000000");
+}
+
 TEST(errors, "epoll_wait(2) that cannot be; no memory; a signal")
 {
 	struct epoll_event ev;

@@ -48,6 +48,7 @@ run_desc_free(struct run_desc *rd)
 /* The table's lock. */
 static int	locked;
 static unsigned int locks;
+static void	(*on_unlock)(void);	/* what another thread does next */
 
 void
 run_lock(void)
@@ -60,6 +61,8 @@ void
 run_unlock(void)
 {
 	ATF_REQUIRE_EQ(1, locked--);
+	if (on_unlock != NULL)
+		on_unlock();
 }
 
 /* The clock. */

@@ -23,6 +23,7 @@
 #include "test.h"
 
 /* What valed grants. */
+atomic_bool run_own[RUN_FDS];
 static unsigned int nrings = 2;
 static uint16_t	mem_id = 40;
 static uint32_t	extra_bufs;

@@ -49,7 +49,7 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 	for (;;) {
 		sent = sendmsg(s, &msg, MSG_NOSIGNAL | flags);
 		if (sent != -1 || errno != ETOOMANYREFS ||
-		    tries++ == FLIGHT_TRIES)
+		    (flags & MSG_DONTWAIT) != 0 || tries++ == FLIGHT_TRIES)
 			return (sent);
 		nanosleep(&pause, NULL);
 	}

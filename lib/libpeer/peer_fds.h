@@ -32,8 +32,8 @@
  * keeps, as sendmsg(2) without an address does, with these flags and
  * MSG_NOSIGNAL.  All processes of a user share a limit of descriptors that were
  * sent and not yet received (unix(7), ETOOMANYREFS), which others may use up for
- * a moment: this waits for a second at most.  Returns as sendmsg(2).  Any
- * thread.
+ * a moment: without MSG_DONTWAIT this waits for a second at most.  Returns as
+ * sendmsg(2).  Any thread.
  */
 ssize_t	peer_fds_send(int s, const void *p, size_t len, const int *fds,
 	    unsigned int n, int flags);

@@ -117,6 +117,24 @@ adapter_keep_map(int fd, uint64_t *size)
 	return (p == MAP_FAILED ? NULL : p);
 }
 
+/* A journal from the store, or NULL if there is none of this form. */
+static struct peer_mem_journal *
+journal_take(const char *name)
+{
+	const int fd = valed_store_take(name);
+	struct peer_mem_journal *journal;
+	uint64_t size;
+
+	if (fd == -1)
+		return (NULL);
+	journal = adapter_keep_map(fd, &size);
+	close(fd);
+	if (journal == NULL || size == sizeof(*journal))
+		return (journal);
+	munmap(journal, size);
+	return (NULL);
+}
+
 /* The journal of the client's memory, which one process leaves to the next. */
 static struct peer_mem_journal *
 journal_map(const struct adapter_config *ac)
@@ -126,19 +144,16 @@ journal_map(const struct adapter_config *ac)
 	uint64_t size;
 	int fd;
 
-	fd = valed_store_take(adapter_keep_name(name, ac, "journal"));
-	if (fd == -1) {
-		fd = file_make("journal", sizeof(*journal));
-		if (fd == -1)
-			return (NULL);
-		(void)valed_store_put(name, fd);
-	}
+	journal = journal_take(adapter_keep_name(name, ac, "journal"));
+	if (journal != NULL)
+		return (journal);
+	fd = file_make("journal", sizeof(*journal));
+	if (fd == -1)
+		return (NULL);
 	journal = adapter_keep_map(fd, &size);
+	if (journal != NULL)
+		(void)valed_store_put(name, fd);
 	close(fd);
-	if (journal != NULL && size != sizeof(*journal)) {
-		munmap(journal, size);
-		journal = NULL;
-	}
 	return (journal);
 }
 
@@ -365,6 +380,8 @@ note_blame(void)
 		serving->ak_blamed = BLAMED;
 	if (receiving != NULL)
 		receiving->ak_blamed = BLAMED;
+	/* Other threads may hang in the kernel, which holds up the end. */
+	valed_store_tell(VALED_STORE_CRASHES, NULL);
 }
 
 #ifndef SANITIZED

@@ -67,6 +67,18 @@ bool	adapter_keep_found(struct adapter *ad);
 void	adapter_keep_resume(struct adapter *ad,
 	    const struct e82545_config *config);
 
+/* With how many clients this process has gone on, and in which way. */
+struct adapter_resumed {
+	uint64_t	ar_saved;	/* from states that were saved */
+	uint64_t	ar_salvaged;	/* from the memory of a process that
+					   has crashed */
+	uint64_t	ar_reset;	/* the adapter is reset */
+	uint64_t	ar_lost;	/* none: the client is disconnected */
+};
+
+/* The main thread, when all adapters have been started. */
+struct adapter_resumed adapter_keep_resumed(void);
+
 /* From now on its memory is what the next process goes on from. */
 void	adapter_keep_live(struct adapter *ad);
 

@@ -37,6 +37,8 @@
 /* Starts that did not come to an end, after which nothing is resumed. */
 #define	RESUMES		3
 
+static struct adapter_resumed resumed;	/* atomic */
+
 /* Map a file of the adapter that is in the store.  NULL if there is none. */
 static void *
 stored_map(const struct adapter_config *ac, const char *what, uint64_t *size)
@@ -393,9 +395,9 @@ state_made(struct adapter_keep *ak, const struct e82545_config *config,
 /*
  * Restore the model; if that is not possible it is as after power-on.  If there
  * was no client, counters and what is in the EEPROM go on; a process that has
- * crashed may not have come to its reset.
+ * crashed may not have come to its reset.  Returns whether it is restored.
  */
-static void
+static bool
 resume_model(struct adapter *ad, const struct resume_state *rs, bool client)
 {
 	struct adapter_keep *ak = keep_of(ad), *old = ak->ak_old;
@@ -413,6 +415,7 @@ resume_model(struct adapter *ad, const struct resume_state *rs, bool client)
 	if (error != 0 || (!client && ak->ak_saved == NULL))
 		e82545_reset(ad->dev);
 	e82545_resume(ad->dev);
+	return (error == 0);
 }
 
 /* Those of the adapter itself. */
@@ -429,12 +432,20 @@ resume_counters(struct adapter *ad)
 }
 
 static void
+lost(struct adapter *ad, const char *why)
+{
+	adapter_log(ad, LOG_WARNING, "the client is lost: %s", why);
+	atomic_add_64(&resumed.ar_lost, 1);
+}
+
+static void
 resume(struct adapter *ad, const struct e82545_config *config,
     struct kept_list *kl)
 {
 	struct resume_state rs = { .rs_why = NULL };
 	struct adapter_keep *ak = keep_of(ad);
 	int error = EINVAL;
+	bool client, whole;
 
 	if (ak->ak_saved != NULL ? state_saved(ak, &rs) :
 	    state_made(ak, config, &rs))
@@ -442,12 +453,16 @@ resume(struct adapter *ad, const struct e82545_config *config,
 		    rs.rs_device_len, ak->ak_journal, kl->all, kl->n,
 		    &rs.rs_why);
 	if (error != 0)
-		adapter_log(ad, LOG_WARNING, "the client is lost: %s",
-		    rs.rs_why == NULL ? "its state is invalid" : rs.rs_why);
+		lost(ad, rs.rs_why == NULL ? "its state is invalid" :
+		    rs.rs_why);
 	else {
-		resume_model(ad, &rs, vfu_state_client(rs.rs_device,
-		    rs.rs_device_len));
+		client = vfu_state_client(rs.rs_device, rs.rs_device_len);
+		whole = resume_model(ad, &rs, client);
 		resume_counters(ad);
+		if (client)
+			atomic_add_64(!whole ? &resumed.ar_reset :
+			    ak->ak_saved != NULL ? &resumed.ar_saved :
+			    &resumed.ar_salvaged, 1);
 	}
 	free(rs.rs_buf);
 }
@@ -479,12 +494,11 @@ adapter_keep_resume(struct adapter *ad, const struct e82545_config *config)
 	if (!adapter_keep_found(ad))
 		return;
 	if (!resume_counts(ak)) {
-		adapter_log(ad, LOG_WARNING, "the client is lost: valed ends "
-		    "when it goes on with it");
+		lost(ad, "valed ends when it goes on with it");
 		return;
 	}
 	if (!kept_find(&kl, &ad->config)) {
-		adapter_log(ad, LOG_WARNING, "the client is lost: no memory");
+		lost(ad, "no memory");
 		return;
 	}
 	resume(ad, config, &kl);
@@ -492,4 +506,10 @@ adapter_keep_resume(struct adapter *ad, const struct e82545_config *config)
 	if (ad->vfu.vdev_server.fd != -1)
 		ad->since_s = ak->ak_saved != NULL ? ak->ak_saved->as_since_s :
 		    ak->ak_old->ak_adapter.since_s;
+}
+
+struct adapter_resumed
+adapter_keep_resumed(void)
+{
+	return (resumed);
 }

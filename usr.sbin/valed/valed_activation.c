@@ -9,23 +9,22 @@
  * creating them.  See sd_listen_fds(3): LISTEN_FDS descriptors, from 3 on, have
  * the names in LISTEN_FDNAMES, which colons separate, if LISTEN_PID is this
  * process.  Who made the socket owns its name in the file system: valed neither
- * locks nor removes it.
+ * locks nor removes it.  Nor does valed set FD_CLOEXEC: the program that the
+ * supervisor executes inherits the same descriptors with the same numbers.
  */
 
 #include <sys/param.h>
 #include <sys/socket.h>
 
 #include <ctype.h>
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "valed_activation.h"
-#include "valed_store.h"
 
 /* Descriptors that were passed to this process. */
 static int	passed;
@@ -92,56 +91,23 @@ fd_named(const char *name)
 	return (found);
 }
 
-static unsigned int nstored;
-
-static void
-stored(const char *name, size_t len, int fd __unused)
-{
-	nstored += len == strlen(VALED_STORE_FDNAME) &&
-	    memcmp(name, VALED_STORE_FDNAME, len) == 0;
-}
-
-unsigned int
-valed_activation_count(void)
-{
-	nstored = 0;
-	valed_activation_each(stored);
-	return ((unsigned int)passed - nstored);
-}
-
-const char *
-valed_activation_names(void)
-{
-	static char *names;
-	const char *all = getenv("LISTEN_FDNAMES");
-	unsigned int n = valed_activation_count();
-	char *p;
-
-	free(names);
-	if (all == NULL || passed == 0)
-		all = "";
-	names = calloc(1, strlen(all) + n + 1);
-	if (names == NULL)
-		err(EX_OSERR, NULL);
-	strcpy(names, all);
-	/* Those of the store come last, also if others have no name. */
-	for (p = names; n > 0; n--) {
-		p += strcspn(p, ":");
-		if (n > 1)
-			*p++ = ':';
-	}
-	*p = '\0';
-	return (names);
-}
-
 void
-valed_activation_keep(void)
+valed_activation_until(int fd)
 {
-	const int n = (int)valed_activation_count();
+	char *names = getenv("LISTEN_FDNAMES"), *p = names, text[16];
 	int i;
 
-	for (i = 0; i < n; i++)
-		(void)fcntl(VALED_ACTIVATION_START + i, F_SETFD, 0);
+	passed = fd - VALED_ACTIVATION_START;
+	snprintf(text, sizeof(text), "%d", passed);
+	setenv("LISTEN_FDS", text, 1);
+	for (i = 0; p != NULL && i < passed; i++) {
+		p += strcspn(p, ":");
+		if (*p == ':' && i + 1 < passed)
+			p++;
+	}
+	/* mutants: nobody asks for what is behind the last one */
+	if (p != NULL)
+		*p = '\0';
 }
 
 static bool
@@ -179,8 +145,7 @@ valed_activation_fd(const char *name, int type, int *fdp)
 		    "domain");
 	flags = fcntl(fd, F_GETFL);
 	/* mutants: there is no other flag */
-	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
-	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
 		return (strerror(errno));
 	*fdp = fd;
 	return (NULL);

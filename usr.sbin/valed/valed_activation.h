@@ -31,17 +31,17 @@ void	valed_activation_ignore(bool ignore);
 const char *valed_activation_fd(const char *name, int type, int *fdp);
 
 /*
- * What the program finds when it is started again (valed_supervisor.h).
- *
- * _each() calls fn() for each descriptor that is inherited, with its name and
- * the length of that; there is no NUL behind it.  _count() and _names() are of
- * those that are not of the store, which come first, and _keep() has execve(2)
- * keep these.  The supervisor.
+ * Call fn() for each descriptor that is inherited, with its name and the length
+ * of that; there is no NUL behind it.
  */
 void	valed_activation_each(void (*fn)(const char *name, size_t len,
 	    int fd));
-unsigned int valed_activation_count(void);
-const char *valed_activation_names(void);
-void	valed_activation_keep(void);
+
+/*
+ * What comes with the descriptor `fd' and behind it has been taken, and is not
+ * inherited any more, either by a program that this process executes.  Before
+ * there is another thread.
+ */
+void	valed_activation_until(int fd);
 
 #endif /* !_VALED_ACTIVATION_H_ */

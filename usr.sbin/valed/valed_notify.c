@@ -118,30 +118,36 @@ valed_notify(const char *fmt, ...)
 		return;
 }
 
-/* Send a text with a descriptor, when there is space for it. */
-static void
-notify_send(int fd, const char *text)
+/*
+ * Send a text with descriptors; `wait' is whether to wait for space for it.
+ * Returns false if it is not sent.
+ */
+static bool
+notify_send(const int *fds, unsigned int n, bool wait, const char *text)
 {
 	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
 
-	while (peer_fds_send(notify_fd, text, strlen(text), &fd, 1, 0) == -1)
-		if ((errno != EAGAIN && errno != EINTR) ||
-		    poll(&pfd, 1, MANAGER_MS) == 0)
-			return;
+	while (peer_fds_send(notify_fd, text, strlen(text), fds, n,
+	    MSG_DONTWAIT) == -1)
+		if (errno != EINTR && (errno != EAGAIN || !wait ||
+		    poll(&pfd, 1, MANAGER_MS) == 0))
+			return (false);
+	return (true);
 }
 
-void
-valed_notify_fd(int fd, const char *fmt, ...)
+bool
+valed_notify_fds(const int *fds, unsigned int n, bool wait,
+    const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
 
 	if (notify_fd == -1)
-		return;
+		return (false);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	notify_send(fd, text);
+	return (notify_send(fds, n, wait, text));
 }
 
 void
@@ -153,7 +159,7 @@ valed_notify_barrier(void)
 	if (notify_fd == -1 || pipe2(fds, O_CLOEXEC) == -1)
 		return;
 	/* sd_notify_barrier(3): the manager closes it when it reads that. */
-	notify_send(fds[1], "BARRIER=1");
+	(void)notify_send(&fds[1], 1, true, "BARRIER=1");
 	close(fds[1]);
 	pfd.fd = fds[0];
 	while (poll(&pfd, 1, MANAGER_MS) == -1 && errno == EINTR)

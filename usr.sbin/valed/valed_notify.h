@@ -22,11 +22,14 @@ void	valed_notify(const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 1, 2)));
 
 /*
- * Send a message with a descriptor, and wait until the manager has received
- * what was sent, for a few seconds at most.  The supervisor.
+ * Send a message with n descriptors, which the caller keeps.  Returns false if
+ * there is no service manager, or it has no space for the message: `wait' is
+ * whether to wait for that, for a few seconds at most.  _barrier() waits as long
+ * until the manager has received what was sent.  The supervisor.
  */
-void	valed_notify_fd(int fd, const char *fmt, ...)
-	    __attribute__((__format__(__printf__, 2, 3)));
+bool	valed_notify_fds(const int *fds, unsigned int n, bool wait,
+	    const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 4, 5)));
 void	valed_notify_barrier(void);
 
 /* Whether there is a service manager. */

@@ -474,17 +474,22 @@ bad_option(char **argv)
 	errx(EX_USAGE, "unknown option -%c", optopt);
 }
 
-/* Look for -t and -T: the options before it are checked as those after it. */
+/*
+ * Look for -t and -T: the options before it are checked as those after it.  With
+ * --takes what is inherited is there, and is checked, too.
+ */
 static bool
 look_for_check(int argc, char **argv)
 {
-	bool found = false;
+	bool found = false, inherits = false;
 	int ch;
 
 	optind = 0;
-	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1)
+	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1) {
 		found |= ch == 't' || ch == 'T';
-	valed_activation_ignore(found);
+		inherits |= ch == OPTION_TAKES;
+	}
+	valed_activation_ignore(found && !inherits);
 	return (found);
 }
 

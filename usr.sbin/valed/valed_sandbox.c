@@ -317,7 +317,8 @@ rules_sendmsg(scmp_filter_ctx ctx, int fd)
 {
 	return (fd == -1 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
 	    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, fd, 0),
-	    SCMP_A2(SCMP_CMP_EQ, MSG_NOSIGNAL, 0)));
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, ~(uint64_t)MSG_DONTWAIT,
+	    MSG_NOSIGNAL)));
 }
 
 /*

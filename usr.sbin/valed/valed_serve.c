@@ -18,17 +18,21 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "adapter.h"
+#include "adapter_keep.h"
 #include "ctl.h"
 #include "ctl_names.h"
 #include "hostif.h"
 #include "peer_accept.h"
 #include "peer_close.h"
+#include "peer_log.h"
 #include "peer_watch.h"
 #include "valed_carrier.h"
 #include "valed_counters_keep.h"
@@ -304,20 +308,90 @@ adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 	}
 }
 
-/* When all adapters have gone on, what else is in the store is not needed. */
+static void __printflike(1, 2)
+note_restarted(const char *fmt, ...)
+{
+	static struct peer_log_source source;
+	va_list ap;
+
+	va_start(ap, fmt);
+	peer_log(&source, LOG_NOTICE, "restarted", fmt, ap);
+	va_end(ap);
+}
+
+/* Say that this process is not the first, and what has become of clients. */
+static void
+say_restarted(void)
+{
+	const struct adapter_resumed ar = adapter_keep_resumed();
+
+	if (!valed_store_found())
+		return;
+	note_restarted("%ju clients go on: %ju saved, %ju salvaged, %ju reset; "
+	    "%ju lost", (uintmax_t)(ar.ar_saved + ar.ar_salvaged +
+	    ar.ar_reset), (uintmax_t)ar.ar_saved, (uintmax_t)ar.ar_salvaged,
+	    (uintmax_t)ar.ar_reset, (uintmax_t)ar.ar_lost);
+}
+
+/*
+ * Let those adapters serve that have gone on from what the store has.  Before,
+ * the service manager gets what they have now: what it has is the earlier
+ * process's.  Returns whether all serve.
+ */
+static bool
+adapters_serve(void)
+{
+	struct adapter *ad;
+	bool all = true, any = false;
+
+	TAILQ_FOREACH(ad, adapters, link) {
+		if (ad->shown)
+			continue;
+		ad->shown = adapter_resumed(ad);
+		any |= ad->shown;
+		all &= ad->shown;
+	}
+	if (any)
+		valed_store_live();
+	TAILQ_FOREACH(ad, adapters, link)
+		if (ad->shown && !ad->serves) {
+			ad->serves = true;
+			adapter_go(ad);
+		}
+	return (all);
+}
+
+/* When all adapters serve, what else is in the store is not needed. */
 static void
 started(void)
 {
 	static bool done;
-	struct adapter *ad;
 
-	if (done)
+	if (done || !adapters_serve())
 		return;
+	done = true;
+	say_restarted();
+	valed_store_started();
+}
+
+/*
+ * Let all adapters go on and serve, and wait until they do, STEP_MS at most: a
+ * client that has much must not keep the others from serving.
+ */
+static void
+adapters_start(void)
+{
+	struct adapter *ad;
+	unsigned int ms, pause = 1;
+
 	TAILQ_FOREACH(ad, adapters, link)
 		if (!adapter_resumed(ad))
-			return;
-	done = true;
-	valed_store_started();
+			adapter_go(ad);
+	for (ms = 0; !adapters_serve() && ms < STEP_MS; ms += pause) {
+		poll(NULL, 0, pause);
+		pause = MIN(2 * pause, 64);
+	}
+	started();
 }
 
 /* Serve until a signal ends the program, or, with true, a restart. */
@@ -368,10 +442,11 @@ end(bool restart)
 		valed_serve_keep();
 		valed_counters_keep();
 	}
+	fflush(stdout);
+	/* From now on the supervisor waits for a moment only. */
+	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);
 	/* Threads that are busy end with the process. */
 	valed_guard_end(go_on);
-	fflush(stdout);
-	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);
 	_exit(EX_OK);
 }
 
@@ -380,8 +455,7 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 {
 	adapters = list;
 	verbose = live;
-	adapters_step(adapter_go, adapter_resumed);
-	started();
+	adapters_start();
 	valed_serve_keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");

@@ -17,6 +17,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,6 +44,8 @@ _Static_assert(VALED_MAXADAPTERS * STORE_SHARE + STORE_MORE + VALED_NAMES <
 
 /* Bytes of a text, with its NUL. */
 #define	TEXT_MAX	(4 << 20)
+/* What valed_store_leave() has left: a descriptor and generations. */
+#define	STORE_ENV	"VALED_STORE"
 
 struct store_entry {
 	char	name[VALED_STORE_NAME];
@@ -216,7 +219,7 @@ valed_store_entry(unsigned int i, int *fd)
 }
 
 /*
- * Passing them on.
+ * The service manager: sockets with descriptors in their queues.
  */
 
 /* A message: the names, each with its NUL, and as many descriptors. */
@@ -236,7 +239,8 @@ pack_send(int s, unsigned int i)
 		len += strlcpy(pack_names + len, entries[i + k].name,
 		    VALED_STORE_NAME) + 1;
 	}
-	return (peer_fds_send(s, pack_names, len, fds, n, 0) == -1 ? 0 : n);
+	return (peer_fds_send(s, pack_names, len, fds, n, MSG_DONTWAIT) == -1 ?
+	    0 : n);
 }
 
 int
@@ -287,8 +291,43 @@ unpack_message(const char *names, size_t len, const struct peer_fds *mf)
 	}
 }
 
-static bool unpacked;
+/* The generation that a name says, or -1. */
+static int64_t
+pack_generation(const char *name, size_t len)
+{
+	const size_t prefix = strlen(VALED_STORE_FDNAME);
+	unsigned int n = 0;
+	size_t i;
 
+	if (len < prefix || memcmp(name, VALED_STORE_FDNAME, prefix) != 0)
+		return (-1);
+	if (len > prefix && name[prefix] != '.')
+		return (-1);
+	for (i = prefix + 1; i < len; i++)
+		n = 10 * n + (unsigned char)(name[i] - '0');
+	return (n);
+}
+
+/* What packs_look() finds: generations, and the first descriptor. */
+static int64_t	pack_newest, pack_oldest;
+static int	pack_first;
+
+static void
+packs_look(const char *name, size_t len, int fd)
+{
+	const int64_t generation = pack_generation(name, len);
+
+	if (generation == -1)
+		return;
+	if (pack_newest == -1) {
+		pack_first = fd;
+		pack_oldest = generation;
+	}
+	pack_newest = MAX(pack_newest, generation);
+	pack_oldest = MIN(pack_oldest, generation);
+}
+
+/* Take what is in a pack of the newest generation, and close it. */
 static void
 unpack(const char *name, size_t len, int s)
 {
@@ -296,6 +335,7 @@ unpack(const char *name, size_t len, int s)
 		struct cmsghdr	align;
 		char		space[PEER_FDS_SPACE(PEER_FDS_MAX)];
 	} control;
+	const int64_t generation = pack_generation(name, len);
 	int fds[PEER_FDS_MAX];
 	struct peer_fds mf = { .mf_fd = fds, .mf_max = PEER_FDS_MAX,
 	    .mf_drop = unpack_drop };
@@ -303,31 +343,104 @@ unpack(const char *name, size_t len, int s)
 	struct msghdr msg;
 	ssize_t n;
 
-	if (len != strlen(VALED_STORE_FDNAME) ||
-	    memcmp(name, VALED_STORE_FDNAME, len) != 0)
+	if (generation == -1)
 		return;
 	do {
 		mf.mf_n = 0;
 		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
 		    .msg_control = &control,
 		    .msg_controllen = sizeof(control) };
-		n = recvmsg(s, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		n = generation != pack_newest ? 0 :
+		    recvmsg(s, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 		if (n <= 0)
 			continue;
 		(void)peer_fds_take(&msg, &mf);
 		unpack_message(pack_names, (size_t)n, &mf);
 	} while (n > 0 || (n == -1 && errno == EINTR));
 	close(s);
-	unpacked = true;
+}
+
+/*
+ * execve(2): descriptors keep their numbers, and their names are in a file.
+ */
+
+int
+valed_store_leave(unsigned int oldest, unsigned int newest)
+{
+	const int fd = memfd_create("store", 0);
+	FILE *fp = fd == -1 ? NULL : fdopen(dup(fd), "w");
+	char text[64];
+	unsigned int i;
+
+	for (i = 0; fp != NULL && i < nentries; i++) {
+		(void)fcntl(entries[i].fd, F_SETFD, 0);
+		fprintf(fp, "%d %s%c", entries[i].fd, entries[i].name, '\0');
+	}
+	snprintf(text, sizeof(text), "%d %u %u", fd, oldest, newest);
+	if (fp != NULL && fclose(fp) == 0 && setenv(STORE_ENV, text, 1) == 0)
+		return (fd);
+	if (fd != -1)
+		close(fd);
+	return (-1);
+}
+
+/* Take the descriptors that are named in a file of valed_store_leave(). */
+static void
+table_take(int table)
+{
+	char record[16 + VALED_STORE_NAME], *name;
+	FILE *fp = fdopen(table, "r");
+	size_t len = 0;
+	int c, fd;
+
+	if (fp == NULL)
+		return;
+	rewind(fp);
+	while ((c = getc(fp)) != EOF) {
+		if (len < sizeof(record))
+			record[len++] = (char)c;
+		if (c != '\0')
+			continue;
+		record[len - 1] = '\0';
+		len = 0;
+		fd = (int)strtol(record, &name, 10);
+		if (*name == ' ' && strlen(++name) < VALED_STORE_NAME &&
+		    fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+			valed_store_set(name, fd);
+	}
+	fclose(fp);
+}
+
+/* Begin with what the program before execve(2) had. */
+static bool
+inherit_table(unsigned int *oldest, unsigned int *newest)
+{
+	const char *value = getenv(STORE_ENV);
+	int fd;
+
+	if (value == NULL || sscanf(value, "%d %u %u", &fd, oldest,
+	    newest) != 3)
+		return (false);
+	unsetenv(STORE_ENV);
+	table_take(fd);
+	return (true);
 }
 
 bool
-valed_store_inherit(void)
+valed_store_inherit(unsigned int *oldest, unsigned int *newest)
 {
 	entries_clear();
-	unpacked = false;
+	if (inherit_table(oldest, newest))
+		return (nentries > 0);
+	pack_newest = -1;
+	valed_activation_each(packs_look);
+	if (pack_newest == -1)
+		return (false);
 	valed_activation_each(unpack);
-	return (unpacked);
+	valed_activation_until(pack_first);
+	*oldest = (unsigned int)pack_oldest;
+	*newest = (unsigned int)pack_newest;
+	return (true);
 }
 
 /*
@@ -338,6 +451,12 @@ void
 valed_store_serve(int fd)
 {
 	store_fd = fd;
+}
+
+bool
+valed_store_found(void)
+{
+	return (store_fd != -1 && nentries > 0);
 }
 
 bool
@@ -352,19 +471,28 @@ valed_store_fd(void)
 	return (store_fd);
 }
 
-/* Send a packet, with a descriptor if it is not -1. */
+/*
+ * Send a packet, with a descriptor if it is not -1.  This waits for the
+ * supervisor, but not for others of the same user that have descriptors in
+ * flight.
+ */
 static bool
 store_send(const struct valed_store_message *vsm, int fd)
 {
 	const size_t len = offsetof(struct valed_store_message, vsm_text) +
 	    strlen(vsm->vsm_text) + 1;
+	struct pollfd pfd = { .fd = store_fd, .events = POLLOUT };
 	ssize_t n;
 
-	do
-		n = peer_fds_send(store_fd, vsm, len, &fd, fd != -1, 0);
-	while (n == -1 && (errno == EINTR || errno == ENOBUFS ||
-	    errno == ENOMEM));
-	return (n != -1);
+	for (;;) {
+		n = peer_fds_send(store_fd, vsm, len, &fd, fd != -1,
+		    MSG_DONTWAIT);
+		if (n == -1 && errno == EAGAIN)
+			(void)poll(&pfd, 1, -1);
+		else if (n != -1 || (errno != EINTR && errno != ENOBUFS &&
+		    errno != ENOMEM))
+			return (n != -1);
+	}
 }
 
 static bool
@@ -386,6 +514,7 @@ bool
 valed_store_put(const char *name, int fd)
 {
 	struct store_entry *se;
+	int error;
 
 	if (store_fd == -1)
 		return (true);
@@ -395,7 +524,13 @@ valed_store_put(const char *name, int fd)
 	if (se != NULL)
 		se->put = true;
 	pthread_mutex_unlock(&entries_mtx);
-	return (store_tell(VALED_STORE_PUT, name, fd));
+	if (store_tell(VALED_STORE_PUT, name, fd))
+		return (true);
+	/* Another one of that name is not this one. */
+	error = errno;
+	valed_store_remove(name);
+	errno = error;
+	return (false);
 }
 
 void
@@ -410,6 +545,16 @@ valed_store_tell(enum valed_store_what what, const char *text)
 {
 	if (store_fd != -1)
 		(void)store_tell(what, text == NULL ? "" : text, -1);
+}
+
+void
+valed_store_live(void)
+{
+	char reply[1];
+
+	valed_store_tell(VALED_STORE_LIVES, NULL);
+	if (store_fd != -1)
+		(void)valed_store_reply(reply, sizeof(reply));
 }
 
 bool

@@ -23,7 +23,10 @@
 #define	VALED_STORE_NAME	128
 /* Descriptors, at most. */
 #define	VALED_STORE_MAX		8192
-/* In LISTEN_FDNAMES, and FDNAME of sd_notify(3): what valed_store_pack() makes. */
+/*
+ * In LISTEN_FDNAMES, and FDNAME of sd_notify(3): what valed_store_pack() makes.
+ * Behind it are a "." and a number, the generation; without them that is 0.
+ */
 #define	VALED_STORE_FDNAME	"valed-store"
 /* Bytes of a text for the service manager. */
 #define	VALED_STORE_TEXT	512
@@ -35,12 +38,16 @@ struct valed_store_message {
 					   descriptor that comes with it */
 		VALED_STORE_REMOVE,	/* the descriptor of this name */
 		VALED_STORE_NOTIFY,	/* for the service manager */
+		VALED_STORE_LIVES,	/* adapters are about to go on: what was
+					   put is to be in the service manager's
+					   store.  The reply is an empty packet */
 		VALED_STORE_SERVES,	/* it has started */
 		VALED_STORE_CHECK,	/* can it be started again?  The reply
 					   is a packet with the reason why not,
 					   or "" */
 		VALED_STORE_RESTART,	/* it ends, to be started again */
-		VALED_STORE_END		/* it ends on purpose */
+		VALED_STORE_END,	/* it ends on purpose */
+		VALED_STORE_CRASHES	/* it ends by a fault */
 	}	vsm_what;
 	char	vsm_text[VALED_STORE_TEXT];
 };
@@ -50,8 +57,12 @@ struct valed_store_message {
  * say something else.  They wait for the supervisor, never for a client.
  */
 
-/* Whether there is a store. */
+/*
+ * Whether there is a store; whether an earlier process has left something
+ * there, until valed_store_started().
+ */
 bool	valed_store_active(void);
+bool	valed_store_found(void);
 
 /*
  * Keep a duplicate of `fd' under a name, in place of another one there.  The
@@ -99,7 +110,16 @@ void	valed_store_started(void);
  */
 void	valed_store_forget(void);
 
-/* Tell the supervisor, with a text or NULL.  The main thread. */
+/*
+ * Adapters may go on from now on: all that was put until now outlasts the
+ * supervisor, too, if there is a service manager.  The main thread.
+ */
+void	valed_store_live(void);
+
+/*
+ * Tell the supervisor, with a text or NULL.  The main thread; VALED_STORE_CRASHES
+ * is also for the handler of a signal.
+ */
 void	valed_store_tell(enum valed_store_what what, const char *text);
 
 /*
@@ -123,16 +143,26 @@ int	valed_store_pair(int other);
  */
 
 /*
- * Begin with what this process inherits: valed_activation.h.  Returns whether
+ * Begin with what this process inherits: from the program that has executed it,
+ * with valed_store_leave(), or from the service manager, of which the newest
+ * generation counts (valed_activation.h).  Sets *oldest and *newest to the
+ * generations that the service manager has, if it has any.  Returns whether
  * there was something.
  */
-bool	valed_store_inherit(void);
+bool	valed_store_inherit(unsigned int *oldest, unsigned int *newest);
+
+/*
+ * Have the program that this process executes next inherit the store, and the
+ * generations that the service manager has.  Returns a descriptor, to be closed
+ * if there is no such program, or -1 with errno.
+ */
+int	valed_store_leave(unsigned int oldest, unsigned int newest);
 
 /*
  * Make a socket in whose queue the descriptors from the *i-th on are, with their
- * names, and set *i to the first that has no place in it.  For another program
- * this is one descriptor, whatever the number of those.  They are still in the
- * store.  Returns -1 with errno.
+ * names, and set *i to the first that has no place in it.  For the service
+ * manager this is one descriptor, whatever the number of those: it compares each
+ * with all that it has.  They are still in the store.  Returns -1 with errno.
  */
 int	valed_store_pack(unsigned int *i);
 

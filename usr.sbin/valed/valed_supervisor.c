@@ -19,10 +19,13 @@
  * signals, and sends what the serving process has for the service manager.  If
  * that process ends, and was not told to, it executes the program again, in its
  * own place: so its process ID stays, the program may be a newer one, and both
- * begin alike.  The new program finds the descriptors as sd_listen_fds(3) says,
- * in the queues of a few sockets.  That is also how systemd(1) passes them, which
- * keeps them while a unit is restarted: so before the supervisor ends, it gives
- * them to the service manager (FDSTORE=1 of sd_notify(3)), if there is one.
+ * begin alike.  The new program inherits the descriptors, with their numbers.
+ *
+ * systemd(1) can keep descriptors, too (FDSTORE=1 of sd_notify(3)), and passes
+ * them to the program that it starts.  It has all of them at any time, in the
+ * queues of a few sockets: a generation.  A change makes another generation, of
+ * which there is at most one a second.  So clients go on if the unit is restarted,
+ * and if the supervisor is killed.
  *
  * A program that has clients to go on with does not exit for an error in its
  * options or a file, which would end its clients' connections: it waits until a
@@ -37,6 +40,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +55,7 @@
 
 #include "adapter_version.h"
 #include "peer_fds.h"
+#include "vale_clock.h"
 #include "valed_activation.h"
 #include "valed_error.h"
 #include "valed_notify.h"
@@ -64,8 +69,19 @@
 #define	FAILURE_MS	100
 /* For the check whether the program can be started; seconds. */
 #define	CHECK_S		10
-/* Sockets that hold all descriptors, at most: five do, with the longest names. */
-#define	PACKS		32
+/*
+ * Sockets of a generation, at most; five do, with the longest names.  A service
+ * manager has two generations at times.
+ */
+#define	PACKS		16
+/* Between a change of the store and a generation that has it; ms. */
+#define	CHANGE_MS	20
+/* Between two generations; ms. */
+#define	GENERATION_MS	1000
+/* For the process to end when it has said that it does; ms. */
+#define	END_MS		1000
+/* Between two looks at the threads of one that does not; ms. */
+#define	THREADS_MS	10
 
 /* SIGABRT is from the service manager's watchdog, if the process hangs. */
 static const int forwarded[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGABRT };
@@ -75,11 +91,22 @@ static char	**arguments;
 static pid_t	child;			/* the serving process */
 static int	child_fd = -1;		/* the connection with it */
 static int	signal_fd = -1;
+static bool	found;			/* an earlier process has left something */
 static bool	served;			/* VALED_STORE_SERVES came */
 static bool	ends;			/* VALED_STORE_END came, or a signal */
+static bool	said_end;		/* the former */
+static int	end_signal;		/* the latter, or 0 */
 static bool	restarts;		/* VALED_STORE_RESTART came */
+static uint64_t	leaves_ms;		/* when one of these came, or
+					   VALED_STORE_CRASHES; 0: none has */
 static int	status;			/* of the child that has ended */
 static bool	ended;
+
+/* The generations that the service manager has. */
+static unsigned int oldest, newest;
+static uint64_t	changed_ms;		/* since when the newest lacks a change
+					   of the store, or 0 */
+static uint64_t	made_ms;		/* when it was made */
 
 /* The path of the program, which may be another file later. */
 static void
@@ -98,27 +125,93 @@ program_find(void)
  * The service manager.
  */
 
+static void
+changed(void)
+{
+	if (changed_ms == 0 && valed_notify_wanted())
+		changed_ms = vale_now_ms();
+}
+
+/* Milliseconds until the next generation is due, or -1. */
+static int
+generation_wait(void)
+{
+	const uint64_t now = vale_now_ms();
+	const uint64_t due = MAX(changed_ms + CHANGE_MS,
+	    made_ms + GENERATION_MS);
+
+	if (changed_ms == 0)
+		return (-1);
+	return (due <= now ? 0 : (int)(due - now));
+}
+
+/* Pack all descriptors.  Returns the number of sockets, or -1 with errno. */
+static int
+packs_make(int packs[PACKS])
+{
+	unsigned int i = 0;
+	int n = 0;
+
+	errno = ENOBUFS;
+	while (i < valed_store_count() && n < PACKS &&
+	    (packs[n] = valed_store_pack(&i)) != -1)
+		n++;
+	if (i == valed_store_count())
+		return (n);
+	while (n > 0)
+		close(packs[--n]);
+	return (-1);
+}
+
+static const char *
+generation_name(unsigned int generation)
+{
+	static char name[sizeof(VALED_STORE_FDNAME) + 11];
+
+	snprintf(name, sizeof(name), generation == 0 ? VALED_STORE_FDNAME :
+	    VALED_STORE_FDNAME ".%u", generation);
+	return (name);
+}
+
 /*
- * Give it all descriptors, which it passes to the program that it starts.  It
- * gets the sockets that they are in: it compares each descriptor with each of
- * those that it has, and has none twice.
+ * Give the service manager all descriptors, in one message, and have it forget
+ * the generations that it had.  `wait' is whether to wait for a manager that
+ * does not read.
  */
+static void
+generation_make(bool wait)
+{
+	static bool said;
+	int i, n, packs[PACKS];
+
+	if (!valed_notify_wanted())
+		return;
+	n = packs_make(packs);
+	made_ms = vale_now_ms();
+	if (n == -1 && !said)
+		warn("what is kept cannot be handed over");
+	said = n == -1;
+	if (n == -1 || (n > 0 && !valed_notify_fds(packs, (unsigned int)n,
+	    wait, "FDSTORE=1\nFDPOLL=0\nFDNAME=%s",
+	    generation_name(newest + 1))))
+		changed();
+	else {
+		changed_ms = 0;
+		newest++;
+	}
+	for (i = 0; i < n; i++)
+		close(packs[i]);
+	while (oldest < newest && valed_notify_fds(NULL, 0, wait,
+	    "FDSTOREREMOVE=1\nFDNAME=%s", generation_name(oldest)))
+		oldest++;
+}
+
+/* Have the service manager keep what there is, before this process ends. */
 static void
 hand_over(void)
 {
-	unsigned int i = 0;
-	int s;
-
-	while (valed_notify_wanted() && i < valed_store_count()) {
-		s = valed_store_pack(&i);
-		if (s == -1) {
-			warn("what is kept cannot be handed over");
-			break;
-		}
-		valed_notify_fd(s, "FDSTORE=1\nFDPOLL=0\nFDNAME="
-		    VALED_STORE_FDNAME);
-		close(s);
-	}
+	if (changed_ms != 0)
+		generation_make(true);
 	valed_notify_barrier();
 }
 
@@ -126,62 +219,33 @@ hand_over(void)
  * Starting the program again.
  */
 
-/* The service manager may be able to. */
-static void __dead2
-cannot_start(void)
+/* Whether the other end of a connection is open. */
+static bool
+connected(int fd)
 {
-	warn("cannot start again: %s", program);
-	/* descriptors_place() may have taken the number of its connection. */
-	valed_notify_open();
-	hand_over();
-	_exit(EX_OSERR);
+	struct pollfd pfd = { .fd = fd };
+
+	return (poll(&pfd, 1, 0) != 1);
 }
 
 /*
- * Put all descriptors where sd_listen_fds(3) expects them, in sockets, behind
- * those that the service manager passed, whose numbers stay.  Returns the
- * number of sockets.
+ * Whether an adapter has a client.  The process that served may have ended
+ * before it could remove one that has closed its connection.
  */
-static unsigned int
-descriptors_place(int first)
+static bool
+clients_kept(void)
 {
-	int packs[PACKS];
-	unsigned int i = 0, k, n = 0;
+	const char *what;
+	unsigned int i;
+	int fd;
 
-	while (i < valed_store_count()) {
-		if (n == PACKS || (packs[n++] = valed_store_pack(&i)) == -1)
-			cannot_start();
+	for (i = 0; i < valed_store_count(); i++) {
+		what = strchr(valed_store_entry(i, &fd), '.');
+		if (what != NULL && strcmp(what, ".client") == 0 &&
+		    connected(fd))
+			return (true);
 	}
-	/* Away from these numbers, first. */
-	for (k = 0; k < n; k++) {
-		packs[k] = fcntl(packs[k], F_DUPFD_CLOEXEC, first + (int)n);
-		if (packs[k] == -1)
-			cannot_start();
-	}
-	for (k = 0; k < n; k++)
-		if (dup2(packs[k], first + (int)k) == -1)
-			cannot_start();
-	return (n);
-}
-
-/* The names of all descriptors, as LISTEN_FDNAMES has them. */
-static char *
-descriptors_names(unsigned int n)
-{
-	const char *colon = valed_activation_count() > 0 ? ":" : "";
-	char *names = NULL;
-	size_t size = 0;
-	FILE *fp;
-
-	fp = open_memstream(&names, &size);
-	if (fp == NULL)
-		cannot_start();
-	fputs(valed_activation_names(), fp);
-	for (; n > 0; n--, colon = ":")
-		fprintf(fp, "%s" VALED_STORE_FDNAME, colon);
-	if (fclose(fp) != 0)
-		cannot_start();
-	return (names);
+	return (false);
 }
 
 static void
@@ -208,25 +272,31 @@ static void __dead2
 start_again(void)
 {
 	const unsigned int failed = restarts ? 0 : failures();
-	const int first = VALED_ACTIVATION_START +
-	    (int)valed_activation_count();
-	unsigned int n;
-	char *names;
+	unsigned int tries = 0;
+	int fd;
 
 	if (failed > 0)
 		poll(NULL, 0, FAILURE_MS << failed);
 	env_number(FAILURES_ENV, failed);
 	close(child_fd);
 	close(signal_fd);
-	n = descriptors_place(first);
-	names = descriptors_names(n);
-	valed_activation_keep();
-	env_number("LISTEN_PID", (unsigned int)getpid());
-	env_number("LISTEN_FDS", valed_activation_count() + n);
-	setenv("LISTEN_FDNAMES", names, 1);
-	/* The signals stay blocked: none is lost meanwhile. */
-	execv(program, arguments);
-	cannot_start();
+	/*
+	 * The signals stay blocked: none is lost meanwhile.  One that has come
+	 * when the process did not read signals any more ends the next one.
+	 */
+	if (end_signal != 0)
+		raise(end_signal);
+	do {
+		poll(NULL, 0, tries == 0 ? 0 : FAILURE_MS << tries);
+		fd = valed_store_leave(oldest, newest);
+		if (fd != -1) {
+			execv(program, arguments);
+			close(fd);
+		}
+		warn("cannot start again: %s", program);
+	} while (++tries <= FAILURES);
+	hand_over();
+	_exit(EX_OSERR);
 }
 
 /*
@@ -253,6 +323,8 @@ check_exec(int fd)
 	argv[3] = version;
 	adapter_version(version);
 	memcpy(argv + 4, arguments + 1, (n - 1) * sizeof(*argv));
+	/* What is inherited is there for this process, too. */
+	env_number("LISTEN_PID", (unsigned int)getpid());
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	alarm(CHECK_S);
@@ -340,6 +412,14 @@ notify_ok(const char *text)
 	}
 }
 
+static void
+reply(const char *text)
+{
+	while (send(child_fd, text, strlen(text) + 1, MSG_NOSIGNAL) == -1 &&
+	    (errno == EINTR || errno == ENOBUFS))
+		continue;
+}
+
 /* Do what the serving process tells. */
 static void
 message(const struct valed_store_message *vsm, int fd)
@@ -348,30 +428,42 @@ message(const struct valed_store_message *vsm, int fd)
 
 	switch (vsm->vsm_what) {
 	case VALED_STORE_PUT:
+		changed();
+		/* One that did not arrive is not the one that was there. */
 		if (fd != -1)
 			valed_store_set(vsm->vsm_text, fd);
+		else
+			valed_store_unset(vsm->vsm_text);
 		return;
 	case VALED_STORE_REMOVE:
+		changed();
 		valed_store_unset(vsm->vsm_text);
 		break;
 	case VALED_STORE_NOTIFY:
 		if (notify_ok(vsm->vsm_text))
 			valed_notify("%s", vsm->vsm_text);
 		break;
+	case VALED_STORE_LIVES:
+		generation_make(false);
+		reply("");
+		break;
 	case VALED_STORE_SERVES:
 		served = true;
 		break;
 	case VALED_STORE_CHECK:
 		(void)check(why);
-		while (send(child_fd, why, strlen(why) + 1, MSG_NOSIGNAL) ==
-		    -1 && (errno == EINTR || errno == ENOBUFS))
-			continue;
+		reply(why);
 		break;
 	case VALED_STORE_RESTART:
 		restarts = true;
+		leaves_ms = vale_now_ms();
 		break;
 	case VALED_STORE_END:
-		ends = true;
+		ends = said_end = true;
+		leaves_ms = vale_now_ms();
+		break;
+	case VALED_STORE_CRASHES:
+		leaves_ms = vale_now_ms();
 		break;
 	}
 	if (fd != -1)
@@ -403,8 +495,10 @@ message_read(void)
 
 	mf.mf_fd = &fd;
 	n = recvmsg(child_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	/* ECONNRESET: it has ended with an unread reply; what it sent is here. */
 	if (n <= 0)
-		return (n == -1 && (errno == EINTR || errno == ENOMEM));
+		return (n == -1 && (errno == EINTR || errno == ENOMEM ||
+		    errno == ECONNRESET));
 	(void)peer_fds_take(&msg, &mf);
 	if (n > (ssize_t)offsetof(struct valed_store_message, vsm_text)) {
 		((char *)&vsm)[n - 1] = '\0';
@@ -442,19 +536,68 @@ signals(void)
 			children();
 			continue;
 		}
-		if (si.ssi_signo != SIGHUP && si.ssi_signo != SIGUSR1)
+		if (si.ssi_signo != SIGHUP && si.ssi_signo != SIGUSR1) {
 			ends = true;
+			end_signal = (int)si.ssi_signo;
+		}
 		kill(child, (int)si.ssi_signo);
 		if (si.ssi_signo == SIGABRT)
 			kill(child, SIGCONT);
 	}
 }
 
+/* Whether a thread of the serving process may still execute instructions. */
+static bool
+thread_runs(const char *tid)
+{
+	char path[64], stat[256], *state;
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", child, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return (false);
+	n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	stat[MAX(n, 0)] = '\0';
+	state = strrchr(stat, ')');
+	/* proc_pid_stat(5): a zombie, dead, or in uninterruptible sleep. */
+	return (state != NULL && strlen(state) > 2 &&
+	    strchr("ZXxD", state[2]) == NULL);
+}
+
+/*
+ * Whether the serving process, which was killed, executes no instruction of its
+ * program any more.  A thread that waits for a page of a client's memory, which
+ * the client can withhold, ends as late as the client likes, but it ends in the
+ * kernel: what the kernel copies for it goes to or comes from that page.
+ */
+static bool
+threads_gone(void)
+{
+	char path[32];
+	struct dirent *de;
+	bool gone = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", child);
+	dir = opendir(path);
+	while (dir != NULL && gone && (de = readdir(dir)) != NULL)
+		gone = de->d_name[0] == '.' || !thread_runs(de->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	return (dir != NULL && gone);
+}
+
 /* Say how the serving process has ended, if nobody asked it to. */
 static void
 say_end(void)
 {
-	if (WIFSIGNALED(status))
+	if (!ended)
+		warnx("the process that serves does not end: another one "
+		    "takes its place");
+	else if (WIFSIGNALED(status))
 		warnx("the process that serves has ended: %s",
 		    strsignal(WTERMSIG(status)));
 	else
@@ -462,22 +605,56 @@ say_end(void)
 		    WEXITSTATUS(status));
 }
 
-/* The serving process has ended. */
+/* Whether the program is not started again after its end. */
+static bool
+is_last(void)
+{
+	if (restarts || ends || served)
+		return (ends && !restarts);
+	/* An error that was printed, and that will not go away. */
+	if (ended && WIFEXITED(status) && !(found && (WEXITSTATUS(status) ==
+	    EX_OSERR || WEXITSTATUS(status) == EX_UNAVAILABLE)))
+		return (true);
+	return (failures() > FAILURES);
+}
+
+/* The serving process has ended, or is as good as that. */
 static void __dead2
 end(void)
 {
 	/* What it has sent is still there. */
 	while (message_read())
 		continue;
+	children();
 	if (!restarts && !ends)
 		say_end();
-	/* An error at the start was printed, and will not go away. */
-	if (!restarts && (ends || (!served && (WIFEXITED(status) ||
-	    failures() > FAILURES)))) {
-		hand_over();
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE);
-	}
-	start_again();
+	if (!is_last())
+		start_again();
+	hand_over();
+	_exit(ended && WIFEXITED(status) ? WEXITSTATUS(status) :
+	    said_end ? EX_OK : EX_SOFTWARE);
+}
+
+/* Whether one that leaves has not ended in time, and can be left to itself. */
+static bool
+overdue(void)
+{
+	if (leaves_ms == 0 || vale_now_ms() - leaves_ms < END_MS)
+		return (false);
+	kill(child, SIGKILL);
+	return (threads_gone());
+}
+
+/* How long supervise() may wait, ms, or -1. */
+static int
+supervise_wait(void)
+{
+	const int ms = generation_wait();
+	const uint64_t late = vale_now_ms() - leaves_ms;
+
+	if (leaves_ms != 0)
+		return (late < END_MS ? (int)(END_MS - late) : THREADS_MS);
+	return (ms);
 }
 
 static void __dead2
@@ -489,8 +666,10 @@ supervise(void)
 	};
 
 	prctl(PR_SET_NAME, "valed-super");
-	while (!ended) {
-		if (poll(fds, nitems(fds), -1) == -1)
+	while (!ended && !overdue()) {
+		if (generation_wait() == 0)
+			generation_make(false);
+		if (poll(fds, nitems(fds), supervise_wait()) == -1)
 			continue;
 		if (fds[1].revents != 0 && !message_read())
 			fds[1].fd = -1;
@@ -515,62 +694,6 @@ signals_open(void)
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/*
- * Begin with what is inherited, which the service manager would pass again.
- * Returns whether there was something.
- */
-static bool
-inherit(void)
-{
-	static bool done, any;
-
-	if (done)
-		return (any);
-	done = true;
-	any = valed_store_inherit();
-	if (any)
-		valed_notify("FDSTOREREMOVE=1\nFDNAME=" VALED_STORE_FDNAME);
-	return (any);
-}
-
-static bool passed_store;
-
-static void
-note_store(const char *name, size_t len, int fd __unused)
-{
-	passed_store = passed_store || (len == strlen(VALED_STORE_FDNAME) &&
-	    memcmp(name, VALED_STORE_FDNAME, len) == 0);
-}
-
-/* Whether the other end of a connection is open. */
-static bool
-connected(int fd)
-{
-	struct pollfd pfd = { .fd = fd };
-
-	return (poll(&pfd, 1, 0) != 1);
-}
-
-/*
- * Whether an adapter has a client.  The process that served may have ended
- * before it could remove one that has closed its connection.
- */
-static bool
-clients_kept(void)
-{
-	const char *what;
-	unsigned int i;
-	int fd;
-
-	for (i = 0; i < valed_store_count(); i++) {
-		what = strchr(valed_store_entry(i, &fd), '.');
-		if (what != NULL && strcmp(what, ".client") == 0 &&
-		    connected(fd))
-			return (true);
-	}
-	return (false);
-}
-
 /* Wait for a moment.  Returns whether the process is told to end. */
 static bool
 wait_told(const sigset_t *set)
@@ -587,14 +710,16 @@ static bool begun;
 static void
 wait_mended(void)
 {
+	const char *level = strchr(program_invocation_short_name, '>');
 	char why[VALED_WHY_SIZE], said[VALED_WHY_SIZE];
 	sigset_t set;
 	unsigned int i;
 
 	if (begun)
 		return;
-	snprintf(said, sizeof(said), "%s: %s", program_invocation_short_name,
-	    valed_error());
+	/* As the child prints that, whose stderr is not the journal's. */
+	snprintf(said, sizeof(said), "%s: %s", level != NULL ? level + 1 :
+	    program_invocation_short_name, valed_error());
 	warnx("clients wait until this is mended");
 	sigemptyset(&set);
 	for (i = 0; i < nitems(forwarded); i++)
@@ -618,13 +743,19 @@ wait_mended(void)
 void
 valed_supervisor_begin(char **argv)
 {
-	valed_activation_each(note_store);
-	if (!passed_store)
+	/* Whoever has started this process may ignore them. */
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
+	found = valed_store_inherit(&oldest, &newest);
+	if (!found)
 		return;
 	arguments = argv;
 	program_find();
 	valed_notify_open();
-	if (!inherit() || !clients_kept())
+	/* The sockets that the service manager has passed are empty now. */
+	changed();
+	generation_make(false);
+	if (!clients_kept())
 		return;
 	valed_error_begin(-1);
 	if (atexit(wait_mended) != 0)
@@ -643,14 +774,26 @@ valed_unsupervised(void)
 	const char *name;
 	int fd;
 
-	if (!inherit())
+	if (valed_store_count() == 0)
 		return;
 	while (valed_store_count() > 0) {
 		name = valed_store_entry(0, &fd);
 		valed_store_unset(name);
 	}
+	changed();
 	/* Nothing listens on the sockets any longer. */
-	valed_notify_barrier();
+	hand_over();
+}
+
+/* There is no child.  If this is not the first start, try again. */
+static void __dead2
+cannot_serve(void)
+{
+	warn("supervisor");
+	if (found && failures() <= FAILURES)
+		start_again();
+	hand_over();
+	_exit(EX_OSERR);
 }
 
 void
@@ -662,12 +805,11 @@ valed_supervise(char **argv)
 
 	arguments = argv;
 	program_find();
-	(void)inherit();
 	signal_fd = signals_open();
 	if (signal_fd == -1 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
 	    (child = fork()) == -1)
-		err(EX_OSERR, "supervisor");
+		cannot_serve();
 	if (child != 0) {
 		close(fds[1]);
 		child_fd = fds[0];
@@ -676,13 +818,19 @@ valed_supervise(char **argv)
 	close(fds[0]);
 	close(signal_fd);
 	signal_fd = -1;
-	/* They wait until it handles them; others end it. */
+	/* Signals wait until the handlers are set: valed_serve_signals(). */
 	sigemptyset(&later);
 	sigaddset(&later, SIGHUP);
+	sigaddset(&later, SIGINT);
+	sigaddset(&later, SIGTERM);
 	sigaddset(&later, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &later, NULL);
-	/* Without the supervisor it would run for ever. */
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/*
+	 * Without the supervisor the process would run for ever.  A service
+	 * manager starts another one, which goes on from the store, and must be
+	 * the only one that serves; otherwise the sockets are to be removed.
+	 */
+	prctl(PR_SET_PDEATHSIG, valed_notify_wanted() ? SIGKILL : SIGTERM);
 	if (getppid() != self)
 		_exit(EX_UNAVAILABLE);
 	valed_store_serve(fds[1]);

@@ -32,6 +32,15 @@ def answers():
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
+RESTARTED = (r"valed: restarted: \d+ clients go on: (\d+) saved, (\d+) "
+             r"salvaged, (\d+) reset; (\d+) lost")
+
+
+class Managed(Service):
+    def messages(self):
+        return re.sub(RESTARTED + r"\n", "", Service.messages(self))
+
+
 class Supervised(Valed):
     """valed -R with a control socket."""
 
@@ -40,11 +49,26 @@ class Supervised(Valed):
                        ["-R", "-c", "control"] + list(args))
         wait_until(answers, "the control socket")
         self.serving = self.child()
+        self.said = 0
 
     def child(self):
         """The process that serves, or None."""
         pids = children(self.proc.pid)
         return pids[0] if pids else None
+
+    def messages(self):
+        """Without the lines of ways()."""
+        return re.sub(RESTARTED + r"\n", "", Valed.messages(self))
+
+    def ways(self, *want):
+        """Clients that have gone on since the last call: saved, salvaged, reset,
+        and lost, in each restart."""
+        def lines():
+            return re.findall(RESTARTED, Valed.messages(self))[self.said:]
+        wait_until(lambda: len(lines()) >= len(want), "lines", lines)
+        new = [tuple(map(int, line)) for line in lines()]
+        self.said += len(new)
+        assert new == list(want), (new, want)
 
     def restarted(self):
         """Wait until another process serves."""
@@ -62,8 +86,9 @@ class Supervised(Valed):
     def restart(self):
         subprocess.run([VALECTL, "-c", "control", "restart"], check=True)
         before = self.serving
-        self.serving = self.child()
-        assert self.serving != before
+        self.serving = wait_until(
+            lambda: self.child() not in (None, before) and self.child(),
+            "another process", self.messages)
 
     def descriptors_kept(self):
         return len(os.listdir("/proc/%d/fd" % self.proc.pid))
@@ -265,7 +290,6 @@ def waits():
         write_conf(wrong)
         for _ in range(2):
             v = m.spawn(args)
-            m.read("FDSTOREREMOVE=1")
             waiting(v, 2)
             m.stop(v, status=75)
         write_conf(good)
@@ -287,22 +311,32 @@ class Manager:
 
     def __init__(self):
         self.sock = manager()
-        self.kept = []
+        self.stored = {}            # generations: name, descriptors
+
+    @property
+    def kept(self):
+        return [fd for fds in self.stored.values() for fd in fds]
 
     def read(self, wanted):
-        """Read messages until one begins so."""
+        """Read messages until one begins so, or, if it is None, all that have
+        come."""
+        self.sock.settimeout(0 if wanted is None else WAIT_S)
         while True:
-            text, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
+            try:
+                text, fds, _, _ = socket.recv_fds(self.sock, 4096, 32)
+            except BlockingIOError:
+                return None
             text = text.decode()
-            if "FDNAME=" in text:
-                assert text.endswith("FDNAME=valed-store"), text
+            name = text.partition("FDNAME=")[2]
+            assert re.fullmatch(r"|valed-store(\.\d+)?", name), text
             if text.startswith("FDSTORE=1\nFDPOLL=0\n"):
-                self.kept += fds
+                self.stored.setdefault(name, []).extend(fds)
             elif text.startswith("FDSTOREREMOVE=1\n"):
-                self.drop()
+                for fd in self.stored.pop(name, []):
+                    os.close(fd)
             elif text.startswith("BARRIER=1"):
                 os.close(fds[0])
-            if text.startswith(wanted):
+            if wanted is not None and text.startswith(wanted):
                 return text
 
     def add(self, name, fd):
@@ -311,36 +345,62 @@ class Manager:
         socket.send_fds(a, [name.encode() + b"\0"], [fd])
         a.close()
         os.close(fd)
-        self.kept.append(b.detach())
+        newest = list(self.stored)[-1:] or ["valed-store"]
+        self.stored.setdefault(newest[0], []).append(b.detach())
 
     def drop(self):
         for fd in self.kept:
             os.close(fd)
-        self.kept = []
+        self.stored = {}
+
+    def names(self):
+        """What the newest generation has, but for the first 253."""
+        found = set()
+        for fd in list(self.stored.values())[-1]:
+            with socket.socket(fileno=os.dup(fd)) as s:
+                # Not recv_fds(), which ignores flags.
+                names, sent, _, _ = s.recvmsg(
+                    1 << 16, socket.CMSG_SPACE(4 * 253),
+                    socket.MSG_PEEK | socket.MSG_DONTWAIT)
+                found.update(names.decode().split("\0"))
+                for _, _, data in sent:
+                    for one in struct.unpack("=%di" % (len(data) // 4), data):
+                        os.close(one)
+        return found
+
+    def has(self, *names):
+        """Read messages until a generation has these."""
+        while not self.stored or not self.names() >= set(names):
+            self.read("FDSTORE=1")
 
     def spawn(self, args, fds=(), **env):
-        """Sockets of other units come first, here without names."""
-        env["LISTEN_FDNAMES"] = ":".join([""] * len(fds) + ["valed-store"] *
-                                         len(self.kept))
-        return Service(args, list(fds) + self.kept,
+        """Sockets of other units come first, here without names.  What an earlier
+        process has sent is read first, as systemd does."""
+        self.read(None)
+        env["LISTEN_FDNAMES"] = ":".join([""] * len(fds) + [
+            name for name, kept in self.stored.items() for _ in kept])
+        return Managed(args, list(fds) + self.kept,
                        NOTIFY_SOCKET=os.path.abspath("notify"), **env)
 
     def start(self, args, fds=(), **env):
         v = self.spawn(args, fds, **env)
         self.read("READY=1")
-        assert self.kept == []
         return v
 
     def stop(self, v, sig=signal.SIGTERM, status=0):
         v.proc.send_signal(sig)
         self.read("BARRIER=1")
         assert v.proc.wait(WAIT_S) == status, v.messages()
-        assert len(self.kept) == 1, self.kept
+        assert len(self.kept) == 1, self.stored
 
 
 def children(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
         return [int(n) for n in f.read().split()]
+
+
+# What has become of two clients: saved, salvaged, reset, lost.
+SAVED_2, SALVAGED_2 = (2, 0, 0, 0), (0, 2, 0, 0)
 
 
 def clients():
@@ -353,11 +413,14 @@ def clients():
             b.set(IMS, ICR_RXT0)
             b.set(RAL0, 0x44332211)
             exchange(a, b)
-            for end in v.restart, v.crash, v.restart, v.restart, v.crash, \
-                    v.crash:
+            for end, way in (
+                    (v.restart, SAVED_2), (v.crash, SALVAGED_2),
+                    (v.restart, SAVED_2), (v.restart, SAVED_2),
+                    (v.crash, SALVAGED_2), (v.crash, SALVAGED_2)):
                 fired(irq)
                 b.get(ICR)
                 end()
+                v.ways(way)
                 assert b.get(RAL0) == 0x44332211
                 exchange(a, b)
                 wait_event(irq)
@@ -560,6 +623,133 @@ def access():
         assert (st.st_mode & 0o777, st.st_gid) == (mode, group), st
         m.stop(v)
     m.drop()
+
+
+def killed():
+    """Somebody kills the supervisor, at any time: no process is left that serves,
+    and the next one goes on with what the service manager has."""
+    m = Manager()
+    v = m.start(ARGS)
+    before = inodes(PATHS)
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        b.set(RAL0, 0x44332211)
+        for n in range(4):
+            exchange(a, b)
+            if n < 2:
+                m.has(*("%s.%s" % (place, what) for place in ("0008", "0010")
+                        for what in ("client", "mem.0", "memory", "journal")))
+            pids = [v.proc.pid] + children(v.proc.pid)
+            v.proc.kill()
+            assert v.proc.wait(WAIT_S) == -signal.SIGKILL
+            wait_until(lambda: not any(os.path.exists("/proc/%d/exe" % pid)
+                                       for pid in pids), "the end", v.messages)
+            v = m.start(ARGS)
+            assert inodes(PATHS) == before
+            assert b.get(RAL0) == 0x44332211
+            assert Service.messages(v) == (
+                "valed: restarted: 2 clients go on: 0 saved, 2 salvaged, "
+                "0 reset; 0 lost\n"), v.messages()
+        exchange(a, b)
+    m.stop(v)
+    m.start(ARGS)
+
+
+def guard_stop(v):
+    """Have the process that serves wait at its end, for the guard."""
+    for pid in children(v.serving):
+        with open("/proc/%d/comm" % pid) as f:
+            if f.read() == "valed-guard\n":
+                os.kill(pid, signal.SIGSTOP)
+                return pid
+    raise AssertionError("no guard")
+
+
+def in_call(pid, number):
+    """Whether a process is in a system call."""
+    with open("/proc/%d/syscall" % pid) as f:
+        return f.read().split()[0] == str(number)
+
+
+RECVMSG = 47
+
+
+def late():
+    """A process that does not end is not waited for, and a signal that ends valed
+    during a restart does that."""
+    v = Supervised()
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        guard = guard_stop(v)
+        v.restart()
+        v.ways(SAVED_2)
+        exchange(a, b)
+        os.kill(guard, signal.SIGKILL)
+        guard = guard_stop(v)
+        with subprocess.Popen([VALECTL, "-c", "control", "restart"],
+                              stderr=subprocess.DEVNULL) as p:
+            wait_until(lambda: in_call(v.serving, RECVMSG), "the end")
+            v.proc.terminate()
+            assert v.proc.wait(WAIT_S) == 0, v.messages()
+            p.kill()
+        for path in PATHS:
+            assert not os.path.exists(path), path
+        os.kill(guard, signal.SIGKILL)
+
+
+def ignored():
+    """Whoever starts valed may ignore SIGCHLD."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    v = Supervised()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with v:
+        v.crash()
+        v.restart()
+
+
+def numbers():
+    """A socket that is inherited keeps its number, with LISTEN_FDS and without,
+    and the check before a restart looks at it."""
+    for pid in "$$", "1":
+        a, b = listener("vm1.sock"), listener("vm2.sock")
+        write_conf("")
+        v = Managed(["-R", "-c", "control", "-k", "valed.conf", "-s",
+                     "1,e1000,vale0:vm1,fd=3", "-s",
+                     "2,e1000,vale0:vm2,fd=7"], [a, a, a, a, b], pid=pid)
+        wait_until(answers, "the control socket", v.messages)
+        with Driver("vm1.sock") as x, Driver("vm2.sock") as y:
+            for crash in True, False, True:
+                exchange(x, y)
+                pid = children(v.proc.pid)[0]
+                if crash:
+                    os.kill(pid, signal.SIGKILL)
+                else:
+                    subprocess.run([VALECTL, "-c", "control", "restart"],
+                                   check=True)
+                exchange(x, y)
+            write_conf("pci.0.3.0.device=e1000\npci.0.3.0.backend=vale0:c\n"
+                       "pci.0.3.0.fd=9\n")
+            p = subprocess.run([VALECTL, "-c", "control", "restart"],
+                               stderr=subprocess.PIPE, text=True)
+            assert p.returncode == 1 and "fd=9: not a listening" in p.stderr, p
+            exchange(x, y)
+        v.end()
+        for path in "vm1.sock", "vm2.sock":
+            os.unlink(path)
+
+
+def unforgotten():
+    """A crash is not forgotten by a restart: the second one is too many."""
+    with open(os.environ["VALED"], "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("a sanitizer handles faults")
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        fault(v, "vm1")
+        v.restart()
+        exchange(a, b)
+        v.ways(SALVAGED_2, SAVED_2)
+        fault(v, "vm1")
+        assert gone(a)
 
 
 def noted():
@@ -1268,5 +1458,6 @@ if __name__ == "__main__":
                                   inherited,
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
-                                  waits, signals, moves, moving, interfaces, ending,
+                                  waits, killed, late, ignored, numbers,
+                                  unforgotten, signals, moves, moving, interfaces, ending,
                                   noted)})

@@ -305,7 +305,7 @@ static const char *const first[] = {
 };
 static const char *const without_control[] = { "close", "dup3", NULL };
 static const char *const with_control[] = {
-	"close 0=ffffffffffffffff", "sendmsg 0=25 2=4000",
+	"close 0=ffffffffffffffff", "sendmsg 0=25 2&ffffffffffffffbf=4000",
 	"getsockopt 1=1 2=11", "getsockopt 1=1 2=3b", "getsockopt 1=1 2=26",
 	"getsockopt 1=1 2=37",
 	"getsockname", "fcntl 1=409", "socketpair 0=1", "pread64",

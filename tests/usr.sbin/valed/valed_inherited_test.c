@@ -167,8 +167,9 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 			    O_APPEND)) != (O_NONBLOCK | O_APPEND))
 				errx(1, "row %u: it blocks, or has lost a flag",
 				    i);
-			if (fd != -1 && fcntl(fd, F_GETFD) != FD_CLOEXEC)
-				errx(1, "row %u: it is inherited", i);
+			/* By the program that valed executes, too. */
+			if (fd != -1 && fcntl(fd, F_GETFD) != 0)
+				errx(1, "row %u: it is not inherited", i);
 			_exit(0);
 		}
 		ATF_REQUIRE(wait(&status) != -1);
@@ -194,7 +195,7 @@ TEST(failing, "A descriptor that cannot be set up is refused")
 	unsigned int i;
 	int fd, status;
 
-	for (i = 1; i <= 4; i++) {
+	for (i = 1; i <= 3; i++) {
 		fflush(stdout);
 		if (fork() == 0) {
 			inherit("1", "0", "");
@@ -208,7 +209,7 @@ TEST(failing, "A descriptor that cannot be set up is refused")
 			    1 : 2);
 		}
 		ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));
-		ATF_CHECK_EQ_MSG(i < 4 ? 1 : 0, WEXITSTATUS(status), "%u", i);
+		ATF_CHECK_EQ_MSG(i < 3 ? 1 : 0, WEXITSTATUS(status), "%u", i);
 	}
 }
 

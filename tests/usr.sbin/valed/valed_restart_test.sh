@@ -23,6 +23,11 @@ counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
 access: the control socket gets the group and mode of a new configuration
 managed: a service manager keeps the descriptors, and clients, between two starts
+killed: the same when the supervisor is killed
+late: a process that does not end is not waited for, and a signal is not lost
+ignored: SIGCHLD may be ignored at the start
+numbers: an inherited socket keeps its number
+unforgotten: the fault of a client is not forgotten by a restart
 noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept

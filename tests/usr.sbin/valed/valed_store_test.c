@@ -38,9 +38,11 @@ valed_notify(const char *fmt, ...)
 	va_end(ap);
 }
 
-void
-valed_notify_fd(int fd __unused, const char *fmt __unused, ...)
+bool
+valed_notify_fds(const int *fds __unused, unsigned int n __unused,
+    bool wait __unused, const char *fmt __unused, ...)
 {
+	return (false);
 }
 
 void
@@ -57,6 +59,12 @@ bool
 valed_notify_wanted(void)
 {
 	return (false);
+}
+
+static bool
+inherit(void)
+{
+	return (valed_store_inherit(&oldest, &newest));
 }
 
 static int
@@ -96,7 +104,7 @@ both(void)
 {
 	int fds[2];
 
-	valed_store_inherit();
+	inherit();
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
 	    0, fds));
 	child_fd = fds[0];
@@ -110,7 +118,7 @@ TEST(table, "A name has one descriptor, the last; what is not there any more is 
 	const ino_t of_b = inode(b);
 	const unsigned int fds = open_fds();
 
-	valed_store_inherit();
+	inherit();
 	valed_store_set("x", a);
 	valed_store_set("y", c);
 	ATF_CHECK_EQ(2, valed_store_count());
@@ -147,7 +155,7 @@ TEST(shares, "What some clients have keeps no other from being kept, and who is 
 	char name[VALED_STORE_NAME];
 	unsigned int i, kept;
 
-	valed_store_inherit();
+	inherit();
 	for (i = 0; i < 33; i++)
 		put_of(i << 8, 270);
 	ATF_CHECK_EQ(33 * 24 + 1500, valed_store_count());
@@ -176,7 +184,7 @@ TEST(full, "What does not fit is closed")
 	char name[VALED_STORE_NAME];
 	unsigned int i;
 
-	valed_store_inherit();
+	inherit();
 	for (i = 0; i < VALED_STORE_MAX; i++) {
 		snprintf(name, sizeof(name), "%u", i);
 		valed_store_set(name, 9999);
@@ -200,21 +208,10 @@ valed_activation_each(void (*fn)(const char *name, size_t len, int fd))
 		fn(VALED_STORE_FDNAME ":x", strlen(VALED_STORE_FDNAME), *fd);
 }
 
-unsigned int
-valed_activation_count(void)
-{
-	return (0);
-}
-
-const char *
-valed_activation_names(void)
-{
-	return ("");
-}
-
 void
-valed_activation_keep(void)
+valed_activation_until(int fd)
 {
+	ATF_CHECK_EQ(inherited[0], fd);
 }
 
 /* Pack a store of n files with the longest names.  Returns the sockets. */
@@ -224,7 +221,7 @@ pack_all(unsigned int n, int *socks, unsigned int max)
 	char name[VALED_STORE_NAME];
 	unsigned int i, k = 0;
 
-	ATF_CHECK(!valed_store_inherit());
+	ATF_CHECK(!inherit());
 	for (i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%0127u", i);
 		valed_store_set(name, file());
@@ -260,7 +257,7 @@ TEST(pack, "Another program has the same descriptors, by the same names")
 	inherited = socks;
 	fds = open_fds();
 	ATF_CHECK_EQ(none + socks_n, fds);
-	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK(inherit());
 	ATF_CHECK_EQ(n, valed_store_count());
 	ATF_CHECK_EQ(none + n, open_fds());
 	for (i = 0; i < n; i++) {
@@ -288,7 +285,7 @@ TEST(pack_full, "All that a store can have finds a place")
 	n = pack_all(VALED_STORE_MAX, socks, PACKS);
 	printf("%u sockets\n", n);
 	inherited = socks;
-	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK(inherit());
 	ATF_CHECK_EQ(VALED_STORE_MAX, valed_store_count());
 	inherited = NULL;
 }
@@ -326,13 +323,13 @@ TEST(pack_invalid, "What is no message of the store is closed")
 	close(pair[0]);
 	socks[0] = pair[1];
 	inherited = socks;
-	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK(inherit());
 	ATF_CHECK_EQ(1, valed_store_count());
 	ATF_CHECK(stored("a") != 0);
 	ATF_CHECK_EQ(fds + 1, open_fds());
 	/* A file is no socket. */
 	socks[0] = file();
-	ATF_CHECK(valed_store_inherit());
+	ATF_CHECK(inherit());
 	ATF_CHECK_EQ(0, valed_store_count());
 	inherited = NULL;
 }
@@ -483,6 +480,129 @@ TEST(hostile, "A process that a client has taken over cannot make the supervisor
 	ATF_CHECK_STREQ("", told);
 	packet(VALED_STORE_NOTIFY, "READY=1\nSTATUS=x: y", 20, -1);
 	ATF_CHECK_STREQ("READY=1\nSTATUS=x: y", told);
+}
+
+/* A process that calls how() for ever. */
+static void
+child_make(void (*how)(void))
+{
+	child = fork();
+	ATF_REQUIRE(child != -1);
+	while (child == 0)
+		how();
+}
+
+static void
+run_on(void)
+{
+}
+
+/* The parent waits for the child in the kernel, uninterruptible to see. */
+static void
+wait_in_kernel(void)
+{
+	if (vfork() == 0)
+		for (;;)
+			pause();
+}
+
+static void
+pause_now(void)
+{
+	pause();
+}
+
+static void
+end_now(void)
+{
+	_exit(0);
+}
+
+TEST(threads, "A process that has ended, or waits in the kernel, executes nothing "
+    "any more")
+{
+	char path[64], pid[16];
+	FILE *f;
+
+	child_make(run_on);
+	ATF_CHECK(!threads_gone());
+	kill(child, SIGKILL);
+	while (!threads_gone())
+		continue;
+	ATF_REQUIRE_EQ(child, waitpid(child, NULL, 0));
+	/* Who has been waited for is not there. */
+	ATF_CHECK(!threads_gone());
+	child_make(end_now);
+	while (!threads_gone())
+		continue;
+	ATF_REQUIRE_EQ(child, waitpid(child, NULL, 0));
+	child_make(pause_now);
+	ATF_CHECK(!threads_gone());
+	kill(child, SIGKILL);
+	ATF_REQUIRE_EQ(child, waitpid(child, NULL, 0));
+	child_make(wait_in_kernel);
+	while (!threads_gone())
+		continue;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", child, child);
+	f = fopen(path, "r");
+	ATF_REQUIRE(f != NULL && fscanf(f, "%15s", pid) == 1);
+	fclose(f);
+	kill(atoi(pid), SIGKILL);
+	kill(child, SIGKILL);
+	ATF_REQUIRE_EQ(child, waitpid(child, NULL, 0));
+}
+
+TEST(lost, "A descriptor that did not arrive is not the one that was there; what "
+    "was sent before an end with an unread reply is read")
+{
+	static const struct valed_store_message without = {
+		.vsm_what = VALED_STORE_PUT, .vsm_text = "a" };
+	const int a = file();
+	int fd;
+
+	both();
+	ATF_CHECK(valed_store_put("a", a));
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(inode(a), stored("a"));
+	ATF_REQUIRE(send(valed_store_fd(), &without,
+	    sizeof(without), 0) != -1);
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(0, stored("a"));
+	ATF_CHECK(valed_store_put("b", a));
+	reply("unread");
+	fd = valed_store_fd();
+	close(fd);
+	while (message_read())
+		continue;
+	ATF_CHECK_EQ(inode(a), stored("b"));
+}
+
+TEST(leaves, "The next program has the same descriptors, with their numbers and "
+    "names")
+{
+	const unsigned int none = open_fds();
+	const int a = file(), b = file();
+	const ino_t of_a = inode(a);
+	int fd;
+
+	ATF_CHECK(!inherit());
+	valed_store_set("a b", a);
+	valed_store_set("c", b);
+	fd = valed_store_leave(7, 8);
+	ATF_REQUIRE(fd != -1);
+	ATF_CHECK_EQ(0, fcntl(a, F_GETFD));
+	ATF_CHECK_EQ(0, fcntl(fd, F_GETFD));
+	close(b);
+	ATF_CHECK(inherit());
+	ATF_CHECK_EQ(7, oldest);
+	ATF_CHECK_EQ(8, newest);
+	/* What is not open is not there. */
+	ATF_CHECK_EQ(1, valed_store_count());
+	ATF_CHECK_EQ(of_a, stored("a b"));
+	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(a, F_GETFD));
+	ATF_CHECK_EQ(none + 1, open_fds());
+	/* Only once. */
+	ATF_CHECK(!inherit());
 }
 
 TEST(pair, "Two connections get numbers that differ in one bit")

@@ -369,14 +369,14 @@ main(int argc, char **argv)
 	adapters_start();
 	valed_counters_keep_start(&opt);
 	ctl_devices_are(valed_watch_list);
-	ctl_changes_are(valed_serve_keep);
+	ctl_changes_are(valed_serve_changed);
+	hostifs_open(fds);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
 		warn("control socket");
 		give_up(EX_OSERR);
 	}
-	hostifs_open(fds);
 	if (valed_sandbox_enter(ctl_pass_fd(), valed_store_fd()) == -1) {
 		warn("sandbox");
 		give_up(EX_OSERR);

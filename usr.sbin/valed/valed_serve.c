@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -61,6 +62,14 @@ static enum ctl_wish		reload_wish;	/* which one */
 static bool			reload_again;	/* for a signal */
 static bool			checking;	/* until the supervisor says
 						   whether it can restart */
+
+/*
+ * Clients have changed something since the last check of the main thread: the
+ * first change is kept at once, and all others by the next check.
+ */
+static atomic_bool		kept, to_keep;
+
+static void			keep(void);
 
 /* PEER_SIGNAL only interrupts a system call. */
 static void
@@ -133,6 +142,9 @@ watch(struct adapter *ending)
 	peer_close_watch();
 	valed_carrier_watch();
 	valed_notify_watch();
+	atomic_store(&kept, false);
+	if (atomic_exchange(&to_keep, false))
+		keep();
 	if (verbose) {
 		valed_stats_live(adapters);
 		hostif_each(valed_stats_hostif_live, NULL);
@@ -198,11 +210,20 @@ reload_lost(void)
 	reload_end(reload_error());
 }
 
-void
-valed_serve_keep(void)
+static void
+keep(void)
 {
 	valed_hostif_keep();
 	valed_settings_keep();
+}
+
+void
+valed_serve_changed(void)
+{
+	if (atomic_exchange(&kept, true))
+		atomic_store(&to_keep, true);
+	else
+		keep();
 }
 
 /* A change has come from the guard.  Returns false if the guard has gone. */
@@ -217,7 +238,7 @@ reload_change(void)
 	}
 	valed_reload(&vc, adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
-		valed_serve_keep();
+		keep();
 		if (!attaching)
 			reload_end(vc.vc_why);
 		attaching = false;
@@ -439,7 +460,7 @@ end(bool restart)
 	if (go_on) {
 		adapters_step(adapter_quiesce, adapter_quiesced);
 		adapters_step(adapter_save, adapter_saved);
-		valed_serve_keep();
+		keep();
 		valed_counters_keep();
 	}
 	fflush(stdout);
@@ -456,7 +477,7 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	adapters = list;
 	verbose = live;
 	adapters_start();
-	valed_serve_keep();
+	keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");
 	end(run(signal_fd));

@@ -25,10 +25,11 @@ int	valed_serve_signals(void);
 
 /*
  * Have the store keep what clients have changed of interfaces and settings, for
- * the next process.  Any thread, when valed_hostif_keep_start() and
+ * the next process, within a second: a client that changes something in a loop
+ * keeps nobody busy.  Any thread, when valed_hostif_keep_start() and
  * valed_settings_keep_start() have returned.
  */
-void	valed_serve_keep(void);
+void	valed_serve_changed(void);
 
 /*
  * Let the adapters of *list serve (adapter_go()), which reloads change, until a

@@ -92,7 +92,7 @@ ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
 void
 ctl_changes_are(void (*changed)(void))
 {
-	ATF_CHECK(changed == valed_serve_keep);
+	ATF_CHECK(changed == valed_serve_changed);
 }
 
 void
@@ -187,7 +187,7 @@ valed_serve_signals(void)
 }
 
 void
-valed_serve_keep(void)
+valed_serve_changed(void)
 {
 }
 
@@ -488,13 +488,13 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	world.control = true;
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
-	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    "start b;see b;open e0;open e1;ctl 77;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;" SERVES OF_AB);
 	/* Without it, an adapter's thread sends all interrupts. */
 	strlcpy(world.fail, "signal", sizeof(world.fail));
 	runs(EX_OK, "", BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
-	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    "start b;see b;open e0;open e1;ctl 77;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;" SERVES OF_AB);
 	world.fail[0] = '\0';
 	world.flags = HOSTIF_HOST_GETS;
@@ -505,7 +505,7 @@ TEST(starts, "Everything is started in order: the guard before any thread, the "
 	    "too: remove its addresses there\n",
 	    BEGIN "fault;guard 1 valed;accept;pass;close;signal;"
 	    NAMES_AB NAMES_E "keep vale0:a 3;setting;start a;see a;"
-	    "start b;see b;ctl 77;open e0;open e1;sandbox 55;"
+	    "start b;see b;open e0;open e1;ctl 77;sandbox 55;"
 	    "attach vale0:e0 e0;attach vale0:e1 e1;serve 33 live;"
 	    OF_AB);
 }
@@ -544,20 +544,20 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 		    NAME_A NAMES_E "keep vale0:a 3;setting;guard end;" },
 		{ "ctl 77", "control socket", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;signal;"
-		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
-		    "guard end;" },
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;"
+		    "open e0;open e1;ctl 77;guard end;" },
 		{ "sandbox 55", "sandbox", EX_OSERR,
 		    "fault;guard 1 valed;accept;pass;close;signal;"
-		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
-		    "open e0;open e1;sandbox 55;guard end;" },
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;"
+		    "open e0;open e1;ctl 77;sandbox 55;guard end;" },
 		{ "open e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;signal;"
-		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;"
 		    "open e0;open e1;guard end;" },
 		{ "attach vale0:e1 e1", NULL, EX_UNAVAILABLE,
 		    "fault;guard 1 valed;accept;pass;close;signal;"
-		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;ctl 77;"
-		    "open e0;open e1;sandbox 55;attach vale0:e0 e0;"
+		    NAME_A NAMES_E "keep vale0:a 3;setting;start a;see a;"
+		    "open e0;open e1;ctl 77;sandbox 55;attach vale0:e0 e0;"
 		    "attach vale0:e1 e1;close e1;guard end;" },
 	};
 	char calls[512], line[256];

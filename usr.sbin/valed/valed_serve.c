@@ -329,15 +329,33 @@ adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 	}
 }
 
-static void __printflike(1, 2)
-note_restarted(const char *fmt, ...)
+static void __printflike(3, 4)
+say(int priority, const char *name, const char *fmt, ...)
 {
 	static struct peer_log_source source;
 	va_list ap;
 
 	va_start(ap, fmt);
-	peer_log(&source, LOG_NOTICE, "restarted", fmt, ap);
+	peer_log(&source, priority, name, fmt, ap);
 	va_end(ap);
+}
+
+/*
+ * Say whose network ends, unless the service manager starts another process soon:
+ * it does not say whether it will.
+ */
+static void
+say_ends(void)
+{
+	struct adapter *ad;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		n += atomic_load_64(&ad->since_s) != 0;
+	if (n > 0 && valed_notify_wanted())
+		say(LOG_WARNING, "end", "%u guests have no network until valed "
+		    "starts again; unless that is at once, their QEMU may end",
+		    n);
 }
 
 /* Say that this process is not the first, and what has become of clients. */
@@ -348,8 +366,8 @@ say_restarted(void)
 
 	if (!valed_store_found())
 		return;
-	note_restarted("%ju clients go on: %ju saved, %ju salvaged, %ju reset; "
-	    "%ju lost", (uintmax_t)(ar.ar_saved + ar.ar_salvaged +
+	say(LOG_NOTICE, "restarted", "%ju clients go on: %ju saved, %ju "
+	    "salvaged, %ju reset; %ju lost", (uintmax_t)(ar.ar_saved + ar.ar_salvaged +
 	    ar.ar_reset), (uintmax_t)ar.ar_saved, (uintmax_t)ar.ar_salvaged,
 	    (uintmax_t)ar.ar_reset, (uintmax_t)ar.ar_lost);
 }
@@ -455,8 +473,10 @@ end(bool restart)
 	const bool go_on = valed_store_active() &&
 	    (restart || valed_notify_wanted());
 
-	if (!restart)
+	if (!restart) {
 		valed_notify("STOPPING=1");
+		say_ends();
+	}
 	if (go_on) {
 		adapters_step(adapter_quiesce, adapter_quiesced);
 		adapters_step(adapter_save, adapter_saved);

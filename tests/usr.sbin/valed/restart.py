@@ -38,7 +38,8 @@ RESTARTED = (r"valed: restarted: \d+ clients go on: (\d+) saved, (\d+) "
 
 class Managed(Service):
     def messages(self):
-        return re.sub(RESTARTED + r"\n", "", Service.messages(self))
+        return re.sub(RESTARTED + r"\n|valed: end: .*\n", "",
+                      Service.messages(self))
 
 
 class Supervised(Valed):
@@ -588,6 +589,8 @@ def managed():
         for _ in range(3):
             exchange(a, b)
             m.stop(v)
+            assert "valed: end: 2 guests have no network until valed starts " \
+                "again" in Service.messages(v)
             v = m.start(ARGS)
             assert inodes(PATHS) == before
             assert b.get(RAL0) == 0x44332211

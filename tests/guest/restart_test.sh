@@ -143,12 +143,22 @@ undisturbed()
 	    "$(counter "$1" tx_frames)"
 }
 
+# pause: for less than a second, at random; SEED repeats a run.
+pause()
+{
+	pauses=$((pauses + 1))
+	sleep "$(awk -v seed="$SEED$pauses" \
+	    'BEGIN { srand(seed); print 0.1 + 0.9 * rand() }')"
+}
+
 # restarted [option]: guests, whose adapters have the option, and their streams,
 # go on whatever ends the process.
 restarted()
 {
-	local crashes=0 n resets1 resets2
+	local crashes=0 n pauses=0 resets1 resets2
 
+	: "${SEED:=$(shuf -n 1 -i 1-9999)}"
+	echo "SEED=$SEED"
 	guests 2 "$1"
 	up 1 2
 	pings vm1 10.0.0.2
@@ -160,14 +170,14 @@ restarted()
 	size > size
 	traffic_start
 	for n in $(seq "$RESTARTS"); do
-		sleep 0.$(shuf -n 1 -i 100-999)
+		pause
 		case $((n % 3)) in
 		0)	crash SEGV ;;
 		*)	crash KILL ;;
 		esac
-		sleep 0.$(shuf -n 1 -i 100-999)
+		pause
 		moved "$n"
-		sleep 0.$(shuf -n 1 -i 100-999)
+		pause
 		restart
 	done
 	moved 0

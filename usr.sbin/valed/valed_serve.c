@@ -367,8 +367,9 @@ say_restarted(void)
 	if (!valed_store_found())
 		return;
 	say(LOG_NOTICE, "restarted", "%ju clients go on: %ju saved, %ju "
-	    "salvaged, %ju reset; %ju lost", (uintmax_t)(ar.ar_saved + ar.ar_salvaged +
-	    ar.ar_reset), (uintmax_t)ar.ar_saved, (uintmax_t)ar.ar_salvaged,
+	    "salvaged, %ju reset; %ju lost",
+	    (uintmax_t)(ar.ar_saved + ar.ar_salvaged + ar.ar_reset),
+	    (uintmax_t)ar.ar_saved, (uintmax_t)ar.ar_salvaged,
 	    (uintmax_t)ar.ar_reset, (uintmax_t)ar.ar_lost);
 }
 

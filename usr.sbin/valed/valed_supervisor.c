@@ -562,9 +562,12 @@ thread_runs(const char *tid)
 	close(fd);
 	stat[MAX(n, 0)] = '\0';
 	state = strrchr(stat, ')');
-	/* proc_pid_stat(5): a zombie, dead, or in uninterruptible sleep. */
+	/*
+	 * proc_pid_stat(5): a zombie, dead, or in uninterruptible sleep; as that
+	 * and idle while another thread has the kernel write a core dump.
+	 */
 	return (state != NULL && strlen(state) > 2 &&
-	    strchr("ZXxD", state[2]) == NULL);
+	    strchr("ZXxDI", state[2]) == NULL);
 }
 
 /*

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,8 +33,10 @@
 #include "adapter.h"
 #include "adapter_keep.h"
 #include "adapter_keep_impl.h"
+#include "adapter_version.h"
 #include "peer_fault.h"
 #include "peer_fds.h"
+#include "peer_mem_journal.h"
 #include "test.h"
 #include "valed_sandbox.h"
 #include "valed_store.h"
@@ -372,6 +376,148 @@ TEST(minute, "Two that are more than a minute apart are not too many")
 	later += 40;
 	ends(&e);
 	ATF_CHECK_EQ(1, refused());
+}
+
+/*
+ * What an earlier process has left in the store, which a client may have taken
+ * over.
+ */
+
+enum { SAVED = 1, MEMORY = 2, JOURNAL = 4 };
+
+/* What the next process goes on from, of the first adapter. */
+static int
+goes_on_from(void)
+{
+	static const struct adapter_config ac = { .ac_slot = 1,
+	    .ac_backend = "vale0:vm", .ac_name = "vm", .ac_where = "vm" };
+	const struct adapter_keep *ak;
+	int fds[2], status;
+	pid_t pid;
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+	    0, fds));
+	pid = fork();
+	ATF_REQUIRE(pid != -1);
+	if (pid == 0) {
+		close(fds[0]);
+		valed_store_serve(fds[1]);
+		ak = keep_of(adapter_keep_alloc(&ac));
+		_exit((ak->ak_saved != NULL ? SAVED : 0) |
+		    (ak->ak_old != NULL ? MEMORY : 0) |
+		    (ak->ak_journal != NULL ? JOURNAL : 0));
+	}
+	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+	close(fds[0]);
+	close(fds[1]);
+	ATF_REQUIRE_MSG(WIFEXITED(status), "status %#x", status);
+	return (WEXITSTATUS(status));
+}
+
+#define	SIZED		(F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* A file in the store, of these bytes and zeros. */
+static void
+leave(const char *name, const void *p, size_t len, size_t size, int seals)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	ATF_REQUIRE(fd != -1 && ftruncate(fd, (off_t)size) == 0);
+	ATF_REQUIRE(pwrite(fd, p, MIN(len, size), 0) != -1);
+	ATF_REQUIRE(fcntl(fd, F_ADD_SEALS, seals) == 0);
+	valed_store_set(name, fd);
+}
+
+/* A field of eight bytes, at most, that is wrong. */
+struct wrong {
+	size_t		w_at;
+	size_t		w_len;
+	uint64_t	w_value;
+	size_t		w_size;		/* of the file; 0: as it is */
+	int		w_unsealed;	/* without this seal */
+};
+
+#define	FIELD(type, field, value) { .w_at = offsetof(struct type, field),  \
+	.w_len = MIN(sizeof(((struct type *)0)->field), 8), .w_value = (value) }
+
+static void
+leave_wrong(const char *name, const void *good, size_t size,
+    const struct wrong *w)
+{
+	uint8_t *p = malloc(size);
+
+	ATF_REQUIRE(p != NULL);
+	memcpy(p, good, size);
+	memcpy(p + w->w_at, &w->w_value, w->w_len);
+	leave(name, p, size, w->w_size != 0 ? w->w_size : size,
+	    SIZED & ~w->w_unsealed);
+	free(p);
+}
+
+TEST(left, "A file of an earlier process with one wrong field is as none")
+{
+	static const struct adapter_saved saved = { .as_magic = SAVED_MAGIC,
+	    .as_version = ADAPTER_SAVED_VERSION, .as_generation = 5 };
+	static struct adapter_keep memory;
+	static const struct wrong of_saved[] = {
+		FIELD(adapter_saved, as_magic, 'v'),
+		FIELD(adapter_saved, as_version, ADAPTER_SAVED_VERSION + 1),
+		FIELD(adapter_saved, as_version, 0),
+		FIELD(adapter_saved, as_device, 1),
+		FIELD(adapter_saved, as_device, UINT64_MAX),
+		FIELD(adapter_saved, as_model, 1),
+		FIELD(adapter_saved, as_model, UINT64_MAX),
+		FIELD(adapter_saved, as_mac, 1),
+		{ .w_size = sizeof(saved) - 1 }, { .w_size = 1 },
+		{ .w_size = (64 << 20) + 1 },
+		{ .w_unsealed = F_SEAL_SHRINK }, { .w_unsealed = F_SEAL_GROW },
+	}, of_memory[] = {
+		FIELD(adapter_keep, ak_magic, 'v'),
+		FIELD(adapter_keep, ak_size, sizeof(memory) - 1),
+		FIELD(adapter_keep, ak_size, UINT64_MAX),
+		FIELD(adapter_keep, ak_model_at, sizeof(memory) + 1),
+		FIELD(adapter_keep, ak_model_at, UINT64_MAX),
+		FIELD(adapter_keep, ak_mac, 1),
+		{ .w_size = sizeof(memory) - 1 }, { .w_size = 1 },
+		{ .w_unsealed = F_SEAL_SHRINK }, { .w_unsealed = F_SEAL_GROW },
+	};
+	const struct wrong none = { .w_at = 0 };
+	unsigned int i;
+	int pipes[2];
+
+	memcpy(memory.ak_magic, KEEP_MAGIC, sizeof(memory.ak_magic));
+	memory.ak_size = sizeof(memory);
+	memory.ak_generation = 5;
+	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	leave_wrong("0008.saved", &saved, sizeof(saved), &none);
+	leave_wrong("0008.memory", &memory, sizeof(memory), &none);
+	ATF_CHECK_EQ(SAVED | MEMORY | JOURNAL, goes_on_from());
+	for (i = 0; i < nitems(of_saved); i++) {
+		leave_wrong("0008.saved", &saved, sizeof(saved), &of_saved[i]);
+		ATF_CHECK_EQ_MSG(MEMORY | JOURNAL, goes_on_from(), "%u", i);
+	}
+	leave_wrong("0008.saved", &saved, sizeof(saved), &none);
+	for (i = 0; i < nitems(of_memory); i++) {
+		leave_wrong("0008.memory", &memory, sizeof(memory),
+		    &of_memory[i]);
+		ATF_CHECK_EQ_MSG(SAVED | JOURNAL, goes_on_from(), "%u", i);
+	}
+	/* The newer one counts, and what is saved has the same number. */
+	memory.ak_generation = 6;
+	leave_wrong("0008.memory", &memory, sizeof(memory), &none);
+	ATF_CHECK_EQ(MEMORY | JOURNAL, goes_on_from());
+	/* What is no memory could block. */
+	ATF_REQUIRE_EQ(0, pipe(pipes));
+	valed_store_set("0008.saved", pipes[0]);
+	valed_store_set("0008.memory", dup(pipes[0]));
+	valed_store_set("0008.journal", dup(pipes[0]));
+	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	/* In place of a journal of another form there is a new one. */
+	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal) - 1, SIZED);
+	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal), 0);
+	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	store_clear();
 }
 
 TEST_PROGRAM

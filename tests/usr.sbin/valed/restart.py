@@ -51,6 +51,19 @@ class Supervised(Valed):
         wait_until(answers, "the control socket")
         self.serving = self.child()
         self.said = 0
+        self.idle_fds = self.fds()
+
+    def fds(self):
+        """Descriptors of the process that serves."""
+        return len(os.listdir("/proc/%d/fd" % self.child()))
+
+    def __exit__(self, kind, *args):
+        """Without clients it has no more than after the first start."""
+        if kind is None and self.proc.poll() is None:
+            wait_until(lambda: self.fds() <= self.idle_fds,
+                       "%d descriptors" % self.idle_fds, lambda: os.system(
+                           "ls -l /proc/%d/fd" % self.child()))
+        Valed.__exit__(self, kind, *args)
 
     def child(self):
         """The process that serves, or None."""
@@ -755,6 +768,33 @@ def unforgotten():
         assert gone(a)
 
 
+def switches(pid):
+    """How often the threads of a process have been scheduled."""
+    n = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task)) as f:
+            n += sum(int(line.split()[1]) for line in f
+                     if "ctxt_switches" in line)
+    return n
+
+
+def quiet():
+    """Processes that have nothing to do sleep, but for a check once a second."""
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        for end in v.restart, v.crash:
+            exchange(a, b)
+            end()
+            exchange(a, b)
+            pids = [v.proc.pid, v.serving] + children(v.serving)
+            counts = []
+            for _ in range(5):
+                before = sum(map(switches, pids))
+                time.sleep(1)
+                counts.append(sum(map(switches, pids)) - before)
+            print(counts)
+            assert min(counts) < 20, counts
+
+
 def noted():
     """A process is killed when it has put a new client's descriptors into the
     store, and not noted yet that there is one: the next process accepts the
@@ -1413,6 +1453,7 @@ def programs():
                                env=env, stderr=subprocess.PIPE, text=True)
         wait_until(lambda: os.path.exists("other.pcapng") and
                    os.path.getsize("other.pcapng") > 0, "the capture")
+        v.idle_fds = v.fds()
     assert cap.wait(WAIT_S) == 69, cap.stderr.read()
 
 
@@ -1455,6 +1496,9 @@ def counters():
 
 
 if __name__ == "__main__":
+    seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
+    print("SEED=%d" % seed, flush=True)
+    random.seed(seed)
     main({f.__name__: f for f in (addresses, crashes, restarts, without,
                                   starting, went,
                                   clients, flood, blamed, managed, access,
@@ -1462,5 +1506,5 @@ if __name__ == "__main__":
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
                                   waits, killed, late, ignored, numbers,
-                                  unforgotten, signals, moves, moving, interfaces, ending,
+                                  unforgotten, quiet, signals, moves, moving, interfaces, ending,
                                   noted)})

@@ -28,6 +28,7 @@ late: a process that does not end is not waited for, and a signal is not lost
 ignored: SIGCHLD may be ignored at the start
 numbers: an inherited socket keeps its number
 unforgotten: the fault of a client is not forgotten by a restart
+quiet: processes that have nothing to do sleep
 noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept

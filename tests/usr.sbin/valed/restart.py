@@ -795,6 +795,62 @@ def quiet():
             assert min(counts) < 20, counts
 
 
+def install(build, text=None):
+    """A valed that differs in its build ID, or a script, replaces ./valed."""
+    with open(os.environ["INSTALLED"], "rb") as f:
+        data = f.read()
+    note = struct.pack("<III4s", 4, 20, 3, b"GNU")
+    at = data.index(note) + len(note)
+    data = data[:at] + bytes([build]) + data[at + 1:]
+    with open("new", "wb") as f:
+        f.write(text or data)
+    os.chmod("new", 0o755)
+    os.replace("new", "valed")
+
+
+def installed():
+    """./valed is what is started."""
+    os.environ["INSTALLED"] = os.environ["VALED"]
+    os.environ["VALED"] = os.path.abspath("valed")
+    install(0)
+
+
+def upgrades():
+    """Clients go on with one new program after the other, and with memory that
+    they map then; a crash before the restart loses them."""
+    installed()
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        for build in 1, 2, 3:
+            exchange(a, b)
+            install(build)
+            v.restart()
+            v.ways(SAVED_2)
+            fd = memory(65536)
+            a.dma_map(build << 40, 65536, fd)
+            os.close(fd)
+            exchange(a, b)
+            v.crash()
+            v.ways(SALVAGED_2)
+            a.dma_unmap(build << 40, 65536)
+        exchange(a, b)
+        install(4)
+        v.crash()
+        v.ways((0, 0, 0, 2))
+        assert gone(a) and gone(b)
+
+
+def hangs():
+    """A program that hangs when it is checked is not started."""
+    installed()
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        install(1, b"#!/bin/sh\nexec sleep 1000\n")
+        p = subprocess.run([VALECTL, "-c", "control", "restart"],
+                           stderr=subprocess.PIPE, text=True)
+        assert p.returncode == 1 and "cannot be started" in p.stderr, p
+        exchange(a, b)
+        v.ways()
+
+
 def noted():
     """A process is killed when it has put a new client's descriptors into the
     store, and not noted yet that there is one: the next process accepts the
@@ -1506,5 +1562,6 @@ if __name__ == "__main__":
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
                                   waits, killed, late, ignored, numbers,
-                                  unforgotten, quiet, signals, moves, moving, interfaces, ending,
+                                  unforgotten, quiet, upgrades, hangs,
+                                  signals, moves, moving, interfaces, ending,
                                   noted)})

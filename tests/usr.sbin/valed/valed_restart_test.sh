@@ -29,6 +29,8 @@ ignored: SIGCHLD may be ignored at the start
 numbers: an inherited socket keeps its number
 unforgotten: the fault of a client is not forgotten by a restart
 quiet: processes that have nothing to do sleep
+upgrades: clients go on with one new program after the other
+hangs: a program that hangs when it is checked is not started
 noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept

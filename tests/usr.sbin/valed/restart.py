@@ -851,6 +851,39 @@ def hangs():
         v.ways()
 
 
+def scarce():
+    """The next process cannot be started for a moment: the supervisor cannot make
+    one, or the one that serves none of its own."""
+    if os.getuid() != 0:
+        raise Skip("only root has processes of another user")
+    uid = 100000 + os.getpid()
+    user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid,
+            "--clear-groups"]
+    real = os.environ["VALED"]
+    if subprocess.run(user + ["test", "-x", real]).returncode != 0:
+        raise Skip("valed is not for other users")
+    with open("valed", "w") as f:
+        f.write('#!/bin/sh\nexec %s %s "$@"\n' % (" ".join(user), real))
+    os.chmod("valed", 0o755)
+    os.chmod(".", 0o777)
+    os.environ["VALED"] = os.path.abspath("valed")
+
+    def processes(pid, n):
+        subprocess.run(user + ["prlimit", "--pid=%d" % pid,
+                               "--nproc=%d:" % n], check=True)
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        for n, said in (1, "supervisor: Resource temporarily unavailable\n"), \
+                (2, "has ended: exit status 71\n"):
+            exchange(a, b)
+            processes(v.proc.pid, n)
+            os.kill(v.serving, signal.SIGKILL)
+            wait_until(lambda: said in v.messages(), said, v.messages)
+            processes(v.proc.pid, 1000)
+            v.restarted()
+            v.ways(SALVAGED_2)
+        exchange(a, b)
+
+
 def noted():
     """A process is killed when it has put a new client's descriptors into the
     store, and not noted yet that there is one: the next process accepts the
@@ -1562,6 +1595,6 @@ if __name__ == "__main__":
                                   no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
                                   waits, killed, late, ignored, numbers,
-                                  unforgotten, quiet, upgrades, hangs,
+                                  unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,
                                   noted)})

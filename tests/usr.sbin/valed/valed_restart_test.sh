@@ -31,6 +31,7 @@ unforgotten: the fault of a client is not forgotten by a restart
 quiet: processes that have nothing to do sleep
 upgrades: clients go on with one new program after the other
 hangs: a program that hangs when it is checked is not started
+scarce: what fails for a moment at the next start is tried again
 noted: a client that was accepted and not noted stays, whatever comes then
 versions: a client goes on with what each version of valed has saved
 inherited: sockets that the service manager made are not taken for what is kept

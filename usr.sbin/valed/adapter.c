@@ -357,19 +357,10 @@ adapter_resume(struct adapter *ad)
 
 	adapter_model(ad, &config);
 	adapter_keep_resume(ad, &config);
-	adapter_keep_live(ad);
-	pthread_mutex_lock(&ad->mtx);
-	ad->resumed = true;
-	pthread_mutex_unlock(&ad->mtx);
-}
-
-/* Serve the client, if there is one, and take frames. */
-static void
-adapter_serve(struct adapter *ad)
-{
 	/* The link was that of the earlier process's port. */
 	ad->shown_down = atomic_load_32(&ad->down) != 0;
 	e82545_link(ad->dev, !ad->shown_down);
+	adapter_keep_live(ad);
 	if (ad->config.ac_direct)
 		adapter_port_direct(ad, true);
 	/* From now on ports come. */
@@ -380,7 +371,9 @@ adapter_serve(struct adapter *ad)
 		vfu_irq_flush(&ad->vfu.vdev_irq);
 		adapter_post(ad);
 	}
-	loop_run();
+	pthread_mutex_lock(&ad->mtx);
+	ad->resumed = true;
+	pthread_mutex_unlock(&ad->mtx);
 }
 
 /* Undo adapter_open(), or those of its steps that were done. */
@@ -408,14 +401,6 @@ adapter_close(struct adapter *ad)
 		close(ad->timer_fd);
 }
 
-/* Wait for adapter_go(). */
-static void
-adapter_wait(struct adapter *ad)
-{
-	while (sem_wait(&ad->go) == -1)
-		continue; /* mutants: the end of the loop */
-}
-
 static void *
 adapter_thread(void *arg)
 {
@@ -435,12 +420,11 @@ adapter_thread(void *arg)
 	pthread_mutex_unlock(&ad->mtx);
 	if (ad->error != 0)
 		return (NULL);
-	adapter_wait(ad);
-	if (!ad->resumed) {
+	while (sem_wait(&ad->go) == -1)
+		continue; /* mutants: the end of the loop */
+	if (!ad->resumed)
 		adapter_resume(ad);
-		adapter_wait(ad);
-	}
-	adapter_serve(ad);
+	loop_run();
 	adapter_close(ad);
 	if (valed_is_remote(&ad->config))
 		close(ad->config.ac_opener);
@@ -625,8 +609,6 @@ void
 adapter_stop(struct adapter *ad)
 {
 	loop_stop(ad->loop);
-	/* It may not serve yet. */
-	adapter_go(ad);
 }
 
 bool

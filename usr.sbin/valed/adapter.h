@@ -64,10 +64,6 @@ struct adapter {
 	bool			 moved;		/* so has adapter_move() */
 	bool			 resumed;	/* the earlier process's client,
 						   if there was one */
-	bool			 shown;		/* the main thread's: and what
-						   it has then is in the
-						   service manager's store */
-	bool			 serves;	/* the same: adapter_go() */
 	bool			 quiesced;	/* e82545_tx() runs no more */
 	bool			 saved;		/* adapter_keep_save() returned */
 	struct adapter_change {
@@ -135,13 +131,12 @@ struct adapter *adapter_start(const struct adapter_config *config,
 	    void (*watch)(struct adapter *ending));
 
 /*
- * Let the adapter serve.  If an earlier process has left something of it
- * (adapter_keep.h), the first call has it go on from that, and the second one,
- * when adapter_resumed() is true, has it serve.  The main thread.
+ * Let the adapter go on with an earlier process's client (adapter_keep.h), and
+ * serve.  The main thread.
  */
 void	adapter_go(struct adapter *ad);
 
-/* Whether the adapter needs nothing of the store any more.  The main thread. */
+/* Whether the adapter serves, and needs nothing of the store any more. */
 bool	adapter_resumed(struct adapter *ad);
 
 /*

@@ -285,6 +285,7 @@ adapter_keep_live(struct adapter *ad)
 	peer_mem_set_journal(&ad->vfu.vdev_mem, ak->ak_journal);
 	store_put(ak, "memory", ak->ak_fd);
 	store_remove(ak, "saved");
+	adapter_resume_spent(ak);
 	adapter_resume_drop(ak);
 }
 

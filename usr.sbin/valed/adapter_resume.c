@@ -256,6 +256,15 @@ adapter_resume_find(struct adapter_keep *ak, const struct adapter_config *ac)
 }
 
 void
+adapter_resume_spent(struct adapter_keep *ak)
+{
+	if (ak->ak_old != NULL)
+		ak->ak_old->ak_magic[0] = '\0';
+	if (ak->ak_saved != NULL)
+		ak->ak_saved->as_magic[0] = '\0';
+}
+
+void
 adapter_resume_drop(struct adapter_keep *ak)
 {
 	unmap(ak->ak_old, ak->ak_old_size);

@@ -373,65 +373,21 @@ say_restarted(void)
 	    (uintmax_t)ar.ar_reset, (uintmax_t)ar.ar_lost);
 }
 
-/*
- * Let those adapters serve that have gone on from what the store has.  Before,
- * the service manager gets what they have now: what it has is the earlier
- * process's.  Returns whether all serve.
- */
-static bool
-adapters_serve(void)
-{
-	struct adapter *ad;
-	bool all = true, any = false;
-
-	TAILQ_FOREACH(ad, adapters, link) {
-		if (ad->shown)
-			continue;
-		ad->shown = adapter_resumed(ad);
-		any |= ad->shown;
-		all &= ad->shown;
-	}
-	if (any)
-		valed_store_live();
-	TAILQ_FOREACH(ad, adapters, link)
-		if (ad->shown && !ad->serves) {
-			ad->serves = true;
-			adapter_go(ad);
-		}
-	return (all);
-}
-
-/* When all adapters serve, what else is in the store is not needed. */
+/* When all adapters have gone on, what else is in the store is not needed. */
 static void
 started(void)
 {
 	static bool done;
+	struct adapter *ad;
 
-	if (done || !adapters_serve())
+	if (done)
 		return;
+	TAILQ_FOREACH(ad, adapters, link)
+		if (!adapter_resumed(ad))
+			return;
 	done = true;
 	say_restarted();
 	valed_store_started();
-}
-
-/*
- * Let all adapters go on and serve, and wait until they do, STEP_MS at most: a
- * client that has much must not keep the others from serving.
- */
-static void
-adapters_start(void)
-{
-	struct adapter *ad;
-	unsigned int ms, pause = 1;
-
-	TAILQ_FOREACH(ad, adapters, link)
-		if (!adapter_resumed(ad))
-			adapter_go(ad);
-	for (ms = 0; !adapters_serve() && ms < STEP_MS; ms += pause) {
-		poll(NULL, 0, pause);
-		pause = MIN(2 * pause, 64);
-	}
-	started();
 }
 
 /* Serve until a signal ends the program, or, with true, a restart. */
@@ -497,7 +453,8 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 {
 	adapters = list;
 	verbose = live;
-	adapters_start();
+	adapters_step(adapter_go, adapter_resumed);
+	started();
 	keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	valed_notify_ready(adapters_count(), "");

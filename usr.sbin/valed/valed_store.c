@@ -547,16 +547,6 @@ valed_store_tell(enum valed_store_what what, const char *text)
 		(void)store_tell(what, text == NULL ? "" : text, -1);
 }
 
-void
-valed_store_live(void)
-{
-	char reply[1];
-
-	valed_store_tell(VALED_STORE_LIVES, NULL);
-	if (store_fd != -1)
-		(void)valed_store_reply(reply, sizeof(reply));
-}
-
 bool
 valed_store_reply(char *why, size_t size)
 {

@@ -38,9 +38,6 @@ struct valed_store_message {
 					   descriptor that comes with it */
 		VALED_STORE_REMOVE,	/* the descriptor of this name */
 		VALED_STORE_NOTIFY,	/* for the service manager */
-		VALED_STORE_LIVES,	/* adapters are about to go on: what was
-					   put is to be in the service manager's
-					   store.  The reply is an empty packet */
 		VALED_STORE_SERVES,	/* it has started */
 		VALED_STORE_CHECK,	/* can it be started again?  The reply
 					   is a packet with the reason why not,
@@ -109,12 +106,6 @@ void	valed_store_started(void);
  * outlast the client.  Its only thread.
  */
 void	valed_store_forget(void);
-
-/*
- * Adapters may go on from now on: all that was put until now outlasts the
- * supervisor, too, if there is a service manager.  The main thread.
- */
-void	valed_store_live(void);
 
 /*
  * Tell the supervisor, with a text or NULL.  The main thread; VALED_STORE_CRASHES

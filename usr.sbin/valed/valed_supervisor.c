@@ -443,12 +443,10 @@ message(const struct valed_store_message *vsm, int fd)
 		if (notify_ok(vsm->vsm_text))
 			valed_notify("%s", vsm->vsm_text);
 		break;
-	case VALED_STORE_LIVES:
-		generation_make(false);
-		reply("");
-		break;
 	case VALED_STORE_SERVES:
 		served = true;
+		/* Adapters do not go on any more from what they went on from. */
+		generation_make(false);
 		break;
 	case VALED_STORE_CHECK:
 		(void)check(why);

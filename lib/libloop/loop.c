@@ -210,21 +210,23 @@ loop_wake(struct loop *loop)
 	eventfd_write(loop->evl_wakefd, 1);
 }
 
-/* Add the event to the epoll set or remove it.  evl_mtx is held. */
+/*
+ * Add the event to the epoll set, or change it there.  One that is disabled
+ * stays in the set, for errors, which are ignored: so it can be enabled without
+ * memory.  evl_mtx is held.
+ */
 static int
-event_poll(struct loop_event *ev, bool enable)
+event_poll(struct loop_event *ev, int op, bool enable)
 {
 	struct epoll_event ee;
 
-	if (ev->lev_enabled == enable)
-		return (0);
 	memset(&ee, 0, sizeof(ee));
-	ee.events = ev->lev_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN;
-	if (ev->lev_type == LOOP_READ_NEW)
-		ee.events |= EPOLLET;
+	ee.events = EPOLLET;
+	if (enable)
+		ee.events = (ev->lev_type == LOOP_WRITE ? EPOLLOUT : EPOLLIN) |
+		    (ev->lev_type == LOOP_READ_NEW ? EPOLLET : 0);
 	ee.data.ptr = ev;
-	if (epoll_ctl(ev->lev_loop->evl_epfd, enable ? EPOLL_CTL_ADD :
-	    EPOLL_CTL_DEL, ev->lev_pollfd, &ee) != 0)
+	if (epoll_ctl(ev->lev_loop->evl_epfd, op, ev->lev_pollfd, &ee) != 0)
 		return (-1);
 	ev->lev_enabled = enable;
 	return (0);
@@ -272,11 +274,8 @@ event_add(int fd, enum loop_type type, void (*func)(int fd, void *arg),
 	ev->lev_pollfd = loop_open(loop, fd, type);
 	if (ev->lev_pollfd == -1)
 		goto fail;
-	/* Try it now, so that the fd does not make loop_enable() fail. */
-	if (event_poll(ev, true) != 0)
+	if (event_poll(ev, EPOLL_CTL_ADD, enable) != 0)
 		goto fail_pollfd;
-	if (!enable)
-		event_poll(ev, false);
 	LIST_INSERT_HEAD(&loop->evl_events, ev, lev_link);
 	pthread_mutex_unlock(&loop->evl_mtx);
 	return (ev);
@@ -307,10 +306,11 @@ loop_add_disabled(int fd, enum loop_type type,
 static int
 event_set_enabled(struct loop_event *ev, bool enable)
 {
-	int error;
+	int error = 0;
 
 	pthread_mutex_lock(&ev->lev_loop->evl_mtx);
-	error = event_poll(ev, enable);
+	if (ev->lev_enabled != enable)
+		error = event_poll(ev, EPOLL_CTL_MOD, enable);
 	pthread_mutex_unlock(&ev->lev_loop->evl_mtx);
 	return (error);
 }
@@ -335,7 +335,7 @@ loop_delete(struct loop_event *ev)
 
 	loop = ev->lev_loop;
 	pthread_mutex_lock(&loop->evl_mtx);
-	event_poll(ev, false);
+	event_poll(ev, EPOLL_CTL_DEL, false);
 	if (ev->lev_pollfd != ev->lev_fd) {
 		/* So that the caller's close(2) is the file's last. */
 		close(ev->lev_pollfd);

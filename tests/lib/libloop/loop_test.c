@@ -152,6 +152,34 @@ TEST_WITH(disabled, "timeout", "60", "The handler of a disabled event is not "
 	loop_delete(on.ev);
 }
 
+static bool full;
+
+WRAP(int, epoll_ctl, int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (!full || op != EPOLL_CTL_ADD)
+		return (__real_epoll_ctl(epfd, op, fd, event));
+	errno = ENOSPC;
+	return (-1);
+}
+
+TEST_WITH(full, "timeout", "60", "A disabled event can be enabled when its user "
+    "may watch no more descriptors; a new one cannot be added")
+{
+	struct seen w = { .stop_after = 1 };
+	int fds[2];
+
+	make_pipe(fds, 1);
+	w.ev = loop_add_disabled(fds[0], LOOP_READ, on_event, &w);
+	ATF_REQUIRE(w.ev != NULL);
+	full = true;
+	ATF_CHECK_ERRNO(ENOSPC, loop_add(fds[1], LOOP_WRITE, on_event, &w) ==
+	    NULL);
+	ATF_CHECK_EQ(0, loop_enable(w.ev));
+	loop_run();
+	ATF_CHECK_EQ(1, w.calls);
+	loop_delete(w.ev);
+}
+
 TEST_WITH(pair, "timeout", "60", "A descriptor can have one read and one write "
     "event; a regular file has none")
 {

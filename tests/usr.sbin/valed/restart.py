@@ -1138,6 +1138,46 @@ def settings():
         is_set("vale0", "ageing=300", "batch=100")
 
 
+def closed():
+    """What clients, adapters and processes had that are no longer is closed, in
+    the process that serves and in the store."""
+    write_conf(CONF)
+    with Supervised(args=["-k", "valed.conf"]) as v:
+        def have():
+            with contextlib.suppress(FileNotFoundError):
+                return [len(os.listdir("/proc/%d/fd" % pid))
+                        for pid in (v.proc.pid, v.child())]
+
+        def reload(text):
+            write_conf(CONF + text)
+            subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+
+        def use():
+            reload("pci.0.9.0.device=e1000\npci.0.9.0.backend=vale0:vm9\n"
+                   "pci.0.9.0.path=vm9.sock\n")
+            with Driver("vm1.sock") as a, Driver("vm2.sock") as b, \
+                    Driver("vm9.sock") as c:
+                for i in range(20):
+                    fd = memory(4096)
+                    a.dma_map((1 << 40) + i * 4096, 4096, fd)
+                    os.close(fd)
+                v.restart()
+                exchange(a, c)
+                v.crash()
+                exchange(b, c)
+            reload("")
+
+        use()
+        before = wait_until(have, "a process")
+        for _ in range(8):
+            use()
+
+        def as_before():
+            now = have()
+            return now and all(a <= b for a, b in zip(now, before))
+        wait_until(as_before, "descriptors as before: %s" % before, have)
+
+
 def settings_file(text):
     fd = os.memfd_create("settings")
     os.write(fd, text.encode())
@@ -1591,10 +1631,9 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (addresses, crashes, restarts, without,
                                   starting, went,
                                   clients, flood, blamed, managed, access,
-                                  inherited,
-                                  no_program, watchdog, settings, stored,
+                                  inherited, no_program, watchdog, settings, stored,
                                   counting, link, programs, counters, versions,
-                                  waits, killed, late, ignored, numbers,
+                                  closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,
                                   noted)})

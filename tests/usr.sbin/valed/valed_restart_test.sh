@@ -21,6 +21,7 @@ flood: frames come complete and in order while the process is killed again and a
 ending: no frame of a client is lost when the process is slow to end on purpose
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so
+closed: what clients, adapters and processes had that are no longer is closed
 access: the control socket gets the group and mode of a new configuration
 managed: a service manager keeps the descriptors, and clients, between two starts
 killed: the same when the supervisor is killed

@@ -118,6 +118,7 @@ static int ctl_listen = -1;
 static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
+static sem_t ctl_goes;		/* ctl_go() */
 static void (*ctl_changed)(void);	/* of ctl_changes_are() */
 static struct ctl_conn ctl_conns[CTL_MAX];
 /* cc_open and cc_serial of all, and cc_fd while it is open. */
@@ -610,6 +611,8 @@ ctl_thread(void *arg __unused)
 	if (ctl_drop() != 0)
 		ctl_error = errno;
 	sem_post(&ctl_ready);
+	while (ctl_error == 0 && sem_wait(&ctl_goes) == -1)
+		continue; /* mutants: an empty statement, too */
 	while (ctl_error == 0) {
 		poll(&pfd, 1, -1);
 		fd = peer_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
@@ -636,7 +639,8 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	error = ctl_reload_start();
 	if (error != 0)
 		return (error);
-	if (sem_init(&ctl_ready, 0, 0) == -1)
+	if (sem_init(&ctl_ready, 0, 0) == -1 ||
+	    sem_init(&ctl_goes, 0, 0) == -1)
 		return (errno);
 	error = pthread_create(&thread, NULL, ctl_thread, NULL);
 	if (error != 0)
@@ -644,4 +648,10 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	while (sem_wait(&ctl_ready) == -1)
 		continue; /* mutants: an empty statement, too */
 	return (ctl_error);
+}
+
+void
+ctl_go(void)
+{
+	sem_post(&ctl_goes);
 }

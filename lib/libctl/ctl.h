@@ -60,6 +60,9 @@ struct ctl_options {
 int	ctl_start(int fd, const struct ctl_options *options,
 	    int (*drop)(void));
 
+/* Let that thread accept connections; until then they wait.  The main thread. */
+void	ctl_go(void);
+
 /*
  * What serves ports in this process: adapters and attached interfaces, of which
  * the control socket knows nothing.  list() calls show(device, arg) for each,

@@ -457,6 +457,7 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	started();
 	keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
+	ctl_go();
 	valed_notify_ready(adapters_count(), "");
 	end(run(signal_fd));
 }

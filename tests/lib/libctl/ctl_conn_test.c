@@ -692,6 +692,7 @@ TEST(accepts, "Connections are accepted; those that are not served are closed, "
 	poll_fd = ctl_listen = FD + 1;
 	ctl_drop = drop;
 	ATF_REQUIRE_EQ(0, sem_init(&ctl_ready, 0, 0));
+	ctl_go();
 	ATF_CHECK(ctl_thread(NULL) == NULL);
 	ATF_CHECK_EQ(nitems(steps), c.accepts);
 	ATF_CHECK_EQ(1, c.drops);

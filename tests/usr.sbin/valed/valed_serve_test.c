@@ -45,6 +45,7 @@ CALLED(peer_accept_watch, "accept watch")
 CALLED(peer_close_watch, "close watch")
 CALLED(valed_carrier_watch, "carrier")
 CALLED(ctl_names_end, "names end")
+CALLED(ctl_go, "control")
 
 OF_ADAPTER(adapter_watch, "watch")
 OF_ADAPTER(adapter_listen, "listen")
@@ -641,14 +642,14 @@ TEST(ends, "It says that it serves; at the end, what the next process needs is "
     "for a restart")
 {
 	called_make();
-	runs(false, "ready 0;" WAITS "notify STOPPING=1;guard end;");
+	runs(false, "control;ready 0;" WAITS "notify STOPPING=1;guard end;");
 	list_make();
 	world.manager = true;
-	runs(false, "go a;go b;ready 2;" WAITS
+	runs(false, "go a;go b;control;ready 2;" WAITS
 	    "notify STOPPING=1;guard end;");
 	world.manager = false;
 	world.store = true;
-#define	SERVES	"go a;go b;started;keep;serves;ready 2;"
+#define	SERVES	"go a;go b;started;keep;serves;control;ready 2;"
 	runs(false, SERVES WAITS "notify STOPPING=1;ends;guard end;");
 	world.manager = true;
 	runs(false, SERVES WAITS "notify STOPPING=1;" SAVES("ends"));
@@ -682,7 +683,7 @@ TEST(resumes, "What the store has besides is there until all adapters have gone 
 	list_make();
 	world.store = world.due = true;
 	world.resuming = true;
-	runs(false, "go a;go b;keep;serves;ready 2;wait 66;started;"
+	runs(false, "go a;go b;keep;serves;control;ready 2;wait 66;started;"
 	    CHECKED_2 "wait 66;" CHECKED_2 "wait 66;" CHECKED_2 "wait 66;"
 	    "notify STOPPING=1;ends;guard end;");
 }

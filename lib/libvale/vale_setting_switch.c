@@ -601,19 +601,21 @@ vale_setting_change(const char *name, const struct vale_setting_change *sc,
 {
 	const struct vale_setting *se = &vale_setting_table[sc->sc_setting];
 	struct vale_switch *vs;
-	unsigned int good = 0, i;
+	unsigned int good = 0;
 
-	(void)vale_setting_error(ENXIO, "%s", "");
+	(void)vale_setting_error(0, "%s", "");
 	pthread_mutex_lock(&vale_lock);
 	vs = vale_switch_find(name, strcspn(name, ":"));
 	if (vs != NULL && se->se_scope == VALE_OF_PORT)
 		good = change_port(vs, name, sc, n, keep);
-	else if ((!keep || vale_kept_change(name, sc, n) == 0) && vs != NULL &&
-	    name[strlen(vs->vs_name)] == '\0') {
-		for (i = 0; i < n; i++)
-			code[sc[i].sc_setting].set_switch(vs, &sc[i].sc_value);
-		good = n;
-	}
+	else if (keep && vale_kept_change(name, sc, n) == -1)
+		errno = ENOMEM;
+	else if (vs == NULL || name[strlen(vs->vs_name)] != '\0')
+		errno = ENXIO;
+	else
+		for (; good < n; good++)
+			code[sc[good].sc_setting].set_switch(vs,
+			    &sc[good].sc_value);
 	pthread_mutex_unlock(&vale_lock);
 	*failed = good;
 	return (good == n ? 0 : failed_to(&vale_setting_table[

@@ -293,17 +293,17 @@ class Driver(Client):
         return wait_until(self.frame, "a frame received")
 
 
-def ethernet(dst, src, payload):
-    """Return a frame, padded to 60 bytes."""
-    return (dst + src + b"\x88\xb5" + payload).ljust(60, b"\0")
+def ethernet(dst, src, payload, kind=b"\x88\xb5"):
+    """Return a frame of a type, padded to 60 bytes."""
+    return (dst + src + kind + payload).ljust(60, b"\0")
 
 
 def exchange(a, b, n=[0]):
-    """Send a frame each way between two drivers.  Frames for other addresses,
-    which a third driver sent, are skipped."""
+    """Send a frame each way between two drivers, of a type that ip= lets pass.
+    Frames for other addresses, which a third driver sent, are skipped."""
     for src, dst in ((a, b), (b, a)):
         n[0] += 1
-        frame = ethernet(dst.mac, src.mac, b"frame %d" % n[0])
+        frame = ethernet(dst.mac, src.mac, b"frame %d" % n[0], b"\x88\x8e")
         src.send(frame)
         got = dst.receive()
         while got[:6] != dst.mac:

@@ -20,6 +20,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +122,6 @@ copy_head(struct vale_frag *to, const struct vale_frag *fg, uint8_t *head,
 	vale_rules_gather(fg, len, head);
 	append_rest(to, fg, first.fg_nfrags, len);
 	first.fg_nfrags = to->fg_nfrags;
-	first.fg_offload = VALE_PLAIN;
 	first.fg_buf = head;
 	first.fg_len = len;
 	*to = first;
@@ -180,7 +180,7 @@ enum vale_counter
 vale_rules_admit(const struct vale_rules *ru, const struct vale_frag *fg,
     const uint8_t *head, unsigned int *vlan)
 {
-	const uint16_t type = head[12] << 8 | head[13];
+	const uint16_t type = be16dec(head + ADDRS_LEN);
 
 	if (!vale_guard_source(&ru->rls_guard, head + ADDRS_LEN / 2))
 		return (VALE_C_TX_DROP_SOURCE);
@@ -191,7 +191,8 @@ vale_rules_admit(const struct vale_rules *ru, const struct vale_frag *fg,
 	/* A tag that is cut off. */
 	if (type == VALE_VLAN_TYPE && fg->fg_frame_len < VALE_HEAD_TAG)
 		return (VALE_C_TX_DROP_VLAN);
-	*vlan = vale_vlan_of(&ru->rls_vlan, type, head[14] << 8 | head[15]);
+	*vlan = vale_vlan_of(&ru->rls_vlan, type,
+	    be16dec(head + VALE_HEAD_TYPE));
 	return (*vlan == VALE_VLAN_REFUSED ? VALE_C_TX_DROP_VLAN : 0);
 }
 
@@ -233,11 +234,9 @@ form_head(uint8_t *to, const uint8_t *head, unsigned int vlan, bool tagged)
 	if (!tagged)
 		return (ADDRS_LEN);
 	if (vale_rules_tag(head) != VALE_TAG_NONE)
-		tci |= (head[14] << 8 | head[15]) & TCI_PRIORITY;
-	to[12] = VALE_VLAN_TYPE >> 8;
-	to[13] = VALE_VLAN_TYPE & 0xff;
-	to[14] = tci >> 8;
-	to[15] = tci & 0xff;
+		tci |= be16dec(head + VALE_HEAD_TYPE) & TCI_PRIORITY;
+	be16enc(to + ADDRS_LEN, VALE_VLAN_TYPE);
+	be16enc(to + VALE_HEAD_TYPE, tci);
 	return (ADDRS_LEN + VALE_VLAN_TAG);
 }
 

@@ -249,6 +249,80 @@ TEST(flooded, "Of a frame to many in a VLAN each gets what the first got, "
 	}
 }
 
+TEST(shortest, "A frame that is too short for a tag has none, and passes")
+{
+	uint32_t len;
+
+	t_ports_open(3);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "10");
+	t_port_set(2, "trunk", "10");
+	for (len = 14; len <= 18; len++) {
+		make(EVERYBODY, 0, len);
+		memcpy(frame + ADDRS, "\x88\xb5", 2);
+		send_frame(0, len, len);
+		expect(1, len, false);
+		expect(2, len, true);
+	}
+	T_COUNT(t_port[0], TX_DROP_VLAN, 0);
+	t_ports_close();
+}
+
+/*
+ * TCP over IPv6 with `len' bytes of options between, behind a tag of 802.1ad if
+ * `more' is 4: its checksum is partial.
+ */
+static void
+long_headers(unsigned int at, uint32_t more, uint32_t len)
+{
+	struct netmap_ring *ring = t_port[0]->txring;
+	const uint32_t net = 14 + more, l4 = net + 40 + len;
+	struct frame *known = &t_port[0]->txframe[ring->head];
+
+	make(at, 0, l4 + 40);
+	memcpy(frame + ADDRS, "\x88\xa8\0\1", 4);
+	memcpy(frame + ADDRS + more, "\x86\xdd\x60", 3);
+	frame[net + 6] = 60;
+	frame[net + 40] = 6;
+	frame[net + 41] = len / 8 - 1;
+	frame_set(known, 1, l4 + 40);
+	known->f_flags = FRAME_CSUM_PARTIAL;
+	known->f_csum_start = l4;
+	known->f_csum_offset = 16;
+	t_put(t_port[0], frame, l4 + 40, l4 + 40, true);
+	ring->slot[(ring->head + ring->num_slots - 1) % ring->num_slots].flags |=
+	    VALE_SLOT_FRAME;
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+}
+
+TEST(headers, "The longest headers leave no space for a tag, which those of 508 "
+    "bytes have")
+{
+	static const struct {
+		uint32_t	more, len, drops;
+	} rows[] = {
+		/* 504, 508 and 512 bytes, up to the checksum. */
+		{ 0, 432, 0 }, { TAG, 432, 0 }, { 0, 440, 1 },
+	};
+	unsigned int i;
+	uint32_t len;
+
+	for (i = 0; i < nitems(rows); i++) {
+		t_ports_open(2);
+		ATF_REQUIRE_EQ(0, vale_set_header(t_port[0],
+		    VALE_HEADER_FRAME));
+		t_port_set(0, "vlan", "10");
+		t_port_set(1, "trunk", "10");
+		long_headers(EVERYBODY, rows[i].more, rows[i].len);
+		T_COUNT(t_port[0], TX_DROP_FRAGS, rows[i].drops);
+		T_COUNT(t_port[0], TX_DROP_HEADER, 0);
+		len = take(1);
+		ATF_CHECK_EQ(rows[i].drops != 0 ? 0 : 14 + rows[i].more + 40 +
+		    rows[i].len + 40 + TAG, len);
+		t_ports_close();
+	}
+}
+
 TEST(reserved, "With reserved=no other groups pass that end or begin as those")
 {
 	static const uint8_t groups[][6] = {

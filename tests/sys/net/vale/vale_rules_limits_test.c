@@ -184,8 +184,8 @@ change(void *arg, struct frame_source *frames)
 		memset(frame, 0xee, *(const uint32_t *)arg);
 }
 
-TEST(changed, "A sender that changes its memory changes no byte that a guard has "
-    "seen, however long the frame and its fragments are")
+TEST(changed, "A sender that changes its memory changes no byte that a guard "
+    "has seen, however long the frame and its fragments are")
 {
 	static const uint32_t lens[] = { 20, 60, 191, 192, 193, 300, 5000 };
 	static const uint32_t frags[] = { 1, 7, 13, 100, 192, 193, 2000 };
@@ -295,8 +295,8 @@ long_headers(unsigned int at, uint32_t more, uint32_t len)
 	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 }
 
-TEST(headers, "The longest headers leave no space for a tag, which those of 508 "
-    "bytes have")
+TEST(headers, "The longest headers leave no space for a tag, which those of "
+    "508 bytes have")
 {
 	static const struct {
 		uint32_t	more, len, drops;
@@ -319,6 +319,42 @@ TEST(headers, "The longest headers leave no space for a tag, which those of 508 
 		len = take(1);
 		ATF_CHECK_EQ(rows[i].drops != 0 ? 0 : 14 + rows[i].more + 40 +
 		    rows[i].len + 40 + TAG, len);
+		t_ports_close();
+	}
+}
+
+TEST(split, "Frames with their addresses in several fragments go each to its "
+    "own station, with rules and without")
+{
+	static const uint32_t frags[] = { 5, 7, 11, 12, 13, 60 };
+	unsigned int i, n, next[3] = { 0 }, ruled, to;
+	uint32_t seed = 3;
+
+	for (ruled = 0; ruled < 2; ruled++) {
+		t_ports_open(3);
+		for (i = 0; i < 3 && ruled != 0; i++)
+			t_port_set(i, "vlan", "10");
+		for (i = 0; i < 3; i++)
+			t_send(t_port[i], 60, EVERYBODY, i, 0);
+		for (i = 0; i < 3; i++)
+			(void)t_drain(t_port[i]);
+		for (n = 0; n < 100; n++) {
+			memset(next, 0, sizeof(next));
+			for (i = 0; i < 16; i++) {
+				to = 1 + test_random(&seed) % 2;
+				t_make(frame, 60, to, 0, next[to]++);
+				t_put(t_port[0], frame, 60, frags[
+				    test_random(&seed) % nitems(frags)], false);
+			}
+			ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+			for (to = 1; to < 3; to++)
+				for (i = 0; i < next[to]; i++) {
+					t_make(frame, 60, to, 0, i);
+					expect(to, 60, false);
+				}
+			ATF_CHECK_EQ(0, take(1));
+			ATF_CHECK_EQ(0, take(2));
+		}
 		t_ports_close();
 	}
 }

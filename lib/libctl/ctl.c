@@ -51,6 +51,8 @@
 
 /* Space for the library's calls; frames are in the ports. */
 #define	CTL_STACK	(256 * 1024)
+/* How long ctl_settle() waits, seconds. */
+#define	CTL_SETTLE_S	1
 
 /*
  * Who may ask for what: the table in valed(8), CONTROL SOCKET, has a line for
@@ -121,7 +123,7 @@ static int ctl_error;		/* or this errno */
 static sem_t ctl_goes;		/* ctl_go() */
 static void (*ctl_changed)(void);	/* of ctl_changes_are() */
 static struct ctl_conn ctl_conns[CTL_MAX];
-/* cc_open and cc_serial of all, and cc_fd while it is open. */
+/* cc_open, cc_stuck and cc_serial of all, and cc_fd while it is open. */
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t conns_left = PTHREAD_COND_INITIALIZER;
 /* cc_unread of all.  A thread that has both locks takes this one last. */
@@ -394,30 +396,42 @@ conn_left(const struct ctl_conn *cc)
 
 /*
  * Connections do not wait for each other: who waits was there after those left
- * that it waits for, and looked at itself last.
+ * that it waits for, and looked at itself last.  A connection whose thread does
+ * not end, as one that sends from memory that its client has withdrawn, is waited
+ * for once, and not for long.
  */
 /* mutants 4: AddressSanitizer sees it */
 /* mutants 3: only slower: it looks at itself though it would not wait */
 void
 ctl_settle(const struct ctl_conn *self)
 {
+	struct timespec until;
 	uint64_t left[CTL_MAX];
 	unsigned int i, n = 0;
+	int error = 0;
 
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += CTL_SETTLE_S;
 	pthread_mutex_lock(&conns_lock);
 	for (i = 0; i < CTL_MAX; i++) {
 		left[i] = 0;
-		if (ctl_conns[i].cc_open && conn_left(&ctl_conns[i])) {
+		if (ctl_conns[i].cc_open && !ctl_conns[i].cc_stuck &&
+		    conn_left(&ctl_conns[i])) {
 			left[i] = ctl_conns[i].cc_serial;
 			n++;
 		}
 	}
 	if (n > 0 && self != NULL && conn_left(self))
 		n = 0;
-	for (i = 0; n > 0 && i < CTL_MAX; i++)
+	for (i = 0; n > 0 && i < CTL_MAX; i++) {
 		while (left[i] != 0 && ctl_conns[i].cc_open &&
+		    ctl_conns[i].cc_serial == left[i] && error == 0)
+			error = pthread_cond_clockwait(&conns_left, &conns_lock,
+			    CLOCK_MONOTONIC, &until);
+		if (left[i] != 0 && ctl_conns[i].cc_open &&
 		    ctl_conns[i].cc_serial == left[i])
-			pthread_cond_wait(&conns_left, &conns_lock);
+			ctl_conns[i].cc_stuck = true;
+	}
 	pthread_mutex_unlock(&conns_lock);
 }
 
@@ -541,6 +555,7 @@ conn_open(struct ctl_conn *cc, bool open)
 
 	pthread_mutex_lock(&conns_lock);
 	cc->cc_serial = ++serial;
+	cc->cc_stuck = false;
 	cc->cc_open = open;
 	if (!open)
 		pthread_cond_broadcast(&conns_left);

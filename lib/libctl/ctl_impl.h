@@ -37,6 +37,8 @@ struct ctl_kick {
 struct ctl_conn {
 	uint32_t	 cc_used;	/* the slot is taken; atomic */
 	bool		 cc_open;	/* its thread runs: ctl.c */
+	bool		 cc_stuck;	/* it has left, and does not end:
+					   ctl_settle() */
 	uint64_t	 cc_serial;	/* no other connection has the same */
 	int		 cc_fd;
 	bool		 cc_reserved;	/* that is of peer_accept.h's reserve */

@@ -256,11 +256,14 @@ adapter_net_news(struct adapter_net *an, const char *name, char *why,
 	if (n == -1)
 		return (ADAPTER_NET_NOTHING);
 	remote_net_lose(an);
+	if (n == (ssize_t)sizeof(vod) && vod.vod_what == VALED_OPENED)
+		return (net_opened(an, name, &vod, fds, nfds, why, size));
+	/* No other message has any. */
+	while (nfds > 0)
+		close(fds[--nfds]);
 	if (n != (ssize_t)sizeof(vod))
 		return (ADAPTER_NET_ENDED);
 	switch (vod.vod_what) {
-	case VALED_OPENED:
-		return (net_opened(an, name, &vod, fds, nfds, why, size));
 	case VALED_LOST:
 		return (ADAPTER_NET_LOST);
 	default:

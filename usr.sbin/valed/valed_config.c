@@ -26,9 +26,11 @@
  */
 
 #include <sys/param.h>
+#include <sys/stat.h>
 
 #include <ctype.h>
 #include <err.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +230,7 @@ line_parse(struct valed_line *ln, const char *text, const char *p,
 
 /* The line that sets the same, or a new one. */
 static struct valed_line *
-line_get(const struct valed_line *like)
+line_get(const struct valed_line *like, struct valed_where where)
 {
 	struct valed_line *ln;
 	unsigned int i;
@@ -240,6 +242,9 @@ line_get(const struct valed_line *like)
 		    strcmp(ln->ln_name, like->ln_name) == 0)
 			return (ln);
 	}
+	if (nlines == VALED_LINES_MAX)
+		valed_bad(where, "more than %d variables of switches and ports",
+		    VALED_LINES_MAX);
 	lines = realloc(lines, (nlines + 1) * sizeof(*lines));
 	if (lines == NULL)
 		err(EX_OSERR, NULL);
@@ -265,7 +270,7 @@ set_other(const char *text, const char *end, const char *value,
 	if (*value == '\0')
 		valed_bad(where, "%.*s=: the value is missing",
 		    (int)MIN(end - text, 128), text);
-	ln = line_get(&like);
+	ln = line_get(&like, where);
 	if (ln->ln_file == file)
 		valed_bad(where, "%.*s= twice: see %s",
 		    (int)MIN(end - text, 128), text, ln->ln_where);
@@ -338,6 +343,27 @@ set_line(char *line, size_t len, struct valed_where where)
 		set(line, where);
 }
 
+/* Open a file that ends, without waiting for others as of a FIFO. */
+static FILE *
+file_open(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	FILE *f = NULL;
+
+	if (fd != -1 && fstat(fd, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			errx(EX_NOINPUT, "-k %s: not a regular file", path);
+		if (st.st_size > VALED_FILE_MAX)
+			errx(EX_CONFIG, "-k %s: larger than %d bytes", path,
+			    VALED_FILE_MAX);
+		f = fdopen(fd, "r");
+	}
+	if (f == NULL)
+		err(EX_NOINPUT, "-k %s", path);
+	return (f);
+}
+
 void
 valed_config_file(const char *path)
 {
@@ -349,9 +375,7 @@ valed_config_file(const char *path)
 	FILE *f;
 
 	file++;
-	f = fopen(path, "re");
-	if (f == NULL)
-		err(EX_NOINPUT, "-k %s", path);
+	f = file_open(path);
 	while ((len = getline(&line, &size, f)) != -1) {
 		snprintf(where, sizeof(where), "%s:%u", path, ++number);
 		set_line(line, len, (struct valed_where){ "", where });

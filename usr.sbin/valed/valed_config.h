@@ -188,7 +188,14 @@ int	valed_variable(const char *name, size_t len);
 /* Start again, without nodes and lines. */
 void	valed_config_clear(void);
 
-/* Read a file: -k.  Checks only names; on an error prints a line and exits. */
+/* Bytes of a file; variables of switches, ports and interfaces. */
+#define	VALED_FILE_MAX	(16 << 20)
+#define	VALED_LINES_MAX	8192
+
+/*
+ * Read a regular file: -k.  Checks only names; on an error prints a line and
+ * exits.
+ */
 void	valed_config_file(const char *path);
 
 /*

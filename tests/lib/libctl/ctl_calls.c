@@ -309,7 +309,8 @@ WRAP(void, peer_fault_remove, struct peer_mem *dma)
 
 /* Who waits for connections whose clients have left: they close. */
 
-WRAP(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *m)
+WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *m,
+    clockid_t clock __unused, const struct timespec *until __unused)
 {
 	struct ctl_conn *cc;
 	bool any = false;

@@ -129,11 +129,21 @@ WRAP(int, pthread_cond_broadcast, pthread_cond_t *cond)
 	return (0);
 }
 
-WRAP(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *m)
+static bool	late;			/* the time is over */
+
+WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *m,
+    clockid_t clock, const struct timespec *until)
 {
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	ATF_CHECK(clock == CLOCK_MONOTONIC &&
+	    until->tv_sec <= now.tv_sec + CTL_SETTLE_S);
 	ATF_CHECK(cond == &conns_left && m == &conns_lock);
 	ATF_CHECK(locked());
 	ATF_REQUIRE_MSG(++c.waits < 1000, "waits for ever");
+	if (late)
+		return (ETIMEDOUT);
 	on_wait();
 	return (0);
 }
@@ -395,6 +405,26 @@ TEST(settles, "Who asks waits for all connections whose clients have left, and "
 	leaving[0] = last;
 	ctl_settle(&conns[5]);
 	ATF_CHECK_EQ(10, c.waits);
+}
+
+TEST(settles_late, "A connection that does not end is waited for once, and not "
+    "for long")
+{
+	ends_open();
+	serve(&conns[0], true, 1);
+	serve(&conns[1], true, 2);
+	late = true;
+	ctl_settle(NULL);
+	ATF_CHECK_EQ(1, c.waits);
+	ctl_settle(NULL);
+	ATF_CHECK_EQ(1, c.waits);
+	/* Another one is. */
+	late = false;
+	on_wait = leave_one;
+	serve(leaving[0] = &conns[2], true, 3);
+	ctl_settle(NULL);
+	ATF_CHECK_EQ(2, c.waits);
+	ATF_CHECK(!locked());
 }
 
 /* Who waited has a place. */

@@ -384,7 +384,7 @@ PID_TEST(daemons, "A program that closes all descriptors that it does not know, 
 	if (pid == 0)
 		_exit(closes_all(&a, MAX(a.fd, b.fd)));
 	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
-	ATF_CHECK_EQ(0, status);
+	ATF_REQUIRE_EQ(0, status);
 	port_expect(&b, 60, 7);
 	port_expect(&b, 60, 8);
 	port_close(&a);

@@ -115,6 +115,16 @@ an option -s" -s 9,e1000,vale0:x,path=x.sock -o pci.0.9.0.backend=vale0:y
 	refused $EX_CONFIG "two.conf:3: vale0:a: port used twice" -k two.conf \
 	    -s 9,e1000,vale0:a,path=x
 	refused $EX_NOINPUT "-k none.conf: No such file" -k none.conf
+	# What does not end.
+	mkfifo fifo
+	refused $EX_NOINPUT "-k fifo: not a regular file" -k fifo
+	refused $EX_NOINPUT "-k /dev/zero: not a regular file" -k /dev/zero
+	truncate -s 16777217 large
+	refused $EX_CONFIG "-k large: larger than 16777216 bytes" -k large
+	awk 'BEGIN { for (i = 0; i <= 8192; i++)
+	    printf "port.vale0:p%d.vlan=5\n", i }' > many
+	refused $EX_CONFIG "many:8193: more than 8192 variables of switches \
+and ports" -k many
 	mkdir dir
 	refused $EX_NOINPUT "-k dir: " -k dir
 }

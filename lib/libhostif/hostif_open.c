@@ -18,8 +18,10 @@
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
+#include <arpa/inet.h>
 
 #include <errno.h>
+#include <ifaddrs.h>
 
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -89,6 +91,12 @@ hostif_fail_step(char *error, size_t size, const char *ifname,
 	for (i = 0; i < nitems(steps); i++)
 		if (strcmp(steps[i].step, step) == 0)
 			takes = steps[i].takes;
+	/* Units of systemd name the families that they permit. */
+	if (code == EAFNOSUPPORT)
+		return (hostif_fail(error, size, "%s: %s: %s: the kernel has "
+		    "none, or the service may not use it: it takes the drop-in "
+		    "attach.conf, and then a restart", ifname, step,
+		    strerror(code)));
 	/* AF_XDP has another error for memory that may not be locked. */
 	if (takes != NULL && (code == EPERM ||
 	    (code == ENOBUFS && strcmp(step, "AF_XDP memory") == 0)))
@@ -271,8 +279,7 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 		    ifname));
 	s = open_link();
 	if (s == -1)
-		return (hostif_fail(error, size, "%s: rtnetlink: %s", ifname,
-		    strerror(errno)));
+		return (hostif_fail_step(error, size, ifname, "rtnetlink"));
 	hostif_fds_add(fds, s);
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s == -1) {
@@ -286,6 +293,52 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 	if (status == -1)
 		hostif_close(fds);
 	return (status);
+}
+
+/* An address of the interface that is not only the link's, as text. */
+static bool
+open_address(const char *ifname, char text[INET6_ADDRSTRLEN])
+{
+	const struct sockaddr_in6 *sin6;
+	struct ifaddrs *all, *ia;
+	const void *addr;
+	bool found = false;
+
+	if (getifaddrs(&all) == -1)
+		return (false);
+	for (ia = all; ia != NULL && !found; ia = ia->ifa_next) {
+		if (ia->ifa_addr == NULL || strcmp(ia->ifa_name, ifname) != 0)
+			continue;
+		sin6 = (const void *)ia->ifa_addr;
+		addr = &sin6->sin6_addr;
+		if (sin6->sin6_family == AF_INET)
+			addr = &((const struct sockaddr_in *)(const void *)
+			    ia->ifa_addr)->sin_addr;
+		else if (sin6->sin6_family != AF_INET6 ||
+		    IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
+			continue;
+		found = inet_ntop(sin6->sin6_family, addr, text,
+		    INET6_ADDRSTRLEN) != NULL;
+	}
+	freeifaddrs(all);
+	return (found);
+}
+
+bool
+hostif_warning(const struct hostif_fds *fds, char *line, size_t size)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if ((fds->hf_flags & HOSTIF_HOST_GETS) != 0)
+		snprintf(line, size, "the host gets what %s receives, too: "
+		    "remove its addresses there", fds->hf_name);
+	else if (open_address(fds->hf_name, address))
+		snprintf(line, size, "%s has the address %s, at which the host "
+		    "is not reached while the interface is attached",
+		    fds->hf_name, address);
+	else
+		return (false);
+	return (true);
 }
 
 int

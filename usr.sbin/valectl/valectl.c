@@ -202,9 +202,8 @@ attach(char *name)
 	ifname = strchr(name, ':') + 1;
 	if (hostif_open(ifname, &options, &fds, error, sizeof(error)) == -1)
 		errx(EX_UNAVAILABLE, "%s: %s", name, error);
-	if ((fds.hf_flags & HOSTIF_HOST_GETS) != 0)
-		warnx("%s: the host gets what %s receives, too: remove its "
-		    "addresses there", name, ifname);
+	if (hostif_warning(&fds, error, sizeof(error)))
+		warnx("%s: %s", name, error);
 	call.body = &fds;
 	call.size = sizeof(fds);
 	call.nfds = fds.hf_nfds;

@@ -68,6 +68,23 @@ setting_of(const char *name, const char *setting, size_t len)
 	    names);
 }
 
+/* A mirror may wait for its port; a name with a fault would wait for ever. */
+static void
+warn_absent(const char *name, const char *mirrored)
+{
+	struct vc_ports ports;
+	size_t i = 0;
+
+	if (vc_ports_get(NULL, &ports) == -1)
+		return;
+	while (i < ports.vcp_n &&
+	    strcmp(ports.vcp_info[i].vpi_name, mirrored) != 0)
+		i++;
+	if (i == ports.vcp_n)
+		warnx("%s: there is no port %s yet", name, mirrored);
+	free(ports.vcp_info);
+}
+
 void
 vc_set(const char *name, const char *assignment)
 {
@@ -80,6 +97,8 @@ vc_set(const char *name, const char *assignment)
 	check_name(name);
 	if (vale_setting_set(name, i, &sv) == -1)
 		fail(name);
+	if (i == VALE_SETTING_MIRROR && sv.sv_number != 0)
+		warn_absent(name, sv.sv_text);
 }
 
 static json_t *

@@ -269,10 +269,8 @@ hostifs_open(struct hostif_fds *fds)
 			hostif_fails(i, &fds[i], error);
 			continue;
 		}
-		if ((fds[i].hf_flags & HOSTIF_HOST_GETS) != 0)
-			warnx("%s: the host gets what %s receives, too: "
-			    "remove its addresses there", hc->hc_where,
-			    hostif_config_name(hc));
+		if (hostif_warning(&fds[i], error, sizeof(error)))
+			warnx("%s: %s", hc->hc_where, error);
 	}
 }
 

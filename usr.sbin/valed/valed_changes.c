@@ -239,9 +239,8 @@ hostif_carry(const struct hostif_config *hc, char why[VALED_ATTACH_WHY])
 	if (hostif_open(hostif_config_name(hc), &hc->hc_options,
 	    &vc.vc_hostif, why, VALED_ATTACH_WHY) == -1)
 		return (EIO);
-	if ((vc.vc_hostif.hf_flags & HOSTIF_HOST_GETS) != 0)
-		warnx("%s: the host gets what %s receives, too: remove its "
-		    "addresses there", hc->hc_where, hostif_config_name(hc));
+	if (hostif_warning(&vc.vc_hostif, why, VALED_ATTACH_WHY))
+		warnx("%s: %s", hc->hc_where, why);
 	strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 	    sizeof(vc.vc_config.ac_backend));
 	error = change_carry(&vc);

@@ -531,4 +531,16 @@ TEST(answers, "What is no answer of the kernel's about ethtool's family tells "
 	family("another number", 0x1234, 0x12345678);
 }
 
+TEST(family, "A family of sockets that the service may not use: what permits it")
+{
+	char error[256];
+
+	errno = EAFNOSUPPORT;
+	ATF_CHECK_EQ(-1, hostif_fail_step(error, sizeof(error), "h0",
+	    "rtnetlink"));
+	ATF_CHECK_STREQ("h0: rtnetlink: Address family not supported by "
+	    "protocol: the kernel has none, or the service may not use it: it "
+	    "takes the drop-in attach.conf, and then a restart", error);
+}
+
 TEST_PROGRAM

@@ -279,6 +279,8 @@ print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	atf_check -o file:default $VALECTL -o vale0:a
 	atf_check $VALECTL -o vale0:a mirror=vale0:c/r
 	atf_check -o match:"^mirror=vale0:c/r$" $VALECTL -o vale0:a
+	atf_check -e inline:"valectl: vale0:a: there is no port vale0:q yet\n" \
+	    $VALECTL -o vale0:a mirror=vale0:q
 	atf_check $VALECTL -o vale0:a mirror=vale0:c
 	atf_check -o match:"^mirror=vale0:c$" $VALECTL -o vale0:a
 	teardown

@@ -402,6 +402,27 @@ already" nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
 	tcp $A 10.9.0.1 $B 1000000
 }
 
+host_case addresses "An interface with the host's addresses is attached, with a \
+line that names one"
+addresses_body()
+{
+	local line="at which the host is not reached while the interface is \
+attached"
+
+	two_hosts
+	in_host $S ip addr add 192.0.2.7/24 dev pa
+	valed_in $S -c control -a vale0:pa
+	atf_check_equal "valed: -a vale0:pa: pa has the address 192.0.2.7, \
+$line" "$(cat valed.err.$S)"
+	# Not for that of the link.
+	in_host $S ip -6 addr add fe80::7/64 dev pb nodad
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+	atf_check nsenter -t $S -n "$VALECTL" -c control -d vale0:pb
+	in_host $S ip -6 addr add fd00::7/64 dev pb nodad
+	atf_check -e inline:"valectl: vale0:pb: pb has the address fd00::7, \
+$line\n" nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
+}
+
 host_case gone_crash "With -R, valed serves again after a crash when an \
 interface of -a is gone, and attaches one that comes back"
 gone_crash_body()

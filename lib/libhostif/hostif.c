@@ -259,7 +259,8 @@ hostif_end(struct hostif *hi)
 static void
 hostif_free(struct hostif *hi)
 {
-	hostif_end(hi);
+	if (!hi->released)
+		hostif_end(hi);
 	vale_close(hi->port);
 	free(hi->live);
 	free(hi);
@@ -320,6 +321,8 @@ hostif_begin(struct hostif *hi, const struct hostif_fds *fds)
 	/* Until the kernel has told. */
 	atomic_store_bool(&hi->up, true);
 	atomic_store_bool(&hi->gone, false);
+	atomic_store_bool(&hi->outgrown, false);
+	hi->released = false;
 	hi->mtu = 0;
 	hi->said = 0;
 	hi->link = (struct hostif_link){ .hl_ether = true };
@@ -370,15 +373,26 @@ hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
 	return (NULL);
 }
 
+void
+hostif_release(struct hostif *hi)
+{
+	if (hi->released)
+		return;
+	hostif_wake(hi);
+	pthread_join(hi->thread, NULL);
+	hostif_end(hi);
+	hi->released = true;
+	atomic_store_bool(&hi->up, false);
+	atomic_store_bool(&hi->gone, true);
+}
+
 bool
 hostif_renew(struct hostif *hi, const struct hostif_fds *fds, char *error,
     size_t size)
 {
 	const char *failed = "not an open interface";
 
-	hostif_wake(hi);
-	pthread_join(hi->thread, NULL);
-	hostif_end(hi);
+	hostif_release(hi);
 	errno = EINVAL;
 	if (hostif_ops(fds) != NULL)
 		failed = hostif_begin(hi, fds);
@@ -395,8 +409,7 @@ hostif_renew(struct hostif *hi, const struct hostif_fds *fds, char *error,
 void
 hostif_stop(struct hostif *hi)
 {
-	hostif_wake(hi);
-	pthread_join(hi->thread, NULL);
+	hostif_release(hi);
 	hostif_free(hi);
 }
 
@@ -434,6 +447,12 @@ bool
 hostif_gone(const struct hostif *hi)
 {
 	return (atomic_load_bool(&hi->gone));
+}
+
+bool
+hostif_outgrown(const struct hostif *hi)
+{
+	return (atomic_load_bool(&hi->outgrown));
 }
 
 uint64_t **

@@ -193,6 +193,12 @@ bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
 int	hostif_detach(const char *port_name);
 
 /*
+ * Close the interface at this port, which stays: it is gone then, and another
+ * process may open it.  Any thread; waits for the interface's.
+ */
+void	hostif_let_go(const char *port_name);
+
+/*
  * Call fn(hi, arg) for each attached interface.  It must not call the two
  * functions above.  Any thread.
  */
@@ -217,6 +223,12 @@ bool	hostif_up(const struct hostif *hi);
  * come back; another interface may get its name.  Any thread.
  */
 bool	hostif_gone(const struct hostif *hi);
+
+/*
+ * Whether it has more receive queues than it had when it was opened, so that
+ * frames are lost, and hostif_open() takes as many.  Any thread.
+ */
+bool	hostif_outgrown(const struct hostif *hi);
 
 /*
  * A pointer that is the caller's of hostif_each(): NULL at first, and passed to

@@ -109,6 +109,9 @@ struct hostif {
 
 	bool			 up;		/* atomic, for hostif_up() */
 	bool			 gone;		/* atomic, for hostif_gone() */
+	bool			 outgrown;	/* atomic, for
+						   hostif_outgrown() */
+	bool			 released;	/* hostif_release() */
 	uint32_t		 mtu;		/* bytes; 0: not yet known */
 	unsigned int		 said;		/* HOSTIF_SAID_* */
 	struct peer_log_source	 log;
@@ -157,6 +160,12 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 void	hostif_withdrawn(void *arg);
 /* Whether that was called.  Any thread. */
 bool	hostif_is_withdrawn(const struct hostif *hi);
+
+/*
+ * End the thread and close the descriptors, but not the port.  The interface is
+ * not in the table, and gone from then on.
+ */
+void	hostif_release(struct hostif *hi);
 
 /*
  * Serve another interface, with the same port and counters.  The interface is

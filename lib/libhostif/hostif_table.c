@@ -162,6 +162,22 @@ hostif_detach(const char *port_name)
 	return (0);
 }
 
+void
+hostif_let_go(const char *port_name)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&table_lock);
+	e = table_find(port_name);
+	if (e != NULL)
+		TAILQ_REMOVE(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	if (e == NULL)
+		return;
+	hostif_release(e->hi);
+	table_insert(e);
+}
+
 bool
 hostif_forget(const struct hostif *hi)
 {

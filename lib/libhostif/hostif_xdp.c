@@ -519,6 +519,8 @@ xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
 		    "rx-vlan-stag-hw-parse off", hi->fds.hf_name);
 	if (he->he_queues == old->he_queues)
 		return;
+	atomic_store_bool(&hi->outgrown, he->he_queues > xd->xd_nqueues &&
+	    he->he_queues <= HOSTIF_XDP_QUEUES);
 	if (he->he_queues > xd->xd_nqueues)
 		hostif_log(hi, "%u receive queues, and what is received on "
 		    "more than %u is lost: attach the interface again, or see "

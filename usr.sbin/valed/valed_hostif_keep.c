@@ -247,9 +247,8 @@ slot_put(struct slot *sl, const char *port, const struct hostif_fds *fds)
 	slot_remove(sl);
 }
 
-/* Whether the configuration has the port, and so attaches it at each start. */
-static bool
-is_line(const char *port)
+bool
+valed_hostif_line(const char *port)
 {
 	struct ctl_opening og;
 	const enum ctl_name_of of = ctl_names_open(&og, port);
@@ -265,7 +264,7 @@ see(struct hostif *hi, void *arg __unused)
 	const char *port = hostif_port_name(hi);
 	struct slot *free_one = NULL, *sl;
 
-	if (is_line(port))
+	if (valed_hostif_line(port))
 		return;
 	for (sl = slots; sl < slots + HOSTIF_MAX; sl++) {
 		if (sl->sl_port[0] == '\0')

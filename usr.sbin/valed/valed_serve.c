@@ -31,6 +31,7 @@
 #include "ctl.h"
 #include "ctl_names.h"
 #include "hostif.h"
+#include "libvale.h"
 #include "peer_accept.h"
 #include "peer_close.h"
 #include "peer_log.h"
@@ -108,19 +109,30 @@ adapters_count(void)
 }
 
 static void
-hostif_watch(struct hostif *hi, void *arg __unused)
+hostif_watch(struct hostif *hi, void *arg)
 {
+	const char *port = hostif_port_name(hi);
+
 	if (hostif_gone(hi))
-		valed_guard_unattached(hostif_port_name(hi), "");
+		valed_guard_unattached(port, "");
+	else if (hostif_outgrown(hi) && valed_hostif_line(port))
+		strlcpy(arg, port, VALE_NAME_SIZE);
 }
 
 /* Have interfaces attached that are there, or there again. */
 static void
 attach_begin(void)
 {
+	char outgrown[VALE_NAME_SIZE] = "";
+
 	if (reloading || attaching)
 		return;
-	hostif_each(hostif_watch, NULL);
+	hostif_each(hostif_watch, outgrown);
+	/* The guard cannot open it before. */
+	if (outgrown[0] != '\0') {
+		hostif_let_go(outgrown);
+		valed_guard_unattached(outgrown, "");
+	}
 	attaching = valed_guard_attach();
 }
 
@@ -404,8 +416,8 @@ run(int signal_fd)
 	next_ns = peer_watch_start();
 	for (;;) {
 		/* Who asks while one runs gets the next one. */
-		fds[2].fd = reloading || attaching ? -1 : checking ? valed_store_fd() :
-		    ctl_reload_fd();
+		fds[2].fd = reloading || attaching ? -1 :
+		    checking ? valed_store_fd() : ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read(signal_fd))
 			return (false);

@@ -105,6 +105,13 @@ hostif_renew(struct hostif *hi, const struct hostif_fds *fds __unused,
 	return (!fails);
 }
 
+void
+hostif_release(struct hostif *hi)
+{
+	ATF_CHECK(!locked);
+	hi->gone = hi->released = true;
+}
+
 bool
 hostif_gone(const struct hostif *hi)
 {
@@ -315,6 +322,15 @@ TEST(gone, "An interface takes the place of one that is gone, of no other, and "
 	ATF_CHECK_EQ(0, entries);
 	ATF_CHECK_EQ(0, stopped);
 	ATF_CHECK_EQ(1, started);
+	/* One that is let go stays in the table. */
+	ATF_REQUIRE(attach(1, error));
+	took(3);
+	hostif_let_go("vale0:i2");
+	took(1);
+	hostif_let_go("vale0:i1");
+	took(2);
+	ATF_CHECK(last->released);
+	names("i1 ");
 }
 
 TEST_PROGRAM

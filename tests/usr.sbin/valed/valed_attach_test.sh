@@ -378,6 +378,41 @@ reload_fails()
 	    grep -q "valed.conf:1: pa: no such interface" why
 }
 
+
+host_case xdp_queues "An interface that gets more queues is attached again with \
+all of them" ethtool
+xdp_queues_body()
+{
+	local i
+
+	needs_xdp
+	host A && host S && host B
+	in_host $S ip link add pa numrxqueues 4 numtxqueues 4 type veth peer \
+	    name ea numrxqueues 4 numtxqueues 4 netns $A || atf_skip "no veth"
+	in_host $S ethtool -L pa rx 1 tx 1 && in_host $A ethtool -L ea rx 1 \
+	    tx 1 || atf_skip "the kernel cannot change the queues"
+	in_host $S ip link set pa up && in_host $A ip link set ea up
+	wire $S pb $B eb
+	in_host $A ip addr add 10.9.0.1/24 dev ea
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	plain $A ea
+	plain $S pa
+	valed_in $S -c control -a vale0:pa,kind=xdp -a vale0:pb
+	tcp $B 10.9.0.2 $A 1000000
+	in_host $A ethtool -L ea rx 4 tx 4
+	in_host $S ethtool -L pa rx 4 tx 4 ||
+	    atf_skip "the kernel does not add queues under XDP"
+	wait_until "the end" said 1 "pa: 4 receive queues" ||
+	    atf_fail "not noticed: $(cat valed.err.$S)"
+	wait_until "vale0:pa" said 1 "pa: the interface is attached" ||
+	    atf_fail "not attached: $(cat valed.err.$S)"
+	# Connections come from all queues.
+	for i in 1 2 3 4 5 6 7 8; do
+		tcp $B 10.9.0.2 $A 10000
+	done
+	tcp $A 10.9.0.1 $B 1000000
+}
+
 host_case again_by_valectl "valectl attaches an interface in place of one that \
 is gone, and of no other" setpriv
 again_by_valectl_body()

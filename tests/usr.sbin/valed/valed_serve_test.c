@@ -30,6 +30,7 @@ static struct world {
 	char	why[32];		/* of changes */
 	bool	no_signals, due, is_change, reloads, change_is_end;
 	bool	store, manager, restart, replace, gone;
+	bool	outgrown, line;
 	unsigned int waits, polls, asked;
 	short	revents[4][3];		/* of each wait; then SIGTERM */
 } world;
@@ -269,6 +270,26 @@ bool
 hostif_gone(const struct hostif *hi __unused)
 {
 	return (world.gone);
+}
+
+bool
+hostif_outgrown(const struct hostif *hi __unused)
+{
+	return (world.outgrown);
+}
+
+void
+hostif_let_go(const char *port)
+{
+	called("let go %s", port);
+	world.outgrown = false;
+	world.gone = true;
+}
+
+bool
+valed_hostif_line(const char *port __unused)
+{
+	return (world.line);
 }
 
 const char *
@@ -553,6 +574,19 @@ TEST(gone, "While an interface is gone the guard is asked once a second to "
 	check("gone vale0:e;guard attach;");
 	attach_begin();
 	check("gone vale0:e;guard attach;");
+}
+
+TEST(outgrown, "An interface with more queues than it had is closed, and the "
+    "guard asked to attach it, if the configuration has it")
+{
+	make();
+	list_make();
+	world.outgrown = true;
+	attach_begin();
+	check("");
+	world.line = true;
+	attach_begin();
+	check("let go vale0:e;gone vale0:e;guard attach;");
 }
 
 TEST(replaces, "A client asks for a reload that may disconnect others; a signal "

@@ -100,6 +100,23 @@ suspend_body()
 	done
 }
 
+guest_case stamps "Messages of PTP have time stamps of the adapter's clock, sent \
+and received"
+stamps_body()
+{
+	guests 2
+	up 1 2
+	on vm2 "(stamp pong eth0 20; echo status \$?) > /tmp/pong 2>&1 < /dev/null &
+	    wait_word ready /tmp/pong"
+	on vm1 "stamp ping eth0 20"
+	on vm2 "wait_word status /tmp/pong" > pong
+	atf_check -o inline:"ready\nstamps 20\nstatus 0\n" cat pong
+	on vm1 "ethtool -S eth0" > counters
+	atf_check -o match:"tx_hwtstamp_timeouts: 0" \
+	    -o match:"tx_hwtstamp_skipped: 0" cat counters
+	finish
+}
+
 guest_case lem "lem(4): MSI-X, without a register read for an interrupt, with the \
 CSB and without"
 lem_body()

@@ -2,8 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Drivers for the 82574L, on valed's e1000e: how each interrupt is taken, and what
-# a suspend under traffic leaves.
+# Drivers for the 82574L, on valed's e1000e: how each interrupt is taken, what a
+# suspend under traffic leaves, and time stamps.
 
 DRIVER=e1000e
 
@@ -68,8 +68,8 @@ suspending()
 	grep -a "suspend debug: Waiting" vm1.log
 }
 
-# suspended: vm1 suspends and resumes while vm2 sends frames, not so many that vm1
-# has no buffers posted.  They end before it resumes.
+# suspended: vm1 suspends and resumes while vm2 sends frames, not so many that
+# vm1 has no buffers posted.  They end before it resumes.
 suspended()
 {
 	on vm1 "dmesg -n 8

@@ -37,6 +37,9 @@
 #include "e82545_stat.h"
 #include "e82545_type.h"
 
+/* Frames that wait in a port: no port holds more. */
+#define	PORT_FRAMES	4096
+
 /*
  * Locks.
  */
@@ -100,8 +103,6 @@ reset_locked(struct e82545 *dev)
 	e82545_phy_reset(dev);
 	e82545_txq_reset(dev);
 	e82545_loop_reset(dev);
-	/* Frames still wait, but no longer for descriptors of the old ring. */
-	dev->rx_wait.need = 0;
 }
 
 /* Reset by the guest, or from outside, which releases the CSB. */
@@ -213,7 +214,7 @@ memory_put(struct e82545 *dev)
 		free(dev);
 }
 
-/* What the EEPROM has before a guest writes to it. */
+/* Fill the EEPROM as it is before a guest writes to it. */
 static void
 eeprom_fill(struct e82545 *dev)
 {
@@ -325,12 +326,15 @@ e82545_power_cycle(struct e82545 *dev)
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame f = { .f_iov = iov };
+	unsigned int n;
 
 	e82545_lock_rings(dev, RING_RX);
-	for (frame_port_sync(dev->port); frame_peek(dev->port->fp_source, &f);
-	    frame_next(dev->port->fp_source))
-		e82545_count(dev, E82545_C_RX_DISABLED, 1);
 	frame_port_sync(dev->port);
+	for (n = 0; n < PORT_FRAMES &&
+	    frame_peek(dev->port->fp_source, &f); n++)
+		frame_next(dev->port->fp_source);
+	frame_port_sync(dev->port);
+	e82545_count(dev, E82545_C_RX_DISABLED, n);
 	e82545_rxq_port(dev);
 	e82545_unlock_rings(dev, RING_RX);
 	pthread_mutex_lock(&dev->reg_mtx);

@@ -31,6 +31,8 @@ e82545_rxq_moved(struct e82545 *dev, unsigned int queue)
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	dev->rxq[queue].end = RX_END_NONE;
 	e82545_stored();
+	/* A frame still waits, but no longer for as many descriptors. */
+	dev->rx_wait.need = MIN(dev->rx_wait.need, 1);
 }
 
 void

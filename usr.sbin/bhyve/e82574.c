@@ -171,7 +171,7 @@ e82574_tx_stamp(struct e82545 *dev, uint64_t now_ns)
 #define	UDP_PORT	2		/* destination */
 #define	UDP_HDRLEN	8
 
-/* Whether a message gets a stamp; `udp': it is in UDP. */
+/* Tell whether a message gets a stamp; `udp': it is in UDP. */
 static bool
 ptp_wanted(const struct e82545 *dev, const uint8_t *ptp, bool udp)
 {
@@ -198,7 +198,7 @@ ptp_wanted(const struct e82545 *dev, const uint8_t *ptp, bool udp)
 	}
 }
 
-/* The message in the first `len' bytes of a frame, or NULL. */
+/* Find the message in the first `len' bytes of a frame; NULL: there is none. */
 static const uint8_t *
 ptp_find(const struct e82545 *dev, const uint8_t *p, uint32_t len, bool *udp)
 {
@@ -250,7 +250,7 @@ e82574_rx_stamp(struct e82545 *dev, const struct frame *f)
 	return (stamped);
 }
 
-/* The guest has read a stamp. */
+/* Return the high half of a stamp; another packet may get one from now on. */
 static uint32_t
 l_stamp_read(struct e82545 *dev, uint32_t off)
 {

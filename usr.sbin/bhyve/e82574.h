@@ -119,13 +119,14 @@ uint16_t e82574_itr(const struct e82545 *dev);
 uint64_t e82574_systim(struct e82545 *dev);
 
 /*
- * Time stamps.  A packet whose descriptor asks for one was sent at this time by
- * eo_now().
+ * Store the time stamp of a packet that was sent at this time by eo_now(), and
+ * whose descriptor asked for one.
  */
 void	e82574_tx_stamp(struct e82545 *dev, uint64_t now_ns);
 /*
- * A frame has been received.  Returns whether it has a stamp now, which its last
- * descriptor says, E82574_RXD_STAMP.  rx_mtx held, and no other.
+ * Store the time stamp of a frame that has just been received, if it gets one.
+ * Returns whether it does: its last descriptor must say so, E82574_RXD_STAMP.
+ * rx_mtx held, and no other mutex.
  */
 bool	e82574_rx_stamp(struct e82545 *dev, const struct frame *f);
 

@@ -558,8 +558,8 @@ TEST(cleared, "An entry is cleared when its descriptor is posted, and not "
 	host_destroy(h);
 }
 
-HOST_TEST(unused, up(64, 2048, 0), "All entries are cleared again after batches "
-    "of a port without offloads")
+HOST_TEST(unused, up(64, 2048, 0), "All entries are cleared again after "
+    "batches of a port without offloads")
 {
 	uint32_t first, i;
 

@@ -91,8 +91,8 @@ TEST(reset, "Each kind of reset gives all registers their reset values")
 	host_destroy(h);
 }
 
-TEST(power, "Another guest finds neither what one wrote to the EEPROM nor frames "
-    "that were for that one")
+TEST(power, "Another guest finds neither what one wrote to the EEPROM nor "
+    "frames that were for that one")
 {
 	const uint32_t word = 5 << 2 | E82574_EERW_START;
 	struct host *h = host_create_82574(HOST_RAM);

@@ -461,34 +461,42 @@ HOST_TEST(null_all, rx_up(64, 256), "While no posted descriptor has a buffer, "
 	    sizeof(frame)), sizeof(frame)));
 }
 
-HOST_TEST(null_reset, rx_up(64, 256), "A frame that waited for more than all of "
-    "the descriptors goes into the ring of after a reset")
+TEST(null_restart, "A frame that waited for more than all of the descriptors "
+    "goes into the ring that a guest starts, after a reset or without one")
 {
-	const uint32_t rctl = host_rd(h, E82545_RCTL);
-	const uint32_t rdbal = host_rd(h, E82545_RDBAL);
+	uint32_t rctl, rdbal;
 	uint64_t addr[64];
 	uint8_t frame[100];
-	unsigned int i;
+	unsigned int i, reset;
+	struct host *h;
 
-	for (i = 0; i < 64; i++) {
-		addr[i] = host_rxd(h, i)->addr;
-		host_rxd(h, i)->addr = 0;
+	for (reset = 0; reset < 2; reset++) {
+		h = rx_up(64, 256);
+		rctl = host_rd(h, E82545_RCTL);
+		rdbal = host_rd(h, E82545_RDBAL);
+		for (i = 0; i < 64; i++) {
+			addr[i] = host_rxd(h, i)->addr;
+			host_rxd(h, i)->addr = 0;
+		}
+		host_make_frame(frame, sizeof(frame), host_mac, 1);
+		host_inject(h, frame, sizeof(frame), 2);
+		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
+		if (reset != 0)
+			host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+		host_wr(h, E82545_RCTL, rctl);
+		for (i = 0; i < 64; i++)
+			host_rxd(h, i)->addr = addr[i];
+		host_wr(h, E82545_RDBAL, rdbal);
+		host_wr(h, E82545_RDLEN, 64 * sizeof(struct e82545_rxd));
+		host_wr(h, E82545_RDH, 0);
+		host_wr(h, E82545_RDT, 60);
+		/* The host has been asked to call e82545_rx(). */
+		ATF_CHECK(!h->dev->rx_wait.stalled);
+		host_run(h);
+		ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
+		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
+		host_destroy(h);
 	}
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_inject(h, frame, sizeof(frame), 2);
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	host_wr(h, E82545_RCTL, rctl);
-	for (i = 0; i < 64; i++)
-		host_rxd(h, i)->addr = addr[i];
-	host_wr(h, E82545_RDBAL, rdbal);
-	host_wr(h, E82545_RDLEN, 64 * sizeof(struct e82545_rxd));
-	host_wr(h, E82545_RDT, 63);
-	/* The host has been asked to call e82545_rx(). */
-	ATF_CHECK(!h->dev->rx_wait.stalled);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
 }
 
 #define	HIGH	((uint64_t)5 << 32)

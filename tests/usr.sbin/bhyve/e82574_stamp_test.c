@@ -5,8 +5,8 @@
  */
 
 /*
- * Time stamps of packets that the 82574L sends and receives, on a virtual clock.
- * Messages of PTP are those of IEEE 1588-2002 (version 1) and -2008 (version 2).
+ * Time stamps of packets that the 82574L sends and receives, on a virtual
+ * clock.  Messages of PTP: IEEE 1588-2002 (version 1), -2008 (version 2).
  */
 
 #include <sys/param.h>

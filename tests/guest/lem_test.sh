@@ -344,23 +344,20 @@ netpoll_body()
 	local csb n
 
 	lem_guests 2
+	on vm1 "arp -s 10.0.0.9 $(mac 9)"
 	for csb in off on; do
-		sends $csb
-		n=$(on vm1 "trouble netpoll '1000 \
-		    @10.0.0.1/eth0,@10.0.0.2/$(mac 2)' &&
-		    cat /sys/module/trouble/parameters/netpoll")
-		on vm1 "wait_until 'messages' eval '[ \
-		    \$(cat /sys/module/trouble/parameters/netpoll) -ge \
-		    $((n + 4000)) ]'"
-		# Each frame that comes now and then causes an interrupt.
-		on vm1 "killall wire
-		    ethtool -C eth0 rx-usecs 0
-		    wire udp-send 10.0.0.9 9 60 16000000 200 > /dev/null 2>&1 &
-		    wait_sent 100"
+		on vm1 "ethtool --set-priv-flags eth0 csb $csb
+		    pktgen_setup $(mac 9) 10.0.0.9 60 && pktgen_start &&
+		    n=\$(cat /sys/module/trouble/parameters/netpoll || echo 0) &&
+		    trouble netpoll '1000 @10.0.0.1/eth0,@10.0.0.2/$(mac 2)' &&
+		    wait_until 'messages' eval '[ \
+		    \$(cat /sys/module/trouble/parameters/netpoll) -gt \
+		    \$((n + 1000)) ]' && pktgen_stop"
+		# Each frame that comes causes an interrupt nevertheless.
 		n=$(e vm1 interrupts)
-		PINGS=20 pings vm2 10.0.0.1
-		is "interrupts" $(($(e vm1 interrupts) - n)) -ge 20
-		on vm1 "trouble netpoll 0; killall wire"
+		on vm2 "ping -q -c 10 -i 0.1 -W 60 10.0.0.1"
+		is "interrupts" $(($(e vm1 interrupts) - n)) -ge 9
+		on vm1 "trouble netpoll 0"
 		packet_ring
 	done
 	clean vm1

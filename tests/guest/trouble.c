@@ -37,6 +37,8 @@ netpoll_send(struct hrtimer *t)
 
 	netpoll_send_udp(&netpoll, text,
 	    sprintf(text, "trouble %u\n", sent++));
+	/* As netpoll_send_udp() does if it cannot send at once. */
+	netpoll_poll_dev(netpoll.dev);
 	hrtimer_forward_now(t, ns_to_ktime(interval_us * 1000ULL));
 	return (HRTIMER_RESTART);
 }

@@ -66,7 +66,14 @@ struct vfio_user_version {
 };
 _Static_assert(sizeof(struct vfio_user_version) == 4, "VERSION");
 
-/* Spec "VFIO_USER_DMA_MAP"; flags are VFIO_DMA_MAP_FLAG_*. */
+/*
+ * Spec "VFIO_USER_DMA_MAP"; flags are VFIO_DMA_MAP_FLAG_*, and how the server
+ * accesses the file, which only libvfio-user's include/vfio-user.h has: with
+ * mmap(2), as without a flag, or with pread(2) and pwrite(2), for files that
+ * cannot be mapped.
+ */
+#define	VFIO_USER_DMA_MAP_MMAP		0x04
+#define	VFIO_USER_DMA_MAP_FILE_IO	0x08
 struct vfio_user_dma_map {
 	uint32_t	argsz;
 	uint32_t	flags;

@@ -130,17 +130,23 @@ cmd_dma_map(struct vfu_device *vd, struct vfu_request *req)
 {
 	struct vfio_user_dma_map map;
 	const char *why;
-	int error;
+	int error, prot;
 
 	memcpy(&map, req->data, sizeof(map));
-	if (map.argsz < sizeof(map) || req->nfds > 1 || map.flags == 0 ||
-	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ |
-	    VFIO_DMA_MAP_FLAG_WRITE)) != 0)
+	prot = map.flags & (VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE);
+	if (map.argsz < sizeof(map) || req->nfds > 1 || prot == 0 ||
+	    (map.flags & ~(VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE |
+	    VFIO_USER_DMA_MAP_MMAP | VFIO_USER_DMA_MAP_FILE_IO)) != 0 ||
+	    ((map.flags & VFIO_USER_DMA_MAP_MMAP) != 0 && req->nfds == 0))
 		return (EINVAL);
+	if ((map.flags & VFIO_USER_DMA_MAP_FILE_IO) != 0) {
+		dma_refused(vd, &map, "its file cannot be mapped");
+		return (EOPNOTSUPP);
+	}
 	if (dma_done(vd))
 		return (0);
 	error = peer_mem_map(&vd->vdev_mem, req->nfds == 1 ? req->fds[0] : -1,
-	    map.offset, map.address, map.size, (int)map.flags, &why);
+	    map.offset, map.address, map.size, prot, &why);
 	if (error != 0)
 		dma_refused(vd, &map, why);
 	else

@@ -361,7 +361,7 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	(void)stub_calls();
 	ATF_CHECK_EQ(EINVAL, map(31, RW, 0, 0x500000, PAGE, fds, 1));
 	ATF_CHECK_EQ(EINVAL, map(32, 0, 0, 0x500000, PAGE, fds, 1));
-	ATF_CHECK_EQ(EINVAL, map(32, RW | 4, 0, 0x500000, PAGE, fds, 1));
+	ATF_CHECK_EQ(EINVAL, map(32, RW | 0x10, 0, 0x500000, PAGE, fds, 1));
 	ATF_CHECK_EQ(EINVAL, map(32, 0x80000000, 0, 0x500000, PAGE, fds, 1));
 	ATF_CHECK_EQ(EINVAL, map(32, RW, 0, 0x500000, PAGE, fds, 2));
 	ATF_CHECK_STREQ("", stub_calls());
@@ -382,6 +382,44 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_STREQ("", stub_calls());
 	ATF_CHECK_EQ(2, stub_count(VFU_C_DMA_REFUSED));
 	ATF_CHECK_EQ(4, dev.vdev_mem.n);
+}
+
+/*
+ * As libvfio-user's handle_dma_map(): MMAP asks for a file, and for what is done
+ * without it; FILE_IO says that the file has no mmap(2).
+ */
+TEST(dma_map_access, "A range says how its file is accessed; it must be by mmap")
+{
+	const uint32_t mmap_it = 4, file_io = 8, none = 0;
+	int fd, fds[2];
+	uint32_t bit;
+
+	stub_start(-1);
+	fd = stub_memory(4 * PAGE);
+	fds[0] = fds[1] = fd;
+	ATF_CHECK_EQ(0, map(32, RW | mmap_it, 0, 0, PAGE, fds, 1));
+	ATF_CHECK_EQ(0, map(32, VFIO_DMA_MAP_FLAG_READ | mmap_it, 0, 0x10000,
+	    PAGE, fds, 1));
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0, PAGE, RW) != NULL);
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x10000, 1, PROT_READ) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x10000, 1,
+	    PROT_WRITE));
+	ATF_CHECK_EQ(EINVAL, map(32, RW | mmap_it, 0, 0x20000, PAGE, NULL, 0));
+	ATF_CHECK_EQ(EINVAL, map(32, RW | mmap_it, 0, 0x20000, PAGE, fds, 2));
+	ATF_CHECK_EQ(EINVAL, map(32, none | mmap_it, 0, 0x20000, PAGE, fds, 1));
+	ATF_CHECK_EQ(EINVAL, map(32, none | file_io, 0, 0x20000, PAGE, fds, 1));
+	(void)stub_calls();
+	ATF_CHECK_EQ(EOPNOTSUPP, map(32, RW | file_io, 0, 0x20000, PAGE, fds,
+	    1));
+	ATF_CHECK_STREQ("log 4: memory at 0x20000, size 0x1000, refused: its "
+	    "file cannot be mapped;", stub_calls());
+	ATF_CHECK_EQ(EOPNOTSUPP, map(32, RW | mmap_it | file_io, 0, 0x20000,
+	    PAGE, fds, 1));
+	ATF_CHECK_EQ(2, stub_count(VFU_C_DMA_REFUSED));
+	for (bit = 0x10; bit != 0; bit <<= 1)
+		ATF_CHECK_EQ(EINVAL, map(32, RW | bit, 0, 0x20000, PAGE, fds,
+		    1));
+	ATF_CHECK_EQ(2, dev.vdev_mem.n);
 }
 
 static int

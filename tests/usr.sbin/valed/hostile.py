@@ -471,7 +471,7 @@ def random_message(rng, a, fds):
                           SET_IRQS, REGION_READ, REGION_WRITE, WRITE_MULTI,
                           RESET, rng.randrange(20)))
     if command == DMA_MAP:
-        payload = struct.pack("=IIQQQ", 32, rng.randrange(4), number(64),
+        payload = struct.pack("=IIQQQ", 32, rng.randrange(32), number(64),
                               number(64), number(64))
     elif command == DMA_UNMAP:
         payload = struct.pack("=IIQQ", 24, rng.choice((0, 0, 2)), number(64),

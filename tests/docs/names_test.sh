@@ -18,6 +18,9 @@
 # none that does not exist: lists.table.
 #
 # A prefix of members is that of one structure.
+#
+# Directories with TSAN_TESTS are in the list of those that a build with
+# ThreadSanitizer has.
 
 . "$(atf_get_srcdir)/cases.subr"
 
@@ -503,6 +506,24 @@ prefixes_found_body()
 	atf_check_equal "" "$(other 'int (*call)(int cd_x);')"
 	sed '1,/^}/d' both > two.h
 	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
+}
+
+test_case tsan "Tests for ThreadSanitizer are in the list of its directories"
+tsan_body()
+{
+	local dir list
+
+	list=$(sed -n '/SAN:M\*thread/,/^\.endif/p' "$top/tests/Makefile" |
+	    tr '\\\t\n' '   ')
+	(cd "$top/tests" && grep -lr --include=Makefile '^TSAN_TESTS' .) |
+	    sed 's,^\./,,; s,/Makefile$,,' > dirs
+	[ "$(wc -l < dirs)" -ge 10 ] || atf_fail "$(cat dirs): not all"
+	while read -r dir; do
+		case " $list " in
+		*" $dir "*)	;;
+		*)		atf_fail "tests/Makefile lacks $dir" ;;
+		esac
+	done < dirs
 }
 
 test_case found "The check reports each kind of name that does not exist"

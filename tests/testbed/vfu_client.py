@@ -293,6 +293,16 @@ class Driver(Client):
         return wait_until(self.frame, "a frame received")
 
 
+def descriptor_links(pid):
+    """Return what a process's descriptors are, by number.  One that is closed
+    meanwhile is left out."""
+    links = {}
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        with contextlib.suppress(FileNotFoundError):
+            links[int(fd)] = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+    return links
+
+
 def ethernet(dst, src, payload, kind=b"\x88\xb5"):
     """Return a frame of a type, padded to 60 bytes."""
     return (dst + src + kind + payload).ljust(60, b"\0")

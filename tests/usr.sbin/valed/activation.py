@@ -121,8 +121,7 @@ def credentials():
                 [a, b])
 
     def descriptors():
-        return sorted((int(fd), os.readlink("/proc/%d/fd/%s" % (v.proc.pid, fd)))
-                      for fd in os.listdir("/proc/%d/fd" % v.proc.pid))
+        return sorted(descriptor_links(v.proc.pid).items())
     with Driver("vm1.sock") as x, Driver("vm2.sock") as y:
         exchange(x, y)
         before = descriptors()

@@ -372,8 +372,7 @@ def confined():
         opener, = openers(v1)
 
         def links(pid):
-            d = "/proc/%d/fd/" % pid
-            return [os.readlink(d + fd) for fd in os.listdir(d)]
+            return list(descriptor_links(pid).values())
 
         def inode(link):
             return link[len("socket:["):-1]

@@ -146,3 +146,101 @@ places_body()
 	for_places place_check vm2
 	finish
 }
+
+# start_two: starts vm1 with an e1000 and vm2 with an e1000e, which their QEMU can
+# lose and get again, and has them reach each other.
+start_two()
+{
+	local guest
+
+	DRIVERS="e1000 e1000e"
+	setup
+	valed_start -s "1,$(adapter vm1)" -s "2,$(adapter vm2)" ||
+	    atf_fail "valed does not start"
+	for guest in vm1 vm2; do
+		start_one $guest
+	done
+	vm_wait vm1 vm2 || atf_fail "the guests do not start"
+	up 1 2
+	pings vm1 10.0.0.2
+}
+
+# one_device GUEST: prints its adapter's device, which has a name.
+one_device()
+{
+	valed_device $1 '"id":"nic","bus":"pci.0","addr":"0x10"'
+}
+
+start_one()
+{
+	vm_start $1 -qmp unix:$1.qmp,server=on,wait=off \
+	    -device "$(one_device $1)"
+}
+
+# plugged GUEST: QEMU has let go of the device, and takes it again; or has ended.
+plugged()
+{
+	qmp $1 "{\"execute\": \"device_add\", \"arguments\": $(one_device $1)}" ||
+	    ! vm_alive $1
+}
+
+guest_case unplug "An e1000 is unplugged and plugged again; an e1000e ends QEMU 11"
+unplug_body()
+{
+	local guest unplug='{"execute": "device_del", "arguments": {"id": "nic"}}'
+
+	start_two
+	qmp vm1 "$unplug" || atf_fail "not unplugged"
+	wait_until "the adapter" plugged vm1 || atf_fail "not plugged"
+	on vm1 "wait_until eth0 [ -d /sys/class/net/eth0 ] && address 1"
+	pings vm1 10.0.0.2
+	# QEMU takes the pending bits of MSI-X out of a BAR that is gone, in
+	# hw/vfio-user/pci.c, wherever they are.
+	qmp vm2 "$unplug" || :
+	wait_until "the end of QEMU" plugged vm2
+	cat vm2.qemu
+	! vm_alive vm2 || atf_fail \
+	    "QEMU unplugs an e1000e now: change valed(8), Restart and BUGS"
+	grep -q "memory_region_del_subregion: Assertion" vm2.qemu ||
+	    atf_fail "QEMU ended, and not as before"
+	finish
+}
+
+# migrated GUEST: QEMU has written the guest's state, or does not want to.
+migrated()
+{
+	qmp $1 '{"execute": "query-migrate"}' | tee migrate
+	grep -e "'completed'" -e "'failed'" migrate
+}
+
+guest_case saved "A guest whose state was saved has no network until its adapter is \
+looked for again"
+saved_body()
+{
+	local guest peer
+
+	start_two
+	for guest in vm1 vm2; do
+		peer=10.0.0.$((3 - ${guest#vm}))
+		qmp $guest "{\"execute\": \"migrate\",
+		    \"arguments\": {\"uri\": \"file:$PWD/$guest.state\"}}" ||
+		    atf_fail "QEMU does not save a guest with an adapter of \
+valed now: change valed(7), valed(8)"
+		wait_until "the state" migrated $guest
+		grep -q "'completed'" migrate ||
+		    atf_fail "QEMU does not save a guest: $(cat migrate)"
+		vm_kill $guest
+		vm_booted() { echo "-incoming file:$PWD/$guest.state"; }
+		start_one $guest
+		wait_until "QEMU" vm_listens $guest
+		! vm $guest "ping -q -c 3 -W 1 $peer" || atf_fail \
+		    "a saved guest has its network: change valed(7), valed(8)"
+		# As these pages say.
+		on $guest "echo 1 > /sys/class/net/eth0/device/remove
+		    echo 1 > /sys/bus/pci/rescan
+		    wait_until eth0 [ -d /sys/class/net/eth0 ] &&
+		    address ${guest#vm}"
+		pings $guest $peer
+	done
+	finish
+}

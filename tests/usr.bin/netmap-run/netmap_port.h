@@ -36,6 +36,12 @@ struct port {
 /* ioctl(fd, NIOCCTRL) of a request.  Returns 0 or an errno. */
 int	request(int fd, uint16_t type, const char *name, void *body);
 
+/*
+ * Have a program that this process executes preload the library, with this
+ * process's user.
+ */
+void	preload(void);
+
 /* Open /dev/netmap. */
 int	device(void);
 

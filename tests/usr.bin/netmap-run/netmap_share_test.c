@@ -498,6 +498,7 @@ inherit(const struct port *p)
 	ATF_REQUIRE(pid != -1);
 	if (pid == 0) {
 		setenv(HEIR, what, 1);
+		preload();
 		execl("/proc/self/exe", "heir", (char *)NULL);
 		_exit(127);
 	}

@@ -175,7 +175,7 @@ attach_body()
 	atf_check $outside $VALECTL -a vale0:h0
 	atf_check -o match:"^vale0:h0 bridge_idx 0 port_idx 1$" \
 	    $VALECTL -l all
-	atf_check -o match:"^vale0:h0 +interface +- +- +up +- +- +0 " $VALECTL
+	atf_check -o match:"^vale0:h0 +interface +- +- +up +- +- +[0-9]+ " $VALECTL
 	wait_until "a frame outside" sends_out
 	atf_check -s exit:65 -e match:"^valectl: vale0:h0: " \
 	    $outside $VALECTL -a vale0:h0

@@ -229,22 +229,36 @@ TEST(changed, "A sender that changes its memory changes no byte that a guard "
 TEST(flooded, "Of a frame to many in a VLAN each gets what the first got, "
     "whatever its sender does meanwhile")
 {
-	unsigned int i, ruled;
+	/* Each port after the first: `.' without rules, access port, trunk. */
+	static const char *const rows[] = { "...", "aaa", "aa", "tt", "at",
+	    "ta", "tat" };
+	unsigned int at, i, n;
+	uint32_t tag;
 
-	for (ruled = 0; ruled < 2; ruled++) {
-		t_ports_open(4);
-		for (i = 0; i < 4 && ruled != 0; i++)
-			t_port_set(i, "vlan", "10");
+	for (i = 0; i < nitems(rows); i++) {
+		n = strlen(rows[i]);
+		t_ports_open(1 + n);
+		if (rows[i][0] != '.')
+			t_port_set(0, "vlan", "10");
+		for (at = 1; at <= n; at++)
+			if (rows[i][at - 1] != '.')
+				t_port_set(at, rows[i][at - 1] == 'a' ?
+				    "vlan" : "trunk", "10");
 		make(EVERYBODY, 0, 5000);
 		memcpy(before, frame, 5000);
 		overwrite = 5000;
 		send_frame(0, 5000, 1000);
 		overwrite = 0;
 		ATF_CHECK_EQ(0xee, frame[0]);
-		for (i = 1; i < 4; i++) {
-			ATF_REQUIRE_EQ(5000, take(i));
-			ATF_CHECK(memcmp(before, got, 5000) == 0);
+		for (at = 1; at <= n; at++) {
+			tag = rows[i][at - 1] == 't' ? TAG : 0;
+			ATF_REQUIRE_EQ(5000 + tag, take(at));
+			ATF_CHECK(memcmp(before, got, ADDRS) == 0);
+			ATF_CHECK_MSG(memcmp(before + ADDRS, got + ADDRS + tag,
+			    5000 - ADDRS) == 0, "%s: %u", rows[i], at);
 		}
+		T_COUNT(t_port[0], TX_FLOOD, 1);
+		T_COUNT(t_port[0], TX_COPY, n);
 		t_ports_close();
 	}
 }

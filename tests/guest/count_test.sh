@@ -135,7 +135,12 @@ multicast_to()
 	hundred "$from" "$to" rx_filtered
 	on "$to" "ip link set eth0 promisc on"
 	hundred "$from" "$to" rx_frames
+	# And another station's, which the switch does not know.
+	on "$from" "pktgen_setup $(mac 9) 10.0.0.9 60 100"
+	hundred "$from" "$to" rx_frames
 	on "$to" "ip link set eth0 promisc off"
+	hundred "$from" "$to" rx_filtered
+	on "$from" "pktgen_setup 33:33:ff:00:00:77 10.0.0.9 60 100"
 	hundred "$from" "$to" rx_filtered
 	on "$to" "ifconfig eth0 allmulti"
 	hundred "$from" "$to" rx_frames

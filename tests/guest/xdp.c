@@ -11,6 +11,8 @@
  *	xdp INTERFACE tx			it is sent back to its sender
  *	xdp INTERFACE redirect TARGET		it is sent on another interface
  *	xdp INTERFACE off			remove the program
+ *	xdp INTERFACE count			print how many programs the kernel
+ *						has
  *
  * Exits with status 0, or prints the error and exits with 1.
  */
@@ -191,6 +193,18 @@ attach(const char *interface, int fd)
 		attach_failed(&ans.nh, NLMSG_DATA(&ans.nh));
 }
 
+static void
+count(void)
+{
+	union bpf_attr attr = { .start_id = 0 };
+	int n;
+
+	for (n = 0; syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr,
+	    sizeof(attr)) == 0; n++)
+		attr.start_id = attr.next_id;
+	printf("%d\n", n);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -209,8 +223,11 @@ main(int argc, char **argv)
 		fd = prog_redirect(argv[3]);
 	else if (strcmp(what, "off") == 0)
 		fd = -1;
-	else
-		errx(1, "usage: xdp interface pass|drop|abort|tx|off|"
+	else if (strcmp(what, "count") == 0) {
+		count();
+		return (0);
+	} else
+		errx(1, "usage: xdp interface pass|drop|abort|tx|off|count|"
 		    "redirect target");
 	attach(argv[1], fd);
 	return (0);

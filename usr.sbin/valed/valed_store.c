@@ -622,9 +622,10 @@ valed_store_each(const char *prefix, void (*fn)(void *arg, const char *name,
 	const size_t len = strlen(prefix);
 	unsigned int i;
 
+	/* Another thread may take one with another prefix. */
 	for (i = 0; i < nentries && store_fd != -1; i++)
-		if (entries[i].fd != -1 &&
-		    strncmp(entries[i].name, prefix, len) == 0)
+		if (strncmp(entries[i].name, prefix, len) == 0 &&
+		    entries[i].fd != -1)
 			fn(arg, entries[i].name, entries[i].fd);
 }
 

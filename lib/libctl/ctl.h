@@ -60,7 +60,7 @@ struct ctl_options {
 int	ctl_start(int fd, const struct ctl_options *options,
 	    int (*drop)(void));
 
-/* Let that thread accept connections; until then they wait.  The main thread. */
+/* Let that thread accept connections, which wait for that.  The main thread. */
 void	ctl_go(void);
 
 /*

@@ -47,8 +47,8 @@ struct ctl_conn {
 	unsigned int	 cc_npassed;
 	int		 cc_fds[VALE_WIRE_REPLY_FDS]; /* for the reply */
 	unsigned int	 cc_nfds;
-	unsigned int	 cc_unread;	/* descriptors that were sent, until
-					   the client has received them: ctl.c */
+	unsigned int	 cc_unread;	/* descriptors that were sent and the
+					   client has not received: ctl.c */
 	bool		 cc_lingers;	/* it has ended, but for those */
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;

@@ -105,8 +105,8 @@ struct vale_client_port {
 
 /*
  * Make a text that valed has sent, `size' bytes of any kind, a string of one
- * line: `?' is for what is no printable character of ASCII, so that nobody else's
- * text changes a terminal, or begins a line of a log.
+ * line: `?' stands for what is no printable character of ASCII, so that no text
+ * of others changes a terminal, or begins a line of a log.
  */
 void	vale_client_text(char *text, size_t size);
 

@@ -145,8 +145,8 @@ change_carry(struct valed_change *vc)
 {
 	int error;
 
-	if (!valed_changes_send(vc) || recv(changes_fd, &error, sizeof(error), 0) !=
-	    (ssize_t)sizeof(error)) {
+	if (!valed_changes_send(vc) || recv(changes_fd, &error,
+	    sizeof(error), 0) != (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
 		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);

@@ -33,7 +33,8 @@ void	valed_changes_begin(const struct valed_options *opt);
 /*
  * In the guard: `fd' is the connection to the serving process; in its child, to
  * the guard.  Send a change there, with the adapter's socket and opener, or the
- * interface's descriptors, which the caller keeps.  Returns false if that fails.
+ * interface's descriptors, which stay the caller's.  Returns false if that
+ * fails.
  */
 void	valed_changes_to(int fd);
 bool	valed_changes_send(struct valed_change *vc);

@@ -123,13 +123,19 @@ reload(const struct guard_order *go)
 static void
 reload_done(int fd, int changes)
 {
+	char why[VALED_WHY_SIZE];
+	ssize_t n;
+
+	strlcpy(why, valed_error(), sizeof(why));
 	valed_error_begin(-1);
 	valed_changes_to(guard_fd);
 	close(changes);
-	/* If nobody reads it, there is no other guard any more. */
-	while (write(fd, "", 1) == -1 && errno != EPIPE)
+	while ((n = write(fd, "", 1)) == -1 && errno != EPIPE)
 		continue; /* mutants: the end of the loop */
 	close(fd);
+	/* The other guard has gone, and perhaps has not passed on the end. */
+	if (n == -1)
+		valed_changes_end(why);
 }
 
 /*

@@ -33,8 +33,8 @@ void	valed_serve_changed(void);
 
 /*
  * Let the adapters of *list serve (adapter_go()), which reloads change, until a
- * signal ends the process, or a client has it restarted.  The supervisor and the service
- * manager are told that valed is ready.  `live' is whether each adapter has a
+ * signal ends the process, or a client has it restarted.  The supervisor and the
+ * service manager are told that valed is ready.  `live' is whether each adapter has a
  * line printed once a second (-v).  `signal_fd' is from valed_serve_signals().
  * The main thread, in the sandbox.
  */

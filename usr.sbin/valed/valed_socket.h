@@ -29,7 +29,8 @@ struct valed_access {
 #define	VALED_NOMODE	((mode_t)-1)
 
 /*
- * Sockets: during a reload there may be old and new ones, and the control socket.
+ * Sockets: during a reload there may be old and new ones, and the control
+ * socket.
  */
 #define	VALED_NAMES		(2 * VALED_MAXADAPTERS + 1)
 

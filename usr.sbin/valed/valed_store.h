@@ -73,7 +73,8 @@ void	valed_store_remove(const char *name);
 
 /*
  * The descriptor that an earlier process has put there, which is the caller's
- * then, or -1.  It stays in the store.  Any thread, until valed_store_started().
+ * then, or -1.  It stays in the store.  Any thread, until
+ * valed_store_started().
  */
 int	valed_store_take(const char *name);
 

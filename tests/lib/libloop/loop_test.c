@@ -162,8 +162,8 @@ WRAP(int, epoll_ctl, int epfd, int op, int fd, struct epoll_event *event)
 	return (-1);
 }
 
-TEST_WITH(full, "timeout", "60", "A disabled event can be enabled when its user "
-    "may watch no more descriptors; a new one cannot be added")
+TEST_WITH(full, "timeout", "60", "A disabled event can be enabled when its "
+    "user may watch no more descriptors; a new one cannot be added")
 {
 	struct seen w = { .stop_after = 1 };
 	int fds[2];

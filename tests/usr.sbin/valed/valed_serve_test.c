@@ -710,8 +710,8 @@ TEST(slow, "No adapter saves its state before all have quiesced, which takes two
 	    "quiesced a;save a;save b;saved a;" SAVED("ends"));
 }
 
-TEST(resumes, "What the store has besides is there until all adapters have gone "
-    "on; for one that takes long nothing waits")
+TEST(resumes, "What the store has besides is there until all adapters have "
+    "gone on; for one that takes long nothing waits")
 {
 	called_make();
 	list_make();

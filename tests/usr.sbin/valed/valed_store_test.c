@@ -149,8 +149,8 @@ put_of(unsigned int place, unsigned int n)
 	return (valed_store_count() - before);
 }
 
-TEST(shares, "What some clients have keeps no other from being kept, and who is "
-    "not is named")
+TEST(shares, "What some clients have keeps no other from being kept, and who "
+    "is not is named")
 {
 	char name[VALED_STORE_NAME];
 	unsigned int i, kept;

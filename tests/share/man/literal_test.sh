@@ -97,7 +97,7 @@ literal()
 	\<*)				literal_xml "$2" ;;
 	*-\ job_name:*)			literal_yaml "$2" ;;
 	\[*\])				literal_unit "$2" ;;
-	valed\ *|systemctl\ *|ip\ *|ifconfig\ *|*_load=*|network0_*)
+	valed\ *|systemctl\ *|ip\ *|ifconfig\ *|*_load=*|network0_*|ON_SHUTDOWN=*)
 		atf_check sh -n "$2" ;;
 	*)	case $1 in
 		*.3|*.9)		;;	# C

@@ -31,6 +31,7 @@
 #include <ctype.h>
 #include <err.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,11 +349,13 @@ static FILE *
 file_open(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
+	struct stat null, st;
 	FILE *f = NULL;
 
 	if (fd != -1 && fstat(fd, &st) == 0) {
-		if (!S_ISREG(st.st_mode))
+		if (!S_ISREG(st.st_mode) && (!S_ISCHR(st.st_mode) ||
+		    stat(_PATH_DEVNULL, &null) == -1 ||
+		    null.st_rdev != st.st_rdev))
 			errx(EX_NOINPUT, "-k %s: not a regular file", path);
 		if (st.st_size > VALED_FILE_MAX)
 			errx(EX_CONFIG, "-k %s: larger than %d bytes", path,

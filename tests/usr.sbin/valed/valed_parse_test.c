@@ -462,7 +462,7 @@ TEST(letters, "Each option and argument that is wrong is named")
 	PARSE("-k", "/dev/null");
 	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	REFUSED(EX_NOINPUT, "-k none: No such file or directory", "-k", "none");
-	REFUSED(EX_NOINPUT, "-k .: Is a directory", "-k", ".");
+	REFUSED(EX_NOINPUT, "-k .: not a regular file", "-k", ".");
 }
 
 TEST_PROGRAM

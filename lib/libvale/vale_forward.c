@@ -384,6 +384,7 @@ deliver_many(struct vale_pair *pair, bool flood)
 	if (vi->vi_nmirrors > 0)
 		deliver_mirrors(pair, flood);
 	vt->vt_flood = &vt->vt_list[VALE_FDB_FLOOD];
+	vt->vt_vlan = 0;
 	vale_list_init(&vt->vt_list[VALE_FDB_FLOOD]);
 	vale_list_init(&vt->vt_list[VALE_FLOOD_TAGGED]);
 	for (i = 0; i < vt->vt_ndsts; i++)

@@ -101,7 +101,6 @@ enum vale_counter vale_rules_admit(const struct vale_rules *ru,
 static inline void
 vale_rules_begin(struct vale_txq *vt)
 {
-	vt->vt_vlan = 0;
 	vt->vt_nforms = vt->vt_form_frags = vt->vt_form_offloads = 0;
 }
 

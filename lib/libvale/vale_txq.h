@@ -118,7 +118,7 @@ struct vale_txq {
 	uint32_t	 vt_form_frags;	/* entries of vt_frag from
 					   VALE_FORM_FIRST on */
 	uint32_t	 vt_form_offloads;
-	unsigned int	 vt_vlan;	/* of the flooded frames */
+	unsigned int	 vt_vlan;	/* of the flooded frames, 0: none */
 	struct vale_list *vt_flood;	/* what the destination gets of them */
 	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
 	bool		 vt_watched;	/* in this batch */

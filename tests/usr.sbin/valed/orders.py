@@ -141,6 +141,7 @@ class Run:
         self.model = Model({**{n: d.mac for n, d in drivers.items()},
                             "p": Program.mac})
         self.sent = 0
+        self.waits = None           # the frame that is waited for
 
     def send(self):
         """From an address of its own, or another."""
@@ -154,6 +155,7 @@ class Run:
         for dst in self.ports:
             want = self.model.arrives(src, frame, dst)
             if want is not None:
+                self.waits = src, dst, want
                 got = self.ports[dst].receive()
                 assert got == want, (src, dst, got, want, self.model.now)
 
@@ -224,7 +226,11 @@ def orders():
                 (run.send, run.set, run.reload, run.toggle, run.restart,
                  run.crash), (60, 12, 12, 8, 4, 4))
             print(step, act.__name__, flush=True)
-            act()
+            try:
+                act()
+            except Exception:
+                print(run.waits, run.model.now, run.model.file)
+                raise
             if step % 50 == 0:
                 run.nothing_more()
             assert not opener.refused and opener.is_alive(), opener.refused

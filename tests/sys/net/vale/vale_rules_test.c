@@ -154,6 +154,29 @@ TEST(access, "Access ports of a VLAN see each other, and nobody else")
 	t_ports_close();
 }
 
+TEST(none_any_more, "When the last VLAN has gone, what a port floods reaches all "
+    "ports, with and without a guard of its own")
+{
+	unsigned int i, n = 0;
+
+	t_ports_open(PORTS);
+	for (i = 0; i < 4; i++) {
+		t_port_set(0, "vlan", "10");
+		t_port_set(1, "vlan", "10");
+		send_tagged(0, NONE, EVERYBODY, 0, ++n);
+		expect(1, NONE, EVERYBODY, 0, n);
+		expect(2, 10, EVERYBODY, 0, n);
+		t_port_set(0, "vlan", "0");
+		t_port_set(1, "vlan", "0");
+		t_port_set(0, "source", i % 2 == 0 ? "any" :
+		    "02:00:00:00:00:00");
+		send_tagged(0, NONE, EVERYBODY, 0, ++n);
+		expect(1, NONE, EVERYBODY, 0, n);
+		expect(2, NONE, EVERYBODY, 0, n);
+	}
+	t_ports_close();
+}
+
 TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
     "which would count for its limit")
 {

@@ -121,7 +121,7 @@ static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
 static sem_t ctl_goes;		/* ctl_go() */
-static void (*ctl_changed)(void);	/* of ctl_changes_are() */
+static void (*ctl_changed)(bool admin);	/* of ctl_changes_are() */
 static struct ctl_conn ctl_conns[CTL_MAX];
 /* cc_open, cc_stuck and cc_serial of all, and cc_fd while it is open. */
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -133,7 +133,7 @@ static pthread_mutex_t unread_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int unread_max = UINT_MAX;
 
 void
-ctl_changes_are(void (*changed)(void))
+ctl_changes_are(void (*changed)(bool admin))
 {
 	ctl_changed = changed;
 }
@@ -241,7 +241,7 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 		    hdr->nr_reqtype));
 	error = ctl_do(cc, r, size);
 	if (error == 0 && ctl_changed != NULL && is_change(r->type))
-		ctl_changed();
+		ctl_changed(cc->cc_who.cw_admin);
 	return (error);
 }
 
@@ -498,7 +498,8 @@ conns_reap(void)
 
 	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++) {
 		pthread_mutex_lock(&conns_lock);
-		ended = cc->cc_lingers && !conn_lingers(cc);
+		ended = atomic_load_32(&cc->cc_used) != 0 &&
+		    cc->cc_lingers && !conn_lingers(cc);
 		pthread_mutex_unlock(&conns_lock);
 		if (ended) {
 			conn_shut(cc->cc_fd, false);

@@ -230,9 +230,9 @@ keep(void)
 }
 
 void
-valed_serve_changed(void)
+valed_serve_changed(bool admin)
 {
-	if (atomic_exchange(&kept, true))
+	if (!admin && atomic_exchange(&kept, true))
 		atomic_store(&to_keep, true);
 	else
 		keep();

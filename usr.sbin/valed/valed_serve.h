@@ -25,11 +25,12 @@ int	valed_serve_signals(void);
 
 /*
  * Have the store keep what clients have changed of interfaces and settings, for
- * the next process, within a second: a client that changes something in a loop
- * keeps nobody busy.  Any thread, when valed_hostif_keep_start() and
+ * the next process: at once what an administrator has, and within a second what
+ * others have, so that a program that changes something in a loop keeps nobody
+ * busy.  Any thread, when valed_hostif_keep_start() and
  * valed_settings_keep_start() have returned.
  */
-void	valed_serve_changed(void);
+void	valed_serve_changed(bool admin);
 
 /*
  * Let the adapters of *list serve (adapter_go()), which reloads change, until a

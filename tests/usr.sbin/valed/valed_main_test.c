@@ -90,7 +90,7 @@ ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
 }
 
 void
-ctl_changes_are(void (*changed)(void))
+ctl_changes_are(void (*changed)(bool admin))
 {
 	ATF_CHECK(changed == valed_serve_changed);
 }
@@ -187,7 +187,7 @@ valed_serve_signals(void)
 }
 
 void
-valed_serve_changed(void)
+valed_serve_changed(bool admin __unused)
 {
 }
 

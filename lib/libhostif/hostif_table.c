@@ -64,6 +64,20 @@ table_find(const char *port_name)
 	return (e);
 }
 
+/* Take what has the port out of the table; its place stays reserved. */
+static struct entry *
+table_take(const char *port_name)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&table_lock);
+	e = table_find(port_name);
+	if (e != NULL)
+		TAILQ_REMOVE(&table, e, link);
+	pthread_mutex_unlock(&table_lock);
+	return (e);
+}
+
 /* Put an interface that serves into its reserved place. */
 static void
 table_insert(struct entry *e)
@@ -147,13 +161,8 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 int
 hostif_detach(const char *port_name)
 {
-	struct entry *e;
+	struct entry *e = table_take(port_name);
 
-	pthread_mutex_lock(&table_lock);
-	e = table_find(port_name);
-	if (e != NULL)
-		TAILQ_REMOVE(&table, e, link);
-	pthread_mutex_unlock(&table_lock);
 	if (e == NULL)
 		return (ENXIO);
 	hostif_stop(e->hi);
@@ -165,13 +174,8 @@ hostif_detach(const char *port_name)
 void
 hostif_let_go(const char *port_name)
 {
-	struct entry *e;
+	struct entry *e = table_take(port_name);
 
-	pthread_mutex_lock(&table_lock);
-	e = table_find(port_name);
-	if (e != NULL)
-		TAILQ_REMOVE(&table, e, link);
-	pthread_mutex_unlock(&table_lock);
 	if (e == NULL)
 		return;
 	hostif_release(e->hi);

@@ -231,24 +231,29 @@ void
 valed_settings_keep(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static bool there = true;	/* by an earlier process, perhaps */
+	static char *stored;		/* NULL: perhaps an earlier process's */
 	size_t size = 0;
 	char *text;
+	bool kept;
 
 	if (!valed_store_active())
 		return;
 	/* The last one that writes has seen all. */
 	pthread_mutex_lock(&lock);
 	text = write_all(&size);
-	if (text != NULL && size == strlen(FIRST_LINE)) {
-		if (there)
-			valed_store_remove(STORE_NAME);
-		there = false;
-	} else if (text == NULL ||
-	    !valed_store_put_text(STORE_NAME, text))
-		warn("changed settings are not kept for a restart");
+	if (text != NULL && stored != NULL && strcmp(text, stored) == 0)
+		goto out;
+	kept = text != NULL;
+	if (kept && size == strlen(FIRST_LINE))
+		valed_store_remove(STORE_NAME);
 	else
-		there = true;
+		kept = kept && valed_store_put_text(STORE_NAME, text);
+	if (!kept)
+		warn("changed settings are not kept for a restart");
+	free(stored);
+	stored = kept ? text : NULL;
+	text = kept ? NULL : text;
+out:
 	pthread_mutex_unlock(&lock);
 	free(text);
 }

@@ -513,8 +513,9 @@ adapter_keep_resume(struct adapter *ad, const struct e82545_config *config)
 	resume(ad, config, &kl);
 	kept_end(&kl, &ad->config);
 	if (ad->vfu.vdev_server.fd != -1)
-		ad->since_s = ak->ak_saved != NULL ? ak->ak_saved->as_since_s :
-		    ak->ak_old->ak_adapter.since_s;
+		atomic_store_64(&ad->since_s, ak->ak_saved != NULL ?
+		    ak->ak_saved->as_since_s :
+		    ak->ak_old->ak_adapter.since_s);
 }
 
 struct adapter_resumed

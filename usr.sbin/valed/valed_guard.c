@@ -317,6 +317,7 @@ reload_fork(const struct guard_order *go)
 	return;
 
 fail_fork:
+	signal(SIGCHLD, SIG_IGN);
 	close(changes[0]);
 	close(changes[1]);
 fail_pair:

@@ -161,8 +161,8 @@ get_rate(const struct vale_port *port, struct vale_setting_value *value)
 }
 
 /*
- * Rules are replaced as a whole; change_view() frees the former ones.  Returns
- * those to change, or NULL.
+ * Replace rules as a whole; port_set() and change_port() free the former ones.
+ * Returns those to change, or NULL.
  */
 static struct vale_rules *
 rules_new(const struct vale_port *port)

@@ -107,6 +107,12 @@ class Supervised(Valed):
     def descriptors_kept(self):
         return len(os.listdir("/proc/%d/fd" % self.proc.pid))
 
+    def settings_kept(self):
+        """The file of settings that the store has."""
+        fds = "/proc/%d/fd/" % self.proc.pid
+        return [os.stat(fds + fd).st_ino for fd in os.listdir(fds)
+                if "memfd:settings" in os.readlink(fds + fd)]
+
     def has_client(self):
         """Whether the store has one, whose pipes are the last that go, or what
         an earlier process has saved."""
@@ -1117,6 +1123,14 @@ def settings():
         set_to("vale0", "ageing=17", "batch=50")
         set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=yes")
         set_to("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
+        # One that has not changed is not stored again.
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        with Driver("vm1.sock"):
+            wait_until(v.has_client, "a client in the store")
+            before = v.settings_kept()
+            subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        v.without_clients()
+        assert v.settings_kept() == before != []
         for end in v.restart, v.crash, v.restart:
             end()
             is_set("vale0", "ageing=17", "batch=50")

@@ -397,8 +397,8 @@ conn_left(const struct ctl_conn *cc)
 /*
  * Connections do not wait for each other: who waits was there after those left
  * that it waits for, and looked at itself last.  A connection whose thread does
- * not end, as one that sends from memory that its client has withdrawn, is waited
- * for once, and not for long.
+ * not end, as one that sends from memory that its client has withdrawn, is
+ * waited for once, and not for long.
  */
 /* mutants 4: AddressSanitizer sees it */
 /* mutants 3: only slower: it looks at itself though it would not wait */

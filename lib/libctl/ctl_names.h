@@ -46,8 +46,9 @@ struct ctl_opening {
 
 /*
  * Reserve the name of an adapter's port, until a reload, or of an interface's,
- * until ctl_names_hostif_remove(); false: it was.  No other adapter has the same `place'.
- * There are up to CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.  The main thread.
+ * until ctl_names_hostif_remove(); false: it was.  No other adapter has the
+ * same `place'.  There are up to CTL_NAMES_ADAPTERS and HOSTIF_MAX of them.
+ * The main thread.
  */
 void	ctl_names_adapter(unsigned int place, const char *name);
 bool	ctl_names_hostif(const char *name);

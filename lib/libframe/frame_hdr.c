@@ -145,8 +145,8 @@ hdr_length(const uint8_t *p, const struct frame_hdr *fh, uint32_t frame_len)
 }
 
 /*
- * Whether TCP, or UDP of the right length, follows the IP header, whose checksum
- * is right: other data may look like a header without these.
+ * Whether TCP, or UDP of the right length, follows the IP header, whose
+ * checksum is right: other data may look like a header without these.
  */
 static bool
 hdr_sound(const uint8_t *p, uint32_t len, const struct frame_hdr *fh,

@@ -86,12 +86,13 @@ bool	frame_hdr_ip(const uint8_t *p, uint32_t len, uint32_t net,
 bool	frame_hdr_find(const uint8_t *p, uint32_t len, struct frame_hdr *fh);
 
 /*
- * Find the inner IP header of a frame of `frame_len' bytes, of which `len' are at
- * `p', that is in a tunnel: IP, which is *outer, then nothing, GRE, or UDP and
- * whatever a tunnel over UDP has.  Behind UDP it has the length of the rest of
- * the frame, and `l4' follows it; if that is 0, TCP or UDP follows, and IPv4's
- * checksum and UDP's length are right.  Returns false if there is none, GRE has sequence numbers, or
- * the destination of *outer is another than it says.
+ * Find the inner IP header of a frame of `frame_len' bytes, of which `len' are
+ * at `p', that is in a tunnel: IP, which is *outer, then nothing, GRE, or UDP
+ * and whatever a tunnel over UDP has.  Behind UDP it has the length of the rest
+ * of the frame, and `l4' follows it; if that is 0, TCP or UDP follows, and
+ * IPv4's checksum and UDP's length are right.  Returns false if there is none,
+ * GRE has sequence numbers, or the destination of *outer is another than it
+ * says.
  */
 bool	frame_hdr_inner(const uint8_t *p, uint32_t len,
 	    const struct frame_hdr *outer, uint32_t frame_len, uint32_t l4,

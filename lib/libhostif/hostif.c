@@ -306,7 +306,9 @@ hostif_ops(const struct hostif_fds *fds)
 	return (kinds[fds->hf_kind].ops);
 }
 
-/* Serve an interface at the port.  NULL, or the step that failed, with errno. */
+/*
+ * Serve an interface at the port.  NULL, or the step that failed, with errno.
+ */
 static const char *
 hostif_begin(struct hostif *hi, const struct hostif_fds *fds)
 {

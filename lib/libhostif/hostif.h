@@ -143,9 +143,9 @@ int	hostif_open(const char *ifname, const struct hostif_options *options,
 /*
  * What the administrator should know of an open interface: the host's stack
  * still gets its frames, or it has an address at which the host is not reached
- * while it is attached.  Returns false if there is nothing; or true with one line,
- * without a newline, in `line'.  In the interface's network namespace, outside of
- * the sandbox; any thread.
+ * while it is attached.  Returns false if there is nothing; or true with one
+ * line, without a newline, in `line'.  In the interface's network namespace,
+ * outside of the sandbox; any thread.
  */
 bool	hostif_warning(const struct hostif_fds *fds, char *line, size_t size);
 

@@ -344,8 +344,8 @@ struct timespec run_left(const struct timespec *deadline);
 
 /*
  * ppoll(2) with at least one descriptor of /dev/netmap.  `descs' are those of
- * `fds' that are of /dev/netmap, to which the caller has references, or NULL: look
- * them up.  `timeout' NULL is no limit.
+ * `fds' that are of /dev/netmap, to which the caller has references, or NULL:
+ * look them up.  `timeout' NULL is no limit.
  */
 int	run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
 	    const struct timespec *timeout, const sigset_t *mask);

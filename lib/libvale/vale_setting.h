@@ -172,10 +172,10 @@ struct vale_setting_change {
 };
 
 /*
- * vale_setting_keep() for `n' settings, at least one.  Neither a port that comes
- * meanwhile nor a frame sees some of them only.  -1: sc[*failed] is the first
- * that failed, and those that could be set are, unless errno is EINVAL or ENOMEM
- * as above.
+ * vale_setting_keep() for `n' settings, at least one.  Neither a port that
+ * comes meanwhile nor a frame sees some of them only.  -1: sc[*failed] is the
+ * first that failed, and those that could be set are, unless errno is EINVAL or
+ * ENOMEM as above.
  */
 int	vale_setting_keep_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,

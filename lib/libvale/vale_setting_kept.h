@@ -40,9 +40,9 @@ int	vale_kept_change(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n);
 
 /*
- * vale_setting_switch.c: set valid values of a switch or port that may be there,
- * and keep them if `keep' is set: all in one change.  Returns 0, or -1 with
- * errno, what vale_error() returns, and *failed; ENXIO: it is not there.
+ * vale_setting_switch.c: set valid values of a switch or port that may be
+ * there, and keep them if `keep' is set: all in one change.  Returns 0, or -1
+ * with errno, what vale_error() returns, and *failed; ENXIO: it is not there.
  */
 int	vale_setting_change(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n, bool keep,

@@ -54,9 +54,9 @@ void	vfu_pci_reset(struct vfu_pci *pci);
 
 /*
  * Read or write `len' bytes at `off'.  The caller must check that they are
- * inside the configuration space, that of PCI Express.  `intx' is whether the interrupt line is
- * asserted: the status register says so, even while the command register
- * disables the line.  Writes do not change read-only bits.
+ * inside the configuration space, that of PCI Express.  `intx' is whether the
+ * interrupt line is asserted: the status register says so, even while the
+ * command register disables the line.  Writes do not change read-only bits.
  */
 void	vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off,
 	    void *buf, size_t len);

@@ -42,8 +42,8 @@ struct adapter *adapter_keep_alloc(const struct adapter_config *ac);
 void	adapter_keep_free(struct adapter *ad);
 
 /*
- * Whether an earlier process has left in the store an adapter of this place with
- * this address.  What is there is untrusted.  The main thread, before
+ * Whether an earlier process has left in the store an adapter of this place
+ * with this address.  What is there is untrusted.  The main thread, before
  * adapter_keep_alloc().
  */
 bool	adapter_keep_had(const struct adapter_config *ac,

@@ -103,8 +103,8 @@ bool	adapter_resume_find(struct adapter_keep *ak,
 	    const struct adapter_config *ac);
 /*
  * This process is about to go on from the earlier process's files: no other one
- * may, as the guest's rings will be ahead of them.  The service manager has them
- * for a moment more.
+ * may, as the guest's rings will be ahead of them.  The service manager has
+ * them for a moment more.
  */
 void	adapter_resume_spent(struct adapter_keep *ak);
 /* The earlier process's files are of no use any more. */

@@ -151,8 +151,8 @@ static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
 static struct valed_options	opt;
 
 /*
- * Let an adapter keep the default address of an earlier version, with which that
- * has left it in the store.
+ * Let an adapter keep the default address of an earlier version, with which
+ * that has left it in the store.
  */
 static void
 addresses_keep(void)
@@ -235,8 +235,8 @@ adapters_start(void)
 }
 
 /*
- * An interface could not be attached, which was said: the guard tries again, but
- * an option -a ends valed, if no earlier process has served.
+ * An interface could not be attached, which was said: the guard tries again,
+ * but an option -a ends valed, if no earlier process has served.
  */
 static void
 hostif_fails(unsigned int i, struct hostif_fds *fds, const char *why)

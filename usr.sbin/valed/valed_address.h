@@ -7,8 +7,8 @@
 /*
  * The Ethernet address of an adapter for which the configuration has none.  It
  * is a function of the host's machine-id, which it does not reveal, and of the
- * adapter's place and port: the same at each start, and another on another host.
- * One thread, which can open files.
+ * adapter's place and port: the same at each start, and another on another
+ * host.  One thread, which can open files.
  */
 
 #ifndef _VALED_ADDRESS_H_

@@ -10,9 +10,9 @@
  * has what the configuration says.  valed_plan.c says which they are.
  *
  * The guard has the privileges with which valed was started, and opens
- * interfaces with them: those of new lines, and those that were not there at the
- * start, or are gone, when there is one with the name.  It opens no interface
- * that the configuration does not have.
+ * interfaces with them: those of new lines, and those that were not there at
+ * the start, or are gone, when there is one with the name.  It opens no
+ * interface that the configuration does not have.
  *
  * An adapter that cannot be started does not keep the others from it, at the
  * start or later: its socket is removed, and the next reload tries again.  One

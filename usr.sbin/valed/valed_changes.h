@@ -67,8 +67,8 @@ void	valed_changes_end(const char *why);
 void	valed_changes_absent(int bus, int slot, int func);
 
 /*
- * The interface of the configuration that has this port, if there is one, is not
- * attached, or is gone; `why', or "", was told.
+ * The interface of the configuration that has this port, if there is one, is
+ * not attached, or is gone; `why', or "", was told.
  */
 void	valed_changes_unattached(const char *port, const char *why);
 

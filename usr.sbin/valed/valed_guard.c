@@ -97,8 +97,8 @@ static bool	change_receive(int fd, struct valed_change *vc);
 static void	change_close(struct valed_change *vc);
 
 /*
- * In the child: read the configuration, and carry out what has changed; or attach
- * interfaces.
+ * In the child: read the configuration, and carry out what has changed; or
+ * attach interfaces.
  */
 static void
 reload(const struct guard_order *go)

@@ -85,8 +85,8 @@ void	valed_guard_absent(const struct adapter_config *ac);
 
 /*
  * The interface of the configuration that has this port, if there is one, could
- * not be attached, for a reason that was told, or is gone: `why' is "" then.  The
- * main thread, when no reload is in progress.
+ * not be attached, for a reason that was told, or is gone: `why' is "" then.
+ * The main thread, when no reload is in progress.
  */
 void	valed_guard_unattached(const char *port, const char *why);
 

@@ -40,8 +40,8 @@ bool	valed_hostif_keep_has(const char *port);
 void	valed_hostif_keep_attach(void);
 
 /*
- * Whether the configuration has the port, and so attaches it at each start.  Any
- * thread.
+ * Whether the configuration has the port, and so attaches it at each start.
+ * Any thread.
  */
 bool	valed_hostif_line(const char *port);
 

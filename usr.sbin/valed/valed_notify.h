@@ -24,8 +24,8 @@ void	valed_notify(const char *fmt, ...)
 /*
  * Send a message with n descriptors, which the caller keeps.  Returns false if
  * there is no service manager, or it has no space for the message: `wait' is
- * whether to wait for that, for a few seconds at most.  _barrier() waits as long
- * until the manager has received what was sent.  The supervisor.
+ * whether to wait for that, for a few seconds at most.  _barrier() waits as
+ * long until the manager has received what was sent.  The supervisor.
  */
 bool	valed_notify_fds(const int *fds, unsigned int n, bool wait,
 	    const char *fmt, ...)

@@ -475,8 +475,8 @@ bad_option(char **argv)
 }
 
 /*
- * Look for -t and -T: the options before it are checked as those after it.  With
- * --takes what is inherited is there, and is checked, too.
+ * Look for -t and -T: the options before it are checked as those after it.
+ * With --takes what is inherited is there, and is checked, too.
  */
 static bool
 look_for_check(int argc, char **argv)
@@ -485,7 +485,8 @@ look_for_check(int argc, char **argv)
 	int ch;
 
 	optind = 0;
-	while ((ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1) {
+	while ((ch = getopt_long(argc, argv, shortopts, longopts,
+	    NULL)) != -1) {
 		found |= ch == 't' || ch == 'T';
 		inherits |= ch == OPTION_TAKES;
 	}

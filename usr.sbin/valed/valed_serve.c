@@ -321,8 +321,8 @@ wish(void)
 }
 
 /*
- * Call ask() for all adapters, and wait until has() is true for each, STEP_MS at
- * most: one that hangs must not keep the others from going on.
+ * Call ask() for all adapters, and wait until has() is true for each, STEP_MS
+ * at most: one that hangs must not keep the others from going on.
  */
 static void
 adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
@@ -353,8 +353,8 @@ say(int priority, const char *name, const char *fmt, ...)
 }
 
 /*
- * Say whose network ends, unless the service manager starts another process soon:
- * it does not say whether it will.
+ * Say whose network ends, unless the service manager starts another process
+ * soon: it does not say whether it will.
  */
 static void
 say_ends(void)

@@ -34,10 +34,10 @@ void	valed_serve_changed(bool admin);
 
 /*
  * Let the adapters of *list serve (adapter_go()), which reloads change, until a
- * signal ends the process, or a client has it restarted.  The supervisor and the
- * service manager are told that valed is ready.  `live' is whether each adapter has a
- * line printed once a second (-v).  `signal_fd' is from valed_serve_signals().
- * The main thread, in the sandbox.
+ * signal ends the process, or a client has it restarted.  The supervisor and
+ * the service manager are told that valed is ready.  `live' is whether each
+ * adapter has a line printed once a second (-v).  `signal_fd' is from
+ * valed_serve_signals().  The main thread, in the sandbox.
  */
 void	valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	    __attribute__((__noreturn__));

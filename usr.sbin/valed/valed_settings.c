@@ -250,8 +250,8 @@ valed_settings_take(struct valed_settings *ss,
 }
 
 /*
- * The settings of one switch or port, by their number, or NULL.  Returns whether
- * there are any.
+ * The settings of one switch or port, by their number, or NULL.  Returns
+ * whether there are any.
  */
 static bool
 settings_of(const struct valed_settings *ss, const char *name,

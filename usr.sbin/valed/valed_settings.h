@@ -59,8 +59,9 @@ void	valed_settings_take(struct valed_settings *ss,
 	    const void *arg);
 
 /*
- * Call act() for each of these switches and ports of which settings change, with
- * all that do: first those that are to be set, then those that are no longer.
+ * Call act() for each of these switches and ports of which settings change,
+ * with all that do: first those that are to be set, then those that are no
+ * longer.
  */
 typedef void	valed_settings_act(const char *name,
 		    const struct vale_setting_change *sc, unsigned int n);

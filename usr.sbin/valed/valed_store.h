@@ -109,8 +109,8 @@ void	valed_store_started(void);
 void	valed_store_forget(void);
 
 /*
- * Tell the supervisor, with a text or NULL.  The main thread; VALED_STORE_CRASHES
- * is also for the handler of a signal.
+ * Tell the supervisor, with a text or NULL.  The main thread;
+ * VALED_STORE_CRASHES is also for the handler of a signal.
  */
 void	valed_store_tell(enum valed_store_what what, const char *text);
 
@@ -153,8 +153,9 @@ int	valed_store_leave(unsigned int oldest, unsigned int newest);
 /*
  * Make a socket in whose queue the descriptors from the *i-th on are, with their
  * names, and set *i to the first that has no place in it.  For the service
- * manager this is one descriptor, whatever the number of those: it compares each
- * with all that it has.  They are still in the store.  Returns -1 with errno.
+ * manager this is one descriptor, whatever the number of those: it compares
+ * each with all that it has.  They are still in the store.  Returns -1 with
+ * errno.
  */
 int	valed_store_pack(unsigned int *i);
 

@@ -24,8 +24,8 @@
  * systemd(1) can keep descriptors, too (FDSTORE=1 of sd_notify(3)), and passes
  * them to the program that it starts.  It has all of them at any time, in the
  * queues of a few sockets: a generation.  A change makes another generation, of
- * which there is at most one a second.  So clients go on if the unit is restarted,
- * and if the supervisor is killed.
+ * which there is at most one a second.  So clients go on if the unit is
+ * restarted, and if the supervisor is killed.
  *
  * A program that has clients to go on with does not exit for an error in its
  * options or a file, which would end its clients' connections: it waits until a
@@ -91,7 +91,8 @@ static char	**arguments;
 static pid_t	child;			/* the serving process */
 static int	child_fd = -1;		/* the connection with it */
 static int	signal_fd = -1;
-static bool	found;			/* an earlier process has left something */
+static bool	found;			/* an earlier process has left
+					   something */
 static bool	served;			/* VALED_STORE_SERVES came */
 static bool	ends;			/* VALED_STORE_END came, or a signal */
 static bool	said_end;		/* the former */
@@ -445,7 +446,7 @@ message(const struct valed_store_message *vsm, int fd)
 		break;
 	case VALED_STORE_SERVES:
 		served = true;
-		/* Adapters do not go on any more from what they went on from. */
+		/* The files that adapters have gone on from are spent. */
 		generation_make(false);
 		break;
 	case VALED_STORE_CHECK:
@@ -493,7 +494,7 @@ message_read(void)
 
 	mf.mf_fd = &fd;
 	n = recvmsg(child_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	/* ECONNRESET: it has ended with an unread reply; what it sent is here. */
+	/* ECONNRESET: it has ended with an unread reply; packets are here. */
 	if (n <= 0)
 		return (n == -1 && (errno == EINTR || errno == ENOMEM ||
 		    errno == ECONNRESET));
@@ -561,8 +562,8 @@ thread_runs(const char *tid)
 	stat[MAX(n, 0)] = '\0';
 	state = strrchr(stat, ')');
 	/*
-	 * proc_pid_stat(5): a zombie, dead, or in uninterruptible sleep; as that
-	 * and idle while another thread has the kernel write a core dump.
+	 * proc_pid_stat(5): a zombie, dead, or in uninterruptible sleep; as
+	 * that and idle while another thread has the kernel write a core dump.
 	 */
 	return (state != NULL && strlen(state) > 2 &&
 	    strchr("ZXxDI", state[2]) == NULL);

@@ -235,9 +235,9 @@ struct lem_core {
 					   frames with LEM_RX_OFFLOAD while the
 					   CSB is on.  Or NULL */
 	uint64_t	 lc_vnet_dma;
-	bool		 lc_vnet_udp;	/* UDP's frames have LEM_RX_OFFLOAD, too;
-					   else the adapter completes and cuts
-					   them */
+	bool		 lc_vnet_udp;	/* UDP's frames have LEM_RX_OFFLOAD,
+					   too; else the adapter completes and
+					   cuts them */
 	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
 	/* The host may set these at any time, with the receive lock. */
@@ -439,9 +439,9 @@ unsigned int lem_tx_clean(struct lem_core *lc);
 /*
  * Request the interrupt that follows ENOBUFS, for a host that waits for `need'
  * free descriptors before it has a packet.  There may be enough already; the
- * host must check lem_tx_avail() afterwards.  Else the wait ends, and lc_tx_short
- * is 0, when lem_tx_clean() finds `need' free, and a quarter of the ring.
- * Transmit lock.
+ * host must check lem_tx_avail() afterwards.  Else the wait ends, and
+ * lc_tx_short is 0, when lem_tx_clean() finds `need' free, and a quarter of the
+ * ring.  Transmit lock.
  */
 void	lem_tx_wait(struct lem_core *lc, uint32_t need);
 

@@ -140,9 +140,11 @@ frame_l4(const struct vale_learn_frame *lf, uint8_t *proto, bool *ip4)
 static bool
 is_l4_sum(const uint8_t *vh, uint32_t l4, uint8_t proto)
 {
+	const uint32_t offset = get16le(vh + VNET_CSUM_OFFSET);
+
 	return (l4 != 0 && get16le(vh + VNET_CSUM_START) == l4 &&
-	    ((proto == PROTO_TCP && get16le(vh + VNET_CSUM_OFFSET) == TCP_SUM) ||
-	    (proto == PROTO_UDP && get16le(vh + VNET_CSUM_OFFSET) == UDP_SUM)));
+	    ((proto == PROTO_TCP && offset == TCP_SUM) ||
+	    (proto == PROTO_UDP && offset == UDP_SUM)));
 }
 
 /* Whether a frame that is to be cut is what its type says. */

@@ -20,9 +20,9 @@
 #define	VALE_RATE_MAX		1000000000000	/* bits or frames a second */
 #define	VALE_RATE_BURST_MAX	(1 << 29)	/* bytes or frames */
 /*
- * The default burst is what the rate allows in 1/2 s, but at least this.  TCP that
- * loses all that it has sent waits 0.2 s or more before it sends again, so a
- * burst of less is a part of the rate that TCP never gets.  Open vSwitch
+ * The default burst is what the rate allows in 1/2 s, but at least this.  TCP
+ * that loses all that it has sent waits 0.2 s or more before it sends again, so
+ * a burst of less is a part of the rate that TCP never gets.  Open vSwitch
  * recommends 0.8 s (ovs-vswitchd.conf.db(5), ingress_policing_burst).
  */
 #define	VALE_RATE_BURST_PART	2

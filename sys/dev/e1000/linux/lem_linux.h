@@ -160,10 +160,10 @@ lem_unlock_both(struct lem_adapter *la)
  *
  * lem_up() starts the adapter; it does nothing and returns 0 if it is started,
  * suspended, or the interface is down.  lem_restart() stops and starts it.  Both
- * return 0 or a negative errno value; then the adapter is stopped, and is started
- * when the caller has restored the setting and released RTNL, or each second
- * until that succeeds.  lem_set_knobs() applies and keeps the knobs, and returns
- * -EOPNOTSUPP, and changes none, if the adapter does not support one.
+ * return 0 or a negative errno value; then the adapter is stopped, and is
+ * started when the caller has restored the setting and released RTNL, or each
+ * second until that succeeds.  lem_set_knobs() applies and keeps the knobs, and
+ * returns -EOPNOTSUPP, and changes none, if the adapter does not support one.
  */
 int	lem_up(struct lem_adapter *la);
 void	lem_down(struct lem_adapter *la);
@@ -179,7 +179,8 @@ int	lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k);
  * or if lem_buffers_alloc() failed.  It returns 0 or a negative errno value.
  *
  * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_stop() stops the
- * adapter, and forgets what was charged for the packets in the ring: both locks.
+ * adapter, and forgets what was charged for the packets in the ring: both
+ * locks.
  */
 int	lem_poll(struct napi_struct *napi, int budget);
 netdev_tx_t lem_xmit(struct sk_buff *skb, struct net_device *dev);

@@ -184,8 +184,8 @@ lem_rx_done(struct lem_adapter *la, struct sk_buff *skb, uint32_t flags,
 }
 
 /*
- * Drop a frame, of which there may be more slots.  The caller counts it in one of
- * them only.
+ * Drop a frame, of which there may be more slots.  The caller counts it in one
+ * of them only.
  */
 static void
 lem_rx_drop(struct lem_adapter *la, uint64_t *counter, bool count)
@@ -553,8 +553,8 @@ lem_link_update(struct lem_adapter *la)
 
 /*
  * Receive up to `budget' frames.  While a program polls (napi_busy_loop()), or
- * timers of NAPI do, nobody needs interrupts: they are held, and asked for only if
- * NAPI is complete.
+ * timers of NAPI do, nobody needs interrupts: they are held, and asked for only
+ * if NAPI is complete.
  */
 static int
 lem_poll_rx(struct lem_adapter *la, int budget)
@@ -581,8 +581,8 @@ lem_poll_rx(struct lem_adapter *la, int budget)
 /*
  * netpoll sends a message from any context, also from an interrupt of a thread
  * that holds our locks, and polls with a budget of 0 for descriptors to be
- * reclaimed (Linux's Documentation/networking/napi.rst).  Wait for no lock then,
- * receive nothing, and do not touch page pools.
+ * reclaimed (Linux's Documentation/networking/napi.rst).  Wait for no lock
+ * then, receive nothing, and do not touch page pools.
  */
 static void
 lem_poll_netpoll(struct lem_adapter *la)

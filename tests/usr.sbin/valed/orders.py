@@ -159,6 +159,13 @@ class Run:
                 got = self.ports[dst].receive()
                 assert got == want, (src, dst, got, want, self.model.now)
 
+    def linked(self):
+        """Wait until guests see their links; before, frames are not theirs."""
+        for name in ADAPTERS:
+            up = self.model.now[name]["link"] == "up"
+            wait_until(lambda: bool(self.ports[name].get(STATUS) & 2) == up,
+                       "the link of " + name)
+
     def set(self):
         """An administrator changes one setting."""
         name = random.choice(ADAPTERS)
@@ -167,6 +174,7 @@ class Run:
         subprocess.run([VALECTL, "-c", "control", "-o", "vale0:" + name,
                         "%s=%s" % (setting, new[setting])], check=True)
         self.model.now[name][setting] = new[setting]
+        self.linked()
 
     def reload(self):
         for name in random.sample(list(self.model.file), 2):
@@ -174,6 +182,7 @@ class Run:
         self.model.opened = random.choice(OPENED)
         self.model.write()
         subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        self.linked()
 
     def toggle(self):
         """The program opens its port, or closes it."""

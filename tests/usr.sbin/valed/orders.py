@@ -218,8 +218,9 @@ def orders():
     end = time.monotonic() + float(os.environ.get("SECONDS", 0))
     with open(CONF, "w") as f:
         for slot, name in enumerate(ADAPTERS, 1):
-            f.write("pci.0.%d.0.device=e1000\npci.0.%d.0.backend=vale0:%s\n"
-                    "pci.0.%d.0.path=%s.sock\n" % (slot, slot, name, slot, name))
+            f.write("".join("pci.0.%d.0.%s\n" % (slot, line) for line in (
+                "device=e1000", "backend=vale0:" + name,
+                "path=%s.sock" % name)))
     with contextlib.ExitStack() as stack:
         v = stack.enter_context(Supervised(names=(), args=["-k", CONF]))
         run = Run(v, {n: stack.enter_context(Driver(n + ".sock"))

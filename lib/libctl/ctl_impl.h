@@ -49,7 +49,8 @@ struct ctl_conn {
 	unsigned int	 cc_nfds;
 	unsigned int	 cc_unread;	/* descriptors that were sent and the
 					   client has not received: ctl.c */
-	bool		 cc_lingers;	/* it has ended, but for those */
+	bool		 cc_lingers;	/* the connection has ended, and keeps
+					   its slot until they are received */
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;
 	void		*cc_body;	/* behind it */

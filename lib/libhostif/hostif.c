@@ -246,7 +246,7 @@ hostif_serve(struct hostif *hi)
 	    hostif_events(hi, moved == 0)));
 }
 
-/* Undo hostif_begin(), but for the thread. */
+/* Undo what hostif_begin() has done, except the thread. */
 static void
 hostif_end(struct hostif *hi)
 {
@@ -255,7 +255,7 @@ hostif_end(struct hostif *hi)
 	hostif_close(&hi->fds);
 }
 
-/* Undo hostif_start(), but for the thread. */
+/* Undo what hostif_start() has done, except the thread. */
 static void
 hostif_free(struct hostif *hi)
 {

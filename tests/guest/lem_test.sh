@@ -130,7 +130,7 @@ works()
 	done
 	on vm1 "ethtool --set-priv-flags eth0 csb on tx_lazy off sc on
 	    ethtool -C eth0 rx-usecs 125"
-	# What the core is told last.
+	# The last value that the core gets.
 	on vm1 "trouble fail lem_set_rounds 0 0
 	    for n in 10 0 65536; do
 	        echo \$n > /sys/class/net/eth0/lem/csb_rounds &&

@@ -147,7 +147,7 @@ is_l4_sum(const uint8_t *vh, uint32_t l4, uint8_t proto)
 	    (proto == PROTO_UDP && offset == UDP_SUM)));
 }
 
-/* Whether a frame that is to be cut is what its type says. */
+/* See that a packet to cut has the IP version and protocol of its type. */
 static bool
 is_segments(uint8_t gso, uint8_t proto, bool ip4)
 {

@@ -57,7 +57,7 @@ SYSDIR?=	${SRCTOP}/sys
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
-.for _m in if_lem vale_learn
+.for _m in em_pv if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}
 .endif

@@ -140,7 +140,9 @@ examples_body()
 	done
 	for f in "$examples"/libvirt/*.xml; do
 		literal_xml "$f"
-		command -v virt-xml-validate > /dev/null || continue
+		# virt-xml-validate runs xmllint, which its package recommends only.
+		command -v virt-xml-validate > /dev/null &&
+		    command -v xmllint > /dev/null || continue
 		atf_check -o ignore virt-xml-validate "$f" domain
 	done
 	literal_json "$examples/valed/grafana.json"

@@ -1,0 +1,854 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * em(4) for emulated adapters: send combining, the communication status block
+ * (CSB, paravirt_csb(9)) and polling.
+ *
+ * iflib(4) drives an adapter by a table of functions for the rings (struct
+ * if_txrx) and a class of methods for everything else.  Both can be inherited.
+ * The class em_pv has em(4)'s class as its base and em(4)'s softc as the first
+ * member of its own, and the functions below that stand in either table do what
+ * is particular to an emulated adapter and leave the rest to em(4)'s:
+ *
+ *	ift_txd_flush		holds TDT back, or publishes it in the CSB
+ *	ift_txd_credits_update	ends the wait for a report
+ *	ift_rxd_pkt_get		notes the next descriptor
+ *	ift_rxd_flush		publishes RDT in the CSB
+ *	ift_legacy_intr		with the CSB, suppresses interrupts by flags
+ *	IFDI_INTR_ENABLE	the last look at the ring that the CSB asks for;
+ *				posts what was held back
+ *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
+ *
+ * em_register() asks em_pv_register() for the class, for each device.  Hardware
+ * gets em(4)'s own, in which nothing changes.
+ *
+ * em_pv.lock protects the tails, the CSB and the modes.  It is a spin lock,
+ * because iflib_fast_intr_rxtx() calls IFDI_INTR_ENABLE in a filter.
+ * Descriptors belong to iflib's locks of the queues: the functions of if_txrx
+ * run with these.
+ */
+
+#include "if_em.h"
+
+#include <sys/callout.h>
+#include <sys/smp.h>
+
+#include <machine/atomic.h>
+
+#include <net/paravirt.h>
+
+#include "e82545_reg.h"
+
+#define	EM_PV_QUEUES	2		/* of an 82574L */
+#define	EM_PV_ROUNDS	1024		/* that the host polls the CSB */
+#define	EM_PV_ITR_MAX	0xffff		/* 8254x SDM 13.4.18, 256 ns */
+#define	EM_PV_POLL_MAX	100000		/* a second */
+
+/* Slots from a to b in a ring of n, a power of two. */
+#define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
+
+extern driver_t em_if_driver;
+extern struct if_shared_ctx em_sctx_init;
+int	em_intr(void *);
+void	*em_pv_register(device_t);
+
+/* Call em(4)'s method. */
+#define	BASE(method)							\
+	((method##_t *)kobj_lookup_method((kobj_class_t)&em_if_driver,	\
+	    NULL, &method##_desc)->func)
+
+struct em_pv_tx {
+	qidx_t		 tail;		/* as of the last flush */
+	qidx_t		 posted;	/* last value of TDT (or guest_tdt) */
+	qidx_t		 report;	/* last posted descriptor with RS */
+	bool		 waiting;	/* its report is due */
+};
+
+struct em_pv_rx {
+	qidx_t		 next;		/* next descriptor to be received */
+	qidx_t		 seen;		/* the same, of the last look that
+					   found a frame there */
+	qidx_t		 posted;	/* last value of RDT (or guest_rdt) */
+	bool		 kick;		/* the next value goes to RDT */
+};
+
+struct em_pv {
+	struct e1000_softc sc;		/* em(4)'s; must be first */
+	const struct if_txrx *base;	/* em(4)'s functions of the rings */
+	struct if_txrx	 txrx;		/* with ours */
+	struct mtx	 lock;
+	struct em_pv_tx	 tx[EM_PV_QUEUES];
+	struct em_pv_rx	 rx;		/* of queue 0 */
+	struct paravirt_csb *csb;	/* one page, or NULL */
+	struct iflib_dma_info csb_dma;
+	uint32_t	 tx_asked;	/* numbers of the last requests for */
+	uint32_t	 rx_asked;	/* interrupts */
+	bool		 running;	/* between IFDI_INIT and IFDI_STOP */
+	bool		 masked;	/* by IMC */
+	bool		 unread;	/* an MSI came, and ICR was not read */
+	bool		 csb_on;	/* csb, while running */
+	struct callout	 poll_callout;
+	/* Knobs. */
+	u_int		 itr, sc_on, csb_wanted, poll;
+	/* Counters. */
+	u_long		 tx_kicks, tx_kicks_saved, tx_combined, tx_flushes;
+	u_long		 rx_kicks, rx_kicks_saved, interrupts, icr_reads, polls;
+};
+
+/* The value of a need-kick flag of the CSB for a request, as lem_ask(). */
+static uint32_t
+em_pv_ask(struct em_pv *pv, uint32_t *last)
+{
+	mtx_assert(&pv->lock, MA_OWNED);
+	*last = pv->sc.intr_type == IFLIB_INTR_MSI ? (*last + 2) | 1 : 1;
+	return (*last);
+}
+
+/*
+ * The transmit rings.
+ */
+
+static qidx_t
+em_pv_in_use(struct em_pv *pv, int q)
+{
+	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
+	const struct tx_ring *txr = &pv->sc.tx_queues[q].txr;
+
+	return (DISTANCE(txr->tx_cidx_processed + 1, pv->tx[q].tail, ntxd));
+}
+
+/*
+ * Set RS in the last descriptor before pidx, unless em(4) has.  The caller has
+ * the queue's lock.  This comes before the tail is stored: from then on anybody
+ * may post the descriptor, and what is sent without RS is never reported.
+ */
+static void
+em_pv_report(struct em_pv *pv, int q, qidx_t pidx)
+{
+	struct tx_ring *txr = &pv->sc.tx_queues[q].txr;
+	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
+	const qidx_t last = (pidx - 1) & (ntxd - 1);
+
+	if ((txr->tx_base[last].lower.data & htole32(E1000_TXD_CMD_RS)) != 0)
+		return;
+	txr->tx_base[last].lower.data |= htole32(E1000_TXD_CMD_RS);
+	txr->tx_rsq[txr->tx_rs_pidx] = last;
+	txr->tx_rs_pidx = (txr->tx_rs_pidx + 1) & (ntxd - 1);
+	MPASS(txr->tx_rs_pidx != txr->tx_rs_cidx);
+}
+
+/* Post all descriptors before the tail. */
+static void
+em_pv_tx_post(struct em_pv *pv, int q)
+{
+	struct em_pv_tx *tx = &pv->tx[q];
+	struct paravirt_csb *csb = pv->csb;
+	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	tx->posted = tx->tail;
+	if (pv->sc_on != 0) {
+		tx->report = (tx->tail - 1) & (ntxd - 1);
+		tx->waiting = true;
+	}
+	if (pv->csb_on) {
+		atomic_store_rel_32(&csb->guest_tdt, tx->posted);
+		atomic_thread_fence_seq_cst();
+		if ((atomic_load_acq_32(&csb->host_need_txkick) & 1) == 0) {
+			pv->tx_kicks_saved++;
+			return;
+		}
+		/* One kick is enough, even if the host takes long to wake up. */
+		atomic_store_rel_32(&csb->host_need_txkick, 0);
+	}
+	pv->tx_kicks++;
+	E1000_WRITE_REG(&pv->sc.hw, E1000_TDT(q), tx->posted);
+}
+
+/*
+ * With the CSB, ask for an interrupt while more than half of the ring is in
+ * use.  Returns whether packets were completed before the host saw the request.
+ */
+static bool
+em_pv_tx_ask(struct em_pv *pv, int q)
+{
+	struct paravirt_csb *csb = pv->csb;
+	const bool full = pv->poll == 0 &&
+	    em_pv_in_use(pv, q) > pv->sc.shared->isc_ntxd[0] / 2;
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	if (!full) {
+		if (atomic_load_32(&csb->guest_need_txkick) != 0)
+			atomic_store_rel_32(&csb->guest_need_txkick, 0);
+		return (false);
+	}
+	atomic_store_rel_32(&csb->guest_need_txkick,
+	    em_pv_ask(pv, &pv->tx_asked));
+	atomic_thread_fence_seq_cst();
+	return (pv->base->ift_txd_credits_update(pv, q, false) != 0);
+}
+
+/* Whether send combining lets packets wait: a report, or a poll, is to come. */
+static bool
+em_pv_tx_may_wait(struct em_pv *pv, int q)
+{
+	return (pv->sc_on != 0 && !pv->csb_on &&
+	    (pv->tx[q].waiting || pv->poll != 0) &&
+	    em_pv_in_use(pv, q) < pv->sc.shared->isc_ntxd[0] / 2);
+}
+
+/* iflib(4) flushes with nothing pending, too. */
+static void
+em_pv_txd_flush(void *arg, uint16_t q, qidx_t pidx)
+{
+	struct em_pv *pv = arg;
+	struct em_pv_tx *tx = &pv->tx[q];
+	bool done = false;
+
+	if (tx->tail == pidx)
+		return;
+	if (pv->sc_on != 0)
+		em_pv_report(pv, q, pidx);
+	mtx_lock_spin(&pv->lock);
+	tx->tail = pidx;
+	if (em_pv_tx_may_wait(pv, q))
+		pv->tx_combined++;
+	else
+		em_pv_tx_post(pv, q);
+	if (pv->csb_on)
+		done = em_pv_tx_ask(pv, q);
+	mtx_unlock_spin(&pv->lock);
+	if (done)
+		iflib_tx_intr_deferred(pv->sc.ctx, q);
+}
+
+/*
+ * Post what was held back, if what it waited for has come: the report of the
+ * last posted packet, or, with `poll', a poll.
+ */
+static void
+em_pv_tx_done(struct em_pv *pv, int q, bool poll)
+{
+	struct em_pv_tx *tx = &pv->tx[q];
+	const struct e1000_tx_desc *base = pv->sc.tx_queues[q].txr.tx_base;
+
+	if (!tx->waiting && tx->tail == tx->posted)
+		return;
+	mtx_lock_spin(&pv->lock);
+	if (tx->waiting && (base[tx->report].upper.fields.status &
+	    E1000_TXD_STAT_DD) != 0)
+		tx->waiting = false;
+	if (tx->tail != tx->posted && (!tx->waiting || poll)) {
+		pv->tx_flushes++;
+		em_pv_tx_post(pv, q);
+	}
+	mtx_unlock_spin(&pv->lock);
+}
+
+/* A reclaimed descriptor may be used again: its report is no longer looked at. */
+static int
+em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
+{
+	struct em_pv *pv = arg;
+	struct em_pv_tx *tx = &pv->tx[q];
+	const struct tx_ring *txr = &pv->sc.tx_queues[q].txr;
+	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
+	int n;
+
+	n = pv->base->ift_txd_credits_update(arg, q, clear);
+	if (!clear || n == 0 || !tx->waiting)
+		return (n);
+	mtx_lock_spin(&pv->lock);
+	if (DISTANCE(txr->tx_cidx_processed + 1, tx->report, ntxd) >=
+	    DISTANCE(txr->tx_cidx_processed + 1, tx->tail, ntxd))
+		tx->waiting = false;
+	mtx_unlock_spin(&pv->lock);
+	em_pv_tx_done(pv, q, false);
+	return (n);
+}
+
+/*
+ * The receive ring.
+ */
+
+static int
+em_pv_rxd_pkt_get(void *arg, if_rxd_info_t ri)
+{
+	struct em_pv *pv = arg;
+	const qidx_t nrxd = pv->sc.shared->isc_nrxd[0];
+	const qidx_t first = ri->iri_cidx;
+	int error;
+
+	error = pv->base->ift_rxd_pkt_get(arg, ri);
+	if (error == 0 && ri->iri_qsidx == 0) {
+		pv->rx.next = (first + ri->iri_nfrags) & (nrxd - 1);
+		pv->rx.seen = QIDX_INVALID;
+	}
+	return (error);
+}
+
+/* Whether the value of RDT goes to the register: the host waits for it. */
+static bool
+em_pv_rx_kick(struct em_pv *pv, qidx_t old)
+{
+	const qidx_t nrxd = pv->sc.shared->isc_nrxd[0];
+	uint32_t at;
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	if (!pv->csb_on)
+		return (true);
+	atomic_store_rel_32(&pv->csb->guest_rdt, pv->rx.posted);
+	atomic_thread_fence_seq_cst();
+	at = atomic_load_acq_32(&pv->csb->host_rxkick_at);
+	if (pv->rx.kick)
+		return (true);
+	if (at == NET_PARAVIRT_NONE)
+		return (false);
+	/* No slot would never be reached. */
+	return (at >= nrxd || (at != old && DISTANCE(old, at, nrxd) <=
+	    DISTANCE(old, pv->rx.posted, nrxd)));
+}
+
+static void
+em_pv_rxd_flush(void *arg, uint16_t q, uint8_t flid, qidx_t pidx)
+{
+	struct em_pv *pv = arg;
+	qidx_t old;
+
+	if (q != 0) {
+		pv->base->ift_rxd_flush(arg, q, flid, pidx);
+		return;
+	}
+	mtx_lock_spin(&pv->lock);
+	old = pv->rx.posted;
+	pv->rx.posted = pidx;
+	if (em_pv_rx_kick(pv, old)) {
+		pv->rx.kick = false;
+		pv->rx_kicks++;
+		E1000_WRITE_REG(&pv->sc.hw, E1000_RDT(0), pidx);
+	} else
+		pv->rx_kicks_saved++;
+	mtx_unlock_spin(&pv->lock);
+}
+
+/* Whether a frame has come, or begins to: DD, bit 0 of the status. */
+static bool
+em_pv_rx_ready(struct em_pv *pv)
+{
+	const union e1000_rx_desc_extended *rxd =
+	    &pv->sc.rx_queues[0].rxr.rx_base[pv->rx.next];
+
+	if (pv->sc.hw.mac.type < e1000_82571)
+		return ((((const struct e1000_rx_desc *)rxd)->status &
+		    E1000_RXD_STAT_DD) != 0);
+	return ((le32toh(rxd->wb.upper.status_error) &
+	    E1000_RXD_STAT_DD) != 0);
+}
+
+/*
+ * Interrupts.
+ */
+
+/* Read and clear the causes.  Returns whether there were any. */
+static bool
+em_pv_causes(struct em_pv *pv)
+{
+	const uint32_t icr = E1000_READ_REG(&pv->sc.hw, E1000_ICR);
+
+	pv->icr_reads++;
+	if (icr == 0xffffffff ||
+	    (icr & (IMS_ENABLE_MASK | E1000_ICR_RXO)) == 0)
+		return (false);
+	if ((icr & (E1000_ICR_RXSEQ | E1000_ICR_LSC)) != 0) {
+		pv->sc.hw.mac.get_link_status = 1;
+		iflib_admin_intr_deferred(pv->sc.ctx);
+	}
+	if ((icr & E1000_ICR_RXO) != 0)
+		pv->sc.rx_overruns++;
+	return (true);
+}
+
+/* Whether the interrupt is that of the last request: the host knows numbers. */
+static bool
+em_pv_told(struct em_pv *pv)
+{
+	const struct paravirt_csb *csb = pv->csb;
+
+	return (atomic_load_32(&E82545_CSB_HOST_RXTOLD(csb)) ==
+	    atomic_load_32(&pv->rx_asked) ||
+	    atomic_load_32(&E82545_CSB_HOST_TXTOLD(csb)) ==
+	    atomic_load_32(&pv->tx_asked));
+}
+
+/*
+ * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
+ * those of an MSI are read only if the host has another reason than a request.
+ */
+static int
+em_pv_intr(void *arg)
+{
+	struct em_pv *pv = arg;
+
+	if (pv->poll != 0)
+		return (FILTER_STRAY);
+	if (!pv->csb_on) {
+		pv->interrupts++;
+		return (em_intr(arg));
+	}
+	if (pv->sc.intr_type == IFLIB_INTR_MSI) {
+		if (!em_pv_told(pv))
+			pv->unread = true;
+	} else if (!em_pv_causes(pv))
+		return (FILTER_STRAY);
+	pv->interrupts++;
+	atomic_store_rel_32(&pv->csb->guest_need_rxkick, 0);
+	atomic_store_rel_32(&pv->csb->guest_need_txkick, 0);
+	return (FILTER_SCHEDULE_THREAD);
+}
+
+static void
+em_pv_intr_disable(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX) {
+		BASE(ifdi_intr_disable)(ctx);
+		return;
+	}
+	pv->masked = true;
+	E1000_WRITE_REG(&pv->sc.hw, E1000_IMC, 0xffffffff);
+}
+
+/*
+ * Ask for the next interrupt.  Returns whether a frame has come meanwhile.  A
+ * user of netmap may leave frames in the ring, so each is found once.
+ */
+static bool
+em_pv_intr_ask(struct em_pv *pv)
+{
+	bool ready;
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	if (pv->csb_on) {
+		atomic_store_rel_32(&pv->csb->guest_need_rxkick,
+		    em_pv_ask(pv, &pv->rx_asked));
+		atomic_thread_fence_seq_cst();
+	}
+	ready = em_pv_rx_ready(pv) && pv->rx.seen != pv->rx.next;
+	if (ready) {
+		pv->rx.seen = pv->rx.next;
+		if (pv->csb_on)
+			atomic_store_rel_32(&pv->csb->guest_need_rxkick, 0);
+	}
+	if (pv->masked && (pv->csb_on || !ready)) {
+		pv->masked = false;
+		E1000_WRITE_REG(&pv->sc.hw, E1000_IMS, IMS_ENABLE_MASK);
+	}
+	return (ready);
+}
+
+/*
+ * Both tasks of iflib(4) come here at their end, and its filter, if one of the
+ * two has nothing to do.
+ */
+static void
+em_pv_intr_enable(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+	bool ready, unread;
+	int q;
+
+	for (q = 0; q < pv->sc.tx_num_queues; q++)
+		em_pv_tx_done(pv, q, pv->poll != 0);
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX) {
+		if (pv->poll == 0)
+			BASE(ifdi_intr_enable)(ctx);
+		return;
+	}
+	mtx_lock_spin(&pv->lock);
+	if (pv->poll != 0 || !pv->running) {
+		mtx_unlock_spin(&pv->lock);
+		return;
+	}
+	ready = em_pv_intr_ask(pv);
+	unread = !ready && pv->unread;
+	if (unread)
+		pv->unread = false;
+	mtx_unlock_spin(&pv->lock);
+	/* A cause that is not read keeps the next message from being sent. */
+	if (unread && em_pv_causes(pv)) {
+		iflib_tx_intr_deferred(ctx, 0);
+		ready = true;
+	}
+	if (ready)
+		iflib_rx_intr_deferred(ctx, 0);
+}
+
+static int
+em_pv_tx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	em_pv_tx_done(pv, q, pv->poll != 0);
+	return (pv->poll != 0 ? 0 : BASE(ifdi_tx_queue_intr_enable)(ctx, q));
+}
+
+static int
+em_pv_rx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	return (pv->poll != 0 ? 0 : BASE(ifdi_rx_queue_intr_enable)(ctx, q));
+}
+
+static void
+em_pv_poll(void *arg)
+{
+	struct em_pv *pv = arg;
+	const u_int poll = atomic_load_int(&pv->poll);
+	int q;
+
+	if (poll == 0)
+		return;
+	pv->polls++;
+	for (q = 0; q < pv->sc.rx_num_queues; q++)
+		iflib_rx_intr_deferred(pv->sc.ctx, q);
+	for (q = 0; q < pv->sc.tx_num_queues; q++)
+		iflib_tx_intr_deferred(pv->sc.ctx, q);
+	callout_reset_sbt(&pv->poll_callout, SBT_1S / poll, 0, em_pv_poll, pv,
+	    C_DIRECT_EXEC);
+}
+
+/*
+ * Modes.
+ */
+
+/*
+ * Fill the guest's part of the CSB; guest_csb_on is last.  The caller then
+ * writes a register, which tells the host.
+ */
+static void
+em_pv_csb_fill(struct em_pv *pv)
+{
+	struct paravirt_csb *csb = pv->csb;
+	const bool kicks = pv->poll == 0;
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	atomic_store_32(&E82545_CSB_GUEST_NUMBERS(csb),
+	    pv->sc.intr_type == IFLIB_INTR_MSI);
+	atomic_store_32(&csb->guest_tdt, pv->tx[0].posted);
+	atomic_store_32(&csb->guest_rdt, pv->rx.posted);
+	atomic_store_32(&csb->guest_need_txkick, kicks ?
+	    em_pv_ask(pv, &pv->tx_asked) : 0);
+	atomic_store_32(&csb->guest_need_rxkick, kicks ?
+	    em_pv_ask(pv, &pv->rx_asked) : 0);
+	atomic_store_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
+	atomic_store_32(&csb->host_txcycles_lim, EM_PV_ROUNDS);
+	atomic_store_rel_32(&csb->guest_csb_on, pv->csb_on);
+}
+
+/*
+ * Change a mode of a running adapter.  Both sides continue with the same
+ * indices.  An interrupt that was due in the old mode may be lost, so both
+ * tasks run once.
+ */
+static void
+em_pv_mode(struct em_pv *pv)
+{
+	int q;
+
+	mtx_lock_spin(&pv->lock);
+	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
+	for (q = 0; q < pv->sc.tx_num_queues; q++)
+		if (pv->tx[q].tail != pv->tx[q].posted)
+			em_pv_tx_post(pv, q);
+	if (pv->csb != NULL) {
+		em_pv_csb_fill(pv);
+		E1000_WRITE_REG(&pv->sc.hw, E1000_TDT(0), pv->tx[0].posted);
+		E1000_WRITE_REG(&pv->sc.hw, E1000_RDT(0), pv->rx.posted);
+	}
+	mtx_unlock_spin(&pv->lock);
+	if (pv->poll != 0) {
+		IFDI_INTR_DISABLE(pv->sc.ctx);
+		callout_reset_sbt(&pv->poll_callout, SBT_1S / pv->poll, 0,
+		    em_pv_poll, pv, C_DIRECT_EXEC);
+	} else {
+		callout_drain(&pv->poll_callout);
+		pv->unread = pv->csb_on;
+		IFDI_INTR_ENABLE(pv->sc.ctx);
+	}
+	for (q = 0; q < pv->sc.rx_num_queues; q++)
+		iflib_rx_intr_deferred(pv->sc.ctx, q);
+	for (q = 0; q < pv->sc.tx_num_queues; q++)
+		iflib_tx_intr_deferred(pv->sc.ctx, q);
+}
+
+/* Start, with an empty transmit ring and no buffer in the receive ring. */
+static void
+em_pv_init(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	BASE(ifdi_init)(ctx);
+	memset(pv->tx, 0, sizeof(pv->tx));
+	pv->rx = (struct em_pv_rx){ .seen = QIDX_INVALID, .kick = true };
+	pv->unread = false;
+	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
+	if (pv->csb != NULL) {
+		memset(pv->csb, 0, NET_PARAVIRT_CSB_SIZE);
+		pv->csb->host_need_txkick = 1;
+		pv->csb->host_rxkick_at = NET_PARAVIRT_NONE;
+		mtx_lock_spin(&pv->lock);
+		em_pv_csb_fill(pv);
+		mtx_unlock_spin(&pv->lock);
+		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAH,
+		    pv->csb_dma.idi_paddr >> 32);
+		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAL,
+		    (uint32_t)pv->csb_dma.idi_paddr);
+	}
+	/* Without the CSB em(4) chooses, until somebody else does. */
+	if (pv->csb_on || pv->itr != 0)
+		E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, pv->itr);
+	pv->running = true;
+	if (pv->poll != 0)
+		callout_reset_sbt(&pv->poll_callout, SBT_1S / pv->poll, 0,
+		    em_pv_poll, pv, C_DIRECT_EXEC);
+}
+
+/* A reset keeps the CSB, so its memory is withdrawn before. */
+static void
+em_pv_stop(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	callout_drain(&pv->poll_callout);
+	mtx_lock_spin(&pv->lock);
+	pv->running = pv->csb_on = false;
+	if (pv->csb != NULL) {
+		atomic_store_rel_32(&pv->csb->guest_csb_on, 0);
+		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAH, 0);
+		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAL, 0);
+	}
+	mtx_unlock_spin(&pv->lock);
+	BASE(ifdi_stop)(ctx);
+}
+
+/*
+ * Knobs, counters.
+ */
+
+static u_int
+em_pv_knob_max(const struct em_pv *pv, const u_int *knob)
+{
+	return (knob == &pv->itr ? EM_PV_ITR_MAX :
+	    knob == &pv->poll ? EM_PV_POLL_MAX : 1);
+}
+
+static int
+em_pv_sysctl(SYSCTL_HANDLER_ARGS)
+{
+	struct em_pv *pv = arg1;
+	u_int *knob = (u_int *)((char *)pv + arg2);
+	u_int value = *knob;
+	struct sx *ctx_lock = iflib_ctx_lock_get(pv->sc.ctx);
+	int error;
+
+	error = sysctl_handle_int(oidp, &value, 0, req);
+	if (error != 0 || req->newptr == NULL)
+		return (error);
+	if (value > em_pv_knob_max(pv, knob))
+		return (EINVAL);
+	if (knob == &pv->csb_wanted && value != 0 && pv->csb == NULL)
+		return (EOPNOTSUPP);
+	sx_xlock(ctx_lock);
+	if (*knob != value) {
+		atomic_store_int(knob, value);
+		if (knob == &pv->itr) {
+			pv->sc.enable_aim = 0;
+			E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, value);
+		} else if (pv->running)
+			em_pv_mode(pv);
+	}
+	sx_xunlock(ctx_lock);
+	return (0);
+}
+
+static const struct em_pv_knob {
+	const char	*name, *text;
+	size_t		 offset;
+} em_pv_knobs[] = {
+	{ "itr", "Minimum interval between interrupts, in units of 256 ns",
+	    offsetof(struct em_pv, itr) },
+	{ "sc", "Send combining", offsetof(struct em_pv, sc_on) },
+	{ "csb", "Notification by shared memory, if the adapter has a CSB",
+	    offsetof(struct em_pv, csb_wanted) },
+	{ "poll", "Polls a second in place of interrupts; 0: interrupts",
+	    offsetof(struct em_pv, poll) },
+}, em_pv_counters[] = {
+	{ "tx_kicks", "writes to TDT", offsetof(struct em_pv, tx_kicks) },
+	{ "tx_kicks_saved", "flushes without a write to TDT",
+	    offsetof(struct em_pv, tx_kicks_saved) },
+	{ "tx_combined", "flushes deferred by send combining",
+	    offsetof(struct em_pv, tx_combined) },
+	{ "tx_flushes", "writes to TDT of deferred packets",
+	    offsetof(struct em_pv, tx_flushes) },
+	{ "rx_kicks", "writes to RDT", offsetof(struct em_pv, rx_kicks) },
+	{ "rx_kicks_saved", "refills without a write to RDT",
+	    offsetof(struct em_pv, rx_kicks_saved) },
+	{ "intrs", "interrupts handled",
+	    offsetof(struct em_pv, interrupts) },
+	{ "icr_reads", "reads of the causes, with the CSB",
+	    offsetof(struct em_pv, icr_reads) },
+	{ "polls", "polls", offsetof(struct em_pv, polls) },
+};
+
+static int
+em_pv_attach_post(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+	struct sysctl_ctx_list *list = device_get_sysctl_ctx(pv->sc.dev);
+	struct sysctl_oid_list *child =
+	    SYSCTL_CHILDREN(device_get_sysctl_tree(pv->sc.dev));
+	const struct em_pv_knob *k;
+	int error;
+
+	error = BASE(ifdi_attach_post)(ctx);
+	if (error != 0)
+		return (error);
+	for (k = em_pv_knobs; k < em_pv_knobs + nitems(em_pv_knobs); k++)
+		SYSCTL_ADD_PROC(list, child, OID_AUTO, k->name, CTLTYPE_UINT |
+		    CTLFLAG_RWTUN | CTLFLAG_MPSAFE, pv, k->offset,
+		    em_pv_sysctl, "IU", k->text);
+	for (k = em_pv_counters; k < em_pv_counters + nitems(em_pv_counters);
+	    k++)
+		SYSCTL_ADD_ULONG(list, child, OID_AUTO, k->name, CTLFLAG_RD,
+		    (u_long *)((char *)pv + k->offset), k->text);
+	return (0);
+}
+
+/*
+ * Attach, detach.
+ */
+
+static bool
+em_pv_has_csb(device_t dev)
+{
+	return (pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
+}
+
+static int
+em_pv_attach_pre(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+	if_softc_ctx_t scctx = iflib_get_softc_ctx(ctx);
+	int error;
+
+	error = BASE(ifdi_attach_pre)(ctx);
+	if (error != 0)
+		return (error);
+	mtx_init(&pv->lock, device_get_nameunit(pv->sc.dev), "em_pv", MTX_SPIN);
+	callout_init(&pv->poll_callout, 1);
+	pv->masked = true;
+	pv->base = scctx->isc_txrx;
+	pv->txrx = *scctx->isc_txrx;
+	pv->txrx.ift_txd_flush = em_pv_txd_flush;
+	pv->txrx.ift_txd_credits_update = em_pv_txd_credits_update;
+	pv->txrx.ift_rxd_pkt_get = em_pv_rxd_pkt_get;
+	pv->txrx.ift_rxd_flush = em_pv_rxd_flush;
+	pv->txrx.ift_legacy_intr = em_pv_intr;
+	scctx->isc_txrx = &pv->txrx;
+	if (!em_pv_has_csb(pv->sc.dev))
+		return (0);
+	if (iflib_dma_alloc_align(ctx, NET_PARAVIRT_CSB_SIZE, PAGE_SIZE,
+	    &pv->csb_dma, BUS_DMA_NOWAIT) != 0) {
+		device_printf(pv->sc.dev, "no memory for the CSB\n");
+		return (0);
+	}
+	pv->csb = (struct paravirt_csb *)pv->csb_dma.idi_vaddr;
+	pv->csb_wanted = 1;
+	/* One queue, one message. */
+	scctx->isc_msix_bar = -1;
+	scctx->isc_disable_msix = 1;
+	scctx->isc_nrxqsets_max = scctx->isc_ntxqsets_max = 1;
+	return (0);
+}
+
+static int
+em_pv_detach(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+	int error;
+
+	error = BASE(ifdi_detach)(ctx);
+	callout_drain(&pv->poll_callout);
+	if (pv->csb != NULL)
+		iflib_dma_free(&pv->csb_dma);
+	pv->csb = NULL;
+	mtx_destroy(&pv->lock);
+	return (error);
+}
+
+static device_method_t em_pv_if_methods[] = {
+	DEVMETHOD(ifdi_attach_pre, em_pv_attach_pre),
+	DEVMETHOD(ifdi_attach_post, em_pv_attach_post),
+	DEVMETHOD(ifdi_detach, em_pv_detach),
+	DEVMETHOD(ifdi_init, em_pv_init),
+	DEVMETHOD(ifdi_stop, em_pv_stop),
+	DEVMETHOD(ifdi_intr_enable, em_pv_intr_enable),
+	DEVMETHOD(ifdi_intr_disable, em_pv_intr_disable),
+	DEVMETHOD(ifdi_rx_queue_intr_enable, em_pv_rx_queue_intr_enable),
+	DEVMETHOD(ifdi_tx_queue_intr_enable, em_pv_tx_queue_intr_enable),
+	DEVMETHOD_END
+};
+
+static kobj_class_t em_pv_if_bases[] = { (kobj_class_t)&em_if_driver, NULL };
+
+static driver_t em_pv_if_driver = {
+	"em_if", em_pv_if_methods, sizeof(struct em_pv), em_pv_if_bases
+};
+
+static struct if_shared_ctx em_pv_sctx;
+
+static void
+em_pv_sysinit(void *arg __unused)
+{
+	em_pv_sctx = em_sctx_init;
+	em_pv_sctx.isc_driver = &em_pv_if_driver;
+}
+SYSINIT(em_pv, SI_SUB_DRIVERS, SI_ORDER_FIRST, em_pv_sysinit, NULL);
+
+/*
+ * The adapters of hypervisors, by device ID and subsystem.  Hardware that was
+ * passed through to a virtual machine has another subsystem.
+ */
+static const struct {
+	uint16_t	 device, subvendor, subdevice;
+} em_pv_devices[] = {
+	{ 0x100e, 0x1af4, 0x1100 },	/* 82540EM of QEMU */
+	{ 0x100e, 0x8086, 0x001e },	/* of VirtualBox */
+	{ 0x100f, 0x8086, 0x1008 },	/* 82545EM of bhyve */
+	{ 0x100f, 0x15ad, 0x0750 },	/* of VMware */
+	{ 0x10d3, 0x8086, 0x0000 },	/* 82574L of QEMU */
+	{ 0x10d3, 0x8086, 0xa01f },	/* of bhyve-vale */
+	{ 0x10d3, 0x15ad, 0x07d0 },	/* of VMware */
+};
+
+void *
+em_pv_register(device_t dev)
+{
+	size_t i;
+
+	if (pci_get_vendor(dev) != 0x8086)
+		return (NULL);
+	for (i = 0; i < nitems(em_pv_devices); i++)
+		if (pci_get_device(dev) == em_pv_devices[i].device &&
+		    (em_pv_has_csb(dev) || (vm_guest != VM_GUEST_NO &&
+		    pci_get_subvendor(dev) == em_pv_devices[i].subvendor &&
+		    pci_get_subdevice(dev) == em_pv_devices[i].subdevice)))
+			return (&em_pv_sctx);
+	return (NULL);
+}

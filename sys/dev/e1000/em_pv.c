@@ -16,12 +16,14 @@
  *
  *	ift_txd_flush		holds TDT back, or publishes it in the CSB
  *	ift_txd_credits_update	ends the wait for a report
- *	ift_rxd_pkt_get		notes the next descriptor
+ *	ift_rxd_pkt_get		notes the next descriptor, reads the header ring
  *	ift_rxd_flush		publishes RDT in the CSB
  *	ift_legacy_intr		with the CSB, suppresses interrupts by flags
  *	IFDI_INTR_ENABLE	the last look at the ring that the CSB asks for;
  *				posts what was held back
  *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
+ *	IFDI_UPDATE_ADMIN_STATUS restarts if the header ring is to be used, or no
+ *				longer is
  *
  * em_register() asks em_pv_register() for the class, for each device.  Hardware
  * gets em(4)'s own, in which nothing changes.
@@ -40,6 +42,9 @@
 #include <machine/atomic.h>
 
 #include <net/paravirt.h>
+#include <net/vnet.h>
+#include <netinet/ip_var.h>
+#include <netinet6/ip6_var.h>
 
 #include "e82545_reg.h"
 
@@ -55,6 +60,23 @@ extern driver_t em_if_driver;
 extern struct if_shared_ctx em_sctx_init;
 int	em_intr(void *);
 void	*em_pv_register(device_t);
+
+/* The longest frame that iflib(4) takes: struct if_rxd_info's iri_len. */
+#define	EM_PV_FRAME_MAX	65535
+
+/* An entry of the header ring, which has one for each receive descriptor. */
+struct em_pv_hdr {
+	uint8_t		 flags, type;
+	uint16_t	 len, mss, csum_start, csum_offset;
+};
+_Static_assert(sizeof(struct em_pv_hdr) == 10, "paravirt_csb(9)");
+
+/* flags, type. */
+#define	HDR_PARTIAL	0x01
+#define	HDR_NONE	0
+#define	HDR_TCP4	1
+#define	HDR_TCP6	4
+#define	HDR_ECN		0x80
 
 /* Call em(4)'s method. */
 #define	BASE(method)							\
@@ -85,6 +107,9 @@ struct em_pv {
 	struct em_pv_rx	 rx;		/* of queue 0 */
 	struct paravirt_csb *csb;	/* one page, or NULL */
 	struct iflib_dma_info csb_dma;
+	struct em_pv_hdr *hdrs;		/* the header ring, or NULL */
+	struct iflib_dma_info hdrs_dma;
+	bool		 hdrs_on;	/* as of em_pv_init() */
 	uint32_t	 tx_asked;	/* numbers of the last requests for */
 	uint32_t	 rx_asked;	/* interrupts */
 	bool		 running;	/* between IFDI_INIT and IFDI_STOP */
@@ -96,7 +121,8 @@ struct em_pv {
 	u_int		 itr, sc_on, csb_wanted, poll;
 	/* Counters. */
 	u_long		 tx_kicks, tx_kicks_saved, tx_combined, tx_flushes;
-	u_long		 rx_kicks, rx_kicks_saved, interrupts, icr_reads, polls;
+	u_long		 rx_kicks, rx_kicks_saved, rx_offload, rx_bad;
+	u_long		 interrupts, icr_reads, polls;
 };
 
 /* The value of a need-kick flag of the CSB for a request, as lem_ask(). */
@@ -249,7 +275,7 @@ em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 	mtx_unlock_spin(&pv->lock);
 }
 
-/* A reclaimed descriptor may be used again: its report is no longer looked at. */
+/* A reclaimed descriptor may be used again: nobody looks at its report. */
 static int
 em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 {
@@ -275,20 +301,107 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
  * The receive ring.
  */
 
+/*
+ * Whether frames may come as others of this host send them: uncut, with partial
+ * checksums.  IFCAP_LRO says that nobody else gets them; who forwards would.
+ */
+static bool
+em_pv_takes_partial(struct em_pv *pv)
+{
+	const if_t ifp = iflib_get_ifp(pv->sc.ctx);
+	const int caps = if_getcapenable(ifp);
+	const int need = IFCAP_LRO | IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6;
+	bool forwards = false;
+
+	CURVNET_SET(if_getvnet(ifp));
+#ifdef INET
+	forwards |= V_ipforwarding != 0;
+#endif
+#ifdef INET6
+	forwards |= V_ip6_forwarding != 0;
+#endif
+	CURVNET_RESTORE();
+	return (pv->hdrs != NULL && (caps & need) == need &&
+	    (caps & IFCAP_NETMAP) == 0 && !forwards);
+}
+
+/* The length of a frame; ri->iri_len has 16 bits of it. */
+static uint32_t
+em_pv_rx_len(const struct if_rxd_info *ri)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < ri->iri_nfrags; i++)
+		len += ri->iri_frags[i].irf_len;
+	return (len);
+}
+
+/*
+ * Shorten a frame that is too long to what iflib(4) takes.  Its IP header still
+ * has the length, and the stack drops the packet.
+ */
+static void
+em_pv_rx_cut(struct if_rxd_info *ri)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < ri->iri_nfrags; i++) {
+		if (len + ri->iri_frags[i].irf_len > EM_PV_FRAME_MAX)
+			ri->iri_frags[i].irf_len = 0;
+		len += ri->iri_frags[i].irf_len;
+	}
+	ri->iri_len = len;
+	ri->iri_csum_flags = 0;
+}
+
+/* Whether a header, which another guest makes, fits a frame of `len' bytes. */
+static bool
+em_pv_hdr_valid(const struct em_pv_hdr *hdr, uint32_t len)
+{
+	const int type = hdr->type & ~HDR_ECN;
+
+	return (hdr->csum_start >= ETHER_HDR_LEN &&
+	    (uint32_t)hdr->csum_start + hdr->csum_offset + 2 <= len &&
+	    (hdr->type == HDR_NONE || ((type == HDR_TCP4 || type == HDR_TCP6) &&
+	    hdr->mss != 0 && hdr->mss < len)));
+}
+
 static int
 em_pv_rxd_pkt_get(void *arg, if_rxd_info_t ri)
 {
 	struct em_pv *pv = arg;
 	const qidx_t nrxd = pv->sc.shared->isc_nrxd[0];
 	const qidx_t first = ri->iri_cidx;
+	struct em_pv_hdr hdr = { .flags = 0 };
+	uint32_t len;
 	int error;
 
+	/* The header was written before the descriptor, and is read once. */
+	atomic_thread_fence_acq();
+	if (pv->hdrs_on)
+		hdr = pv->hdrs[first];
 	error = pv->base->ift_rxd_pkt_get(arg, ri);
-	if (error == 0 && ri->iri_qsidx == 0) {
-		pv->rx.next = (first + ri->iri_nfrags) & (nrxd - 1);
-		pv->rx.seen = QIDX_INVALID;
+	if (error != 0 || ri->iri_qsidx != 0)
+		return (error);
+	pv->rx.next = (first + ri->iri_nfrags) & (nrxd - 1);
+	pv->rx.seen = QIDX_INVALID;
+	if (!pv->hdrs_on)
+		return (0);
+	len = em_pv_rx_len(ri);
+	if (len > EM_PV_FRAME_MAX) {
+		pv->rx_bad++;
+		em_pv_rx_cut(ri);
+	} else if ((hdr.flags & HDR_PARTIAL) != 0) {
+		if (em_pv_hdr_valid(&hdr, len)) {
+			pv->rx_offload++;
+			ri->iri_csum_flags |= CSUM_DATA_VALID | CSUM_PSEUDO_HDR;
+			ri->iri_csum_data = 0xffff;
+		} else
+			pv->rx_bad++;	/* the stack sees the wrong checksum */
 	}
-	return (error);
+	return (0);
 }
 
 /* Whether the value of RDT goes to the register: the host waits for it. */
@@ -602,6 +715,12 @@ em_pv_init(if_ctx_t ctx)
 		memset(pv->csb, 0, NET_PARAVIRT_CSB_SIZE);
 		pv->csb->host_need_txkick = 1;
 		pv->csb->host_rxkick_at = NET_PARAVIRT_NONE;
+		pv->hdrs_on = em_pv_takes_partial(pv);
+		if (pv->hdrs_on) {
+			pv->csb->vnet_ring_high =
+			    (uint64_t)pv->hdrs_dma.idi_paddr >> 32;
+			pv->csb->vnet_ring_low = pv->hdrs_dma.idi_paddr;
+		}
 		mtx_lock_spin(&pv->lock);
 		em_pv_csb_fill(pv);
 		mtx_unlock_spin(&pv->lock);
@@ -610,6 +729,10 @@ em_pv_init(if_ctx_t ctx)
 		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAL,
 		    (uint32_t)pv->csb_dma.idi_paddr);
 	}
+	/* A user of netmap gets frames with their tags. */
+	if ((if_getcapenable(iflib_get_ifp(ctx)) & IFCAP_NETMAP) != 0)
+		E1000_WRITE_REG(&pv->sc.hw, E1000_CTRL,
+		    E1000_READ_REG(&pv->sc.hw, E1000_CTRL) & ~E1000_CTRL_VME);
 	/* Without the CSB em(4) chooses, until somebody else does. */
 	if (pv->csb_on || pv->itr != 0)
 		E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, pv->itr);
@@ -617,6 +740,19 @@ em_pv_init(if_ctx_t ctx)
 	if (pv->poll != 0)
 		callout_reset_sbt(&pv->poll_callout, SBT_1S / pv->poll, 0,
 		    em_pv_poll, pv, C_DIRECT_EXEC);
+}
+
+/* Called about twice a second, and when the link changes. */
+static void
+em_pv_update_admin_status(if_ctx_t ctx)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+
+	BASE(ifdi_update_admin_status)(ctx);
+	if (pv->running && pv->hdrs_on != em_pv_takes_partial(pv)) {
+		iflib_request_reset(ctx);
+		iflib_admin_intr_deferred(ctx);
+	}
 }
 
 /* A reset keeps the CSB, so its memory is withdrawn before. */
@@ -699,6 +835,10 @@ static const struct em_pv_knob {
 	{ "rx_kicks", "writes to RDT", offsetof(struct em_pv, rx_kicks) },
 	{ "rx_kicks_saved", "refills without a write to RDT",
 	    offsetof(struct em_pv, rx_kicks_saved) },
+	{ "rx_offload", "frames received with a partial checksum",
+	    offsetof(struct em_pv, rx_offload) },
+	{ "rx_bad", "frames with an invalid header, or too long",
+	    offsetof(struct em_pv, rx_bad) },
 	{ "intrs", "interrupts handled",
 	    offsetof(struct em_pv, interrupts) },
 	{ "icr_reads", "reads of the causes, with the CSB",
@@ -770,6 +910,12 @@ em_pv_attach_pre(if_ctx_t ctx)
 	}
 	pv->csb = (struct paravirt_csb *)pv->csb_dma.idi_vaddr;
 	pv->csb_wanted = 1;
+	if (iflib_dma_alloc_align(ctx, scctx->isc_nrxd[0] *
+	    sizeof(*pv->hdrs), PAGE_SIZE, &pv->hdrs_dma, BUS_DMA_NOWAIT) == 0)
+		pv->hdrs = (struct em_pv_hdr *)pv->hdrs_dma.idi_vaddr;
+	/* The host cuts no segments for a guest with a header ring. */
+	scctx->isc_capabilities |= IFCAP_TSO6;
+	scctx->isc_capenable |= IFCAP_TSO;
 	/* One queue, one message. */
 	scctx->isc_msix_bar = -1;
 	scctx->isc_disable_msix = 1;
@@ -785,8 +931,11 @@ em_pv_detach(if_ctx_t ctx)
 
 	error = BASE(ifdi_detach)(ctx);
 	callout_drain(&pv->poll_callout);
+	if (pv->hdrs != NULL)
+		iflib_dma_free(&pv->hdrs_dma);
 	if (pv->csb != NULL)
 		iflib_dma_free(&pv->csb_dma);
+	pv->hdrs = NULL;
 	pv->csb = NULL;
 	mtx_destroy(&pv->lock);
 	return (error);
@@ -800,6 +949,7 @@ static device_method_t em_pv_if_methods[] = {
 	DEVMETHOD(ifdi_stop, em_pv_stop),
 	DEVMETHOD(ifdi_intr_enable, em_pv_intr_enable),
 	DEVMETHOD(ifdi_intr_disable, em_pv_intr_disable),
+	DEVMETHOD(ifdi_update_admin_status, em_pv_update_admin_status),
 	DEVMETHOD(ifdi_rx_queue_intr_enable, em_pv_rx_queue_intr_enable),
 	DEVMETHOD(ifdi_tx_queue_intr_enable, em_pv_tx_queue_intr_enable),
 	DEVMETHOD_END

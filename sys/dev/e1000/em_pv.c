@@ -592,7 +592,6 @@ em_pv_intr_enable(if_ctx_t ctx)
 	if (unread)
 		pv->unread = false;
 	mtx_unlock_spin(&pv->lock);
-	/* A cause that is not read keeps the next message from being sent. */
 	if (unread && em_pv_causes(pv)) {
 		iflib_tx_intr_deferred(ctx, 0);
 		ready = true;
@@ -667,7 +666,8 @@ em_pv_csb_fill(struct em_pv *pv)
 /*
  * Change a mode of a running adapter.  Both sides continue with the same
  * indices.  An interrupt that was due in the old mode may be lost, so both
- * tasks run once.
+ * tasks run once, and causes that the old mode left are read: with an MSI they
+ * would keep the next message from being sent.
  */
 static void
 em_pv_mode(struct em_pv *pv)
@@ -691,7 +691,7 @@ em_pv_mode(struct em_pv *pv)
 		    em_pv_poll, pv, C_DIRECT_EXEC);
 	} else {
 		callout_drain(&pv->poll_callout);
-		pv->unread = pv->csb_on;
+		pv->unread = true;
 		IFDI_INTR_ENABLE(pv->sc.ctx);
 	}
 	for (q = 0; q < pv->sc.rx_num_queues; q++)

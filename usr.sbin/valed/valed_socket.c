@@ -20,7 +20,9 @@
  *
  * With a store (valed_store.h) the sockets outlast the process that serves: the
  * next one takes them from there, and gives the control socket the group and
- * mode that it has now in the configuration.
+ * mode that it has now in the configuration.  The store has a descriptor of each
+ * socket's file, too, which tells it from another file that somebody has put in
+ * its place meanwhile: valed leaves that alone, and says that nobody can connect.
  */
 
 #include <sys/param.h>
@@ -66,14 +68,39 @@ store_name(char name[VALED_STORE_NAME], const char *path)
 	    VALED_STORE_NAME);
 }
 
+/* The name of its file there, which is no longer. */
+static void
+file_name(char name[VALED_STORE_NAME], const char *path)
+{
+	snprintf(name, VALED_STORE_NAME, "inode%s", path);
+}
+
+/* Keep a descriptor of the socket's file, which cannot be read. */
+static void
+file_put(const char *path)
+{
+	const int fd = valed_store_active() ? open(path, O_PATH | O_NOFOLLOW |
+	    O_CLOEXEC) : -1;
+	char name[VALED_STORE_NAME];
+
+	if (fd == -1)
+		return;
+	file_name(name, path);
+	(void)valed_store_put(name, fd);
+	close(fd);
+}
+
 static void
 name_remove(const struct socket_name *sn)
 {
 	char name[VALED_STORE_NAME];
 	struct stat st;
 
-	if (store_name(name, sn->path))
+	if (store_name(name, sn->path)) {
 		valed_store_remove(name);
+		file_name(name, sn->path);
+		valed_store_remove(name);
+	}
 	if (lstat(sn->path, &st) == 0 && st.st_dev == sn->dev &&
 	    st.st_ino == sn->ino)
 		unlink(sn->path);
@@ -279,10 +306,7 @@ option_is(int s, int option, int value)
 	    got == value);
 }
 
-/*
- * Whether `s', from the store, listens at the path, which still is a socket.
- * Another file there would be the one that a process has put in its place.
- */
+/* Whether `s', from the store, listens at the path, where there is a file. */
 static bool
 stored_ok(int s, const char *path, int type, struct stat *st)
 {
@@ -294,7 +318,28 @@ stored_ok(int s, const char *path, int type, struct stat *st)
 	    getsockname(s, (struct sockaddr *)&sun, &len) == 0 &&
 	    sun.sun_family == AF_UNIX &&
 	    strncmp(sun.sun_path, path, sizeof(sun.sun_path)) == 0 &&
-	    lstat(path, st) == 0 && S_ISSOCK(st->st_mode));
+	    lstat(path, st) == 0);
+}
+
+/* Whether that file is the socket's; an earlier version kept nothing of it. */
+static bool
+stored_file(const char *path, const struct stat *st)
+{
+	char name[VALED_STORE_NAME];
+	struct stat file;
+	bool same;
+	int fd;
+
+	file_name(name, path);
+	fd = valed_store_take(name);
+	if (fd == -1) {
+		file_put(path);
+		return (S_ISSOCK(st->st_mode));
+	}
+	same = fstat(fd, &file) == 0 && file.st_dev == st->st_dev &&
+	    file.st_ino == st->st_ino;
+	close(fd);
+	return (same);
 }
 
 static void
@@ -315,26 +360,6 @@ valed_socket_made(const char *path)
 
 	if (lstat(path, &st) == 0)
 		name_add(path, SOCK_STREAM, &st);
-}
-
-/* The socket at this path that is in the store, or -1. */
-static int
-take_stored(const char *path, int type, struct stat *st)
-{
-	char name[VALED_STORE_NAME];
-	int s;
-
-	if (!store_name(name, path))
-		return (-1);
-	s = valed_store_take(name);
-	if (s == -1)
-		return (-1);
-	if (!stored_ok(s, path, type, st)) {
-		close(s);
-		return (-1);
-	}
-	name_add(path, type, st);
-	return (s);
 }
 
 /* The group that a new file would have there; see open(2). */
@@ -363,6 +388,38 @@ renew_access(const char *path, const struct stat *st,
 	set_access(path, &now);
 }
 
+/*
+ * The socket at this path that is in the store, or -1.  If there is another file
+ * now, valed goes on for the clients that it has.
+ */
+static int
+take_stored(const char *path, int type, const struct valed_access *access)
+{
+	char name[VALED_STORE_NAME];
+	struct stat st;
+	int s;
+
+	if (!store_name(name, path))
+		return (-1);
+	s = valed_store_take(name);
+	if (s == -1)
+		return (-1);
+	if (!stored_ok(s, path, type, &st)) {
+		close(s);
+		return (-1);
+	}
+	if (!stored_file(path, &st)) {
+		warnx("%s%s: another file has taken the socket's place: nobody "
+		    "can connect until that is removed and valed restarted",
+		    socket_option, path);
+		return (s);
+	}
+	name_add(path, type, &st);
+	if (access != NULL)
+		renew_access(path, &st, access);
+	return (s);
+}
+
 int
 valed_socket_open(const char *option, const char *path, int type,
     const struct valed_access *access)
@@ -376,12 +433,9 @@ valed_socket_open(const char *option, const char *path, int type,
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	socket_option = option;
-	s = take_stored(path, type, &st);
-	if (s != -1) {
-		if (access != NULL)
-			renew_access(path, &st, access);
+	s = take_stored(path, type, access);
+	if (s != -1)
 		return (s);
-	}
 	lock_take(path);
 	clear_stale(&sun, type);
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -399,7 +453,9 @@ valed_socket_open(const char *option, const char *path, int type,
 	if (listen(s, SOMAXCONN) == -1)
 		fail(EX_OSERR, path, "%s", strerror(errno));
 	lock_release();
-	if (store_name(name, path))
+	if (store_name(name, path)) {
 		(void)valed_store_put(name, s);
+		file_put(path);
+	}
 	return (s);
 }

@@ -37,8 +37,8 @@
  */
 #define	STORE_SHARE	24
 #define	STORE_MORE	1500
-_Static_assert(VALED_MAXADAPTERS * STORE_SHARE + STORE_MORE + VALED_NAMES <
-    VALED_STORE_MAX, "there is space for sockets and lists");
+_Static_assert(VALED_MAXADAPTERS * STORE_SHARE + STORE_MORE +
+    2 * VALED_NAMES < VALED_STORE_MAX, "there is space for sockets and lists");
 /* Of no adapter: valed_place() is less. */
 #define	STORE_NPLACES	0x10000
 

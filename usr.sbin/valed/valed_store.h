@@ -22,7 +22,7 @@
 /* Bytes of a name, with its NUL.  It is not empty. */
 #define	VALED_STORE_NAME	128
 /* Descriptors, at most. */
-#define	VALED_STORE_MAX		8192
+#define	VALED_STORE_MAX		8704
 /*
  * In LISTEN_FDNAMES, and FDNAME of sd_notify(3): what valed_store_pack() makes.
  * Behind it are a "." and a number, the generation; without them that is 0.

@@ -29,9 +29,11 @@
 #include <atf-c.h>
 
 #include "open_fds.h"
+#include "peer_fds.h"
 #include "said.h"
 #include "test.h"
 #include "valed_socket.h"
+#include "valed_store.h"
 #include "wrap.h"
 
 /* The mode after each step, and its group. */
@@ -568,6 +570,105 @@ TEST(pruned, "Those of adapters go that are not used, and the control socket "
 	ATF_CHECK(exists("s"));
 	valed_sockets_remove();
 	ATF_CHECK(!exists("s"));
+}
+
+/* What processes that serve have put into the store, and have not removed. */
+static void
+store_read(int supervisor)
+{
+	struct valed_store_message vsm;
+	struct iovec iov = { &vsm, sizeof(vsm) };
+	char control[PEER_FDS_SPACE(1)];
+	struct msghdr msg;
+	int fd;
+
+	for (;;) {
+		struct peer_fds mf = { .mf_fd = &fd, .mf_max = 1 };
+
+		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
+		    .msg_control = control, .msg_controllen = sizeof(control) };
+		if (recvmsg(supervisor, &msg, MSG_DONTWAIT) <= 0)
+			return;
+		(void)peer_fds_take(&msg, &mf);
+		if (vsm.vsm_what == VALED_STORE_REMOVE)
+			valed_store_unset(vsm.vsm_text);
+		else if (mf.mf_n == 1)
+			valed_store_set(vsm.vsm_text, fd);
+	}
+}
+
+/*
+ * A process serves at "s", and has that inode, or a new one (0); then it leaves
+ * all to the next, or ends for good.  What it says is that line.
+ */
+static void
+serves(int fds[2], ino_t ino, bool ends, const char *line)
+{
+	struct sockaddr_un sun = { AF_UNIX, "s" };
+	socklen_t len = sizeof(sun);
+	int s, status;
+
+	said_start();
+	if (fork() == 0) {
+		valed_store_serve(fds[1]);
+		s = open_s();
+		REQUIRE(getsockname(s, (void *)&sun, &len) == 0);
+		REQUIRE(strcmp(sun.sun_path, "s") == 0);
+		REQUIRE(ino == 0 || look().st_ino == ino);
+		if (ends)
+			valed_sockets_remove();
+		_exit(0);
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ(0, status);
+	ATF_CHECK_STREQ(line, said());
+	store_read(fds[0]);
+}
+
+#define	TAKEN	"valed_socket_test: -c s: another file has taken the "	\
+		"socket's place: nobody can connect until that is removed " \
+		"and valed restarted\n"
+
+TEST(taken, "A socket goes on with its file; another one there stays as it is, "
+    "which is said")
+{
+	struct stat st;
+	int fd, fds[2];
+	ino_t ino;
+
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
+	serves(fds, 0, false, "");
+	ATF_CHECK_EQ(2, valed_store_count());
+	ino = look().st_ino;
+	serves(fds, ino, false, "");
+	/* Of a version that has kept nothing of the file. */
+	valed_store_unset("inodes");
+	serves(fds, ino, false, "");
+	ATF_CHECK_EQ(2, valed_store_count());
+
+	/* A socket, and a file, that others have put there. */
+	ATF_REQUIRE_EQ(0, rename("s", "ours"));
+	stale("s");
+	ATF_REQUIRE_EQ(0, chmod("s", 0712));
+	st = look();
+	serves(fds, st.st_ino, false, TAKEN);
+	serves(fds, st.st_ino, true, TAKEN);
+	ATF_CHECK_EQ(st.st_ino, look().st_ino);
+	ATF_CHECK_EQ(0712, look().st_mode);
+	ATF_REQUIRE_EQ(0, __real_unlink("s"));
+	fd = __real_open("s", O_CREAT | O_WRONLY | O_CLOEXEC, 0612);
+	ATF_REQUIRE(fd != -1 && fchmod(fd, 0612) == 0);
+	serves(fds, look().st_ino, true, TAKEN);
+	ATF_CHECK_EQ(0612, look().st_mode);
+
+	/* The file is back, or is gone: then there is another socket. */
+	ATF_REQUIRE_EQ(0, rename("ours", "s"));
+	serves(fds, ino, false, "");
+	ATF_REQUIRE_EQ(0, __real_unlink("s"));
+	serves(fds, 0, false, "");
+	serves(fds, look().st_ino, true, "");
+	ATF_CHECK(!exists("s"));
+	ATF_CHECK_EQ(0, valed_store_count());
 }
 
 TEST(many, "All adapters have another path, and there is a control socket")

@@ -157,9 +157,8 @@ int	vale_setting_check(unsigned int setting,
  * Keep a setting of a switch or port that need not be there: it is set now, if
  * it is, and each time that it comes, before a frame passes.  NULL: keep it no
  * longer, and set the default.  Any thread.  0, or -1 with what vale_error()
- * returns and errno; the setting is kept nevertheless, unless that is EINVAL,
- * or ENOMEM of the first time.  A mirror that finds no space when its port
- * comes is left out.
+ * returns and errno: vale_setting_keep_all().  A mirror that finds no space when
+ * its port comes is left out.
  */
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
@@ -173,9 +172,10 @@ struct vale_setting_change {
 
 /*
  * vale_setting_keep() for `n' settings, at least one.  Neither a port that
- * comes meanwhile nor a frame sees some of them only.  -1: sc[*failed] is the
- * first that failed, and those that could be set are, unless errno is EINVAL or
- * ENOMEM as above.
+ * comes meanwhile nor a frame sees some of them only.  If it returns -1, either
+ * nothing has changed, because of a value or for lack of memory, and *failed is
+ * `n'; or all are kept, sc[*failed] is the first that what is there could not be
+ * set to, and the others of them are set.
  */
 int	vale_setting_keep_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,

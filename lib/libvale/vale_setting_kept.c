@@ -209,7 +209,7 @@ vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
 	MPASS(n > 0 && n <= nitems(all));
 	for (i = 0; i < n; i++) {
 		all[i] = sc[i];
-		*failed = i;
+		*failed = n;
 		if (!sc[i].sc_keep)
 			vale_setting_default(sc[i].sc_setting,
 			    &all[i].sc_value);

@@ -545,7 +545,8 @@ is_viewed(const struct vale_setting_change *sc, unsigned int n)
 
 /*
  * Change a port, if it is there, of a switch that is.  Returns how many were
- * set before the first that failed; with errno ENXIO there is no port.
+ * set before the first that failed, or UINT_MAX if they are not even kept; with
+ * errno ENXIO there is no port.
  */
 static unsigned int
 change_port(struct vale_switch *vs, const char *name,
@@ -561,9 +562,10 @@ change_port(struct vale_switch *vs, const char *name,
 	if (viewed)
 		vale_switch_change(vs);
 	port = vale_switch_port(vs, name);
-	if (keep && vale_kept_change(name, sc, n) == -1)
+	if (keep && vale_kept_change(name, sc, n) == -1) {
+		good = UINT_MAX;
 		error = ENOMEM;
-	else if (port != NULL) {
+	} else if (port != NULL) {
 		rules = port->vp_rules;
 		good = port_set(port, sc, n);
 		error = errno;
@@ -609,7 +611,7 @@ vale_setting_change(const char *name, const struct vale_setting_change *sc,
 	if (vs != NULL && se->se_scope == VALE_OF_PORT)
 		good = change_port(vs, name, sc, n, keep);
 	else if (keep && vale_kept_change(name, sc, n) == -1)
-		errno = ENOMEM;
+		good = UINT_MAX;
 	else if (vs == NULL || name[strlen(vs->vs_name)] != '\0')
 		errno = ENXIO;
 	else
@@ -617,9 +619,9 @@ vale_setting_change(const char *name, const struct vale_setting_change *sc,
 			code[sc[good].sc_setting].set_switch(vs,
 			    &sc[good].sc_value);
 	pthread_mutex_unlock(&vale_lock);
-	*failed = good;
+	*failed = MIN(good, n);
 	return (good == n ? 0 : failed_to(&vale_setting_table[
-	    sc[good].sc_setting]));
+	    sc[good < n ? good : 0].sc_setting]));
 }
 
 int

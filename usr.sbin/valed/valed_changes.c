@@ -168,6 +168,9 @@ change(int what, const struct adapter_config *ac)
 	return (change_carry(&vc) == 0);
 }
 
+/* The settings that the serving process is to have, and what it has now. */
+static struct valed_settings *settings_new, settings_now;
+
 /* Carry out changes of the settings of a switch or port. */
 static void
 change_settings(const char *name, const struct vale_setting_change *sc,
@@ -182,12 +185,15 @@ change_settings(const char *name, const struct vale_setting_change *sc,
 	strlcpy(vc.vc_name, name, sizeof(vc.vc_name));
 	memcpy(vc.vc_change, sc, n * sizeof(*sc));
 	vc.vc_nchanges = n;
+	for (i = 0; i < n; i++)
+		vc.vc_place[i] = valed_settings_place(settings_new, name,
+		    sc[i].sc_setting);
 	error = change_carry(&vc);
-	failed = error == 0 ? n : (unsigned int)error / VALED_FAILED;
+	failed = (unsigned int)error / VALED_FAILED;
 	for (i = 0; i < n; i++) {
 		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
 		    sizeof(text));
-		if (i != failed)
+		if (error == 0 || (failed < n && i != failed))
 			valed_error_note("reloaded: %s: %s=%s", name,
 			    vale_setting_table[sc[i].sc_setting].se_name, text);
 		else
@@ -402,9 +408,6 @@ change_new(const struct adapter_config *ac, const struct adapter_config *old)
 /*
  * Settings.
  */
-
-/* What the serving process is to have, and what it has now. */
-static struct valed_settings *settings_new, settings_now;
 
 static void
 settings_to(valed_settings_of *of, const void *arg)
@@ -801,9 +804,10 @@ record_adapter(const struct adapter_config *ac, bool there)
 
 /* A setting of a switch or port is kept, or is its default. */
 static void
-record_setting(const char *name, const struct vale_setting_change *sc)
+record_setting(const char *name, const struct vale_setting_change *sc,
+    int place)
 {
-	struct valed_setting st = { .vst_place = -1,
+	struct valed_setting st = { .vst_place = place,
 	    .vst_setting = sc->sc_setting, .vst_value = sc->sc_value };
 	struct valed_settings *ss = &known_settings;
 	struct valed_setting *list, *old;
@@ -812,10 +816,8 @@ record_setting(const char *name, const struct vale_setting_change *sc)
 	strlcpy(st.vst_name, name, sizeof(st.vst_name));
 	for (i = 0; i < ss->vss_n; i++) {
 		old = &ss->vss_list[i];
-		if (old->vst_setting == st.vst_setting &&
-		    strcmp(old->vst_name, st.vst_name) == 0)
-			st.vst_place = old->vst_place;
-		else
+		if (old->vst_setting != st.vst_setting ||
+		    strcmp(old->vst_name, st.vst_name) != 0)
 			ss->vss_list[n++] = *old;
 	}
 	ss->vss_n = n;
@@ -872,7 +874,8 @@ valed_changes_record(const struct valed_change *vc)
 		break;
 	case VALED_SET:
 		for (i = 0; i < vc->vc_nchanges; i++)
-			record_setting(vc->vc_name, &vc->vc_change[i]);
+			record_setting(vc->vc_name, &vc->vc_change[i],
+			    vc->vc_place[i]);
 		break;
 	case VALED_ATTACH:
 	case VALED_DETACH:

@@ -226,18 +226,20 @@ relay(int child, struct valed_change *vc)
 	change_close(vc);
 	if (!passed || vc->vc_what == VALED_END)
 		return (passed);
-	if (error == 0)
+	/* Settings that fail there are kept, unless there was no memory. */
+	if (error == 0 || (vc->vc_what == VALED_SET &&
+	    (unsigned int)error / VALED_FAILED < vc->vc_nchanges))
 		valed_changes_record(vc);
 	return (send(child, &error, sizeof(error), MSG_NOSIGNAL) != -1);
 }
 
 /*
  * Pass on what the child sends until the child has ended or is the guard, which
- * hears the serving process from the last change on.  Returns false if the
- * serving process has ended.
+ * hears the serving process from the last change on, which sets *over.  Returns
+ * false if the serving process has ended.
  */
 static bool
-relay_all(int child)
+relay_all(int child, bool *over)
 {
 	static struct valed_change vc;
 	struct pollfd fds[] = {
@@ -254,8 +256,10 @@ relay_all(int child)
 				return (true);
 			if (!relay(child, &vc))
 				shutdown(child, SHUT_RDWR);
-			if (vc.vc_what == VALED_END)
-				fds[1].fd = -1;
+			if (vc.vc_what != VALED_END)
+				continue;
+			*over = true;
+			fds[1].fd = -1;
 		} else if (order_receive(&go))
 			order_do(&go);
 		else
@@ -268,7 +272,8 @@ static void
 reload_parent(pid_t pid, int why_fd, int child)
 {
 	char why[VALED_WHY_SIZE];
-	const bool serving = relay_all(child);
+	bool over = false;
+	const bool serving = relay_all(child, &over);
 
 	if (!serving)
 		kill(pid, SIGKILL);
@@ -282,7 +287,7 @@ reload_parent(pid_t pid, int why_fd, int child)
 	close(why_fd);
 	close(child);
 	valed_changes_failed();
-	if (serving)
+	if (serving && !over)
 		valed_changes_end(why);
 }
 

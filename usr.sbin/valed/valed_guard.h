@@ -46,9 +46,10 @@ struct valed_change {
 					   vc_hostif: valed_guard_change() */
 	struct hostif_fds vc_hostif;	/* the receiver's */
 	char		vc_name[VALE_NAME_SIZE];	/* VALED_SET; the answer
-					   is errno, and VALED_FAILED times the
-					   number of the first that failed */
+					   is errno, and VALED_FAILED times
+					   vale_setting_keep_all()'s `failed' */
 	struct vale_setting_change vc_change[VALE_NSETTINGS];
+	int		vc_place[VALE_NSETTINGS];	/* vst_place */
 	unsigned int	vc_nchanges;
 	bool		vc_absent;	/* VALED_END: an interface of the
 					   configuration is not attached */

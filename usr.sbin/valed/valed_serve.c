@@ -251,7 +251,7 @@ reload_change(void)
 	valed_reload(&vc, adapters, watch_due);
 	if (vc.vc_what == VALED_END) {
 		keep();
-		if (!attaching)
+		if (reloading)
 			reload_end(vc.vc_why);
 		attaching = false;
 		if (reload_again)

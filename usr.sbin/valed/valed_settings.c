@@ -46,6 +46,15 @@ settings_find(const struct valed_settings *ss, const char *name,
 	return (NULL);
 }
 
+int
+valed_settings_place(const struct valed_settings *ss, const char *name,
+    unsigned int setting)
+{
+	const struct valed_setting *st = settings_find(ss, name, setting);
+
+	return (st != NULL ? st->vst_place : -1);
+}
+
 /*
  * Where a setting was set: only while the settings are made.
  */

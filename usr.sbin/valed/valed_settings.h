@@ -47,6 +47,10 @@ void	valed_settings(struct valed_settings *ss,
 void	valed_settings_move(struct valed_settings *ss,
 	    const struct valed_settings *from, int place);
 
+/* The place of the adapter whose variable a setting is, or -1. */
+int	valed_settings_place(const struct valed_settings *ss, const char *name,
+	    unsigned int setting);
+
 /* Whether a switch or port is one of those meant. */
 typedef bool	valed_settings_of(const char *name, const void *arg);
 

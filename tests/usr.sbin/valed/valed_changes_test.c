@@ -212,6 +212,27 @@ sets(const char *name, unsigned int setting, const char *value)
 	valed_guard_answer(0);
 }
 
+TEST(failed, "Of settings that fail, those are said to be changed that are")
+{
+	start(A, 3);
+	reload(A "port.vale0:x.private=yes\nport.vale0:x.vlan=3\n");
+	comes(VALED_SET, 0);
+	ATF_REQUIRE_EQ(2, vc.vc_nchanges);
+	valed_guard_answer(ENOBUFS + VALED_FAILED);
+	ends_why("vale0:x: vlan=3: No buffer space available");
+	said_both("vale0:x: private=yes\n", "valed_changes_test: vale0:x: "
+	    "vlan=3: No buffer space available\n");
+	/* None has changed. */
+	reload(A);
+	comes(VALED_SET, 0);
+	valed_guard_answer(ENOMEM + 2 * VALED_FAILED);
+	ends_why("vale0:x: private=no: Cannot allocate memory");
+	said_both("", "valed_changes_test: vale0:x: private=no: Cannot "
+	    "allocate memory\nvaled_changes_test: vale0:x: vlan=0: Cannot "
+	    "allocate memory\n");
+	valed_guard_end(false);
+}
+
 TEST(in_place, "What can be changed in place is, with one line for each thing, "
     "and the adapter is not removed")
 {

@@ -45,7 +45,10 @@
 static struct failing {
 	int	fork[2], pipe2[2], socketpair[2], recv[3], recvmsg[4], send[5],
 		read[3], write[3], calloc[2];
+	bool	killed;			/* who writes a NUL */
 } *failing;
+
+#define	ENDED	"the process that reads the files has ended"
 
 WRAP(pid_t, fork, void)
 {
@@ -87,6 +90,8 @@ WRAP(ssize_t, read, int fd, void *p, size_t len)
 
 WRAP(ssize_t, write, int fd, const void *p, size_t len)
 {
+	if (failing != NULL && failing->killed && len == 1)
+		raise(SIGKILL);
 	return (FAILS(write) ? -1 : __real_write(fd, p, len));
 }
 
@@ -277,7 +282,6 @@ kill_child(void)
 TEST(killed, "If the process that reloads is killed, the guard knows what has "
     "been carried out, and the next reload does the rest")
 {
-	const char ended[] = "the process that reads the files has ended";
 	int listen;
 
 	start(A B, 3);
@@ -285,7 +289,7 @@ TEST(killed, "If the process that reloads is killed, the guard knows what has "
 	comes(VALED_RESERVE, 3);
 	kill_child();
 	valed_guard_answer(0);
-	ends_why(ended);
+	ends_why(ENDED);
 	said("");
 	/* Its answer comes although nobody waits for that. */
 	reload(A C);
@@ -293,7 +297,7 @@ TEST(killed, "If the process that reloads is killed, the guard knows what has "
 	comes(VALED_REMOVE, 2);
 	kill_child();
 	valed_guard_answer(0);
-	ends_why(ended);
+	ends_why(ENDED);
 	/* A socket that was made, and no adapter has. */
 	ATF_CHECK(exists("a.sock") && !exists("b.sock") && !exists("c.sock"));
 	reload(A C);
@@ -302,7 +306,7 @@ TEST(killed, "If the process that reloads is killed, the guard knows what has "
 	listen = vc.vc_config.ac_listen;
 	kill_child();
 	valed_guard_answer(0);
-	ends_why(ended);
+	ends_why(ENDED);
 	ATF_CHECK(exists("a.sock") && listens("c.sock", SOCK_STREAM));
 	/* It is there: nothing is changed, or it is removed. */
 	reload(A C);
@@ -326,7 +330,7 @@ TEST(killed_settings, "So it is with settings")
 	comes(VALED_SET, 0);
 	kill_child();
 	valed_guard_answer(0);
-	ends_why("the process that reads the files has ended");
+	ends_why(ENDED);
 	/* What has been set is not set again; nothing else is forgotten. */
 	reload("port.vale0:x.vlan=2\nport.vale0:z.vlan=3\n" A);
 	comes(VALED_SET, 0);
@@ -339,6 +343,50 @@ TEST(killed_settings, "So it is with settings")
 	valed_guard_answer(0);
 	ends();
 	valed_guard_end(false);
+}
+
+TEST(killed_part, "Settings are kept that could not be set now, not those for "
+    "which there was no memory; and they are of their adapter")
+{
+	start(A "pci.0.1.0.rate=1Mbit/s\n", 3);
+	reload(A "pci.0.1.0.rate=1Mbit/s\npci.0.1.0.vlan=2\n");
+	comes(VALED_SET, 0);
+	kill_child();
+	valed_guard_answer(ENOMEM + VALED_FAILED);
+	ends_why(ENDED);
+	reload(A "pci.0.1.0.rate=1Mbit/s\npci.0.1.0.vlan=2\n");
+	comes(VALED_SET, 0);
+	kill_child();
+	valed_guard_answer(ENOBUFS);
+	ends_why(ENDED);
+	/* The adapter stays as it is, and has them. */
+	reload("pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:y\n"
+	    "pci.0.1.0.path=a.sock\n");
+	reserves(1, "vale0:y", EBUSY);
+	ends_why("valed.conf:2: vale0:y: the port is open already, or another "
+	    "user captures its name: the adapter stays as it was");
+	reload(A "pci.0.1.0.rate=1Mbit/s\npci.0.1.0.vlan=2\n");
+	ends();
+	valed_guard_end(false);
+}
+
+TEST(killed_late, "The end of a reload comes once, if its process is killed "
+    "before it is the guard")
+{
+	failing_make();
+	start(A, 3);
+	failing->killed = true;
+	reload(A C);
+	reserves(3, "vale0:c", 0);
+	adds(3, "c", "vale0:c", "c.sock", false, "c.sock", 0);
+	ends();
+	failing->killed = false;
+	close(vc.vc_config.ac_listen);
+	reload(A);
+	removes(3);
+	ends();
+	valed_guard_end(false);
+	ATF_CHECK(!exists("a.sock") && !exists("c.sock"));
 }
 
 TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")

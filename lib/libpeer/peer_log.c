@@ -51,6 +51,19 @@ peer_log_init(const char *name)
 	program_invocation_short_name = prefixed;
 }
 
+void
+peer_log_clean(char *text, size_t len, bool lines)
+{
+	unsigned char *p = (unsigned char *)text, *end = p + len;
+
+	for (; p < end; p++)
+		if ((*p < ' ' && *p != '\t' && (*p != '\n' || !lines)) ||
+		    *p == 0x7f ||
+		    /* In UTF-8, U+0080 to U+009F; alone it is no UTF-8. */
+		    (*p == 0xc2 && p + 1 < end && p[1] < 0xa0))
+			*p = '?';
+}
+
 static void
 log_write(int priority, const char *name, const char *fmt, va_list ap)
 {
@@ -63,6 +76,7 @@ log_write(int priority, const char *name, const char *fmt, va_list ap)
 	    program != NULL ? program : program_invocation_short_name, name);
 	n += vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	n = MIN(n, (int)sizeof(line) - 1);
+	peer_log_clean(line, (size_t)n, false);
 	line[n++] = '\n';
 	/* Not through stdio, whose lock all threads share. */
 	/* mutants 5: the end of the function */

@@ -14,6 +14,8 @@
 #define	_PEER_LOG_H_
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define	PEER_LOG_LINES	10
@@ -46,5 +48,12 @@ void	peer_log(struct peer_log_source *ls, int priority, const char *name,
  * threads that wake up now and then.  The source's thread.
  */
 void	peer_log_left(struct peer_log_source *ls, const char *name);
+
+/*
+ * Replace control characters, which a terminal would obey, but tabs and, with
+ * `lines', ends of lines: of texts that somebody else has written, such as names
+ * in files.  Any thread.
+ */
+void	peer_log_clean(char *text, size_t len, bool lines);
 
 #endif /* !_PEER_LOG_H_ */

@@ -117,6 +117,7 @@
 #include "valed_address.h"
 #include "valed_control.h"
 #include "valed_counters_keep.h"
+#include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
 #include "valed_notify.h"
@@ -313,6 +314,7 @@ main(int argc, char **argv)
 	int signal_fd;
 
 	peer_log_init("valed");
+	valed_error_begin(-1);
 	valed_activation_init();
 	valed_supervisor_begin(argv);
 	valed_options(argc, argv, &opt);

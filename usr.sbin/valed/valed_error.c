@@ -5,9 +5,10 @@
  */
 
 /*
- * The first error of a reload, for who has asked for it.  The functions that
- * read the configuration print one with err(3) or warn(3), and may exit; all
- * that passes through stdio to stderr is seen here.
+ * What passes through stdio to stderr: without control characters, which texts
+ * of files may have.  And the first error of a reload, for who has asked for
+ * it: the functions that read the configuration print one with err(3) or
+ * warn(3), and may exit.
  */
 
 #include <sys/param.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peer_log.h"
 #include "valed_error.h"
 
 static char	error_first[VALED_WHY_SIZE];
@@ -51,12 +53,19 @@ error_keep(const char *line, size_t len)
 static ssize_t
 error_write(void *cookie __unused, const char *p, size_t len)
 {
-	ssize_t n;
+	char text[4096];
+	size_t done, n;
 
-	if (error_first[0] == '\0')
-		error_keep(p, len);
-	n = write(STDERR_FILENO, p, len);
-	return (n == -1 ? 0 : n);
+	for (done = 0; done < len; done += n) {
+		n = MIN(len - done, sizeof(text));
+		memcpy(text, p + done, n);
+		peer_log_clean(text, n, true);
+		if (error_first[0] == '\0')
+			error_keep(text, n);
+		if (write(STDERR_FILENO, text, n) != (ssize_t)n)
+			break;
+	}
+	return ((ssize_t)done);
 }
 
 void
@@ -88,6 +97,7 @@ valed_error_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	peer_log_clean(line, strlen(line), false);
 	dprintf(STDERR_FILENO, "%s: %s\n", program_invocation_short_name, line);
 }
 

@@ -18,7 +18,8 @@
 
 /*
  * From now on, remember the first line that err(3) or warn(3) prints, and send
- * it to `fd', unless that is -1, without a newline.  May be called again.
+ * it to `fd', unless that is -1, without a newline; and replace control
+ * characters of what stdio prints to stderr.  May be called again.
  */
 void	valed_error_begin(int fd);
 

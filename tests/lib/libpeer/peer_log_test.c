@@ -137,6 +137,16 @@ TEST(lengths, "A line has the program's name, 255 characters at most, and always
 	}
 }
 
+TEST(control, "A line has no control characters that others have written, nor "
+    "another line")
+{
+	struct peer_log_source ls = { .pls_lines = 0 };
+
+	peer_log_init("x");
+	say(&ls, LOG_INFO, "%s", "a\033[2J\n<0>b\t\x7f\xc2\x85\xc3\xa4");
+	ATF_CHECK_STREQ("x: vm1: a?[2J?<0>b\t??\x85\xc3\xa4\n", text);
+}
+
 TEST(seconds, "Ten lines in a second; one line says how many more there were, "
     "and counts as one")
 {

@@ -156,6 +156,24 @@ TEST(lengths, "A long error is cut, not what is printed")
 	}
 }
 
+TEST(control, "A terminal gets no control characters of others; letters, tabs "
+    "and ends of lines stay")
+{
+	char text[9000];
+
+	start();
+	warnx("a\033[2Jb\r\x7f\t\xc2\x9b\xc3\xa4\xc2\xa0");
+	sent("a?[2Jb??\t?\x9b\xc3\xa4\xc2\xa0");
+	printed("valed_error_test: a?[2Jb??\t?\x9b\xc3\xa4\xc2\xa0\n");
+	valed_error_note("x\033x");
+	printed("valed_error_test: x?x\n");
+	/* More than is written at once. */
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	warnx("%s", text);
+	ATF_CHECK_EQ(18 + 8999 + 1, lseek(out, 0, SEEK_END));
+}
+
 TEST(exits, "What ends the process is sent")
 {
 	int status;

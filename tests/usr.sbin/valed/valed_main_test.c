@@ -79,6 +79,12 @@ peer_log_init(const char *name)
 }
 
 void
+valed_error_begin(int fd)
+{
+	called("error %d", fd);
+}
+
+void
 valed_watch_list(ctl_device_show *show __unused, void *arg __unused)
 {
 }
@@ -475,7 +481,8 @@ runs(int status, const char *line, const char *calls)
 	check(calls);
 }
 
-#define	BEGIN_1	"log;activation;begin valed;options;begun;notify open;"
+#define	BEGIN_1	"log;error -1;activation;begin valed;options;begun;"	\
+		"notify open;"
 #define	BEGIN	BEGIN_1 "seed 0;signals;"
 #define	BEGIN_R	BEGIN_1 "supervise valed;seed 0;signals;"
 #define	NAME_A	"name 0 vale0:a;"

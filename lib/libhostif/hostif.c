@@ -324,7 +324,7 @@ hostif_begin(struct hostif *hi, const struct hostif_fds *fds)
 	atomic_store_bool(&hi->up, true);
 	atomic_store_bool(&hi->gone, false);
 	atomic_store_bool(&hi->outgrown, false);
-	hi->released = false;
+	hi->released = hi->told = false;
 	hi->mtu = 0;
 	hi->said = 0;
 	hi->link = (struct hostif_link){ .hl_ether = true };
@@ -449,6 +449,15 @@ bool
 hostif_gone(const struct hostif *hi)
 {
 	return (atomic_load_bool(&hi->gone));
+}
+
+bool
+hostif_gone_now(struct hostif *hi)
+{
+	const bool told = hi->told;
+
+	hi->told = hostif_gone(hi);
+	return (hi->told && !told);
 }
 
 bool

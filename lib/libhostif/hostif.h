@@ -224,6 +224,9 @@ bool	hostif_up(const struct hostif *hi);
  */
 bool	hostif_gone(const struct hostif *hi);
 
+/* The same, but true only once.  The thread of hostif_each(). */
+bool	hostif_gone_now(struct hostif *hi);
+
 /*
  * Whether it has more receive queues than it had when it was opened, so that
  * frames are lost, and hostif_open() takes as many.  Any thread.

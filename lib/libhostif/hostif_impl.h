@@ -109,6 +109,7 @@ struct hostif {
 
 	bool			 up;		/* atomic, for hostif_up() */
 	bool			 gone;		/* atomic, for hostif_gone() */
+	bool			 told;		/* hostif_gone_now() */
 	bool			 outgrown;	/* atomic, for
 						   hostif_outgrown() */
 	bool			 released;	/* hostif_release() */

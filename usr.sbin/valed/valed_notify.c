@@ -128,7 +128,7 @@ notify_send(const int *fds, unsigned int n, bool wait, const char *text)
 	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
 
 	while (peer_fds_send(notify_fd, text, strlen(text), fds, n,
-	    MSG_DONTWAIT) == -1)
+	    wait ? 0 : MSG_DONTWAIT) == -1)
 		if (errno != EINTR && (errno != EAGAIN || !wait ||
 		    poll(&pfd, 1, MANAGER_MS) == 0))
 			return (false);

@@ -113,7 +113,7 @@ hostif_watch(struct hostif *hi, void *arg)
 {
 	const char *port = hostif_port_name(hi);
 
-	if (hostif_gone(hi))
+	if (hostif_gone_now(hi))
 		valed_guard_unattached(port, "");
 	else if (hostif_outgrown(hi) && valed_hostif_line(port))
 		strlcpy(arg, port, VALE_NAME_SIZE);

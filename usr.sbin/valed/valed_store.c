@@ -227,7 +227,7 @@ static char	pack_names[PEER_FDS_MAX * VALED_STORE_NAME];
 
 /* Send those from the i-th on.  Returns how many, or 0 with errno. */
 static unsigned int
-pack_send(int s, unsigned int i)
+pack_send(int s, unsigned int i, bool wait)
 {
 	const unsigned int n = MIN(nentries - i, PEER_FDS_MAX);
 	int fds[PEER_FDS_MAX];
@@ -239,12 +239,12 @@ pack_send(int s, unsigned int i)
 		len += strlcpy(pack_names + len, entries[i + k].name,
 		    VALED_STORE_NAME) + 1;
 	}
-	return (peer_fds_send(s, pack_names, len, fds, n, MSG_DONTWAIT) == -1 ?
-	    0 : n);
+	return (peer_fds_send(s, pack_names, len, fds, n, wait ? 0 :
+	    MSG_DONTWAIT) == -1 ? 0 : n);
 }
 
 int
-valed_store_pack(unsigned int *i)
+valed_store_pack(unsigned int *i, bool wait)
 {
 	const unsigned int first = *i;
 	unsigned int n = 0;
@@ -255,7 +255,7 @@ valed_store_pack(unsigned int *i)
 		return (-1);
 	do {
 		*i += n;
-		n = *i < nentries ? pack_send(fds[0], *i) : 0;
+		n = *i < nentries ? pack_send(fds[0], *i, wait) : 0;
 	} while (n > 0);
 	error = errno;
 	close(fds[0]);

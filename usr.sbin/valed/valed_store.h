@@ -154,10 +154,10 @@ int	valed_store_leave(unsigned int oldest, unsigned int newest);
  * Make a socket in whose queue the descriptors from the *i-th on are, with their
  * names, and set *i to the first that has no place in it.  For the service
  * manager this is one descriptor, whatever the number of those: it compares
- * each with all that it has.  They are still in the store.  Returns -1 with
- * errno.
+ * each with all that it has.  They are still in the store.  With `wait', it waits
+ * as peer_fds_send() does.  Returns -1 with errno.
  */
-int	valed_store_pack(unsigned int *i);
+int	valed_store_pack(unsigned int *i, bool wait);
 
 /* This process serves, and has this connection to the supervisor. */
 void	valed_store_serve(int fd);

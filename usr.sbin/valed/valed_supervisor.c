@@ -148,14 +148,14 @@ generation_wait(void)
 
 /* Pack all descriptors.  Returns the number of sockets, or -1 with errno. */
 static int
-packs_make(int packs[PACKS])
+packs_make(int packs[PACKS], bool wait)
 {
 	unsigned int i = 0;
 	int n = 0;
 
 	errno = ENOBUFS;
 	while (i < valed_store_count() && n < PACKS &&
-	    (packs[n] = valed_store_pack(&i)) != -1)
+	    (packs[n] = valed_store_pack(&i, wait)) != -1)
 		n++;
 	if (i == valed_store_count())
 		return (n);
@@ -177,7 +177,7 @@ generation_name(unsigned int generation)
 /*
  * Give the service manager all descriptors, in one message, and have it forget
  * the generations that it had.  `wait' is whether to wait for a manager that
- * does not read.
+ * does not read, and for others of this user that have descriptors in flight.
  */
 static void
 generation_make(bool wait)
@@ -187,7 +187,7 @@ generation_make(bool wait)
 
 	if (!valed_notify_wanted())
 		return;
-	n = packs_make(packs);
+	n = packs_make(packs, wait);
 	made_ms = vale_now_ms();
 	if (n == -1 && !said)
 		warn("what is kept cannot be handed over");

@@ -800,7 +800,9 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 		CALLS(calls);
 	}
 	hi->counters[HOSTIF_C_POLL] = 7;
+	ATF_CHECK(!hostif_gone_now(hi));
 	hi->gone = true;
+	ATF_CHECK(hostif_gone_now(hi) && !hostif_gone_now(hi));
 	hi->up = hi->link.hl_ether = false;
 	hi->withdrawn = 1;
 	hi->mtu = hi->said = 1;
@@ -809,6 +811,8 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 	ATF_CHECK(hostif_renew(hi, &again, error, sizeof(error)));
 	CALLS(ENDS SERVE "thread; ");
 	ATF_CHECK(hostif_gone(hi) == false && hostif_up(hi));
+	hi->gone = true;
+	ATF_CHECK(hostif_gone_now(hi));
 	ATF_CHECK(!hostif_is_withdrawn(hi) && hi->link.hl_ether);
 	ATF_CHECK(hi->mtu == 0 && hi->said == 0);
 	ATF_CHECK(hi->tx_state == HOSTIF_TX_IDLE);

@@ -26,6 +26,7 @@
 
 #include "test.h"
 #include "valed_notify.h"
+#include "wrap.h"
 
 static int	manager;
 static char	text[1024];
@@ -54,6 +55,18 @@ heard(void)
 	text_len = recv(manager, text, sizeof(text) - 1, 0);
 	text[MAX(text_len, 0)] = '\0';
 	return (text);
+}
+
+/* So many messages find too many descriptors in flight. */
+static unsigned int crowded;
+
+WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
+{
+	if (crowded == 0)
+		return (__real_sendmsg(s, msg, flags));
+	crowded--;
+	errno = ETOOMANYREFS;
+	return (-1);
 }
 
 TEST(watchdog, "Its messages are sent to a watchdog that waits for this \
@@ -229,6 +242,21 @@ TEST(none, "Without NOTIFY_SOCKET nothing is opened or sent")
 	ATF_CHECK_EQ(-1, fcntl(fd, F_GETFD));
 	valed_notify_watch();
 	valed_notify_ready(1, "");
+	ATF_CHECK_STREQ("", heard());
+}
+
+TEST(crowded, "At the end the manager's message waits for others of the user to "
+    "receive their descriptors, and not before")
+{
+	const int fd = STDIN_FILENO;
+
+	manage();
+	valed_notify_open();
+	crowded = 2;
+	ATF_CHECK(valed_notify_fds(&fd, 1, true, "X=%d", 1));
+	ATF_CHECK_STREQ("X=1", heard());
+	crowded = 1;
+	ATF_CHECK(!valed_notify_fds(&fd, 1, false, "X=2"));
 	ATF_CHECK_STREQ("", heard());
 }
 

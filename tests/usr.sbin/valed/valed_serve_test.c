@@ -267,7 +267,7 @@ hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg)
 }
 
 bool
-hostif_gone(const struct hostif *hi __unused)
+hostif_gone_now(struct hostif *hi __unused)
 {
 	return (world.gone);
 }

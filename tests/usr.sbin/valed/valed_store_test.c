@@ -25,6 +25,7 @@
 
 #include "open_fds.h"
 #include "test.h"
+#include "wrap.h"
 
 static char	told[512];		/* the service manager */
 
@@ -83,6 +84,18 @@ inode(int fd)
 
 	ATF_REQUIRE_EQ(0, fstat(fd, &st));
 	return (st.st_ino);
+}
+
+/* So many messages find too many descriptors in flight. */
+static unsigned int crowded;
+
+WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
+{
+	if (crowded == 0)
+		return (__real_sendmsg(s, msg, flags));
+	crowded--;
+	errno = ETOOMANYREFS;
+	return (-1);
 }
 
 /* The file that the store has under a name, or 0. */
@@ -228,10 +241,10 @@ pack_all(unsigned int n, int *socks, unsigned int max)
 	}
 	for (i = 0; i < n; k++) {
 		ATF_REQUIRE(k < max);
-		socks[k] = valed_store_pack(&i);
+		socks[k] = valed_store_pack(&i, false);
 		ATF_REQUIRE(socks[k] != -1);
 	}
-	ATF_CHECK_EQ(-1, valed_store_pack(&i));
+	ATF_CHECK_EQ(-1, valed_store_pack(&i, false));
 	socks[k] = -1;
 	return (k);
 }
@@ -631,6 +644,22 @@ TEST(pair, "Two connections get numbers that differ in one bit")
 	ATF_CHECK_EQ(inode(valed_store_fd()), inode(other));
 	ATF_CHECK(valed_store_put("a", file()));
 	ATF_CHECK(message_read());
+}
+
+TEST(crowded, "At the end the store waits for others of the user to receive their "
+    "descriptors, and not before")
+{
+	int packs[PACKS];
+
+	inherit();
+	valed_store_set("x", file());
+	crowded = 2;
+	ATF_CHECK_EQ(1, packs_make(packs, true));
+	ATF_CHECK_EQ(0, crowded);
+	close(packs[0]);
+	crowded = 2;
+	ATF_CHECK_ERRNO(ETOOMANYREFS, packs_make(packs, false) == -1);
+	ATF_CHECK_EQ(1, crowded);
 }
 
 TEST_PROGRAM

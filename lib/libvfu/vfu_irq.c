@@ -232,6 +232,46 @@ vfu_irq_flush(struct vfu_irq *irq)
 	pthread_mutex_unlock(&irq->mtx);
 }
 
+/* Read events back.  Returns false if the client has read them. */
+static bool
+irq_unsignal(struct vfu_irq *irq, int *slot)
+{
+	uint64_t events;
+	ssize_t n;
+
+	if (*slot == -1)
+		return (false);
+	irq_call(irq);
+	n = read(*slot, &events, sizeof(events));
+	irq_call(irq);
+	/* mutants: an eventfd transfers 8 bytes or fails */
+	if (n == -1 && errno == EINTR)
+		irq_drop(irq, slot);
+	return (n == (ssize_t)sizeof(events));
+}
+
+void
+vfu_irq_withdraw(struct vfu_irq *irq, uint32_t vectors)
+{
+	unsigned int v;
+
+	pthread_mutex_lock(&irq->mtx);
+	for (v = 0; v < irq->nvectors; v++) {
+		if ((vectors & 1U << v) == 0)
+			continue;
+		atomic_store_32(&irq->message[v], 0);
+		(void)irq_unsignal(irq, &irq->msix_fd[v]);
+	}
+	if (vectors == 0) {
+		atomic_store_rel_32(&irq->rises, 0);
+		(void)irq_unsignal(irq, &irq->msi_fd);
+		/* A client that has not seen the event does not unmask. */
+		if (irq_unsignal(irq, &irq->intx_fd))
+			irq->masked = irq->shown = false;
+	}
+	pthread_mutex_unlock(&irq->mtx);
+}
+
 /*
  * Events to signal, each with the counter that it was taken from, to which one
  * that cannot be signalled goes back.

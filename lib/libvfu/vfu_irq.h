@@ -126,6 +126,13 @@ bool	vfu_irq_asserted(struct vfu_irq *irq);
 void	vfu_irq_flush(struct vfu_irq *irq);
 
 /*
+ * Take back what was sent and the client has not read: of the line and MSI, if
+ * `vectors' is 0, or of these vectors, as bits.  What is pending of them is not
+ * sent.  Nothing of them may be added meanwhile.
+ */
+void	vfu_irq_withdraw(struct vfu_irq *irq, uint32_t vectors);
+
+/*
  * Send pending events, without waiting for the client or for the device's
  * thread.  Returns false if some are left, which vfu_irq_flush() must send then.
  * Any thread.

@@ -70,6 +70,17 @@ host_message(void *arg, unsigned int vector)
 	pthread_mutex_unlock(&h->mtx);
 }
 
+static void
+host_withdraw(void *arg, uint32_t vectors)
+{
+	struct host *h = arg;
+
+	pthread_mutex_lock(&h->mtx);
+	h->nwithdrawn++;
+	h->withdrawn = vectors;
+	pthread_mutex_unlock(&h->mtx);
+}
+
 static uint64_t
 host_now(void *arg)
 {
@@ -117,6 +128,7 @@ const struct e82545_ops host_ops = {
 	.eo_map = host_map,
 	.eo_intr = host_intr,
 	.eo_message = host_message,
+	.eo_withdraw = host_withdraw,
 	.eo_now = host_now,
 	.eo_timer = host_timer,
 	.eo_tx_kick = host_tx_kick,

@@ -70,6 +70,8 @@ struct host {
 	unsigned int	 nedges;
 	unsigned int	 nraised;	/* edges to asserted */
 	unsigned int	 nmessages[E82574_VECTORS];	/* of MSI-X */
+	unsigned int	 nwithdrawn;	/* calls of eo_withdraw */
+	uint32_t	 withdrawn;	/* of the last one */
 
 	/* Calls of the operations. */
 	unsigned int	 ntimer, nkick, nready, nflush, nsync;

@@ -109,6 +109,8 @@ reset_locked(struct e82545 *dev)
 static void
 reset(struct e82545 *dev, bool outside)
 {
+	uint32_t intr_off;
+
 	e82545_lock_rings(dev, RING_BOTH);
 	if (e82545_csb_placed(dev) && !outside)
 		dev->csb.ops->ecb_idle(dev);
@@ -116,8 +118,10 @@ reset(struct e82545 *dev, bool outside)
 	if (e82545_csb_placed(dev) && outside)
 		dev->csb.ops->ecb_release(dev);
 	reset_locked(dev);
+	intr_off = e82545_intr_off(dev);
 	pthread_mutex_unlock(&dev->reg_mtx);
 	e82545_unlock_rings(dev, RING_BOTH);
+	e82545_intr_withdraw(dev, intr_off);
 	e82545_count_any(dev, E82545_C_RESET);
 	E82545_PROBE(dev, RESET);
 }

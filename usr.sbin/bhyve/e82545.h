@@ -105,6 +105,14 @@ struct e82545_ops {
 	 */
 	void	(*eo_message)(void *arg, unsigned int vector);
 
+	/*
+	 * The guest has turned off the line (0), or MSI-X vectors, as bits:
+	 * take back what was sent and has not reached it.  It turns none on
+	 * meanwhile.  Register threads, without locks of the model, before the
+	 * access ends; may be NULL if nothing is ever under way.
+	 */
+	void	(*eo_withdraw)(void *arg, uint32_t vectors);
+
 	/* Monotonic clock, nanoseconds.  Any thread. */
 	uint64_t (*eo_now)(void *arg);
 

@@ -147,6 +147,7 @@ struct e82545 {
 	struct e82545_rx_wait	 rx_wait;
 	bool			 wake_tx;	/* eo_tx_kick, unlocked */
 	bool			 wake_rx;	/* eo_rx_ready, unlocked */
+	uint32_t		 intr_off;	/* eo_withdraw, unlocked */
 	bool			 link_up;	/* cable, not register */
 	bool			 phy_loopback;	/* the PHY's; atomic */
 	/* Written with all locks held. */

@@ -332,6 +332,25 @@ e82545_intr_reset(struct e82545 *dev)
 	}
 }
 
+/* A bit that is no vector's. */
+#define	OFF_LINE	(1U << 31)
+
+uint32_t
+e82545_intr_off(const struct e82545 *dev)
+{
+	mtx_assert(&dev->reg_mtx, MA_OWNED);
+	if (dev->x.xs_msix)
+		return (e82574_vectors_off(dev));
+	return (e82545_reg(dev, E82545_IMS) == 0 ? OFF_LINE : 0);
+}
+
+void
+e82545_intr_withdraw(const struct e82545 *dev, uint32_t off)
+{
+	if (off != 0 && dev->ops->eo_withdraw != NULL)
+		dev->ops->eo_withdraw(dev->arg, off & ~OFF_LINE);
+}
+
 void
 e82545_intr_timer(struct e82545 *dev)
 {
@@ -507,6 +526,7 @@ e82545_imc_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 	e82545_reg_set(dev, E82545_IMS,
 	    e82545_reg(dev, E82545_IMS) & ~value);
 	e82545_intr_again(dev);
+	dev->intr_off = e82545_intr_off(dev);
 }
 
 void

@@ -76,6 +76,9 @@ bool	e82545_delay_timed(const struct e82545_moderation *state,
 void	e82545_intr_taken(struct e82545 *dev);
 /* No event: a register was written, or time has passed. */
 void	e82545_intr_again(struct e82545 *dev);
+/* The interrupts that are off; have the host withdraw them, without locks. */
+uint32_t e82545_intr_off(const struct e82545 *dev);
+void	e82545_intr_withdraw(const struct e82545 *dev, uint32_t off);
 /* Have the host's timer expire at when_ns, or before. */
 void	e82545_intr_arm(struct e82545 *dev, uint64_t when_ns);
 /* The host's timer expired. */

@@ -11,8 +11,8 @@
  * and the locks that a write takes (see e82545_impl.h).  Offsets without a line
  * read as 0 and ignore writes.
  *
- * A function of the table runs under reg_mtx and may set wake_tx or wake_rx;
- * the caller then calls the host after it has dropped the lock.
+ * A function of the table runs under reg_mtx and may set wake_tx, wake_rx or
+ * intr_off; the caller then calls the host after it has dropped the lock.
  */
 
 #include <sys/param.h>
@@ -256,6 +256,7 @@ static void
 reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	const struct e82545_line *l;
+	uint32_t intr_off;
 	bool rx, tx;
 
 	if ((off == E82545_CTRL || off == E82545_CTRL_DUP) &&
@@ -279,8 +280,11 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	tx = dev->wake_tx;
 	rx = dev->wake_rx;
 	dev->wake_tx = dev->wake_rx = false;
+	intr_off = dev->intr_off;
+	dev->intr_off = 0;
 	pthread_mutex_unlock(&dev->reg_mtx);
 	e82545_unlock_rings(dev, l->el_ring);
+	e82545_intr_withdraw(dev, intr_off);
 	if (tx)
 		dev->ops->eo_tx_kick(dev->arg);
 	if (rx)

@@ -173,7 +173,7 @@ extern const struct e82545_type e82574_l;	/* e82574.c */
 
 /*
  * Functions of registers, for these tables.  Under reg_mtx; the masks have been
- * applied.  They may set wake_tx or wake_rx.
+ * applied.  They may set wake_tx, wake_rx or intr_off.
  */
 uint32_t e82545_zero_read(struct e82545 *dev, uint32_t off);
 void	e82545_ctrl_write(struct e82545 *dev, uint32_t off, uint32_t value);

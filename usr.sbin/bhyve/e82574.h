@@ -108,6 +108,8 @@ uint32_t e82574_icr_read(struct e82545 *dev, uint32_t off);
 void	e82574_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 uint32_t e82574_ics_read(struct e82545 *dev, uint32_t off);
 void	e82574_vector_write(struct e82545 *dev, uint32_t off, uint32_t value);
+/* The vectors, as bits, that have no cause which is enabled. */
+uint32_t e82574_vectors_off(const struct e82545 *dev);
 
 /*
  * The interval in force of the vector that received frames have, or of INTx and

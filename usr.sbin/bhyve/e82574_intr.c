@@ -306,6 +306,19 @@ e82574_salvage(struct e82545 *dev, const struct e82545 *old)
  * Registers.
  */
 
+uint32_t
+e82574_vectors_off(const struct e82545 *dev)
+{
+	uint32_t off = 0;
+	unsigned int v;
+
+	for (v = 0; v < E82574_VECTORS; v++)
+		if ((vector_causes(e82545_reg(dev, E82574_IVAR), v) &
+		    e82545_reg(dev, E82545_IMS)) == 0)
+			off |= 1U << v;
+	return (off);
+}
+
 /* CTRL_EXT.IAME: what has been seen is masked. */
 static void
 icr_mask(struct e82545 *dev)

@@ -96,6 +96,14 @@ adapter_message(void *arg, unsigned int vector)
 }
 
 static void
+adapter_withdraw(void *arg, uint32_t vectors)
+{
+	struct adapter *ad = arg;
+
+	vfu_irq_withdraw(&ad->vfu.vdev_irq, vectors);
+}
+
+static void
 adapter_timer(void *arg, uint64_t when_ns)
 {
 	struct adapter *ad = arg;
@@ -150,6 +158,7 @@ static const struct e82545_ops adapter_ops = {
 	.eo_map = adapter_map,
 	.eo_intr = adapter_intr,
 	.eo_message = adapter_message,
+	.eo_withdraw = adapter_withdraw,
 	.eo_now = adapter_now,
 	.eo_timer = adapter_timer,
 	.eo_tx_kick = adapter_tx_kick,

@@ -415,6 +415,69 @@ TEST(intx, "INTx masks itself with each event, and follows the level")
 	ATF_CHECK_EQ(0, irq.calls % 2);
 }
 
+TEST(withdraw, "What the client has not read is taken back, and is not sent; the "
+    "line can interrupt again")
+{
+	unsigned int i;
+	int fds[3];
+
+	/* MSI. */
+	start_vectors(3);
+	fds[0] = event();
+	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fds[0]));
+	assert_line(2);
+	vfu_irq_level(&irq, true);
+	vfu_irq_withdraw(&irq, 0x7);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(3, fired(fds[0]));
+	assert_line(2);
+	vfu_irq_level(&irq, true);
+	vfu_irq_level(&irq, false);
+	vfu_irq_withdraw(&irq, 0);
+	ATF_CHECK(!vfu_irq_pending(&irq));
+	ATF_CHECK_EQ(0, fired(fds[0]));
+	assert_line(1);
+	ATF_CHECK_EQ(1, fired(fds[0]));
+	/* INTx: one that was read is masked until the client unmasks. */
+	start_vectors(3);
+	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fds[0]));
+	assert_line(1);
+	vfu_irq_level(&irq, false);
+	vfu_irq_withdraw(&irq, 0);
+	ATF_CHECK(!vfu_irq_asserted(&irq));
+	assert_line(1);
+	ATF_CHECK_EQ(1, fired(fds[0]));
+	vfu_irq_level(&irq, false);
+	vfu_irq_withdraw(&irq, 0);
+	ATF_CHECK(vfu_irq_asserted(&irq));
+	assert_line(1);
+	ATF_CHECK_EQ(0, fired(fds[0]));
+	/* MSI-X: of the vectors that are meant. */
+	start_vectors(3);
+	fds[1] = event();
+	fds[2] = event();
+	for (i = 0; i < 3; i++) {
+		int copy = dup(fds[i]);
+
+		ATF_REQUIRE_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, i, 1, NULL,
+		    0, &copy, 1));
+		vfu_irq_message(&irq, i);
+	}
+	vfu_irq_flush(&irq);
+	vfu_irq_message(&irq, 1);
+	vfu_irq_message(&irq, 2);
+	vfu_irq_withdraw(&irq, 0x5);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(0, fired(fds[0]));
+	ATF_CHECK_EQ(2, fired(fds[1]));
+	ATF_CHECK_EQ(0, fired(fds[2]));
+	vfu_irq_message(&irq, 2);
+	vfu_irq_flush(&irq);
+	ATF_CHECK_EQ(1, fired(fds[2]));
+	vfu_irq_clear(&irq);
+	ATF_CHECK_EQ(0, irq.calls % 2);
+}
+
 TEST(intx_disable, "The command register holds INTx back, but not MSI")
 {
 	int fd, msi;

@@ -93,6 +93,37 @@ TEST(icr, "ICR, ICS, IMS and IMC: what sets, clears, asserts, deasserts")
 	host_destroy(h);
 }
 
+/* The line was withdrawn once since the last time. */
+static void
+withdrawn(struct host *h)
+{
+	ATF_CHECK_EQ(1, h->nwithdrawn);
+	ATF_CHECK_EQ(0, h->withdrawn);
+	h->nwithdrawn = 0;
+	h->withdrawn = ALL;
+}
+
+TEST(off, "When no cause is enabled any more, what was sent is withdrawn")
+{
+	struct host *h = host_create(HOST_RAM);
+
+	host_wr(h, E82545_IMS, RXT0 | LSC);
+	host_wr(h, E82545_ICS, RXT0);
+	/* The other one may have interrupted. */
+	host_wr(h, E82545_IMC, RXT0);
+	ATF_CHECK_EQ(RXT0, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(0, h->nwithdrawn);
+	h->withdrawn = ALL;
+	host_wr(h, E82545_IMC, LSC);
+	withdrawn(h);
+	host_wr(h, E82545_IMS, RXT0);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	withdrawn(h);
+	e82545_reset(h->dev);
+	withdrawn(h);
+	host_destroy(h);
+}
+
 /* As Linux's e1000 does for `ethtool -t', on a line that is not shared. */
 TEST(ethtool, "What Linux's ethtool -t expects of interrupts")
 {

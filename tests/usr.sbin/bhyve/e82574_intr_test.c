@@ -201,6 +201,37 @@ TEST(vectors, "Each queue, and all else, has its vector; a message clears and "
 	host_destroy(h);
 }
 
+/* These vectors, or none, were withdrawn since the last time. */
+static void
+withdrawn(struct host *h, uint32_t vectors)
+{
+	ATF_CHECK_EQ(vectors != 0, h->nwithdrawn);
+	ATF_CHECK_EQ(vectors, h->withdrawn);
+	h->nwithdrawn = h->withdrawn = 0;
+}
+
+TEST(off, "A vector of which no cause is enabled any more is withdrawn, also if "
+    "EIAC has masked it before")
+{
+	struct host *h = msix_up();
+
+	h->nwithdrawn = h->withdrawn = 0;
+	receive_one(h);
+	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
+	withdrawn(h, 0);
+	/* Vectors 3 and 4 have no cause. */
+	host_wr(h, E82545_IMC, RXQ0);
+	withdrawn(h, 1 << 0 | 3 << 3);
+	host_wr(h, E82545_IMS, RXQ0);
+	host_wr(h, E82545_IMC, TXQ0);
+	withdrawn(h, 1 << 1 | 3 << 3);
+	host_wr(h, E82545_IMC, ALL);
+	withdrawn(h, 0x1f);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	withdrawn(h, 0x1f);
+	host_destroy(h);
+}
+
 TEST(ivar, "Causes without a vector, with one that does not exist, and "
     "several with the same")
 {

@@ -139,6 +139,15 @@ def interrupts():
         c.send(ethernet(b"\xff" * 6, c.mac, b"x"))
         assert wait_event(fd) == 1
         assert v.counters("vm1")["irq_sent"] == 3
+        # What was sent does not come once the driver has turned it off.
+        c.set(IMC, 0xffffffff)
+        c.set(IMS, ICR_TXDW)
+        c.set(ICS, ICR_TXDW)
+        wait_until(lambda: v.counters("vm1")["irq_sent"] == 4, "irq_sent 4")
+        c.set(IMC, ICR_TXDW)
+        assert fired(fd) == 0
+        c.get(ICR)
+        c.set(IMS, ICR_TXDW)
         c.set_irqs(MSI, IRQ_NONE | IRQ_TRIGGER, 0, 0)
         c.get(ICR)
 

@@ -54,6 +54,7 @@
 /* Of valed_serve(). */
 static struct adapter_list	*adapters;
 static bool			verbose;
+static int			signals_fd = -1;
 
 /* What is asked for; the main thread's. */
 static uint64_t			next_ns;	/* of adapter_watch() */
@@ -71,6 +72,8 @@ static bool			checking;	/* until the supervisor says
 static atomic_bool		kept, to_keep;
 
 static void			keep(void);
+static bool			signals_read(void);
+static void			end(bool restart) __dead2;
 
 /* PEER_SIGNAL only interrupts a system call. */
 static void
@@ -163,21 +166,17 @@ watch(struct adapter *ending)
 	}
 }
 
-/* While an adapter ends. */
-static void
-watch_due(struct adapter *ending)
-{
-	if (peer_watch_due(&next_ns))
-		watch(ending);
-}
+#define	GUARD_GONE							\
+	"the process that reads the files has ended: restart valed"
 
-/* Say that there is no reload, with errno. */
+/* Say that there is no reload, with errno; EPIPE: there is no guard. */
 static const char *
 reload_error(void)
 {
 	static char why[VALED_WHY_SIZE];
 
-	snprintf(why, sizeof(why), "cannot reload: %s", strerror(errno));
+	snprintf(why, sizeof(why), "cannot reload: %s", errno == EPIPE ?
+	    GUARD_GONE : strerror(errno));
 	warnx("%s", why);
 	return (why);
 }
@@ -210,13 +209,18 @@ reload_end(const char *why)
 	ctl_reload_end(reload_wish, why);
 }
 
-/* The guard has gone.  It may have had a request for a reload. */
+/*
+ * The guard has gone.  It may have had a request for a reload.  No process here
+ * may start another one, and the supervisor does not know what that must.
+ */
 static void
 reload_lost(void)
 {
 	attaching = reload_again = false;
-	if (!reloading)
+	if (!reloading) {
+		warnx(GUARD_GONE);
 		return;
+	}
 	ctl_names_end();
 	errno = EPIPE;
 	reload_end(reload_error());
@@ -236,6 +240,17 @@ valed_serve_changed(bool admin)
 		atomic_store(&to_keep, true);
 	else
 		keep();
+}
+
+/* While an adapter ends or moves, which may never come to an end. */
+static void
+watch_due(struct adapter *ending)
+{
+	if (!peer_watch_due(&next_ns))
+		return;
+	watch(ending);
+	if (!signals_read())
+		end(false);
 }
 
 /* A change has come from the guard.  Returns false if the guard has gone. */
@@ -288,11 +303,11 @@ restart_checked(void)
 
 /* Handle signals.  Returns false if one ends the program. */
 static bool
-signals_read(int fd)
+signals_read(void)
 {
 	struct signalfd_siginfo si;
 
-	while (read(fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+	while (read(signals_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		switch (si.ssi_signo) {
 		case SIGHUP:
 			reload_begin(CTL_RELOAD);
@@ -404,10 +419,10 @@ started(void)
 
 /* Serve until a signal ends the program, or, with true, a restart. */
 static bool
-run(int signal_fd)
+run(void)
 {
 	struct pollfd fds[] = {
-		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = signals_fd, .events = POLLIN },
 		{ .fd = valed_guard_fd(), .events = POLLIN },
 		{ .events = POLLIN },
 	};
@@ -419,7 +434,7 @@ run(int signal_fd)
 		fds[2].fd = reloading || attaching ? -1 :
 		    checking ? valed_store_fd() : ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);
-		if (fds[0].revents != 0 && !signals_read(signal_fd))
+		if (fds[0].revents != 0 && !signals_read())
 			return (false);
 		if (fds[1].revents != 0 && !reload_change())
 			fds[1].fd = -1;
@@ -465,11 +480,12 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 {
 	adapters = list;
 	verbose = live;
+	signals_fd = signal_fd;
 	adapters_step(adapter_go, adapter_resumed);
 	started();
 	keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	ctl_go();
 	valed_notify_ready(adapters_count(), "");
-	end(run(signal_fd));
+	end(run());
 }

@@ -446,7 +446,8 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 	check(CHECKED "watch x;close watch;carrier;notify watch;");
 }
 
-#define	PIPE	"cannot reload: Broken pipe"
+#define	GONE	"the process that reads the files has ended: restart valed"
+#define	PIPE	"cannot reload: " GONE
 
 TEST(reloads, "A reload that is asked for during another follows it; if the guard "
     "ends, its end is the answer")
@@ -476,11 +477,11 @@ TEST(reloads, "A reload that is asked for during another follows it; if the guar
 	check("change 3;ready 2;end;begin;guard reload;reloading;");
 	ATF_CHECK(reload_change());
 	check("change 3;ready 2 x;end x;");
-	/* Without one there is nothing to tell. */
+	/* Without one nobody is told, but a line says so. */
 	world.is_change = false;
 	ATF_CHECK(!reload_change());
 	check("");
-	ATF_CHECK_STREQ("", said());
+	ATF_CHECK_STREQ("valed_serve_test: " GONE "\n", said());
 	said_start();
 	reload_begin(CTL_RELOAD);
 	reload_begin(CTL_RELOAD);
@@ -499,16 +500,14 @@ TEST(reloads, "A reload that is asked for during another follows it; if the guar
 
 TEST(serves, "It serves until a signal ends it")
 {
-	int fd;
-
 	make();
 	list_make();
-	fd = valed_serve_signals();
+	signals_fd = valed_serve_signals();
 	world.reloads = true;
 	world.revents[0][0] = POLLIN;
 	raise(SIGUSR1);
 	raise(SIGHUP);
-	run(fd);
+	run();
 	check("wait 66;begin;guard reload;reloading;print;each print;"
 	    "wait 66 only;wait 66 only;wait 66 only;");
 	/* The guard has gone. */
@@ -516,7 +515,7 @@ TEST(serves, "It serves until a signal ends it")
 	world.waits = 0;
 	world.revents[1][1] = POLLHUP;
 	world.due = true;
-	run(fd);
+	run();
 #define	CHECKED_2	CHECKED "close watch;carrier;notify watch;"
 	check("wait 66 only;" CHECKED_2
 	    "wait 66 only;names end;ready 2 " PIPE ";end " PIPE ";"
@@ -526,13 +525,13 @@ TEST(serves, "It serves until a signal ends it")
 	world.revents[2][1] = POLLIN;
 	world.is_change = true;
 	world.due = false;
-	run(fd);
+	run();
 	check("wait 66;wait 66;wait 66;change 2;wait 66;");
 	/* A client asks for a reload, also while the signal does. */
 	memset(world.revents, 0, sizeof(world.revents));
 	world.waits = 0;
 	world.revents[1][2] = POLLIN;
-	run(fd);
+	run();
 	check("wait 66;wait 66;begin;guard reload;reloading;wait 66 only;"
 	    "wait 66 only;");
 	world.waits = 0;
@@ -540,7 +539,7 @@ TEST(serves, "It serves until a signal ends it")
 	world.revents[0][1] = POLLIN;
 	world.revents[1][0] = POLLIN;
 	raise(SIGHUP);
-	run(fd);
+	run();
 	check("wait 66 only;change 3;ready 2;end;wait 66;begin;guard reload;"
 	    "reloading;wait 66 only;wait 66 only;");
 }
@@ -592,13 +591,11 @@ TEST(outgrown, "An interface with more queues than it had is closed, and the "
 TEST(replaces, "A client asks for a reload that may disconnect others; a signal "
     "meanwhile is one that may not")
 {
-	int fd;
-
 	make();
-	fd = valed_serve_signals();
+	signals_fd = valed_serve_signals();
 	world.reloads = world.replace = true;
 	world.revents[0][2] = POLLIN;
-	ATF_CHECK(!run(fd));
+	ATF_CHECK(!run());
 	check("wait 66;replace begin;guard replace;reloading;wait 66 only;"
 	    "wait 66 only;wait 66 only;");
 	reload_begin(CTL_RELOAD);
@@ -613,13 +610,11 @@ TEST(replaces, "A client asks for a reload that may disconnect others; a signal 
 TEST(restarts, "A client asks for a restart: it ends if the program can be "
     "started again")
 {
-	int fd;
-
 	make();
-	fd = valed_serve_signals();
+	signals_fd = valed_serve_signals();
 	world.reloads = world.restart = true;
 	world.revents[0][2] = POLLIN;
-	ATF_CHECK(!run(fd));
+	ATF_CHECK(!run());
 	check("wait 66;restart begin;restart end valed has no option -R: "
 	    "restart it as it was started;wait 66;wait 66;wait 66;");
 	/* The supervisor says why not. */
@@ -627,19 +622,40 @@ TEST(restarts, "A client asks for a restart: it ends if the program can be "
 	world.waits = 0;
 	world.revents[1][2] = POLLIN;
 	strlcpy(world.why, "no", sizeof(world.why));
-	ATF_CHECK(!run(fd));
+	ATF_CHECK(!run());
 	check("wait 66;restart begin;check;wait 66 check;restart end no;"
 	    "wait 66;wait 66;");
 	world.waits = 0;
 	world.why[0] = '\0';
-	ATF_CHECK(run(fd));
+	ATF_CHECK(run());
 	check("wait 66;restart begin;check;wait 66 check;restart end;");
 	/* It has gone. */
 	world.waits = 0;
 	world.reloads = false;
-	ATF_CHECK(!run(fd));
+	ATF_CHECK(!run());
 	check("wait 66;restart begin;check;wait 66 check;"
 	    "restart end the supervisor has ended;wait 66;wait 66;");
+}
+
+TEST(told, "A signal ends the program while it waits for an adapter that does not "
+    "end")
+{
+	struct adapter ending = { .config = { .ac_name = "x" } };
+	int status;
+
+	make();
+	signals_fd = valed_serve_signals();
+	world.due = true;
+	if (fork() == 0) {
+		raise(SIGHUP);
+		reloading = true;
+		watch_due(&ending);
+		raise(SIGTERM);
+		watch_due(&ending);
+		_exit(EX_SOFTWARE);
+	}
+	ATF_REQUIRE(wait(&status) != -1);
+	ATF_CHECK_EQ_MSG(EX_OK, status, "%#x", status);
 }
 
 /* Serve in a child, until the end. */

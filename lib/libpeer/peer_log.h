@@ -51,8 +51,8 @@ void	peer_log_left(struct peer_log_source *ls, const char *name);
 
 /*
  * Replace control characters, which a terminal would obey, but tabs and, with
- * `lines', ends of lines: of texts that somebody else has written, such as names
- * in files.  Any thread.
+ * `lines', ends of lines: of texts that somebody else has written, such as
+ * names in files.  Any thread.
  */
 void	peer_log_clean(char *text, size_t len, bool lines);
 

@@ -8,8 +8,8 @@
  * The settings of switches and ports.  Each has one row here: libvale's calls,
  * the control socket's requests, valectl(8) and options of valed(8) take the
  * name, the range and the default from it.  Besides the row there is the
- * setting's code, in vale_setting_switch.c, and what the manual pages say; tests
- * compare valectl.8, libvale.3 and valed.8 with the table.
+ * setting's code, in vale_setting_switch.c, and what the manual pages say;
+ * tests compare valectl.8, libvale.3 and valed.8 with the table.
  */
 
 #ifndef _VALE_SETTING_H_
@@ -157,8 +157,8 @@ int	vale_setting_check(unsigned int setting,
  * Keep a setting of a switch or port that need not be there: it is set now, if
  * it is, and each time that it comes, before a frame passes.  NULL: keep it no
  * longer, and set the default.  Any thread.  0, or -1 with what vale_error()
- * returns and errno: vale_setting_keep_all().  A mirror that finds no space when
- * its port comes is left out.
+ * returns and errno: vale_setting_keep_all().  A mirror that finds no space
+ * when its port comes is left out.
  */
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
@@ -174,8 +174,8 @@ struct vale_setting_change {
  * vale_setting_keep() for `n' settings, at least one.  Neither a port that
  * comes meanwhile nor a frame sees some of them only.  If it returns -1, either
  * nothing has changed, because of a value or for lack of memory, and *failed is
- * `n'; or all are kept, sc[*failed] is the first that what is there could not be
- * set to, and the others of them are set.
+ * `n'; or all are kept, sc[*failed] is the first that what is there could not
+ * be set to, and the others of them are set.
  */
 int	vale_setting_keep_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,

@@ -20,9 +20,10 @@
  *
  * With a store (valed_store.h) the sockets outlast the process that serves: the
  * next one takes them from there, and gives the control socket the group and
- * mode that it has now in the configuration.  The store has a descriptor of each
- * socket's file, too, which tells it from another file that somebody has put in
- * its place meanwhile: valed leaves that alone, and says that nobody can connect.
+ * mode that it has now in the configuration.  The store has a descriptor of
+ * each socket's file, too, which tells it from another file that somebody has
+ * put in its place meanwhile: valed leaves that alone, and says that nobody can
+ * connect.
  */
 
 #include <sys/param.h>
@@ -389,8 +390,8 @@ renew_access(const char *path, const struct stat *st,
 }
 
 /*
- * The socket at this path that is in the store, or -1.  If there is another file
- * now, valed goes on for the clients that it has.
+ * The socket at this path that is in the store, or -1.  If there is another
+ * file now, valed goes on for the clients that it has.
  */
 static int
 take_stored(const char *path, int type, const struct valed_access *access)

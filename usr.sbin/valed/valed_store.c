@@ -148,8 +148,8 @@ place_add(const char *name)
 		return (true);
 	}
 	if (!store_places[place].said)
-		warnx("%u:%u:%u: the client has too many descriptors: it is "
-		    "lost when valed is restarted", place >> 8,
+		warnx("slot %u:%u:%u: too many descriptors: the client is "
+		    "disconnected when valed is restarted", place >> 8,
 		    place >> 3 & VALED_MAXSLOT, place & VALED_MAXFUNC);
 	store_places[place].said = true;
 	return (false);

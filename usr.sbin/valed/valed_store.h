@@ -80,9 +80,9 @@ int	valed_store_take(const char *name);
 
 /*
  * Keep a text in the store, in memory of its own.  Returns false with errno.
- * And take one, as valed_store_take(), as a string that is the caller's, or NULL
- * if what is there is none: only memory is read, which cannot block.  Returns
- * whether there is something.
+ * And take one, as valed_store_take(), as a string that is the caller's, or
+ * NULL if what is there is none: only memory is read, which cannot block.
+ * Returns whether there is something.
  */
 bool	valed_store_put_text(const char *name, const char *text);
 bool	valed_store_take_text(const char *name, char **text);
@@ -151,11 +151,11 @@ bool	valed_store_inherit(unsigned int *oldest, unsigned int *newest);
 int	valed_store_leave(unsigned int oldest, unsigned int newest);
 
 /*
- * Make a socket in whose queue the descriptors from the *i-th on are, with their
- * names, and set *i to the first that has no place in it.  For the service
- * manager this is one descriptor, whatever the number of those: it compares
- * each with all that it has.  They are still in the store.  With `wait', it waits
- * as peer_fds_send() does.  Returns -1 with errno.
+ * Make a socket in whose queue the descriptors from the *i-th on are, with
+ * their names, and set *i to the first that has no place in it.  For the
+ * service manager this is one descriptor, whatever the number of those: it
+ * compares each with all that it has.  They are still in the store.  With
+ * `wait', it waits as peer_fds_send() does.  Returns -1 with errno.
  */
 int	valed_store_pack(unsigned int *i, bool wait);
 

@@ -124,8 +124,8 @@ both(void)
 	valed_store_serve(fds[1]);
 }
 
-TEST(table, "A name has one descriptor, the last; what is not there any more is "
-    "closed")
+TEST(table, "A name has one descriptor, the last; what is not there any more "
+    "is closed")
 {
 	int a = file(), b = file(), c = file();
 	const ino_t of_b = inode(b);
@@ -182,8 +182,8 @@ TEST(shares, "What some clients have keeps no other from being kept, and who "
 		valed_store_set(name, 9999);
 		ATF_CHECK_EQ(kept + 1, valed_store_count());
 	}
-	ATF_CHECK(atf_utils_grep_file("99:1:1: the client has too many "
-	    "descriptors: it is lost when valed is restarted", "said"));
+	ATF_CHECK(atf_utils_grep_file("slot 99:1:1: too many descriptors: "
+	    "the client is disconnected when valed is restarted", "said"));
 	/* Those that go leave their places. */
 	for (i = 0; i < 270; i++) {
 		snprintf(name, sizeof(name), "0000.%u", i);
@@ -464,8 +464,8 @@ packet(int what, const char *text, size_t len, int fd)
 	ATF_CHECK_EQ(fds, open_fds());
 }
 
-TEST(hostile, "A process that a client has taken over cannot make the supervisor "
-    "keep or tell what is invalid")
+TEST(hostile, "A process that a client has taken over cannot make the "
+    "supervisor keep or tell what is invalid")
 {
 	char name[VALED_STORE_NAME + 1];
 	const int a = file();
@@ -531,8 +531,8 @@ end_now(void)
 	_exit(0);
 }
 
-TEST(threads, "A process that has ended, or waits in the kernel, executes nothing "
-    "any more")
+TEST(threads, "A process that has ended, or waits in the kernel, executes "
+    "nothing any more")
 {
 	char path[64], pid[16];
 	FILE *f;
@@ -565,8 +565,8 @@ TEST(threads, "A process that has ended, or waits in the kernel, executes nothin
 	ATF_REQUIRE_EQ(child, waitpid(child, NULL, 0));
 }
 
-TEST(lost, "A descriptor that did not arrive is not the one that was there; what "
-    "was sent before an end with an unread reply is read")
+TEST(lost, "A descriptor that did not arrive is not the one that was there; "
+    "what was sent before an end with an unread reply is read")
 {
 	static const struct valed_store_message without = {
 		.vsm_what = VALED_STORE_PUT, .vsm_text = "a" };
@@ -590,8 +590,8 @@ TEST(lost, "A descriptor that did not arrive is not the one that was there; what
 	ATF_CHECK_EQ(inode(a), stored("b"));
 }
 
-TEST(leaves, "The next program has the same descriptors, with their numbers and "
-    "names")
+TEST(leaves, "The next program has the same descriptors, with their numbers "
+    "and names")
 {
 	const unsigned int none = open_fds();
 	const int a = file(), b = file();
@@ -646,8 +646,8 @@ TEST(pair, "Two connections get numbers that differ in one bit")
 	ATF_CHECK(message_read());
 }
 
-TEST(crowded, "At the end the store waits for others of the user to receive their "
-    "descriptors, and not before")
+TEST(crowded, "At the end the store waits for others of the user to receive "
+    "their descriptors, and not before")
 {
 	int packs[PACKS];
 

@@ -53,12 +53,13 @@
 #define	XDP_CONSUMER	64
 #define	XDP_FLAGS	128
 #define	XDP_ENTRIES	192
-#define	XDP_RING_SIZE	(XDP_ENTRIES + HOSTIF_XDP_SLOTS * sizeof(struct xdp_desc))
+#define	XDP_RING_SIZE	(XDP_ENTRIES + HOSTIF_XDP_SLOTS *		\
+	sizeof(struct xdp_desc))
 
 enum {
 	HOSTIF_ATTACH,		/* of kind a & 1, with a >> 1 & 1 more queues */
 	HOSTIF_LINK,		/* up if a & 1; the MTU is b */
-	HOSTIF_FRAME,		/* the kernel receives a packet: make_packet() */
+	HOSTIF_FRAME,		/* the kernel receives one: make_packet() */
 	HOSTIF_RECEIVE,
 	HOSTIF_PUT,		/* the other port sends one */
 	HOSTIF_SEND,		/* the kernel sends b & 255 frames a call */

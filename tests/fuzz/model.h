@@ -56,7 +56,7 @@
 			"the 16 bits d >> 16 & 7 of its header are d")	\
 	X(MSIX,		"MSI-X is on if a & 1; an input that has one is an "  \
 			"82574L's, which lem(4) does not drive")	\
-	X(QUEUE,	"TXD, TX_KICK and RX_GIVE are of queue a & 1 from "	\
+	X(QUEUE,	"TXD, TX_KICK and RX_GIVE are of queue a & 1 from " \
 			"now on, if that is an 82574L's")
 
 enum model_op {

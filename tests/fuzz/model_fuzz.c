@@ -469,8 +469,8 @@ salvage(void *memory)
 		return (errno);
 	buf = malloc(size);
 	INVARIANT(buf != NULL);
-	INVARIANT(e82545_salvage(memory, ADAPTER_MEMORY, &config, h->now_ns, buf,
-	    size) == size);
+	INVARIANT(e82545_salvage(memory, ADAPTER_MEMORY, &config, h->now_ns,
+	    buf, size) == size);
 	error = e82545_snapshot_restore(h->dev, buf, size);
 	free(buf);
 	if (error == 0)

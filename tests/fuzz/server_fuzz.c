@@ -9,8 +9,8 @@
  * the other end of a socket, messages with descriptors, split, too many,
  * malformed.  Pages of its memory go at any time, also between a look-up of the
  * adapter and its access, and the switch changes.  The event loop is
- * event_stub.c, so that all runs in one thread, step by step.  The adapter is an
- * 82545EM, or an 82574L if SERVER_DEVICE in the environment is e1000e.
+ * event_stub.c, so that all runs in one thread, step by step.  The adapter is
+ * an 82545EM, or an 82574L if SERVER_DEVICE in the environment is e1000e.
  * Invariants:
  *
  *  - Replies have lengths that the protocol allows, and each answers a

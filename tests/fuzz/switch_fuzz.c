@@ -428,7 +428,8 @@ op_send(struct port *p, const struct op *op)
 static void
 op_header(struct port *p, const struct op *op)
 {
-	static const unsigned int kinds[] = { 0, 10, HEADER, VALE_HEADER_FRAME };
+	static const unsigned int kinds[] = { 0, 10, HEADER,
+	    VALE_HEADER_FRAME };
 
 	p->header = kinds[op->b & 3];
 	INVARIANT(vale_set_header(p->d, p->header) == 0);

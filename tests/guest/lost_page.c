@@ -138,7 +138,8 @@ access_lost(unsigned int n)
 	REQUIRE(peer_mem_addr(&c->dma, GPA, 1, RW) == NULL);
 	/* The other client keeps its memory. */
 	REQUIRE(clients[1].lost == 0);
-	REQUIRE(peer_mem_addr(&clients[1].dma, GPA, SIZE, RW) == clients[1].ram);
+	REQUIRE(peer_mem_addr(&clients[1].dma, GPA, SIZE,
+	    RW) == clients[1].ram);
 	REQUIRE(clients[1].ram[n * PAGE] == 'x');
 }
 

@@ -8,8 +8,8 @@
  * A module for guests: trouble for a driver.  It does what is written to its
  * parameters, in /sys/module/trouble/parameters:
  *
- *	netpoll		"US OPTIONS": send a message each US microseconds, from a
- *			hard interrupt, as netconsole does if one prints; the
+ *	netpoll		"US OPTIONS": send a message each US microseconds, from
+ *			a hard interrupt, as netconsole does if one prints; the
  *			OPTIONS are netconsole's.  "0" ends that
  *	fail		"FUNCTION VALUE N": the next N calls of the kernel's
  *			function do nothing and return VALUE

@@ -8,8 +8,8 @@
  * uio N: has the adapter that uio_pci_generic hands out as /dev/uio0 raise N
  * interrupts, one after the other, on its INTx line, and prints how many the
  * kernel reported.  For each it checks the registers of PCI configuration space
- * that the kernel claims and masks the interrupt by, PCI 3.0 section 6.2.3; then
- * it raises one while the command register disables the line.
+ * that the kernel claims and masks the interrupt by, PCI 3.0 section 6.2.3;
+ * then it raises one while the command register disables the line.
  */
 
 #include <sys/mman.h>

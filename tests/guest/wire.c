@@ -10,8 +10,8 @@
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
  *	wire ring-send interface mac address port size count
- *					datagrams of IPv4, in a ring that it shares
- *					with the kernel (packet(7), PACKET_TX_RING)
+ *					datagrams of IPv4, in a ring shared with
+ *					the kernel (packet(7), PACKET_TX_RING)
  *	wire udp-recv port		until the sender says that it is done
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
@@ -300,7 +300,8 @@ ring_put(uint8_t *p, char **argv, uint32_t seq, uint32_t size)
 	} __attribute__((__packed__)) f = {
 		.eth.ether_type = htons(ETHERTYPE_IP),
 		.ip = { .ip_v = 4, .ip_hl = 5, .ip_ttl = 64,
-		    .ip_p = IPPROTO_UDP, .ip_len = htons((uint16_t)(size + 28)) },
+		    .ip_p = IPPROTO_UDP,
+		    .ip_len = htons((uint16_t)(size + 28)) },
 		.udp = { .uh_sport = htons(1),
 		    .uh_dport = htons((uint16_t)number(argv[3], 65535)),
 		    .uh_ulen = htons((uint16_t)(size + 8)) },
@@ -326,8 +327,8 @@ ring_put(uint8_t *p, char **argv, uint32_t seq, uint32_t size)
 }
 
 /*
- * Sends up to a ring of datagrams, and overwrites each as soon as the kernel says
- * that it is sent.  Prints how many it said so of at once.
+ * Sends up to a ring of datagrams, and overwrites each as soon as the kernel
+ * says that it is sent.  Prints how many it said so of at once.
  */
 static int
 ring_send(char **argv)
@@ -509,7 +510,9 @@ tcp_recv(char **argv)
 	s = accept(l, NULL, NULL);
 	if (s < 0)
 		err(1, "accept");
-	/* A sender that finds the end of this one waits for the next receiver. */
+	/*
+	 * A sender that finds the end of this one waits for the next receiver.
+	 */
 	close(l);
 	start = now();
 	bad = 0;

@@ -11,8 +11,8 @@
  *	xdp INTERFACE tx			it is sent back to its sender
  *	xdp INTERFACE redirect TARGET		it is sent on another interface
  *	xdp INTERFACE off			remove the program
- *	xdp INTERFACE count			print how many programs the kernel
- *						has
+ *	xdp INTERFACE count			print how many programs the
+ *						kernel has
  *
  * Exits with status 0, or prints the error and exits with 1.
  */

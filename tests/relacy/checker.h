@@ -70,7 +70,8 @@ struct mm_scenario {
 	void		(*check)(void);	/* after each execution; or NULL */
 };
 
-extern const struct mm_scenario tx_scenarios[], rx_scenarios[], vale_scenarios[];
+extern const struct mm_scenario tx_scenarios[], rx_scenarios[],
+    vale_scenarios[];
 
 /* An event; static, zero at first.  mm_wait() clears it. */
 struct mm_event {

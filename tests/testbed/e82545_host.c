@@ -205,7 +205,10 @@ host_create_82574_csb(size_t ram_size)
 	return (host_create_config(ram_size, E82545_KIND_82574L, 0, 0, true));
 }
 
-/* Restore an adapter, which is paused, from a snapshot of another one, or itself. */
+/*
+ * Restore an adapter, which is paused, from a snapshot of another one, or
+ * itself.
+ */
 static void
 host_restore(struct host *h, struct host *from)
 {

@@ -48,8 +48,8 @@ unsigned int	events_on(void);
 
 /*
  * Call the handlers of all enabled events that are ready, once, then the
- * function of loop_round(), if any.  Returns how many handlers were called; 1 if
- * only that function was, after a loop_round_within() of 0.
+ * function of loop_round(), if any.  Returns how many handlers were called; 1
+ * if only that function was, after a loop_round_within() of 0.
  */
 unsigned int	events_step(void);
 

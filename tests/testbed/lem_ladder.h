@@ -40,7 +40,7 @@ struct ladder_params {
 					   polls the port's ring */
 	bool		by_ring;	/* ports have no sink: all frames go
 					   through their rings */
-	bool		msi;		/* interrupts are messages, LEM_IRQ_MSI */
+	bool		msi;		/* LEM_IRQ_MSI: messages interrupt */
 	bool		pinned;		/* each guest's threads are bound to one
 					   processor of the host */
 	/*

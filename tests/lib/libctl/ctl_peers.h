@@ -6,7 +6,8 @@
 
 /*
  * Three clients of the control socket: users 1001 and 1002, and an
- * administrator.  A case calls peers_start() first, and peers_stop() in the end.
+ * administrator.  A case calls peers_start() first, and peers_stop() in the
+ * end.
  */
 
 #ifndef _CTL_PEERS_H_

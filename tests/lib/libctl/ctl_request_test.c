@@ -548,8 +548,8 @@ TEST(headers, "The header of the connection's own port: none, or of one of two "
 	peers_stop();
 }
 
-TEST(filters, "A filter comes before the monitor that it is for, is checked, and "
-    "is for that one only")
+TEST(filters, "A filter comes before the monitor that it is for, is checked, "
+    "and is for that one only")
 {
 	static const char invalid[] = "the filter is not valid";
 	static struct vale_wire_filter wf;

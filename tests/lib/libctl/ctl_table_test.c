@@ -114,7 +114,8 @@ TEST(documented, "valed(8) has a line for each request, with who may make it, "
 	fclose(page);
 }
 
-TEST(unknown, "A connection is not taken if the kernel does not say whose it is")
+TEST(unknown, "A connection is not taken if the kernel does not say whose it "
+    "is")
 {
 	int fd[2];
 

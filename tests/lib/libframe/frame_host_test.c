@@ -195,9 +195,11 @@ TEST(checksums, "Which partial checksums are known, by protocol and offset")
 		uint16_t	 offset;
 		enum frame_host	 verdict;
 	} rows[] = {
-		{ "TCP", 6, 16, FRAME_HOST_OK }, { "UDP", 17, 6, FRAME_HOST_OK },
+		{ "TCP", 6, 16, FRAME_HOST_OK },
+		{ "UDP", 17, 6, FRAME_HOST_OK },
 		{ "UDP-Lite", 136, 6, FRAME_HOST_OK },
-		{ "DCCP", 33, 6, FRAME_HOST_OK }, { "GRE", 47, 4, FRAME_HOST_OK },
+		{ "DCCP", 33, 6, FRAME_HOST_OK },
+		{ "GRE", 47, 4, FRAME_HOST_OK },
 		{ "ICMP, of a virtual machine", 1, 2, FRAME_HOST_OK },
 		{ "TCP as UDP", 6, 6, FRAME_HOST_BAD },
 		{ "TCP as SCTP", 6, 8, FRAME_HOST_BAD },

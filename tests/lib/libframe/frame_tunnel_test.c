@@ -31,7 +31,7 @@ static uint8_t data[BYTES], payload[BYTES], inner[BYTES], found[BYTES];
 struct tunnel {
 	const char	*what;
 	bool		 v6;		/* the outer IP */
-	uint8_t		 proto;		/* what follows it; 0: by the inner IP */
+	uint8_t		 proto;		/* what follows; 0: by the inner IP */
 	uint32_t	 len;		/* bytes of it */
 	uint8_t		 bytes[24 + 1];
 	bool		 ether;		/* an inner Ethernet header follows */
@@ -236,9 +236,9 @@ TEST(segments, "Packets in each kind of tunnel, with a partial checksum, and "
 		}
 }
 
-TEST(datagrams, "A packet of datagrams that begin as an inner packet does is cut "
-    "where its UDP says, unless that is the length of the packet, and all is "
-    "right")
+TEST(datagrams, "A packet of datagrams that begin as an inner packet does is "
+    "cut where its UDP says, unless that is the length of the packet, and all "
+    "is right")
 {
 	static const struct {
 		uint32_t	 at;	/* of the inner IP header; 0: none */

@@ -531,7 +531,8 @@ TEST(answers, "What is no answer of the kernel's about ethtool's family tells "
 	family("another number", 0x1234, 0x12345678);
 }
 
-TEST(family, "A family of sockets that the service may not use: what permits it")
+TEST(family, "A family of sockets that the service may not use: what permits "
+    "it")
 {
 	char error[256];
 

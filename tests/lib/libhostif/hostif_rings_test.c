@@ -349,7 +349,9 @@ TEST(xdp_place, "A received frame that is not wholly in the memory, too short "
 	hi.ops->ho_stop(&hi);
 }
 
-/* The other port sends `n' frames, and the interface has a turn for each 256. */
+/*
+ * The other port sends `n' frames, and the interface has a turn for each 256.
+ */
 static void
 send_frames(uint32_t n)
 {

@@ -166,8 +166,8 @@ attach(unsigned int i, char error[128])
 	return (hostif_attach(name, &fds, error, 128));
 }
 
-TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and one "
-    "that fails takes no place")
+TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and "
+    "one that fails takes no place")
 {
 	char error[128], name[32];
 	unsigned int i, round;

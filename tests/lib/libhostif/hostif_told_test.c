@@ -437,7 +437,7 @@ TEST(name, "Another name is a line")
 }
 
 #define	OWN_ADDRESS							\
-	"a macvlan interface gets frames for its own address only, and "	\
+	"a macvlan interface gets frames for its own address only, and " \
 	"none for guests: mode passthru gets all; "
 #define	NOPROMISC							\
 	"a macvlan interface with nopromisc may get no frames for guests; "

@@ -125,7 +125,8 @@ peer_mem_map(struct peer_mem *dma __unused, int fd, uint64_t offset,
 }
 
 void *
-peer_mem_addr(struct peer_mem *dma __unused, uint64_t addr, size_t len, int prot)
+peer_mem_addr(struct peer_mem *dma __unused, uint64_t addr, size_t len,
+    int prot)
 {
 	ATF_CHECK_EQ(0, addr);
 	ATF_CHECK_EQ(SIZE, len);

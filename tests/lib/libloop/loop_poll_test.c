@@ -134,8 +134,8 @@ TEST_WITH(off, "timeout", "60", "Without a time the loop sleeps at once, and "
 	ATF_CHECK_EQ(0, clocks);
 }
 
-TEST_WITH(learns, "timeout", "60", "The loop looks for as long as that has paid "
-    "lately")
+TEST_WITH(learns, "timeout", "60", "The loop looks for as long as that has "
+    "paid lately")
 {
 	static const struct step steps[] = {
 		/* Not before an event has come soon. */

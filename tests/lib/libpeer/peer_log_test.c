@@ -112,8 +112,8 @@ name_set(void)
 	peer_log_init("valed");
 }
 
-TEST(lengths, "A line has the program's name, 255 characters at most, and always "
-    "a newline")
+TEST(lengths, "A line has the program's name, 255 characters at most, and "
+    "always a newline")
 {
 	struct peer_log_source ls = { 0 };
 	char expected[3 * SIZE], longer[3 * SIZE];

@@ -768,8 +768,8 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	d = (void *)(p + len - sizeof(*d));
 	peer_mem_init(d, 0, on_pause, &dma);
 	for (i = 0; i < PEER_MEM_MAX; i++)
-		ATF_REQUIRE_EQ(0, peer_mem_map(d, -1, 0, (uint64_t)i << 20, PAGE, RW,
-		    &why));
+		ATF_REQUIRE_EQ(0, peer_mem_map(d, -1, 0, (uint64_t)i << 20,
+		    PAGE, RW, &why));
 	ATF_CHECK_EQ(NULL, peer_mem_addr(d, UINT64_MAX, 1, RW));
 	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(d, (uint64_t)i << 20, PAGE));
 	ATF_CHECK_EQ(0, peer_mem_unmap(d, 0, PAGE));

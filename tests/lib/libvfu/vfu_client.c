@@ -219,7 +219,8 @@ check_dropped(const char *why)
 
 	events_run();
 	ATF_CHECK(hung_up());
-	snprintf(calls, sizeof(calls), "log 4: client dropped: %s;detach;", why);
+	snprintf(calls, sizeof(calls), "log 4: client dropped: %s;detach;",
+	    why);
 	client_gone(calls);
 	ATF_CHECK_EQ(1, stub_count(VFU_C_BROKEN));
 	client_come(true);

@@ -211,8 +211,8 @@ TEST(unshared, "A client that shares no memory at all is refused, with a line")
 	(void)stub_calls();
 	ATF_CHECK_EQ(EOPNOTSUPP, command(VFIO_USER_DEVICE_GET_INFO, &info,
 	    sizeof(info)));
-	ATF_CHECK_STREQ("log 3: client refused: it shares no memory: QEMU needs "
-	    "memory-backend-memfd with share=on;", stub_calls());
+	ATF_CHECK_STREQ("log 3: client refused: it shares no memory: QEMU "
+	    "needs memory-backend-memfd with share=on;", stub_calls());
 	ATF_CHECK_EQ(0, reply_len);
 	/* Video memory is not shared; main memory is. */
 	fds[0] = stub_memory(PAGE);
@@ -352,10 +352,14 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_EQ(0, map(UINT32_MAX, RW, 0, 0x400000, PAGE, NULL, 0));
 	ATF_CHECK_EQ(4, dev.vdev_mem.n);
 	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x200000, 1, PROT_READ) != NULL);
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x200000, 1, PROT_WRITE));
-	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x300000, 1, PROT_WRITE) != NULL);
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x300000, 1, PROT_READ));
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x400000, 1, PROT_READ));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x200000, 1,
+	    PROT_WRITE));
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 0x300000, 1,
+	    PROT_WRITE) != NULL);
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x300000, 1,
+	    PROT_READ));
+	ATF_CHECK_EQ(NULL, peer_mem_addr(&dev.vdev_mem, 0x400000, 1,
+	    PROT_READ));
 	ATF_CHECK_EQ(4 * PAGE, dev.vdev_mem.mapped);
 	ATF_CHECK_EQ(4, stub_count(VFU_C_DMA_MAP));
 	(void)stub_calls();
@@ -367,16 +371,16 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 	ATF_CHECK_STREQ("", stub_calls());
 	/* The table's own reasons are logged. */
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x101000, PAGE, fds, 1));
-	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: range "
-	    "overlaps another;", stub_calls());
+	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: "
+	    "range overlaps another;", stub_calls());
 	ATF_CHECK_EQ(EINVAL, map(32, RW, 0, 0x500000, PAGE + 1, fds, 1));
 	ATF_CHECK_EQ(0, stub_count(VFU_C_DMA_MAP));
 	ATF_CHECK_EQ(2, stub_count(VFU_C_DMA_REFUSED));
 	/* The third line is the last, as a client may go on with thousands. */
 	(void)stub_calls();
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x102000 - PAGE, PAGE, fds, 1));
-	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: range "
-	    "overlaps another; no more of this client is logged;",
+	ATF_CHECK_STREQ("log 4: memory at 0x101000, size 0x1000, refused: "
+	    "range overlaps another; no more of this client is logged;",
 	    stub_calls());
 	ATF_CHECK_EQ(EEXIST, map(32, RW, 0, 0x101000, PAGE, fds, 1));
 	ATF_CHECK_STREQ("", stub_calls());
@@ -385,10 +389,11 @@ TEST(dma_map, "A range is mapped with its file, offset, address and access")
 }
 
 /*
- * As libvfio-user's handle_dma_map(): MMAP asks for a file, and for what is done
- * without it; FILE_IO says that the file has no mmap(2).
+ * As libvfio-user's handle_dma_map(): MMAP asks for a file, and for what is
+ * done without it; FILE_IO says that the file has no mmap(2).
  */
-TEST(dma_map_access, "A range says how its file is accessed; it must be by mmap")
+TEST(dma_map_access, "A range says how its file is accessed; it must be by "
+    "mmap")
 {
 	const uint32_t mmap_it = 4, file_io = 8, none = 0;
 	int fd, fds[2];
@@ -576,7 +581,8 @@ TEST(access, "Registers are accessed inside their BAR, with 1, 2, 4 or 8 bytes")
 	ATF_CHECK_EQ(EINVAL, region_read(CONFIG, 0, UINT32_MAX));
 }
 
-TEST(express, "Configuration space of PCI Express has 4096 bytes, from 256 on 0")
+TEST(express, "Configuration space of PCI Express has 4096 bytes, from 256 on "
+    "0")
 {
 	const struct vfio_user_region_rw rw = { 0x100, CONFIG, 4 };
 	struct vfio_user_region_info info = { .argsz = sizeof(info),

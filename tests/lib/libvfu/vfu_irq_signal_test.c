@@ -276,8 +276,8 @@ try_signal(void *arg)
 	return (NULL);
 }
 
-TEST(held, "While the device's thread is in a call, or has ended, it is left to "
-    "it")
+TEST(held, "While the device's thread is in a call, or has ended, it is left "
+    "to it")
 {
 	bool sent = true;
 	pthread_t thread;
@@ -374,7 +374,8 @@ TEST(race, "Nothing is lost or comes twice while descriptors come and go")
 		set(MSIX, EVENTFD | TRIGGER, i, &fd[i]);
 		vfu_irq_flush(&irq);
 		got[i] += fired(fd[i]);
-		ATF_CHECK_EQ_MSG(MESSAGES / 2, got[i], "%ju", (uintmax_t)got[i]);
+		ATF_CHECK_EQ_MSG(MESSAGES / 2, got[i], "%ju",
+		    (uintmax_t)got[i]);
 	}
 	ATF_CHECK_EQ(MESSAGES, irq.sent);
 	ATF_CHECK(!vfu_irq_pending(&irq));

@@ -415,8 +415,8 @@ TEST(intx, "INTx masks itself with each event, and follows the level")
 	ATF_CHECK_EQ(0, irq.calls % 2);
 }
 
-TEST(withdraw, "What the client has not read is taken back, and is not sent; the "
-    "line can interrupt again")
+TEST(withdraw, "What the client has not read is taken back, and is not sent; "
+    "the line can interrupt again")
 {
 	unsigned int i;
 	int fds[3];

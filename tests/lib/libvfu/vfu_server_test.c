@@ -50,8 +50,10 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 		ATF_CHECK_EQ(3, events_used());
 		ATF_CHECK_EQ(2, events_on());
 		ATF_CHECK_EQ(1, stub_count(VFU_C_CONNECT));
-		ATF_CHECK((fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK) != 0);
-		ATF_CHECK((fcntl(dev.vdev_server.fd, F_GETFD) & FD_CLOEXEC) != 0);
+		ATF_CHECK((fcntl(dev.vdev_server.fd,
+		    F_GETFL) & O_NONBLOCK) != 0);
+		ATF_CHECK((fcntl(dev.vdev_server.fd,
+		    F_GETFD) & FD_CLOEXEC) != 0);
 		/* Half a message. */
 		if (i == 2)
 			put("abc", 3);
@@ -82,8 +84,8 @@ TEST(left, "A client may connect before the last one is seen to have left")
 	close(client);
 	client = dial();
 	/*
-	 * The listening socket's event is handled first.  Then the table has the
-	 * new client's in the place of the old one's.
+	 * The listening socket's event is handled first.  Then the table has
+	 * the new client's in the place of the old one's.
 	 */
 	ATF_CHECK(events_step() >= 1);
 	ATF_CHECK_STREQ("detach;attach;", stub_calls());
@@ -113,8 +115,8 @@ TEST(resources, "Without space for its events a client is refused")
 	ATF_CHECK_EQ(ENOSPC, vfu_server_init(&dev, stub_listen_fd));
 }
 
-TEST(no_accept, "If accept(2) fails for want of anything, it is called once each "
-    "time that the server is told to look again")
+TEST(no_accept, "If accept(2) fails for want of anything, it is called once "
+    "each time that the server is told to look again")
 {
 	static const int waits[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
 	static const int goes_on[] = { EAGAIN, EINTR, ECONNABORTED };
@@ -186,8 +188,8 @@ limit(bool none)
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &rl));
 }
 
-TEST(reserve, "A client that comes when no descriptors are left sees the end; the "
-    "descriptor kept for that is kept for the next")
+TEST(reserve, "A client that comes when no descriptors are left sees the end; "
+    "the descriptor kept for that is kept for the next")
 {
 	unsigned int i, n;
 	int fds, served;
@@ -581,8 +583,8 @@ TEST(slow_reader, "A client that does not read replies is not read either")
 		for (i = 0; i < 7 && waiting() >= HDR + sizeof(data); i++) {
 			ATF_REQUIRE_EQ(0, reply(first + got,
 			    VFIO_USER_REGION_READ, data, sizeof(data)));
-			ATF_REQUIRE_EQ(0, memcmp(data + sizeof(rw), dev.vdev_pci.cfg,
-			    256));
+			ATF_REQUIRE_EQ(0, memcmp(data + sizeof(rw),
+			    dev.vdev_pci.cfg, 256));
 			got++;
 		}
 		events_step();

@@ -570,8 +570,8 @@ TEST(raw, "Of a device with anything in it, a state is written, or none")
 	free(junk);
 }
 
-TEST(exact, "A state has no byte and no flag that is not known, and no progress "
-    "that cannot be")
+TEST(exact, "A state has no byte and no flag that is not known, and no "
+    "progress that cannot be")
 {
 	static const uint32_t most = 2 * VFU_BUFFER + VFU_MSG_MAX;
 	static uint8_t bad[VFU_STATE_MAX];
@@ -584,7 +584,8 @@ TEST(exact, "A state has no byte and no flag that is not known, and no progress 
 		{ { .vpr_out_len = VFU_BUFFER + 1 }, false },
 		{ { .vpr_out_len = 9, .vpr_out_pos = 9 }, true },
 		{ { .vpr_out_len = 9, .vpr_out_pos = 10 }, false },
-		{ { .vpr_out_len = 9, .vpr_out_pos = 4, .vpr_piped = 5 }, true },
+		{ { .vpr_out_len = 9, .vpr_out_pos = 4, .vpr_piped = 5 },
+		    true },
 		{ { .vpr_out_len = 9, .vpr_out_pos = 4, .vpr_piped = 6 },
 		    false },
 		{ { .vpr_done = most }, true },

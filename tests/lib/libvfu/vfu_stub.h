@@ -29,8 +29,8 @@ extern int		stub_listen_fd;
 #define	STUB_VECTORS	3
 
 /*
- * Initialize the device, with this listening socket; or one of PCI Express, with
- * MSI-X.
+ * Initialize the device, with this listening socket; or one of PCI Express,
+ * with MSI-X.
  */
 void	stub_start(int listen_fd);
 void	stub_start_msix(int listen_fd);

@@ -5,8 +5,8 @@
  */
 
 /*
- * bhyve's event loop, over loop.h: timers and signals are descriptors.  Only one
- * thread may add, delete and dispatch.
+ * bhyve's event loop, over loop.h: timers and signals are descriptors.  Only
+ * one thread may add, delete and dispatch.
  */
 
 #include <sys/cdefs.h>

@@ -402,7 +402,9 @@ PID_TEST(killed, "An end whose program is killed, again and again, loses no "
 	port_expect(&s, 60, 3);
 	port_close(&m);
 	port_close(&s);
-	/* When both have gone, which valed sees in any order, nothing is left. */
+	/*
+	 * When both have gone, which valed sees in any order, nothing is left.
+	 */
 	wait_until(slots_now("vale0:x{1") == 1024, "a new pipe");
 }
 

@@ -338,7 +338,9 @@ PID_TEST(replaces, "Another thread closes what poll(2) waits for, and opens "
 	close(epfd);
 }
 
-/* Close all behind the ports, then in a loop, and use a.  Returns what failed. */
+/*
+ * Close all behind the ports, then in a loop, and use a.  Returns what failed.
+ */
 static int
 closes_all(struct port *a, int last)
 {
@@ -372,9 +374,9 @@ closes_all(struct port *a, int last)
 	return (poll_one(a->fd, POLLIN, 0) != 0 ? 5 : 0);
 }
 
-PID_TEST(daemons, "A program that closes all descriptors that it does not know, "
-    "with closefrom(3), close_range(2) and close(2), has its port still, and no "
-    "file of its is the library's")
+PID_TEST(daemons, "A program that closes all descriptors that it does not "
+    "know, with closefrom(3), close_range(2) and close(2), has its port still, "
+    "and no file of its is the library's")
 {
 	struct port a = port_open("vale0:a", NULL);
 	struct port b = port_open("vale0:b", NULL);

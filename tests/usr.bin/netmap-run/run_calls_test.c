@@ -435,7 +435,8 @@ TEST(ioctls, "ioctl(2): requests of netmap may be of a descriptor that comes "
 		    " share(11,0) run_ioctl(%#lx,0x64)", requests[i]);
 		CALL(ioctl(11, requests[i], (void *)0x64), -1, what);
 		snprintf(what, sizeof(what),
-		    " share(11,0) run_ioctl(0xffffffff%08lx,0x64)", requests[i]);
+		    " share(11,0) run_ioctl(0xffffffff%08lx,0x64)",
+		    requests[i]);
 		CALL(ioctl(11, 0xffffffff00000000 | requests[i],
 		    (void *)0x64), -1, what);
 		snprintf(what, sizeof(what), " run_ioctl(%#lx,0x64)",
@@ -461,8 +462,8 @@ map64(int flags, int fd)
 	return (p == MAP_FAILED ? -1 : (int)(uintptr_t)p);
 }
 
-TEST(mmaps, "mmap(2): a socket that cannot be mapped may be netmap's of another "
-    "process")
+TEST(mmaps, "mmap(2): a socket that cannot be mapped may be netmap's of "
+    "another process")
 {
 	have(true);
 	returns(0, 0);

@@ -137,9 +137,9 @@ reuse(void)
 	have(1, 10, 1, 2);
 }
 
-TEST(reused, "A descriptor that another thread closes, and opens another as its "
-    "number, while epoll_wait(2) begins, is looked at until that returns, and no "
-    "longer")
+TEST(reused, "A descriptor that another thread closes, and opens another as "
+    "its number, while epoll_wait(2) begins, is looked at until that returns, "
+    "and no longer")
 {
 	have(0, 10, 0, 1);
 	ctl_error = ENOENT;

@@ -6,8 +6,8 @@
 
 /*
  * For tests of run_wait.c and run_epoll.c: rings whose syncs say that they are
- * synced, a clock of the test's own, and a kernel that says what it is asked and
- * gives the answers that it was given:
+ * synced, a clock of the test's own, and a kernel that says what it is asked
+ * and gives the answers that it was given:
  *
  *	T0 R0	rings 0 are synced
  *	t0 r0	a byte is asked for on the sockets of rings 0

@@ -271,8 +271,8 @@ gives(int n)
 	ATF_CHECK_EQ(0, locked);
 }
 
-TEST(opens, "A port is opened over the descriptor's connection, and closed with "
-    "the last of its descriptors")
+TEST(opens, "A port is opened over the descriptor's connection, and closed "
+    "with the last of its descriptors")
 {
 	ATF_CHECK_EQ(0, registers(1, "vale0:a", ALL, 0));
 	SAID(" connect(1) begin(1) open(1,vale0:a,1,-1) end(1) maps(1) init");
@@ -334,8 +334,8 @@ TEST(errors, "What fails leaves nothing behind")
 	ATF_CHECK_EQ(1, blocks);
 }
 
-TEST(single, "Monitors and memory without a port are each one of their own, and "
-    "so is a port whose valed has ended")
+TEST(single, "Monitors and memory without a port are each one of their own, "
+    "and so is a port whose valed has ended")
 {
 	static const struct {
 		uint32_t mode;

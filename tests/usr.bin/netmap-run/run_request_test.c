@@ -5,8 +5,8 @@
  */
 
 /*
- * Requests of descriptors of /dev/netmap: which are refused, what valed is sent,
- * and which error a request that fails returns.
+ * Requests of descriptors of /dev/netmap: which are refused, what valed is
+ * sent, and which error a request that fails returns.
  */
 
 #include <sys/param.h>
@@ -212,8 +212,8 @@ makes_request(void)
 	ATF_CHECK_EQ(error_wanted, request(type_wanted, name_wanted, &reg));
 }
 
-TEST(debugs, "Why a port is refused is said, and all else that went wrong if that "
-    "is asked for")
+TEST(debugs, "Why a port is refused is said, and all else that went wrong if "
+    "that is asked for")
 {
 	opened();
 	reg.nr_mode = NR_REG_NULL;

@@ -297,8 +297,8 @@ make_program(struct vale_insn *insns, uint32_t *seed)
 	return (n);
 }
 
-TEST(random, "Programs return what they do in libpcap's machine, with frames in "
-    "any fragments")
+TEST(random, "Programs return what they do in libpcap's machine, with frames "
+    "in any fragments")
 {
 	struct vale_insn insns[INSNS_MAX];
 	struct pieces p;
@@ -350,8 +350,8 @@ TEST(refused, "What is valid here is valid in libpcap, whatever the bytes")
 	ATF_CHECK_MSG(valid > 10000, "%u", valid);
 }
 
-TEST(expressions, "Programs that libpcap makes of expressions, optimized or not, "
-    "are valid, and short")
+TEST(expressions, "Programs that libpcap makes of expressions, optimized or "
+    "not, are valid, and short")
 {
 	static const char *const expressions[] = {
 		"", "arp", "ip6", "tcp port 80", "udp and not port 53",

@@ -5,9 +5,9 @@
  */
 
 /*
- * Faults that other e1000 emulations had, and e1000e ones.  e1000_faults.c has the
- * triggers, with what must come of each, of an 82545EM and of an 82574L; cases have
- * the names of advisories.  Besides:
+ * Faults that other e1000 emulations had, and e1000e ones.  e1000_faults.c has
+ * the triggers, with what must come of each, of an 82545EM and of an 82574L;
+ * cases have the names of advisories.  Besides:
  *
  *  - Guest memory that is no ring and no receive buffer does not change, nor
  *    does memory before and behind the guest's.
@@ -29,8 +29,8 @@
 #include "e82545_check.h"
 
 /*
- * Calls of eo_map() in a batch: docs/security.md, and the ring.  Receive buffers
- * have at most five pages, and are also asked for as a whole.
+ * Calls of eo_map() in a batch: docs/security.md, and the ring.  Receive
+ * buffers have at most five pages, and are also asked for as a whole.
  */
 #define	MAPS_MAX	((1024 + 256 + 2) * 6)
 #define	TX_CALLS_MAX	(E82545_TSO_FRAMES / E82545_TX_FRAMES + 16)

@@ -170,8 +170,8 @@ check_eeprom_limits(struct host *h, const struct eeprom_limit *t, size_t n,
 		memcpy(buf, good, SNAP_EE_SIZE);
 		buf[SNAP_EE_STATE] = t[i].state;
 		le32enc(buf + t[i].off, t[i].max);
-		ATF_CHECK_EQ_MSG(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
-		    buf, SNAP_EE_SIZE), "%zu", i);
+		ATF_CHECK_EQ_MSG(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap,
+		    NULL, buf, SNAP_EE_SIZE), "%zu", i);
 		le32enc(buf + t[i].off, t[i].max + 1);
 		ATF_CHECK_EQ_MSG(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
 		    SNAP_EE_SIZE), "%zu", i);

@@ -63,7 +63,7 @@ struct crash {
 	uint32_t	nsent;		/* atomic */
 	uint32_t	batch_sent;	/* nsent when a batch began */
 	uint32_t	rx_next;	/* the next frame to be received */
-	uint32_t	rx_limit;	/* those from here on have not arrived */
+	uint32_t	rx_limit;	/* those from it on have not come */
 	uint32_t	batch_rx;	/* rx_next when a batch began */
 	uint8_t		rx_data[64][2048];	/* by frame */
 
@@ -104,8 +104,8 @@ extern unsigned int crash_queue;
 /* With the CSB, requests for interrupts have numbers. */
 extern bool crash_numbers;
 /*
- * With the CSB, guest_rdt is at first that of a ring that was started again.  The
- * guest posts few descriptors.
+ * With the CSB, guest_rdt is at first that of a ring that was started again.
+ * The guest posts few descriptors.
  */
 extern bool crash_old_rdt;
 

@@ -91,8 +91,8 @@ HOST_TEST(tx_interrupt, up(), "A guest_need_txkick that is seen after the "
 	}
 }
 
-HOST_TEST(tx_numbers, up(), "The same of a request with a number: one interrupt, "
-    "whether or not ICR was read")
+HOST_TEST(tx_numbers, up(), "The same of a request with a number: one "
+    "interrupt, whether or not ICR was read")
 {
 	unsigned int i;
 
@@ -182,8 +182,8 @@ HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
 	}
 }
 
-HOST_TEST(rx_numbers, up(), "The same of a request with a number: one interrupt, "
-    "whether or not ICR was read")
+HOST_TEST(rx_numbers, up(), "The same of a request with a number: one "
+    "interrupt, whether or not ICR was read")
 {
 	unsigned int i;
 

@@ -83,8 +83,8 @@ empty_rounds(struct host *h, unsigned int n)
 }
 
 HOST_TEST(spin, guest_up(64, 8, 2048, UINT32_MAX), "Polling ends after 200 us "
-    "without a frame, whatever host_txcycles_lim; what the host does after each 16 "
-    "polls does not count")
+    "without a frame, whatever host_txcycles_lim; what the host does after "
+    "each 16 polls does not count")
 {
 	const uint64_t spin_ns = 200000;
 	unsigned int i;
@@ -115,8 +115,9 @@ HOST_TEST(spin, guest_up(64, 8, 2048, UINT32_MAX), "Polling ends after 200 us "
 	ATF_CHECK_EQ(65536 + 2, guest_rounds(h));
 }
 
-HOST_TEST(states, guest_up(64, 8, 2048, 100), "The host must yield its processor "
-    "after 16 polls if the guest may need it, and not if the guest polls")
+HOST_TEST(states, guest_up(64, 8, 2048, 100), "The host must yield its "
+    "processor after 16 polls if the guest may need it, and not if the guest "
+    "polls")
 {
 	unsigned int i, on;
 

@@ -62,7 +62,10 @@ void	check_writable(struct host *h, const struct reg *rows, size_t n);
 /* Check that other offsets read as 0 and ignore writes. */
 void	check_nowhere(struct host *h, const struct reg *rows, size_t n);
 
-/* Shift `n' bits, the first one first, into the EEPROM through EECD, or out of it. */
+/*
+ * Shift `n' bits, the first one first, into the EEPROM through EECD, or out of
+ * it.
+ */
 void	eecd_out(struct host *h, uint32_t bits, int n);
 uint32_t eecd_in(struct host *h, int n);
 

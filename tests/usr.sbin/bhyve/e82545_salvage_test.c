@@ -337,8 +337,8 @@ TEST(csb_numbers, "The same if the guest's requests have numbers, and it never "
 	check_points((struct traffic){ true, 60, TSO, 40 }, 1);
 }
 
-TEST(csb_old_rdt, "An index that the CSB has from before a ring was started posts "
-    "nothing, wherever a process ends")
+TEST(csb_old_rdt, "An index that the CSB has from before a ring was started "
+    "posts nothing, wherever a process ends")
 {
 	steps_only();
 	crash_old_rdt = true;
@@ -580,8 +580,8 @@ TEST(damaged, "Memory that was changed is refused, or an adapter goes on from "
 	crash_free(c);
 }
 
-TEST(refused, "Memory that is too short, or of no adapter, and a buffer that is "
-    "too short are refused")
+TEST(refused, "Memory that is too short, or of no adapter, and a buffer that "
+    "is too short are refused")
 {
 	const size_t size = e82545_memory_size();
 	struct crash *c = crash_alloc();

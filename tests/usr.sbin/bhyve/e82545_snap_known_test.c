@@ -8,8 +8,8 @@
  * The format of a snapshot: an adapter in a known state is saved as the bytes
  * below, and these bytes, which may come from an older build, restore it.
  *
- * If they differ, the format has changed.  E82545_SNAPSHOT_VERSION must change, too, and
- * these bytes: the test prints them.
+ * If they differ, the format has changed.  E82545_SNAPSHOT_VERSION must change,
+ * too, and these bytes: the test prints them.
  */
 
 #include <sys/param.h>

@@ -99,7 +99,8 @@ HOST_TEST(eeprom_limits, tx_up(16), "The EEPROM's state has limits, which are "
     "accepted")
 {
 	static const struct eeprom_limit t[] = {
-		{ 0, SNAP_EE_NBITS, 16 }, { 1, SNAP_EE_NBITS, 7 }, { 2, SNAP_EE_NBITS, 15 },
+		{ 0, SNAP_EE_NBITS, 16 }, { 1, SNAP_EE_NBITS, 7 },
+		{ 2, SNAP_EE_NBITS, 15 },
 		{ 3, SNAP_EE_NBITS, 15 }, { 4, SNAP_EE_NBITS, 16 },
 		{ 0, SNAP_EE_SHIFT, 0xffff }, { 0, SNAP_EE_OPCODE, 3 },
 		{ 0, SNAP_EE_ADDR, 63 },
@@ -107,12 +108,13 @@ HOST_TEST(eeprom_limits, tx_up(16), "The EEPROM's state has limits, which are "
 	uint8_t after[SNAP_EE_SIZE], buf[SNAP_EE_SIZE], good[SNAP_EE_SIZE];
 	unsigned int i;
 
-	ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, good, NULL,
-	    SNAP_EE_SIZE));
+	ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, good,
+	    NULL, SNAP_EE_SIZE));
 	check_eeprom_limits(h, t, nitems(t), good);
 	memcpy(buf, good, SNAP_EE_SIZE);
 	buf[SNAP_EE_STATE] = 5;
-	ATF_CHECK_EQ(0, snap_part(h, e82545_eeprom_snap, NULL, buf, SNAP_EE_SIZE));
+	ATF_CHECK_EQ(0, snap_part(h, e82545_eeprom_snap, NULL, buf,
+	    SNAP_EE_SIZE));
 	/* Every byte comes back. */
 	packet_fill(buf, SNAP_EE_STATE, 1);
 	buf[SNAP_EE_ENABLED] = 1;
@@ -123,10 +125,10 @@ HOST_TEST(eeprom_limits, tx_up(16), "The EEPROM's state has limits, which are "
 	le32enc(buf + SNAP_EE_ADDR, 63);
 	for (i = 0; i < 2; i++) {
 		buf[SNAP_EE_DATA_OUT] = i;
-		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, NULL,
-		    buf, SNAP_EE_SIZE));
-		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, after,
-		    NULL, SNAP_EE_SIZE));
+		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap,
+		    NULL, buf, SNAP_EE_SIZE));
+		ATF_CHECK_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap,
+		    after, NULL, SNAP_EE_SIZE));
 		ATF_CHECK_EQ(0, memcmp(buf, after, SNAP_EE_SIZE));
 	}
 }

@@ -74,8 +74,8 @@ HOST_TEST(missed, host_create(HOST_RAM), "MPC counts the frames that the "
 	ATF_CHECK_EQ(ALL, host_rd(h, E82545_MPC));
 }
 
-HOST_TEST(moved, host_create(HOST_RAM), "An adapter on another port counts what "
-    "the network drops there from then on, and the ports' counters go on")
+HOST_TEST(moved, host_create(HOST_RAM), "An adapter on another port counts "
+    "what the network drops there from then on, and the ports' counters go on")
 {
 	struct host *other = host_create(HOST_RAM);
 	const struct frame longer = { .f_len = 1519 };

@@ -262,8 +262,8 @@ HOST_TEST(resumed, offload_up(16, 2048), "A frame of more segments than the "
 		check_segment(h, &p, off, 100, false);
 }
 
-HOST_TEST(moved, offload_up(16, 2048), "A frame of which the guest has a part is "
-    "lost with its port; the first one of another port is complete")
+HOST_TEST(moved, offload_up(16, 2048), "A frame of which the guest has a part "
+    "is lost with its port; the first one of another port is complete")
 {
 	struct packet p = { .payload = bulk, .paylen = 3000 };
 	struct host *other = offload_up(16, 2048);

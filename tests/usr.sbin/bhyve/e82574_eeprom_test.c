@@ -102,7 +102,9 @@ TEST(read, "Each word, from any address on, and from the last one to the first")
 	ATF_CHECK_EQ(host_mac[1], eecd_in(h, 8));
 	spi_standby(h);
 	ATF_CHECK_EQ(host_mac[5], spi_read(h, 5));
-	/* Seven bits of the address count; larger ones have one in the opcode. */
+	/*
+	 * Seven bits of the address count; larger ones have one in the opcode.
+	 */
 	ATF_CHECK_EQ(host_mac[5], spi_read(h, 0x85));
 	eecd_out(h, (READ | 8) << 8 | 4, 16);
 	ATF_CHECK_EQ(host_mac[4], eecd_in(h, 8));
@@ -129,8 +131,8 @@ TEST(request, "A request is granted; DO is low when the EEPROM does not send")
 	host_destroy(h);
 }
 
-TEST(write, "A write is enabled before, wraps at the end of its page, and disables "
-    "the next one")
+TEST(write, "A write is enabled before, wraps at the end of its page, and "
+    "disables the next one")
 {
 	struct host *h;
 	uint8_t old;
@@ -260,7 +262,8 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 TEST(snapshot, "An instruction goes on after a restore; its state has limits")
 {
 	static const struct eeprom_limit t[] = {
-		{ 0, SNAP_EE_NBITS, 7 }, { 1, SNAP_EE_NBITS, 15 }, { 2, SNAP_EE_NBITS, 7 },
+		{ 0, SNAP_EE_NBITS, 7 }, { 1, SNAP_EE_NBITS, 15 },
+		{ 2, SNAP_EE_NBITS, 7 },
 		{ 3, SNAP_EE_NBITS, 7 }, { 4, SNAP_EE_NBITS, 7 },
 		{ 0, SNAP_EE_SHIFT, 0xffff }, { 0, SNAP_EE_OPCODE, 7 },
 		{ 0, SNAP_EE_ADDR, 127 },
@@ -276,11 +279,11 @@ TEST(snapshot, "An instruction goes on after a restore; its state has limits")
 		n = MIN(bits, 16);
 		eecd_out(h, (READ << 8 | 4) >> (16 - n), n);
 		(void)eecd_in(h, bits - n);
-		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap, good,
-		    NULL, SNAP_EE_SIZE));
+		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(h, e82545_eeprom_snap,
+		    good, NULL, SNAP_EE_SIZE));
 		to = host_create_82574(HOST_RAM);
-		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(to, e82545_eeprom_snap, NULL,
-		    good, SNAP_EE_SIZE));
+		ATF_REQUIRE_EQ(SNAP_EE_SIZE, snap_part(to, e82545_eeprom_snap,
+		    NULL, good, SNAP_EE_SIZE));
 		eecd_out(to, (READ << 8 | 4) & ((1 << (16 - n)) - 1), 16 - n);
 		i = 24 - MAX(bits, 16);
 		ATF_CHECK_EQ_MSG(host_mac[4] & ((1 << i) - 1), eecd_in(to, i),

@@ -210,8 +210,8 @@ withdrawn(struct host *h, uint32_t vectors)
 	h->nwithdrawn = h->withdrawn = 0;
 }
 
-TEST(off, "A vector of which no cause is enabled any more is withdrawn, also if "
-    "EIAC has masked it before")
+TEST(off, "A vector of which no cause is enabled any more is withdrawn, also "
+    "if EIAC has masked it before")
 {
 	struct host *h = msix_up();
 

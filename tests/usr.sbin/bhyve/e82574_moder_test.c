@@ -6,8 +6,8 @@
 
 /*
  * Which vectors of MSI-X send a message, and what that clears:
- * e82574_moderate() alone.  Bits are numbers, as in the datasheet; an EITR is in
- * units of 256 ns.
+ * e82574_moderate() alone.  Bits are numbers, as in the datasheet; an EITR is
+ * in units of 256 ns.
  */
 
 #include <sys/param.h>

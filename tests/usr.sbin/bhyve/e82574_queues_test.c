@@ -216,7 +216,8 @@ HOST_TEST(causes, two_up(64), "With MSI-X each queue has its cause, for "
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & 0x10);
 	rx_receive(h, frame[1], len[1]);
 	ATF_CHECK_EQ(31, host_rd(h, RDH1));
-	ATF_CHECK_EQ(0x90 | RXQ1, host_rd(h, E82545_ICS) & (0x90 | RXQ0 | RXQ1));
+	ATF_CHECK_EQ(0x90 | RXQ1, host_rd(h,
+	    E82545_ICS) & (0x90 | RXQ0 | RXQ1));
 	ATF_CHECK_EQ(2, h->nmessages[2]);
 	ATF_CHECK_EQ(3, h->nmessages[3]);
 }

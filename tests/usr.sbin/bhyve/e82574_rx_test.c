@@ -654,8 +654,8 @@ TEST(headers_segments, "Each segment of a packet has its headers apart")
 	host_destroy(h);
 }
 
-TEST(headers_null, "Descriptors without a buffer are passed over, also within a "
-    "packet")
+TEST(headers_null, "Descriptors without a buffer are passed over, also within "
+    "a packet")
 {
 	static const uint32_t sizes[4] = { 128, 1024, 0, 0 };
 	static uint8_t payload[2000], frame[2100];

@@ -58,8 +58,8 @@ send_stamped(struct host *h, uint32_t upper)
 	tx_go(h);
 }
 
-HOST_TEST(sent, up(), "A packet that asks for it gets SYSTIM; no other one until "
-    "the stamp is read")
+HOST_TEST(sent, up(), "A packet that asks for it gets SYSTIM; no other one "
+    "until the stamp is read")
 {
 	uint64_t first;
 
@@ -211,8 +211,8 @@ static const struct {
 };
 
 /* The port of PTP, 319, as Linux writes it, and as it is. */
-HOST_TEST(received, up(), "The messages of PTP that Linux asks for get SYSTIM, and "
-    "no others")
+HOST_TEST(received, up(), "The messages of PTP that Linux asks for get SYSTIM, "
+    "and no others")
 {
 	static const uint16_t ports[] = { 0x3f01, 0x013f };
 	uint8_t frame[128];

@@ -387,8 +387,8 @@ TEST(refused, "A bad name and a port in use are refused, with the option and "
 	netbe_cleanup(open_port(PORT_A));
 }
 
-TEST(limited, "The descriptor of a port is for its switch; when the adapter has "
-    "its headers, it is for frames only")
+TEST(limited, "The descriptor of a port is for its switch; when the adapter "
+    "has its headers, it is for frames only")
 {
 	static const unsigned long all[] = { NIOCTXSYNC, NIOCRXSYNC,
 	    NIOCCTRL };
@@ -428,8 +428,8 @@ take_all(struct vale_desc *d)
 	d->rxring->head = d->rxring->cur = d->rxring->tail;
 }
 
-TEST(waiting, "A user that waits for each frame needs no system call to receive "
-    "it, and its slots return")
+TEST(waiting, "A user that waits for each frame needs no system call to "
+    "receive it, and its slots return")
 {
 	uint8_t frame[60];
 	struct vale_desc *d;

@@ -555,8 +555,8 @@ share(uint64_t gpa, int prot)
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
 	ram = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ATF_REQUIRE(ram != MAP_FAILED);
-	ATF_REQUIRE_EQ(0, peer_mem_map(&ad->vfu.vdev_mem, fd, 0, gpa, SIZE, prot,
-	    &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(&ad->vfu.vdev_mem, fd, 0, gpa, SIZE,
+	    prot, &why));
 }
 
 void

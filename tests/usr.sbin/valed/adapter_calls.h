@@ -64,7 +64,7 @@ extern uint32_t		interrupted;	/* waits to come for `ready', atomic */
 extern bool		patient;
 extern unsigned int	clockwaits;
 extern void		(*close_hook)(void);	/* before adapter_net_close() */
-extern bool		stepping;	/* adapter_move() waits for events_step() */
+extern bool		stepping;	/* adapter_move(): events_step() */
 extern struct timespec	clock_now;	/* the kernel's, if 0 */
 extern struct timespec	waited;		/* until when, in the last of these */
 extern unsigned int	go_interrupted;	/* and for `go' */
@@ -73,7 +73,7 @@ extern bool		keep_found;	/* an earlier process has left one */
 extern uint32_t		keep_resumes;	/* atomic */
 extern unsigned int	stops;
 extern void		(*wanted)(void *arg);
-extern bool		serves;		/* the loop ends as adapter_stop() has it */
+extern bool		serves;		/* the loop ends by adapter_stop() */
 extern char		thread_name[16];
 extern const void	*freed;		/* was it? */
 extern bool		was_freed;

@@ -183,7 +183,9 @@ process(int s)
 	_exit(0);
 }
 
-/* Have a process end so, or, if it is NULL, without that.  Returns its status. */
+/*
+ * Have a process end so, or, if it is NULL, without that.  Returns its status.
+ */
 static int
 run(const struct end *e)
 {
@@ -513,7 +515,8 @@ TEST(left, "A file of an earlier process with one wrong field is as none")
 	valed_store_set("0008.journal", dup(pipes[0]));
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());
 	/* In place of a journal of another form there is a new one. */
-	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal) - 1, SIZED);
+	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal) - 1,
+	    SIZED);
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());
 	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal), 0);
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());

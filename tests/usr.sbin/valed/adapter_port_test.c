@@ -132,8 +132,8 @@ waits(void)
 	return (frame_peek(ad->net.an_port->fp_source, &frame));
 }
 
-TEST(move, "An adapter is moved to another port, and what came to both is dropped; "
-    "the old one goes when the model does not use it any more")
+TEST(move, "An adapter is moved to another port, and what came to both is "
+    "dropped; the old one goes when the model does not use it any more")
 {
 	unsigned int fds;
 
@@ -172,8 +172,8 @@ TEST(move, "An adapter is moved to another port, and what came to both is droppe
 	ATF_CHECK_EQ(3, events_used() - 1);
 }
 
-TEST(move_link, "The guest sees the link of the new port, and no change if that "
-    "is the same")
+TEST(move_link, "The guest sees the link of the new port, and no change if "
+    "that is the same")
 {
 	const struct vale_setting_value down = { .sv_text = "down" };
 

@@ -5,8 +5,8 @@
  */
 
 /*
- * An adapter begins and ends: how it is configured, who waits for whom, and what
- * is undone if a step fails.
+ * An adapter begins and ends: how it is configured, who waits for whom, and
+ * what is undone if a step fails.
  */
 
 #include <sys/param.h>

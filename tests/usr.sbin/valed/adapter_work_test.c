@@ -175,16 +175,16 @@ TEST(sees_to, "An event has the server listen; it sees to memory that is gone,\
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK_EQ(1, ad->vfu.vdev_counters[VFU_C_GONE]);
-	ATF_CHECK_STREQ("adapter_work_test: a: client dropped: its memory at 0x500000000 "
-	    "is gone\n", said());
+	ATF_CHECK_STREQ("adapter_work_test: a: client dropped: its memory at "
+	    "0x500000000 is gone\n", said());
 	said_start();
 	refused = GPA;
 	work();
 	ATF_CHECK_EQ(1, drops);
 	ATF_CHECK(ad->unshared);
-	ATF_CHECK_STREQ("adapter_work_test: a: the guest uses memory that its client does "
-	    "not share, at 0x500000000: QEMU needs memory-backend-memfd with "
-	    "share=on\n", said());
+	ATF_CHECK_STREQ("adapter_work_test: a: the guest uses memory that its "
+	    "client does not share, at 0x500000000: QEMU needs "
+	    "memory-backend-memfd with share=on\n", said());
 	said_start();
 	refused = GPA;
 	work();
@@ -396,9 +396,9 @@ address; none of others")
 	check_zeros(3, 0, 0, "");
 	put(E82545_TDBAL, (GPA + RING) & UINT32_MAX);
 	put(E82545_TDBAH, GPA >> 32);
-	check_zeros(3, 0, 0, "adapter_work_test: a: the guest's transmit descriptors are not "
-	    "in its memory at 0x500001040: QEMU needs memory-backend-memfd "
-	    "with share=on\n");
+	check_zeros(3, 0, 0, "adapter_work_test: a: the guest's transmit "
+	    "descriptors are not in its memory at 0x500001040: QEMU needs "
+	    "memory-backend-memfd with share=on\n");
 	ATF_CHECK(ad->unshared);
 	/* Once, and it does not check again. */
 	ad->unshared = false;

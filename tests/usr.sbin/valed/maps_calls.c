@@ -12,8 +12,8 @@
  *
  * and the unknown ones before that.  Memory in tables is that of which
  * peer_fault.h knows; the kernel's are rings of sockets and of requests
- * (peer_signal.c), which nobody can take away.  A mapping of a program or library,
- * or of no file, is not counted.
+ * (peer_signal.c), which nobody can take away.  A mapping of a program or
+ * library, or of no file, is not counted.
  */
 
 #include <sys/types.h>
@@ -107,7 +107,8 @@ line_kind(const char *line)
 	if (p[4] == 'p' && (path == NULL ||
 	    strstr(path, " (deleted)") == NULL))
 		return (OTHER);
-	if (strstr(line, " socket:[") != NULL || strstr(line, " /[aio]") != NULL)
+	if (strstr(line, " socket:[") != NULL || strstr(line,
+	    " /[aio]") != NULL)
 		return (KERNEL);
 	return (covered(start, end) ? IN_TABLES : UNKNOWN);
 }

@@ -293,8 +293,8 @@ act_control(const void *arg)
 	    &none) == 0 || errno == ERANGE ? 0 : 6);
 }
 
-TEST(control, "With a control socket, threads, memory and pairs of local sockets "
-    "can be created, and clients known, and no more")
+TEST(control, "With a control socket, threads, memory and pairs of local "
+    "sockets can be created, and clients known, and no more")
 {
 	const struct msghdr msg = { .msg_iovlen = 0 };
 
@@ -317,7 +317,8 @@ TEST(control, "With a control socket, threads, memory and pairs of local sockets
 		/* The kernel uses 32 bits of it. */
 		{ "truncate of a log, 64 bits", SYS_ftruncate,
 		    { 1L << 32 | 2, 0 } },
-		{ "truncate of a log, 64 bits", SYS_ftruncate, { 1L << 40, 0 } },
+		{ "truncate of a log, 64 bits", SYS_ftruncate,
+		    { 1L << 40, 0 } },
 		{ "pwrite to a log, 64 bits", SYS_pwrite64,
 		    { 1L << 32 | 2, P(page), 1, 0 } },
 		{ "pwrite to a log, 64 bits", SYS_pwrite64,
@@ -766,8 +767,8 @@ act_open_port(const void *arg __attribute__((__unused__)))
 	return (DONE);
 }
 
-TEST(opener, "The process that opens a port connects to local sockets, and has no "
-    "other files or networks")
+TEST(opener, "The process that opens a port connects to local sockets, and has "
+    "no other files or networks")
 {
 	const struct attempt killed[] = {
 		{ "openat", SYS_openat, { AT_FDCWD, P("."), O_RDONLY } },

@@ -187,8 +187,8 @@ exchange(struct frame_port *port, int s, size_t len)
 	ATF_CHECK_EQ(0, frame.f_flags);
 }
 
-TEST(frames, "Frames pass both ways, intact and in order; one that is looked at "
-    "stays until it is taken")
+TEST(frames, "Frames pass both ways, intact and in order; one that is looked "
+    "at stays until it is taken")
 {
 	static uint8_t sent[1000], got[65536];
 	struct iovec iov[FRAME_MAXIOV];

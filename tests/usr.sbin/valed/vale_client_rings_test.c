@@ -175,8 +175,8 @@ publish(struct port *p, unsigned int i, uint32_t seq)
 	ATF_REQUIRE_EQ(0, vale_client_txsync(&p->cp, i));
 }
 
-TEST(kick, "A sync publishes, and kicks once, on the first socket, if the switch "
-    "asks for that")
+TEST(kick, "A sync publishes, and kicks once, on the first socket, if the "
+    "switch asks for that")
 {
 	struct vale_desc *b = t_open("valet0:b", 64, 64);
 	struct netmap_ring *ring;
@@ -238,8 +238,8 @@ TEST(full_socket, "A kick that the socket has no space for is not waited for")
 	munmap(p.shared.memory, p.size);
 }
 
-TEST(indirect, "Slots with NS_INDIRECT are copied if they fit a buffer, from the "
-    "last head on")
+TEST(indirect, "Slots with NS_INDIRECT are copied if they fit a buffer, from "
+    "the last head on")
 {
 	static uint8_t frame[VALE_BUF_SIZE + 1], other[VALE_BUF_SIZE];
 	struct vale_desc *b = t_open("valet0:b", 64, 64);
@@ -384,8 +384,8 @@ TEST(timestamps, "A sync of a receive ring sets its time, one of a transmit "
 	port_close(&p);
 }
 
-TEST(rxwait, "Who waits to receive is woken with the next frame, and told of one "
-    "that is there")
+TEST(rxwait, "Who waits to receive is woken with the next frame, and told of "
+    "one that is there")
 {
 	struct vale_desc *b = t_open("valet0:b", 64, 64);
 	struct netmap_ring *ring;
@@ -462,8 +462,8 @@ wait_for(struct port *p, bool tx)
 	    vale_client_rxwait(&p->cp, 0));
 }
 
-TEST(drained, "Who waits takes all kicks, however many, and sees when valed has "
-    "ended")
+TEST(drained, "Who waits takes all kicks, however many, and sees when valed "
+    "has ended")
 {
 	static const unsigned int counts[] = { 0, 1, 63, 64, 65, 128, 200 };
 	struct port p;

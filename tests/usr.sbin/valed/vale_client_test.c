@@ -172,8 +172,8 @@ TEST(request, "A request has the header without addresses, the body, and the "
 	talk_end(&t);
 }
 
-TEST(reply, "A reply has a header, a body up to what fits, and descriptors, which "
-    "are closed on exec")
+TEST(reply, "A reply has a header, a body up to what fits, and descriptors, "
+    "which are closed on exec")
 {
 	const unsigned int fds = open_fds();
 	char body[sizeof(((struct talk *)0)->reply)];
@@ -268,8 +268,8 @@ TEST(no_descriptors, "A reply whose descriptors find no place is an error")
 	talk_end(&t);
 }
 
-TEST(refused, "An error has its errno and its sentence; descriptors with it are "
-    "closed")
+TEST(refused, "An error has its errno and its sentence; descriptors with it "
+    "are closed")
 {
 	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC,
 	    .vw_error = ENOSPC };

@@ -153,8 +153,8 @@ expect_none(struct remote *r)
 	ATF_CHECK(!is_readable(r));
 }
 
-VALED_TEST(frames, "Frames of every length and in fragments pass both ways, and "
-    "wake who waits")
+VALED_TEST(frames, "Frames of every length and in fragments pass both ways, "
+    "and wake who waits")
 {
 	static const uint32_t lens[] = { T_FRAME_MIN, 60, 1514, 2035, 2036,
 	    2037, 2049, 9014, 65535 };
@@ -288,8 +288,8 @@ set_header(const struct remote *r, unsigned int len)
 	ATF_REQUIRE_EQ(0, vale_client_call(r->conn, &call));
 }
 
-VALED_TEST(headless, "Frames without a header, as there are before it is set, are "
-    "skipped, and who waits is woken by the next one")
+VALED_TEST(headless, "Frames without a header, as there are before it is set, "
+    "are skipped, and who waits is woken by the next one")
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
@@ -325,8 +325,8 @@ VALED_TEST(headless, "Frames without a header, as there are before it is set, ar
 	end(&r);
 }
 
-PID_TEST(stops, "A valed that does not run holds up one flush, what finds no slot "
-    "is dropped, and all else is sent when it runs again")
+PID_TEST(stops, "A valed that does not run holds up one flush, what finds no "
+    "slot is dropped, and all else is sent when it runs again")
 {
 	uint8_t sent[60];
 	unsigned int dropped = 0, got = 0, i;
@@ -361,7 +361,8 @@ PID_TEST(stops, "A valed that does not run holds up one flush, what finds no slo
 	end(&r);
 }
 
-PID_TEST(ends, "A valed that ends is noticed; without a port frames are dropped")
+PID_TEST(ends,
+    "A valed that ends is noticed; without a port frames are dropped")
 {
 	struct iovec iov[FRAME_MAXIOV];
 	struct frame frame = { .f_iov = iov };
@@ -389,8 +390,8 @@ PID_TEST(ends, "A valed that ends is noticed; without a port frames are dropped"
 	ATF_CHECK_EQ(ENOBUFS, put(&r, sent, 60, 60, NULL));
 }
 
-VALED_TEST(again, "A port is closed and opened again, a hundred times, and leaves "
-    "no descriptor")
+VALED_TEST(again, "A port is closed and opened again, a hundred times, and "
+    "leaves no descriptor")
 {
 	const unsigned int fds = open_fds();
 	struct remote r;
@@ -410,8 +411,8 @@ VALED_TEST(again, "A port is closed and opened again, a hundred times, and leave
 	}
 }
 
-VALED_TEST(busy, "The reason of an error is valed's, and the connection is of no "
-    "more use")
+VALED_TEST(busy, "The reason of an error is valed's, and the connection is of "
+    "no more use")
 {
 	struct remote r, other;
 
@@ -565,8 +566,8 @@ memory_large(struct remote *r)
 	r->reg.nr_memsize = UINT64_MAX / 2;
 }
 
-VALED_TEST(refused, "What is not a port's memory, or may be taken away, is refused, "
-    "and no descriptor is left")
+VALED_TEST(refused, "What is not a port's memory, or may be taken away, is "
+    "refused, and no descriptor is left")
 {
 	static void (*const changes[])(struct remote *) = { memory_unsealed,
 	    memory_short, window_unsealed, window_short, window_lies,
@@ -588,8 +589,8 @@ VALED_TEST(refused, "What is not a port's memory, or may be taken away, is refus
 	}
 }
 
-TEST(answers, "An answer without the right descriptors is refused, and they are "
-    "closed")
+TEST(answers, "An answer without the right descriptors is refused, and they "
+    "are closed")
 {
 	const struct nmreq_register reg = { .nr_tx_rings = 1 };
 	int fd[2], file = memfd_create("file", MFD_ALLOW_SEALING), pair[2];
@@ -649,8 +650,8 @@ theirs(const struct remote *r)
 	return (csb);
 }
 
-VALED_TEST(scribble, "Indexes and slots in the memory are checked, and the window "
-    "of valed's is not this side's")
+VALED_TEST(scribble, "Indexes and slots in the memory are checked, and the "
+    "window of valed's is not this side's")
 {
 	struct vale_csb *csb;
 	struct remote r;

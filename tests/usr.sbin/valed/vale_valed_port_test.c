@@ -268,8 +268,8 @@ TEST(open_filter, "A filter is sent before the monitor is asked for; if it is "
 	ATF_CHECK_EQ(fds, open_fds());
 }
 
-TEST(open_fails, "What is out of range is not asked for; whatever fails, nothing is "
-    "left")
+TEST(open_fails, "What is out of range is not asked for; whatever fails, "
+    "nothing is left")
 {
 	struct vale_params params = { .monitor = VALE_MIRROR_BOTH + 1 };
 	const unsigned int fds = open_fds();

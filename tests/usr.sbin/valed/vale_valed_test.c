@@ -190,7 +190,8 @@ TEST(addresses, "Addresses are listed with their ports and ages")
 	finish();
 }
 
-TEST(counters, "A port's counters are those of the port with the name, or ENXIO")
+TEST(counters, "A port's counters are those of the port with the name, or "
+    "ENXIO")
 {
 	const struct page two = ports(2, "vale0:a", "vale0:b"),
 	    none = ports(0, NULL, NULL);

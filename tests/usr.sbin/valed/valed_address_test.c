@@ -45,7 +45,9 @@ address(int slot, const char *backend)
 	return (n);
 }
 
-/* Aumasson and Bernstein's numbers: bytes 0, 1, 2, ... with the key of those. */
+/*
+ * Aumasson and Bernstein's numbers: bytes 0, 1, 2, ... with the key of those.
+ */
 TEST(hash, "The hash is SipHash-2-4")
 {
 	static const struct {

@@ -429,7 +429,8 @@ TEST(moves, "An adapter is moved, and so are the names; one that cannot be has "
 	add(3, "c", open_at(103));
 	valed_reload(&vc, &adapters, watch);
 	check("move c vale1:c;names move 3;", 0);
-	strlcpy(vc.vc_config.ac_backend, "none", sizeof(vc.vc_config.ac_backend));
+	strlcpy(vc.vc_config.ac_backend, "none",
+	    sizeof(vc.vc_config.ac_backend));
 	valed_reload(&vc, &adapters, watch);
 	check("move c none;", 0);
 	start_error = ENOMEM;

@@ -330,7 +330,7 @@ TEST(addresses, "An adapter keeps the default address that an earlier version "
 /* Adapters with addresses of their own. */
 #define	AT(slot, name, port)						\
 	"pci.0." #slot ".0.device=e1000\npci.0." #slot ".0.backend=" port "\n" \
-	"pci.0." #slot ".0.path=" name ".sock\n"				\
+	"pci.0." #slot ".0.path=" name ".sock\n" \
 	"pci.0." #slot ".0.mac=02:00:00:00:00:0" #slot "\n"
 #define	MOVED(to, from)	to ": the adapter has moved from " from "\n"
 #define	STAYS(n, port, what)						\
@@ -439,7 +439,7 @@ TEST(circle, "Adapters that exchange their ports are never at one with the "
 }
 
 #define	ASK(n, port, option)						\
-	"valed.conf:" #n ": " port ": another " option "= disconnects the "	\
+	"valed.conf:" #n ": " port ": another " option "= disconnects the " \
 	"client: see reload --replace"
 #define	ASK_LINE(...)	"valed_changes_test: " ASK(__VA_ARGS__) "\n"
 

@@ -113,7 +113,8 @@ TEST(set, "An error that others have printed is the first one, too")
 	printed("valed_error_test: second\n");
 }
 
-TEST(name, "The program's name is not part of it, as the journal has it, either")
+TEST(name, "The program's name is not part of it, as the journal has it, "
+    "either")
 {
 	static char program[] = "<3>valed";
 

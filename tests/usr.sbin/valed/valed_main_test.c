@@ -598,7 +598,8 @@ TEST(fails, "A step that fails is told, ends the guard if there is one, and "
 	world.control = false;
 	world.hostifs = world.settings = 0;
 	strlcpy(world.fail, "start a", sizeof(world.fail));
-	runs(EX_UNAVAILABLE, "", BEGIN "fault;guard 1 valed;accept;close;signal;"
+	runs(EX_UNAVAILABLE, "", BEGIN
+	    "fault;guard 1 valed;accept;close;signal;"
 	    NAME_A "start a;absent a;guard end;");
 	/* Another is served. */
 	world.adapters = 2;
@@ -621,7 +622,8 @@ TEST(lines, "An interface of a line that cannot be attached is told, and does "
 	    "attach vale0:e1 e1;" SERVES);
 	strlcpy(world.fail, "attach vale0:e0 e0", sizeof(world.fail));
 	runs(EX_OK, "valed_main_test: vale0:e0: why not\n", BEGIN
-	    "fault;guard 1 valed;accept;close;signal;" NAMES_E "open e0;open e1;"
+	    "fault;guard 1 valed;accept;close;signal;" NAMES_E
+	    "open e0;open e1;"
 	    "sandbox 55;attach vale0:e0 e0;close e0;no name vale0:e0;"
 	    "unattached vale0:e0 ;attach vale0:e1 e1;" SERVES);
 	/* One of -a does when valed is started again. */

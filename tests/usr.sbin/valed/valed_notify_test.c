@@ -245,8 +245,8 @@ TEST(none, "Without NOTIFY_SOCKET nothing is opened or sent")
 	ATF_CHECK_STREQ("", heard());
 }
 
-TEST(crowded, "At the end the manager's message waits for others of the user to "
-    "receive their descriptors, and not before")
+TEST(crowded, "At the end the manager's message waits for others of the user "
+    "to receive their descriptors, and not before")
 {
 	const int fd = STDIN_FILENO;
 

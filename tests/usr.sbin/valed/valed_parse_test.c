@@ -81,7 +81,8 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
 
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=02:0a:bC:De:f0:01,mtu=68,"
-	    "itr=65535,itr_min=0,csb=off,direct=off,poll=0,mem=1M,rate=300Mbit/s,"
+	    "itr=65535,itr_min=0,csb=off,direct=off,poll=0,mem=1M,"
+	    "rate=300Mbit/s,"
 	    "burst=64K,limit=5120,private=on,weight=100");
 	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
 	ATF_CHECK_EQ(E82545_MTU_MIN, ac->ac_mtu);
@@ -224,7 +225,8 @@ static const struct {
 	{ "1,", "the device is missing" },
 	{ "1,,vale0:a", "the device is missing" },
 	{ "1,e100", "unknown device \"e100\": not e1000 or e1000e" },
-	{ "1,e1000f,vale0:a", "unknown device \"e1000f\": not e1000 or e1000e" },
+	{ "1,e1000f,vale0:a",
+	    "unknown device \"e1000f\": not e1000 or e1000e" },
 	{ "1,e1000e", "the port's name is missing" },
 	{ "1,f1000,vale0:a", "unknown device \"f1000\": not e1000 or e1000e" },
 	{ "1,e1000", "the port's name is missing" },

@@ -6,7 +6,8 @@
 
 /*
  * Pipes as valed sees them: how many there are, and what programs that are
- * killed, hostile or in a hurry leave there.  netmap_pipe_test has what passes through.
+ * killed, hostile or in a hurry leave there.  netmap_pipe_test has what passes
+ * through.
  */
 
 #include <sys/param.h>

@@ -189,7 +189,8 @@ static const char *const names[] = { [VALED_TAP] = "tap",
 static void
 plan_row(const struct row *row)
 {
-	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS], want[ADAPTERS];
+	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS],
+	    want[ADAPTERS];
 	struct valed_action actions[VALED_ACTIONS(ADAPTERS, ADAPTERS)];
 	bool refused[ADAPTERS] = { false };
 	struct valed_plan vp = { .pn_old = old, .pn_new = new,
@@ -344,8 +345,8 @@ static const struct {
 	{ "backend", IN_PLACE }, { "device", NOTHING },
 };
 
-TEST(in_place, "Each variable can be changed in place, or replaces the adapter; "
-    "what is of a TAP interface replaces it")
+TEST(in_place, "Each variable can be changed in place, or replaces the "
+    "adapter; what is of a TAP interface replaces it")
 {
 	static const struct adapter_config old = { .ac_backend = "vale0:a" };
 	struct adapter_config new, tap;

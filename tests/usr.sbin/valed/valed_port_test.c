@@ -250,8 +250,8 @@ drain(struct vale_desc *d)
 	d->rxring->head = d->rxring->cur = d->rxring->tail;
 }
 
-VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs "
-    "no other")
+VALED_TEST(scribbled, "A port whose user writes anything to its memory "
+    "disturbs no other")
 {
 	struct vale_client_port *bad;
 	struct vale_desc *a, *b;
@@ -272,7 +272,9 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 		t_expect(b, 60, 1, i);
 	}
 	client_close(bad);
-	/* On the same switch it may send any frame, but to its own ring only. */
+	/*
+	 * On the same switch it may send any frame, but to its own ring only.
+	 */
 	bad = client_open_rings("vale0:bad", 2);
 	for (i = 0; i < 2000; i++) {
 		scribble(bad, n, &seed);
@@ -287,8 +289,8 @@ VALED_TEST(scribbled, "A port whose user writes anything to its memory disturbs 
 	wait_until(ports() == 0, "%u", ports());
 }
 
-VALED_TEST(punched, "A hole in a port's memory costs its user the contents, and "
-    "nobody else anything")
+VALED_TEST(punched, "A hole in a port's memory costs its user the contents, "
+    "and nobody else anything")
 {
 	struct vale_client_port *cp;
 	struct vale_desc *a, *b;
@@ -337,8 +339,8 @@ flood(unsigned int i)
 	}
 }
 
-VALED_TEST(killed, "Processes that are killed while they send and receive leave "
-    "free ports, and no other process misses a frame")
+VALED_TEST(killed, "Processes that are killed while they send and receive "
+    "leave free ports, and no other process misses a frame")
 {
 	struct vale_desc *a, *b, *c;
 	unsigned int i, j, seq = 0;
@@ -565,8 +567,8 @@ t_take_one(struct vale_desc *d, uint32_t seq)
 	ATF_CHECK_EQ(seq, f.tf_seq);
 }
 
-VALED_TEST(filter, "A monitor's filter runs in valed: what does not pass takes no "
-    "slot; one that valed does not take opens nothing")
+VALED_TEST(filter, "A monitor's filter runs in valed: what does not pass takes "
+    "no slot; one that valed does not take opens nothing")
 {
 	/* Frames with an odd number, whose lowest byte is at 18. */
 	static const struct vale_insn odd[] = {

@@ -449,8 +449,8 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 #define	GONE	"the process that reads the files has ended: restart valed"
 #define	PIPE	"cannot reload: " GONE
 
-TEST(reloads, "A reload that is asked for during another follows it; if the guard "
-    "ends, its end is the answer")
+TEST(reloads, "A reload that is asked for during another follows it; if the "
+    "guard ends, its end is the answer")
 {
 	const char *const line = "valed_serve_test: " PIPE "\n";
 
@@ -588,8 +588,8 @@ TEST(outgrown, "An interface with more queues than it had is closed, and the "
 	check("let go vale0:e;gone vale0:e;guard attach;");
 }
 
-TEST(replaces, "A client asks for a reload that may disconnect others; a signal "
-    "meanwhile is one that may not")
+TEST(replaces, "A client asks for a reload that may disconnect others; a "
+    "signal meanwhile is one that may not")
 {
 	make();
 	signals_fd = valed_serve_signals();
@@ -637,8 +637,8 @@ TEST(restarts, "A client asks for a restart: it ends if the program can be "
 	    "restart end the supervisor has ended;wait 66;wait 66;");
 }
 
-TEST(told, "A signal ends the program while it waits for an adapter that does not "
-    "end")
+TEST(told, "A signal ends the program while it waits for an adapter that does "
+    "not end")
 {
 	struct adapter ending = { .config = { .ac_name = "x" } };
 	int status;
@@ -713,8 +713,8 @@ TEST(ends, "It says that it serves; at the end, what the next process needs is "
 	    "wait 66 check;restart end;" SAVES("restarts"));
 }
 
-TEST(slow, "No adapter saves its state before all have quiesced, which takes two "
-    "seconds at most, as does saving it")
+TEST(slow, "No adapter saves its state before all have quiesced, which takes "
+    "two seconds at most, as does saving it")
 {
 	called_make();
 	list_make();

@@ -291,7 +291,8 @@ page_text(const atf_tc_t *tc, const char *name, char *text, size_t size)
 	while (fgets(line, sizeof(line), f) != NULL) {
 		if (strncmp(line, ".It Fl ", 7) == 0)
 			options = line[7] == 's';
-		if (strncmp(line, ".It ", 4) == 0 || strncmp(line, ".El", 3) == 0)
+		if (strncmp(line, ".It ", 4) == 0 || strncmp(line, ".El",
+		    3) == 0)
 			in = options && strncmp(line, item, strlen(item)) == 0;
 		line[strcspn(line, "\n")] = ' ';
 		if (in)

@@ -111,8 +111,8 @@ TEST(numbers, "An interrupt for a request takes no exit, and none is sent for "
 	test_destroy(t);
 }
 
-TEST(numbers_link, "An interrupt for no request has ICR read; a link change that "
-    "comes with one for a request is left to lem_link()")
+TEST(numbers_link, "An interrupt for no request has ICR read; a link change "
+    "that comes with one for a request is left to lem_link()")
 {
 	struct lem_test *t = create_numbers();
 
@@ -139,8 +139,8 @@ TEST(numbers_link, "An interrupt for no request has ICR read; a link change that
 	test_destroy(t);
 }
 
-TEST(numbers_change, "After a change of the mode, and for a requested interrupt, "
-    "a message is sent though ICR was not read")
+TEST(numbers_change, "After a change of the mode, and for a requested "
+    "interrupt, a message is sent though ICR was not read")
 {
 	static const uint32_t modes[] = {
 		LEM_MODE_LAZY, LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL,

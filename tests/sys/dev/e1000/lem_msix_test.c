@@ -37,7 +37,8 @@ reads(const struct lem_test *t)
 	return (t->g.lc.lc_os.reads);
 }
 
-TEST(access, "An interrupt for frames costs no read and one write, in each mode")
+TEST(access, "An interrupt for frames costs no read and one write, in each "
+    "mode")
 {
 	struct lem_test *t;
 	uint64_t nreads;

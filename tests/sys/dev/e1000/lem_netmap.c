@@ -6,8 +6,8 @@
 
 /*
  * lem_netmap interface address count [vlan]: opens an interface in netmap mode,
- * asks for the Ethernet address of `address' (ARP) `count' times, each after the
- * answer to the one before, and prints how many were sent and answered.  It
+ * asks for the Ethernet address of `address' (ARP) `count' times, each after
+ * the answer to the one before, and prints how many were sent and answered.  It
  * ends with the first that is not answered.  With `vlan', requests and answers
  * have a tag for that VLAN.
  *

@@ -7,8 +7,8 @@
 /*
  * take_mbufs: takes as many mbuf clusters of the size of a page as the kernel
  * allows, and those of ICMP packets that are received, until it is killed.
- * They wait in sockets that nobody reads.  It ends with EX_UNAVAILABLE before it
- * takes memory that the rest of the system needs.
+ * They wait in sockets that nobody reads.  It ends with EX_UNAVAILABLE before
+ * it takes memory that the rest of the system needs.
  *
  * A processor keeps some free clusters for itself, which only the received
  * packets can take.

@@ -5,8 +5,8 @@
  */
 
 /*
- * Both ends of a pipe in this process, for tests.  A function fails the test case
- * if a call fails that must not.
+ * Both ends of a pipe in this process, for tests.  A function fails the test
+ * case if a call fails that must not.
  */
 
 #ifndef _PIPE_ENDS_H_
@@ -49,8 +49,8 @@ void	pipe_put(struct vale_pipe *pp, uint32_t seq, uint16_t flags);
 struct netmap_slot *pipe_take(struct vale_pipe *pp, uint32_t seq);
 
 /*
- * Each buffer of the pipe must be in one slot: of the receiver, if it is between
- * what was released and published, else of the sender.
+ * Each buffer of the pipe must be in one slot: of the receiver, if it is
+ * between what was released and published, else of the sender.
  */
 void	pipe_check_buffers(struct pipe_ends *f);
 

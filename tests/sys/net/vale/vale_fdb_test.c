@@ -76,7 +76,8 @@ TEST(learn, "An address is learned once, found, and listed with its port and "
 
 	vale_fdb_init(&fdb, seed);
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, 10));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 0, 253, 10));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 0, 253,
+	    10));
 	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 10));
 	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 12));
 	ATF_CHECK_EQ(253, vale_fdb_lookup(&fdb, addr(1), 0, 12));
@@ -140,7 +141,8 @@ TEST(ageing, "An entry expires to the second, later when refreshed, never with "
 	vale_fdb_init(&fdb, seed);
 	vale_fdb_learn(&fdb, addr(1), 0, 7, t0);
 	ATF_CHECK_EQ(7, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 300));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 301));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0,
+	    t0 + 301));
 	ATF_CHECK_EQ(0, entries(t0 + 301));
 	ATF_CHECK_EQ(1, entries(t0 + 300));
 
@@ -155,7 +157,8 @@ TEST(ageing, "An entry expires to the second, later when refreshed, never with "
 
 	vale_fdb_set_ageing(&fdb, 10);
 	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 912));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 913));
+	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0,
+	    t0 + 913));
 	vale_fdb_set_ageing(&fdb, 0);
 	ATF_CHECK_EQ(8, vale_fdb_lookup(&fdb, addr(1), 0, t0 + 1000000000));
 	vale_fdb_set_ageing(&fdb, UINT32_MAX);
@@ -407,20 +410,26 @@ TEST(limit, "A port learns up to its limit; expired and moved entries do not "
 	ATF_CHECK_EQ(3, entries(110));
 	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(3), 0, 110));
 	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(2), 0, 1, 110));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 0, 2, 110));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(4), 0, 2,
+	    110));
 
 	/* A station that moves is not learned at a port with a full limit, */
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 0, 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(4), 0, 1,
+	    110));
 	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(4), 0, 110));
 	/* and one that leaves makes another possible. */
 	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(0), 0, 2, 110));
 	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(4), 0, 1, 110));
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1, 110));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1,
+	    110));
 
 	/* addr(1), of 101, expires. */
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1, 401));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(5), 0, 1, 402));
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(6), 0, 1, 402));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(5), 0, 1,
+	    401));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(5), 0, 1,
+	    402));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(6), 0, 1,
+	    402));
 	/* All of them do. */
 	for (i = 20; i < 24; i++)
 		ATF_CHECK_EQ(i < 23 ? VALE_FDB_LEARNED : VALE_FDB_REFUSED,
@@ -430,10 +439,13 @@ TEST(limit, "A port learns up to its limit; expired and moved entries do not "
 	vale_fdb_set_ageing(&fdb, 1);
 	vale_fdb_learn(&fdb, addr(20), 0, 1, 1002);
 	vale_fdb_set_ageing(&fdb, 300);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1100));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1,
+	    1100));
 	vale_fdb_set_ageing(&fdb, 1);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1100));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 0, 1, 1101));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(30), 0, 1,
+	    1100));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(30), 0, 1,
+	    1101));
 	vale_fdb_set_ageing(&fdb, 300);
 
 	/* A flush removes the entries of a port, and its limit. */
@@ -691,7 +703,8 @@ TEST(times, "The times behind a bucket's addresses are not taken for another "
 
 	vale_fdb_set_limit(&fdb, port, 0);
 	vale_fdb_set_ageing(&fdb, 0);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, fake, 0, port, low));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, fake, 0, port,
+	    low));
 	ATF_CHECK_EQ(0, b->fb_writer);
 	ATF_CHECK_EQ(port, vale_fdb_lookup(&fdb, fake, 0, low));
 	for (n = 0; vale_fdb_next(&fdb, &cursor, low, &e);)
@@ -720,7 +733,8 @@ TEST(last, "Nothing behind the table is accessed")
 	ATF_CHECK_EQ(4000, f->fdb_used[1]);
 	/* All have expired, in each way of a bucket. */
 	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(0), 0, 1, 301));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 0, 1, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(f, addr(5000), 0, 1,
+	    301));
 	ATF_CHECK_EQ(2, f->fdb_used[1]);
 	for (i = 0; vale_fdb_next(f, &cursor, 301, &e);)
 		i++;
@@ -768,8 +782,8 @@ learn_old(void *arg)
 {
 	unsigned int *port = arg;
 
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.old), 0,
-	    *port, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.old),
+	    0, *port, 301));
 }
 
 static void
@@ -811,8 +825,8 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 	vale_fdb_learn(split.f, addr(split.old), 0, 200, 0);
 	second = learn_old;
 	touch_next(split.pages + TOUCH_PAGE, then_second, &port);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new), 0,
-	    200, 301));
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(split.f, addr(split.new),
+	    0, 200, 301));
 	ATF_CHECK_EQ(201, vale_fdb_lookup(split.f, addr(split.old), 0, 301));
 	ATF_CHECK_EQ(1, split.f->fdb_used[201]);
 
@@ -821,8 +835,8 @@ TEST(sweep_race, "An expired entry that another thread changes, or a bucket "
 	vale_fdb_learn(split.f, addr(split.old), 0, 200, 0);
 	second = take_bucket;
 	touch_next(split.pages + TOUCH_PAGE, then_second, NULL);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(split.f, addr(split.new), 0,
-	    200, 301));
+	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(split.f, addr(split.new),
+	    0, 200, 301));
 	ATF_CHECK_EQ(1, split.b->fb_writer);
 	ATF_CHECK(split.b->fb_entry[0] != 0);
 	ATF_CHECK_EQ(1, split.f->fdb_used[200]);

@@ -393,7 +393,9 @@ TEST(tags, "The same behind tags")
 TEST(others, "Frames in which IP can be hidden do not pass")
 {
 	static const struct row rows[] = {
-		/* 802.3 with LLC: ARP and IPv4 by RFC 1042, behind a tag; STP. */
+		/*
+		 * 802.3 with LLC: ARP and IPv4 by RFC 1042, behind a tag; STP.
+		 */
 		{ DST OWN "0024 aaaa03 000000 0806 0001 0800 06 04 0001" OWN
 		    IP4B "000000000000 c0000201", VALE_GUARD_IP },
 		{ DST OWN "0024 aaaa03 000000 0806 0001 0800 06 04 0001" OWN

@@ -202,8 +202,8 @@ opens(void *arg __unused)
 	return (NULL);
 }
 
-TEST(together, "Settings that are kept together are all there or none, for each "
-    "port that comes, and for one that is there")
+TEST(together, "Settings that are kept together are all there or none, for "
+    "each port that comes, and for one that is there")
 {
 	struct vale_desc *d;
 	pthread_t thread;
@@ -231,8 +231,8 @@ TEST(together, "Settings that are kept together are all there or none, for each 
 	}
 }
 
-TEST(failures, "If one of several settings is wrong, or there is no memory, none "
-    "is kept; if one cannot be set, the others are")
+TEST(failures, "If one of several settings is wrong, or there is no memory, "
+    "none is kept; if one cannot be set, the others are")
 {
 	struct vale_setting_change sc[3] = { change("limit", "3"),
 	    change("weight", "5"), change("vlan", "7") };

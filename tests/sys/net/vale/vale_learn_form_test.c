@@ -299,8 +299,8 @@ cut(uint8_t flags, uint8_t gso, unsigned int words, uint8_t proto,
 	return (vale_learn_frame_complete(&lf));
 }
 
-TEST(segments, "A frame to be cut is what its type says, directly behind IP and "
-    "at most two tags")
+TEST(segments, "A frame to be cut is what its type says, directly behind IP "
+    "and at most two tags")
 {
 	unsigned int i, n;
 	uint8_t *p;

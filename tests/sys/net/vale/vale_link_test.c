@@ -158,7 +158,8 @@ tell(void *arg, bool up)
 {
 	char word[16];
 
-	snprintf(word, sizeof(word), "%s%c ", (const char *)arg, up ? 'u' : 'd');
+	snprintf(word, sizeof(word), "%s%c ", (const char *)arg,
+	    up ? 'u' : 'd');
 	strlcat(told, word, sizeof(told));
 }
 

@@ -236,8 +236,8 @@ TEST(waits, "A monitor's descriptor becomes readable with a copy")
 	close_ports();
 }
 
-TEST(again, "A monitor stays when its port is closed, and goes on with the next "
-    "of this name; the switch ends with the last of both")
+TEST(again, "A monitor stays when its port is closed, and goes on with the "
+    "next of this name; the switch ends with the last of both")
 {
 	struct vale_desc *a, *m;
 
@@ -370,9 +370,9 @@ TEST(batches, "Copies of frames of many slots, in batches that wrap the ring")
 	close_ports();
 }
 
-TEST(offloads, "A monitor without virtio-net headers gets segments with complete "
-    "checksums, whatever its port sends and gets; one with headers gets what "
-    "was sent")
+TEST(offloads, "A monitor without virtio-net headers gets segments with "
+    "complete checksums, whatever its port sends and gets; one with headers "
+    "gets what was sent")
 {
 	static struct vn_sent s;
 	struct vale_desc *from, *m[2], *to;
@@ -541,8 +541,8 @@ TEST(filter_copied, "The filter is the library's own, and seen over fragments")
 	close_ports();
 }
 
-TEST(filter_invalid, "A filter that cannot be run, or is not a monitor's, opens "
-    "nothing")
+TEST(filter_invalid, "A filter that cannot be run, or is not a monitor's, "
+    "opens nothing")
 {
 	static struct vale_insn long_one[VALE_FILTER_MAX + 1];
 	static const struct vale_insn loop[] = { { 0x05, 0, 0, UINT32_MAX },

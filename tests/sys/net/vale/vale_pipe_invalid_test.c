@@ -5,7 +5,8 @@
  */
 
 /*
- * Pipes whose memory is not valid: an end's own ring, or what the other end wrote.
+ * Pipes whose memory is not valid: an end's own ring, or what the other end
+ * wrote.
  */
 
 #include <sys/param.h>
@@ -104,8 +105,8 @@ TEST(elsewhere, "An end is not opened if buffers are where no page begins, or "
 }
 
 /* What is not valid of the other end's: EIO. */
-TEST(other_end, "Indices outside the ring, buffers that there are not, and slots "
-    "that are too long of the other end end a sync")
+TEST(other_end, "Indices outside the ring, buffers that there are not, and "
+    "slots that are too long of the other end end a sync")
 {
 	struct netmap_ring *ring;
 	struct pipe_ends f;
@@ -174,8 +175,8 @@ TEST(other_end, "Indices outside the ring, buffers that there are not, and slots
 }
 
 /* What is not valid in an end's own ring: EINVAL, and nothing passes. */
-TEST(invalid, "A head outside the ring, or beyond the tail, a buffer that there "
-    "is not, and a slot that is too long are refused")
+TEST(invalid, "A head outside the ring, or beyond the tail, a buffer that "
+    "there is not, and a slot that is too long are refused")
 {
 	struct netmap_ring *ring;
 	struct pipe_ends f;

@@ -80,8 +80,8 @@ TEST(layout, "Rings of both ends have their slots, and each buffer is in one "
 	free(f.base);
 }
 
-TEST(frames, "Frames pass both ways in order; a full ring takes no more; nothing "
-    "is lost")
+TEST(frames, "Frames pass both ways in order; a full ring takes no more; "
+    "nothing is lost")
 {
 	struct pipe_ends f;
 	uint32_t n, turn, sent[2] = { 0, 0 }, got[2] = { 0, 0 };
@@ -162,8 +162,8 @@ TEST(exchanges, "A buffer that an end puts into a slot passes with it, and the "
 	free(f.base);
 }
 
-TEST(fragments, "A frame of several slots is shown when it is complete, with its "
-    "flags")
+TEST(fragments, "A frame of several slots is shown when it is complete, with "
+    "its flags")
 {
 	struct pipe_ends f;
 	unsigned int i;
@@ -193,8 +193,8 @@ TEST(fragments, "A frame of several slots is shown when it is complete, with its
 	free(f.base);
 }
 
-TEST(reopened, "An end that is opened again goes on with what was published and "
-    "not released")
+TEST(reopened, "An end that is opened again goes on with what was published "
+    "and not released")
 {
 	struct pipe_ends f;
 	unsigned int i;
@@ -223,8 +223,8 @@ TEST(reopened, "An end that is opened again goes on with what was published and 
 	free(f.base);
 }
 
-TEST(again, "A pipe that is initialized again is empty, and its slots keep their "
-    "buffers, wherever they were")
+TEST(again, "A pipe that is initialized again is empty, and its slots keep "
+    "their buffers, wherever they were")
 {
 	struct netmap_slot *slot;
 	struct pipe_ends f;
@@ -322,8 +322,8 @@ TEST(again_exchanged, "A pipe that is initialized again keeps the buffers that "
 	}
 }
 
-TEST(kicks, "A sync kicks if the other end sleeps and there is something new for "
-    "it: once")
+TEST(kicks, "A sync kicks if the other end sleeps and there is something new "
+    "for it: once")
 {
 	struct pipe_ends f;
 	bool kick;
@@ -439,8 +439,8 @@ flow_receive(void *arg)
 	return (NULL);
 }
 
-TEST(threads, "Two ends that sleep when they have nothing to do wake each other, "
-    "both ways at the same time")
+TEST(threads, "Two ends that sleep when they have nothing to do wake each "
+    "other, both ways at the same time")
 {
 	struct flow flow[4];
 	pthread_t thread[4];

@@ -289,10 +289,10 @@ TEST(change, "A change of the limit fills the bucket, and an equal one does "
 
 /*
  * What a sender like TCP gets of a limit in `seconds' (RFC 5681, 6298, with
- * Linux's least timeout of 0.2 s): each millisecond it sends a window of packets
- * of up to 64 KB.  If some are lost the window is halved; if all, it waits, twice
- * as long each time, and begins with one segment.  At most `most' bytes pass in
- * any second.
+ * Linux's least timeout of 0.2 s): each millisecond it sends a window of
+ * packets of up to 64 KB.  If some are lost the window is halved; if all, it
+ * waits, twice as long each time, and begins with one segment.  At most `most'
+ * bytes pass in any second.
  */
 static uint64_t
 tcp(struct vale_rate *r, unsigned int seconds, uint64_t most)

@@ -304,7 +304,8 @@ long_headers(unsigned int at, uint32_t more, uint32_t len)
 	known->f_csum_start = l4;
 	known->f_csum_offset = 16;
 	t_put(t_port[0], frame, l4 + 40, l4 + 40, true);
-	ring->slot[(ring->head + ring->num_slots - 1) % ring->num_slots].flags |=
+	ring->slot[(ring->head + ring->num_slots - 1) %
+	    ring->num_slots].flags |=
 	    VALE_SLOT_FRAME;
 	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 }

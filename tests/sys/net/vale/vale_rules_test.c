@@ -154,8 +154,8 @@ TEST(access, "Access ports of a VLAN see each other, and nobody else")
 	t_ports_close();
 }
 
-TEST(none_any_more, "When the last VLAN has gone, what a port floods reaches all "
-    "ports, with and without a guard of its own")
+TEST(none_any_more, "When the last VLAN has gone, what a port floods reaches "
+    "all ports, with and without a guard of its own")
 {
 	unsigned int i, n = 0;
 
@@ -413,7 +413,8 @@ random_round(uint32_t round)
 		vlans = vlans || !model[i].any;
 		/* All that these ports send is their own. */
 		if (test_random(&seed) % 3 == 0)
-			t_port_set(i, "source", "02:00:00:00:00:00,02:00:00:00:00:01,"
+			t_port_set(i, "source",
+			    "02:00:00:00:00:00,02:00:00:00:00:01,"
 			    "02:00:00:00:00:02,02:00:00:00:00:03,"
 			    "02:00:00:00:00:04");
 	}
@@ -587,7 +588,8 @@ change(void *arg __unused, struct frame_source *frames)
 	struct frame frame = { .f_iov = iov };
 
 	while (frame_peek(frames, &frame)) {
-		memcpy(changed[1] + 6, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 }, 6);
+		memcpy(changed[1] + 6, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 },
+		    6);
 		memcpy(changed[1] + ADDRS, (const uint8_t[]){ 0x81, 0, 0, 20 },
 		    4);
 		frame_next(frames);
@@ -795,7 +797,8 @@ check_setting(const char *setting, const char *value)
 {
 	char text[VALE_SETTING_SIZE];
 
-	ATF_REQUIRE_EQ(0, vale_get(t_port_name(0), setting, text, sizeof(text)));
+	ATF_REQUIRE_EQ(0, vale_get(t_port_name(0), setting, text,
+	    sizeof(text)));
 	ATF_CHECK_STREQ(value, text);
 }
 

@@ -23,8 +23,8 @@
 #include "vale_setting.h"
 #include "vale_test.h"
 
-TEST(private, "No frame passes from one private port to another, and all others "
-    "do")
+TEST(private, "No frame passes from one private port to another, and all "
+    "others do")
 {
 	struct vale_desc *d[4];
 	char name[] = "valet0:p0";
@@ -88,8 +88,8 @@ TEST(private, "No frame passes from one private port to another, and all others 
 	vale_close(d[3]);
 }
 
-TEST(batch, "A sender takes as many slots at once as is set, and its last frame "
-    "whole")
+TEST(batch, "A sender takes as many slots at once as is set, and its last "
+    "frame whole")
 {
 	static uint8_t frame[9000];
 	struct vale_switch_settings ss;
@@ -179,8 +179,8 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 	vale_close(to);
 }
 
-TEST(values, "What is set is read back; an invalid value is refused and changes "
-    "nothing")
+TEST(values, "What is set is read back; an invalid value is refused and "
+    "changes nothing")
 {
 	struct vale_port_settings ps;
 	struct vale_switch_settings ss;
@@ -489,8 +489,8 @@ TEST(once, "A setting that is for the next one of its name is there once, in "
 	ATF_CHECK_ERRNO(EINVAL, once("valet0:a", "source", "me") == -1);
 }
 
-TEST(nothing_behind, "Behind the text of each setting there are zeros, and nothing "
-    "of the switch")
+TEST(nothing_behind, "Behind the text of each setting there are zeros, and "
+    "nothing of the switch")
 {
 	struct vale_setting_value value[VALE_NSETTINGS];
 	struct vale_desc *a = t_open("valet0:a", 0, 0);

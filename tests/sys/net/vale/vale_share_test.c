@@ -241,9 +241,11 @@ TEST(equal, "Senders get equal shares, whatever the receiver takes at a time, "
 				for (often = 0; often < 2; often++) {
 					/* Small batches must be too much. */
 					if (batches[b][3] == 1 && (often ?
-					    takes[t] > 1 : takes[t] > ns[i] / 2))
+					    takes[t] > 1 :
+					    takes[t] > ns[i] / 2))
 						continue;
-					if (b == 3 && (often || takes[t] > ns[i]))
+					if (b == 3 && (often ||
+					    takes[t] > ns[i]))
 						continue;
 					begin(SLOTS);
 					/* The ring is full of a stranger's. */
@@ -258,7 +260,8 @@ TEST(equal, "Senders get equal shares, whatever the receiver takes at a time, "
 				}
 }
 
-TEST(weighted, "Senders get shares by their weights, whichever senders they are")
+TEST(weighted, "Senders get shares by their weights, whichever senders they "
+    "are")
 {
 	static uint8_t w[SENDERS];
 	static const unsigned int senders[] = { 0, 63, 64, 65, 130, 253 };

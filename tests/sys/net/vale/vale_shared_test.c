@@ -5,8 +5,8 @@
  */
 
 /*
- * Ports of programs in other processes: the memory, which is as netmap's programs
- * expect it, and the CSB.
+ * Ports of programs in other processes: the memory, which is as netmap's
+ * programs expect it, and the CSB.
  */
 
 #include <sys/param.h>
@@ -93,7 +93,9 @@ teardown(struct fixture *f)
 	free(f->shared.memory);
 }
 
-/* The extra buffers and those of all slots differ, and are all that there are. */
+/*
+ * The extra buffers and those of all slots differ, and are all that there are.
+ */
 static void
 check_buffers(const struct fixture *f)
 {
@@ -129,8 +131,8 @@ check_buffers(const struct fixture *f)
 	free(seen);
 }
 
-TEST(buffers, "Each slot has a buffer of its own, and the list of extra buffers "
-    "has the others")
+TEST(buffers, "Each slot has a buffer of its own, and the list of extra "
+    "buffers has the others")
 {
 	struct fixture f;
 
@@ -227,8 +229,8 @@ publish(struct fixture *f, uint32_t i, uint32_t seq)
 	f->csb->tx_atok.head = i + 1 == TX_SLOTS ? 0 : i + 1;
 }
 
-TEST(transmit, "What is published is sent; a user that sleeps is woken once; an "
-    "invalid head is counted")
+TEST(transmit, "What is published is sent; a user that sleeps is woken once; "
+    "an invalid head is counted")
 {
 	struct vale_desc *b;
 	struct fixture f;
@@ -394,8 +396,8 @@ TEST(inbox, "A frame to several ports waits until the owner's thread delivers "
 	teardown(&f);
 }
 
-TEST(inbox_full, "Frames that find no slot in the inbox, or the ring, are missed "
-    "and counted; a batch fills the ring as often as it has space")
+TEST(inbox_full, "Frames that find no slot in the inbox, or the ring, are "
+    "missed and counted; a batch fills the ring as often as it has space")
 {
 	struct vale_desc *b, *c;
 	struct fixture f;
@@ -453,8 +455,8 @@ TEST(inbox_monitor, "What a monitor gets waits for the owner's thread")
 	teardown(&f);
 }
 
-TEST(inbox_large, "A burst that a large ring holds waits for the owner's thread "
-    "as a whole")
+TEST(inbox_large, "A burst that a large ring holds waits for the owner's "
+    "thread as a whole")
 {
 	const struct vale_params params = { .rings = 1, .tx_slots = TX_SLOTS,
 	    .rx_slots = 4096, .monitor = VALE_MIRROR_BOTH };

@@ -232,8 +232,8 @@ no_wake(void *arg __attribute__((__unused__)),
 {
 }
 
-TEST(shared, "A port whose memory is slow gets its frames by its owner's thread, "
-    "and its senders do not wait")
+TEST(shared, "A port whose memory is slow gets its frames by its owner's "
+    "thread, and its senders do not wait")
 {
 	struct vale_params params = { .tx_slots = 4, .rx_slots = 64 };
 	struct vale_shared vs = { .wake = no_wake };

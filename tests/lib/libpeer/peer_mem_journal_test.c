@@ -276,6 +276,30 @@ TEST(files, "A file is kept while a range of it is mapped, by a name that no "
 	end(dma);
 }
 
+TEST(parts, "A file that a smaller limit has mapped in parts gets numbers that "
+    "none of the journal's has")
+{
+	struct peer_mem *dma = begin(), *new = table(3 * PAGE);
+	const int a = file(16, 'a'), b = file(1, 'b');
+
+	ATF_REQUIRE_EQ(0, peer_mem_map(dma, a, 0, 0, PAGE, RW, &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(dma, b, 0, 100 * PAGE, PAGE, RW, &why));
+	ATF_REQUIRE_EQ(0, peer_mem_map(dma, a, 8 * PAGE, 8 * PAGE, PAGE, RW,
+	    &why));
+	ATF_CHECK_EQ(2, nkept);
+	ATF_REQUIRE_EQ_MSG(0, peer_mem_replay(new, journal, kept, NAMES, &why),
+	    "%s", why);
+	ATF_CHECK_EQ('b', *(uint8_t *)peer_mem_addr(new, 100 * PAGE, PAGE, RW));
+	ATF_CHECK_EQ(3, nkept);
+	peer_mem_set_journal(dma, NULL);
+	peer_mem_set_keep(dma, NULL);
+	peer_mem_reset(dma);
+	free(dma);
+	close(a);
+	close(b);
+	end(new);
+}
+
 /* The journal is an error, and nothing is left of it. */
 static void
 check_refused(int error)

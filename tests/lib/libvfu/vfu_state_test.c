@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <linux/pci_regs.h>
 
@@ -148,6 +149,11 @@ end(void)
 	peer_mem_reset(&dev.vdev_mem);
 }
 
+static const struct vfio_user_dma_map map = { sizeof(map),
+    VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE, PAGE, 8 * PAGE, PAGE };
+static const struct vfio_user_region_rw rw = { 0, VFIO_PCI_CONFIG_REGION_INDEX,
+    256 };
+
 static void
 put_message(unsigned int command, const void *data, size_t len, int fd)
 {
@@ -170,26 +176,12 @@ set_irq(uint32_t index, uint32_t action, int fd)
 	close(fd);
 }
 
-/*
- * A client with a page of memory, all interrupts, of which INTx has been sent,
- * and replies that it does not read; save that.
- */
+/* A client comes, which reads little at a time. */
 static void
-make_state(void)
+come(void)
 {
 	static const struct vfio_user_version version;
-	const struct vfio_user_dma_map map = { sizeof(map),
-	    VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE, PAGE, 8 * PAGE,
-	    PAGE };
-	const struct vfio_user_region_rw rw = { 0, VFIO_PCI_CONFIG_REGION_INDEX,
-	    256 };
-	struct {
-		struct vfio_user_region_rw rw;
-		uint8_t value[2];
-	} write = { { PCI_COMMAND, VFIO_PCI_CONFIG_REGION_INDEX, 2 },
-	    { PCI_COMMAND_MASTER, 0 } };
-	const char *why;
-	int fd, i, pair[2];
+	int pair[2];
 
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
 	    pair));
@@ -198,6 +190,24 @@ make_state(void)
 	client = pair[1];
 	ATF_REQUIRE_EQ(0, vfu_server_come(&dev, pair[0]));
 	put_message(VFIO_USER_VERSION, &version, sizeof(version), -1);
+}
+
+/*
+ * A client with a page of memory, all interrupts, of which INTx has been sent,
+ * and replies that it does not read; save that.
+ */
+static void
+make_state(void)
+{
+	struct {
+		struct vfio_user_region_rw rw;
+		uint8_t value[2];
+	} write = { { PCI_COMMAND, VFIO_PCI_CONFIG_REGION_INDEX, 2 },
+	    { PCI_COMMAND_MASTER, 0 } };
+	const char *why;
+	int fd, i;
+
+	come();
 	fd = stub_memory(4 * PAGE);
 	put_message(VFIO_USER_DMA_MAP, &map, sizeof(map), fd);
 	put_message(VFIO_USER_DMA_MAP, &map, sizeof(map), fd);
@@ -620,6 +630,75 @@ TEST(exact, "A state has no byte and no flag that is not known, and no "
 			ATF_CHECK_STREQ("the device's state is not consistent",
 			    why);
 	}
+}
+
+TEST(rest, "A descriptor that came with the end of what was carried out is for "
+    "the rest of its message, however late the client reads replies")
+{
+	const char *why = "";
+	uint8_t buf[4096];
+	size_t half, len = 0;
+	unsigned int i;
+	int fd;
+
+	begin();
+	come();
+	/* Replies that fill the socket; another one, which has to wait. */
+	for (i = 0; i < READS; i++)
+		len += vfu_message(buf + len, i, VFIO_USER_REGION_READ, 0, &rw,
+		    sizeof(rw));
+	ATF_REQUIRE_EQ((ssize_t)len, send(client, buf, len, 0));
+	events_run();
+	len = vfu_message(buf, i, VFIO_USER_REGION_READ, 0, &rw, sizeof(rw));
+	half = len + 24;
+	len += vfu_message(buf + len, i, VFIO_USER_DMA_MAP, 0, &map,
+	    sizeof(map));
+	fd = stub_memory(4 * PAGE);
+	ATF_REQUIRE_EQ((ssize_t)half, send_fds(client, buf, half, &fd, 1, 0));
+	close(fd);
+	events_run();
+	ATF_REQUIRE(dev.vdev_server.blocked);
+	ATF_REQUIRE_EQ(1, dev.vdev_server.nfds);
+	close(dev.vdev_server.fds[0]);
+	dev.vdev_server.nfds = 0;
+	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
+	end();
+	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
+	    why);
+	for (i = 0; i < 2 * VFU_ROUNDS; i++)
+		vfu_stream_round(&dev);
+	ATF_REQUIRE_EQ((ssize_t)(len - half), send(client, buf + half,
+	    len - half, 0));
+	while (dev.vdev_mem.n == 0 &&
+	    (recv(client, buf, sizeof(buf), MSG_DONTWAIT) > 0 ||
+	    events_step() != 0))
+		continue;
+	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 8 * PAGE, PAGE,
+	    PROT_READ | PROT_WRITE) != NULL);
+	vfu_server_drop(&dev);
+}
+
+TEST(poor, "A client for whom there are no descriptors is not kept")
+{
+	struct rlimit all, few;
+	int pair[2];
+
+	begin();
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
+	    pair));
+	/* One, for the store. */
+	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &all));
+	few = all;
+	few.rlim_cur = (rlim_t)dup_of(0) + 1;
+	close((int)few.rlim_cur - 1);
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+	ATF_CHECK_EQ(EMFILE, vfu_server_come(&dev, pair[0]));
+	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &all));
+	ATF_CHECK(peer_kept_find(kept, NAMES, "client") == NULL);
+	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
+	ATF_CHECK_EQ(0, vfu_server_come(&dev, pair[0]));
+	ATF_CHECK(peer_kept_find(kept, NAMES, "client") != NULL);
+	vfu_server_drop(&dev);
 }
 
 TEST(idle, "Without a client, there is none afterwards, or the one that had "

@@ -34,6 +34,7 @@
 #include "adapter_keep.h"
 #include "adapter_keep_impl.h"
 #include "adapter_version.h"
+#include "e82545.h"
 #include "peer_fault.h"
 #include "peer_fds.h"
 #include "peer_mem_journal.h"
@@ -183,9 +184,7 @@ process(int s)
 	_exit(0);
 }
 
-/*
- * Have a process end so, or, if it is NULL, without that.  Returns its status.
- */
+/* Have a process end so, or, if it is NULL, without that.  Returns its status. */
 static int
 run(const struct end *e)
 {
@@ -378,6 +377,9 @@ TEST(minute, "Two that are more than a minute apart are not too many")
 	later += 40;
 	ends(&e);
 	ATF_CHECK_EQ(1, refused());
+	/* Until the next reload, which removes the memory. */
+	later += 100;
+	ATF_CHECK_EQ(1, refused());
 }
 
 /*
@@ -387,13 +389,49 @@ TEST(minute, "Two that are more than a minute apart are not too many")
 
 enum { SAVED = 1, MEMORY = 2, JOURNAL = 4 };
 
-/* What the next process goes on from, of the first adapter. */
+/* What vfu_state_restore() got: not more than `most', or more. */
+enum { NONE, GOOD, BAD };
+static size_t	most;
+static int	restored;
+
+WRAP(int, vfu_state_restore, struct vfu_device *vd, const void *buf,
+    size_t len, const struct peer_mem_journal *j, struct peer_kept *all,
+    size_t n, const char **why)
+{
+	(void)__real_vfu_state_restore;
+	(void)vd, (void)buf, (void)j, (void)all, (void)n, (void)why;
+	restored = MAX(restored, len <= most ? GOOD : BAD);
+	return (EINVAL);
+}
+
 static int
-goes_on_from(void)
+looks(struct adapter_keep *ak)
+{
+	/* All of it is there. */
+	if (ak->ak_journal != NULL && ((volatile const char *)ak->ak_journal)
+	    [sizeof(*ak->ak_journal) - 1] != 0)
+		abort();
+	return ((ak->ak_saved != NULL ? SAVED : 0) |
+	    (ak->ak_old != NULL ? MEMORY : 0) |
+	    (ak->ak_journal != NULL ? JOURNAL : 0));
+}
+
+static int
+resumes(struct adapter_keep *ak)
+{
+	static const struct e82545_config config;
+
+	adapter_keep_resume(&ak->ak_adapter, &config);
+	return (restored);
+}
+
+/* What the next process finds, or does, with the first adapter. */
+static int
+next(int (*fn)(struct adapter_keep *))
 {
 	static const struct adapter_config ac = { .ac_slot = 1,
 	    .ac_backend = "vale0:vm", .ac_name = "vm", .ac_where = "vm" };
-	const struct adapter_keep *ak;
+	struct adapter_keep *ak;
 	int fds[2], status;
 	pid_t pid;
 
@@ -405,15 +443,22 @@ goes_on_from(void)
 		close(fds[0]);
 		valed_store_serve(fds[1]);
 		ak = keep_of(adapter_keep_alloc(&ac));
-		_exit((ak->ak_saved != NULL ? SAVED : 0) |
-		    (ak->ak_old != NULL ? MEMORY : 0) |
-		    (ak->ak_journal != NULL ? JOURNAL : 0));
+		ak->ak_adapter.config = ac;
+		ak->ak_adapter.vfu.vdev_server.fd = -1;
+		_exit(fn(ak));
 	}
 	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
 	close(fds[0]);
 	close(fds[1]);
 	ATF_REQUIRE_MSG(WIFEXITED(status), "status %#x", status);
 	return (WEXITSTATUS(status));
+}
+
+/* What the next process goes on from, of the first adapter. */
+static int
+goes_on_from(void)
+{
+	return (next(looks));
 }
 
 #define	SIZED		(F_SEAL_SHRINK | F_SEAL_GROW)
@@ -515,11 +560,93 @@ TEST(left, "A file of an earlier process with one wrong field is as none")
 	valed_store_set("0008.journal", dup(pipes[0]));
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());
 	/* In place of a journal of another form there is a new one. */
-	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal) - 1,
-	    SIZED);
+	leave("0008.journal", "", 0, PEER_MEM_PAGE, SIZED);
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());
 	leave("0008.journal", "", 0, sizeof(struct peer_mem_journal), 0);
 	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	store_clear();
+}
+
+/* A duplicate of a file in the store, as the service manager has one. */
+static int
+stored(const char *name)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < valed_store_count(); i++)
+		if (strcmp(valed_store_entry(i, &fd), name) == 0)
+			return (dup(fd));
+	return (-1);
+}
+
+TEST(once, "No process goes on from files that another one has gone on from, "
+    "or tries that more than three times")
+{
+	static const struct adapter_saved saved = { .as_magic = SAVED_MAGIC,
+	    .as_version = ADAPTER_SAVED_VERSION, .as_generation = 5 };
+	static struct adapter_keep memory;
+	static const struct wrong none;
+	int files[2], i;
+
+	memcpy(memory.ak_magic, KEEP_MAGIC, sizeof(memory.ak_magic));
+	memory.ak_size = sizeof(memory);
+	leave_wrong("0008.saved", &saved, sizeof(saved), &none);
+	leave_wrong("0008.memory", &memory, sizeof(memory), &none);
+	for (i = 0; i < 5; i++)
+		ATF_CHECK_EQ_MSG(i < 3 ? GOOD : NONE, next(resumes), "%d", i);
+	files[0] = stored("0008.saved");
+	files[1] = stored("0008.memory");
+	ATF_CHECK_EQ(SAVED | MEMORY | JOURNAL, goes_on_from());
+	ATF_CHECK_EQ(0, refused());
+	valed_store_set("0008.saved", files[0]);
+	ATF_CHECK_EQ(MEMORY | JOURNAL, goes_on_from());
+	valed_store_set("0008.memory", files[1]);
+	ATF_CHECK_EQ(JOURNAL, goes_on_from());
+	store_clear();
+}
+
+/*
+ * A client that has taken over the earlier process may write to the file, whose
+ * first bytes are old when the last ones are copied.
+ */
+#define	LARGE		(4 << 20)
+
+static void *
+flip(void *arg)
+{
+	volatile struct adapter_saved *as = arg;
+
+	for (;;)
+		as->as_device = as->as_device == 0 ? LARGE + 1 : 0;
+	return (NULL);
+}
+
+static int
+resumes_much(struct adapter_keep *ak)
+{
+	pthread_t thread;
+	int i;
+
+	ak->ak_saved->as_device = 0;
+	if (pthread_create(&thread, NULL, flip, ak->ak_saved) != 0)
+		abort();
+	for (i = 0; i < 500 && restored != BAD; i++) {
+		ak->ak_saved->as_resumes = 0;
+		(void)resumes(ak);
+	}
+	return (restored);
+}
+
+TEST(changed, "A file that changes while it is looked at is used as it was "
+    "looked at")
+{
+	static const struct adapter_saved saved = { .as_magic = SAVED_MAGIC,
+	    .as_version = ADAPTER_SAVED_VERSION, .as_generation = 5 };
+
+	leave("0008.saved", &saved, sizeof(saved), LARGE, SIZED);
+	most = LARGE;
+	ATF_CHECK_EQ(GOOD, next(resumes_much));
 	store_clear();
 }
 

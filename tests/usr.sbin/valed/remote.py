@@ -5,6 +5,7 @@
 """Adapters whose port is on another valed's switch, for valed_remote_test.sh."""
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -336,6 +337,9 @@ def hostile():
         [(head + hdr + bytes(reg), [])],
         [(head + hdr + bytes(reg), [file.fileno()] * 4)],
         [(head + hdr + bytes(reg), [memfd, memfd, file.fileno(), memfd])],
+        [(head + hdr + bytes(reg), [memfd, memfd] + kicks),
+         (struct.pack(ctl_client.HEAD, ctl_client.MAGIC, errno.EIO, b"no") +
+          hdr, [])],
         [(head + hdr + b"\xff" * reg, [memfd, memfd] + kicks),
          (head + hdr, [])],
         [(head + hdr + os.urandom(reg), [memfd, memfd] + kicks),
@@ -357,6 +361,10 @@ def hostile():
             c.close()
         a.get(STATUS)
         s.close()
+        # Standard input, output and error, and the adapter's.
+        opener, = openers(v1)
+        wait_until(lambda: len(descriptor_links(opener)) == 4, "no others",
+                   lambda: descriptor_links(opener))
         os.unlink("control")
         with Switch(["vm3"]) as sw, guests(sw) as (c,):
             has("vm1", "vm3")

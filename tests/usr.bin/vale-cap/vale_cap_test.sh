@@ -133,6 +133,94 @@ from()
 	echo "ether src 02:00:00:00:00:0$1"
 }
 
+# Whether the third frame of port 1 is there, behind all others.
+last_captured()
+{
+	[ "$(tcpdump -n -r cap.pcapng ether src 02:00:00:00:00:01 \
+	    2> tcpdump.err | wc -l)" -eq 3 ]
+}
+
+test_case fields "All fields of a file that a slow reader has are right" \
+    require.progs "python3 tcpdump"
+fields_body()
+{
+	setup vale0:a vale0:b
+	mkfifo fifo
+	find_cap
+	$CAP -Q out -s 20 -r 64 -w fifo vale0:a vale0:b 2> cap.err 3>&- 4<&- &
+	cap=$!
+	exec 5< fifo
+	send 1 2
+	# More than the pipe and the ring have space for.
+	send 0 5000
+	cat <&5 > cap.pcapng &
+	cat=$!
+	send 1 1
+	wait_until "the last frame" last_captured
+	kill -INT $cap
+	wait $cap || atf_fail "vale-cap: $?"
+	wait $cat
+	exec 5<&-
+	atf_check -o file:cap.err -e empty python3 - <<-'EOF'
+	import struct, time
+	data = open("cap.pcapng", "rb").read()
+	names, frames, received, dropped = [], [0, 0], {}, {}
+
+	def options(at, end):
+	    found = {}
+	    while at < end:
+	        code, size = struct.unpack_from("=HH", data, at)
+	        found[code] = data[at + 4:at + 4 + size]
+	        at += 4 + (size + 3) // 4 * 4
+	    return found
+
+	def number(value):
+	    return int.from_bytes(value, "little")
+
+	def now(at):
+	    high, low = struct.unpack_from("=II", data, at)
+	    assert abs((high << 32 | low) / 1e9 - time.time()) < 3600
+
+	at = 0
+	while at < len(data):
+	    kind, size = struct.unpack_from("=II", data, at)
+	    end = at + size - 4
+	    assert struct.unpack_from("=I", data, end) == (size,), at
+	    if kind == 0x0a0d0d0a:
+	        assert struct.unpack_from("=IHHq", data, at + 8) == (
+	            0x1a2b3c4d, 1, 0, -1)
+	        assert options(at + 24, end) == {4: b"vale-cap", 0: b""}
+	    elif kind == 1:
+	        assert struct.unpack_from("=HHI", data, at + 8) == (1, 0, 20)
+	        o = options(at + 16, end)
+	        assert o == {2: o[2], 9: b"\x09", 0: b""}, o
+	        names.append(o[2])
+	    elif kind == 6:
+	        of, _, _, captured, length = struct.unpack_from("=5I", data, at + 8)
+	        now(at + 12)
+	        assert (captured, length) == (20, 60)
+	        assert data[at + 28:at + 48] == (b"\xff" * 6 + b"\2\0\0\0\0" +
+	            bytes([of]) + bytes(8))
+	        # Outbound.
+	        assert options(at + 48, end) == {2: b"\2\0\0\0", 0: b""}
+	        frames[of] += 1
+	    else:
+	        assert kind == 5, kind
+	        of, = struct.unpack_from("=I", data, at + 8)
+	        now(at + 12)
+	        o = options(at + 20, end)
+	        received[of], dropped[of] = number(o[4]), number(o[5])
+	    at = end + 4
+	assert names == [b"vale0:a", b"vale0:b"], names
+	assert received == {0: 5000, 1: 3}, received
+	assert dropped == {0: 5000 - frames[0], 1: 0}, dropped
+	assert frames[1] == 3 and 0 < frames[0] < 5000, frames
+	print("%d frames captured, %d dropped" % (sum(frames),
+	    sum(dropped.values())))
+	EOF
+	teardown
+}
+
 test_case filter "Frames that the expression does not match take no place in the \
 ring" require.progs tcpdump
 filter_body()
@@ -166,7 +254,8 @@ filter_here_body()
 	tcpdump -y EN10MB -ddd "$expression" 2> /dev/null | head -1 > insns
 	[ "$(cat insns)" -gt 512 ] || atf_fail "it is short: $(cat insns)"
 	for expression in "$expression" "$(from 2) or ip6 protochain 6"; do
-		begin -Q in -w cap.pcapng vale0:a "$expression"
+		# Frames that do not match do not count.
+		begin -n 5 -Q in -w cap.pcapng vale0:a "$expression"
 		send 1 30
 		send 2 5
 		end 5
@@ -265,6 +354,16 @@ seconds_body()
 	atf_check -o match:"^$(date +%Y)-[0-9]*[.]pcapng$" -o \
 	    not-match:"%" ls ring
 	[ "$(ls ring | wc -l)" -eq 2 ] || atf_fail "$(ls ring)"
+	# With -C the last ones stay, whatever their names are.
+	rm ring/*
+	$CAP -C 1 -G 1 -W 2 -w ring/%s. vale0:a 2> cap.err 3>&- 4<&- &
+	cap=$!
+	wait_until "a file" sh -c '[ -n "$(ls ring)" ]'
+	first=$(ls ring)
+	wait_until "the end of $first" [ ! -e "ring/$first" ]
+	kill -INT $cap
+	wait $cap || atf_fail "vale-cap: $?"
+	atf_check_equal 2 "$(ls ring | wc -l)"
 	teardown
 }
 
@@ -281,6 +380,8 @@ user_body()
 	uid=$(id -u nobody) gid=$(id -g nobody)
 	atf_check -o inline:"Uid:\t$uid\t$uid\t$uid\t$uid
 Gid:\t$gid\t$gid\t$gid\t$gid\n" grep -E "^(Uid|Gid)" /proc/$cap/status
+	atf_check -o inline:"Groups:\t$(id -G nobody) \n" \
+	    grep "^Groups" /proc/$cap/status
 	atf_check -o not-match:"[1-9a-f]" sed -n 's/^CapPrm://p' \
 	    /proc/$cap/status
 	send 0 2

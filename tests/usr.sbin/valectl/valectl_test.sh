@@ -387,6 +387,8 @@ save_body()
 	printf '# no newline' >> valed.conf
 	cp valed.conf before
 	chmod 640 valed.conf
+	[ "$(id -u)" -ne 0 ] || chown nobody:nogroup valed.conf
+	owner=$(stat -c %U:%G valed.conf)
 	ln -s valed.conf link
 	setup_valed -k valed.conf -s 2,e1000,vale0:s,path=s.sock
 	mkfifo orders replies
@@ -433,7 +435,7 @@ save_body()
 	sort valed.conf > got
 	atf_check diff want got
 	atf_check -o ignore grep -n "^# no newline$" valed.conf
-	atf_check -o inline:"640\n" stat -c %a valed.conf
+	atf_check -o inline:"$owner 640\n" stat -c "%U:%G %a" valed.conf
 	[ -h link ] || atf_fail "the link was replaced"
 	sort printed > want
 	diff before valed.conf | sed -n 's/^> //p' | grep -v "^#" | sort > got

@@ -78,6 +78,7 @@ class Ports:
 
 def events():
     """Each kind of event, with its members."""
+    valectl("-o", "vale0:vm1", "link=down")
     stream = subprocess.Popen([os.environ["VALECTL"], "--events"], text=True,
                               stdout=subprocess.PIPE)
     seen = []
@@ -104,6 +105,9 @@ def events():
 
     # What is there.
     assert next() == {"event": "port_added", "port": "vale0:vm1"}
+    valectl("-o", "vale0:vm1", "link=up")
+    assert next() == {"event": "link", "port": "vale0:vm1", "up": False}
+    assert next() == {"event": "link", "port": "vale0:vm1", "up": True}
     d = Driver("vm1.sock")
     came = {"event": "client_came", "adapter": "vm1", "port": "vale0:vm1"}
     wait(**came)
@@ -158,6 +162,34 @@ def events():
                 e.get("reason") == "rate"]) <= 3
     stream.terminate()
     stream.wait()
+
+
+def rates():
+    """A report has what came since the one before: of a report that has all of
+    `n' frames the rate says how long that was, at most as long as all reports
+    without a second for each of the others."""
+    p = Ports("vale0:a", "vale0:b")
+    begun, n = time.monotonic(), 1000
+    reports = subprocess.Popen([os.environ["VALECTL"], "-j", "-s", "vale0", "1"],
+                               text=True, stdout=subprocess.PIPE)
+
+    def next():
+        a, = [port for port in json.loads(reports.stdout.readline())
+              if port["name"] == "vale0:a"]
+        return a["tx_frames"]
+
+    others = rate = more = 0
+    while rate == 0 or more > 0:
+        next()
+        p.send(0, n)
+        rate = next()
+        most = time.monotonic() - begun - (others + 1)
+        more = next()
+        others += 3
+    assert n / rate <= most, (n / rate, most)
+    reports.terminate()
+    reports.wait()
+    p.close()
 
 
 def parse(text, openmetrics):
@@ -304,5 +336,6 @@ scrape_configs:
 
 
 if __name__ == "__main__":
-    {"client": client, "events": events, "form": form, "reply": reply, "dashboard": dashboard,
+    {"client": client, "events": events, "rates": rates, "form": form,
+     "reply": reply, "dashboard": dashboard,
      "scrape": scrape}[sys.argv[1]](*sys.argv[2:])

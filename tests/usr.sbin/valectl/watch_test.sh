@@ -123,6 +123,16 @@ events_body()
 	    $VALECTL --events -t vale0
 }
 
+test_case rates "A report has the rates since the report before" \
+    require.progs python3
+rates_body()
+{
+	setup_valed -s $ADAPTER
+	VALECTL=$VALECTL VALED_PORTS=$(atf_get_srcdir)/valed_ports \
+	    compare rates
+	teardown
+}
+
 test_case form "Metrics have the form of OpenMetrics, and that of Prometheus" \
     require.progs python3
 form_body()

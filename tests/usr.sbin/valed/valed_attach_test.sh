@@ -19,6 +19,15 @@ two_hosts()
 	in_host $B ip addr add 10.9.0.2/24 dev eb
 }
 
+# Whether the thread that tells switches of their uplinks has nothing to do.
+carrier_sleeps()
+{
+	local task
+
+	task=$(grep -l '^carrier$' /proc/$VALED_PID/task/*/comm) &&
+	    grep -q '^State:.S' "${task%comm}status"
+}
+
 host_case bridge "TCP passes between two attached interfaces, in large \
 segments, with right checksums"
 bridge_body()
@@ -29,6 +38,7 @@ bridge_body()
 	valed_in $S -a vale0:pa -a vale0:pb
 	tcp $B 10.9.0.2 $A 20000000
 	tcp $A 10.9.0.1 $B 20000000
+	wait_until "sleep" carrier_sleeps
 	wait_until "counters" counted $VALED_PID $S
 	frames=$(value $S pa rx_frames)
 	[ $frames -gt 0 ] || atf_fail "no frames"

@@ -42,6 +42,7 @@ settings: what valectl has changed is in force afterwards
 counters: those of an adapter's port continue after a restart, not after a crash
 programs: vale-cap and valectl go on with the next process
 stored: settings in the store that are not valid are lost, after a line
+told: what a process that a client has taken over tells the supervisor
 interfaces: attached interfaces in the store that are not valid are lost, after a line
 moves: an adapter that was moved goes on at its new port
 moving: so it does at one of both if the process ends while it is moved

@@ -306,10 +306,8 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 		    e82545_rx_offload(dev, b, &f) :
 		    e82545_rx_frame(dev, b, &f);
 		if (b->stamp && verdict == RX_TAKEN && b->ndone > before &&
-		    e82574_rx_stamp(dev, &f.f)) {
+		    e82574_rx_stamp(dev, &f.f))
 			b->q->stamped = b->ndone;
-			b->stamp = false;
-		}
 		if (nqueues > 1)
 			rx_hashed(b, from, lower);
 		switch (verdict) {

@@ -262,6 +262,22 @@ HOST_TEST(udp, up(64, 2048, 0), "A guest that does not announce UDP gets "
 	}
 }
 
+HOST_TEST(odd, up(64, 2048, 0), "Segments of UDP with the checksum of TCP are "
+    "none for a guest without UDP, and for nobody else")
+{
+	struct packet p = { .payload = bulk, .paylen = 3000, .udp = true };
+	struct frame frame;
+	size_t len = make(&p, 1000, &frame);
+
+	CSB_SET(h, pad[1], 0);
+	frame.f_csum_offset = 16;
+	host_inject_offload(h, &frame, sent, len, 5);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK(!host_rx_done(h, h->rxnext));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
+}
+
 HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
     "frames arrive")
 {
@@ -576,6 +592,52 @@ HOST_TEST(unused, up(64, 2048, 0), "All entries are cleared again after "
 	first = h->rxnext;
 	guest_receive(h, 1);
 	ATF_CHECK(entries_are(first, 1, 0));
+}
+
+TEST(split, "So they are after batches of descriptors with four buffers")
+{
+	struct host *h = host_create_82574_csb(HOST_RAM);
+	const uint64_t gpa = guest_alloc(h);
+	const uint64_t at = host_alloc(h, 64 * ENTRY, 16);
+	uint8_t plain_frame[60];
+	uint32_t first, i, k;
+
+	host_make_frame(plain_frame, sizeof(plain_frame), host_mac, 1);
+	h->port.fp_offloads = true;
+	host_wr(h, E82574_RFCTL, E82574_RFCTL_EXTEN);
+	host_up(h, 64, 64, 2048);
+	ring = host_mem(h, at, 64 * ENTRY);
+	CSB_SET(h, vnet_ring_high, at >> 32);
+	CSB_SET(h, vnet_ring_low, at);
+	CSB_SET(h, guest_rdt, h->rxtail);
+	guest_place(h, gpa);
+	CSB_SET(h, guest_csb_on, 1);
+	for (i = 0; i < 4; i++) {
+		/* Two descriptors each with four buffers; one as always. */
+		if (i == 1) {
+			ATF_REQUIRE(entries_are(0, 2, 0));
+			memset(ring, 0xaa, 64 * ENTRY);
+			host_set(h, E82545_RCTL, 0x400);
+		} else if (i == 3)
+			host_clear(h, E82545_RCTL, 0x400);
+		first = host_rd(h, E82545_RDH);
+		for (k = 0; k < (i == 0 ? 2 : i == 3 ? 1 : 20); k++)
+			host_inject(h, plain_frame, sizeof(plain_frame), 1);
+		host_run(h);
+		ATF_REQUIRE_EQ(0, host_rx_pending(h));
+		if (i < 3)
+			for (k = 0; k < 64; k++) {
+				memset(host_rxd(h, k), 0, 16);
+				host_rxd(h, k)->addr = htole64(h->rxbuf +
+				    k * 2048);
+			}
+		k = (host_rd(h, E82545_RDH) + 63) % 64;
+		CSB_SET(h, guest_rdt, k);
+		host_wr(h, E82545_RDT, k);
+	}
+	ATF_REQUIRE_EQ(18, first);
+	ATF_CHECK(entries_are(first, 1, 0));
+	host_destroy(h);
 }
 
 HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "

@@ -91,6 +91,63 @@ HOST_TEST(sent, up(), "A packet that asks for it gets SYSTIM; no other one "
 	ATF_CHECK_EQ(5, host_counter(h, E82545_C_TX_FRAME));
 }
 
+/* A clock that ticks whenever it is read. */
+static uint64_t
+tick(void *arg)
+{
+	struct host *h = arg;
+
+	return (h->now_ns += 1000);
+}
+
+/* The time stamp of a batch of `n' packets that ask for one. */
+static uint64_t
+batch_stamp(unsigned int n)
+{
+	struct host *h = up();
+	struct e82545_ops ops = host_ops;
+	uint8_t frame[100];
+	uint64_t value;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
+	ops.eo_now = tick;
+	h->dev->ops = &ops;
+	while (n-- > 0)
+		tx_desc(h, tx_put(h, frame, sizeof(frame)), TXD_DATA |
+		    TXD_LAST | sizeof(frame), TXD_STAMP);
+	tx_go(h);
+	h->dev->ops = &host_ops;
+	value = stamp(h, E82574_TXSTMPL);
+	host_destroy(h);
+	return (value);
+}
+
+TEST(first, "Of a batch the first packet's time counts")
+{
+	ATF_CHECK(batch_stamp(1) != 0);
+	ATF_CHECK_EQ(batch_stamp(1), batch_stamp(3));
+}
+
+HOST_TEST(parts, up(), "A packet of several descriptors gets a time stamp if it "
+    "asks for one")
+{
+	uint8_t frame[100];
+	uint64_t gpa;
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
+	for (i = 0; i < 2; i++) {
+		gpa = tx_put(h, frame, sizeof(frame));
+		tx_desc(h, gpa, TXD_DATA | 50, i * TXD_STAMP);
+		tx_desc(h, gpa + 50, TXD_DATA | TXD_LAST | 50, i * TXD_STAMP);
+		tx_go(h);
+		ATF_CHECK_EQ(ENABLE | i, host_rd(h, E82574_TSYNCTXCTL));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_TX_FRAME));
+	}
+}
+
 HOST_TEST(unsent, up(), "A packet that is not sent gets none")
 {
 	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
@@ -263,6 +320,7 @@ HOST_TEST(one, up(), "The first of a batch gets the stamp, with its source and "
 	systim = host_rd(h, E82574_SYSTIML);
 	for (i = 0; i < 4; i++) {
 		host_inject(h, other, sizeof(other), 1);
+		frame[42 + 31] = 2 + i;
 		host_inject(h, frame, sizeof(frame), 3);
 	}
 	host_run(h);
@@ -281,6 +339,28 @@ HOST_TEST(one, up(), "The first of a batch gets the stamp, with its source and "
 	memset(frame, 2, 6);
 	rx_receive(h, frame, sizeof(frame));
 	ATF_CHECK_EQ(ENABLE | EVENT_V2 << 1, host_rd(h, E82574_TSYNCRXCTL));
+}
+
+HOST_TEST(cut, up(), "A message that ends before its header does is none")
+{
+	static const struct {
+		enum in	in;
+		size_t	end;
+	} rows[] = { { ETHER, 48 }, { TAGGED, 52 }, { UDP4, 76 }, { UDP6, 96 } };
+	uint8_t frame[128];
+	unsigned int i;
+	size_t len;
+
+	host_wr(h, E82574_RXUDP, 0x3f01);
+	host_wr(h, E82574_TSYNCRXCTL, ENABLE | EVENT_V2 << 1);
+	for (i = 0; i < nitems(rows); i++)
+		for (len = rows[i].end; len > 40; len--) {
+			make(frame, rows[i].in, 2, 0);
+			rx_receive(h, frame, len);
+			ATF_CHECK_EQ_MSG(len == rows[i].end, take(h),
+			    "%u: %zu", i, len);
+			(void)stamp(h, E82574_RXSTMPL);
+		}
 }
 
 HOST_TEST(saved, up(), "Stamps that were not read outlast a snapshot; a reset "

@@ -18,7 +18,9 @@
 
 #include "frame.h"
 #include "test.h"
+#include "vale_clock.h"
 #include "vale_pair.h"
+#include "vale_switch.h"
 #include "vale_test.h"
 
 #define	ADDRS	12		/* bytes of a frame's addresses */
@@ -422,6 +424,27 @@ TEST(no_vlans, "A guard on a switch without VLANs leaves tags alone: addresses "
 	ATF_CHECK_EQ(0, take(1));
 	ATF_CHECK_EQ(0, take(2));
 	T_COUNT(t_port[0], LEARNED, 1);
+	t_ports_close();
+}
+
+TEST(left, "A port gets nothing of a VLAN that it is no member of, though its "
+    "address there is not forgotten yet")
+{
+	static const uint8_t addr[6] = { 2, 0, 0, 0, 0, 1 };
+	const struct vale_port *port;
+
+	t_ports_open(3);
+	t_port_set(0, "vlan", "10");
+	t_port_set(1, "vlan", "20");
+	t_port_set(2, "vlan", "10");
+	port = vale_desc_port(t_port[1]);
+	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&port->vp_switch->vs_fdb,
+	    addr, 10, port->vp_index, vale_now_ms() / 1000));
+	make(1, 0, 60);
+	ATF_REQUIRE_EQ(0, memcmp(frame, addr, sizeof(addr)));
+	send_frame(0, 60, 60);
+	ATF_CHECK_EQ(0, take(1));
+	expect(2, 60, false);
 	t_ports_close();
 }
 

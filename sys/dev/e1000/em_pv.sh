@@ -13,7 +13,7 @@
 # With -m the output is for a module beside a kernel that has em(4): the driver
 # takes the adapters of em_pv_register() only, with a higher probe priority;
 # modules and the node of its tunables (hw.em_pv) have names of their own; and
-# there is no igb(4).
+# there is no igb(4) or igbv(4).
 #
 # A file that is not as expected ends with an error that names the line.
 
@@ -34,15 +34,15 @@ out=$(mktemp)
 trap 'rm -f "$out" "$out.new"' EXIT
 cp "$1" "$out"
 
-# change COUNT PATTERN SUBSTITUTE: change the lines that match; there must be
-# COUNT of them.
+# change COUNT PATTERN FILE SUBSTITUTE: change the lines that match; there must
+# be COUNT of them, at least one for COUNT 0.
 change()
 {
 	local found
 
 	found=$(grep -c "$2" "$out" || :)
-	if [ "$found" -ne "$1" ]; then
-		echo "em_pv.sh: $3: \"$2\": $found lines, expected $1" >&2
+	if [ "$found" -eq 0 ] || [ "$1" -ne 0 -a "$found" -ne "$1" ]; then
+		echo "em_pv.sh: $3: \"$2\": $found lines" >&2
 		exit 1
 	fi
 	sed "s/$2/$4/" "$out" > "$out.new"
@@ -62,16 +62,16 @@ change 1 '^static void[[:blank:]]*\*em_register(device_t.*);$' "$file" \
 if $module; then
 	change 1 '^	return (&em_sctx_init);$' "$file" \
 	    '	return (em_pv_register(dev));'
-	change 2 '\(device_probe, iflib_device_probe\))' "$file" '\1_vendor)'
+	change 0 '\(device_probe, iflib_device_probe\))' "$file" '\1_vendor)'
 	change 1 '^DRIVER_MODULE(em, pci, ' "$file" 'DRIVER_MODULE(em_pv, pci, '
 	change 3 '^MODULE_DEPEND(em, ' "$file" 'MODULE_DEPEND(em_pv, '
 	change 1 '^IFLIB_PNP_INFO(pci, em, ' "$file" \
 	    'IFLIB_PNP_INFO(pci, em_pv, '
-	change 1 '^DRIVER_MODULE(igb, .*$' "$file" ''
-	change 3 '^MODULE_DEPEND(igb, .*$' "$file" ''
-	change 1 '^IFLIB_PNP_INFO(pci, igb, .*$' "$file" ''
-	change 1 '^static driver_t igb_driver = {$' "$file" \
-	    'static driver_t igb_driver __unused = {'
+	change 0 '^DRIVER_MODULE(igbv\{0,1\}, .*$' "$file" ''
+	change 0 '^MODULE_DEPEND(igbv\{0,1\}, .*$' "$file" ''
+	change 0 '^IFLIB_PNP_INFO(pci, igb.*$' "$file" ''
+	change 0 '^static driver_t \(igbv\{0,1\}_driver\) = {$' "$file" \
+	    'static driver_t \1 __unused = {'
 	change 1 'SYSCTL_NODE(_hw, OID_AUTO, em,' "$file" \
 	    'SYSCTL_NODE(_hw, OID_AUTO, em_pv,'
 	sed 's/(_hw_em,/(_hw_em_pv,/' "$out" > "$out.new"

@@ -12,6 +12,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/mman.h>
 
 #include <atf-c.h>
 #include <stdlib.h>
@@ -330,6 +331,49 @@ TEST(ends, "A frame that ends in any byte of the headers is no packet in a "
 			free(iov.iov_base);
 		}
 	}
+}
+
+/*
+ * Look for a packet in the first `len' bytes of a frame of `total', which end at
+ * `end': no byte is there.
+ */
+static void
+check_edge(uint8_t *end, uint32_t len, uint32_t total)
+{
+	uint8_t *p = end - len;
+	struct frame_hdr inner_hdr, outer;
+	uint32_t l4;
+
+	memcpy(p, data, len);
+	if (!frame_hdr_find(p, len, &outer))
+		return;
+	for (l4 = 0; l4 <= len; l4++)
+		if (frame_hdr_inner(p, len, &outer, total, l4, &inner_hdr))
+			ATF_CHECK(inner_hdr.fh_l4 <= len);
+}
+
+TEST(edges, "Of a frame of which a part was copied no other byte is looked at")
+{
+	struct packet p = { .payload = payload, .paylen = 300 };
+	uint8_t *page;
+	uint32_t at, len, total;
+	unsigned int i;
+
+	page = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS, -1, 0);
+	ATF_REQUIRE(page != MAP_FAILED);
+	ATF_REQUIRE_EQ(0, mprotect(page + 4096, 4096, PROT_NONE));
+	ether = 14;
+	for (i = 0; i < 4 * nitems(tunnels); i++) {
+		p.udp = i % 2 != 0;
+		p.v6 = i / 2 % 2 != 0;
+		total = packet_build_partial(&p, inner);
+		at = wrap(&tunnels[i / 4], &p, total);
+		for (len = 14; len < at + 80; len++)
+			check_edge(page + 4096, len,
+			    at + total - packet_l3(&p));
+	}
+	munmap(page, 2 * 4096);
 }
 
 TEST(invalid, "What is no tunnel, or has its headers cut short")

@@ -800,17 +800,21 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 		CALLS(calls);
 	}
 	hi->counters[HOSTIF_C_POLL] = 7;
-	ATF_CHECK(!hostif_gone_now(hi));
-	hi->gone = true;
+	ATF_CHECK(hostif_up(hi) && !hostif_gone(hi) && !hostif_gone_now(hi));
+	hostif_release(hi);
+	CALLS(ENDS);
+	ATF_CHECK(!hostif_up(hi) && hostif_gone(hi));
 	ATF_CHECK(hostif_gone_now(hi) && !hostif_gone_now(hi));
-	hi->up = hi->link.hl_ether = false;
+	hi->link.hl_ether = false;
+	hi->outgrown = true;
 	hi->withdrawn = 1;
 	hi->mtu = hi->said = 1;
 	hi->tx_state = HOSTIF_TX_FULL;
 	serial = hostif_serial(hi);
 	ATF_CHECK(hostif_renew(hi, &again, error, sizeof(error)));
-	CALLS(ENDS SERVE "thread; ");
+	CALLS(SERVE "thread; ");
 	ATF_CHECK(hostif_gone(hi) == false && hostif_up(hi));
+	ATF_CHECK(!hostif_outgrown(hi));
 	hi->gone = true;
 	ATF_CHECK(hostif_gone_now(hi));
 	ATF_CHECK(!hostif_is_withdrawn(hi) && hi->link.hl_ether);

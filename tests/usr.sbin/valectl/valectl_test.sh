@@ -381,6 +381,7 @@ save_body()
 	pci.0.1.0.weight = 7
 
 	port.vale0:a.limit=3
+	port.vale0:g.limit=8
 	port.vale0:gone.limit=4
 	switch.vale0.ageing=60
 	EOT
@@ -405,7 +406,7 @@ save_body()
 	atf_check $VALECTL -o vale1 reserved=no
 	atf_check $VALECTL -o vale0:a limit=0 private=yes
 	atf_check $VALECTL -o vale0:g rate=2Mbit/s,burst=100000 private=yes \
-	    vlan=10 source=own
+	    vlan=10 source=own limit=9
 	atf_check $VALECTL -o vale0:s limit=2
 	atf_check $VALECTL -o vale1:b rate=5Kpkt/s
 	atf_check -o save:printed $VALECTL --save link
@@ -423,6 +424,7 @@ save_body()
 	pci.0.1.0.weight = 7
 
 	port.vale0:a.limit=0
+	port.vale0:g.limit=9
 	port.vale0:gone.limit=4
 	switch.vale0.ageing=61
 	# no newline

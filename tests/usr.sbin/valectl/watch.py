@@ -7,6 +7,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -145,14 +146,20 @@ def events():
     Driver("vm1.sock").close()
     d = Driver("vm1.sock")
     wait(**came)
+    # A client or a port that went and came between two looks is another one.
+    stream.send_signal(signal.SIGSTOP)
     d.close()
-    wait(event="client_went", port="vale0:vm1")
+    d = Driver("vm1.sock")
     p.close()
-    wait(event="port_removed", port="vale0:a")
-    # A port that was closed and opened between two looks is another one.
     p = Ports("vale0:a")
     p.send(0, 1)
+    stream.send_signal(signal.SIGCONT)
+    wait(event="port_removed", port="vale0:a")
     wait(event="port_added", port="vale0:a")
+    wait(event="client_went", port="vale0:vm1")
+    wait(**came)
+    d.close()
+    wait(event="client_went", port="vale0:vm1")
     p.close()
     wait(event="port_removed", port="vale0:a")
     assert not [e for e in seen if e.get("reason") in
@@ -174,8 +181,13 @@ def rates():
                                text=True, stdout=subprocess.PIPE)
 
     def next():
-        a, = [port for port in json.loads(reports.stdout.readline())
-              if port["name"] == "vale0:a"]
+        ports = json.loads(reports.stdout.readline())
+        for port in ports:
+            for way in "tx", "rx":
+                # A frame has 60 bytes.
+                assert abs(port[way + "_bits"] - 480 * port[way + "_frames"]) \
+                    <= 1e-6 * port[way + "_bits"], port
+        a, = [port for port in ports if port["name"] == "vale0:a"]
         return a["tx_frames"]
 
     others = rate = more = 0
@@ -187,6 +199,15 @@ def rates():
         more = next()
         others += 3
     assert n / rate <= most, (n / rate, most)
+    # A port that was closed and opened since the report before began with 0.
+    reports.send_signal(signal.SIGSTOP)
+    p.close()
+    p = Ports("vale0:a", "vale0:b")
+    p.send(0, 10)
+    reports.send_signal(signal.SIGCONT)
+    while (rate := next()) == 0:
+        pass
+    assert 0 < rate <= 10, rate
     reports.terminate()
     reports.wait()
     p.close()

@@ -1140,6 +1140,12 @@ def settings():
             is_set("vale0:vm1", "source=own", "private=yes",
                    "rate=8000000bit/s,burst=500000")
             is_set("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
+        # What an administrator sets is kept at once, and not once a second.
+        for n in 1, 2, 3, 0:
+            set_to("vale0:vm1", "limit=%d" % (n + 6))
+        v.crash()
+        is_set("vale0:vm1", "limit=6")
+        set_to("vale0:vm1", "limit=0")
         write_conf(CONF.replace("=5", "=6").replace("=100", "=99"))
         v.restart()
         is_set("vale0", "ageing=17", "batch=99")

@@ -446,6 +446,27 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 	check(CHECKED "watch x;close watch;carrier;notify watch;");
 }
 
+TEST(keeps, "What administrators change is kept at once; of others' changes the "
+    "first of a second is, and the rest by its end")
+{
+	make();
+	world.store = true;
+	valed_serve_changed(true);
+	valed_serve_changed(true);
+	check("keep;keep;");
+	valed_serve_changed(false);
+	check("keep;");
+	valed_serve_changed(false);
+	valed_serve_changed(false);
+	check("");
+	watch(NULL);
+	check("accept watch;close watch;carrier;notify watch;keep;");
+	watch(NULL);
+	check("accept watch;close watch;carrier;notify watch;");
+	valed_serve_changed(false);
+	check("keep;");
+}
+
 #define	GONE	"the process that reads the files has ended: restart valed"
 #define	PIPE	"cannot reload: " GONE
 

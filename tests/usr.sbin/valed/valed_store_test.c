@@ -208,8 +208,12 @@ TEST(full, "What does not fit is closed")
 	ATF_CHECK_EQ(i, open_fds());
 }
 
-/* What is inherited: a name for each, in LISTEN_FDNAMES. */
+/*
+ * What is inherited: a name for each, in LISTEN_FDNAMES.  The first
+ * `inherited_old' are of the generation before.
+ */
 static const int *inherited;
+static int	inherited_old;
 
 void
 valed_activation_each(void (*fn)(const char *name, size_t len, int fd))
@@ -218,7 +222,9 @@ valed_activation_each(void (*fn)(const char *name, size_t len, int fd))
 
 	fn("another", 7, -1);
 	for (fd = inherited; fd != NULL && *fd != -1; fd++)
-		fn(VALED_STORE_FDNAME ":x", strlen(VALED_STORE_FDNAME), *fd);
+		fn(VALED_STORE_FDNAME ".1:x", strlen(VALED_STORE_FDNAME) +
+		    (inherited_old > 0 && fd - inherited >= inherited_old ?
+		    2 : 0), *fd);
 }
 
 void
@@ -277,6 +283,21 @@ TEST(pack, "Another program has the same descriptors, by the same names")
 		snprintf(name, sizeof(name), "%0127u", i);
 		ATF_CHECK_EQ(inodes[i], stored(name));
 	}
+	inherited = NULL;
+}
+
+TEST(pack_newest, "Of two generations the newer one counts")
+{
+	int socks[PACKS + 1];
+
+	ATF_REQUIRE_EQ(1, pack_all(2, socks, PACKS));
+	ATF_REQUIRE_EQ(1, pack_all(1, socks + 1, PACKS - 1));
+	inherited = socks;
+	inherited_old = 1;
+	ATF_CHECK(inherit());
+	ATF_CHECK_EQ(0, oldest);
+	ATF_CHECK_EQ(1, newest);
+	ATF_CHECK_EQ(1, valed_store_count());
 	inherited = NULL;
 }
 
@@ -376,6 +397,11 @@ TEST(puts, "The serving process puts and removes; without a store nothing "
 	ATF_CHECK(valed_store_put(name, a));
 	ATF_CHECK(message_read());
 	ATF_CHECK_EQ(inode(a), stored(name));
+	/* What cannot be put in its place leaves nothing there. */
+	ATF_CHECK(!valed_store_put(name, INT_MAX));
+	ATF_CHECK_EQ(EBADF, errno);
+	ATF_CHECK(message_read());
+	ATF_CHECK_EQ(0, stored(name));
 	/* The supervisor has gone. */
 	close(child_fd);
 	ATF_CHECK(!valed_store_put("a", a));

@@ -424,6 +424,10 @@ TEST(settles_late, "A connection that does not end is waited for once, and not "
 	serve(leaving[0] = &conns[2], true, 3);
 	ctl_settle(NULL);
 	ATF_CHECK_EQ(2, c.waits);
+	/* So is one that has the place of one that was waited for. */
+	conn_open(leaving[0] = &conns[0], true);
+	ctl_settle(NULL);
+	ATF_CHECK_EQ(4, c.waits);
 	ATF_CHECK(!locked());
 }
 
@@ -737,6 +741,8 @@ TEST(accepts, "Connections are accepted; those that are not served are closed, "
 	ATF_CHECK_STREQ("control", name);
 	ATF_CHECK_EQ(0, sem_trywait(&ctl_ready));
 	ATF_CHECK_EQ(-1, sem_trywait(&ctl_ready));
+	/* It has waited until it may. */
+	ATF_CHECK_EQ(-1, sem_trywait(&ctl_goes));
 }
 
 /*

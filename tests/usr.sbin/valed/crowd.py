@@ -148,14 +148,26 @@ def unread():
             before = v.descriptors()
         with user(1001):
             a = ask(Control())
-            # It is closed, but for those of the first answer.
-            a.send("SHARE", "", b"")
-            hang = select.poll()
-            hang.register(a.sock, select.POLLRDHUP)
-            assert hang.poll(WAIT_S * 1000), "it is served"
+            more(a)
             # One user has an eighth of 512 at most.
             with contextlib.closing(ask(Control())) as b:
                 refused(b.reply)
+        # All users have a quarter; administrators have what they like.
+        others = []
+        for uid in 1002, 1003:
+            with user(uid):
+                others.append(ask(Control(), "vale0:%d" % uid))
+            assert select.select([others[-1].sock], [], [], WAIT_S)[0]
+        with user(1004), contextlib.closing(ask(Control(), "vale0:y")) as c:
+            refused(c.reply)
+        with contextlib.closing(ask(Control(), "vale0:z")) as c:
+            # But for a second answer before they receive the first.
+            more(c)
+            assert len(received(c)) == 34
+            refused(c.reply)
+        for c in others:
+            assert len(received(c)) == 34
+            c.close()
         for uid in 1002, 0:
             with user(uid), contextlib.closing(ask(Control())) as c:
                 assert len(received(c)) == 34
@@ -167,6 +179,15 @@ def unread():
         with contextlib.closing(Control()) as admin:
             wait_until(lambda: admin.served() and v.descriptors() == before,
                        "the end of all", v.descriptors)
+
+
+def more(control):
+    """Ask for more before the answer is received: valed closes the connection,
+    but for what has come."""
+    control.send("SHARE", "", b"")
+    hang = select.poll()
+    hang.register(control.sock, select.POLLRDHUP)
+    assert hang.poll(WAIT_S * 1000), "it is served"
 
 
 def received(control):

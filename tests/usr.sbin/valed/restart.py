@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -281,6 +282,20 @@ def waiting(v, line):
                and "valed: valed.conf:%d: limit=much: the value is not a "
                "number\n" % line in v.messages(), "an error in line %d" % line,
                v.messages)
+
+
+def endless():
+    """A program that ends by a signal each time before it serves is started six
+    times."""
+    def limit():
+        # An adapter's memory is larger.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    p = subprocess.run([os.environ["VALED"]] + ARGS, preexec_fn=limit,
+                       stderr=subprocess.PIPE, text=True, timeout=WAIT_S)
+    assert p.returncode == 70, p
+    assert p.stderr.count("valed: the process that serves has ended: File size "
+                          "limit exceeded\n") == 6, p
 
 
 def waits():
@@ -1710,7 +1725,7 @@ if __name__ == "__main__":
                                   starting, went,
                                   clients, flood, blamed, managed, access,
                                   inherited, no_program, watchdog, settings, stored,
-                                  told,
+                                  told, endless,
                                   counting, link, programs, counters, versions,
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,

@@ -15,6 +15,7 @@ restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, and there is no client, it ends
 went: a client that has closed its connection is not waited for
+endless: a program that ends again and again before it serves is left alone
 waits: if there are clients, they wait until it is mended
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again

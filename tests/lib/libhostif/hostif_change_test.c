@@ -131,7 +131,7 @@ ROOT_TEST(xdp_added, "A line says when there are queues whose frames are lost, "
     "and when there are none")
 {
 	use_xdp();
-	pair = "ip link add h0 numrxqueues 4 numtxqueues 4 type veth "
+	pair = "ip link add h0 numrxqueues 16 numtxqueues 16 type veth "
 	    "peer name w0 numrxqueues 2 numtxqueues 2";
 	log_file();
 	make_pair();
@@ -144,14 +144,20 @@ ROOT_TEST(xdp_added, "A line says when there are queues whose frames are lost, "
 	set_queues(4);
 	wait_logged("4 receive queues, and what is received on more than 2 is "
 	    "lost");
+	ATF_CHECK(hostif_outgrown(hi));
 	set_queues(2);
 	wait_logged("all receive queues are used");
+	ATF_CHECK(!hostif_outgrown(hi));
 	passes(2);
+	/* More than 12 cannot be attached. */
+	set_queues(13);
+	wait_logged("13 receive queues, and");
+	ATF_CHECK(!hostif_outgrown(hi));
 	hostif_stop(hi);
 	/* It gets all of them when it is attached again. */
 	set_queues(4);
 	attach();
-	ATF_REQUIRE_EQ(1, logged("receive queues, and"));
+	ATF_REQUIRE_EQ(2, logged("receive queues, and"));
 	hostif_stop(hi);
 }
 

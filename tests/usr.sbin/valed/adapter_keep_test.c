@@ -11,6 +11,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -35,9 +36,11 @@
 #include "adapter_keep_impl.h"
 #include "adapter_version.h"
 #include "e82545.h"
+#include "frame_none.h"
 #include "peer_fault.h"
 #include "peer_fds.h"
 #include "peer_mem_journal.h"
+#include "peer_signal.h"
 #include "test.h"
 #include "valed_sandbox.h"
 #include "valed_store.h"
@@ -647,6 +650,48 @@ TEST(changed, "A file that changes while it is looked at is used as it was "
 	leave("0008.saved", &saved, sizeof(saved), LARGE, SIZED);
 	most = LARGE;
 	ATF_CHECK_EQ(GOOD, next(resumes_much));
+	store_clear();
+}
+
+static uint64_t
+saves_now(void *arg __unused)
+{
+	return (1);
+}
+
+/* Save the state with an interrupt pending; GOOD if it stays so. */
+static int
+saves(struct adapter_keep *ak)
+{
+	static const struct e82545_ops ops = { .eo_now = saves_now };
+	struct adapter *ad = &ak->ak_adapter;
+	struct vfu_irq *irq = &ad->vfu.vdev_irq;
+	struct e82545_config config = { .ec_kind = E82545_KIND_EM };
+	struct frame_source source;
+	struct frame_port port;
+	eventfd_t n;
+
+	frame_none_init(&port, &source);
+	config.ec_memory = adapter_keep_model(ad, &config.ec_memory_size);
+	ad->dev = e82545_create(&config, &ops, NULL, &port);
+	vfu_irq_init(irq, VFU_IRQ_VECTORS);
+	irq->msi_fd = eventfd(0, EFD_NONBLOCK);
+	if (ad->dev == NULL || irq->msi_fd == -1 || peer_signal_start() != 0)
+		abort();
+	vfu_irq_level(irq, true);
+	(void)vfu_irq_signal(irq);
+	if (eventfd_read(irq->msi_fd, &n) == -1)
+		return (NONE);
+	vfu_irq_level(irq, true);
+	adapter_keep_save(ad);
+	(void)vfu_irq_signal(irq);
+	return (eventfd_read(irq->msi_fd, &n) == -1 ? GOOD : BAD);
+}
+
+TEST(held, "What is saved of interrupts is what the client has got: no thread "
+    "sends another one")
+{
+	ATF_CHECK_EQ(GOOD, next(saves));
 	store_clear();
 }
 

@@ -323,9 +323,9 @@ vale_remote_open(struct vale_remote *vr, const char *name,
 	int error;
 
 	MPASS(!vr->vrm_open);
-	if (reg->nr_tx_rings != 1 ||
-	    vale_client_take(cp, name, reg, fds, VALE_REMOTE_FDS) == -1) {
-		error = reg->nr_tx_rings != 1 ? EPROTO : errno;
+	/* So many descriptors are those of one ring pair. */
+	if (vale_client_take(cp, name, reg, fds, VALE_REMOTE_FDS) == -1) {
+		error = errno;
 		remote_close_fds(fds);
 		return (vale_fail(error));
 	}

@@ -334,8 +334,8 @@ TEST(ends, "A frame that ends in any byte of the headers is no packet in a "
 }
 
 /*
- * Look for a packet in the first `len' bytes of a frame of `total', which end at
- * `end': no byte is there.
+ * Look for a packet in the first `len' bytes of a frame of `total'.  They end
+ * at `end', where there is no byte.
  */
 static void
 check_edge(uint8_t *end, uint32_t len, uint32_t total)

@@ -129,8 +129,8 @@ TEST(first, "Of a batch the first packet's time counts")
 	ATF_CHECK_EQ(batch_stamp(1), batch_stamp(3));
 }
 
-HOST_TEST(parts, up(), "A packet of several descriptors gets a time stamp if it "
-    "asks for one")
+HOST_TEST(parts, up(), "A packet of several descriptors gets a time stamp if "
+    "it asks for one")
 {
 	uint8_t frame[100];
 	uint64_t gpa;
@@ -346,7 +346,9 @@ HOST_TEST(cut, up(), "A message that ends before its header does is none")
 	static const struct {
 		enum in	in;
 		size_t	end;
-	} rows[] = { { ETHER, 48 }, { TAGGED, 52 }, { UDP4, 76 }, { UDP6, 96 } };
+	} rows[] = {
+		{ ETHER, 48 }, { TAGGED, 52 }, { UDP4, 76 }, { UDP6, 96 }
+	};
 	uint8_t frame[128];
 	unsigned int i;
 	size_t len;

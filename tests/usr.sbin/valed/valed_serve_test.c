@@ -446,8 +446,8 @@ TEST(watches, "A check is of all threads, once a second, also at one that ends")
 	check(CHECKED "watch x;close watch;carrier;notify watch;");
 }
 
-TEST(keeps, "What administrators change is kept at once; of others' changes the "
-    "first of a second is, and the rest by its end")
+TEST(keeps, "What administrators change is kept at once; of others' changes "
+    "the first of a second is, and the rest by its end")
 {
 	make();
 	world.store = true;

@@ -224,9 +224,8 @@ collect_touch(const struct vale_txq *vt, uint32_t i)
 		}
 }
 
-/* Copy the heads of frames.  Returns the first fragment to touch. */
-static uint32_t __attribute__((__noinline__))
-collect_heads(struct vale_pair *pair)
+uint32_t
+vale_forward_heads(struct vale_pair *pair)
 {
 	uint32_t dropped, first;
 
@@ -313,7 +312,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	VALE_PROBE(pair, BATCH_IN, frames, vt->vt_nfrags);
 	if (vt->vt_indirect && !vt->vt_copied)
 		collect_touch(vt, atomic_load_bool(&port->vp_ruled) ?
-		    collect_heads(pair) : 0);
+		    vale_forward_heads(pair) : 0);
 	vt->vt_now_ns = vale_now_ns();
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);

@@ -29,6 +29,12 @@ void	vale_forward_collect(struct vale_pair *pair, uint32_t head);
 /* All stages, for all slots before `head', which must be in the ring. */
 void	vale_forward(struct vale_pair *pair, uint32_t head);
 
+/*
+ * Copy the heads of the batch's frames (vale_rules_copy()), and count those
+ * that are dropped.  Returns the first fragment of a frame not copied whole.
+ */
+uint32_t vale_forward_heads(struct vale_pair *pair);
+
 /* Count a head outside the ring (tx_bad_ring). */
 void	vale_forward_invalid(struct vale_pair *pair);
 

@@ -28,15 +28,11 @@
 #define	ADDRS_LEN	12
 #define	ADDR_LEN	6
 
-/* Copy the two addresses, which may span several fragments. */
-static void
-lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
+/* The clock of addresses. */
+static inline uint32_t
+lookup_now_s(const struct vale_txq *vt)
 {
-	/* mutants: AddressSanitizer sees it */
-	if (fg->fg_len >= ADDRS_LEN)
-		memcpy(addrs, fg->fg_buf, ADDRS_LEN);
-	else
-		vale_rules_gather(fg, ADDRS_LEN, addrs);
+	return (vt->vt_now_ns / 1000000000);
 }
 
 /*
@@ -46,7 +42,6 @@ lookup_addrs(const struct vale_frag *fg, uint8_t *addrs)
 #define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
 
 /* Inlined, for the frames of a batch that go to many. */
-/* mutants 3: nothing follows */
 static inline unsigned int __attribute__((__always_inline__))
 lookup_dst(struct vale_pair *pair, const struct vale_port *port,
     const uint8_t *addrs, unsigned int vlan, uint32_t now_s)
@@ -121,7 +116,7 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst,
 
 	if (dst == LOOKUP_REFUSED)
 		vale_forward_drop(pair, VALE_C_TX_DROP_LIMIT, 1, port);
-	else if (dst == VALE_FDB_FLOOD && lookup_blocks(port, addrs))
+	else if (lookup_blocks(port, addrs))
 		vale_forward_drop(pair, VALE_C_TX_DROP_RESERVED, 1, port);
 	else if (others == 0)
 		vale_forward_drop(pair, VALE_C_TX_DROP_NODEST, 1, port);
@@ -147,23 +142,12 @@ lookup_single(const struct vale_view *vi, unsigned int src, unsigned int dst)
 	    !(vi->vi_private[src] && vi->vi_private[dst]));
 }
 
-/* Whether a frame whose addresses span several fragments has `addrs'. */
-static bool __attribute__((__noinline__))
-lookup_gather_same(const struct vale_frag *fg, const uint8_t *addrs)
-{
-	uint8_t other[ADDRS_LEN];
-
-	vale_rules_gather(fg, ADDRS_LEN, other);
-	return (memcmp(other, addrs, ADDRS_LEN) == 0);
-}
-
-/* Whether a frame has the addresses `addrs'. */
+/* Whether a frame has the addresses `addrs', all in its first fragment. */
 static bool
 lookup_same(const struct vale_frag *fg, const uint8_t *addrs)
 {
-	return (fg->fg_len >= ADDRS_LEN ?
-	    memcmp(fg->fg_buf, addrs, ADDRS_LEN) == 0 :
-	    lookup_gather_same(fg, addrs));
+	return (fg->fg_len >= ADDRS_LEN &&
+	    memcmp(fg->fg_buf, addrs, ADDRS_LEN) == 0);
 }
 
 /*
@@ -219,16 +203,14 @@ lookup_plain(struct vale_pair *pair, uint32_t i)
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_port *port = pair->pa_port;
+	const uint32_t now_s = lookup_now_s(vt);
 	uint8_t addrs[ADDRS_LEN];
 	uint64_t copies = 0;
 	unsigned int dst;
-	uint32_t now_s;
 
-	/* mutants 2: the clock of addresses is wrong by a second in 30 years */
-	now_s = vt->vt_now_ns / 1000000000;
 	vt->vt_ndsts = 0;
 	while (i < vt->vt_nfrags) {
-		lookup_addrs(&vt->vt_frag[i], addrs);
+		vale_rules_gather(&vt->vt_frag[i], ADDRS_LEN, addrs);
 		dst = lookup_dst(pair, port, addrs, 0, now_s);
 		VALE_PROBE(pair, LOOKUP, dst, addrs);
 		if (lookup_single(vt->vt_view, port->vp_index, dst))
@@ -256,10 +238,7 @@ struct lookup_kind {
 static void
 kind_head(struct lookup_kind *lk, const struct vale_frag *fg)
 {
-	if (fg->fg_len >= VALE_HEAD_TAG)
-		memcpy(lk->lk_head, fg->fg_buf, VALE_HEAD_TAG);
-	else
-		vale_rules_gather(fg, VALE_HEAD_TAG, lk->lk_head);
+	vale_rules_gather(fg, VALE_HEAD_TAG, lk->lk_head);
 	/* A guard of IP addresses sees each frame; a tag may be cut off. */
 	if (lk->lk_rules->rls_guard.gd_nprefixes > 0 ||
 	    fg->fg_frame_len < VALE_HEAD_TAG)
@@ -452,7 +431,7 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 	const struct vale_view *vi = vt->vt_view;
 	const struct vale_port *port = pair->pa_port;
 	struct lookup_kind lk = { .lk_rules = vi->vi_rules[port->vp_index] };
-	const uint32_t now_s = vt->vt_now_ns / 1000000000;
+	const uint32_t now_s = lookup_now_s(vt);
 	enum vale_counter reason;
 	uint64_t copies = 0;
 	unsigned int dst;
@@ -462,7 +441,6 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 	vale_rules_begin(vt);
 	while (i < vt->vt_nfrags && !flood && vale_rules_space(vt)) {
 		kind_head(&lk, &vt->vt_frag[i]);
-		lk.lk_vlan = 0;
 		reason = vale_rules_admit(lk.lk_rules, &vt->vt_frag[i],
 		    lk.lk_head, vi->vi_nvlans > 0 ? &lk.lk_vlan : NULL);
 		if (reason != 0) {
@@ -507,21 +485,14 @@ vale_lookup_begin(struct vale_pair *pair)
 {
 	struct vale_txq *vt = &pair->pa_tx;
 	const unsigned int index = pair->pa_port->vp_index;
-	uint32_t dropped;
 
 	if (!vt->vt_view->vi_ruled[index])
 		return;
-	if (vt->vt_view->vi_down[index]) {
+	if (vt->vt_view->vi_down[index])
 		lookup_down(pair);
-		return;
-	}
 	/* The rules may be newer than the batch. */
-	if (!vt->vt_indirect || vt->vt_copied || vt->vt_headed)
-		return;
-	(void)vale_rules_copy(vt, &dropped);
-	if (dropped > 0)
-		vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, dropped,
-		    pair->pa_port);
+	if (vt->vt_indirect && !vt->vt_copied && !vt->vt_headed)
+		(void)vale_forward_heads(pair);
 }
 
 uint32_t

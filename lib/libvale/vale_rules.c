@@ -30,6 +30,7 @@
 #include "vale_rules.h"
 #include "vale_slot.h"
 
+#define	ADDR_LEN	6
 #define	ADDRS_LEN	12		/* bytes of a frame's two addresses */
 #define	TCI_PRIORITY	0xf000		/* and DEI */
 
@@ -50,7 +51,7 @@ vale_rules_empty(const struct vale_rules *ru)
 }
 
 void
-vale_rules_gather(const struct vale_frag *fg, uint32_t len, uint8_t *to)
+vale_rules_gather_split(const struct vale_frag *fg, uint32_t len, uint8_t *to)
 {
 	uint32_t i, n, done = 0;
 
@@ -132,7 +133,7 @@ uint32_t
 vale_rules_copy(struct vale_txq *vt, uint32_t *dropped)
 {
 	struct vale_frag *to, *fg, *end;
-	uint32_t first, frames = 0, len, n, used = 0;
+	uint32_t first, frames = 0, len, n, used;
 
 	vt->vt_headed = true;
 	*dropped = 0;
@@ -168,10 +169,6 @@ guard_ip(const struct vale_guard *gd, const struct vale_frag *fg)
 	uint8_t head[VALE_GUARD_HEAD];
 	const uint32_t len = MIN(fg->fg_frame_len, sizeof(head));
 
-	/* If the headers are known, they are the first fragment. */
-	if (fg->fg_len >= len || fg->fg_offload != VALE_PLAIN)
-		return (vale_guard_check(gd, fg->fg_buf, fg->fg_len) ==
-		    VALE_GUARD_PASS);
 	vale_rules_gather(fg, len, head);
 	return (vale_guard_check(gd, head, len) == VALE_GUARD_PASS);
 }
@@ -182,7 +179,7 @@ vale_rules_admit(const struct vale_rules *ru, const struct vale_frag *fg,
 {
 	const uint16_t type = be16dec(head + ADDRS_LEN);
 
-	if (!vale_guard_source(&ru->rls_guard, head + ADDRS_LEN / 2))
+	if (!vale_guard_source(&ru->rls_guard, head + ADDR_LEN))
 		return (VALE_C_TX_DROP_SOURCE);
 	if (ru->rls_guard.gd_nprefixes > 0 && !guard_ip(&ru->rls_guard, fg))
 		return (VALE_C_TX_DROP_IP);

@@ -20,6 +20,7 @@
 #define	vale_forward		vale_general_forward
 #define	vale_forward_collect	vale_general_forward_collect
 #define	vale_forward_drop	vale_general_forward_drop
+#define	vale_forward_heads	vale_general_forward_heads
 #define	vale_forward_invalid	vale_general_forward_invalid
 #define	vale_txsync		vale_general_txsync
 

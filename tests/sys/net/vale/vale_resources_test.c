@@ -90,6 +90,16 @@ WRAP(void *, calloc, size_t n, size_t size)
 	return (__real_calloc(n, size));
 }
 
+WRAP(void *, malloc, size_t size)
+{
+	if (fails("malloc")) {
+		errno = ENOMEM;
+		return (NULL);
+	}
+	allocated += watch;
+	return (__real_malloc(size));
+}
+
 WRAP(void, free, void *p)
 {
 	allocated -= watch && p != NULL;
@@ -320,6 +330,39 @@ TEST(failures, "Without a resource that it needs a port is not opened, and "
 	ATF_CHECK_EQ_MSG(10, i, "%d", i);
 	vale_close(a);
 	vale_close(b);
+	check_nothing_left();
+	watch = false;
+}
+
+TEST(rules, "Of a port's rules only those in force take memory, whatever was "
+    "refused, and they go with the port")
+{
+	static const struct {
+		const char *setting, *value;
+		int rules;		/* memory in use */
+	} rows[] = {
+		{ "vlan", "10", 1 }, { "vlan", "4095", 1 }, { "vlan", "20", 1 },
+		{ "trunk", "0", 1 }, { "trunk", "10,20", 1 },
+		{ "source", "none", 1 }, { "source", "own", 1 },
+		{ "source", "02:00:00:00:00:01", 1 }, { "ip", "1", 1 },
+		{ "ip", "192.0.2.1", 1 }, { "native", "5000", 1 },
+		{ "trunk", "no", 1 }, { "ip", "any", 1 }, { "source", "any", 0 },
+		{ "vlan", "0", 0 }, { "source", "x", 0 }, { "vlan", "10", 1 },
+	};
+	struct vale_desc *d;
+	unsigned int i;
+	int before;
+
+	watch = true;
+	d = t_open("valet0:a", 16, 16);
+	before = allocated;
+	for (i = 0; i < nitems(rows); i++) {
+		(void)vale_set("valet0:a", rows[i].setting, rows[i].value);
+		ATF_CHECK_EQ_MSG(before + rows[i].rules, allocated,
+		    "%s=%s: %d", rows[i].setting, rows[i].value,
+		    allocated - before);
+	}
+	vale_close(d);
 	check_nothing_left();
 	watch = false;
 }

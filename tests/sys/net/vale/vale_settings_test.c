@@ -515,4 +515,80 @@ TEST(nothing_behind, "Behind the text of each setting there are zeros, and "
 	vale_close(a);
 }
 
+/* Each row: a setting, what it is set to, whether it is valid. */
+static const struct {
+	const char *setting, *value, *error, *vlan, *trunk, *native;
+} rows[] = {
+	{ "vlan", "10", NULL, "10", "no", "0" },
+	{ "vlan", "4095", "the VLAN must be 0 to 4094", "10", "no", "0" },
+	{ "native", "5", "a native VLAN is that of a trunk", "10", "no", "0" },
+	{ "native", "0", NULL, "10", "no", "0" },
+	{ "trunk", "no", NULL, "10", "no", "0" },
+	{ "trunk", "10,20-30", NULL, "0", "10,20-30", "0" },
+	{ "native", "5", NULL, "0", "10,20-30", "5" },
+	{ "trunk", "0", "trunk is a list of VLANs and ranges from 1 to 4094, "
+	    "all or no", "0", "10,20-30", "5" },
+	{ "trunk", "all", NULL, "0", "all", "5" },
+	{ "native", "4095", "the native VLAN must be 0 to 4094", "0", "all",
+	    "5" },
+	{ "vlan", "ten", "the value is not a number", "0", "all", "5" },
+	{ "trunk", "no", NULL, "0", "no", "0" },
+	{ "trunk", "1", NULL, "0", "1", "0" },
+	{ "vlan", "0", NULL, "0", "1", "0" },
+	{ "vlan", "7", NULL, "7", "no", "0" },
+	{ "vlan", "0", NULL, "0", "no", "0" },
+	{ "ageing", "5", "ageing is not a setting of a port", "0", "no", "0" },
+	{ "x", "5", "x is not a setting of a port", "0", "no", "0" },
+};
+
+static void
+check_setting(const char *setting, const char *value)
+{
+	char text[VALE_SETTING_SIZE];
+
+	ATF_REQUIRE_EQ(0, vale_get(t_port_name(0), setting, text,
+	    sizeof(text)));
+	ATF_CHECK_STREQ(value, text);
+}
+
+TEST(rules, "A port is an access port or a trunk, as it was set last")
+{
+	char list[VALE_SETTING_SIZE + 1];
+	unsigned int i;
+
+	t_ports_open(T_PORTS);
+	for (i = 0; i < nitems(rows); i++) {
+		ATF_CHECK_EQ_MSG(rows[i].error == NULL ? 0 : -1,
+		    vale_set(t_port_name(0), rows[i].setting, rows[i].value),
+		    "row %u: %s", i, vale_error());
+		if (rows[i].error != NULL)
+			ATF_CHECK_STREQ(rows[i].error, vale_error());
+		check_setting("vlan", rows[i].vlan);
+		check_setting("trunk", rows[i].trunk);
+		check_setting("native", rows[i].native);
+	}
+	check_setting("source", "any");
+	check_setting("ip", "any");
+	t_port_set(0, "source", "02:00:00:00:00:01");
+	t_port_set(0, "ip", "192.0.2.5,2001:db8::/64");
+	check_setting("source", "02:00:00:00:00:01");
+	check_setting("ip", "192.0.2.5,2001:db8::/64");
+	ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "ip", "192.0.2"));
+	ATF_CHECK_STREQ("ip is a list of at most 16 addresses or prefixes, or "
+	    "any", vale_error());
+	ATF_CHECK_EQ(EINVAL, errno);
+	memset(list, 'x', sizeof(list) - 1);
+	list[sizeof(list) - 1] = '\0';
+	ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "ip", list));
+	ATF_CHECK_STREQ("the value has more than 511 characters",
+	    vale_error());
+	check_setting("ip", "192.0.2.5,2001:db8::/64");
+	ATF_CHECK_EQ(-1, vale_set("valet0:none", "ip", "any"));
+	ATF_CHECK_STREQ("there is no such port", vale_error());
+	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(-1, vale_set("valet0", "vlan", "1"));
+	ATF_CHECK_STREQ("vlan is not a setting of a switch", vale_error());
+	t_ports_close();
+}
+
 TEST_PROGRAM

@@ -15,7 +15,9 @@
 #include "vale_test.h"
 #include "wait_until.h"
 
-#define	HDR_LEN	14
+#define	HDR_LEN		14
+#define	ADDRS_LEN	12	/* bytes of the two addresses */
+#define	TAG_LEN		4
 
 void
 t_addr(uint8_t *addr, unsigned int station)
@@ -227,6 +229,91 @@ t_port_set(unsigned int i, const char *setting, const char *value)
 {
 	ATF_REQUIRE_MSG(vale_set(t_port_name(i), setting, value) == 0,
 	    "%s=%s: %s", setting, value, vale_error());
+}
+
+uint32_t
+t_make_tagged(uint8_t *buf, uint32_t len, uint32_t tci, unsigned int dst,
+    unsigned int src, uint32_t seq)
+{
+	uint8_t plain[T_FRAME_MAX];
+
+	t_make(plain, len, dst, src, seq);
+	memcpy(buf, plain, ADDRS_LEN);
+	if (tci == T_NONE) {
+		memcpy(buf + ADDRS_LEN, plain + ADDRS_LEN, len - ADDRS_LEN);
+		return (len);
+	}
+	buf[ADDRS_LEN] = 0x81;
+	buf[ADDRS_LEN + 1] = 0x00;
+	buf[ADDRS_LEN + 2] = tci >> 8;
+	buf[ADDRS_LEN + 3] = tci;
+	memcpy(buf + ADDRS_LEN + TAG_LEN, plain + ADDRS_LEN, len - ADDRS_LEN);
+	return (len + TAG_LEN);
+}
+
+void
+t_queue_tagged(unsigned int from, uint32_t tci, unsigned int dst,
+    unsigned int src, uint32_t seq)
+{
+	uint8_t buf[T_FRAME_MAX];
+	uint32_t len;
+
+	len = t_make_tagged(buf, 60, tci, dst, src, seq);
+	t_put(t_port[from], buf, len, len, false);
+}
+
+void
+t_send_tagged(unsigned int from, uint32_t tci, unsigned int dst,
+    unsigned int src, uint32_t seq)
+{
+	t_queue_tagged(from, tci, dst, src, seq);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[from]));
+}
+
+uint32_t
+t_take_bytes(struct vale_desc *d, uint8_t *buf)
+{
+	struct netmap_ring *ring = d->rxring;
+	struct netmap_slot *slot;
+	uint32_t head = ring->head, len = 0;
+
+	if (nm_ring_empty(ring))
+		return (0);
+	do {
+		ATF_REQUIRE(head != ring->tail);
+		slot = &ring->slot[head];
+		memcpy(buf + len, NETMAP_BUF(ring, slot->buf_idx), slot->len);
+		len += slot->len;
+		head = nm_ring_next(ring, head);
+	} while ((slot->flags & NS_MOREFRAG) != 0);
+	ring->head = ring->cur = head;
+	return (len);
+}
+
+void
+t_expect_bytes(struct vale_desc *d, const uint8_t *frame, uint32_t len)
+{
+	uint8_t buf[T_FRAME_MAX];
+	uint32_t got;
+
+	got = t_take_bytes(d, buf);
+	ATF_REQUIRE_EQ_MSG(len, got, "%s: %u bytes, not %u", d->common->name,
+	    got, len);
+	ATF_REQUIRE_MSG(memcmp(frame, buf, len) == 0, "%s: other bytes",
+	    d->common->name);
+}
+
+void
+t_expect_tagged(unsigned int at, uint32_t tci, unsigned int dst,
+    unsigned int src, uint32_t seq)
+{
+	uint8_t buf[T_FRAME_MAX];
+	uint32_t len;
+
+	len = t_make_tagged(buf, 60, tci, dst, src, seq);
+	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[at]));
+	t_expect_bytes(t_port[at], buf, len);
+	ATF_REQUIRE(nm_ring_empty(t_port[at]->rxring));
 }
 
 bool

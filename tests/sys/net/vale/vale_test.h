@@ -80,6 +80,28 @@ void	t_ports_open(unsigned int n);
 void	t_ports_close(void);
 void	t_port_set(unsigned int i, const char *setting, const char *value);
 
+/*
+ * Frames with a tag behind their addresses, which is not in `len', or T_NONE.
+ * Write one, and return its bytes; put one of 60 bytes into the transmit ring
+ * of a port; the same with a sync; sync, and expect this one and no other.
+ */
+#define	T_NONE		UINT32_MAX	/* as a tag: none */
+uint32_t t_make_tagged(uint8_t *buf, uint32_t len, uint32_t tci,
+	    unsigned int dst, unsigned int src, uint32_t seq);
+void	t_queue_tagged(unsigned int from, uint32_t tci, unsigned int dst,
+	    unsigned int src, uint32_t seq);
+void	t_send_tagged(unsigned int from, uint32_t tci, unsigned int dst,
+	    unsigned int src, uint32_t seq);
+void	t_expect_tagged(unsigned int at, uint32_t tci, unsigned int dst,
+	    unsigned int src, uint32_t seq);
+
+/*
+ * Take the next frame's bytes from the ring, without a sync (0: there is none);
+ * expect that it is this one.
+ */
+uint32_t t_take_bytes(struct vale_desc *d, uint8_t *buf);
+void	t_expect_bytes(struct vale_desc *d, const uint8_t *frame, uint32_t len);
+
 /* Whether poll(2) finds d->fd readable now. */
 bool	t_readable(struct vale_desc *d);
 

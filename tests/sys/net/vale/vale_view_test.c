@@ -134,6 +134,31 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 	close_all();
 }
 
+static void
+former_vlan(void)
+{
+	t_send(d[2], 60, 1, 2, 5);
+	leave();
+}
+
+TEST(vlan_changes, "While a change of a port's VLAN waits, its address in the "
+    "former one leads nobody there to the port")
+{
+	unsigned int i;
+
+	open_all();
+	for (i = 0; i < 3; i++)
+		ATF_REQUIRE_EQ(0, vale_set(d[i]->common->name, "vlan", "10"));
+	learn();
+	enter(d[0], former_vlan);
+	ATF_REQUIRE_EQ(0, vale_set(d[1]->common->name, "vlan", "20"));
+	ATF_CHECK_EQ(1, yields);
+	t_expect_none(d[1]);
+	t_expect(d[0], 60, 2, 5);
+	T_COUNT(d[2], TX_FLOOD, 2);
+	close_all();
+}
+
 static int
 nothing(const struct vale_port_info *info __unused, void *arg)
 {

@@ -53,8 +53,7 @@ frame_tunnel_begin(struct frame_tunnel *ft, const struct frame *frame)
 	if (!frame_cut_begin(&ft->ft_cut, &inner))
 		return (false);
 	ft->ft_sum = tunnel_has_sum(outer, hdr);
-	if (outer->fh_ip4)
-		ft->ft_id = be16dec(hdr + outer->fh_net + FRAME_IP4_ID);
+	ft->ft_id = be16dec(hdr + outer->fh_net + FRAME_IP4_ID);
 	return (true);
 }
 

@@ -40,7 +40,7 @@ struct frame_tunnel {
 
 	/* Private to frame_tunnel.c. */
 	struct frame_hdr ft_outer;
-	uint16_t	 ft_id;		/* of an outer IPv4 header */
+	uint16_t	 ft_id;		/* of the next one, if it is IPv4 */
 	bool		 ft_sum;	/* UDP or GRE has a checksum */
 };
 

@@ -67,7 +67,7 @@ lookup_dst(struct vale_pair *pair, const struct vale_port *port,
 	}
 	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, vlan, now_s);
 	/* Its port is being removed, or is left out for a moment. */
-	if (dst < VALE_FDB_FLOOD && pair->pa_tx.vt_view->vi_port[dst] == NULL)
+	if (pair->pa_tx.vt_view->vi_port[dst] == NULL)
 		dst = VALE_FDB_FLOOD;
 	return (dst);
 }

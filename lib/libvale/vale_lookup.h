@@ -39,8 +39,7 @@ vale_lookup_floods(const struct vale_view *vi, unsigned int src,
     unsigned int dst, unsigned int vlan)
 {
 	return (dst != src && !(vi->vi_private[src] && vi->vi_private[dst]) &&
-	    (vi->vi_nvlans == 0 ||
-	    vale_vlan_member(&vi->vi_rules[dst]->rls_vlan, vlan)));
+	    vale_vlan_member(&vi->vi_rules[dst]->rls_vlan, vlan));
 }
 
 #endif /* !_VALE_LOOKUP_H_ */

@@ -76,10 +76,9 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 		skip -= fg[i].fg_len;
 	to->fg_nfrags = 1 + nfrags - i;
 	memmove(to + 1, fg + i, (nfrags - i) * sizeof(*fg));
-	if (i < nfrags) {
-		to[1].fg_buf += skip;
-		to[1].fg_len -= skip;
-	}
+	/* If none is left, neither are bytes to skip. */
+	to[1].fg_buf += skip;
+	to[1].fg_len -= skip;
 }
 
 /*

@@ -45,7 +45,7 @@ struct vale_view {
 	   or any port has VLANs. */
 	bool			 vi_ruled[VALE_FDB_PORTS];
 	const struct vale_rules	*vi_rules[VALE_FDB_PORTS];
-	struct vale_port	*vi_port[VALE_FDB_PORTS];
+	struct vale_port	*vi_port[VALE_FDB_PORTS + 1]; /* _FLOOD: none */
 	struct vale_mirror	 vi_mirror[VALE_MIRRORS];
 };
 

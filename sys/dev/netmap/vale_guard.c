@@ -118,10 +118,8 @@ bytes_skip(struct guard_bytes *gb, uint32_t len)
 static bool
 list_word(const char **list, char word[WORD])
 {
-	size_t len = 0;
+	const size_t len = strcspn(*list, ",");
 
-	while ((*list)[len] != '\0' && (*list)[len] != ',')
-		len++;
 	if (len >= WORD)
 		return (false);
 	memcpy(word, *list, len);
@@ -170,7 +168,7 @@ parse_length(const char *text, unsigned int max, unsigned int *len)
 		return (true);
 	for (*len = 0; *p >= '0' && *p <= '9' && *len <= max; p++)
 		*len = *len * 10 + (*p - '0');
-	return (p != text && *p == '\0' && *len <= max &&
+	return (*p == '\0' && *len <= max &&
 	    (*text != '0' || p == text + 1));
 }
 
@@ -181,7 +179,6 @@ parse_prefix(char *text, struct vale_guard_prefix *gp)
 	unsigned int len, n;
 	char *slash;
 
-	memset(gp, 0, sizeof(*gp));
 	slash = strchr(text, '/');
 	if (slash != NULL)
 		*slash++ = '\0';
@@ -387,7 +384,7 @@ check_ip4(const struct vale_guard *gd, struct guard_bytes gb)
 	uint32_t hdrlen;
 	bool zero;
 
-	if (gb.gb_len < IP4_MIN || p[0] >> 4 != 4)
+	if (gb.gb_len == 0 || p[0] >> 4 != 4)
 		return (false);
 	hdrlen = (p[0] & 0xf) * 4;
 	if (hdrlen < IP4_MIN || !bytes_skip(&gb, hdrlen))
@@ -507,17 +504,15 @@ check_ip6(const struct vale_guard *gd, const uint8_t *source,
 		return (false);
 	/* What follows the packet is padding. */
 	len = IP6_HEADER + get16(p + 4);
-	if (gb.gb_len > len)
-		gb.gb_len = len;
+	gb.gb_len = MIN(gb.gb_len, len);
 	next = p[IP6_NEXT];
 	(void)bytes_skip(&gb, IP6_HEADER);
 	while (is_extension(next)) {
-		if (gb.gb_len < 8)
+		p = gb.gb_p;
+		if (!bytes_skip(&gb, 8) ||
+		    !bytes_skip(&gb, p[1] * (next == NEXT_AH ? 4 : 8)))
 			return (false);
-		len = 8 + gb.gb_p[1] * (next == NEXT_AH ? 4 : 8);
-		next = gb.gb_p[0];
-		if (!bytes_skip(&gb, len))
-			return (false);
+		next = p[0];
 	}
 	if (next == NEXT_ICMP)
 		return (check_icmp6(gd, source, &gb, zero));
@@ -534,7 +529,7 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 	struct guard_bytes gb = { head, len };
 	unsigned int tags = 0;
 	uint16_t type;
-	bool pass;
+	bool pass = false;
 
 	MPASS(len >= ETHER_LEN);
 	if (!vale_guard_source(gd, source))
@@ -553,6 +548,7 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 		(void)bytes_skip(&gb, TAG_LEN);
 	}
 	(void)bytes_skip(&gb, ETHER_LEN);
+	/* Most others can carry IP: LLC, MPLS, PPPoE, other tags. */
 	switch (type) {
 	case TYPE_ARP:
 		pass = check_arp(gd, source, &gb);
@@ -568,10 +564,6 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 		break;
 	case TYPE_EAPOL:
 		pass = true;
-		break;
-	default:
-		/* Most others can carry IP: LLC, MPLS, PPPoE, other tags. */
-		pass = false;
 		break;
 	}
 	return (pass ? VALE_GUARD_PASS : VALE_GUARD_IP);

@@ -139,6 +139,20 @@ TEST(source, "The Ethernet source is one of the list")
 	check_rows(rows, nitems(rows));
 }
 
+TEST(any, "With a list of any every frame passes again")
+{
+	static const struct row rows[] = {
+		{ DST OTHER "0800", VALE_GUARD_PASS },
+		{ ARP(OTHER, IP4B), VALE_GUARD_PASS },
+		{ DST OWN "88cc", VALE_GUARD_PASS },
+	};
+
+	guard("02:00:00:00:00:01", "192.0.2.5");
+	ATF_REQUIRE(vale_guard_sources(&gd, "any"));
+	ATF_REQUIRE(vale_guard_prefixes(&gd, "any"));
+	check_rows(rows, nitems(rows));
+}
+
 TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 {
 	static const struct row rows[] = {
@@ -153,6 +167,8 @@ TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 		{ IPV4(ZERO4, UDP("0044", "0043")), VALE_GUARD_PASS },
 		{ IPV4(ZERO4, UDP("0043", "0044")), VALE_GUARD_IP },
 		{ IPV4(ZERO4, UDP("0044", "0044")), VALE_GUARD_IP },
+		{ IPV4(ZERO4, UDP("0044", "0045")), VALE_GUARD_IP },
+		{ IPV4(ZERO4, UDP("0045", "0043")), VALE_GUARD_IP },
 		{ IPV4(ZERO4, "0044 0043 0008 00"), VALE_GUARD_IP },
 		{ DST OWN "0800 4500001c 00002001 4011 0000" ZERO4 "c0000201"
 		    UDP("0044", "0043"), VALE_GUARD_IP },
@@ -189,12 +205,22 @@ TEST(ip4, "The IPv4 source, and the sender of ARP, are in the list")
 		    VALE_GUARD_IP },
 		{ DST OWN "0800 4500001c 00000000 4011 0000" IP4 "c00002",
 		    VALE_GUARD_IP },
+		{ DST OWN "0800 6500001c 00000000 4011 0000" IP4 "c0000201"
+		    SOME, VALE_GUARD_IP },
+		{ DST OWN "0800 4400001c 00000000 4011 0000" IP4 "c0000201"
+		    SOME, VALE_GUARD_IP },
+		{ DST OWN "0800 4500001c 00000000 4006 0000" IP4 "c0000201",
+		    VALE_GUARD_PASS },
+		{ DST OWN "0800", VALE_GUARD_IP },
 		{ ARP(OWN, IP4), VALE_GUARD_PASS },
 		/* A probe is for the sender's own address: RFC 5227. */
 		{ PROBE(IP4), VALE_GUARD_PASS },
 		{ PROBE(IP4B), VALE_GUARD_IP },
 		{ PROBE(ZERO4), VALE_GUARD_IP },
 		{ ARP_FOR("0806", "0002", ZERO4, OTHER, IP4B), VALE_GUARD_IP },
+		{ ARP_FOR("0806", "0001", ZERO4, OTHER, IP4), VALE_GUARD_PASS },
+		{ ARP_FOR("0806", "0001", "05000000", "000000000000", IP4),
+		    VALE_GUARD_IP },
 		{ ARP_FOR("0806", "0001", IP4, "000000000000", IP4B),
 		    VALE_GUARD_PASS },
 		/* What QEMU announces a guest with. */
@@ -332,6 +358,9 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    OPTION("01", OWN)), VALE_GUARD_PASS },
 		{ IPV6("0010", "3a", LOCAL, "85 00 0000 00000000"
 		    OPTION("01", OTHER)), VALE_GUARD_IP },
+		/* A byte behind the options. */
+		{ IPV6("0021", "3a", IP6, SOL(OPTION("01", OWN)) "01"),
+		    VALE_GUARD_IP },
 		/* An echo is no neighbour message. */
 		{ IPV6("0008", "3a", IP6, "80 00 0000 00000000"),
 		    VALE_GUARD_PASS },
@@ -343,7 +372,11 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    OPTION("02", OWN))), VALE_GUARD_PASS },
 		{ IPV6("0038", "2b", IP6, "3c01 000000000000 0000000000000000"
 		    "3a00 000000000000" ADV(IP6B, "")), VALE_GUARD_IP },
+		{ IPV6("0038", "2b", IP6, "3c01 000000000000 0000000000000000"
+		    "3a00 000000000000" ADV(IP6, "")), VALE_GUARD_PASS },
 		{ IPV6("0008", "00", IP6, "3a01 000000000000"), VALE_GUARD_IP },
+		{ IPV6("0008", "00", IP6, "0600 000000000000"),
+		    VALE_GUARD_PASS },
 		/* An authentication header counts words of 4 bytes. */
 		{ IPV6("0030", "33", IP6, "3a04 0000" "00000001 00000001"
 		    "000000000000000000000000" ADV(IP6B, "")), VALE_GUARD_IP },
@@ -359,6 +392,23 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    "88 00 0000 00000000"), VALE_GUARD_PASS },
 		{ IPV6("0008", "2c", IP6, "3a00 0001 00000000"),
 		    VALE_GUARD_IP },
+		/* The type is in another fragment; what is here is padding. */
+		{ IPV6("0008", "2c", IP6, "3a00 0001 00000000 80"),
+		    VALE_GUARD_IP },
+		{ IPV6("0009", "2c", IP6, "3a00 0001 00000000 80"),
+		    VALE_GUARD_PASS },
+		{ IPV6("000a", "2c", IP6, "3a00 0001 00000000 84ff"),
+		    VALE_GUARD_PASS },
+		{ IPV6("000a", "2c", IP6, "3a00 0001 00000000 8500"),
+		    VALE_GUARD_IP },
+		{ IPV6("000a", "2c", IP6, "3a00 0001 00000000 89ff"),
+		    VALE_GUARD_IP },
+		{ IPV6("000a", "2c", IP6, "3a00 0001 00000000 8a00"),
+		    VALE_GUARD_PASS },
+		{ IPV6("0010", "2c", IP6, "2c00 0001 00000000"
+		    "3a00 0001 00000000"), VALE_GUARD_IP },
+		{ IPV6("0010", "2c", IP6, "062c 0001 00000000"
+		    UDP("0223", "0222")), VALE_GUARD_PASS },
 		{ IPV6("0010", "2c", IP6, "3c00 0001 00000000"
 		    "3a00 000000000000"), VALE_GUARD_IP },
 		{ IPV6("0010", "2c", IP6, "3300 0001 00000000"
@@ -383,6 +433,8 @@ TEST(tags, "The same behind tags")
 		{ DST OWN "88a8 000a 8100 000b 0800" "4500001c 00000000 4011"
 		    "0000" IP4 "c0000201" SOME, VALE_GUARD_PASS },
 		{ DST OWN "8100 000a 8100 000b 8100 000c 0800", VALE_GUARD_IP },
+		{ DST OWN "88a8 000a 8100 000b 888e", VALE_GUARD_PASS },
+		{ DST OWN "8100 000a 8100 000b 8100 000c 888e", VALE_GUARD_IP },
 		{ DST OWN "8100 000a", VALE_GUARD_IP },
 	};
 
@@ -441,6 +493,70 @@ TEST(cut, "No part of a frame passes that hides what a guard looks for")
 	}
 }
 
+TEST(cut_tag, "A tag that is cut off is refused, whatever is behind the frame")
+{
+	static const uint8_t head[] = { 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1,
+	    0x81, 0, 0, 10, 0x88, 0x8e };
+	uint32_t len;
+
+	guard("any", "192.0.2.5");
+	for (len = 14; len <= sizeof(head); len++)
+		ATF_CHECK_EQ_MSG(len < sizeof(head) ? VALE_GUARD_IP :
+		    VALE_GUARD_PASS, vale_guard_check(&gd, head, len),
+		    "%u bytes", len);
+}
+
+TEST(own, "The link-local address has each byte of the Ethernet source")
+{
+	static const uint8_t source[6] = { 0xa2, 0xb1, 0xc3, 0xd5, 0xe7, 0xf9 };
+	/* RFC 4291, appendix A. */
+	uint8_t frame[14 + 40] = { [12] = 0x86, 0xdd, 0x60, [20] = 59,
+	    [22] = 0xfe, 0x80, [30] = 0xa0, 0xb1, 0xc3, 0xff, 0xfe, 0xd5, 0xe7,
+	    0xf9 };
+	unsigned int bit;
+
+	guard("any", "192.0.2.5");
+	memcpy(frame + 6, source, sizeof(source));
+	ATF_CHECK_EQ(VALE_GUARD_PASS, vale_guard_check(&gd, frame,
+	    sizeof(frame)));
+	for (bit = 0; bit < 128; bit++) {
+		frame[22 + bit / 8] ^= 1 << bit % 8;
+		ATF_CHECK_EQ(VALE_GUARD_IP, vale_guard_check(&gd, frame,
+		    sizeof(frame)));
+		frame[22 + bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+TEST(bits, "A prefix has no bits behind its length, and all before it count")
+{
+	char text[64];
+	struct vale_guard_prefix *gp = gd.gd_prefix;
+	unsigned int bit, len;
+
+	for (bit = 0; bit < 32; bit++)
+		for (len = 0; len <= 32; len++) {
+			snprintf(text, sizeof(text), "%u.%u.%u.%u/%u",
+			    bit / 8 == 0 ? 128 >> bit % 8 : 0,
+			    bit / 8 == 1 ? 128 >> bit % 8 : 0,
+			    bit / 8 == 2 ? 128 >> bit % 8 : 0,
+			    bit / 8 == 3 ? 128 >> bit % 8 : 0, len);
+			ATF_CHECK_EQ_MSG(len > bit,
+			    vale_guard_prefixes(&gd, text), "%s", text);
+			if (len > bit)
+				ATF_CHECK_EQ(96 + len, gp->gp_len);
+		}
+	for (bit = 0; bit < 128; bit++)
+		for (len = 0; len <= 128; len++) {
+			snprintf(text, sizeof(text), "%s%x%s/%u",
+			    &"0:0:0:0:0:0:0:"[14 - bit / 16 * 2],
+			    0x8000 >> bit % 16, bit / 16 == 7 ? "" : "::", len);
+			ATF_CHECK_EQ_MSG(len > bit,
+			    vale_guard_prefixes(&gd, text), "%s", text);
+			if (len > bit)
+				ATF_CHECK_EQ(len, gp->gp_len);
+		}
+}
+
 TEST(lists, "Lists that are invalid change nothing")
 {
 	static const char *const sources[] = { "", "own", "02:00:00:00:00:01,",
@@ -448,13 +564,19 @@ TEST(lists, "Lists that are invalid change nothing")
 	    "02:00:00:00:00", "02:00:00:00:00:01:02", "02-00-00-00-00-01",
 	    "02:00:00:00:00:0g", "any,02:00:00:00:00:01", "2:0:0:0:0:1",
 	    "02:00:00:00:00:01 ",
-	    /* More than a prefix has. */
+	    /* As many as the longest word, and more. */
+	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 	};
+	static const char *const good[] = { "02:00:00:00:00:0A",
+	    "00:00:00:00:00:09", "fe:dc:ba:98:76:54" };
 	static const char *const prefixes[] = { "", "1", "192.0.2.256",
 	    "192.0.2.0/33", "192.0.2.1/24", "2001:db8::1/64", "2001:db8::/129",
 	    "192.0.2.0/", "192.0.2.0/024", "192.0.2.0/24,", ",192.0.2.1",
-	    "192.0.2.0/2x", "any,192.0.2.1", "fe80::1%eth0", "192.0.2.1 " };
+	    "192.0.2.0/2x", "any,192.0.2.1", "fe80::1%eth0", "192.0.2.1 ",
+	    "0.0.0.0/2x", "0.0.0.0/2:", "0.0.0.0/2/", "0.0.0.0/x", "::/x",
+	    "0.0.0.0/4294967320", "::/00", "0.0.0.0/-1" };
+	char word[4096];
 	struct vale_guard before;
 	unsigned int i;
 
@@ -466,7 +588,17 @@ TEST(lists, "Lists that are invalid change nothing")
 	for (i = 0; i < nitems(prefixes); i++)
 		ATF_CHECK_MSG(!vale_guard_prefixes(&gd, prefixes[i]), "\"%s\"",
 		    prefixes[i]);
+	memset(word, 'x', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	ATF_CHECK(!vale_guard_sources(&gd, word));
+	ATF_CHECK(!vale_guard_prefixes(&gd, word));
 	ATF_CHECK_EQ(0, memcmp(&gd, &before, sizeof(gd)));
+	for (i = 0; i < nitems(good); i++)
+		ATF_CHECK(vale_guard_sources(&gd, good[i]));
+	ATF_CHECK_EQ(0, memcmp(gd.gd_addr[0], "\xfe\xdc\xba\x98\x76\x54", 6));
+	ATF_CHECK(vale_guard_prefixes(&gd, "0.0.0.0/9,192.0.2.1/32,::/19,"
+	    "::1/128"));
+	ATF_CHECK_EQ(4, gd.gd_nprefixes);
 }
 
 TEST(longest, "A list has as many as there is space for, and no more")

@@ -113,6 +113,30 @@ TEST(gather, "The first bytes of a frame in any fragments, then zeros")
 	end();
 }
 
+TEST(tag, "A tag is one of type 8100, and its VLAN has 12 bits")
+{
+	static const struct {
+		uint8_t		bytes[4];
+		unsigned int	vlan;
+	} rows[] = {
+		{ { 0x81, 0, 0, 10 }, 10 }, { { 0x81, 0, 0xf1, 10 }, 266 },
+		{ { 0x81, 0, 0xf0, 0 }, 0 }, { { 0x81, 0, 0xaf, 0xff }, 4095 },
+		{ { 0x81, 0, 0x02, 0x81 }, 641 },
+		{ { 0x81, 1, 0, 10 }, VALE_TAG_NONE },
+		{ { 0x80, 0, 0, 10 }, VALE_TAG_NONE },
+		{ { 0x88, 0xa8, 0, 10 }, VALE_TAG_NONE },
+		{ { 0x08, 0, 0x81, 0 }, VALE_TAG_NONE },
+	};
+	uint8_t head[VALE_HEAD_TAG] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < nitems(rows); i++) {
+		memcpy(head + ADDRS, rows[i].bytes, TAG);
+		ATF_CHECK_EQ_MSG(rows[i].vlan, vale_rules_tag(head), "row %u",
+		    i);
+	}
+}
+
 /* A frame of a batch, as it was before. */
 struct frame_was {
 	const uint8_t	*bytes;
@@ -272,16 +296,20 @@ TEST(forms, "There is space for both forms of a frame up to one of three "
 {
 	static const struct {
 		uint32_t	nfrags, len;
-		bool		offload;
+		bool		offload, odd;
 		uint32_t	frames;
 	} rows[] = {
 		/* 1024 forms; 64 of what is known; 1152 fragments. */
-		{ 1, 16, false, 1024 / 2 },
-		{ 1, 60, true, 64 / 2 },
-		{ 63, 40, false, 1152 / 64 / 2 },
+		{ 1, 16, false, false, 1024 / 2 },
+		{ 1, 60, true, false, 64 / 2 },
+		{ 63, 40, false, false, 1152 / 64 / 2 },
 		/* There must be space for the longest ones. */
-		{ 1, 20, false, (1152 - 128) / 4 + 1 },
-		{ 2, 20, false, (1152 - 128) / 6 + 1 },
+		{ 1, 20, false, false, (1152 - 128) / 4 + 1 },
+		{ 2, 20, false, false, (1152 - 128) / 6 + 1 },
+		/* A single form with one fragment, then pairs. */
+		{ 1, 16, false, true, 1 + (1024 - 1) / 2 },
+		{ 1, 60, true, true, 1 + (64 - 1) / 2 },
+		{ 1, 20, false, true, 1 + (1152 - 128) / 4 },
 	};
 	static uint32_t index[1024][2];
 	static uint8_t headers[sizeof(vt.vt_offloads.of_headers)];
@@ -301,6 +329,8 @@ TEST(forms, "There is space for both forms of a frame up to one of three "
 			ATF_REQUIRE(n < nitems(index));
 			memcpy(memory + used + ADDRS, "\x81\x00\x60\x00", TAG);
 			at = vt.vt_nfrags;
+			lens[0] = rows[row].odd && n == 0 &&
+			    !rows[row].offload ? 16 : rows[row].len;
 			fg = add(lens, rows[row].nfrags);
 			if (rows[row].offload) {
 				fg->fg_offload = VALE_OFFLOADS - 1 - n;
@@ -310,18 +340,22 @@ TEST(forms, "There is space for both forms of a frame up to one of three "
 				    .f_csum_offset = 16 };
 			}
 			index[n][0] = vale_rules_form(&vt, at, 10, false);
-			index[n][1] = vale_rules_form(&vt, at, 10, true);
+			index[n][1] = rows[row].odd && n == 0 ? VALE_END :
+			    vale_rules_form(&vt, at, 10, true);
 		}
 		ATF_CHECK_EQ_MSG(rows[row].frames, n, "row %u: %u", row, n);
 		for (i = 0, fg = vt.vt_frag; i < n; i++, fg += fg->fg_nfrags) {
 			expect_form(index[i][0], fg->fg_buf, fg->fg_frame_len,
 			    false);
-			expect_form(index[i][1], fg->fg_buf, fg->fg_frame_len,
-			    true);
+			if (index[i][1] != VALE_END)
+				expect_form(index[i][1], fg->fg_buf,
+				    fg->fg_frame_len, true);
 			if (rows[row].offload) {
 				expect_known(fg, i, 0);
 				expect_known(&vt.vt_frag[index[i][0]], i, -TAG);
-				expect_known(&vt.vt_frag[index[i][1]], i, 0);
+				if (index[i][1] != VALE_END)
+					expect_known(&vt.vt_frag[index[i][1]],
+					    i, 0);
 			}
 		}
 		ATF_CHECK(memcmp(headers, vt.vt_offloads.of_headers,

@@ -56,6 +56,10 @@ TEST(access, "Access ports of a VLAN see each other, and nobody else")
 	t_expect_none(t_port[0]);
 	t_expect_none(t_port[3]);
 	T_COUNT(t_port[1], TX_DROP_VLAN, 2);
+	t_send_tagged(1, T_NONE, EVERYBODY, 1, 7);
+	t_expect_tagged(0, T_NONE, EVERYBODY, 1, 7);
+	t_expect_tagged(4, 10, EVERYBODY, 1, 7);
+	T_COUNT(t_port[1], TX_COPY, 1 + 1 + 2);
 	/* No VLAN any more. */
 	t_port_set(1, "vlan", "0");
 	t_send_tagged(1, 10, 0, 1, 7);

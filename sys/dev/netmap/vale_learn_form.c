@@ -15,6 +15,7 @@
  */
 
 #include <sys/param.h>
+#include <sys/endian.h>
 #include <sys/systm.h>
 
 #include <dev/netmap/vale_learn_form.h>
@@ -49,25 +50,6 @@
 #define	TCP_SUM		16
 #define	UDP_SUM		6
 
-static uint16_t
-get16(const uint8_t *p)
-{
-	return (p[0] << 8 | p[1]);
-}
-
-static uint16_t
-get16le(const uint8_t *p)
-{
-	return (p[1] << 8 | p[0]);
-}
-
-static void
-put16le(uint8_t *p, uint16_t value)
-{
-	p[0] = value & 0xff;
-	p[1] = value >> 8;
-}
-
 void
 vale_learn_frame_begin(struct vale_learn_frame *lf, uint32_t header)
 {
@@ -100,51 +82,50 @@ vale_learn_frame_end(struct vale_learn_frame *lf)
 bool
 vale_learn_frame_tagged(const struct vale_learn_frame *lf)
 {
-	return (get16(vale_learn_frame_data(lf) + ADDRS_LEN) ==
+	return (be16dec(vale_learn_frame_data(lf) + ADDRS_LEN) ==
 	    VALE_VLAN_TYPE);
 }
 
 /*
- * The offset of what directly follows an IP header behind Ethernet's header and
- * at most two tags, and its protocol.  0: there is none, or a fragment.
+ * The protocol of what directly follows an IP header behind Ethernet's header
+ * and at most two tags, and its offset.  0: there is none, or a fragment.
  */
-static uint32_t
-frame_l4(const struct vale_learn_frame *lf, uint8_t *proto, bool *ip4)
+static uint8_t
+frame_proto(const struct vale_learn_frame *lf, uint32_t *l4, bool *ip4)
 {
 	const uint8_t *p = vale_learn_frame_data(lf), *ip;
 	uint32_t net = VALE_LEARN_HEADER;
 	unsigned int tags = 0;
 	uint16_t type;
 
-	while (get16(p + net - 2) == VALE_VLAN_TYPE) {
+	while (be16dec(p + net - 2) == VALE_VLAN_TYPE) {
 		net += VALE_VLAN_TAG;
-		if (tags++ == 2 || net > lf->lf_len)
+		if (tags++ == 2)
 			return (0);
 	}
-	type = get16(p + net - 2);
+	type = be16dec(p + net - 2);
 	ip = p + net;
 	*ip4 = type == TYPE_IP4;
 	if (*ip4 && net + IP4_LEN <= lf->lf_len && ip[0] >> 4 == 4 &&
 	    (ip[0] & 0xf) * 4 >= IP4_LEN &&
-	    (get16(ip + IP4_FRAGMENT) & 0x3fff) == 0) {
-		*proto = ip[IP4_PROTO];
-		return (net + (ip[0] & 0xf) * 4);
+	    (be16dec(ip + IP4_FRAGMENT) & 0x3fff) == 0) {
+		*l4 = net + (ip[0] & 0xf) * 4;
+		return (ip[IP4_PROTO]);
 	}
 	if (type != TYPE_IP6 || net + IP6_LEN > lf->lf_len || ip[0] >> 4 != 6)
 		return (0);
-	*proto = ip[IP6_NEXT];
-	return (net + IP6_LEN);
+	*l4 = net + IP6_LEN;
+	return (ip[IP6_NEXT]);
 }
 
 /* Whether the checksum is TCP's or UDP's, `l4' the beginning of its header. */
 static bool
 is_l4_sum(const uint8_t *vh, uint32_t l4, uint8_t proto)
 {
-	const uint32_t offset = get16le(vh + VNET_CSUM_OFFSET);
+	const uint32_t offset = le16dec(vh + VNET_CSUM_OFFSET);
 
-	return (l4 != 0 && get16le(vh + VNET_CSUM_START) == l4 &&
-	    ((proto == PROTO_TCP && offset == TCP_SUM) ||
-	    (proto == PROTO_UDP && offset == UDP_SUM)));
+	return (le16dec(vh + VNET_CSUM_START) == l4 && ((proto == PROTO_TCP &&
+	    offset == TCP_SUM) || (proto == PROTO_UDP && offset == UDP_SUM)));
 }
 
 /* See that a packet to cut has the IP version and protocol of its type. */
@@ -169,14 +150,14 @@ static bool
 frame_sum(struct vale_learn_frame *lf)
 {
 	uint8_t *vh = lf->lf_start, *p = vale_learn_frame_data(lf);
-	const uint32_t start = get16le(vh + VNET_CSUM_START);
-	const uint32_t offset = get16le(vh + VNET_CSUM_OFFSET);
+	const uint32_t start = le16dec(vh + VNET_CSUM_START);
+	const uint32_t offset = le16dec(vh + VNET_CSUM_OFFSET);
 	uint32_t i, sum = 0;
 
 	if (start + offset + 2 > lf->lf_len)
 		return (false);
 	for (i = start; i + 1 < lf->lf_len; i += 2)
-		sum += get16(p + i);
+		sum += be16dec(p + i);
 	if (i < lf->lf_len)
 		sum += p[i] << 8;
 	while (sum >> 16 != 0)
@@ -184,8 +165,7 @@ frame_sum(struct vale_learn_frame *lf)
 	/* UDP: 0 means no checksum. */
 	if (sum == 0xffff && offset == UDP_SUM)
 		sum = 0;
-	p[start + offset] = (~sum >> 8) & 0xff;
-	p[start + offset + 1] = ~sum & 0xff;
+	be16enc(p + start + offset, ~sum);
 	vh[VNET_FLAGS] &= ~VNET_NEEDS_CSUM;
 	return (true);
 }
@@ -194,19 +174,19 @@ bool
 vale_learn_frame_complete(struct vale_learn_frame *lf)
 {
 	const uint8_t *vh = lf->lf_start;
-	uint8_t proto = 0;
-	uint32_t l4;
-	bool ip4, late, sums;
+	bool ip4 = false, late, sums;
+	uint32_t l4 = 0;
+	uint8_t proto;
 
 	if (lf->lf_header < VNET_LEN)
 		return (true);
 	sums = (vh[VNET_FLAGS] & VNET_NEEDS_CSUM) != 0;
 	if (!sums && vh[VNET_GSO] == 0)
 		return (true);
-	l4 = frame_l4(lf, &proto, &ip4);
+	proto = frame_proto(lf, &l4, &ip4);
 	late = is_l4_sum(vh, l4, proto) && l4 + TCP_SUM + 2 <= lf->lf_len;
 	if (vh[VNET_GSO] != 0)
-		return (l4 != 0 && (late || !sums) &&
+		return ((late || !sums) &&
 		    is_segments(vh[VNET_GSO], proto, ip4));
 	return (late || frame_sum(lf));
 }
@@ -221,13 +201,13 @@ frame_fix(struct vale_learn_frame *lf, int more)
 	if (lf->lf_header < VNET_LEN)
 		return;
 	if ((vh[VNET_FLAGS] & VNET_NEEDS_CSUM) != 0)
-		put16le(vh + VNET_CSUM_START,
-		    get16le(vh + VNET_CSUM_START) + more);
+		le16enc(vh + VNET_CSUM_START,
+		    le16dec(vh + VNET_CSUM_START) + more);
 	/* It is a hint, and may be anything. */
-	len = get16le(vh + VNET_HDR_LEN);
+	len = le16dec(vh + VNET_HDR_LEN);
 	if (vh[VNET_GSO] != 0 && len >= VALE_LEARN_HEADER + VALE_VLAN_TAG &&
 	    len <= UINT16_MAX - VALE_VLAN_TAG)
-		put16le(vh + VNET_HDR_LEN, len + more);
+		le16enc(vh + VNET_HDR_LEN, len + more);
 }
 
 /* Move the virtio-net header and the addresses; `by': a tag's bytes or less. */
@@ -258,13 +238,11 @@ vale_learn_frame_form(struct vale_learn_frame *lf, unsigned int vlan,
 	}
 	tci = vlan;
 	if (had)
-		tci |= get16(vale_learn_frame_data(lf) + VALE_LEARN_HEADER) &
+		tci |= be16dec(vale_learn_frame_data(lf) + VALE_LEARN_HEADER) &
 		    TCI_PRIORITY;
 	else
 		frame_move(lf, -VALE_VLAN_TAG);
 	tag = vale_learn_frame_data(lf) + ADDRS_LEN;
-	tag[0] = VALE_VLAN_TYPE >> 8;
-	tag[1] = VALE_VLAN_TYPE & 0xff;
-	tag[2] = tci >> 8;
-	tag[3] = tci & 0xff;
+	be16enc(tag, VALE_VLAN_TYPE);
+	be16enc(tag + 2, tci);
 }

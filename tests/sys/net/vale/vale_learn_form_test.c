@@ -192,12 +192,31 @@ TEST(header, "A virtio-net header moves with the frame, and what it says of "
 	gso.hdr_len -= 4;
 	check(&gso, 9000, NONE);
 
+	/* Numbers of two bytes. */
+	gso.start = gso.hdr_len = 511;
+	begin(&gso, 9000, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	gso.start = gso.hdr_len = 515;
+	check(&gso, 9000, 10);
+	vale_learn_frame_form(&lf, 10, false);
+	gso.start = gso.hdr_len = 511;
+	check(&gso, 9000, NONE);
+
 	/* It asks for nothing; or its hint is none. */
 	begin(&idle, 100, NONE, 2048);
 	vale_learn_frame_form(&lf, 10, true);
 	check(&idle, 100, 10);
 	begin(&odd, 100, NONE, 2048);
 	vale_learn_frame_form(&lf, 10, true);
+	check(&odd, 100, 10);
+	odd.hdr_len = 65532;
+	begin(&odd, 100, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	check(&odd, 100, 10);
+	odd.hdr_len = 65531;
+	begin(&odd, 100, NONE, 2048);
+	vale_learn_frame_form(&lf, 10, true);
+	odd.hdr_len = 65535;
 	check(&odd, 100, 10);
 	odd.hdr_len = 17;
 	begin(&odd, 100, 10, 2048);
@@ -239,6 +258,11 @@ TEST(sums, "A checksum anywhere in the frame is completed; TCP's and UDP's own "
 		{ 6, 17, 54, 6, 100, NONE, true, true },
 		{ 6, 6, 54, 16, 72, 0xf000, true, false },
 		{ 6, 6, 58, 16, 72, 0xf000, true, true },
+		/* What fits a TCP header is left to others. */
+		{ 5, 17, 34, 6, 51, NONE, true, false },
+		{ 5, 17, 34, 6, 52, NONE, true, true },
+		{ 5, 6, 34, 16, 51, NONE, false, false },
+		{ 5, 6, 34, 16, 52, NONE, true, true },
 		{ 5, 6, 34, 6, 60, NONE, true, false },
 		{ 5, 17, 34, 16, 60, NONE, true, false },
 		{ 5, 1, 34, 6, 60, NONE, true, false },
@@ -286,6 +310,72 @@ TEST(sums, "A checksum anywhere in the frame is completed; TCP's and UDP's own "
 	}
 }
 
+TEST(random_sums, "The sum is that of all bytes from its begin to the frame's "
+    "end, however many")
+{
+	struct vnet vn = { .flags = 1 };
+	uint32_t i, len, seed = 1, want;
+	uint8_t *p;
+
+	for (i = 0; i < 2000; i++) {
+		len = 60 + test_random(&seed) % (i % 10 == 0 ? 60000 : 200);
+		vn.start = test_random(&seed) % 50;
+		vn.offset = test_random(&seed) % 9;
+		begin(&vn, len, NONE, 2048);
+		p = vale_learn_frame_data(&lf) + vn.start;
+		want = ~sum(p, len - vn.start) & 0xffff;
+		if (want == 0 && vn.offset == 6)
+			want = 0xffff;
+		ATF_CHECK(vale_learn_frame_complete(&lf));
+		ATF_CHECK_EQ(want, (uint32_t)(p[vn.offset] << 8 |
+		    p[vn.offset + 1]));
+	}
+}
+
+TEST(zero, "A checksum that comes out as 0 is 0xffff where UDP's is: RFC 768")
+{
+	static const uint16_t offsets[] = { 0, 4, 6, 8, 16 };
+	struct vnet vn = { .flags = 1, .start = 20 };
+	unsigned int i, n;
+	uint8_t *p;
+
+	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		vn.offset = offsets[i];
+		begin(&vn, 60, NONE, 2048);
+		p = vale_learn_frame_data(&lf) + vn.start;
+		/* Add the checksum to bytes that it covers. */
+		memset(p + 18, 0, 2);
+		n = ~sum(p, 40) & 0xffff;
+		p[18] = n >> 8;
+		p[19] = n & 0xff;
+		ATF_CHECK(vale_learn_frame_complete(&lf));
+		n = p[vn.offset] << 8 | p[vn.offset + 1];
+		ATF_CHECK_EQ(vn.offset == 6 ? 0xffff : 0, n);
+	}
+}
+
+TEST(nothing, "A header that asks for nothing, or is too short to, changes no "
+    "byte")
+{
+	struct vnet vn = { .flags = 2, .start = 20, .offset = 16 };
+	uint32_t len;
+
+	begin(&vn, 60, NONE, 2048);
+	ATF_CHECK(vale_learn_frame_complete(&lf));
+	check(&vn, 60, NONE);
+	for (len = 8; len <= 12; len++) {
+		vale_learn_frame_begin(&lf, len);
+		memset(vale_learn_frame_append(&lf, len + 60), 7, len + 60);
+		ATF_REQUIRE(vale_learn_frame_end(&lf));
+		lf.lf_start[1] = lf.lf_start[7] = lf.lf_start[9] = 0;
+		ATF_CHECK(vale_learn_frame_complete(&lf));
+		ATF_CHECK_EQ(len < 10 ? 7 : 6, lf.lf_start[0]);
+		lf.lf_start[0] = 7;
+		vale_learn_frame_form(&lf, 10, true);
+		ATF_CHECK_EQ(len < 10 ? 7 : 11, lf.lf_start[6]);
+	}
+}
+
 /* Whether a frame to be cut is accepted. */
 static bool
 cut(uint8_t flags, uint8_t gso, unsigned int words, uint8_t proto,
@@ -302,6 +392,23 @@ cut(uint8_t flags, uint8_t gso, unsigned int words, uint8_t proto,
 TEST(segments, "A frame to be cut is what its type says, directly behind IP "
     "and at most two tags")
 {
+	/* Types, first bytes and protocols that do not belong together. */
+	static const struct {
+		uint16_t	type;
+		uint8_t		version, gso, six, nine;
+		bool		good;
+	} others[] = {
+		{ 0x0800, 0x45, 1, 0, 6, true },
+		{ 0x86dd, 0x60, 4, 6, 0, true },
+		{ 0x0800, 0x55, 1, 0, 6, false },
+		{ 0x0800, 0x60, 5, 17, 0, false },
+		{ 0x86dd, 0x45, 4, 0, 6, false },
+		{ 0x86dd, 0x45, 4, 6, 6, false },
+		{ 0x86dd, 0x50, 4, 6, 0, false },
+		{ 0x0806, 0x45, 5, 0, 17, false },
+		{ 0x0806, 0x60, 5, 17, 0, false },
+		{ 0x0800, 0x65, 4, 6, 6, false },
+	};
 	unsigned int i, n;
 	uint8_t *p;
 
@@ -322,6 +429,26 @@ TEST(segments, "A frame to be cut is what its type says, directly behind IP "
 	ATF_CHECK(!cut(1, 0x80, 5, 6, 34, 16));
 	ATF_CHECK(!cut(0, 4, 6, 0, 0, 0));
 	ATF_CHECK(!cut(0, 1, 4, 6, 0, 0));
+	ATF_CHECK(!cut(1, 1, 5, 0, 0, 0));
+	ATF_CHECK(!cut(1, 1, 5, 6, 0, 16));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		begin(&(struct vnet){ .gso = others[i].gso }, 400, NONE, 2048);
+		p = vale_learn_frame_data(&lf) + ADDRS;
+		memset(p, 0, 42);
+		p[0] = others[i].type >> 8;
+		p[1] = others[i].type & 0xff;
+		p[2] = others[i].version;
+		p[2 + 6] = others[i].six;
+		p[2 + 9] = others[i].nine;
+		ATF_CHECK_EQ_MSG(others[i].good,
+		    vale_learn_frame_complete(&lf), "row %u", i);
+	}
+	for (i = 0; i < 16; i++) {
+		ATF_CHECK(cut(0, 1, 5, 6, 0, 0));
+		p = vale_learn_frame_data(&lf) + ADDRS + 2 + 6;
+		p[i / 8] = 128 >> i % 8;
+		ATF_CHECK_EQ(i < 2, vale_learn_frame_complete(&lf));
+	}
 	/* ARP; a fragment. */
 	ATF_CHECK(cut(0, 1, 5, 6, 0, 0));
 	p = vale_learn_frame_data(&lf) + ADDRS;
@@ -345,6 +472,15 @@ TEST(segments, "A frame to be cut is what its type says, directly behind IP "
 		ATF_CHECK(!vale_learn_frame_complete(&lf));
 		memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
 		ATF_CHECK(!vale_learn_frame_complete(&lf));
+	}
+	/* The shortest, and one byte less. */
+	for (i = 33; i <= 34; i++) {
+		begin(&(struct vnet){ .gso = 1 }, i, NONE, 2048);
+		ip_header(5, 6);
+		ATF_CHECK_EQ(i == 34, vale_learn_frame_complete(&lf));
+		begin(&(struct vnet){ .gso = 4 }, i + 20, NONE, 2048);
+		ip_header(6, 6);
+		ATF_CHECK_EQ(i == 34, vale_learn_frame_complete(&lf));
 	}
 	/* A header too short to ask for anything. */
 	vale_learn_frame_begin(&lf, 8);
@@ -373,6 +509,8 @@ TEST(limits, "A frame that is too long is not copied, one that is too short is "
 		ATF_CHECK(vale_learn_frame_append(&lf, 1) == NULL);
 		ATF_CHECK(vale_learn_frame_end(&lf));
 		ATF_CHECK_EQ(VALE_LEARN_FRAME_MAX, lf.lf_len);
+		ATF_CHECK(lf.lf_start + header + VALE_LEARN_FRAME_MAX +
+		    VALE_LEARN_BEHIND <= lf.lf_bytes + sizeof(lf.lf_bytes));
 	}
 }
 

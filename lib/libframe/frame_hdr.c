@@ -205,13 +205,12 @@ frame_hdr_inner(const uint8_t *p, uint32_t len, const struct frame_hdr *outer,
 }
 
 uint64_t
-frame_hdr_pseudo(const uint8_t *p, const struct frame_hdr *fh, uint32_t len)
+frame_hdr_pseudo(const uint8_t *p, const struct frame_hdr *fh, uint16_t len)
 {
 	const uint8_t *ip = p + fh->fh_net;
 	uint64_t sum;
 
 	sum = fh->fh_ip4 ? frame_sum_bytes(ip + FRAME_IP4_ADDRS, 8) :
 	    frame_sum_bytes(ip + FRAME_IP6_ADDRS, 32);
-	return (sum + htobe16(fh->fh_proto) + htobe16(len >> 16) +
-	    htobe16((uint16_t)len));
+	return (sum + htobe16(fh->fh_proto) + htobe16(len));
 }

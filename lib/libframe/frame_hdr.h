@@ -103,6 +103,6 @@ bool	frame_hdr_inner(const uint8_t *p, uint32_t len,
  * fh->fh_l4 on: RFC 9293, section 3.1; RFC 8200, section 8.1.
  */
 uint64_t frame_hdr_pseudo(const uint8_t *p, const struct frame_hdr *fh,
-	    uint32_t len);
+	    uint16_t len);
 
 #endif /* !_FRAME_HDR_H_ */

@@ -90,11 +90,9 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	*nfrags -= i;
 	fg->fg_buf = hdr;
 	fg->fg_len = hdrlen;
-	/* mutants: it adds 0 to what remains */
-	if (skip > 0) {
-		fg[1].fg_buf += skip;
-		fg[1].fg_len -= skip;
-	}
+	/* If none is left, neither are bytes to skip. */
+	fg[1].fg_buf += skip;
+	fg[1].fg_len -= skip;
 	++*nfrags;
 	return (true);
 }
@@ -169,8 +167,7 @@ vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
 	frame->f_hdr_len = 0;
 	if (!frame_cut_check(&cut, frame))
 		return (VALE_C_TX_DROP_HEADER);
-	if (frame->f_gso_type != FRAME_GSO_NONE &&
-	    *len - cut.fc_hdrlen <= frame->f_gso_size) {
+	if (*len - cut.fc_hdrlen <= frame->f_gso_size) {
 		/* It is one segment, and complete except for its checksum. */
 		frame->f_gso_type = FRAME_GSO_NONE;
 		(void)frame_cut_check(&cut, frame);

@@ -346,8 +346,9 @@ TEST(rules, "Of a port's rules only those in force take memory, whatever was "
 		{ "source", "none", 1 }, { "source", "own", 1 },
 		{ "source", "02:00:00:00:00:01", 1 }, { "ip", "1", 1 },
 		{ "ip", "192.0.2.1", 1 }, { "native", "5000", 1 },
-		{ "trunk", "no", 1 }, { "ip", "any", 1 }, { "source", "any", 0 },
-		{ "vlan", "0", 0 }, { "source", "x", 0 }, { "vlan", "10", 1 },
+		{ "trunk", "no", 1 }, { "ip", "any", 1 },
+		{ "source", "any", 0 }, { "vlan", "0", 0 },
+		{ "source", "x", 0 }, { "vlan", "10", 1 },
 	};
 	struct vale_desc *d;
 	unsigned int i;
@@ -361,6 +362,45 @@ TEST(rules, "Of a port's rules only those in force take memory, whatever was "
 		ATF_CHECK_EQ_MSG(before + rows[i].rules, allocated,
 		    "%s=%s: %d", rows[i].setting, rows[i].value,
 		    allocated - before);
+	}
+	vale_close(d);
+	check_nothing_left();
+	watch = false;
+}
+
+TEST(rules_failures, "Without memory for its rules a port has those that it "
+    "had")
+{
+	static const struct {
+		const char *setting, *before, *value;
+	} rows[] = {
+		{ "vlan", "10", "20" }, { "trunk", "10", "20" },
+		{ "native", "0", "10" },
+		{ "source", "any", "02:00:00:00:00:01" },
+		{ "ip", "any", "192.0.2.1" },
+	};
+	char text[VALE_SETTING_SIZE];
+	struct vale_desc *d;
+	unsigned int i;
+
+	watch = true;
+	d = t_open("valet0:a", 16, 16);
+	for (i = 0; i < nitems(rows); i++) {
+		ATF_REQUIRE_EQ(0, vale_set("valet0:a", rows[i].setting,
+		    rows[i].before));
+		turn = 1;
+		failed = "";
+		ATF_CHECK_EQ(-1, vale_set("valet0:a", rows[i].setting,
+		    rows[i].value));
+		ATF_CHECK_EQ(ENOMEM, errno);
+		ATF_CHECK_STREQ("malloc", failed);
+		ATF_CHECK_STREQ(strerror(ENOMEM), vale_error());
+		turn = 0;
+		ATF_REQUIRE_EQ(0, vale_get("valet0:a", rows[i].setting, text,
+		    sizeof(text)));
+		ATF_CHECK_STREQ(rows[i].before, text);
+		ATF_CHECK_EQ(0, vale_set("valet0:a", rows[i].setting,
+		    rows[i].value));
 	}
 	vale_close(d);
 	check_nothing_left();

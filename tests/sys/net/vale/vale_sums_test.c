@@ -352,10 +352,89 @@ TEST(stale, "No slot of a frame that cannot be cut has what was there before")
 	ATF_REQUIRE_EQ(0, vale_rxsync(t_port[1]));
 	ATF_CHECK_EQ(5, nm_ring_space(ring));
 	for (; !nm_ring_empty(ring); ring->head = ring->cur =
-	    nm_ring_next(ring, ring->head))
+	    nm_ring_next(ring, ring->head)) {
 		ATF_CHECK_EQ(0, ring->slot[ring->head].len);
+		/* Each is a frame. */
+		ATF_CHECK_EQ(1 << 8, ring->slot[ring->head].flags);
+	}
 	vale_close(t_port[0]);
 	vale_close(t_port[1]);
+}
+
+TEST(unknown, "Nothing is known of a frame that does not say so, whatever is "
+    "known of those before")
+{
+	uint8_t frame[LEN];
+	struct frame *known;
+	uint64_t batches;
+	unsigned int i;
+
+	ports(VALE_HEADER_FRAME, 0, 0);
+	memset(frame, 0, sizeof(frame));
+	(void)from_hex(ADDRS IP4 "c0000205 c0000209", frame);
+	frame[14 + 9] = 6;
+	send_sum(VALE_HEADER_FRAME, NEEDS_CSUM, frame, LEN, 34, 16, 40);
+	complete(frame, LEN, 34, 16);
+	expect_plain(0, frame, LEN);
+	memset(frame + 34 + 16, 0, 2);
+	known = &t_port[0]->txframe[t_port[0]->txring->head];
+	known->f_flags = FRAME_CSUM_PARTIAL;
+	known->f_csum_start = 34;
+	known->f_csum_offset = 16;
+	/* Not in the one fragment of which nothing is ever known. */
+	t_put(t_port[0], frame, LEN, 40, true);
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	expect_plain(0, frame, LEN);
+	/* Several, of which something is, are a batch. */
+	batches = t_count(t_port[0], VALE_C_TX_BATCH);
+	for (i = 0; i < 3; i++) {
+		uint8_t hdr[VN_LONG];
+
+		vn_make_hdr(hdr, NEEDS_CSUM, GSO_NONE, 0, 0, 34, 16);
+		vn_put(t_port[0], VALE_HEADER_FRAME, hdr, frame, LEN, 40, true);
+	}
+	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+	T_COUNT(t_port[0], TX_BATCH, batches + 1);
+	T_COUNT(t_port[1], RX_FRAME, 2 + 3);
+	vale_close(t_port[0]);
+	vale_close(t_port[1]);
+}
+
+TEST(inner, "What is cut is directly behind the IP header that a guard has "
+    "seen, wherever the sender says that one is")
+{
+	uint8_t frame[200] = { 0 };
+	struct netmap_ring *ring;
+	struct frame *known;
+	unsigned int i;
+
+	/* TCP in IP in IP; then without the outer header. */
+	for (i = 0; i < 2; i++) {
+		ports(VALE_HEADER_FRAME, VALE_HEADER_FRAME, 0);
+		(void)from_hex(i == 0 ? ADDRS "0800"
+		    "4500 00ba 0000 0000 40 04 0000 c0000205 c0000209"
+		    "4500 00a6 0000 0000 40 06 0000 c0000206 c0000209"
+		    "0001 0002 00000000 00000000 5010" :
+		    ADDRS IP4 "c0000205 c0000209"
+		    "0001 0002 00000000 00000000 5010", frame);
+		frame[14 + 9] = i == 0 ? 4 : 6;
+		ring = t_port[0]->txring;
+		known = &t_port[0]->txframe[ring->head];
+		frame_set(known, 1, sizeof(frame));
+		known->f_flags = FRAME_CSUM_PARTIAL;
+		known->f_gso_type = FRAME_GSO_TCPV4;
+		known->f_gso_size = 50;
+		known->f_csum_start = i == 0 ? 54 : 34;
+		known->f_csum_offset = 16;
+		known->f_net_start = 34;
+		t_put(t_port[0], frame, sizeof(frame), sizeof(frame), false);
+		ring->slot[ring->head - 1].flags |= VALE_SLOT_FRAME;
+		ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
+		T_COUNT(t_port[0], TX_DROP_HEADER, i == 0);
+		T_COUNT(t_port[1], RX_FRAME, i);
+		vale_close(t_port[0]);
+		vale_close(t_port[1]);
+	}
 }
 
 TEST_PROGRAM

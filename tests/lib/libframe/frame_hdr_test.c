@@ -1,0 +1,324 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * frame_hdr.c: headers that end in any byte, whatever is behind, and each field
+ * on both sides of what is valid.
+ */
+
+#include <sys/param.h>
+#include <sys/endian.h>
+
+#include <string.h>
+
+#include <atf-c.h>
+
+#include "frame_hdr.h"
+#include "frame_sum.h"
+#include "test.h"
+
+#define	NET	14
+
+static uint8_t	p[256];
+
+/* Two addresses that an IP header could begin with, and a type. */
+static void
+ether(uint16_t type)
+{
+	memset(p, 0, sizeof(p));
+	memcpy(p, "\x46\x45\0\0\0\0\x40\0\0\0\0\1", 12);
+	be16enc(p + 12, type);
+}
+
+/* An IPv4 header of `len' bytes at `net', of a packet of `total' bytes. */
+static void
+ip4(uint32_t net, uint32_t len, uint8_t proto, uint16_t total)
+{
+	uint8_t *ip = p + net;
+	uint16_t sum;
+
+	memset(ip, 0, len);
+	ip[0] = 0x40 | len / 4;
+	be16enc(ip + 2, total);
+	ip[9] = proto;
+	memcpy(ip + 12, "\xc0\0\2\1\xc0\0\2\2", 8);
+	sum = frame_sum_fold(frame_sum_bytes(ip, len));
+	memcpy(ip + 10, &sum, sizeof(sum));
+}
+
+TEST(ether, "The type is behind at most two tags, and 0 says that the frame "
+    "ends before")
+{
+	static const struct {
+		uint16_t	types[4];	/* from offset 12 on */
+		uint32_t	off;
+		uint16_t	type;
+	} rows[] = {
+		{ { 0x0800 }, 14, 0x0800 }, { { 0x86dd }, 14, 0x86dd },
+		{ { 0x8100, 0x0800 }, 18, 0x0800 },
+		{ { 0x88a8, 0x0806 }, 18, 0x0806 },
+		{ { 0x88a8, 0x8100, 0x0800 }, 22, 0x0800 },
+		{ { 0x8100, 0x8100, 0x8100, 0x0800 }, 22, 0x8100 },
+		{ { 0x8100, 0x8100, 0x88a8, 0x0800 }, 22, 0x88a8 },
+		{ { 0x9100, 0x0800 }, 14, 0x9100 },
+	};
+	unsigned int i, j, off;
+	uint16_t type;
+	uint32_t len;
+
+	for (i = 0; i < nitems(rows); i++)
+		for (off = 0; off <= 40; off += 40) {
+			memset(p, 0, sizeof(p));
+			for (j = 0; j < 4; j++)
+				be16enc(p + off + 12 + 4 * j, rows[i].types[j]);
+			for (len = off; len <= off + 40; len++) {
+				ATF_CHECK_EQ(len < off + rows[i].off ? 0 :
+				    off + rows[i].off,
+				    frame_hdr_ether(p, len, off, &type));
+				if (len >= off + rows[i].off)
+					ATF_CHECK_EQ(rows[i].type, type);
+			}
+		}
+}
+
+TEST(ip4, "IPv4's header is whole, has 20 bytes at least, and is no fragment's")
+{
+	struct frame_hdr fh;
+	uint32_t hl, len;
+	unsigned int i;
+
+	for (hl = 0; hl < 16; hl++)
+		for (len = NET; len < NET + 64; len++) {
+			ether(0x0800);
+			ip4(NET, 60, 6, 100);
+			p[NET] = 0x40 | hl;
+			ATF_CHECK_EQ_MSG(hl >= 5 && len >= NET + hl * 4,
+			    frame_hdr_find(p, len, &fh), "%u, %u", hl, len);
+			if (hl < 5 || len < NET + hl * 4)
+				continue;
+			ATF_CHECK(fh.fh_ip4 && !fh.fh_routed);
+			ATF_CHECK_EQ(NET, fh.fh_net);
+			ATF_CHECK_EQ(NET + hl * 4, fh.fh_l4);
+			ATF_CHECK_EQ(6, fh.fh_proto);
+		}
+	for (i = 0; i < 16; i++) {
+		ether(0x0800);
+		ip4(NET, 20, 6, 100);
+		p[NET + 6 + i / 8] = 128 >> i % 8;
+		ATF_CHECK_EQ(i < 2, frame_hdr_find(p, 60, &fh));
+	}
+	for (i = 0; i < 16; i++) {
+		ether(0x0800);
+		ip4(NET, 20, 6, 100);
+		p[NET] = i << 4 | 5;
+		ATF_CHECK_EQ(i == 4, frame_hdr_find(p, 60, &fh));
+		ether(0x86dd);
+		/* No extension header, no fragment. */
+		p[NET + 6] = 0x40;
+		p[NET] = i << 4;
+		ATF_CHECK_EQ(i == 6, frame_hdr_find(p, 60, &fh));
+		p[NET] = i << 4 | 5;
+		ATF_CHECK_EQ(i == 4 || i == 6, frame_hdr_ip(p, 60, NET, &fh));
+	}
+	/* Another version than the type's; no header behind the frame. */
+	ether(0x86dd);
+	ip4(NET, 20, 6, 100);
+	ATF_CHECK(!frame_hdr_find(p, 60, &fh));
+	ATF_CHECK(frame_hdr_ip(p, 60, NET, &fh));
+	for (i = 41; i <= 62; i++) {
+		memset(p + i, 0x45, 22);
+		ATF_CHECK(!frame_hdr_ip(p, 60, i, &fh));
+	}
+}
+
+TEST(ip6, "IPv6's extension headers are skipped, all of each, and a routing "
+    "header that is under way is one")
+{
+	static const struct {
+		uint8_t		next[4];	/* up to the protocol */
+		uint8_t		len[3];		/* in 8 bytes, without 8 */
+		uint8_t		left;
+		uint32_t	bytes;		/* of all headers */
+		bool		routed;
+	} rows[] = {
+		{ { 6 }, { 0 }, 0, 40, false },
+		{ { 0, 6 }, { 0 }, 0, 48, false },
+		{ { 60, 17 }, { 2 }, 0, 64, false },
+		{ { 43, 6 }, { 0 }, 0, 48, false },
+		{ { 43, 6 }, { 0 }, 1, 48, true },
+		{ { 60, 6 }, { 0 }, 1, 48, false },
+		{ { 0, 6 }, { 0 }, 1, 48, false },
+		{ { 0, 43, 60, 6 }, { 1, 2, 0 }, 3, 40 + 16 + 24 + 8, true },
+		{ { 44, 6 }, { 0 }, 0, 40, false },
+		{ { 51, 6 }, { 0 }, 0, 40, false },
+	};
+	struct frame_hdr fh;
+	uint32_t at, len;
+	unsigned int i, j;
+
+	for (i = 0; i < nitems(rows); i++) {
+		ether(0x86dd);
+		p[NET] = 0x60;
+		p[NET + 6] = rows[i].next[0];
+		at = NET + 40;
+		for (j = 0; at < NET + rows[i].bytes; j++) {
+			p[at] = rows[i].next[j + 1];
+			p[at + 1] = rows[i].len[j];
+			p[at + 3] = rows[i].left;
+			at += (rows[i].len[j] + 1) * 8;
+		}
+		for (len = NET; len < NET + 120; len++) {
+			ATF_CHECK_EQ_MSG(len >= at,
+			    frame_hdr_find(p, len, &fh), "row %u: %u", i, len);
+			if (len < at)
+				continue;
+			ATF_CHECK(!fh.fh_ip4);
+			ATF_CHECK_EQ(at, fh.fh_l4);
+			ATF_CHECK_EQ(rows[i].next[j], fh.fh_proto);
+			ATF_CHECK_EQ(rows[i].routed, fh.fh_routed);
+		}
+	}
+}
+
+/* What is between the outer IPv4 header and the inner one. */
+struct between {
+	const char	*bytes;
+	uint32_t	 len;
+	uint8_t		 proto;
+	bool		 good;
+};
+
+TEST(inner, "The inner header is behind the outer one, GRE or Ethernet in GRE, "
+    "all of which the frame has")
+{
+#define	B(s)	s, sizeof(s) - 1
+	static const struct between rows[] = {
+		{ B(""), 4, true }, { B(""), 41, true },
+		{ B(""), 6, false }, { B(""), 50, false },
+		{ B("\0\0\x08\0"), 47, true }, { B("\0\0\x86\xdd"), 47, true },
+		{ B("\x20\0\x08\0\0\0\0\1"), 47, true },
+		{ B("\x80\0\x08\0\0\0\0\0"), 47, true },
+		{ B("\xa0\0\x08\0\0\0\0\0\0\0\0\1"), 47, true },
+		{ B("\x10\0\x08\0\0\0\0\1"), 47, false },
+		{ B("\0\1\x08\0"), 47, false },
+		{ B("\0\0\x88\x47"), 47, false },
+		{ B("\0\0\x65\x58\0\0\0\0\0\0\0\0\0\0\0\0\x08\0"), 47, true },
+		{ B("\0\0\x65\x58\0\0\0\0\0\0\0\0\0\0\0\0\x08\6"), 47, false },
+	};
+#undef B
+	struct frame_hdr fh, outer;
+	uint32_t at, len;
+	unsigned int i;
+	bool good;
+
+	for (i = 0; i < nitems(rows); i++) {
+		ether(0x0800);
+		ip4(NET, 20, rows[i].proto, 100);
+		memcpy(p + NET + 20, rows[i].bytes, rows[i].len);
+		at = NET + 20 + rows[i].len;
+		ip4(at, 20, 6, 60);
+		for (len = NET + 20; len < at + 60; len++) {
+			ATF_REQUIRE(frame_hdr_find(p, len, &outer));
+			good = frame_hdr_inner(p, len, &outer, at + 60, 0,
+			    &fh);
+			ATF_CHECK_EQ_MSG(rows[i].good && len >= at + 20, good,
+			    "row %u: %u", i, len);
+			if (good)
+				ATF_CHECK_EQ(at, fh.fh_net);
+		}
+		/* The destination is another one. */
+		outer.fh_routed = true;
+		ATF_CHECK(!frame_hdr_inner(p, len, &outer, at + 60, 0, &fh));
+	}
+}
+
+TEST(udp, "Behind UDP the inner header is the last one before its TCP or UDP, "
+    "or the first sound one; none overlaps UDP's")
+{
+	const uint32_t udp = NET + 20, at = udp + 8 + 40, l4 = at + 20;
+	const uint32_t frame_len = l4 + 60;
+	struct frame_hdr fh, outer;
+	unsigned int i;
+	uint32_t len;
+
+	for (i = 0; i < 2; i++) {
+		ether(0x0800);
+		ip4(NET, 20, 17, frame_len - NET);
+		/* Options that look like a header, as long as they must be. */
+		if (i == 1)
+			ip4(at - 40, 60, 6, frame_len - (at - 40));
+		ip4(at, 20, 17, frame_len - at);
+		be16enc(p + l4 + 4, frame_len - l4);
+		ATF_REQUIRE(frame_hdr_find(p, 200, &outer));
+		ATF_CHECK(frame_hdr_inner(p, 200, &outer, frame_len, l4, &fh));
+		ATF_CHECK_EQ(at, fh.fh_net);
+		ATF_CHECK_EQ(i == 0, frame_hdr_inner(p, 200, &outer, frame_len,
+		    0, &fh) && fh.fh_net == at);
+		ATF_CHECK(!frame_hdr_inner(p, 200, &outer, frame_len + 1, l4,
+		    &fh));
+		ATF_CHECK(!frame_hdr_inner(p, 200, &outer, frame_len, l4 + 1,
+		    &fh));
+	}
+	/* UDP's header must be there to tell, TCP's not. */
+	ip4(at - 40, 20, 99, 1);
+	for (len = at; len < l4 + 12; len++) {
+		ip4(at, 20, 17, frame_len - at);
+		be16enc(p + l4 + 4, frame_len - l4);
+		ATF_CHECK_EQ_MSG(len >= l4 + 8, frame_hdr_inner(p, len, &outer,
+		    frame_len, 0, &fh), "%u bytes", len);
+		ip4(at, 20, 6, frame_len - at);
+		ATF_CHECK_EQ(len >= l4, frame_hdr_inner(p, len, &outer,
+		    frame_len, 0, &fh));
+		/* Another protocol with UDP's length. */
+		ip4(at, 20, 50, frame_len - at);
+		ATF_CHECK(!frame_hdr_inner(p, len, &outer, frame_len, 0, &fh));
+	}
+	/* UDP's length, or IPv4's checksum, is another. */
+	for (i = 0; i < 3; i++) {
+		ip4(at, 20, 17, frame_len - at);
+		be16enc(p + l4 + 4, frame_len - l4 - (i == 1));
+		p[at + 10] ^= i == 2;
+		ATF_CHECK_EQ(i == 0, frame_hdr_inner(p, 200, &outer, frame_len,
+		    0, &fh));
+	}
+	/* From the first byte behind UDP's header on, and no earlier. */
+	for (i = 0; i <= 8; i++) {
+		memset(p + udp, 0, 200 - udp);
+		ip4(udp + i, 20, 6, frame_len - udp - i);
+		ATF_CHECK_EQ_MSG(i == 8, frame_hdr_inner(p, 200, &outer,
+		    frame_len, udp + i + 20, &fh), "%u", i);
+		ATF_CHECK_EQ(i == 8, frame_hdr_inner(p, 200, &outer, frame_len,
+		    0, &fh));
+	}
+}
+
+TEST(pseudo, "The pseudo-header has both addresses, the protocol and the "
+    "length")
+{
+	static const uint8_t words[] = { 0xc0, 0, 2, 1, 0xc0, 0, 2, 2, 0, 17,
+	    0x12, 0x34 };
+	uint8_t want[36];
+	struct frame_hdr fh;
+	unsigned int i;
+
+	ether(0x0800);
+	ip4(NET, 20, 17, 100);
+	ATF_REQUIRE(frame_hdr_find(p, 60, &fh));
+	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(words, sizeof(words))),
+	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 0x1234)));
+	ether(0x86dd);
+	p[NET] = 0x60;
+	p[NET + 6] = 6;
+	for (i = 0; i < 32; i++)
+		want[i] = p[NET + 8 + i] = 3 + i * 7;
+	be16enc(want + 32, 6);
+	be16enc(want + 34, 65535);
+	ATF_REQUIRE(frame_hdr_find(p, 60, &fh));
+	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(want, sizeof(want))),
+	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 65535)));
+}
+
+TEST_PROGRAM

@@ -24,7 +24,16 @@ For what no case kills the source must have the reason:
 				follows
     /* mutants 3: reason */	three at most
 
-Each comment must speak of a mutant that lives.  RULES has reasons for kinds, and
+A file *.table here has reasons for sources that have none of these comments:
+a source and a function; below them how many may live, and why; below that the
+lines, without their comments, or none for the whole function:
+
+    lib/libvale/vale_rxq.c vale_rxq_init
+            3 reason
+                    the text of a line
+                    the text of another line
+
+Each comment, and each reason of a table, must speak of a mutant that lives.  RULES has reasons for kinds, and
 ../relacy/sites.table the fences.  The exit status is 0 if nothing else survived.
 
     -e n[,k]
@@ -40,6 +49,7 @@ Each comment must speak of a mutant that lives.  RULES has reasons for kinds, an
 """
 
 import argparse
+import glob
 import json
 import os
 import re
@@ -79,7 +89,8 @@ GROUPS = [
         "tests/lib/libctl", "tests/usr.sbin/valed",
         "tests/usr.bin/netmap-run"]),
     ("switch", r"lib/lib(vale/vale_[a-z_]*|frame/frame[a-z_]*)\.[ch]$"
-        r"|sys/dev/netmap/vale_(fdb|guard|rate|share|vlan)\.[ch]$",
+        r"|sys/dev/netmap/vale_(fdb|guard|learn(_form|_rule)?|rate|share|vlan)"
+        r"\.[ch]$",
         r"tests/(sys/net/vale|usr\.sbin/bhyve|lib/libframe|sys/dev/e1000)/",
         LIBRARIES + ["tests/sys/net/vale", "tests/usr.sbin/bhyve",
         "tests/lib/libframe", "tests/sys/dev/e1000"]),
@@ -113,7 +124,7 @@ GROUPS = [
 LEFT_OUT = [
     (r".*_probes\.[ch]$", "probes, which are no behaviour"),
     (r"lib/libvale/vale_netmap\.c$|sys/dev/e1000/(if_lem\w*\.[ch]|freebsd/.*)$"
-        r"|sys/dev/netmap/vale_learn\w*\.[ch]$",
+        r"|sys/dev/netmap/vale_learn_(copy|mod|os|ruled|sysctl|var)\.[ch]$",
         "for FreeBSD, and not run on Linux"),
     (r"sys/dev/e1000/linux/", "a module of Linux: it runs in guests only"),
     (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|libvale|vale_wire"
@@ -669,6 +680,7 @@ class Reason:
     def __init__(self, file, line, first, last, most):
         self.file, self.line = file, line
         self.first, self.last, self.most = first, last, most
+        self.size = last - first
         self.alive = 0
 
     def covers(self, m):
@@ -704,11 +716,52 @@ class Reason:
             code[-1:] in ("{", ":") or last + 1 == len(lines)
 
 
+class Row:
+    """A reason of a table: see the top."""
+
+    def __init__(self, table, row, file, function, most):
+        self.file, self.line = table, row
+        self.source, self.function, self.most = file, function, most
+        self.lines = []
+        self.alive = 0
+
+    @property
+    def size(self):
+        return len(self.lines) or 1000
+
+    def covers(self, m):
+        return m.file == self.source and m.function == self.function and \
+            (not self.lines or m.context in self.lines)
+
+    @classmethod
+    def read(cls, path, sources):
+        """The reasons of a table that speak of these sources."""
+        found = []
+        with open(path) as f:
+            for i, line in enumerate(f):
+                text = line.strip()
+                if not text or text[0] == "#":
+                    continue
+                depth = len(line) - len(line.lstrip("\t"))
+                if depth == 0:
+                    source, function = text.split()
+                elif depth == 1:
+                    found.append(cls(os.path.basename(path), i + 1, source,
+                        function, int(text.split()[0])))
+                else:
+                    found[-1].lines.append(text)
+        return [r for r in found if r.source in sources]
+
+
 class Reasons:
     """What is known of mutants that live."""
 
-    def __init__(self, files):
+    def __init__(self, files, tree):
         self.all = [r for f in files for r in Reason.read(f.name, f.lines)]
+        names = {f.name for f in files}
+        for t in sorted(glob.glob(os.path.join(tree,
+            "tests/mutants/*.table"))):
+            self.all += Row.read(t, names)
 
     def covers(self, m):
         return by_rule(m) or any(r.covers(m) for r in self.all)
@@ -720,7 +773,7 @@ class Reasons:
             return True
         fit = [r for r in self.all if r.covers(m) and r.alive < r.most]
         if fit:
-            min(fit, key=lambda r: r.last - r.first).alive += 1
+            min(fit, key=lambda r: r.size).alive += 1
         return bool(fit)
 
     def stale(self):
@@ -796,7 +849,7 @@ def main():
     run.cover()
     run.say(f"{len(run.cases)} test cases reach "
         f"{len(frozenset().union(*(c.reaches for c in run.cases)))}")
-    known = Reasons(run.files.values())
+    known = Reasons(run.files.values(), run.tree)
     run.run(known)
     return 0 if run.report(known) else 1
 

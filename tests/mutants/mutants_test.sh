@@ -31,6 +31,27 @@ reasons()
 	    sed "$@" > tree/tests/mutants/tiny/tiny.c
 }
 
+# table count [line...]: write the reasons as a table, `count' for tiny_flag(),
+# and lines for tiny_exit().
+table()
+{
+	count=$1
+	shift
+	{
+		printf '%s\n' \
+		    'tests/mutants/tiny/tiny.c tiny_flag' \
+		    "	$count it is not called" \
+		    '# The text has no comment of the line.' \
+		    'tests/mutants/tiny/tiny.c tiny_steps' '	1 the sum' \
+		    '		end -= MIN(end, step + 0);' \
+		    'tests/mutants/tiny/tiny.c tiny_inside' '	1 no boundary' \
+		    '		return (number >= low && number < high);' \
+		    'tests/mutants/tiny/tiny.c tiny_max' '	2 the maximum' \
+		    '		return (a > b ? TWICE(a - b) - (a - 2 * b) : b);' \
+		    'tests/mutants/tiny/tiny.c tiny_exit' "$@"
+	} > tree/tests/mutants/tiny.table
+}
+
 # row: print the columns mutants, killed, by an assertion, hung, listed, alive.
 row()
 {
@@ -76,6 +97,22 @@ tiny_body()
 		sum=$((sum + $1))
 	done
 	atf_check_equal "$all" $sum
+
+	# The same in a table.
+	cp "$top/tests/mutants/tiny/tiny.c" tree/tests/mutants/tiny/tiny.c
+	table 4
+	mutants -s || atf_fail "a survivor with a reason is reported"
+	cat out
+	atf_check_equal "7 0" "$(row | cut -d ' ' -f 5-)"
+	table 3
+	! mutants -s || atf_fail "one too many is not reported"
+	atf_check_equal "6 1" "$(row | cut -d ' ' -f 5-)"
+	table 4 '	1 none' '		exit(status);'
+	! mutants -s || atf_fail "a stale reason is not reported"
+	cat out
+	grep -q '^tiny.table:[0-9]*: no mutant lives there' out ||
+	    atf_fail "a stale reason is not reported"
+	rm tree/tests/mutants/tiny.table
 
 	# No more than the comment says.
 	reasons -e 's/mutants 4/mutants 3/'

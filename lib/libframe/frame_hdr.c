@@ -57,8 +57,6 @@ hdr_ip4(const uint8_t *p, uint32_t len, struct frame_hdr *fh)
 	const uint8_t *ip = p + fh->fh_net;
 	uint32_t hdrlen;
 
-	if (fh->fh_net + FRAME_IP4_HDRLEN > len)
-		return (false);
 	hdrlen = (ip[0] & 0xf) * 4;
 	if (hdrlen < FRAME_IP4_HDRLEN || fh->fh_net + hdrlen > len ||
 	    (be16dec(ip + IP4_FRAGMENT) & IP4_FRAGMENT_MASK) != 0)

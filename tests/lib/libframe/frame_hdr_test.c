@@ -12,6 +12,7 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <atf-c.h>
@@ -47,6 +48,43 @@ ip4(uint32_t net, uint32_t len, uint8_t proto, uint16_t total)
 	memcpy(ip + 12, "\xc0\0\2\1\xc0\0\2\2", 8);
 	sum = frame_sum_fold(frame_sum_bytes(ip, len));
 	memcpy(ip + 10, &sum, sizeof(sum));
+}
+
+/*
+ * The function for the first `len' bytes of `p', and for a copy of these alone,
+ * so that AddressSanitizer sees what is read behind them.
+ */
+static bool
+find(uint32_t len, struct frame_hdr *fh)
+{
+	uint8_t *copy = malloc(len);
+	struct frame_hdr same;
+	bool found;
+
+	ATF_REQUIRE(copy != NULL);
+	memcpy(copy, p, len);
+	found = frame_hdr_find(p, len, fh);
+	ATF_CHECK_EQ(found, frame_hdr_find(copy, len, &same));
+	free(copy);
+	return (found);
+}
+
+/* The same with frame_hdr_inner(). */
+static bool
+inner(uint32_t len, const struct frame_hdr *outer, uint32_t frame_len,
+    uint32_t l4, struct frame_hdr *fh)
+{
+	uint8_t *copy = malloc(len);
+	struct frame_hdr same;
+	bool found;
+
+	ATF_REQUIRE(copy != NULL);
+	memcpy(copy, p, len);
+	found = frame_hdr_inner(p, len, outer, frame_len, l4, fh);
+	ATF_CHECK_EQ(found, frame_hdr_inner(copy, len, outer, frame_len, l4,
+	    &same));
+	free(copy);
+	return (found);
 }
 
 TEST(ether, "The type is behind at most two tags, and 0 says that the frame "
@@ -96,7 +134,7 @@ TEST(ip4, "IPv4's header is whole, has 20 bytes at least, and is no fragment's")
 			ip4(NET, 60, 6, 100);
 			p[NET] = 0x40 | hl;
 			ATF_CHECK_EQ_MSG(hl >= 5 && len >= NET + hl * 4,
-			    frame_hdr_find(p, len, &fh), "%u, %u", hl, len);
+			    find(len, &fh), "%u, %u", hl, len);
 			if (hl < 5 || len < NET + hl * 4)
 				continue;
 			ATF_CHECK(fh.fh_ip4 && !fh.fh_routed);
@@ -108,25 +146,25 @@ TEST(ip4, "IPv4's header is whole, has 20 bytes at least, and is no fragment's")
 		ether(0x0800);
 		ip4(NET, 20, 6, 100);
 		p[NET + 6 + i / 8] = 128 >> i % 8;
-		ATF_CHECK_EQ(i < 2, frame_hdr_find(p, 60, &fh));
+		ATF_CHECK_EQ(i < 2, find(60, &fh));
 	}
 	for (i = 0; i < 16; i++) {
 		ether(0x0800);
 		ip4(NET, 20, 6, 100);
 		p[NET] = i << 4 | 5;
-		ATF_CHECK_EQ(i == 4, frame_hdr_find(p, 60, &fh));
+		ATF_CHECK_EQ(i == 4, find(60, &fh));
 		ether(0x86dd);
 		/* No extension header, no fragment. */
 		p[NET + 6] = 0x40;
 		p[NET] = i << 4;
-		ATF_CHECK_EQ(i == 6, frame_hdr_find(p, 60, &fh));
+		ATF_CHECK_EQ(i == 6, find(60, &fh));
 		p[NET] = i << 4 | 5;
 		ATF_CHECK_EQ(i == 4 || i == 6, frame_hdr_ip(p, 60, NET, &fh));
 	}
 	/* Another version than the type's; no header behind the frame. */
 	ether(0x86dd);
 	ip4(NET, 20, 6, 100);
-	ATF_CHECK(!frame_hdr_find(p, 60, &fh));
+	ATF_CHECK(!find(60, &fh));
 	ATF_CHECK(frame_hdr_ip(p, 60, NET, &fh));
 	for (i = 41; i <= 62; i++) {
 		memset(p + i, 0x45, 22);
@@ -171,8 +209,8 @@ TEST(ip6, "IPv6's extension headers are skipped, all of each, and a routing "
 			at += (rows[i].len[j] + 1) * 8;
 		}
 		for (len = NET; len < NET + 120; len++) {
-			ATF_CHECK_EQ_MSG(len >= at,
-			    frame_hdr_find(p, len, &fh), "row %u: %u", i, len);
+			ATF_CHECK_EQ_MSG(len >= at, find(len, &fh),
+			    "row %u: %u", i, len);
 			if (len < at)
 				continue;
 			ATF_CHECK(!fh.fh_ip4);
@@ -221,9 +259,8 @@ TEST(inner, "The inner header is behind the outer one, GRE or Ethernet in GRE, "
 		at = NET + 20 + rows[i].len;
 		ip4(at, 20, 6, 60);
 		for (len = NET + 20; len < at + 60; len++) {
-			ATF_REQUIRE(frame_hdr_find(p, len, &outer));
-			good = frame_hdr_inner(p, len, &outer, at + 60, 0,
-			    &fh);
+			ATF_REQUIRE(find(len, &outer));
+			good = inner(len, &outer, at + 60, 0, &fh);
 			ATF_CHECK_EQ_MSG(rows[i].good && len >= at + 20, good,
 			    "row %u: %u", i, len);
 			if (good)
@@ -231,7 +268,7 @@ TEST(inner, "The inner header is behind the outer one, GRE or Ethernet in GRE, "
 		}
 		/* The destination is another one. */
 		outer.fh_routed = true;
-		ATF_CHECK(!frame_hdr_inner(p, len, &outer, at + 60, 0, &fh));
+		ATF_CHECK(!inner(len, &outer, at + 60, 0, &fh));
 	}
 }
 
@@ -252,14 +289,14 @@ TEST(udp, "Behind UDP the inner header is the last one before its TCP or UDP, "
 			ip4(at - 40, 60, 6, frame_len - (at - 40));
 		ip4(at, 20, 17, frame_len - at);
 		be16enc(p + l4 + 4, frame_len - l4);
-		ATF_REQUIRE(frame_hdr_find(p, 200, &outer));
-		ATF_CHECK(frame_hdr_inner(p, 200, &outer, frame_len, l4, &fh));
+		ATF_REQUIRE(find(200, &outer));
+		ATF_CHECK(inner(200, &outer, frame_len, l4, &fh));
 		ATF_CHECK_EQ(at, fh.fh_net);
-		ATF_CHECK_EQ(i == 0, frame_hdr_inner(p, 200, &outer, frame_len,
+		ATF_CHECK_EQ(i == 0, inner(200, &outer, frame_len,
 		    0, &fh) && fh.fh_net == at);
-		ATF_CHECK(!frame_hdr_inner(p, 200, &outer, frame_len + 1, l4,
+		ATF_CHECK(!inner(200, &outer, frame_len + 1, l4,
 		    &fh));
-		ATF_CHECK(!frame_hdr_inner(p, 200, &outer, frame_len, l4 + 1,
+		ATF_CHECK(!inner(200, &outer, frame_len, l4 + 1,
 		    &fh));
 	}
 	/* UDP's header must be there to tell, TCP's not. */
@@ -267,30 +304,30 @@ TEST(udp, "Behind UDP the inner header is the last one before its TCP or UDP, "
 	for (len = at; len < l4 + 12; len++) {
 		ip4(at, 20, 17, frame_len - at);
 		be16enc(p + l4 + 4, frame_len - l4);
-		ATF_CHECK_EQ_MSG(len >= l4 + 8, frame_hdr_inner(p, len, &outer,
+		ATF_CHECK_EQ_MSG(len >= l4 + 8, inner(len, &outer,
 		    frame_len, 0, &fh), "%u bytes", len);
 		ip4(at, 20, 6, frame_len - at);
-		ATF_CHECK_EQ(len >= l4, frame_hdr_inner(p, len, &outer,
+		ATF_CHECK_EQ(len >= l4, inner(len, &outer,
 		    frame_len, 0, &fh));
 		/* Another protocol with UDP's length. */
 		ip4(at, 20, 50, frame_len - at);
-		ATF_CHECK(!frame_hdr_inner(p, len, &outer, frame_len, 0, &fh));
+		ATF_CHECK(!inner(len, &outer, frame_len, 0, &fh));
 	}
 	/* UDP's length, or IPv4's checksum, is another. */
 	for (i = 0; i < 3; i++) {
 		ip4(at, 20, 17, frame_len - at);
 		be16enc(p + l4 + 4, frame_len - l4 - (i == 1));
 		p[at + 10] ^= i == 2;
-		ATF_CHECK_EQ(i == 0, frame_hdr_inner(p, 200, &outer, frame_len,
+		ATF_CHECK_EQ(i == 0, inner(200, &outer, frame_len,
 		    0, &fh));
 	}
 	/* From the first byte behind UDP's header on, and no earlier. */
 	for (i = 0; i <= 8; i++) {
 		memset(p + udp, 0, 200 - udp);
 		ip4(udp + i, 20, 6, frame_len - udp - i);
-		ATF_CHECK_EQ_MSG(i == 8, frame_hdr_inner(p, 200, &outer,
+		ATF_CHECK_EQ_MSG(i == 8, inner(200, &outer,
 		    frame_len, udp + i + 20, &fh), "%u", i);
-		ATF_CHECK_EQ(i == 8, frame_hdr_inner(p, 200, &outer, frame_len,
+		ATF_CHECK_EQ(i == 8, inner(200, &outer, frame_len,
 		    0, &fh));
 	}
 }
@@ -306,7 +343,7 @@ TEST(pseudo, "The pseudo-header has both addresses, the protocol and the "
 
 	ether(0x0800);
 	ip4(NET, 20, 17, 100);
-	ATF_REQUIRE(frame_hdr_find(p, 60, &fh));
+	ATF_REQUIRE(find(60, &fh));
 	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(words, sizeof(words))),
 	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 0x1234)));
 	ether(0x86dd);
@@ -316,7 +353,7 @@ TEST(pseudo, "The pseudo-header has both addresses, the protocol and the "
 		want[i] = p[NET + 8 + i] = 3 + i * 7;
 	be16enc(want + 32, 6);
 	be16enc(want + 34, 65535);
-	ATF_REQUIRE(frame_hdr_find(p, 60, &fh));
+	ATF_REQUIRE(find(60, &fh));
 	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(want, sizeof(want))),
 	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 65535)));
 }

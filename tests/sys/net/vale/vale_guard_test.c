@@ -343,6 +343,8 @@ TEST(nd, "Neighbour messages name the sender's own addresses")
 		    VALE_GUARD_IP },
 		{ IPV6("0020", "3a", IP6, ADV(IP6, "0e02" OWN)),
 		    VALE_GUARD_IP },
+		{ IPV6("001f", "3a", IP6, ADV(IP6, "0201 0200000000")),
+		    VALE_GUARD_IP },
 		{ IPV6("001c", "3a", IP6, ADV(IP6, "0201 0000")),
 		    VALE_GUARD_IP },
 		{ IPV6("0018", "3a", IP6, "88 00 0000 60000000 20010db8"),

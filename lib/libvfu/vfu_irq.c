@@ -684,6 +684,7 @@ vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
     int intx_fd, int msi_fd, int unmask_fd,
     const int msix_fd[VFU_IRQ_VECTORS])
 {
+	bool on = false;
 	unsigned int v;
 
 	if (unmask_fd != -1) {
@@ -709,8 +710,11 @@ vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 	atomic_add_rel_32(&irq->rises, MAX(state->vis_rises, 1));
 	for (v = 0; v < irq->nvectors; v++) {
 		irq->msix_fd[v] = msix_fd[v];
-		vfu_irq_message(irq, v);
+		on = on || msix_fd[v] != -1;
 	}
+	/* With MSI-X off, the guest would get them when it turns it on. */
+	for (v = 0; on && v < irq->nvectors; v++)
+		vfu_irq_message(irq, v);
 	pthread_mutex_unlock(&irq->mtx);
 	return (0);
 }

@@ -180,10 +180,11 @@ struct vfu_irq_state {
  *
  * The process may have ended between noting an event and writing it.  So the
  * next vfu_irq_flush() sends INTx once more if the line is asserted then and
- * waits to be unmasked, an MSI message, and one of each vector of MSI-X.  That
- * is one too many if it had been written.  A client asserts a level-triggered
- * line then that it has asserted already, and a guest finds no cause of a
- * message, as it does when it has handled the cause of two with the first.
+ * waits to be unmasked, an MSI message, and one of each vector of MSI-X if any
+ * vector has a descriptor, that is, if MSI-X is on.  That is one too many if it
+ * had been written.  A client asserts a level-triggered line then that it has
+ * asserted already, and a guest finds no cause of a message, as it does when it
+ * has handled the cause of two with the first.
  *
  * Returns 0; or an errno if the loop has no place for an event, with nothing
  * changed.

@@ -239,6 +239,32 @@ TEST(msix, "Each vector has events of its own, once it has a descriptor")
 	ATF_CHECK_EQ(0, irq.calls % 2);
 }
 
+TEST(msix_restored, "After a restart a vector gets a message even if it has no "
+    "descriptor yet, unless MSI-X was off")
+{
+	const struct vfu_irq_state state = { 0 };
+	int copy, fd, fds[VFU_IRQ_VECTORS];
+	unsigned int on;
+
+	for (on = 0; on < 2; on++) {
+		start_vectors(5);
+		memset(fds, 0xff, sizeof(fds));
+		if (on != 0)
+			fds[1] = event();
+		ATF_REQUIRE_EQ(0, vfu_irq_restore(&irq, &state, -1, -1, -1,
+		    fds));
+		vfu_irq_flush(&irq);
+		if (on != 0)
+			ATF_CHECK_EQ(1, fired(fds[1]));
+		fd = event();
+		copy = dup(fd);
+		ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 4, 1, NULL,
+		    0, &copy, 1));
+		ATF_CHECK_EQ(on, fired(fd));
+		ATF_CHECK_EQ(2 * on, irq.sent);
+	}
+}
+
 TEST(msix_requests, "Requests for vectors that there are not, or without what "
     "they need, are refused, and do nothing")
 {

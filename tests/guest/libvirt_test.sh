@@ -2,14 +2,16 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The domains of share/examples/libvirt, booted by libvirt, without a daemon:
-# virt-qemu-run has its driver for QEMU.  In them the test guest's kernel
-# replaces the disk, and emulation KVM; what the adapter takes is as it is
-# there.  The second one's adapter is in a valed of its own, as with
+# The domains of share/examples/libvirt, booted by libvirt, without a daemon: one
+# virsh(1) has its driver for QEMU, and reads commands from a pipe.  In the
+# domains the test guest's kernel replaces the disk, and emulation KVM; what the
+# adapter takes is as it is there.  The second one's machine is q35, as
+# virt-install(1) makes it, with an e1000e, which is in a valed of its own, as with
 # share/examples/valed/vm1.conf, and its port on the switch of the first one's.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
+. "$(atf_get_srcdir)/restart.subr"
 
 # What the domain of a file is here, with this name for its files.
 domain()
@@ -43,20 +45,21 @@ domain()
 	# With 20 other processes an answer takes longer: guest.subr.
 	sub('"driver":"vfio-user-pci"',
 	    '"driver":"vfio-user-pci","x-msg-timeout":60000')
+	if "$name" == "vm2":
+	    sub('machine="pc"', 'machine="q35"')
+	    sub('"pci.0"', '"pcie.0"')
 	if not $huge:
 	    text = re.sub('<hugepages>.*</hugepages>', '', text, flags=re.S)
 	print(text)
 	END
 }
 
-# run NAME: has libvirt start the guest, in a mount namespace in which its user
-# exists.
-run()
+# virsh_start: starts virsh(1) in a mount namespace in which libvirt's user
+# exists, with its state in the directory root.
+virsh_start()
 {
-	local root=$PWD/$1.root
-
-	mkdir -p $root/etc
-	cat > $root/etc/qemu.conf <<-END
+	mkdir -p root/etc
+	cat > root/etc/qemu.conf <<-END
 	user = "root"
 	group = "root"
 	security_driver = "none"
@@ -65,18 +68,50 @@ run()
 	remember_owner = 0
 	cgroup_controllers = []
 	END
+	mkfifo virsh.in
 	unshare -m --propagation private sh -c "mount --bind passwd /etc/passwd
 	    mount --bind group /etc/group
-	    exec virt-qemu-run -v -r $root $1.xml" > $1.qemu 2>&1 < /dev/null &
-	echo $! > $1-libvirt.pid
-	wait_until "QEMU's process" [ -s $root/run/qemu/$1.pid ] ||
-	    atf_fail "libvirt starts no QEMU: $(cat $1.qemu)"
-	cp $root/run/qemu/$1.pid $1.pid
+	    exec virsh -c 'qemu:///embed?root=$PWD/root'" \
+	    > virsh.out 2>&1 < virsh.in &
+	echo $! > virsh.pid
+	exec 3> virsh.in
+	virsh_n=0
+}
+
+# virsh COMMAND: has virsh(1) do that, which must succeed, and prints what it
+# wrote.
+virsh()
+{
+	local before=$(wc -l < virsh.out)
+
+	virsh_n=$((virsh_n + 1))
+	printf '%s\necho end %d\n' "$1" $virsh_n >&3
+	wait_until "virsh" grep "^end $virsh_n\$" virsh.out ||
+	    atf_fail "virsh does not answer"
+	tail -n +$((before + 1)) virsh.out > virsh.new
+	cat virsh.new
+	! grep -q '^error:' virsh.new || atf_fail "$(grep ^error: virsh.new)"
+}
+
+# start NAME: starts the domain.
+start()
+{
+	virsh "start $1"
+	cp root/run/qemu/$1.pid $1.pid
+}
+
+# booted: both guests boot, and reach each other.
+booted()
+{
+	vm_wait vm1 vm2 || atf_fail "the guests do not start"
+	up 1 2
+	pings vm1 10.0.0.2
+	pings vm2 fd00::1
 }
 
 guest_case domain "libvirt boots the domains of share/examples/libvirt, and \
-their guests reach each other" \
-    require.user root require.progs "virt-qemu-run unshare python3"
+their guests reach each other, also after what virsh(1) does with them" \
+    require.user root require.progs "virsh unshare python3"
 domain_body()
 {
 	local examples huge=0
@@ -98,31 +133,44 @@ domain_body()
 		echo "no huge pages: vm2-hugepages.xml is booted without"
 	fi
 
-	valed_start -c control -s 1,e1000,vale0:vm1,path=vm1.sock ||
+	valed_start -R -c control -s 1,e1000,vale0:vm1,path=vm1.sock ||
 	    atf_fail "no valed"
-	"$VALED" -s 2,e1000,vale0:vm2,path=vm2.sock,control=$PWD/control \
+	"$VALED" -R -s 2,e1000e,vale0:vm2,path=vm2.sock,control=$PWD/control \
 	    < /dev/null > valed2.log 2>&1 &
 	echo $! > valed2.pid
 	wait_until "vm2.sock" [ -S vm2.sock ] || atf_fail "$(cat valed2.log)"
 	domain $examples/vm1.xml vm1 > vm1.xml || atf_fail "vm1.xml"
 	domain $examples/vm2-hugepages.xml vm2 > vm2.xml || atf_fail "vm2.xml"
+	virsh_start
 	for f in vm1 vm2; do
-		run $f
+		virsh "define $PWD/$f.xml"
+		start $f
 	done
-	for f in vm1 vm2; do
-		vm_wait $f || atf_fail "$f does not start: $(cat $f.qemu)"
-	done
-	up 1 2
+	booted
 	# Where the XML says.
-	on vm1 readlink /sys/class/net/eth0/device > place
-	atf_check -o ignore grep '00:10\.0$' place
-	pings vm1 10.0.0.2
-	pings vm2 fd00::1
 	for f in vm1 vm2; do
-		kill $(cat $f-libvirt.pid)
-		wait $(cat $f-libvirt.pid)
+		on $f readlink /sys/class/net/eth0/device > place
+		atf_check -o ignore grep '00:10\.0$' place
 	done
-	rm -f vm1.pid vm2.pid *-libvirt.pid
+	for f in vm1 vm2; do
+		virsh "suspend $f"
+		restart
+		virsh "resume $f"
+		pings $f 10.0.0.$((3 - ${f#vm}))
+	done
+	# The second one's process finds its adapter free.
+	virsh "destroy vm2"
+	start vm2
+	virsh "reset vm1"
+	booted
+	for f in vm1 vm2; do
+		virsh "destroy $f"
+	done
+	rm -f vm1.pid vm2.pid
+	echo quit >&3
+	exec 3>&-
+	wait $(cat virsh.pid)
+	rm virsh.pid
 	kill $(cat valed2.pid)
 	wait $(cat valed2.pid) || atf_fail "$(cat valed2.log)"
 	rm valed2.pid

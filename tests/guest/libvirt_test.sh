@@ -100,6 +100,24 @@ start()
 	cp root/run/qemu/$1.pid $1.pid
 }
 
+# plugged: QEMU has let go of vm1's adapter, and takes that again.
+plugged()
+{
+	virsh "qemu-monitor-command vm1 '{\"execute\": \"device_add\", \
+\"arguments\": $(valed_device "$PWD/vm1" \
+	    '"id":"net1","bus":"pci.0","addr":"0x10"')}'" &&
+	    grep -q '^{"return"' virsh.new
+}
+
+# replug: unplugs vm1's adapter and plugs that again, as valed(8) says.
+replug()
+{
+	virsh "qemu-monitor-command vm1 '{\"execute\": \"device_del\", \
+\"arguments\": {\"id\": \"net1\"}}'"
+	wait_until "the adapter" plugged || atf_fail "not plugged"
+	on vm1 "wait_until eth0 [ -d /sys/class/net/eth0 ] && address 1"
+}
+
 # booted: both guests boot, and reach each other.
 booted()
 {
@@ -158,6 +176,8 @@ domain_body()
 		virsh "resume $f"
 		pings $f 10.0.0.$((3 - ${f#vm}))
 	done
+	replug
+	pings vm2 10.0.0.1
 	# The second one's process finds its adapter free.
 	virsh "destroy vm2"
 	start vm2

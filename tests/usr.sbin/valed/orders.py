@@ -17,6 +17,7 @@ import threading
 import time
 
 import ctl_client
+from captures import Capture
 from ctl_client import Control, Left
 from restart import Supervised
 from vfu_client import *
@@ -141,6 +142,7 @@ class Run:
         self.model = Model({**{n: d.mac for n, d in drivers.items()},
                             "p": Program.mac})
         self.sent = 0
+        self.captures, self.number = [], 0
         self.waits = None           # the frame that is waited for
 
     def send(self):
@@ -152,12 +154,27 @@ class Run:
         self.sent += 1
         frame = ethernet(b"\xff" * 6, mac, b"%d" % self.sent)
         self.ports[src].send(frame)
+        self.saw(src, "out", frame)
         for dst in self.ports:
             want = self.model.arrives(src, frame, dst)
             if want is not None:
                 self.waits = src, dst, want
+                self.saw(dst, "in", want)
                 got = self.ports[dst].receive()
                 assert got == want, (src, dst, got, want, self.model.now)
+
+    def saw(self, *what):
+        for capture in self.captures:
+            capture.saw(*what)
+
+    def capture(self):
+        """Start one, of some ports that are there, or end one."""
+        if random.random() < len(self.captures) / 4:
+            self.captures.pop(random.randrange(len(self.captures))).end()
+        else:
+            names = random.sample(list(self.ports), random.randint(1, 3))
+            self.number += 1
+            self.captures.append(Capture(self.number, names))
 
     def linked(self):
         """Wait until guests see their links; before, frames are not theirs."""
@@ -191,15 +208,22 @@ class Run:
         else:
             self.ports["p"] = Program()
 
-    def restart(self):
+    def restart(self, how=Supervised.restart):
+        """No program's port is there afterwards, for one to capture it."""
         self.without_program()
-        self.v.restart()
+        for capture in self.captures:
+            capture.written()
+        how(self.v)
+        for capture in self.captures:
+            capture.restarted()
 
     def crash(self):
-        self.without_program()
-        self.v.crash()
+        self.restart(Supervised.crash)
 
     def without_program(self):
+        for capture in [c for c in self.captures if "vale0:p" in c.want]:
+            self.captures.remove(capture)
+            capture.end()
         if "p" in self.ports:
             self.ports.pop("p").close()
 
@@ -234,7 +258,7 @@ def orders():
             step += 1
             act, = random.choices(
                 (run.send, run.set, run.reload, run.toggle, run.restart,
-                 run.crash), (60, 12, 12, 8, 4, 4))
+                 run.crash, run.capture), (60, 12, 12, 8, 4, 4, 10))
             print(step, act.__name__, flush=True)
             try:
                 act()
@@ -247,6 +271,8 @@ def orders():
         assert opener.opens > steps / 4 and run.sent > steps / 4
         run.nothing_more()
         run.without_program()
+        for capture in run.captures:
+            capture.end()
 
 
 if __name__ == "__main__":

@@ -343,6 +343,24 @@ leave(const struct valed_plan *vp, unsigned int i, const char *why)
 	    "is not added" : "stays as it was");
 }
 
+/*
+ * Without the guard's sockets, valed's would not look unused when it ends; and
+ * openers would not see that it has.
+ */
+static void
+sockets_close(struct adapter_config *ac, unsigned int n)
+{
+	struct adapter_config *end = ac + n;
+
+	for (; ac < end; ac++) {
+		if (ac->ac_fd == -1 && ac->ac_listen != -1)
+			close(ac->ac_listen);
+		if (valed_is_remote(ac) && ac->ac_opener != -1)
+			close(ac->ac_opener);
+		ac->ac_listen = ac->ac_opener = -1;
+	}
+}
+
 /* Add an adapter.  What opens its port ends without it. */
 static void
 add(struct adapter_config *ac)
@@ -359,8 +377,7 @@ add(struct adapter_config *ac)
 	valed_error_set("%s: %s: the adapter cannot be started", ac->ac_where,
 	    ac->ac_backend);
 	valed_socket_remove(ac->ac_path);
-	if (valed_is_remote(ac) && ac->ac_opener != -1)
-		close(ac->ac_opener);
+	sockets_close(ac, 1);
 	absent(ac);
 }
 
@@ -697,24 +714,6 @@ changes(struct valed_options *opt, struct adapter_config *new, bool replace)
 	settings_end();
 	hostifs_attach(opt);
 	carry_out_to(&vp, &i, VALED_UNLINK);
-}
-
-/*
- * Without the guard's sockets, valed's would not look unused when it ends; and
- * openers would not see that it has.
- */
-static void
-sockets_close(struct adapter_config *ac, unsigned int n)
-{
-	struct adapter_config *end = ac + n;
-
-	for (; ac < end; ac++) {
-		if (ac->ac_fd == -1 && ac->ac_listen != -1)
-			close(ac->ac_listen);
-		if (valed_is_remote(ac) && ac->ac_opener != -1)
-			close(ac->ac_opener);
-		ac->ac_listen = ac->ac_opener = -1;
-	}
 }
 
 void

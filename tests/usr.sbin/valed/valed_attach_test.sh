@@ -159,6 +159,7 @@ kept_body()
 	local pid
 
 	two_hosts
+	for_others
 	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
 	    "$VALED" -R -c control > valed.out.$S 2> valed.err.$S &
 	pid=$!

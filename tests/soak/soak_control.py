@@ -72,6 +72,7 @@ class Server(Valed):
         self.hear(b"READY=1\n")
         for name in STAYING:
             wait_until(lambda: self.connects(name + ".sock"), name)
+        self.begin()
         # Of other users, too.
         os.chmod("control", 0o666)
 
@@ -308,6 +309,7 @@ def main():
                 p.kill()
         for g in soak.guests:
             g.close()
+        valed.reload(False)
     print(" ".join("%s=%s" % kv for kv in soak.done.items()))
 
 

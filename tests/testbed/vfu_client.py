@@ -10,16 +10,20 @@ with valed.
 
 import array
 import atexit
+import collections
 import contextlib
 import fcntl
+import itertools
 import json
 import mmap
 import os
+import re
 import select
 import signal
 import socket
 import struct
 import subprocess
+import time
 
 from wait_until import WAIT_S, wait_until
 
@@ -293,6 +297,11 @@ class Driver(Client):
         return wait_until(self.frame, "a frame received")
 
 
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
 def descriptor_links(pid):
     """Return what a process's descriptors are, by number.  One that is closed
     meanwhile is left out."""
@@ -321,7 +330,97 @@ def exchange(a, b, n=[0]):
         assert got == frame, (got, frame)
 
 
-class Valed:
+class Daemon:
+    """A valed with all its processes: those whose standard error is `err'.  At
+    rest it has what it had at first, and does nothing."""
+
+    def tasks(self):
+        """Its processes, by the directories of proc(5) of their threads."""
+        err = os.fstat(self.err.fileno())
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            proc = "/proc/%s/" % pid
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(proc + "fd/2"), err):
+                    found[int(pid)] = [proc + "task/" + t
+                                       for t in os.listdir(proc + "task")]
+        return found
+
+    def holds(self):
+        """How many processes it has, and how many descriptors of each kind, by
+        the processes' names."""
+        found = collections.Counter()
+        for pid in self.tasks():
+            with contextlib.suppress(OSError):
+                name = read("/proc/%d/comm" % pid).strip()
+                found[name, "process"] += 1
+                for link in descriptor_links(pid).values():
+                    kind = re.sub(r":\[\d+\]", "", os.path.basename(link))
+                    found[name, kind] += 1
+        return found
+
+    def switches(self):
+        """How often its threads have gone to sleep, or None if one does not."""
+        n = 0
+        for task in itertools.chain(*self.tasks().values()):
+            with contextlib.suppress(OSError):
+                status = read(task + "/status")
+                if "State:\tS" not in status:
+                    return None
+                n += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)",
+                                             status)))
+        return n
+
+    def begin(self):
+        """Wait until it has started, and keep what it holds then."""
+        def asleep():
+            before = self.switches()
+            self.held = self.holds()
+            return before is not None and before == self.switches()
+        wait_until(asleep, "the end of the start", self.holds)
+
+    def more(self):
+        """What it holds more than at first, and less."""
+        now = self.holds()
+        return now - self.held, self.held - now
+
+    def ran(self):
+        """For how many nanoseconds its threads have run, and the time."""
+        n = 0
+        for task in itertools.chain(*self.tasks().values()):
+            with contextlib.suppress(OSError):
+                n += int(read(task + "/schedstat").split()[0])
+        return n, time.monotonic_ns()
+
+    def rests(self):
+        """Whether it runs for less than a fiftieth of half a second."""
+        before = self.ran()
+        time.sleep(0.5)
+        ran, passed = (b - a for a, b in zip(before, self.ran()))
+        return ran * 50 < passed
+
+    def dead(self):
+        """Children that have ended, and are not waited for."""
+        found = []
+        for task in itertools.chain(*self.tasks().values()):
+            with contextlib.suppress(OSError):
+                for pid in read(task + "/children").split():
+                    if "State:\tZ" in read("/proc/%s/status" % pid):
+                        found.append(pid)
+        return found
+
+    def check_idle(self):
+        wait_until(lambda: not self.dead(), "its children's end", self.dead)
+        wait_until(self.rests, "it to rest", self.ran)
+
+    def check_rest(self):
+        """Its clients have gone, and its settings are those of the start."""
+        wait_until(lambda: self.more() == ({}, {}), "what it had at first",
+                   self.more)
+        self.check_idle()
+
+
+class Valed(Daemon):
     """valed with a VM for each name, in the current directory, where it writes
     files whose names begin with `prefix'."""
 
@@ -342,6 +441,7 @@ class Valed:
         atexit.register(self.proc.kill)
         for path in self.paths:
             wait_until(lambda: self.connects(path), "a server at " + path)
+        self.begin()
 
     def connects(self, path):
         assert self.proc.poll() is None, self.messages()
@@ -362,6 +462,7 @@ class Valed:
             self.proc.wait()
             return
         assert self.proc.poll() is None, "valed exited by itself"
+        self.check_rest()
         self.proc.terminate()
         assert self.proc.wait(WAIT_S) == 0, self.messages()
         for path in self.paths:

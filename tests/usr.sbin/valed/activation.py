@@ -19,7 +19,7 @@ VALED = os.environ["VALED"]
 EX_USAGE = 64
 
 
-class Service:
+class Service(Daemon):
     """A valed with these arguments, and descriptors from 3 on."""
 
     def __init__(self, args, fds=(), pid="$$", stderr=None, **env):
@@ -41,6 +41,7 @@ class Service:
         atexit.register(self.proc.kill)
 
     def end(self):
+        self.check_idle()
         self.proc.terminate()
         assert self.proc.wait(WAIT_S) == 0, self.messages()
 

@@ -44,6 +44,8 @@ class Leak(AssertionError):
 class Failing(Valed):
     """valed_failing with two adapters; `site' is None or an offset."""
 
+    whole = {}
+
     def __init__(self, site=None, call=1):
         self.tolerant = False       # in a session that the failure may end
         with contextlib.suppress(FileNotFoundError):
@@ -60,6 +62,12 @@ class Failing(Valed):
 
     def session(self):
         session(self)
+
+    def begin(self):
+        """At rest it is to have what the first one has, for which no call
+        fails."""
+        Valed.begin(self)
+        self.held = self.whole.setdefault(type(self), self.held)
 
     def connects(self, path):
         """Also true if valed ended, or has done without an adapter."""
@@ -98,6 +106,7 @@ class Reloading(Failing):
         self.paths = [n + ".sock" for n in self.names]
         for path in self.paths:
             wait_until(lambda: self.connects(path), "a server at " + path)
+        self.begin()
 
     def write(self, names):
         with open(self.CONF + ".new", "w") as f:
@@ -242,6 +251,7 @@ def outcome(valed, name, call, have, live):
         for path in valed.paths:
             if path != gone:
                 Driver(path).close()
+        Valed.begin(valed)
         valed.__exit__(None)
         return "without one"
     before = valed.failed()

@@ -227,6 +227,16 @@ class Run:
         if "p" in self.ports:
             self.ports.pop("p").close()
 
+    def restore(self):
+        """Have the settings of the start."""
+        self.model.file = dict.fromkeys(self.model.file, {})
+        self.model.opened = {}
+        self.model.write()
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        for name in ADAPTERS:
+            subprocess.run([VALECTL, "-c", "control", "-o", "vale0:" + name,
+                            *map("=".join, DEFAULTS.items())], check=True)
+
     def nothing_more(self):
         """No port has a frame that the model does not know."""
         for driver in self.ports.values():
@@ -273,6 +283,7 @@ def orders():
         run.without_program()
         for capture in run.captures:
             capture.end()
+        run.restore()
 
 
 if __name__ == "__main__":

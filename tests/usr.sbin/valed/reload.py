@@ -41,6 +41,7 @@ class Server(Valed):
     """valed with a file, and a manager's socket to hear of reloads."""
 
     def __init__(self, *nodes, args=()):
+        self.nodes = nodes
         write(*nodes)
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.manager.settimeout(WAIT_S)
@@ -50,6 +51,12 @@ class Server(Valed):
         os.environ["NOTIFY_SOCKET"] = os.path.abspath("notify")
         Valed.__init__(self, [], args=["-k", CONF, *args])
         self.first = self.hear(b"READY=1\n")
+        self.begin()
+
+    def check_rest(self):
+        """With the file of the start."""
+        self.reload(*self.nodes)
+        Valed.check_rest(self)
 
     def hear(self, start):
         """Wait for a message that starts so, and return it."""
@@ -480,6 +487,7 @@ def each():
             a = Driver("a.sock")
             exchange(a, b)
         v.quiet()
+        a.close()
 
 
 def unconfirmed():
@@ -604,6 +612,8 @@ def no_tap():
                     exchange(a, t)
                     exchange(c, t)
         v.quiet()
+        # This line would leave the adapter that is in its place now.
+        v.nodes = A, B
 
 
 def no_port():

@@ -50,6 +50,11 @@ class Remote(Valed):
     def __init__(self, name, more="", args=()):
         Valed.__init__(self, [name], {name: ",control=" + CONTROL + more},
                        args, name)
+        if os.path.exists(CONTROL):
+            wait_until(lambda: self.messages() or
+                       ("valed", "memfd:vale (deleted)") in self.holds(),
+                       "a port, or why there is none")
+            self.begin()
 
 
 class Switch(Valed):
@@ -153,18 +158,22 @@ def later():
         assert n["tx_frames"] == 0 and n["tx_linkdown"] == 5, n
         none = "valed: vm1: no port: %s: No such file or directory\n" % CONTROL
         assert v1.messages() == none, v1.messages()
-        with Switch(["vm3"]) as s, guests(s) as (c,):
+        with Switch(["vm3"]) as s:
             wait_until(lambda: is_up(a), "a link")
-            meet(a, c)
-            for _ in range(5):
-                exchange(a, c)
-            assert v1.messages() == none + (
-                "valed: vm1: %s: vale0:vm1: the port is open\n" % CONTROL)
+            s.begin()
+            with guests(s) as (c,):
+                meet(a, c)
+                for _ in range(5):
+                    exchange(a, c)
+                assert v1.messages() == none + (
+                    "valed: vm1: %s: vale0:vm1: the port is open\n" % CONTROL)
         wait_until(lambda: not is_up(a), "no link")
         assert v1.messages().count("no port") == 2, v1.messages()
-        with Switch(["vm3"]) as s, guests(s) as (c,):
+        with Switch(["vm3"]) as s:
             wait_until(lambda: is_up(a), "a link")
-            meet(a, c)
+            s.begin()
+            with guests(s) as (c,):
+                meet(a, c)
     # A port that somebody else has.
     with Switch() as s, Control() as c:
         port = c.register("vale0:vm1")
@@ -176,6 +185,7 @@ def later():
             port.close()
             wait_until(lambda: "the port is open\n" in v1.messages(),
                        "the port", v1.messages)
+            v1.begin()
 
 
 def switch_restarts():
@@ -318,10 +328,6 @@ def stops():
 def hostile():
     """A valed that answers with anything: the adapter goes on without a port,
     and has one when there is one."""
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    s.bind("control")
-    s.listen(8)
-    s.settimeout(WAIT_S)
     file = open("file", "w+")
     head = struct.pack(ctl_client.HEAD, ctl_client.MAGIC, 0, b"")
     hdr = struct.pack(ctl_client.HDR, 14, 0, 0, b"", 0, 0)
@@ -346,6 +352,10 @@ def hostile():
          (head + hdr, [])],
     ]
     with Remote("vm1") as v1, guests(v1) as (a,):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.bind("control")
+        s.listen(8)
+        s.settimeout(WAIT_S)
         for packets in answers:
             c = s.accept()[0]
             for data, fds in packets:
@@ -366,10 +376,12 @@ def hostile():
         wait_until(lambda: len(descriptor_links(opener)) == 4, "no others",
                    lambda: descriptor_links(opener))
         os.unlink("control")
-        with Switch(["vm3"]) as sw, guests(sw) as (c,):
+        with Switch(["vm3"]) as sw:
             has("vm1", "vm3")
-            meet(a, c)
-            exchange(a, c)
+            sw.begin()
+            with guests(sw) as (c,):
+                meet(a, c)
+                exchange(a, c)
 
 
 def confined():

@@ -400,6 +400,8 @@ def captures():
         mirror.close()
         wait_until(lambda: "vale0:y" not in root.ports(), "the mirror's end")
         open_(TWO, "vale0:x").close()
+        for c in c, one, two, root:
+            c.close()
 
 
 def reloads():
@@ -434,6 +436,7 @@ def reloads():
             return "vale0:b" in root.ports()
         wait_until(added, "the adapter")
         root.close()
+        reload("a")
 
 
 def lists():
@@ -464,7 +467,7 @@ def lists():
                         if n.startswith(switch)}
                 assert c.addrs(switch) == want, switch
         # A place that becomes another's.
-        ports[mine[0]].close()
+        ports.pop(mine[0]).close()
         wait_until(lambda: mine[0] not in one.ports(), "the port's end")
         with user(TWO):
             p = Control().register("vale0:new")
@@ -479,6 +482,8 @@ def lists():
         one.call("INFO", "vale0:no", bytes(32))
         refused(one.call, "ADDRS", "vale9", struct.pack("=II", 0, 0),
                 error=errno.ENXIO)
+        for c in one, two, p, *ports.values():
+            c.close()
 
 
 if __name__ == "__main__":

@@ -377,6 +377,11 @@ setup_arch()
 
 umask 022
 mkdir -p "$deps"
+if [ "$(id -u)" -eq 0 ]; then
+	# What root fetches for another user's clone is that user's.
+	trap 'chown --reference="$top" "$top/build"
+	    chown -hR --reference="$top" "$deps"' EXIT
+fi
 lists=$top/deps/packages
 case $what in
 arch|bench) lists="$lists $top/deps/packages.$what" ;;
@@ -384,7 +389,7 @@ esac
 packages
 [ "$what" != build ] || exit 0
 
-exec 9> "$deps/.lock"
+exec 9< "$deps"
 flock 9
 if [ "$what" = arch ]; then
 	setup_arch "${2:-}"

@@ -12,6 +12,7 @@ and serves the next clients, with no descriptor, mapping or allocation more
 than in the first run.  If an adapter cannot start, the other is served.
 """
 
+import collections
 import contextlib
 import multiprocessing
 import os
@@ -62,6 +63,13 @@ class Failing(Valed):
 
     def session(self):
         session(self)
+
+    def holds(self):
+        """Of all processes together: prctl(2) may fail, which names them."""
+        found = collections.Counter()
+        for (_, kind), n in Valed.holds(self).items():
+            found[kind] += n
+        return found
 
     def begin(self):
         """At rest it is to have what the first one has, for which no call

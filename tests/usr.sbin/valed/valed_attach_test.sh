@@ -49,8 +49,7 @@ bridge_body()
 		awk '/^Tcp: [0-9]/ { exit $NF != 0 }' snmp ||
 		    atf_fail "checksums: $(grep Tcp: snmp | tail -n 1)"
 	done
-	kill $VALED_PID
-	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $VALED_PID valed.err.$S
 	atf_check_equal "" "$(cat valed.err.$S)"
 }
 
@@ -97,8 +96,7 @@ lines_body()
 	    "$VALECTL" -c control reload
 	atf_check -o not-match:vale0:pb "$VALECTL" -c control
 	sed -i s/nope=packet/pb=packet/ valed.conf
-	kill $VALED_PID
-	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $VALED_PID valed.err.$S
 	valed_in $S -c control -k valed.conf
 	tcp $A 10.9.0.1 $B 1000000
 	atf_check_equal "" "$(cat valed.err.$S)"
@@ -177,8 +175,7 @@ kept_body()
 	atf_check -o not-match:vale0:pa -o match:vale0:pb \
 	    "$VALECTL" -c control
 	atf_check -o inline:"2\n" grep -vc restarted: valed.err.$S
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $pid valed.err.$S
 	wait_until "no promiscuous mode" promiscuity $S pb 0
 }
 
@@ -206,8 +203,7 @@ privileges_body()
 attached" valed.err.$S || atf_fail "valed: $(cat valed.err.$S)"
 	tcp $B 10.9.0.2 $A 1000000
 	atf_check -o inline:"1\n" -x "wc -l < valed.err.$S"
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $pid valed.err.$S
 }
 
 # plain PID NAME...: frames are there as on a wire, which AF_XDP needs.
@@ -249,8 +245,7 @@ xdp_body()
 	for c in rx_drop_bad rx_drop_long tx_errors tx_drop_mtu tx_drop_bad; do
 		atf_check_equal "$c 0" "$c $(value $S pa $c)"
 	done
-	kill $VALED_PID
-	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $VALED_PID valed.err.$S
 	atf_check_equal "" "$(cat valed.err.$S)"
 
 	# What B's host sends is large now; A's interface gets what fits it.
@@ -287,8 +282,7 @@ kept_xdp_body()
 	wait_until "no promiscuous mode" promiscuity $S pa 0
 	in_host $S ip -d link show pa > link
 	atf_check -o not-match:xdp cat link
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $pid valed.err.$S
 }
 
 # said N TEXT: S's valed has written N lines with it.
@@ -379,8 +373,7 @@ made_again_body()
 	: > valed.conf
 	atf_check "$VALECTL" -c control reload
 	atf_check -o not-match:vale0:pa "$VALECTL" -c control
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $pid valed.err.$S
 }
 
 reload_fails()
@@ -492,8 +485,7 @@ gone_crash_body()
 	said 1 "valed: -a vale0:pa: pa: no such interface" ||
 	    atf_fail "$(cat valed.err.$S)"
 	again packet
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $pid valed.err.$S
 	# At the first start it is an error.
 	in_host $S ip link del pa
 	atf_check -s exit:69 -e match:"-a vale0:pa: pa: no such interface" \
@@ -658,8 +650,7 @@ for line in sys.stdin:
 	[ $(value $S tap0 rx_stops) -gt 0 ] ||
 	    atf_skip "this kernel's ring does not stop"
 	atf_check_equal 1 $(grep -c "receive ring stopped" valed.err.$S)
-	kill $VALED_PID
-	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $VALED_PID valed.err.$S
 }
 
 carrier()

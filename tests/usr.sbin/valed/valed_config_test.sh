@@ -45,8 +45,7 @@ serves_body()
 	done
 	[ ! -e b.sock ] || atf_fail "b.sock: not replaced"
 	kill -USR1 $pid
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat err)"
+	valed_ends $pid err
 	cut -d' ' -f1 out | sort -u > names
 	atf_check -o inline:'b\nc\nd\nz\n' cat names
 	atf_check -o empty cat err
@@ -62,8 +61,7 @@ empty_body()
 	# The process is up when the guard exists.
 	wait_until "the guard" grep -q . /proc/$pid/task/$pid/children ||
 	    atf_fail "no guard: $(cat err)"
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat err)"
+	valed_ends $pid err
 }
 
 test_case wrong_line "One wrong line is one error with the file's name and the \
@@ -155,8 +153,7 @@ check_body()
 	refused 78 "two.conf:9: itr=x" -t -c control -k two.conf
 	ls -Ai *.sock control > ../after
 	atf_check diff ../before ../after
-	kill $pid
-	wait $pid || atf_fail "valed failed: $(cat err)"
+	valed_ends $pid err
 	atf_check -o empty cat out err
 }
 

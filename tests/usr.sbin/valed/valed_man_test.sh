@@ -29,8 +29,7 @@ counters_body()
 	listening a.sock
 	# valed handles both signals, SIGUSR1 first.
 	kill -USR1 $!
-	kill $!
-	wait $! || atf_fail "valed failed"
+	valed_ends $!
 	cut -d ' ' -f 2 out | sort > printed
 	[ -s printed ] || atf_fail "SIGUSR1 prints nothing"
 	atf_check diff -u documented printed
@@ -47,8 +46,7 @@ interface_body()
 	    exec "$VALED" -a vale0:h0,kind=packet' > out &
 	wait_until "the sandbox" grep -q "^Seccomp:.*2" /proc/$!/status
 	wait_until "counters" printed $!
-	kill $!
-	wait $! || atf_fail "valed failed"
+	valed_ends $!
 	cut -d ' ' -f 2 out | grep -v ^port_ | sort -u > printed
 	atf_check diff -u documented printed
 }

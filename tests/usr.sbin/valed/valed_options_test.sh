@@ -50,8 +50,7 @@ access()
 	listening a.sock
 	atf_check_equal "$expected" \
 	    "$(stat -c %a:%g control) $(stat -c %a:%g a.sock)"
-	kill $pid
-	wait $pid || atf_fail "valed failed"
+	valed_ends $pid
 	[ ! -e control ] || atf_fail "valed did not remove the socket"
 }
 
@@ -125,8 +124,7 @@ in_use_body()
 	[ "${short:-no}" = yes ] || atf_fail "the reserve needs descriptors"
 	[ $n -lt 64 ] || atf_fail "an adapter needs descriptors"
 	[ ! -e b.sock ] || atf_fail "valed did not remove b.sock"
-	kill $pid
-	wait $pid || atf_fail "valed failed"
+	valed_ends $pid
 	[ ! -e a.sock ] || atf_fail "valed did not remove a.sock"
 }
 
@@ -183,8 +181,7 @@ time.sleep(600)' &
 	pid=$!
 	listening a.sock
 	kill $holder
-	kill $pid
-	wait $pid || atf_fail "valed failed"
+	valed_ends $pid
 	atf_check ls -A
 
 	# A file that another user can open, and lock.

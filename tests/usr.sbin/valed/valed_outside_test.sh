@@ -44,8 +44,7 @@ outside_case()
 	PYTHONDONTWRITEBYTECODE=1 python3 "$(atf_get_srcdir)/outside.py" \
 	    $1 $O || atf_fail "outside.py $1"
 	wait_until "counters" counted $VALED_PID $S
-	kill $VALED_PID
-	wait $VALED_PID || atf_fail "valed failed: $(cat valed.err.$S)"
+	valed_ends $VALED_PID valed.err.$S
 }
 
 # collect PID INTERFACE: has the kernel put together what it receives in the

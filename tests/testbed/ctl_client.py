@@ -259,7 +259,9 @@ class Port:
         at, buf = self.slot(self.tx, head)
         self.ram[buf:buf + len(frame)] = frame
         struct.pack_into("=HHQ", self.ram, at + 4, len(frame), 0, 0)
-        struct.pack_into("=II", self.ram, 0, head + 1, head + 1)
+        # In one store: pack_into() clears first, and valed may look then, whom
+        # an earlier kick has woken, and send the whole ring.
+        self.ram[:8] = struct.pack("=II", head + 1, head + 1)
         os.write(self.fds[2], b"k")
         wait_until(lambda: self.word(64) == head + 1, "the frame to be sent")
 

@@ -111,4 +111,5 @@ class Capture:
         assert self.messages() == "vale-cap: valed has restarted\n" * \
             self.restarts + "%d frames captured, 0 dropped\n" % due, \
             self.messages()
-        os.unlink(self.path)
+        for path in self.path, self.path + ".err":
+            os.unlink(path)

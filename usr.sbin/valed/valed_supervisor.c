@@ -748,6 +748,8 @@ valed_supervisor_begin(char **argv)
 	/* Whoever has started this process may ignore them. */
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGALRM, SIG_DFL);
+	/* That discards a SIGCHLD of a process that was left before. */
+	children();
 	found = valed_store_inherit(&oldest, &newest);
 	if (!found)
 		return;

@@ -8,8 +8,8 @@
 
 top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
 
-test_case owner "What root has set up in another user's clone is that user's, who \
-goes on with it" require.user root require.progs setpriv
+test_case owner "What root has set up in another user's clone is that user's, \
+who goes on with it" require.user root require.progs setpriv
 owner_body()
 {
 	local deps=clone/build/deps f release

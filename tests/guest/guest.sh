@@ -29,7 +29,8 @@ load()
 	wait_until eth0 [ -d /sys/class/net/eth0 ]
 }
 
-# module NAME [options]: loads a module, and those that it needs before.
+# module NAME [options]: loads a module, and those that it needs before.  One that
+# has no mutants ignores that option.
 module()
 {
 	local m name=$1
@@ -38,7 +39,8 @@ module()
 	for m in $(cat /lib/$name.needs 2>/dev/null); do
 		[ -d /sys/module/$m ] || insmod /lib/$m.ko || return 1
 	done
-	[ -d /sys/module/$name ] || insmod /lib/$name.ko "$@"
+	[ -d /sys/module/$name ] ||
+	    insmod /lib/$name.ko ${MUTANT:+mutant=$MUTANT} "$@"
 }
 
 # up N [options]: loads the driver and gives eth0 the addresses 10.0.0.N and
@@ -123,6 +125,29 @@ trouble()
 	module trouble || return 1
 	shift
 	echo "$*" > /sys/module/trouble/parameters/$name
+}
+
+# calls: how often the function of "trouble fail" was called.
+calls()
+{
+	cut -d " " -f 3 /sys/module/trouble/parameters/fail
+}
+
+# wait_messages N: waits until "trouble netpoll" has sent N messages from now on.
+wait_messages()
+{
+	wait_until "$1 messages" more_messages $(($(messages) + $1))
+}
+
+more_messages()
+{
+	messages
+	[ "$(messages)" -ge "$1" ]
+}
+
+messages()
+{
+	cat /sys/module/trouble/parameters/netpoll
 }
 
 # The number of eth0's interrupts.

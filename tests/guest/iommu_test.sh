@@ -9,51 +9,52 @@
 . "$(atf_get_srcdir)/tests.subr"
 
 guest_case strict "Guests whose IOMMU maps each buffer for its time in use, with \
-either adapter"
+each driver"
 strict_body()
 {
-	local guest
+	local before guest
 
-	DRIVERS="e1000 e1000e"
+	DRIVERS="e1000 e1000e lem,csb=on"
 	setup
-	valed_start -s "1,$(adapter vm1)" -s "2,$(adapter vm2)" ||
+	valed_start -s "1,$(adapter vm1)" -s "2,$(adapter vm2)" \
+	    -s "3,$(adapter vm3)" ||
 	    atf_fail "valed does not start"
 	APPEND="intel_iommu=on iommu.strict=1"
 	"$QEMU" -device help | grep -q '"intel-iommu"' ||
 	    atf_skip "QEMU has no intel-iommu"
-	for guest in vm1 vm2; do
+	for guest in vm1 vm2 vm3; do
 		vm_start $guest -machine q35 \
 		    -device intel-iommu,caching-mode=on \
 		    -device "$(valed_device $guest)"
 	done
-	vm_wait vm1 vm2 || {
+	vm_wait vm1 vm2 vm3 || {
 		cat vm?.qemu vm?.log valed.log
 		atf_fail "the guests do not start"
 	}
-	up 1 2
-	for guest in vm1 vm2; do
+	up 1 2 3
+	for guest in vm1 vm2 vm3; do
 		on $guest "dmesg | grep 'invalidation policy: strict mode'
-		    cat /sys/bus/pci/drivers/e1000*/*/iommu_group/type"
+		    cat /sys/class/net/eth0/device/iommu_group/type"
 		[ "$(tail -n 1 $guest.out)" = DMA ] || atf_skip \
 		    "the kernel does not use the IOMMU: $(cat $guest.out)"
 	done
 	pings vm1 10.0.0.2 -s 1400
 	PINGS=3 pings vm1 10.0.0.2 -s 20000
 	PINGS=3 pings vm2 10.0.0.1 -s 20000
-	transfer vm1 vm2 10.0.0.2 2000000
-	transfer vm2 vm1 10.0.0.1 2000000
+	PINGS=3 pings vm3 10.0.0.1 -s 20000
+	each_pair stream 2000000
 	# Buffers and rings of several pages; of e1000e, four buffers of a
 	# descriptor.  The driver refuses a ring in which there is a multiple of
 	# 64 KB.
-	for guest in vm1 vm2; do
+	for guest in vm1 vm2 vm3; do
 		on $guest "for n in 2048 1024 768 512 384; do
 		        ethtool -G eth0 rx \$n tx \$n && break
 		    done && ethtool -g eth0 && ip link set eth0 mtu 9000"
 	done
 	pings vm1 10.0.0.2 -s 8000
-	transfer vm1 vm2 10.0.0.2 1000000
-	transfer vm2 vm1 10.0.0.1 1000000
-	for guest in vm1 vm2; do
+	each_pair stream 1000000
+	unsent
+	for guest in vm1 vm2 vm3; do
 		# Each page that was sent or received into was mapped.
 		some $guest dma_maps
 		is "$guest: ranges mapped, and frames" \
@@ -67,6 +68,33 @@ strict_body()
 		[ ! -s $guest.qemu ] || atf_fail "QEMU: $(cat $guest.qemu)"
 	done
 	finish
+}
+
+# stream BYTES FROM N: a TCP stream to the Nth guest.
+stream()
+{
+	transfer "$2" "vm$3" "10.0.0.$3" "$1"
+}
+
+# mapped GUEST: prints how many ranges are mapped.
+mapped()
+{
+	valed_counters || atf_fail "not counted"
+	echo $(($(counter "$1" dma_maps) - $(counter "$1" dma_unmaps)))
+}
+
+# unsent: packets that lem cannot queue leave nothing mapped.
+unsent()
+{
+	local before
+
+	drained
+	before=$(mapped vm3)
+	on vm3 "trouble fail lem_tx 105 200
+	    wire udp-send 10.0.0.1 9 1000 250 &&
+	    grep '^0 ' /sys/module/trouble/parameters/fail"
+	drained
+	is "mapped" "$(mapped vm3)" -lt $((before + 100))
 }
 
 # running NAME: whether QEMU has made the machine, which waits for its start.

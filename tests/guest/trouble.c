@@ -11,11 +11,15 @@
  *	netpoll		"US OPTIONS": send a message each US microseconds, from
  *			a hard interrupt, as netconsole does if one prints; the
  *			OPTIONS are netconsole's.  "0" ends that
- *	fail		"FUNCTION VALUE N": the next N calls of the kernel's
- *			function do nothing and return VALUE
+ *	fail		"FUNCTION VALUE N [SKIP]": N calls of the kernel's function
+ *			do nothing and return VALUE, the first SKIP are left alone
+ *	meta		anything: count frames that a driver passes to the stack
+ *			with the metadata of xdp.c
+ *	sum		"N": for N frames with segments of UDP, lem(4) finds in the
+ *			header ring that their checksum is elsewhere
  *
- * Read, these are the number of messages; what is left of N, and the second
- * argument of the last call.
+ * Read, these are the number of messages; what is left of N, the second argument
+ * of the last call, and the number of calls; the number of frames; what is left of N.
  */
 
 #include <linux/hrtimer.h>
@@ -23,8 +27,13 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netpoll.h>
+#include <linux/skbuff.h>
 
 #include <asm/linkage.h>
+
+#include "lem_core.h"
+
+#define	XDP_META	0x6d657461	/* xdp.c */
 
 static struct hrtimer timer;
 static struct netpoll netpoll = { .name = "trouble" };
@@ -92,14 +101,16 @@ asm(".pushsection .text\n"
 
 static char fail_name[64];
 static long fail_value;
-static atomic_t fail_left;
+static atomic_t fail_left, fail_calls;
 static unsigned long fail_argument;
+static int fail_skip;
 
 static int
 fail_call(struct kprobe *kp, struct pt_regs *regs)
 {
 	WRITE_ONCE(fail_argument, regs_get_kernel_argument(regs, 1));
-	if (atomic_dec_if_positive(&fail_left) < 0)
+	if (atomic_inc_return(&fail_calls) <= fail_skip ||
+	    atomic_dec_if_positive(&fail_left) < 0)
 		return (0);
 	regs_set_return_value(regs, fail_value);
 	instruction_pointer_set(regs, (unsigned long)fail_return);
@@ -122,9 +133,12 @@ fail_set(const char *text, const struct kernel_param *kp)
 	int error, n;
 
 	fail_end();
-	if (sscanf(text, "%63s %ld %d", fail_name, &fail_value, &n) != 3)
+	fail_skip = 0;
+	if (sscanf(text, "%63s %ld %d %d", fail_name, &fail_value, &n,
+	    &fail_skip) < 3)
 		return (-EINVAL);
 	atomic_set(&fail_left, n);
+	atomic_set(&fail_calls, 0);
 	probe.symbol_name = fail_name;
 	probe.pre_handler = fail_call;
 	error = register_kprobe(&probe);
@@ -136,8 +150,8 @@ fail_set(const char *text, const struct kernel_param *kp)
 static int
 fail_get(char *buf, const struct kernel_param *kp)
 {
-	return (sprintf(buf, "%d %lu\n", atomic_read(&fail_left),
-	    READ_ONCE(fail_argument)));
+	return (sprintf(buf, "%d %lu %d\n", atomic_read(&fail_left),
+	    READ_ONCE(fail_argument), atomic_read(&fail_calls)));
 }
 
 static const struct kernel_param_ops fail_ops = {
@@ -145,6 +159,103 @@ static const struct kernel_param_ops fail_ops = {
 	.get = fail_get,
 };
 module_param_cb(fail, &fail_ops, NULL, 0644);
+
+static unsigned int meta_frames;
+
+static int
+meta_call(struct kprobe *kp, struct pt_regs *regs)
+{
+	const struct sk_buff *skb = (void *)regs_get_kernel_argument(regs, 1);
+
+	if (skb_metadata_len(skb) == sizeof(u32) &&
+	    *((u32 *)skb_metadata_end(skb) - 1) == XDP_META)
+		meta_frames++;
+	return (0);
+}
+
+static struct kprobe meta_probe;
+
+static void
+meta_end(void)
+{
+	if (meta_probe.addr != NULL)
+		unregister_kprobe(&meta_probe);
+}
+
+static int
+meta_set(const char *text, const struct kernel_param *kp)
+{
+	meta_end();
+	meta_frames = 0;
+	meta_probe = (struct kprobe){
+		.symbol_name = "napi_gro_receive",
+		.pre_handler = meta_call,
+	};
+	return (register_kprobe(&meta_probe));
+}
+
+static int
+meta_get(char *buf, const struct kernel_param *kp)
+{
+	return (sprintf(buf, "%u\n", READ_ONCE(meta_frames)));
+}
+
+static const struct kernel_param_ops meta_ops = {
+	.set = meta_set,
+	.get = meta_get,
+};
+module_param_cb(meta, &meta_ops, NULL, 0644);
+
+static atomic_t sum_left;
+
+static int
+sum_call(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct lem_core *lc = (void *)regs_get_kernel_argument(regs, 0);
+
+	if ((regs_get_kernel_argument(regs, 3) & LEM_RX_OFFLOAD) != 0 &&
+	    lc->lc_rx_offload.lo_type == LEM_OFFLOAD_UDP &&
+	    atomic_dec_if_positive(&sum_left) >= 0)
+		lc->lc_rx_offload.lo_csum_offset -= sizeof(u16);
+	return (0);
+}
+
+static struct kprobe sum_probe;
+
+static void
+sum_end(void)
+{
+	if (sum_probe.addr != NULL)
+		unregister_kprobe(&sum_probe);
+}
+
+static int
+sum_set(const char *text, const struct kernel_param *kp)
+{
+	int n;
+
+	if (kstrtoint(text, 0, &n) != 0)
+		return (-EINVAL);
+	sum_end();
+	atomic_set(&sum_left, n);
+	sum_probe = (struct kprobe){
+		.symbol_name = "lem_os_rx",
+		.pre_handler = sum_call,
+	};
+	return (register_kprobe(&sum_probe));
+}
+
+static int
+sum_get(char *buf, const struct kernel_param *kp)
+{
+	return (sprintf(buf, "%d\n", atomic_read(&sum_left)));
+}
+
+static const struct kernel_param_ops sum_ops = {
+	.set = sum_set,
+	.get = sum_get,
+};
+module_param_cb(sum, &sum_ops, NULL, 0644);
 
 static int __init
 trouble_init(void)
@@ -160,6 +271,8 @@ trouble_exit(void)
 {
 	netpoll_end();
 	fail_end();
+	meta_end();
+	sum_end();
 }
 module_exit(trouble_exit);
 

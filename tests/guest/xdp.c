@@ -8,6 +8,7 @@
  * In a guest: attaches an XDP program to an interface, in its driver.
  *
  *	xdp INTERFACE pass | drop | abort	what happens to each frame
+ *	xdp INTERFACE meta			it passes, with metadata
  *	xdp INTERFACE tx			it is sent back to its sender
  *	xdp INTERFACE redirect TARGET		it is sent on another interface
  *	xdp INTERFACE off			remove the program
@@ -33,6 +34,8 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+
+#define	XDP_META	0x6d657461	/* trouble.c */
 
 #define	LENGTH(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -107,6 +110,28 @@ prog_tx(void)
 		STORE(BPF_H, 2, 5, 4),
 		STORE(BPF_H, 2, 4, 10),
 		MOV(0, XDP_TX),
+		EXIT,
+	};
+
+	return (prog_load(insn, LENGTH(insn)));
+}
+
+/* Put four bytes before a frame, or drop it. */
+static int
+prog_meta(void)
+{
+	const struct bpf_insn insn[] = {
+		MOV_REG(6, 1),
+		MOV(2, -4),
+		CALL(BPF_FUNC_xdp_adjust_meta),
+		LOAD(BPF_W, 2, 6, offsetof(struct xdp_md, data_meta)),
+		LOAD(BPF_W, 3, 6, offsetof(struct xdp_md, data)),
+		MOV_REG(4, 2),
+		ADD(4, 4),
+		MOV(0, XDP_DROP),
+		JUMP_GT(4, 3, 2),
+		INSN(BPF_ST | BPF_MEM | BPF_W, 2, 0, 0, XDP_META),
+		MOV(0, XDP_PASS),
 		EXIT,
 	};
 
@@ -217,6 +242,8 @@ main(int argc, char **argv)
 		fd = prog_action(XDP_DROP);
 	else if (strcmp(what, "abort") == 0)
 		fd = prog_action(XDP_ABORTED);
+	else if (strcmp(what, "meta") == 0)
+		fd = prog_meta();
 	else if (strcmp(what, "tx") == 0)
 		fd = prog_tx();
 	else if (strcmp(what, "redirect") == 0 && argc > 3)
@@ -227,8 +254,8 @@ main(int argc, char **argv)
 		count();
 		return (0);
 	} else
-		errx(1, "usage: xdp interface pass|drop|abort|tx|off|count|"
-		    "redirect target");
+		errx(1, "usage: xdp interface pass|drop|abort|meta|tx|off|"
+		    "count|redirect target");
 	attach(argv[1], fd);
 	return (0);
 }

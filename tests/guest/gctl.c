@@ -8,6 +8,7 @@
  * Runs a shell command in a guest, and returns its output and status.
  *
  *	gctl [-w] [-t seconds] socket command
+ *	gctl -c [since]
  *
  * The socket is that of the guest's second serial port, which init reads.  A
  * request is one line, "tag command", with newlines in the command replaced by
@@ -24,8 +25,16 @@
  * With -w the guest may still be booting: gctl first repeats a request that
  * does nothing until it is answered.
  *
+ * The guest's console, NAME.log beside the socket NAME.ctl, may say that its kernel
+ * has failed.  Then no answer is waited for, except with -w.
+ *
+ * Seconds of a deadline are those in which the processes of the test, named by
+ * the files *.pid, have a processor or do not want one.  On a busy machine they
+ * wait for one most of the time; a fifth of that counts, too.  With -c gctl prints
+ * the time as it counts, or how many seconds have passed since it printed that.
+ *
  * Exit status: the command's; 124 if it took longer than the deadline, 60
- * seconds or that of -t; 125 if the guest has ended.
+ * seconds or that of -t; 125 if the guest has ended, or its kernel has failed.
  */
 
 #include <sys/ioctl.h>
@@ -36,6 +45,8 @@
 
 #include <err.h>
 #include <errno.h>
+#include <glob.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,6 +59,7 @@
 #define	EXIT_GONE	125
 
 #define	NUDGE_MS	1000
+#define	THREADS_MAX	256
 
 /* A line of the answer; a longer one is truncated. */
 static char line[65536];
@@ -60,6 +72,141 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (ts.tv_sec * 1000L + ts.tv_nsec / 1000000L);
+}
+
+/*
+ * The time, and how long each thread of the test has waited for a processor until
+ * then, in ms: schedstat's second number.
+ */
+struct clock {
+	long	ms;
+	int	n;
+	struct {
+		long tid, ms;
+	}	wait[THREADS_MAX];
+};
+
+static void
+clock_read_pid(struct clock *c, const char *file)
+{
+	unsigned long long ns;
+	char path[128];
+	glob_t g;
+	FILE *f;
+	size_t i;
+	int pid;
+
+	f = fopen(file, "r");
+	if (f == NULL)
+		return;
+	if (fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/task/*/schedstat", pid);
+	if (glob(path, 0, NULL, &g) != 0)
+		return;
+	for (i = 0; i < g.gl_pathc && c->n < THREADS_MAX; i++) {
+		f = fopen(g.gl_pathv[i], "r");
+		if (f == NULL)
+			continue;
+		if (fscanf(f, "%*u %llu", &ns) == 1) {
+			c->wait[c->n].tid = atol(strstr(g.gl_pathv[i],
+			    "/task/") + 6);
+			c->wait[c->n++].ms = (long)(ns / 1000000);
+		}
+		fclose(f);
+	}
+	globfree(&g);
+}
+
+static void
+clock_read(struct clock *c)
+{
+	glob_t g;
+	size_t i;
+
+	c->ms = now_ms();
+	c->n = 0;
+	if (glob("*.pid", 0, NULL, &g) != 0)
+		return;
+	for (i = 0; i < g.gl_pathc; i++)
+		clock_read_pid(c, g.gl_pathv[i]);
+	globfree(&g);
+}
+
+/* Returns how many ms that count have passed since then. */
+static long
+clock_passed(const struct clock *then)
+{
+	static struct clock c;
+	long ms, most = 0;
+	int i, j;
+
+	clock_read(&c);
+	for (i = 0; i < c.n; i++)
+		for (j = 0; j < then->n; j++)
+			if (c.wait[i].tid == then->wait[j].tid &&
+			    c.wait[i].ms - then->wait[j].ms > most)
+				most = c.wait[i].ms - then->wait[j].ms;
+	ms = c.ms - then->ms;
+	return (ms - most > ms / 5 ? ms - most : ms / 5);
+}
+
+/* The time as a word, and back. */
+static void
+clock_print(const struct clock *c)
+{
+	int i;
+
+	printf("%ld", c->ms);
+	for (i = 0; i < c->n; i++)
+		printf(",%ld:%ld", c->wait[i].tid, c->wait[i].ms);
+	printf("\n");
+}
+
+static void
+clock_parse(struct clock *c, const char *text)
+{
+	char *p;
+
+	c->ms = strtol(text, &p, 10);
+	for (c->n = 0; *p == ',' && c->n < THREADS_MAX; c->n++) {
+		c->wait[c->n].tid = strtol(p + 1, &p, 10);
+		c->wait[c->n].ms = *p == ':' ? strtol(p + 1, &p, 10) : 0;
+	}
+}
+
+/* Open the console's log, to read what the guest writes from now on. */
+static FILE *
+console_open(const char *path)
+{
+	char log[128];
+	FILE *f;
+
+	snprintf(log, sizeof(log), "%.*s.log",
+	    (int)strcspn(path, "."), path);
+	f = fopen(log, "r");
+	if (f != NULL)
+		fseek(f, 0, SEEK_END);
+	return (f);
+}
+
+/* Ends the program if the guest's kernel has said that it has failed. */
+static void
+console_look(FILE *f)
+{
+	static const char *const failed[] = { "Kernel panic", "Oops: ",
+	    "BUG: " };
+	char text[256];
+	size_t i;
+
+	if (f == NULL)
+		return;
+	clearerr(f);
+	while (fgets(text, sizeof(text), f) != NULL)
+		for (i = 0; i < sizeof(failed) / sizeof(failed[0]); i++)
+			if (strstr(text, failed[i]) != NULL)
+				errx(EXIT_GONE, "guest: %s", text);
 }
 
 /* Returns a connected socket, or -1 with errno. */
@@ -164,10 +311,12 @@ answer(int s, const char *tag, int *begun)
 
 /*
  * Sends a request, every resend_ms unless that is 0, and waits for the answer
- * until the deadline.  Returns the command's status or EXIT_TIMEOUT.
+ * until the deadline: deadline_ms after `start'.  Returns the command's status or
+ * EXIT_TIMEOUT.
  */
 static int
-ask(int s, const char *cmd, long resend_ms, long deadline)
+ask(int s, const char *cmd, long resend_ms, const struct clock *start,
+    long deadline_ms, FILE *console)
 {
 	static unsigned int count;
 	struct pollfd pfd = { .fd = s, .events = POLLIN };
@@ -182,7 +331,7 @@ ask(int s, const char *cmd, long resend_ms, long deadline)
 	next = 0;
 	while (status < 0) {
 		t = now_ms();
-		if (t >= deadline) {
+		if (clock_passed(start) >= deadline_ms) {
 			warnx("%s: the guest has %s", cmd, begun ? "begun" :
 			    unread(s) == 0 ? "been asked" :
 			    "not read all of the request");
@@ -191,28 +340,49 @@ ask(int s, const char *cmd, long resend_ms, long deadline)
 		if (!begun && t >= next) {
 			if (next == 0 || unread(s) == 0)
 				request(s, tag, cmd);
-			next = resend_ms != 0 ? t + resend_ms : deadline;
+			next = resend_ms != 0 ? t + resend_ms : LONG_MAX;
 		}
-		t = (begun || next > deadline ? deadline : next) - t;
-		if (poll(&pfd, 1, t < NUDGE_MS ? (int)t + 1 : NUDGE_MS) > 0)
+		t = begun ? NUDGE_MS : next - t;
+		if (poll(&pfd, 1, t < NUDGE_MS ? (int)t + 1 : NUDGE_MS) > 0) {
 			status = answer(s, tag, &begun);
-		else if ((begun || resend_ms == 0) && unread(s) == 0)
+			continue;
+		}
+		console_look(console);
+		if ((begun || resend_ms == 0) && unread(s) == 0)
 			put(s, "\n", 1);
 	}
 	return (status);
 }
 
+static void
+clock_main(const char *since)
+{
+	static struct clock c;
+
+	if (since == NULL) {
+		clock_read(&c);
+		clock_print(&c);
+	} else {
+		clock_parse(&c, since);
+		printf("%ld\n", clock_passed(&c) / 1000);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
+	static struct clock start;
 	const char *cmd, *path;
 	long deadline;
 	int ch, s, status, wait;
 
 	deadline = 60;
 	wait = 0;
-	while ((ch = getopt(argc, argv, "t:w")) != -1)
+	while ((ch = getopt(argc, argv, "ct:w")) != -1)
 		switch (ch) {
+		case 'c':
+			clock_main(argv[optind]);
+			return (0);
 		case 't':
 			deadline = atol(optarg);
 			break;
@@ -226,18 +396,20 @@ main(int argc, char **argv)
 		errx(2, "usage: gctl [-w] [-t seconds] socket command");
 	path = argv[optind];
 	cmd = argv[optind + 1];
-	deadline = now_ms() + deadline * 1000;
+	deadline *= 1000;
+	clock_read(&start);
 
 	while ((s = dial(path)) < 0) {
 		if (!wait)
 			err(EXIT_GONE, "%s", path);
-		if (now_ms() >= deadline)
+		if (clock_passed(&start) >= deadline)
 			errx(EXIT_TIMEOUT, "%s: not there", path);
 		usleep(50000);
 	}
-	if (wait && ask(s, "true", 500, deadline) == EXIT_TIMEOUT)
+	if (wait && ask(s, "true", 500, &start, deadline, NULL) == EXIT_TIMEOUT)
 		errx(EXIT_TIMEOUT, "%s: the guest did not start", path);
-	status = ask(s, cmd, 0, deadline);
+	status = ask(s, cmd, 0, &start, deadline,
+	    wait ? NULL : console_open(path));
 	fflush(stdout);
 	if (status == EXIT_TIMEOUT)
 		warnx("timed out: %s", cmd);

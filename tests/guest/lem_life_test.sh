@@ -245,7 +245,7 @@ unplug_body()
 guest_case kdump "A kernel started by a panic takes over the running adapter"
 kdump_body()
 {
-	local kernel
+	local kernel status
 
 	setup
 	# vm2 has the kernel and the initramfs as files.
@@ -272,7 +272,7 @@ kdump_body()
 	pings vm1 10.0.0.2
 	# Frames come in all the time.
 	on vm1 "pktgen_setup $(mac 2) 10.0.0.2 60; pktgen_start"
-	on vm2 "{ sleep 0.2; echo c > /proc/sysrq-trigger; } \
+	on vm2 "{ sleep 1; echo c > /proc/sysrq-trigger; } \
 	    < /dev/null > /dev/null 2>&1 &"
 	sleep 1
 	wait_until "the kernel after the panic" "$GCTL" -w -t 20 vm2.ctl \
@@ -284,6 +284,10 @@ kdump_body()
 	transfer vm1 vm2 10.0.0.2 2000000
 	transfer vm2 vm1 10.0.0.1 2000000
 	clean vm2
+	# vm1 has no such kernel, and no answer is waited for: gctl.c.
+	status=0
+	vm vm1 "echo c > /proc/sysrq-trigger" || status=$?
+	is "status" $status -eq 125
 	finish
 }
 

@@ -20,6 +20,8 @@
  * those here do the same under other names.  They may be functions with mutants
  * themselves: what they reach is copied.
  *
+ * A module of Linux's has a parameter in place of the environment: mutant_linux.c.
+ *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.
  */
@@ -27,6 +29,11 @@
 #ifndef _MUTANT_H_
 #define	_MUTANT_H_
 
+#ifdef __KERNEL__
+/* mutant_linux.c */
+extern unsigned char mutant_table[];
+int mutant_slow(int n);
+#else
 #include <sys/mman.h>
 
 #include <fcntl.h>
@@ -79,6 +86,7 @@ mutant_slow(int n)
 	mutant_table[n] = 0;
 	return (0);
 }
+#endif /* !__KERNEL__ */
 
 /* The copies without fast paths are what tests compare with: no mutants. */
 #ifdef NO_FAST_PATH

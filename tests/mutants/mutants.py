@@ -52,7 +52,9 @@ import argparse
 import glob
 import json
 import os
+import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -74,6 +76,7 @@ PROGRAMS = ["usr.sbin/valed", "lib/libvale_valed", "usr.sbin/valectl",
     "lib/libnetmap_run", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
     "tests/usr.bin/netmap-run", "tests/usr.bin/vale-cap"]
+LINUX = "sys/dev/e1000/linux"
 GROUPS = [
     ("model", r"usr\.sbin/bhyve/(e825(45|74)[a-z_]*|vale_sender)\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
@@ -116,6 +119,11 @@ GROUPS = [
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/net/vale"]),
     ("programs", r"(usr\.sbin/valectl|usr\.bin/vale-cap)/[a-z_]*\.[ch]$",
         r"tests/usr\.(sbin/valectl|bin/vale-cap)/", LIBRARIES + PROGRAMS),
+    # In guests, whose module has mutants: mutant_linux.c.
+    ("linux", LINUX + r"/lem_[a-z]*\.[ch]$",
+        r"tests/guest/(lem|lem_life|iommu|count)_test$",
+        LIBRARIES + ["usr.sbin/valed", "lib/libvale_valed",
+        "usr.sbin/valectl", "bench/nettest", LINUX, "tests/guest"]),
     # The test of this program.
     ("tiny", r"tests/mutants/tiny/tiny\.c$", r"tests/mutants/tiny/",
         ["compat", "tests/mutants/tiny"]),
@@ -126,7 +134,7 @@ LEFT_OUT = [
     (r"lib/libvale/vale_netmap\.c$|sys/dev/e1000/(if_lem\w*\.[ch]|freebsd/.*)$"
         r"|sys/dev/netmap/vale_learn_(copy|mod|os|ruled|sysctl|var)\.[ch]$",
         "for FreeBSD, and not run on Linux"),
-    (r"sys/dev/e1000/linux/", "a module of Linux: it runs in guests only"),
+    (LINUX + r"/(compat/|lem_os\.h)", "few lines, of other names for Linux's"),
     (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|libvale|vale_wire"
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
@@ -281,6 +289,8 @@ class Runner:
         if os.path.exists(work + "/result"):
             with open(work + "/result", errors="replace") as f:
                 result = f.read()
+        if "MUTANT_COVER" in env:
+            self.cover_guests(home, env["MUTANT_COVER"])
         shutil.rmtree(work, ignore_errors=True)
         passed = p.returncode == 0 and result.startswith("passed")
         if p.returncode == 0 and result.startswith(("skipped",
@@ -288,6 +298,16 @@ class Runner:
             passed = None
         return (passed, timed_out, text + result, elapsed,
             used.ru_utime + used.ru_stime)
+
+    @staticmethod
+    def cover_guests(home, path):
+        """Add what a guest's kernel says that it has reached."""
+        with open(path, "r+b") as cover:
+            for log in glob.glob(os.path.join(home, "vm*.log")):
+                with open(log, "rb") as f:
+                    for n in re.findall(rb"mutant (\d+) reached", f.read()):
+                        cover.seek(int(n))
+                        cover.write(b"\1")
 
     @staticmethod
     def kill_group(p):
@@ -369,6 +389,27 @@ class Run:
     def say(self, text):
         print(text, flush=True)
 
+    def kernel_args(self):
+        """What of kbuild's command for lem(4) is about the files that the source
+        includes."""
+        src = os.path.join(self.obj, "kbuild")
+        headers = os.path.join(self.obj, "../deps/kernel",
+            platform.freedesktop_os_release()["VERSION_CODENAME"], "headers")
+        subprocess.run(["sh", os.path.join(self.tree, LINUX, "source.sh"),
+            self.tree, src], check=True)
+        subprocess.run(["make", "-s", "-C", headers, "M=" + src, "modules"],
+            check=True, env={"PATH": os.environ["PATH"]},
+            stdout=subprocess.DEVNULL)
+        with open(os.path.join(src, ".lem_main.o.cmd")) as f:
+            words = iter(shlex.split(f.readline().partition(":=")[2]))
+        args = ["-w", "-working-directory=" + os.path.realpath(headers)]
+        for w in words:
+            if w in ("-include", "-isystem"):
+                args += [w, next(words)]
+            elif w.startswith(("-I", "-D", "-nostdinc", "-std")):
+                args.append(w)
+        return args
+
     def find(self, names):
         """Find the mutants of the files."""
         self.files = {}
@@ -380,6 +421,7 @@ class Run:
         for n in names:
             args.append(f"-I{os.path.dirname(os.path.join(self.tree, n))}")
         finder = sites.Finder(self.files, list(dict.fromkeys(args)))
+        linux = None
         sources = [n for n in names if n.endswith(".c")]
         if len(sources) < len(names):
             # Headers are found through the sources of their
@@ -390,7 +432,12 @@ class Run:
                 if n.endswith(".c") and os.path.dirname(n) in dirs
                 and n not in sources]
         for s in sources:
-            finder.run(os.path.join(self.tree, s))
+            if os.path.dirname(s) == LINUX:
+                linux = linux or sites.Finder(self.files, self.kernel_args())
+                linux.run(os.path.join(self.tree, s))
+            else:
+                finder.run(os.path.join(self.tree, s))
+        self.linux = linux is not None
         self.number()
 
     def number(self):
@@ -411,13 +458,28 @@ class Run:
                 self.total)
             keep_newer(tmp, dst)
             os.remove(tmp)
+        if self.linux:
+            self.write_linux()
+
+    def write_linux(self):
+        """Add mutant_linux.c to the module."""
+        def put(name, text):
+            tmp = os.path.join(self.obj, name)
+            with open(tmp, "w") as f:
+                f.write(text)
+            keep_newer(tmp, os.path.join(self.copy, LINUX, name))
+
+        with open(os.path.join(self.tree, LINUX, "Kbuild")) as f:
+            put("Kbuild", f.read() + "lem-y += lem_mutant.o\n")
+        put("lem_mutant.c", f"#define\tMUTANT_MAX\t{self.total}\n"
+            f"#include \"{HERE}/mutant_linux.c\"\n")
 
     def bmake(self, subdir):
         return subprocess.run(["nice", "bmake", "-m", ".../compat/mk",
             "-j", str(self.args.j), "-k", "MK_DTRACE=no",
             "OPTFLAGS=-O1 -g1 -fbracket-depth=2048 "
             "-fno-color-diagnostics -ftrivial-auto-var-init=pattern",
-            "WARNFLAGS=-w",
+            "WARNFLAGS=-w", "KCFLAGS=-w",
             f"OBJTOP={self.objtop}", "all"],
             cwd=os.path.join(self.copy, subdir),
             env={k: v for k, v in os.environ.items()
@@ -430,6 +492,10 @@ class Run:
             if f.mutants})
         dirs = list(dict.fromkeys(d for f in self.files.values()
             for d in group(f.name)[3]))
+        deps = os.path.join(self.objtop, "deps")
+        if self.linux and not os.path.exists(deps):
+            os.makedirs(self.objtop, exist_ok=True)
+            os.symlink(os.path.realpath(os.path.join(self.obj, "../deps")), deps)
         for _ in range(8):
             self.write()
             text = ""

@@ -25,13 +25,14 @@
  * With -w the guest may still be booting: gctl first repeats a request that
  * does nothing until it is answered.
  *
- * The guest's console, NAME.log beside the socket NAME.ctl, may say that its kernel
- * has failed.  Then no answer is waited for, except with -w.
+ * The guest's console, NAME.log beside the socket NAME.ctl, may say that its
+ * kernel has failed.  Then no answer is waited for, except with -w.
  *
  * Seconds of a deadline are those in which the processes of the test, named by
  * the files *.pid, have a processor or do not want one.  On a busy machine they
- * wait for one most of the time; a fifth of that counts, too.  With -c gctl prints
- * the time as it counts, or how many seconds have passed since it printed that.
+ * wait for one most of the time, and a fifth of all time counts at least.  With
+ * -c gctl prints the time as it counts, or how many seconds have passed since
+ * it printed that.
  *
  * Exit status: the command's; 124 if it took longer than the deadline, 60
  * seconds or that of -t; 125 if the guest has ended, or its kernel has failed.
@@ -75,14 +76,14 @@ now_ms(void)
 }
 
 /*
- * The time, and how long each thread of the test has waited for a processor until
- * then, in ms: schedstat's second number.
+ * The time, and how long each thread of the test has waited for a processor
+ * until then, in ms: schedstat's second number.
  */
 struct clock {
 	long	ms;
 	int	n;
 	struct {
-		long tid, ms;
+		long	tid, ms;
 	}	wait[THREADS_MAX];
 };
 
@@ -311,8 +312,8 @@ answer(int s, const char *tag, int *begun)
 
 /*
  * Sends a request, every resend_ms unless that is 0, and waits for the answer
- * until the deadline: deadline_ms after `start'.  Returns the command's status or
- * EXIT_TIMEOUT.
+ * until the deadline: deadline_ms after `start'.  Returns the command's status
+ * or EXIT_TIMEOUT.
  */
 static int
 ask(int s, const char *cmd, long resend_ms, const struct clock *start,

@@ -5,8 +5,8 @@
  */
 
 /*
- * segments PORT MAC N: on the host, sends N packets of segments of UDP from a port
- * of valed's to a guest.
+ * segments PORT MAC N: on the host, sends N packets of segments of UDP from a
+ * port of valed's to a guest.
  */
 
 #include <err.h>
@@ -23,9 +23,9 @@
 /* To port 9 of nobody: the guest's stack drops them. */
 static const uint8_t packet[] = {
 	/*
-	 * The virtio-net header: partial checksum, VIRTIO_NET_HDR_GSO_UDP_L4; 42
-	 * bytes of headers; 100 of payload in a segment; the sum is of what begins
-	 * at 34, and is 6 bytes behind that.
+	 * The virtio-net header: partial checksum, VIRTIO_NET_HDR_GSO_UDP_L4;
+	 * 42 bytes of headers; 100 of payload in a segment; the sum is of what
+	 * begins at 34, and is 6 bytes behind that.
 	 */
 	0x01, 5, 42, 0, 100, 0, 34, 0, 6, 0,
 	/* Ethernet. */

@@ -8,18 +8,19 @@
  * A module for guests: trouble for a driver.  It does what is written to its
  * parameters, in /sys/module/trouble/parameters:
  *
- *	netpoll		"US OPTIONS": send a message each US microseconds, from
- *			a hard interrupt, as netconsole does if one prints; the
- *			OPTIONS are netconsole's.  "0" ends that
- *	fail		"FUNCTION VALUE N [SKIP]": N calls of the kernel's function
- *			do nothing and return VALUE, the first SKIP are left alone
- *	meta		anything: count frames that a driver passes to the stack
- *			with the metadata of xdp.c
- *	sum		"N": for N frames with segments of UDP, lem(4) finds in the
- *			header ring that their checksum is elsewhere
+ *	netpoll	"US OPTIONS": send a message each US microseconds, from a hard
+ *		interrupt, as netconsole does if one prints; the OPTIONS are
+ *		netconsole's.  "0" ends that
+ *	fail	"FUNCTION VALUE N [SKIP]": N calls of the kernel's function do
+ *		nothing and return VALUE; the first SKIP are left alone
+ *	meta	anything: count frames that a driver passes to the stack with
+ *		the metadata of xdp.c
+ *	sum	"N": for N frames with segments of UDP, lem(4) finds in the
+ *		header ring that their checksum is elsewhere
  *
- * Read, these are the number of messages; what is left of N, the second argument
- * of the last call, and the number of calls; the number of frames; what is left of N.
+ * Read, these are the number of messages; what is left of N, the second
+ * argument of the last call, and the number of calls; the number of frames;
+ * what is left of N.
  */
 
 #include <linux/hrtimer.h>

@@ -6,8 +6,8 @@
 
 /*
  * mutant.h for a module of Linux's: a part of it that mutants.py adds.  The
- * module's parameter "mutant" is the number of the mutant that runs.  With -1 none
- * does, and the kernel says, "mutant N reached", when MUTANT(N) is first
+ * module's parameter "mutant" is the number of the mutant that runs.  With -1
+ * none does, and the kernel says, "mutant N reached", when MUTANT(N) is first
  * evaluated: the console's log has that, even if the guest hangs.
  */
 

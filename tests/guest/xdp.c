@@ -60,17 +60,18 @@ static int
 prog_load(const struct bpf_insn *insn, size_t n)
 {
 	static char log[65536];
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_XDP,
-		.insns = (uintptr_t)insn,
-		.insn_cnt = n,
-		.license = (uintptr_t)"Dual BSD/GPL",
-		.log_level = 1,
-		.log_buf = (uintptr_t)log,
-		.log_size = sizeof(log),
-	};
+	union bpf_attr attr;
 	int fd;
 
+	/* The kernel wants zeros in all of the union. */
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_XDP;
+	attr.insns = (uintptr_t)insn;
+	attr.insn_cnt = n;
+	attr.license = (uintptr_t)"Dual BSD/GPL";
+	attr.log_level = 1;
+	attr.log_buf = (uintptr_t)log;
+	attr.log_size = sizeof(log);
 	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	if (fd < 0)
 		err(1, "BPF_PROG_LOAD: %s", log);
@@ -221,9 +222,10 @@ attach(const char *interface, int fd)
 static void
 count(void)
 {
-	union bpf_attr attr = { .start_id = 0 };
+	union bpf_attr attr;
 	int n;
 
+	memset(&attr, 0, sizeof(attr));
 	for (n = 0; syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr,
 	    sizeof(attr)) == 0; n++)
 		attr.start_id = attr.next_id;

@@ -268,32 +268,24 @@ em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 	if (tx->waiting && (base[tx->report].upper.fields.status &
 	    E1000_TXD_STAT_DD) != 0)
 		tx->waiting = false;
-	if (tx->tail != tx->posted && (!tx->waiting || poll)) {
+	if (pv->running && tx->tail != tx->posted &&
+	    (!tx->waiting || poll)) {
 		pv->tx_flushes++;
 		em_pv_tx_post(pv, q);
 	}
 	mtx_unlock_spin(&pv->lock);
 }
 
-/* A reclaimed descriptor may be used again: nobody looks at its report. */
+/* A reclaimed descriptor may be used again, so its report is looked at now. */
 static int
 em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 {
 	struct em_pv *pv = arg;
-	struct em_pv_tx *tx = &pv->tx[q];
-	const struct tx_ring *txr = &pv->sc.tx_queues[q].txr;
-	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
 	int n;
 
 	n = pv->base->ift_txd_credits_update(arg, q, clear);
-	if (!clear || n == 0 || !tx->waiting)
-		return (n);
-	mtx_lock_spin(&pv->lock);
-	if (DISTANCE(txr->tx_cidx_processed + 1, tx->report, ntxd) >=
-	    DISTANCE(txr->tx_cidx_processed + 1, tx->tail, ntxd))
-		tx->waiting = false;
-	mtx_unlock_spin(&pv->lock);
-	em_pv_tx_done(pv, q, false);
+	if (clear && n != 0)
+		em_pv_tx_done(pv, q, false);
 	return (n);
 }
 
@@ -791,6 +783,8 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 	u_int *knob = (u_int *)((char *)pv + arg2);
 	u_int value = *knob;
 	struct sx *ctx_lock = iflib_ctx_lock_get(pv->sc.ctx);
+	/* Attach has the lock, and reads tunables. */
+	const bool attaching = sx_xlocked(ctx_lock);
 	int error;
 
 	error = sysctl_handle_int(oidp, &value, 0, req);
@@ -800,7 +794,8 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 		return (EINVAL);
 	if (knob == &pv->csb_wanted && value != 0 && pv->csb == NULL)
 		return (EOPNOTSUPP);
-	sx_xlock(ctx_lock);
+	if (!attaching)
+		sx_xlock(ctx_lock);
 	if (*knob != value) {
 		atomic_store_int(knob, value);
 		if (knob == &pv->itr) {
@@ -809,7 +804,8 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 		} else if (pv->running)
 			em_pv_mode(pv);
 	}
-	sx_xunlock(ctx_lock);
+	if (!attaching)
+		sx_xunlock(ctx_lock);
 	return (0);
 }
 

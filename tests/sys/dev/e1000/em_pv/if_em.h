@@ -1,0 +1,337 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What em_pv.c needs of FreeBSD's kernel, of iflib(4) and of em(4), in words of
+ * our own: its names with the meaning that section 9 of the manual gives them.
+ * Structures have only the members that em_pv.c or em_pv_guest.c use.
+ */
+
+#ifndef _EM_PV_IF_EM_H_
+#define	_EM_PV_IF_EM_H_
+
+#include <sys/param.h>
+#include <sys/endian.h>
+#include <sys/systm.h>
+
+#include <dev/e1000/e82574_reg.h>
+
+#include "require.h"
+
+typedef unsigned int u_int;
+typedef unsigned long u_long;
+typedef int64_t sbintime_t;
+
+#ifndef PAGE_SIZE
+#define	PAGE_SIZE	4096
+#endif
+#define	SBT_1S		((sbintime_t)1 << 32)
+
+struct em_guest;
+
+static inline u_int
+atomic_load_int(const volatile u_int *p)
+{
+	return (__atomic_load_n(p, __ATOMIC_RELAXED));
+}
+
+static inline void
+atomic_store_int(volatile u_int *p, u_int v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+/*
+ * kobj(9), device(9), SYSINIT(9).
+ */
+typedef void (*kobjop_t)(void);
+struct kobjop_desc {
+	int		 unused;
+};
+struct kobj_method {
+	struct kobjop_desc *desc;
+	kobjop_t	 func;
+};
+typedef struct kobj_method device_method_t;
+typedef struct kobj_class *kobj_class_t;
+struct kobj_class {
+	const char	*name;
+	device_method_t	*methods;
+	size_t		 size;
+	kobj_class_t	*bases;
+};
+typedef struct kobj_class driver_t;
+#define	DEVMETHOD(m, f)	{ &m##_desc, (kobjop_t)(1 ? (f) : (m##_t *)NULL) }
+#define	DEVMETHOD_END	{ NULL, NULL }
+/* Aborts if neither the class nor a base of it has the method. */
+struct kobj_method *kobj_lookup_method(kobj_class_t, struct kobj_method **,
+	    struct kobjop_desc *);
+
+typedef struct em_device {
+	uint16_t	 vendor, device, subvendor, subdevice;
+} *device_t;
+#define	pci_get_vendor(dev)	((dev)->vendor)
+#define	pci_get_device(dev)	((dev)->device)
+#define	pci_get_subvendor(dev)	((dev)->subvendor)
+#define	pci_get_subdevice(dev)	((dev)->subdevice)
+#define	device_get_nameunit(dev) ((void)(dev), "em0")
+int	device_printf(device_t, const char *, ...);
+
+#define	SYSINIT(name, sub, order, func, arg)				\
+	static void __attribute__((__constructor__))			\
+	name##_sysinit_run(void)					\
+	{								\
+		func(arg);						\
+	}
+
+enum vm_guest { VM_GUEST_NO, VM_GUEST_VM };
+extern enum vm_guest vm_guest;
+
+/*
+ * mutex(9), sx(9), callout(9).  A mistake in their use aborts.
+ */
+struct mtx {
+	bool		 ready, owned;
+};
+#define	MTX_SPIN	1
+#define	mtx_init(m, name, type, opts)	em_mtx_init(m, opts)
+void	em_mtx_init(struct mtx *, int);
+void	mtx_destroy(struct mtx *);
+void	mtx_lock_spin(struct mtx *);
+void	mtx_unlock_spin(struct mtx *);
+#undef mtx_assert
+#define	mtx_assert(m, what)	REQUIRE((m)->owned == ((what) == MA_OWNED))
+
+struct sx {
+	bool		 owned;
+};
+void	sx_xlock(struct sx *);
+void	sx_xunlock(struct sx *);
+#define	sx_xlocked(sx)	((sx)->owned)
+
+struct callout {
+	void		(*func)(void *);	/* NULL: it is not to run */
+	void		*arg;
+	sbintime_t	 in;
+};
+#define	C_DIRECT_EXEC	1
+void	callout_init(struct callout *, int);
+int	callout_drain(struct callout *);
+int	callout_reset_sbt(struct callout *, sbintime_t, sbintime_t,
+	    void (*)(void *), void *, int);
+
+/*
+ * sysctl(9).
+ */
+struct sysctl_oid;
+struct sysctl_oid_list;
+struct sysctl_ctx_list;
+struct sysctl_req {
+	const u_int	*newptr;
+};
+#define	SYSCTL_HANDLER_ARGS						\
+	struct sysctl_oid *oidp, void *arg1, intmax_t arg2,		\
+	    struct sysctl_req *req
+#define	OID_AUTO	(-1)
+#define	CTLTYPE_UINT	1
+#define	CTLFLAG_RD	2
+#define	CTLFLAG_RWTUN	4
+#define	CTLFLAG_MPSAFE	8
+#define	device_get_sysctl_ctx(dev)	((void)(dev), (void *)NULL)
+#define	device_get_sysctl_tree(dev)	((void)(dev), (void *)NULL)
+#define	SYSCTL_CHILDREN(tree)		(tree)
+int	sysctl_handle_int(struct sysctl_oid *, u_int *, int,
+	    struct sysctl_req *);
+/* A tunable of this name is given to the handler at once. */
+#define	SYSCTL_ADD_PROC(list, child, nbr, name, flags, arg1, arg2,	\
+	    handler, fmt, descr)					\
+	((void)(list), (void)(child), em_sysctl_add(name, flags, arg1,	\
+	    (intmax_t)(arg2), handler))
+#define	SYSCTL_ADD_ULONG(list, child, nbr, name, flags, ptr, descr)	\
+	((void)(list), (void)(child), em_sysctl_add(name, flags, ptr, 0, NULL))
+void	em_sysctl_add(const char *, int, void *, intmax_t,
+	    int (*)(SYSCTL_HANDLER_ARGS));
+
+/*
+ * iflib(4).
+ */
+typedef uint16_t qidx_t;
+#define	QIDX_INVALID	0xffff
+typedef struct iflib_ctx *if_ctx_t;
+
+#define	FILTER_STRAY		1
+#define	FILTER_HANDLED		2
+#define	FILTER_SCHEDULE_THREAD	4
+
+typedef struct if_rxd_info {
+	uint16_t	 iri_qsidx, iri_nfrags, iri_len;
+	qidx_t		 iri_cidx;
+} *if_rxd_info_t;
+typedef struct if_rxd_update {
+	const uint64_t	*iru_paddrs;
+	uint16_t	 iru_qsidx, iru_count;
+	qidx_t		 iru_pidx;
+} *if_rxd_update_t;
+#define	IPI_TX_INTR	1
+typedef struct if_pkt_info {
+	uint64_t	 paddr;		/* of its one segment */
+	uint32_t	 ipi_len;
+	uint16_t	 ipi_qsidx, ipi_flags;
+	qidx_t		 ipi_pidx, ipi_new_pidx;
+} *if_pkt_info_t;
+
+struct if_txrx {
+	int		(*ift_txd_encap)(void *, if_pkt_info_t);
+	void		(*ift_txd_flush)(void *, uint16_t, qidx_t);
+	int		(*ift_txd_credits_update)(void *, uint16_t, bool);
+	int		(*ift_rxd_available)(void *, uint16_t, qidx_t, qidx_t);
+	int		(*ift_rxd_pkt_get)(void *, if_rxd_info_t);
+	void		(*ift_rxd_refill)(void *, if_rxd_update_t);
+	void		(*ift_rxd_flush)(void *, uint16_t, uint8_t, qidx_t);
+	int		(*ift_legacy_intr)(void *);
+};
+
+enum iflib_intr { IFLIB_INTR_LEGACY, IFLIB_INTR_MSI, IFLIB_INTR_MSIX };
+typedef struct if_softc_ctx {
+	struct if_txrx	*isc_txrx;
+	enum iflib_intr	 isc_intr;
+	int		 isc_ntxd[1], isc_nrxd[1];
+	int		 isc_ntxqsets, isc_nrxqsets;
+	int		 isc_ntxqsets_max, isc_nrxqsets_max;
+	int		 isc_msix_bar, isc_disable_msix;
+} *if_softc_ctx_t;
+struct if_shared_ctx {
+	driver_t	*isc_driver;
+};
+struct iflib_dma_info {
+	uint64_t	 idi_paddr;
+	char		*idi_vaddr;
+};
+#define	BUS_DMA_NOWAIT	1
+int	iflib_dma_alloc_align(if_ctx_t, int, int, struct iflib_dma_info *, int);
+void	iflib_dma_free(struct iflib_dma_info *);
+void	*iflib_get_softc(if_ctx_t);
+if_softc_ctx_t iflib_get_softc_ctx(if_ctx_t);
+struct sx *iflib_ctx_lock_get(if_ctx_t);
+void	iflib_tx_intr_deferred(if_ctx_t, int);
+void	iflib_rx_intr_deferred(if_ctx_t, int);
+void	iflib_admin_intr_deferred(if_ctx_t);
+
+/* The methods of a class. */
+typedef int ifdi_attach_pre_t(if_ctx_t);
+typedef int ifdi_attach_post_t(if_ctx_t);
+typedef int ifdi_detach_t(if_ctx_t);
+typedef void ifdi_init_t(if_ctx_t);
+typedef void ifdi_stop_t(if_ctx_t);
+typedef void ifdi_intr_enable_t(if_ctx_t);
+typedef void ifdi_intr_disable_t(if_ctx_t);
+typedef int ifdi_tx_queue_intr_enable_t(if_ctx_t, uint16_t);
+typedef int ifdi_rx_queue_intr_enable_t(if_ctx_t, uint16_t);
+extern struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
+    ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
+    ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
+    ifdi_rx_queue_intr_enable_desc;
+/* Call a method of the device's class. */
+#define	IFDI_CALL(ctx, m)						\
+	((m##_t *)kobj_lookup_method(iflib_class(ctx), NULL,		\
+	    &m##_desc)->func)
+#define	IFDI_INTR_ENABLE(ctx)	IFDI_CALL(ctx, ifdi_intr_enable)(ctx)
+#define	IFDI_INTR_DISABLE(ctx)	IFDI_CALL(ctx, ifdi_intr_disable)(ctx)
+kobj_class_t iflib_class(if_ctx_t);
+
+/*
+ * em(4).  Registers and bits: e82545_reg.h.
+ */
+#define	E1000_ICR		E82545_ICR
+#define	E1000_ITR		E82545_ITR
+#define	E1000_IMS		E82545_IMS
+#define	E1000_IMC		E82545_IMC
+#define	E1000_TDT(q)		(E82545_TDT + E82574_QUEUE(q))
+#define	E1000_RDT(q)		(E82545_RDT + E82574_QUEUE(q))
+#define	E1000_ICR_LSC		E82545_ICR_LSC
+#define	E1000_ICR_RXSEQ		E82545_ICR_RXSEQ
+#define	E1000_ICR_RXO		E82545_ICR_RXO
+#define	E1000_TXD_CMD_RS	E82545_TXD_RS
+#define	E1000_TXD_STAT_DD	E82545_TXD_DD
+#define	E1000_RXD_STAT_DD	E82545_RXD_DD
+#define	IMS_ENABLE_MASK							\
+	(E82545_ICR_RXT0 | E82545_ICR_TXDW | E82545_ICR_RXDMT0 |	\
+	    E82545_ICR_RXSEQ | E82545_ICR_LSC)
+
+enum e1000_mac_type { e1000_82545, e1000_82571, e1000_82574 };
+struct e1000_hw {
+	struct {
+		enum e1000_mac_type type;
+		bool	 get_link_status;
+	} mac;
+};
+uint32_t em_reg_read(uint32_t);
+void	em_reg_write(uint32_t, uint32_t);
+#define	E1000_READ_REG(hw, reg)		((void)(hw), em_reg_read(reg))
+#define	E1000_WRITE_REG(hw, reg, v)	((void)(hw), em_reg_write(reg, v))
+
+struct e1000_tx_desc {
+	uint64_t	 buffer_addr;
+	union {
+		uint32_t data;
+	} lower;
+	union {
+		uint32_t data;
+		struct {
+			uint8_t	 status, css;
+			uint16_t special;
+		} fields;
+	} upper;
+};
+struct e1000_rx_desc {
+	uint64_t	 buffer_addr;
+	uint16_t	 length, csum;
+	uint8_t		 status, errors;
+	uint16_t	 special;
+};
+union e1000_rx_desc_extended {
+	struct {
+		uint64_t buffer_addr, reserved;
+	} read;
+	struct {
+		uint64_t lower;
+		struct {
+			uint32_t status_error;
+			uint16_t length, vlan;
+		} upper;
+	} wb;
+};
+
+struct tx_ring {
+	struct e1000_tx_desc *tx_base;
+	qidx_t		*tx_rsq;	/* descriptors with RS */
+	qidx_t		 tx_rs_cidx, tx_rs_pidx;
+	qidx_t		 tx_cidx_processed;	/* the last one reclaimed */
+};
+struct rx_ring {
+	union e1000_rx_desc_extended *rx_base;
+};
+struct em_tx_queue {
+	struct tx_ring	 txr;
+};
+struct em_rx_queue {
+	struct rx_ring	 rxr;
+};
+struct e1000_softc {
+	struct e1000_hw	 hw;
+	if_softc_ctx_t	 shared;
+	if_ctx_t	 ctx;
+#define	tx_num_queues	shared->isc_ntxqsets
+#define	rx_num_queues	shared->isc_nrxqsets
+#define	intr_type	shared->isc_intr
+	device_t	 dev;
+	struct em_tx_queue *tx_queues;
+	struct em_rx_queue *rx_queues;
+	int		 enable_aim;
+	u_long		 rx_overruns;
+};
+
+#endif /* !_EM_PV_IF_EM_H_ */

@@ -1,0 +1,130 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * One guest with em(4) and em_pv.c on the host of the model's tests
+ * (e82545_host.h), on an iflib(4) of our own that calls a driver in the same
+ * order as FreeBSD's: no threads, and a clock that the test advances.  There is
+ * one guest at a time.  Its frames carry their number.
+ */
+
+#ifndef _EM_PV_GUEST_H_
+#define	_EM_PV_GUEST_H_
+
+#include "e82545_host.h"
+#include "if_em.h"
+
+#define	EM_RING		256		/* descriptors of each ring */
+#define	EM_BUDGET	16		/* frames that a receive task takes */
+#define	EM_LEN		60		/* bytes of a frame */
+#define	EM_SYSCTLS	16
+
+struct iflib_ctx {
+	kobj_class_t	 cls;
+	void		*softc;
+	struct if_softc_ctx scctx;
+	struct sx	 lock;
+};
+
+struct em_sysctl {
+	const char	*name;
+	void		*arg1;
+	intmax_t	 arg2;
+	int		(*handler)(SYSCTL_HANDLER_ARGS);
+};
+
+struct em_config {
+	enum e82545_kind kind;
+	enum iflib_intr	 intr;
+	bool		 no_csb;	/* the adapter has none */
+	bool		 no_memory;	/* for the CSB */
+	const char	*tunable;	/* that loader.conf(5) sets, */
+	u_int		 value;		/* and its value */
+};
+
+struct em_guest {
+	struct host	*h;
+	struct em_config config;
+	struct em_device device;
+	struct iflib_ctx ctx;
+	struct e1000_softc *sc;
+	struct em_sysctl sysctls[EM_SYSCTLS];
+	unsigned int	 nsysctls;
+	struct callout	*callout;
+	struct mtx	*mtx;
+	unsigned int	 ndma;		/* allocations that are not freed */
+	const uint8_t	*freed;		/* the last one that is */
+
+	/* iflib's state of the queues. */
+	bool		 running;
+	bool		 tx_task, rx_task, admin_task;	/* queued */
+	unsigned int	 ntasks;	/* that have run */
+	unsigned int	 queued;	/* packets not in the ring yet */
+	unsigned int	 in_use, db_pending, rs_pending;
+	qidx_t		 pidx;
+	qidx_t		 rx_cidx, rx_pidx;
+	unsigned int	 rx_credits;
+	bool		 netmap;	/* a program has both rings */
+	bool		 tx_notified, rx_notified;	/* it has been told */
+	unsigned int	 served;	/* messages of MSI */
+
+	/* Frames. */
+	uint64_t	 txbuf;		/* gpa of the first slot's frame */
+	uint32_t	 posted, sent, injected, received;
+	uint32_t	 wrong;		/* out of order */
+	bool		 tx_resync, rx_resync;	/* after a stop: may be lost */
+
+	/* Accesses to registers. */
+	unsigned int	 reads[E82545_BAR_MEM_SIZE / 4];
+	unsigned int	 writes[E82545_BAR_MEM_SIZE / 4];
+	unsigned int	 when[E82545_BAR_MEM_SIZE / 4];	/* last write */
+	unsigned int	 accesses;
+
+	/* Called before em_pv's lock is taken and after it is let go. */
+	void		(*lock_hook)(struct em_guest *);
+	/* Called after a register is written. */
+	void		(*reg_hook)(struct em_guest *, uint32_t);
+	bool		 in_hook;
+};
+
+/* Attach.  em_up() starts the interface, and em_down() stops it. */
+struct em_guest *em_create(const struct em_config *config);
+void	em_up(struct em_guest *g);
+void	em_down(struct em_guest *g);
+/* Detach, and check that nothing is left. */
+void	em_destroy(struct em_guest *g);
+
+/* A knob: returns its errno.  A counter, or a knob. */
+int	em_set(struct em_guest *g, const char *name, u_int value);
+u_long	em_get(struct em_guest *g, const char *name);
+
+/* Give packets to the stack's queue, each by itself. */
+void	em_send(struct em_guest *g, unsigned int n);
+/* The same for a program with netmap: one flush for all. */
+void	em_netmap_send(struct em_guest *g, unsigned int n);
+/* Have the program take at most `n' frames. */
+void	em_netmap_receive(struct em_guest *g, unsigned int n);
+/* Frames from the network. */
+void	em_inject(struct em_guest *g, unsigned int n);
+
+/* One step of each kind; false if there is none. */
+bool	em_interrupt(struct em_guest *g);
+bool	em_tx_task(struct em_guest *g);
+bool	em_rx_task(struct em_guest *g);
+bool	em_poll(struct em_guest *g);
+/* All steps, until nothing is left to do.  The clock stands still. */
+void	em_settle(struct em_guest *g);
+/* Reclaim what is reported, as a new packet does. */
+void	em_reclaim(struct em_guest *g);
+
+/* Check that all frames came and went in order. */
+void	em_check(struct em_guest *g);
+/* Forget the accesses so far. */
+void	em_mark(struct em_guest *g);
+unsigned int em_wrote(const struct em_guest *g, uint32_t reg);
+unsigned int em_read(const struct em_guest *g, uint32_t reg);
+
+#endif /* !_EM_PV_GUEST_H_ */

@@ -1,0 +1,821 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * em_pv.c on the model, under an em(4) and an iflib(4) of our own
+ * (em_pv_guest.h).  The clock stands still, so that nothing is repeated that
+ * the adapter repeats after a time: what is lost stays lost.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include "em_pv_guest.h"
+#include "test.h"
+
+void	*em_pv_register(device_t);
+
+struct mode {
+	const char	*name;
+	u_int		 sc, csb, poll;
+};
+
+static const struct mode modes[] = {
+	{ "off", 0, 0, 0 },	{ "sc", 1, 0, 0 },	{ "csb", 0, 1, 0 },
+	{ "sc, csb", 1, 1, 0 },	{ "poll", 0, 0, 1000 },
+	{ "sc, poll", 1, 0, 1000 },	{ "csb, poll", 0, 1, 1000 },
+};
+
+static const struct em_config adapters[] = {
+	{ .kind = E82545_KIND_EM, .intr = IFLIB_INTR_LEGACY },
+	{ .kind = E82545_KIND_EM, .intr = IFLIB_INTR_MSI },
+	{ .kind = E82545_KIND_82574L, .intr = IFLIB_INTR_LEGACY },
+	{ .kind = E82545_KIND_82574L, .intr = IFLIB_INTR_MSI },
+};
+
+static void
+set_mode(struct em_guest *g, const struct mode *m)
+{
+	ATF_REQUIRE_EQ(0, em_set(g, "sc", m->sc));
+	ATF_REQUIRE_EQ(0, em_set(g, "csb", m->csb));
+	ATF_REQUIRE_EQ(0, em_set(g, "poll", m->poll));
+}
+
+/* A started guest in a mode, with nothing to do. */
+static struct em_guest *
+create(const struct em_config *c, u_int sc, u_int csb, u_int poll)
+{
+	struct em_guest *g = em_create(c);
+	const struct mode m = { "", sc, csb, poll };
+
+	em_up(g);
+	set_mode(g, &m);
+	em_settle(g);
+	em_mark(g);
+	return (g);
+}
+
+/* Call a function for each mode of each adapter. */
+static void
+each(void (*test)(struct em_guest *))
+{
+	struct em_guest *g;
+	size_t a, m;
+
+	for (a = 0; a < nitems(adapters); a++)
+		for (m = 0; m < nitems(modes); m++) {
+			printf("adapter %zu, %s\n", a, modes[m].name);
+			g = create(&adapters[a], modes[m].sc, modes[m].csb,
+			    modes[m].poll);
+			test(g);
+			em_settle(g);
+			em_check(g);
+			em_destroy(g);
+		}
+}
+
+/*
+ * Frames and accesses.
+ */
+
+static void
+traffic(struct em_guest *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < 60; i++) {
+		em_send(g, i % 23);
+		em_inject(g, i % 37);
+		if (i % 3 != 0)
+			em_settle(g);
+	}
+	em_settle(g);
+	em_check(g);
+}
+
+TEST(order, "In each mode all frames come and go in order")
+{
+	each(traffic);
+}
+
+/* From each mode to each other one, with traffic in both. */
+static void
+changes(const struct em_config *c, unsigned int nrx)
+{
+	struct em_guest *g = create(c, 0, 0, 0);
+	size_t from, to;
+
+	for (from = 0; from < nitems(modes); from++)
+		for (to = 0; to < nitems(modes); to++) {
+			set_mode(g, &modes[from]);
+			em_send(g, 33);
+			em_inject(g, nrx);
+			em_settle(g);
+			em_send(g, 33);
+			em_inject(g, nrx);
+			set_mode(g, &modes[to]);
+			em_settle(g);
+			em_check(g);
+			em_send(g, 33);
+			em_inject(g, nrx);
+			em_settle(g);
+			em_check(g);
+		}
+	em_destroy(g);
+}
+
+TEST(changes, "Each change of the mode loses nothing")
+{
+	size_t a;
+
+	for (a = 0; a < nitems(adapters); a++) {
+		changes(&adapters[a], 33);
+		changes(&adapters[a], 0);
+	}
+}
+
+/* Accesses for 50 times 20 packets, and for 1000 requests with answers. */
+static const struct exits {
+	u_int		 sc, csb, poll;
+	bool		 msi;
+	unsigned int	 send_tdt, send_intr;
+	unsigned int	 rr_rdt, rr_icr, rr_mask;
+} exits[] = {
+	/* A write of TDT a flush.  An interrupt: ICR, IMC, IMS. */
+	{ 0, 0, 0, false, 1000, 50, 1000, 1500, 1500 },
+	{ 0, 0, 0, true, 1000, 50, 1000, 1500, 1500 },
+	/* The first of 20, and the rest after its report. */
+	{ 1, 0, 0, false, 100, 100, 1000, 2000, 2000 },
+	/* A write of TDT when the host sleeps.  An interrupt: ICR, or none. */
+	{ 0, 1, 0, false, 50, 0, 0, 1000, 0 },
+	{ 0, 1, 0, true, 50, 0, 0, 0, 0 },
+	{ 1, 1, 0, true, 50, 0, 0, 0, 0 },
+	{ 0, 0, 1000, false, 1000, 0, 1000, 0, 0 },
+	{ 1, 0, 1000, false, 50, 0, 1000, 0, 0 },
+	{ 0, 1, 1000, false, 50, 0, 0, 0, 0 },
+};
+
+static void
+check_accesses(struct em_guest *g, unsigned int tdt, unsigned int rdt,
+    unsigned int icr, unsigned int mask)
+{
+	ATF_CHECK_EQ(tdt, em_wrote(g, E82545_TDT));
+	ATF_CHECK_EQ(rdt, em_wrote(g, E82545_RDT));
+	ATF_CHECK_EQ(icr, em_read(g, E82545_ICR));
+	ATF_CHECK_EQ(mask, em_wrote(g, E82545_IMC));
+	ATF_CHECK_EQ(mask, em_wrote(g, E82545_IMS));
+	ATF_CHECK_EQ(tdt + rdt + icr + 2 * mask, g->accesses);
+	em_mark(g);
+}
+
+static void
+check_exits(const struct exits *e)
+{
+	struct em_config c = { .intr = e->msi ? IFLIB_INTR_MSI :
+	    IFLIB_INTR_LEGACY };
+	struct em_guest *g = create(&c, e->sc, e->csb, e->poll);
+	unsigned int i;
+
+	printf("sc %u, csb %u, poll %u, MSI %d\n", e->sc, e->csb, e->poll,
+	    e->msi);
+	for (i = 0; i < 50; i++) {
+		em_send(g, 20);
+		em_settle(g);
+	}
+	check_accesses(g, e->send_tdt, 0, e->send_intr, e->send_intr);
+	for (i = 0; i < 1000; i++) {
+		em_inject(g, 1);
+		em_settle(g);
+		em_send(g, 1);
+		em_settle(g);
+	}
+	check_accesses(g, 1000, e->rr_rdt, e->rr_icr, e->rr_mask);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(accesses, "Registers are accessed as often as each mode needs")
+{
+	size_t i;
+
+	for (i = 0; i < nitems(exits); i++)
+		check_exits(&exits[i]);
+}
+
+/*
+ * Send combining.
+ */
+
+/* Serve one interrupt with its tasks, but do no work of the adapter's. */
+static void
+serve(struct em_guest *g)
+{
+	ATF_CHECK(em_interrupt(g));
+	while (em_tx_task(g) || em_rx_task(g))
+		continue;
+}
+
+TEST(held_report, "Packets that are held back are posted when the report of "
+    "the last posted one comes")
+{
+	struct em_guest *g = create(&adapters[0], 1, 0, 0);
+
+	em_send(g, 1);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
+	em_send(g, 5);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
+	host_run(g->h);
+	ATF_CHECK_EQ(1, host_sent(g->h));
+	serve(g);
+	ATF_CHECK_EQ(2, em_wrote(g, E82545_TDT));
+	host_run(g->h);
+	ATF_CHECK_EQ(6, host_sent(g->h));
+	/* A new packet finds the report, too. */
+	em_settle(g);
+	em_send(g, 2);
+	host_run(g->h);
+	em_send(g, 1);
+	ATF_CHECK_EQ(4, em_wrote(g, E82545_TDT));
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(held_poll, "With polling, packets are held back until the next poll")
+{
+	struct em_guest *g = create(&adapters[0], 1, 0, 1000);
+
+	ATF_CHECK(g->callout->in == SBT_1S / 1000);
+	em_send(g, 3);
+	ATF_CHECK_EQ(0, em_wrote(g, E82545_TDT));
+	ATF_CHECK(em_poll(g));
+	ATF_CHECK(em_tx_task(g));
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
+	/* The adapter has not reported the first three. */
+	em_send(g, 2);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
+	ATF_CHECK(em_poll(g));
+	ATF_CHECK(em_tx_task(g));
+	ATF_CHECK_EQ(2, em_wrote(g, E82545_TDT));
+	host_run(g->h);
+	ATF_CHECK_EQ(5, host_sent(g->h));
+	em_settle(g);
+	em_check(g);
+	/* From half of the ring on, they are not held back. */
+	em_send(g, EM_RING / 2 - 2);
+	ATF_CHECK_EQ(2, em_wrote(g, E82545_TDT));
+	em_send(g, 20);
+	ATF_CHECK(em_wrote(g, E82545_TDT) > 2);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+/* A task of another processor ends, and the adapter sends, here. */
+static void
+other_task(struct em_guest *g)
+{
+	if (!g->running)
+		return;
+	IFDI_INTR_ENABLE(&g->ctx);
+	host_run(g->h);
+}
+
+TEST(report_first, "RS is set before another processor can post the packet")
+{
+	struct em_guest *g = create(&adapters[0], 1, 0, 0);
+	unsigned int i;
+
+	g->lock_hook = other_task;
+	for (i = 1; i < 40; i++) {
+		em_send(g, i % 5 + 1);
+		if (i % 7 == 0)
+			em_settle(g);
+	}
+	em_settle(g);
+	em_reclaim(g);
+	em_reclaim(g);
+	ATF_CHECK_EQ(0, g->in_use);
+	em_check(g);
+	g->lock_hook = NULL;
+	em_destroy(g);
+}
+
+/*
+ * Receive.
+ */
+
+static unsigned int late;
+
+/* A frame comes at the late-th call. */
+static void
+frame_comes(struct em_guest *g)
+{
+	if (late == 0 || --late > 0)
+		return;
+	em_inject(g, 1);
+	host_run(g->h);
+}
+
+/*
+ * An interrupt has work for both tasks, so that the filter does not ask for the
+ * next one.  A frame comes as its task ends.
+ */
+static void
+last_look(struct em_guest *g)
+{
+	unsigned int i, raised;
+
+	for (i = 1; i < 20; i++) {
+		em_send(g, 3);
+		host_run(g->h);
+		em_inject(g, 1);
+		host_run(g->h);
+		em_mark(g);
+		if (em_interrupt(g) && g->tx_task && g->rx_task) {
+			ATF_CHECK_EQ(0, em_wrote(g, E82545_IMS));
+			raised = host_raised(g->h);
+			em_inject(g, 1);
+			host_run(g->h);
+			ATF_CHECK_EQ(raised, host_raised(g->h));
+		}
+		late = i % 5;
+		g->lock_hook = frame_comes;
+		(void)em_rx_task(g);
+		em_settle(g);
+		g->lock_hook = NULL;
+		late = 0;
+		ATF_REQUIRE_EQ(g->injected, g->received);
+	}
+}
+
+TEST(last_look, "A frame that comes between the last look at the ring and the "
+    "request for an interrupt is received")
+{
+	each(last_look);
+}
+
+TEST(masked, "Without the CSB, interrupts stay masked until the received "
+    "frames are taken")
+{
+	struct em_guest *g = create(&adapters[0], 0, 0, 0);
+
+	em_inject(g, 1);
+	host_run(g->h);
+	ATF_CHECK(em_interrupt(g));
+	ATF_CHECK(g->rx_task && !g->tx_task);
+	ATF_CHECK_EQ(0, em_wrote(g, E82545_IMS));
+	em_inject(g, 1);
+	host_run(g->h);
+	ATF_CHECK(!em_interrupt(g));
+	ATF_CHECK(em_rx_task(g));
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMS));
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(stray, "With the CSB, an interrupt of another device on the line changes "
+    "nothing")
+{
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+
+	ATF_CHECK_EQ(FILTER_STRAY, g->ctx.scctx.isc_txrx->ift_legacy_intr(
+	    g->sc));
+	ATF_CHECK_EQ(1, em_read(g, E82545_ICR));
+	em_inject(g, 1);
+	em_settle(g);
+	/* A poll does what there is to do, and ICR is not read. */
+	ATF_REQUIRE_EQ(0, em_set(g, "poll", 1000));
+	em_settle(g);
+	em_mark(g);
+	em_inject(g, 1);
+	host_run(g->h);
+	ATF_CHECK_EQ(FILTER_STRAY, g->ctx.scctx.isc_txrx->ift_legacy_intr(
+	    g->sc));
+	ATF_CHECK_EQ(0, g->accesses);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
+    "the link")
+{
+	struct em_guest *g = create(&adapters[1], 0, 1, 0);
+
+	g->admin_task = false;
+	e82545_link(g->h->dev, false);
+	em_settle(g);
+	ATF_CHECK(g->admin_task);
+	ATF_CHECK(g->sc->hw.mac.get_link_status);
+	e82545_link(g->h->dev, true);
+	em_settle(g);
+	em_mark(g);
+	em_inject(g, 3);
+	em_send(g, 3);
+	em_settle(g);
+	ATF_CHECK_EQ(0, em_read(g, E82545_ICR));
+	em_check(g);
+	em_destroy(g);
+}
+
+static void
+full_rings(struct em_guest *g)
+{
+	em_send(g, 1000);
+	ATF_CHECK(g->queued > 700);
+	em_inject(g, 1000);
+	em_settle(g);
+	em_check(g);
+}
+
+/* The adapter is as fast as a write of TDT. */
+static void
+fast_adapter(struct em_guest *g, uint32_t reg)
+{
+	if (reg == E82545_TDT)
+		host_run(g->h);
+}
+
+static void
+fast(struct em_guest *g)
+{
+	g->reg_hook = fast_adapter;
+	em_send(g, 300);
+	em_settle(g);
+	/* As many as fit, with one flush. */
+	g->netmap = true;
+	g->tx_notified = false;
+	em_netmap_send(g, 300);
+	em_settle(g);
+	ATF_CHECK(g->tx_notified);
+	em_netmap_send(g, 0);
+	em_settle(g);
+	g->netmap = false;
+	g->reg_hook = NULL;
+}
+
+TEST(fast, "Packets that are sent before the request for an interrupt are "
+    "noticed")
+{
+	each(fast);
+}
+
+TEST(full, "A full ring is no end: the rest is sent when there is room, and "
+    "all frames are received")
+{
+	each(full_rings);
+}
+
+/*
+ * netmap(4).
+ */
+
+static void
+netmap(struct em_guest *g)
+{
+	unsigned int before;
+
+	g->netmap = true;
+	em_inject(g, 40);
+	before = g->ntasks;
+	em_settle(g);
+	/* The program is told, and takes only some of them. */
+	ATF_CHECK(g->rx_notified);
+	ATF_CHECK(g->ntasks - before < 40);
+	em_netmap_receive(g, 10);
+	before = g->ntasks;
+	em_settle(g);
+	ATF_CHECK(g->ntasks - before < 20);
+	em_netmap_receive(g, 100);
+	em_settle(g);
+	ATF_CHECK_EQ(40, g->received);
+	g->rx_notified = false;
+	em_inject(g, 1);
+	em_settle(g);
+	ATF_CHECK(g->rx_notified);
+	em_netmap_receive(g, 1);
+	em_netmap_send(g, 100);
+	em_settle(g);
+	em_netmap_send(g, 100);
+	em_settle(g);
+	ATF_CHECK(host_sent(g->h) == 200);
+	g->netmap = false;
+}
+
+TEST(netmap, "Frames that a program leaves in the ring are announced, and keep "
+    "nobody busy")
+{
+	each(netmap);
+}
+
+/*
+ * Start, stop.
+ */
+
+static void
+restart(struct em_guest *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		em_settle(g);
+		em_send(g, 10 * i);
+		em_inject(g, i);
+		if (i % 2 == 0)
+			host_run(g->h);
+		em_down(g);
+		ATF_CHECK(g->when[E82545_CSBAL / 4] != 0);
+		ATF_CHECK(g->when[E82545_CSBAL / 4] <
+		    g->when[E82545_CTRL / 4]);
+		ATF_CHECK(g->callout->func == NULL);
+		em_settle(g);
+		/* A late task, and a knob, leave the adapter alone. */
+		em_mark(g);
+		IFDI_INTR_ENABLE(&g->ctx);
+		ATF_CHECK_EQ(0, em_set(g, "sc", 1 - em_get(g, "sc")));
+		ATF_CHECK_EQ(0, em_set(g, "sc", 1 - em_get(g, "sc")));
+		ATF_CHECK_EQ(0, g->accesses);
+		em_up(g);
+		/* em(4)'s own, and the first buffers. */
+		ATF_CHECK_EQ(2, em_wrote(g, E82545_RDT));
+		em_settle(g);
+		last_look(g);
+		em_send(g, 300);
+		em_inject(g, 300);
+		em_settle(g);
+		em_check(g);
+	}
+}
+
+TEST(restart, "A stop withdraws the CSB before the reset, and a start goes on "
+    "in the same mode")
+{
+	each(restart);
+}
+
+TEST(tunable, "Knobs can be set by tunables, which attach reads")
+{
+	static const struct {
+		const char	*name;
+		u_int		 value;
+	} set[] = {
+		{ "sc", 1 }, { "csb", 0 }, { "poll", 500 }, { "itr", 100 }
+	};
+	struct em_config c = adapters[0];
+	struct em_guest *g;
+	size_t i;
+
+	for (i = 0; i < nitems(set); i++) {
+		c.tunable = set[i].name;
+		c.value = set[i].value;
+		g = em_create(&c);
+		ATF_CHECK_EQ(set[i].value, em_get(g, c.tunable));
+		em_up(g);
+		if (strcmp(c.tunable, "itr") != 0)
+			traffic(g);
+		ATF_CHECK_EQ(c.value, em_get(g, c.tunable));
+		em_destroy(g);
+	}
+}
+
+TEST(no_csb, "Without a CSB, or memory for it, csb=1 is EOPNOTSUPP and all "
+    "else works")
+{
+	struct em_config c[2] = { { .no_csb = true }, { .no_memory = true } };
+	struct em_guest *g;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		g = create(&c[i], 1, 0, 0);
+		ATF_CHECK_EQ(0, em_get(g, "csb"));
+		ATF_CHECK_EQ(EOPNOTSUPP, em_set(g, "csb", 1));
+		ATF_CHECK_EQ(0, em_set(g, "csb", 0));
+		traffic(g);
+		ATF_CHECK_EQ(0, em_set(g, "poll", 100));
+		traffic(g);
+		ATF_CHECK_EQ(0, em_wrote(g, E82545_CSBAL));
+		em_down(g);
+		em_up(g);
+		traffic(g);
+		em_destroy(g);
+	}
+}
+
+TEST(values, "A value out of range is EINVAL, and ITR is written as it is")
+{
+	static const struct {
+		const char	*name;
+		u_int		 max;
+	} knobs[] = { { "itr", 0xffff }, { "sc", 1 }, { "csb", 1 },
+	    { "poll", 100000 } };
+	struct em_guest *g = em_create(&adapters[0]);
+	size_t i;
+
+	ATF_CHECK_EQ(1, em_get(g, "csb"));
+	em_up(g);
+	for (i = 0; i < nitems(knobs); i++) {
+		ATF_CHECK_EQ(0, em_set(g, knobs[i].name, knobs[i].max));
+		ATF_CHECK_EQ(EINVAL, em_set(g, knobs[i].name,
+		    knobs[i].max + 1));
+		ATF_CHECK_EQ(EINVAL, em_set(g, knobs[i].name, UINT32_MAX));
+		ATF_CHECK_EQ(knobs[i].max, em_get(g, knobs[i].name));
+	}
+	ATF_CHECK_EQ(0xffff, host_rd(g->h, E82545_ITR));
+	em_down(g);
+	em_up(g);
+	ATF_CHECK_EQ(0xffff, host_rd(g->h, E82545_ITR));
+	ATF_CHECK_EQ(0, em_set(g, "itr", 0));
+	ATF_CHECK_EQ(0, host_rd(g->h, E82545_ITR));
+	/* In both directions, the host hears of the change by both tails. */
+	ATF_CHECK_EQ(0, em_set(g, "poll", 0));
+	for (i = 0; i < 2; i++) {
+		em_mark(g);
+		ATF_CHECK_EQ(0, em_set(g, "csb", i));
+		ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
+		ATF_CHECK_EQ(1, em_wrote(g, E82545_RDT));
+	}
+	em_destroy(g);
+}
+
+TEST(devices, "The adapters of hypervisors get the class, and hardware does "
+    "not")
+{
+	static const struct em_device listed[] = {
+		{ 0x8086, 0x100e, 0x1af4, 0x1100 },
+		{ 0x8086, 0x100e, 0x8086, 0x001e },
+		{ 0x8086, 0x100f, 0x8086, 0x1008 },
+		{ 0x8086, 0x100f, 0x15ad, 0x0750 },
+		{ 0x8086, 0x10d3, 0x8086, 0x0000 },
+		{ 0x8086, 0x10d3, 0x8086, 0xa01f },
+		{ 0x8086, 0x10d3, 0x15ad, 0x07d0 },
+	};
+	struct em_device dev;
+	unsigned int i, n = 0;
+	size_t k;
+
+	for (k = 0; k < nitems(listed); k++) {
+		/* Each subsystem device of this adapter and vendor. */
+		for (dev = listed[k], n = i = 0; i <= 0xffff; i++) {
+			dev.subdevice = i;
+			n += em_pv_register(&dev) != NULL;
+		}
+		/* The one listed, that of the CSB, and once another one. */
+		ATF_CHECK_EQ(k == 4 || k == 5 ? 3 : 2, n);
+		dev = listed[k];
+		ATF_CHECK(em_pv_register(&dev) != NULL);
+		dev.vendor = 0x8087;
+		ATF_CHECK(em_pv_register(&dev) == NULL);
+		dev = listed[k];
+		dev.subvendor = 0x1028;
+		ATF_CHECK(em_pv_register(&dev) == NULL);
+		dev = listed[k];
+		vm_guest = VM_GUEST_NO;
+		ATF_CHECK(em_pv_register(&dev) == NULL);
+		dev.subdevice = E82545_PCI_SUBDEVICE_CSB;
+		ATF_CHECK(em_pv_register(&dev) != NULL);
+		vm_guest = VM_GUEST_VM;
+	}
+	/* Each device of Intel's, with a CSB. */
+	for (n = i = 0; i <= 0xffff; i++) {
+		dev = (struct em_device){ 0x8086, i, 0x8086,
+		    E82545_PCI_SUBDEVICE_CSB };
+		n += em_pv_register(&dev) != NULL;
+	}
+	ATF_CHECK_EQ(3, n);
+}
+
+/*
+ * Anything at any time.
+ */
+
+static uint32_t seed;
+static bool in_knob;
+
+/* What other processors may do while this one has no lock of em_pv's. */
+static void
+random_other(struct em_guest *g)
+{
+	switch (test_below(&seed, 8)) {
+	case 0:
+		em_inject(g, 1);
+		break;
+	case 1:
+		host_run(g->h);
+		break;
+	case 2:
+		if (g->running)
+			IFDI_INTR_ENABLE(&g->ctx);
+		break;
+	case 3:
+		if (in_knob && g->running)
+			(void)(em_tx_task(g) || em_rx_task(g));
+		break;
+	case 4:
+		if (in_knob && g->running)
+			(void)em_interrupt(g);
+		break;
+	}
+}
+
+/* With the lock, only the adapter does something. */
+static void
+random_adapter(struct em_guest *g,
+    uint32_t reg __attribute__((__unused__)))
+{
+	if (test_chance(&seed, 1, 4))
+		host_run(g->h);
+}
+
+static void
+random_knob(struct em_guest *g)
+{
+	const u_int on = test_below(&seed, 2);
+
+	in_knob = true;
+	switch (test_below(&seed, 3)) {
+	case 0:
+		ATF_REQUIRE_EQ(0, em_set(g, "sc", on));
+		break;
+	case 1:
+		ATF_REQUIRE_EQ(0, em_set(g, "csb", on));
+		break;
+	case 2:
+		ATF_REQUIRE_EQ(0, em_set(g, "poll", 1000 * on));
+		break;
+	}
+	in_knob = false;
+}
+
+static void
+random_step(struct em_guest *g)
+{
+	switch (test_below(&seed, 10)) {
+	case 0:
+		random_knob(g);
+		break;
+	case 1:
+	case 2:
+		em_send(g, test_below(&seed, 40));
+		break;
+	case 3:
+	case 4:
+		em_inject(g, test_below(&seed, 40));
+		break;
+	case 5:
+		(void)em_interrupt(g);
+		break;
+	case 6:
+		(void)em_tx_task(g);
+		break;
+	case 7:
+		(void)em_rx_task(g);
+		break;
+	case 8:
+		(void)em_poll(g);
+		break;
+	case 9:
+		host_run(g->h);
+		break;
+	}
+}
+
+static void
+random_run(const struct em_config *c)
+{
+	struct em_guest *g = create(c, 0, 0, 0);
+	unsigned int i, j;
+
+	for (i = 0; i < 300; i++) {
+		g->lock_hook = random_other;
+		g->reg_hook = random_adapter;
+		for (j = 0; j < 20; j++)
+			random_step(g);
+		g->lock_hook = NULL;
+		g->reg_hook = NULL;
+		em_settle(g);
+		em_check(g);
+	}
+	em_destroy(g);
+}
+
+TEST(random, "Knobs that change at any time under traffic lose nothing (SEED)")
+{
+	const char *s = getenv("SEED");
+	size_t a;
+
+	seed = s != NULL ? strtoul(s, NULL, 0) : (uint32_t)time(NULL) | 1;
+	fprintf(stderr, "SEED=%u\n", seed);
+	for (a = 0; a < nitems(adapters); a++)
+		random_run(&adapters[a]);
+}
+
+TEST_PROGRAM

@@ -276,16 +276,27 @@ em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 	mtx_unlock_spin(&pv->lock);
 }
 
-/* A reclaimed descriptor may be used again, so its report is looked at now. */
+/*
+ * A reclaimed descriptor may be used again, so its report is looked at now.
+ * The interrupt that has led here ended the request for it.
+ */
 static int
 em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 {
 	struct em_pv *pv = arg;
+	bool done = false;
 	int n;
 
 	n = pv->base->ift_txd_credits_update(arg, q, clear);
-	if (clear && n != 0)
-		em_pv_tx_done(pv, q, false);
+	if (!clear || n == 0)
+		return (n);
+	em_pv_tx_done(pv, q, false);
+	mtx_lock_spin(&pv->lock);
+	if (pv->csb_on)
+		done = em_pv_tx_ask(pv, q);
+	mtx_unlock_spin(&pv->lock);
+	if (done)
+		iflib_tx_intr_deferred(pv->sc.ctx, q);
 	return (n);
 }
 
@@ -511,7 +522,11 @@ em_pv_intr(void *arg)
 		return (FILTER_STRAY);
 	pv->interrupts++;
 	atomic_store_rel_32(&pv->csb->guest_need_rxkick, 0);
-	atomic_store_rel_32(&pv->csb->guest_need_txkick, 0);
+	/* The interrupt may be one for received frames alone. */
+	mtx_lock_spin(&pv->lock);
+	if (pv->base->ift_txd_credits_update(pv, 0, false) != 0)
+		atomic_store_rel_32(&pv->csb->guest_need_txkick, 0);
+	mtx_unlock_spin(&pv->lock);
 	return (FILTER_SCHEDULE_THREAD);
 }
 
@@ -524,8 +539,10 @@ em_pv_intr_disable(if_ctx_t ctx)
 		BASE(ifdi_intr_disable)(ctx);
 		return;
 	}
+	mtx_lock_spin(&pv->lock);
 	pv->masked = true;
 	E1000_WRITE_REG(&pv->sc.hw, E1000_IMC, 0xffffffff);
+	mtx_unlock_spin(&pv->lock);
 }
 
 /*

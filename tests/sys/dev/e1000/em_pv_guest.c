@@ -6,6 +6,7 @@
 
 /* See em_pv_guest.h. */
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,23 +93,39 @@ em_mtx_init(struct mtx *m, int opts)
 void
 mtx_destroy(struct mtx *m)
 {
-	REQUIRE(m->ready && !m->owned);
+	REQUIRE(m->ready && m->owner == 0);
 	m->ready = false;
+}
+
+/* What distinguishes this thread from others. */
+static uint64_t
+self(void)
+{
+	static _Thread_local char thread;
+
+	return ((uintptr_t)&thread);
+}
+
+bool
+mtx_owned(struct mtx *m)
+{
+	return (atomic_load_64(&m->owner) == self());
 }
 
 void
 mtx_lock_spin(struct mtx *m)
 {
-	REQUIRE(m->ready && !m->owned);
+	REQUIRE(m->ready && !mtx_owned(m));
 	lock_hook();
-	m->owned = true;
+	while (!atomic_cmpset_acq_64(&m->owner, 0, self()))
+		sched_yield();
 }
 
 void
 mtx_unlock_spin(struct mtx *m)
 {
-	REQUIRE(m->owned);
-	m->owned = false;
+	REQUIRE(mtx_owned(m));
+	atomic_store_rel_64(&m->owner, 0);
 	lock_hook();
 }
 
@@ -116,7 +133,7 @@ void
 sx_xlock(struct sx *sx)
 {
 	/* It is not recursive, and nobody sleeps with a spin lock. */
-	REQUIRE(!sx->owned && !guest->mtx->owned);
+	REQUIRE(!sx->owned && !mtx_owned(guest->mtx));
 	sx->owned = true;
 }
 
@@ -138,7 +155,7 @@ callout_init(struct callout *c, int mpsafe)
 int
 callout_drain(struct callout *c)
 {
-	REQUIRE(!guest->mtx->owned);
+	REQUIRE(!mtx_owned(guest->mtx));
 	c->func = NULL;
 	return (0);
 }
@@ -213,8 +230,8 @@ em_reg_read(uint32_t reg)
 {
 	struct em_guest *g = guest;
 
-	g->accesses++;
-	g->reads[reg / 4]++;
+	atomic_add_32(&g->accesses, 1);
+	atomic_add_32(&g->reads[reg / 4], 1);
 	return (host_rd(g->h, reg));
 }
 
@@ -223,8 +240,8 @@ em_reg_write(uint32_t reg, uint32_t value)
 {
 	struct em_guest *g = guest;
 
-	g->when[reg / 4] = ++g->accesses;
-	g->writes[reg / 4]++;
+	g->when[reg / 4] = atomic_fetchadd_32(&g->accesses, 1) + 1;
+	atomic_add_32(&g->writes[reg / 4], 1);
 	host_wr(g->h, reg, value);
 	if (g->reg_hook != NULL)
 		g->reg_hook(g, reg);
@@ -286,14 +303,14 @@ void
 iflib_tx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)),
     int q __attribute__((__unused__)))
 {
-	guest->tx_task = true;
+	atomic_store_bool(&guest->tx_task, true);
 }
 
 void
 iflib_rx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)),
     int q __attribute__((__unused__)))
 {
-	guest->rx_task = true;
+	atomic_store_bool(&guest->rx_task, true);
 }
 
 void
@@ -681,13 +698,21 @@ em_netmap_send(struct em_guest *g, unsigned int n)
 	g->db_pending = 0;
 }
 
+/* Whether a task is queued; it is not any longer. */
+static bool
+run_task(struct em_guest *g, bool *task)
+{
+	if (!__atomic_exchange_n(task, false, __ATOMIC_SEQ_CST))
+		return (false);
+	atomic_add_32(&g->ntasks, 1);
+	return (true);
+}
+
 bool
 em_tx_task(struct em_guest *g)
 {
-	if (!g->tx_task)
+	if (!run_task(g, &g->tx_task))
 		return (false);
-	g->tx_task = false;
-	g->ntasks++;
 	if (!g->running)
 		return (true);
 	if (g->netmap)
@@ -774,10 +799,8 @@ em_rx_task(struct em_guest *g)
 {
 	bool more = false;
 
-	if (!g->rx_task)
+	if (!run_task(g, &g->rx_task))
 		return (false);
-	g->rx_task = false;
-	g->ntasks++;
 	if (!g->running)
 		return (true);
 	if (g->netmap)
@@ -785,7 +808,7 @@ em_rx_task(struct em_guest *g)
 	else
 		more = take(g, EM_BUDGET);
 	if (more)
-		g->rx_task = true;
+		iflib_rx_intr_deferred(&g->ctx, 0);
 	else
 		IFDI_INTR_ENABLE(&g->ctx);
 	return (true);
@@ -831,11 +854,11 @@ em_interrupt(struct em_guest *g)
 	if ((TXRX(g)->ift_legacy_intr(g->sc) & FILTER_SCHEDULE_THREAD) == 0)
 		return (true);
 	if (TXRX(g)->ift_txd_credits_update(g->sc, 0, false) != 0)
-		g->tx_task = true;
+		iflib_tx_intr_deferred(&g->ctx, 0);
 	else
 		enable = true;
 	if (TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1) != 0)
-		g->rx_task = true;
+		iflib_rx_intr_deferred(&g->ctx, 0);
 	else
 		enable = true;
 	if (enable)

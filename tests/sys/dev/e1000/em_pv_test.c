@@ -10,6 +10,8 @@
  * the adapter repeats after a time: what is lost stays lost.
  */
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,11 +364,20 @@ TEST(last_look, "A frame that comes between the last look at the ring and the "
 	each(last_look);
 }
 
+/* Whether interrupts are masked is known to those who have the lock. */
+static void
+mask_is_locked(struct em_guest *g, uint32_t reg)
+{
+	if (reg == E82545_IMC || reg == E82545_IMS)
+		ATF_CHECK(mtx_owned(g->mtx));
+}
+
 TEST(masked, "Without the CSB, interrupts stay masked until the received "
     "frames are taken")
 {
 	struct em_guest *g = create(&adapters[0], 0, 0, 0);
 
+	g->reg_hook = mask_is_locked;
 	em_inject(g, 1);
 	host_run(g->h);
 	ATF_CHECK(em_interrupt(g));
@@ -467,6 +478,24 @@ TEST(fast, "Packets that are sent before the request for an interrupt are "
     "noticed")
 {
 	each(fast);
+}
+
+/* The adapter receives, and interrupts for that, before it sends. */
+static void
+receives_first(struct em_guest *g)
+{
+	em_send(g, 1000);
+	em_inject(g, 1);
+	while (e82545_rx(g->h->dev) == E82545_RX_MORE)
+		continue;
+	while (em_interrupt(g) || em_rx_task(g) || em_tx_task(g))
+		continue;
+}
+
+TEST(receives_first, "An interrupt for received frames does not end the wait "
+    "for room in the transmit ring")
+{
+	each(receives_first);
 }
 
 TEST(full, "A full ring is no end: the rest is sent when there is room, and "
@@ -816,6 +845,97 @@ TEST(random, "Knobs that change at any time under traffic lose nothing (SEED)")
 	fprintf(stderr, "SEED=%u\n", seed);
 	for (a = 0; a < nitems(adapters); a++)
 		random_run(&adapters[a]);
+}
+
+/*
+ * Threads.
+ */
+
+#define	THREAD_FRAMES	3000
+
+static uint32_t threads_stop;
+
+static void *
+tx_thread(void *arg)
+{
+	struct em_guest *g = arg;
+	unsigned int n = 0;
+
+	while (atomic_load_32(&threads_stop) == 0) {
+		if (n < THREAD_FRAMES && g->queued < 100) {
+			em_send(g, n % 4 + 1);
+			n += n % 4 + 1;
+		} else if (g->db_pending > 0)
+			/* iflib_timer() */
+			iflib_tx_intr_deferred(&g->ctx, 0);
+		if (!em_tx_task(g))
+			sched_yield();
+	}
+	return (NULL);
+}
+
+static void *
+rx_thread(void *arg)
+{
+	while (atomic_load_32(&threads_stop) == 0)
+		if (!em_rx_task(arg))
+			sched_yield();
+	return (NULL);
+}
+
+static void *
+intr_thread(void *arg)
+{
+	while (atomic_load_32(&threads_stop) == 0)
+		if (!em_interrupt(arg))
+			sched_yield();
+	return (NULL);
+}
+
+static void
+threads(const struct em_config *c, u_int sc, u_int csb, bool knobs)
+{
+	void *(*const mains[])(void *) = { tx_thread, rx_thread, intr_thread };
+	struct em_guest *g = create(c, sc, csb, 0);
+	pthread_t t[nitems(mains)];
+	size_t i;
+
+	atomic_store_32(&threads_stop, 0);
+	host_start_threads(g->h);
+	for (i = 0; i < nitems(t); i++)
+		ATF_REQUIRE_EQ(0, pthread_create(&t[i], NULL, mains[i], g));
+	for (i = 0; i < THREAD_FRAMES; i++) {
+		em_inject(g, 1);
+		if (i % 16 == 0)
+			sched_yield();
+		if (knobs && i % 50 == 0) {
+			ATF_REQUIRE_EQ(0, em_set(g, "sc", i / 50 % 2));
+			ATF_REQUIRE_EQ(0, em_set(g, "csb", i / 100 % 2));
+		}
+	}
+	/* Without end, if something is lost: the clock stands still. */
+	while (atomic_load_32(&g->received) < THREAD_FRAMES ||
+	    host_sent(g->h) < THREAD_FRAMES)
+		sched_yield();
+	atomic_store_32(&threads_stop, 1);
+	for (i = 0; i < nitems(t); i++)
+		pthread_join(t[i], NULL);
+	host_stop_threads(g->h);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(threads, "With all parts in threads of their own, nothing is lost")
+{
+	size_t a;
+
+	for (a = 0; a < nitems(adapters); a++) {
+		threads(&adapters[a], 0, 0, false);
+		threads(&adapters[a], 1, 0, false);
+		threads(&adapters[a], 0, 1, false);
+		threads(&adapters[a], 0, 0, true);
+	}
 }
 
 TEST_PROGRAM

@@ -94,7 +94,8 @@ extern enum vm_guest vm_guest;
  * mutex(9), sx(9), callout(9).  A mistake in their use aborts.
  */
 struct mtx {
-	bool		 ready, owned;
+	bool		 ready;
+	uint64_t	 owner;		/* a thread, or 0 */
 };
 #define	MTX_SPIN	1
 #define	mtx_init(m, name, type, opts)	em_mtx_init(m, opts)
@@ -103,7 +104,8 @@ void	mtx_destroy(struct mtx *);
 void	mtx_lock_spin(struct mtx *);
 void	mtx_unlock_spin(struct mtx *);
 #undef mtx_assert
-#define	mtx_assert(m, what)	REQUIRE((m)->owned == ((what) == MA_OWNED))
+bool	mtx_owned(struct mtx *);
+#define	mtx_assert(m, what)	REQUIRE(mtx_owned(m) == ((what) == MA_OWNED))
 
 struct sx {
 	bool		 owned;

@@ -8,7 +8,7 @@
  * One guest with em(4) and em_pv.c on the host of the model's tests
  * (e82545_host.h), on an iflib(4) of our own that calls a driver in the same
  * order as FreeBSD's, and a clock that stands still.  There is one guest at a
- * time.  Its frames carry their number.  A test calls everything from one thread;
+ * time.  Its frames carry their number.  A test calls all from one thread;
  * or one thread sends and runs em_tx_task(), one runs em_rx_task(), one
  * em_interrupt(), and one sets knobs and injects frames.
  */

@@ -29,7 +29,8 @@ enum vm_guest vm_guest = VM_GUEST_VM;
 struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
     ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
-    ifdi_rx_queue_intr_enable_desc;
+    ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
+int	V_ipforwarding, V_ip6_forwarding;
 
 static struct kobj_method *
 find_method(kobj_class_t cls, struct kobjop_desc *desc)
@@ -260,6 +261,7 @@ iflib_dma_alloc_align(if_ctx_t ctx __attribute__((__unused__)), int size,
 
 	if (g->config.no_memory)
 		return (ENOMEM);
+	size = roundup2(size, PAGE_SIZE);
 	dma->idi_paddr = host_alloc(g->h, size, align);
 	dma->idi_vaddr = host_mem(g->h, dma->idi_paddr, size);
 	g->ndma++;
@@ -317,6 +319,18 @@ void
 iflib_admin_intr_deferred(if_ctx_t ctx __attribute__((__unused__)))
 {
 	guest->admin_task = true;
+}
+
+void
+iflib_request_reset(if_ctx_t ctx __attribute__((__unused__)))
+{
+	guest->resets++;
+}
+
+if_t
+iflib_get_ifp(if_ctx_t ctx)
+{
+	return (&ctx->ifnet);
 }
 
 /*
@@ -411,18 +425,25 @@ static int
 base_rxd_pkt_get(void *arg, if_rxd_info_t ri)
 {
 	struct e1000_softc *sc = arg;
-	union e1000_rx_desc_extended *d =
-	    &sc->rx_queues[0].rxr.rx_base[ri->iri_cidx];
+	union e1000_rx_desc_extended *d;
+	qidx_t i = ri->iri_cidx;
+	uint16_t len;
+	bool eop;
 
-	REQUIRE((rx_status(sc, ri->iri_cidx) & E82545_RXD_EOP) != 0);
-	ri->iri_nfrags = 1;
-	if (extended(sc)) {
-		ri->iri_len = le16toh(d->wb.upper.length);
-		d->wb.upper.status_error &= htole32(~0xffu);
-	} else {
-		ri->iri_len = le16toh(((struct e1000_rx_desc *)d)->length);
-		((struct e1000_rx_desc *)d)->status = 0;
-	}
+	do {
+		d = &sc->rx_queues[0].rxr.rx_base[i];
+		eop = (rx_status(sc, i) & E82545_RXD_EOP) != 0;
+		i = (i + 1) % EM_RING;
+		if (extended(sc)) {
+			len = le16toh(d->wb.upper.length);
+			d->wb.upper.status_error &= htole32(~0xffu);
+		} else {
+			len = le16toh(((struct e1000_rx_desc *)d)->length);
+			((struct e1000_rx_desc *)d)->status = 0;
+		}
+		ri->iri_frags[ri->iri_nfrags++].irf_len = len;
+		ri->iri_len += len;
+	} while (!eop);
 	return (0);
 }
 
@@ -500,6 +521,11 @@ static int
 base_attach_post(if_ctx_t ctx __attribute__((__unused__)))
 {
 	return (0);
+}
+
+static void
+base_update_admin_status(if_ctx_t ctx __attribute__((__unused__)))
+{
 }
 
 static int
@@ -584,6 +610,7 @@ static device_method_t base_methods[] = {
 	DEVMETHOD(ifdi_intr_disable, base_intr_disable),
 	DEVMETHOD(ifdi_tx_queue_intr_enable, base_queue_intr_enable),
 	DEVMETHOD(ifdi_rx_queue_intr_enable, base_queue_intr_enable),
+	DEVMETHOD(ifdi_update_admin_status, base_update_admin_status),
 	DEVMETHOD_END
 };
 driver_t em_if_driver = {
@@ -769,19 +796,25 @@ input(struct em_guest *g, uint32_t number)
 static bool
 take(struct em_guest *g, unsigned int n)
 {
+	struct if_rxd_frag frags[64];
 	struct if_rxd_info ri;
 	uint8_t *frame;
 
 	while (n-- > 0 && TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1)) {
 		memset(&ri, 0, sizeof(ri));
 		ri.iri_cidx = g->rx_cidx;
+		ri.iri_frags = frags;
 		REQUIRE(TXRX(g)->ift_rxd_pkt_get(g->sc, &ri) == 0);
-		REQUIRE(ri.iri_len == EM_LEN);
 		frame = host_mem(g->h, g->h->rxbuf + ri.iri_cidx * 2048ull,
 		    EM_LEN);
-		input(g, be32dec(frame + 14));
-		g->rx_cidx = (g->rx_cidx + 1) % EM_RING;
-		g->rx_credits--;
+		if (ri.iri_len == EM_LEN && ri.iri_csum_flags == 0)
+			input(g, be32dec(frame + 14));
+		else {
+			g->other = ri;
+			g->others++;
+		}
+		g->rx_cidx = (g->rx_cidx + ri.iri_nfrags) % EM_RING;
+		g->rx_credits -= ri.iri_nfrags;
 	}
 	refill_all(g);
 	return (TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1) != 0);
@@ -792,6 +825,43 @@ em_netmap_receive(struct em_guest *g, unsigned int n)
 {
 	g->rx_notified = false;
 	(void)take(g, n);
+}
+
+void
+em_inject_partial(struct em_guest *g, uint32_t len, uint16_t mss)
+{
+	static uint8_t data[65536];
+	struct frame frame;
+
+	memset(data, 0, sizeof(data));
+	memcpy(data, host_mac, sizeof(host_mac));
+	data[12] = 8;
+	data[14] = 0x45;
+	data[23] = 6;
+	data[46] = 0x50;
+	memset(&frame, 0, sizeof(frame));
+	frame.f_len = len;
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_csum_start = 34;
+	frame.f_csum_offset = 16;
+	if (mss != 0) {
+		frame.f_gso_type = FRAME_GSO_TCPV4;
+		frame.f_gso_size = mss;
+		frame.f_hdr_len = 54;
+	}
+	host_inject_offload(g->h, &frame, data, len, 1);
+}
+
+void
+em_admin(struct em_guest *g)
+{
+	unsigned int resets = g->resets;
+
+	IFDI_CALL(&g->ctx, ifdi_update_admin_status)(&g->ctx);
+	if (g->resets != resets) {
+		em_down(g);
+		em_up(g);
+	}
 }
 
 bool
@@ -1013,6 +1083,8 @@ em_create(const struct em_config *config)
 	g->ctx.cls = sctx->isc_driver;
 	g->ctx.softc = g->sc = calloc(1, sctx->isc_driver->size);
 	REQUIRE(g->sc != NULL);
+	g->ctx.ifnet.capenable = IFCAP_LRO | IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6;
+	g->h->port.fp_offloads = true;
 	/* iflib_device_register() has the lock in both. */
 	g->ctx.lock.owned = true;
 	REQUIRE(IFDI_CALL(&g->ctx, ifdi_attach_pre)(&g->ctx) == 0);

@@ -29,6 +29,7 @@ struct iflib_ctx {
 	void		*softc;
 	struct if_softc_ctx scctx;
 	struct sx	 lock;
+	struct em_ifnet	 ifnet;
 };
 
 struct em_sysctl {
@@ -72,12 +73,16 @@ struct em_guest {
 	bool		 netmap;	/* a program has both rings */
 	bool		 tx_notified, rx_notified;	/* it has been told */
 	unsigned int	 served;	/* messages of MSI */
+	unsigned int	 resets;	/* requested */
 
 	/* Frames. */
 	uint64_t	 txbuf;		/* gpa of the first slot's frame */
 	uint32_t	 posted, sent, injected, received;
 	uint32_t	 wrong;		/* out of order */
 	bool		 tx_resync, rx_resync;	/* after a stop: may be lost */
+	/* The last frame that is not of em_inject(): long, or partial. */
+	struct if_rxd_info other;
+	unsigned int	 others;
 
 	/* Accesses to registers. */
 	unsigned int	 reads[E82545_BAR_MEM_SIZE / 4];
@@ -111,6 +116,13 @@ void	em_netmap_send(struct em_guest *g, unsigned int n);
 void	em_netmap_receive(struct em_guest *g, unsigned int n);
 /* Frames from the network. */
 void	em_inject(struct em_guest *g, unsigned int n);
+/*
+ * A frame of TCP over IPv4, of `len' bytes, with a partial checksum, to be cut if
+ * mss is not 0.
+ */
+void	em_inject_partial(struct em_guest *g, uint32_t len, uint16_t mss);
+/* What the admin task of iflib(4) does; a reset that was requested follows. */
+void	em_admin(struct em_guest *g);
 
 /* One step of each kind; false if there is none. */
 bool	em_interrupt(struct em_guest *g);

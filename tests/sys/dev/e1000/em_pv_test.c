@@ -19,6 +19,8 @@
 
 #include <atf-c.h>
 
+#include <net/paravirt.h>
+
 #include "em_pv_guest.h"
 #include "test.h"
 
@@ -614,6 +616,150 @@ TEST(tunable, "Knobs can be set by tunables, which attach reads")
 		ATF_CHECK_EQ(c.value, em_get(g, c.tunable));
 		em_destroy(g);
 	}
+}
+
+/* A partial frame of `len' bytes arrives as `n' frames, partial or not. */
+static void
+headers_arrive(struct em_guest *g, uint32_t len, uint16_t mss, unsigned int n,
+    bool partial)
+{
+	const unsigned int others = g->others;
+	const u_long offload = em_get(g, "rx_offload");
+
+	em_inject_partial(g, len, mss);
+	em_settle(g);
+	ATF_CHECK_EQ(n, g->others - others);
+	ATF_CHECK_EQ(partial, em_get(g, "rx_offload") - offload);
+	if (partial) {
+		ATF_CHECK_EQ(len, g->other.iri_len);
+		ATF_CHECK_EQ(CSUM_DATA_VALID | CSUM_PSEUDO_HDR,
+		    g->other.iri_csum_flags);
+		ATF_CHECK_EQ(0xffff, g->other.iri_csum_data);
+	} else
+		ATF_CHECK_EQ(0, g->other.iri_csum_flags);
+}
+
+static void
+headers_adapter(const struct em_config *c)
+{
+	struct em_guest *g = create(c, 0, 1, 0);
+	int *const caps = &g->ctx.ifnet.capenable;
+	const int all = *caps;
+	unsigned int i;
+
+	for (i = 0; i < 40; i++) {
+		headers_arrive(g, 5000 + i, 1000, 1, true);
+		headers_arrive(g, 200, 0, 1, true);
+		em_inject(g, 3);
+	}
+	headers_arrive(g, 65535, 1448, 1, true);
+	ATF_CHECK_EQ(0, em_get(g, "rx_bad"));
+	/* The longest frame of the adapter is longer than what iflib(4) takes. */
+	headers_arrive(g, 65536, 1448, 1, false);
+	ATF_CHECK_EQ(1, em_get(g, "rx_bad"));
+	ATF_CHECK_EQ(65536 / 2048 * 2048 - 2048, g->other.iri_len);
+	/* Without the CSB, and for those who forward, they are cut. */
+	ATF_CHECK_EQ(0, em_set(g, "csb", 0));
+	headers_arrive(g, 5054, 1000, 5, false);
+	ATF_CHECK_EQ(0, em_set(g, "csb", 1));
+	headers_arrive(g, 5054, 1000, 1, true);
+	V_ipforwarding = 1;
+	em_admin(g);
+	ATF_CHECK_EQ(1, g->resets);
+	em_settle(g);
+	headers_arrive(g, 5054, 1000, 5, false);
+	em_admin(g);
+	ATF_CHECK_EQ(1, g->resets);
+	V_ipforwarding = 0;
+	for (i = 1; i <= IFCAP_LRO; i *= 2) {
+		*caps = all & ~i;
+		em_down(g);
+		em_up(g);
+		headers_arrive(g, 5054, 1000, 5, false);
+	}
+	*caps = all | IFCAP_NETMAP;
+	em_admin(g);
+	headers_arrive(g, 5054, 1000, 5, false);
+	*caps = all;
+	em_admin(g);
+	ATF_CHECK_EQ(2, g->resets);
+	em_settle(g);
+	headers_arrive(g, 5054, 1000, 1, true);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(headers, "With the header ring, frames with partial checksums arrive uncut, "
+    "unless somebody else would get them so")
+{
+	size_t a;
+
+	for (a = 0; a < nitems(adapters); a++)
+		headers_adapter(&adapters[a]);
+}
+
+TEST(headers_last, "A frame that comes after the last look behind a long frame "
+    "is received")
+{
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+	unsigned int i;
+
+	for (i = 1; i < 20; i++) {
+		em_inject_partial(g, 9000, 1448);
+		host_run(g->h);
+		ATF_REQUIRE(em_interrupt(g));
+		late = i % 5;
+		g->lock_hook = frame_comes;
+		(void)em_rx_task(g);
+		em_settle(g);
+		g->lock_hook = NULL;
+		late = 0;
+		ATF_REQUIRE_EQ(i, g->others);
+		ATF_REQUIRE_EQ(g->injected, g->received);
+	}
+	em_destroy(g);
+}
+
+TEST(headers_invalid, "Of an invalid header, which another guest makes, nothing "
+    "is believed")
+{
+	/* Flags, type, mss, csum_start, csum_offset; a frame of 200 bytes. */
+	static const struct {
+		uint8_t	 flags, type;
+		uint16_t mss, start, offset;
+		bool	 valid;
+	} rows[] = {
+		{ 1, 0, 0, 34, 16, true },	{ 1, 0, 0, 14, 16, true },
+		{ 1, 0, 0, 13, 16, false },	{ 1, 0, 0, 182, 16, true },
+		{ 1, 0, 0, 183, 16, false },	{ 1, 0, 0, 34, 65535, false },
+		{ 1, 1, 100, 34, 16, true },	{ 1, 0x84, 199, 34, 16, true },
+		{ 1, 4, 0, 34, 16, false },	{ 1, 1, 200, 34, 16, false },
+		{ 1, 3, 100, 34, 6, false },	{ 1, 5, 100, 34, 6, false },
+		{ 1, 0x80, 0, 34, 16, false },	{ 0, 0, 0, 34, 16, false },
+	};
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+	const struct paravirt_csb *csb = host_mem(g->h,
+	    host_rd(g->h, E82545_CSBAL), sizeof(*csb));
+	u_long bad = 0;
+	uint8_t *hdr;
+	size_t i;
+
+	for (i = 0; i < nitems(rows); i++) {
+		em_inject_partial(g, 200, 0);
+		host_run(g->h);
+		hdr = host_mem(g->h, csb->vnet_ring_low + g->rx_cidx * 10, 10);
+		hdr[0] = rows[i].flags;
+		hdr[1] = rows[i].type;
+		le16enc(hdr + 4, rows[i].mss);
+		le16enc(hdr + 6, rows[i].start);
+		le16enc(hdr + 8, rows[i].offset);
+		em_settle(g);
+		bad += rows[i].flags != 0 && !rows[i].valid;
+		ATF_CHECK_EQ_MSG(bad, em_get(g, "rx_bad"), "row %zu", i);
+		ATF_CHECK_EQ_MSG(rows[i].valid, g->other.iri_csum_flags != 0,
+		    "row %zu", i);
+	}
+	em_destroy(g);
 }
 
 TEST(no_csb, "Without a CSB, or memory for it, csb=1 is EOPNOTSUPP and all "

@@ -164,13 +164,40 @@ typedef uint16_t qidx_t;
 #define	QIDX_INVALID	0xffff
 typedef struct iflib_ctx *if_ctx_t;
 
+/* The interface: ifnet(9). */
+typedef struct em_ifnet {
+	int		 capenable;
+} *if_t;
+#define	IFCAP_RXCSUM		0x01
+#define	IFCAP_RXCSUM_IPV6	0x02
+#define	IFCAP_LRO		0x04
+#define	IFCAP_TSO4		0x08
+#define	IFCAP_TSO6		0x10
+#define	IFCAP_TSO		(IFCAP_TSO4 | IFCAP_TSO6)
+#define	IFCAP_NETMAP		0x20
+#define	if_getcapenable(ifp)	((ifp)->capenable)
+#define	if_getvnet(ifp)		(ifp)
+#define	CURVNET_SET(vnet)	((void)(vnet))
+#define	CURVNET_RESTORE()	((void)0)
+#define	INET			1
+#define	INET6			1
+extern int	V_ipforwarding, V_ip6_forwarding;
+#define	ETHER_HDR_LEN		14
+#define	CSUM_DATA_VALID		0x01
+#define	CSUM_PSEUDO_HDR		0x02
+
 #define	FILTER_STRAY		1
 #define	FILTER_HANDLED		2
 #define	FILTER_SCHEDULE_THREAD	4
 
+typedef struct if_rxd_frag {
+	uint16_t	 irf_len;
+} *if_rxd_frag_t;
 typedef struct if_rxd_info {
 	uint16_t	 iri_qsidx, iri_nfrags, iri_len;
 	qidx_t		 iri_cidx;
+	if_rxd_frag_t	 iri_frags;
+	uint32_t	 iri_csum_flags, iri_csum_data;
 } *if_rxd_info_t;
 typedef struct if_rxd_update {
 	const uint64_t	*iru_paddrs;
@@ -204,6 +231,7 @@ typedef struct if_softc_ctx {
 	int		 isc_ntxqsets, isc_nrxqsets;
 	int		 isc_ntxqsets_max, isc_nrxqsets_max;
 	int		 isc_msix_bar, isc_disable_msix;
+	int		 isc_capabilities, isc_capenable;
 } *if_softc_ctx_t;
 struct if_shared_ctx {
 	driver_t	*isc_driver;
@@ -221,6 +249,8 @@ struct sx *iflib_ctx_lock_get(if_ctx_t);
 void	iflib_tx_intr_deferred(if_ctx_t, int);
 void	iflib_rx_intr_deferred(if_ctx_t, int);
 void	iflib_admin_intr_deferred(if_ctx_t);
+void	iflib_request_reset(if_ctx_t);
+if_t	iflib_get_ifp(if_ctx_t);
 
 /* The methods of a class. */
 typedef int ifdi_attach_pre_t(if_ctx_t);
@@ -228,6 +258,7 @@ typedef int ifdi_attach_post_t(if_ctx_t);
 typedef int ifdi_detach_t(if_ctx_t);
 typedef void ifdi_init_t(if_ctx_t);
 typedef void ifdi_stop_t(if_ctx_t);
+typedef void ifdi_update_admin_status_t(if_ctx_t);
 typedef void ifdi_intr_enable_t(if_ctx_t);
 typedef void ifdi_intr_disable_t(if_ctx_t);
 typedef int ifdi_tx_queue_intr_enable_t(if_ctx_t, uint16_t);
@@ -235,7 +266,7 @@ typedef int ifdi_rx_queue_intr_enable_t(if_ctx_t, uint16_t);
 extern struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
     ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
-    ifdi_rx_queue_intr_enable_desc;
+    ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 /* Call a method of the device's class. */
 #define	IFDI_CALL(ctx, m)						\
 	((m##_t *)kobj_lookup_method(iflib_class(ctx), NULL,		\
@@ -247,6 +278,8 @@ kobj_class_t iflib_class(if_ctx_t);
 /*
  * em(4).  Registers and bits: e82545_reg.h.
  */
+#define	E1000_CTRL		E82545_CTRL
+#define	E1000_CTRL_VME		E82545_CTRL_VME
 #define	E1000_ICR		E82545_ICR
 #define	E1000_ITR		E82545_ITR
 #define	E1000_IMS		E82545_IMS

@@ -81,7 +81,7 @@ GROUPS = [
     ("model", r"usr\.sbin/bhyve/(e825(45|74)[a-z_]*|vale_sender)\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/dev/e1000"]),
-    ("driver", r"sys/dev/e1000/lem_[a-z]*\.[ch]$",
+    ("driver", r"sys/dev/e1000/(lem_[a-z]*|em_pv)\.[ch]$",
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.
@@ -160,7 +160,7 @@ CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
 INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
     "tests/testbed/bhyve/linux", "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libloop",
     "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale", "sys", "sys/dev/e1000",
-    "usr.sbin/valed", "tests/testbed"]
+    "usr.sbin/valed", "tests/testbed", "tests/sys/dev/e1000/em_pv"]
 
 
 def group(name):

@@ -86,6 +86,7 @@ _Static_assert(sizeof(struct em_pv_hdr) == 10, "paravirt_csb(9)");
 struct em_pv_tx {
 	qidx_t		 tail;		/* as of the last flush */
 	qidx_t		 posted;	/* last value of TDT (or guest_tdt) */
+	bool		 rs;		/* the descriptor before it has RS */
 	qidx_t		 report;	/* last posted descriptor with RS */
 	bool		 waiting;	/* its report is due */
 };
@@ -177,10 +178,8 @@ em_pv_tx_post(struct em_pv *pv, int q)
 
 	mtx_assert(&pv->lock, MA_OWNED);
 	tx->posted = tx->tail;
-	if (pv->sc_on != 0) {
-		tx->report = (tx->tail - 1) & (ntxd - 1);
-		tx->waiting = true;
-	}
+	tx->report = (tx->tail - 1) & (ntxd - 1);
+	tx->waiting = tx->rs;
 	if (pv->csb_on) {
 		atomic_store_rel_32(&csb->guest_tdt, tx->posted);
 		atomic_thread_fence_seq_cst();
@@ -233,14 +232,17 @@ em_pv_txd_flush(void *arg, uint16_t q, qidx_t pidx)
 {
 	struct em_pv *pv = arg;
 	struct em_pv_tx *tx = &pv->tx[q];
+	/* The knob may change meanwhile. */
+	const bool rs = atomic_load_int(&pv->sc_on) != 0;
 	bool done = false;
 
 	if (tx->tail == pidx)
 		return;
-	if (pv->sc_on != 0)
+	if (rs)
 		em_pv_report(pv, q, pidx);
 	mtx_lock_spin(&pv->lock);
 	tx->tail = pidx;
+	tx->rs = rs;
 	if (em_pv_tx_may_wait(pv, q))
 		pv->tx_combined++;
 	else

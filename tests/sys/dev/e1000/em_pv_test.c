@@ -312,6 +312,27 @@ TEST(report_first, "RS is set before another processor can post the packet")
 	em_destroy(g);
 }
 
+/* Send combining begins between a flush's look at the knob and its post. */
+static void
+combining_begins(struct em_guest *g)
+{
+	g->lock_hook = NULL;
+	ATF_CHECK_EQ(0, em_set(g, "sc", 1));
+}
+
+TEST(report_none, "No report is waited for that was not asked for")
+{
+	struct em_guest *g = create(&adapters[0], 0, 0, 0);
+
+	g->lock_hook = combining_begins;
+	em_send(g, 1);
+	em_send(g, 1);
+	em_send(g, 1);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
 /*
  * Receive.
  */

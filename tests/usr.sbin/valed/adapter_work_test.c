@@ -250,7 +250,7 @@ TEST(attaches, "A new client finds nothing of the former")
 	client();
 	ATF_CHECK_EQ(1, pauses);
 	ATF_CHECK_EQ(1, resumes);
-	ad->vfu.vdev_irq.msi_fd = eventfd(0, EFD_CLOEXEC);
+	ad->vfu.vdev_irq.msi_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ATF_REQUIRE(ad->vfu.vdev_irq.msi_fd != -1);
 	ops->eo_tx_kick(ops_arg);
 	work();

@@ -91,8 +91,11 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	fg->fg_buf = hdr;
 	fg->fg_len = hdrlen;
 	/* If none is left, neither are bytes to skip. */
-	fg[1].fg_buf += skip;
-	fg[1].fg_len -= skip;
+	/* mutants: it adds 0 to what remains */
+	if (skip > 0) {
+		fg[1].fg_buf += skip;
+		fg[1].fg_len -= skip;
+	}
 	++*nfrags;
 	return (true);
 }

@@ -46,7 +46,7 @@ SRCS+=		tests/testbed/backend.c			\
 SRCS+=		tests/testbed/aborts.c tests/compat/kern/systm_test.c
 # lem_netmap.c needs libnetmap(3), which is not in zig.
 _LEM!=		cd ${SRCTOP} && echo tests/sys/dev/e1000/*.c
-SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c}
+SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c:N*/em_pv*.c}
 SRCS+=		tests/testbed/lem_guest.c			\
 		tests/testbed/lem_ladder.c			\
 		tests/testbed/mevent_stub.c			\
@@ -84,7 +84,9 @@ CFLAGS=		-std=gnu11 -O2 -Wall -Wextra -Werror	\
 		-I${SRCTOP}/tests/testbed/bhyve		\
 		-I${_ATF} -I${_out}
 
-KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/*.c \
+# em_pv.c needs em(4)'s headers; em_pv_test has others for it.
+_E1000!=	cd ${SRCTOP} && echo sys/dev/e1000/*.c
+KSRCS!=		cd ${SRCTOP} && echo ${_E1000:N*/em_pv.c} \
 		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_guard.c \
 		    sys/dev/netmap/vale_rate.c sys/dev/netmap/vale_share.c \
 		    sys/dev/netmap/vale_vlan.c sys/dev/netmap/vale_learn*.c

@@ -57,7 +57,8 @@ SYSDIR?=	${SRCTOP}/sys
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
-.for _m in em_pv if_lem vale_learn
+# em_pv is not among these: it takes if_em.c as 15.1 has it.
+.for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}
 .endif

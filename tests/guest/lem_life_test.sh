@@ -160,8 +160,8 @@ netpoll_body()
 	finish
 }
 
-# packet_ring: vm1 sends from memory of a program, which overwrites what the
-# kernel says is sent, before the adapter is told of it.
+# packet_ring: vm1 sends from memory of a program, which overwrites each frame as
+# soon as the kernel reports it as sent, before lem has posted it.
 packet_ring()
 {
 	on vm2 "rm -f /tmp/recv

@@ -178,6 +178,12 @@ void	host_inject(struct host *h, const void *data, size_t len, int nfrags);
 /* The same for a frame with a partial checksum; `frame' says what it asks. */
 void	host_inject_offload(struct host *h, const struct frame *frame,
 	    const void *data, size_t len, int nfrags);
+/*
+ * The same for TCP over IPv4, to be cut if mss is not 0, in two fragments: writes
+ * the headers, but for the address of the receiver, into `data'.
+ */
+void	host_inject_tcp(struct host *h, uint8_t *data, size_t len,
+	    uint16_t mss);
 /* The number of frames that the model has not taken yet. */
 unsigned int host_rx_pending(struct host *h);
 

@@ -260,6 +260,30 @@ host_inject_offload(struct host *h, const struct frame *frame,
 	pthread_mutex_unlock(&h->mtx);
 }
 
+void
+host_inject_tcp(struct host *h, uint8_t *data, size_t len, uint16_t mss)
+{
+	struct frame frame;
+
+	data[12] = 8;
+	data[13] = 0;
+	data[14] = 0x45;
+	data[20] = data[21] = 0;
+	data[23] = 6;
+	data[46] = 0x50;
+	memset(&frame, 0, sizeof(frame));
+	frame_set(&frame, 1, len);
+	frame.f_flags = FRAME_CSUM_PARTIAL;
+	frame.f_csum_start = 34;
+	frame.f_csum_offset = 16;
+	if (mss != 0) {
+		frame.f_gso_type = FRAME_GSO_TCPV4;
+		frame.f_gso_size = mss;
+		frame.f_hdr_len = 54;
+	}
+	host_inject_offload(h, &frame, data, len, 2);
+}
+
 unsigned int
 host_rx_pending(struct host *h)
 {

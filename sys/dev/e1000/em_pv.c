@@ -22,8 +22,8 @@
  *	IFDI_INTR_ENABLE	the last look at the ring that the CSB asks for;
  *				posts what was held back
  *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
- *	IFDI_UPDATE_ADMIN_STATUS restarts if the header ring is to be used, or no
- *				longer is
+ *	IFDI_UPDATE_ADMIN_STATUS requests a reset if the header ring must be
+ *				placed or withdrawn
  *
  * em_register() asks em_pv_register() for the class, for each device.  Hardware
  * gets em(4)'s own, in which nothing changes.
@@ -986,34 +986,42 @@ em_pv_sysinit(void *arg __unused)
 }
 SYSINIT(em_pv, SI_SUB_DRIVERS, SI_ORDER_FIRST, em_pv_sysinit, NULL);
 
-/*
- * The adapters of hypervisors, by device ID and subsystem.  Hardware that was
- * passed through to a virtual machine has another subsystem.
- */
-static const struct {
-	uint16_t	 device, subvendor, subdevice;
-} em_pv_devices[] = {
-	{ 0x100e, 0x1af4, 0x1100 },	/* 82540EM of QEMU */
-	{ 0x100e, 0x8086, 0x001e },	/* of VirtualBox */
-	{ 0x100f, 0x8086, 0x1008 },	/* 82545EM of bhyve */
-	{ 0x100f, 0x15ad, 0x0750 },	/* of VMware */
-	{ 0x10d3, 0x8086, 0x0000 },	/* 82574L of QEMU */
-	{ 0x10d3, 0x8086, 0xa01f },	/* of bhyve-vale */
-	{ 0x10d3, 0x15ad, 0x07d0 },	/* of VMware */
+/* The adapters of hypervisors are of these kinds. */
+static const uint16_t em_pv_devices[] = {
+	0x100e,		/* 82540EM */
+	0x100f,		/* 82545EM */
+	0x10d3		/* 82574L */
 };
+
+/*
+ * Whether the subsystem is a hypervisor's.  Those that have the subsystem of a
+ * board (VirtualBox's 82540EM, QEMU's 82574L) cannot be told from hardware that
+ * is passed through.
+ */
+static bool
+em_pv_emulated(device_t dev)
+{
+	switch (pci_get_subvendor(dev)) {
+	case 0x15ad:	/* VMware; also VirtualBox's 82545EM */
+	case 0x1af4:	/* QEMU */
+		return (true);
+	case 0x8086:
+		return (pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE);
+	default:
+		return (false);
+	}
+}
 
 void *
 em_pv_register(device_t dev)
 {
 	size_t i;
 
-	if (pci_get_vendor(dev) != 0x8086)
+	if (pci_get_vendor(dev) != 0x8086 || (!em_pv_has_csb(dev) &&
+	    (vm_guest == VM_GUEST_NO || !em_pv_emulated(dev))))
 		return (NULL);
 	for (i = 0; i < nitems(em_pv_devices); i++)
-		if (pci_get_device(dev) == em_pv_devices[i].device &&
-		    (em_pv_has_csb(dev) || (vm_guest != VM_GUEST_NO &&
-		    pci_get_subvendor(dev) == em_pv_devices[i].subvendor &&
-		    pci_get_subdevice(dev) == em_pv_devices[i].subdevice)))
+		if (pci_get_device(dev) == em_pv_devices[i])
 			return (&em_pv_sctx);
 	return (NULL);
 }

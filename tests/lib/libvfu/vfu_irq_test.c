@@ -841,7 +841,16 @@ TEST(blocked, "A descriptor that blocks is closed when its call is interrupted")
 	ATF_CHECK_EQ(-1, irq.msi_fd);
 	ATF_CHECK_EQ(base, open_fds());
 	ATF_CHECK_EQ(0, irq.calls % 2);
-	/* It makes the read of an event block that it takes back. */
+	/* The client makes the read of an event block that is taken back. */
+	fd = event();
+	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));
+	start_alarms();
+	vfu_irq_withdraw(&irq, 0);
+	stop_alarms();
+	ATF_CHECK_EQ(-1, irq.msi_fd);
+	ATF_CHECK_EQ(0, irq.calls % 2);
+	/* And of one that unmasks. */
 	fd = event();
 	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
 	ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));

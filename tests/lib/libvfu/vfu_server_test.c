@@ -115,8 +115,8 @@ TEST(resources, "Without space for its events a client is refused")
 	ATF_CHECK_EQ(ENOSPC, vfu_server_init(&dev, stub_listen_fd));
 }
 
-TEST(no_accept, "If accept(2) fails for want of anything, it is called once "
-    "each time that the server is told to look again")
+TEST(no_accept, "If accept(2) fails for lack of descriptors or memory, each "
+    "retry of the server calls accept(2) once")
 {
 	static const int waits[] = { EMFILE, ENFILE, ENOBUFS, ENOMEM };
 	static const int goes_on[] = { EAGAIN, EINTR, ECONNABORTED };

@@ -150,7 +150,8 @@ form_body()
 	    'vale_port_transmit_dropped_frames_total{switch="vale1",port="b-c.d",reason="rate"} 0' \
 	    'vale_port_transmit_filtered_frames_total{switch="vale0",port="a",reason="self"} 0' \
 	    'vale_port_transmit_filtered_frames_total{switch="vale0",port="a",reason="reserved"} 0' \
-	    'vale_adapter_receive_filtered_frames_total{adapter="vm1",switch="vale0",port="vm1",reason="filtered"} 0' \
+	    'vale_adapter_receive_filtered_frames_total{adapter="vm1",'\
+'switch="vale0",port="vm1",reason="filtered"} 0' \
 	    '# TYPE vale_port_transmit_bytes counter' \
 	    '# UNIT vale_port_transmit_bytes bytes' \
 	    'vale_adapter_info{adapter="vm1",switch="vale0",port="vm1",address="02:00:00:00:00:07"} 1' \

@@ -182,8 +182,8 @@ def unread():
 
 
 def more(control):
-    """Ask for more before the answer is received: valed closes the connection,
-    but for what has come."""
+    """Ask for more before the answer is received: valed closes the connection;
+    what it has sent can still be received."""
     control.send("SHARE", "", b"")
     hang = select.poll()
     hang.register(control.sock, select.POLLRDHUP)

@@ -498,7 +498,7 @@ TEST(reloads, "A reload that is asked for during another follows it; if the "
 	check("change 3;ready 2;end;begin;guard reload;reloading;");
 	ATF_CHECK(reload_change());
 	check("change 3;ready 2 x;end x;");
-	/* Without one nobody is told, but a line says so. */
+	/* No reload is in progress: valed only prints that the guard ended. */
 	world.is_change = false;
 	ATF_CHECK(!reload_change());
 	check("");

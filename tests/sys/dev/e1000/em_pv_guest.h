@@ -97,6 +97,9 @@ struct em_guest {
 	bool		 in_hook;
 };
 
+/* The guest that there is, or NULL. */
+extern struct em_guest *guest;
+
 /* Attach.  em_up() starts the interface, and em_down() stops it. */
 struct em_guest *em_create(const struct em_config *config);
 void	em_up(struct em_guest *g);

@@ -540,7 +540,7 @@ netmap(struct em_guest *g)
 	em_inject(g, 40);
 	before = g->ntasks;
 	em_settle(g);
-	/* The program is told, and takes only some of them. */
+	/* A program takes some of the frames, and leaves the others. */
 	ATF_CHECK(g->rx_notified);
 	ATF_CHECK(g->ntasks - before < 40);
 	em_netmap_receive(g, 10);
@@ -845,40 +845,38 @@ TEST(values, "A value out of range is EINVAL, and ITR is written as it is")
 TEST(devices, "The adapters of hypervisors get the class, and hardware does "
     "not")
 {
-	static const struct em_device listed[] = {
-		{ 0x8086, 0x100e, 0x1af4, 0x1100 },
-		{ 0x8086, 0x100e, 0x8086, 0x001e },
-		{ 0x8086, 0x100f, 0x8086, 0x1008 },
-		{ 0x8086, 0x100f, 0x15ad, 0x0750 },
-		{ 0x8086, 0x10d3, 0x8086, 0x0000 },
-		{ 0x8086, 0x10d3, 0x8086, 0xa01f },
-		{ 0x8086, 0x10d3, 0x15ad, 0x07d0 },
+	/* How many subsystem devices of each vendor get it. */
+	static const struct {
+		uint16_t	 device, subvendor;
+		unsigned int	 n;
+	} rows[] = {
+		{ 0x100e, 0x1af4, 0x10000 },	{ 0x100f, 0x15ad, 0x10000 },
+		{ 0x10d3, 0x15ad, 0x10000 },
+		/* bhyve's, and that of the CSB. */
+		{ 0x100e, 0x8086, 2 },		{ 0x100f, 0x8086, 2 },
+		{ 0x10d3, 0x8086, 2 },
+		{ 0x100e, 0x1028, 1 },		{ 0x100f, 0x1028, 1 },
 	};
 	struct em_device dev;
-	unsigned int i, n = 0;
+	unsigned int i, n;
 	size_t k;
 
-	for (k = 0; k < nitems(listed); k++) {
-		/* Each subsystem device of this adapter and vendor. */
-		for (dev = listed[k], n = i = 0; i <= 0xffff; i++) {
+	for (k = 0; k < nitems(rows); k++) {
+		dev = (struct em_device){ 0x8086, rows[k].device,
+		    rows[k].subvendor, 0 };
+		for (n = i = 0; i <= 0xffff; i++) {
 			dev.subdevice = i;
 			n += em_pv_register(&dev) != NULL;
 		}
-		/* The one listed, that of the CSB, and once another one. */
-		ATF_CHECK_EQ(k == 4 || k == 5 ? 3 : 2, n);
-		dev = listed[k];
-		ATF_CHECK(em_pv_register(&dev) != NULL);
-		dev.vendor = 0x8087;
-		ATF_CHECK(em_pv_register(&dev) == NULL);
-		dev = listed[k];
-		dev.subvendor = 0x1028;
-		ATF_CHECK(em_pv_register(&dev) == NULL);
-		dev = listed[k];
+		ATF_CHECK_EQ(rows[k].n, n);
+		dev.subdevice = E82545_PCI_SUBDEVICE;
 		vm_guest = VM_GUEST_NO;
 		ATF_CHECK(em_pv_register(&dev) == NULL);
 		dev.subdevice = E82545_PCI_SUBDEVICE_CSB;
 		ATF_CHECK(em_pv_register(&dev) != NULL);
 		vm_guest = VM_GUEST_VM;
+		dev.vendor = 0x8087;
+		ATF_CHECK(em_pv_register(&dev) == NULL);
 	}
 	/* Each device of Intel's, with a CSB. */
 	for (n = i = 0; i <= 0xffff; i++) {
@@ -1042,21 +1040,24 @@ tx_thread(void *arg)
 }
 
 static void *
-rx_thread(void *arg)
+repeat(bool (*step)(struct em_guest *), void *arg)
 {
 	while (atomic_load_32(&threads_stop) == 0)
-		if (!em_rx_task(arg))
+		if (!step(arg))
 			sched_yield();
 	return (NULL);
 }
 
 static void *
+rx_thread(void *arg)
+{
+	return (repeat(em_rx_task, arg));
+}
+
+static void *
 intr_thread(void *arg)
 {
-	while (atomic_load_32(&threads_stop) == 0)
-		if (!em_interrupt(arg))
-			sched_yield();
-	return (NULL);
+	return (repeat(em_interrupt, arg));
 }
 
 static void

@@ -78,29 +78,12 @@ static void
 inject(uint32_t len, uint16_t mss)
 {
 	static uint8_t data[LEM_RX_OFFLOAD_MAX];
-	struct frame frame;
 	uint32_t i;
 
 	for (i = 0; i < len; i++)
 		data[i] = i * 7 + i / 256;
 	memcpy(data, t->g.mac, 6);
-	data[12] = 8;
-	data[13] = 0;
-	data[14] = 0x45;
-	data[20] = data[21] = 0;
-	data[23] = 6;
-	data[46] = 0x50;
-	memset(&frame, 0, sizeof(frame));
-	frame_set(&frame, 1, len);
-	frame.f_flags = FRAME_CSUM_PARTIAL;
-	frame.f_csum_start = 34;
-	frame.f_csum_offset = 16;
-	if (mss != 0) {
-		frame.f_gso_type = FRAME_GSO_TCPV4;
-		frame.f_gso_size = mss;
-		frame.f_hdr_len = 54;
-	}
-	host_inject_offload(t->h, &frame, data, len, 2);
+	host_inject_tcp(t->h, data, len, mss);
 }
 
 static void

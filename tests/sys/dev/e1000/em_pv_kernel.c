@@ -1,0 +1,242 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * What em_pv.c calls of FreeBSD's kernel: kobj(9), mutex(9), sx(9), callout(9),
+ * sysctl(9).  See em_pv_guest.h.
+ */
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "em_pv_guest.h"
+
+enum vm_guest vm_guest = VM_GUEST_VM;
+
+struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
+    ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
+    ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
+    ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
+int	V_ipforwarding, V_ip6_forwarding;
+
+static struct kobj_method *
+find_method(kobj_class_t cls, struct kobjop_desc *desc)
+{
+	struct kobj_method *m, *inherited;
+	kobj_class_t *base;
+
+	for (m = cls->methods; m->desc != NULL; m++)
+		if (m->desc == desc)
+			return (m);
+	for (base = cls->bases; base != NULL && *base != NULL; base++)
+		if ((inherited = find_method(*base, desc)) != NULL)
+			return (inherited);
+	return (NULL);
+}
+
+struct kobj_method *
+kobj_lookup_method(kobj_class_t cls,
+    struct kobj_method **cache __attribute__((__unused__)),
+    struct kobjop_desc *desc)
+{
+	struct kobj_method *m = find_method(cls, desc);
+
+	REQUIRE(m != NULL);
+	return (m);
+}
+
+int
+device_printf(device_t dev __attribute__((__unused__)), const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vprintf(fmt, ap);
+	va_end(ap);
+	return (n);
+}
+
+/* Let another thread run here. */
+static void
+lock_hook(void)
+{
+	struct em_guest *g = guest;
+
+	if (g->lock_hook == NULL || g->in_hook)
+		return;
+	g->in_hook = true;
+	g->lock_hook(g);
+	g->in_hook = false;
+}
+
+void
+em_mtx_init(struct mtx *m, int opts)
+{
+	REQUIRE(!m->ready && opts == MTX_SPIN);
+	m->ready = true;
+	guest->mtx = m;
+}
+
+void
+mtx_destroy(struct mtx *m)
+{
+	REQUIRE(m->ready && m->owner == 0);
+	m->ready = false;
+}
+
+/* What distinguishes this thread from others. */
+static uint64_t
+self(void)
+{
+	static _Thread_local char thread;
+
+	return ((uintptr_t)&thread);
+}
+
+bool
+mtx_owned(struct mtx *m)
+{
+	return (atomic_load_64(&m->owner) == self());
+}
+
+void
+mtx_lock_spin(struct mtx *m)
+{
+	REQUIRE(m->ready && !mtx_owned(m));
+	lock_hook();
+	while (!atomic_cmpset_acq_64(&m->owner, 0, self()))
+		sched_yield();
+}
+
+void
+mtx_unlock_spin(struct mtx *m)
+{
+	REQUIRE(mtx_owned(m));
+	atomic_store_rel_64(&m->owner, 0);
+	lock_hook();
+}
+
+void
+sx_xlock(struct sx *sx)
+{
+	/* It is not recursive, and nobody sleeps with a spin lock. */
+	REQUIRE(!sx->owned && !mtx_owned(guest->mtx));
+	sx->owned = true;
+}
+
+void
+sx_xunlock(struct sx *sx)
+{
+	REQUIRE(sx->owned);
+	sx->owned = false;
+}
+
+void
+callout_init(struct callout *c, int mpsafe)
+{
+	REQUIRE(mpsafe);
+	c->func = NULL;
+	guest->callout = c;
+}
+
+int
+callout_drain(struct callout *c)
+{
+	REQUIRE(!mtx_owned(guest->mtx));
+	c->func = NULL;
+	return (0);
+}
+
+int
+callout_reset_sbt(struct callout *c, sbintime_t in,
+    sbintime_t precision __attribute__((__unused__)), void (*func)(void *),
+    void *arg, int flags __attribute__((__unused__)))
+{
+	c->in = in;
+	c->func = func;
+	c->arg = arg;
+	return (0);
+}
+
+int
+sysctl_handle_int(struct sysctl_oid *oidp __attribute__((__unused__)),
+    u_int *value, int arg2 __attribute__((__unused__)), struct sysctl_req *req)
+{
+	if (req->newptr != NULL)
+		*value = *req->newptr;
+	return (0);
+}
+
+void
+em_sysctl_add(const char *name, int flags, void *arg1, intmax_t arg2,
+    int (*handler)(SYSCTL_HANDLER_ARGS))
+{
+	struct em_guest *g = guest;
+
+	REQUIRE(g->nsysctls < EM_SYSCTLS);
+	g->sysctls[g->nsysctls++] =
+	    (struct em_sysctl){ name, arg1, arg2, handler };
+	if ((flags & CTLFLAG_RWTUN) != 0 && g->config.tunable != NULL &&
+	    strcmp(g->config.tunable, name) == 0)
+		REQUIRE(em_set(g, name, g->config.value) == 0);
+}
+
+static const struct em_sysctl *
+find_sysctl(struct em_guest *g, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < g->nsysctls; i++)
+		if (strcmp(g->sysctls[i].name, name) == 0)
+			return (&g->sysctls[i]);
+	REQUIRE(!"no such sysctl");
+	return (NULL);
+}
+
+int
+em_set(struct em_guest *g, const char *name, u_int value)
+{
+	const struct em_sysctl *s = find_sysctl(g, name);
+	struct sysctl_req req = { &value };
+
+	return (s->handler(NULL, s->arg1, s->arg2, &req));
+}
+
+u_long
+em_get(struct em_guest *g, const char *name)
+{
+	const struct em_sysctl *s = find_sysctl(g, name);
+
+	if (s->handler == NULL)
+		return (*(u_long *)s->arg1);
+	return (*(u_int *)(void *)((char *)s->arg1 + s->arg2));
+}
+
+uint32_t
+em_reg_read(uint32_t reg)
+{
+	struct em_guest *g = guest;
+
+	atomic_add_32(&g->accesses, 1);
+	atomic_add_32(&g->reads[reg / 4], 1);
+	return (host_rd(g->h, reg));
+}
+
+void
+em_reg_write(uint32_t reg, uint32_t value)
+{
+	struct em_guest *g = guest;
+
+	g->when[reg / 4] = atomic_fetchadd_32(&g->accesses, 1) + 1;
+	atomic_add_32(&g->writes[reg / 4], 1);
+	host_wr(g->h, reg, value);
+	if (g->reg_hook != NULL)
+		g->reg_hook(g, reg);
+}

@@ -87,13 +87,16 @@ ports()
 	valed_start "$@" || atf_fail "valed does not start"
 }
 
-# run LEADER FOLLOWER: runs the guests to their end.
+# run LEADER FOLLOWER [NAME]: runs the guests to their end; the leader is vm1, or
+# NAME.
 run()
 {
+	local leader=${3:-vm1}
+
 	echo "== $1 / $2"
 	micro_valed vm2 "$2"
-	micro_valed vm1 "$1"
-	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
+	micro_valed "$leader" "$1"
+	micro_wait "$leader" vm2 || atf_fail "a guest did not end: $1 / $2"
 }
 
 # done_with NAME: ends bpftrace and valed, and prints the counts.
@@ -183,6 +186,26 @@ accounted_run()
 		grep -q " $reason " valed.counters ||
 		    atf_fail "'$reason' is not a counter"
 	done < reasons
+}
+
+# The broadcasts of the first two guests wait in the port of the third.
+micro_case connect "Frames that wait when a guest connects are dropped"
+connect_run()
+{
+	able
+	ports 3
+	trace all <<-EOF
+	usdt:*:vale:deliver { @delivered[str(arg0)] = sum(arg2); }
+	usdt:*:e82545em:rx__drop { @refused[str(arg0), str(arg1)] = count(); }
+	EOF
+	run "role=rr count=1 ms=0" "role=echo"
+	run "role=rr count=1 ms=0" "role=echo" vm3
+	done_with all
+
+	is "waited for vm3" "$(m all delivered vale0:vm3)" -gt 0
+	is "dropped" "$(m all refused "vm3, rx_disabled")" -gt 0
+	is "events and counter" "$(m all refused "vm3, rx_disabled")" -eq \
+	    "$(counter vm3 rx_disabled)"
 }
 
 # kicks MODE: every kick is answered in this mode of the driver.

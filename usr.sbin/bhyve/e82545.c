@@ -335,8 +335,10 @@ e82545_power_cycle(struct e82545 *dev)
 	e82545_lock_rings(dev, RING_RX);
 	frame_port_sync(dev->port);
 	for (n = 0; n < PORT_FRAMES &&
-	    frame_peek(dev->port->fp_source, &f); n++)
+	    frame_peek(dev->port->fp_source, &f); n++) {
+		e82545_probe_rx_drop(dev, E82545_C_RX_DISABLED, 0);
 		frame_next(dev->port->fp_source);
+	}
 	frame_port_sync(dev->port);
 	e82545_count(dev, E82545_C_RX_DISABLED, n);
 	e82545_rxq_port(dev);

@@ -37,6 +37,7 @@
 #include "if_em.h"
 
 #include <sys/callout.h>
+#include <sys/sched.h>
 #include <sys/smp.h>
 
 #include <machine/atomic.h>
@@ -47,9 +48,10 @@
 #include <netinet6/ip6_var.h>
 
 #include "e82545_reg.h"
+#include "lem_spin.h"
 
 #define	EM_PV_QUEUES	2		/* of an 82574L */
-#define	EM_PV_ROUNDS	1024		/* that the host polls the CSB */
+#define	EM_PV_ROUNDS	1024		/* of a spin, at most */
 #define	EM_PV_ITR_MAX	0xffff		/* 8254x SDM 13.4.18, 256 ns */
 #define	EM_PV_POLL_MAX	100000		/* a second */
 
@@ -111,6 +113,8 @@ struct em_pv {
 	struct em_pv_hdr *hdrs;		/* the header ring, or NULL */
 	struct iflib_dma_info hdrs_dma;
 	bool		 hdrs_on;	/* as of em_pv_init() */
+	struct lem_spin	 tx_spin;	/* the host's, for packets */
+	struct lem_spin	 rx_spin;	/* for frames */
 	uint32_t	 tx_asked;	/* numbers of the last requests for */
 	uint32_t	 rx_asked;	/* interrupts */
 	bool		 running;	/* between IFDI_INIT and IFDI_STOP */
@@ -168,13 +172,29 @@ em_pv_report(struct em_pv *pv, int q, qidx_t pidx)
 	MPASS(txr->tx_rs_pidx != txr->tx_rs_cidx);
 }
 
+/* The host was awake, or had to be kicked, when a packet came. */
+static void
+em_pv_tx_spun(struct em_pv *pv, bool awake)
+{
+	struct lem_spin *sp = &pv->tx_spin;
+	const uint32_t old = sp->sp_rounds;
+
+	mtx_assert(&pv->lock, MA_OWNED);
+	if (awake)
+		lem_spin_paid(sp);
+	else
+		lem_spin_missed(sp);
+	if (sp->sp_rounds != old)
+		atomic_store_32(&pv->csb->host_txcycles_lim, sp->sp_rounds);
+}
+
 /* Post all descriptors before the tail. */
 static void
 em_pv_tx_post(struct em_pv *pv, int q)
 {
 	struct em_pv_tx *tx = &pv->tx[q];
 	struct paravirt_csb *csb = pv->csb;
-	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0];
+	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0], old = tx->posted;
 
 	mtx_assert(&pv->lock, MA_OWNED);
 	tx->posted = tx->tail;
@@ -184,9 +204,14 @@ em_pv_tx_post(struct em_pv *pv, int q)
 		atomic_store_rel_32(&csb->guest_tdt, tx->posted);
 		atomic_thread_fence_seq_cst();
 		if ((atomic_load_acq_32(&csb->host_need_txkick) & 1) == 0) {
+			/* Had the host sent all? */
+			if (pv->tx_spin.sp_learn &&
+			    atomic_load_32(&csb->host_tdh) == old)
+				em_pv_tx_spun(pv, true);
 			pv->tx_kicks_saved++;
 			return;
 		}
+		em_pv_tx_spun(pv, false);
 		/* One kick is enough, even if the host takes long to wake up. */
 		atomic_store_rel_32(&csb->host_need_txkick, 0);
 	}
@@ -576,6 +601,32 @@ em_pv_intr_ask(struct em_pv *pv)
 }
 
 /*
+ * Spin until a frame has come, while nobody else wants the processor.  A filter
+ * does not spin.
+ */
+static void
+em_pv_rx_spin(struct em_pv *pv)
+{
+	const uint32_t rounds = atomic_load_32(&pv->rx_spin.sp_rounds);
+	bool ready = false;
+	uint32_t n;
+
+	if (curthread->td_intr_nesting_level != 0)
+		return;
+	for (n = 0; n < rounds && !ready; n++) {
+		if (sched_runnable())
+			return;
+		ready = em_pv_rx_ready(pv);
+	}
+	mtx_lock_spin(&pv->lock);
+	if (ready)
+		lem_spin_paid(&pv->rx_spin);
+	else
+		lem_spin_missed(&pv->rx_spin);
+	mtx_unlock_spin(&pv->lock);
+}
+
+/*
  * Both tasks of iflib(4) come here at their end, and its filter, if one of the
  * two has nothing to do.
  */
@@ -593,6 +644,10 @@ em_pv_intr_enable(if_ctx_t ctx)
 			BASE(ifdi_intr_enable)(ctx);
 		return;
 	}
+	/* The first of both after an interrupt. */
+	if (pv->csb_on && pv->poll == 0 &&
+	    atomic_load_32(&pv->csb->guest_need_rxkick) == 0)
+		em_pv_rx_spin(pv);
 	mtx_lock_spin(&pv->lock);
 	if (pv->poll != 0 || !pv->running) {
 		mtx_unlock_spin(&pv->lock);
@@ -670,7 +725,7 @@ em_pv_csb_fill(struct em_pv *pv)
 	atomic_store_32(&csb->guest_need_rxkick, kicks ?
 	    em_pv_ask(pv, &pv->rx_asked) : 0);
 	atomic_store_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
-	atomic_store_32(&csb->host_txcycles_lim, EM_PV_ROUNDS);
+	atomic_store_32(&csb->host_txcycles_lim, pv->tx_spin.sp_rounds);
 	atomic_store_rel_32(&csb->guest_csb_on, pv->csb_on);
 }
 
@@ -722,6 +777,8 @@ em_pv_init(if_ctx_t ctx)
 	pv->rx = (struct em_pv_rx){ .seen = QIDX_INVALID, .kick = true };
 	pv->unread = false;
 	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
+	lem_spin_init(&pv->tx_spin, EM_PV_ROUNDS);
+	lem_spin_init(&pv->rx_spin, EM_PV_ROUNDS);
 	if (pv->csb != NULL) {
 		memset(pv->csb, 0, NET_PARAVIRT_CSB_SIZE);
 		pv->csb->host_need_txkick = 1;

@@ -94,6 +94,7 @@ struct lem_core;
 
 #include "e82545_reg.h"
 #include "e82574_reg.h"
+#include "lem_spin.h"
 
 /* Offloads of a packet. */
 #define	LEM_TX_IPSUM	0x01	/* IPv4 header checksum */
@@ -193,17 +194,6 @@ enum lem_counter {
 	LEM_NCOUNTERS
 };
 extern const struct counter_row lem_counter_table[LEM_NCOUNTERS];
-
-/* For how long to spin: lem_spin.c. */
-struct lem_spin {
-	uint32_t	 sp_max;	/* rounds, at most, */
-	uint32_t	 sp_rounds;	/* now */
-	uint32_t	 sp_misses;	/* wakeups since the last trial, */
-	uint32_t	 sp_pause;	/* until the next one */
-	bool		 sp_trial;	/* this spin is one */
-	bool		 sp_fresh;	/* there was no spin yet */
-	bool		 sp_learn;	/* finding work changes sp_rounds */
-};
 
 /*
  * How the adapter interrupts.  The first two are the 82545EM's, whose causes a

@@ -67,16 +67,6 @@ lem_ask(const struct lem_core *lc, uint32_t *last)
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
 #define	NEXT(a, n)		(((a) + 1) & ((n) - 1))
 
-/*
- * lem_spin.c.  lem_spin_init() begins with `max' rounds.  lem_spin_paid() says
- * that work was found by spinning; it changes nothing unless sp_learn is set.
- * lem_spin_missed() says that a wakeup was needed, which does not count for the
- * first time.  The lock of the side, transmit or receive, that `sp' is of.
- */
-void	lem_spin_init(struct lem_spin *sp, uint32_t max);
-void	lem_spin_paid(struct lem_spin *sp);
-void	lem_spin_missed(struct lem_spin *sp);
-
 /* Reset the transmit ring.  Transmit lock. */
 void	lem_tx_init(struct lem_core *lc);
 

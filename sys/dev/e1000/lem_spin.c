@@ -21,7 +21,7 @@
  * twice as many wakeups.
  */
 
-#include "lem_impl.h"
+#include "lem_spin.h"
 
 /* Wakeups in a row between two trials: the first time, and at most. */
 #define	TRIAL_MIN	16

@@ -37,7 +37,8 @@ iflib_dma_alloc_align(if_ctx_t ctx __attribute__((__unused__)), int size,
 	size = roundup2(size, PAGE_SIZE);
 	dma->idi_paddr = host_alloc(g->h, size, align);
 	dma->idi_vaddr = host_mem(g->h, dma->idi_paddr, size);
-	g->ndma++;
+	if (g->ndma++ == 0)
+		g->csb = (const void *)dma->idi_vaddr;
 	return (0);
 }
 
@@ -671,15 +672,13 @@ interrupt_pending(struct em_guest *g)
 	return (true);
 }
 
-bool
-em_interrupt(struct em_guest *g)
+static void
+filter(struct em_guest *g)
 {
 	bool enable = false;
 
-	if (!interrupt_pending(g))
-		return (false);
 	if ((TXRX(g)->ift_legacy_intr(g->sc) & FILTER_SCHEDULE_THREAD) == 0)
-		return (true);
+		return;
 	if (TXRX(g)->ift_txd_credits_update(g->sc, 0, false) != 0)
 		iflib_tx_intr_deferred(&g->ctx, 0);
 	else
@@ -690,6 +689,16 @@ em_interrupt(struct em_guest *g)
 		enable = true;
 	if (enable)
 		IFDI_INTR_ENABLE(&g->ctx);
+}
+
+bool
+em_interrupt(struct em_guest *g)
+{
+	if (!interrupt_pending(g))
+		return (false);
+	curthread->td_intr_nesting_level++;
+	filter(g);
+	curthread->td_intr_nesting_level--;
 	return (true);
 }
 

@@ -59,6 +59,7 @@ struct em_guest {
 	struct callout	*callout;
 	struct mtx	*mtx;
 	unsigned int	 ndma;		/* allocations that are not freed */
+	const struct paravirt_csb *csb;	/* the first one */
 	const uint8_t	*freed;		/* the last one that is */
 
 	/* iflib's state of the queues. */
@@ -95,6 +96,8 @@ struct em_guest {
 	/* Called after a register is written. */
 	void		(*reg_hook)(struct em_guest *, uint32_t);
 	bool		 in_hook;
+	/* Called by sched_runnable(), which returns false without. */
+	bool		(*runnable)(struct em_guest *);
 };
 
 /* The guest that there is, or NULL. */

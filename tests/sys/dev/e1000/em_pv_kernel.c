@@ -24,6 +24,13 @@ struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 int	V_ipforwarding, V_ip6_forwarding;
+_Thread_local struct thread em_thread;
+
+bool
+sched_runnable(void)
+{
+	return (guest->runnable != NULL && guest->runnable(guest));
+}
 
 static struct kobj_method *
 find_method(kobj_class_t cls, struct kobjop_desc *desc)

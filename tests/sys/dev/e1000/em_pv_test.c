@@ -1013,6 +1013,155 @@ TEST(random, "Knobs that change at any time under traffic lose nothing (SEED)")
 }
 
 /*
+ * Spinning.
+ */
+
+static unsigned int nspins;	/* calls of sched_runnable() */
+
+static bool
+spin_count(struct em_guest *g __attribute__((__unused__)))
+{
+	nspins++;
+	return (false);
+}
+
+static bool
+spin_frame(struct em_guest *g)
+{
+	if (++nspins == 5) {
+		em_inject(g, 1);
+		host_run(g->h);
+	}
+	return (false);
+}
+
+static bool
+spin_busy(struct em_guest *g __attribute__((__unused__)))
+{
+	return (++nspins == 3);
+}
+
+/* A frame, its interrupt and all that follows. */
+static void
+spin_receive(struct em_guest *g)
+{
+	nspins = 0;
+	em_inject(g, 1);
+	em_settle(g);
+}
+
+TEST(spin, "With the CSB, a task spins for frames before the next request")
+{
+	struct em_guest *g = create(&adapters[1], 0, 1, 0);
+	const u_long intrs = em_get(g, "intrs");
+
+	g->runnable = spin_frame;
+	spin_receive(g);
+	/* The frame that came meanwhile needed no interrupt. */
+	ATF_CHECK_EQ(intrs + 1, em_get(g, "intrs"));
+	ATF_CHECK_EQ(2, g->received);
+	ATF_CHECK(nspins > 5);
+
+	g->runnable = spin_busy;
+	spin_receive(g);
+	ATF_CHECK_EQ(3, nspins);
+
+	/* With a request, nothing is expected soon. */
+	g->runnable = spin_count;
+	nspins = 0;
+	iflib_rx_intr_deferred(&g->ctx, 0);
+	em_settle(g);
+	ATF_CHECK_EQ(0, nspins);
+
+	/* Nor is there anything to wait for without the CSB. */
+	ATF_REQUIRE_EQ(0, em_set(g, "csb", 0));
+	em_settle(g);
+	spin_receive(g);
+	ATF_CHECK_EQ(0, nspins);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(spin_filter, "A filter does not spin")
+{
+	struct em_guest *g = create(&adapters[1], 0, 1, 0);
+
+	g->runnable = spin_count;
+	nspins = 0;
+	em_inject(g, 1);
+	host_run(g->h);
+	ATF_CHECK(em_interrupt(g));
+	ATF_CHECK_EQ(0, nspins);
+	/* The task that the filter queued does. */
+	em_settle(g);
+	ATF_CHECK(nspins > 0);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(spin_learns, "A task spins for half as long if that finds nothing")
+{
+	struct em_guest *g = create(&adapters[1], 0, 1, 0);
+	unsigned int i, last;
+
+	g->runnable = spin_count;
+	/* The first request was for no spin. */
+	spin_receive(g);
+	spin_receive(g);
+	for (i = 0; i < 5; i++) {
+		last = nspins;
+		spin_receive(g);
+		ATF_CHECK_EQ(last / 2, nspins);
+	}
+	/* A frame within the first rounds: twice as long again. */
+	last = nspins;
+	g->runnable = spin_frame;
+	spin_receive(g);
+	ATF_CHECK_EQ(5 + last, nspins);
+	em_check(g);
+	em_destroy(g);
+}
+
+/* Send a packet, without putting the adapter to sleep. */
+static void
+spin_send(struct em_guest *g)
+{
+	const unsigned int n = host_sent(g->h);
+
+	em_send(g, 1);
+	while (host_sent(g->h) == n)
+		ATF_REQUIRE(e82545_tx(g->h->dev) != E82545_TX_IDLE);
+}
+
+TEST(spin_host, "The host is to spin for as long as that finds packets")
+{
+	struct em_guest *g = create(&adapters[1], 0, 1, 0);
+	uint32_t last = 1024;
+	unsigned int i;
+
+	/* The first packet wakes a host that did not spin. */
+	em_send(g, 1);
+	em_settle(g);
+	for (i = 0; i < 5; i++, last /= 2) {
+		ATF_CHECK_EQ(last, g->csb->host_txcycles_lim);
+		em_send(g, 1);
+		em_settle(g);
+	}
+	ATF_CHECK_EQ(32, g->csb->host_txcycles_lim);
+	/* One kick; then the host has sent all when the next one comes. */
+	spin_send(g);
+	ATF_CHECK_EQ(16, g->csb->host_txcycles_lim);
+	spin_send(g);
+	ATF_CHECK_EQ(32, g->csb->host_txcycles_lim);
+	/* While the host has some to send, nothing is learned. */
+	em_send(g, 2);
+	ATF_CHECK_EQ(64, g->csb->host_txcycles_lim);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+/*
  * Threads.
  */
 

@@ -32,6 +32,14 @@ typedef int64_t sbintime_t;
 
 struct em_guest;
 
+/* sched(9); td_intr_nesting_level is not 0 in a filter. */
+struct thread {
+	int		 td_intr_nesting_level;
+};
+extern _Thread_local struct thread em_thread;
+#define	curthread	(&em_thread)
+bool	sched_runnable(void);
+
 static inline u_int
 atomic_load_int(const volatile u_int *p)
 {

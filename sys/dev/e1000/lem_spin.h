@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+#ifndef _DEV_E1000_LEM_SPIN_H_
+#define	_DEV_E1000_LEM_SPIN_H_
+
+/* For how long to spin before one asks to be woken: lem_spin.c. */
+
+#if defined(__KERNEL__)		/* Linux */
+#include <linux/types.h>
+#elif defined(_KERNEL)		/* FreeBSD */
+#include <sys/types.h>
+#else
+#include <stdbool.h>
+#include <stdint.h>
+#endif
+
+struct lem_spin {
+	uint32_t	 sp_max;	/* rounds, at most, */
+	uint32_t	 sp_rounds;	/* now */
+	uint32_t	 sp_misses;	/* wakeups since the last trial, */
+	uint32_t	 sp_pause;	/* until the next one */
+	bool		 sp_trial;	/* this spin is one */
+	bool		 sp_fresh;	/* there was no spin yet */
+	bool		 sp_learn;	/* finding work changes sp_rounds */
+};
+
+/*
+ * lem_spin_init() begins with `max' rounds.  lem_spin_paid() says that work was
+ * found by spinning; it changes nothing unless sp_learn is set.
+ * lem_spin_missed() says that a wakeup was needed, which does not count for the
+ * first time.  The lock of the side, transmit or receive, that `sp' is of.
+ */
+void	lem_spin_init(struct lem_spin *sp, uint32_t max);
+void	lem_spin_paid(struct lem_spin *sp);
+void	lem_spin_missed(struct lem_spin *sp);
+
+#endif /* !_DEV_E1000_LEM_SPIN_H_ */

@@ -16,6 +16,7 @@
  *
  *	ift_txd_flush		holds TDT back, or publishes it in the CSB
  *	ift_txd_credits_update	ends the wait for a report
+ *	ift_rxd_available	bounds reception's share of the processor
  *	ift_rxd_pkt_get		notes the next descriptor, reads the header ring
  *	ift_rxd_flush		publishes RDT in the CSB
  *	ift_legacy_intr		with the CSB, suppresses interrupts by flags
@@ -37,6 +38,7 @@
 #include "if_em.h"
 
 #include <sys/callout.h>
+#include <sys/proc.h>
 #include <sys/sched.h>
 #include <sys/smp.h>
 
@@ -54,6 +56,9 @@
 #define	EM_PV_ROUNDS	1024		/* of a spin, at most */
 #define	EM_PV_ITR_MAX	0xffff		/* 8254x SDM 13.4.18, 256 ns */
 #define	EM_PV_POLL_MAX	100000		/* a second */
+#define	EM_PV_SHARE	20		/* percent: docs/freebsd.md */
+/* Between two checks whether the processor is idle. */
+#define	EM_PV_PAUSE	(SBT_1MS / 4)
 
 /* Slots from a to b in a ring of n, a power of two. */
 #define	DISTANCE(a, b, n)	(((b) - (a)) & ((n) - 1))
@@ -99,6 +104,10 @@ struct em_pv_rx {
 					   found a frame there */
 	qidx_t		 posted;	/* last value of RDT (or guest_rdt) */
 	bool		 kick;		/* the next value goes to RDT */
+	/* lem_share_turn() */
+	uint64_t	 begin_ns;	/* of this turn, or 0 */
+	uint64_t	 due_ns;
+	uint64_t	 resume_ns;	/* the end of a pause, or 0 */
 };
 
 struct em_pv {
@@ -121,12 +130,13 @@ struct em_pv {
 	bool		 masked;	/* by IMC */
 	bool		 unread;	/* an MSI came, and ICR was not read */
 	bool		 csb_on;	/* csb, while running */
-	struct callout	 poll_callout;
+	struct callout	 poll_callout, rx_callout;
 	/* Knobs. */
-	u_int		 itr, sc_on, csb_wanted, poll;
+	u_int		 itr, sc_on, csb_wanted, poll, rx_share;
 	/* Counters. */
 	u_long		 tx_kicks, tx_kicks_saved, tx_combined, tx_flushes;
 	u_long		 rx_kicks, rx_kicks_saved, rx_offload, rx_bad;
+	u_long		 rx_pauses;
 	u_long		 interrupts, icr_reads, polls;
 };
 
@@ -328,6 +338,104 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 }
 
 /*
+ * The processor's share of reception.
+ *
+ * iflib(4)'s task takes frames as long as there are some, and a program that
+ * uses them does not preempt the task.  So reception pauses, if somebody else
+ * wants the processor: the ring seems to be empty, no interrupt is asked for,
+ * and a callout queues the task when the pause is over or the processor idle.
+ */
+
+/* The clock that the scheduler uses: reading it is no exit. */
+static uint64_t
+em_pv_now_ns(void)
+{
+	const uint64_t hz = cpu_tickrate(), t = cpu_ticks();
+
+	return (t / hz * 1000000000 + t % hz * 1000000000 / hz);
+}
+
+static void
+em_pv_rx_resume(void *arg)
+{
+	struct em_pv *pv = arg;
+	bool over;
+
+	mtx_lock_spin(&pv->lock);
+	over = em_pv_now_ns() >= pv->rx.resume_ns ||
+	    TD_IS_IDLETHREAD(curthread);
+	if (over)
+		atomic_store_64(&pv->rx.resume_ns, 0);
+	mtx_unlock_spin(&pv->lock);
+	if (over)
+		iflib_rx_intr_deferred(pv->sc.ctx, 0);
+	else
+		callout_reset_sbt_curcpu(&pv->rx_callout, EM_PV_PAUSE, 0,
+		    em_pv_rx_resume, pv, C_DIRECT_EXEC);
+}
+
+static bool
+em_pv_rx_paused(struct em_pv *pv)
+{
+	return (atomic_load_64(&pv->rx.resume_ns) != 0);
+}
+
+/*
+ * A turn of reception ends; with `more' the next one begins.  Returns whether
+ * reception pauses now.
+ */
+static bool
+em_pv_rx_turn(struct em_pv *pv, bool more)
+{
+	struct em_pv_rx *rx = &pv->rx;
+	const uint64_t now_ns = em_pv_now_ns();
+	uint64_t pause_ns = 0;
+
+	mtx_lock_spin(&pv->lock);
+	if (rx->begin_ns != 0 && rx->begin_ns < now_ns)
+		pause_ns = lem_share_turn(&rx->due_ns, pv->rx_share,
+		    rx->begin_ns, now_ns);
+	if (pause_ns != 0 && (!pv->running || !sched_runnable()))
+		pause_ns = 0;
+	rx->begin_ns = more && pause_ns == 0 ? now_ns : 0;
+	if (pause_ns != 0) {
+		atomic_store_64(&rx->resume_ns, now_ns + pause_ns);
+		pv->rx_pauses++;
+	}
+	mtx_unlock_spin(&pv->lock);
+	if (pause_ns == 0)
+		return (false);
+	callout_reset_sbt_curcpu(&pv->rx_callout, EM_PV_PAUSE, 0,
+	    em_pv_rx_resume, pv, C_DIRECT_EXEC);
+	return (true);
+}
+
+static bool
+em_pv_in_filter(void)
+{
+	return (curthread->td_intr_nesting_level != 0);
+}
+
+static bool
+em_pv_netmap(struct em_pv *pv)
+{
+	return ((if_getcapenable(iflib_get_ifp(pv->sc.ctx)) &
+	    IFCAP_NETMAP) != 0);
+}
+
+static int
+em_pv_rxd_available(void *arg, uint16_t q, qidx_t cidx, qidx_t budget)
+{
+	struct em_pv *pv = arg;
+
+	/* iflib_fast_intr_rxtx() asks, too. */
+	if (q == 0 && !em_pv_netmap(pv) && (em_pv_rx_paused(pv) ||
+	    (!em_pv_in_filter() && em_pv_rx_turn(pv, true))))
+		return (0);
+	return (pv->base->ift_rxd_available(arg, q, cidx, budget));
+}
+
+/*
  * The receive ring.
  */
 
@@ -352,7 +460,7 @@ em_pv_takes_partial(struct em_pv *pv)
 #endif
 	CURVNET_RESTORE();
 	return (pv->hdrs != NULL && (caps & need) == need &&
-	    (caps & IFCAP_NETMAP) == 0 && !forwards);
+	    !em_pv_netmap(pv) && !forwards);
 }
 
 /* The length of a frame; ri->iri_len has 16 bits of it. */
@@ -611,7 +719,7 @@ em_pv_rx_spin(struct em_pv *pv)
 	bool ready = false;
 	uint32_t n;
 
-	if (curthread->td_intr_nesting_level != 0)
+	if (em_pv_in_filter())
 		return;
 	for (n = 0; n < rounds && !ready; n++) {
 		if (sched_runnable())
@@ -644,6 +752,9 @@ em_pv_intr_enable(if_ctx_t ctx)
 			BASE(ifdi_intr_enable)(ctx);
 		return;
 	}
+	if (em_pv_rx_paused(pv) ||
+	    (!em_pv_in_filter() && em_pv_rx_turn(pv, false)))
+		return;
 	/* The first of both after an interrupt. */
 	if (pv->csb_on && pv->poll == 0 &&
 	    atomic_load_32(&pv->csb->guest_need_rxkick) == 0)
@@ -680,6 +791,8 @@ em_pv_rx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
+	if (q == 0 && (em_pv_rx_paused(pv) || em_pv_rx_turn(pv, false)))
+		return (0);
 	return (pv->poll != 0 ? 0 : BASE(ifdi_rx_queue_intr_enable)(ctx, q));
 }
 
@@ -798,7 +911,7 @@ em_pv_init(if_ctx_t ctx)
 		    (uint32_t)pv->csb_dma.idi_paddr);
 	}
 	/* A user of netmap gets frames with their tags. */
-	if ((if_getcapenable(iflib_get_ifp(ctx)) & IFCAP_NETMAP) != 0)
+	if (em_pv_netmap(pv))
 		E1000_WRITE_REG(&pv->sc.hw, E1000_CTRL,
 		    E1000_READ_REG(&pv->sc.hw, E1000_CTRL) & ~E1000_CTRL_VME);
 	/* Without the CSB em(4) chooses, until somebody else does. */
@@ -838,6 +951,7 @@ em_pv_stop(if_ctx_t ctx)
 		E1000_WRITE_REG(&pv->sc.hw, E82545_CSBAL, 0);
 	}
 	mtx_unlock_spin(&pv->lock);
+	callout_drain(&pv->rx_callout);
 	BASE(ifdi_stop)(ctx);
 }
 
@@ -849,7 +963,8 @@ static u_int
 em_pv_knob_max(const struct em_pv *pv, const u_int *knob)
 {
 	return (knob == &pv->itr ? EM_PV_ITR_MAX :
-	    knob == &pv->poll ? EM_PV_POLL_MAX : 1);
+	    knob == &pv->poll ? EM_PV_POLL_MAX :
+	    knob == &pv->rx_share ? 100 : 1);
 }
 
 static int
@@ -866,7 +981,8 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 	error = sysctl_handle_int(oidp, &value, 0, req);
 	if (error != 0 || req->newptr == NULL)
 		return (error);
-	if (value > em_pv_knob_max(pv, knob))
+	if (value > em_pv_knob_max(pv, knob) ||
+	    (value == 0 && knob == &pv->rx_share))
 		return (EINVAL);
 	if (knob == &pv->csb_wanted && value != 0 && pv->csb == NULL)
 		return (EOPNOTSUPP);
@@ -877,7 +993,7 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 		if (knob == &pv->itr) {
 			pv->sc.enable_aim = 0;
 			E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, value);
-		} else if (pv->running)
+		} else if (pv->running && knob != &pv->rx_share)
 			em_pv_mode(pv);
 	}
 	if (!attaching)
@@ -896,6 +1012,8 @@ static const struct em_pv_knob {
 	    offsetof(struct em_pv, csb_wanted) },
 	{ "poll", "Polls a second in place of interrupts; 0: interrupts",
 	    offsetof(struct em_pv, poll) },
+	{ "rx_share", "Percentage of a processor that reception may use while "
+	    "other threads want it", offsetof(struct em_pv, rx_share) },
 }, em_pv_counters[] = {
 	{ "tx_kicks", "writes to TDT", offsetof(struct em_pv, tx_kicks) },
 	{ "tx_kicks_saved", "flushes without a write to TDT",
@@ -911,6 +1029,8 @@ static const struct em_pv_knob {
 	    offsetof(struct em_pv, rx_offload) },
 	{ "rx_bad", "frames with an invalid header, or too long",
 	    offsetof(struct em_pv, rx_bad) },
+	{ "rx_pauses", "times that reception let other threads run",
+	    offsetof(struct em_pv, rx_pauses) },
 	{ "intrs", "interrupts handled",
 	    offsetof(struct em_pv, interrupts) },
 	{ "icr_reads", "reads of the causes, with the CSB",
@@ -964,11 +1084,14 @@ em_pv_attach_pre(if_ctx_t ctx)
 		return (error);
 	mtx_init(&pv->lock, device_get_nameunit(pv->sc.dev), "em_pv", MTX_SPIN);
 	callout_init(&pv->poll_callout, 1);
+	callout_init(&pv->rx_callout, 1);
 	pv->masked = true;
+	pv->rx_share = 100;
 	pv->base = scctx->isc_txrx;
 	pv->txrx = *scctx->isc_txrx;
 	pv->txrx.ift_txd_flush = em_pv_txd_flush;
 	pv->txrx.ift_txd_credits_update = em_pv_txd_credits_update;
+	pv->txrx.ift_rxd_available = em_pv_rxd_available;
 	pv->txrx.ift_rxd_pkt_get = em_pv_rxd_pkt_get;
 	pv->txrx.ift_rxd_flush = em_pv_rxd_flush;
 	pv->txrx.ift_legacy_intr = em_pv_intr;
@@ -982,6 +1105,7 @@ em_pv_attach_pre(if_ctx_t ctx)
 	}
 	pv->csb = (struct paravirt_csb *)pv->csb_dma.idi_vaddr;
 	pv->csb_wanted = 1;
+	pv->rx_share = EM_PV_SHARE;
 	if (iflib_dma_alloc_align(ctx, scctx->isc_nrxd[0] *
 	    sizeof(*pv->hdrs), PAGE_SIZE, &pv->hdrs_dma, BUS_DMA_NOWAIT) == 0)
 		pv->hdrs = (struct em_pv_hdr *)pv->hdrs_dma.idi_vaddr;
@@ -1003,6 +1127,7 @@ em_pv_detach(if_ctx_t ctx)
 
 	error = BASE(ifdi_detach)(ctx);
 	callout_drain(&pv->poll_callout);
+	callout_drain(&pv->rx_callout);
 	if (pv->hdrs != NULL)
 		iflib_dma_free(&pv->hdrs_dma);
 	if (pv->csb != NULL)

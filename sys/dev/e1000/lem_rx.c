@@ -13,12 +13,6 @@
 
 #include "lem_impl.h"
 
-/*
- * What reception has not used of its share in this time it may use later.  That
- * is enough for a request or its answer, even on a slow processor.
- */
-#define	SLACK_NS	10000000
-
 /* The second word of a descriptor, as the adapter writes it, 3.2.3. */
 #define	STATUS(bits)	E82545_REST_STATUS(E82545_RXD_##bits)
 #define	ERROR(bit)	E82545_REST_ERRORS(E82545_RXD_ERR_##bit)
@@ -321,28 +315,16 @@ lem_rx_wait(struct lem_core *lc)
 	return (false);
 }
 
-/*
- * At its share, reception has used the processor by lc_rx_due_ns.  Turns that
- * the host took earlier, because nobody else wanted the processor, do not
- * count: a turn is followed by at most its own part of the others' time.
- */
-/* mutants 3: the same number */
 uint64_t
 lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
     uint64_t end_ns)
 {
-	uint64_t from = lc->lc_rx_due_ns;
-
 	lem_os_assert_rx(lc);
 	if (lc->lc_rx_share == 0 || begin_ns >= end_ns ||
 	    (n == 0 && (lc->lc_mode & LEM_MODE_POLL) == 0))
 		return (0);
-	if (from > begin_ns)
-		from = begin_ns;
-	else if (begin_ns - from > SLACK_NS)
-		from = begin_ns - SLACK_NS;
-	lc->lc_rx_due_ns = from + (end_ns - begin_ns) * 100 / lc->lc_rx_share;
-	return (lc->lc_rx_due_ns > end_ns ? lc->lc_rx_due_ns - end_ns : 0);
+	return (lem_share_turn(&lc->lc_rx_due_ns, lc->lc_rx_share, begin_ns,
+	    end_ns));
 }
 
 /*

@@ -27,6 +27,12 @@
 #define	TRIAL_MIN	16
 #define	TRIAL_MAX	1024
 
+/*
+ * What reception has not used of its share in this time it may use later.  That
+ * is enough for a request or its answer, even on a slow processor.
+ */
+#define	SLACK_NS	10000000
+
 void
 lem_spin_init(struct lem_spin *sp, uint32_t max)
 {
@@ -72,4 +78,24 @@ lem_spin_missed(struct lem_spin *sp)
 	}
 	/* mutants: at the maximum there is nothing to learn */
 	sp->sp_learn = sp->sp_trial || sp->sp_rounds < sp->sp_max;
+}
+
+/*
+ * At its share, reception has used the processor by *due_ns.  Turns that the
+ * host took earlier, because nobody else wanted the processor, do not count: a
+ * turn is followed by at most its own part of the others' time.
+ */
+/* mutants 3: the same number */
+uint64_t
+lem_share_turn(uint64_t *due_ns, uint32_t percent, uint64_t begin_ns,
+    uint64_t end_ns)
+{
+	uint64_t from = *due_ns;
+
+	if (from > begin_ns)
+		from = begin_ns;
+	else if (begin_ns - from > SLACK_NS)
+		from = begin_ns - SLACK_NS;
+	*due_ns = from + (end_ns - begin_ns) * 100 / percent;
+	return (*due_ns > end_ns ? *due_ns - end_ns : 0);
 }

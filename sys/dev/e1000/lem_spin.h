@@ -7,7 +7,10 @@
 #ifndef _DEV_E1000_LEM_SPIN_H_
 #define	_DEV_E1000_LEM_SPIN_H_
 
-/* For how long to spin before one asks to be woken: lem_spin.c. */
+/*
+ * How much of the processor a driver uses: lem_spin.c.  These functions call no
+ * kernel, and all drivers share them.
+ */
 
 #if defined(__KERNEL__)		/* Linux */
 #include <linux/types.h>
@@ -18,6 +21,7 @@
 #include <stdint.h>
 #endif
 
+/* For how long to spin before one asks to be woken. */
 struct lem_spin {
 	uint32_t	 sp_max;	/* rounds, at most, */
 	uint32_t	 sp_rounds;	/* now */
@@ -37,5 +41,16 @@ struct lem_spin {
 void	lem_spin_init(struct lem_spin *sp, uint32_t max);
 void	lem_spin_paid(struct lem_spin *sp);
 void	lem_spin_missed(struct lem_spin *sp);
+
+/*
+ * Receive livelock: a driver that receives before all else leaves no time to the
+ * programs that use the frames.  Reception has used the processor from begin_ns
+ * to end_ns, of a clock that does not stop.  Returns how many nanoseconds it
+ * must leave to others to use no more than `percent' of the time, 1 to 100; they
+ * need not be waited for if nobody wants the processor.  *due_ns is 0 before the
+ * first call.  The receive lock.
+ */
+uint64_t lem_share_turn(uint64_t *due_ns, uint32_t percent, uint64_t begin_ns,
+	    uint64_t end_ns);
 
 #endif /* !_DEV_E1000_LEM_SPIN_H_ */

@@ -564,6 +564,7 @@ input(struct em_guest *g, uint32_t number)
 	g->rx_resync = false;
 	g->wrong += number != g->received;
 	g->received++;
+	em_clock_ns += g->frame_ns;
 }
 
 /* Take at most `n' frames.  Returns whether there are more. */
@@ -702,16 +703,30 @@ em_interrupt(struct em_guest *g)
 	return (true);
 }
 
-bool
-em_poll(struct em_guest *g)
+static bool
+callout_run(struct callout *c)
 {
-	void (*func)(void *) = g->callout->func;
+	void (*func)(void *) = c->func;
 
 	if (func == NULL)
 		return (false);
-	g->callout->func = NULL;
-	func(g->callout->arg);
+	c->func = NULL;
+	func(c->arg);
 	return (true);
+}
+
+bool
+em_poll(struct em_guest *g)
+{
+	return (callout_run(g->callout));
+}
+
+bool
+em_rx_callout(struct em_guest *g)
+{
+	if (g->rx_callout->func != NULL)
+		em_clock_ns += EM_PAUSE_NS;
+	return (callout_run(g->rx_callout));
 }
 
 /* Polls that find nothing to do end the wait. */
@@ -752,7 +767,7 @@ em_settle(struct em_guest *g)
 	for (i = 0; i < 20000; i++) {
 		host_run(g->h);
 		if (!em_interrupt(g) && !em_tx_task(g) && !em_rx_task(g) &&
-		    !poll_useful(g) && !timer(g))
+		    !em_rx_callout(g) && !poll_useful(g) && !timer(g))
 			return;
 	}
 	REQUIRE(!"tasks without end");
@@ -899,7 +914,8 @@ em_destroy(struct em_guest *g)
 	sx_xlock(&g->ctx.lock);
 	REQUIRE(IFDI_CALL(&g->ctx, ifdi_detach)(&g->ctx) == 0);
 	sx_xunlock(&g->ctx.lock);
-	REQUIRE(g->ndma == 0 && g->callout->func == NULL && !g->mtx->ready);
+	REQUIRE(g->ndma == 0 && g->callout->func == NULL &&
+	    g->rx_callout->func == NULL && !g->mtx->ready);
 	/* The adapter does not use the CSB any longer. */
 	host_set(g->h, E82545_TCTL, E82545_TCTL_EN);
 	host_set(g->h, E82545_RCTL, E82545_RCTL_EN);

@@ -22,7 +22,8 @@
 #define	EM_RING		256		/* descriptors of each ring */
 #define	EM_BUDGET	16		/* frames that a receive task takes */
 #define	EM_LEN		60		/* bytes of a frame */
-#define	EM_SYSCTLS	16
+#define	EM_PAUSE_NS	250000		/* until em_rx_callout() is due */
+#define	EM_SYSCTLS	20
 
 struct iflib_ctx {
 	kobj_class_t	 cls;
@@ -56,7 +57,7 @@ struct em_guest {
 	struct e1000_softc *sc;
 	struct em_sysctl sysctls[EM_SYSCTLS];
 	unsigned int	 nsysctls;
-	struct callout	*callout;
+	struct callout	*callout, *rx_callout;	/* polls; the end of a pause */
 	struct mtx	*mtx;
 	unsigned int	 ndma;		/* allocations that are not freed */
 	const struct paravirt_csb *csb;	/* the first one */
@@ -75,6 +76,7 @@ struct em_guest {
 	bool		 tx_notified, rx_notified;	/* it has been told */
 	unsigned int	 served;	/* messages of MSI */
 	unsigned int	 resets;	/* requested */
+	uint64_t	 frame_ns;	/* the stack's time for a frame */
 
 	/* Frames. */
 	uint64_t	 txbuf;		/* gpa of the first slot's frame */
@@ -135,6 +137,7 @@ bool	em_interrupt(struct em_guest *g);
 bool	em_tx_task(struct em_guest *g);
 bool	em_rx_task(struct em_guest *g);
 bool	em_poll(struct em_guest *g);
+bool	em_rx_callout(struct em_guest *g);
 /* All steps, until nothing is left to do.  The clock stands still. */
 void	em_settle(struct em_guest *g);
 /* Reclaim what is reported, as a new packet does. */

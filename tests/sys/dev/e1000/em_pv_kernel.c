@@ -25,6 +25,7 @@ struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 int	V_ipforwarding, V_ip6_forwarding;
 _Thread_local struct thread em_thread;
+uint64_t em_clock_ns;
 
 bool
 sched_runnable(void)
@@ -150,7 +151,11 @@ callout_init(struct callout *c, int mpsafe)
 {
 	REQUIRE(mpsafe);
 	c->func = NULL;
-	guest->callout = c;
+	/* em_pv.c's two, in this order. */
+	if (guest->callout == NULL)
+		guest->callout = c;
+	else
+		guest->rx_callout = c;
 }
 
 int

@@ -29,16 +29,23 @@ typedef int64_t sbintime_t;
 #define	PAGE_SIZE	4096
 #endif
 #define	SBT_1S		((sbintime_t)1 << 32)
+#define	SBT_1MS		(SBT_1S / 1000)
 
 struct em_guest;
 
 /* sched(9); td_intr_nesting_level is not 0 in a filter. */
 struct thread {
 	int		 td_intr_nesting_level;
+	bool		 idle;
 };
 extern _Thread_local struct thread em_thread;
 #define	curthread	(&em_thread)
+#define	TD_IS_IDLETHREAD(td)	((td)->idle)
 bool	sched_runnable(void);
+/* The scheduler's clock. */
+extern uint64_t em_clock_ns;
+#define	cpu_tickrate()	((uint64_t)1000000000)
+#define	cpu_ticks()	atomic_load_64(&em_clock_ns)
 
 static inline u_int
 atomic_load_int(const volatile u_int *p)
@@ -132,6 +139,7 @@ void	callout_init(struct callout *, int);
 int	callout_drain(struct callout *);
 int	callout_reset_sbt(struct callout *, sbintime_t, sbintime_t,
 	    void (*)(void *), void *, int);
+#define	callout_reset_sbt_curcpu	callout_reset_sbt
 
 /*
  * sysctl(9).

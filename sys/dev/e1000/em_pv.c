@@ -879,11 +879,24 @@ em_pv_mode(struct em_pv *pv)
 		iflib_tx_intr_deferred(pv->sc.ctx, q);
 }
 
+/*
+ * Have frames of 64 KB in clusters of a page: half as many as of the usual size.
+ * iflib(4) allocates them afterwards.
+ */
+static void
+em_pv_rx_pages(struct em_pv *pv)
+{
+	pv->sc.shared->isc_rxd_buf_size[0] = 4096;
+	E1000_WRITE_REG(&pv->sc.hw, E1000_RCTL, E1000_READ_REG(&pv->sc.hw,
+	    E1000_RCTL) | E1000_RCTL_SZ_4096 | E1000_RCTL_BSEX);
+}
+
 /* Start, with an empty transmit ring and no buffer in the receive ring. */
 static void
 em_pv_init(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
+	if_softc_ctx_t scctx = iflib_get_softc_ctx(ctx);
 
 	BASE(ifdi_init)(ctx);
 	memset(pv->tx, 0, sizeof(pv->tx));
@@ -892,6 +905,7 @@ em_pv_init(if_ctx_t ctx)
 	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
 	lem_spin_init(&pv->tx_spin, EM_PV_ROUNDS);
 	lem_spin_init(&pv->rx_spin, EM_PV_ROUNDS);
+	scctx->isc_rxd_buf_size[0] = 0;
 	if (pv->csb != NULL) {
 		memset(pv->csb, 0, NET_PARAVIRT_CSB_SIZE);
 		pv->csb->host_need_txkick = 1;
@@ -901,6 +915,7 @@ em_pv_init(if_ctx_t ctx)
 			pv->csb->vnet_ring_high =
 			    (uint64_t)pv->hdrs_dma.idi_paddr >> 32;
 			pv->csb->vnet_ring_low = pv->hdrs_dma.idi_paddr;
+			em_pv_rx_pages(pv);
 		}
 		mtx_lock_spin(&pv->lock);
 		em_pv_csb_fill(pv);

@@ -281,7 +281,7 @@ base_attach_pre(if_ctx_t ctx)
 	ctx->scctx.isc_ntxd[0] = ctx->scctx.isc_nrxd[0] = EM_RING;
 	ctx->scctx.isc_ntxqsets = ctx->scctx.isc_nrxqsets = 1;
 	/* iflib allocates these afterwards. */
-	host_rings(g->h, EM_RING, EM_RING, 2048);
+	host_rings(g->h, EM_RING, EM_RING, EM_BUF);
 	g->txbuf = host_alloc(g->h, EM_RING * EM_LEN, 1);
 	sc->tx_queues = calloc(1, sizeof(*sc->tx_queues));
 	sc->rx_queues = calloc(1, sizeof(*sc->rx_queues));
@@ -542,7 +542,7 @@ refill(struct em_guest *g, unsigned int n)
 		iru.iru_pidx = g->rx_pidx;
 		for (iru.iru_count = 0; n > 0 && iru.iru_count < 32; n--) {
 			paddrs[iru.iru_count++] = g->h->rxbuf +
-			    (uint64_t)g->rx_pidx * 2048;
+			    (uint64_t)g->rx_pidx * EM_BUF;
 			g->rx_pidx = (g->rx_pidx + 1) % EM_RING;
 		}
 		TXRX(g)->ift_rxd_refill(g->sc, &iru);
@@ -580,7 +580,7 @@ take(struct em_guest *g, unsigned int n)
 		ri.iri_cidx = g->rx_cidx;
 		ri.iri_frags = frags;
 		REQUIRE(TXRX(g)->ift_rxd_pkt_get(g->sc, &ri) == 0);
-		frame = host_mem(g->h, g->h->rxbuf + ri.iri_cidx * 2048ull,
+		frame = host_mem(g->h, g->h->rxbuf + ri.iri_cidx * (uint64_t)EM_BUF,
 		    EM_LEN);
 		if (ri.iri_len == EM_LEN && ri.iri_csum_flags == 0)
 			input(g, be32dec(frame + 14));

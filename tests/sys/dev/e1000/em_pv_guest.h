@@ -23,6 +23,7 @@
 #define	EM_BUDGET	16		/* frames that a receive task takes */
 #define	EM_LEN		60		/* bytes of a frame */
 #define	EM_PAUSE_NS	250000		/* until em_rx_callout() is due */
+#define	EM_BUF		4096		/* bytes of a receive buffer, at most */
 #define	EM_SYSCTLS	20
 
 struct iflib_ctx {

@@ -674,11 +674,13 @@ headers_adapter(const struct em_config *c)
 		em_inject(g, 3);
 	}
 	headers_arrive(g, 65535, 1448, 1, true);
+	ATF_CHECK_EQ(65536 / EM_BUF, g->other.iri_nfrags);
+	ATF_CHECK_EQ(EM_BUF, g->ctx.scctx.isc_rxd_buf_size[0]);
 	ATF_CHECK_EQ(0, em_get(g, "rx_bad"));
 	/* The longest frame of the adapter is longer than what iflib(4) takes. */
 	headers_arrive(g, 65536, 1448, 1, false);
 	ATF_CHECK_EQ(1, em_get(g, "rx_bad"));
-	ATF_CHECK_EQ(65536 / 2048 * 2048 - 2048, g->other.iri_len);
+	ATF_CHECK_EQ(65536 - EM_BUF, g->other.iri_len);
 	/* Without the CSB, and for those who forward, they are cut. */
 	ATF_CHECK_EQ(0, em_set(g, "csb", 0));
 	headers_arrive(g, 5054, 1000, 5, false);
@@ -688,6 +690,7 @@ headers_adapter(const struct em_config *c)
 	em_admin(g);
 	ATF_CHECK_EQ(1, g->resets);
 	em_settle(g);
+	ATF_CHECK_EQ(0, g->ctx.scctx.isc_rxd_buf_size[0]);
 	headers_arrive(g, 5054, 1000, 5, false);
 	em_admin(g);
 	ATF_CHECK_EQ(1, g->resets);

@@ -248,6 +248,7 @@ typedef struct if_softc_ctx {
 	int		 isc_ntxqsets_max, isc_nrxqsets_max;
 	int		 isc_msix_bar, isc_disable_msix;
 	int		 isc_capabilities, isc_capenable;
+	uint16_t	 isc_rxd_buf_size[1];	/* 0: the usual one */
 } *if_softc_ctx_t;
 struct if_shared_ctx {
 	driver_t	*isc_driver;
@@ -302,6 +303,9 @@ kobj_class_t iflib_class(if_ctx_t);
 #define	E1000_IMC		E82545_IMC
 #define	E1000_TDT(q)		(E82545_TDT + E82574_QUEUE(q))
 #define	E1000_RDT(q)		(E82545_RDT + E82574_QUEUE(q))
+#define	E1000_RCTL		E82545_RCTL
+#define	E1000_RCTL_SZ_4096	E82545_RCTL_BSIZE_256
+#define	E1000_RCTL_BSEX		E82545_RCTL_BSEX
 #define	E1000_ICR_LSC		E82545_ICR_LSC
 #define	E1000_ICR_RXSEQ		E82545_ICR_RXSEQ
 #define	E1000_ICR_RXO		E82545_ICR_RXO

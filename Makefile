@@ -57,7 +57,8 @@ SYSDIR?=	${SRCTOP}/sys
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
-# em_pv is not among these: it takes if_em.c as 15.1 has it.
+# em_pv is not among these: it ends if the kernel's if_em.c is one that it does
+# not know.
 .for _m in if_lem vale_learn
 .if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
 SUBDIR+=	sys/modules/${_m}

@@ -40,6 +40,7 @@
 #include <sys/callout.h>
 #include <sys/proc.h>
 #include <sys/sched.h>
+#include <sys/sdt.h>
 #include <sys/smp.h>
 
 #include <machine/atomic.h>
@@ -85,6 +86,21 @@ _Static_assert(sizeof(struct em_pv_hdr) == 10, "paravirt_csb(9)");
 #define	HDR_TCP6	4
 #define	HDR_ECN		0x80
 
+/* dtrace_lem(4) */
+SDT_PROVIDER_DEFINE(lem);
+SDT_PROBE_DEFINE2(lem, , , tx__kick, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , tx__kick__saved, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , rx__kick, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , rx__kick__saved, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , combine, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , flush, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , clean, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , interrupt, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , receive, "char *", "uint32_t");
+SDT_PROBE_DEFINE2(lem, , , poll, "char *", "uint32_t");
+#define	EM_PV_PROBE(pv, probe, value)					\
+	SDT_PROBE2(lem, , , probe, device_get_nameunit((pv)->sc.dev), value)
+
 /* Call em(4)'s method. */
 #define	BASE(method)							\
 	((method##_t *)kobj_lookup_method((kobj_class_t)&em_if_driver,	\
@@ -104,6 +120,7 @@ struct em_pv_rx {
 					   found a frame there */
 	qidx_t		 posted;	/* last value of RDT (or guest_rdt) */
 	bool		 kick;		/* the next value goes to RDT */
+	uint32_t	 frames;	/* since the last value */
 	/* lem_share_turn() */
 	uint64_t	 begin_ns;	/* of this turn, or 0 */
 	uint64_t	 due_ns;
@@ -127,10 +144,15 @@ struct em_pv {
 	uint32_t	 tx_asked;	/* numbers of the last requests for */
 	uint32_t	 rx_asked;	/* interrupts */
 	bool		 running;	/* between IFDI_INIT and IFDI_STOP */
+	bool		 detaching;
 	bool		 masked;	/* by IMC */
 	bool		 unread;	/* an MSI came, and ICR was not read */
 	bool		 csb_on;	/* csb, while running */
+	uint32_t	 ims;		/* em(4)'s, with MSI-X */
 	struct callout	 poll_callout, rx_callout;
+	struct sysctl_ctx_list sysctls;
+	bool		 itr_set;	/* somebody has set itr */
+	uint32_t	 itr_em;	/* em(4)'s, as of em_pv_init() */
 	/* Knobs. */
 	u_int		 itr, sc_on, csb_wanted, poll, rx_share;
 	/* Counters. */
@@ -207,6 +229,7 @@ em_pv_tx_post(struct em_pv *pv, int q)
 	const qidx_t ntxd = pv->sc.shared->isc_ntxd[0], old = tx->posted;
 
 	mtx_assert(&pv->lock, MA_OWNED);
+	EM_PV_PROBE(pv, flush, DISTANCE(old, tx->tail, ntxd));
 	tx->posted = tx->tail;
 	tx->report = (tx->tail - 1) & (ntxd - 1);
 	tx->waiting = tx->rs;
@@ -219,6 +242,7 @@ em_pv_tx_post(struct em_pv *pv, int q)
 			    atomic_load_32(&csb->host_tdh) == old)
 				em_pv_tx_spun(pv, true);
 			pv->tx_kicks_saved++;
+			EM_PV_PROBE(pv, tx__kick__saved, tx->posted);
 			return;
 		}
 		em_pv_tx_spun(pv, false);
@@ -226,6 +250,7 @@ em_pv_tx_post(struct em_pv *pv, int q)
 		atomic_store_rel_32(&csb->host_need_txkick, 0);
 	}
 	pv->tx_kicks++;
+	EM_PV_PROBE(pv, tx__kick, tx->posted);
 	E1000_WRITE_REG(&pv->sc.hw, E1000_TDT(q), tx->posted);
 }
 
@@ -278,9 +303,11 @@ em_pv_txd_flush(void *arg, uint16_t q, qidx_t pidx)
 	mtx_lock_spin(&pv->lock);
 	tx->tail = pidx;
 	tx->rs = rs;
-	if (em_pv_tx_may_wait(pv, q))
+	if (em_pv_tx_may_wait(pv, q)) {
 		pv->tx_combined++;
-	else
+		EM_PV_PROBE(pv, combine, DISTANCE(tx->posted, pidx,
+		    pv->sc.shared->isc_ntxd[0]));
+	} else
 		em_pv_tx_post(pv, q);
 	if (pv->csb_on)
 		done = em_pv_tx_ask(pv, q);
@@ -327,6 +354,7 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 	n = pv->base->ift_txd_credits_update(arg, q, clear);
 	if (!clear || n == 0)
 		return (n);
+	EM_PV_PROBE(pv, clean, n);
 	em_pv_tx_done(pv, q, false);
 	mtx_lock_spin(&pv->lock);
 	if (pv->csb_on)
@@ -525,6 +553,7 @@ em_pv_rxd_pkt_get(void *arg, if_rxd_info_t ri)
 		return (error);
 	pv->rx.next = (first + ri->iri_nfrags) & (nrxd - 1);
 	pv->rx.seen = QIDX_INVALID;
+	pv->rx.frames++;
 	if (!pv->hdrs_on)
 		return (0);
 	len = em_pv_rx_len(ri);
@@ -574,15 +603,21 @@ em_pv_rxd_flush(void *arg, uint16_t q, uint8_t flid, qidx_t pidx)
 		pv->base->ift_rxd_flush(arg, q, flid, pidx);
 		return;
 	}
+	if (pv->rx.frames != 0)
+		EM_PV_PROBE(pv, receive, pv->rx.frames);
+	pv->rx.frames = 0;
 	mtx_lock_spin(&pv->lock);
 	old = pv->rx.posted;
 	pv->rx.posted = pidx;
 	if (em_pv_rx_kick(pv, old)) {
 		pv->rx.kick = false;
 		pv->rx_kicks++;
+		EM_PV_PROBE(pv, rx__kick, pidx);
 		E1000_WRITE_REG(&pv->sc.hw, E1000_RDT(0), pidx);
-	} else
+	} else {
 		pv->rx_kicks_saved++;
+		EM_PV_PROBE(pv, rx__kick__saved, pidx);
+	}
 	mtx_unlock_spin(&pv->lock);
 }
 
@@ -644,8 +679,10 @@ em_pv_intr(void *arg)
 {
 	struct em_pv *pv = arg;
 
-	if (pv->poll != 0)
+	/* A line may be shared, and come before the start or after detach. */
+	if (pv->poll != 0 || !pv->running)
 		return (FILTER_STRAY);
+	EM_PV_PROBE(pv, interrupt, pv->sc_on | pv->csb_on << 1);
 	if (!pv->csb_on) {
 		pv->interrupts++;
 		return (em_intr(arg));
@@ -665,12 +702,17 @@ em_pv_intr(void *arg)
 	return (FILTER_SCHEDULE_THREAD);
 }
 
+/*
+ * Mask interrupts.  While polling, EIAC of MSI-X stays: a cause that is
+ * unmasked without it, by a task that ends as polling does, is never cleared,
+ * and no message follows.
+ */
 static void
 em_pv_intr_disable(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
-	if (pv->sc.intr_type == IFLIB_INTR_MSIX) {
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX && pv->poll == 0) {
 		BASE(ifdi_intr_disable)(ctx);
 		return;
 	}
@@ -791,7 +833,8 @@ em_pv_rx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
-	if (q == 0 && (em_pv_rx_paused(pv) || em_pv_rx_turn(pv, false)))
+	if (q == 0 && (em_pv_rx_paused(pv) ||
+	    (!em_pv_in_filter() && em_pv_rx_turn(pv, false))))
 		return (0);
 	return (pv->poll != 0 ? 0 : BASE(ifdi_rx_queue_intr_enable)(ctx, q));
 }
@@ -806,6 +849,7 @@ em_pv_poll(void *arg)
 	if (poll == 0)
 		return;
 	pv->polls++;
+	EM_PV_PROBE(pv, poll, 0);
 	for (q = 0; q < pv->sc.rx_num_queues; q++)
 		iflib_rx_intr_deferred(pv->sc.ctx, q);
 	for (q = 0; q < pv->sc.tx_num_queues; q++)
@@ -843,6 +887,32 @@ em_pv_csb_fill(struct em_pv *pv)
 }
 
 /*
+ * Write the interval between interrupts: em(4)'s, unless the CSB is on or
+ * somebody has set one.
+ */
+static void
+em_pv_itr(struct em_pv *pv)
+{
+	const uint32_t itr = pv->csb_on || pv->itr_set ? pv->itr : pv->itr_em;
+	int i;
+
+	E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, itr);
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX)
+		for (i = 0; i < pv->sc.rx_num_queues; i++)
+			E1000_WRITE_REG(&pv->sc.hw, E1000_EITR_82574(i), itr);
+}
+
+/*
+ * With MSI-X, em(4)'s filter for the link sets the causes in ims, and comes
+ * again if one of them is set.  Those that are masked would be for ever.
+ */
+static void
+em_pv_ims(struct em_pv *pv)
+{
+	pv->sc.ims = pv->poll != 0 ? 0 : pv->ims;
+}
+
+/*
  * Change a mode of a running adapter.  Both sides continue with the same
  * indices.  An interrupt that was due in the old mode may be lost, so both
  * tasks run once, and causes that the old mode left are read: with an MSI they
@@ -864,6 +934,9 @@ em_pv_mode(struct em_pv *pv)
 		E1000_WRITE_REG(&pv->sc.hw, E1000_RDT(0), pv->rx.posted);
 	}
 	mtx_unlock_spin(&pv->lock);
+	if (pv->csb != NULL)
+		em_pv_itr(pv);
+	em_pv_ims(pv);
 	if (pv->poll != 0) {
 		IFDI_INTR_DISABLE(pv->sc.ctx);
 		callout_reset_sbt(&pv->poll_callout, SBT_1S / pv->poll, 0,
@@ -898,6 +971,7 @@ em_pv_init(if_ctx_t ctx)
 	struct em_pv *pv = iflib_get_softc(ctx);
 	if_softc_ctx_t scctx = iflib_get_softc_ctx(ctx);
 
+	em_pv_ims(pv);
 	BASE(ifdi_init)(ctx);
 	memset(pv->tx, 0, sizeof(pv->tx));
 	pv->rx = (struct em_pv_rx){ .seen = QIDX_INVALID, .kick = true };
@@ -929,21 +1003,32 @@ em_pv_init(if_ctx_t ctx)
 	if (em_pv_netmap(pv))
 		E1000_WRITE_REG(&pv->sc.hw, E1000_CTRL,
 		    E1000_READ_REG(&pv->sc.hw, E1000_CTRL) & ~E1000_CTRL_VME);
-	/* Without the CSB em(4) chooses, until somebody else does. */
-	if (pv->csb_on || pv->itr != 0)
-		E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, pv->itr);
+	if (pv->csb != NULL)
+		pv->itr_em = E1000_READ_REG(&pv->sc.hw, E1000_ITR);
+	if (pv->csb_on || pv->itr_set)
+		em_pv_itr(pv);
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX)
+		E1000_WRITE_REG(&pv->sc.hw, EM_EIAC, pv->ims);
 	pv->running = true;
 	if (pv->poll != 0)
 		callout_reset_sbt(&pv->poll_callout, SBT_1S / pv->poll, 0,
 		    em_pv_poll, pv, C_DIRECT_EXEC);
 }
 
-/* Called about twice a second, and when the link changes. */
+/*
+ * Called about twice a second, and when the link changes.  em(4) may have
+ * written its own interval once more, after its AIM was turned off.
+ */
 static void
 em_pv_update_admin_status(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
+	if (pv->running && pv->itr_set && !pv->csb_on)
+		em_pv_itr(pv);
+	/* Without interrupts nobody says that the link has changed. */
+	if (pv->poll != 0)
+		pv->sc.hw.mac.get_link_status = 1;
 	BASE(ifdi_update_admin_status)(ctx);
 	if (pv->running && pv->hdrs_on != em_pv_takes_partial(pv)) {
 		iflib_request_reset(ctx);
@@ -982,6 +1067,25 @@ em_pv_knob_max(const struct em_pv *pv, const u_int *knob)
 	    knob == &pv->rx_share ? 100 : 1);
 }
 
+/*
+ * Set itr.  em(4) adapts the interval no longer: releases that do have a
+ * variable for that, and 14.1 does not.
+ */
+static void
+em_pv_set_itr(struct em_pv *pv)
+{
+	char name[sizeof("dev.em.2147483647.enable_aim")];
+	int off = 0;
+
+	snprintf(name, sizeof(name), "dev.em.%d.enable_aim",
+	    device_get_unit(pv->sc.dev));
+	(void)kernel_sysctlbyname(curthread, name, NULL, NULL, &off,
+	    sizeof(off), NULL, 0);
+	pv->itr_set = true;
+	if (pv->running)
+		em_pv_itr(pv);
+}
+
 static int
 em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 {
@@ -1001,14 +1105,17 @@ em_pv_sysctl(SYSCTL_HANDLER_ARGS)
 		return (EINVAL);
 	if (knob == &pv->csb_wanted && value != 0 && pv->csb == NULL)
 		return (EOPNOTSUPP);
-	if (!attaching)
-		sx_xlock(ctx_lock);
-	if (*knob != value) {
+	/* Detach has the lock, and waits for us to leave. */
+	while (!attaching && !sx_try_xlock(ctx_lock)) {
+		if (atomic_load_bool(&pv->detaching))
+			return (ENXIO);
+		pause_sbt("em_pv", SBT_1MS, 0, 0);
+	}
+	if (*knob != value || knob == &pv->itr) {
 		atomic_store_int(knob, value);
-		if (knob == &pv->itr) {
-			pv->sc.enable_aim = 0;
-			E1000_WRITE_REG(&pv->sc.hw, E1000_ITR, value);
-		} else if (pv->running && knob != &pv->rx_share)
+		if (knob == &pv->itr)
+			em_pv_set_itr(pv);
+		else if (pv->running && knob != &pv->rx_share)
 			em_pv_mode(pv);
 	}
 	if (!attaching)
@@ -1057,7 +1164,7 @@ static int
 em_pv_attach_post(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
-	struct sysctl_ctx_list *list = device_get_sysctl_ctx(pv->sc.dev);
+	struct sysctl_ctx_list *list = &pv->sysctls;
 	struct sysctl_oid_list *child =
 	    SYSCTL_CHILDREN(device_get_sysctl_tree(pv->sc.dev));
 	const struct em_pv_knob *k;
@@ -1066,6 +1173,7 @@ em_pv_attach_post(if_ctx_t ctx)
 	error = BASE(ifdi_attach_post)(ctx);
 	if (error != 0)
 		return (error);
+	pv->ims = pv->sc.ims;
 	for (k = em_pv_knobs; k < em_pv_knobs + nitems(em_pv_knobs); k++)
 		SYSCTL_ADD_PROC(list, child, OID_AUTO, k->name, CTLTYPE_UINT |
 		    CTLFLAG_RWTUN | CTLFLAG_MPSAFE, pv, k->offset,
@@ -1097,11 +1205,6 @@ em_pv_attach_pre(if_ctx_t ctx)
 	error = BASE(ifdi_attach_pre)(ctx);
 	if (error != 0)
 		return (error);
-	mtx_init(&pv->lock, device_get_nameunit(pv->sc.dev), "em_pv", MTX_SPIN);
-	callout_init(&pv->poll_callout, 1);
-	callout_init(&pv->rx_callout, 1);
-	pv->masked = true;
-	pv->rx_share = 100;
 	pv->base = scctx->isc_txrx;
 	pv->txrx = *scctx->isc_txrx;
 	pv->txrx.ift_txd_flush = em_pv_txd_flush;
@@ -1113,17 +1216,6 @@ em_pv_attach_pre(if_ctx_t ctx)
 	scctx->isc_txrx = &pv->txrx;
 	if (!em_pv_has_csb(pv->sc.dev))
 		return (0);
-	if (iflib_dma_alloc_align(ctx, NET_PARAVIRT_CSB_SIZE, PAGE_SIZE,
-	    &pv->csb_dma, BUS_DMA_NOWAIT) != 0) {
-		device_printf(pv->sc.dev, "no memory for the CSB\n");
-		return (0);
-	}
-	pv->csb = (struct paravirt_csb *)pv->csb_dma.idi_vaddr;
-	pv->csb_wanted = 1;
-	pv->rx_share = EM_PV_SHARE;
-	if (iflib_dma_alloc_align(ctx, scctx->isc_nrxd[0] *
-	    sizeof(*pv->hdrs), PAGE_SIZE, &pv->hdrs_dma, BUS_DMA_NOWAIT) == 0)
-		pv->hdrs = (struct em_pv_hdr *)pv->hdrs_dma.idi_vaddr;
 	/* The host cuts no segments for a guest with a header ring. */
 	scctx->isc_capabilities |= IFCAP_TSO6;
 	scctx->isc_capenable |= IFCAP_TSO;
@@ -1134,12 +1226,59 @@ em_pv_attach_pre(if_ctx_t ctx)
 	return (0);
 }
 
+/* Allocate the CSB and the header ring; the driver does without them. */
+static void
+em_pv_csb_alloc(struct em_pv *pv)
+{
+	const size_t size = pv->sc.shared->isc_nrxd[0] * sizeof(*pv->hdrs);
+
+	if (iflib_dma_alloc_align(pv->sc.ctx, NET_PARAVIRT_CSB_SIZE, PAGE_SIZE,
+	    &pv->csb_dma, BUS_DMA_NOWAIT) != 0) {
+		device_printf(pv->sc.dev, "no memory for the CSB\n");
+		return;
+	}
+	pv->csb = (struct paravirt_csb *)pv->csb_dma.idi_vaddr;
+	pv->csb_wanted = 1;
+	pv->rx_share = EM_PV_SHARE;
+	if (iflib_dma_alloc_align(pv->sc.ctx, size, PAGE_SIZE, &pv->hdrs_dma,
+	    BUS_DMA_NOWAIT) == 0)
+		pv->hdrs = (struct em_pv_hdr *)pv->hdrs_dma.idi_vaddr;
+}
+
+/*
+ * The last step of attach after which a failure does not end in IFDI_DETACH:
+ * what is ours begins here.
+ */
+static int
+em_pv_rx_queues_alloc(if_ctx_t ctx, caddr_t *vaddrs, uint64_t *paddrs,
+    int nrxqs, int nrxqsets)
+{
+	struct em_pv *pv = iflib_get_softc(ctx);
+	int error;
+
+	error = BASE(ifdi_rx_queues_alloc)(ctx, vaddrs, paddrs, nrxqs,
+	    nrxqsets);
+	if (error != 0)
+		return (error);
+	mtx_init(&pv->lock, device_get_nameunit(pv->sc.dev), "em_pv", MTX_SPIN);
+	callout_init(&pv->poll_callout, 1);
+	callout_init(&pv->rx_callout, 1);
+	sysctl_ctx_init(&pv->sysctls);
+	pv->masked = true;
+	pv->rx_share = 100;
+	if (em_pv_has_csb(pv->sc.dev))
+		em_pv_csb_alloc(pv);
+	return (0);
+}
+
 static int
 em_pv_detach(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 	int error;
 
+	atomic_store_bool(&pv->detaching, true);
+	sysctl_ctx_free(&pv->sysctls);
 	error = BASE(ifdi_detach)(ctx);
 	callout_drain(&pv->poll_callout);
 	callout_drain(&pv->rx_callout);
@@ -1155,6 +1294,7 @@ em_pv_detach(if_ctx_t ctx)
 
 static device_method_t em_pv_if_methods[] = {
 	DEVMETHOD(ifdi_attach_pre, em_pv_attach_pre),
+	DEVMETHOD(ifdi_rx_queues_alloc, em_pv_rx_queues_alloc),
 	DEVMETHOD(ifdi_attach_post, em_pv_attach_post),
 	DEVMETHOD(ifdi_detach, em_pv_detach),
 	DEVMETHOD(ifdi_init, em_pv_init),

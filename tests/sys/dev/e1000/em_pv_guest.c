@@ -14,12 +14,17 @@
 
 #include "em_pv_guest.h"
 
-extern driver_t em_if_driver;
 extern struct if_shared_ctx em_sctx_init;
 void	*em_pv_register(device_t);
-int	em_intr(void *);
 
 struct em_guest *guest;
+
+/* Whether a call that may fail does. */
+bool
+em_fails(void)
+{
+	return (++guest->calls == guest->config.fail);
+}
 
 /*
  * What iflib(4) offers a driver.
@@ -32,7 +37,7 @@ iflib_dma_alloc_align(if_ctx_t ctx __attribute__((__unused__)), int size,
 {
 	struct em_guest *g = guest;
 
-	if (g->config.no_memory)
+	if (em_fails())
 		return (ENOMEM);
 	size = roundup2(size, PAGE_SIZE);
 	dma->idi_paddr = host_alloc(g->h, size, align);
@@ -76,17 +81,15 @@ iflib_class(if_ctx_t ctx)
 }
 
 void
-iflib_tx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)),
-    int q __attribute__((__unused__)))
+iflib_tx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)), int q)
 {
-	atomic_store_bool(&guest->tx_task, true);
+	atomic_store_bool(&guest->q[q].tx_task, true);
 }
 
 void
-iflib_rx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)),
-    int q __attribute__((__unused__)))
+iflib_rx_intr_deferred(if_ctx_t ctx __attribute__((__unused__)), int q)
 {
-	atomic_store_bool(&guest->rx_task, true);
+	atomic_store_bool(&guest->q[q].rx_task, true);
 }
 
 void
@@ -108,395 +111,176 @@ iflib_get_ifp(if_ctx_t ctx)
 }
 
 /*
- * em(4): the rings.
- */
-
-static int
-base_encap(void *arg, if_pkt_info_t pi)
-{
-	struct e1000_softc *sc = arg;
-	struct tx_ring *txr = &sc->tx_queues[0].txr;
-	struct e1000_tx_desc *d = &txr->tx_base[pi->ipi_pidx];
-	const bool report = (pi->ipi_flags & IPI_TX_INTR) != 0;
-
-	d->buffer_addr = htole64(pi->paddr);
-	d->upper.data = 0;
-	d->lower.data = htole32(pi->ipi_len | E82545_TXD_EOP |
-	    E82545_TXD_IFCS | (report ? E82545_TXD_RS : 0));
-	if (report) {
-		txr->tx_rsq[txr->tx_rs_pidx] = pi->ipi_pidx;
-		txr->tx_rs_pidx = (txr->tx_rs_pidx + 1) % EM_RING;
-		REQUIRE(txr->tx_rs_pidx != txr->tx_rs_cidx);
-	}
-	pi->ipi_new_pidx = (pi->ipi_pidx + 1) % EM_RING;
-	return (0);
-}
-
-static void
-base_txd_flush(void *arg, uint16_t q, qidx_t pidx)
-{
-	struct e1000_softc *sc = arg;
-
-	E1000_WRITE_REG(&sc->hw, E1000_TDT(q), pidx);
-}
-
-static bool
-reported(const struct tx_ring *txr)
-{
-	return (txr->tx_rs_cidx != txr->tx_rs_pidx &&
-	    (txr->tx_base[txr->tx_rsq[txr->tx_rs_cidx]].upper.fields.status &
-	    E1000_TXD_STAT_DD) != 0);
-}
-
-static int
-base_credits_update(void *arg, uint16_t q, bool clear)
-{
-	struct e1000_softc *sc = arg;
-	struct tx_ring *txr = &sc->tx_queues[q].txr;
-	qidx_t last;
-	int n = 0;
-
-	if (!clear)
-		return (reported(txr));
-	while (reported(txr)) {
-		last = txr->tx_rsq[txr->tx_rs_cidx];
-		n += (last - txr->tx_cidx_processed + EM_RING) % EM_RING;
-		txr->tx_cidx_processed = last;
-		txr->tx_rs_cidx = (txr->tx_rs_cidx + 1) % EM_RING;
-	}
-	return (n);
-}
-
-static bool
-extended(const struct e1000_softc *sc)
-{
-	return (sc->hw.mac.type >= e1000_82571);
-}
-
-static uint32_t
-rx_status(const struct e1000_softc *sc, qidx_t i)
-{
-	const union e1000_rx_desc_extended *d =
-	    &sc->rx_queues[0].rxr.rx_base[i];
-
-	return (extended(sc) ? le32toh(d->wb.upper.status_error) :
-	    ((const struct e1000_rx_desc *)d)->status);
-}
-
-static int
-base_rxd_available(void *arg, uint16_t q __attribute__((__unused__)),
-    qidx_t cidx, qidx_t budget)
-{
-	int n;
-
-	for (n = 0; n < EM_RING && n <= budget &&
-	    (rx_status(arg, cidx) & E1000_RXD_STAT_DD) != 0; n++)
-		cidx = (cidx + 1) % EM_RING;
-	return (n);
-}
-
-static int
-base_rxd_pkt_get(void *arg, if_rxd_info_t ri)
-{
-	struct e1000_softc *sc = arg;
-	union e1000_rx_desc_extended *d;
-	qidx_t i = ri->iri_cidx;
-	uint16_t len;
-	bool eop;
-
-	do {
-		d = &sc->rx_queues[0].rxr.rx_base[i];
-		eop = (rx_status(sc, i) & E82545_RXD_EOP) != 0;
-		i = (i + 1) % EM_RING;
-		if (extended(sc)) {
-			len = le16toh(d->wb.upper.length);
-			d->wb.upper.status_error &= htole32(~0xffu);
-		} else {
-			len = le16toh(((struct e1000_rx_desc *)d)->length);
-			((struct e1000_rx_desc *)d)->status = 0;
-		}
-		ri->iri_frags[ri->iri_nfrags++].irf_len = len;
-		ri->iri_len += len;
-	} while (!eop);
-	return (0);
-}
-
-static void
-base_rxd_refill(void *arg, if_rxd_update_t iru)
-{
-	struct e1000_softc *sc = arg;
-	union e1000_rx_desc_extended *d = sc->rx_queues[0].rxr.rx_base;
-	unsigned int i;
-
-	for (i = 0; i < iru->iru_count; i++) {
-		d[(iru->iru_pidx + i) % EM_RING].read.buffer_addr =
-		    htole64(iru->iru_paddrs[i]);
-		d[(iru->iru_pidx + i) % EM_RING].read.reserved = 0;
-	}
-}
-
-static void
-base_rxd_flush(void *arg, uint16_t q,
-    uint8_t flid __attribute__((__unused__)), qidx_t pidx)
-{
-	struct e1000_softc *sc = arg;
-
-	E1000_WRITE_REG(&sc->hw, E1000_RDT(q), pidx);
-}
-
-int
-em_intr(void *arg)
-{
-	struct e1000_softc *sc = arg;
-	const uint32_t icr = E1000_READ_REG(&sc->hw, E1000_ICR);
-
-	if (icr == 0 || (extended(sc) && (icr & E82574_ICR_ASSERTED) == 0))
-		return (FILTER_STRAY);
-	IFDI_INTR_DISABLE(sc->ctx);
-	return (FILTER_SCHEDULE_THREAD);
-}
-
-static struct if_txrx base_txrx = {
-	base_encap, base_txd_flush, base_credits_update, base_rxd_available,
-	base_rxd_pkt_get, base_rxd_refill, base_rxd_flush, em_intr
-};
-
-/*
- * em(4): the methods.
- */
-
-static int
-base_attach_pre(if_ctx_t ctx)
-{
-	struct em_guest *g = guest;
-	struct e1000_softc *sc = ctx->softc;
-
-	sc->ctx = ctx;
-	sc->shared = &ctx->scctx;
-	sc->dev = &g->device;
-	sc->hw.mac.type = g->config.kind == E82545_KIND_EM ? e1000_82545 :
-	    e1000_82574;
-	ctx->scctx.isc_txrx = &base_txrx;
-	ctx->scctx.isc_intr = g->config.intr;
-	ctx->scctx.isc_ntxd[0] = ctx->scctx.isc_nrxd[0] = EM_RING;
-	ctx->scctx.isc_ntxqsets = ctx->scctx.isc_nrxqsets = 1;
-	/* iflib allocates these afterwards. */
-	host_rings(g->h, EM_RING, EM_RING, EM_BUF);
-	g->txbuf = host_alloc(g->h, EM_RING * EM_LEN, 1);
-	sc->tx_queues = calloc(1, sizeof(*sc->tx_queues));
-	sc->rx_queues = calloc(1, sizeof(*sc->rx_queues));
-	sc->tx_queues->txr.tx_rsq = calloc(EM_RING, sizeof(qidx_t));
-	sc->tx_queues->txr.tx_base = (void *)host_txd(g->h, 0);
-	sc->rx_queues->rxr.rx_base = (void *)host_rxd(g->h, 0);
-	return (0);
-}
-
-static int
-base_attach_post(if_ctx_t ctx __attribute__((__unused__)))
-{
-	return (0);
-}
-
-static void
-base_update_admin_status(if_ctx_t ctx __attribute__((__unused__)))
-{
-}
-
-static int
-base_detach(if_ctx_t ctx)
-{
-	struct e1000_softc *sc = ctx->softc;
-
-	free(sc->tx_queues->txr.tx_rsq);
-	free(sc->tx_queues);
-	free(sc->rx_queues);
-	return (0);
-}
-
-/* The registers of both rings, from their low base on. */
-static void
-place(uint32_t bal, uint64_t gpa)
-{
-	em_reg_write(bal, gpa);
-	em_reg_write(bal + E82545_RING_BAH, gpa >> 32);
-	em_reg_write(bal + E82545_RING_LEN, EM_RING * 16);
-	em_reg_write(bal + E82545_RING_HEAD, 0);
-	em_reg_write(bal + E82545_RING_TAIL, 0);
-}
-
-static void
-base_init(if_ctx_t ctx)
-{
-	struct em_guest *g = guest;
-	struct e1000_softc *sc = ctx->softc;
-	struct tx_ring *txr = &sc->tx_queues[0].txr;
-
-	em_reg_write(E82545_CTRL, E82545_CTRL_RST);
-	host_set(g->h, E82545_CTRL, E82545_CTRL_SLU);
-	txr->tx_rs_cidx = txr->tx_rs_pidx;
-	txr->tx_cidx_processed = EM_RING - 1;
-	place(E82545_TDBAL, g->h->txring);
-	em_reg_write(E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP);
-	if (extended(sc))
-		em_reg_write(E82574_RFCTL, E82574_RFCTL_EXTEN |
-		    E82574_RFCTL_ACK_DIS);
-	place(E82545_RDBAL, g->h->rxring);
-	em_reg_write(E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
-	    E82545_RCTL_SECRC);
-	(void)em_reg_read(E82545_ICR);
-	em_reg_write(E82545_ICS, E82545_ICR_LSC);
-}
-
-static void
-base_stop(if_ctx_t ctx __attribute__((__unused__)))
-{
-	em_reg_write(E82545_CTRL, E82545_CTRL_RST);
-}
-
-static void
-base_intr_enable(if_ctx_t ctx __attribute__((__unused__)))
-{
-	em_reg_write(E82545_IMS, IMS_ENABLE_MASK);
-	(void)em_reg_read(E82545_STATUS);
-}
-
-static void
-base_intr_disable(if_ctx_t ctx __attribute__((__unused__)))
-{
-	em_reg_write(E82545_IMC, 0xffffffff);
-	(void)em_reg_read(E82545_STATUS);
-}
-
-static int
-base_queue_intr_enable(if_ctx_t ctx __attribute__((__unused__)),
-    uint16_t q __attribute__((__unused__)))
-{
-	return (0);
-}
-
-static device_method_t base_methods[] = {
-	DEVMETHOD(ifdi_attach_pre, base_attach_pre),
-	DEVMETHOD(ifdi_attach_post, base_attach_post),
-	DEVMETHOD(ifdi_detach, base_detach),
-	DEVMETHOD(ifdi_init, base_init),
-	DEVMETHOD(ifdi_stop, base_stop),
-	DEVMETHOD(ifdi_intr_enable, base_intr_enable),
-	DEVMETHOD(ifdi_intr_disable, base_intr_disable),
-	DEVMETHOD(ifdi_tx_queue_intr_enable, base_queue_intr_enable),
-	DEVMETHOD(ifdi_rx_queue_intr_enable, base_queue_intr_enable),
-	DEVMETHOD(ifdi_update_admin_status, base_update_admin_status),
-	DEVMETHOD_END
-};
-driver_t em_if_driver = {
-	"em_if", base_methods, sizeof(struct e1000_softc), NULL
-};
-struct if_shared_ctx em_sctx_init = { &em_if_driver };
-
-/*
  * iflib(4): transmit.
  */
 
 #define	TXRX(g)	((g)->ctx.scctx.isc_txrx)
 
 static unsigned int
-avail(const struct em_guest *g)
+avail(const struct em_queue *q)
 {
-	return (EM_RING - 1 - g->in_use);
+	return (EM_RING - 1 - q->in_use);
+}
+
+static uint16_t
+number(const struct em_guest *g, const struct em_queue *q)
+{
+	return (q - g->q);
+}
+
+static void
+reclaim(struct em_guest *g, struct em_queue *q)
+{
+	q->in_use -= TXRX(g)->ift_txd_credits_update(g->sc, number(g, q), true);
 }
 
 void
 em_reclaim(struct em_guest *g)
 {
-	g->in_use -= TXRX(g)->ift_txd_credits_update(g->sc, 0, true);
+	reclaim(g, &g->q[0]);
 }
 
 /* Flush, if that was asked for or enough is pending; or if nothing is. */
 static void
-doorbell(struct em_guest *g, bool ring)
+doorbell(struct em_guest *g, struct em_queue *q, bool ring)
 {
 	const unsigned int notify = EM_RING / 16 - 1;
-	const unsigned int max = g->in_use > EM_RING / 2 ? notify :
-	    g->in_use > EM_RING / 4 ? notify / 2 :
-	    g->in_use > EM_RING / 8 ? notify / 8 : 0;
+	const unsigned int max = q->in_use > EM_RING / 2 ? notify :
+	    q->in_use > EM_RING / 4 ? notify / 2 :
+	    q->in_use > EM_RING / 8 ? notify / 8 : 0;
 
-	if (!ring && g->db_pending < max && avail(g) > 8)
+	if (!ring && q->db_pending < max && avail(q) > 8)
 		return;
-	TXRX(g)->ift_txd_flush(g->sc, 0, g->pidx);
-	g->db_pending = 0;
+	TXRX(g)->ift_txd_flush(g->sc, number(g, q), q->pidx);
+	q->db_pending = 0;
+}
+
+/*
+ * A frame: IPv4, of a protocol that nobody has, with its number, and the rest
+ * after that.
+ */
+static unsigned int
+frame_len(const struct em_guest *g, uint32_t n)
+{
+	return (EM_LEN + n * 37 % (g->len - EM_LEN + 1));
+}
+
+static void
+frame_make(uint8_t *frame, unsigned int len, uint32_t n)
+{
+	static const uint8_t ip[10] = { 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 253 };
+	unsigned int i;
+
+	memset(frame, 0, 34);
+	memcpy(frame, host_mac, 6);
+	frame[6] = 2;
+	be16enc(frame + 12, 0x0800);
+	memcpy(frame + 14, ip, sizeof(ip));
+	be16enc(frame + 16, len - 14);
+	be32enc(frame + 34, n);
+	for (i = 38; i < len; i++)
+		frame[i] = n + i;
+}
+
+/* Whether it is the frame of this number, whole. */
+static bool
+frame_is(const uint8_t *frame, unsigned int len, uint32_t n)
+{
+	static uint8_t want[EM_LEN_MAX];
+
+	if (len < EM_LEN || len > EM_LEN_MAX || len != be16dec(frame + 16) + 14)
+		return (false);
+	frame_make(want, len, n);
+	return (memcmp(frame, want, len) == 0);
 }
 
 /* Put the next packet into the ring. */
 static void
-encap(struct em_guest *g, bool report)
+encap(struct em_guest *g, struct em_queue *q, bool report)
 {
 	struct if_pkt_info pi = {
-		.paddr = g->txbuf + g->pidx * EM_LEN, .ipi_len = EM_LEN,
-		.ipi_flags = report ? IPI_TX_INTR : 0, .ipi_pidx = g->pidx
+		.paddr = q->txbuf + q->pidx * EM_LEN_MAX,
+		.ipi_len = frame_len(g, q->posted), .ipi_qsidx = number(g, q),
+		.ipi_flags = report ? IPI_TX_INTR : 0, .ipi_pidx = q->pidx
 	};
 
-	host_make_frame(host_mem(g->h, pi.paddr, EM_LEN), EM_LEN,
-	    (const uint8_t[6]){ 2, 0, 0, 0, 0, 9 }, 0);
-	be32enc((uint8_t *)host_mem(g->h, pi.paddr, EM_LEN) + 14, g->posted++);
-	REQUIRE(base_txrx.ift_txd_encap == TXRX(g)->ift_txd_encap);
+	frame_make(host_mem(g->h, pi.paddr, pi.ipi_len), pi.ipi_len,
+	    q->posted++ | (uint32_t)number(g, q) << 31);
 	REQUIRE(TXRX(g)->ift_txd_encap(g->sc, &pi) == 0);
-	g->pidx = pi.ipi_new_pidx;
-	g->in_use++;
-	g->db_pending++;
+	q->pidx = pi.ipi_new_pidx;
+	q->in_use++;
+	q->db_pending++;
 }
 
 /* Reports are rare: the fuller the ring, the rarer. */
 static bool
-report_is_due(struct em_guest *g)
+report_is_due(struct em_queue *q)
 {
 	const unsigned int notify = EM_RING / 16 - 1;
-	const unsigned int max = g->in_use > EM_RING / 2 ? notify :
-	    g->in_use > EM_RING / 4 ? notify / 2 :
-	    g->in_use > EM_RING / 8 ? notify / 4 : 2;
+	const unsigned int max = q->in_use > EM_RING / 2 ? notify :
+	    q->in_use > EM_RING / 4 ? notify / 2 :
+	    q->in_use > EM_RING / 8 ? notify / 4 : 2;
 
-	g->rs_pending += 2;
-	if (g->rs_pending <= max && avail(g) > 8)
+	q->rs_pending += 2;
+	if (q->rs_pending <= max && avail(q) > 8)
 		return (false);
-	g->rs_pending = 0;
+	q->rs_pending = 0;
 	return (true);
 }
 
 static void
-drain(struct em_guest *g)
+drain(struct em_guest *g, struct em_queue *q)
 {
-	const unsigned int before = g->in_use;
+	const unsigned int before = q->in_use;
 
-	em_reclaim(g);
-	doorbell(g, g->in_use < before && g->db_pending > 0);
-	while (g->queued > 0 && avail(g) >= 8) {
-		g->queued--;
-		encap(g, report_is_due(g));
-		doorbell(g, false);
+	reclaim(g, q);
+	doorbell(g, q, q->in_use < before && q->db_pending > 0);
+	while (q->queued > 0 && avail(q) >= 8) {
+		q->queued--;
+		encap(g, q, report_is_due(q));
+		doorbell(g, q, false);
 	}
-	doorbell(g, false);
+	doorbell(g, q, false);
+}
+
+static bool
+has_room(struct em_guest *g, struct em_queue *q)
+{
+	return (avail(q) > 8 || TXRX(g)->ift_txd_credits_update(g->sc,
+	    number(g, q), false) != 0);
+}
+
+void
+em_send_q(struct em_guest *g, unsigned int n, unsigned int count)
+{
+	struct em_queue *q = &g->q[n];
+
+	while (count-- > 0) {
+		q->queued++;
+		if (g->running && has_room(g, q))
+			drain(g, q);
+	}
 }
 
 void
 em_send(struct em_guest *g, unsigned int n)
 {
-	while (n-- > 0) {
-		g->queued++;
-		if (g->running && (avail(g) > 8 ||
-		    TXRX(g)->ift_txd_credits_update(g->sc, 0, false) != 0))
-			drain(g);
-	}
+	em_send_q(g, 0, n);
 }
 
 void
 em_netmap_send(struct em_guest *g, unsigned int n)
 {
-	em_reclaim(g);
-	g->queued += n;
-	while (g->queued > 0 && avail(g) > 0) {
-		g->queued--;
-		encap(g, g->pidx % (EM_RING / 2) == 0);
+	struct em_queue *q = &g->q[0];
+
+	reclaim(g, q);
+	q->queued += n;
+	while (q->queued > 0 && avail(q) > 0) {
+		q->queued--;
+		encap(g, q, q->pidx % (EM_RING / 2) == 0);
 	}
-	TXRX(g)->ift_txd_flush(g->sc, 0, g->pidx);
-	g->db_pending = 0;
+	TXRX(g)->ift_txd_flush(g->sc, 0, q->pidx);
+	q->db_pending = 0;
 }
 
 /* Whether a task is queued; it is not any longer. */
@@ -509,20 +293,45 @@ run_task(struct em_guest *g, bool *task)
 	return (true);
 }
 
-bool
-em_tx_task(struct em_guest *g)
+static void
+intr_enable_tx(struct em_guest *g, struct em_queue *q)
 {
-	if (!run_task(g, &g->tx_task))
+	if (g->config.intr != IFLIB_INTR_MSIX)
+		IFDI_INTR_ENABLE(&g->ctx);
+	else
+		IFDI_CALL(&g->ctx, ifdi_tx_queue_intr_enable)(&g->ctx,
+		    number(g, q));
+}
+
+static void
+intr_enable_rx(struct em_guest *g, struct em_queue *q)
+{
+	if (g->config.intr != IFLIB_INTR_MSIX)
+		IFDI_INTR_ENABLE(&g->ctx);
+	else
+		IFDI_CALL(&g->ctx, ifdi_rx_queue_intr_enable)(&g->ctx,
+		    number(g, q));
+}
+
+static bool
+tx_task(struct em_guest *g, struct em_queue *q)
+{
+	if (!run_task(g, &q->tx_task))
 		return (false);
 	if (!g->running)
 		return (true);
 	if (g->netmap)
-		g->tx_notified = true;
-	else if (g->db_pending > 0 || (g->queued > 0 && (avail(g) > 8 ||
-	    TXRX(g)->ift_txd_credits_update(g->sc, 0, false) != 0)))
-		drain(g);
-	IFDI_INTR_ENABLE(&g->ctx);
+		q->tx_notified = true;
+	else if (q->db_pending > 0 || (q->queued > 0 && has_room(g, q)))
+		drain(g, q);
+	intr_enable_tx(g, q);
 	return (true);
+}
+
+bool
+em_tx_task(struct em_guest *g)
+{
+	return (tx_task(g, &g->q[0]) || tx_task(g, &g->q[1]));
 }
 
 /*
@@ -530,76 +339,100 @@ em_tx_task(struct em_guest *g)
  */
 
 static void
-refill(struct em_guest *g, unsigned int n)
+refill(struct em_guest *g, struct em_queue *q, unsigned int n)
 {
 	uint64_t paddrs[32];
-	struct if_rxd_update iru = { .iru_paddrs = paddrs };
+	struct if_rxd_update iru = {
+		.iru_paddrs = paddrs, .iru_qsidx = number(g, q)
+	};
 
 	if (n == 0)
 		return;
-	g->rx_credits += n;
+	q->rx_credits += n;
 	while (n > 0) {
-		iru.iru_pidx = g->rx_pidx;
+		iru.iru_pidx = q->rx_pidx;
 		for (iru.iru_count = 0; n > 0 && iru.iru_count < 32; n--) {
-			paddrs[iru.iru_count++] = g->h->rxbuf +
-			    (uint64_t)g->rx_pidx * EM_BUF;
-			g->rx_pidx = (g->rx_pidx + 1) % EM_RING;
+			paddrs[iru.iru_count++] = q->rxbuf +
+			    (uint64_t)q->rx_pidx * EM_BUF;
+			q->rx_pidx = (q->rx_pidx + 1) % EM_RING;
 		}
 		TXRX(g)->ift_rxd_refill(g->sc, &iru);
 	}
-	TXRX(g)->ift_rxd_flush(g->sc, 0, 0, g->rx_pidx);
+	TXRX(g)->ift_rxd_flush(g->sc, number(g, q), 0, q->rx_pidx);
 }
 
 static void
-refill_all(struct em_guest *g)
+refill_all(struct em_guest *g, struct em_queue *q)
 {
-	refill(g, EM_RING - 1 - g->rx_credits);
+	refill(g, q, EM_RING - 1 - q->rx_credits);
+}
+
+/* The bytes of a frame, from its buffers. */
+static const uint8_t *
+gather(struct em_guest *g, struct em_queue *q, const struct if_rxd_info *ri)
+{
+	static uint8_t frame[65536];
+	unsigned int i, len = 0;
+
+	for (i = 0; i < ri->iri_nfrags; i++) {
+		memcpy(frame + len, host_mem(g->h, q->rxbuf + EM_BUF *
+		    ((ri->iri_cidx + i) % EM_RING), EM_BUF),
+		    ri->iri_frags[i].irf_len);
+		len += ri->iri_frags[i].irf_len;
+	}
+	return (frame);
 }
 
 static void
-input(struct em_guest *g, uint32_t number)
+input(struct em_guest *g, struct em_queue *q, const uint8_t *frame,
+    unsigned int len)
 {
-	if (g->rx_resync && number > g->received)
-		g->received = number;
-	g->rx_resync = false;
-	g->wrong += number != g->received;
-	g->received++;
+	uint32_t n = be32dec(frame + 34) & 0x7fffffff;
+
+	if (q->rx_resync && n > q->received)
+		q->received = n;
+	q->rx_resync = false;
+	g->wrong += !frame_is(frame, len, q->received |
+	    (uint32_t)number(g, q) << 31);
+	atomic_store_32(&q->received, q->received + 1);
 	em_clock_ns += g->frame_ns;
 }
 
 /* Take at most `n' frames.  Returns whether there are more. */
 static bool
-take(struct em_guest *g, unsigned int n)
+take(struct em_guest *g, struct em_queue *q, unsigned int n)
 {
 	struct if_rxd_frag frags[64];
 	struct if_rxd_info ri;
-	uint8_t *frame;
+	const uint8_t *frame;
 
-	while (n-- > 0 && TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1)) {
+	while (n-- > 0 && TXRX(g)->ift_rxd_available(g->sc, number(g, q),
+	    q->rx_cidx, 1)) {
 		memset(&ri, 0, sizeof(ri));
-		ri.iri_cidx = g->rx_cidx;
+		ri.iri_qsidx = number(g, q);
+		ri.iri_cidx = q->rx_cidx;
 		ri.iri_frags = frags;
 		REQUIRE(TXRX(g)->ift_rxd_pkt_get(g->sc, &ri) == 0);
-		frame = host_mem(g->h, g->h->rxbuf + ri.iri_cidx * (uint64_t)EM_BUF,
-		    EM_LEN);
-		if (ri.iri_len == EM_LEN && ri.iri_csum_flags == 0)
-			input(g, be32dec(frame + 14));
+		frame = gather(g, q, &ri);
+		if (frame[23] == 253 && ri.iri_csum_flags == 0)
+			input(g, q, frame, ri.iri_len);
 		else {
 			g->other = ri;
 			g->others++;
 		}
-		g->rx_cidx = (g->rx_cidx + ri.iri_nfrags) % EM_RING;
-		g->rx_credits -= ri.iri_nfrags;
+		q->rx_cidx = (q->rx_cidx + ri.iri_nfrags) % EM_RING;
+		q->rx_credits -= ri.iri_nfrags;
 	}
-	refill_all(g);
-	return (TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1) != 0);
+	refill_all(g, q);
+	return (TXRX(g)->ift_rxd_available(g->sc, number(g, q), q->rx_cidx,
+	    1) != 0);
 }
 
 void
 em_netmap_receive(struct em_guest *g, unsigned int n)
 {
-	g->rx_notified = false;
-	(void)take(g, n);
+	/* It sees what it leaves. */
+	g->q[0].rx_notified = take(g, &g->q[0], n);
 }
 
 void
@@ -616,6 +449,7 @@ em_admin(struct em_guest *g)
 {
 	unsigned int resets = g->resets;
 
+	g->admin_task = false;
 	IFDI_CALL(&g->ctx, ifdi_update_admin_status)(&g->ctx);
 	if (g->resets != resets) {
 		em_down(g);
@@ -623,36 +457,55 @@ em_admin(struct em_guest *g)
 	}
 }
 
-bool
-em_rx_task(struct em_guest *g)
+static bool
+rx_task(struct em_guest *g, struct em_queue *q)
 {
 	bool more = false;
 
-	if (!run_task(g, &g->rx_task))
+	if (!run_task(g, &q->rx_task))
 		return (false);
 	if (!g->running)
 		return (true);
 	if (g->netmap)
-		g->rx_notified = true;
+		q->rx_notified = true;
 	else
-		more = take(g, EM_BUDGET);
+		more = take(g, q, EM_BUDGET);
 	if (more)
-		iflib_rx_intr_deferred(&g->ctx, 0);
+		iflib_rx_intr_deferred(&g->ctx, number(g, q));
 	else
-		IFDI_INTR_ENABLE(&g->ctx);
+		intr_enable_rx(g, q);
 	return (true);
+}
+
+bool
+em_rx_task(struct em_guest *g)
+{
+	return (rx_task(g, &g->q[0]) || rx_task(g, &g->q[1]));
 }
 
 void
 em_inject(struct em_guest *g, unsigned int n)
 {
-	uint8_t frame[EM_LEN];
+	struct em_queue *q = &g->q[g->rx_queue];
+	uint8_t frame[EM_LEN_MAX];
+	unsigned int len;
 
 	while (n-- > 0) {
-		host_make_frame(frame, EM_LEN, host_mac, 0);
-		be32enc(frame + 14, g->injected++);
-		host_inject(g->h, frame, EM_LEN, 1);
+		len = frame_len(g, q->injected);
+		frame_make(frame, len, q->injected++ |
+		    (uint32_t)number(g, q) << 31);
+		host_inject(g->h, frame, len, 1);
 	}
+}
+
+void
+em_rx_queue(struct em_guest *g, unsigned int q)
+{
+	unsigned int i;
+
+	g->rx_queue = q;
+	for (i = 0; i < E82574_RETA_COUNT; i++)
+		em_reg_write(E82574_RETA + 4 * i, q * 0x80808080);
 }
 
 /*
@@ -667,40 +520,76 @@ interrupt_pending(struct em_guest *g)
 	if (g->config.intr != IFLIB_INTR_MSI)
 		return (host_line(g->h));
 	n = host_raised(g->h);
-	if (n == g->served)
+	if (n == g->q[0].served)
 		return (false);
-	g->served = n;
+	g->q[0].served = n;
 	return (true);
 }
 
+/* iflib_fast_intr_rxtx(), after the filter. */
 static void
-filter(struct em_guest *g)
+intr_rxtx(struct em_guest *g, struct em_queue *q)
 {
+	const bool msix = g->config.intr == IFLIB_INTR_MSIX;
 	bool enable = false;
 
-	if ((TXRX(g)->ift_legacy_intr(g->sc) & FILTER_SCHEDULE_THREAD) == 0)
-		return;
-	if (TXRX(g)->ift_txd_credits_update(g->sc, 0, false) != 0)
-		iflib_tx_intr_deferred(&g->ctx, 0);
+	if (TXRX(g)->ift_txd_credits_update(g->sc, number(g, q), false) != 0)
+		iflib_tx_intr_deferred(&g->ctx, number(g, q));
+	else if (msix)
+		intr_enable_tx(g, q);
 	else
 		enable = true;
-	if (TXRX(g)->ift_rxd_available(g->sc, 0, g->rx_cidx, 1) != 0)
-		iflib_rx_intr_deferred(&g->ctx, 0);
+	if (TXRX(g)->ift_rxd_available(g->sc, number(g, q), q->rx_cidx, 1) != 0)
+		iflib_rx_intr_deferred(&g->ctx, number(g, q));
+	else if (msix)
+		intr_enable_rx(g, q);
 	else
 		enable = true;
 	if (enable)
 		IFDI_INTR_ENABLE(&g->ctx);
 }
 
+static bool
+msix(struct em_guest *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < EM_QUEUES; i++) {
+		if (g->h->nmessages[i] == g->q[i].served)
+			continue;
+		g->q[i].served = g->h->nmessages[i];
+		em_msix_que(i);
+		intr_rxtx(g, &g->q[i]);
+		return (true);
+	}
+	if (g->h->nmessages[EM_QUEUES] == g->others_served)
+		return (false);
+	g->others_served = g->h->nmessages[EM_QUEUES];
+	em_msix_link(g->sc);
+	return (true);
+}
+
+static bool
+interrupt(struct em_guest *g)
+{
+	if (g->config.intr == IFLIB_INTR_MSIX)
+		return (msix(g));
+	if (!interrupt_pending(g))
+		return (false);
+	if ((TXRX(g)->ift_legacy_intr(g->sc) & FILTER_SCHEDULE_THREAD) != 0)
+		intr_rxtx(g, &g->q[0]);
+	return (true);
+}
+
 bool
 em_interrupt(struct em_guest *g)
 {
-	if (!interrupt_pending(g))
-		return (false);
+	bool interrupted;
+
 	curthread->td_intr_nesting_level++;
-	filter(g);
+	interrupted = interrupt(g);
 	curthread->td_intr_nesting_level--;
-	return (true);
+	return (interrupted);
 }
 
 static bool
@@ -729,21 +618,30 @@ em_rx_callout(struct em_guest *g)
 	return (callout_run(g->rx_callout));
 }
 
+/* What is done and to be done, in one number that only grows. */
+static unsigned int
+progress(struct em_guest *g)
+{
+	unsigned int i, n = host_sent(g->h) + g->accesses;
+
+	for (i = 0; i < EM_QUEUES; i++)
+		n += g->q[i].received + g->q[i].queued + g->q[i].in_use;
+	return (n);
+}
+
 /* Polls that find nothing to do end the wait. */
 static bool
 poll_useful(struct em_guest *g)
 {
-	unsigned int i, state;
+	unsigned int i, before;
 
 	for (i = 0; i < 3; i++) {
-		state = host_sent(g->h) + g->received + g->queued + g->in_use +
-		    g->accesses;
+		before = progress(g);
 		if (!em_poll(g))
 			return (false);
 		while (em_tx_task(g) || em_rx_task(g))
 			host_run(g->h);
-		if (state != host_sent(g->h) + g->received + g->queued +
-		    g->in_use + g->accesses)
+		if (before != progress(g))
 			return (true);
 	}
 	return (false);
@@ -753,10 +651,31 @@ poll_useful(struct em_guest *g)
 static bool
 timer(struct em_guest *g)
 {
-	if (g->db_pending == 0 || !g->running)
-		return (false);
-	g->tx_task = true;
-	return (true);
+	unsigned int i;
+
+	for (i = 0; i < EM_QUEUES; i++)
+		if (g->q[i].db_pending > 0 && g->running) {
+			g->q[i].tx_task = true;
+			return (true);
+		}
+	return (false);
+}
+
+/*
+ * em(4)'s filter for the link comes again until all tasks have run, and asks
+ * for an interrupt of each queue.
+ */
+static bool
+step(struct em_guest *g)
+{
+	const bool interrupted = em_interrupt(g);
+	unsigned int n = 0;
+
+	if (interrupted && g->config.intr != IFLIB_INTR_MSIX)
+		return (true);
+	while (n < 2 * EM_QUEUES && (em_tx_task(g) || em_rx_task(g)))
+		n++;
+	return (interrupted || n > 0);
 }
 
 void
@@ -766,8 +685,8 @@ em_settle(struct em_guest *g)
 
 	for (i = 0; i < 20000; i++) {
 		host_run(g->h);
-		if (!em_interrupt(g) && !em_tx_task(g) && !em_rx_task(g) &&
-		    !em_rx_callout(g) && !poll_useful(g) && !timer(g))
+		if (!step(g) && !em_rx_callout(g) && !poll_useful(g) &&
+		    !timer(g))
 			return;
 	}
 	REQUIRE(!"tasks without end");
@@ -781,17 +700,23 @@ em_settle(struct em_guest *g)
 static void
 count_sent(struct em_guest *g)
 {
-	const unsigned int n = host_sent(g->h);
+	const unsigned int total = host_sent(g->h);
+	const struct host_frame *f;
+	struct em_queue *q;
 	unsigned int i;
-	uint32_t number;
+	uint32_t n;
 
-	for (i = 0; i < n; i++) {
-		number = be32dec(host_sent_frame(g->h, i)->data + 14);
-		if (g->tx_resync && number > g->sent)
-			g->sent = number;
-		g->tx_resync = false;
-		g->wrong += number != g->sent;
-		g->sent++;
+	for (i = 0; i < total; i++) {
+		f = host_sent_frame(g->h, i);
+		n = be32dec(f->data + 34);
+		q = &g->q[n >> 31];
+		n &= 0x7fffffff;
+		if (q->tx_resync && n > q->sent)
+			q->sent = n;
+		q->tx_resync = false;
+		g->wrong += !frame_is(f->data, f->len, q->sent |
+		    (uint32_t)number(g, q) << 31);
+		q->sent++;
 	}
 	host_sent_clear(g->h);
 }
@@ -799,15 +724,21 @@ count_sent(struct em_guest *g)
 void
 em_check(struct em_guest *g)
 {
+	const struct em_queue *q;
+
 	count_sent(g);
-	if (g->wrong != 0 || g->sent != g->posted || g->queued != 0 ||
-	    g->received != g->injected)
-		fprintf(stderr, "wrong %u, posted %u, sent %u, queued %u, "
-		    "injected %u, received %u\n", g->wrong, g->posted,
-		    g->sent, g->queued, g->injected, g->received);
-	REQUIRE(g->wrong == 0);
-	REQUIRE(g->queued == 0 && g->sent == g->posted);
-	REQUIRE(g->received == g->injected);
+	for (q = g->q; q < g->q + EM_QUEUES; q++) {
+		/* What a stop has lost is known when one more has come. */
+		if (g->wrong == 0 && q->queued == 0 &&
+		    (q->sent == q->posted || q->tx_resync) &&
+		    (q->received == q->injected || q->rx_resync))
+			continue;
+		fprintf(stderr, "queue %d: wrong %u, posted %u, sent %u, "
+		    "queued %u, injected %u, received %u\n", number(g, q),
+		    g->wrong, q->posted, q->sent, q->queued, q->injected,
+		    q->received);
+		REQUIRE(!"frames");
+	}
 }
 
 void
@@ -844,19 +775,54 @@ create_host(const struct em_config *c)
 	    host_create_82574_csb(HOST_RAM));
 }
 
+/* As iflib_device_register(), which has the lock. */
+static bool
+attach(struct em_guest *g)
+{
+	const if_ctx_t ctx = &g->ctx;
+
+	if (IFDI_CALL(ctx, ifdi_attach_pre)(ctx) != 0)
+		return (false);
+	if (ctx->scctx.isc_disable_msix &&
+	    ctx->scctx.isc_intr == IFLIB_INTR_MSIX)
+		ctx->scctx.isc_intr = g->config.intr = IFLIB_INTR_MSI;
+	if (ctx->scctx.isc_ntxqsets_max != 0)
+		ctx->scctx.isc_ntxqsets = ctx->scctx.isc_nrxqsets =
+		    ctx->scctx.isc_ntxqsets_max;
+	if (em_tx_queues_alloc(ctx) != 0)
+		return (false);
+	if (IFDI_CALL(ctx, ifdi_rx_queues_alloc)(ctx, NULL, NULL, 1,
+	    ctx->scctx.isc_nrxqsets) != 0)
+		return (false);
+	/* From here on, a failure ends in IFDI_DETACH. */
+	g->attached = true;
+	/* iflib_qset_structures_setup(), and those for the interrupts. */
+	if (em_fails() || em_fails())
+		return (false);
+	if (g->config.intr == IFLIB_INTR_MSIX)
+		em_msix_intr_assign(g->sc);
+	if (IFDI_CALL(ctx, ifdi_attach_post)(ctx) != 0)
+		return (false);
+	/* iflib_netmap_attach() */
+	return (!em_fails());
+}
+
 struct em_guest *
 em_create(const struct em_config *config)
 {
 	struct em_guest *g = calloc(1, sizeof(*g));
 	struct if_shared_ctx *sctx;
+	bool done;
 
 	REQUIRE(g != NULL);
 	guest = g;
 	g->config = *config;
+	g->len = EM_LEN;
 	g->h = create_host(config);
+	e82545_msix(g->h->dev, config->intr == IFLIB_INTR_MSIX);
 	g->device = config->kind == E82545_KIND_EM ?
 	    (struct em_device){ 0x8086, 0x100f, 0x8086, 0x1008 } :
-	    (struct em_device){ 0x8086, 0x10d3, 0x8086, 0xa01f };
+	    (struct em_device){ 0x8086, 0x10d3, 0x1af4, 0x1100 };
 	if (!config->no_csb)
 		g->device.subdevice = E82545_PCI_SUBDEVICE_CSB;
 	sctx = em_pv_register(&g->device);
@@ -866,22 +832,26 @@ em_create(const struct em_config *config)
 	REQUIRE(g->sc != NULL);
 	g->ctx.ifnet.capenable = IFCAP_LRO | IFCAP_RXCSUM | IFCAP_RXCSUM_IPV6;
 	g->h->port.fp_offloads = true;
-	/* iflib_device_register() has the lock in both. */
 	g->ctx.lock.owned = true;
-	REQUIRE(IFDI_CALL(&g->ctx, ifdi_attach_pre)(&g->ctx) == 0);
-	REQUIRE(IFDI_CALL(&g->ctx, ifdi_attach_post)(&g->ctx) == 0);
+	done = attach(g);
 	REQUIRE(g->ctx.lock.owned);
 	g->ctx.lock.owned = false;
-	return (g);
+	if (done)
+		return (g);
+	em_destroy(g);
+	return (NULL);
 }
 
 void
 em_up(struct em_guest *g)
 {
+	int i;
+
 	sx_xlock(&g->ctx.lock);
 	IFDI_INTR_DISABLE(&g->ctx);
 	IFDI_CALL(&g->ctx, ifdi_init)(&g->ctx);
-	refill(g, 128);
+	for (i = 0; i < g->ctx.scctx.isc_nrxqsets; i++)
+		refill(g, &g->q[i], 128);
 	g->running = true;
 	IFDI_INTR_ENABLE(&g->ctx);
 	sx_xunlock(&g->ctx.lock);
@@ -890,17 +860,23 @@ em_up(struct em_guest *g)
 void
 em_down(struct em_guest *g)
 {
+	struct em_queue *q;
+	int i;
+
 	sx_xlock(&g->ctx.lock);
 	g->running = false;
 	IFDI_INTR_DISABLE(&g->ctx);
 	IFDI_CALL(&g->ctx, ifdi_stop)(&g->ctx);
 	count_sent(g);
-	memset(g->sc->tx_queues[0].txr.tx_base, 0, EM_RING * 16);
-	memset(g->sc->rx_queues[0].rxr.rx_base, 0, EM_RING * 16);
-	g->queued = g->in_use = g->db_pending = g->rs_pending = 0;
-	g->pidx = g->rx_cidx = g->rx_pidx = 0;
-	g->rx_credits = 0;
-	g->tx_resync = g->rx_resync = true;
+	for (i = 0; i < g->ctx.scctx.isc_ntxqsets; i++) {
+		q = &g->q[i];
+		memset(g->sc->tx_queues[i].txr.tx_base, 0, EM_RING * 16);
+		memset(g->sc->rx_queues[i].rxr.rx_base, 0, EM_RING * 16);
+		q->queued = q->in_use = q->db_pending = q->rs_pending = 0;
+		q->pidx = q->rx_cidx = q->rx_pidx = 0;
+		q->rx_credits = 0;
+		q->tx_resync = q->rx_resync = true;
+	}
 	sx_xunlock(&g->ctx.lock);
 }
 
@@ -911,11 +887,22 @@ em_destroy(struct em_guest *g)
 
 	if (g->running)
 		em_down(g);
-	sx_xlock(&g->ctx.lock);
-	REQUIRE(IFDI_CALL(&g->ctx, ifdi_detach)(&g->ctx) == 0);
-	sx_xunlock(&g->ctx.lock);
-	REQUIRE(g->ndma == 0 && g->callout->func == NULL &&
-	    g->rx_callout->func == NULL && !g->mtx->ready);
+	if (g->attached) {
+		sx_xlock(&g->ctx.lock);
+		REQUIRE(IFDI_CALL(&g->ctx, ifdi_detach)(&g->ctx) == 0);
+		em_queues_free(&g->ctx);
+		sx_xunlock(&g->ctx.lock);
+	}
+	/* A line that is shared: the filter is there until now. */
+	if (g->attached) {
+		em_mark(g);
+		REQUIRE(TXRX(g)->ift_legacy_intr(g->sc) == FILTER_STRAY);
+		REQUIRE(g->accesses == 0);
+	}
+	REQUIRE(g->ndma == 0 && g->nsysctls == 0);
+	REQUIRE(g->callout == NULL || g->callout->func == NULL);
+	REQUIRE(g->rx_callout == NULL || g->rx_callout->func == NULL);
+	REQUIRE(g->mtx == NULL || !g->mtx->ready);
 	/* The adapter does not use the CSB any longer. */
 	host_set(g->h, E82545_TCTL, E82545_TCTL_EN);
 	host_set(g->h, E82545_RCTL, E82545_RCTL_EN);

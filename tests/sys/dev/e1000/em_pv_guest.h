@@ -21,10 +21,13 @@
 
 #define	EM_RING		256		/* descriptors of each ring */
 #define	EM_BUDGET	16		/* frames that a receive task takes */
-#define	EM_LEN		60		/* bytes of a frame */
+#define	EM_LEN		60		/* bytes of a frame: the least, */
+#define	EM_LEN_MAX	9018		/* the most */
 #define	EM_PAUSE_NS	250000		/* until em_rx_callout() is due */
 #define	EM_BUF		4096		/* bytes of a receive buffer, at most */
+#define	EM_QUEUES	2		/* with MSI-X */
 #define	EM_SYSCTLS	20
+#define	EM_PROBES	10
 
 struct iflib_ctx {
 	kobj_class_t	 cls;
@@ -45,9 +48,36 @@ struct em_config {
 	enum e82545_kind kind;
 	enum iflib_intr	 intr;
 	bool		 no_csb;	/* the adapter has none */
-	bool		 no_memory;	/* for the CSB */
+	unsigned int	 fail;		/* the n-th call that may fail does */
 	const char	*tunable;	/* that loader.conf(5) sets, */
 	u_int		 value;		/* and its value */
+	/*
+	 * em(4)'s values of ITR: with AIM this one, which is even, and the next
+	 * (0: no such variable); without.
+	 */
+	uint32_t	 aim, no_aim;
+};
+
+/* iflib's state of a pair of queues. */
+struct em_queue {
+	bool		 tx_task, rx_task;	/* queued */
+	unsigned int	 queued;	/* packets not in the ring yet */
+	unsigned int	 in_use, db_pending, rs_pending;
+	qidx_t		 pidx;
+	qidx_t		 rx_cidx, rx_pidx;
+	unsigned int	 rx_credits;
+	bool		 tx_notified, rx_notified;	/* a netmap program */
+	unsigned int	 served;	/* messages */
+	uint32_t	 itr_setting;	/* em(4)'s idea of ITR */
+
+	uint64_t	 txring, rxring, txbuf, rxbuf;	/* gpa */
+	uint32_t	 posted, sent, injected, received;
+	bool		 tx_resync, rx_resync;	/* after a stop: may be lost */
+};
+
+struct em_probe {
+	const char	*name;
+	unsigned int	 count, sum;
 };
 
 struct em_guest {
@@ -64,26 +94,23 @@ struct em_guest {
 	const struct paravirt_csb *csb;	/* the first one */
 	const uint8_t	*freed;		/* the last one that is */
 
-	/* iflib's state of the queues. */
-	bool		 running;
-	bool		 tx_task, rx_task, admin_task;	/* queued */
+	/* iflib's. */
+	bool		 running, admin_task;
 	unsigned int	 ntasks;	/* that have run */
-	unsigned int	 queued;	/* packets not in the ring yet */
-	unsigned int	 in_use, db_pending, rs_pending;
-	qidx_t		 pidx;
-	qidx_t		 rx_cidx, rx_pidx;
-	unsigned int	 rx_credits;
-	bool		 netmap;	/* a program has both rings */
-	bool		 tx_notified, rx_notified;	/* it has been told */
-	unsigned int	 served;	/* messages of MSI */
+	bool		 netmap;	/* a program has the rings */
 	unsigned int	 resets;	/* requested */
+	unsigned int	 calls;		/* that may fail */
+	bool		 attached;	/* IFDI_DETACH is to come */
+	unsigned int	 others_served;	/* messages for all else */
+	unsigned int	 links;		/* changes that em(4) has seen */
+	bool		 aim_on;
+	struct em_queue	 q[EM_QUEUES];
 	uint64_t	 frame_ns;	/* the stack's time for a frame */
 
 	/* Frames. */
-	uint64_t	 txbuf;		/* gpa of the first slot's frame */
-	uint32_t	 posted, sent, injected, received;
-	uint32_t	 wrong;		/* out of order */
-	bool		 tx_resync, rx_resync;	/* after a stop: may be lost */
+	unsigned int	 len;		/* the most bytes of one */
+	unsigned int	 rx_queue;	/* that gets injected frames */
+	uint32_t	 wrong;		/* out of order, or of other contents */
 	/* The last frame that is not of em_inject(): long, or partial. */
 	struct if_rxd_info other;
 	unsigned int	 others;
@@ -99,30 +126,49 @@ struct em_guest {
 	/* Called after a register is written. */
 	void		(*reg_hook)(struct em_guest *, uint32_t);
 	bool		 in_hook;
+	struct em_probe	 probes[EM_PROBES];
 	/* Called by sched_runnable(), which returns false without. */
 	bool		(*runnable)(struct em_guest *);
+	/* Called while a knob waits for the lock. */
+	void		(*pause_hook)(struct em_guest *);
 };
 
 /* The guest that there is, or NULL. */
 extern struct em_guest *guest;
 
-/* Attach.  em_up() starts the interface, and em_down() stops it. */
+/*
+ * Attach; NULL if that fails.  em_up() starts the interface, and em_down()
+ * stops it.
+ */
 struct em_guest *em_create(const struct em_config *config);
 void	em_up(struct em_guest *g);
 void	em_down(struct em_guest *g);
 /* Detach, and check that nothing is left. */
 void	em_destroy(struct em_guest *g);
 
+/* em(4)'s part of attach and detach, and its filters of MSI-X. */
+int	em_tx_queues_alloc(if_ctx_t ctx);
+void	em_queues_free(if_ctx_t ctx);
+void	em_msix_intr_assign(struct e1000_softc *sc);
+void	em_msix_que(unsigned int q);
+void	em_msix_link(struct e1000_softc *sc);
+
+/* Whether a call that may fail does: the n-th, as the configuration says. */
+bool	em_fails(void);
+
 /* A knob: returns its errno.  A counter, or a knob. */
 int	em_set(struct em_guest *g, const char *name, u_int value);
 u_long	em_get(struct em_guest *g, const char *name);
 
-/* Give packets to the stack's queue, each by itself. */
+/* Give packets to the stack's queue, each by itself; to another one. */
 void	em_send(struct em_guest *g, unsigned int n);
+void	em_send_q(struct em_guest *g, unsigned int q, unsigned int n);
 /* The same for a program with netmap: one flush for all. */
 void	em_netmap_send(struct em_guest *g, unsigned int n);
 /* Have the program take at most `n' frames. */
 void	em_netmap_receive(struct em_guest *g, unsigned int n);
+/* With RSS all frames from now on are for this queue. */
+void	em_rx_queue(struct em_guest *g, unsigned int q);
 /* Frames from the network. */
 void	em_inject(struct em_guest *g, unsigned int n);
 /*
@@ -146,6 +192,10 @@ void	em_reclaim(struct em_guest *g);
 
 /* Check that all frames came and went in order. */
 void	em_check(struct em_guest *g);
+/* How often a probe has fired, and the sum of its second argument. */
+unsigned int em_fired(struct em_guest *g, const char *probe);
+unsigned int em_fired_sum(struct em_guest *g, const char *probe);
+
 /* Forget the accesses so far. */
 void	em_mark(struct em_guest *g);
 unsigned int em_wrote(const struct em_guest *g, uint32_t reg);

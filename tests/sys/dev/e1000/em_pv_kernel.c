@@ -21,7 +21,8 @@ enum vm_guest vm_guest = VM_GUEST_VM;
 
 struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
-    ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
+    ifdi_intr_disable_desc, ifdi_rx_queues_alloc_desc,
+    ifdi_tx_queue_intr_enable_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 int	V_ipforwarding, V_ip6_forwarding;
 _Thread_local struct thread em_thread;
@@ -143,7 +144,7 @@ void
 sx_xunlock(struct sx *sx)
 {
 	REQUIRE(sx->owned);
-	sx->owned = false;
+	sx->owned = sx->other = false;
 }
 
 void
@@ -177,6 +178,43 @@ callout_reset_sbt(struct callout *c, sbintime_t in,
 	return (0);
 }
 
+bool
+sx_try_xlock(struct sx *sx)
+{
+	if (sx->owned)
+		return (false);
+	sx_xlock(sx);
+	return (true);
+}
+
+/* Who has the lock goes on. */
+void
+em_pause(sbintime_t time)
+{
+	struct em_guest *g = guest;
+
+	REQUIRE(time > 0 && !mtx_owned(g->mtx));
+	REQUIRE(g->pause_hook != NULL);
+	g->pause_hook(g);
+}
+
+/* Only em(4)'s enable_aim is written, if this release has it. */
+int
+kernel_sysctlbyname(void *td, char *name, void *old, size_t *oldlen,
+    void *new, size_t newlen, size_t *retval, int flags)
+{
+	struct em_guest *g = guest;
+
+	REQUIRE(td == curthread && old == NULL && oldlen == NULL &&
+	    retval == NULL && flags == 0);
+	REQUIRE(newlen == sizeof(int) && *(int *)new == 0);
+	REQUIRE(strcmp(name, "dev.em.0.enable_aim") == 0);
+	if (g->config.aim == 0)
+		return (ENOENT);
+	g->aim_on = false;
+	return (0);
+}
+
 int
 sysctl_handle_int(struct sysctl_oid *oidp __attribute__((__unused__)),
     u_int *value, int arg2 __attribute__((__unused__)), struct sysctl_req *req)
@@ -193,11 +231,20 @@ em_sysctl_add(const char *name, int flags, void *arg1, intmax_t arg2,
 	struct em_guest *g = guest;
 
 	REQUIRE(g->nsysctls < EM_SYSCTLS);
+	if (em_fails())
+		return;
 	g->sysctls[g->nsysctls++] =
 	    (struct em_sysctl){ name, arg1, arg2, handler };
 	if ((flags & CTLFLAG_RWTUN) != 0 && g->config.tunable != NULL &&
 	    strcmp(g->config.tunable, name) == 0)
 		REQUIRE(em_set(g, name, g->config.value) == 0);
+}
+
+/* Who is in a handler has left before. */
+void
+em_sysctl_free(void)
+{
+	guest->nsysctls = 0;
 }
 
 static const struct em_sysctl *
@@ -229,6 +276,39 @@ em_get(struct em_guest *g, const char *name)
 	if (s->handler == NULL)
 		return (*(u_long *)s->arg1);
 	return (*(u_int *)(void *)((char *)s->arg1 + s->arg2));
+}
+
+static struct em_probe *
+find_probe(struct em_guest *g, const char *name)
+{
+	struct em_probe *p = g->probes;
+
+	while (p->name != NULL && strcmp(p->name, name) != 0)
+		REQUIRE(++p < g->probes + EM_PROBES);
+	return (p);
+}
+
+void
+em_probe(const char *name, const char *device, uint32_t value)
+{
+	struct em_probe *p = find_probe(guest, name);
+
+	REQUIRE(strcmp(device, "em0") == 0);
+	p->name = name;
+	atomic_add_32(&p->count, 1);
+	atomic_add_32(&p->sum, value);
+}
+
+unsigned int
+em_fired(struct em_guest *g, const char *name)
+{
+	return (find_probe(g, name)->count);
+}
+
+unsigned int
+em_fired_sum(struct em_guest *g, const char *name)
+{
+	return (find_probe(g, name)->sum);
 }
 
 uint32_t

@@ -75,7 +75,7 @@ TEST(spin, "With the CSB, a task spins for frames before the next request")
 	spin_receive(g);
 	/* The frame that came meanwhile needed no interrupt. */
 	ATF_CHECK_EQ(intrs + 1, em_get(g, "intrs"));
-	ATF_CHECK_EQ(2, g->received);
+	ATF_CHECK_EQ(2, g->q[0].received);
 	ATF_CHECK(nspins > 5);
 
 	g->runnable = spin_busy;
@@ -202,7 +202,7 @@ flood(struct em_guest *g)
 	const uint64_t begin_ns = em_clock_ns, begin = program_ns;
 
 	while (em_clock_ns - begin_ns < RUN_NS) {
-		if (g->injected - g->received < 100)
+		if (g->q[0].injected - g->q[0].received < 100)
 			em_inject(g, 50);
 		host_run(g->h);
 		if (em_interrupt(g) || em_rx_task(g) || em_tx_task(g))

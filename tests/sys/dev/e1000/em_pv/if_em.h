@@ -93,6 +93,7 @@ typedef struct em_device {
 #define	pci_get_subvendor(dev)	((dev)->subvendor)
 #define	pci_get_subdevice(dev)	((dev)->subdevice)
 #define	device_get_nameunit(dev) ((void)(dev), "em0")
+#define	device_get_unit(dev)	((void)(dev), 0)
 int	device_printf(device_t, const char *, ...);
 
 #define	SYSINIT(name, sub, order, func, arg)				\
@@ -123,11 +124,14 @@ bool	mtx_owned(struct mtx *);
 #define	mtx_assert(m, what)	REQUIRE(mtx_owned(m) == ((what) == MA_OWNED))
 
 struct sx {
-	bool		 owned;
+	bool		 owned, other;	/* by another thread */
 };
 void	sx_xlock(struct sx *);
 void	sx_xunlock(struct sx *);
-#define	sx_xlocked(sx)	((sx)->owned)
+#define	sx_xlocked(sx)	((sx)->owned && !(sx)->other)
+bool	sx_try_xlock(struct sx *);
+#define	pause_sbt(text, time, precision, flags)	em_pause(time)
+void	em_pause(sbintime_t);
 
 struct callout {
 	void		(*func)(void *);	/* NULL: it is not to run */
@@ -142,11 +146,23 @@ int	callout_reset_sbt(struct callout *, sbintime_t, sbintime_t,
 #define	callout_reset_sbt_curcpu	callout_reset_sbt
 
 /*
+ * SDT(9): em_probe() is called in place of a script.
+ */
+#define	SDT_PROVIDER_DEFINE(provider)	struct em_no_provider
+#define	SDT_PROBE_DEFINE2(provider, mod, func, name, arg0, arg1)	\
+	static const char sdt_##provider##_##name[] = #name
+#define	SDT_PROBE2(provider, mod, func, name, arg0, arg1)		\
+	em_probe(sdt_##provider##_##name, arg0, arg1)
+void	em_probe(const char *, const char *, uint32_t);
+
+/*
  * sysctl(9).
  */
 struct sysctl_oid;
 struct sysctl_oid_list;
-struct sysctl_ctx_list;
+struct sysctl_ctx_list {
+	int		 unused;
+};
 struct sysctl_req {
 	const u_int	*newptr;
 };
@@ -163,7 +179,13 @@ struct sysctl_req {
 #define	SYSCTL_CHILDREN(tree)		(tree)
 int	sysctl_handle_int(struct sysctl_oid *, u_int *, int,
 	    struct sysctl_req *);
+/* Writes em(4)'s enable_aim, an int, or fails. */
+int	kernel_sysctlbyname(void *, char *, void *, size_t *, void *, size_t,
+	    size_t *, int);
 /* A tunable of this name is given to the handler at once. */
+#define	sysctl_ctx_init(list)	((void)(list))
+#define	sysctl_ctx_free(list)	((void)(list), em_sysctl_free())
+void	em_sysctl_free(void);
 #define	SYSCTL_ADD_PROC(list, child, nbr, name, flags, arg1, arg2,	\
 	    handler, fmt, descr)					\
 	((void)(list), (void)(child), em_sysctl_add(name, flags, arg1,	\
@@ -270,7 +292,9 @@ void	iflib_request_reset(if_ctx_t);
 if_t	iflib_get_ifp(if_ctx_t);
 
 /* The methods of a class. */
+typedef char *caddr_t;
 typedef int ifdi_attach_pre_t(if_ctx_t);
+typedef int ifdi_rx_queues_alloc_t(if_ctx_t, caddr_t *, uint64_t *, int, int);
 typedef int ifdi_attach_post_t(if_ctx_t);
 typedef int ifdi_detach_t(if_ctx_t);
 typedef void ifdi_init_t(if_ctx_t);
@@ -282,6 +306,7 @@ typedef int ifdi_tx_queue_intr_enable_t(if_ctx_t, uint16_t);
 typedef int ifdi_rx_queue_intr_enable_t(if_ctx_t, uint16_t);
 extern struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
+    ifdi_rx_queues_alloc_desc,
     ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 /* Call a method of the device's class. */
@@ -297,8 +322,10 @@ kobj_class_t iflib_class(if_ctx_t);
  */
 #define	E1000_CTRL		E82545_CTRL
 #define	E1000_CTRL_VME		E82545_CTRL_VME
+#define	EM_EIAC			E82574_EIAC
 #define	E1000_ICR		E82545_ICR
 #define	E1000_ITR		E82545_ITR
+#define	E1000_EITR_82574(n)	E82574_EITR(n)
 #define	E1000_IMS		E82545_IMS
 #define	E1000_IMC		E82545_IMC
 #define	E1000_TDT(q)		(E82545_TDT + E82574_QUEUE(q))
@@ -385,8 +412,8 @@ struct e1000_softc {
 	device_t	 dev;
 	struct em_tx_queue *tx_queues;
 	struct em_rx_queue *rx_queues;
-	int		 enable_aim;
 	u_long		 rx_overruns;
+	uint32_t	 ims;		/* of MSI-X */
 };
 
 #endif /* !_EM_PV_IF_EM_H_ */

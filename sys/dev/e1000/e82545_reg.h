@@ -27,8 +27,20 @@
 #define	E82545_PCI_VENDOR	0x8086
 #define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
 #define	E82545_PCI_SUBDEVICE	0x1008
-#define	E82545_PCI_SUBDEVICE_CSB 0x1101	/* has a CSB: paravirt_csb(9) */
 #define	E82545_PCI_REVISION	0x03
+
+/*
+ * What an adapter with a CSB has in configuration space: paravirt_csb(9).
+ * A vendor-specific capability (PCI Local Bus Specification 3.0, appendix H),
+ * with the offsets of its fields; and, of some, a subsystem device ID.
+ */
+#define	E82545_CSB_CAP_LENGTH	2	/* 8 bits */
+#define	E82545_CSB_CAP_SIGNATURE 4	/* 32 bits */
+#define	 E82545_CSB_SIGNATURE	0x42534350	/* "PCSB" */
+#define	E82545_CSB_CAP_VERSION	8	/* 32 bits */
+#define	 E82545_CSB_VERSION	1
+#define	E82545_CSB_CAP_SIZE	12	/* bytes, and its length */
+#define	E82545_PCI_SUBDEVICE_CSB 0x1101
 
 /*
  * Ethernet (IEEE 802.3, 802.1Q), bytes.

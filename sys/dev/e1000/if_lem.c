@@ -362,6 +362,22 @@ lem_shared_addr(void *arg, bus_dma_segment_t *segs, int nsegs __unused,
 		*(bus_addr_t *)arg = segs[0].ds_addr;
 }
 
+/* Whether the adapter has a CSB: paravirt_csb(9). */
+static bool
+lem_has_csb(device_t dev)
+{
+	int cap, error;
+
+	for (error = pci_find_cap(dev, PCIY_VENDOR, &cap); error == 0;
+	    error = pci_find_next_cap(dev, PCIY_VENDOR, cap, &cap))
+		if (pci_read_config(dev, cap + E82545_CSB_CAP_SIGNATURE, 4) ==
+		    E82545_CSB_SIGNATURE &&
+		    pci_read_config(dev, cap + E82545_CSB_CAP_VERSION, 4) ==
+		    E82545_CSB_VERSION)
+			return (true);
+	return (pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
+}
+
 /* Rings and CSB, in one allocation of zeroed memory. */
 static int
 lem_alloc_shared(struct lem_softc *sc)
@@ -383,7 +399,7 @@ lem_alloc_shared(struct lem_softc *sc)
 	lc->lc_rxd = sc->shared->rxd;
 	lc->lc_rxd_dma = sc->shared_dma + offsetof(struct lem_shared, rxd);
 	lc->lc_ntxd = lc->lc_nrxd = LEM_NDESC;
-	if (pci_get_subdevice(sc->dev) == E82545_PCI_SUBDEVICE_CSB)
+	if (lem_has_csb(sc->dev))
 		lc->lc_csb = (struct paravirt_csb *)sc->shared->csb;
 	lc->lc_csb_dma = sc->shared_dma + offsetof(struct lem_shared, csb);
 	lc->lc_vnet_dma = sc->shared_dma + offsetof(struct lem_shared, vnet);
@@ -501,8 +517,7 @@ lem_emulated(device_t dev)
 	for (i = 0; i < nitems(lem_ids); i++)
 		if (lem_ids[i] == pci_get_device(dev))
 			return (true);
-	return (pci_get_device(dev) == E82574_PCI_DEVICE &&
-	    pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
+	return (pci_get_device(dev) == E82574_PCI_DEVICE && lem_has_csb(dev));
 }
 
 /*

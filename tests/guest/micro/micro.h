@@ -136,6 +136,8 @@ void	pci_find_nic(struct pci_nic *nic);
 /* Makes it interrupt with VECTOR_NIC, by MSI or INTx. */
 void	pci_setup_intr(struct pci_nic *nic, bool msi);
 bool	pci_has_msi(const struct pci_nic *nic);
+/* Whether there is a CSB: paravirt_csb(9). */
+bool	pci_has_csb(const struct pci_nic *nic);
 
 /*
  * options.c

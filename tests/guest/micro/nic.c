@@ -155,7 +155,7 @@ nic_init(const struct options *opt)
 	nic.lc_rxd_dma = (uint64_t)rxring;
 	nic.lc_ntxd = nic.lc_nrxd = opt->ring;
 	nic.lc_rx_bufsize = sizeof(rxbufs[0]);
-	if (pci.subdevice == E82545_PCI_SUBDEVICE_CSB) {
+	if (pci_has_csb(&pci)) {
 		nic.lc_csb = (void *)csb;
 		nic.lc_csb_dma = (uint64_t)csb;
 	}

@@ -9,6 +9,7 @@
  * and the interrupt line are the firmware's: SeaBIOS runs before a PVH image.
  */
 
+#include "e82545_reg.h"
 #include "micro.h"
 
 #define	CONFIG_ADDRESS	0xcf8
@@ -30,6 +31,7 @@
 #define	PCI_CAPS	0x34
 #define	PCI_LINE	0x3c
 
+#define	CAP_VENDOR	0x09
 #define	CAP_MSI		0x05
 #define	 MSI_ENABLE	0x00010000
 #define	 MSI_MULTIPLE	0x00700000
@@ -100,9 +102,9 @@ pci_find_nic(struct pci_nic *nic)
 	    (config_read(nic->address, PCI_COMMAND) & 0xffff));
 }
 
-/* Offset of the MSI capability, or 0. */
+/* Offset of the first capability with this ID, or 0. */
 static uint32_t
-find_msi(const struct pci_nic *nic)
+find_capability(const struct pci_nic *nic, uint32_t id)
 {
 	uint32_t cap, header;
 	int i;
@@ -112,7 +114,7 @@ find_msi(const struct pci_nic *nic)
 	cap = config_read(nic->address, PCI_CAPS) & 0xfc;
 	for (i = 0; cap != 0 && i < 48; i++) {
 		header = config_read(nic->address, cap);
-		if ((header & 0xff) == CAP_MSI)
+		if ((header & 0xff) == id)
 			return (cap);
 		cap = header >> 8 & 0xfc;
 	}
@@ -122,7 +124,18 @@ find_msi(const struct pci_nic *nic)
 bool
 pci_has_msi(const struct pci_nic *nic)
 {
-	return (find_msi(nic) != 0);
+	return (find_capability(nic, CAP_MSI) != 0);
+}
+
+bool
+pci_has_csb(const struct pci_nic *nic)
+{
+	const uint32_t cap = find_capability(nic, CAP_VENDOR);
+
+	return ((cap != 0 && config_read(nic->address, cap +
+	    E82545_CSB_CAP_SIGNATURE) == E82545_CSB_SIGNATURE &&
+	    config_read(nic->address, cap + E82545_CSB_CAP_VERSION) ==
+	    E82545_CSB_VERSION) || nic->subdevice == E82545_PCI_SUBDEVICE_CSB);
 }
 
 void
@@ -135,7 +148,7 @@ pci_setup_intr(struct pci_nic *nic, bool msi)
 		cpu_route(config_read(nic->address, PCI_LINE) & 0xff);
 		return;
 	}
-	cap = find_msi(nic);
+	cap = find_capability(nic, CAP_MSI);
 	if (cap == 0)
 		panic("the adapter has no MSI");
 	header = config_read(nic->address, cap);

@@ -96,8 +96,7 @@ static const struct pci_device_id lem_ids[] = {
 							/* 82545 */
 	{ PCI_VDEVICE(INTEL, 0x1010) }, { PCI_VDEVICE(INTEL, 0x1079) },
 							/* 82546 */
-	{ PCI_DEVICE_SUB(PCI_VENDOR_ID_INTEL, E82574_PCI_DEVICE, PCI_ANY_ID,
-	    E82545_PCI_SUBDEVICE_CSB) },
+	{ PCI_VDEVICE(INTEL, E82574_PCI_DEVICE) },
 	{ }
 };
 
@@ -505,6 +504,26 @@ lem_setup_netdev(struct lem_adapter *la)
 	netif_carrier_off(dev);
 }
 
+/* Whether the adapter has a CSB: paravirt_csb(9). */
+static bool
+lem_has_csb(struct pci_dev *pdev)
+{
+	u32 signature, version;
+	u8 cap;
+
+	for (cap = pci_find_capability(pdev, PCI_CAP_ID_VNDR); cap != 0;
+	    cap = pci_find_next_capability(pdev, cap, PCI_CAP_ID_VNDR)) {
+		pci_read_config_dword(pdev, cap + E82545_CSB_CAP_SIGNATURE,
+		    &signature);
+		pci_read_config_dword(pdev, cap + E82545_CSB_CAP_VERSION,
+		    &version);
+		if (signature == E82545_CSB_SIGNATURE &&
+		    version == E82545_CSB_VERSION)
+			return (true);
+	}
+	return (pdev->subsystem_device == E82545_PCI_SUBDEVICE_CSB);
+}
+
 /* Registers, the CSB, a reset, and the station address. */
 static int
 lem_attach_adapter(struct lem_adapter *la)
@@ -523,7 +542,7 @@ lem_attach_adapter(struct lem_adapter *la)
 	if (error != 0)
 		return (error);
 	lc->lc_os.regs = pcim_iomap_table(pdev)[0];
-	if (pdev->subsystem_device == E82545_PCI_SUBDEVICE_CSB) {
+	if (lem_has_csb(pdev)) {
 		lc->lc_csb = dmam_alloc_coherent(&pdev->dev,
 		    NET_PARAVIRT_CSB_SIZE, &dma, GFP_KERNEL);
 		if (lc->lc_csb == NULL)
@@ -557,6 +576,9 @@ lem_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		dev_info(&pdev->dev, "not in a virtual machine\n");
 		return (-ENODEV);
 	}
+	/* The kernel offers it to e1000e then. */
+	if (pdev->device == E82574_PCI_DEVICE && !lem_has_csb(pdev))
+		return (-ENODEV);
 	dev = devm_alloc_etherdev(&pdev->dev, sizeof(*la));
 	if (dev == NULL)
 		return (-ENOMEM);

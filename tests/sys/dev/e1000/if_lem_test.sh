@@ -55,10 +55,11 @@ set_ok()
 # The adapter offers the shared memory.
 has_csb()
 {
-	case "$(sysctl -n $oid.%pnpinfo)" in
-	*subdevice=0x1101*)	return 0 ;;
-	esac
-	return 1
+	local cap dev=em${oid##*.}
+
+	cap=$(pciconf -lc $dev | sed -n 's/.*cap 09\[\(..\)\].*/\1/p')
+	[ -n "$cap" ] &&
+	    [ "$(pciconf -r $dev $((0x$cap + 4)) | tr -d ' ')" = 42534350 ]
 }
 
 counter()

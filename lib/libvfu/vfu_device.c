@@ -75,6 +75,8 @@ vfu_device_release(struct vfu_device *vd)
 {
 	vfu_irq_clear(&vd->vdev_irq);
 	peer_mem_reset(&vd->vdev_mem);
+	/* The next client may see another one than this one went on with. */
+	vfu_pci_show(&vd->vdev_pci, vd->vdev_pci.subdevice);
 }
 
 void

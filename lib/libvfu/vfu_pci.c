@@ -43,8 +43,15 @@ vfu_pci_reset(struct vfu_pci *pci)
 			pci->cfg[f->vpf_off + i] =
 			    (uint8_t)(f->vpf_value >> (8 * i));
 	}
-	pci->cfg[PCI_SUBSYSTEM_ID] = pci->subdevice & 0xff;
-	pci->cfg[PCI_SUBSYSTEM_ID + 1] = pci->subdevice >> 8;
+	vfu_pci_show(pci, pci->shown);
+}
+
+void
+vfu_pci_show(struct vfu_pci *pci, uint16_t subdevice)
+{
+	pci->shown = subdevice;
+	pci->cfg[PCI_SUBSYSTEM_ID] = subdevice & 0xff;
+	pci->cfg[PCI_SUBSYSTEM_ID + 1] = subdevice >> 8;
 }
 
 void
@@ -53,7 +60,7 @@ vfu_pci_init(struct vfu_pci *pci, const struct vfu_pci_field *field,
 {
 	pci->field = field;
 	pci->nfields = nfields;
-	pci->subdevice = subdevice;
+	pci->subdevice = pci->shown = subdevice;
 	vfu_pci_reset(pci);
 }
 

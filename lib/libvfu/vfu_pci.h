@@ -27,7 +27,10 @@
 #define	VFU_PCI_SIZE	256
 #define	VFU_PCIE_SIZE	4096
 
-/* A field of configuration space, little endian. */
+/*
+ * A field of configuration space, little endian.  Of two for the same byte the
+ * value is that of the later one, and the writable bits those of the first.
+ */
 struct vfu_pci_field {
 	uint8_t		vpf_off;
 	uint8_t		vpf_size;	/* bytes: 1, 2 or 4 */
@@ -39,7 +42,8 @@ struct vfu_pci {
 	const struct vfu_pci_field *field;
 	unsigned int	nfields;
 	uint8_t		cfg[VFU_PCI_SIZE];
-	uint16_t	subdevice;
+	uint16_t	subdevice;	/* of vfu_pci_init() */
+	uint16_t	shown;		/* of vfu_pci_show(), if that is later */
 };
 
 /*
@@ -51,6 +55,9 @@ void	vfu_pci_init(struct vfu_pci *pci, const struct vfu_pci_field *field,
 
 /* Reset all registers, as PCI RST# does. */
 void	vfu_pci_reset(struct vfu_pci *pci);
+
+/* Show this subsystem ID from now on, also after a reset. */
+void	vfu_pci_show(struct vfu_pci *pci, uint16_t subdevice);
 
 /*
  * Read or write `len' bytes at `off'.  The caller must check that they are

@@ -14,6 +14,7 @@
  */
 
 #include <sys/param.h>
+#include <linux/pci_regs.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -475,6 +476,8 @@ vfu_state_restore(struct vfu_device *vd, const void *buf, size_t len,
 		if (error != 0)
 			return (error);
 		state_apply(vd, &s);
+		vfu_pci_show(&vd->vdev_pci, s.cfg[PCI_SUBSYSTEM_ID] |
+		    s.cfg[PCI_SUBSYSTEM_ID + 1] << 8);
 		if (vfu_pci_busmaster(&vd->vdev_pci))
 			vd->vdev_ops->vdo_bus_master(vd->vdev_arg, true);
 		vfu_device_msix(vd);

@@ -60,6 +60,7 @@ size_t	vfu_state_save(const struct vfu_device *vd, void *buf, size_t size,
  * The device must be as new, without a client.  Entries of `kept' that are used
  * get pkt_used, and pkt_fd -1 if the device has taken the descriptor.
  *
+ * The client keeps the PCI subsystem ID that it saw, until it leaves.
  * The functions of the device are called as after what the client has done:
  * vdo_bus_master() if the PCI command register permits it.  If the state has no
  * client, there is none afterwards, or one has just come (vdo_attach()), whose

@@ -185,7 +185,7 @@ micro_case csb "CSB: few register accesses; all frames are accounted for"
 csb_run()
 {
 	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
-	is "subsystem" "$(v vm1 subdevice)" -eq 4353
+	is "subsystem" "$(v vm1 subdevice)" -eq 4104
 	is "CSB on" "$(c vm1 csb_on)" -ge 1
 	accounted
 	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 tx_packets)"
@@ -228,6 +228,19 @@ csb_exits_run()
 	    "$((10 * $(v vm1 reg_reads reg_writes)))" -le "$(v vm1 sent)"
 	is "receiver's accesses, ten times" \
 	    "$((10 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
+}
+
+micro_case csb_compat "csb=compat: FreeBSD 10's driver looks for 0x1101"
+csb_compat_run()
+{
+	valed_start -s \
+	    "1,e1000,vale0:vm1,path=vm1.sock,mac=$(mac 1),csb=compat" ||
+	    atf_fail "valed does not start"
+	micro_valed vm1 "role=sink mode=csb"
+	micro_ready vm1 && valed_counters ||
+	    atf_fail "the driver does not start"
+	is "subsystem" "$(v vm1 subdevice)" -eq 4353
+	is "CSB on" "$(c vm1 csb_on)" -ge 1
 }
 
 micro_case csb_off "The driver refuses CSB mode if the adapter has no CSB"

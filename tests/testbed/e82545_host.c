@@ -163,7 +163,8 @@ host_create_config(size_t ram_size, enum e82545_kind kind, uint32_t itr_256ns,
 	config.ec_itr_256ns = itr_256ns;
 	config.ec_itr_min_256ns = itr_min_256ns;
 	config.ec_kind = kind;
-	config.ec_csb = csb;
+	/* So that the EEPROM is that of the known snapshots. */
+	config.ec_csb = csb ? E82545_CSB_COMPAT : E82545_CSB_OFF;
 	config.ec_name = "test";
 	host_net_init(h);
 	h->dev = e82545_create(&config, &host_ops, h, &h->port);

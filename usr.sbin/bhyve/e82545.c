@@ -169,6 +169,19 @@ static const struct e82545_type *const types[E82545_NKINDS] = {
 	[E82545_KIND_82574L] = &e82574_l,
 };
 
+const char *const e82545_csb_names[E82545_NCSBS] = {
+	[E82545_CSB_OFF] = "off",
+	[E82545_CSB_ON] = "on",
+	[E82545_CSB_COMPAT] = "compat",
+};
+
+uint16_t
+e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb)
+{
+	return (csb == E82545_CSB_COMPAT ? E82545_PCI_SUBDEVICE_CSB :
+	    types[kind]->et_subdevice);
+}
+
 static bool
 config_valid(const struct e82545_config *config)
 {
@@ -223,8 +236,7 @@ static void
 eeprom_fill(struct e82545 *dev)
 {
 	e82545_eeprom_init(dev->eeprom, dev->type, dev->config.ec_mac,
-	    dev->config.ec_csb ? E82545_PCI_SUBDEVICE_CSB :
-	    dev->type->et_subdevice);
+	    e82545_subdevice(dev->config.ec_kind, dev->config.ec_csb));
 }
 
 struct e82545 *

@@ -146,6 +146,17 @@ enum e82545_kind {
 	E82545_NKINDS
 };
 
+/* Whether an adapter has the CSB, and how drivers find it: paravirt_csb(9). */
+enum e82545_csb_kind {
+	E82545_CSB_OFF,
+	E82545_CSB_ON,		/* a PCI capability */
+	E82545_CSB_COMPAT,	/* the same, and another PCI subsystem ID */
+	E82545_NCSBS
+};
+
+/* What users call them. */
+extern const char *const e82545_csb_names[E82545_NCSBS];
+
 struct e82545_config {
 	enum e82545_kind ec_kind;
 	uint8_t		ec_mac[6];	/* permanent address, in the EEPROM */
@@ -155,9 +166,8 @@ struct e82545_config {
 					   0: none */
 	uint32_t	ec_itr_min_256ns; /* the same for all guests: a shorter
 					   interval in ITR counts as this */
-	bool		ec_csb;		/* offer the CSB; the host must then
-					   show E82545_PCI_SUBDEVICE_CSB as the
-					   PCI subsystem ID */
+	enum e82545_csb_kind ec_csb;	/* with it the host must show the PCI
+					   capability */
 	const char	*ec_name;	/* for diagnostics; copied */
 	/*
 	 * Where the state of the adapter lies as long as it exists, or NULL:
@@ -171,6 +181,9 @@ struct e82545_config {
 };
 
 #define	E82545_MEMORY_ALIGN	64
+
+/* The PCI subsystem ID that the host must show; the EEPROM has it, too. */
+uint16_t e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb);
 
 /*
  * Counters.  They count from creation on; a reset by the guest does not clear

@@ -200,9 +200,9 @@ e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s)
 	unsigned int i;
 	bool csb;
 
-	csb = dev->config.ec_csb;
+	csb = dev->config.ec_csb != E82545_CSB_OFF;
 	e82545_snap_bool(s, &csb);
-	e82545_snap_check(s, csb == dev->config.ec_csb);
+	e82545_snap_check(s, csb == (dev->config.ec_csb != E82545_CSB_OFF));
 	for (; l < end; l++)
 		for (i = 0; i < l->el_count; i++) {
 			off = l->el_off + i * l->el_stride;

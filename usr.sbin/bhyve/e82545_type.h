@@ -141,7 +141,7 @@ struct e82545_type {
 	char		 et_magic[8];	/* of snapshots */
 	uint32_t	 et_version;	/* of snapshots that are saved, */
 	uint32_t	 et_earliest;	/* and the first that is restored */
-	uint16_t	 et_subdevice;	/* PCI subsystem ID, without CSB */
+	uint16_t	 et_subdevice;	/* PCI subsystem ID */
 	unsigned int	 et_queues;	/* in each direction */
 	const struct e82545_line *et_line;
 	size_t		 et_nlines;	/* less than UINT8_MAX */

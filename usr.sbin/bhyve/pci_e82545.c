@@ -95,7 +95,7 @@
 /* What the two devices are. */
 struct pci_e82545_type {
 	enum e82545_kind pdt_kind;
-	uint16_t	 pdt_device, pdt_subdevice;	/* the latter without CSB */
+	uint16_t	 pdt_device;
 	uint8_t		 pdt_revision;
 	int		(*pdt_resources)(struct pci_devinst *pi);
 };
@@ -390,18 +390,38 @@ pci_e82545_start(struct pci_e82545 *pe)
 
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
-    bool csb)
+    enum e82545_csb_kind csb)
 {
 	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
 	pci_set_cfgdata16(pi, PCIR_DEVICE, pdt->pdt_device);
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
-	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, csb ? E82545_PCI_SUBDEVICE_CSB :
-	    pdt->pdt_subdevice);
+	pci_set_cfgdata16(pi, PCIR_SUBDEV_0,
+	    e82545_subdevice(pdt->pdt_kind, csb));
 	pci_set_cfgdata8(pi, PCIR_REVID, pdt->pdt_revision);
 	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
 	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
 	pci_set_cfgdata8(pi, PCIR_HDRTYPE, PCIM_HDRTYPE_NORMAL);
 	pci_set_cfgdata8(pi, PCIR_INTPIN, 1);
+}
+
+/*
+ * Add the capability of the CSB.  bhyve has it read-only, as each that it does
+ * not know, and finds a capability by the offset of the next one.
+ */
+static void
+pci_e82545_csbcap(struct pci_devinst *pi)
+{
+	const int off = pi->pi_capend + 1;
+
+	pci_set_cfgdata8(pi, off, PCIY_VENDOR);
+	pci_set_cfgdata8(pi, off + E82545_CSB_CAP_LENGTH, E82545_CSB_CAP_SIZE);
+	pci_set_cfgdata32(pi, off + E82545_CSB_CAP_SIGNATURE,
+	    E82545_CSB_SIGNATURE);
+	pci_set_cfgdata32(pi, off + E82545_CSB_CAP_VERSION,
+	    E82545_CSB_VERSION);
+	pci_set_cfgdata8(pi, pi->pi_prevcap + PCICAP_NEXTPTR, off);
+	pi->pi_prevcap = off;
+	pi->pi_capend = off + E82545_CSB_CAP_SIZE - 1;
 }
 
 static int
@@ -438,7 +458,6 @@ pci_e82574_resources(struct pci_devinst *pi)
 static const struct pci_e82545_type pci_e82545_em = {
 	.pdt_kind = E82545_KIND_EM,
 	.pdt_device = E82545_PCI_DEVICE,
-	.pdt_subdevice = E82545_PCI_SUBDEVICE,
 	.pdt_revision = E82545_PCI_REVISION,
 	.pdt_resources = pci_e82545_resources,
 };
@@ -446,7 +465,6 @@ static const struct pci_e82545_type pci_e82545_em = {
 static const struct pci_e82545_type pci_e82574_l = {
 	.pdt_kind = E82545_KIND_82574L,
 	.pdt_device = E82574_PCI_DEVICE,
-	.pdt_subdevice = E82574_PCI_SUBDEVICE,
 	.pdt_revision = E82574_PCI_REVISION,
 	.pdt_resources = pci_e82574_resources,
 };
@@ -525,7 +543,7 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 	    pi->pi_func);
 	config.ec_kind = pdt->pdt_kind;
 	config.ec_name = name;
-	config.ec_csb = true;
+	config.ec_csb = E82545_CSB_ON;
 	mtu = E82545_MTU_MAX;
 	if (pci_e82545_opts(pi, nvl, &config, &mtu) != 0) {
 		error = EINVAL;
@@ -537,6 +555,8 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 		error = ENXIO;
 		goto told;
 	}
+	if (config.ec_csb != E82545_CSB_OFF)
+		pci_e82545_csbcap(pi);
 
 	pe = calloc(1, sizeof(*pe));
 	if (pe == NULL) {

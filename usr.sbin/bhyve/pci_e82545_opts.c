@@ -45,21 +45,23 @@ opts_number(nvlist_t *nvl, const char *dev, const char *name, int min,
 	return (0);
 }
 
-/* An option that is on or off; *valuep stays if it is not set. */
+/* csb=; *csbp stays if it is not set. */
 static int
-opts_bool(nvlist_t *nvl, const char *dev, const char *name, bool *valuep)
+opts_csb(nvlist_t *nvl, const char *dev, enum e82545_csb_kind *csbp)
 {
 	const char *value;
+	unsigned int i;
 
-	value = get_config_value_node(nvl, name);
+	value = get_config_value_node(nvl, "csb");
 	if (value == NULL)
 		return (0);
-	if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
-		EPRINTLN("%s: %s=%s: must be on or off", dev, name, value);
-		return (-1);
-	}
-	*valuep = strcmp(value, "on") == 0;
-	return (0);
+	for (i = 0; i < E82545_NCSBS; i++)
+		if (strcmp(value, e82545_csb_names[i]) == 0) {
+			*csbp = i;
+			return (0);
+		}
+	EPRINTLN("%s: csb=%s: must be on, compat or off", dev, value);
+	return (-1);
 }
 
 /*
@@ -136,8 +138,7 @@ pci_e82545_opts(struct pci_devinst *pi, nvlist_t *nvl,
 	    E82545_ITR_MAX, &config->ec_itr_min_256ns) != 0 ||
 	    opts_number(nvl, config->ec_name, "mtu", E82545_MTU_MIN,
 	    E82545_MTU_MAX, mtup) != 0 ||
-	    opts_bool(nvl, config->ec_name, "csb",
-	    &config->ec_csb) != 0)
+	    opts_csb(nvl, config->ec_name, &config->ec_csb) != 0)
 		return (-1);
 	if (get_config_value_node(nvl, "backend") == NULL) {
 		EPRINTLN("%s: no network backend given", config->ec_name);

@@ -46,13 +46,10 @@
 /* Between two calls of watch() while an adapter opens what it needs. */
 #define	READY_NS	10000000
 
-/* What the model knows of the devices. */
-static const struct {
-	enum e82545_kind kind;
-	uint16_t	subdevice;	/* without the CSB */
-} models[ADAPTER_NDEVICES] = {
-	[ADAPTER_E1000] = { E82545_KIND_EM, E82545_PCI_SUBDEVICE },
-	[ADAPTER_E1000E] = { E82545_KIND_82574L, E82574_PCI_SUBDEVICE },
+/* What the model calls the devices. */
+static const enum e82545_kind kinds[ADAPTER_NDEVICES] = {
+	[ADAPTER_E1000] = E82545_KIND_EM,
+	[ADAPTER_E1000E] = E82545_KIND_82574L,
 };
 
 /*
@@ -295,7 +292,7 @@ adapter_model(struct adapter *ad, struct e82545_config *config)
 	const struct adapter_config *ac = &ad->config;
 
 	memset(config, 0, sizeof(*config));
-	config->ec_kind = models[ac->ac_device].kind;
+	config->ec_kind = kinds[ac->ac_device];
 	memcpy(config->ec_mac, ac->ac_mac, sizeof(config->ec_mac));
 	config->ec_itr_256ns = ac->ac_itr_256ns;
 	config->ec_itr_min_256ns = ac->ac_itr_min_256ns;
@@ -491,8 +488,8 @@ adapter_start(const struct adapter_config *config,
 	ad->config = *config;
 	ad->rx_stopped = true;
 	vfu_device_init(&ad->vfu, &adapter_vfu_ops,
-	    &adapter_pci[config->ac_device], config->ac_csb ?
-	    E82545_PCI_SUBDEVICE_CSB : models[config->ac_device].subdevice, ad);
+	    &adapter_pci[config->ac_device][config->ac_csb != E82545_CSB_OFF],
+	    e82545_subdevice(kinds[config->ac_device], config->ac_csb), ad);
 	pthread_mutex_init(&ad->mtx, NULL);
 	pthread_cond_init(&ad->ready, NULL);
 	if (sem_init(&ad->go, 0, 0) == -1)

@@ -221,7 +221,7 @@ adapter_count(struct adapter *ad, enum adapter_counter counter)
 void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 
-/* adapter_pci.c: what it is on the PCI bus. */
-extern const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES];
+/* adapter_pci.c: what it is on the PCI bus, without [0] and with the CSB [1]. */
+extern const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES][2];
 
 #endif /* !_ADAPTER_H_ */

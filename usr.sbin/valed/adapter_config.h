@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "e82545.h"
+
 /* Bytes of a socket's path, with its NUL. */
 #define	VALED_PATH_SIZE	sizeof(((struct sockaddr_un *)0)->sun_path)
 /* Bytes of the name of a backend or an adapter, with its NUL. */
@@ -63,7 +65,7 @@ struct adapter_config {
 	uint32_t	ac_poll_us;	/* before its thread sleeps */
 	uint64_t	ac_mem;		/* bytes a client may share; 0: the
 					   default of peer_mem_init() */
-	bool		ac_csb;
+	enum e82545_csb_kind ac_csb;
 	bool		ac_direct;
 	int		ac_listen;	/* the listening socket, or -1 */
 };

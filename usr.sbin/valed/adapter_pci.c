@@ -32,6 +32,20 @@
 #define	CLASS_ETHERNET	0x02
 #define	PM_VERSION_1_1	0x2
 
+/*
+ * The capability of the CSB (paravirt_csb(9)), after the one at `last'.  These
+ * fields come last in their table, which an adapter without the CSB has
+ * without them.
+ */
+#define	CAP_CSB		0x40
+#define	CSB_FIELDS(last)						\
+	{ (last) + PCI_CAP_LIST_NEXT, 1, CAP_CSB, 0 },			\
+	{ CAP_CSB, 1, PCI_CAP_ID_VNDR, 0 },				\
+	{ CAP_CSB + E82545_CSB_CAP_LENGTH, 1, E82545_CSB_CAP_SIZE, 0 },	\
+	{ CAP_CSB + E82545_CSB_CAP_SIGNATURE, 4, E82545_CSB_SIGNATURE, 0 }, \
+	{ CAP_CSB + E82545_CSB_CAP_VERSION, 4, E82545_CSB_VERSION, 0 }
+#define	CSB_NFIELDS	5
+
 static const struct vfu_pci_field e1000[] = {
 	{ PCI_VENDOR_ID, 2, E82545_PCI_VENDOR, 0 },
 	{ PCI_DEVICE_ID, 2, E82545_PCI_DEVICE, 0 },
@@ -65,6 +79,8 @@ static const struct vfu_pci_field e1000[] = {
 	{ CAP_MSI + PCI_MSI_ADDRESS_LO, 4, 0, 0xfffffffc },
 	{ CAP_MSI + PCI_MSI_ADDRESS_HI, 4, 0, 0xffffffff },
 	{ CAP_MSI + PCI_MSI_DATA_64, 2, 0, 0xffff },
+
+	CSB_FIELDS(CAP_MSI)
 };
 
 /* Offsets of the 82574L's capabilities. */
@@ -142,30 +158,42 @@ static const struct vfu_pci_field e1000e[] = {
 	    PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL },
 	{ E_CAP_MSIX + PCI_MSIX_TABLE, 4, E82574_BAR_MSIX, 0 },
 	{ E_CAP_MSIX + PCI_MSIX_PBA, 4, E_MSIX_PBA | E82574_BAR_MSIX, 0 },
+
+	CSB_FIELDS(E_CAP_MSIX)
 };
 
 _Static_assert(E82574_VECTORS <= VFU_IRQ_VECTORS, "each has a descriptor");
 
-const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES] = {
+#define	TYPE_E1000(nfields) {						\
+	.vdt_field = e1000,						\
+	.vdt_nfields = (nfields),					\
+	.vdt_bar_size = {						\
+		[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,			\
+		[E82545_BAR_IO] = E82545_BAR_IO_SIZE			\
+	}								\
+}
+
+#define	TYPE_E1000E(nfields) {						\
+	.vdt_field = e1000e,						\
+	.vdt_nfields = (nfields),					\
+	.vdt_express = true,						\
+	.vdt_bar_size = {						\
+		[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,			\
+		[E82574_BAR_FLASH] = E82574_BAR_FLASH_SIZE,		\
+		[E82545_BAR_IO] = E82574_BAR_IO_SIZE,			\
+		[E82574_BAR_MSIX] = E_BAR_MSIX_SIZE			\
+	},								\
+	.vdt_vectors = E82574_VECTORS,					\
+	.vdt_msix = E_CAP_MSIX						\
+}
+
+const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES][2] = {
 	[ADAPTER_E1000] = {
-		.vdt_field = e1000,
-		.vdt_nfields = nitems(e1000),
-		.vdt_bar_size = {
-			[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,
-			[E82545_BAR_IO] = E82545_BAR_IO_SIZE
-		}
+		TYPE_E1000(nitems(e1000) - CSB_NFIELDS),
+		TYPE_E1000(nitems(e1000))
 	},
 	[ADAPTER_E1000E] = {
-		.vdt_field = e1000e,
-		.vdt_nfields = nitems(e1000e),
-		.vdt_express = true,
-		.vdt_bar_size = {
-			[E82545_BAR_MEM] = E82545_BAR_MEM_SIZE,
-			[E82574_BAR_FLASH] = E82574_BAR_FLASH_SIZE,
-			[E82545_BAR_IO] = E82574_BAR_IO_SIZE,
-			[E82574_BAR_MSIX] = E_BAR_MSIX_SIZE
-		},
-		.vdt_vectors = E82574_VECTORS,
-		.vdt_msix = E_CAP_MSIX
+		TYPE_E1000E(nitems(e1000e) - CSB_NFIELDS),
+		TYPE_E1000E(nitems(e1000e))
 	}
 };

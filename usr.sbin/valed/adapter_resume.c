@@ -418,9 +418,12 @@ resume_model(struct adapter *ad, const struct resume_state *rs, bool client)
 	if (error == 0 && client && ak->ak_saved == NULL)
 		error = e82545_recover(ad->dev, (uint8_t *)old +
 		    old->ak_model_at, ak->ak_old_size - old->ak_model_at);
-	if (error != 0 && client)
+	if (error != 0 && client) {
 		adapter_log(ad, LOG_WARNING, "the state of the adapter is "
 		    "lost: it is reset");
+		/* The CSB may have been that state's. */
+		vfu_pci_show(&ad->vfu.vdev_pci, ad->vfu.vdev_pci.subdevice);
+	}
 	if (error != 0 || (!client && ak->ak_saved == NULL))
 		e82545_reset(ad->dev);
 	e82545_resume(ad->dev);

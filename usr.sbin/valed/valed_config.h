@@ -51,9 +51,11 @@
 	    "256 ns, if the driver sets none; 0 to 65535")		\
 	X(ITR_MIN, "itr_min", NUMBER, ac_itr_min_256ns, 0, E82545_ITR_MAX, 0, \
 	    -1, "n", "the same, whatever the driver sets")		\
-	X(CSB, "csb", BOOL, ac_csb, 0, 1, 1, -1, "on|off",		\
+	X(CSB, "csb", CSB, ac_csb, 0, 0, E82545_CSB_ON, -1,		\
+	    "on|compat|off",						\
 	    "offer the driver shared memory in place of most\n"		\
-	    "register accesses and interrupts; default on")		\
+	    "register accesses and interrupts; default on\n"		\
+	    "compat: with the subsystem ID for older drivers")		\
 	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, -1, "on|off",	\
 	    "let other adapters of this process copy frames\n"		\
 	    "straight to the guest; default on")			\
@@ -121,6 +123,7 @@ struct valed_variable {
 		VALED_KIND_BOOL,	/* on or off */
 		VALED_KIND_BURST,	/* vale_rate_parse_burst() */
 		VALED_KIND_CONTROL,	/* an absolute path */
+		VALED_KIND_CSB,		/* e82545_csb_names[] */
 		VALED_KIND_DEVICE,	/* e1000 or e1000e */
 		VALED_KIND_FD,		/* valed_activation_fd() */
 		VALED_KIND_MAC,		/* an Ethernet address */

@@ -93,6 +93,10 @@ print_variable(const struct adapter_config *ac, const struct valed_variable *v,
 	case VALED_KIND_BOOL:
 		print(ac, v->var_name, *(const bool *)member ? "on" : "off");
 		break;
+	case VALED_KIND_CSB:
+		print(ac, v->var_name, e82545_csb_names[
+		    *(const enum e82545_csb_kind *)member]);
+		break;
 	default:
 		if (set != NULL)
 			print(ac, v->var_name, set);

@@ -115,6 +115,23 @@ parse_bool(const struct valed_variable *v, bool *b,
 	*b = strcmp(value, "on") == 0;
 }
 
+static void
+parse_csb(const struct valed_variable *v, enum e82545_csb_kind *csb,
+    const struct valed_node *vn, const char *value)
+{
+	unsigned int i;
+
+	*csb = v->var_default;
+	for (i = 0; value != NULL && i < E82545_NCSBS; i++)
+		if (strcmp(value, e82545_csb_names[i]) == 0) {
+			*csb = i;
+			return;
+		}
+	if (value != NULL)
+		BAD(vn, v - valed_variables, "%s=%s: not \"on\", \"compat\" "
+		    "or \"off\"", v->var_name, value);
+}
+
 /*
  * Parse a size with the suffix M, G or T.  The default is the memory of the
  * host, of which a guest rarely has more.
@@ -317,6 +334,9 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 		break;
 	case VALED_KIND_CONTROL:
 		parse_control(ac, vn, value);
+		break;
+	case VALED_KIND_CSB:
+		parse_csb(v, member, vn, value);
 		break;
 	case VALED_KIND_MAC:
 		parse_mac_or_default(ac, vn, value);

@@ -224,6 +224,7 @@ make_state(void)
 	for (i = 0; i < READS; i++)
 		put_message(VFIO_USER_REGION_READ, &rw, sizeof(rw), -1);
 	ATF_REQUIRE(dev.vdev_server.blocked);
+	vfu_pci_show(&dev.vdev_pci, 0x4321);
 	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
 	ATF_REQUIRE(state_len != 0);
 	ATF_CHECK(vfu_state_client(state, state_len));
@@ -323,6 +324,36 @@ check_events(void)
 	vfu_irq_level(&dev.vdev_irq, true);
 	vfu_irq_flush(&dev.vdev_irq);
 	ATF_CHECK_EQ(8, read(dev.vdev_irq.msi_fd, &n, sizeof(n)));
+}
+
+static uint16_t
+subsystem(void)
+{
+	uint8_t id[2];
+
+	vfu_pci_read(&dev.vdev_pci, false, PCI_SUBSYSTEM_ID, id, sizeof(id));
+	return (id[0] | id[1] << 8);
+}
+
+TEST(subsystem, "A client keeps the subsystem ID that it saw, also after a "
+    "reset; the next one gets the device's")
+{
+	const char *why;
+
+	begin();
+	make_state();
+	end();
+	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
+	ATF_CHECK_EQ(0x4321, subsystem());
+	vfu_device_reset(&dev);
+	ATF_CHECK_EQ(0x4321, subsystem());
+	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
+	end();
+	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
+	ATF_CHECK_EQ(0x4321, subsystem());
+	vfu_server_drop(&dev);
+	vfu_device_release(&dev);
+	ATF_CHECK_EQ(0x1101, subsystem());
 }
 
 TEST(complete, "A client goes on with all that it had")

@@ -90,6 +90,7 @@ struct pci_devinst {
 	struct vmctx		*pi_vmctx;
 	uint8_t			 pi_bus, pi_slot, pi_func;
 	char			 pi_name[PI_NAMESZ];
+	int			 pi_prevcap;	/* the last capability */
 	int			 pi_capend;	/* last byte of capabilities */
 	struct {
 		int		 enabled;
@@ -156,6 +157,13 @@ pci_set_cfgdata16(struct pci_devinst *pi, int offset, uint16_t value)
 {
 	pci_set_cfgdata8(pi, offset, value & 0xff);
 	pci_set_cfgdata8(pi, offset + 1, value >> 8);
+}
+
+static inline void
+pci_set_cfgdata32(struct pci_devinst *pi, int offset, uint32_t value)
+{
+	pci_set_cfgdata16(pi, offset, value & 0xffff);
+	pci_set_cfgdata16(pi, offset + 2, value >> 16);
 }
 
 static inline uint8_t

@@ -36,7 +36,7 @@ TEST(identity, "PCI configuration space, BARs and interrupts are an 82545EM's")
 	ATF_CHECK_EQ(0x8086, vm_cfg16(PCIR_VENDOR));
 	ATF_CHECK_EQ(0x100f, vm_cfg16(PCIR_DEVICE));
 	ATF_CHECK_EQ(0x8086, vm_cfg16(PCIR_SUBVEND_0));
-	ATF_CHECK_EQ(0x1101, vm_cfg16(PCIR_SUBDEV_0));
+	ATF_CHECK_EQ(0x1008, vm_cfg16(PCIR_SUBDEV_0));
 	ATF_CHECK_EQ(3, vm.pi.pi_cfgdata[PCIR_REVID]);
 	ATF_CHECK_EQ(0x0200, vm_cfg16(PCIR_SUBCLASS));
 	ATF_CHECK_EQ(0, vm.pi.pi_cfgdata[PCIR_HDRTYPE]);
@@ -89,15 +89,7 @@ TEST(options, "mac=, mtu=, itr=, itr_min= and csb= have their ranges; other "
 	/* Of other backends, and bhyve's. */
 	ATF_CHECK_EQ(0, vm_init("wire0,path=x,hook=x,peerhook=x,"
 	    "socket=x,open,hostfwd=x,device=e1000"));
-	ATF_CHECK_EQ(0, vm_init("wire0,csb=on"));
-	ATF_CHECK_EQ(0x1101, vm_cfg16(PCIR_SUBDEV_0));
-	vm_wr(E82545_CSBAH, 1);
-	ATF_CHECK_EQ(1, vm_rd(E82545_CSBAH));
-	ATF_CHECK_EQ(0, vm_init("wire0,csb=off"));
-	ATF_CHECK_EQ(0x1008, vm_cfg16(PCIR_SUBDEV_0));
-	vm_wr(E82545_CSBAH, 1);
-	ATF_CHECK_EQ(0, vm_rd(E82545_CSBAH));
-	ATF_CHECK_EQ(vm.opens, vm.cleanups + 5);
+	ATF_CHECK_EQ(vm.opens, vm.cleanups + 3);
 }
 
 /* Starts bhyve's device with `opts', and returns what it printed first. */
@@ -111,6 +103,102 @@ init_said(const char *opts)
 	strlcpy(line, said(), sizeof(line));
 	line[strcspn(line, "\r\n")] = '\0';
 	return (line);
+}
+
+/*
+ * What csb= makes of an adapter that has `subdevice' without it.  The word's
+ * number begins at this bit in EERD.
+ */
+static void
+check_csb(int cap, uint16_t subdevice, int eerd)
+{
+	static const struct {
+		const char *opts;
+		bool cap, compat;
+	} rows[] = {
+		{ "wire0,csb=off", false, false }, { "wire0", true, false },
+		{ "wire0,csb=on", true, false },
+		{ "wire0,csb=compat", true, true },
+	};
+	static const uint8_t capability[] = { 0x09, 0, 12, 0, 'P', 'C', 'S',
+	    'B', 1, 0, 0, 0 };
+	uint8_t off[PCI_REGMAX + 1];
+	uint16_t id;
+	size_t i;
+	int b;
+
+	for (i = 0; i < nitems(rows); i++) {
+		ATF_REQUIRE_EQ(0, vm_init(rows[i].opts));
+		id = rows[i].compat ? 0x1101 : subdevice;
+		ATF_CHECK_EQ(id, vm_cfg16(PCIR_SUBDEV_0));
+		vm_wr(E82545_EERD, 0x0b << eerd | 1);
+		ATF_CHECK_EQ(id, vm_rd(E82545_EERD) >> 16);
+		ATF_CHECK_EQ(rows[i].cap ? cap : 0, vm_csb());
+		vm_wr(E82545_CSBAH, 1);
+		ATF_CHECK_EQ(rows[i].cap, vm_rd(E82545_CSBAH));
+		if (i == 0) {
+			memcpy(off, vm.pi.pi_cfgdata, sizeof(off));
+			continue;
+		}
+		/* The guest cannot change it. */
+		for (b = 0; b < 12; b++)
+			vm_capability(cap + b, 1, 0xa5);
+		for (b = 0; b < 12; b += 4)
+			vm_capability(cap + b, 4, 0x5a5a5a5a);
+		ATF_CHECK_EQ(0, memcmp(capability, vm.pi.pi_cfgdata + cap,
+		    sizeof(capability)));
+		/* But for it and what leads there, nothing differs. */
+		memset(vm.pi.pi_cfgdata + cap, 0, sizeof(capability));
+		for (b = 0x40; vm.pi.pi_cfgdata[b + PCICAP_NEXTPTR] != cap;
+		    b = vm.pi.pi_cfgdata[b + PCICAP_NEXTPTR])
+			continue;
+		vm.pi.pi_cfgdata[b + PCICAP_NEXTPTR] = 0;
+		if (rows[i].compat)
+			pci_set_cfgdata16(&vm.pi, PCIR_SUBDEV_0, subdevice);
+		ATF_CHECK_EQ(0, memcmp(off, vm.pi.pi_cfgdata, sizeof(off)));
+	}
+}
+
+TEST(csb, "csb=on and csb=compat add a capability that cannot be written; "
+    "csb=compat has another subsystem ID, and nothing else differs from csb=off")
+{
+	check_csb(0x50, 0x1008, 8);
+	vm_device = "e1000e";
+	check_csb(VM_CAP_CSB, 0xa01f, 2);
+}
+
+TEST(csb_restore, "What was saved with another subsystem ID and without the "
+    "capability, as by earlier versions, is restored: the guest keeps both")
+{
+	static uint8_t saved[1 << 20];
+	struct pci_devinst before;
+	size_t n, size = sizeof(saved);
+
+	ATF_REQUIRE_EQ(0, vm_init("wire0,csb=compat"));
+	vm_wr(E82545_CSBAH, 1);
+	pci_set_cfgdata8(&vm.pi, VM_CAP_MSI + PCICAP_NEXTPTR, 0);
+	before = vm.pi;
+	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
+	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_SAVE, saved, &size));
+
+	ATF_REQUIRE_EQ(0, vm_init("wire0"));
+	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
+	/* bhyve restores configuration space first. */
+	memcpy(vm.pi.pi_cfgdata, before.pi_cfgdata, sizeof(before.pi_cfgdata));
+	n = size;
+	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
+	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_resume(&vm.pi));
+	ATF_CHECK_EQ(0x1101, vm_cfg16(PCIR_SUBDEV_0));
+	ATF_CHECK_EQ(0, vm_csb());
+	vm_wr(E82545_EERD, 0x0b << 8 | 1);
+	ATF_CHECK_EQ(0x1101, vm_rd(E82545_EERD) >> 16);
+	ATF_CHECK_EQ(1, vm_rd(E82545_CSBAH));
+
+	/* An adapter without the CSB refuses it. */
+	ATF_REQUIRE_EQ(0, vm_init("wire0,csb=off"));
+	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
+	n = size;
+	ATF_CHECK_EQ(EINVAL, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
 }
 
 TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
@@ -132,7 +220,7 @@ TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
 	}
 	ATF_CHECK_STREQ("e1000 2:0: itr=65536: too large, must be 0 to 65535",
 	    init_said("wire0,itr=65536"));
-	ATF_CHECK_STREQ("e1000 2:0: csb=1: must be on or off",
+	ATF_CHECK_STREQ("e1000 2:0: csb=1: must be on, compat or off",
 	    init_said("wire0,csb=1"));
 	ATF_CHECK_EQ(vm.opens, vm.cleanups);
 

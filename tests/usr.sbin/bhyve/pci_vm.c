@@ -54,21 +54,34 @@ pci_emul_alloc_bar(struct pci_devinst *pi __unused, int idx,
 	return (vm.no_bars ? ENOMEM : 0);
 }
 
-int
-pci_emul_add_msicap(struct pci_devinst *pi __unused, int msgnum)
+/* Add a capability of zeros at `off', after the others, as bhyve does. */
+static void
+add_capability(struct pci_devinst *pi, int off, uint8_t id, int size)
 {
+	ATF_REQUIRE(off == (pi->pi_capend == 0 ? 0x40 : pi->pi_capend + 1));
+	pci_set_cfgdata8(pi, pi->pi_capend == 0 ? PCIR_CAP_PTR :
+	    pi->pi_prevcap + PCICAP_NEXTPTR, off);
+	pci_set_cfgdata8(pi, off + PCICAP_ID, id);
+	pi->pi_prevcap = off;
+	pi->pi_capend = off + (size + 3) / 4 * 4 - 1;
+}
+
+int
+pci_emul_add_msicap(struct pci_devinst *pi, int msgnum)
+{
+	add_capability(pi, VM_CAP_MSI, PCIY_MSI, 14);
 	vm.msi_messages = msgnum;
 	return (0);
 }
 
 int
-pci_emul_add_pciecap(struct pci_devinst *pi __unused, int pcie_device_type)
+pci_emul_add_pciecap(struct pci_devinst *pi, int pcie_device_type)
 {
+	add_capability(pi, VM_CAP_EXP, PCIY_EXPRESS, 60);
 	vm.pcie_type = pcie_device_type;
 	return (0);
 }
 
-/* With the capabilities that precede it: none of them is used before. */
 int
 pci_emul_add_msixcap(struct pci_devinst *pi, int msgnum, int barnum)
 {
@@ -83,9 +96,8 @@ pci_emul_add_msixcap(struct pci_devinst *pi, int msgnum, int barnum)
 	pi->pi_msix.table_bar = pi->pi_msix.pba_bar = barnum;
 	pi->pi_msix.table_count = msgnum;
 	pi->pi_msix.pba_offset = VM_PBA;
-	pci_set_cfgdata16(pi, VM_CAP_MSIX, PCIY_MSIX);
+	add_capability(pi, VM_CAP_MSIX, PCIY_MSIX, 12);
 	pci_set_cfgdata16(pi, VM_CAP_MSIX + PCIR_MSIX_CTRL, msgnum - 1);
-	pi->pi_capend = VM_CAP_END - 1;
 	return (pci_emul_alloc_bar(pi, barnum, PCIBAR_MEM32, 2 * VM_PBA));
 }
 
@@ -421,8 +433,26 @@ vm_command(uint16_t value)
 void
 vm_capability(int off, int bytes, uint32_t value)
 {
-	if (vm.pi.pi_d->pe_cfgwrite(&vm.pi, off, bytes, value) != 0)
+	int i;
+
+	if (vm.pi.pi_d->pe_cfgwrite(&vm.pi, off, bytes, value) == 0)
+		return;
+	if (off <= vm.pi.pi_capend)
 		pci_emul_capwrite(&vm.pi, off, bytes, value, 0, 0);
+	else
+		for (i = 0; i < bytes; i++)
+			pci_set_cfgdata8(&vm.pi, off + i, value >> 8 * i);
+}
+
+int
+vm_csb(void)
+{
+	int off = vm.pi.pi_cfgdata[PCIR_CAP_PTR], next;
+
+	for (; (next = vm.pi.pi_cfgdata[off + PCICAP_NEXTPTR]) != 0; off = next)
+		ATF_REQUIRE(next > off && next % 4 == 0 &&
+		    next <= vm.pi.pi_capend);
+	return (vm.pi.pi_cfgdata[off + PCICAP_ID] == PCIY_VENDOR ? off : 0);
 }
 
 void

@@ -41,8 +41,9 @@ extern uint8_t vm_ram[RAM_SIZE];
  */
 #define	VM_CAP_MSI	0x40
 #define	VM_CAP_EXP	0x50
-#define	VM_CAP_MSIX	0x90
-#define	VM_CAP_END	0x9c
+#define	VM_CAP_MSIX	0x8c
+#define	VM_CAP_CSB	0x98
+#define	VM_CAP_END	0xa4
 #define	VM_PBA		0x1000
 
 /* What the adapter has done.  `mtx' protects what other threads change. */
@@ -91,8 +92,10 @@ void	vm_wr(uint32_t off, uint32_t value);
 uint16_t vm_cfg16(int off);
 uint32_t vm_cfg(int off, int bytes);
 void	vm_command(uint16_t value);
-/* A vCPU's write to a capability. */
+/* A vCPU's write to a capability, or behind them. */
 void	vm_capability(int off, int bytes, uint32_t value);
+/* Walk the list of capabilities.  Where the last one is, if it is the CSB's. */
+int	vm_csb(void);
 /* Turn MSI-X on or off by its capability, with all vectors masked or not. */
 void	vm_msix(bool on, bool masked);
 /* Mask a vector in the table, or not. */

@@ -20,7 +20,7 @@
 #include "adapter.h"
 #include "test.h"
 
-#define	CSB_SUBDEVICE	0x1101
+#define	SUBDEVICE	0x1008
 
 /*
  * The registers: what they have after a reset, and their writable bits.  All
@@ -37,7 +37,7 @@ static const struct pci_reg {
 	{ 0x0c, 2, 0, 0xffff },			/* cache line, latency */
 	{ 0x10, 4, 0, 0xfffe0000 },		/* 128 KB of memory */
 	{ 0x18, 4, 1, 0xfffffff8 },		/* 8 bytes of I/O */
-	{ 0x2c, 4, CSB_SUBDEVICE << 16 | 0x8086, 0 },
+	{ 0x2c, 4, SUBDEVICE << 16 | 0x8086, 0 },
 	{ 0x34, 1, 0xdc, 0 },			/* capabilities */
 	{ 0x3c, 4, 0x00ff0100, 0x000000ff },	/* interrupt, MIN_GNT */
 	{ 0xdc, 4, 0x0002f001, 0 },		/* power management 1.1 */
@@ -57,7 +57,7 @@ static const struct pci_reg {
 	{ 0x14, 4, 0, 0xfffe0000 },		/* 128 KB of flash */
 	{ 0x18, 4, 1, 0xffffffe0 },		/* 32 bytes of I/O */
 	{ 0x1c, 4, 0, 0xffffc000 },		/* 16 KB: MSI-X */
-	{ 0x2c, 4, CSB_SUBDEVICE << 16 | 0x8086, 0 },
+	{ 0x2c, 4, SUBDEVICE << 16 | 0x8086, 0 },
 	{ 0x34, 1, 0xc8, 0 },			/* capabilities */
 	{ 0x3c, 2, 0x0100, 0x00ff },		/* interrupt */
 	{ 0xa0, 4, 0x00040011, 0xc0000000 },	/* MSI-X, 5 vectors */
@@ -78,17 +78,20 @@ static const struct pci_reg {
 	{ 0 }
 };
 
+/* What the CSB adds, but for the pointer to it. */
+static const struct pci_reg csb[] = {
+	{ 0x40, 4, 0x000c0009, 0 },		/* vendor-specific, 12 bytes */
+	{ 0x44, 4, 0x42534350, 0 },
+	{ 0x48, 4, 0x00000001, 0 },
+	{ 0 }
+};
+
+/* Fill in registers after a reset, and with all bits written as ones. */
 static void
-check_registers(const struct vfu_device_type *type, const struct pci_reg *r)
+fill(const struct pci_reg *r, uint8_t *reset, uint8_t *set)
 {
-	uint8_t got[VFU_PCI_SIZE], ones[VFU_PCI_SIZE], reset[VFU_PCI_SIZE],
-	    set[VFU_PCI_SIZE];
-	struct vfu_pci pci;
 	unsigned int i, off;
 
-	memset(ones, 0xff, sizeof(ones));
-	memset(reset, 0, sizeof(reset));
-	memset(set, 0, sizeof(set));
 	for (; r->size != 0; r++) {
 		for (i = 0; i < r->size; i++) {
 			off = r->off + i;
@@ -96,7 +99,27 @@ check_registers(const struct vfu_device_type *type, const struct pci_reg *r)
 			set[off] = reset[off] | r->writable >> (8 * i);
 		}
 	}
-	vfu_pci_init(&pci, type->vdt_field, type->vdt_nfields, CSB_SUBDEVICE);
+}
+
+/* Without the CSB, or with it, whose capability follows that at `last'. */
+static void
+check_registers(const struct vfu_device_type *type, const struct pci_reg *r,
+    unsigned int last)
+{
+	uint8_t got[VFU_PCI_SIZE], ones[VFU_PCI_SIZE], reset[VFU_PCI_SIZE],
+	    set[VFU_PCI_SIZE];
+	struct vfu_pci pci;
+	unsigned int i;
+
+	memset(ones, 0xff, sizeof(ones));
+	memset(reset, 0, sizeof(reset));
+	memset(set, 0, sizeof(set));
+	fill(r, reset, set);
+	if (last != 0) {
+		fill(csb, reset, set);
+		reset[last + 1] = set[last + 1] = csb->off;
+	}
+	vfu_pci_init(&pci, type->vdt_field, type->vdt_nfields, SUBDEVICE);
 	vfu_pci_read(&pci, false, 0, got, sizeof(got));
 	for (i = 0; i < sizeof(got); i++)
 		ATF_CHECK_EQ_MSG(reset[i], got[i], "offset %#x: %#x, not %#x",
@@ -137,35 +160,44 @@ TEST(express, "What has a PCI Express capability has a configuration space of "
 {
 	unsigned int i;
 
-	for (i = 0; i < ADAPTER_NDEVICES; i++)
-		ATF_CHECK_EQ(has_capability(&adapter_pci[i], 0x10),
-		    adapter_pci[i].vdt_express);
-	ATF_CHECK(!adapter_pci[ADAPTER_E1000].vdt_express);
-	ATF_CHECK(adapter_pci[ADAPTER_E1000E].vdt_express);
+	for (i = 0; i < 2; i++) {
+		ATF_CHECK(!has_capability(&adapter_pci[ADAPTER_E1000][i],
+		    0x10));
+		ATF_CHECK(has_capability(&adapter_pci[ADAPTER_E1000E][i],
+		    0x10));
+		ATF_CHECK(!adapter_pci[ADAPTER_E1000][i].vdt_express);
+		ATF_CHECK(adapter_pci[ADAPTER_E1000E][i].vdt_express);
+	}
 }
 
 TEST(registers, "All registers have their values after a reset, and these bits "
-    "can be written")
+    "can be written; with the CSB there is a capability more")
 {
-	const struct vfu_device_type *type = &adapter_pci[ADAPTER_E1000];
+	const struct vfu_device_type *type = adapter_pci[ADAPTER_E1000];
+	unsigned int i;
 
-	check_registers(type, e1000);
-	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
-	ATF_CHECK_EQ(8, type->vdt_bar_size[2]);
-	ATF_CHECK_EQ(0, type->vdt_vectors + type->vdt_msix);
+	for (i = 0; i < 2; i++, type++) {
+		check_registers(type, e1000, i == 0 ? 0 : 0xf0);
+		ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
+		ATF_CHECK_EQ(8, type->vdt_bar_size[2]);
+		ATF_CHECK_EQ(0, type->vdt_vectors + type->vdt_msix);
+	}
 }
 
 TEST(e1000e_registers, "The same of an 82574L")
 {
-	const struct vfu_device_type *type = &adapter_pci[ADAPTER_E1000E];
+	const struct vfu_device_type *type = adapter_pci[ADAPTER_E1000E];
+	unsigned int i;
 
-	check_registers(type, e1000e);
-	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
-	ATF_CHECK_EQ(0x20000, type->vdt_bar_size[1]);
-	ATF_CHECK_EQ(32, type->vdt_bar_size[2]);
-	ATF_CHECK_EQ(0x4000, type->vdt_bar_size[3]);
-	ATF_CHECK_EQ(5, type->vdt_vectors);
-	ATF_CHECK_EQ(0xa0, type->vdt_msix);
+	for (i = 0; i < 2; i++, type++) {
+		check_registers(type, e1000e, i == 0 ? 0 : 0xa0);
+		ATF_CHECK_EQ(0x20000, type->vdt_bar_size[0]);
+		ATF_CHECK_EQ(0x20000, type->vdt_bar_size[1]);
+		ATF_CHECK_EQ(32, type->vdt_bar_size[2]);
+		ATF_CHECK_EQ(0x4000, type->vdt_bar_size[3]);
+		ATF_CHECK_EQ(5, type->vdt_vectors);
+		ATF_CHECK_EQ(0xa0, type->vdt_msix);
+	}
 }
 
 TEST_PROGRAM

@@ -37,14 +37,14 @@ TEST(configures, "The model, the port and its descriptors are as configured")
 	config.ac_itr_256ns = 1000;
 	config.ac_itr_min_256ns = 250;
 	config.ac_poll_us = 1000;
-	config.ac_csb = true;
+	config.ac_csb = E82545_CSB_COMPAT;
 	config.ac_mtu = 1500;
 	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
 	memset(&want, 0, sizeof(want));
 	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
 	want.ec_itr_256ns = 1000;
 	want.ec_itr_min_256ns = 250;
-	want.ec_csb = true;
+	want.ec_csb = E82545_CSB_COMPAT;
 	start();
 	want.ec_name = ad->config.ac_name;
 	want.ec_memory = adapter_keep_model(ad, &want.ec_memory_size);

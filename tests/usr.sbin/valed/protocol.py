@@ -25,8 +25,7 @@ def one_vm(options=""):
 
 
 def registers():
-    """Both base address registers reach the adapter, and its subsystem ID says
-    whether it has the CSB."""
+    """Both base address registers reach the adapter."""
     with one_vm(",mac=" + MAC), Client("vm1.sock") as c:
         assert (c.get(RAL0), c.get(RAH0)) == (MAC_RAL0, MAC_RAH0)
         assert c.get(CTRL) & 0x40 and c.get(STATUS) & 2     # up
@@ -51,11 +50,32 @@ def registers():
         assert c.get(RDBAL) == 0xabcd7700
         c.region_write(BAR2, 4, b"\xf0")        # too short there
         assert c.get(RDBAL) == 0xabcd7700
-    for options, want in ((",csb=on", 0x1101), (",csb=off", 0x1008)):
-        with one_vm(options), Client("vm1.sock") as c:
-            assert c.region_read(CONFIG, 0x2e, 2) == struct.pack("<H", want)
-            c.set(CSBAH, 1)
-            assert c.get(CSBAH) == (want == 0x1101)
+
+
+def announced():
+    """Without the CSB and with it configuration space differs by a capability,
+    which cannot be written; with csb=compat the subsystem ID does, too."""
+    for device, eerd, last in ("e1000", 8, 0xf0), ("e1000e", 2, 0xa0):
+        seen = {}
+        for option in ",csb=off", "", ",csb=on", ",csb=compat":
+            with Valed(["vm1"], {"vm1": option}, device=device), \
+                 Client("vm1.sock") as c:
+                cfg = seen[option] = bytearray(c.region_read(CONFIG, 0, 256))
+                c.set(EERD, 0x0b << eerd | 1)
+                assert struct.pack("<H", c.get(EERD) >> 16) == cfg[0x2e:0x30]
+                c.set(CSBAH, 1)
+                assert c.get(CSBAH) == (option != ",csb=off")
+                c.region_write(CONFIG, 0x40, b"\xa5" * 12)
+                assert c.region_read(CONFIG, 0x40, 12) == cfg[0x40:0x4c]
+        off = seen[",csb=off"]
+        assert not any(off[0x40:0x4c]), off
+        assert off[0x2e:0x30] != b"\x01\x11", off
+        off[0x40:0x4c] = b"\x09\0\x0c\0PCSB\1\0\0\0"
+        assert off[last + 1] == 0
+        off[last + 1] = 0x40
+        assert seen[""] == seen[",csb=on"] == off
+        off[0x2e:0x30] = b"\x01\x11"
+        assert seen[",csb=compat"] == off
 
 
 def config_space():
@@ -813,7 +833,7 @@ def serves():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        registers, config_space, default_mac, writes, interrupts, traffic, one_copy,
-        no_bus_master_rx, remap_under_load, mtu, rate, moderation, csb,
-        bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
+        registers, announced, config_space, default_mac, writes, interrupts,
+        traffic, one_copy, no_bus_master_rx, remap_under_load, mtu, rate,
+        moderation, csb, bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
         serves)})

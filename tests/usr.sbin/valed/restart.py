@@ -1010,6 +1010,10 @@ def versions_of(m, device, regs):
         assert v.messages() == "", v.messages()
         for reg, value in regs.items():
             assert a.get(reg) == value, (version, hex(reg), hex(a.get(reg)))
+        # Their csb=on had this subsystem ID: the client keeps it.
+        assert a.region_read(CONFIG, 0x2e, 2) == b"\x01\x11"
+        a.call(RESET)
+        assert a.region_read(CONFIG, 0x2e, 2) == b"\x01\x11"
         # The range is there, and no other.
         a.dma_unmap(0x100000, 65536)
         refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)

@@ -358,7 +358,7 @@ static const struct {
 	{ "pci.0.1.0.mtu=", "mtu=: the value is missing" },
 	{ "pci.0.1.0.path=b", "path= twice: see f:3" },
 	{ "pci.0.1.0.mtu=67", "mtu=67: not a number from 68 to 16110" },
-	{ "pci.0.1.0.csb=1", "csb=1: not \"on\" or \"off\"" },
+	{ "pci.0.1.0.csb=1", "csb=1: not \"on\", \"compat\" or \"off\"" },
 	{ "pci.0.2.0.mtu=68", "pci.0.2.0.device is missing" },
 	{ "pci.9.8.7.device=e1000", "pci.9.8.7.backend is missing" },
 	{ "pci.9.8.7.device=x", "unknown device \"x\": not e1000 or "

@@ -73,7 +73,9 @@ TEST(devices, "An adapter is an 82545EM or an 82574L")
 	ATF_CHECK_EQ(ADAPTER_E1000E, ac->ac_device);
 	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	PARSE("-s", "1,e1000e,vale0:a,path=a.sock,csb=off");
-	ATF_CHECK(!ac->ac_csb);
+	ATF_CHECK_EQ(E82545_CSB_OFF, ac->ac_csb);
+	PARSE("-s", "1,e1000e,vale0:a,path=a.sock,csb=compat");
+	ATF_CHECK_EQ(E82545_CSB_COMPAT, ac->ac_csb);
 }
 
 TEST(values, "Each value is the adapter's, from the smallest to the greatest")
@@ -268,7 +270,8 @@ static const struct {
 	{ "1,e1000,vale0:a,path=a,weight=101",
 	    "weight=101: not a number from 1 to 100" },
 	{ "1,e1000,vale0:a,path=a,csb=", "csb=: the value is missing" },
-	{ "1,e1000,vale0:a,path=a,csb=onn", "csb=onn: not \"on\" or \"off\"" },
+	{ "1,e1000,vale0:a,path=a,csb=onn",
+	    "csb=onn: not \"on\", \"compat\" or \"off\"" },
 	{ "1,e1000,vale0:a,path=a,private=O",
 	    "private=O: not \"on\" or \"off\"" },
 	{ "1,e1000,vale0:a,path=a,mem=1",

@@ -8,7 +8,8 @@
 . "$(atf_get_srcdir)/valed.subr"
 
 python_cases protocol <<'END'
-registers: both BARs reach the adapter; its subsystem ID tells of the CSB
+registers: both BARs reach the adapter
+announced: the CSB adds a capability, and with csb=compat a subsystem ID
 config_space: an adapter of PCI Express has 4096 bytes, the other one 256
 default_mac: default MAC addresses are distinct and the same in each run
 writes: posted, coalesced and multiple writes are done in order

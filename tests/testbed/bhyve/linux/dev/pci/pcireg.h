@@ -38,7 +38,10 @@
 
 /* Capabilities.  MSI 1.0, MSI-X 1.0, PCI Express Base 2.0, section 7.8. */
 #define	PCIR_CAP_PTR		0x34
+#define	PCICAP_ID		0x0
+#define	PCICAP_NEXTPTR		0x1
 #define	PCIY_MSI		0x05
+#define	PCIY_VENDOR		0x09
 #define	PCIY_EXPRESS		0x10
 #define	PCIY_MSIX		0x11
 #define	PCIR_MSIX_CTRL		0x2

@@ -133,11 +133,11 @@ series_body()
 	    atf_fail "net_backend_netmap.c still has the backend"
 	[ ! -e tree/usr.sbin/bhyve/e82545_csb_none.c ] ||
 	    atf_fail "the stand-in for the CSB is still there"
-	grep -q 'ec_csb = true' tree/usr.sbin/bhyve/pci_e82545.c ||
+	grep -q 'ec_csb = E82545_CSB_ON;' tree/usr.sbin/bhyve/pci_e82545.c ||
 	    atf_fail "the CSB is off in the end"
 	git -C tree checkout -q "$(git -C tree rev-list --reverse base.. |
 	    sed -n 3p)"
-	! grep -q 'ec_csb = true\|"itr_min", "csb"' \
+	! grep -q 'E82545_CSB_ON;\|"itr_min", "csb"' \
 	    tree/usr.sbin/bhyve/pci_e82545*.c ||
 	    atf_fail "an adapter without a CSB offers one"
 }

@@ -224,7 +224,7 @@ put sys/dev/e1000 sys/dev/e1000/e82545_reg.h sys/dev/e1000/e82574_reg.h
 put share/man/man4 share/man/man4/dtrace_e82545.4
 # Without the CSB: see e82545_csb_none.c.
 edit usr.sbin/bhyve/pci_e82545.c \
-    's/config.ec_csb = true/config.ec_csb = false/'
+    's/E82545_CSB_ON;/E82545_CSB_OFF;/'
 edit usr.sbin/bhyve/pci_e82545_opts.c 's/"itr_min", "csb",/"itr_min",/'
 list usr.sbin/bhyve/Makefile SRCS $model e82545_csb_none.c \
     pci_e82545_opts.c pci_msix_pending.c

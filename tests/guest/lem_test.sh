@@ -200,13 +200,13 @@ no_csb_body()
 	finish
 }
 
-# identity GUEST VENDOR:DEVICE DRIVER: its adapter has this subsystem ID, and this
-# driver.
+# identity GUEST "DEVICE VENDOR DEVICE" DRIVER: its adapter has this ID and
+# subsystem ID, and this driver.
 identity()
 {
 	on "$1" 'cd /sys/class/net/eth0/device && basename "$(readlink driver)" &&
-	    echo $(cat subsystem_vendor):$(cat subsystem_device)' > identity
-	atf_check -o inline:"$3\n$2\n" cat identity
+	    cat device subsystem_vendor subsystem_device' > identity
+	atf_check -o inline:"$3 $2" sh -c "paste -sd ' ' identity | tr -d '\n'"
 }
 
 guest_case found "The CSB is found whatever the subsystem ID is, that of QEMU's \
@@ -217,16 +217,17 @@ found_body()
 	{
 		[ "$1" = vm2 ] || echo '"x-pci-sub-vendor-id":6900,
 		    "x-pci-sub-device-id":4352'
+		[ "$1" != vm1 ] || echo ',"x-pci-device-id":4110'
 	}
 	DRIVERS="lem lem@e1000e,csb=off lem@e1000e lem,csb=compat"
 	guests 4
 	up 1 3 4
-	identity vm1 0x1af4:0x1100 lem
+	identity vm1 "0x100e 0x1af4 0x1100" lem
 	on vm2 'module lem && [ ! -e /sys/class/net/eth0 ] && module e1000e &&
 	    wait_until eth0 [ -d /sys/class/net/eth0 ] && address 2'
-	identity vm2 0x8086:0xa01f e1000e
+	identity vm2 "0x10d3 0x8086 0xa01f" e1000e
 	on vm3 module e1000e
-	identity vm3 0x1af4:0x1100 lem
+	identity vm3 "0x10d3 0x1af4 0x1100" lem
 	unset -f property
 	pings vm1 10.0.0.2
 	pings vm3 10.0.0.4
@@ -234,6 +235,9 @@ found_body()
 		is "CSB of vm$n" "$(a vm$n csb_on)" -ge 1
 	done
 	is "CSB of vm2" "$(a vm2 csb_on)" -eq 0
+	on vm1 'rmmod lem && module e1000 &&
+	    wait_until eth0 [ -d /sys/class/net/eth0 ] && address 1'
+	pings vm1 10.0.0.3
 	finish
 }
 

@@ -144,25 +144,29 @@ check_dkms()
 	atf_check -o ignore ls dkms/lem/"$2"/"$kernel"/*/module/lem.ko*
 }
 
-# check_loading lem.ko kernel: nothing loads the module by itself; the line of
-# lem(4) for modprobe.d(5) loads it before e1000, from the modules of the kernel.
+# check_loading lem.ko kernel: nothing loads the module by itself; the lines of
+# lem(4) for modprobe.d(5) load it before e1000 and e1000e, from the modules of the
+# kernel.
 check_loading()
 {
-	local PATH="$PATH:/usr/sbin:/sbin" e1000 version
+	local PATH="$PATH:/usr/sbin:/sbin" driver e1000 version
 
 	e1000=$(find "$2" -path '*/kernel/drivers/net/*' -name 'e1000.ko*')
 	version=${e1000#*/lib/modules/}
 	version=${version%%/*}
 	mkdir -p modprobe.d modules/lib/modules/"$version"
-	cp "$1" "$e1000" modules/lib/modules/"$version"
+	cp "$1" "$e1000" "${e1000%/*/*}"/e1000e/e1000e.ko* \
+	    modules/lib/modules/"$version"
 	atf_check -e ignore depmod -b "$PWD/modules" "$version"
 	atf_check -s exit:1 grep lem modules/lib/modules/"$version"/modules.alias
 	zcat lem/usr/share/man/man4/lem.4.gz |
 	    sed -n "s/^# echo '\(softdep .*\)' >.*/\1/p" > modprobe.d/lem.conf
-	atf_check -o save:loaded modprobe -d "$PWD/modules" -S "$version" \
-	    -C "$PWD/modprobe.d" --show-depends e1000
-	atf_check -o inline:'lem.ko\ne1000.ko\n' \
-	    sed -e 's,.*/,,' -e 's,ko[.a-z]*.*,ko,' loaded
+	for driver in e1000 e1000e; do
+		atf_check -o save:loaded modprobe -d "$PWD/modules" \
+		    -S "$version" -C "$PWD/modprobe.d" --show-depends $driver
+		atf_check -o inline:"lem.ko\n$driver.ko\n" \
+		    sed -e 's,.*/,,' -e 's,ko[.a-z]*.*,ko,' loaded
+	done
 }
 
 programs="dpkg-buildpackage dh dh_dkms lintian gcc tcpdump"

@@ -96,7 +96,6 @@
 struct pci_e82545_type {
 	enum e82545_kind pdt_kind;
 	uint16_t	 pdt_device;
-	uint8_t		 pdt_revision;
 	int		(*pdt_resources)(struct pci_devinst *pi);
 };
 
@@ -388,6 +387,7 @@ pci_e82545_start(struct pci_e82545 *pe)
  * bhyve's side: creation, configuration space and register accesses.
  */
 
+/* The revision stays 0, as of bhyve's own: Windows has it in its devices' IDs. */
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
     enum e82545_csb_kind csb)
@@ -397,7 +397,6 @@ pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
 	pci_set_cfgdata16(pi, PCIR_SUBDEV_0,
 	    e82545_subdevice(pdt->pdt_kind, csb));
-	pci_set_cfgdata8(pi, PCIR_REVID, pdt->pdt_revision);
 	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
 	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
 	pci_set_cfgdata8(pi, PCIR_HDRTYPE, PCIM_HDRTYPE_NORMAL);
@@ -458,14 +457,12 @@ pci_e82574_resources(struct pci_devinst *pi)
 static const struct pci_e82545_type pci_e82545_em = {
 	.pdt_kind = E82545_KIND_EM,
 	.pdt_device = E82545_PCI_DEVICE,
-	.pdt_revision = E82545_PCI_REVISION,
 	.pdt_resources = pci_e82545_resources,
 };
 
 static const struct pci_e82545_type pci_e82574_l = {
 	.pdt_kind = E82545_KIND_82574L,
 	.pdt_device = E82574_PCI_DEVICE,
-	.pdt_revision = E82574_PCI_REVISION,
 	.pdt_resources = pci_e82574_resources,
 };
 

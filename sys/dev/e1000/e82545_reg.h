@@ -27,7 +27,7 @@
 #define	E82545_PCI_VENDOR	0x8086
 #define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
 #define	E82545_PCI_SUBDEVICE	0x1008
-#define	E82545_PCI_REVISION	0x03
+#define	E82545_PCI_REVISION	0x03	/* QEMU's; bhyve's is 0 */
 
 /*
  * What an adapter with a CSB has in configuration space: paravirt_csb(9).

@@ -457,7 +457,7 @@ settle(void)
 static int
 salvage(void *memory)
 {
-	struct e82545_config config = { .ec_kind = m.kind, .ec_csb = true };
+	struct e82545_config config = { .ec_kind = m.kind, .ec_csb = E82545_CSB_ON };
 	struct host *h = m.h;
 	ssize_t size;
 	void *buf;

@@ -311,7 +311,7 @@ model_begin(const struct model_workers *workers, enum e82545_kind kind)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_kind = kind;
-	config.ec_csb = true;
+	config.ec_csb = E82545_CSB_ON;
 	config.ec_name = "fuzz";
 	config.ec_memory = model_memory;
 	config.ec_memory_size = sizeof(model_memory);

@@ -184,7 +184,7 @@ start(void)
 	strlcpy(vc->ac_backend, "vale0:vm", sizeof(vc->ac_backend));
 	strlcpy(vc->ac_name, "vm", sizeof(vc->ac_name));
 	vc->ac_mac[5] = 1;
-	vc->ac_csb = true;
+	vc->ac_csb = E82545_CSB_ON;
 	device = getenv("SERVER_DEVICE");
 	if (device != NULL && strcmp(device, "e1000e") == 0)
 		vc->ac_device = ADAPTER_E1000E;

@@ -212,7 +212,7 @@ void
 bed_setup(uint32_t mode)
 {
 	static const struct e82545_config config = {
-		.ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = true
+		.ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = E82545_CSB_ON
 	};
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
 

@@ -242,7 +242,7 @@ bare_guest_create(struct bare_guest *guest, int n, bool port)
 		null_port_init(guest);
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, guest->mac, sizeof(config.ec_mac));
-	config.ec_csb = true;
+	config.ec_csb = E82545_CSB_ON;
 	config.ec_name = name;
 	guest->dev = e82545_create(&config, &bare_guest_ops, guest,
 	    guest->port);

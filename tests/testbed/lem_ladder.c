@@ -604,7 +604,7 @@ side_open(struct side *side, struct ladder_params *params, int index,
 {
 	struct e82545_config config = {
 		.ec_mac = { 0x02, 0, 0, 0, 0, index + 1 },
-		.ec_csb = true,
+		.ec_csb = E82545_CSB_ON,
 		.ec_name = port,
 	};
 	struct lem_core *lc = &side->g.lc;

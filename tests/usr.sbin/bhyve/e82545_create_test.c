@@ -93,7 +93,7 @@ count_end(void)
 #define	NAME_SPACE	65536		/* bytes, of pages of its own */
 
 static const struct e82545_config config = {
-	.ec_name = "vm0", .ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = true
+	.ec_name = "vm0", .ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = E82545_CSB_ON
 };
 
 TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "

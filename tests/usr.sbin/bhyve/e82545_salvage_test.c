@@ -612,7 +612,7 @@ TEST(refused, "Memory that is too short, or of no adapter, and a buffer that "
 	memset(c->model[1], 0, size);
 	ATF_CHECK_EQ(EINVAL, e82545_recover(c->dev, c->model[1], size));
 	/* With another ec_csb the snapshot is not restored. */
-	config.ec_csb = true;
+	config.ec_csb = E82545_CSB_ON;
 	ATF_CHECK_EQ(len, e82545_salvage(memory, size, &config, 0, buf, len));
 	ATF_CHECK_EQ(EINVAL, e82545_snapshot_restore(c->dev, buf, len));
 	/* Nothing is left of an adapter that was destroyed. */

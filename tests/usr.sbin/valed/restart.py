@@ -992,28 +992,36 @@ SAVED_82574 = {IVAR: 0x80000008, EITR + 4: 0x321, RSSRK: 0x99887766,
                RXRING_1: 0x12345670}
 
 
+def saved_start(m, version, args):
+    """Starts valed with what a version has saved.  Returns it and the client."""
+    ours, theirs = socket.socketpair()
+    state = os.memfd_create("saved", os.MFD_ALLOW_SEALING)
+    os.write(state, saved_read(version))
+    fcntl.fcntl(state, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
+                fcntl.F_SEAL_GROW)
+    pipe = os.pipe()
+    for name, fd in (("saved", state), ("journal", journal_v1()),
+                     ("mem.0", memory(65536)), ("client", theirs.detach()),
+                     ("pipe.0", pipe[0]), ("pipe.1", pipe[1])):
+        m.add("0008." + name, fd)
+    return m.start(args), Accepted(ours)
+
+
+def subsystem(c):
+    return c.region_read(CONFIG, 0x2c, 4)
+
+
 def versions_of(m, device, regs):
     args = [arg.replace("1,e1000,", "1,%s," % device) for arg in ARGS]
     for version in VERSIONS[device]:
-        ours, theirs = socket.socketpair()
-        state = os.memfd_create("saved", os.MFD_ALLOW_SEALING)
-        os.write(state, saved_read(version))
-        fcntl.fcntl(state, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
-                    fcntl.F_SEAL_GROW)
-        pipe = os.pipe()
-        for name, fd in (("saved", state), ("journal", journal_v1()),
-                         ("mem.0", memory(65536)), ("client", theirs.detach()),
-                         ("pipe.0", pipe[0]), ("pipe.1", pipe[1])):
-            m.add("0008." + name, fd)
-        v = m.start(args)
-        a = Accepted(ours)
+        v, a = saved_start(m, version, args)
         assert v.messages() == "", v.messages()
         for reg, value in regs.items():
             assert a.get(reg) == value, (version, hex(reg), hex(a.get(reg)))
         # Their csb=on had this subsystem ID: the client keeps it.
-        assert a.region_read(CONFIG, 0x2e, 2) == b"\x01\x11"
+        assert subsystem(a) == b"\x86\x80\x01\x11"
         a.call(RESET)
-        assert a.region_read(CONFIG, 0x2e, 2) == b"\x01\x11"
+        assert subsystem(a) == b"\x86\x80\x01\x11"
         # The range is there, and no other.
         a.dma_unmap(0x100000, 65536)
         refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)
@@ -1036,6 +1044,12 @@ def versions():
     m = Manager()
     versions_of(m, "e1000", SAVED_REGS)
     versions_of(m, "e1000e", SAVED_REGS | SAVED_82574)
+    # Without the CSB that state is lost, and so is what announced the CSB.
+    v, a = saved_start(m, "v2", [arg.replace(".sock", ".sock,csb=off")
+                                 for arg in ARGS])
+    assert subsystem(a) == b"\x86\x80\x08\x10"
+    assert "the state of the adapter is lost" in v.messages(), v.messages()
+    m.stop(v)
 
 
 def inherited():

@@ -373,7 +373,7 @@ TEST(in_place, "Each variable can be changed in place, or replaces the "
 	/* The first one that differs. */
 	new = old;
 	new.ac_mac[5] = 1;
-	new.ac_csb = true;
+	new.ac_csb = E82545_CSB_ON;
 	new.ac_itr_256ns = 1;
 	ATF_CHECK_EQ(VALED_V_MAC, valed_values_bars(&old, &new));
 	ATF_CHECK(!valed_values_changed(&new, &old, VALED_V_ITR_MIN));

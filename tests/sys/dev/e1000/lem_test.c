@@ -45,7 +45,7 @@ create(enum e82545_kind kind, uint32_t bufsize)
 	memset(&config, 0, sizeof(config));
 	memcpy(config.ec_mac, host_mac, sizeof(host_mac));
 	config.ec_kind = kind;
-	config.ec_csb = true;
+	config.ec_csb = E82545_CSB_ON;
 	config.ec_name = "test";
 	t->h->dev = e82545_create(&config, &host_ops, t->h, &t->h->port);
 	ATF_REQUIRE(t->h->dev != NULL);

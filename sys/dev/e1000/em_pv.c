@@ -22,9 +22,10 @@
  *	ift_legacy_intr		with the CSB, suppresses interrupts by flags
  *	IFDI_INTR_ENABLE	the last look at the ring that the CSB asks for;
  *				posts what was held back
+ *	IFDI_RX_QUEUES_ALLOC	allocates the CSB and the header ring
  *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
  *	IFDI_UPDATE_ADMIN_STATUS requests a reset if the header ring must be
- *				placed or withdrawn
+ *				placed or withdrawn; writes ITR again
  *
  * em_register() asks em_pv_register() for the class, for each device.  Hardware
  * gets em(4)'s own, in which nothing changes.

@@ -281,6 +281,44 @@ TEST(accesses, "Registers are accessed as often as each mode needs")
 		check_exits(&exits[i]);
 }
 
+/* Requests with answers in queue `q': TDT, RDT, IMS for each of a vector. */
+static void
+check_msix(u_int sc, u_int poll, unsigned int q, unsigned int tdt,
+    unsigned int ims)
+{
+	struct em_guest *g = create(&adapters[4], sc, 0, poll);
+	unsigned int i;
+
+	printf("sc %u, poll %u, queue %u\n", sc, poll, q);
+	em_rx_queue(g, q);
+	em_mark(g);
+	for (i = 0; i < 100; i++) {
+		em_inject(g, 1);
+		em_settle(g);
+		em_send_q(g, q, 5);
+		em_settle(g);
+	}
+	ATF_CHECK_EQ(tdt, em_wrote(g, E82545_TDT + E82574_QUEUE(q)));
+	ATF_CHECK_EQ(100, em_wrote(g, E82545_RDT + E82574_QUEUE(q)));
+	ATF_CHECK_EQ(0, em_read(g, E82545_ICR));
+	ATF_CHECK_EQ(ims, em_wrote(g, E82545_IMS));
+	ATF_CHECK_EQ(tdt + 100 + ims, g->accesses);
+	em_check(g);
+	em_destroy(g);
+}
+
+TEST(accesses_msix, "With MSI-X each queue combines, and is polled")
+{
+	unsigned int q;
+
+	for (q = 0; q < EM_QUEUES; q++) {
+		check_msix(0, 0, q, 500, 400);
+		check_msix(1, 0, q, 200, 600);
+		check_msix(0, 1000, q, 500, 0);
+		check_msix(1, 1000, q, 100, 0);
+	}
+}
+
 /*
  * Send combining.
  */
@@ -1234,7 +1272,7 @@ random_knob(struct em_guest *g)
 	const u_int on = test_below(&seed, 2);
 
 	in_knob = true;
-	switch (test_below(&seed, 3)) {
+	switch (test_below(&seed, 5)) {
 	case 0:
 		ATF_REQUIRE_EQ(0, em_set(g, "sc", on));
 		break;
@@ -1244,6 +1282,13 @@ random_knob(struct em_guest *g)
 		break;
 	case 2:
 		ATF_REQUIRE_EQ(0, em_set(g, "poll", 1000 * on));
+		break;
+	case 3:
+		ATF_REQUIRE_EQ(0, em_set(g, "rx_share", on ? 1 : 100));
+		break;
+	case 4:
+		/* The clock stands still, so no interval delays anything. */
+		ATF_REQUIRE_EQ(0, em_set(g, "itr", 0));
 		break;
 	}
 	in_knob = false;
@@ -1262,6 +1307,7 @@ random_hooks(struct em_guest *g, bool on)
 	g->lock_hook = on ? random_other : NULL;
 	g->reg_hook = on ? random_adapter : NULL;
 	g->runnable = on ? random_runnable : NULL;
+	g->frame_ns = 20000;
 }
 
 /* Stop, change what only a start looks at, and start. */
@@ -1395,7 +1441,7 @@ random_step(struct em_guest *g)
 		(void)em_rx_task(g);
 		break;
 	case 8:
-		(void)(em_poll(g) || random_program(g));
+		(void)(em_poll(g) || em_rx_callout(g) || random_program(g));
 		break;
 	case 9:
 		host_run(g->h);

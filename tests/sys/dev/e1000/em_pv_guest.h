@@ -120,6 +120,7 @@ struct em_guest {
 	unsigned int	 writes[E82545_BAR_MEM_SIZE / 4];
 	unsigned int	 when[E82545_BAR_MEM_SIZE / 4];	/* last write */
 	unsigned int	 accesses;
+	uint32_t	 icr;		/* what the next read returns, or 0 */
 
 	/* Called before em_pv's lock is taken and after it is let go. */
 	void		(*lock_hook)(struct em_guest *);

@@ -347,6 +347,8 @@ em_reg_read(uint32_t reg)
 
 	atomic_add_32(&g->accesses, 1);
 	atomic_add_32(&g->reads[reg / 4], 1);
+	if (reg == E82545_ICR && g->icr != 0)
+		return (__atomic_exchange_n(&g->icr, 0, __ATOMIC_SEQ_CST));
 	return (host_rd(g->h, reg));
 }
 

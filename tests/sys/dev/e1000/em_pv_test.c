@@ -546,6 +546,58 @@ TEST(stray, "With the CSB, an interrupt of another device on the line changes "
 	em_destroy(g);
 }
 
+TEST(causes, "With the CSB, causes are an interrupt if they are unmasked; a "
+    "device that is gone has none")
+{
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+	const uint32_t link = E1000_ICR_RXSEQ | E1000_ICR_LSC;
+	const u_long before = em_get(g, "icr_reads");
+	unsigned int bit;
+	uint32_t icr;
+
+	for (bit = 0; bit < 32; bit++) {
+		g->icr = icr = 1u << bit;
+		g->admin_task = false;
+		g->sc->hw.mac.get_link_status = false;
+		g->sc->rx_overruns = 0;
+		ATF_CHECK_EQ((icr & (IMS_ENABLE_MASK | E1000_ICR_RXO)) != 0 ?
+		    FILTER_SCHEDULE_THREAD : FILTER_STRAY,
+		    g->ctx.scctx.isc_txrx->ift_legacy_intr(g->sc));
+		ATF_CHECK_EQ((icr & link) != 0, g->admin_task);
+		ATF_CHECK_EQ((icr & link) != 0,
+		    g->sc->hw.mac.get_link_status);
+		ATF_CHECK_EQ(icr == E1000_ICR_RXO, g->sc->rx_overruns);
+	}
+	ATF_CHECK_EQ(before + 32, em_get(g, "icr_reads"));
+	g->icr = 0xffffffff;
+	ATF_CHECK_EQ(FILTER_STRAY,
+	    g->ctx.scctx.isc_txrx->ift_legacy_intr(g->sc));
+	em_destroy(g);
+}
+
+TEST(offers, "An adapter with a CSB has TSO, one queue and no MSI-X; all "
+    "others have what em(4) gives them")
+{
+	struct em_guest *g;
+	size_t a;
+	bool csb;
+
+	for (a = 0; a < nitems(adapters); a++) {
+		g = em_create(&adapters[a]);
+		csb = !adapters[a].no_csb;
+		ATF_CHECK_EQ(csb ? IFCAP_TSO6 : 0,
+		    g->ctx.scctx.isc_capabilities);
+		ATF_CHECK_EQ(csb ? IFCAP_TSO : 0, g->ctx.scctx.isc_capenable);
+		ATF_CHECK_EQ(csb ? -1 : 0, g->ctx.scctx.isc_msix_bar);
+		ATF_CHECK_EQ(csb, g->ctx.scctx.isc_disable_msix);
+		ATF_CHECK_EQ(csb, g->ctx.scctx.isc_nrxqsets_max);
+		ATF_CHECK_EQ(csb, g->ctx.scctx.isc_ntxqsets_max);
+		ATF_CHECK_EQ(csb, em_get(g, "csb"));
+		ATF_CHECK_EQ(csb ? 20 : 100, em_get(g, "rx_share"));
+		em_destroy(g);
+	}
+}
+
 TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
     "the link")
 {

@@ -674,15 +674,23 @@ em_pv_told(struct em_pv *pv)
 /*
  * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
  * those of an MSI are read only if the host has another reason than a request.
+ *
+ * While polls are on, and before the end of a start, the causes are masked.  But
+ * em(4) unmasks them as it starts and when a VLAN is added, and the line would
+ * interrupt for ever.
  */
 static int
 em_pv_intr(void *arg)
 {
 	struct em_pv *pv = arg;
 
-	/* A line may be shared, and come before the start or after detach. */
-	if (pv->poll != 0 || !pv->running)
+	/* A line may be shared, and its next interrupt come after detach. */
+	if (atomic_load_bool(&pv->detaching))
 		return (FILTER_STRAY);
+	if (pv->poll != 0 || !pv->running) {
+		IFDI_INTR_DISABLE(pv->sc.ctx);
+		return (FILTER_STRAY);
+	}
 	EM_PV_PROBE(pv, interrupt, pv->sc_on | pv->csb_on << 1);
 	if (!pv->csb_on) {
 		pv->interrupts++;

@@ -342,6 +342,26 @@ place(uint32_t bal, uint64_t gpa)
 
 /* One vector a pair of queues, and one for all else. */
 static void
+base_intr_enable(if_ctx_t ctx)
+{
+	const struct e1000_softc *sc = ctx->softc;
+
+	if (sc->intr_type == IFLIB_INTR_MSIX)
+		em_reg_write(E82574_EIAC, sc->ims);
+	em_reg_write(E82545_IMS, IMS_ENABLE_MASK | sc->ims);
+	(void)em_reg_read(E82545_STATUS);
+}
+
+static void
+base_intr_disable(if_ctx_t ctx __attribute__((__unused__)))
+{
+	if (guest->config.intr == IFLIB_INTR_MSIX)
+		em_reg_write(E82574_EIAC, 0);
+	em_reg_write(E82545_IMC, 0xffffffff);
+	(void)em_reg_read(E82545_STATUS);
+}
+
+static void
 base_init_msix(void)
 {
 	em_reg_write(E82574_IVAR, 0x800a9898);
@@ -377,34 +397,20 @@ base_init(if_ctx_t ctx)
 	em_reg_write(E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_BAM |
 	    E82545_RCTL_SECRC | E82545_RCTL_LPE);
 	em_reg_write(E82545_ITR, g->config.no_aim);
+	/* The VLAN filter of a lem class is written without interrupts. */
+	if (!extended(sc)) {
+		base_intr_disable(ctx);
+		base_intr_enable(ctx);
+	}
 	(void)em_reg_read(E82545_ICR);
 	em_reg_write(E82545_ICS, E82545_ICR_LSC);
+	(void)em_interrupt(g);
 }
 
 static void
 base_stop(if_ctx_t ctx __attribute__((__unused__)))
 {
 	em_reg_write(E82545_CTRL, E82545_CTRL_RST);
-}
-
-static void
-base_intr_enable(if_ctx_t ctx)
-{
-	const struct e1000_softc *sc = ctx->softc;
-
-	if (sc->intr_type == IFLIB_INTR_MSIX)
-		em_reg_write(E82574_EIAC, sc->ims);
-	em_reg_write(E82545_IMS, IMS_ENABLE_MASK | sc->ims);
-	(void)em_reg_read(E82545_STATUS);
-}
-
-static void
-base_intr_disable(if_ctx_t ctx __attribute__((__unused__)))
-{
-	if (guest->config.intr == IFLIB_INTR_MSIX)
-		em_reg_write(E82574_EIAC, 0);
-	em_reg_write(E82545_IMC, 0xffffffff);
-	(void)em_reg_read(E82545_STATUS);
 }
 
 static int

@@ -581,15 +581,20 @@ interrupt(struct em_guest *g)
 	return (true);
 }
 
+/* A line interrupts again and again until the adapter lowers the line. */
 bool
 em_interrupt(struct em_guest *g)
 {
-	bool interrupted;
+	unsigned int n = 0;
 
 	curthread->td_intr_nesting_level++;
-	interrupted = interrupt(g);
+	while (interrupt(g)) {
+		REQUIRE(++n < 10000);
+		if (g->config.intr != IFLIB_INTR_LEGACY)
+			break;
+	}
 	curthread->td_intr_nesting_level--;
-	return (interrupted);
+	return (n > 0);
 }
 
 static bool

@@ -532,7 +532,10 @@ TEST(stray, "With the CSB, an interrupt of another device on the line changes "
 	ATF_CHECK_EQ(1, em_read(g, E82545_ICR));
 	em_inject(g, 1);
 	em_settle(g);
-	/* A poll does what there is to do, and ICR is not read. */
+	/*
+	 * A poll does what there is to do.  ICR is not read; IMC is written,
+	 * for em(4) may have unmasked the causes.
+	 */
 	ATF_REQUIRE_EQ(0, em_set(g, "poll", 1000));
 	em_settle(g);
 	em_mark(g);
@@ -540,7 +543,8 @@ TEST(stray, "With the CSB, an interrupt of another device on the line changes "
 	host_run(g->h);
 	ATF_CHECK_EQ(FILTER_STRAY, g->ctx.scctx.isc_txrx->ift_legacy_intr(
 	    g->sc));
-	ATF_CHECK_EQ(0, g->accesses);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMC));
+	ATF_CHECK_EQ(1, g->accesses);
 	em_settle(g);
 	em_check(g);
 	em_destroy(g);

@@ -1016,7 +1016,7 @@ em_pv_init(if_ctx_t ctx)
 		pv->itr_em = E1000_READ_REG(&pv->sc.hw, E1000_ITR);
 	if (pv->csb_on || pv->itr_set)
 		em_pv_itr(pv);
-	if (pv->sc.intr_type == IFLIB_INTR_MSIX)
+	if (pv->sc.intr_type == IFLIB_INTR_MSIX && pv->poll != 0)
 		E1000_WRITE_REG(&pv->sc.hw, EM_EIAC, pv->ims);
 	pv->running = true;
 	if (pv->poll != 0)

@@ -404,7 +404,8 @@ base_init(if_ctx_t ctx)
 	}
 	(void)em_reg_read(E82545_ICR);
 	em_reg_write(E82545_ICS, E82545_ICR_LSC);
-	(void)em_interrupt(g);
+	if (!extended(sc))
+		(void)em_interrupt(g);
 }
 
 static void

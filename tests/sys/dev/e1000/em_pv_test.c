@@ -24,6 +24,7 @@
 #include "em_pv_guest.h"
 #include "test.h"
 
+extern driver_t em_if_driver;
 void	*em_pv_register(device_t);
 
 struct mode {
@@ -316,6 +317,61 @@ TEST(accesses_msix, "With MSI-X each queue combines, and is polled")
 		check_msix(1, 0, q, 200, 600);
 		check_msix(0, 1000, q, 500, 0);
 		check_msix(1, 1000, q, 100, 0);
+	}
+}
+
+/* Count the accesses of a start, or of a stop, by a class. */
+static struct em_guest
+start_stop(struct em_guest *g, kobj_class_t cls, bool start)
+{
+	const kobj_class_t ours = g->ctx.cls;
+
+	em_mark(g);
+	g->ctx.cls = cls;
+	if (start)
+		em_up(g);
+	else
+		em_down(g);
+	g->ctx.cls = ours;
+	return (*g);
+}
+
+/* Check that nothing else was accessed; `status' says how often STATUS was. */
+static void
+same_accesses(const struct em_guest *a, const struct em_guest *b,
+    unsigned int status)
+{
+	size_t i;
+
+	for (i = 0; i < nitems(a->reads); i++) {
+		ATF_CHECK_EQ_MSG(a->reads[i] + (i == E82545_STATUS / 4 ?
+		    status : 0), b->reads[i], "read %#zx", 4 * i);
+		ATF_CHECK_EQ_MSG(a->writes[i], b->writes[i], "write %#zx",
+		    4 * i);
+	}
+}
+
+TEST(stock, "Without a CSB and with all knobs off, a start and a stop access "
+    "the registers as em(4) alone does, but for STATUS after a line's masks")
+{
+	static struct em_guest up[2], down[2];
+	struct em_guest *g;
+	size_t a, i;
+
+	for (a = 0; a < nitems(adapters); a++) {
+		if (!adapters[a].no_csb)
+			continue;
+		g = em_create(&adapters[a]);
+		for (i = 0; i < 2; i++) {
+			kobj_class_t cls = i == 0 ? g->ctx.cls :
+			    (kobj_class_t)&em_if_driver;
+
+			up[i] = start_stop(g, cls, true);
+			down[i] = start_stop(g, cls, false);
+		}
+		same_accesses(&up[0], &up[1], is_msix(g) ? 0 : 3);
+		same_accesses(&down[0], &down[1], is_msix(g) ? 0 : 1);
+		em_destroy(g);
 	}
 }
 

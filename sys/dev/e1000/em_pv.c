@@ -675,8 +675,8 @@ em_pv_told(struct em_pv *pv)
  * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
  * those of an MSI are read only if the host has another reason than a request.
  *
- * While polls are on, and before the end of a start, the causes are masked.  But
- * em(4) unmasks them as it starts and when a VLAN is added, and the line would
+ * While polls are on, and until a start ends, the causes are masked.  But em(4)
+ * unmasks them as it starts and when a VLAN is added, and the line would
  * interrupt for ever.
  */
 static int

@@ -675,9 +675,8 @@ em_pv_told(struct em_pv *pv)
  * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
  * those of an MSI are read only if the host has another reason than a request.
  *
- * While polls are on, and until a start ends, the causes are masked.  But em(4)
- * unmasks them as it starts and when a VLAN is added, and the line would
- * interrupt for ever.
+ * While polls are on the causes are masked.  But em(4) unmasks them as it starts
+ * and when a VLAN is added, and the line would interrupt for ever.
  */
 static int
 em_pv_intr(void *arg)
@@ -687,7 +686,7 @@ em_pv_intr(void *arg)
 	/* A line may be shared, and its next interrupt come after detach. */
 	if (atomic_load_bool(&pv->detaching))
 		return (FILTER_STRAY);
-	if (pv->poll != 0 || !pv->running) {
+	if (pv->poll != 0) {
 		IFDI_INTR_DISABLE(pv->sc.ctx);
 		return (FILTER_STRAY);
 	}

@@ -336,23 +336,24 @@ start_stop(struct em_guest *g, kobj_class_t cls, bool start)
 	return (*g);
 }
 
-/* Check that nothing else was accessed; `status' says how often STATUS was. */
+/* Compare accesses.  em(4) alone reads STATUS, and writes IMS, more often. */
 static void
-same_accesses(const struct em_guest *a, const struct em_guest *b,
-    unsigned int status)
+compare_accesses(const struct em_guest *ours, const struct em_guest *stock,
+    unsigned int status, unsigned int ims)
 {
 	size_t i;
 
-	for (i = 0; i < nitems(a->reads); i++) {
-		ATF_CHECK_EQ_MSG(a->reads[i] + (i == E82545_STATUS / 4 ?
-		    status : 0), b->reads[i], "read %#zx", 4 * i);
-		ATF_CHECK_EQ_MSG(a->writes[i], b->writes[i], "write %#zx",
-		    4 * i);
+	for (i = 0; i < nitems(ours->reads); i++) {
+		ATF_CHECK_EQ_MSG(ours->reads[i] + (i == E82545_STATUS / 4 ?
+		    status : 0), stock->reads[i], "read %#zx", 4 * i);
+		ATF_CHECK_EQ_MSG(ours->writes[i] + (i == E82545_IMS / 4 ?
+		    ims : 0), stock->writes[i], "write %#zx", 4 * i);
 	}
 }
 
 TEST(stock, "Without a CSB and with all knobs off, a start and a stop access "
-    "the registers as em(4) alone does, but for STATUS after a line's masks")
+    "the registers as em(4) alone does; with a line STATUS is not read after "
+    "IMC and IMS, and IMS is not written while nothing is masked")
 {
 	static struct em_guest up[2], down[2];
 	struct em_guest *g;
@@ -369,8 +370,13 @@ TEST(stock, "Without a CSB and with all knobs off, a start and a stop access "
 			up[i] = start_stop(g, cls, true);
 			down[i] = start_stop(g, cls, false);
 		}
-		same_accesses(&up[0], &up[1], is_msix(g) ? 0 : 3);
-		same_accesses(&down[0], &down[1], is_msix(g) ? 0 : 1);
+		if (is_msix(g)) {
+			compare_accesses(&up[0], &up[1], 0, 0);
+			compare_accesses(&down[0], &down[1], 0, 0);
+		} else {
+			compare_accesses(&up[0], &up[1], 4, 1);
+			compare_accesses(&down[0], &down[1], 1, 0);
+		}
 		em_destroy(g);
 	}
 }

@@ -373,6 +373,9 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
  * uses them does not preempt the task.  So reception pauses, if somebody else
  * wants the processor: the ring seems to be empty, no interrupt is asked for,
  * and a callout queues the task when the pause is over or the processor idle.
+ *
+ * Not with MSI-X: while the cause of a queue is masked, em(4)'s filter for all
+ * other causes interrupts itself without end.
  */
 
 /* The clock that the scheduler uses: reading it is no exit. */
@@ -458,7 +461,8 @@ em_pv_rxd_available(void *arg, uint16_t q, qidx_t cidx, qidx_t budget)
 	struct em_pv *pv = arg;
 
 	/* iflib_fast_intr_rxtx() asks, too. */
-	if (q == 0 && !em_pv_netmap(pv) && (em_pv_rx_paused(pv) ||
+	if (pv->sc.intr_type != IFLIB_INTR_MSIX && !em_pv_netmap(pv) &&
+	    (em_pv_rx_paused(pv) ||
 	    (!em_pv_in_filter() && em_pv_rx_turn(pv, true))))
 		return (0);
 	return (pv->base->ift_rxd_available(arg, q, cidx, budget));
@@ -841,9 +845,6 @@ em_pv_rx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
-	if (q == 0 && (em_pv_rx_paused(pv) ||
-	    (!em_pv_in_filter() && em_pv_rx_turn(pv, false))))
-		return (0);
 	return (pv->poll != 0 ? 0 : BASE(ifdi_rx_queue_intr_enable)(ctx, q));
 }
 
@@ -952,6 +953,11 @@ em_pv_mode(struct em_pv *pv)
 	} else {
 		callout_drain(&pv->poll_callout);
 		pv->unread = true;
+		/* A cause that remains in ICR causes no other message. */
+		if (pv->sc.intr_type == IFLIB_INTR_MSIX) {
+			E1000_WRITE_REG(&pv->sc.hw, EM_EIAC, pv->ims);
+			(void)em_pv_causes(pv);
+		}
 		IFDI_INTR_ENABLE(pv->sc.ctx);
 	}
 	for (q = 0; q < pv->sc.rx_num_queues; q++)

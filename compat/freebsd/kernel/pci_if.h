@@ -17,8 +17,6 @@ int PCI_MSIX_COUNT(device_t dev, device_t child);
 int PCI_MSIX_TABLE_BAR(device_t dev, device_t child);
 int PCI_RELEASE_MSI(device_t dev, device_t child);
 int PCI_FIND_CAP(device_t dev, device_t child, int capability, int *capreg);
-int PCI_FIND_NEXT_CAP(device_t dev, device_t child, int capability, int start,
-    int *capreg);
 uint32_t PCI_READ_CONFIG(device_t dev, device_t child, int reg, int width);
 
 #endif

@@ -1206,16 +1206,14 @@ em_pv_attach_post(if_ctx_t ctx)
 static bool
 em_pv_has_csb(device_t dev)
 {
-	int cap, error;
+	int cap;
 
-	for (error = pci_find_cap(dev, PCIY_VENDOR, &cap); error == 0;
-	    error = pci_find_next_cap(dev, PCIY_VENDOR, cap, &cap))
-		if (pci_read_config(dev, cap + E82545_CSB_CAP_SIGNATURE, 4) ==
-		    E82545_CSB_SIGNATURE &&
-		    pci_read_config(dev, cap + E82545_CSB_CAP_VERSION, 4) ==
-		    E82545_CSB_VERSION)
-			return (true);
-	return (pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
+	return ((pci_find_cap(dev, PCIY_VENDOR, &cap) == 0 &&
+	    pci_read_config(dev, cap + E82545_CSB_CAP_SIGNATURE, 4) ==
+	    E82545_CSB_SIGNATURE &&
+	    pci_read_config(dev, cap + E82545_CSB_CAP_VERSION, 4) ==
+	    E82545_CSB_VERSION) ||
+	    pci_get_subdevice(dev) == E82545_PCI_SUBDEVICE_CSB);
 }
 
 static int

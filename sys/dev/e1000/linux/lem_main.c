@@ -508,20 +508,18 @@ lem_setup_netdev(struct lem_adapter *la)
 static bool
 lem_has_csb(struct pci_dev *pdev)
 {
-	u32 signature, version;
-	u8 cap;
+	const u8 cap = pci_find_capability(pdev, PCI_CAP_ID_VNDR);
+	u32 signature = 0, version = 0;
 
-	for (cap = pci_find_capability(pdev, PCI_CAP_ID_VNDR); cap != 0;
-	    cap = pci_find_next_capability(pdev, cap, PCI_CAP_ID_VNDR)) {
+	if (cap != 0) {
 		pci_read_config_dword(pdev, cap + E82545_CSB_CAP_SIGNATURE,
 		    &signature);
 		pci_read_config_dword(pdev, cap + E82545_CSB_CAP_VERSION,
 		    &version);
-		if (signature == E82545_CSB_SIGNATURE &&
-		    version == E82545_CSB_VERSION)
-			return (true);
 	}
-	return (pdev->subsystem_device == E82545_PCI_SUBDEVICE_CSB);
+	return ((signature == E82545_CSB_SIGNATURE &&
+	    version == E82545_CSB_VERSION) ||
+	    pdev->subsystem_device == E82545_PCI_SUBDEVICE_CSB);
 }
 
 /* Registers, the CSB, a reset, and the station address. */

@@ -815,9 +815,8 @@ attach(struct em_guest *g)
 struct em_guest *
 em_create(const struct em_config *config)
 {
-	static const uint32_t csb[1][3] = {
-		{ 0x000c0009, E82545_CSB_SIGNATURE, E82545_CSB_VERSION }
-	};
+	static const uint32_t csb[3] = { 0x000c0009, E82545_CSB_SIGNATURE,
+	    E82545_CSB_VERSION };
 	struct em_guest *g = calloc(1, sizeof(*g));
 	struct if_shared_ctx *sctx;
 	bool done;
@@ -829,10 +828,10 @@ em_create(const struct em_config *config)
 	g->h = create_host(config);
 	e82545_msix(g->h->dev, config->intr == IFLIB_INTR_MSIX);
 	g->device = config->kind == E82545_KIND_EM ?
-	    (struct em_device){ 0x8086, 0x100f, 0x8086, 0x1008, csb, 1 } :
-	    (struct em_device){ 0x8086, 0x10d3, 0x1af4, 0x1100, csb, 1 };
+	    (struct em_device){ 0x8086, 0x100f, 0x8086, 0x1008, csb } :
+	    (struct em_device){ 0x8086, 0x10d3, 0x1af4, 0x1100, csb };
 	if (config->no_csb)
-		g->device.ncaps = 0;
+		g->device.csb = NULL;
 	sctx = em_pv_register(&g->device);
 	REQUIRE(sctx != NULL && sctx != &em_sctx_init);
 	g->ctx.cls = sctx->isc_driver;

@@ -63,30 +63,21 @@ kobj_lookup_method(kobj_class_t cls,
 /*
  * PCI configuration space.
  */
-#define	CAPS	0x40
-
-int
-pci_find_next_cap(device_t dev, int capability, int start, int *capreg)
-{
-	REQUIRE(capability == PCIY_VENDOR);
-	*capreg = start + (int)sizeof(*dev->caps);
-	return (*capreg < CAPS + dev->ncaps * (int)sizeof(*dev->caps) ? 0 :
-	    ENOENT);
-}
+#define	CSB_CAP	0x40
 
 int
 pci_find_cap(device_t dev, int capability, int *capreg)
 {
-	return (pci_find_next_cap(dev, capability,
-	    CAPS - (int)sizeof(*dev->caps), capreg));
+	REQUIRE(capability == PCIY_VENDOR);
+	*capreg = CSB_CAP;
+	return (dev->csb != NULL ? 0 : ENOENT);
 }
 
 uint32_t
 pci_read_config(device_t dev, int reg, int width)
 {
-	REQUIRE(width == 4 && reg >= CAPS && reg % 4 == 0);
-	REQUIRE(reg < CAPS + dev->ncaps * (int)sizeof(*dev->caps));
-	return (dev->caps[0][(reg - CAPS) / 4]);
+	REQUIRE(width == 4 && (reg == CSB_CAP + 4 || reg == CSB_CAP + 8));
+	return (dev->csb[(reg - CSB_CAP) / 4]);
 }
 
 int

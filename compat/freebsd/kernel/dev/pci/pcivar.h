@@ -76,13 +76,6 @@ pci_find_cap(device_t dev, int capability, int *capreg)
 	return (PCI_FIND_CAP(device_get_parent(dev), dev, capability, capreg));
 }
 
-static inline int
-pci_find_next_cap(device_t dev, int capability, int start, int *capreg)
-{
-	return (PCI_FIND_NEXT_CAP(device_get_parent(dev), dev, capability,
-	    start, capreg));
-}
-
 static inline uint32_t
 pci_read_config(device_t dev, int reg, int width)
 {

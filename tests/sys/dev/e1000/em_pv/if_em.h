@@ -87,9 +87,7 @@ struct kobj_method *kobj_lookup_method(kobj_class_t, struct kobj_method **,
 
 typedef struct em_device {
 	uint16_t	 vendor, device, subvendor, subdevice;
-	/* Vendor-specific capabilities, one after the other from 0x40 on. */
-	const uint32_t	 (*caps)[3];
-	int		 ncaps;
+	const uint32_t	 *csb;		/* the capability, or NULL */
 } *device_t;
 #define	pci_get_vendor(dev)	((dev)->vendor)
 #define	pci_get_device(dev)	((dev)->device)
@@ -97,7 +95,6 @@ typedef struct em_device {
 #define	pci_get_subdevice(dev)	((dev)->subdevice)
 #define	PCIY_VENDOR	0x09
 int	pci_find_cap(device_t, int, int *);
-int	pci_find_next_cap(device_t, int, int, int *);
 uint32_t pci_read_config(device_t, int, int);
 #define	device_get_nameunit(dev) ((void)(dev), "em0")
 #define	device_get_unit(dev)	((void)(dev), 0)

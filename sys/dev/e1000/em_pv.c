@@ -155,7 +155,8 @@ struct em_pv {
 	bool		 itr_set;	/* somebody has set itr */
 	uint32_t	 itr_em;	/* em(4)'s, as of em_pv_init() */
 	/* Knobs. */
-	u_int		 itr, sc_on, csb_wanted, poll, rx_share;
+	u_int		 itr, sc_on, poll, rx_share;
+	u_int		 csb_wanted;	/* not without a CSB */
 	/* Counters. */
 	u_long		 tx_kicks, tx_kicks_saved, tx_combined, tx_flushes;
 	u_long		 rx_kicks, rx_kicks_saved, rx_offload, rx_bad;
@@ -933,7 +934,7 @@ em_pv_mode(struct em_pv *pv)
 	int q;
 
 	mtx_lock_spin(&pv->lock);
-	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
+	pv->csb_on = pv->csb_wanted != 0;
 	for (q = 0; q < pv->sc.tx_num_queues; q++)
 		if (pv->tx[q].tail != pv->tx[q].posted)
 			em_pv_tx_post(pv, q);
@@ -990,7 +991,7 @@ em_pv_init(if_ctx_t ctx)
 	memset(pv->tx, 0, sizeof(pv->tx));
 	pv->rx = (struct em_pv_rx){ .seen = QIDX_INVALID, .kick = true };
 	pv->unread = false;
-	pv->csb_on = pv->csb != NULL && pv->csb_wanted != 0;
+	pv->csb_on = pv->csb_wanted != 0;
 	lem_spin_init(&pv->tx_spin, EM_PV_ROUNDS);
 	lem_spin_init(&pv->rx_spin, EM_PV_ROUNDS);
 	scctx->isc_rxd_buf_size[0] = 0;
@@ -1285,7 +1286,6 @@ em_pv_rx_queues_alloc(if_ctx_t ctx, caddr_t *vaddrs, uint64_t *paddrs,
 	callout_init(&pv->poll_callout, 1);
 	callout_init(&pv->rx_callout, 1);
 	sysctl_ctx_init(&pv->sysctls);
-	pv->masked = true;
 	pv->rx_share = 100;
 	if (em_pv_has_csb(pv->sc.dev))
 		em_pv_csb_alloc(pv);
@@ -1307,8 +1307,6 @@ em_pv_detach(if_ctx_t ctx)
 		iflib_dma_free(&pv->hdrs_dma);
 	if (pv->csb != NULL)
 		iflib_dma_free(&pv->csb_dma);
-	pv->hdrs = NULL;
-	pv->csb = NULL;
 	mtx_destroy(&pv->lock);
 	return (error);
 }

@@ -122,7 +122,8 @@ base_rxd_pkt_get(void *arg, if_rxd_info_t ri)
 		ri->iri_frags[ri->iri_nfrags++].irf_len = len;
 		ri->iri_len += len;
 	} while (!eop);
-	return (0);
+	ri->iri_csum_flags = guest->rx_flags;
+	return (guest->rx_error);
 }
 
 static void
@@ -239,6 +240,7 @@ base_attach_pre(if_ctx_t ctx)
 	    e1000_82574;
 	ctx->scctx.isc_txrx = &base_txrx;
 	ctx->scctx.isc_intr = g->config.intr;
+	ctx->scctx.isc_capabilities = ctx->scctx.isc_capenable = IFCAP_RXCSUM;
 	ctx->scctx.isc_ntxd[0] = ctx->scctx.isc_nrxd[0] = EM_RING;
 	ctx->scctx.isc_ntxqsets = ctx->scctx.isc_nrxqsets =
 	    g->config.intr == IFLIB_INTR_MSIX ? EM_QUEUES : 1;
@@ -445,4 +447,4 @@ static device_method_t base_methods[] = {
 driver_t em_if_driver = {
 	"em_if", base_methods, sizeof(struct e1000_softc), NULL
 };
-struct if_shared_ctx em_sctx_init = { &em_if_driver };
+struct if_shared_ctx em_sctx_init = { &em_if_driver, 0x1f1b };

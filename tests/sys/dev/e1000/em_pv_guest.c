@@ -32,11 +32,12 @@ em_fails(void)
 
 int
 iflib_dma_alloc_align(if_ctx_t ctx __attribute__((__unused__)), int size,
-    int align, struct iflib_dma_info *dma,
-    int flags __attribute__((__unused__)))
+    int align, struct iflib_dma_info *dma, int flags)
 {
 	struct em_guest *g = guest;
 
+	REQUIRE(align == PAGE_SIZE && flags == BUS_DMA_NOWAIT);
+	REQUIRE(size == (g->ndma == 0 ? PAGE_SIZE : EM_RING * 10));
 	if (em_fails())
 		return (ENOMEM);
 	size = roundup2(size, PAGE_SIZE);
@@ -419,6 +420,11 @@ take(struct em_guest *g, struct em_queue *q, unsigned int n)
 		else {
 			g->other = ri;
 			g->others++;
+			g->other_bytes = 0;
+			while (ri.iri_nfrags-- > 0)
+				g->other_bytes +=
+				    frags[ri.iri_nfrags].irf_len;
+			ri = g->other;
 		}
 		q->rx_cidx = (q->rx_cidx + ri.iri_nfrags) % EM_RING;
 		q->rx_credits -= ri.iri_nfrags;
@@ -834,6 +840,7 @@ em_create(const struct em_config *config)
 		g->device.csb = NULL;
 	sctx = em_pv_register(&g->device);
 	REQUIRE(sctx != NULL && sctx != &em_sctx_init);
+	REQUIRE(sctx->isc_magic == em_sctx_init.isc_magic);
 	g->ctx.cls = sctx->isc_driver;
 	g->ctx.softc = g->sc = calloc(1, sctx->isc_driver->size);
 	REQUIRE(g->sc != NULL);

@@ -114,6 +114,7 @@ struct em_guest {
 	/* The last frame that is not of em_inject(): long, or partial. */
 	struct if_rxd_info other;
 	unsigned int	 others;
+	uint32_t	 other_bytes;	/* of its buffers */
 
 	/* Accesses to registers. */
 	unsigned int	 reads[E82545_BAR_MEM_SIZE / 4];
@@ -121,6 +122,9 @@ struct em_guest {
 	unsigned int	 when[E82545_BAR_MEM_SIZE / 4];	/* last write */
 	unsigned int	 accesses;
 	uint32_t	 icr;		/* what the next read returns, or 0 */
+	int		 copy_error;	/* of a knob's new value */
+	int		 rx_error;	/* of em(4), for a frame */
+	uint32_t	 rx_flags;	/* what em(4) says of checksums */
 
 	/* Called before em_pv's lock is taken and after it is let go. */
 	void		(*lock_hook)(struct em_guest *);

@@ -24,7 +24,7 @@ struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_intr_disable_desc, ifdi_rx_queues_alloc_desc,
     ifdi_tx_queue_intr_enable_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
-int	V_ipforwarding, V_ip6_forwarding;
+int	em_vnets, em_ipforwarding, em_ip6_forwarding;
 _Thread_local struct thread em_thread;
 uint64_t em_clock_ns;
 
@@ -170,7 +170,7 @@ sx_xunlock(struct sx *sx)
 void
 callout_init(struct callout *c, int mpsafe)
 {
-	REQUIRE(mpsafe);
+	REQUIRE(mpsafe == 1);
 	c->func = NULL;
 	/* em_pv.c's two, in this order. */
 	if (guest->callout == NULL)
@@ -189,9 +189,9 @@ callout_drain(struct callout *c)
 
 int
 callout_reset_sbt(struct callout *c, sbintime_t in,
-    sbintime_t precision __attribute__((__unused__)), void (*func)(void *),
-    void *arg, int flags __attribute__((__unused__)))
+    sbintime_t precision, void (*func)(void *), void *arg, int flags)
 {
+	REQUIRE(precision == 0 && flags == C_DIRECT_EXEC && in > 0);
 	c->in = in;
 	c->func = func;
 	c->arg = arg;
@@ -237,8 +237,12 @@ kernel_sysctlbyname(void *td, char *name, void *old, size_t *oldlen,
 
 int
 sysctl_handle_int(struct sysctl_oid *oidp __attribute__((__unused__)),
-    u_int *value, int arg2 __attribute__((__unused__)), struct sysctl_req *req)
+    u_int *value, int arg2, struct sysctl_req *req)
 {
+	REQUIRE(arg2 == 0);
+	req->old = *value;
+	if (req->error != 0)
+		return (req->error);
 	if (req->newptr != NULL)
 		*value = *req->newptr;
 	return (0);
@@ -283,7 +287,7 @@ int
 em_set(struct em_guest *g, const char *name, u_int value)
 {
 	const struct em_sysctl *s = find_sysctl(g, name);
-	struct sysctl_req req = { &value };
+	struct sysctl_req req = { &value, g->copy_error, 0 };
 
 	return (s->handler(NULL, s->arg1, s->arg2, &req));
 }
@@ -293,9 +297,12 @@ em_get(struct em_guest *g, const char *name)
 {
 	const struct em_sysctl *s = find_sysctl(g, name);
 
+	struct sysctl_req req = { NULL, 0, 0 };
+
 	if (s->handler == NULL)
 		return (*(u_long *)s->arg1);
-	return (*(u_int *)(void *)((char *)s->arg1 + s->arg2));
+	REQUIRE(s->handler(NULL, s->arg1, s->arg2, &req) == 0);
+	return (req.old);
 }
 
 static struct em_probe *

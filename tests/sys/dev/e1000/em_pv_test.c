@@ -402,11 +402,13 @@ TEST(held_report, "Packets that are held back are posted when the report of "
 	em_send(g, 1);
 	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
 	em_send(g, 5);
+	IFDI_INTR_ENABLE(&g->ctx);
 	ATF_CHECK_EQ(1, em_wrote(g, E82545_TDT));
 	host_run(g->h);
 	ATF_CHECK_EQ(1, host_sent(g->h));
 	serve(g);
 	ATF_CHECK_EQ(2, em_wrote(g, E82545_TDT));
+	ATF_CHECK_EQ(1, em_get(g, "tx_flushes"));
 	host_run(g->h);
 	ATF_CHECK_EQ(6, host_sent(g->h));
 	/* A new packet finds the report, too. */
@@ -526,7 +528,7 @@ last_look(struct em_guest *g)
 {
 	unsigned int i, raised;
 
-	for (i = 1; i < 20; i++) {
+	for (i = 1; i < 60; i++) {
 		em_send(g, 3);
 		host_run(g->h);
 		em_inject(g, 1);
@@ -539,12 +541,15 @@ last_look(struct em_guest *g)
 			host_run(g->h);
 			ATF_CHECK_EQ(raised, host_raised(g->h));
 		}
-		late = i % 5;
+		late = i % 30;
 		g->lock_hook = frame_comes;
 		(void)em_rx_task(g);
 		em_settle(g);
 		g->lock_hook = NULL;
 		late = 0;
+		/* What comes after a poll waits for the next one. */
+		if (em_get(g, "poll") != 0)
+			em_settle(g);
 		ATF_REQUIRE_EQ(g->q[0].injected, g->q[0].received);
 	}
 }
@@ -651,9 +656,10 @@ TEST(offers, "An adapter with a CSB has TSO, one queue and no MSI-X; all "
 	for (a = 0; a < nitems(adapters); a++) {
 		g = em_create(&adapters[a]);
 		csb = !adapters[a].no_csb;
-		ATF_CHECK_EQ(csb ? IFCAP_TSO6 : 0,
+		ATF_CHECK_EQ(IFCAP_RXCSUM | (csb ? IFCAP_TSO6 : 0),
 		    g->ctx.scctx.isc_capabilities);
-		ATF_CHECK_EQ(csb ? IFCAP_TSO : 0, g->ctx.scctx.isc_capenable);
+		ATF_CHECK_EQ(IFCAP_RXCSUM | (csb ? IFCAP_TSO : 0),
+		    g->ctx.scctx.isc_capenable);
 		ATF_CHECK_EQ(csb ? -1 : 0, g->ctx.scctx.isc_msix_bar);
 		ATF_CHECK_EQ(csb, g->ctx.scctx.isc_disable_msix);
 		ATF_CHECK_EQ(csb, g->ctx.scctx.isc_nrxqsets_max);
@@ -678,7 +684,7 @@ TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
 	em_settle(g);
 	em_mark(g);
 	em_inject(g, 3);
-	em_send(g, 3);
+	em_send(g, 300);
 	em_settle(g);
 	ATF_CHECK_EQ(0, em_read(g, E82545_ICR));
 	em_check(g);
@@ -813,6 +819,7 @@ restart(struct em_guest *g)
 		ATF_CHECK(g->when[E82545_CSBAL / 4] <
 		    g->when[E82545_CTRL / 4]);
 		ATF_CHECK(g->callout->func == NULL);
+		ATF_CHECK_EQ(0, host_rd(g->h, E82545_CSBAL));
 		em_settle(g);
 		/* A late task, and a knob, leave the adapter alone. */
 		em_mark(g);
@@ -822,6 +829,10 @@ restart(struct em_guest *g)
 		ATF_CHECK_EQ(0, em_set(g, "sc", 1 - em_get(g, "sc")));
 		ATF_CHECK_EQ(0, g->accesses);
 		em_up(g);
+		ATF_CHECK(em_get(g, "poll") == 0 ||
+		    g->callout->in == SBT_1S / 1000);
+		ATF_CHECK(g->config.no_csb ||
+		    g->csb->guest_csb_on == em_get(g, "csb"));
 		/* em(4)'s own, and the first buffers. */
 		ATF_CHECK_EQ(2, em_wrote(g, E82545_RDT));
 		em_settle(g);
@@ -906,12 +917,20 @@ headers_adapter(const struct em_config *c)
 	headers_arrive(g, 65536, 1448, 1, false);
 	ATF_CHECK_EQ(1, em_get(g, "rx_bad"));
 	ATF_CHECK_EQ(65536 - EM_BUF, g->other.iri_len);
+	ATF_CHECK_EQ(65536 - EM_BUF, g->other_bytes);
+	g->rx_flags = CSUM_L3_VALID;
+	headers_arrive(g, 65536, 1448, 1, false);
+	em_inject_partial(g, 200, 0);
+	em_settle(g);
+	ATF_CHECK_EQ(CSUM_L3_VALID | CSUM_DATA_VALID | CSUM_PSEUDO_HDR,
+	    g->other.iri_csum_flags);
+	g->rx_flags = 0;
 	/* Without the CSB, and for those who forward, they are cut. */
 	ATF_CHECK_EQ(0, em_set(g, "csb", 0));
 	headers_arrive(g, 5054, 1000, 5, false);
 	ATF_CHECK_EQ(0, em_set(g, "csb", 1));
 	headers_arrive(g, 5054, 1000, 1, true);
-	V_ipforwarding = 1;
+	em_ipforwarding = 1;
 	em_admin(g);
 	ATF_CHECK_EQ(1, g->resets);
 	em_settle(g);
@@ -919,7 +938,11 @@ headers_adapter(const struct em_config *c)
 	headers_arrive(g, 5054, 1000, 5, false);
 	em_admin(g);
 	ATF_CHECK_EQ(1, g->resets);
-	V_ipforwarding = 0;
+	em_ipforwarding = 0;
+	em_ip6_forwarding = 1;
+	em_admin(g);
+	ATF_CHECK_EQ(1, g->resets);
+	em_ip6_forwarding = 0;
 	for (i = 1; i <= IFCAP_LRO; i *= 2) {
 		*caps = all & ~i;
 		em_down(g);
@@ -953,11 +976,11 @@ TEST(headers_last, "A frame that comes after the last look behind a long frame "
 	struct em_guest *g = create(&adapters[0], 0, 1, 0);
 	unsigned int i;
 
-	for (i = 1; i < 20; i++) {
+	for (i = 1; i < 60; i++) {
 		em_inject_partial(g, 9000, 1448);
 		host_run(g->h);
 		ATF_REQUIRE(em_interrupt(g));
-		late = i % 5;
+		late = i % 30;
 		g->lock_hook = frame_comes;
 		(void)em_rx_task(g);
 		em_settle(g);
@@ -1019,6 +1042,9 @@ TEST(no_csb, "Without a CSB, or memory for it, csb=1 is EOPNOTSUPP and all "
 	int i;
 
 	for (i = 0; i < 2; i++) {
+		g = em_create(&c[i]);
+		ATF_CHECK_EQ(0, em_get(g, "csb"));
+		em_destroy(g);
 		g = create(&c[i], 1, 0, 0);
 		ATF_CHECK_EQ(0, em_get(g, "csb"));
 		ATF_CHECK_EQ(EOPNOTSUPP, em_set(g, "csb", 1));
@@ -1056,6 +1082,7 @@ static void
 itr_is(struct em_guest *g, uint32_t itr)
 {
 	ATF_CHECK_EQ(itr, host_rd(g->h, E82545_ITR));
+	ATF_CHECK(is_msix(g) || em_wrote(g, E82574_EITR(0)) == 0);
 	if (!is_msix(g))
 		return;
 	ATF_CHECK_EQ(itr, host_rd(g->h, E82574_EITR(1)));
@@ -1071,9 +1098,18 @@ itr_adapter(const struct em_config *adapter, uint32_t aim)
 	c.aim = aim;
 	c.no_aim = 488;
 	g = create(&c, 0, 0, 0);
+	ATF_CHECK_EQ(0, em_set(g, "itr", 0));
+	itr_is(g, 0);
+	em_destroy(g);
+	g = create(&c, 0, 0, 0);
 	interrupted(g);
 	/* em(4)'s, in both ways of it. */
 	ATF_CHECK_EQ(aim != 0 ? aim : 488, host_rd(g->h, E82545_ITR) & ~1u);
+	if (c.no_csb) {
+		em_mark(g);
+		ATF_CHECK_EQ(0, em_set(g, "sc", 1));
+		ATF_CHECK_EQ(0, em_wrote(g, E82545_ITR));
+	}
 	ATF_CHECK_EQ(0, em_set(g, "itr", 100));
 	itr_is(g, 100);
 	/* em(4) writes its own once more, and then no longer. */
@@ -1083,7 +1119,10 @@ itr_adapter(const struct em_config *adapter, uint32_t aim)
 	interrupted(g);
 	itr_is(g, 100);
 	em_down(g);
+	em_mark(g);
 	ATF_CHECK_EQ(0, em_set(g, "itr", 200));
+	em_admin(g);
+	ATF_CHECK_EQ(0, g->accesses);
 	em_up(g);
 	itr_is(g, 200);
 	ATF_CHECK_EQ(0, em_set(g, "itr", 0));
@@ -1119,6 +1158,10 @@ TEST(itr_csb, "Without an interval that is set, it is 0 with the CSB, and "
 	em_admin(g);
 	ATF_CHECK_EQ(0, em_set(g, "itr", 50));
 	itr_is(g, 50);
+	/* em(4) does not write it then. */
+	em_mark(g);
+	em_admin(g);
+	ATF_CHECK_EQ(0, g->accesses);
 	ATF_CHECK_EQ(0, em_set(g, "csb", 0));
 	itr_is(g, 50);
 	em_destroy(g);
@@ -1153,6 +1196,283 @@ link_changes(struct em_guest *g)
 TEST(link_modes, "In each mode em(4) sees that the link has changed")
 {
 	each(link_changes);
+}
+
+/* Both tasks of each queue are queued by a change, and are not any longer. */
+static void
+tasks_are(struct em_guest *g, bool queued)
+{
+	int i;
+
+	for (i = 0; i < g->ctx.scctx.isc_ntxqsets; i++) {
+		ATF_CHECK_EQ(queued, g->q[i].tx_task);
+		ATF_CHECK_EQ(queued, g->q[i].rx_task);
+		g->q[i].tx_task = g->q[i].rx_task = false;
+	}
+}
+
+/* A poll begins while polling ends. */
+static void
+late_poll(struct em_guest *g)
+{
+	if (em_get(g, "poll") == 0)
+		(void)em_poll(g);
+}
+
+static void
+mode_tasks(struct em_guest *g)
+{
+	const u_long sc = em_get(g, "sc");
+
+	tasks_are(g, false);
+	ATF_CHECK_EQ(0, em_set(g, "sc", 1 - sc));
+	tasks_are(g, true);
+	ATF_CHECK_EQ(0, em_set(g, "sc", 1 - sc));
+	em_mark(g);
+	ATF_CHECK_EQ(0, em_set(g, "rx_share", 50));
+	ATF_CHECK_EQ(0, g->accesses);
+	tasks_are(g, false);
+	ATF_CHECK_EQ(0, em_set(g, "poll", 500));
+	ATF_CHECK(g->callout->in == SBT_1S / 500);
+	ATF_CHECK(em_poll(g));
+	ATF_CHECK(g->callout->in == SBT_1S / 500);
+	tasks_are(g, true);
+	g->lock_hook = late_poll;
+	ATF_CHECK_EQ(0, em_set(g, "poll", 0));
+	g->lock_hook = NULL;
+	ATF_CHECK(g->callout->func == NULL);
+	tasks_are(g, true);
+	ATF_CHECK_EQ(0, em_set(g, "sc", sc));
+}
+
+TEST(mode_tasks, "A change of the mode, and nothing else, queues all tasks")
+{
+	each(mode_tasks);
+}
+
+/* What the guest's part of the CSB says. */
+static void
+csb_is(struct em_guest *g, u_int on, u_int poll)
+{
+	const struct paravirt_csb *csb = g->csb;
+
+	ATF_CHECK_EQ(on, csb->guest_csb_on);
+	ATF_CHECK_EQ(g->q[0].pidx, csb->guest_tdt);
+	ATF_CHECK_EQ(g->q[0].rx_pidx, csb->guest_rdt);
+	ATF_CHECK_EQ(poll == 0, csb->guest_need_txkick & 1);
+	ATF_CHECK_EQ(poll == 0, csb->guest_need_rxkick & 1);
+	ATF_CHECK(poll == 0 || csb->guest_need_rxkick == 0);
+	ATF_CHECK(poll == 0 || csb->guest_need_txkick == 0);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, csb->guest_txkick_at);
+}
+
+TEST(csb_fields, "A change of the mode fills the guest's part of the CSB")
+{
+	struct em_guest *g;
+	uint32_t asked;
+	size_t a;
+
+	for (a = 0; a < nitems(adapters) && !adapters[a].no_csb; a++) {
+		g = create(&adapters[a], 0, 1, 0);
+		traffic(g);
+		ATF_CHECK_EQ(0, em_set(g, "csb", 0));
+		csb_is(g, 0, 0);
+		traffic(g);
+		ATF_CHECK_EQ(0, em_set(g, "csb", 1));
+		csb_is(g, 1, 0);
+		asked = g->csb->guest_need_rxkick;
+		em_settle(g);
+		/* Numbers, with an MSI. */
+		ATF_CHECK_EQ(adapters[a].intr == IFLIB_INTR_MSI, asked > 1);
+		ATF_CHECK_EQ(asked > 1, g->csb->guest_need_rxkick > asked);
+		ATF_CHECK_EQ(1, g->csb->guest_need_rxkick & 1);
+		ATF_CHECK_EQ(0, em_set(g, "poll", 1000));
+		csb_is(g, 1, 1000);
+		/* No header ring, and nothing is left of before. */
+		g->ctx.ifnet.capenable = 0;
+		em_down(g);
+		em_up(g);
+		ATF_CHECK_EQ(0, g->csb->vnet_ring_low);
+		em_destroy(g);
+	}
+}
+
+TEST(rxkick, "RDT is written when the host waits for a slot that is posted")
+{
+	/* The slots behind the old tail, of which one is posted. */
+	static const struct {
+		uint32_t	 at;
+		unsigned int	 posted, kicks;
+	} rows[] = {
+		{ 0, 1, 0 }, { 1, 1, 1 }, { 2, 1, 0 }, { 2, 2, 1 },
+		{ 1, 2, 1 }, { EM_RING - 1, 3, 0 },
+	};
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+	struct paravirt_csb *csb = host_mem(g->h,
+	    host_rd(g->h, E82545_CSBAL), sizeof(*csb));
+	qidx_t old = 0;
+	size_t i;
+
+	ATF_REQUIRE(csb == g->csb);
+	for (i = 0; i < nitems(rows) + 3; i++) {
+		g->ctx.scctx.isc_txrx->ift_rxd_flush(g->sc, 0, 0, old);
+		csb->host_rxkick_at = i < nitems(rows) ?
+		    (old + rows[i].at) % EM_RING : i == nitems(rows) ?
+		    EM_RING : i == nitems(rows) + 1 ? EM_RING + 7 :
+		    NET_PARAVIRT_NONE;
+		em_mark(g);
+		g->ctx.scctx.isc_txrx->ift_rxd_flush(g->sc, 0, 0,
+		    (old + (i < nitems(rows) ? rows[i].posted : 1)) % EM_RING);
+		ATF_CHECK_EQ_MSG(i < nitems(rows) ? rows[i].kicks :
+		    i < nitems(rows) + 2, em_wrote(g, E82545_RDT), "%zu", i);
+		old = (old + 77) % EM_RING;
+		csb->host_rxkick_at = NET_PARAVIRT_NONE;
+	}
+	em_destroy(g);
+}
+
+TEST(report_once, "A packet for which em(4) asks for a report is not asked for "
+    "once more")
+{
+	struct em_guest *g = create(&adapters[0], 1, 0, 0);
+	const struct tx_ring *txr = &g->sc->tx_queues[0].txr;
+	const qidx_t before = txr->tx_rs_pidx;
+	unsigned int i, n = 0;
+
+	em_send(g, 60);
+	for (i = 0; i < EM_RING; i++)
+		n += (txr->tx_base[i].lower.data & E82545_TXD_RS) != 0;
+	ATF_CHECK(n > 5);
+	ATF_CHECK_EQ(n, (txr->tx_rs_pidx - before + EM_RING) % EM_RING);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
+/* The adapter sends while somebody waits for the lock. */
+static void
+host_works(struct em_guest *g)
+{
+	host_run(g->h);
+}
+
+static void
+fast_lock(struct em_guest *g)
+{
+	g->lock_hook = host_works;
+	em_send(g, 1000);
+	em_settle(g);
+	em_check(g);
+	em_send(g, 1000);
+	while (em_tx_task(g) || em_interrupt(g) || em_rx_task(g))
+		continue;
+	g->lock_hook = NULL;
+}
+
+TEST(fast_lock, "Packets that are sent while the lock is waited for are "
+    "noticed")
+{
+	each(fast_lock);
+}
+
+TEST(rx_error, "An error of em(4)'s for a frame is passed on")
+{
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+	struct if_rxd_frag frags[64];
+	struct if_rxd_info ri = { .iri_frags = frags };
+
+	em_inject(g, 1);
+	host_run(g->h);
+	ri.iri_cidx = g->q[0].rx_cidx;
+	g->rx_error = EBADMSG;
+	ATF_CHECK_EQ(EBADMSG, g->ctx.scctx.isc_txrx->ift_rxd_pkt_get(g->sc,
+	    &ri));
+	em_destroy(g);
+}
+
+TEST(vlan_netmap, "A program with netmap gets tags, and nobody else does")
+{
+	struct em_guest *g = create(&adapters[0], 0, 1, 0);
+
+	ATF_CHECK(host_rd(g->h, E82545_CTRL) & E82545_CTRL_VME);
+	em_down(g);
+	g->ctx.ifnet.capenable |= IFCAP_NETMAP;
+	em_up(g);
+	ATF_CHECK(!(host_rd(g->h, E82545_CTRL) & E82545_CTRL_VME));
+	em_destroy(g);
+}
+
+/* IMS, and EIAC, are on or off. */
+static void
+msix_is(struct em_guest *g, bool ims, bool eiac)
+{
+	ATF_CHECK_EQ(ims, host_rd(g->h, E82545_IMS) != 0);
+	ATF_CHECK_EQ(eiac ? 0x01f00000 : 0, host_rd(g->h, E82574_EIAC));
+}
+
+TEST(msix_masks, "With MSI-X, polling masks, and leaves EIAC")
+{
+	struct em_config c = adapters[4];
+	struct em_guest *g;
+
+	c.tunable = "poll";
+	c.value = 1000;
+	g = em_create(&c);
+	em_up(g);
+	msix_is(g, false, true);
+	ATF_CHECK_EQ(0, g->sc->ims);
+	IFDI_INTR_ENABLE(&g->ctx);
+	msix_is(g, false, true);
+	ATF_CHECK_EQ(0, em_set(g, "poll", 0));
+	msix_is(g, true, true);
+	ATF_CHECK_EQ(0x01f00000, g->sc->ims);
+	em_mark(g);
+	IFDI_INTR_ENABLE(&g->ctx);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMS));
+	IFDI_INTR_DISABLE(&g->ctx);
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMC));
+	msix_is(g, false, false);
+	IFDI_INTR_ENABLE(&g->ctx);
+	em_settle(g);
+	traffic(g);
+	em_destroy(g);
+}
+
+static bool
+wanted(struct em_guest *g __attribute__((__unused__)))
+{
+	return (true);
+}
+
+TEST(share_queues, "Reception of the first queue alone pauses, and not for "
+    "netmap")
+{
+	struct em_guest *g = create(&adapters[4], 0, 0, 0);
+	u_long pauses;
+
+	ATF_CHECK_EQ(0, em_set(g, "rx_share", 20));
+	em_settle(g);
+	g->runnable = wanted;
+	g->frame_ns = 100000;
+	em_inject(g, 100);
+	em_settle(g);
+	em_check(g);
+	pauses = em_get(g, "rx_pauses");
+	ATF_CHECK(pauses > 0 && pauses < 1000);
+	em_rx_queue(g, 1);
+	em_inject(g, 100);
+	em_settle(g);
+	em_check(g);
+	ATF_CHECK_EQ(pauses, em_get(g, "rx_pauses"));
+	em_rx_queue(g, 0);
+	g->ctx.ifnet.capenable |= IFCAP_NETMAP;
+	g->netmap = true;
+	em_inject(g, 100);
+	em_settle(g);
+	em_netmap_receive(g, 200);
+	em_check(g);
+	g->netmap = false;
+	em_destroy(g);
 }
 
 /*
@@ -1247,7 +1567,12 @@ TEST(values, "A value out of range is EINVAL, and ITR is written as it is")
 	size_t i;
 
 	ATF_CHECK_EQ(1, em_get(g, "csb"));
+	ATF_CHECK_EQ(17, g->nsysctls);
 	em_up(g);
+	g->copy_error = EFAULT;
+	ATF_CHECK_EQ(EFAULT, em_set(g, "sc", 1));
+	g->copy_error = 0;
+	ATF_CHECK_EQ(0, em_get(g, "sc"));
 	for (i = 0; i < nitems(knobs); i++) {
 		ATF_CHECK_EQ(0, em_set(g, knobs[i].name, knobs[i].max));
 		ATF_CHECK_EQ(EINVAL, em_set(g, knobs[i].name,
@@ -1495,8 +1820,8 @@ random_event(struct em_guest *g)
 
 	switch (test_below(&seed, 5)) {
 	case 0:
-		V_ipforwarding = test_below(&seed, 2);
-		V_ip6_forwarding = test_below(&seed, 2);
+		em_ipforwarding = test_below(&seed, 2);
+		em_ip6_forwarding = test_below(&seed, 2);
 		em_admin(g);
 		break;
 	case 1:

@@ -165,10 +165,12 @@ void	em_probe(const char *, const char *, uint32_t);
 struct sysctl_oid;
 struct sysctl_oid_list;
 struct sysctl_ctx_list {
-	int		 unused;
+	bool		 ready;
 };
 struct sysctl_req {
 	const u_int	*newptr;
+	int		 error;
+	u_int		 old;
 };
 #define	SYSCTL_HANDLER_ARGS						\
 	struct sysctl_oid *oidp, void *arg1, intmax_t arg2,		\
@@ -187,15 +189,20 @@ int	sysctl_handle_int(struct sysctl_oid *, u_int *, int,
 int	kernel_sysctlbyname(void *, char *, void *, size_t *, void *, size_t,
 	    size_t *, int);
 /* A tunable of this name is given to the handler at once. */
-#define	sysctl_ctx_init(list)	((void)(list))
-#define	sysctl_ctx_free(list)	((void)(list), em_sysctl_free())
+#define	sysctl_ctx_init(list)	((list)->ready = true)
+#define	sysctl_ctx_free(list)	(em_sysctl_list(list), em_sysctl_free())
+static inline void
+em_sysctl_list(const struct sysctl_ctx_list *list)
+{
+	REQUIRE(list->ready);
+}
 void	em_sysctl_free(void);
 #define	SYSCTL_ADD_PROC(list, child, nbr, name, flags, arg1, arg2,	\
 	    handler, fmt, descr)					\
-	((void)(list), (void)(child), em_sysctl_add(name, flags, arg1,	\
+	(em_sysctl_list(list), (void)(child), em_sysctl_add(name, flags, arg1,	\
 	    (intmax_t)(arg2), handler))
 #define	SYSCTL_ADD_ULONG(list, child, nbr, name, flags, ptr, descr)	\
-	((void)(list), (void)(child), em_sysctl_add(name, flags, ptr, 0, NULL))
+	(em_sysctl_list(list), (void)(child), em_sysctl_add(name, flags, ptr, 0, NULL))
 void	em_sysctl_add(const char *, int, void *, intmax_t,
 	    int (*)(SYSCTL_HANDLER_ARGS));
 
@@ -219,14 +226,23 @@ typedef struct em_ifnet {
 #define	IFCAP_NETMAP		0x20
 #define	if_getcapenable(ifp)	((ifp)->capenable)
 #define	if_getvnet(ifp)		(ifp)
-#define	CURVNET_SET(vnet)	((void)(vnet))
-#define	CURVNET_RESTORE()	((void)0)
+#define	CURVNET_SET(vnet)	((void)(vnet), (void)em_vnets++)
+#define	CURVNET_RESTORE()	((void)em_vnets--)
 #define	INET			1
 #define	INET6			1
-extern int	V_ipforwarding, V_ip6_forwarding;
+/* Variables of a vnet(9), which has been set. */
+extern int	em_vnets, em_ipforwarding, em_ip6_forwarding;
+#define	V_ipforwarding		(em_vnet(), em_ipforwarding)
+#define	V_ip6_forwarding	(em_vnet(), em_ip6_forwarding)
+static inline void
+em_vnet(void)
+{
+	REQUIRE(em_vnets == 1);
+}
 #define	ETHER_HDR_LEN		14
 #define	CSUM_DATA_VALID		0x01
 #define	CSUM_PSEUDO_HDR		0x02
+#define	CSUM_L3_VALID		0x04
 
 #define	FILTER_STRAY		1
 #define	FILTER_HANDLED		2
@@ -269,15 +285,16 @@ enum iflib_intr { IFLIB_INTR_LEGACY, IFLIB_INTR_MSI, IFLIB_INTR_MSIX };
 typedef struct if_softc_ctx {
 	struct if_txrx	*isc_txrx;
 	enum iflib_intr	 isc_intr;
-	int		 isc_ntxd[1], isc_nrxd[1];
+	int		 isc_ntxd[2], isc_nrxd[2];	/* the first are used */
 	int		 isc_ntxqsets, isc_nrxqsets;
 	int		 isc_ntxqsets_max, isc_nrxqsets_max;
 	int		 isc_msix_bar, isc_disable_msix;
 	int		 isc_capabilities, isc_capenable;
-	uint16_t	 isc_rxd_buf_size[1];	/* 0: the usual one */
+	uint16_t	 isc_rxd_buf_size[2];	/* 0: the usual one */
 } *if_softc_ctx_t;
 struct if_shared_ctx {
 	driver_t	*isc_driver;
+	int		 isc_magic;
 };
 struct iflib_dma_info {
 	uint64_t	 idi_paddr;

@@ -840,7 +840,7 @@ em_create(const struct em_config *config)
 		g->device.csb = NULL;
 	sctx = em_pv_register(&g->device);
 	REQUIRE(sctx != NULL && sctx != &em_sctx_init);
-	REQUIRE(sctx->isc_magic == em_sctx_init.isc_magic);
+	REQUIRE(sctx->magic == em_sctx_init.magic);
 	g->ctx.cls = sctx->isc_driver;
 	g->ctx.softc = g->sc = calloc(1, sctx->isc_driver->size);
 	REQUIRE(g->sc != NULL);

@@ -294,7 +294,7 @@ typedef struct if_softc_ctx {
 } *if_softc_ctx_t;
 struct if_shared_ctx {
 	driver_t	*isc_driver;
-	int		 isc_magic;
+	int		 magic;
 };
 struct iflib_dma_info {
 	uint64_t	 idi_paddr;

@@ -829,6 +829,7 @@ restart(struct em_guest *g)
 		ATF_CHECK_EQ(0, em_set(g, "sc", 1 - em_get(g, "sc")));
 		ATF_CHECK_EQ(0, g->accesses);
 		em_up(g);
+		ATF_CHECK(is_msix(g) || em_wrote(g, E82574_EIAC) == 0);
 		ATF_CHECK(em_get(g, "poll") == 0 ||
 		    g->callout->in == SBT_1S / 1000);
 		ATF_CHECK(g->config.no_csb ||
@@ -1240,6 +1241,7 @@ mode_tasks(struct em_guest *g)
 	g->lock_hook = late_poll;
 	ATF_CHECK_EQ(0, em_set(g, "poll", 0));
 	g->lock_hook = NULL;
+	ATF_CHECK(is_msix(g) || em_wrote(g, E82574_EIAC) == 0);
 	ATF_CHECK(g->callout->func == NULL);
 	tasks_are(g, true);
 	ATF_CHECK_EQ(0, em_set(g, "sc", sc));
@@ -1423,7 +1425,11 @@ TEST(msix_masks, "With MSI-X, polling masks, and leaves EIAC")
 	ATF_CHECK_EQ(0, g->sc->ims);
 	IFDI_INTR_ENABLE(&g->ctx);
 	msix_is(g, false, true);
+	em_mark(g);
 	ATF_CHECK_EQ(0, em_set(g, "poll", 0));
+	/* EIAC before the causes are read, and as em(4) unmasks. */
+	ATF_CHECK_EQ(2, em_wrote(g, E82574_EIAC));
+	ATF_CHECK_EQ(1, em_read(g, E82545_ICR));
 	msix_is(g, true, true);
 	ATF_CHECK_EQ(0x01f00000, g->sc->ims);
 	em_mark(g);

@@ -573,6 +573,7 @@ TEST(knob_waits, "A knob waits for the lock, and not for detach, which waits "
 	ATF_CHECK_EQ(ENXIO, em_set(g, "sc", 0));
 	ATF_CHECK_EQ(3, waits);
 	g->ctx.lock.owned = g->ctx.lock.other = false;
+	em_queues_free(&g->ctx);
 	g->attached = false;
 	em_destroy(g);
 }

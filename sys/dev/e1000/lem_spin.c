@@ -5,6 +5,9 @@
  */
 
 /*
+ * How much of the processor a driver uses: what share reception has of it
+ * (lem_share_turn()), and for how long to spin.
+ *
  * For how long to spin, that is, to poll for work, before one asks to be woken.
  *
  * A wakeup costs an exit or an interrupt.  To spin costs the processor that

@@ -78,7 +78,7 @@ static const struct pci_reg {
 	{ 0 }
 };
 
-/* What the CSB adds, but for the pointer to it. */
+/* What the CSB adds, without the pointer to the capability. */
 static const struct pci_reg csb[] = {
 	{ 0x40, 4, 0x000c0009, 0 },		/* vendor-specific, 12 bytes */
 	{ 0x44, 4, 0x42534350, 0 },

@@ -186,7 +186,7 @@ link_changes(struct em_guest *g)
 	unsigned int links;
 	int up;
 
-	/* Whoever polls looks at it now and then. */
+	/* While it polls, em_pv reads the state of the link at intervals. */
 	em_admin(g);
 	for (up = 0; up <= 1; up++) {
 		links = g->links;

@@ -226,7 +226,7 @@ run_deadline(const struct timespec *timeout)
 	/* A longer one never ends. */
 	t.tv_sec += MIN(timeout->tv_sec, INT32_MAX);
 	t.tv_nsec += timeout->tv_nsec;
-	if (t.tv_nsec >= 1000000000) { /* mutants: the caller carries */
+	if (t.tv_nsec >= 1000000000) { /* mutants: run_left() carries */
 		t.tv_sec++;
 		t.tv_nsec -= 1000000000;
 	}

@@ -707,10 +707,19 @@ em_pv_intr(void *arg)
 		return (FILTER_STRAY);
 	pv->interrupts++;
 	atomic_store_rel_32(&pv->csb->guest_need_rxkick, 0);
-	/* The interrupt may be one for received frames alone. */
+	/*
+	 * The interrupt may be one for received frames alone, or for packets
+	 * without RS, which ends a request, but not the wait for a report.
+	 */
 	mtx_lock_spin(&pv->lock);
 	if (pv->base->ift_txd_credits_update(pv, 0, false) != 0)
 		atomic_store_rel_32(&pv->csb->guest_need_txkick, 0);
+	else if (atomic_load_32(&pv->csb->guest_need_txkick) != 0) {
+		atomic_store_rel_32(&pv->csb->guest_need_txkick,
+		    em_pv_ask(pv, &pv->tx_asked));
+		/* iflib(4)'s filter then looks for reports. */
+		atomic_thread_fence_seq_cst();
+	}
 	mtx_unlock_spin(&pv->lock);
 	return (FILTER_SCHEDULE_THREAD);
 }

@@ -305,14 +305,21 @@ em_get(struct em_guest *g, const char *name)
 	return (req.old);
 }
 
+/* The probe of this name, or a new one: other threads look for theirs. */
 static struct em_probe *
 find_probe(struct em_guest *g, const char *name)
 {
 	struct em_probe *p = g->probes;
+	const char *of;
 
-	while (p->name != NULL && strcmp(p->name, name) != 0)
-		REQUIRE(++p < g->probes + EM_PROBES);
-	return (p);
+	for (;; p++) {
+		REQUIRE(p < g->probes + EM_PROBES);
+		of = NULL;
+		if (__atomic_compare_exchange_n(&p->name, &of, name, false,
+		    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+		    strcmp(of, name) == 0)
+			return (p);
+	}
 }
 
 void
@@ -321,7 +328,6 @@ em_probe(const char *name, const char *device, uint32_t value)
 	struct em_probe *p = find_probe(guest, name);
 
 	REQUIRE(strcmp(device, "em0") == 0);
-	p->name = name;
 	atomic_add_32(&p->count, 1);
 	atomic_add_32(&p->sum, value);
 }

@@ -656,6 +656,44 @@ TEST(receives_first, "An interrupt for received frames does not end the wait "
 	em_each(receives_first);
 }
 
+static struct em_guest *poster;
+
+static void
+post_meanwhile(struct host *h)
+{
+	h->tx_hook = NULL;
+	em_netmap_send(poster, 20);
+}
+
+/*
+ * More than half of the ring is in use when the adapter has sent packets
+ * without RS, and interrupts for these; the report comes later.
+ */
+static void
+reported_later(struct em_guest *g)
+{
+	g->netmap = true;
+	em_netmap_send(g, EM_RING / 2 + 1);
+	em_settle(g);
+	g->q[0].tx_notified = false;
+	em_netmap_send(g, EM_RING / 2 - 8);
+	poster = g;
+	g->h->tx_hook = post_meanwhile;
+	(void)e82545_tx(g->h->dev);
+	(void)em_interrupt(g);
+	em_settle(g);
+	ATF_CHECK(g->q[0].tx_notified);
+	em_netmap_send(g, 0);
+	ATF_CHECK_EQ(EM_RING + 13, host_sent(g->h));
+	g->netmap = false;
+}
+
+TEST(reported_later, "An interrupt for packets without a report does not end "
+    "the wait for one")
+{
+	em_each(reported_later);
+}
+
 TEST(full, "A full ring is no end: the rest is sent when there is room, and "
     "all frames are received")
 {

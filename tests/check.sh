@@ -10,7 +10,7 @@
 # runs the tests that have threads under ThreadSanitizer.
 #
 # A failure does not end the run.  The last lines name each failure, after
-# "failed: ", and count all results.  The exit status is 0 if nothing failed.
+# "failed: ", with what a test wrote after "  | ", and count all results.  The exit status is 0 if nothing failed.
 
 top=$1
 make=$2
@@ -60,13 +60,30 @@ kyua_run()
 	skipped=$((skipped + $2))
 	[ "$2" -eq 0 ] || kyua report -r "$db" --results-filter=skipped
 	[ $(($3 + $4)) -gt 0 ] || return 0
-	kyua report -r "$db" --verbose --results-filter=broken,failed
-	while read -r name; do
-		fail "$build: $name"
-	done <<-EOF
-	$(kyua report -r "$db" --results-filter=broken,failed |
-	    sed -n '/^[^ ]*  ->  /p')
-	EOF
+	failed=$((failed + $3 + $4))
+	kyua report -r "$db" --verbose --results-filter=broken,failed > "$db.out"
+	cat "$db.out"
+	failures="$failures$(failures "$build" < "$db.out")
+"
+}
+
+# failures build: name each failed test of a verbose report, with the last lines
+# that the test wrote.
+failures()
+{
+	awk -v build="$1" '
+	    function lines() {
+		for (i = n > 20 ? n - 19 : 1; i <= n; i++)
+			print "  | " line[i]
+		n = out = 0
+	    }
+	    /^===> / { lines(); name = $2 }
+	    /^Result: / {
+		sub(/^Result: */, "")
+		print "failed: " build ": " name "  ->  " $0
+	    }
+	    out { line[++n] = $0 }
+	    /^Standard (output|error):$/ { out = 1 }'
 }
 
 # one command...: run a check that counts as one test.

@@ -117,7 +117,8 @@ struct e82545_csb_ops {
 	void	(*ecb_tx_begin)(struct e82545 *dev);
 	/*
 	 * TDH moved over `ndescs' of a ring's `size' descriptors, from `start'
-	 * on; then as e82545_intr_tx().  csb.tx_on; tx_mtx and reg_mtx held.
+	 * on; then as e82545_intr_tx().  csb.tx must be mapped; tx_mtx and
+	 * reg_mtx held.
 	 */
 	void	(*ecb_tx_notify)(struct e82545 *dev, uint32_t start,
 		    uint32_t ndescs, uint32_t size, bool done, bool delayed,
@@ -143,8 +144,8 @@ struct e82545_csb_ops {
 	 */
 	void	(*ecb_rx_wait)(struct e82545 *dev, uint32_t need);
 	/*
-	 * RDH moved; then as e82545_intr_rx().  csb.rx_on; rx_mtx and reg_mtx
-	 * held.
+	 * RDH moved; then as e82545_intr_rx().  csb.rx must be mapped; rx_mtx
+	 * and reg_mtx held.
 	 */
 	void	(*ecb_rx_notify)(struct e82545 *dev, uint32_t causes);
 	/* The batch ends.  rx_mtx held. */

@@ -192,7 +192,12 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
 
 	mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	MPASS(c->rx_on);
+	MPASS(c->rx != NULL);
+	/* The guest may have turned the mode on since the batch began. */
+	if (!c->rx_on && atomic_load_32(&c->rx->guest_csb_on) == 0) {
+		e82545_intr_rx(dev, 0, true, causes);
+		return;
+	}
 	told = &E82545_CSB_HOST_RXTOLD(c->rx);
 	atomic_store_rel_32(&c->rx->host_rdh,
 	    htole32(e82545_reg(dev, E82545_RDH)));

@@ -222,7 +222,12 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	MPASS(c->tx_on);
+	MPASS(c->tx != NULL);
+	/* The guest may have turned the mode on since the batch began. */
+	if (!c->tx_on && atomic_load_32(&c->tx->guest_csb_on) == 0) {
+		e82545_intr_tx(dev, 0, done, delayed, causes);
+		return;
+	}
 	told = &E82545_CSB_HOST_TXTOLD(c->tx);
 	atomic_store_rel_32(&c->tx->host_tdh,
 	    htole32(e82545_reg(dev, E82545_TDH)));

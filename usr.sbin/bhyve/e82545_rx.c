@@ -420,7 +420,7 @@ rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 	if (b->ndone > 0) {
 		e82545_reg_set(dev, E82545_RDH + b->regs,
 		    b->head << rx_split(dev));
-		if (dev->csb.rx_on && b->regs == 0)
+		if (dev->csb.rx != NULL && b->regs == 0)
 			dev->csb.ops->ecb_rx_notify(dev, causes);
 		else
 			e82545_intr_rx(dev, b->regs != 0, true, causes);

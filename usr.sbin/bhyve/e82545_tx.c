@@ -355,7 +355,7 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	tx_stats(dev, b);
 	if (b->stamp_ns != 0)
 		e82574_tx_stamp(dev, b->stamp_ns);
-	if (dev->csb.tx_on && b->regs == 0)
+	if (dev->csb.tx != NULL && b->regs == 0)
 		dev->csb.ops->ecb_tx_notify(dev, b->start, b->ndescs, b->size,
 		    b->nreports > 0, delayed, tx_causes(dev, b));
 	else

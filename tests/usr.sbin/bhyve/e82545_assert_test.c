@@ -132,14 +132,14 @@ next_of_none(void *arg)
 }
 
 TEST(states, "Assertions fire: a register that does not exist, a batch while "
-    "paused, a notification with the CSB off, an old index of the CSB left "
+    "paused, a notification without a CSB, an old index of the CSB left "
     "unread, a frame taken from an empty queue")
 {
 	struct host *h = host_create(1 << 20);
 
 	ATF_CHECK(aborts(write_beyond, h->dev, "E82545_NREGS"));
 	ATF_CHECK(aborts(begin_paused, h->dev, "e82545_dma(dev)"));
-	ATF_CHECK(aborts(notify_off, h->dev, "c->rx_on"));
+	ATF_CHECK(aborts(notify_off, h->dev, "c->rx != NULL"));
 	ATF_CHECK(aborts(skip_unread, h->dev, "CSB_RX_UNREAD"));
 	ATF_CHECK(aborts(next_of_none, h->dev, "loop_pending(loop)"));
 	host_destroy(h);

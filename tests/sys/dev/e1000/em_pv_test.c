@@ -596,6 +596,68 @@ TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
 	em_destroy(g);
 }
 
+/* The guest that the hooks of the host are of. */
+static struct em_guest *hooked;
+
+/* The mode is turned on, and a request of the other side is served. */
+static void
+turn_on(struct em_guest *g)
+{
+	ATF_CHECK_EQ(0, em_set(g, "csb", 1));
+	while (em_tx_task(g) || em_rx_task(g))
+		continue;
+}
+
+static void
+turn_on_rx(struct host *h)
+{
+	h->rx_hook = NULL;
+	turn_on(hooked);
+	em_send(hooked, 200);
+	while (e82545_tx(h->dev) != E82545_TX_IDLE)
+		continue;
+	(void)em_interrupt(hooked);
+	em_tx_task(hooked);
+}
+
+static void
+turn_on_tx(struct host *h)
+{
+	h->tx_hook = NULL;
+	turn_on(hooked);
+	em_inject(hooked, 1);
+	(void)e82545_rx(h->dev);
+	(void)em_interrupt(hooked);
+	em_rx_task(hooked);
+	em_send(hooked, 1000);
+}
+
+TEST(turned_on, "Frames of a batch that began before the CSB was turned on are "
+    "announced, though no causes are read for the other side's")
+{
+	struct em_guest *g;
+	size_t a;
+
+	for (a = 0; a < nitems(em_adapters); a++) {
+		if (em_adapters[a].no_csb)
+			continue;
+		hooked = g = em_start(&em_adapters[a], 0, 0, 0);
+		g->h->rx_hook = turn_on_rx;
+		em_inject(g, 100);
+		em_settle(g);
+		ATF_CHECK_EQ(100, g->q[0].received);
+		em_check(g);
+		ATF_CHECK_EQ(0, em_set(g, "csb", 0));
+		em_settle(g);
+		g->h->tx_hook = turn_on_tx;
+		em_send(g, 200);
+		em_settle(g);
+		ATF_CHECK_EQ(0, g->q[0].queued);
+		em_check(g);
+		em_destroy(g);
+	}
+}
+
 static void
 full_rings(struct em_guest *g)
 {
@@ -656,13 +718,11 @@ TEST(receives_first, "An interrupt for received frames does not end the wait "
 	em_each(receives_first);
 }
 
-static struct em_guest *poster;
-
 static void
 post_meanwhile(struct host *h)
 {
 	h->tx_hook = NULL;
-	em_netmap_send(poster, 20);
+	em_netmap_send(hooked, 20);
 }
 
 /*
@@ -677,7 +737,7 @@ reported_later(struct em_guest *g)
 	em_settle(g);
 	g->q[0].tx_notified = false;
 	em_netmap_send(g, EM_RING / 2 - 8);
-	poster = g;
+	hooked = g;
 	g->h->tx_hook = post_meanwhile;
 	(void)e82545_tx(g->h->dev);
 	(void)em_interrupt(g);

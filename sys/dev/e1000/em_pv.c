@@ -25,7 +25,8 @@
  *	IFDI_RX_QUEUES_ALLOC	allocates the CSB and the header ring
  *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
  *	IFDI_UPDATE_ADMIN_STATUS requests a reset if the header ring must be
- *				placed or withdrawn; writes ITR again
+ *				placed or withdrawn; writes ITR again; looks at
+ *				the link
  *
  * em_register() asks em_pv_register() for the class, for each device.  Hardware
  * gets em(4)'s own, in which nothing changes.
@@ -152,6 +153,7 @@ struct em_pv {
 	uint32_t	 ims;		/* em(4)'s, with MSI-X */
 	struct callout	 poll_callout, rx_callout;
 	struct sysctl_ctx_list sysctls;
+	uint32_t	 updates;	/* with the CSB, by the admin task */
 	bool		 itr_set;	/* somebody has set itr */
 	uint32_t	 itr_em;	/* em(4)'s, as of em_pv_init() */
 	/* Knobs. */
@@ -1039,21 +1041,36 @@ em_pv_init(if_ctx_t ctx)
 		    em_pv_poll, pv, C_DIRECT_EXEC);
 }
 
+/* Whether the adapter's link is not as em(4) has seen it. */
+static bool
+em_pv_link_changed(struct em_pv *pv)
+{
+	const bool up = (E1000_READ_REG(&pv->sc.hw, E1000_STATUS) &
+	    E1000_STATUS_LU) != 0;
+
+	return (up != (pv->sc.link_active != 0));
+}
+
 /*
  * Called about twice a second, and when the link changes.  em(4) may have
  * written its own interval once more, after its AIM was turned off.
+ *
+ * While polling nobody says that the link has changed, and with numbers the
+ * cause may be left unread.  em(4) reads its statistics each time, some 60
+ * registers; with the CSB that is each fourth time.
  */
 static void
 em_pv_update_admin_status(if_ctx_t ctx)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
+	bool *const look = &pv->sc.hw.mac.get_link_status;
 
 	if (pv->running && pv->itr_set && !pv->csb_on)
 		em_pv_itr(pv);
-	/* Without interrupts nobody says that the link has changed. */
-	if (pv->poll != 0)
-		pv->sc.hw.mac.get_link_status = 1;
-	BASE(ifdi_update_admin_status)(ctx);
+	if ((pv->poll != 0 || pv->csb_on) && !*look && em_pv_link_changed(pv))
+		*look = true;
+	if (!pv->csb_on || *look || pv->updates++ % 4 == 0)
+		BASE(ifdi_update_admin_status)(ctx);
 	if (pv->running && pv->hdrs_on != em_pv_takes_partial(pv)) {
 		iflib_request_reset(ctx);
 		iflib_admin_intr_deferred(ctx);

@@ -319,9 +319,11 @@ base_update_admin_status(if_ctx_t ctx)
 {
 	struct e1000_softc *sc = ctx->softc;
 
+	guest->updates++;
 	if (!sc->hw.mac.get_link_status)
 		return;
 	sc->hw.mac.get_link_status = false;
+	sc->link_active = (em_reg_read(E82545_STATUS) & E82545_STATUS_LU) != 0;
 	guest->links++;
 }
 

@@ -102,7 +102,8 @@ struct em_guest {
 	unsigned int	 calls;		/* that may fail */
 	bool		 attached;	/* IFDI_DETACH is to come */
 	unsigned int	 others_served;	/* messages for all else */
-	unsigned int	 links;		/* changes that em(4) has seen */
+	unsigned int	 links;		/* looks of em(4) at the link */
+	unsigned int	 updates;	/* of em(4)'s statistics */
 	bool		 aim_on;
 	struct em_queue	 q[EM_QUEUES];
 	uint64_t	 frame_ns;	/* the stack's time for a frame */

@@ -579,6 +579,7 @@ TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
     "the link")
 {
 	struct em_guest *g = em_start(&em_adapters[1], 0, 1, 0);
+	unsigned int links;
 
 	g->admin_task = false;
 	e82545_link(g->h->dev, false);
@@ -593,6 +594,19 @@ TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
 	em_settle(g);
 	ATF_CHECK_EQ(0, em_read(g, E82545_ICR));
 	em_check(g);
+	/* The last request of the transmit side is served. */
+	em_send(g, EM_RING / 2 + 10);
+	em_settle(g);
+	em_admin(g);
+	links = g->links;
+	e82545_link(g->h->dev, false);
+	em_settle(g);
+	em_admin(g);
+	ATF_CHECK_EQ(links + 1, g->links);
+	em_mark(g);
+	em_admin(g);
+	ATF_CHECK_EQ(links + 1, g->links);
+	ATF_CHECK_EQ(1, g->accesses);
 	em_destroy(g);
 }
 

@@ -342,6 +342,8 @@ kobj_class_t iflib_class(if_ctx_t);
  * em(4).  Registers and bits: e82545_reg.h.
  */
 #define	E1000_CTRL		E82545_CTRL
+#define	E1000_STATUS		E82545_STATUS
+#define	E1000_STATUS_LU		E82545_STATUS_LU
 #define	E1000_CTRL_VME		E82545_CTRL_VME
 #define	EM_EIAC			E82574_EIAC
 #define	E1000_ICR		E82545_ICR
@@ -435,6 +437,7 @@ struct e1000_softc {
 	struct em_rx_queue *rx_queues;
 	u_long		 rx_overruns;
 	uint32_t	 ims;		/* of MSI-X */
+	uint16_t	 link_active;
 };
 
 #endif /* !_EM_PV_IF_EM_H_ */

@@ -45,12 +45,40 @@ sizes_to()
 	sweep "vm$2" "$1" "fd00::${1#vm}" 8 1452
 	# Larger ones, in fragments.  One datagram at a time: the fragments of
 	# several are bursts that a busy machine may lose.
+	missing "$1" "vm$2"
 	for size in 1473 20000 65000; do
 		for i in 1 2 3; do
-			PINGS=1 pings "$1" "10.0.0.$2" -s $size
-			PINGS=1 pings "vm$2" "fd00::${1#vm}" -s $size
+			DROPPED=dropped PINGS=1 pings "$1" "10.0.0.$2" -s $size
+			DROPPED=dropped PINGS=1 pings "vm$2" "fd00::${1#vm}" \
+			    -s $size
 		done
 	done
+}
+
+# missing A B: sets there and back to how many frames more one driver has sent than
+# the other has received: those before both were up.
+missing()
+{
+	ends="$1 $2"
+	frames "$1" "$2"
+	there=$((sent - received))
+	frames "$2" "$1"
+	back=$((sent - received))
+}
+
+# dropped: since missing(), each driver has received what the other has sent.
+dropped()
+{
+	local was="$there $back"
+
+	guest_counters
+	wait_until "as many frames as were sent" missing_same "$was"
+}
+
+missing_same()
+{
+	missing $ends
+	[ "$there $back" = "$1" ]
 }
 
 # sweep FROM TO ADDRESS FIRST LAST: one datagram of each size is received.  If

@@ -670,7 +670,7 @@ em_pv_causes(struct em_pv *pv)
 static bool
 em_pv_told(struct em_pv *pv)
 {
-	const struct paravirt_csb *csb = pv->csb;
+	struct paravirt_csb *csb = pv->csb;
 
 	return (atomic_load_32(&E82545_CSB_HOST_RXTOLD(csb)) ==
 	    atomic_load_32(&pv->rx_asked) ||

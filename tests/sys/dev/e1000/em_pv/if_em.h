@@ -33,6 +33,22 @@ typedef int64_t sbintime_t;
 
 struct em_guest;
 
+/* In 14 these take no pointer to const, and the kernel's flags refuse a cast. */
+#define	EM_LOAD(n, type)						\
+static inline type							\
+em_load_##n(volatile type *p)						\
+{									\
+	return (atomic_load_##n(p));					\
+}
+EM_LOAD(32, uint32_t)
+EM_LOAD(acq_32, uint32_t)
+EM_LOAD(64, uint64_t)
+EM_LOAD(bool, bool)
+#define	atomic_load_32(p)	em_load_32(p)
+#define	atomic_load_acq_32(p)	em_load_acq_32(p)
+#define	atomic_load_64(p)	em_load_64(p)
+#define	atomic_load_bool(p)	em_load_bool(p)
+
 /* sched(9); td_intr_nesting_level is not 0 in a filter. */
 struct thread {
 	int		 td_intr_nesting_level;
@@ -48,7 +64,7 @@ extern uint64_t em_clock_ns;
 #define	cpu_ticks()	atomic_load_64(&em_clock_ns)
 
 static inline u_int
-atomic_load_int(const volatile u_int *p)
+atomic_load_int(volatile u_int *p)
 {
 	return (__atomic_load_n(p, __ATOMIC_RELAXED));
 }

@@ -1201,6 +1201,24 @@ static const struct em_pv_knob {
 	{ "polls", "polls", offsetof(struct em_pv, polls) },
 };
 
+/* Remove em(4)'s own variable itr, which 14.1 has. */
+static void
+em_pv_remove_itr(device_t dev)
+{
+	struct sysctl_ctx_list *list = device_get_sysctl_ctx(dev);
+	struct sysctl_ctx_entry *e;
+	struct sysctl_oid *oid;
+
+	TAILQ_FOREACH(e, list, link) {
+		oid = e->entry;
+		if (strcmp(oid->oid_name, "itr") == 0) {
+			sysctl_ctx_entry_del(list, oid);
+			sysctl_remove_oid(oid, 1, 0);
+			return;
+		}
+	}
+}
+
 static int
 em_pv_attach_post(if_ctx_t ctx)
 {
@@ -1215,6 +1233,7 @@ em_pv_attach_post(if_ctx_t ctx)
 	if (error != 0)
 		return (error);
 	pv->ims = pv->sc.ims;
+	em_pv_remove_itr(pv->sc.dev);
 	for (k = em_pv_knobs; k < em_pv_knobs + nitems(em_pv_knobs); k++)
 		SYSCTL_ADD_PROC(list, child, OID_AUTO, k->name, CTLTYPE_UINT |
 		    CTLFLAG_RWTUN | CTLFLAG_MPSAFE, pv, k->offset,

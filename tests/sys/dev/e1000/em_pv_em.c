@@ -310,7 +310,18 @@ base_rx_queues_alloc(if_ctx_t ctx, caddr_t *vaddrs, uint64_t *paddrs,
 static int
 base_attach_post(if_ctx_t ctx __attribute__((__unused__)))
 {
-	return (em_fails() ? EIO : 0);
+	struct em_guest *g = guest;
+
+	if (em_fails())
+		return (EIO);
+	TAILQ_INIT(&g->em_sysctls);
+	if (g->config.aim != 0)
+		return (0);
+	g->em_oid.oid_name = "itr";
+	g->em_entry.entry = &g->em_oid;
+	TAILQ_INSERT_TAIL(&g->em_sysctls, &g->em_entry, link);
+	g->sysctls[g->nsysctls++] = (struct em_sysctl){ .name = "itr" };
+	return (0);
 }
 
 /* Look at the link, if somebody said so. */

@@ -88,6 +88,9 @@ struct em_guest {
 	struct e1000_softc *sc;
 	struct em_sysctl sysctls[EM_SYSCTLS];
 	unsigned int	 nsysctls;
+	struct sysctl_ctx_list em_sysctls;	/* em(4)'s: without AIM, itr */
+	struct sysctl_ctx_entry em_entry;
+	struct sysctl_oid em_oid;
 	struct callout	*callout, *rx_callout;	/* polls; the end of a pause */
 	struct mtx	*mtx;
 	unsigned int	 ndma;		/* allocations that are not freed */

@@ -248,13 +248,17 @@ sysctl_handle_int(struct sysctl_oid *oidp __attribute__((__unused__)),
 	return (0);
 }
 
+/* The kernel refuses a second variable of the same name. */
 void
 em_sysctl_add(const char *name, int flags, void *arg1, intmax_t arg2,
     int (*handler)(SYSCTL_HANDLER_ARGS))
 {
 	struct em_guest *g = guest;
+	unsigned int i;
 
 	REQUIRE(g->nsysctls < EM_SYSCTLS);
+	for (i = 0; i < g->nsysctls; i++)
+		REQUIRE(strcmp(g->sysctls[i].name, name) != 0);
 	if (em_fails())
 		return;
 	g->sysctls[g->nsysctls++] =
@@ -262,6 +266,36 @@ em_sysctl_add(const char *name, int flags, void *arg1, intmax_t arg2,
 	if ((flags & CTLFLAG_RWTUN) != 0 && g->config.tunable != NULL &&
 	    strcmp(g->config.tunable, name) == 0)
 		REQUIRE(em_set(g, name, g->config.value) == 0);
+}
+
+struct sysctl_ctx_list *
+device_get_sysctl_ctx(device_t dev)
+{
+	REQUIRE(dev == &guest->device);
+	return (&guest->em_sysctls);
+}
+
+/* em(4)'s own itr is no longer freed with the device. */
+int
+sysctl_ctx_entry_del(struct sysctl_ctx_list *list, struct sysctl_oid *oid)
+{
+	struct em_guest *g = guest;
+
+	REQUIRE(list == &g->em_sysctls && oid == &g->em_oid);
+	TAILQ_REMOVE(list, &g->em_entry, link);
+	return (0);
+}
+
+int
+sysctl_remove_oid(struct sysctl_oid *oid, int del, int recurse)
+{
+	struct em_guest *g = guest;
+
+	REQUIRE(oid == &g->em_oid && del == 1 && recurse == 0);
+	REQUIRE(TAILQ_EMPTY(&g->em_sysctls));
+	REQUIRE(g->nsysctls == 1 && strcmp(g->sysctls[0].name, "itr") == 0);
+	g->nsysctls = 0;
+	return (0);
 }
 
 /* Who is in a handler has left before. */

@@ -15,6 +15,7 @@
 
 #include <sys/param.h>
 #include <sys/endian.h>
+#include <sys/queue.h>
 #include <sys/systm.h>
 
 #include <dev/e1000/e82574_reg.h>
@@ -178,11 +179,15 @@ void	em_probe(const char *, const char *, uint32_t);
 /*
  * sysctl(9).
  */
-struct sysctl_oid;
-struct sysctl_oid_list;
-struct sysctl_ctx_list {
-	bool		 ready;
+struct sysctl_oid {
+	const char	*oid_name;
 };
+struct sysctl_oid_list;
+struct sysctl_ctx_entry {
+	struct sysctl_oid *entry;
+	TAILQ_ENTRY(sysctl_ctx_entry) link;
+};
+TAILQ_HEAD(sysctl_ctx_list, sysctl_ctx_entry);
 struct sysctl_req {
 	const u_int	*newptr;
 	int		 error;
@@ -196,7 +201,7 @@ struct sysctl_req {
 #define	CTLFLAG_RD	2
 #define	CTLFLAG_RWTUN	4
 #define	CTLFLAG_MPSAFE	8
-#define	device_get_sysctl_ctx(dev)	((void)(dev), (void *)NULL)
+struct sysctl_ctx_list *device_get_sysctl_ctx(device_t);
 #define	device_get_sysctl_tree(dev)	((void)(dev), (void *)NULL)
 #define	SYSCTL_CHILDREN(tree)		(tree)
 int	sysctl_handle_int(struct sysctl_oid *, u_int *, int,
@@ -205,14 +210,16 @@ int	sysctl_handle_int(struct sysctl_oid *, u_int *, int,
 int	kernel_sysctlbyname(void *, char *, void *, size_t *, void *, size_t,
 	    size_t *, int);
 /* A tunable of this name is given to the handler at once. */
-#define	sysctl_ctx_init(list)	((list)->ready = true)
+#define	sysctl_ctx_init(list)	TAILQ_INIT(list)
 #define	sysctl_ctx_free(list)	(em_sysctl_list(list), em_sysctl_free())
 static inline void
 em_sysctl_list(const struct sysctl_ctx_list *list)
 {
-	REQUIRE(list->ready);
+	REQUIRE(list->tqh_last != NULL);
 }
 void	em_sysctl_free(void);
+int	sysctl_ctx_entry_del(struct sysctl_ctx_list *, struct sysctl_oid *);
+int	sysctl_remove_oid(struct sysctl_oid *, int, int);
 #define	SYSCTL_ADD_PROC(list, child, nbr, name, flags, arg1, arg2,	\
 	    handler, fmt, descr)					\
 	(em_sysctl_list(list), (void)(child), em_sysctl_add(name, flags, arg1,	\

@@ -48,11 +48,11 @@ outside_case()
 }
 
 # collect PID INTERFACE: has the kernel put together what it receives in the
-# next second.
+# next fifth of a second.
 collect()
 {
 	nsenter -t $1 -n unshare -m sh -c "mount -t sysfs none /sys &&
-	    echo 1000000000 > /sys/class/net/$2/gro_flush_timeout &&
+	    echo 200000000 > /sys/class/net/$2/gro_flush_timeout &&
 	    echo 100000 > /sys/class/net/$2/napi_defer_hard_irqs" ||
 	    atf_skip "the time of GRO cannot be set"
 }

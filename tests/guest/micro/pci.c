@@ -27,9 +27,14 @@
 #define	 BAR_TYPE	0x6
 #define	 BAR_64		0x4
 #define	 BAR_ADDRESS	0xfffffff0
+#define	HOLE		0xe0000000	/* for devices, on QEMU's pc */
 #define	PCI_SUBSYSTEM	0x2c
 #define	PCI_CAPS	0x34
-#define	PCI_LINE	0x3c
+
+/* The ISA bridge of QEMU's pc, a PIIX3: Intel's 82371SB, PIRQRC[A:D]. */
+#define	PIIX3		(CONFIG_ENABLE | 1 << 11)
+#define	 PIRQ_ROUTES	0x60
+#define	LINE		11
 
 #define	CAP_VENDOR	0x09
 #define	CAP_MSI		0x05
@@ -92,6 +97,11 @@ pci_find_nic(struct pci_nic *nic)
 	nic->subdevice = config_read(nic->address, PCI_SUBSYSTEM) >> 16;
 
 	bar = config_read(nic->address, PCI_BAR0);
+	/* qboot gives it none. */
+	if ((bar & BAR_ADDRESS) == 0) {
+		config_write(nic->address, PCI_BAR0, HOLE);
+		bar = config_read(nic->address, PCI_BAR0);
+	}
 	nic->regs = bar & BAR_ADDRESS;
 	if ((bar & BAR_IO) != 0 || nic->regs == 0 ||
 	    ((bar & BAR_TYPE) == BAR_64 &&
@@ -145,7 +155,8 @@ pci_setup_intr(struct pci_nic *nic, bool msi)
 
 	nic->msi = msi;
 	if (!msi) {
-		cpu_route(config_read(nic->address, PCI_LINE) & 0xff);
+		config_write(PIIX3, PIRQ_ROUTES, LINE * 0x01010101);
+		cpu_route(LINE);
 		return;
 	}
 	cap = find_capability(nic, CAP_MSI);

@@ -45,8 +45,10 @@ kyua_run()
 
 	shift
 	rm -f "$db"
-	# More than processors: tests wait, too.
-	kyua -v parallelism=$((2 * $(nproc))) test -k "$kyuafile" -r "$db" "$@"
+	# More than processors: tests wait, too; those with sanitizers, which
+	# have few guests, for a greater part of their time.
+	kyua -v parallelism=$((${slots:-2} * $(nproc))) test -k "$kyuafile" \
+	    -r "$db" "$@"
 	# Total, skipped, broken, failed.
 	numbers=$(kyua report -r "$db" 2>/dev/null |
 	    sed -n -e 's/, [0-9]* expected failures//' \
@@ -124,6 +126,7 @@ kyua_run "$top/build"
 [ "${3:-all}" != plain ] || finish
 
 build SAN=address,undefined
+slots=3 \
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
 UBSAN_OPTIONS=print_stacktrace=1 \
     kyua_run "$top/build-san"

@@ -45,8 +45,9 @@ LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 
 # Libraries with assertions are built twice: libX.a without, for what is
 # installed and measured, and libX_invariants.a, with -DINVARIANTS, for tests.
-# A sanitizer build has assertions throughout, and one of each.
-.if defined(SAN) && !empty(SAN)
+# A sanitizer build has assertions throughout, and one of each; a build without
+# tests has the first only.
+.if (defined(SAN) && !empty(SAN)) || defined(WITHOUT_TESTS)
 _INVARIANTSLIBS=
 .else
 _INVARIANTSLIBS= frame peer loop vfu hostif ctl e82545 vale vale_valed testbed bhyve

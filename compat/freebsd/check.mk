@@ -105,7 +105,8 @@ CFLAGS:=	${_cflags}
 
 # The warnings are those of sys/conf/kern.mk.  The assertions are compiled, too.
 KCFLAGS=	-std=gnu17 ${_opt} -Wall -Werror -Wcast-qual		\
-		-Wmissing-prototypes -Wno-pointer-sign -Wpointer-arith -Wstrict-prototypes -Wundef \
+		-Wmissing-prototypes -Wno-pointer-sign			\
+		-Wpointer-arith -Wstrict-prototypes -Wundef		\
 		-ffreestanding -mcmodel=kernel -mno-red-zone		\
 		-D_KERNEL -DKLD_MODULE -DDEV_NETMAP ${_OPTS}		\
 		-DINVARIANTS -DINVARIANT_SUPPORT			\

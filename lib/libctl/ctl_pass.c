@@ -38,6 +38,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl_pass.h"
@@ -48,6 +49,10 @@
 #define	PASS_FDS	(VALE_WIRE_REPLY_FDS + 1)
 /* The passer has no others, but for standard input, output and error. */
 #define	PASS_FD		(STDERR_FILENO + 1)
+
+/* The wait of pass_send(): a second. */
+#define	FLIGHT_NS	10000000
+#define	FLIGHT_TRIES	100
 
 union pass_control {
 	struct cmsghdr	align;
@@ -71,17 +76,29 @@ ctl_pass_moved(int fd)
 	pass_fd = fd;
 }
 
-/* Send a packet with descriptors, if there are any. */
+/*
+ * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a client
+ * that does not read; what other processes have in flight is waited for, as by
+ * peer_fds_send().
+ */
 static bool
 pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
     int flags)
 {
+	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
+	unsigned int tries = 0;
 	ssize_t sent;
 
-	do {
+	for (;;) {
 		sent = peer_fds_send(s, p, len, fds, n, flags);
-	} while (sent == -1 && errno == EINTR);
-	return (sent != -1);
+		if (sent != -1)
+			return (true);
+		if (errno == ETOOMANYREFS && (flags & MSG_DONTWAIT) != 0 &&
+		    tries++ < FLIGHT_TRIES)
+			nanosleep(&pause, NULL);
+		else if (errno != EINTR)
+			return (false);
+	}
 }
 
 /* Receive whether a packet was sent.  Returns false if there is no answer. */

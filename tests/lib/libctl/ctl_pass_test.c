@@ -43,6 +43,8 @@ static int	conn[2];		/* valed's end, and the client's */
 static struct failing {
 	int	sendmsg[4], recv[4], recvmsg[4], socketpair[2], fork[2],
 		dup2[2], close_range[2];
+	int	to_client[3];		/* sendmsg(2) with MSG_DONTWAIT */
+	bool	full;			/* ETOOMANYREFS, each time */
 	int	flags;			/* of the last sendmsg(2) */
 } *failing;
 static bool	entered = true;		/* its sandbox can be entered */
@@ -51,6 +53,12 @@ WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
 {
 	if (failing != NULL)
 		failing->flags = flags;
+	if (failing != NULL && failing->full && (flags & MSG_DONTWAIT) != 0) {
+		errno = ETOOMANYREFS;
+		return (-1);
+	}
+	if ((flags & MSG_DONTWAIT) != 0 && FAILS(to_client))
+		return (-1);
 	return (FAILS(sendmsg) ? -1 : __real_sendmsg(s, msg, flags));
 }
 
@@ -254,6 +262,27 @@ TEST(deaf, "What a client does not read is not passed; the others' is")
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
 	ATF_REQUIRE(pass(1, 'y', &fd, 1));
 	arrives(1, 'y', &fd, 1);
+}
+
+TEST(in_flight, "What other processes have in flight is waited for, with the "
+    "process and without, but not without end")
+{
+	const int fd = memfd_create("memory", 0);
+	int i;
+
+	failing_start();
+	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
+	for (i = 0; i < 2; i++) {
+		failing->to_client[0] = failing->to_client[1] = ETOOMANYREFS;
+		ATF_REQUIRE(pass(1, 'a', &fd, 1));
+		ATF_CHECK_EQ(0, failing->to_client[0]);
+		arrives(1, 'a', &fd, 1);
+		failing->full = true;
+		ATF_CHECK(!pass(1, 'b', &fd, 1));
+		failing->full = false;
+		if (i == 0)
+			start();
+	}
 }
 
 TEST(ends, "It ends with the process that it serves, whatever that sent; "

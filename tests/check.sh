@@ -10,7 +10,8 @@
 # runs the tests that have threads under ThreadSanitizer.
 #
 # A failure does not end the run.  The last lines name each failure, after
-# "failed: ", with what a test wrote after "  | ", and count all results.  The exit status is 0 if nothing failed.
+# "failed: ", with the last lines that the test wrote, after "  | ", and count all
+# results.  The exit status is 0 if nothing failed.
 
 top=$1
 make=$2

@@ -24,7 +24,7 @@ make_host()
 
 	mkdir bin
 	log=$PWD/log
-	# Whoever waits for whole seconds, as a measurement does, waits less.
+	# A sleep of whole seconds, as a measurement has, takes a tenth of one.
 	sleep=$(command -v sleep)
 	program sleep <<-EOF
 		case \$1 in

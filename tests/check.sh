@@ -9,8 +9,8 @@
 # for FreeBSD.  `plain' ("make test") builds and runs all tests once; `threads'
 # runs the tests that have threads under ThreadSanitizer.
 #
-# A failure does not end the run.  The last lines name each failure, after
-# "failed: ", with the last lines that the test wrote, after "  | ", and count all
+# A failure does not end the run.  The last lines have what each failed test wrote
+# at last, after "  | ", name each failure, after "failed: ", and count all
 # results.  The exit status is 0 if nothing failed.
 
 top=$1
@@ -71,13 +71,15 @@ kyua_run()
 }
 
 # failures build: name each failed test of a verbose report, with the last lines
-# that the test wrote.
+# that the test wrote, without the commands that atf-check executed.
 failures()
 {
 	awk -v build="$1" '
 	    function lines() {
-		for (i = n > 20 ? n - 19 : 1; i <= n; i++)
-			print "  | " line[i]
+		if (n)
+			print "  | " name ":"
+		for (i = n > 12 ? n - 11 : 1; i <= n; i++)
+			print "  | " substr(line[i], 1, 300)
 		n = out = 0
 	    }
 	    /^===> / { lines(); name = $2 }
@@ -85,7 +87,7 @@ failures()
 		sub(/^Result: */, "")
 		print "failed: " build ": " name "  ->  " $0
 	    }
-	    out { line[++n] = $0 }
+	    out && !/^Executing command / { line[++n] = $0 }
 	    /^Standard (output|error):$/ { out = 1 }'
 }
 
@@ -102,7 +104,9 @@ one()
 
 finish()
 {
-	printf '%s' "$failures"
+	# A reader of a long log sees its last lines: names come last.
+	printf '%s' "$failures" | grep '^  | '
+	printf '%s' "$failures" | grep -v '^  | '
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
 	exit

@@ -57,13 +57,12 @@ SYSDIR?=	${SRCTOP}/sys
 MAKESYSPATH?=	${SRCTOP}/share/mk
 .export SRCTOP SYSDIR MAKESYSPATH
 SUBDIR=		usr.sbin/bhyve share/dtrace share/man tests
-# em_pv is not among these: it ends if the kernel's if_em.c is one that it does
-# not know.
-.for _m in if_lem vale_learn
-.if exists(${.CURDIR}/sys/modules/${_m}/Makefile)
-SUBDIR+=	sys/modules/${_m}
-.endif
-.endfor
+SUBDIR+=	sys/modules/vale_learn
+# Not if the kernel's if_em.c is one that em_pv.sh does not know, which says so.
+_EM_PV!=	sh ${.CURDIR}/sys/dev/e1000/em_pv.sh -m			\
+		    ${SYSDIR}/dev/e1000/if_em.c > /dev/null &&		\
+		    echo sys/modules/em_pv || :
+SUBDIR+=	${_EM_PV}
 .endif
 
 .if ${TARGET_OS} == "Linux"

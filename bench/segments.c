@@ -178,7 +178,7 @@ make_packets(struct job *job)
 
 /*
  * Have the guest use the CSB, with a header ring and larger buffers, as
- * if_lem(4) does.  They reach into the send buffers, which it does not use.
+ * em_pv(4) does.  They reach into the send buffers, which it does not use.
  */
 static void
 enable_csb(struct bare_guest *guest)

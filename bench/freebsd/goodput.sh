@@ -24,7 +24,7 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 BHYVE=${BHYVE:-/usr/local/sbin/bhyve}
-IF_LEM=${IF_LEM:-if_lem}
+EM_PV=${EM_PV:-if_em_pv}
 SWITCH=valegp
 MAC=02:be:ef:00:00:01
 PORT=5678		# nettest's
@@ -51,8 +51,8 @@ usage()
 row_up()
 {
 	[ "$1" != - ] || return 0
-	guest_run 1 60 "{ kldstat -q -n if_lem || { devctl detach em0;
-	    kldload $IF_LEM; ifconfig em0 inet 192.0.2.1/24 up; }; };
+	guest_run 1 60 "{ kldstat -q -n if_em_pv || { devctl detach em0;
+	    kldload $EM_PV; ifconfig em0 inet 192.0.2.1/24 up; }; };
 	    sysctl dev.em.0.poll=0$(printf ' dev.em.0.%s' $1)" > "$work/err"
 }
 

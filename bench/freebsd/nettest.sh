@@ -23,7 +23,7 @@
 #
 # The image is a disk with FreeBSD that boots with a read-only root file system
 # and gives root a shell on its serial console, without a password.  It holds
-# if_lem.ko, nettest and, if its figures are wanted, pkt-gen.  Without a second
+# if_em_pv.ko, nettest and, if its figures are wanted, pkt-gen.  Without a second
 # image both guests use the first.
 #
 # Environment:
@@ -32,7 +32,7 @@
 #	TREE_BHYVE	the system's (/usr/sbin/bhyve)
 #	LOADER		loads a virtual machine in place of bhyveload(8); called
 #			with its name, its megabytes and its image
-#	IF_LEM		the module in the guest (if_lem)
+#	EM_PV		the module in the guest (if_em_pv)
 #	BOOT_S		seconds until a guest must have booted (300)
 #
 # The guests have 192.0.2.1 and 192.0.2.2, the host 192.0.2.254.
@@ -42,7 +42,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 BHYVE=${BHYVE:-/usr/local/sbin/bhyve}
 TREE_BHYVE=${TREE_BHYVE:-/usr/sbin/bhyve}
-IF_LEM=${IF_LEM:-if_lem}
+EM_PV=${EM_PV:-if_em_pv}
 SWITCH=valent
 # What TCP has learned in one row must not help in the next one.
 HOSTCACHE=net.inet.tcp.hostcache.enable
@@ -161,8 +161,8 @@ row_up()
 			settings=:
 			;;
 		*)
-			settings="{ kldstat -q -n if_lem || { devctl detach em0;
-			    kldload $IF_LEM; }; } > /dev/null;
+			settings="{ kldstat -q -n if_em_pv || { devctl detach em0;
+			    kldload $EM_PV; }; } > /dev/null;
 			    sysctl dev.em.0.poll=0$(printf ' dev.em.0.%s' $1) \
 			    > /dev/null"
 			;;

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # Prints nettest.sh's results.tsv as bench/paper's: round, series, x, quantity,
-# value.  if_lem(4) is lem there, em(4) e1000, vtnet(4) virtio; bhyve-vale is the
+# value.  em_pv(4) is lem there, em(4) e1000, vtnet(4) virtio; bhyve-vale is the
 # bhyve of FreeBSD's tree.  Rows of the driver that the papers have no mode for are
 # left out.
 

@@ -8,13 +8,12 @@
 # compiler (deps/deps.sh fetches it).  compat/ provides bhyve's internal headers
 # only, because FreeBSD does not install them.
 #
-# So are the kernel modules if_lem and vale_learn.  FreeBSD installs most
-# headers of its kernel: sys/, net/, netinet/, vm/, machine/, dev/pci/pcireg.h.
-# The others have stand-ins in compat/freebsd/kernel: those that the kernel's
-# build generates (opt_*.h, {bus,device,pci}_if.h), Concurrency Kit's, and
-# dev/pci/pcivar.h, dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.  The
-# modules' options are those of a build outside of a kernel's, and what defines
-# probes must have them then.
+# So is the kernel module vale_learn.  FreeBSD installs most headers of its
+# kernel: sys/, net/, netinet/, vm/, machine/.  The others have stand-ins in
+# compat/freebsd/kernel: those that the kernel's build generates, Concurrency
+# Kit's, and dev/netmap/netmap_{bdg,kern}.h and sys/abi_types.h.  The module's
+# options are those of a build outside of a kernel's, and what defines probes must
+# have them then.
 
 ZIG?=		${SRCTOP}/build/deps/zig/zig
 FREEBSD_TARGET?= x86_64-freebsd
@@ -88,14 +87,13 @@ CFLAGS=		-std=gnu11 ${_opt} -Wall -Wextra -Werror	\
 		-I${_ATF} -I${_out}
 
 # em_pv.c needs em(4)'s headers; em_pv_test has others for it.
-_E1000!=	cd ${SRCTOP} && echo sys/dev/e1000/*.c
-KSRCS!=		cd ${SRCTOP} && echo ${_E1000:N*/em_pv.c} \
+KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/lem_spin.c \
 		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_guard.c \
 		    sys/dev/netmap/vale_rate.c sys/dev/netmap/vale_share.c \
 		    sys/dev/netmap/vale_vlan.c sys/dev/netmap/vale_learn*.c
 
 # What defines probes.
-_SDT=		sys/dev/e1000/if_lem.c sys/dev/netmap/vale_learn_mod.c
+_SDT=		sys/dev/netmap/vale_learn_mod.c
 
 _cflags:=	${CFLAGS}
 CFLAGS=
@@ -112,7 +110,6 @@ KCFLAGS=	-std=gnu17 ${_opt} -Wall -Werror -Wcast-qual		\
 		-DINVARIANTS -DINVARIANT_SUPPORT			\
 		-include ${SRCTOP}/compat/freebsd/kernel/opt_global.h	\
 		-I${SRCTOP}/sys						\
-		-I${SRCTOP}/sys/dev/e1000/freebsd			\
 		-isystem ${SRCTOP}/compat/freebsd/kernel
 
 .MAIN: freebsd

@@ -8,8 +8,7 @@
 /*
  * How often does a guest's driver notify its adapter, and how often not?
  *
- *	driver.d		in a guest with if_lem(4) or em_pv(4); end it
- *				with Ctrl-C
+ *	driver.d		in a guest with em_pv(4); end it with Ctrl-C
  *
  * By interface: how often each probe of the driver fired.  tx-kick, rx-kick and
  * most interrupts are exits; tx-kick-saved and rx-kick-saved are not.  Then

@@ -131,8 +131,7 @@ GROUPS = [
 # Files in no group, or left out of theirs, and why.
 LEFT_OUT = [
     (r".*_probes\.[ch]$", "probes, which are no behaviour"),
-    (r"lib/libvale/vale_netmap\.c$|sys/dev/e1000/(if_lem\w*\.[ch]|freebsd/.*)$"
-        r"|sys/dev/netmap/vale_learn_(copy|mod|os|ruled|sysctl|var)\.[ch]$",
+    (r"lib/libvale/vale_netmap\.c$|sys/dev/netmap/vale_learn_(copy|mod|os|ruled|sysctl|var)\.[ch]$",
         "for FreeBSD, and not run on Linux"),
     (LINUX + r"/(compat/|lem_os\.h)", "few lines, of other names for Linux's"),
     (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|libvale|vale_wire"

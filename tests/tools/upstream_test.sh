@@ -31,7 +31,8 @@ make_tree()
 {
 	local bhyve=tree/usr.sbin/bhyve
 
-	mkdir -p $bhyve tree/sys/dev/netmap tree/sys/dev/e1000
+	mkdir -p $bhyve tree/sys/dev/netmap tree/sys/dev/e1000 \
+	    tree/sys/modules/em tree/sys/conf
 	echo "MAN=	bhyve.8 bhyve_config.5" > $bhyve/Makefile
 	words $bhyve/Makefile SRCS acpi.c hda_codec.c net_utils.c \
 	    pci_e82545.c virtio.c
@@ -45,8 +46,18 @@ make_tree()
 	printf '%s\n' '.It Cm e1000' '.It Cm uart' '.Xr bhyvectl 8 ,' \
 	    '.Sh SEE ALSO' '.Xr vmm 4 ,' '.Xr bhyvectl 8 ,' > $bhyve/bhyve.8
 	words tree/share/man/man4/Makefile MAN aac.4 em.4 vale.4
-	printf 'MLINKS+=em.4 if_em.4 \\\n\tem.4 lem.4 \\\n\tem.4 if_lem.4\n' \
-	    >> tree/share/man/man4/Makefile
+	printf '%s\n' '.Sh LOADER TUNABLES' '.Sh FILES' '.Sh SEE ALSO' \
+	    '.Xr arp 4 ,' '.Xr vlan 4' > tree/share/man/man4/em.4
+	# What em_pv_script_test has more of.
+	printf '%s\n' 'static void	*em_register(device_t);' \
+	    'static driver_t em_if_driver = {' \
+	    'static struct if_shared_ctx em_sctx_init = {' \
+	    '	return (&em_sctx_init);' > tree/sys/dev/e1000/if_em.c
+	printf 'CORE_SRC = if_em.c em_txrx.c e1000_osdep.c\n' \
+	    > tree/sys/modules/em/Makefile
+	printf '%s\n' 'dev/e1000/e1000_osdep.c		optional em \' \
+	    '	compile-with "${NORMAL_C} -I$S/dev/e1000"' \
+	    > tree/sys/conf/files
 	words tree/share/man/man4/Makefile _dtrace_provs dtrace_tcp.4
 	words tree/share/man/man9/Makefile MAN accept.9 panic.9
 	mkdir -p tree/sys/modules
@@ -85,7 +96,7 @@ series_body()
 	local c f
 
 	make_tree
-	atf_check -o match:"ports" -o match:"if_lem" \
+	atf_check -o match:"ports" -o match:"em: send combining" \
 	    sh "$script" -x 'git log -1 --format=%s >> ../ran' tree
 	[ "$(git -C tree rev-list --count base..)" -eq 6 ] ||
 	    atf_fail "$(git -C tree log --format=%s base..)"
@@ -112,19 +123,28 @@ series_body()
 	    print $i }' "$top/usr.sbin/bhyve/e82545.mk"); do
 		has tree/usr.sbin/bhyve/Makefile "$f \\\\"
 	done
-	for f in $(awk '{ for (i = 1; i <= NF; i++) if ($i ~ /\.c$/)
-	    print $i }' "$top/sys/dev/e1000/lem.mk"); do
+	for f in em_pv.c lem_spin.c; do
 		[ -f "tree/sys/dev/e1000/$f" ] || atf_fail "no $f"
+		grep -q "^dev/e1000/$f[[:blank:]]*optional em " \
+		    tree/sys/conf/files || atf_fail "conf/files: no $f"
 	done
+	has tree/sys/modules/em/Makefile \
+	    "CORE_SRC = if_em.c em_txrx.c e1000_osdep.c em_pv.c lem_spin.c"
+	has tree/sys/dev/e1000/if_em.c "void \*em_pv_register(device_t);"
+	grep -A 99 '^.Sh SYSCTL VARIABLES' tree/share/man/man4/em.4 > section
+	for f in itr sc csb poll rx_share tx_kicks; do
+		grep -q "^.It Va dev.em.N.$f$" section ||
+		    atf_fail "em.4: no $f: $(cat section)"
+	done
+	! grep 'em_pv\|Xr em 4' section || atf_fail "em.4 names the module"
 	has tree/usr.sbin/bhyve/Makefile \
 	    "MAN= bhyve.8 bhyve-e1000.8 bhyve_config.5"
 	has tree/usr.sbin/bhyve/Makefile "SRCS+= e82545_provider.d"
 	has tree/sys/modules/Makefile 'SUBDIR=${MODULES_OVERRIDE}'
-	has tree/sys/modules/Makefile 'if_lem \\'
 	has tree/sys/modules/Makefile 'vale_learn \\'
 	has tree/share/man/man4/Makefile 'vale_learn.4 \\'
 	has tree/share/man/man4/Makefile 'dtrace_vale.4 \\'
-	has tree/share/man/man4/Makefile 'em.4 lem.4'
+	has tree/share/man/man4/Makefile 'dtrace_lem.4 \\'
 	has tree/share/man/man9/Makefile 'paravirt_csb.9 \\'
 	[ "$(grep -c bhyve-e1000 tree/usr.sbin/bhyve/bhyve.8)" -eq 1 ] ||
 	    atf_fail "bhyve.8: $(cat tree/usr.sbin/bhyve/bhyve.8)"

@@ -165,8 +165,6 @@ csb=$(echo "$model" | grep e82545_csb)
 model=$(echo "$model" | grep -v e82545_csb)
 device=$(sources usr.sbin/bhyve/e82545.mk PCI_E82545_SRCS)
 headers=$(cd "$top/usr.sbin/bhyve" && ls e825*.h)
-lem=$(sources sys/dev/e1000/lem.mk LEM_CORE_SRCS
-    sources sys/dev/e1000/lem.mk LEM_SRCS)
 
 in_bhyve()
 {
@@ -287,23 +285,51 @@ each port.
 EOF
 
 # 6
-put sys/dev/e1000 $(cd "$top" && ls sys/dev/e1000/if_lem*.[ch] \
-    sys/dev/e1000/lem_*.h) $(for f in $lem; do echo sys/dev/e1000/$f; done) \
-    sys/dev/e1000/lem.mk
-put sys/dev/e1000/freebsd sys/dev/e1000/freebsd/lem_os.h
-put sys/modules/if_lem sys/modules/if_lem/Makefile
-put share/man/man4 share/man/man4/if_lem.4 share/man/man4/dtrace_lem.4
-list sys/modules/Makefile SUBDIR if_lem
-# em(4) has had this name as a link since lem(4) became a part of it.
-edit share/man/man4/Makefile '/^	em\.4 lem\.4 \\$/{
+put sys/dev/e1000 sys/dev/e1000/em_pv.c sys/dev/e1000/lem_spin.c \
+    sys/dev/e1000/lem_spin.h
+sh "$top/sys/dev/e1000/em_pv.sh" sys/dev/e1000/if_em.c \
+    > sys/dev/e1000/if_em.c.new || fail "sys/dev/e1000/if_em.c: not changed"
+mv sys/dev/e1000/if_em.c.new sys/dev/e1000/if_em.c
+edit sys/modules/em/Makefile 's/^CORE_SRC = if_em\.c .*/& em_pv.c lem_spin.c/'
+edit sys/conf/files '/^dev\/e1000\/e1000_osdep\.c/{
 N
-s/ \\\n	em\.4 if_lem\.4$//
+a\
+dev/e1000/em_pv.c\t\toptional em \\\
+	compile-with "${NORMAL_C} -I$S/dev/e1000"\
+dev/e1000/lem_spin.c\t\toptional em \\\
+	compile-with "${NORMAL_C} -I$S/dev/e1000"
 }'
-list share/man/man4/Makefile MAN if_lem.4
+put share/man/man4 share/man/man4/dtrace_lem.4
+edit share/man/man4/dtrace_lem.4 's/em_pv(4)/em(4)/' 's/em_pv 4/em 4/' \
+    '/^The module has the probes/,/WITHOUT_DTRACE/d'
 list share/man/man4/Makefile _dtrace_provs dtrace_lem.4
-series "if_lem: a driver for emulated 8254x, with send combining and CSB" <<EOF
-A module that takes the 8254x of a virtual machine and leaves others to em(4).
-It sends several packets with one register write, uses the communication status
-block if the adapter offers it, and bounds the processor's share of reception.
-Its knobs are dev.em.N.{itr,sc,csb,poll,...}.
+# The variables, as em_pv(4) describes them for a module.
+awk '/^\.Sh / { on = $2 == "SYSCTL" }
+    on && /^The tunables of/ { skip = 1 }
+    skip && /^\.Pp/ { skip = 0; next }
+    /^These variables can be set/ {
+	sub(/^These/, "On adapters that a hypervisor emulates, these")
+    }
+    /^1: use the CSB\.$/ {
+	print "1: use the communication status block (CSB,"
+	print ".Xr paravirt_csb 9 ) ."
+	next
+    }
+    on && !skip { sub(/^\.Xr em 4( |$)/, "the driver"); print
+    }' "$top/share/man/man4/em_pv.4" > em.section
+edit share/man/man4/em.4 '/^\.Sh LOADER TUNABLES/,/^\.Sh FILES/{
+/^\.Sh FILES/{
+r em.section
+N
+}
+}' '/^\.Xr arp 4 ,/a\
+.Xr dtrace_lem 4 ,'
+rm em.section
+series "em: send combining, the CSB and polling in virtual machines" <<EOF
+An adapter that a hypervisor emulates gets a class of its own, which inherits
+em(4)'s methods and functions of the rings: it sends several packets with one
+register write, uses the communication status block if the adapter offers it,
+polls if asked to, and bounds the processor's share of reception.  Its knobs are
+dev.em.N.{itr,sc,csb,poll,rx_share}.  In if_em.c four lines change; nothing
+changes for all other adapters, nor in iflib(4).
 EOF

@@ -305,15 +305,15 @@ intr_unmask(struct lem_core *lc)
 		intr_mask(lc);
 }
 
-static bool
-intr_enable(struct lem_core *lc, bool rx)
+bool
+lem_intr_enable(struct lem_core *lc)
 {
 	lem_os_assert_rx(lc);
 	if (!USABLE(lc) || POLLING(lc))
 		return (false);
 	if (atomic_load_acq_32(&lc->lc_intr_on) == 0)
 		intr_unmask(lc);
-	if (rx && CSB_ON(lc)) {
+	if (CSB_ON(lc)) {
 		/* After an interrupt, that is. */
 		if (atomic_load_32(&lc->lc_csb->guest_need_rxkick) == 0 &&
 		    lem_rx_spin(lc))
@@ -325,18 +325,6 @@ intr_enable(struct lem_core *lc, bool rx)
 		return (false);
 	atomic_store_rel_32(&lc->lc_unread, false);
 	return (causes_read(lc));
-}
-
-bool
-lem_intr_enable(struct lem_core *lc)
-{
-	return (intr_enable(lc, true));
-}
-
-bool
-lem_intr_enable_tx(struct lem_core *lc)
-{
-	return (intr_enable(lc, false));
 }
 
 void

@@ -156,8 +156,7 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 #define	LEM_MODE_CSB	0x02	/* use the CSB, if the adapter has one */
 #define	LEM_MODE_LAZY	0x04	/* transmit interrupts only if the ring is
 				   short of descriptors */
-#define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls, see
-				   lem_poll_wait() */
+#define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls */
 
 /*
  * Counters, in the form of sys/counter_table.h.  One thread writes each of
@@ -230,7 +229,6 @@ struct lem_core {
 	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
 	/* The host may set these at any time, with the receive lock. */
-	uint64_t	 lc_poll_ns;	/* between two polls: lem_poll_wait() */
 	uint32_t	 lc_rx_share;	/* percent of the processor that
 					   reception may use while other
 					   threads want it: see lem_rx_turn();
@@ -272,7 +270,6 @@ struct lem_core {
 					   gets LEM_RX_OFFLOAD */
 	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
 	struct lem_spin	 lc_rx_spin;	/* for frames */
-	uint64_t	 lc_poll_due_ns; /* the next poll is due */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
 	uint32_t	 lc_tx_asked, lc_rx_asked; /* numbers of the last
@@ -380,12 +377,6 @@ void	lem_link(struct lem_core *lc);
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
-/*
- * As lem_intr_enable(), for a host that leaves frames in the ring: with
- * LEM_MODE_CSB frames cause no interrupt yet, and true means that there are
- * causes.  Receive lock.
- */
-bool	lem_intr_enable_tx(struct lem_core *lc);
 
 /*
  * Request an interrupt of the running adapter, as frames and sent packets would
@@ -411,12 +402,6 @@ void	lem_intr_hold(struct lem_core *lc);
  */
 int	lem_tx(struct lem_core *lc, const struct lem_packet *lp);
 void	lem_tx_flush(struct lem_core *lc);
-
-/*
- * Use `n' slots from lc_tx_tail on and send nothing, for a host whose own ring
- * has such slots.  Returns 0, ENOBUFS or ENXIO, as lem_tx().  Transmit lock.
- */
-int	lem_tx_skip(struct lem_core *lc, uint32_t n);
 
 /*
  * Reclaim descriptors that the adapter has completed, and post packets that
@@ -469,15 +454,8 @@ uint64_t lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
  * Polling.  With LEM_MODE_POLL the adapter's interrupts are masked, and the
  * host must do at each poll what it does after an interrupt: turns, until
  * lem_rx() returns less than its budget, as lem_rx_turn() says.  lem_tx_clean()
- * comes last, for the answers to the frames.  lem_poll_wait() returns when the
- * next poll is due, in nanoseconds after `end_ns', the end of the last turn,
- * which began at `begin_ns'.  That is every lc_poll_ns.  A host whose system
- * polls at times of its own does not need it.
- *
- * Nothing reports a change of the link: the host must call lem_link() now and
- * then.  Receive lock.
+ * comes last, for the answers to the frames.  Nothing reports a change of the
+ * link: the host must call lem_link() now and then.
  */
-uint64_t lem_poll_wait(struct lem_core *lc, uint64_t begin_ns,
-	    uint64_t end_ns);
 
 #endif /* !_DEV_E1000_LEM_CORE_H_ */

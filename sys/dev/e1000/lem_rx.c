@@ -326,24 +326,3 @@ lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
 	return (lem_share_turn(&lc->lc_rx_due_ns, lc->lc_rx_share, begin_ns,
 	    end_ns));
 }
-
-/*
- * Polls are due at equal intervals, even if they come a little late.  One that
- * is missed is not made up for, and one that comes early changes nothing.
- */
-/* mutants 2: the same number */
-uint64_t
-lem_poll_wait(struct lem_core *lc, uint64_t begin_ns, uint64_t end_ns)
-{
-	uint64_t due = lc->lc_poll_due_ns;
-
-	lem_os_assert_rx(lc);
-	/* mutants: the next line takes what is due at once */
-	if (due <= begin_ns)
-		due += lc->lc_poll_ns;
-	/* mutants: the interval is not 0 */
-	if (due <= begin_ns || due > begin_ns + lc->lc_poll_ns)
-		due = begin_ns + lc->lc_poll_ns;
-	lc->lc_poll_due_ns = due;
-	return (due > end_ns ? due - end_ns : 0);
-}

@@ -413,25 +413,6 @@ lem_tx(struct lem_core *lc, const struct lem_packet *lp)
 	return (error);
 }
 
-int
-lem_tx_skip(struct lem_core *lc, uint32_t n)
-{
-	int error;
-
-	lem_os_assert_tx(lc);
-	if (!USABLE(lc))
-		return (ENXIO);
-	error = tx_space(lc, n);
-	if (error != 0 || n == 0)
-		return (error);
-	/* Context descriptors; the next offload has one of its own. */
-	for (; n > 0; n--)
-		tx_put(lc, 0, E82545_TXD_DEXT);
-	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
-	lc->lc_tx_pending++;
-	return (0);
-}
-
 void
 lem_tx_init(struct lem_core *lc)
 {

@@ -50,7 +50,7 @@ freebsd_body()
 	local page
 
 	installed > installed
-	atf_check -o ignore grep -x if_lem.4 installed
+	atf_check -o ignore grep -x em_pv.4 installed
 	atf_check -s exit:1 grep -x -e lem.4 -e valed.8 installed
 	{
 		cat installed

@@ -16,7 +16,7 @@
  *	otherwise	like FreeBSD 10's lem(4): it always stores guest_tdt,
  *			does not kick when the mode changes, and leaves
  *			guest_need_txkick at 2
- *	-DOWN		like if_lem(4): it stores guest_tdt with the mode on,
+ *	-DOWN		like lem_core.c: it stores guest_tdt with the mode on,
  *			clears host_need_txkick when it kicks, and writes TDT
  *			when it changes the mode; it may leave guest_tdt as it
  *			is when it resets the adapter

@@ -304,46 +304,4 @@ TEST(causes_first, "Without MSI or without the CSB, ICR is read before the "
 	}
 }
 
-TEST(sender, "A host that leaves frames in the ring has interrupts for sent "
-    "packets, with the CSB none for frames, with MSI and without")
-{
-	struct lem_core *lc;
-	struct lem_test *t;
-	unsigned int i, round;
-
-	for (i = 0; i < 2; i++) {
-		t = test_create_down(2048);
-		lc = &t->g.lc;
-		lc->lc_irq = i != 0 ? LEM_IRQ_MSI : LEM_IRQ_LINE;
-		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
-		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
-		lem_intr_hold(lc);
-		(void)lem_intr_enable_tx(lc);
-		/* That of the start. */
-		host_run(t->h);
-		(void)lem_intr(lc);
-		while (lem_intr_enable_tx(lc))
-			continue;
-		for (round = 0; round < 3; round++) {
-			(void)test_raised(t);
-			inject(t, 1);
-			ATF_CHECK_EQ(0, test_raised(t));
-			while (guest_send(&t->g, test_peer, 60) == 0)
-				continue;
-			lem_tx_flush(lc);
-			host_run(t->h);
-			ATF_CHECK_EQ(1, test_raised(t));
-			ATF_CHECK(lem_intr(lc));
-			ATF_CHECK(lem_tx_clean(lc) > 0);
-			while (lem_intr_enable_tx(lc))
-				continue;
-		}
-		ATF_CHECK_EQ(0, t->g.received);
-		while (lem_intr_enable(lc))
-			ATF_CHECK_EQ(3, lem_rx(lc, 8));
-		ATF_CHECK_EQ(3, t->g.received);
-		test_destroy(t);
-	}
-}
-
 TEST_PROGRAM

@@ -136,7 +136,7 @@ serve(struct world *w)
 		if (n < BUDGET && !lem_intr_enable(lc))
 			break;
 	}
-	w->poll_ns = w->now + lem_poll_wait(lc, w->begin_ns, w->now);
+	w->poll_ns = MAX(w->now, w->begin_ns + POLL_NS);
 }
 
 /* Whether the first stage must run; the program may continue until *until. */
@@ -196,7 +196,6 @@ run(uint32_t mode, uint32_t itr, uint32_t share, uint64_t program_ns,
 	    .gap_ns = gap_ns, .next_ns = gap_ns, .program_ns = program_ns };
 	lc = &w->t->g.lc;
 	lc->lc_rx_share = share;
-	lc->lc_poll_ns = POLL_NS;
 	ATF_REQUIRE_EQ(0, lem_set_itr(lc, itr));
 	lc->lc_os.reg_read = world_read;
 	lc->lc_os.reg_write = world_write;
@@ -341,63 +340,6 @@ TEST(turn, "A turn is followed by its part of the others' time, less what was "
 		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_rx_turn(lc, 1,
 		    t[i].begin_ns, t[i].end_ns), "turn %u", i);
 	test_destroy(world.t);
-}
-
-/* Polls in a second, each late_ns late, of an adapter that receives nothing. */
-static uint64_t
-polls(uint32_t share, bool wanted, uint64_t period_ns, uint64_t cost_ns,
-    uint64_t late_ns)
-{
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
-	struct lem_core *lc = &t->g.lc;
-	uint64_t end, now, pause, wait;
-	unsigned int n;
-
-	lc->lc_rx_share = share;
-	lc->lc_poll_ns = period_ns;
-	for (now = 0; now < 1000000000; now = end + wait) {
-		n = lem_rx(lc, BUDGET);
-		end = now + cost_ns;
-		pause = lem_rx_turn(lc, n, now, end);
-		wait = lem_poll_wait(lc, now, end);
-		if (wanted && pause > wait)
-			wait = pause;
-		wait += late_ns;
-	}
-	ATF_CHECK_EQ(0, test_exits(t));
-	n = lc->lc_counter[LEM_C_POLL];
-	test_destroy(t);
-	return (n);
-}
-
-TEST(poll_rate, "Polls come at the rate asked for, or as fast as they can; if "
-    "others want the processor, at most as often as the share allows")
-{
-	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000, 0));
-	ATF_CHECK_EQ(4000, polls(100, true, 250000, 1000, 0));
-	ATF_CHECK_EQ(2000, polls(0, true, 250000, 500000, 0));
-	ATF_CHECK_EQ(500000, polls(100, true, 2000, 1000, 0));
-	ATF_CHECK_EQ(500000, polls(20, false, 2000, 1000, 0));
-	ATF_CHECK_EQ(200000, polls(20, true, 2000, 1000, 0));
-	/* A little late, and by more than an interval. */
-	ATF_CHECK_EQ(4000, polls(0, true, 250000, 1000, 100000));
-	ATF_CHECK_EQ(1000, polls(0, true, 250000, 1000, 750000));
-}
-
-LEM_TEST(poll_due, test_create(LEM_MODE_POLL, 2048, 1500), "A poll before its "
-    "time does not change when the next one is due; another rate does")
-{
-	struct lem_core *lc = &t->g.lc;
-
-	lc->lc_poll_ns = 1000000;
-	ATF_CHECK_EQ(999000, lem_poll_wait(lc, 5000000, 5001000));
-	ATF_CHECK_EQ(500000, lem_poll_wait(lc, 5400000, 5500000));
-	ATF_CHECK_EQ(0, lem_poll_wait(lc, 5900000, 6000000));
-	ATF_CHECK_EQ(900000, lem_poll_wait(lc, 6000000, 6100000));
-	lc->lc_poll_ns = 100000;
-	ATF_CHECK_EQ(90000, lem_poll_wait(lc, 6200000, 6210000));
-	lc->lc_poll_ns = 1000000;
-	ATF_CHECK_EQ(990000, lem_poll_wait(lc, 6300000, 6310000));
 }
 
 TEST_PROGRAM

@@ -91,40 +91,6 @@ TEST(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
 	test_destroy(t);
 }
 
-TEST(tx_skip, "Slots are used without a frame, in each mode: those before and "
-    "behind them are sent, and all are reclaimed")
-{
-	static const uint32_t modes[] = { 0, LEM_MODE_SC, LEM_MODE_LAZY,
-	    LEM_MODE_CSB };
-	struct lem_test *t;
-	unsigned int i, m;
-	uint32_t slot;
-
-	for (m = 0; m < nitems(modes); m++) {
-		t = test_create(modes[m], 2048, 1500);
-		for (i = 0; i < 2 * TEST_RING; i++) {
-			slot = t->g.lc.lc_tx_tail;
-			ATF_REQUIRE_EQ(0, lem_tx_skip(&t->g.lc, i % 4));
-			for (; slot != t->g.lc.lc_tx_tail;
-			    slot = (slot + 1) % TEST_RING)
-				t->g.lc.lc_os.tx_slot[slot] = OS_TX_MORE;
-			if (i % 2 == 0)
-				test_send(t, 1, 60);
-			else
-				lem_tx_flush(&t->g.lc);
-			test_settle(t);
-		}
-		test_check_sent(t, 60);
-		lem_tx_wait(&t->g.lc, TEST_RING - 1);
-		test_settle(t);
-		lem_tx_clean(&t->g.lc);
-		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
-		ATF_CHECK_EQ(ENOBUFS, lem_tx_skip(&t->g.lc, TEST_RING));
-		ATF_CHECK_EQ(0, t->g.lc.lc_os.misuses);
-		test_destroy(t);
-	}
-}
-
 TEST(tx_batch, "Frames flushed together take one write to TDT")
 {
 	struct lem_test *t = test_create(0, 2048, 1500);

@@ -6,7 +6,7 @@
 
 /*
  * Stand-in for dev/netmap/netmap_kern.h, which is not installed: the parts that
- * a driver in native mode and a module that manages a VALE switch use.
+ * a module that manages a VALE switch uses.
  */
 
 #ifndef _DEV_NETMAP_NETMAP_KERN_H_
@@ -14,15 +14,8 @@
 
 #define	NAF_SW_ONLY		2
 #define	NAF_FORCE_RECLAIM	2
-#define	NAF_BDG_MAYSLEEP	32
-#define	NAF_MOREFRAG		512
-#define	NKR_PENDINTR		0x1
 #define	NKR_NETMAP_ON		0x1
-#define	NR_NOSLOT		((uint32_t)-1)
 #define	WORST_CASE_GSO_HEADER	(14 + 40 + 60)
-#define	NM_IRQ_PASS		0
-
-enum txrx { NR_RX = 0, NR_TX = 1 };
 
 struct netmap_adapter;
 
@@ -83,21 +76,8 @@ extern struct nm_bridge		*nm_bridges;
 #define	NETMAP_BUF_BASE(na)	((na)->lut_base)
 #define	NETMAP_BUF_SIZE(na)	((na)->lut_objsize)
 
-int	 netmap_attach(struct netmap_adapter *);
-void	 netmap_detach(if_t);
-int	 netmap_ring_reinit(struct netmap_kring *);
-#define	NM_IRQ_RESCHED	(-2)
-int	 netmap_rx_irq(if_t, u_int, u_int *);
-#define	netmap_tx_irq(ifp, ring)	netmap_rx_irq(ifp, ring, NULL)
-struct netmap_slot *netmap_reset(struct netmap_adapter *, enum txrx, u_int,
-	    u_int);
-void	 nm_set_native_flags(struct netmap_adapter *);
-void	 nm_clear_native_flags(struct netmap_adapter *);
 int	 nm_netmap_on(struct netmap_adapter *);
-int	 netmap_idx_n2k(struct netmap_kring *, int);
-void	*PNMB(struct netmap_adapter *, struct netmap_slot *, uint64_t *);
 uint32_t nm_next(uint32_t, uint32_t);
-uint32_t nm_prev(uint32_t, uint32_t);
 void	*NMB(struct netmap_adapter *, struct netmap_slot *);
 uint64_t nm_get_offset(struct netmap_kring *, struct netmap_slot *);
 void	 bdg_mismatch_datapath(struct netmap_vp_adapter *,

@@ -9,10 +9,9 @@
 
 need()
 {
-	[ "$(uname)" = FreeBSD ] || atf_skip "the drivers run on FreeBSD"
+	[ "$(uname)" = FreeBSD ] || atf_skip "em_pv runs on FreeBSD"
 	[ "$(id -u)" -eq 0 ] || atf_skip "dtrace needs root"
-	kldstat -q -n if_lem || kldstat -q -n if_em_pv ||
-	    atf_skip "neither if_lem nor if_em_pv is loaded"
+	kldstat -q -n if_em_pv || atf_skip "if_em_pv is not loaded"
 	dtrace -ln BEGIN > /dev/null 2>&1 || atf_skip "no DTrace here"
 	# The first interface that has a broadcast address.
 	ifp=

@@ -685,14 +685,20 @@ def killed():
     m.start(ARGS)
 
 
+def guard_of(pid):
+    """Its guard, which has its name some time after it is there."""
+    for child in children(pid):
+        with open("/proc/%d/comm" % child) as f:
+            if f.read() == "valed-guard\n":
+                return child
+    return None
+
+
 def guard_stop(v):
     """Have the process that serves wait at its end, for the guard."""
-    for pid in children(v.serving):
-        with open("/proc/%d/comm" % pid) as f:
-            if f.read() == "valed-guard\n":
-                os.kill(pid, signal.SIGSTOP)
-                return pid
-    raise AssertionError("no guard")
+    pid = wait_until(lambda: guard_of(v.serving), "the guard", v.messages)
+    os.kill(pid, signal.SIGSTOP)
+    return pid
 
 
 def in_call(pid, number):

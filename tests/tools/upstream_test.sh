@@ -168,9 +168,16 @@ refused_body()
 {
 	atf_check -s exit:2 -e match:usage sh "$script"
 	mkdir empty
+	for series in em ../upstream ""; do
+		atf_check -s exit:2 -e match:usage \
+		    sh "$script" -s "$series" empty
+	done
 	atf_check -s exit:1 -e match:"not a FreeBSD source tree" \
 	    sh "$script" empty
 	make_tree
+	atf_check -s exit:1 -o empty -e match:"pci_e82545.c: nothing matches" \
+	    sh "$script" -s small tree
+	[ -z "$(git -C tree status --porcelain)" ] || atf_fail "files are left"
 	echo >> tree/usr.sbin/bhyve/bhyve.8
 	atf_check -s exit:1 -e match:"has changes" sh "$script" tree
 	git -C tree checkout -q .

@@ -21,26 +21,14 @@
 #include <stdint.h>
 #endif
 
+#include "e82545_csb_reg.h"
+
 /*
  * PCI identity: table 5-1 and section 4.1.
  */
 #define	E82545_PCI_VENDOR	0x8086
 #define	E82545_PCI_DEVICE	0x100f	/* 82545EM, copper */
-#define	E82545_PCI_SUBDEVICE	0x1008
 #define	E82545_PCI_REVISION	0x03	/* QEMU's; bhyve's is 0 */
-
-/*
- * What an adapter with a CSB has in configuration space: paravirt_csb(9).
- * A vendor-specific capability (PCI Local Bus Specification 3.0, appendix H),
- * with the offsets of its fields; and, of some, a subsystem device ID.
- */
-#define	E82545_CSB_CAP_LENGTH	2	/* 8 bits */
-#define	E82545_CSB_CAP_SIGNATURE 4	/* 32 bits */
-#define	 E82545_CSB_SIGNATURE	0x42534350	/* "PCSB" */
-#define	E82545_CSB_CAP_VERSION	8	/* 32 bits */
-#define	 E82545_CSB_VERSION	1
-#define	E82545_CSB_CAP_SIZE	12	/* bytes, and its length */
-#define	E82545_PCI_SUBDEVICE_CSB 0x1101
 
 /*
  * Ethernet (IEEE 802.3, 802.1Q), bytes.
@@ -239,24 +227,6 @@
 #define	E82545_RXDCTL		0x02828	/* 13.4.46 descriptor control */
 #define	E82545_RADV		0x0282c	/* 13.4.31 absolute, 1.024 us */
 #define	E82545_RSRPD		0x02c00	/* 13.4.32 small packet, bytes */
-
-/*
- * The communication status block, which no hardware has: paravirt_csb(9).  A
- * write to the low half sets the address.
- */
-#define	E82545_CSBAL		0x02830	/* address, low */
-#define	E82545_CSBAH		0x02834	/* address, high */
-/*
- * Fields of the CSB that <net/paravirt.h> has as padding: paravirt_csb(9),
- * "Requests with numbers".  The guest stores whether its requests have numbers;
- * the host, in each direction, that of the request it has last interrupted for.
- * "The header ring": the guest stores which headers it takes.
- */
-#define	E82545_CSB_GUEST_NUMBERS(csb)	((csb)->pad[0])
-#define	E82545_CSB_GUEST_HEADERS(csb)	((csb)->pad[1])
-#define	 E82545_CSB_HEADERS_UDP	0x00000001	/* UDP, not only TCP */
-#define	E82545_CSB_HOST_TXTOLD(csb)	((csb)->pad[7])
-#define	E82545_CSB_HOST_RXTOLD(csb)	((csb)->pad[8])
 
 /*
  * Transmit ring.

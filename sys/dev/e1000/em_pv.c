@@ -52,7 +52,7 @@
 #include <netinet/ip_var.h>
 #include <netinet6/ip6_var.h>
 
-#include "e82545_reg.h"
+#include "e82545_csb_reg.h"
 #include "lem_spin.h"
 
 #define	EM_PV_QUEUES	2		/* of an 82574L */

@@ -400,8 +400,6 @@ conn_left(const struct ctl_conn *cc)
  * not end, as one that sends from memory that its client has withdrawn, is
  * waited for once, and not for long.
  */
-/* mutants 4: AddressSanitizer sees it */
-/* mutants 3: only slower: it looks at itself though it would not wait */
 void
 ctl_settle(const struct ctl_conn *self)
 {
@@ -628,7 +626,7 @@ ctl_thread(void *arg __unused)
 		ctl_error = errno;
 	sem_post(&ctl_ready);
 	while (ctl_error == 0 && sem_wait(&ctl_goes) == -1)
-		continue; /* mutants: an empty statement, too */
+		continue;
 	while (ctl_error == 0) {
 		poll(&pfd, 1, -1);
 		fd = peer_accept(ctl_listen, SOCK_CLOEXEC, &reserved);
@@ -662,7 +660,7 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	if (error != 0)
 		return (error);
 	while (sem_wait(&ctl_ready) == -1)
-		continue; /* mutants: an empty statement, too */
+		continue;
 	return (ctl_error);
 }
 

@@ -82,7 +82,6 @@ is_packet(int fd, uint32_t index)
 static bool
 is_xdp(int fd)
 {
-	/* mutants 2: ENXIO comes first, and no socket receives */
 	return (option_is(fd, SO_DOMAIN, AF_XDP) &&
 	    (recv(fd, NULL, 0, MSG_DONTWAIT) != -1 || errno != ENXIO));
 }

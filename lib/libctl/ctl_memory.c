@@ -76,7 +76,6 @@ ctl_memory_pipe_window(const struct ctl_memory *mm, unsigned int pipe,
 size_t
 ctl_memory_null_window(const struct ctl_memory *mm, unsigned int place)
 {
-	/* mutants 2: the sizes are rounded up to 64 kB */
 	return (ctl_memory_pipe_window(mm, CTL_PIPES, 0) +
 	    place * window_size(0, 0));
 }
@@ -104,7 +103,6 @@ ctl_memory_size(const struct vale_params *params)
 {
 	struct ctl_memory mm = { .mm_params = *params };
 
-	/* mutants: any memory has 1024 slots for a pipe */
 	memory_layout(&mm, 0);
 	return (mm.mm_size);
 }
@@ -153,7 +151,6 @@ memory_charge(struct ctl_conn *cc, struct ctl_memory *mm, uint64_t bytes)
 	uint64_t all = bytes, user = bytes;
 	unsigned int i;
 
-	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < CTL_MAX; i++) {
 		if (ctl_memories[i] == NULL)
 			continue;
@@ -179,9 +176,8 @@ ctl_memory_new(struct ctl_conn *cc, const struct vale_params *params,
 	unsigned int i;
 	int error;
 
-	/* mutants 3: each connection has one at most, so one is free */
 	for (i = 0; i < CTL_MAX && ctl_memories[i] != NULL; i++)
-		continue; /* mutants: an empty statement, too */
+		continue;
 	MPASS(i < CTL_MAX);
 	mm = calloc(1, sizeof(*mm));
 	if (mm == NULL)
@@ -280,11 +276,10 @@ memory_proved(const struct ctl_conn *cc)
 	unsigned int i;
 
 	/* The look at a memfd does not wait for a file system. */
-	if (cc->cc_npassed != 1 || /* mutants: it spares a look that may wait */
+	if (cc->cc_npassed != 1 ||
 	    peer_fd_kind(cc->cc_passed[0]) != PEER_FD_MEMORY ||
 	    peer_fstat(cc->cc_passed[0], &st) == -1)
 		return (NULL);
-	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];
 		if (mm != NULL && !mm->mm_monitor &&
@@ -300,7 +295,7 @@ memory_by_id(unsigned int id)
 {
 	unsigned int i;
 
-	for (i = 0; i < CTL_MAX; i++) /* mutants 2: AddressSanitizer sees it */
+	for (i = 0; i < CTL_MAX; i++)
 		if (ctl_memories[i] != NULL && !ctl_memories[i]->mm_monitor &&
 		    CTL_MEMORY_ID(ctl_memories[i]) == id)
 			return (ctl_memories[i]);
@@ -402,7 +397,6 @@ ctl_memory_find(const struct ctl_conn *cc, const char *name, bool other)
 	struct ctl_memory *found = NULL, *mm;
 	unsigned int i;
 
-	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];
 		if (mm == NULL || strcmp(mm->mm_name, name) != 0 ||
@@ -443,7 +437,6 @@ ctl_memory_open(struct ctl_conn *cc, const char *name,
 		mm->mm_refs++;
 		mm->mm_port = true;
 	} else {
-		/* mutants: any memory has 1024 slots for a pipe */
 		mm = ctl_memory_new(cc, params, extra_bufs, 0);
 		if (mm != NULL)
 			mm->mm_port = true;

@@ -47,7 +47,6 @@ name_append(const char *name, enum ctl_name_of of)
 	struct name *n = &names[nnames++];
 
 	MPASS(nnames <= NAMES_MAX);
-	/* mutants 2: the place of an interface is not looked at */
 	memset(n, 0, sizeof(*n));
 	strlcpy(n->name, name, sizeof(n->name));
 	n->of = of;

@@ -74,7 +74,7 @@ null_take(struct ctl_conn *cc, unsigned int id)
 	if (error != 0)
 		return (error);
 	for (i = 0; i < CTL_NULLS && mm->mm_null[i]; i++)
-		continue; /* mutants: an empty statement, too */
+		continue;
 	if (i == CTL_NULLS) {
 		ctl_memory_release(mm);
 		return (ctl_why(cc, ENOSPC, "the memory has no place"));
@@ -102,7 +102,6 @@ ctl_null_register(struct ctl_conn *cc, size_t *size)
 		return (error);
 	reg->nr_extra_bufs = ctl_memory_extra(cc, cc->cc_memory,
 	    reg->nr_extra_bufs, &first);
-	/* mutants 3: of the rings' slots, as there is no ring */
 	error = ctl_memory_window(cc, 0, 0, 0, first);
 	if (error == 0)
 		error = ctl_null_fds(cc);
@@ -132,7 +131,6 @@ ctl_null_close(struct ctl_conn *cc)
 	cc->cc_memory->mm_null[cc->cc_place] = false;
 	ctl_memory_release(cc->cc_memory);
 	ctl_memories_unlock();
-	/* mutants 3: close(2) of no descriptor fails */
 	if (cc->cc_window != -1)
 		close(cc->cc_window);
 	cc->cc_window = -1;

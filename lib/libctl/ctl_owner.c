@@ -222,7 +222,6 @@ set_fill(struct ctl_owner_set *os, const char *switch_name,
 
 	memset(os, 0, sizeof(*os));
 	/* So that 0 is no number of a set that was filled. */
-	/* mutants 3: only slower: it looks again each time */
 	os->os_changes = changes + 1;
 	TAILQ_FOREACH(ow, &owners, ow_link)
 		if (ow->ow_open && same_user(ow, who) &&
@@ -240,7 +239,6 @@ ctl_owner_sees_index(struct ctl_owner_set *os, const char *switch_name,
 	if (who->cw_admin)
 		return (true);
 	pthread_mutex_lock(&owners_lock);
-	/* mutants 2: only slower: it looks again each time */
 	if (os->os_changes != changes + 1)
 		set_fill(os, switch_name, who);
 	sees = os->os_port[index];

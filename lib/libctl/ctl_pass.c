@@ -202,7 +202,6 @@ pass_next(int s)
 	bool sent = false;
 	ssize_t len;
 
-	/* mutants: the passer starts no program */
 	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
 	if (len <= 0)
 		return (len == -1 && (errno == EINTR || errno == ENOMEM));
@@ -220,11 +219,9 @@ pass_main(int s, int (*enter)(void))
 	sigset_t all;
 
 	sigfillset(&all);
-	/* mutants: 0 is SIG_BLOCK, and these are all signals */
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-pass");
-	/* mutants: no descriptor has the greatest number */
 	if (dup2(s, PASS_FD) == -1 ||
 	    close_range(PASS_FD + 1, ~0U, 0) == -1 ||
 	    enter() == -1 ||

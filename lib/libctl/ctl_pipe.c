@@ -123,7 +123,6 @@ pipe_find(const struct ctl_conn *cc, const struct pipe_request *pr,
 	const bool other = named != NULL && !ctl_memory_own(cc, named);
 	unsigned int i;
 
-	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < CTL_MAX; i++) {
 		mm = ctl_memories[i];
 		if (mm == NULL || (other ? mm != named :
@@ -195,7 +194,6 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 	uint32_t slots[2];
 	unsigned int i;
 
-	/* mutants: UndefinedBehaviorSanitizer sees it */
 	for (i = 0; i < 2; i++) {
 		slots[i] = pr->pr_slots[i] != 0 ? pr->pr_slots[i] :
 		    MIN(port[i == pr->pr_end ? 0 : 1], max);
@@ -306,7 +304,6 @@ pipe_return(const struct ctl_conn *cc)
 	vale_pipe_layout(&pl, slots);
 	vale_window_layout(&wl, 1, slots[end], slots[!end]);
 	window = malloc(wl.wl_size);
-	/* mutants: pread(2) fails without memory */
 	if (window != NULL && pread(cc->cc_window, window, wl.wl_size, 0) ==
 	    (ssize_t)wl.wl_size) {
 		heads = (void *)(window + wl.wl_ring);
@@ -319,7 +316,6 @@ pipe_return(const struct ctl_conn *cc)
 	free(window);
 }
 
-/* mutants 6: pread(2) and close(2) of no descriptor fail */
 void
 ctl_pipe_close(struct ctl_conn *cc)
 {
@@ -438,7 +434,7 @@ ctl_pipe_register(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_register *reg = cc->cc_body;
 	struct pipe_request pr = { .pr_mem_id = reg->nr_mem_id };
-	uint32_t nbufs = 0; /* mutants: it is set before it is used */
+	uint32_t nbufs = 0;
 	int error;
 
 	error = pipe_parse(cc, &pr);

@@ -127,7 +127,7 @@ port_memory(struct ctl_conn *cc, uint32_t extra_bufs)
 	}
 	cc->cc_memory = mm;
 	return (peer_mem_addr(&cc->cc_dma, 0, mm->mm_size,
-	    PROT_READ | PROT_WRITE)); /* mutants 4: it is mapped for both */
+	    PROT_READ | PROT_WRITE));
 }
 
 /* How many ring pairs are asked for. */
@@ -186,7 +186,6 @@ kicks_close(struct ctl_kick *kick, unsigned int n)
 }
 
 /* Create the sockets of a ring pair: valed's ends and the user's. */
-/* mutants 2: the protocol's number is that of the domain */
 static int
 kick_open(struct ctl_kick *ours, struct ctl_kick *theirs)
 {
@@ -686,9 +685,8 @@ port_return(struct ctl_conn *cc)
 	    params->rx_slots);
 	vale_region_layout(&rl, params, 0, true);
 	memory = peer_mem_addr(&cc->cc_dma, 0, rl.rl_window,
-	    PROT_READ | PROT_WRITE); /* mutants 4: it is mapped for both */
+	    PROT_READ | PROT_WRITE);
 	window = malloc(wl.wl_size);
-	/* mutants: pread(2) fails without memory */
 	if (memory != NULL && window != NULL && pread(cc->cc_window, window,
 	    wl.wl_size, 0) == (ssize_t)wl.wl_size)
 		for (i = 0; i < params->rings; i++) {

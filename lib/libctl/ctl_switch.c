@@ -82,7 +82,6 @@ place_find(struct ctl_conn *cc, struct place *pl)
 static int
 place_none(struct ctl_conn *cc, const struct place *pl)
 {
-	/* mutants: whatever is not named there is ENXIO */
 	return (ctl_why_owner(cc, pl->cpl_hidden ? EPERM : ENXIO));
 }
 

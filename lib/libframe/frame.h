@@ -119,7 +119,6 @@ frame_longest(const struct frame *frame)
 {
 	uint32_t longest = (uint32_t)frame->f_hdr_len + frame->f_gso_size;
 
-	/* mutants: the same number */
 	return (frame->f_gso_type == FRAME_GSO_NONE || longest > frame->f_len ?
 	    frame->f_len : longest);
 }

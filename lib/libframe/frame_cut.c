@@ -154,7 +154,6 @@ frame_cut_check(struct frame_cut *cut, const struct frame *frame)
 }
 
 /* Take out the fields that differ between segments. */
-/* mutants 4: of UDP they are not used; UBSan sees a read beyond the copy */
 static void
 cut_take_fields(struct frame_cut *cut)
 {
@@ -234,7 +233,6 @@ frame_cut_next(struct frame_cut *cut)
 	cut->fc_id++;
 	cut->fc_off += cut->fc_paylen;
 	cut->fc_paylen = paylen;
-	/* mutants: the same parity */
 	cut->fc_odd = ((cut->fc_hdrlen - cut->fc_l4) & 1) != 0;
 	cut->fc_sum = 0;
 	return (true);

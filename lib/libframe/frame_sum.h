@@ -107,7 +107,6 @@ frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 		high += w >> 32;
 	}
 	left = len & (sizeof(w) - 2);
-	/* mutants: the mask of no bytes is 0, and the 16 bytes before exist */
 	if (left != 0) {
 		FRAME_SUM_AT(w, sizeof(w), left - (ptrdiff_t)sizeof(w));
 		memcpy(&mask, tail + left, sizeof(mask));

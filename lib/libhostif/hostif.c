@@ -203,7 +203,7 @@ hostif_events(struct hostif *hi, bool wait)
 	/* Frames that cannot be sent need not wake the thread. */
 	pfd[POLL_PORT].fd = hi->tx_state == HOSTIF_TX_IDLE ? hi->port->fd : -1;
 	pfd[POLL_LINK].fd = hi->fds.hf_fd[HOSTIF_FD_LINK];
-	for (i = 0; i < POLL_KIND; i++) /* mutants 2: the kind sets it */
+	for (i = 0; i < POLL_KIND; i++)
 		pfd[i].events = POLLIN;
 	n = POLL_KIND;
 	if (!hostif_gone(hi))
@@ -240,7 +240,6 @@ hostif_serve(struct hostif *hi)
 	do {
 		moved = hi->ops->ho_receive(hi);
 		moved += hostif_send(hi);
-	/* mutants: the remainder is 0 at the same numbers */
 	} while (!hostif_is_withdrawn(hi) &&
 	    ((moved > 0 && ++rounds % ROUNDS != 0) ||
 	    hostif_events(hi, moved == 0)));

@@ -106,7 +106,7 @@ drop_message(struct drop_batch *db, uint16_t type, uint16_t flags, bool last)
 	db->db_msg->nlmsg_type = type;
 	db->db_msg->nlmsg_flags = NLM_F_REQUEST | flags;
 	nfg = drop_put(db, sizeof(*nfg));
-	nfg->version = NFNETLINK_V0; /* mutants: it is 0, as all is at first */
+	nfg->version = NFNETLINK_V0;
 	if (last)
 		nfg->res_id = htons(NFNL_SUBSYS_NFTABLES);
 	else
@@ -177,7 +177,6 @@ drop_nft_answers(int s, int n)
 	return (true);
 }
 
-/* mutants 2: the flag is set in any case */
 static int
 drop_nft(const char *ifname)
 {
@@ -186,7 +185,7 @@ drop_nft(const char *ifname)
 	int s;
 
 	s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-	if (s == -1) /* mutants 3: nothing can be sent through it */
+	if (s == -1)
 		return (-1);
 	snprintf(table, sizeof(table), "valed_%s", ifname);
 	drop_message(&db, NFNL_MSG_BATCH_BEGIN, 0, true);

@@ -59,7 +59,6 @@ attr_first(const void *p, size_t len)
 {
 	const struct nlattr *nla = p;
 
-	/* mutants 3: a length that fits does not fit in less */
 	if (len < NLA_HDRLEN || nla->nla_len < NLA_HDRLEN || nla->nla_len > len)
 		return (NULL);
 	return (nla);
@@ -71,7 +70,6 @@ attr_next(const struct nlattr *nla, const uint8_t *end)
 {
 	const size_t len = NLA_ALIGN(nla->nla_len);
 
-	/* mutants: there is none in no bytes */
 	if (len >= (size_t)(end - (const uint8_t *)nla))
 		return (NULL);
 	return (attr_first((const uint8_t *)nla + len,
@@ -179,7 +177,6 @@ ethtool_channels(const uint8_t *p, const uint8_t *end,
 }
 
 /* Returns whether it says all. */
-/* mutants 2: the last one */
 static bool
 ethtool_message(const struct nlmsghdr *nlh, uint32_t index,
     struct hostif_ethtool *he)
@@ -189,7 +186,6 @@ ethtool_message(const struct nlmsghdr *nlh, uint32_t index,
 	const uint8_t *end = (const uint8_t *)nlh + nlh->nlmsg_len;
 
 	/* An error is the answer of a driver that cannot tell. */
-	/* mutants: without attributes it is of no interface */
 	if (nlh->nlmsg_type < NLMSG_MIN_TYPE ||
 	    nlh->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN) ||
 	    !ethtool_of(p, end, index))
@@ -221,7 +217,7 @@ ethtool_receive(int s, void *buf, size_t size)
 	    &fromlen);
 	/* Only the kernel is believed. */
 	if (len != -1 && (fromlen != sizeof(from) || from.nl_pid != 0))
-		return (0); /* mutants: no message has one byte */
+		return (0);
 	return (len);
 }
 
@@ -304,7 +300,6 @@ family_find(int s, uint32_t *group)
 	    CTRL_ATTR_FAMILY_NAME, sizeof(ETHTOOL_GENL_NAME)))
 		return (0);
 	len = ethtool_receive(s, buf, sizeof(buf));
-	/* mutants: without attributes there is no family */
 	if (!NLMSG_OK(nlh, len) || nlh->nlmsg_type != GENL_ID_CTRL ||
 	    nlh->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
 		return (0);

@@ -47,7 +47,7 @@ hostif_link_ask(struct hostif *hi)
 	ask.nlh.nlmsg_len = sizeof(ask);
 	ask.nlh.nlmsg_type = RTM_GETLINK;
 	ask.nlh.nlmsg_flags = NLM_F_REQUEST;
-	ask.ifi.ifi_family = AF_UNSPEC; /* mutants: it is 0 */
+	ask.ifi.ifi_family = AF_UNSPEC;
 	ask.ifi.ifi_index = hi->fds.hf_index;
 	(void)sendto(hi->fds.hf_fd[HOSTIF_FD_LINK], &ask, sizeof(ask),
 	    MSG_DONTWAIT, NULL, 0);
@@ -94,7 +94,6 @@ static const char *
 link_macvlan(const struct rtattr *data)
 {
 	const struct rtattr *rta;
-	/* mutants 2: of the mode: equivalent, neither is passthru */
 	uint32_t flags = 0, mode = 0;
 	int left = RTA_PAYLOAD(data);
 
@@ -142,7 +141,6 @@ link_hint(const struct rtattr *info, struct link *l)
 	return (l->hint);
 }
 
-/* mutants 4: the last one */
 static void
 link_parse(const struct nlmsghdr *nlh, struct link *l)
 {
@@ -263,7 +261,6 @@ hostif_link_event(struct hostif *hi)
 	if (len == -1 && errno == ENOBUFS)
 		hostif_link_ask(hi);
 	/* Only the kernel is believed. */
-	/* mutants 3: -1 bytes are no message */
 	if (len == -1 || fromlen != sizeof(from) || from.nl_pid != 0)
 		return;
 	for (nlh = (const struct nlmsghdr *)buf; NLMSG_OK(nlh, len);

@@ -219,7 +219,7 @@ open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
 		return (hostif_fail(error, size, "%s: not an Ethernet interface",
 		    ifname));
-	return (0); /* mutants: who calls it looks for -1 */
+	return (0);
 }
 
 void
@@ -244,7 +244,6 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 	drop = hostif_drop(fds->hf_name, fds->hf_index);
 	if (drop != -1)
 		hostif_fds_add(fds, drop);
-	/* mutants: it is the only one */
 	else
 		fds->hf_flags |= HOSTIF_HOST_GETS;
 	failed = open_configure(s, fds->hf_index);

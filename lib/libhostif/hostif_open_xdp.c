@@ -103,11 +103,10 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error
 		return (hostif_fail(error, size, "%s: VLAN tags would be lost "
 		    "with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
 		    fds->hf_name));
-	return (0); /* mutants: who calls it looks for -1 */
+	return (0);
 }
 
 /* Load the program.  NULL with *map and *prog, or what failed. */
-/* mutants 2: the fields before have the same places */
 static const char *
 open_program(unsigned int nqueues, int *map, int *prog)
 {
@@ -199,7 +198,7 @@ open_bind(int s, const struct sockaddr_xdp *sxdp)
 
 	for (i = 0; i < OPEN_PAUSES; i++) {
 		if (bind(s, (const struct sockaddr *)sxdp, sizeof(*sxdp)) == 0)
-			return (0); /* mutants: who calls it looks for -1 */
+			return (0);
 		if (errno != EBUSY)
 			break;
 		nanosleep(&pause, NULL);
@@ -291,7 +290,6 @@ static const char *
 open_all(struct hostif_fds *fds, unsigned int nqueues)
 {
 	const char *failed;
-	/* mutants 4: of the map: equivalent, open_program() sets it */
 	int map = -1, prog = -1, s;
 
 	/* It receives nothing. */

@@ -172,7 +172,6 @@ packet_tag(uint8_t *frame, const struct tpacket2_hdr *h, uint32_t status)
 	    h->tp_vlan_tpid : 0x8100;
 	const uint16_t tci = h->tp_vlan_tci;
 
-	/* mutants: the tag is written over the rest */
 	memmove(frame - HOSTIF_TAG, frame, ADDRS);
 	frame -= HOSTIF_TAG;
 	frame[ADDRS] = tpid >> 8;
@@ -192,7 +191,6 @@ packet_cut(struct hostif *hi, const struct frame *frame)
 	struct packet *pk = hi->data;
 	struct frame_tunnel ft;
 	struct frame_cut *cut = &ft.ft_cut;
-	/* mutants 2: of the bytes used: equivalent, one is left out */
 	uint32_t len, n = 0, used = 0;
 	uint8_t *p;
 
@@ -200,11 +198,10 @@ packet_cut(struct hostif *hi, const struct frame *frame)
 		return (0);
 	while (frame_cut_next(cut)) {
 		len = cut->fc_hdrlen + cut->fc_paylen;
-		/* mutants: no segments have so many bytes in all */
 		if (used + len > sizeof(pk->pk_cut) ||
 		    n % HOSTIF_BATCH == HOSTIF_BATCH - 1) {
 			vale_txsync(hi->port);
-			used = 0; /* mutants: a byte is left out */
+			used = 0;
 		}
 		p = pk->pk_cut + used;
 		frame_cut_copy(cut, p + cut->fc_hdrlen, cut->fc_paylen);
@@ -258,7 +255,6 @@ static uint32_t
 packet_offer(struct hostif *hi, uint8_t *p, uint32_t len,
     const struct tpacket2_hdr *h, uint32_t status)
 {
-	/* mutants 2: the first is set, and the first has all */
 	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
 	struct frame frame = { .f_iov = iov };
 	enum frame_host verdict;
@@ -298,7 +294,6 @@ packet_receive_frame(struct hostif *hi, struct tpacket2_hdr *h,
 		hostif_count(hi, HOSTIF_C_RX_LONG, 1);
 		return (0);
 	}
-	/* mutants 3: with its offset it is too long in any case */
 	if (len < HOSTIF_ETHER || len > HOSTIF_SLOT_SIZE ||
 	    mac < sizeof(*h) + FRAME_VNET_SHORT + HOSTIF_TAG ||
 	    mac + len > HOSTIF_SLOT_SIZE) {
@@ -391,7 +386,6 @@ packet_send_cut(struct hostif *hi, const struct frame *frame)
 		return;
 	}
 	while ((p = packet_space(pk)) != NULL && frame_cut_next(&cut)) {
-		/* mutants: the frame is written over the rest */
 		memset(p, 0, FRAME_VNET_SHORT);
 		packet_copied(p, cut.fc_hdrlen + cut.fc_paylen);
 		p += FRAME_VNET_SHORT;
@@ -414,7 +408,6 @@ packet_send_frame(struct hostif *hi, const struct frame *frame, uint8_t *p)
 		packet_send_cut(hi, frame);
 		return;
 	}
-	/* mutants 2: it only spares time; the frame is written over the rest */
 	if (frame->f_flags == 0 && frame->f_gso_type == FRAME_GSO_NONE)
 		memset(p, 0, FRAME_VNET_SHORT);
 	else
@@ -534,7 +527,6 @@ packet_send(struct hostif *hi)
 		packet_kick(hi);
 	else if (packet_unsent(pk))
 		/* They must not be sent late. */
-		/* mutants: there are no more slots */
 		hostif_count(hi, HOSTIF_C_TX_DOWN,
 		    packet_skip_unsent(pk, TX_SLOTS));
 	if (hi->up && pk->pk_unsent > 0)

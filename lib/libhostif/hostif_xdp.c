@@ -264,7 +264,6 @@ xdp_start(struct hostif *hi)
 		errno = error;
 		return (failed);
 	}
-	/* mutants 2: xd_nfree is behind the array, and is set then */
 	for (i = 0; i < HOSTIF_XDP_SLOTS; i++)
 		xd->xd_free[i] = xd->xd_nqueues * HOSTIF_XDP_SLOTS + i;
 	xd->xd_nfree = HOSTIF_XDP_SLOTS;
@@ -350,7 +349,6 @@ xdp_complete(struct xdp *xd)
 	uint64_t chunk;
 	uint32_t n = MIN(ring_pending(xr), HOSTIF_XDP_SLOTS);
 
-	/* mutants 2: it only spares a store */
 	if (n == 0)
 		return;
 	for (; n > 0 && xd->xd_nfree < HOSTIF_XDP_SLOTS; n--) {
@@ -443,7 +441,7 @@ xdp_send(struct hostif *hi)
 	struct xdp *xd = hi->data;
 	struct netmap_ring *ring = hi->port->rxring;
 	const bool waited = hi->tx_state != HOSTIF_TX_IDLE;
-	bool full = false; /* mutants: the loop sets it */
+	bool full = false;
 	uint32_t next = ring->head;
 	unsigned int n;
 

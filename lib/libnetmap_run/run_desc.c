@@ -171,7 +171,7 @@ open_socket(int fd, int copy)
 		return (-1);
 	run_desc_add(rd, fd);
 	run_put(rd);
-	return (fd); /* mutants: only whether it is -1 matters */
+	return (fd);
 }
 
 int

@@ -46,7 +46,6 @@ entry_add(int epfd, int fd, const struct epoll_event *event)
 {
 	struct run_entry *new;
 
-	/* mutants: more memory than is used */
 	new = realloc(entries, (nentries + 1) * sizeof(*new));
 	if (new == NULL)
 		return (-1);

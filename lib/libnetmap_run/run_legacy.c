@@ -54,7 +54,6 @@ legacy_pipe(struct nmreq_header *hdr, struct nmreq_register *reg)
 	if (reg->nr_mode != NR_REG_PIPE_MASTER &&
 	    reg->nr_mode != NR_REG_PIPE_SLAVE)
 		return;
-	/* mutants: a name of 15 characters, a brace and a number fit */
 	snprintf(hdr->nr_name + len, sizeof(hdr->nr_name) - len, "%c%u",
 	    reg->nr_mode == NR_REG_PIPE_MASTER ? '{' : '}', reg->nr_ringid);
 	reg->nr_mode = NR_REG_ALL_NIC;
@@ -98,7 +97,6 @@ legacy_info(const struct nmreq *nmr, union run_legacy *body)
 }
 
 /* What a request has said. */
-/* mutants 4: the last; or a length is where the number is */
 static void
 legacy_result(struct nmreq *nmr, const struct nmreq_header *hdr,
     const union run_legacy *body)
@@ -123,7 +121,6 @@ legacy_result(struct nmreq *nmr, const struct nmreq_header *hdr,
 		nmr->nr_arg2 = body->info.nr_mem_id;
 		break;
 	case NETMAP_REQ_VALE_LIST:
-		/* mutants 2: the size of the string says the same */
 		snprintf(nmr->nr_name, sizeof(nmr->nr_name), "%.*s",
 		    (int)sizeof(nmr->nr_name) - 1, hdr->nr_name);
 		nmr->nr_arg1 = body->list.nr_bridge_idx;

@@ -43,14 +43,13 @@ struct map {
 };
 
 /* All of a file that has no size; free(). */
-/* mutants 4: only how much memory there is */
 static char *
 read_all(const char *path)
 {
 	size_t len = 0, size = 65536;
 	char *buf = malloc(size), *more;
 	int fd = run_calls()->open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1; /* mutants: only whether it is 0 matters */
+	ssize_t n = -1;
 
 	while (buf != NULL && fd != -1) {
 		n = read(fd, buf + len, size - len - 1);
@@ -85,7 +84,7 @@ map_parse(const char *line, const struct stat *st, struct map *m)
 
 	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &end, perms,
 	    &offset, &dev[0], &dev[1], &ino, &at) != 7)
-		return (false); /* mutants: an entry of zeroes is no mapping */
+		return (false);
 	*m = (struct map){ .start = start, .end = end, .bias = start - offset,
 	    .memory = ino == st->st_ino && dev[0] == major(st->st_dev) &&
 	    dev[1] == minor(st->st_dev),
@@ -109,7 +108,6 @@ maps_parse(char *text, const struct stat *st, struct map *maps)
 }
 
 /* All that there are, in their order; free().  NULL on an error. */
-/* mutants 2: more memory than is used */
 static struct map *
 maps_find(const struct stat *st, unsigned int *n)
 {
@@ -135,9 +133,6 @@ maps_cover(const struct map *maps, unsigned int n, uintptr_t start,
 {
 	unsigned int i;
 
-	/* mutants 2: it only looks at more of them */
-	/* mutants: the one behind is of zeroes, which are no mapping */
-	/* mutants: the beginning stays where it is */
 	for (i = 0; i < n && start < end; i++)
 		if (maps[i].start <= start && maps[i].end > start)
 			start = maps[i].end;
@@ -173,7 +168,7 @@ run_maps_port(const struct vale_client_port *cp)
 	uintptr_t done = 0;
 	struct map *maps;
 	struct stat st;
-	unsigned int i, n = 0; /* mutants: maps_find() sets it */
+	unsigned int i, n = 0;
 	int r = 0;
 
 	if (!mapped)
@@ -183,7 +178,6 @@ run_maps_port(const struct vale_client_port *cp)
 	maps = maps_find(&st, &n);
 	if (maps == NULL)
 		return (-1);
-	/* mutants: the one behind is of zeroes, which are no mapping */
 	for (i = 0; r == 0 && i < n; i++) {
 		if (!maps[i].memory || !maps[i].shared || maps[i].bias == done)
 			continue;

@@ -124,7 +124,7 @@ port_started(struct run_port *rp)
 	int error;
 
 	if (run_maps_port(&rp->rp_client) == 0)
-		return (0); /* mutants: only whether it is -1 matters */
+		return (0);
 	error = errno;
 	/* The connection is its descriptor's. */
 	rp->rp_client.cp_fd = -1;
@@ -153,7 +153,7 @@ port_new(struct run_desc *rd, const char *name,
 	if (error == -1 || port_started(rp) == -1) {
 		error = errno;
 		free(rp);
-		errno = error; /* mutants: free(3) leaves errno */
+		errno = error;
 		return (NULL);
 	}
 	port_add(rp, name, reg);

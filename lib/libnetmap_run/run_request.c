@@ -78,7 +78,7 @@ request_lock(int fd, short type)
 
 	while (run_calls()->fcntl(fd, F_SETLKW, &lock) == -1 &&
 	    errno == EINTR)
-		continue; /* mutants: the body of the loop is empty */
+		continue;
 }
 
 void
@@ -102,7 +102,6 @@ desc_replace(const struct run_desc *rd, int new)
 {
 	int fd, flags;
 
-	/* mutants 2: run_find() has none of a number behind the table */
 	for (fd = 0; fd < RUN_FDS; fd++) {
 		if (run_find(fd) != rd)
 			continue;

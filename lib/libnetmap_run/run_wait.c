@@ -226,7 +226,7 @@ run_deadline(const struct timespec *timeout)
 	/* A longer one never ends. */
 	t.tv_sec += MIN(timeout->tv_sec, INT32_MAX);
 	t.tv_nsec += timeout->tv_nsec;
-	if (t.tv_nsec >= 1000000000) { /* mutants: run_left() carries */
+	if (t.tv_nsec >= 1000000000) {
 		t.tv_sec++;
 		t.tv_nsec -= 1000000000;
 	}
@@ -430,9 +430,7 @@ select_result(int n, fd_set *sets[3], const struct pollfd *fds, nfds_t count)
 			errno = EBADF;
 			return (-1);
 		}
-	/* mutants: all descriptors that are looked for are below n */
 	for (at = 0, fd = 0; fd < n; fd++) {
-		/* mutants: there is memory for n, and 0 behind the last */
 		if (at == count || fds[at].fd != fd)
 			continue;
 		for (i = 0; i < 3; i++) {

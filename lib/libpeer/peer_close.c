@@ -51,7 +51,6 @@ fd_type(int fd)
 	    STATX_TYPE, &stx) == 0)
 		return (stx.stx_mode & S_IFMT);
 	/* Before Linux 6.11 it needs a path, which the sandbox refuses. */
-	/* mutants: any value but 0 */
 	return (peer_fstat(fd, &st) == 0 ? st.st_mode & S_IFMT : S_IFMT);
 }
 
@@ -102,7 +101,6 @@ peer_close_start(int (*drop)(void))
 {
 	int error;
 
-	/* mutants 2: it is shared with no process */
 	if (pipe2(close_pipe, O_CLOEXEC) == -1 ||
 	    sem_init(&close_ready, 0, 0) == -1)
 		return (errno);
@@ -110,7 +108,7 @@ peer_close_start(int (*drop)(void))
 	if (error != 0)
 		return (error);
 	while (sem_wait(&close_ready) == -1)
-		continue; /* mutants: an empty statement, too */
+		continue;
 	return (close_error);
 }
 
@@ -131,7 +129,6 @@ peer_close(int fd)
 {
 	const struct closing cl = { .fd = fd, .with = -1 };
 
-	/* mutants 2: both ends are open, or neither */
 	if (close_pipe[1] == -1) {
 		close(fd);
 		return (true);

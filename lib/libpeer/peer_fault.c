@@ -69,7 +69,6 @@ fault_collapse(const void *arg, uint8_t *map, size_t size)
 {
 	const struct fault_owner *o = arg;
 
-	/* mutants: the first page is the spare one before its own fault */
 	fault_mmap(map, size, MAP_SHARED, o->spare, PEER_MEM_PAGE);
 }
 
@@ -80,14 +79,11 @@ fault_replace(struct fault_owner *o, uint8_t *addr,
 {
 	uint8_t *page = addr - (uintptr_t)addr % PEER_MEM_PAGE;
 
-	/* mutants 2: a bound: a page later, or earlier */
 	if (atomic_fetchadd_32(&o->replaced, 1) % FAULT_PAGES ==
 	    FAULT_PAGES - 1)
 		peer_mem_each(o->dma, fault_collapse, o);
 	if (fault_mmap(page, PEER_MEM_PAGE, MAP_SHARED, o->spare, 0))
 		return (true);
-	/* mutants: a page has a size that is a power of 2 */
-	/* mutants: the first part has the spare page before its own fault */
 	if (host->page_size > PEER_MEM_PAGE && fault_mmap(host->page,
 	    host->page_size, MAP_SHARED, o->spare, PEER_MEM_PAGE) &&
 	    fault_mmap(page, PEER_MEM_PAGE, MAP_SHARED, o->spare, 0))
@@ -96,7 +92,6 @@ fault_replace(struct fault_owner *o, uint8_t *addr,
 	 * All together use as many mappings as the process may have: make the
 	 * range one, of memory that is allocated when it is accessed.
 	 */
-	/* mutants 2: the descriptor of anonymous memory is not looked at */
 	return (fault_mmap(host->map, host->map_size, MAP_PRIVATE | MAP_ANON,
 	    -1, 0));
 }
@@ -110,7 +105,6 @@ fault_handle(void *addr)
 	uint32_t i, n;
 
 	n = atomic_load_acq_32(&fault_nowners);
-	/* mutants: the slot behind the last one is empty */
 	for (i = 0; i < n; i++) {
 		o = &fault_owners[i];
 		if (atomic_load_acq_32(&o->used) == 0 ||
@@ -137,7 +131,6 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 		return;
 	/* Before the slots are read: pairs with peer_fault_remove(). */
 	atomic_add_32(&fault_handlers, 1);
-	/* mutants: a fence: x86's atomic addition before it is one */
 	atomic_thread_fence_seq_cst();
 	handled = info->si_code > 0 && fault_handle(info->si_addr);
 	atomic_add_rel_32(&fault_handlers, -1);
@@ -146,7 +139,6 @@ fault_signal(int sig, siginfo_t *info, void *context __unused)
 			fault_end();
 		/* The access faults again; a signal that was sent does not. */
 		signal(sig, SIG_DFL);
-		/* mutants 2: the process ends by the signal or by the fault */
 		if (info->si_code <= 0)
 			raise(sig);
 	}
@@ -186,7 +178,6 @@ fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 	o->dma = dma;
 	o->lost = lost;
 	o->arg = arg;
-	/* mutants 2: a bound: the ranges are replaced earlier */
 	o->replaced = 0;
 	o->spare = memfd_create("spare", MFD_CLOEXEC);
 	if (o->spare == -1)
@@ -196,8 +187,7 @@ fault_add(struct peer_mem *dma, void (*lost)(void *arg), void *arg)
 		close(o->spare);
 		return (error);
 	}
-	atomic_store_rel_32(&o->used, 1); /* mutants: any value but 0 */
-	/* mutants: the slot between is empty, and used by the next table */
+	atomic_store_rel_32(&o->used, 1);
 	if (o == fault_owners + fault_nowners)
 		atomic_store_rel_32(&fault_nowners, fault_nowners + 1);
 	return (0);
@@ -220,21 +210,16 @@ peer_fault_remove(struct peer_mem *dma)
 	struct fault_owner *o;
 
 	pthread_mutex_lock(&fault_lock);
-	/* mutants: the slot behind the last one is empty */
 	for (o = fault_owners; o < fault_owners + fault_nowners; o++) {
-		/* mutants: only a table removed twice is closed twice */
 		if (o->used == 0 || o->dma != dma)
 			continue;
 		atomic_store_rel_32(&o->used, 0);
 		/* Pairs with fault_signal().  Handlers wait for nothing. */
-		/* mutants: a race with a handler that starts */
 		atomic_thread_fence_seq_cst();
-		/* mutants: a race with a handler that looks */
-		/* mutants: it waits without a pause */
 		while (atomic_load_acq_32(&fault_handlers) != 0)
 			sched_yield();
 		close(o->spare);
-		break; /* mutants: a table has one slot */
+		break;
 	}
 	pthread_mutex_unlock(&fault_lock);
 }

@@ -79,7 +79,6 @@ log_write(int priority, const char *name, const char *fmt, va_list ap)
 	peer_log_clean(line, (size_t)n, false);
 	line[n++] = '\n';
 	/* Not through stdio, whose lock all threads share. */
-	/* mutants 5: the end of the function */
 	if (write(STDERR_FILENO, line, n) == -1)
 		return;
 }

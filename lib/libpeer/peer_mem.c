@@ -27,9 +27,7 @@ peer_mem_init(struct peer_mem *dma, uint64_t limit,
 {
 	memset(dma, 0, sizeof(*dma));
 	dma->last = &dma_none;
-	/* mutants 2: another even number */
 	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
-	/* mutants: what is mapped is a multiple of pages */
 	dma->limit = limit == 0 ? PEER_MEM_BYTES : MIN(limit, PEER_MEM_BYTES);
 	dma->over = "too much memory";
 	dma->pause = pause;
@@ -103,7 +101,6 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	struct peer_mem_pos pos;
 	int error;
 
-	/* mutants 2: ranges start and end with a page */
 	if (size == 0 || gpa + (size - 1) < gpa ||
 	    (gpa | size | offset) % PEER_MEM_PAGE != 0) {
 		*why = "range is empty, wraps or is not a multiple of pages";
@@ -111,7 +108,6 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	}
 	pos = peer_mem_range_find(dma, gpa);
 	r = peer_mem_range_at(dma, pos);
-	/* mutants 2: ranges start and end with a page */
 	if (r != NULL && r->gpa <= gpa + (size - 1)) {
 		*why = "range overlaps another";
 		return (EEXIST);
@@ -145,7 +141,7 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		return (EINVAL);
 	pos = peer_mem_range_find(dma, gpa);
 	r = peer_mem_range_at(dma, pos);
-	if (r == NULL || r->gpa > last) /* mutants: never equal here */
+	if (r == NULL || r->gpa > last)
 		return (ENOENT);
 	if (r->gpa < gpa)
 		return (EINVAL);
@@ -157,7 +153,7 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		peer_mem_range_remove(dma, pos);
 		pos = peer_mem_range_find(dma, gpa);
 		r = peer_mem_range_at(dma, pos);
-	} while (r != NULL && r->gpa <= last); /* mutants: never equal here */
+	} while (r != NULL && r->gpa <= last);
 	peer_mem_journal_unmap(dma, gpa, size);
 	peer_mem_file_forget(dma);
 	dma_change_end(dma);
@@ -171,7 +167,6 @@ peer_mem_clear(struct peer_mem *dma)
 	uint32_t i, j;
 
 	dma_change_begin(dma);
-	/* mutants: a ring at 0 has byte 1, too */
 	peer_mem_file_part(dma, 0, UINT64_MAX);
 	for (i = 0; i < dma->nleaves; i++) {
 		l = dma->leaf[i];
@@ -193,7 +188,6 @@ peer_mem_reset(struct peer_mem *dma)
 	/* No thread has an address any more that could be gone. */
 	atomic_store_32(&dma->gone, 0);
 	atomic_store_32(&dma->refused, 0);
-	/* mutants: a byte is in one page */
 	atomic_store_64(&dma->want_size, 0);
 }
 
@@ -202,7 +196,7 @@ peer_mem_lose(struct peer_mem *dma, uint64_t gpa)
 {
 	if (atomic_load_32(&dma->gone) == 0)
 		atomic_store_64(&dma->gone_gpa, gpa);
-	atomic_store_rel_32(&dma->gone, 1); /* mutants: any value but 0 */
+	atomic_store_rel_32(&dma->gone, 1);
 }
 
 bool
@@ -225,7 +219,7 @@ dma_refuse(struct peer_mem *dma, uint64_t gpa)
 	if (atomic_load_32(&dma->refused) != 0 || dma->wanted == NULL)
 		return;
 	atomic_store_64(&dma->refused_gpa, gpa);
-	atomic_store_rel_32(&dma->refused, 1); /* mutants: any value but 0 */
+	atomic_store_rel_32(&dma->refused, 1);
 	dma->wanted(dma->arg);
 }
 
@@ -259,7 +253,7 @@ dma_covered(struct peer_mem *dma, uint64_t gpa, size_t len, int prot,
 	}
 	atomic_store_ptr(&dma->last, r);
 	*addr = r->base + (gpa - r->gpa);
-	*adjacent = true; /* mutants: else it may be true, too */
+	*adjacent = true;
 	left = r->size - (gpa - r->gpa);
 	for (end = *addr + left; (r->prot & prot) == prot; left += r->size) {
 		if (len <= left)
@@ -305,7 +299,6 @@ peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 	const struct peer_mem_range *r = atomic_load_ptr(&dma->last);
 	const uint64_t at = gpa - r->gpa;
 
-	/* mutants 3: no byte is left at its end; dma_lookup() finds the same */
 	if (at >= r->size || len > r->size - at || (r->prot & prot) != prot ||
 	    atomic_load_32(&dma->gone) != 0)
 		return (dma_lookup(dma, gpa, len, prot));
@@ -328,7 +321,6 @@ peer_mem_join(struct peer_mem *dma)
 	atomic_store_64(&dma->want_size, 0);
 	if (peer_mem_file_joined(dma, gpa, size) != NULL)
 		return (true);
-	/* mutants: a multiple of pages */
 	if (size > JOIN_BYTES || !dma_covered(dma, gpa, size, PROT_READ |
 	    PROT_WRITE, &addr, &adjacent) || adjacent)
 		return (false);

@@ -66,7 +66,6 @@ static void
 mapping_free(struct peer_mem_mapping *m)
 {
 	munmap(m->base, m->size);
-	/* mutants: without a size there are no pages */
 	mapping_set(m, NULL, 0, 0);
 }
 
@@ -146,13 +145,11 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 		return (EPERM);
 	if (fs.f_type == TMPFS_MAGIC)
 		f->page = PEER_MEM_PAGE;
-	/* mutants: a page has a size that is a power of 2 */
 	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PEER_MEM_PAGE &&
 	    powerof2(fs.f_bsize))
 		f->page = fs.f_bsize;
 	else
 		return (EPERM);
-	/* mutants: no byte is left at its end */
 	if (peer_fstat(f->fd, &st) == -1 || offset > (uint64_t)st.st_size ||
 	    size > (uint64_t)st.st_size - offset) {
 		*why = "range reaches past the end of its file";
@@ -171,9 +168,7 @@ file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 {
 	struct peer_mem_mapping *m;
 
-	/* mutants: the next is not used */
 	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
-		/* mutants 4: no byte is there, or a file has other pages */
 		if (m->ino == f->ino && m->dev == f->dev &&
 		    m->size != 0 && (m->prot & prot) == prot &&
 		    m->page == f->page && offset >= m->offset &&
@@ -224,7 +219,6 @@ file_extent(const struct peer_mem *dma, const struct dma_file *f,
 	}
 	lo = rounddown2(*start, part);
 	hi = MIN(last, roundup2(*end, part));
-	/* mutants: a multiple of pages */
 	if (*end - *start > FILE_SMALL || hi - lo > left) {
 		lo = rounddown2(*start, f->page);
 		hi = roundup2(*end, f->page);
@@ -261,7 +255,7 @@ file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	m->dev = f->dev;
 	m->ino = f->ino;
 	m->prot = prot;
-	m->nranges = 0; /* mutants: it is */
+	m->nranges = 0;
 	mapping_set(m, p, end - start, f->page);
 	dma->mapped += end - start;
 	file_keep(dma, m, f->fd);
@@ -318,7 +312,6 @@ peer_mem_file_joined(const struct peer_mem *dma, uint64_t gpa, size_t len)
 	const struct peer_mem_joined *j;
 
 	for (j = dma->joined; j < dma->joined + PEER_MEM_JOINS; j++) {
-		/* mutants: no byte is left at its end */
 		if (gpa - j->gpa < j->size && len <= j->size - (gpa - j->gpa))
 			return (j->base + (gpa - j->gpa));
 	}
@@ -380,7 +373,6 @@ peer_mem_file_join(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 	/* An adapter has few rings; those that moved are still here. */
 	j = join_alloc(dma, &max);
 	if (j == NULL) {
-		/* mutants: a ring at 0 has byte 1, too */
 		peer_mem_file_part(dma, 0, UINT64_MAX);
 		j = join_alloc(dma, &max);
 	}
@@ -389,15 +381,15 @@ peer_mem_file_join(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		return (false);
 	base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANON |
 	    MAP_NORESERVE, -1, 0);
-	if (base == MAP_FAILED) /* mutants: nor is mremap(2) possible */
+	if (base == MAP_FAILED)
 		return (false);
 	j->npieces = join_pieces(dma, gpa, size, base, max);
 	if (j->npieces == 0) {
 		munmap(base, size);
 		return (false);
 	}
-	m->prot = 0; /* mutants 2: no file has the number 0 */
-	m->ino = m->dev = 0; /* mutants 2: a ring permits nothing */
+	m->prot = 0;
+	m->ino = m->dev = 0;
 	mapping_set(m, base, size, PEER_MEM_PAGE);
 	j->gpa = gpa;
 	j->size = size;

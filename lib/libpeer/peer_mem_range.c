@@ -37,7 +37,6 @@ peer_mem_range_find(const struct peer_mem *dma, uint64_t gpa)
 	if (pos.leaf == dma->nleaves)
 		return (pos);
 	l = dma->leaf[pos.leaf];
-	/* mutants: it is the last one if it is no other */
 	for (hi = l->n - 1; pos.slot < hi;) {
 		mid = (pos.slot + hi) / 2;
 		if (peer_mem_range_before(&l->range[mid], gpa))
@@ -57,7 +56,7 @@ leaf_insert(struct peer_mem *dma, uint32_t i)
 	MPASS(dma->nleaves < PEER_MEM_LEAVES);
 	l = malloc(sizeof(*l));
 	if (l == NULL)
-		return (ENOMEM); /* mutants: any value but 0 */
+		return (ENOMEM);
 	l->n = 0;
 	memmove(&dma->leaf[i + 1], &dma->leaf[i], (dma->nleaves - i) *
 	    sizeof(dma->leaf[0]));
@@ -103,8 +102,7 @@ peer_mem_range_insert(struct peer_mem *dma, struct peer_mem_pos pos,
 	struct peer_mem_leaf *l;
 
 	if (dma->nleaves == 0 && leaf_insert(dma, 0) != 0)
-		return (ENOMEM); /* mutants: any value but 0 */
-	/* mutants: the only leaf, and the first slot, anyway */
+		return (ENOMEM);
 	if (pos.leaf == dma->nleaves || dma->leaf[pos.leaf]->n == 0) {
 		pos.leaf = dma->nleaves - 1;
 		pos.slot = dma->leaf[pos.leaf]->n;
@@ -112,11 +110,10 @@ peer_mem_range_insert(struct peer_mem *dma, struct peer_mem_pos pos,
 	l = dma->leaf[pos.leaf];
 	if (l->n == PEER_MEM_LEAF) {
 		if (leaf_insert(dma, pos.leaf + 1) != 0)
-			return (ENOMEM); /* mutants: any value but 0 */
-		/* mutants 2: half of it, rounded */
+			return (ENOMEM);
 		leaf_move(dma->leaf[pos.leaf + 1], l, PEER_MEM_LEAF / 2,
 		    PEER_MEM_LEAF - PEER_MEM_LEAF / 2);
-		if (pos.slot > l->n) { /* mutants: either leaf has it */
+		if (pos.slot > l->n) {
 			pos.slot -= l->n;
 			l = dma->leaf[pos.leaf + 1];
 		}

@@ -52,7 +52,6 @@ ring(void)
 	return ((struct ring *)(uintptr_t)context);
 }
 
-/* mutants 3: the kernel's ring has been of this kind since 2002 */
 int
 peer_signal_start(void)
 {

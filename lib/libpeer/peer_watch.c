@@ -16,7 +16,6 @@
 /* Checks that find the same call, before it is interrupted. */
 #define	PEER_WATCH_CHECKS	3
 
-/* mutants 4: each of the two conditions keeps an even count from three checks */
 bool
 peer_watch_check(struct peer_watch *w, uint32_t calls)
 {
@@ -63,7 +62,6 @@ peer_watch_wait(struct pollfd *fds, nfds_t nfds, uint64_t *next_ns)
 	nfds_t i;
 
 	now_ns = peer_watch_now();
-	/* mutants: the difference is 0, too */
 	left_ns = *next_ns > now_ns ? *next_ns - now_ns : 0;
 	ts.tv_sec = left_ns / NS_PER_S;
 	ts.tv_nsec = left_ns % NS_PER_S;

@@ -71,7 +71,7 @@ vale_client_connect(const char *path)
 	if (vale_client_join(fd, path) == -1) {
 		error = errno;
 		close(fd);
-		errno = error; /* mutants: close() and what frees leave errno */
+		errno = error;
 		return (-1);
 	}
 	return (fd);
@@ -109,7 +109,6 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	struct cmsghdr *c;
 	ssize_t n;
 
-	/* mutants 3: a control message of no descriptors sends none */
 	if (fds > 0) {
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(fds);
@@ -120,10 +119,9 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 		memcpy(CMSG_DATA(c), call->fds, fds);
 	}
 	do {
-		/* mutants: linux sends SIGPIPE only for stream sockets */
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	} while (n == -1 && call_again(fd, POLLOUT));
-	return (n == -1 ? -1 : 0); /* mutants: callers compare with -1 */
+	return (n == -1 ? -1 : 0);
 }
 
 /* A reply has one too many. */
@@ -174,7 +172,7 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	if (n >= (ssize_t)sizeof(*wire) && wire->vw_magic == VALE_WIRE_MAGIC &&
 	    all && (msg.msg_flags & MSG_TRUNC) == 0) {
 		call->reply_size = n - sizeof(*wire);
-		return (0); /* mutants: callers compare with -1 */
+		return (0);
 	}
 	call_close_fds(call);
 	errno = n == 0 ? EPIPE : EPROTO;
@@ -368,7 +366,6 @@ port_map(struct vale_client_port *cp, const char *name, unsigned int end,
 	vale_window_layout(&wl, cp->cp_nrings, cp->cp_reg.nr_tx_slots,
 	    cp->cp_reg.nr_rx_slots);
 	cp->cp_window_size = wl.wl_size;
-	/* mutants 2: on amd64, where what can be written can be read */
 	cp->cp_base = mmap(NULL, cp->cp_reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, cp->cp_memory, 0);
 	if (cp->cp_base == MAP_FAILED)
@@ -380,7 +377,7 @@ port_map(struct vale_client_port *cp, const char *name, unsigned int end,
 	else if (window_find(cp, &wl, name, new) && (cp->cp_is_pipe ?
 	    pipe_find(cp, end, new) : cp->cp_nrings == 0 ||
 	    port_find(cp, new)))
-		return (0); /* mutants: callers compare with -1 */
+		return (0);
 	munmap(cp->cp_base, cp->cp_reg.nr_memsize);
 	errno = error;
 	return (-1);
@@ -513,7 +510,6 @@ vale_client_take(struct vale_client_port *cp, const char *name,
 		return (-1);
 	}
 	memcpy(call.fds, fds, nfds * sizeof(*fds));
-	/* mutants: port_map() fails, too, or there is no ring */
 	if (!port_take(cp, &call) || cp->cp_nrings == 0 ||
 	    !memory_stays(cp->cp_memory, reg->nr_memsize)) {
 		errno = EPROTO;
@@ -698,7 +694,6 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 		vcr->vcr_heads->vwr_sent = head;
 		atomic_store_32(&csb->tx_atok.cur, ring->cur);
 		atomic_store_rel_32(&csb->tx_atok.head, head);
-		/* mutants: a race of a store and a load */
 		atomic_thread_fence_seq_cst();
 		ring_kick(cp, csb);
 	}
@@ -717,7 +712,6 @@ receive_now(int fd, char *buf, size_t len, int flags)
 {
 	ssize_t n = recv(fd, buf, len, flags | MSG_DONTWAIT);
 
-	/* mutants: callers compare with -1 */
 	if (n == -1)
 		return (errno == ECONNRESET ? -1 : 0);
 	return (n == 0 ? -1 : n);
@@ -779,7 +773,6 @@ vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 		return (vale_pipe_rxwait(&cp->cp_pipe));
 	}
 	atomic_store_32(&vcr->vcr_csb->rx_atok.appl_need_kick, 1);
-	/* mutants: a race of a store and a load */
 	atomic_thread_fence_seq_cst();
 	/* The next sync says what is wrong. */
 	return (rx_show(vcr) == -1 ||
@@ -798,7 +791,6 @@ vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 		return (vale_pipe_txwait(&cp->cp_pipe));
 	}
 	atomic_store_32(&vcr->vcr_csb->tx_atok.appl_need_kick, 1);
-	/* mutants: a race of a store and a load */
 	atomic_thread_fence_seq_cst();
 	return (tx_show(vcr) == -1 ||
 	    vcr->vcr_txring->cur != vcr->vcr_txring->tail);
@@ -809,6 +801,5 @@ vale_client_alive(int fd)
 {
 	char c;
 
-	/* mutants 2: it reads a byte more than c has, if a message waits */
 	return (receive_now(fd, &c, 1, MSG_PEEK) != -1);
 }

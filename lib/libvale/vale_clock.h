@@ -46,7 +46,6 @@ vale_sleeps(void)
 {
 	struct rusage ru;
 
-	/* mutants: the call succeeds */
 	return (getrusage(RUSAGE_THREAD, &ru) == 0 ? ru.ru_nvcsw : 0);
 }
 

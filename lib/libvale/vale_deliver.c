@@ -122,7 +122,6 @@ merge_take(struct vale_merge *mg)
 	const struct vale_frag *fg;
 
 	MPASS(mg->mg_frames > 0);
-	/* mutants: no frame is in both lists */
 	if (mg->mg_own < mg->mg_flood) {
 		fg = &mg->mg_frag[mg->mg_own];
 		mg->mg_own = fg->fg_next;
@@ -143,7 +142,6 @@ deliver_fit(struct vale_merge mg, uint32_t space)
 {
 	uint32_t left = space, need;
 
-	/* mutants 2: nothing fits any more */
 	while (left > 0 && mg.mg_frames > 0) {
 		need = vale_offload_slots(mg.mg_txq, mg.mg_header,
 		    merge_take(&mg));
@@ -157,7 +155,6 @@ deliver_fit(struct vale_merge mg, uint32_t space)
 static bool
 deliver_offloads(const struct vale_merge *mg)
 {
-	/* mutants: deliver_fit() counts the slots then */
 	return (mg->mg_txq->vt_offloads.of_frames > 0 ||
 	    mg->mg_header > VALE_HEADER_FRAME);
 }
@@ -174,8 +171,6 @@ deliver_offloads(const struct vale_merge *mg)
  * The order of the statements keeps few variables live across a call of
  * memcpy(): bench/count.sh counts the instructions.
  */
-/* mutants 8: the general path does the same: bench/count.sh */
-/* mutants 4: `left' says what is left */
 static uint32_t
 deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
     uint32_t max, uint32_t ahead, uint32_t *badbufs)
@@ -226,7 +221,6 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
  * Copy a frame as it is into the slots from `i' on.  Returns the slot after
  * them.
  */
-/* mutants 3: the same number */
 static uint32_t
 deliver_frame(struct vale_pair *pair, const struct vale_frag *fg, uint32_t i,
     uint32_t *badbufs)
@@ -312,11 +306,10 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
-	left = mg.mg_slots; /* mutants: deliver_fit() counts the slots then */
+	left = mg.mg_slots;
 	if (rq->rq_user != NULL && !vale_rxq_take(rq))
 		vale_count(dst, VALE_C_RX_BAD_RING, 1);
 	space = vale_rxq_space(rq);
-	/* mutants 2: deliver_fit() finds that all fit */
 	if (left > space || deliver_offloads(&mg) ||
 	    vale_share_on(&rq->rq_share))
 		left = deliver_some(pair->pa_port, rq, mg, space);
@@ -329,18 +322,15 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	pthread_mutex_unlock(&rq->rq_lock);
 
 	/* Do not prefetch slots that the user still reads. */
-	/* mutants 9: what is prefetched */
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
 		n = 0;
-		/* mutants: the general path does the same: bench/count.sh */
 		if (mg.mg_header <= VALE_HEADER_FRAME)
 			n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left,
 			    ahead, &badbufs));
 		frames += n;
 		left -= n;
 		slot = vale_slot_add(slot, n, rq->rq_nslots);
-		/* mutants 3: the last frames have no space, if any */
 		if (left == 0 || mg.mg_frames == 0)
 			break;
 		fg = merge_take(&mg);
@@ -370,7 +360,7 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	vale_count(dst, VALE_C_RX_BYTE, bytes);
 	vale_count(dst, VALE_C_RX_COPY, frames);
 	vale_count(dst, VALE_C_RX_BAD_BUF, badbufs);
-	if (frames != total) /* mutants: it counts 0 frames */
+	if (frames != total)
 		deliver_drop(pair->pa_port, dst, total - frames);
 	vale_count(dst, VALE_C_RX_WAKE, wake);
 	VALE_PROBE(dst, DELIVER,
@@ -402,7 +392,6 @@ merge_peek(struct frame_source *source, struct frame *frame)
 	if (mg->mg_frames == 0)
 		return (false);
 	fg = &mg->mg_frag[merge_first(mg)];
-	/* mutants 2: the rest describes a frame of one fragment, too */
 	if (vale_frag_single(fg)) {
 		iov->iov_base = __DECONST(void *, fg->fg_buf);
 		iov->iov_len = fg->fg_len;
@@ -476,7 +465,6 @@ deliver_timed(struct vale_pair *pair, struct vale_pair *dst)
  * this file says why.  Not inlined, because vale_deliver() would then keep
  * fewer variables in registers.
  */
-/* mutants 4: it counts 0 frames */
 static void __attribute__((__noinline__))
 deliver_direct(struct vale_pair *pair, struct vale_pair *dst,
     struct vale_merge *mg)
@@ -587,7 +575,6 @@ vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	mg = merge_begin(pair, port, index);
 	if (port->vp_sink != NULL && deliver_chosen(pair, port, index))
 		deliver_direct(pair, dst, &mg);
-	/* mutants 2: no frame is delivered or dropped */
 	if (mg.mg_frames > 0) {
 		deliver_ring(pair, dst, mg);
 		if (pair->pa_tx.vt_indirect)

@@ -64,7 +64,6 @@
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
 
 /* A tracer reads resident memory only: fault the name in. */
-/* mutants 2: the name is for probes */
 static const char *
 drop_reason(enum vale_counter reason)
 {
@@ -138,7 +137,7 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 	const uint32_t slot = vt->vt_cur;
 	enum vale_counter drop, reason = 0;
 	uint32_t len = 0, n = 0;
-	uint16_t flags, flags0 = 0; /* mutants: the first slot sets it */
+	uint16_t flags, flags0 = 0;
 
 	do {
 		/* There is space for one more than a frame may have. */
@@ -194,7 +193,6 @@ collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
 	struct vale_frag *first = &vt->vt_frag[vt->vt_nfrags];
 	uint16_t flags;
 
-	/* mutants 3: the general path does the same: bench/count.sh */
 	if (collect_slot(pair, port, vt->vt_cur, first, &flags) != 0 ||
 	    (flags & (NS_MOREFRAG | VALE_SLOT_FRAME)) != 0 ||
 	    first->fg_len < min || first->fg_len > VALE_BUF_SIZE)
@@ -218,7 +216,6 @@ collect_touch(const struct vale_txq *vt, uint32_t i)
 			p = fg->fg_buf;
 			(void)p[0];
 			(void)p[fg->fg_len - 1];
-			/* mutants 2: it touches the first page again */
 			for (off = PAGE; off < fg->fg_len; off += PAGE)
 				(void)p[off];
 		}
@@ -241,7 +238,7 @@ static bool
 collect_copies(struct vale_txq *vt)
 {
 	if (vale_now_ns() >= vt->vt_copy_ns)
-		vt->vt_copy_ns = 0; /* mutants 2: that time has passed */
+		vt->vt_copy_ns = 0;
 	return (vt->vt_copy_ns != 0);
 }
 
@@ -274,7 +271,7 @@ collect_rate(struct vale_pair *pair)
 	for (end = i; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		dropped++;
 	vt->vt_nfrags = end;
-	if (dropped > 0) /* mutants 2: it counts 0 frames */
+	if (dropped > 0)
 		vale_forward_drop(pair, VALE_C_TX_DROP_RATE, dropped, port);
 }
 
@@ -289,7 +286,6 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 
 	vt->vt_nfrags = 0;
 	vt->vt_indirect = port->vp_shared;
-	/* mutants: it leaves a byte of the headers' memory, or a frame */
 	vt->vt_offloads.of_frames = vt->vt_offloads.of_used = 0;
 	vt->vt_copy_used = 0;
 	vt->vt_headed = false;
@@ -317,7 +313,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);
 	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
-	if (vt->vt_watched) /* mutants: it asks for what is not used */
+	if (vt->vt_watched)
 		vt->vt_sleeps = vale_sleeps();
 }
 
@@ -360,7 +356,6 @@ deliver_mirrors(struct vale_pair *pair, bool flood)
 }
 
 /* A batch with flooded frames, or on a switch with mirrors. */
-/* mutants 2: it makes a list empty that is empty */
 static void __attribute__((__noinline__))
 deliver_many(struct vale_pair *pair, bool flood)
 {

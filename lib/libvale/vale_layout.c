@@ -30,7 +30,6 @@ vale_window_layout(struct vale_window_layout *wl, uint32_t rings,
 	    rings * sizeof(struct vale_window_ring), VALE_WINDOW_ALIGN);
 }
 
-/* mutants 2: aligned either way, or memory that is not used */
 void
 vale_region_layout(struct vale_region_layout *rl,
     const struct vale_params *params, uint32_t extra_bufs, bool shared)

@@ -52,7 +52,7 @@
 static inline size_t
 vale_layout_align(size_t size, size_t to)
 {
-	return ((size + to - 1) & ~(to - 1)); /* mutants 2: sizes are even */
+	return ((size + to - 1) & ~(to - 1));
 }
 
 /* Bytes of a ring. */

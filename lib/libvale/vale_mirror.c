@@ -45,7 +45,6 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
 	mtx_assert(&vale_lock, MA_OWNED);
-	/* mutants: a name has several characters */
 	if (port->vp_mirror_of[0] != '\0') {
 		TAILQ_REMOVE(&vs->vs_mirrors, port, vp_mirror_link);
 		memset(port->vp_mirror_of, 0, sizeof(port->vp_mirror_of));

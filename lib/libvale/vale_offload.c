@@ -38,7 +38,6 @@ static bool
 offload_header(uint32_t hdrlen, struct vale_frag *fg, uint32_t *nfrags,
     uint32_t *len, uint8_t *hdr)
 {
-	/* mutants: the header that is not set is invalid here */
 	if (fg->fg_len < hdrlen)
 		return (false);
 	memcpy(hdr, fg->fg_buf, hdrlen);
@@ -60,13 +59,11 @@ offload_iov(struct frame *frame, struct iovec *iov, const struct vale_frag *fg,
 {
 	uint32_t i;
 
-	/* mutants: one is not used; of 64, AddressSanitizer sees it */
 	for (i = 0; i < nfrags; i++) {
 		iov[i].iov_base = __DECONST(void *, fg[i].fg_buf);
 		iov[i].iov_len = fg[i].fg_len;
 	}
 	frame->f_iov = iov;
-	/* mutants: f_len is what counts; sinks count anew */
 	frame->f_niov = nfrags;
 }
 
@@ -91,7 +88,6 @@ offload_replace(struct vale_frag *fg, uint32_t *nfrags, uint8_t *hdr,
 	fg->fg_buf = hdr;
 	fg->fg_len = hdrlen;
 	/* If none is left, neither are bytes to skip. */
-	/* mutants: it adds 0 to what remains */
 	if (skip > 0) {
 		fg[1].fg_buf += skip;
 		fg[1].fg_len -= skip;
@@ -182,12 +178,11 @@ vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
 		memcpy(copy, cut.fc_hdr, cut.fc_hdrlen);
 	if (!offload_replace(fg, nfrags, copy, cut.fc_hdrlen))
 		return (VALE_C_TX_DROP_FRAGS);
-	/* mutants 2: another alignment; no length becomes shorter */
 	of->of_used += roundup2(cut.fc_hdrlen, 64);
 	if (frame->f_flags == 0)
 		return (0);
 	frame->f_hdr_len = cut.fc_hdrlen;
-	frame->f_iov = NULL; /* mutants: offload_iov() sets it before its use */
+	frame->f_iov = NULL;
 	fg->fg_offload = of->of_frames++;
 	return (0);
 }
@@ -329,7 +324,6 @@ vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
 
 	if (offload != NULL)
 		frame = *offload;
-	/* mutants: offload_iov() sets it */
 	else
 		frame_set(&frame, 0, fg->fg_frame_len);
 	offload_iov(&frame, iov + 1, fg, fg->fg_nfrags);

@@ -41,7 +41,6 @@ enum vale_counter vale_offload_collect(struct vale_pair *pair, uint32_t slot,
 static inline bool
 vale_offload_space(const struct vale_offloads *of)
 {
-	/* mutants 2: a batch of the longest headers is shorter */
 	return (of->of_frames < VALE_OFFLOADS &&
 	    sizeof(of->of_headers) - of->of_used >= FRAME_CUT_HDRLEN);
 }

@@ -35,7 +35,6 @@ vale_pipe_name(const char *name, unsigned int *end)
 	return (brace != NULL ? brace - name : 0);
 }
 
-/* mutants 4: what follows is aligned either way */
 void
 vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2])
 {
@@ -104,7 +103,6 @@ init_slots(char *head, const struct vale_pipe_layout *pl, unsigned int end,
 	uint32_t i, idx;
 	bool theirs;
 
-	/* mutants: what is behind is initialized later, or a buffer */
 	for (i = 0; i < n; i++) {
 		theirs = released < n && published < n &&
 		    slot_sub(i, released, n) < slot_sub(published, released, n);
@@ -126,7 +124,6 @@ vale_pipe_init(void *memory, const struct vale_pipe_layout *pl,
 	struct netmap_if *nifp;
 	unsigned int i;
 
-	/* mutants 2: it reads what is there behind arrays */
 	for (i = 0; i < 2; i++)
 		init_slots(head, pl, i, first + layout_buf(pl, i), nbufs);
 	memset(head, 0, pl->pl_tx[VALE_PIPE_MASTER]);
@@ -356,7 +353,7 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 	if (released >= n || published >= n)
 		return (pipe_back(ring, 0, EIO));
 	to_tail = slot_sub(published, released, n);
-	if (head >= n || cur >= n) /* mutants 2: such a head is behind cur */
+	if (head >= n || cur >= n)
 		return (pipe_back(ring, released, EINVAL));
 	to_cur = slot_sub(cur, released, n);
 	if (slot_sub(head, released, n) > to_cur || to_cur > to_tail)
@@ -369,12 +366,11 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 		    &pp->pp_peer->tx_atok);
 	}
 	/* What is new. */
-	/* mutants 4: it checks more slots than those that are new */
 	if (shown >= n || slot_sub(shown, released, n) > to_tail)
 		shown = cur;
 	if (!pipe_valid(pp, ring, shown, published)) {
 		errno = EIO;
-		return (-1); /* mutants: callers compare with 0 */
+		return (-1);
 	}
 	ring->tail = published;
 	return (0);
@@ -387,7 +383,6 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 static uint32_t
 pipe_sleep(struct nm_csb_atok *atok, const uint32_t *index)
 {
-	/* mutants: it is compared with 0 */
 	atomic_store_32(&atok->appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	return (atomic_load_32(index));

@@ -84,7 +84,6 @@ region_list_init(struct vale_region *vr, uint32_t first, uint32_t n)
 {
 	uint32_t i, next;
 
-	/* mutants: it writes to a buffer, before there are frames */
 	for (i = 0; i < n; i++) {
 		next = i + 1 < n ? first + i + 1 : 0;
 		memcpy(vale_region_buf(vr, first + i), &next, sizeof(next));
@@ -162,7 +161,6 @@ region_init(struct vale_region *vr, const struct vale_region_layout *rl,
 	uint32_t i;
 
 	region_nifp_init(vr, rl, vr->vr_nifp, name, params, 0, n);
-	/* mutants 4: the rings are initialized later */
 	for (i = 0; n > 1 && i < n; i++)
 		region_nifp_init(vr, rl, (void *)(nifp + (1 + i) *
 		    VALE_NIFP_SIZE(n)), name, params, i, i + 1);

@@ -77,7 +77,6 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 	to->fg_nfrags = 1 + nfrags - i;
 	memmove(to + 1, fg + i, (nfrags - i) * sizeof(*fg));
 	/* If none is left, neither are bytes to skip. */
-	/* mutants: it adds 0 to what remains */
 	if (skip > 0) {
 		to[1].fg_buf += skip;
 		to[1].fg_len -= skip;

@@ -264,7 +264,7 @@ vale_rxsync(struct vale_desc *d)
 	locked = !polled || !rq->rq_polled || result != 0;
 	if (locked)
 		pthread_mutex_lock(&rq->rq_lock);
-	if (freed > 0) /* mutants 2: it stores the same number */
+	if (freed > 0)
 		atomic_store_rel_32(&rq->rq_cur, head);
 	rq->rq_shown = atomic_load_acq_32(&rq->rq_tail);
 	if (locked) {

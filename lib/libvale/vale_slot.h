@@ -54,7 +54,6 @@ vale_slot_copy(uint8_t *dst, const uint8_t *src, uint32_t len)
 {
 	enum { HALF = 32 };
 
-	/* mutants 5: both branches copy the bytes */
 	if (len >= HALF && len <= 2 * HALF) {
 		memcpy(dst, src, HALF);
 		memcpy(dst + len - HALF, src + len - HALF, HALF);

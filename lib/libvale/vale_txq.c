@@ -17,7 +17,6 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 	unsigned int i;
 
 	vt->vt_nslots = nslots;
-	/* mutants: it writes to a member that is set later */
 	for (i = 0; i < nitems(vt->vt_list); i++)
 		vale_list_init(&vt->vt_list[i]);
 	/* Most ports never touch it. */

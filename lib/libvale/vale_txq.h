@@ -160,7 +160,6 @@ vale_list_append(struct vale_txq *vt, struct vale_list *li, uint32_t frame)
 	li->li_last = frame;
 	vt->vt_frag[frame].fg_next = VALE_END;
 	li->li_frames++;
-	/* mutants: deliver_fit() counts the slots then */
 	li->li_slots += vt->vt_frag[frame].fg_slots;
 }
 

@@ -82,14 +82,13 @@ ring_poll(struct valed_ring *vdr, int kick)
 	    epoll_ctl(fd, EPOLL_CTL_ADD, vdr->vdr_self, &ev) == 0 &&
 	    epoll_ctl(fd, EPOLL_CTL_ADD, kick, &ev) == 0) {
 		vdr->vdr_desc.fd = fd;
-		return (0); /* mutants: callers compare with -1 */
+		return (0);
 	}
 	error = errno;
-	/* mutants 3: close(-1) does nothing, and errno is restored */
 	if (fd != -1)
 		close(fd);
 	close(vdr->vdr_self);
-	errno = error; /* mutants: close() and what frees leave errno */
+	errno = error;
 	return (-1);
 }
 
@@ -117,7 +116,7 @@ ring_init(struct valed_port *vdp, unsigned int i)
 	d->txring = vcr->vcr_txring;
 	d->rxring = vcr->vcr_rxring;
 	d->common = &vdp->vdp_common;
-	return (0); /* mutants: callers compare with -1 */
+	return (0);
 }
 
 /* Set up all ring pairs. */
@@ -135,11 +134,10 @@ rings_init(struct valed_port *vdp, const char *name)
 		if (ring_init(vdp, i) == -1) {
 			error = errno;
 			rings_fini(vdp, i);
-			/* mutants: close() and what frees leave errno */
 			errno = error;
 			return (-1);
 		}
-	return (0); /* mutants: callers compare with -1 */
+	return (0);
 }
 
 /* The filter of the monitor that the connection opens next. */
@@ -158,7 +156,6 @@ send_filter(int fd, const char *name, const struct vale_params *params)
 	return (vale_client_call(fd, &call));
 }
 
-/* mutants 2: close() and what frees leave errno */
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
@@ -180,7 +177,6 @@ vale_open(const char *name, const struct vale_params *params)
 		reg.nr_tx_slots = params->tx_slots;
 		reg.nr_rx_slots = params->rx_slots;
 		reg.nr_tx_rings = reg.nr_rx_rings = params->rings;
-		/* mutants: it is the first flag */
 		if ((params->monitor & VALE_MIRROR_TX) != 0)
 			reg.nr_flags |= NR_MONITOR_TX;
 		if ((params->monitor & VALE_MIRROR_RX) != 0)
@@ -249,7 +245,7 @@ port_call(struct vale_desc *d, uint16_t type, struct vale_client_call *call)
 	result = vale_client_call(client(d)->cp_fd, call);
 	error = errno;
 	pthread_mutex_unlock(&desc_port(d)->vdp_lock);
-	errno = error; /* mutants: close() and what frees leave errno */
+	errno = error;
 	return (result);
 }
 
@@ -287,9 +283,7 @@ vale_txsync(struct vale_desc *d)
 		if (vale_client_txwait(cp, i) && nm_ring_space(d->txring) ==
 		    d->txring->num_slots - 1)
 			break;
-		/* mutants 4: it asks again at once, or -2 waits, too */
 		poll(&pfd, 1, -1);
-		/* mutants 2: POLLHUP comes with it */
 		if ((pfd.revents & (POLLHUP | POLLERR)) != 0) {
 			errno = ENXIO;
 			return (-1);
@@ -363,7 +357,6 @@ valed_list(const char *name, uint16_t type, size_t size,
     int (*show)(const void *entry, const void *arg), const void *arg)
 {
 	struct vale_wire_page *page, ask = { 0, 0 };
-	/* mutants: more memory than what is used, or a reply longer than any */
 	struct vale_client_call call = { .body = &ask, .size = sizeof(ask),
 	    .reply_max = VALE_CLIENT_BODY };
 	uint32_t i;

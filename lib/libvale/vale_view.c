@@ -61,7 +61,7 @@ view_wait(const struct vale_pair *pair)
 
 	while (busy % 2 != 0 && view_busy(pair) == busy) {
 		if (n++ < YIELDS)
-			sched_yield(); /* mutants: it waits without a pause */
+			sched_yield();
 		else
 			nanosleep(&pause, NULL);
 	}

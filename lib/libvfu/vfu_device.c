@@ -301,7 +301,7 @@ region_ok(const struct vfu_device *vd, uint32_t region, uint64_t offset,
 		return (false);
 	/* A register access has one of the sizes of a CPU's accesses. */
 	return (region == VFIO_PCI_CONFIG_REGION_INDEX ||
-	    (count <= 8 && powerof2(count))); /* mutants: 9 is no power of 2 */
+	    (count <= 8 && powerof2(count)));
 }
 
 static int

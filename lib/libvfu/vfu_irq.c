@@ -34,7 +34,6 @@ msix_none(struct vfu_irq *irq)
 	atomic_store_rel_32(&irq->posted, 0);
 }
 
-/* mutants 3: how it waits for another thread's call, which is short */
 void
 vfu_irq_init(struct vfu_irq *irq, unsigned int nvectors)
 {
@@ -55,7 +54,7 @@ vfu_irq_init(struct vfu_irq *irq, unsigned int nvectors)
 	irq->sent = irq->unmasked = 0;
 	irq->unmasking = irq->again = false;
 	irq->keep = NULL;
-	irq->calls = 0; /* mutants: the number is even already */
+	irq->calls = 0;
 }
 
 void
@@ -93,7 +92,6 @@ irq_drop(struct vfu_irq *irq, int *slot)
 static void
 irq_call(struct vfu_irq *irq)
 {
-	/* mutants: it is odd during a call, too */
 	atomic_store_32(&irq->calls, irq->calls + 1);
 }
 
@@ -112,7 +110,6 @@ irq_signal(struct vfu_irq *irq, int *slot, uint64_t events)
 	irq_call(irq);
 	if (n == (ssize_t)sizeof(events))
 		atomic_add_64(&irq->sent, events);
-	/* mutants: an eventfd transfers 8 bytes or fails */
 	else if (n == -1 && errno == EINTR)
 		irq_drop(irq, slot);
 }
@@ -147,7 +144,6 @@ vfu_irq_level(struct vfu_irq *irq, bool level)
 {
 	atomic_store_bool(&irq->level, level);
 	if (level) {
-		/* mutants: on x86 the next operation is a fence */
 		atomic_thread_fence_seq_cst();
 		atomic_add_rel_32(&irq->rises, 1);
 	}
@@ -208,7 +204,6 @@ irq_flush(struct vfu_irq *irq)
 	if (atomic_load_acq_32(&irq->rises) == 0)
 		return;
 	rises = atomic_swap_32(&irq->rises, 0);
-	/* mutants: on x86 the atomic operation before it is a fence, too */
 	atomic_thread_fence_seq_cst();
 	if (irq->msi_fd != -1) {
 		irq_signal(irq, &irq->msi_fd, rises);
@@ -244,7 +239,6 @@ irq_unsignal(struct vfu_irq *irq, int *slot)
 	irq_call(irq);
 	n = read(*slot, &events, sizeof(events));
 	irq_call(irq);
-	/* mutants: an eventfd transfers 8 bytes or fails */
 	if (n == -1 && errno == EINTR)
 		irq_drop(irq, slot);
 	return (n == (ssize_t)sizeof(events));
@@ -308,7 +302,6 @@ signal_intx(struct vfu_irq *irq, struct signals *sg)
 	if (irq->again || sg->n == nitems(sg->fd) ||
 	    atomic_swap_32(&irq->rises, 0) == 0)
 		return;
-	/* mutants: on x86 the atomic operation before it is a fence, too */
 	atomic_thread_fence_seq_cst();
 	if (!intx_due(irq))
 		return;
@@ -358,7 +351,6 @@ vfu_irq_signal(struct vfu_irq *irq)
 	if (pthread_mutex_trylock(&irq->mtx) != 0)
 		return (false);
 	atomic_store_32(&irq->sending, 1);
-	/* mutants: on x86 the atomic operation that follows is a fence, too */
 	atomic_thread_fence_seq_cst();
 	signal_all(irq);
 	atomic_store_rel_32(&irq->sending, 0);
@@ -439,7 +431,6 @@ irq_unmask_event(int fd, void *arg)
 	irq->unmasking = false;
 	if (n == (ssize_t)sizeof(count))
 		return;
-	/* mutants: an eventfd transfers 8 bytes or fails */
 	if (n == -1 && errno == EINTR)
 		irq_drop_unmask(irq);
 }
@@ -464,7 +455,6 @@ vfu_irq_clear(struct vfu_irq *irq)
 	irq->masked = irq->shown = irq->intx_disabled = false;
 	irq->again = false;
 	atomic_store_rel_32(&irq->rises, 0);
-	/* mutants: on x86 the system calls that follow suffice */
 	atomic_thread_fence_seq_cst();
 	pthread_mutex_unlock(&irq->mtx);
 }
@@ -476,7 +466,6 @@ vfu_irq_clear(struct vfu_irq *irq)
 bool
 vfu_irq_fd(int fd)
 {
-	/* mutants 2: F_SETFL ignores the bit, and succeeds on an eventfd */
 	return (peer_fd_kind(fd) == PEER_FD_ANON &&
 	    fcntl(fd, F_SETFL, O_NONBLOCK) != -1);
 }
@@ -489,7 +478,7 @@ irq_take(struct vfu_irq *irq, int *slot, int *fd)
 		return (EINVAL);
 	/* Not with irq_drop(): the store never lacks what the slot has. */
 	peer_keep_put(irq->keep, irq_name(irq, slot), *fd);
-	if (*slot != -1) /* mutants 3: none is -1, 0, 1 or 2 */
+	if (*slot != -1)
 		close(*slot);
 	*slot = *fd;
 	*fd = -1;
@@ -538,7 +527,6 @@ irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
 	if (nfds == 0)
 		return (0);
 	error = irq_take(irq, &irq->unmask_fd, &fds[0]);
-	/* mutants: mevent_add() refuses -1, and the error is the same */
 	if (error != 0)
 		return (error);
 	irq->unmask_ev = loop_add(irq->unmask_fd, LOOP_READ, irq_unmask_event,
@@ -621,7 +609,6 @@ irq_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
 	slot = intx ? &irq->intx_fd : &irq->msi_fd;
 
 	action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
-	/* mutants: the compiler warns of variables that are not set */
 	act = eventfd = false;
 	switch (set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK) {
 	case VFIO_IRQ_SET_DATA_NONE:

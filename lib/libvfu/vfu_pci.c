@@ -74,7 +74,6 @@ vfu_pci_read(const struct vfu_pci *pci, bool intx, size_t off, void *buf,
 	memset(p, 0, len);
 	if (off < sizeof(pci->cfg))
 		memcpy(p, pci->cfg + off, MIN(len, sizeof(pci->cfg) - off));
-	/* mutants 2: beyond it the difference wraps */
 	if (intx && off <= PCI_STATUS && len > PCI_STATUS - off)
 		p[PCI_STATUS - off] |= PCI_STATUS_INTERRUPT;
 }

@@ -50,7 +50,6 @@ server_broken(struct vfu_device *vd, const char *how)
 }
 
 /* Close a descriptor; the watchdog interrupts it if that takes long. */
-/* mutants 2: it is odd during a call, too */
 static void
 server_close(struct vfu_server *srv, int fd)
 {
@@ -113,7 +112,6 @@ server_left(const struct vfu_server *srv)
 {
 	struct pollfd pfd = { .fd = srv->fd };
 
-	/* mutants: it waits for a millisecond */
 	return (poll(&pfd, 1, 0) == 1);
 }
 
@@ -381,7 +379,6 @@ server_message(struct vfu_device *vd, const struct vfio_user_header *h,
 	reply.command = h->command;
 	MPASS(error == 0 || req.reply_len == 0);
 	reply.size = sizeof(reply) + req.reply_len;
-	/* mutants 2: the bit is that of VFIO_USER_F_REPLY */
 	reply.flags = VFIO_USER_F_REPLY | (error != 0 ? VFIO_USER_F_ERROR : 0);
 	reply.error = error;
 	memcpy(srv->out + srv->out_len, &reply, sizeof(reply));
@@ -422,7 +419,6 @@ server_owned(const struct vfu_server *srv, size_t end)
 }
 
 /* Execute all complete messages, as long as there is space for replies. */
-/* mutants 4: without descriptors the position has no meaning */
 static void
 server_parse(struct vfu_device *vd)
 {
@@ -436,7 +432,6 @@ server_parse(struct vfu_device *vd)
 		size = server_frame(vd, srv->in + pos, srv->in_len - pos, &h);
 		if (size == 0 || size > srv->in_len - pos)
 			break;
-		/* mutants 2: it sends a little earlier */
 		if (sizeof(srv->out) - srv->out_len < VFU_REPLY_MAX) {
 			server_flush(vd);
 			if (srv->blocked)
@@ -497,7 +492,6 @@ server_take_fds(struct vfu_device *vd, struct msghdr *msg)
 
 	if (!peer_fds_take(msg, &mf))
 		server_broken(vd, "too many descriptors");
-	/* mutants 2: a part of that message, if there is one */
 	for (; srv->nfds < (int)mf.mf_n; srv->nfds++)
 		srv->fd_end[srv->nfds] = srv->in_len;
 	return (srv->nfds - before);

@@ -70,11 +70,10 @@ version_parse(const uint8_t *data, size_t len)
 		return (json_object());
 	if (data[len - 1] != '\0')
 		return (NULL);
-	/* mutants: what is not an object is refused later */
 	doc = json_loadb((const char *)data, len - 1, JSON_REJECT_DUPLICATES,
 	    NULL);
 	if (!json_is_object(doc) || !depth_ok(doc, JSON_DEPTH)) {
-		json_decref(doc); /* mutants: LeakSanitizer sees it */
+		json_decref(doc);
 		return (NULL);
 	}
 	return (doc);
@@ -110,7 +109,6 @@ version_answer(const json_t *offered, json_t *ours)
 	return (error == 0 ? 0 : ENOMEM);
 }
 
-/* mutants 3: LeakSanitizer sees it */
 int
 vfu_version(struct vfu_device *vd __unused, struct vfu_request *req)
 {
@@ -138,7 +136,6 @@ vfu_version(struct vfu_device *vd __unused, struct vfu_request *req)
 	version.minor = VFIO_USER_MINOR;
 	memcpy(req->reply, &version, sizeof(version));
 	text = (char *)req->reply + sizeof(version);
-	/* mutants: the text is far shorter */
 	len = json_dumpb(answer, text, VFU_XFER_MAX, JSON_COMPACT);
 	if (len == 0) {
 		error = ENOMEM;

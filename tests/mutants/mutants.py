@@ -16,24 +16,16 @@ signal, or by ten times the processor time that it takes without a mutant,
 whatever else the machine does.  A case that sleeps for eight seconds and twenty
 times its usual time hangs.
 
-For what no case kills the source must have the reason:
-
-    /* mutants: reason */	one, in this line, or, if the comment stands alone,
-				in the statement that follows; at the beginning
-				of a line, in the function or declaration that
-				follows
-    /* mutants 3: reason */	three at most
-
-A file *.table here has reasons for sources that have none of these comments:
-a source and a function; below them how many may live, and why; below that the
-lines, without their comments, or none for the whole function:
+What no case kills needs a reason in a file *.table here: a source and a function;
+below them how many may live, and why; below that the lines, without their
+comments, or none for the whole function:
 
     lib/libvale/vale_rxq.c vale_rxq_init
             3 reason
                     the text of a line
                     the text of another line
 
-Each comment, and each reason of a table, must speak of a mutant that lives.  RULES has reasons for kinds, and
+Each reason must speak of a mutant that lives.  RULES has reasons for kinds, and
 ../relacy/sites.table the fences.  The exit status is 0 if nothing else survived.
 
     -e n[,k]
@@ -134,7 +126,7 @@ LEFT_OUT = [
     (r"lib/libvale/vale_netmap\.c$|sys/dev/netmap/vale_learn_(copy|mod|os|ruled|sysctl|var)\.[ch]$",
         "for FreeBSD, and not run on Linux"),
     (LINUX + r"/(compat/|lem_os\.h)", "few lines, of other names for Linux's"),
-    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|libvale|vale_wire"
+    (r"(.*/)?(vale_fdb_entry|vale_rate_conf|vale_vlan_conf|e825(45|74)_reg|e82545_csb_reg|libvale|vale_wire"
         r"|frame_port|kernel_fit|counter_table|fast_path)\.h$",
         "declarations, or macros, whose bodies are not changed"),
     (r"tests/testbed/|compat/", "for the tests, or another system's code"),
@@ -736,51 +728,6 @@ def describe(m):
     return f"{m.function}: `{m.context}`: `{m.old}` -> `{m.new}`"
 
 
-class Reason:
-    """A comment why mutants may live, and the lines that it speaks of: see the
-    top."""
-
-    FORM = re.compile(r"/\* mutants(?: (\d+))?: .+? \*/")
-
-    def __init__(self, file, line, first, last, most):
-        self.file, self.line = file, line
-        self.first, self.last, self.most = first, last, most
-        self.size = last - first
-        self.alive = 0
-
-    def covers(self, m):
-        return m.file == self.file and self.first <= m.line <= self.last
-
-    @classmethod
-    def read(cls, name, lines):
-        """The comments of a file."""
-        found = []
-        for i, line in enumerate(lines):
-            m = cls.FORM.search(line)
-            if m is None:
-                continue
-            first = last = i
-            if not line[:m.start()].strip():
-                while cls.FORM.match(lines[first].strip()):
-                    first += 1
-                last = first
-                while not cls.ends(lines, first, last, line[0] == "/"):
-                    last += 1
-            found.append(cls(name, i + 1, first + 1, last + 1,
-                int(m.group(1) or 1)))
-        return found
-
-    @staticmethod
-    def ends(lines, first, last, outside):
-        """Whether a statement ends in this line, or, outside of functions,
-        what begins in the first one."""
-        code = re.sub(r"/\*.*?\*/", "", lines[last]).rstrip(" \t\\")
-        if outside and any(i[:1] == "{" for i in lines[first:last + 1]):
-            return code[:1] == "}"
-        return code[-1:] in (";", "}") or not outside and \
-            code[-1:] in ("{", ":") or last + 1 == len(lines)
-
-
 class Row:
     """A reason of a table: see the top."""
 
@@ -822,7 +769,7 @@ class Reasons:
     """What is known of mutants that live."""
 
     def __init__(self, files, tree):
-        self.all = [r for f in files for r in Reason.read(f.name, f.lines)]
+        self.all = []
         names = {f.name for f in files}
         for t in sorted(glob.glob(os.path.join(tree,
             "tests/mutants/*.table"))):

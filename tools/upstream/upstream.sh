@@ -74,14 +74,12 @@ put()
 	shift
 	mkdir -p "$dir"
 	for f; do
-		cp "$top/$f" "$dir/"
-		# The reasons of tests/mutants stay here.
-		sed -i.orig -e '\,^[[:blank:]]*/\* mutants.* \*/$,d' \
-		    -e 's, /\* mutants.* \*/$,,' "$dir/${f##*/}"
-		[ "$dir" != usr.sbin/bhyve ] ||
-			sed -i.orig -e 's,<sys/systm.h>,"kernel_names.h",' \
-			    "$dir/${f##*/}"
-		rm -f "$dir/${f##*/}.orig"
+		if [ "$dir" = usr.sbin/bhyve ]; then
+			sed 's,<sys/systm.h>,"kernel_names.h",' "$top/$f" \
+			    > "$dir/${f##*/}"
+		else
+			cp "$top/$f" "$dir/"
+		fi
 	done
 }
 

@@ -306,7 +306,7 @@ void
 e82545_timer(struct e82545 *dev)
 {
 	const struct e82545_csb_ops *ops;
-	uint32_t due = 0; /* mutants: a paused adapter accesses no memory */
+	uint32_t due = 0;
 
 	pthread_mutex_lock(&dev->reg_mtx);
 	ops = dev->csb.ops;

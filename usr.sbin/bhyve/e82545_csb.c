@@ -100,7 +100,6 @@ csb_map(struct e82545 *dev)
 {
 	struct paravirt_csb *page;
 
-	/* mutants: unless it is released after csb_due() */
 	if (dev->csb.gpa == 0)
 		return (NULL);
 	page = e82545_map(dev, dev->csb.gpa, NET_PARAVIRT_CSB_SIZE);
@@ -116,12 +115,11 @@ csb_map(struct e82545 *dev)
 static void
 csb_mode(struct e82545 *dev, bool on)
 {
-	/* mutants: the swap finds the same */
 	if (atomic_load_32(&dev->csb.on) == on ||
 	    atomic_swap_32(&dev->csb.on, on) == on)
 		return;
 	e82545_count_any(dev, on ? E82545_C_CSB_ON : E82545_C_CSB_OFF);
-	if (on) /* mutants 2: it decides about a probe only */
+	if (on)
 		E82545_PROBE(dev, CSB_ON, dev->csb.gpa);
 	else
 		E82545_PROBE(dev, CSB_OFF, dev->csb.gpa);
@@ -168,13 +166,12 @@ csb_due(struct e82545 *dev)
 	uint64_t now_ns;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	/* mutants: it only spares a call of the clock */
 	if (c->tx_recheck_ns == 0 && c->rx_recheck_ns == 0)
 		return (0);
 	now_ns = dev->ops->eo_now(dev->arg);
 	if (c->tx_recheck_ns != 0 && c->tx_recheck_ns <= now_ns) {
 		c->tx_recheck_ns = 0;
-		due |= E82545_CSB_TX; /* mutants: nothing is due before */
+		due |= E82545_CSB_TX;
 	}
 	if (c->rx_recheck_ns != 0 && c->rx_recheck_ns <= now_ns) {
 		c->rx_recheck_ns = 0;
@@ -292,7 +289,6 @@ e82545_csb_reset(struct e82545 *dev)
 	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
 	c->tdt.taken = c->rdt.taken = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
-	/* mutants 2: the head is 0, and a write to RDH sets it again */
 	c->vnet_clean = UINT32_MAX;
 	c->rx_unmasked = false;
 	c->held = 0;

@@ -69,12 +69,11 @@ csb_rx_taken(struct e82545_csb *c, uint32_t value)
 	if (value == c->rx_old) {
 		value = NET_PARAVIRT_NONE;
 		c->rdt.taken = NET_PARAVIRT_NONE;
-		e82545_stored(); /* mutants: this compiler keeps the order */
+		e82545_stored();
 	}
 	c->rx_old = NET_PARAVIRT_NONE;
 	if (value == c->rx_recheck_rdt)
 		c->rx_recheck_rdt = NET_PARAVIRT_NONE;
-	/* mutants: guest_rdt is not rx_recheck_rdt then */
 	else if (value != NET_PARAVIRT_NONE)
 		c->rx_polled = true;
 	return (value);
@@ -98,9 +97,8 @@ csb_rx_take(struct e82545 *dev, struct paravirt_csb *page)
 {
 	bool moved;
 
-	/* mutants: it only spares the lock */
 	if (!csb_stored(page, &csb_rx_ring) && !csb_kept(&dev->csb.rdt))
-		return (false); /* mutants: what is posted is counted again */
+		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
 	moved = csb_use(dev, &csb_rx_ring, page);
 	pthread_mutex_unlock(&dev->reg_mtx);
@@ -129,7 +127,7 @@ csb_rx_begin(struct e82545 *dev)
 		return;
 	c->rx = csb_map(dev);
 	if (c->rx == NULL) {
-		if (csb_kept(&c->rdt)) { /* mutants: it only spares the lock */
+		if (csb_kept(&c->rdt)) {
 			pthread_mutex_lock(&dev->reg_mtx);
 			csb_use(dev, &csb_rx_ring, NULL);
 			pthread_mutex_unlock(&dev->reg_mtx);

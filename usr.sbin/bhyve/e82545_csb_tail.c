@@ -67,7 +67,6 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 	const struct e82545_desc *desc;
 	uint64_t base, rest;
 
-	/* mutants: the same register */
 	base = (uint64_t)e82545_reg(dev, r->base + E82545_RING_BAH) << 32 |
 	    (e82545_reg(dev, r->base) & E82545_DBAL_MASK);
 	/* With the bus off, nothing tells. */
@@ -122,7 +121,7 @@ static void
 csb_kick_saved(struct e82545 *dev, const struct csb_ring *r, uint32_t tail)
 {
 	e82545_count(dev, r->saved, 1);
-	if (r == &csb_tx_ring) /* mutants 2: it decides about a probe only */
+	if (r == &csb_tx_ring)
 		E82545_PROBE(dev, TX_KICK_SAVED, tail);
 	else
 		E82545_PROBE(dev, RX_KICK_SAVED, tail);
@@ -138,7 +137,6 @@ csb_take(struct e82545_csb_tail *t, uint32_t *index)
 	uint32_t value;
 
 	value = atomic_load_acq_32(index);
-	/* mutants: it only spares an atomic operation */
 	if (value != htole32(NET_PARAVIRT_NONE)) {
 		t->taken = le32toh(value);
 		e82545_stored();
@@ -147,7 +145,6 @@ csb_take(struct e82545_csb_tail *t, uint32_t *index)
 	return (le32toh(value));
 }
 
-/* mutants 3: what is posted is counted again */
 bool
 csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 {
@@ -211,7 +208,6 @@ csb_restart(struct e82545 *dev, uint32_t off)
 	struct e82545_csb_tail *t = csb_tail(dev, r);
 	struct paravirt_csb *page = e82545_dma(dev) ? csb_map(dev) : NULL;
 
-	/* mutants: the flag is set anyway while the host sleeps */
 	if (r == &csb_tx_ring)
 		csb_tx_start(&dev->csb, page, false);
 	else {

@@ -72,12 +72,10 @@ csb_tx_wake(struct e82545_csb *c, bool kicked)
 
 	if (!csb_tx_counts(c) && !(kicked && (c->tx_on || !need))) {
 		/* The mode is off, or was before a reset with the bus off. */
-		/* mutants: the flag is set already */
 		csb_tx_start(c, c->tx, true);
 		return;
 	}
 	csb_tx_move(c, CSB_TX_AWAKE);
-	/* mutants 4: csb_tx_sleep() sets the flag again, and looks */
 	if (c->tx_on && need)
 		atomic_store_rel_32(&c->tx->host_need_txkick, htole32(0));
 }
@@ -105,7 +103,6 @@ csb_tx_begin(struct e82545 *dev)
 	} else if (csb_tx_awake(c))
 		csb_tx_move(c, csb_tx_counts(c) ? CSB_TX_ASLEEP :
 		    CSB_TX_STARTED);
-	/* mutants: it only spares the lock */
 	if (csb_kept(&c->tdt) || (c->tx_state == CSB_TX_AWAKE &&
 	    csb_stored(c->tx, &csb_tx_ring))) {
 		pthread_mutex_lock(&dev->reg_mtx);
@@ -121,7 +118,6 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 	struct e82545_csb *c = &dev->csb;
 
 	/* If it is set, the guest has not left out a kick. */
-	/* mutants 2: it only spares a store, a barrier and a look */
 	if (atomic_load_32(&page->host_need_txkick) != htole32(1)) {
 		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 		atomic_thread_fence_seq_cst();
@@ -244,12 +240,10 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 		if (done)
 			csb_tell(dev, c->tx, told, need);
 	} else if (atomic_load_acq_32(&c->tx->guest_csb_on) != 0) {
-		/* mutants: the other bits: TXDW, as `done', and LSC */
 		csb_suppress(dev, (causes & CSB_TX_CAUSES) |
 		    (done ? E82545_ICR_TXDW : 0));
 		csb_recheck_later(dev, &c->tx_recheck_ns);
 		done = false;
-		/* mutants: the other bits: TXDW, as `done', and LSC */
 		causes &= ~CSB_TX_CAUSES;
 	}
 	e82545_intr_tx(dev, 0, done, delayed, causes);

@@ -129,7 +129,6 @@ void
 csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s)
 {
 	e82545_snap_u64(s, &c->vnet_gpa, UINT64_MAX);
-	/* mutants: the same quotient */
 	e82545_snap_u32(s, &c->vnet_size, E82545_DLEN_MASK /
 	    sizeof(union e82545_txd));
 	e82545_snap_u32(s, &c->vnet_clean, UINT32_MAX);

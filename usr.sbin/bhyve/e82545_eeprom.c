@@ -62,7 +62,6 @@ e82545_eeprom_init(struct e82545_eeprom *ee, const struct e82545_type *type,
 	int i;
 
 	memset(ee->words, 0xff, sizeof(ee->words));
-	/* mutants 2: word 3 is written again */
 	for (i = 0; i < 3; i++)
 		ee->words[EEPROM_MAC + i] = mac[2 * i] | mac[2 * i + 1] << 8;
 	ee->words[EEPROM_SUBDEVICE] = subdevice;
@@ -94,7 +93,6 @@ e82545_eeprom_store(struct e82545 *dev, unsigned int word, uint16_t value)
  */
 
 /* Opcode and address are complete. */
-/* mutants 6: nothing follows, or the test of another opcode */
 static void
 mw_decode(struct e82545_eeprom *ee)
 {
@@ -128,7 +126,6 @@ mw_decode(struct e82545_eeprom *ee)
 }
 
 /* The clock rises while the chip is selected. */
-/* mutants 5: for the last two: nothing follows */
 static void
 mw_clock(struct e82545_eeprom *ee, bool data_in)
 {
@@ -165,7 +162,6 @@ mw_clock(struct e82545_eeprom *ee, bool data_in)
 }
 
 /* Chip select falls: carry out an instruction that is complete. */
-/* mutants 2: nothing follows */
 static void
 mw_deselect(struct e82545_eeprom *ee)
 {
@@ -176,7 +172,6 @@ mw_deselect(struct e82545_eeprom *ee)
 			ee->words[ee->addr] = ee->shift;
 		else if (ee->opcode == MW_ERASE)
 			ee->words[ee->addr] = 0xffff;
-		/* mutants: the fourth opcode, a read, is never complete */
 		else if (ee->opcode == MW_EXTENDED)
 			switch (ee->addr >> (EEPROM_ADDR_BITS - 2)) {
 			case MW_ERAL:
@@ -235,7 +230,6 @@ e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	old = e82545_reg(dev, off);
 	e82545_reg_set(dev, off, value);
 
-	/* mutants: to deselect what is not selected does nothing */
 	if ((old & E82545_EECD_CS) != 0 && (value & E82545_EECD_CS) == 0)
 		mw_deselect(ee);
 	if ((old & value & E82545_EECD_CS) != 0 &&

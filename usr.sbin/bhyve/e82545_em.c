@@ -25,7 +25,7 @@ em_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	uint32_t rx_kb;
 
 	rx_kb = value & E82545_PBA_RX;
-	if (rx_kb > 64) /* mutants 2: 64 becomes 64 */
+	if (rx_kb > 64)
 		rx_kb = 64;
 	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
 }
@@ -77,7 +77,6 @@ static const struct e82545_line em_line[] = {
 	LINE_RW(E82545_TIPG, "TIPG", 0, 0x3fffffff),
 	LINE_RW(E82545_AIFS, "AIFS", 0, 0x0000ffff),
 	LINE_RW(E82545_LEDCTL, "LEDCTL", 0x07068302, 0xcfcfcfef),
-	/* mutants: guests can write the bit, too */
 	LINE_OWN(E82545_PBA, "PBA", 0x00100030, E82545_PBA_RX, E82545_PBA_TX,
 	    NULL, em_pba_write),
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),

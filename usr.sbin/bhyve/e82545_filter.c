@@ -62,7 +62,6 @@ filter_exact(const struct e82545 *dev, uint64_t address)
 {
 	int i;
 
-	/* mutants 2: no register is there, so RAH.AV is 0 */
 	for (i = 0; i < E82545_RA_COUNT; i++)
 		if (filter_address(dev, i) == address)
 			return (true);
@@ -82,7 +81,6 @@ filter_hash(const struct e82545 *dev, uint32_t rctl, uint64_t address)
 uint64_t
 e82545_filter_own(const struct e82545 *dev)
 {
-	/* mutants: the others are filtered one by one */
 	return (filter_address(dev, 0));
 }
 

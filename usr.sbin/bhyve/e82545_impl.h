@@ -246,11 +246,9 @@ e82545_count(struct e82545 *dev, enum e82545_counter counter, uint64_t n)
 {
 	uint64_t *c = &dev->counters[counter];
 
-	/* mutants: the counters behind these are counted without a lock */
 	if (counter == E82545_C_TX_KICK || counter == E82545_C_RX_KICK ||
 	    (counter >= E82545_C_INTR_ASKED && counter <= E82545_C_INTR_SAVED))
 		mtx_assert(&dev->reg_mtx, MA_OWNED);
-	/* mutants: RX_KICK is one of those before */
 	else if (counter > E82545_C_RX_KICK && counter < E82545_C_LOOPBACK)
 		mtx_assert(&dev->rx_mtx.mtx, MA_OWNED);
 	else

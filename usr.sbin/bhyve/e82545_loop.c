@@ -81,7 +81,6 @@ e82545_loop_create(void)
 	loop->source.fs_peek = loop_peek;
 	loop->source.fs_next = loop_next;
 	/* The indices wrap soon: whatever runs long enough sees it early. */
-	/* mutants 3: the indices may start anywhere */
 	loop->head = loop->tail = UINT32_MAX;
 	return (loop);
 }

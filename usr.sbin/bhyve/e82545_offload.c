@@ -150,7 +150,6 @@ e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx, size_t paylen)
 void
 e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag)
 {
-	/* mutants: the tag overwrites the four bytes */
 	memmove(hdr - E82545_VLAN_LEN, hdr, E82545_VLAN_OFF);
 	hdr += E82545_VLAN_OFF - E82545_VLAN_LEN;
 	be16enc(hdr, type);
@@ -189,7 +188,6 @@ rx_l4(struct l4 *l4, const uint8_t *head, unsigned int proto, size_t off,
 			return;
 		break;
 	case PROTO_UDP:
-		/* mutants 2: UDP's length is compared with `len', too */
 		if (len < UDP_HDRLEN || be16dec(hdr + UDP_SUM) == 0)
 			return;
 		udplen = be16dec(hdr + UDP_LENGTH);
@@ -221,8 +219,7 @@ rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 		return (0);
 	found = 0;
 	if ((rxcsum & E82545_RXCSUM_IPOFL) != 0) {
-		found |= E82545_RXD_IPCS; /* mutants: it was 0 */
-		/* mutants: a sum is 0 in either order of its bytes */
+		found |= E82545_RXD_IPCS;
 		if (frame_sum_fold(e82545_sum(ip, hdrlen, 0, false)) != 0)
 			found |= E82545_RXD_ERR_IPE << 8;
 	}
@@ -255,7 +252,7 @@ rx_ip6(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 static uint64_t
 rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
 {
-	if (from >= to) /* mutants: the sum of no bytes is 0 */
+	if (from >= to)
 		return (0);
 	return (e82545_sum_iov(iov, from, to - from, (from ^ base) & 1));
 }
@@ -264,7 +261,6 @@ uint16_t
 e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
     uint64_t sum, uint32_t rxcsum)
 {
-	/* mutants 3: without a length neither offset nor sum are used */
 	struct l4 l4 = { 0, 0, 0 };
 	struct frame_cursor cur;
 	uint8_t head[RX_HEAD];
@@ -275,10 +271,8 @@ e82545_rx_ip(const struct iovec *iov, uint16_t type, size_t off, size_t len,
 	frame_cursor_init(&cur, iov);
 	frame_cursor_copy(&cur, head, MIN(len, sizeof(head)));
 	found = 0;
-	/* mutants 2: rx_ip4() compares the lengths */
 	if (type == E82545_ETHERTYPE_IP4 && len >= off + IP4_HDRLEN)
 		found = rx_ip4(head, off, len, rxcsum, &l4);
-	/* mutants 2: a header without payload has no checksum */
 	else if (len >= off + IP6_HDRLEN)
 		rx_ip6(head, off, len, rxcsum, &l4);
 	if (l4.len == 0)
@@ -298,7 +292,6 @@ e82545_rx_seen(const struct iovec *iov, size_t len, size_t from, bool strip)
 {
 	if (!strip)
 		return (rx_range(iov, from, len, from));
-	/* mutants 2: the other branch adds the sum of no bytes */
 	if (from >= E82545_VLAN_OFF)
 		return (rx_range(iov, from + E82545_VLAN_LEN, len, from));
 	return (rx_range(iov, from, E82545_VLAN_OFF, from) +

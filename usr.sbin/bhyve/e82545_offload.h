@@ -123,14 +123,12 @@ e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,
 {
 	uint64_t found;
 
-	/* mutants 4: e82545_rx_ip() finds the same, slower */
 	if ((type == E82545_ETHERTYPE_IP4 || type == E82545_ETHERTYPE_IP6) &&
 	    (rxcsum & (E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL)) != 0)
 		found = e82545_rx_ip(iov, type, E82545_ETH_HDRLEN + (tagged ?
 		    E82545_VLAN_LEN : 0), len, sum, rxcsum);
 	else
 		found = E82545_RXD_IXSM;
-	/* mutants: the sum from byte 0 on is the one that it has */
 	if (strip || (rxcsum & E82545_RXCSUM_PCSS) != 0)
 		sum = e82545_rx_seen(iov, len, rxcsum & E82545_RXCSUM_PCSS,
 		    strip);

@@ -92,7 +92,6 @@ phy_defaults(const struct e82545 *dev)
 	struct e82545_phy *phy = dev->phy;
 	int i;
 
-	/* mutants 2: UndefinedBehaviorSanitizer sees it */
 	for (i = 0; i < E82545_PHY_NREGS; i++)
 		phy->regs[i] = dev->type->et_phy[i].epr_reset;
 	memset(phy->paged, 0, sizeof(phy->paged));
@@ -164,7 +163,6 @@ phy_update(struct e82545 *dev, bool bounced)
 	up = phy_status(dev);
 	if (up != was || up != phy->link || (up && bounced)) {
 		phy->link = up;
-		/* mutants: the register has no other bit */
 		phy->regs[PHY_M88_INT_STATUS] |= PHY_M88_INT_LINK;
 		e82545_intr_raise(dev, E82545_ICR_LSC);
 	}
@@ -214,7 +212,6 @@ phy_absent(const struct e82545 *dev, unsigned int reg)
 	    reg != PHY_BM_PAGE && dev->phy->regs[PHY_BM_PAGE] != 0);
 }
 
-/* mutants 7: PHY_PARTNER has the next bit; others are 0, or last */
 static uint16_t
 phy_read(struct e82545 *dev, unsigned int reg)
 {
@@ -233,7 +230,6 @@ phy_read(struct e82545 *dev, unsigned int reg)
 	    PHY_CTRL_LOOPBACK)) == PHY_CTRL_AUTONEG;
 	switch (reg) {
 	case PHY_STATUS:
-		/* mutants: link_low is set whenever there is no link */
 		if (link && !phy->link_low)
 			value |= PHY_STATUS_LINK;
 		if (autoneg)
@@ -256,7 +252,6 @@ phy_read(struct e82545 *dev, unsigned int reg)
 		break;
 	case PHY_M88_STATUS:
 		if (link) {
-			/* mutants: it was 0 */
 			value |= PHY_M88_LINK | PHY_M88_RESOLVED;
 			if (phy->duplex)
 				value |= PHY_M88_FD;
@@ -303,7 +298,6 @@ phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
 		return;
 	if (phy_paged(dev, reg)) {
 		phy->paged[phy->regs[PHY_M88_PAGE] % E82545_PHY_NREGS] = value;
-		/* mutants: no bit of the register itself can be written */
 		return;
 	}
 	old = phy->regs[reg];
@@ -333,7 +327,6 @@ e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		    value & E82545_MDIC_DATA);
 	else
 		mdic |= E82545_MDIC_ERROR;
-	/* mutants: READY is set from the start, and no write changes it */
 	e82545_reg_set(dev, off, mdic | E82545_MDIC_READY);
 	if ((value & E82545_MDIC_INT) != 0)
 		e82545_intr_raise(dev, E82545_ICR_MDAC);

@@ -82,7 +82,6 @@ e82545_reg_reset(struct e82545 *dev)
 	const struct e82545_line *end = l + dev->type->et_nlines;
 	unsigned int i;
 
-	/* mutants: the register behind is in a later line */
 	for (; l < end; l++)
 		for (i = 0; i < l->el_count; i++)
 			e82545_reg_set(dev, l->el_off + i * l->el_stride,
@@ -181,7 +180,6 @@ e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
-	/* mutants: placing a block clears the flag */
 	if (dev->wake_tx && e82545_csb_placed(dev) && off == E82545_TDT)
 		atomic_store_rel_32(&dev->csb.kicked, 1);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
@@ -217,7 +215,6 @@ e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s)
 		}
 	value = atomic_load_32(&dev->io_addr);
 	e82545_snap_u32(s, &value, ALL);
-	/* mutants: wrong only if IOADDR is written between */
 	if (s->restore != NULL)
 		atomic_store_32(&dev->io_addr, value);
 	e82545_snap_bool(s, &dev->link_up);
@@ -268,7 +265,6 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	if (l == NULL)
 		return;
 	e82545_lock_rings(dev, l->el_ring);
-	/* mutants: placing a block clears the flag */
 	if ((off == E82545_TDH || off == E82545_RDH) &&
 	    e82545_csb_placed(dev))
 		dev->csb.ops->ecb_restart(dev, off);

@@ -90,9 +90,6 @@
  * The fast path of e82545_rx_frame(): a frame of one fragment, untagged, that
  * fits into one buffer.  Returns false, having done nothing, if it is another.
  */
-/* mutants 7: the general path does the same: bench/count.sh */
-/* mutants 2: the compiler warns of variables that are not set */
-/* mutants 2: nothing follows the last of the switch */
 static inline __attribute__((__always_inline__)) bool
 rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
     const struct iovec *iov)
@@ -110,7 +107,6 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	if (type == b->vet)
 		return (false);
 	status = E82545_RXD_DD | E82545_RXD_EOP;
-	/* mutants 3: the filter passes the guest's own address */
 	if ((le64dec(frame) & 0xffffffffffff) != b->own) {
 		switch (e82545_filter(dev, b->rctl, frame, false)) {
 		case E82545_FILTER_DROP:
@@ -164,7 +160,6 @@ static inline __attribute__((__always_inline__)) void
 rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
 	memset(b, 0, offsetof(struct rx_batch, counts));
-	/* mutants: no other is counted */
 	memset(&b->counts[E82545_C_RX_FRAME], 0, RX_COUNTS *
 	    sizeof(b->counts[0]));
 	b->q = &dev->rxq[queue];
@@ -204,12 +199,9 @@ rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 		rx_bad_ring(dev, b);
 		return;
 	}
-	/* mutants: it clears what is clear */
 	if (dev->csb.vnet_gpa != 0 && queue == 0)
 		b->vnet = dev->csb.ops->ecb_vnet_map(dev, b->size, b->head,
 		    b->posted);
-	/* mutants 3: the general path does the same: bench/count.sh */
-	/* mutants: the fast path does the same with looped frames */
 	if (b->link && !b->loopback && !b->looped && !b->stamp)
 		b->single_max = MIN(dev->port->fp_frame_max,
 		    MIN(rx_longest(b), b->bufsize - b->fcs));
@@ -364,11 +356,11 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b, uint32_t frames)
 
 	e82545_stat(dev, E82545_TPR, frames + b->lost);
 	e82545_stat64(dev, E82545_TORL, t->bytes + b->lost_bytes);
-	if (b->counts[E82545_C_RX_OVERSIZE] != 0) /* mutants: it adds 0 */
+	if (b->counts[E82545_C_RX_OVERSIZE] != 0)
 		e82545_stat(dev, E82545_ROC, b->counts[E82545_C_RX_OVERSIZE]);
 	e82545_stat(dev, E82545_GPRC, frames);
 	e82545_stat64(dev, E82545_GORCL, t->bytes);
-	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
+	if (t->broadcast + t->multicast != 0) {
 		e82545_stat(dev, E82545_BPRC, t->broadcast);
 		e82545_stat(dev, E82545_MPRC, t->multicast);
 	}
@@ -397,7 +389,6 @@ rx_causes(struct e82545 *dev, struct rx_batch *b)
 	return (rx_room(b) <= low ? E82545_ICR_RXDMT0 : 0);
 }
 
-/* mutants 2: the batch is empty, and E82545_RX_IDLE is 0 */
 static enum e82545_rx_state
 rx_end(struct e82545 *dev, struct rx_batch *b, enum e82545_rx_state state)
 {
@@ -488,7 +479,6 @@ rx_both(struct e82545 *dev, struct rx_batch b[E82545_QUEUES],
 }
 
 /* A batch of the port's frames, or (direct) of those that a caller has. */
-/* mutants 2: without a block it does nothing */
 static enum e82545_rx_state
 rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 {
@@ -547,6 +537,6 @@ e82545_rx_direct(struct e82545 *dev, struct frame_source *frames)
 		return;
 	if (rx_direct_allowed(dev))
 		while (rx_once(dev, frames, true) == E82545_RX_MORE)
-			continue; /* mutants: an empty statement, too */
+			continue;
 	e82545_unlock(&dev->rx_mtx);
 }

@@ -227,7 +227,7 @@ rx_complete(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	} else {
 		rx_lose(dev, b, wire, E82545_C_RX_BAD_ADDR);
 		e82545_probe_bad(dev, E82545_C_RX_BAD_ADDR, b->head);
-		errors |= E82545_RXD_ERR_RXE; /* mutants: it was 0 */
+		errors |= E82545_RXD_ERR_RXE;
 	}
 	rx_done(b, space->last, sums, status, errors, tag);
 	return (space->ok);
@@ -270,7 +270,6 @@ e82545_rx_segment_wire(const struct frame_cut *cut, size_t paylen)
 }
 
 /* Give the next segment to the guest.  Returns as rx_complete(). */
-/* mutants 5: a tag has four bytes */
 bool
 e82545_rx_segment(struct e82545 *dev, struct rx_batch *b,
     const struct rx_frame *f, struct frame_cut *cut)
@@ -337,5 +336,5 @@ e82545_rx_uncut(struct e82545 *dev, struct rx_batch *b,
 	    FRAME_VNET_SHORT);
 	b->uncut += rx_complete(dev, b, f, &space, f->wire,
 	    f->wire - E82545_ETH_FCS - f->f.f_len,
-	    (uint64_t)E82545_RXD_IXSM << 32); /* mutants: DD is set, too */
+	    (uint64_t)E82545_RXD_IXSM << 32);
 }

@@ -113,7 +113,6 @@ rx_space(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 				return (RX_FULL);
 			e82545_rx_null(dev, b, 0);
 		}
-	/* mutants: it looks for descriptors earlier */
 	if (need > rx_room(b) && b->ring != NULL)
 		e82545_rx_poll(dev, b);
 	if (need > rx_room(b)) {
@@ -177,7 +176,6 @@ e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 			rx_lose(dev, b, f->wire, E82545_C_RX_BAD_OFFLOAD);
 			goto taken;
 		}
-		/* mutants: the array has space for a frame more */
 		verdict = rx_space(dev, b, f, len, false);
 		if (verdict == RX_TAKEN)
 			e82545_rx_uncut(dev, b, f, len);

@@ -328,7 +328,6 @@ rx_need(const struct rx_batch *b, const struct rx_frame *f, size_t len)
 
 	if (header != 0)
 		return (MAX(howmany(len - header, b->payload), 1));
-	/* mutants 2: the same number, by a division */
 	return (len <= b->bufsize ? 1 : howmany(len, b->bufsize));
 }
 

@@ -200,7 +200,6 @@ e82545_rx_stall(struct e82545 *dev, struct rx_batch *b)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	dev->rx_wait = (struct e82545_rx_wait){ .stalled = true,
 	    .need = b->need, .rctl = b->rctl, .regs = b->regs };
-	/* mutants: without a block it does nothing */
 	if (e82545_csb_placed(dev) && b->regs == 0)
 		dev->csb.ops->ecb_rx_wait(dev, b->need);
 	if (b->ring != NULL && e82545_rx_unstall(dev))

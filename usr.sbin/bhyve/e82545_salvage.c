@@ -121,7 +121,6 @@ salvage_regs(struct e82545 *dev, const struct e82545 *old)
 		dev->counters[i] = old->counters[i];
 }
 
-/* mutants: EINVAL follows from the checks of the restore, too */
 static bool
 salvage_state(struct e82545 *dev, const struct e82545 *old)
 {

@@ -78,7 +78,6 @@ snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
 
 	le64enc(bytes, value);
 	e82545_snap_bytes(s, bytes, len);
-	/* mutants: a bad snapshot stays bad, and the value as it is */
 	if (s->restore != NULL && !s->bad) {
 		e82545_snap_check(s, le64dec(bytes) <= max);
 		if (!s->bad)
@@ -130,7 +129,6 @@ snap_counters(struct e82545 *dev, struct e82545_snap *s)
 	for (i = 0; i < E82545_NCOUNTERS; i++) {
 		value = atomic_load_64(&dev->counters[i]);
 		e82545_snap_u64(s, &value, UINT64_MAX);
-		/* mutants: wrong only if it is counted between */
 		if (s->restore != NULL)
 			atomic_store_64(&dev->counters[i], value);
 	}
@@ -166,7 +164,6 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 	s.done = sizeof(h);
 	snap_state(dev, &s);
 	e82545_loop_snap(dev, &s);
-	/* mutants: a save that fails leaves the buffer undefined */
 	if (buf != NULL && !s.bad) {
 		memcpy(h.magic, dev->type->et_magic, sizeof(h.magic));
 		h.version = htole32(dev->type->et_version);
@@ -175,7 +172,7 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 		    s.done - sizeof(h), 0));
 		memcpy(buf, &h, sizeof(h));
 	}
-	return (s.bad ? 0 : s.done); /* mutants: no snapshot is one byte long */
+	return (s.bad ? 0 : s.done);
 }
 
 size_t
@@ -184,7 +181,6 @@ e82545_snapshot_size(struct e82545 *dev)
 	size_t size;
 
 	e82545_lock_all(dev);
-	/* mutants: without a buffer nothing looks at its size */
 	size = snap_save(dev, NULL, 0);
 	e82545_unlock_all(dev);
 	return (size);
@@ -199,7 +195,6 @@ e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size)
 	e82545_lock_all(dev);
 	if (!dev->paused)
 		error = EBUSY;
-	/* mutants: the state does not fit, either */
 	else if (size < sizeof(struct snap_header) ||
 	    snap_save(dev, buf, size) != size)
 		error = EINVAL;
@@ -213,7 +208,7 @@ snap_header_check(const struct e82545_type *type, const void *buf, size_t size,
 {
 	struct snap_header h;
 
-	if (size < sizeof(h)) /* mutants: the state is missing then */
+	if (size < sizeof(h))
 		return (EINVAL);
 	memcpy(&h, buf, sizeof(h));
 	if (memcmp(h.magic, type->et_magic, sizeof(h.magic)) != 0)
@@ -253,7 +248,6 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	s.done = sizeof(struct snap_header);
 	pthread_mutex_lock(&fresh->reg_mtx);
 	snap_state(fresh, &s);
-	/* mutants: the mutex is destroyed next, which glibc does not refuse */
 	pthread_mutex_unlock(&fresh->reg_mtx);
 	e82545_loop_snap(fresh, &s);
 	e82545_snap_check(&s, s.done == size);

@@ -43,14 +43,12 @@ e82545_stat(struct e82545 *dev, uint32_t off, uint64_t n)
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	old = e82545_reg(dev, off);
-	/* mutants: the sum is the maximum then */
 	e82545_reg_set(dev, off, n > UINT32_MAX - old ? UINT32_MAX : old + n);
 }
 
 static uint64_t
 stat64(const struct e82545 *dev, uint32_t off)
 {
-	/* mutants: the same register */
 	return (e82545_reg(dev, off) |
 	    (uint64_t)e82545_reg(dev, off + 4) << 32);
 }
@@ -69,7 +67,6 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	old = stat64(dev, off);
-	/* mutants: the sum is the maximum then */
 	stat64_set(dev, off, n > UINT64_MAX - old ? UINT64_MAX : old + n);
 }
 
@@ -113,7 +110,7 @@ e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	for (i = 0; i < E82545_NSIZES; i++)
-		if (t->size[i] != 0) /* mutants: it adds 0 */
+		if (t->size[i] != 0)
 			e82545_stat(dev, first + 4 * i, t->size[i]);
 }
 

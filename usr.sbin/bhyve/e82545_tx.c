@@ -81,8 +81,6 @@
  * the network as one frame, as it is.  Returns false, having done nothing, if
  * the packet at the head is another.
  */
-/* mutants 24: the general path does the same: bench/count.sh */
-/* mutants 3: indeterminate: the compiler makes it the right one */
 static bool
 tx_single_desc(struct e82545 *dev, struct tx_batch *b)
 {
@@ -187,11 +185,9 @@ tx_begin(struct e82545 *dev, struct tx_batch *b, unsigned int queue)
 	b->stamp_ns = 0;
 	b->single_max = MIN(E82545_FRAME_MAX, dev->port->fp_frame_max);
 	b->frame.f_iov = &b->iov;
-	/* mutants: tx_single_desc() sets the length */
 	frame_set(&b->frame, 1, 0);
 	b->ntso = b->ntsofail = 0;
 	memset(&b->tally, 0, sizeof(b->tally));
-	/* mutants: no other is counted */
 	memset(&b->counts[E82545_C_TX_FRAME], 0, TX_COUNTS *
 	    sizeof(b->counts[0]));
 	b->counts[E82545_C_LOOPBACK] = 0;
@@ -235,7 +231,6 @@ tx_run(struct e82545 *dev, struct tx_batch *b)
 	enum tx_next next;
 
 	while (b->nframes < E82545_TX_FRAMES && b->ndescs < TX_BATCH_DESCS) {
-		/* mutants: the general path does the same: bench/count.sh */
 		if (FAST_PATH(tx_single_desc(dev, b))) {
 			tx_step(b, 1);
 			continue;
@@ -259,12 +254,12 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 	e82545_stat(dev, E82545_TPT, frames);
 	e82545_stat64(dev, E82545_GOTCL, t->bytes);
 	e82545_stat64(dev, E82545_TOTL, t->bytes);
-	if (t->broadcast + t->multicast != 0) { /* mutants: it adds 0 */
+	if (t->broadcast + t->multicast != 0) {
 		e82545_stat(dev, E82545_BPTC, t->broadcast);
 		e82545_stat(dev, E82545_MPTC, t->multicast);
 	}
 	e82545_stat_sizes(dev, E82545_PTC64, t);
-	if (b->ntso + b->ntsofail != 0) { /* mutants: it adds 0 */
+	if (b->ntso + b->ntsofail != 0) {
 		e82545_stat(dev, E82545_TSCTC, b->ntso);
 		e82545_stat(dev, E82545_TSCTFC, b->ntsofail);
 	}
@@ -338,7 +333,6 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 	bool delayed, wake;
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	/* mutants: it spares a lock when there was nothing to do */
 	if (b->ndescs == 0 && b->nframes == 0)
 		return (false);
 	if (b->queued)
@@ -427,7 +421,6 @@ tx_queues(struct e82545 *dev, bool *more, bool *wake)
 	return (false);
 }
 
-/* mutants 2: without a block these functions find the mode off */
 enum e82545_tx_state
 e82545_tx(struct e82545 *dev)
 {

@@ -214,7 +214,6 @@ tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
  * Commands count in the last descriptor of a packet; with TSO, and POPTS
  * always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
  */
-/* mutants 2: the last descriptor of a packet without TSO sets them again */
 static void
 tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)
 {
@@ -253,7 +252,6 @@ tx_fragment(struct e82545_txq *txq, struct tx_packet *p, uint8_t *data,
 {
 	struct iovec *frag = txq->frags + p->nfrags;
 
-	/* mutants 2: before the array is such an address by chance only */
 	if (p->nfrags > 0 && (uint8_t *)frag[-1].iov_base +
 	    frag[-1].iov_len == data) {
 		frag[-1].iov_len += len;
@@ -265,7 +263,6 @@ tx_fragment(struct e82545_txq *txq, struct tx_packet *p, uint8_t *data,
 	p->nfrags++;
 }
 
-/* mutants 4: fragments of an invalid packet are not used */
 static void
 tx_buffer(struct e82545 *dev, struct e82545_txq *txq, struct tx_packet *p,
     uint64_t gpa, size_t len)
@@ -325,7 +322,6 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		if ((lower & (E82545_TXD_DEXT | E82545_TXD_DTYP)) ==
 		    (E82545_TXD_DEXT | E82545_TXD_DTYP_CONTEXT)) {
 			tx_context(txq, &txd.context);
-			/* mutants: what is skipped is skipped in two steps */
 			if (!p->begun && !txq->now.skipping)
 				return (true);
 			continue;
@@ -342,7 +338,7 @@ e82545_tx_collect(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 		}
 	}
 	if (txq->now.skipping)
-		return (p->ndescs > 0); /* mutants: there is one */
+		return (p->ndescs > 0);
 	if (p->ndescs == TX_PACKET_DESCS || p->ndescs == b->size - 1) {
 		p->error = E82545_C_TX_BAD_LEN;
 		txq->now.skipping = true;

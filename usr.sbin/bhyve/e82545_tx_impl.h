@@ -208,7 +208,6 @@ tx_taglen(const struct tx_packet *p)
 static inline uint8_t *
 tx_slot(const struct tx_batch *b)
 {
-	/* mutants 3: the tag is where no header of 255 bytes reaches */
 	return (b->q->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
@@ -216,7 +215,6 @@ tx_slot(const struct tx_batch *b)
 static inline size_t
 tx_padding(const struct tx_batch *b, size_t len)
 {
-	/* mutants 3: a frame of 60 bytes lacks none */
 	return (b->psp && len < E82545_ETH_MIN ? E82545_ETH_MIN - len : 0);
 }
 

@@ -60,7 +60,6 @@ e82545_tx_out(struct e82545 *dev, struct tx_batch *b, const struct frame *frame)
 		tx_drop(dev, b, E82545_C_TX_LINKDOWN);
 		return;
 	}
-	/* mutants 2: the address is copied then */
 	if (frame->f_iov[0].iov_len >= sizeof(dst))
 		to = frame->f_iov[0].iov_base;
 	else {
@@ -112,7 +111,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		memset(hdr + len, 0, pad);
 	}
 	n = 0;
-	if (hdrlen > 0) { /* mutants: no header has one byte */
+	if (hdrlen > 0) {
 		iov[n].iov_base = hdr;
 		iov[n++].iov_len = hdrlen;
 	}
@@ -123,7 +122,6 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 		return;
 	}
 	n += npay;
-	/* mutants: tx_sums() looks at the same bits */
 	if (p->popts != 0 || (p->flags & E82545_TXD_IC) != 0)
 		tx_sums(dev, b, p, iov, len);
 	if (taglen != 0) {
@@ -150,7 +148,6 @@ tx_changed(const struct tx_batch *b, const struct tx_packet *p)
 	const struct e82545_txctx *ctx = &b->q->now.ctx[0];
 	size_t n;
 
-	/* mutants: it copies a byte more than it must */
 	n = (p->flags & E82545_TXD_VLE) != 0 ? E82545_VLAN_OFF : 0;
 	if ((p->flags & E82545_TXD_IC) != 0)
 		n = MAX(n, p->legacy.field + sizeof(uint16_t));

@@ -109,7 +109,6 @@ e82545_tx_tso(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p)
 	uint32_t paylen;
 	bool uncut;
 
-	/* mutants: the difference wraps, and is more than a packet may have */
 	if (!e82545_tso_valid(ctx) || p->len < ctx->hdrlen) {
 		tx_bad_drop(dev, b, E82545_C_TX_BAD_CTX);
 		return (true);

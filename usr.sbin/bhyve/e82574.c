@@ -78,7 +78,6 @@ systim_at(const struct e82545 *dev, uint64_t now_ns)
 	const uint64_t period_ns = (uint64_t)E82574_SYSTIM_NS *
 	    E82574_TIMINCA_PERIOD(timinca);
 
-	/* mutants: it has not grown then */
 	if (period_ns == 0 || now_ns < dev->x.xs_systim_ns)
 		return (dev->x.xs_systim);
 	return (dev->x.xs_systim + (now_ns - dev->x.xs_systim_ns) / period_ns *

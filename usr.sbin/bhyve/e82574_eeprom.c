@@ -118,10 +118,10 @@ spi_rise(struct e82545_eeprom *ee, bool data_in)
 			spi_store(ee);
 			ee->nbits = 0;
 		}
-		break; /* mutants: nothing else follows */
+		break;
 	case EE_DATA_OUT:
 	case EE_DONE:
-		break; /* mutants: nothing follows */
+		break;
 	}
 }
 

@@ -48,7 +48,6 @@
 #define	ALL_QUEUES	0x3		/* as bits */
 
 /* The causes that IVAR gives vector `v'. */
-/* mutants 3: the caller takes no bit that has no vector */
 static uint32_t
 vector_causes(uint32_t ivar, unsigned int v)
 {
@@ -99,7 +98,6 @@ e82574_moderate(const struct e82574 *state, const struct e82574_event *ev)
 			if (!vec->ev_held)
 				r.ed_put_off |= 1U << v;
 			vec->ev_held = true;
-			/* mutants: if they are equal, it stays the same */
 			if (r.ed_deadline_ns == 0 ||
 			    free_ns < r.ed_deadline_ns)
 				r.ed_deadline_ns = free_ns;
@@ -131,7 +129,6 @@ msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
 }
 
 /* All bits with a vector that they may set. */
-/* mutants 4: the caller takes no other bits */
 static uint32_t
 msix_possible(uint32_t causes)
 {
@@ -176,7 +173,6 @@ msix_send(struct e82545 *dev, const struct e82574_event *ev)
 		dev->csb.ops->ecb_icr_read(dev);
 	e82545_reg_set(dev, E82545_ICR, r.ed_icr);
 	e82545_reg_set(dev, E82545_IMS, r.ed_ims);
-	/* mutants 2: no bit is that of another vector */
 	for (v = 0; v < E82574_VECTORS; v++) {
 		if ((r.ed_put_off & 1U << v) != 0) {
 			e82545_count(dev, E82545_C_INTR_HELD, 1);
@@ -211,7 +207,6 @@ e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *mev)
 	ev.xe_iam = e82545_reg(dev, E82574_IAM);
 	ev.xe_ivar = e82545_reg(dev, E82574_IVAR);
 	ev.xe_ctrl_ext = e82545_reg(dev, E82545_CTRL_EXT);
-	/* mutants 2: the structure has room for another one at its end */
 	for (v = 0; v < E82574_VECTORS; v++)
 		ev.xe_itr_256ns[v] = vector_itr(dev, v);
 	/* The causes that the event may raise: is the time needed? */
@@ -268,7 +263,6 @@ e82574_snap(struct e82545 *dev, struct e82545_snap *s)
 	uint64_t systim = e82574_systim(dev);
 	unsigned int v;
 
-	/* mutants: what this does not refuse, the check does */
 	e82545_snap_u32(s, &x->xs_sent, E82574_ICR_MSIX);
 	e82545_snap_check(s, (x->xs_sent & ~(e82545_reg(dev, E82545_ICR) &
 	    e82545_reg(dev, E82545_IMS) & E82574_ICR_MSIX)) == 0);
@@ -292,7 +286,6 @@ e82574_salvage(struct e82545 *dev, const struct e82545 *old)
 
 	x->xs_sent = old->x.xs_sent & e82545_reg(dev, E82545_ICR) &
 	    e82545_reg(dev, E82545_IMS) & E82574_ICR_MSIX;
-	/* mutants 2: SYSTIM is behind the vectors, and is set below */
 	for (v = 0; v < E82574_VECTORS; v++) {
 		x->xs_vector[v].ev_last_ns = old->x.xs_vector[v].ev_last_ns;
 		x->xs_vector[v].ev_held =

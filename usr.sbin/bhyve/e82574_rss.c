@@ -67,7 +67,7 @@ e82574_rss_hash(const uint8_t key[E82574_RSSRK_COUNT * 4], const uint8_t *data,
 	for (i = 0; i < len; i++) {
 		/* The key's bits that belong to this byte, and 31 more. */
 		window = (uint64_t)be32dec(key + i) << 8 | key[i + 4];
-		for (bit = 0; bit < 8; bit++) /* mutants 2: 0x80 >> 8 is 0 */
+		for (bit = 0; bit < 8; bit++)
 			if ((data[i] & 0x80 >> bit) != 0)
 				hash ^= window >> (8 - bit);
 	}
@@ -91,7 +91,6 @@ e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r)
 	r->er_rfctl = e82545_reg(dev, E82574_RFCTL);
 	r->er_vet = e82545_reg(dev, E82545_VET);
 	for (i = 0; i < E82574_RSSRK_COUNT; i++)
-		/* mutants: the same register */
 		le32enc(r->er_key + 4 * i, e82545_reg(dev, E82574_RSSRK +
 		    4 * i));
 }
@@ -168,7 +167,6 @@ ip6_headers(struct ip6 *p, const uint8_t *ip, size_t len)
 		    next != PROTO_ROUTING)
 			return;
 		p->extended = true;
-		/* mutants 3: what is in 8 bytes does not count */
 		if (left < 8 || (n = (hdr[1] + 1U) * 8) > left)
 			return;
 		if (next == PROTO_DSTOPTS &&
@@ -227,7 +225,6 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	/* It may lie in another guest's memory, and change. */
 	frame_cursor_init(&cur, f->f_iov);
 	frame_cursor_copy(&cur, head, len);
-	/* mutants 3: so few bytes have no IP header */
 	if (len < E82545_ETH_HDRLEN + E82545_VLAN_LEN)
 		return (0);
 	type = rx_type(head, false);
@@ -242,7 +239,6 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	if (in.type == E82574_RSS_NONE)
 		return (0);
 	hash = e82574_rss_hash(r->er_key, in.bytes, in.len);
-	/* mutants: the same register */
 	reta = e82545_reg(dev, E82574_RETA + hash % E82574_RETA_ENTRIES / 4 *
 	    4) >> hash % 4 * 8;
 	queue = (reta & E82574_RETA_QUEUE) != 0;

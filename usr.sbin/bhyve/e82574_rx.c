@@ -52,7 +52,6 @@ headers_end(const struct e82545 *dev, const uint8_t *p, uint32_t len,
 	struct frame_hdr fh;
 	uint32_t hdrlen;
 
-	/* mutants 4: headers that are not complete end behind `len' */
 	if (type == FRAME_TYPE_IP4 && net + FRAME_IP4_HDRLEN <= len &&
 	    (be16dec(p + net + IP4_FRAGMENT) & IP4_FRAGMENT_MASK) != 0) {
 		hdrlen = (p[net] & 0xf) * 4;
@@ -66,7 +65,6 @@ headers_end(const struct e82545 *dev, const uint8_t *p, uint32_t len,
 	case PROTO_FRAGMENT:
 		return (fragments || fh.fh_ip4 ? fh.fh_l4 : 0);
 	case FRAME_PROTO_TCP:
-		/* mutants 3: as above */
 		if (fh.fh_l4 + TCP_HDRLEN > len)
 			return (0);
 		hdrlen = (p[fh.fh_l4 + TCP_OFF] >> 4) * 4;
@@ -89,7 +87,6 @@ e82574_rx_header(const struct e82545 *dev, const struct frame *f, size_t strip)
 	frame_cursor_init(&cur, f->f_iov);
 	frame_cursor_copy(&cur, p, len);
 	net = frame_hdr_ether(p, len, 0, &type);
-	/* mutants: then there is no IP header either */
 	if (net == 0)
 		return (0);
 	end = headers_end(dev, p, len, net, type);
@@ -97,7 +94,6 @@ e82574_rx_header(const struct e82545 *dev, const struct frame *f, size_t strip)
 	 * The limit of the field is beyond HEADERS_MAX.  A buffer has no place
 	 * for 0 less `strip'.
 	 */
-	/* mutants: headers have 4n + 2 bytes */
 	if (end > len || end - strip >
 	    E82574_PSRCTL_BSIZE0(e82545_reg(dev, E82574_PSRCTL)))
 		return (0);
@@ -116,7 +112,6 @@ e82574_rx_lens(const struct e82545 *dev, uint32_t len, uint16_t split,
 		if (i > 0)
 			size = E82574_PSRCTL_BSIZE(psrctl, i);
 		else if (split != 0)
-			/* mutants: headers have an even number of bytes */
 			size = split & E82574_HEADER_LEN;
 		else
 			size = E82574_PSRCTL_BSIZE0(psrctl);
@@ -165,7 +160,6 @@ e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
 	atomic_store_64(&desc[0], lower != NULL ? lower[which] :
 	    rx_unhashed(dev, d));
 	if (rx_split(dev)) {
-		/* mutants: as above */
 		split = q->split[which] &
 		    (E82574_HEADER_SPLIT | E82574_HEADER_LEN);
 		(void)e82574_rx_lens(dev, d & 0xffff, split, lens);

@@ -37,7 +37,6 @@ sender_now_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	/* mutants: only the difference of two times counts */
 	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
 }
 
@@ -61,7 +60,6 @@ static void
 sender_sleep(struct vale_sender *s, uint64_t until_ns)
 {
 	const struct timespec ts = {
-		/* mutants 2: the time is the same within a second */
 		.tv_sec = until_ns / NSEC, .tv_nsec = until_ns % NSEC
 	};
 
@@ -90,12 +88,10 @@ sender_thread(void *arg)
 		else
 			s->vsn_armed = false;
 	}
-	/* mutants: ThreadSanitizer reports it */
 	pthread_mutex_unlock(&s->vsn_mtx);
 	return (NULL);
 }
 
-/* mutants 5: in glibc they only store the clock */
 int
 vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 {
@@ -116,7 +112,6 @@ vale_sender_init(struct vale_sender *s, void (*sync)(void *arg), void *arg)
 	return (error);
 }
 
-/* mutants 3: ThreadSanitizer reports each */
 void
 vale_sender_fini(struct vale_sender *s)
 {
@@ -124,7 +119,7 @@ vale_sender_fini(struct vale_sender *s)
 	s->vsn_stop = true;
 	pthread_cond_signal(&s->vsn_work);
 	pthread_mutex_unlock(&s->vsn_mtx);
-	if (s->vsn_started) /* mutants: glibc refuses to wait for thread 0 */
+	if (s->vsn_started)
 		pthread_join(s->vsn_thread, NULL);
 	if (s->vsn_pending > 0)
 		sender_sync(s, sender_now_ns());
@@ -162,7 +157,6 @@ vale_sender_post(struct vale_sender *s, bool now)
 	const uint64_t now_ns = sender_now_ns();
 
 	s->vsn_pending++;
-	/* mutants: a signal more */
 	if (now || s->vsn_pending >= BATCH || now_ns - s->vsn_end_ns >=
 	    WINDOW * s->vsn_cost_ns || (!s->vsn_armed && !sender_arm(s)))
 		sender_sync(s, now_ns);

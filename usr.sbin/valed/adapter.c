@@ -383,7 +383,6 @@ adapter_resume(struct adapter *ad)
 }
 
 /* Undo adapter_open(), or those of its steps that were done. */
-/* mutants 6: close(2) of -1 does nothing, and neither is standard input */
 static void
 adapter_close(struct adapter *ad)
 {
@@ -427,7 +426,7 @@ adapter_thread(void *arg)
 	if (ad->error != 0)
 		return (NULL);
 	while (sem_wait(&ad->go) == -1)
-		continue; /* mutants: the end of the loop */
+		continue;
 	if (!ad->resumed)
 		adapter_resume(ad);
 	loop_run();
@@ -447,7 +446,7 @@ adapter_free(struct adapter *ad)
 {
 	pthread_cond_destroy(&ad->ready);
 	pthread_mutex_destroy(&ad->mtx);
-	sem_destroy(&ad->go); /* mutants: on Linux these have nothing to free */
+	sem_destroy(&ad->go);
 	free(ad->live);
 	adapter_keep_free(ad);
 }
@@ -474,7 +473,6 @@ ready_wait(struct adapter *ad, const bool *set)
 	return (is_set);
 }
 
-/* mutants 2: on Linux zeros are the same */
 struct adapter *
 adapter_start(const struct adapter_config *config,
     void (*watch)(struct adapter *ending))

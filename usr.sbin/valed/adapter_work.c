@@ -43,7 +43,6 @@ adapter_post(struct adapter *ad)
 	uint64_t one = 1;
 
 	atomic_thread_fence_rel();
-	/* mutants: any number but 0 */
 	if (atomic_swap_32(&ad->work_posted, 1) == 0 &&
 	    write(ad->work_fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
 		atomic_store_rel_32(&ad->work_posted, 0);
@@ -120,7 +119,6 @@ adapter_sends(const struct adapter *ad)
 }
 
 /* Send and receive a batch. */
-/* mutants 3: the last of the switch */
 static void
 adapter_batches(struct adapter *ad)
 {
@@ -180,7 +178,6 @@ adapter_end(struct adapter *ad)
 {
 	int i;
 
-	/* mutants 6: the thread has done so unless it was kept from running */
 	for (i = 0; i < DRAIN_BATCHES; i++) {
 		if (e82545_rx(ad->dev) != E82545_RX_MORE)
 			break;

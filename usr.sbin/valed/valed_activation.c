@@ -37,7 +37,6 @@ env_number(const char *name)
 	const char *value;
 
 	value = getenv(name);
-	/* mutants 2: of strtonum(3): it returns 0 for what is less than that */
 	return (value == NULL ? 0 : (int)strtonum(value, 0, INT_MAX, NULL));
 }
 
@@ -105,7 +104,6 @@ valed_activation_until(int fd)
 		if (*p == ':' && i + 1 < passed)
 			p++;
 	}
-	/* mutants: nobody asks for what is behind the last one */
 	if (p != NULL)
 		*p = '\0';
 }
@@ -144,7 +142,6 @@ valed_activation_fd(const char *name, int type, int *fdp)
 		    "not a listening sequential-packet socket of the UNIX "
 		    "domain");
 	flags = fcntl(fd, F_GETFL);
-	/* mutants: there is no other flag */
 	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
 		return (strerror(errno));
 	*fdp = fd;

@@ -148,7 +148,6 @@ change_carry(struct valed_change *vc)
 	if (!valed_changes_send(vc) || recv(changes_fd, &error,
 	    sizeof(error), 0) != (ssize_t)sizeof(error)) {
 		valed_sockets_drop();
-		/* mutants 2: nobody waits for the status */
 		_exit(EX_UNAVAILABLE);
 	}
 	return (error);
@@ -736,7 +735,7 @@ valed_changes_to(int fd)
 void
 valed_changes_drop(void)
 {
-	free(known); /* mutants: only memory, once */
+	free(known);
 	known = NULL;
 }
 
@@ -757,7 +756,6 @@ addresses_keep(struct valed_options *opt)
 	}
 }
 
-/* mutants 2: only memory, of a process that the next reload replaces */
 void
 valed_changes(struct valed_options *opt, bool replace)
 {
@@ -793,7 +791,6 @@ record_adapter(const struct adapter_config *ac, bool there)
 		if (valed_place(&known[i]) != valed_place(ac))
 			known[n++] = known[i];
 	nknown = n;
-	/* mutants: the serving process has no more than that */
 	if (there && n < VALED_MAXADAPTERS) {
 		known[nknown] = *ac;
 		known[nknown].ac_listen = known[nknown].ac_opener = -1;

@@ -75,7 +75,6 @@ valed_variable(const char *name, size_t len)
 {
 	int i;
 
-	/* mutants: AddressSanitizer sees it */
 	for (i = 0; i < VALED_NVARIABLES; i++) {
 		if (strlen(valed_variables[i].var_name) == len &&
 		    memcmp(valed_variables[i].var_name, name, len) == 0)
@@ -91,7 +90,6 @@ node_number(const char **p, int max, int *n)
 	const char *start = *p;
 
 	*n = 0;
-	/* mutants: behind the greatest number a digit is no dot */
 	while (isdigit((unsigned char)**p) && *n <= max)
 		*n = *n * 10 + (*(*p)++ - '0');
 	return (*p != start && (*start != '0' || *p == start + 1) &&
@@ -334,8 +332,6 @@ set_line(char *line, size_t len, struct valed_where where)
 {
 	if (memchr(line, '\0', len) != NULL)
 		valed_bad(where, "not text");
-	/* mutants 2: the byte before is the allocator's, and no blank */
-	/* mutants: blanks at the beginning are skipped, too */
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		line[--len] = '\0';
 	while (isspace((unsigned char)*line))
@@ -372,7 +368,6 @@ valed_config_file(const char *path)
 {
 	char *line = NULL, where[PATH_MAX + 16];
 	unsigned int number = 0;
-	/* mutants: getline(3) allocates a line if there is none */
 	size_t size = 0;
 	ssize_t len;
 	FILE *f;
@@ -385,7 +380,7 @@ valed_config_file(const char *path)
 	}
 	if (!feof(f))
 		err(EX_NOINPUT, "-k %s", path);
-	free(line); /* mutants: LeakSanitizer sees it, in these tests */
+	free(line);
 	fclose(f);
 }
 
@@ -430,7 +425,6 @@ valed_config_clear(void)
 	struct valed_node *vn;
 	int i;
 
-	/* mutants: the node is zero, or AddressSanitizer sees it */
 	for (vn = nodes; vn < nodes + nnodes; vn++) {
 		free(vn->nd_first);
 		for (i = 0; i < VALED_NVARIABLES; i++) {

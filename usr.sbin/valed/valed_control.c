@@ -86,16 +86,13 @@ valed_size_parse(const char *value, uint64_t *size)
 	unsigned int shift;
 	uint64_t n = 0;
 
-	/* mutants 2: a number with one more digit is too great, too */
 	for (p = value; isdigit((unsigned char)*p) && n <= PEER_MEM_BYTES; p++)
 		n = n * 10 + (*p - '0');
-	/* mutants: the unit is too great for any number */
 	suffix = *p == '\0' ? NULL : strchr(suffixes, *p);
 	if (suffix == NULL || p[1] != '\0')
 		return (false);
 	shift = 20 + 10 * (suffix - suffixes);
 	*size = n << shift;
-	/* mutants: the same quotient */
 	return (n != 0 && n <= PEER_MEM_BYTES >> shift);
 }
 

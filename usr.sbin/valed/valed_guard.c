@@ -131,7 +131,7 @@ reload_done(int fd, int changes)
 	valed_changes_to(guard_fd);
 	close(changes);
 	while ((n = write(fd, "", 1)) == -1 && errno != EPIPE)
-		continue; /* mutants: the end of the loop */
+		continue;
 	close(fd);
 	/* The other guard has gone, and perhaps has not passed on the end. */
 	if (n == -1)
@@ -382,7 +382,6 @@ openers_start(struct valed_options *opt)
 {
 	struct adapter_config *ac = opt->vo_adapters;
 
-	/* mutants: behind them are zeros, which have no socket */
 	for (; ac < opt->vo_adapters + opt->vo_nadapters; ac++) {
 		if (!valed_is_remote(ac))
 			continue;
@@ -404,7 +403,6 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt)
 
 	guard_argc = argc;
 	guard_argv = argv;
-	/* mutants: behind them are zeros, which are not opened */
 	for (ac = opt->vo_adapters; ac < opt->vo_adapters + opt->vo_nadapters;
 	    ac++)
 		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
@@ -494,7 +492,7 @@ valed_guard_attach(void)
 static void
 change_drop_fd(void *arg __unused, int fd)
 {
-	close(fd); /* mutants: the guard sends no more */
+	close(fd);
 }
 
 /* Put the descriptors that came into their places.  Returns false if some have

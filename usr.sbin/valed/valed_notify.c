@@ -69,7 +69,6 @@ valed_notify_open(void)
 	path = getenv("NOTIFY_SOCKET");
 	if (path == NULL)
 		return;
-	/* mutants 2: the kernel reads no more than what is set behind it */
 	memset(&sun, 0, sizeof(sun));
 	sun.sun_family = AF_UNIX;
 	len = strlen(path);
@@ -80,8 +79,7 @@ valed_notify_open(void)
 	if (*path == '@')
 		sun.sun_path[0] = '\0';
 	notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	    0); /* mutants: the other number of the only protocol */
-	/* mutants 3: connect(2) of -1 fails, too */
+	    0);
 	if (notify_fd == -1 || connect(notify_fd, (struct sockaddr *)&sun,
 	    offsetof(struct sockaddr_un, sun_path) + len) == -1)
 		err(EX_OSERR, "NOTIFY_SOCKET=%s", path);
@@ -94,7 +92,6 @@ valed_notify_wanted(void)
 	return (notify_fd != -1);
 }
 
-/* mutants 5: send(2) to -1 does nothing */
 void
 valed_notify(const char *fmt, ...)
 {
@@ -112,9 +109,8 @@ valed_notify(const char *fmt, ...)
 		valed_store_tell(VALED_STORE_NOTIFY, text);
 		return;
 	}
-	/* mutants: no signal for datagrams; 4 is MSG_DONTROUTE */
 	if (send(notify_fd, text, MIN(n, (int)sizeof(text) - 1),
-	    MSG_NOSIGNAL) == -1) /* mutants 2: the end of the function */
+	    MSG_NOSIGNAL) == -1)
 		return;
 }
 

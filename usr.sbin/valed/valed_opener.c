@@ -136,7 +136,6 @@ wait_answer(struct opener *op, int fd)
 static int
 connect_to(struct opener *op)
 {
-	/* mutants: it starts no program */
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 	    SOCK_NONBLOCK, 0);
 
@@ -220,7 +219,6 @@ opener_main(int s, const struct adapter_config *ac)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-port");
-	/* mutants: no descriptor has the greatest number */
 	if (dup2(s, ADAPTER_FD) == -1 ||
 	    close_range(ADAPTER_FD + 1, ~0U, 0) == -1 ||
 	    valed_sandbox_enter_opener() == -1)

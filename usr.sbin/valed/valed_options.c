@@ -124,7 +124,6 @@ struct assignment {
 };
 
 /* Parse a decimal number at *p and advance *p.  -1 if it exceeds `max'. */
-/* mutants 4: a digit follows */
 static int
 place_number(const char **p, int max)
 {
@@ -149,7 +148,6 @@ parse_place(struct place *place, struct valed_where where, const char *s,
 	const char *p;
 
 	p = s;
-	/* mutants: the third one ends the loop */
 	for (count = 0; count < 3; count++) {
 		n[count] = place_number(&p, VALED_MAXBUS);
 		if (n[count] == -1 || p == end)
@@ -519,7 +517,6 @@ valed_options(int argc, char **argv, struct valed_options *opt)
 	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
 		err(EX_OSERR, NULL);
 	valed_config_clear();
-	/* mutants 2: the colon in the list of options says the same */
 	opterr = 0;
 	opt->vo_check = checking = look_for_check(argc, argv);
 	optind = 0;

@@ -169,7 +169,7 @@ remove_at(const struct adapter_config *place, struct adapter_list *adapters,
 	kept[nkept++].fd = ad->config.ac_listen;
 	adapter_stop(ad);
 	while (!adapter_ended(ad)) {
-		poll(NULL, 0, POLL_MS); /* mutants: only how often it checks */
+		poll(NULL, 0, POLL_MS);
 		watch(ad);
 	}
 }

@@ -96,7 +96,6 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 {
 	int i;
 
-	/* mutants: both are the first of theirs, 0 */
 	e82545_counters(ad->dev, value + AT_MODEL);
 	for (i = 0; i < VFU_NCOUNTERS; i++)
 		value[AT_CLIENT + i] =
@@ -236,8 +235,6 @@ valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 	    d[HOSTIF_C_RX_FRAME], d[HOSTIF_C_RX_BATCH],
 	    d[HOSTIF_NCOUNTERS + VALE_C_TX_FRAME],
 	    d[HOSTIF_NCOUNTERS + VALE_C_RX_FRAME]);
-	/* mutants: the first counter has no dropped frames */
-	/* mutants 2: AddressSanitizer sees it */
 	for (i = 0; i < HOSTIF_NALL; i++) {
 		cr = hostif_counter_row(i, &prefix);
 		if (d[i] != 0 && strstr(cr->cr_desc, " dropped") != NULL)

@@ -124,7 +124,6 @@ reset(struct lem_core *lc)
 static uint32_t
 eeprom_clock(struct lem_core *lc, uint32_t eecd, uint32_t bits, int n)
 {
-	/* mutants: of more than 16 bits the caller uses the last */
 	uint32_t out = 0, wires;
 
 	while (n-- > 0) {

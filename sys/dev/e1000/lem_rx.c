@@ -168,7 +168,7 @@ rx_check(struct lem_core *lc, uint64_t done)
 	    (!eop && len != lc->lc_rx_bufsize) ||
 	    sum < E82545_ETH_HDRLEN ||
 	    sum > (lc->lc_vnet != NULL ? LEM_RX_OFFLOAD_MAX :
-	    E82545_FRAME_MAX) || /* mutants: no ring: a header of zeros */
+	    E82545_FRAME_MAX) ||
 	    (eop && lc->lc_vnet != NULL && !rx_offload(lc, sum))) {
 		lc->lc_counter[LEM_C_RX_BAD]++;
 		return (false);

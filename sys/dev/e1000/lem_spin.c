@@ -51,7 +51,7 @@ void
 lem_spin_paid(struct lem_spin *sp)
 {
 	sp->sp_rounds *= 2;
-	if (sp->sp_rounds > sp->sp_max) /* mutants: the same number */
+	if (sp->sp_rounds > sp->sp_max)
 		sp->sp_rounds = sp->sp_max;
 	sp->sp_misses = 0;
 	sp->sp_pause = TRIAL_MIN;
@@ -79,7 +79,6 @@ lem_spin_missed(struct lem_spin *sp)
 		sp->sp_trial = true;
 		sp->sp_rounds = sp->sp_max;
 	}
-	/* mutants: at the maximum there is nothing to learn */
 	sp->sp_learn = sp->sp_trial || sp->sp_rounds < sp->sp_max;
 }
 
@@ -88,7 +87,6 @@ lem_spin_missed(struct lem_spin *sp)
  * host took earlier, because nobody else wanted the processor, do not count: a
  * turn is followed by at most its own part of the others' time.
  */
-/* mutants 3: the same number */
 uint64_t
 lem_share_turn(uint64_t *due_ns, uint32_t percent, uint64_t begin_ns,
     uint64_t end_ns)

@@ -75,7 +75,6 @@ tx_report(struct lem_core *lc)
 	uint32_t last = (lc->lc_tx_tail - 1) & (lc->lc_ntxd - 1);
 
 	lem_tx_assert(lc);
-	/* mutants 2: the last batch is reported once more */
 	if (lc->lc_tx_batch == lc->lc_tx_tail)
 		return;
 	lc->lc_txd[last].rest |= E82545_TXD_RS;
@@ -207,7 +206,6 @@ tx_reclaim(struct lem_core *lc)
 		if ((atomic_load_acq_8(status) & E82545_TXD_DD) == 0)
 			break;
 		/* Completed before it was posted? */
-		/* mutants: what is not posted has more than one descriptor */
 		if (DISTANCE(head, last, lc->lc_ntxd) >=
 		    DISTANCE(head, lc->lc_tx_posted, lc->lc_ntxd)) {
 			lc->lc_counter[LEM_C_TX_BAD]++;

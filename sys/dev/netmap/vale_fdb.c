@@ -78,7 +78,6 @@ fdb_key_valid(uint64_t key)
 	return (key << (64 - FDB_ADDR_BITS) != 0);
 }
 
-/* mutants 5: another hash, which vale_fdb_test:spread accepts */
 static uint64_t
 fdb_mix(const struct vale_fdb *f, uint64_t key)
 {
@@ -97,7 +96,7 @@ fdb_unmix(const struct vale_fdb *f, uint64_t h)
 	int i;
 
 	/* Three bits are right at first, and twice as many each time. */
-	for (i = 0; i < 5; i++) /* mutants: more are right, too */
+	for (i = 0; i < 5; i++)
 		inverse *= 2 - f->fdb_seed[1] * inverse;
 	h *= FDB_PHI_INVERSE;
 	h ^= h >> 32;
@@ -154,7 +153,6 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	/* Odd, so that the product has an inverse. */
 	f->fdb_seed[1] = seed[1] | 1;
 	f->fdb_ageing_s = VALE_FDB_AGEING_S;
-	/* mutants: any number that a reader's copy does not have */
 	f->fdb_changes = 1;
 }
 
@@ -162,13 +160,13 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 static void
 fdb_changed(struct vale_fdb *f)
 {
-	atomic_add_rel_32(&f->fdb_changes, 1); /* mutants: another number */
+	atomic_add_rel_32(&f->fdb_changes, 1);
 }
 
 void
 vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds)
 {
-	if (seconds > VALE_FDB_AGEING_MAX_S) /* mutants: the same number */
+	if (seconds > VALE_FDB_AGEING_MAX_S)
 		seconds = VALE_FDB_AGEING_MAX_S;
 	atomic_store_32(&f->fdb_ageing_s, seconds);
 	fdb_changed(f);
@@ -186,7 +184,6 @@ vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
  * The way for a new address of `port': a free or expired one, else the port's
  * own oldest, else the oldest.
  */
-/* mutants 3: the first of a bucket sets all of them */
 static unsigned int
 fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
     unsigned int port, uint32_t now_s)
@@ -204,7 +201,6 @@ fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
 			return (w);
 		own = FDB_PORT(entry) == port;
 		age_s = (int32_t)(now_s - seen_s);
-		/* mutants: of two that are as old, either goes */
 		if (w == 0 || own > best_own ||
 		    (own == best_own && age_s > best_age_s)) {
 			best = w;
@@ -276,7 +272,6 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 			if (atomic_load_64(&b->fb_entry[w]) == entry) {
 				atomic_store_64(&b->fb_entry[w], 0);
 				fdb_give(f, entry);
-				/* mutants: nobody finds an expired entry */
 				fdb_changed(f);
 			}
 			fdb_writer_leave(b);
@@ -285,7 +280,6 @@ fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
 }
 
 /* Add or move a station.  The caller must have the bucket's fb_writer. */
-/* mutants 2: VALE_FDB_KNOWN is 0 */
 static enum vale_fdb_news
 fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t tag,
     unsigned int port, uint32_t now_s)
@@ -343,7 +337,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int vlan,
 		if (atomic_load_64(&b->fb_entry[w]) != entry)
 			continue;
 		seen_s = atomic_load_32(&b->fb_seen_s[w]);
-		if (seen_s == now_s) /* mutants: it stores the same time */
+		if (seen_s == now_s)
 			return (VALE_FDB_KNOWN);
 		atomic_store_32(&b->fb_seen_s[w], now_s);
 		if (!fdb_expired(f, seen_s, now_s))
@@ -352,7 +346,6 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int vlan,
 		return (VALE_FDB_LEARNED);
 	}
 	limit = atomic_load_32(&f->fdb_limit[port]);
-	/* mutants 4: it searches for expired entries when it need not */
 	if (limit != 0 && atomic_load_32(&f->fdb_used[port]) >= limit)
 		fdb_sweep(f, port, now_s);
 	if (!fdb_writer_enter(b))
@@ -372,7 +365,7 @@ vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 
 	MPASS(vlan < VALE_FDB_VLANS);
 	/* Group addresses are never learned, nor is zero. */
-	if ((addr[0] & 1) != 0) /* mutants: they are never learned */
+	if ((addr[0] & 1) != 0)
 		return (VALE_FDB_FLOOD);
 	h = fdb_mix(f, fdb_key(addr, vlan));
 	tag = fdb_tag(h);
@@ -421,7 +414,6 @@ vale_fdb_forget(struct vale_fdb *f, unsigned int port)
 	for (b = f->fdb_bucket; b < f->fdb_bucket + VALE_FDB_BUCKETS; b++) {
 		for (w = 0; w < VALE_FDB_WAYS; w++) {
 			entry = atomic_load_64(&b->fb_entry[w]);
-			/* mutants: it stores 0 over 0 */
 			if (entry != 0 && FDB_PORT(entry) == port)
 				break;
 		}
@@ -458,7 +450,6 @@ vale_fdb_next(const struct vale_fdb *f, unsigned int *cursor, uint32_t now_s,
 			continue;
 		fdb_station(f, bucket, e, entry);
 		entry->fe_port = FDB_PORT(e);
-		/* mutants: 0 either way */
 		entry->fe_age_s = (int32_t)(now_s - seen_s) > 0 ?
 		    now_s - seen_s : 0;
 		return (true);

@@ -74,9 +74,8 @@ vale_rate_refill(struct vale_rate *r, uint64_t now_ns)
 	uint64_t more;
 
 	MPASS(r->r_level <= full);
-	if (now_ns <= r->r_last_ns) /* mutants: no time adds no tokens */
+	if (now_ns <= r->r_last_ns)
 		return;
-	/* mutants: what is missing fills the bucket */
 	if (__builtin_mul_overflow(now_ns - r->r_last_ns, r->r_conf.rc_rate,
 	    &more) || more > (uint64_t)(full - r->r_level))
 		r->r_level = full;
@@ -105,7 +104,6 @@ rate_number(const char *p, uint32_t base, uint64_t max, uint64_t *n)
 	static const char suffix[] = "KMG";
 	unsigned int i;
 
-	/* mutants: no such character follows; no burst is 0 */
 	if (*p < '0' || *p > '9')
 		return (NULL);
 	for (*n = 0; *p >= '0' && *p <= '9'; p++) {
@@ -132,7 +130,6 @@ vale_rate_parse(const char *text, struct vale_rate_conf *conf)
 	bool frames;
 	uint64_t n;
 
-	/* mutants: the result is compared again */
 	p = rate_number(text, 1000, VALE_RATE_MAX, &n);
 	if (p == NULL)
 		return (false);
@@ -141,7 +138,6 @@ vale_rate_parse(const char *text, struct vale_rate_conf *conf)
 		n *= 8;
 	else if (!frames && strcmp(p, "bit/s") != 0 && strcmp(text, "0") != 0)
 		return (false);
-	/* mutants: VALE_RATE_MAX is a multiple of 8, too */
 	if (n > VALE_RATE_MAX)
 		return (false);
 	conf->rc_rate = n;

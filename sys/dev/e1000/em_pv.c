@@ -255,7 +255,8 @@ em_pv_tx_post(struct em_pv *pv, int q)
 	}
 	pv->tx_kicks++;
 	EM_PV_PROBE(pv, tx__kick, tx->posted);
-	E1000_WRITE_REG(&pv->sc.hw, E1000_TDT(q), tx->posted);
+	/* em(4) may count packets for AIM there. */
+	pv->base->ift_txd_flush(pv, q, tx->posted);
 }
 
 /*
@@ -621,7 +622,7 @@ em_pv_rxd_flush(void *arg, uint16_t q, uint8_t flid, qidx_t pidx)
 		pv->rx.kick = false;
 		pv->rx_kicks++;
 		EM_PV_PROBE(pv, rx__kick, pidx);
-		E1000_WRITE_REG(&pv->sc.hw, E1000_RDT(0), pidx);
+		pv->base->ift_rxd_flush(arg, q, flid, pidx);
 	} else {
 		pv->rx_kicks_saved++;
 		EM_PV_PROBE(pv, rx__kick__saved, pidx);
@@ -1041,14 +1042,15 @@ em_pv_init(if_ctx_t ctx)
 		    em_pv_poll, pv, C_DIRECT_EXEC);
 }
 
-/* Whether the adapter's link is not as em(4) has seen it. */
+/* Whether the link is not as em(4) has told the stack. */
 static bool
 em_pv_link_changed(struct em_pv *pv)
 {
 	const bool up = (E1000_READ_REG(&pv->sc.hw, E1000_STATUS) &
 	    E1000_STATUS_LU) != 0;
 
-	return (up != (pv->sc.link_active != 0));
+	return (up !=
+	    (if_getlinkstate(iflib_get_ifp(pv->sc.ctx)) == LINK_STATE_UP));
 }
 
 /*

@@ -42,6 +42,7 @@ base_txd_flush(void *arg, uint16_t q, qidx_t pidx)
 {
 	struct e1000_softc *sc = arg;
 
+	guest->q[q].published = true;
 	E1000_WRITE_REG(&sc->hw, E1000_TDT(q), pidx);
 }
 
@@ -147,10 +148,14 @@ base_rxd_flush(void *arg, uint16_t q,
 {
 	struct e1000_softc *sc = arg;
 
+	guest->q[q].published = true;
 	E1000_WRITE_REG(&sc->hw, E1000_RDT(q), pidx);
 }
 
-/* Adapt the interval between interrupts, or not. */
+/*
+ * Adapt the interval between interrupts, or not.  Like em(4) of 2026, this
+ * counts the packets that the functions above have published.
+ */
 static void
 base_newitr(struct em_queue *q, uint32_t reg)
 {
@@ -158,8 +163,9 @@ base_newitr(struct em_queue *q, uint32_t reg)
 	const uint32_t itr = !guest->aim_on ? c->no_aim :
 	    c->aim ^ (q->itr_setting == c->aim);
 
-	if (c->aim == 0 || itr == q->itr_setting)
+	if (c->aim == 0 || itr == q->itr_setting || !q->published)
 		return;
+	q->published = false;
 	q->itr_setting = itr;
 	em_reg_write(reg, itr);
 }
@@ -334,7 +340,8 @@ base_update_admin_status(if_ctx_t ctx)
 	if (!sc->hw.mac.get_link_status)
 		return;
 	sc->hw.mac.get_link_status = false;
-	sc->link_active = (em_reg_read(E82545_STATUS) & E82545_STATUS_LU) != 0;
+	ctx->ifnet.linkstate = (em_reg_read(E82545_STATUS) &
+	    E82545_STATUS_LU) != 0 ? LINK_STATE_UP : LINK_STATE_DOWN;
 	guest->links++;
 }
 

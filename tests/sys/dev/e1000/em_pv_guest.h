@@ -69,6 +69,7 @@ struct em_queue {
 	bool		 tx_notified, rx_notified;	/* a netmap program */
 	unsigned int	 served;	/* messages */
 	uint32_t	 itr_setting;	/* em(4)'s idea of ITR */
+	bool		 published;	/* there are packets for it to count */
 
 	uint64_t	 txring, rxring, txbuf, rxbuf;	/* gpa */
 	uint32_t	 posted, sent, injected, received;

@@ -239,7 +239,10 @@ typedef struct iflib_ctx *if_ctx_t;
 /* The interface: ifnet(9). */
 typedef struct em_ifnet {
 	int		 capenable;
+	int		 linkstate;
 } *if_t;
+#define	LINK_STATE_DOWN		1
+#define	LINK_STATE_UP		2
 #define	IFCAP_RXCSUM		0x01
 #define	IFCAP_RXCSUM_IPV6	0x02
 #define	IFCAP_LRO		0x04
@@ -248,6 +251,7 @@ typedef struct em_ifnet {
 #define	IFCAP_TSO		(IFCAP_TSO4 | IFCAP_TSO6)
 #define	IFCAP_NETMAP		0x20
 #define	if_getcapenable(ifp)	((ifp)->capenable)
+#define	if_getlinkstate(ifp)	((ifp)->linkstate)
 #define	if_getvnet(ifp)		(ifp)
 #define	CURVNET_SET(vnet)	((void)(vnet), (void)em_vnets++)
 #define	CURVNET_RESTORE()	((void)em_vnets--)
@@ -460,7 +464,6 @@ struct e1000_softc {
 	struct em_rx_queue *rx_queues;
 	u_long		 rx_overruns;
 	uint32_t	 ims;		/* of MSI-X */
-	uint16_t	 link_active;
 };
 
 #endif /* !_EM_PV_IF_EM_H_ */

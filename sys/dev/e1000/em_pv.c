@@ -1069,7 +1069,7 @@ em_pv_update_admin_status(if_ctx_t ctx)
 
 	if (pv->running && pv->itr_set && !pv->csb_on)
 		em_pv_itr(pv);
-	if ((pv->poll != 0 || pv->csb_on) && !*look && em_pv_link_changed(pv))
+	if ((pv->poll != 0 || pv->csb_on) && em_pv_link_changed(pv))
 		*look = true;
 	if (!pv->csb_on || *look || pv->updates++ % 4 == 0)
 		BASE(ifdi_update_admin_status)(ctx);

@@ -316,16 +316,20 @@ base_rx_queues_alloc(if_ctx_t ctx, caddr_t *vaddrs, uint64_t *paddrs,
 static int
 base_attach_post(if_ctx_t ctx __attribute__((__unused__)))
 {
+	static const char *const names[] = { "debug", "itr" };
 	struct em_guest *g = guest;
+	size_t i;
 
 	if (em_fails())
 		return (EIO);
 	TAILQ_INIT(&g->em_sysctls);
 	if (g->config.aim != 0)
 		return (0);
-	g->em_oid.oid_name = "itr";
-	g->em_entry.entry = &g->em_oid;
-	TAILQ_INSERT_TAIL(&g->em_sysctls, &g->em_entry, link);
+	for (i = 0; i < nitems(names); i++) {
+		g->em_oid[i].oid_name = names[i];
+		g->em_entry[i].entry = &g->em_oid[i];
+		TAILQ_INSERT_TAIL(&g->em_sysctls, &g->em_entry[i], link);
+	}
 	g->sysctls[g->nsysctls++] = (struct em_sysctl){ .name = "itr" };
 	return (0);
 }

@@ -90,8 +90,8 @@ struct em_guest {
 	struct em_sysctl sysctls[EM_SYSCTLS];
 	unsigned int	 nsysctls;
 	struct sysctl_ctx_list em_sysctls;	/* em(4)'s: without AIM, itr */
-	struct sysctl_ctx_entry em_entry;
-	struct sysctl_oid em_oid;
+	struct sysctl_ctx_entry em_entry[2];
+	struct sysctl_oid em_oid[2];
 	struct callout	*callout, *rx_callout;	/* polls; the end of a pause */
 	struct mtx	*mtx;
 	unsigned int	 ndma;		/* allocations that are not freed */

@@ -275,14 +275,15 @@ device_get_sysctl_ctx(device_t dev)
 	return (&guest->em_sysctls);
 }
 
-/* em(4)'s own itr is no longer freed with the device. */
+/* em(4)'s own itr is no longer freed with the device; the entry is freed. */
 int
 sysctl_ctx_entry_del(struct sysctl_ctx_list *list, struct sysctl_oid *oid)
 {
 	struct em_guest *g = guest;
 
-	REQUIRE(list == &g->em_sysctls && oid == &g->em_oid);
-	TAILQ_REMOVE(list, &g->em_entry, link);
+	REQUIRE(list == &g->em_sysctls && oid == &g->em_oid[1]);
+	TAILQ_REMOVE(list, &g->em_entry[1], link);
+	memset(&g->em_entry[1], 0xde, sizeof(g->em_entry[1]));
 	return (0);
 }
 
@@ -291,8 +292,8 @@ sysctl_remove_oid(struct sysctl_oid *oid, int del, int recurse)
 {
 	struct em_guest *g = guest;
 
-	REQUIRE(oid == &g->em_oid && del == 1 && recurse == 0);
-	REQUIRE(TAILQ_EMPTY(&g->em_sysctls));
+	REQUIRE(oid == &g->em_oid[1] && del == 1 && recurse == 0);
+	REQUIRE(TAILQ_NEXT(&g->em_entry[0], link) == NULL);
 	REQUIRE(g->nsysctls == 1 && strcmp(g->sysctls[0].name, "itr") == 0);
 	g->nsysctls = 0;
 	return (0);

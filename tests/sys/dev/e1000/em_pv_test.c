@@ -732,6 +732,26 @@ TEST(receives_first, "An interrupt for received frames does not end the wait "
 	em_each(receives_first);
 }
 
+/* Nobody waits for room. */
+static void
+not_asked(struct em_guest *g)
+{
+	em_send(g, 1);
+	em_settle(g);
+	em_inject(g, 1);
+	host_run(g->h);
+	(void)em_interrupt(g);
+	if (em_get(g, "csb") != 0)
+		ATF_CHECK_EQ(0, g->csb->guest_need_txkick);
+	em_settle(g);
+}
+
+TEST(not_asked, "With room in the transmit ring, an interrupt for received "
+    "frames asks for none of its own")
+{
+	em_each(not_asked);
+}
+
 static void
 post_meanwhile(struct host *h)
 {

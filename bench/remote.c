@@ -6,11 +6,11 @@
 
 /*
  * What it costs to have a port on another valed's switch (control=), a frame:
- * a thread sends batches through one frame port and takes them from another one.
- * Both are on a switch of another process, through its control socket; in the
- * place of the bare loop, on a switch of this process.  The thread sends as long
- * as less than WINDOW batches are on their way; with a batch of one frame it
- * waits for each: then it measures how long the processes take to wake each
+ * a thread sends batches through one frame port and takes them from another
+ * one.  Both are on a switch of another process, through its control socket; in
+ * the place of the bare loop, on a switch of this process.  The thread sends as
+ * long as less than WINDOW batches are on their way; with a batch of one frame
+ * it waits for each: then it measures how long the processes take to wake each
  * other.
  */
 
@@ -64,8 +64,8 @@ nothing(void)
 }
 
 /*
- * A process with a switch and a control socket, until this one ends.  `path' has
- * its socket.
+ * A process with a switch and a control socket, until this one ends.  `path'
+ * has its socket.
  */
 static void
 serve(const char *path)

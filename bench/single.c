@@ -10,24 +10,24 @@
  *
  *	single [-c] [-a busy] [-i idle] [-n frames] [-o options] msix|msi|intx valed
  *
- * One sends a frame to the other, and then the other back.  The time is from the
- * message that writes TDT to the receiver's eventfd being readable in a thread
- * that waits for it.  Each driver does what Linux's does then: with msix, of the
- * 82574L, it unmasks the vector; with msi and intx, of the 82545EM, it reads ICR,
- * masks, and unmasks, each write followed by a read.
+ * One sends a frame to the other, and then the other back.  The time is from
+ * the message that writes TDT to the receiver's eventfd being readable in a
+ * thread that waits for it.  Each driver does what Linux's does then: with
+ * msix, of the 82574L, it unmasks the vector; with msi and intx, of the
+ * 82545EM, it reads ICR, masks, and unmasks, each write followed by a read.
  *
- * Beside the two, -a has so many other adapters send all the time, each to one of
- * its own, and -i so many have clients and drivers, too, and send nothing.  -o is
- * added to the options of each adapter.  A line of the CSV is
+ * Beside the two, -a has so many other adapters send all the time, each to one
+ * of its own, and -i so many have clients and drivers, too, and send nothing.
+ * -o is added to the options of each adapter.  A line of the CSV is
  *
  *	kind,busy,idle,frames,median_us,p99_us,messages,switches,busy_fps,memory_kb
  *
  * kind: with the options, as msix+poll=100; messages: of both clients, a frame;
- * switches: how often the threads of the two adapters have gone to sleep, a frame;
- * busy_fps: frames a second of the busy adapters, since they began; memory_kb: of
- * valed, without that of the guests.  With -c strace(1) counts instead, and this
- * program prints valed's system calls, a frame.  That takes much longer, so fewer
- * events come together.
+ * switches: how often the threads of the two adapters have gone to sleep, a
+ * frame; busy_fps: frames a second of the busy adapters, since they began;
+ * memory_kb: of valed, without that of the guests.  With -c strace(1) counts
+ * instead, and this program prints valed's system calls, a frame.  That takes
+ * much longer, so fewer events come together.
  */
 
 #include <sys/param.h>
@@ -570,8 +570,8 @@ switches(void)
 }
 
 /*
- * The memory of valed in KB, each page that it shares with others as a part, but
- * without that of the guests, which have its names.
+ * The memory of valed in KB, each page that it shares with others as a part,
+ * but without that of the guests, which have its names.
  */
 static unsigned long
 memory(void)

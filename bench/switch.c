@@ -13,7 +13,8 @@
  * the frames to the same buffers and fills in the destinations' slots.
  *
  * With -r a receiver takes so many frames with a sync: fewer than a batch with
- * several, more when several batches are there.  -k sets the batch of the switch.
+ * several, more when several batches are there.  -k sets the batch of the
+ * switch.
  *
  * With -i the switch has unused ports; the same on a switch without them takes
  * the place of the bare loop.

@@ -11,14 +11,15 @@
  *	vhost [-k kind] [-n frames] socket [socket]
  *
  * One sends a frame to the other, and then the other back.  With one socket the
- * backend answers each frame itself, an ARP request.  The time is from the store
- * that posts the frame until the receiver's eventfd is readable.  A backend that
- * does not poll is notified by an eventfd.
+ * backend answers each frame itself, an ARP request.  The time is from the
+ * store that posts the frame until the receiver's eventfd is readable.  A
+ * backend that does not poll is notified by an eventfd.
  *
- * The output is a line as of single.c, of kind vhost, or -k.  Its `messages' are
- * these notifications, a frame.
+ * The output is a line as of single.c, of kind vhost, or -k.  Its `messages'
+ * are these notifications, a frame.
  *
- * Protocol: QEMU's docs/interop/vhost-user.rst.  Rings: VIRTIO 1.2, section 2.7.
+ * Protocol: QEMU's docs/interop/vhost-user.rst.  Rings: VIRTIO 1.2, section
+ * 2.7.
  */
 
 #include <sys/param.h>

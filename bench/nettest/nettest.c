@@ -13,9 +13,9 @@
  *	nettest [-p port] rr address seconds
  *
  * udp sends datagrams of `size' bytes (1 to 65507) as fast as it can, or `rate'
- * a second; tcp sends a pattern over `streams' connections (1), `bytes' with each
- * write (65536), and has the server compare it; rr sends a byte and waits for its
- * answer, again and again.  Each prints one line:
+ * a second; tcp sends a pattern over `streams' connections (1), `bytes' with
+ * each write (65536), and has the server compare it; rr sends a byte and waits
+ * for its answer, again and again.  Each prints one line:
  *
  *	udp size=8 seconds=1.000 sent=15874 full=0 received=15874
  *	tcp streams=1 seconds=5.012 bytes=52428800

@@ -60,8 +60,8 @@ answer(int fd, char line[NETTEST_LINE])
 }
 
 /*
- * Wait until packet `n' is due: asleep if there is time, so that the processor's
- * time is that of the packets.  Returns the time.
+ * Wait until packet `n' is due: asleep if there is time, so that the
+ * processor's time is that of the packets.  Returns the time.
  */
 static uint64_t
 pace(uint64_t start, uint64_t n, unsigned int rate)

@@ -84,8 +84,8 @@ bool	ctl_attach_accepts(const struct hostif_fds *fds);
 
 /*
  * Call changed() after each request that has changed a setting or an attached
- * interface, on the connection's thread, before the reply; `admin' is whether an
- * administrator has made the request.  Before ctl_start().
+ * interface, on the connection's thread, before the reply; `admin' is whether
+ * an administrator has made the request.  Before ctl_start().
  */
 void	ctl_changes_are(void (*changed)(bool admin));
 

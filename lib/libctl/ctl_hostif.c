@@ -136,7 +136,8 @@ ctl_attach_accepts(const struct hostif_fds *fds)
 
 /* Attach an interface, unless a program captures what has the port's name. */
 static int
-attach_owned(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
+attach_owned(struct ctl_conn *cc, const char *name,
+    const struct hostif_fds *fds)
 {
 	char error[sizeof(cc->cc_wire->vw_why)];
 	struct ctl_owner ow;

@@ -77,9 +77,9 @@ ctl_pass_moved(int fd)
 }
 
 /*
- * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a client
- * that does not read; what other processes have in flight is waited for, as by
- * peer_fds_send().
+ * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a
+ * client that does not read; what other processes have in flight is waited for,
+ * as by peer_fds_send().
  */
 static bool
 pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,

@@ -17,8 +17,8 @@
  * It keeps the client's ends, for processes to which the connection is passed
  * (VALE_WIRE_SHARE).
  *
- * While its user transmits, the thread spins for more, CTL_ROUNDS rounds, before
- * it asks for a kick, and yields the processor after each.
+ * While its user transmits, the thread spins for more, CTL_ROUNDS rounds,
+ * before it asks for a kick, and yields the processor after each.
  */
 
 #include <sys/param.h>

@@ -6,10 +6,11 @@
 
 /*
  * The control socket: the requests for a reload, VALE_WIRE_RELOAD and
- * VALE_WIRE_REPLACE, and for a restart, VALE_WIRE_RESTART.  The main thread carries them out; the
- * connection's thread waits for the end of one that began after the request,
- * and answers.  If the client leaves meanwhile, its connection is closed after
- * that.  A restart ends, for them, when it is known that it is possible.
+ * VALE_WIRE_REPLACE, and for a restart, VALE_WIRE_RESTART.  The main thread
+ * carries them out; the connection's thread waits for the end of one that began
+ * after the request, and answers.  If the client leaves meanwhile, its
+ * connection is closed after that.  A restart ends, for them, when it is known
+ * that it is possible.
  */
 
 #include <sys/param.h>

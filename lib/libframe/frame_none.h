@@ -16,8 +16,8 @@
 
 /*
  * Make *port one, with *source as its frame source; both must outlive its use.
- * Other members stay as they are.  The receiving thread, while no other one uses
- * the port.
+ * Other members stay as they are.  The receiving thread, while no other one
+ * uses the port.
  */
 void	frame_none_init(struct frame_port *port, struct frame_source *source);
 

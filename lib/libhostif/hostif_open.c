@@ -212,10 +212,12 @@ open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
 	memset(&ifr, 0, sizeof(ifr));
 	strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
 	if (ioctl(s, SIOCGIFINDEX, &ifr) == -1)
-		return (hostif_fail(error, size, "%s: no such interface", ifname));
+		return (hostif_fail(error, size, "%s: no such interface",
+		    ifname));
 	*index = ifr.ifr_ifindex;
 	if (ioctl(s, SIOCGIFHWADDR, &ifr) == -1)
-		return (hostif_fail(error, size, "%s: %s", ifname, strerror(errno)));
+		return (hostif_fail(error, size, "%s: %s", ifname,
+		    strerror(errno)));
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
 		return (hostif_fail(error, size, "%s: not an Ethernet interface",
 		    ifname));

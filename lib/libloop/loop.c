@@ -22,15 +22,15 @@
  * evl_round, evl_arg, and those of evl_within on, which only the loop's thread
  * uses.  It is never held while a handler runs.
  *
- * Polling (loop_poll()).  To wake a thread takes longer than to handle an event,
- * so the loop may look for the next one for a while before it sleeps.  Whether
- * that pays it learns from each wait: after one in which an event came within
- * the longest time, it looks for so long; after another, for half as long as
- * before.  It looks only while the processor is idle otherwise: it gives the
- * processor away after each look, and if it has been away for longer than a few
- * looks take, another thread has used it.  Then the loop sleeps, and does not
- * poll for a while, because a thread that sleeps is woken before others that
- * run, and one that polls is not.
+ * Polling (loop_poll()).  To wake a thread takes longer than to handle an
+ * event, so the loop may look for the next one for a while before it sleeps.
+ * Whether that pays it learns from each wait: after one in which an event came
+ * within the longest time, it looks for so long; after another, for half as
+ * long as before.  It looks only while the processor is idle otherwise: it
+ * gives the processor away after each look, and if it has been away for longer
+ * than a few looks take, another thread has used it.  Then the loop sleeps, and
+ * does not poll for a while, because a thread that sleeps is woken before
+ * others that run, and one that polls is not.
  */
 
 #include <sys/cdefs.h>

@@ -7,11 +7,11 @@
 /*
  * An event loop for each thread, over epoll(7).
  *
- * An event belongs to the loop of the thread that added it, and loop_run() calls
- * its handler in that thread.  Events are persistent.  They are level triggered:
- * a handler is called again until it removes the cause; those of the type
- * LOOP_READ_NEW are edge triggered.  Handlers may add, enable, disable and delete
- * any event, including their own.
+ * An event belongs to the loop of the thread that added it, and loop_run()
+ * calls its handler in that thread.  Events are persistent.  They are level
+ * triggered: a handler is called again until it removes the cause; those of the
+ * type LOOP_READ_NEW are edge triggered.  Handlers may add, enable, disable and
+ * delete any event, including their own.
  *
  * Any thread may call loop_enable(), loop_disable(), loop_delete() and
  * loop_stop(); the other functions are the loop's own thread's.  If that thread
@@ -57,17 +57,17 @@ int	loop_disable(struct loop_event *ev);
 void	loop_delete(struct loop_event *ev);
 
 /*
- * Have the loop call func(arg) after each round: when the handlers of all events
- * that occurred have returned.  So a handler can leave work that takes long
- * until all others have had their turn.  A loop has one such function.  Returns
- * 0, or -1 with errno.
+ * Have the loop call func(arg) after each round: when the handlers of all
+ * events that occurred have returned.  So a handler can leave work that takes
+ * long until all others have had their turn.  A loop has one such function.
+ * Returns 0, or -1 with errno.
  */
 int	loop_round(void (*func)(void *arg), void *arg);
 
 /*
- * Have the next round come after so many milliseconds, if no event comes before;
- * 0: after the events that there are.  Of several calls in a round the shortest
- * time counts.  The loop's own thread.
+ * Have the next round come after so many milliseconds, if no event comes
+ * before; 0: after the events that there are.  Of several calls in a round the
+ * shortest time counts.  The loop's own thread.
  */
 void	loop_round_within(int ms);
 
@@ -79,8 +79,8 @@ void	loop_round_within(int ms);
 void	loop_poll(uint64_t ns);
 
 /*
- * The calling thread's loop, for another thread to stop, or NULL with errno.  It
- * is valid as long as the thread exists.
+ * The calling thread's loop, for another thread to stop, or NULL with errno.
+ * It is valid as long as the thread exists.
  */
 struct loop *loop_self(void);
 
@@ -88,8 +88,8 @@ struct loop *loop_self(void);
 void	loop_run(void);
 
 /*
- * Have loop_run() return when the current handler does.  If the thread is not in
- * loop_run(), its next call returns at once.
+ * Have loop_run() return when the current handler does.  If the thread is not
+ * in loop_run(), its next call returns at once.
  */
 void	loop_stop(struct loop *loop);
 

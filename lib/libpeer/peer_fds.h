@@ -5,7 +5,8 @@
  */
 
 /*
- * Descriptors that go and come with a message over a UNIX-domain socket (SCM_RIGHTS).
+ * Descriptors that go and come with a message over a UNIX-domain socket
+ * (SCM_RIGHTS).
  *
  * Other control messages come, too, if the socket has options for them: who
  * inherits a socket, or passes one on, also sets its options, and what
@@ -31,9 +32,9 @@
  * Send `len' bytes with `n' descriptors, PEER_FDS_MAX at most, which the caller
  * keeps, as sendmsg(2) without an address does, with these flags and
  * MSG_NOSIGNAL.  All processes of a user share a limit of descriptors that were
- * sent and not yet received (unix(7), ETOOMANYREFS), which others may use up for
- * a moment: without MSG_DONTWAIT this waits for a second at most.  Returns as
- * sendmsg(2).  Any thread.
+ * sent and not yet received (unix(7), ETOOMANYREFS), which others may use up
+ * for a moment: without MSG_DONTWAIT this waits for a second at most.  Returns
+ * as sendmsg(2).  Any thread.
  */
 ssize_t	peer_fds_send(int s, const void *p, size_t len, const int *fds,
 	    unsigned int n, int flags);

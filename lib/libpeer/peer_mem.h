@@ -172,8 +172,8 @@ void	peer_mem_set_wanted(struct peer_mem *dma, void (*wanted)(void *arg));
  * from now on: the journal, which the table's owner has in memory that outlives
  * the process, gets each change, and `keep' the file of each mapping, as
  * "mem.N".  Either may be NULL.  peer_mem_set_journal() writes the table as it
- * is over what the journal had, which may be the same; to begin with, the memory
- * has zeros or a journal.
+ * is over what the journal had, which may be the same; to begin with, the
+ * memory has zeros or a journal.
  */
 void	peer_mem_set_keep(struct peer_mem *dma, const struct peer_keep *keep);
 void	peer_mem_set_journal(struct peer_mem *dma,

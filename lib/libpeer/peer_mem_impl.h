@@ -90,7 +90,9 @@ void	peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 /* The name of a file in a store: "mem.N". */
 void	peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file);
 
-/* After a change was recorded: remove the files from the store that have gone. */
+/*
+ * After a change was recorded: remove the files from the store that have gone.
+ */
 void	peer_mem_file_forget(struct peer_mem *dma);
 
 /*

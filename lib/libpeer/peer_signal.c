@@ -8,10 +8,10 @@
  * Events without waiting: peer_signal.h.
  *
  * The process has one context for its requests.  A request that is done is an
- * entry of the context's ring, in memory that the kernel shares, and stays there
- * until the head has passed it.  Nobody looks at the entries.  The head is set
- * only when the kernel finds the ring full, to the tail, which is that of
- * requests done before: an older value of another thread only makes the ring
+ * entry of the context's ring, in memory that the kernel shares, and stays
+ * there until the head has passed it.  Nobody looks at the entries.  The head
+ * is set only when the kernel finds the ring full, to the tail, which is that
+ * of requests done before: an older value of another thread only makes the ring
  * full sooner.
  */
 

@@ -9,10 +9,10 @@
  *
  * A write(2) waits if the client has filled the eventfd's counter and cleared
  * O_NONBLOCK, which it may at any time; no other call that writes one can be
- * told not to wait.  But the kernel itself never waits to signal an eventfd, and
- * does so at the end of a request to io_submit(2), if asked to.  So the request
- * is for nothing: to read no bytes of the eventfd, which fails before the call
- * returns.  Before Linux 5.8 there is no such request.
+ * told not to wait.  But the kernel itself never waits to signal an eventfd,
+ * and does so at the end of a request to io_submit(2), if asked to.  So the
+ * request is for nothing: to read no bytes of the eventfd, which fails before
+ * the call returns.  Before Linux 5.8 there is no such request.
  *
  * It takes longer than a write(2): it pays where the write would be another
  * thread's, which would have to be woken.
@@ -39,8 +39,8 @@ uint64_t peer_signal_context(void);
 /*
  * Add 1 to the counters of `n' eventfds, 0 to PEER_SIGNAL_MAX; one may be there
  * several times.  Returns for how many that was done: fewer than n if one is no
- * eventfd or peer_signal_start() has failed, and rarely for lack of memory.  One
- * whose counter is at its maximum stays so.  Any thread.
+ * eventfd or peer_signal_start() has failed, and rarely for lack of memory.
+ * One whose counter is at its maximum stays so.  Any thread.
  */
 unsigned int peer_signal(const int *fds, unsigned int n);
 

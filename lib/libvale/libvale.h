@@ -700,9 +700,9 @@ void	vale_on_link(struct vale_desc *d, void (*changed)(void *arg, bool up),
 	    void *arg);
 
 /*
- * Port `name' is an uplink, which has a carrier or not: ports of its switch with
- * link=uplink follow.  It is one until it is closed.  May wait for senders.
- * Only in vale_switch.c.
+ * Port `name' is an uplink, which has a carrier or not: ports of its switch
+ * with link=uplink follow.  It is one until it is closed.  May wait for
+ * senders.  Only in vale_switch.c.
  *	ENXIO	the port does not exist
  */
 int	vale_set_carrier(const char *name, bool up);

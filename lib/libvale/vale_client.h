@@ -6,8 +6,8 @@
 
 /*
  * A connection to valed's control socket, for valectl(8), for netmap-run(1),
- * for vale_valed.c, which is libvale over it, and for another valed (vale_remote.h).
- * vale_wire.h has the protocol.
+ * for vale_valed.c, which is libvale over it, and for another valed
+ * (vale_remote.h).  vale_wire.h has the protocol.
  *
  * One thread at a time may use a connection, and one each ring of a port.
  * Functions that return an int return 0, or -1 with errno set.

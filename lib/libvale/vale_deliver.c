@@ -161,8 +161,8 @@ deliver_offloads(const struct vale_merge *mg)
 
 /*
  * The fast path of deliver_frame(), for vale_frag_single().  Takes such frames
- * from one list, at most `max', until the first of another kind, and copies them
- * into the slots from `i' on.  Returns their number.
+ * from one list, at most `max', until the first of another kind, and copies
+ * them into the slots from `i' on.  Returns their number.
  *
  * These slots and buffers are in the cache of the receiver's processor, so each
  * is prefetched `ahead' slots before its turn, also beyond the end of this

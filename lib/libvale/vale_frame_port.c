@@ -96,7 +96,8 @@ vfp_report(const struct vale_frame_port *vp, bool *failed, int error,
 		vfp_log(vp, "%s: cannot %s: %s", vp->vfp_desc->common->name, what,
 		    strerror(errno));
 	else
-		vfp_log(vp, "%s: can %s again", vp->vfp_desc->common->name, what);
+		vfp_log(vp, "%s: can %s again", vp->vfp_desc->common->name,
+		    what);
 }
 
 /*

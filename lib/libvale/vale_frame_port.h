@@ -57,10 +57,10 @@ int	vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 
 /*
  * For a frame port over another kind of port (vale_remote.c).  Sets the members
- * of *vp as vale_frame_port_init() does, with the caller's operations in place of
- * its own.  vlog() may be NULL if these do not call vale_txsync(3) and
- * vale_rxsync(3).  The functions below it are operations for ports on which each
- * frame has a header of VALE_HEADER bytes.
+ * of *vp as vale_frame_port_init() does, with the caller's operations in place
+ * of its own.  vlog() may be NULL if these do not call vale_txsync(3) and
+ * vale_rxsync(3).  The functions below it are operations for ports on which
+ * each frame has a header of VALE_HEADER bytes.
  */
 void	vale_frame_port_begin(struct vale_frame_port *vp, struct vale_desc *d,
 	    const struct frame_port_ops *ops,

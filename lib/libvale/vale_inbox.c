@@ -20,8 +20,9 @@
  * well: what senders deliver there is collected from there, without a copy, and
  * delivered to the port.  A slot is returned when its frame has been.
  *
- * It has as many slots as the port's ring: a user who asks for a ring that holds
- * a burst gets the burst, also if the owner's thread does not run meanwhile.
+ * It has as many slots as the port's ring: a user who asks for a ring that
+ * holds a burst gets the burst, also if the owner's thread does not run
+ * meanwhile.
  */
 
 #include <errno.h>

@@ -11,10 +11,10 @@
  * netmap would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2)
  * and kevent(2) from transmitting: only vale_txsync() does.
  *
- * Both do what NIOCRXSYNC does: they return slots, look for new frames, and show
- * them.  So the descriptor is readable whenever frames are pending, whatever the
- * last vale_rxsync() found, and a thread that waits for it needs no system call
- * of vale_rxsync() before a frame nor after it.
+ * Both do what NIOCRXSYNC does: they return slots, look for new frames, and
+ * show them.  So the descriptor is readable whenever frames are pending,
+ * whatever the last vale_rxsync() found, and a thread that waits for it needs
+ * no system call of vale_rxsync() before a frame nor after it.
  */
 
 #include <sys/param.h>
@@ -204,9 +204,10 @@ vale_txsync(struct vale_desc *d)
 }
 
 /*
- * Frames that nobody has taken were shown when the user waited.  A user that has
- * taken frames, and sees no other, is about to wait; if not, it calls again.
- * Should it do neither for a while, at most a quarter of the ring is kept back.
+ * Frames that nobody has taken were shown when the user waited.  A user that
+ * has taken frames, and sees no other, is about to wait; if not, it calls
+ * again.  Should it do neither for a while, at most a quarter of the ring is
+ * kept back.
  */
 int
 vale_rxsync(struct vale_desc *d)

@@ -27,9 +27,9 @@ struct vale_pair;
 /*
  * Take what is known of the frame that begins in slot number `slot' of the
  * transmit ring, which has `flags', or its virtio-net header.  It has the first
- * `*nfrags' of fragments `fg', `*len' bytes in all.  If nothing is asked for, it
- * is plain.  Else its own headers become a fragment of their own, which no guest
- * can change, and fg[0].fg_offload is set.
+ * `*nfrags' of fragments `fg', `*len' bytes in all.  If nothing is asked for,
+ * it is plain.  Else its own headers become a fragment of their own, which no
+ * guest can change, and fg[0].fg_offload is set.
  *
  * Returns the reason to drop the frame, or 0.
  */

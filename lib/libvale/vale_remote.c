@@ -10,8 +10,9 @@
  * Send.  Frames are copied into the buffers of the transmit ring's slots, each
  * behind a virtio-net header, so that their sender's memory is free when the
  * flush returns.  The other valed sends them when its thread runs.  If the ring
- * is full, a flush waits for that thread, but not for long; and if it has waited
- * in vain, no flush waits until slots are free.  What finds no slot is dropped.
+ * is full, a flush waits for that thread, but not for long; and if it has
+ * waited in vain, no flush waits until slots are free.  What finds no slot is
+ * dropped.
  *
  * Receive.  The other valed copies frames into buffers of the receive ring, and
  * they are shown there.  It may write to them at any time, as a guest may to

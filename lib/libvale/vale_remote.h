@@ -34,17 +34,17 @@
 #define	VALE_REMOTE_FDS	4
 
 /*
- * Ask for the port `name' over a connection, and for a virtio-net header on each
- * of its frames.  There are two answers, which the caller waits for.  Returns 0,
- * or -1 with an errno of vale_client_ask().
+ * Ask for the port `name' over a connection, and for a virtio-net header on
+ * each of its frames.  There are two answers, which the caller waits for.
+ * Returns 0, or -1 with an errno of vale_client_ask().
  */
 int	vale_remote_ask(int fd, const char *name);
 
 /*
- * Receive the first answer.  Returns 0 with *reg and the descriptors, which were
- * found to be memory and local sockets, so that close(2) of them does not wait.
- * Or -1 with errno of vale_client_answer(), or EPROTO; `why' has as many bytes
- * as vw_why, and is a sentence or "".
+ * Receive the first answer.  Returns 0 with *reg and the descriptors, which
+ * were found to be memory and local sockets, so that close(2) of them does not
+ * wait.  Or -1 with errno of vale_client_answer(), or EPROTO; `why' has as many
+ * bytes as vw_why, and is a sentence or "".
  */
 int	vale_remote_answer(int fd, struct nmreq_register *reg,
 	    int fds[VALE_REMOTE_FDS], char *why);

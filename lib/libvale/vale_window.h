@@ -30,8 +30,8 @@ int	vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
 
 /*
  * The same with a window of this process, which begins as that of `fd' does:
- * who else has that cannot change it.  EPROTO also if `fd' is not sealed against
- * shrinking.
+ * who else has that cannot change it.  EPROTO also if `fd' is not sealed
+ * against shrinking.
  */
 int	vale_window_copy(char *base, size_t memsize, uint64_t offset, int fd,
 	    size_t size);

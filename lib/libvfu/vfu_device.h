@@ -7,15 +7,15 @@
 /*
  * A PCI device that is served to one client at a time over vfio-user.
  *
- * What the device does is a table of functions, vfu_device_ops, and what it is a
- * table of fields of its configuration space and the sizes of its base address
- * registers, vfu_device_type.  Everything else is here: the connection
+ * What the device does is a table of functions, vfu_device_ops, and what it is
+ * a table of fields of its configuration space and the sizes of its base
+ * address registers, vfu_device_type.  Everything else is here: the connection
  * (vfu_server.h), the memory that the client shares (peer_mem.h), interrupts
  * (vfu_irq.h) and configuration space (vfu_pci.h).
  *
  * One thread, the device's, uses all of it, without locks, and runs an event
- * loop (loop.h).  Other threads may use the memory's addresses, raise interrupts
- * and send them (vfu_irq.h), and read counters.
+ * loop (loop.h).  Other threads may use the memory's addresses, raise
+ * interrupts and send them (vfu_irq.h), and read counters.
  */
 
 #ifndef _VFU_DEVICE_H_
@@ -138,8 +138,8 @@ void	vfu_device_init(struct vfu_device *vd,
  * Keep what another process needs to go on: *vd, and `journal', which may be
  * NULL, are in memory that outlives the process, and descriptors go to the
  * store, by the names "client", "pipe.0", "pipe.1", "intx", "msi", "msix.N",
- * "unmask" and "mem.N".  `keep' must outlive *vd.  Before vfu_server_init(), and before
- * peer_mem_set_journal(), which is its owner's: see vfu_state.h.
+ * "unmask" and "mem.N".  `keep' must outlive *vd.  Before vfu_server_init(),
+ * and before peer_mem_set_journal(), which is its owner's: see vfu_state.h.
  *
  * SIGPIPE must be ignored then.
  */

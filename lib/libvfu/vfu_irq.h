@@ -24,9 +24,9 @@
  * have it for as long as the client blocks a call; others only try to take it,
  * and have it for one call that cannot block.
  *
- * The client emulates the table of MSI-X.  It passes a descriptor when the guest
- * first unmasks a vector, and keeps what is sent while it is masked.  What is
- * sent before is sent then.
+ * The client emulates the table of MSI-X.  It passes a descriptor when the
+ * guest first unmasks a vector, and keeps what is sent while it is masked.
+ * What is sent before is sent then.
  *
  * Only the device's thread may call these functions, except vfu_irq_level(),
  * vfu_irq_message(), vfu_irq_pending() and vfu_irq_signal().
@@ -102,8 +102,8 @@ void	vfu_irq_clear(struct vfu_irq *irq);
 void	vfu_irq_level(struct vfu_irq *irq, bool level);
 
 /*
- * Send a message of MSI-X; the next vfu_irq_flush() does.  `vector' is less than
- * the device has.  Any thread, one at a time.
+ * Send a message of MSI-X; the next vfu_irq_flush() does.  `vector' is less
+ * than the device has.  Any thread, one at a time.
  */
 void	vfu_irq_message(struct vfu_irq *irq, unsigned int vector);
 
@@ -134,8 +134,8 @@ void	vfu_irq_withdraw(struct vfu_irq *irq, uint32_t vectors);
 
 /*
  * Send pending events, without waiting for the client or for the device's
- * thread.  Returns false if some are left, which vfu_irq_flush() must send then.
- * Any thread.
+ * thread.  Returns false if some are left, which vfu_irq_flush() must send
+ * then.  Any thread.
  */
 bool	vfu_irq_signal(struct vfu_irq *irq);
 

@@ -157,8 +157,8 @@ vfu_server_listen(struct vfu_device *vd)
 }
 
 /*
- * A connection is lost if the process ends after accept4(2) and before the store
- * has it.  So nothing may be done between the two calls.
+ * A connection is lost if the process ends after accept4(2) and before the
+ * store has it.  So nothing may be done between the two calls.
  */
 static void
 server_accept(int fd, void *arg)

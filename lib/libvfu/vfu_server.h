@@ -8,10 +8,9 @@
  * The server side of a vfio-user socket, for one client at a time.
  *
  * The server reads what has arrived with one recvmsg(2), handles the messages
- * in order, and sends all replies with one send(2).  If another process may have
- * to go on, it does more: vfu_stream.h.  Buffers have fixed sizes:
- * while a client does not read its replies, the server does not read its
- * messages.
+ * in order, and sends all replies with one send(2).  If another process may
+ * have to go on, it does more: vfu_stream.h.  Buffers have fixed sizes: while a
+ * client does not read its replies, the server does not read its messages.
  *
  * Only the device's thread uses it.
  */
@@ -112,8 +111,8 @@ void	vfu_server_listen(struct vfu_device *vd);
 int	vfu_server_come(struct vfu_device *vd, int s);
 
 /*
- * Go on with a client that another process has served; `s' and `pipe' become the
- * device's on success.  See vfu_stream_restore(); the replies are in
+ * Go on with a client that another process has served; `s' and `pipe' become
+ * the device's on success.  See vfu_stream_restore(); the replies are in
  * vdev_server.out.
  */
 int	vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],

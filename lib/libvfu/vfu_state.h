@@ -46,8 +46,8 @@ struct vfu_device;
 #define	VFU_STATE_MAX		(VFU_BUFFER + 2048)
 
 /*
- * Write the state of a device, which may be in use by no process any more.  Reads
- * only the device itself, follows no pointer in it, and trusts nothing.
+ * Write the state of a device, which may be in use by no process any more.
+ * Reads only the device itself, follows no pointer in it, and trusts nothing.
  * Returns its length, or 0 if it is not consistent, with a reason in *why, or
  * does not fit.  Any thread, while the device's thread does not run.
  */
@@ -67,8 +67,8 @@ size_t	vfu_state_save(const struct vfu_device *vd, void *buf, size_t size,
  * socket was kept: then the model must be reset, as it may not have been.
  * vfu_state_client() tells.
  *
- * Returns 0 or an errno, with a reason in *why, and the device then is as before
- * but has counted what it did.  The device's thread.
+ * Returns 0 or an errno, with a reason in *why, and the device then is as
+ * before but has counted what it did.  The device's thread.
  */
 int	vfu_state_restore(struct vfu_device *vd, const void *buf, size_t len,
 	    const struct peer_mem_journal *journal, struct peer_kept *kept,

@@ -13,8 +13,8 @@
  * Messages stay in the socket until they have been carried out: they are read
  * with MSG_PEEK, from SO_PEEK_OFF on, with duplicates of their descriptors.
  * What has been carried out is taken from the socket later, for several
- * messages at once.  recvmmsg(2) takes it, since the kernel then writes how much
- * it was into the device's memory, in the same call, before any signal is
+ * messages at once.  recvmmsg(2) takes it, since the kernel then writes how
+ * much it was into the device's memory, in the same call, before any signal is
  * looked at.  A socket that has old messages is always readable, so the loop
  * only looks for new ones (LOOP_READ_NEW).
  *
@@ -30,7 +30,8 @@
  * This takes one system call more for each write to the socket, and one more
  * for VFU_UNTAKEN messages.  A message must fit into the client's send buffer,
  * with what the kernel needs for it: 32 KB are enough for the longest one, and
- * the kernel's default is more.  A line says so if the rest of one does not come.
+ * the kernel's default is more.  A line says so if the rest of one does not
+ * come.
  *
  * A process may end when it has carried out a message, or a part, but has not
  * noted that.  Then the next one carries it out again, which is harmless:

@@ -20,7 +20,8 @@
  * those here do the same under other names.  They may be functions with mutants
  * themselves: what they reach is copied.
  *
- * A module of Linux's has a parameter in place of the environment: mutant_linux.c.
+ * A module of Linux's has a parameter in place of the environment:
+ * mutant_linux.c.
  *
  * The definitions are weak: every program has one copy, from whichever object
  * the linker meets first.

@@ -179,8 +179,8 @@ void	host_inject(struct host *h, const void *data, size_t len, int nfrags);
 void	host_inject_offload(struct host *h, const struct frame *frame,
 	    const void *data, size_t len, int nfrags);
 /*
- * The same for TCP over IPv4, to be cut if mss is not 0, in two fragments: writes
- * the headers, without the receiver's address, into `data'.
+ * The same for TCP over IPv4, to be cut if mss is not 0, in two fragments:
+ * writes the headers, without the receiver's address, into `data'.
  */
 void	host_inject_tcp(struct host *h, uint8_t *data, size_t len,
 	    uint16_t mss);

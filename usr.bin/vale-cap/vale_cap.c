@@ -54,7 +54,9 @@
 #define	SECONDS_MAX	31536000
 #define	FILES_MAX	100000
 
-/* How long to wait for ports when valed has restarted, and between two tries. */
+/*
+ * How long to wait for ports when valed has restarted, and between two tries.
+ */
 #define	REOPEN_MS	10000
 #define	REOPEN_WAIT_MS	100
 
@@ -222,8 +224,8 @@ stopped(void)
 
 /*
  * Open the monitor of port number `i'.  The filter may be too long for the
- * switch, or jump back, as that of "protochain" does, or the valed that runs may
- * have no filters yet: then this program asks it.
+ * switch, or jump back, as that of "protochain" does, or the valed that runs
+ * may have no filters yet: then this program asks it.
  */
 static struct vale_desc *
 monitor_open(struct capture *c, unsigned int i)

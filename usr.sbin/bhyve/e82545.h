@@ -357,8 +357,9 @@ void	e82545_bus_master(struct e82545 *dev, bool on);
 /*
  * The guest has turned MSI-X on or off, in configuration space, which a reset
  * by PCI RST# does, too: the caller must say so then.  While it is on the
- * adapter sends messages, eo_message(), and does not assert the line.  Not of an
- * 82545EM, which has no MSI-X.  Any thread, but not from inside an operation.
+ * adapter sends messages, eo_message(), and does not assert the line.  Not of
+ * an 82545EM, which has no MSI-X.  Any thread, but not from inside an
+ * operation.
  */
 void	e82545_msix(struct e82545 *dev, bool on);
 

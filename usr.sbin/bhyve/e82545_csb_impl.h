@@ -95,10 +95,10 @@ csb_wanted(const struct paravirt_csb *page, uint32_t need, uint32_t told)
 }
 
 /*
- * The guest is about to be interrupted: store the number of its request, `need',
- * in *told, and let the next cause interrupt it, whether or not it has read the
- * earlier ones.  Nothing with the mode off, or if its requests have no numbers.
- * reg_mtx held.
+ * The guest is about to be interrupted: store the number of its request,
+ * `need', in *told, and let the next cause interrupt it, whether or not it has
+ * read the earlier ones.  Nothing with the mode off, or if its requests have no
+ * numbers.  reg_mtx held.
  */
 void	csb_tell(struct e82545 *dev, const struct paravirt_csb *page,
 	    uint32_t *told, uint32_t need);

@@ -135,9 +135,9 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 /*
- * Count an empty round, and the time of each row of E82545_TX_POLLS rounds.  Time
- * between two rows is not counted: the host may have yielded the processor.
- * Returns false if the limit of rounds or of time is reached.
+ * Count an empty round, and the time of each row of E82545_TX_POLLS rounds.
+ * Time between two rows is not counted: the host may have yielded the
+ * processor.  Returns false if the limit of rounds or of time is reached.
  */
 static bool
 csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)

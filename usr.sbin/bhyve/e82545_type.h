@@ -49,7 +49,9 @@ struct e82545_line {
 /* A register with functions. */
 #define	LINE_FN(off, name, reset, mask, read, write, ring)		\
 	{ off, 1, 4, name, reset, mask, 0, read, write, ring, 0 }
-/* A register with functions, in which the model sets bits that guests cannot. */
+/*
+ * A register with functions, in which the model sets bits that guests cannot.
+ */
 #define	LINE_OWN(off, name, reset, mask, own, read, write)		\
 	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE, 0 }
 /* Stored as written, under a mask. */
@@ -152,8 +154,8 @@ struct e82545_type {
 					   page of others: PHY_M88_PAGE or
 					   PHY_BM_PAGE */
 	/*
-	 * Words of the EEPROM, besides the addresses that the host gives it, and
-	 * the checksum.  Those that are not here are 0xffff, as if erased.
+	 * Words of the EEPROM, besides the addresses that the host gives it,
+	 * and the checksum.  Those that are not here are 0xffff, as if erased.
 	 */
 	const struct e82545_eeprom_word *et_eeprom;
 	size_t		 et_neeprom;

@@ -8,8 +8,8 @@
  * The EEPROM of the 82574L, as drivers access it through EECD, EERD and EEWR.
  *
  * It is an AT25010: 128 bytes on an SPI bus, with addresses of one byte.
- * Software drives the wires through EECD, bit by bit, or has the adapter read or
- * write a word for it.  A word has its low byte first.
+ * Software drives the wires through EECD, bit by bit, or has the adapter read
+ * or write a word for it.  A word has its low byte first.
  *
  * The chip is selected while CS is 0.  It takes a bit when the clock rises, and
  * shows the next one of its own when the clock falls.  A byte that was shifted
@@ -17,8 +17,8 @@
  * page's first byte on.  Of the status register there is one bit, WEN: no part
  * of the EEPROM is protected, and a write takes no time.
  *
- * Drivers differ in whether they request access, so the wires lead to the EEPROM
- * without a request, too.
+ * Drivers differ in whether they request access, so the wires lead to the
+ * EEPROM without a request, too.
  *
  * 82574 datasheet, EECD, EERD and EEWR; Atmel AT25010 datasheet, instructions.
  *

@@ -15,9 +15,9 @@
  *	event --> ICR --(& IMS)--> IVAR --> [EITR] --> message
  *
  * The delay timers (RDTR, RADV, TIDV, TADV) delay nothing then: EITR does that,
- * for each vector.  Linux's driver sets RDTR and TIDV with EITR, because hardware
- * then writes descriptors back in bursts, as a batch does here, and a lone frame
- * would wait for both.
+ * for each vector.  Linux's driver sets RDTR and TIDV with EITR, because
+ * hardware then writes descriptors back in bursts, as a batch does here, and a
+ * lone frame would wait for both.
  *
  * RXT0, RXDMT0 and TXDW are for both queues of a direction.
  *

@@ -14,11 +14,11 @@
  * With RSS the batch makes the lower halves, too: e82574_rss.c.
  *
  * With RCTL.DTYP a descriptor has four buffers, and takes two places of the
- * other formats.  The headers of an IP packet go to the first buffer of its first
- * descriptor, alone, if they fit there and there are others; a frame of another
- * kind fills one buffer after the other.  Headers are those of Ethernet, with VLAN
- * tags, IP with options or extension headers, and TCP or UDP.  Those of iSCSI and
- * NFS, for which RFCTL has bits, are payload here.
+ * other formats.  The headers of an IP packet go to the first buffer of its
+ * first descriptor, alone, if they fit there and there are others; a frame of
+ * another kind fills one buffer after the other.  Headers are those of
+ * Ethernet, with VLAN tags, IP with options or extension headers, and TCP or
+ * UDP.  Those of iSCSI and NFS, for which RFCTL has bits, are payload here.
  *
  * The registers that decide about that change only between two batches.
  */

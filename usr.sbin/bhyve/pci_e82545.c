@@ -387,7 +387,9 @@ pci_e82545_start(struct pci_e82545 *pe)
  * bhyve's side: creation, configuration space and register accesses.
  */
 
-/* The revision stays 0, as of bhyve's own: Windows has it in its devices' IDs. */
+/*
+ * The revision stays 0, as of bhyve's own: Windows has it in its devices' IDs.
+ */
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
     enum e82545_csb_kind csb)

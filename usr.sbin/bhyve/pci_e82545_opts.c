@@ -65,9 +65,9 @@ opts_csb(nvlist_t *nvl, const char *dev, enum e82545_csb_kind *csbp)
 }
 
 /*
- * The address of mac=, or a generated one.  -1 after a message, and mac[] stays.
- * As with bhyve's net_parsemac(), whose message names no adapter, the first of
- * two digits may be left out.
+ * The address of mac=, or a generated one.  -1 after a message, and mac[]
+ * stays.  As with bhyve's net_parsemac(), whose message names no adapter, the
+ * first of two digits may be left out.
  */
 static int
 opts_mac(struct pci_devinst *pi, nvlist_t *nvl, const char *dev,

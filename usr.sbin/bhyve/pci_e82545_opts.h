@@ -16,11 +16,11 @@ struct pci_devinst;
 
 /*
  * Set in `config' and `*mtup' what the options of a device say: mac, itr,
- * itr_min, csb and mtu, which bhyve-e1000(8) describes; those that are not given
- * stay, except that a station address is made.  Options of backends pass.
- * config->ec_name must be set: messages begin with it.  Returns 0, or -1 after a
- * message if an option is unknown or invalid, or there is no backend.  The main
- * thread.
+ * itr_min, csb and mtu, which bhyve-e1000(8) describes; those that are not
+ * given stay, except that a station address is made.  Options of backends pass.
+ * config->ec_name must be set: messages begin with it.  Returns 0, or -1 after
+ * a message if an option is unknown or invalid, or there is no backend.  The
+ * main thread.
  */
 int	pci_e82545_opts(struct pci_devinst *pi, nvlist_t *nvl,
 	    struct e82545_config *config, uint32_t *mtup);

@@ -9,8 +9,8 @@
  *
  * bhyve drops the message of a vector that is masked.  Here it stays pending,
  * which the guest sees in the pending bits behind the table, and is sent when
- * the vector is unmasked: PCI 3.0 section 6.8.3.  So is one that comes while the
- * device is paused.
+ * the vector is unmasked: PCI 3.0 section 6.8.3.  So is one that comes while
+ * the device is paused.
  *
  * `pm_mtx' protects the bits, and what masks vectors: the table, and the
  * capability.  It is taken last, and bhyve's functions are called with it.
@@ -51,8 +51,9 @@ void	pci_msix_pending_send(struct pci_msix_pending *pm, unsigned int vector);
 void	pci_msix_pending_pause(struct pci_msix_pending *pm, bool paused);
 
 /*
- * The guest accesses the BAR of the table at `offset', of `size' bytes; or writes
- * configuration space where the capabilities are, as pci_emul_capwrite().
+ * The guest accesses the BAR of the table at `offset', of `size' bytes; or
+ * writes configuration space where the capabilities are, as
+ * pci_emul_capwrite().
  */
 void	pci_msix_pending_write(struct pci_msix_pending *pm, uint64_t offset,
 	    int size, uint64_t value);

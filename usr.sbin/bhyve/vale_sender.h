@@ -48,7 +48,9 @@ struct vale_sender {
 int	vale_sender_init(struct vale_sender *s, void (*sync)(void *arg),
 	    void *arg);
 
-/* Sync what is pending, and end.  No other call may be in progress or follow. */
+/*
+ * Sync what is pending, and end.  No other call may be in progress or follow.
+ */
 void	vale_sender_fini(struct vale_sender *s);
 
 /* Around each use of the ring.  Any thread. */

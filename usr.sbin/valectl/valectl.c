@@ -221,7 +221,9 @@ detach(const char *name)
 	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
 }
 
-/* Make a request without bodies, which an error ends.  Returns the connection. */
+/*
+ * Make a request without bodies, which an error ends.  Returns the connection.
+ */
 static int
 ask(uint16_t reqtype, const char *verb)
 {

@@ -120,7 +120,8 @@ vc_address(const uint8_t addr[6], char text[VC_ADDRESS_SIZE])
 const char *
 vc_device_kind(const struct vale_wire_device *wd)
 {
-	return (wd->wdv_kind == VALE_DEVICE_INTERFACE ? "interface" : "adapter");
+	return (wd->wdv_kind == VALE_DEVICE_INTERFACE ? "interface" :
+	    "adapter");
 }
 
 /* A time as ISO 8601 has it, or "none" for 0. */

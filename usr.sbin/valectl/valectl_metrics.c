@@ -110,7 +110,9 @@ suffix_of(const struct family *fa)
 	return (strcmp(fa->fa_type, "info") == 0 ? "_info" : "");
 }
 
-/* Labels with their values, which end with a NULL; those without are left out. */
+/*
+ * Labels with their values, which end with a NULL; those without are left out.
+ */
 static void __attribute__((__sentinel__))
 sample(struct family *fa, const char *value, ...)
 {
@@ -277,7 +279,8 @@ add_device(struct families *fs, const struct vale_wire_device *wd)
 	source_init(&so, vc_device_kind(wd), wd->wdv_name, port);
 	if (wd->wdv_kind == VALE_DEVICE_ADAPTER)
 		add_adapter(fs, &so, wd);
-	for (wn = wd->wdv_counter; wn < wd->wdv_counter + wd->wdv_ncounters; wn++)
+	for (wn = wd->wdv_counter;
+	    wn < wd->wdv_counter + wd->wdv_ncounters; wn++)
 		source_counter(fs, &so, wn->wn_name, wn->wn_what, wn->wn_value);
 }
 

@@ -12,9 +12,9 @@
  * Threads of other adapters enter in one place: they deliver frames that their
  * guests send straight into this guest's memory (adapter_port.c,
  * adapter_sink()).  There they use the model, which has its own locks; the
- * table of guest memory, which changes only while the model is paused; counters;
- * and the interrupt, which they send, or ask this thread to.  Only this thread
- * uses everything else, without locks.
+ * table of guest memory, which changes only while the model is paused;
+ * counters; and the interrupt, which they send, or ask this thread to.  Only
+ * this thread uses everything else, without locks.
  */
 
 #ifndef _ADAPTER_H_
@@ -140,20 +140,20 @@ void	adapter_go(struct adapter *ad);
 bool	adapter_resumed(struct adapter *ad);
 
 /*
- * Have the thread change the moderation, the MTU, how long it polls, and whether
- * others deliver directly, to those of *config.  It does that between two batches; nothing
- * waits for it.  The main thread, after adapter_go().
+ * Have the thread change the moderation, the MTU, how long it polls, and
+ * whether others deliver directly, to those of *config.  It does that between
+ * two batches; nothing waits for it.  The main thread, after adapter_go().
  */
 void	adapter_change(struct adapter *ad, const struct adapter_config *config);
 
 /*
  * Have the adapter on the port of *config, perhaps ADAPTER_NET_NONE, and with
- * all that adapter_change() changes; the rest of *config but the name must be as
- * it is.  The client stays.  Frames that were sent to it and that its guest has
- * not got are lost; none comes twice.  Waits for the adapter's thread, which may
- * wait for its client, and for senders of both switches; watch() is as in
- * adapter_start().  Returns 0, or an errno after a line: then the adapter is as
- * it was.  The main thread, after adapter_go().
+ * all that adapter_change() changes; the rest of *config but the name must be
+ * as it is.  The client stays.  Frames that were sent to it and that its guest
+ * has not got are lost; none comes twice.  Waits for the adapter's thread,
+ * which may wait for its client, and for senders of both switches; watch() is
+ * as in adapter_start().  Returns 0, or an errno after a line: then the adapter
+ * is as it was.  The main thread, after adapter_go().
  */
 int	adapter_move(struct adapter *ad, const struct adapter_config *config,
 	    void (*watch)(struct adapter *ending));
@@ -168,9 +168,9 @@ void	adapter_stop(struct adapter *ad);
 bool	adapter_ended(struct adapter *ad);
 
 /*
- * Have the thread send no frames of its guest any more; they wait in the guest's
- * ring.  It receives as before.  adapter_quiesced() says whether it is so.  The
- * main thread, after adapter_go().
+ * Have the thread send no frames of its guest any more; they wait in the
+ * guest's ring.  It receives as before.  adapter_quiesced() says whether it is
+ * so.  The main thread, after adapter_go().
  */
 void	adapter_quiesce(struct adapter *ad);
 bool	adapter_quiesced(struct adapter *ad);
@@ -221,7 +221,9 @@ adapter_count(struct adapter *ad, enum adapter_counter counter)
 void	adapter_log(struct adapter *ad, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 
-/* adapter_pci.c: what it is on the PCI bus, without [0] and with the CSB [1]. */
+/*
+ * adapter_pci.c: what it is on the PCI bus, without [0] and with the CSB [1].
+ */
 extern const struct vfu_device_type adapter_pci[ADAPTER_NDEVICES][2];
 
 #endif /* !_ADAPTER_H_ */

@@ -370,9 +370,10 @@ adapter_keep_forget(struct adapter *ad)
 
 /*
  * While a thread delivers frames to another adapter, it handles what two
- * clients have written: frames of the one, descriptors of the other.  Nobody can
- * tell which of them has ended the process, so both are blamed: who did that is
- * blamed each time, and the others only as often as they had to do with it.
+ * clients have written: frames of the one, descriptors of the other.  Nobody
+ * can tell which of them has ended the process, so both are blamed: who did
+ * that is blamed each time, and the others only as often as they had to do with
+ * it.
  */
 static void
 note_blame(void)

@@ -6,9 +6,9 @@
 
 /*
  * What is kept of an adapter for the next process: with a store (valed_store.h)
- * the adapter lies in memory that is kept, and when the process ends on purpose,
- * it writes the adapter's state to a file of a versioned format, which is kept,
- * too.
+ * the adapter lies in memory that is kept, and when the process ends on
+ * purpose, it writes the adapter's state to a file of a versioned format, which
+ * is kept, too.
  *
  *	file in the store	names: "PPPP." and, PPPP the place,
  *	  memory		struct adapter_keep

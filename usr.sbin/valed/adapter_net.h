@@ -24,8 +24,8 @@ struct vale_desc;
 struct vale_remote;
 
 /*
- * The name of no network: no frame comes, and none can be sent.  A configuration
- * cannot have it.
+ * The name of no network: no frame comes, and none can be sent.  A
+ * configuration cannot have it.
  */
 #define	ADAPTER_NET_NONE	"none"
 
@@ -42,9 +42,9 @@ struct adapter_net {
 
 /*
  * Open the network that `name' names, without an MTU if `mtu' is 0 bytes.
- * If `opener' is not -1, but a descriptor, which stays the caller's, there is no
- * port yet.
- * Returns 0, or -1 with a sentence of at most `size' bytes in `why'.
+ * If `opener' is not -1, but a descriptor, which stays the caller's, there is
+ * no port yet.  Returns 0, or -1 with a sentence of at most `size' bytes in
+ * `why'.
  */
 int	adapter_net_open(struct adapter_net *an, const char *name,
 	    uint32_t mtu, int opener, char *why, size_t size);

@@ -13,8 +13,8 @@
  * Frames of other adapters of this process do not wait for the thread: their
  * threads deliver them (adapter_sink()), unless direct=off, as long as the
  * client has enabled bus mastering, the guest has posted buffers, and nothing
- * older is in the port's ring.  They signal its client, too, and wake the thread
- * only if that cannot be done without waiting.
+ * older is in the port's ring.  They signal its client, too, and wake the
+ * thread only if that cannot be done without waiting.
  *
  * Everything is of the adapter's thread but adapter_sink() and adapter_link(),
  * which other threads call.  It changes the port and the configuration with the

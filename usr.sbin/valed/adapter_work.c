@@ -10,9 +10,9 @@
  * The thread plays all of the model's parts.  It takes register accesses from
  * the client's messages.  Event handlers only set flags; after all of them,
  * adapter_work() sends and receives one batch each.  If more is pending then,
- * the loop does not wait for events before the next round.  So neither direction
- * waits until the other is idle, and a message waits for at most one batch each
- * way.
+ * the loop does not wait for events before the next round.  So neither
+ * direction waits until the other is idle, and a message waits for at most one
+ * batch each way.
  *
  * The thread sends interrupts outside of the model: the client may make its
  * eventfd block, and other threads may wait for the model's locks.

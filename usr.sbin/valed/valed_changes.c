@@ -23,10 +23,10 @@
  * A change that disconnects a client, because an adapter must be removed and
  * added again, must have been confirmed; otherwise nothing is changed.
  *
- * Settings belong to the name of a port, and an adapter that is moved must never
- * be at one with the settings of another.  So those of a name that one comes to
- * are set when nobody is there, just before it comes; those of a name that one
- * has left, afterwards.
+ * Settings belong to the name of a port, and an adapter that is moved must
+ * never be at one with the settings of another.  So those of a name that one
+ * comes to are set when nobody is there, just before it comes; those of a name
+ * that one has left, afterwards.
  */
 
 #include <sys/param.h>
@@ -557,8 +557,8 @@ move_to(const struct valed_plan *vp, unsigned int i,
 }
 
 /*
- * Move an adapter, or leave it where it was; if it has made room, and another is
- * there now, it has no port until the next reload.
+ * Move an adapter, or leave it where it was; if it has made room, and another
+ * is there now, it has no port until the next reload.
  */
 static void
 move_new(const struct valed_plan *vp, unsigned int i)

@@ -19,14 +19,14 @@ struct valed_change;
 struct valed_options;
 
 /*
- * Listen at the adapter's path.  Returns the socket.  If there is none, prints a
- * line that says where the path was set, and exits.
+ * Listen at the adapter's path.  Returns the socket.  If there is none, prints
+ * a line that says where the path was set, and exits.
  */
 int	valed_changes_socket(const struct adapter_config *ac);
 
 /*
- * The serving process is to have what *opt says, whose lists must stay.  Prints a
- * line and exits if there is no memory.
+ * The serving process is to have what *opt says, whose lists must stay.  Prints
+ * a line and exits if there is no memory.
  */
 void	valed_changes_begin(const struct valed_options *opt);
 
@@ -52,8 +52,8 @@ void	valed_changes_drop(void);
 
 /*
  * Have the serving process change to what *opt says, whose lists are taken.
- * Errors are printed: valed_error.h.  If an adapter would be replaced that has a
- * client, prints a line and exits, unless `replace' is set.
+ * Errors are printed: valed_error.h.  If an adapter would be replaced that has
+ * a client, prints a line and exits, unless `replace' is set.
  */
 void	valed_changes(struct valed_options *opt, bool replace);
 
@@ -61,8 +61,8 @@ void	valed_changes(struct valed_options *opt, bool replace);
 void	valed_changes_end(const char *why);
 
 /*
- * The adapter of this place could not be started: its socket is removed, and the
- * next reload adds it.  A client may have the process: any numbers.
+ * The adapter of this place could not be started: its socket is removed, and
+ * the next reload adds it.  A client may have the process: any numbers.
  */
 void	valed_changes_absent(int bus, int slot, int func);
 

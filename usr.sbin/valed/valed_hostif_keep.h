@@ -6,8 +6,8 @@
 
 /*
  * Interfaces that valectl(8) has attached, kept for the next process; those of
- * the configuration are opened at each start.  In the store (valed_store.h) are,
- * N from 0:
+ * the configuration are opened at each start.  In the store (valed_store.h)
+ * are, N from 0:
  *
  *	hostif.N	struct hostif_kept, in memory
  *	hostif.N.I	the descriptors, if it is one of packet(7)

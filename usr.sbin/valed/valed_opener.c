@@ -49,7 +49,9 @@
 
 #define	DELAY_MIN_MS	20
 #define	DELAY_MAX_MS	2000
-/* So long without a port is said; a port that stays for so long is a good one. */
+/*
+ * So long without a port is said; a port that stays for so long is a good one.
+ */
 #define	SHORT_MS	1000
 
 struct opener {
@@ -92,8 +94,8 @@ say_none(struct opener *op, const char *fmt, ...)
 }
 
 /*
- * Wait until `fd', unless it is -1, is readable, for so long at most, or for any
- * time with -1.
+ * Wait until `fd', unless it is -1, is readable, for so long at most, or for
+ * any time with -1.
  */
 enum came {
 	NOTHING,

@@ -34,8 +34,8 @@ struct valed_opened {
 /*
  * Start the process for an adapter.  Returns a descriptor of type
  * SOCK_SEQPACKET, or -1 with errno of socketpair(2) or fork(2).  Each byte that
- * is sent on it closes the port, and a new one comes; the end closes the port and
- * ends the process.  The caller has no other thread, and ignores SIGCHLD.
+ * is sent on it closes the port, and a new one comes; the end closes the port
+ * and ends the process.  The caller has no other thread, and ignores SIGCHLD.
  */
 int	valed_opener_start(const struct adapter_config *ac);
 

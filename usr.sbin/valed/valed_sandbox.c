@@ -158,8 +158,8 @@ rules_socket(scmp_filter_ctx ctx)
 }
 
 /*
- * Allow to signal clients' eventfds without waiting (peer_signal.c): requests of
- * one context, to descriptors that are open.  Returns 0 or a negative errno.
+ * Allow to signal clients' eventfds without waiting (peer_signal.c): requests
+ * of one context, to descriptors that are open.  Returns 0 or a negative errno.
  */
 static int
 rules_request(scmp_filter_ctx ctx)
@@ -172,7 +172,8 @@ rules_request(scmp_filter_ctx ctx)
 
 /*
  * Allow what it takes to go on with a client's stream where another process has
- * left it (vfu_stream.h), and to end by a signal.  Returns 0 or a negative errno.
+ * left it (vfu_stream.h), and to end by a signal.  Returns 0 or a negative
+ * errno.
  */
 static int
 rules_stream(scmp_filter_ctx ctx)
@@ -266,10 +267,10 @@ rules_send(scmp_filter_ctx ctx)
 
 /*
  * Allow a call whose argument `arg', a descriptor or a signal, is any number
- * but n, or any but that and n ^ 1, or a greater one.  A filter compares 64 bits
- * of the argument, of which the kernel uses 32: so each rule is for the numbers,
- * of 32 bits, that differ from n in one bit and in none above it.  Returns 0 or
- * a negative errno.
+ * but n, or any but that and n ^ 1, or a greater one.  A filter compares 64
+ * bits of the argument, of which the kernel uses 32: so each rule is for the
+ * numbers, of 32 bits, that differ from n in one bit and in none above it.
+ * Returns 0 or a negative errno.
  */
 enum numbers {
 	BUT_THIS,
@@ -295,8 +296,8 @@ rules_number(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t n,
 }
 
 /*
- * Allow handlers of signals; with a store none of SIGSYS, for which there is one
- * (adapter_keep.c).  Returns 0 or a negative errno.
+ * Allow handlers of signals; with a store none of SIGSYS, for which there is
+ * one (adapter_keep.c).  Returns 0 or a negative errno.
  */
 static int
 rules_handler(scmp_filter_ctx ctx, bool store)

@@ -17,10 +17,10 @@ int	valed_sandbox_drop(void);
 /*
  * Enter the sandbox: no thread of the process can open a file, start a program
  * or gain privileges any more, and a system call that the filter does not allow
- * kills the process.  sendmsg(2) is permitted on two descriptors: with a control
- * socket on `pass', and memory and pairs of local sockets can be created; with a
- * store on `store', and pass, if there is one, is store ^ 1.  Otherwise they are
- * -1.  0, or -1 with errno.
+ * kills the process.  sendmsg(2) is permitted on two descriptors: with a
+ * control socket on `pass', and memory and pairs of local sockets can be
+ * created; with a store on `store', and pass, if there is one, is store ^ 1.
+ * Otherwise they are -1.  0, or -1 with errno.
  */
 int	valed_sandbox_enter(int pass, int store);
 

@@ -10,11 +10,11 @@
  * from what the configuration says.  The settings of a program's port end with
  * it, as always.
  *
- * They are a file in the store (valed_store.h), "settings".  The first line says
- * what it is; each other one has, between tabs, the name of a switch or port,
- * that of the setting, its value, and the value that the configuration had.
- * Where the next configuration has another, that is what is set.  Nothing in
- * the file is trusted: a client may have taken over the process.
+ * They are a file in the store (valed_store.h), "settings".  The first line
+ * says what it is; each other one has, between tabs, the name of a switch or
+ * port, that of the setting, its value, and the value that the configuration
+ * had.  Where the next configuration has another, that is what is set.  Nothing
+ * in the file is trusted: a client may have taken over the process.
  */
 
 #ifndef _VALED_SETTINGS_KEEP_H_
@@ -31,8 +31,8 @@ struct valed_options;
 void	valed_settings_keep_start(const struct valed_options *opt);
 
 /*
- * Write the file again, or remove it, as the settings are now.  Without a store,
- * nothing.  Any thread, with no lock.
+ * Write the file again, or remove it, as the settings are now.  Without a
+ * store, nothing.  Any thread, with no lock.
  */
 void	valed_settings_keep(void);
 

@@ -105,7 +105,8 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	for (i = 0; i < FRAME_PORT_NCOUNTERS; i++)
 		value[AT_FRAME_PORT + i] =
 		    frame_port_counter(ad->net.an_port, i);
-	value[AT_OTHER + OTHER_IRQ_SENT] = atomic_load_64(&ad->vfu.vdev_irq.sent);
+	value[AT_OTHER + OTHER_IRQ_SENT] =
+	    atomic_load_64(&ad->vfu.vdev_irq.sent);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
 	    atomic_load_64(&ad->vfu.vdev_irq.unmasked);
 	if (vale_port_counters(ad->config.ac_backend, value + AT_PORT) != 0)

@@ -43,8 +43,8 @@ bool	valed_values_setting(const struct valed_node *vn, int variable,
 /*
  * Whether two adapters have the same values; the first one that differs and
  * cannot be changed from *ac to *other while the adapter has a client, or -1;
- * whether there is none; and whether one differs.  None looks at settings of the
- * port: valed_settings.h.
+ * whether there is none; and whether one differs.  None looks at settings of
+ * the port: valed_settings.h.
  */
 bool	valed_values_same(const struct adapter_config *ac,
 	    const struct adapter_config *other);

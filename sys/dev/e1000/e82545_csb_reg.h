@@ -5,8 +5,8 @@
  */
 
 /*
- * The communication status block (CSB) of an emulated adapter, which no hardware
- * has: how a driver finds it, its registers, and its fields that
+ * The communication status block (CSB) of an emulated adapter, which no
+ * hardware has: how a driver finds it, its registers, and its fields that
  * <net/paravirt.h> has as padding.  paravirt_csb(9).
  */
 

@@ -345,8 +345,9 @@
 #define	E82545_WUPM		0x05a00	/* 13.6.8 wake-up packet */
 #define	E82545_WUPM_COUNT	32
 /*
- * Of later adapters (82571): the semaphore of firmware and driver.  U-Boot takes
- * it on this one, too: it sets SWESMBI, and waits until it reads that back.
+ * Of later adapters (82571): the semaphore of firmware and driver.  U-Boot
+ * takes it on this one, too: it sets SWESMBI, and waits until it reads that
+ * back.
  */
 #define	E82545_SWSM		0x05b50
 #define	 E82545_SWSM_SWESMBI	0x00000002	/* the driver has it */

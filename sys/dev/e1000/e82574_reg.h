@@ -24,7 +24,9 @@
 #define	E82574_PCI_SUBDEVICE	0xa01f	/* Gigabit CT Desktop Adapter */
 #define	E82574_PCI_REVISION	0x00
 #define	E82574_VECTORS		5	/* of MSI-X */
-/* BARs: registers in memory, flash, registers by I/O, MSI-X.  Sizes in bytes. */
+/*
+ * BARs: registers in memory, flash, registers by I/O, MSI-X.  Sizes in bytes.
+ */
 #define	E82574_BAR_FLASH	1
 #define	E82574_BAR_FLASH_SIZE	0x20000
 #define	E82574_BAR_IO_SIZE	32

@@ -250,7 +250,9 @@ em_pv_tx_post(struct em_pv *pv, int q)
 			return;
 		}
 		em_pv_tx_spun(pv, false);
-		/* One kick is enough, even if the host takes long to wake up. */
+		/*
+		 * One kick is enough, even if the host takes long to wake up.
+		 */
 		atomic_store_rel_32(&csb->host_need_txkick, 0);
 	}
 	pv->tx_kicks++;
@@ -683,8 +685,8 @@ em_pv_told(struct em_pv *pv)
  * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
  * those of an MSI are read only if the host has another reason than a request.
  *
- * While polls are on the causes are masked.  But em(4) unmasks them as it starts
- * and when a VLAN is added, and the line would interrupt for ever.
+ * While polls are on the causes are masked.  But em(4) unmasks them as it
+ * starts and when a VLAN is added, and the line would interrupt for ever.
  */
 static int
 em_pv_intr(void *arg)
@@ -980,8 +982,8 @@ em_pv_mode(struct em_pv *pv)
 }
 
 /*
- * Have frames of 64 KB in clusters of a page: half as many as of the usual size.
- * iflib(4) allocates them afterwards.
+ * Have frames of 64 KB in clusters of a page: half as many as of the usual
+ * size.  iflib(4) allocates them afterwards.
  */
 static void
 em_pv_rx_pages(struct em_pv *pv)

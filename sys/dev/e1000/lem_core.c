@@ -251,14 +251,14 @@ intr_told(const struct lem_core *lc)
  * With the CSB, the need-kick flags suppress interrupts until the rings have
  * been processed, and the mask does not change, which saves two exits.  With
  * messages there is no line to deassert, so the read of the causes, another
- * exit, can wait, and is left out if intr_told().  A write that clears them could
- * not take its place: it may be posted, and clear a cause that came after the
- * rings were processed.
+ * exit, can wait, and is left out if intr_told().  A write that clears them
+ * could not take its place: it may be posted, and clear a cause that came after
+ * the rings were processed.
  *
  * A message of MSI-X has cleared and masked its causes (EIAC), so that the one
  * access is the write that unmasks them, with the CSB or without.  RXT0 and
- * RXDMT0 are not among these: with the CSB they would ask for the causes that it
- * has suppressed.
+ * RXDMT0 are not among these: with the CSB they would ask for the causes that
+ * it has suppressed.
  */
 bool
 lem_intr(struct lem_core *lc)

@@ -362,18 +362,18 @@ void	lem_link(struct lem_core *lc);
 
 /*
  * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
- * Otherwise interrupts are masked, and lc_link is updated if the causes are read;
- * with messages they may not be, and the host must call lem_link() now and then.
- * It must call lem_tx_clean(), then lem_rx() until that returns less than its
- * budget, and then lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It
- * may wait in between, as lem_rx_turn() says.  lem_intr() needs no lock,
- * lem_intr_enable() the receive lock.
+ * Otherwise interrupts are masked, and lc_link is updated if the causes are
+ * read; with messages they may not be, and the host must call lem_link() now
+ * and then.  It must call lem_tx_clean(), then lem_rx() until that returns less
+ * than its budget, and then lem_intr_enable(), which does nothing with
+ * LEM_MODE_POLL.  It may wait in between, as lem_rx_turn() says.  lem_intr()
+ * needs no lock, lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
  * the above again, because frames have arrived meanwhile, or, with messages,
- * because there are causes: no line stays asserted with LEM_IRQ_MSI, so lem_intr()
- * assumes that the message was for frames, and the causes are read last.  In all
- * other cases it returns false.
+ * because there are causes: no line stays asserted with LEM_IRQ_MSI, so
+ * lem_intr() assumes that the message was for frames, and the causes are read
+ * last.  In all other cases it returns false.
  */
 bool	lem_intr(struct lem_core *lc);
 bool	lem_intr_enable(struct lem_core *lc);
@@ -387,8 +387,8 @@ void	lem_intr_request(struct lem_core *lc);
 /*
  * For a host that calls lem_rx() for some time without interrupts, and then
  * lem_intr_enable(): with LEM_MODE_CSB, frames cause no interrupt until then,
- * as after lem_intr().  This costs no exit.  In other modes it does nothing, and
- * lem_intr() masks the interrupts.  Receive lock.
+ * as after lem_intr().  This costs no exit.  In other modes it does nothing,
+ * and lem_intr() masks the interrupts.  Receive lock.
  */
 void	lem_intr_hold(struct lem_core *lc);
 

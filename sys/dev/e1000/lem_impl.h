@@ -49,8 +49,8 @@
 	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_TXQ0 : E82545_ICR_TXDW)
 
 /*
- * The value of a need-kick flag of the CSB for a request.  With messages it has a
- * number, *last being that of the one before; never 0, and bit 0 is set.  The
+ * The value of a need-kick flag of the CSB for a request.  With messages it has
+ * a number, *last being that of the one before; never 0, and bit 0 is set.  The
  * lock of the side.
  */
 static inline uint32_t

@@ -43,12 +43,12 @@ void	lem_spin_paid(struct lem_spin *sp);
 void	lem_spin_missed(struct lem_spin *sp);
 
 /*
- * Receive livelock: a driver that receives before all else leaves no time to the
- * programs that use the frames.  Reception has used the processor from begin_ns
- * to end_ns, of a clock that does not stop.  Returns how many nanoseconds it
- * must leave to others to use no more than `percent' of the time, 1 to 100; they
- * need not be waited for if nobody wants the processor.  *due_ns is 0 before the
- * first call.  The receive lock.
+ * Receive livelock: a driver that receives before all else leaves no time to
+ * the programs that use the frames.  Reception has used the processor from
+ * begin_ns to end_ns, of a clock that does not stop.  Returns how many
+ * nanoseconds it must leave to others to use no more than `percent' of the
+ * time, 1 to 100; they need not be waited for if nobody wants the processor.
+ * *due_ns is 0 before the first call.  The receive lock.
  */
 uint64_t lem_share_turn(uint64_t *due_ns, uint32_t percent, uint64_t begin_ns,
 	    uint64_t end_ns);

@@ -21,7 +21,8 @@
  *   another thread has it, the frame is not learned; the next one will be.
  *   Nor does it wait, so the table may be used in any context of a kernel.
  *   Only a flush waits for a bucket.
- * - fdb_used[] counts the entries of each port in all buckets.  A writer adds to
+ * - fdb_used[] counts the entries of each port in all buckets.  A writer adds
+ * to
  *   it before it stores an entry, and takes that back if the port is at its
  *   limit; so no port has more entries than its limit.
  * - A lookup or a refresh may see an entry together with the time of the one

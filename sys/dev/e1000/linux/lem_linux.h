@@ -49,8 +49,8 @@
 
 #define	LEM_NDESC	1024	/* default of descriptors in a ring */
 /* Descriptors that a packet needs, at most: headers, fragments, a context
- * descriptor, and four more for what is longer than LEM_SEG_MAX.  A ring that is
- * not short has them. */
+ * descriptor, and four more for what is longer than LEM_SEG_MAX.  A ring that
+ * is not short has them. */
 #define	LEM_TX_NEED	(1 + MAX_SKB_FRAGS + 1 + 4)
 #define	LEM_SEG_MAX	16383	/* bytes of a descriptor */
 /* Bytes of a frame, besides its payload. */
@@ -159,8 +159,8 @@ lem_unlock_both(struct lem_adapter *la)
  * lem_main.c.  The caller must hold RTNL.
  *
  * lem_up() starts the adapter; it does nothing and returns 0 if it is started,
- * suspended, or the interface is down.  lem_restart() stops and starts it.  Both
- * return 0 or a negative errno value; then the adapter is stopped, and is
+ * suspended, or the interface is down.  lem_restart() stops and starts it.
+ * Both return 0 or a negative errno value; then the adapter is stopped, and is
  * started when the caller has restored the setting and released RTNL, or each
  * second until that succeeds.  lem_set_knobs() applies and keeps the knobs, and
  * returns -EOPNOTSUPP, and changes none, if the adapter does not support one.
@@ -200,8 +200,8 @@ extern const struct attribute_group lem_sysfs_group;
  * lem_xdp.c
  *
  * lem_xdp_rx() runs the program for a frame of `len' bytes in the page of a
- * slot: rx_lock.  It returns whether the page was taken.  lem_xdp_fits() returns
- * whether frames of an MTU fit a buffer with a program's headroom.
+ * slot: rx_lock.  It returns whether the page was taken.  lem_xdp_fits()
+ * returns whether frames of an MTU fit a buffer with a program's headroom.
  */
 bool	lem_xdp_rx(struct lem_adapter *la, struct page *page, uint32_t len,
 	    uint32_t flags, uint16_t vlan);

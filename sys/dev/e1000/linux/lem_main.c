@@ -83,8 +83,8 @@ LEM_PARAM(tx_lazy, 0, 1, "No transmit interrupts unless the ring is short");
 
 /*
  * Copper adapters that lem_core supports.  Hypervisors emulate 0x100c (QEMU),
- * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).  An 82574L is for
- * e1000e, unless it has a CSB.
+ * 0x100e (QEMU, VirtualBox) and 0x100f (bhyve, valed, VMware).  An 82574L is
+ * for e1000e, unless it has a CSB.
  */
 static const struct pci_device_id lem_ids[] = {
 	{ PCI_VDEVICE(INTEL, 0x1008) }, { PCI_VDEVICE(INTEL, 0x100c) },

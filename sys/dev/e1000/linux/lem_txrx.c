@@ -18,9 +18,9 @@
  * in the slots from lem_core's tail on.
  *
  * Completion.  With LEM_MODE_CSB and LEM_MODE_LAZY no interrupt reports that
- * packets were sent.  So they are charged to nobody, neither to their socket nor
- * to byte queue limits, and lem_xmit() reclaims those before.  The ring alone
- * limits the senders then.
+ * packets were sent.  So they are charged to nobody, neither to their socket
+ * nor to byte queue limits, and lem_xmit() reclaims those before.  The ring
+ * alone limits the senders then.
  */
 
 #include "lem_linux.h"

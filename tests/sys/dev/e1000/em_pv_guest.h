@@ -182,8 +182,8 @@ void	em_rx_queue(struct em_guest *g, unsigned int q);
 /* Frames from the network. */
 void	em_inject(struct em_guest *g, unsigned int n);
 /*
- * A frame of TCP over IPv4, of `len' bytes, with a partial checksum, to be cut if
- * mss is not 0.
+ * A frame of TCP over IPv4, of `len' bytes, with a partial checksum, to be cut
+ * if mss is not 0.
  */
 void	em_inject_partial(struct em_guest *g, uint32_t len, uint16_t mss);
 /* What the admin task of iflib(4) does; a reset that was requested follows. */

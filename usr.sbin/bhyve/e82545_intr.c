@@ -155,6 +155,13 @@ e82545_moderate(const struct e82545_moderation *state,
 
 	memset(&v, 0, sizeof(v));
 	*m = *state;
+	/*
+	 * The guest has taken or masked all causes.  A timer that expires now
+	 * sets another one, for which MSI needs another message.
+	 */
+	v.drop = m->asserted && (ev->icr & ev->ims) == 0;
+	if (v.drop)
+		m->asserted = false;
 	v.icr = ev->icr | delay(m, ev);
 	pending = (v.icr & ev->ims) != 0;
 
@@ -165,8 +172,7 @@ e82545_moderate(const struct e82545_moderation *state,
 	free_ns = m->last_ns == 0 ? 0 : m->last_ns + ev->itr_256ns * 256ULL;
 	deadline_ns = 0;
 	if (!pending) {
-		v.drop = m->asserted;
-		m->asserted = m->held = false;
+		m->held = false;
 	} else if (!m->asserted && free_ns <= ev->now_ns) {
 		v.fire = m->asserted = true;
 		m->held = false;
@@ -289,14 +295,14 @@ intr_event(struct e82545 *dev, struct e82545_moder_event *ev)
 		E82545_PROBE(dev, INTR_HELD, v.icr & ev->ims,
 		    v.next.last_ns + ev->itr_256ns * 256ULL - ev->now_ns);
 	}
+	if (v.drop)
+		dev->ops->eo_intr(dev->arg, false);
 	if (v.fire) {
 		e82545_count(dev, E82545_C_INTR_SENT, 1);
 		E82545_PROBE(dev, INTR_SENT, v.icr & ev->ims, ev->now_ns,
 		    ev->itr_256ns * 256ULL);
 		dev->ops->eo_intr(dev->arg, true);
 	}
-	if (v.drop)
-		dev->ops->eo_intr(dev->arg, false);
 	if (v.arm_ns != 0)
 		e82545_intr_arm(dev, ev->now_ns + v.arm_ns);
 }

@@ -657,6 +657,20 @@ TEST(verdicts, "The moderation function's answers")
 	ev.ims = 0;
 	EXPECT(false, true, false, 0, TXDW | RXT0);
 
+	/* A late timer expires as ICR is read: the line falls, and rises again. */
+	memset(&m, 0, sizeof(m));
+	m.asserted = true;
+	m.last_ns = ev.now_ns - 64000;
+	m.tx_packet_ns = ev.now_ns - 1;
+	ev.icr = 0;
+	ev.ims = TXDW;
+	EXPECT(true, true, false, 0, TXDW);
+	m.tx_packet_ns = ev.now_ns + 1;
+	ev.now_ns += 1000;
+	ev.icr = 0;
+	EXPECT(false, true, true, 63000, TXDW);
+	ev.ims = 0;
+
 	/* A timer is late: its cause joins that of the event. */
 	for (i = 0; i < nitems(timers); i++) {
 		memset(&m, 0, sizeof(m));
@@ -682,6 +696,30 @@ TEST(verdicts, "The moderation function's answers")
 	ev.raise = LSC;
 	EXPECT(true, false, false, 0, LSC);
 #undef EXPECT
+}
+
+/*
+ * The host's timer is late, and a delay timer expires as the guest reads ICR.
+ * With MSI the cause that this sets has no message if the line does not fall.
+ */
+TEST(expired, "A cause that a delay timer sets as ICR is read interrupts again")
+{
+	struct host *h = host_create_itr(HOST_RAM, 0, 0);
+
+	host_wr(h, E82545_TIDV, 10);
+	host_wr(h, E82545_IMS, RXT0 | TXDW);
+	pthread_mutex_lock(&h->dev->reg_mtx);
+	e82545_intr_rx(h->dev, 0, true, 0);
+	e82545_intr_tx(h->dev, 0, true, true, 0);
+	pthread_mutex_unlock(&h->dev->reg_mtx);
+	ATF_CHECK_EQ(1, host_raised(h));
+	h->now_ns += 10 * 1024;
+	ATF_CHECK_EQ(RXT0, host_rd(h, E82545_ICR));
+	ATF_CHECK_EQ(2, host_raised(h));
+	ATF_CHECK(host_line(h));
+	ATF_CHECK_EQ(TXDW, host_rd(h, E82545_ICR));
+	ATF_CHECK(!host_line(h));
+	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -248,6 +248,7 @@ base_attach_pre(if_ctx_t ctx)
 	ctx->scctx.isc_intr = g->config.intr;
 	ctx->scctx.isc_capabilities = ctx->scctx.isc_capenable = IFCAP_RXCSUM;
 	ctx->scctx.isc_ntxd[0] = ctx->scctx.isc_nrxd[0] = EM_RING;
+	ctx->scctx.isc_ntxd[1] = ctx->scctx.isc_nrxd[1] = 0;
 	ctx->scctx.isc_ntxqsets = ctx->scctx.isc_nrxqsets =
 	    g->config.intr == IFLIB_INTR_MSIX ? EM_QUEUES : 1;
 	g->aim_on = true;

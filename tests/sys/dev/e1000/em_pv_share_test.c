@@ -279,6 +279,7 @@ TEST(share_idle, "A pause ends when the processor is idle")
 	struct em_guest *g = create_flood(1, 0, 5);
 
 	pause_begins(g);
+	ATF_CHECK_EQ(1, em_get(g, "rx_pauses"));
 	/* The programs use the processor. */
 	ATF_CHECK(em_rx_callout(g));
 	ATF_CHECK(!em_rx_task(g));
@@ -297,6 +298,21 @@ TEST(share_quiet, "While nobody else wants the processor, nothing pauses")
 
 	g->runnable = NULL;
 	(void)flood(g);
+	ATF_CHECK_EQ(0, em_get(g, "rx_pauses"));
+	end_flood(g);
+}
+
+TEST(share_between, "What passes between two turns is not reception's time")
+{
+	struct em_guest *g = create_flood(1, 0, 5);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		em_inject(g, 1);
+		em_settle(g);
+		em_clock_ns += 1000000000;
+	}
+	ATF_CHECK_EQ(3, g->q[0].received);
 	ATF_CHECK_EQ(0, em_get(g, "rx_pauses"));
 	end_flood(g);
 }

@@ -15,6 +15,7 @@
 #define	NAF_SW_ONLY		2
 #define	NAF_FORCE_RECLAIM	2
 #define	NKR_NETMAP_ON		0x1
+#define	NR_NOSLOT		((uint32_t)-1)
 #define	WORST_CASE_GSO_HEADER	(14 + 40 + 60)
 
 struct netmap_adapter;

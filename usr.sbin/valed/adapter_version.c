@@ -25,9 +25,9 @@ adapter_version(char version[ADAPTER_VERSION_SIZE])
 }
 
 /*
- * Earlier versions that adapter_resume.c goes on from; at least the last two
- * are to be here.  The first one did not name the version of the journal, nor
- * the second that of an 82574L's snapshot, which was 1.
+ * Earlier versions that adapter_resume.c goes on from: at least the last two
+ * must be here.  The journal's version was added in the second one, and that of
+ * an 82574L's snapshot, 1 until then, in the third.
  */
 static const char *const earlier[] = { "1.1.6", "2.1.6.1", "2.1.6.1.2" };
 

@@ -140,11 +140,10 @@ unshared_body()
 		    -m 64 -machine memory-backend=no \
 		    -device "$(valed_device vm1)"
 		wait_until "QEMU's end" proc_ended "$(cat vm1.pid)"
-		cat vm1.qemu
+		cat vm1.qemu valed.log
 		grep -q "GET_INFO failed" vm1.qemu ||
 		    atf_fail "$kind: QEMU does not say why"
 	done
-	cat valed.log
 	is "lines" "$(grep -c 'vm1: client refused: .*share=on$' valed.log)" \
 	    -eq 3
 	# The last two were refused because of that.

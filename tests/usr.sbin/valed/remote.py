@@ -37,10 +37,13 @@ def openers(v):
 
 
 def ended(pid):
+    """Whether the process has ended, a zombie included.  While another of its
+    threads is there, a process of state Z still has its descriptors."""
     try:
         with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+            zombie = f.read().rsplit(")", 1)[1].split()[0] == "Z"
+        return zombie and len(os.listdir("/proc/%d/task" % pid)) == 1
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

@@ -35,6 +35,13 @@ all_body()
 	teardown
 }
 
+# polls INTERFACE: whether its thread has polled the port.
+polls()
+{
+	$VALECTL --openmetrics | grep -E "^vale_interface_polls_total\
+\{interface=\"$1\",switch=\"vale0\",port=\"$1\"\} [1-9]"
+}
+
 test_case interface "An attached interface is shown with its counters" \
     require.user root require.progs "ip python3 unshare"
 interface_body()
@@ -52,8 +59,7 @@ interface_body()
 	atf_check -o match:"^interface h0 port vale0:h0$" \
 	    -o match:"^interface h0 rx_frames [0-9]+$" \
 	    -o match:"^vale0:h0 tx_frames [0-9]+$" $VALECTL -k all
-	atf_check -o match:'^vale_interface_polls_total\{interface="h0",switch="vale0",port="h0"\} [1-9]' \
-	    $VALECTL --openmetrics
+	wait_until "a poll of the interface's thread" polls h0
 	teardown
 }
 

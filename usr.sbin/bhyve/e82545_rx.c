@@ -278,6 +278,7 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 				continue;
 			}
 			first->end = true;
+			first->few = n < RX_FEW;
 			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
@@ -444,8 +445,11 @@ rx_queues(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 		if (i != last)
 			rx_end(dev, &first[i], state == E82545_RX_IDLE ? state :
 			    E82545_RX_MORE);
-	if (!direct)
-		return (rx_end(dev, &first[last], state));
+	if (!direct) {
+		state = rx_end(dev, &first[last], state);
+		return (state == E82545_RX_MORE && first->few ?
+		    E82545_RX_IDLE : state);
+	}
 	/* Nothing stalls, and there is no space to return. */
 	rx_end(dev, &first[last], E82545_RX_MORE);
 	return (first->end ? E82545_RX_IDLE : state);

@@ -24,6 +24,9 @@
 #include "frame_cut.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
+
+/* The port keeps the space of fewer frames until its next sync. */
+#define	RX_FEW		8
 /* The longest frame that is not cut, bytes. */
 #define	RX_UNCUT_MAX	65536
 /*
@@ -109,7 +112,8 @@ struct rx_batch {
 	bool		stamp;		/* a frame may get a time stamp */
 	bool		direct;		/* the frames are another adapter's */
 	bool		looped;		/* frames are of the loopback queue */
-	bool		end;		/* no more frames are pending */
+	bool		end;		/* no more frames are pending, */
+	bool		few;		/* and the batch had few */
 	struct e82545_tally tally;	/* frames delivered */
 	uint64_t	padding;	/* bytes of them */
 	unsigned int	cut;		/* frames cut, the last segment taken */

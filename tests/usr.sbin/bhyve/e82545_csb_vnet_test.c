@@ -656,14 +656,17 @@ HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "
 }
 
 HOST_TEST(beyond, up(64, 2048, 0), "A ring that is made shorter than its RDT: "
-    "the entries of a whole round are cleared each time, and no others")
+    "the entry of a frame is cleared for the next round, and none of no "
+    "descriptor")
 {
 	uint32_t i;
 
 	host_wr(h, E82545_RDLEN, 8 * sizeof(struct e82545_rxd));
 	ATF_REQUIRE_EQ(63, host_rd(h, E82545_RDT));
+	memset(ring, 0xaa, 64 * ENTRY);
 	for (i = 1; i < 20; i++) {
-		memset(ring, 0xaa, 64 * ENTRY);
+		/* The guest has read the entry of the last frame. */
+		memset(ring + (i + 6) % 8 * ENTRY, 0xaa, ENTRY);
 		guest_inject(h, 1);
 		host_run(h);
 		ATF_CHECK_EQ(0, host_rx_pending(h));

@@ -220,6 +220,30 @@ HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
 	}
 }
 
+HOST_TEST(few, rx_up(1024, 256), "The space of fewer than eight frames is "
+    "returned when the next one comes, of more at once")
+{
+	uint8_t frame[64];
+	unsigned int i, n, synced = 0;
+
+	for (n = 1; n <= 9; n++) {
+		for (i = 0; i < n; i++) {
+			host_make_frame(frame, sizeof(frame), host_mac, i);
+			host_inject(h, frame, sizeof(frame), 1);
+		}
+		ATF_CHECK_EQ(n < 8 ? E82545_RX_IDLE : E82545_RX_MORE,
+		    e82545_rx(h->dev));
+		ATF_CHECK_EQ(++synced, h->nsync);
+		ATF_CHECK_EQ(n, h->rx_unsynced);
+		if (n >= 8) {
+			ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
+			ATF_CHECK_EQ(++synced, h->nsync);
+			ATF_CHECK_EQ(0, h->rx_unsynced);
+		}
+	}
+	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
+}
+
 HOST_TEST(many_descriptors, rx_up(4096, 256), "A batch of long frames in short "
     "buffers is bounded")
 {

@@ -195,7 +195,7 @@ HOST_TEST(batches, offload_up(2048, 256), "A batch ends with 1024 descriptors, "
 	inject(h, &p, 60, 4);
 	inject(h, &p, 60, 4);
 	check_batch(h, 1024, E82545_RX_MORE);
-	check_batch(h, 3 * 512, E82545_RX_MORE);
+	check_batch(h, 3 * 512, E82545_RX_IDLE);
 	for (i = 0; i < 3; i++)
 		check_segments(h, &p, 60);
 	host_rx_post(h);
@@ -203,7 +203,7 @@ HOST_TEST(batches, offload_up(2048, 256), "A batch ends with 1024 descriptors, "
 	inject(h, &p, 60, 4);
 	inject(h, &p, 60, 4);
 	check_batch(h, (3 * 512 + 1024) % 2048, E82545_RX_MORE);
-	check_batch(h, (3 * 512 + 1200) % 2048, E82545_RX_MORE);
+	check_batch(h, (3 * 512 + 1200) % 2048, E82545_RX_IDLE);
 	for (i = 0; i < 2; i++)
 		check_segments(h, &p, 60);
 	check_none(h);

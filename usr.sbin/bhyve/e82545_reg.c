@@ -170,17 +170,21 @@ e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 /*
  * The kick does not depend on TDH, which a batch stores at its end only: a ring
  * that looks empty by it may have been filled while the batch is in progress,
- * and that batch has read TDT before.
+ * and that batch has read TDT before.  A write that does not change TDT posts
+ * nothing, unless it is a kick of the CSB.
  */
 void
 e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
-	if (!e82545_csb_placed(dev) || off != E82545_TDT ||
-	    !dev->csb.ops->ecb_keep(dev, off, value))
+	const bool csb = e82545_csb_placed(dev) && off == E82545_TDT;
+	const uint32_t old = e82545_reg(dev, off);
+
+	if (!csb || !dev->csb.ops->ecb_keep(dev, off, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
-	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0;
-	if (dev->wake_tx && e82545_csb_placed(dev) && off == E82545_TDT)
+	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&
+	    (csb || value != old);
+	if (dev->wake_tx && csb)
 		atomic_store_rel_32(&dev->csb.kicked, 1);
 	E82545_PROBE(dev, TX_KICK, value, dev->wake_tx);
 }

@@ -691,6 +691,28 @@ HOST_TEST(jumbo, tx_up(64), "A jumbo frame over many descriptors")
 	ATF_CHECK_EQ(8, host_sent_frame(h, 0)->nfrags);
 }
 
+HOST_TEST(again, tx_up(64), "A write of TDT that changes nothing wakes nobody, "
+    "before or after the frame is sent")
+{
+	uint8_t frame[60];
+	unsigned int i, kicks, writes = host_counter(h, E82545_C_TX_KICK);
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 1; i <= 70; i++) {
+		host_tx_frame(h, frame, sizeof(frame), 0);
+		kicks = h->nkick;
+		host_tx_go(h);
+		ATF_CHECK_EQ(kicks + 1, h->nkick);
+		host_tx_go(h);
+		ATF_CHECK_EQ(kicks + 1, h->nkick);
+		host_run(h);
+		host_tx_go(h);
+		ATF_CHECK_EQ(kicks + 1, h->nkick);
+		ATF_CHECK_EQ(i, host_sent(h));
+	}
+	ATF_CHECK_EQ(writes + 3 * 70, host_counter(h, E82545_C_TX_KICK));
+}
+
 /*
  * Incomplete frames.
  */

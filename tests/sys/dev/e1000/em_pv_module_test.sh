@@ -31,16 +31,28 @@ begin()
 		echo $oid.$name=$(sysctl -n $oid.$name)
 	done > knobs
 	ifconfig $ifp > interface
+	pciconf -lc $ifp > capabilities || atf_fail "no capabilities of $ifp"
+	# 1: em_pv does not count interrupts.
+	msix=$(grep -c "MSI-X .*enabled" capabilities)
 }
 
 # Restore what begin() found.
 end()
 {
+	local option options
+
 	[ -s knobs ] || return 0
 	ifp=$(head -1 interface | cut -d: -f1)
 	sysctl $(cat knobs) > /dev/null
-	ifconfig $ifp mtu $(sed -n 's/.* mtu //p' interface) tso lro rxcsum \
-	    txcsum
+	ifconfig $ifp mtu $(sed -n 's/.* mtu //p' interface)
+	options=$(sed -n 's/.*options=[^<]*//p' interface |
+	    tr '<>A-Z' ',,a-z' | tr -d '_\n')
+	for option in txcsum rxcsum tso4 tso6 lro vlanhwfilter; do
+		case $options in
+		*,$option,*) ifconfig $ifp $option ;;
+		*) ifconfig $ifp -$option ;;
+		esac
+	done
 }
 
 set_ok()
@@ -53,7 +65,7 @@ has_csb()
 {
 	local cap dev=em${oid##*.}
 
-	cap=$(pciconf -lc $dev | sed -n 's/.*cap 09\[\(..\)\].*/\1/p')
+	cap=$(sed -n 's/.*cap 09\[\(..\)\].*/\1/p' capabilities)
 	[ -n "$cap" ] &&
 	    [ "$(pciconf -r $dev $((0x$cap + 4)) | tr -d ' ')" = 42534350 ]
 }
@@ -178,12 +190,17 @@ base_run()
 	set_ok csb=0 sc=0 poll=0 itr=0
 	during pings
 	check "tx_kicks >= 20 && tx_kicks_saved == 0 && tx_combined == 0"
-	check "intrs >= 1 && polls == 0"
+	check "(intrs >= 1 || $msix) && polls == 0"
 }
 
 pv_case sc "With send combining fragments share writes of TDT"
 sc_run()
 {
+	case $(sysctl -n $oid.%pnpinfo) in
+	*subvendor=0x1af4*)
+		has_csb || atf_skip "QEMU's adapter sends while TDT is written"
+		;;
+	esac
 	set_ok csb=0 sc=1 poll=0 itr=488
 	during fragments
 	check "tx_combined > 0 && tx_flushes > 0 && tx_kicks_saved == 0"
@@ -199,7 +216,7 @@ itr_run()
 	during ping_fast
 	# 65535 is 16.8 ms.
 	check "intrs <= $((($(date +%s) - start + 1) * 60 + 2))"
-	check "intrs > 0 && tx_kicks >= 500"
+	check "(intrs > 0 || $msix) && tx_kicks >= 500"
 }
 
 ping_fast()
@@ -228,11 +245,11 @@ poll_run()
 		check "intrs == 0 && polls > 0"
 		set_ok poll=0
 		during pings
-		check "intrs > 0 && polls == 0"
+		check "(intrs > 0 || $msix) && polls == 0"
 	done
 }
 
-pv_case mtu "Frames of 1500 and of 9000 bytes pass"
+pv_case mtu "The interface starts with an MTU of 9000 and of 1500 bytes"
 mtu_run()
 {
 	local mtu
@@ -352,7 +369,8 @@ netmap_run()
 		atf_check -o match:"^sent 100, answers 100$" \
 		    "$(atf_get_srcdir)/lem_netmap" $ifp $peer 100
 		during netmap_sends
-		check "intrs + polls > 1 || $(sed 's/.* //' sends) < 10"
+		check "intrs + polls > 1 || $msix || \
+		    $(sed 's/.* //' sends) < 10"
 		expect_answer
 	done
 }

@@ -199,6 +199,43 @@ refused_body()
 	    sh "$script" tree
 }
 
+test_case small_tests "The small series lays each of its tests, with the cases of \
+later commits, into a sorted makefile"
+small_tests_body()
+{
+	local f tests=$top/tools/upstream/tests
+
+	for f in "$tests"/*.c; do
+		f=${f##*/}
+		grep -qE "(program|cases .*) ${f%.c}( |\$)|tests/$f" \
+		    "$top"/tools/upstream/*.subr || atf_fail "$f is not laid"
+	done
+	(
+		bhyve=bhyve
+		put()
+		{
+			cp "$top/$2" "$1/"
+		}
+		. "$top/tools/upstream/tests.subr"
+		mkdir -p bhyve/tests
+		cp "$tests/Makefile" "$tests/pci_e82545_test.c" bhyve/tests
+		program net_backend_netmap_test
+		program pci_emul_test
+		program mevent_test
+		cases pci_e82545_test pci_e82545_batch
+		cases pci_e82545_test pci_e82545_moderation
+	) || atf_fail "tests.subr"
+	sed -n 's/^ATF_TESTS_C+=//p' bhyve/tests/Makefile > names
+	atf_check -o inline:"4\n" grep -c . names
+	atf_check sort -c names
+	for f in $(sed -n 's/^TEST(\([a-z0-9_]*\),.*/\1/p' \
+	    "$tests"/pci_e82545_*.c); do
+		[ "$(grep -c "^TEST($f,\|^	ATF_TP_ADD_TC(tp, $f);" \
+		    bhyve/tests/pci_e82545_test.c)" -eq 2 ] ||
+		    atf_fail "no case $f"
+	done
+}
+
 test_case no_csb "The stand-in for the CSB's files has their functions" \
     require.progs "cc nm"
 no_csb_body()

@@ -49,8 +49,8 @@ struct frame_cut {
 	/* For the caller.  Set by frame_cut_check(): */
 	uint32_t	 fc_hdrlen;	/* bytes of headers of each segment */
 	uint8_t		 fc_hdr[FRAME_CUT_HDRLEN]; /* those of the frame */
-	bool		 fc_direct;	/* nothing but Ethernet's header and VLAN
-					   tags precedes the IP header */
+	bool		 fc_direct;	/* nothing but Ethernet's header and
+					   VLAN tags precedes the IP header */
 	/* Set by frame_cut_begin(): */
 	uint32_t	 fc_segments;	/* how many are left */
 	uint32_t	 fc_longest;	/* bytes of the longest, with headers */

@@ -35,7 +35,8 @@
  *	checksum within the frame	both
  *	type known			both; UDP_L4 Linux since 6.2
  *	segments: partial checksum	VIRTIO (5.1.6.2).  Linux takes segments
- *					without, and so does frame_host_prepare()
+ *					without, and so does
+ *					frame_host_prepare()
  *	gso_size not 0			both
  *	FRAME_SEGMENTS_MAX segments	ours; Linux has none for TCP
  *

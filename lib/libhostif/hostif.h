@@ -91,8 +91,10 @@ struct hostif_fds {
 	    "frames dropped: offloads that cannot be completed")	\
 	X(HOSTIF_C_RX_UNTAGGED, "rx_drop_untagged",			\
 	    "frames dropped: the interface takes VLAN tags out")	\
-	X(HOSTIF_C_RX_CUT, "rx_cut", "packets in tunnels that were cut")	\
-	X(HOSTIF_C_RX_SEGMENT, "rx_segments", "segments of these packets")	\
+	X(HOSTIF_C_RX_CUT, "rx_cut",					\
+	    "packets in tunnels that were cut")				\
+	X(HOSTIF_C_RX_SEGMENT, "rx_segments",				\
+	    "segments of these packets")				\
 	X(HOSTIF_C_RX_STOP, "rx_stops",					\
 	    "times the receive ring had stopped and was opened again")	\
 	X(HOSTIF_C_TX_FRAME, "tx_frames", "frames given to the interface") \

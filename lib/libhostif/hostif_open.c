@@ -219,8 +219,8 @@ open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
 		return (hostif_fail(error, size, "%s: %s", ifname,
 		    strerror(errno)));
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return (hostif_fail(error, size, "%s: not an Ethernet interface",
-		    ifname));
+		return (hostif_fail(error, size,
+		    "%s: not an Ethernet interface", ifname));
 	return (0);
 }
 

@@ -75,8 +75,8 @@ open_queues(int s, const char *ifname)
 
 /* Whether AF_XDP would give all frames as they are. */
 static int
-open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues, char *error,
-    size_t size)
+open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues,
+    char *error, size_t size)
 {
 	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
 	struct ifreq ifr;

@@ -123,7 +123,8 @@ struct peer_mem {
 	uint64_t	want_gpa;	/* a ring to join; relaxed atomics */
 	uint64_t	want_size;
 	uint32_t	nfiles;		/* ranges with a file */
-	uint32_t	refused;	/* 1: an access to one without; atomic */
+	uint32_t	refused;	/* 1: an access to one without;
+					   atomic */
 	uint64_t	refused_gpa;	/* relaxed atomic */
 	const struct peer_keep *keep;	/* or NULL */
 	struct peer_mem_journal *journal; /* or NULL */

@@ -93,8 +93,8 @@ vfp_report(const struct vale_frame_port *vp, bool *failed, int error,
 		return;
 	*failed = error != 0;
 	if (*failed)
-		vfp_log(vp, "%s: cannot %s: %s", vp->vfp_desc->common->name, what,
-		    strerror(errno));
+		vfp_log(vp, "%s: cannot %s: %s",
+		    vp->vfp_desc->common->name, what, strerror(errno));
 	else
 		vfp_log(vp, "%s: can %s again", vp->vfp_desc->common->name,
 		    what);

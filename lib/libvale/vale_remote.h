@@ -68,7 +68,8 @@ struct vale_remote {
 						   long that nothing waits
 						   before its tail moves: */
 	uint32_t		 vrm_tail;	/* that is here */
-	uint32_t		 vrm_sent;	/* the head that was published */
+	uint32_t		 vrm_sent;	/* the head that was
+						   published */
 };
 
 /*

@@ -82,7 +82,8 @@ struct vale_port {
 	/* The locks of a change. */
 	bool			 vp_out;	/* leave it out of views */
 	bool			 vp_private;
-	const struct vale_rules	*vp_rules;	/* its own, or vale_rules_none */
+	const struct vale_rules	*vp_rules;	/* its own, or
+						   vale_rules_none */
 	uint8_t			 vp_address[6];	/* vale_set_address() */
 	bool			 vp_sourced;	/* vale_setting_once() has set
 						   its source */

@@ -96,7 +96,8 @@ struct vale_list {
 #define	VALE_FORM_FRAGS	(VALE_BATCH_MAX + 2 * NETMAP_MAX_FRAGS)
 
 struct vale_txq {
-	uint32_t	 vt_busy;	/* odd: has a view; atomic; vale_view.c */
+	uint32_t	 vt_busy;	/* odd: has a view; atomic;
+					   vale_view.c */
 	const struct vale_view *vt_view; /* meanwhile */
 	uint32_t	 vt_nslots;	/* constant */
 	uint32_t	 vt_cur;	/* first slot not consumed */

@@ -218,7 +218,7 @@ struct vale_wire_set {
 
 struct vale_wire_value {
 	struct vale_wire_set wv_set;
-	char		wv_text[VALE_SETTING_SIZE];	/* with a NUL: see struct
+	char		wv_text[VALE_SETTING_SIZE]; /* with a NUL: see struct
 					   vale_setting_value */
 };
 

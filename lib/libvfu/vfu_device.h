@@ -110,7 +110,8 @@ struct vfu_device {
 	const struct vfu_device_type *vdev_type;
 	void			*vdev_arg;
 	pthread_t		 vdev_thread;	/* set by vfu_server_init() */
-	struct peer_mem		 vdev_mem;	/* its owner's: peer_mem_init() */
+	struct peer_mem		 vdev_mem;	/* its owner's:
+						   peer_mem_init() */
 	struct vfu_pci		 vdev_pci;
 	struct vfu_irq		 vdev_irq;
 	struct vfu_server	 vdev_server;

@@ -43,7 +43,8 @@ struct vfu_pci {
 	unsigned int	nfields;
 	uint8_t		cfg[VFU_PCI_SIZE];
 	uint16_t	subdevice;	/* of vfu_pci_init() */
-	uint16_t	shown;		/* of vfu_pci_show(), if that is later */
+	uint16_t	shown;		/* of vfu_pci_show(), if that is
+					   later */
 };
 
 /*

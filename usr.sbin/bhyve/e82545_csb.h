@@ -68,7 +68,8 @@ struct e82545_csb {
 	struct paravirt_csb *tx;	/* in a batch: the block, if any, */
 	bool		tx_on;		/* and whether the mode is on */
 	enum csb_tx_state tx_state;
-	uint32_t	tx_rounds;	/* empty, since the last frame or kick */
+	uint32_t	tx_rounds;	/* empty, since the last frame or
+					   kick */
 	uint64_t	tx_spin_ns;	/* their time, in full rows */
 	uint64_t	tx_row_ns;	/* when the last row began */
 	bool		tx_at_used;	/* guest_txkick_at was not 0 */

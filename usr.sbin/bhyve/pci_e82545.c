@@ -12,10 +12,10 @@
  *
  *	register	the vCPU threads, through the BARs
  *	transmit	a thread of the adapter's own, which sleeps until kicked
- *	timer		the same thread, because the event loop's timers count ms
- *			and interrupt moderation ns.  If a batch that it has sent
- *			arms the timer, it sleeps until that is due, and no other
- *			thread is woken to do so.
+ *	timer		the same thread, because the event loop's timers count
+ *			ms and interrupt moderation ns.  If a batch that it has
+ *			sent arms the timer, it sleeps until that is due, and no
+ *			other thread is woken to do so.
  *	receive		bhyve's event loop
  *
  * Frames go through a frame port (net_port.h) over bhyve's network backend.
@@ -44,6 +44,9 @@
  */
 
 #include <sys/param.h>
+#ifndef WITHOUT_CAPSICUM
+#include <sys/capsicum.h>
+#endif
 #include <sys/eventfd.h>
 #include <sys/nv.h>
 #include <sys/queue.h>
@@ -527,6 +530,30 @@ pci_e82545_msix(struct pci_e82545 *pe)
 		e82545_msix(pe->dev, pci_msix_enabled(pe->pi) != 0);
 }
 
+/*
+ * Create an event whose descriptor has no rights but to wait, to read and to
+ * write.  A kernel without capsicum(4) has no rights to take.
+ */
+static int
+pci_e82545_eventfd(void)
+{
+#ifndef WITHOUT_CAPSICUM
+	cap_rights_t rights;
+#endif
+	int fd;
+
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#ifndef WITHOUT_CAPSICUM
+	cap_rights_init(&rights, CAP_EVENT, CAP_READ, CAP_WRITE);
+	if (fd != -1 && cap_rights_limit(fd, &rights) == -1 &&
+	    errno != ENOSYS) {
+		close(fd);
+		return (-1);
+	}
+#endif
+	return (fd);
+}
+
 static int
 pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
     const struct pci_e82545_type *pdt)
@@ -566,7 +593,7 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 	error = pci_e82545_sync_init(pe);
 	if (error != 0)
 		goto fail_pe;
-	pe->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pe->ready_fd = pci_e82545_eventfd();
 	if (pe->ready_fd == -1) {
 		error = errno;
 		goto fail_sync;

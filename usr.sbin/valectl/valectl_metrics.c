@@ -253,8 +253,9 @@ add_adapter(struct families *fs, const struct source *so,
 	    "the adapter's port and address"), "1", "adapter", wd->wdv_name,
 	    "switch", so->so_switch, "port", so->so_port, "address", addr,
 	    NULL);
-	source_gauge(fs, so, "client_connected", "whether a client is connected",
-	    "%d", (wd->wdv_flags & VALE_DEVICE_CLIENT) != 0);
+	source_gauge(fs, so, "client_connected",
+	    "whether a client is connected", "%d",
+	    (wd->wdv_flags & VALE_DEVICE_CLIENT) != 0);
 	if (wd->wdv_since_s != 0)
 		source_gauge(fs, so, "client_start_time_seconds",
 		    "since when the client is connected, since 1970",

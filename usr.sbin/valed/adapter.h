@@ -65,7 +65,8 @@ struct adapter {
 	bool			 resumed;	/* the earlier process's client,
 						   if there was one */
 	bool			 quiesced;	/* e82545_tx() runs no more */
-	bool			 saved;		/* adapter_keep_save() returned */
+	bool			 saved;		/* adapter_keep_save()
+						   returned */
 	struct adapter_change {
 		bool		 ch_pending;
 		bool		 ch_quiesce;	/* adapter_quiesce() */
@@ -92,8 +93,8 @@ struct adapter {
 	struct loop_event	*work_ev;
 	struct loop_event	*rx_ev;		/* frames are pending; NULL if
 						   there is no port */
-	struct loop_event	*port_ev;	/* the opener has said something,
-						   or NULL */
+	struct loop_event	*port_ev;	/* the opener has said
+						   something, or NULL */
 	bool			 no_port;	/* a line has said so */
 	uint32_t		 work_posted;	/* 1: that event is pending;
 						   atomic */

@@ -305,8 +305,8 @@ set(const char *text, struct valed_where where)
 	vn = node_get(bus, slot, func, where);
 	/* 0 is the file of what is not set. */
 	if (vn->nd_variable[i].nt_file == file)
-		valed_bad(where, "%s= twice: see %s", valed_variables[i].var_name,
-		    vn->nd_variable[i].nt_where);
+		valed_bad(where, "%s= twice: see %s",
+		    valed_variables[i].var_name, vn->nd_variable[i].nt_where);
 	if (vn->nd_first == NULL)
 		string_set(&vn->nd_first, where.wh_text,
 		    strlen(where.wh_text));

@@ -165,8 +165,8 @@ parse_place(struct place *place, struct valed_where where, const char *s,
 	return;
 
 fail:
-	valed_bad(where, "slot \"%.*s\" is not [bus:]slot[:function] with slot 0 "
-	    "to %d, function 0 to %d", (int)(end - s), s, VALED_MAXSLOT,
+	valed_bad(where, "slot \"%.*s\" is not [bus:]slot[:function] with slot "
+	    "0 to %d, function 0 to %d", (int)(end - s), s, VALED_MAXSLOT,
 	    VALED_MAXFUNC);
 }
 

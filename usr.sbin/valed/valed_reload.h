@@ -19,7 +19,7 @@
  * ends, and must call adapter_watch() of all adapters, also of that one, when
  * it is due.  The main thread.
  */
-void	valed_reload(struct valed_change *vc,
-	    struct adapter_list *adapters, void (*watch)(struct adapter *ending));
+void	valed_reload(struct valed_change *vc, struct adapter_list *adapters,
+	    void (*watch)(struct adapter *ending));
 
 #endif /* !_VALED_RELOAD_H_ */

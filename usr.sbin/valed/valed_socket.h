@@ -23,7 +23,8 @@
 /* Who can connect to a socket. */
 struct valed_access {
 	gid_t		va_group;	/* or VALED_NOGROUP: as it is created */
-	mode_t		va_mode;	/* or VALED_NOMODE: as umask(2) has it */
+	mode_t		va_mode;	/* or VALED_NOMODE: as umask(2) has
+					   it */
 };
 #define	VALED_NOGROUP	((gid_t)-1)
 #define	VALED_NOMODE	((mode_t)-1)

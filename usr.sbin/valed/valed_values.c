@@ -443,13 +443,15 @@ valed_values_twice(const struct adapter_config *ac,
 		BAD(node_of(ac), VALED_V_BACKEND, "%s: port used twice",
 		    ac->ac_backend);
 	if (ac->ac_fd == -1 && strcmp(ac->ac_path, other->ac_path) == 0)
-		BAD(node_of(ac), VALED_V_PATH, "path=%s: used twice", ac->ac_path);
+		BAD(node_of(ac), VALED_V_PATH, "path=%s: used twice",
+		    ac->ac_path);
 	if (same_fd(ac, other, checking))
 		BAD(node_of(ac), VALED_V_FD, "fd=%s: used twice",
 		    value_get(node_of(ac), VALED_V_FD));
 	if (memcmp(ac->ac_mac, other->ac_mac, sizeof(ac->ac_mac)) == 0)
-		BAD(node_of(ac), VALED_V_MAC, "mac=%02x:%02x:%02x:%02x:%02x:%02x: "
-		    "used twice", ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2],
+		BAD(node_of(ac), VALED_V_MAC,
+		    "mac=%02x:%02x:%02x:%02x:%02x:%02x: used twice",
+		    ac->ac_mac[0], ac->ac_mac[1], ac->ac_mac[2],
 		    ac->ac_mac[3], ac->ac_mac[4], ac->ac_mac[5]);
 }
 

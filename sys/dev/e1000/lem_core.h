@@ -216,8 +216,9 @@ struct lem_core {
 	uint64_t	 lc_rxd_dma;
 	uint32_t	 lc_nrxd;
 	uint32_t	 lc_rx_bufsize;	/* bytes: 2048 or 4096 */
-	struct paravirt_csb *lc_csb;	/* one zeroed page for an adapter with a
-					   CSB (E82545_CSB_SIGNATURE), or NULL */
+	struct paravirt_csb *lc_csb;	/* one zeroed page for an adapter with
+					   a CSB (E82545_CSB_SIGNATURE), or
+					   NULL */
 	uint64_t	 lc_csb_dma;
 	struct lem_vnet	*lc_vnet;	/* lc_nrxd headers: the host takes
 					   frames with LEM_RX_OFFLOAD while the

@@ -25,7 +25,8 @@
 /* Private to vale_rate.c, except that the caller allocates it, zeroed. */
 struct vale_rate {
 	struct vale_rate_conf r_conf;	/* with a burst that is not 0 */
-	int64_t		r_level;	/* 1e-9 bits or frames; negative: owed */
+	int64_t		r_level;	/* 1e-9 bits or frames; negative:
+					   owed */
 	uint64_t	r_last_ns;	/* until then tokens were added */
 };
 

@@ -73,7 +73,8 @@ lem_os_idle(struct lem_core *lc)
 }
 
 #define	lem_os_assert_rx(lc)						\
-	lockdep_assert_held(&((const struct lem_os *)(const void *)(lc))->rx_lock)
+	lockdep_assert_held(						\
+	    &((const struct lem_os *)(const void *)(lc))->rx_lock)
 #ifdef CONFIG_LOCKDEP
 void	 lem_os_assert_tx(const struct lem_core *lc);
 #else

@@ -18,13 +18,11 @@
 #include <sys/types.h>
 #include <sys/endian.h>
 #include <machine/atomic.h>
-#include <machine/cpufunc.h>
 
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "e1000_regs.h"
 #include "e1000_defines.h"
 #include "e82545_csb_reg.h"
 

@@ -150,6 +150,25 @@ csb_reaches(uint32_t at, uint16_t old, uint16_t new, uint16_t size)
 	    (at - old - 1 + size) % size < (uint32_t)(new - old + size) % size);
 }
 
+/*
+ * Whether the guest requests an interrupt by `need'.  If its requests have
+ * numbers, each has one interrupt, for which causes of before need not have
+ * been read.
+ */
+static bool
+csb_wanted(struct e82545_csb *csb, uint32_t need, uint32_t *told)
+{
+
+	if (need == 0 || atomic_load_32(&E82545_CSB_GUEST_NUMBERS(csb->page)) ==
+	    0)
+		return (need != 0);
+	if (need == atomic_load_32(told))
+		return (false);
+	atomic_store_32(told, need);
+	csb->again = 1;
+	return (true);
+}
+
 uint32_t
 e82545_csb_tx(struct e82545_csb *csb, uint16_t old, uint16_t new, uint16_t size,
     uint32_t icr, uint32_t cause)
@@ -165,7 +184,9 @@ e82545_csb_tx(struct e82545_csb *csb, uint16_t old, uint16_t new, uint16_t size,
 	at = atomic_load_32(&page->guest_txkick_at);
 	if (at != 0)
 		csb->txkick_at = 1;
-	if (new != old && (atomic_load_32(&page->guest_need_txkick) != 0 ||
+	if (new != old && (csb_wanted(csb,
+	    atomic_load_32(&page->guest_need_txkick),
+	    &E82545_CSB_HOST_TXTOLD(page)) ||
 	    (csb->txkick_at && csb_reaches(at, old, new, size))))
 		cause |= E1000_ICR_TXDW;
 	else
@@ -184,7 +205,9 @@ e82545_csb_rx(struct e82545_csb *csb, uint16_t new, uint32_t icr,
 		return (cause);
 	atomic_store_rel_32(&page->host_rdh, new);
 	atomic_thread_fence_seq_cst();
-	if (!csb->unmasked && atomic_load_32(&page->guest_need_rxkick) == 0) {
+	if (cause != 0 && !csb_wanted(csb,
+	    atomic_load_32(&page->guest_need_rxkick),
+	    &E82545_CSB_HOST_RXTOLD(page)) && !csb->unmasked) {
 		csb->held |= cause & CSB_RX_CAUSES;
 		cause &= ~CSB_RX_CAUSES;
 	}
@@ -210,6 +233,7 @@ e82545_csb_clear(struct e82545_csb *csb)
 
 	csb->held = 0;
 	csb->unmasked = 0;
+	csb->again = 0;
 }
 
 void

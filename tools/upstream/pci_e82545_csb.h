@@ -25,6 +25,7 @@ struct e82545_csb {
 	uint32_t	held;		/* causes suppressed on receive */
 	int		unmasked;	/* by IMS, and ICR not read since */
 	int		txkick_at;	/* the guest uses guest_txkick_at */
+	int		again;		/* as if the guest had read ICR */
 };
 
 /* Announce the CSB in configuration space. */
@@ -55,7 +56,8 @@ void	e82545_csb_poll(const struct e82545_csb *csb, const int *enabled);
 
 /*
  * The head has moved from `old' to `new'.  Returns the causes of `cause' that
- * the guest is to be interrupted for, besides those in `icr'.
+ * the guest is to be interrupted for, besides those in `icr', and sets
+ * csb->again if the guest must be, although it has not read those.
  */
 uint32_t e82545_csb_tx(struct e82545_csb *csb, uint16_t old, uint16_t new,
 	    uint16_t size, uint32_t icr, uint32_t cause);

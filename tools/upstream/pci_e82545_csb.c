@@ -38,8 +38,6 @@
 #define	CSB_ROUNDS_MAX	4096
 #define	CSB_ROUNDS_YIELD 16
 
-#define	CSB_VNET_HDR_SIZE 10
-
 int
 e82545_csb_init(struct pci_devinst *pi)
 {
@@ -55,9 +53,9 @@ void
 e82545_csb_place(struct e82545_csb *csb, struct vmctx *ctx, uint32_t rxdescs)
 {
 	uint64_t ring;
-	void *hdrs;
 
 	csb->page = NULL;
+	csb->hdrs = NULL;
 	csb->txkick_at = 0;
 	e82545_csb_clear(csb);
 	if (csb->addr == 0 || csb->addr % NET_PARAVIRT_CSB_SIZE != 0)
@@ -67,14 +65,39 @@ e82545_csb_place(struct e82545_csb *csb, struct vmctx *ctx, uint32_t rxdescs)
 		return;
 	atomic_store_32(&csb->page->host_need_txkick, 1);
 	atomic_store_32(&csb->page->host_rxkick_at, NET_PARAVIRT_NONE);
-	/* There are no frames with headers. */
 	ring = (uint64_t)atomic_load_32(&csb->page->vnet_ring_high) << 32 |
 	    atomic_load_32(&csb->page->vnet_ring_low);
 	if (ring == 0 || rxdescs == 0)
 		return;
-	hdrs = paddr_guest2host(ctx, ring, rxdescs * CSB_VNET_HDR_SIZE);
-	if (hdrs != NULL)
-		memset(hdrs, 0, rxdescs * CSB_VNET_HDR_SIZE);
+	csb->nhdrs = rxdescs;
+	csb->hdrs = paddr_guest2host(ctx, ring, rxdescs * E82545_CSB_HDR_SIZE);
+	if (csb->hdrs != NULL)
+		memset(csb->hdrs, 0, rxdescs * E82545_CSB_HDR_SIZE);
+}
+
+bool
+e82545_csb_has_hdrs(const struct e82545_csb *csb)
+{
+
+	return (e82545_csb_on(csb) && csb->hdrs != NULL);
+}
+
+bool
+e82545_csb_takes_udp(const struct e82545_csb *csb)
+{
+
+	return (csb->page != NULL &&
+	    (atomic_load_32(&E82545_CSB_GUEST_HEADERS(csb->page)) &
+	    E82545_CSB_HEADERS_UDP) != 0);
+}
+
+void
+e82545_csb_hdr(struct e82545_csb *csb, uint16_t index, const void *hdr)
+{
+
+	if (csb->hdrs != NULL && index < csb->nhdrs)
+		memcpy(csb->hdrs + index * E82545_CSB_HDR_SIZE, hdr,
+		    E82545_CSB_HDR_SIZE);
 }
 
 bool

@@ -11,6 +11,9 @@
 
 #include <stdbool.h>
 
+/* An entry of the header ring, in bytes. */
+#define	E82545_CSB_HDR_SIZE	10
+
 struct pci_devinst;
 struct vmctx;
 
@@ -22,6 +25,8 @@ struct vmctx;
 struct e82545_csb {
 	struct paravirt_csb *page;	/* in guest memory; NULL: none */
 	uint64_t	addr;		/* its address, as written */
+	uint8_t		*hdrs;		/* the header ring, NULL: none */
+	uint32_t	nhdrs;		/* and its entries */
 	uint32_t	held;		/* causes suppressed on receive */
 	int		unmasked;	/* by IMS, and ICR not read since */
 	int		txkick_at;	/* the guest uses guest_txkick_at */
@@ -40,6 +45,14 @@ void	e82545_csb_place(struct e82545_csb *csb, struct vmctx *ctx,
 
 /* Whether the guest has turned the CSB on. */
 bool	e82545_csb_on(const struct e82545_csb *csb);
+
+/* Whether it is on and has a header ring, and whether that may have UDP. */
+bool	e82545_csb_has_hdrs(const struct e82545_csb *csb);
+bool	e82545_csb_takes_udp(const struct e82545_csb *csb);
+
+/* Store the header of the frame that begins at descriptor `index'. */
+void	e82545_csb_hdr(struct e82545_csb *csb, uint16_t index,
+	    const void *hdr);
 
 /*
  * Set a tail register, if the CSB is on, to the index that the guest has stored

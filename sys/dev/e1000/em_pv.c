@@ -19,7 +19,8 @@
  *	ift_rxd_available	bounds reception's share of the processor
  *	ift_rxd_pkt_get		notes the next descriptor, reads the header ring
  *	ift_rxd_flush		publishes RDT in the CSB
- *	ift_legacy_intr		with the CSB, suppresses interrupts by flags
+ *	ift_legacy_intr		with the CSB, suppresses interrupts by flags;
+ *				posts what was held back
  *	IFDI_INTR_ENABLE	the last look at the ring that the CSB asks for;
  *				posts what was held back
  *	IFDI_RX_QUEUES_ALLOC	allocates the CSB and the header ring
@@ -325,16 +326,18 @@ em_pv_txd_flush(void *arg, uint16_t q, qidx_t pidx)
 
 /*
  * Post what was held back, if what it waited for has come: the report of the
- * last posted packet, or, with `poll', a poll.
+ * last posted packet, or, with `poll', a poll.  Returns whether a report is to
+ * come now.
  */
-static void
+static bool
 em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 {
 	struct em_pv_tx *tx = &pv->tx[q];
 	const struct e1000_tx_desc *base = pv->sc.tx_queues[q].txr.tx_base;
+	bool waiting;
 
 	if (!tx->waiting && tx->tail == tx->posted)
-		return;
+		return (false);
 	mtx_lock_spin(&pv->lock);
 	if (tx->waiting && (base[tx->report].upper.fields.status &
 	    E1000_TXD_STAT_DD) != 0)
@@ -344,7 +347,9 @@ em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 		pv->tx_flushes++;
 		em_pv_tx_post(pv, q);
 	}
+	waiting = tx->waiting;
 	mtx_unlock_spin(&pv->lock);
+	return (waiting);
 }
 
 /*
@@ -362,7 +367,7 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
 	if (!clear || n == 0)
 		return (n);
 	EM_PV_PROBE(pv, clean, n);
-	em_pv_tx_done(pv, q, false);
+	(void)em_pv_tx_done(pv, q, false);
 	mtx_lock_spin(&pv->lock);
 	if (pv->csb_on)
 		done = em_pv_tx_ask(pv, q);
@@ -650,23 +655,41 @@ em_pv_rx_ready(struct em_pv *pv)
  * Interrupts.
  */
 
-/* Read and clear the causes.  Returns whether there were any. */
-static bool
+/* Read and clear the causes.  Returns those that em(4) handles. */
+static uint32_t
 em_pv_causes(struct em_pv *pv)
 {
 	const uint32_t icr = E1000_READ_REG(&pv->sc.hw, E1000_ICR);
 
 	pv->icr_reads++;
-	if (icr == 0xffffffff ||
-	    (icr & (IMS_ENABLE_MASK | E1000_ICR_RXO)) == 0)
-		return (false);
+	if (icr == 0xffffffff)
+		return (0);
 	if ((icr & (E1000_ICR_RXSEQ | E1000_ICR_LSC)) != 0) {
 		pv->sc.hw.mac.get_link_status = 1;
 		iflib_admin_intr_deferred(pv->sc.ctx);
 	}
 	if ((icr & E1000_ICR_RXO) != 0)
 		pv->sc.rx_overruns++;
-	return (true);
+	return (icr & (IMS_ENABLE_MASK | E1000_ICR_RXO));
+}
+
+/*
+ * An interrupt while packets are held back.  If it is only for reports, and
+ * another one is to come, as that of the packets that are posted now, nothing
+ * is masked.  iflib(4)'s task, which looks for what iflib(4) has put off, runs
+ * after the last report.  The causes are read first: this clears them.
+ */
+static int
+em_pv_intr_held(struct em_pv *pv)
+{
+	const uint32_t causes = em_pv_causes(pv);
+
+	if (causes == 0)
+		return (FILTER_STRAY);
+	if (em_pv_tx_done(pv, 0, false) && causes == E1000_ICR_TXDW)
+		return (FILTER_HANDLED);
+	IFDI_INTR_DISABLE(pv->sc.ctx);
+	return (FILTER_SCHEDULE_THREAD);
 }
 
 /* Whether the interrupt is that of the last request: the host knows numbers. */
@@ -703,12 +726,13 @@ em_pv_intr(void *arg)
 	EM_PV_PROBE(pv, interrupt, pv->sc_on | pv->csb_on << 1);
 	if (!pv->csb_on) {
 		pv->interrupts++;
-		return (em_intr(arg));
+		return (pv->tx[0].tail != pv->tx[0].posted ?
+		    em_pv_intr_held(pv) : em_intr(arg));
 	}
 	if (pv->sc.intr_type == IFLIB_INTR_MSI) {
 		if (!em_pv_told(pv))
 			pv->unread = true;
-	} else if (!em_pv_causes(pv))
+	} else if (em_pv_causes(pv) == 0)
 		return (FILTER_STRAY);
 	pv->interrupts++;
 	atomic_store_rel_32(&pv->csb->guest_need_rxkick, 0);
@@ -815,7 +839,7 @@ em_pv_intr_enable(if_ctx_t ctx)
 	int q;
 
 	for (q = 0; q < pv->sc.tx_num_queues; q++)
-		em_pv_tx_done(pv, q, pv->poll != 0);
+		(void)em_pv_tx_done(pv, q, pv->poll != 0);
 	if (pv->sc.intr_type == IFLIB_INTR_MSIX) {
 		if (pv->poll == 0)
 			BASE(ifdi_intr_enable)(ctx);
@@ -838,7 +862,7 @@ em_pv_intr_enable(if_ctx_t ctx)
 	if (unread)
 		pv->unread = false;
 	mtx_unlock_spin(&pv->lock);
-	if (unread && em_pv_causes(pv)) {
+	if (unread && em_pv_causes(pv) != 0) {
 		iflib_tx_intr_deferred(ctx, 0);
 		ready = true;
 	}
@@ -851,7 +875,7 @@ em_pv_tx_queue_intr_enable(if_ctx_t ctx, uint16_t q)
 {
 	struct em_pv *pv = iflib_get_softc(ctx);
 
-	em_pv_tx_done(pv, q, pv->poll != 0);
+	(void)em_pv_tx_done(pv, q, pv->poll != 0);
 	return (pv->poll != 0 ? 0 : BASE(ifdi_tx_queue_intr_enable)(ctx, q));
 }
 
@@ -1200,7 +1224,7 @@ static const struct em_pv_knob {
 	    offsetof(struct em_pv, rx_pauses) },
 	{ "intrs", "interrupts handled",
 	    offsetof(struct em_pv, interrupts) },
-	{ "icr_reads", "reads of the causes, with the CSB",
+	{ "icr_reads", "reads of the causes that are not em(4)'s own",
 	    offsetof(struct em_pv, icr_reads) },
 	{ "polls", "polls", offsetof(struct em_pv, polls) },
 };

@@ -123,21 +123,22 @@ TEST(probes, "The probes of dtrace_lem(4) agree with the counters")
 static const struct exits {
 	u_int		 sc, csb, poll;
 	bool		 msi;
-	unsigned int	 send_tdt, send_intr;
+	unsigned int	 send_tdt, send_icr, send_mask;
 	unsigned int	 rr_rdt, rr_icr, rr_mask;
 } exits[] = {
 	/* A write of TDT a flush.  An interrupt: ICR, IMC, IMS. */
-	{ 0, 0, 0, false, 1000, 50, 1000, 1500, 1500 },
-	{ 0, 0, 0, true, 1000, 50, 1000, 1500, 1500 },
-	/* The first of 20, and the rest after its report. */
-	{ 1, 0, 0, false, 100, 100, 1000, 2000, 2000 },
+	{ 0, 0, 0, false, 1000, 50, 50, 1000, 1500, 1500 },
+	{ 0, 0, 0, true, 1000, 50, 50, 1000, 1500, 1500 },
+	/* The first of 20, and the rest after its report, which masks nothing. */
+	{ 1, 0, 0, false, 100, 100, 50, 1000, 2000, 2000 },
+	{ 1, 0, 0, true, 100, 100, 50, 1000, 2000, 2000 },
 	/* A write of TDT when the host sleeps.  An interrupt: ICR, or none. */
-	{ 0, 1, 0, false, 50, 0, 0, 1000, 0 },
-	{ 0, 1, 0, true, 50, 0, 0, 0, 0 },
-	{ 1, 1, 0, true, 50, 0, 0, 0, 0 },
-	{ 0, 0, 1000, false, 1000, 0, 1000, 0, 0 },
-	{ 1, 0, 1000, false, 50, 0, 1000, 0, 0 },
-	{ 0, 1, 1000, false, 50, 0, 0, 0, 0 },
+	{ 0, 1, 0, false, 50, 0, 0, 0, 1000, 0 },
+	{ 0, 1, 0, true, 50, 0, 0, 0, 0, 0 },
+	{ 1, 1, 0, true, 50, 0, 0, 0, 0, 0 },
+	{ 0, 0, 1000, false, 1000, 0, 0, 1000, 0, 0 },
+	{ 1, 0, 1000, false, 50, 0, 0, 1000, 0, 0 },
+	{ 0, 1, 1000, false, 50, 0, 0, 0, 0, 0 },
 };
 
 static void
@@ -159,6 +160,7 @@ check_exits(const struct exits *e)
 	struct em_config c = { .intr = e->msi ? IFLIB_INTR_MSI :
 	    IFLIB_INTR_LEGACY };
 	struct em_guest *g = em_start(&c, e->sc, e->csb, e->poll);
+	u_long reads = em_get(g, "icr_reads");
 	unsigned int i;
 
 	printf("sc %u, csb %u, poll %u, MSI %d\n", e->sc, e->csb, e->poll,
@@ -167,7 +169,9 @@ check_exits(const struct exits *e)
 		em_send(g, 20);
 		em_settle(g);
 	}
-	check_accesses(g, e->send_tdt, 0, e->send_intr, e->send_intr);
+	check_accesses(g, e->send_tdt, 0, e->send_icr, e->send_mask);
+	/* em(4) reads the causes of interrupts that have them masked. */
+	ATF_CHECK_EQ(e->send_icr - e->send_mask, em_get(g, "icr_reads") - reads);
 	for (i = 0; i < 1000; i++) {
 		em_inject(g, 1);
 		em_settle(g);
@@ -327,6 +331,85 @@ TEST(held_report, "Packets that are held back are posted when the report of "
 	em_destroy(g);
 }
 
+/* An interrupt masks the causes, and queues the task, or does neither. */
+static void
+check_interrupt(struct em_guest *g, unsigned int tdt, bool task)
+{
+	em_mark(g);
+	ATF_CHECK(em_interrupt(g));
+	ATF_CHECK_EQ(1, em_read(g, E82545_ICR));
+	ATF_CHECK_EQ(tdt, em_wrote(g, E82545_TDT));
+	ATF_CHECK_EQ(task, em_wrote(g, E82545_IMC));
+	ATF_CHECK_EQ(task, g->q[0].tx_task);
+}
+
+/*
+ * The report of an earlier packet comes, and then the one that five packets wait
+ * for, with another cause.
+ */
+static void
+check_held(struct em_guest *g, uint32_t other)
+{
+	em_send(g, 1);
+	em_send(g, 5);
+	em_reg_write(E82545_ICS, E82545_ICR_TXDW);
+	check_interrupt(g, 0, false);
+	host_run(g->h);
+	em_reg_write(E82545_ICS, other);
+	check_interrupt(g, 1, other != 0);
+	host_run(g->h);
+	if (other == 0)
+		check_interrupt(g, 0, true);
+	em_settle(g);
+	em_check(g);
+}
+
+TEST(held_interrupt, "The interrupt for the report posts the packets that are "
+    "held back, and leaves iflib's task to their report, unless it has other "
+    "causes")
+{
+	struct em_guest *g;
+	size_t a;
+
+	for (a = 0; a < nitems(em_adapters); a++) {
+		if (em_adapters[a].intr == IFLIB_INTR_MSIX)
+			continue;
+		g = em_start(&em_adapters[a], 1, 0, 0);
+		check_held(g, 0);
+		check_held(g, E82545_ICR_RXT0);
+		check_held(g, E82545_ICR_LSC);
+		em_destroy(g);
+	}
+}
+
+/* What the filter returns, for this cause alone. */
+static int
+filter(struct em_guest *g, uint32_t cause)
+{
+	(void)em_reg_read(E82545_ICR);
+	em_reg_write(E82545_ICS, cause);
+	return (g->ctx.scctx.isc_txrx->ift_legacy_intr(g->sc));
+}
+
+TEST(held_filter, "While packets are held back, an interrupt for nothing is "
+    "not ours, one for a report is handled, and another one queues the task")
+{
+	struct em_guest *g = em_start(&em_adapters[0], 1, 0, 0);
+
+	em_send(g, 1);
+	em_send(g, 5);
+	em_mark(g);
+	ATF_CHECK_EQ(FILTER_STRAY, filter(g, 0));
+	ATF_CHECK_EQ(FILTER_HANDLED, filter(g, E82545_ICR_TXDW));
+	ATF_CHECK_EQ(0, em_wrote(g, E82545_IMC));
+	ATF_CHECK_EQ(FILTER_SCHEDULE_THREAD, filter(g, E82545_ICR_RXT0));
+	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMC));
+	iflib_rx_intr_deferred(&g->ctx, 0);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
+}
+
 TEST(held_poll, "With polling, packets are held back until the next poll")
 {
 	struct em_guest *g = em_start(&em_adapters[0], 1, 0, 1000);
@@ -393,6 +476,25 @@ combining_begins(struct em_guest *g)
 {
 	g->lock_hook = NULL;
 	ATF_CHECK_EQ(0, em_set(g, "sc", 1));
+}
+
+TEST(report_none_held, "Packets that are held back, and that no report is "
+    "asked for, do not keep iflib's task waiting for one")
+{
+	struct em_guest *g = em_start(&em_adapters[0], 1, 0, 0);
+
+	em_send(g, 1);
+	ATF_REQUIRE_EQ(0, em_set(g, "sc", 0));
+	g->lock_hook = combining_begins;
+	em_send(g, 1);
+	while (em_tx_task(g) || em_rx_task(g))
+		continue;
+	ATF_CHECK_EQ(1, em_get(g, "tx_combined"));
+	host_run(g->h);
+	check_interrupt(g, 1, true);
+	em_settle(g);
+	em_check(g);
+	em_destroy(g);
 }
 
 TEST(report_none, "No report is waited for that was not asked for")

@@ -7,8 +7,8 @@
 /*
  * Registers and rings of the e1000 device model, as a guest uses them that
  * need not be a friend.  The model is included; what it calls of bhyve is here:
- * the guest's memory is an array with nothing mapped behind it, and frames go to
- * and come from the test.
+ * the guest's memory is an array with nothing mapped behind it, and frames go
+ * to and come from the test.
  */
 
 #include "pci_e82545.c"
@@ -32,7 +32,7 @@
 
 int raw_stdio;
 
-static struct pci_devinst pi;
+static struct pci_devinst device;
 static struct e82545_softc *sc;
 static uint8_t *mem;
 
@@ -188,13 +188,13 @@ net_genmac(struct pci_devinst *dev __unused, uint8_t *macaddr)
 static void
 wr(uint64_t reg, uint32_t value)
 {
-	pci_de_e82545.pe_barwrite(&pi, E82545_BAR_REGISTER, reg, 4, value);
+	pci_de_e82545.pe_barwrite(&device, E82545_BAR_REGISTER, reg, 4, value);
 }
 
 static uint32_t
 rd(uint64_t reg)
 {
-	return (pci_de_e82545.pe_barread(&pi, E82545_BAR_REGISTER, reg, 4));
+	return (pci_de_e82545.pe_barread(&device, E82545_BAR_REGISTER, reg, 4));
 }
 
 static struct e1000_rx_desc *
@@ -218,8 +218,8 @@ create(void)
 	    -1, 0);
 	ATF_REQUIRE(mem != MAP_FAILED);
 	ATF_REQUIRE(mprotect(mem, MEM_SIZE, PROT_READ | PROT_WRITE) == 0);
-	ATF_REQUIRE(pci_de_e82545.pe_init(&pi, NULL) == 0);
-	sc = pi.pi_arg;
+	ATF_REQUIRE(pci_de_e82545.pe_init(&device, NULL) == 0);
+	sc = device.pi_arg;
 	for (unsigned int i = 0; i < NDESC; i++)
 		rxd(i)->buffer_addr = BUFFERS + i * RX_BUFSZ;
 	wr(E1000_RDBAL(0), RX_RING);
@@ -387,8 +387,8 @@ TEST(rx_outside, "Frames for a receive ring or buffers that are outside of "
 	receive_one(0);
 }
 
-TEST(rx_buffer_filled, "The length of a frame that fills its last buffer is not "
-    "0")
+TEST(rx_buffer_filled, "The length of a frame that fills its last buffer is "
+    "not 0")
 {
 	create();
 	enable_rx(0);

@@ -88,8 +88,8 @@ check_stats(struct port *p, uint64_t packets, uint64_t drops)
 {
 	struct nmreq_vale_stats st;
 
-	ATF_REQUIRE_MSG(request(p->fd, p->name, NETMAP_REQ_VALE_STATS, &st) == 0,
-	    "%s: %s", p->name, strerror(errno));
+	ATF_REQUIRE_MSG(request(p->fd, p->name, NETMAP_REQ_VALE_STATS, &st) ==
+	    0, "%s: %s", p->name, strerror(errno));
 	ATF_CHECK_EQ_MSG(packets, st.nr_rx_packets, "%ju packets",
 	    (uintmax_t)st.nr_rx_packets);
 	ATF_CHECK_EQ_MSG(drops, st.nr_rx_drops, "%ju drops",

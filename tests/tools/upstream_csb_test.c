@@ -115,14 +115,42 @@ TEST(headers, "The header ring is cleared, if all of it is memory")
 	ATF_CHECK_EQ(0, ram[16]);
 	ATF_CHECK_EQ(0, ram[16 + bytes - 1]);
 	ATF_CHECK_EQ(0xee, ram[16 + bytes]);
+	ATF_CHECK(e82545_csb_has_hdrs(&csb));
+	ATF_CHECK(!e82545_csb_takes_udp(&csb));
+	E82545_CSB_GUEST_HEADERS(page) = E82545_CSB_HEADERS_UDP;
+	ATF_CHECK(e82545_csb_takes_udp(&csb));
+	/* An entry, the last one, and none behind it. */
+	e82545_csb_hdr(&csb, 1, "abcdefghij");
+	ATF_CHECK_EQ(0, memcmp(ram + 16 + 10, "abcdefghij\0", 11));
+	e82545_csb_hdr(&csb, SIZE - 1, "0123456789");
+	e82545_csb_hdr(&csb, SIZE, "0123456789");
+	ATF_CHECK_EQ(0, memcmp(ram + 16 + bytes - 10, "0123456789\xee", 11));
+	page->guest_csb_on = 0;
+	ATF_CHECK(!e82545_csb_has_hdrs(&csb));
+	page->guest_csb_on = 1;
 	memset(ram + RAM_SIZE - 8, 0xee, PAGE);
 	page->vnet_ring_low = RAM_SIZE - 8;
 	e82545_csb_place(&csb, (struct vmctx *)ram, SIZE);
+	ATF_CHECK(!e82545_csb_has_hdrs(&csb));
+	e82545_csb_hdr(&csb, 0, "0123456789");
 	ATF_CHECK_EQ(0xee, ram[RAM_SIZE - 8]);
 	ATF_CHECK_EQ(0xee, ram[RAM_SIZE]);
 	page->vnet_ring_high = page->vnet_ring_low = UINT32_MAX;
 	e82545_csb_place(&csb, (struct vmctx *)ram, SIZE);
 	ATF_CHECK(csb.page == page);
+	ATF_CHECK(!e82545_csb_has_hdrs(&csb));
+	/* A block that is gone has none. */
+	page->vnet_ring_high = 0;
+	page->vnet_ring_low = 16;
+	e82545_csb_place(&csb, (struct vmctx *)ram, SIZE);
+	ATF_CHECK(e82545_csb_has_hdrs(&csb));
+	csb.addr = 0;
+	e82545_csb_place(&csb, (struct vmctx *)ram, SIZE);
+	ATF_CHECK(!e82545_csb_has_hdrs(&csb));
+	ATF_CHECK(!e82545_csb_takes_udp(&csb));
+	memset(ram, 0xee, PAGE);
+	e82545_csb_hdr(&csb, 0, "0123456789");
+	ATF_CHECK_EQ(0xee, ram[16]);
 }
 
 TEST(indices, "An index counts once, and only if it is in the ring")

@@ -112,6 +112,9 @@ int	pci_parse_legacy_config(nvlist_t *nvl, const char *opt);
 /* For pe_init(). */
 int	pci_emul_alloc_bar(struct pci_devinst *pi, int idx,
 	    enum pcibar_type type, uint64_t size);
+/* bhyve's own is static, unless tools/upstream/small.subr has been there. */
+int	pci_emul_add_capability(struct pci_devinst *pi, u_char *capdata,
+	    int caplen);
 int	pci_emul_add_msicap(struct pci_devinst *pi, int msgnum);
 int	pci_emul_add_pciecap(struct pci_devinst *pi, int pcie_device_type);
 /* With the table and its pending bits in BAR `barnum', which is allocated. */

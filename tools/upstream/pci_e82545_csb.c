@@ -7,9 +7,9 @@
 /*
  * The communication status block (CSB), host side: paravirt_csb(9).
  *
- * The CSB is a page of guest memory, in which guest and host store their indices
- * of the rings, and whether they must be notified.  The guest may change it at
- * any time, so each field is loaded once, and then checked.
+ * The CSB is a page of guest memory, in which guest and host store their
+ * indices of the rings, and whether they must be notified.  The guest may
+ * change it at any time, so each field is loaded once, and then checked.
  *
  * Frames that find no buffer are dropped, with the CSB or without, so the host
  * never waits for a write to RDT: host_rxkick_at is always "none".

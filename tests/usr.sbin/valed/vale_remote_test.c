@@ -352,8 +352,8 @@ PID_TEST(stops, "A valed that does not run holds up one flush, what finds no "
 	valed_kill(valed, SIGCONT);
 	wait_until((got += t_drain(a)) == i - dropped, "%u of %u", got,
 	    i - dropped);
-	/* It waits again, as there are slots. */
-	ATF_CHECK_EQ(0, put(&r, sent, 60, 60, NULL));
+	/* It waits again, once valed has returned slots. */
+	wait_until(put(&r, sent, 60, 60, NULL) == 0, "slots");
 	frame_port_flush(r.port);
 	wait_until((got += t_drain(a)) == i - dropped + 1, "%u", got);
 	ATF_CHECK(!vale_remote_gone(&r.vr));

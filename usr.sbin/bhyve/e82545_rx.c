@@ -278,7 +278,7 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 				continue;
 			}
 			first->end = true;
-			first->few = n < RX_FEW;
+			first->few = n < RX_FEW && !dev->port->fp_event_once;
 			/* The next sync returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}

@@ -25,7 +25,7 @@
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
 
-/* The port keeps the space of fewer frames until its next sync. */
+/* A port without fp_event_once keeps the space of fewer until its next sync. */
 #define	RX_FEW		8
 /* The longest frame that is not cut, bytes. */
 #define	RX_UNCUT_MAX	65536

@@ -221,7 +221,8 @@ HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
 }
 
 HOST_TEST(few, rx_up(1024, 256), "The space of fewer than eight frames is "
-    "returned when the next one comes, of more at once")
+    "returned when the next one comes, of more at once, as of one if the port's "
+    "event does not come again")
 {
 	uint8_t frame[64];
 	unsigned int i, n, synced = 0;
@@ -242,6 +243,13 @@ HOST_TEST(few, rx_up(1024, 256), "The space of fewer than eight frames is "
 		}
 	}
 	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
+	/* A port whose event does not come again. */
+	h->port.fp_event_once = true;
+	host_inject(h, frame, sizeof(frame), 1);
+	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
+	ATF_CHECK_EQ(synced + 2, h->nsync);
+	ATF_CHECK_EQ(0, h->rx_unsynced);
 }
 
 HOST_TEST(many_descriptors, rx_up(4096, 256), "A batch of long frames in short "

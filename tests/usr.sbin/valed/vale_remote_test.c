@@ -325,6 +325,39 @@ VALED_TEST(headless, "Frames without a header, as there are before it is set, "
 	end(&r);
 }
 
+/* Have a frame in the receive ring, the `n'th. */
+static void
+fill(const struct remote *r, struct vale_desc *a, unsigned int n)
+{
+	t_send(a, 60, EVERYBODY, 2, n);
+	wait_until(atomic_load_acq_32(
+	    &r->vr.vrm_client.cp_ring[0].vcr_csb->rx_ktoa.hwtail) == n,
+	    "frame %u", n);
+}
+
+VALED_TEST(first, "A frame that comes before the first sync: the event of the "
+    "next comes, or the port says that it may not")
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+	struct vale_desc *a;
+	struct remote r;
+
+	begin(&r);
+	a = t_open("vale0:a", 64, 64);
+	fill(&r, a, 1);
+	frame_port_sync(r.port);
+	ATF_REQUIRE(frame_peek(r.port->fp_source, &frame));
+	frame_next(r.port->fp_source);
+	ATF_CHECK(!frame_peek(r.port->fp_source, &frame));
+	ATF_CHECK(r.port->fp_event_once || (fill(&r, a, 2), is_readable(&r)));
+	expect_none(&r);
+	fill(&r, a, 2);
+	wait_until(is_readable(&r), "a kick");
+	vale_close(a);
+	end(&r);
+}
+
 PID_TEST(stops, "A valed that does not run holds up one flush, what finds no "
     "slot is dropped, and all else is sent when it runs again")
 {

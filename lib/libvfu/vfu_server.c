@@ -101,6 +101,9 @@ vfu_server_drop(struct vfu_device *vd)
 	server_close_fds(vd, srv->nfds);
 	vfu_count(vd, VFU_C_DISCONNECT);
 	vd->vdev_ops->vdo_detach(vd->vdev_arg);
+	/* The next may be waiting. */
+	if (srv->listen_ev != NULL && vfu_server_again(srv))
+		vfu_server_listen(vd);
 }
 
 /*
@@ -125,19 +128,21 @@ server_refuse(struct vfu_device *vd, int fd, bool reserved)
 		server_close(&vd->vdev_server, fd);
 }
 
-/* No client can be accepted: do not look for any until vfu_server_again(). */
+/* Do not look for a client until vfu_server_again(). */
 static void
 server_wait(struct vfu_device *vd)
 {
 	loop_disable(vd->vdev_server.listen_ev);
-	vfu_count(vd, VFU_C_ACCEPT);
 	atomic_store_32(&vd->vdev_server.listening, VFU_WAITS);
 }
 
 bool
 vfu_server_again(struct vfu_server *srv)
 {
-	/* While it is so, the device's thread does not change it. */
+	/*
+	 * The device's thread may change it meanwhile, if its client leaves:
+	 * then it looks once more than it needs to.
+	 */
 	if (atomic_load_32(&srv->listening) != VFU_WAITS)
 		return (false);
 	atomic_store_32(&srv->listening, VFU_AGAIN);
@@ -170,10 +175,17 @@ server_accept(int fd, void *arg)
 
 	if (server_left(srv))
 		vfu_server_drop(vd);
+	if (srv->fd != -1 && !srv->put_off) {
+		srv->put_off = true;
+		server_wait(vd);
+		return;
+	}
 	s = peer_accept(fd, SOCK_NONBLOCK | SOCK_CLOEXEC, &reserved);
 	if (s == -1) {
-		if (peer_accept_fails(errno))
+		if (peer_accept_fails(errno)) {
+			vfu_count(vd, VFU_C_ACCEPT);
 			server_wait(vd);
+		}
 		return;
 	}
 	if (reserved || srv->fd != -1) {
@@ -215,7 +227,8 @@ vfu_server_come(struct vfu_device *vd, int s)
 	struct vfu_server *srv = &vd->vdev_server;
 	int error;
 
-	srv->blocked = srv->negotiated = srv->broken = srv->short_said = false;
+	srv->blocked = srv->negotiated = srv->broken = srv->short_said =
+	    srv->put_off = false;
 	srv->in_len = srv->out_len = 0;
 	error = vfu_stream_come(vd, s);
 	if (error != 0)
@@ -257,7 +270,7 @@ vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
 	error = server_watch(vd, s);
 	if (error != 0)
 		return (error);
-	srv->blocked = srv->broken = srv->short_said = false;
+	srv->blocked = srv->broken = srv->short_said = srv->put_off = false;
 	srv->negotiated = progress->vpr_negotiated;
 	srv->in_len = 0;
 	srv->out_len = progress->vpr_out_len;

@@ -41,7 +41,7 @@ struct vfu_device;
 /* Whether the server looks for a client. */
 enum vfu_listening {
 	VFU_LISTENS,
-	VFU_WAITS,		/* accept(2) failed */
+	VFU_WAITS,		/* accept(2) failed, or there is a client */
 	VFU_AGAIN		/* it is to look again */
 };
 
@@ -55,6 +55,7 @@ struct vfu_server {
 	bool		 negotiated;	/* VERSION has succeeded */
 	bool		 broken;	/* must be dropped */
 	bool		 short_said;	/* a line, of its send buffer */
+	bool		 put_off;	/* a second client was, once */
 	uint32_t	 calls;		/* starts and ends of close(2), as
 					   in struct vfu_irq */
 
@@ -96,10 +97,13 @@ void	vfu_server_drop(struct vfu_device *vd);
 int	vfu_server_init(struct vfu_device *vd, int listen_fd);
 
 /*
- * If accept(2) fails because the process has no descriptor left, or the kernel
- * no memory, the server stops to look for clients.  vfu_server_again() returns
- * whether it does, and must then be followed by vfu_server_listen(), in the
- * device's thread.  The main thread, once a second.
+ * The server stops to look for clients if accept(2) fails because the process
+ * has no descriptor left, or the kernel no memory, and, once for each client,
+ * when a second one comes: Linux closes a process's socket some milliseconds
+ * after its parent has waited for its end, and may have started the next.
+ * vfu_server_again() returns whether the server has stopped, and must then be
+ * followed by vfu_server_listen(), in the device's thread.  The main thread,
+ * once a second.
  */
 bool	vfu_server_again(struct vfu_server *srv);
 void	vfu_server_listen(struct vfu_device *vd);

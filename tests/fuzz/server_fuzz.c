@@ -655,7 +655,7 @@ unchange_switch(void)
 	INVARIANT(vale_set_mirror("vale0:vm", NULL, 0) == 0);
 }
 
-/* A second client is refused: its socket is closed. */
+/* A second client is refused, when it has waited: its socket is closed. */
 static void
 second_client(void)
 {
@@ -665,6 +665,8 @@ second_client(void)
 
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	INVARIANT(connect(s, (void *)&v.sun, v.sunlen) == 0);
+	dispatch();
+	adapter_listen(v.ad);
 	dispatch();
 	pfd.fd = s;
 	pfd.events = 0;

@@ -269,6 +269,9 @@ TEST(refused, "The connection of a client that is refused is closed by a "
 	client = dial();
 	closes = 0;
 	events_run();
+	ATF_REQUIRE(vfu_server_again(&dev.vdev_server));
+	vfu_server_listen(&dev);
+	events_run();
 	ATF_CHECK(hung_up());
 	closes = -1;
 	close(client);

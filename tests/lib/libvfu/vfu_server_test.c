@@ -38,6 +38,16 @@ read_of(uint32_t region, uint64_t offset, uint32_t count)
 	return ((struct vfio_user_region_rw){ offset, region, count });
 }
 
+/* Run what is there, and again after a second. */
+static void
+look_twice(void)
+{
+	events_run();
+	ATF_CHECK(vfu_server_again(&dev.vdev_server));
+	vfu_server_listen(&dev);
+	events_run();
+}
+
 TEST(connect, "One client is served at a time; the next finds nothing of it")
 {
 	int i, second;
@@ -65,7 +75,7 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 	client_come(true);
 	second = client;
 	client = dial();
-	events_run();
+	look_twice();
 	ATF_CHECK_STREQ("log 5: second client refused;", stub_calls());
 	ATF_CHECK_EQ(1, stub_count(VFU_C_REFUSED));
 	ATF_CHECK(hung_up());
@@ -75,6 +85,46 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 	events_run();
 	ATF_CHECK_EQ(ENOTSUP, reply(next_id - 1, UNKNOWN, NULL, 0));
 	client_gone("detach;");
+}
+
+TEST(put_off, "A second client waits for a second, once, and is served if the "
+    "first one leaves meanwhile")
+{
+	int i, second;
+
+	server_start();
+	for (i = 0; i < 3; i++) {
+		client_come(true);
+		second = client;
+		client = dial();
+		events_run();
+		ATF_CHECK_STREQ("", stub_calls());
+		ATF_CHECK(!hung_up());
+		if (i == 1) {
+			/* Another that has left, too: nobody is refused. */
+			close(client);
+			client = dial();
+		}
+		close(second);
+		events_run();
+		ATF_CHECK_STREQ(i == 1 ? "detach;attach;detach;attach;" :
+		    "detach;attach;", stub_calls());
+		ATF_CHECK(!vfu_server_again(&dev.vdev_server));
+		client_gone("detach;");
+	}
+	client_come(true);
+	second = client;
+	client = dial();
+	look_twice();
+	client_gone("log 5: second client refused;");
+	/* The next one at once. */
+	client = dial();
+	events_run();
+	ATF_CHECK(hung_up());
+	client_gone("log 5: second client refused;");
+	client = second;
+	client_gone("detach;");
+	ATF_CHECK_EQ(0, stub_count(VFU_C_ACCEPT));
 }
 
 TEST(left, "A client may connect before the last one is seen to have left")
@@ -216,7 +266,7 @@ TEST(reserve, "A client that comes when no descriptors are left sees the end; "
 	served = client;
 	client = dial();
 	limit(true);
-	events_run();
+	look_twice();
 	limit(false);
 	ATF_CHECK(hung_up());
 	ATF_CHECK_STREQ("log 5: client refused: no descriptor is left;",

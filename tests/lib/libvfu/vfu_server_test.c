@@ -116,12 +116,15 @@ TEST(put_off, "A second client waits for a second, once, and is served if the "
 	second = client;
 	client = dial();
 	look_twice();
-	client_gone("log 5: second client refused;");
+	ATF_CHECK(hung_up());
+	close(client);
 	/* The next one at once. */
 	client = dial();
 	events_run();
 	ATF_CHECK(hung_up());
-	client_gone("log 5: second client refused;");
+	close(client);
+	ATF_CHECK_STREQ("log 5: second client refused;log 5: second client "
+	    "refused;", stub_calls());
 	client = second;
 	client_gone("detach;");
 	ATF_CHECK_EQ(0, stub_count(VFU_C_ACCEPT));

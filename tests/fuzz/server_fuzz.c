@@ -655,12 +655,16 @@ unchange_switch(void)
 	INVARIANT(vale_set_mirror("vale0:vm", NULL, 0) == 0);
 }
 
-/* A second client is refused, when it has waited: its socket is closed. */
+/*
+ * A second client is refused, when it has waited: its socket is closed.  It is
+ * served if the first one is dropped meanwhile.
+ */
 static void
 second_client(void)
 {
 	struct pollfd pfd;
-	bool first = v.ad->vfu.vdev_server.fd != -1 && v.s != -1;
+	const bool first = v.ad->vfu.vdev_server.fd != -1 && v.s != -1;
+	const uint64_t drops = v.ad->vfu.vdev_counters[VFU_C_DISCONNECT];
 	int s;
 
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -670,7 +674,7 @@ second_client(void)
 	dispatch();
 	pfd.fd = s;
 	pfd.events = 0;
-	if (first && v.ad->vfu.vdev_server.fd != -1)
+	if (first && v.ad->vfu.vdev_counters[VFU_C_DISCONNECT] == drops)
 		INVARIANT(poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & POLLHUP) != 0);
 	hang_up(s);

@@ -80,9 +80,6 @@ struct frame_port {
 	uint32_t	 fp_frame_max;	/* bytes, as frame_longest(); longer
 					   ones are dropped */
 	bool		 fp_offloads;	/* frame_port_set_offloads() */
-	bool		 fp_event_once;	/* no event follows for frames that a
-					   frame_port_sync() has found: sync
-					   until there are none */
 	uint64_t	 fp_counter[FRAME_PORT_NCOUNTERS]; /* atomic */
 };
 

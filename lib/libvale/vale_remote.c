@@ -341,7 +341,6 @@ vale_remote_open(struct vale_remote *vr, const char *name,
 	vale_frame_port_begin(&vr->vrm_frames, &vr->vrm_desc, &remote_ops,
 	    NULL);
 	vr->vrm_frames.vfp_source.fs_peek = remote_peek;
-	vr->vrm_frames.vfp_port.fp_event_once = true;
 	vr->vrm_open = true;
 	/* What came before frames had headers has none. */
 	if (vale_client_rxsync(cp, 0) == -1)

@@ -278,8 +278,7 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 				continue;
 			}
 			first->end = true;
-			first->few = n < RX_FEW && !dev->port->fp_event_once;
-			/* The next sync returns the space of the frames. */
+			/* rx_more() returns the space of the frames. */
 			return (n == 0 ? E82545_RX_IDLE : E82545_RX_MORE);
 		}
 		if (nqueues > 1) {
@@ -445,11 +444,8 @@ rx_queues(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 		if (i != last)
 			rx_end(dev, &first[i], state == E82545_RX_IDLE ? state :
 			    E82545_RX_MORE);
-	if (!direct) {
-		state = rx_end(dev, &first[last], state);
-		return (state == E82545_RX_MORE && first->few ?
-		    E82545_RX_IDLE : state);
-	}
+	if (!direct)
+		return (rx_end(dev, &first[last], state));
 	/* Nothing stalls, and there is no space to return. */
 	rx_end(dev, &first[last], E82545_RX_MORE);
 	return (first->end ? E82545_RX_IDLE : state);
@@ -482,6 +478,21 @@ rx_both(struct e82545 *dev, struct rx_batch b[E82545_QUEUES],
 	return (rx_queues(dev, b, E82545_QUEUES, frames, direct));
 }
 
+/*
+ * A batch has taken all frames: return their space, and see whether others have
+ * come.  Until then the port's event would come again.
+ */
+static bool
+rx_more(struct e82545 *dev)
+{
+	struct iovec iov[FRAME_MAXIOV];
+	struct frame frame = { .f_iov = iov };
+
+	frame_port_sync(dev->port);
+	return (frame_peek(dev->port->fp_source, &frame) ||
+	    e82545_loop_pending(dev));
+}
+
 /* A batch of the port's frames, or (direct) of those that a caller has. */
 static enum e82545_rx_state
 rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
@@ -504,6 +515,8 @@ rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 	    rx_queues(dev, b, 1, frames, direct);
 	if (e82545_csb_placed(dev))
 		dev->csb.ops->ecb_rx_end(dev);
+	if (!direct && state == E82545_RX_MORE && b[0].end && !rx_more(dev))
+		state = E82545_RX_IDLE;
 	return (state);
 }
 

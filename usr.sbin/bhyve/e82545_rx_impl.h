@@ -24,9 +24,6 @@
 #include "frame_cut.h"
 
 #define	RX_BATCH	256		/* frames, dropped ones too */
-
-/* A port without fp_event_once keeps the space of fewer until its next sync. */
-#define	RX_FEW		8
 /* The longest frame that is not cut, bytes. */
 #define	RX_UNCUT_MAX	65536
 /*
@@ -112,8 +109,7 @@ struct rx_batch {
 	bool		stamp;		/* a frame may get a time stamp */
 	bool		direct;		/* the frames are another adapter's */
 	bool		looped;		/* frames are of the loopback queue */
-	bool		end;		/* no more frames are pending, */
-	bool		few;		/* and the batch had few */
+	bool		end;		/* no more frames are pending */
 	struct e82545_tally tally;	/* frames delivered */
 	uint64_t	padding;	/* bytes of them */
 	unsigned int	cut;		/* frames cut, the last segment taken */

@@ -201,17 +201,16 @@ HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
 	}
 	raised = host_raised(h);
 	for (i = 1; i <= 3; i++) {
-		ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
-		ATF_CHECK_EQ(i, h->nsync);
+		ATF_CHECK_EQ(i < 3 ? E82545_RX_MORE : E82545_RX_IDLE,
+		    e82545_rx(h->dev));
+		/* The last one returns its frames' space. */
+		ATF_CHECK_EQ(i + i / 3, h->nsync);
 		ATF_CHECK_EQ(MIN(i * 256, 600), host_rd(h, E82545_RDH));
 		ATF_CHECK_EQ(600 - MIN(i * 256, 600), host_rx_pending(h));
 		ATF_CHECK_EQ(raised + i, host_raised(h));
 		host_rd(h, E82545_ICR);
 	}
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
-	/* Frames received are released before the adapter goes idle. */
-	ATF_CHECK(h->rx_unsynced > 0);
-	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
 	ATF_CHECK_EQ(0, h->rx_unsynced);
 	ATF_CHECK_EQ(raised + 3, host_raised(h));
 	for (i = 0; i < 600; i++) {
@@ -220,36 +219,49 @@ HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
 	}
 }
 
-HOST_TEST(few, rx_up(1024, 256), "The space of fewer than eight frames is "
-    "returned when the next one comes, of more at once, as of one if the port's "
-    "event does not come again")
+/* A frame that comes just before the second sync. */
+static void
+sync_late(struct frame_port *port)
 {
+	struct host *h = __containerof(port, struct host, port);
 	uint8_t frame[64];
-	unsigned int i, n, synced = 0;
+
+	if (h->nsync == 1) {
+		host_make_frame(frame, sizeof(frame), host_mac, 1);
+		host_inject(h, frame, sizeof(frame), 1);
+	}
+	host_port_ops.fpo_sync(port);
+}
+
+HOST_TEST(returned, rx_up(1024, 256), "A batch returns the space of its frames, "
+    "however few, and is followed by another only if frames have come")
+{
+	static struct frame_port_ops ops;
+	uint8_t frame[64];
+	unsigned int i, n;
 
 	for (n = 1; n <= 9; n++) {
 		for (i = 0; i < n; i++) {
 			host_make_frame(frame, sizeof(frame), host_mac, i);
 			host_inject(h, frame, sizeof(frame), 1);
 		}
-		ATF_CHECK_EQ(n < 8 ? E82545_RX_IDLE : E82545_RX_MORE,
-		    e82545_rx(h->dev));
-		ATF_CHECK_EQ(++synced, h->nsync);
-		ATF_CHECK_EQ(n, h->rx_unsynced);
-		if (n >= 8) {
-			ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
-			ATF_CHECK_EQ(++synced, h->nsync);
-			ATF_CHECK_EQ(0, h->rx_unsynced);
-		}
+		ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
+		ATF_CHECK_EQ(2 * n, h->nsync);
+		ATF_CHECK_EQ(0, h->rx_unsynced);
 	}
 	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
-	/* A port whose event does not come again. */
-	h->port.fp_event_once = true;
+	/* With no frame there is no space. */
+	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
+	ATF_CHECK_EQ(19, h->nsync);
+
+	h->nsync = 0;
+	ops = host_port_ops;
+	ops.fpo_sync = sync_late;
+	h->port.fp_ops = &ops;
 	host_inject(h, frame, sizeof(frame), 1);
 	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
 	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
-	ATF_CHECK_EQ(synced + 2, h->nsync);
-	ATF_CHECK_EQ(0, h->rx_unsynced);
+	ATF_CHECK_EQ(47, host_counter(h, E82545_C_RX_FRAME));
 }
 
 HOST_TEST(many_descriptors, rx_up(4096, 256), "A batch of long frames in short "

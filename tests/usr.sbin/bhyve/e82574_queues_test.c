@@ -35,7 +35,7 @@ HOST_TEST(batches, two_up(64), "Frames for both queues in a batch, of one "
 		f[4500] = f[50] = n[i % 3 == 0]++;
 		host_inject(h, f, i % 5 == 0 ? 5000 : 100, 1 + i % 2);
 	}
-	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
+	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	for (i = at = 0; i < 2; i++) {
 		const uint64_t buf = i == 0 ? h->rxbuf : two_buf1;

@@ -31,7 +31,8 @@
  * that found no frame.  So CSB_RECHECK_NS after the model has gone to sleep,
  * stalled or suppressed an interrupt, it checks again, on the host's timer,
  * when all that the guest stored before it read the block is visible:
- * csb_tx_recheck(), csb_rx_recheck().
+ * csb_tx_recheck(), csb_rx_recheck().  A driver that numbers its requests is
+ * newer than these rules, and keeps them.
  *
  * The rest of the model only knows TDT and RDT; e82545_csb_tail.c sets them
  * from the CSB.
@@ -86,8 +87,7 @@ csb_tell(struct e82545 *dev, const struct paravirt_csb *page, uint32_t *told,
     uint32_t need)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (atomic_load_32(&E82545_CSB_GUEST_NUMBERS(page)) == 0 ||
-	    atomic_load_32(&page->guest_csb_on) == 0)
+	if (!csb_numbers(page) || atomic_load_32(&page->guest_csb_on) == 0)
 		return;
 	atomic_store_32(told, need);
 	dev->csb.held = 0;
@@ -136,10 +136,11 @@ csb_is_on(struct e82545 *dev, const struct paravirt_csb *page)
 }
 
 bool
-csb_recheck_later(struct e82545 *dev, uint64_t *when_ns)
+csb_recheck_later(struct e82545 *dev, const struct paravirt_csb *page,
+    uint64_t *when_ns)
 {
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	if (*when_ns != 0)
+	if (*when_ns != 0 || csb_numbers(page))
 		return (false);
 	*when_ns = dev->ops->eo_now(dev->arg) + CSB_RECHECK_NS;
 	e82545_intr_arm(dev, *when_ns);

@@ -83,6 +83,13 @@ csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 void	csb_bad(struct e82545 *dev, uint32_t what);
 /* Suppress causes, because the guest polls.  reg_mtx held. */
 void	csb_suppress(struct e82545 *dev, uint32_t causes);
+/* Whether the guest numbers its requests. */
+static inline bool
+csb_numbers(const struct paravirt_csb *page)
+{
+	return (atomic_load_32(&E82545_CSB_GUEST_NUMBERS(page)) != 0);
+}
+
 /*
  * Whether the guest requests an interrupt by `need', its need-kick flag.  Not
  * if it was interrupted for a request with that number before, which is `told'.
@@ -90,8 +97,7 @@ void	csb_suppress(struct e82545 *dev, uint32_t causes);
 static inline bool
 csb_wanted(const struct paravirt_csb *page, uint32_t need, uint32_t told)
 {
-	return (need != 0 && (need != told ||
-	    atomic_load_32(&E82545_CSB_GUEST_NUMBERS(page)) == 0));
+	return (need != 0 && (need != told || !csb_numbers(page)));
 }
 
 /*
@@ -127,8 +133,12 @@ bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
  */
 void	csb_use_taken(struct e82545 *dev, const struct csb_ring *r,
 	    uint32_t value, bool on);
-/* Check again later, at *when_ns.  Returns false if that was decided before. */
-bool	csb_recheck_later(struct e82545 *dev, uint64_t *when_ns);
+/*
+ * Check again later, at *when_ns.  Returns false if that was decided before, or
+ * the guest, whose block is `page', numbers its requests.  reg_mtx held.
+ */
+bool	csb_recheck_later(struct e82545 *dev, const struct paravirt_csb *page,
+	    uint64_t *when_ns);
 
 /* Whether guest_tdt counts.  tx_mtx held. */
 static inline bool

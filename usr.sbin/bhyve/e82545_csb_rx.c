@@ -85,7 +85,7 @@ csb_rx_recheck_later(struct e82545 *dev, const struct paravirt_csb *page)
 {
 	struct e82545_csb *c = &dev->csb;
 
-	if (!csb_recheck_later(dev, &c->rx_recheck_ns))
+	if (!csb_recheck_later(dev, page, &c->rx_recheck_ns))
 		return;
 	c->rx_recheck_rdt = le32toh(atomic_load_32(&page->guest_rdt));
 	c->rx_polled = false;

@@ -122,7 +122,7 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 		atomic_store_rel_32(&page->host_need_txkick, htole32(1));
 		atomic_thread_fence_seq_cst();
 		pthread_mutex_lock(&dev->reg_mtx);
-		csb_recheck_later(dev, &c->tx_recheck_ns);
+		csb_recheck_later(dev, page, &c->tx_recheck_ns);
 		pthread_mutex_unlock(&dev->reg_mtx);
 		if (csb_enabled(dev, &csb_tx_ring) &&
 		    csb_stored(page, &csb_tx_ring)) {
@@ -242,7 +242,7 @@ csb_tx_notify(struct e82545 *dev, uint32_t start, uint32_t ndescs,
 	} else if (atomic_load_acq_32(&c->tx->guest_csb_on) != 0) {
 		csb_suppress(dev, (causes & CSB_TX_CAUSES) |
 		    (done ? E82545_ICR_TXDW : 0));
-		csb_recheck_later(dev, &c->tx_recheck_ns);
+		csb_recheck_later(dev, c->tx, &c->tx_recheck_ns);
 		done = false;
 		causes &= ~CSB_TX_CAUSES;
 	}

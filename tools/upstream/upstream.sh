@@ -97,6 +97,14 @@ edit()
 	done
 }
 
+# page FILE EXPRESSION...: edit a manual page, and set its date.
+page()
+{
+	edit "$@"
+	sed "s/^\.Dd .*/.Dd $(date '+%B %-d, %Y')/" "$1" > "$1.new"
+	mv "$1.new" "$1"
+}
+
 # list FILE VARIABLE WORD...: insert words in a makefile's sorted list, a word a
 # line, which begins where the variable is set first.
 list()

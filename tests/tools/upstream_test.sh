@@ -205,8 +205,8 @@ small_tests_body()
 {
 	local f tests=$top/tools/upstream/tests
 
-	for f in "$tests"/*.c; do
-		f=${f##*/}
+	for f in "$tests"/*.c "$tests"/iflib/*.[ch]; do
+		f=${f#"$tests"/}
 		grep -qE "(program|cases .*) ${f%.c}( |\$)|tests/$f" \
 		    "$top"/tools/upstream/*.subr || atf_fail "$f is not laid"
 	done
@@ -234,6 +234,54 @@ small_tests_body()
 		    bhyve/tests/pci_e82545_test.c)" -eq 2 ] ||
 		    atf_fail "no case $f"
 	done
+}
+
+test_case relnotes "RELNOTES of main names the commits, and no other is changed" \
+    require.progs git
+relnotes_body()
+{
+	local ids
+
+	# As upstream.sh edits and commits, in a tree of twelve commits.
+	edit()
+	{
+		sed "$2" "$1" > new
+		mv new "$1"
+	}
+	commit()
+	{
+		cat > message
+	}
+	git init -q
+	git config user.name test
+	git config user.email test@localhost
+	for ids in base $(seq 12); do
+		git commit -q --allow-empty -m "$ids"
+	done
+	base=$(git rev-list --max-parents=0 HEAD)
+	mkdir -p sys/conf
+	echo 'BRANCH="STABLE"' > sys/conf/newvers.sh
+	printf '%s\n' 'Changes to this file should not be MFCed.' '' \
+	    '0123456789ab:' '	An entry.' > RELNOTES
+	cp RELNOTES RELNOTES.base
+	atf_check -o match:"only main" sh -c "base=$base
+	    . '$top/tools/upstream/relnotes.subr'"
+	atf_check cmp RELNOTES.base RELNOTES
+	echo 'BRANCH="CURRENT"' > sys/conf/newvers.sh
+	. "$top/tools/upstream/relnotes.subr"
+	atf_check test -s message
+	atf_check -o inline:"$(head -2 RELNOTES.base)\n\n" head -2 RELNOTES
+	atf_check -o inline:"$(tail -2 RELNOTES.base)\n" tail -2 RELNOTES
+	ids=$(git log --reverse --format=%h --abbrev=12 HEAD~6..HEAD~3 |
+	    paste -s -d , - | sed 's/,/, /g')
+	atf_check -o ignore grep -x "$ids:" RELNOTES
+	sed -n 's/:$//p' RELNOTES | tr -d ' ' | tr , '\n' | grep -v 0123456789ab |
+	    while read -r id; do
+		git rev-parse -q --verify "$id" > /dev/null ||
+		    atf_fail "$id: no commit"
+	done
+	expand RELNOTES | awk 'length > 80' > long
+	atf_check test ! -s long
 }
 
 test_case no_csb "The stand-in for the CSB's files has their functions" \

@@ -89,6 +89,7 @@ edit()
 	local file=$1 expression
 
 	shift
+	[ -f "$file" ] || fail "no $file"
 	for expression; do
 		sed -e "$expression" "$file" > "$file.new"
 		! cmp -s "$file" "$file.new" ||

@@ -150,12 +150,19 @@ list()
 	done
 }
 
-# commit SUBJECT: commit all changes; the message's body is standard input.
+# commit SUBJECT: commit all changes; the message's body is standard input.  Print
+# the lines added and removed outside of tests, which docs/upstream.md has, too.
 commit()
 {
 	git add -A
 	{ echo "$1"; echo; cat; } | git commit -q -F -
-	echo "$(git log -1 --format=%h) $1"
+	git show --numstat --format=%h | awk -v subject="$1" '
+		NR == 1 { id = $1 }
+		NR > 1 && $3 !~ /tests/ {
+			added += $1
+			removed += $2
+		}
+		END { printf("%s +%d -%d %s\n", id, added, removed, subject) }'
 	sh -c "$check" < /dev/null || die "$1: the command failed"
 }
 

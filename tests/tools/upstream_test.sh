@@ -236,7 +236,7 @@ small_tests_body()
 	done
 }
 
-test_case relnotes "RELNOTES of main names the commits, and no other is changed" \
+test_case relnotes "RELNOTES of main names the commits; no other is changed" \
     require.progs git
 relnotes_body()
 {
@@ -264,7 +264,7 @@ relnotes_body()
 	printf '%s\n' 'Changes to this file should not be MFCed.' '' \
 	    '0123456789ab:' '	An entry.' > RELNOTES
 	cp RELNOTES RELNOTES.base
-	atf_check -o match:"only main" sh -c "base=$base
+	atf_check -o match:"not main" sh -c "base=$base
 	    . '$top/tools/upstream/relnotes.subr'"
 	atf_check cmp RELNOTES.base RELNOTES
 	echo 'BRANCH="CURRENT"' > sys/conf/newvers.sh
@@ -275,8 +275,8 @@ relnotes_body()
 	ids=$(git log --reverse --format=%h --abbrev=12 HEAD~6..HEAD~3 |
 	    paste -s -d , - | sed 's/,/, /g')
 	atf_check -o ignore grep -x "$ids:" RELNOTES
-	sed -n 's/:$//p' RELNOTES | tr -d ' ' | tr , '\n' | grep -v 0123456789ab |
-	    while read -r id; do
+	sed -n 's/:$//p' RELNOTES | tr -d ' ' | tr , '\n' |
+	    grep -v 0123456789ab | while read -r id; do
 		git rev-parse -q --verify "$id" > /dev/null ||
 		    atf_fail "$id: no commit"
 	done

@@ -150,8 +150,8 @@ list()
 	done
 }
 
-# commit SUBJECT: commit all changes; the message's body is standard input.  Print
-# the lines added and removed outside of tests, which docs/upstream.md has, too.
+# commit SUBJECT: commit all changes; the message's body is standard input.
+# Print the lines added and removed outside of tests, as docs/upstream.md has.
 commit()
 {
 	git add -A

@@ -30,6 +30,9 @@
 #
 #	BHYVE		this project's bhyve (/usr/local/sbin/bhyve)
 #	TREE_BHYVE	the system's (/usr/sbin/bhyve)
+#	BHYVES		more of them, words NAME=PROGRAM[,OPTION]..., each with the
+#			sets NAME-e1000-vale and NAME-virtio-vale; the options are
+#			its e1000's, of which csb=true adds rows
 #	LOADER		loads a virtual machine in place of bhyveload(8); called
 #			with its name, its megabytes and its image
 #	EM_PV		the module in the guest (if_em_pv)
@@ -44,6 +47,7 @@ BHYVE=${BHYVE:-/usr/local/sbin/bhyve}
 TREE_BHYVE=${TREE_BHYVE:-/usr/sbin/bhyve}
 EM_PV=${EM_PV:-if_em_pv}
 SWITCH=valent
+BHYVES="tree=$TREE_BHYVE ${BHYVES:-}"
 # What TCP has learned in one row must not help in the next one.
 HOSTCACHE=net.inet.tcp.hostcache.enable
 
@@ -51,6 +55,9 @@ HOSTCACHE=net.inet.tcp.hostcache.enable
 # is set in the guests, one after the other.
 ALL_SETS="e1000-vale e1000-tap tree-e1000-vale virtio-vale tree-virtio-vale \
 tree-virtio-tap"
+for word in ${BHYVES#* }; do
+	ALL_SETS="$ALL_SETS ${word%%=*}-e1000-vale ${word%%=*}-virtio-vale"
+done
 BASE="itr=0 sc=0 csb=0"
 
 # rows SET: print a row a line; "-" stands for the driver of the base system.
@@ -68,13 +75,18 @@ rows()
 		itr=250 sc=0 csb=1
 		EOF
 		;;
-	tree-e1000-*)
+	*-e1000-*)
 		cat <<-EOF
 		-
 		$BASE
 		itr=0 sc=1 csb=0
 		itr=250 sc=1 csb=0
 		EOF
+		case $options in
+		*,csb=true*)
+			echo "itr=0 sc=0 csb=1"
+			;;
+		esac
 		;;
 	*)
 		echo -
@@ -309,25 +321,29 @@ measure()
 # boot SET CPUS: run its rows.
 boot()
 {
-	local bhyve=$BHYVE device=e1000
+	local bhyve=$BHYVE device=e1000 options= word
 
 	set=$1 cpus=$2 nic=em0
-	case $set in
-	tree-*)
-		bhyve=$TREE_BHYVE
-		;;
-	esac
+	for word in $BHYVES; do
+		case $set in
+		${word%%=*}-*)
+			bhyve=${word#*=}
+			options=${bhyve#"${bhyve%%,*}"}
+			bhyve=${bhyve%%,*}
+			;;
+		esac
+	done
 	case $set in
 	*virtio-*)
-		device=virtio-net nic=vtnet0
+		device=virtio-net nic=vtnet0 options=
 		;;
 	esac
 	say "$set, processors of a guest: $cpus"
 	host_up $set &&
 	    guest_start 1 "$bhyve" $cpus $mb "$image1" \
-	    $device,$port1,mac=02:be:ef:00:00:01 &&
+	    $device,$port1,mac=02:be:ef:00:00:01$options &&
 	    guest_start 2 "$bhyve" $cpus $mb "$image2" \
-	    $device,$port2,mac=02:be:ef:00:00:02 &&
+	    $device,$port2,mac=02:be:ef:00:00:02$options &&
 	    guest_wait 1 && guest_wait 2 && setup 1 && setup 2 || return
 	has_pktgen=false
 	guest_run 2 30 "command -v pkt-gen > /dev/null" && has_pktgen=true

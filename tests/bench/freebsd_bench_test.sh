@@ -237,6 +237,29 @@ sets_body()
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
 }
 
+test_case programs "Other programs of bhyve have sets of their own, with the \
+options of their e1000" timeout 1200
+programs_body()
+{
+	make_host
+	cp bin/bhyve bin/few
+	cp bin/bhyve bin/many
+	export BHYVES="few=$PWD/bin/few many=$PWD/bin/many,csb=true"
+	atf_check -o save:table -e ignore sh "$nettest" -n 1 -t 1 -d guest \
+	    -s "few-e1000-vale many-e1000-vale many-virtio-vale" -o out image
+	atf_check -o match:"2,e1000,valent:vm1,mac=02:be:ef:00:00:01 " \
+	    grep "^few .*nettest1$" log
+	atf_check -o match:"2,e1000,valent:vm2,mac=02:be:ef:00:00:02,csb=true " \
+	    grep "^many .*-s 2,e1000.*nettest2$" log
+	atf_check -o match:"2,virtio-net,valent:vm1,mac=02:be:ef:00:00:01 " \
+	    grep "^many .*-s 2,virtio.*nettest1$" log
+	atf_check -o inline:"many-e1000-vale\n" awk -F '\t' \
+	    '$3 == "itr=0 sc=0 csb=1" && $6 == "rr" { print $1 }' \
+	    out/results.tsv
+	atf_check -s exit:2 -e match:": other-e1000-vale: the sets are .* \
+few-e1000-vale few-virtio-vale many-" sh "$nettest" -s other-e1000-vale image
+}
+
 test_case slow_start "A pkt-gen that takes long to start has its figures, and \
 one that sends nothing has zeros" \
     timeout 600

@@ -12,7 +12,8 @@
  * A run opens two ports with one backend, and repeatedly sends a batch of
  * frames on the first and receives it on the second, with the calls that a
  * frontend of that backend makes: the tree's syncs for each frame that it
- * sends, and looks for frames if poll(2) says so; ours does both once a batch.
+ * sends, or once a batch if it has netbe_flush(), and looks for frames if poll(2)
+ * says so; ours does both once a batch.
  * Frames are copied on arrival, as a device model does.  Only frames that
  * arrive complete count.
  *
@@ -115,6 +116,10 @@ end_send(struct end *e, const uint8_t dst[6], uint64_t first, uint32_t n)
 	}
 	if (e->port != NULL)
 		frame_port_flush(e->port);
+#ifdef HAVE_NETBE_FLUSH
+	else
+		netbe_flush(e->be);
+#endif
 }
 
 static bool

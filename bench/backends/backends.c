@@ -12,8 +12,8 @@
  * A run opens two ports with one backend, and repeatedly sends a batch of
  * frames on the first and receives it on the second, with the calls that a
  * frontend of that backend makes: the tree's syncs for each frame that it
- * sends, or once a batch if it has netbe_flush(), and looks for frames if poll(2)
- * says so; ours does both once a batch.
+ * sends, or once a batch if it has netbe_flush(), and looks for frames if
+ * poll(2) says so; ours does both once a batch.
  * Frames are copied on arrival, as a device model does.  Only frames that
  * arrive complete count.
  *

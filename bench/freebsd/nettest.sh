@@ -30,9 +30,9 @@
 #
 #	BHYVE		this project's bhyve (/usr/local/sbin/bhyve)
 #	TREE_BHYVE	the system's (/usr/sbin/bhyve)
-#	BHYVES		more of them, words NAME=PROGRAM[,OPTION]..., each with the
-#			sets NAME-e1000-vale and NAME-virtio-vale; the options are
-#			its e1000's, of which csb=true adds rows
+#	BHYVES		more of them, words NAME=PROGRAM[,OPTION]..., each with
+#			the sets NAME-e1000-vale and NAME-virtio-vale; the
+#			options are its e1000's, of which csb=true adds rows
 #	LOADER		loads a virtual machine in place of bhyveload(8); called
 #			with its name, its megabytes and its image
 #	EM_PV		the module in the guest (if_em_pv)

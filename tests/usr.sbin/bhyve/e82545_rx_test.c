@@ -233,8 +233,8 @@ sync_late(struct frame_port *port)
 	host_port_ops.fpo_sync(port);
 }
 
-HOST_TEST(returned, rx_up(1024, 256), "A batch returns the space of its frames, "
-    "however few, and is followed by another only if frames have come")
+HOST_TEST(returned, rx_up(1024, 256), "A batch returns the space of its "
+    "frames, however few, and is followed by another only if frames have come")
 {
 	static struct frame_port_ops ops;
 	uint8_t frame[64];

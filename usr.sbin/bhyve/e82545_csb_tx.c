@@ -167,7 +167,7 @@ csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
 static bool
 csb_tx_last(struct paravirt_csb *page)
 {
-	return (le32toh(atomic_load_32(&page->host_txcycles_lim)) <= 1 &&
+	return (le32toh(atomic_load_acq_32(&page->host_txcycles_lim)) <= 1 &&
 	    !csb_stored(page, &csb_tx_ring));
 }
 

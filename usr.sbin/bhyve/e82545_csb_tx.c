@@ -160,17 +160,6 @@ csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
 	return (c->tx_spin_ns < CSB_SPIN_NS);
 }
 
-/*
- * Whether a batch leaves nothing pending, and the guest wants no more than this
- * round: another batch would do no more, and costs the locks.
- */
-static bool
-csb_tx_last(struct paravirt_csb *page)
-{
-	return (le32toh(atomic_load_acq_32(&page->host_txcycles_lim)) <= 1 &&
-	    !csb_stored(page, &csb_tx_ring));
-}
-
 enum e82545_tx_state
 csb_tx_end(struct e82545 *dev, bool idle, bool more)
 {
@@ -186,9 +175,9 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 	if (c->tx_state == CSB_TX_AWAKE && on) {
 		if (!idle) {
 			c->tx_rounds = 0;
-			if (more || !csb_tx_last(page))
-				return (E82545_TX_MORE);
-		} else if (csb_tx_spin(dev, page))
+			return (E82545_TX_MORE);
+		}
+		if (csb_tx_spin(dev, page))
 			return (c->tx_rounds % E82545_TX_POLLS == 0 &&
 			    atomic_load_acq_32(&page->guest_need_rxkick) != 0 ?
 			    E82545_TX_YIELD : E82545_TX_POLL);

@@ -45,28 +45,6 @@ HOST_TEST(kicks, guest_awake(1, 3), "A kick without a frame wakes the host for "
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 }
 
-TEST(last, "A batch that leaves nothing is the last if the guest wants one "
-    "round or none, and the next frame is kicked for")
-{
-	struct host *h;
-	unsigned int i, rounds;
-
-	for (rounds = 0; rounds <= 2; rounds++) {
-		h = guest_up(64, 8, 2048, rounds);
-		for (i = 1; i <= 100; i++) {
-			ATF_CHECK(guest_post(h, 1));
-			ATF_CHECK_EQ(rounds < 2 ? E82545_TX_IDLE :
-			    E82545_TX_MORE, e82545_tx(h->dev));
-			ATF_CHECK_EQ(rounds < 2,
-			    CSB_GET(h, host_need_txkick));
-			ATF_CHECK_EQ(i, host_sent(h));
-			host_run(h);
-			ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		}
-		host_destroy(h);
-	}
-}
-
 TEST(more, "With the mode off, and with it on, all of a long ring is sent "
     "after one kick")
 {

@@ -244,8 +244,7 @@ check_csb_batches(struct host *h)
 	CSB_SET(h, guest_need_txkick, 3);
 	while (host_rd(h, E82545_TDH) == 1) {
 		ATF_CHECK_EQ(0, host_raised(h));
-		ATF_REQUIRE(e82545_tx(h->dev) != E82545_TX_IDLE ||
-		    host_rd(h, E82545_TDH) != 1);
+		ATF_REQUIRE(e82545_tx(h->dev) != E82545_TX_IDLE);
 	}
 	ATF_CHECK_EQ(1000, host_sent(h));
 	ATF_CHECK_EQ(1, host_raised(h));

@@ -31,8 +31,8 @@
  * that found no frame.  So CSB_RECHECK_NS after the model has gone to sleep,
  * stalled or suppressed an interrupt, it checks again, on the host's timer,
  * when all that the guest stored before it read the block is visible:
- * csb_tx_recheck(), csb_rx_recheck().  A driver that numbers its requests is
- * newer than these rules, and keeps them.
+ * csb_tx_recheck(), csb_rx_recheck().  A driver that numbers its requests has
+ * the barriers, and needs no check: paravirt_csb(9).
  *
  * The rest of the model only knows TDT and RDT; e82545_csb_tail.c sets them
  * from the CSB.

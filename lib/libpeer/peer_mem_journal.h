@@ -13,8 +13,7 @@
  * are written to the other half, and one store makes that the one in use.  So a
  * process that ends at any time leaves the table as before or after a change.
  *
- * The layout is that of version 1.  A reader of a later version must be able to
- * read it.
+ * The layout is that of version 1.
  */
 
 #ifndef _PEER_MEM_JOURNAL_H_
@@ -25,7 +24,7 @@
 #include "peer_mem.h"
 
 #define	PEER_MEM_JOURNAL_MAGIC	0x314c4e4a454d5000ULL
-/* The version of struct peer_mem_journal, which the next program reads. */
+/* The version of struct peer_mem_journal. */
 #define	PEER_MEM_JOURNAL_VERSION 1
 /* Records beyond twice the ranges before the other half is written. */
 #define	PEER_MEM_JOURNAL_SLACK	1024

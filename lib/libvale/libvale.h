@@ -170,8 +170,7 @@ const char *vale_name_error(const char *name);
  *	EBUSY	the port is open already
  *	ENOSPC	the switch has 254 ports
  *	ENXIO	there is no port to monitor
- *	EOPNOTSUPP  vale_netmap.c: a monitor, or several ring pairs;
- *		vale_valed.c: a filter, and a valed that has none yet
+ *	EOPNOTSUPP  vale_netmap.c: a monitor, or several ring pairs
  *	ENOMEM	out of memory
  * or an error of open(2) of /dev/netmap, of its ioctl(2)s, or of eventfd(2) and
  * getentropy(3).

@@ -113,7 +113,7 @@
 #define	VALE_WIRE_PATH		"/run/valed/control"
 #define	VALE_WIRE_ENV		"VALE_SOCKET"
 
-#define	VALE_WIRE_MAGIC		0x76616c33	/* "val3": the version */
+#define	VALE_WIRE_MAGIC		0x76616c31	/* "val1": the version */
 #define	VALE_WIRE_MAX		65536	/* bytes of a packet */
 #define	VALE_WIRE_FDS		18	/* descriptors of a request */
 /* Of a reply: NETMAP_REQ_REGISTER. */

@@ -26,8 +26,8 @@
  * Until step 6 the old state and journal are as good as before, so a process
  * that ends earlier has changed nothing but interrupts that come once more.
  *
- * The form is little endian and has a version.  A new version is written when
- * something changes; older ones are read.
+ * The form is little endian and has a version, which changes when something of
+ * the form does.  No other version is read.
  */
 
 #ifndef _VFU_STATE_H_

@@ -16,7 +16,7 @@ import struct
 
 from wait_until import WAIT_S, wait_until
 
-MAGIC = 0x76616c33
+MAGIC = 0x76616c31
 REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "VALE_DETACH": 4, "VALE_LIST": 5, "PORT_HDR_SET": 6,
             "PORT_HDR_GET": 7, "PORTS": 0x7600, "ADDRS": 0x7601,

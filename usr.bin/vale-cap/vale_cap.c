@@ -224,8 +224,8 @@ stopped(void)
 
 /*
  * Open the monitor of port number `i'.  The filter may be too long for the
- * switch, or jump back, as that of "protochain" does, or the valed that runs
- * may have no filters yet: then this program asks it.
+ * switch, or jump back, as that of "protochain" does: then this program runs
+ * the filter.
  */
 static struct vale_desc *
 monitor_open(struct capture *c, unsigned int i)
@@ -239,8 +239,7 @@ monitor_open(struct capture *c, unsigned int i)
 		return (vale_open(name, &params));
 	cap_filter_params(c->filter, &params);
 	d = vale_open(name, &params);
-	if (d != NULL ||
-	    (errno != E2BIG && errno != EINVAL && errno != EOPNOTSUPP))
+	if (d != NULL || (errno != E2BIG && errno != EINVAL))
 		return (d);
 	params.filter_len = 0;
 	c->port[i].filter = true;

@@ -427,15 +427,13 @@ void	e82545_resume(struct e82545 *dev);
  * EINVAL for another size.
  *
  * e82545_snapshot_restore() trusts nothing in `buf'.  Errors, which leave the
- * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version,
- * but an 82574L restores those since version 1; EINVAL for one that is damaged,
- * has the wrong length, has values that no model can have, or is of a model
- * with another ec_csb; ENOMEM.
+ * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version;
+ * EINVAL for one that is damaged, has the wrong length, has values that no model
+ * can have, or is of a model with another ec_csb; ENOMEM.
  * On success it returns 0; it has called eo_intr() if the line changed, and
  * counts time from now on.  e82545_resume() asks for everything else.
  */
-#define	E82545_SNAPSHOT_VERSION	6	/* of an 82545EM */
-#define	E82574_SNAPSHOT_VERSION	3	/* of an 82574L */
+#define	E82545_SNAPSHOT_VERSION	1	/* of all adapters */
 size_t	e82545_snapshot_size(struct e82545 *dev);
 int	e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size);
 int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,

@@ -153,8 +153,6 @@ static uint8_t em_index[E82545_BAR_MEM_SIZE / 4];
 
 const struct e82545_type e82545_em = {
 	.et_magic = { '8', '2', '5', '4', '5', 'E', 'M' },
-	.et_version = E82545_SNAPSHOT_VERSION,
-	.et_earliest = E82545_SNAPSHOT_VERSION,
 	.et_subdevice = E82545_PCI_SUBDEVICE,
 	.et_queues = 1,
 	.et_line = em_line,

@@ -208,11 +208,8 @@ e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s)
 	for (; l < end; l++)
 		for (i = 0; i < l->el_count; i++) {
 			off = l->el_off + i * l->el_stride;
-			value = l->el_reset;
-			if (l->el_version <= s->version) {
-				value = e82545_reg(dev, off);
-				e82545_snap_u32(s, &value, ALL);
-			}
+			value = e82545_reg(dev, off);
+			e82545_snap_u32(s, &value, ALL);
 			e82545_snap_check(s, ((value ^ l->el_reset) &
 			    ~(l->el_mask | l->el_own)) == 0);
 			e82545_reg_set(dev, off, value);

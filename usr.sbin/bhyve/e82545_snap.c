@@ -13,8 +13,6 @@
  *	frames	those in the loopback queue
  *
  * The version must change whenever the format or the meaning of a value does.
- * A model saves its own version, and restores that, and those since et_earliest
- * of its type.
  *
  * A snapshot may be damaged, or made by an attacker.  It is therefore restored
  * into a fresh model first, which checks every value.  Only if all of them are
@@ -156,8 +154,7 @@ static size_t
 snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 {
 	struct e82545_snap s = {
-		.save = buf, .size = size, .version = dev->type->et_version,
-		.now_ns = dev->ops->eo_now(dev->arg)
+		.save = buf, .size = size, .now_ns = dev->ops->eo_now(dev->arg)
 	};
 	struct snap_header h;
 
@@ -166,7 +163,7 @@ snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 	e82545_loop_snap(dev, &s);
 	if (buf != NULL && !s.bad) {
 		memcpy(h.magic, dev->type->et_magic, sizeof(h.magic));
-		h.version = htole32(dev->type->et_version);
+		h.version = htole32(E82545_SNAPSHOT_VERSION);
 		h.size = htole32(s.done);
 		h.crc = htole32(e82545_crc(buf + sizeof(h),
 		    s.done - sizeof(h), 0));
@@ -203,8 +200,7 @@ e82545_snapshot_save(struct e82545 *dev, void *buf, size_t size)
 }
 
 static int
-snap_header_check(const struct e82545_type *type, const void *buf, size_t size,
-    uint32_t *version)
+snap_header_check(const struct e82545_type *type, const void *buf, size_t size)
 {
 	struct snap_header h;
 
@@ -213,8 +209,7 @@ snap_header_check(const struct e82545_type *type, const void *buf, size_t size,
 	memcpy(&h, buf, sizeof(h));
 	if (memcmp(h.magic, type->et_magic, sizeof(h.magic)) != 0)
 		return (EINVAL);
-	*version = le32toh(h.version);
-	if (*version < type->et_earliest || *version > type->et_version)
+	if (le32toh(h.version) != E82545_SNAPSHOT_VERSION)
 		return (ENOTSUP);
 	if (le32toh(h.size) != size || le32toh(h.crc) !=
 	    e82545_crc((const uint8_t *)buf + sizeof(h), size - sizeof(h), 0))
@@ -232,7 +227,7 @@ e82545_snapshot_restore(struct e82545 *dev, const void *buf, size_t size)
 	bool asserted;
 	int error;
 
-	error = snap_header_check(dev->type, buf, size, &s.version);
+	error = snap_header_check(dev->type, buf, size);
 	if (error != 0)
 		return (error);
 	fresh = e82545_create(&dev->config, dev->ops, dev->arg,

@@ -12,9 +12,6 @@
  * value is greater than `max', or the snapshot ends before it, the snapshot is
  * bad, and the rest of a restore changes nothing.  Values are little endian,
  * without padding.
- *
- * What an earlier version does not have is, after a restore of that, as after a
- * reset.
  */
 
 #ifndef _E82545_SNAP_H_
@@ -31,7 +28,6 @@ struct e82545_snap {
 	const uint8_t	*restore;	/* buffer to restore from, or NULL */
 	size_t		 size;		/* bytes of the buffer */
 	size_t		 done;		/* bytes of it processed */
-	uint32_t	 version;	/* of the snapshot */
 	uint64_t	 now_ns;	/* eo_now(), the same for all values */
 	bool		 bad;
 	bool		 nomem;		/* bad for lack of memory */

@@ -93,12 +93,8 @@ e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s)
 {
 	unsigned int i;
 
-	txq_snap(&dev->txq[0], s);
-	for (i = 1; i < dev->type->et_queues; i++)
-		if (s->version >= E82574_SNAPSHOT_QUEUES)
-			txq_snap(&dev->txq[i], s);
-		else
-			txq_reset(&dev->txq[i]);
+	for (i = 0; i < dev->type->et_queues; i++)
+		txq_snap(&dev->txq[i], s);
 }
 
 static bool

@@ -40,20 +40,18 @@ struct e82545_line {
 			    uint32_t value);
 	/* The rings whose mutexes a write takes before reg_mtx. */
 	enum e82545_rings el_ring;
-	/* The first version of snapshots that has it. */
-	uint32_t	el_version;
 };
 
 #define	E82545_ALL	0xffffffff
 
 /* A register with functions. */
 #define	LINE_FN(off, name, reset, mask, read, write, ring)		\
-	{ off, 1, 4, name, reset, mask, 0, read, write, ring, 0 }
+	{ off, 1, 4, name, reset, mask, 0, read, write, ring }
 /*
  * A register with functions, in which the model sets bits that guests cannot.
  */
 #define	LINE_OWN(off, name, reset, mask, own, read, write)		\
-	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE, 0 }
+	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE }
 /* Stored as written, under a mask. */
 #define	LINE_RW(off, name, reset, mask)					\
 	LINE_FN(off, name, reset, mask, NULL, NULL, RING_NONE)
@@ -64,7 +62,7 @@ struct e82545_line {
 	LINE_FN(off, name, 0, mask, NULL, e82545_tx_write, RING_TX)
 /* An array. */
 #define	LINE_ARRAY(off, count, stride, name, mask)			\
-	{ off, count, stride, name, 0, mask, 0, NULL, NULL, RING_NONE, 0 }
+	{ off, count, stride, name, 0, mask, 0, NULL, NULL, RING_NONE }
 /* Statistics: cleared when read. */
 #define	LINE_STAT(name)							\
 	LINE_OWN(E82545_##name, #name, 0, 0, E82545_ALL,		\
@@ -141,8 +139,6 @@ struct e82545_line {
 
 struct e82545_type {
 	char		 et_magic[8];	/* of snapshots */
-	uint32_t	 et_version;	/* of snapshots that are saved, */
-	uint32_t	 et_earliest;	/* and the first that is restored */
 	uint16_t	 et_subdevice;	/* PCI subsystem ID */
 	unsigned int	 et_queues;	/* in each direction */
 	const struct e82545_line *et_line;

@@ -260,18 +260,17 @@ l_stamp_read(struct e82545 *dev, uint32_t off)
 	return (e82545_reg(dev, off));
 }
 
-/* A register of a time stamp, which earlier snapshots do not have. */
+/* A register of a time stamp. */
 #define	LINE_STAMP(name, read)						\
-	{ E82574_##name, 1, 4, #name, 0, 0, E82545_ALL, read, NULL,	\
-	    RING_NONE, E82574_SNAPSHOT_STAMPS }
-/* A register of queue 1, which the first version of snapshots does not have. */
+	LINE_OWN(E82574_##name, #name, 0, 0, E82545_ALL, read, NULL)
+/* A register of queue 1. */
 #define	LINE_1(name, mask, write, ring)				\
-	{ E82545_##name + E82574_QUEUE(1), 1, 4, #name "1", 0, mask, 0,	\
-	    NULL, write, ring, E82574_SNAPSHOT_QUEUES }
+	LINE_FN(E82545_##name + E82574_QUEUE(1), #name "1", 0, mask,	\
+	    NULL, write, ring)
 /* They say which queue a frame is for. */
 #define	LINE_RSS(off, count, name, reset, mask)				\
 	{ off, count, 4, name, reset, mask, 0, NULL, l_rss_write,	\
-	    RING_RX, 0 }
+	    RING_RX }
 /* It enables a queue. */
 #define	LINE_TARC(n, name)						\
 	LINE_FN(E82574_TARC(n), name, 0x3 | E82574_TARC_ENABLE,		\
@@ -318,7 +317,7 @@ static const struct e82545_line l_line[] = {
 	LINE_FN(E82574_IVAR, "IVAR", 0, 0x800fffff,
 	    NULL, e82574_vector_write, RING_NONE),
 	{ E82574_EITR(0), E82574_VECTORS, 4, "EITR", 0, E82545_ITR_MASK, 0,
-	    NULL, e82574_vector_write, RING_NONE, 0 },
+	    NULL, e82574_vector_write, RING_NONE },
 
 	LINE_RXRING(E82545_RCTL, "RCTL", 0x06dfbffe),
 	LINE_RW(E82545_FCTTV, "FCTTV", 0, 0x0000ffff),
@@ -340,7 +339,7 @@ static const struct e82545_line l_line[] = {
 	LINE_RW(E82545_FCRTL, "FCRTL", 0, 0x8000fff8),
 	LINE_RW(E82545_FCRTH, "FCRTH", 0, 0x0000fff8),
 	{ E82574_PSRCTL, 1, 4, "PSRCTL", 0x00040402, 0x3f3f3f7f, 0,
-	    NULL, e82545_rx_write, RING_RX, 0 },
+	    NULL, e82545_rx_write, RING_RX },
 
 	LINES_RX_FIFO,
 	LINE_RW(E82545_TDFH, "TDFH", 0x00000600, 0x00001fff),
@@ -467,8 +466,6 @@ static uint8_t l_index[E82545_BAR_MEM_SIZE / 4];
 
 const struct e82545_type e82574_l = {
 	.et_magic = { '8', '2', '5', '7', '4', 'L' },
-	.et_version = E82574_SNAPSHOT_VERSION,
-	.et_earliest = 1,
 	.et_subdevice = E82574_PCI_SUBDEVICE,
 	.et_queues = 2,
 	.et_line = l_line,

@@ -25,11 +25,6 @@ struct e82545_rxq;
 struct frame;
 struct e82545_snap;
 
-/* The first version of snapshots that has the second queues. */
-#define	E82574_SNAPSHOT_QUEUES	2
-/* And the first that has time stamps. */
-#define	E82574_SNAPSHOT_STAMPS	3
-
 struct e82574_vector {
 	uint64_t	ev_last_ns;	/* when a message was sent; 0: not
 					   since reset */

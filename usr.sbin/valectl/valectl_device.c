@@ -76,10 +76,8 @@ devices_call(int fd, struct vc_devices *devices, struct vale_wire_page *page)
 	    .reply_max = VALE_CLIENT_BODY };
 
 	do {
-		if (vale_client_call(fd, &call) == -1) {
-			/* One of an earlier version shows none. */
-			return (errno == EOPNOTSUPP ? 0 : -1);
-		}
+		if (vale_client_call(fd, &call) == -1)
+			return (-1);
 		if (devices_add(devices, page, call.reply_size) == -1)
 			return (-1);
 		ask.wp_first += page->wp_count;

@@ -41,14 +41,6 @@ struct e82545_config;
 struct adapter *adapter_keep_alloc(const struct adapter_config *ac);
 void	adapter_keep_free(struct adapter *ad);
 
-/*
- * Whether an earlier process has left in the store an adapter of this place
- * with this address.  What is there is untrusted.  The main thread, before
- * adapter_keep_alloc().
- */
-bool	adapter_keep_had(const struct adapter_config *ac,
-	    const uint8_t mac[6]);
-
 /* Where its model lies: ec_memory of struct e82545_config. */
 void	*adapter_keep_model(struct adapter *ad, size_t *size);
 

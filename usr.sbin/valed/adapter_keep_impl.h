@@ -21,7 +21,7 @@
 #include "peer_keep.h"
 #include "valed_store.h"
 
-#define	KEEP_MAGIC	"valekep2"
+#define	KEEP_MAGIC	"valekep1"
 #define	SAVED_MAGIC	"valesave"
 
 #define	BUILD_SIZE	20		/* bytes of a build ID */

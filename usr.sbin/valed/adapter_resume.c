@@ -31,9 +31,6 @@
 
 /* Bytes of what is saved, at most: the model's part may have frames. */
 #define	SAVED_MAX	(64U << 20)
-/* What precedes the states in version 1. */
-#define	SAVED_HEADER_1	offsetof(struct adapter_saved, as_mac)
-#define	SAVED_NAME_1	64
 /* Starts that did not come to an end, after which nothing is resumed. */
 #define	RESUMES		3
 
@@ -95,6 +92,22 @@ saved_ok(const struct adapter_saved *as, uint64_t size)
 	    as->as_model <= size - sizeof(*as) - as->as_device);
 }
 
+/* Whether a file was saved in this form; if in another one, a line says so. */
+static bool
+same_version(const struct adapter_saved *as, uint64_t size,
+    const struct adapter_config *ac)
+{
+	if (as == NULL || size < offsetof(struct adapter_saved, as_resumes) ||
+	    memcmp(as->as_magic, SAVED_MAGIC, sizeof(as->as_magic)) != 0)
+		return (false);
+	if (as->as_version == ADAPTER_SAVED_VERSION)
+		return (true);
+	warnx("%s: %s: the state was saved in version %u, not %u: the adapter "
+	    "starts anew", ac->ac_where, ac->ac_backend, as->as_version,
+	    ADAPTER_SAVED_VERSION);
+	return (false);
+}
+
 /*
  * Whether it is of the same adapter: that has the same address, on this port or
  * another one.
@@ -110,55 +123,19 @@ same_mac(const uint8_t mac[6], const struct adapter_keep *ak,
 	return (false);
 }
 
-/* Version 1 knew an adapter by its port, whose name it has for the address. */
-static const char *
-saved_name_1(const struct adapter_saved *as, uint64_t size)
-{
-	return (as != NULL && size >= SAVED_HEADER_1 + SAVED_NAME_1 &&
-	    size <= SAVED_MAX && as->as_version == 1 ?
-	    (const char *)as + SAVED_HEADER_1 : NULL);
-}
-
-/*
- * Make of what version 1 has saved what this version saves.  What is of another
- * port, or no version 1, stays as it is.
- */
-static void
-saved_from_1(struct adapter_keep *ak, const struct adapter_config *ac)
-{
-	const char *name = saved_name_1(ak->ak_saved, ak->ak_saved_size);
-	struct adapter_saved *as;
-	uint64_t rest;
-
-	if (name == NULL || strncmp(name, ac->ac_backend, SAVED_NAME_1) != 0)
-		return;
-	rest = ak->ak_saved_size - (SAVED_HEADER_1 + SAVED_NAME_1);
-	as = mmap(NULL, sizeof(*as) + rest, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (as == MAP_FAILED)
-		return;
-	memcpy(as, ak->ak_saved, SAVED_HEADER_1);
-	as->as_version = ADAPTER_SAVED_VERSION;
-	memcpy(as->as_mac, ak->ak_mac, sizeof(as->as_mac));
-	memcpy(as + 1, name + SAVED_NAME_1, rest);
-	unmap(ak->ak_saved, ak->ak_saved_size);
-	ak->ak_saved = as;
-	ak->ak_saved_size = sizeof(*as) + rest;
-}
-
 /* Find it, and keep what is newer. */
 static void
 old_find(struct adapter_keep *ak, const struct adapter_config *ac)
 {
 	ak->ak_old = stored_map(ac, "memory", &ak->ak_old_size);
 	ak->ak_saved = stored_map(ac, "saved", &ak->ak_saved_size);
-	saved_from_1(ak, ac);
 	if (!old_ok(ak->ak_old, ak->ak_old_size) ||
 	    !same_mac(ak->ak_old->ak_mac, ak, ac)) {
 		unmap(ak->ak_old, ak->ak_old_size);
 		ak->ak_old = NULL;
 	}
-	if (!saved_ok(ak->ak_saved, ak->ak_saved_size) ||
+	if (!same_version(ak->ak_saved, ak->ak_saved_size, ac) ||
+	    !saved_ok(ak->ak_saved, ak->ak_saved_size) ||
 	    memcmp(ak->ak_saved->as_mac, ak->ak_mac,
 	    sizeof(ak->ak_mac)) != 0 || (ak->ak_old != NULL &&
 	    ak->ak_old->ak_generation > ak->ak_saved->as_generation)) {
@@ -207,40 +184,6 @@ blame(struct adapter_keep *ak)
 		return (false);
 	ak->ak_old->ak_blamed = REFUSED;
 	return (true);
-}
-
-static void
-stored_fd(void *arg, const char *name __unused, int fd)
-{
-	*(int *)arg = fd;
-}
-
-/* Map a file as stored_map() does, and leave it to be taken. */
-static void *
-stored_look(const struct adapter_config *ac, const char *what, uint64_t *size)
-{
-	char name[VALED_STORE_NAME];
-	int fd = -1;
-
-	valed_store_each(adapter_keep_name(name, ac, what), stored_fd, &fd);
-	return (fd == -1 ? NULL : adapter_keep_map(fd, size));
-}
-
-bool
-adapter_keep_had(const struct adapter_config *ac, const uint8_t mac[6])
-{
-	uint64_t old_size, saved_size;
-	struct adapter_keep *old = stored_look(ac, "memory", &old_size);
-	struct adapter_saved *as = stored_look(ac, "saved", &saved_size);
-	const char *name = saved_name_1(as, saved_size);
-	bool had;
-
-	had = (old_ok(old, old_size) && memcmp(old->ak_mac, mac, 6) == 0) ||
-	    (saved_ok(as, saved_size) && memcmp(as->as_mac, mac, 6) == 0) ||
-	    (name != NULL && strncmp(name, ac->ac_backend, SAVED_NAME_1) == 0);
-	unmap(old, old_size);
-	unmap(as, saved_size);
-	return (had);
 }
 
 bool

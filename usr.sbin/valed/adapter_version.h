@@ -12,18 +12,23 @@
 #ifndef _ADAPTER_VERSION_H_
 #define	_ADAPTER_VERSION_H_
 
-#include <stdbool.h>
+#include "e82545.h"
+#include "peer_mem_journal.h"
+#include "vfu_state.h"
 
-/* The version of struct adapter_saved; those of its parts are beside it. */
-#define	ADAPTER_SAVED_VERSION	2
-/* Bytes of a version as text, with its NUL. */
-#define	ADAPTER_VERSION_SIZE	32
+/* The version of struct adapter_saved. */
+#define	ADAPTER_SAVED_VERSION	1
 
 /*
- * The version that this program writes; and whether it goes on from one that
- * another program has written.  Any thread.
+ * The version of all that it consists of, as text.  One program goes on from
+ * the state of another one if the two have the same.
  */
-void	adapter_version(char version[ADAPTER_VERSION_SIZE]);
-bool	adapter_version_takes(const char *version);
+#define	ADAPTER_TEXT_OF(n)	#n
+#define	ADAPTER_TEXT(n)		ADAPTER_TEXT_OF(n)
+#define	ADAPTER_VERSION							\
+	ADAPTER_TEXT(ADAPTER_SAVED_VERSION) "."				\
+	ADAPTER_TEXT(VFU_STATE_VERSION) "."				\
+	ADAPTER_TEXT(E82545_SNAPSHOT_VERSION) "."			\
+	ADAPTER_TEXT(PEER_MEM_JOURNAL_VERSION)
 
 #endif /* !_ADAPTER_VERSION_H_ */

@@ -39,7 +39,6 @@
  *	adapter_work.c	 what its thread does in between
  *	adapter_keep.c	 what is kept of it for the next process
  *	adapter_resume.c what an earlier process has left of it
- *	adapter_version.c the version of that
  *	adapter_net.c	 its network: a port, of another valed's switch, too, or
  *			 a TAP
  *	adapter_port.c	 opens that, follows its link, moves to another one
@@ -114,7 +113,6 @@
 #include "peer_signal.h"
 #include "peer_log.h"
 #include "valed_activation.h"
-#include "valed_address.h"
 #include "valed_control.h"
 #include "valed_counters_keep.h"
 #include "valed_error.h"
@@ -150,22 +148,6 @@ limits_raise(void)
 /* What is served; the main thread's. */
 static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
 static struct valed_options	opt;
-
-/*
- * Let an adapter keep the default address of an earlier version, with which
- * that has left it in the store.
- */
-static void
-addresses_keep(void)
-{
-	uint8_t mac[6];
-	unsigned int i;
-
-	for (i = 0; i < opt.vo_nadapters; i++)
-		if (valed_address_before(&opt.vo_adapters[i], mac) &&
-		    adapter_keep_had(&opt.vo_adapters[i], mac))
-			memcpy(opt.vo_adapters[i].ac_mac, mac, sizeof(mac));
-}
 
 /* Reserve the names of the ports that the configuration has. */
 static void
@@ -332,7 +314,6 @@ main(int argc, char **argv)
 		valed_supervise(argv);
 	else
 		valed_unsupervised();
-	addresses_keep();
 	/* It opens a file for that, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signal_fd = valed_serve_signals();

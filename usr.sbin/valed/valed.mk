@@ -11,8 +11,7 @@ ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
 		adapter_port.c adapter_resume.c adapter_work.c		\
 		tap_port.c valed_activation.c valed_store.c
 
-VALED_SRCS=	adapter_version.c valed.c valed_address.c		\
-		valed_carrier.c valed_changes.c				\
+VALED_SRCS=	valed.c valed_address.c valed_carrier.c valed_changes.c	\
 		valed_config.c valed_control.c valed_counters_keep.c	\
 		valed_error.c valed_guard.c valed_hostif_keep.c	\
 		valed_notify.c valed_opener.c				\

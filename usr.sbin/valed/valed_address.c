@@ -123,20 +123,15 @@ address_set(uint8_t mac[6], uint64_t hash)
 	mac[5] = (uint8_t)(hash >> 40);
 }
 
-/* Set the address that a host without a machine-id has. */
-static void
-address_of_none(const struct adapter_config *ac, uint8_t mac[6])
+/* 64 bits of FNV-1a. */
+static uint64_t
+hash_of_none(const char *text)
 {
-	char text[TEXT_SIZE];
-	const char *p;
-	uint64_t hash;
+	uint64_t hash = 0xcbf29ce484222325;
 
-	adapter_text(ac, text);
-	/* FNV-1a, 64 bits. */
-	hash = 0xcbf29ce484222325;
-	for (p = text; *p != '\0'; p++)
-		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-	address_set(mac, hash);
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return (hash);
 }
 
 void
@@ -145,20 +140,8 @@ valed_address(struct adapter_config *ac)
 	char text[6 + TEXT_SIZE] = "valed ";
 	uint8_t id[16];
 
-	if (!machine_id(id)) {
-		address_of_none(ac, ac->ac_mac);
-		return;
-	}
 	adapter_text(ac, text + 6);
-	address_set(ac->ac_mac, valed_address_hash(id, text, strlen(text)));
-}
-
-bool
-valed_address_before(const struct adapter_config *ac, uint8_t mac[6])
-{
-	const struct valed_node *vn = valed_config_find(ac->ac_bus,
-	    ac->ac_slot, ac->ac_func);
-
-	address_of_none(ac, mac);
-	return (vn != NULL && vn->nd_variable[VALED_V_MAC].nt_value == NULL);
+	address_set(ac->ac_mac, machine_id(id) ?
+	    valed_address_hash(id, text, strlen(text)) :
+	    hash_of_none(text + 6));
 }

@@ -26,12 +26,6 @@ extern const char *valed_address_file;
 /* Set the address of *ac. */
 void	valed_address(struct adapter_config *ac);
 
-/*
- * The address that *ac would have on a host without a machine-id, which is that
- * of earlier versions, too.  Returns false if the configuration sets mac=.
- */
-bool	valed_address_before(const struct adapter_config *ac, uint8_t mac[6]);
-
 /* SipHash-2-4 of `len' bytes with a key of 16 bytes. */
 uint64_t valed_address_hash(const uint8_t key[16], const void *data,
 	    size_t len);

@@ -46,7 +46,6 @@
 #include "adapter_net.h"
 #include "e82545.h"
 #include "peer_fds.h"
-#include "valed_address.h"
 #include "valed_changes.h"
 #include "valed_config.h"
 #include "valed_error.h"
@@ -739,29 +738,11 @@ valed_changes_drop(void)
 	known = NULL;
 }
 
-/* Let adapters keep the default address of an earlier version: valed.c. */
-static void
-addresses_keep(struct valed_options *opt)
-{
-	const struct valed_plan vp = { .pn_old = known, .pn_nold = nknown };
-	struct adapter_config *ac = opt->vo_adapters;
-	const struct adapter_config *old;
-	uint8_t mac[6];
-
-	for (; ac < opt->vo_adapters + opt->vo_nadapters; ac++) {
-		old = valed_plan_old(&vp, ac);
-		if (old != NULL && valed_address_before(ac, mac) &&
-		    memcmp(old->ac_mac, mac, sizeof(mac)) == 0)
-			memcpy(ac->ac_mac, mac, sizeof(mac));
-	}
-}
-
 void
 valed_changes(struct valed_options *opt, bool replace)
 {
 	struct adapter_config *new;
 
-	addresses_keep(opt);
 	new = copy_all(opt);
 	changes(opt, new, replace);
 	sockets_close(new, opt->vo_nadapters);

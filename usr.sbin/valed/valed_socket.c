@@ -322,7 +322,7 @@ stored_ok(int s, const char *path, int type, struct stat *st)
 	    lstat(path, st) == 0);
 }
 
-/* Whether that file is the socket's; an earlier version kept nothing of it. */
+/* Whether that file is the socket's, or nothing could be kept of it. */
 static bool
 stored_file(const char *path, const struct stat *st)
 {

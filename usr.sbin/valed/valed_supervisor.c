@@ -308,8 +308,9 @@ start_again(void)
 static void __dead2
 check_exec(int fd)
 {
-	char version[ADAPTER_VERSION_SIZE], **argv;
+	static char version[] = ADAPTER_VERSION;
 	unsigned int n = 0;
+	char **argv;
 	sigset_t none;
 
 	while (arguments[n] != NULL)
@@ -322,7 +323,6 @@ check_exec(int fd)
 	argv[1] = (char *)(uintptr_t)"-t";
 	argv[2] = (char *)(uintptr_t)"--takes";
 	argv[3] = version;
-	adapter_version(version);
 	memcpy(argv + 4, arguments + 1, (n - 1) * sizeof(*argv));
 	/* What is inherited is there for this process, too. */
 	env_number("LISTEN_PID", (unsigned int)getpid());

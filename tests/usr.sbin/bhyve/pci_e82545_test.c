@@ -168,7 +168,7 @@ TEST(csb, "csb=on and csb=compat add a capability that cannot be written; "
 }
 
 TEST(csb_restore, "What was saved with another subsystem ID and without the "
-    "capability, as by earlier versions, is restored: the guest keeps both")
+    "capability is restored: the guest keeps both")
 {
 	static uint8_t saved[1 << 20];
 	struct pci_devinst before;

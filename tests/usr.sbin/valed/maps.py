@@ -96,7 +96,6 @@ def callers():
         "lib/libhostif/hostif_open_xdp.c": "made by the same function",
         "lib/libvale/vale_region.c": "of no file",
         "usr.sbin/valed/adapter_keep.c": "sealed, and of valed",
-        "usr.sbin/valed/adapter_resume.c": "of no file",
         # Not in valed.
         "lib/libvale/vale_client.c": "a program's, of valed",
         "lib/libvale/vale_window.c": "the same",

@@ -160,44 +160,6 @@ def signals():
             "valed: the process that serves has ended: Killed\n"), v.messages()
 
 
-def machine_id(text):
-    with open("machine-id", "w") as f:
-        f.write(text)
-
-
-def addresses():
-    """A host has no machine-id at first, as if valed were an earlier version."""
-    if os.geteuid() != 0 or not os.path.exists("/etc/machine-id"):
-        raise Skip("not root, or a host without /etc/machine-id")
-    with open("valed", "w") as f:
-        f.write("""#!/bin/sh
-exec unshare --mount --propagation unchanged sh -c '
-    mount --make-rprivate / 2> /dev/null
-    mount --bind machine-id /etc/machine-id && exec "$0" "$@"' "%s" "$@"
-""" % os.environ["VALED"])
-    os.chmod("valed", 0o755)
-    os.environ["VALED"] = "./valed"
-    machine_id("")
-    mac = lambda d: (d.get(RAL0), d.get(RAH0) & 0xffff)
-    with Supervised() as v:
-        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
-            before = mac(a), mac(b)
-            machine_id("0123456789abcdef0123456789abcdef\n")
-            for act in v.restart, v.crash, v.restart:
-                act()
-                assert (mac(a), mac(b)) == before
-                exchange(a, b)
-            listed = subprocess.run(
-                [VALECTL, "-c", "control", "-k", "all"],
-                stdout=subprocess.PIPE, text=True).stdout
-            assert "vm1 address 58:9c:fc:cd:72:4d" in listed, listed
-        assert v.messages().count("another address") == 0, v.messages()
-    # A new start has this host's.
-    with Supervised() as v:
-        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
-            assert mac(a) != before[0] and mac(b) != before[1]
-
-
 def restarts():
     with open("valed.conf", "w") as f:
         f.write("port.vale0:other.limit=5\n")
@@ -934,15 +896,14 @@ def noted():
     m.stop(v)
 
 
-# What adapter_keep.c has saved of an adapter, a file of each version: lines of
-# an offset and bytes, hexadecimal, between which there are zeros.
+# What adapter_keep.c saves, a file of each device: lines of an offset and bytes,
+# hexadecimal, between which there are zeros.
 SAVED = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                      "adapter_saved_%s.txt")
-VERSIONS = {"e1000": ("v1", "v2"), "e1000e": ("e1000e_v2", "e1000e_v3")}
 
 
-def saved_read(version):
-    with open(SAVED % version) as f:
+def saved_read(device):
+    with open(SAVED % device) as f:
         lines = [line.split() for line in f if not line.startswith("#")]
     data = bytearray(int(lines[0][1]))
     for at, digits in lines[1:]:
@@ -996,15 +957,18 @@ def journal_v1():
 # The registers that a saved state sets: of both adapters, and of an 82574L.
 SAVED_REGS = {RAL0: 0x44332211, RAL0 + 4: 0x80006655, IMS: ICR_RXT0,
               RDTR: 0x123}
+SAVED_SLOT = "1,e1000,vale0:vm1,path=vm1.sock,mac=58:9c:fc:cd:72:4d"
 SAVED_82574 = {IVAR: 0x80000008, EITR + 4: 0x321, RSSRK: 0x99887766,
                RXRING_1: 0x12345670}
 
 
-def saved_start(m, version, args):
-    """Starts valed with what a version has saved.  Returns it and the client."""
+def saved_start(m, state_bytes, options="", device="e1000"):
+    """Starts valed with what was saved.  Returns it and the client."""
+    args = ARGS[:]
+    args[4] = SAVED_SLOT.replace("e1000", device) + options
     ours, theirs = socket.socketpair()
     state = os.memfd_create("saved", os.MFD_ALLOW_SEALING)
-    os.write(state, saved_read(version))
+    os.write(state, state_bytes)
     fcntl.fcntl(state, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK |
                 fcntl.F_SEAL_GROW)
     pipe = os.pipe()
@@ -1019,45 +983,58 @@ def subsystem(c):
     return c.region_read(CONFIG, 0x2c, 4)
 
 
-def versions_of(m, device, regs):
-    args = [arg.replace("1,e1000,", "1,%s," % device) for arg in ARGS]
-    for version in VERSIONS[device]:
-        v, a = saved_start(m, version, args)
-        assert v.messages() == "", v.messages()
-        for reg, value in regs.items():
-            assert a.get(reg) == value, (version, hex(reg), hex(a.get(reg)))
-        # Their csb=on had this subsystem ID: the client keeps it.
-        assert subsystem(a) == b"\x86\x80\x01\x11"
-        a.call(RESET)
-        assert subsystem(a) == b"\x86\x80\x01\x11"
-        # The range is there, and no other.
-        a.dma_unmap(0x100000, 65536)
-        refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)
-        assert v.messages() == "", v.messages()
-        m.stop(v)
-        now = saved_last(m)
-        m.drop()
-    # This valed writes the newest form.  If that has changed, so has its number,
-    # and what is printed here is the file of the new one.
+def saved_of(m, device, regs):
+    saved = saved_read(device)
+    v, a = saved_start(m, saved, device=device)
+    assert v.messages() == "", v.messages()
+    for reg, value in regs.items():
+        assert a.get(reg) == value, (hex(reg), hex(a.get(reg)))
+    # With csb=compat it had this subsystem ID: the client keeps it.
+    assert subsystem(a) == b"\x86\x80\x01\x11"
+    a.call(RESET)
+    assert subsystem(a) == b"\x86\x80\x01\x11"
+    # The range is there, and no other.
+    a.dma_unmap(0x100000, 65536)
+    refused(errno.ENOENT, a.dma_unmap, 0x100000, 65536)
+    assert v.messages() == "", v.messages()
+    m.stop(v)
+    now = saved_last(m)
+    m.drop()
+    # If the form has changed, so has its version (adapter_version.h), and what
+    # is printed here is the file of the new one.
     print(saved_text(now))
-    newest = saved_read(VERSIONS[device][-1])
-    assert len(now) == len(newest), (len(now), len(newest))
+    assert len(now) == len(saved), (len(now), len(saved))
     for at in slice(0, 12), slice(32, 48), slice(72, 92), slice(540, 550):
-        assert now[at] == newest[at], (at, now[at], newest[at])
+        assert now[at] == saved[at], (at, now[at], saved[at])
 
 
-def versions():
-    """A client goes on with what earlier versions of valed have saved, and this
-    one has; adapter_version.h says which there are."""
+def saved():
+    """A client goes on with what was saved in the form of this version, and with
+    nothing of another one."""
     m = Manager()
-    versions_of(m, "e1000", SAVED_REGS)
-    versions_of(m, "e1000e", SAVED_REGS | SAVED_82574)
+    saved_of(m, "e1000", SAVED_REGS)
+    saved_of(m, "e1000e", SAVED_REGS | SAVED_82574)
     # Without the CSB that state is lost, and so is what announced the CSB.
-    v, a = saved_start(m, "v2", [arg.replace(".sock", ".sock,csb=off")
-                                 for arg in ARGS])
+    v, a = saved_start(m, saved_read("e1000"), ",csb=off")
     assert subsystem(a) == b"\x86\x80\x08\x10"
     assert "the state of the adapter is lost" in v.messages(), v.messages()
     m.stop(v)
+    m.drop()
+    # Another version: of all, of the device's state, of the model's.
+    for at, why in (
+            (8, "valed: -s %s: vale0:vm1: the state was saved in version 2, not "
+             "1: the adapter starts anew\n" % SAVED_SLOT),
+            (84, "valed: vm1: the client is lost: a state of an unknown "
+             "version\n"),
+            (548, "valed: vm1: the state of the adapter is lost: it is "
+             "reset\n")):
+        other = bytearray(saved_read("e1000"))
+        assert other[at] == 1
+        other[at] = 2
+        v, a = saved_start(m, bytes(other))
+        assert v.messages() == why, v.messages()
+        m.stop(v)
+        m.drop()
 
 
 def inherited():
@@ -1741,12 +1718,12 @@ if __name__ == "__main__":
     seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
     print("SEED=%d" % seed, flush=True)
     random.seed(seed)
-    main({f.__name__: f for f in (addresses, crashes, restarts, without,
+    main({f.__name__: f for f in (crashes, restarts, without,
                                   starting, went,
                                   clients, flood, blamed, managed, access,
                                   inherited, no_program, watchdog, settings, stored,
                                   told, endless,
-                                  counting, link, programs, counters, versions,
+                                  counting, link, programs, counters, saved,
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,

@@ -255,10 +255,6 @@ TEST(open_filter, "A filter is sent before the monitor is asked for; if it is "
 	ATF_CHECK_EQ(0, wf.wf_insn[nitems(filter)].code);
 	finish();
 	ATF_CHECK_EQ(fds, open_fds());
-	/* An older valed. */
-	prepare_reply(EOPNOTSUPP, NULL, 0);
-	ATF_CHECK_ERRNO(EOPNOTSUPP, vale_open("vale0:a", &params) == NULL);
-	finish();
 	params.filter_len = VALE_FILTER_MAX + 1;
 	ATF_CHECK_ERRNO(E2BIG, vale_open("vale0:a", &params) == NULL);
 	/* Without a length there is none. */

@@ -84,7 +84,7 @@ TEST(hosts, "It differs by host, place and port, and stays")
 	ATF_CHECK(a != address(1, "vale0:vm1"));
 }
 
-TEST(none, "Without a machine-id it is that of earlier versions")
+TEST(none, "Without a machine-id it is the same on all hosts")
 {
 	static const char *const texts[] = { "", "uninitialized\n",
 	    "0123456789abcdef0123456789abcde\n", ID "0\n",
@@ -99,23 +99,6 @@ TEST(none, "Without a machine-id it is that of earlier versions")
 		ATF_CHECK_EQ_MSG(0x589cfccd724d, address(1, "vale0:vm1"), "%s",
 		    texts[i]);
 	}
-}
-
-TEST(before, "The address of earlier versions is known, unless mac= is set")
-{
-	static const uint8_t expected[6] = { 0x58, 0x9c, 0xfc, 0xcd, 0x72,
-	    0x4d };
-	struct adapter_config ac = { .ac_slot = 1,
-	    .ac_backend = "vale0:vm1" };
-	struct valed_node *vn = valed_config_slot(0, 1, 0, "");
-	uint8_t mac[6];
-
-	write_id(ID "\n");
-	ATF_CHECK(valed_address_before(&ac, mac));
-	ATF_CHECK_EQ(0, memcmp(expected, mac, sizeof(mac)));
-	valed_config_set(vn, VALED_V_MAC, "x", 1);
-	ATF_CHECK(!valed_address_before(&ac, mac));
-	valed_config_clear();
 }
 
 TEST_PROGRAM

@@ -296,37 +296,6 @@ TEST(in_place, "What can be changed in place is, with one line for each thing, "
 	valed_guard_end(false);
 }
 
-TEST(addresses, "An adapter keeps the default address that an earlier version "
-    "gave, until its port is another one")
-{
-	static const uint8_t before[6] = { 0x58, 0x9c, 0xfc, 0xd9, 0xf3,
-	    0x69 };
-	FILE *f;
-
-	start(A, 3);
-	f = fopen("machine-id", "w");
-	ATF_REQUIRE(f != NULL && fputs("0123456789abcdef0123456789abcdef\n",
-	    f) >= 0 && fclose(f) == 0);
-	replace = false;
-	for (int itr = 5; itr < 7; itr++) {
-		reload(itr == 5 ? A "pci.0.1.0.itr=5\n" :
-		    A "pci.0.1.0.itr=6\n");
-		comes(VALED_CHANGE, 1);
-		ATF_CHECK_EQ(0, memcmp(before, vc.vc_config.ac_mac,
-		    sizeof(before)));
-		valed_guard_answer(0);
-		ends();
-	}
-	/* Another port is another adapter's. */
-	reload("pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:x\n"
-	    "pci.0.1.0.path=a.sock\npci.0.1.0.itr=6\n");
-	reserves(1, "vale0:x", 0);
-	asks(1, EISCONN);
-	ends_why("valed.conf:2: vale0:x: another address disconnects the "
-	    "client: set mac=58:9c:fc:d9:f3:69, or see reload --replace");
-	valed_guard_end(false);
-}
-
 /* Adapters with addresses of their own. */
 #define	AT(slot, name, port)						\
 	"pci.0." #slot ".0.device=e1000\npci.0." #slot ".0.backend=" port "\n" \

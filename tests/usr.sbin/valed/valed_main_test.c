@@ -152,20 +152,6 @@ peer_close_start(int (*drop)(void))
 
 OF_ADAPTER(valed_watch_add, "see")
 
-/* The second one has had the default address of an earlier version. */
-bool
-valed_address_before(const struct adapter_config *ac, uint8_t mac[6])
-{
-	memset(mac, ac == &configs[1] ? 2 : 4, 6);
-	return (true);
-}
-
-bool
-adapter_keep_had(const struct adapter_config *ac, const uint8_t mac[6])
-{
-	return (ac == &configs[1] && mac[0] == 2);
-}
-
 void
 adapter_keep_signals(void)
 {
@@ -358,7 +344,6 @@ adapter_start(const struct adapter_config *config,
 {
 	char name[32];
 
-	ATF_CHECK_EQ(config == &configs[1] ? 2 : 0, config->ac_mac[0]);
 	snprintf(name, sizeof(name), "start %s%s", config->ac_name,
 	    fn == NULL ? "" : "?");
 	return (step(name) ? &ads[config - configs] : NULL);

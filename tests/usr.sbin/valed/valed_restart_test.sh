@@ -10,7 +10,6 @@
 python_cases restart <<'END'
 crashes: a process that crashes is followed by another, with the same sockets
 signals: a signal that comes while it starts does not end it
-addresses: a default address of an earlier version stays, on a host with a machine-id
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
 starting: if the configuration is wrong then, and there is no client, it ends
@@ -35,7 +34,7 @@ upgrades: clients go on with one new program after the other
 hangs: a program that hangs when it is checked is not started
 scarce: what fails for a moment at the next start is tried again
 noted: a client that was accepted and not noted stays, whatever comes then
-versions: a client goes on with what each version of valed has saved
+saved: a client goes on with what was saved in this form, and in no other
 inherited: sockets that the service manager made are not taken for what is kept
 no_program: if the program cannot be started again, the service manager has what is kept
 watchdog: valed reports, and one that hangs is started again

@@ -641,7 +641,7 @@ TEST(taken, "A socket goes on with its file; another one there stays as it is, "
 	ATF_CHECK_EQ(2, valed_store_count());
 	ino = look().st_ino;
 	serves(fds, ino, false, "");
-	/* Of a version that has kept nothing of the file. */
+	/* Nothing could be kept of the file. */
 	valed_store_unset("inodes");
 	serves(fds, ino, false, "");
 	ATF_CHECK_EQ(2, valed_store_count());

@@ -177,10 +177,13 @@ guard(const struct net *net, const struct vale_desc *d, unsigned int n)
 static void
 set_batch(const struct net *net, unsigned int vale)
 {
-	char name[32];
+	char batch[16], name[32];
 
+	if (net->batch == 0)
+		return;
 	snprintf(name, sizeof(name), "vale%u", vale);
-	if (net->batch != 0 && vale_set_batch(name, net->batch) == -1)
+	snprintf(batch, sizeof(batch), "%u", net->batch);
+	if (vale_set(name, "batch", batch) == -1)
 		err(1, "%s", name);
 }
 

@@ -413,57 +413,21 @@ ctl_switch_settings(struct ctl_conn *cc, size_t *size)
 	return (settings_get(cc, VALE_OF_SWITCH, size));
 }
 
-int
-ctl_rate_get(struct ctl_conn *cc, size_t *size)
-{
-	struct vale_wire_set *ws = cc->cc_body;
-	struct vale_rate_conf conf;
-
-	if (vale_get_rate(cc->cc_wire->vw_header.nr_name, &conf) != 0)
-		return (no_port(cc));
-	ws->ws_setting = conf.rc_frames ? VALE_SETTING_FRAMES :
-	    vale_setting_table[VALE_SETTING_RATE].se_number;
-	ws->ws_burst = conf.rc_burst;
-	ws->ws_value = conf.rc_rate;
-	*size = sizeof(*ws);
-	return (0);
-}
-
-int
-ctl_port_get(struct ctl_conn *cc, size_t *size)
-{
-	struct vale_port_settings *ps = cc->cc_body;
-
-	if (vale_port_settings(cc->cc_wire->vw_header.nr_name, ps) != 0)
-		return (no_port(cc));
-	*size = sizeof(*ps);
-	return (0);
-}
-
-int
-ctl_switch_get(struct ctl_conn *cc, size_t *size)
-{
-	struct vale_switch_settings *ss = cc->cc_body;
-
-	if (vale_switch_settings(cc->cc_wire->vw_header.nr_name, ss) != 0)
-		return (no_switch(cc));
-	*size = sizeof(*ss);
-	return (0);
-}
-
 /* Let a port, whose owner is pinned, mirror another one. */
 static int
 mirror_set(struct ctl_conn *cc, struct ctl_owner *ow,
     const struct vale_wire_mirror *wm)
 {
-	const char *of = wm->wm_what != 0 ? wm->wm_of : "";
+	struct vale_setting_value value = { .sv_number = wm->wm_what };
 	int error;
 
-	error = ctl_owner_mirror(ow, of, &cc->cc_who);
+	if (wm->wm_what != 0)
+		strlcpy(value.sv_text, wm->wm_of, sizeof(value.sv_text));
+	error = ctl_owner_mirror(ow, value.sv_text, &cc->cc_who);
 	if (error != 0)
 		return (ctl_why_owner(cc, error));
-	if (vale_set_mirror(cc->cc_wire->vw_header.nr_name, of,
-	    wm->wm_what) != 0)
+	if (vale_setting_set(cc->cc_wire->vw_header.nr_name,
+	    VALE_SETTING_MIRROR, &value) != 0)
 		error = errno;
 	ctl_owner_mirrored(ow, error == 0);
 	return (error == 0 ? 0 : error == ENXIO ? no_port(cc) : ctl_why(cc,

@@ -149,7 +149,7 @@ const char *vale_name_error(const char *name);
  * may be NULL.
  *
  * Or open a monitor of port `name', which gets a copy of each frame that the
- * port sends, or is to get, and nothing else: a mirror (vale_set_mirror())
+ * port sends, or is to get, and nothing else: a mirror (setting "mirror")
  * without a name, address or index of its own.  A port may have several.  When
  * the port is closed, they stay.  vale_txsync() drops what is in the ring, and
  * fails with EIO if there was something.
@@ -567,108 +567,6 @@ int	vale_fdb_list(const char *switch_name,
 	    void *arg);
 
 /*
- * Set the time after which switch `switch_name' forgets an address that it does
- * not see again: 1 to VALE_FDB_AGEING_MAX_S seconds, or 0 for never.  The
- * default is VALE_FDB_AGEING_S.
- *	EINVAL	out of range
- *	ENXIO	the switch does not exist
- */
-int	vale_set_ageing(const char *switch_name, uint32_t seconds);
-
-/*
- * Limit the number of addresses that the switch learns on port `name': 1 to
- * VALE_FDB_ENTRIES, or 0 for no limit, the default.  Frames from other
- * addresses are dropped (tx_drop_limit).
- *	EINVAL	out of range
- *	ENXIO	the port does not exist
- */
-int	vale_set_limit(const char *name, uint32_t limit);
-
-/*
- * Limit what port `name' sends, on all its rings together, to `conf', whose
- * members have their ranges in <dev/netmap/vale_rate_conf.h>; rc_rate is 0 for
- * no limit, the default.  Frames that exceed it are dropped (tx_drop_rate), and
- * not learned from.  What counts is a frame without FCS and virtio-net header;
- * one that asks to be cut counts as the frames that this makes.  The switch
- * looks at the time once a batch, with the resolution of a clock tick: a burst
- * should be at least what the rate allows in a tick, and for TCP in 0.2 s.
- *	EINVAL	out of range
- *	ENXIO	the port does not exist
- */
-struct vale_rate_conf;			/* <dev/netmap/vale_rate_conf.h> */
-int	vale_set_rate(const char *name, const struct vale_rate_conf *conf);
-
-/*
- * The limit of port `name', with the burst that is in force.
- *	ENXIO	the port does not exist
- */
-int	vale_get_rate(const char *name, struct vale_rate_conf *conf);
-
-/*
- * Set the weight of port `name' as a sender, 1 to VALE_WEIGHT_MAX; 1 is the
- * default.  While a receive ring is short of space, the senders share it by
- * their weights.
- *	EINVAL	out of range
- *	ENXIO	the port does not exist
- */
-#define	VALE_WEIGHT_MAX		100
-int	vale_set_weight(const char *name, uint32_t weight);
-
-/*
- * Make port `name' private, or not, which is the default.  No frame passes
- * from one private port to another (tx_drop_private).
- *	ENXIO	the port does not exist
- */
-int	vale_set_private(const char *name, bool private);
-
-/*
- * Let port `name' also get a copy of each frame that port `of' of the same
- * switch sends (VALE_MIRROR_TX), or is to get (VALE_MIRROR_RX), except what
- * `name' sends itself.  If `what' is 0, it gets none, the default; `of' is then
- * ignored.  A port with the name `of' may be opened later, or again.
- *	EINVAL	`what' is invalid; or `of' is `name', or no name of a port of
- *		the same switch
- *	ENXIO	the port `name' does not exist
- */
-int	vale_set_mirror(const char *name, const char *of, unsigned int what);
-
-struct vale_port_settings {
-	uint32_t	ps_limit;	/* vale_set_limit() */
-	uint32_t	ps_weight;	/* vale_set_weight() */
-	bool		ps_private;	/* vale_set_private() */
-	uint8_t		ps_mirror;	/* vale_set_mirror(): `what' */
-	char		ps_mirror_of[VALE_NAME_SIZE];
-};
-
-/*
- * What is set of port `name'.
- *	ENXIO	the port does not exist
- */
-int	vale_port_settings(const char *name, struct vale_port_settings *ps);
-
-/*
- * Set how many slots a sender of the switch takes from its ring at once, 1 to
- * VALE_BATCH_MAX, the default; the last frame may exceed it.  A smaller batch
- * delays the first frame of a burst less, and costs throughput.
- *	EINVAL	out of range
- *	ENXIO	the switch does not exist
- */
-#define	VALE_BATCH_MAX		1024
-int	vale_set_batch(const char *switch_name, uint32_t slots);
-
-struct vale_switch_settings {
-	uint32_t	ss_ageing_s;	/* vale_set_ageing() */
-	uint32_t	ss_batch;	/* vale_set_batch() */
-};
-
-/*
- * What is set of the switch.
- *	ENXIO	the switch does not exist
- */
-int	vale_switch_settings(const char *switch_name,
-	    struct vale_switch_settings *ss);
-
-/*
  * Set or get any setting of a switch or port as text, as valectl(8) does with
  * -o: its name and its value there, like "trunk" and "10,20-30".  A value has
  * at most VALE_SETTING_SIZE bytes, with the NUL; `size' is that of `text'.
@@ -677,6 +575,8 @@ int	vale_switch_settings(const char *switch_name,
  *	ENXIO	the switch or port does not exist
  */
 #define	VALE_SETTING_SIZE	512
+#define	VALE_BATCH_MAX		1024	/* the greatest batch= */
+#define	VALE_WEIGHT_MAX		100	/* the greatest weight= */
 int	vale_set(const char *name, const char *setting, const char *text);
 int	vale_get(const char *name, const char *setting, char *text,
 	    size_t size);

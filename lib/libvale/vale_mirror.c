@@ -7,7 +7,7 @@
 /*
  * Mirrors: ports that get a copy of what another port of the switch sends, or
  * of what the switch has for it.  A mirror may be a port like any other
- * (vale_set_mirror()), or a monitor, which gets nothing else and sends nothing.
+ * (setting "mirror"), or a monitor, which gets nothing else and sends nothing.
  *
  * What a port sends is copied before the addresses are looked up, so a mirror
  * gets also what the switch then drops, and is not learned from; but not what

@@ -9,7 +9,7 @@
  * the control socket's requests, valectl(8) and options of valed(8) take the
  * name, the range and the default from it.  Besides the row there is the
  * setting's code, in vale_setting_switch.c, and what the manual pages say;
- * tests compare valectl.8, libvale.3 and valed.8 with the table.
+ * tests compare valectl.8 and valed.8 with the table.
  */
 
 #ifndef _VALE_SETTING_H_

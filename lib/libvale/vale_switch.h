@@ -129,7 +129,7 @@ vale_port_size(unsigned int n)
 struct vale_switch {
 	/* Senders read these two, and the table. */
 	uintptr_t		 vs_view;	/* struct vale_view; atomic */
-	uint32_t		 vs_batch;	/* vale_set_batch(); atomic */
+	uint32_t		 vs_batch;	/* setting "batch"; atomic */
 	bool			 vs_reserved;	/* setting "reserved"; atomic */
 	/* vale_lock. */
 	TAILQ_ENTRY(vale_switch) vs_link;

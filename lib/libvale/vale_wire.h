@@ -64,11 +64,6 @@
  *	VALE_WIRE_MIRROR	struct vale_wire_mirror; no body.  Of a port.
  *	VALE_WIRE_PORT_SETTINGS, VALE_WIRE_SWITCH_SETTINGS  no body; struct
  *		vale_wire_value for each setting that a port, or a switch, has.
- *	VALE_WIRE_RATE_GET	no body; struct vale_wire_set, with the limit of
- *		what the port sends.  This request and the next two are for
- *		programs with an older library.
- *	VALE_WIRE_PORT_GET	no body; struct vale_port_settings.
- *	VALE_WIRE_SWITCH_GET	no body; struct vale_switch_settings.
  *
  *	VALE_WIRE_DEVICES	struct vale_wire_page; the same, and struct
  *		vale_wire_device for each adapter and attached interface whose
@@ -131,21 +126,18 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_PORTS		0x7600
 #define	VALE_WIRE_ADDRS		0x7601
 #define	VALE_WIRE_SET		0x7602
-#define	VALE_WIRE_RATE_GET	0x7603
-#define	VALE_WIRE_MIRROR	0x7604
-#define	VALE_WIRE_PORT_GET	0x7605
-#define	VALE_WIRE_SWITCH_GET	0x7606
-#define	VALE_WIRE_MISSED	0x7607
-#define	VALE_WIRE_INFO		0x7608
-#define	VALE_WIRE_SHARE		0x7609
-#define	VALE_WIRE_RELOAD	0x760a
-#define	VALE_WIRE_PORT_SETTINGS	0x760b
-#define	VALE_WIRE_SWITCH_SETTINGS 0x760c
-#define	VALE_WIRE_SET_TEXT	0x760d
-#define	VALE_WIRE_FILTER	0x760e
-#define	VALE_WIRE_DEVICES	0x760f
-#define	VALE_WIRE_RESTART	0x7610
-#define	VALE_WIRE_REPLACE	0x7611
+#define	VALE_WIRE_MIRROR	0x7603
+#define	VALE_WIRE_MISSED	0x7604
+#define	VALE_WIRE_INFO		0x7605
+#define	VALE_WIRE_SHARE		0x7606
+#define	VALE_WIRE_RELOAD	0x7607
+#define	VALE_WIRE_PORT_SETTINGS	0x7608
+#define	VALE_WIRE_SWITCH_SETTINGS 0x7609
+#define	VALE_WIRE_SET_TEXT	0x760a
+#define	VALE_WIRE_FILTER	0x760b
+#define	VALE_WIRE_DEVICES	0x760c
+#define	VALE_WIRE_RESTART	0x760d
+#define	VALE_WIRE_REPLACE	0x760e
 
 /* Counters of a device at most. */
 #define	VALE_DEVICE_COUNTERS	80

@@ -39,7 +39,6 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 #include <dev/netmap/vale_fdb_entry.h>
-#include <dev/netmap/vale_rate_conf.h>
 
 #include <dirent.h>
 #include <err.h>
@@ -59,6 +58,7 @@
 #include "libvale.h"
 #include "peer_close.h"
 #include "peer_fault.h"
+#include "setting.h"
 #include "wait_until.h"
 #include "wrap.h"
 
@@ -273,7 +273,7 @@ port_main(void *arg)
 		if (rng_one_in(&rng, 2)) {
 			vale_set_sink(d, NULL, NULL);
 			atomic_store_rel_32(&port->open, 0);
-			vale_set_ageing("vale0", rng_below(&rng, 3));
+			setting_to("vale0", "ageing", "%u", rng_below(&rng, 3));
 		}
 		vale_close(d);
 		atomic_store_rel_32(&port->open, 0);
@@ -321,8 +321,6 @@ monitor(const char *name, struct rng *rng)
 static void
 change(struct rng *rng)
 {
-	const struct vale_rate_conf rate = { .rc_rate = rng_below(rng, 3) *
-	    100000, .rc_frames = true };
 	static const char *const links[] = { "up", "down", "uplink" };
 	char name[16], of[16];
 
@@ -330,26 +328,29 @@ change(struct rng *rng)
 	some_port(rng, of, sizeof(of));
 	switch (rng_below(rng, 9)) {
 	case 0:
-		INVARIANT(vale_set_ageing("vale0", rng_below(rng, 3)) == 0);
+		INVARIANT(setting_to("vale0", "ageing", "%u", rng_below(rng,
+		    3)) == 0);
 		break;
 	case 1:
-		INVARIANT(vale_set_batch("vale0", 1 + rng_below(rng, 64)) ==
-		    0);
+		INVARIANT(setting_to("vale0", "batch", "%u", 1 + rng_below(rng,
+		    64)) == 0);
 		break;
 	case 2:
-		(void)vale_set_limit(name, rng_below(rng, 3));
+		(void)setting_to(name, "limit", "%u", rng_below(rng, 3));
 		break;
 	case 3:
-		(void)vale_set_rate(name, &rate);
+		(void)setting_to(name, "rate", "%u00Kpkt/s",
+		    rng_below(rng, 3));
 		break;
 	case 4:
-		(void)vale_set_weight(name, 1 + rng_below(rng, 3));
+		(void)setting_to(name, "weight", "%u", 1 + rng_below(rng, 3));
 		break;
 	case 5:
-		(void)vale_set_private(name, rng_one_in(rng, 2));
+		(void)vale_set(name, "private", rng_one_in(rng, 2) ? "yes" :
+		    "no");
 		break;
 	case 6:
-		(void)vale_set_mirror(name, of, rng_below(rng, 4));
+		(void)setting_mirror(name, of, rng_below(rng, 4));
 		break;
 	case 7:
 		monitor(name, rng);
@@ -365,20 +366,19 @@ change(struct rng *rng)
 static void
 unchange(void)
 {
-	const struct vale_rate_conf none = { .rc_rate = 0 };
 	char name[16];
 	unsigned int i;
 
-	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
-	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
+	INVARIANT(vale_set("vale0", "ageing", "300") == 0);
+	INVARIANT(vale_set("vale0", "batch", "1024") == 0);
 	for (i = 0; i < CLIENTS; i++) {
 		snprintf(name, sizeof(name), "vale0:%s", clients[i].name);
-		INVARIANT(vale_set_limit(name, 0) == 0);
-		INVARIANT(vale_set_rate(name, &none) == 0);
-		INVARIANT(vale_set_weight(name, 1) == 0);
-		INVARIANT(vale_set_private(name, false) == 0);
+		INVARIANT(vale_set(name, "limit", "0") == 0);
+		INVARIANT(vale_set(name, "rate", "0") == 0);
+		INVARIANT(vale_set(name, "weight", "1") == 0);
+		INVARIANT(vale_set(name, "private", "no") == 0);
 		INVARIANT(vale_set(name, "link", "up") == 0);
-		INVARIANT(vale_set_mirror(name, NULL, 0) == 0);
+		INVARIANT(vale_set(name, "mirror", "no") == 0);
 	}
 }
 

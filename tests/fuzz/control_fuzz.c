@@ -37,6 +37,7 @@
 
 #include "ops.h"
 #include "pass_fds.h"
+#include "setting.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
 
@@ -381,26 +382,26 @@ op_setting(const struct op *op)
 
 	switch (op->a % 8) {
 	case 0:
-		(void)vale_set_ageing("vale0", op->c % 4);
+		(void)setting_to("vale0", "ageing", "%u", op->c % 4);
 		break;
 	case 1:
-		(void)vale_set_limit(name, op->c % 4);
+		(void)setting_to(name, "limit", "%u", op->c % 4);
 		break;
 	case 2:
-		(void)vale_set_weight(name, op->c % 4);
+		(void)setting_to(name, "weight", "%u", op->c % 4);
 		break;
 	case 3:
-		(void)vale_set_private(name, op->c & 1);
+		(void)vale_set(name, "private", (op->c & 1) ? "yes" : "no");
 		(void)vale_set(name, "link", (op->c & 6) == 6 ? "down" :
 		    (op->c & 6) == 4 ? "uplink" : "up");
 		(void)vale_set_carrier(name, op->c & 8);
 		break;
 	case 4:
-		(void)vale_set_mirror(name, names[op->c % nitems(names)],
-		    op->d & (VALE_MIRROR_TX | VALE_MIRROR_RX));
+		(void)setting_mirror(name, names[op->c % nitems(names)], op->d &
+		    (VALE_MIRROR_TX | VALE_MIRROR_RX));
 		break;
 	case 5:
-		(void)vale_set_batch("vale0", op->c % 64);
+		(void)setting_to("vale0", "batch", "%u", op->c % 64);
 		break;
 	default:
 		d = vale_open(params.monitor != 0 ? name : "vale0:guest",
@@ -417,13 +418,13 @@ op_setting(const struct op *op)
 static void
 unset(void)
 {
-	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
-	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
-	INVARIANT(vale_set_limit("vale0:third", 0) == 0);
-	INVARIANT(vale_set_weight("vale0:third", 1) == 0);
-	INVARIANT(vale_set_private("vale0:third", false) == 0);
+	INVARIANT(vale_set("vale0", "ageing", "300") == 0);
+	INVARIANT(vale_set("vale0", "batch", "1024") == 0);
+	INVARIANT(vale_set("vale0:third", "limit", "0") == 0);
+	INVARIANT(vale_set("vale0:third", "weight", "1") == 0);
+	INVARIANT(vale_set("vale0:third", "private", "no") == 0);
 	INVARIANT(vale_set("vale0:third", "link", "up") == 0);
-	INVARIANT(vale_set_mirror("vale0:third", NULL, 0) == 0);
+	INVARIANT(vale_set("vale0:third", "mirror", "no") == 0);
 }
 
 static void

@@ -28,7 +28,6 @@
 #include <sys/un.h>
 #include <dev/e1000/e82545_reg.h>
 #include <dev/netmap/vale_fdb_entry.h>
-#include <dev/netmap/vale_rate_conf.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +45,7 @@
 #include "loop.h"
 #include "send_fds.h"
 #include "server.h"
+#include "setting.h"
 #include "valed_sandbox.h"
 #include "vfu_message.h"
 #include "wrap.h"
@@ -602,31 +602,33 @@ change_switch(const struct op *op)
 {
 	const struct vale_params params = { .tx_slots = 16, .rx_slots = 16,
 	    .monitor = op->c & (VALE_MIRROR_TX | VALE_MIRROR_RX) };
-	const struct vale_rate_conf rate = { .rc_rate = op->c % 4 * 1000,
-	    .rc_frames = true };
 	struct vale_desc *d;
 
 	switch (op->a % 8) {
 	case 0:
-		INVARIANT(vale_set_ageing("vale0", op->c % 4) == 0);
+		INVARIANT(setting_to("vale0", "ageing", "%u", op->c % 4) == 0);
 		break;
 	case 1:
-		INVARIANT(vale_set_batch("vale0", 1 + op->c % 64) == 0);
+		INVARIANT(setting_to("vale0", "batch", "%u", 1 + op->c % 64) ==
+		    0);
 		break;
 	case 2:
-		INVARIANT(vale_set_limit("vale0:vm", op->c % 4) == 0);
+		INVARIANT(setting_to("vale0:vm", "limit", "%u", op->c % 4) ==
+		    0);
 		break;
 	case 3:
-		INVARIANT(vale_set_rate("vale0:vm", &rate) == 0);
+		INVARIANT(setting_to("vale0:vm", "rate", "%upkt/s",
+		    op->c % 4 * 1000) == 0);
 		break;
 	case 4:
-		INVARIANT(vale_set_private("vale0:vm", op->c & 1) == 0);
+		INVARIANT(vale_set("vale0:vm", "private", (op->c & 1) ? "yes" :
+		    "no") == 0);
 		INVARIANT(vale_set("vale0:vm", "link", (op->c & 6) == 6 ?
 		    "down" : (op->c & 6) == 4 ? "uplink" : "up") == 0);
 		INVARIANT(vale_set_carrier("vale0:peer", op->c & 8) == 0);
 		break;
 	case 5:
-		INVARIANT(vale_set_mirror("vale0:vm", "vale0:peer",
+		INVARIANT(setting_mirror("vale0:vm", "vale0:peer",
 		    params.monitor) == 0);
 		break;
 	default:
@@ -643,16 +645,15 @@ change_switch(const struct op *op)
 static void
 unchange_switch(void)
 {
-	const struct vale_rate_conf none = { .rc_rate = 0 };
 
 	snatch.countdown = 0;
-	INVARIANT(vale_set_ageing("vale0", VALE_FDB_AGEING_S) == 0);
-	INVARIANT(vale_set_batch("vale0", VALE_BATCH_MAX) == 0);
-	INVARIANT(vale_set_limit("vale0:vm", 0) == 0);
-	INVARIANT(vale_set_rate("vale0:vm", &none) == 0);
-	INVARIANT(vale_set_private("vale0:vm", false) == 0);
+	INVARIANT(vale_set("vale0", "ageing", "300") == 0);
+	INVARIANT(vale_set("vale0", "batch", "1024") == 0);
+	INVARIANT(vale_set("vale0:vm", "limit", "0") == 0);
+	INVARIANT(vale_set("vale0:vm", "rate", "0") == 0);
+	INVARIANT(vale_set("vale0:vm", "private", "no") == 0);
 	INVARIANT(vale_set("vale0:vm", "link", "up") == 0);
-	INVARIANT(vale_set_mirror("vale0:vm", NULL, 0) == 0);
+	INVARIANT(vale_set("vale0:vm", "mirror", "no") == 0);
 }
 
 /*

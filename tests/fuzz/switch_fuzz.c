@@ -42,6 +42,7 @@
 #include "frame.h"
 #include "frame_cut.h"
 #include "frame_vnet.h"
+#include "setting.h"
 #include "switch.h"
 #include "vale_general.h"
 
@@ -577,14 +578,14 @@ op_look(const struct op *op)
 	INVARIANT(vale_list(NULL, look_port, &n) == 0);
 	INVARIANT(n == open);
 	(void)vale_fdb_list("vale0", look_address, NULL);
-	(void)vale_set_ageing("vale0", op->c);
+	(void)setting_to("vale0", "ageing", "%u", op->c);
 	if (d == NULL)
 		return;
 	/* None, or one that few frames exceed, or most. */
 	conf.rc_rate = op->d;
 	conf.rc_burst = op->c;
 	conf.rc_frames = op->c % 2 == 0;
-	INVARIANT((vale_set_rate(d->common->name, &conf) == 0) ==
+	INVARIANT((setting_rate(d->common->name, &conf) == 0) ==
 	    (conf.rc_rate <= VALE_RATE_MAX &&
 	    conf.rc_burst <= VALE_RATE_BURST_MAX));
 }
@@ -631,8 +632,8 @@ op_set(const struct port *p, const struct op *op)
 {
 	const char *of = names[op->d % NAMES], *name = p->d->common->name;
 	const size_t len = strcspn(name, ":") + 1;
-	struct vale_port_settings ps;
 	char vale[VALE_NAME_SIZE];
+	unsigned int what;
 
 	if ((op->b & 4) != 0) {
 		op_rule(name, op);
@@ -640,23 +641,25 @@ op_set(const struct port *p, const struct op *op)
 	}
 	switch (op->b & 3) {
 	case 0:
-		INVARIANT(vale_set_private(name, op->c % 2) == 0);
-		INVARIANT(vale_port_settings(name, &ps) == 0);
-		INVARIANT(ps.ps_private == (op->c % 2 != 0));
+		INVARIANT(vale_set(name, "private", op->c % 2 ? "yes" : "no") ==
+		    0);
+		INVARIANT(strcmp(setting_of(name, "private"), op->c % 2 != 0 ?
+		    "yes" : "no") == 0);
 		break;
 	case 1:
-		INVARIANT((vale_set_weight(name, op->c) == 0) ==
+		INVARIANT((setting_to(name, "weight", "%u", op->c) == 0) ==
 		    (op->c >= 1 && op->c <= VALE_WEIGHT_MAX));
 		break;
 	case 2:
 		snprintf(vale, sizeof(vale), "%.*s", (int)len - 1, name);
-		INVARIANT((vale_set_batch(vale, op->c) == 0) ==
+		INVARIANT((setting_to(vale, "batch", "%u", op->c) == 0) ==
 		    (op->c >= 1 && op->c <= VALE_BATCH_MAX));
 		break;
 	case 3:
-		INVARIANT((vale_set_mirror(name, of, op->c) == 0) ==
-		    (op->c <= VALE_MIRROR_BOTH && (op->c == 0 ||
-		    (strncmp(of, name, len) == 0 && strcmp(of, name) != 0))));
+		what = op->c % 4;
+		INVARIANT((setting_mirror(name, of, what) == 0) ==
+		    (what == 0 || (strncmp(of, name, len) == 0 &&
+		    strcmp(of, name) != 0)));
 		break;
 	}
 }

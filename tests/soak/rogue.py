@@ -34,7 +34,7 @@ from vfu_client import *
 # Requests with the sizes of their bodies: lib/libctl/ctl.c.
 BODIES = {"REGISTER": 56, "PORT_INFO_GET": 0, "PORT_HDR_SET": 8,
           "PORT_HDR_GET": 0, "VALE_LIST": 8, "PORTS": 8, "ADDRS": 8, "SET": 16,
-          "MIRROR": 68, "RATE_GET": 0, "PORT_GET": 0, "SWITCH_GET": 0,
+          "MIRROR": 68, "PORT_SETTINGS": 0, "SWITCH_SETTINGS": 0,
           "MISSED": 0, "INFO": 32, "SHARE": 0, "VALE_ATTACH": 104,
           "VALE_DETACH": 0, "RELOAD": 0, "FILTER": 4100}
 ALL_NIC, NULL = 1, 7

@@ -20,13 +20,10 @@ MAGIC = 0x76616c31
 REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "VALE_DETACH": 4, "VALE_LIST": 5, "PORT_HDR_SET": 6,
             "PORT_HDR_GET": 7, "PORTS": 0x7600, "ADDRS": 0x7601,
-            "SET": 0x7602, "RATE_GET": 0x7603, "MIRROR": 0x7604,
-            "PORT_GET": 0x7605, "SWITCH_GET": 0x7606, "MISSED": 0x7607,
-            "INFO": 0x7608, "SHARE": 0x7609, "RELOAD": 0x760a,
-            "RESTART": 0x7610, "REPLACE": 0x7611,
-            "PORT_SETTINGS": 0x760b, "SWITCH_SETTINGS": 0x760c,
-            "SET_TEXT": 0x760d,
-            "FILTER": 0x760e, "DEVICES": 0x760f}
+            "SET": 0x7602, "MIRROR": 0x7603, "MISSED": 0x7604, "INFO": 0x7605,
+            "SHARE": 0x7606, "RELOAD": 0x7607, "PORT_SETTINGS": 0x7608,
+            "SWITCH_SETTINGS": 0x7609, "SET_TEXT": 0x760a, "FILTER": 0x760b,
+            "DEVICES": 0x760c, "RESTART": 0x760d, "REPLACE": 0x760e}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR

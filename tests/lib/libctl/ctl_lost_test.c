@@ -176,7 +176,7 @@ ask_with(unsigned int n, int fd)
 	for (i = 0; i < n; i++)
 		fds[i] = fd;
 	wire.vw_header.nr_version = NETMAP_API;
-	wire.vw_header.nr_reqtype = VALE_WIRE_PORT_GET;
+	wire.vw_header.nr_reqtype = VALE_WIRE_PORT_SETTINGS;
 	strlcpy(wire.vw_header.nr_name, "vale0:c", VALE_NAME_SIZE);
 	SEND_FDS(client, &wire, sizeof(wire), fds, n);
 	ATF_REQUIRE(ctl_serve_request(cc));

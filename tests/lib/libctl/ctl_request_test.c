@@ -111,10 +111,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_DEVICES, 8 },
 		{ VALE_WIRE_SET, 16 },
 		{ VALE_WIRE_SET_TEXT, 528 },
-		{ VALE_WIRE_RATE_GET, 0 },
 		{ VALE_WIRE_MIRROR, 68 },
-		{ VALE_WIRE_PORT_GET, 0 },
-		{ VALE_WIRE_SWITCH_GET, 0 },
 		{ VALE_WIRE_PORT_SETTINGS, 0 },
 		{ VALE_WIRE_SWITCH_SETTINGS, 0 },
 		{ VALE_WIRE_MISSED, 0 },
@@ -126,7 +123,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_REPLACE, 0 },
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
-	    0x7612, 0xffff };
+	    0x760f, 0xffff };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -180,18 +177,18 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 	REFUSED(EPERM, admin, &one, VALE_WIRE_RESTART, "", NULL, 0);
 	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
 	REFUSED(EPERM, "the port belongs to another user", &one,
-	    VALE_WIRE_PORT_GET, "vale0:b", NULL, 0);
+	    VALE_WIRE_PORT_SETTINGS, "vale0:b", NULL, 0);
 	REFUSED(EPERM, "the port belongs to another user", &one,
-	    VALE_WIRE_PORT_GET, "vale0:none", NULL, 0);
-	REFUSED(ENXIO, "there is no such port", &one, VALE_WIRE_PORT_GET,
-	    "vale0:c", NULL, 0);
-	GRANTED(sizeof(struct vale_port_settings), 0, &one, VALE_WIRE_PORT_GET,
-	    "vale0:a", NULL, 0);
+	    VALE_WIRE_PORT_SETTINGS, "vale0:none", NULL, 0);
+	REFUSED(ENXIO, "there is no such port", &one,
+	    VALE_WIRE_PORT_SETTINGS, "vale0:c", NULL, 0);
+	GRANTED(11 * sizeof(struct vale_wire_value), 0, &one,
+	    VALE_WIRE_PORT_SETTINGS, "vale0:a", NULL, 0);
 	ATF_CHECK_EQ(0, one.pe_cc->cc_owner.ow_pins);
-	GRANTED(sizeof(struct vale_port_settings), 0, &root, VALE_WIRE_PORT_GET,
-	    "vale0:none", NULL, 0);
-	GRANTED(sizeof(struct vale_switch_settings), 0, &one,
-	    VALE_WIRE_SWITCH_GET, "vale0", NULL, 0);
+	GRANTED(11 * sizeof(struct vale_wire_value), 0, &root,
+	    VALE_WIRE_PORT_SETTINGS, "vale0:none", NULL, 0);
+	GRANTED(3 * sizeof(struct vale_wire_value), 0, &one,
+	    VALE_WIRE_SWITCH_SETTINGS, "vale0", NULL, 0);
 	peers_stop();
 	vale_close(d);
 }

@@ -20,6 +20,7 @@
 #include <atf-c.h>
 
 #include "open_fds.h"
+#include "setting.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_setting.h"
@@ -228,34 +229,32 @@ set(int fd, const char *name, unsigned int setting, uint64_t value,
 
 TEST(set, "Each setting is sent with its name and value; an error is valed's")
 {
-	struct vale_rate_conf rate = { VALE_RATE_MAX, 9, false };
 	int fd;
 
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_ageing("vale0", 11));
+	ATF_CHECK_EQ(0, vale_set("vale0", "ageing", "11"));
 	set(fd, "vale0", 1, 11, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_limit("vale0:a", UINT32_MAX));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "limit", "4294967295"));
 	set(fd, "vale0:a", 2, UINT32_MAX, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_weight("vale0:a", 13));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "weight", "13"));
 	set(fd, "vale0:a", 5, 13, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_private("vale0:a", true));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "private", "yes"));
 	set(fd, "vale0:a", 6, 1, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_batch("vale0", 14));
+	ATF_CHECK_EQ(0, vale_set("vale0", "batch", "14"));
 	set(fd, "vale0", 7, 14, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "rate", "1000Gbit/s,burst=9"));
 	set(fd, "vale0:a", 3, VALE_RATE_MAX, 9);
-	rate.rc_frames = true;
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_rate("vale0:a", &rate));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "rate", "1000Gpkt/s,burst=9"));
 	set(fd, "vale0:a", 4, VALE_RATE_MAX, 9);
 	finish();
 	prepare_reply(EINVAL, NULL, 0);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("vale0", 0) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("vale0", "batch", "0") == -1);
 	finish();
 }
 
@@ -268,56 +267,22 @@ TEST(mirror, "A mirror's name goes with the request, if it fits")
 
 	memset(name, 'm', sizeof(name));
 	name[VALE_NAME_SIZE] = '\0';
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("vale0:b", name,
-	    VALE_MIRROR_TX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("vale0:b", NULL,
+	ATF_CHECK_ERRNO(EINVAL, setting_mirror("vale0:b", name,
 	    VALE_MIRROR_TX) == -1);
 	name[VALE_NAME_SIZE - 1] = '\0';
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_mirror("vale0:b", name, VALE_MIRROR_TX));
+	ATF_CHECK_EQ(0, setting_mirror("vale0:b", name, VALE_MIRROR_TX));
 	wr = request(fd, VALE_WIRE_MIRROR, "vale0:b", sizeof(wm));
 	memcpy(&wm, wr.wr_body, sizeof(wm));
 	ATF_CHECK_EQ(VALE_MIRROR_TX, wm.wm_what);
 	ATF_CHECK_STREQ(name, wm.wm_of);
 	/* None. */
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set_mirror("vale0:b", NULL, 0));
+	ATF_CHECK_EQ(0, vale_set("vale0:b", "mirror", "no"));
 	wr = request(fd, VALE_WIRE_MIRROR, "vale0:b", sizeof(wm));
 	memcpy(&wm, wr.wr_body, sizeof(wm));
 	ATF_CHECK_EQ(0, wm.wm_what);
 	ATF_CHECK_EQ('\0', wm.wm_of[0]);
-	finish();
-}
-
-TEST(get, "Settings are read from valed")
-{
-	struct vale_wire_value wv[] = {
-		{ .wv_set = { .ws_setting = 3, .ws_burst = 7, .ws_value = 8 } },
-		{ .wv_set = { .ws_setting = 5, .ws_value = 9 } },
-		{ .wv_set = { .ws_setting = 7, .ws_value = 6 } },
-	};
-	struct vale_port_settings p;
-	struct vale_switch_settings s;
-	struct vale_rate_conf rate;
-	int fd;
-
-	fd = prepare_reply(0, wv, sizeof(wv));
-	ATF_CHECK_EQ(0, vale_port_settings("vale0:a", &p));
-	(void)request(fd, VALE_WIRE_PORT_SETTINGS, "vale0:a", 0);
-	ATF_CHECK_EQ(9, p.ps_weight);
-	fd = prepare_reply(0, wv, sizeof(wv));
-	ATF_CHECK_EQ(0, vale_switch_settings("vale0", &s));
-	(void)request(fd, VALE_WIRE_SWITCH_SETTINGS, "vale0", 0);
-	ATF_CHECK_EQ(6, s.ss_batch);
-	fd = prepare_reply(0, wv, sizeof(wv));
-	ATF_CHECK_EQ(0, vale_get_rate("vale0:a", &rate));
-	(void)request(fd, VALE_WIRE_PORT_SETTINGS, "vale0:a", 0);
-	ATF_CHECK_EQ(7, rate.rc_burst);
-	ATF_CHECK_EQ(8, rate.rc_rate);
-	ATF_CHECK(!rate.rc_frames);
-	prepare_reply(ENXIO, NULL, 0);
-	ATF_CHECK_ERRNO(ENXIO, vale_get_rate("vale0:a", &rate) == -1);
-	ATF_CHECK_EQ(8, rate.rc_rate);
 	finish();
 }
 
@@ -367,10 +332,10 @@ TEST(all_settings, "All settings of a port come with one request; what is not "
 	    sv) == -1);
 	ATF_CHECK_STREQ("it is another's", vale_error());
 	prepare_reply(ERANGE, NULL, 0);
-	ATF_CHECK_ERRNO(ERANGE, vale_set_weight("vale0:a", 0) == -1);
+	ATF_CHECK_ERRNO(ERANGE, vale_set("vale0:a", "weight", "0") == -1);
 	ATF_CHECK_STREQ("", vale_error());
 	wire_reply(prepare(), EINVAL, "no weight", NULL, 0, NULL, 0);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("vale0:a", 0) == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("vale0:a", "weight", "0") == -1);
 	ATF_CHECK_STREQ("no weight", vale_error());
 	finish();
 }
@@ -378,15 +343,14 @@ TEST(all_settings, "All settings of a port come with one request; what is not "
 TEST(names, "A name that no request can have is that of nothing")
 {
 	char name[sizeof(((struct nmreq_header *)0)->nr_name) + 1];
-	struct vale_switch_settings s;
 	int fd;
 
 	memset(name, 'v', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
-	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings(name, &s) == -1);
+	ATF_CHECK_ERRNO(ENXIO, setting_of(name, "batch") == NULL);
 	name[sizeof(name) - 2] = '\0';
 	fd = prepare_reply(ENXIO, NULL, 0);
-	ATF_CHECK_ERRNO(ENXIO, vale_switch_settings(name, &s) == -1);
+	ATF_CHECK_ERRNO(ENXIO, setting_of(name, "batch") == NULL);
 	(void)request(fd, VALE_WIRE_SWITCH_SETTINGS, name, 0);
 	finish();
 }

@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 27, rows
+    assert len(rows) == 24, rows
     return rows
 
 
@@ -134,15 +134,6 @@ class Attempts:
 
     def ADDRS(self, c):
         self.shown(self.addr in c.addrs("vale0"))
-
-    def RATE_GET(self, c):
-        c.call("RATE_GET", self.name)
-
-    def PORT_GET(self, c):
-        c.call("PORT_GET", self.name)
-
-    def SWITCH_GET(self, c):
-        c.call("SWITCH_GET", "vale0")
 
     def PORT_SETTINGS(self, c):
         c.call("PORT_SETTINGS", self.name)
@@ -477,7 +468,7 @@ def lists():
         refused(one.call, "VALE_LIST", "vale0:new", bytes(8), why=NOT_MINE)
         refused(one.call, "VALE_LIST", "vale0:no", bytes(8),
                 error=errno.ENXIO)
-        refused(one.call, "RATE_GET", "vale0:no", error=errno.ENXIO)
+        refused(one.call, "PORT_SETTINGS", "vale0:no", error=errno.ENXIO)
         # Of one that is not there, INFO tells what it would have.
         one.call("INFO", "vale0:no", bytes(32))
         refused(one.call, "ADDRS", "vale9", struct.pack("=II", 0, 0),

@@ -398,21 +398,16 @@ TEST(ctl, "Ports, counters and addresses of all switches can be listed")
 			    vale_counter_table[j].cr_name) != 0);
 	}
 
-	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 0));
-	ATF_CHECK_EQ(0, vale_set_ageing("valet0", VALE_FDB_AGEING_MAX_S));
-	ATF_CHECK_EQ(-1, vale_set_ageing("valet0", VALE_FDB_AGEING_MAX_S + 1));
-	ATF_CHECK_EQ(EINVAL, errno);
-	ATF_CHECK_EQ(-1, vale_set_ageing("valet9", 300));
-	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_EQ(0, vale_set("valet0", "ageing", "0"));
+	ATF_CHECK_EQ(0, vale_set("valet0", "ageing", "1000000"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "ageing", "1000001") == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet9", "ageing", "300") == -1);
 
 	/* Port 0 has two addresses, and its limit is now two. */
-	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p0", VALE_FDB_ENTRIES + 1));
-	ATF_CHECK_EQ(EINVAL, errno);
-	ATF_CHECK_EQ(-1, vale_set_limit("valet0:p9", 2));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(-1, vale_set_limit("valet9:p0", 2));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(0, vale_set_limit("valet0:p0", 2));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:p0", "limit", "5121") == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet0:p9", "limit", "2") == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet9:p0", "limit", "2") == -1);
+	ATF_CHECK_EQ(0, vale_set("valet0:p0", "limit", "2"));
 	t_send(d[0], 60, EVERYBODY, 8, 0);
 	t_send(d[0], 60, EVERYBODY, 5, 0);
 	ATF_REQUIRE_EQ(0, vale_port_counters("valet0:p0", counters));

@@ -15,6 +15,7 @@
 
 #include <atf-c.h>
 
+#include "setting.h"
 #include "test.h"
 #include "vale_test.h"
 #include "vale_vnet.h"
@@ -154,7 +155,7 @@ TEST(dropped, "A monitor of what a port sends gets what the switch drops, and "
 
 	open_ports();
 	m = monitor(port_name[1], VALE_MIRROR_TX);
-	ATF_REQUIRE_EQ(0, vale_set_limit(port_name[1], 1));
+	ATF_REQUIRE_EQ(0, vale_set(port_name[1], "limit", "1"));
 	/* To itself; from an address too many; too short. */
 	t_send(port[1], 60, 1, 1, 1);
 	t_expect(m, 60, 1, 1);
@@ -253,13 +254,13 @@ TEST(again, "A monitor stays when its port is closed, and goes on with the "
 	t_expect(m, 60, 1, 1);
 	vale_close(a);
 	t_expect_none(m);
-	ATF_CHECK_EQ(0, vale_set_ageing("valet1", 17));
+	ATF_CHECK_EQ(0, vale_set("valet1", "ageing", "17"));
 	a = t_open("valet1:a", 0, 0);
 	t_send(a, 60, 0, 1, 2);
 	t_expect(m, 60, 1, 2);
 	vale_close(a);
 	vale_close(m);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_ageing("valet1", 17) == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet1", "ageing", "17") == -1);
 }
 
 TEST(mirror, "A port that mirrors another stays a port like any other")
@@ -267,7 +268,7 @@ TEST(mirror, "A port that mirrors another stays a port like any other")
 	struct t_frame f;
 
 	open_ports();
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[1],
+	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[1],
 	    VALE_MIRROR_BOTH));
 	t_send(port[1], 60, 0, 1, 1);
 	t_expect(port[3], 60, 1, 1);
@@ -287,13 +288,13 @@ TEST(mirror, "A port that mirrors another stays a port like any other")
 	ATF_REQUIRE(t_take(port[3], &f) && f.tf_seq == 5);
 	t_expect_none(port[3]);
 	/* Another port instead; then none. */
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[2],
+	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[2],
 	    VALE_MIRROR_TX));
 	t_send(port[1], 60, 0, 1, 6);
 	t_expect_none(port[3]);
 	t_send(port[2], 60, 0, 2, 7);
 	t_expect(port[3], 60, 2, 7);
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], NULL, 0));
+	ATF_REQUIRE_EQ(0, vale_set(port_name[3], "mirror", "no"));
 	t_send(port[2], 60, 0, 2, 8);
 	t_expect_none(port[3]);
 	close_ports();
@@ -303,9 +304,9 @@ TEST(chain, "What a port gets as a mirror is not mirrored again, and two ports "
     "may mirror each other")
 {
 	open_ports();
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[2], port_name[3],
+	ATF_REQUIRE_EQ(0, setting_mirror(port_name[2], port_name[3],
 	    VALE_MIRROR_BOTH));
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[2],
+	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[2],
 	    VALE_MIRROR_BOTH));
 	t_send(port[0], 60, 2, 0, 1);
 	t_expect(port[2], 60, 0, 1);
@@ -329,7 +330,7 @@ TEST(sink, "The sink of a mirror is not asked: its copies go through the ring")
 {
 	open_ports();
 	ATF_REQUIRE_EQ(0, vale_set_sink(port[3], sink, NULL));
-	ATF_REQUIRE_EQ(0, vale_set_mirror(port_name[3], port_name[1],
+	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[1],
 	    VALE_MIRROR_BOTH));
 	t_send(port[1], 60, 0, 1, 1);
 	t_expect(port[3], 60, 1, 1);
@@ -645,12 +646,12 @@ TEST(accounted, "Each copy is received or counted as dropped, at random ports, "
 		b = test_below(&seed, nitems(port));
 		switch (test_below(&seed, 64)) {
 		case 0:
-			(void)vale_set_mirror(port_name[a], port_name[b],
+			(void)setting_mirror(port_name[a], port_name[b],
 			    test_below(&seed, 4));
 			break;
 		case 1:
-			ATF_REQUIRE_EQ(0, vale_set_private(port_name[a],
-			    test_chance(&seed, 1, 2)));
+			ATF_REQUIRE_EQ(0, vale_set(port_name[a], "private",
+			    test_chance(&seed, 1, 2) ? "yes" : "no"));
 			break;
 		case 2:
 			for (j = 0; j < nitems(m); j++)

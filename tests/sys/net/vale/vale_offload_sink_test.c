@@ -61,8 +61,7 @@ TEST(changed, "A sink takes the frame with what its header says; a sender that "
 	vn_drain(to);
 	vn_drain(sink);
 	/* The mirror gets what its port has got. */
-	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:to", "valet0:sink",
-	    VALE_MIRROR_RX));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:to", "mirror", "valet0:sink/r"));
 	vn_make(&s, &p, 1000, 3, 1);
 	copy = s;
 	changed = &s;

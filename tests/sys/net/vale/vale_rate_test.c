@@ -20,6 +20,7 @@
 
 #include <dev/netmap/vale_rate.h>
 
+#include "setting.h"
 #include "test.h"
 #include "vale_switch.h"
 #include "vale_test.h"
@@ -400,7 +401,7 @@ ports_open(struct vale_rate_conf conf)
 	tx = t_open("valet0:tx", 1024, 64);
 	t_send(rx, 60, EVERYBODY, 0, 0);
 	t_drain(tx);
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+	ATF_REQUIRE_EQ(0, setting_rate("valet0:tx", &conf));
 }
 
 static void
@@ -482,15 +483,13 @@ TEST(removed, "A limit that is removed while a batch is collected limits it "
 
 TEST(rings, "The limit is of all rings of a port together")
 {
-	const struct vale_rate_conf conf = frames(100, 10);
 	const struct vale_params params = { .rings = 3 };
-	struct vale_rate_conf now;
 	unsigned int i, k;
 
 	rx = t_open("valet0:rx", 64, 1024);
 	tx = vale_open("valet0:tx", &params);
 	ATF_REQUIRE(tx != NULL);
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "100pkt/s,burst=10"));
 	for (k = 0; k < 3; k++) {
 		for (i = 0; i < 4; i++)
 			t_queue(vale_ring(tx, k), 60, EVERYBODY, 1, i);
@@ -504,10 +503,8 @@ TEST(rings, "The limit is of all rings of a port together")
 	T_COUNT(tx, TX_DROP_RATE, 4);
 	ATF_CHECK_EQ(15, t_drain(rx));
 	accounted();
-	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &now));
-	ATF_CHECK(now.rc_rate == 100 && now.rc_burst == 10 && now.rc_frames);
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &(struct vale_rate_conf){
-	    .rc_rate = 0 }));
+	ATF_CHECK_STREQ("100pkt/s,burst=10", setting_of("valet0:tx", "rate"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "0"));
 	for (i = 0; i < 30; i++)
 		t_send(vale_ring(tx, i % 3), 60, EVERYBODY, 1, i);
 	T_COUNT(tx, TX_DROP_RATE, 4);
@@ -540,7 +537,7 @@ TEST(threads, "Of what several threads send on the port's rings exactly the "
 	rx = t_open("valet0:rx", 64, 1024);
 	tx = vale_open("valet0:tx", &params);
 	ATF_REQUIRE(tx != NULL);
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx", &conf));
+	ATF_REQUIRE_EQ(0, setting_rate("valet0:tx", &conf));
 	for (i = 0; i < 3; i++)
 		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, send_frames,
 		    vale_ring(tx, i)));
@@ -596,8 +593,7 @@ TEST(fragments, "Of frames of several fragments those within the rate arrive "
 	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
 	t_expect(rx, 60, 1, 21);
 	now_ns += 100 * SECOND;
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx",
-	    &(struct vale_rate_conf){ 1, 1, true }));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "1pkt/s,burst=1"));
 	for (i = 0; i < 8; i++)
 		t_queue(tx, i < 4 ? 9000 : 60, 0, 1, 30 + i);
 	ATF_REQUIRE_EQ(0, vale_txsync(tx));
@@ -617,8 +613,7 @@ TEST(learned, "A frame over the rate is not learned from; no limit, no drops")
 	t_send(tx, 60, 0, 2, 0);
 	ATF_CHECK_EQ(before, t_count(tx, VALE_C_LEARNED));
 	T_COUNT(tx, TX_DROP_RATE, 1);
-	ATF_REQUIRE_EQ(0, vale_set_rate("valet0:tx",
-	    &(struct vale_rate_conf){ 0, 0, false }));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "0"));
 	t_send(tx, 60, 0, 2, 0);
 	t_send(tx, 60, 0, 2, 1);
 	ATF_CHECK_EQ(before + 1, t_count(tx, VALE_C_LEARNED));
@@ -654,7 +649,7 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 		each = i < 3 ? n : s.len + (n - 1) * hdrlen;
 		/* Two frames and nothing over; the third is dropped. */
 		conf = i < 3 ? frames(1, 2 * each) : bits(8, 2 * each);
-		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		ATF_REQUIRE_EQ(0, setting_rate("valet0:from", &conf));
 		vn_put_sent(from, VN_LONG, &s, 2000, false);
 		vn_put_sent(from, VN_LONG, &s, 2000, true);
 		vn_put_sent(from, VN_LONG, &s, 2000, false);
@@ -662,7 +657,7 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 		T_COUNT(from, TX_DROP_RATE, 1);
 		/* One token more, and it would have passed. */
 		conf.rc_burst++;
-		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		ATF_REQUIRE_EQ(0, setting_rate("valet0:from", &conf));
 		for (n = 0; n < 3; n++)
 			vn_put_sent(from, VN_LONG, &s, 2000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
@@ -674,7 +669,7 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 		/* A partial checksum alone makes one. */
 		vn_make(&s, &p, 0, 2, 1);
 		conf = i < 3 ? frames(1, 2) : bits(8, 2 * s.len);
-		ATF_REQUIRE_EQ(0, vale_set_rate("valet0:from", &conf));
+		ATF_REQUIRE_EQ(0, setting_rate("valet0:from", &conf));
 		for (n = 0; n < 3; n++)
 			vn_put_sent(from, VN_LONG, &s, 2000, false);
 		ATF_REQUIRE_EQ(0, vale_txsync(from));
@@ -684,22 +679,17 @@ TEST(segments, "A frame that is to be cut counts as what that makes")
 	}
 }
 
-TEST(settings, "vale_set_rate() and vale_get_rate() check their arguments")
+TEST(settings, "A rate is read back, and refused if it is out of range")
 {
-	struct vale_rate_conf conf = bits(1000, 0);
-
 	ports_open(frames(5, 6));
-	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &conf));
-	ATF_CHECK(conf.rc_rate == 5 && conf.rc_burst == 6 && conf.rc_frames);
-	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:rx", &conf));
-	ATF_CHECK(conf.rc_rate == 0 && conf.rc_burst == 0 && !conf.rc_frames);
-	conf = bits(VALE_RATE_MAX + 1, 0);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_rate("valet0:tx", &conf) == -1);
-	ATF_REQUIRE_EQ(0, vale_get_rate("valet0:tx", &conf));
-	ATF_CHECK_EQ(5, conf.rc_rate);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_rate("valet0:no", &conf) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_set_rate("valet9:tx", &conf) == -1);
-	ATF_CHECK_ERRNO(ENXIO, vale_get_rate("valet0:no", &conf) == -1);
+	ATF_CHECK_STREQ("5pkt/s,burst=6", setting_of("valet0:tx", "rate"));
+	ATF_CHECK_STREQ("0", setting_of("valet0:rx", "rate"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:tx", "rate", "1001Gbit/s") ==
+	    -1);
+	ATF_CHECK_STREQ("5pkt/s,burst=6", setting_of("valet0:tx", "rate"));
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet0:no", "rate", "1bit/s") == -1);
+	ATF_CHECK_ERRNO(ENXIO, vale_set("valet9:tx", "rate", "1bit/s") == -1);
+	ATF_CHECK_ERRNO(ENXIO, setting_of("valet0:no", "rate") == NULL);
 	/* Senders go on afterwards. */
 	t_send(tx, 60, 0, 1, 0);
 	t_expect(rx, 60, 1, 0);

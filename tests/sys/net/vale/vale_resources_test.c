@@ -595,8 +595,8 @@ TEST(addresses, "A table that is full is listed from the first entry to the "
 	ATF_CHECK_EQ(-1, vale_fdb_list("valet", show, &stop));
 	ATF_CHECK_EQ(-1, vale_fdb_list("valet01", show, &stop));
 	ATF_CHECK_EQ(5, shown);
-	ATF_CHECK_EQ(0, vale_set_limit("valet0:a", VALE_FDB_ENTRIES));
-	ATF_CHECK_EQ(0, vale_set_ageing("valet0", 17));
+	ATF_CHECK_EQ(0, vale_set("valet0:a", "limit", "5120"));
+	ATF_CHECK_EQ(0, vale_set("valet0", "ageing", "17"));
 	ATF_CHECK_EQ(17, vale_desc_port(a)->vp_switch->vs_fdb.fdb_ageing_s);
 	ATF_CHECK_EQ(0, vale_port_counters("valet0:a", counters));
 	ATF_CHECK_EQ(20000, counters[VALE_C_TX_FRAME]);

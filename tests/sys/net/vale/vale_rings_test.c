@@ -19,6 +19,7 @@
 
 #include <atf-c.h>
 
+#include "setting.h"
 #include "test.h"
 #include "vale_test.h"
 
@@ -292,7 +293,7 @@ TEST(settings, "Limit, private and header are of the port, whichever ring "
 	struct vale_desc *a1 = ring_of(a, 1), *b1 = ring_of(b, 1);
 	uint8_t frame[72] = { 0 };
 
-	ATF_REQUIRE_EQ(0, vale_set_limit("valet0:a", 2));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "limit", "2"));
 	t_send(a, 60, EVERYBODY, 1, 1);
 	t_send(a1, 60, EVERYBODY, 1, 2);
 	t_send(a1, 60, EVERYBODY, 11, 3);
@@ -301,12 +302,12 @@ TEST(settings, "Limit, private and header are of the port, whichever ring "
 	T_COUNT(a, TX_DROP_LIMIT, 1);
 	ATF_CHECK_EQ(1, t_drain(b));
 	ATF_CHECK_EQ(2, t_drain(b1));
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", true));
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "yes"));
 	t_send(b1, 60, 1, 2, 1);
 	t_send(b, 60, 11, 2, 2);
 	T_COUNT(b, TX_DROP_NODEST, 2);
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:b", false));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "no"));
 	t_send(b1, 60, 11, 2, 3);
 	t_expect_none(a);
 	t_expect(a1, 60, 2, 3);
@@ -354,8 +355,7 @@ TEST(mirrors, "Monitors and mirrors get the copies of ring i in ring i modulo "
 	t_drain(ring_of(b, 1));
 	t_drain(a);
 	/* A mirror that sends to its port on another ring. */
-	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:b", "valet0:a",
-	    VALE_MIRROR_BOTH));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "mirror", "valet0:a"));
 	t_send(ring_of(b, 1), 60, 1, 2, 3);
 	t_expect(ring_of(a, 1), 60, 2, 3);
 	t_send(ring_of(a, 1), 60, 77, 1, 4);
@@ -456,7 +456,8 @@ change_switch(void *arg)
 		m = vale_open("valet0:tx", &monitor);
 		ATF_REQUIRE(m != NULL);
 		ATF_REQUIRE_EQ(0, vale_set_header(d, i % 2 == 0 ? 12 : 0));
-		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:tx", 1 + i % 5));
+		ATF_REQUIRE_EQ(0, setting_to("valet0:tx", "weight", "%u", 1 +
+		    i % 5));
 		(void)vale_missed(m);
 		vale_close(m);
 		vale_close(d);

@@ -94,7 +94,7 @@ TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
     "which would count for its limit")
 {
 	t_ports_open(PORTS);
-	ATF_REQUIRE_EQ(0, vale_set_limit(t_port_name(0), 1));
+	ATF_REQUIRE_EQ(0, vale_set(t_port_name(0), "limit", "1"));
 	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
 	t_expect_tagged(1, T_NONE, EVERYBODY, 0, 1);
 	t_port_set(0, "vlan", "10");
@@ -507,8 +507,8 @@ TEST(private, "Private ports of a VLAN see each other no more than others")
 	t_port_set(0, "vlan", "10");
 	t_port_set(1, "vlan", "10");
 	t_port_set(2, "vlan", "10");
-	ATF_REQUIRE_EQ(0, vale_set_private(t_port_name(0), true));
-	ATF_REQUIRE_EQ(0, vale_set_private(t_port_name(1), true));
+	ATF_REQUIRE_EQ(0, vale_set(t_port_name(0), "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set(t_port_name(1), "private", "yes"));
 	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
 	t_expect_tagged(2, T_NONE, EVERYBODY, 0, 1);
 	t_expect_none(t_port[1]);

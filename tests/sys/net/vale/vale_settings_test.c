@@ -19,6 +19,7 @@
 
 #include <atf-c.h>
 
+#include "setting.h"
 #include "test.h"
 #include "vale_setting.h"
 #include "vale_test.h"
@@ -36,9 +37,9 @@ TEST(private, "No frame passes from one private port to another, and all "
 		d[i] = t_open(name, 0, 0);
 		t_send(d[i], 60, EVERYBODY, i, 0);
 	}
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p1", true));
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p1", true));
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", true));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "yes"));
 	for (i = 0; i < nitems(d); i++)
 		t_drain(d[i]);
 	for (a = 0; a < nitems(d); a++)
@@ -70,11 +71,11 @@ TEST(private, "No frame passes from one private port to another, and all "
 	T_COUNT(d[1], TX_COPY, 1 + 2 + 2 + 1);
 	T_COUNT(d[1], TX_FLOOD, 2);
 	/* No longer private. */
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", false));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "no"));
 	t_send(d[1], 60, 3, 1, 5);
 	t_expect(d[3], 60, 1, 5);
 	/* Private ports alone: nobody to send to. */
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:p3", true));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "yes"));
 	vale_close(d[0]);
 	vale_close(d[2]);
 	t_send(d[1], 60, EVERYBODY, 1, 6);
@@ -92,25 +93,23 @@ TEST(batch, "A sender takes as many slots at once as is set, and its last "
     "frame whole")
 {
 	static uint8_t frame[9000];
-	struct vale_switch_settings ss;
 	struct vale_desc *d, *to;
 	unsigned int i;
 
 	to = t_open("valet0:to", 0, 0);
 	d = t_open("valet0:d", 0, 0);
 	t_send(to, 60, EVERYBODY, 2, 0);
-	ATF_REQUIRE_EQ(0, vale_switch_settings("valet0", &ss));
-	ATF_CHECK_EQ(VALE_BATCH_MAX, ss.ss_batch);
+	ATF_CHECK_STREQ("1024", setting_of("valet0", "batch"));
 	for (i = 0; i < 100; i++)
 		t_queue(d, 60, 2, 1, i);
 	ATF_REQUIRE_EQ(0, vale_txsync(d));
 	T_COUNT(d, TX_BATCH, 1);
-	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 8));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "8"));
 	for (i = 0; i < 100; i++)
 		t_queue(d, 60, 2, 1, i);
 	ATF_REQUIRE_EQ(0, vale_txsync(d));
 	T_COUNT(d, TX_BATCH, 1 + 13);
-	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 1));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "1"));
 	t_make(frame, sizeof(frame), 2, 1, 1);
 	t_put(d, frame, sizeof(frame), 1000, false);
 	t_put(d, frame, sizeof(frame), 1000, false);
@@ -154,7 +153,6 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 		unsigned int	part;
 	} w[] = { { 1, 1, 500 }, { 3, 1, 750 }, { 1, 3, 250 }, { 100, 1, 990 },
 	    { 2, 2, 500 } };
-	struct vale_port_settings ps;
 	struct vale_desc *a, *b, *to;
 	unsigned int got, i;
 
@@ -163,8 +161,10 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 	b = t_open("valet0:b", 0, 0);
 	t_send(to, 60, EVERYBODY, 9, 0);
 	for (i = 0; i < nitems(w); i++) {
-		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:a", w[i].a));
-		ATF_REQUIRE_EQ(0, vale_set_weight("valet0:b", w[i].b));
+		ATF_REQUIRE_EQ(0, setting_to("valet0:a", "weight", "%u",
+		    w[i].a));
+		ATF_REQUIRE_EQ(0, setting_to("valet0:b", "weight", "%u",
+		    w[i].b));
 		got = part(to, a, b);
 		ATF_CHECK_MSG(got + 20 >= w[i].part && got <= w[i].part + 20,
 		    "%u and %u: %u of 1000", w[i].a, w[i].b, got);
@@ -172,8 +172,7 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 	/* The weight goes with the port. */
 	vale_close(a);
 	a = t_open("valet0:a", 0, 0);
-	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
-	ATF_CHECK_EQ(1, ps.ps_weight);
+	ATF_CHECK_STREQ("1", setting_of("valet0:a", "weight"));
 	vale_close(a);
 	vale_close(b);
 	vale_close(to);
@@ -182,69 +181,53 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 TEST(values, "What is set is read back; an invalid value is refused and "
     "changes nothing")
 {
-	struct vale_port_settings ps;
-	struct vale_switch_settings ss;
-	struct vale_rate_conf rate;
+	char text[VALE_SETTING_SIZE];
 	struct vale_desc *a, *b;
 
 	a = t_open("valet0:a", 0, 0);
 	b = t_open("valet0:b", 0, 0);
-	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
-	ATF_CHECK_EQ(0, ps.ps_limit);
-	ATF_CHECK_EQ(1, ps.ps_weight);
-	ATF_CHECK(!ps.ps_private);
-	ATF_CHECK_EQ(0, ps.ps_mirror);
-	ATF_CHECK_STREQ("", ps.ps_mirror_of);
+	ATF_CHECK_STREQ("0", setting_of("valet0:a", "limit"));
+	ATF_CHECK_STREQ("1", setting_of("valet0:a", "weight"));
+	ATF_CHECK_STREQ("no", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("no", setting_of("valet0:a", "mirror"));
 
-	ATF_REQUIRE_EQ(0, vale_set_limit("valet0:a", 3));
-	ATF_REQUIRE_EQ(0, vale_set_weight("valet0:a", VALE_WEIGHT_MAX));
-	ATF_REQUIRE_EQ(0, vale_set_private("valet0:a", true));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "limit", "3"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "weight", "100"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "yes"));
 	/* It need not be there. */
-	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:longer",
-	    VALE_MIRROR_BOTH));
-	ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:c",
-	    VALE_MIRROR_RX));
-	ATF_CHECK_ERRNO(EINVAL, vale_set_limit("valet0:a",
-	    VALE_FDB_ENTRIES + 1) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("valet0:a", 0) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_weight("valet0:a",
-	    VALE_WEIGHT_MAX + 1) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:a",
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet1:b",
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet00:b",
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:",
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", NULL,
-	    VALE_MIRROR_RX) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_mirror("valet0:a", "valet0:b", 4) ==
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:longer"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:c/r"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "limit", "5121") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "weight", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "weight", "101") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet0:a/r") ==
 	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet1:b/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet00:b/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet0:/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "/r") == -1);
 	ATF_CHECK_STREQ("a port can mirror another port of the same switch",
 	    vale_error());
-	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:a", &ps));
-	ATF_CHECK_EQ(3, ps.ps_limit);
-	ATF_CHECK_EQ(VALE_WEIGHT_MAX, ps.ps_weight);
-	ATF_CHECK(ps.ps_private);
-	ATF_CHECK_EQ(VALE_MIRROR_RX, ps.ps_mirror);
-	ATF_CHECK_STREQ("valet0:c", ps.ps_mirror_of);
-	ATF_REQUIRE_EQ(0, vale_port_settings("valet0:b", &ps));
-	ATF_CHECK_EQ(1, ps.ps_weight);
-	ATF_CHECK(!ps.ps_private);
+	ATF_CHECK_STREQ("3", setting_of("valet0:a", "limit"));
+	ATF_CHECK_STREQ("100", setting_of("valet0:a", "weight"));
+	ATF_CHECK_STREQ("yes", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("valet0:c/r", setting_of("valet0:a", "mirror"));
+	ATF_CHECK_STREQ("1", setting_of("valet0:b", "weight"));
+	ATF_CHECK_STREQ("no", setting_of("valet0:b", "private"));
 
-	ATF_REQUIRE_EQ(0, vale_set_ageing("valet0", 17));
-	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", VALE_BATCH_MAX));
-	ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 2));
-	ATF_CHECK_ERRNO(EINVAL, vale_set_ageing("valet0",
-	    VALE_FDB_AGEING_MAX_S + 1) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0", 0) == -1);
-	ATF_CHECK_ERRNO(EINVAL, vale_set_batch("valet0",
-	    VALE_BATCH_MAX + 1) == -1);
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "ageing", "17"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "1024"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "2"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "ageing", "1000001") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "batch", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "batch", "1025") == -1);
 	ATF_CHECK_STREQ("the batch must be 1 to 1024 slots", vale_error());
-	ATF_REQUIRE_EQ(0, vale_switch_settings("valet0", &ss));
-	ATF_CHECK_EQ(17, ss.ss_ageing_s);
-	ATF_CHECK_EQ(2, ss.ss_batch);
+	ATF_CHECK_STREQ("17", setting_of("valet0", "ageing"));
+	ATF_CHECK_STREQ("2", setting_of("valet0", "batch"));
 
 	/* None of them changes what it does not find. */
 #define	MISSING(call)	do {						\
@@ -253,15 +236,14 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 	ATF_CHECK_MSG(strncmp(vale_error(), "there is no such ", 17) == 0, \
 	    "%s", vale_error());					\
 } while (0)
-	MISSING(vale_set_limit("valet0:c", 1));
-	MISSING(vale_set_weight("valet0:c", 1));
-	MISSING(vale_set_private("valet0:c", true));
-	MISSING(vale_set_mirror("valet0:c", "valet0:a", VALE_MIRROR_RX));
-	MISSING(vale_port_settings("valet0:c", &ps));
-	MISSING(vale_get_rate("valet0:c", &rate));
-	MISSING(vale_set_ageing("valet1", 1));
-	MISSING(vale_set_batch("valet1", 1));
-	MISSING(vale_switch_settings("valet1", &ss));
+	MISSING(vale_set("valet0:c", "limit", "1"));
+	MISSING(vale_set("valet0:c", "weight", "1"));
+	MISSING(vale_set("valet0:c", "private", "yes"));
+	MISSING(vale_set("valet0:c", "mirror", "valet0:a/r"));
+	MISSING(vale_get("valet0:c", "rate", text, sizeof(text)));
+	MISSING(vale_set("valet1", "ageing", "1"));
+	MISSING(vale_set("valet1", "batch", "1"));
+	MISSING(vale_get("valet1", "batch", text, sizeof(text)));
 	vale_close(a);
 	vale_close(b);
 }
@@ -507,10 +489,9 @@ TEST(nothing_behind, "Behind the text of each setting there are zeros, and "
 				ATF_REQUIRE_EQ_MSG(0, text[n], "%s: %u",
 				    vale_setting_table[i].se_name, n);
 		}
-		ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:longer",
-		    VALE_MIRROR_RX));
-		ATF_REQUIRE_EQ(0, vale_set_mirror("valet0:a", "valet0:b",
-		    VALE_MIRROR_RX));
+		ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror",
+		    "valet0:longer/r"));
+		ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:b/r"));
 	}
 	vale_close(a);
 }

@@ -27,6 +27,7 @@
 #include <atf-c.h>
 
 #include "frame.h"
+#include "setting.h"
 #include "test.h"
 #include "vale_test.h"
 #include "wait_until.h"
@@ -342,17 +343,16 @@ static void
 others_go_on(bool change)
 {
 	const struct vale_params monitor = { .monitor = VALE_MIRROR_BOTH };
-	const struct vale_rate_conf rate = { .rc_rate = 0 };
 	const char *const name = station[1].d->common->name;
 	uint64_t counters[VALE_NCOUNTERS];
 	struct vale_desc *d;
 
 	ATF_CHECK_EQ(0, vale_list(NULL, list_nothing, NULL));
 	ATF_CHECK_EQ(0, vale_port_counters(name, counters));
-	ATF_CHECK_EQ(0, vale_set_rate(name, &rate));
-	ATF_CHECK_EQ(0, vale_set_weight(name, 1));
+	ATF_CHECK_EQ(0, vale_set(name, "rate", "0"));
+	ATF_CHECK_EQ(0, vale_set(name, "weight", "1"));
 	d = t_open("valeother:a", 64, 64);
-	ATF_CHECK_EQ(0, vale_set_private(d->common->name, true));
+	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "yes"));
 	vale_close(d);
 	if (!change)
 		return;
@@ -361,8 +361,8 @@ others_go_on(bool change)
 	vale_close(d);
 	d = t_open("valet0:more", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_FRAME));
-	ATF_CHECK_EQ(0, vale_set_private(d->common->name, true));
-	ATF_CHECK_EQ(0, vale_set_mirror(d->common->name, name, VALE_MIRROR_TX));
+	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "yes"));
+	ATF_CHECK_EQ(0, setting_mirror(d->common->name, name, VALE_MIRROR_TX));
 	ATF_CHECK_EQ(0, vale_set_sink(d, take_none, NULL));
 	vale_close(d);
 }
@@ -595,8 +595,10 @@ come_and_go(void *arg)
 		snprintf(name, sizeof(name), "valet0:s%u", round % NSTATIONS);
 		m = vale_open(name, &monitor);
 		ATF_REQUIRE(m != NULL);
-		ATF_REQUIRE_EQ(0, vale_set_weight(name, 1 + round % 9));
-		ATF_REQUIRE_EQ(0, vale_set_batch("valet0", 1 + round));
+		ATF_REQUIRE_EQ(0, setting_to(name, "weight", "%u", 1 + round %
+		    9));
+		ATF_REQUIRE_EQ(0, setting_to("valet0", "batch", "%u", 1 +
+		    round));
 		for (i = 0; i < 3; i++) {
 			snprintf(name, sizeof(name), "valet0:new%u", i);
 			d[i] = vale_open(name, &small);
@@ -604,9 +606,9 @@ come_and_go(void *arg)
 			t_send(d[i], 60, round % 2 == 0 ? 12345 : 0,
 			    NSTATIONS, round * 3 + i);
 		}
-		ATF_REQUIRE_EQ(0, vale_set_private(name, round % 2 == 0));
-		ATF_REQUIRE_EQ(0, vale_set_mirror(name, "valet0:s1",
-		    round % 4));
+		ATF_REQUIRE_EQ(0, vale_set(name, "private", round % 2 == 0 ?
+		    "yes" : "no"));
+		ATF_REQUIRE_EQ(0, setting_mirror(name, "valet0:s1", round % 4));
 		/* Its frames are whole: t_drain() checks them. */
 		t_drain(m);
 		vale_close(m);

@@ -249,7 +249,7 @@ TEST(shared, "A port whose memory is slow gets its frames by its owner's "
 	d = vale_open_shared("valet0:shared", &params, &vs);
 	ATF_REQUIRE(d != NULL);
 	csb = vs.memory;
-	ATF_REQUIRE_EQ(0, vale_set_ageing("valet0", 0));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "ageing", "0"));
 	/* It sends, and is known. */
 	nifp = (void *)((char *)vs.memory + vale_shared_offset(d));
 	t_make((uint8_t *)NETMAP_BUF(NETMAP_TXRING(nifp, 0), 2), LEN, 1, 2, 0);

@@ -19,6 +19,7 @@
 
 #include <atf-c.h>
 
+#include "setting.h"
 #include "test.h"
 #include "vale_switch.h"
 #include "vale_view.h"
@@ -104,12 +105,13 @@ TEST(change_waits, "A change waits for each port that sends")
 	open_all();
 	for (i = 0; i < 3; i++) {
 		enter(d[i], leave);
-		ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, i % 2));
+		ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", i %
+		    2 ? "yes" : "no"));
 		ATF_CHECK_EQ_MSG(1, yields, "port %u", i);
 	}
 	/* Nobody sends. */
 	meanwhile = leave;
-	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, false));
+	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "no"));
 	ATF_CHECK(meanwhile != NULL);
 	meanwhile = NULL;
 	close_all();
@@ -127,7 +129,7 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 {
 	open_all();
 	enter(d[1], again);
-	ATF_REQUIRE_EQ(0, vale_set_private(d[0]->common->name, true));
+	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "yes"));
 	ATF_CHECK_EQ(1, yields);
 	ATF_CHECK(sending->pa_tx.vt_view->vi_private[0]);
 	leave();
@@ -177,10 +179,6 @@ nothing_addr(const struct vale_fdb_entry *fe __unused, void *arg)
 static void
 others(void)
 {
-	const struct vale_rate_conf rate = { .rc_rate = 1000000000 };
-	struct vale_port_settings ps;
-	struct vale_rate_conf got;
-	struct vale_switch_settings ss;
 	uint64_t counters[VALE_NCOUNTERS];
 	unsigned int ports = 0, addrs = 0;
 	struct vale_desc *other;
@@ -198,16 +196,15 @@ others(void)
 	ATF_CHECK_EQ(0, vale_port_counters(d[0]->common->name, counters));
 	ATF_CHECK_EQ(0, vale_missed(d[0]));
 	/* Settings: to read them, and those that are not in views. */
-	ATF_CHECK_EQ(0, vale_port_settings(d[0]->common->name, &ps));
-	ATF_CHECK_EQ(0, vale_switch_settings("valeview", &ss));
-	ATF_CHECK_EQ(0, vale_set_rate(d[1]->common->name, &rate));
-	ATF_CHECK_EQ(0, vale_get_rate(d[1]->common->name, &got));
-	ATF_CHECK_EQ(0, vale_set_weight(d[1]->common->name, 2));
-	ATF_CHECK_EQ(0, vale_set_limit(d[1]->common->name, 2));
-	ATF_CHECK_EQ(0, vale_set_batch("valeview", 128));
-	ATF_CHECK_EQ(0, vale_set_ageing("valeview", 100));
+	ATF_CHECK_STREQ("0", setting_of(d[0]->common->name, "limit"));
+	ATF_CHECK_STREQ("300", setting_of("valeview", "ageing"));
+	ATF_CHECK_EQ(0, vale_set(d[1]->common->name, "rate", "1Gbit/s"));
+	ATF_CHECK_EQ(0, vale_set(d[1]->common->name, "weight", "2"));
+	ATF_CHECK_EQ(0, vale_set(d[1]->common->name, "limit", "2"));
+	ATF_CHECK_EQ(0, vale_set("valeview", "batch", "128"));
+	ATF_CHECK_EQ(0, vale_set("valeview", "ageing", "100"));
 	/* Changes of another switch. */
-	ATF_CHECK_EQ(0, vale_set_private(d[3]->common->name, true));
+	ATF_CHECK_EQ(0, vale_set(d[3]->common->name, "private", "yes"));
 	other = t_open("valeother:e", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(other, VALE_HEADER_FRAME));
 	vale_close(other);
@@ -222,14 +219,13 @@ static void	change_monitor(void);
 static void
 change_private(void)
 {
-	ATF_CHECK_EQ(0, vale_set_private(d[2]->common->name, true));
+	ATF_CHECK_EQ(0, vale_set(d[2]->common->name, "private", "yes"));
 }
 
 static void
 change_mirror(void)
 {
-	ATF_CHECK_EQ(0, vale_set_mirror(d[2]->common->name,
-	    d[3]->common->name, 0));
+	ATF_CHECK_EQ(0, vale_set(d[2]->common->name, "mirror", "no"));
 }
 
 static void
@@ -376,21 +372,19 @@ TEST(out, "A port whose header changes is left out until no sender uses the "
 TEST(last, "The last port's switch is there until its change has ended")
 {
 	struct vale_desc *a = t_open("valelast:a", 64, 64), *b;
-	struct vale_switch_settings ss;
 
 	vale_close(a);
-	ATF_CHECK_EQ(-1, vale_switch_settings("valelast", &ss));
-	ATF_CHECK_EQ(ENXIO, errno);
+	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
 	ATF_REQUIRE_EQ(NULL, vale_open("valelast:a",
 	    &(struct vale_params){ .monitor = VALE_MIRROR_TX }));
 	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_EQ(-1, vale_switch_settings("valelast", &ss));
+	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
 	a = t_open("valelast:a", 64, 64);
 	b = vale_open("valelast:a", NULL);
 	ATF_CHECK_EQ(NULL, b);
 	ATF_CHECK_EQ(EBUSY, errno);
 	vale_close(a);
-	ATF_CHECK_EQ(-1, vale_switch_settings("valelast", &ss));
+	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
 }
 
 TEST(mirrors, "A switch has up to 512 mirrors")

@@ -36,11 +36,11 @@
 /* Counters, in sys/counter_table.h's form. */
 #define	FRAME_PORT_COUNTERS(X)						\
 	X(FRAME_PORT_C_TX_OVERMTU, "tx_overmtu",			\
-	    "TX frames dropped: longer than mtu=")			\
+	    "TX frames dropped: longer than mtu=", DROP)		\
 	X(FRAME_PORT_C_RX_OVERMTU, "rx_overmtu",			\
-	    "RX frames dropped: longer than mtu=")			\
+	    "RX frames dropped: longer than mtu=", DROP)		\
 	X(FRAME_PORT_C_RX_BAD_HEADER, "rx_bad_header",			\
-	    "RX frames dropped: invalid virtio-net header")
+	    "RX frames dropped: invalid virtio-net header", DROP)
 
 enum frame_port_counter {
 	COUNTER_IDS(FRAME_PORT_COUNTERS)

@@ -82,15 +82,16 @@ struct hostif_fds {
 	X(HOSTIF_C_RX_BYTE, "rx_bytes", "bytes of these frames")	\
 	X(HOSTIF_C_RX_BATCH, "rx_batches", "batches of these frames")	\
 	X(HOSTIF_C_RX_FULL, "rx_drop_full",				\
-	    "frames dropped by the kernel: ring full, or no header for them") \
+	    "frames dropped by the kernel: ring full, or no header for them", \
+	    DROP)							\
 	X(HOSTIF_C_RX_LONG, "rx_drop_long",				\
-	    "frames dropped: longer than a slot of the ring")		\
+	    "frames dropped: longer than a slot of the ring", DROP)	\
 	X(HOSTIF_C_RX_BAD, "rx_drop_bad",				\
-	    "frames dropped: too short, or outside their slot")		\
+	    "frames dropped: too short, or outside their slot", DROP)	\
 	X(HOSTIF_C_RX_OFFLOAD, "rx_drop_offload",			\
-	    "frames dropped: offloads that cannot be completed")	\
+	    "frames dropped: offloads that cannot be completed", DROP)	\
 	X(HOSTIF_C_RX_UNTAGGED, "rx_drop_untagged",			\
-	    "frames dropped: the interface takes VLAN tags out")	\
+	    "frames dropped: the interface takes VLAN tags out", DROP)	\
 	X(HOSTIF_C_RX_CUT, "rx_cut",					\
 	    "packets in tunnels that were cut")				\
 	X(HOSTIF_C_RX_SEGMENT, "rx_segments",				\
@@ -105,16 +106,16 @@ struct hostif_fds {
 	X(HOSTIF_C_TX_WAIT, "tx_waits",					\
 	    "times frames waited because the ring was full")		\
 	X(HOSTIF_C_TX_DOWN, "tx_drop_down",				\
-	    "frames dropped: interface down or gone")			\
+	    "frames dropped: interface down or gone", DROP)		\
 	X(HOSTIF_C_TX_MTU, "tx_drop_mtu",				\
-	    "frames dropped: longer than the MTU permits")		\
+	    "frames dropped: longer than the MTU permits", DROP)	\
 	X(HOSTIF_C_TX_QUEUE, "tx_drop_queue",				\
-	    "frames dropped by the interface's queue or a filter")	\
+	    "frames dropped by the interface's queue or a filter", DROP) \
 	X(HOSTIF_C_TX_REFUSED, "tx_drop_refused",			\
-	    "frames dropped: the kernel cannot send them")		\
+	    "frames dropped: the kernel cannot send them", DROP)	\
 	X(HOSTIF_C_TX_NOROOM, "tx_drop_noroom",				\
-	    "segments dropped: ring full")				\
-	X(HOSTIF_C_TX_BAD, "tx_drop_bad", "frames dropped: bad headers") \
+	    "segments dropped: ring full", DROP)			\
+	X(HOSTIF_C_TX_BAD, "tx_drop_bad", "frames dropped: bad headers", DROP) \
 	X(HOSTIF_C_POLL, "polls", "times the thread looked for events")	\
 	X(HOSTIF_C_LINK, "link_changes",				\
 	    "times the interface went down, came up, or changed its MTU")

@@ -471,38 +471,39 @@ int	vale_shared_fd(const struct vale_desc *d);
 	X(VALE_C_TX_BAD_RING, "tx_bad_ring",				\
 	    "transmit syncs with an invalid head")			\
 	X(VALE_C_TX_DROP_RUNT, "tx_drop_runt",				\
-	    "frames dropped: incomplete header")			\
+	    "frames dropped: incomplete header", DROP)			\
 	X(VALE_C_TX_DROP_OVERSIZE, "tx_drop_oversize",			\
-	    "frames dropped: longer than 64 KB")			\
-	X(VALE_C_TX_DROP_BUF, "tx_drop_buf", "frames dropped: invalid buffer") \
+	    "frames dropped: longer than 64 KB", DROP)			\
+	X(VALE_C_TX_DROP_BUF, "tx_drop_buf",				\
+	    "frames dropped: invalid buffer", DROP)			\
 	X(VALE_C_TX_DROP_LEN, "tx_drop_len",				\
-	    "frames dropped: slot longer than a buffer")		\
+	    "frames dropped: slot longer than a buffer", DROP)		\
 	X(VALE_C_TX_DROP_FRAGS, "tx_drop_frags",			\
-	    "frames dropped: too many fragments")			\
+	    "frames dropped: too many fragments", DROP)			\
 	X(VALE_C_TX_DROP_CUT, "tx_drop_cut",				\
-	    "frames dropped: last fragment missing")			\
+	    "frames dropped: last fragment missing", DROP)		\
 	X(VALE_C_TX_DROP_HEADER, "tx_drop_header",			\
-	    "frames dropped: invalid virtio-net header, or headers")	\
+	    "frames dropped: invalid virtio-net header, or headers", DROP) \
 	X(VALE_C_TX_DROP_RATE, "tx_drop_rate",				\
-	    "frames dropped: over the port's rate")			\
+	    "frames dropped: over the port's rate", DROP)		\
 	X(VALE_C_TX_DROP_NODEST, "tx_drop_nodest",			\
-	    "frames dropped: no other port")				\
+	    "frames dropped: no other port", DROP)			\
 	X(VALE_C_TX_DROP_SELF, "tx_drop_self",				\
-	    "frames filtered: destination is the source port")		\
+	    "frames filtered: destination is the source port", FILTER)	\
 	X(VALE_C_TX_DROP_PRIVATE, "tx_drop_private",			\
-	    "frames dropped: source and destination port are private")	\
+	    "frames dropped: source and destination port are private", DROP) \
 	X(VALE_C_TX_DROP_LIMIT, "tx_drop_limit",			\
-	    "frames dropped: source over the address limit")		\
+	    "frames dropped: source over the address limit", DROP)	\
 	X(VALE_C_TX_DROP_VLAN, "tx_drop_vlan",				\
-	    "frames dropped: not in a VLAN of the port")		\
+	    "frames dropped: not in a VLAN of the port", DROP)		\
 	X(VALE_C_TX_DROP_SOURCE, "tx_drop_source",			\
-	    "frames dropped: Ethernet source not allowed")		\
+	    "frames dropped: Ethernet source not allowed", DROP)	\
 	X(VALE_C_TX_DROP_IP, "tx_drop_ip",				\
-	    "frames dropped: IP address not allowed")			\
+	    "frames dropped: IP address not allowed", DROP)		\
 	X(VALE_C_TX_DROP_RESERVED, "tx_drop_reserved",			\
-	    "frames filtered: for the link only")			\
+	    "frames filtered: for the link only", FILTER)		\
 	X(VALE_C_TX_DROP_LINK, "tx_drop_link",				\
-	    "frames dropped: the port's link is down")			\
+	    "frames dropped: the port's link is down", DROP)		\
 	X(VALE_C_TX_SLOW, "tx_slow",					\
 	    "times the port's frames began to be copied before delivery") \
 	X(VALE_C_RX_SYNC, "rx_syncs", "receive syncs")			\
@@ -521,7 +522,8 @@ int	vale_shared_fd(const struct vale_desc *d);
 	X(VALE_C_RX_BAD_BUF, "rx_bad_buf",				\
 	    "receive slots with an invalid buffer")			\
 	X(VALE_C_RX_DROP_FULL, "rx_drop_full",				\
-	    "frames dropped: receive ring full, or the sender's share of it")
+	    "frames dropped: receive ring full, or the sender's share of it", \
+	    DROP)
 
 enum vale_counter {
 	COUNTER_IDS(VALE_COUNTERS)

@@ -168,10 +168,11 @@ struct vale_wire_addr {
 	uint8_t		wa_pad2[2];
 };
 
-/* A counter of a device: its name, what it counts, with a NUL. */
+/* A counter of a device: its name, what it counts, with a NUL, its kind. */
 struct vale_wire_counter {
 	char		wn_name[24];
-	char		wn_what[72];
+	char		wn_what[71];
+	uint8_t		wn_kind;	/* enum counter_kind */
 	uint64_t	wn_value;
 };
 

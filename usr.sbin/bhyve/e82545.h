@@ -206,16 +206,17 @@ uint16_t e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb);
 	X(E82545_C_TX_BAD_RING, "tx_bad_ring",				\
 	    "batches that found an invalid TX ring")			\
 	X(E82545_C_TX_BAD_DESC, "tx_bad_desc",				\
-	    "TX packets dropped: invalid descriptor")			\
+	    "TX packets dropped: invalid descriptor", DROP)		\
 	X(E82545_C_TX_BAD_ADDR, "tx_bad_addr",				\
-	    "TX packets dropped: buffer outside guest memory")		\
+	    "TX packets dropped: buffer outside guest memory", DROP)	\
 	X(E82545_C_TX_BAD_LEN, "tx_bad_len",				\
-	    "TX packets dropped: invalid length")			\
+	    "TX packets dropped: invalid length", DROP)			\
 	X(E82545_C_TX_BAD_CTX, "tx_bad_ctx",				\
 	    "TX offload requests outside the packet")			\
 	X(E82545_C_TX_NOROOM, "tx_noroom",				\
-	    "TX frames dropped: no space in the network")		\
-	X(E82545_C_TX_LINKDOWN, "tx_linkdown", "TX frames dropped: no link") \
+	    "TX frames dropped: no space in the network", DROP)		\
+	X(E82545_C_TX_LINKDOWN, "tx_linkdown",				\
+	    "TX frames dropped: no link", DROP)				\
 	X(E82545_C_RX_KICK, "rx_kicks", "writes to RDT")		\
 	X(E82545_C_RX_KICK_SAVED, "rx_kicks_saved",			\
 	    "RX tails read from the CSB")				\
@@ -227,18 +228,19 @@ uint16_t e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb);
 	X(E82545_C_RX_UNCUT, "rx_uncut",				\
 	    "frames received as they are, with a header")		\
 	X(E82545_C_RX_BAD_OFFLOAD, "rx_bad_offload",			\
-	    "RX frames dropped: not what their virtio-net header says")	\
+	    "RX frames dropped: not what their virtio-net header says", DROP) \
 	X(E82545_C_RX_FILTERED, "rx_filtered",				\
-	    "RX frames filtered: another destination")			\
-	X(E82545_C_RX_OVERSIZE, "rx_oversize", "RX frames dropped: too long") \
+	    "RX frames filtered: another destination", FILTER)		\
+	X(E82545_C_RX_OVERSIZE, "rx_oversize",				\
+	    "RX frames dropped: too long", DROP)			\
 	X(E82545_C_RX_DISABLED, "rx_disabled",				\
-	    "RX frames dropped: receiver off or no link")		\
+	    "RX frames dropped: receiver off or no link", DROP)		\
 	X(E82545_C_RX_STALL, "rx_stalls",				\
 	    "times the guest ran out of receive buffers")		\
 	X(E82545_C_RX_BAD_RING, "rx_bad_ring",				\
 	    "batches that found an invalid RX ring")			\
 	X(E82545_C_RX_BAD_ADDR, "rx_bad_addr",				\
-	    "RX frames dropped: buffer outside guest memory")		\
+	    "RX frames dropped: buffer outside guest memory", DROP)	\
 	X(E82545_C_LOOPBACK, "loopback", "frames looped back")		\
 	X(E82545_C_INTR_ASKED, "intr_asked",				\
 	    "events that raised interrupt causes")			\
@@ -428,7 +430,7 @@ void	e82545_resume(struct e82545 *dev);
  *
  * e82545_snapshot_restore() trusts nothing in `buf'.  Errors, which leave the
  * model unchanged: EBUSY as above; ENOTSUP for a snapshot of another version;
- * EINVAL for one that is damaged, has the wrong length, has values that no model
+ * EINVAL for one that is damaged, has the wrong length or values that no model
  * can have, or is of a model with another ec_csb; ENOMEM.
  * On success it returns 0; it has called eo_intr() if the line changed, and
  * counts time from now on.  e82545_resume() asks for everything else.

@@ -82,19 +82,16 @@ port_event(const char *name, const struct vale_port_info *info)
 	event(name, json_pack("{s:s}", "port", info->vpi_name));
 }
 
-/*
- * Frames were dropped: `counter' is the name of what has counted them, with its
- * description, of a port or device.
- */
+/* Say that a counter of a port or device has grown, if it is one of drops. */
 static void
-dropped(const char *kind, const char *name, const char *port,
-    const char *counter, const char *what, uint64_t frames)
+dropped(const char *device, const char *name, const char *port,
+    const char *counter, unsigned int kind, uint64_t frames)
 {
 	const bool tx = strncmp(counter, "tx_", 3) == 0;
 	json_t *object;
 
-	if (frames == 0 || (!tx && strncmp(counter, "rx_", 3) != 0) ||
-	    strstr(what, " dropped") == NULL)
+	if (frames == 0 || kind != COUNTER_KIND_DROP ||
+	    (!tx && strncmp(counter, "rx_", 3) != 0))
 		return;
 	counter += 3;
 	if (strncmp(counter, "drop_", 5) == 0)
@@ -102,8 +99,8 @@ dropped(const char *kind, const char *name, const char *port,
 	object = json_pack("{s:s, s:s, s:s, s:I}", "port", port, "direction",
 	    tx ? "transmit" : "receive", "reason", counter, "frames",
 	    (json_int_t)frames);
-	if (object != NULL && kind != NULL)
-		json_object_set_new(object, kind, json_string(name));
+	if (object != NULL && device != NULL)
+		json_object_set_new(object, device, json_string(name));
 	event("dropped", object);
 }
 
@@ -162,7 +159,7 @@ port_compare(const struct vale_port_info *now,
 	for (i = 0; i < VALE_NCOUNTERS; i++)
 		dropped(NULL, NULL, now->vpi_name,
 		    vale_counter_table[i].cr_name,
-		    vale_counter_table[i].cr_desc, grown(now, last, i));
+		    vale_counter_table[i].cr_kind, grown(now, last, i));
 }
 
 static const struct vale_wire_device *
@@ -232,7 +229,7 @@ device_compare(const struct vale_wire_device *now,
 		before = device_counter(last, wn->wn_name);
 		if (wn->wn_value > before)
 			dropped(vc_device_kind(now), now->wdv_name,
-			    now->wdv_port, wn->wn_name, wn->wn_what,
+			    now->wdv_port, wn->wn_name, wn->wn_kind,
 			    wn->wn_value - before);
 	}
 }

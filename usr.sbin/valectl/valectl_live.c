@@ -51,7 +51,7 @@ vc_drops(const uint64_t counter[VALE_NCOUNTERS])
 	int i;
 
 	for (i = 0; i < VALE_NCOUNTERS; i++)
-		if (strstr(vale_counter_table[i].cr_desc, " dropped") != NULL)
+		if (vale_counter_table[i].cr_kind == COUNTER_KIND_DROP)
 			sum += counter[i];
 	return (sum);
 }

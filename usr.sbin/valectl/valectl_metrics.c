@@ -174,10 +174,10 @@ source_sample(const struct source *so, struct family *fa, const char *reason,
 		    so->so_switch, "port", so->so_port, "reason", reason, NULL);
 }
 
-/* A counter, with its name in valed(8) and its description. */
+/* A counter, with its name in valed(8), its kind and its description. */
 static void
 source_counter(struct families *fs, const struct source *so,
-    const char *counter, const char *help, uint64_t value)
+    const char *counter, unsigned int kind, const char *help, uint64_t value)
 {
 	const char *direction = "", *rest = counter, *reason = NULL;
 	char name[80], number[24];
@@ -191,10 +191,10 @@ source_counter(struct families *fs, const struct source *so,
 		reason = rest;
 		if (strncmp(reason, "drop_", 5) == 0)
 			reason += 5;
-		if (strstr(help, " dropped") != NULL) {
+		if (kind == COUNTER_KIND_DROP) {
 			rest = "dropped_frames";
 			help = "frames dropped, by reason";
-		} else if (strstr(help, " filtered") != NULL) {
+		} else if (kind == COUNTER_KIND_FILTER) {
 			rest = "filtered_frames";
 			help = "frames filtered, by reason";
 		} else
@@ -238,6 +238,7 @@ add_port(struct families *fs, const struct vale_port_info *info)
 	    info->vpi_link);
 	for (i = 0; i < VALE_NCOUNTERS; i++)
 		source_counter(fs, &so, vale_counter_table[i].cr_name,
+		    vale_counter_table[i].cr_kind,
 		    vale_counter_table[i].cr_desc, info->vpi_counter[i]);
 }
 
@@ -282,7 +283,8 @@ add_device(struct families *fs, const struct vale_wire_device *wd)
 		add_adapter(fs, &so, wd);
 	for (wn = wd->wdv_counter;
 	    wn < wd->wdv_counter + wd->wdv_ncounters; wn++)
-		source_counter(fs, &so, wn->wn_name, wn->wn_what, wn->wn_value);
+		source_counter(fs, &so, wn->wn_name, wn->wn_kind, wn->wn_what,
+		    wn->wn_value);
 }
 
 /* Print a metric, and free its samples. */

@@ -74,23 +74,6 @@ static const struct section {
 _Static_assert(AT_PORT <= VALE_DEVICE_COUNTERS &&
     HOSTIF_NCOUNTERS <= VALE_DEVICE_COUNTERS, "a device has all its counters");
 
-/* Counters of dropped frames, for -v. */
-static const int drops[] = {
-	AT_MODEL + E82545_C_TX_BAD_DESC, AT_MODEL + E82545_C_TX_BAD_ADDR,
-	AT_MODEL + E82545_C_TX_BAD_LEN, AT_MODEL + E82545_C_TX_BAD_CTX,
-	AT_MODEL + E82545_C_TX_NOROOM, AT_MODEL + E82545_C_TX_LINKDOWN,
-	AT_MODEL + E82545_C_RX_OVERSIZE, AT_MODEL + E82545_C_RX_DISABLED,
-	AT_MODEL + E82545_C_RX_BAD_ADDR,
-	AT_FRAME_PORT + FRAME_PORT_C_TX_OVERMTU,
-	AT_FRAME_PORT + FRAME_PORT_C_RX_OVERMTU, AT_PORT + VALE_C_TX_DROP_RUNT,
-	AT_PORT + VALE_C_TX_DROP_OVERSIZE, AT_PORT + VALE_C_TX_DROP_BUF,
-	AT_PORT + VALE_C_TX_DROP_LEN, AT_PORT + VALE_C_TX_DROP_FRAGS,
-	AT_PORT + VALE_C_TX_DROP_CUT, AT_PORT + VALE_C_TX_DROP_RATE,
-	AT_PORT + VALE_C_TX_DROP_NODEST,
-	AT_PORT + VALE_C_TX_DROP_LIMIT,
-	AT_PORT + VALE_C_RX_DROP_FULL,
-};
-
 static void
 snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 {
@@ -127,12 +110,6 @@ counter_row(int i, const char **prefix)
 	return (&sec->table[i - sec->at]);
 }
 
-static const char *
-counter_name(int i, const char **prefix)
-{
-	return (counter_row(i, prefix)->cr_name);
-}
-
 void
 valed_stats_adapter(const struct adapter *ad, valed_stats_show *show,
     void *arg)
@@ -167,7 +144,7 @@ valed_stats_print(const struct adapter_list *adapters)
 	TAILQ_FOREACH(ad, adapters, link) {
 		snapshot(ad, value);
 		for (i = 0; i < NCOUNTERS; i++) {
-			name = counter_name(i, &prefix);
+			name = counter_row(i, &prefix)->cr_name;
 			printf("%s %s%s %" PRIu64 "\n", ad->config.ac_name,
 			    prefix, name, value[i]);
 		}
@@ -214,12 +191,27 @@ valed_stats_hostif(struct hostif *hi, void *arg __unused)
 	fflush(stdout);
 }
 
+/* End a line with each counter of dropped frames that has grown. */
+static void
+live_drops(const uint64_t *d, int n,
+    const struct counter_row *(*row)(int i, const char **prefix))
+{
+	const struct counter_row *cr;
+	const char *prefix;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		cr = row(i, &prefix);
+		if (d[i] != 0 && cr->cr_kind == COUNTER_KIND_DROP)
+			printf(", %s%s %" PRIu64, prefix, cr->cr_name, d[i]);
+	}
+	putchar('\n');
+}
+
 void
 valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 {
 	uint64_t d[HOSTIF_NALL], now[HOSTIF_NALL], **last = hostif_live(hi);
-	const struct counter_row *cr;
-	const char *prefix;
 	int i;
 
 	if (*last == NULL &&
@@ -236,19 +228,13 @@ valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 	    d[HOSTIF_C_RX_FRAME], d[HOSTIF_C_RX_BATCH],
 	    d[HOSTIF_NCOUNTERS + VALE_C_TX_FRAME],
 	    d[HOSTIF_NCOUNTERS + VALE_C_RX_FRAME]);
-	for (i = 0; i < HOSTIF_NALL; i++) {
-		cr = hostif_counter_row(i, &prefix);
-		if (d[i] != 0 && strstr(cr->cr_desc, " dropped") != NULL)
-			printf(", %s%s %" PRIu64, prefix, cr->cr_name, d[i]);
-	}
-	putchar('\n');
+	live_drops(d, HOSTIF_NALL, hostif_counter_row);
 	fflush(stdout);
 }
 
 static void
 live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 {
-	const char *name, *prefix;
 	uint64_t d[NCOUNTERS];
 	unsigned int i;
 
@@ -263,13 +249,7 @@ live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],
 	    d[AT_MODEL + E82545_C_REG_READ] + d[AT_MODEL + E82545_C_REG_WRITE],
 	    d[AT_PORT + VALE_C_TX_FRAME], d[AT_PORT + VALE_C_RX_FRAME]);
-	for (i = 0; i < nitems(drops); i++) {
-		if (d[drops[i]] == 0)
-			continue;
-		name = counter_name(drops[i], &prefix);
-		printf(", %s%s %" PRIu64, prefix, name, d[drops[i]]);
-	}
-	putchar('\n');
+	live_drops(d, NCOUNTERS, counter_row);
 }
 
 void

@@ -67,6 +67,7 @@ add_counter(const struct counter_row *counter, uint64_t value, void *arg)
 	wn = &wd->wdv_counter[wd->wdv_ncounters++];
 	strlcpy(wn->wn_name, counter->cr_name, sizeof(wn->wn_name));
 	strlcpy(wn->wn_what, counter->cr_desc, sizeof(wn->wn_what));
+	wn->wn_kind = counter->cr_kind;
 	wn->wn_value = value;
 }
 

@@ -8,12 +8,16 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 import urllib.request
 
+from ctl_client import REQUESTS
 from vfu_client import Driver, ethernet
 from wait_until import wait_until
 
@@ -167,6 +171,65 @@ def events():
     # Not more than one a second for a port and a reason.
     assert len([e for e in seen if e["event"] == "dropped" and
                 e.get("reason") == "rate"]) <= 3
+    stream.terminate()
+    stream.wait()
+
+
+def device(counters):
+    """A struct vale_wire_device, of an adapter."""
+    return struct.pack(
+        "=64s64sBB6sQII", b"vm1", b"vale0:vm1", 1, 0, bytes(6), 0, 0,
+        len(counters)) + b"".join(
+        struct.pack("=24s71sBQ", *c) for c in counters).ljust(80 * 104, b"\0")
+
+
+def kinds():
+    """A counter's kind says what valectl makes of it, and not its description:
+    here valed is this program."""
+    counters = [[b"rx_one", b"reworded", 1, 5], [b"rx_two", b"reworded", 2, 6],
+                [b"rx_drop_three", b"frames dropped", 0, 7],
+                [b"rx_four", b"frames filtered", 99, 8]]
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind("fake")
+    listener.listen()
+    os.environ["VALE_SOCKET"] = "fake"
+
+    def answer(c):
+        """Answer a request: no port, and a device."""
+        request = c.recv(65536)
+        if request == b"":
+            return False
+        first, = struct.unpack_from("=I", request, 224)
+        there = first == 0 and request[138:140] == struct.pack(
+            "=H", REQUESTS["DEVICES"])
+        c.send(request[:224] + struct.pack("=II", first, there) +
+               (device(counters) if there else b""))
+        for counter in counters:
+            counter[3] += there
+        return True
+
+    def serve():
+        while True:
+            c, _ = listener.accept()
+            while answer(c):
+                pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    text = valectl("--openmetrics")
+    labels = '{adapter="vm1",switch="vale0",port="vm1"%s} %d\n'
+    for name, reason, value in (
+            ("dropped_frames", ',reason="one"', 5),
+            ("filtered_frames", ',reason="two"', 6),
+            ("drop_three", "", 7), ("four", "", 8)):
+        line = "vale_adapter_receive_%s_total%s" % (
+            name, labels % (reason, value))
+        assert line in text, (line, text)
+    stream = subprocess.Popen([os.environ["VALECTL"], "--events"], text=True,
+                              stdout=subprocess.PIPE)
+    for _ in range(2):
+        e = json.loads(stream.stdout.readline())
+        assert (e["event"], e["reason"], e["frames"]) == \
+            ("dropped", "one", 1), e
     stream.terminate()
     stream.wait()
 
@@ -357,6 +420,6 @@ scrape_configs:
 
 
 if __name__ == "__main__":
-    {"client": client, "events": events, "rates": rates, "form": form,
-     "reply": reply, "dashboard": dashboard,
+    {"client": client, "events": events, "kinds": kinds, "rates": rates,
+     "form": form, "reply": reply, "dashboard": dashboard,
      "scrape": scrape}[sys.argv[1]](*sys.argv[2:])

@@ -35,6 +35,15 @@ all_body()
 	teardown
 }
 
+test_case kinds "What counts drops is known by its kind, however it is described" \
+    require.progs python3
+kinds_body()
+{
+	setup_valed
+	VALECTL=$VALECTL compare kinds
+	teardown
+}
+
 # polls INTERFACE: whether its thread has polled the port.
 polls()
 {

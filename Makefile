@@ -6,9 +6,11 @@
 # bsd.*.mk.  On FreeBSD, make needs a source tree in SRCTOP=/usr/src.
 #
 #	all		build, on Linux into build/
-#	check		build, run all tests, run them again with sanitizers,
+#	check		build, run the tests, run them again with sanitizers,
 #			check the man pages, compile the FreeBSD parts
-#	test		build, and run all tests once, without sanitizers
+#	check-all	the same with the TEST_GROUPS (all) that check leaves
+#			out: tests/groups.sh
+#	test		build, and run the tests once, without sanitizers
 #	check-root	make TARGETS (test) in a clean root of another Debian
 #			RELEASE (trixie or bookworm); needs root
 #	check-arch	compile for ARCH (aarch64 or riscv64), and run the tests
@@ -66,14 +68,18 @@ SUBDIR+=	${_EM_PV}
 .endif
 
 .if ${TARGET_OS} == "Linux"
+_check=		sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
 check: .PHONY
-	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
+	@${_check} "${TEST_GROUPS:Unone}"
+
+check-all: .PHONY
+	@${_check} "${TEST_GROUPS:Uall}"
 
 test: .PHONY
-	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}" plain
+	@${_check} "${TEST_GROUPS:Unone}" plain
 
 tsan: .PHONY
-	@sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}" threads
+	@${_check} none threads
 
 FUZZ_SECONDS?=	300
 .for _t in run merge

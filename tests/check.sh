@@ -4,17 +4,20 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# check.sh top make [plain | threads]: do what "make check" does.  Build, run
-# all tests, run them again with sanitizers, check the man pages, and compile
-# for FreeBSD.  `plain' ("make test") builds and runs all tests once; `threads'
-# runs the tests that have threads under ThreadSanitizer.
+# check.sh top make groups [plain | threads]: do what "make check" does.  Build,
+# run the tests, run them again with sanitizers, check the man pages, and
+# compile for FreeBSD.  `plain' ("make test") builds and runs the tests once;
+# `threads' runs the tests that have threads under ThreadSanitizer.  The groups
+# of groups.sh that are in `groups' run, too.
 #
-# A failure does not end the run.  The last lines have what each failed test wrote
-# at last, after "  | ", name each failure, after "failed: ", and count all
+# A failure does not end the run.  The last lines have what each failed test
+# wrote at last, after "  | ", name each failure, after "failed: ", and count all
 # results.  The exit status is 0 if nothing failed.
 
 top=$1
 make=$2
+groups=$3
+what=${4:-all}
 passed=0
 failed=0
 skipped=0
@@ -121,14 +124,17 @@ threads()
 
 cd "$top" || exit 1
 
-if [ "${3:-all}" = threads ]; then
+if [ "$what" = threads ]; then
 	threads
 	finish
 fi
 
+sh tests/groups.sh wanted "$groups" > /dev/null || exit
 build
-kyua_run "$top/build"
-[ "${3:-all}" != plain ] || finish
+# Without names Kyua would run all.
+programs=$(sh tests/groups.sh tests build/tests/Kyuafile "$groups")
+kyua_run "$top/build" ${programs:?}
+[ "$what" != plain ] || finish
 
 build SAN=address,undefined
 slots=3 \

@@ -22,6 +22,13 @@ passed=0
 failed=0
 skipped=0
 failures=
+begun=$(date +%s)
+
+# part what: say what begins, and the seconds since the start.
+part()
+{
+	echo "==== $(($(date +%s) - begun)) s: $*"
+}
 
 # fail what: count a failure, and name it in the last lines.
 fail()
@@ -110,6 +117,7 @@ finish()
 	# A reader of a long log sees its last lines: names come last.
 	printf '%s' "$failures" | grep '^  | '
 	printf '%s' "$failures" | grep -v '^  | '
+	part the end
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
 	exit
@@ -118,7 +126,9 @@ finish()
 # The tests that have threads: TSAN_TESTS of bsd.test.mk.
 threads()
 {
+	part build with ThreadSanitizer
 	build SAN=thread
+	part tests with ThreadSanitizer
 	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan"
 }
 
@@ -130,13 +140,17 @@ if [ "$what" = threads ]; then
 fi
 
 sh tests/groups.sh wanted "$groups" > /dev/null || exit
+part build
 build
 # Without names Kyua would run all.
 programs=$(sh tests/groups.sh tests build/tests/Kyuafile "$groups")
+part tests
 kyua_run "$top/build" ${programs:?}
 [ "$what" != plain ] || finish
 
+part build with sanitizers
 build SAN=address,undefined
+part tests with sanitizers
 slots=3 \
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
 UBSAN_OPTIONS=print_stacktrace=1 \
@@ -144,10 +158,12 @@ UBSAN_OPTIONS=print_stacktrace=1 \
 
 threads
 
+part manual pages
 for page in $(find share usr.sbin lib sys -name '*.[1-9]'); do
 	one mandoc -Tlint -Wwarning "$page"
 done
 
+part compile for FreeBSD
 one $make freebsd
 
 finish

@@ -8,8 +8,8 @@
 #	all		build, on Linux into build/
 #	check		build, run the tests, run them again with sanitizers,
 #			check the man pages, compile the FreeBSD parts
-#	check-all	the same with the TEST_GROUPS (all) that check leaves
-#			out: tests/groups.sh
+#	check-all	the same with the groups of tests that check leaves out
+#			since their files have not changed: tests/groups.sh
 #	test		build, and run the tests once, without sanitizers
 #	check-root	make TARGETS (test) in a clean root of another Debian
 #			RELEASE (trixie or bookworm); needs root
@@ -70,16 +70,16 @@ SUBDIR+=	${_EM_PV}
 .if ${TARGET_OS} == "Linux"
 _check=		sh ${SRCTOP}/tests/check.sh ${SRCTOP} "${MAKE}"
 check: .PHONY
-	@${_check} "${TEST_GROUPS:Unone}"
+	@${_check} "${TEST_GROUPS:Uchanged}"
 
 check-all: .PHONY
 	@${_check} "${TEST_GROUPS:Uall}"
 
 test: .PHONY
-	@${_check} "${TEST_GROUPS:Unone}" plain
+	@${_check} "${TEST_GROUPS:Uchanged}" plain
 
 tsan: .PHONY
-	@${_check} none threads
+	@${_check} "" threads
 
 FUZZ_SECONDS?=	300
 .for _t in run merge

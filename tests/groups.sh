@@ -4,17 +4,17 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Groups of tests that take long and depend on few files: "make check" leaves
-# them out, "make check-all" does not.  groups.table has each group's tests and
-# files.  groups.passed has, for a group, a sum of the files with which .ci/run
-# has passed last, and the date.
+# Groups of tests that take long and depend on few files.  "make check" leaves
+# out those whose files are the same as when .ci/run passed, "make check-all"
+# none.  groups.table has each group's tests and files.  groups.passed has, for
+# a group, a sum of the files with which .ci/run has passed last, and the date.
 #
 #	groups.sh wanted WHICH	print the groups to run, a line each, and to
 #				stderr why others are left out.  WHICH is all,
-#				none, names with commas, or changed: groups
-#				whose files have changed since they passed, or
-#				that passed more than three days ago, or that
-#				groups.passed does not have
+#				names with commas, changed (the groups whose
+#				files have changed, or that groups.passed does
+#				not have), or due (these, and those that passed
+#				more than three days ago)
 #	groups.sh tests KYUAFILE WHICH
 #				print the test programs of a Kyuafile of
 #				bsd.test.mk without those of other groups
@@ -22,7 +22,6 @@
 
 set -eu
 
-days=3
 top=$(cd "$(dirname "$0")/.." && pwd)
 table=$top/tests/groups.table
 passed=$top/tests/groups.passed
@@ -61,15 +60,16 @@ sum()
 	    cut -d ' ' -f 1
 }
 
-# unchanged group: succeed if it need not run again, and say when it passed.
-unchanged()
+# left_out group days: succeed if it has passed with the same files, and not
+# more than this many days ago.  Say when.
+left_out()
 {
 	local date
 
 	date=$(awk -v group="$1" -v sum="$(sum "$1")" \
 	    '$1 == group && $2 == sum { print $3 }' "$passed" 2> /dev/null)
 	[ -n "$date" ] || return
-	[ $(($(date +%s) - $(date -d "$date" +%s))) -le $((days * 86400)) ] ||
+	[ $(($(date +%s) - $(date -d "$date" +%s))) -le $(($2 * 86400)) ] ||
 	    return
 	echo "tests of $1 are left out: they passed with the same files" \
 	    "on $date" >&2
@@ -77,15 +77,14 @@ unchanged()
 
 wanted()
 {
-	local group
+	local group days
 
 	case $1 in
 	all)	groups ;;
-	none)	echo "tests of $(groups | paste -sd ' ') are left out:" \
-		    "make check-all" >&2 ;;
-	changed)
+	changed | due)
+		[ "$1" = due ] && days=3 || days=100000
 		for group in $(groups); do
-			unchanged "$group" || echo "$group"
+			left_out "$group" $days || echo "$group"
 		done ;;
 	*)	for group in $(echo "$1" | tr , ' '); do
 			groups | grep -x -e "$group" ||

@@ -75,9 +75,11 @@ changed_body()
 	sed -i /^second/d "$tree/tests/groups.passed"
 	wanted changed second
 	groups passed second
+	wanted due
 	sed -i "/^first/s/[^ ]*\$/$(date -u -d '4 days ago' +%Y-%m-%d)/" \
 	    "$tree/tests/groups.passed"
-	wanted changed first
+	wanted changed
+	wanted due first
 }
 
 test_case programs "Programs of other groups are left out"
@@ -85,9 +87,9 @@ programs_body()
 {
 	make_tree
 	tree=$PWD/tree
-	wanted none
+	wanted ""
 	atf_check -o inline:"x/two\n" sh "$tree/tests/groups.sh" tests \
-	    tree/Kyuafile none
+	    tree/Kyuafile ""
 	atf_check -o inline:"x/one\nx/two\n" sh "$tree/tests/groups.sh" tests \
 	    tree/Kyuafile first
 	atf_check -o inline:"x/two\nz/three\n" sh "$tree/tests/groups.sh" tests \

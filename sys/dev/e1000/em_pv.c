@@ -404,6 +404,8 @@ em_pv_rx_resume(void *arg)
 	struct em_pv *pv = arg;
 	bool over;
 
+	/* Without the CSB, the interrupt for a report is masked meanwhile. */
+	(void)em_pv_tx_done(pv, 0, false);
 	mtx_lock_spin(&pv->lock);
 	over = em_pv_now_ns() >= pv->rx.resume_ns ||
 	    TD_IS_IDLETHREAD(curthread);

@@ -335,6 +335,24 @@ TEST(share_silent, "During a pause, frames cause no interrupt")
 	end_flood(g);
 }
 
+TEST(share_held, "During a pause, packets that are held back are posted when "
+    "the report of those before them has come")
+{
+	struct em_guest *g = create_flood(0, 0, 5);
+
+	ATF_REQUIRE_EQ(0, em_set(g, "sc", 1));
+	pause_begins(g);
+	em_send(g, 3);
+	host_run(g->h);
+	ATF_CHECK_EQ(1, host_sent(g->h));
+	ATF_CHECK(!em_interrupt(g));
+	ATF_CHECK(em_rx_callout(g));
+	ATF_CHECK(g->rx_callout->func != NULL);
+	host_run(g->h);
+	ATF_CHECK_EQ(3, host_sent(g->h));
+	end_flood(g);
+}
+
 TEST(share_stop, "A stop ends a pause, and a start receives")
 {
 	struct em_guest *g = create_flood(1, 0, 5);

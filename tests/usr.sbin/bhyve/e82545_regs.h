@@ -41,6 +41,64 @@ struct reg {
 extern const struct reg regs[];
 extern const size_t nregs;
 
+/* Registers that both adapters have alike. */
+#define	REGS_COMMON							\
+	{ 0x0014, 1, 4, "EERD", 0, 0, REG_FX },				\
+	{ 0x001c, 1, 4, "FLA", 0, 0x00000017, REG_RW },			\
+	{ 0x0020, 1, 4, "MDIC", 0x10000000, 0, REG_FX },		\
+	{ 0x0038, 1, 4, "VET", 0x8100, 0xffff, REG_RW },		\
+	{ 0x00c0, 1, 4, "ICR", 0, 0, REG_FX },				\
+	{ 0x00c4, 1, 4, "ITR", 0, 0xffff, REG_RW },			\
+	{ 0x00c8, 1, 4, "ICS", 0, 0, REG_FX },				\
+	{ 0x00d0, 1, 4, "IMS", 0, 0, REG_FX },				\
+	{ 0x00d8, 1, 4, "IMC", 0, 0, REG_FX },				\
+	{ 0x0170, 1, 4, "FCTTV", 0, 0xffff, REG_RW },			\
+	{ 0x0178, 1, 4, "TXCW", 0, 0xc000ffff, REG_RW },		\
+	{ 0x2160, 1, 4, "FCRTL", 0, 0x8000fff8, REG_RW },		\
+	{ 0x2168, 1, 4, "FCRTH", 0, 0xfff8, REG_RW },			\
+	{ 0x2410, 5, 8, "RDFH..RDFPC", 0, 0x1fff, REG_RW },		\
+	{ 0x2800, 1, 4, "RDBAL", 0, 0xfffffff0, REG_RW },		\
+	{ 0x2804, 1, 4, "RDBAH", 0, ALL, REG_RW },			\
+	{ 0x2808, 1, 4, "RDLEN", 0, 0x000fff80, REG_RW },		\
+	{ 0x2810, 1, 4, "RDH", 0, 0xffff, REG_RW },			\
+	{ 0x2818, 1, 4, "RDT", 0, 0xffff, REG_RW },			\
+	{ 0x2820, 1, 4, "RDTR", 0, 0xffff, REG_RW },			\
+	{ 0x2828, 1, 4, "RXDCTL", 0x00010000, 0x013f3f3f, REG_RW },	\
+	{ 0x282c, 1, 4, "RADV", 0, 0xffff, REG_RW },			\
+	{ 0x2c00, 1, 4, "RSRPD", 0, 0x0fff, REG_RW },			\
+	{ 0x3800, 1, 4, "TDBAL", 0, 0xfffffff0, REG_RW },		\
+	{ 0x3804, 1, 4, "TDBAH", 0, ALL, REG_RW },			\
+	{ 0x3808, 1, 4, "TDLEN", 0, 0x000fff80, REG_RW },		\
+	{ 0x3810, 1, 4, "TDH", 0, 0xffff, REG_RW },			\
+	{ 0x3818, 1, 4, "TDT", 0, 0xffff, REG_RW },			\
+	{ 0x3820, 1, 4, "TIDV", 0, 0xffff, REG_RW },			\
+	{ 0x382c, 1, 4, "TADV", 0, 0xffff, REG_RW },			\
+	{ 0x4000, 9, 4, "CRCERRS..LATECOL", 0, 0, REG_RC },		\
+	{ 0x4028, 1, 4, "COLC", 0, 0, REG_RC },				\
+	{ 0x4030, 5, 4, "DC..RLEC", 0, 0, REG_RC },			\
+	{ 0x4048, 15, 4, "XONRXC..GPTC", 0, 0, REG_RC },		\
+	{ 0x4088, 4, 4, "GORC, GOTC", 0, 0, REG_RO },			\
+	{ 0x40a0, 8, 4, "RNBC..MGTPTC", 0, 0, REG_RC },			\
+	{ 0x40c0, 4, 4, "TOR, TOT", 0, 0, REG_RO },			\
+	{ 0x40d0, 12, 4, "TPR..TSCTFC", 0, 0, REG_RC },			\
+	{ 0x5200, 128, 4, "MTA", 0, ALL, REG_RW },			\
+	{ 0x5400, 1, 4, "RAL0", 0x12290c00, ALL, REG_RW },		\
+	{ 0x5404, 1, 4, "RAH0", 0x80005634, 0x8003ffff, REG_RW },	\
+	{ 0x5408, 15, 8, "RAL", 0, ALL, REG_RW },			\
+	{ 0x540c, 15, 8, "RAH", 0, 0x8003ffff, REG_RW },		\
+	{ 0x5600, 128, 4, "VFTA", 0, ALL, REG_RW },			\
+	{ 0x5800, 1, 4, "WUC", 0, 0x0b, REG_RW },			\
+	{ 0x5808, 1, 4, "WUFC", 0, 0x000f80ff, REG_RW },		\
+	{ 0x5810, 1, 4, "WUS", 0, 0, REG_RO },				\
+	{ 0x5820, 1, 4, "MANC", 0, ALL, REG_RW },			\
+	{ 0x5838, 1, 4, "IPAV", 0, 0x0001000f, REG_RW },		\
+	{ 0x5840, 4, 8, "IP4AT", 0, ALL, REG_RW },			\
+	{ 0x5880, 4, 4, "IP6AT", 0, ALL, REG_RW },			\
+	{ 0x5900, 1, 4, "WUPL", 0, 0, REG_RO },				\
+	{ 0x5a00, 32, 4, "WUPM", 0, 0, REG_RO },			\
+	{ 0x9000, 128, 8, "FFMT", 0, 0x0f, REG_RW },			\
+	{ 0x9800, 128, 8, "FFVT", 0, ALL, REG_RW }
+
 /* What is written to see which bits a register keeps. */
 extern const uint32_t reg_patterns[4];
 

@@ -42,8 +42,8 @@
 /* and of one user who is none. */
 #define	CTL_USER_MAX	((CTL_MAX - CTL_ADMIN) / 2)
 
-/* Bytes of a reload's error, with its NUL. */
-#define	CTL_RELOAD_WHY_SIZE	512
+/* Bytes of a reload's error, with its NUL: the longest path and value fit. */
+#define	CTL_RELOAD_WHY_SIZE	8192
 
 struct ctl_options {
 	gid_t		 admin;		/* of ctl_who_init() */

@@ -116,26 +116,9 @@ ctl_reload_end(enum ctl_wish wish, const char *why)
 	pthread_mutex_unlock(&reload_lock);
 }
 
-/*
- * Say what the reply has space for.  The middle is cut: the file and the line
- * are at the beginning, and what is wrong there is at the end.
- */
-static int
-reload_why(struct ctl_conn *cc, const char *why)
-{
-	static const char cut[] = "...";
-	const size_t len = strlen(why), max = sizeof(cc->cc_wire->vw_why) - 1;
-	const size_t part = (max - strlen(cut)) / 2;
-
-	if (len <= max)
-		return (ctl_why(cc, EINVAL, "%s", why));
-	return (ctl_why(cc, EINVAL, "%.*s%s%s", (int)part, why, cut,
-	    why + len - part));
-}
-
 /* Ask the main thread, and wait for its answer. */
 static int
-reload_ask(struct ctl_conn *cc, enum ctl_wish wish)
+reload_ask(struct ctl_conn *cc, enum ctl_wish wish, size_t *size)
 {
 	struct reload_wait rw = { .rw_began = false };
 	const uint64_t one = 1;
@@ -151,23 +134,25 @@ reload_ask(struct ctl_conn *cc, enum ctl_wish wish)
 	pthread_mutex_unlock(&reload_lock);
 	if (error != 0)
 		return (ctl_why_errno(cc, error));
-	return (rw.rw_why[0] == '\0' ? 0 : reload_why(cc, rw.rw_why));
+	*size = strlen(rw.rw_why);
+	memcpy(cc->cc_body, rw.rw_why, *size);
+	return (0);
 }
 
 int
-ctl_reload(struct ctl_conn *cc, size_t *size __unused)
+ctl_reload(struct ctl_conn *cc, size_t *size)
 {
-	return (reload_ask(cc, CTL_RELOAD));
+	return (reload_ask(cc, CTL_RELOAD, size));
 }
 
 int
-ctl_replace(struct ctl_conn *cc, size_t *size __unused)
+ctl_replace(struct ctl_conn *cc, size_t *size)
 {
-	return (reload_ask(cc, CTL_REPLACE));
+	return (reload_ask(cc, CTL_REPLACE, size));
 }
 
 int
-ctl_restart(struct ctl_conn *cc, size_t *size __unused)
+ctl_restart(struct ctl_conn *cc, size_t *size)
 {
-	return (reload_ask(cc, CTL_RESTART));
+	return (reload_ask(cc, CTL_RESTART, size));
 }

@@ -83,16 +83,14 @@
  *		NETMAP_REQ_REGISTER once more, with its descriptors, and the
  *		name of the port: for a process to which the connection was
  *		passed.
- *	VALE_WIRE_RELOAD	no bodies.  Answered when valed has read its
- *		configuration again; if there were errors, with the first one,
- *		whose middle is cut if it is too long for vw_why.  If that
- *		would disconnect a client of an adapter whose options have
- *		changed, this is an error, and nothing is changed.
- *	VALE_WIRE_REPLACE	no bodies.  The same, but such clients are
- *		disconnected.
- *	VALE_WIRE_RESTART	no bodies.  valed is started again, from the
- *		program's file as it is now.  Answered before that; or the
- *		connection ends without an answer.
+ *	VALE_WIRE_RELOAD	no body; a text without a NUL: the first error,
+ *		or nothing.  Answered when valed has read its configuration
+ *		again.  If that would disconnect a client of an adapter whose
+ *		options have changed, this is an error, and nothing is changed.
+ *	VALE_WIRE_REPLACE	the same, but such clients are disconnected.
+ *	VALE_WIRE_RESTART	no body; a text, as above.  valed is started
+ *		again, from the program's file as it is now.  Answered before
+ *		that; or the connection ends without an answer.
  */
 
 #ifndef _VALE_WIRE_H_

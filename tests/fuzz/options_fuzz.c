@@ -13,10 +13,10 @@
  *	n	the name of a port
  *	c	a node of bhyve's configuration or, with '=', a value
  *
- * The files are compiled so that errx(3) and exit(3) call the functions below,
- * which return here.  Invariants: valed exits with EX_USAGE and one message, or
- * has options that its manual page allows; the model is created with valid
- * values only; a name is accepted if and only if it is valid.
+ * bhyve's files are compiled so that errx(3) and exit(3) call the functions
+ * below, which return here.  Invariants: valed has EX_USAGE and one message, or
+ * options that its manual page allows; the model is created with valid values
+ * only; a name is accepted if and only if it is valid.
  */
 
 #include <sys/param.h>
@@ -37,6 +37,7 @@
 #include "libvale.h"
 #include "ops.h"
 #include "pci_emul.h"
+#include "valed_config.h"
 #include "valed_control.h"
 #include "valed_options.h"
 #include "valed_settings.h"
@@ -58,7 +59,6 @@ static void	*kept[KEPT_MAX];
  */
 
 void	*fuzz_calloc(size_t n, size_t size);
-void	*fuzz_reallocarray(void *p, size_t n, size_t size);
 char	*fuzz_strdup(const char *s);
 char	*fuzz_strndup(const char *s, size_t len);
 void	fuzz_free(void *p);
@@ -109,17 +109,6 @@ fuzz_free(void *p)
 	free(p);
 }
 
-void *
-fuzz_reallocarray(void *p, size_t n, size_t size)
-{
-	int i;
-
-	for (i = 0; p != NULL && i < KEPT_MAX; i++)
-		if (kept[i] == p)
-			kept[i] = NULL;
-	return (keep(reallocarray(p, n, size)));
-}
-
 static void
 kept_free(void)
 {
@@ -158,7 +147,7 @@ fuzz_errx(int code, const char *fmt, ...)
 void
 fuzz_config_file(const char *path)
 {
-	fuzz_errx(EX_USAGE, "-k %s", path);
+	valed_wrong(EX_USAGE, "-k %s", path);
 }
 
 static bool
@@ -428,6 +417,7 @@ read_valed(char **lines, int n)
 {
 	static char program[] = "valed", dash_s[] = "-s";
 	char *argv[2 * LINES_MAX + 2];
+	struct valed_why why = { .wy_status = 0 };
 	struct valed_options opt;
 	int argc, i;
 
@@ -440,15 +430,13 @@ read_valed(char **lines, int n)
 	}
 	argv[argc] = NULL;
 	optind = 0;
-	message[0] = '\0';
-	if (setjmp(ended) != 0) {
-		INVARIANT(status == EX_OK ||
-		    (status == EX_USAGE && message[0] != '\0'));
+	if (!valed_options(argc, argv, &opt, &why)) {
+		INVARIANT(why.wy_status == EX_USAGE && why.wy_text[0] != '\0');
 		return;
 	}
-	valed_options(argc, argv, &opt);
-	check_valed(&opt);
-	kept_free();
+	if (opt.vo_tell == VALED_NOTHING)
+		check_valed(&opt);
+	valed_options_free(&opt);
 }
 
 /*

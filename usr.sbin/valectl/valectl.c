@@ -222,14 +222,17 @@ detach(const char *name)
 }
 
 /*
- * Make a request without bodies, which an error ends.  Returns the connection.
+ * Make a request whose reply is an error, or nothing.  Returns the connection,
+ * unless there is an error.
  */
 static int
 ask(uint16_t reqtype, const char *verb)
 {
 	struct nmreq_header hdr = { .nr_version = NETMAP_API,
 	    .nr_reqtype = reqtype };
-	struct vale_client_call call = { .hdr = &hdr };
+	static char text[VALE_CLIENT_BODY + 1];
+	struct vale_client_call call = { .hdr = &hdr, .reply = text,
+	    .reply_max = VALE_CLIENT_BODY };
 	int fd = vale_client_connect(vale_find_path());
 
 	if (fd == -1)
@@ -241,6 +244,9 @@ ask(uint16_t reqtype, const char *verb)
 		if (reqtype != VALE_WIRE_RESTART || errno != EPIPE)
 			err(EX_PROTOCOL, "%s", verb);
 	}
+	vale_client_text(text, sizeof(text));
+	if (text[0] != '\0')
+		errx(EXIT_FAILURE, "%s", text);
 	return (fd);
 }
 

@@ -19,7 +19,7 @@
  *	valed_activation.c the sockets that are inherited
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
- *	valed_error.c	 the first error of a reload
+ *	valed_why.c	 errors as values
  *	valed_guard.c	 the guard: removes them, and reads files again
  *	valed_changes.c	 the guard has the serving process carry out a reload
  *	valed_opener.c	 a process that opens a port of another valed: control=
@@ -112,10 +112,10 @@
 #include "peer_fault.h"
 #include "peer_signal.h"
 #include "peer_log.h"
+#include "vale_version.h"
 #include "valed_activation.h"
 #include "valed_control.h"
 #include "valed_counters_keep.h"
-#include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
 #include "valed_notify.h"
@@ -127,6 +127,7 @@
 #include "valed_store.h"
 #include "valed_supervisor.h"
 #include "valed_watch.h"
+#include "valed_why.h"
 
 _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");
@@ -292,20 +293,29 @@ pair(void)
 int
 main(int argc, char **argv)
 {
+	struct valed_why why = { .wy_status = 0 };
 	struct hostif_fds fds[HOSTIF_MAX];
 	int signal_fd;
 
 	peer_log_init("valed");
-	valed_error_begin(-1);
+	/* A line is one write(2): other processes have the same stderr. */
+	setlinebuf(stderr);
 	valed_activation_init();
 	valed_supervisor_begin(argv);
-	valed_options(argc, argv, &opt);
-	valed_supervisor_begun();
+	if (!valed_options(argc, argv, &opt, &why)) {
+		warnx("%s", why.wy_text);
+		valed_supervisor_mend(&why);
+		return (why.wy_status);
+	}
+	if (opt.vo_tell == VALED_USAGE)
+		valed_usage();
+	if (opt.vo_tell == VALED_VERSION)
+		puts("valed " VALE_VERSION);
 	if (opt.vo_print)
 		valed_print(&opt);
 	if (opt.vo_check && fflush(stdout) != 0)
 		err(EX_IOERR, "stdout");
-	if (opt.vo_check)
+	if (opt.vo_check || opt.vo_tell != VALED_NOTHING)
 		return (EX_OK);
 	if (!valed_notify_wanted())
 		valed_notify_open();
@@ -321,7 +331,8 @@ main(int argc, char **argv)
 		err(EX_OSERR, "signals");
 	if ((errno = peer_fault_init()) != 0)
 		err(EX_OSERR, "SIGBUS");
-	valed_guard_start(argc, argv, &opt);
+	if (!valed_guard_start(argc, argv, &opt, &why))
+		errx(why.wy_status, "%s", why.wy_text);
 	if ((errno = peer_accept_start()) != 0) {
 		warn("descriptors");
 		give_up(EX_OSERR);

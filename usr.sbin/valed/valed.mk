@@ -13,10 +13,10 @@ ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
 
 VALED_SRCS=	valed.c valed_address.c valed_carrier.c valed_changes.c	\
 		valed_config.c valed_control.c valed_counters_keep.c	\
-		valed_error.c valed_guard.c valed_hostif_keep.c	\
+		valed_guard.c valed_hostif_keep.c			\
 		valed_notify.c valed_opener.c				\
 		valed_options.c valed_plan.c valed_print.c		\
 		valed_reload.c valed_sandbox.c valed_serve.c		\
 		valed_settings.c valed_settings_keep.c			\
 		valed_socket.c valed_stats.c valed_supervisor.c		\
-		valed_values.c valed_watch.c
+		valed_values.c valed_watch.c valed_why.c

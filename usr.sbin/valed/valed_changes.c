@@ -34,7 +34,6 @@
 
 #include <net/if.h>
 
-#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,10 +44,8 @@
 #include "adapter_config.h"
 #include "adapter_net.h"
 #include "e82545.h"
-#include "peer_fds.h"
 #include "valed_changes.h"
 #include "valed_config.h"
-#include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_opener.h"
 #include "valed_options.h"
@@ -56,9 +53,8 @@
 #include "valed_settings.h"
 #include "valed_socket.h"
 #include "valed_values.h"
+#include "valed_why.h"
 
-/* To the serving process. */
-static int	changes_fd = -1;
 /* The adapters that the serving process has; without a backend: has not. */
 static struct adapter_config *known;
 static unsigned int	nknown;
@@ -66,21 +62,18 @@ static unsigned int	nknown;
 static struct valed_settings known_settings;
 static struct hostif_config *known_hostifs;
 static unsigned int	nknown_hostifs;
+/* The first error of a reload. */
+static struct valed_why	*first;
 
-/* A copy of the adapters of *opt. */
+/* A copy of the adapters of *opt, or NULL. */
 static struct adapter_config *
 copy_all(const struct valed_options *opt)
 {
 	struct adapter_config *all;
 	unsigned int i;
 
-	/* There may be others after a reload that failed. */
 	all = calloc(VALED_MAXADAPTERS, sizeof(*all));
-	if (all == NULL) {
-		valed_sockets_drop();
-		err(EX_OSERR, NULL);
-	}
-	for (i = 0; i < opt->vo_nadapters; i++)
+	for (i = 0; all != NULL && i < opt->vo_nadapters; i++)
 		all[i] = opt->vo_adapters[i];
 	return (all);
 }
@@ -95,61 +88,13 @@ absent(struct adapter_config *ac)
 }
 
 bool
-valed_changes_send(struct valed_change *vc)
-{
-	int adapter[2];
-	const int *fds = adapter;
-	unsigned int n = 0;
-
-	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
-		adapter[n++] = vc->vc_config.ac_listen;
-	if (vc->vc_what == VALED_ADD && valed_is_remote(&vc->vc_config) &&
-	    vc->vc_config.ac_opener != -1)
-		adapter[n++] = vc->vc_config.ac_opener;
-	if (vc->vc_what == VALED_ATTACH) {
-		fds = vc->vc_hostif.hf_fd;
-		n = vc->vc_hostif.hf_nfds;
-	}
-	return (peer_fds_send(changes_fd, vc, sizeof(*vc), fds, n, 0) ==
-	    (ssize_t)sizeof(*vc));
-}
-
-/* Whether an interface of the configuration is not attached. */
-static bool
-hostifs_absent(void)
+valed_changes_unattached_any(void)
 {
 	const struct hostif_config *hc = known_hostifs;
 
 	while (hc < known_hostifs + nknown_hostifs && !hc->hc_absent)
 		hc++;
 	return (hc < known_hostifs + nknown_hostifs);
-}
-
-void
-valed_changes_end(const char *why)
-{
-	static struct valed_change end = { .vc_what = VALED_END };
-
-	end.vc_absent = hostifs_absent();
-	strlcpy(end.vc_why, why, sizeof(end.vc_why));
-	(void)valed_changes_send(&end);
-}
-
-/*
- * Have the serving process carry out a change, which the guard passes on.  If
- * either has gone, the child ends.  Returns the error.
- */
-static int
-change_carry(struct valed_change *vc)
-{
-	int error;
-
-	if (!valed_changes_send(vc) || recv(changes_fd, &error,
-	    sizeof(error), 0) != (ssize_t)sizeof(error)) {
-		valed_sockets_drop();
-		_exit(EX_UNAVAILABLE);
-	}
-	return (error);
 }
 
 /*
@@ -163,7 +108,7 @@ change(int what, const struct adapter_config *ac)
 
 	vc.vc_what = what;
 	vc.vc_config = *ac;
-	return (change_carry(&vc) == 0);
+	return (valed_guard_carry(&vc) == 0);
 }
 
 /* The settings that the serving process is to have, and what it has now. */
@@ -183,19 +128,16 @@ change_settings(const char *name, const struct vale_setting_change *sc,
 	strlcpy(vc.vc_name, name, sizeof(vc.vc_name));
 	memcpy(vc.vc_change, sc, n * sizeof(*sc));
 	vc.vc_nchanges = n;
-	for (i = 0; i < n; i++)
-		vc.vc_place[i] = valed_settings_place(settings_new, name,
-		    sc[i].sc_setting);
-	error = change_carry(&vc);
+	error = valed_guard_carry(&vc);
 	failed = (unsigned int)error / VALED_FAILED;
 	for (i = 0; i < n; i++) {
 		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
 		    sizeof(text));
 		if (error == 0 || (failed < n && i != failed))
-			valed_error_note("reloaded: %s: %s=%s", name,
+			valed_warnx(NULL, "reloaded: %s: %s=%s", name,
 			    vale_setting_table[sc[i].sc_setting].se_name, text);
 		else
-			warnx("%s: %s=%s: %s", name,
+			valed_warnx(first, "%s: %s=%s: %s", name,
 			    vale_setting_table[sc[i].sc_setting].se_name, text,
 			    strerror(error % VALED_FAILED));
 	}
@@ -227,8 +169,8 @@ hostifs_detach(const struct valed_options *opt)
 			continue;
 		strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 		    sizeof(vc.vc_config.ac_backend));
-		if (change_carry(&vc) == 0)
-			valed_error_note("reloaded: %s: the interface is "
+		if (valed_guard_carry(&vc) == 0)
+			valed_warnx(NULL, "reloaded: %s: the interface is "
 			    "detached", hc->hc_port);
 	}
 }
@@ -244,10 +186,10 @@ hostif_carry(const struct hostif_config *hc, char why[VALED_ATTACH_WHY])
 	    &vc.vc_hostif, why, VALED_ATTACH_WHY) == -1)
 		return (EIO);
 	if (hostif_warning(&vc.vc_hostif, why, VALED_ATTACH_WHY))
-		warnx("%s: %s", hc->hc_where, why);
+		valed_warnx(first, "%s: %s", hc->hc_where, why);
 	strlcpy(vc.vc_config.ac_backend, hc->hc_port,
 	    sizeof(vc.vc_config.ac_backend));
-	error = change_carry(&vc);
+	error = valed_guard_carry(&vc);
 	hostif_close(&vc.vc_hostif);
 	snprintf(why, VALED_ATTACH_WHY, "%s: the interface is not attached: %s",
 	    hc->hc_port, strerror(error));
@@ -266,10 +208,10 @@ hostif_attach_absent(struct hostif_config *hc, const char *how)
 
 	hc->hc_absent = error != 0 && error != EEXIST;
 	if (error == 0)
-		valed_error_note("%s%s: the interface is attached", how,
+		valed_warnx(NULL, "%s%s: the interface is attached", how,
 		    hc->hc_port);
 	else if (hc->hc_absent && strcmp(why, hc->hc_why) != 0)
-		warnx("%s: %s", hc->hc_where, why);
+		valed_warnx(first, "%s: %s", hc->hc_where, why);
 	strlcpy(hc->hc_why, hc->hc_absent ? why : "", sizeof(hc->hc_why));
 }
 
@@ -295,29 +237,19 @@ hostif_is_back(const struct hostif_config *hc)
 	return (hc->hc_absent && if_nametoindex(hostif_config_name(hc)) != 0);
 }
 
-bool
-valed_changes_attachable(void)
-{
-	const struct hostif_config *hc = known_hostifs;
-
-	while (hc < known_hostifs + nknown_hostifs && !hostif_is_back(hc))
-		hc++;
-	return (hc < known_hostifs + nknown_hostifs);
-}
-
 void
 valed_changes_attach(void)
 {
 	struct hostif_config *hc;
 
+	first = NULL;
 	for (hc = known_hostifs; hc < known_hostifs + nknown_hostifs; hc++)
 		if (hostif_is_back(hc))
 			hostif_attach_absent(hc, "");
-	valed_changes_end("");
 }
 
 int
-valed_changes_socket(const struct adapter_config *ac)
+valed_changes_socket(const struct adapter_config *ac, struct valed_why *why)
 {
 	const struct valed_node *vn = valed_config_find(ac->ac_bus,
 	    ac->ac_slot, ac->ac_func);
@@ -326,7 +258,7 @@ valed_changes_socket(const struct adapter_config *ac)
 
 	snprintf(option, sizeof(option), "%s%s: path=", where.wh_option,
 	    where.wh_text);
-	return (valed_socket_open(option, ac->ac_path, SOCK_STREAM, NULL));
+	return (valed_socket_open(option, ac->ac_path, SOCK_STREAM, NULL, why));
 }
 
 /* Say that an adapter is left as it is, or not there. */
@@ -336,8 +268,8 @@ leave(const struct valed_plan *vp, unsigned int i, const char *why)
 	const struct adapter_config *ac = &vp->pn_new[i];
 	const struct adapter_config *old = valed_plan_old(vp, ac);
 
-	warnx("%s: %s: %s: the adapter %s", ac->ac_where, ac->ac_backend, why,
-	    old == NULL || old->ac_backend[0] == '\0' ?
+	valed_warnx(first, "%s: %s: %s: the adapter %s", ac->ac_where,
+	    ac->ac_backend, why, old == NULL || old->ac_backend[0] == '\0' ?
 	    "is not added" : "stays as it was");
 }
 
@@ -366,14 +298,16 @@ add(struct adapter_config *ac)
 	if (valed_is_remote(ac))
 		ac->ac_opener = valed_opener_start(ac);
 	if (valed_is_remote(ac) && ac->ac_opener == -1)
-		warn("%s: process that opens the port", ac->ac_where);
+		valed_warnx(first, "%s: process that opens the port: %s",
+		    ac->ac_where, strerror(errno));
 	else if (change(VALED_ADD, ac)) {
-		valed_error_note("reloaded: %s: the adapter is added",
+		valed_warnx(NULL, "reloaded: %s: the adapter is added",
 		    ac->ac_backend);
 		return;
 	}
-	valed_error_set("%s: %s: the adapter cannot be started", ac->ac_where,
-	    ac->ac_backend);
+	/* The serving process has said why. */
+	valed_why_set(first, EX_UNAVAILABLE, "%s: %s: the adapter cannot be "
+	    "started", ac->ac_where, ac->ac_backend);
 	valed_socket_remove(ac->ac_path);
 	sockets_close(ac, 1);
 	absent(ac);
@@ -385,7 +319,7 @@ remove_old(const struct adapter_config *ac)
 {
 	(void)change(VALED_REMOVE, ac);
 	if (ac->ac_backend[0] != '\0')
-		valed_error_note("reloaded: %s: the adapter is removed",
+		valed_warnx(NULL, "reloaded: %s: the adapter is removed",
 		    ac->ac_backend);
 }
 
@@ -394,7 +328,7 @@ say_number(const struct adapter_config *ac, const struct adapter_config *old,
     int variable, uint32_t number)
 {
 	if (valed_values_changed(ac, old, variable))
-		valed_error_note("reloaded: %s: %s=%u", ac->ac_backend,
+		valed_warnx(NULL, "reloaded: %s: %s=%u", ac->ac_backend,
 		    valed_variables[variable].var_name, number);
 }
 
@@ -408,7 +342,7 @@ say_changed(const struct adapter_config *ac, const struct adapter_config *old)
 	    E82545_MTU_MAX);
 	say_number(ac, old, VALED_V_POLL, ac->ac_poll_us);
 	if (valed_values_changed(ac, old, VALED_V_DIRECT))
-		valed_error_note("reloaded: %s: direct=%s", ac->ac_backend,
+		valed_warnx(NULL, "reloaded: %s: direct=%s", ac->ac_backend,
 		    ac->ac_direct ? "on" : "off");
 }
 
@@ -476,14 +410,23 @@ is_quiet(const char *name, const void *arg)
 	return (true);
 }
 
+/* Make room for those of all adapters as they were and will be. */
+static bool
+settings_room(struct valed_options *opt)
+{
+	settings_new = &opt->vo_settings;
+	settings_now.vss_n = 0;
+	return (valed_settings_room(settings_new, known_settings.vss_n) &&
+	    valed_settings_room(&settings_now, settings_new->vss_n +
+	    2 * known_settings.vss_n));
+}
+
 /* Those that can be set before adapters are moved. */
 static void
-settings_begin(struct valed_options *opt, const struct valed_plan *vp)
+settings_begin(const struct valed_plan *vp)
 {
 	unsigned int i;
 
-	settings_new = &opt->vo_settings;
-	settings_now = (struct valed_settings){ .vss_n = 0 };
 	valed_settings_take(&settings_now, &known_settings, is_any, NULL);
 	for (i = 0; i < vp->pn_nnew; i++)
 		if (valed_plan_left(vp, i))
@@ -491,13 +434,6 @@ settings_begin(struct valed_options *opt, const struct valed_plan *vp)
 	settings_to(is_quiet, vp);
 }
 
-/* And the others. */
-static void
-settings_end(void)
-{
-	settings_to(is_any, NULL);
-	free(settings_now.vss_list);
-}
 
 /*
  * Adapters that are moved.
@@ -567,7 +503,7 @@ move_new(const struct valed_plan *vp, unsigned int i)
 	char port[VALED_NAME_SIZE];
 
 	if (move_to(vp, i, ac)) {
-		valed_error_note("reloaded: %s: the adapter has moved from %s",
+		valed_warnx(NULL, "reloaded: %s: the adapter has moved from %s",
 		    ac->ac_backend, old->ac_backend);
 		say_changed(ac, old);
 		return;
@@ -582,7 +518,7 @@ move_new(const struct valed_plan *vp, unsigned int i)
 		    sizeof(ac->ac_backend));
 		settings_remove(ac);
 	}
-	warnx("%s: %s: the adapter cannot be moved, and %s",
+	valed_warnx(first, "%s: %s: the adapter cannot be moved, and %s",
 	    vp->pn_new[i].ac_where, port, strcmp(ac->ac_backend,
 	    ADAPTER_NET_NONE) == 0 ? "has no port" : "stays as it was");
 }
@@ -604,9 +540,7 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 	case VALED_CLASH:
 		leave(vp, i, "another adapter keeps its port or socket");
 		break;
-	case VALED_OPEN:
-		ac->ac_listen = valed_changes_socket(ac);
-		(void)change(VALED_MADE, ac);
+	case VALED_OPEN:		/* sockets_open() */
 		break;
 	case VALED_REMOVE_OLD:
 		remove_old(&vp->pn_old[i]);
@@ -655,20 +589,21 @@ say_replaced(const struct adapter_config *ac, const struct adapter_config *old)
 	const uint8_t *mac = old->ac_mac;
 
 	if (of_port)
-		warnx("%s%s: %s: another address disconnects the client: set "
-		    "mac=%02x:%02x:%02x:%02x:%02x:%02x, or see reload "
-		    "--replace", where.wh_option, where.wh_text,
+		valed_warnx(first, "%s%s: %s: another address disconnects the "
+		    "client: set mac=%02x:%02x:%02x:%02x:%02x:%02x, or see "
+		    "reload --replace", where.wh_option, where.wh_text,
 		    ac->ac_backend, mac[0], mac[1], mac[2], mac[3], mac[4],
 		    mac[5]);
 	else
-		warnx("%s%s: %s: another %s= disconnects the client: see "
-		    "reload --replace", where.wh_option, where.wh_text,
-		    ac->ac_backend, valed_variables[bar].var_name);
+		valed_warnx(first, "%s%s: %s: another %s= disconnects the "
+		    "client: see reload --replace", where.wh_option,
+		    where.wh_text, ac->ac_backend,
+		    valed_variables[bar].var_name);
 }
 
-/* End, having changed nothing, if a client would be disconnected. */
-static void
-confirm(const struct valed_plan *vp)
+/* Whether no client would be disconnected; otherwise say which. */
+static bool
+confirmed(const struct valed_plan *vp)
 {
 	const struct adapter_config *ac;
 	bool refused = false;
@@ -681,186 +616,7 @@ confirm(const struct valed_plan *vp)
 		say_replaced(ac, valed_plan_old(vp, ac));
 		refused = true;
 	}
-	if (refused)
-		exit(EX_TEMPFAIL);
-}
-
-/* Have the serving process carry out all changes; *new is what it has then. */
-static void
-changes(struct valed_options *opt, struct adapter_config *new, bool replace)
-{
-	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
-	    VALED_MAXADAPTERS)];
-	bool refused[VALED_MAXADAPTERS];
-	struct valed_plan vp = { .pn_old = known, .pn_nold = nknown,
-	    .pn_new = opt->vo_adapters, .pn_nnew = opt->vo_nadapters,
-	    .pn_refused = refused, .pn_result = new, .pn_action = actions };
-	unsigned int i;
-
-	for (i = 0; i < vp.pn_nnew; i++)
-		refused[i] = valed_plan_reserves(&vp, i) &&
-		    !change(VALED_RESERVE, &vp.pn_new[i]);
-	valed_plan(&vp);
-	if (!replace)
-		confirm(&vp);
-	i = 0;
-	carry_out_to(&vp, &i, VALED_REMOVE_OLD);
-	hostifs_detach(opt);
-	places_begin(&vp);
-	settings_begin(opt, &vp);
-	carry_out_to(&vp, &i, VALED_MOVE_NEW);
-	settings_end();
-	hostifs_attach(opt);
-	carry_out_to(&vp, &i, VALED_UNLINK);
-}
-
-void
-valed_changes_begin(const struct valed_options *opt)
-{
-	known = copy_all(opt);
-	nknown = opt->vo_nadapters;
-	known_settings = opt->vo_settings;
-	known_hostifs = opt->vo_hostifs;
-	nknown_hostifs = opt->vo_nhostifs;
-}
-
-void
-valed_changes_to(int fd)
-{
-	changes_fd = fd;
-	sockets_close(known, nknown);
-}
-
-void
-valed_changes_drop(void)
-{
-	free(known);
-	known = NULL;
-}
-
-void
-valed_changes(struct valed_options *opt, bool replace)
-{
-	struct adapter_config *new;
-
-	new = copy_all(opt);
-	changes(opt, new, replace);
-	sockets_close(new, opt->vo_nadapters);
-	free(known);
-	known = new;
-	nknown = opt->vo_nadapters;
-	free(known_settings.vss_list);
-	known_settings = opt->vo_settings;
-	free(known_hostifs);
-	known_hostifs = opt->vo_hostifs;
-	nknown_hostifs = opt->vo_nhostifs;
-	free(opt->vo_adapters);
-	valed_changes_end(valed_error());
-}
-
-/*
- * What a child has carried out that has ended in the midst.
- */
-
-/* Forget the adapter of this place, or make it this one. */
-static void
-record_adapter(const struct adapter_config *ac, bool there)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < nknown; i++)
-		if (valed_place(&known[i]) != valed_place(ac))
-			known[n++] = known[i];
-	nknown = n;
-	if (there && n < VALED_MAXADAPTERS) {
-		known[nknown] = *ac;
-		known[nknown].ac_listen = known[nknown].ac_opener = -1;
-		nknown++;
-	}
-}
-
-/* A setting of a switch or port is kept, or is its default. */
-static void
-record_setting(const char *name, const struct vale_setting_change *sc,
-    int place)
-{
-	struct valed_setting st = { .vst_place = place,
-	    .vst_setting = sc->sc_setting, .vst_value = sc->sc_value };
-	struct valed_settings *ss = &known_settings;
-	struct valed_setting *list, *old;
-	unsigned int i, n = 0;
-
-	strlcpy(st.vst_name, name, sizeof(st.vst_name));
-	for (i = 0; i < ss->vss_n; i++) {
-		old = &ss->vss_list[i];
-		if (old->vst_setting != st.vst_setting ||
-		    strcmp(old->vst_name, st.vst_name) != 0)
-			ss->vss_list[n++] = *old;
-	}
-	ss->vss_n = n;
-	if (!sc->sc_keep)
-		return;
-	list = reallocarray(ss->vss_list, n + 1, sizeof(*list));
-	if (list == NULL)
-		err(EX_OSERR, NULL);
-	list[n] = st;
-	ss->vss_list = list;
-	ss->vss_n = n + 1;
-}
-
-/* An interface of a line is attached, or not. */
-static void
-record_hostif(const struct valed_change *vc, bool there)
-{
-	const char *port = vc->vc_config.ac_backend;
-	struct hostif_config *hc, *end = known_hostifs + nknown_hostifs;
-
-	for (hc = known_hostifs; hc < end; hc++)
-		if (strcmp(hc->hc_port, port) == 0 && (!there ||
-		    hc->hc_options.ho_kind == vc->vc_hostif.hf_kind))
-			break;
-	if (hc == end && there) {
-		hc = reallocarray(known_hostifs, nknown_hostifs + 1,
-		    sizeof(*hc));
-		if (hc == NULL)
-			err(EX_OSERR, NULL);
-		known_hostifs = hc;
-		hc += nknown_hostifs++;
-		memset(hc, 0, sizeof(*hc));
-		strlcpy(hc->hc_port, port, sizeof(hc->hc_port));
-		hc->hc_options.ho_kind = vc->vc_hostif.hf_kind;
-		hc->hc_line = true;
-	} else if (hc == end)
-		return;
-	hc->hc_absent = !there;
-}
-
-void
-valed_changes_record(const struct valed_change *vc)
-{
-	unsigned int i;
-
-	switch (vc->vc_what) {
-	case VALED_REMOVE:
-		record_adapter(&vc->vc_config, false);
-		break;
-	case VALED_ADD:
-	case VALED_MOVE:
-	case VALED_CHANGE:
-		record_adapter(&vc->vc_config, true);
-		break;
-	case VALED_SET:
-		for (i = 0; i < vc->vc_nchanges; i++)
-			record_setting(vc->vc_name, &vc->vc_change[i],
-			    vc->vc_place[i]);
-		break;
-	case VALED_ATTACH:
-	case VALED_DETACH:
-		record_hostif(vc, vc->vc_what == VALED_ATTACH);
-		break;
-	default:
-		break;
-	}
+	return (!refused);
 }
 
 /* Whether an adapter listens there. */
@@ -876,9 +632,122 @@ is_listening(const char *path)
 }
 
 void
-valed_changes_failed(void)
+valed_changes_prune(void)
 {
 	valed_sockets_prune(is_listening);
+}
+
+/* Create the sockets of adapters that are added; none, if one cannot be. */
+static bool
+sockets_open(struct valed_plan *vp)
+{
+	struct valed_why why = { .wy_status = 0 };
+	struct adapter_config *ac;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nactions; i++) {
+		if (vp->pn_action[i].ax_what != VALED_OPEN)
+			continue;
+		ac = &vp->pn_result[vp->pn_action[i].ax_index];
+		ac->ac_listen = valed_changes_socket(ac, &why);
+		if (ac->ac_listen == -1) {
+			valed_warnx(first, "%s", why.wy_text);
+			valed_changes_prune();
+			return (false);
+		}
+	}
+	return (true);
+}
+
+/*
+ * Have the serving process carry out all changes; *new is what it has then.
+ * Returns false if nothing has been changed, which was said.
+ */
+static bool
+changes(struct valed_options *opt, struct adapter_config *new, bool replace)
+{
+	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
+	    VALED_MAXADAPTERS)];
+	bool refused[VALED_MAXADAPTERS];
+	struct valed_plan vp = { .pn_old = known, .pn_nold = nknown,
+	    .pn_new = opt->vo_adapters, .pn_nnew = opt->vo_nadapters,
+	    .pn_refused = refused, .pn_result = new, .pn_action = actions };
+	unsigned int i;
+
+	for (i = 0; i < vp.pn_nnew; i++)
+		refused[i] = valed_plan_reserves(&vp, i) &&
+		    !change(VALED_RESERVE, &vp.pn_new[i]);
+	valed_plan(&vp);
+	if (!replace && !confirmed(&vp))
+		return (false);
+	i = 0;
+	carry_out_to(&vp, &i, VALED_OPEN);
+	if (!sockets_open(&vp))
+		return (false);
+	/* If the serving process ends now, the next one begins with these. */
+	known = new;
+	nknown = opt->vo_nadapters;
+	carry_out_to(&vp, &i, VALED_REMOVE_OLD);
+	hostifs_detach(opt);
+	places_begin(&vp);
+	settings_begin(&vp);
+	carry_out_to(&vp, &i, VALED_MOVE_NEW);
+	settings_to(is_any, NULL);
+	hostifs_attach(opt);
+	carry_out_to(&vp, &i, VALED_UNLINK);
+	return (true);
+}
+
+bool
+valed_changes_begin(const struct valed_options *opt, struct valed_why *why)
+{
+	known = copy_all(opt);
+	if (known == NULL)
+		return (valed_why_set(why, EX_OSERR, "%s", strerror(errno)));
+	nknown = opt->vo_nadapters;
+	known_settings = opt->vo_settings;
+	known_hostifs = opt->vo_hostifs;
+	nknown_hostifs = opt->vo_nhostifs;
+	return (true);
+}
+
+void
+valed_changes_close(void)
+{
+	sockets_close(known, nknown);
+}
+
+void
+valed_changes_drop(void)
+{
+	free(known);
+	known = NULL;
+}
+
+void
+valed_changes(struct valed_options *opt, bool replace, struct valed_why *why)
+{
+	struct adapter_config *const old = known;
+	struct adapter_config *new;
+
+	first = why;
+	new = copy_all(opt);
+	if (new == NULL || !settings_room(opt))
+		valed_warnx(first, "%s", strerror(errno));
+	else if (changes(opt, new, replace)) {
+		sockets_close(new, nknown);
+		free(old);
+		free(opt->vo_adapters);
+		free(known_settings.vss_list);
+		known_settings = opt->vo_settings;
+		free(known_hostifs);
+		known_hostifs = opt->vo_hostifs;
+		nknown_hostifs = opt->vo_nhostifs;
+		return;
+	} else
+		sockets_close(new, opt->vo_nadapters);
+	free(new);
+	valed_options_free(opt);
 }
 
 void

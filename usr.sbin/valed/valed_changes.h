@@ -15,50 +15,39 @@
 #include <stdbool.h>
 
 struct adapter_config;
-struct valed_change;
 struct valed_options;
+struct valed_why;
 
 /*
- * Listen at the adapter's path.  Returns the socket.  If there is none, prints
- * a line that says where the path was set, and exits.
+ * Listen at the adapter's path.  Returns the socket, or -1 with *why, which
+ * tells where the path was set.
  */
-int	valed_changes_socket(const struct adapter_config *ac);
+int	valed_changes_socket(const struct adapter_config *ac,
+	    struct valed_why *why);
 
 /*
- * The serving process is to have what *opt says, whose lists must stay.  Prints
- * a line and exits if there is no memory.
+ * The serving process is to have what *opt says, whose lists must stay.
+ * Returns false with *why if there is no memory.
  */
-void	valed_changes_begin(const struct valed_options *opt);
+bool	valed_changes_begin(const struct valed_options *opt,
+	    struct valed_why *why);
 
-/*
- * In the guard: `fd' is the connection to the serving process; in its child, to
- * the guard.  Send a change there, with the adapter's socket and opener, or the
- * interface's descriptors, which stay the caller's.  Returns false if that
- * fails.
- */
-void	valed_changes_to(int fd);
-bool	valed_changes_send(struct valed_change *vc);
-
-/*
- * In the guard: the serving process has carried out a change of the child, the
- * only error is a lack of memory, of which it prints a line and exits.  If the
- * child has then failed, remove the sockets on which no adapter listens.
- */
-void	valed_changes_record(const struct valed_change *vc);
-void	valed_changes_failed(void);
-
-/* In the serving process: none of this is needed. */
+/* In the guard, which has none of the sockets open; in the serving process,
+   which needs nothing of this. */
+void	valed_changes_close(void);
 void	valed_changes_drop(void);
 
 /*
  * Have the serving process change to what *opt says, whose lists are taken.
- * Errors are printed: valed_error.h.  If an adapter would be replaced that has
- * a client, prints a line and exits, unless `replace' is set.
+ * Errors are printed; *why gets the first.  If an adapter would be replaced
+ * that has a client, this is an error, and nothing is changed, unless `replace'
+ * is set.
  */
-void	valed_changes(struct valed_options *opt, bool replace);
+void	valed_changes(struct valed_options *opt, bool replace,
+	    struct valed_why *why);
 
-/* No more changes; the first error, or "". */
-void	valed_changes_end(const char *why);
+/* Remove the sockets on which no adapter of the configuration listens. */
+void	valed_changes_prune(void);
 
 /*
  * The adapter of this place could not be started: its socket is removed, and
@@ -73,11 +62,10 @@ void	valed_changes_absent(int bus, int slot, int func);
 void	valed_changes_unattached(const char *port, const char *why);
 
 /*
- * In the guard: whether there are interfaces of the configuration that are not
- * attached and whose names exist.  In its child: attach them, and end with
- * valed_changes_end().
+ * Whether an interface of the configuration is not attached; attach those whose
+ * names exist.
  */
-bool	valed_changes_attachable(void);
+bool	valed_changes_unattached_any(void);
 void	valed_changes_attach(void);
 
 #endif /* !_VALED_CHANGES_H_ */

@@ -29,7 +29,7 @@
 #include <sys/stat.h>
 
 #include <ctype.h>
-#include <err.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <paths.h>
 #include <stdarg.h>
@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "adapter_config.h"
 #include "vale_setting.h"
@@ -55,19 +56,37 @@ static unsigned int		 nfiles;	/* nodes of -k and -o */
 static unsigned int		 file;		/* being read */
 static struct valed_line	*lines;
 static unsigned int		 nlines;
+static struct valed_why		*wrong;		/* of valed_config_begin() */
 
-void
-valed_bad(struct valed_where where, const char *fmt, ...)
+bool
+valed_config_ok(void)
 {
-	char why[VALED_TEXT_SIZE + 512];
+	return (wrong->wy_status == 0);
+}
+
+bool
+valed_wrong(int status, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
+	valed_why_setv(wrong, status, fmt, ap);
 	va_end(ap);
-	errx(where.wh_option[0] != '\0' ||
+	return (false);
+}
+
+bool
+valed_bad(struct valed_where where, const char *fmt, ...)
+{
+	char text[VALED_WHY_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return (valed_wrong(where.wh_option[0] != '\0' ||
 	    strncmp(where.wh_text, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG,
-	    "%s%s: %s", where.wh_option, where.wh_text, why);
+	    "%s%s: %s", where.wh_option, where.wh_text, text));
 }
 
 int
@@ -130,7 +149,7 @@ valed_config_slot(int bus, int slot, int func, const char *option)
 	return (vn);
 }
 
-/* The node of a place, which is added if there is none. */
+/* The node of a place, which is added if there is none; NULL: it cannot be. */
 static struct valed_node *
 node_get(int bus, int slot, int func, struct valed_where where)
 {
@@ -140,11 +159,14 @@ node_get(int bus, int slot, int func, struct valed_where where)
 		return (vn);
 	if (nfiles == VALED_MAXADAPTERS)
 		valed_bad(where, "more than %d adapters", VALED_MAXADAPTERS);
-	if (vn != NULL)
+	else if (vn != NULL)
 		valed_bad(where, "slot %d:%d:%d is that of an option -s", bus,
 		    slot, func);
-	nfiles++;
-	return (node_add(bus, slot, func));
+	else {
+		nfiles++;
+		return (node_add(bus, slot, func));
+	}
+	return (NULL);
 }
 
 /* Set *p to a copy of `len' bytes. */
@@ -154,7 +176,7 @@ string_set(char **p, const char *s, size_t len)
 	free(*p);
 	*p = strndup(s, len);
 	if (*p == NULL)
-		err(EX_OSERR, NULL);
+		valed_wrong(EX_OSERR, "%s", strerror(errno));
 }
 
 void
@@ -179,15 +201,15 @@ split(const char *text, const char **end)
 	return (equals);
 }
 
-static void __dead2
+static bool
 unknown(const char *text, const char *end, struct valed_where where)
 {
-	valed_bad(where, "unknown variable \"%.*s\"",
-	    (int)MIN(end - text, 128), text);
+	return (valed_bad(where, "unknown variable \"%.*s\"",
+	    (int)MIN(end - text, 128), text));
 }
 
 /* Parse the name of a switch, a port or an attached interface. */
-static void
+static bool
 line_name(struct valed_line *ln, const char *name, size_t len,
     struct valed_where where)
 {
@@ -200,22 +222,22 @@ line_name(struct valed_line *ln, const char *name, size_t len,
 	error = ln->ln_of == VALED_OF_SWITCH && memchr(name, ':', len) != NULL ?
 	    "not the name of a switch" : vale_name_error(port);
 	if (error != NULL)
-		valed_bad(where, "%.*s: %s", (int)MIN(len, 128), name, error);
+		return (valed_bad(where, "%.*s: %s", (int)MIN(len, 128), name,
+		    error));
 	memcpy(ln->ln_name, name, len);
 	ln->ln_name[len] = '\0';
+	return (true);
 }
 
 /* Parse what is behind the prefix, up to `end'. */
-static void
+static bool
 line_parse(struct valed_line *ln, const char *text, const char *p,
     const char *end, struct valed_where where)
 {
 	const char *dot = end;
 
-	if (ln->ln_of == VALED_OF_ATTACH) {
-		line_name(ln, p, end - p, where);
-		return;
-	}
+	if (ln->ln_of == VALED_OF_ATTACH)
+		return (line_name(ln, p, end - p, where));
 	/* Names may have dots, those of settings have none. */
 	while (dot > p && dot[-1] != '.')
 		dot--;
@@ -223,15 +245,15 @@ line_parse(struct valed_line *ln, const char *text, const char *p,
 	if (dot == p || ln->ln_setting == VALE_NSETTINGS ||
 	    vale_setting_table[ln->ln_setting].se_scope !=
 	    (ln->ln_of == VALED_OF_SWITCH ? VALE_OF_SWITCH : VALE_OF_PORT))
-		unknown(text, end, where);
-	line_name(ln, p, dot - 1 - p, where);
+		return (unknown(text, end, where));
+	return (line_name(ln, p, dot - 1 - p, where));
 }
 
-/* The line that sets the same, or a new one. */
+/* The line that sets the same, or a new one, or NULL. */
 static struct valed_line *
 line_get(const struct valed_line *like, struct valed_where where)
 {
-	struct valed_line *ln;
+	struct valed_line *all, *ln;
 	unsigned int i;
 
 	for (i = 0; i < nlines; i++) {
@@ -241,68 +263,77 @@ line_get(const struct valed_line *like, struct valed_where where)
 		    strcmp(ln->ln_name, like->ln_name) == 0)
 			return (ln);
 	}
-	if (nlines == VALED_LINES_MAX)
+	if (nlines == VALED_LINES_MAX) {
 		valed_bad(where, "more than %d variables of switches and ports",
 		    VALED_LINES_MAX);
-	lines = realloc(lines, (nlines + 1) * sizeof(*lines));
-	if (lines == NULL)
-		err(EX_OSERR, NULL);
+		return (NULL);
+	}
+	all = reallocarray(lines, nlines + 1, sizeof(*lines));
+	if (all == NULL) {
+		valed_wrong(EX_OSERR, "%s", strerror(errno));
+		return (NULL);
+	}
+	lines = all;
 	lines[nlines] = *like;
 	return (&lines[nlines++]);
 }
 
-/* Set a variable that is no adapter's.  Returns false if it is one. */
-static bool
-set_other(const char *text, const char *end, const char *value,
-    struct valed_where where)
+/* Set a variable that is no adapter's, with this prefix. */
+static void
+set_other(enum valed_of of, const char *text, const char *end,
+    const char *value, struct valed_where where)
 {
-	struct valed_line like = { .ln_of = VALED_OF_SWITCH }, *ln;
-	unsigned int i;
+	struct valed_line like = { .ln_of = of }, *ln;
 
-	for (i = 0; i < nitems(prefixes); i++)
-		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
-			break;
-	if (i == nitems(prefixes))
-		return (false);
-	like.ln_of = i;
-	line_parse(&like, text, text + strlen(prefixes[i]), end, where);
-	if (*value == '\0')
+	if (!line_parse(&like, text, text + strlen(prefixes[of]), end, where))
+		return;
+	if (*value == '\0') {
 		valed_bad(where, "%.*s=: the value is missing",
 		    (int)MIN(end - text, 128), text);
+		return;
+	}
 	ln = line_get(&like, where);
+	if (ln == NULL)
+		return;
 	if (ln->ln_file == file)
 		valed_bad(where, "%.*s= twice: see %s",
 		    (int)MIN(end - text, 128), text, ln->ln_where);
 	string_set(&ln->ln_value, value, strlen(value));
 	string_set(&ln->ln_where, where.wh_text, strlen(where.wh_text));
 	ln->ln_file = file;
-	return (true);
 }
 
-/* Set a variable from "name=value". */
-static void
-set(const char *text, struct valed_where where)
+/* Parse "pci.bus.slot.function.name".  Returns the variable, or -1. */
+static int
+node_parse(const char *text, const char *end, int place[3])
 {
-	struct valed_node *vn;
-	const char *end, *p, *value;
-	int bus, func, i, slot;
+	const char *p = text + strlen(PREFIX);
 
-	value = split(text, &end);
-	if (value == NULL)
-		valed_bad(where, "not name=value");
-	if (set_other(text, end, value, where))
-		return;
-	p = text + strlen(PREFIX);
-	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
-	    !node_number(&p, VALED_MAXBUS, &bus) ||
-	    !node_number(&p, VALED_MAXSLOT, &slot) ||
-	    !node_number(&p, VALED_MAXFUNC, &func) ||
-	    (i = valed_variable(p, end - p)) == -1)
+	return (strncmp(text, PREFIX, strlen(PREFIX)) != 0 ||
+	    !node_number(&p, VALED_MAXBUS, &place[0]) ||
+	    !node_number(&p, VALED_MAXSLOT, &place[1]) ||
+	    !node_number(&p, VALED_MAXFUNC, &place[2]) ? -1 :
+	    valed_variable(p, end - p));
+}
+
+/* Set a variable of an adapter. */
+static void
+set_node(const char *text, const char *end, const char *value,
+    struct valed_where where)
+{
+	struct valed_node *vn = NULL;
+	int i, place[3];
+
+	i = node_parse(text, end, place);
+	if (i == -1)
 		unknown(text, end, where);
-	if (*value == '\0')
+	else if (*value == '\0')
 		valed_bad(where, "%s=: the value is missing",
 		    valed_variables[i].var_name);
-	vn = node_get(bus, slot, func, where);
+	else
+		vn = node_get(place[0], place[1], place[2], where);
+	if (vn == NULL)
+		return;
 	/* 0 is the file of what is not set. */
 	if (vn->nd_variable[i].nt_file == file)
 		valed_bad(where, "%s= twice: see %s",
@@ -314,6 +345,26 @@ set(const char *text, struct valed_where where)
 	    strlen(where.wh_text));
 	vn->nd_variable[i].nt_file = file;
 	valed_config_set(vn, i, value, strlen(value));
+}
+
+/* Set a variable from "name=value". */
+static void
+set(const char *text, struct valed_where where)
+{
+	const char *end, *value;
+	unsigned int of;
+
+	value = split(text, &end);
+	if (value == NULL) {
+		valed_bad(where, "not name=value");
+		return;
+	}
+	for (of = 0; of < nitems(prefixes); of++)
+		if (strncmp(text, prefixes[of], strlen(prefixes[of])) == 0) {
+			set_other(of, text, end, value, where);
+			return;
+		}
+	set_node(text, end, value, where);
 }
 
 void
@@ -330,8 +381,10 @@ valed_config_option(const char *text)
 static void
 set_line(char *line, size_t len, struct valed_where where)
 {
-	if (memchr(line, '\0', len) != NULL)
+	if (memchr(line, '\0', len) != NULL) {
 		valed_bad(where, "not text");
+		return;
+	}
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		line[--len] = '\0';
 	while (isspace((unsigned char)*line))
@@ -340,7 +393,10 @@ set_line(char *line, size_t len, struct valed_where where)
 		set(line, where);
 }
 
-/* Open a file that ends, without waiting for others as of a FIFO. */
+/*
+ * Open a file that ends, without waiting for others as of a FIFO.  Returns NULL
+ * if there is none.
+ */
 static FILE *
 file_open(const char *path)
 {
@@ -352,14 +408,18 @@ file_open(const char *path)
 		if (!S_ISREG(st.st_mode) && (!S_ISCHR(st.st_mode) ||
 		    stat(_PATH_DEVNULL, &null) == -1 ||
 		    null.st_rdev != st.st_rdev))
-			errx(EX_NOINPUT, "-k %s: not a regular file", path);
-		if (st.st_size > VALED_FILE_MAX)
-			errx(EX_CONFIG, "-k %s: larger than %d bytes", path,
-			    VALED_FILE_MAX);
-		f = fdopen(fd, "r");
+			valed_wrong(EX_NOINPUT, "-k %s: not a regular file",
+			    path);
+		else if (st.st_size > VALED_FILE_MAX)
+			valed_wrong(EX_CONFIG, "-k %s: larger than %d bytes",
+			    path, VALED_FILE_MAX);
+		else
+			f = fdopen(fd, "r");
 	}
 	if (f == NULL)
-		err(EX_NOINPUT, "-k %s", path);
+		valed_wrong(EX_NOINPUT, "-k %s: %s", path, strerror(errno));
+	if (f == NULL && fd != -1)
+		close(fd);
 	return (f);
 }
 
@@ -374,12 +434,14 @@ valed_config_file(const char *path)
 
 	file++;
 	f = file_open(path);
-	while ((len = getline(&line, &size, f)) != -1) {
+	if (f == NULL)
+		return;
+	while (valed_config_ok() && (len = getline(&line, &size, f)) != -1) {
 		snprintf(where, sizeof(where), "%s:%u", path, ++number);
 		set_line(line, len, (struct valed_where){ "", where });
 	}
 	if (!feof(f))
-		err(EX_NOINPUT, "-k %s", path);
+		valed_wrong(EX_NOINPUT, "-k %s: %s", path, strerror(errno));
 	free(line);
 	fclose(f);
 }
@@ -420,11 +482,12 @@ valed_config_where(const struct valed_node *vn, int variable)
 }
 
 void
-valed_config_clear(void)
+valed_config_begin(struct valed_why *why)
 {
 	struct valed_node *vn;
 	int i;
 
+	wrong = why;
 	for (vn = nodes; vn < nodes + nnodes; vn++) {
 		free(vn->nd_first);
 		for (i = 0; i < VALED_NVARIABLES; i++) {

@@ -6,7 +6,10 @@
 
 /*
  * The variables of adapters, switches and ports as text, and where each was
- * set.  They stay until valed_config_clear().  One thread.
+ * set.  They stay until valed_config_begin().  One thread.
+ *
+ * The first thing that is wrong is remembered; later ones are not, so that a
+ * function may go on, as long as that does no harm.
  */
 
 #ifndef _VALED_CONFIG_H_
@@ -18,6 +21,7 @@
 
 #include "adapter_config.h"
 #include "libvale.h"
+#include "valed_why.h"
 
 #define	VALED_POLL_MAX	1000		/* microseconds */
 
@@ -181,30 +185,33 @@ struct valed_line {
 	unsigned int	 ln_file;	/* counts -k and -o */
 };
 
-/* Print a line that says where something is wrong, and exit. */
-void	valed_bad(struct valed_where where, const char *fmt, ...)
-	    __attribute__((__noreturn__, __format__(__printf__, 2, 3)));
+/*
+ * Something is wrong: at a place, with the status EX_USAGE, or EX_CONFIG if
+ * that is in a file; or with another status.  Both return false.
+ */
+bool	valed_bad(struct valed_where where, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+bool	valed_wrong(int status, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 2, 3)));
+
+/* Whether nothing has been wrong. */
+bool	valed_config_ok(void);
 
 /* The index of a variable whose name has `len' characters, or -1. */
 int	valed_variable(const char *name, size_t len);
 
-/* Start again, without nodes and lines. */
-void	valed_config_clear(void);
+/* Start again, without nodes and lines; *why gets what is wrong, if it has no
+   error yet. */
+void	valed_config_begin(struct valed_why *why);
 
 /* Bytes of a file; variables of switches, ports and interfaces. */
 #define	VALED_FILE_MAX	(16 << 20)
 #define	VALED_LINES_MAX	8192
 
-/*
- * Read a regular file: -k.  Checks only names; on an error prints a line and
- * exits.
- */
+/* Read a regular file: -k.  Checks only names. */
 void	valed_config_file(const char *path);
 
-/*
- * Set the variable of "name=value": -o.  Checks only its name; on an error
- * prints a line and exits.
- */
+/* Set the variable of "name=value": -o.  Checks only its name. */
 void	valed_config_option(const char *text);
 
 /*

@@ -15,8 +15,8 @@
 
 #include "adapter_config.h"
 #include "hostif.h"
-#include "valed_error.h"
 #include "valed_options.h"
+#include "valed_why.h"
 
 #define	VALED_FAILED	0x10000
 
@@ -34,10 +34,8 @@ struct valed_change {
 		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
 		VALED_DETACH,		/* what has the port ac_backend */
 		VALED_ASK,		/* EISCONN: the adapter has a client */
-		VALED_MOVE,		/* the adapter, to another port, and in
+		VALED_MOVE		/* the adapter, to another port, and in
 					   place */
-		VALED_MADE		/* the guard's: there is a socket at
-					   ac_path */
 	}		vc_what;
 	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
 					   removed before that had this path */
@@ -49,7 +47,6 @@ struct valed_change {
 					   is errno, and VALED_FAILED times
 					   vale_setting_keep_all()'s `failed' */
 	struct vale_setting_change vc_change[VALE_NSETTINGS];
-	int		vc_place[VALE_NSETTINGS];	/* vst_place */
 	unsigned int	vc_nchanges;
 	bool		vc_absent;	/* VALED_END: an interface of the
 					   configuration is not attached */
@@ -59,15 +56,23 @@ struct valed_change {
 
 /*
  * Create the sockets of all adapters, and start the guard.  The caller must
- * have no other thread yet, and must not change argv.  On an error, prints a
- * line, leaves no socket and exits.
+ * have no other thread yet, and must not change argv.  On an error, leaves no
+ * socket, and returns false with *why.
  */
-void	valed_guard_start(int argc, char **argv, struct valed_options *opt);
+bool	valed_guard_start(int argc, char **argv, struct valed_options *opt,
+	    struct valed_why *why);
 
 /*
- * The functions below are the main thread's.  The guard's descriptor is
- * readable when a change has come; then valed_guard_change() fills in *vc.  If
- * the guard has gone, there is none, and it returns false.  Each change but
+ * In the guard: have the serving process carry out a change, with the adapter's
+ * socket and opener, or the interface's descriptors, which stay the caller's.
+ * Returns its answer.  If that process has ended, so does the guard.
+ */
+int	valed_guard_carry(struct valed_change *vc);
+
+/*
+ * The functions below are the serving process's main thread's.  The guard's
+ * descriptor is readable when a change has come; then valed_guard_change()
+ * fills in *vc.  If the guard has gone, there is none, and it returns false.  Each change but
  * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
  * changes, and VALED_END is the last one; `replace' is whether they may
  * disconnect clients of adapters that remain.  Returns false with errno if that

@@ -17,14 +17,14 @@
  *
  *	-a vale0:eth0
  *
- * All options are checked before anything is created.  An error is one line on
- * stderr that says where, and EX_USAGE, or EX_CONFIG if it is in a file.
+ * All options are checked before anything is created.  Nothing here prints an
+ * error or ends the program: valed_config.h has what is wrong.
  */
 
 #include <sys/param.h>
 
 #include <ctype.h>
-#include <err.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@
 #include "adapter_config.h"
 #include "adapter_version.h"
 #include "libvale.h"
-#include "vale_version.h"
+#include "peer_log.h"
 #include "valed_activation.h"
 #include "valed_config.h"
 #include "valed_control.h"
@@ -90,9 +90,9 @@ static const char usage_end[] =
 
 #define	UNKNOWN_DEVICE	"unknown device \"%.*s\": not e1000 or e1000e"
 
-/* Print the usage.  Texts about options of -s are in one column. */
-static void
-usage(void)
+/* Texts about options of -s are in one column. */
+void
+valed_usage(void)
 {
 	const struct valed_variable *v;
 	const char *p;
@@ -140,7 +140,7 @@ place_number(const char **p, int max)
 }
 
 /* Parse [bus:]slot[:func], which ends at `end'. */
-static void
+static bool
 parse_place(struct place *place, struct valed_where where, const char *s,
     const char *end)
 {
@@ -162,12 +162,12 @@ parse_place(struct place *place, struct valed_where where, const char *s,
 	place->func = count == 0 ? 0 : n[count];
 	if (place->slot > VALED_MAXSLOT || place->func > VALED_MAXFUNC)
 		goto fail;
-	return;
+	return (true);
 
 fail:
-	valed_bad(where, "slot \"%.*s\" is not [bus:]slot[:function] with slot "
-	    "0 to %d, function 0 to %d", (int)(end - s), s, VALED_MAXSLOT,
-	    VALED_MAXFUNC);
+	return (valed_bad(where, "slot \"%.*s\" is not [bus:]slot[:function] "
+	    "with slot 0 to %d, function 0 to %d", (int)(end - s), s,
+	    VALED_MAXSLOT, VALED_MAXFUNC));
 }
 
 /* The end of a value.  A list has parts without a name behind it. */
@@ -184,7 +184,7 @@ assignment_end(int variable, const char *value)
 }
 
 /* Parse the options after the backend: each is known, unique, has a value. */
-static void
+static bool
 parse_assignments(struct assignment as[VALED_NOPTIONS],
     struct valed_where where, const char *opts)
 {
@@ -198,33 +198,36 @@ parse_assignments(struct assignment as[VALED_NOPTIONS],
 		len = strcspn(p, ",=");
 		i = valed_variable(p, len);
 		if (i == -1 || i >= VALED_NOPTIONS)
-			valed_bad(where, "unknown option \"%.*s\"",
-			    (int)strcspn(p, ","), p);
+			return (valed_bad(where, "unknown option \"%.*s\"",
+			    (int)strcspn(p, ","), p));
 		if (p[len] != '=' || p[len + 1] == ',' || p[len + 1] == '\0')
-			valed_bad(where, "%s=: the value is missing",
-			    valed_variables[i].var_name);
+			return (valed_bad(where, "%s=: the value is missing",
+			    valed_variables[i].var_name));
 		if (as[i].value != NULL)
-			valed_bad(where, "%s= twice",
-			    valed_variables[i].var_name);
+			return (valed_bad(where, "%s= twice",
+			    valed_variables[i].var_name));
 		as[i].value = p + len + 1;
 		p = assignment_end(i, as[i].value);
 		as[i].len = p - as[i].value;
 	}
+	return (true);
 }
 
 /* Check the backend, the first `len' characters of `conf'. */
-static void
+static bool
 check_backend(struct valed_where where, const char *conf, size_t len)
 {
 	char *backend = strndup(conf, len);
+	bool ok;
 
 	if (backend == NULL)
-		err(EX_OSERR, "-s");
-	valed_backend_check(where, backend);
+		return (valed_wrong(EX_OSERR, "-s: %s", strerror(errno)));
+	ok = valed_backend_check(where, backend);
 	free(backend);
+	return (ok);
 }
 
-/* Make a node of one -s option. */
+/* Make a node of one -s option, or return NULL. */
 static const struct valed_node *
 parse_slot(const char *s)
 {
@@ -237,7 +240,8 @@ parse_slot(const char *s)
 	int i;
 
 	end = s + strcspn(s, ",");
-	parse_place(&place, where, s, end);
+	if (!parse_place(&place, where, s, end))
+		return (NULL);
 	emul = *end == ',' ? end + 1 : end;
 	len = strcspn(emul, ",");
 	if (len == 0)
@@ -246,8 +250,9 @@ parse_slot(const char *s)
 		valed_bad(where, UNKNOWN_DEVICE, (int)len, emul);
 	conf = emul[len] == ',' ? emul + len + 1 : "";
 	len = strcspn(conf, ",");
-	check_backend(where, conf, len);
-	parse_assignments(as, where, conf[len] == ',' ? conf + len : NULL);
+	if (!check_backend(where, conf, len) || !parse_assignments(as, where,
+	    conf[len] == ',' ? conf + len : NULL))
+		return (NULL);
 	if (valed_config_find(place.bus, place.slot, place.func) != NULL)
 		valed_bad(where, "slot %d:%d:%d twice", place.bus, place.slot,
 		    place.func);
@@ -261,68 +266,76 @@ parse_slot(const char *s)
 }
 
 /* Check the variables of a node that -s does not have. */
-static void
+static bool
 check_node(const struct valed_node *vn)
 {
 	const char *value;
 
 	value = vn->nd_variable[VALED_V_DEVICE].nt_value;
 	if (value == NULL)
-		valed_bad(valed_config_where(vn, VALED_V_DEVICE),
+		return (valed_bad(valed_config_where(vn, VALED_V_DEVICE),
 		    "pci.%d.%d.%d.device is missing", vn->nd_bus, vn->nd_slot,
-		    vn->nd_func);
+		    vn->nd_func));
 	if (valed_device(value, strlen(value)) == -1)
-		valed_bad(valed_config_where(vn, VALED_V_DEVICE),
-		    UNKNOWN_DEVICE, (int)strlen(value), value);
+		return (valed_bad(valed_config_where(vn, VALED_V_DEVICE),
+		    UNKNOWN_DEVICE, (int)strlen(value), value));
 	value = vn->nd_variable[VALED_V_BACKEND].nt_value;
 	if (value == NULL)
-		valed_bad(valed_config_where(vn, VALED_V_BACKEND),
+		return (valed_bad(valed_config_where(vn, VALED_V_BACKEND),
 		    "pci.%d.%d.%d.backend is missing", vn->nd_bus, vn->nd_slot,
-		    vn->nd_func);
-	valed_backend_check(valed_config_where(vn, VALED_V_BACKEND), value);
+		    vn->nd_func));
+	return (valed_backend_check(valed_config_where(vn, VALED_V_BACKEND),
+	    value));
 }
 
-/* Set the port and the kind of an interface. */
-static void
-hostif_set(struct hostif_config *hc, const char *port, size_t len,
+/* Add an interface, of a kind, or of the default one if that is NULL. */
+static bool
+add_hostif(struct valed_options *opt, const char *port, size_t len,
     const char *kind, struct valed_where where)
 {
+	struct hostif_config *hc = &opt->vo_hostifs[opt->vo_nhostifs];
 	char name[VALE_NAME_SIZE + 1];
 	const char *error;
 
+	if (opt->vo_nhostifs == HOSTIF_MAX)
+		return (valed_bad(where, "more than %d interfaces",
+		    HOSTIF_MAX));
 	snprintf(name, sizeof(name), "%.*s", (int)MIN(len, VALE_NAME_SIZE),
 	    port);
 	error = vale_name_error(name);
 	if (error != NULL)
-		valed_bad(where, "%.*s: %s", (int)len, port, error);
+		return (valed_bad(where, "%.*s: %s", (int)len, port, error));
 	memset(hc, 0, sizeof(*hc));
 	memcpy(hc->hc_port, name, len);
 	snprintf(hc->hc_where, sizeof(hc->hc_where), "%s%s", where.wh_option,
 	    where.wh_option[0] != '\0' ? hc->hc_port : where.wh_text);
+	peer_log_clean(hc->hc_where, strlen(hc->hc_where), false);
 	if (strlen(hostif_config_name(hc)) >= HOSTIF_NAME_SIZE)
-		valed_bad(where, "%s: not an interface's name",
-		    hostif_config_name(hc));
-	if (kind == NULL)
-		return;
-	hc->hc_options.ho_kind = hostif_kind(kind);
+		return (valed_bad(where, "%s: not an interface's name",
+		    hostif_config_name(hc)));
+	hc->hc_line = where.wh_option[0] == '\0';
+	if (kind != NULL)
+		hc->hc_options.ho_kind = hostif_kind(kind);
 	if (hc->hc_options.ho_kind == HOSTIF_NKINDS)
-		valed_bad(where, "kind=%s: no such kind", kind);
+		return (valed_bad(where, "kind=%s: no such kind", kind));
+	opt->vo_nhostifs++;
+	return (true);
 }
 
 /* Parse one -a option. */
 static void
-parse_attach(struct hostif_config *hc, const char *s)
+parse_attach(struct valed_options *opt, const char *s)
 {
 	const struct valed_where where = { "-a ", s };
 	const size_t len = strcspn(s, ",");
 	const char *kind = s[len] == '\0' ? NULL : s + len + 1;
 
-	hostif_set(hc, s, len, NULL, where);
 	if (kind == NULL)
-		return;
-	if (strncmp(kind, "kind=", strlen("kind=")) != 0)
+		add_hostif(opt, s, len, NULL, where);
+	else if (strncmp(kind, "kind=", strlen("kind=")) == 0)
+		add_hostif(opt, s, len, kind + strlen("kind="), where);
+	else
 		valed_bad(where, "unknown option \"%s\"", kind);
-	hostif_set(hc, s, len, kind + strlen("kind="), where);
 }
 
 static const char *
@@ -355,7 +368,7 @@ give_names(struct valed_options *opt)
 static void
 bad_hostif(const struct hostif_config *hc, const char *why)
 {
-	errx(strncmp(hc->hc_where, "-a ", 3) == 0 ||
+	valed_wrong(strncmp(hc->hc_where, "-a ", 3) == 0 ||
 	    strncmp(hc->hc_where, "-o ", 3) == 0 ? EX_USAGE : EX_CONFIG,
 	    "%s: %s", hc->hc_where, why);
 }
@@ -380,11 +393,11 @@ check_hostifs(const struct valed_options *opt)
 }
 
 /* Check that there may be another adapter. */
-static void
+static bool
 check_space(const struct valed_options *opt, struct valed_where where)
 {
-	if (opt->vo_nadapters == VALED_MAXADAPTERS)
-		valed_bad(where, "more than %d adapters", VALED_MAXADAPTERS);
+	return (opt->vo_nadapters < VALED_MAXADAPTERS || valed_bad(where,
+	    "more than %d adapters", VALED_MAXADAPTERS));
 }
 
 /* Add an adapter to the list. */
@@ -403,8 +416,12 @@ add_adapter(struct valed_options *opt, const struct valed_node *vn)
 static void
 add_slot(struct valed_options *opt, const char *s)
 {
-	check_space(opt, (struct valed_where){ "-s ", s });
-	add_adapter(opt, parse_slot(s));
+	const struct valed_node *vn = NULL;
+
+	if (check_space(opt, (struct valed_where){ "-s ", s }))
+		vn = parse_slot(s);
+	if (vn != NULL && valed_config_ok())
+		add_adapter(opt, vn);
 }
 
 static void
@@ -412,20 +429,10 @@ add_nodes(struct valed_options *opt)
 {
 	const struct valed_node *vn;
 
-	for (vn = valed_config_next(NULL); vn != NULL;
-	    vn = valed_config_next(vn)) {
-		check_space(opt, valed_config_where(vn, VALED_V_DEVICE));
-		check_node(vn);
+	for (vn = valed_config_next(NULL); vn != NULL &&
+	    check_space(opt, valed_config_where(vn, VALED_V_DEVICE)) &&
+	    check_node(vn); vn = valed_config_next(vn))
 		add_adapter(opt, vn);
-	}
-}
-
-static struct hostif_config *
-add_hostif(struct valed_options *opt, struct valed_where where)
-{
-	if (opt->vo_nhostifs == HOSTIF_MAX)
-		valed_bad(where, "more than %d interfaces", HOSTIF_MAX);
-	return (&opt->vo_hostifs[opt->vo_nhostifs++]);
 }
 
 /* Add the interfaces of lines. */
@@ -434,42 +441,35 @@ add_attached(struct valed_options *opt)
 {
 	const struct valed_line *ln, *lines;
 	unsigned int n = valed_config_lines(&lines);
-	struct hostif_config *hc;
-	struct valed_where where;
 
-	for (ln = lines; n > 0; ln++, n--) {
-		if (ln->ln_of != VALED_OF_ATTACH)
-			continue;
-		where = valed_line_where(ln);
-		hc = add_hostif(opt, where);
-		hostif_set(hc, ln->ln_name, strlen(ln->ln_name), ln->ln_value,
-		    where);
-		hc->hc_line = true;
-	}
+	for (ln = lines; n > 0; ln++, n--)
+		if (ln->ln_of == VALED_OF_ATTACH)
+			add_hostif(opt, ln->ln_name, strlen(ln->ln_name),
+			    ln->ln_value, valed_line_where(ln));
 }
 
 static void
 set_control(struct valed_options *opt, const char *s)
 {
 	static struct control_config co;
-	const char *error;
+	const char *error = "one path is needed";
 
-	if (opt->vo_control != NULL)
-		errx(EX_USAGE, "-c %s: one path is needed", s);
-	error = valed_control_parse(&co, s);
+	if (opt->vo_control == NULL)
+		error = valed_control_parse(&co, s);
 	if (error != NULL)
-		errx(EX_USAGE, "-c %s: %s", s, error);
+		valed_wrong(EX_USAGE, "-c %s: %s", s, error);
 	opt->vo_control = &co;
 }
 
-static void __dead2
+static void
 bad_option(char **argv)
 {
 	const char *arg = argv[optind - 1];
 
 	if (strncmp(arg, "--", 2) == 0)
-		errx(EX_USAGE, "unknown option %s", arg);
-	errx(EX_USAGE, "unknown option -%c", optopt);
+		valed_wrong(EX_USAGE, "unknown option %s", arg);
+	else
+		valed_wrong(EX_USAGE, "unknown option -%c", optopt);
 }
 
 /*
@@ -492,86 +492,121 @@ look_for_check(int argc, char **argv)
 	return (found);
 }
 
-/* End unless this program goes on from states of this version. */
+/* Check that this program goes on from states of this version. */
 static void
 takes(const char *version)
 {
 	if (strcmp(version, ADAPTER_VERSION) != 0)
-		errx(EX_DATAERR, "cannot go on from the state of this valed: "
-		    "its version is %s, not %s", version, ADAPTER_VERSION);
+		valed_wrong(EX_DATAERR, "cannot go on from the state of this "
+		    "valed: its version is %s, not %s", version,
+		    ADAPTER_VERSION);
 }
 
-void
-valed_options(int argc, char **argv, struct valed_options *opt)
+/* Take an option. */
+static void
+option(struct valed_options *opt, int ch, char **argv)
 {
-	bool file = false;
+	switch (ch) {
+	case 'a':
+		parse_attach(opt, optarg);
+		break;
+	case 'c':
+		set_control(opt, optarg);
+		break;
+	case 'h':
+		opt->vo_tell = VALED_USAGE;
+		break;
+	case 'k':
+		valed_config_file(optarg);
+		opt->vo_file = true;
+		break;
+	case 'o':
+		valed_config_option(optarg);
+		break;
+	case 'R':
+		opt->vo_supervised = true;
+		break;
+	case 's':
+		add_slot(opt, optarg);
+		break;
+	case 'T':
+		opt->vo_print = true;
+		break;
+	case 't':
+		break;
+	case 'v':
+		opt->vo_verbose = true;
+		break;
+	case OPTION_TAKES:
+		takes(optarg);
+		break;
+	case OPTION_VERSION:
+		opt->vo_tell = VALED_VERSION;
+		break;
+	case ':':
+		valed_wrong(EX_USAGE, "-%c: the value is missing", optopt);
+		break;
+	default:
+		bad_option(argv);
+		break;
+	}
+}
+
+/* Take all options, unless one is wrong, or is to be answered alone. */
+static void
+options(struct valed_options *opt, int argc, char **argv)
+{
 	int ch;
 
-	memset(opt, 0, sizeof(*opt));
-	opt->vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters));
-	opt->vo_hostifs = calloc(HOSTIF_MAX, sizeof(*opt->vo_hostifs));
-	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
-		err(EX_OSERR, NULL);
-	valed_config_clear();
 	opterr = 0;
 	opt->vo_check = checking = look_for_check(argc, argv);
 	optind = 0;
-	while ((ch = getopt_long(argc, argv, shortopts, longopts,
-	    NULL)) != -1) {
-		switch (ch) {
-		case 'a':
-			parse_attach(add_hostif(opt, (struct valed_where)
-			    { "-a ", optarg }), optarg);
-			break;
-		case 'c':
-			set_control(opt, optarg);
-			break;
-		case 'h':
-			usage();
-			exit(EX_OK);
-		case 'k':
-			valed_config_file(optarg);
-			file = true;
-			break;
-		case 'o':
-			valed_config_option(optarg);
-			break;
-		case 'R':
-			opt->vo_supervised = true;
-			break;
-		case 's':
-			add_slot(opt, optarg);
-			break;
-		case 'T':
-			opt->vo_print = true;
-			break;
-		case 't':
-			break;
-		case 'v':
-			opt->vo_verbose = true;
-			break;
-		case OPTION_TAKES:
-			takes(optarg);
-			break;
-		case OPTION_VERSION:
-			puts("valed " VALE_VERSION);
-			exit(EX_OK);
-		case ':':
-			errx(EX_USAGE, "-%c: the value is missing", optopt);
-		default:
-			bad_option(argv);
-		}
-	}
-	if (optind < argc)
-		errx(EX_USAGE, "%s: unexpected argument", argv[optind]);
+	while (valed_config_ok() && opt->vo_tell == VALED_NOTHING &&
+	    (ch = getopt_long(argc, argv, shortopts, longopts, NULL)) != -1)
+		option(opt, ch, argv);
+	if (optind < argc && opt->vo_tell == VALED_NOTHING)
+		valed_wrong(EX_USAGE, "%s: unexpected argument", argv[optind]);
+}
+
+/* Make the configuration of all variables. */
+static void
+variables(struct valed_options *opt)
+{
 	add_nodes(opt);
 	add_attached(opt);
 	if (opt->vo_nadapters + opt->vo_nhostifs == 0 &&
-	    opt->vo_control == NULL && !file)
-		errx(EX_USAGE, "-s, -a, -c, -k: one of them is needed: see "
-		    "valed -h and valed(7)");
+	    opt->vo_control == NULL && !opt->vo_file)
+		valed_wrong(EX_USAGE, "-s, -a, -c, -k: one of them is needed: "
+		    "see valed -h and valed(7)");
 	check_hostifs(opt);
 	valed_settings(&opt->vo_settings, opt->vo_adapters,
 	    opt->vo_nadapters);
 	give_names(opt);
+}
+
+bool
+valed_options(int argc, char **argv, struct valed_options *opt,
+    struct valed_why *why)
+{
+	*opt = (struct valed_options){
+	    .vo_adapters = calloc(VALED_MAXADAPTERS, sizeof(*opt->vo_adapters)),
+	    .vo_hostifs = calloc(HOSTIF_MAX, sizeof(*opt->vo_hostifs)) };
+	valed_config_begin(why);
+	if (opt->vo_adapters == NULL || opt->vo_hostifs == NULL)
+		valed_wrong(EX_OSERR, "%s", strerror(errno));
+	else
+		options(opt, argc, argv);
+	if (valed_config_ok() && opt->vo_tell == VALED_NOTHING)
+		variables(opt);
+	if (!valed_config_ok())
+		valed_options_free(opt);
+	return (valed_config_ok());
+}
+
+void
+valed_options_free(struct valed_options *opt)
+{
+	free(opt->vo_adapters);
+	free(opt->vo_hostifs);
+	free(opt->vo_settings.vss_list);
 }

@@ -18,6 +18,7 @@
 #include "hostif.h"
 #include "libvale.h"
 #include "valed_settings.h"
+#include "valed_why.h"
 
 struct control_config;
 
@@ -45,7 +46,13 @@ hostif_config_name(const struct hostif_config *hc)
 }
 
 struct valed_options {
+	enum {
+		VALED_NOTHING,
+		VALED_USAGE,		/* -h */
+		VALED_VERSION		/* --version */
+	}		 vo_tell;	/* that is all */
 	bool		 vo_verbose;
+	bool		 vo_file;	/* -k */
 	bool		 vo_check;	/* -t, -T: that is all, */
 	bool		 vo_print;	/* -T: and to print it */
 	bool		 vo_supervised;	/* -R */
@@ -81,12 +88,19 @@ valed_options_hostif(const struct valed_options *opt, const char *port)
 }
 
 /*
- * Parse and check the command line, and the files that it names.  On an error,
- * prints a line to stderr and exits, with EX_USAGE, EX_CONFIG (a file's
- * contents) or EX_NOINPUT (a file), before anything is created.  May be called
- * again; *opt is then as the files say now, and the strings of an earlier *opt
- * are gone.  With -t or -T sockets need not be inherited.
+ * Parse and check the command line, and the files that it names, before
+ * anything is created.  Returns false with *why, whose status is EX_USAGE,
+ * EX_CONFIG (a file's contents), EX_NOINPUT (a file) or EX_OSERR (memory).
+ * May be called again; *opt is then as the files say now, and the strings of an
+ * earlier *opt are gone.  With -t or -T sockets need not be inherited.
  */
-void	valed_options(int argc, char **argv, struct valed_options *opt);
+bool	valed_options(int argc, char **argv, struct valed_options *opt,
+	    struct valed_why *why);
+
+/* Free the lists. */
+void	valed_options_free(struct valed_options *opt);
+
+/* Print the usage. */
+void	valed_usage(void);
 
 #endif /* !_VALED_OPTIONS_H_ */

@@ -123,17 +123,6 @@ print_adapter(const struct valed_options *opt, const struct adapter_config *ac)
 	}
 }
 
-static bool
-is_adapters(const struct valed_options *opt, const char *port)
-{
-	unsigned int i;
-
-	for (i = 0; i < opt->vo_nadapters; i++)
-		if (strcmp(opt->vo_adapters[i].ac_backend, port) == 0)
-			return (true);
-	return (false);
-}
-
 static void
 print_settings(const struct valed_options *opt)
 {
@@ -142,7 +131,7 @@ print_settings(const struct valed_options *opt)
 	char text[VALE_SETTING_SIZE];
 
 	for (; n > 0; st++, n--) {
-		if (is_adapters(opt, st->vst_name))
+		if (valed_options_adapter(opt, st->vst_name))
 			continue;
 		vale_setting_print(st->vst_setting, &st->vst_value, text,
 		    sizeof(text));

@@ -282,8 +282,6 @@ valed_reload(struct valed_change *vc, struct adapter_list *adapters,
 		kept_close();
 		ctl_names_end();
 		return;
-	case VALED_MADE:
-		return;
 	}
 	valed_guard_answer(error);
 }

@@ -38,7 +38,6 @@
 #include "peer_watch.h"
 #include "valed_carrier.h"
 #include "valed_counters_keep.h"
-#include "valed_error.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
 #include "valed_notify.h"
@@ -47,6 +46,7 @@
 #include "valed_settings_keep.h"
 #include "valed_stats.h"
 #include "valed_store.h"
+#include "valed_why.h"
 
 /* For adapters to quiesce, and again to save their state, ms. */
 #define	STEP_MS		2000

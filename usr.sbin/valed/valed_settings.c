@@ -11,7 +11,7 @@
 
 #include <sys/param.h>
 
-#include <err.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -20,17 +20,31 @@
 #include "valed_settings.h"
 #include "valed_values.h"
 
-static struct valed_setting *
-settings_add(struct valed_settings *ss)
+bool
+valed_settings_room(struct valed_settings *ss, unsigned int n)
 {
 	struct valed_setting *list;
 
-	list = reallocarray(ss->vss_list, ss->vss_n + 1, sizeof(*list));
+	if (ss->vss_max - ss->vss_n >= n)
+		return (true);
+	list = reallocarray(ss->vss_list, ss->vss_n + n, sizeof(*list));
 	if (list == NULL)
-		err(EX_OSERR, NULL);
+		return (false);
 	ss->vss_list = list;
-	return (&list[ss->vss_n++]);
+	ss->vss_max = ss->vss_n + n;
+	return (true);
 }
+
+/* Add a setting to the configuration that is read, or return NULL. */
+static struct valed_setting *
+settings_add(struct valed_settings *ss)
+{
+	if (valed_settings_room(ss, 1))
+		return (&ss->vss_list[ss->vss_n++]);
+	valed_wrong(EX_OSERR, "%s", strerror(errno));
+	return (NULL);
+}
+
 
 static struct valed_setting *
 settings_find(const struct valed_settings *ss, const char *name,
@@ -44,15 +58,6 @@ settings_find(const struct valed_settings *ss, const char *name,
 		    strcmp(st->vst_name, name) == 0)
 			return (st);
 	return (NULL);
-}
-
-int
-valed_settings_place(const struct valed_settings *ss, const char *name,
-    unsigned int setting)
-{
-	const struct valed_setting *st = settings_find(ss, name, setting);
-
-	return (st != NULL ? st->vst_place : -1);
 }
 
 /*
@@ -118,6 +123,8 @@ add_node(struct valed_settings *ss, const struct adapter_config *ac)
 		if (!valed_values_setting(vn, i, &value))
 			continue;
 		st = settings_add(ss);
+		if (st == NULL)
+			return;
 		strlcpy(st->vst_name, ac->ac_backend, sizeof(st->vst_name));
 		st->vst_place = (int)valed_place(ac);
 		st->vst_setting = valed_variables[i].var_setting;
@@ -152,6 +159,8 @@ add_line(struct valed_settings *ss, const struct valed_line *ln)
 		    vale_setting_table[ln->ln_setting].se_name, ln->ln_value,
 		    vale_error());
 	st = line_setting(ss, ln);
+	if (st == NULL)
+		return;
 	strlcpy(st->vst_name, ln->ln_name, sizeof(st->vst_name));
 	st->vst_place = -1;
 	st->vst_setting = ln->ln_setting;
@@ -240,7 +249,7 @@ valed_settings_move(struct valed_settings *ss,
 	ss->vss_n = n;
 	for (i = 0; i < from->vss_n; i++)
 		if (from->vss_list[i].vst_place == place)
-			*settings_add(ss) = from->vss_list[i];
+			ss->vss_list[ss->vss_n++] = from->vss_list[i];
 }
 
 void
@@ -255,7 +264,7 @@ valed_settings_take(struct valed_settings *ss,
 	ss->vss_n = n;
 	for (i = 0; i < from->vss_n; i++)
 		if (of(from->vss_list[i].vst_name, arg))
-			*settings_add(ss) = from->vss_list[i];
+			ss->vss_list[ss->vss_n++] = from->vss_list[i];
 }
 
 /*

@@ -29,27 +29,25 @@ struct valed_setting {
 struct valed_settings {
 	struct valed_setting *vss_list;	/* from malloc(3), or NULL */
 	unsigned int	 vss_n;
+	unsigned int	 vss_max;	/* that have room */
 };
 
 /*
  * Make the settings of all nodes and lines (valed_config.h), of which the nodes
- * have been checked; `adapters' are those of the nodes.  On an error prints a
- * line and exits.
+ * have been checked; `adapters' are those of the nodes.
  */
 void	valed_settings(struct valed_settings *ss,
 	    const struct adapter_config *adapters, unsigned int nadapters);
 
+/* Have room for `n' more.  Returns false, with errno, if there is none. */
+bool	valed_settings_room(struct valed_settings *ss, unsigned int n);
+
 /*
  * Take out the settings of the adapter at a place, and put in those that
- * another list has for it.  If there is no memory for that, prints a line and
- * exits.
+ * another list has for it, for which there must be room.
  */
 void	valed_settings_move(struct valed_settings *ss,
 	    const struct valed_settings *from, int place);
-
-/* The place of the adapter whose variable a setting is, or -1. */
-int	valed_settings_place(const struct valed_settings *ss, const char *name,
-	    unsigned int setting);
 
 /* Whether a switch or port is one of those meant. */
 typedef bool	valed_settings_of(const char *name, const void *arg);

@@ -32,7 +32,6 @@
 #include <sys/stat.h>
 #include <sys/systm.h>
 
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -46,6 +45,7 @@
 #include "adapter_config.h"
 #include "valed_socket.h"
 #include "valed_store.h"
+#include "valed_why.h"
 
 #define	SOCKET_LOCK	".lock"
 
@@ -56,10 +56,10 @@ static struct socket_name {
 	int		type;		/* SOCK_* */
 } names[VALED_NAMES];
 static unsigned int nnames;
-static unsigned int nkept;		/* names that fail() leaves alone */
 static char lock_path[sizeof(names->path) + sizeof(SOCKET_LOCK)];
 static int lock_fd = -1;
 static const char *socket_option;	/* of the socket, for messages */
+static struct valed_why *socket_why;	/* of valed_socket_open() */
 
 /* The name of a socket in the store: false if it can have none. */
 static bool
@@ -107,34 +107,19 @@ name_remove(const struct socket_name *sn)
 		unlink(sn->path);
 }
 
-/* Remove the i-th; the others stay in their order, old ones first. */
+/* Remove the i-th. */
 static void
 name_forget(unsigned int i)
 {
 	name_remove(&names[i]);
-	memmove(&names[i], &names[i + 1], (--nnames - i) * sizeof(names[0]));
-	if (i < nkept)
-		nkept--;
-}
-
-void
-valed_sockets_keep(void)
-{
-	nkept = nnames;
-}
-
-void
-valed_sockets_drop(void)
-{
-	while (nnames > nkept)
-		name_remove(&names[--nnames]);
+	names[i] = names[--nnames];
 }
 
 void
 valed_sockets_remove(void)
 {
-	nkept = 0;
-	valed_sockets_drop();
+	while (nnames > 0)
+		name_forget(nnames - 1);
 }
 
 void
@@ -170,8 +155,9 @@ lock_release(void)
 	lock_fd = -1;
 }
 
-static void __dead2 __printflike(3, 4)
-fail(int code, const char *path, const char *fmt, ...)
+/* Say why there is no socket.  Returns false. */
+static bool __printflike(3, 4)
+fail(int status, const char *path, const char *fmt, ...)
 {
 	char why[256];
 	va_list ap;
@@ -179,12 +165,11 @@ fail(int code, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	lock_release();
-	valed_sockets_drop();
-	errx(code, "%s%s: %s", socket_option, path, why);
+	return (valed_why_set(socket_why, status, "%s%s: %s", socket_option,
+	    path, why));
 }
 
-/* Open the lock file.  No other user may be able to. */
+/* Open the lock file, or return -1.  No other user may be able to. */
 static int
 lock_open(const char *path)
 {
@@ -195,17 +180,21 @@ lock_open(const char *path)
 	    O_CLOEXEC, S_IRUSR | S_IWUSR);
 	if (fd == -1 && errno == ENOENT)
 		fail(EX_CANTCREAT, path, "its directory does not exist");
-	if (fd == -1 || fstat(fd, &st) == -1)
+	else if (fd == -1 || fstat(fd, &st) == -1)
 		fail(EX_CANTCREAT, path, "%s: %s", lock_path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		fail(EX_CANTCREAT, path, "%s: not a lock file of this user",
 		    lock_path);
-	return (fd);
+	else
+		return (fd);
+	if (fd != -1)
+		close(fd);
+	return (-1);
 }
 
 /* Take the lock of a path. */
-static void
+static bool
 lock_take(const char *path)
 {
 	struct stat st, there;
@@ -214,37 +203,45 @@ lock_take(const char *path)
 	snprintf(lock_path, sizeof(lock_path), "%s" SOCKET_LOCK, path);
 	for (;;) {
 		fd = lock_open(path);
-		if (flock(fd, LOCK_EX) == -1 || fstat(fd, &st) == -1)
+		if (fd == -1)
+			return (false);
+		if (flock(fd, LOCK_EX) == -1 || fstat(fd, &st) == -1) {
 			fail(EX_CANTCREAT, path, "%s: %s", lock_path,
 			    strerror(errno));
+			close(fd);
+			return (false);
+		}
 		if (lstat(lock_path, &there) == 0 &&
 		    there.st_dev == st.st_dev && there.st_ino == st.st_ino)
 			break;
 		close(fd);
 	}
 	lock_fd = fd;
+	return (true);
 }
 
 /* Remove a socket on which no process listens; fail on any other file. */
-static void
+static bool
 clear_stale(const struct sockaddr_un *sun, int type)
 {
 	struct stat st;
 	int s;
 
 	if (lstat(sun->sun_path, &st) == -1)
-		return;
+		return (true);
 	if (!S_ISSOCK(st.st_mode))
-		fail(EX_CANTCREAT, sun->sun_path, "exists and is not a socket");
+		return (fail(EX_CANTCREAT, sun->sun_path, "exists and is not a "
+		    "socket"));
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s == -1)
-		fail(EX_OSERR, sun->sun_path, "%s", strerror(errno));
+		return (fail(EX_OSERR, sun->sun_path, "%s", strerror(errno)));
 	if (connect(s, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ||
 	    errno != ECONNREFUSED)
 		fail(EX_UNAVAILABLE, sun->sun_path, "socket in use");
-	close(s);
-	if (unlink(sun->sun_path) == -1)
+	else if (unlink(sun->sun_path) == -1)
 		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
+	close(s);
+	return (socket_why->wy_status == 0);
 }
 
 static mode_t
@@ -267,7 +264,7 @@ access_given(const struct valed_access *access)
  * Create it, with no more permissions than it gets in the end.  Nobody can
  * connect before listen(2), either.
  */
-static void
+static bool
 bind_access(int s, const struct sockaddr_un *sun,
     const struct valed_access *access)
 {
@@ -278,12 +275,12 @@ bind_access(int s, const struct sockaddr_un *sun,
 		umask(S_IXUSR | S_IRWXG | S_IRWXO);
 	status = bind(s, (const struct sockaddr *)sun, sizeof(*sun));
 	umask(mask);
-	if (status == -1)
-		fail(EX_CANTCREAT, sun->sun_path, "%s", strerror(errno));
+	return (status == 0 || fail(EX_CANTCREAT, sun->sun_path, "%s",
+	    strerror(errno)));
 }
 
 /* Give it its group and mode.  valed made it, and the name is known. */
-static void
+static bool
 set_access(const char *path, const struct valed_access *access)
 {
 	const mode_t mode = access->va_mode != VALED_NOMODE ?
@@ -291,10 +288,10 @@ set_access(const char *path, const struct valed_access *access)
 
 	if (access->va_group != VALED_NOGROUP && fchownat(AT_FDCWD, path, -1,
 	    access->va_group, AT_SYMLINK_NOFOLLOW) == -1)
-		fail(EX_CANTCREAT, path, "group %u: %s", access->va_group,
-		    strerror(errno));
-	if (fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == -1)
-		fail(EX_CANTCREAT, path, "mode %o: %s", mode, strerror(errno));
+		return (fail(EX_CANTCREAT, path, "group %u: %s",
+		    access->va_group, strerror(errno)));
+	return (fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0 ||
+	    fail(EX_CANTCREAT, path, "mode %o: %s", mode, strerror(errno)));
 }
 
 static bool
@@ -354,15 +351,6 @@ name_add(const char *path, int type, const struct stat *st)
 	nnames++;
 }
 
-void
-valed_socket_made(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0)
-		name_add(path, SOCK_STREAM, &st);
-}
-
 /* The group that a new file would have there; see open(2). */
 static gid_t
 group_new(const char *path)
@@ -376,7 +364,7 @@ group_new(const char *path)
 }
 
 /* Give a socket from the store the group and mode that it would get now. */
-static void
+static bool
 renew_access(const char *path, const struct stat *st,
     const struct valed_access *access)
 {
@@ -386,7 +374,7 @@ renew_access(const char *path, const struct stat *st,
 		now.va_group = group_new(path);
 	if (now.va_group == st->st_gid)
 		now.va_group = VALED_NOGROUP;
-	set_access(path, &now);
+	return (set_access(path, &now));
 }
 
 /*
@@ -410,53 +398,69 @@ take_stored(const char *path, int type, const struct valed_access *access)
 		return (-1);
 	}
 	if (!stored_file(path, &st)) {
-		warnx("%s%s: another file has taken the socket's place: nobody "
-		    "can connect until that is removed and valed restarted",
-		    socket_option, path);
+		valed_warnx(NULL, "%s%s: another file has taken the socket's "
+		    "place: nobody can connect until that is removed and valed "
+		    "restarted", socket_option, path);
 		return (s);
 	}
 	name_add(path, type, &st);
-	if (access != NULL)
-		renew_access(path, &st, access);
-	return (s);
+	if (access == NULL || renew_access(path, &st, access))
+		return (s);
+	close(s);
+	return (-1);
 }
 
 int
 valed_socket_open(const char *option, const char *path, int type,
-    const struct valed_access *access)
+    const struct valed_access *access, struct valed_why *why)
 {
+	const unsigned int before = nnames;
 	char name[VALED_STORE_NAME];
 	struct sockaddr_un sun;
 	struct stat st;
-	int error, s;
+	int s;
 
 	memset(&sun, 0, sizeof(sun));
 	sun.sun_family = AF_UNIX;
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	socket_option = option;
+	socket_why = why;
 	s = take_stored(path, type, access);
 	if (s != -1)
 		return (s);
-	lock_take(path);
-	clear_stale(&sun, type);
+	if (why->wy_status != 0 || !lock_take(path) || !clear_stale(&sun, type))
+		goto fail;
 	s = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s == -1)
+	if (s == -1) {
 		fail(EX_OSERR, path, "%s", strerror(errno));
-	bind_access(s, &sun, access);
+		goto fail;
+	}
+	if (!bind_access(s, &sun, access))
+		goto fail;
 	if (lstat(path, &st) == -1) {
-		error = errno;
+		fail(EX_OSERR, path, "%s", strerror(errno));
 		unlink(path);
-		fail(EX_OSERR, path, "%s", strerror(error));
+		goto fail;
 	}
 	name_add(path, type, &st);
-	if (access_given(access))
-		set_access(path, access);
-	if (listen(s, SOMAXCONN) == -1)
+	if (access_given(access) && !set_access(path, access))
+		goto fail;
+	if (listen(s, SOMAXCONN) == -1) {
 		fail(EX_OSERR, path, "%s", strerror(errno));
+		goto fail;
+	}
 	lock_release();
 	if (store_name(name, path)) {
 		(void)valed_store_put(name, s);
 		file_put(path);
 	}
 	return (s);
+
+fail:
+	if (s != -1)
+		close(s);
+	if (nnames > before)
+		name_forget(before);
+	lock_release();
+	return (-1);
 }

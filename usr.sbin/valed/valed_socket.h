@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "adapter_config.h"
+#include "valed_why.h"
 
 /* Who can connect to a socket. */
 struct valed_access {
@@ -38,23 +39,15 @@ struct valed_access {
 /*
  * Create a socket of a type (SOCK_*) and listen on it.  Replaces one on which
  * no process listens.  Nobody can connect to it before it has its group and
- * mode of *access, which is NULL for those of bind(2).  On an error, removes
- * the sockets that valed_sockets_drop() would, prints a line to stderr, which
- * begins with `option' and the path, and exits.
+ * mode of *access, which is NULL for those of bind(2).  On an error, leaves
+ * none, and returns -1 with *why, which begins with `option' and the path.
  */
 int	valed_socket_open(const char *option, const char *path, int type,
-	    const struct valed_access *access);
-
-/* Keep the sockets that there are; remove those that were made since then. */
-void	valed_sockets_keep(void);
-void	valed_sockets_drop(void);
+	    const struct valed_access *access, struct valed_why *why);
 
 /* Remove one socket; remove all; remove those of adapters that are not used. */
 void	valed_socket_remove(const char *path);
 void	valed_sockets_remove(void);
 void	valed_sockets_prune(bool (*used)(const char *path));
-
-/* A child of this process has made an adapter's socket. */
-void	valed_socket_made(const char *path);
 
 #endif /* !_VALED_SOCKET_H_ */

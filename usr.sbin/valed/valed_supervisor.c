@@ -57,10 +57,10 @@
 #include "peer_fds.h"
 #include "vale_clock.h"
 #include "valed_activation.h"
-#include "valed_error.h"
 #include "valed_notify.h"
 #include "valed_store.h"
 #include "valed_supervisor.h"
+#include "valed_why.h"
 
 /* A program that ends so often before it serves is not started again. */
 #define	FAILURES	5
@@ -706,22 +706,19 @@ wait_told(const sigset_t *set)
 	return (sig == SIGTERM || sig == SIGINT || sig == SIGABRT);
 }
 
-static bool begun;
-
-/* The program exits before it has begun: an option, or a file, is wrong. */
-static void
-wait_mended(void)
+void
+valed_supervisor_mend(const struct valed_why *wrong)
 {
 	const char *level = strchr(program_invocation_short_name, '>');
 	char why[VALED_WHY_SIZE], said[VALED_WHY_SIZE];
 	sigset_t set;
 	unsigned int i;
 
-	if (begun)
+	if (!found || !clients_kept())
 		return;
 	/* As the child prints that, whose stderr is not the journal's. */
 	snprintf(said, sizeof(said), "%s: %s", level != NULL ? level + 1 :
-	    program_invocation_short_name, valed_error());
+	    program_invocation_short_name, wrong->wy_text);
 	warnx("clients wait until this is mended");
 	sigemptyset(&set);
 	for (i = 0; i < nitems(forwarded); i++)
@@ -759,17 +756,6 @@ valed_supervisor_begin(char **argv)
 	/* The sockets that the service manager has passed are empty now. */
 	changed();
 	generation_make(false);
-	if (!clients_kept())
-		return;
-	valed_error_begin(-1);
-	if (atexit(wait_mended) != 0)
-		errx(EX_OSERR, "no memory");
-}
-
-void
-valed_supervisor_begun(void)
-{
-	begun = true;
 }
 
 void

@@ -12,15 +12,20 @@
 #ifndef _VALED_SUPERVISOR_H_
 #define	_VALED_SUPERVISOR_H_
 
+struct valed_why;
+
 /*
- * If clients are kept, an exit(3) from now on waits until the program can start
- * with these arguments, a file may be wrong, and then executes it again; until
- * valed_supervisor_begun().  A signal that ends valed ends the wait, and the
- * service manager has the clients then.  The main thread, first, after
+ * Take what an earlier process has left.  The main thread, first, after
  * valed_activation_init().  It may open valed_notify.h.
  */
 void	valed_supervisor_begin(char **argv);
-void	valed_supervisor_begun(void);
+
+/*
+ * An option, or a file, is wrong: if clients are kept, wait until the program
+ * can start with these arguments, and execute it again.  A signal that ends
+ * valed ends the wait, and the service manager has the clients then.
+ */
+void	valed_supervisor_mend(const struct valed_why *wrong);
 
 /*
  * Become the supervisor, and return in a child, which is to serve.  argv is

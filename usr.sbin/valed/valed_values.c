@@ -5,9 +5,7 @@
  */
 
 /*
- * The values of an adapter's variables: from text to struct adapter_config.  An
- * error is one line on stderr that says where the variable was set, and
- * EX_USAGE, or EX_CONFIG if that is in a file.
+ * The values of an adapter's variables: from text to struct adapter_config.
  */
 
 #include <sys/param.h>
@@ -23,6 +21,7 @@
 #include "adapter_config.h"
 #include "e82545.h"
 #include "libvale.h"
+#include "peer_log.h"
 #include "vale_setting.h"
 #include "valed_activation.h"
 #include "valed_address.h"
@@ -65,23 +64,21 @@ name_ok(const char *s, size_t len)
 	return (true);
 }
 
-void
+bool
 valed_backend_check(struct valed_where where, const char *be)
 {
-	const char *error;
+	const char *error = NULL;
 
 	if (*be == '\0' || strchr(be, '=') != NULL)
-		valed_bad(where, "the port's name is missing");
-	if (strncmp(be, "vale", 4) == 0) {
+		return (valed_bad(where, "the port's name is missing"));
+	if (strncmp(be, "vale", 4) == 0)
 		error = vale_name_error(be);
-		if (error != NULL)
-			valed_bad(where, "%s: %s", be, error);
-	} else if (strncmp(be, "tap", 3) == 0) {
-		if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
-			valed_bad(where, "%s: not an interface's name", be);
-	} else
-		valed_bad(where, "%s: no such backend: a port of a switch "
-		    "(valeSWITCH:PORT) or a TAP (tapN)", be);
+	else if (strncmp(be, "tap", 3) != 0)
+		error = "no such backend: a port of a switch "
+		    "(valeSWITCH:PORT) or a TAP (tapN)";
+	else if (!name_ok(be, strlen(be)) || strlen(be) >= TAP_NAMSIZ)
+		error = "not an interface's name";
+	return (error == NULL || valed_bad(where, "%s: %s", be, error));
 }
 
 static void
@@ -221,15 +218,15 @@ parse_socket(struct adapter_config *ac, const struct valed_node *vn)
 
 	if (path == NULL && fd == NULL)
 		BAD(vn, VALED_V_PATH, "path= is missing");
-	if (path != NULL && fd != NULL)
+	else if (path != NULL && fd != NULL)
 		BAD(vn, VALED_V_PATH, "both path= and fd=");
-	if (path != NULL) {
+	else if (path != NULL)
 		strlcpy(ac->ac_path, path, sizeof(ac->ac_path));
-		return;
+	else {
+		error = valed_activation_fd(fd, SOCK_STREAM, &ac->ac_fd);
+		if (error != NULL)
+			BAD(vn, VALED_V_FD, "fd=%s: %s", fd, error);
 	}
-	error = valed_activation_fd(fd, SOCK_STREAM, &ac->ac_fd);
-	if (error != NULL)
-		BAD(vn, VALED_V_FD, "fd=%s: %s", fd, error);
 }
 
 /* The socket of another valed, whose switch has the port. */
@@ -411,6 +408,7 @@ valed_values(struct adapter_config *ac, const struct valed_node *vn)
 	    sizeof(ac->ac_backend));
 	snprintf(ac->ac_where, sizeof(ac->ac_where), "%s%s", where.wh_option,
 	    where.wh_text);
+	peer_log_clean(ac->ac_where, strlen(ac->ac_where), false);
 	check_lengths(vn);
 	for (v = valed_variables; v < valed_variables + VALED_NVARIABLES; v++)
 		parse(v, ac, vn);

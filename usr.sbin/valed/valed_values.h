@@ -18,24 +18,24 @@
 #include "valed_config.h"
 
 /*
- * Fill in *ac, except for ac_name, from a node with a valid backend.  On an
- * error prints a line and exits.
+ * Fill in *ac, except for ac_name, from a node with a valid device and backend.
+ * What is wrong here is told as valed_config.h says.
  */
 void	valed_values(struct adapter_config *ac, const struct valed_node *vn);
 
-/* Exit with a line if a text is not the name of a backend. */
-void	valed_backend_check(struct valed_where where, const char *backend);
+/* Whether a text is the name of a backend. */
+bool	valed_backend_check(struct valed_where where, const char *backend);
 
 /*
- * Exit with a line about *ac if two adapters share a port, a socket or an
- * address.  If `checking' (-t), two names of inherited sockets are two sockets.
+ * Check that two adapters share no port, socket or address.  If `checking'
+ * (-t), two names of inherited sockets are two sockets.
  */
 void	valed_values_twice(const struct adapter_config *ac,
 	    const struct adapter_config *other, bool checking);
 
 /*
  * Set *sv if a variable of a node is set and is a setting of the port, and
- * return true.  On an error prints a line and exits.
+ * return true.
  */
 bool	valed_values_setting(const struct valed_node *vn, int variable,
 	    struct vale_setting_value *sv);

@@ -9,6 +9,7 @@
 # sysexits.h
 EX_USAGE=64
 EX_NOINPUT=66
+EX_CANTCREAT=73
 EX_CONFIG=78
 
 # A file with two adapters, on lines 2 to 4 and 6 to 9.
@@ -91,6 +92,18 @@ wrong_line_body()
 	two > right.conf
 	echo "pci.0.1.0.mtu=1" > wrong.conf
 	refused $EX_CONFIG "wrong.conf:1: mtu=1" -k right.conf -k wrong.conf
+}
+
+test_case control "A terminal gets no control characters of a file"
+control_body()
+{
+	enter
+	printf 'x\033[2J\302\233=1\n' > wrong.conf
+	refused $EX_CONFIG 'wrong.conf:1: unknown variable "x?\[2J?' \
+	    -k wrong.conf
+	mkdir "$(printf 's\033')"
+	refused $EX_CANTCREAT 's?: exists and is not a socket' \
+	    -s "1,e1000,vale0:a,path=$(printf 's\033')"
 }
 
 test_case wrong_option "An error of -o names it; a file that cannot be read is \

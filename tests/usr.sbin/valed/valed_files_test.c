@@ -188,12 +188,11 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 		    "port.vale0:a.vlan=9\nattach.vale8:e9=packet\n%s\n",
 		    all[i].line);
 		file("w", text, strlen(text));
-		status = child((char *[]){ __DECONST(char *, "-k"),
+		status = status_of((char *[]){ __DECONST(char *, "-k"),
 		    __DECONST(char *, "w"), NULL });
-		snprintf(line, sizeof(line), "valed_files_test: w:9: %s",
-		    all[i].why);
-		ATF_CHECK_MSG(strncmp(out, line, strlen(line)) == 0,
-		    "%s: %s", all[i].line, out);
+		snprintf(line, sizeof(line), "w:9: %s", all[i].why);
+		ATF_CHECK_MSG(strncmp(why.wy_text, line, strlen(line)) == 0,
+		    "%s: %s", all[i].line, why.wy_text);
 		ATF_CHECK_EQ(EX_CONFIG, status);
 	}
 	/* The longest name, and one more. */
@@ -205,13 +204,13 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 	snprintf(text, sizeof(text), "port.vale0:%058d.limit=1\n",
 	    0);
 	file("w", text, strlen(text));
-	status = child((char *[]){ __DECONST(char *, "-k"),
+	status = status_of((char *[]){ __DECONST(char *, "-k"),
 	    __DECONST(char *, "w"), NULL });
 	ATF_CHECK_EQ(EX_CONFIG, status);
 	snprintf(text, sizeof(text), "switch.vale%0300d.ageing=1\n",
 	    0);
 	file("w", text, strlen(text));
-	status = child((char *[]){ __DECONST(char *, "-k"),
+	status = status_of((char *[]){ __DECONST(char *, "-k"),
 	    __DECONST(char *, "w"), NULL });
 	ATF_CHECK_EQ(EX_CONFIG, status);
 }
@@ -226,28 +225,27 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 static void
 no_strings(char *const *args, unsigned int n)
 {
-	const unsigned int before = strndups;
 	int status;
 
-	for (fail_strndup = before + 1;; fail_strndup++) {
-		status = child(args);
+	for (fail_strndup = 1;; fail_strndup++) {
+		strndups = 0;
+		status = status_of(args);
 		if (status == -1)
 			break;
-		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_strndup -
-		    before, status);
-		ATF_CHECK(strstr(out, NO_MEMORY "\n") != NULL);
+		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_strndup,
+		    status);
+		ATF_CHECK(strstr(why.wy_text, NO_MEMORY) != NULL);
 	}
-	ATF_CHECK_EQ_MSG(n, fail_strndup - before - 1, "%u", fail_strndup -
-	    before - 1);
+	ATF_CHECK_EQ_MSG(n + 1, fail_strndup, "%u", fail_strndup);
 	fail_strndup = 0;
 }
 
 TEST(no_memory, "Each allocation that fails is an error of the system")
 {
-	const unsigned int before = callocs;
-
-	for (fail_calloc = before + 1; fail_calloc <= before + 2; fail_calloc++)
+	for (fail_calloc = 1; fail_calloc <= 2; fail_calloc++) {
+		callocs = 0;
 		REFUSED(EX_OSERR, NO_MEMORY, OK);
+	}
 	fail_calloc = 0;
 	/* Device, backend's name, and each variable's value and place. */
 	FILE_IS("one", NODE("0.1.0", "a"));
@@ -300,7 +298,7 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	/* Once more, from the beginning, with nothing left of the first. */
 	n = strings_used();
 	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
-	valed_config_clear();
+	valed_config_begin(&why);
 	ATF_CHECK_EQ(0, strings_used());
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
@@ -327,7 +325,7 @@ TEST(first_place, "Places start with 0:0:0, and differ by their function")
 	ATF_CHECK_EQ(1, ac[1].ac_func);
 	ATF_CHECK_STREQ("b", ac[1].ac_name);
 	/* The same, of those that another parse leaves. */
-	valed_config_clear();
+	valed_config_begin(&why);
 	PARSE("-k", "f");
 	ATF_CHECK_EQ(2, opt->vo_nadapters);
 	ATF_CHECK_STREQ("b", ac[1].ac_name);
@@ -367,7 +365,7 @@ static const struct {
 
 TEST(lines, "What is wrong with a line is said, and which it is")
 {
-	char longer[300], text[1024], why[1024];
+	char longer[300], text[1024], line[1024];
 	unsigned int i;
 	int n;
 
@@ -375,23 +373,23 @@ TEST(lines, "What is wrong with a line is said, and which it is")
 		n = snprintf(text, sizeof(text), NODE("0.1.0", "a") "%s\n",
 		    lines[i].line);
 		file("f", text, n);
-		snprintf(why, sizeof(why), "f:4: %s", lines[i].why);
-		REFUSED(EX_CONFIG, why, "-k", "f");
+		snprintf(line, sizeof(line), "f:4: %s", lines[i].why);
+		REFUSED(EX_CONFIG, line, "-k", "f");
 		/* The same as an option. */
 		file("f", NODE("0.1.0", "a"), strlen(NODE("0.1.0", "a")));
-		snprintf(why, sizeof(why), "-o %s: %s", lines[i].line,
+		snprintf(line, sizeof(line), "-o %s: %s", lines[i].line,
 		    lines[i].why);
 		if (strstr(lines[i].why, "twice") == NULL)
-			REFUSED(EX_USAGE, why, "-k", "f", "-o",
+			REFUSED(EX_USAGE, line, "-k", "f", "-o",
 			    __DECONST(char *, lines[i].line));
 	}
 	/* Names are cut to 128 characters, where they were set to 159. */
 	memset(longer, 'x', sizeof(longer));
 	longer[250] = '=';
 	longer[299] = '\0';
-	snprintf(why, sizeof(why), "-o %.156s: unknown variable \"%.128s\"",
+	snprintf(line, sizeof(line), "-o %.156s: unknown variable \"%.128s\"",
 	    longer, longer);
-	REFUSED(EX_USAGE, why, "-o", longer);
+	REFUSED(EX_USAGE, line, "-o", longer);
 	FILE_IS("f", "pci.0.1.0.mtu=9\0000\n");
 	REFUSED(EX_CONFIG, "f:1: not text", "-k", "f");
 	FILE_IS("f", NODE("0.1.0", "a"));
@@ -428,7 +426,7 @@ TEST(many, "There are 256 nodes at most")
 		    "pci.%u.%u.0.device=e1000\n", i % 256, 1 + i / 256);
 	file("f", text, n);
 	REFUSED(EX_CONFIG, "f:257: more than 256 adapters", "-k", "f");
-	valed_config_clear();
+	valed_config_begin(&why);
 	ATF_CHECK(valed_config_next(NULL) == NULL);
 }
 

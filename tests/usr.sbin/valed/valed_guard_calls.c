@@ -28,6 +28,7 @@
 struct valed_options opt;
 struct valed_change vc;
 bool	replace = true;
+static struct valed_why why;
 static off_t	seen;			/* of what was said */
 
 void
@@ -56,9 +57,9 @@ start(const char *text, int argc)
 	argv[argc] = NULL;
 	/* There is none, unless a test makes one. */
 	valed_address_file = "machine-id";
-	valed_options(argc, argv, &opt);
+	ATF_REQUIRE(valed_options(argc, argv, &opt, &why));
 	ATF_REQUIRE_EQ(-1, valed_guard_fd());
-	valed_guard_start(argc, argv, &opt);
+	ATF_REQUIRE(valed_guard_start(argc, argv, &opt, &why));
 	ATF_REQUIRE(valed_guard_fd() != -1);
 }
 

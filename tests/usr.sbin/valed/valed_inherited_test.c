@@ -35,6 +35,7 @@
 #include "wrap.h"
 
 static struct valed_options opt;
+static struct valed_why why;
 static unsigned int fcntls, fail_fcntl;	/* calls so far; one fails */
 
 WRAP(int, fcntl, int fd, int cmd, ...)
@@ -225,7 +226,8 @@ parse(char *const *args)
 		argv[argc] = args[argc - 1];
 		argc++;
 	}
-	valed_options(argc, argv, &opt);
+	if (!valed_options(argc, argv, &opt, &why))
+		errx(why.wy_status, "%s", why.wy_text);
 }
 
 TEST(used, "Adapters and the control socket have them")

@@ -5,8 +5,8 @@
  */
 
 /*
- * valed's arguments, parsed by the test's process or by a child of it.
- * Functions that return nothing fail the test case if what they say is not so.
+ * valed's arguments, parsed.  Functions that return nothing fail the test case
+ * if what they say is not so.
  */
 
 #ifndef _VALED_PARSE_H_
@@ -18,21 +18,18 @@
 #include "valed_options.h"
 
 /* What the last call of parse() has made of its arguments. */
-extern struct valed_options *opt;
+extern struct valed_options *const opt;
 extern struct adapter_config *ac;	/* the first one */
-extern char	out[8192];		/* what a child has printed */
+extern struct valed_why why;
 
-/* Parse these arguments. */
+/* Parse these arguments.  Returns -1, or the status in `why'. */
+int	status_of(char *const *args);
+
+/* They are right. */
 void	parse(char *const *args);
 #define	PARSE(...)	parse((char *[]){ __VA_ARGS__, NULL })
 
-/*
- * Do so in a child.  Returns its status, or -1 if it goes on; what it prints is
- * in `out'.
- */
-int	child(char *const *args);
-
-/* A child ends with this status, after a line with this message. */
+/* They are wrong, with this status and message. */
 void	refused(int status, const char *message, char *const *args);
 #define	REFUSED(status, message, ...)					\
 	refused(status, message, (char *[]){ __VA_ARGS__, NULL })

@@ -451,6 +451,7 @@ TEST(settings_of, "Settings of one port change alone")
 	struct valed_settings old = { .vss_n = 0 }, from, new;
 
 	settings_make(&from, "a limit=1;b limit=2;b vlan=3");
+	ATF_REQUIRE(valed_settings_room(&old, 16));
 	valed_settings_take(&old, &from, is_any, NULL);
 	settings_make(&new, "a limit=5;b limit=6;b private=yes;c vlan=7");
 	acted[0] = '\0';
@@ -513,6 +514,7 @@ TEST(settings_left, "The settings of an adapter that stays as it was stay")
 
 	settings_make(&from, "a rate=1bit/s 8;a limit=2 8;b limit=3 16;"
 	    "c limit=4");
+	ATF_REQUIRE(valed_settings_room(&ss, 16));
 	valed_settings_move(&ss, &from, 8);
 	valed_settings_move(&ss, &from, 16);
 	ATF_CHECK_EQ(3, ss.vss_n);

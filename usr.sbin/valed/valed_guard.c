@@ -111,7 +111,10 @@ changes_end(const struct valed_why *why)
 	(void)change_send(&end);
 }
 
-/* Receive what the serving process sends.  Returns false if it has ended. */
+/*
+ * Receive what the serving process sends; what is no order is an answer.
+ * Returns false if that process has ended.
+ */
 static bool
 order_receive(struct guard_order *go)
 {
@@ -122,7 +125,9 @@ order_receive(struct guard_order *go)
 	while (n == -1 && errno == EINTR);
 	/* A client may have that process. */
 	if (n != (ssize_t)sizeof(*go))
-		go->go_what = GUARD_ANSWER;
+		*go = (struct guard_order){ .go_error = EPROTO };
+	go->go_port[sizeof(go->go_port) - 1] = '\0';
+	go->go_why[sizeof(go->go_why) - 1] = '\0';
 	return (n > 0);
 }
 

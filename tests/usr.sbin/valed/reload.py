@@ -329,16 +329,18 @@ def ports():
 
 
 def no_room():
-    """An adapter stays where it was if the other switch is full, and those stay
-    that were to have its port."""
+    """An adapter stays where it was, with its settings, if the other switch is
+    full, and those stay that were to have its port."""
+    limit = "pci.0.1.0.limit=3\n"
     many = [node(1 + i % 31, "p%d" % i).replace(
         "pci.0.%d.0" % (1 + i % 31), "pci.%d.%d.0" % (
             1 + i // 31, 1 + i % 31)) for i in range(254)]
     where = [at(1, "a", "vale1:a"), at(2, "b", "vale1:b")]
-    with Server(*many, *where) as v, Driver("a.sock") as a, \
+    with Server(*many, *where, limit) as v, Driver("a.sock") as a, \
             Driver("b.sock") as b:
         exchange(a, b)
-        v.reload(*many, at(1, "a", "vale0:a"), at(2, "b", "vale1:a"))
+        v.reload(*many, at(1, "a", "vale0:a"), at(2, "b", "vale1:a"), limit)
+        assert v.done() == ["vale0:a: limit=3", "vale0:a: limit=0"]
         assert v.error(3) == (
             "valed: %s:764: backend=vale0:a: the switch has no port left\n"
             "valed: %s:764: vale0:a: the adapter cannot be moved, and stays "
@@ -347,7 +349,8 @@ def no_room():
             "as it was\n" % (CONF, CONF, CONF))
         exchange(a, b)
         # There is room now.
-        v.reload(*many[1:], at(1, "a", "vale0:a"), at(2, "b", "vale1:a"))
+        v.reload(*many[1:], at(1, "a", "vale0:a"), at(2, "b", "vale1:a"),
+                 limit)
         with Driver("p1.sock") as c:
             exchange(a, c)
         v.quiet()
@@ -759,16 +762,18 @@ def between():
 
 def taken():
     """A program has the port that an adapter is to have."""
-    with Server(A, B, args=["-c", "control"]) as v, Driver("a.sock") as a, \
-            Driver("b.sock") as b:
+    with Server(node(1, "a", limit=3), B, args=["-c", "control"]) as v, \
+            Driver("a.sock") as a, Driver("b.sock") as b:
         x = opened("vale0:x")
-        as_x = node(1, "a", backend="vale0:x", mem="5M")
+        as_x = node(1, "a", backend="vale0:x", mem="5M", limit=4)
         line = "valed: %s:%%d: vale0:%%s: %%s: the adapter %%s\n" % CONF
         busy = "the port is open already, or another user captures its name"
         stays = "stays as it was"
         v.reload(as_x, B, C)
         assert v.error() == line % (2, "x", busy, stays)
         # x is unchanged; the others have the new configuration.
+        assert settings("vale0:a")["limit"] == "3"
+        assert settings("vale0:x")["limit"] != "4"
         exchange(a, b)
         refused("vale0:a")
         with Driver("c.sock") as c:
@@ -780,8 +785,8 @@ def taken():
                      node(2, "b", backend="vale0:a", path="y.sock"),
                      node(3, "c", path="b.sock"))
             assert v.error(3) == (line % (2, "x", busy, stays) +
-                                  line % (6, "a", keeps, stays) +
-                                  line % (9, "c", keeps, stays))
+                                  line % (7, "a", keeps, stays) +
+                                  line % (10, "c", keeps, stays))
             exchange(a, b)
             exchange(b, c)
         assert not os.path.lexists("z.sock") and not os.path.lexists("y.sock")
@@ -936,7 +941,9 @@ def again():
             exchange(a, b)
             v.reload(A, B, C)
             v.reload(A, B)
-            have = v.descriptors(), v.mappings()
+            guard, = wait_until(guards, "the guard")
+            fds = "/proc/%d/fd" % guard
+            have = v.descriptors(), v.mappings(), len(os.listdir(fds))
             threads = len(os.listdir("/proc/%d/task" % v.proc.pid))
             for i in range(20):
                 v.reload(A, B, node(3, "c%d" % i), C.replace(".3.", ".4."))
@@ -944,10 +951,13 @@ def again():
                     exchange(a, c)
                 v.reload(A, B)
                 exchange(a, b)
-            assert (v.descriptors(), v.mappings()) == have
+                v.reload("x\n")
+                assert v.error() == "valed: valed.conf:1: not name=value\n"
+            # The serving process hears of the end before the guard rests.
+            wait_until(lambda: (v.descriptors(), v.mappings(), len(
+                os.listdir(fds))) == have, "as many descriptors", lambda: have)
             assert len(os.listdir("/proc/%d/task" % v.proc.pid)) == threads
-            # The last but one may not have ended yet.
-            wait_until(lambda: len(guards()) == 1, "one guard", guards)
+            assert guards() == [guard]
             # Signals that come faster than they are served.
             for i in range(50):
                 write(A, B, *([C] if i % 2 else []))

@@ -72,11 +72,11 @@ int	valed_guard_carry(struct valed_change *vc);
 /*
  * The functions below are the serving process's main thread's.  The guard's
  * descriptor is readable when a change has come; then valed_guard_change()
- * fills in *vc.  If the guard has gone, there is none, and it returns false.  Each change but
- * VALED_END must be answered with 0 or an errno.  valed_guard_reload() asks for
- * changes, and VALED_END is the last one; `replace' is whether they may
- * disconnect clients of adapters that remain.  Returns false with errno if that
- * fails, with EPIPE if the guard has gone.
+ * fills in *vc.  If the guard has gone, there is none, and it returns false.
+ * Each change but VALED_END must be answered with 0 or an errno.
+ * valed_guard_reload() asks for changes, and VALED_END is the last one;
+ * `replace' is whether they may disconnect clients of adapters that remain.
+ * Returns false with errno if that fails, with EPIPE if the guard has gone.
  */
 int	valed_guard_fd(void);
 bool	valed_guard_reload(bool replace);

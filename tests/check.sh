@@ -11,8 +11,8 @@
 # of groups.sh that are in `groups' run, too.
 #
 # A failure does not end the run.  The last lines have what each failed test
-# wrote at last, after "  | ", name each failure, after "failed: ", and count all
-# results.  The exit status is 0 if nothing failed.
+# wrote at last, after "  | ", name each failure, after "failed: ", and count
+# all results.  The exit status is 0 if nothing failed.
 
 top=$1
 make=$2

@@ -5,8 +5,8 @@
  */
 
 /*
- * The table of settings, and vale_error(), which are the same whether the switch
- * is in this process (vale_setting_switch.c) or not (vale_valed.c).
+ * The table of settings, and vale_error(), which are the same whether the
+ * switch is in this process (vale_setting_switch.c) or not (vale_valed.c).
  */
 
 #include <sys/param.h>

@@ -92,8 +92,8 @@ programs_body()
 	    tree/Kyuafile ""
 	atf_check -o inline:"x/one\nx/two\n" sh "$tree/tests/groups.sh" tests \
 	    tree/Kyuafile first
-	atf_check -o inline:"x/two\nz/three\n" sh "$tree/tests/groups.sh" tests \
-	    tree/Kyuafile second
+	atf_check -o inline:"x/two\nz/three\n" sh "$tree/tests/groups.sh" \
+	    tests tree/Kyuafile second
 	atf_check -o inline:"x/one\nx/two\nz/three\n" sh \
 	    "$tree/tests/groups.sh" tests tree/Kyuafile all
 	atf_check -s exit:2 -e match:"third: there is no such group" \

@@ -35,7 +35,7 @@ all_body()
 	teardown
 }
 
-test_case kinds "What counts drops is known by its kind, however it is described" \
+test_case kinds "What counts drops is known by its kind, not its description" \
     require.progs python3
 kinds_body()
 {

@@ -20,8 +20,8 @@
 #define	ADAPTER_SAVED_VERSION	1
 
 /*
- * The version of all that it consists of, as text.  One program goes on from
- * the state of another one if the two have the same.
+ * The versions of the parts of that state, as text.  A program goes on from the
+ * state of another one if both have the same text.
  */
 #define	ADAPTER_TEXT_OF(n)	#n
 #define	ADAPTER_TEXT(n)		ADAPTER_TEXT_OF(n)

@@ -123,7 +123,7 @@ address_set(uint8_t mac[6], uint64_t hash)
 	mac[5] = (uint8_t)(hash >> 40);
 }
 
-/* 64 bits of FNV-1a. */
+/* Hash a text for a host without a machine-id: 64 bits of FNV-1a. */
 static uint64_t
 hash_of_none(const char *text)
 {

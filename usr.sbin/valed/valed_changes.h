@@ -32,8 +32,8 @@ int	valed_changes_socket(const struct adapter_config *ac,
 bool	valed_changes_begin(const struct valed_options *opt,
 	    struct valed_why *why);
 
-/* In the guard, which has none of the sockets open; in the serving process,
-   which needs nothing of this. */
+/* Close the adapters' sockets, in the guard; forget all of this, in the serving
+   process. */
 void	valed_changes_close(void);
 void	valed_changes_drop(void);
 

@@ -552,7 +552,7 @@ option(struct valed_options *opt, int ch, char **argv)
 	}
 }
 
-/* Take all options, unless one is wrong, or is to be answered alone. */
+/* Take options up to the end, a wrong one, -h or --version. */
 static void
 options(struct valed_options *opt, int argc, char **argv)
 {

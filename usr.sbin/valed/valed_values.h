@@ -19,7 +19,7 @@
 
 /*
  * Fill in *ac, except for ac_name, from a node with a valid device and backend.
- * What is wrong here is told as valed_config.h says.
+ * A wrong value is an error of valed_wrong() (valed_config.h).
  */
 void	valed_values(struct adapter_config *ac, const struct valed_node *vn);
 

@@ -293,8 +293,14 @@ class Driver(Client):
         self.next_rx = (self.next_rx + 1) % self.SLOTS
         return data
 
+    def state(self):
+        """Return what tells why no frame comes, for a message."""
+        names = ("STATUS", "RCTL", "TCTL", "TDH", "TDT", "RDH", "RDT")
+        return dict(((n, hex(self.get(globals()[n]))) for n in names),
+                    next_rx=self.next_rx, tail=self.tail)
+
     def receive(self):
-        return wait_until(self.frame, "a frame received")
+        return wait_until(self.frame, "a frame received", self.state)
 
 
 def read(path):
@@ -534,7 +540,9 @@ class Valed(Daemon):
 
 def main(cases):
     """Run the case that the first argument names.  Exits 77 if it cannot
-    run, and writes the reason to a file."""
+    run, and writes the reason to a file.  If the case fails, prints what valed
+    has printed."""
+    import glob
     import sys
     try:
         cases[sys.argv[1]]()
@@ -542,3 +550,7 @@ def main(cases):
         with open("skipped", "w") as f:
             f.write(str(e))
         sys.exit(77)
+    except BaseException:
+        for path in glob.glob("*.err"):
+            sys.stderr.write("%s:\n%s" % (path, read(path)))
+        raise

@@ -292,11 +292,13 @@ adapter_model(struct adapter *ad, struct e82545_config *config)
 	const struct adapter_config *ac = &ad->config;
 
 	memset(config, 0, sizeof(*config));
+	pthread_mutex_lock(&ad->mtx);
 	config->ec_kind = kinds[ac->ac_device];
 	memcpy(config->ec_mac, ac->ac_mac, sizeof(config->ec_mac));
 	config->ec_itr_256ns = ac->ac_itr_256ns;
 	config->ec_itr_min_256ns = ac->ac_itr_min_256ns;
 	config->ec_csb = ac->ac_csb;
+	pthread_mutex_unlock(&ad->mtx);
 	config->ec_name = ac->ac_name;
 	config->ec_memory = adapter_keep_model(ad, &config->ec_memory_size);
 }
@@ -360,6 +362,7 @@ static void
 adapter_resume(struct adapter *ad)
 {
 	struct e82545_config config;
+	bool direct;
 
 	adapter_model(ad, &config);
 	adapter_keep_resume(ad, &config);
@@ -367,7 +370,10 @@ adapter_resume(struct adapter *ad)
 	ad->shown_down = atomic_load_32(&ad->down) != 0;
 	e82545_link(ad->dev, !ad->shown_down);
 	adapter_keep_live(ad);
-	if (ad->config.ac_direct)
+	pthread_mutex_lock(&ad->mtx);
+	direct = ad->config.ac_direct;
+	pthread_mutex_unlock(&ad->mtx);
+	if (direct)
 		adapter_port_direct(ad, true);
 	/* From now on ports come. */
 	if (ad->port_ev != NULL)
@@ -527,6 +533,13 @@ static void
 change(struct adapter *ad, const struct adapter_config *config, bool move)
 {
 	pthread_mutex_lock(&ad->mtx);
+	if (!move) {
+		ad->config.ac_itr_256ns = config->ac_itr_256ns;
+		ad->config.ac_itr_min_256ns = config->ac_itr_min_256ns;
+		ad->config.ac_mtu = config->ac_mtu;
+		ad->config.ac_poll_us = config->ac_poll_us;
+		ad->config.ac_direct = config->ac_direct;
+	}
 	ad->moved = false;
 	ad->change = (struct adapter_change){ .ch_pending = true,
 	    .ch_quiesce = ad->change.ch_quiesce,

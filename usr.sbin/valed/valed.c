@@ -20,12 +20,13 @@
  *	valed_notify.c	 messages to the service manager
  *	valed_socket.c	 the sockets in the file system
  *	valed_why.c	 errors as values
- *	valed_guard.c	 the guard: removes them, and reads files again
- *	valed_changes.c	 the guard has the serving process carry out a reload
+ *	valed_guard.c	 the guard: reads files again, opens what they name
  *	valed_opener.c	 a process that opens a port of another valed: control=
  *	valed_plan.c	 what a reload changes
  *	valed_print.c	 prints the configuration: -T
- *	valed_reload.c	 changes that the guard asks for
+ *	valed_reload.c	 carries it out
+ *	valed_adapters.c adapters that come, change and go
+ *	valed_interfaces.c interfaces that the configuration attaches
  *	valed_settings.c settings of switches and ports
  *	valed_settings_keep.c those that were changed, for the next process
  *	valed_sandbox.c	 drops privileges
@@ -56,7 +57,7 @@
  *	   |          |                       |
  *	 vfu_device --+-- e82545 model	    e82545 model
  *		      |			      |
- *		   net_port, backend	   backend
+ *		  adapter_net, port	   (the same)
  *		      |			      |
  *		      +---- VALE switch ------+		libvale
  *
@@ -68,9 +69,10 @@
  * Adapters meet only in the switch, where a port cannot see another port's
  * memory.  The main thread opens the sockets, starts the other threads, drops
  * the privileges of the process (this file), and then waits for signals
- * (valed_serve.c), and for changes of the adapters (valed_reload.c).  A second
- * process, the guard, removes the sockets at the end and reads changed
- * configurations (valed_guard.c).  With a control socket a third one passes
+ * (valed_serve.c), and carries out what changed configurations say
+ * (valed_reload.c).  A second process, the guard, reads these, opens what they
+ * name, and removes the sockets at the end (valed_guard.c).  With a control
+ * socket a third one passes
  * descriptors (ctl_pass.c), and with control= there is one for each such
  * adapter, which opens its port (valed_opener.c).  With -R another one, the
  * first of all, starts the serving process again, which then goes on with the
@@ -118,9 +120,11 @@
 #include "valed_counters_keep.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
+#include "valed_interfaces.h"
 #include "valed_notify.h"
 #include "valed_options.h"
 #include "valed_print.h"
+#include "valed_reload.h"
 #include "valed_sandbox.h"
 #include "valed_serve.h"
 #include "valed_settings_keep.h"
@@ -159,8 +163,6 @@ names_start(void)
 	for (i = 0; i < opt.vo_nadapters; i++)
 		ctl_names_adapter(valed_place(&opt.vo_adapters[i]),
 		    opt.vo_adapters[i].ac_backend);
-	for (i = 0; i < opt.vo_nhostifs; i++)
-		(void)ctl_names_hostif(opt.vo_hostifs[i].hc_port);
 }
 
 /* End before valed serves, after a message. */
@@ -186,8 +188,7 @@ settings_start(void)
 			    vale_error());
 			give_up(EX_OSERR);
 		}
-	free(opt.vo_settings.vss_list);
-	opt.vo_settings = (struct valed_settings){ .vss_n = 0 };
+	valed_reload_begin(&opt);
 }
 
 /*
@@ -211,7 +212,7 @@ adapters_start(void)
 		close(ac->ac_listen);
 		if (valed_is_remote(ac))
 			close(ac->ac_opener);
-		valed_guard_absent(ac);
+		valed_guard_unlink(ac->ac_path);
 	}
 	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&adapters) &&
 	    opt.vo_control == NULL && opt.vo_nhostifs == 0)
@@ -219,61 +220,15 @@ adapters_start(void)
 }
 
 /*
- * An interface could not be attached, which was said: the guard tries again,
- * but an option -a ends valed, if no earlier process has served.
+ * Attach the interfaces of -a, and of lines.  An option -a that fails ends
+ * valed, if no earlier process has served.
  */
 static void
-hostif_fails(unsigned int i, struct hostif_fds *fds, const char *why)
+interfaces_start(void)
 {
-	const struct hostif_config *hc = &opt.vo_hostifs[i];
-
-	if (!hc->hc_line && valed_store_count() == 0)
+	valed_interfaces_begin(&opt);
+	if (!valed_interfaces_start() && valed_store_count() == 0)
 		give_up(EX_UNAVAILABLE);
-	fds->hf_nfds = 0;
-	ctl_names_hostif_remove(hc->hc_port);
-	valed_guard_unattached(hc->hc_port, why);
-}
-
-/*
- * Open the interfaces of -a, and of lines.  They are attached when the process
- * is in its sandbox.
- */
-static void
-hostifs_open(struct hostif_fds *fds)
-{
-	const struct hostif_config *hc;
-	char error[256];
-	unsigned int i;
-
-	for (i = 0; i < opt.vo_nhostifs; i++) {
-		hc = &opt.vo_hostifs[i];
-		if (hostif_open(hostif_config_name(hc), &hc->hc_options,
-		    &fds[i], error, sizeof(error)) == -1) {
-			warnx("%s: %s", hc->hc_where, error);
-			hostif_fails(i, &fds[i], error);
-			continue;
-		}
-		if (hostif_warning(&fds[i], error, sizeof(error)))
-			warnx("%s: %s", hc->hc_where, error);
-	}
-}
-
-static void
-hostifs_attach(struct hostif_fds *fds)
-{
-	const struct hostif_config *hc;
-	char error[256];
-	unsigned int i;
-
-	for (i = 0; i < opt.vo_nhostifs; i++) {
-		hc = &opt.vo_hostifs[i];
-		if (fds[i].hf_nfds == 0 || hostif_attach(hc->hc_port, &fds[i],
-		    error, sizeof(error)))
-			continue;
-		warnx("%s%s", hc->hc_line ? "" : "-a ", error);
-		hostif_close(&fds[i]);
-		hostif_fails(i, &fds[i], "");
-	}
 }
 
 /*
@@ -294,7 +249,6 @@ int
 main(int argc, char **argv)
 {
 	struct valed_why why = { .wy_status = 0 };
-	struct hostif_fds fds[HOSTIF_MAX];
 	int signal_fd;
 
 	peer_log_init("valed");
@@ -362,7 +316,6 @@ main(int argc, char **argv)
 	valed_counters_keep_start(&opt);
 	ctl_devices_are(valed_watch_list);
 	ctl_changes_are(valed_serve_changed);
-	hostifs_open(fds);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {
@@ -373,7 +326,7 @@ main(int argc, char **argv)
 		warn("sandbox");
 		give_up(EX_OSERR);
 	}
-	hostifs_attach(fds);
+	interfaces_start();
 	valed_hostif_keep_attach();
 	valed_serve(&adapters, opt.vo_verbose, signal_fd);
 }

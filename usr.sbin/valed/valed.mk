@@ -11,9 +11,9 @@ ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
 		adapter_port.c adapter_resume.c adapter_work.c		\
 		tap_port.c valed_activation.c valed_store.c
 
-VALED_SRCS=	valed.c valed_address.c valed_carrier.c valed_changes.c	\
+VALED_SRCS=	valed.c valed_adapters.c valed_address.c valed_carrier.c \
 		valed_config.c valed_control.c valed_counters_keep.c	\
-		valed_guard.c valed_hostif_keep.c			\
+		valed_guard.c valed_hostif_keep.c valed_interfaces.c	\
 		valed_notify.c valed_opener.c				\
 		valed_options.c valed_plan.c valed_print.c		\
 		valed_reload.c valed_sandbox.c valed_serve.c		\

@@ -7,32 +7,37 @@
 /*
  * The guard, a second process outside of the sandbox, without clients.
  *
- * The sandbox allows no file operations, so the guard removes the sockets when
- * the serving process ends, however it ends: the end of their connection tells
- * it.  And when the serving process asks for it, after a SIGHUP, the guard
- * reads the configuration again:
- *
  *	serving process			guard
- *	   | <- SIGHUP			  |
- *	   | -- reload ------------------>| options
- *	   |<------------------- change --|
- *	   | -- answer ------------------>|
- *	   |	...			  |	...
- *	   |<---------------------- end --|
+ *	   | -- read -------------------->| options
+ *	   |<--------- lists, or error ---|
+ *	   | -- socket, opener, open ---->|
+ *	   |<--------------- descriptor --|
+ *	   | -- unlink ------------------>|
  *
- * It does what main() does at the start, with the same functions.  An error of
- * the configuration is one line, before any change is asked for, and comes with
- * the end.  valed_changes.c has the changes: names are reserved, then sockets
- * made, adapters removed, settings and adapters changed, interfaces attached,
- * and adapters added.
+ * The sandbox allows no file operations, so the guard does them: it reads the
+ * configuration, with the functions of the start; creates the sockets of
+ * adapters, starts their openers and opens interfaces, if the configuration
+ * that it has read itself has them; and removes sockets that valed has created.
+ * A client may have taken over the serving process: nothing else that this
+ * sends has an effect.  What is done with all that, and when, the serving
+ * process knows alone (valed_reload.c).
+ *
+ * The guard removes the sockets when the serving process ends, however it ends:
+ * the end of their connection tells it.  With a store (valed_store.h) the next
+ * process has them, but those that no adapter of the configuration has.
  */
 
 #include <sys/param.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
-#include <err.h>
+#include <net/if.h>
+
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +47,7 @@
 
 #include "adapter_config.h"
 #include "peer_fds.h"
-#include "valed_changes.h"
+#include "valed_config.h"
 #include "valed_control.h"
 #include "valed_guard.h"
 #include "valed_opener.h"
@@ -51,161 +56,278 @@
 #include "valed_store.h"
 #include "valed_why.h"
 
-/* What the serving process asks for, or answers. */
-struct guard_order {
+/* Between two calls of watch() while the guard works, ms. */
+#define	WATCH_MS	10
+
+/* What the serving process asks for. */
+struct guard_request {
 	enum {
-		GUARD_ANSWER,		/* to a change: go_error */
-		GUARD_RELOAD,
-		GUARD_ABSENT,		/* of one that is not there */
-		GUARD_UNATTACHED,	/* of an interface */
-		GUARD_ATTACH,		/* those that are there again */
+		GUARD_READ,		/* the configuration again */
+		GUARD_SOCKET,		/* of the adapter at gr_place */
+		GUARD_OPENER,		/* the same */
+		GUARD_OPEN,		/* the interface of the port gr_text */
+		GUARD_WHERE,		/* of gr_variable at gr_place */
+		GUARD_UNLINK,		/* the path gr_text */
 		GUARD_REMOVE		/* with a store: remove the sockets at
-					   the end, which no process takes */
-	}	go_what;
-	int	go_error;		/* 0, or an errno */
-	bool	go_replace;		/* a reload may disconnect clients */
-	int	go_bus, go_slot, go_func;
-	char	go_port[VALE_NAME_SIZE];	/* GUARD_UNATTACHED */
-	char	go_why[VALED_ATTACH_WHY];
+					   the end; no reply */
+	}		gr_what;
+	unsigned int	gr_place;	/* valed_place() */
+	int		gr_variable;	/* VALED_V_* */
+	char		gr_text[VALED_PATH_SIZE];
+};
+_Static_assert(VALED_PATH_SIZE >= VALE_NAME_SIZE, "a port's name fits");
+
+/* The reply, with descriptors if there is no error. */
+struct guard_reply {
+	int		grp_error;	/* 0, or an errno, and grp_why */
+	struct valed_why grp_why;	/* also a warning, or where */
+	struct hostif_fds grp_hostif;	/* GUARD_OPEN */
+};
+
+/* The lists of GUARD_READ, which follow each other in a file. */
+struct guard_lists {
+	unsigned int	gl_nadapters;
+	unsigned int	gl_nhostifs;
+	unsigned int	gl_nsettings;
 };
 
 /* The connection: this process's end. */
 static int	guard_fd = -1;
 
-/* The serving process's: an interface of the configuration is not attached. */
-static bool	absent;
+/*
+ * The guard.
+ */
 
 static int	guard_argc;
 static char	**guard_argv;
+/* The configuration that was read last without an error; and whether what was
+   read last is that. */
+static struct valed_options guard_options;
+static bool	guard_read = true;
 /* The guard removes the sockets at the end. */
 static bool	guard_removes;
 
-static bool
-change_send(struct valed_change *vc)
+/* The adapter at a place, or NULL with errno. */
+static const struct adapter_config *
+adapter_at(unsigned int place)
 {
-	int adapter[2];
-	const int *fds = adapter;
-	unsigned int n = 0;
+	const struct adapter_config *ac = guard_options.vo_adapters;
+	unsigned int n = guard_options.vo_nadapters;
 
-	if (vc->vc_what == VALED_ADD && vc->vc_config.ac_listen != -1)
-		adapter[n++] = vc->vc_config.ac_listen;
-	if (vc->vc_what == VALED_ADD && valed_is_remote(&vc->vc_config) &&
-	    vc->vc_config.ac_opener != -1)
-		adapter[n++] = vc->vc_config.ac_opener;
-	if (vc->vc_what == VALED_ATTACH) {
-		fds = vc->vc_hostif.hf_fd;
-		n = vc->vc_hostif.hf_nfds;
-	}
-	return (peer_fds_send(guard_fd, vc, sizeof(*vc), fds, n, 0) ==
-	    (ssize_t)sizeof(*vc));
+	for (; n > 0 && guard_read; ac++, n--)
+		if (valed_place(ac) == place)
+			return (ac);
+	errno = ENOENT;
+	return (NULL);
 }
 
-/* No more changes: tell the first error, if there is one. */
+/* Whether an adapter of the configuration listens there. */
+static bool
+is_listening(const char *path)
+{
+	const struct adapter_config *ac = guard_options.vo_adapters;
+	unsigned int n = guard_options.vo_nadapters;
+
+	for (; n > 0; ac++, n--)
+		if (strcmp(ac->ac_path, path) == 0)
+			return (true);
+	return (false);
+}
+
+/* Create the socket of an adapter, or duplicate the inherited one. */
+static int
+socket_open(const struct adapter_config *ac, struct valed_why *why)
+{
+	const struct valed_node *vn = valed_config_find(ac->ac_bus,
+	    ac->ac_slot, ac->ac_func);
+	const struct valed_where where = valed_config_where(vn, VALED_V_PATH);
+	char option[PATH_MAX];
+
+	if (ac->ac_fd != -1)
+		return (fcntl(ac->ac_fd, F_DUPFD_CLOEXEC, 0));
+	snprintf(option, sizeof(option), "%s%s: path=", where.wh_option,
+	    where.wh_text);
+	return (valed_socket_open(option, ac->ac_path, SOCK_STREAM, NULL, why));
+}
+
+/* Start the process that opens the port of an adapter. */
+static int
+opener_start(const struct adapter_config *ac, struct valed_why *why)
+{
+	const int fd = valed_opener_start(ac);
+
+	if (fd == -1)
+		valed_why_set(why, EX_OSERR, "%s: process that opens the port: "
+		    "%s", ac->ac_where, strerror(errno));
+	return (fd);
+}
+
+/* Write the lists of a configuration to a file.  Returns the file, or -1. */
+static int
+lists_write(const struct valed_options *opt)
+{
+	const struct guard_lists gl = { opt->vo_nadapters, opt->vo_nhostifs,
+	    opt->vo_settings.vss_n };
+	const struct iovec iov[] = {
+		{ (void *)(uintptr_t)&gl, sizeof(gl) },
+		{ opt->vo_adapters,
+		    gl.gl_nadapters * sizeof(opt->vo_adapters[0]) },
+		{ opt->vo_hostifs,
+		    gl.gl_nhostifs * sizeof(opt->vo_hostifs[0]) },
+		{ opt->vo_settings.vss_list,
+		    gl.gl_nsettings * sizeof(opt->vo_settings.vss_list[0]) }
+	};
+	const int fd = memfd_create("configuration", MFD_CLOEXEC);
+	ssize_t size = 0;
+	unsigned int i;
+
+	for (i = 0; i < nitems(iov); i++)
+		size += (ssize_t)iov[i].iov_len;
+	if (fd != -1 && writev(fd, iov, nitems(iov)) == size &&
+	    lseek(fd, 0, SEEK_SET) == 0)
+		return (fd);
+	if (fd != -1)
+		close(fd);
+	return (-1);
+}
+
+/* Read the configuration.  Returns a file with its lists, or -1. */
+static int
+configuration_read(struct guard_reply *gp)
+{
+	struct valed_options opt;
+
+	guard_read = valed_options(guard_argc, guard_argv, &opt, &gp->grp_why);
+	if (!guard_read)
+		return (-1);
+	valed_options_free(&guard_options);
+	guard_options = opt;
+	return (lists_write(&opt));
+}
+
+/* Open the interface that the configuration has for a port. */
 static void
-changes_end(const struct valed_why *why)
+interface_open(const char *port, struct guard_reply *gp)
 {
-	static struct valed_change end = { .vc_what = VALED_END };
+	const struct hostif_config *hc = guard_options.vo_hostifs;
+	unsigned int n = guard_options.vo_nhostifs;
+	char *line = gp->grp_why.wy_text;
 
-	end.vc_absent = valed_changes_unattached_any();
-	strlcpy(end.vc_why, why->wy_text, sizeof(end.vc_why));
-	(void)change_send(&end);
+	for (; n > 0 && strcmp(hc->hc_port, port) != 0; hc++)
+		n--;
+	if (n == 0) {
+		gp->grp_error = ENOENT;
+		valed_why_set(&gp->grp_why, EX_CONFIG, "not in the "
+		    "configuration");
+	} else if (hostif_open(hostif_config_name(hc), &hc->hc_options,
+	    &gp->grp_hostif, line, VALED_ATTACH_WHY) == -1)
+		gp->grp_error = if_nametoindex(hostif_config_name(hc)) == 0 ?
+		    ENXIO : EIO;
+	else
+		(void)hostif_warning(&gp->grp_hostif, line, VALED_ATTACH_WHY);
 }
 
-/*
- * Receive what the serving process sends; what is no order is an answer.
- * Returns false if that process has ended.
- */
+/* Say where a variable of an adapter was set. */
+static void
+say_where(const struct guard_request *gr, struct guard_reply *gp)
+{
+	const struct adapter_config *ac = adapter_at(gr->gr_place);
+	const struct valed_node *vn;
+	struct valed_where where;
+
+	gp->grp_error = ENOENT;
+	if (ac == NULL || gr->gr_variable < 0 ||
+	    gr->gr_variable >= VALED_NVARIABLES)
+		return;
+	vn = valed_config_find(ac->ac_bus, ac->ac_slot, ac->ac_func);
+	where = valed_config_where(vn, gr->gr_variable);
+	snprintf(gp->grp_why.wy_text, sizeof(gp->grp_why.wy_text), "%s%s",
+	    where.wh_option, where.wh_text);
+	if (vn->nd_variable[gr->gr_variable].nt_value != NULL)
+		gp->grp_error = 0;
+}
+
+/* Do what was asked for.  Returns a descriptor for the reply, or -1. */
+static int
+request_do(const struct guard_request *gr, struct guard_reply *gp)
+{
+	const struct adapter_config *ac;
+	int fd = -1;
+
+	switch (gr->gr_what) {
+	case GUARD_READ:
+		fd = configuration_read(gp);
+		break;
+	case GUARD_SOCKET:
+		ac = adapter_at(gr->gr_place);
+		if (ac != NULL)
+			fd = socket_open(ac, &gp->grp_why);
+		break;
+	case GUARD_OPENER:
+		ac = adapter_at(gr->gr_place);
+		if (ac != NULL && valed_is_remote(ac))
+			fd = opener_start(ac, &gp->grp_why);
+		break;
+	case GUARD_OPEN:
+		interface_open(gr->gr_text, gp);
+		return (-1);
+	case GUARD_UNLINK:
+		valed_socket_remove(gr->gr_text);
+		return (-1);
+	default:
+		say_where(gr, gp);
+		return (-1);
+	}
+	if (fd != -1)
+		return (fd);
+	gp->grp_error = EIO;
+	valed_why_set(&gp->grp_why, EX_OSERR, "%s", strerror(errno));
+	return (-1);
+}
+
+/* Answer a request.  The descriptors are the receiver's alone. */
+static void
+request_answer(const struct guard_request *gr)
+{
+	static struct guard_reply gp;
+	int fd;
+
+	memset(&gp, 0, sizeof(gp));
+	fd = request_do(gr, &gp);
+	if (fd != -1) {
+		gp.grp_hostif.hf_fd[0] = fd;
+		gp.grp_hostif.hf_nfds = 1;
+	}
+	if (peer_fds_send(guard_fd, &gp, sizeof(gp), gp.grp_hostif.hf_fd,
+	    gp.grp_hostif.hf_nfds, 0) != -1) {
+		hostif_close(&gp.grp_hostif);
+		return;
+	}
+	/* Others have too many descriptors in flight. */
+	gp.grp_error = errno;
+	valed_why_set(&gp.grp_why, EX_OSERR, "%s", strerror(gp.grp_error));
+	hostif_close(&gp.grp_hostif);
+	(void)peer_fds_send(guard_fd, &gp, sizeof(gp), NULL, 0, 0);
+}
+
+/* Receive a request.  Returns false if the serving process has ended. */
 static bool
-order_receive(struct guard_order *go)
+request_receive(struct guard_request *gr)
 {
 	ssize_t n;
 
 	do
-		n = recv(guard_fd, go, sizeof(*go), 0);
+		n = recv(guard_fd, gr, sizeof(*gr), 0);
 	while (n == -1 && errno == EINTR);
-	/* A client may have that process. */
-	if (n != (ssize_t)sizeof(*go))
-		*go = (struct guard_order){ .go_error = EPROTO };
-	go->go_port[sizeof(go->go_port) - 1] = '\0';
-	go->go_why[sizeof(go->go_why) - 1] = '\0';
-	return (n > 0);
-}
-
-/* The serving process has ended, perhaps in the midst of a reload. */
-static void __dead2
-guard_end(void)
-{
-	if (guard_removes)
-		valed_sockets_remove();
-	else
-		valed_changes_prune();
-	_exit(EX_OK);
-}
-
-int
-valed_guard_carry(struct valed_change *vc)
-{
-	struct guard_order go;
-
-	if (!change_send(vc))
-		guard_end();
-	while (order_receive(&go)) {
-		if (go.go_what == GUARD_ANSWER)
-			return (go.go_error);
-		/* No other order comes meanwhile. */
-		if (go.go_what == GUARD_REMOVE)
-			guard_removes = true;
-	}
-	guard_end();
-}
-
-/* Read the configuration, and carry out what has changed. */
-static void
-reload(bool replace)
-{
-	struct valed_why why = { .wy_status = 0 };
-	struct valed_options opt;
-
-	if (valed_options(guard_argc, guard_argv, &opt, &why))
-		valed_changes(&opt, replace, &why);
-	else
-		warnx("%s", why.wy_text);
-	changes_end(&why);
-}
-
-/* Do what the serving process asks for. */
-static void
-order_do(const struct guard_order *go)
-{
-	struct valed_why why = { .wy_status = 0 };
-
-	switch (go->go_what) {
-	case GUARD_RELOAD:
-		reload(go->go_replace);
-		break;
-	case GUARD_ATTACH:
-		valed_changes_attach();
-		changes_end(&why);
-		break;
-	case GUARD_ABSENT:
-		valed_changes_absent(go->go_bus, go->go_slot, go->go_func);
-		break;
-	case GUARD_UNATTACHED:
-		valed_changes_unattached(go->go_port, go->go_why);
-		break;
-	case GUARD_REMOVE:
-		guard_removes = true;
-		break;
-	case GUARD_ANSWER:
-		break;
-	}
+	gr->gr_text[sizeof(gr->gr_text) - 1] = '\0';
+	return (n == (ssize_t)sizeof(*gr));
 }
 
 /* The guard process. */
 static void __dead2
 guard(void)
 {
-	struct guard_order go;
+	struct guard_request gr;
 	sigset_t all;
 
 	guard_removes = !valed_store_active();
@@ -213,10 +335,22 @@ guard(void)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "valed-guard");
-	while (order_receive(&go))
-		order_do(&go);
-	guard_end();
+	while (request_receive(&gr)) {
+		if (gr.gr_what == GUARD_REMOVE)
+			guard_removes = true;
+		else
+			request_answer(&gr);
+	}
+	if (guard_removes)
+		valed_sockets_remove();
+	else
+		valed_sockets_prune(is_listening);
+	_exit(EX_OK);
 }
+
+/*
+ * The start.
+ */
 
 /* Create the control socket, unless it is inherited. */
 static bool
@@ -227,42 +361,55 @@ control_open(struct control_config *co, struct valed_why *why)
 	return (co->co_listen != -1);
 }
 
-/* Create the sockets. */
+/* Create the sockets, and start the openers. */
 static bool
-sockets_open(struct valed_options *opt, struct valed_why *why)
+all_open(struct valed_options *opt, struct valed_why *why)
 {
 	struct adapter_config *ac = opt->vo_adapters;
+	struct adapter_config *end = ac + opt->vo_nadapters;
 
-	for (; ac < opt->vo_adapters + opt->vo_nadapters; ac++) {
+	for (; ac < end; ac++) {
 		ac->ac_listen = ac->ac_fd != -1 ? ac->ac_fd :
-		    valed_changes_socket(ac, why);
+		    socket_open(ac, why);
 		if (ac->ac_listen == -1)
 			return (false);
 	}
-	return (opt->vo_control == NULL || control_open(opt->vo_control, why));
-}
-
-/* Start a process for each adapter whose port is another valed's. */
-static bool
-openers_start(struct valed_options *opt, struct valed_why *why)
-{
-	struct adapter_config *ac = opt->vo_adapters;
-
-	for (; ac < opt->vo_adapters + opt->vo_nadapters; ac++) {
+	if (opt->vo_control != NULL && !control_open(opt->vo_control, why))
+		return (false);
+	for (ac = opt->vo_adapters; ac < end; ac++) {
 		if (!valed_is_remote(ac))
 			continue;
-		ac->ac_opener = valed_opener_start(ac);
+		ac->ac_opener = opener_start(ac, why);
 		if (ac->ac_opener == -1)
-			return (valed_why_set(why, EX_OSERR, "%s: process that "
-			    "opens the port: %s", ac->ac_where,
-			    strerror(errno)));
+			return (false);
 	}
 	return (true);
 }
 
+/*
+ * Close what the serving process has: without the guard's sockets, that
+ * process's would not look unused when it ends, and openers would not see that
+ * it has.
+ */
+static void
+all_close(const struct valed_options *opt)
+{
+	const struct adapter_config *ac = opt->vo_adapters;
+	unsigned int n = opt->vo_nadapters;
+
+	for (; n > 0; ac++, n--) {
+		if (ac->ac_fd == -1)
+			close(ac->ac_listen);
+		if (valed_is_remote(ac))
+			close(ac->ac_opener);
+	}
+	if (opt->vo_control != NULL && opt->vo_control->co_fd == -1)
+		close(opt->vo_control->co_listen);
+}
+
 /* Start the guard's process. */
 static bool
-guard_fork(const struct control_config *co, struct valed_why *why)
+guard_fork(const struct valed_options *opt, struct valed_why *why)
 {
 	int fds[2];
 	pid_t pid;
@@ -274,10 +421,9 @@ guard_fork(const struct control_config *co, struct valed_why *why)
 	guard_fd = fds[pid == 0];
 	close(fds[pid != 0]);
 	if (pid == 0) {
+		guard_options = *opt;
 		valed_store_forget();
-		valed_changes_close();
-		if (co != NULL && co->co_fd == -1)
-			close(co->co_listen);
+		all_close(opt);
 		guard();
 	}
 	return (true);
@@ -289,21 +435,25 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt,
 {
 	guard_argc = argc;
 	guard_argv = argv;
-	/* Nobody waits for the guard, or for openers. */
+	/* Children are never waited for. */
 	signal(SIGCHLD, SIG_IGN);
-	if (!sockets_open(opt, why) || !openers_start(opt, why) ||
-	    !valed_changes_begin(opt, why) ||
-	    !guard_fork(opt->vo_control, why)) {
-		valed_sockets_remove();
-		return (false);
-	}
-	valed_changes_drop();
-	return (true);
+	if (all_open(opt, why) && guard_fork(opt, why))
+		return (true);
+	valed_sockets_remove();
+	return (false);
 }
 
 /*
  * The serving process.
  */
+
+static void	(*guard_watch)(struct adapter *);
+
+void
+valed_guard_watch(void (*watch)(struct adapter *))
+{
+	guard_watch = watch;
+}
 
 int
 valed_guard_fd(void)
@@ -311,146 +461,232 @@ valed_guard_fd(void)
 	return (guard_fd);
 }
 
-bool
-valed_guard_reload(bool replace)
+static bool
+request_send(const struct guard_request *gr)
 {
-	const struct guard_order go = { .go_what = GUARD_RELOAD,
-	    .go_replace = replace };
+	ssize_t n;
 
-	return (send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) ==
-	    (ssize_t)sizeof(go));
+	do
+		n = send(guard_fd, gr, sizeof(*gr), MSG_NOSIGNAL);
+	while (n == -1 && (errno == EINTR || errno == ENOBUFS ||
+	    errno == ENOMEM));
+	return (n != -1);
 }
 
 static void
-order(const struct guard_order *go)
-{
-	while (send(guard_fd, go, sizeof(*go), MSG_NOSIGNAL) == -1 &&
-	    (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
-		continue;
-}
-
-void
-valed_guard_absent(const struct adapter_config *ac)
-{
-	const struct guard_order go = { .go_what = GUARD_ABSENT,
-	    .go_bus = ac->ac_bus, .go_slot = ac->ac_slot,
-	    .go_func = ac->ac_func };
-
-	order(&go);
-}
-
-void
-valed_guard_unattached(const char *port, const char *why)
-{
-	struct guard_order go = { .go_what = GUARD_UNATTACHED };
-
-	strlcpy(go.go_port, port, sizeof(go.go_port));
-	strlcpy(go.go_why, why, sizeof(go.go_why));
-	order(&go);
-	absent = true;
-}
-
-bool
-valed_guard_attach(void)
-{
-	const struct guard_order go = { .go_what = GUARD_ATTACH };
-
-	return (absent && send(guard_fd, &go, sizeof(go), MSG_NOSIGNAL) ==
-	    (ssize_t)sizeof(go));
-}
-
-static void
-change_drop_fd(void *arg __unused, int fd)
+reply_drop_fd(void *arg __unused, int fd)
 {
 	close(fd);
 }
 
-/* Put the descriptors that came into their places.  Returns false if some have
-   not come. */
+/* Receive a reply.  Returns false if there is none, or it is not whole. */
 static bool
-change_fds(struct valed_change *vc, const int *fds, unsigned int n, bool all)
-{
-	const bool listen = vc->vc_config.ac_listen != -1;
-	const bool opener = valed_is_remote(&vc->vc_config);
-	unsigned int i;
-
-	vc->vc_config.ac_listen = vc->vc_config.ac_opener = -1;
-	if (vc->vc_what == VALED_ATTACH) {
-		for (i = 0; i < n; i++)
-			vc->vc_hostif.hf_fd[i] = fds[i];
-		all = all && n == vc->vc_hostif.hf_nfds;
-		vc->vc_hostif.hf_nfds = n;
-	} else if (vc->vc_what == VALED_ADD) {
-		if (listen && n > 0)
-			vc->vc_config.ac_listen = fds[0];
-		if (opener && n > listen)
-			vc->vc_config.ac_opener = fds[listen];
-	}
-	return (all);
-}
-
-bool
-valed_guard_change(struct valed_change *vc)
+reply_receive(struct guard_reply *gp)
 {
 	union {
 		struct cmsghdr	align;
 		char		buf[PEER_FDS_SPACE(HOSTIF_FDS_MAX)];
 	} control;
-	struct iovec iov = { vc, sizeof(*vc) };
+	struct iovec iov = { gp, sizeof(*gp) };
 	int fds[HOSTIF_FDS_MAX];
 	struct peer_fds mf = { .mf_fd = fds, .mf_max = HOSTIF_FDS_MAX,
-	    .mf_drop = change_drop_fd };
+	    .mf_drop = reply_drop_fd };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control.buf, .msg_controllen = sizeof(control) };
 	bool all;
-	struct msghdr msg;
 	ssize_t n;
 
-	memset(&msg, 0, sizeof(msg));
-	msg.msg_iov = &iov;
-	msg.msg_iovlen = 1;
-	msg.msg_control = control.buf;
-	msg.msg_controllen = sizeof(control.buf);
 	do
 		n = recvmsg(guard_fd, &msg, MSG_CMSG_CLOEXEC);
 	while (n == -1 && (errno == EINTR || errno == ENOMEM));
-	if (n != (ssize_t)sizeof(*vc))
+	if (n != (ssize_t)sizeof(*gp)) {
+		errno = EPIPE;
 		return (false);
-	if (vc->vc_what == VALED_END)
-		absent = vc->vc_absent;
-	all = peer_fds_take(&msg, &mf);
-	vc->vc_lost |= !change_fds(vc, fds, mf.mf_n, all);
-	return (true);
+	}
+	all = peer_fds_take(&msg, &mf) && mf.mf_n == gp->grp_hostif.hf_nfds;
+	memcpy(gp->grp_hostif.hf_fd, fds, mf.mf_n * sizeof(fds[0]));
+	gp->grp_hostif.hf_nfds = mf.mf_n;
+	if (all)
+		return (true);
+	hostif_close(&gp->grp_hostif);
+	errno = EMFILE;
+	return (false);
 }
 
-/* Close the descriptors of a change. */
-static void
-change_close(struct valed_change *vc)
+/* Have *gp say why there is no reply.  Returns false. */
+static bool
+reply_none(struct guard_reply *gp)
 {
-	if (vc->vc_config.ac_listen != -1)
-		close(vc->vc_config.ac_listen);
-	if (valed_is_remote(&vc->vc_config) && vc->vc_config.ac_opener != -1)
-		close(vc->vc_config.ac_opener);
-	if (vc->vc_what == VALED_ATTACH)
-		hostif_close(&vc->vc_hostif);
+	const int error = errno;
+
+	memset(gp, 0, sizeof(*gp));
+	gp->grp_error = error;
+	valed_why_set(&gp->grp_why, EX_OSERR, "%s", error == EPIPE ?
+	    VALED_GUARD_GONE : strerror(error));
+	return (false);
+}
+
+/*
+ * Send a request, and wait for its reply.  Returns whether there is one without
+ * an error.
+ */
+static bool
+ask(const struct guard_request *gr, struct guard_reply *gp)
+{
+	struct pollfd pfd = { .fd = guard_fd, .events = POLLIN };
+	int n;
+
+	if (!request_send(gr))
+		return (reply_none(gp));
+	while ((n = poll(&pfd, 1, WATCH_MS)) == 0 ||
+	    (n == -1 && errno == EINTR))
+		if (guard_watch != NULL)
+			guard_watch(NULL);
+	return (reply_receive(gp) ? gp->grp_error == 0 : reply_none(gp));
+}
+
+/* Ask for a descriptor.  Returns the descriptor, or -1 with *why. */
+static int
+ask_fd(int what, const struct adapter_config *ac, struct valed_why *why)
+{
+	const struct guard_request gr = { .gr_what = what,
+	    .gr_place = valed_place(ac) };
+	static struct guard_reply gp;
+
+	if (ask(&gr, &gp))
+		return (gp.grp_hostif.hf_fd[0]);
+	*why = gp.grp_why;
+	return (-1);
+}
+
+bool
+valed_guard_read(void)
+{
+	const struct guard_request gr = { .gr_what = GUARD_READ };
+
+	return (request_send(&gr));
+}
+
+/* Read a list of `n' elements, which is from malloc(3), or NULL. */
+static void *
+list_read(int fd, unsigned int n, size_t size)
+{
+	void *list = calloc(MAX(n, 1), size);
+
+	if (list == NULL || read(fd, list, n * size) == (ssize_t)(n * size))
+		return (list);
+	free(list);
+	return (NULL);
+}
+
+/* Read the lists of a configuration. */
+static bool
+lists_read(int fd, struct valed_options *opt)
+{
+	struct guard_lists gl;
+
+	memset(opt, 0, sizeof(*opt));
+	if (read(fd, &gl, sizeof(gl)) != (ssize_t)sizeof(gl))
+		return (false);
+	opt->vo_nadapters = gl.gl_nadapters;
+	opt->vo_nhostifs = gl.gl_nhostifs;
+	opt->vo_settings.vss_n = opt->vo_settings.vss_max = gl.gl_nsettings;
+	opt->vo_adapters = list_read(fd, gl.gl_nadapters,
+	    sizeof(opt->vo_adapters[0]));
+	opt->vo_hostifs = list_read(fd, gl.gl_nhostifs,
+	    sizeof(opt->vo_hostifs[0]));
+	opt->vo_settings.vss_list = list_read(fd, gl.gl_nsettings,
+	    sizeof(opt->vo_settings.vss_list[0]));
+	return (opt->vo_adapters != NULL && opt->vo_hostifs != NULL &&
+	    opt->vo_settings.vss_list != NULL);
+}
+
+bool
+valed_guard_options(struct valed_options *opt, struct valed_why *why)
+{
+	static struct guard_reply gp;
+	bool read;
+
+	if (!reply_receive(&gp))
+		(void)reply_none(&gp);
+	*why = gp.grp_why;
+	if (gp.grp_error != 0) {
+		errno = gp.grp_error;
+		return (false);
+	}
+	read = lists_read(gp.grp_hostif.hf_fd[0], opt);
+	if (!read) {
+		valed_why_set(why, EX_OSERR, "%s", strerror(errno));
+		valed_options_free(opt);
+	}
+	hostif_close(&gp.grp_hostif);
+	return (read);
+}
+
+int
+valed_guard_socket(const struct adapter_config *ac, struct valed_why *why)
+{
+	return (ask_fd(GUARD_SOCKET, ac, why));
+}
+
+int
+valed_guard_opener(const struct adapter_config *ac, struct valed_why *why)
+{
+	return (ask_fd(GUARD_OPENER, ac, why));
+}
+
+bool
+valed_guard_open(const char *port, struct hostif_fds *fds,
+    char line[VALED_ATTACH_WHY])
+{
+	struct guard_request gr = { .gr_what = GUARD_OPEN };
+	static struct guard_reply gp;
+	bool open;
+
+	strlcpy(gr.gr_text, port, sizeof(gr.gr_text));
+	open = ask(&gr, &gp);
+	strlcpy(line, gp.grp_why.wy_text, VALED_ATTACH_WHY);
+	*fds = gp.grp_hostif;
+	errno = gp.grp_error;
+	return (open);
+}
+
+bool
+valed_guard_where(const struct adapter_config *ac, int variable,
+    char where[VALED_WHERE_SIZE])
+{
+	const struct guard_request gr = { .gr_what = GUARD_WHERE,
+	    .gr_place = valed_place(ac), .gr_variable = variable };
+	static struct guard_reply gp;
+	const bool set = ask(&gr, &gp);
+
+	strlcpy(where, gp.grp_why.wy_text, VALED_WHERE_SIZE);
+	return (set);
 }
 
 void
-valed_guard_answer(int error)
+valed_guard_unlink(const char *path)
 {
-	const struct guard_order go = { .go_what = GUARD_ANSWER,
-	    .go_error = error };
+	struct guard_request gr = { .gr_what = GUARD_UNLINK };
+	static struct guard_reply gp;
 
-	order(&go);
+	strlcpy(gr.gr_text, path, sizeof(gr.gr_text));
+	(void)ask(&gr, &gp);
 }
 
 void
 valed_guard_end(bool keep)
 {
-	const struct guard_order go = { .go_what = GUARD_REMOVE };
-	struct valed_change vc;
+	const struct guard_request gr = { .gr_what = GUARD_REMOVE };
+	static struct guard_reply gp;
 
 	if (!keep && valed_store_active())
-		order(&go);
+		(void)request_send(&gr);
 	shutdown(guard_fd, SHUT_WR);
-	while (valed_guard_change(&vc))
-		change_close(&vc);
+	for (;;) {
+		if (reply_receive(&gp))
+			hostif_close(&gp.grp_hostif);
+		else if (errno == EPIPE)
+			return;
+	}
 }

@@ -5,7 +5,8 @@
  */
 
 /*
- * The guard: a process that removes sockets, and reads changed files.
+ * The guard: a process with the privileges of the start.  It reads the
+ * configuration, opens what that names, and removes the sockets at the end.
  */
 
 #ifndef _VALED_GUARD_H_
@@ -18,89 +19,70 @@
 #include "valed_options.h"
 #include "valed_why.h"
 
-#define	VALED_FAILED	0x10000
+struct adapter;
 
-/* A change of the adapters, as the guard sends it to the serving process. */
-struct valed_change {
-	enum {
-		VALED_RESERVE,		/* the name of its port, before all
-					   other changes: EBUSY if another has
-					   it open */
-		VALED_REMOVE,		/* the adapter with this place */
-		VALED_ADD,
-		VALED_END,		/* no more changes */
-		VALED_SET,		/* settings of vc_name, together */
-		VALED_CHANGE,		/* the adapter, in place */
-		VALED_ATTACH,		/* vc_hostif to the port ac_backend */
-		VALED_DETACH,		/* what has the port ac_backend */
-		VALED_ASK,		/* EISCONN: the adapter has a client */
-		VALED_MOVE		/* the adapter, to another port, and in
-					   place */
-	}		vc_what;
-	struct adapter_config vc_config; /* ac_listen -1: that of the adapter
-					   removed before that had this path */
-	bool		vc_lost;	/* there were too few descriptors for
-					   its socket and opener, or for
-					   vc_hostif: valed_guard_change() */
-	struct hostif_fds vc_hostif;	/* the receiver's */
-	char		vc_name[VALE_NAME_SIZE];	/* VALED_SET; the answer
-					   is errno, and VALED_FAILED times
-					   vale_setting_keep_all()'s `failed' */
-	struct vale_setting_change vc_change[VALE_NSETTINGS];
-	unsigned int	vc_nchanges;
-	bool		vc_absent;	/* VALED_END: an interface of the
-					   configuration is not attached */
-	char		vc_why[VALED_WHY_SIZE];	/* VALED_END: the first error,
-					   or "" */
-};
+#define	VALED_GUARD_GONE						\
+	"the process that reads the files has ended: restart valed"
 
 /*
- * Create the sockets of all adapters, and start the guard.  The caller must
- * have no other thread yet, and must not change argv.  On an error, leaves no
- * socket, and returns false with *why.
+ * Create the sockets of all adapters and the control socket, start the openers,
+ * and start the guard.  The caller must have no other thread yet, and must not
+ * change argv.  On an error, leaves no socket, and returns false with *why.
  */
 bool	valed_guard_start(int argc, char **argv, struct valed_options *opt,
 	    struct valed_why *why);
 
 /*
- * In the guard: have the serving process carry out a change, with the adapter's
- * socket and opener, or the interface's descriptors, which stay the caller's.
- * Returns its answer.  If that process has ended, so does the guard.
+ * The functions below are the serving process's main thread's.  They send a
+ * request to the guard, and wait for the reply; meanwhile they call
+ * watch(NULL), a hundred times a second, if valed_guard_watch() has set it.
+ * If the guard has gone, they fail with EPIPE, and *why says so.
  */
-int	valed_guard_carry(struct valed_change *vc);
+void	valed_guard_watch(void (*watch)(struct adapter *ending));
 
 /*
- * The functions below are the serving process's main thread's.  The guard's
- * descriptor is readable when a change has come; then valed_guard_change()
- * fills in *vc.  If the guard has gone, there is none, and it returns false.
- * Each change but VALED_END must be answered with 0 or an errno.
- * valed_guard_reload() asks for changes, and VALED_END is the last one;
- * `replace' is whether they may disconnect clients of adapters that remain.
- * Returns false with errno if that fails, with EPIPE if the guard has gone.
+ * Have the guard read the configuration again.  Returns at once: false with
+ * errno if the request cannot be sent.  The guard's descriptor is readable when
+ * the reply is there, or the guard has gone, and valed_guard_options() then
+ * sets *opt, whose lists are the caller's (valed_options_free()): the adapters,
+ * interfaces and settings, and no more of it.  Returns false with *why if the
+ * configuration has an error, or could not be read.  Until then no other
+ * function may be called.
  */
 int	valed_guard_fd(void);
-bool	valed_guard_reload(bool replace);
-bool	valed_guard_change(struct valed_change *vc);
-void	valed_guard_answer(int error);
+bool	valed_guard_read(void);
+bool	valed_guard_options(struct valed_options *opt, struct valed_why *why);
 
 /*
- * An adapter could not be started: have the guard remove its socket, and try
- * again with the next reload.  The main thread, before it serves.
+ * Get a descriptor of an adapter of the configuration that was read last, at
+ * the place of *ac: its listening socket, which is created if it is not
+ * inherited, or that of its opener (valed_opener.h), which is started.  Returns
+ * -1 with *why.
  */
-void	valed_guard_absent(const struct adapter_config *ac);
+int	valed_guard_socket(const struct adapter_config *ac,
+	    struct valed_why *why);
+int	valed_guard_opener(const struct adapter_config *ac,
+	    struct valed_why *why);
 
 /*
- * The interface of the configuration that has this port, if there is one, could
- * not be attached, for a reason that was told, or is gone: `why' is "" then.
- * The main thread, when no reload is in progress.
+ * Open the interface that this configuration has for a port.  Returns true with
+ * *fds, whose descriptors are the caller's, and with what hostif_warning() says
+ * in `line', or ""; or false with errno and a line.  ENXIO: there is no
+ * interface of this name.
  */
-void	valed_guard_unattached(const char *port, const char *why);
+bool	valed_guard_open(const char *port, struct hostif_fds *fds,
+	    char line[VALED_ATTACH_WHY]);
 
 /*
- * If there are such interfaces, have the guard attach those that are there
- * again.  Returns whether it was asked; VALED_END follows, as after a reload.
+ * Set `where' to the place of that configuration where a variable (VALED_V_*)
+ * of the adapter at the place of *ac was set, as errors have it; if it was not,
+ * to that of the adapter's first one, and return false.
  */
-bool	valed_guard_attach(void);
+bool	valed_guard_where(const struct adapter_config *ac, int variable,
+	    char where[VALED_WHERE_SIZE]);
+
+/* Remove the socket of an adapter, if valed has created it. */
+void	valed_guard_unlink(const char *path);
 
 /*
  * End the guard, and wait for that.  It removes the sockets, unless they are to

@@ -18,13 +18,12 @@
  * one that has its port has been; if they are a circle, one of them has no port
  * meanwhile.
  *
- * Nothing is done here: valed_changes.c does it.
+ * Nothing is done here: valed_reload.c does it.
  */
 
 #include <string.h>
 
 #include "adapter_config.h"
-#include "valed_guard.h"
 #include "valed_plan.h"
 #include "valed_values.h"
 
@@ -188,8 +187,8 @@ plan_open(struct valed_plan *vp)
 		ac = &vp->pn_result[i];
 		if (!added(vp, ac))
 			continue;
-		ac->ac_listen = ac->ac_fd;
-		if (ac->ac_fd == -1 && !has_path(vp->pn_old, vp->pn_nold, ac))
+		ac->ac_listen = -1;
+		if (!has_path(vp->pn_old, vp->pn_nold, ac))
 			action(vp, VALED_OPEN, i);
 	}
 }

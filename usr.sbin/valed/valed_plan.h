@@ -23,7 +23,7 @@ struct valed_action {
 		VALED_BUSY,		/* leave it: another has its port */
 		VALED_CLASH,		/* leave it: it would be where one is
 					   that is left */
-		VALED_OPEN,		/* its socket */
+		VALED_OPEN,		/* get its socket */
 		VALED_REMOVE_OLD,	/* the adapter */
 		VALED_UNPLUG,		/* it has no port for a moment */
 		VALED_MOVE_NEW,		/* to it, on another port */

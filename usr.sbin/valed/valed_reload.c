@@ -5,283 +5,509 @@
  */
 
 /*
- * Adapters that come, change and go while valed serves others, settings, and
- * attached interfaces.  The guard has read and checked the configuration
- * (valed_guard.c); this process trusts it, and knows an adapter by its place.
- * The sandbox allows a thread to be started, and all that a VALE port takes.
+ * A reload: changes, one after the other, until the process has what the
+ * configuration says.  valed_plan.c says which they are.
+ *
+ * An adapter that cannot be started does not keep the others from it, at the
+ * start or later: its socket is removed, and the next reload tries again.  One
+ * that is left as it was, because another has its new port open, such as a
+ * program, is reported (ctl_names.h).  So is one that cannot be moved, because
+ * its new port cannot be opened.
+ *
+ * A change that disconnects a client, because an adapter must be removed and
+ * added again, must have been confirmed; otherwise nothing is changed.
+ *
+ * Settings belong to the name of a port, and an adapter that is moved must
+ * never be at one with the settings of another.  So those of a name that one
+ * comes to are set when nobody is there, just before it comes; those of a name
+ * that one has left, afterwards.
  */
 
 #include <sys/param.h>
 
-#include <err.h>
 #include <errno.h>
-#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "adapter.h"
-#include "ctl_names.h"
-#include "ctl_owner.h"
-#include "hostif.h"
-#include "libvale.h"
+#include "adapter_config.h"
+#include "adapter_net.h"
+#include "e82545.h"
 #include "vale_setting.h"
+#include "valed_adapters.h"
+#include "valed_config.h"
 #include "valed_guard.h"
+#include "valed_interfaces.h"
+#include "valed_options.h"
+#include "valed_plan.h"
 #include "valed_reload.h"
-#include "valed_watch.h"
+#include "valed_settings.h"
+#include "valed_values.h"
+#include "valed_why.h"
 
-/* How often to check whether a thread has ended. */
-#define	POLL_MS		10
+/* The settings that the configuration had. */
+static struct valed_settings known_settings;
+/* The first error of a reload. */
+static struct valed_why	*first;
 
-/* Listening sockets of removed adapters, until the reload ends. */
-static struct {
-	char	path[sizeof(((struct adapter_config *)0)->ac_path)];
-	int	fd;
-} kept[VALED_MAXADAPTERS];
-static unsigned int nkept;
+/* The settings that the configuration has, and what is set now. */
+static struct valed_settings *settings_new, settings_now;
 
-/* The listening socket of a removed adapter with this path. */
-static int
-kept_take(const char *path)
+/* Change settings of a switch or port. */
+static void
+change_settings(const char *name, const struct vale_setting_change *sc,
+    unsigned int n)
 {
-	unsigned int i;
-	int fd;
+	char text[VALE_SETTING_SIZE];
+	unsigned int failed = n, i;
+	int error = 0;
 
-	for (i = 0; i < nkept; i++) {
-		if (strcmp(kept[i].path, path) == 0) {
-			fd = kept[i].fd;
-			kept[i].fd = -1;
-			return (fd);
-		}
+	if (vale_setting_keep_all(name, sc, n, &failed) == -1)
+		error = errno;
+	for (i = 0; i < n; i++) {
+		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
+		    sizeof(text));
+		if (error == 0 || (failed < n && i != failed))
+			valed_warnx(NULL, "reloaded: %s: %s=%s", name,
+			    vale_setting_table[sc[i].sc_setting].se_name, text);
+		else
+			valed_warnx(first, "%s: %s=%s: %s", name,
+			    vale_setting_table[sc[i].sc_setting].se_name, text,
+			    strerror(error));
 	}
-	return (-1);
+}
+
+/* Say that an adapter is left as it is, or not there. */
+static void
+leave(const struct valed_plan *vp, unsigned int i, const char *why)
+{
+	const struct adapter_config *ac = &vp->pn_new[i];
+	const struct adapter_config *old = valed_plan_old(vp, ac);
+
+	valed_warnx(first, "%s: %s: %s: the adapter %s", ac->ac_where,
+	    ac->ac_backend, why, old == NULL ? "is not added" :
+	    "stays as it was");
+}
+
+/* Add an adapter, or say why not.  What opens its port ends without it. */
+static void
+add(struct adapter_config *ac)
+{
+	struct valed_why why = { .wy_status = 0 };
+	bool added;
+
+	ac->ac_opener = valed_is_remote(ac) ? valed_guard_opener(ac, &why) : -1;
+	added = why.wy_status == 0 && valed_adapters_add(ac);
+	if (added) {
+		valed_warnx(NULL, "reloaded: %s: the adapter is added",
+		    ac->ac_backend);
+		return;
+	}
+	if (why.wy_status != 0)
+		valed_warnx(first, "%s", why.wy_text);
+	/* A line has said why. */
+	valed_why_set(first, EX_UNAVAILABLE, "%s: %s: the adapter cannot be "
+	    "started", ac->ac_where, ac->ac_backend);
+	valed_guard_unlink(ac->ac_path);
+}
+
+/* Remove an adapter. */
+static void
+remove_old(const struct adapter_config *ac)
+{
+	valed_adapters_remove(ac);
+	valed_warnx(NULL, "reloaded: %s: the adapter is removed",
+	    ac->ac_backend);
 }
 
 static void
-kept_close(void)
+say_number(const struct adapter_config *ac, const struct adapter_config *old,
+    int variable, uint32_t number)
 {
-	while (nkept > 0) {
-		if (kept[--nkept].fd != -1)
-			close(kept[nkept].fd);
-	}
+	if (valed_values_changed(ac, old, variable))
+		valed_warnx(NULL, "reloaded: %s: %s=%u", ac->ac_backend,
+		    valed_variables[variable].var_name, number);
 }
 
-static struct adapter *
-adapter_at(struct adapter_list *adapters, const struct adapter_config *place)
+/* Say what was changed in place. */
+static void
+say_changed(const struct adapter_config *ac, const struct adapter_config *old)
 {
-	struct adapter *ad;
+	say_number(ac, old, VALED_V_ITR, ac->ac_itr_256ns);
+	say_number(ac, old, VALED_V_ITR_MIN, ac->ac_itr_min_256ns);
+	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
+	    E82545_MTU_MAX);
+	say_number(ac, old, VALED_V_POLL, ac->ac_poll_us);
+	if (valed_values_changed(ac, old, VALED_V_DIRECT))
+		valed_warnx(NULL, "reloaded: %s: direct=%s", ac->ac_backend,
+		    ac->ac_direct ? "on" : "off");
+}
 
-	TAILQ_FOREACH(ad, adapters, link) {
-		if (ad->config.ac_bus == place->ac_bus &&
-		    ad->config.ac_slot == place->ac_slot &&
-		    ad->config.ac_func == place->ac_func)
-			return (ad);
-	}
-	return (NULL);
+/* Change an adapter in place. */
+static void
+change_new(const struct adapter_config *ac, const struct adapter_config *old)
+{
+	valed_adapters_change(ac);
+	say_changed(ac, old);
 }
 
 /*
- * Whether a program captures what has this name: a monitor outlasts its port.
- * It cannot begin to, once the name is reserved.
+ * Settings.
  */
-static bool
-captured(const char *port)
-{
-	const struct ctl_who admin = { .cw_admin = true };
-	struct ctl_owner ow;
 
-	if (ctl_owner_claim(&ow, port, &admin, false) != 0)
-		return (true);
-	ctl_owner_leave(&ow);
-	return (false);
+static void
+settings_to(valed_settings_of *of, const void *arg)
+{
+	valed_settings_plan(&settings_now, settings_new, of, arg,
+	    change_settings);
+	valed_settings_take(&settings_now, settings_new, of, arg);
 }
 
-/* Whether a port is open that no adapter has. */
-static bool
-taken(const char *port, const struct adapter_list *adapters)
+/* Those of an adapter stay as they were; or they are no longer. */
+static void
+settings_leave(const struct adapter_config *ac)
 {
-	uint64_t counters[VALE_NCOUNTERS];
-	const struct adapter *ad;
-
-	TAILQ_FOREACH(ad, adapters, link)
-		if (strcmp(ad->config.ac_backend, port) == 0)
-			return (false);
-	return (vale_port_counters(port, counters) == 0 || captured(port));
-}
-
-/* Reserve the port of an adapter that is to be added. */
-static int
-reserve(const struct valed_change *vc, const struct adapter_list *adapters)
-{
-	const struct adapter_config *ac = &vc->vc_config;
-	int error = ctl_names_reserve(valed_place(ac), ac->ac_backend);
-
-	if (error == 0 && taken(ac->ac_backend, adapters)) {
-		ctl_names_unreserve(valed_place(ac));
-		error = EBUSY;
-	}
-	return (error);
-}
-
-static int
-add(const struct valed_change *vc, struct adapter_list *adapters,
-    void (*watch)(struct adapter *))
-{
-	struct adapter_config config = vc->vc_config;
-	struct adapter *ad;
-	int error;
-
-	if (vc->vc_lost) {
-		errno = EMFILE;
-		warn("%s", config.ac_name);
-		if (config.ac_listen != -1)
-			close(config.ac_listen);
-		return (EMFILE);
-	}
-	if (config.ac_listen == -1)
-		config.ac_listen = kept_take(config.ac_path);
-	ad = adapter_start(&config, watch);
-	if (ad == NULL) {
-		error = errno;
-		close(config.ac_listen);
-		if (valed_is_remote(&config))
-			close(config.ac_opener);
-		return (error);
-	}
-	TAILQ_INSERT_TAIL(adapters, ad, link);
-	valed_watch_add(ad);
-	adapter_go(ad);
-	return (0);
+	valed_settings_move(settings_new, &known_settings,
+	    (int)valed_place(ac));
 }
 
 static void
-remove_at(const struct adapter_config *place, struct adapter_list *adapters,
-    void (*watch)(struct adapter *))
+settings_remove(const struct adapter_config *ac)
 {
-	struct adapter *ad;
+	static const struct valed_settings none;
 
-	ad = adapter_at(adapters, place);
-	if (ad == NULL)		/* it could not be added */
-		return;
-	TAILQ_REMOVE(adapters, ad, link);
-	valed_watch_remove(ad);
-	strlcpy(kept[nkept].path, ad->config.ac_path, sizeof(kept->path));
-	kept[nkept++].fd = ad->config.ac_listen;
-	adapter_stop(ad);
-	while (!adapter_ended(ad)) {
-		poll(NULL, 0, POLL_MS);
-		watch(ad);
+	valed_settings_move(settings_new, &none, (int)valed_place(ac));
+}
+
+static bool
+is_any(const char *name __unused, const void *arg __unused)
+{
+	return (true);
+}
+
+static bool
+is_name(const char *name, const void *arg)
+{
+	return (strcmp(name, arg) == 0);
+}
+
+/* Whether the port is not one that an adapter has left or comes to. */
+static bool
+is_quiet(const char *name, const void *arg)
+{
+	const struct valed_plan *vp = arg;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nactions; i++)
+		if (vp->pn_action[i].ax_what == VALED_MOVE_NEW && (is_name(name,
+		    vp->pn_result[vp->pn_action[i].ax_index].ac_backend) ||
+		    is_name(name, valed_plan_old(vp, &vp->pn_result[
+		    vp->pn_action[i].ax_index])->ac_backend)))
+			return (false);
+	return (true);
+}
+
+/* Make room for those of all adapters as they were and will be. */
+static bool
+settings_room(struct valed_options *opt)
+{
+	settings_new = &opt->vo_settings;
+	settings_now.vss_n = 0;
+	return (valed_settings_room(settings_new, known_settings.vss_n) &&
+	    valed_settings_room(&settings_now, settings_new->vss_n +
+	    2 * known_settings.vss_n));
+}
+
+/* Those that can be set before adapters are moved. */
+static void
+settings_begin(const struct valed_plan *vp)
+{
+	unsigned int i;
+
+	valed_settings_take(&settings_now, &known_settings, is_any, NULL);
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (valed_plan_left(vp, i))
+			settings_leave(&vp->pn_new[i]);
+	settings_to(is_quiet, vp);
+}
+
+
+/*
+ * Adapters that are moved.
+ */
+
+/* Where each new adapter is now; ADAPTER_NET_NONE: nowhere, or not there. */
+static const char *places[VALED_MAXADAPTERS];
+
+static bool
+is_held(const struct valed_plan *vp, const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++)
+		if (strcmp(places[i], port) == 0)
+			return (true);
+	return (false);
+}
+
+static void
+places_begin(const struct valed_plan *vp)
+{
+	const struct adapter_config *old;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++) {
+		old = valed_plan_old(vp, &vp->pn_new[i]);
+		places[i] = old == NULL || valed_plan_replaces(vp, i) ?
+		    ADAPTER_NET_NONE : old->ac_backend;
 	}
 }
 
-/* Whether the adapter has a client. */
-static int
-ask(const struct adapter_config *place, struct adapter_list *adapters)
+/* An adapter of a circle makes room. */
+static void
+unplug(const struct valed_plan *vp, unsigned int i)
 {
-	const struct adapter *ad = adapter_at(adapters, place);
+	struct adapter_config ac = *valed_plan_old(vp, &vp->pn_result[i]);
 
-	return (ad != NULL && atomic_load_64(&ad->since_s) != 0 ? EISCONN : 0);
+	strlcpy(ac.ac_backend, ADAPTER_NET_NONE, sizeof(ac.ac_backend));
+	if (valed_adapters_move(&ac))
+		places[i] = ADAPTER_NET_NONE;
 }
 
-/* Its other name is reserved, if it has not had it before. */
-static int
-move(const struct adapter_config *ac, struct adapter_list *adapters,
-    void (*watch)(struct adapter *))
+/* Have an adapter at a port, if it is free. */
+static bool
+move_to(const struct valed_plan *vp, unsigned int i,
+    const struct adapter_config *ac)
 {
-	struct adapter *ad = adapter_at(adapters, ac);
-	const int error = ad == NULL ? ENOENT : adapter_move(ad, ac, watch);
-
-	if (error != 0)
-		ctl_names_unreserve(valed_place(ac));
-	else if (strcmp(ac->ac_backend, ADAPTER_NET_NONE) != 0)
-		ctl_names_move(valed_place(ac));
-	return (error);
+	if (is_held(vp, ac->ac_backend))
+		return (false);
+	settings_to(is_name, ac->ac_backend);
+	if (!valed_adapters_move(ac))
+		return (false);
+	places[i] = ac->ac_backend;
+	return (true);
 }
 
-static int
-set(const struct valed_change *vc)
+/*
+ * Move an adapter, or leave it where it was; if it has made room, and another
+ * is there now, it has no port until the next reload.
+ */
+static void
+move_new(const struct valed_plan *vp, unsigned int i)
 {
-	unsigned int failed;
+	struct adapter_config *ac = &vp->pn_result[i];
+	const struct adapter_config *old = valed_plan_old(vp, ac);
+	char port[VALED_NAME_SIZE];
 
-	return (vale_setting_keep_all(vc->vc_name, vc->vc_change,
-	    vc->vc_nchanges, &failed) == 0 ? 0 : errno + VALED_FAILED * failed);
+	if (move_to(vp, i, ac)) {
+		valed_warnx(NULL, "reloaded: %s: the adapter has moved from %s",
+		    ac->ac_backend, old->ac_backend);
+		say_changed(ac, old);
+		return;
+	}
+	strlcpy(port, ac->ac_backend, sizeof(port));
+	settings_leave(ac);
+	if (!is_held(vp, port))
+		settings_to(is_name, port);
+	*ac = *old;
+	if (strcmp(places[i], ADAPTER_NET_NONE) == 0 && !move_to(vp, i, ac)) {
+		strlcpy(ac->ac_backend, ADAPTER_NET_NONE,
+		    sizeof(ac->ac_backend));
+		settings_remove(ac);
+	}
+	valed_warnx(first, "%s: %s: the adapter cannot be moved, and %s",
+	    vp->pn_new[i].ac_where, port, strcmp(ac->ac_backend,
+	    ADAPTER_NET_NONE) == 0 ? "has no port" : "stays as it was");
 }
 
-/* Attach an interface, unless a program captures what has the port's name. */
-static int
-attach(struct valed_change *vc)
+static void
+carry_out(struct valed_plan *vp, const struct valed_action *va)
 {
-	const char *port = vc->vc_config.ac_backend;
-	char why[256] = "";
-	int error = 0;
+	const unsigned int i = va->ax_index;
+	struct adapter_config *ac = &vp->pn_result[i];
 
-	const bool named = ctl_names_hostif(port);
-
-	if (vc->vc_lost)
-		error = EMFILE;
-	else if (captured(port))
-		error = EBUSY;
-	else if (!hostif_attach(port, &vc->vc_hostif, why, sizeof(why)))
-		error = errno;
-	if (why[0] != '\0' && error != EEXIST)
-		warnx("%s", why);
-	if (error != 0)
-		hostif_close(&vc->vc_hostif);
-	if (error != 0 && error != EEXIST && named)
-		ctl_names_hostif_remove(port);
-	return (error);
+	switch (va->ax_what) {
+	case VALED_TAP:
+		leave(vp, i, "takes a new start of valed");
+		break;
+	case VALED_BUSY:
+		leave(vp, i, "the port is open already, or another user "
+		    "captures its name");
+		break;
+	case VALED_CLASH:
+		leave(vp, i, "another adapter keeps its port or socket");
+		break;
+	case VALED_OPEN:		/* sockets_open() */
+		break;
+	case VALED_REMOVE_OLD:
+		remove_old(&vp->pn_old[i]);
+		break;
+	case VALED_UNPLUG:
+		unplug(vp, i);
+		break;
+	case VALED_MOVE_NEW:
+		move_new(vp, i);
+		break;
+	case VALED_CHANGE_NEW:
+		change_new(ac, valed_plan_old(vp, ac));
+		break;
+	case VALED_ADD_NEW:
+		add(ac);
+		break;
+	case VALED_UNLINK:
+		valed_guard_unlink(vp->pn_old[i].ac_path);
+		break;
+	}
 }
 
-static int
-detach(const struct valed_change *vc)
+/*
+ * Carry out the next actions, as long as they are of these kinds, up to `last'.
+ */
+static void
+carry_out_to(struct valed_plan *vp, unsigned int *i, int last)
 {
-	ctl_names_hostif_remove(vc->vc_config.ac_backend);
-	return (hostif_detach(vc->vc_config.ac_backend));
+	for (; *i < vp->pn_nactions && (int)vp->pn_action[*i].ax_what <= last;
+	    ++*i)
+		carry_out(vp, &vp->pn_action[*i]);
+}
+
+/* Say why an adapter must be replaced, and what that costs. */
+static void
+say_replaced(const struct adapter_config *ac, const struct adapter_config *old)
+{
+	const int bar = valed_values_bars(old, ac);
+	const uint8_t *mac = old->ac_mac;
+	char where[VALED_WHERE_SIZE];
+
+	/* The default address is that of the port. */
+	if (!valed_guard_where(ac, bar, where) && bar == VALED_V_MAC)
+		valed_warnx(first, "%s: %s: another address disconnects the "
+		    "client: set mac=%02x:%02x:%02x:%02x:%02x:%02x, or see "
+		    "reload --replace", ac->ac_where, ac->ac_backend, mac[0],
+		    mac[1], mac[2], mac[3], mac[4], mac[5]);
+	else
+		valed_warnx(first, "%s: %s: another %s= disconnects the "
+		    "client: see reload --replace", where, ac->ac_backend,
+		    valed_variables[bar].var_name);
+}
+
+/* Whether no client would be disconnected; otherwise say which. */
+static bool
+confirmed(const struct valed_plan *vp)
+{
+	const struct adapter_config *ac;
+	bool refused = false;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nnew; i++) {
+		ac = &vp->pn_result[i];
+		if (!valed_plan_replaces(vp, i) || !valed_adapters_client(ac))
+			continue;
+		say_replaced(ac, valed_plan_old(vp, ac));
+		refused = true;
+	}
+	return (!refused);
+}
+
+/* Close and remove the sockets of the first `n' actions. */
+static void
+sockets_drop(struct valed_plan *vp, unsigned int n)
+{
+	struct adapter_config *ac;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (vp->pn_action[i].ax_what != VALED_OPEN)
+			continue;
+		ac = &vp->pn_result[vp->pn_action[i].ax_index];
+		if (ac->ac_listen != -1)
+			close(ac->ac_listen);
+		valed_guard_unlink(ac->ac_path);
+	}
+}
+
+/* Get the sockets of adapters that are added; none, if there is not each. */
+static bool
+sockets_open(struct valed_plan *vp)
+{
+	struct valed_why why = { .wy_status = 0 };
+	struct adapter_config *ac;
+	unsigned int i;
+
+	for (i = 0; i < vp->pn_nactions; i++) {
+		if (vp->pn_action[i].ax_what != VALED_OPEN)
+			continue;
+		ac = &vp->pn_result[vp->pn_action[i].ax_index];
+		ac->ac_listen = valed_guard_socket(ac, &why);
+		if (ac->ac_listen == -1) {
+			valed_warnx(first, "%s", why.wy_text);
+			sockets_drop(vp, i + 1);
+			return (false);
+		}
+	}
+	return (true);
+}
+
+/*
+ * Carry out all changes.  Returns false if nothing has been changed, which was
+ * said.
+ */
+static bool
+changes(struct valed_options *opt, struct valed_plan *vp, bool replace)
+{
+	bool refused[VALED_MAXADAPTERS];
+	unsigned int i;
+
+	vp->pn_refused = refused;
+	for (i = 0; i < vp->pn_nnew; i++)
+		refused[i] = valed_plan_reserves(vp, i) &&
+		    !valed_adapters_reserve(&vp->pn_new[i]);
+	valed_plan(vp);
+	if (!replace && !confirmed(vp))
+		return (false);
+	i = 0;
+	carry_out_to(vp, &i, VALED_OPEN);
+	if (!sockets_open(vp))
+		return (false);
+	carry_out_to(vp, &i, VALED_REMOVE_OLD);
+	valed_interfaces_detach(opt);
+	places_begin(vp);
+	settings_begin(vp);
+	carry_out_to(vp, &i, VALED_MOVE_NEW);
+	settings_to(is_any, NULL);
+	valed_interfaces_attach(opt, first);
+	carry_out_to(vp, &i, VALED_UNLINK);
+	return (true);
 }
 
 void
-valed_reload(struct valed_change *vc, struct adapter_list *adapters,
-    void (*watch)(struct adapter *ending))
+valed_reload_begin(struct valed_options *opt)
 {
-	struct adapter *ad;
-	int error = 0;
+	known_settings = opt->vo_settings;
+	opt->vo_settings = (struct valed_settings){ .vss_n = 0 };
+}
 
-	switch (vc->vc_what) {
-	case VALED_RESERVE:
-		error = reserve(vc, adapters);
-		break;
-	case VALED_ASK:
-		error = ask(&vc->vc_config, adapters);
-		break;
-	case VALED_MOVE:
-		error = move(&vc->vc_config, adapters, watch);
-		break;
-	case VALED_REMOVE:
-		ctl_names_remove(valed_place(&vc->vc_config));
-		remove_at(&vc->vc_config, adapters, watch);
-		break;
-	case VALED_SET:
-		error = set(vc);
-		break;
-	case VALED_ATTACH:
-		error = attach(vc);
-		break;
-	case VALED_DETACH:
-		error = detach(vc);
-		break;
-	case VALED_CHANGE:
-		ad = adapter_at(adapters, &vc->vc_config);
-		if (ad != NULL)
-			adapter_change(ad, &vc->vc_config);
-		break;
-	case VALED_ADD:
-		ctl_names_add(valed_place(&vc->vc_config));
-		error = add(vc, adapters, watch);
-		break;
-	case VALED_END:
-		kept_close();
-		ctl_names_end();
-		return;
+void
+valed_reload(struct valed_options *opt, bool replace, struct valed_why *why)
+{
+	static struct valed_action actions[VALED_ACTIONS(VALED_MAXADAPTERS,
+	    VALED_MAXADAPTERS)];
+	static struct adapter_config old[VALED_MAXADAPTERS];
+	static struct adapter_config new[VALED_MAXADAPTERS];
+	struct valed_plan vp = { .pn_old = old,
+	    .pn_nold = valed_adapters_copy(old), .pn_new = opt->vo_adapters,
+	    .pn_nnew = opt->vo_nadapters, .pn_result = new,
+	    .pn_action = actions };
+
+	first = why;
+	if (!settings_room(opt))
+		valed_warnx(first, "%s", strerror(errno));
+	else if (changes(opt, &vp, replace)) {
+		free(known_settings.vss_list);
+		valed_reload_begin(opt);
 	}
-	valed_guard_answer(error);
+	valed_adapters_end();
+	valed_options_free(opt);
 }

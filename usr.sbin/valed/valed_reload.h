@@ -5,21 +5,27 @@
  */
 
 /*
- * Carrying out a change of the adapters.
+ * Carrying out what a changed configuration says.  The main thread.
  */
 
 #ifndef _VALED_RELOAD_H_
 #define	_VALED_RELOAD_H_
 
-#include "adapter.h"
-#include "valed_guard.h"
+#include <stdbool.h>
+
+#include "valed_options.h"
+#include "valed_why.h"
+
+/* Begin with the settings of *opt, which are kept, and are taken from it. */
+void	valed_reload_begin(struct valed_options *opt);
 
 /*
- * Carry out a change, and answer the guard.  `watch' is called while an adapter
- * ends, and must call adapter_watch() of all adapters, also of that one, when
- * it is due.  The main thread.
+ * Change adapters, settings and interfaces to what *opt says, whose lists are
+ * taken.  Errors are printed; *why gets the first.  If an adapter would be
+ * replaced that has a client, this is an error, and nothing is changed, unless
+ * `replace' is set.  Waits for adapters, and for the guard.
  */
-void	valed_reload(struct valed_change *vc, struct adapter_list *adapters,
-	    void (*watch)(struct adapter *ending));
+void	valed_reload(struct valed_options *opt, bool replace,
+	    struct valed_why *why);
 
 #endif /* !_VALED_RELOAD_H_ */

@@ -36,11 +36,14 @@
 #include "peer_close.h"
 #include "peer_log.h"
 #include "peer_watch.h"
+#include "valed_adapters.h"
 #include "valed_carrier.h"
 #include "valed_counters_keep.h"
 #include "valed_guard.h"
 #include "valed_hostif_keep.h"
+#include "valed_interfaces.h"
 #include "valed_notify.h"
+#include "valed_options.h"
 #include "valed_reload.h"
 #include "valed_serve.h"
 #include "valed_settings_keep.h"
@@ -58,8 +61,8 @@ static int			signals_fd = -1;
 
 /* What is asked for; the main thread's. */
 static uint64_t			next_ns;	/* of adapter_watch() */
-static bool			reloading;	/* until VALED_END */
-static bool			attaching;	/* the same, and nobody asked */
+static bool			reloading;	/* the guard reads the files, or
+						   changes are carried out */
 static enum ctl_wish		reload_wish;	/* which one */
 static bool			reload_again;	/* for a signal */
 static bool			checking;	/* until the supervisor says
@@ -117,26 +120,28 @@ hostif_watch(struct hostif *hi, void *arg)
 	const char *port = hostif_port_name(hi);
 
 	if (hostif_gone_now(hi))
-		valed_guard_unattached(port, "");
+		valed_interfaces_absent(port, "");
 	else if (hostif_outgrown(hi) && valed_hostif_line(port))
 		strlcpy(arg, port, VALE_NAME_SIZE);
 }
 
-/* Have interfaces attached that are there, or there again. */
+/* Attach interfaces that are there, or there again. */
 static void
-attach_begin(void)
+attach_again(void)
 {
 	char outgrown[VALE_NAME_SIZE] = "";
 
-	if (reloading || attaching)
+	if (reloading)
 		return;
 	hostif_each(hostif_watch, outgrown);
 	/* The guard cannot open it before. */
 	if (outgrown[0] != '\0') {
 		hostif_let_go(outgrown);
-		valed_guard_unattached(outgrown, "");
+		valed_interfaces_absent(outgrown, "");
 	}
-	attaching = valed_guard_attach();
+	reloading = true;
+	valed_interfaces_again();
+	reloading = false;
 }
 
 /* A check of all threads, once a second.  `ending' is not in the list. */
@@ -153,7 +158,7 @@ watch(struct adapter *ending)
 	if (ending != NULL)
 		adapter_watch(ending);
 	if (ending == NULL)
-		attach_begin();
+		attach_again();
 	peer_close_watch();
 	valed_carrier_watch();
 	valed_notify_watch();
@@ -164,37 +169,6 @@ watch(struct adapter *ending)
 		valed_stats_live(adapters);
 		hostif_each(valed_stats_hostif_live, NULL);
 	}
-}
-
-#define	GUARD_GONE							\
-	"the process that reads the files has ended: restart valed"
-
-/* Say that there is no reload, with errno; EPIPE: there is no guard. */
-static const char *
-reload_error(void)
-{
-	static char why[VALED_WHY_SIZE];
-
-	snprintf(why, sizeof(why), "cannot reload: %s", errno == EPIPE ?
-	    GUARD_GONE : strerror(errno));
-	warnx("%s", why);
-	return (why);
-}
-
-/* Nobody has confirmed that a signal may disconnect clients. */
-static void
-reload_begin(enum ctl_wish wish)
-{
-	reload_again = reloading || attaching;
-	if (reload_again)
-		return;
-	reload_wish = wish;
-	ctl_reload_begin(wish);
-	reloading = valed_guard_reload(wish == CTL_REPLACE);
-	if (!reloading)
-		ctl_reload_end(wish, reload_error());
-	else
-		valed_notify_reloading();
 }
 
 /*
@@ -209,21 +183,32 @@ reload_end(const char *why)
 	ctl_reload_end(reload_wish, why);
 }
 
-/*
- * The guard has gone.  It may have had a request for a reload.  No process here
- * may start another one, and the supervisor does not know what that must.
- */
+/* Say that there is no reload. */
 static void
-reload_lost(void)
+reload_fails(const char *why)
 {
-	attaching = reload_again = false;
-	if (!reloading) {
-		warnx(GUARD_GONE);
+	char line[VALED_WHY_SIZE];
+
+	snprintf(line, sizeof(line), "cannot reload: %s", why);
+	warnx("%s", line);
+	reload_end(line);
+}
+
+/* Nobody has confirmed that a signal may disconnect clients. */
+static void
+reload_begin(enum ctl_wish wish)
+{
+	reload_again = reloading;
+	if (reload_again)
 		return;
-	}
-	ctl_names_end();
-	errno = EPIPE;
-	reload_end(reload_error());
+	reload_wish = wish;
+	ctl_reload_begin(wish);
+	reloading = true;
+	if (valed_guard_read())
+		valed_notify_reloading();
+	else
+		reload_fails(errno == EPIPE ? VALED_GUARD_GONE :
+		    strerror(errno));
 }
 
 static void
@@ -253,25 +238,31 @@ watch_due(struct adapter *ending)
 		end(false);
 }
 
-/* A change has come from the guard.  Returns false if the guard has gone. */
+/*
+ * The guard has read the configuration: carry it out.  Returns false if the
+ * guard has gone: no process here may start another one, and the supervisor
+ * does not know what that must.
+ */
 static bool
-reload_change(void)
+reload(void)
 {
-	static struct valed_change vc;
+	static struct valed_options opt;
+	static struct valed_why why;
 
-	if (!valed_guard_change(&vc)) {
-		reload_lost();
-		return (false);
-	}
-	valed_reload(&vc, adapters, watch_due);
-	if (vc.vc_what == VALED_END) {
-		keep();
+	if (valed_guard_options(&opt, &why))
+		valed_reload(&opt, reload_wish == CTL_REPLACE, &why);
+	else if (errno == EPIPE) {
 		if (reloading)
-			reload_end(vc.vc_why);
-		attaching = false;
-		if (reload_again)
-			reload_begin(CTL_RELOAD);
-	}
+			reload_fails(VALED_GUARD_GONE);
+		else
+			warnx(VALED_GUARD_GONE);
+		return (false);
+	} else
+		warnx("%s", why.wy_text);
+	keep();
+	reload_end(why.wy_text);
+	if (reload_again)
+		reload_begin(CTL_RELOAD);
 	return (true);
 }
 
@@ -431,12 +422,12 @@ run(void)
 	next_ns = peer_watch_start();
 	for (;;) {
 		/* Who asks while one runs gets the next one. */
-		fds[2].fd = reloading || attaching ? -1 :
+		fds[2].fd = reloading ? -1 :
 		    checking ? valed_store_fd() : ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);
 		if (fds[0].revents != 0 && !signals_read())
 			return (false);
-		if (fds[1].revents != 0 && !reload_change())
+		if (fds[1].revents != 0 && !reload())
 			fds[1].fd = -1;
 		if (fds[2].revents != 0 && checking) {
 			if (restart_checked())
@@ -481,6 +472,8 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	adapters = list;
 	verbose = live;
 	signals_fd = signal_fd;
+	valed_adapters_begin(adapters, watch_due);
+	valed_guard_watch(watch_due);
 	adapters_step(adapter_go, adapter_resumed);
 	started();
 	keep();

@@ -128,7 +128,8 @@ valed_socket_remove(const char *path)
 	unsigned int i;
 
 	for (i = 0; i < nnames; i++) {
-		if (strcmp(names[i].path, path) == 0) {
+		if (names[i].type == SOCK_STREAM &&
+		    strcmp(names[i].path, path) == 0) {
 			name_forget(i);
 			return;
 		}

@@ -45,7 +45,7 @@ struct valed_access {
 int	valed_socket_open(const char *option, const char *path, int type,
 	    const struct valed_access *access, struct valed_why *why);
 
-/* Remove one socket; remove all; remove those of adapters that are not used. */
+/* Remove the socket of an adapter; all; those of adapters that are not used. */
 void	valed_socket_remove(const char *path);
 void	valed_sockets_remove(void);
 void	valed_sockets_prune(bool (*used)(const char *path));

@@ -6,9 +6,9 @@
 
 /*
  * The guard as a process (valed_guard.c), where the test's process is the one
- * that serves: how the guard ends, what it obeys, and calls that are
- * interrupted.  valed_reload_test has what a reload does.  The linker's --wrap
- * brings system calls here, to fail where the test says, in both processes.
+ * that serves: what it reads, what it refuses, how it ends, and calls that are
+ * interrupted.  The linker's --wrap brings system calls here, to fail where the
+ * test says, in both processes.
  */
 
 #include <sys/param.h>
@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <atf-c.h>
@@ -29,6 +30,7 @@
 #include "failing.h"
 #include "open_fds.h"
 #include "test.h"
+#include "valed_config.h"
 #include "valed_guard.h"
 #include "valed_options.h"
 #include "wait_until.h"
@@ -39,7 +41,7 @@ static struct failing {
 } *failing;
 
 static struct valed_options opt;
-static struct valed_change vc;		/* the last one that came */
+static struct valed_why why;
 
 WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
 {
@@ -79,8 +81,6 @@ static char	*argv[] = { (char []){ "valed" }, (char []){ "-k" },
 static void
 start(const char *text)
 {
-	struct valed_why why = { .wy_status = 0 };
-
 	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANON, -1, 0);
 	ATF_REQUIRE(failing != MAP_FAILED);
@@ -89,35 +89,16 @@ start(const char *text)
 	ATF_REQUIRE(valed_guard_start(3, argv, &opt, &why));
 }
 
-static void
-reload(const char *text)
+/* Have the guard read this configuration. */
+static bool
+reads(const char *text)
 {
 	conf(text);
-	ATF_REQUIRE(valed_guard_reload(true));
-}
-
-static void
-comes(int what, int slot)
-{
-	ATF_REQUIRE(valed_guard_change(&vc));
-	ATF_REQUIRE_EQ_MSG(what, (int)vc.vc_what, "%d", vc.vc_what);
-	ATF_CHECK_EQ(slot, vc.vc_config.ac_slot);
-}
-
-static void
-ends(const char *why)
-{
-	comes(VALED_END, 0);
-	ATF_CHECK_STREQ(why, vc.vc_why);
-}
-
-static void
-adds(int slot)
-{
-	comes(VALED_ADD, slot);
-	ATF_CHECK(vc.vc_config.ac_listen != -1);
-	close(vc.vc_config.ac_listen);
-	valed_guard_answer(0);
+	valed_options_free(&opt);
+	why = (struct valed_why){ .wy_status = 0 };
+	ATF_REQUIRE(valed_guard_read());
+	wait_readable(valed_guard_fd(), "the configuration");
+	return (valed_guard_options(&opt, &why));
 }
 
 static bool
@@ -151,8 +132,7 @@ TEST(process, "The guard has a session, and no signal ends it")
 
 	start(A);
 	/* It is ready. */
-	reload(A);
-	ends("");
+	ATF_CHECK(reads(A));
 	pid = guard_pid();
 	ATF_CHECK_EQ(pid, getsid(pid));
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
@@ -168,64 +148,122 @@ TEST(process, "The guard has a session, and no signal ends it")
 	ATF_CHECK(!exists("a.sock"));
 }
 
-TEST(end, "An end in the middle of a reload leaves no socket and no descriptor")
+TEST(lists, "The lists of a configuration come as they were read; an error "
+    "comes with its place, and nothing is opened then")
+{
+	static const char text[] = A C "pci.0.3.0.vlan=5\n"
+	    "port.vale0:x.rate=1Mbit/s\nattach.vale0:e=packet\n";
+	struct valed_options want;
+
+	start(A);
+	conf(text);
+	ATF_REQUIRE(valed_options(3, argv, &want, &why));
+	ATF_REQUIRE_EQ(2, want.vo_nadapters);
+	ATF_REQUIRE_EQ(1, want.vo_nhostifs);
+	ATF_REQUIRE_EQ(2, want.vo_settings.vss_n);
+	ATF_REQUIRE(reads(text));
+	ATF_REQUIRE_EQ(want.vo_nadapters, opt.vo_nadapters);
+	ATF_CHECK(memcmp(want.vo_adapters, opt.vo_adapters,
+	    2 * sizeof(want.vo_adapters[0])) == 0);
+	ATF_REQUIRE_EQ(want.vo_nhostifs, opt.vo_nhostifs);
+	ATF_CHECK(memcmp(want.vo_hostifs, opt.vo_hostifs,
+	    sizeof(want.vo_hostifs[0])) == 0);
+	ATF_REQUIRE_EQ(want.vo_settings.vss_n, opt.vo_settings.vss_n);
+	ATF_CHECK(memcmp(want.vo_settings.vss_list, opt.vo_settings.vss_list,
+	    2 * sizeof(want.vo_settings.vss_list[0])) == 0);
+	conf(A "?\n");
+	ATF_REQUIRE(valed_guard_read());
+	ATF_CHECK(!valed_guard_options(&want, &why));
+	ATF_CHECK_STREQ("valed.conf:4: not name=value", why.wy_text);
+	ATF_CHECK_EQ(EX_CONFIG, why.wy_status);
+	ATF_CHECK_EQ(-1, valed_guard_socket(&opt.vo_adapters[1], &why));
+	ATF_CHECK(reads(""));
+	ATF_CHECK_EQ(0, opt.vo_nadapters + opt.vo_nhostifs +
+	    opt.vo_settings.vss_n);
+	valed_guard_end(false);
+}
+
+TEST(refuses, "A process that a client has taken over has what the "
+    "configuration names opened, and sockets that valed has created removed, "
+    "and nothing else")
+{
+	struct adapter_config ac = { .ac_slot = 2, .ac_fd = -1,
+	    .ac_path = "b.sock", .ac_control = "/c" };
+	char line[VALED_ATTACH_WHY], where[VALED_WHERE_SIZE];
+	struct hostif_fds fds;
+	FILE *f;
+
+	start(A);
+	ATF_CHECK_EQ(-1, valed_guard_socket(&ac, &why));
+	ATF_CHECK_STREQ("No such file or directory", why.wy_text);
+	ATF_CHECK_EQ(-1, valed_guard_opener(&ac, &why));
+	ac.ac_slot = 1;
+	/* Its port is on this process's switch. */
+	ATF_CHECK_EQ(-1, valed_guard_opener(&ac, &why));
+	/* The path is the configuration's: another valed listens there. */
+	ATF_CHECK_EQ(-1, valed_guard_socket(&ac, &why));
+	ATF_CHECK_STREQ("valed.conf:3: path=a.sock: socket in use",
+	    why.wy_text);
+	ATF_CHECK(!exists("b.sock"));
+	ATF_CHECK(!valed_guard_open("vale0:lo", &fds, line));
+	ATF_CHECK_EQ(ENOENT, errno);
+	ATF_CHECK_STREQ("not in the configuration", line);
+	ATF_CHECK(!valed_guard_where(&ac, VALED_NVARIABLES, where));
+	ATF_CHECK(!valed_guard_where(&ac, -1, where));
+	ATF_CHECK(valed_guard_where(&ac, VALED_V_PATH, where));
+	ATF_CHECK_STREQ("valed.conf:3", where);
+	ATF_CHECK(!valed_guard_where(&ac, VALED_V_MAC, where));
+	f = fopen("b.sock", "w");
+	ATF_REQUIRE(f != NULL && fclose(f) == 0);
+	valed_guard_unlink("b.sock");
+	valed_guard_unlink("valed.conf");
+	ATF_CHECK(exists("b.sock") && exists("valed.conf") && exists("a.sock"));
+	/* Another file on the path of one that valed has created. */
+	ATF_REQUIRE(rename("b.sock", "a.sock") == 0);
+	valed_guard_unlink("a.sock");
+	ATF_CHECK(exists("a.sock"));
+	/* A message of another size ends the guard. */
+	ATF_REQUIRE_EQ(1, write(valed_guard_fd(), "", 1));
+	ATF_CHECK_EQ(-1, valed_guard_socket(&ac, &why));
+	ATF_CHECK_STREQ(VALED_GUARD_GONE, why.wy_text);
+}
+
+TEST(end, "An end before a reply has been taken leaves no socket and no "
+    "descriptor")
 {
 	unsigned int fds;
 
 	start(A);
 	fds = open_fds();
-	reload(A C);
-	comes(VALED_RESERVE, 3);
-	valed_guard_answer(0);
-	/* The next message is there, and is not taken. */
-	wait_readable(valed_guard_fd(), "a change");
+	ATF_CHECK(reads(A C));
+	ATF_REQUIRE(valed_guard_socket(&opt.vo_adapters[1], &why) != -1);
+	ATF_REQUIRE(valed_guard_read());
+	wait_readable(valed_guard_fd(), "a reply");
 	ATF_CHECK(exists("c.sock"));
 	valed_guard_end(false);
-	ATF_CHECK_EQ_MSG(fds, open_fds(), "%u, not %u", open_fds(), fds);
+	ATF_CHECK_EQ_MSG(fds + 1, open_fds(), "%u, not %u", open_fds(),
+	    fds + 1);
 	ATF_CHECK(!exists("a.sock") && !exists("c.sock"));
 }
 
-TEST(obeys, "During a reload the guard takes an answer, and no other order")
-{
-	start(A);
-	reload(A C);
-	comes(VALED_RESERVE, 3);
-	valed_guard_absent(&opt.vo_adapters[0]);
-	valed_guard_unattached("vale0:e", "");
-	ATF_CHECK(valed_guard_reload(true));
-	valed_guard_answer(0);
-	adds(3);
-	ends("");
-	ATF_CHECK(exists("a.sock"));
-	/* The adapter is known as before. */
-	reload(C);
-	comes(VALED_REMOVE, 1);
-	valed_guard_answer(0);
-	ends("");
-	ATF_CHECK(!exists("a.sock") && exists("c.sock"));
-	valed_guard_end(false);
-}
-
-TEST(lost, "A socket for which there is no descriptor is reported as lost")
+TEST(lost, "A descriptor that the process cannot have is an error")
 {
 	struct rlimit limit, none;
 
 	start(A);
-	reload(A C);
-	comes(VALED_RESERVE, 3);
-	valed_guard_answer(0);
+	ATF_CHECK(reads(A C));
 	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
 	none = limit;
-	none.rlim_cur = 0;
+	none.rlim_cur = STDERR_FILENO + 1;
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
-	ATF_REQUIRE(valed_guard_change(&vc));
+	ATF_CHECK_EQ(-1, valed_guard_socket(&opt.vo_adapters[1], &why));
+	ATF_CHECK_STREQ("Too many open files", why.wy_text);
+	ATF_REQUIRE(valed_guard_read());
+	ATF_CHECK(!valed_guard_options(&opt, &why));
 	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK(vc.vc_lost);
-	ATF_CHECK_EQ(-1, vc.vc_config.ac_listen);
-	valed_guard_answer(EMFILE);
-	ends("valed.conf:5: vale0:c: the adapter cannot be started");
-	ATF_CHECK(!exists("c.sock"));
+	ATF_CHECK_STREQ("Too many open files", why.wy_text);
 	valed_guard_end(false);
+	ATF_CHECK(!exists("c.sock"));
 }
 
 TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
@@ -237,25 +275,22 @@ TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
 	failing->recvmsg[1] = ENOMEM;
 	failing->recvmsg[2] = EINTR;
 	/* The guard may wait already: the next call meets them. */
-	reload(A);
-	ends("");
-	reload(A C);
-	comes(VALED_RESERVE, 3);
+	ATF_CHECK(reads(A));
 	failing->send[0] = EINTR;
 	failing->send[1] = ENOBUFS;
 	failing->send[2] = ENOMEM;
 	failing->send[3] = EINTR;
-	valed_guard_answer(0);
-	adds(3);
-	ends("");
+	ATF_CHECK(reads(A C));
 	ATF_CHECK_EQ(0, failing->recv[0] + failing->recvmsg[0] +
 	    failing->send[0]);
 	/* Other errors are the end. */
-	failing->recvmsg[0] = EBADF;
-	ATF_CHECK(!valed_guard_change(&vc));
 	failing->send[0] = EBADF;
-	ATF_CHECK(!valed_guard_reload(true));
+	ATF_CHECK(!valed_guard_read());
 	ATF_CHECK_EQ(EBADF, errno);
+	ATF_REQUIRE(valed_guard_read());
+	failing->recvmsg[0] = EBADF;
+	ATF_CHECK(!valed_guard_options(&opt, &why));
+	ATF_CHECK_STREQ(VALED_GUARD_GONE, why.wy_text);
 	valed_guard_end(false);
 }
 

@@ -62,9 +62,10 @@ static const struct row {
 	    "remove0 add0", "2 a p" },
 	{ "paths change places", "1 a p,2 b q", "1 a q,2 b p", "",
 	    "remove0 remove1 add0 add1", "1 a q,2 b p" },
-	{ "an inherited socket", "", "1 a fd=3", "", "add0", "1 a fd=3" },
+	{ "an inherited socket", "", "1 a fd=3", "", "open0 add0",
+	    "1 a fd=3" },
 	{ "a path becomes inherited", "1 a p", "1 a fd=3", "",
-	    "remove0 add0 unlink0", "1 a fd=3" },
+	    "open0 remove0 add0 unlink0", "1 a fd=3" },
 	{ "an inherited one gets a path", "1 a fd=3", "1 a p", "",
 	    "open0 remove0 add0", "1 a p" },
 	{ "one that was not added is tried again", "1 -", "1 a p", "",
@@ -91,9 +92,10 @@ static const struct row {
 	{ "one that stays keeps its descriptor", "1 a fd=3",
 	    "1 x fd=4,2 b fd=3", "0", "busy0 clash1", "1 a fd=3,2 -" },
 	{ "one that stays does not keep another's descriptor", "1 a fd=3",
-	    "1 x fd=5,2 b fd=4", "0", "busy0 add1", "1 a fd=3,2 b fd=4" },
+	    "1 x fd=5,2 b fd=4", "0", "busy0 open1 add1",
+	    "1 a fd=3,2 b fd=4" },
 	{ "a path and a descriptor do not clash", "1 a p",
-	    "1 x q,2 b fd=3", "0", "busy0 add1", "1 a p,2 b fd=3" },
+	    "1 x q,2 b fd=3", "0", "busy0 open1 add1", "1 a p,2 b fd=3" },
 	{ "one keeps the next from its place, and that the one after it",
 	    "1 a p,2 b q,3 c r", "1 x p,2 a q,3 b r,4 c s", "0",
 	    "busy0 clash1 clash2 clash3", "1 a p,2 b q,3 c r,4 -" },
@@ -232,8 +234,8 @@ TEST(rows, "Each row of the table")
 		plan_row(&rows[i]);
 }
 
-TEST(listens, "An inherited socket is passed again; another one is opened, or "
-    "is that of who had the path")
+TEST(listens, "The socket of an adapter that is added is the one that was at "
+    "the path, or one that must be opened, also if it is inherited")
 {
 	struct adapter_config old[ADAPTERS], new[ADAPTERS], result[ADAPTERS];
 	struct valed_action actions[VALED_ACTIONS(ADAPTERS, ADAPTERS)];
@@ -245,10 +247,12 @@ TEST(listens, "An inherited socket is passed again; another one is opened, or "
 	vp.pn_nnew = make(new, "1 b p,2 c fd=7,3 d q");
 	valed_plan(&vp);
 	ATF_CHECK_EQ(-1, result[0].ac_listen);
-	ATF_CHECK_EQ(7, result[1].ac_listen);
+	ATF_CHECK_EQ(-1, result[1].ac_listen);
 	ATF_CHECK_EQ(-1, result[2].ac_listen);
 	ATF_CHECK_EQ(VALED_OPEN, (int)actions[0].ax_what);
-	ATF_CHECK_EQ(2, actions[0].ax_index);
+	ATF_CHECK_EQ(1, actions[0].ax_index);
+	ATF_CHECK_EQ(VALED_OPEN, (int)actions[1].ax_what);
+	ATF_CHECK_EQ(2, actions[1].ax_index);
 }
 
 TEST(reserves, "The switch's port of an adapter that the reload adds is "

@@ -1,0 +1,214 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Adapters that come, change and go while valed serves others:
+ * valed_adapters.h.  The sandbox allows a thread to be started, and all that a
+ * VALE port takes.
+ */
+
+#include <sys/param.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter.h"
+#include "ctl_names.h"
+#include "ctl_owner.h"
+#include "libvale.h"
+#include "valed_adapters.h"
+#include "valed_watch.h"
+
+/* How often to check whether a thread has ended. */
+#define	POLL_MS		10
+
+static struct adapter_list *adapters;
+static void	(*adapters_watch)(struct adapter *);
+
+/* Listening sockets of removed adapters, until the reload ends. */
+static struct {
+	char	path[sizeof(((struct adapter_config *)0)->ac_path)];
+	int	fd;
+} kept[VALED_MAXADAPTERS];
+static unsigned int nkept;
+
+/* The listening socket of a removed adapter with this path. */
+static int
+kept_take(const char *path)
+{
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < nkept; i++) {
+		if (strcmp(kept[i].path, path) == 0) {
+			fd = kept[i].fd;
+			kept[i].fd = -1;
+			return (fd);
+		}
+	}
+	return (-1);
+}
+
+static void
+kept_close(void)
+{
+	while (nkept > 0) {
+		if (kept[--nkept].fd != -1)
+			close(kept[nkept].fd);
+	}
+}
+
+void
+valed_adapters_begin(struct adapter_list *list,
+    void (*watch)(struct adapter *ending))
+{
+	adapters = list;
+	adapters_watch = watch;
+}
+
+static struct adapter *
+adapter_at(const struct adapter_config *ac)
+{
+	struct adapter *ad;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		if (valed_place(&ad->config) == valed_place(ac))
+			return (ad);
+	return (NULL);
+}
+
+unsigned int
+valed_adapters_copy(struct adapter_config *all)
+{
+	const struct adapter *ad;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		all[n++] = ad->config;
+	return (n);
+}
+
+/*
+ * A monitor outlasts the port that it captures.  When the name is reserved, no
+ * other program can begin to capture it.
+ */
+bool
+valed_captured(const char *port)
+{
+	const struct ctl_who admin = { .cw_admin = true };
+	struct ctl_owner ow;
+
+	if (ctl_owner_claim(&ow, port, &admin, false) != 0)
+		return (true);
+	ctl_owner_leave(&ow);
+	return (false);
+}
+
+/* Whether a port is open that no adapter has. */
+static bool
+taken(const char *port)
+{
+	uint64_t counters[VALE_NCOUNTERS];
+	const struct adapter *ad;
+
+	TAILQ_FOREACH(ad, adapters, link)
+		if (strcmp(ad->config.ac_backend, port) == 0)
+			return (false);
+	return (vale_port_counters(port, counters) == 0 ||
+	    valed_captured(port));
+}
+
+bool
+valed_adapters_reserve(const struct adapter_config *ac)
+{
+	if (ctl_names_reserve(valed_place(ac), ac->ac_backend) != 0)
+		return (false);
+	if (!taken(ac->ac_backend))
+		return (true);
+	ctl_names_unreserve(valed_place(ac));
+	return (false);
+}
+
+void
+valed_adapters_end(void)
+{
+	kept_close();
+	ctl_names_end();
+}
+
+bool
+valed_adapters_add(const struct adapter_config *ac)
+{
+	struct adapter_config config = *ac;
+	struct adapter *ad;
+
+	ctl_names_add(valed_place(ac));
+	if (config.ac_listen == -1)
+		config.ac_listen = kept_take(config.ac_path);
+	ad = adapter_start(&config, adapters_watch);
+	if (ad == NULL) {
+		close(config.ac_listen);
+		if (valed_is_remote(&config))
+			close(config.ac_opener);
+		return (false);
+	}
+	TAILQ_INSERT_TAIL(adapters, ad, link);
+	valed_watch_add(ad);
+	adapter_go(ad);
+	return (true);
+}
+
+void
+valed_adapters_remove(const struct adapter_config *ac)
+{
+	struct adapter *ad = adapter_at(ac);
+
+	ctl_names_remove(valed_place(ac));
+	if (ad == NULL)
+		return;
+	TAILQ_REMOVE(adapters, ad, link);
+	valed_watch_remove(ad);
+	strlcpy(kept[nkept].path, ad->config.ac_path, sizeof(kept->path));
+	kept[nkept++].fd = ad->config.ac_listen;
+	adapter_stop(ad);
+	while (!adapter_ended(ad)) {
+		poll(NULL, 0, POLL_MS);
+		adapters_watch(ad);
+	}
+}
+
+void
+valed_adapters_change(const struct adapter_config *ac)
+{
+	struct adapter *ad = adapter_at(ac);
+
+	if (ad != NULL)
+		adapter_change(ad, ac);
+}
+
+bool
+valed_adapters_move(const struct adapter_config *ac)
+{
+	struct adapter *ad = adapter_at(ac);
+	const bool moved = ad != NULL && adapter_move(ad, ac,
+	    adapters_watch) == 0;
+
+	if (!moved)
+		ctl_names_unreserve(valed_place(ac));
+	else if (strcmp(ac->ac_backend, ADAPTER_NET_NONE) != 0)
+		ctl_names_move(valed_place(ac));
+	return (moved);
+}
+
+bool
+valed_adapters_client(const struct adapter_config *ac)
+{
+	const struct adapter *ad = adapter_at(ac);
+
+	return (ad != NULL && atomic_load_64(&ad->since_s) != 0);
+}

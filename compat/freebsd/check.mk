@@ -86,7 +86,7 @@ CFLAGS=		-std=gnu11 ${_opt} -Wall -Wextra -Werror	\
 		-I${SRCTOP}/tests/testbed/bhyve		\
 		-I${_ATF} -I${_out}
 
-# em_pv.c needs em(4)'s headers; em_pv_test has others for it.
+# em_pv*.c need em(4)'s headers; em_pv_test has others.
 KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/lem_spin.c \
 		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_guard.c \
 		    sys/dev/netmap/vale_rate.c sys/dev/netmap/vale_share.c \

@@ -73,7 +73,7 @@ GROUPS = [
     ("model", r"usr\.sbin/bhyve/(e825(45|74)[a-z_]*|vale_sender)\.[ch]$",
         r"tests/(usr\.sbin/bhyve|sys/dev/e1000)/",
         LIBRARIES + ["tests/usr.sbin/bhyve", "tests/sys/dev/e1000"]),
-    ("driver", r"sys/dev/e1000/(lem_[a-z]*|em_pv)\.[ch]$",
+    ("driver", r"sys/dev/e1000/(lem_[a-z]*|em_pv[a-z_]*)\.[ch]$",
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
     # Of the switch, what programs in other processes use.

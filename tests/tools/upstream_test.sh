@@ -123,13 +123,13 @@ series_body()
 	    print $i }' "$top/usr.sbin/bhyve/e82545.mk"); do
 		has tree/usr.sbin/bhyve/Makefile "$f \\\\"
 	done
-	for f in em_pv.c lem_spin.c; do
+	for f in em_pv.c em_pv_sysctl.c em_pv_txrx.c lem_spin.c; do
 		[ -f "tree/sys/dev/e1000/$f" ] || atf_fail "no $f"
 		grep -q "^dev/e1000/$f[[:blank:]]*optional em " \
 		    tree/sys/conf/files || atf_fail "conf/files: no $f"
 	done
-	has tree/sys/modules/em/Makefile \
-	    "CORE_SRC = if_em.c em_txrx.c e1000_osdep.c em_pv.c lem_spin.c"
+	has tree/sys/modules/em/Makefile "CORE_SRC = if_em.c em_txrx.c \
+e1000_osdep.c em_pv.c em_pv_sysctl.c em_pv_txrx.c lem_spin.c"
 	has tree/sys/dev/e1000/if_em.c "void \*em_pv_register(device_t);"
 	grep -A 99 '^.Sh SYSCTL VARIABLES' tree/share/man/man4/em.4 > section
 	for f in itr sc csb poll rx_share tx_kicks; do

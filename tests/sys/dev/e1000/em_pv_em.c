@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* em(4), of which em_pv.c is a class.  See em_pv_guest.h. */
+/* em(4), of which em_pv(4) is a class.  See em_pv_guest.h. */
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 
 /*
- * One guest with em(4) and em_pv.c on the host of the model's tests
+ * One guest with em(4) and em_pv(4) on the host of the model's tests
  * (e82545_host.h), on an iflib(4) of our own that calls a driver in the same
  * order as FreeBSD's, and a clock that stands still.  There is one guest at a
  * time.  Its frames carry their number.  A test calls all from one thread;

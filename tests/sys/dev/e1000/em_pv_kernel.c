@@ -5,8 +5,8 @@
  */
 
 /*
- * What em_pv.c calls of FreeBSD's kernel: kobj(9), mutex(9), sx(9), callout(9),
- * sysctl(9).  See em_pv_guest.h.
+ * What em_pv(4) calls of FreeBSD's kernel: kobj(9), mutex(9), sx(9),
+ * callout(9), sysctl(9).  See em_pv_guest.h.
  */
 
 #include <sched.h>
@@ -172,7 +172,7 @@ callout_init(struct callout *c, int mpsafe)
 {
 	REQUIRE(mpsafe == 1);
 	c->func = NULL;
-	/* em_pv.c's two, in this order. */
+	/* em_pv(4)'s two, in this order. */
 	if (guest->callout == NULL)
 		guest->callout = c;
 	else

@@ -5,8 +5,8 @@
  */
 
 /*
- * em_pv.c on the model: starts, changes of the mode, interrupts with MSI-X, and
- * attach and detach, whose calls fail in turn.
+ * em_pv(4) on the model: starts, changes of the mode, interrupts with MSI-X,
+ * and attach and detach, whose calls fail in turn.
  */
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 
 /*
- * The modes and adapters that the tests of em_pv.c repeat, and what they do in
+ * The modes and adapters that the tests of em_pv(4) repeat, and what they do in
  * each.
  */
 

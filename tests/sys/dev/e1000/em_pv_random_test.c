@@ -5,7 +5,7 @@
  */
 
 /*
- * em_pv.c on the model: whatever changes at any time, in random orders, and in
+ * em_pv(4) on the model: whatever changes at any time, in random orders, and in
  * threads.
  */
 

@@ -5,9 +5,9 @@
  */
 
 /*
- * How much of the processor em_pv.c uses: for how long it spins, and what share
- * reception has of it.  The guest has one processor and an 82545EM with a CSB
- * and an MSI.
+ * How much of the processor em_pv(4) uses: for how long the driver spins, and
+ * what share reception has.  The guest has one processor and an 82545EM with a
+ * CSB and an MSI.
  */
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 
 /*
- * em_pv.c on the model, under an em(4) and an iflib(4) of our own
+ * em_pv(4) on the model, under an em(4) and an iflib(4) of our own
  * (em_pv_guest.h).  The clock stands still, so that nothing is repeated that
  * the adapter repeats after a time: what is lost stays lost.
  */

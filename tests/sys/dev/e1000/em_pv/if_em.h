@@ -5,9 +5,9 @@
  */
 
 /*
- * What em_pv.c needs of FreeBSD's kernel, of iflib(4) and of em(4), in words of
+ * What em_pv*.c need of FreeBSD's kernel, of iflib(4) and of em(4), in words of
  * our own: its names with the meaning that section 9 of the manual gives them.
- * Structures have only the members that em_pv.c or em_pv_guest.c use.
+ * Structures have only the members that em_pv*.c use.
  */
 
 #ifndef _EM_PV_IF_EM_H_
@@ -169,6 +169,7 @@ int	callout_reset_sbt(struct callout *, sbintime_t, sbintime_t,
 /*
  * SDT(9): em_probe() is called in place of a script.
  */
+#define	SDT_PROVIDER_DECLARE(provider)	struct em_no_provider
 #define	SDT_PROVIDER_DEFINE(provider)	struct em_no_provider
 #define	SDT_PROBE_DEFINE2(provider, mod, func, name, arg0, arg1)	\
 	static const char sdt_##provider##_##name[] = #name

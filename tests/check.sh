@@ -38,23 +38,33 @@ fail()
 "
 }
 
+# ahead argument...: begin to make that for a later part, while tests wait.  That
+# part says what is wrong.
+ahead()
+{
+	nice -n 19 $make "$@" < /dev/null > /dev/null 2>&1 &
+}
+
 # build [argument...]: build everything.  If that fails, no test can run.
 build()
 {
+	wait
 	if ! $make "$@" all; then
 		fail "$make $* all"
 		finish
 	fi
 }
 
-# kyua_run objtop [filter...]: run the tests in objtop that match a filter, and
+# kyua_run objtop: run the tests in objtop, without those of other groups, and
 # add their results to the counts.
 kyua_run()
 {
 	local db="$1/check.db" kyuafile="$1/tests/Kyuafile" numbers name
-	local build=${1##*/}
+	local build=${1##*/} programs
 
-	shift
+	# Without names Kyua would run all.
+	programs=$(sh tests/groups.sh tests "$kyuafile" "$groups")
+	set -- ${programs:?}
 	rm -f "$db"
 	# More than processors: tests wait, too; those with sanitizers, which
 	# have few guests, for a greater part of their time.
@@ -128,6 +138,7 @@ threads()
 {
 	part build with ThreadSanitizer
 	build SAN=thread
+	[ "$what" = threads ] || ahead freebsd
 	part tests with ThreadSanitizer
 	TSAN_OPTIONS=report_thread_leaks=0 kyua_run "$top/build-tsan"
 }
@@ -142,14 +153,14 @@ fi
 sh tests/groups.sh wanted "$groups" > /dev/null || exit
 part build
 build
-# Without names Kyua would run all.
-programs=$(sh tests/groups.sh tests build/tests/Kyuafile "$groups")
+[ "$what" = plain ] || ahead SAN=address,undefined all
 part tests
-kyua_run "$top/build" ${programs:?}
+kyua_run "$top/build"
 [ "$what" != plain ] || finish
 
 part build with sanitizers
 build SAN=address,undefined
+ahead SAN=thread all
 part tests with sanitizers
 slots=3 \
 ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 \
@@ -164,6 +175,7 @@ for page in $(find share usr.sbin lib sys -name '*.[1-9]'); do
 done
 
 part compile for FreeBSD
+wait
 one $make freebsd
 
 finish

@@ -25,7 +25,7 @@ VALE_VALED_SRCS=	vale_find.c vale_rate.c vale_setting.c \
 VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_filter.c vale_forward.c \
 			vale_guard.c vale_inbox.c vale_layout.c vale_link.c \
 			vale_lookup.c vale_mirror.c \
-			vale_name.c vale_offload.c vale_pipe.c vale_rate.c \
+			vale_name.c vale_offload.c vale_pair.c vale_pipe.c vale_rate.c \
 			vale_region.c vale_rules.c vale_rxq.c vale_setting.c \
 			vale_setting_kept.c vale_setting_switch.c \
 			vale_setting_text.c vale_share.c vale_shared.c \

@@ -71,7 +71,6 @@
 #include "frame.h"
 #include "vale_clock.h"
 #include "vale_deliver.h"
-#include "vale_forward.h"
 #include "vale_inbox.h"
 #include "vale_offload.h"
 #include "vale_pair.h"
@@ -288,7 +287,7 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
 static void __attribute__((__noinline__))
 deliver_drop(const struct vale_port *port, struct vale_pair *dst, uint32_t n)
 {
-	vale_forward_drop(dst, VALE_C_RX_DROP_FULL, n, port);
+	vale_pair_drop(dst, VALE_C_RX_DROP_FULL, n, port);
 	vale_share_refused(&dst->pa_rx.rq_share, port->vp_index);
 }
 

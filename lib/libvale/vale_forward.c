@@ -63,26 +63,6 @@
  */
 _Static_assert(VALE_C_TX_SYNC == 0, "0 is not a reason to drop");
 
-/* A tracer reads resident memory only: fault the name in. */
-static const char *
-drop_reason(enum vale_counter reason)
-{
-	const char *name;
-
-	name = vale_counter_table[reason].cr_name;
-	(void)*(const volatile char *)name;
-	return (name);
-}
-
-void
-vale_forward_drop(struct vale_pair *pair, enum vale_counter reason, uint32_t n,
-    const struct vale_port *from)
-{
-	vale_count(pair, reason, n);
-	VALE_PROBE(pair, DROP, drop_reason(reason), n,
-	    (const char *)from->vp_common.name);
-}
-
 /*
  * Stage 1.
  */
@@ -170,7 +150,7 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 	if (reason == 0 && len > VALE_FRAME_MAX)
 		reason = VALE_C_TX_DROP_OVERSIZE;
 	if (reason != 0) {
-		vale_forward_drop(pair, reason, 1, port);
+		vale_pair_drop(pair, reason, 1, port);
 		return (0);
 	}
 	if (vt->vt_copied)
@@ -221,18 +201,6 @@ collect_touch(const struct vale_txq *vt, uint32_t i)
 		}
 }
 
-uint32_t
-vale_forward_heads(struct vale_pair *pair)
-{
-	uint32_t dropped, first;
-
-	first = vale_rules_copy(&pair->pa_tx, &dropped);
-	if (dropped > 0)
-		vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, dropped,
-		    pair->pa_port);
-	return (first);
-}
-
 /* Whether frames must be copied first: vale_deliver.c. */
 static bool
 collect_copies(struct vale_txq *vt)
@@ -272,7 +240,7 @@ collect_rate(struct vale_pair *pair)
 		dropped++;
 	vt->vt_nfrags = end;
 	if (dropped > 0)
-		vale_forward_drop(pair, VALE_C_TX_DROP_RATE, dropped, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_RATE, dropped, port);
 }
 
 void
@@ -308,7 +276,7 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	VALE_PROBE(pair, BATCH_IN, frames, vt->vt_nfrags);
 	if (vt->vt_indirect && !vt->vt_copied)
 		collect_touch(vt, atomic_load_bool(&port->vp_ruled) ?
-		    vale_forward_heads(pair) : 0);
+		    vale_lookup_heads(pair) : 0);
 	vt->vt_now_ns = vale_now_ns();
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);

@@ -13,8 +13,6 @@
  * of which vale_set_carrier() has told whether they have a carrier.
  */
 
-#include <sys/param.h>
-
 #include <string.h>
 
 #include "vale_error.h"
@@ -22,44 +20,6 @@
 #include "vale_pair.h"
 #include "vale_switch.h"
 #include "vale_view.h"
-
-/* Whether any uplink has a carrier. */
-static bool
-link_carrier(const struct vale_switch *vs)
-{
-	unsigned int i;
-
-	for (i = 0; i < VALE_FDB_PORTS; i++)
-		if (vs->vs_port[i] != NULL &&
-		    vs->vs_port[i]->vp_carrier == VALE_CARRIER_UP)
-			return (true);
-	return (false);
-}
-
-void
-vale_link_update(struct vale_switch *vs)
-{
-	const bool carrier = link_carrier(vs);
-	struct vale_port *port;
-	unsigned int i;
-	bool down;
-
-	mtx_assert(&vs->vs_change, MA_OWNED);
-	mtx_assert(&vale_lock, MA_OWNED);
-	for (i = 0; i < VALE_FDB_PORTS; i++) {
-		port = vs->vs_port[i];
-		if (port == NULL)
-			continue;
-		down = port->vp_link == VALE_LINK_DOWN ||
-		    (port->vp_link == VALE_LINK_UPLINK && !carrier);
-		if (down == port->vp_down)
-			continue;
-		port->vp_down = down;
-		port->vp_forget |= down;
-		if (port->vp_link_told != NULL)
-			port->vp_link_told(port->vp_link_arg, !down);
-	}
-}
 
 int
 vale_set_carrier(const char *name, bool up)

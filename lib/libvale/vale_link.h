@@ -5,13 +5,11 @@
  */
 
 /*
- * Whether a port's link is up: vale_link.c.
+ * Values of a port's link: vale_link.c, vale_view.c.
  */
 
 #ifndef _VALE_LINK_H_
 #define	_VALE_LINK_H_
-
-struct vale_switch;
 
 /* The setting "link": vp_link. */
 #define	VALE_LINK_UP		0
@@ -22,11 +20,5 @@ struct vale_switch;
 #define	VALE_CARRIER_NONE	0
 #define	VALE_CARRIER_DOWN	1
 #define	VALE_CARRIER_UP		2
-
-/*
- * A change of the switch: set vp_down of all ports, and tell those of which it
- * has changed, before the view is filled in.  The locks of a change.
- */
-void	vale_link_update(struct vale_switch *vs);
 
 #endif /* !_VALE_LINK_H_ */

@@ -18,7 +18,6 @@
 
 #include <string.h>
 
-#include "vale_forward.h"
 #include "vale_lookup.h"
 #include "vale_pair.h"
 #include "vale_probes.h"
@@ -115,11 +114,11 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst,
 	struct vale_frag *fg = &vt->vt_frag[frame];
 
 	if (dst == LOOKUP_REFUSED)
-		vale_forward_drop(pair, VALE_C_TX_DROP_LIMIT, 1, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_LIMIT, 1, port);
 	else if (lookup_blocks(port, addrs))
-		vale_forward_drop(pair, VALE_C_TX_DROP_RESERVED, 1, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_RESERVED, 1, port);
 	else if (others == 0)
-		vale_forward_drop(pair, VALE_C_TX_DROP_NODEST, 1, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_NODEST, 1, port);
 	else if (dst == VALE_FDB_FLOOD) {
 		vale_list_append(vt, &vt->vt_list[dst], frame);
 		vale_count(pair, VALE_C_TX_FLOOD, 1);
@@ -128,9 +127,9 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst,
 			vale_txq_copy(vt, fg, fg->fg_nfrags);
 		return (others);
 	} else if (dst == port->vp_index)
-		vale_forward_drop(pair, VALE_C_TX_DROP_SELF, 1, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_SELF, 1, port);
 	else
-		vale_forward_drop(pair, VALE_C_TX_DROP_PRIVATE, 1, port);
+		vale_pair_drop(pair, VALE_C_TX_DROP_PRIVATE, 1, port);
 	return (0);
 }
 
@@ -284,7 +283,7 @@ kind_drop(struct vale_pair *pair, const struct lookup_kind *lk, uint32_t i,
 		n++;
 		i += vt->vt_frag[i].fg_nfrags;
 	} while (i < vt->vt_nfrags && kind_same(lk, &vt->vt_frag[i]));
-	vale_forward_drop(pair, reason, n, pair->pa_port);
+	vale_pair_drop(pair, reason, n, pair->pa_port);
 	return (i);
 }
 
@@ -328,7 +327,7 @@ kind_other(struct vale_pair *pair, const struct lookup_kind *lk,
 		if (kind_append(vt, lk, dst, i, tagged))
 			++*copies;
 		else
-			vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, 1,
+			vale_pair_drop(pair, VALE_C_TX_DROP_FRAGS, 1,
 			    pair->pa_port);
 		i += vt->vt_frag[i].fg_nfrags;
 	} while (i < vt->vt_nfrags && vale_rules_space(vt) &&
@@ -400,7 +399,7 @@ kind_flood(struct vale_pair *pair, const struct lookup_kind *lk, uint32_t i,
 			    n[false] + n[true]);
 			*copies += n[false] + n[true];
 		} else
-			vale_forward_drop(pair, VALE_C_TX_DROP_FRAGS, 1,
+			vale_pair_drop(pair, VALE_C_TX_DROP_FRAGS, 1,
 			    pair->pa_port);
 		i += fg->fg_nfrags;
 	} while (i < vt->vt_nfrags && vale_rules_space(vt) &&
@@ -477,7 +476,19 @@ lookup_down(struct vale_pair *pair)
 	for (i = 0; i < vt->vt_nfrags; i += vt->vt_frag[i].fg_nfrags)
 		n++;
 	vt->vt_nfrags = 0;
-	vale_forward_drop(pair, VALE_C_TX_DROP_LINK, n, pair->pa_port);
+	vale_pair_drop(pair, VALE_C_TX_DROP_LINK, n, pair->pa_port);
+}
+
+uint32_t
+vale_lookup_heads(struct vale_pair *pair)
+{
+	uint32_t dropped, first;
+
+	first = vale_rules_copy(&pair->pa_tx, &dropped);
+	if (dropped > 0)
+		vale_pair_drop(pair, VALE_C_TX_DROP_FRAGS, dropped,
+		    pair->pa_port);
+	return (first);
 }
 
 void
@@ -492,7 +503,7 @@ vale_lookup_begin(struct vale_pair *pair)
 		lookup_down(pair);
 	/* The rules may be newer than the batch. */
 	if (vt->vt_indirect && !vt->vt_copied && !vt->vt_headed)
-		(void)vale_forward_heads(pair);
+		(void)vale_lookup_heads(pair);
 }
 
 uint32_t

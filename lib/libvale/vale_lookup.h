@@ -21,6 +21,12 @@
 
 struct vale_pair;
 
+/*
+ * Copy the heads of the batch's frames (vale_rules_copy()), and count those
+ * that are dropped.  Returns the first fragment of a frame not copied whole.
+ */
+uint32_t vale_lookup_heads(struct vale_pair *pair);
+
 /* Begin with a batch. */
 void	vale_lookup_begin(struct vale_pair *pair);
 

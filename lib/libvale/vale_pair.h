@@ -98,4 +98,11 @@ vale_rx_buf(const struct vale_pair *pair, const struct vale_region *vr,
 	return (buf);
 }
 
+/*
+ * Count, and show to a tracer, `n' frames of port `from', at least one, that
+ * are dropped at `pair' because of `reason'.  The thread that may count it.
+ */
+void	vale_pair_drop(struct vale_pair *pair, enum vale_counter reason,
+	    uint32_t n, const struct vale_port *from);
+
 #endif /* !_VALE_PAIR_H_ */

@@ -41,7 +41,6 @@
 
 #define	INDIRECT_MAX	UINT16_MAX	/* bytes: what slot.len can hold */
 
-pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
 static TAILQ_HEAD(, vale_switch) vale_switches =
     TAILQ_HEAD_INITIALIZER(vale_switches);
 
@@ -636,10 +635,6 @@ vale_set_sink(struct vale_desc *d,
 	port_in(port);
 	return (0);
 }
-
-const struct counter_row vale_counter_table[VALE_NCOUNTERS] = {
-	COUNTER_ROWS(VALE_COUNTERS)
-};
 
 /* Sum up the counters of all rings; other threads may be counting. */
 static void

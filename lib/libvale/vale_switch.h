@@ -16,6 +16,7 @@
  *	vale_lookup.c	its second stage: the destinations
  *	vale_rules.c	what a port may send, and its VLANs
  *	vale_deliver.c	its last stage: to a port's receive ring, or its sink
+ *	vale_pair.c	the counters of a ring pair
  *	vale_offload.c	virtio-net headers: frames that are cut or summed late
  *	vale_mirror.c	copies of what other ports send and get
  *	vale_filter.c	which of them a monitor gets

@@ -45,6 +45,8 @@
 #define	YIELDS		64
 #define	PAUSE_NS	100000
 
+pthread_mutex_t vale_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static uint32_t
 view_busy(const struct vale_pair *pair)
 {
@@ -64,6 +66,46 @@ view_wait(const struct vale_pair *pair)
 			sched_yield();
 		else
 			nanosleep(&pause, NULL);
+	}
+}
+
+/* Whether any uplink has a carrier. */
+static bool
+view_carrier(const struct vale_switch *vs)
+{
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++)
+		if (vs->vs_port[i] != NULL &&
+		    vs->vs_port[i]->vp_carrier == VALE_CARRIER_UP)
+			return (true);
+	return (false);
+}
+
+/*
+ * Say which ports of the switch have a link now, before its next view: the
+ * setting, and the carrier of uplinks.  Ports whose link has changed are told.
+ */
+static void
+view_links(struct vale_switch *vs)
+{
+	const bool carrier = view_carrier(vs);
+	struct vale_port *port;
+	unsigned int i;
+	bool down;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL)
+			continue;
+		down = port->vp_link == VALE_LINK_DOWN ||
+		    (port->vp_link == VALE_LINK_UPLINK && !carrier);
+		if (down == port->vp_down)
+			continue;
+		port->vp_down = down;
+		port->vp_forget |= down;
+		if (port->vp_link_told != NULL)
+			port->vp_link_told(port->vp_link_arg, !down);
 	}
 }
 
@@ -136,7 +178,7 @@ vale_view_publish(struct vale_switch *vs)
 
 	mtx_assert(&vs->vs_change, MA_OWNED);
 	mtx_assert(&vale_lock, MA_OWNED);
-	vale_link_update(vs);
+	view_links(vs);
 	view_fill(vi, vs);
 	for (i = 0; i < VALE_FDB_PORTS; i++)
 		if (vs->vs_port[i] != NULL)

@@ -5,7 +5,7 @@
  */
 
 /*
- * Compiles the two files again, under other names and without fast paths.
+ * Compile the two files again, under other names and without fast paths.
  */
 
 #include <sys/types.h>
@@ -19,8 +19,6 @@
 #define	vale_deliver_inbox	vale_general_deliver_inbox
 #define	vale_forward		vale_general_forward
 #define	vale_forward_collect	vale_general_forward_collect
-#define	vale_forward_drop	vale_general_forward_drop
-#define	vale_forward_heads	vale_general_forward_heads
 #define	vale_forward_invalid	vale_general_forward_invalid
 #define	vale_txsync		vale_general_txsync
 

@@ -34,7 +34,8 @@
 TARGET_OS?=	${.MAKE.OS}
 .if ${TARGET_OS} == "Linux"
 _LIBS=		compat lib/libframe lib/libpeer lib/libloop lib/libvfu	\
-		lib/libhostif lib/libctl lib/libvale usr.sbin/bhyve
+		lib/libhostif lib/libctl lib/libvale lib/libvaleport	\
+		usr.sbin/bhyve
 _TESTBED=	tests/testbed tests/testbed/bhyve
 # ONLY_LIBS=yes: the internal libraries, and those of tests.
 .if defined(ONLY_LIBS)

@@ -31,6 +31,8 @@ SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_guard.c:Nvale_rate.c:Nvale_share.c:Nvale_vlan.c:Nvale_name.c:S,^,lib/libvale/,}
+.include "${SRCTOP}/lib/libvaleport/valeport.mk"
+SRCS+=		${VALEPORT_SERVER_SRCS:S,^,lib/libvaleport/,}
 .include "${SRCTOP}/tests/testbed/e82545_host.mk"
 SRCS+=		${E82545_HOST_SRCS:S,^,tests/testbed/,}
 SRCS+=		bench/backends/backends.c
@@ -78,6 +80,7 @@ CFLAGS=		-std=gnu11 ${_opt} -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libframe		\
 		-I${SRCTOP}/lib/libvale			\
+		-I${SRCTOP}/lib/libvaleport		\
 		-I${SRCTOP}/tests/testbed		\
 		-I${SRCTOP}/tests/usr.sbin/bhyve	\
 		-I${SRCTOP}/sys				\

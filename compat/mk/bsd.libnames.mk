@@ -12,7 +12,8 @@
 # names those that come with it.  LIBINCS= are internal libraries whose headers
 # a directory needs without linking them.
 
-_INTERNALLIBS=	frame peer loop vfu hostif ctl e82545 vale vale_valed testbed bhyve compat
+_INTERNALLIBS=	frame peer loop vfu hostif ctl e82545 vale valeport \
+		vale_valed testbed bhyve compat
 LIBFRAMEDIR=	lib/libframe
 LIBPEERDIR=	lib/libpeer
 LIBLOOPDIR=	lib/libloop
@@ -21,14 +22,17 @@ LIBVFUNEEDS=	loop peer
 LIBHOSTIFDIR=	lib/libhostif
 LIBHOSTIFNEEDS=	frame peer
 LIBCTLDIR=	lib/libctl
-LIBCTLNEEDS=	frame hostif peer
+LIBCTLNEEDS=	frame hostif peer valeport
 LIBE82545DIR=	usr.sbin/bhyve
 LIBE82545NEEDS=	frame
 LIBVALEDIR=	lib/libvale
 LIBVALENEEDS=	frame
+LIBVALEPORTDIR=	lib/libvaleport
+LIBVALEPORTNEEDS= frame peer
+LIBVALEPORTINC=	lib/libvaleport lib/libvale
 LIBVALE_VALEDDIR= lib/libvale_valed
 LIBVALE_VALEDNEEDS=
-LIBVALE_VALEDINC= lib/libvale
+LIBVALE_VALEDINC= lib/libvale lib/libvaleport
 LIBTESTBEDDIR=	tests/testbed
 LIBTESTBEDNEEDS= e82545 frame loop vale
 LIBBHYVEDIR=	tests/testbed/bhyve
@@ -50,5 +54,6 @@ LIBVALE_VALED=	${OBJTOP}/${LIBVALE_VALEDDIR}/libvale.a
 .if (defined(SAN) && !empty(SAN)) || defined(WITHOUT_TESTS)
 _INVARIANTSLIBS=
 .else
-_INVARIANTSLIBS= frame peer loop vfu hostif ctl e82545 vale vale_valed testbed bhyve
+_INVARIANTSLIBS= frame peer loop vfu hostif ctl e82545 vale valeport \
+		vale_valed testbed bhyve
 .endif

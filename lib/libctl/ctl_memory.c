@@ -18,8 +18,8 @@
 
 #include "ctl_impl.h"
 #include "ctl_memory.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 #include "peer_close.h"
 #include "peer_fstat.h"
 
@@ -85,9 +85,11 @@ static void
 memory_layout(struct ctl_memory *mm, uint32_t slots)
 {
 	const struct vale_params *params = &mm->mm_params;
+	struct vale_region_layout rl;
 
-	mm->mm_port_size = vale_shared_size(params, mm->mm_extra_bufs);
-	mm->mm_bufs = vale_shared_bufs(params);
+	vale_shared_layout(&rl, params, mm->mm_extra_bufs);
+	mm->mm_port_size = rl.rl_size;
+	mm->mm_bufs = rl.rl_bufs;
 	mm->mm_used = roundup2(mm->mm_port_size, VALE_PAGE);
 	slots = MAX(slots, MAX(params->tx_slots, params->rx_slots));
 	slots = MIN(MAX(slots, VALE_SLOTS_DEFAULT), VALE_PIPE_SLOTS_MAX);

@@ -38,8 +38,8 @@
 #include "ctl_memory.h"
 #include "frame_vnet.h"
 #include "vale_filter.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 #include "peer_fault.h"
 
 #define	CTL_ROUNDS	64
@@ -335,6 +335,7 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	struct vale_shared shared = { .extra_bufs = reg->nr_extra_bufs,
 	    .wake = port_wake, .arg = cc };
 	struct vale_params *params = &cc->cc_params;
+	struct vale_region_layout rl;
 	int error;
 
 	ctl_port_params(reg, params);
@@ -366,7 +367,8 @@ register_open(struct ctl_conn *cc, struct nmreq_register *reg)
 	if (params->monitor == 0)
 		ctl_memory_opened(cc->cc_memory, cc->cc_port, shared.more);
 	reg->nr_memsize = cc->cc_memory->mm_size;
-	reg->nr_offset = VALE_WINDOW_OFFSET(vale_shared_window(params));
+	vale_shared_layout(&rl, params, 0);
+	reg->nr_offset = VALE_WINDOW_OFFSET(rl.rl_frames);
 	error = ctl_port_fds(cc);
 	if (error != 0)
 		ctl_port_close(cc);
@@ -683,8 +685,8 @@ port_return(struct ctl_conn *cc)
 
 	vale_window_layout(&wl, params->rings, params->tx_slots,
 	    params->rx_slots);
-	vale_region_layout(&rl, params, 0, true);
-	memory = peer_mem_addr(&cc->cc_dma, 0, rl.rl_window,
+	vale_shared_layout(&rl, params, 0);
+	memory = peer_mem_addr(&cc->cc_dma, 0, rl.rl_frames,
 	    PROT_READ | PROT_WRITE);
 	window = malloc(wl.wl_size);
 	if (memory != NULL && window != NULL && pread(cc->cc_window, window,

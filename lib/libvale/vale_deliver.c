@@ -71,12 +71,12 @@
 #include "frame.h"
 #include "vale_clock.h"
 #include "vale_deliver.h"
-#include "vale_inbox.h"
 #include "vale_offload.h"
 #include "vale_pair.h"
 #include "vale_probes.h"
 #include "vale_slot.h"
 #include "vale_switch.h"
+#include "vale_user.h"
 #include "vale_view.h"
 
 /* Prefetch a cache line for writing; `p' may be any address. */
@@ -472,14 +472,10 @@ deliver_direct(struct vale_pair *pair, struct vale_pair *dst,
 	struct vale_rxq *rq = &dst->pa_rx;
 	struct merge_source frames = { { merge_peek, merge_next }, mg };
 	uint32_t total = mg->mg_frames, taken;
-	bool empty;
 
 	if (pair->pa_tx.vt_now_ns < atomic_load_64(&dst->pa_slow_ns))
 		return;
-	pthread_mutex_lock(&rq->rq_lock);
-	empty = !rq->rq_polled && vale_rxq_cur(rq) == rq->rq_next;
-	pthread_mutex_unlock(&rq->rq_lock);
-	if (!empty)
+	if (!vale_rxq_idle(rq))
 		return;
 	port->vp_sink(port->vp_sink_arg, &frames.ms_source);
 	deliver_timed(pair, dst);
@@ -546,7 +542,7 @@ deliver_shared(struct vale_pair *pair, struct vale_pair *dst,
 
 	if (deliver_chosen(pair, dst->pa_port, index) &&
 	    pair->pa_tx.vt_now_ns >= atomic_load_64(&dst->pa_slow_ns) &&
-	    vale_inbox_empty(dst->pa_inbox)) {
+	    vale_rxq_idle(&dst->pa_inbox->vp_pair->pa_rx)) {
 		deliver_other(pair, dst, &mg);
 		deliver_timed(pair, dst);
 		return;

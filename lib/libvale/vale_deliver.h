@@ -22,10 +22,4 @@ struct vale_port;
 void	vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	    unsigned int index);
 
-/*
- * Deliver all frames of the batch of inbox `in' to `dst', the ring pair that it
- * is of.  The thread of vale_shared_rx().
- */
-void	vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst);
-
 #endif /* !_VALE_DELIVER_H_ */

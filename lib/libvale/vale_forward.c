@@ -44,7 +44,6 @@
 
 #include "vale_clock.h"
 #include "vale_deliver.h"
-#include "vale_forward.h"
 #include "vale_lookup.h"
 #include "vale_mirror.h"
 #include "vale_offload.h"
@@ -53,6 +52,7 @@
 #include "vale_rules.h"
 #include "vale_slot.h"
 #include "vale_switch.h"
+#include "vale_user.h"
 #include "vale_view.h"
 
 /* Bytes of the smallest pages. */

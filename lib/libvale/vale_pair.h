@@ -19,8 +19,8 @@
 #include "libvale.h"
 #include "vale_region.h"
 #include "vale_rxq.h"
-#include "vale_shared.h"
 #include "vale_txq.h"
+#include "vale_user.h"
 
 struct vale_port;
 

@@ -46,7 +46,7 @@
  * time: only the user writes rq_cur, and rq_tail is all it reads of the
  * senders'.  rq_polled is set meanwhile, and changes under the lock.
  *
- * A user in another process (vale_shared.c) calls no vale_rxsync() here.  A
+ * A user in another process (vale_user.h) calls no vale_rxsync() here.  A
  * sender that needs slots takes those that the user's CSB has returned, and
  * publish puts the tail there.  Whether the user sleeps is in the CSB, too, so
  * rq_fd, rq_asleep and rq_polled are not used.
@@ -62,7 +62,6 @@
 #include "vale_pair.h"
 #include "vale_probes.h"
 #include "vale_rxq.h"
-#include "vale_shared.h"
 #include "vale_slot.h"
 #include "vale_switch.h"
 
@@ -183,7 +182,7 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 	} while (tail != rq->rq_next && rq->rq_lease[tail].le_done);
 	atomic_store_rel_32(&rq->rq_tail, tail);
 	if (rq->rq_user != NULL)
-		return (vale_shared_show(rq->rq_user, tail, tail));
+		return (vale_user_show(rq->rq_user, tail, tail));
 	if (!rq->rq_asleep)
 		return (false);
 	rq->rq_asleep = false;

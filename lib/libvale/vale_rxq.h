@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "vale_shared.h"
+#include "vale_user.h"
 
 struct vale_pair;
 
@@ -83,6 +83,21 @@ static inline uint32_t
 vale_rxq_cur(const struct vale_rxq *rq)
 {
 	return (atomic_load_acq_32(&rq->rq_cur));
+}
+
+/*
+ * Return whether the ring is empty, all its slots are returned, and its user
+ * does not poll it.  Any thread.
+ */
+static inline bool
+vale_rxq_idle(struct vale_rxq *rq)
+{
+	bool idle;
+
+	pthread_mutex_lock(&rq->rq_lock);
+	idle = !rq->rq_polled && vale_rxq_cur(rq) == rq->rq_next;
+	pthread_mutex_unlock(&rq->rq_lock);
+	return (idle);
 }
 
 /* The caller of the next four must own rq_lock. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "vale_layout.h"
+#include "vale_region.h"
 
 /* The slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
 static inline uint32_t

@@ -28,7 +28,6 @@
 #include "frame_vnet.h"
 #include "vale_error.h"
 #include "vale_filter.h"
-#include "vale_inbox.h"
 #include "vale_mirror.h"
 #include "vale_name.h"
 #include "vale_region.h"
@@ -37,6 +36,7 @@
 #include "vale_setting_kept.h"
 #include "vale_switch.h"
 #include "vale_txq.h"
+#include "vale_user.h"
 #include "vale_view.h"
 
 #define	INDIRECT_MAX	UINT16_MAX	/* bytes: what slot.len can hold */
@@ -183,6 +183,20 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 	return (0);
 }
 
+/* Give a ring pair the place of its port, and its inbox the same. */
+static void
+pair_attach(struct vale_pair *pair)
+{
+	struct vale_port *in = pair->pa_inbox, *port = pair->pa_port;
+
+	pair->pa_rx.rq_share.sh_weight = port->vp_switch->vs_weight;
+	if (in != NULL) {
+		in->vp_switch = port->vp_switch;
+		in->vp_index = port->vp_index;
+		pair_attach(in->vp_pair);
+	}
+}
+
 /* Add a port or monitor to a switch. */
 static int
 switch_add(struct vale_switch *vs, struct vale_port *port)
@@ -200,10 +214,8 @@ switch_add(struct vale_switch *vs, struct vale_port *port)
 		    port->vp_mirror_what);
 	if (r == -1)
 		return (-1);
-	VALE_PAIRS_FOREACH(pair, port) {
-		pair->pa_rx.rq_share.sh_weight = vs->vs_weight;
-		vale_inbox_attach(pair);
-	}
+	VALE_PAIRS_FOREACH(pair, port)
+		pair_attach(pair);
 	vs->vs_refs++;
 	vale_view_publish(vs);
 	return (0);
@@ -277,9 +289,8 @@ vale_name_error(const char *name)
 	return (vale_name_check(name, &vale_name_user));
 }
 
-/* Replace what is 0 by its default; -1 if something is out of range. */
-static int
-port_params(struct vale_params *params)
+int
+vale_port_params(struct vale_params *params)
 {
 	if (params->tx_slots == 0)
 		params->tx_slots = VALE_SLOTS_DEFAULT;
@@ -296,81 +307,28 @@ port_params(struct vale_params *params)
 	return (0);
 }
 
-size_t
-vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
-{
-	struct vale_params p = *params;
-
-	return (port_params(&p) == 0 && extra_bufs <= VALE_EXTRA_BUFS_MAX ?
-	    vale_region_size(&p, extra_bufs) : 0);
-}
-
-size_t
-vale_shared_private(const struct vale_params *params)
-{
-	struct vale_params p = *params;
-
-	(void)port_params(&p);
-	/* Twice: an inbox is a port, and has as many slots as its ring. */
-	return (vale_inbox_size(&p) + vale_port_size(p.rings) +
-	    p.rings * (vale_port_size(1) +
-	    2 * (p.rx_slots * sizeof(struct vale_lease) +
-	    vale_share_size(p.rx_slots - 1))));
-}
-
-size_t
-vale_shared_bufs(const struct vale_params *params)
-{
-	struct vale_params p = *params;
-
-	(void)port_params(&p);
-	return (vale_region_bufs(&p));
-}
-
-size_t
-vale_shared_window(const struct vale_params *params)
-{
-	struct vale_region_layout rl;
-	struct vale_params p = *params;
-
-	(void)port_params(&p);
-	vale_region_layout(&rl, &p, 0, true);
-	return (rl.rl_window);
-}
-
-/* The pair's rings are those of another process. */
-static void
-pair_share(struct vale_pair *pair, struct vale_csb *csb)
-{
-	pair->pa_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa };
-	pair->pa_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa };
-	csb->tx_ktoa.hwtail = pair->pa_tx.vt_nslots - 1;
-	csb->tx_ktoa.kern_need_kick = 1;
-}
-
 /* Initialize ring pair `i' of a port. */
 static int
 pair_init(struct vale_port *port, unsigned int i,
-    const struct vale_params *params, const struct vale_shared *shared)
+    const struct vale_region_layout *rl, const struct vale_params *params)
 {
 	struct vale_pair *pair = &port->vp_pair[i];
 	struct vale_desc *d = &pair->pa_desc;
 	struct vale_region_rings rr;
 	int error;
 
-	vale_region_find(&port->vp_region, i, params, shared, &rr);
+	vale_region_find(&port->vp_region, rl, i, params, &rr);
 	pair->pa_port = port;
 	pair->pa_index = i;
 	pair->pa_rx_buf = rr.rr_rx_buf;
 	if (vale_txq_init(&pair->pa_tx, params->tx_slots) == -1)
 		return (-1);
-	if (shared != NULL)
-		pair_share(pair, rr.rr_csb);
 	if (vale_rxq_init(&pair->pa_rx, params->rx_slots,
-	    shared != NULL ? &pair->pa_rx_user : NULL) == -1)
-		goto fail_rxq;
-	if (shared != NULL && vale_inbox_create(pair) == -1)
-		goto fail_inbox;
+	    port->vp_shared ? &pair->pa_rx_user : NULL) == -1) {
+		error = errno;
+		vale_txq_fini(&pair->pa_tx);
+		return (vale_fail(error));
+	}
 	d->fd = pair->pa_rx.rq_fd;
 	d->txring = rr.rr_txring;
 	d->rxring = rr.rr_rxring;
@@ -378,29 +336,6 @@ pair_init(struct vale_port *port, unsigned int i,
 	d->rxframe = rr.rr_rxframe;
 	d->common = &port->vp_common;
 	return (0);
-
-fail_inbox:
-	error = errno;
-	vale_rxq_fini(&pair->pa_rx);
-	errno = error;
-fail_rxq:
-	error = errno;
-	vale_txq_fini(&pair->pa_tx);
-	return (vale_fail(error));
-}
-
-/* The first `n' ring pairs. */
-static void
-pairs_fini(struct vale_port *port, unsigned int n)
-{
-	struct vale_pair *pair;
-
-	while (n-- > 0) {
-		pair = &port->vp_pair[n];
-		vale_inbox_destroy(pair);
-		vale_rxq_fini(&pair->pa_rx);
-		vale_txq_fini(&pair->pa_tx);
-	}
 }
 
 /* Whether the filter is that of a monitor, and can be run: 0 or -1. */
@@ -430,18 +365,10 @@ port_filter(struct vale_port *port, const struct vale_params *params)
 	return (0);
 }
 
-static void
-port_free(struct vale_port *port)
-{
-	vale_rules_free(port->vp_rules);
-	free(port->vp_filter);
-	free(port);
-}
-
-/* A port without ring pairs, or NULL with errno. */
+/* Make a port without memory, lock and ring pairs. */
 static struct vale_port *
 port_alloc(const char *name, const struct vale_params *params,
-    const struct vale_shared *shared)
+    const struct vale_user_port *up)
 {
 	const size_t size = vale_port_size(params->rings);
 	struct vale_port *port;
@@ -452,89 +379,123 @@ port_alloc(const char *name, const struct vale_params *params,
 	memset(port, 0, size);
 	memcpy(port->vp_common.name, name, strlen(name));
 	port->vp_common.indirect_max = INDIRECT_MAX;
-	port->vp_npairs = params->rings;
 	port->vp_rules = &vale_rules_none;
 	port->vp_monitor = params->monitor != 0;
 	port->vp_mirror_what = params->monitor;
-	if (shared != NULL) {
+	if (up != NULL) {
 		port->vp_shared = true;
-		port->vp_wake = shared->wake;
-		port->vp_wake_arg = shared->arg;
+		port->vp_wake = up->up_wake;
+		port->vp_wake_arg = up->up_arg;
+		port->vp_closed = up->up_closed;
 	}
 	if (port_filter(port, params) == -1) {
-		port_free(port);
+		free(port);
 		return (NULL);
 	}
 	return (port);
 }
 
-/* Open a port; its user is another process if `shared' is not NULL. */
-static struct vale_desc *
-port_open(const char *name, const struct vale_params *params,
-    const struct vale_shared *shared)
+/* Initialize the port's memory and ring pairs. */
+static int
+port_init(struct vale_port *port, const struct vale_params *params,
+    const struct vale_user_port *up)
 {
-	struct vale_params p = { .tx_slots = 0 };
+	struct vale_region *vr = &port->vp_region;
+	struct vale_region_layout rl;
+
+	if (up != NULL) {
+		rl = up->up_layout;
+		vr->vr_base = up->up_memory;
+		/* What an earlier port has left there. */
+		memset(vr->vr_base, 0, rl.rl_tx);
+	} else if (vale_region_map(vr, &rl, params) == -1)
+		return (-1);
+	vale_region_init(vr, &rl, port->vp_common.name, params);
+	port->vp_common.nifp = vr->vr_nifp;
+	for (; port->vp_npairs < params->rings; port->vp_npairs++)
+		if (pair_init(port, port->vp_npairs, &rl, params) == -1)
+			return (-1);
+	return (0);
+}
+
+struct vale_port *
+vale_port_new(const char *name, const struct vale_params *params,
+    const struct vale_user_port *up)
+{
+	struct vale_params p = *params;
 	struct vale_port *port;
-	unsigned int n = 0;
 	int error;
 
-	if (params != NULL)
-		p = *params;
-	if (vale_name_error(name) != NULL || port_params(&p) != 0 ||
-	    (p.monitor & ~VALE_MIRROR_BOTH) != 0 ||
-	    (shared != NULL && shared->extra_bufs > VALE_EXTRA_BUFS_MAX)) {
+	if (vale_name_error(name) != NULL || vale_port_params(&p) != 0 ||
+	    (p.monitor & ~VALE_MIRROR_BOTH) != 0) {
 		errno = EINVAL;
 		return (NULL);
 	}
 	if (port_filter_check(&p) == -1)
 		return (NULL);
-
-	port = port_alloc(name, &p, shared);
+	port = port_alloc(name, &p, up);
 	if (port == NULL)
 		return (NULL);
 	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
-	if (error != 0)
-		goto fail_lock;
-	if (vale_region_create(&port->vp_region, name, &p, shared) == -1) {
-		error = errno;
-		goto fail_region;
+	if (error != 0) {
+		free(port->vp_filter);
+		free(port);
+		errno = error;
+		return (NULL);
 	}
-	port->vp_common.nifp = port->vp_region.vr_nifp;
-	for (n = 0; n < p.rings; n++) {
-		if (pair_init(port, n, &p, shared) == -1) {
-			error = errno;
-			goto fail;
-		}
-	}
-	pthread_mutex_lock(&vale_lock);
-	error = switch_attach(port) == -1 ? errno : 0;
-	pthread_mutex_unlock(&vale_lock);
-	if (error != 0)
-		goto fail;
-	return (&port->vp_pair[0].pa_desc);
-
-fail:
-	pairs_fini(port, n);
-	vale_region_destroy(&port->vp_region);
-fail_region:
-	pthread_mutex_destroy(&port->vp_rate_lock);
-fail_lock:
-	port_free(port);
+	if (port_init(port, &p, up) == 0)
+		return (port);
+	error = errno;
+	vale_port_free(port);
 	errno = error;
 	return (NULL);
+}
+
+void
+vale_port_free(struct vale_port *port)
+{
+	struct vale_pair *pair;
+
+	if (port->vp_closed != NULL)
+		port->vp_closed(port);
+	VALE_PAIRS_FOREACH(pair, port) {
+		vale_rxq_fini(&pair->pa_rx);
+		vale_txq_fini(&pair->pa_tx);
+	}
+	vale_region_destroy(&port->vp_region);
+	pthread_mutex_destroy(&port->vp_rate_lock);
+	vale_rules_free(port->vp_rules);
+	free(port->vp_filter);
+	free(port);
+}
+
+int
+vale_port_attach(struct vale_port *port)
+{
+	int r;
+
+	pthread_mutex_lock(&vale_lock);
+	r = switch_attach(port);
+	pthread_mutex_unlock(&vale_lock);
+	return (r);
 }
 
 struct vale_desc *
 vale_open(const char *name, const struct vale_params *params)
 {
-	return (port_open(name, params, NULL));
-}
+	const struct vale_params none = { .tx_slots = 0 };
+	struct vale_port *port;
+	int error;
 
-struct vale_desc *
-vale_open_shared(const char *name, const struct vale_params *params,
-    const struct vale_shared *shared)
-{
-	return (port_open(name, params, shared));
+	port = vale_port_new(name, params != NULL ? params : &none, NULL);
+	if (port == NULL)
+		return (NULL);
+	if (vale_port_attach(port) == 0)
+		return (&port->vp_pair[0].pa_desc);
+	error = errno;
+	vale_port_free(port);
+	errno = error;
+	return (NULL);
 }
 
 void
@@ -546,10 +507,7 @@ vale_close(struct vale_desc *d)
 	pthread_mutex_lock(&vale_lock);
 	switch_detach(port);
 	pthread_mutex_unlock(&vale_lock);
-	pairs_fini(port, port->vp_npairs);
-	vale_region_destroy(&port->vp_region);
-	pthread_mutex_destroy(&port->vp_rate_lock);
-	port_free(port);
+	vale_port_free(port);
 }
 
 int

@@ -23,9 +23,7 @@
  *	vale_rxq.c	vale_rxsync(), and the receive ring
  *	vale_txq.c	what a sender knows of its batch
  *	vale_region.c	a port's memory
- *	vale_shared.c	ports whose user is another process
- *	vale_inbox.c	frames that wait for such a user
- *	vale_pipe.c	pipes between such users, in the memory of ports
+ *	vale_user.h	ports whose user is another process: lib/libvaleport
  *	vale_fdb.c	the learning table, in sys/dev/netmap
  *	vale_guard.c	guards against forged addresses, there
  *	vale_vlan.c	VLANs of ports, there
@@ -103,11 +101,12 @@ struct vale_port {
 						   sends: a hint; atomic */
 	bool			 vp_limited;	/* vp_rate has a limit; atomic,
 						   to look without the lock */
-	bool			 vp_shared;	/* the user is another process,
-						   which vp_wake() wakes */
+	bool			 vp_shared;	/* the user is another process:
+						   vale_user.h has these */
 	void			(*vp_wake)(void *arg, unsigned int ring,
 				    bool tx);
 	void			*vp_wake_arg;
+	void			(*vp_closed)(struct vale_port *port);
 	/* What all its rings send.  vp_rate_lock. */
 	_Alignas(VALE_CACHE_LINE)
 	pthread_mutex_t		 vp_rate_lock;

@@ -38,8 +38,8 @@
 #include "ops.h"
 #include "pass_fds.h"
 #include "setting.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 
 #define	CLIENTS		2
 #define	FDS_MAX		512		/* descriptors are below */

@@ -63,7 +63,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Files; the test programs that run their mutants; the directories to build.
 LIBRARIES = ["compat", "lib/libframe", "lib/libpeer", "lib/libloop",
     "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale",
-    "usr.sbin/bhyve", "tests/testbed", "tests/testbed/bhyve"]
+    "lib/libvaleport", "usr.sbin/bhyve", "tests/testbed", "tests/testbed/bhyve"]
 PROGRAMS = ["usr.sbin/valed", "lib/libvale_valed", "usr.sbin/valectl",
     "lib/libnetmap_run", "usr.bin/netmap-run", "usr.bin/vale-cap",
     "tests/usr.sbin/valed", "tests/usr.sbin/valectl",
@@ -76,8 +76,8 @@ GROUPS = [
     ("driver", r"sys/dev/e1000/(lem_[a-z]*|em_pv[a-z_]*)\.[ch]$",
         r"tests/(sys/dev/e1000|usr\.sbin/bhyve)/",
         LIBRARIES + ["tests/sys/dev/e1000", "tests/usr.sbin/bhyve"]),
-    # Of the switch, what programs in other processes use.
-    ("shared", r"lib/libvale/(vale_(client|layout|pipe|region|remote|shared|valed|window))\.[ch]$",
+    # Ports of other processes, and the memory of ports.
+    ("shared", r"lib/libvale(port/vale_[a-z_]*|/vale_(region|user))\.[ch]$",
         r"tests/(sys/net/vale|lib/libctl|usr\.sbin/valed|usr\.bin/netmap-run)/",
         LIBRARIES + ["usr.sbin/valed", "lib/libvale_valed",
         "lib/libnetmap_run", "usr.bin/netmap-run", "tests/sys/net/vale",
@@ -150,7 +150,8 @@ CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
     "-w"]
 INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
     "tests/testbed/bhyve/linux", "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libloop",
-    "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale", "sys", "sys/dev/e1000",
+    "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale",
+    "lib/libvaleport", "sys", "sys/dev/e1000",
     "usr.sbin/valed", "tests/testbed", "tests/sys/dev/e1000/em_pv"]
 
 

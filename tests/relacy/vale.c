@@ -15,8 +15,9 @@
 #include <sys/systm.h>
 
 #include "e82545_lock.h"
-#include "vale_switch.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
+#include "vale_switch.h"
 
 #define	LEN	60
 

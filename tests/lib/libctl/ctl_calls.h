@@ -20,6 +20,7 @@
 
 #include "ctl_impl.h"
 #include "ctl_memory.h"
+#include "vale_shared.h"
 
 /* A client, and its last reply. */
 struct peer {

@@ -21,8 +21,8 @@
 #include "ctl_peers.h"
 #include "hostif.h"
 #include "test.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 #include "vale_test.h"
 #include "wrap.h"
 

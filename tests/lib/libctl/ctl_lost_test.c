@@ -25,6 +25,7 @@
 
 #include "send_fds.h"
 #include "test.h"
+#include "vale_shared.h"
 #include "vale_test.h"
 #include "peer_fault.h"
 

@@ -25,8 +25,8 @@
 
 #include "ctl_calls.h"
 #include "test.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
@@ -88,11 +88,13 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	const struct ctl_memory *mm = p->pe_cc->cc_memory;
 	const struct vale_params params = { .rings = reg->nr_tx_rings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
+	struct vale_region_layout rl;
 	struct vale_window_layout wl;
 	size_t at;
 
 	ATF_CHECK_EQ(vale_shared_size(&params, extra), mm->mm_port_size);
-	ATF_CHECK_EQ(vale_shared_bufs(&params), mm->mm_bufs);
+	vale_shared_layout(&rl, &params, extra);
+	ATF_CHECK_EQ(rl.rl_bufs, mm->mm_bufs);
 	at = roundup2(mm->mm_port_size, 4096);
 	ATF_CHECK_EQ(at, mm->mm_used);
 	ATF_CHECK_EQ(at - mm->mm_port_size, ctl_memory_more(mm));
@@ -109,8 +111,7 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	if (extra == 0 && MAX(reg->nr_tx_slots, reg->nr_rx_slots) <=
 	    VALE_PIPE_SLOTS_MAX)
 		ATF_CHECK_EQ(mm->mm_size, ctl_memory_size(&params));
-	ATF_CHECK_EQ(VALE_WINDOW_OFFSET(vale_shared_window(&params)),
-	    reg->nr_offset);
+	ATF_CHECK_EQ(VALE_WINDOW_OFFSET(rl.rl_frames), reg->nr_offset);
 	check_file(p->pe_fds[0], mm->mm_size);
 	vale_window_layout(&wl, reg->nr_tx_rings, reg->nr_tx_slots,
 	    reg->nr_rx_slots);

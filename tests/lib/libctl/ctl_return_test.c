@@ -19,8 +19,8 @@
 
 #include "ctl_calls.h"
 #include "test.h"
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_shared.h"
 
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
@@ -65,7 +65,7 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 	unsigned int fails, i, k;
 	int memory, window;
 
-	vale_region_layout(&rl, &params, 0, true);
+	vale_shared_layout(&rl, &params, 0);
 	vale_window_layout(&wl, 2, 8, 4);
 	peers_connect(peers, 2);
 	OPEN(two, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 8);

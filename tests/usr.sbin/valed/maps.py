@@ -97,8 +97,8 @@ def callers():
         "lib/libvale/vale_region.c": "of no file",
         "usr.sbin/valed/adapter_keep.c": "sealed, and of valed",
         # Not in valed.
-        "lib/libvale/vale_client.c": "a program's, of valed",
-        "lib/libvale/vale_window.c": "the same",
+        "lib/libvaleport/vale_client.c": "a program's, of valed",
+        "lib/libvaleport/vale_window.c": "the same",
         "lib/libvale/vale_netmap.c": "FreeBSD's netmap(4)",
     }
     # Tests run beside the sources.
@@ -106,7 +106,7 @@ def callers():
     found = set()
     for place in "usr.sbin/valed", "lib/libctl", "lib/libframe", \
             "lib/libhostif", "lib/libpeer", "lib/libvale", \
-            "usr.sbin/bhyve", "compat", "sys/dev/netmap":
+            "lib/libvaleport", "usr.sbin/bhyve", "compat", "sys/dev/netmap":
         for root, _, names in os.walk(os.path.join(top, place)):
             for name in names:
                 path = os.path.join(root, name)

@@ -26,7 +26,7 @@
 
 #include "test.h"
 #include "vale_client.h"
-#include "vale_layout.h"
+#include "vale_shared.h"
 #include "vale_test.h"
 #include "wire_peer.h"
 
@@ -98,8 +98,10 @@ port_open(struct port *p, const char *name, unsigned int monitor)
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
 	    .nr_tx_rings = RINGS, .nr_rx_rings = RINGS,
 	    .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
+	struct vale_region_layout rl;
 	int memory = memfd_create("port", MFD_CLOEXEC);
 
+	vale_shared_layout(&rl, &params, 0);
 	memset(p, 0, sizeof(*p));
 	if ((monitor & VALE_MIRROR_TX) != 0)
 		reg.nr_flags |= NR_MONITOR_TX;
@@ -115,8 +117,8 @@ port_open(struct port *p, const char *name, unsigned int monitor)
 	p->d = vale_open_shared(name, &params, &p->shared);
 	ATF_REQUIRE(p->d != NULL);
 	reg.nr_memsize = p->size;
-	reg.nr_offset = VALE_WINDOW_OFFSET(vale_shared_window(&params));
-	grant(p, memory, vale_shared_bufs(&params), p->size, name, &reg);
+	reg.nr_offset = VALE_WINDOW_OFFSET(rl.rl_frames);
+	grant(p, memory, rl.rl_bufs, p->size, name, &reg);
 	close(memory);
 }
 

@@ -428,10 +428,10 @@ layout(struct nmreq_register *reg, unsigned int n)
 	struct vale_window vv = { .vv_extra = 7 };
 	int fd = memfd_create("memory", MFD_CLOEXEC);
 
-	vale_region_layout(&rl, &params, 0, true);
+	vale_shared_layout(&rl, &params, 0);
 	vale_window_layout(&wl, n, SLOTS, SLOTS);
 	*reg = (struct nmreq_register){ .nr_memsize = rl.rl_size,
-	    .nr_offset = VALE_WINDOW_OFFSET(rl.rl_window), .nr_tx_rings = n,
+	    .nr_offset = VALE_WINDOW_OFFSET(rl.rl_frames), .nr_tx_rings = n,
 	    .nr_rx_rings = n, .nr_tx_slots = SLOTS, .nr_rx_slots = SLOTS };
 	vv.vv_bufs = rl.rl_bufs;
 	vv.vv_end = rl.rl_size;

@@ -123,10 +123,10 @@ prepare_port(struct port *p)
 	unsigned int i;
 
 	memset(p, 0, sizeof(*p));
-	vale_region_layout(&rl, &params, 0, true);
+	vale_shared_layout(&rl, &params, 0);
 	vale_window_layout(&wl, RINGS, SLOTS, SLOTS);
 	p->size = reg.nr_memsize = rl.rl_size;
-	reg.nr_offset = VALE_WINDOW_OFFSET(rl.rl_window);
+	reg.nr_offset = VALE_WINDOW_OFFSET(rl.rl_frames);
 	all[0] = memfd_create("port", MFD_CLOEXEC);
 	ATF_REQUIRE_EQ(0, ftruncate(all[0], p->size));
 	p->base = mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -431,12 +431,10 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 		    slots[i][0] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
 		bufs = rx + roundup2(sizeof(struct netmap_ring) +
 		    slots[i][1] * sizeof(struct netmap_slot), NM_CACHE_ALIGN);
-		frames = roundup2(sizeof(struct vale_csb) + bufs, 4096) -
-		    sizeof(struct vale_csb);
+		frames = roundup2(bufs, 4096);
 		bufs = frames + roundup2((slots[i][0] + slots[i][1]) *
 		    sizeof(struct frame), 4096);
-		size = sizeof(struct vale_csb) + bufs +
-		    (2 + slots[i][0] + slots[i][1]) * 2048;
+		size = bufs + (2 + slots[i][0] + slots[i][1]) * 2048;
 		ATF_CHECK_EQ(base + tx, (char *)d->txring);
 		ATF_CHECK_EQ(base + rx, (char *)d->rxring);
 		ATF_CHECK_EQ(base + frames, (char *)d->txframe);

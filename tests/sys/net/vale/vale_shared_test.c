@@ -21,7 +21,7 @@
 
 #include "frame.h"
 #include "test.h"
-#include "vale_layout.h"
+#include "vale_shared.h"
 #include "vale_test.h"
 
 #define	TX_SLOTS	8
@@ -103,17 +103,19 @@ check_buffers(const struct fixture *f)
 	const uint32_t count = f->params.rings * (TX_SLOTS + RX_SLOTS) +
 	    f->shared.extra_bufs;
 	uint8_t *seen = calloc(VALE_BUF_FIRST + count + MORE, 1);
+	struct vale_region_layout rl;
 	uint32_t buf, i, n = 0;
 	unsigned int r;
 
 	ATF_REQUIRE(seen != NULL);
-	ATF_CHECK_EQ(f->size, vale_shared_bufs(&f->params) +
+	vale_shared_layout(&rl, &f->params, 0);
+	ATF_CHECK_EQ(f->size, rl.rl_bufs +
 	    (VALE_BUF_FIRST + count) * VALE_BUF_SIZE);
 	for (r = 0; r < 2 * f->params.rings; r++) {
 		ring = r < f->params.rings ? NETMAP_TXRING(f->nifp, r) :
 		    NETMAP_RXRING(f->nifp, r - f->params.rings);
 		ATF_CHECK(NETMAP_BUF(ring, 0) == (char *)f->shared.memory +
-		    vale_shared_bufs(&f->params));
+		    rl.rl_bufs);
 		for (i = 0; i < ring->num_slots; i++) {
 			buf = ring->slot[i].buf_idx;
 			ATF_REQUIRE(buf >= VALE_BUF_FIRST &&

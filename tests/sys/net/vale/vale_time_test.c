@@ -24,6 +24,7 @@
 
 #include "frame.h"
 #include "test.h"
+#include "vale_shared.h"
 #include "vale_test.h"
 #include "wrap.h"
 

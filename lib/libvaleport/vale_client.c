@@ -302,9 +302,9 @@ port_find(struct vale_client_port *cp, bool new)
 	struct netmap_ring *tx, *rx;
 	unsigned int i;
 
-	vale_region_layout(&rl, &params, reg->nr_extra_bufs, true);
+	vale_shared_layout(&rl, &params, reg->nr_extra_bufs);
 	if (cp->cp_bufs != rl.rl_bufs || rl.rl_nbufs > cp->cp_nbufs ||
-	    reg->nr_offset != VALE_WINDOW_OFFSET(rl.rl_window))
+	    reg->nr_offset != VALE_WINDOW_OFFSET(rl.rl_frames))
 		return (false);
 	for (i = 0; i < cp->cp_nrings; i++) {
 		vcr = &cp->cp_ring[i];

@@ -13,7 +13,7 @@
  * the memory and the sockets (ctl_pipe.c), and reads of the memory only slots,
  * before the pipe is opened.
  *
- * A pipe lies in the memory of ports (vale_region.c), behind their buffers, and
+ * A pipe lies in the memory of ports (vale_shared.h), behind their buffers, and
  * slots may have any buffer of that memory:
  *
  *	CSB of the master | of the slave
@@ -63,7 +63,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libvale.h"
+#include "vale_layout.h"
 
 /* Slots of a ring: VALE_SLOTS_MIN to this, as in netmap. */
 #define	VALE_PIPE_SLOTS_MAX	4096

@@ -25,19 +25,11 @@
  * meanwhile.
  */
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "vale_deliver.h"
-#include "vale_error.h"
-#include "vale_forward.h"
 #include "vale_inbox.h"
 #include "vale_pair.h"
-#include "vale_region.h"
-#include "vale_rxq.h"
+#include "vale_shared.h"
 #include "vale_switch.h"
-#include "vale_txq.h"
+#include "vale_user.h"
 
 size_t
 vale_inbox_size(const struct vale_params *params)
@@ -51,83 +43,26 @@ vale_inbox_create(struct vale_pair *pair)
 {
 	const struct vale_params params = { .tx_slots = VALE_SLOTS_MIN,
 	    .rx_slots = pair->pa_rx.rq_nslots, .rings = 1 };
-	struct vale_region_rings rr;
-	struct vale_pair *pin;
 	struct vale_port *in;
-	int error;
+	struct vale_desc *d;
 
-	in = aligned_alloc(VALE_CACHE_LINE, vale_port_size(1));
+	in = vale_port_new(pair->pa_port->vp_common.name, &params, NULL);
 	if (in == NULL)
 		return (-1);
-	memset(in, 0, vale_port_size(1));
-	in->vp_common = pair->pa_port->vp_common;
 	in->vp_header = VALE_HEADER_FRAME;
-	in->vp_npairs = 1;
-	if (vale_region_create(&in->vp_region, in->vp_common.name, &params,
-	    NULL) == -1)
-		goto fail;
-	vale_region_find(&in->vp_region, 0, &params, NULL, &rr);
-	pin = in->vp_pair;
-	pin->pa_port = in;
-	pin->pa_desc.txring = pin->pa_desc.rxring = rr.rr_rxring;
-	pin->pa_desc.txframe = pin->pa_desc.rxframe = rr.rr_rxframe;
-	pin->pa_rx_buf = rr.rr_rx_buf;
-	if (vale_txq_init(&pin->pa_tx, params.rx_slots) == -1)
-		goto fail_txq;
-	if (vale_rxq_init(&pin->pa_rx, params.rx_slots, NULL) == -1)
-		goto fail_rxq;
+	in->vp_pair->pa_tx.vt_nslots = params.rx_slots;
+	d = &in->vp_pair->pa_desc;
+	d->txring = d->rxring;
+	d->txframe = d->rxframe;
 	pair->pa_inbox = in;
 	return (0);
-
-fail_rxq:
-	error = errno;
-	vale_txq_fini(&pin->pa_tx);
-	errno = error;
-fail_txq:
-	error = errno;
-	vale_region_destroy(&in->vp_region);
-	errno = error;
-fail:
-	error = errno;
-	free(in);
-	return (vale_fail(error));
 }
 
 void
 vale_inbox_destroy(struct vale_pair *pair)
 {
-	struct vale_port *in = pair->pa_inbox;
-
-	if (in == NULL)
-		return;
-	vale_rxq_fini(&in->vp_pair->pa_rx);
-	vale_txq_fini(&in->vp_pair->pa_tx);
-	vale_region_destroy(&in->vp_region);
-	free(in);
-}
-
-void
-vale_inbox_attach(struct vale_pair *pair)
-{
-	struct vale_port *in = pair->pa_inbox;
-
-	if (in == NULL)
-		return;
-	in->vp_switch = pair->pa_port->vp_switch;
-	in->vp_index = pair->pa_port->vp_index;
-	in->vp_pair->pa_rx.rq_share.sh_weight = in->vp_switch->vs_weight;
-}
-
-bool
-vale_inbox_empty(struct vale_port *in)
-{
-	struct vale_rxq *rq = &in->vp_pair->pa_rx;
-	bool empty;
-
-	pthread_mutex_lock(&rq->rq_lock);
-	empty = vale_rxq_cur(rq) == rq->rq_next;
-	pthread_mutex_unlock(&rq->rq_lock);
-	return (empty);
+	if (pair->pa_inbox != NULL)
+		vale_port_free(pair->pa_inbox);
 }
 
 bool

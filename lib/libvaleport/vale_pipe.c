@@ -21,6 +21,7 @@
 
 #include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_slot.h"
 
 size_t
 vale_pipe_name(const char *name, unsigned int *end)
@@ -69,19 +70,6 @@ layout_buf(const struct vale_pipe_layout *pl, unsigned int end)
 	return (end == VALE_PIPE_MASTER ? 0 : pl->pl_slots[VALE_PIPE_MASTER]);
 }
 
-/* Slots from `from' to before `to'. */
-static uint32_t
-slot_sub(uint32_t to, uint32_t from, uint32_t n)
-{
-	return (to >= from ? to - from : to + n - from);
-}
-
-static uint32_t
-slot_next(uint32_t i, uint32_t n)
-{
-	return (i + 1 == n ? 0 : i + 1);
-}
-
 static uint32_t
 slot_prev(uint32_t i, uint32_t n)
 {
@@ -105,7 +93,7 @@ init_slots(char *head, const struct vale_pipe_layout *pl, unsigned int end,
 
 	for (i = 0; i < n; i++) {
 		theirs = released < n && published < n &&
-		    slot_sub(i, released, n) < slot_sub(published, released, n);
+		    vale_slot_sub(i, released, n) < vale_slot_sub(published, released, n);
 		idx = theirs ? rx->slot[i].buf_idx : tx->slot[i].buf_idx;
 		if (!vale_buf_valid(idx, nbufs))
 			idx = first + i;
@@ -153,7 +141,7 @@ static void
 attach_repair(const struct vale_pipe *pp, struct netmap_ring *ring, uint32_t n,
     uint32_t i, uint32_t count, uint32_t first)
 {
-	for (; count > 0; count--, i = slot_next(i, n))
+	for (; count > 0; count--, i = vale_slot_next(i, n))
 		if (!vale_buf_valid(ring->slot[i].buf_idx, pp->pp_nbufs))
 			ring->slot[i].buf_idx = first + i;
 }
@@ -170,7 +158,7 @@ attach_tx(const struct vale_pipe *pp, uint32_t first)
 
 	if (sent >= n || released >= n)
 		return;
-	attach_repair(pp, ring, n, sent, n - slot_sub(sent, released, n),
+	attach_repair(pp, ring, n, sent, n - vale_slot_sub(sent, released, n),
 	    first);
 	ring->head = ring->cur = sent;
 	ring->tail = slot_prev(released, n);
@@ -187,7 +175,7 @@ attach_rx(const struct vale_pipe *pp, uint32_t first)
 
 	if (released >= n || published >= n)
 		return;
-	attach_repair(pp, ring, n, released, slot_sub(published, released, n),
+	attach_repair(pp, ring, n, released, vale_slot_sub(published, released, n),
 	    first);
 	ring->head = ring->cur = ring->tail = released;
 }
@@ -264,7 +252,7 @@ pipe_move(const struct vale_pipe *pp, struct netmap_slot *from,
 {
 	struct netmap_slot slot;
 
-	for (; i != end; i = slot_next(i, n)) {
+	for (; i != end; i = vale_slot_next(i, n)) {
 		slot = from[i];
 		if (!vale_buf_valid(slot.buf_idx, pp->pp_nbufs) ||
 		    slot.len > VALE_BUF_SIZE)
@@ -311,7 +299,7 @@ vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 		return (pipe_back(ring, 0, EIO));
 	tail = slot_prev(released, n);
 	if (head >= n || atomic_load_32(&ring->cur) >= n ||
-	    slot_sub(head, sent, n) > slot_sub(tail, sent, n))
+	    vale_slot_sub(head, sent, n) > vale_slot_sub(tail, sent, n))
 		return (pipe_back(ring, sent, EINVAL));
 	end = pipe_complete(ring, sent, head, n);
 	if (end != sent) {
@@ -330,7 +318,7 @@ static bool
 pipe_valid(const struct vale_pipe *pp, const struct netmap_ring *ring,
     uint32_t i, uint32_t end)
 {
-	for (; i != end; i = slot_next(i, pp->pp_rx_slots))
+	for (; i != end; i = vale_slot_next(i, pp->pp_rx_slots))
 		if (!vale_buf_valid(ring->slot[i].buf_idx, pp->pp_nbufs) ||
 		    ring->slot[i].len > VALE_BUF_SIZE)
 			return (false);
@@ -352,11 +340,11 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 	*kick = false;
 	if (released >= n || published >= n)
 		return (pipe_back(ring, 0, EIO));
-	to_tail = slot_sub(published, released, n);
+	to_tail = vale_slot_sub(published, released, n);
 	if (head >= n || cur >= n)
 		return (pipe_back(ring, released, EINVAL));
-	to_cur = slot_sub(cur, released, n);
-	if (slot_sub(head, released, n) > to_cur || to_cur > to_tail)
+	to_cur = vale_slot_sub(cur, released, n);
+	if (vale_slot_sub(head, released, n) > to_cur || to_cur > to_tail)
 		return (pipe_back(ring, released, EINVAL));
 	if (head != released) {
 		if (!pipe_move(pp, ring->slot, pp->pp_peer_tx->slot, released,
@@ -366,7 +354,7 @@ vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 		    &pp->pp_peer->tx_atok);
 	}
 	/* What is new. */
-	if (shown >= n || slot_sub(shown, released, n) > to_tail)
+	if (shown >= n || vale_slot_sub(shown, released, n) > to_tail)
 		shown = cur;
 	if (!pipe_valid(pp, ring, shown, published)) {
 		errno = EIO;

@@ -1,0 +1,125 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports whose user is another process: the one interface between the switch and
+ * lib/libvaleport, which has all that concerns such users.  The switch calls
+ * nothing of that library, but for the two functions in struct vale_user_port.
+ *
+ * The library makes the memory's layout, and the switch initializes the rings
+ * there.  A port comes and goes in steps:
+ *
+ *	vale_port_new()		it has ring pairs, and is in no switch
+ *	...			the library fills in pa_tx_user, pa_rx_user,
+ *				and pa_inbox
+ *	vale_port_attach()	senders find it
+ *	vale_close()		they no longer do; then up_closed()
+ *
+ * An inbox (vale_inbox.c) is a port without a switch: the first step only.  Of
+ * a port whose pairs have inboxes, the switch fills the receive ring if the
+ * sender has chosen to send to it, its memory is not slow, and the inbox is
+ * empty; otherwise the receive ring of the inbox.
+ */
+
+#ifndef _VALE_USER_H_
+#define	_VALE_USER_H_
+
+#include <sys/systm.h>
+#include <net/if.h>
+#include <net/netmap.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vale_region.h"
+
+struct vale_pair;
+struct vale_port;
+
+/* A ring whose user is another process: its part of netmap's CSB. */
+struct vale_user {
+	struct nm_csb_atok	*vu_atok;	/* of the user */
+	struct nm_csb_ktoa	*vu_ktoa;	/* of the switch */
+};
+
+/*
+ * Show the user `cur', the first slot not consumed, and the tail.  Return true
+ * if the user sleeps: then the caller must call up_wake().  Who has the ring:
+ * for a receive ring the owner of rq_lock, for a transmit ring its thread.
+ */
+static inline bool
+vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
+{
+	atomic_store_32(&vu->vu_ktoa->hwcur, cur);
+	atomic_store_rel_32(&vu->vu_ktoa->hwtail, tail);
+	atomic_thread_fence_seq_cst();
+	return (atomic_load_32(&vu->vu_atok->appl_need_kick) != 0 &&
+	    atomic_swap_32(&vu->vu_atok->appl_need_kick, 0) != 0);
+}
+
+/* A port whose user is another process, as vale_port_new() gets it. */
+struct vale_user_port {
+	/* Slots may have rl_nbufs buffers, which may be more than are laid
+	   out. */
+	struct vale_region_layout up_layout;
+	void	*up_memory;
+	/*
+	 * Wake the user of a ring of pair `ring', that for transmission if `tx'.
+	 * Any thread.  Must neither wait nor call the library.
+	 */
+	void	(*up_wake)(void *arg, unsigned int ring, bool tx);
+	void	*up_arg;
+	/* vale_port_free(): free what the library has of the port. */
+	void	(*up_closed)(struct vale_port *port);
+};
+
+/*
+ * Replace what is 0 by its default.  Returns 0, or -1 with EINVAL: a number is
+ * out of range.
+ */
+int	vale_port_params(struct vale_params *params);
+
+/*
+ * Make a port or monitor that is in no switch.  `up' is NULL if its user is in
+ * this process.  Returns NULL with errno: EINVAL, E2BIG, or that of a call.
+ */
+struct vale_port *vale_port_new(const char *name,
+	    const struct vale_params *params, const struct vale_user_port *up);
+
+/* Free a port that is in no switch. */
+void	vale_port_free(struct vale_port *port);
+
+/*
+ * Add a port to its switch, which is created if necessary.  Returns 0, or -1
+ * with an errno of vale_open().
+ */
+int	vale_port_attach(struct vale_port *port);
+
+/*
+ * The next functions are for the sending thread: that of vale_shared_tx(), or
+ * for an inbox of vale_shared_rx().
+ *
+ * Forward all slots before `head', which must be in the ring, through all
+ * stages (vale_forward.c).
+ */
+void	vale_forward(struct vale_pair *pair, uint32_t head);
+
+/* Count a head outside the ring (tx_bad_ring). */
+void	vale_forward_invalid(struct vale_pair *pair);
+
+/*
+ * Collect a batch of the slots before `head', which must be in the ring: the
+ * first stage only.
+ */
+void	vale_forward_collect(struct vale_pair *pair, uint32_t head);
+
+/*
+ * Deliver all frames of the batch of inbox `in' to `dst', the ring pair that
+ * has the inbox.
+ */
+void	vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst);
+
+#endif /* !_VALE_USER_H_ */

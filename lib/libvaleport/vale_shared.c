@@ -1,0 +1,210 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * Ports whose user is another process: the CSB's side of the switch.
+ * vale_layout.h has the protocol.
+ *
+ * The user can write to all of the memory at any time.  The switch keeps its
+ * own indexes, stores them into the CSB and never reads them back; what it
+ * reads there are the user's head, which it checks, and need_kick, with which
+ * the user can only delay or wake itself.
+ *
+ * Receiving takes no thread here: the sender takes returned slots and publishes
+ * (vale_rxq.c).  Transmitting takes one, which the owner of the port provides.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "vale_inbox.h"
+#include "vale_pair.h"
+#include "vale_shared.h"
+#include "vale_slot.h"
+#include "vale_switch.h"
+#include "vale_user.h"
+
+size_t
+vale_shared_size(const struct vale_params *params, uint32_t extra_bufs)
+{
+	struct vale_params p = *params;
+	struct vale_region_layout rl;
+
+	if (vale_port_params(&p) == -1 || extra_bufs > VALE_EXTRA_BUFS_MAX)
+		return (0);
+	vale_shared_layout(&rl, &p, extra_bufs);
+	return (rl.rl_size);
+}
+
+size_t
+vale_shared_private(const struct vale_params *params)
+{
+	struct vale_params p = *params;
+
+	(void)vale_port_params(&p);
+	/* Twice: an inbox is a port, and has as many slots as its ring. */
+	return (vale_inbox_size(&p) + vale_port_size(p.rings) +
+	    p.rings * (vale_port_size(1) +
+	    2 * (p.rx_slots * sizeof(struct vale_lease) +
+	    vale_share_size(p.rx_slots - 1))));
+}
+
+/* Give ring pair `i' its CSB, and an inbox. */
+static int
+pair_share(struct vale_port *port, unsigned int i)
+{
+	struct vale_csb *csb = (struct vale_csb *)port->vp_region.vr_base + i;
+	struct vale_pair *pair = &port->vp_pair[i];
+
+	pair->pa_tx_user = (struct vale_user){ &csb->tx_atok, &csb->tx_ktoa };
+	pair->pa_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa };
+	csb->tx_ktoa.hwtail = pair->pa_tx.vt_nslots - 1;
+	csb->tx_ktoa.kern_need_kick = 1;
+	return (vale_inbox_create(pair));
+}
+
+/* Link the buffers of no ring, as netmap does: each names the next. */
+static void
+region_list(struct vale_region *vr, const struct vale_region_layout *rl)
+{
+	const uint32_t first = rl->rl_extra_buf, n = rl->rl_extra_bufs;
+	uint32_t i, next;
+
+	for (i = 0; i < n; i++) {
+		next = i + 1 < n ? first + i + 1 : 0;
+		memcpy(vale_region_buf(vr, first + i), &next, sizeof(next));
+	}
+	vr->vr_nifp->ni_bufs_head = n > 0 ? first : 0;
+}
+
+/* Initialize what the memory has besides the rings. */
+static int
+port_share(struct vale_port *port, const struct vale_region_layout *rl,
+    const struct vale_params *params)
+{
+	struct vale_region *vr = &port->vp_region;
+	const uint32_t n = params->rings;
+	char *nifp = (char *)vr->vr_nifp;
+	uint32_t i;
+
+	region_list(vr, rl);
+	for (i = 0; n > 1 && i < n; i++)
+		vale_region_nifp(vr, rl, (void *)(nifp + (1 + i) *
+		    VALE_NIFP_SIZE(n)), port->vp_common.name, params, i, i + 1);
+	for (i = 0; i < n; i++)
+		if (pair_share(port, i) == -1)
+			return (-1);
+	return (0);
+}
+
+/* The port is closed.  Free its inboxes. */
+static void
+port_closed(struct vale_port *port)
+{
+	struct vale_pair *pair;
+
+	VALE_PAIRS_FOREACH(pair, port)
+		vale_inbox_destroy(pair);
+}
+
+struct vale_desc *
+vale_open_shared(const char *name, const struct vale_params *params,
+    const struct vale_shared *shared)
+{
+	struct vale_user_port up = { .up_memory = shared->memory,
+	    .up_wake = shared->wake, .up_arg = shared->arg,
+	    .up_closed = port_closed };
+	struct vale_params p = *params;
+	struct vale_port *port;
+	int error;
+
+	if (vale_port_params(&p) == -1 ||
+	    shared->extra_bufs > VALE_EXTRA_BUFS_MAX) {
+		errno = EINVAL;
+		return (NULL);
+	}
+	vale_shared_layout(&up.up_layout, &p, shared->extra_bufs);
+	up.up_layout.rl_nbufs += shared->more / VALE_BUF_SIZE;
+	port = vale_port_new(name, &p, &up);
+	if (port == NULL)
+		return (NULL);
+	if (port_share(port, &up.up_layout, &p) == 0 &&
+	    vale_port_attach(port) == 0)
+		return (&port->vp_pair[0].pa_desc);
+	error = errno;
+	vale_port_free(port);
+	errno = error;
+	return (NULL);
+}
+
+/* The user's head of the transmit ring; if it is invalid, what was sent. */
+static uint32_t
+shared_head(struct vale_pair *pair, bool count)
+{
+	uint32_t head;
+
+	head = atomic_load_acq_32(&pair->pa_tx_user.vu_atok->head);
+	if (head < pair->pa_tx.vt_nslots)
+		return (head);
+	if (count)
+		vale_forward_invalid(pair);
+	return (pair->pa_tx.vt_cur);
+}
+
+bool
+vale_shared_tx(struct vale_desc *d)
+{
+	struct vale_pair *pair = vale_desc_pair(d);
+	const struct vale_port *port = pair->pa_port;
+	const uint32_t n = pair->pa_tx.vt_nslots;
+	uint32_t head = shared_head(pair, true);
+
+	if (head == pair->pa_tx.vt_cur)
+		return (false);
+	/* What a monitor transmits is dropped. */
+	if (port->vp_monitor)
+		pair->pa_tx.vt_cur = head;
+	else
+		vale_forward(pair, head);
+	if (vale_user_show(&pair->pa_tx_user, head,
+	    vale_slot_add(head, n - 1, n)))
+		port->vp_wake(port->vp_wake_arg, pair->pa_index, true);
+	return (true);
+}
+
+bool
+vale_shared_wait(struct vale_desc *d)
+{
+	struct vale_pair *pair = vale_desc_pair(d);
+
+	atomic_store_32(&pair->pa_tx_user.vu_ktoa->kern_need_kick, 1);
+	atomic_thread_fence_seq_cst();
+	return (shared_head(pair, false) == pair->pa_tx.vt_cur);
+}
+
+/*
+ * Senders, and who serves the port, read the number meanwhile, and may use
+ * either value: the buffers are mapped from the beginning, and the caller has
+ * charged them before.
+ */
+void
+vale_shared_more(struct vale_desc *d, size_t more)
+{
+	struct vale_region *vr = &vale_desc_port(d)->vp_region;
+	const size_t bufs = vr->vr_bufs - (char *)vr->vr_base;
+
+	atomic_store_32(&vr->vr_nbufs,
+	    (vr->vr_size + more - bufs) / VALE_BUF_SIZE);
+}
+
+size_t
+vale_shared_offset(const struct vale_desc *d)
+{
+	const struct vale_pair *pair = (const void *)d;
+	const struct vale_region *vr = &pair->pa_port->vp_region;
+
+	return ((char *)vr->vr_nifp - (char *)vr->vr_base);
+}

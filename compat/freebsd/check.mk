@@ -32,7 +32,7 @@ SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_guard.c:Nvale_rate.c:Nvale_share.c:Nvale_vlan.c:Nvale_name.c:S,^,lib/libvale/,}
 .include "${SRCTOP}/lib/libvaleport/valeport.mk"
-SRCS+=		${VALEPORT_SERVER_SRCS:S,^,lib/libvaleport/,}
+SRCS+=		${VALEPORT_SWITCH_SRCS:S,^,lib/libvaleport/,}
 .include "${SRCTOP}/tests/testbed/e82545_host.mk"
 SRCS+=		${E82545_HOST_SRCS:S,^,tests/testbed/,}
 SRCS+=		bench/backends/backends.c

@@ -35,16 +35,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl_impl.h"
-#include "ctl_memory.h"
 #include "ctl_pass.h"
 #include "hostif.h"
+#include "vale_memory.h"
 #include "peer_fds.h"
 #include "peer_accept.h"
 #include "peer_close.h"
@@ -113,6 +112,8 @@ static const struct ctl_request {
 	{ VALE_WIRE_RESTART, 0, ctl_restart, NEEDS_ADMIN, "RESTART" },
 };
 
+_Static_assert(CTL_MAX <= VALE_MEMORIES, "a connection has a memory at most");
+
 static int ctl_listen = -1;
 static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
@@ -133,25 +134,6 @@ void
 ctl_changes_are(void (*changed)(bool admin))
 {
 	ctl_changed = changed;
-}
-
-int
-ctl_why(struct ctl_conn *cc, int error, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cc->cc_wire->vw_why, sizeof(cc->cc_wire->vw_why), fmt, ap);
-	va_end(ap);
-	return (error);
-}
-
-int
-ctl_why_errno(struct ctl_conn *cc, int error)
-{
-	if (cc->cc_wire->vw_why[0] == '\0')
-		return (ctl_why(cc, error, "%s", strerror(error)));
-	return (error);
 }
 
 int
@@ -271,7 +253,7 @@ conn_unread(struct ctl_conn *cc)
 static bool
 unread_allows(struct ctl_conn *self)
 {
-	unsigned int all = self->cc_nfds, user = self->cc_nfds, n;
+	unsigned int all = self->cc_grant.gr_nfds, user = all, n;
 	struct ctl_conn *cc;
 
 	if (conn_unread(self) > 0)
@@ -295,9 +277,9 @@ reply_pass(struct ctl_conn *cc, size_t len)
 
 	pthread_mutex_lock(&unread_lock);
 	if (unread_allows(cc)) {
-		cc->cc_unread = cc->cc_nfds;
-		sent = ctl_pass(cc->cc_fd, cc->cc_wire, len, cc->cc_fds,
-		    cc->cc_nfds);
+		cc->cc_unread = cc->cc_grant.gr_nfds;
+		sent = ctl_pass(cc->cc_fd, cc->cc_wire, len,
+		    cc->cc_grant.gr_fds, cc->cc_grant.gr_nfds);
 	}
 	pthread_mutex_unlock(&unread_lock);
 	return (sent);
@@ -310,15 +292,15 @@ ctl_reply(struct ctl_conn *cc, size_t size)
 	const size_t len = sizeof(struct vale_wire) + size;
 	bool sent;
 
-	if (cc->cc_nfds > 0)
+	if (cc->cc_grant.gr_nfds > 0)
 		sent = reply_pass(cc, len);
 	else
 		do {
 			sent = send(cc->cc_fd, cc->cc_wire, len,
 			    MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
 		} while (!sent && errno == EINTR);
-	while (cc->cc_nfds > 0)
-		close(cc->cc_fds[--cc->cc_nfds]);
+	while (cc->cc_grant.gr_nfds > 0)
+		close(cc->cc_grant.gr_fds[--cc->cc_grant.gr_nfds]);
 	return (sent);
 }
 
@@ -334,11 +316,11 @@ passed_close(void *arg __unused, int fd)
 static bool
 ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
 {
-	struct peer_fds mf = { .mf_fd = cc->cc_passed,
-	    .mf_max = nitems(cc->cc_passed), .mf_drop = passed_close };
+	struct peer_fds mf = { .mf_fd = cc->cc_grant.gr_passed,
+	    .mf_max = nitems(cc->cc_grant.gr_passed), .mf_drop = passed_close };
 	const bool all = peer_fds_take(msg, &mf);
 
-	cc->cc_npassed = mf.mf_n;
+	cc->cc_grant.gr_npassed = mf.mf_n;
 	return (all);
 }
 
@@ -346,8 +328,10 @@ ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
 static void
 ctl_close_passed(struct ctl_conn *cc)
 {
-	while (cc->cc_npassed > 0)
-		passed_close(NULL, cc->cc_passed[--cc->cc_npassed]);
+	struct vale_grant *gr = &cc->cc_grant;
+
+	while (gr->gr_npassed > 0)
+		passed_close(NULL, gr->gr_passed[--gr->gr_npassed]);
 }
 
 /* Receive a request and answer it.  False: the client has left. */
@@ -463,13 +447,7 @@ conn_close(struct ctl_conn *cc)
 	const int fd = cc->cc_fd;
 	bool lingers;
 
-	if (cc->cc_port != NULL)
-		ctl_port_close(cc);
-	if (cc->cc_pipe != NULL)
-		ctl_pipe_close(cc);
-	if (cc->cc_null)
-		ctl_null_close(cc);
-	ctl_filter_drop(cc);
+	ctl_port_close(cc);
 	pthread_mutex_lock(&conns_lock);
 	free(cc->cc_wire);
 	cc->cc_open = false;
@@ -510,8 +488,8 @@ ctl_conn_thread(void *arg)
 	struct pollfd pfd = { .fd = cc->cc_fd, .events = POLLIN };
 
 	do {
-		if (cc->cc_port != NULL)
-			ctl_port_serve(cc);
+		if (cc->cc_grant.gr_port != NULL)
+			vale_grant_serve(&cc->cc_grant);
 		else
 			poll(&pfd, 1, -1);
 	} while (ctl_serve_request(cc));
@@ -589,11 +567,8 @@ ctl_accept(int fd, bool reserved)
 		return (ENOMEM);
 	cc->cc_body = cc->cc_wire + 1;
 	cc->cc_fd = fd;
-	cc->cc_port = NULL;
-	cc->cc_pipe = NULL;
-	cc->cc_null = false;
-	cc->cc_window = -1;
-	cc->cc_nfds = 0;
+	vale_grant_init(&cc->cc_grant, who.cw_uid, who.cw_admin, fd,
+	    cc->cc_wire->vw_header.nr_name, cc->cc_wire->vw_why);
 	cc->cc_filter = NULL;
 	cc->cc_used = 1;
 	conn_open(cc, true);
@@ -644,8 +619,8 @@ ctl_start(int fd, const struct ctl_options *options, int (*drop)(void))
 	ctl_listen = fd;
 	ctl_drop = drop;
 	ctl_who_init(options->admin);
-	ctl_memory_limits(options->mem, options->user_mem);
-	ctl_port_limit();
+	vale_memory_limits(options->mem, options->user_mem);
+	vale_grant_limit();
 	unread_limit();
 	error = ctl_reload_start();
 	if (error != 0)

@@ -10,13 +10,11 @@
  *
  *	ctl.c		connections, requests
  *	ctl_hostif.c	requests about attached interfaces
- *	ctl_memory.c	the memory of ports and pipes
  *	ctl_names.c	reserves the names of the configuration's ports
- *	ctl_null.c	requests for memory without a port
  *	ctl_owner.c	whose a port is
  *	ctl_pass.c	passes descriptors where the sandbox keeps valed from it
- *	ctl_pipe.c	requests about pipes
- *	ctl_port.c	requests about ports of other processes
+ *	ctl_port.c	requests about ports and pipes of other processes, which
+ *			lib/libvaleport grants
  *	ctl_reload.c	the requests for a reload and a restart
  *	ctl_switch.c	requests about switches
  *	ctl_who.c	clients: users and groups
@@ -47,7 +45,7 @@
 
 struct ctl_options {
 	gid_t		 admin;		/* of ctl_who_init() */
-	uint64_t	 mem;		/* of ctl_memory_limits() */
+	uint64_t	 mem;		/* of vale_memory_limits() */
 	uint64_t	 user_mem;
 };
 

@@ -2,6 +2,5 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-CTL_SRCS=	ctl.c ctl_hostif.c ctl_memory.c ctl_names.c ctl_null.c	\
-		ctl_owner.c ctl_pass.c ctl_pipe.c ctl_port.c ctl_reload.c \
-		ctl_switch.c ctl_who.c
+CTL_SRCS=	ctl.c ctl_hostif.c ctl_names.c ctl_owner.c ctl_pass.c	\
+		ctl_port.c ctl_reload.c ctl_switch.c ctl_who.c

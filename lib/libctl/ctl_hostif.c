@@ -185,19 +185,20 @@ ctl_attach(struct ctl_conn *cc, size_t *size __unused)
 
 	if (invalid != NULL)
 		return (ctl_why(cc, EINVAL, "%s", invalid));
-	if (fds->hf_nfds > HOSTIF_FDS_MAX || fds->hf_nfds != cc->cc_npassed)
+	if (fds->hf_nfds > HOSTIF_FDS_MAX ||
+	    fds->hf_nfds != cc->cc_grant.gr_npassed)
 		return (ctl_why(cc, EINVAL,
 		    "the descriptors of the interface are missing"));
 	ctl_settle(cc);
-	for (i = 0; i < cc->cc_npassed; i++) {
-		if (!attach_accepts(fds, i, cc->cc_passed[i]))
+	for (i = 0; i < cc->cc_grant.gr_npassed; i++) {
+		if (!attach_accepts(fds, i, cc->cc_grant.gr_passed[i]))
 			return (ctl_why(cc, EINVAL,
 			    "descriptor %u is not one of this interface", i));
-		fds->hf_fd[i] = cc->cc_passed[i];
+		fds->hf_fd[i] = cc->cc_grant.gr_passed[i];
 	}
 	error = attach(cc, name, fds);
 	if (error == 0)
-		cc->cc_npassed = 0;
+		cc->cc_grant.gr_npassed = 0;
 	return (error);
 }
 

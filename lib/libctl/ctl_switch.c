@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "ctl_impl.h"
-#include "ctl_memory.h"
 #include "vale_pipe.h"
 #include "vale_setting.h"
 
@@ -90,77 +89,19 @@ ctl_info(struct ctl_conn *cc, size_t *size)
 {
 	struct nmreq_port_info_get *info = cc->cc_body;
 	struct place pl = { .cpl_name = cc->cc_wire->vw_header.nr_name };
-	struct ctl_memory *mm;
 	unsigned int end;
 
 	ctl_settle(cc);
+	*size = sizeof(*info);
 	if (vale_pipe_name(pl.cpl_name, &end) != 0)
-		return (ctl_pipe_info(cc, size));
+		return (vale_grant_pipe_info(&cc->cc_grant, info));
 	if (!place_find(cc, &pl))
 		return (place_none(cc, &pl));
 	memset(info, 0, sizeof(*info));
-	ctl_memories_lock();
-	mm = ctl_memory_find(cc, pl.cpl_name, false);
-	if (mm != NULL && mm->mm_port) {
-		info->nr_memsize = mm->mm_size;
-		info->nr_mem_id = CTL_MEMORY_ID(mm);
-	}
-	ctl_memories_unlock();
+	vale_grant_port_info(&cc->cc_grant, info);
 	info->nr_tx_slots = pl.cpl_info.vpi_tx_slots;
 	info->nr_rx_slots = pl.cpl_info.vpi_rx_slots;
 	info->nr_tx_rings = info->nr_rx_rings = pl.cpl_info.vpi_rings;
-	*size = sizeof(*info);
-	return (0);
-}
-
-/* Of the memory that the request names; 1 is that of a port. */
-static int
-info_memory(struct ctl_conn *cc, size_t *size)
-{
-	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
-	struct nmreq_port_info_get *info = cc->cc_body;
-	const struct ctl_memory *mm;
-	struct vale_params params;
-	int error;
-
-	ctl_settle(cc);
-	*size = sizeof(*info);
-	if (info->nr_mem_id < CTL_MEMORY_FIRST) {
-		ctl_port_params(&reg, &params);
-		info->nr_memsize = ctl_memory_size(&params);
-		info->nr_mem_id = 1;
-		return (0);
-	}
-	ctl_memories_lock();
-	mm = ctl_memory_named(cc, info->nr_mem_id, &error);
-	if (mm != NULL)
-		info->nr_memsize = mm->mm_size;
-	ctl_memories_unlock();
-	return (error);
-}
-
-/* Of a port that is not there. */
-static int
-info_plan(struct ctl_conn *cc, size_t *size)
-{
-	struct nmreq_port_info_get *info = cc->cc_body;
-	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
-	    .nr_tx_slots = info->nr_tx_slots,
-	    .nr_rx_slots = info->nr_rx_slots,
-	    .nr_tx_rings = info->nr_tx_rings,
-	    .nr_rx_rings = info->nr_rx_rings };
-	struct vale_params params;
-	int error = ctl_port_check(cc, &reg);
-
-	if (error != 0)
-		return (error);
-	ctl_port_params(&reg, &params);
-	memset(info, 0, sizeof(*info));
-	info->nr_memsize = ctl_memory_size(&params);
-	info->nr_tx_slots = params.tx_slots;
-	info->nr_rx_slots = params.rx_slots;
-	info->nr_tx_rings = info->nr_rx_rings = params.rings;
-	*size = sizeof(*info);
 	return (0);
 }
 
@@ -168,18 +109,22 @@ int
 ctl_info_any(struct ctl_conn *cc, size_t *size)
 {
 	const char *name = cc->cc_wire->vw_header.nr_name;
+	struct nmreq_port_info_get *info = cc->cc_body;
 	unsigned int end;
 	int error;
 
-	if (*name == '\0')
-		return (info_memory(cc, size));
+	*size = sizeof(*info);
+	if (*name == '\0') {
+		ctl_settle(cc);
+		return (vale_grant_null_info(&cc->cc_grant, info));
+	}
 	error = ctl_info(cc, size);
 	if (error == 0 || error == EPERM)
 		return (error);
 	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
 	if (vale_pipe_name(name, &end) != 0)
-		return (ctl_pipe_plan(cc, size));
-	return (info_plan(cc, size));
+		return (vale_grant_pipe_plan(&cc->cc_grant, info));
+	return (vale_grant_port_plan(&cc->cc_grant, info));
 }
 
 int

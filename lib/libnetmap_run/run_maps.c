@@ -29,7 +29,7 @@
 #include "netmap_run.h"
 #include "vale_layout.h"
 
-#define	WINDOW_NAME	"/memfd:vale-window "	/* valed's ctl_memory.c */
+#define	WINDOW_NAME	"/memfd:vale-window "	/* valed's vale_memory.c */
 
 /* A line of /proc/self/maps. */
 struct map {

@@ -8,8 +8,8 @@
  * A port's memory: one region for each port, so that no user of a port can read
  * another's.  That of a port of this process has
  *
- *	netmap_if | transmit rings | receive rings | a struct frame for each slot
- *	| buffer 0 | 1 | ...
+ *	netmap_if | transmit rings | receive rings
+ *	| a struct frame for each slot | buffer 0 | 1 | ...
  *
  * Then come the buffers of the transmit rings, and those of the receive rings.
  * A slot of any ring may have any of them.  What lib/libvaleport lays out has

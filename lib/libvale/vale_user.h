@@ -67,7 +67,7 @@ struct vale_user_port {
 	struct vale_region_layout up_layout;
 	void	*up_memory;
 	/*
-	 * Wake the user of a ring of pair `ring', that for transmission if `tx'.
+	 * Wake the user of a ring of pair `ring': the transmit ring if `tx'.
 	 * Any thread.  Must neither wait nor call the library.
 	 */
 	void	(*up_wake)(void *arg, unsigned int ring, bool tx);

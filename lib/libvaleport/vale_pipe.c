@@ -93,7 +93,8 @@ init_slots(char *head, const struct vale_pipe_layout *pl, unsigned int end,
 
 	for (i = 0; i < n; i++) {
 		theirs = released < n && published < n &&
-		    vale_slot_sub(i, released, n) < vale_slot_sub(published, released, n);
+		    vale_slot_sub(i, released, n) <
+		    vale_slot_sub(published, released, n);
 		idx = theirs ? rx->slot[i].buf_idx : tx->slot[i].buf_idx;
 		if (!vale_buf_valid(idx, nbufs))
 			idx = first + i;
@@ -175,8 +176,8 @@ attach_rx(const struct vale_pipe *pp, uint32_t first)
 
 	if (released >= n || published >= n)
 		return;
-	attach_repair(pp, ring, n, released, vale_slot_sub(published, released, n),
-	    first);
+	attach_repair(pp, ring, n, released,
+	    vale_slot_sub(published, released, n), first);
 	ring->head = ring->cur = ring->tail = released;
 }
 

@@ -10,8 +10,8 @@
  * sends the other gets, without a copy: a sync hands over slots.
  *
  * Both ends are programs, and do all the work in their own syncs.  valed makes
- * the memory and the sockets (ctl_pipe.c), and reads of the memory only slots,
- * before the pipe is opened.
+ * the memory and the sockets (vale_grant_pipe.c), and reads of the memory only
+ * slots, before the pipe is opened.
  *
  * A pipe lies in the memory of ports (vale_shared.h), behind their buffers, and
  * slots may have any buffer of that memory:

@@ -4,14 +4,17 @@
 
 # The sources of libvaleport, each in one list.
 #
-#	VALEPORT_SERVER_SRCS	ports of the switches of this process, whose
-#				users are other processes
-#	VALEPORT_CLIENT_SRCS	such a user, over valed's control socket
+#	VALEPORT_SWITCH_SRCS	ports of the switches of this process, whose
+#				users are other processes, and pipes
+#	VALEPORT_GRANT_SRCS	what clients of the control socket get of them
+#	VALEPORT_CLIENT_SRCS	such a client
 #	VALEPORT_VALED_SRCS	libvale over that
 
-VALEPORT_SERVER_SRCS=	vale_inbox.c vale_layout.c vale_pipe.c vale_shared.c
+VALEPORT_SWITCH_SRCS=	vale_inbox.c vale_layout.c vale_pipe.c vale_shared.c
 
-VALEPORT_CLIENT_SRCS=	vale_client.c vale_layout.c vale_pipe.c vale_remote.c \
-			vale_window.c
+VALEPORT_GRANT_SRCS=	vale_grant.c vale_grant_null.c vale_grant_pipe.c \
+			vale_grant_port.c vale_memory.c
+
+VALEPORT_CLIENT_SRCS=	vale_client.c vale_remote.c vale_window.c
 
 VALEPORT_VALED_SRCS=	vale_find.c vale_valed.c

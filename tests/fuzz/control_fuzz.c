@@ -120,6 +120,8 @@ connect_client(struct client *cl)
 	cc->cc_wire = malloc(VALE_WIRE_MAX);
 	INVARIANT(cc->cc_wire != NULL);
 	cc->cc_body = cc->cc_wire + 1;
+	vale_grant_init(&cc->cc_grant, cc->cc_who.cw_uid, cc->cc_who.cw_admin,
+	    fds[0], cc->cc_wire->vw_header.nr_name, cc->cc_wire->vw_why);
 	cl->cc = cc;
 	cl->fd = fds[1];
 	cl->nfds = 0;
@@ -136,13 +138,7 @@ leave(struct client *cl)
 		munmap(cl->memory, cl->size);
 	while (cl->nfds > 0)
 		close(cl->fds[--cl->nfds]);
-	if (cc->cc_port != NULL)
-		ctl_port_close(cc);
-	if (cc->cc_pipe != NULL)
-		ctl_pipe_close(cc);
-	if (cc->cc_null)
-		ctl_null_close(cc);
-	ctl_filter_drop(cc);
+	ctl_port_close(cc);
 	close(cc->cc_fd);
 	free(cc->cc_wire);
 	close(cl->fd);
@@ -197,7 +193,7 @@ take_fds(struct client *cl, struct msghdr *msg)
 	}
 	cl->nfds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	memcpy(cl->fds, CMSG_DATA(c), cl->nfds * sizeof(int));
-	if (cl->cc->cc_null) {
+	if (cl->cc->cc_grant.gr_null) {
 		INVARIANT(cl->nfds == 2);
 		return;
 	}
@@ -490,9 +486,9 @@ op_transmit(struct client *cl, unsigned int ring)
 		vale_pipe_rxwait(&cl->pipe);
 		return;
 	}
-	vale_shared_tx(vale_ring(cl->cc->cc_port, ring));
-	vale_shared_rx(vale_ring(cl->cc->cc_port, ring));
-	vale_shared_wait(vale_ring(cl->cc->cc_port, ring));
+	vale_shared_tx(vale_ring(cl->cc->cc_grant.gr_port, ring));
+	vale_shared_rx(vale_ring(cl->cc->cc_grant.gr_port, ring));
+	vale_shared_wait(vale_ring(cl->cc->cc_grant.gr_port, ring));
 }
 
 static void

@@ -384,7 +384,7 @@ things_now(void)
 	fds_now(&th);
 	th.th_maps = maps_now();
 	for (i = 0; i < CTL_MAX; i++)
-		th.th_memories += ctl_memories[i] != NULL;
+		th.th_memories += vale_memories[i] != NULL;
 	return (th);
 }
 
@@ -519,8 +519,8 @@ peer_packet(struct peer *p, const void *packet, size_t len, int passed)
 	ATF_REQUIRE(ctl_serve_request(p->pe_cc));
 	peer_receive(p);
 	locks_check();
-	ATF_CHECK_EQ(0, p->pe_cc->cc_nfds);
-	ATF_CHECK_EQ(0, p->pe_cc->cc_npassed);
+	ATF_CHECK_EQ(0, p->pe_cc->cc_grant.gr_nfds);
+	ATF_CHECK_EQ(0, p->pe_cc->cc_grant.gr_npassed);
 	ATF_CHECK_EQ(VALE_WIRE_MAGIC, wire->vw_magic);
 	ATF_CHECK_EQ(wire->vw_error != 0, wire->vw_why[0] != '\0');
 	for (n = strlen(wire->vw_why); wire->vw_error != 0 &&

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "ctl_impl.h"
-#include "ctl_memory.h"
+#include "vale_memory.h"
 #include "vale_shared.h"
 
 /* A client, and its last reply. */

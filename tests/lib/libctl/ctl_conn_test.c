@@ -56,12 +56,12 @@ WRAP(int, ctl_who, int fd, struct ctl_who *whop)
 	return (who_error);
 }
 
-WRAP(void, ctl_port_serve, struct ctl_conn *cc)
+WRAP(void, vale_grant_serve, struct vale_grant *gr)
 {
-	ATF_CHECK(cc->cc_port != NULL);
+	ATF_CHECK(gr->gr_port != NULL);
 	c.serves++;
 	/* It is not closed as a port. */
-	cc->cc_port = NULL;
+	gr->gr_port = NULL;
 }
 
 /* The packet's is followed, and preceded, by no memory. */
@@ -226,7 +226,7 @@ TEST(sets, "What a connection begins with does not depend on who had its place")
 	take(0, CTL_MAX, 1, true);
 	memset(cc, 0xff, sizeof(*cc));
 	cc->cc_used = 0;
-	cc->cc_npassed = 0;
+	cc->cc_grant.gr_npassed = 0;
 	on_create = check_attr;
 	is_user(7);
 	ATF_REQUIRE_EQ(0, ctl_accept(FD, false));
@@ -239,9 +239,9 @@ TEST(sets, "What a connection begins with does not depend on who had its place")
 	ATF_CHECK(cc->cc_wire == (void *)wire_at);
 	ATF_CHECK(cc->cc_body == wire_at + sizeof(struct vale_wire));
 	ATF_CHECK_EQ(FD, cc->cc_fd);
-	ATF_CHECK(cc->cc_port == NULL && cc->cc_pipe == NULL && !cc->cc_null);
-	ATF_CHECK_EQ(-1, cc->cc_window);
-	ATF_CHECK_EQ(0, cc->cc_nfds);
+	ATF_CHECK(!vale_grant_any(&cc->cc_grant));
+	ATF_CHECK_EQ(-1, cc->cc_grant.gr_window);
+	ATF_CHECK_EQ(0, cc->cc_grant.gr_nfds);
 	ATF_CHECK_EQ(serial, cc->cc_serial);
 	/* The next one is another, in whatever place. */
 	take(cc - conns, 1, 7, false);
@@ -628,7 +628,7 @@ TEST(thread_port, "One with a port is woken by that, too")
 	poll_fd = FD;
 	recv_n = 1;
 	send_n[0] = 224;
-	cc->cc_port = (void *)&c;
+	cc->cc_grant.gr_port = (void *)&c;
 	ATF_CHECK(ctl_conn_thread(cc) == NULL);
 	ATF_CHECK_EQ(1, c.serves);
 	ATF_CHECK_EQ(1, c.polls);
@@ -784,13 +784,13 @@ WRAP(void, ctl_who_init, gid_t admin)
 	start_admin = admin;
 }
 
-WRAP(void, ctl_memory_limits, uint64_t all, uint64_t user)
+WRAP(void, vale_memory_limits, uint64_t all, uint64_t user)
 {
 	start_mem = all;
 	start_user_mem = user;
 }
 
-WRAP(void, ctl_port_limit, void)
+WRAP(void, vale_grant_limit, void)
 {
 	start_port_limit = true;
 }

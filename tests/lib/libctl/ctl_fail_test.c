@@ -107,8 +107,8 @@ fails(const struct scene *s, enum call call, unsigned int n)
 	ATF_CHECK_STREQ(strerror(want), peer.pe_reply.wire.vw_why);
 	ATF_CHECK_EQ(0, peer.pe_size);
 	ATF_CHECK_EQ(0, peer.pe_nfds);
-	ATF_CHECK(!ctl_registered(peer.pe_cc));
-	ATF_CHECK_EQ(-1, peer.pe_cc->cc_window);
+	ATF_CHECK(!vale_grant_any(&peer.pe_cc->cc_grant));
+	ATF_CHECK_EQ(-1, peer.pe_cc->cc_grant.gr_window);
 	things_check(&before);
 	return (true);
 }

@@ -68,7 +68,7 @@ TEST(ports, "A port's numbers, with the memory if it is one's own; without a "
 	peers_start();
 	GRANTED(REG_SIZE, 2 + 2 * 2, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 2, .nr_tx_slots = 16, .nr_rx_slots = 8));
-	memsize = one.pe_cc->cc_memory->mm_size;
+	memsize = one.pe_cc->cc_grant.gr_memory->mm_size;
 	check_info(&one, "vale0:a", NULL, INFO(.nr_memsize = memsize,
 	    .nr_tx_slots = 16, .nr_rx_slots = 8, .nr_tx_rings = 2,
 	    .nr_rx_rings = 2, .nr_mem_id = 2));
@@ -87,13 +87,13 @@ TEST(ports, "A port's numbers, with the memory if it is one's own; without a "
 	/* What would be. */
 	check_info(&one, "vale0:b", &INFO(.nr_tx_slots = 16, .nr_rx_slots = 8,
 	    .nr_memsize = 77, .nr_mem_id = 77), INFO(
-	    .nr_memsize = ctl_memory_size(&small), .nr_tx_slots = 16,
+	    .nr_memsize = vale_memory_size(&small), .nr_tx_slots = 16,
 	    .nr_rx_slots = 8, .nr_tx_rings = 1, .nr_rx_rings = 1));
 	check_info(&one, "vale0:b", &INFO(.nr_tx_rings = 3), INFO(
-	    .nr_memsize = ctl_memory_size(&many), .nr_tx_slots = 1024,
+	    .nr_memsize = vale_memory_size(&many), .nr_tx_slots = 1024,
 	    .nr_rx_slots = 1024, .nr_tx_rings = 3, .nr_rx_rings = 3));
 	check_info(&one, "vale0:b", &INFO(.nr_rx_rings = 3), INFO(
-	    .nr_memsize = ctl_memory_size(&many), .nr_tx_slots = 1024,
+	    .nr_memsize = vale_memory_size(&many), .nr_tx_slots = 1024,
 	    .nr_rx_slots = 1024, .nr_tx_rings = 3, .nr_rx_rings = 3));
 	REFUSED(EINVAL, "a port has up to 16 rings in each direction", &one,
 	    VALE_WIRE_INFO, "vale0:b", &INFO(.nr_tx_rings = 17), INFO_SIZE);
@@ -136,7 +136,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	peer_connect(&port, 1001, false);
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a{1", ALL,
 	    .nr_tx_slots = 16, .nr_rx_slots = 8));
-	memsize = one.pe_cc->cc_memory->mm_size;
+	memsize = one.pe_cc->cc_grant.gr_memory->mm_size;
 	check_info(&port, "vale0:a{1", NULL, INFO(.nr_memsize = memsize,
 	    .nr_tx_slots = 16, .nr_rx_slots = 8, .nr_tx_rings = 1,
 	    .nr_rx_rings = 1, .nr_mem_id = 2));
@@ -158,16 +158,16 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	    VALE_WIRE_INFO, "vale0:b{1", &INFO(.nr_tx_slots = 1), INFO_SIZE);
 	/* Of no memory. */
 	check_info(&one, "vale0:b{1", &INFO(.nr_mem_id = 77), INFO(
-	    .nr_memsize = ctl_memory_size(&params), .nr_tx_slots = 1024,
+	    .nr_memsize = vale_memory_size(&params), .nr_tx_slots = 1024,
 	    .nr_rx_slots = 1024, .nr_tx_rings = 1, .nr_rx_rings = 1));
 	check_info(&one, "vale0:b{1", &INFO(.nr_tx_slots = 5,
-	    .nr_rx_slots = 6), INFO(.nr_memsize = ctl_memory_size(&params),
+	    .nr_rx_slots = 6), INFO(.nr_memsize = vale_memory_size(&params),
 	    .nr_tx_slots = 5, .nr_rx_slots = 6, .nr_tx_rings = 1,
 	    .nr_rx_rings = 1));
 	/* Of a port's. */
 	GRANTED(REG_SIZE, 4, &port, REGISTER("vale0:b", ALL,
 	    .nr_tx_slots = 32, .nr_rx_slots = 64));
-	memsize = port.pe_cc->cc_memory->mm_size;
+	memsize = port.pe_cc->cc_grant.gr_memory->mm_size;
 	check_info(&one, "vale0:b{1", &INFO(.nr_tx_slots = 5), INFO(
 	    .nr_memsize = memsize, .nr_tx_slots = 5, .nr_rx_slots = 64,
 	    .nr_tx_rings = 1, .nr_rx_rings = 1, .nr_mem_id = 3));
@@ -179,7 +179,7 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	GRANTED(REG_SIZE, 4, &port, REGISTER("vale0:b", ALL,
 	    .nr_tx_slots = 5000, .nr_rx_slots = 6000));
 	check_info(&one, "vale0:b{1", &INFO(.nr_mem_id = 0), INFO(
-	    .nr_memsize = port.pe_cc->cc_memory->mm_size, .nr_tx_slots = 4096,
+	    .nr_memsize = port.pe_cc->cc_grant.gr_memory->mm_size, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096, .nr_tx_rings = 1, .nr_rx_rings = 1,
 	    .nr_mem_id = 3));
 	peer_end(&port);
@@ -200,11 +200,11 @@ TEST(memories, "Without a name: the memory that is named, or that of a port")
 	peer_connect(&more, 1001, false);
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_slots = 16));
-	memsize = one.pe_cc->cc_memory->mm_size;
+	memsize = one.pe_cc->cc_grant.gr_memory->mm_size;
 	check_info(&two, "", &INFO(.nr_mem_id = 0), INFO(
-	    .nr_memsize = ctl_memory_size(&params), .nr_mem_id = 1));
+	    .nr_memsize = vale_memory_size(&params), .nr_mem_id = 1));
 	check_info(&two, "", &INFO(.nr_mem_id = 1), INFO(
-	    .nr_memsize = ctl_memory_size(&params), .nr_mem_id = 1));
+	    .nr_memsize = vale_memory_size(&params), .nr_mem_id = 1));
 	check_info(&more, "", &info, INFO(.nr_memsize = memsize,
 	    .nr_mem_id = 2));
 	REFUSED(EPERM, another, &two, VALE_WIRE_INFO, "", &info, INFO_SIZE);
@@ -410,15 +410,15 @@ addrs(struct peer *p, uint32_t first)
 static void
 learn(struct peer *p, unsigned int station)
 {
-	struct vale_desc *d = p->pe_cc->cc_port;
+	struct vale_desc *d = p->pe_cc->cc_grant.gr_port;
 	uint8_t *memory = shared_last.memory;
 	struct netmap_if *nifp;
 	struct netmap_ring *ring;
 	struct vale_csb *csb;
 	uint32_t head;
 
-	memory = peer_mem_addr(&p->pe_cc->cc_dma, 0,
-	    p->pe_cc->cc_memory->mm_size, 3);
+	memory = peer_mem_addr(&p->pe_cc->cc_grant.gr_dma, 0,
+	    p->pe_cc->cc_grant.gr_memory->mm_size, 3);
 	ATF_REQUIRE(memory != NULL);
 	nifp = (void *)(memory + vale_shared_offset(d));
 	ring = NETMAP_TXRING(nifp, 0);
@@ -523,7 +523,7 @@ TEST(settles, "A port whose client has left is closed for who asks for it, or "
 	leaves();
 	/* What does not need to wait does not. */
 	GRANTED(REG_SIZE, 4, &more, REGISTER("vale0:b", ALL));
-	ATF_CHECK(one.pe_cc->cc_open && one.pe_cc->cc_port != NULL);
+	ATF_CHECK(one.pe_cc->cc_open && one.pe_cc->cc_grant.gr_port != NULL);
 	peer_end(&more);
 	peer_end(&root);
 }

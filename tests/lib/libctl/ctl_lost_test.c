@@ -51,6 +51,8 @@ start(void)
 	cc->cc_wire = calloc(1, VALE_WIRE_MAX);
 	ATF_REQUIRE(cc->cc_wire != NULL);
 	cc->cc_body = body = (void *)(cc->cc_wire + 1);
+	vale_grant_init(&cc->cc_grant, 0, false, fds[0],
+	    cc->cc_wire->vw_header.nr_name, cc->cc_wire->vw_why);
 	cc->cc_wire->vw_magic = VALE_WIRE_MAGIC;
 	cc->cc_wire->vw_header.nr_version = NETMAP_API;
 	cc->cc_wire->vw_header.nr_reqtype = NETMAP_REQ_REGISTER;
@@ -61,7 +63,7 @@ start(void)
 	ATF_REQUIRE(ctl_serve_request(cc));
 	ATF_REQUIRE_EQ(0, cc->cc_wire->vw_error);
 	reg = *body;
-	memory = peer_mem_addr(&cc->cc_dma, 0, reg.nr_memsize,
+	memory = peer_mem_addr(&cc->cc_grant.gr_dma, 0, reg.nr_memsize,
 	    PROT_READ | PROT_WRITE);
 	ATF_REQUIRE(memory != NULL);
 }
@@ -104,7 +106,7 @@ static struct netmap_ring *
 ring_of(unsigned int i)
 {
 	struct netmap_if *nifp = (void *)(memory +
-	    vale_shared_offset(cc->cc_port));
+	    vale_shared_offset(cc->cc_grant.gr_port));
 
 	return (NETMAP_TXRING(nifp, i));
 }
@@ -121,7 +123,7 @@ TEST(transmit, "A client is dropped that publishes a frame whose buffer is "
 	vanish((uint8_t *)NETMAP_BUF(ring, 0));
 	ATF_CHECK(!dropped());
 	((struct vale_csb *)(void *)memory)->tx_atok.head = 1;
-	ATF_CHECK(vale_shared_tx(cc->cc_port));
+	ATF_CHECK(vale_shared_tx(cc->cc_grant.gr_port));
 	ATF_CHECK(dropped());
 	ATF_CHECK(!ctl_serve_request(cc));
 	stop();
@@ -141,7 +143,7 @@ TEST(receive, "A client is dropped whose receive buffers are gone; the sender "
 	vanish((uint8_t *)NETMAP_BUF(ring_of(1), 0));
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_expect(b, 60, 1, 7);
-	ATF_CHECK(vale_shared_rx(cc->cc_port));
+	ATF_CHECK(vale_shared_rx(cc->cc_grant.gr_port));
 	ATF_CHECK(dropped());
 	stop();
 	t_send(a, 60, EVERYBODY, 1, 8);
@@ -157,7 +159,7 @@ TEST(index, "A client is dropped whose rings and CSB are gone")
 
 	start();
 	vanish(memory);
-	ATF_CHECK(!vale_shared_tx(cc->cc_port));
+	ATF_CHECK(!vale_shared_tx(cc->cc_grant.gr_port));
 	ATF_CHECK(dropped());
 	t_send(a, 60, EVERYBODY, 1, 7);
 	t_expect(b, 60, 1, 7);
@@ -212,7 +214,7 @@ TEST(options, "Credentials and what else comes with a request are no "
 			close(fds[1]);
 			ATF_CHECK(all_closed(fds[0]));
 			close(fds[0]);
-			ATF_CHECK_EQ(0, cc->cc_npassed);
+			ATF_CHECK_EQ(0, cc->cc_grant.gr_npassed);
 		}
 		/* Each stays set beside the next. */
 		if (i < nitems(options) && setsockopt(cc->cc_fd, SOL_SOCKET,
@@ -301,7 +303,7 @@ TEST(late, "A frame that is published while the port's thread goes to sleep, "
 	/* If it sleeps, this ends that. */
 	signal(SIGALRM, ask_late);
 	alarm(60);
-	ctl_port_serve(cc);
+	vale_grant_serve(&cc->cc_grant);
 	alarm(0);
 	on_wait = NULL;
 	ATF_CHECK(!slept);
@@ -328,9 +330,9 @@ TEST(busy, "A client that publishes without end has its requests served "
 	ask();
 	transmits = 0;
 	on_tx = publish_more;
-	ctl_port_serve(cc);
+	vale_grant_serve(&cc->cc_grant);
 	on_tx = NULL;
-	/* CTL_BATCHES; the first look is that of a port that has paused. */
+	/* BATCHES; the first look is that of a port that has paused. */
 	ATF_CHECK_MSG(transmits <= 64 + 1, "%u", transmits);
 	stop();
 	vale_close(b);
@@ -366,7 +368,7 @@ TEST(unread, "Kicks that a client does not read hold up no sender, when their "
 	limit.tv_sec += 60;
 	ATF_REQUIRE_EQ(0, pthread_timedjoin_np(thread, NULL, &limit));
 	/* It has been full. */
-	ATF_CHECK_EQ(-1, send(cc->cc_kick[0].rx, "", 1, MSG_DONTWAIT));
+	ATF_CHECK_EQ(-1, send(cc->cc_grant.gr_kick[0].rx, "", 1, MSG_DONTWAIT));
 	stop();
 	vale_close(a);
 }

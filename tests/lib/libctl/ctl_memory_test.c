@@ -32,7 +32,7 @@
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
 #define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static struct peer peers[CTL_PIPES + 2];
+static struct peer peers[VALE_PIPES + 2];
 static struct peer *const one = &peers[0], *const two = &peers[1];
 static struct peer *const three = &peers[2];
 
@@ -85,7 +85,7 @@ static void
 check_layout(const struct peer *p, const struct nmreq_register *reg,
     uint32_t extra, uint32_t pipe_slots)
 {
-	const struct ctl_memory *mm = p->pe_cc->cc_memory;
+	const struct vale_memory *mm = p->pe_cc->cc_grant.gr_memory;
 	const struct vale_params params = { .rings = reg->nr_tx_rings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
 	struct vale_region_layout rl;
@@ -97,7 +97,7 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	ATF_CHECK_EQ(rl.rl_bufs, mm->mm_bufs);
 	at = roundup2(mm->mm_port_size, 4096);
 	ATF_CHECK_EQ(at, mm->mm_used);
-	ATF_CHECK_EQ(at - mm->mm_port_size, ctl_memory_more(mm));
+	ATF_CHECK_EQ(at - mm->mm_port_size, vale_memory_more(mm));
 	ATF_CHECK_EQ(at - mm->mm_port_size, shared_last.more);
 	ATF_CHECK_EQ(extra, shared_last.extra_bufs);
 	ATF_CHECK_EQ(pipe_slots, mm->mm_pipe_slots);
@@ -110,7 +110,7 @@ check_layout(const struct peer *p, const struct nmreq_register *reg,
 	ATF_CHECK_EQ(mm->mm_size, reg->nr_memsize);
 	if (extra == 0 && MAX(reg->nr_tx_slots, reg->nr_rx_slots) <=
 	    VALE_PIPE_SLOTS_MAX)
-		ATF_CHECK_EQ(mm->mm_size, ctl_memory_size(&params));
+		ATF_CHECK_EQ(mm->mm_size, vale_memory_size(&params));
 	ATF_CHECK_EQ(VALE_WINDOW_OFFSET(rl.rl_frames), reg->nr_offset);
 	check_file(p->pe_fds[0], mm->mm_size);
 	vale_window_layout(&wl, reg->nr_tx_rings, reg->nr_tx_slots,
@@ -151,7 +151,7 @@ TEST(layout, "The memory of a port has space for all that may come, and no "
 		ATF_CHECK_EQ(rows[i].tx_slots, reg.nr_tx_slots);
 		ATF_CHECK_EQ(rows[i].rx_slots, reg.nr_rx_slots);
 		ATF_CHECK_EQ(2 + 2 * rows[i].rings, one->pe_nfds);
-		ATF_CHECK_EQ(CTL_MEMORY_FIRST, reg.nr_mem_id);
+		ATF_CHECK_EQ(VALE_MEMORY_FIRST, reg.nr_mem_id);
 		check_layout(one, &reg, rows[i].reg.nr_extra_bufs,
 		    rows[i].pipe_slots);
 		peer_renew(one);
@@ -174,12 +174,12 @@ check_pair(int from, int to, char c)
 TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
     "they are given again")
 {
-	const struct ctl_kick *kick;
+	const struct vale_grant_kick *kick;
 	unsigned int i, k;
 
 	peers_connect(peers, 1);
 	OPEN(one, "vale0:a", ALL, .nr_tx_rings = 3);
-	kick = one->pe_cc->cc_kick;
+	kick = one->pe_cc->cc_grant.gr_kick;
 	for (k = 0; k < 2; k++) {
 		ATF_REQUIRE_EQ(2 + 2 * 3, one->pe_nfds);
 		for (i = 0; i < 3; i++) {
@@ -344,7 +344,7 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&more, "vale0:a}1", ALL).nr_mem_id);
-	ATF_CHECK(more.pe_cc->cc_pipe == other.pe_cc->cc_pipe);
+	ATF_CHECK(more.pe_cc->cc_grant.gr_pipe == other.pe_cc->cc_grant.gr_pipe);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
 	peer_end(&other);
@@ -362,16 +362,16 @@ open_pipe(void)
 TEST(meanwhile, "A port's slots may have the buffers of a pipe that is made "
     "while the port is opened")
 {
-	struct ctl_memory *mm;
+	struct vale_memory *mm;
 
 	peers_connect(peers, 3);
 	OPEN(two, "vale0:a{1", ALL);
 	on_open = open_pipe;
 	OPEN(one, "vale0:a", ALL);
-	mm = one->pe_cc->cc_memory;
-	ATF_CHECK(three->pe_cc->cc_memory == mm);
+	mm = one->pe_cc->cc_grant.gr_memory;
+	ATF_CHECK(three->pe_cc->cc_grant.gr_memory == mm);
 	ATF_CHECK_EQ(1, more_calls);
-	ATF_CHECK(more_desc == one->pe_cc->cc_port);
+	ATF_CHECK(more_desc == one->pe_cc->cc_grant.gr_port);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
 	peers_close(peers, 3);
 }
@@ -379,16 +379,16 @@ TEST(meanwhile, "A port's slots may have the buffers of a pipe that is made "
 TEST(more, "A port's slots may have the buffers of pipes that come later, and "
     "those of pipes that are there, while it is open")
 {
-	struct ctl_memory *mm;
+	struct vale_memory *mm;
 	unsigned int calls;
 
 	peers_connect(peers, 3);
 	OPEN(one, "vale0:a", ALL);
-	mm = one->pe_cc->cc_memory;
+	mm = one->pe_cc->cc_grant.gr_memory;
 	ATF_CHECK_EQ(0, more_calls);
 	OPEN(two, "vale0:a{1", ALL);
 	ATF_CHECK_EQ(1, more_calls);
-	ATF_CHECK(more_desc == one->pe_cc->cc_port);
+	ATF_CHECK(more_desc == one->pe_cc->cc_grant.gr_port);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
 	OPEN(three, "vale0:a{2", ALL, .nr_extra_bufs = 2);
 	ATF_CHECK_EQ(3, more_calls);
@@ -415,10 +415,10 @@ TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(323, OPEN(two, "vale0:a", ALL,
 	    .nr_flags = NR_MONITOR_TX | NR_MONITOR_RX).nr_mem_id);
-	ATF_CHECK_STREQ("", two->pe_cc->cc_memory->mm_name);
-	ATF_CHECK(two->pe_cc->cc_memory->mm_desc == NULL);
-	ATF_CHECK_STREQ("vale0:a", one->pe_cc->cc_memory->mm_name);
-	ATF_CHECK(one->pe_cc->cc_memory->mm_desc == one->pe_cc->cc_port);
+	ATF_CHECK_STREQ("", two->pe_cc->cc_grant.gr_memory->mm_name);
+	ATF_CHECK(two->pe_cc->cc_grant.gr_memory->mm_desc == NULL);
+	ATF_CHECK_STREQ("vale0:a", one->pe_cc->cc_grant.gr_memory->mm_name);
+	ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_desc == one->pe_cc->cc_grant.gr_port);
 	peer_renew(one);
 	ATF_CHECK_EQ(2, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(three, "vale0:a{1", ALL).nr_mem_id);
@@ -446,13 +446,13 @@ TEST(fits, "A port that is opened again has the memory of its pipes if it has "
 	/* It is not given to who cannot open the port. */
 	REFUSED(EBUSY, "the port is open already", two, NETMAP_REQ_REGISTER,
 	    "vale0:a", &same, sizeof(same));
-	ATF_CHECK(one->pe_cc->cc_memory->mm_port);
-	ATF_CHECK_EQ(1, one->pe_cc->cc_memory->mm_refs);
+	ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_port);
+	ATF_CHECK_EQ(1, one->pe_cc->cc_grant.gr_memory->mm_refs);
 	OPEN(two, "vale0:a{1", ALL);
 	for (i = 0; i < nitems(others); i++) {
 		peer_renew(one);
 		ATF_CHECK_EQ(2, peer_open(one, "vale0:a", same, -1).nr_mem_id);
-		ATF_CHECK(one->pe_cc->cc_memory->mm_port);
+		ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_port);
 		peer_renew(one);
 		ATF_CHECK_EQ(3, peer_open(one, "vale0:a", others[i],
 		    -1).nr_mem_id);
@@ -487,19 +487,19 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	uint64_t at;
 	unsigned int i;
 
-	peers_connect(peers, CTL_PIPES + 2);
+	peers_connect(peers, VALE_PIPES + 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
-	at = one->pe_cc->cc_memory->mm_windows;
-	for (i = 1; i <= CTL_PIPES; i++) {
+	at = one->pe_cc->cc_grant.gr_memory->mm_windows;
+	for (i = 1; i <= VALE_PIPES; i++) {
 		snprintf(name, sizeof(name), "vale0:a{pipe%u", i);
 		/* Windows for two ends; no buffer is there. */
 		ATF_CHECK_EQ(VALE_WINDOW_OFFSET(at), OPEN(&peers[i], name, ALL,
 		    .nr_tx_slots = 4096 - i, .nr_rx_slots = 4096).nr_offset);
 		at += 2 * pipe_window(4096, 4096);
-		ATF_CHECK(peers[i].pe_cc->cc_pipe->cpi_at + pipe_size(4096) <=
-		    one->pe_cc->cc_memory->mm_windows);
+		ATF_CHECK(peers[i].pe_cc->cc_grant.gr_pipe->cpi_at + pipe_size(4096) <=
+		    one->pe_cc->cc_grant.gr_memory->mm_windows);
 	}
-	ATF_CHECK_EQ(at, one->pe_cc->cc_memory->mm_size - 8 * 65536);
+	ATF_CHECK_EQ(at, one->pe_cc->cc_grant.gr_memory->mm_size - 8 * 65536);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096));
@@ -507,7 +507,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}pipe32",
 	    ALL).nr_rx_slots);
 	peer_renew(&peers[i]);
-	at = peers[1].pe_cc->cc_pipe->cpi_at;
+	at = peers[1].pe_cc->cc_grant.gr_pipe->cpi_at;
 	peer_renew(&peers[1]);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4095,
@@ -520,11 +520,11 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	    .nr_rx_slots = 4096));
 	OPEN(&peers[i], "vale0:a}x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4095);
-	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_pipe->cpi_at);
+	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_grant.gr_pipe->cpi_at);
 	/* It has nothing of the former name. */
 	OPEN(&peers[1], "vale0:a{x", ALL);
-	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_pipe->cpi_at);
-	peers_close(peers, CTL_PIPES + 2);
+	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_grant.gr_pipe->cpi_at);
+	peers_close(peers, VALE_PIPES + 2);
 }
 
 TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
@@ -556,10 +556,10 @@ TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
 	reg = OPEN(one, "vale0:b}1", ALL, .nr_tx_slots = 3000);
 	ATF_CHECK_EQ(3000, reg.nr_tx_slots);
 	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
-	ATF_CHECK_EQ(3000, one->pe_cc->cc_memory->mm_pipe_slots);
+	ATF_CHECK_EQ(3000, one->pe_cc->cc_grant.gr_memory->mm_pipe_slots);
 	peer_renew(one);
 	OPEN(one, "vale0:b{1", ALL, .nr_rx_slots = 2000, .nr_tx_slots = 20);
-	ATF_CHECK_EQ(2000, one->pe_cc->cc_memory->mm_pipe_slots);
+	ATF_CHECK_EQ(2000, one->pe_cc->cc_grant.gr_memory->mm_pipe_slots);
 	/* A port with more than a pipe can have. */
 	peer_renew(one);
 	OPEN(one, "vale0:c", ALL, .nr_tx_slots = 5000);
@@ -575,22 +575,22 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	struct nmreq_register reg;
 	unsigned int i;
 
-	peers_connect(peers, CTL_NULLS + 2);
+	peers_connect(peers, VALE_NULLS + 2);
 	reg = OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
 	check_file(one->pe_fds[0], reg.nr_memsize);
 	check_file(one->pe_fds[1], 65536);
 	ATF_CHECK_EQ(0, window_of(one).vv_extra);
 	ATF_CHECK_EQ(0, window_of(one).vv_pipe);
-	ATF_CHECK_EQ(one->pe_cc->cc_memory->mm_bufs, window_of(one).vv_bufs);
-	for (i = 1; i < CTL_NULLS; i++)
+	ATF_CHECK_EQ(one->pe_cc->cc_grant.gr_memory->mm_bufs, window_of(one).vv_bufs);
+	for (i = 1; i < VALE_NULLS; i++)
 		ATF_CHECK_EQ(reg.nr_memsize - (8 - i) * 65536 +
 		    sizeof(struct vale_window), OPEN(&peers[i], "x",
 		    .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 		    .nr_extra_bufs = 1).nr_offset);
-	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
+	ATF_CHECK_EQ(8, one->pe_cc->cc_grant.gr_memory->mm_refs);
 	REFUSED(ENOSPC, "the memory has no place", &peers[i], REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 2));
-	ATF_CHECK_EQ(8, one->pe_cc->cc_memory->mm_refs);
+	ATF_CHECK_EQ(8, one->pe_cc->cc_grant.gr_memory->mm_refs);
 	peer_renew(&peers[3]);
 	ATF_CHECK_EQ(reg.nr_memsize - 5 * 65536 + sizeof(struct vale_window),
 	    OPEN(&peers[i], "x", .nr_mode = NR_REG_NULL,
@@ -600,10 +600,10 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	ATF_CHECK_EQ(reg.nr_memsize, peer_open(&peers[i], "x",
 	    (struct nmreq_register){ .nr_mode = NR_REG_NULL },
 	    one->pe_fds[0]).nr_memsize);
-	ATF_CHECK(peers[i].pe_cc->cc_memory == one->pe_cc->cc_memory);
+	ATF_CHECK(peers[i].pe_cc->cc_grant.gr_memory == one->pe_cc->cc_grant.gr_memory);
 	OPEN(&peers[3], "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
-	ATF_CHECK(peers[3].pe_cc->cc_memory != one->pe_cc->cc_memory);
-	peers_close(peers, CTL_NULLS + 2);
+	ATF_CHECK(peers[3].pe_cc->cc_grant.gr_memory != one->pe_cc->cc_grant.gr_memory);
+	peers_close(peers, VALE_NULLS + 2);
 }
 
 /*
@@ -614,7 +614,7 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 static void
 check_list(const struct peer *p, uint32_t first, uint32_t n)
 {
-	const size_t bufs = p->pe_cc->cc_memory->mm_bufs;
+	const size_t bufs = p->pe_cc->cc_grant.gr_memory->mm_bufs;
 	uint32_t i, next;
 
 	for (i = 0; i < n; i++) {
@@ -628,12 +628,12 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
     "which is no error")
 {
 	struct nmreq_register reg;
-	struct ctl_memory *mm;
+	struct vale_memory *mm;
 	size_t used;
 
 	peers_connect(peers, 2);
 	OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
-	mm = one->pe_cc->cc_memory;
+	mm = one->pe_cc->cc_grant.gr_memory;
 	used = mm->mm_used;
 	/* Three are linked, and the window is written: no more than that. */
 	calls_fail(CALL_PWRITE, 5, 1, EIO);
@@ -649,7 +649,7 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	peer_renew(two);
 	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
-	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_pipe->cpi_at);
+	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_grant.gr_pipe->cpi_at);
 	ATF_CHECK_EQ(used + 2 * 4096, window_of(two).vv_pipe);
 	ATF_CHECK_EQ(used + 3 * 4096 + pipe_size(1024), mm->mm_used);
 	check_list(two, window_of(two).vv_extra, 1);
@@ -688,44 +688,44 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	peers_connect(peers, 3);
 	peer_connect(&other, 1002, false);
 	peer_connect(&admin, 1001, true);
-	ctl_memory_limits(UINT64_MAX, port - 1);
+	vale_memory_limits(UINT64_MAX, port - 1);
 	REFUSED(ENOMEM, limit_user, one, REGISTER("vale0:a", ALL));
-	ctl_memory_limits(port - 1, UINT64_MAX);
+	vale_memory_limits(port - 1, UINT64_MAX);
 	REFUSED(ENOMEM, limit_all, one, REGISTER("vale0:a", ALL));
 	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:a", ALL));
-	ctl_memory_limits(2 * port, port);
+	vale_memory_limits(2 * port, port);
 	OPEN(one, "vale0:a", ALL);
-	ATF_CHECK_EQ(port, one->pe_cc->cc_memory->mm_charged);
+	ATF_CHECK_EQ(port, one->pe_cc->cc_grant.gr_memory->mm_charged);
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:b", ALL));
 	REFUSED(ENOMEM, limit_user, two, REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 1));
 	OPEN(&other, "vale0:c", ALL);
 	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:b", ALL));
-	ctl_memory_limits(3 * port, port);
+	vale_memory_limits(3 * port, port);
 	OPEN(&admin, "vale0:b", ALL);
 	peer_renew(&admin);
-	ctl_memory_limits(2 * port, port);
+	vale_memory_limits(2 * port, port);
 	/* What is closed is not charged. */
 	peer_renew(&other);
 	OPEN(&admin, "vale0:b", ALL);
 	peer_renew(&admin);
 	/* A pipe is, and stays, while the memory does. */
-	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
+	vale_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
 	errno = 0;
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:a{1", ALL));
-	ATF_CHECK_EQ(1, one->pe_cc->cc_memory->mm_refs);
-	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024));
+	ATF_CHECK_EQ(1, one->pe_cc->cc_grant.gr_memory->mm_refs);
+	vale_memory_limits(UINT64_MAX, port + pipe_size(1024));
 	OPEN(two, "vale0:a{1", ALL);
 	ATF_CHECK_EQ(port + pipe_size(1024),
-	    one->pe_cc->cc_memory->mm_charged);
+	    one->pe_cc->cc_grant.gr_memory->mm_charged);
 	ATF_CHECK_EQ(pipe_size(1024) + shared_last.more,
-	    ctl_memory_more(one->pe_cc->cc_memory));
+	    vale_memory_more(one->pe_cc->cc_grant.gr_memory));
 	/* Of extra buffers there are none then. */
 	ATF_CHECK_EQ(0, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 1).nr_extra_bufs);
-	ATF_CHECK_EQ(0, one->pe_cc->cc_memory->mm_extra_used);
+	ATF_CHECK_EQ(0, one->pe_cc->cc_grant.gr_memory->mm_extra_used);
 	peer_renew(three);
-	ctl_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
+	vale_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
 	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 2).nr_extra_bufs);
 	peer_end(&other);

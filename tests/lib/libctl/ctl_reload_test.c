@@ -45,8 +45,10 @@ WRAP(int, eventfd, unsigned int value, int flags)
 }
 
 int
-ctl_why_errno(struct ctl_conn *cc, int error)
+vale_grant_why_errno(struct vale_grant *gr, int error)
 {
+	struct ctl_conn *cc = __containerof(gr, struct ctl_conn, cc_grant);
+
 	strlcpy(cc->cc_body, "errno", CTL_RELOAD_WHY_SIZE);
 	return (error);
 }

@@ -172,7 +172,7 @@ TEST(pipe_returns, "An end leaves the buffers of its slots, from its head to "
 		OPEN(two, names[!end], ALL, .nr_tx_slots = 8,
 		    .nr_rx_slots = 8);
 		memory = two->pe_fds[0];
-		at = two->pe_cc->cc_pipe->cpi_at;
+		at = two->pe_cc->cc_grant.gr_pipe->cpi_at;
 		for (i = 0; i < nitems(rows); i++) {
 			leave(one, names[end], rows[i].tail, rows[i].first, 0,
 			    0);
@@ -205,7 +205,7 @@ TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
 {
 	static const uint32_t slots[2] = { 8, 4 };
 	struct vale_pipe_layout pl;
-	struct ctl_memory *mm;
+	struct vale_memory *mm;
 	uint32_t i, max, own;
 	size_t at;
 
@@ -213,8 +213,8 @@ TEST(pipe_inits, "A pipe begins with buffers of its own; one in the place of "
 	peers_connect(peers, 2);
 	OPEN(two, "vale0:a", ALL);
 	OPEN(one, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4);
-	mm = one->pe_cc->cc_memory;
-	at = one->pe_cc->cc_pipe->cpi_at;
+	mm = one->pe_cc->cc_grant.gr_memory;
+	at = one->pe_cc->cc_grant.gr_pipe->cpi_at;
 	own = (at + pl.pl_bufs - mm->mm_bufs) / 2048;
 	max = (mm->mm_used - mm->mm_bufs) / 2048;
 	for (i = 0; i < 8; i++)

@@ -110,7 +110,7 @@ serve(void (*script)(struct pollfd *))
 {
 	memset(&c, 0, sizeof(c));
 	on_poll = script;
-	ctl_port_serve(one.pe_cc);
+	vale_grant_serve(&one.pe_cc->cc_grant);
 }
 
 static void
@@ -119,7 +119,7 @@ start(void)
 	peer_connect(&one, 1001, false);
 	GRANTED(REG_SIZE, 2 + 2 * RINGS, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = RINGS));
-	port = one.pe_cc->cc_port;
+	port = one.pe_cc->cc_grant.gr_port;
 }
 
 TEST(pauses, "A thread whose user has paused looks once, and sleeps; each look "
@@ -214,7 +214,7 @@ TEST(pauses_later, "One whose user was busy looks 64 times before it sleeps")
 static void
 kick(struct pollfd *pfd)
 {
-	const int ours = one.pe_cc->cc_kick[0].tx;
+	const int ours = one.pe_cc->cc_grant.gr_kick[0].tx;
 	char kicks[65];
 
 	switch (c.polls) {
@@ -302,7 +302,7 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 	peer_connect(&two, 1001, false);
 	peer_connect(&more, 1001, false);
 	nofile = 5 * 8 + 7;
-	ctl_port_limit();
+	vale_grant_limit();
 	REFUSED(EMFILE, many, &two, REGISTER("vale0:b", ALL,
 	    .nr_tx_rings = 7));
 	GRANTED(REG_SIZE, 2 + 2 * 6, &two, REGISTER("vale0:b", ALL,
@@ -325,12 +325,12 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 	}
 	/* As it was, if it is not known. */
 	limit_fails = true;
-	ctl_port_limit();
+	vale_grant_limit();
 	REFUSED(EMFILE, many, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 4));
 	limit_fails = false;
 	nofile = RLIM_INFINITY;
-	ctl_port_limit();
+	vale_grant_limit();
 	GRANTED(REG_SIZE, 2 + 2 * 16, &one, REGISTER("vale0:a", ALL,
 	    .nr_tx_rings = 16));
 	peer_end(&one);

@@ -27,7 +27,7 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* As in ctl_memory.h: the test is about the program. */
+/* As in vale_memory.h: the test is about the program. */
 #define	NULLS	8
 #define	EXTRA	2048
 

@@ -34,7 +34,7 @@
 #include "valed_run.h"
 #include "wait_until.h"
 
-/* Pipes in one memory: ctl_memory.h. */
+/* Pipes in one memory: vale_memory.h. */
 #define	PIPES	32
 
 /* Open a port or an end.  Returns 0 or an errno. */

@@ -5,7 +5,7 @@
  */
 
 /*
- * The control socket: pipes (vale_pipe.h).
+ * Ends of pipes (vale_pipe.h): vale_grant.h.
  *
  * valed makes the memory and the sockets of a pipe, gives them to who opens an
  * end, and has nothing to do with its frames.  It keeps the sockets of both
@@ -30,8 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl_impl.h"
-#include "ctl_memory.h"
+#include "vale_grant.h"
+#include "vale_memory.h"
 #include "vale_layout.h"
 #include "vale_pipe.h"
 
@@ -65,47 +65,47 @@ name_valid(const char *name)
  * programs name pipes of a port's memory as they like.
  */
 static int
-pipe_parse(struct ctl_conn *cc, struct pipe_request *pr)
+pipe_parse(struct vale_grant *gr, struct pipe_request *pr)
 {
-	const char *name = cc->cc_wire->vw_header.nr_name;
+	const char *name = gr->gr_name;
 	const size_t len = vale_pipe_name(name, &pr->pr_end);
 
 	memcpy(pr->pr_name, name, len);
 	pr->pr_name[len] = '\0';
 	pr->pr_id = name + len + 1;
 	if (vale_name_error(pr->pr_name) != NULL && !name_valid(pr->pr_name))
-		return (ctl_why(cc, EINVAL, "the name before the pipe is that "
-		    "of no port"));
+		return (vale_grant_why(gr, EINVAL,
+		    "the name before the pipe is that of no port"));
 	if (!name_valid(pr->pr_id))
-		return (ctl_why(cc, EINVAL, "the name of a pipe consists of "
-		    "letters, digits, '_', '-' and '.'"));
+		return (vale_grant_why(gr, EINVAL, "the name of a pipe "
+		    "consists of letters, digits, '_', '-' and '.'"));
 	return (0);
 }
 
 /* What a pipe has, and what may be asked for. */
 static int
-pipe_check(struct ctl_conn *cc, const struct nmreq_register *reg)
+pipe_check(struct vale_grant *gr, const struct nmreq_register *reg)
 {
 	if ((reg->nr_mode != NR_REG_ALL_NIC &&
 	    reg->nr_mode != NR_REG_ONE_NIC) || reg->nr_ringid != 0 ||
 	    reg->nr_tx_rings > 1 || reg->nr_rx_rings > 1 ||
 	    reg->nr_host_tx_rings != 0 || reg->nr_host_rx_rings != 0)
-		return (ctl_why(cc, EOPNOTSUPP,
+		return (vale_grant_why(gr, EOPNOTSUPP,
 		    "a pipe has one ring in each direction"));
 	if ((reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX |
 	    NR_ZCOPY_MON)) != 0)
-		return (ctl_why(cc, EOPNOTSUPP,
+		return (vale_grant_why(gr, EOPNOTSUPP,
 		    "monitors of pipes are not supported"));
 	if (reg->nr_tx_slots == 1 || reg->nr_tx_slots > VALE_PIPE_SLOTS_MAX ||
 	    reg->nr_rx_slots == 1 || reg->nr_rx_slots > VALE_PIPE_SLOTS_MAX)
-		return (ctl_why(cc, EINVAL, "slots of a pipe must be %u to %u",
-		    VALE_SLOTS_MIN, VALE_PIPE_SLOTS_MAX));
+		return (vale_grant_why(gr, EINVAL,
+		    "slots of a pipe must be %u to %u", VALE_SLOTS_MIN, VALE_PIPE_SLOTS_MAX));
 	return (0);
 }
 
 /* Whether an end is open. */
 static bool
-pipe_used(const struct ctl_pipe *pi)
+pipe_used(const struct vale_memory_pipe *pi)
 {
 	return (pi->cpi_open[0] || pi->cpi_open[1]);
 }
@@ -114,21 +114,21 @@ pipe_used(const struct ctl_pipe *pi)
  * The pipe, with its memory, or NULL.  It is in a memory of the user; in
  * `named', if that is another user's.  The table's lock.
  */
-static struct ctl_pipe *
-pipe_find(const struct ctl_conn *cc, const struct pipe_request *pr,
-    const struct ctl_memory *named, struct ctl_memory **mmp)
+static struct vale_memory_pipe *
+pipe_find(const struct vale_grant *gr, const struct pipe_request *pr,
+    const struct vale_memory *named, struct vale_memory **mmp)
 {
-	struct ctl_memory *mm;
-	struct ctl_pipe *pi;
-	const bool other = named != NULL && !ctl_memory_own(cc, named);
+	struct vale_memory *mm;
+	struct vale_memory_pipe *pi;
+	const bool other = named != NULL && !vale_memory_own(gr, named);
 	unsigned int i;
 
-	for (i = 0; i < CTL_MAX; i++) {
-		mm = ctl_memories[i];
+	for (i = 0; i < VALE_MEMORIES; i++) {
+		mm = vale_memories[i];
 		if (mm == NULL || (other ? mm != named :
-		    !ctl_memory_own(cc, mm)))
+		    !vale_memory_own(gr, mm)))
 			continue;
-		for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
+		for (pi = mm->mm_pipe; pi < mm->mm_pipe + VALE_PIPES; pi++)
 			if (pipe_used(pi) &&
 			    strcmp(pi->cpi_name, pr->pr_name) == 0 &&
 			    strcmp(pi->cpi_id, pr->pr_id) == 0) {
@@ -144,21 +144,21 @@ pipe_find(const struct ctl_conn *cc, const struct pipe_request *pr,
  * the port, or new.  The table's lock.
  */
 static int
-pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
-    struct ctl_memory *mm, struct ctl_memory **mmp)
+pipe_memory(struct vale_grant *gr, const struct pipe_request *pr,
+    struct vale_memory *mm, struct vale_memory **mmp)
 {
 	if (mm == NULL)
-		mm = ctl_memory_find(cc, pr->pr_name, false);
-	if (mm == NULL && ctl_memory_find(cc, pr->pr_name, true) != NULL)
-		return (ctl_why(cc, EPERM, "the port is another user's, and "
-		    "the request has no descriptor of its memory"));
+		mm = vale_memory_find(gr, pr->pr_name, false);
+	if (mm == NULL && vale_memory_find(gr, pr->pr_name, true) != NULL)
+		return (vale_grant_why(gr, EPERM, "the port is another user's, "
+		    "and the request has no descriptor of its memory"));
 	if (mm != NULL)
 		mm->mm_refs++;
 	else {
-		mm = ctl_memory_new(cc, &pipe_params, 0, MAX(pr->pr_slots[0],
+		mm = vale_memory_new(gr, &pipe_params, 0, MAX(pr->pr_slots[0],
 		    pr->pr_slots[1]));
 		if (mm == NULL)
-			return (ctl_why_errno(cc, errno));
+			return (vale_grant_why_errno(gr, errno));
 		memcpy(mm->mm_name, pr->pr_name, sizeof(mm->mm_name));
 	}
 	*mmp = mm;
@@ -169,12 +169,12 @@ pipe_memory(struct ctl_conn *cc, const struct pipe_request *pr,
  * A place for a pipe with so many slots: a new one, or one where a pipe had as
  * many, or NULL.
  */
-static struct ctl_pipe *
-pipe_place(struct ctl_memory *mm, const uint32_t slots[2])
+static struct vale_memory_pipe *
+pipe_place(struct vale_memory *mm, const uint32_t slots[2])
 {
-	struct ctl_pipe *pi;
+	struct vale_memory_pipe *pi;
 
-	for (pi = mm->mm_pipe; pi < mm->mm_pipe + CTL_PIPES; pi++)
+	for (pi = mm->mm_pipe; pi < mm->mm_pipe + VALE_PIPES; pi++)
 		if (!pipe_used(pi) && (pi->cpi_slots[0] == 0 ||
 		    (pi->cpi_slots[0] == slots[0] &&
 		    pi->cpi_slots[1] == slots[1])))
@@ -184,13 +184,13 @@ pipe_place(struct ctl_memory *mm, const uint32_t slots[2])
 
 /* Make a place this pipe.  The table's lock. */
 static int
-pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
-    struct ctl_memory *mm, struct ctl_pipe **pip)
+pipe_new(struct vale_grant *gr, const struct pipe_request *pr,
+    struct vale_memory *mm, struct vale_memory_pipe **pip)
 {
 	const uint32_t port[2] = { mm->mm_params.tx_slots,
 	    mm->mm_params.rx_slots };
 	const unsigned int max = mm->mm_pipe_slots;
-	struct ctl_pipe *pi;
+	struct vale_memory_pipe *pi;
 	uint32_t slots[2];
 	unsigned int i;
 
@@ -198,18 +198,18 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 		slots[i] = pr->pr_slots[i] != 0 ? pr->pr_slots[i] :
 		    MIN(port[i == pr->pr_end ? 0 : 1], max);
 		if (slots[i] > max)
-			return (ctl_why(cc, EINVAL, "pipes in this memory have "
-			    "up to %u slots", max));
+			return (vale_grant_why(gr, EINVAL,
+			    "pipes in this memory have up to %u slots", max));
 	}
 	pi = pipe_place(mm, slots);
 	if (pi == NULL)
-		return (ctl_why(cc, ENOSPC, "the memory has no place for "
-		    "another pipe: %u at most", CTL_PIPES));
+		return (vale_grant_why(gr, ENOSPC, "the memory has no place "
+		    "for another pipe: %u at most", VALE_PIPES));
 	if (pi->cpi_at == 0) {
-		pi->cpi_at = ctl_memory_take(cc, mm,
-		    ctl_memory_pipe_size(slots));
+		pi->cpi_at = vale_memory_take(gr, mm,
+		    vale_memory_pipe_size(slots));
 		if (pi->cpi_at == 0)
-			return (ctl_why_errno(cc, errno));
+			return (vale_grant_why_errno(gr, errno));
 	}
 	memcpy(pi->cpi_name, pr->pr_name, sizeof(pi->cpi_name));
 	memcpy(pi->cpi_id, pr->pr_id, strlen(pr->pr_id) + 1);
@@ -220,35 +220,35 @@ pipe_new(struct ctl_conn *cc, const struct pipe_request *pr,
 
 /* Take an end, with a reference to its memory.  The table's lock. */
 static int
-pipe_take(struct ctl_conn *cc, const struct pipe_request *pr)
+pipe_take(struct vale_grant *gr, const struct pipe_request *pr)
 {
-	struct ctl_memory *mm, *named;
-	struct ctl_pipe *pi;
+	struct vale_memory *mm, *named;
+	struct vale_memory_pipe *pi;
 	int error;
 
-	named = ctl_memory_named(cc, pr->pr_mem_id, &error);
+	named = vale_memory_named(gr, pr->pr_mem_id, &error);
 	if (error != 0)
 		return (error);
-	pi = pipe_find(cc, pr, named, &mm);
+	pi = pipe_find(gr, pr, named, &mm);
 	if (pi != NULL) {
 		if (pi->cpi_open[pr->pr_end])
-			return (ctl_why(cc, EBUSY,
+			return (vale_grant_why(gr, EBUSY,
 			    "this end of the pipe is open already"));
 		mm->mm_refs++;
 	} else {
-		error = pipe_memory(cc, pr, named, &mm);
+		error = pipe_memory(gr, pr, named, &mm);
 		if (error != 0)
 			return (error);
-		error = pipe_new(cc, pr, mm, &pi);
+		error = pipe_new(gr, pr, mm, &pi);
 		if (error != 0) {
-			ctl_memory_release(mm);
+			vale_memory_release(mm);
 			return (error);
 		}
 	}
 	pi->cpi_open[pr->pr_end] = true;
-	cc->cc_memory = mm;
-	cc->cc_pipe = pi;
-	cc->cc_end = pr->pr_end;
+	gr->gr_memory = mm;
+	gr->gr_pipe = pi;
+	gr->gr_end = pr->pr_end;
 	return (0);
 }
 
@@ -267,7 +267,7 @@ kicks_close(int kick[2][2], unsigned int n)
  * buffers that they have, and not those that they had.
  */
 static void
-ring_return(const struct ctl_memory *mm, size_t at,
+ring_return(const struct vale_memory *mm, size_t at,
     const struct netmap_ring *ring, uint32_t first, uint32_t nslots)
 {
 	const uint32_t tail = ring->tail;
@@ -291,11 +291,11 @@ ring_return(const struct ctl_memory *mm, size_t at,
  * ring_return() does.  Nothing of the window is trusted.
  */
 static void
-pipe_return(const struct ctl_conn *cc)
+pipe_return(const struct vale_grant *gr)
 {
-	const uint32_t *slots = cc->cc_pipe->cpi_slots;
-	const unsigned int end = cc->cc_end;
-	const size_t at = cc->cc_pipe->cpi_at;
+	const uint32_t *slots = gr->gr_pipe->cpi_slots;
+	const unsigned int end = gr->gr_end;
+	const size_t at = gr->gr_pipe->cpi_at;
 	const struct vale_window_ring *heads;
 	struct vale_pipe_layout pl;
 	struct vale_window_layout wl;
@@ -304,12 +304,12 @@ pipe_return(const struct ctl_conn *cc)
 	vale_pipe_layout(&pl, slots);
 	vale_window_layout(&wl, 1, slots[end], slots[!end]);
 	window = malloc(wl.wl_size);
-	if (window != NULL && pread(cc->cc_window, window, wl.wl_size, 0) ==
+	if (window != NULL && pread(gr->gr_window, window, wl.wl_size, 0) ==
 	    (ssize_t)wl.wl_size) {
 		heads = (void *)(window + wl.wl_ring);
-		ring_return(cc->cc_memory, at + pl.pl_tx[end],
+		ring_return(gr->gr_memory, at + pl.pl_tx[end],
 		    (void *)(window + wl.wl_tx), heads->vwr_sent, slots[end]);
-		ring_return(cc->cc_memory, at + pl.pl_rx[end],
+		ring_return(gr->gr_memory, at + pl.pl_rx[end],
 		    (void *)(window + wl.wl_rx), heads->vwr_released,
 		    slots[!end]);
 	}
@@ -317,29 +317,29 @@ pipe_return(const struct ctl_conn *cc)
 }
 
 void
-ctl_pipe_close(struct ctl_conn *cc)
+vale_grant_pipe_close(struct vale_grant *gr)
 {
-	struct ctl_pipe *pi = cc->cc_pipe;
+	struct vale_memory_pipe *pi = gr->gr_pipe;
 
-	if (cc->cc_window != -1)
-		pipe_return(cc);
-	ctl_memories_lock();
-	pi->cpi_open[cc->cc_end] = false;
+	if (gr->gr_window != -1)
+		pipe_return(gr);
+	vale_memory_lock();
+	pi->cpi_open[gr->gr_end] = false;
 	if (!pipe_used(pi) && pi->cpi_ready) {
 		kicks_close(pi->cpi_kick, 2);
 		pi->cpi_ready = false;
 	}
-	if (cc->cc_window != -1)
-		close(cc->cc_window);
-	cc->cc_window = -1;
-	ctl_memory_release(cc->cc_memory);
-	ctl_memories_unlock();
-	cc->cc_pipe = NULL;
+	if (gr->gr_window != -1)
+		close(gr->gr_window);
+	gr->gr_window = -1;
+	vale_memory_release(gr->gr_memory);
+	vale_memory_unlock();
+	gr->gr_pipe = NULL;
 }
 
 /* Initialize the memory.  mm_lock. */
 static int
-pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi,
+pipe_init(const struct vale_memory *mm, const struct vale_memory_pipe *pi,
     uint32_t nbufs)
 {
 	const size_t at = pi->cpi_at;
@@ -367,7 +367,8 @@ pipe_init(const struct ctl_memory *mm, const struct ctl_pipe *pi,
 
 /* Make what the pipe needs, when its first end is opened.  mm_lock. */
 static int
-pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi, uint32_t nbufs)
+pipe_start(const struct vale_memory *mm, struct vale_memory_pipe *pi,
+    uint32_t nbufs)
 {
 	unsigned int i;
 	int error;
@@ -386,150 +387,144 @@ pipe_start(const struct ctl_memory *mm, struct ctl_pipe *pi, uint32_t nbufs)
 
 /* The memory, the window, and the end's sockets. */
 int
-ctl_pipe_fds(struct ctl_conn *cc)
+vale_grant_pipe_fds(struct vale_grant *gr)
 {
-	const unsigned int end = cc->cc_end;
-	const struct ctl_pipe *pi = cc->cc_pipe;
-	const int fds[4] = { cc->cc_memory->mm_fd, cc->cc_window,
+	const unsigned int end = gr->gr_end;
+	const struct vale_memory_pipe *pi = gr->gr_pipe;
+	const int fds[4] = { gr->gr_memory->mm_fd, gr->gr_window,
 	    pi->cpi_kick[end][end], pi->cpi_kick[!end][end] };
 	unsigned int i;
 	int error = 0;
 
 	for (i = 0; error == 0 && i < nitems(fds); i++)
-		error = ctl_reply_fd(cc, fds[i]);
+		error = vale_grant_reply(gr, fds[i]);
 	return (error);
 }
 
 /* The fields that netmap fills in. */
 static void
-pipe_describe(const struct ctl_conn *cc, struct nmreq_register *reg)
+pipe_describe(const struct vale_grant *gr, struct nmreq_register *reg)
 {
-	const struct ctl_memory *mm = cc->cc_memory;
-	const struct ctl_pipe *pi = cc->cc_pipe;
+	const struct vale_memory *mm = gr->gr_memory;
+	const struct vale_memory_pipe *pi = gr->gr_pipe;
 
-	reg->nr_offset = VALE_WINDOW_OFFSET(ctl_memory_pipe_window(mm,
-	    pi - mm->mm_pipe, cc->cc_end));
+	reg->nr_offset = VALE_WINDOW_OFFSET(vale_memory_pipe_window(mm,
+	    pi - mm->mm_pipe, gr->gr_end));
 	reg->nr_memsize = mm->mm_size;
-	reg->nr_tx_slots = pi->cpi_slots[cc->cc_end];
-	reg->nr_rx_slots = pi->cpi_slots[!cc->cc_end];
+	reg->nr_tx_slots = pi->cpi_slots[gr->gr_end];
+	reg->nr_rx_slots = pi->cpi_slots[!gr->gr_end];
 	reg->nr_tx_rings = reg->nr_rx_rings = 1;
-	reg->nr_mem_id = CTL_MEMORY_ID(mm);
+	reg->nr_mem_id = VALE_MEMORY_ID(mm);
 }
 
 /* Make the end's window, with extra buffers. */
 static int
-pipe_window(struct ctl_conn *cc, struct nmreq_register *reg)
+pipe_window(struct vale_grant *gr, struct nmreq_register *reg)
 {
-	const uint32_t *slots = cc->cc_pipe->cpi_slots;
+	const uint32_t *slots = gr->gr_pipe->cpi_slots;
 	uint32_t first;
 
-	reg->nr_extra_bufs = ctl_memory_extra(cc, cc->cc_memory,
+	reg->nr_extra_bufs = vale_memory_extra(gr, gr->gr_memory,
 	    reg->nr_extra_bufs, &first);
-	return (ctl_memory_window(cc, 1, slots[cc->cc_end], slots[!cc->cc_end],
+	return (vale_memory_window(gr, 1, slots[gr->gr_end], slots[!gr->gr_end],
 	    first));
 }
 
 int
-ctl_pipe_register(struct ctl_conn *cc, size_t *size)
+vale_grant_pipe(struct vale_grant *gr, struct nmreq_register *reg)
 {
-	struct nmreq_register *reg = cc->cc_body;
 	struct pipe_request pr = { .pr_mem_id = reg->nr_mem_id };
 	uint32_t nbufs = 0;
 	int error;
 
-	error = pipe_parse(cc, &pr);
+	error = pipe_parse(gr, &pr);
 	if (error == 0)
-		error = pipe_check(cc, reg);
+		error = pipe_check(gr, reg);
 	if (error != 0)
 		return (error);
 	pr.pr_slots[pr.pr_end] = reg->nr_tx_slots;
 	pr.pr_slots[!pr.pr_end] = reg->nr_rx_slots;
-	ctl_memories_lock();
-	error = pipe_take(cc, &pr);
+	vale_memory_lock();
+	error = pipe_take(gr, &pr);
 	if (error == 0)
-		nbufs = (cc->cc_memory->mm_used - cc->cc_memory->mm_bufs) /
+		nbufs = (gr->gr_memory->mm_used - gr->gr_memory->mm_bufs) /
 		    VALE_BUF_SIZE;
-	ctl_memories_unlock();
+	vale_memory_unlock();
 	if (error != 0)
 		return (error);
-	pthread_mutex_lock(&cc->cc_memory->mm_lock);
-	if (!cc->cc_pipe->cpi_ready)
-		error = pipe_start(cc->cc_memory, cc->cc_pipe, nbufs);
-	pthread_mutex_unlock(&cc->cc_memory->mm_lock);
+	pthread_mutex_lock(&gr->gr_memory->mm_lock);
+	if (!gr->gr_pipe->cpi_ready)
+		error = pipe_start(gr->gr_memory, gr->gr_pipe, nbufs);
+	pthread_mutex_unlock(&gr->gr_memory->mm_lock);
 	if (error == 0)
-		error = pipe_window(cc, reg);
+		error = pipe_window(gr, reg);
 	if (error == 0)
-		error = ctl_pipe_fds(cc);
+		error = vale_grant_pipe_fds(gr);
 	if (error != 0) {
-		ctl_pipe_close(cc);
-		return (ctl_why(cc, error, "%s", strerror(error)));
+		vale_grant_pipe_close(gr);
+		return (vale_grant_why(gr, error, "%s", strerror(error)));
 	}
-	pipe_describe(cc, reg);
-	*size = sizeof(*reg);
+	pipe_describe(gr, reg);
 	return (0);
 }
 
 int
-ctl_pipe_info(struct ctl_conn *cc, size_t *size)
+vale_grant_pipe_info(struct vale_grant *gr, struct nmreq_port_info_get *info)
 {
-	struct nmreq_port_info_get *info = cc->cc_body;
 	struct pipe_request pr = { .pr_mem_id = 0 };
-	struct ctl_memory *mm;
-	struct ctl_pipe *pi;
+	struct vale_memory *mm;
+	struct vale_memory_pipe *pi;
 	int error;
 
-	error = pipe_parse(cc, &pr);
+	error = pipe_parse(gr, &pr);
 	if (error != 0)
 		return (error);
-	ctl_memories_lock();
-	pi = pipe_find(cc, &pr, NULL, &mm);
+	vale_memory_lock();
+	pi = pipe_find(gr, &pr, NULL, &mm);
 	if (pi != NULL) {
 		memset(info, 0, sizeof(*info));
 		info->nr_memsize = mm->mm_size;
 		info->nr_tx_slots = pi->cpi_slots[pr.pr_end];
 		info->nr_rx_slots = pi->cpi_slots[!pr.pr_end];
 		info->nr_tx_rings = info->nr_rx_rings = 1;
-		info->nr_mem_id = CTL_MEMORY_ID(mm);
+		info->nr_mem_id = VALE_MEMORY_ID(mm);
 	}
-	ctl_memories_unlock();
+	vale_memory_unlock();
 	if (pi == NULL)
-		return (ctl_why(cc, ENXIO, "there is no such pipe"));
-	*size = sizeof(*info);
+		return (vale_grant_why(gr, ENXIO, "there is no such pipe"));
 	return (0);
 }
 
 int
-ctl_pipe_plan(struct ctl_conn *cc, size_t *size)
+vale_grant_pipe_plan(struct vale_grant *gr, struct nmreq_port_info_get *info)
 {
-	struct nmreq_port_info_get *info = cc->cc_body;
 	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
 	    .nr_tx_slots = info->nr_tx_slots,
 	    .nr_rx_slots = info->nr_rx_slots };
 	struct pipe_request pr = { .pr_mem_id = 0 };
 	uint32_t tx_slots = pipe_params.tx_slots;
 	uint32_t rx_slots = pipe_params.rx_slots;
-	struct ctl_memory *mm;
+	struct vale_memory *mm;
 	int error;
 
-	error = pipe_parse(cc, &pr);
+	error = pipe_parse(gr, &pr);
 	if (error == 0)
-		error = pipe_check(cc, &reg);
+		error = pipe_check(gr, &reg);
 	if (error != 0)
 		return (error);
 	memset(info, 0, sizeof(*info));
-	info->nr_memsize = ctl_memory_size(&pipe_params);
-	ctl_memories_lock();
-	mm = ctl_memory_find(cc, pr.pr_name, false);
+	info->nr_memsize = vale_memory_size(&pipe_params);
+	vale_memory_lock();
+	mm = vale_memory_find(gr, pr.pr_name, false);
 	if (mm != NULL) {
 		info->nr_memsize = mm->mm_size;
-		info->nr_mem_id = CTL_MEMORY_ID(mm);
+		info->nr_mem_id = VALE_MEMORY_ID(mm);
 		tx_slots = MIN(mm->mm_params.tx_slots, mm->mm_pipe_slots);
 		rx_slots = MIN(mm->mm_params.rx_slots, mm->mm_pipe_slots);
 	}
-	ctl_memories_unlock();
+	vale_memory_unlock();
 	info->nr_tx_slots = reg.nr_tx_slots != 0 ? reg.nr_tx_slots : tx_slots;
 	info->nr_rx_slots = reg.nr_rx_slots != 0 ? reg.nr_rx_slots : rx_slots;
 	info->nr_tx_rings = info->nr_rx_rings = 1;
-	*size = sizeof(*info);
 	return (0);
 }

@@ -5,8 +5,7 @@
  */
 
 /*
- * The control socket: memory that ports and pipes of other processes are in.
- * Private to ctl*.c.
+ * Memory that ports and pipes of other processes are in.
  *
  * A port and its pipes share memory, so that a program can pass a frame from
  * the one to the other without a copy.  It exists as long as one of them does:
@@ -41,8 +40,8 @@
  * slow delays those with the same memory.
  */
 
-#ifndef _CTL_MEMORY_H_
-#define	_CTL_MEMORY_H_
+#ifndef _VALE_MEMORY_H_
+#define	_VALE_MEMORY_H_
 
 #include <sys/types.h>
 
@@ -51,20 +50,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ctl.h"
 #include "libvale.h"
 
-struct ctl_conn;
+struct vale_grant;
 
+/* Memories at a time: each has a client at least. */
+#define	VALE_MEMORIES	320
 /* Pipes in one memory, */
-#define	CTL_PIPES	32
+#define	VALE_PIPES	32
 /* windows without rings, of NR_REG_NULL, */
-#define	CTL_NULLS	8
+#define	VALE_NULLS	8
 /* and extra buffers of both. */
-#define	CTL_EXTRA	2048
+#define	VALE_EXTRA	2048
 
-/* A pipe, or a place for one.  ctl_pipe.c. */
-struct ctl_pipe {
+/* A pipe, or a place for one.  vale_grant_pipe.c. */
+struct vale_memory_pipe {
 	/* The table's lock. */
 	char		 cpi_name[VALE_NAME_SIZE]; /* before the brace, */
 	char		 cpi_id[VALE_NAME_SIZE]; /* and behind it */
@@ -78,7 +78,7 @@ struct ctl_pipe {
 					   end, at that end */
 };
 
-struct ctl_memory {
+struct vale_memory {
 	/* Constant. */
 	unsigned int	 mm_index;	/* in the table */
 	int		 mm_fd;
@@ -102,112 +102,113 @@ struct ctl_memory {
 	size_t		 mm_used;	/* what has been given out, */
 	uint64_t	 mm_charged;	/* and what is charged for that */
 	pthread_mutex_t	 mm_lock;
-	struct ctl_pipe	 mm_pipe[CTL_PIPES];
-	bool		 mm_null[CTL_NULLS];	/* taken; the table's lock */
+	struct vale_memory_pipe	 mm_pipe[VALE_PIPES];
+	bool		 mm_null[VALE_NULLS];	/* taken; the table's lock */
 	uint32_t	 mm_extra_used;	/* the table's lock */
 };
 
 /* All of them; each has a connection at least.  The table's lock. */
-extern struct ctl_memory *ctl_memories[CTL_MAX];
+extern struct vale_memory *vale_memories[VALE_MEMORIES];
 
 /* The table's lock.  Any thread. */
-void	ctl_memories_lock(void);
-void	ctl_memories_unlock(void);
+void	vale_memory_lock(void);
+void	vale_memory_unlock(void);
 
 /*
  * The most that is charged for all memories, and for those of a user who is no
  * administrator, in bytes.  Before the first connection.
  */
-void	ctl_memory_limits(uint64_t all, uint64_t user);
+void	vale_memory_limits(uint64_t all, uint64_t user);
 
 /*
  * New memory of the connection's user, with one reference.  `params' and
  * `extra_bufs' are those of the port, in range; `slots' is the least that a
- * ring of a pipe can have.  Returns NULL with errno: ENOMEM, after ctl_why(),
+ * ring of a pipe can have.  Returns NULL with errno: ENOMEM, after gr_why is set,
  * if a limit is reached.  The table's lock.
  */
-struct ctl_memory *ctl_memory_new(struct ctl_conn *cc,
+struct vale_memory *vale_memory_new(struct vale_grant *gr,
 	    const struct vale_params *params, uint32_t extra_bufs,
 	    uint32_t slots);
 /*
  * Give out `size' bytes more, a multiple of VALE_PAGE.  Returns their offset,
- * or 0 with errno as ctl_memory_new().  The table's lock.
+ * or 0 with errno as vale_memory_new().  The table's lock.
  */
-size_t	ctl_memory_take(struct ctl_conn *cc, struct ctl_memory *mm,
+size_t	vale_memory_take(struct vale_grant *gr, struct vale_memory *mm,
 	    size_t size);
 /* Give a reference back.  The table's lock. */
-void	ctl_memory_release(struct ctl_memory *mm);
+void	vale_memory_release(struct vale_memory *mm);
 /*
  * The memory that a request names: by a descriptor that was passed with it, or
  * by nr_mem_id `id', which may be anything.  NULL if it names none, or with
- * *error not 0, after ctl_why(): EINVAL if there is none; EPERM if it is
+ * *error not 0, after vale_grant_why(): EINVAL if there is none; EPERM if it is
  * another user's.  The table's lock.
  */
-struct ctl_memory *ctl_memory_named(struct ctl_conn *cc, unsigned int id,
+struct vale_memory *vale_memory_named(struct vale_grant *gr, unsigned int id,
 	    int *error);
 /* Whether the connection's user has the memory, without proof. */
-bool	ctl_memory_own(const struct ctl_conn *cc, const struct ctl_memory *mm);
+bool	vale_memory_own(const struct vale_grant *gr,
+	    const struct vale_memory *mm);
 /* Bytes of memory of such a port. */
-size_t	ctl_memory_size(const struct vale_params *params);
+size_t	vale_memory_size(const struct vale_params *params);
 
 /* Bytes that have been given out behind the port. */
-size_t	ctl_memory_more(const struct ctl_memory *mm);
+size_t	vale_memory_more(const struct vale_memory *mm);
 
 /*
  * A list of up to `n' extra buffers, which begins with *first.  Returns how
  * many there were.
  */
-uint32_t ctl_memory_extra(struct ctl_conn *cc, struct ctl_memory *mm,
+uint32_t vale_memory_extra(struct vale_grant *gr, struct vale_memory *mm,
 	    uint32_t n, uint32_t *first);
 
 /*
  * The window of the connection, cc_window, for so many ring pairs with these
  * slots: a file of its own, with what valed says there.  Returns 0 or an errno.
  */
-int	ctl_memory_window(struct ctl_conn *cc, uint32_t rings,
+int	vale_memory_window(struct vale_grant *gr, uint32_t rings,
 	    uint32_t tx_slots, uint32_t rx_slots, uint32_t extra);
 /* Bytes of a pipe. */
-size_t	ctl_memory_pipe_size(const uint32_t slots[2]);
+size_t	vale_memory_pipe_size(const uint32_t slots[2]);
 /* Where the window of an end of a pipe is, by the pipe's number in mm_pipe. */
-size_t	ctl_memory_pipe_window(const struct ctl_memory *mm, unsigned int pipe,
+size_t	vale_memory_pipe_window(const struct vale_memory *mm, unsigned int pipe,
 	    unsigned int end);
 /* Where a window without rings is, by its number in mm_null. */
-size_t	ctl_memory_null_window(const struct ctl_memory *mm,
+size_t	vale_memory_null_window(const struct vale_memory *mm,
 	    unsigned int place);
 
 /*
  * The user's memory of that name, with the port if there is one; or NULL.  With
  * `other', that of another user's port.  The table's lock.
  */
-struct ctl_memory *ctl_memory_find(const struct ctl_conn *cc, const char *name,
-	    bool other);
+struct vale_memory *vale_memory_find(const struct vale_grant *gr,
+	    const char *name, bool other);
 
 /*
  * Memory for a port that is about to be opened: that of the user's pipes of
  * this name if the numbers are the same, or new.  `name' is NULL for a monitor.
- * The caller then calls ctl_memory_opened() or ctl_memory_closed().  Returns
+ * The caller then calls vale_memory_opened() or vale_memory_closed().  Returns
  * NULL with errno, EBUSY if the port is open.
  */
-struct ctl_memory *ctl_memory_open(struct ctl_conn *cc, const char *name,
+struct vale_memory *vale_memory_open(struct vale_grant *gr, const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);
 /*
  * The port is open, with `more' bytes behind its own, and pipes that have its
  * name find this memory.
  */
-void	ctl_memory_opened(struct ctl_memory *mm, struct vale_desc *port,
+void	vale_memory_opened(struct vale_memory *mm, struct vale_desc *port,
 	    size_t more);
 /* The port is about to be closed. */
-void	ctl_memory_closing(struct ctl_memory *mm);
+void	vale_memory_closing(struct vale_memory *mm);
 /* The port is closed, or was not opened. */
-void	ctl_memory_closed(struct ctl_memory *mm);
+void	vale_memory_closed(struct vale_memory *mm);
 
 /*
  * nr_mem_id: no other memory has the same.  1 is netmap's own.  A monitor's are
  * above the others, and name nothing.
  */
-#define	CTL_MEMORY_FIRST	2
-#define	CTL_MEMORY_END		(CTL_MEMORY_FIRST + CTL_MAX)
-#define	CTL_MEMORY_ID(mm)	(((mm)->mm_monitor ? CTL_MEMORY_END :	\
-	    CTL_MEMORY_FIRST) + (mm)->mm_index)
+#define	VALE_MEMORY_FIRST	2
+#define	VALE_MEMORY_END		(VALE_MEMORY_FIRST + VALE_MEMORIES)
+#define	VALE_MEMORY_ID(mm)	(((mm)->mm_monitor ? VALE_MEMORY_END :	\
+	    VALE_MEMORY_FIRST) + (mm)->mm_index)
 
-#endif /* !_CTL_MEMORY_H_ */
+#endif /* !_VALE_MEMORY_H_ */

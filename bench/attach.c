@@ -226,16 +226,14 @@ port_open(const char *ifname, const char *kind, struct end *end)
 {
 	struct hostif_options options = { HOSTIF_AUTO };
 	struct hostif_fds fds;
-	char error[256], name[VALE_NAME_SIZE];
+	char name[VALE_NAME_SIZE], why[HOSTIF_WHY];
 
-	if (kind != NULL)
-		options.ho_kind = hostif_kind(kind);
-	if (options.ho_kind == HOSTIF_NKINDS)
+	if (kind != NULL && hostif_kind(kind, &options.ho_kind) == -1)
 		errx(1, "%s: no such kind", kind);
 	snprintf(name, sizeof(name), "vale0:%s", ifname);
-	if (hostif_open(ifname, &options, &fds, error, sizeof(error)) != 0 ||
-	    hostif_start(name, &fds, error, sizeof(error)) == NULL)
-		errx(1, "%s", error);
+	if (hostif_open(ifname, &options, &fds, why) == -1 ||
+	    hostif_start(name, &fds, why) == NULL)
+		errx(1, "%s", why);
 	port = vale_open("vale0:here", NULL);
 	if (port == NULL)
 		err(1, "vale0:here");

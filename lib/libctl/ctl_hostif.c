@@ -139,18 +139,17 @@ static int
 attach_owned(struct ctl_conn *cc, const char *name,
     const struct hostif_fds *fds)
 {
-	char error[sizeof(cc->cc_wire->vw_why)];
+	char why[HOSTIF_WHY];
 	struct ctl_owner ow;
-	bool attached;
-	int claim;
+	int claim, error;
 
 	claim = ctl_owner_claim(&ow, name, &cc->cc_who, false);
 	if (claim != 0)
 		return (ctl_why_owner(cc, claim));
-	attached = hostif_attach(name, fds, error, sizeof(error));
+	error = hostif_attach(name, fds, why);
 	/* The name is the interface's now, or free. */
 	ctl_owner_leave(&ow);
-	return (attached ? 0 : ctl_why(cc, EIO, "%s", error));
+	return (error == 0 ? 0 : ctl_why(cc, EIO, "%s", why));
 }
 
 /*

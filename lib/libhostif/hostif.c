@@ -29,7 +29,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -345,32 +344,35 @@ fail:
 }
 
 struct hostif *
-hostif_start(const char *port_name, const struct hostif_fds *fds, char *error,
-    size_t size)
+hostif_start(const char *port_name, const struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	const struct vale_params params = { .rx_slots = PORT_SLOTS };
 	const char *failed = "port";
 	struct hostif *hi;
+	int error;
 
 	if (hostif_ops(fds) == NULL) {
-		snprintf(error, size, "%s: not an open interface", port_name);
+		hostif_fail(why, EINVAL, "%s: not an open interface",
+		    port_name);
 		return (NULL);
 	}
 	hi = calloc(1, sizeof(*hi));
 	if (hi == NULL) {
-		snprintf(error, size, "%s: out of memory", port_name);
+		hostif_fail(why, ENOMEM, "%s: out of memory", port_name);
 		return (NULL);
 	}
 	hi->port = vale_open(port_name, &params);
-	if (hi->port != NULL) {
+	if (hi->port != NULL)
 		failed = hostif_begin(hi, fds);
-		if (failed == NULL)
-			return (hi);
+	if (failed == NULL)
+		return (hi);
+	error = errno;
+	if (hi->port != NULL)
 		vale_close(hi->port);
-	}
-	snprintf(error, size, "%s: %s: %s", port_name, failed,
-	    strerror(errno));
 	free(hi);
+	hostif_fail(why, error, "%s: %s: %s", port_name, failed,
+	    strerror(error));
 	return (NULL);
 }
 
@@ -387,24 +389,26 @@ hostif_release(struct hostif *hi)
 	atomic_store_bool(&hi->gone, true);
 }
 
-bool
-hostif_renew(struct hostif *hi, const struct hostif_fds *fds, char *error,
-    size_t size)
+int
+hostif_renew(struct hostif *hi, const struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	const char *failed = "not an open interface";
+	int error;
 
 	hostif_release(hi);
 	errno = EINVAL;
 	if (hostif_ops(fds) != NULL)
 		failed = hostif_begin(hi, fds);
 	if (failed == NULL)
-		return (true);
-	snprintf(error, size, "%s: %s: %s", hostif_port_name(hi), failed,
-	    strerror(errno));
-	vale_close(hi->port);
-	free(hi->live);
-	free(hi);
-	return (false);
+		return (0);
+	error = errno;
+	hostif_fail(why, error, "%s: %s: %s", hostif_port_name(hi), failed,
+	    strerror(error));
+	hi->released = true;
+	hostif_free(hi);
+	errno = error;
+	return (-1);
 }
 
 void

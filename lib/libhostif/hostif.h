@@ -30,6 +30,12 @@
  *	hostif_ethtool.c	what these depend on, and may change
  *	hostif_drop.c	keeps the frames from the host's stack
  *	hostif_table.c	the attached interfaces of this process
+ *	hostif_why.c	lines about errors
+ *
+ * A function that can fail returns 0, or -1 with errno; hostif_start() returns
+ * NULL in place of -1.  If the function has an argument `why', it then also
+ * writes one line, without a newline, that names the interface or the port.
+ * Functions without these words cannot fail.
  */
 
 #ifndef _HOSTIF_H_
@@ -47,6 +53,8 @@
 #define	HOSTIF_FDS_MAX		17
 /* Attached interfaces of a process. */
 #define	HOSTIF_MAX		64
+/* Bytes of a line about an interface, with its NUL. */
+#define	HOSTIF_WHY		256
 
 enum hostif_kind {
 	HOSTIF_AUTO,			/* HOSTIF_PACKET */
@@ -128,50 +136,45 @@ extern const struct counter_row hostif_counter_table[HOSTIF_NCOUNTERS];
 
 struct hostif;
 
-/*
- * The kind named `name' ("packet", "xdp"), or HOSTIF_NKINDS if there is none.
- * Any thread.
- */
-enum hostif_kind hostif_kind(const char *name);
+/* Set *kind to the kind named `name', "packet" or "xdp".  Any thread. */
+int	hostif_kind(const char *name, enum hostif_kind *kind);
 
 /*
- * Open interface `ifname' of this network namespace and set *fds.  Requires
- * CAP_NET_RAW, and CAP_NET_ADMIN and CAP_BPF to keep frames from the host's
- * stack.  Any thread.  Returns 0, or -1 with one line, without a newline, in
- * `error', of `size' bytes, and nothing left open.
+ * Open interface `ifname' of this network namespace and set *fds, in which
+ * nothing is open after an error.  Requires CAP_NET_RAW, and CAP_NET_ADMIN and
+ * CAP_BPF to keep frames from the host's stack.  Any thread.
  */
 int	hostif_open(const char *ifname, const struct hostif_options *options,
-	    struct hostif_fds *fds, char *error, size_t size);
+	    struct hostif_fds *fds, char why[HOSTIF_WHY]);
 
 /*
- * What the administrator should know of an open interface: the host's stack
- * still gets its frames, or it has an address at which the host is not reached
- * while it is attached.  Returns false if there is nothing; or true with one
- * line, without a newline, in `line'.  In the interface's network namespace,
+ * Write what the administrator should know of an open interface: the host's
+ * stack still gets its frames, or the interface has an address at which the
+ * host is not reached while the interface is attached.  Returns false, and
+ * writes nothing, if neither is so.  In the interface's network namespace,
  * outside of the sandbox; any thread.
  */
-bool	hostif_warning(const struct hostif_fds *fds, char *line, size_t size);
+bool	hostif_warning(const struct hostif_fds *fds, char line[HOSTIF_WHY]);
 
 /*
- * Prepare the descriptors of an interface that another process has served, and
- * which has ended, for hostif_start(): its rings are empty then.  Takes no
- * privileges, and waits a while for frames in transmission.  Returns 0, or -1
- * with errno, EOPNOTSUPP if it is not one of packet(7); the descriptors are the
+ * Prepare the descriptors of an interface that another process has served,
+ * which has ended, for hostif_start(): empty the rings.  Takes no privileges,
+ * and waits half a second at most for frames in transmission.  errno is
+ * EOPNOTSUPP if the interface is not one of packet(7); the descriptors stay the
  * caller's.  Any thread, before the sandbox.
  */
 int	hostif_again(const struct hostif_fds *fds);
 
-/* Close the descriptors.  Any thread. */
+/* Close the descriptors.  Any thread; keeps errno. */
 void	hostif_close(struct hostif_fds *fds);
 
 /*
  * Open port `port_name' ("vale0:eth0") and serve the interface in a thread of
  * its own.  The descriptors then belong to the interface, and *fds is not used
- * any more.  Any thread.  Returns NULL with one line in `error'; the
- * descriptors are the caller's then.
+ * any more; after an error they are the caller's.  Any thread.
  */
 struct hostif *hostif_start(const char *port_name, const struct hostif_fds *fds,
-	    char *error, size_t size);
+	    char why[HOSTIF_WHY]);
 
 /*
  * Detach the interface: wait for its thread, close the port and the
@@ -181,68 +184,72 @@ struct hostif *hostif_start(const char *port_name, const struct hostif_fds *fds,
 void	hostif_stop(struct hostif *hi);
 
 /*
- * Attach an interface as hostif_start() does, and remember it, if there are
- * fewer than HOSTIF_MAX.  If the port has one that is gone, this one takes its
- * place, and the port stays open.  Returns false with one line in `error', and
- * errno EEXIST if the port has one that is there.  Any thread.
+ * Attach an interface as hostif_start() does, and put it into this process's
+ * table, which has HOSTIF_MAX places (ENOSPC).  An interface that is gone gives
+ * its place to this one, and the port stays open; errno is EEXIST if the port
+ * has an interface that is there.  Any thread.
  */
-bool	hostif_attach(const char *port_name, const struct hostif_fds *fds,
-	    char *error, size_t size);
+int	hostif_attach(const char *port_name, const struct hostif_fds *fds,
+	    char why[HOSTIF_WHY]);
 
 /*
- * Detach the interface whose port has this name.  Returns 0, or ENXIO if there
- * is none.  Any thread; waits for the interface's.
+ * Detach the interface whose port has this name.  errno is ENXIO if there is
+ * none.  Any thread; waits for the interface's.
  */
 int	hostif_detach(const char *port_name);
 
 /*
- * Close the interface at this port, which stays: it is gone then, and another
- * process may open it.  Any thread; waits for the interface's.
+ * Close the interface at this port, if there is one, but not the port: the
+ * interface is gone then, and another process may open it.  Any thread; waits
+ * for the interface's.
  */
 void	hostif_let_go(const char *port_name);
 
 /*
- * Call fn(hi, arg) for each attached interface.  It must not call the two
- * functions above.  Any thread.
+ * Call fn(hi, arg) for each attached interface.  fn must not attach, detach or
+ * let go.  Any thread.
  */
 void	hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg);
 
 /*
- * A number that no other interface of this process has had, and its
- * descriptors, which stay its own.  Valid until hostif_stop().
+ * Return a number that no other interface of this process has had, and the
+ * descriptors, which stay the interface's.  Valid until hostif_stop().
  */
 uint64_t hostif_serial(const struct hostif *hi);
 const struct hostif_fds *hostif_fds(const struct hostif *hi);
 
-/* The names of its port and of the interface; valid until hostif_stop(). */
+/*
+ * Return the name of the port, and of the interface.  Valid until
+ * hostif_stop().
+ */
 const char *hostif_port_name(const struct hostif *hi);
 const char *hostif_name(const struct hostif *hi);
 
-/* Whether it is there, up, and has a carrier.  Any thread. */
+/* Return whether the interface is there, up, and has a carrier.  Any thread. */
 bool	hostif_up(const struct hostif *hi);
 
 /*
- * Whether it was removed, or moved to another network namespace.  It does not
- * come back; another interface may get its name.  Any thread.
+ * Return whether the interface was removed, or moved to another network
+ * namespace.  It does not come back; another one may get its name.  Any thread.
  */
 bool	hostif_gone(const struct hostif *hi);
 
-/* The same, but true only once.  The thread of hostif_each(). */
+/* Return true once after the interface is gone.  hostif_each()'s thread. */
 bool	hostif_gone_now(struct hostif *hi);
 
 /*
- * Whether it has more receive queues than it had when it was opened, so that
- * frames are lost, and hostif_open() takes as many.  Any thread.
+ * Return whether the interface has more receive queues than when it was opened,
+ * so that frames are lost, and hostif_open() takes as many.  Any thread.
  */
 bool	hostif_outgrown(const struct hostif *hi);
 
 /*
- * A pointer that is the caller's of hostif_each(): NULL at first, and passed to
- * free() by hostif_stop().  One thread.
+ * Return a pointer that belongs to the caller of hostif_each(): NULL at first,
+ * and passed to free() by hostif_stop().  One thread.
  */
 uint64_t **hostif_live(struct hostif *hi);
 
-/* A counter, since hostif_start().  Any thread. */
+/* Return a counter, which was 0 at hostif_start().  Any thread. */
 uint64_t hostif_counter(const struct hostif *hi, enum hostif_counter counter);
 
 #endif /* !_HOSTIF_H_ */

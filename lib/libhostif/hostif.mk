@@ -4,4 +4,4 @@
 
 HOSTIF_SRCS=	hostif.c hostif_drop.c hostif_ethtool.c hostif_link.c \
 		hostif_open.c hostif_open_xdp.c hostif_packet.c hostif_ring.c \
-		hostif_table.c hostif_xdp.c
+		hostif_table.c hostif_why.c hostif_xdp.c

@@ -170,11 +170,11 @@ void	hostif_release(struct hostif *hi);
 
 /*
  * Serve another interface, with the same port and counters.  The interface is
- * not in the table.  Returns false with one line in `error', and the interface
- * is detached then; the descriptors are the caller's.
+ * not in the table.  After an error it is detached, and the descriptors are the
+ * caller's.
  */
-bool	hostif_renew(struct hostif *hi, const struct hostif_fds *fds,
-	    char *error, size_t size);
+int	hostif_renew(struct hostif *hi, const struct hostif_fds *fds,
+	    char why[HOSTIF_WHY]);
 
 /*
  * hostif_table.c: take the interface out of the table, for its own thread.
@@ -234,29 +234,31 @@ hostif_fd_close(int fd)
 void	hostif_fds_add(struct hostif_fds *fds, int fd);
 
 /*
- * Set the error of a step that failed with errno, and what capability it takes,
- * if that is why.  Returns -1.
- */
-int	hostif_fail_step(char *error, size_t size, const char *ifname,
-	    const char *step);
-
-/* Set the error.  Returns -1. */
-int	hostif_fail(char *error, size_t size, const char *fmt, ...)
-	    __attribute__((__format__(__printf__, 3, 4)));
-
-/*
  * Set promiscuous mode until the packet socket is closed.  Returns 0, or -1
  * with errno.
  */
 int	hostif_promiscuous(int s, uint32_t index);
 
 /*
- * hostif_open_xdp.c: open interface fds->hf_name, whose index is known; `s' is
- * a socket for ioctl(2).  Returns 0, or -1 with a line in `error'; the caller
- * closes the descriptors.
+ * hostif_why.c
  */
-int	hostif_open_xdp(struct hostif_fds *fds, int s, char *error,
-	    size_t size);
+
+/*
+ * Write what step failed with errno, and what capability it takes, if that is
+ * why.  Returns -1.
+ */
+int	hostif_fail_step(char why[HOSTIF_WHY], const char *ifname,
+	    const char *step);
+
+/* Write why a function fails and set errno to `error'.  Returns -1. */
+int	hostif_fail(char why[HOSTIF_WHY], int error, const char *fmt, ...)
+	    __attribute__((__format__(__printf__, 3, 4)));
+
+/*
+ * hostif_open_xdp.c: open interface fds->hf_name, whose index is known; `s' is
+ * a socket for ioctl(2).  After an error the caller closes the descriptors.
+ */
+int	hostif_open_xdp(struct hostif_fds *fds, int s, char why[HOSTIF_WHY]);
 
 /* hostif_drop.c: bpf(2).  Returns -1 with errno on an error. */
 union bpf_attr;

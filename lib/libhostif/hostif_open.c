@@ -28,7 +28,6 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,69 +40,21 @@
 /* Bytes that frames in transmission may have; a ring has less. */
 #define	OPEN_SNDBUF	(64 << 20)
 
-enum hostif_kind
-hostif_kind(const char *name)
+int
+hostif_kind(const char *name, enum hostif_kind *kind)
 {
 	static const char *const kinds[HOSTIF_NKINDS] = {
 		[HOSTIF_PACKET] = "packet", [HOSTIF_XDP] = "xdp"
 	};
-	enum hostif_kind kind;
+	enum hostif_kind k;
 
-	for (kind = HOSTIF_PACKET; kind < HOSTIF_NKINDS; kind++)
-		if (strcmp(name, kinds[kind]) == 0)
-			break;
-	return (kind);
-}
-
-int
-hostif_fail(char *error, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(error, size, fmt, ap);
-	va_end(ap);
+	for (k = HOSTIF_PACKET; k < HOSTIF_NKINDS; k++)
+		if (strcmp(name, kinds[k]) == 0) {
+			*kind = k;
+			return (0);
+		}
+	errno = EINVAL;
 	return (-1);
-}
-
-int
-hostif_fail_step(char *error, size_t size, const char *ifname,
-    const char *step)
-{
-	/* What may be refused, and who may do it. */
-	static const struct {
-		const char	*step;
-		const char	*takes;
-	} steps[] = {
-		{ "packet socket", "CAP_NET_RAW" },
-		{ "SO_SNDBUFFORCE", "CAP_NET_ADMIN" },
-		{ "map of sockets", "CAP_BPF and CAP_NET_ADMIN" },
-		{ "program", "CAP_BPF and CAP_NET_ADMIN" },
-		{ "cannot attach an XDP program", "CAP_NET_ADMIN" },
-		{ "AF_XDP", "CAP_NET_RAW" },
-		{ "AF_XDP memory", "CAP_IPC_LOCK, or more memory that may be "
-		    "locked" },
-	};
-	const int code = errno;
-	const char *takes = NULL;
-	unsigned int i;
-
-	for (i = 0; i < nitems(steps); i++)
-		if (strcmp(steps[i].step, step) == 0)
-			takes = steps[i].takes;
-	/* Units of systemd name the families that they permit. */
-	if (code == EAFNOSUPPORT)
-		return (hostif_fail(error, size, "%s: %s: %s: the kernel has "
-		    "none, or the service may not use it: it takes the drop-in "
-		    "attach.conf, and then a restart", ifname, step,
-		    strerror(code)));
-	/* AF_XDP has another error for memory that may not be locked. */
-	if (takes != NULL && (code == EPERM ||
-	    (code == ENOBUFS && strcmp(step, "AF_XDP memory") == 0)))
-		return (hostif_fail(error, size, "%s: %s: %s: it takes %s",
-		    ifname, step, strerror(code), takes));
-	return (hostif_fail(error, size, "%s: %s: %s", ifname, step,
-	    strerror(code)));
 }
 
 static int
@@ -203,23 +154,23 @@ open_link(void)
 	return (s);
 }
 
-/* The interface's index, if it is of Ethernet's type. */
+/* Find the index of an interface of Ethernet's type. */
 static int
-open_index(int s, const char *ifname, uint32_t *index, char *error, size_t size)
+open_index(int s, const char *ifname, uint32_t *index, char why[HOSTIF_WHY])
 {
 	struct ifreq ifr;
 
 	memset(&ifr, 0, sizeof(ifr));
 	strlcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
 	if (ioctl(s, SIOCGIFINDEX, &ifr) == -1)
-		return (hostif_fail(error, size, "%s: no such interface",
+		return (hostif_fail(why, errno, "%s: no such interface",
 		    ifname));
 	*index = ifr.ifr_ifindex;
 	if (ioctl(s, SIOCGIFHWADDR, &ifr) == -1)
-		return (hostif_fail(error, size, "%s: %s", ifname,
+		return (hostif_fail(why, errno, "%s: %s", ifname,
 		    strerror(errno)));
 	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return (hostif_fail(error, size,
+		return (hostif_fail(why, EPROTONOSUPPORT,
 		    "%s: not an Ethernet interface", ifname));
 	return (0);
 }
@@ -231,7 +182,7 @@ hostif_fds_add(struct hostif_fds *fds, int fd)
 }
 
 static int
-open_packet(struct hostif_fds *fds, char *error, size_t size)
+open_packet(struct hostif_fds *fds, char why[HOSTIF_WHY])
 {
 	const char *failed;
 	int drop, s;
@@ -239,8 +190,7 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 	/* Without a protocol it gets nothing before it is bound. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s == -1)
-		return (hostif_fail_step(error, size, fds->hf_name,
-		    "packet socket"));
+		return (hostif_fail_step(why, fds->hf_name, "packet socket"));
 	hostif_fds_add(fds, s);
 	/* First, so that the host never gets what the switch gets. */
 	drop = hostif_drop(fds->hf_name, fds->hf_index);
@@ -250,47 +200,46 @@ open_packet(struct hostif_fds *fds, char *error, size_t size)
 		fds->hf_flags |= HOSTIF_HOST_GETS;
 	failed = open_configure(s, fds->hf_index);
 	if (failed != NULL)
-		return (hostif_fail_step(error, size, fds->hf_name, failed));
+		return (hostif_fail_step(why, fds->hf_name, failed));
 	fds->hf_kind = HOSTIF_PACKET;
 	return (0);
 }
 
 /* Open what the kind needs; `s' is a socket for ioctl(2). */
 static int
-open_kind(struct hostif_fds *fds, enum hostif_kind kind, int s, char *error,
-    size_t size)
+open_kind(struct hostif_fds *fds, enum hostif_kind kind, int s,
+    char why[HOSTIF_WHY])
 {
-	if (open_index(s, fds->hf_name, &fds->hf_index, error, size) == -1)
+	if (open_index(s, fds->hf_name, &fds->hf_index, why) == -1)
 		return (-1);
 	if (kind == HOSTIF_XDP)
-		return (hostif_open_xdp(fds, s, error, size));
-	return (open_packet(fds, error, size));
+		return (hostif_open_xdp(fds, s, why));
+	return (open_packet(fds, why));
 }
 
 int
 hostif_open(const char *ifname, const struct hostif_options *options,
-    struct hostif_fds *fds, char *error, size_t size)
+    struct hostif_fds *fds, char why[HOSTIF_WHY])
 {
 	int s, status;
 
 	memset(fds, 0, sizeof(*fds));
 	if (strlcpy(fds->hf_name, ifname, sizeof(fds->hf_name)) >=
 	    sizeof(fds->hf_name))
-		return (hostif_fail(error, size, "%s: not an interface's name",
-		    ifname));
+		return (hostif_fail(why, ENAMETOOLONG,
+		    "%s: not an interface's name", ifname));
 	s = open_link();
 	if (s == -1)
-		return (hostif_fail_step(error, size, ifname, "rtnetlink"));
+		return (hostif_fail_step(why, ifname, "rtnetlink"));
 	hostif_fds_add(fds, s);
 	s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s == -1) {
-		hostif_fail(error, size, "%s: socket: %s", ifname,
-		    strerror(errno));
 		hostif_close(fds);
-		return (-1);
+		return (hostif_fail(why, errno, "%s: socket: %s", ifname,
+		    strerror(errno)));
 	}
-	status = open_kind(fds, options->ho_kind, s, error, size);
-	close(s);
+	status = open_kind(fds, options->ho_kind, s, why);
+	hostif_fd_close(s);
 	if (status == -1)
 		hostif_close(fds);
 	return (status);
@@ -326,16 +275,16 @@ open_address(const char *ifname, char text[INET6_ADDRSTRLEN])
 }
 
 bool
-hostif_warning(const struct hostif_fds *fds, char *line, size_t size)
+hostif_warning(const struct hostif_fds *fds, char line[HOSTIF_WHY])
 {
 	char address[INET6_ADDRSTRLEN];
 
 	if ((fds->hf_flags & HOSTIF_HOST_GETS) != 0)
-		snprintf(line, size, "the host gets what %s receives, too: "
-		    "remove its addresses there", fds->hf_name);
+		snprintf(line, HOSTIF_WHY, "the host gets what %s receives, "
+		    "too: remove its addresses there", fds->hf_name);
 	else if (open_address(fds->hf_name, address))
-		snprintf(line, size, "%s has the address %s, at which the host "
-		    "is not reached while the interface is attached",
+		snprintf(line, HOSTIF_WHY, "%s has the address %s, at which "
+		    "the host is not reached while the interface is attached",
 		    fds->hf_name, address);
 	else
 		return (false);
@@ -367,5 +316,5 @@ void
 hostif_close(struct hostif_fds *fds)
 {
 	while (fds->hf_nfds > 0)
-		close(fds->hf_fd[--fds->hf_nfds]);
+		hostif_fd_close(fds->hf_fd[--fds->hf_nfds]);
 }

@@ -73,10 +73,10 @@ open_queues(int s, const char *ifname)
 	return (MAX(channels.rx_count + channels.combined_count, 1));
 }
 
-/* Whether AF_XDP would give all frames as they are. */
+/* Fail unless AF_XDP gives all frames as they are. */
 static int
 open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues,
-    char *error, size_t size)
+    char why[HOSTIF_WHY])
 {
 	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
 	struct ifreq ifr;
@@ -85,23 +85,23 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues,
 	strlcpy(ifr.ifr_name, fds->hf_name, sizeof(ifr.ifr_name));
 	if (ioctl(s, SIOCGIFFLAGS, &ifr) == 0 &&
 	    (ifr.ifr_flags & IFF_MASTER) != 0)
-		return (hostif_fail(error, size, "%s: a bond receives nothing "
-		    "with kind=xdp: use kind=packet", fds->hf_name));
+		return (hostif_fail(why, EOPNOTSUPP, "%s: a bond receives "
+		    "nothing with kind=xdp: use kind=packet", fds->hf_name));
 	if (ioctl(s, SIOCGIFMTU, &ifr) == -1)
-		return (hostif_fail(error, size, "%s: %s", fds->hf_name,
+		return (hostif_fail(why, errno, "%s: %s", fds->hf_name,
 		    strerror(errno)));
 	if (ifr.ifr_mtu > HOSTIF_XDP_MTU)
-		return (hostif_fail(error, size, "%s: the MTU is %d, and at "
+		return (hostif_fail(why, EMSGSIZE, "%s: the MTU is %d, and at "
 		    "most %d with kind=xdp", fds->hf_name, ifr.ifr_mtu,
 		    HOSTIF_XDP_MTU));
 	if (nqueues > HOSTIF_XDP_QUEUES)
-		return (hostif_fail(error, size, "%s: %u receive queues, and "
+		return (hostif_fail(why, ERANGE, "%s: %u receive queues, and "
 		    "at most %u with kind=xdp: see ethtool -L", fds->hf_name,
 		    nqueues, HOSTIF_XDP_QUEUES));
 	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
 	    (flags.data & ETH_FLAG_RXVLAN) != 0)
-		return (hostif_fail(error, size, "%s: VLAN tags would be lost "
-		    "with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
+		return (hostif_fail(why, EOPNOTSUPP, "%s: VLAN tags would be "
+		    "lost with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
 		    fds->hf_name));
 	return (0);
 }
@@ -310,7 +310,7 @@ open_all(struct hostif_fds *fds, unsigned int nqueues)
 }
 
 int
-hostif_open_xdp(struct hostif_fds *fds, int s, char *error, size_t size)
+hostif_open_xdp(struct hostif_fds *fds, int s, char why[HOSTIF_WHY])
 {
 	const unsigned int nqueues = open_queues(s, fds->hf_name);
 	const char *failed;
@@ -319,15 +319,15 @@ hostif_open_xdp(struct hostif_fds *fds, int s, char *error, size_t size)
 
 	fd = hostif_ethtool_open(&family);
 	if (fd == -1)
-		return (hostif_fail(error, size, "%s: netlink: %s",
+		return (hostif_fail(why, errno, "%s: netlink: %s",
 		    fds->hf_name, strerror(errno)));
 	hostif_fds_add(fds, fd);
 	fds->hf_family = family;
-	if (open_fits(s, fds, nqueues, error, size) == -1)
+	if (open_fits(s, fds, nqueues, why) == -1)
 		return (-1);
 	failed = open_all(fds, nqueues);
 	if (failed != NULL)
-		return (hostif_fail_step(error, size, fds->hf_name, failed));
+		return (hostif_fail_step(why, fds->hf_name, failed));
 	fds->hf_kind = HOSTIF_XDP;
 	return (0);
 }

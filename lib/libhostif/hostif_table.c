@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,34 +98,33 @@ table_insert(struct entry *e)
 
 /* Attach an interface to a port that is not attached. */
 static struct entry *
-attach_new(const char *port_name, const struct hostif_fds *fds, char *error,
-    size_t size)
+attach_new(const char *port_name, const struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	struct entry *e;
 
 	if (!table_reserve()) {
-		snprintf(error, size, "%s: there are %u attached interfaces, "
-		    "as many as there may be", port_name, HOSTIF_MAX);
+		hostif_fail(why, ENOSPC, "%s: there are %u attached "
+		    "interfaces, as many as there may be", port_name,
+		    HOSTIF_MAX);
 		return (NULL);
 	}
 	e = malloc(sizeof(*e));
-	if (e == NULL) {
-		table_release();
-		snprintf(error, size, "%s: %s", port_name, strerror(errno));
-		return (NULL);
-	}
-	e->hi = hostif_start(port_name, fds, error, size);
-	if (e->hi == NULL) {
-		table_release();
+	if (e == NULL)
+		hostif_fail(why, errno, "%s: %s", port_name, strerror(errno));
+	else {
+		e->hi = hostif_start(port_name, fds, why);
+		if (e->hi != NULL)
+			return (e);
 		free(e);
-		return (NULL);
 	}
-	return (e);
+	table_release();
+	return (NULL);
 }
 
-bool
-hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
-    size_t size)
+int
+hostif_attach(const char *port_name, const struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	struct entry *e;
 	bool there;
@@ -137,25 +135,21 @@ hostif_attach(const char *port_name, const struct hostif_fds *fds, char *error,
 	if (e != NULL && !there)
 		TAILQ_REMOVE(&table, e, link);
 	pthread_mutex_unlock(&table_lock);
-	if (there) {
-		snprintf(error, size, "%s is attached to %.*s already",
-		    fds->hf_name, (int)strcspn(port_name, ":"), port_name);
-		errno = EEXIST;
-		return (false);
-	}
+	if (there)
+		return (hostif_fail(why, EEXIST, "%s is attached to %.*s "
+		    "already", fds->hf_name, (int)strcspn(port_name, ":"),
+		    port_name));
 	if (e == NULL)
-		e = attach_new(port_name, fds, error, size);
-	else if (!hostif_renew(e->hi, fds, error, size)) {
+		e = attach_new(port_name, fds, why);
+	else if (hostif_renew(e->hi, fds, why) == -1) {
 		free(e);
 		table_release();
 		e = NULL;
 	}
-	if (e == NULL) {
-		errno = EIO;
-		return (false);
-	}
+	if (e == NULL)
+		return (-1);
 	table_insert(e);
-	return (true);
+	return (0);
 }
 
 int
@@ -163,8 +157,10 @@ hostif_detach(const char *port_name)
 {
 	struct entry *e = table_take(port_name);
 
-	if (e == NULL)
-		return (ENXIO);
+	if (e == NULL) {
+		errno = ENXIO;
+		return (-1);
+	}
 	hostif_stop(e->hi);
 	free(e);
 	table_release();

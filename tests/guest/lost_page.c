@@ -281,14 +281,14 @@ interface(bool huge)
 	struct hostif_fds fds = { .hf_nfds = 0 };
 	struct xdp_mmap_offsets off;
 	struct xdp_desc *desc;
-	char error[256];
+	char why[HOSTIF_WHY];
 	uint8_t *ring;
 	int memory;
 
 	ring = make_interface(&fds, huge ? MFD_HUGETLB : 0, &off);
 	memory = dup(fds.hf_fd[HOSTIF_FD_MEMORY]);
-	if (!hostif_attach("vale0:none", &fds, error, sizeof(error)))
-		errx(1, "%s", error);
+	if (hostif_attach("vale0:none", &fds, why) == -1)
+		errx(1, "%s", why);
 	if (huge) {
 		REQUIRE(fallocate(memory, FALLOC_FL_PUNCH_HOLE |
 		    FALLOC_FL_KEEP_SIZE, 0, HOSTIF_XDP_MEMORY(1)) == 0);

@@ -187,23 +187,22 @@ attach(char *name)
 	struct vale_client_call call = { .nfds = 0 };
 	struct nmreq_header hdr;
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 	char *ifname, *kind = strchr(name, ',');
 
 	if (kind != NULL) {
 		*kind++ = '\0';
-		options.ho_kind = strncmp(kind, "kind=", 5) != 0 ?
-		    HOSTIF_NKINDS : hostif_kind(kind + 5);
-		if (options.ho_kind == HOSTIF_NKINDS)
+		if (strncmp(kind, "kind=", 5) != 0 ||
+		    hostif_kind(kind + 5, &options.ho_kind) == -1)
 			errx(EX_USAGE, "%s: not kind= and a kind", kind);
 	}
 	if (vale_name_error(name) != NULL)
 		errx(EX_USAGE, "%s: %s", name, vale_name_error(name));
 	ifname = strchr(name, ':') + 1;
-	if (hostif_open(ifname, &options, &fds, error, sizeof(error)) == -1)
-		errx(EX_UNAVAILABLE, "%s: %s", name, error);
-	if (hostif_warning(&fds, error, sizeof(error)))
-		warnx("%s: %s", name, error);
+	if (hostif_open(ifname, &options, &fds, why) == -1)
+		errx(EX_UNAVAILABLE, "%s: %s", name, why);
+	if (hostif_warning(&fds, why))
+		warnx("%s: %s", name, why);
 	call.body = &fds;
 	call.size = sizeof(fds);
 	call.nfds = fds.hf_nfds;

@@ -220,11 +220,11 @@ interface_open(const char *port, struct guard_reply *gp)
 		valed_why_set(&gp->grp_why, EX_CONFIG, "not in the "
 		    "configuration");
 	} else if (hostif_open(hostif_config_name(hc), &hc->hc_options,
-	    &gp->grp_hostif, line, VALED_ATTACH_WHY) == -1)
+	    &gp->grp_hostif, line) == -1)
 		gp->grp_error = if_nametoindex(hostif_config_name(hc)) == 0 ?
 		    ENXIO : EIO;
 	else
-		(void)hostif_warning(&gp->grp_hostif, line, VALED_ATTACH_WHY);
+		(void)hostif_warning(&gp->grp_hostif, line);
 }
 
 /* Say where a variable of an adapter was set. */
@@ -637,7 +637,7 @@ valed_guard_opener(const struct adapter_config *ac, struct valed_why *why)
 
 bool
 valed_guard_open(const char *port, struct hostif_fds *fds,
-    char line[VALED_ATTACH_WHY])
+    char line[HOSTIF_WHY])
 {
 	struct guard_request gr = { .gr_what = GUARD_OPEN };
 	static struct guard_reply gp;
@@ -645,7 +645,7 @@ valed_guard_open(const char *port, struct hostif_fds *fds,
 
 	strlcpy(gr.gr_text, port, sizeof(gr.gr_text));
 	open = ask(&gr, &gp);
-	strlcpy(line, gp.grp_why.wy_text, VALED_ATTACH_WHY);
+	strlcpy(line, gp.grp_why.wy_text, HOSTIF_WHY);
 	*fds = gp.grp_hostif;
 	errno = gp.grp_error;
 	return (open);

@@ -71,7 +71,7 @@ int	valed_guard_opener(const struct adapter_config *ac,
  * interface of this name.
  */
 bool	valed_guard_open(const char *port, struct hostif_fds *fds,
-	    char line[VALED_ATTACH_WHY]);
+	    char line[HOSTIF_WHY]);
 
 /*
  * Set `where' to the place of that configuration where a variable (VALED_V_*)

@@ -119,18 +119,16 @@ kept_open(unsigned int n, struct hostif_kept *hk)
 	const struct hostif_options options = {
 		.ho_kind = hk->hk_fds.hf_kind
 	};
-	char error[256], ifname[HOSTIF_NAME_SIZE];
+	char ifname[HOSTIF_NAME_SIZE], why[HOSTIF_WHY];
 
 	if (kept_take(n, &hk->hk_fds) && ctl_attach_accepts(&hk->hk_fds) &&
 	    hostif_again(&hk->hk_fds) == 0)
 		return (true);
 	strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
 	hostif_close(&hk->hk_fds);
-	if (hostif_open(ifname, &options, &hk->hk_fds, error,
-	    sizeof(error)) == 0)
+	if (hostif_open(ifname, &options, &hk->hk_fds, why) == 0)
 		return (true);
-	warnx("%s: the interface is not attached again: %s", hk->hk_port,
-	    error);
+	warnx("%s: the interface is not attached again: %s", hk->hk_port, why);
 	return (false);
 }
 
@@ -172,15 +170,14 @@ void
 valed_hostif_keep_attach(void)
 {
 	struct waiting *wt;
-	char error[256];
+	char why[HOSTIF_WHY];
 
 	for (wt = waiting; wt < waiting + HOSTIF_MAX; wt++) {
 		if (!wt->wtg_used)
 			continue;
-		if (!hostif_attach(wt->wtg_kept.hk_port, &wt->wtg_kept.hk_fds,
-		    error, sizeof(error))) {
-			warnx("%s: the interface is not attached again",
-			    error);
+		if (hostif_attach(wt->wtg_kept.hk_port, &wt->wtg_kept.hk_fds,
+		    why) == -1) {
+			warnx("%s: the interface is not attached again", why);
 			hostif_close(&wt->wtg_kept.hk_fds);
 		}
 		ctl_names_hostif_remove(wt->wtg_kept.hk_port);

@@ -46,19 +46,18 @@ find(const struct hostif_config *all, unsigned int n,
  */
 static int
 attach_open(const char *port, struct hostif_fds *fds,
-    char line[VALED_ATTACH_WHY])
+    char line[HOSTIF_WHY])
 {
 	const bool named = ctl_names_hostif(port);
 	int error = EBUSY;
 
 	line[0] = '\0';
 	if (!valed_captured(port))
-		error = hostif_attach(port, fds, line, VALED_ATTACH_WHY) ? 0 :
-		    errno;
+		error = hostif_attach(port, fds, line) == 0 ? 0 : errno;
 	if (error == 0)
 		return (0);
 	if (line[0] == '\0')
-		snprintf(line, VALED_ATTACH_WHY, "%s: the interface is not "
+		snprintf(line, HOSTIF_WHY, "%s: the interface is not "
 		    "attached: %s", port, strerror(error));
 	hostif_close(fds);
 	if (error != EEXIST && named)
@@ -73,7 +72,7 @@ attach_open(const char *port, struct hostif_fds *fds,
 static bool
 attach(struct hostif_config *hc, struct valed_why *first)
 {
-	char line[VALED_ATTACH_WHY];
+	char line[HOSTIF_WHY];
 	struct hostif_fds fds;
 	int error = 0;
 

@@ -22,9 +22,6 @@
 
 struct control_config;
 
-/* Bytes of why an interface is not attached, with its NUL. */
-#define	VALED_ATTACH_WHY	256
-
 /* An interface of the host: an option -a, or a line.  It points to nothing. */
 struct hostif_config {
 	char		 hc_port[VALE_NAME_SIZE];	/* "vale0:eth0" */
@@ -35,7 +32,7 @@ struct hostif_config {
 	bool		 hc_line;	/* not an option -a: may be absent */
 	bool		 hc_absent;	/* the guard's: it is not attached, or
 					   is gone; and why, as it was told */
-	char		 hc_why[VALED_ATTACH_WHY];
+	char		 hc_why[HOSTIF_WHY];
 };
 
 /* The interface's name, behind that of the switch. */

@@ -50,8 +50,8 @@ static char	attached_name[VALE_NAME_SIZE];
 static int	opening;	/* ctl_names_reserve() meanwhile */
 static int	detach_error;
 
-WRAP(bool, hostif_attach, const char *name, const struct hostif_fds *fds,
-    char *error, size_t size)
+WRAP(int, hostif_attach, const char *name, const struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	const struct ctl_who who = { 1001, false };
 	struct ctl_owner ow;
@@ -63,14 +63,15 @@ WRAP(bool, hostif_attach, const char *name, const struct hostif_fds *fds,
 		ctl_names_unreserve(1);
 	/* Nobody captures it meanwhile. */
 	ATF_CHECK(ctl_owner_claim(&ow, name, &who, true) != 0);
-	snprintf(error, size, "it cannot be attached");
-	return (attaches);
+	snprintf(why, HOSTIF_WHY, "it cannot be attached");
+	return (attaches ? 0 : -1);
 }
 
 WRAP(int, hostif_detach, const char *name)
 {
 	strlcpy(attached_name, name, sizeof(attached_name));
-	return (detach_error);
+	errno = detach_error;
+	return (detach_error == 0 ? 0 : -1);
 }
 
 TEST(attaches, "An interface is attached under a valid name that is free, or "

@@ -473,14 +473,13 @@ TEST(addresses, "Addresses that a switch has learned at the ports of the user, "
 
 static bool	there;		/* vale0:a, when an interface is attached */
 
-WRAP(bool, hostif_attach, const char *name __unused,
-    const struct hostif_fds *fds __unused, char *error __unused,
-    size_t size __unused)
+WRAP(int, hostif_attach, const char *name __unused,
+    const struct hostif_fds *fds __unused, char *why __unused)
 {
 	uint64_t counters[VALE_NCOUNTERS];
 
 	there = vale_port_counters("vale0:a", counters) == 0;
-	return (true);
+	return (0);
 }
 
 /* A client with port vale0:a has just left. */

@@ -165,15 +165,14 @@ ROOT_TEST(xdp_bond, "A bond, whose frames AF_XDP does not get, is refused")
 {
 	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 
 	use_xdp();
 	make_pair();
 	needs("ip link add bond0 type bond");
-	ATF_REQUIRE_EQ(-1, hostif_open("bond0", &options, &fds, error,
-	    sizeof(error)));
+	ATF_REQUIRE_EQ(-1, hostif_open("bond0", &options, &fds, why));
 	ATF_REQUIRE_STREQ("bond0: a bond receives nothing with kind=xdp: use "
-	    "kind=packet", error);
+	    "kind=packet", why);
 	ATF_REQUIRE_EQ(0, fds.hf_nfds);
 }
 
@@ -246,16 +245,15 @@ ROOT_TEST(forged, "A message about the interface that is not the kernel's is "
 	} gone = { .nlh = { .nlmsg_len = sizeof(gone),
 	    .nlmsg_type = RTM_DELLINK } };
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 
 	log_file();
 	make_pair();
 	open_wire();
 	port = vale_open("vale0:t", NULL);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
-	    sizeof(error)));
-	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	hi = hostif_start("vale0:h0", &fds, why);
 	ATF_REQUIRE(hi != NULL);
 	gone.ifi.ifi_index = fds.hf_index;
 	gone.ifi.ifi_type = ARPHRD_ETHER;

@@ -128,12 +128,10 @@ attach_listed(void)
 {
 	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
-	    sizeof(error)) == 0, "%s", error);
-	ATF_REQUIRE_MSG(hostif_attach("vale0:h0", &fds, error,
-	    sizeof(error)), "%s", error);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_attach("vale0:h0", &fds, why) == 0, "%s", why);
 }
 
 static void
@@ -165,7 +163,8 @@ ends(unsigned int before)
 	ATF_REQUIRE_EQ(1, detached());
 	hostif_each(count_one, &n);
 	ATF_REQUIRE_EQ(0, n);
-	ATF_REQUIRE_EQ(ENXIO, hostif_detach("vale0:h0"));
+	ATF_REQUIRE_EQ(-1, hostif_detach("vale0:h0"));
+	ATF_REQUIRE_EQ(ENXIO, errno);
 	early = false;
 	attach_listed();
 	hostif_each(count_one, &n);
@@ -176,7 +175,8 @@ ends(unsigned int before)
 	ATF_REQUIRE_EQ(60, port_receive(hdr));
 	ATF_REQUIRE_EQ(1, frame_number(buf));
 	ATF_REQUIRE_EQ(0, hostif_detach("vale0:h0"));
-	ATF_REQUIRE_EQ(ENXIO, hostif_detach("vale0:h0"));
+	ATF_REQUIRE_EQ(-1, hostif_detach("vale0:h0"));
+	ATF_REQUIRE_EQ(ENXIO, errno);
 	ATF_REQUIRE_EQ(before, open_fds());
 	ATF_REQUIRE_EQ(1, detached());
 }
@@ -253,19 +253,19 @@ ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "
 	const struct hostif_options options = { HOSTIF_XDP };
 	static struct peer_mem dma[PEER_FAULT_MAX];
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 	unsigned int i;
 
 	start();
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
-	    sizeof(error)));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
 	for (i = 0; i < PEER_FAULT_MAX; i++)
 		ATF_REQUIRE_EQ(0, peer_fault_add(&dma[i], hostif_withdrawn,
 		    NULL));
-	ATF_REQUIRE(!hostif_attach("vale0:h0", &fds, error, sizeof(error)));
-	ATF_REQUIRE_STREQ("vale0:h0: memory: No space left on device", error);
+	ATF_REQUIRE_EQ(-1, hostif_attach("vale0:h0", &fds, why));
+	ATF_REQUIRE_EQ(ENOSPC, errno);
+	ATF_REQUIRE_STREQ("vale0:h0: memory: No space left on device", why);
 	peer_fault_remove(&dma[5]);
-	ATF_REQUIRE(hostif_attach("vale0:h0", &fds, error, sizeof(error)));
+	ATF_REQUIRE_EQ(0, hostif_attach("vale0:h0", &fds, why));
 	ATF_REQUIRE_EQ(0, hostif_detach("vale0:h0"));
 	/* It has given its place back. */
 	ATF_REQUIRE_EQ(0, peer_fault_add(&dma[5], hostif_withdrawn, NULL));

@@ -92,7 +92,7 @@ make_answers(void)
 }
 
 static struct hostif_fds fds;
-static char error[128];
+static char why[HOSTIF_WHY];
 
 /* Open h0 in a new kernel. */
 static int
@@ -103,16 +103,18 @@ open_interface(enum hostif_kind kind)
 	ncalls = nopened = nacks = 0;
 	memset(is_open, 0, sizeof(is_open));
 	memset(&fds, 0xa5, sizeof(fds));
-	strlcpy(error, "none", sizeof(error));
-	return (hostif_open("h0", &options, &fds, error, sizeof(error)));
+	strlcpy(why, "none", sizeof(why));
+	return (hostif_open("h0", &options, &fds, why));
 }
 
 /* It fails with this line, and nothing is left open. */
 static void
 refused(enum hostif_kind kind, const char *message)
 {
+	errno = 0;
 	ATF_CHECK_EQ(-1, open_interface(kind));
-	ATF_CHECK_STREQ(message, error);
+	ATF_CHECK(errno != 0);
+	ATF_CHECK_STREQ(message, why);
 	ATF_CHECK_EQ(0, left_open());
 	ATF_CHECK_EQ(0, fds.hf_nfds);
 }
@@ -340,7 +342,7 @@ queues(uint32_t rx, uint32_t combined, unsigned int n)
 {
 	channels.rx_count = rx;
 	channels.combined_count = combined;
-	ATF_CHECK_EQ_MSG(0, open_interface(HOSTIF_XDP), "%s", error);
+	ATF_CHECK_EQ_MSG(0, open_interface(HOSTIF_XDP), "%s", why);
 	ATF_CHECK_EQ(HOSTIF_FD_XSK + n, fds.hf_nfds);
 	hostif_close(&fds);
 	ATF_CHECK_EQ(0, left_open());
@@ -410,23 +412,29 @@ TEST(xdp_busy, "A queue that is not yet free is waited for, ten seconds")
 
 TEST(names, "Names of interfaces and of kinds")
 {
+	static const char *const none[] = { "auto", "pack", "" };
 	const struct hostif_options options = { HOSTIF_PACKET };
+	enum hostif_kind kind;
+	unsigned int i;
 
 	make_answers();
 	ncalls = nopened = 0;
-	ATF_CHECK_EQ(0, hostif_open("0123456789abcde", &options, &fds, error,
-	    sizeof(error)));
+	ATF_CHECK_EQ(0, hostif_open("0123456789abcde", &options, &fds, why));
 	hostif_close(&fds);
 	ncalls = 0;
-	ATF_CHECK_EQ(-1, hostif_open("0123456789abcdef", &options, &fds, error,
-	    sizeof(error)));
-	ATF_CHECK_STREQ("0123456789abcdef: not an interface's name", error);
+	ATF_CHECK_EQ(-1, hostif_open("0123456789abcdef", &options, &fds, why));
+	ATF_CHECK_STREQ("0123456789abcdef: not an interface's name", why);
 	ATF_CHECK_EQ(0, ncalls);
-	ATF_CHECK_EQ(HOSTIF_PACKET, hostif_kind("packet"));
-	ATF_CHECK_EQ(HOSTIF_XDP, hostif_kind("xdp"));
-	ATF_CHECK_EQ(HOSTIF_NKINDS, hostif_kind("auto"));
-	ATF_CHECK_EQ(HOSTIF_NKINDS, hostif_kind("pack"));
-	ATF_CHECK_EQ(HOSTIF_NKINDS, hostif_kind(""));
+	ATF_CHECK_EQ(0, hostif_kind("packet", &kind));
+	ATF_CHECK_EQ(HOSTIF_PACKET, kind);
+	ATF_CHECK_EQ(0, hostif_kind("xdp", &kind));
+	ATF_CHECK_EQ(HOSTIF_XDP, kind);
+	for (i = 0; i < nitems(none); i++) {
+		errno = 0;
+		ATF_CHECK_EQ(-1, hostif_kind(none[i], &kind));
+		ATF_CHECK_EQ(EINVAL, errno);
+	}
+	ATF_CHECK_EQ(HOSTIF_XDP, kind);
 }
 
 /* With this answer, these are the family and the group; -1: none is joined. */
@@ -534,14 +542,14 @@ TEST(answers, "What is no answer of the kernel's about ethtool's family tells "
 TEST(family, "A family of sockets that the service may not use: what permits "
     "it")
 {
-	char error[256];
+	char why[HOSTIF_WHY];
 
 	errno = EAFNOSUPPORT;
-	ATF_CHECK_EQ(-1, hostif_fail_step(error, sizeof(error), "h0",
+	ATF_CHECK_EQ(-1, hostif_fail_step(why, "h0",
 	    "rtnetlink"));
 	ATF_CHECK_STREQ("h0: rtnetlink: Address family not supported by "
 	    "protocol: the kernel has none, or the service may not use it: it "
-	    "takes the drop-in attach.conf, and then a restart", error);
+	    "takes the drop-in attach.conf, and then a restart", why);
 }
 
 TEST_PROGRAM

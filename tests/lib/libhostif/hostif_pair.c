@@ -194,13 +194,12 @@ attach(void)
 {
 	const struct hostif_options options = { kind };
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
-	    sizeof(error)) == 0, "%s", error);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
 	ATF_REQUIRE_EQ(0, fds.hf_flags);
-	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
-	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
+	hi = hostif_start("vale0:h0", &fds, why);
+	ATF_REQUIRE_MSG(hi != NULL, "%s", why);
 	ATF_REQUIRE_STREQ("vale0:h0", hostif_port_name(hi));
 	ATF_REQUIRE_STREQ("h0", hostif_name(hi));
 }

@@ -92,15 +92,14 @@ ROOT_TEST(full, "Frames that come while the ring is full are counted, and the "
 	const struct vale_params params = { .rx_slots = 1024 };
 	uint8_t frame[60], hdr[FRAME_VNET_LONG];
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 	uint32_t i;
 
 	make_pair();
 	open_wire();
 	port = vale_open("vale0:t", &params);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
-	    sizeof(error)) == 0, "%s", error);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
 	for (i = 0; i < RX_SLOTS + 100; i++) {
 		make_frame(frame, sizeof(frame), i);
 		wire_send(NULL, frame, sizeof(frame));
@@ -109,8 +108,8 @@ ROOT_TEST(full, "Frames that come while the ring is full are counted, and the "
 	run("until [ $(cat /proc/net/dev | "
 	    "awk '$1 == \"h0:\" { print $3 }') -ge %d ]; do sleep 0.01; done",
 	    RX_SLOTS + 100);
-	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
-	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
+	hi = hostif_start("vale0:h0", &fds, why);
+	ATF_REQUIRE_MSG(hi != NULL, "%s", why);
 	for (i = 0; i < RX_SLOTS; i++) {
 		ATF_REQUIRE_EQ(60, port_receive(hdr));
 		ATF_REQUIRE_EQ(i, frame_number(buf));

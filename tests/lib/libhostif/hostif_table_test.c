@@ -73,13 +73,13 @@ took(unsigned int n)
 
 struct hostif *
 hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
-    char *error, size_t size)
+    char why[HOSTIF_WHY])
 {
 	struct hostif *hi;
 
 	ATF_CHECK(!locked);
 	if (fails) {
-		snprintf(error, size, "it fails");
+		hostif_fail(why, EIO, "it fails");
 		return (NULL);
 	}
 	hi = calloc(1, sizeof(*hi));
@@ -91,18 +91,17 @@ hostif_start(const char *port_name, const struct hostif_fds *fds __unused,
 }
 
 /* Another interface takes its place. */
-bool
+int
 hostif_renew(struct hostif *hi, const struct hostif_fds *fds __unused,
-    char *error, size_t size)
+    char why[HOSTIF_WHY])
 {
 	ATF_CHECK(!locked);
 	renewed++;
 	hi->gone = false;
-	if (fails) {
-		snprintf(error, size, "it fails");
-		__real_free(hi);
-	}
-	return (!fails);
+	if (!fails)
+		return (0);
+	__real_free(hi);
+	return (hostif_fail(why, EIO, "it fails"));
 }
 
 void
@@ -157,38 +156,40 @@ attached(void)
 }
 
 static bool
-attach(unsigned int i, char error[128])
+attach(unsigned int i, char why[HOSTIF_WHY])
 {
 	const struct hostif_fds fds = { .hf_name = "i" };
 	char name[32];
 
 	snprintf(name, sizeof(name), "vale0:i%u", i);
-	return (hostif_attach(name, &fds, error, 128));
+	return (hostif_attach(name, &fds, why) == 0);
 }
 
 TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and "
     "one that fails takes no place")
 {
-	char error[128], name[32];
+	char name[32], why[HOSTIF_WHY];
 	unsigned int i, round;
 
 	for (round = 0; round < 2; round++) {
 		fails = true;
 		for (i = 0; i < HOSTIF_MAX + 1; i++) {
-			ATF_CHECK(!attach(i, error));
-			ATF_CHECK_STREQ("it fails", error);
+			ATF_CHECK(!attach(i, why));
+			ATF_CHECK_STREQ("it fails", why);
 		}
 		fails = false;
 		for (i = 0; i < HOSTIF_MAX; i++)
-			ATF_REQUIRE_MSG(attach(i, error), "%s", error);
+			ATF_REQUIRE_MSG(attach(i, why), "%s", why);
 		ATF_CHECK_EQ(HOSTIF_MAX, attached());
-		ATF_CHECK(!attach(i, error));
+		ATF_CHECK(!attach(i, why));
+		ATF_CHECK_EQ(ENOSPC, errno);
 		ATF_CHECK_STREQ("vale0:i64: there are 64 attached interfaces, "
-		    "as many as there may be", error);
+		    "as many as there may be", why);
 		for (i = 0; i < HOSTIF_MAX; i++) {
 			snprintf(name, sizeof(name), "vale0:i%u", i);
 			ATF_CHECK_EQ(0, hostif_detach(name));
-			ATF_CHECK_EQ(ENXIO, hostif_detach(name));
+			ATF_CHECK_EQ(-1, hostif_detach(name));
+			ATF_CHECK_EQ(ENXIO, errno);
 			ATF_CHECK_EQ(HOSTIF_MAX - i - 1, attached());
 		}
 	}
@@ -200,17 +201,17 @@ TEST(limit, "No more than HOSTIF_MAX interfaces are attached at a time, and "
 TEST(withdrawn, "An interface whose memory is gone takes no place, before or "
     "after it is in the table")
 {
-	char error[128];
+	char why[HOSTIF_WHY];
 	unsigned int i;
 
 	withdraws = true;
 	for (i = 0; i < HOSTIF_MAX + 1; i++)
-		ATF_REQUIRE_MSG(attach(i, error), "%s", error);
+		ATF_REQUIRE_MSG(attach(i, why), "%s", why);
 	withdraws = false;
 	ATF_CHECK_EQ(0, attached());
 	ATF_CHECK_EQ(started, stopped);
 	for (i = 0; i < HOSTIF_MAX + 1; i++) {
-		ATF_REQUIRE_MSG(attach(i, error), "%s", error);
+		ATF_REQUIRE_MSG(attach(i, why), "%s", why);
 		ATF_CHECK_EQ(1, attached());
 		ATF_CHECK(hostif_forget(last));
 		ATF_CHECK(!hostif_forget(last));
@@ -243,11 +244,11 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
     "table is locked for each look at it, and not for longer")
 {
 	struct hostif *two;
-	char error[128];
+	char why[HOSTIF_WHY];
 	unsigned int i;
 
 	for (i = 1; i <= 5; i++) {
-		ATF_REQUIRE(attach(i, error));
+		ATF_REQUIRE(attach(i, why));
 		took(3);
 		if (i == 2)
 			two = last;
@@ -264,21 +265,22 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 	ATF_CHECK_EQ(0, hostif_detach("vale0:i4"));
 	took(2);
 	names("i1 i3 i5 ");
-	ATF_CHECK_EQ(ENXIO, hostif_detach("vale0:i4"));
+	ATF_CHECK_EQ(-1, hostif_detach("vale0:i4"));
+	ATF_CHECK_EQ(ENXIO, errno);
 	took(1);
 	ATF_CHECK_EQ(1, stopped);
 	fails = true;
-	ATF_CHECK(!attach(6, error));
+	ATF_CHECK(!attach(6, why));
 	took(3);
 	fails = false;
 	withdraws = true;
-	ATF_CHECK(attach(6, error));
+	ATF_CHECK(attach(6, why));
 	took(4);
 	withdraws = false;
 	no_memory = true;
 	for (i = 0; i < HOSTIF_MAX + 1; i++) {
-		ATF_CHECK(!attach(7, error));
-		ATF_CHECK_STREQ("vale0:i7: Cannot allocate memory", error);
+		ATF_CHECK(!attach(7, why));
+		ATF_CHECK_STREQ("vale0:i7: Cannot allocate memory", why);
 		took(3);
 	}
 	no_memory = false;
@@ -287,35 +289,35 @@ TEST(others, "One is detached or taken out of the table, and no other; the "
 	ATF_CHECK_EQ(2, stopped);
 	/* All places but three are free. */
 	for (i = 3; i < HOSTIF_MAX; i++)
-		ATF_REQUIRE(attach(100 + i, error));
+		ATF_REQUIRE(attach(100 + i, why));
 	took(3 * (HOSTIF_MAX - 3));
-	ATF_CHECK(!attach(7, error));
+	ATF_CHECK(!attach(7, why));
 	took(2);
 }
 
 TEST(gone, "An interface takes the place of one that is gone, of no other, and "
     "without another place in the table; if that fails, nothing is attached")
 {
-	char error[128];
+	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE(attach(1, error));
+	ATF_REQUIRE(attach(1, why));
 	took(3);
-	ATF_CHECK(!attach(1, error));
+	ATF_CHECK(!attach(1, why));
 	ATF_CHECK_EQ(EEXIST, errno);
-	ATF_CHECK_STREQ("i is attached to vale0 already", error);
+	ATF_CHECK_STREQ("i is attached to vale0 already", why);
 	took(1);
 	last->gone = true;
-	ATF_REQUIRE(attach(1, error));
+	ATF_REQUIRE(attach(1, why));
 	took(2);
 	ATF_CHECK_EQ(1, renewed);
 	names("i1 ");
-	ATF_CHECK(!attach(1, error));
+	ATF_CHECK(!attach(1, why));
 	took(1);
 	last->gone = true;
 	fails = true;
-	ATF_CHECK(!attach(1, error));
+	ATF_CHECK(!attach(1, why));
 	ATF_CHECK_EQ(EIO, errno);
-	ATF_CHECK_STREQ("it fails", error);
+	ATF_CHECK_STREQ("it fails", why);
 	took(2);
 	fails = false;
 	names("");
@@ -323,7 +325,7 @@ TEST(gone, "An interface takes the place of one that is gone, of no other, and "
 	ATF_CHECK_EQ(0, stopped);
 	ATF_CHECK_EQ(1, started);
 	/* One that is let go stays in the table. */
-	ATF_REQUIRE(attach(1, error));
+	ATF_REQUIRE(attach(1, why));
 	took(3);
 	hostif_let_go("vale0:i2");
 	took(1);

@@ -320,43 +320,40 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 {
 	const struct hostif_options options = { HOSTIF_PACKET };
 	struct hostif_fds fds, wrong;
-	char error[256];
+	char why[HOSTIF_WHY];
 	int before, after;
 
 	make_pair();
 	before = dup(0);
 	close(before);
-	ATF_REQUIRE_EQ(-1, hostif_open("none", &options, &fds, error,
-	    sizeof(error)));
-	ATF_REQUIRE_STREQ("none: no such interface", error);
-	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, error,
-	    sizeof(error)) == 0 ? 0 : -1);
-	ATF_REQUIRE_STREQ("lo: not an Ethernet interface", error);
+	ATF_REQUIRE_EQ(-1, hostif_open("none", &options, &fds, why));
+	ATF_REQUIRE_STREQ("none: no such interface", why);
+	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, why) == 0 ? 0 : -1);
+	ATF_REQUIRE_STREQ("lo: not an Ethernet interface", why);
 	ATF_REQUIRE_EQ(-1, hostif_open("a-name-too-long-for-one", &options,
-	    &fds, error, sizeof(error)));
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
-	    sizeof(error)));
+	    &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
 	/* A socket that has no rings. */
 	wrong = fds;
 	wrong.hf_fd[1] = fds.hf_fd[0];
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
-	ATF_REQUIRE(strstr(error, "rings") != NULL);
+	ATF_REQUIRE(strstr(why, "rings") != NULL);
 	/* A file that can be mapped in their place. */
 	wrong.hf_fd[1] = memfd_create("rings", 0);
 	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[1], 64 << 20));
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
 	ATF_REQUIRE_STREQ("vale0:h0: rings: Socket operation on non-socket",
-	    error);
+	    why);
 	close(wrong.hf_fd[1]);
 	wrong.hf_nfds = HOSTIF_FDS_MAX + 1;
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
 	port = vale_open("vale0:h0", NULL);
-	ATF_REQUIRE(hostif_start("vale0:h0", &fds, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &fds, why) ==
 	    NULL);
-	ATF_REQUIRE(strstr(error, "port") != NULL);
+	ATF_REQUIRE(strstr(why, "port") != NULL);
 	vale_close(port);
 	hostif_close(&fds);
 	after = dup(0);
@@ -495,7 +492,7 @@ ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
 	const struct hostif_options options = { HOSTIF_XDP };
 	uint8_t frame[60], hdr[FRAME_VNET_LONG];
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 	int i;
 
 	use_xdp();
@@ -503,16 +500,15 @@ ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
 	open_wire();
 	port = vale_open("vale0:t", NULL);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
-	    sizeof(error)) == 0, "%s", error);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
 	make_frame(frame, sizeof(frame), 1);
 	for (i = 0; i < 100; i++)
 		wire_send(NULL, frame, sizeof(frame));
 	/* They are lost when the other processor has seen them. */
 	run("until [ $(cat /proc/net/dev | "
 	    "awk '$1 == \"h0:\" { print $3 }') -ge 100 ]; do sleep 0.01; done");
-	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
-	ATF_REQUIRE_MSG(hi != NULL, "%s", error);
+	hi = hostif_start("vale0:h0", &fds, why);
+	ATF_REQUIRE_MSG(hi != NULL, "%s", why);
 	make_frame(frame, sizeof(frame), 2);
 	wire_send(NULL, frame, sizeof(frame));
 	ATF_REQUIRE_EQ(60, port_receive(hdr));
@@ -528,11 +524,10 @@ refused(const char *expected)
 {
 	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
-	char error[256];
+	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_EQ(-1, hostif_open("h0", &options, &fds, error,
-	    sizeof(error)));
-	ATF_REQUIRE_STREQ(expected, error);
+	ATF_REQUIRE_EQ(-1, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_STREQ(expected, why);
 	ATF_REQUIRE_EQ(0, fds.hf_nfds);
 }
 
@@ -541,7 +536,7 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 {
 	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds, wrong;
-	char error[256];
+	char why[HOSTIF_WHY];
 	int before, i;
 
 	use_xdp();
@@ -561,10 +556,9 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	set_feature("rx-vlan-hw-parse", false);
 	run("ip link add q0 numrxqueues 13 numtxqueues 13 type veth peer name "
 	    "q1 numrxqueues 13 numtxqueues 13");
-	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, error,
-	    sizeof(error)));
+	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, why));
 	ATF_REQUIRE_STREQ("q0: 13 receive queues, and at most 12 with "
-	    "kind=xdp: see ethtool -L", error);
+	    "kind=xdp: see ethtool -L", why);
 	no_bpf = true;
 	refused("h0: map of sockets: Invalid argument");
 	no_bpf = false;
@@ -573,31 +567,29 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	hostif_stop(hi);
 
 	/* A client that passes what it should not. */
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, error,
-	    sizeof(error)));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
 	wrong = fds;
 	wrong.hf_fd[4] = memfd_create("small", MFD_ALLOW_SEALING);
 	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[4], 4096));
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
-	ATF_REQUIRE_STREQ("vale0:h0: memory: Operation not permitted", error);
+	ATF_REQUIRE_STREQ("vale0:h0: memory: Operation not permitted", why);
 	ATF_REQUIRE_EQ(0, fcntl(wrong.hf_fd[4], F_ADD_SEALS, F_SEAL_SHRINK));
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
-	ATF_REQUIRE_STREQ("vale0:h0: memory: Invalid argument", error);
+	ATF_REQUIRE_STREQ("vale0:h0: memory: Invalid argument", why);
 	close(wrong.hf_fd[4]);
 	for (i = 0; i < 5; i++) {
 		wrong = fds;
 		wrong.hf_fd[5] = fds.hf_fd[i];
-		ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error,
-		    sizeof(error)) == NULL);
-		ATF_REQUIRE(strstr(error, "vale0:h0: rings: ") != NULL);
+		ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) == NULL);
+		ATF_REQUIRE(strstr(why, "vale0:h0: rings: ") != NULL);
 	}
 	wrong = fds;
 	wrong.hf_nfds = 5;
-	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, error, sizeof(error)) ==
+	ATF_REQUIRE(hostif_start("vale0:h0", &wrong, why) ==
 	    NULL);
-	ATF_REQUIRE_STREQ("vale0:h0: not an open interface", error);
+	ATF_REQUIRE_STREQ("vale0:h0: not an open interface", why);
 	hostif_close(&fds);
 	i = dup(0);
 	ATF_REQUIRE_EQ(before, i);

@@ -689,7 +689,7 @@ TEST(invalid, "What is not an open interface is not started, and nothing is "
 		{ HOSTIF_PACKET, 2, .name = "0123456789abcdef" },
 	};
 	struct hostif_fds fds;
-	char error[128];
+	char why[HOSTIF_WHY];
 	size_t i;
 
 	/* A valid one gets further. */
@@ -700,10 +700,9 @@ TEST(invalid, "What is not an open interface is not started, and nothing is "
 		fds.hf_nfds = cases[i].nfds;
 		memcpy(fds.hf_name, cases[i].name, MIN(HOSTIF_NAME_SIZE,
 		    strlen(cases[i].name)));
-		ATF_CHECK(hostif_start("vale0:h0", &fds, error,
-		    sizeof(error)) == NULL);
+		ATF_CHECK(hostif_start("vale0:h0", &fds, why) == NULL);
 		ATF_CHECK_STREQ(cases[i].valid ? "vale0:h0: out of memory" :
-		    "vale0:h0: not an open interface", error);
+		    "vale0:h0: not an open interface", why);
 		CALLS(cases[i].valid ? "calloc; " : "");
 	}
 }
@@ -729,19 +728,18 @@ TEST(start, "Each step of the start, what is undone if it fails, and the end")
 	const struct hostif_fds fds = { .hf_kind = HOSTIF_XDP, .hf_nfds = 6,
 	    .hf_name = "h0", .hf_fd = { 10, 11, 12, 13, 14, 15 } };
 	struct hostif *hi;
-	char error[128];
+	char why[HOSTIF_WHY];
 	size_t i;
 
 	fails_error = EIO;
 	for (i = 0; i < nitems(steps); i++) {
 		fails = steps[i].step;
-		ATF_CHECK(hostif_start("vale0:h0", &fds, error,
-		    sizeof(error)) == NULL);
-		ATF_CHECK_STREQ(steps[i].message, error);
+		ATF_CHECK(hostif_start("vale0:h0", &fds, why) == NULL);
+		ATF_CHECK_STREQ(steps[i].message, why);
 		CALLS(steps[i].calls);
 	}
 	fails = NULL;
-	hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+	hi = hostif_start("vale0:h0", &fds, why);
 	ATF_REQUIRE(hi != NULL);
 	CALLS(OPEN "thread; ");
 	ATF_CHECK_EQ(0, memcmp(&fds, &hi->fds, sizeof(fds)));
@@ -777,7 +775,7 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 	const struct hostif_fds again = { .hf_kind = HOSTIF_PACKET,
 	    .hf_nfds = 2, .hf_name = "h0", .hf_fd = { 30, 31 } };
 	const struct hostif_fds bad = { .hf_kind = HOSTIF_PACKET };
-	char calls[256], error[128];
+	char calls[256], why[HOSTIF_WHY];
 	struct hostif *hi;
 	uint64_t serial;
 	size_t i;
@@ -787,15 +785,16 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 	fails_error = EIO;
 	for (i = 0; i <= nitems(steps); i++) {
 		fails = NULL;
-		hi = hostif_start("vale0:h0", &fds, error, sizeof(error));
+		hi = hostif_start("vale0:h0", &fds, why);
 		ATF_REQUIRE(hi != NULL);
 		trace[0] = '\0';
 		writes = nitems(write_errors) - 1;
 		if (i == nitems(steps))
 			break;
 		fails = steps[i].step;
-		ATF_CHECK(!hostif_renew(hi, &again, error, sizeof(error)));
-		ATF_CHECK_STREQ(steps[i].message, error);
+		ATF_CHECK_EQ(-1, hostif_renew(hi, &again, why));
+		ATF_CHECK_EQ(fails_error, errno);
+		ATF_CHECK_STREQ(steps[i].message, why);
 		snprintf(calls, sizeof(calls), ENDS "%s" FREED, steps[i].calls);
 		CALLS(calls);
 	}
@@ -811,7 +810,7 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 	hi->mtu = hi->said = 1;
 	hi->tx_state = HOSTIF_TX_FULL;
 	serial = hostif_serial(hi);
-	ATF_CHECK(hostif_renew(hi, &again, error, sizeof(error)));
+	ATF_CHECK_EQ(0, hostif_renew(hi, &again, why));
 	CALLS(SERVE "thread; ");
 	ATF_CHECK(hostif_gone(hi) == false && hostif_up(hi));
 	ATF_CHECK(!hostif_outgrown(hi));
@@ -824,9 +823,10 @@ TEST(renew, "Another interface takes the place of one that is gone: the port "
 	ATF_CHECK(hi->ops == &hostif_packet_ops);
 	ATF_CHECK_EQ(7, hostif_counter(hi, HOSTIF_C_POLL));
 	writes = nitems(write_errors) - 1;
-	ATF_CHECK(!hostif_renew(hi, &bad, error, sizeof(error)));
+	ATF_CHECK_EQ(-1, hostif_renew(hi, &bad, why));
+	ATF_CHECK_EQ(EINVAL, errno);
 	ATF_CHECK_STREQ("vale0:h0: not an open interface: Invalid argument",
-	    error);
+	    why);
 	CALLS("write; join 5; stop; close 77; close 2 from 30; " FREED);
 }
 

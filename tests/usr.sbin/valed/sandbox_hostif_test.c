@@ -56,7 +56,7 @@ start(enum hostif_kind k)
 	struct sockaddr_ll sll = {
 		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)
 	};
-	char error[256];
+	char why[HOSTIF_WHY];
 
 	if (k == HOSTIF_XDP)
 		use_xdp();
@@ -69,8 +69,8 @@ start(enum hostif_kind k)
 	wire_m = socket(AF_PACKET, SOCK_RAW, 0);
 	sll.sll_ifindex = if_nametoindex("m1");
 	ATF_REQUIRE_EQ(0, bind(wire_m, (struct sockaddr *)&sll, sizeof(sll)));
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, error,
-	    sizeof(error)) == 0, "%s", error);
+	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0,
+	    "%s", why);
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pass));
 	make_frame(frame + FRAME_VNET_SHORT, 60, 5);
 }

@@ -189,7 +189,7 @@ TEST(refuses, "A process that a client has taken over has what the "
 {
 	struct adapter_config ac = { .ac_slot = 2, .ac_fd = -1,
 	    .ac_path = "b.sock", .ac_control = "/c" };
-	char line[VALED_ATTACH_WHY], where[VALED_WHERE_SIZE];
+	char line[HOSTIF_WHY], where[VALED_WHERE_SIZE];
 	struct hostif_fds fds;
 	FILE *f;
 

@@ -63,17 +63,17 @@
 struct guard_request {
 	enum {
 		GUARD_READ,		/* the configuration again */
-		GUARD_SOCKET,		/* of the adapter at gr_place */
+		GUARD_SOCKET,		/* of the adapter at grq_place */
 		GUARD_OPENER,		/* the same */
-		GUARD_OPEN,		/* the interface of the port gr_text */
-		GUARD_WHERE,		/* of gr_variable at gr_place */
-		GUARD_UNLINK,		/* the path gr_text */
+		GUARD_OPEN,		/* the interface of the port grq_text */
+		GUARD_WHERE,		/* of grq_variable at grq_place */
+		GUARD_UNLINK,		/* the path grq_text */
 		GUARD_REMOVE		/* with a store: remove the sockets at
 					   the end; no reply */
-	}		gr_what;
-	unsigned int	gr_place;	/* valed_place() */
-	int		gr_variable;	/* VALED_V_* */
-	char		gr_text[VALED_PATH_SIZE];
+	}		grq_what;
+	unsigned int	grq_place;	/* valed_place() */
+	int		grq_variable;	/* VALED_V_* */
+	char		grq_text[VALED_PATH_SIZE];
 };
 _Static_assert(VALED_PATH_SIZE >= VALE_NAME_SIZE, "a port's name fits");
 
@@ -231,19 +231,19 @@ interface_open(const char *port, struct guard_reply *gp)
 static void
 say_where(const struct guard_request *gr, struct guard_reply *gp)
 {
-	const struct adapter_config *ac = adapter_at(gr->gr_place);
+	const struct adapter_config *ac = adapter_at(gr->grq_place);
 	const struct valed_node *vn;
 	struct valed_where where;
 
 	gp->grp_error = ENOENT;
-	if (ac == NULL || gr->gr_variable < 0 ||
-	    gr->gr_variable >= VALED_NVARIABLES)
+	if (ac == NULL || gr->grq_variable < 0 ||
+	    gr->grq_variable >= VALED_NVARIABLES)
 		return;
 	vn = valed_config_find(ac->ac_bus, ac->ac_slot, ac->ac_func);
-	where = valed_config_where(vn, gr->gr_variable);
+	where = valed_config_where(vn, gr->grq_variable);
 	snprintf(gp->grp_why.wy_text, sizeof(gp->grp_why.wy_text), "%s%s",
 	    where.wh_option, where.wh_text);
-	if (vn->nd_variable[gr->gr_variable].nt_value != NULL)
+	if (vn->nd_variable[gr->grq_variable].nt_value != NULL)
 		gp->grp_error = 0;
 }
 
@@ -254,25 +254,25 @@ request_do(const struct guard_request *gr, struct guard_reply *gp)
 	const struct adapter_config *ac;
 	int fd = -1;
 
-	switch (gr->gr_what) {
+	switch (gr->grq_what) {
 	case GUARD_READ:
 		fd = configuration_read(gp);
 		break;
 	case GUARD_SOCKET:
-		ac = adapter_at(gr->gr_place);
+		ac = adapter_at(gr->grq_place);
 		if (ac != NULL)
 			fd = socket_open(ac, &gp->grp_why);
 		break;
 	case GUARD_OPENER:
-		ac = adapter_at(gr->gr_place);
+		ac = adapter_at(gr->grq_place);
 		if (ac != NULL && valed_is_remote(ac))
 			fd = opener_start(ac, &gp->grp_why);
 		break;
 	case GUARD_OPEN:
-		interface_open(gr->gr_text, gp);
+		interface_open(gr->grq_text, gp);
 		return (-1);
 	case GUARD_UNLINK:
-		valed_socket_remove(gr->gr_text);
+		valed_socket_remove(gr->grq_text);
 		return (-1);
 	default:
 		say_where(gr, gp);
@@ -319,7 +319,7 @@ request_receive(struct guard_request *gr)
 	do
 		n = recv(guard_fd, gr, sizeof(*gr), 0);
 	while (n == -1 && errno == EINTR);
-	gr->gr_text[sizeof(gr->gr_text) - 1] = '\0';
+	gr->grq_text[sizeof(gr->grq_text) - 1] = '\0';
 	return (n == (ssize_t)sizeof(*gr));
 }
 
@@ -336,7 +336,7 @@ guard(void)
 	setsid();
 	prctl(PR_SET_NAME, "valed-guard");
 	while (request_receive(&gr)) {
-		if (gr.gr_what == GUARD_REMOVE)
+		if (gr.grq_what == GUARD_REMOVE)
 			guard_removes = true;
 		else
 			request_answer(&gr);
@@ -549,8 +549,8 @@ ask(const struct guard_request *gr, struct guard_reply *gp)
 static int
 ask_fd(int what, const struct adapter_config *ac, struct valed_why *why)
 {
-	const struct guard_request gr = { .gr_what = what,
-	    .gr_place = valed_place(ac) };
+	const struct guard_request gr = { .grq_what = what,
+	    .grq_place = valed_place(ac) };
 	static struct guard_reply gp;
 
 	if (ask(&gr, &gp))
@@ -562,7 +562,7 @@ ask_fd(int what, const struct adapter_config *ac, struct valed_why *why)
 bool
 valed_guard_read(void)
 {
-	const struct guard_request gr = { .gr_what = GUARD_READ };
+	const struct guard_request gr = { .grq_what = GUARD_READ };
 
 	return (request_send(&gr));
 }
@@ -639,11 +639,11 @@ bool
 valed_guard_open(const char *port, struct hostif_fds *fds,
     char line[HOSTIF_WHY])
 {
-	struct guard_request gr = { .gr_what = GUARD_OPEN };
+	struct guard_request gr = { .grq_what = GUARD_OPEN };
 	static struct guard_reply gp;
 	bool open;
 
-	strlcpy(gr.gr_text, port, sizeof(gr.gr_text));
+	strlcpy(gr.grq_text, port, sizeof(gr.grq_text));
 	open = ask(&gr, &gp);
 	strlcpy(line, gp.grp_why.wy_text, HOSTIF_WHY);
 	*fds = gp.grp_hostif;
@@ -655,8 +655,8 @@ bool
 valed_guard_where(const struct adapter_config *ac, int variable,
     char where[VALED_WHERE_SIZE])
 {
-	const struct guard_request gr = { .gr_what = GUARD_WHERE,
-	    .gr_place = valed_place(ac), .gr_variable = variable };
+	const struct guard_request gr = { .grq_what = GUARD_WHERE,
+	    .grq_place = valed_place(ac), .grq_variable = variable };
 	static struct guard_reply gp;
 	const bool set = ask(&gr, &gp);
 
@@ -667,17 +667,17 @@ valed_guard_where(const struct adapter_config *ac, int variable,
 void
 valed_guard_unlink(const char *path)
 {
-	struct guard_request gr = { .gr_what = GUARD_UNLINK };
+	struct guard_request gr = { .grq_what = GUARD_UNLINK };
 	static struct guard_reply gp;
 
-	strlcpy(gr.gr_text, path, sizeof(gr.gr_text));
+	strlcpy(gr.grq_text, path, sizeof(gr.grq_text));
 	(void)ask(&gr, &gp);
 }
 
 void
 valed_guard_end(bool keep)
 {
-	const struct guard_request gr = { .gr_what = GUARD_REMOVE };
+	const struct guard_request gr = { .grq_what = GUARD_REMOVE };
 	static struct guard_reply gp;
 
 	if (!keep && valed_store_active())

@@ -471,7 +471,10 @@ TEST(opened, "A socket is of its type, listens, is not inherited, and replaces "
 	ATF_CHECK_EQ(SOCK_SEQPACKET, value);
 	client = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	ATF_CHECK_EQ(0, __real_connect(client, (void *)&sun, sizeof(sun)));
+	/* It is no adapter's: only the end removes the control socket. */
 	valed_socket_remove("s");
+	ATF_CHECK(exists("s"));
+	valed_sockets_remove();
 	ATF_CHECK(!exists("s"));
 }
 

@@ -31,7 +31,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <net/if.h>
 
@@ -84,12 +83,18 @@ struct guard_reply {
 	struct hostif_fds grp_hostif;	/* GUARD_OPEN */
 };
 
-/* The lists of GUARD_READ, which follow each other in a file. */
-struct guard_lists {
+/* Settings of a configuration, at most. */
+#define	GUARD_SETTINGS	(VALED_LINES_MAX + VALED_MAXADAPTERS * VALE_NSETTINGS)
+
+/* What GUARD_READ has read: the guard writes it, and reads none of it. */
+static struct guard_lists {
 	unsigned int	gl_nadapters;
 	unsigned int	gl_nhostifs;
 	unsigned int	gl_nsettings;
-};
+	struct adapter_config gl_adapter[VALED_MAXADAPTERS];
+	struct hostif_config gl_hostif[HOSTIF_MAX];
+	struct valed_setting gl_setting[GUARD_SETTINGS];
+} *guard_lists;			/* memory that both processes have */
 
 /* The connection: this process's end. */
 static int	guard_fd = -1;
@@ -162,47 +167,29 @@ opener_start(const struct adapter_config *ac, struct valed_why *why)
 	return (fd);
 }
 
-/* Write the lists of a configuration to a file.  Returns the file, or -1. */
-static int
-lists_write(const struct valed_options *opt)
+/* Read the configuration.  Returns false with *why. */
+static bool
+configuration_read(struct valed_why *why)
 {
-	const struct guard_lists gl = { opt->vo_nadapters, opt->vo_nhostifs,
-	    opt->vo_settings.vss_n };
-	const struct iovec iov[] = {
-		{ (void *)(uintptr_t)&gl, sizeof(gl) },
-		{ opt->vo_adapters,
-		    gl.gl_nadapters * sizeof(opt->vo_adapters[0]) },
-		{ opt->vo_hostifs,
-		    gl.gl_nhostifs * sizeof(opt->vo_hostifs[0]) },
-		{ opt->vo_settings.vss_list,
-		    gl.gl_nsettings * sizeof(opt->vo_settings.vss_list[0]) }
-	};
-	const int fd = memfd_create("configuration", MFD_CLOEXEC);
-	ssize_t size = 0;
-	unsigned int i;
-
-	for (i = 0; i < nitems(iov); i++)
-		size += (ssize_t)iov[i].iov_len;
-	if (fd != -1 && writev(fd, iov, nitems(iov)) == size &&
-	    lseek(fd, 0, SEEK_SET) == 0)
-		return (fd);
-	if (fd != -1)
-		close(fd);
-	return (-1);
-}
-
-/* Read the configuration.  Returns a file with its lists, or -1. */
-static int
-configuration_read(struct guard_reply *gp)
-{
+	struct guard_lists *gl = guard_lists;
 	struct valed_options opt;
 
-	guard_read = valed_options(guard_argc, guard_argv, &opt, &gp->grp_why);
+	guard_read = valed_options(guard_argc, guard_argv, &opt, why);
 	if (!guard_read)
-		return (-1);
+		return (false);
 	valed_options_free(&guard_options);
 	guard_options = opt;
-	return (lists_write(&opt));
+	gl->gl_nadapters = opt.vo_nadapters;
+	gl->gl_nhostifs = opt.vo_nhostifs;
+	gl->gl_nsettings = opt.vo_settings.vss_n;
+	memcpy(gl->gl_adapter, opt.vo_adapters,
+	    opt.vo_nadapters * sizeof(gl->gl_adapter[0]));
+	memcpy(gl->gl_hostif, opt.vo_hostifs,
+	    opt.vo_nhostifs * sizeof(gl->gl_hostif[0]));
+	if (opt.vo_settings.vss_n > 0)
+		memcpy(gl->gl_setting, opt.vo_settings.vss_list,
+		    opt.vo_settings.vss_n * sizeof(gl->gl_setting[0]));
+	return (true);
 }
 
 /* Open the interface that the configuration has for a port. */
@@ -256,8 +243,9 @@ request_do(const struct guard_request *gr, struct guard_reply *gp)
 
 	switch (gr->grq_what) {
 	case GUARD_READ:
-		fd = configuration_read(gp);
-		break;
+		if (!configuration_read(&gp->grp_why))
+			gp->grp_error = EINVAL;
+		return (-1);
 	case GUARD_SOCKET:
 		ac = adapter_at(gr->grq_place);
 		if (ac != NULL)
@@ -414,7 +402,10 @@ guard_fork(const struct valed_options *opt, struct valed_why *why)
 	int fds[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
+	guard_lists = mmap(NULL, sizeof(*guard_lists), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (guard_lists == MAP_FAILED ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1 ||
 	    (pid = fork()) == -1)
 		return (valed_why_set(why, EX_OSERR, "guard: %s",
 		    strerror(errno)));
@@ -567,60 +558,42 @@ valed_guard_read(void)
 	return (request_send(&gr));
 }
 
-/* Read a list of `n' elements, which is from malloc(3), or NULL. */
+/* Copy a list to memory from malloc(3).  Returns NULL with errno. */
 static void *
-list_read(int fd, unsigned int n, size_t size)
+list_copy(const void *list, unsigned int n, size_t size)
 {
-	void *list = calloc(MAX(n, 1), size);
+	void *copy = calloc(MAX(n, 1), size);
 
-	if (list == NULL || read(fd, list, n * size) == (ssize_t)(n * size))
-		return (list);
-	free(list);
-	return (NULL);
-}
-
-/* Read the lists of a configuration. */
-static bool
-lists_read(int fd, struct valed_options *opt)
-{
-	struct guard_lists gl;
-
-	memset(opt, 0, sizeof(*opt));
-	if (read(fd, &gl, sizeof(gl)) != (ssize_t)sizeof(gl))
-		return (false);
-	opt->vo_nadapters = gl.gl_nadapters;
-	opt->vo_nhostifs = gl.gl_nhostifs;
-	opt->vo_settings.vss_n = opt->vo_settings.vss_max = gl.gl_nsettings;
-	opt->vo_adapters = list_read(fd, gl.gl_nadapters,
-	    sizeof(opt->vo_adapters[0]));
-	opt->vo_hostifs = list_read(fd, gl.gl_nhostifs,
-	    sizeof(opt->vo_hostifs[0]));
-	opt->vo_settings.vss_list = list_read(fd, gl.gl_nsettings,
-	    sizeof(opt->vo_settings.vss_list[0]));
-	return (opt->vo_adapters != NULL && opt->vo_hostifs != NULL &&
-	    opt->vo_settings.vss_list != NULL);
+	return (copy == NULL ? NULL : memcpy(copy, list, n * size));
 }
 
 bool
 valed_guard_options(struct valed_options *opt, struct valed_why *why)
 {
+	const struct guard_lists *gl = guard_lists;
 	static struct guard_reply gp;
-	bool read;
 
 	if (!reply_receive(&gp))
 		(void)reply_none(&gp);
 	*why = gp.grp_why;
-	if (gp.grp_error != 0) {
-		errno = gp.grp_error;
+	errno = gp.grp_error;
+	if (gp.grp_error != 0)
 		return (false);
-	}
-	read = lists_read(gp.grp_hostif.hf_fd[0], opt);
-	if (!read) {
-		valed_why_set(why, EX_OSERR, "%s", strerror(errno));
-		valed_options_free(opt);
-	}
-	hostif_close(&gp.grp_hostif);
-	return (read);
+	*opt = (struct valed_options){ .vo_nadapters = gl->gl_nadapters,
+	    .vo_nhostifs = gl->gl_nhostifs };
+	opt->vo_settings.vss_n = opt->vo_settings.vss_max = gl->gl_nsettings;
+	opt->vo_adapters = list_copy(gl->gl_adapter, gl->gl_nadapters,
+	    sizeof(gl->gl_adapter[0]));
+	opt->vo_hostifs = list_copy(gl->gl_hostif, gl->gl_nhostifs,
+	    sizeof(gl->gl_hostif[0]));
+	opt->vo_settings.vss_list = list_copy(gl->gl_setting,
+	    gl->gl_nsettings, sizeof(gl->gl_setting[0]));
+	if (opt->vo_adapters != NULL && opt->vo_hostifs != NULL &&
+	    opt->vo_settings.vss_list != NULL)
+		return (true);
+	valed_why_set(why, EX_OSERR, "%s", strerror(errno));
+	valed_options_free(opt);
+	return (false);
 }
 
 int

@@ -212,7 +212,7 @@ adapters_start(void)
 		close(ac->ac_listen);
 		if (valed_is_remote(ac))
 			close(ac->ac_opener);
-		valed_guard_unlink(ac->ac_path);
+		(void)valed_guard_unlink(ac->ac_path);
 	}
 	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&adapters) &&
 	    opt.vo_control == NULL && opt.vo_nhostifs == 0)

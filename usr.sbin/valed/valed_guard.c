@@ -637,14 +637,14 @@ valed_guard_where(const struct adapter_config *ac, int variable,
 	return (set);
 }
 
-void
+bool
 valed_guard_unlink(const char *path)
 {
 	struct guard_request gr = { .grq_what = GUARD_UNLINK };
 	static struct guard_reply gp;
 
 	strlcpy(gr.grq_text, path, sizeof(gr.grq_text));
-	(void)ask(&gr, &gp);
+	return (ask(&gr, &gp));
 }
 
 void

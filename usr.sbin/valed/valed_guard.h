@@ -81,8 +81,11 @@ bool	valed_guard_open(const char *port, struct hostif_fds *fds,
 bool	valed_guard_where(const struct adapter_config *ac, int variable,
 	    char where[VALED_WHERE_SIZE]);
 
-/* Remove the socket of an adapter, if valed has created it. */
-void	valed_guard_unlink(const char *path);
+/*
+ * Remove the socket of an adapter, if valed has created it.  Returns false if
+ * there is no guard.
+ */
+bool	valed_guard_unlink(const char *path);
 
 /*
  * End the guard, and wait for that.  It removes the sockets, unless they are to

@@ -110,7 +110,16 @@ add(struct adapter_config *ac)
 	/* A line has said why. */
 	valed_why_set(first, EX_UNAVAILABLE, "%s: %s: the adapter cannot be "
 	    "started", ac->ac_where, ac->ac_backend);
-	valed_guard_unlink(ac->ac_path);
+	(void)valed_guard_unlink(ac->ac_path);
+}
+
+/* Remove the socket of an old adapter.  Without the guard, say so once. */
+static void
+unlink_old(const struct adapter_config *ac)
+{
+	if (!valed_guard_unlink(ac->ac_path) && first->wy_status == 0)
+		valed_warnx(first, "%s is not removed: " VALED_GUARD_GONE,
+		    ac->ac_path);
 }
 
 /* Remove an adapter. */
@@ -357,7 +366,7 @@ carry_out(struct valed_plan *vp, const struct valed_action *va)
 		add(ac);
 		break;
 	case VALED_UNLINK:
-		valed_guard_unlink(vp->pn_old[i].ac_path);
+		unlink_old(&vp->pn_old[i]);
 		break;
 	}
 }
@@ -424,7 +433,7 @@ sockets_drop(struct valed_plan *vp, unsigned int n)
 		ac = &vp->pn_result[vp->pn_action[i].ax_index];
 		if (ac->ac_listen != -1)
 			close(ac->ac_listen);
-		valed_guard_unlink(ac->ac_path);
+		(void)valed_guard_unlink(ac->ac_path);
 	}
 }
 

@@ -920,14 +920,44 @@ def guard_lost():
     assert v.proc.wait(WAIT_S) == 0
 
 
+def block(a):
+    """Have the client's adapter wait in a system call, until the watchdog ends
+    that."""
+    fd = eventfd()
+    a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+    os.eventfd_write(fd, (1 << 64) - 2)
+    os.set_blocking(fd, True)
+    a.set(IMS, ICR_TXDW, post=True)
+    a.set(ICS, ICR_TXDW, post=True)
+    return fd
+
+
+def guard_dies():
+    """In the midst of a reload, while an adapter ends."""
+    v = Server(A, B, args=["-c", "control"])
+    with Driver("b.sock") as b, Driver("a.sock") as a:
+        fd = block(a)
+        write(B)
+        v.proc.send_signal(signal.SIGHUP)
+
+        def ending():
+            with Control() as c:
+                return "vale0:a" not in c.devices()
+        wait_until(ending, "the end of the adapter")
+        guard, = guards()
+        os.kill(guard, signal.SIGKILL)
+        assert v.hear(b"READY=1\n").endswith(
+            b"a.sock is not removed: " + GONE.rstrip().encode())
+        is_gone(a)
+        b.get(STATUS)
+        os.close(fd)
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0
+
+
 def blocked():
     with Server(A, B) as v, Driver("b.sock") as b, Driver("a.sock") as a:
-        fd = eventfd()
-        a.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
-        os.eventfd_write(fd, (1 << 64) - 2)
-        os.set_blocking(fd, True)
-        a.set(IMS, ICR_TXDW, post=True)
-        a.set(ICS, ICR_TXDW, post=True)
+        fd = block(a)
         b.get(STATUS)
         v.reload(B)
         is_gone(a)
@@ -1018,6 +1048,6 @@ def manager():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap, no_port,
-        failed, inherited, killed, no_guard, guard_lost, blocked, again,
-        traffic, manager, reserved, between, taken, functions, ports, no_room,
-        moving, each, unconfirmed)})
+        failed, inherited, killed, no_guard, guard_lost, guard_dies, blocked,
+        again, traffic, manager, reserved, between, taken, functions, ports,
+        no_room, moving, each, unconfirmed)})

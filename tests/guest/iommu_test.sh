@@ -118,7 +118,7 @@ blocks_body()
 	    -object memory-backend-memfd,id=blocks,size=64G,reserve=off \
 	    -device virtio-mem-pci,memdev=blocks,requested-size=0 \
 	    -device "$(valed_device vm1)"
-	wait_until "the machine" running vm1
+	wait_must "the machine" running vm1
 	cat vm1.qemu
 	vm_alive vm1 || atf_fail "QEMU does not start"
 	[ ! -s vm1.qemu ] || atf_fail "QEMU complains"
@@ -140,7 +140,7 @@ unshared_body()
 		vm_start vm1 -S -object \
 		    memory-backend-"$kind",id=no,size=64M -m 64 \
 		    -machine memory-backend=no -device "$(valed_device vm1)"
-		wait_until "QEMU's end" proc_ended "$(cat vm1.pid)"
+		wait_must "QEMU's end" proc_ended "$(cat vm1.pid)"
 		cat vm1.qemu valed.log
 		grep -q "GET_INFO failed" vm1.qemu ||
 		    atf_fail "$kind: QEMU does not say why"

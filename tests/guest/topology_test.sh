@@ -198,7 +198,7 @@ unplug_body()
 	# hw/vfio-user/pci.c, wherever they are.  A device_add meanwhile finds
 	# an error set.
 	qmp vm2 "$unplug" || :
-	wait_until "the end of QEMU" plugged vm2
+	wait_must "the end of QEMU" plugged vm2
 	cat vm2.qemu
 	! vm_alive vm2 || atf_fail \
 	    "QEMU unplugs an e1000e now: change valed(8), Restart and BUGS"
@@ -227,13 +227,13 @@ saved_body()
 		    \"arguments\": {\"uri\": \"file:$PWD/$guest.state\"}}" ||
 		    atf_fail "QEMU does not save a guest with an adapter of \
 valed now: change valed(7), valed(8)"
-		wait_until "the state" migrated $guest
+		wait_must "the state" migrated $guest
 		grep -q "'completed'" migrate ||
 		    atf_fail "QEMU does not save a guest: $(cat migrate)"
 		vm_kill $guest
 		vm_booted() { echo "-incoming file:$PWD/$guest.state"; }
 		start_one $guest
-		wait_until "QEMU" vm_listens $guest
+		wait_must "QEMU" vm_listens $guest
 		! vm $guest "ping -q -c 3 -W 1 $peer" || atf_fail \
 		    "a saved guest has its network: change valed(7), valed(8)"
 		# As these pages say.

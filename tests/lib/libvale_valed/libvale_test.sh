@@ -23,7 +23,7 @@ find_all()
 run_installed()
 {
 	"$valed" -c "$PWD/control" & pid=$!
-	wait_until "the control socket" test -S control
+	wait_must "the control socket" test -S control
 	atf_check -o inline:"vale0:a rx_frames 0\nvale0:b rx_frames 1\n" \
 	    env VALE_SOCKET="$PWD/control" LD_LIBRARY_PATH="$PWD" "$1"
 	kill $pid

@@ -176,7 +176,7 @@ instance_body()
 	echo $! >> pids
 	root=/proc/$!/root
 	inside="nsenter -t $! -m --wd=$PWD"
-	wait_until "a directory /run" [ -e $root/run/ready -o ! -e $root ]
+	wait_must "a directory /run" [ -e $root/run/ready -o ! -e $root ]
 	[ -e $root/run/ready ] || atf_skip "no mount namespace"
 
 	lost "no valed at /run/valed/control"

@@ -22,7 +22,7 @@ begin()
 	# valed_ports sees the end of its orders without it.
 	$CAP "$@" 2> cap.err 3>&- 4<&- &
 	cap=$!
-	wait_until "the capture" [ -s cap.pcapng ]
+	wait_must "the capture" [ -s cap.pcapng ]
 }
 
 # captured N: the file has N frames, at least.
@@ -35,7 +35,7 @@ captured()
 # time after a port's sync.  It has no more.
 end()
 {
-	wait_until "$1 frames" captured "$1"
+	wait_must "$1 frames" captured "$1"
 	kill -INT $cap
 	wait $cap || atf_fail "vale-cap: $? $(cat cap.err)"
 	atf_check -o inline:"$1 frames captured, 0 dropped\n" cat cap.err
@@ -97,21 +97,21 @@ pipe_body()
 	find_cap
 	{ $CAP -n 3 -s 20 vale0:a 2> cap.err; echo $? > status; } 3>&- 4<&- |
 	    tcpdump -n -e -l -U -r - > seen 2> tcpdump.err 3>&- 4<&- &
-	wait_until "tcpdump" grep -q "reading" tcpdump.err
+	wait_must "tcpdump" grep -q "reading" tcpdump.err
 	send 0 1
-	wait_until "the frame" [ -s seen ]
+	wait_must "the frame" [ -s seen ]
 	atf_check -o inline:"1\n" sh -c 'wc -l < seen'
 	send 0 4
-	wait_until "the end" [ -s status ]
+	wait_must "the end" [ -s status ]
 	atf_check -o inline:"0\n" cat status
 	atf_check -o inline:"3 frames captured, 0 dropped\n" cat cap.err
-	wait_until "the reader" sh -c '[ $(wc -l < seen) -eq 3 ]'
+	wait_must "the reader" sh -c '[ $(wc -l < seen) -eq 3 ]'
 
 	# Nobody reads any more: it ends, with or without frames.
 	rm status
 	{ $CAP vale0:a 2> cap.err; echo $? > status; } 3>&- 4<&- |
 	    head -c 8 > seen &
-	wait_until "the end" [ -s status ]
+	wait_must "the end" [ -s status ]
 	atf_check -o inline:"0\n" cat status
 	atf_check -o inline:"0 frames captured, 0 dropped\n" cat cap.err
 	rm status
@@ -156,7 +156,7 @@ fields_body()
 	cat <&5 > cap.pcapng &
 	cat=$!
 	send 1 1
-	wait_until "the last frame" last_captured
+	wait_must "the last frame" last_captured
 	kill -INT $cap
 	wait $cap || atf_fail "vale-cap: $?"
 	wait $cat
@@ -279,7 +279,7 @@ paced()
 
 	for i in $(seq "$1"); do
 		send 0 1000
-		wait_until "$((1000 * i)) frames" written $((1000 * i))
+		wait_must "$((1000 * i)) frames" written $((1000 * i))
 	done
 }
 
@@ -305,13 +305,13 @@ size_body()
 	$CAP -Q out -n 35000 -C 1 -W 3 -r 16384 -w ring/f vale0:a 2> cap.err \
 	    3>&- 4<&- &
 	cap=$!
-	wait_until "the first file" [ -s ring/f0 ]
+	wait_must "the first file" [ -s ring/f0 ]
 	paced 24
 	# The other frames find space in its ring, however slow it is.
 	for i in $(seq 11); do
 		send 0 1000
 	done
-	wait_until "the last frame" [ -s cap.err ]
+	wait_must "the last frame" [ -s cap.err ]
 	wait $cap || atf_fail "vale-cap: $?"
 	atf_check -o inline:"35000 frames captured, 0 dropped\n" cat cap.err
 	# 104 bytes a frame: 9615 frames in a file; the fourth is the first.
@@ -322,9 +322,9 @@ size_body()
 	$CAP -Q out -n 22000 -C 1 -r 16384 -w ring/f vale0:a 2> cap.err \
 	    3>&- 4<&- &
 	cap=$!
-	wait_until "the first file" [ -s ring/f ]
+	wait_must "the first file" [ -s ring/f ]
 	paced 22
-	wait_until "the last frame" [ -s cap.err ]
+	wait_must "the last frame" [ -s cap.err ]
 	wait $cap || atf_fail "vale-cap: $?"
 	atf_check_equal "9615 9615 2770" "$(frames ring/f ring/f1 ring/f2)"
 	teardown
@@ -339,11 +339,11 @@ seconds_body()
 	find_cap
 	$CAP -G 1 -W 2 -w ring/f vale0:a 2> cap.err 3>&- 4<&- &
 	cap=$!
-	wait_until "the first file" [ -s ring/f0 ]
+	wait_must "the first file" [ -s ring/f0 ]
 	send 0 3
-	wait_until "the second file" [ -s ring/f1 ]
+	wait_must "the second file" [ -s ring/f1 ]
 	send 0 4
-	wait_until "the end" [ -s cap.err ]
+	wait_must "the end" [ -s cap.err ]
 	wait $cap || atf_fail "vale-cap: $?"
 	atf_check -o inline:"7 frames captured, 0 dropped\n" cat cap.err
 	atf_check_equal "3 4" "$(frames ring/f0 ring/f1)"
@@ -358,9 +358,9 @@ seconds_body()
 	rm ring/*
 	$CAP -C 1 -G 1 -W 2 -w ring/%s. vale0:a 2> cap.err 3>&- 4<&- &
 	cap=$!
-	wait_until "a file" sh -c '[ -n "$(ls ring)" ]'
+	wait_must "a file" sh -c '[ -n "$(ls ring)" ]'
 	first=$(ls ring)
-	wait_until "the end of $first" [ ! -e "ring/$first" ]
+	wait_must "the end of $first" [ ! -e "ring/$first" ]
 	kill -INT $cap
 	wait $cap || atf_fail "vale-cap: $?"
 	atf_check_equal 2 "$(ls ring | wc -l)"

@@ -140,7 +140,7 @@ guest_body()
 	    $(nodes backend=vale7:guest mac=$mac itr=488 csb=off) \
 	    -s 31,lpc -l com1,stdio valetest <&3 > guest.out 2>&1
 	echo $? > exited ) &
-	wait_until "a frame from $mac" frame_or_exit $see
+	wait_must "a frame from $mac" frame_or_exit $see
 	if [ -e exited ]; then
 		kill $see
 		tail -30 guest.out

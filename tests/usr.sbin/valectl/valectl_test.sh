@@ -50,7 +50,7 @@ table_body()
 	atf_check $VALECTL -o vale1:x trunk=10,20-30 link=down
 	send 0 7
 	send 1 3
-	wait_until "that the port of y is missing" no_port
+	wait_must "that the port of y is missing" no_port
 	cat > expected <<-EOT
 	PORT      KIND    ADDRESS           CLIENT LINK VLAN           RATE       TX RX DROP
 	vale0:vm1 adapter 02:00:00:00:00:01 none   up   -              -           0  7    0
@@ -118,7 +118,7 @@ addresses_body()
 	atf_check -o match:'^\[\{"address":"02:00:00:00:00:01","port":"vale0:b","age":[0-9]+\}\]$' \
 	    $VALECTL -j -t vale0
 	atf_check $VALECTL -o vale0 ageing=1
-	wait_until "the address expires" no_addrs
+	wait_must "the address expires" no_addrs
 	atf_check $VALECTL -o vale0:a limit=1
 	atf_check $VALECTL -o vale0:a limit=0
 	teardown
@@ -183,13 +183,13 @@ attach_body()
 	ns=$!
 	# Run a command in the namespace of the interface.
 	outside="nsenter -n -t $ns"
-	wait_until "the interfaces" [ -e up ]
+	wait_must "the interfaces" [ -e up ]
 	setup vale0:a
 	atf_check $outside $VALECTL -a vale0:h0
 	atf_check -o match:"^vale0:h0 bridge_idx 0 port_idx 1$" \
 	    $VALECTL -l all
 	atf_check -o match:"^vale0:h0 +interface +- +- +up +- +- +[0-9]+ " $VALECTL
-	wait_until "a frame outside" sends_out
+	wait_must "a frame outside" sends_out
 	atf_check -s exit:65 -e match:"^valectl: vale0:h0: " \
 	    $outside $VALECTL -a vale0:h0
 	atf_check -s exit:69 -e match:"vale0:none: " \
@@ -205,7 +205,7 @@ attach_body()
 	$outside python3 "$(atf_get_srcdir)/capture.py" plain h0
 	xdp && {
 		atf_check $outside $VALECTL -a vale0:h0,kind=xdp
-		wait_until "a frame outside" sends_out
+		wait_must "a frame outside" sends_out
 		atf_check $VALECTL -d vale0:h0
 		atf_check -o not-match:prog/xdp $outside ip link show h0
 	}
@@ -330,7 +330,7 @@ options_body()
 	sed 's/vm1/vm2/; s/0\.1\.0/0.2.0/; s/=3/=4/' valed.conf > more
 	cat more >> valed.conf
 	kill -HUP $valed
-	wait_until "vm2" sh -c "$VALECTL -o vale0:vm2"
+	wait_must "vm2" sh -c "$VALECTL -o vale0:vm2"
 	atf_check -o match:"^limit=4$" -o match:"^weight=7$" \
 	    $VALECTL -o vale0:vm2
 	teardown
@@ -363,7 +363,7 @@ reload_body()
 	"$(atf_get_srcdir)/valed_ports" vale0:vm3 < orders > replies &
 	ports=$!
 	exec 3> orders
-	wait_until "the program's port" sh -c "$VALECTL -l vale0:vm3"
+	wait_must "the program's port" sh -c "$VALECTL -l vale0:vm3"
 	sed 's/vm2/vm3/; s/0\.2\.0/0.3.0/' more >> valed.conf
 	sed 's/vm2/vm4/; s/0\.2\.0/0.4.0/' more >> valed.conf
 	atf_check -s exit:1 -e match:"^valectl: valed.conf:5: vale0:vm3: the \

@@ -64,11 +64,11 @@ interface_body()
 	    exec "$@"' sh "$top/usr.sbin/valed/valed" -c control \
 	    -a vale0:h0 2> valed.err &
 	valed=$!
-	wait_until "the interface" sh -c "$VALECTL -l vale0:h0"
+	wait_must "the interface" sh -c "$VALECTL -l vale0:h0"
 	atf_check -o match:"^interface h0 port vale0:h0$" \
 	    -o match:"^interface h0 rx_frames [0-9]+$" \
 	    -o match:"^vale0:h0 tx_frames [0-9]+$" $VALECTL -k all
-	wait_until "a poll of the interface's thread" polls h0
+	wait_must "a poll of the interface's thread" polls h0
 	teardown
 }
 
@@ -98,27 +98,27 @@ link_body()
 	    "$top/usr.sbin/valed/valed" -c control -a vale0:h0 -s $ADAPTER \
 	    2> valed.err &
 	valed=$!
-	wait_until "the interface" sh -c "$VALECTL -l vale0:h0"
-	wait_until "the link" has_link up
+	wait_must "the interface" sh -c "$VALECTL -l vale0:h0"
+	wait_must "the link" has_link up
 	atf_check $VALECTL -o vale0:vm1 link=down
-	wait_until "no link" has_link down
+	wait_must "no link" has_link down
 	atf_check -o match:"^link=down$" $VALECTL -o vale0:vm1
 	atf_check -o match:'"link":"down"' $VALECTL -j -o vale0:vm1
 	atf_check $VALECTL -o vale0:vm1 link=uplink
-	wait_until "the interface's carrier" has_link up
+	wait_must "the interface's carrier" has_link up
 	atf_check nsenter -n -t $valed ip link set w0 down
-	wait_until "no carrier" has_link down
+	wait_must "no carrier" has_link down
 	atf_check nsenter -n -t $valed ip link set w0 up
-	wait_until "a carrier again" has_link up
+	wait_must "a carrier again" has_link up
 	# Without an uplink there is no link, until it is attached again.
 	atf_check $VALECTL -d vale0:h0
-	wait_until "no uplink" has_link down
+	wait_must "no uplink" has_link down
 	atf_check nsenter -n -t $valed $VALECTL -a vale0:h0
-	wait_until "an uplink again" has_link up
+	wait_must "an uplink again" has_link up
 	atf_check nsenter -n -t $valed ip link del h0
-	wait_until "no interface" has_link down
+	wait_must "no interface" has_link down
 	atf_check $VALECTL -o vale0:vm1 link=up
-	wait_until "its own link" has_link up
+	wait_must "its own link" has_link up
 	atf_check -s exit:65 -e match:"link is up, down or uplink" \
 	    $VALECTL -o vale0:vm1 link=no
 	teardown
@@ -253,7 +253,7 @@ application/openmetrics-text;version=1.0.0\r\n\r\n"
 	# SIGALRM ends the program.
 	sleep 60 | { "$VALECTL" --openmetrics=http; echo $? > status; } &
 	slow=$!
-	wait_until "the end" [ -s status ]
+	wait_must "the end" [ -s status ]
 	kill $slow
 	atf_check -o inline:"142\n" cat status
 	teardown

@@ -38,8 +38,8 @@ bridge_body()
 	valed_in $S -a vale0:pa -a vale0:pb
 	tcp $B 10.9.0.2 $A 20000000
 	tcp $A 10.9.0.1 $B 20000000
-	wait_until "sleep" carrier_sleeps
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "sleep" carrier_sleeps
+	wait_must "counters" counted $VALED_PID $S
 	frames=$(value $S pa rx_frames)
 	[ $frames -gt 0 ] || atf_fail "no frames"
 	# In frames of the MTU these would be 13,800, and as many answers.
@@ -70,7 +70,7 @@ lines_body()
 	END
 	valed_in $S -c control -k valed.conf
 	# It has its sandbox before interfaces are attached.
-	wait_until "vale0:pa" listed vale0:pa
+	wait_must "vale0:pa" listed vale0:pa
 	atf_check -o match:limit=1 "$VALECTL" -c control -o vale0:pa
 	grep -q "valed.conf:2: none: " valed.err.$S ||
 	    atf_fail "$(cat valed.err.$S)"
@@ -144,7 +144,7 @@ goes_on()
 		wait_until "another process" another $pid "$old" ||
 		    atf_fail "$how: $(cat valed.err.$S)"
 		# Valed answers before it attaches interfaces.
-		wait_until "vale0:pa" listed vale0:pa
+		wait_must "vale0:pa" listed vale0:pa
 		atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
 		tcp $B 10.9.0.2 $A 1000000
 		tcp $A 10.9.0.1 $B 1000000
@@ -171,14 +171,14 @@ kept_body()
 	tcp $B 10.9.0.2 $A 1000000
 	goes_on $pid restart crash crash restart
 	atf_check "$VALECTL" -c control -d vale0:pa
-	wait_until "no promiscuous mode" promiscuity $S pa 0
+	wait_must "no promiscuous mode" promiscuity $S pa 0
 	atf_check "$VALECTL" -c control restart
-	wait_until "vale0:pb" listed vale0:pb
+	wait_must "vale0:pb" listed vale0:pb
 	atf_check -o not-match:vale0:pa -o match:vale0:pb \
 	    "$VALECTL" -c control
 	atf_check -o inline:"2\n" grep -vc restarted: valed.err.$S
 	valed_ends $pid valed.err.$S
-	wait_until "no promiscuous mode" promiscuity $S pb 0
+	wait_must "no promiscuous mode" promiscuity $S pb 0
 }
 
 host_case privileges "Lines of a file attach interfaces with the privileges of \
@@ -243,7 +243,7 @@ xdp_body()
 	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb,kind=xdp
 	tcp $B 10.9.0.2 $A 5000000
 	tcp $A 10.9.0.1 $B 5000000
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	for c in rx_drop_bad rx_drop_long tx_errors tx_drop_mtu tx_drop_bad; do
 		atf_check_equal "$c 0" "$c $(value $S pa $c)"
 	done
@@ -257,7 +257,7 @@ xdp_body()
 	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb
 	tcp $A 10.9.0.1 $B 5000000
 	tcp $B 10.9.0.2 $A 5000000
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	atf_check_equal 0 $(value $S pa tx_drop_mtu)
 }
 
@@ -281,7 +281,7 @@ kept_xdp_body()
 	atf_check "$VALECTL" -c control -o vale0:pa limit=9
 	goes_on $pid restart crash
 	atf_check "$VALECTL" -c control -d vale0:pa
-	wait_until "no promiscuous mode" promiscuity $S pa 0
+	wait_must "no promiscuous mode" promiscuity $S pa 0
 	in_host $S ip -d link show pa > link
 	atf_check -o not-match:xdp cat link
 	valed_ends $pid valed.err.$S
@@ -357,12 +357,12 @@ made_again_body()
 	made_again $1
 	atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
 	atf_check "$VALECTL" -c control restart
-	wait_until "vale0:pa" listed vale0:pa
+	wait_must "vale0:pa" listed vale0:pa
 	made_again $1
 	# A reload sees that there is none, and that there is one.
 	in_host $S ip link del pa
 	rounds=$((rounds + 1))
-	wait_until "the end" said $rounds "pa: the interface is gone"
+	wait_must "the end" said $rounds "pa: the interface is gone"
 	wait_until "the reload" reload_fails ||
 	    atf_fail "it has what is gone: $(cat valed.err.$S)"
 	again $1
@@ -371,7 +371,7 @@ made_again_body()
 	# A line that is left out while there is none: the port ends.
 	in_host $S ip link del pa
 	rounds=$((rounds + 1))
-	wait_until "the end" said $rounds "pa: the interface is gone"
+	wait_must "the end" said $rounds "pa: the interface is gone"
 	: > valed.conf
 	atf_check "$VALECTL" -c control reload
 	atf_check -o not-match:vale0:pa "$VALECTL" -c control
@@ -429,13 +429,13 @@ again_by_valectl_body()
 	nsenter -t $S -n setpriv --inh-caps=-all --bounding-set=-all \
 	    "$VALED" -c control > valed.out.$S 2> valed.err.$S &
 	echo $! >> pids
-	wait_until "valed" "$VALECTL" -c control
+	wait_must "valed" "$VALECTL" -c control
 	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
 	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
 	atf_check -s exit:65 -e match:"vale0:pa: pa is attached to vale0 \
 already" nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
 	in_host $S ip link del pa
-	wait_until "the end" said 1 "pa: the interface is gone"
+	wait_must "the end" said 1 "pa: the interface is gone"
 	wire $S pa $A ea
 	in_host $A ip addr add 10.9.0.1/24 dev ea
 	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pa
@@ -476,9 +476,9 @@ gone_crash_body()
 	pid=$!
 	echo $pid >> pids
 	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
-	wait_until "vale0:pb" listed vale0:pb
+	wait_must "vale0:pb" listed vale0:pb
 	in_host $S ip link del pa
-	wait_until "the end" said 1 "pa: the interface is gone"
+	wait_must "the end" said 1 "pa: the interface is gone"
 	old=$(serving $pid)
 	kill -9 $old
 	wait_until "another process" another $pid "$old" ||
@@ -569,7 +569,7 @@ vxlan_body()
 	tcp $B 10.9.0.2 $A 5000000
 	tcp $A 10.9.0.1 $C 5000000
 	tcp $C 10.9.0.3 $B 5000000
-	wait_until "counters" counted $VALED_PID $T
+	wait_must "counters" counted $VALED_PID $T
 	# Both learned the other host's guests at the tunnel.
 	[ $(value $T vx0 port_learned) -ge 1 ] || atf_fail "not learned"
 	# The stream between B and C did not go through it.
@@ -590,7 +590,7 @@ big_body()
 	in_host $B ip -6 addr add fd00::2/64 dev eb nodad
 	valed_in $S -a vale0:pa -a vale0:pb
 	tcp $B fd00::2 $A 3000000
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	[ $(value $S pa rx_drop_long) -gt 0 ] ||
 	    atf_skip "TCP sends no packets of more than 64 KB"
 	wait_until "a line" grep -q "more than 64 KB are dropped" valed.err.$S ||
@@ -598,11 +598,11 @@ big_body()
 	# What it says.
 	in_host $A ip link set ea gso_max_size 65536
 	: > valed.out.$S
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	dropped=$(value $S pa rx_drop_long)
 	tcp $B fd00::2 $A 3000000
 	: > valed.out.$S
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	atf_check_equal $dropped $(value $S pa rx_drop_long)
 	atf_check_equal 1 $(grep -c "64 KB" valed.err.$S)
 }
@@ -648,7 +648,7 @@ for line in sys.stdin:
 	wait_until "frames" frames_pass || atf_fail "no frames"
 	echo stop >&9
 	wait_until "frames after that" frames_pass || atf_fail "no frames"
-	wait_until "counters" counted $VALED_PID $S
+	wait_must "counters" counted $VALED_PID $S
 	[ $(value $S tap0 rx_stops) -gt 0 ] ||
 	    atf_skip "this kernel's ring does not stop"
 	atf_check_equal 1 $(grep -c "receive ring stopped" valed.err.$S)

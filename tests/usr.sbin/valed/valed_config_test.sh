@@ -58,7 +58,7 @@ empty_body()
 	echo "# nothing yet" > none.conf
 	"$VALED" -k none.conf -v > out 2> err &
 	pid=$!
-	wait_until "the process" [ -d /proc/$pid/task ]
+	wait_must "the process" [ -d /proc/$pid/task ]
 	# The process is up when the guard exists.
 	wait_until "the guard" grep -q . /proc/$pid/task/$pid/children ||
 	    atf_fail "no guard: $(cat err)"

@@ -44,8 +44,8 @@ interface_body()
 	documented "$(atf_get_srcdir)/valed.8" interface | sort > documented
 	unshare -n sh -c 'ip link add h0 type veth peer name w0 &&
 	    exec "$VALED" -a vale0:h0,kind=packet' > out &
-	wait_until "the sandbox" grep -q "^Seccomp:.*2" /proc/$!/status
-	wait_until "counters" printed $!
+	wait_must "the sandbox" grep -q "^Seccomp:.*2" /proc/$!/status
+	wait_must "counters" printed $!
 	valed_ends $!
 	cut -d ' ' -f 2 out | grep -v ^port_ | sort -u > printed
 	atf_check diff -u documented printed

@@ -119,7 +119,7 @@ static int (*ctl_drop)(void);	/* of ctl_start() */
 static sem_t ctl_ready;		/* the thread has dropped its privileges, */
 static int ctl_error;		/* or this errno */
 static sem_t ctl_goes;		/* ctl_go() */
-static void (*ctl_changed)(bool admin);	/* of ctl_changes_are() */
+static void (*ctl_changed)(void);	/* of ctl_changes_are() */
 static struct ctl_conn ctl_conns[CTL_MAX];
 /* cc_open, cc_stuck and cc_serial of all, and cc_fd while it is open. */
 static pthread_mutex_t conns_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -131,7 +131,7 @@ static pthread_mutex_t unread_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int unread_max = UINT_MAX;
 
 void
-ctl_changes_are(void (*changed)(bool admin))
+ctl_changes_are(void (*changed)(void))
 {
 	ctl_changed = changed;
 }
@@ -219,8 +219,9 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 		return (ctl_why(cc, EINVAL, "request %u has the wrong length",
 		    hdr->nr_reqtype));
 	error = ctl_do(cc, r, size);
-	if (error == 0 && ctl_changed != NULL && is_change(r->type))
-		ctl_changed(cc->cc_who.cw_admin);
+	if (error == 0 && ctl_changed != NULL && cc->cc_who.cw_admin &&
+	    is_change(r->type))
+		ctl_changed();
 	return (error);
 }
 

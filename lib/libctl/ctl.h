@@ -81,11 +81,12 @@ struct hostif_fds;
 bool	ctl_attach_accepts(const struct hostif_fds *fds);
 
 /*
- * Call changed() after each request that has changed a setting or an attached
- * interface, on the connection's thread, before the reply; `admin' is whether
- * an administrator has made the request.  Before ctl_start().
+ * Call changed() after each request by which an administrator has changed a
+ * setting or an attached interface, on the connection's thread, before the
+ * reply.  Others can change only settings of their own ports, which end with
+ * these.  Before ctl_start().
  */
-void	ctl_changes_are(void (*changed)(bool admin));
+void	ctl_changes_are(void (*changed)(void));
 
 /*
  * Reloads, and restarts, that clients ask for: ctl_reload.c.  The main thread,

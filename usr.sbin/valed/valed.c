@@ -315,7 +315,7 @@ main(int argc, char **argv)
 	adapters_start();
 	valed_counters_keep_start(&opt);
 	ctl_devices_are(valed_watch_list);
-	ctl_changes_are(valed_serve_changed);
+	ctl_changes_are(valed_serve_keep);
 	if (opt.vo_control != NULL &&
 	    (errno = ctl_start(opt.vo_control->co_listen,
 	    &opt.vo_control->co_options, valed_sandbox_drop)) != 0) {

@@ -19,7 +19,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
@@ -68,13 +67,6 @@ static bool			reload_again;	/* for a signal */
 static bool			checking;	/* until the supervisor says
 						   whether it can restart */
 
-/*
- * Clients have changed something since the last check of the main thread: the
- * first change is kept at once, and all others by the next check.
- */
-static atomic_bool		kept, to_keep;
-
-static void			keep(void);
 static bool			signals_read(void);
 static void			end(bool restart) __dead2;
 
@@ -162,9 +154,6 @@ watch(struct adapter *ending)
 	peer_close_watch();
 	valed_carrier_watch();
 	valed_notify_watch();
-	atomic_store(&kept, false);
-	if (atomic_exchange(&to_keep, false))
-		keep();
 	if (verbose) {
 		valed_stats_live(adapters);
 		hostif_each(valed_stats_hostif_live, NULL);
@@ -211,20 +200,11 @@ reload_begin(enum ctl_wish wish)
 		    strerror(errno));
 }
 
-static void
-keep(void)
+void
+valed_serve_keep(void)
 {
 	valed_hostif_keep();
 	valed_settings_keep();
-}
-
-void
-valed_serve_changed(bool admin)
-{
-	if (!admin && atomic_exchange(&kept, true))
-		atomic_store(&to_keep, true);
-	else
-		keep();
 }
 
 /* While an adapter ends or moves, which may never come to an end. */
@@ -259,7 +239,7 @@ reload(void)
 		return (false);
 	} else
 		warnx("%s", why.wy_text);
-	keep();
+	valed_serve_keep();
 	reload_end(why.wy_text);
 	if (reload_again)
 		reload_begin(CTL_RELOAD);
@@ -455,7 +435,7 @@ end(bool restart)
 	if (go_on) {
 		adapters_step(adapter_quiesce, adapter_quiesced);
 		adapters_step(adapter_save, adapter_saved);
-		keep();
+		valed_serve_keep();
 		valed_counters_keep();
 	}
 	fflush(stdout);
@@ -476,7 +456,7 @@ valed_serve(struct adapter_list *list, bool live, int signal_fd)
 	valed_guard_watch(watch_due);
 	adapters_step(adapter_go, adapter_resumed);
 	started();
-	keep();
+	valed_serve_keep();
 	valed_store_tell(VALED_STORE_SERVES, NULL);
 	ctl_go();
 	valed_notify_ready(adapters_count(), "");

@@ -24,13 +24,11 @@
 int	valed_serve_signals(void);
 
 /*
- * Have the store keep what clients have changed of interfaces and settings, for
- * the next process: at once what an administrator has, and within a second what
- * others have, so that a program that changes something in a loop keeps nobody
- * busy.  Any thread, when valed_hostif_keep_start() and
- * valed_settings_keep_start() have returned.
+ * Have the store keep the interfaces and settings that administrators have
+ * changed, for the next process.  Any thread, when valed_hostif_keep_start()
+ * and valed_settings_keep_start() have returned.
  */
-void	valed_serve_changed(bool admin);
+void	valed_serve_keep(void);
 
 /*
  * Let the adapters of *list serve (adapter_go()), which reloads change, until a

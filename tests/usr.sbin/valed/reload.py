@@ -932,18 +932,52 @@ def block(a):
     return fd
 
 
+def midst(v, a):
+    """Have a reload wait for an adapter's end.  Returns what holds that up."""
+    fd = block(a)
+    write(B)
+    v.proc.send_signal(signal.SIGHUP)
+
+    def ending():
+        with Control() as c:
+            return "vale0:a" not in c.devices()
+    wait_until(ending, "the end of the adapter")
+    return fd
+
+
+def another():
+    with Server(A, B, args=["-c", "control"]) as v:
+        with Driver("a.sock") as a:
+            fd = midst(v, a)
+            write(B, C)
+            v.proc.send_signal(signal.SIGHUP)
+            # This one reads what is there when the first one has ended.
+            wait_until(lambda: v.connects("c.sock"), "the next reload")
+            assert v.done() == ["vale0:a: the adapter is removed",
+                                "vale0:c: the adapter is added"]
+            os.close(fd)
+
+
+def told():
+    """While the guard hangs, as in a file system."""
+    v = Server(A, B, args=["-c", "control"])
+    with Driver("a.sock") as a:
+        fd = midst(v, a)
+        guard, = guards()
+        os.kill(guard, signal.SIGSTOP)
+        v.proc.terminate()
+        v.hear(b"STOPPING=1")
+        os.kill(guard, signal.SIGCONT)
+        assert v.proc.wait(WAIT_S) == 0
+        os.close(fd)
+    wait_until(lambda: not sockets(), "removal of the sockets")
+
+
 def guard_dies():
     """In the midst of a reload, while an adapter ends."""
     v = Server(A, B, args=["-c", "control"])
     with Driver("b.sock") as b, Driver("a.sock") as a:
-        fd = block(a)
-        write(B)
-        v.proc.send_signal(signal.SIGHUP)
-
-        def ending():
-            with Control() as c:
-                return "vale0:a" not in c.devices()
-        wait_until(ending, "the end of the adapter")
+        fd = midst(v, a)
         guard, = guards()
         os.kill(guard, signal.SIGKILL)
         assert v.hear(b"READY=1\n").endswith(
@@ -1048,6 +1082,6 @@ def manager():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap, no_port,
-        failed, inherited, killed, no_guard, guard_lost, guard_dies, blocked,
-        again, traffic, manager, reserved, between, taken, functions, ports,
-        no_room, moving, each, unconfirmed)})
+        failed, inherited, killed, no_guard, guard_lost, guard_dies, another,
+        told, blocked, again, traffic, manager, reserved, between, taken,
+        functions, ports, no_room, moving, each, unconfirmed)})

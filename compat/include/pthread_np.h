@@ -16,7 +16,7 @@
 /* Name a thread for debuggers.  Linux keeps the first 15 characters. */
 void	pthread_set_name_np(pthread_t thread, const char *name);
 
-/* Whether the calling thread owns the mutex.  For assertions. */
+/* Return whether the calling thread owns the mutex.  For assertions. */
 int	pthread_mutex_isowned_np(pthread_mutex_t *mutex);
 
 #endif /* !_COMPAT_PTHREAD_NP_H_ */

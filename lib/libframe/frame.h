@@ -90,8 +90,8 @@ frame_set_known(struct frame *frame, const struct frame *known)
 }
 
 /*
- * Whether it has one fragment and nothing is known of it, as of most: one
- * comparison of the members together.
+ * Return whether it has one fragment and nothing is known of it, as of most:
+ * one comparison of the members together.
  */
 static inline bool
 frame_single(const struct frame *frame)
@@ -105,7 +105,7 @@ frame_single(const struct frame *frame)
 	    4) == 0);
 }
 
-/* Whether it has one fragment and complete checksums. */
+/* Return whether it has one fragment and complete checksums. */
 static inline bool
 frame_complete(const struct frame *frame)
 {

@@ -132,7 +132,7 @@ hdr_gre(const uint8_t *p, uint32_t len, uint32_t off)
 	return (type == FRAME_TYPE_IP4 || type == FRAME_TYPE_IP6 ? off : 0);
 }
 
-/* Whether the IP header has the length of the rest of the frame. */
+/* Return whether the IP header has the length of the rest of the frame. */
 static bool
 hdr_length(const uint8_t *p, const struct frame_hdr *fh, uint32_t frame_len)
 {
@@ -143,7 +143,7 @@ hdr_length(const uint8_t *p, const struct frame_hdr *fh, uint32_t frame_len)
 }
 
 /*
- * Whether TCP, or UDP of the right length, follows the IP header, whose
+ * Return whether TCP, or UDP of the right length, follows the IP header, whose
  * checksum is right: other data may look like a header without these.
  */
 static bool

@@ -161,7 +161,7 @@ host_hdrlen(const struct frame *frame, const uint8_t *p)
 	return (MIN(end, frame->f_len));
 }
 
-/* Whether packets of these segments are known, and not too many. */
+/* Return whether packets of these segments are known, and not too many. */
 static bool
 host_segments_valid(const struct frame *frame)
 {

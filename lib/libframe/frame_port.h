@@ -148,9 +148,9 @@ frame_port_sync(struct frame_port *port)
 }
 
 /*
- * Whether a frame received is within mtu=.  Counts one that is not; the caller
- * must drop it.  Frames that reach the adapter past the port's source must be
- * checked, too.  One thread at a time.
+ * Return whether a frame received is within mtu=.  Counts one that is not; the
+ * caller must drop it.  Frames that reach the adapter past the port's source
+ * must be checked, too.  One thread at a time.
  */
 static inline bool
 frame_port_accepts(struct frame_port *port, const struct frame *frame)
@@ -217,8 +217,8 @@ frame_port_set_offloads(struct frame_port *port)
 }
 
 /*
- * Whether the port, which has fp_offloads, sends this frame, whose f_gso_type
- * is not FRAME_GSO_NONE.  If not, the caller must cut it.
+ * Return whether the port, which has fp_offloads, sends this frame, whose
+ * f_gso_type is not FRAME_GSO_NONE.  If not, the caller must cut it.
  */
 static inline bool
 frame_port_takes_uncut(const struct frame_port *port, const struct frame *frame)

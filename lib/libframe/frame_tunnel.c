@@ -19,7 +19,7 @@
 #define	UDP_LENGTH	4
 #define	UDP_SUM		6
 
-/* Whether UDP's or GRE's header, which is in `hdr', has a checksum. */
+/* Return whether UDP's or GRE's header, which is in `hdr', has a checksum. */
 static bool
 tunnel_has_sum(const struct frame_hdr *fh, const uint8_t *hdr)
 {

@@ -47,7 +47,7 @@
  */
 bool	frame_vnet_decode(struct frame *frame, const uint8_t *hdr);
 
-/* Whether what is known of a frame is valid by these rules. */
+/* Return whether what is known of a frame is valid by these rules. */
 bool	frame_vnet_valid(const struct frame *frame);
 
 /*

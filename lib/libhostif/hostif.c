@@ -119,7 +119,7 @@ hostif_peek(struct hostif *hi, uint32_t *at, struct frame *frame)
 	return (true);
 }
 
-/* Whether it has a VLAN tag, which the MTU does not count. */
+/* Return whether it has a VLAN tag, which the MTU does not count. */
 static bool
 frame_tagged(const struct frame *frame)
 {

@@ -158,7 +158,10 @@ drop_nft_chain(struct drop_batch *db, const char *table, const char *ifname)
 	drop_string(db, NFTA_CHAIN_TYPE, "filter");
 }
 
-/* Whether the kernel acknowledges `n' messages; it answers within sendto(). */
+/*
+ * Return whether the kernel acknowledges `n' messages; it answers within
+ * sendto().
+ */
 static bool
 drop_nft_answers(int s, int n)
 {

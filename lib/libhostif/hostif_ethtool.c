@@ -117,7 +117,7 @@ attr_is(const struct nlattr *nla, const char *name)
 	    memcmp(ATTR_DATA(nla), name, len) == 0);
 }
 
-/* Whether this is one of the active features. */
+/* Return whether this is one of the active features. */
 static bool
 ethtool_active(const struct nlattr *active, const char *feature)
 {
@@ -132,7 +132,10 @@ ethtool_active(const struct nlattr *active, const char *feature)
 	return (false);
 }
 
-/* Whether the message's attributes, from p to end, are of this interface. */
+/*
+ * Return whether the message's attributes, from p to end, are of this
+ * interface.
+ */
 static bool
 ethtool_of(const uint8_t *p, const uint8_t *end, uint32_t index)
 {

@@ -159,7 +159,7 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
  * detach it.  Any thread, in the handler of SIGBUS.
  */
 void	hostif_withdrawn(void *arg);
-/* Whether that was called.  Any thread. */
+/* Return whether that was called.  Any thread. */
 bool	hostif_is_withdrawn(const struct hostif *hi);
 
 /*
@@ -193,9 +193,7 @@ void	hostif_log(struct hostif *hi, const char *fmt, ...)
  */
 bool	hostif_peek(struct hostif *hi, uint32_t *slot, struct frame *frame);
 
-/*
- * Whether the interface takes the frame; else counts why not.
- */
+/* Return whether the interface takes the frame; else counts why not. */
 bool	hostif_takes(struct hostif *hi, const struct frame *frame);
 
 /*

@@ -78,7 +78,7 @@ link_number(const struct rtattr *rta)
 	return (value);
 }
 
-/* Whether the attribute is this string, in the kernel's with its NUL. */
+/* Return whether the attribute is this string, in the kernel's with its NUL. */
 static bool
 link_is(const struct rtattr *rta, const char *s)
 {
@@ -178,7 +178,7 @@ link_gone(struct hostif *hi)
 	atomic_store_bool(&hi->gone, true);
 }
 
-/* Whether frames may pass. */
+/* Return whether frames may pass. */
 static void
 link_up(struct hostif *hi, const struct link *l)
 {

@@ -419,7 +419,7 @@ packet_send_frame(struct hostif *hi, const struct frame *frame, uint8_t *p)
 	packet_commit(hi, frame->f_len);
 }
 
-/* Whether there are slots that the kernel has not taken. */
+/* Return whether there are slots that the kernel has not taken. */
 static bool
 packet_unsent(struct packet *pk)
 {
@@ -449,8 +449,9 @@ packet_skip(struct tpacket2_hdr *h)
 }
 
 /*
- * Whether sendto(2) failed for the frame in the first slot, and not for what
- * passes: no memory for the socket's frames, the interface is down or gone.
+ * Return whether sendto(2) failed for the frame in the first slot, and not for
+ * what passes: no memory for the socket's frames, the interface is down or
+ * gone.
  */
 static bool
 packet_frame_failed(int error)

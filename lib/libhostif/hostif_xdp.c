@@ -128,7 +128,7 @@ ring_unconsumed(const struct xdp_ring *xr)
 	return (xr->xr_next - atomic_load_acq_32(xr->xr_consumer));
 }
 
-/* Whether the kernel sleeps until it is called. */
+/* Return whether the kernel sleeps until it is called. */
 static bool
 ring_sleeps(const struct xdp_ring *xr)
 {

@@ -47,8 +47,8 @@ struct loop_event *loop_add_disabled(int fd, enum loop_type type,
 	    void (*func)(int fd, void *arg), void *arg);
 
 /*
- * Whether the handler is called.  0, or -1 with the errno of epoll_ctl(2): a
- * lack of memory is none.
+ * Return whether the handler is called.  0, or -1 with the errno of
+ * epoll_ctl(2): a lack of memory is none.
  */
 int	loop_enable(struct loop_event *ev);
 int	loop_disable(struct loop_event *ev);

@@ -34,8 +34,8 @@ int	peer_accept(int listen_fd, int flags, bool *reserved);
 void	peer_accept_end(int fd);
 
 /*
- * Whether peer_accept() would fail once more at once, with what it has left in
- * `error': if not, there is no connection any more.
+ * Return whether peer_accept() would fail once more at once, with what it has
+ * left in `error': if not, there is no connection any more.
  */
 bool	peer_accept_fails(int error);
 

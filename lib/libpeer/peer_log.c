@@ -93,7 +93,7 @@ log_line(int priority, const char *name, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Whether a line may be written now. */
+/* Return whether a line may be written now. */
 static bool
 log_space(struct peer_log_source *ls)
 {

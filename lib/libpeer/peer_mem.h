@@ -238,8 +238,8 @@ void	*peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 bool	peer_mem_join(struct peer_mem *dma);
 
 /*
- * Whether an address was asked for in a range without a file, and the first or
- * a later one.  wanted(arg) is called for it as for a ring.
+ * Return whether an address was asked for in a range without a file, and the
+ * first or a later one.  wanted(arg) is called for it as for a ring.
  */
 bool	peer_mem_refused(const struct peer_mem *dma, uint64_t *gpa);
 
@@ -268,7 +268,7 @@ void	peer_mem_each(const struct peer_mem *dma,
  */
 void	peer_mem_lose(struct peer_mem *dma, uint64_t gpa);
 
-/* Whether peer_mem_lose() has been called, and the gpa.  Any thread. */
+/* Return whether peer_mem_lose() has been called, and the gpa.  Any thread. */
 bool	peer_mem_gone(const struct peer_mem *dma, uint64_t *gpa);
 
 #endif /* !_PEER_MEM_H_ */

@@ -23,7 +23,7 @@ struct peer_mem_pos {
 	uint32_t	slot;
 };
 
-/* Whether a range ends before gpa. */
+/* Return whether a range ends before gpa. */
 static inline bool
 peer_mem_range_before(const struct peer_mem_range *r, uint64_t gpa)
 {

@@ -117,8 +117,8 @@ dma_refused(struct vfu_device *vd, const struct vfio_user_dma_map *map,
 }
 
 /*
- * Whether a process that has ended has carried out this message, which changes
- * the ranges.
+ * Return whether a process that has ended has carried out this message, which
+ * changes the ranges.
  */
 static bool
 dma_done(const struct vfu_device *vd)
@@ -289,7 +289,7 @@ config_changed(struct vfu_device *vd, bool was_master)
 
 _Static_assert(VFU_PCIE_SIZE <= VFU_XFER_MAX, "the longest read of a region");
 
-/* Whether [offset, offset + count) can be accessed in a region. */
+/* Return whether [offset, offset + count) can be accessed in a region. */
 static bool
 region_ok(const struct vfu_device *vd, uint32_t region, uint64_t offset,
     uint32_t count)

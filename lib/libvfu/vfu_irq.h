@@ -107,15 +107,15 @@ void	vfu_irq_level(struct vfu_irq *irq, bool level);
  */
 void	vfu_irq_message(struct vfu_irq *irq, unsigned int vector);
 
-/* Whether vfu_irq_flush() has an event to send.  Any thread. */
+/* Return whether vfu_irq_flush() has an event to send.  Any thread. */
 bool	vfu_irq_pending(const struct vfu_irq *irq);
 
 /*
- * Whether the guest sees the line asserted, or would if it had not disabled
- * INTx.  From an event until the client unmasks, the client asserts the line of
- * the guest's interrupt controller; the device's own may have been deasserted
- * meanwhile.  A guest that did not find it asserted then would not claim the
- * interrupt, and would get it again at once.
+ * Return whether the guest sees the line asserted, or would if it had not
+ * disabled INTx.  From an event until the client unmasks, the client asserts
+ * the line of the guest's interrupt controller; the device's own may have been
+ * deasserted meanwhile.  A guest that did not find it asserted then would not
+ * claim the interrupt, and would get it again at once.
  */
 bool	vfu_irq_asserted(struct vfu_irq *irq);
 
@@ -196,7 +196,7 @@ int	vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 /* Undo that; the descriptors stay open, and in the store. */
 void	vfu_irq_unrestore(struct vfu_irq *irq);
 
-/* Whether it is an eventfd as a client may pass it. */
+/* Return whether it is an eventfd as a client may pass it. */
 bool	vfu_irq_fd(int fd);
 
 #endif /* !_VFU_IRQ_H_ */

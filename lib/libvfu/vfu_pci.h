@@ -78,7 +78,7 @@ void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
 bool	vfu_pci_busmaster(const struct vfu_pci *pci);
 bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);
 
-/* Whether the MSI-X capability at `cap' is enabled. */
+/* Return whether the MSI-X capability at `cap' is enabled. */
 bool	vfu_pci_msix(const struct vfu_pci *pci, uint8_t cap);
 
 #endif /* !_VFU_PCI_H_ */

@@ -107,8 +107,8 @@ vfu_server_drop(struct vfu_device *vd)
 }
 
 /*
- * Whether there is a client that has closed its end, before a read event says
- * so.  poll(2) ignores a descriptor of -1.
+ * Return whether there is a client that has closed its end, before a read event
+ * says so.  poll(2) ignores a descriptor of -1.
  */
 static bool
 server_left(const struct vfu_server *srv)

@@ -136,7 +136,7 @@ flag(bool set, uint32_t bit)
 	return (set ? bit : 0);
 }
 
-/* Whether what a state has can be. */
+/* Return whether what a state has can be. */
 static bool
 progress_ok(const struct vfu_progress *p, uint64_t taken)
 {
@@ -334,7 +334,7 @@ static const struct {
 	[KEPT_MSIX + 4] = { "msix.4", F_MSIX(4) },
 };
 
-/* Whether a descriptor is of the kind that the name stands for. */
+/* Return whether a descriptor is of the kind that the name stands for. */
 static bool
 kept_kind(enum kept_fd which, int fd)
 {

@@ -75,8 +75,8 @@ int	vfu_state_restore(struct vfu_device *vd, const void *buf, size_t len,
 	    size_t nkept, const char **why);
 
 /*
- * Whether a state, which is valid, has a client that had not left: then the
- * model goes on, too.
+ * Return whether a state, which is valid, has a client that had not left: then
+ * the model goes on, too.
  */
 bool	vfu_state_client(const void *buf, size_t len);
 

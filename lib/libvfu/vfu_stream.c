@@ -239,7 +239,7 @@ vfu_stream_round(struct vfu_device *vd)
  * Replies.
  */
 
-/* Whether nothing is in the pipe. */
+/* Return whether nothing is in the pipe. */
 static bool
 pipe_empty(const struct vfu_stream *st)
 {

@@ -36,7 +36,7 @@ static const struct {
 	{ "write_multiple", 0 },
 };
 
-/* Whether `json' has at most `depth' levels below it. */
+/* Return whether `json' has at most `depth' levels below it. */
 static bool
 depth_ok(json_t *json, int depth)
 {

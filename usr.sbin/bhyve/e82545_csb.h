@@ -161,8 +161,8 @@ struct e82545_csb_ops {
 	uint8_t	*(*ecb_vnet_map)(struct e82545 *dev, uint32_t size,
 		    uint32_t head, uint32_t posted);
 	/*
-	 * Whether the guest takes `frame', whose checksum is partial, with a
-	 * header.  csb.rx_on; rx_mtx held.
+	 * Return whether the guest takes `frame', whose checksum is partial,
+	 * with a header.  csb.rx_on; rx_mtx held.
 	 */
 	bool	(*ecb_vnet_takes)(const struct e82545 *dev,
 		    const struct frame *frame);

@@ -36,7 +36,9 @@ struct csb_ring {
 };
 extern const struct csb_ring csb_tx_ring, csb_rx_ring;
 
-/* Whether TCTL or RCTL enables the ring.  The bit is the same in both. */
+/*
+ * Return whether TCTL or RCTL enables the ring.  The bit is the same in both.
+ */
 static inline bool
 csb_enabled(const struct e82545 *dev, const struct csb_ring *r)
 {
@@ -64,14 +66,16 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Whether an index was kept aside.  Any thread. */
+/* Return whether an index was kept aside.  Any thread. */
 static inline bool
 csb_kept(const struct e82545_csb_tail *t)
 {
 	return (atomic_load_32(&t->kept) != NET_PARAVIRT_NONE);
 }
 
-/* Whether the guest has stored an index that was not taken.  Any thread. */
+/*
+ * Return whether the guest has stored an index that was not taken.  Any thread.
+ */
 static inline bool
 csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 {
@@ -83,7 +87,7 @@ csb_stored(struct paravirt_csb *page, const struct csb_ring *r)
 void	csb_bad(struct e82545 *dev, uint32_t what);
 /* Suppress causes, because the guest polls.  reg_mtx held. */
 void	csb_suppress(struct e82545 *dev, uint32_t causes);
-/* Whether the guest numbers its requests. */
+/* Return whether the guest numbers its requests. */
 static inline bool
 csb_numbers(const struct paravirt_csb *page)
 {
@@ -91,8 +95,9 @@ csb_numbers(const struct paravirt_csb *page)
 }
 
 /*
- * Whether the guest requests an interrupt by `need', its need-kick flag.  Not
- * if it was interrupted for a request with that number before, which is `told'.
+ * Return whether the guest requests an interrupt by `need', its need-kick flag.
+ * Not if it was interrupted for a request with that number before, which is
+ * `told'.
  */
 static inline bool
 csb_wanted(const struct paravirt_csb *page, uint32_t need, uint32_t told)
@@ -113,9 +118,9 @@ struct paravirt_csb *csb_map(struct e82545 *dev);
 /* Read the mode, and record it. */
 bool	csb_is_on(struct e82545 *dev, const struct paravirt_csb *page);
 /*
- * Whether the guest has posted the last descriptor before index `tail', which
- * is less than the ring's `size': DD is clear there and, if `rs', RS set.  The
- * ring's lock held.
+ * Return whether the guest has posted the last descriptor before index `tail',
+ * which is less than the ring's `size': DD is clear there and, if `rs', RS set.
+ * The ring's lock held.
  */
 bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
 	    uint32_t tail, uint32_t size, bool rs);
@@ -140,14 +145,14 @@ void	csb_use_taken(struct e82545 *dev, const struct csb_ring *r,
 bool	csb_recheck_later(struct e82545 *dev, const struct paravirt_csb *page,
 	    uint64_t *when_ns);
 
-/* Whether guest_tdt counts.  tx_mtx held. */
+/* Return whether guest_tdt counts.  tx_mtx held. */
 static inline bool
 csb_tx_counts(const struct e82545_csb *c)
 {
 	return (c->tx_state == CSB_TX_ASLEEP || c->tx_state == CSB_TX_AWAKE);
 }
 
-/* Whether the guest may have left out a kick.  tx_mtx held. */
+/* Return whether the guest may have left out a kick.  tx_mtx held. */
 static inline bool
 csb_tx_awake(const struct e82545_csb *c)
 {

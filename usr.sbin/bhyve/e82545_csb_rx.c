@@ -253,7 +253,7 @@ csb_rx_end(struct e82545 *dev)
 	dev->csb.rx_on = false;
 }
 
-/* Whether the guest has left the last frame in the ring. */
+/* Return whether the guest has left the last frame in the ring. */
 static bool
 csb_rx_left(const struct e82545 *dev)
 {
@@ -266,8 +266,8 @@ csb_rx_left(const struct e82545 *dev)
 }
 
 /*
- * Whether the guest polls: it wants no interrupt, and has posted descriptors
- * since one was suppressed.
+ * Return whether the guest polls: it wants no interrupt, and has posted
+ * descriptors since one was suppressed.
  */
 static bool
 csb_rx_polled(const struct e82545_csb *c, const struct paravirt_csb *page)

@@ -82,7 +82,7 @@ csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
 	    (!rs || (rest & E82545_TXD_RS) != 0));
 }
 
-/* Whether index `value' is farther from the head than the register's. */
+/* Return whether index `value' is farther from the head than the register's. */
 static bool
 csb_farther(const struct e82545 *dev, const struct csb_ring *r, uint32_t value,
     uint32_t size)

@@ -202,7 +202,10 @@ csb_txkick_at(struct e82545_csb *c)
 	return (c->tx_at_used ? at : NET_PARAVIRT_NONE);
 }
 
-/* Whether a head that moved over `ndescs' from `start' passed index `at'. */
+/*
+ * Return whether a head that moved over `ndescs' from `start' passed index
+ * `at'.
+ */
 static bool
 csb_passed(uint32_t at, uint32_t start, uint32_t ndescs, uint32_t size)
 {

@@ -31,8 +31,8 @@ enum e82545_filter_result {
  */
 uint64_t e82545_filter_own(const struct e82545 *dev);
 /*
- * Whether the guest wants a frame with these first bytes; `tagged' if it has a
- * VLAN tag.  Any thread.
+ * Return whether the guest wants a frame with these first bytes; `tagged' if it
+ * has a VLAN tag.  Any thread.
  */
 enum e82545_filter_result e82545_filter(const struct e82545 *dev,
 	    uint32_t rctl, const uint8_t *head, bool tagged);

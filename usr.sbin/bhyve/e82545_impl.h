@@ -157,7 +157,7 @@ struct e82545 {
 	uint64_t		 counters[E82545_NCOUNTERS]; /* atomic */
 };
 
-/* Whether the guest has placed a CSB.  Any of the three locks held. */
+/* Return whether the guest has placed a CSB.  Any of the three locks held. */
 static inline bool
 e82545_csb_placed(const struct e82545 *dev)
 {
@@ -175,8 +175,8 @@ e82545_assert_all(const struct e82545 *dev)
 }
 
 /*
- * Whether the model may access guest memory.  A batch asks once, at its start:
- * a change waits for its end.  tx_mtx or rx_mtx held.
+ * Return whether the model may access guest memory.  A batch asks once, at its
+ * start: a change waits for its end.  tx_mtx or rx_mtx held.
  */
 static inline bool
 e82545_dma(const struct e82545 *dev)

@@ -208,10 +208,10 @@ e82545_delay_timed(const struct e82545_moderation *m,
 }
 
 /*
- * Whether the result depends on the time: a timer is running or may start, or
- * an interrupt may be sent.  It does not while the line is asserted or all
- * causes are masked, because the guest then polls its rings.  Reading the clock
- * costs as much as many frames, so it is read only if needed.
+ * Return whether the result depends on the time: a timer is running or may
+ * start, or an interrupt may be sent.  It does not while the line is asserted
+ * or all causes are masked, because the guest then polls its rings.  Reading
+ * the clock costs as much as many frames, so it is read only if needed.
  */
 static bool
 intr_timed(const struct e82545_moderation *m,

@@ -22,14 +22,14 @@ struct e82545_loop *e82545_loop_create(void);
 void	e82545_loop_destroy(struct e82545_loop *loop);
 /* Device reset: empty the queue.  All locks held. */
 void	e82545_loop_reset(struct e82545 *dev);
-/* Whether loopback is on: RCTL.LBM or the PHY.  Any thread. */
+/* Return whether loopback is on: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
 /*
  * Queue a copy of a frame, sent with loopback on, for the receive path.
  * Returns false if the queue is full.  tx_mtx held, not rx_mtx.
  */
 bool	e82545_loop_send(struct e82545 *dev, const struct frame *frame);
-/* Whether frames are pending.  Any thread. */
+/* Return whether frames are pending.  Any thread. */
 bool	e82545_loop_pending(const struct e82545 *dev);
 /* The queue as the receive path reads it.  rx_mtx held, also to use it. */
 struct frame_source *e82545_loop_source(struct e82545 *dev);

@@ -80,8 +80,8 @@ bool	e82545_sum_insert(const struct iovec *iov, size_t len,
 	    const struct e82545_sum_where *where, bool nonzero);
 
 /*
- * Whether the headers of a TSO context follow each other within its HDRLEN
- * bytes, and TCP's or UDP's checksum is in its place.
+ * Return whether the headers of a TSO context follow each other within its
+ * HDRLEN bytes, and TCP's or UDP's checksum is in its place.
  */
 bool	e82545_tso_valid(const struct e82545_txctx *ctx);
 /* The kind of segments, FRAME_GSO_*, that the packet must be cut into. */

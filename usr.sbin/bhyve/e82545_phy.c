@@ -98,7 +98,7 @@ phy_defaults(const struct e82545 *dev)
 	phy_negotiate(phy);
 }
 
-/* Whether the PHY has a link; in loopback it has one to itself. */
+/* Return whether the PHY has a link; in loopback it has one to itself. */
 static bool
 phy_has_link(const struct e82545 *dev)
 {
@@ -197,14 +197,17 @@ e82545_phy_reset(struct e82545 *dev)
 	phy_status(dev);
 }
 
-/* Whether PHY_M88_PAGED is a window. */
+/* Return whether PHY_M88_PAGED is a window. */
 static bool
 phy_paged(const struct e82545 *dev, unsigned int reg)
 {
 	return (dev->type->et_phy_page == PHY_M88_PAGE && reg == PHY_M88_PAGED);
 }
 
-/* Whether a page is selected that has none: of PHY_BM_PAGE there is page 0. */
+/*
+ * Return whether a page is selected that has none: of PHY_BM_PAGE there is page
+ * 0.
+ */
 static bool
 phy_absent(const struct e82545 *dev, unsigned int reg)
 {

@@ -85,8 +85,8 @@ void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_phy_link(struct e82545 *dev, bool up);
 
 /*
- * Whether the link is down, or has been since the guest read the status of the
- * PHY: it may not know yet.
+ * Return whether the link is down, or has been since the guest read the status
+ * of the PHY: it may not know yet.
  */
 bool	e82545_phy_unseen(const struct e82545 *dev);
 

@@ -321,7 +321,7 @@ io_write(struct e82545 *dev, uint32_t port, uint32_t value)
 		reg_write(dev, off, value);
 }
 
-/* Whether the adapter decodes an access. */
+/* Return whether the adapter decodes an access. */
 static bool
 access_ok(int bar, uint64_t off, int size)
 {
@@ -419,7 +419,7 @@ write_parts(struct e82545 *dev, int bar, uint32_t off, unsigned int size,
 	}
 }
 
-/* Whether an access is to one register in memory, as nearly all are. */
+/* Return whether an access is to one register in memory, as nearly all are. */
 static bool
 access_whole(int bar, uint64_t off, int size)
 {

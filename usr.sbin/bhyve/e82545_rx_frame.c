@@ -38,8 +38,8 @@ rx_measure(const struct e82545 *dev, const struct rx_batch *b,
 }
 
 /*
- * Whether the guest gets the frame.  It does not pass the host's mtu=, the
- * receiver is off, or the filters drop it.
+ * Return whether the guest gets the frame.  It does not pass the host's mtu=,
+ * the receiver is off, or the filters drop it.
  */
 static bool
 rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
@@ -66,9 +66,9 @@ rx_wanted(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 }
 
 /*
- * Whether the guest can ever get a frame, or a segment of it, of `flen' bytes,
- * of which its buffers would have `len': no longer than RCTL accepts, and than
- * the ring.
+ * Return whether the guest can ever get a frame, or a segment of it, of `flen'
+ * bytes, of which its buffers would have `len': no longer than RCTL accepts,
+ * and than the ring.
  */
 static bool
 rx_fits(const struct rx_batch *b, const struct rx_frame *f, size_t flen,
@@ -143,7 +143,7 @@ e82545_rx_frame(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 	return (verdict);
 }
 
-/* Whether a direct call can take all segments. */
+/* Return whether a direct call can take all segments. */
 static bool
 rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
     const struct frame_cut *cut)

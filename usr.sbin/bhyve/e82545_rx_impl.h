@@ -135,9 +135,9 @@ struct rx_frame {
 };
 
 /*
- * Whether descriptors are written back in the other format, and whether these
- * have four buffers: e82574_rx.c.  An 82545EM has no such register and bits: it
- * reads as 0.
+ * Return whether descriptors are written back in the other format, and whether
+ * these have four buffers: e82574_rx.c.  An 82545EM has no such register and
+ * bits: it reads as 0.
  */
 static inline bool
 rx_extended(const struct e82545 *dev)
@@ -335,7 +335,7 @@ rx_need(const struct rx_batch *b, const struct rx_frame *f, size_t len)
  * e82545_rx_stall.c
  */
 
-/* Whether the receive side is stalled.  reg_mtx held. */
+/* Return whether the receive side is stalled.  reg_mtx held. */
 static inline bool
 rx_stalled(const struct e82545 *dev)
 {

@@ -76,10 +76,10 @@ e82545_rxq_salvage(struct e82545 *dev, const struct e82545 *old)
 }
 
 /*
- * Whether the guest has processed `n' descriptors from `head' on, or some: it
- * has cleared DD, whose status byte begins at bit `shift'.  Of the first one
- * alone DD does not tell, but most drivers clear no more than the status, and
- * leave `done'.
+ * Return whether the guest has processed `n' descriptors from `head' on, or
+ * some: it has cleared DD, whose status byte begins at bit `shift'.  Of the
+ * first one alone DD does not tell, but most drivers clear no more than the
+ * status, and leave `done'.
  */
 static bool
 rx_processed(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t size,

@@ -387,7 +387,7 @@ tx_queue(struct e82545 *dev, unsigned int queue, bool *more, bool *wake)
 	return (true);
 }
 
-/* Whether a queue is enabled, and has descriptors. */
+/* Return whether a queue is enabled, and has descriptors. */
 static bool
 tx_pending(const struct e82545 *dev, unsigned int queue)
 {

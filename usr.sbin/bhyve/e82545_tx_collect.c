@@ -132,7 +132,7 @@ e82545_txq_salvage(struct e82545 *dev, const struct e82545 *old)
 	return (true);
 }
 
-/* Whether a descriptor is written back. */
+/* Return whether a descriptor is written back. */
 static bool
 tx_reported(uint64_t (*ring)[2], uint32_t i)
 {

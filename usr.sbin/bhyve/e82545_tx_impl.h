@@ -218,7 +218,9 @@ tx_padding(const struct tx_batch *b, size_t len)
 	return (b->psp && len < E82545_ETH_MIN ? E82545_ETH_MIN - len : 0);
 }
 
-/* Whether the network takes what the model need not sum or cut itself. */
+/*
+ * Return whether the network takes what the model need not sum or cut itself.
+ */
 static inline bool
 tx_offloads(const struct e82545 *dev, const struct tx_batch *b)
 {

@@ -159,9 +159,9 @@ tx_changed(const struct tx_batch *b, const struct tx_packet *p)
 }
 
 /*
- * Whether the sum of TCP or UDP can be left to who reads the frame next: it
- * goes to the frame's end, as in a virtio-net header, and that of IP does not
- * depend on it.
+ * Return whether the sum of TCP or UDP can be left to who reads the frame next:
+ * it goes to the frame's end, as in a virtio-net header, and that of IP does
+ * not depend on it.
  */
 static bool
 tx_late(const struct e82545 *dev, const struct tx_batch *b,

@@ -77,7 +77,8 @@ struct e82574_rss {
 #define	E82574_RSS_INPUT	36
 
 /*
- * Whether frames are for two queues, if descriptors are extended.  rx_mtx held.
+ * Return whether frames are for two queues, if descriptors are extended.
+ * rx_mtx held.
  */
 bool	e82574_rss_on(const struct e82545 *dev);
 /* Read what does not change within a batch.  rx_mtx held. */

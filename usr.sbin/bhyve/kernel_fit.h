@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * Whether a bhyve that was built from the sources of one kernel may run on
- * another: the same, or a later one of its branch, as for modules
+ * Return whether a bhyve that was built from the sources of one kernel may run
+ * on another: the same, or a later one of its branch, as for modules
  * (MODULE_KERNEL_MAXVER).  Both versions as from getosreldate(3), 1501000 for
  * 15.1.  Any thread.
  */

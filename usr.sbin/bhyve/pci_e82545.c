@@ -515,7 +515,7 @@ pci_e82545_bus_master(struct pci_e82545 *pe, uint8_t command)
 	e82545_bus_master(pe->dev, (command & PCIM_CMD_BUSMASTEREN) != 0);
 }
 
-/* Whether the device has MSI-X. */
+/* Return whether the device has MSI-X. */
 static bool
 pci_e82545_has_msix(struct pci_devinst *pi)
 {

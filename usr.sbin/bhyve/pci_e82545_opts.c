@@ -98,7 +98,7 @@ opts_mac(struct pci_devinst *pi, nvlist_t *nvl, const char *dev,
 	return (0);
 }
 
-/* Whether all options are known; if not, after a message. */
+/* Return whether all options are known; if not, after a message. */
 static bool
 opts_known(nvlist_t *nvl, const char *dev)
 {

@@ -26,7 +26,7 @@ pci_msix_pending_destroy(struct pci_msix_pending *pm)
 	pthread_mutex_destroy(&pm->pm_mtx);
 }
 
-/* Whether messages of a vector have to wait.  pm_mtx held. */
+/* Return whether messages of a vector have to wait.  pm_mtx held. */
 static bool
 masked(const struct pci_msix_pending *pm, unsigned int vector)
 {

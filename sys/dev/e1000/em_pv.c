@@ -104,7 +104,10 @@ em_pv_intr_held(struct em_pv *pv)
 	return (FILTER_SCHEDULE_THREAD);
 }
 
-/* Whether the interrupt is that of the last request: the host knows numbers. */
+/*
+ * Return whether the interrupt is that of the last request: the host knows
+ * numbers.
+ */
 static bool
 em_pv_told(struct em_pv *pv)
 {
@@ -449,7 +452,7 @@ em_pv_init(if_ctx_t ctx)
 		    em_pv_poll, pv, C_DIRECT_EXEC);
 }
 
-/* Whether the link is not as em(4) has told the stack. */
+/* Return whether the link is not as em(4) has told the stack. */
 static bool
 em_pv_link_changed(struct em_pv *pv)
 {
@@ -665,9 +668,9 @@ static const uint16_t em_pv_devices[] = {
 };
 
 /*
- * Whether the subsystem is a hypervisor's.  Those that have the subsystem of a
- * board (VirtualBox's 82540EM, QEMU's 82574L) cannot be told from hardware that
- * is passed through.
+ * Return whether the subsystem is a hypervisor's.  Those that have the
+ * subsystem of a board (VirtualBox's 82540EM, QEMU's 82574L) cannot be told
+ * from hardware that is passed through.
  */
 static bool
 em_pv_emulated(device_t dev)

@@ -156,7 +156,10 @@ em_pv_tx_ask(struct em_pv *pv, int q)
 	return (pv->base->ift_txd_credits_update(pv, q, false) != 0);
 }
 
-/* Whether send combining lets packets wait: a report, or a poll, is to come. */
+/*
+ * Return whether send combining lets packets wait: a report, or a poll, is to
+ * come.
+ */
 static bool
 em_pv_tx_may_wait(struct em_pv *pv, int q)
 {
@@ -409,7 +412,10 @@ em_pv_rx_cut(struct if_rxd_info *ri)
 	ri->iri_csum_flags = 0;
 }
 
-/* Whether a header, which another guest makes, fits a frame of `len' bytes. */
+/*
+ * Return whether a header, which another guest makes, fits a frame of `len'
+ * bytes.
+ */
 static bool
 em_pv_hdr_valid(const struct em_pv_hdr *hdr, uint32_t len)
 {
@@ -458,7 +464,9 @@ em_pv_rxd_pkt_get(void *arg, if_rxd_info_t ri)
 	return (0);
 }
 
-/* Whether the value of RDT goes to the register: the host waits for it. */
+/*
+ * Return whether the value of RDT goes to the register: the host waits for it.
+ */
 static bool
 em_pv_rx_kick(struct em_pv *pv, qidx_t old)
 {

@@ -232,9 +232,9 @@ causes_read(struct lem_core *lc)
 }
 
 /*
- * Whether the adapter has interrupted for the driver's last request.  It then
- * knows numbers, and interrupts for the next one whether or not the causes are
- * read.  If not, the interrupt may have another cause.
+ * Return whether the adapter has interrupted for the driver's last request.  It
+ * then knows numbers, and interrupts for the next one whether or not the causes
+ * are read.  If not, the interrupt may have another cause.
  */
 static bool
 intr_told(const struct lem_core *lc)

@@ -156,7 +156,10 @@ rx_offload(struct lem_core *lc, uint32_t len)
 	}
 }
 
-/* Whether a descriptor that was written back is valid, and without errors. */
+/*
+ * Return whether a descriptor that was written back is valid, and without
+ * errors.
+ */
 static bool
 rx_check(struct lem_core *lc, uint64_t done)
 {

@@ -148,7 +148,7 @@ lem_tx_post(struct lem_core *lc)
 	lc->lc_tx_waiting = (SC_MODES >> lc->lc_mode & 1) != 0;
 }
 
-/* Whether send combining has room for the pending packets. */
+/* Return whether send combining has room for the pending packets. */
 static bool
 tx_may_wait(const struct lem_core *lc)
 {

@@ -145,7 +145,7 @@ lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k)
 	return (-error);
 }
 
-/* Whether the adapter may leave checksums and segments to us. */
+/* Return whether the adapter may leave checksums and segments to us. */
 static bool
 lem_takes_offloads(struct lem_adapter *la)
 {
@@ -504,7 +504,7 @@ lem_setup_netdev(struct lem_adapter *la)
 	netif_carrier_off(dev);
 }
 
-/* Whether the adapter has a CSB: paravirt_csb(9). */
+/* Return whether the adapter has a CSB: paravirt_csb(9). */
 static bool
 lem_has_csb(struct pci_dev *pdev)
 {

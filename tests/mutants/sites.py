@@ -41,7 +41,7 @@ for _f in ("getKind", "getAsInt", "dispose"):
 # what is in the cache, and va_end() does nothing.
 UNMUTATED = re.compile(
     r"^(MPASS|KASSERT|_Static_assert|static_assert|offsetof|__offsetof"
-    r"|nitems|sizeof|va_end|([a-z_]+_)?assert(_[a-z]+)?|lem_os_probe"
+    r"|nitems|sizeof|va_end|([a-z_]+_)?assert(_[a-z]+)?"
     r"|DELIVER_FETCH"
     r"|[A-Z0-9]+_PROBE[0-9]?)$")
 UNMUTATED_CALLS = re.compile(

@@ -22,13 +22,10 @@ struct lem_os {
 	unsigned int	 received;	/* frames */
 };
 
-#define	lem_os_probe(lc, probe, value)	((void)0)
 #define	lem_os_delay(lc, us)		((void)0)
 #define	lem_os_idle(lc)			((void)(lc), true)
 #define	lem_os_assert_tx(lc)		((void)(lc))
 #define	lem_os_assert_rx(lc)		((void)(lc))
-/* Memory is coherent: busdma's barriers are not needed for the CSB. */
-#define	lem_os_sync(lc, before)		((void)(lc))
 
 uint32_t lem_os_read(struct lem_core *lc, uint32_t reg);
 void	 lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value);

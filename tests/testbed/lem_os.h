@@ -19,14 +19,6 @@
 
 #include <time.h>
 
-#ifndef WITHOUT_DTRACE
-#include <sys/sdt.h>
-#define	lem_os_probe(lc, probe, value)					\
-	DTRACE_PROBE2(lem, probe, lc, (uint32_t)(value))
-#else
-#define	lem_os_probe(lc, probe, value)	((void)0)
-#endif
-
 /* State of a TX slot. */
 #define	OS_TX_NONE	0
 #define	OS_TX_FIRST	1		/* of a packet's descriptors */
@@ -42,9 +34,8 @@ struct lem_os {
 	pthread_mutex_t	*tx_lock, *rx_lock;	/* asserted; or NULL */
 
 	uint8_t		*ram;		/* gpa 0 */
-	uint64_t	*synced;	/* two: calls of lem_os_sync(), by
-					   `before'; or NULL */
-	void		(*sync_hook)(void); /* called after that, if set */
+	void		(*tx_hook)(void); /* called by the functions of the
+					   transmit ring, if set */
 	uint64_t	 delayed_us;	/* by lem_os_delay() */
 	bool		(*idle)(void);	/* lem_os_idle(); NULL: true */
 	uint64_t	 misuses;
@@ -132,6 +123,8 @@ lem_os_assert_tx(const struct lem_core *lc)
 
 	if (os->tx_lock != NULL)
 		mtx_assert(os->tx_lock, MA_OWNED);
+	if (os->tx_hook != NULL)
+		os->tx_hook();
 }
 
 static inline void
@@ -141,18 +134,6 @@ lem_os_assert_rx(const struct lem_core *lc)
 
 	if (os->rx_lock != NULL)
 		mtx_assert(os->rx_lock, MA_OWNED);
-}
-
-static inline void
-lem_os_sync(struct lem_core *lc, bool before)
-{
-	struct lem_os *os = LEM_OS(lc);
-
-	if (os->synced == NULL)
-		return;
-	os->synced[before]++;
-	if (os->sync_hook != NULL)
-		os->sync_hook();
 }
 
 static inline void

@@ -273,7 +273,6 @@ lem_intr(struct lem_core *lc)
 	} else if (!causes_read(lc))
 		return (false);
 	lc->lc_counter[LEM_C_INTERRUPT]++;
-	lem_os_probe(lc, interrupt, atomic_load_32(&lc->lc_mode));
 	if (CSB_ON(lc)) {
 		atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
 		atomic_store_rel_32(&lc->lc_csb->guest_need_txkick, 0);

@@ -21,9 +21,6 @@
  *				earlier stores to memory
  *   void lem_os_delay(struct lem_core *lc, unsigned int us)
  *				wait
- *   void lem_os_sync(struct lem_core *lc, bool before)
- *				busdma's PREREAD | PREWRITE (before) or
- *				POSTREAD | POSTWRITE for the descriptor rings
  *   void lem_os_tx_done(struct lem_core *lc, uint32_t slot)
  *				release the memory of the packet in TX slot
  *				`slot', which was sent or dropped
@@ -42,9 +39,6 @@
  *   bool lem_os_idle(struct lem_core *lc)
  *				return whether no other thread wants the
  *				processor, nor work that is left to do
- *   lem_os_probe(lc, name, value)
- *				a macro: fire a probe of dtrace_lem(4); `name'
- *				is its name, with __ for -
  *   lem_os_assert_tx(lc), lem_os_assert_rx(lc)
  *				macros: assert that the caller holds the
  *				transmit lock, the receive lock
@@ -229,12 +223,6 @@ struct lem_core {
 					   cuts them */
 	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
-	/* The host may set these at any time, with the receive lock. */
-	uint32_t	 lc_rx_share;	/* percent of the processor that
-					   reception may use while other
-					   threads want it: see lem_rx_turn();
-					   0 or 100: no limit */
-
 	/* The host may read these. */
 	bool		 lc_running;
 	bool		 lc_dead;
@@ -269,7 +257,6 @@ struct lem_core {
 	struct lem_vnet	 lc_rx_vnet;	/* of that frame */
 	struct lem_offload lc_rx_offload; /* the host may read this while it
 					   gets LEM_RX_OFFLOAD */
-	uint64_t	 lc_rx_due_ns;	/* lc_rx_share allows the next turn */
 	struct lem_spin	 lc_rx_spin;	/* for frames */
 	bool		 lc_rx_empty[LEM_RING_MAX]; /* slot has no buffer */
 	/* lem_core.c; atomic. */
@@ -367,7 +354,7 @@ void	lem_link(struct lem_core *lc);
  * read; with messages they may not be, and the host must call lem_link() now
  * and then.  It must call lem_tx_clean(), then lem_rx() until that returns less
  * than its budget, and then lem_intr_enable(), which does nothing with
- * LEM_MODE_POLL.  It may wait in between, as lem_rx_turn() says.  lem_intr()
+ * LEM_MODE_POLL.  It may wait in between, as lem_share_turn() says.  lem_intr()
  * needs no lock, lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
@@ -433,28 +420,9 @@ uint32_t lem_tx_avail(const struct lem_core *lc);
 unsigned int lem_rx(struct lem_core *lc, unsigned int budget);
 
 /*
- * Receive livelock: a host that serves the adapter before all else has no time
- * for the programs that use the frames.  lem_rx_turn() tells how much of the
- * processor reception has used.  The host must call it after each turn, which
- * is a call of lem_rx(), which returned `n', and the work of its network stack,
- * from `begin_ns' to `end_ns' by a clock that does not go back.  A turn without
- * frames counts only if the host polls.  Unless it returns 0, and unless
- * no other thread wants the processor, the host must let others run until none
- * wants it any more, or until that many nanoseconds have passed.  Interrupts
- * remain masked (with the CSB, suppressed) until lem_intr_enable(), so frames
- * wait in the ring, and those that it has no room for are dropped before they
- * cost the guest anything.  Then another turn follows.
- *
- * A budget below what the buffer of a socket takes (datagrams of 1472 bytes: 28
- * in FreeBSD) wastes nothing.  Receive lock.
- */
-uint64_t lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
-	    uint64_t end_ns);
-
-/*
  * Polling.  With LEM_MODE_POLL the adapter's interrupts are masked, and the
  * host must do at each poll what it does after an interrupt: turns, until
- * lem_rx() returns less than its budget, as lem_rx_turn() says.  lem_tx_clean()
+ * lem_rx() returns less than its budget.  lem_tx_clean()
  * comes last, for the answers to the frames.  Nothing reports a change of the
  * link: the host must call lem_link() now and then.
  */

@@ -63,15 +63,12 @@ rx_post(struct lem_core *lc)
 	lem_rx_assert(lc);
 	if (n == 0)
 		return;
-	lem_os_sync(lc, true);
 	lc->lc_rx_posted = lc->lc_rx_tail;
 	if (rx_publish(lc, old)) {
-		lem_os_probe(lc, rx__kick, lc->lc_rx_posted);
 		lem_os_write(lc, E82545_RDT, lc->lc_rx_posted);
 		lc->lc_counter[LEM_C_RX_KICK]++;
 		n--;
-	} else
-		lem_os_probe(lc, rx__kick__saved, lc->lc_rx_posted);
+	}
 	lc->lc_counter[LEM_C_RX_KICK_SAVED] += n;
 }
 
@@ -115,7 +112,6 @@ lem_rx_init(struct lem_core *lc)
 	lc->lc_rx_vnet = (struct lem_vnet){ 0 };
 	rx_refill(lc);
 	lc->lc_rx_posted = lc->lc_rx_tail;
-	lem_os_sync(lc, true);
 	return (lc->lc_rx_tail != 0);
 }
 
@@ -263,7 +259,6 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 	if (!USABLE(lc))
 		return (0);
 	lem_rx_assert(lc);
-	lem_os_sync(lc, false);
 	n = rx_take(lc, budget);
 	rx_refill(lc);
 	/* A polling guest need not post a few slots at once. */
@@ -271,14 +266,10 @@ lem_rx(struct lem_core *lc, unsigned int budget)
 	    DISTANCE(lc->lc_rx_posted, lc->lc_rx_tail, lc->lc_nrxd) >=
 	    lc->lc_nrxd / 8)
 		rx_post(lc);
-	if (POLLING(lc)) {
-		lem_os_probe(lc, poll, n);
+	if (POLLING(lc))
 		lc->lc_counter[LEM_C_POLL]++;
-	}
-	if (n > 0) {
-		lem_os_probe(lc, receive, n);
+	if (n > 0)
 		lc->lc_counter[LEM_C_RX_BATCH]++;
-	}
 	return (n);
 }
 
@@ -293,7 +284,6 @@ lem_rx_spin(struct lem_core *lc)
 	for (n = 0; n < sp->sp_rounds; n++) {
 		if (!lem_os_idle(lc))
 			return (false);
-		lem_os_sync(lc, false);
 		if ((atomic_load_64(rest) & STATUS(DD)) != 0) {
 			lem_spin_paid(sp);
 			return (true);
@@ -310,22 +300,9 @@ lem_rx_wait(struct lem_core *lc)
 	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick,
 	    lem_ask(lc, &lc->lc_rx_asked));
 	atomic_thread_fence_seq_cst();
-	lem_os_sync(lc, false);
 	if ((atomic_load_acq_64(&lc->lc_rxd[lc->lc_rx_next].rest) &
 	    STATUS(DD)) == 0)
 		return (true);
 	atomic_store_rel_32(&lc->lc_csb->guest_need_rxkick, 0);
 	return (false);
-}
-
-uint64_t
-lem_rx_turn(struct lem_core *lc, unsigned int n, uint64_t begin_ns,
-    uint64_t end_ns)
-{
-	lem_os_assert_rx(lc);
-	if (lc->lc_rx_share == 0 || begin_ns >= end_ns ||
-	    (n == 0 && (lc->lc_mode & LEM_MODE_POLL) == 0))
-		return (0);
-	return (lem_share_turn(&lc->lc_rx_due_ns, lc->lc_rx_share, begin_ns,
-	    end_ns));
 }

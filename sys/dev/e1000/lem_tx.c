@@ -131,16 +131,12 @@ lem_tx_post(struct lem_core *lc)
 		return;
 	tx_report(lc);
 	MPASS(lc->lc_tx_pending > 0 && lc->lc_tx_batch == lc->lc_tx_tail);
-	lem_os_sync(lc, true);
 	lc->lc_tx_posted = lc->lc_tx_tail;
-	lem_os_probe(lc, flush, lc->lc_tx_pending);
 	if (tx_publish(lc, old)) {
-		lem_os_probe(lc, tx__kick, lc->lc_tx_posted);
 		lem_os_write(lc, E82545_TDT, lc->lc_tx_posted);
 		lc->lc_counter[LEM_C_TX_KICK]++;
 		lc->lc_tx_pending--;
-	} else
-		lem_os_probe(lc, tx__kick__saved, lc->lc_tx_posted);
+	}
 	lc->lc_counter[LEM_C_TX_KICK_SAVED] += lc->lc_tx_pending;
 	lc->lc_counter[LEM_C_TX_COMBINED] += lc->lc_tx_deferred;
 	lc->lc_counter[LEM_C_TX_FLUSH] += lc->lc_tx_deferred > 0;
@@ -164,10 +160,9 @@ lem_tx_flush(struct lem_core *lc)
 	lem_os_assert_tx(lc);
 	if (!USABLE(lc))
 		return;
-	if (lc->lc_tx_waiting && tx_may_wait(lc)) {
+	if (lc->lc_tx_waiting && tx_may_wait(lc))
 		lc->lc_tx_deferred = lc->lc_tx_pending;
-		lem_os_probe(lc, combine, lc->lc_tx_deferred);
-	} else
+	else
 		lem_tx_post(lc);
 }
 
@@ -196,7 +191,6 @@ tx_reclaim(struct lem_core *lc)
 	uint32_t head, last;
 
 	lem_tx_assert(lc);
-	lem_os_sync(lc, false);
 	while ((head = lc->lc_tx_head) != lc->lc_tx_batch) {
 		last = lc->lc_tx_last[head];
 		txd = &lc->lc_txd[last];
@@ -215,10 +209,8 @@ tx_reclaim(struct lem_core *lc)
 		}
 		n += lem_tx_drop(lc, NEXT(last, lc->lc_ntxd));
 	}
-	if (n > 0) {
-		lem_os_probe(lc, clean, n);
+	if (n > 0)
 		lc->lc_counter[LEM_C_TX_CLEAN]++;
-	}
 	return (n);
 }
 

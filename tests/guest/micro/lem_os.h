@@ -30,8 +30,6 @@ uint64_t lem_os_rx_buf(struct lem_core *lc, uint32_t slot);
 bool	lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len,
 	    uint32_t flags, uint16_t vlan);
 
-#define	lem_os_probe(lc, probe, value)	((void)0)
-
 /* One thread, and the interrupt handler only wakes it. */
 #define	lem_os_assert_tx(lc)	((void)(lc))
 #define	lem_os_assert_rx(lc)	((void)(lc))
@@ -54,12 +52,6 @@ lem_os_write(struct lem_core *lc, uint32_t reg, uint32_t value)
 	/* Uncached: x86 keeps it behind earlier stores. */
 	__asm __volatile("" : : : "memory");
 	*(volatile uint32_t *)(os->regs + reg) = value;
-}
-
-static inline void
-lem_os_sync(struct lem_core *lc __attribute__((unused)),
-    bool before __attribute__((unused)))
-{
 }
 
 /* Buffers are used in turn, and there are as many as descriptors. */

@@ -156,7 +156,7 @@ struct options {
 	uint32_t work_ns;	/* for each frame that a sink or a stack gets */
 	uint32_t program_ns;	/* for each frame that a program gets */
 	uint32_t socket;	/* frames between stack and program */
-	uint32_t share;		/* lc_rx_share */
+	uint32_t share;		/* lem_share_turn() */
 	uint32_t rounds;	/* lem_set_rounds() */
 	uint32_t batch;		/* frames for one flush */
 	uint64_t count;		/* frames to send, 0: no limit */

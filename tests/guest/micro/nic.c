@@ -39,6 +39,8 @@ static bool polling;		/* LEM_MODE_POLL */
 static bool spinning;		/* and without a pause */
 
 /* After nic_preempt(). */
+static uint32_t rx_share;	/* percent */
+static uint64_t rx_due_ns;	/* lem_share_turn() */
 static bool (*busy)(void);	/* set: handlers do the work */
 static bool waiting;		/* for others, */
 static uint64_t resume_ns;	/* at most until then */
@@ -81,14 +83,18 @@ lem_os_rx(struct lem_core *lc __attribute__((unused)), uint32_t slot,
 static void
 stack(uint64_t begin_ns)
 {
-	uint64_t pause, start = begin_ns;
+	uint64_t end_ns, pause, start = begin_ns;
 	uint32_t n;
 
 	waiting = false;
 	for (;; begin_ns = now_ns()) {
 		lem_tx_clean(&nic);
 		n = lem_rx(&nic, RX_TURN);
-		pause = lem_rx_turn(&nic, n, begin_ns, now_ns());
+		end_ns = now_ns();
+		/* An interrupt for something else is no turn. */
+		pause = rx_share == 0 || (n == 0 && !polling) ||
+		    begin_ns >= end_ns ? 0 : lem_share_turn(&rx_due_ns,
+		    rx_share, begin_ns, end_ns);
 		if (pause != 0 && busy()) {
 			waiting = true;
 			resume_ns = now_ns() + pause;
@@ -106,7 +112,7 @@ void
 nic_preempt(uint32_t share, bool (*is_busy)(void))
 {
 	cpu_interrupts(false);
-	nic.lc_rx_share = share;
+	rx_share = share;
 	busy = is_busy;
 	stack(now_ns());
 	cpu_interrupts(true);

@@ -54,12 +54,9 @@ struct lem_os {
 #define	atomic_store_rel_64(p, v)	virt_store_release(p, v)
 #define	atomic_thread_fence_seq_cst()	virt_mb()
 
-#define	lem_os_probe(lc, name, value)	((void)(lc))
 #define	lem_os_delay(lc, us)		udelay(us)
 #define	lem_os_read(lc, reg)		readl(LEM_OS(lc)->regs + (reg))
 #define	lem_os_write(lc, reg, value)	writel(value, LEM_OS(lc)->regs + (reg))
-/* dma_alloc_coherent(9) */
-#define	lem_os_sync(lc, before)		((void)(lc))
 
 /*
  * NAPI runs on the stack of the thread that it interrupts, which waits then,

@@ -97,7 +97,6 @@ fake_create(bool csb)
 	fake.reset_reads = 3;
 	lc->lc_os.reg_read = fake_read;
 	lc->lc_os.reg_write = fake_write;
-	lc->lc_os.synced = fake.synced;
 	lc->lc_rounds = LEM_ROUNDS_DEFAULT;
 	lc->lc_txd_dma = FAKE_TXRING;
 	lc->lc_rxd_dma = FAKE_RXRING;

@@ -34,7 +34,6 @@ struct fake {
 	/* Writes, but to the table of multicast addresses; those to it. */
 	struct access	wrote[FAKE_WRITES];
 	unsigned int	nwrote, nmta;
-	uint64_t	synced[2];	/* as in struct lem_os */
 	/* Called with each write, if set. */
 	void		(*write_hook)(uint32_t reg);
 };

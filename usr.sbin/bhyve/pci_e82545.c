@@ -95,13 +95,6 @@
 /* Where the header of configuration space ends. */
 #define	PCI_HEADER_SIZE		0x40
 
-/* What the two devices are. */
-struct pci_e82545_type {
-	enum e82545_kind pdt_kind;
-	uint16_t	 pdt_device;
-	int		(*pdt_resources)(struct pci_devinst *pi);
-};
-
 struct pci_e82545 {
 	SLIST_ENTRY(pci_e82545) link;	/* pci_e82545_all */
 	struct pci_devinst *pi;
@@ -394,14 +387,14 @@ pci_e82545_start(struct pci_e82545 *pe)
  * The revision stays 0, as of bhyve's own: Windows has it in its devices' IDs.
  */
 static void
-pci_e82545_cfgspace(struct pci_devinst *pi, const struct pci_e82545_type *pdt,
+pci_e82545_cfgspace(struct pci_devinst *pi, enum e82545_kind kind,
     enum e82545_csb_kind csb)
 {
 	pci_set_cfgdata16(pi, PCIR_VENDOR, E82545_PCI_VENDOR);
-	pci_set_cfgdata16(pi, PCIR_DEVICE, pdt->pdt_device);
+	pci_set_cfgdata16(pi, PCIR_DEVICE, kind == E82545_KIND_EM ?
+	    E82545_PCI_DEVICE : E82574_PCI_DEVICE);
 	pci_set_cfgdata16(pi, PCIR_SUBVEND_0, E82545_PCI_VENDOR);
-	pci_set_cfgdata16(pi, PCIR_SUBDEV_0,
-	    e82545_subdevice(pdt->pdt_kind, csb));
+	pci_set_cfgdata16(pi, PCIR_SUBDEV_0, e82545_subdevice(kind, csb));
 	pci_set_cfgdata8(pi, PCIR_CLASS, PCIC_NETWORK);
 	pci_set_cfgdata8(pi, PCIR_SUBCLASS, PCIS_NETWORK_ETHERNET);
 	pci_set_cfgdata8(pi, PCIR_HDRTYPE, PCIM_HDRTYPE_NORMAL);
@@ -428,48 +421,26 @@ pci_e82545_csbcap(struct pci_devinst *pi)
 	pi->pi_capend = off + E82545_CSB_CAP_SIZE - 1;
 }
 
+/* Add what an adapter of this kind has; bhyve chooses the BAR of MSI-X. */
 static int
-pci_e82545_resources(struct pci_devinst *pi)
+pci_e82545_resources(struct pci_devinst *pi, enum e82545_kind kind)
 {
+	const bool em = kind == E82545_KIND_EM;
+
 	if (pci_emul_alloc_bar(pi, E82545_BAR_MEM, PCIBAR_MEM32,
 	    E82545_BAR_MEM_SIZE) != 0 ||
+	    (!em && pci_emul_alloc_bar(pi, E82574_BAR_FLASH, PCIBAR_MEM32,
+	    E82574_BAR_FLASH_SIZE) != 0) ||
 	    pci_emul_alloc_bar(pi, E82545_BAR_IO, PCIBAR_IO,
-	    E82545_BAR_IO_SIZE) != 0 ||
+	    em ? E82545_BAR_IO_SIZE : E82574_BAR_IO_SIZE) != 0 ||
 	    pci_emul_add_msicap(pi, 1) != 0)
 		return (-1);
-	pci_lintr_request(pi);
-	return (0);
-}
-
-/* The table of MSI-X is in a BAR that pci_emul_add_msixcap() allocates. */
-static int
-pci_e82574_resources(struct pci_devinst *pi)
-{
-	if (pci_emul_alloc_bar(pi, E82545_BAR_MEM, PCIBAR_MEM32,
-	    E82545_BAR_MEM_SIZE) != 0 ||
-	    pci_emul_alloc_bar(pi, E82574_BAR_FLASH, PCIBAR_MEM32,
-	    E82574_BAR_FLASH_SIZE) != 0 ||
-	    pci_emul_alloc_bar(pi, E82545_BAR_IO, PCIBAR_IO,
-	    E82574_BAR_IO_SIZE) != 0 ||
-	    pci_emul_add_msicap(pi, 1) != 0 ||
-	    pci_emul_add_pciecap(pi, PCIEM_TYPE_ENDPOINT) != 0 ||
-	    pci_emul_add_msixcap(pi, E82574_VECTORS, E82574_BAR_MSIX) != 0)
+	if (!em && (pci_emul_add_pciecap(pi, PCIEM_TYPE_ENDPOINT) != 0 ||
+	    pci_emul_add_msixcap(pi, E82574_VECTORS, E82574_BAR_MSIX) != 0))
 		return (-1);
 	pci_lintr_request(pi);
 	return (0);
 }
-
-static const struct pci_e82545_type pci_e82545_em = {
-	.pdt_kind = E82545_KIND_EM,
-	.pdt_device = E82545_PCI_DEVICE,
-	.pdt_resources = pci_e82545_resources,
-};
-
-static const struct pci_e82545_type pci_e82574_l = {
-	.pdt_kind = E82545_KIND_82574L,
-	.pdt_device = E82574_PCI_DEVICE,
-	.pdt_resources = pci_e82574_resources,
-};
 
 static int
 pci_e82545_sync_init(struct pci_e82545 *pe)
@@ -556,7 +527,7 @@ pci_e82545_eventfd(void)
 
 static int
 pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
-    const struct pci_e82545_type *pdt)
+    enum e82545_kind kind)
 {
 	struct e82545_config config;
 	struct pci_e82545 *pe;
@@ -567,7 +538,7 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 	memset(&config, 0, sizeof(config));
 	snprintf(name, sizeof(name), "%s %d:%d", pi->pi_d->pe_emu, pi->pi_slot,
 	    pi->pi_func);
-	config.ec_kind = pdt->pdt_kind;
+	config.ec_kind = kind;
 	config.ec_name = name;
 	config.ec_csb = E82545_CSB_ON;
 	mtu = E82545_MTU_MAX;
@@ -575,8 +546,8 @@ pci_e82545_create(struct pci_devinst *pi, nvlist_t *nvl,
 		error = EINVAL;
 		goto told;
 	}
-	pci_e82545_cfgspace(pi, pdt, config.ec_csb);
-	if (pdt->pdt_resources(pi) != 0) {
+	pci_e82545_cfgspace(pi, kind, config.ec_csb);
+	if (pci_e82545_resources(pi, kind) != 0) {
 		EPRINTLN("%s: no address space for its BARs", name);
 		error = ENXIO;
 		goto told;
@@ -659,13 +630,13 @@ told:
 static int
 pci_e82545_init(struct pci_devinst *pi, nvlist_t *nvl)
 {
-	return (pci_e82545_create(pi, nvl, &pci_e82545_em));
+	return (pci_e82545_create(pi, nvl, E82545_KIND_EM));
 }
 
 static int
 pci_e82574_init(struct pci_devinst *pi, nvlist_t *nvl)
 {
-	return (pci_e82545_create(pi, nvl, &pci_e82574_l));
+	return (pci_e82545_create(pi, nvl, E82545_KIND_82574L));
 }
 
 /*

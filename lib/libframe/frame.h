@@ -90,8 +90,8 @@ frame_set_known(struct frame *frame, const struct frame *known)
 }
 
 /*
- * Return whether it has one fragment and nothing is known of it, as of most:
- * one comparison of the members together.
+ * Return whether a frame has one fragment and nothing is known of it, as of
+ * most frames: one comparison of the members together.
  */
 static inline bool
 frame_single(const struct frame *frame)
@@ -105,7 +105,7 @@ frame_single(const struct frame *frame)
 	    4) == 0);
 }
 
-/* Return whether it has one fragment and complete checksums. */
+/* Return whether a frame has one fragment and complete checksums. */
 static inline bool
 frame_complete(const struct frame *frame)
 {
@@ -113,7 +113,7 @@ frame_complete(const struct frame *frame)
 	    (frame->f_flags & FRAME_CSUM_PARTIAL) == 0));
 }
 
-/* The longest frame that it makes when it is cut, bytes. */
+/* Return the bytes of the longest frame that this one makes when it is cut. */
 static inline uint32_t
 frame_longest(const struct frame *frame)
 {

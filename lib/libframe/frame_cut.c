@@ -54,7 +54,7 @@ cut_take(uint8_t *field)
 	return (v);
 }
 
-/* A sum of data that begins at offset `off' of the frame. */
+/* Return a sum of data that begins at offset `off' of the frame. */
 static uint64_t
 cut_at(uint32_t off, uint64_t sum)
 {
@@ -90,7 +90,7 @@ cut_ip(struct frame_cut *cut, uint16_t net_start, uint32_t have)
 	}
 }
 
-/* The length of TCP's or UDP's header; 0 if it is invalid. */
+/* Return the length of TCP's or UDP's header; 0 if it is invalid. */
 static uint32_t
 cut_l4len(const struct frame_cut *cut)
 {

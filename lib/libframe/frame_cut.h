@@ -100,8 +100,8 @@ struct frame_cut {
 bool	frame_cut_check(struct frame_cut *cut, const struct frame *frame);
 
 /*
- * frame_cut_check(), and begin with the frame, which must stay in place until
- * the last segment is taken.
+ * Call frame_cut_check(), and begin with the frame, which must stay in place
+ * until the last segment is taken.
  */
 bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
 
@@ -111,12 +111,14 @@ bool	frame_cut_begin(struct frame_cut *cut, const struct frame *frame);
  */
 void	frame_cut_seek(struct frame_cut *cut, uint32_t off);
 
-/* Bytes of payload in the next segment, of which one must be left. */
+/*
+ * Return the bytes of payload in the next segment, of which one must be left.
+ */
 uint32_t frame_cut_peek(const struct frame_cut *cut);
 
 /*
- * The next segment.  All payload of the one before must be taken.  Returns
- * false if there is none.
+ * Begin the next segment.  All payload of the segment before must be taken.
+ * Returns false if there is none.
  */
 bool	frame_cut_next(struct frame_cut *cut);
 
@@ -135,7 +137,7 @@ int	frame_cut_slice(struct frame_cut *cut, struct iovec *iov, int max);
  */
 void	frame_cut_header(struct frame_cut *cut, void *dst);
 
-/* The sum of the segment, not folded.  After frame_cut_header(). */
+/* Return the sum of the segment, not folded.  After frame_cut_header(). */
 uint64_t frame_cut_sum(const struct frame_cut *cut);
 
 #endif /* !_FRAME_CUT_H_ */

@@ -113,7 +113,7 @@ frame_hdr_find(const uint8_t *p, uint32_t len, struct frame_hdr *fh)
 	    type == (fh->fh_ip4 ? FRAME_TYPE_IP4 : FRAME_TYPE_IP6));
 }
 
-/* The offset of the inner IP header behind GRE; 0 if there is none. */
+/* Return the offset of the inner IP header behind GRE; 0 if there is none. */
 static uint32_t
 hdr_gre(const uint8_t *p, uint32_t len, uint32_t off)
 {
@@ -158,7 +158,7 @@ hdr_sound(const uint8_t *p, uint32_t len, const struct frame_hdr *fh,
 	    be16dec(p + fh->fh_l4 + UDP_LENGTH) == frame_len - fh->fh_l4));
 }
 
-/* The offset of the inner IP header behind UDP; 0 if there is none. */
+/* Return the offset of the inner IP header behind UDP; 0 if there is none. */
 static uint32_t
 hdr_udp(const uint8_t *p, uint32_t len, uint32_t begin, uint32_t frame_len,
     uint32_t l4)

@@ -64,8 +64,9 @@ struct frame_hdr {
 };
 
 /*
- * The offset of what follows an Ethernet header at offset `off' and up to two
- * VLAN tags, and its type in *type.  Returns 0 if the frame ends before.
+ * Return the offset of what follows an Ethernet header at offset `off' and up
+ * to two VLAN tags, and set *type to its type.  Returns 0 if the frame ends
+ * before.
  */
 uint32_t frame_hdr_ether(const uint8_t *p, uint32_t len, uint32_t off,
 	    uint16_t *type);
@@ -80,8 +81,8 @@ bool	frame_hdr_ip(const uint8_t *p, uint32_t len, uint32_t net,
 	    struct frame_hdr *fh);
 
 /*
- * frame_hdr_ip() for what frame_hdr_ether() finds at offset 0.  Returns false
- * also if Ethernet's type is not that of this IP version.
+ * Call frame_hdr_ip() for what frame_hdr_ether() finds at offset 0.  Returns
+ * false also if Ethernet's type is not that of this IP version.
  */
 bool	frame_hdr_find(const uint8_t *p, uint32_t len, struct frame_hdr *fh);
 
@@ -99,8 +100,8 @@ bool	frame_hdr_inner(const uint8_t *p, uint32_t len,
 	    struct frame_hdr *fh);
 
 /*
- * The sum of the pseudo-header of TCP or UDP, not folded, for `len' bytes from
- * fh->fh_l4 on: RFC 9293, section 3.1; RFC 8200, section 8.1.
+ * Return the sum of the pseudo-header of TCP or UDP, not folded, for `len'
+ * bytes from fh->fh_l4 on: RFC 9293, section 3.1; RFC 8200, section 8.1.
  */
 uint64_t frame_hdr_pseudo(const uint8_t *p, const struct frame_hdr *fh,
 	    uint16_t len);

@@ -59,7 +59,7 @@ host_sctp(struct frame *frame, uint8_t *p)
 	return (FRAME_HOST_OK);
 }
 
-/* The IP header directly before the first byte summed, in a tunnel. */
+/* Return the IP header directly before the first byte summed, in a tunnel. */
 static bool
 host_inner(const struct frame *frame, const uint8_t *p, struct frame_hdr *fh)
 {
@@ -71,7 +71,7 @@ host_inner(const struct frame *frame, const uint8_t *p, struct frame_hdr *fh)
 	    l4 - FRAME_IP6_HDRLEN, fh) && fh->fh_l4 == l4));
 }
 
-/* The checksum's offset in the header of the protocol; 0: any. */
+/* Return the checksum's offset in the header of the protocol; 0: any. */
 static uint16_t
 host_sum_offset(uint8_t proto)
 {
@@ -91,7 +91,7 @@ host_sum_offset(uint8_t proto)
 	}
 }
 
-/* A packet that is one frame, with a partial checksum. */
+/* Complete a packet that is one frame, with a partial checksum. */
 static enum frame_host
 host_checksum(struct frame *frame, uint8_t *p)
 {
@@ -114,7 +114,7 @@ host_checksum(struct frame *frame, uint8_t *p)
 	return (host_sctp(frame, p));
 }
 
-/* The protocol of the segments. */
+/* Return the protocol of the segments. */
 static uint8_t
 host_segments_proto(const struct frame *frame)
 {
@@ -148,7 +148,10 @@ host_begin_checksum(struct frame *frame, uint8_t *p)
 	return (FRAME_HOST_OK);
 }
 
-/* Bytes up to the end of TCP's or UDP's header, or of all of the frame. */
+/*
+ * Return the bytes up to the end of TCP's or UDP's header, or of all of the
+ * frame.
+ */
 static uint32_t
 host_hdrlen(const struct frame *frame, const uint8_t *p)
 {

@@ -92,7 +92,7 @@ frame_port_count(struct frame_port *port, enum frame_port_counter counter)
 	atomic_store_64(c, atomic_load_64(c) + 1);
 }
 
-/* The value of a counter.  Any thread. */
+/* Return the value of a counter.  Any thread. */
 static inline uint64_t
 frame_port_counter(const struct frame_port *port,
     enum frame_port_counter counter)
@@ -101,8 +101,8 @@ frame_port_counter(const struct frame_port *port,
 }
 
 /*
- * frame_port_send() of a frame that the caller has found to be within
- * fp_frame_max.
+ * Send, as frame_port_send() does, a frame that the caller has found to be
+ * within fp_frame_max.
  */
 static inline int
 frame_port_send_short(struct frame_port *port, const struct frame *frame)
@@ -193,9 +193,9 @@ frame_port_set_sink(struct frame_port *port,
 }
 
 /*
- * The number of frames that the network has dropped because those before them
- * were not taken from the source, since the port was created.  0 if the network
- * does not count them.  Any thread; takes no lock.
+ * Return the number of frames that the network has dropped because frames
+ * before them were not taken from the source, since the port was created.  0 if
+ * the network does not count them.  Any thread; takes no lock.
  */
 static inline uint64_t
 frame_port_missed(const struct frame_port *port)

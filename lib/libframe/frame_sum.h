@@ -41,7 +41,7 @@ typedef uint64_t frame_pair __attribute__((__vector_size__(16)));
 		dst += sizeof(w);					\
 } while (0)
 
-/* The sum of less than 16 bytes. */
+/* Return the sum of less than 16 bytes. */
 static inline uint64_t
 frame_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 {
@@ -71,12 +71,12 @@ frame_sum_short(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 }
 
 /*
- * The sum of 16 bytes or more, as 32-bit words in 64-bit sums, so that no carry
- * is lost.  `all' is the sum of 64-bit words and may overflow; `high' is the
- * sum of their upper halves.  Subtracting 2^32 times `high' from `all' leaves
- * the sum of the lower halves, whatever overflowed.  If bytes remain after the
- * last complete pair, the last 16 bytes are read once more, and those that were
- * summed before are masked out.
+ * Return the sum of 16 bytes or more, as 32-bit words in 64-bit sums, so that
+ * no carry is lost.  `all' is the sum of 64-bit words and may overflow; `high'
+ * is the sum of their upper halves.  Subtracting 2^32 times `high' from `all'
+ * leaves the sum of the lower halves, whatever overflowed.  If bytes remain
+ * after the last complete pair, the last 16 bytes are read once more, and those
+ * that were summed before are masked out.
  */
 static inline uint64_t
 frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
@@ -124,7 +124,7 @@ frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 #undef FRAME_SUM_AT
 #undef FRAME_SUM_TAKE
 
-/* The sum of `len' bytes, not folded. */
+/* Return the sum of `len' bytes, not folded. */
 static inline uint64_t
 frame_sum_bytes(const uint8_t *p, size_t len)
 {
@@ -146,7 +146,7 @@ frame_sum_copy(uint8_t *dst, const uint8_t *src, size_t len)
 	    frame_sum_long(src, len, true, dst));
 }
 
-/* The value of the checksum field for a sum, in network order. */
+/* Return the value of the checksum field for a sum, in network order. */
 static inline uint16_t
 frame_sum_fold(uint64_t sum)
 {
@@ -157,7 +157,7 @@ frame_sum_fold(uint64_t sum)
 	return (~(s + (s << 16 | s >> 16)) >> 16);
 }
 
-/* The sum of the same bytes, the first of which is at an odd offset. */
+/* Return the sum of the same bytes, the first of which is at an odd offset. */
 static inline uint64_t
 frame_sum_odd(uint64_t sum)
 {

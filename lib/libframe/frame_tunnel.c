@@ -57,7 +57,7 @@ frame_tunnel_begin(struct frame_tunnel *ft, const struct frame *frame)
 	return (true);
 }
 
-/* The fields of the outer IP header. */
+/* Set the fields of the outer IP header. */
 static void
 tunnel_ip(struct frame_tunnel *ft, uint8_t *ip, uint32_t len)
 {
@@ -75,7 +75,7 @@ tunnel_ip(struct frame_tunnel *ft, uint8_t *ip, uint32_t len)
 	memcpy(ip + FRAME_IP4_SUM, &sum, sizeof(sum));
 }
 
-/* The checksum of `len' bytes from GRE's or UDP's header on. */
+/* Return the checksum of `len' bytes from GRE's or UDP's header on. */
 static void
 tunnel_sum(struct frame_tunnel *ft, uint8_t *p, uint32_t field, uint64_t pseudo,
     uint32_t len)

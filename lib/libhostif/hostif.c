@@ -119,7 +119,7 @@ hostif_peek(struct hostif *hi, uint32_t *at, struct frame *frame)
 	return (true);
 }
 
-/* Return whether it has a VLAN tag, which the MTU does not count. */
+/* Return whether a frame has a VLAN tag, which the MTU does not count. */
 static bool
 frame_tagged(const struct frame *frame)
 {
@@ -187,7 +187,10 @@ hostif_tick(struct hostif *hi)
 	hi->ops->ho_tick(hi);
 }
 
-/* Look for events; without `wait', do not sleep.  False: end. */
+/*
+ * Look for events; without `wait', do not sleep.  Returns false if the thread
+ * must end.
+ */
 static bool
 hostif_events(struct hostif *hi, bool wait)
 {
@@ -284,7 +287,7 @@ hostif_main(void *arg)
 	return (NULL);
 }
 
-/* The functions of an open interface's kind, or NULL if it is none. */
+/* Return the functions of an open interface's kind, or NULL if *fds is none. */
 static const struct hostif_ops *
 hostif_ops(const struct hostif_fds *fds)
 {
@@ -305,7 +308,8 @@ hostif_ops(const struct hostif_fds *fds)
 }
 
 /*
- * Serve an interface at the port.  NULL, or the step that failed, with errno.
+ * Serve an interface at the port.  Returns NULL, or the step that failed, with
+ * errno.
  */
 static const char *
 hostif_begin(struct hostif *hi, const struct hostif_fds *fds)

@@ -159,8 +159,8 @@ drop_nft_chain(struct drop_batch *db, const char *table, const char *ifname)
 }
 
 /*
- * Return whether the kernel acknowledges `n' messages; it answers within
- * sendto().
+ * Return whether the kernel acknowledges `n' messages.  The kernel answers
+ * within sendto().
  */
 static bool
 drop_nft_answers(int s, int n)

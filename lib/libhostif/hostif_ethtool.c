@@ -53,7 +53,7 @@ ethtool_send(int s, struct ethtool_ask *ask, uint16_t family, uint8_t command,
 	    (ssize_t)ask->nlh.nlmsg_len);
 }
 
-/* The first attribute among `len' bytes at p, or NULL. */
+/* Return the first attribute among `len' bytes at p, or NULL. */
 static const struct nlattr *
 attr_first(const void *p, size_t len)
 {
@@ -64,7 +64,7 @@ attr_first(const void *p, size_t len)
 	return (nla);
 }
 
-/* The one after `nla', of those that end at `end', or NULL. */
+/* Return the attribute after `nla', of those that end at `end', or NULL. */
 static const struct nlattr *
 attr_next(const struct nlattr *nla, const uint8_t *end)
 {
@@ -85,7 +85,7 @@ attr_next(const struct nlattr *nla, const uint8_t *end)
 #define	ATTR_NESTED(nla, nest)						\
 	ATTR_FOREACH(nla, ATTR_DATA(nest), ATTR_END(nest))
 
-/* The nested attribute of this type, or NULL. */
+/* Return the nested attribute of this type, or NULL. */
 static const struct nlattr *
 attr_find(const struct nlattr *nest, uint16_t type)
 {
@@ -97,7 +97,7 @@ attr_find(const struct nlattr *nest, uint16_t type)
 	return (nla);
 }
 
-/* A number of 32 bits, or 0. */
+/* Return a number of 32 bits, or 0. */
 static uint32_t
 attr_number(const struct nlattr *nla)
 {
@@ -179,7 +179,10 @@ ethtool_channels(const uint8_t *p, const uint8_t *end,
 	he->he_queues = queues;
 }
 
-/* Returns whether it says all. */
+/*
+ * Note what a message says of the interface.  Returns false if the kernel must
+ * be asked for more.
+ */
 static bool
 ethtool_message(const struct nlmsghdr *nlh, uint32_t index,
     struct hostif_ethtool *he)
@@ -268,7 +271,7 @@ hostif_ethtool_ask(int s, uint16_t family, uint32_t index)
 	}
 }
 
-/* The group's number in an answer about the family, or 0. */
+/* Return the group's number in an answer about the family, or 0. */
 static uint32_t
 family_group(const struct nlattr *groups)
 {
@@ -283,8 +286,8 @@ family_group(const struct nlattr *groups)
 }
 
 /*
- * The number of ethtool's family and of its group; 0 if there is none.  The
- * kernel answers within sendto(2).
+ * Find the numbers of ethtool's family and of its group; 0 if there is none.
+ * The kernel answers within sendto(2).
  */
 static uint16_t
 family_find(int s, uint32_t *group)

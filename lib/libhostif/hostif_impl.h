@@ -64,12 +64,14 @@ struct hostif_ops {
 	 * frames taken from the port.
 	 */
 	unsigned int (*ho_send)(struct hostif *hi);
-	/* What to wait for; returns how many were set, at most `max'. */
+	/* Set what to wait for.  Returns how many were set, at most `max'. */
 	unsigned int (*ho_poll)(struct hostif *hi, struct pollfd *pfd,
 	    unsigned int max);
-	/* One of these is ready. */
+	/* Handle one of these, which is ready. */
 	void	(*ho_event)(struct hostif *hi, const struct pollfd *pfd);
-	/* HOSTIF_TICK_MS have passed, and the interface is not gone. */
+	/*
+	 * Do what is due each HOSTIF_TICK_MS, while the interface is not gone.
+	 */
 	void	(*ho_tick)(struct hostif *hi);
 };
 
@@ -155,11 +157,11 @@ hostif_put_frame(struct hostif *hi, const uint8_t *p, uint32_t len)
 }
 
 /*
- * The memory of interface `arg' has vanished (peer_fault.h): have its thread
- * detach it.  Any thread, in the handler of SIGBUS.
+ * Have the thread of interface `arg', whose memory has vanished (peer_fault.h),
+ * detach the interface.  Any thread, in the handler of SIGBUS.
  */
 void	hostif_withdrawn(void *arg);
-/* Return whether that was called.  Any thread. */
+/* Return whether hostif_withdrawn() was called.  Any thread. */
 bool	hostif_is_withdrawn(const struct hostif *hi);
 
 /*
@@ -193,12 +195,12 @@ void	hostif_log(struct hostif *hi, const char *fmt, ...)
  */
 bool	hostif_peek(struct hostif *hi, uint32_t *slot, struct frame *frame);
 
-/* Return whether the interface takes the frame; else counts why not. */
+/* Return whether the interface takes the frame; if not, count why. */
 bool	hostif_takes(struct hostif *hi, const struct frame *frame);
 
 /*
- * The kernel has dropped a frame that was given to it, with this errno: count
- * it under its reason, and log the first one of each reason.
+ * Count a frame that the kernel was given and has dropped with this errno, and
+ * log the first frame of each reason.
  */
 void	hostif_lost(struct hostif *hi, int error);
 
@@ -209,7 +211,7 @@ void	hostif_lost(struct hostif *hi, int error);
 /* Ask the kernel for the interface's state.  The result is an event. */
 void	hostif_link_ask(struct hostif *hi);
 
-/* The descriptor is ready: note the interface's state. */
+/* Note the interface's state: the descriptor is ready. */
 void	hostif_link_event(struct hostif *hi);
 
 /*

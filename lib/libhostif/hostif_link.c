@@ -78,7 +78,7 @@ link_number(const struct rtattr *rta)
 	return (value);
 }
 
-/* Return whether the attribute is this string, in the kernel's with its NUL. */
+/* Return whether the attribute is this string; the kernel's has a NUL. */
 static bool
 link_is(const struct rtattr *rta, const char *s)
 {
@@ -89,7 +89,7 @@ link_is(const struct rtattr *rta, const char *s)
 	    ((const char *)RTA_DATA(rta))[len] == '\0'));
 }
 
-/* Why a macvlan interface has no frames for guests, or NULL. */
+/* Return why a macvlan interface has no frames for guests, or NULL. */
 static const char *
 link_macvlan(const struct rtattr *data)
 {
@@ -114,7 +114,7 @@ link_macvlan(const struct rtattr *data)
 }
 
 /*
- * Why an interface has no frames for guests, or NULL; `info' is its
+ * Return why an interface has no frames for guests, or NULL; `info' is its
  * IFLA_LINKINFO.  Sets l->vrf.
  */
 static const char *
@@ -199,7 +199,7 @@ link_up(struct hostif *hi, const struct link *l)
 	hi->mtu = l->mtu;
 }
 
-/* What the administrator may not know. */
+/* Log what the administrator may not know. */
 static void
 link_told(struct hostif *hi, const struct link *l)
 {

@@ -80,7 +80,7 @@ open_transmit(int s, const struct tpacket_req *req)
 	return (setsockopt(s, SOL_PACKET, PACKET_TX_RING, req, sizeof(*req)));
 }
 
-/* Set up the rings.  NULL, or what failed, with errno. */
+/* Set up the rings.  Returns NULL, or what failed, with errno. */
 static const char *
 open_rings(int s)
 {
@@ -98,7 +98,7 @@ open_rings(int s)
 	return (NULL);
 }
 
-/* Configure the socket.  NULL, or what failed, with errno. */
+/* Configure the socket.  Returns NULL, or what failed, with errno. */
 static const char *
 open_configure(int s, int index)
 {
@@ -137,7 +137,7 @@ open_configure(int s, int index)
 	return (NULL);
 }
 
-/* A socket that tells changes of all interfaces. */
+/* Open a socket that tells changes of all interfaces. */
 static int
 open_link(void)
 {
@@ -245,7 +245,7 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 	return (status);
 }
 
-/* An address of the interface that is not only the link's, as text. */
+/* Find an address of the interface that is not only the link's, as text. */
 static bool
 open_address(const char *ifname, char text[INET6_ADDRSTRLEN])
 {

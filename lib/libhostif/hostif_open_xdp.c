@@ -62,7 +62,7 @@ open_ethtool(int s, const char *ifname, void *value)
 	return (ioctl(s, SIOCETHTOOL, &ifr));
 }
 
-/* Receive queues; 1 if the driver cannot tell. */
+/* Return the number of receive queues; 1 if the driver cannot tell. */
 static unsigned int
 open_queues(int s, const char *ifname)
 {
@@ -106,7 +106,7 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues,
 	return (0);
 }
 
-/* Load the program.  NULL with *map and *prog, or what failed. */
+/* Load the program.  Returns NULL with *map and *prog, or what failed. */
 static const char *
 open_program(unsigned int nqueues, int *map, int *prog)
 {
@@ -143,7 +143,7 @@ open_program(unsigned int nqueues, int *map, int *prog)
 	return (*prog == -1 ? "program" : NULL);
 }
 
-/* Memory for all queues.  -1 with errno. */
+/* Make memory for all queues.  Returns -1 with errno if that fails. */
 static int
 open_memory(size_t size)
 {
@@ -187,8 +187,9 @@ open_ring(int s, int option)
 }
 
 /*
- * The kernel frees a queue some time after the last socket of an earlier
- * program was closed.  One in use has been noticed before.
+ * Bind, and wait for a queue: the kernel frees a queue some time after the last
+ * socket of an earlier program was closed.  A queue in use has been noticed
+ * before.
  */
 static int
 open_bind(int s, const struct sockaddr_xdp *sxdp)
@@ -207,8 +208,8 @@ open_bind(int s, const struct sockaddr_xdp *sxdp)
 }
 
 /*
- * The socket of queue n.  The first one has the memory, and transmits.  NULL,
- * or what failed.
+ * Set up the socket of queue n.  The first socket has the memory, and
+ * transmits.  Returns NULL, or what failed.
  */
 static const char *
 open_socket(const struct hostif_fds *fds, unsigned int nqueues, unsigned int n,
@@ -236,7 +237,7 @@ open_socket(const struct hostif_fds *fds, unsigned int nqueues, unsigned int n,
 	return (open_bind(s, &sxdp) == -1 ? "bind" : NULL);
 }
 
-/* The memory, and the sockets, which are put into the map. */
+/* Make the memory and the sockets, and put these into the map. */
 static const char *
 open_sockets(struct hostif_fds *fds, unsigned int nqueues, int map)
 {
@@ -267,7 +268,7 @@ open_sockets(struct hostif_fds *fds, unsigned int nqueues, int map)
 	return (NULL);
 }
 
-/* Attach the program.  It drops frames until their queue has a socket. */
+/* Attach the program, which drops frames until their queue has a socket. */
 static const char *
 open_attach(struct hostif_fds *fds, int prog)
 {
@@ -285,7 +286,7 @@ open_attach(struct hostif_fds *fds, int prog)
 	return (NULL);
 }
 
-/* Open everything.  NULL, or what failed, with errno. */
+/* Open everything.  Returns NULL, or what failed, with errno. */
 static const char *
 open_all(struct hostif_fds *fds, unsigned int nqueues)
 {

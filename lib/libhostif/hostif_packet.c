@@ -338,7 +338,10 @@ packet_receive(struct hostif *hi)
 	return (n);
 }
 
-/* The next slot of the transmit ring, or NULL if the kernel still has it. */
+/*
+ * Return the next slot of the transmit ring, or NULL if the kernel still has
+ * it.
+ */
 static uint8_t *
 packet_space(const struct packet *pk)
 {
@@ -349,7 +352,9 @@ packet_space(const struct packet *pk)
 	return ((uint8_t *)h + TX_DATA);
 }
 
-/* The virtio-net header of a frame that is not cut; the flags are set. */
+/*
+ * Complete the virtio-net header of a frame that is not cut; the flags are set.
+ */
 static void
 packet_copied(uint8_t *vnet, uint32_t len)
 {
@@ -357,7 +362,7 @@ packet_copied(uint8_t *vnet, uint32_t len)
 		le16enc(vnet + VNET_HDR_LEN, len);
 }
 
-/* The slot has a virtio-net header and a frame of `len' bytes: send it. */
+/* Send the slot, which has a virtio-net header and a frame of `len' bytes. */
 static void
 packet_commit(struct hostif *hi, uint32_t len)
 {

@@ -114,14 +114,14 @@ ring_unmap(struct xdp_ring *xr)
 		munmap(xr->xr_map, xr->xr_size);
 }
 
-/* Entries that the kernel has produced. */
+/* Return the number of entries that the kernel has produced. */
 static uint32_t
 ring_pending(const struct xdp_ring *xr)
 {
 	return (atomic_load_acq_32(xr->xr_producer) - xr->xr_next);
 }
 
-/* Entries that the kernel has not consumed. */
+/* Return the number of entries that the kernel has not consumed. */
 static uint32_t
 ring_unconsumed(const struct xdp_ring *xr)
 {
@@ -195,7 +195,10 @@ queue_start(struct xdp *xd, unsigned int n, int fd)
 	return (NULL);
 }
 
-/* The memory is mapped before the thread runs, until it has ended. */
+/*
+ * Pause nobody: the memory is mapped before the thread runs, until the thread
+ * has ended.
+ */
 static void
 memory_pause(void *arg __unused, bool paused __unused)
 {
@@ -527,7 +530,7 @@ xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
 		hostif_log(hi, "all receive queues are used");
 }
 
-/* Frames are looked for in any case. */
+/* Do nothing: frames are looked for in any case. */
 static void
 xdp_event(struct hostif *hi, const struct pollfd *pfd)
 {

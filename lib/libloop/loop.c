@@ -232,7 +232,7 @@ event_poll(struct loop_event *ev, int op, bool enable)
 	return (0);
 }
 
-/* The descriptor for epoll to watch, or -1 with errno.  evl_mtx is held. */
+/* Return the descriptor for epoll, or -1 with errno.  evl_mtx is held. */
 static int
 loop_open(struct loop *loop, int fd, enum loop_type type)
 {

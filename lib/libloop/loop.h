@@ -47,8 +47,8 @@ struct loop_event *loop_add_disabled(int fd, enum loop_type type,
 	    void (*func)(int fd, void *arg), void *arg);
 
 /*
- * Return whether the handler is called.  0, or -1 with the errno of
- * epoll_ctl(2): a lack of memory is none.
+ * Have the handler called, or not.  Returns 0, or -1 with the errno of
+ * epoll_ctl(2), which is never a lack of memory.
  */
 int	loop_enable(struct loop_event *ev);
 int	loop_disable(struct loop_event *ev);
@@ -72,15 +72,15 @@ int	loop_round(void (*func)(void *arg), void *arg);
 void	loop_round_within(int ms);
 
 /*
- * Before the loop waits for an event, look for one for up to `ns' nanoseconds;
+ * Have the loop look for an event for up to `ns' nanoseconds before it waits;
  * 0, the default: do not.  The loop looks for as long as that has paid lately,
  * and only while no other thread needs the processor.  The loop's own thread.
  */
 void	loop_poll(uint64_t ns);
 
 /*
- * The calling thread's loop, for another thread to stop, or NULL with errno.
- * It is valid as long as the thread exists.
+ * Return the calling thread's loop, for another thread to stop, or NULL with
+ * errno.  The loop is valid as long as the thread exists.
  */
 struct loop *loop_self(void);
 

@@ -34,7 +34,7 @@ static unsigned int nreserve;
 static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t reserve_back;
 
-/* With the lock. */
+/* Fill the reserve, with the lock. */
 static void
 reserve_fill(void)
 {
@@ -48,7 +48,9 @@ reserve_fill(void)
 	}
 }
 
-/* A connection's descriptor is one of the reserve now.  Any thread. */
+/*
+ * Give the reserve the descriptor of a connection that was closed.  Any thread.
+ */
 static void
 reserve_put(int fd)
 {

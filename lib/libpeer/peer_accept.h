@@ -23,9 +23,9 @@
 int	peer_accept_start(void);
 
 /*
- * As accept4(listen_fd, NULL, NULL, flags).  If *reserved is set, the
+ * Call accept4(listen_fd, NULL, NULL, flags).  If *reserved is set, the
  * descriptor is of the reserve, and must go to peer_accept_end(), without delay
- * unless it is an administrator's connection.  -1 with an errno; see
+ * unless the connection is an administrator's.  Returns -1 with an errno; see
  * peer_accept_fails().  Any thread.
  */
 int	peer_accept(int listen_fd, int flags, bool *reserved);

@@ -40,7 +40,7 @@ static uint32_t	close_waiting;		/* descriptors; atomic */
 static uint32_t	close_calls;		/* odd during a close; atomic */
 static struct peer_watch close_watch;		/* of the main thread */
 
-/* The type bits of a file's mode: 0 for an anonymous inode. */
+/* Return the type bits of a file's mode: 0 for an anonymous inode. */
 static unsigned int
 fd_type(int fd)
 {

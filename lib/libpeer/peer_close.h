@@ -28,8 +28,8 @@ enum peer_fd_kind {
 };
 
 /*
- * The kind of a descriptor.  Does not wait for a file system's server; before
- * Linux 6.11 it may.  Any thread.
+ * Return the kind of a descriptor.  Does not wait for a file system's server;
+ * before Linux 6.11 this may wait.  Any thread.
  */
 enum peer_fd_kind peer_fd_kind(int fd);
 
@@ -41,8 +41,8 @@ enum peer_fd_kind peer_fd_kind(int fd);
 int	peer_close_start(int (*drop)(void));
 
 /*
- * Have the thread close `fd'.  Returns false, with `fd' open, if it has too
- * many to close.  If the thread was not started, closes `fd'.  Any thread.
+ * Have the thread close `fd'.  Returns false, with `fd' open, if the thread has
+ * too many to close.  If the thread was not started, closes `fd'.  Any thread.
  */
 bool	peer_close(int fd);
 
@@ -53,8 +53,8 @@ bool	peer_close(int fd);
 void	peer_close_reuse(int fd, int with, void (*reused)(int fd));
 
 /*
- * A check of the watchdog (peer_watch.h): interrupts a close that blocks.  A
- * socket stops lingering then.  The main thread, once a second.
+ * Interrupt a close that blocks, as a check of the watchdog (peer_watch.h).  A
+ * socket then stops lingering.  The main thread, once a second.
  */
 void	peer_close_watch(void);
 

@@ -96,7 +96,10 @@ fault_replace(struct fault_owner *o, uint8_t *addr,
 	    -1, 0));
 }
 
-/* Returns true if the address is guest memory again. */
+/*
+ * Find whose memory the address is, and replace its page.  Returns true if the
+ * address is guest memory again.
+ */
 static bool
 fault_handle(void *addr)
 {

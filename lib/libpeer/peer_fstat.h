@@ -20,7 +20,7 @@
 
 #include <unistd.h>
 
-/* As fstat(2).  Any thread. */
+/* Do what fstat(2) does.  Any thread. */
 static inline int
 peer_fstat(int fd, struct stat *st)
 {

@@ -31,10 +31,11 @@
 struct peer_keep {
 	/*
 	 * Keep a duplicate of `fd' by this name, in place of one of the same
-	 * name.  On return the store has it even if this process ends at once.
+	 * name.  On return the store has the duplicate even if this process
+	 * ends at once.
 	 */
 	void	(*pke_put)(void *arg, const char *name, int fd);
-	/* Forget it, if there is one. */
+	/* Remove the duplicate of this name, if there is one. */
 	void	(*pke_remove)(void *arg, const char *name);
 	void	*pke_arg;
 };
@@ -47,7 +48,7 @@ struct peer_kept {
 					   removed from the store */
 };
 
-/* The entry of a name with a descriptor, or NULL. */
+/* Return the entry of a name with a descriptor, or NULL. */
 struct peer_kept *peer_kept_find(struct peer_kept *kept, size_t nkept,
 	    const char *name);
 

@@ -44,8 +44,8 @@ void	peer_log(struct peer_log_source *ls, int priority, const char *name,
 	    __attribute__((__format__(__printf__, 4, 0)));
 
 /*
- * If lines were left out, and there is space for one again, say so.  For
- * threads that wake up now and then.  The source's thread.
+ * Say how many lines were left out, if any were, and there is space for a line
+ * again.  For threads that wake up now and then.  The source's thread.
  */
 void	peer_log_left(struct peer_log_source *ls, const char *name);
 

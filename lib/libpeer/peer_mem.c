@@ -212,7 +212,7 @@ peer_mem_gone(const struct peer_mem *dma, uint64_t *gpa)
  * Lookup.
  */
 
-/* An address in a range without a file was asked for. */
+/* Note that an address in a range without a file was asked for. */
 static void
 dma_refuse(struct peer_mem *dma, uint64_t gpa)
 {
@@ -269,7 +269,9 @@ dma_covered(struct peer_mem *dma, uint64_t gpa, size_t len, int prot,
 	return (false);
 }
 
-/* An address that is not in the range of the last hit, or not wholly. */
+/*
+ * Look up an address that is not in the range of the last hit, or not wholly.
+ */
 static __attribute__((__noinline__)) void *
 dma_lookup(struct peer_mem *dma, uint64_t gpa, size_t len, int prot)
 {

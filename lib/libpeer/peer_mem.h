@@ -181,10 +181,10 @@ void	peer_mem_set_journal(struct peer_mem *dma,
 	    struct peer_mem_journal *journal);
 
 /*
- * The changes that follow have this tag, which is not 0.  peer_mem_tagged()
- * returns that of the last change, or 0: if a process ended in the middle of
- * what makes one change, it says whether that change was made.  Ranges that are
- * cleared because the client has left are changes, too.
+ * Give the changes that follow this tag, which is not 0. peer_mem_tagged()
+ * returns the tag of the last change, or 0: if a process ended in the middle of
+ * what makes one change, the tag says whether that change was made.  Ranges
+ * that are cleared because the client has left are changes, too.
  */
 void	peer_mem_set_tag(struct peer_mem *dma, uint64_t tag);
 uint64_t peer_mem_tagged(const struct peer_mem *dma);
@@ -221,30 +221,32 @@ int	peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 /* Remove all ranges. */
 void	peer_mem_clear(struct peer_mem *dma);
 
-/* As peer_mem_clear(), and forget peer_mem_lose(): for the next client. */
+/*
+ * Do as peer_mem_clear() does, and forget peer_mem_lose(): for the next client.
+ */
 void	peer_mem_reset(struct peer_mem *dma);
 
 /*
- * The host address of [gpa, gpa + len), with len > 0, or NULL if it is not
- * inside ranges that permit `prot' and are adjacent in the host.
+ * Return the host address of [gpa, gpa + len), with len > 0, or NULL if this is
+ * not inside ranges that permit `prot' and are adjacent in the host.
  */
 void	*peer_mem_addr(struct peer_mem *dma, uint64_t gpa, size_t len,
 	    int prot);
 
 /*
- * Map the ring that peer_mem_addr() has not found, so that it does.  Returns
- * false if there is none, or it cannot be mapped.
+ * Map the ring that peer_mem_addr() has not found, so that the next call finds
+ * it.  Returns false if there is none, or it cannot be mapped.
  */
 bool	peer_mem_join(struct peer_mem *dma);
 
 /*
- * Return whether an address was asked for in a range without a file, and the
- * first or a later one.  wanted(arg) is called for it as for a ring.
+ * Return whether an address was asked for in a range without a file; *gpa is
+ * such an address. wanted(arg) is called for it as for a ring.
  */
 bool	peer_mem_refused(const struct peer_mem *dma, uint64_t *gpa);
 
 /*
- * If addr is inside a mapping of the table, fill in *host and return true.
+ * Fill in *host and return true if addr is inside a mapping of the table.
  * host->gpa is 0 if peer_mem_lose() has been called, or no range is there.
  * Finds only mappings that no thread can be removing: those that the calling
  * thread was accessing.  Any thread, in a signal handler.
@@ -262,13 +264,16 @@ void	peer_mem_each(const struct peer_mem *dma,
 	    const void *arg);
 
 /*
- * Guest memory is gone at gpa: peer_mem_addr() returns NULL from now on, until
- * peer_mem_reset().  Only the first call counts.  Any thread, in a signal
- * handler.
+ * Note that guest memory is gone at gpa: peer_mem_addr() returns NULL from now
+ * on, until peer_mem_reset().  Only the first call counts.  Any thread, in a
+ * signal handler.
  */
 void	peer_mem_lose(struct peer_mem *dma, uint64_t gpa);
 
-/* Return whether peer_mem_lose() has been called, and the gpa.  Any thread. */
+/*
+ * Return whether peer_mem_lose() has been called, and set *gpa to its address.
+ * Any thread.
+ */
 bool	peer_mem_gone(const struct peer_mem *dma, uint64_t *gpa);
 
 #endif /* !_PEER_MEM_H_ */

@@ -47,7 +47,7 @@ mapping_set(struct peer_mem_mapping *m, uint8_t *base, uint64_t size,
 	atomic_store_64(&m->size, size);
 }
 
-/* An entry that is not used, or NULL. */
+/* Return an entry that is not used, or NULL. */
 static struct peer_mem_mapping *
 mapping_alloc(struct peer_mem *dma)
 {
@@ -75,7 +75,7 @@ peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file)
 	snprintf(name, PEER_KEEP_NAME, "mem.%u", file - 1);
 }
 
-/* The mapping with this number, or NULL. */
+/* Return the mapping with this number, or NULL. */
 static const struct peer_mem_mapping *
 file_number(const struct peer_mem *dma, uint32_t file)
 {
@@ -161,7 +161,7 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 	return (0);
 }
 
-/* The mapping in which a part of the file is accessible, or NULL. */
+/* Return the mapping in which a part of the file is accessible, or NULL. */
 static struct peer_mem_mapping *
 file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
     uint64_t size, int prot)
@@ -180,8 +180,8 @@ file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 }
 
 /*
- * mmap(2) of [start, end) of the file; for writing, too, if that is possible.
- * Huge pages are not reserved here: the client reserves what it uses.
+ * Map [start, end) of the file; for writing, too, if that is possible.  Huge
+ * pages are not reserved here: the client reserves what it uses.
  */
 static uint8_t *
 file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
@@ -200,8 +200,8 @@ file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
 }
 
 /*
- * How much of the file to map for [*start, *end), which the limit permits:
- * all of it, or a part, or the pages.
+ * Choose how much of the file to map for [*start, *end): all of it, or a part,
+ * or the pages.  Returns whether the limit permits that.
  */
 static bool
 file_extent(const struct peer_mem *dma, const struct dma_file *f,
@@ -346,7 +346,10 @@ join_pieces(const struct peer_mem *dma, uint64_t gpa, uint64_t size,
 	return (n);
 }
 
-/* A joined ring that is not used, or NULL, and how many pieces it may have. */
+/*
+ * Return a joined ring that is not used, or NULL, and how many pieces it may
+ * have.
+ */
 static struct peer_mem_joined *
 join_alloc(struct peer_mem *dma, unsigned int *max)
 {
@@ -416,7 +419,9 @@ peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size)
  * The handler's.
  */
 
-/* The guest's address of an address in a range or a joined ring, or 0. */
+/*
+ * Return the guest's address of an address in a range or a joined ring, or 0.
+ */
 static uint64_t
 host_gpa(const struct peer_mem *dma, const uint8_t *addr)
 {

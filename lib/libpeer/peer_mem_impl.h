@@ -30,11 +30,11 @@ peer_mem_range_before(const struct peer_mem_range *r, uint64_t gpa)
 	return (r->gpa < gpa && gpa - r->gpa >= r->size);
 }
 
-/* The place of the first range that does not end before gpa. */
+/* Return the place of the first range that does not end before gpa. */
 struct peer_mem_pos peer_mem_range_find(const struct peer_mem *dma,
 	    uint64_t gpa);
 
-/* The range at a place, or NULL at the end. */
+/* Return the range at a place, or NULL at the end. */
 static inline struct peer_mem_range *
 peer_mem_range_at(const struct peer_mem *dma, struct peer_mem_pos pos)
 {
@@ -42,7 +42,7 @@ peer_mem_range_at(const struct peer_mem *dma, struct peer_mem_pos pos)
 	    &dma->leaf[pos.leaf]->range[pos.slot]);
 }
 
-/* The place of the next range. */
+/* Return the place of the next range. */
 static inline struct peer_mem_pos
 peer_mem_range_next(const struct peer_mem *dma, struct peer_mem_pos pos)
 {
@@ -71,7 +71,7 @@ void	peer_mem_range_clear(struct peer_mem *dma);
 int	peer_mem_file_get(struct peer_mem *dma, struct peer_mem_range *r,
 	    int fd, uint64_t offset, const char **why);
 
-/* The range is removed: unmap the file if it was the last one there. */
+/* Unmap the file of a range that is removed, if it was the last one there. */
 void	peer_mem_file_put(struct peer_mem *dma, const struct peer_mem_range *r);
 
 /*
@@ -80,18 +80,18 @@ void	peer_mem_file_put(struct peer_mem *dma, const struct peer_mem_range *r);
  */
 bool	peer_mem_file_join(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 
-/* The host address of [gpa, gpa + len) in a joined ring, or NULL. */
+/* Return the host address of [gpa, gpa + len) in a joined ring, or NULL. */
 uint8_t	*peer_mem_file_joined(const struct peer_mem *dma, uint64_t gpa,
 	    size_t len);
 
 /* Unmap the joined rings of which [gpa, gpa + size) is a part. */
 void	peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 
-/* The name of a file in a store: "mem.N". */
+/* Write the name of a file in a store: "mem.N". */
 void	peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file);
 
 /*
- * After a change was recorded: remove the files from the store that have gone.
+ * Remove the files from the store that have gone, after a change was recorded.
  */
 void	peer_mem_file_forget(struct peer_mem *dma);
 

@@ -241,7 +241,7 @@ replay_range(struct peer_mem *dma, const struct peer_mem_range *r,
 	return (error);
 }
 
-/* Those files are used that mappings have. */
+/* Mark the files as used that mappings have. */
 static void
 replay_used(const struct peer_mem *dma, struct peer_kept *kept, size_t nkept)
 {

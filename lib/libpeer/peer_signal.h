@@ -27,13 +27,16 @@
 #define	PEER_SIGNAL_MAX	8
 
 /*
- * Begin.  Returns 0, or an errno if the kernel has no asynchronous I/O, or does
- * not permit it; then peer_signal() signals nothing.  The main thread, before
- * the sandbox.
+ * Prepare for peer_signal().  Returns 0, or an errno if the kernel has no
+ * asynchronous I/O, or does not permit it; then peer_signal() signals nothing.
+ * The main thread, before the sandbox.
  */
 int	peer_signal_start(void);
 
-/* The first argument of all calls of io_submit(2), for the sandbox; 0: none. */
+/*
+ * Return the first argument of all calls of io_submit(2), for the sandbox; 0:
+ * none.
+ */
 uint64_t peer_signal_context(void);
 
 /*

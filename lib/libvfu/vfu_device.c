@@ -102,7 +102,9 @@ reply_set(struct vfu_request *req, const void *data, size_t len)
 _Static_assert(VFIO_DMA_MAP_FLAG_READ == PROT_READ &&
     VFIO_DMA_MAP_FLAG_WRITE == PROT_WRITE, "flags are those of mmap(2)");
 
-/* A client may go on as if the range had been accepted; the line tells. */
+/*
+ * Log that a range was refused: a client may go on as if it had been accepted.
+ */
 static void
 dma_refused(struct vfu_device *vd, const struct vfio_user_dma_map *map,
     const char *why)
@@ -184,8 +186,9 @@ cmd_dma_unmap(struct vfu_device *vd, struct vfu_request *req)
 }
 
 /*
- * QEMU asks this after it has told of its memory, and ends if the answer is an
- * error.  It ignores those to DMA_MAP.
+ * Tell what the device is, or refuse a client that shares no memory: QEMU asks
+ * this after it has told of its memory, and ends if the answer is an error.
+ * Errors of DMA_MAP do not end it.
  */
 static int
 cmd_device_info(struct vfu_device *vd, struct vfu_request *req)
@@ -209,7 +212,7 @@ cmd_device_info(struct vfu_device *vd, struct vfu_request *req)
 	return (0);
 }
 
-/* The size of a region in bytes, or 0 if the device does not have it. */
+/* Return the size of a region in bytes, or 0 if the device does not have it. */
 static uint64_t
 region_size(const struct vfu_device *vd, uint32_t region)
 {
@@ -416,7 +419,7 @@ cmd_unsupported(struct vfu_device *vd __unused,
 	return (ENOTSUP);
 }
 
-/* A client must not send this command, or not twice. */
+/* Refuse a command that a client must not send, or not twice. */
 static int
 cmd_invalid(struct vfu_device *vd __unused, struct vfu_request *req __unused)
 {

@@ -72,20 +72,23 @@ struct vfu_device_ops {
 	uint64_t (*vdo_read)(void *arg, int bar, uint64_t off, int size);
 	void	(*vdo_write)(void *arg, int bar, uint64_t off, int size,
 		    uint64_t value);
-	/* The guest has let the device access memory, or forbidden it. */
+	/*
+	 * Note that the guest has let the device access memory, or forbidden
+	 * it.
+	 */
 	void	(*vdo_bus_master)(void *arg, bool on);
 	/*
-	 * The guest has turned MSI-X on or off.  May be NULL if the device has
-	 * none.
+	 * Note that the guest has turned MSI-X on or off.  May be NULL if the
+	 * device has none.
 	 */
 	void	(*vdo_msix)(void *arg, bool on);
 	/* Reset the device, and vfu_device_reset(). */
 	void	(*vdo_reset)(void *arg);
-	/* A client has connected. */
+	/* Note that a client has connected. */
 	void	(*vdo_attach)(void *arg);
 	/*
-	 * The client has left: reset the device so that nothing uses the
-	 * client's memory, and vfu_device_release().
+	 * Reset the device, whose client has left, so that nothing uses the
+	 * client's memory, and call vfu_device_release().
 	 */
 	void	(*vdo_detach)(void *arg);
 	/* Write a line, with a priority of syslog.h. */
@@ -150,7 +153,7 @@ void	vfu_device_set_keep(struct vfu_device *vd,
 /* Reset configuration space, as PCI RST# does. */
 void	vfu_device_reset(struct vfu_device *vd);
 
-/* The MSI-X capability may have been written: tell the device. */
+/* Tell the device whether MSI-X is on: the capability may have been written. */
 void	vfu_device_msix(struct vfu_device *vd);
 
 /* Reset it, and let go of the client's memory and interrupts. */
@@ -165,7 +168,7 @@ int	vfu_command(struct vfu_device *vd, struct vfu_request *req);
 void	vfu_log(struct vfu_device *vd, int priority, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 
-/* The number of the message that is being carried out; not 0. */
+/* Return the number of the message that is being carried out; not 0. */
 static inline uint64_t
 vfu_message_tag(const struct vfu_device *vd)
 {

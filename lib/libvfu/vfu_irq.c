@@ -21,7 +21,7 @@
 #include "peer_signal.h"
 #include "vfu_irq.h"
 
-/* No vector has a descriptor, or a message to send. */
+/* Leave no vector a descriptor, or a message to send. */
 static void
 msix_none(struct vfu_irq *irq)
 {
@@ -63,7 +63,7 @@ vfu_irq_set_keep(struct vfu_irq *irq, const struct peer_keep *keep)
 	irq->keep = keep;
 }
 
-/* The name of a descriptor in the store. */
+/* Return the name of a descriptor in the store. */
 static const char *
 irq_name(const struct vfu_irq *irq, const int *slot)
 {
@@ -219,7 +219,7 @@ irq_flush(struct vfu_irq *irq)
 void
 vfu_irq_flush(struct vfu_irq *irq)
 {
-	/* Another thread that sends one has not taken it without a mark. */
+	/* No mark and no sender: nothing is pending. */
 	if (!vfu_irq_pending(irq) && atomic_load_acq_32(&irq->sending) == 0)
 		return;
 	pthread_mutex_lock(&irq->mtx);
@@ -295,7 +295,9 @@ signal_take(struct signals *sg, int fd, uint32_t *count)
 		signal_add(sg, fd, count);
 }
 
-/* As irq_intx(): the line masks itself. */
+/*
+ * Add an INTx event if one is due.  As with irq_intx(), the line masks itself.
+ */
 static void
 signal_intx(struct vfu_irq *irq, struct signals *sg)
 {
@@ -460,8 +462,8 @@ vfu_irq_clear(struct vfu_irq *irq)
 }
 
 /*
- * Anonymous inodes have no file type, so this rejects files, pipes and sockets,
- * on which a call may block in other ways.
+ * Reject files, pipes and sockets, on which a call may block in other ways:
+ * anonymous inodes have no file type.
  */
 bool
 vfu_irq_fd(int fd)
@@ -485,7 +487,7 @@ irq_take(struct vfu_irq *irq, int *slot, int *fd)
 	return (0);
 }
 
-/* TRIGGER: set the descriptor for events, or send one event. */
+/* Carry out TRIGGER: set the descriptor for events, or send one event. */
 static int
 irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
     int *fds, int nfds)
@@ -511,7 +513,7 @@ irq_set_trigger(struct vfu_irq *irq, int *slot, bool eventfd, bool act,
 	return (0);
 }
 
-/* UNMASK: now, or on each event of the client. */
+/* Carry out UNMASK: now, or on each event of the client. */
 static int
 irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
     int nfds)
@@ -538,7 +540,9 @@ irq_set_unmask(struct vfu_irq *irq, bool eventfd, bool act, int *fds,
 	return (0);
 }
 
-/* TRIGGER of vectors of MSI-X: set their descriptors, or send events. */
+/*
+ * Carry out TRIGGER of vectors of MSI-X: set their descriptors, or send events.
+ */
 static int
 msix_set(struct vfu_irq *irq, const struct vfio_user_irq_set *set,
     const uint8_t *data, size_t len, int *fds, int nfds)

@@ -126,9 +126,9 @@ bool	vfu_irq_asserted(struct vfu_irq *irq);
 void	vfu_irq_flush(struct vfu_irq *irq);
 
 /*
- * Take back what was sent and the client has not read: of the line and MSI, if
- * `vectors' is 0, or of these vectors, as bits.  What is pending of them is not
- * sent.  Nothing of them may be added meanwhile.
+ * Take back the events that were sent and the client has not read: of the line
+ * and MSI, if `vectors' is 0, or of these vectors, as bits.  Their pending
+ * events are not sent.  No such event may be added meanwhile.
  */
 void	vfu_irq_withdraw(struct vfu_irq *irq, uint32_t vectors);
 
@@ -140,12 +140,15 @@ void	vfu_irq_withdraw(struct vfu_irq *irq, uint32_t vectors);
 bool	vfu_irq_signal(struct vfu_irq *irq);
 
 /*
- * From now on no other thread sends events: for a device whose state is saved,
- * which then must not be used any more.
+ * Have no other thread send events from now on: for a device whose state is
+ * saved, which then must not be used any more.
  */
 void	vfu_irq_hold(struct vfu_irq *irq);
 
-/* The INTx disable bit of the PCI command register has been written. */
+/*
+ * Apply the INTx disable bit of the PCI command register, which has been
+ * written.
+ */
 void	vfu_irq_intx_disable(struct vfu_irq *irq, bool disabled);
 
 /*
@@ -193,10 +196,10 @@ int	vfu_irq_restore(struct vfu_irq *irq, const struct vfu_irq_state *state,
 	    int intx_fd, int msi_fd, int unmask_fd,
 	    const int msix_fd[VFU_IRQ_VECTORS]);
 
-/* Undo that; the descriptors stay open, and in the store. */
+/* Undo vfu_irq_restore(); the descriptors stay open, and in the store. */
 void	vfu_irq_unrestore(struct vfu_irq *irq);
 
-/* Return whether it is an eventfd as a client may pass it. */
+/* Return whether `fd' is an eventfd as a client may pass it. */
 bool	vfu_irq_fd(int fd);
 
 #endif /* !_VFU_IRQ_H_ */

@@ -17,7 +17,7 @@
 
 #include "vfu_pci.h"
 
-/* The writable bits of the byte at `off'. */
+/* Return the writable bits of the byte at `off'. */
 static uint8_t
 pci_writable(const struct vfu_pci *pci, size_t off)
 {

@@ -72,8 +72,8 @@ void	vfu_pci_write(struct vfu_pci *pci, size_t off, const void *buf,
 	    size_t len);
 
 /*
- * The command register: whether the device may access memory (bus master), and
- * whether INTx is disabled.
+ * Return what the command register says: whether the device may access memory
+ * (bus master), and whether INTx is disabled.
  */
 bool	vfu_pci_busmaster(const struct vfu_pci *pci);
 bool	vfu_pci_intx_disabled(const struct vfu_pci *pci);

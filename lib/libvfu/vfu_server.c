@@ -49,7 +49,7 @@ server_broken(struct vfu_device *vd, const char *how)
 	vd->vdev_server.broken = true;
 }
 
-/* Close a descriptor; the watchdog interrupts it if that takes long. */
+/* Close a descriptor; the watchdog interrupts a close that takes long. */
 static void
 server_close(struct vfu_server *srv, int fd)
 {
@@ -70,7 +70,7 @@ server_close_passed(struct vfu_device *vd, int fd)
 	server_close(&vd->vdev_server, fd);
 }
 
-/* Close the first `n' that no command has kept. */
+/* Close the first `n' descriptors, but those that a command has kept. */
 static void
 server_close_fds(struct vfu_device *vd, int n)
 {
@@ -162,8 +162,8 @@ vfu_server_listen(struct vfu_device *vd)
 }
 
 /*
- * A connection is lost if the process ends after accept4(2) and before the
- * store has it.  So nothing may be done between the two calls.
+ * Accept a connection.  It is lost if the process ends after accept4(2) and
+ * before the store has it, so nothing may be done between the two calls.
  */
 static void
 server_accept(int fd, void *arg)
@@ -202,7 +202,7 @@ server_accept(int fd, void *arg)
 	server_refuse(vd, s, false);
 }
 
-/* Watch the socket.  Returns 0 or an errno. */
+/* Add the socket to the loop.  Returns 0 or an errno. */
 static int
 server_watch(struct vfu_device *vd, int s)
 {
@@ -399,8 +399,8 @@ server_message(struct vfu_device *vd, const struct vfio_user_header *h,
 }
 
 /*
- * The size of the message at `p', of which `len' bytes have arrived; 0 if it is
- * not known yet or invalid.
+ * Return the size of the message at `p', of which `len' bytes have arrived; 0
+ * if the size is not known yet or invalid.
  */
 static size_t
 server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
@@ -420,7 +420,7 @@ server_frame(struct vfu_device *vd, const uint8_t *p, size_t len,
 	return (h->size);
 }
 
-/* How many descriptors belong to the message that ends at `end'. */
+/* Return how many descriptors belong to the message that ends at `end'. */
 static int
 server_owned(const struct vfu_server *srv, size_t end)
 {
@@ -475,7 +475,7 @@ server_parse(struct vfu_device *vd)
 		vfu_stream_take(vd, false);
 }
 
-/* After messages: send the replies. */
+/* Send the replies, after messages, and drop a client that is broken. */
 static void
 server_finish(struct vfu_device *vd)
 {
@@ -511,10 +511,10 @@ server_take_fds(struct vfu_device *vd, struct msghdr *msg)
 }
 
 /*
- * Bytes to read.  The kernel ends a read after the bytes that descriptors came
- * with, so the descriptors belong to the last message read.  While that message
- * is incomplete, read no further than its end: its descriptors must not be
- * mixed up with those of the next message.
+ * Return how many bytes to read.  The kernel ends a read after the bytes that
+ * descriptors came with, so the descriptors belong to the last message read.
+ * While that message is incomplete, read no further than its end: its
+ * descriptors must not be mixed up with those of the next message.
  *
  * A read that only looks at messages must not end there: it would find the
  * descriptors after its end, or those of bytes that it has found in part, and
@@ -579,9 +579,9 @@ server_read(struct vfu_device *vd, size_t room, int *nfds)
 #define	PIECE_MAX	40960
 
 /*
- * The read has found `nfds' descriptors that the next one would find again, as
- * it has no space for all bytes that they came with.  Read less: what comes
- * before these bytes.
+ * Read less: the read has found *nfds descriptors that the next read would find
+ * again, as there was no space for all bytes that they came with.  What comes
+ * before these bytes is read.
  */
 static ssize_t
 server_read_less(struct vfu_device *vd, ssize_t n, int *nfds)
@@ -655,7 +655,7 @@ server_readable(int fd __unused, void *arg)
 	loop_enable(srv->read_ev);
 }
 
-/* The socket takes data again: continue, and send the rest. */
+/* Continue, and send the rest: the socket takes data again. */
 static void
 server_writable(int fd __unused, void *arg)
 {

@@ -97,13 +97,13 @@ void	vfu_server_drop(struct vfu_device *vd);
 int	vfu_server_init(struct vfu_device *vd, int listen_fd);
 
 /*
- * The server stops to look for clients if accept(2) fails because the process
- * has no descriptor left, or the kernel no memory, and, once for each client,
- * when a second one comes: Linux closes a process's socket some milliseconds
- * after its parent has waited for its end, and may have started the next.
- * vfu_server_again() returns whether the server has stopped, and must then be
- * followed by vfu_server_listen(), in the device's thread.  The main thread,
- * once a second.
+ * Look for clients again.  The server stops to look for them if accept(2) fails
+ * because the process has no descriptor left, or the kernel no memory, and,
+ * once for each client, when a second client comes: Linux closes a process's
+ * socket some milliseconds after its parent has waited for its end, and may
+ * have started the next.  vfu_server_again() returns whether the server has
+ * stopped, and must then be followed by vfu_server_listen(), in the device's
+ * thread.  The main thread, once a second.
  */
 bool	vfu_server_again(struct vfu_server *srv);
 void	vfu_server_listen(struct vfu_device *vd);
@@ -122,7 +122,7 @@ int	vfu_server_come(struct vfu_device *vd, int s);
 int	vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
 	    const struct vfu_progress *progress, uint64_t taken);
 
-/* The end of each round of the loop: vfu_stream.h.  The device's thread. */
+/* End a round of the loop: vfu_stream.h.  The device's thread. */
 void	vfu_server_round(struct vfu_device *vd);
 
 /* Accept no more clients, and drop the one there is.  Init may have failed. */

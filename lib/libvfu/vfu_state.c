@@ -7,7 +7,7 @@
 /*
  * The state of a device as bytes; see vfu_state.h.
  *
- * A header, and fields in the order of state_save(): numbers of 1, 2, 4 and 8
+ * A header, and fields in the order of state_put(): numbers of 1, 2, 4 and 8
  * bytes, little endian.  A reader checks the version, the length and a CRC-32
  * first, which find what is cut off or was not meant; then each value, since a
  * CRC proves nothing.
@@ -80,7 +80,7 @@ crc32_of(const uint8_t *p, size_t len)
 	return (~crc);
 }
 
-/* The next `n' bytes, or NULL. */
+/* Take the next `n' bytes.  Returns NULL if there are fewer. */
 static uint8_t *
 next(struct cursor *c, size_t n)
 {
@@ -136,7 +136,7 @@ flag(bool set, uint32_t bit)
 	return (set ? bit : 0);
 }
 
-/* Return whether what a state has can be. */
+/* Return whether the values that a state has are possible. */
 static bool
 progress_ok(const struct vfu_progress *p, uint64_t taken)
 {
@@ -147,7 +147,7 @@ progress_ok(const struct vfu_progress *p, uint64_t taken)
 	    p->vpr_done - taken <= 2 * VFU_BUFFER + VFU_MSG_MAX);
 }
 
-/* A bool of another process may be another number. */
+/* Read a bool of another process, which may be any number. */
 static bool
 truth(const bool *b)
 {
@@ -379,7 +379,7 @@ kept_fd(const struct peer_kept *k)
 	return (k == NULL ? -1 : k->pkt_fd);
 }
 
-/* Its user has taken it. */
+/* Note that the device has taken the descriptor. */
 static void
 kept_taken(struct peer_kept *k)
 {
@@ -389,7 +389,7 @@ kept_taken(struct peer_kept *k)
 	k->pkt_fd = -1;
 }
 
-/* What cannot fail. */
+/* Restore what cannot fail. */
 static void
 state_apply(struct vfu_device *vd, const struct state *s)
 {

@@ -47,7 +47,7 @@ vfu_stream_taken(const struct vfu_stream *st)
 	return (t->vtk_base + (len == VFU_NOT_TAKEN ? 0 : len));
 }
 
-/* The bytes before `taken' have been taken, and no others. */
+/* Note that the bytes before `taken' have been taken, and no others. */
 static struct vfu_take *
 stream_taken(struct vfu_stream *st, uint64_t taken)
 {
@@ -73,7 +73,10 @@ vfu_stream_init(struct vfu_stream *st)
  * A client comes and goes.
  */
 
-/* Messages are read from the first on that has not been carried out. */
+/*
+ * Have messages read from the first on that has not been carried out: `untaken'
+ * bytes are before it.
+ */
 static int
 stream_seek(int s, uint64_t untaken)
 {
@@ -309,8 +312,8 @@ vfu_stream_send(struct vfu_device *vd)
  */
 
 /*
- * What is in the pipe was not noted, so it is still in `out', too.  It is no
- * more than that has.
+ * Discard what is in the pipe.  It was not noted, so it is still in `out', too,
+ * and is no more than `out' has.
  */
 static void
 pipe_discard(int fd)

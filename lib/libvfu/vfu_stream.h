@@ -105,8 +105,8 @@ struct vfu_stream {
 	struct vfu_progress vsm_progress[2];
 	struct vfu_take	vsm_take[2];
 	/*
-	 * This process's, which become progress with vfu_stream_commit(),
-	 * together with others of struct vfu_server.
+	 * This process's, which become progress with stream_commit(), together
+	 * with others of struct vfu_server.
 	 */
 	uint64_t	vsm_done;
 	uint32_t	vsm_out_pos;
@@ -129,32 +129,33 @@ struct vfu_stream {
 void	vfu_stream_init(struct vfu_stream *st);
 
 /*
- * A client comes, with this socket, whose messages are read from the first on;
- * it is kept, before anything else is done.  Returns 0 or an errno, and then it
- * is not.
+ * Begin with a client, on this socket, whose messages are read from the first
+ * on.  The store has the socket before anything else is done.  Returns 0 or an
+ * errno; then the store does not have it.
  */
 int	vfu_stream_come(struct vfu_device *vd, int s);
 
 /*
- * The client goes: end the connection, of which the store may have a duplicate,
- * and forget it.  The caller closes the socket.
+ * End the client's connection, of which the store may have a duplicate, and
+ * forget the client.  The caller closes the socket.
  */
 void	vfu_stream_go(struct vfu_device *vd);
 
 /*
- * A message of `size' bytes has been carried out, and its reply is in `out': it
- * counts.
+ * Count a message of `size' bytes that has been carried out, and whose reply is
+ * in `out'.
  */
 void	vfu_stream_done(struct vfu_device *vd, size_t size);
 
 /*
- * Take what has been carried out from the socket: if it is much, or `all'.  Not
- * while descriptors wait for the rest of their message: they may have come with
- * the end of what has been carried out, and would be lost if the process ended.
+ * Take the messages that have been carried out from the socket, if they are
+ * many, or if `all'.  Not while descriptors wait for the rest of their message:
+ * they may have come with the end of these messages, and would be lost if the
+ * process ended.
  */
 void	vfu_stream_take(struct vfu_device *vd, bool all);
 
-/* The end of a round of the loop. */
+/* End a round of the loop. */
 void	vfu_stream_round(struct vfu_device *vd);
 
 /* Read again from the end of `in' on.  Returns 0 or an errno. */
@@ -166,7 +167,9 @@ int	vfu_stream_again(struct vfu_device *vd);
  */
 int	vfu_stream_send(struct vfu_device *vd);
 
-/* How far a client's messages have been taken from the socket. */
+/*
+ * Return how far a client's messages have been taken from the socket, in bytes.
+ */
 uint64_t vfu_stream_taken(const struct vfu_stream *st);
 
 /*

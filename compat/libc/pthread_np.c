@@ -24,7 +24,10 @@ pthread_set_name_np(pthread_t thread, const char *name)
 
 static _Thread_local pid_t self;	/* 0: not known yet */
 
-/* After fork(2), the child's only thread has another ID. */
+/*
+ * Forget the thread's ID: after fork(2), the child's only thread has another
+ * one.
+ */
 static void
 self_forget(void)
 {
@@ -38,8 +41,8 @@ self_init(void)
 }
 
 /*
- * glibc stores the owner's thread ID in a mutex of any type, unless lock
- * elision is on; it is off by default.
+ * Compare thread IDs: glibc stores the owner's in a mutex of any type, unless
+ * lock elision is on, which is off by default.
  */
 int
 pthread_mutex_isowned_np(pthread_mutex_t *mutex)

@@ -14,7 +14,10 @@
 const char *__lsan_default_options(void);
 const char *__lsan_default_suppressions(void);
 
-/* When Kyua lists test cases, any output on stderr is a failure. */
+/*
+ * Let LeakSanitizer print no statistics: when Kyua lists test cases, any output
+ * on stderr is a failure.
+ */
 const char *
 __lsan_default_options(void)
 {

@@ -28,14 +28,14 @@
 	((char *)(ring) + (ring)->buf_ofs +				\
 	    (size_t)(idx) * (ring)->nr_buf_size)
 
-/* The slot after `i'. */
+/* Return the slot after `i'. */
 static inline uint32_t
 nm_ring_next(struct netmap_ring *ring, uint32_t i)
 {
 	return (i + 1 == ring->num_slots ? 0 : i + 1);
 }
 
-/* The number of slots that the user owns. */
+/* Return the number of slots that the user owns. */
 static inline uint32_t
 nm_ring_space(struct netmap_ring *ring)
 {

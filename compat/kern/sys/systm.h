@@ -181,7 +181,7 @@ kassert_panic(const char *fmt, ...)
 	abort();
 }
 #else
-/* The program provides it. */
+/* Report a failed assertion, and end.  The program provides this function. */
 void	kassert_panic(const char *fmt, ...)
 	    __attribute__((__noreturn__, __format__(printf, 1, 2)));
 #endif

@@ -86,10 +86,11 @@ em_pv_causes(struct em_pv *pv)
 }
 
 /*
- * An interrupt while packets are held back.  If it is only for reports, and
- * another one is to come, as that of the packets that are posted now, nothing
- * is masked.  iflib(4)'s task, which looks for what iflib(4) has put off, runs
- * after the last report.  The causes are read first: this clears them.
+ * Handle an interrupt while packets are held back.  If it is only for reports,
+ * and another report is to come, as that of the packets that are posted now,
+ * nothing is masked.  iflib(4)'s task, which looks for what iflib(4) has put
+ * off, runs after the last report.  The causes are read first: the read clears
+ * them.
  */
 static int
 em_pv_intr_held(struct em_pv *pv)
@@ -105,8 +106,8 @@ em_pv_intr_held(struct em_pv *pv)
 }
 
 /*
- * Return whether the interrupt is that of the last request: the host knows
- * numbers.
+ * Return whether the interrupt is that of the last request, whose number the
+ * host then has.
  */
 static bool
 em_pv_told(struct em_pv *pv)
@@ -120,8 +121,9 @@ em_pv_told(struct em_pv *pv)
 }
 
 /*
- * The filter of a line or an MSI.  With the CSB the causes stay unmasked, and
- * those of an MSI are read only if the host has another reason than a request.
+ * Handle a line or an MSI, as a filter.  With the CSB the causes stay unmasked,
+ * and those of an MSI are read only if the host has another reason than a
+ * request.
  *
  * While polls are on the causes are masked.  But em(4) unmasks them as it
  * starts and when a VLAN is added, and the line would interrupt for ever.
@@ -217,8 +219,9 @@ em_pv_intr_ask(struct em_pv *pv)
 }
 
 /*
- * Both tasks of iflib(4) come here at their end, and its filter, if one of the
- * two has nothing to do.
+ * Post what was held back, and ask for the next interrupt.  Both tasks of
+ * iflib(4) come here at their end, and iflib(4)'s filter, if one of the two has
+ * nothing to do.
  */
 static void
 em_pv_intr_enable(if_ctx_t ctx)
@@ -335,8 +338,9 @@ em_pv_itr(struct em_pv *pv)
 }
 
 /*
- * With MSI-X, em(4)'s filter for the link sets the causes in ims, and comes
- * again if one of them is set.  Those that are masked would be for ever.
+ * Set the causes that, with MSI-X, em(4)'s filter for the link sets again, and
+ * for which it comes again: none while polls are on, or the masked causes would
+ * interrupt for ever.
  */
 static void
 em_pv_ims(struct em_pv *pv)
@@ -464,8 +468,9 @@ em_pv_link_changed(struct em_pv *pv)
 }
 
 /*
- * Called about twice a second, and when the link changes.  em(4) may have
- * written its own interval once more, after its AIM was turned off.
+ * Look at the link and the header ring, about twice a second and when the link
+ * changes. em(4) may have written its own interval once more, after its AIM was
+ * turned off.
  *
  * While polling nobody says that the link has changed, and with numbers the
  * cause may be left unread.  em(4) reads its statistics each time, some 60
@@ -489,7 +494,7 @@ em_pv_update_admin_status(if_ctx_t ctx)
 	}
 }
 
-/* A reset keeps the CSB, so its memory is withdrawn before. */
+/* Withdraw the CSB's memory, as a reset keeps the CSB, and stop. */
 static void
 em_pv_stop(if_ctx_t ctx)
 {
@@ -572,8 +577,8 @@ em_pv_csb_alloc(struct em_pv *pv)
 }
 
 /*
- * The last step of attach after which a failure does not end in IFDI_DETACH:
- * what is ours begins here.
+ * Initialize what is ours: this is the last step of attach after which a
+ * failure does not end in IFDI_DETACH.
  */
 static int
 em_pv_rx_queues_alloc(if_ctx_t ctx, caddr_t *vaddrs, uint64_t *paddrs,
@@ -668,7 +673,7 @@ static const uint16_t em_pv_devices[] = {
 };
 
 /*
- * Return whether the subsystem is a hypervisor's.  Those that have the
+ * Return whether the subsystem is a hypervisor's.  Adapters that have the
  * subsystem of a board (VirtualBox's 82540EM, QEMU's 82574L) cannot be told
  * from hardware that is passed through.
  */

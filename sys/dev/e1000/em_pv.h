@@ -134,8 +134,8 @@ void	em_pv_tx_post(struct em_pv *pv, int q);
 bool	em_pv_tx_done(struct em_pv *pv, int q, bool poll);
 
 /*
- * End a turn of reception; with `more' the next one begins.  Returns whether
- * reception pauses.  In a filter, which is no turn, only that.
+ * End a turn of reception, and begin the next one if `more'; not in a filter,
+ * which is no turn.  Returns whether reception pauses.
  */
 bool	em_pv_rx_pauses(struct em_pv *pv, bool more);
 

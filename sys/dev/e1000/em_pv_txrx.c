@@ -81,7 +81,7 @@ em_pv_report(struct em_pv *pv, int q, qidx_t pidx)
 	MPASS(txr->tx_rs_pidx != txr->tx_rs_cidx);
 }
 
-/* The host was awake, or had to be kicked, when a packet came. */
+/* Learn that the host was awake, or had to be kicked, when a packet came. */
 static void
 em_pv_tx_spun(struct em_pv *pv, bool awake)
 {
@@ -134,7 +134,7 @@ em_pv_tx_post(struct em_pv *pv, int q)
 }
 
 /*
- * With the CSB, ask for an interrupt while more than half of the ring is in
+ * Ask for an interrupt, with the CSB, while more than half of the ring is in
  * use.  Returns whether packets were completed before the host saw the request.
  */
 static bool
@@ -168,7 +168,10 @@ em_pv_tx_may_wait(struct em_pv *pv, int q)
 	    em_pv_in_use(pv, q) < pv->sc.shared->isc_ntxd[0] / 2);
 }
 
-/* iflib(4) flushes with nothing pending, too. */
+/*
+ * Announce descriptors, or hold them back. iflib(4) flushes with nothing
+ * pending, too.
+ */
 static void
 em_pv_txd_flush(void *arg, uint16_t q, qidx_t pidx)
 {
@@ -222,8 +225,9 @@ em_pv_tx_done(struct em_pv *pv, int q, bool poll)
 }
 
 /*
- * A reclaimed descriptor may be used again, so its report is looked at now.
- * The interrupt that has led here ended the request for it.
+ * Count what was sent.  A reclaimed descriptor may be used again, so its report
+ * is looked at now.  The interrupt that has led here ended the request for a
+ * report.
  */
 static int
 em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
@@ -258,7 +262,7 @@ em_pv_txd_credits_update(void *arg, uint16_t q, bool clear)
  * other causes interrupts itself without end.
  */
 
-/* The clock that the scheduler uses: reading it is no exit. */
+/* Read the scheduler's clock, which is no exit. */
 static uint64_t
 em_pv_now_ns(void)
 {
@@ -295,7 +299,7 @@ em_pv_rx_paused(struct em_pv *pv)
 }
 
 /*
- * A turn of reception ends; with `more' the next one begins.  Returns whether
+ * End a turn of reception; with `more' begin the next turn.  Returns whether
  * reception pauses now.
  */
 static bool
@@ -360,7 +364,10 @@ em_pv_rxd_available(void *arg, uint16_t q, qidx_t cidx, qidx_t budget)
  * The receive ring.
  */
 
-/* IFCAP_LRO says that nobody else gets the frames; if we forward, others do. */
+/*
+ * Look at IFCAP_LRO, which says that nobody else gets the frames; if we
+ * forward, others do.
+ */
 bool
 em_pv_takes_partial(struct em_pv *pv)
 {
@@ -381,7 +388,7 @@ em_pv_takes_partial(struct em_pv *pv)
 	    !em_pv_netmap(pv) && !forwards);
 }
 
-/* The length of a frame; ri->iri_len has 16 bits of it. */
+/* Return the length of a frame, of which ri->iri_len has 16 bits. */
 static uint32_t
 em_pv_rx_len(const struct if_rxd_info *ri)
 {
@@ -516,7 +523,7 @@ em_pv_rxd_flush(void *arg, uint16_t q, uint8_t flid, qidx_t pidx)
 	mtx_unlock_spin(&pv->lock);
 }
 
-/* DD is bit 0 of the status of both formats. */
+/* Look at DD, which is bit 0 of the status of both formats. */
 bool
 em_pv_rx_ready(struct em_pv *pv)
 {

@@ -75,8 +75,8 @@ intr_mask(struct lem_core *lc)
  */
 
 /*
- * A reset clears SLU on some adapters.  It is set at once, because a stopped
- * adapter has a link, too: lem_link().
+ * Reset the adapter.  SLU, which that clears on some adapters, is set at once,
+ * because a stopped adapter has a link, too: lem_link().
  */
 static int
 reset(struct lem_core *lc)
@@ -118,8 +118,8 @@ reset(struct lem_core *lc)
 }
 
 /*
- * Clock `n' bits into the EEPROM, the highest first.  Returns those that come
- * out.
+ * Clock `n' bits into the EEPROM, the highest first.  Returns the bits that
+ * come out.
  */
 static uint32_t
 eeprom_clock(struct lem_core *lc, uint32_t eecd, uint32_t bits, int n)
@@ -178,9 +178,10 @@ mac_valid(const uint16_t mac[3])
 }
 
 /*
- * The adapter loads its address from the EEPROM into the first filter, 13.5.2.
- * A reset, which should do that again, leaves the filter alone (QEMU) or clears
- * AV (bhyve); with old versions of VirtualBox the filter is 0 from the start.
+ * Look at the first filter, into which the adapter loads its address from the
+ * EEPROM, 13.5.2.  A reset, which should do that again, leaves the filter alone
+ * (QEMU) or clears AV (bhyve); with old versions of VirtualBox the filter is 0
+ * from the start.
  */
 int
 lem_address(struct lem_core *lc, uint8_t mac[6])
@@ -248,12 +249,12 @@ intr_told(const struct lem_core *lc)
 }
 
 /*
- * With the CSB, the need-kick flags suppress interrupts until the rings have
- * been processed, and the mask does not change, which saves two exits.  With
- * messages there is no line to deassert, so the read of the causes, another
- * exit, can wait, and is left out if intr_told().  A write that clears them
- * could not take its place: it may be posted, and clear a cause that came after
- * the rings were processed.
+ * Handle an interrupt.  With the CSB, the need-kick flags suppress interrupts
+ * until the rings have been processed, and the mask does not change, which
+ * saves two exits.  With messages there is no line to deassert, so the read of
+ * the causes, another exit, can wait, and is left out if intr_told().  A write
+ * that clears them could not take its place: it may be posted, and clear a
+ * cause that came after the rings were processed.
  *
  * A message of MSI-X has cleared and masked its causes (EIAC), so that the one
  * access is the write that unmasks them, with the CSB or without.  RXT0 and
@@ -282,10 +283,10 @@ lem_intr(struct lem_core *lc)
 }
 
 /*
- * Pairs with lem_tx_wait(): lc_intr_on is stored before lc_tx_short is loaded.
- * It pairs with lem_set_mode(), too, whose locks are not held here, and which
- * masks the causes after it has set LEM_MODE_POLL.  If that was before the
- * write below, the load after it sees the mode.
+ * Unmask the causes.  Pairs with lem_tx_wait(): lc_intr_on is stored before
+ * lc_tx_short is loaded.  The mask pairs with lem_set_mode(), too, whose locks
+ * are not held here, and which masks the causes after it has set LEM_MODE_POLL.
+ * If that was before the write below, the load after it sees the mode.
  */
 static void
 intr_unmask(struct lem_core *lc)
@@ -410,9 +411,9 @@ lem_set_rounds(struct lem_core *lc, uint32_t rounds)
 }
 
 /*
- * The CSB may be turned on or off under traffic.  Both sides must continue with
- * the same indices: after the change the posted tails are written to the
- * registers, which is also a kick.
+ * Change the mode.  The CSB may be turned on or off under traffic.  Both sides
+ * must continue with the same indices: after the change the posted tails are
+ * written to the registers, which is also a kick.
  *
  * An interrupt that is due in the old mode may be lost by the change, so one is
  * requested for each direction afterwards.

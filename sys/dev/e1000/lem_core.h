@@ -314,16 +314,16 @@ int	lem_set_mode(struct lem_core *lc, uint32_t mode);
 int	lem_set_itr(struct lem_core *lc, uint32_t itr_256ns);
 
 /*
- * With LEM_MODE_CSB, an adapter that has sent all packets spins: it polls the
- * CSB for more, in rounds, before it sleeps.  What a round is depends on the
- * adapter: see paravirt_csb(9).  The core lets it spin for more rounds while
- * that finds packets, for fewer while the adapter sleeps when a packet comes.
- * lem_intr_enable() spins for frames before it asks for an interrupt, as long
- * as lem_os_idle(); there a round is a read of a descriptor, and the number of
- * rounds follows what was found in the same way.  This sets the maximum of
- * both numbers, 0 to LEM_ROUNDS_MAX; with 0 neither spins.  lem_attach() sets
- * LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or EINVAL if `rounds' is out of
- * range.
+ * Set how long both sides spin.  With LEM_MODE_CSB, an adapter that has sent
+ * all packets polls the CSB for more, in rounds, before it sleeps.  What a
+ * round is depends on the adapter: see paravirt_csb(9).  The core lets it spin
+ * for more rounds while that finds packets, for fewer while the adapter sleeps
+ * when a packet comes.  lem_intr_enable() spins for frames before it asks for
+ * an interrupt, as long as lem_os_idle(); there a round is a read of a
+ * descriptor, and the number of rounds follows what was found in the same way.
+ * `rounds' is the maximum of both numbers, 0 to LEM_ROUNDS_MAX; with 0 neither
+ * spins.  lem_attach() sets LEM_ROUNDS_DEFAULT.  Both locks.  Returns 0, or
+ * EINVAL if `rounds' is out of range.
  */
 int	lem_set_rounds(struct lem_core *lc, uint32_t rounds);
 #define	LEM_ROUNDS_MAX		65536
@@ -349,13 +349,14 @@ void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 void	lem_link(struct lem_core *lc);
 
 /*
- * Interrupts.  lem_intr() returns false if the interrupt is not the adapter's.
- * Otherwise interrupts are masked, and lc_link is updated if the causes are
- * read; with messages they may not be, and the host must call lem_link() now
- * and then.  It must call lem_tx_clean(), then lem_rx() until that returns less
- * than its budget, and then lem_intr_enable(), which does nothing with
- * LEM_MODE_POLL.  It may wait in between, as lem_share_turn() says.  lem_intr()
- * needs no lock, lem_intr_enable() the receive lock.
+ * Handle an interrupt, and enable the next one. lem_intr() returns false if the
+ * interrupt is not the adapter's.  Otherwise interrupts are masked, and lc_link
+ * is updated if the causes are read; with messages they may not be, and the
+ * host must call lem_link() now and then.  It must call lem_tx_clean(), then
+ * lem_rx() until that returns less than its budget, and then lem_intr_enable(),
+ * which does nothing with LEM_MODE_POLL.  It may wait in between, as
+ * lem_share_turn() says.  lem_intr() needs no lock, lem_intr_enable() the
+ * receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
  * the above again, because frames have arrived meanwhile, or, with messages,
@@ -373,10 +374,10 @@ bool	lem_intr_enable(struct lem_core *lc);
 void	lem_intr_request(struct lem_core *lc);
 
 /*
- * For a host that calls lem_rx() for some time without interrupts, and then
- * lem_intr_enable(): with LEM_MODE_CSB, frames cause no interrupt until then,
- * as after lem_intr().  This costs no exit.  In other modes it does nothing,
- * and lem_intr() masks the interrupts.  Receive lock.
+ * Suppress interrupts, for a host that calls lem_rx() for some time without
+ * them, and then lem_intr_enable(): with LEM_MODE_CSB, frames cause no
+ * interrupt until then, as after lem_intr().  This costs no exit.  In other
+ * modes it does nothing, and lem_intr() masks the interrupts.  Receive lock.
  */
 void	lem_intr_hold(struct lem_core *lc);
 
@@ -407,7 +408,10 @@ unsigned int lem_tx_clean(struct lem_core *lc);
  */
 void	lem_tx_wait(struct lem_core *lc, uint32_t need);
 
-/* The number of free TX descriptors; whether all are free.  Transmit lock. */
+/*
+ * Return the number of free TX descriptors, and whether all are free.  Transmit
+ * lock.
+ */
 uint32_t lem_tx_avail(const struct lem_core *lc);
 #define	lem_tx_idle(lc)	((lc)->lc_tx_head == (lc)->lc_tx_tail)
 

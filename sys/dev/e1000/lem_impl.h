@@ -49,9 +49,9 @@
 	((lc)->lc_irq == LEM_IRQ_MSIX ? E82574_ICR_TXQ0 : E82545_ICR_TXDW)
 
 /*
- * The value of a need-kick flag of the CSB for a request.  With messages it has
- * a number, *last being that of the one before; never 0, and bit 0 is set.  The
- * lock of the side.
+ * Return the value of a need-kick flag of the CSB for a request.  With messages
+ * the value is a number, *last being that of the request before; never 0, and
+ * bit 0 is set.  The lock of the side.
  */
 static inline uint32_t
 lem_ask(const struct lem_core *lc, uint32_t *last)
@@ -77,14 +77,14 @@ void	lem_tx_init(struct lem_core *lc);
 bool	lem_rx_init(struct lem_core *lc);
 
 /*
- * With the CSB, spin until a frame has come, for lc_rx_spin.sp_rounds at most.
+ * Spin, with the CSB, until a frame has come, for lc_rx_spin.sp_rounds at most.
  * Returns whether one has.  Receive lock.
  */
 bool	lem_rx_spin(struct lem_core *lc);
 
 /*
- * With the CSB, request an interrupt for the next frame.  Returns false if one
- * has arrived before.  Receive lock.
+ * Request an interrupt, with the CSB, for the next frame.  Returns false if a
+ * frame has arrived before.  Receive lock.
  */
 bool	lem_rx_wait(struct lem_core *lc);
 
@@ -98,8 +98,8 @@ void	lem_tx_post(struct lem_core *lc);
 unsigned int lem_tx_drop(struct lem_core *lc, uint32_t end);
 
 /*
- * The indices of each ring are in the order of the drawing.  The caller must
- * hold the ring's lock.
+ * Assert that the indices of each ring are in the order of the drawing.  The
+ * caller must hold the ring's lock.
  */
 static inline void
 lem_tx_assert(const struct lem_core *lc)

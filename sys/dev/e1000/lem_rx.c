@@ -21,7 +21,7 @@
 /* lv_flags. */
 #define	VNET_PARTIAL	0x01
 
-/* Slots to refill. */
+/* Return the number of slots to refill. */
 static uint32_t
 rx_missing(const struct lem_core *lc)
 {

@@ -83,9 +83,9 @@ lem_spin_missed(struct lem_spin *sp)
 }
 
 /*
- * At its share, reception has used the processor by *due_ns.  Turns that the
- * host took earlier, because nobody else wanted the processor, do not count: a
- * turn is followed by at most its own part of the others' time.
+ * End a turn: at its share, reception has used the processor by *due_ns.  Turns
+ * that the host took earlier, because nobody else wanted the processor, do not
+ * count: a turn is followed by at most its own part of the others' time.
  */
 uint64_t
 lem_share_turn(uint64_t *due_ns, uint32_t percent, uint64_t begin_ns,

@@ -33,17 +33,17 @@ struct lem_spin {
 };
 
 /*
- * lem_spin_init() begins with `max' rounds.  lem_spin_paid() says that work was
- * found by spinning; it changes nothing unless sp_learn is set.
- * lem_spin_missed() says that a wakeup was needed, which does not count for the
- * first time.  The lock of the side, transmit or receive, that `sp' is of.
+ * Begin with `max' rounds, and learn. lem_spin_paid() says that work was found
+ * by spinning, and changes nothing unless sp_learn is set.  lem_spin_missed()
+ * says that a wakeup was needed, which does not count for the first time.  The
+ * lock of the side, transmit or receive, that `sp' is of.
  */
 void	lem_spin_init(struct lem_spin *sp, uint32_t max);
 void	lem_spin_paid(struct lem_spin *sp);
 void	lem_spin_missed(struct lem_spin *sp);
 
 /*
- * Receive livelock: a driver that receives before all else leaves no time to
+ * Bound reception.  A driver that receives before all else leaves no time to
  * the programs that use the frames.  Reception has used the processor from
  * begin_ns to end_ns, of a clock that does not stop.  Returns how many
  * nanoseconds it must leave to others to use no more than `percent' of the

@@ -82,7 +82,7 @@ tx_report(struct lem_core *lc)
 	lc->lc_tx_batch = lc->lc_tx_tail;
 }
 
-/* The adapter was awake, or had to be kicked, when a packet came. */
+/* Learn that the adapter was awake, or had to be kicked, when a packet came. */
 static void
 tx_spun(struct lem_core *lc, bool awake)
 {
@@ -214,7 +214,7 @@ tx_reclaim(struct lem_core *lc)
 	return (n);
 }
 
-/* The host waits for descriptors, or no longer waits. */
+/* Note that the host waits for descriptors, or no longer waits. */
 static void
 tx_set_short(struct lem_core *lc, bool on)
 {
@@ -266,7 +266,7 @@ lem_tx_clean(struct lem_core *lc)
 	return (n);
 }
 
-/* The length of a packet in bytes; 0 if it is invalid. */
+/* Return the length of a packet in bytes; 0 if the packet is invalid. */
 static uint32_t
 tx_length(const struct lem_packet *lp)
 {
@@ -311,9 +311,9 @@ tx_put(struct lem_core *lc, uint64_t addr, uint64_t rest)
 }
 
 /*
- * The context descriptor of a packet with offloads, 3.3.6.  It stays in force
- * and is sent only if it differs from the last one, except for TSO, which
- * counts PAYLEN down.
+ * Put the context descriptor of a packet with offloads, 3.3.6.  A context stays
+ * in force, and is put only if it differs from the last one, except for TSO,
+ * which counts PAYLEN down.
  */
 static void
 tx_context(struct lem_core *lc, const struct lem_packet *lp, uint32_t len)

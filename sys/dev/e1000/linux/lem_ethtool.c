@@ -232,7 +232,7 @@ lem_test_registers(struct lem_adapter *la)
 	    (lem_os_read(&la->core, E82545_RAH(0)) & E82545_RAH_AV) == 0));
 }
 
-/* The adapter is stopped. */
+/* Read the address from a stopped adapter's EEPROM. */
 static u64
 lem_test_eeprom(struct lem_adapter *la)
 {
@@ -257,7 +257,7 @@ lem_test_interrupt(struct lem_adapter *la)
 	return (READ_ONCE(*count) == before);
 }
 
-/* After a start the link may take some time. */
+/* Wait for the link, which after a start may take some time. */
 static u64
 lem_test_link(struct lem_adapter *la)
 {

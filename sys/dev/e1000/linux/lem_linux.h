@@ -200,7 +200,7 @@ extern const struct attribute_group lem_sysfs_group;
  * lem_xdp.c
  *
  * lem_xdp_rx() runs the program for a frame of `len' bytes in the page of a
- * slot: rx_lock.  It returns whether the page was taken.  lem_xdp_fits()
+ * slot, and returns whether the page was taken: rx_lock.  lem_xdp_fits()
  * returns whether frames of an MTU fit a buffer with a program's headroom.
  */
 bool	lem_xdp_rx(struct lem_adapter *la, struct page *page, uint32_t len,

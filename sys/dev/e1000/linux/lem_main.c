@@ -113,7 +113,7 @@ lem_interrupt(int irq, void *arg)
 	return (IRQ_HANDLED);
 }
 
-/* From a thread. */
+/* Schedule NAPI from a thread. */
 static void
 lem_schedule(struct lem_adapter *la)
 {
@@ -154,7 +154,7 @@ lem_takes_offloads(struct lem_adapter *la)
 	    (la->dev->features & NETIF_F_RXCSUM) != 0);
 }
 
-/* The rings, in one allocation of zeroed memory. */
+/* Allocate the rings, as one piece of zeroed memory. */
 static int
 lem_rings_alloc(struct lem_adapter *la)
 {
@@ -294,7 +294,10 @@ lem_restart(struct lem_adapter *la)
 	return (lem_up(la));
 }
 
-/* lem_tx_idle() is a hint here and is called without the transmit lock. */
+/*
+ * Look, once a second, for an adapter that is stuck. lem_tx_idle() is a hint
+ * here and is called without the transmit lock.
+ */
 static void
 lem_tick(struct work_struct *work)
 {
@@ -422,7 +425,9 @@ lem_set_features(struct net_device *dev, netdev_features_t features)
 	return (error);
 }
 
-/* HDRLEN has eight bits: 8254x SDM section 3.3.6. */
+/*
+ * Refuse TSO of long headers: HDRLEN has eight bits, 8254x SDM section 3.3.6.
+ */
 static netdev_features_t
 lem_features_check(struct sk_buff *skb, struct net_device *dev,
     netdev_features_t features)
@@ -522,7 +527,9 @@ lem_has_csb(struct pci_dev *pdev)
 	    pdev->subsystem_device == E82545_PCI_SUBDEVICE_CSB);
 }
 
-/* Registers, the CSB, a reset, and the station address. */
+/*
+ * Find the registers, the CSB and the station address, and reset the adapter.
+ */
 static int
 lem_attach_adapter(struct lem_adapter *la)
 {

@@ -59,8 +59,8 @@ struct lem_os {
 #define	lem_os_write(lc, reg, value)	writel(value, LEM_OS(lc)->regs + (reg))
 
 /*
- * NAPI runs on the stack of the thread that it interrupts, which waits then,
- * or in a thread of its own.
+ * Return whether nobody else wants the processor.  NAPI runs on the stack of
+ * the thread that it interrupts, which waits then, or in a thread of its own.
  */
 static inline bool
 lem_os_idle(struct lem_core *lc)

@@ -128,10 +128,11 @@ lem_rx_keep(struct lem_adapter *la, struct page *page, uint32_t len)
 }
 
 /*
- * A frame whose sender is on the same host, and has left its checksum, and
- * perhaps its segmentation, to us.  Whoever gets the frame from here, also from
- * a bridge or a router, sees that.  Returns false if the header is invalid:
- * other guests make it.  Linux 6.1 does not take the type of UDP segments.
+ * Describe a frame whose sender is on the same host, and has left its checksum,
+ * and perhaps its segmentation, to us.  Whoever gets the frame from here, also
+ * from a bridge or a router, sees that.  Returns false if the header is
+ * invalid: other guests make it.  Linux 6.1 does not take the type of UDP
+ * segments.
  */
 static bool
 lem_rx_offload(struct lem_adapter *la, struct sk_buff *skb)
@@ -333,9 +334,9 @@ lem_tx_reclaim(struct lem_adapter *la, int budget)
 }
 
 /*
- * TSO.  The adapter needs the sum of the pseudo header without the length in
- * TCP's checksum, and IP's length and checksum must be 0 (8254x SDM section
- * 3.5.6).
+ * Prepare TSO.  The adapter needs the sum of the pseudo header without the
+ * length in TCP's checksum, and IP's length and checksum must be 0 (8254x SDM
+ * section 3.5.6).
  */
 static bool
 lem_tx_tso(struct sk_buff *skb, struct lem_packet *lp)
@@ -362,7 +363,10 @@ lem_tx_tso(struct sk_buff *skb, struct lem_packet *lp)
 	return (true);
 }
 
-/* The adapter puts a checksum where TCP's or UDP's is. */
+/*
+ * Have the adapter complete TCP's or UDP's checksum; any other is completed
+ * here.
+ */
 static bool
 lem_tx_csum(struct sk_buff *skb, struct lem_packet *lp)
 {
@@ -579,10 +583,10 @@ lem_poll_rx(struct lem_adapter *la, int budget)
 }
 
 /*
- * netpoll sends a message from any context, also from an interrupt of a thread
- * that holds our locks, and polls with a budget of 0 for descriptors to be
- * reclaimed (Linux's Documentation/networking/napi.rst).  Wait for no lock
- * then, receive nothing, and do not touch page pools.
+ * Serve netpoll, which sends a message from any context, also from an interrupt
+ * of a thread that holds our locks, and polls with a budget of 0 for
+ * descriptors to be reclaimed (Linux's Documentation/networking/napi.rst).
+ * Wait for no lock then, receive nothing, and do not touch page pools.
  */
 static void
 lem_poll_netpoll(struct lem_adapter *la)

@@ -69,7 +69,7 @@ lem_xdp_tx(struct lem_adapter *la, struct page *page,
 	return (sent);
 }
 
-/* The program lets the stack have the frame, which it may have changed. */
+/* Pass a frame to the stack, which the program may have changed. */
 static void
 lem_xdp_pass(struct lem_adapter *la, const struct xdp_buff *xdp,
     uint32_t flags, uint16_t vlan)
@@ -132,7 +132,7 @@ lem_xdp_rx(struct lem_adapter *la, struct page *page, uint32_t len,
 	return (false);
 }
 
-/* The interface is the target of a redirect. */
+/* Send frames that were redirected to this interface. */
 int
 lem_xdp_xmit(struct net_device *dev, int n, struct xdp_frame **frames,
     u32 flags)

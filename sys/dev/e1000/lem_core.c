@@ -383,8 +383,7 @@ csb_fill(struct lem_core *lc)
 
 	atomic_store_32(&E82545_CSB_GUEST_NUMBERS(csb),
 	    lc->lc_irq == LEM_IRQ_MSI);
-	atomic_store_32(&E82545_CSB_GUEST_HEADERS(csb),
-	    lc->lc_vnet_udp ? E82545_CSB_HEADERS_UDP : 0);
+	atomic_store_32(&E82545_CSB_GUEST_HEADERS(csb), E82545_CSB_HEADERS_UDP);
 	atomic_store_rel_32(&csb->guest_tdt, lc->lc_tx_posted);
 	atomic_store_rel_32(&csb->guest_rdt, lc->lc_rx_posted);
 	atomic_store_rel_32(&csb->guest_need_txkick,

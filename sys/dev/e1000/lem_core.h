@@ -218,9 +218,6 @@ struct lem_core {
 					   frames with LEM_RX_OFFLOAD while the
 					   CSB is on.  Or NULL */
 	uint64_t	 lc_vnet_dma;
-	bool		 lc_vnet_udp;	/* UDP's frames have LEM_RX_OFFLOAD,
-					   too; else the adapter completes and
-					   cuts them */
 	enum lem_irq	 lc_irq;	/* how the adapter interrupts */
 
 	/* The host may read these. */

@@ -144,9 +144,7 @@ rx_offload(struct lem_core *lc, uint32_t len)
 	case LEM_OFFLOAD_TCP6 | LEM_OFFLOAD_ECN:
 	case LEM_OFFLOAD_UDP:
 		lo->lo_mss = v->lv_mss;
-		/* An older adapter does not ask for lc_vnet_udp. */
-		return (v->lv_mss != 0 && v->lv_mss < len &&
-		    (v->lv_type != LEM_OFFLOAD_UDP || lc->lc_vnet_udp));
+		return (v->lv_mss != 0 && v->lv_mss < len);
 	default:
 		return (false);
 	}

@@ -176,7 +176,6 @@ lem_rings_alloc(struct lem_adapter *la)
 	lc->lc_rxd_dma = la->rings_dma + txd;
 	lc->lc_vnet = offloads ? la->rings + txd + rxd : NULL;
 	lc->lc_vnet_dma = la->rings_dma + txd + rxd;
-	lc->lc_vnet_udp = true;
 	/* A program needs all of a frame in a page that has room for more. */
 	lc->lc_rx_bufsize = la->prog != NULL ||
 	    (!offloads && la->dev->mtu + LEM_OVERHEAD <= 2048) ? 2048 : 4096;

@@ -88,10 +88,8 @@ static const struct ctl_request {
 	    "ADDRS" },
 	{ VALE_WIRE_DEVICES, sizeof(struct vale_wire_page), ctl_devices,
 	    NEEDS_SEEN, "DEVICES" },
-	{ VALE_WIRE_SET, sizeof(struct vale_wire_set), ctl_set, NEEDS_ADMIN,
+	{ VALE_WIRE_SET, sizeof(struct vale_wire_value), ctl_set, NEEDS_ADMIN,
 	    "SET" },
-	{ VALE_WIRE_SET_TEXT, sizeof(struct vale_wire_value), ctl_set_text,
-	    NEEDS_ADMIN, "SET_TEXT" },
 	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror,
 	    NEEDS_PORT, "MIRROR" },
 	{ VALE_WIRE_PORT_SETTINGS, 0, ctl_port_settings, NEEDS_PORT,
@@ -179,7 +177,6 @@ is_change(uint16_t type)
 {
 	switch (type) {
 	case VALE_WIRE_SET:
-	case VALE_WIRE_SET_TEXT:
 	case VALE_WIRE_MIRROR:
 	case NETMAP_REQ_VALE_ATTACH:
 	case NETMAP_REQ_VALE_DETACH:
@@ -215,9 +212,12 @@ ctl_run(struct ctl_conn *cc, size_t len, size_t *size)
 	if (r == requests + nitems(requests))
 		return (ctl_why(cc, EOPNOTSUPP, "request %u is not supported",
 		    hdr->nr_reqtype));
-	if (len != sizeof(struct vale_wire) + r->size)
+	len -= sizeof(struct vale_wire);
+	if (len != r->size && (r->type != VALE_WIRE_SET || len == 0 ||
+	    len % r->size != 0))
 		return (ctl_why(cc, EINVAL, "request %u has the wrong length",
 		    hdr->nr_reqtype));
+	cc->cc_size = len;
 	error = ctl_do(cc, r, size);
 	if (error == 0 && ctl_changed != NULL && cc->cc_who.cw_admin &&
 	    is_change(r->type))

@@ -41,6 +41,7 @@ struct ctl_conn {
 	/* The request, and the reply that takes its place. */
 	struct vale_wire *cc_wire;
 	void		*cc_body;	/* behind it */
+	size_t		 cc_size;	/* bytes of the request's */
 	/* What it has registered, as it was granted. */
 	struct nmreq_register cc_reg;
 	char		 cc_name[NETMAP_REQ_IFNAMSIZ];
@@ -77,7 +78,6 @@ int	ctl_ports(struct ctl_conn *cc, size_t *size);
 int	ctl_addrs(struct ctl_conn *cc, size_t *size);
 int	ctl_devices(struct ctl_conn *cc, size_t *size);
 int	ctl_set(struct ctl_conn *cc, size_t *size);
-int	ctl_set_text(struct ctl_conn *cc, size_t *size);
 int	ctl_mirror(struct ctl_conn *cc, size_t *size);
 int	ctl_port_settings(struct ctl_conn *cc, size_t *size);
 int	ctl_switch_settings(struct ctl_conn *cc, size_t *size);
@@ -94,8 +94,6 @@ int	ctl_restart(struct ctl_conn *cc, size_t *size);
  * port's name is free for others before the port is closed.
  */
 void	ctl_port_close(struct ctl_conn *cc);
-/* Forget the filter of the monitor that the connection would open next. */
-void	ctl_filter_drop(struct ctl_conn *cc);
 /* Refuse to open a port whose name is reserved.  Returns an errno. */
 int	ctl_port_reserved(struct ctl_conn *cc, enum ctl_name_of of);
 

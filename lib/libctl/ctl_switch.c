@@ -334,13 +334,7 @@ settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
 	for (i = 0; i < VALE_NSETTINGS; i++) {
 		if (vale_setting_table[i].se_scope != scope)
 			continue;
-		memset(wv, 0, sizeof(*wv));
-		wv->wv_set.ws_setting = value[i].sv_frames ?
-		    VALE_SETTING_FRAMES : vale_setting_table[i].se_number;
-		wv->wv_set.ws_burst = value[i].sv_burst;
-		wv->wv_set.ws_value = value[i].sv_number;
-		memcpy(wv->wv_text, value[i].sv_text, sizeof(wv->wv_text));
-		wv++;
+		vale_wire_put(wv++, i, &value[i]);
 	}
 	*size = (char *)wv - (char *)cc->cc_body;
 	return (0);
@@ -399,44 +393,27 @@ ctl_mirror(struct ctl_conn *cc, size_t *size __unused)
 }
 
 int
-ctl_set_text(struct ctl_conn *cc, size_t *size __unused)
-{
-	const struct vale_wire_value *wv = cc->cc_body;
-	const unsigned int setting = vale_setting_find(wv->wv_set.ws_setting);
-	struct vale_setting_value value = { .sv_number = 0 };
-
-	if (setting == VALE_NSETTINGS ||
-	    vale_setting_table[setting].se_kind != VALE_KIND_TEXT)
-		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
-		    wv->wv_set.ws_setting));
-	if (strnlen(wv->wv_text, sizeof(wv->wv_text)) == sizeof(wv->wv_text))
-		return (ctl_why(cc, EINVAL, "the value does not end"));
-	memcpy(value.sv_text, wv->wv_text, sizeof(value.sv_text));
-	if (vale_setting_set(cc->cc_wire->vw_header.nr_name, setting,
-	    &value) == 0)
-		return (0);
-	return (ctl_why(cc, errno, "%s", vale_error()));
-}
-
-int
 ctl_set(struct ctl_conn *cc, size_t *size __unused)
 {
-	const struct vale_wire_set *ws = cc->cc_body;
-	const struct vale_setting_value value = {
-		.sv_number = ws->ws_value,
-		.sv_burst = ws->ws_burst,
-		.sv_frames = ws->ws_setting == VALE_SETTING_FRAMES,
-	};
-	const unsigned int setting = value.sv_frames ? VALE_SETTING_RATE :
-	    vale_setting_find(ws->ws_setting);
+	const struct vale_wire_value *wv = cc->cc_body;
+	const unsigned int n = cc->cc_size / sizeof(*wv);
+	struct vale_setting_change sc[VALE_NSETTINGS];
+	unsigned int i;
 
-	/* A mirror has a request of its own: ctl_mirror(). */
-	if (setting == VALE_NSETTINGS || setting == VALE_SETTING_MIRROR ||
-	    vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
-		return (ctl_why(cc, EOPNOTSUPP, "setting %u is not supported",
-		    ws->ws_setting));
-	if (vale_setting_set(cc->cc_wire->vw_header.nr_name, setting,
-	    &value) == 0)
+	if (n > nitems(sc))
+		return (ctl_why(cc, E2BIG, "there are %zu settings",
+		    nitems(sc)));
+	for (i = 0; i < n; i++) {
+		sc[i].sc_setting = vale_wire_take(&wv[i], &sc[i].sc_value);
+		/* A mirror has a request of its own: ctl_mirror(). */
+		if (sc[i].sc_setting == VALE_NSETTINGS ||
+		    sc[i].sc_setting == VALE_SETTING_MIRROR)
+			return (ctl_why(cc, EOPNOTSUPP, "setting %u is not "
+			    "supported", wv[i].wv_set.ws_setting));
+		if (memchr(wv[i].wv_text, '\0', sizeof(wv->wv_text)) == NULL)
+			return (ctl_why(cc, EINVAL, "the value does not end"));
+	}
+	if (vale_setting_set_all(cc->cc_wire->vw_header.nr_name, sc, n) == 0)
 		return (0);
 	return (ctl_why(cc, errno, "%s", vale_error()));
 }

@@ -24,6 +24,7 @@
  */
 
 #include <sys/mman.h>
+#include <sys/systm.h>
 
 #include <string.h>
 

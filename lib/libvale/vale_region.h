@@ -16,7 +16,7 @@
 #ifndef _VALE_REGION_H_
 #define	_VALE_REGION_H_
 
-#include <sys/systm.h>
+#include <sys/types.h>
 #include <net/if.h>
 #include <net/netmap.h>
 

@@ -130,17 +130,35 @@ void	vale_setting_default(unsigned int setting,
 void	vale_setting_print(unsigned int setting,
 	    const struct vale_setting_value *value, char *text, size_t size);
 
+/* One of several settings of a switch or port that are changed together. */
+struct vale_setting_change {
+	unsigned int	sc_setting;
+	bool		sc_keep;	/* to keep: else set the default */
+	struct vale_setting_value sc_value;
+};
+
 /*
- * Set one of a switch or port, or get all of those of a scope into
- * value[VALE_NSETTINGS].  The switch's library checks ranges.  0, or -1 with
- * errno, and what vale_error() returns.
- *	EINVAL	out of range
+ * Set `n' settings of a switch or port, at least one, in this order, or get all
+ * settings of a scope into value[VALE_NSETTINGS].  No frame sees some of them
+ * only.  A mirror must be the only one.  0, or -1 with errno, and what
+ * vale_error() returns.
+ *	EINVAL	a value is invalid, and nothing has changed; or one does not go
+ *		with the others, and these are set
  *	ENXIO	there is no such switch or port
  */
-int	vale_setting_set(const char *name, unsigned int setting,
-	    const struct vale_setting_value *value);
+int	vale_setting_set_all(const char *name,
+	    const struct vale_setting_change *sc, unsigned int n);
 int	vale_setting_get(const char *name, enum vale_setting_scope scope,
 	    struct vale_setting_value value[VALE_NSETTINGS]);
+
+/* Set one setting: as vale_setting_set_all(). */
+static inline int
+vale_setting_set(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	return (vale_setting_set_all(name, &(struct vale_setting_change){
+	    .sc_setting = setting, .sc_value = *value }, 1));
+}
 
 /*
  * What is below is in the switch's library only, not in that over valed.
@@ -162,13 +180,6 @@ int	vale_setting_check(unsigned int setting,
  */
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
-
-/* One of several settings of a switch or port that are changed together. */
-struct vale_setting_change {
-	unsigned int	sc_setting;
-	bool		sc_keep;	/* else set the default */
-	struct vale_setting_value sc_value;
-};
 
 /*
  * vale_setting_keep() for `n' settings, at least one.  Neither a port that

@@ -625,15 +625,21 @@ vale_setting_change(const char *name, const struct vale_setting_change *sc,
 }
 
 int
-vale_setting_set(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
+vale_setting_set_all(const char *name, const struct vale_setting_change *sc,
+    unsigned int n)
 {
-	const struct vale_setting_change sc = { .sc_setting = setting,
-	    .sc_value = *value };
-	unsigned int failed;
+	unsigned int failed, i;
 
-	return (vale_setting_check(setting, value) == -1 ? -1 :
-	    vale_setting_change(name, &sc, 1, false, &failed));
+	for (i = 0; i < n; i++) {
+		if (vale_setting_check(sc[i].sc_setting,
+		    &sc[i].sc_value) == -1)
+			return (-1);
+		if (vale_setting_table[sc[i].sc_setting].se_scope !=
+		    vale_setting_table[sc->sc_setting].se_scope)
+			return (vale_setting_error(EINVAL,
+			    "settings of a switch and of a port"));
+	}
+	return (vale_setting_change(name, sc, n, false, &failed));
 }
 
 int

@@ -35,13 +35,13 @@ parse_number(struct vale_setting_value *sv, const char *text)
 	return (0);
 }
 
-/* private=yes|no */
+/* private=on|off */
 static int
 parse_bool(struct vale_setting_value *sv, const char *text)
 {
-	sv->sv_number = strcmp(text, "yes") == 0;
-	if (sv->sv_number == 0 && strcmp(text, "no") != 0)
-		return (vale_setting_error(EINVAL, "not yes or no"));
+	sv->sv_number = strcmp(text, "on") == 0;
+	if (sv->sv_number == 0 && strcmp(text, "off") != 0)
+		return (vale_setting_error(EINVAL, "not on or off"));
 	return (0);
 }
 
@@ -118,7 +118,7 @@ print_number(const struct vale_setting_value *sv, char *text, size_t size)
 static void
 print_bool(const struct vale_setting_value *sv, char *text, size_t size)
 {
-	snprintf(text, size, "%s", sv->sv_number != 0 ? "yes" : "no");
+	snprintf(text, size, "%s", sv->sv_number != 0 ? "on" : "off");
 }
 
 static void

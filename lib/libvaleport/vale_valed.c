@@ -486,33 +486,19 @@ valed_mirror(const char *name, const struct vale_setting_value *value)
 	return (valed_call(name, VALE_WIRE_MIRROR, &call));
 }
 
-static int
-valed_text(const char *name, const struct vale_wire_set *ws,
-    const struct vale_setting_value *value)
-{
-	struct vale_wire_value wv = { .wv_set = *ws };
-	struct vale_client_call call = { .body = &wv, .size = sizeof(wv) };
-
-	memcpy(wv.wv_text, value->sv_text, sizeof(wv.wv_text));
-	return (valed_call(name, VALE_WIRE_SET_TEXT, &call));
-}
-
 int
-vale_setting_set(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
+vale_setting_set_all(const char *name, const struct vale_setting_change *sc,
+    unsigned int n)
 {
-	const struct vale_wire_set ws = {
-		.ws_setting = value->sv_frames ? VALE_SETTING_FRAMES :
-		    vale_setting_table[setting].se_number,
-		.ws_burst = value->sv_burst,
-		.ws_value = value->sv_number,
-	};
-	struct vale_client_call call = { .body = &ws, .size = sizeof(ws) };
+	struct vale_wire_value wv[VALE_NSETTINGS];
+	struct vale_client_call call = { .body = wv,
+	    .size = n * sizeof(wv[0]) };
+	unsigned int i;
 
-	if (setting == VALE_SETTING_MIRROR)
-		return (valed_mirror(name, value));
-	if (vale_setting_table[setting].se_kind == VALE_KIND_TEXT)
-		return (valed_text(name, &ws, value));
+	if (sc->sc_setting == VALE_SETTING_MIRROR)
+		return (valed_mirror(name, &sc->sc_value));
+	for (i = 0; i < n; i++)
+		vale_wire_put(&wv[i], sc[i].sc_setting, &sc[i].sc_value);
 	return (valed_call(name, VALE_WIRE_SET, &call));
 }
 
@@ -524,6 +510,7 @@ vale_setting_get(const char *name, enum vale_setting_scope scope,
 	struct vale_wire_value wv[64];
 	struct vale_client_call call = { .reply = wv,
 	    .reply_max = sizeof(wv) };
+	struct vale_setting_value sv;
 	unsigned int i, n, setting;
 
 	if (valed_call(name, scope == VALE_OF_SWITCH ?
@@ -534,19 +521,11 @@ vale_setting_get(const char *name, enum vale_setting_scope scope,
 		return (vale_setting_error(EPROTO, "%s", ""));
 	memset(value, 0, VALE_NSETTINGS * sizeof(value[0]));
 	for (i = 0; i < n; i++) {
-		setting = vale_setting_find(wv[i].wv_set.ws_setting ==
-		    VALE_SETTING_FRAMES ? vale_setting_table[
-		    VALE_SETTING_RATE].se_number : wv[i].wv_set.ws_setting);
+		setting = vale_wire_take(&wv[i], &sv);
 		if (setting == VALE_NSETTINGS)
 			continue;
-		value[setting].sv_number = wv[i].wv_set.ws_value;
-		value[setting].sv_burst = wv[i].wv_set.ws_burst;
-		value[setting].sv_frames = wv[i].wv_set.ws_setting ==
-		    VALE_SETTING_FRAMES;
-		memcpy(value[setting].sv_text, wv[i].wv_text,
-		    sizeof(value->sv_text) - 1);
-		vale_client_text(value[setting].sv_text,
-		    sizeof(value->sv_text));
+		vale_client_text(sv.sv_text, sizeof(sv.sv_text));
+		value[setting] = sv;
 	}
 	return (0);
 }

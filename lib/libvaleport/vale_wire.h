@@ -57,10 +57,8 @@
  *	VALE_WIRE_ADDRS		struct vale_wire_page; so many of struct
  *		vale_wire_addr, one for each address that the switch has
  *		learned, in pages as those of VALE_WIRE_PORTS.
- *	VALE_WIRE_SET		struct vale_wire_set; no body.  Of a switch or
- *		port.
- *	VALE_WIRE_SET_TEXT	struct vale_wire_value; no body.  Of a setting
- *		whose value is text.
+ *	VALE_WIRE_SET		one or more of struct vale_wire_value; no body.
+ *		Of a switch or port: all of them are set at once.
  *	VALE_WIRE_MIRROR	struct vale_wire_mirror; no body.  Of a port.
  *	VALE_WIRE_PORT_SETTINGS, VALE_WIRE_SWITCH_SETTINGS  no body; struct
  *		vale_wire_value for each setting that a port, or a switch, has.
@@ -99,8 +97,9 @@
 #include <net/netmap.h>
 
 #include <stdint.h>
+#include <string.h>
 
-#include "libvale.h"
+#include "vale_setting.h"
 
 /* Where valed listens, unless the environment says otherwise: vale_find.h. */
 #define	VALE_WIRE_PATH		"/run/valed/control"
@@ -131,7 +130,6 @@ _Static_assert(sizeof(struct vale_wire) == 224, "vale_wire");
 #define	VALE_WIRE_RELOAD	0x7607
 #define	VALE_WIRE_PORT_SETTINGS	0x7608
 #define	VALE_WIRE_SWITCH_SETTINGS 0x7609
-#define	VALE_WIRE_SET_TEXT	0x760a
 #define	VALE_WIRE_FILTER	0x760b
 #define	VALE_WIRE_DEVICES	0x760c
 #define	VALE_WIRE_RESTART	0x760d
@@ -212,6 +210,33 @@ struct vale_wire_value {
 	char		wv_text[VALE_SETTING_SIZE]; /* with a NUL: see struct
 					   vale_setting_value */
 };
+
+/* Put a setting into *wv. */
+static inline void
+vale_wire_put(struct vale_wire_value *wv, unsigned int setting,
+    const struct vale_setting_value *sv)
+{
+	wv->wv_set.ws_setting = sv->sv_frames ? VALE_SETTING_FRAMES :
+	    vale_setting_table[setting].se_number;
+	wv->wv_set.ws_burst = sv->sv_burst;
+	wv->wv_set.ws_value = sv->sv_number;
+	memcpy(wv->wv_text, sv->sv_text, sizeof(wv->wv_text));
+}
+
+/*
+ * Take a setting from *wv, whose text may be without its NUL.  Returns
+ * VALE_NSETTINGS if there is no such setting.
+ */
+static inline unsigned int
+vale_wire_take(const struct vale_wire_value *wv, struct vale_setting_value *sv)
+{
+	sv->sv_number = wv->wv_set.ws_value;
+	sv->sv_burst = wv->wv_set.ws_burst;
+	sv->sv_frames = wv->wv_set.ws_setting == VALE_SETTING_FRAMES;
+	memcpy(sv->sv_text, wv->wv_text, sizeof(sv->sv_text));
+	return (sv->sv_frames ? VALE_SETTING_RATE :
+	    vale_setting_find(wv->wv_set.ws_setting));
+}
 
 struct vale_wire_mirror {
 	uint32_t	wm_what;	/* VALE_MIRROR_*, or 0 */

@@ -346,8 +346,8 @@ change(struct rng *rng)
 		(void)setting_to(name, "weight", "%u", 1 + rng_below(rng, 3));
 		break;
 	case 5:
-		(void)vale_set(name, "private", rng_one_in(rng, 2) ? "yes" :
-		    "no");
+		(void)vale_set(name, "private", rng_one_in(rng, 2) ? "on" :
+		    "off");
 		break;
 	case 6:
 		(void)setting_mirror(name, of, rng_below(rng, 4));
@@ -376,7 +376,7 @@ unchange(void)
 		INVARIANT(vale_set(name, "limit", "0") == 0);
 		INVARIANT(vale_set(name, "rate", "0") == 0);
 		INVARIANT(vale_set(name, "weight", "1") == 0);
-		INVARIANT(vale_set(name, "private", "no") == 0);
+		INVARIANT(vale_set(name, "private", "off") == 0);
 		INVARIANT(vale_set(name, "link", "up") == 0);
 		INVARIANT(vale_set(name, "mirror", "no") == 0);
 	}

@@ -387,7 +387,7 @@ op_setting(const struct op *op)
 		(void)setting_to(name, "weight", "%u", op->c % 4);
 		break;
 	case 3:
-		(void)vale_set(name, "private", (op->c & 1) ? "yes" : "no");
+		(void)vale_set(name, "private", (op->c & 1) ? "on" : "off");
 		(void)vale_set(name, "link", (op->c & 6) == 6 ? "down" :
 		    (op->c & 6) == 4 ? "uplink" : "up");
 		(void)vale_set_carrier(name, op->c & 8);
@@ -418,7 +418,7 @@ unset(void)
 	INVARIANT(vale_set("vale0", "batch", "1024") == 0);
 	INVARIANT(vale_set("vale0:third", "limit", "0") == 0);
 	INVARIANT(vale_set("vale0:third", "weight", "1") == 0);
-	INVARIANT(vale_set("vale0:third", "private", "no") == 0);
+	INVARIANT(vale_set("vale0:third", "private", "off") == 0);
 	INVARIANT(vale_set("vale0:third", "link", "up") == 0);
 	INVARIANT(vale_set("vale0:third", "mirror", "no") == 0);
 }

@@ -621,8 +621,8 @@ change_switch(const struct op *op)
 		    op->c % 4 * 1000) == 0);
 		break;
 	case 4:
-		INVARIANT(vale_set("vale0:vm", "private", (op->c & 1) ? "yes" :
-		    "no") == 0);
+		INVARIANT(vale_set("vale0:vm", "private", (op->c & 1) ? "on" :
+		    "off") == 0);
 		INVARIANT(vale_set("vale0:vm", "link", (op->c & 6) == 6 ?
 		    "down" : (op->c & 6) == 4 ? "uplink" : "up") == 0);
 		INVARIANT(vale_set_carrier("vale0:peer", op->c & 8) == 0);
@@ -651,7 +651,7 @@ unchange_switch(void)
 	INVARIANT(vale_set("vale0", "batch", "1024") == 0);
 	INVARIANT(vale_set("vale0:vm", "limit", "0") == 0);
 	INVARIANT(vale_set("vale0:vm", "rate", "0") == 0);
-	INVARIANT(vale_set("vale0:vm", "private", "no") == 0);
+	INVARIANT(vale_set("vale0:vm", "private", "off") == 0);
 	INVARIANT(vale_set("vale0:vm", "link", "up") == 0);
 	INVARIANT(vale_set("vale0:vm", "mirror", "no") == 0);
 }

@@ -621,8 +621,8 @@ op_rule(const char *name, const struct op *op)
 		    (op->d % 160 <= 128));
 		snprintf(list, sizeof(list), "%.*s", (int)strcspn(name, ":"),
 		    name);
-		INVARIANT(vale_set(list, "reserved", op->c % 2 != 0 ? "yes" :
-		    "no") == 0);
+		INVARIANT(vale_set(list, "reserved", op->c % 2 != 0 ? "on" :
+		    "off") == 0);
 		break;
 	}
 }
@@ -641,10 +641,10 @@ op_set(const struct port *p, const struct op *op)
 	}
 	switch (op->b & 3) {
 	case 0:
-		INVARIANT(vale_set(name, "private", op->c % 2 ? "yes" : "no") ==
+		INVARIANT(vale_set(name, "private", op->c % 2 ? "on" : "off") ==
 		    0);
 		INVARIANT(strcmp(setting_of(name, "private"), op->c % 2 != 0 ?
-		    "yes" : "no") == 0);
+		    "on" : "off") == 0);
 		break;
 	case 1:
 		INVARIANT((setting_to(name, "weight", "%u", op->c) == 0) ==

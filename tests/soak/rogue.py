@@ -33,7 +33,7 @@ from vfu_client import *
 
 # Requests with the sizes of their bodies: lib/libctl/ctl.c.
 BODIES = {"REGISTER": 56, "PORT_INFO_GET": 0, "PORT_HDR_SET": 8,
-          "PORT_HDR_GET": 0, "VALE_LIST": 8, "PORTS": 8, "ADDRS": 8, "SET": 16,
+          "PORT_HDR_GET": 0, "VALE_LIST": 8, "PORTS": 8, "ADDRS": 8, "SET": 528,
           "MIRROR": 68, "PORT_SETTINGS": 0, "SWITCH_SETTINGS": 0,
           "MISSED": 0, "INFO": 32, "SHARE": 0, "VALE_ATTACH": 104,
           "VALE_DETACH": 0, "RELOAD": 0, "FILTER": 4100}
@@ -221,7 +221,8 @@ class Rogue:
         kind = rng.randrange(1, 8)
         name = "vale0" if kind in (1, 7) else self.name()
         self.answered(c, "settings", c.call("SET", name, struct.pack(
-            "=IIQ", kind, 0, rng.randrange(4) * rng.choice((1, 1000)))))
+            "=IIQ512s", kind, 0, rng.randrange(4) * rng.choice((1, 1000)),
+            b"")))
 
     def mirror(self, c):
         self.answered(c, "mirrors", c.call("MIRROR", self.name(), struct.pack(

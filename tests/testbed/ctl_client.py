@@ -22,8 +22,7 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "PORT_HDR_GET": 7, "PORTS": 0x7600, "ADDRS": 0x7601,
             "SET": 0x7602, "MIRROR": 0x7603, "MISSED": 0x7604, "INFO": 0x7605,
             "SHARE": 0x7606, "RELOAD": 0x7607, "PORT_SETTINGS": 0x7608,
-            "SWITCH_SETTINGS": 0x7609, "SET_TEXT": 0x760a, "FILTER": 0x760b,
-            "DEVICES": 0x760c, "RESTART": 0x760d, "REPLACE": 0x760e}
+            "SWITCH_SETTINGS": 0x7609, "FILTER": 0x760b, "DEVICES": 0x760c, "RESTART": 0x760d, "REPLACE": 0x760e}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR
@@ -153,7 +152,7 @@ class Control:
             REGISTER, 0, 0, 0, 0, 0, 0, 0, 0, mem_id, 0, mode, 0, flags)))
 
     def set_limit(self, name, n):
-        self.call("SET", name, struct.pack("=IIQ", LIMIT, 0, n))
+        self.call("SET", name, struct.pack("=IIQ512s", LIMIT, 0, n, b""))
 
     def mirror(self, name, of, what=BOTH):
         self.call("MIRROR", name, struct.pack("=I64s", what, of.encode()))

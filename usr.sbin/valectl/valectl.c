@@ -456,10 +456,9 @@ main(int argc, char **argv)
 	case 'o':
 		if (argc == 0)
 			vc_show_settings(name, NULL, json);
+		vc_set(name, argv, argc);
 		for (i = 0; i < argc; i++)
-			if (strchr(argv[i], '=') != NULL)
-				vc_set(name, argv[i]);
-			else
+			if (strchr(argv[i], '=') == NULL)
 				vc_show_settings(name, argv[i], json);
 		break;
 	case 's':

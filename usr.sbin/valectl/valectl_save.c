@@ -263,8 +263,6 @@ file_value(const char *prefix, unsigned int i, bool adapter,
 	vale_setting_default(i, sv);
 	if (text == NULL)
 		return (true);
-	if (adapter && se->se_kind == VALE_KIND_BOOL)
-		text = strcmp(text, "on") == 0 ? "yes" : "no";
 	burst = adapter ? variable_get(prefix, "burst") : NULL;
 	if (se->se_kind == VALE_KIND_RATE && burst != NULL) {
 		snprintf(rate, sizeof(rate), "%s,burst=%s", text, burst);
@@ -308,8 +306,6 @@ setting_save(const char *name, unsigned int i,
 		return;
 	vale_setting_print(i, sv, text, sizeof(text));
 	burst = strstr(text, ",burst=");
-	if (adapter && se->se_kind == VALE_KIND_BOOL)
-		strlcpy(text, sv->sv_number != 0 ? "on" : "off", sizeof(text));
 	if (adapter && se->se_kind == VALE_KIND_RATE && burst != NULL) {
 		variable_set(prefix, "burst", burst + strlen(",burst="), at);
 		*burst = '\0';

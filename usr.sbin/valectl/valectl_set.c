@@ -86,19 +86,35 @@ warn_absent(const char *name, const char *mirrored)
 }
 
 void
-vc_set(const char *name, const char *assignment)
+vc_set(const char *name, char *const arg[], unsigned int n)
 {
-	const size_t len = strcspn(assignment, "=");
-	const unsigned int i = setting_of(name, assignment, len);
-	struct vale_setting_value sv;
+	struct vale_setting_value sv[VALE_NSETTINGS];
+	struct vale_setting_change sc[VALE_NSETTINGS];
+	bool has[VALE_NSETTINGS] = { false };
+	unsigned int i, nsc = 0;
+	size_t len;
 
-	if (vale_setting_parse(i, assignment + len + 1, &sv) == -1)
-		errx(EX_USAGE, "%s: %s", assignment, vale_error());
+	for (; n > 0; arg++, n--) {
+		len = strcspn(*arg, "=");
+		if ((*arg)[len] == '\0')
+			continue;
+		i = setting_of(name, *arg, len);
+		if (vale_setting_parse(i, *arg + len + 1, &sv[i]) == -1)
+			errx(EX_USAGE, "%s: %s", *arg, vale_error());
+		has[i] = true;
+	}
 	check_name(name);
-	if (vale_setting_set(name, i, &sv) == -1)
+	for (i = 0; i < VALE_NSETTINGS; i++)
+		if (has[i] && i != VALE_SETTING_MIRROR)
+			sc[nsc++] = (struct vale_setting_change){
+			    .sc_setting = i, .sc_value = sv[i] };
+	if (nsc > 0 && vale_setting_set_all(name, sc, nsc) == -1)
 		fail(name);
-	if (i == VALE_SETTING_MIRROR && sv.sv_number != 0)
-		warn_absent(name, sv.sv_text);
+	i = VALE_SETTING_MIRROR;
+	if (has[i] && vale_setting_set(name, i, &sv[i]) == -1)
+		fail(name);
+	if (has[i] && sv[i].sv_number != 0)
+		warn_absent(name, sv[i].sv_text);
 }
 
 static json_t *

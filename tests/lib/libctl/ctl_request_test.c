@@ -109,8 +109,7 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		{ VALE_WIRE_PORTS, 8 },
 		{ VALE_WIRE_ADDRS, 8 },
 		{ VALE_WIRE_DEVICES, 8 },
-		{ VALE_WIRE_SET, 16 },
-		{ VALE_WIRE_SET_TEXT, 528 },
+		{ VALE_WIRE_SET, 528 },
 		{ VALE_WIRE_MIRROR, 68 },
 		{ VALE_WIRE_PORT_SETTINGS, 0 },
 		{ VALE_WIRE_SWITCH_SETTINGS, 0 },
@@ -160,7 +159,7 @@ TEST(may_ask, "What is an administrator's, the user's of the port, and "
 {
 	static const char admin[] =
 	    "only administrators of valed may do that";
-	const struct vale_wire_set set = { 2, 0, 100 };
+	const struct vale_wire_value set = { .wv_set = { 2, 0, 100 } };
 	const struct hostif_fds none = { .hf_nfds = 0 };
 	struct vale_desc *d = t_open("vale0:none", 64, 64);
 

@@ -22,16 +22,17 @@
 #include "ctl_peers.h"
 #include "setting.h"
 #include "test.h"
+#include "vale_setting.h"
 #include "vale_test.h"
 
 static void
 setting(const char *name, uint32_t what, uint64_t value, int error,
     const char *why)
 {
-	const struct vale_wire_set ws = { what, 0, value };
+	const struct vale_wire_value wv = { .wv_set = { what, 0, value } };
 
-	ATF_CHECK_EQ_MSG(error, peer_ask(&root, VALE_WIRE_SET, name, &ws,
-	    sizeof(ws)), "%u %ju: %s", what, (uintmax_t)value,
+	ATF_CHECK_EQ_MSG(error, peer_ask(&root, VALE_WIRE_SET, name, &wv,
+	    sizeof(wv)), "%u %ju: %s", what, (uintmax_t)value,
 	    root.pe_reply.wire.vw_why);
 	ATF_CHECK_STREQ(why, root.pe_reply.wire.vw_why);
 	ATF_CHECK_EQ(0, root.pe_size);
@@ -110,25 +111,21 @@ TEST(settings, "Each setting, its range, and what does not have it")
 
 TEST(all_settings, "One request has all settings of a port, or of a switch")
 {
-	struct vale_wire_set ws = { 4, 77, 1000 };
+	struct vale_wire_value set[3] = { { .wv_set = { 4, 77, 1000 } },
+	    { .wv_set = { 5, 0, 9 } }, { .wv_set = { 10, 0, 0 } } };
 	struct vale_wire_mirror wm = { .wm_what = VALE_MIRROR_RX,
 	    .wm_of = "vale0:z" };
-	struct vale_wire_value text = { .wv_set = { 10, 0, 0 } };
 	const struct vale_wire_value *wv;
 
 	_Static_assert(sizeof(*wv) == 528, "on the wire");
 	peers_start();
 	port_open(&one, "vale0:a");
 	port_open(&two, "vale0:b");
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-	ws = (struct vale_wire_set){ 5, 0, 9 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	memcpy(set[2].wv_text, "10,20-30", sizeof("10,20-30"));
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", set, sizeof(set));
 	GRANTED(0, 0, &root, VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
-	memcpy(text.wv_text, "10,20-30", sizeof("10,20-30"));
-	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &text,
-	    sizeof(text));
-	ws = (struct vale_wire_set){ 11, 0, 5 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	set[0].wv_set = (struct vale_wire_set){ 11, 0, 5 };
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", set, sizeof(set[0]));
 	GRANTED(11 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = one.pe_body;
@@ -143,8 +140,8 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	value_is(&wv, 11, 5, 0, "");
 	value_is(&wv, 9, 0, 0, "");
 	value_is(&wv, 5, 9, 0, "");
-	ws = (struct vale_wire_set){ 3, 78, 1001 };
-	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	set[0].wv_set = (struct vale_wire_set){ 3, 78, 1001 };
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", set, sizeof(set[0]));
 	GRANTED(11 * sizeof(*wv), 0, &root, VALE_WIRE_PORT_SETTINGS, "vale0:a",
 	    NULL, 0);
 	wv = root.pe_body;
@@ -165,62 +162,87 @@ TEST(all_settings, "One request has all settings of a port, or of a switch")
 	peers_stop();
 }
 
+TEST(several, "Several settings are set at once, or none if a value is invalid")
+{
+	static struct vale_wire_value set[VALE_NSETTINGS + 1];
+	const struct vale_wire_value *wv;
+	unsigned int i;
+
+	peers_start();
+	port_open(&one, "vale0:a");
+	for (i = 0; i < nitems(set); i++)
+		set[i].wv_set = (struct vale_wire_set){ 5, 0, 2 + i };
+	REFUSED(E2BIG, "there are 14 settings", &root, VALE_WIRE_SET,
+	    "vale0:a", set, sizeof(set));
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", set,
+	    sizeof(set) - sizeof(set[0]));
+	set[0].wv_set.ws_value = 77;
+	set[1].wv_set.ws_value = 0;
+	REFUSED(EINVAL, "the weight must be 1 to 100", &root, VALE_WIRE_SET,
+	    "vale0:a", set, 2 * sizeof(set[0]));
+	set[1].wv_set = (struct vale_wire_set){ 7, 0, 1 };
+	REFUSED(EINVAL, "settings of a switch and of a port", &root,
+	    VALE_WIRE_SET, "vale0:a", set, 2 * sizeof(set[0]));
+	REFUSED(EINVAL, "request 30210 has the wrong length", &root,
+	    VALE_WIRE_SET, "vale0:a", set, 2 * sizeof(set[0]) - 1);
+	GRANTED(11 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS, "vale0:a",
+	    NULL, 0);
+	wv = one.pe_body;
+	wv += 10;
+	value_is(&wv, 5, 15, 0, "");
+	peers_stop();
+}
+
 TEST(texts, "Settings whose value is text")
 {
 	struct vale_wire_value wv = { .wv_set = { 10, 0, 0 } };
-	struct vale_wire_set ws = { 10, 0, 1 };
 
 	peers_start();
 	port_open(&one, "vale0:a");
 	memcpy(wv.wv_text, "10", sizeof("10"));
 	REFUSED(EPERM, "only administrators of valed may do that", &one,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	GRANTED(0, 0, &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET_TEXT,
+	    VALE_WIRE_SET, "vale0:a", &wv, sizeof(wv));
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &wv, sizeof(wv));
+	REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET,
 	    "vale0:b", &wv, sizeof(wv));
 	memcpy(wv.wv_text, "4095", sizeof("4095"));
 	REFUSED(EINVAL, "trunk is a list of VLANs and ranges from 1 to 4094, "
-	    "all or no", &root, VALE_WIRE_SET_TEXT, "vale0:a", &wv,
+	    "all or no", &root, VALE_WIRE_SET, "vale0:a", &wv,
 	    sizeof(wv));
 	memset(wv.wv_text, '1', sizeof(wv.wv_text));
-	REFUSED(EINVAL, "the value does not end", &root, VALE_WIRE_SET_TEXT,
+	REFUSED(EINVAL, "the value does not end", &root, VALE_WIRE_SET,
 	    "vale0:a", &wv, sizeof(wv));
-	/* A number is not text, nor is text a number. */
 	memset(wv.wv_text, 0, sizeof(wv.wv_text));
-	wv.wv_set.ws_setting = 2;
-	REFUSED(EOPNOTSUPP, "setting 2 is not supported", &root,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
 	wv.wv_set.ws_setting = 99;
 	REFUSED(EOPNOTSUPP, "setting 99 is not supported", &root,
-	    VALE_WIRE_SET_TEXT, "vale0:a", &wv, sizeof(wv));
-	REFUSED(EOPNOTSUPP, "setting 10 is not supported", &root,
-	    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
+	    VALE_WIRE_SET, "vale0:a", &wv, sizeof(wv));
 	peers_stop();
 }
 
 TEST(rates, "Rates of bits and of frames, with their burst")
 {
-	struct vale_wire_set ws = { 4, 77, 1000 };
+	struct vale_wire_value set = { .wv_set = { 4, 77, 1000 } };
+	struct vale_wire_set *ws = &set.wv_set;
 	const struct vale_wire_value *wv;
 	unsigned int i;
 
 	peers_start();
 	port_open(&one, "vale0:a");
 	for (i = 0; i < 2; i++) {
-		ws.ws_burst = 77000 + i;
-		ws.ws_value = 1000000 + i;
-		GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &ws,
-		    sizeof(ws));
+		ws->ws_burst = 77000 + i;
+		ws->ws_value = 1000000 + i;
+		GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", &set,
+		    sizeof(set));
 		GRANTED(11 * sizeof(*wv), 0, &one, VALE_WIRE_PORT_SETTINGS,
 		    "vale0:a", NULL, 0);
 		wv = one.pe_body;
-		ATF_CHECK(memcmp(&ws, &wv[5].wv_set, sizeof(ws)) == 0);
+		ATF_CHECK(memcmp(ws, &wv[5].wv_set, sizeof(*ws)) == 0);
 		REFUSED(ENXIO, "there is no such port", &root, VALE_WIRE_SET,
-		    "vale0:b", &ws, sizeof(ws));
-		ws.ws_value = UINT64_MAX;
+		    "vale0:b", &set, sizeof(set));
+		ws->ws_value = UINT64_MAX;
 		REFUSED(EINVAL, "the rate or the burst is out of range", &root,
-		    VALE_WIRE_SET, "vale0:a", &ws, sizeof(ws));
-		ws.ws_setting = 3;
+		    VALE_WIRE_SET, "vale0:a", &set, sizeof(set));
+		ws->ws_setting = 3;
 	}
 	peers_stop();
 }

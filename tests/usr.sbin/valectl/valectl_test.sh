@@ -233,14 +233,14 @@ test_case settings "Settings take effect, and are shown as they are set"
 settings_body()
 {
 	setup vale0:a vale0:b vale0:c
-	atf_check -o inline:"ageing=300\nbatch=1024\nreserved=yes\n" \
+	atf_check -o inline:"ageing=300\nbatch=1024\nreserved=on\n" \
 	    $VALECTL -o vale0
 	cat > default <<-EOT
 	ip=any
 	limit=0
 	link=up
 	mirror=no
-	private=no
+	private=off
 	rate=0
 	source=any
 	trunk=no
@@ -254,7 +254,7 @@ settings_body()
 	limit=3
 	link=up
 	mirror=vale0:b/t
-	private=yes
+	private=on
 	rate=1000000pkt/s,burst=50000
 	source=02:00:00:00:00:00
 	trunk=10,20-30
@@ -269,10 +269,17 @@ settings_body()
 s = json.load(sys.stdin)
 print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	atf_check -o file:default $VALECTL -o vale0:b
-	atf_check $VALECTL -o vale0 ageing=17 batch=8 reserved=no
+	atf_check $VALECTL -o vale0 ageing=17 batch=8 reserved=off
 	atf_check -o inline:'{"ageing":17,"batch":8,"reserved":false}\n' $VALECTL -j -o vale0
 
-	atf_check $VALECTL -o vale0 reserved=yes
+	atf_check $VALECTL -o vale0 reserved=on
+	atf_check $VALECTL -o vale0:a trunk=no
+	# All at once, in any order, or none.
+	atf_check -o inline:"native=5\n" $VALECTL -o vale0:a native=5 \
+	    trunk=5-9 native
+	atf_check -s exit:65 -e match:"weight must be" \
+	    $VALECTL -o vale0:a trunk=no weight=0
+	atf_check -o inline:"trunk=5-9\n" $VALECTL -o vale0:a trunk
 	atf_check $VALECTL -o vale0:a trunk=no
 
 	# Port a gets b's frames once as a port of the switch, and once as a
@@ -282,7 +289,7 @@ print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	counts vale0:c rx_frames 10
 	counts vale0:b tx_mirrored 10
 	atf_check $VALECTL -o vale0:a mirror=no
-	atf_check $VALECTL -o vale0:b private=yes
+	atf_check $VALECTL -o vale0:b private=on
 	send 1 5
 	counts vale0:c rx_frames 15
 	counts vale0:a rx_frames 20
@@ -318,7 +325,7 @@ options_body()
 	limit=3
 	link=up
 	mirror=no
-	private=yes
+	private=on
 	rate=5000000bit/s,burst=4096
 	source=any
 	trunk=no
@@ -416,9 +423,9 @@ save_body()
 	atf_check_equal $inode $(stat -c %i valed.conf)
 	atf_check cmp before valed.conf
 	atf_check $VALECTL -o vale0 ageing=61
-	atf_check $VALECTL -o vale1 reserved=no
-	atf_check $VALECTL -o vale0:a limit=0 private=yes
-	atf_check $VALECTL -o vale0:g rate=2Mbit/s,burst=100000 private=yes \
+	atf_check $VALECTL -o vale1 reserved=off
+	atf_check $VALECTL -o vale0:a limit=0 private=on
+	atf_check $VALECTL -o vale0:g rate=2Mbit/s,burst=100000 private=on \
 	    vlan=10 source=own limit=9
 	atf_check $VALECTL -o vale0:s limit=2
 	atf_check $VALECTL -o vale1:b rate=5Kpkt/s
@@ -442,8 +449,8 @@ save_body()
 	switch.vale0.ageing=61
 	# no newline
 	port.vale0:s.limit=2
-	port.vale0:a.private=yes
-	switch.vale1.reserved=no
+	port.vale0:a.private=on
+	switch.vale1.reserved=off
 	port.vale1:b.rate=5000pkt/s,burst=2500
 	EOT
 	sort expected > want
@@ -560,8 +567,8 @@ errors_body()
 	65|vale7: there is no such switch|-o vale7 batch=1
 	65|vale7: there is no such switch|-o vale7
 	65|vale0:z: there is no such port|-o vale0:z
-	64|private=maybe: not yes or no|-o vale0:a private=maybe
-	65|vale0:z: there is no such port|-o vale0:z private=yes
+	64|private=maybe: not on or off|-o vale0:a private=maybe
+	65|vale0:z: there is no such port|-o vale0:z private=on
 	64|mirror=vale0:b/x: not the name of a port|-o vale0:a mirror=vale0:b/x
 	64|mirror=$long: not the name of a port|-o vale0:a mirror=$long
 	65|can mirror another port of the same switch|-o vale0:a mirror=vale0:a

@@ -139,7 +139,7 @@ def events():
     wait(event="limit_reached", port="vale0:vm1")
     wait(event="dropped", port="vale0:vm1", reason="limit", frames=1)
     # What is for others is no loss.
-    valectl("-o", "vale0", "reserved=no")
+    valectl("-o", "vale0", "reserved=off")
     for addr in b"\2addr0", b"\1\x80\xc2\0\0\0":
         d.send(ethernet(addr, b"\2addr0", b""))
     counters = valectl("-k", "vale0:vm1")

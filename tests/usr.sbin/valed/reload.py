@@ -208,11 +208,11 @@ def in_place():
             wait_until(lambda: Control().served(), "the end of the port")
         c = opened("vale0:c")
         v.reload(node(1, "a", rate="2Mbit/s", itr=250, mtu=1400), B,
-                 "switch.vale0.reserved=no\n",
+                 "switch.vale0.reserved=off\n",
                  "port.vale0:c.mirror=vale0:a/t\n")
         assert sorted(v.done()) == sorted([
             "vale0:a: rate=2000000bit/s", "vale0:a: vlan=0",
-            "vale0:a: source=any", "vale0: reserved=no", "vale0: ageing=300",
+            "vale0:a: source=any", "vale0: reserved=off", "vale0: ageing=300",
             "vale0:c: mirror=vale0:a/t", "vale0:c: rate=0",
             "vale0:a: itr=250", "vale0:a: mtu=1400"])
         # Nobody has lost the network.
@@ -416,7 +416,7 @@ CHANGES = {
     "itr": ("9", "itr=9"), "itr_min": ("9", "itr_min=9"),
     "direct": ("off", "direct=off"), "poll": ("9", "poll=9"),
     "rate": ("8Mbit/s,burst=70000", "rate=8000000bit/s,burst=70000"),
-    "limit": ("3", "limit=3"), "private": ("on", "private=yes"),
+    "limit": ("3", "limit=3"), "private": ("on", "private=on"),
     "weight": ("3", "weight=3"), "vlan": ("7", "vlan=7"),
     "trunk": ("8,9", "trunk=8,9"), "native": ("8", "native=8"),
     "source": ("own", "source=own"), "ip": ("10.0.0.1", "ip=10.0.0.1"),

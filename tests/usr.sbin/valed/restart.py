@@ -1132,7 +1132,7 @@ def settings():
         v.restart()
         kept = v.without_clients()
         set_to("vale0", "ageing=17", "batch=50")
-        set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=yes")
+        set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=on")
         set_to("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
         # One that has not changed is not stored again.
         subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
@@ -1145,7 +1145,7 @@ def settings():
         for end in v.restart, v.crash, v.restart:
             end()
             is_set("vale0", "ageing=17", "batch=50")
-            is_set("vale0:vm1", "source=own", "private=yes",
+            is_set("vale0:vm1", "source=own", "private=on",
                    "rate=8000000bit/s,burst=500000")
             is_set("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
         # What an administrator sets is kept at once, and not once a second.
@@ -1167,7 +1167,7 @@ def settings():
         is_set("vale0:vm2", "limit=5")
         # Nothing is changed any more, and nothing kept.
         set_to("vale0", "ageing=300")
-        set_to("vale0:vm1", "source=any", "rate=0", "private=no")
+        set_to("vale0:vm1", "source=any", "rate=0", "private=off")
         set_to("vale0:vm2", "mirror=no")
         wait_until(lambda: v.descriptors_kept() == kept,
                    "%d descriptors in the store" % kept, v.descriptors_kept)

@@ -218,7 +218,7 @@ set(int fd, const char *name, unsigned int setting, uint64_t value,
     uint32_t burst)
 {
 	struct wire_request wr = request(fd, VALE_WIRE_SET, name,
-	    sizeof(struct vale_wire_set));
+	    sizeof(struct vale_wire_value));
 	struct vale_wire_set ws;
 
 	memcpy(&ws, wr.wr_body, sizeof(ws));
@@ -241,7 +241,7 @@ TEST(set, "Each setting is sent with its name and value; an error is valed's")
 	ATF_CHECK_EQ(0, vale_set("vale0:a", "weight", "13"));
 	set(fd, "vale0:a", 5, 13, 0);
 	fd = prepare_reply(0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_set("vale0:a", "private", "yes"));
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "private", "on"));
 	set(fd, "vale0:a", 6, 1, 0);
 	fd = prepare_reply(0, NULL, 0);
 	ATF_CHECK_EQ(0, vale_set("vale0", "batch", "14"));

@@ -93,7 +93,7 @@ TEST(settings, "Lines of switches and ports are settings, those of interfaces "
 {
 	FILE_IS("one", A_NODE
 	    "switch.vale0.ageing = 60\n switch.vale0.5.batch=9\n"
-	    "switch.vale.reserved=no\n"
+	    "switch.vale.reserved=off\n"
 	    "port.vale0:a.limit=3\n"
 	    "port.vale0:b.c.rate=5Mbit/s,burst=64K\n"
 	    "port.vale0:b.c.mirror=vale0:a\n"
@@ -102,7 +102,7 @@ TEST(settings, "Lines of switches and ports are settings, those of interfaces "
 	PARSE("-k", "one", "-o", "switch.vale0.ageing=61", "-o",
 	    "attach.vale1:e1=xdp", "-a", "vale2:e2", "-o",
 	    "port.vale0:a.source=own");
-	settings_are("vale0 ageing=61;vale0.5 batch=9;vale reserved=no;"
+	settings_are("vale0 ageing=61;vale0.5 batch=9;vale reserved=off;"
 	    "vale0:a limit=3;vale0:b.c rate=5000000bit/s,burst=65536;"
 	    "vale0:b.c mirror=vale0:a;vale0:e0 native=1;vale0:e0 trunk=all;"
 	    "vale0:a source=own;");
@@ -144,7 +144,7 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 		{ "port.vale0:.limit=1", "vale0:: " },
 		{ "port.vale0:a.ageing=1", "unknown variable "
 		    "\"port.vale0:a.ageing\"" },
-		{ "port.vale0:a.private=on", "private=on: not yes or no" },
+		{ "port.vale0:a.private=yes", "private=yes: not on or off" },
 		{ "port.vale0:a.limit=5121", "limit=5121: the limit must be 0 "
 		    "to 5120 addresses" },
 		{ "port.vale0:a.rate=1g", "rate=1g: not a number up to 1000G" },

@@ -92,7 +92,7 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK(!ac->ac_csb && !ac->ac_direct);
 	ATF_CHECK_EQ(1 << 20, ac->ac_mem);
 	settings_are("vale0:a rate=300000000bit/s,burst=65536;"
-	    "vale0:a limit=5120;vale0:a private=yes;vale0:a weight=100;");
+	    "vale0:a limit=5120;vale0:a private=on;vale0:a weight=100;");
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
 	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,poll=1000,mem=1T,"
 	    "limit=0,"
@@ -104,7 +104,7 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK(ac->ac_csb && ac->ac_direct);
 	ATF_CHECK_EQ(UINT64_C(1) << 40, ac->ac_mem);
 	ATF_CHECK_EQ(VALED_POLL_MAX, ac->ac_poll_us);
-	settings_are("vale0:a limit=0;vale0:a private=no;vale0:a weight=1;");
+	settings_are("vale0:a limit=0;vale0:a private=off;vale0:a weight=1;");
 }
 
 TEST(lists, "A list of -s ends before the next name; VLANs and guards "

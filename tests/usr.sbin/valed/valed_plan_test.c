@@ -457,10 +457,10 @@ TEST(settings_of, "Settings of one port change alone")
 	settings_make(&from, "a limit=1;b limit=2;b vlan=3");
 	ATF_REQUIRE(valed_settings_room(&old, 16));
 	valed_settings_take(&old, &from, is_any, NULL);
-	settings_make(&new, "a limit=5;b limit=6;b private=yes;c vlan=7");
+	settings_make(&new, "a limit=5;b limit=6;b private=on;c vlan=7");
 	acted[0] = '\0';
 	valed_settings_plan(&old, &new, is_name, "b", act);
-	ATF_CHECK_STREQ("b limit=6,b private=yes,b vlan no;", acted);
+	ATF_CHECK_STREQ("b limit=6,b private=on,b vlan no;", acted);
 	valed_settings_take(&old, &new, is_name, "b");
 	acted[0] = '\0';
 	valed_settings_plan(&old, &new, is_any, NULL, act);

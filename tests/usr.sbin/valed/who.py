@@ -34,7 +34,7 @@ def page():
             if line.startswith(".It ") and len(cells) == 5 and \
                     not cells[0].startswith(".It Sy"):
                 rows[cells[0][4:]] = cells[1:4]
-    assert len(rows) == 24, rows
+    assert len(rows) == 23, rows
     return rows
 
 
@@ -177,10 +177,6 @@ class Attempts:
 
     def SET(self, c):
         c.set_limit(self.name, 100)
-
-    def SET_TEXT(self, c):
-        c.call("SET_TEXT", self.name, struct.pack("=IIQ512s", 13, 0, 0,
-                                                  b"any"))
 
     def VALE_ATTACH(self, c):
         # There are no descriptors, and an adapter's name is reserved: that it

@@ -136,8 +136,8 @@ TEST(others, "Ports with VLANs, a guard or privacy have links, too")
 	t_port_set(1, "vlan", "0");
 	t_port_set(2, "vlan", "0");
 	t_port_set(3, "vlan", "0");
-	t_port_set(2, "private", "yes");
-	t_port_set(3, "private", "yes");
+	t_port_set(2, "private", "on");
+	t_port_set(3, "private", "on");
 	t_port_set(3, "link", "down");
 	t_send(t_port[1], LEN, EVERYBODY, 1, 3);
 	t_expect(t_port[2], LEN, 1, 3);

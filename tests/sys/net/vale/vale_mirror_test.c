@@ -651,7 +651,7 @@ TEST(accounted, "Each copy is received or counted as dropped, at random ports, "
 			break;
 		case 1:
 			ATF_REQUIRE_EQ(0, vale_set(port_name[a], "private",
-			    test_chance(&seed, 1, 2) ? "yes" : "no"));
+			    test_chance(&seed, 1, 2) ? "on" : "off"));
 			break;
 		case 2:
 			for (j = 0; j < nitems(m); j++)

@@ -302,12 +302,12 @@ TEST(settings, "Limit, private and header are of the port, whichever ring "
 	T_COUNT(a, TX_DROP_LIMIT, 1);
 	ATF_CHECK_EQ(1, t_drain(b));
 	ATF_CHECK_EQ(2, t_drain(b1));
-	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "yes"));
-	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "on"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "on"));
 	t_send(b1, 60, 1, 2, 1);
 	t_send(b, 60, 11, 2, 2);
 	T_COUNT(b, TX_DROP_NODEST, 2);
-	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "no"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:b", "private", "off"));
 	t_send(b1, 60, 11, 2, 3);
 	t_expect_none(a);
 	t_expect(a1, 60, 2, 3);

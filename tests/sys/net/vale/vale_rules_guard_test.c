@@ -138,7 +138,7 @@ TEST(memory, "What was checked is what is delivered, though the sender changes "
 }
 
 TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
-    "reserved=no")
+    "reserved=off")
 {
 	uint8_t buf[60];
 	unsigned int i;
@@ -146,7 +146,7 @@ TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
 
 	t_ports_open(T_PORTS);
 	ATF_REQUIRE_EQ(0, vale_get("valet0", "reserved", value, sizeof(value)));
-	ATF_CHECK_STREQ("yes", value);
+	ATF_CHECK_STREQ("on", value);
 	for (i = 0; i <= 0x10; i++) {
 		t_make(buf, sizeof(buf), EVERYBODY, 0, i);
 		memcpy(buf, (const uint8_t[]){ 1, 0x80, 0xc2, 0, 0, i }, 6);
@@ -154,7 +154,7 @@ TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
 	}
 	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 	ATF_CHECK_EQ(0x11, t_drain(t_port[1]));
-	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "no"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "off"));
 	for (i = 0; i <= 0x10; i++) {
 		t_make(buf, sizeof(buf), EVERYBODY, 0, i);
 		memcpy(buf, (const uint8_t[]){ 1, 0x80, 0xc2, 0, 0, i }, 6);

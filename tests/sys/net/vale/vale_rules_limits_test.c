@@ -376,7 +376,7 @@ TEST(split, "Frames with their addresses in several fragments go each to its "
 	}
 }
 
-TEST(reserved, "With reserved=no other groups pass that end or begin as those")
+TEST(reserved, "With reserved=off other groups pass that end or begin as those")
 {
 	static const uint8_t groups[][6] = {
 		{ 0x01, 0x80, 0xc2, 0, 0, 0x10 }, { 0x01, 0x80, 0xc2, 0, 1, 5 },
@@ -388,7 +388,7 @@ TEST(reserved, "With reserved=no other groups pass that end or begin as those")
 	unsigned int i, ruled;
 
 	t_ports_open(2);
-	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "no"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "reserved", "off"));
 	for (ruled = 0; ruled < 2; ruled++) {
 		for (i = 0; i < nitems(groups); i++) {
 			make(EVERYBODY, 0, 60);

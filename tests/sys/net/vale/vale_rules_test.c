@@ -507,8 +507,8 @@ TEST(private, "Private ports of a VLAN see each other no more than others")
 	t_port_set(0, "vlan", "10");
 	t_port_set(1, "vlan", "10");
 	t_port_set(2, "vlan", "10");
-	ATF_REQUIRE_EQ(0, vale_set(t_port_name(0), "private", "yes"));
-	ATF_REQUIRE_EQ(0, vale_set(t_port_name(1), "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set(t_port_name(0), "private", "on"));
+	ATF_REQUIRE_EQ(0, vale_set(t_port_name(1), "private", "on"));
 	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
 	t_expect_tagged(2, T_NONE, EVERYBODY, 0, 1);
 	t_expect_none(t_port[1]);

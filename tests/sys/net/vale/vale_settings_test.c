@@ -37,9 +37,9 @@ TEST(private, "No frame passes from one private port to another, and all "
 		d[i] = t_open(name, 0, 0);
 		t_send(d[i], 60, EVERYBODY, i, 0);
 	}
-	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "yes"));
-	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "yes"));
-	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "on"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p1", "private", "on"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "on"));
 	for (i = 0; i < nitems(d); i++)
 		t_drain(d[i]);
 	for (a = 0; a < nitems(d); a++)
@@ -71,11 +71,11 @@ TEST(private, "No frame passes from one private port to another, and all "
 	T_COUNT(d[1], TX_COPY, 1 + 2 + 2 + 1);
 	T_COUNT(d[1], TX_FLOOD, 2);
 	/* No longer private. */
-	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "no"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "off"));
 	t_send(d[1], 60, 3, 1, 5);
 	t_expect(d[3], 60, 1, 5);
 	/* Private ports alone: nobody to send to. */
-	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:p3", "private", "on"));
 	vale_close(d[0]);
 	vale_close(d[2]);
 	t_send(d[1], 60, EVERYBODY, 1, 6);
@@ -188,12 +188,12 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 	b = t_open("valet0:b", 0, 0);
 	ATF_CHECK_STREQ("0", setting_of("valet0:a", "limit"));
 	ATF_CHECK_STREQ("1", setting_of("valet0:a", "weight"));
-	ATF_CHECK_STREQ("no", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("off", setting_of("valet0:a", "private"));
 	ATF_CHECK_STREQ("no", setting_of("valet0:a", "mirror"));
 
 	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "limit", "3"));
 	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "weight", "100"));
-	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "on"));
 	/* It need not be there. */
 	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:longer"));
 	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:c/r"));
@@ -213,10 +213,10 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 	    vale_error());
 	ATF_CHECK_STREQ("3", setting_of("valet0:a", "limit"));
 	ATF_CHECK_STREQ("100", setting_of("valet0:a", "weight"));
-	ATF_CHECK_STREQ("yes", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("on", setting_of("valet0:a", "private"));
 	ATF_CHECK_STREQ("valet0:c/r", setting_of("valet0:a", "mirror"));
 	ATF_CHECK_STREQ("1", setting_of("valet0:b", "weight"));
-	ATF_CHECK_STREQ("no", setting_of("valet0:b", "private"));
+	ATF_CHECK_STREQ("off", setting_of("valet0:b", "private"));
 
 	ATF_REQUIRE_EQ(0, vale_set("valet0", "ageing", "17"));
 	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "1024"));
@@ -238,7 +238,7 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 } while (0)
 	MISSING(vale_set("valet0:c", "limit", "1"));
 	MISSING(vale_set("valet0:c", "weight", "1"));
-	MISSING(vale_set("valet0:c", "private", "yes"));
+	MISSING(vale_set("valet0:c", "private", "on"));
 	MISSING(vale_set("valet0:c", "mirror", "valet0:a/r"));
 	MISSING(vale_get("valet0:c", "rate", text, sizeof(text)));
 	MISSING(vale_set("valet1", "ageing", "1"));
@@ -279,13 +279,13 @@ static const struct {
 } kept[] = {
 	{ "valet0", "ageing", "17", "300" },
 	{ "valet0", "batch", "9", "1024" },
-	{ "valet0", "reserved", "no", "yes" },
+	{ "valet0", "reserved", "off", "on" },
 	{ "valet0:a", "ip", "192.0.2.1,2001:db8::/64", "any" },
 	{ "valet0:a", "limit", "7", "0" },
 	{ "valet0:a", "link", "down", "up" },
 	{ "valet0:a", "mirror", "valet0:b/t", "no" },
 	{ "valet0:a", "native", "5", "0" },
-	{ "valet0:a", "private", "yes", "no" },
+	{ "valet0:a", "private", "on", "off" },
 	{ "valet0:a", "rate", "1000bit/s,burst=500", "0" },
 	{ "valet0:a", "source", "02:00:00:00:00:01", "any" },
 	{ "valet0:a", "trunk", "10,20-30", "no" },

@@ -352,7 +352,7 @@ others_go_on(bool change)
 	ATF_CHECK_EQ(0, vale_set(name, "rate", "0"));
 	ATF_CHECK_EQ(0, vale_set(name, "weight", "1"));
 	d = t_open("valeother:a", 64, 64);
-	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "yes"));
+	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "on"));
 	vale_close(d);
 	if (!change)
 		return;
@@ -361,7 +361,7 @@ others_go_on(bool change)
 	vale_close(d);
 	d = t_open("valet0:more", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(d, VALE_HEADER_FRAME));
-	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "yes"));
+	ATF_CHECK_EQ(0, vale_set(d->common->name, "private", "on"));
 	ATF_CHECK_EQ(0, setting_mirror(d->common->name, name, VALE_MIRROR_TX));
 	ATF_CHECK_EQ(0, vale_set_sink(d, take_none, NULL));
 	vale_close(d);
@@ -607,7 +607,7 @@ come_and_go(void *arg)
 			    NSTATIONS, round * 3 + i);
 		}
 		ATF_REQUIRE_EQ(0, vale_set(name, "private", round % 2 == 0 ?
-		    "yes" : "no"));
+		    "on" : "off"));
 		ATF_REQUIRE_EQ(0, setting_mirror(name, "valet0:s1", round % 4));
 		/* Its frames are whole: t_drain() checks them. */
 		t_drain(m);

@@ -106,12 +106,12 @@ TEST(change_waits, "A change waits for each port that sends")
 	for (i = 0; i < 3; i++) {
 		enter(d[i], leave);
 		ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", i %
-		    2 ? "yes" : "no"));
+		    2 ? "on" : "off"));
 		ATF_CHECK_EQ_MSG(1, yields, "port %u", i);
 	}
 	/* Nobody sends. */
 	meanwhile = leave;
-	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "no"));
+	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "off"));
 	ATF_CHECK(meanwhile != NULL);
 	meanwhile = NULL;
 	close_all();
@@ -129,7 +129,7 @@ TEST(busy, "A change does not wait for a sender that has left and is there "
 {
 	open_all();
 	enter(d[1], again);
-	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "yes"));
+	ATF_REQUIRE_EQ(0, vale_set(d[0]->common->name, "private", "on"));
 	ATF_CHECK_EQ(1, yields);
 	ATF_CHECK(sending->pa_tx.vt_view->vi_private[0]);
 	leave();
@@ -204,7 +204,7 @@ others(void)
 	ATF_CHECK_EQ(0, vale_set("valeview", "batch", "128"));
 	ATF_CHECK_EQ(0, vale_set("valeview", "ageing", "100"));
 	/* Changes of another switch. */
-	ATF_CHECK_EQ(0, vale_set(d[3]->common->name, "private", "yes"));
+	ATF_CHECK_EQ(0, vale_set(d[3]->common->name, "private", "on"));
 	other = t_open("valeother:e", 64, 64);
 	ATF_CHECK_EQ(0, vale_set_header(other, VALE_HEADER_FRAME));
 	vale_close(other);
@@ -219,7 +219,7 @@ static void	change_monitor(void);
 static void
 change_private(void)
 {
-	ATF_CHECK_EQ(0, vale_set(d[2]->common->name, "private", "yes"));
+	ATF_CHECK_EQ(0, vale_set(d[2]->common->name, "private", "on"));
 }
 
 static void

@@ -148,7 +148,7 @@ ctl_why_owner(struct ctl_conn *cc, int error)
 	}
 }
 
-/* Carry it out, if the client may ask for it. */
+/* Carry out a request, if the client may ask for it. */
 static int
 ctl_do(struct ctl_conn *cc, const struct ctl_request *r, size_t *size)
 {
@@ -171,7 +171,7 @@ ctl_do(struct ctl_conn *cc, const struct ctl_request *r, size_t *size)
 	return (error);
 }
 
-/* Whether a request changes settings, or attached interfaces. */
+/* Return whether a request changes settings, or attached interfaces. */
 static bool
 is_change(uint16_t type)
 {
@@ -236,7 +236,7 @@ unread_limit(void)
 		    UINT_MAX);
 }
 
-/* How many descriptors a client has to receive yet.  unread_lock. */
+/* Return how many descriptors a client has to receive yet.  unread_lock. */
 static unsigned int
 conn_unread(struct ctl_conn *cc)
 {
@@ -250,7 +250,7 @@ conn_unread(struct ctl_conn *cc)
 	return (cc->cc_unread);
 }
 
-/* Whether the client may be sent the reply's descriptors.  unread_lock. */
+/* Return whether the client may get the reply's descriptors.  unread_lock. */
 static bool
 unread_allows(struct ctl_conn *self)
 {
@@ -367,7 +367,7 @@ ctl_serve_request(struct ctl_conn *cc)
 	return (ctl_reply(cc, cc->cc_wire->vw_error == 0 ? size : 0));
 }
 
-/* Whether the client has closed the connection. */
+/* Return whether the client has closed the connection. */
 static bool
 conn_left(const struct ctl_conn *cc)
 {
@@ -377,10 +377,11 @@ conn_left(const struct ctl_conn *cc)
 }
 
 /*
- * Connections do not wait for each other: who waits was there after those left
- * that it waits for, and looked at itself last.  A connection whose thread does
- * not end, as one that sends from memory that its client has withdrawn, is
- * waited for once, and not for long.
+ * Wait until the connections are closed whose clients have left.  A connection
+ * looks at its own client last, so it waits only for clients that left before
+ * that one: no two wait for each other.  A connection whose thread does not
+ * end, as one that sends from memory that its client has withdrawn, is waited
+ * for once, and for CTL_SETTLE_S at most.
  */
 void
 ctl_settle(const struct ctl_conn *self)
@@ -426,7 +427,7 @@ conn_shut(int fd, bool reserved)
 }
 
 /*
- * Whether the client of a connection that has ended has not received all
+ * Return whether the client of a connection that has ended has not received all
  * descriptors: then the connection keeps its slot.  conns_lock.
  */
 static bool
@@ -440,7 +441,7 @@ conn_lingers(struct ctl_conn *cc)
 	return (cc->cc_lingers);
 }
 
-/* A connection ends: its slot is free, unless the connection lingers. */
+/* End a connection: its slot is free, unless the connection lingers. */
 static void
 conn_close(struct ctl_conn *cc)
 {
@@ -499,8 +500,8 @@ ctl_conn_thread(void *arg)
 }
 
 /*
- * A free slot, or NULL.  The last ones are for administrators; a user has half
- * of the others at most.
+ * Find a free slot; NULL if there is none.  The last ones are for
+ * administrators; a user has half of the others at most.
  */
 static struct ctl_conn *
 conn_free(const struct ctl_who *who)
@@ -522,7 +523,7 @@ conn_free(const struct ctl_who *who)
 	return (found);
 }
 
-/* Let it be found, or not. */
+/* Let ctl_settle() find a connection, or not. */
 static void
 conn_open(struct ctl_conn *cc, bool open)
 {
@@ -538,8 +539,8 @@ conn_open(struct ctl_conn *cc, bool open)
 }
 
 /*
- * Start the thread of a connection, in a free slot.  One of the reserve is an
- * administrator's.
+ * Start the thread of a connection, in a free slot.  A connection of the
+ * reserve must be an administrator's.
  */
 static int
 ctl_accept(int fd, bool reserved)
@@ -586,7 +587,7 @@ ctl_accept(int fd, bool reserved)
 	return (error);
 }
 
-/* A connection that finds no place is closed: its client sees the end. */
+/* Accept connections.  The client of one that finds no place sees its end. */
 static void *
 ctl_thread(void *arg __unused)
 {

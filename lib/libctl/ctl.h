@@ -100,15 +100,16 @@ enum ctl_wish {
 };
 
 /*
- * The descriptor that is readable if one is asked for; -1 before ctl_start().
- * Then, which is to begin: the first, if there is a choice.
+ * Return the descriptor that is readable if a reload or restart is asked for;
+ * -1 before ctl_start().  Return which is to begin then: the first, if there is
+ * a choice.
  */
 int	ctl_reload_fd(void);
 enum ctl_wish ctl_reload_wish(void);
 
 /*
- * One begins; it is that of all who have asked until now.  It has ended, with
- * the first error, or "".
+ * Begin a reload or restart, which answers every request made so far; end it,
+ * with the first error, or "".
  */
 void	ctl_reload_begin(enum ctl_wish wish);
 void	ctl_reload_end(enum ctl_wish wish, const char *why);

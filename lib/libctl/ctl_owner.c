@@ -212,7 +212,7 @@ ctl_owner_sees(const char *name, const struct ctl_who *who)
 	return (sees);
 }
 
-/* Look again what is open.  The lock. */
+/* Fill in which ports are open.  The lock. */
 static void
 set_fill(struct ctl_owner_set *os, const char *switch_name,
     const struct ctl_who *who)
@@ -221,7 +221,7 @@ set_fill(struct ctl_owner_set *os, const char *switch_name,
 	const struct ctl_owner *ow;
 
 	memset(os, 0, sizeof(*os));
-	/* So that 0 is no number of a set that was filled. */
+	/* 0 means never filled. */
 	os->os_changes = changes + 1;
 	TAILQ_FOREACH(ow, &owners, ow_link)
 		if (ow->ow_open && same_user(ow, who) &&

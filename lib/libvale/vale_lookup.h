@@ -37,8 +37,8 @@ void	vale_lookup_begin(struct vale_pair *pair);
 uint32_t vale_lookup(struct vale_pair *pair, uint32_t i);
 
 /*
- * Whether a frame in a VLAN that port number `src' floods goes to port number
- * `dst'.
+ * Return whether a frame in a VLAN that port number `src' floods goes to port
+ * number `dst'.
  */
 static inline bool
 vale_lookup_floods(const struct vale_view *vi, unsigned int src,

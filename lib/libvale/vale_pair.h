@@ -48,7 +48,7 @@ struct vale_pair {
 	uint64_t		 pa_counter[VALE_NCOUNTERS];
 };
 
-/* The ring pair of a descriptor. */
+/* Return the ring pair of a descriptor. */
 static inline struct vale_pair *
 vale_desc_pair(struct vale_desc *d)
 {
@@ -57,7 +57,7 @@ vale_desc_pair(struct vale_desc *d)
 
 _Static_assert(offsetof(struct vale_pair, pa_desc) == 0, "vale_desc_pair()");
 
-/* The port of a descriptor. */
+/* Return the port of a descriptor. */
 static inline struct vale_port *
 vale_desc_port(struct vale_desc *d)
 {
@@ -77,9 +77,9 @@ vale_count(struct vale_pair *pair, enum vale_counter c, uint64_t n)
 }
 
 /*
- * The buffer of receive slot `i'.  The user may have changed its index; if
- * `vr', the port's memory, has no such buffer, the slot gets back the buffer it
- * was created with, and *badbufs counts it.
+ * Return the buffer of receive slot `i'.  The user may have changed its index;
+ * if `vr', the port's memory, has no such buffer, the slot gets back the buffer
+ * it was created with, and *badbufs counts it.
  */
 static inline uint8_t *
 vale_rx_buf(const struct vale_pair *pair, const struct vale_region *vr,

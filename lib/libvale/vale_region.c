@@ -37,8 +37,8 @@
 #endif
 
 /*
- * A slot keeps its buffer if it has a valid one: in memory that an earlier port
- * was in, the others may be in slots of pipes.
+ * Initialize a ring.  A slot keeps its buffer if that is valid: in memory that
+ * an earlier port was in, the others may be in slots of pipes.
  */
 static void
 region_ring_init(struct vale_region *vr, struct netmap_ring *ring,

@@ -42,7 +42,7 @@ vale_layout_align(size_t size, size_t to)
 	return ((size + to - 1) & ~(to - 1));
 }
 
-/* Bytes of a ring. */
+/* Return the bytes of a ring. */
 static inline size_t
 vale_ring_size(uint32_t nslots)
 {
@@ -50,7 +50,7 @@ vale_ring_size(uint32_t nslots)
 	    nslots * sizeof(struct netmap_slot), NM_CACHE_ALIGN));
 }
 
-/* Whether memory with `nbufs' buffers, 0 and 1 included, has buffer `idx'. */
+/* Return whether memory with `nbufs' buffers, from 0 on, has buffer `idx'. */
 static inline bool
 vale_buf_valid(uint32_t idx, uint32_t nbufs)
 {
@@ -195,7 +195,7 @@ void	vale_region_nifp(const struct vale_region *vr,
 #define	VALE_NBUFS(vr)	((vr)->vr_nbufs)
 #endif
 
-/* The buffer with index `idx', or NULL if it is not of the port's slots. */
+/* Return the buffer `idx', or NULL if that is not of the port's slots. */
 static inline uint8_t *
 vale_region_buf(const struct vale_region *vr, uint32_t idx)
 {

@@ -110,7 +110,7 @@ vale_rxq_fini(struct vale_rxq *rq)
 	free(rq->rq_lease);
 }
 
-/* rq_lock is owned, and the indices are in the order of the drawing above. */
+/* Assert that rq_lock is owned, and the indices are as drawn above. */
 static void
 rxq_assert(const struct vale_rxq *rq)
 {
@@ -209,7 +209,7 @@ vale_rxq_wake(struct vale_pair *pair)
 		;
 }
 
-/* No frame is pending: let rq_fd become readable with the next one. */
+/* Let rq_fd become readable with the next frame, as none is pending. */
 static void
 rxq_sleep(struct vale_rxq *rq)
 {
@@ -223,8 +223,8 @@ rxq_sleep(struct vale_rxq *rq)
 }
 
 /*
- * Whether head and cur are in this order between the last head and the last
- * tail.
+ * Return whether head and cur are in this order between the last head and the
+ * last tail.
  */
 static bool
 rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)

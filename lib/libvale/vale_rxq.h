@@ -76,8 +76,8 @@ int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 void	vale_rxq_fini(struct vale_rxq *rq);
 
 /*
- * The first slot of the user.  The user may return more slots at any time; it
- * no longer reads those before this one.
+ * Return the first slot of the user.  The user may return more slots at any
+ * time, and no longer reads those before this one.
  */
 static inline uint32_t
 vale_rxq_cur(const struct vale_rxq *rq)
@@ -103,12 +103,12 @@ vale_rxq_idle(struct vale_rxq *rq)
 /* The caller of the next four must own rq_lock. */
 
 /*
- * Take the slots that a user in another process (rq_user) has returned.  False
- * if its head is invalid; then nothing changes.
+ * Take the slots that a user in another process (rq_user) has returned.
+ * Returns false if the head of that user is invalid; then nothing changes.
  */
 bool	vale_rxq_take(struct vale_rxq *rq);
 
-/* The number of free slots. */
+/* Return the number of free slots. */
 uint32_t vale_rxq_space(const struct vale_rxq *rq);
 
 /* Lease `nslots' slots, 1 to vale_rxq_space().  Returns the first. */

@@ -118,7 +118,7 @@ vale_switch_changed(struct vale_switch *vs)
 		switch_destroy(vs);
 }
 
-/* The port with the least index from `i' on, or NULL. */
+/* Find the port with the least index from `i' on, or NULL. */
 static struct vale_port *
 switch_next(const struct vale_switch *vs, unsigned int i)
 {
@@ -145,7 +145,7 @@ vale_switch_port(const struct vale_switch *vs, const char *name)
 	return (NULL);
 }
 
-/* Take its place and its mirror from a port. */
+/* Take a port's place and its mirror from it. */
 static void
 switch_unplace(struct vale_port *port)
 {
@@ -262,8 +262,8 @@ switch_detach(struct vale_port *port)
 }
 
 /*
- * Take a port out of its switch, so that no sender uses it; it keeps its place
- * and its addresses.  The caller calls port_in() after its change.
+ * Take a port out of its switch, so that no sender uses the port, which keeps
+ * its place and its addresses.  The caller calls port_in() after its change.
  */
 static void
 port_out(struct vale_port *port)
@@ -338,7 +338,7 @@ pair_init(struct vale_port *port, unsigned int i,
 	return (0);
 }
 
-/* Whether the filter is that of a monitor, and can be run: 0 or -1. */
+/* Check that the filter is that of a monitor, and can be run: 0 or -1. */
 static int
 port_filter_check(const struct vale_params *params)
 {
@@ -552,7 +552,7 @@ vale_limit(struct vale_desc *d __unused)
 	return (0);
 }
 
-/* Frames for a ring pair that found no slot, there or in its inbox. */
+/* Count the frames that found no slot in a ring pair, or in its inbox. */
 static uint64_t
 pair_missed(const struct vale_pair *pair)
 {

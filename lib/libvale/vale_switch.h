@@ -114,7 +114,7 @@ struct vale_port {
 	struct vale_pair	 vp_pair[];
 };
 
-/* Bytes of a port with `n' ring pairs. */
+/* Return the bytes of a port with `n' ring pairs. */
 static inline size_t
 vale_port_size(unsigned int n)
 {
@@ -150,14 +150,14 @@ extern pthread_mutex_t vale_lock;
 
 /* The caller of the next five must own vale_lock. */
 
-/* The switch whose name is the first `len' bytes of `name', or NULL. */
+/* Find the switch whose name is the first `len' bytes of `name', or NULL. */
 struct vale_switch *vale_switch_find(const char *name, size_t len);
 
-/* The port `name' ("vale0:vm1") of the switch, or NULL. */
+/* Find the port `name' ("vale0:vm1") of the switch, or NULL. */
 struct vale_port *vale_switch_port(const struct vale_switch *vs,
 	    const char *name);
 
-/* The port `name' of any switch, or NULL. */
+/* Find the port `name' of any switch, or NULL. */
 struct vale_port *vale_switch_find_port(const char *name);
 
 /*

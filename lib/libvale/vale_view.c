@@ -69,7 +69,7 @@ view_wait(const struct vale_pair *pair)
 	}
 }
 
-/* Whether any uplink has a carrier. */
+/* Return whether any uplink has a carrier. */
 static bool
 view_carrier(const struct vale_switch *vs)
 {

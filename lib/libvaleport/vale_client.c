@@ -83,7 +83,7 @@ union control {
 };
 
 /*
- * Whether to try again after an error.  The program may have made the
+ * Return whether to try again after an error.  The program may have made the
  * descriptor one that does not wait: that is for its own calls.
  */
 static bool
@@ -482,7 +482,7 @@ vale_client_share(struct vale_client_port *cp, int fd,
 	return (0);
 }
 
-/* Whether nobody can take pages of this memory away, which has `size' bytes. */
+/* Return whether nobody can take away a page of these `size' bytes. */
 static bool
 memory_stays(int fd, uint64_t size)
 {
@@ -539,14 +539,14 @@ vale_client_close(struct vale_client_port *cp)
 	close(cp->cp_fd);
 }
 
-/* A sync of a receive ring has ended: its time, as netmap has it. */
+/* Set the time of a sync that has ended of a receive ring, as netmap does. */
 static void
 rx_stamp(struct netmap_ring *ring)
 {
 	gettimeofday(&ring->ts, NULL);
 }
 
-/* Of a transmit ring only if that is asked for. */
+/* Set that of a transmit ring, if the program asks for it. */
 static void
 tx_stamp(struct netmap_ring *ring)
 {
@@ -577,14 +577,14 @@ ring_copy(const struct vale_client_port *cp, struct netmap_ring *ring,
 	}
 }
 
-/* If the socket is full, the other side has not read earlier kicks. */
+/* Kick the other side.  A socket that is full has earlier kicks. */
 static void
 kick_send(int fd)
 {
 	(void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The user has published slots: kick valed, if it asks for that. */
+/* Kick valed after the program has published slots, if valed asks for that. */
 static void
 ring_kick(struct vale_client_port *cp, struct vale_csb *csb)
 {
@@ -602,7 +602,7 @@ ring_back(struct netmap_ring *ring, uint32_t published, int error)
 	return (-1);
 }
 
-/* A sync of an end of a pipe, whose ring in the memory is `ours'. */
+/* Sync an end of a pipe, whose ring in the memory is `ours'. */
 static int
 pipe_sync(struct vale_client_port *cp,
     int (*sync)(struct vale_pipe *, bool *), struct netmap_ring *ring,

@@ -29,7 +29,7 @@
  * socket(2) or connect(2), or ENAMETOOLONG.
  */
 int	vale_client_connect(const char *path);
-/* The two parts of that: a socket, and to connect it. */
+/* Do the two parts of that: make a socket, and connect it. */
 int	vale_client_socket(void);
 int	vale_client_join(int fd, const char *path);
 
@@ -60,7 +60,7 @@ struct vale_client_call {
  * recvmsg(2).
  */
 int	vale_client_call(int fd, struct vale_client_call *call);
-/* The two parts of that, for who waits for more than the reply. */
+/* Do the two parts of that, for who waits for more than the reply. */
 int	vale_client_ask(int fd, struct vale_client_call *call);
 int	vale_client_answer(int fd, struct vale_client_call *call);
 
@@ -120,15 +120,16 @@ int	vale_client_open(struct vale_client_port *cp, int fd, const char *name,
 	    const struct nmreq_register *reg, int proof, char *why);
 
 /*
- * The port of the connection `fd', which another process has opened and still
- * may use: its rings are as they are.  `name' is set.  ENXIO if it has none, or
- * errors of vale_client_call(); the connection stays the caller's then.
+ * Find the port of the connection `fd', which another process has opened and
+ * still may use: its rings are as they are.  `name' is set.  ENXIO if it has
+ * none, or errors of vale_client_call(); the connection stays the caller's
+ * then.
  */
 int	vale_client_share(struct vale_client_port *cp, int fd,
 	    char name[NETMAP_REQ_IFNAMSIZ]);
 
 /*
- * A new port `name', no pipe, which another process has opened, and whose
+ * Take a new port `name', no pipe, which another process has opened, and whose
  * connection that one keeps: `reg' and `fds' are of the reply.  valed is not
  * trusted: its memory must be sealed against shrinking, and nobody else has the
  * window.  The descriptors stay the caller's, and must stay open as long as the
@@ -174,7 +175,7 @@ bool	vale_client_rxwait(struct vale_client_port *cp, unsigned int ring);
  */
 bool	vale_client_txwait(struct vale_client_port *cp, unsigned int ring);
 
-/* Whether valed still serves the connection `fd'.  A system call. */
+/* Return whether valed still serves the connection `fd'.  A system call. */
 bool	vale_client_alive(int fd);
 
 #endif /* !_VALE_CLIENT_H_ */

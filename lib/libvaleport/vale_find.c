@@ -27,14 +27,14 @@ find_socket(const char *path)
 {
 	struct stat st;
 
-	/* Who may not look there has it all the same. */
+	/* EACCES: it exists, in a directory that we may not search. */
 	return (stat(path, &st) == 0 ? S_ISSOCK(st.st_mode) :
 	    errno == EACCES);
 }
 
 /*
- * The control sockets of instances: how many there are, the first one, and all
- * of them in `list', separated by commas, as far as there is space.
+ * Find the control sockets of instances: how many there are, the first one, and
+ * all of them in `list', separated by commas, as far as there is space.
  */
 static unsigned int
 find_instances(char *first, size_t first_size, char *list, size_t list_size)

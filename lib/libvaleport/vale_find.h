@@ -17,15 +17,15 @@
 #include <stddef.h>
 
 /*
- * The path of its control socket, which need not exist: VALE_WIRE_PATH if no
- * other was found.  Valid until the next call of the thread.
+ * Return the path of the valed's control socket, which need not exist:
+ * VALE_WIRE_PATH if no other was found.  Valid until the thread's next call.
  */
 const char *vale_find_path(void);
 
 /*
- * Whether this errno is one of connecting to it, and of no request.  If so, a
- * line about it is in `why': that there is none there, that there are several,
- * and which, or what connect(2) says.
+ * Return true if `error' tells that no valed could be reached.  Then `why' has
+ * a line about that: there is none there, there are several, and which, or what
+ * connect(2) says.
  */
 bool	vale_find_error(int error, char *why, size_t size);
 

@@ -26,7 +26,7 @@ _Static_assert(sizeof(struct vale_window) + sizeof(struct netmap_if) +
     2 * VALE_RINGS_MAX * sizeof(ssize_t) <= VALE_WINDOW_ALIGN,
     "a netmap_if is in the window");
 
-/* What may be asked for. */
+/* Check what is asked for. */
 static int
 null_check(struct vale_grant *gr, const struct nmreq_register *reg)
 {
@@ -42,7 +42,7 @@ null_check(struct vale_grant *gr, const struct nmreq_register *reg)
 	return (0);
 }
 
-/* The memory, with a reference.  The table's lock. */
+/* Find or make the memory, with a reference.  The table's lock. */
 static int
 null_memory(struct vale_grant *gr, unsigned int id, struct vale_memory **mmp)
 {
@@ -63,7 +63,7 @@ null_memory(struct vale_grant *gr, unsigned int id, struct vale_memory **mmp)
 	return (error);
 }
 
-/* Take a place in it.  The table's lock. */
+/* Take a place in the memory.  The table's lock. */
 static int
 null_take(struct vale_grant *gr, unsigned int id)
 {

@@ -82,7 +82,7 @@ pipe_parse(struct vale_grant *gr, struct pipe_request *pr)
 	return (0);
 }
 
-/* What a pipe has, and what may be asked for. */
+/* Check that what is asked for is what a pipe has. */
 static int
 pipe_check(struct vale_grant *gr, const struct nmreq_register *reg)
 {
@@ -99,11 +99,12 @@ pipe_check(struct vale_grant *gr, const struct nmreq_register *reg)
 	if (reg->nr_tx_slots == 1 || reg->nr_tx_slots > VALE_PIPE_SLOTS_MAX ||
 	    reg->nr_rx_slots == 1 || reg->nr_rx_slots > VALE_PIPE_SLOTS_MAX)
 		return (vale_grant_why(gr, EINVAL,
-		    "slots of a pipe must be %u to %u", VALE_SLOTS_MIN, VALE_PIPE_SLOTS_MAX));
+		    "slots of a pipe must be %u to %u", VALE_SLOTS_MIN,
+		    VALE_PIPE_SLOTS_MAX));
 	return (0);
 }
 
-/* Whether an end is open. */
+/* Return whether an end is open. */
 static bool
 pipe_used(const struct vale_memory_pipe *pi)
 {
@@ -111,8 +112,8 @@ pipe_used(const struct vale_memory_pipe *pi)
 }
 
 /*
- * The pipe, with its memory, or NULL.  It is in a memory of the user; in
- * `named', if that is another user's.  The table's lock.
+ * Find the pipe, with its memory, or NULL.  The pipe is in a memory of the
+ * user; in `named', if that is another user's.  The table's lock.
  */
 static struct vale_memory_pipe *
 pipe_find(const struct vale_grant *gr, const struct pipe_request *pr,
@@ -140,8 +141,8 @@ pipe_find(const struct vale_grant *gr, const struct pipe_request *pr,
 }
 
 /*
- * The memory for a new pipe, with a reference: which the request names, that of
- * the port, or new.  The table's lock.
+ * Find or make the memory for a new pipe, with a reference: that which the
+ * request names, that of the port, or new.  The table's lock.
  */
 static int
 pipe_memory(struct vale_grant *gr, const struct pipe_request *pr,
@@ -166,8 +167,8 @@ pipe_memory(struct vale_grant *gr, const struct pipe_request *pr,
 }
 
 /*
- * A place for a pipe with so many slots: a new one, or one where a pipe had as
- * many, or NULL.
+ * Find a place for a pipe with so many slots: a new one, or one where a pipe
+ * had as many, or NULL.
  */
 static struct vale_memory_pipe *
 pipe_place(struct vale_memory *mm, const uint32_t slots[2])
@@ -385,7 +386,7 @@ pipe_start(const struct vale_memory *mm, struct vale_memory_pipe *pi,
 	return (error);
 }
 
-/* The memory, the window, and the end's sockets. */
+/* Reply with the memory, the window, and the end's sockets. */
 int
 vale_grant_pipe_fds(struct vale_grant *gr)
 {
@@ -401,7 +402,7 @@ vale_grant_pipe_fds(struct vale_grant *gr)
 	return (error);
 }
 
-/* The fields that netmap fills in. */
+/* Fill in what netmap does. */
 static void
 pipe_describe(const struct vale_grant *gr, struct nmreq_register *reg)
 {

@@ -76,7 +76,7 @@ rings_release(unsigned int n)
 	atomic_subtract_32(&more_rings, n - 1);
 }
 
-/* Any sender's thread. */
+/* Wake the client.  Any sender's thread. */
 static void
 port_wake(void *arg, unsigned int ring, bool tx)
 {
@@ -88,7 +88,7 @@ port_wake(void *arg, unsigned int ring, bool tx)
 	    MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The memory has vanished.  Any thread, in the handler of SIGBUS. */
+/* Drop the client, whose memory has vanished.  In the handler of SIGBUS. */
 static void
 port_lost(void *arg)
 {
@@ -97,7 +97,7 @@ port_lost(void *arg)
 	shutdown(gr->gr_fd, SHUT_RDWR);
 }
 
-/* The memory is mapped before the port is opened, and until it is closed. */
+/* Do nothing: the memory is mapped as long as the port is open. */
 static void
 port_pause(void *arg __unused, bool paused __unused)
 {

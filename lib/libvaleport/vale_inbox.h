@@ -26,7 +26,7 @@ int	vale_inbox_create(struct vale_pair *pair);
 /* Free the inbox of a ring pair, if it has one. */
 void	vale_inbox_destroy(struct vale_pair *pair);
 
-/* Bytes of the inboxes of a port; no number of `params' may be a default. */
+/* Return the bytes of a port's inboxes; `params' are without defaults. */
 size_t	vale_inbox_size(const struct vale_params *params);
 
 #endif /* !_VALE_INBOX_H_ */

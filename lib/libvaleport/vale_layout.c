@@ -8,7 +8,7 @@
 
 #include "vale_layout.h"
 
-/* The bytes of a port's netmap_ifs: of all rings, and of each of several. */
+/* Return the bytes of a port's netmap_ifs: of all rings, and of each. */
 static size_t
 nifps_size(uint32_t rings)
 {

@@ -103,7 +103,7 @@ struct vale_window_layout {
 	size_t		wl_size;	/* a multiple of VALE_WINDOW_ALIGN */
 };
 
-/* Of memory without a port or pipe, `rings' is 0. */
+/* Lay out a window.  Of memory without a port or pipe, `rings' is 0. */
 void	vale_window_layout(struct vale_window_layout *wl, uint32_t rings,
 	    uint32_t tx_slots, uint32_t rx_slots);
 

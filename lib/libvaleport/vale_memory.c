@@ -55,7 +55,7 @@ vale_memory_pipe_size(const uint32_t slots[2])
 	return (pl.pl_size);
 }
 
-/* Bytes of a window. */
+/* Return the bytes of a window. */
 static size_t
 window_size(uint32_t rings, uint32_t slots)
 {
@@ -109,7 +109,7 @@ vale_memory_size(const struct vale_params *params)
 	return (mm.mm_size);
 }
 
-/* A memfd of this size, which it keeps.  Returns an errno. */
+/* Make a memfd of this size, which never changes.  Returns an errno. */
 static int
 memfd_new(const char *name, size_t size, int *fdp)
 {
@@ -227,7 +227,7 @@ vale_memory_more(const struct vale_memory *mm)
 	return (more);
 }
 
-/* Slots of the port may have the buffers that have been given out. */
+/* Let slots of the port have the buffers that have been given out. */
 static void
 memory_grown(struct vale_memory *mm)
 {
@@ -269,7 +269,7 @@ vale_memory_own(const struct vale_grant *gr, const struct vale_memory *mm)
 	return (mm->mm_uid == gr->gr_uid);
 }
 
-/* The memory of a descriptor that was passed, or NULL. */
+/* Find the memory of a descriptor that was passed, or NULL. */
 static struct vale_memory *
 memory_proved(const struct vale_grant *gr)
 {
@@ -291,7 +291,7 @@ memory_proved(const struct vale_grant *gr)
 	return (NULL);
 }
 
-/* The memory with this nr_mem_id, or NULL. */
+/* Find the memory with this nr_mem_id, or NULL. */
 static struct vale_memory *
 memory_by_id(unsigned int id)
 {
@@ -413,7 +413,7 @@ vale_memory_find(const struct vale_grant *gr, const char *name, bool other)
 	return (found);
 }
 
-/* Whether such a port can be where an earlier one was, or its place is. */
+/* Return whether such a port can be where an earlier one was. */
 static bool
 memory_fits(const struct vale_memory *mm, const struct vale_params *params,
     uint32_t extra_bufs)

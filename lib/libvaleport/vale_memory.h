@@ -110,20 +110,20 @@ struct vale_memory {
 /* All of them; each has a connection at least.  The table's lock. */
 extern struct vale_memory *vale_memories[VALE_MEMORIES];
 
-/* The table's lock.  Any thread. */
+/* Take the table's lock, or release it.  Any thread. */
 void	vale_memory_lock(void);
 void	vale_memory_unlock(void);
 
 /*
- * The most that is charged for all memories, and for those of a user who is no
- * administrator, in bytes.  Before the first connection.
+ * Set the most that is charged for all memories, and for those of a user who is
+ * no administrator, in bytes.  Before the first connection.
  */
 void	vale_memory_limits(uint64_t all, uint64_t user);
 
 /*
- * New memory of the connection's user, with one reference.  `params' and
+ * Make memory of the client's user, with one reference.  `params' and
  * `extra_bufs' are those of the port, in range; `slots' is the least that a
- * ring of a pipe can have.  Returns NULL with errno: ENOMEM, after gr_why is set,
+ * ring of a pipe can have.  Returns NULL with errno: ENOMEM, with gr_why set,
  * if a limit is reached.  The table's lock.
  */
 struct vale_memory *vale_memory_new(struct vale_grant *gr,
@@ -138,68 +138,68 @@ size_t	vale_memory_take(struct vale_grant *gr, struct vale_memory *mm,
 /* Give a reference back.  The table's lock. */
 void	vale_memory_release(struct vale_memory *mm);
 /*
- * The memory that a request names: by a descriptor that was passed with it, or
- * by nr_mem_id `id', which may be anything.  NULL if it names none, or with
+ * Find the memory that a request names: by a descriptor that was passed, or by
+ * nr_mem_id `id', which may be anything.  NULL if it names none, or with
  * *error not 0, after vale_grant_why(): EINVAL if there is none; EPERM if it is
  * another user's.  The table's lock.
  */
 struct vale_memory *vale_memory_named(struct vale_grant *gr, unsigned int id,
 	    int *error);
-/* Whether the connection's user has the memory, without proof. */
+/* Return whether the client's user has the memory, without proof. */
 bool	vale_memory_own(const struct vale_grant *gr,
 	    const struct vale_memory *mm);
-/* Bytes of memory of such a port. */
+/* Return the bytes of the memory of such a port. */
 size_t	vale_memory_size(const struct vale_params *params);
 
-/* Bytes that have been given out behind the port. */
+/* Return the bytes that have been given out behind the port. */
 size_t	vale_memory_more(const struct vale_memory *mm);
 
 /*
- * A list of up to `n' extra buffers, which begins with *first.  Returns how
- * many there were.
+ * Give out a list of up to `n' extra buffers, which begins with *first.
+ * Returns how many there were.
  */
 uint32_t vale_memory_extra(struct vale_grant *gr, struct vale_memory *mm,
 	    uint32_t n, uint32_t *first);
 
 /*
- * The window of the connection, cc_window, for so many ring pairs with these
- * slots: a file of its own, with what valed says there.  Returns 0 or an errno.
+ * Make the client's window, gr_window, for so many ring pairs with these slots:
+ * a file of its own, with what valed says there.  Returns 0 or an errno.
  */
 int	vale_memory_window(struct vale_grant *gr, uint32_t rings,
 	    uint32_t tx_slots, uint32_t rx_slots, uint32_t extra);
-/* Bytes of a pipe. */
+/* Return the bytes of a pipe. */
 size_t	vale_memory_pipe_size(const uint32_t slots[2]);
-/* Where the window of an end of a pipe is, by the pipe's number in mm_pipe. */
+/* Say where the window of an end of pipe number `pipe' of mm_pipe is. */
 size_t	vale_memory_pipe_window(const struct vale_memory *mm, unsigned int pipe,
 	    unsigned int end);
-/* Where a window without rings is, by its number in mm_null. */
+/* Say where a window without rings is, by its number in mm_null. */
 size_t	vale_memory_null_window(const struct vale_memory *mm,
 	    unsigned int place);
 
 /*
- * The user's memory of that name, with the port if there is one; or NULL.  With
- * `other', that of another user's port.  The table's lock.
+ * Find the user's memory of that name, with the port if there is one; or NULL.
+ * With `other', find that of another user's port.  The table's lock.
  */
 struct vale_memory *vale_memory_find(const struct vale_grant *gr,
 	    const char *name, bool other);
 
 /*
- * Memory for a port that is about to be opened: that of the user's pipes of
- * this name if the numbers are the same, or new.  `name' is NULL for a monitor.
- * The caller then calls vale_memory_opened() or vale_memory_closed().  Returns
- * NULL with errno, EBUSY if the port is open.
+ * Find or make memory for a port that is about to be opened: that of the user's
+ * pipes of this name if the numbers are the same, or new.  `name' is NULL for a
+ * monitor.  The caller then calls vale_memory_opened() or vale_memory_closed().
+ * Returns NULL with errno, EBUSY if the port is open.
  */
 struct vale_memory *vale_memory_open(struct vale_grant *gr, const char *name,
 	    const struct vale_params *params, uint32_t extra_bufs);
 /*
- * The port is open, with `more' bytes behind its own, and pipes that have its
- * name find this memory.
+ * Note that the port is open, with `more' bytes behind its own, and pipes that
+ * have its name find this memory.
  */
 void	vale_memory_opened(struct vale_memory *mm, struct vale_desc *port,
 	    size_t more);
-/* The port is about to be closed. */
+/* Note that the port is about to be closed. */
 void	vale_memory_closing(struct vale_memory *mm);
-/* The port is closed, or was not opened. */
+/* Note that the port is closed, or was not opened. */
 void	vale_memory_closed(struct vale_memory *mm);
 
 /*

@@ -63,7 +63,7 @@ vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2])
 	    (slots[0] + slots[1]), VALE_PAGE);
 }
 
-/* The first buffer of the direction from `end', from the pipe's first one. */
+/* Return the first buffer of the direction from `end', from the pipe's. */
 static uint32_t
 layout_buf(const struct vale_pipe_layout *pl, unsigned int end)
 {
@@ -76,7 +76,7 @@ slot_prev(uint32_t i, uint32_t n)
 	return ((i == 0 ? n : i) - 1);
 }
 
-/* The slots of the direction from `end': `first' is its first buffer. */
+/* Initialize the slots of the direction from `end'; `first' is their buffer. */
 static void
 init_slots(char *head, const struct vale_pipe_layout *pl, unsigned int end,
     uint32_t first, uint32_t nbufs)
@@ -181,7 +181,7 @@ attach_rx(const struct vale_pipe *pp, uint32_t first)
 	ring->head = ring->cur = ring->tail = released;
 }
 
-/* Where the end is; its first buffer in *first. */
+/* Find the end, and its first buffer in *first. */
 static bool
 attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
     unsigned int end, size_t bufs, struct vale_pipe_layout *pl,
@@ -273,7 +273,7 @@ pipe_back(struct netmap_ring *ring, uint32_t head, int error)
 	return (-1);
 }
 
-/* The slot after the last frame before `head' that is complete. */
+/* Find the slot after the last frame before `head' that is complete. */
 static uint32_t
 pipe_complete(const struct netmap_ring *ring, uint32_t from, uint32_t head,
     uint32_t n)
@@ -314,7 +314,7 @@ vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 	return (0);
 }
 
-/* Whether all slots from `i' to before `end' have valid buffers and lengths. */
+/* Return whether all slots from `i' to before `end' are valid. */
 static bool
 pipe_valid(const struct vale_pipe *pp, const struct netmap_ring *ring,
     uint32_t i, uint32_t end)

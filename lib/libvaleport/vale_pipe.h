@@ -73,8 +73,9 @@
 #define	VALE_PIPE_SLAVE		1
 
 /*
- * The length of the part of `name' before the pipe, and its end in *end; 0 if
- * `name' is not that of a pipe.  What is behind the brace is the pipe's name.
+ * Return the length of the part of `name' before the pipe, and its end in *end;
+ * 0 if `name' is not that of a pipe.  What is behind the brace is the pipe's
+ * name.
  */
 size_t	vale_pipe_name(const char *name, unsigned int *end);
 
@@ -138,8 +139,8 @@ bool	vale_pipe_find(struct vale_pipe *pp, char *base,
 	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
 
 /*
- * The syncs of an end: publish frames that are complete, release slots; show in
- * the tail what the other end has done.  One thread at a time for each.  If
+ * Sync an end: publish frames that are complete, or release slots; show in the
+ * tail what the other end has done.  One thread at a time for each.  If
  * *kick is true on return, the caller must wake the other end.  Return 0, or -1
  * with errno:
  *	EINVAL	head or cur is not between the last head and the tail, or a slot

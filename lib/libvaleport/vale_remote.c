@@ -93,7 +93,7 @@ answer(int fd, struct vale_client_call *call, char *why)
 	return (result);
 }
 
-/* Whether a descriptor is a local socket. */
+/* Return whether a descriptor is a local socket. */
 static bool
 is_local(int fd)
 {
@@ -152,8 +152,8 @@ vale_remote_ready(int fd, char *why)
  */
 
 /*
- * The fast path of remote_send(): a frame of one fragment of which nothing is
- * known, that fits into a slot behind its header.
+ * Send a frame of one fragment of which nothing is known, the fast path of
+ * remote_send(), if the frame fits into a slot behind its header.
  */
 static bool
 remote_send_single_slot(struct netmap_ring *ring, const struct frame *frame)

@@ -91,15 +91,16 @@ int	vale_remote_open(struct vale_remote *vr, const char *name,
 /* Do without the port, if there is one.  A thread closes the descriptors. */
 void	vale_remote_close(struct vale_remote *vr);
 
-/* The descriptor that is readable if frames are pending.  There is a port. */
+/* Return the descriptor that is readable if the port has frames. */
 int	vale_remote_fd(const struct vale_remote *vr);
 
 /*
- * Whether there is no port, or valed has ended: its descriptor stays readable.
+ * Return whether there is no port, or valed has ended: the descriptor stays
+ * readable.
  */
 bool	vale_remote_gone(const struct vale_remote *vr);
 
-/* Whether it should be closed, and another one be asked for: vrm_bad. */
+/* Return whether the port should be closed and opened again: vrm_bad. */
 bool	vale_remote_bad(const struct vale_remote *vr);
 
 #endif /* !_VALE_REMOTE_H_ */

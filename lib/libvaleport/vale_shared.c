@@ -100,7 +100,7 @@ port_share(struct vale_port *port, const struct vale_region_layout *rl,
 	return (0);
 }
 
-/* The port is closed.  Free its inboxes. */
+/* Free the inboxes of a port that is closed. */
 static void
 port_closed(struct vale_port *port)
 {
@@ -140,7 +140,7 @@ vale_open_shared(const char *name, const struct vale_params *params,
 	return (NULL);
 }
 
-/* The user's head of the transmit ring; if it is invalid, what was sent. */
+/* Return the head that the user has sent; if that is invalid, the last one. */
 static uint32_t
 shared_head(struct vale_pair *pair, bool count)
 {

@@ -140,7 +140,7 @@ rings_init(struct valed_port *vdp, const char *name)
 	return (0);
 }
 
-/* The filter of the monitor that the connection opens next. */
+/* Send the filter of the monitor that the connection opens next. */
 static int
 send_filter(int fd, const char *name, const struct vale_params *params)
 {
@@ -231,7 +231,7 @@ vale_ring(struct vale_desc *d, unsigned int ring)
 	return (NULL);
 }
 
-/* A request about the port, over its connection. */
+/* Make a request about the port, over its connection. */
 static int
 port_call(struct vale_desc *d, uint16_t type, struct vale_client_call *call)
 {
@@ -325,7 +325,7 @@ vale_set_sink(struct vale_desc *d __unused,
 	return (-1);
 }
 
-/* A request about switches, over a connection of its own. */
+/* Make a request about switches, over a connection of its own. */
 static int
 valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 {
@@ -475,7 +475,7 @@ vale_fdb_list(const char *switch_name,
 	    sizeof(struct vale_wire_addr), list_addr, &la));
 }
 
-/* A mirror has a request of its own, as it is about two ports. */
+/* Set a mirror, whose request is its own, because it is about two ports. */
 static int
 valed_mirror(const char *name, const struct vale_setting_value *value)
 {

@@ -18,7 +18,7 @@
 #include "vale_error.h"
 #include "vale_window.h"
 
-/* Whether the place and the size of a window are as they must be. */
+/* Return whether the place and the size of a window are as they must be. */
 static bool
 window_fits(size_t memsize, uint64_t offset, int fd, size_t size)
 {
@@ -90,7 +90,7 @@ vale_window_heads(char *window, const struct vale_window_layout *wl,
 	    ring);
 }
 
-/* A netmap_if with ring pairs `first' to before `end'. */
+/* Initialize a netmap_if with ring pairs `first' to before `end'. */
 static void
 window_nifp(char *window, const struct vale_window_layout *wl,
     struct netmap_if *nifp, const struct nmreq_register *reg, const char *name,
@@ -111,7 +111,7 @@ window_nifp(char *window, const struct vale_window_layout *wl,
 	}
 }
 
-/* A ring of the window, without slots. */
+/* Initialize a ring of the window, without slots. */
 static void
 window_ring(char *base, struct netmap_ring *ring, uint64_t bufs, unsigned int i,
     unsigned int dir, uint32_t nslots)

@@ -29,9 +29,9 @@ int	vale_window_map(char *base, size_t memsize, uint64_t offset, int fd,
 	    size_t size);
 
 /*
- * The same with a window of this process, which begins as that of `fd' does:
- * who else has that cannot change it.  EPROTO also if `fd' is not sealed
- * against shrinking.
+ * Do the same with a window of this process, which begins as that of `fd' does:
+ * who else has that file cannot change the window.  EPROTO also if `fd' is not
+ * sealed against shrinking.
  */
 int	vale_window_copy(char *base, size_t memsize, uint64_t offset, int fd,
 	    size_t size);
@@ -44,7 +44,7 @@ int	vale_window_copy(char *base, size_t memsize, uint64_t offset, int fd,
 void	vale_window_init(char *base, const struct nmreq_register *reg,
 	    const char *name);
 
-/* Where things are in the window at `window' of `wl'. */
+/* Say where things are in the window at `window' of `wl'. */
 struct netmap_ring *vale_window_txring(char *window,
 	    const struct vale_window_layout *wl, unsigned int ring);
 struct netmap_ring *vale_window_rxring(char *window,

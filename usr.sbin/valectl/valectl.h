@@ -69,7 +69,8 @@ void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 /* A decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 
-/* valectl_set.c *//* -o: set those of `n' arguments that are setting=value, all at once. */
+/* valectl_set.c */
+/* -o: set all at once those of `n' arguments that are setting=value. */
 void	vc_set(const char *name, char *const arg[], unsigned int n);
 /* All settings of a port or switch, or one of them. */
 void	vc_show_settings(const char *name, const char *setting, bool json);

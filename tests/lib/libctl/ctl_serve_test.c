@@ -37,7 +37,7 @@ static struct vale_desc *port;	/* of the first, or NULL */
  */
 
 static struct {
-	unsigned int	tx, rx, waits, polls, yields;
+	unsigned int	tx, rx, waits, polls, yields, owned;
 } c;
 static bool	busy;			/* in all looks, */
 static unsigned int tx_until, rx_until;	/* or in those up to this one, */
@@ -60,6 +60,12 @@ WRAP(bool, vale_shared_rx, struct vale_desc *d)
 	c.rx++;
 	ATF_CHECK_EQ(c.tx, c.rx);
 	return (c.rx <= rx_until);
+}
+
+WRAP(void, vale_close, struct vale_desc *d)
+{
+	c.owned += one.pe_cc->cc_owner.ow_name[0] != '\0';
+	__real_vale_close(d);
 }
 
 WRAP(bool, vale_shared_wait, struct vale_desc *d)
@@ -262,13 +268,14 @@ TEST(kicks, "Kicks are taken away; a user that closes their socket is served "
 	peer_end(&one);
 }
 
-TEST(closes, "A port transmits once before it is closed")
+TEST(closes, "A port transmits once, and is nobody's, before it is closed")
 {
 	start();
 	memset(&c, 0, sizeof(c));
 	peer_end(&one);
 	ATF_CHECK_EQ(RINGS, c.tx);
 	ATF_CHECK_EQ(RINGS, c.rx);
+	ATF_CHECK_EQ(0, c.owned);
 }
 
 /*

@@ -96,6 +96,7 @@ def callers():
         "lib/libhostif/hostif_open_xdp.c": "made by the same function",
         "lib/libvale/vale_region.c": "of no file",
         "usr.sbin/valed/adapter_keep.c": "sealed, and of valed",
+        "usr.sbin/valed/valed_guard.c": "of no file, with the guard",
         # Not in valed.
         "lib/libvaleport/vale_client.c": "a program's, of valed",
         "lib/libvaleport/vale_window.c": "the same",

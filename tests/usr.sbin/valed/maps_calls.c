@@ -107,6 +107,9 @@ line_kind(const char *line)
 	if (p[4] == 'p' && (path == NULL ||
 	    strstr(path, " (deleted)") == NULL))
 		return (OTHER);
+	/* Shared without a file, with the guard: nobody has a descriptor. */
+	if (strstr(line, " /dev/zero (deleted)") != NULL)
+		return (OTHER);
 	if (strstr(line, " socket:[") != NULL || strstr(line,
 	    " /[aio]") != NULL)
 		return (KERNEL);

@@ -101,8 +101,8 @@ open_fits(int s, const struct hostif_fds *fds, unsigned int nqueues,
 	if (open_ethtool(s, fds->hf_name, &flags) == 0 &&
 	    (flags.data & ETH_FLAG_RXVLAN) != 0)
 		return (hostif_fail(why, EOPNOTSUPP, "%s: VLAN tags would be "
-		    "lost with kind=xdp: ethtool -K %s rxvlan off", fds->hf_name,
-		    fds->hf_name));
+		    "lost with kind=xdp: ethtool -K %s rxvlan off",
+		    fds->hf_name, fds->hf_name));
 	return (0);
 }
 

@@ -181,7 +181,7 @@ void	peer_mem_set_journal(struct peer_mem *dma,
 	    struct peer_mem_journal *journal);
 
 /*
- * Give the changes that follow this tag, which is not 0. peer_mem_tagged()
+ * Give the changes that follow this tag, which is not 0.  peer_mem_tagged()
  * returns the tag of the last change, or 0: if a process ended in the middle of
  * what makes one change, the tag says whether that change was made.  Ranges
  * that are cleared because the client has left are changes, too.
@@ -241,7 +241,7 @@ bool	peer_mem_join(struct peer_mem *dma);
 
 /*
  * Return whether an address was asked for in a range without a file; *gpa is
- * such an address. wanted(arg) is called for it as for a ring.
+ * such an address.  wanted(arg) is called for it as for a ring.
  */
 bool	peer_mem_refused(const struct peer_mem *dma, uint64_t *gpa);
 

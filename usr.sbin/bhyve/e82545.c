@@ -207,7 +207,7 @@ e82545_memory_parts(struct e82545 *dev, void *memory)
 	dev->rxq = (void *)(p + l.rxq);
 }
 
-/* The memory of an adapter, zeros; NULL: there is none. */
+/* Allocate the memory of an adapter, zeros.  Returns NULL if there is none. */
 static struct e82545 *
 memory_get(const struct e82545_config *config)
 {
@@ -413,7 +413,7 @@ e82545_pause(struct e82545 *dev)
 	e82545_unlock_all(dev);
 }
 
-/* The timer may have expired during the pause. */
+/* Resume.  The timer may have expired during the pause. */
 void
 e82545_resume(struct e82545 *dev)
 {

@@ -75,14 +75,14 @@ struct e82545;			/* one adapter; opaque */
  */
 struct e82545_ops {
 	/*
-	 * Host address of guest-physical bytes [gpa, gpa + len), or NULL if any
-	 * of them is not guest RAM, may not be used as `access' says, or the
-	 * range is not contiguous in the host.  Of a buffer that is not, the
-	 * model then asks for each page.  len > 0.  The address is used until
-	 * the model returns to the caller of e82545_tx(), e82545_rx(),
-	 * e82545_rx_direct() or e82545_timer(), or a device reset by the guest
-	 * is done, never later.  Never called with bus mastering off:
-	 * e82545_bus_master().  Transmit and receive threads, threads in
+	 * Return the host address of guest-physical bytes [gpa, gpa + len), or
+	 * NULL if any of them is not guest RAM, may not be used as `access'
+	 * says, or the range is not contiguous in the host.  Of a buffer that
+	 * is not, the model then asks for each page.  len > 0.  The address is
+	 * used until the model returns to the caller of e82545_tx(),
+	 * e82545_rx(), e82545_rx_direct() or e82545_timer(), or a device reset
+	 * by the guest is done, never later.  Never called with bus mastering
+	 * off: e82545_bus_master().  Transmit and receive threads, threads in
 	 * e82545_rx_direct() and e82545_timer(), and register threads in a
 	 * reset.  Must not take a lock that is held around a call into the
 	 * model.
@@ -91,7 +91,7 @@ struct e82545_ops {
 		    unsigned int access);
 
 	/*
-	 * The interrupt line: asserted or not.  A host with MSI sends one
+	 * Set the interrupt line: asserted or not.  A host with MSI sends one
 	 * message for each call with true.  Called only on changes, from any
 	 * thread that is inside the model, under the model's register lock:
 	 * must not block or call back.
@@ -106,14 +106,15 @@ struct e82545_ops {
 	void	(*eo_message)(void *arg, unsigned int vector);
 
 	/*
-	 * The guest has turned off the line (0), or MSI-X vectors, as bits:
-	 * take back what was sent and has not reached it.  It turns none on
-	 * meanwhile.  Register threads, without locks of the model, before the
-	 * access ends; may be NULL if nothing is ever under way.
+	 * Take back the interrupts that were sent and have not reached the
+	 * guest, which has turned off the line (0), or these vectors of MSI-X,
+	 * as bits.  The guest turns none on meanwhile.  Register threads,
+	 * without locks of the model, before the access ends; may be NULL if
+	 * nothing is ever under way.
 	 */
 	void	(*eo_withdraw)(void *arg, uint32_t vectors);
 
-	/* Monotonic clock, nanoseconds.  Any thread. */
+	/* Return the time of a monotonic clock, nanoseconds.  Any thread. */
 	uint64_t (*eo_now)(void *arg);
 
 	/*
@@ -124,17 +125,17 @@ struct e82545_ops {
 	void	(*eo_timer)(void *arg, uint64_t when_ns);
 
 	/*
-	 * There is something to transmit: have e82545_tx() called soon.
+	 * Have e82545_tx() called soon: there is something to transmit.
 	 * Register threads and the thread in e82545_timer(), without locks of
 	 * the model; must not block.
 	 */
 	void	(*eo_tx_kick)(void *arg);
 
 	/*
-	 * The guest can take frames again after e82545_rx() returned
-	 * E82545_RX_STALLED, or frames were looped back: have e82545_rx()
-	 * called soon.  Register and transmit threads and the thread in
-	 * e82545_timer(), without locks of the model; must not block.
+	 * Have e82545_rx() called soon: the guest can take frames again after
+	 * e82545_rx() returned E82545_RX_STALLED, or frames were looped back.
+	 * Register and transmit threads and the thread in e82545_timer(),
+	 * without locks of the model; must not block.
 	 */
 	void	(*eo_rx_ready)(void *arg);
 };
@@ -182,7 +183,9 @@ struct e82545_config {
 
 #define	E82545_MEMORY_ALIGN	64
 
-/* The PCI subsystem ID that the host must show; the EEPROM has it, too. */
+/*
+ * Return the PCI subsystem ID that the host must show, and that the EEPROM has.
+ */
 uint16_t e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb);
 
 /*
@@ -280,7 +283,7 @@ enum e82545_rx_state {
 				   mastering is off */
 };
 
-/* The bytes of ec_memory that the model needs.  Any thread. */
+/* Return the bytes of ec_memory that the model needs.  Any thread. */
 size_t	e82545_memory_size(void);
 
 /*
@@ -298,8 +301,8 @@ struct e82545 *e82545_create(const struct e82545_config *config,
 void	e82545_destroy(struct e82545 *dev);
 
 /*
- * A register access by the guest: `off' bytes into BAR `bar', `size' 1, 2, 4
- * or 8 bytes.  Registers are 32 bits wide and little endian.  An access that is
+ * Access registers for the guest: `off' bytes into BAR `bar', `size' 1, 2, 4 or
+ * 8 bytes.  Registers are 32 bits wide and little endian.  An access that is
  * not one register is one to each that it touches, in ascending order, with
  * PCI's byte enables: a read of any byte has all side effects of reading the
  * register, once; a write changes the bytes that it has, but in the I/O BAR it
@@ -346,10 +349,10 @@ enum e82545_rx_state e82545_rx(struct e82545 *dev);
 void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
 
 /*
- * The guest has turned bus mastering on or off (the bit of the PCI command
- * register; PCI Local Bus 3.0, section 6.2.2).  With it off the model does not
- * access guest memory: e82545_tx(), e82545_rx() and e82545_rx_direct() do
- * nothing, and a reset by the guest leaves the CSB's page as it is.  A call
+ * Note that the guest has turned bus mastering on or off (the bit of the PCI
+ * command register; PCI Local Bus 3.0, section 6.2.2).  With it off the model
+ * does not access guest memory: e82545_tx(), e82545_rx() and e82545_rx_direct()
+ * do nothing, and a reset by the guest leaves the CSB's page as it is.  A call
  * that turns it off waits for batches in progress; one that turns it on asks
  * the host for the calls of e82545_tx() and e82545_rx() that were missed.  A
  * reset does not change it.  Any thread, but not from inside an operation.
@@ -357,17 +360,18 @@ void	e82545_rx_direct(struct e82545 *dev, struct frame_source *frames);
 void	e82545_bus_master(struct e82545 *dev, bool on);
 
 /*
- * The guest has turned MSI-X on or off, in configuration space, which a reset
- * by PCI RST# does, too: the caller must say so then.  While it is on the
- * adapter sends messages, eo_message(), and does not assert the line.  Not of
- * an 82545EM, which has no MSI-X.  Any thread, but not from inside an
+ * Note that the guest has turned MSI-X on or off, in configuration space, which
+ * a reset by PCI RST# does, too: the caller must say so then.  While it is on
+ * the adapter sends messages, eo_message(), and does not assert the line.  Not
+ * of an 82545EM, which has no MSI-X.  Any thread, but not from inside an
  * operation.
  */
 void	e82545_msix(struct e82545 *dev, bool on);
 
 /*
- * The timer set by eo_timer() has expired.  Early calls do no harm.  May wait
- * for a batch in progress.  Any thread, but not from inside an operation.
+ * Handle the end of the timer that eo_timer() has set.  Early calls do no harm.
+ * May wait for a batch in progress.  Any thread, but not from inside an
+ * operation.
  */
 void	e82545_timer(struct e82545 *dev);
 
@@ -494,7 +498,7 @@ struct e82545_mode {
 /* Read it.  Any thread; takes no lock. */
 void	e82545_mode(const struct e82545 *dev, struct e82545_mode *mode);
 
-/* ec_name, as the model copied it. */
+/* Return ec_name, as the model copied it. */
 const char *e82545_name(const struct e82545 *dev);
 
 #endif /* !_E82545_H_ */

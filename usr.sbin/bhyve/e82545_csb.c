@@ -181,7 +181,10 @@ csb_due(struct e82545 *dev)
 	return (due);
 }
 
-/* Drivers place it once, then reset the adapter each time they start. */
+/*
+ * Put the block into its idle state.  Drivers place it once, then reset the
+ * adapter each time they start.
+ */
 static void
 csb_idle(struct e82545 *dev)
 {
@@ -306,7 +309,7 @@ csb_tail_snap(struct e82545_csb_tail *t, struct e82545_snap *s)
 	e82545_snap_u32(s, &t->first, NET_PARAVIRT_NONE);
 }
 
-/* In a snapshot the state is three flags. */
+/* Set the state from the three flags that a snapshot has. */
 static void
 csb_rx_state_snap(struct e82545_csb *c, bool last_on, bool unread, bool waits)
 {
@@ -314,7 +317,10 @@ csb_rx_state_snap(struct e82545_csb *c, bool last_on, bool unread, bool waits)
 	    last_on ? CSB_RX_ON : CSB_RX_OFF;
 }
 
-/* Between batches.  csb_map() checks the address for each batch. */
+/*
+ * Save or restore the block, between batches.  csb_map() checks the address for
+ * each batch.
+ */
 void
 e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 {
@@ -358,8 +364,8 @@ e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s)
 }
 
 /*
- * As if both sides had slept and the guest had kicked.  But guest_tdt may be
- * old after the ring was started, so there the kick must be known of.
+ * Go on as if both sides had slept and the guest had kicked.  But guest_tdt may
+ * be old after the ring was started, so there the kick must be known of.
  */
 static void
 csb_awake(struct e82545_csb *c)

@@ -96,60 +96,61 @@ struct e82545_csb {
  */
 struct e82545_csb_ops {
 	/*
-	 * The guest writes TDT or RDT, at `off'.  Returns true if the index is
-	 * kept aside, false if it must go into the register.  reg_mtx held.
+	 * Take the index that the guest writes to TDT or RDT, at `off'.
+	 * Returns true if it is set aside, false if it must go into the
+	 * register.  reg_mtx held.
 	 */
 	bool	(*ecb_keep)(struct e82545 *dev, uint32_t off, uint32_t value);
 	/*
-	 * The guest writes TDH or RDH, at `off': its index in the CSB is old,
-	 * and the next write to TDT or RDT is stored as it stands.  The ring's
-	 * lock held.
+	 * Note that the guest writes TDH or RDH, at `off': its index in the CSB
+	 * is old, and the next write to TDT or RDT is stored as it stands.  The
+	 * ring's lock held.
 	 */
 	void	(*ecb_restart)(struct e82545 *dev, uint32_t off);
 	/*
-	 * The guest writes `causes' to IMS.  Returns suppressed causes to be
-	 * raised.  reg_mtx held.
+	 * Note that the guest writes `causes' to IMS.  Returns suppressed
+	 * causes to be raised.  reg_mtx held.
 	 */
 	uint32_t (*ecb_unmask)(struct e82545 *dev, uint32_t causes);
-	/* The guest reads causes from ICR.  reg_mtx held. */
+	/* Note that the guest reads causes from ICR.  reg_mtx held. */
 	void	(*ecb_icr_read)(struct e82545 *dev);
 
-	/* A batch begins.  tx_mtx held; only if e82545_dma(). */
+	/* Begin a batch.  tx_mtx held; only if e82545_dma(). */
 	void	(*ecb_tx_begin)(struct e82545 *dev);
 	/*
-	 * TDH moved over `ndescs' of a ring's `size' descriptors, from `start'
-	 * on; then as e82545_intr_tx().  csb.tx must be mapped; tx_mtx and
-	 * reg_mtx held.
+	 * Tell the guest that TDH moved over `ndescs' of a ring's `size'
+	 * descriptors, from `start' on; then do as e82545_intr_tx() does.
+	 * csb.tx must be mapped; tx_mtx and reg_mtx held.
 	 */
 	void	(*ecb_tx_notify)(struct e82545 *dev, uint32_t start,
 		    uint32_t ndescs, uint32_t size, bool done, bool delayed,
 		    uint32_t causes);
 	/*
-	 * The batch ends.  Returns what e82545_tx() returns: `idle' if it had
+	 * End the batch.  Returns what e82545_tx() returns: `idle' if it had
 	 * nothing to do, `more' if frames are still pending.  tx_mtx held.
 	 */
 	enum e82545_tx_state (*ecb_tx_end)(struct e82545 *dev, bool idle,
 		    bool more);
 
-	/* A batch begins.  rx_mtx held; only if e82545_dma(). */
+	/* Begin a batch.  rx_mtx held; only if e82545_dma(). */
 	void	(*ecb_rx_begin)(struct e82545 *dev);
 	/*
-	 * Sets RDT, and returns true, if the guest has posted descriptors.
+	 * Set RDT, and return true, if the guest has posted descriptors.
 	 * csb.rx_on; rx_mtx held.
 	 */
 	bool	(*ecb_rx_poll)(struct e82545 *dev);
 	/*
-	 * The ring is empty: ask the guest to write RDT when at least `need'
+	 * Ask the guest, whose ring is empty, to write RDT when at least `need'
 	 * descriptors are posted, and see once more whether they are.  rx_mtx
 	 * and reg_mtx held.
 	 */
 	void	(*ecb_rx_wait)(struct e82545 *dev, uint32_t need);
 	/*
-	 * RDH moved; then as e82545_intr_rx().  csb.rx must be mapped; rx_mtx
-	 * and reg_mtx held.
+	 * Tell the guest that RDH moved; then do as e82545_intr_rx() does.
+	 * csb.rx must be mapped; rx_mtx and reg_mtx held.
 	 */
 	void	(*ecb_rx_notify)(struct e82545 *dev, uint32_t causes);
-	/* The batch ends.  rx_mtx held. */
+	/* End the batch.  rx_mtx held. */
 	void	(*ecb_rx_end)(struct e82545 *dev);
 	/*
 	 * Map the header ring, FRAME_VNET_SHORT bytes for each of `size'
@@ -167,8 +168,8 @@ struct e82545_csb_ops {
 	bool	(*ecb_vnet_takes)(const struct e82545 *dev,
 		    const struct frame *frame);
 	/*
-	 * More descriptors are posted: `posted' from `head' on.  Clear their
-	 * entries in `ring', which is ecb_vnet_map()'s.  rx_mtx held.
+	 * Clear the entries of more descriptors that are posted, `posted' from
+	 * `head' on, in `ring', which is ecb_vnet_map()'s.  rx_mtx held.
 	 */
 	void	(*ecb_vnet_clear)(struct e82545 *dev, uint8_t *ring,
 		    uint32_t size, uint32_t head, uint32_t posted);
@@ -176,8 +177,8 @@ struct e82545_csb_ops {
 	/* Set the host's timer if it is needed.  reg_mtx held. */
 	void	(*ecb_arm)(struct e82545 *dev);
 	/*
-	 * The host's timer has expired.  Returns which rings must be checked
-	 * again, E82545_CSB_TX and E82545_CSB_RX; 0: none.  reg_mtx held.
+	 * Handle the host's timer.  Returns which rings must be checked again,
+	 * E82545_CSB_TX and E82545_CSB_RX; 0: none.  reg_mtx held.
 	 */
 	uint32_t (*ecb_due)(struct e82545 *dev);
 	/*
@@ -190,13 +191,13 @@ struct e82545_csb_ops {
 	bool	(*ecb_rx_recheck)(struct e82545 *dev);
 
 	/*
-	 * A reset by the guest: put the block into its idle state; the guest
-	 * keeps it.  tx_mtx and rx_mtx held.
+	 * Put the block into its idle state, at a reset by the guest, which
+	 * keeps the block.  tx_mtx and rx_mtx held.
 	 */
 	void	(*ecb_idle)(struct e82545 *dev);
 	/*
-	 * A reset from outside: release the block without writing to it.  All
-	 * locks held.
+	 * Release the block without writing to it, at a reset from outside.
+	 * All locks held.
 	 */
 	void	(*ecb_release)(struct e82545 *dev);
 };
@@ -204,11 +205,11 @@ struct e82545_csb_ops {
 #define	E82545_CSB_TX	1
 #define	E82545_CSB_RX	2
 
-/* CSBAL and CSBAH, as the register table calls them.  All locks held. */
+/* Write CSBAL and CSBAH, for the register table.  All locks held. */
 void	e82545_csbal_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_csbah_write(struct e82545 *dev, uint32_t off, uint32_t value);
 /*
- * A new adapter, or a reset: set CSBAL and CSBAH to the block's address.
+ * Set CSBAL and CSBAH to the block's address, for a new adapter or at a reset.
  * reg_mtx held.
  */
 void	e82545_csb_reset(struct e82545 *dev);

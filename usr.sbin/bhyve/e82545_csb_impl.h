@@ -31,7 +31,10 @@
 struct csb_ring {
 	uint32_t		base, head, tail, len, ctl;	/* registers */
 	enum e82545_counter	saved;
-	/* An index was taken, or "none": which counts?  The ring's lock. */
+	/*
+	 * Note an index that was taken, or "none": decide which counts.  The
+	 * ring's lock.
+	 */
 	uint32_t		(*taken)(struct e82545_csb *c, uint32_t value);
 };
 extern const struct csb_ring csb_tx_ring, csb_rx_ring;
@@ -46,7 +49,7 @@ csb_enabled(const struct e82545 *dev, const struct csb_ring *r)
 }
 _Static_assert(E82545_TCTL_EN == E82545_RCTL_EN, "13.4.22, 13.4.33");
 
-/* What the guest has posted by a register or by the CSB. */
+/* Return what the guest has posted by a register or by the CSB. */
 static inline struct e82545_csb_tail *
 csb_tail(struct e82545 *dev, const struct csb_ring *r)
 {
@@ -106,14 +109,17 @@ csb_wanted(const struct paravirt_csb *page, uint32_t need, uint32_t told)
 }
 
 /*
- * The guest is about to be interrupted: store the number of its request,
- * `need', in *told, and let the next cause interrupt it, whether or not it has
- * read the earlier ones.  Nothing with the mode off, or if its requests have no
- * numbers.  reg_mtx held.
+ * Store the number of the guest's request, `need', in *told before an
+ * interrupt, and let the next cause interrupt the guest, whether or not it has
+ * read the earlier ones.  Does nothing with the mode off, or if the requests
+ * have no numbers.  reg_mtx held.
  */
 void	csb_tell(struct e82545 *dev, const struct paravirt_csb *page,
 	    uint32_t *told, uint32_t need);
-/* The block, or NULL if its address is invalid.  Only if e82545_dma(). */
+/*
+ * Map the block.  Returns NULL if its address is invalid.  Only if
+ * e82545_dma().
+ */
 struct paravirt_csb *csb_map(struct e82545 *dev);
 /* Read the mode, and record it. */
 bool	csb_is_on(struct e82545 *dev, const struct paravirt_csb *page);
@@ -132,9 +138,9 @@ bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
 bool	csb_use(struct e82545 *dev, const struct csb_ring *r,
 	    struct paravirt_csb *page);
 /*
- * As csb_use() with an index that was taken before a crash, or "none"; `on' for
- * transmit with the mode on.  One that was used does not count.  All locks
- * held.
+ * Do as csb_use() does, with an index that was taken before a crash, or "none";
+ * `on' for transmit with the mode on.  An index that was used does not count.
+ * All locks held.
  */
 void	csb_use_taken(struct e82545 *dev, const struct csb_ring *r,
 	    uint32_t value, bool on);
@@ -160,28 +166,28 @@ csb_tx_awake(const struct e82545_csb *c)
 }
 
 /*
- * The ring is started: end polling, and ignore guest_tdt until a kick.  If
- * `kicked', the guest may have cleared host_need_txkick.  If `page' is NULL,
- * the next batch does the rest.  tx_mtx held.
+ * Start the ring: end polling, and ignore guest_tdt until a kick.  If `kicked',
+ * the guest may have cleared host_need_txkick.  If `page' is NULL, the next
+ * batch does the rest.  tx_mtx held.
  */
 void	csb_tx_start(struct e82545_csb *c, struct paravirt_csb *page,
 	    bool kicked);
-/* The next state of the receive side.  rx_mtx held. */
+/* Set the next state of the receive side.  rx_mtx held. */
 void	csb_rx_move(struct e82545_csb *c, enum csb_rx_state to);
 /*
- * The ring is started: ignore the value that guest_rdt of `page' has now, or if
+ * Start the ring: ignore the value that guest_rdt of `page' has now, or if
  * `page' is NULL, the value that the next batch finds.  rx_mtx held.
  */
 void	csb_rx_forget(struct e82545_csb *c, const struct paravirt_csb *page);
 /*
- * The value of guest_rdt that csb_rx_ring() is to use, which has read `value';
- * "none" if guest_rdt must be ignored.  rx_mtx held.
+ * Return the value of guest_rdt that csb_rx_ring(), which has read `value', is
+ * to use; "none" if guest_rdt must be ignored.  rx_mtx held.
  */
 uint32_t csb_rx_taken(struct e82545_csb *c, uint32_t value);
 
 /*
- * The block is placed: find the header ring that `page' names, and clear it.
- * NULL: there is none, as with the bus off.  All locks held.
+ * Find the header ring that `page' names, as the block is placed, and clear the
+ * ring.  NULL: there is none, as with the bus off.  All locks held.
  */
 void	csb_vnet_place(struct e82545 *dev, const struct paravirt_csb *page);
 struct e82545_snap;

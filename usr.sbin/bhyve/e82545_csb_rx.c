@@ -79,7 +79,7 @@ csb_rx_taken(struct e82545_csb *c, uint32_t value)
 	return (value);
 }
 
-/* As csb_recheck_later(), for the receive side. */
+/* Do as csb_recheck_later() does, for the receive side. */
 static void
 csb_rx_recheck_later(struct e82545 *dev, const struct paravirt_csb *page)
 {
@@ -155,8 +155,8 @@ csb_rx_poll(struct e82545 *dev)
 }
 
 /*
- * Three quarters of the ring: a guest slower than the network then kicks once a
- * ring, and posts most of it before.
+ * Ask for a kick at three quarters of the ring: a guest slower than the network
+ * then kicks once a ring, and posts most of it before.
  */
 void
 csb_rx_wait(struct e82545 *dev, uint32_t need)
@@ -215,12 +215,12 @@ csb_rx_notify(struct e82545 *dev, uint32_t causes)
 }
 
 /*
- * Drivers may mask interrupts from the first one until the ring has been
- * processed, as without the CSB, and need not set guest_need_rxkick again.  So
- * a write to IMS asks for RX interrupts, as does guest_need_rxkick, until
- * causes are read from ICR, or a message of MSI-X clears them (EIAC); and it
- * raises those suppressed since then.  A read of 0 is that of a handler called
- * for another device on the same line.
+ * Handle a write to IMS.  Drivers may mask interrupts from the first one until
+ * the ring has been processed, as without the CSB, and need not set
+ * guest_need_rxkick again.  So a write to IMS asks for RX interrupts, as does
+ * guest_need_rxkick, until causes are read from ICR, or a message of MSI-X
+ * clears them (EIAC); and it raises those suppressed since then.  A read of 0
+ * is that of a handler called for another device on the same line.
  */
 uint32_t
 csb_unmask(struct e82545 *dev, uint32_t causes)

@@ -59,7 +59,10 @@ const struct csb_ring csb_rx_ring = {
 	E82545_C_RX_KICK_SAVED, csb_rx_taken
 };
 
-/* All descriptors have RS and DD in the same place. */
+/*
+ * Return whether the descriptor before `tail' is posted: all kinds have RS and
+ * DD in the same place.
+ */
 bool
 csb_posted(const struct e82545 *dev, const struct csb_ring *r, uint32_t tail,
     uint32_t size, bool rs)
@@ -182,7 +185,10 @@ csb_use_taken(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
 		csb_tail(dev, r)->starts = false;
 }
 
-/* The first value may be written again, late, when the head has passed it. */
+/*
+ * Set an index aside.  The first value may be written again, late, when the
+ * head has passed it.
+ */
 bool
 csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
 {

@@ -45,7 +45,7 @@
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
 
-/* guest_tdt counts only after a kick. */
+/* Set the next state; guest_tdt counts only after a kick. */
 static void
 csb_tx_move(struct e82545_csb *c, enum csb_tx_state to)
 {
@@ -64,7 +64,10 @@ csb_tx_start(struct e82545_csb *c, struct paravirt_csb *page, bool kicked)
 	    CSB_TX_STARTED);
 }
 
-/* Guests may clear the flag themselves when they kick, with the mode on. */
+/*
+ * Wake up.  Guests may clear the flag themselves when they kick, with the mode
+ * on.
+ */
 static void
 csb_tx_wake(struct e82545_csb *c, bool kicked)
 {
@@ -111,7 +114,7 @@ csb_tx_begin(struct e82545 *dev)
 	}
 }
 
-/* Returns false if frames are pending after all. */
+/* Go to sleep.  Returns false if frames are pending after all. */
 static bool
 csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 {
@@ -188,8 +191,8 @@ csb_tx_end(struct e82545 *dev, bool idle, bool more)
 }
 
 /*
- * The index of guest_txkick_at.  A driver that does not use it may leave it 0,
- * as it found the page.
+ * Return the index of guest_txkick_at.  A driver that does not use
+ * guest_txkick_at may leave it 0, as the page was.
  */
 static uint32_t
 csb_txkick_at(struct e82545_csb *c)

@@ -76,8 +76,8 @@ vnet_clear(uint8_t *ring, uint32_t size, uint32_t first, uint32_t n)
 }
 
 /*
- * The guest has read the entries of descriptors that it posts again.  They are
- * cleared once a lap, when they are posted, so that plain frames need not.
+ * Clear the entries of descriptors that are posted, once a lap, so that plain
+ * frames need not: the guest has read them.
  */
 void
 csb_vnet_clear(struct e82545 *dev, uint8_t *ring, uint32_t size,

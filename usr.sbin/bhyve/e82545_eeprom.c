@@ -92,7 +92,7 @@ e82545_eeprom_store(struct e82545 *dev, unsigned int word, uint16_t value)
  * The Microwire bus.
  */
 
-/* Opcode and address are complete. */
+/* Decode an instruction, whose opcode and address are complete. */
 static void
 mw_decode(struct e82545_eeprom *ee)
 {
@@ -125,7 +125,7 @@ mw_decode(struct e82545_eeprom *ee)
 	}
 }
 
-/* The clock rises while the chip is selected. */
+/* Take or give a bit: the clock rises while the chip is selected. */
 static void
 mw_clock(struct e82545_eeprom *ee, bool data_in)
 {
@@ -161,7 +161,7 @@ mw_clock(struct e82545_eeprom *ee, bool data_in)
 	}
 }
 
-/* Chip select falls: carry out an instruction that is complete. */
+/* Carry out an instruction that is complete, as chip select falls. */
 static void
 mw_deselect(struct e82545_eeprom *ee)
 {
@@ -237,7 +237,10 @@ e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		mw_clock(ee, (value & E82545_EECD_DI) != 0);
 }
 
-/* A read completes at once.  The EEPROM decodes six bits of the address. */
+/*
+ * Read a word, which completes at once.  The EEPROM decodes six bits of the
+ * address.
+ */
 void
 e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -291,7 +294,7 @@ e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s)
 	e82545_snap_bool(s, &ee->data_out);
 }
 
-/* A bit is counted before the state changes. */
+/* Take over the state: a bit is counted before the state changes. */
 bool
 e82545_eeprom_salvage(struct e82545 *dev, const struct e82545 *old)
 {

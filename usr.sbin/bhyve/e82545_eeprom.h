@@ -70,7 +70,9 @@ struct e82545_eeprom {
 
 /* What the state of an instruction can be, for snapshots. */
 struct e82545_eeprom_bus {
-	/* The most bits that a state has shifted before the next begins. */
+	/*
+	 * Return the most bits that a state has shifted before the next begins.
+	 */
 	unsigned int	(*eb_bits)(enum eeprom_state state);
 	uint32_t	eb_opcode;	/* the largest opcode, */
 	uint32_t	eb_addr;	/* and address */
@@ -84,9 +86,9 @@ size_t	e82545_eeprom_size(void);	/* bytes of struct e82545_eeprom */
 void	e82545_eeprom_init(struct e82545_eeprom *ee,
 	    const struct e82545_type *type, const uint8_t mac[6],
 	    uint16_t subdevice);
-/* Device reset: aborts an instruction and disables writes, keeps contents. */
+/* Reset: abort an instruction and disable writes; the contents stay. */
 void	e82545_eeprom_reset(struct e82545 *dev);
-/* EECD, EERD and EEWR, as the register tables call them. */
+/* Access EECD, EERD and EEWR, for the register tables. */
 uint32_t e82545_eecd_read(struct e82545 *dev, uint32_t off);
 void	e82545_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
@@ -94,7 +96,9 @@ uint32_t e82574_eecd_read(struct e82545 *dev, uint32_t off);
 void	e82574_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82574_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82574_eewr_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* EEPROM word `word', 0 to 63.  A reset loads RAL0 and RAH0 from 0 to 2. */
+/*
+ * Return EEPROM word `word', 0 to 63.  A reset loads RAL0 and RAH0 from 0 to 2.
+ */
 uint16_t e82545_eeprom_word(const struct e82545 *dev, unsigned int word);
 void	e82545_eeprom_store(struct e82545 *dev, unsigned int word,
 	    uint16_t value);

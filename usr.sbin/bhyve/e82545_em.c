@@ -18,7 +18,7 @@
 #include "e82545_stat.h"
 #include "e82545_type.h"
 
-/* 64 KB in all: transmit has what receive does not get.  Section 13.4.16. */
+/* Divide 64 KB: transmit has what receive does not get.  Section 13.4.16. */
 static void
 em_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {

@@ -44,7 +44,10 @@ filter_vlan(const struct e82545 *dev, uint32_t rctl, uint16_t tci)
 	return (filter_table(dev, E82545_VFTA, tci & 0xfff));
 }
 
-/* Entry `i' of the receive address table; UINT64_MAX, which no frame has. */
+/*
+ * Return entry `i' of the receive address table, or UINT64_MAX, which no frame
+ * has.
+ */
 static uint64_t
 filter_address(const struct e82545 *dev, unsigned int i)
 {
@@ -68,7 +71,10 @@ filter_exact(const struct e82545 *dev, uint64_t address)
 	return (false);
 }
 
-/* Section 13.5.1: 12 bits of the last two bytes, selected by RCTL.MO. */
+/*
+ * Return whether an address passes by its hash, section 13.5.1: 12 bits of the
+ * last two bytes, selected by RCTL.MO.
+ */
 static bool
 filter_hash(const struct e82545 *dev, uint32_t rctl, uint64_t address)
 {

@@ -26,8 +26,8 @@ enum e82545_filter_result {
 /* The first bytes of a frame, up to its type behind a VLAN tag. */
 #define	E82545_RX_HEAD	E82545_HDRLEN_MAX
 /*
- * The guest's own address, which always passes, as the first 48 bits of a frame
- * read as little endian; UINT64_MAX if there is none.  Any thread.
+ * Return the guest's own address, which always passes, as the first 48 bits of
+ * a frame read as little endian; UINT64_MAX if there is none.  Any thread.
  */
 uint64_t e82545_filter_own(const struct e82545 *dev);
 /*

@@ -164,7 +164,7 @@ e82545_csb_placed(const struct e82545 *dev)
 	return (dev->csb.gpa != 0);
 }
 
-/* The caller holds all of the locks. */
+/* Assert that the caller holds all of the locks. */
 static inline void
 e82545_assert_all(const struct e82545 *dev)
 {
@@ -184,7 +184,7 @@ e82545_dma(const struct e82545 *dev)
 	return (dev->bus_master && !dev->paused);
 }
 
-/* eo_map(); every access to guest memory begins here. */
+/* Call eo_map(); every access to guest memory begins here. */
 static inline void *
 e82545_map_for(const struct e82545 *dev, uint64_t gpa, size_t len,
     unsigned int access)
@@ -193,7 +193,7 @@ e82545_map_for(const struct e82545 *dev, uint64_t gpa, size_t len,
 	return (dev->ops->eo_map(dev->arg, gpa, len, access));
 }
 
-/* For memory that is both read and written: rings and the CSB. */
+/* Map memory that is both read and written: rings and the CSB. */
 static inline void *
 e82545_map(const struct e82545 *dev, uint64_t gpa, size_t len)
 {
@@ -213,8 +213,9 @@ e82545_piece(uint64_t gpa, size_t len)
 }
 
 /*
- * Registers by offset in bytes.  Any thread; writers hold reg_mtx.  TDT and
- * RDT publish descriptors: _acquire pairs with the release in e82545_reg_set().
+ * Access registers by offset in bytes.  Any thread; writers hold reg_mtx.  TDT
+ * and RDT publish descriptors: _acquire pairs with the release in
+ * e82545_reg_set().
  */
 static inline uint32_t
 e82545_reg(const struct e82545 *dev, uint32_t off)
@@ -274,8 +275,9 @@ e82545_count_any(struct e82545 *dev, enum e82545_counter counter)
 }
 
 /*
- * A process may end at any instruction, and what it has stored until then is
- * found in ec_memory: the compiler must not move stores past this.
+ * Order stores: a process may end at any instruction, and what it has stored
+ * until then is found in ec_memory, so the compiler must not move stores past
+ * this.
  */
 static inline void
 e82545_stored(void)
@@ -317,7 +319,7 @@ e82545_unlock_rings(struct e82545 *dev, enum e82545_rings rings)
  */
 /* Set `dev' to the parts of the adapter that `memory' belongs to. */
 void	e82545_memory_parts(struct e82545 *dev, void *memory);
-/* All of the locks. */
+/* Take, or release, all of the locks. */
 void	e82545_lock_all(struct e82545 *dev);
 void	e82545_unlock_all(struct e82545 *dev);
 /* Reset by the guest, CTRL.RST: it keeps the CSB.  No lock held. */
@@ -337,32 +339,38 @@ void	e82545_reg_reset(struct e82545 *dev);
 /*
  * e82545_tx_collect.c
  */
-/* Bytes of the queues. */
+/* Return the bytes of the queues. */
 size_t	e82545_txq_size(void);
-/* tx_mtx and reg_mtx held. */
+/* Reset the queues.  tx_mtx and reg_mtx held. */
 void	e82545_txq_reset(struct e82545 *dev);
-/* A queue's TDH is going to be changed, but not by a batch.  tx_mtx held. */
+/*
+ * Note that a queue's TDH is going to be changed, but not by a batch.  tx_mtx
+ * held.
+ */
 void	e82545_txq_moved(struct e82545 *dev, unsigned int queue);
 
 /*
  * e82545_rx_stall.c
  */
-/* Bytes of the queues. */
+/* Return the bytes of the queues. */
 size_t	e82545_rxq_size(void);
-/* A queue's RDH is going to be changed, but not by a batch.  rx_mtx held. */
+/*
+ * Note that a queue's RDH is going to be changed, but not by a batch.  rx_mtx
+ * held.
+ */
 void	e82545_rxq_moved(struct e82545 *dev, unsigned int queue);
-/* The port is another one: no frame is cut off.  rx_mtx held. */
+/* Note that the port is another one: no frame is cut off.  rx_mtx held. */
 void	e82545_rxq_port(struct e82545 *dev);
 /*
- * RDT, RCTL or the loopback queue changed.  Returns whether the receive path
- * has something to do; the caller must then call eo_rx_ready() after it has
- * dropped its locks.  A stall outlasts a reset: frames are still pending.
- * reg_mtx held.
+ * Note that RDT, RCTL or the loopback queue changed.  Returns whether the
+ * receive path has something to do; the caller must then call eo_rx_ready()
+ * after it has dropped its locks.  A stall outlasts a reset: frames are still
+ * pending.  reg_mtx held.
  */
 bool	e82545_rx_unstall(struct e82545 *dev);
 /*
- * RDT was written and is kept aside, so how many descriptors are posted is not
- * known yet; or the frame may be another queue's.  Returns as
+ * Note that RDT was written and is set aside, so that how many descriptors are
+ * posted is not known yet; or the frame may be another queue's.  Returns as
  * e82545_rx_unstall().  reg_mtx held.
  */
 bool	e82545_rx_kicked(struct e82545 *dev);

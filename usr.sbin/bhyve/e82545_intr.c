@@ -66,10 +66,10 @@ earlier(uint64_t a_ns, uint64_t b_ns)
 }
 
 /*
- * A packet at `now_ns' restarts the packet timer of its direction, and starts
- * the absolute timer unless that is running.  Returns false if the packet timer
- * is 0: the caller must announce the packet at once.  An absolute timer alone
- * delays nothing (sections 13.4.30, 13.4.41).
+ * Start the timers of a packet at `now_ns': restart the packet timer of its
+ * direction, and start the absolute timer unless that is running.  Returns
+ * false if the packet timer is 0: the caller must announce the packet at once.
+ * An absolute timer alone delays nothing (sections 13.4.30, 13.4.41).
  */
 static bool
 start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
@@ -189,7 +189,7 @@ e82545_moderate(const struct e82545_moderation *state,
 	return (v);
 }
 
-/* The causes of an event. */
+/* Return the causes of an event. */
 static uint32_t
 intr_causes(const struct e82545_moder_event *ev)
 {
@@ -223,10 +223,11 @@ intr_timed(const struct e82545_moderation *m,
 }
 
 /*
- * Setting the host's timer costs a system call, and most deadlines are put off
- * before they are reached: every batch restarts RDTR, and a read of ICR cancels
- * the throttle's.  The timer is therefore only set to an earlier time, never to
- * a later one.  If it expires too early, e82545_intr_timer() sets it again.
+ * Arm the host's timer.  That costs a system call, and most deadlines are put
+ * off before they are reached: every batch restarts RDTR, and a read of ICR
+ * cancels the throttle's.  The timer is therefore only set to an earlier time,
+ * never to a later one.  If it expires too early, e82545_intr_timer() sets it
+ * again.
  */
 void
 e82545_intr_arm(struct e82545 *dev, uint64_t when_ns)
@@ -379,7 +380,10 @@ e82545_intr_restored(struct e82545 *dev, bool asserted)
 	}
 }
 
-/* A deadline, saved as the time left plus 1 ns; 0 if the timer is off. */
+/*
+ * Save or restore a deadline, as the time left plus 1 ns; 0 if the timer is
+ * off.
+ */
 static void
 snap_deadline(struct e82545_snap *s, uint64_t *deadline_ns)
 {
@@ -423,7 +427,7 @@ e82545_intr_snap(struct e82545 *dev, struct e82545_snap *s)
 	    (e82545_reg(dev, E82545_ICR) & e82545_reg(dev, E82545_IMS)) != 0);
 }
 
-/* ICR and the line change one after the other. */
+/* Take over the state: ICR and the line change one after the other. */
 bool
 e82545_intr_salvage(struct e82545 *dev, const struct e82545 *old)
 {
@@ -479,7 +483,7 @@ e82545_intr_rx(struct e82545 *dev, unsigned int queue, bool done,
  * Registers.
  */
 
-/* A read clears all causes, also masked ones: section 13.4.17. */
+/* Read and clear all causes, also masked ones: section 13.4.17. */
 uint32_t
 e82545_icr_read(struct e82545 *dev, uint32_t off)
 {
@@ -543,7 +547,10 @@ e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_intr_again(dev);
 }
 
-/* FPD expires the receive timers, and reads as 0: section 13.4.30. */
+/*
+ * Write RDTR, whose bit FPD expires the receive timers, and reads as 0: section
+ * 13.4.30.
+ */
 void
 e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {

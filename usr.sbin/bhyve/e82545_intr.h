@@ -53,15 +53,16 @@ struct e82545_moder_verdict {
 	uint64_t	arm_ns;		/* call again after this; 0: no need */
 };
 
-/* Device reset: no cause, moderation or timer.  All locks held. */
+/* Reset: leave no cause, moderation or timer.  All locks held. */
 void	e82545_intr_reset(struct e82545 *dev);
-/* The moderation engine: a pure function, see e82545_intr.c. */
+/* Moderate: the engine, a pure function, is described in e82545_intr.c. */
 struct e82545_moder_verdict e82545_moderate(
 	    const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
 /*
- * Its parts: the causes that an event and expired timers set; when the next
- * timer expires, or 0; whether the time matters to that.
+ * Compute the parts of e82545_moderate(): the causes that an event and expired
+ * timers set; when the next timer expires, or 0; whether the time matters to
+ * that.
  */
 uint32_t e82545_delay(struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
@@ -69,47 +70,50 @@ uint64_t e82545_delay_deadline(const struct e82545_moderation *state);
 bool	e82545_delay_timed(const struct e82545_moderation *state,
 	    const struct e82545_moder_event *event);
 /*
- * The guest has handled what it was last interrupted for, and does not read it
- * from ICR: clear the causes, so that the next one interrupts.  Causes that
+ * Clear the causes that the guest was last interrupted for and has handled
+ * without reading ICR, so that the next cause interrupts.  Causes that
  * moderation holds back stay.
  */
 void	e82545_intr_taken(struct e82545 *dev);
-/* No event: a register was written, or time has passed. */
+/* Decide again without an event: a register was written, or time has passed. */
 void	e82545_intr_again(struct e82545 *dev);
-/* The interrupts that are off; have the host withdraw them, without locks. */
+/*
+ * Return the interrupts that are off; have the host withdraw them, without
+ * locks.
+ */
 uint32_t e82545_intr_off(const struct e82545 *dev);
 void	e82545_intr_withdraw(const struct e82545 *dev, uint32_t off);
 /* Have the host's timer expire at when_ns, or before. */
 void	e82545_intr_arm(struct e82545 *dev, uint64_t when_ns);
-/* The host's timer expired. */
+/* Handle the host's timer. */
 void	e82545_intr_timer(struct e82545 *dev);
 /*
- * A snapshot was restored; before, the line was `asserted'.  Give the host the
- * line as it is now, and disarm the timer.
+ * Give the host the line as it is after a snapshot was restored, before which
+ * it was `asserted', and disarm the timer.
  */
 void	e82545_intr_restored(struct e82545 *dev, bool asserted);
 /* Raise causes at once (ICR bits), then update the line. */
 void	e82545_intr_raise(struct e82545 *dev, uint32_t causes);
 /*
- * A batch of a queue was written back (`done': some descriptors report status).
- * Raise TXDW after TIDV/TADV if all of these have IDE set (`delayed'), else at
- * once; raise `causes' at once, too.
+ * Handle a batch of a queue that was written back (`done': some descriptors
+ * report status).  Raise TXDW after TIDV/TADV if all of these have IDE set
+ * (`delayed'), else at once; raise `causes' at once, too.
  */
 void	e82545_intr_tx(struct e82545 *dev, unsigned int queue, bool done,
 	    bool delayed, uint32_t causes);
 /*
- * A batch was received into a queue: raise RXT0 after RDTR/RADV, `causes' at
- * once.
+ * Raise RXT0 after RDTR/RADV, `causes' at once: a batch was received into a
+ * queue.
  */
 void	e82545_intr_rx(struct e82545 *dev, unsigned int queue, bool done,
 	    uint32_t causes);
-/* ICR, ICS, IMS, IMC, ITR, RDTR, ... as the register table calls them. */
+/* Access ICR, ICS, IMS, IMC, ITR and RDTR, for the register table. */
 uint32_t e82545_icr_read(struct e82545 *dev, uint32_t off);
 void	e82545_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_ics_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_ims_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_imc_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* The interval in force, in units of 256 ns.  Any thread. */
+/* Return the interval in force, in units of 256 ns.  Any thread. */
 uint16_t e82545_itr(const struct e82545 *dev);
 void	e82545_itr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 void	e82545_rdtr_write(struct e82545 *dev, uint32_t off, uint32_t value);

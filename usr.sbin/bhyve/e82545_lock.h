@@ -30,7 +30,10 @@ e82545_lock(struct e82545_lock *lock)
 	pthread_mutex_unlock(&lock->gate);
 }
 
-/* Returns false if a thread has the lock or waits for it. */
+/*
+ * Take the lock if it is free.  Returns false if a thread has the lock or waits
+ * for it.
+ */
 static inline bool
 e82545_trylock(struct e82545_lock *lock)
 {

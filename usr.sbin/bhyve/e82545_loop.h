@@ -17,10 +17,10 @@ struct e82545;
 struct frame;
 struct frame_source;
 
-/* An empty queue; NULL with errno if there is no memory. */
+/* Create an empty queue.  Returns NULL with errno if there is no memory. */
 struct e82545_loop *e82545_loop_create(void);
 void	e82545_loop_destroy(struct e82545_loop *loop);
-/* Device reset: empty the queue.  All locks held. */
+/* Empty the queue, at a reset.  All locks held. */
 void	e82545_loop_reset(struct e82545 *dev);
 /* Return whether loopback is on: RCTL.LBM or the PHY.  Any thread. */
 bool	e82545_loopback(struct e82545 *dev);
@@ -31,7 +31,9 @@ bool	e82545_loopback(struct e82545 *dev);
 bool	e82545_loop_send(struct e82545 *dev, const struct frame *frame);
 /* Return whether frames are pending.  Any thread. */
 bool	e82545_loop_pending(const struct e82545 *dev);
-/* The queue as the receive path reads it.  rx_mtx held, also to use it. */
+/*
+ * Return the queue as the receive path reads it.  rx_mtx held, also to use it.
+ */
 struct frame_source *e82545_loop_source(struct e82545 *dev);
 
 #endif /* !_E82545_LOOP_H_ */

@@ -112,7 +112,7 @@ e82545_tso_type(const struct e82545_txctx *ctx)
 	    FRAME_GSO_TCPV6);
 }
 
-/* The IPv4 header's own checksum, if the header is complete. */
+/* Complete the IPv4 header's own checksum, if the header is complete. */
 static void
 tso_ip_sum(uint8_t *ip, size_t len)
 {
@@ -203,7 +203,10 @@ rx_l4(struct l4 *l4, const uint8_t *head, unsigned int proto, size_t off,
 	l4->pseudo = addrs + htobe16(proto) + htobe16(len);
 }
 
-/* `off' is the offset of the IPv4 header, `len' the length of the frame. */
+/*
+ * Verify the checksums of an IPv4 packet: `off' is the offset of its header,
+ * `len' the length of the frame.
+ */
 static uint16_t
 rx_ip4(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
     struct l4 *l4)
@@ -248,7 +251,7 @@ rx_ip6(const uint8_t *head, size_t off, size_t len, uint32_t rxcsum,
 		    e82545_sum(ip + IP6_ADDRS, 32, 0, false));
 }
 
-/* The sum of bytes [from, to) as part of a sum that begins at `base'. */
+/* Return the sum of bytes [from, to) as part of a sum that begins at `base'. */
 static uint64_t
 rx_range(const struct iovec *iov, size_t from, size_t to, size_t base)
 {

@@ -52,8 +52,9 @@ struct e82545_txctx {
  */
 
 /*
- * The CRC-32 of `len' bytes behind those whose CRC-32 is `crc'; 0 for the first
- * ones.  That of a frame with its FCS is E82545_CRC_WITH_FCS.  Any thread.
+ * Return the CRC-32 of `len' bytes behind bytes whose CRC-32 is `crc'; 0 for
+ * the first bytes.  The CRC-32 of a frame with its FCS is E82545_CRC_WITH_FCS.
+ * Any thread.
  */
 uint32_t e82545_crc(const void *data, size_t len, uint32_t crc);
 #define	E82545_CRC_WITH_FCS	0x2144df1c
@@ -63,11 +64,13 @@ uint32_t e82545_crc(const void *data, size_t len, uint32_t crc);
  */
 
 /*
- * The sum of bytes, added to `sum'; `odd' if an odd number of bytes precedes
- * them.  Not folded.
+ * Return the sum of bytes, added to `sum'; `odd' if an odd number of bytes
+ * precedes them.  Not folded.
  */
 uint64_t e82545_sum(const void *data, size_t len, uint64_t sum, bool odd);
-/* The sum of bytes [off, off + len) of a frame, all of which must exist. */
+/*
+ * Return the sum of bytes [off, off + len) of a frame, all of which must exist.
+ */
 uint64_t e82545_sum_iov(const struct iovec *iov, size_t off, size_t len,
 	    bool odd);
 /*
@@ -84,7 +87,9 @@ bool	e82545_sum_insert(const struct iovec *iov, size_t len,
  * HDRLEN bytes, and TCP's or UDP's checksum is in its place.
  */
 bool	e82545_tso_valid(const struct e82545_txctx *ctx);
-/* The kind of segments, FRAME_GSO_*, that the packet must be cut into. */
+/*
+ * Return the kind of segments, FRAME_GSO_*, that the packet must be cut into.
+ */
 uint8_t	e82545_tso_type(const struct e82545_txctx *ctx);
 /*
  * Complete the header of a packet with `paylen' bytes of payload: its lengths,
@@ -97,14 +102,15 @@ void	e82545_tso_header(uint8_t *hdr, const struct e82545_txctx *ctx,
 void	e82545_vlan_insert(uint8_t *hdr, uint16_t type, uint16_t tag);
 
 /*
- * Status byte, and above it the error byte, of the receive descriptor of a
- * frame of `len' bytes, the sum of which is `sum', with a header of `type',
- * E82545_ETHERTYPE_IP4 or IP6, at `off'; `rxcsum' is the register.
+ * Return the status byte, and above it the error byte, of the receive
+ * descriptor of a frame of `len' bytes, the sum of which is `sum', with a
+ * header of `type', E82545_ETHERTYPE_IP4 or IP6, at `off'; `rxcsum' is the
+ * register.
  */
 uint16_t e82545_rx_ip(const struct iovec *iov, uint16_t type,
 	    size_t off, size_t len, uint64_t sum, uint32_t rxcsum);
 /*
- * The sum of a frame of `len' bytes from `from' on as the guest sees it:
+ * Return the sum of a frame of `len' bytes from `from' on as the guest sees it:
  * without its tag if `strip' is set.
  */
 uint64_t e82545_rx_seen(const struct iovec *iov, size_t len, size_t from,

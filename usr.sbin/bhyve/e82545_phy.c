@@ -147,8 +147,8 @@ phy_status(struct e82545 *dev)
 }
 
 /*
- * Something changed that decides about the link.  `bounced' means that it went
- * down in between, even if it is up again.
+ * Update the link after a change of what decides about it.  `bounced' means
+ * that the link went down in between, even if it is up again.
  */
 static void
 phy_update(struct e82545 *dev, bool bounced)
@@ -179,10 +179,10 @@ e82545_phy_link(struct e82545 *dev, bool up)
 }
 
 /*
- * The register file already has its reset values, of which CTRL.SLU is one: the
- * link is up.  LSC reports that when the driver first writes CTRL or a control
- * register of the PHY, because negotiation takes longer in hardware, and
- * drivers clear ICR before.
+ * Reset the PHY.  The register file already has its reset values, of which
+ * CTRL.SLU is one: the link is up.  LSC reports that when the driver first
+ * writes CTRL or a control register of the PHY, because negotiation takes
+ * longer in hardware, and drivers clear ICR before.
  */
 void
 e82545_phy_reset(struct e82545 *dev)
@@ -272,8 +272,9 @@ phy_read(struct e82545 *dev, unsigned int reg)
 }
 
 /*
- * New settings of speed and advertisement take effect when RESTART or a
- * software reset restarts negotiation, or at once if negotiation is off.
+ * Write the control register.  New settings of speed and advertisement take
+ * effect when RESTART or a software reset restarts negotiation, or at once if
+ * negotiation is off.
  */
 static void
 phy_ctrl_write(struct e82545 *dev, uint16_t old, uint16_t value)
@@ -310,8 +311,8 @@ phy_write(struct e82545 *dev, unsigned int reg, uint16_t value)
 }
 
 /*
- * An access completes at once.  It fails with MDIC.E if the address is not the
- * PHY's, or if the opcode is neither read nor write.
+ * Carry out an access, which completes at once.  The access fails with MDIC.E
+ * if the address is not the PHY's, or if the opcode is neither read nor write.
  */
 void
 e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value)

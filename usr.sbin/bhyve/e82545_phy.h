@@ -74,13 +74,14 @@ struct e82545_phy_reg {
 };
 
 size_t	e82545_phy_size(void);	/* bytes of struct e82545_phy, zeros at first */
-/* Device reset: every PHY register returns to its default. */
+/* Reset: every PHY register returns to its default. */
 void	e82545_phy_reset(struct e82545 *dev);
-/* MDIC, as the register table calls it. */
+/* Write MDIC, for the register table. */
 void	e82545_mdic_write(struct e82545 *dev, uint32_t off, uint32_t value);
 /*
- * The cable (`up') or CTRL changed: update STATUS and the PHY registers, and
- * raise LSC if the link went up or down.  CTRL.PHY_RST holds the PHY in reset.
+ * Update STATUS and the PHY registers after a change of the cable (`up') or
+ * CTRL, and raise LSC if the link went up or down.  CTRL.PHY_RST holds the PHY
+ * in reset.
  */
 void	e82545_phy_link(struct e82545 *dev, bool up);
 

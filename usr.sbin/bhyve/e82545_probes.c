@@ -12,7 +12,9 @@
 #include "e82545_impl.h"
 #include "e82545_probes.h"
 
-/* A tracer cannot fault pages in: read the name, so that it is resident. */
+/*
+ * Read the name, so that its page is resident: a tracer cannot fault pages in.
+ */
 static char *
 present(const char *name)
 {

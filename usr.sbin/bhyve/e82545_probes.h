@@ -47,8 +47,8 @@ e82545_probe_nothing(const void *dev __unused, ...)
 #endif
 
 /*
- * Probes with a reason, which is a counter: a descriptor is invalid, or a frame
- * is dropped.  `index' is that of the descriptor.  Any thread.
+ * Fire a probe with a reason, which is a counter: a descriptor is invalid, or a
+ * frame is dropped.  `index' is that of the descriptor.  Any thread.
  */
 void	e82545_probe_bad(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
@@ -56,7 +56,7 @@ void	e82545_probe_tx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
 void	e82545_probe_rx_drop(struct e82545 *dev, enum e82545_counter reason,
 	    uint32_t index);
-/* The frame port dropped a frame, and counted it. */
+/* Fire a probe for a frame that the frame port dropped, and counted. */
 void	e82545_probe_tx_overmtu(struct e82545 *dev, uint32_t index);
 void	e82545_probe_rx_overmtu(struct e82545 *dev, uint32_t index);
 

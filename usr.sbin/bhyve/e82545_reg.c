@@ -65,7 +65,7 @@ reg_find(const struct e82545 *dev, uint32_t off)
 	return (line == 0 ? NULL : &dev->type->et_line[line - 1]);
 }
 
-/* The station address comes from the EEPROM.  reg_mtx held. */
+/* Load the station address from the EEPROM.  reg_mtx held. */
 static void
 load_address(struct e82545 *dev)
 {
@@ -112,7 +112,7 @@ e82545_ctrl_write(struct e82545 *dev, uint32_t off __unused, uint32_t value)
 	e82545_phy_link(dev, dev->link_up);
 }
 
-/* Both bits clear themselves: section 13.4.6. */
+/* Write CTRL_EXT, of which two bits clear themselves: section 13.4.6. */
 void
 e82545_ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -122,7 +122,7 @@ e82545_ctrl_ext_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	    ~(E82545_CTRL_EXT_ASDCHK | E82545_CTRL_EXT_EE_RST));
 }
 
-/* RDBAL, RDBAH, RDLEN, RDH, RDT or RCTL: frames may be pending for it. */
+/* Write RDBAL, RDBAH, RDLEN, RDH, RDT or RCTL: frames may be pending. */
 void
 e82545_rx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -147,7 +147,9 @@ e82545_rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	E82545_PROBE(dev, RX_KICK, value, dev->wake_rx);
 }
 
-/* TDBAL, TDBAH, TDLEN, TDH, TCTL or TARC: descriptors may be pending now. */
+/*
+ * Write TDBAL, TDBAH, TDLEN, TDH, TCTL or TARC: descriptors may be pending now.
+ */
 void
 e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -168,10 +170,10 @@ e82545_tx_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * The kick does not depend on TDH, which a batch stores at its end only: a ring
- * that looks empty by it may have been filled while the batch is in progress,
- * and that batch has read TDT before.  A write that does not change TDT posts
- * nothing, unless it is a kick of the CSB.
+ * Write TDT, and kick.  The kick does not depend on TDH, which a batch stores
+ * at its end only: a ring that looks empty by it may have been filled while the
+ * batch is in progress, and that batch has read TDT before.  A write that does
+ * not change TDT posts nothing, unless it is a kick of the CSB.
  */
 void
 e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
@@ -242,7 +244,7 @@ reg_read(struct e82545 *dev, uint32_t off)
 	return (value);
 }
 
-/* The new value: written bits under the mask, all others as stored. */
+/* Return the new value: written bits under the mask, all others as stored. */
 static uint32_t
 reg_merge(const struct e82545 *dev, const struct e82545_line *l, uint32_t off,
     uint32_t value)
@@ -289,9 +291,9 @@ reg_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * The I/O BAR is a window of one register: section 13.2.2.1.  Offsets beyond
- * the memory BAR, where the flash would be, and unaligned ones have no
- * register.
+ * Find the register of the I/O BAR, which is a window of one: section 13.2.2.1.
+ * Offsets beyond the memory BAR, where the flash would be, and unaligned ones
+ * have no register.
  */
 static bool
 io_target(const struct e82545 *dev, uint32_t *off)
@@ -375,7 +377,9 @@ bar_write(struct e82545 *dev, int bar, uint32_t off, uint32_t value)
 		reg_write(dev, off, value);
 }
 
-/* What a write leaves alone: the bits as stored, or 0 if writing 1 acts. */
+/*
+ * Return what a write leaves alone: the bits as stored, or 0 if writing 1 acts.
+ */
 static uint32_t
 reg_rest(const struct e82545 *dev, uint32_t off)
 {
@@ -399,7 +403,10 @@ read_parts(struct e82545 *dev, int bar, uint32_t off, unsigned int size)
 	return (value);
 }
 
-/* The I/O BAR ignores writes of less than 32 bits: section 13.2.2. */
+/*
+ * Write the registers that an access touches.  The I/O BAR ignores writes of
+ * less than 32 bits: section 13.2.2.
+ */
 static void
 write_parts(struct e82545 *dev, int bar, uint32_t off, unsigned int size,
     uint64_t value)

@@ -136,7 +136,10 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	return (true);
 }
 
-/* Section 13.4.22.  The reserved combination means the default. */
+/*
+ * Return the size of buffers, section 13.4.22.  The reserved combination means
+ * the default.
+ */
 static uint32_t
 rx_bufsize(uint32_t rctl)
 {
@@ -235,7 +238,7 @@ rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 		b->endless = b->posted == b->size;
 }
 
-/* The lower halves of a frame's descriptors, those from `from' on. */
+/* Set the lower halves of a frame's descriptors, from `from' on. */
 static void
 rx_hashed(struct rx_batch *b, uint32_t from, uint64_t lower)
 {
@@ -316,9 +319,9 @@ rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 }
 
 /*
- * From the last to the first: the guest, which processes them in order, has all
- * of them or none, wherever a crash cuts this off.  e82545_salvage.c completes
- * it.
+ * Write the batch back, from the last descriptor to the first: the guest, which
+ * processes them in order, has all of them or none, wherever a crash cuts this
+ * off.  e82545_salvage.c completes it.
  */
 static void
 rx_write_back(struct e82545 *dev, const struct rx_batch *b)
@@ -368,9 +371,9 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b, uint32_t frames)
 }
 
 /*
- * RXDMT0 if the posted descriptors fall to a half, quarter or eighth of the
- * ring: section 13.4.22, RDMTS.  Before the batch is written back.  Those up to
- * the ring's end count if RDT is never reached.
+ * Return RXDMT0 if the posted descriptors fall to a half, quarter or eighth of
+ * the ring: section 13.4.22, RDMTS.  Before the batch is written back.  Those
+ * up to the ring's end count if RDT is never reached.
  */
 static uint32_t
 rx_causes(struct e82545 *dev, struct rx_batch *b)
@@ -479,8 +482,8 @@ rx_both(struct e82545 *dev, struct rx_batch b[E82545_QUEUES],
 }
 
 /*
- * A batch has taken all frames: return their space, and see whether others have
- * come.  Until then the port's event would come again.
+ * Return the space of a batch's frames, which were all, and see whether others
+ * have come.  Until then the port's event would come again.
  */
 static bool
 rx_more(struct e82545 *dev)
@@ -493,7 +496,7 @@ rx_more(struct e82545 *dev)
 	    e82545_loop_pending(dev));
 }
 
-/* A batch of the port's frames, or (direct) of those that a caller has. */
+/* Receive a batch of the port's frames, or (direct) of a caller's. */
 static enum e82545_rx_state
 rx_once(struct e82545 *dev, struct frame_source *frames, bool direct)
 {

@@ -27,7 +27,7 @@ struct rx_space {
 };
 
 /*
- * The descriptor at the head has no buffer: pass over it.  Returns false if
+ * Pass over the descriptor at the head, which has no buffer.  Returns false if
  * only `keep' more are posted, which the frame needs, or the batch has no
  * space.
  */
@@ -77,8 +77,8 @@ rx_pieces(struct e82545 *dev, uint64_t gpa, size_t n, struct iovec *iov)
 }
 
 /*
- * The same for the buffers of a descriptor that has several; `first' is one,
- * `split' is what e82574_rx_lens() takes.
+ * Do as rx_pieces() does, for the buffers of a descriptor that has several;
+ * `first' is one, `split' is what e82574_rx_lens() takes.
  */
 static struct iovec *
 rx_pieces_split(struct e82545 *dev, const struct rx_batch *b, uint64_t first,
@@ -204,8 +204,8 @@ rx_zero(struct frame_cursor *to, size_t len)
 }
 
 /*
- * The frame, or a segment, is in its buffers: complete its last descriptor.
- * `wire' is its length there, padded and with FCS; `sums' as from
+ * Complete the last descriptor of a frame, or a segment, which is in its
+ * buffers.  `wire' is its length there, padded and with FCS; `sums' as from
  * e82545_rx_sum().  Returns whether all of it is in guest memory.
  */
 static bool
@@ -261,7 +261,7 @@ e82545_rx_deliver(struct e82545 *dev, struct rx_batch *b,
 	    f->tagged), b->rxcsum, f->tagged, f->strip));
 }
 
-/* The next segment's length on the wire: padded, with FCS. */
+/* Return the next segment's length on the wire: padded, with FCS. */
 size_t
 e82545_rx_segment_wire(const struct frame_cut *cut, size_t paylen)
 {
@@ -309,7 +309,7 @@ e82545_rx_segment(struct e82545 *dev, struct rx_batch *b,
 	    wire - E82545_ETH_FCS - flen, sums));
 }
 
-/* The guest gets the frame as it is, in `len' bytes. */
+/* Give the guest the frame as it is, in `len' bytes. */
 void
 e82545_rx_uncut(struct e82545 *dev, struct rx_batch *b,
     const struct rx_frame *f, size_t len)

@@ -156,7 +156,7 @@ rx_all_fit(const struct rx_batch *b, const struct rx_frame *f,
 	return (need <= rx_room(b) && b->ndone + need <= RX_BATCH_DESCS);
 }
 
-/* A frame with a partial checksum. */
+/* Receive a frame with a partial checksum. */
 enum rx_verdict
 e82545_rx_offload(struct e82545 *dev, struct rx_batch *b, struct rx_frame *f)
 {

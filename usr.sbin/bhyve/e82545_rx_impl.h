@@ -153,7 +153,7 @@ rx_split(const struct e82545 *dev)
 }
 
 /*
- * RDH, counted in descriptors: one with four buffers counts twice there.
+ * Return RDH, counted in descriptors: one with four buffers counts twice there.
  * `regs' is E82574_QUEUE() of the queue, `split' is rx_split(), here and below.
  */
 static inline uint32_t
@@ -162,7 +162,7 @@ rx_head(const struct e82545 *dev, uint32_t regs, bool split)
 	return (e82545_reg(dev, E82545_RDH + regs) >> split);
 }
 
-/* Descriptor `i' of a ring. */
+/* Return descriptor `i' of a ring. */
 static inline uint64_t *
 rx_desc(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i)
 {
@@ -190,7 +190,9 @@ rx_ring_map(const struct e82545 *dev, uint32_t regs))[2]
 	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
 
-/* Descriptors that the guest has posted; 0 if the ring is invalid. */
+/*
+ * Return how many descriptors the guest has posted; 0 if the ring is invalid.
+ */
 static inline uint32_t
 rx_ring_posted(const struct e82545 *dev, uint32_t regs, uint32_t head,
     uint32_t size, bool split)
@@ -206,7 +208,7 @@ rx_ring_posted(const struct e82545 *dev, uint32_t regs, uint32_t head,
 }
 
 /*
- * The address of the next buffer, the first one of its descriptor: guest
+ * Return the address of the next buffer, the first one of its descriptor: guest
  * memory, read once.  rx_buffer() if descriptors have one.
  */
 static inline uint64_t
@@ -223,7 +225,7 @@ rx_first_buffer(const struct e82545 *dev, const struct rx_batch *b)
 	return (le64toh(atomic_load_64(rx_desc(dev, b->ring, b->head))));
 }
 
-/* The posted descriptors that the batch has not used. */
+/* Return how many posted descriptors the batch has not used. */
 static inline uint32_t
 rx_room(const struct rx_batch *b)
 {
@@ -232,8 +234,8 @@ rx_room(const struct rx_batch *b)
 }
 
 /*
- * That buffer is filled: make its descriptor's upper half.  `sums' as from
- * e82545_rx_sum().
+ * Make the upper half of the descriptor of that buffer, which is filled.
+ * `sums' as from e82545_rx_sum().
  */
 static inline void
 rx_done(struct rx_batch *b, size_t len, uint64_t sums, uint8_t status,
@@ -265,14 +267,14 @@ rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
 		atomic_store_rel_64(&ring[start + i][1], done[i]);
 }
 
-/* What RSS has made of the batch, or NULL. */
+/* Return what RSS has made of the batch, or NULL. */
 static inline const uint64_t *
 rx_lower(const struct e82545_rxq *q)
 {
 	return (e82545_salvage_bool(&q->hashed) ? q->lower : NULL);
 }
 
-/* The longest frame that RCTL accepts, bytes without FCS. */
+/* Return the longest frame that RCTL accepts, bytes without FCS. */
 static inline uint32_t
 rx_longest(const struct rx_batch *b)
 {
@@ -305,7 +307,7 @@ rx_lose(struct e82545 *dev, struct rx_batch *b, size_t wire,
 	rx_drop(dev, b, why);
 }
 
-/* The bytes that the guest gets of a frame of `wire' bytes. */
+/* Return the bytes that the guest gets of a frame of `wire' bytes. */
 static inline size_t
 rx_guest_len(const struct rx_batch *b, const struct rx_frame *f, size_t wire)
 {
@@ -313,14 +315,17 @@ rx_guest_len(const struct rx_batch *b, const struct rx_frame *f, size_t wire)
 	    (E82545_ETH_FCS - b->fcs));
 }
 
-/* Of `len' bytes that the guest gets, those of headers in their own buffer. */
+/*
+ * Return how many of `len' bytes that the guest gets are headers in a buffer of
+ * their own.
+ */
 static inline size_t
 rx_header(const struct rx_frame *f, size_t len)
 {
 	return (f->header <= len ? f->header : 0);
 }
 
-/* The descriptors that `len' bytes take. */
+/* Return the descriptors that `len' bytes take. */
 static inline size_t
 rx_need(const struct rx_batch *b, const struct rx_frame *f, size_t len)
 {
@@ -349,7 +354,7 @@ rx_stalled(const struct e82545 *dev)
  */
 void	e82545_rx_poll(struct e82545 *dev, struct rx_batch *b);
 /*
- * The batch ends because of too few descriptors, b->need.  Returns whether the
+ * End the batch because of too few descriptors, b->need.  Returns whether the
  * receive side is stalled now, which it is not if enough have been posted.
  * reg_mtx held.
  */
@@ -378,7 +383,7 @@ enum rx_verdict e82545_rx_offload(struct e82545 *dev, struct rx_batch *b,
  */
 
 /*
- * The descriptor at the head has no buffer: pass over it.  Returns false if
+ * Pass over the descriptor at the head, which has no buffer.  Returns false if
  * only `keep' more are posted, which the frame needs, or the batch has no
  * space.
  */
@@ -386,7 +391,7 @@ bool	e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep);
 /* Give a frame to the guest, in `len' bytes. */
 void	e82545_rx_deliver(struct e82545 *dev, struct rx_batch *b,
 	    const struct rx_frame *f, size_t len);
-/* The length on the wire of a segment: padded, with FCS. */
+/* Return the length on the wire of a segment: padded, with FCS. */
 size_t	e82545_rx_segment_wire(const struct frame_cut *cut, size_t paylen);
 /*
  * Give the segment at `cut' to the guest.  Returns whether its buffers are all

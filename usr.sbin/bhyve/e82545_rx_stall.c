@@ -42,7 +42,10 @@ e82545_rxq_port(struct e82545 *dev)
 	dev->rx_cut_off = 0;
 }
 
-/* A batch that was writing back is completed by e82545_rx_recover(). */
+/*
+ * Take over a queue.  A batch that was writing back is completed by
+ * e82545_rx_recover().
+ */
 static bool
 rxq_salvage(struct e82545 *dev, const struct e82545_rxq *from, uint32_t regs)
 {
@@ -171,9 +174,9 @@ e82545_rx_kicked(struct e82545 *dev)
 }
 
 /*
- * With the CSB on, see whether the guest has posted more.  It may have taken
- * back some meanwhile: with the mode off, RDT is what was written last.  Those
- * that the batch has used stay used.
+ * See, with the CSB on, whether the guest has posted more.  The guest may have
+ * taken back some meanwhile: with the mode off, RDT is what was written last.
+ * Those that the batch has used stay used.
  */
 void
 e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
@@ -188,10 +191,10 @@ e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)
 }
 
 /*
- * Too few descriptors for the frame: stall, unless enough are posted now.
- * Returns whether it stalls.  Without a ring it always does: only a write to
- * RDBAL, RDBAH, RDLEN or RDH can change that, and those wait for the end of the
- * batch.  reg_mtx held.
+ * Stall, as there are too few descriptors for the frame, unless enough are
+ * posted now.  Returns whether it stalls.  Without a ring it always does: only
+ * a write to RDBAL, RDBAH, RDLEN or RDH can change that, and those wait for the
+ * end of the batch.  reg_mtx held.
  */
 bool
 e82545_rx_stall(struct e82545 *dev, struct rx_batch *b)

@@ -108,7 +108,7 @@ salvage_now(void *arg)
 static const struct e82545_ops salvage_ops = { .eo_now = salvage_now };
 static const struct frame_port_ops salvage_port_ops;
 
-/* What no other file owns. */
+/* Take over what no other file owns. */
 static void
 salvage_regs(struct e82545 *dev, const struct e82545 *old)
 {
@@ -133,7 +133,7 @@ salvage_state(struct e82545 *dev, const struct e82545 *old)
 	    e82545_rxq_salvage(dev, old) && e82545_intr_salvage(dev, old));
 }
 
-/* A copy of the memory, with pointers to its parts; NULL with errno. */
+/* Copy the memory, with pointers to its parts.  Returns NULL with errno. */
 static struct e82545 *
 salvage_copy(const void *memory, size_t size)
 {

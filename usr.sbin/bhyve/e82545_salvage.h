@@ -19,7 +19,7 @@ struct e82545;
 struct e82545_rxq;
 struct e82545_txq;
 
-/* A bool in memory that may hold any byte. */
+/* Read a bool in memory that may hold any byte. */
 static inline bool
 e82545_salvage_bool(const bool *value)
 {

@@ -68,7 +68,7 @@ e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len)
 	s->done += len;
 }
 
-/* `value' is no longer than `len' bytes. */
+/* Save or restore a number.  `value' is no longer than `len' bytes. */
 static uint64_t
 snap_number(struct e82545_snap *s, uint64_t value, uint64_t max, size_t len)
 {
@@ -149,7 +149,10 @@ snap_state(struct e82545 *dev, struct e82545_snap *s)
 	snap_counters(dev, s);
 }
 
-/* Returns the size of the snapshot; if `buf' is NULL, does nothing else. */
+/*
+ * Save the state.  Returns the size of the snapshot; does nothing else if `buf'
+ * is NULL.
+ */
 static size_t
 snap_save(struct e82545 *dev, uint8_t *buf, size_t size)
 {

@@ -44,11 +44,12 @@ void	e82545_snap_u64(struct e82545_snap *s, uint64_t *value, uint64_t max);
 void	e82545_snap_bool(struct e82545_snap *s, bool *value);
 void	e82545_snap_bytes(struct e82545_snap *s, void *buf, size_t len);
 
-/* An invariant of the state: if it does not hold, the snapshot is bad. */
+/* Check an invariant of the state: if it does not hold, the snapshot is bad. */
 void	e82545_snap_check(struct e82545_snap *s, bool holds);
 
 /*
- * The parts of the state, each in the file that owns it.  All locks held.
+ * Save or restore a part of the state, each in the file that owns it.  All
+ * locks held.
  */
 void	e82545_reg_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s);
@@ -56,10 +57,14 @@ void	e82545_eeprom_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_phy_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_csb_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82545_txq_snap(struct e82545 *dev, struct e82545_snap *s);
-/* The frames in the loopback queue; a restore needs it to be empty. */
+/*
+ * Save or restore the frames in the loopback queue; a restore needs the queue
+ * to be empty.
+ */
 void	e82545_loop_snap(struct e82545 *dev, struct e82545_snap *s);
 /*
- * When an interrupt was sent, saved as its age; 0 if too old to matter for ITR.
+ * Save or restore when an interrupt was sent, as its age; 0 if too old to
+ * matter for ITR.
  */
 void	e82545_snap_last(struct e82545_snap *s, uint64_t *last_ns);
 /* Call after e82545_reg_snap().  Times are saved relative to now_ns. */

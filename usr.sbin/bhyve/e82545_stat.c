@@ -71,8 +71,9 @@ e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n)
 }
 
 /*
- * e82545_reg_snap() has processed the registers themselves.  What is latched
- * is subtracted from the count, and a count only grows until then.
+ * Save or restore what is latched; e82545_reg_snap() has processed the
+ * registers themselves.  What is latched is subtracted from the count, and a
+ * count only grows until then.
  */
 void
 e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
@@ -87,7 +88,10 @@ e82545_stat_snap(struct e82545 *dev, struct e82545_snap *s)
 	}
 }
 
-/* The halves of a count are stored one after the other. */
+/*
+ * Take over what is latched: the halves of a count are stored one after the
+ * other.
+ */
 bool
 e82545_stat_salvage(struct e82545 *dev, const struct e82545 *old)
 {
@@ -125,7 +129,7 @@ e82545_stat_read(struct e82545 *dev, uint32_t off)
 	return (value);
 }
 
-/* The index of the pair of registers whose low half is at an offset. */
+/* Return the index of the pair of registers whose low half is at an offset. */
 static unsigned int
 stat_pair(uint32_t off)
 {
@@ -137,8 +141,9 @@ stat_pair(uint32_t off)
 }
 
 /*
- * Frames wait in the port while the guest has no buffers, so what the network
- * drops there is what an adapter with a FIFO of that size would miss.
+ * Count the frames that the network dropped as missed.  Frames wait in the port
+ * while the guest has no buffers, so what is dropped there is what an adapter
+ * with a FIFO of that size would miss.
  */
 void
 e82545_stat_missed(struct e82545 *dev)
@@ -157,7 +162,7 @@ e82545_stat_missed_read(struct e82545 *dev, uint32_t off)
 }
 
 /*
- * A read of the low half latches all 64 bits.  The read of the high half
+ * Read the low half, which latches all 64 bits.  The read of the high half
  * returns the latched value and subtracts it, so that bytes counted between the
  * two reads are not lost.
  */

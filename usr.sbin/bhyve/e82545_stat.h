@@ -47,7 +47,7 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len,
 	t->size[i < E82545_NSIZES ? i : E82545_NSIZES - 1] += n;
 }
 
-/* The frames that were counted. */
+/* Return the number of frames that were counted. */
 static inline uint32_t
 e82545_tally_frames(const struct e82545_tally *t)
 {
@@ -73,9 +73,9 @@ void	e82545_stat64(struct e82545 *dev, uint32_t off, uint64_t n);
 void	e82545_stat_sizes(struct e82545 *dev, uint32_t first,
 	    const struct e82545_tally *t);
 
-/* Device reset: clear the statistics registers. */
+/* Clear the statistics registers, at a reset. */
 void	e82545_stat_reset(struct e82545 *dev);
-/* Reads, as the register table calls them. */
+/* Read a register, for the register table. */
 uint32_t e82545_stat_read(struct e82545 *dev, uint32_t off);
 /* Add to MPC what the network has dropped; then read it. */
 void	e82545_stat_missed(struct e82545 *dev);

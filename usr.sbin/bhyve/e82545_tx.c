@@ -77,9 +77,9 @@
 #define	TX_SINGLE_BITS	(E82545_TXD_EOP | E82545_TXD_IFCS)
 
 /*
- * The fast path of collect and send: a packet of one descriptor that goes to
- * the network as one frame, as it is.  Returns false, having done nothing, if
- * the packet at the head is another.
+ * Send a packet of one descriptor that goes to the network as one frame, as it
+ * is: the fast path of collect and send.  Returns false, having done nothing,
+ * if the packet at the head is another.
  */
 static bool
 tx_single_desc(struct e82545 *dev, struct tx_batch *b)
@@ -224,7 +224,7 @@ tx_packet(struct e82545 *dev, struct tx_batch *b)
 	return (TX_FULL);
 }
 
-/* Returns true if more may be pending. */
+/* Send a batch of a queue.  Returns true if more may be pending. */
 static bool
 tx_run(struct e82545 *dev, struct tx_batch *b)
 {
@@ -266,8 +266,8 @@ tx_stats(struct e82545 *dev, const struct tx_batch *b)
 }
 
 /*
- * Section 13.4.43: TXD_LOW when the pending descriptors fall to LWTHRESH; TXQE
- * when none are pending.
+ * Return the causes of section 13.4.43: TXD_LOW when the pending descriptors
+ * fall to LWTHRESH; TXQE when none are pending.
  */
 static uint32_t
 tx_causes(struct e82545 *dev, const struct tx_batch *b)
@@ -326,7 +326,7 @@ tx_write_back(const struct tx_batch *b)
 	return (delayed & txq->delay[0]);
 }
 
-/* Returns true if the receive path must be woken. */
+/* End a batch.  Returns true if the receive path must be woken. */
 static bool
 tx_end(struct e82545 *dev, struct tx_batch *b)
 {
@@ -399,7 +399,7 @@ tx_pending(const struct e82545 *dev, unsigned int queue)
 }
 
 /*
- * The same of the queue whose turn it is, or of the next one if that has
+ * Send from the queue whose turn it is, or from the next one if that has
  * nothing to do.
  */
 static __attribute__((__noinline__)) bool

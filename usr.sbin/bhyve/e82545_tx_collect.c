@@ -27,7 +27,7 @@ e82545_txq_size(void)
 	return (E82545_QUEUES * sizeof(struct e82545_txq));
 }
 
-/* No batch is left: `now' is the state at TDH. */
+/* Note that no batch is left: `now' is the state at TDH. */
 static void
 txq_keep(struct e82545_txq *txq)
 {
@@ -185,7 +185,7 @@ tx_error(struct tx_packet *p, enum e82545_counter error)
 		p->error = error;
 }
 
-/* Section 3.3.6. */
+/* Take a context descriptor, section 3.3.6. */
 static void
 tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
 {
@@ -207,8 +207,8 @@ tx_context(struct e82545_txq *txq, const struct e82545_txd_context *txd)
 }
 
 /*
- * Commands count in the last descriptor of a packet; with TSO, and POPTS
- * always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
+ * Take a descriptor's commands, which count in the last descriptor of a packet;
+ * with TSO, and POPTS always, in the first.  Sections 3.3.3.1, 3.3.7, 3.3.7.1.
  */
 static void
 tx_commands(struct tx_packet *p, const union e82545_txd *txd, uint32_t lower)

@@ -117,7 +117,7 @@ struct tx_packet {
 	enum e82545_counter error;	/* why it is invalid, or TX_NO_ERROR */
 };
 
-/* Guest memory may change at any time: a descriptor is read once. */
+/* Read a descriptor, once: guest memory may change at any time. */
 static inline union e82545_txd
 tx_load(const uint64_t *ring)
 {
@@ -159,7 +159,7 @@ tx_ring_map(const struct e82545 *dev, uint32_t regs, uint32_t size))[2]
 	return ((uintptr_t)ring % sizeof(uint64_t) != 0 ? NULL : ring);
 }
 
-/* The packet at the head is invalid. */
+/* Note that the packet at the head is invalid. */
 static inline void
 tx_bad(struct e82545 *dev, struct tx_batch *b, enum e82545_counter why)
 {
@@ -211,7 +211,9 @@ tx_slot(const struct tx_batch *b)
 	return (b->q->pool[b->nframes] + E82545_VLAN_LEN);
 }
 
-/* How many bytes a frame of `len' lacks, if the guest wants them added. */
+/*
+ * Return how many bytes a frame of `len' lacks, if the guest wants them added.
+ */
 static inline size_t
 tx_padding(const struct tx_batch *b, size_t len)
 {

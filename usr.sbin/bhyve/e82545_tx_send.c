@@ -141,7 +141,7 @@ tx_frame(struct e82545 *dev, struct tx_batch *b, const struct tx_packet *p,
 	e82545_tx_out(dev, b, &frame);
 }
 
-/* How many bytes must be copied to change a frame, without TSO. */
+/* Return how many bytes must be copied to change a frame, without TSO. */
 static size_t
 tx_changed(const struct tx_batch *b, const struct tx_packet *p)
 {
@@ -219,7 +219,9 @@ tx_plain(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 	tx_frame(dev, b, p, hdrlen, &cur, len - hdrlen);
 }
 
-/* Returns false if the batch is full before the packet is sent. */
+/*
+ * Send a packet.  Returns false if the batch is full before the packet is sent.
+ */
 bool
 e82545_tx_send(struct e82545 *dev, struct tx_batch *b, struct tx_packet *p)
 {

@@ -33,9 +33,9 @@ struct e82545_line {
 	uint32_t	el_reset;	/* the value after a reset */
 	uint32_t	el_mask;	/* bits that writing changes */
 	uint32_t	el_own;		/* bits that the model sets, too */
-	/* Returns the value; NULL: the one stored. */
+	/* Return the value; NULL: the stored value. */
 	uint32_t	(*el_read)(struct e82545 *dev, uint32_t off);
-	/* Called with the mask applied; NULL: the value is stored. */
+	/* Write the value, with the mask applied; NULL: store it. */
 	void		(*el_write)(struct e82545 *dev, uint32_t off,
 			    uint32_t value);
 	/* The rings whose mutexes a write takes before reg_mtx. */
@@ -170,8 +170,8 @@ extern const struct e82545_type e82545_em;	/* e82545_em.c */
 extern const struct e82545_type e82574_l;	/* e82574.c */
 
 /*
- * Functions of registers, for these tables.  Under reg_mtx; the masks have been
- * applied.  They may set wake_tx, wake_rx or intr_off.
+ * Access registers, for these tables.  Under reg_mtx; the masks have been
+ * applied.  These functions may set wake_tx, wake_rx or intr_off.
  */
 uint32_t e82545_zero_read(struct e82545 *dev, uint32_t off);
 void	e82545_ctrl_write(struct e82545 *dev, uint32_t off, uint32_t value);

@@ -31,7 +31,10 @@
  * Functions of registers.
  */
 
-/* Drivers wait until requests to memory have ended: they end at once. */
+/*
+ * Read STATUS.  Drivers wait until requests to memory have ended, which is at
+ * once.
+ */
 static uint32_t
 l_status_read(struct e82545 *dev, uint32_t off)
 {
@@ -39,7 +42,7 @@ l_status_read(struct e82545 *dev, uint32_t off)
 	    E82574_CTRL_GIO_MD) != 0 ? 0 : E82574_STATUS_GIO_ME));
 }
 
-/* 40 KB in all: transmit has what receive does not get. */
+/* Divide 40 KB: transmit has what receive does not get. */
 static void
 l_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -49,7 +52,10 @@ l_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, rx_kb | (40 - rx_kb) << 16);
 }
 
-/* The frame that waits for descriptors may be another queue's now. */
+/*
+ * Write a register of RSS: the frame that waits for descriptors may be another
+ * queue's now.
+ */
 static void
 l_rss_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
@@ -57,7 +63,9 @@ l_rss_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	dev->wake_rx = e82545_rx_kicked(dev);
 }
 
-/* Who reads 0 in SMBI has the semaphore, and others then read 1. */
+/*
+ * Read SWSM.  A reader of 0 in SMBI has the semaphore, and others then read 1.
+ */
 static uint32_t
 l_swsm_read(struct e82545 *dev, uint32_t off)
 {
@@ -68,8 +76,8 @@ l_swsm_read(struct e82545 *dev, uint32_t off)
 }
 
 /*
- * The time: SYSTIM is what was written, and has grown since.  A read of the low
- * half latches the high half.
+ * Return the time: SYSTIM is what was written, and has grown since.  A read of
+ * the low half latches the high half.
  */
 static uint64_t
 systim_at(const struct e82545 *dev, uint64_t now_ns)

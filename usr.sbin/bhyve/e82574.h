@@ -59,11 +59,12 @@ struct e82574_verdict {
 };
 
 /*
- * Which vectors send a message: a pure function.  e82574_intr.c says how.
+ * Decide which vectors send a message: a pure function.  e82574_intr.c says
+ * how.
  */
 struct e82574_verdict e82574_moderate(const struct e82574 *state,
 	    const struct e82574_event *event);
-/* An event with MSI-X on: as intr_event() in e82545_intr.c. */
+/* Handle an event with MSI-X on, as intr_event() in e82545_intr.c does. */
 void	e82574_intr_event(struct e82545 *dev, struct e82545_moder_event *ev);
 
 /* RSS: what does not change within a batch. */
@@ -84,36 +85,36 @@ bool	e82574_rss_on(const struct e82545 *dev);
 /* Read what does not change within a batch.  rx_mtx held. */
 void	e82574_rss_begin(const struct e82545 *dev, struct e82574_rss *r);
 /*
- * The queue that a frame is for; sets *lower to the first half of its last
- * descriptor.  rx_mtx held.
+ * Return the queue that a frame is for, and set *lower to the first half of its
+ * last descriptor.  rx_mtx held.
  */
 unsigned int e82574_rss_queue(const struct e82545 *dev,
 	    const struct e82574_rss *r, const struct frame *f,
 	    uint64_t *lower);
-/* The hash of up to E82574_RSS_INPUT bytes: a pure function. */
+/* Return the hash of up to E82574_RSS_INPUT bytes: a pure function. */
 uint32_t e82574_rss_hash(const uint8_t key[E82574_RSSRK_COUNT * 4],
 	    const uint8_t *data, size_t len);
 
-/* Device reset, snapshots and salvage.  All locks held. */
+/* Reset, save or restore, and salvage what is the 82574L's.  All locks held. */
 void	e82574_reset(struct e82545 *dev);
 void	e82574_snap(struct e82545 *dev, struct e82545_snap *s);
 void	e82574_salvage(struct e82545 *dev, const struct e82545 *old);
 
-/* ICR, ICS, IVAR and EITR, as the register table calls them. */
+/* Access ICR, ICS, IVAR and EITR, for the register table. */
 uint32_t e82574_icr_read(struct e82545 *dev, uint32_t off);
 void	e82574_icr_write(struct e82545 *dev, uint32_t off, uint32_t value);
 uint32_t e82574_ics_read(struct e82545 *dev, uint32_t off);
 void	e82574_vector_write(struct e82545 *dev, uint32_t off, uint32_t value);
-/* The vectors, as bits, that have no cause which is enabled. */
+/* Return the vectors, as bits, that have no cause which is enabled. */
 uint32_t e82574_vectors_off(const struct e82545 *dev);
 
 /*
- * The interval in force of the vector that received frames have, or of INTx and
- * MSI: as e82545_itr().
+ * Return the interval in force, as e82545_itr() does, of the vector that
+ * received frames have, or of INTx and MSI.
  */
 uint16_t e82574_itr(const struct e82545 *dev);
 
-/* SYSTIM now. */
+/* Return SYSTIM now. */
 uint64_t e82574_systim(struct e82545 *dev);
 
 /*
@@ -135,23 +136,30 @@ bool	e82574_rx_stamp(struct e82545 *dev, const struct frame *f);
 void	e82574_rx_store(const struct e82545 *dev, uint64_t (*ring)[2],
 	    uint32_t size, uint32_t start, const struct e82545_rxq *q,
 	    uint32_t n);
-/* The `which'-th of the batch, at `i' of the ring.  rx_mtx held. */
+/*
+ * Store the `which'-th descriptor of the batch, at `i' of the ring.  rx_mtx
+ * held.
+ */
 void	e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2],
 	    uint32_t i, const struct e82545_rxq *q, uint32_t which);
-/* The word of that descriptor that has DD, as it is stored.  rx_mtx held. */
+/*
+ * Return the word of that descriptor that has DD, as it is stored.  rx_mtx
+ * held.
+ */
 uint64_t e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
 	    uint32_t which);
 /*
- * How many of `len' bytes are in each of the four buffers of a descriptor;
- * returns the sum.  UINT32_MAX: the sizes of the buffers.  `split' is 0 if the
- * packet is not split, else E82574_HEADER_SPLIT and how many bytes of headers
- * are in the first buffer.  rx_mtx held.
+ * Find how many of `len' bytes are in each of the four buffers of a descriptor,
+ * and return the sum.  UINT32_MAX: the sizes of the buffers.  `split' is 0 if
+ * the packet is not split, else E82574_HEADER_SPLIT and how many bytes of
+ * headers are in the first buffer.  rx_mtx held.
  */
 uint32_t e82574_rx_lens(const struct e82545 *dev, uint32_t len, uint16_t split,
 	    uint32_t lens[E82574_SPLIT_BUFFERS]);
 /*
- * The bytes of headers that are split from a frame's payload, less `strip',
- * which the guest does not get of them; 0 if it is not split.  rx_mtx held.
+ * Return the bytes of headers that are split from a frame's payload, less
+ * `strip', which the guest does not get; 0 if the frame is not split.  rx_mtx
+ * held.
  */
 size_t	e82574_rx_header(const struct e82545 *dev, const struct frame *f,
 	    size_t strip);

@@ -50,7 +50,7 @@ spi_begin(struct e82545_eeprom *ee, enum eeprom_state state)
 	ee->nbits = 0;
 }
 
-/* The opcode is complete. */
+/* Decode the opcode, which is complete. */
 static void
 spi_opcode(struct e82545_eeprom *ee)
 {
@@ -93,7 +93,7 @@ spi_store(struct e82545_eeprom *ee)
 	    ((ee->addr + 1) & (SPI_PAGE - 1));
 }
 
-/* The clock rises while the chip is selected. */
+/* Take a bit: the clock rises while the chip is selected. */
 static void
 spi_rise(struct e82545_eeprom *ee, bool data_in)
 {
@@ -125,7 +125,7 @@ spi_rise(struct e82545_eeprom *ee, bool data_in)
 	}
 }
 
-/* The clock falls while the chip is selected. */
+/* Give a bit: the clock falls while the chip is selected. */
 static void
 spi_fall(struct e82545_eeprom *ee)
 {
@@ -138,7 +138,9 @@ spi_fall(struct e82545_eeprom *ee)
 	}
 }
 
-/* A write disables further ones. */
+/*
+ * End an instruction, as chip select falls.  A write disables further writes.
+ */
 static void
 spi_deselect(struct e82545_eeprom *ee)
 {
@@ -193,7 +195,7 @@ e82574_eecd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 		spi_fall(ee);
 }
 
-/* A read or write completes at once, and fails if there is no such word. */
+/* Read a word, which completes at once, and fails if there is no such word. */
 void
 e82574_eerd_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {

@@ -47,7 +47,7 @@
 #define	MSIX_SHIFT	20
 #define	ALL_QUEUES	0x3		/* as bits */
 
-/* The causes that IVAR gives vector `v'. */
+/* Return the causes that IVAR gives vector `v'. */
 static uint32_t
 vector_causes(uint32_t ivar, unsigned int v)
 {
@@ -111,9 +111,9 @@ e82574_moderate(const struct e82574 *state, const struct e82574_event *ev)
 #define	TX_QUEUES	E82545_ICR_TXDW
 
 /*
- * The bits with a vector that an event's causes set: of queues those of the
- * event's, or of both if it is not about packets.  A timer that still ran when
- * MSI-X was turned on does not say for which queue.
+ * Return the bits with a vector that an event's causes set: of queues the
+ * event's, or of both if the event is not about packets.  A timer that still
+ * ran when MSI-X was turned on does not say for which queue.
  */
 static uint32_t
 msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
@@ -128,7 +128,7 @@ msix_causes(const struct e82545_moder_event *mev, uint32_t causes)
 	    ((causes & E82574_ICR_OTHERS) != 0 ? E82574_ICR_OTHER : 0));
 }
 
-/* All bits with a vector that they may set. */
+/* Return all bits with a vector that the causes may set. */
 static uint32_t
 msix_possible(uint32_t causes)
 {
@@ -277,7 +277,7 @@ e82574_snap(struct e82545 *dev, struct e82545_snap *s)
 	}
 }
 
-/* Registers and this change one after the other. */
+/* Take over the state: registers and this change one after the other. */
 void
 e82574_salvage(struct e82545 *dev, const struct e82545 *old)
 {
@@ -312,7 +312,10 @@ e82574_vectors_off(const struct e82545 *dev)
 	return (off);
 }
 
-/* CTRL_EXT.IAME: what has been seen is masked. */
+/*
+ * Mask the causes of IAM, if CTRL_EXT.IAME is set: what has been seen is
+ * masked.
+ */
 static void
 icr_mask(struct e82545 *dev)
 {
@@ -321,7 +324,9 @@ icr_mask(struct e82545 *dev)
 		    ~e82545_reg(dev, E82574_IAM));
 }
 
-/* ICR with the bit that says whether it has a cause that is not masked. */
+/*
+ * Return ICR with the bit that says whether it has a cause that is not masked.
+ */
 uint32_t
 e82574_ics_read(struct e82545 *dev, uint32_t off __unused)
 {
@@ -331,7 +336,9 @@ e82574_ics_read(struct e82545 *dev, uint32_t off __unused)
 	    E82574_ICR_ASSERTED : 0));
 }
 
-/* A read clears all causes if one of them is not masked, or all are. */
+/*
+ * Read ICR, which clears all causes if one of them is not masked, or all are.
+ */
 uint32_t
 e82574_icr_read(struct e82545 *dev, uint32_t off)
 {

@@ -138,7 +138,7 @@ struct ip6 {
 	const uint8_t	*tcp;		/* or NULL */
 };
 
-/* The home address in options of `len' bytes, or NULL. */
+/* Return the home address in options of `len' bytes, or NULL. */
 static const uint8_t *
 home_address(const uint8_t *opt, size_t len)
 {

@@ -42,7 +42,9 @@
 #define	TCP_HDRLEN	20
 #define	UDP_HDRLEN	8
 
-/* Where the headers of a packet end whose IP header is at `net', or 0. */
+/*
+ * Return where the headers of a packet end whose IP header is at `net', or 0.
+ */
 static uint32_t
 headers_end(const struct e82545 *dev, const uint8_t *p, uint32_t len,
     uint32_t net, uint16_t type)
@@ -136,8 +138,8 @@ e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
 }
 
 /*
- * The first word if RSS is off.  With PCSD the guest wants a hash in place of
- * the checksum: there is none.
+ * Return the first word if RSS is off.  With PCSD the guest wants a hash in
+ * place of the checksum: there is none.
  */
 static uint64_t
 rx_unhashed(const struct e82545 *dev, uint64_t d)
@@ -146,7 +148,10 @@ rx_unhashed(const struct e82545 *dev, uint64_t d)
 	    0 : htole64((d >> 16 & 0xffff) << 48));
 }
 
-/* The word with DD last, with release: a guest that sees it sees the rest. */
+/*
+ * Store the word with DD last, with release: a guest that sees it sees the
+ * rest.
+ */
 void
 e82574_rx_store_one(const struct e82545 *dev, uint64_t (*ring)[2], uint32_t i,
     const struct e82545_rxq *q, uint32_t which)

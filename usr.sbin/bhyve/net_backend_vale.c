@@ -222,7 +222,7 @@ vale_recv_disable(struct net_backend *be)
  * they ask for.
  */
 
-/* vale_set_header() with no sync in progress. */
+/* Call vale_set_header() with no sync in progress. */
 static int
 vale_set_length(struct vale_priv *priv, unsigned int len)
 {
@@ -248,7 +248,10 @@ vale_get_cap(struct net_backend *be)
 	return (VALE_FEATURES);
 }
 
-/* `features' also has those that frontend and guest have among themselves. */
+/*
+ * Set the features.  `features' also has what frontend and guest have among
+ * themselves.
+ */
 static int
 vale_set_cap(struct net_backend *be, uint64_t features,
     unsigned int vnet_hdr_len)

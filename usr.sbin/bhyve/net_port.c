@@ -204,8 +204,8 @@ bounce_create(struct net_backend *be)
 }
 
 /*
- * The host's stack takes the headers.  Those of other backends, as netmap's
- * pipes, may reach a program that expects none.
+ * Create a port on a TAP, whose stack takes the headers.  Headers on other
+ * backends, as netmap's pipes, may reach a program that expects none.
  */
 static struct frame_port *
 tap_create(struct net_backend *be)

@@ -31,9 +31,9 @@ struct net_backend;
 struct net_backend_port {
 	const char	*nbp_prefix;	/* nb->prefix */
 	/*
-	 * The frame port of an open backend, with everything set except
-	 * fp_frame_max; it lives as long as the backend.  From now on frames
-	 * go through the port only, and not through netbe_send() and
+	 * Return the frame port of an open backend, with everything set except
+	 * fp_frame_max; the port lives as long as the backend.  From now on
+	 * frames go through the port only, and not through netbe_send() and
 	 * netbe_recv().
 	 */
 	struct frame_port *(*nbp_port)(struct net_backend *be);
@@ -41,9 +41,9 @@ struct net_backend_port {
 SET_DECLARE(net_backend_port_set, struct net_backend_port);
 
 /*
- * The frame port of backend `be', which must outlive it, for frames of at most
- * `frame_max' bytes without FCS.  Returns NULL if out of memory.  The thread
- * that opened the backend.
+ * Create the frame port of backend `be', which must outlive the port, for
+ * frames of at most `frame_max' bytes without FCS.  Returns NULL if out of
+ * memory.  The thread that opened the backend.
  */
 struct frame_port *net_port_create(struct net_backend *be, uint32_t frame_max);
 

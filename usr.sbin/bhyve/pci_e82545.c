@@ -136,8 +136,8 @@ pci_e82545_map(void *arg, uint64_t gpa, size_t len,
 }
 
 /*
- * bhyve learns of the line even with MSI on: it keeps it pending, so that the
- * line is right if the guest turns MSI off.
+ * Set the line, of which bhyve learns even with MSI on: it is pending then, and
+ * right if the guest turns MSI off.
  */
 static void
 pci_e82545_intr(void *arg, bool asserted)
@@ -174,7 +174,9 @@ pci_e82545_now(void *arg __unused)
 	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
 }
 
-/* The thread is woken only if it would wake too late by itself. */
+/*
+ * Set the timer.  The thread is woken only if it would wake too late by itself.
+ */
 static void
 pci_e82545_timer(void *arg, uint64_t when_ns)
 {
@@ -263,7 +265,8 @@ pci_e82545_ready_event(int fd, enum ev_type type __unused, void *param)
 }
 
 /*
- * SIGINFO: the counters that are not 0, a line each.  The event loop's thread.
+ * Print the counters that are not 0, a line each, on SIGINFO.  The event loop's
+ * thread.
  */
 static void
 pci_e82545_info(int sig __unused, enum ev_type type __unused,
@@ -307,7 +310,7 @@ pci_e82545_info_add(struct pci_e82545 *pe)
  * The adapter's own thread.
  */
 
-/* A batch.  Returns whether there is more to do. */
+/* Send a batch.  Returns whether there is more to do. */
 static bool
 pci_e82545_tx(struct pci_e82545 *pe)
 {
@@ -384,7 +387,8 @@ pci_e82545_start(struct pci_e82545 *pe)
  */
 
 /*
- * The revision stays 0, as of bhyve's own: Windows has it in its devices' IDs.
+ * Fill in configuration space.  The revision stays 0, as of bhyve's own:
+ * Windows has it in its devices' IDs.
  */
 static void
 pci_e82545_cfgspace(struct pci_devinst *pi, enum e82545_kind kind,
@@ -664,8 +668,9 @@ pci_e82545_cfgread(struct pci_devinst *pi, int offset, int bytes,
 }
 
 /*
- * bhyve stores the value, and makes no unaligned calls.  A capability may turn
- * MSI-X on or off, or unmask it, so bhyve is asked to store it first.
+ * Apply a write, whose value bhyve stores; bhyve makes no unaligned calls.  A
+ * capability may turn MSI-X on or off, or unmask it, so bhyve is asked to store
+ * it first.
  */
 static int
 pci_e82545_cfgwrite(struct pci_devinst *pi, int offset, int bytes,

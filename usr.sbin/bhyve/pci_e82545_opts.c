@@ -24,7 +24,10 @@
 #include "pci_e82545_opts.h"
 #include "pci_emul.h"
 
-/* A decimal option; *valuep stays if it is not set.  -1 after a message. */
+/*
+ * Read a decimal option; *valuep stays if it is not set.  Returns -1 after a
+ * message.
+ */
 static int
 opts_number(nvlist_t *nvl, const char *dev, const char *name, int min,
     int max, uint32_t *valuep)
@@ -45,7 +48,7 @@ opts_number(nvlist_t *nvl, const char *dev, const char *name, int min,
 	return (0);
 }
 
-/* csb=; *csbp stays if it is not set. */
+/* Read csb=; *csbp stays if it is not set. */
 static int
 opts_csb(nvlist_t *nvl, const char *dev, enum e82545_csb_kind *csbp)
 {
@@ -65,9 +68,9 @@ opts_csb(nvlist_t *nvl, const char *dev, enum e82545_csb_kind *csbp)
 }
 
 /*
- * The address of mac=, or a generated one.  -1 after a message, and mac[]
- * stays.  As with bhyve's net_parsemac(), whose message names no adapter, the
- * first of two digits may be left out.
+ * Set mac[] to the address of mac=, or a generated one.  Returns -1 after a
+ * message, and mac[] stays.  As with bhyve's net_parsemac(), whose message
+ * names no adapter, the first of two digits may be left out.
  */
 static int
 opts_mac(struct pci_devinst *pi, nvlist_t *nvl, const char *dev,

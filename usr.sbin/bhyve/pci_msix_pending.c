@@ -79,7 +79,7 @@ pci_msix_pending_write(struct pci_msix_pending *pm, uint64_t offset, int size,
 	pthread_mutex_unlock(&pm->pm_mtx);
 }
 
-/* bhyve reads the pending bits as 0. */
+/* Read the BAR of the table, with the pending bits, which bhyve reads as 0. */
 uint64_t
 pci_msix_pending_read(struct pci_msix_pending *pm, uint64_t offset, int size)
 {

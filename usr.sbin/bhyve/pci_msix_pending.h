@@ -34,8 +34,8 @@ struct pci_msix_pending {
 };
 
 /*
- * For a device, with 32 vectors at most, or without MSI-X.  Returns 0 or an
- * errno.
+ * Initialize for a device, with 32 vectors at most, or without MSI-X.  Returns
+ * 0 or an errno.
  */
 int	pci_msix_pending_init(struct pci_msix_pending *pm,
 	    struct pci_devinst *pi);
@@ -45,13 +45,12 @@ void	pci_msix_pending_destroy(struct pci_msix_pending *pm);
 void	pci_msix_pending_send(struct pci_msix_pending *pm, unsigned int vector);
 
 /*
- * No message is sent while the device is paused: then pm_bits may be read and
- * set.
+ * Send no message while the device is paused: then pm_bits may be read and set.
  */
 void	pci_msix_pending_pause(struct pci_msix_pending *pm, bool paused);
 
 /*
- * The guest accesses the BAR of the table at `offset', of `size' bytes; or
+ * Access, for the guest, the BAR of the table at `offset', of `size' bytes; or
  * writes configuration space where the capabilities are, as
  * pci_emul_capwrite().
  */

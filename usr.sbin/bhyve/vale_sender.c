@@ -40,7 +40,7 @@ sender_now_ns(void)
 	return ((uint64_t)ts.tv_sec * NSEC + ts.tv_nsec);
 }
 
-/* The cost is an average, of syncs of one frame. */
+/* Sync.  The cost is an average, of syncs of one frame. */
 static void
 sender_sync(struct vale_sender *s, uint64_t now_ns)
 {

@@ -53,13 +53,13 @@ int	vale_sender_init(struct vale_sender *s, void (*sync)(void *arg),
  */
 void	vale_sender_fini(struct vale_sender *s);
 
-/* Around each use of the ring.  Any thread. */
+/* Lock, or unlock, around each use of the ring.  Any thread. */
 void	vale_sender_lock(struct vale_sender *s);
 void	vale_sender_unlock(struct vale_sender *s);
 
 /*
- * A frame was put into the ring.  It is synced before the call returns if `now'
- * is set, or soon.  The lock must be held.
+ * Note that a frame was put into the ring.  It is synced before the call
+ * returns if `now' is set, or soon.  The lock must be held.
  */
 void	vale_sender_post(struct vale_sender *s, bool now);
 

@@ -469,8 +469,8 @@ em_pv_link_changed(struct em_pv *pv)
 
 /*
  * Look at the link and the header ring, about twice a second and when the link
- * changes. em(4) may have written its own interval once more, after its AIM was
- * turned off.
+ * changes.  em(4) may have written its own interval once more, after its AIM
+ * was turned off.
  *
  * While polling nobody says that the link has changed, and with numbers the
  * cause may be left unread.  em(4) reads its statistics each time, some 60

@@ -169,7 +169,7 @@ em_pv_tx_may_wait(struct em_pv *pv, int q)
 }
 
 /*
- * Announce descriptors, or hold them back. iflib(4) flushes with nothing
+ * Announce descriptors, or hold them back.  iflib(4) flushes with nothing
  * pending, too.
  */
 static void

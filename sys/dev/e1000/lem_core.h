@@ -346,14 +346,14 @@ void	lem_set_filter(struct lem_core *lc, uint32_t rctl, bool vlan,
 void	lem_link(struct lem_core *lc);
 
 /*
- * Handle an interrupt, and enable the next one. lem_intr() returns false if the
- * interrupt is not the adapter's.  Otherwise interrupts are masked, and lc_link
- * is updated if the causes are read; with messages they may not be, and the
- * host must call lem_link() now and then.  It must call lem_tx_clean(), then
- * lem_rx() until that returns less than its budget, and then lem_intr_enable(),
- * which does nothing with LEM_MODE_POLL.  It may wait in between, as
- * lem_share_turn() says.  lem_intr() needs no lock, lem_intr_enable() the
- * receive lock.
+ * Handle an interrupt, and enable the next one.  lem_intr() returns false if
+ * the interrupt is not the adapter's.  Otherwise interrupts are masked, and
+ * lc_link is updated if the causes are read; with messages they may not be, and
+ * the host must call lem_link() now and then.  It must call lem_tx_clean(),
+ * then lem_rx() until that returns less than its budget, and then
+ * lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait in
+ * between, as lem_share_turn() says.  lem_intr() needs no lock,
+ * lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of
  * the above again, because frames have arrived meanwhile, or, with messages,

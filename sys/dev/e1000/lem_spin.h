@@ -33,7 +33,7 @@ struct lem_spin {
 };
 
 /*
- * Begin with `max' rounds, and learn. lem_spin_paid() says that work was found
+ * Begin with `max' rounds, and learn.  lem_spin_paid() says that work was found
  * by spinning, and changes nothing unless sp_learn is set.  lem_spin_missed()
  * says that a wakeup was needed, which does not count for the first time.  The
  * lock of the side, transmit or receive, that `sp' is of.

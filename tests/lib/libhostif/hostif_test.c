@@ -328,7 +328,7 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 	close(before);
 	ATF_REQUIRE_EQ(-1, hostif_open("none", &options, &fds, why));
 	ATF_REQUIRE_STREQ("none: no such interface", why);
-	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, why) == 0 ? 0 : -1);
+	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, why));
 	ATF_REQUIRE_STREQ("lo: not an Ethernet interface", why);
 	ATF_REQUIRE_EQ(-1, hostif_open("a-name-too-long-for-one", &options,
 	    &fds, why));

@@ -294,7 +294,7 @@ lem_restart(struct lem_adapter *la)
 }
 
 /*
- * Look, once a second, for an adapter that is stuck. lem_tx_idle() is a hint
+ * Look, once a second, for an adapter that is stuck.  lem_tx_idle() is a hint
  * here and is called without the transmit lock.
  */
 static void

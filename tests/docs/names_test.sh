@@ -19,6 +19,8 @@
 #
 # A prefix of members is that of one structure.
 #
+# A function's comment does not begin with a pronoun, or with "Whether".
+#
 # Directories with TSAN_TESTS are in the list of those that a build with
 # ThreadSanitizer has.
 
@@ -506,6 +508,73 @@ prefixes_found_body()
 	atf_check_equal "" "$(other 'int (*call)(int cd_x);')"
 	sed '1,/^}/d' both > two.h
 	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
+}
+
+# pronouns FILE...: comments of functions that begin with what stands for another
+# word, or for "Return whether".
+pronouns()
+{
+	awk '
+	FNR == 1 { comment = ended = type = 0 }
+	/^\/[*]/ {
+		first = $0
+		sub(/^\/[*]+[ \t]*/, "", first)
+		at = FNR
+		comment = 1
+	}
+	comment && first == "" && /^ [*] / { first = substr($0, 4) }
+	comment {
+		if (/[*]\/[ \t]*$/) {
+			comment = 0
+			ended = FNR
+		}
+		next
+	}
+	ended && FNR == ended + 1 && /^[a-z][^;={]*$/ && !/[,(]$/ { type = FNR }
+	((type && FNR == type + 1 && /^[a-z_0-9]+[(]/) ||
+	    (ended && FNR == ended + 1 && /^[a-z][^={}]*[(].*[;,]$/)) &&
+	    first ~ /^(The same|As|It|Its|One|That|These|They|This|Those|Whether|Which|Who)[ ,:.]/ {
+		print FILENAME ":" at ": " first
+	}' "$@"
+}
+
+test_case comments "Comments of functions begin with no pronoun, in the  \
+directories that are so already"
+comments_body()
+{
+	(cd "$top" && pronouns $(find compat lib/libframe lib/libhostif \
+	    lib/libloop lib/libpeer lib/libvfu sys/dev/e1000 usr.sbin/bhyve \
+	    -name '*.[ch]')) > bad
+	[ ! -s bad ] || {
+		cat bad
+		atf_fail "$(wc -l < bad) comments"
+	}
+}
+
+test_case comments_found "The check finds comments of both forms, before  \
+definitions and prototypes"
+comments_found_body()
+{
+	cat > a.c <<-'EOF'
+	/* Whether it is so. */
+	static bool
+	so(void)
+	{
+	/*
+	 * The same.
+	 */
+	int	one(int a,
+		    int b);
+	/* Its size. */
+	#define	SIZE	2
+	/* It counts. */
+	struct one {
+	/* Return one. */
+	int	two(void);
+	EOF
+	pronouns a.c > bad
+	printf 'a.c:%s\n' '1: Whether it is so. */' '5: The same.' > expected
+	atf_check diff expected bad
 }
 
 test_case tsan "Tests for ThreadSanitizer are in the list of its directories"

@@ -258,7 +258,7 @@ intr_asked(struct e82545 *dev, const struct e82545_moder_event *ev)
 	}
 }
 
-/* The same with MSI-X. */
+/* Handle an event with MSI-X. */
 static __attribute__((__noinline__)) void
 msix_event(struct e82545 *dev, struct e82545_moder_event *ev)
 {

@@ -178,7 +178,7 @@ tx_late(const struct e82545 *dev, const struct tx_batch *b,
 	    (ctx->ip.end != 0 && ctx->ip.end < ctx->l4.start)));
 }
 
-/* Whether the packet ends with the FCS of the bytes before it. */
+/* Return whether the packet ends with the FCS of the bytes before it. */
 static __attribute__((__noinline__)) bool
 tx_has_fcs(const struct tx_batch *b, const struct tx_packet *p)
 {

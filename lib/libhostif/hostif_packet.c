@@ -599,7 +599,7 @@ packet_reopen(struct hostif *hi)
  * nothing arrives between two such ticks, the pauses between them grow.
  */
 static void
-packet_watch(struct hostif *hi)
+packet_check(struct hostif *hi)
 {
 	struct packet *pk = hi->data;
 	struct tpacket_stats stats = { .tp_drops = 0 };
@@ -623,7 +623,7 @@ packet_tick(struct hostif *hi)
 {
 	struct packet *pk = hi->data;
 
-	packet_watch(hi);
+	packet_check(hi);
 	if (pk->pk_long || hi->counters[HOSTIF_C_RX_LONG] == 0)
 		return;
 	pk->pk_long = true;

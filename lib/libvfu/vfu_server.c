@@ -204,7 +204,7 @@ server_accept(int fd, void *arg)
 
 /* Add the socket to the loop.  Returns 0 or an errno. */
 static int
-server_watch(struct vfu_device *vd, int s)
+server_add(struct vfu_device *vd, int s)
 {
 	struct vfu_server *srv = &vd->vdev_server;
 	int error;
@@ -234,7 +234,7 @@ vfu_server_come(struct vfu_device *vd, int s)
 	if (error != 0)
 		return (error);
 	srv->fd = s;
-	error = server_watch(vd, s);
+	error = server_add(vd, s);
 	if (error != 0) {
 		vfu_stream_go(vd);
 		srv->fd = -1;
@@ -267,7 +267,7 @@ vfu_server_restore(struct vfu_device *vd, int s, const int pipe[2],
 	struct vfu_server *srv = &vd->vdev_server;
 	int error;
 
-	error = server_watch(vd, s);
+	error = server_add(vd, s);
 	if (error != 0)
 		return (error);
 	srv->blocked = srv->broken = srv->short_said = srv->put_off = false;

@@ -6,9 +6,9 @@
 
 /*
  * The client's byte stream, so that a process which ends at any instruction
- * leaves it exact: the next one carries out each message that was not, and
- * sends each reply once.  Only if descriptors are kept (vfu_device_keep()); the
- * process leaves the device's memory, the socket and a pipe.
+ * leaves it exact: the next process carries out each message that was not, and
+ * sends each reply once.  Only if descriptors are kept (vfu_device_set_keep());
+ * the process leaves the device's memory, the socket and a pipe.
  *
  * Messages stay in the socket until they have been carried out: they are read
  * with MSG_PEEK, from SO_PEEK_OFF on, with duplicates of their descriptors.

@@ -226,7 +226,7 @@ csb_release(struct e82545 *dev)
 }
 
 static const struct e82545_csb_ops csb_ops = {
-	.ecb_keep = csb_keep,
+	.ecb_defer = csb_defer,
 	.ecb_restart = csb_restart,
 	.ecb_unmask = csb_unmask,
 	.ecb_icr_read = csb_icr_read,
@@ -290,7 +290,7 @@ e82545_csb_reset(struct e82545 *dev)
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	e82545_reg_set(dev, E82545_CSBAL, c->gpa);
 	e82545_reg_set(dev, E82545_CSBAH, c->gpa >> 32);
-	c->tdt.kept = c->rdt.kept = NET_PARAVIRT_NONE;
+	c->tdt.deferred = c->rdt.deferred = NET_PARAVIRT_NONE;
 	c->tdt.taken = c->rdt.taken = NET_PARAVIRT_NONE;
 	c->tdt.starts = c->rdt.starts = true;
 	c->vnet_clean = UINT32_MAX;
@@ -302,9 +302,9 @@ e82545_csb_reset(struct e82545 *dev)
 static void
 csb_tail_snap(struct e82545_csb_tail *t, struct e82545_snap *s)
 {
-	e82545_snap_u32(s, &t->kept, NET_PARAVIRT_NONE);
-	e82545_snap_check(s, t->kept <= E82545_DPTR_MASK ||
-	    t->kept == NET_PARAVIRT_NONE);
+	e82545_snap_u32(s, &t->deferred, NET_PARAVIRT_NONE);
+	e82545_snap_check(s, t->deferred <= E82545_DPTR_MASK ||
+	    t->deferred == NET_PARAVIRT_NONE);
 	e82545_snap_bool(s, &t->starts);
 	e82545_snap_u32(s, &t->first, NET_PARAVIRT_NONE);
 }
@@ -372,7 +372,7 @@ csb_awake(struct e82545_csb *c)
 {
 	if (c->tx_state == CSB_TX_ASLEEP ||
 	    (c->tx_state == CSB_TX_RESTART && !c->tdt.starts) ||
-	    (c->tx_state == CSB_TX_STARTED && csb_kept(&c->tdt)))
+	    (c->tx_state == CSB_TX_STARTED && csb_deferred(&c->tdt)))
 		c->kicked = 1;
 	if (c->rx_state != CSB_RX_UNREAD)
 		c->rx_state = CSB_RX_WAITS;

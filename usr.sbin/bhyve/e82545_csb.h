@@ -22,10 +22,10 @@ struct paravirt_csb;
 
 /*
  * The guest's index of a ring, as it writes it to TDT or RDT.  reg_mtx;
- * csb_kept() reads it without.
+ * csb_deferred() reads it without.
  */
 struct e82545_csb_tail {
-	uint32_t	kept;		/* written and kept aside, or "none" */
+	uint32_t	deferred;	/* written and set aside, or "none" */
 	uint32_t	taken;		/* from the CSB and not used yet, or
 					   "none"; for a crash */
 	bool		starts;		/* not since TDH, RDH or a reset */
@@ -100,7 +100,7 @@ struct e82545_csb_ops {
 	 * Returns true if it is set aside, false if it must go into the
 	 * register.  reg_mtx held.
 	 */
-	bool	(*ecb_keep)(struct e82545 *dev, uint32_t off, uint32_t value);
+	bool	(*ecb_defer)(struct e82545 *dev, uint32_t off, uint32_t value);
 	/*
 	 * Note that the guest writes TDH or RDH, at `off': its index in the CSB
 	 * is old, and the next write to TDT or RDT is stored as it stands.  The

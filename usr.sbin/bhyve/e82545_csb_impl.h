@@ -69,11 +69,11 @@ csb_ring_size(const struct e82545 *dev, const struct csb_ring *r)
 	    sizeof(union e82545_txd));
 }
 
-/* Return whether an index was kept aside.  Any thread. */
+/* Return whether an index was set aside.  Any thread. */
 static inline bool
-csb_kept(const struct e82545_csb_tail *t)
+csb_deferred(const struct e82545_csb_tail *t)
 {
-	return (atomic_load_32(&t->kept) != NET_PARAVIRT_NONE);
+	return (atomic_load_32(&t->deferred) != NET_PARAVIRT_NONE);
 }
 
 /*
@@ -131,7 +131,7 @@ bool	csb_is_on(struct e82545 *dev, const struct paravirt_csb *page);
 bool	csb_posted(const struct e82545 *dev, const struct csb_ring *r,
 	    uint32_t tail, uint32_t size, bool rs);
 /*
- * Set TDT or RDT to the farther of the index kept aside, and the one that is
+ * Set TDT or RDT to the farther of the index set aside, and the one that is
  * taken from `page' (NULL: the page is not used).  Returns whether it has
  * moved.  reg_mtx and the ring's lock held.
  */
@@ -201,7 +201,7 @@ void	csb_vnet_snap(struct e82545_csb *c, struct e82545_snap *s);
 /* e82545_csb.c */
 void	csb_release(struct e82545 *dev);
 /* e82545_csb_tail.c */
-bool	csb_keep(struct e82545 *dev, uint32_t off, uint32_t value);
+bool	csb_defer(struct e82545 *dev, uint32_t off, uint32_t value);
 void	csb_restart(struct e82545 *dev, uint32_t off);
 /* e82545_csb_tx.c */
 void	csb_tx_begin(struct e82545 *dev);

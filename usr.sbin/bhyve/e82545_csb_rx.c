@@ -97,7 +97,7 @@ csb_rx_take(struct e82545 *dev, struct paravirt_csb *page)
 {
 	bool moved;
 
-	if (!csb_stored(page, &csb_rx_ring) && !csb_kept(&dev->csb.rdt))
+	if (!csb_stored(page, &csb_rx_ring) && !csb_deferred(&dev->csb.rdt))
 		return (false);
 	pthread_mutex_lock(&dev->reg_mtx);
 	moved = csb_use(dev, &csb_rx_ring, page);
@@ -127,7 +127,7 @@ csb_rx_begin(struct e82545 *dev)
 		return;
 	c->rx = csb_map(dev);
 	if (c->rx == NULL) {
-		if (csb_kept(&c->rdt)) {
+		if (csb_deferred(&c->rdt)) {
 			pthread_mutex_lock(&dev->reg_mtx);
 			csb_use(dev, &csb_rx_ring, NULL);
 			pthread_mutex_unlock(&dev->reg_mtx);
@@ -142,7 +142,7 @@ csb_rx_begin(struct e82545 *dev)
 	csb_rx_move(c, mode);
 	c->rx_on = mode == CSB_RX_ON;
 	if (changed || !c->rx_on || c->rx_old != NET_PARAVIRT_NONE ||
-	    csb_kept(&c->rdt))
+	    csb_deferred(&c->rdt))
 		csb_rx_take(dev, c->rx);
 }
 

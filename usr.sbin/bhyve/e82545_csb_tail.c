@@ -15,7 +15,7 @@
  * them later.  So in either mode both indices are used at the begin of a batch,
  * together under reg_mtx, and the farther counts:
  *
- *	the register's	Its write is kept aside until then.  It may be behind
+ *	the register's	Its write is set aside until then.  It may be behind
  *			the head.
  *	the CSB's	It is taken: the host replaces it by "none", so whatever
  *			it finds there was stored since.
@@ -153,14 +153,14 @@ csb_use(struct e82545 *dev, const struct csb_ring *r, struct paravirt_csb *page)
 {
 	struct e82545_csb_tail *t = csb_tail(dev, r);
 	const bool tx = r == &csb_tx_ring, on = tx && dev->csb.tx_on;
-	bool kicked = csb_kept(t), moved = false;
-	uint32_t value = t->kept;
+	bool kicked = csb_deferred(t), moved = false;
+	uint32_t value = t->deferred;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	/* With the mode on, the value of a kick is ignored if it is invalid. */
 	if (kicked && (!on || value < csb_ring_size(dev, r)))
 		moved = csb_advance(dev, r, value, on ? CSB_DD_RS : CSB_DD);
-	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
+	atomic_store_32(&t->deferred, NET_PARAVIRT_NONE);
 	if (page == NULL || (tx && !csb_tx_counts(&dev->csb)))
 		return (moved);
 	value = r->taken(&dev->csb, csb_take(t, csb_index(page, r)));
@@ -190,20 +190,20 @@ csb_use_taken(struct e82545 *dev, const struct csb_ring *r, uint32_t value,
  * head has passed it.
  */
 bool
-csb_keep(struct e82545 *dev, uint32_t off, uint32_t value)
+csb_defer(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	const struct csb_ring *r =
 	    off == csb_tx_ring.tail ? &csb_tx_ring : &csb_rx_ring;
 	struct e82545_csb_tail *t = csb_tail(dev, r);
-	bool keep = csb_enabled(dev, r) && !t->starts;
+	bool defer = csb_enabled(dev, r) && !t->starts;
 
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
 	t->starts = false;
-	if (keep && r == &csb_tx_ring && value == t->first)
+	if (defer && r == &csb_tx_ring && value == t->first)
 		return (true);
-	t->first = keep ? NET_PARAVIRT_NONE : value;
-	atomic_store_32(&t->kept, keep ? value : NET_PARAVIRT_NONE);
-	return (keep);
+	t->first = defer ? NET_PARAVIRT_NONE : value;
+	atomic_store_32(&t->deferred, defer ? value : NET_PARAVIRT_NONE);
+	return (defer);
 }
 
 void
@@ -221,9 +221,9 @@ csb_restart(struct e82545 *dev, uint32_t off)
 		dev->csb.vnet_clean = UINT32_MAX;
 	}
 	pthread_mutex_lock(&dev->reg_mtx);
-	if (csb_kept(t))
-		e82545_reg_set(dev, r->tail, t->kept);
-	atomic_store_32(&t->kept, NET_PARAVIRT_NONE);
+	if (csb_deferred(t))
+		e82545_reg_set(dev, r->tail, t->deferred);
+	atomic_store_32(&t->deferred, NET_PARAVIRT_NONE);
 	t->starts = true;
 	pthread_mutex_unlock(&dev->reg_mtx);
 }

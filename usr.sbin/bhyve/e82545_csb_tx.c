@@ -106,7 +106,7 @@ csb_tx_begin(struct e82545 *dev)
 	} else if (csb_tx_awake(c))
 		csb_tx_move(c, csb_tx_counts(c) ? CSB_TX_ASLEEP :
 		    CSB_TX_STARTED);
-	if (csb_kept(&c->tdt) || (c->tx_state == CSB_TX_AWAKE &&
+	if (csb_deferred(&c->tdt) || (c->tx_state == CSB_TX_AWAKE &&
 	    csb_stored(c->tx, &csb_tx_ring))) {
 		pthread_mutex_lock(&dev->reg_mtx);
 		csb_use(dev, &csb_tx_ring, enabled ? c->tx : NULL);

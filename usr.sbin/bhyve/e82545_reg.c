@@ -140,7 +140,7 @@ e82545_rdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 {
 	e82545_count(dev, E82545_C_RX_KICK, 1);
 	if (e82545_csb_placed(dev) && off == E82545_RDT &&
-	    dev->csb.ops->ecb_keep(dev, off, value))
+	    dev->csb.ops->ecb_defer(dev, off, value))
 		dev->wake_rx = e82545_rx_kicked(dev);
 	else
 		e82545_rx_write(dev, off, value);
@@ -181,7 +181,7 @@ e82545_tdt_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	const bool csb = e82545_csb_placed(dev) && off == E82545_TDT;
 	const uint32_t old = e82545_reg(dev, off);
 
-	if (!csb || !dev->csb.ops->ecb_keep(dev, off, value))
+	if (!csb || !dev->csb.ops->ecb_defer(dev, off, value))
 		e82545_reg_set(dev, off, value);
 	e82545_count(dev, E82545_C_TX_KICK, 1);
 	dev->wake_tx = (e82545_reg(dev, E82545_TCTL) & E82545_TCTL_EN) != 0 &&

@@ -22,11 +22,11 @@
  * A batch of the transmit ring:
  *
  *	run	TDH stands.  `now' changes: contexts, what is sent of a packet.
- *		Before the batch it was `kept'.
+ *		Before the batch it was `settled'.
  *	flush	All frames are sent.
  *	end =	`end' is the index behind the last descriptor, `nreports' of
  *		them must be written back.
- *	kept =	now
+ *	settled = now
  *	DD	is written to the descriptors, except the first
  *	nreports |= E82545_FIRST
  *	DD	is written to the first
@@ -35,7 +35,7 @@
  *
  * If `end' is TDH, the batch has not got there.  Its frames may have been sent
  * or not; the guest has been told of none, and the next process sends them from
- * TDH on, once more, with `kept'.  If `end' is not TDH, all frames are sent,
+ * TDH on, once more, with `settled'.  If `end' is not TDH, all frames are sent,
  * the head is `end', the state is `now', and what nreports says is left to be
  * written back.
  *

@@ -310,7 +310,7 @@ tx_write_back(const struct tx_batch *b)
 	e82545_stored();
 	txq->end = b->head;
 	e82545_stored();
-	txq->kept = txq->now;
+	txq->settled = txq->now;
 	if (b->nreports == 0)
 		return (true);
 	for (i = b->nreports - 1; i > 0; i--) {

@@ -29,9 +29,9 @@ e82545_txq_size(void)
 
 /* Note that no batch is left: `now' is the state at TDH. */
 static void
-txq_keep(struct e82545_txq *txq)
+txq_settle(struct e82545_txq *txq)
 {
-	txq->kept = txq->now;
+	txq->settled = txq->now;
 	e82545_stored();
 	txq->end = TX_END_NONE;
 	e82545_stored();
@@ -41,14 +41,14 @@ void
 e82545_txq_moved(struct e82545 *dev, unsigned int queue)
 {
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
-	txq_keep(&dev->txq[queue]);
+	txq_settle(&dev->txq[queue]);
 }
 
 static void
 txq_reset(struct e82545_txq *txq)
 {
 	memset(&txq->now, 0, sizeof(txq->now));
-	txq_keep(txq);
+	txq_settle(txq);
 }
 
 void
@@ -85,7 +85,7 @@ txq_snap(struct e82545_txq *txq, struct e82545_snap *s)
 	tx_ctx_snap(&txq->now.ctx[1], s);
 	e82545_snap_bool(s, &txq->now.skipping);
 	e82545_snap_u32(s, &txq->now.sent, TX_PACKET_MAX);
-	txq_keep(txq);
+	txq_settle(txq);
 }
 
 void
@@ -104,7 +104,7 @@ txq_salvage(struct e82545 *dev, const struct e82545 *old, unsigned int queue)
 	const struct e82545_txq *from = &old->txq[queue];
 	const bool ended = from->end != TX_END_NONE &&
 	    from->end != e82545_reg(dev, E82545_TDH + regs);
-	const struct tx_state *state = ended ? &from->now : &from->kept;
+	const struct tx_state *state = ended ? &from->now : &from->settled;
 	const uint32_t size = tx_ring_size(dev, regs);
 	struct e82545_txq *txq = &dev->txq[queue];
 

@@ -55,7 +55,7 @@ struct tx_state {
 struct e82545_txq {
 	struct tx_state		now;		/* at a batch's head */
 	/* How a batch ends: e82545_salvage.c. */
-	struct tx_state		kept;		/* at TDH */
+	struct tx_state		settled;	/* at TDH */
 	uint32_t		end;		/* what TDH becomes, or has
 						   become; TX_END_NONE */
 	uint32_t		nreports;	/* to be written back, if TDH

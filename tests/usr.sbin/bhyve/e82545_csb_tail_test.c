@@ -313,7 +313,7 @@ RING_TEST(direct, 1, "The register is stored at once if the ring is off, else "
 	host_clear(h, r->ctl, E82545_TCTL_EN);
 	host_wr(h, r->tail, 7);
 	ATF_CHECK_EQ(7, host_rd(h, r->tail));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, t->kept);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, t->deferred);
 }
 
 RING_TEST(last, 1, "Of several writes to the register the last one counts")

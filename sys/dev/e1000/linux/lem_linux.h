@@ -190,7 +190,7 @@ void	lem_tx_stop(struct lem_adapter *la);
 void	lem_rx_done(struct lem_adapter *la, struct sk_buff *skb,
 	    uint32_t flags, uint16_t vlan);
 /* Give the buffer of a slot back to the adapter. */
-void	lem_rx_keep(struct lem_adapter *la, struct page *page, uint32_t len);
+void	lem_rx_return(struct lem_adapter *la, struct page *page, uint32_t len);
 
 /* lem_ethtool.c */
 extern const struct ethtool_ops lem_ethtool_ops;

@@ -120,7 +120,7 @@ lem_os_rx_buf(struct lem_core *lc, uint32_t slot)
 }
 
 void
-lem_rx_keep(struct lem_adapter *la, struct page *page, uint32_t len)
+lem_rx_return(struct lem_adapter *la, struct page *page, uint32_t len)
 {
 	dma_sync_single_range_for_device(&la->pdev->dev,
 	    page_pool_get_dma_addr(page), la->rx_offset, len,
@@ -271,7 +271,7 @@ lem_os_rx(struct lem_core *lc, uint32_t slot, uint32_t len, uint32_t flags,
 	if (taken)
 		la->rx_buf[slot] = NULL;
 	else
-		lem_rx_keep(la, page, len);
+		lem_rx_return(la, page, len);
 	return (taken);
 }
 

@@ -91,7 +91,10 @@ host_sum_offset(uint8_t proto)
 	}
 }
 
-/* Complete a packet that is one frame, with a partial checksum. */
+/*
+ * Check a packet that is one frame, with a partial checksum, and complete
+ * SCTP's.
+ */
 static enum frame_host
 host_checksum(struct frame *frame, uint8_t *p)
 {

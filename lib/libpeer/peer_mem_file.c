@@ -347,8 +347,8 @@ join_pieces(const struct peer_mem *dma, uint64_t gpa, uint64_t size,
 }
 
 /*
- * Return a joined ring that is not used, or NULL, and how many pieces it may
- * have.
+ * Return a joined ring that is not used, or NULL, and set *max to how many
+ * pieces the ring may have.
  */
 static struct peer_mem_joined *
 join_alloc(struct peer_mem *dma, unsigned int *max)

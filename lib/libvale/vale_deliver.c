@@ -25,7 +25,7 @@
  * such a guest does not wait for it: frames for several destinations are copied
  * before the first of them gets any (vale_forward.c), and go through rings in
  * this process's memory.  So do copies for mirrors.  A user in another process,
- * which can withdraw its ring, has an inbox for that (vale_inbox.c).
+ * which can withdraw its ring, has an inbox for that (vale_shared.c).
  *
  * For other frames the receiver waits: for the sink, or for frames behind an
  * open lease.  The pages were resident a moment ago, but a page can go at any

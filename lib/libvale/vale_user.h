@@ -18,7 +18,7 @@
  *	vale_port_attach()	senders find it
  *	vale_close()		they no longer do; then up_closed()
  *
- * An inbox (vale_inbox.c) is a port without a switch: the first step only.  Of
+ * An inbox (vale_shared.c) is a port without a switch: the first step only.  Of
  * a port whose pairs have inboxes, the switch fills the receive ring if the
  * sender has chosen to send to it, its memory is not slow, and the inbox is
  * empty; otherwise the receive ring of the inbox.

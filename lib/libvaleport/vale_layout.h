@@ -70,6 +70,9 @@ struct vale_csb {
  *	| transmit rings | receive rings | a place for the window (rl_frames)
  *	| buffer 0 | 1 | ...
  *
+ * The ring_ofs[] of a netmap_if of one ring pair is 0 except for its rings:
+ * netmap shows these so to who opens one ring (NR_REG_ONE_NIC).
+ *
  * Behind the buffers of the transmit rings are those of no ring, in a list as
  * netmap has it.  The memory may go on behind all buffers, for pipes
  * (vale_pipe.h).  Buffers are numbered through, and slots may have those that

@@ -15,12 +15,30 @@
  *
  * Receiving takes no thread here: the sender takes returned slots and publishes
  * (vale_rxq.c).  Transmitting takes one, which the owner of the port provides.
+ *
+ * Frames that wait for the user are in an inbox of the ring pair, in this
+ * process's memory.
+ *
+ * The user can withdraw pages of its port's memory, and who copies a frame
+ * there then waits until they are back.  A sender that has chosen to send to
+ * this port does so itself.  Frames that it has not chosen to send there,
+ * flooded ones and copies for mirrors, and all frames while the memory is slow,
+ * go to the inbox, from which the owner of the port takes them on its own time
+ * (vale_deliver.c).  As long as a frame is in the inbox those that follow go
+ * there, too, so that none passes another.
+ *
+ * The inbox is a port in no switch.  Its receive ring is its transmit ring as
+ * well: what senders deliver there is collected from there, without a copy, and
+ * delivered to the port.  A slot is returned when its frame has been.
+ *
+ * It has as many slots as the port's ring: a user who asks for a ring that
+ * holds a burst gets the burst, also if the owner's thread does not run
+ * meanwhile.
  */
 
 #include <errno.h>
 #include <string.h>
 
-#include "vale_inbox.h"
 #include "vale_pair.h"
 #include "vale_shared.h"
 #include "vale_slot.h"
@@ -46,10 +64,31 @@ vale_shared_private(const struct vale_params *params)
 
 	(void)vale_port_params(&p);
 	/* Twice: an inbox is a port, and has as many slots as its ring. */
-	return (vale_inbox_size(&p) + vale_port_size(p.rings) +
-	    p.rings * (vale_port_size(1) +
+	return (vale_port_size(p.rings) + p.rings * (vale_port_size(1) +
+	    p.rx_slots * (VALE_BUF_SIZE + sizeof(struct frame)) +
 	    2 * (p.rx_slots * sizeof(struct vale_lease) +
 	    vale_share_size(p.rx_slots - 1))));
+}
+
+/* Create the inbox of a ring pair, whose receive ring exists. */
+static int
+inbox_create(struct vale_pair *pair)
+{
+	const struct vale_params params = { .tx_slots = VALE_SLOTS_MIN,
+	    .rx_slots = pair->pa_rx.rq_nslots, .rings = 1 };
+	struct vale_port *in;
+	struct vale_desc *d;
+
+	in = vale_port_new(pair->pa_port->vp_common.name, &params, NULL);
+	if (in == NULL)
+		return (-1);
+	in->vp_header = VALE_HEADER_FRAME;
+	in->vp_pair->pa_tx.vt_nslots = params.rx_slots;
+	d = &in->vp_pair->pa_desc;
+	d->txring = d->rxring;
+	d->txframe = d->rxframe;
+	pair->pa_inbox = in;
+	return (0);
 }
 
 /* Give ring pair `i' its CSB, and an inbox. */
@@ -63,7 +102,7 @@ pair_share(struct vale_port *port, unsigned int i)
 	pair->pa_rx_user = (struct vale_user){ &csb->rx_atok, &csb->rx_ktoa };
 	csb->tx_ktoa.hwtail = pair->pa_tx.vt_nslots - 1;
 	csb->tx_ktoa.kern_need_kick = 1;
-	return (vale_inbox_create(pair));
+	return (inbox_create(pair));
 }
 
 /* Link the buffers of no ring, as netmap does: each names the next. */
@@ -107,7 +146,8 @@ port_closed(struct vale_port *port)
 	struct vale_pair *pair;
 
 	VALE_PAIRS_FOREACH(pair, port)
-		vale_inbox_destroy(pair);
+		if (pair->pa_inbox != NULL)
+			vale_port_free(pair->pa_inbox);
 }
 
 struct vale_desc *
@@ -200,11 +240,32 @@ vale_shared_more(struct vale_desc *d, size_t more)
 	    (vr->vr_size + more - bufs) / VALE_BUF_SIZE);
 }
 
-size_t
-vale_shared_offset(const struct vale_desc *d)
+bool
+vale_shared_rx(struct vale_desc *d)
+{
+	struct vale_pair *pair = vale_desc_pair(d);
+	struct vale_pair *in = pair->pa_inbox->vp_pair;
+	struct netmap_ring *ring = in->pa_desc.rxring;
+	struct vale_txq *vt = &in->pa_tx;
+
+	if (atomic_load_acq_32(&in->pa_rx.rq_tail) == vt->vt_cur)
+		return (false);
+	(void)vale_rxsync(&in->pa_desc);
+	while (vt->vt_cur != ring->tail) {
+		vale_forward_collect(in, ring->tail);
+		if (vt->vt_nfrags > 0)
+			vale_deliver_inbox(in, pair);
+	}
+	ring->head = ring->cur = vt->vt_cur;
+	/* Sleep, unless there is more. */
+	(void)vale_rxsync(&in->pa_desc);
+	return (true);
+}
+
+int
+vale_shared_fd(const struct vale_desc *d)
 {
 	const struct vale_pair *pair = (const void *)d;
-	const struct vale_region *vr = &pair->pa_port->vp_region;
 
-	return ((char *)vr->vr_nifp - (char *)vr->vr_base);
+	return (pair->pa_inbox->vp_pair->pa_rx.rq_fd);
 }

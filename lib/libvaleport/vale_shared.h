@@ -6,7 +6,7 @@
 
 /*
  * Ports of the switches of this process whose user is another process:
- * vale_shared.c, vale_inbox.c.  vale_layout.h has the CSB's protocol.
+ * vale_shared.c.  vale_layout.h has the CSB's protocol.
  */
 
 #ifndef _VALE_SHARED_H_
@@ -66,14 +66,6 @@ struct vale_desc *vale_open_shared(const char *name,
  * than before.  Any thread.
  */
 void	vale_shared_more(struct vale_desc *d, size_t more);
-
-/*
- * Return the offset of the port's struct netmap_if in its memory.  If the port
- * has several ring pairs, there follows one for each, VALE_NIFP_SIZE() bytes
- * apart, in which ring_ofs[] is 0 except for its rings: netmap shows them so to
- * who opens one ring (NR_REG_ONE_NIC).
- */
-size_t	vale_shared_offset(const struct vale_desc *d);
 
 /*
  * Transmit what the user has published in this ring pair.  Returns false if

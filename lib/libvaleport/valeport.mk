@@ -10,7 +10,7 @@
 #	VALEPORT_CLIENT_SRCS	such a client
 #	VALEPORT_VALED_SRCS	libvale over that
 
-VALEPORT_SWITCH_SRCS=	vale_inbox.c vale_layout.c vale_pipe.c vale_shared.c
+VALEPORT_SWITCH_SRCS=	vale_layout.c vale_pipe.c vale_shared.c
 
 VALEPORT_GRANT_SRCS=	vale_grant.c vale_grant_null.c vale_grant_pipe.c \
 			vale_grant_port.c vale_memory.c

@@ -264,7 +264,7 @@ shared_open(uint32_t rx_slots)
 	shared = vale_open_shared("vale:shared", &params, &vs);
 	MM_CHECK(shared != NULL);
 	csb = vs.memory;
-	nifp = (void *)((char *)vs.memory + vale_shared_offset(shared));
+	nifp = shared->common->nifp;
 	txring = NETMAP_TXRING(nifp, 0);
 	rxring = NETMAP_RXRING(nifp, 0);
 }

@@ -420,7 +420,7 @@ learn(struct peer *p, unsigned int station)
 	memory = peer_mem_addr(&p->pe_cc->cc_grant.gr_dma, 0,
 	    p->pe_cc->cc_grant.gr_memory->mm_size, 3);
 	ATF_REQUIRE(memory != NULL);
-	nifp = (void *)(memory + vale_shared_offset(d));
+	nifp = d->common->nifp;
 	ring = NETMAP_TXRING(nifp, 0);
 	csb = (void *)memory;
 	head = csb->tx_ktoa.hwcur;

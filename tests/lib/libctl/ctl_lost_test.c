@@ -105,8 +105,7 @@ dropped(void)
 static struct netmap_ring *
 ring_of(unsigned int i)
 {
-	struct netmap_if *nifp = (void *)(memory +
-	    vale_shared_offset(cc->cc_grant.gr_port));
+	struct netmap_if *nifp = cc->cc_grant.gr_port->common->nifp;
 
 	return (NETMAP_TXRING(nifp, i));
 }

@@ -54,8 +54,7 @@ open_port(struct fixture *f, const char *name)
 {
 	f->d = vale_open_shared(name, &f->params, &f->shared);
 	ATF_REQUIRE_MSG(f->d != NULL, "%s", strerror(errno));
-	f->nifp = (void *)((char *)f->shared.memory +
-	    vale_shared_offset(f->d));
+	f->nifp = f->d->common->nifp;
 	f->csb = f->shared.memory;
 }
 
@@ -178,8 +177,8 @@ TEST(one_ring, "A port with several ring pairs has a netmap_if of all, and one "
 	teardown(&f);
 	setup(&f, 1, 0);
 	ATF_CHECK_EQ((size_t)((const char *)NETMAP_TXRING(f.nifp, 0) -
-	    (const char *)f.nifp), roundup2(vale_shared_offset(f.d) +
-	    VALE_NIFP_SIZE(1), NM_CACHE_ALIGN) - vale_shared_offset(f.d));
+	    (char *)f.shared.memory), roundup2((char *)f.nifp -
+	    (char *)f.shared.memory + VALE_NIFP_SIZE(1), NM_CACHE_ALIGN));
 	teardown(&f);
 }
 

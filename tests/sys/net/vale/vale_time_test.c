@@ -252,7 +252,7 @@ TEST(shared, "A port whose memory is slow gets its frames by its owner's "
 	csb = vs.memory;
 	ATF_REQUIRE_EQ(0, vale_set("valet0", "ageing", "0"));
 	/* It sends, and is known. */
-	nifp = (void *)((char *)vs.memory + vale_shared_offset(d));
+	nifp = d->common->nifp;
 	t_make((uint8_t *)NETMAP_BUF(NETMAP_TXRING(nifp, 0), 2), LEN, 1, 2, 0);
 	NETMAP_TXRING(nifp, 0)->slot[0].len = LEN;
 	csb->tx_atok.head = 1;

@@ -20,7 +20,6 @@
 #include "vale_region.h"
 #include "vale_rxq.h"
 #include "vale_txq.h"
-#include "vale_user.h"
 
 struct vale_port;
 

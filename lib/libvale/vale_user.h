@@ -27,38 +27,11 @@
 #ifndef _VALE_USER_H_
 #define	_VALE_USER_H_
 
-#include <sys/systm.h>
-#include <net/if.h>
-#include <net/netmap.h>
-
 #include <stdbool.h>
-#include <stdint.h>
 
+#include "vale_pair.h"
 #include "vale_region.h"
-
-struct vale_pair;
-struct vale_port;
-
-/* A ring whose user is another process: its part of netmap's CSB. */
-struct vale_user {
-	struct nm_csb_atok	*vu_atok;	/* of the user */
-	struct nm_csb_ktoa	*vu_ktoa;	/* of the switch */
-};
-
-/*
- * Show the user `cur', the first slot not consumed, and the tail.  Return true
- * if the user sleeps: then the caller must call up_wake().  Who has the ring:
- * for a receive ring the owner of rq_lock, for a transmit ring its thread.
- */
-static inline bool
-vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
-{
-	atomic_store_32(&vu->vu_ktoa->hwcur, cur);
-	atomic_store_rel_32(&vu->vu_ktoa->hwtail, tail);
-	atomic_thread_fence_seq_cst();
-	return (atomic_load_32(&vu->vu_atok->appl_need_kick) != 0 &&
-	    atomic_swap_32(&vu->vu_atok->appl_need_kick, 0) != 0);
-}
+#include "vale_switch.h"
 
 /* A port whose user is another process, as vale_port_new() gets it. */
 struct vale_user_port {

@@ -39,10 +39,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vale_pair.h"
 #include "vale_shared.h"
 #include "vale_slot.h"
-#include "vale_switch.h"
 #include "vale_user.h"
 
 size_t

@@ -368,10 +368,19 @@ CTRL_TEST(null_port, "Memory without rings")
 CTRL_TEST(null_port_all_zero, "Memory without rings, and without numbers; as "
     "often as wanted")
 {
-	int other = device();
+	int i, other = device();
+	char *map[2];
 
 	null_register(fd, NULL_ASK(.nr_flags = 0));
 	null_register(other, NULL_ASK(.nr_flags = 0));
+	/* Each is a memory of its own. */
+	for (i = 0; i < 2; i++) {
+		map[i] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    i == 0 ? fd : other, 0);
+		ATF_REQUIRE(map[i] != MAP_FAILED);
+	}
+	map[0][4095] = 1;
+	ATF_CHECK_EQ(0, map[1][4095]);
 	close(other);
 }
 

@@ -30,6 +30,7 @@
 #include <atf-c.h>
 
 #include "netmap_port.h"
+#include "wait_until.h"
 #include "vale_client.h"
 #include "vale_find.h"
 #include "vale_layout.h"
@@ -158,6 +159,8 @@ round_trip(struct port *s, unsigned int sent[4], unsigned int got[4])
 	for (k = 0; k < 2; k++)
 		port_close(&pipe[k]);
 	port_close(&in);
+	/* valed may be behind. */
+	wait_until(ports() == 1, "%u ports", ports());
 }
 
 /*
@@ -200,6 +203,7 @@ PID_TEST(believes, "Whatever another process with the same memory writes to "
 	ATF_REQUIRE_EQ(0, read(ready[0], &c, 1));
 	port_close(&pipe);
 	port_close(&in);
+	wait_until(ports() == 1, "%u ports", ports());
 	/* What has come to a standstill goes on when it is opened again. */
 	for (k = 0; k < ROUNDS || !enough(sent, got); k++)
 		round_trip(&s, sent, got);

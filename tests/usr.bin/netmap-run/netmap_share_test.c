@@ -464,6 +464,7 @@ heir(void)
 {
 	const char *what = getenv(HEIR);
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	struct nmreq nmr = { .nr_version = NETMAP_API };
 	struct port p;
 	int fd;
 
@@ -473,6 +474,10 @@ heir(void)
 	if (sscanf(what, "%d %ju %ju", &fd, &reg.nr_offset,
 	    &reg.nr_memsize) != 3)
 		_exit(1);
+	/* A program that keeps a request in an int extends its sign. */
+	strcpy(nmr.nr_name, "vale0:a");
+	if (ioctl(fd, (unsigned long)(int)NIOCGINFO, &nmr) == -1)
+		_exit(3);
 	p.memory = mmap(NULL, reg.nr_memsize, PROT_READ | PROT_WRITE,
 	    MAP_SHARED, fd, 0);
 	if (p.memory == MAP_FAILED)
@@ -520,7 +525,7 @@ PID_TEST(inherited, "A program that is executed has the descriptor, unless "
 	port_expect(&b, 60, 5);
 	ATF_CHECK_EQ(101, dup3(a.fd, 101, O_CLOEXEC));
 	c.fd = 101;
-	ATF_CHECK_EQ(2, inherit(&c));
+	ATF_CHECK_EQ(3, inherit(&c));
 	c.fd = open("/dev/netmap", O_RDWR | O_CLOEXEC);
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(c.fd, F_GETFD));
 	ATF_CHECK_EQ(0, fcntl(a.fd, F_GETFD));

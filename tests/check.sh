@@ -38,8 +38,8 @@ fail()
 "
 }
 
-# ahead argument...: begin to make that for a later part, while tests wait.  That
-# part says what is wrong.
+# ahead argument...: begin to make that for a later part, while tests wait.
+# That part says what is wrong.
 ahead()
 {
 	nice -n 19 $make "$@" < /dev/null > /dev/null 2>&1 &

@@ -510,8 +510,8 @@ prefixes_found_body()
 	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
 }
 
-# pronouns FILE...: comments of functions that begin with what stands for another
-# word, or for "Return whether".
+# pronouns FILE...: comments of functions that begin with what stands for
+# another word, or for "Return whether".
 pronouns()
 {
 	awk '
@@ -530,15 +530,20 @@ pronouns()
 		}
 		next
 	}
+	function bad() {
+		return first ~ /^(The same|As|It|Its|One)[ ,:.]/ ||
+		    first ~ /^(That|These|They|This|Those)[ ,:.]/ ||
+		    first ~ /^(Whether|Which|Who)[ ,:.]/
+	}
 	ended && FNR == ended + 1 && /^[a-z][^;={]*$/ && !/[,(]$/ { type = FNR }
 	((type && FNR == type + 1 && /^[a-z_0-9]+[(]/) ||
 	    (ended && FNR == ended + 1 && /^[a-z][^={}]*[(].*[;,]$/)) &&
-	    first ~ /^(The same|As|It|Its|One|That|These|They|This|Those|Whether|Which|Who)[ ,:.]/ {
+	    bad() {
 		print FILENAME ":" at ": " first
 	}' "$@"
 }
 
-test_case comments "Comments of functions begin with no pronoun, in the  \
+test_case comments "Comments of functions begin with no pronoun, in the \
 directories that are so already"
 comments_body()
 {

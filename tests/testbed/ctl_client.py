@@ -22,7 +22,8 @@ REQUESTS = {"REGISTER": 1, "PORT_INFO_GET": 2, "VALE_ATTACH": 3,
             "PORT_HDR_GET": 7, "PORTS": 0x7600, "ADDRS": 0x7601,
             "SET": 0x7602, "MIRROR": 0x7603, "MISSED": 0x7604, "INFO": 0x7605,
             "SHARE": 0x7606, "RELOAD": 0x7607, "PORT_SETTINGS": 0x7608,
-            "SWITCH_SETTINGS": 0x7609, "FILTER": 0x760b, "DEVICES": 0x760c, "RESTART": 0x760d, "REPLACE": 0x760e}
+            "SWITCH_SETTINGS": 0x7609, "FILTER": 0x760b, "DEVICES": 0x760c,
+            "RESTART": 0x760d, "REPLACE": 0x760e}
 LIMIT = 2                               # of SET
 MONITOR_TX, MONITOR_RX = 0x100, 0x200   # nr_flags
 BOTH = 3                                # of MIRROR

@@ -22,8 +22,8 @@ struct valed_why;
 void	valed_interfaces_begin(struct valed_options *opt);
 
 /*
- * Attach all of them.  Returns false if one of an option -a cannot be, which was
- * said; others are attached later.
+ * Attach all of them.  Returns false if one of an option -a cannot be, which
+ * was said; others are attached later.
  */
 bool	valed_interfaces_start(void);
 

@@ -356,10 +356,10 @@ rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
 
 /*
  * Allow what ports of other processes take: who they are (ctl_who.c), memory
- * that is sealed, pairs of sockets (ctl_port.c), to read and write memory where
- * it is not mapped (vale_grant_pipe.c), and to look what sockets are (ctl_hostif.c).
- * Standard output and error, which may be files, cannot be truncated.  Returns
- * 0 or a negative errno.
+ * that is sealed, pairs of sockets (vale_grant_port.c), to read and write
+ * memory where it is not mapped (vale_grant_pipe.c), and to look what sockets
+ * are (ctl_hostif.c).  Standard output and error, which may be files, cannot be
+ * truncated.  Returns 0 or a negative errno.
  */
 static int
 rules_control(scmp_filter_ctx ctx)

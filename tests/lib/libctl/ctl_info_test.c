@@ -179,7 +179,8 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	GRANTED(REG_SIZE, 4, &port, REGISTER("vale0:b", ALL,
 	    .nr_tx_slots = 5000, .nr_rx_slots = 6000));
 	check_info(&one, "vale0:b{1", &INFO(.nr_mem_id = 0), INFO(
-	    .nr_memsize = port.pe_cc->cc_grant.gr_memory->mm_size, .nr_tx_slots = 4096,
+	    .nr_memsize = port.pe_cc->cc_grant.gr_memory->mm_size,
+	    .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096, .nr_tx_rings = 1, .nr_rx_rings = 1,
 	    .nr_mem_id = 3));
 	peer_end(&port);

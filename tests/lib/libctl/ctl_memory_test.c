@@ -28,6 +28,9 @@
 #include "vale_pipe.h"
 #include "vale_shared.h"
 
+/* What a peer of a connection has. */
+#define	GRANT(peer)	((peer).pe_cc->cc_grant)
+
 #define	REG_SIZE	sizeof(struct nmreq_register)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
 #define	SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -85,7 +88,7 @@ static void
 check_layout(const struct peer *p, const struct nmreq_register *reg,
     uint32_t extra, uint32_t pipe_slots)
 {
-	const struct vale_memory *mm = p->pe_cc->cc_grant.gr_memory;
+	const struct vale_memory *mm = GRANT(*p).gr_memory;
 	const struct vale_params params = { .rings = reg->nr_tx_rings,
 	    .tx_slots = reg->nr_tx_slots, .rx_slots = reg->nr_rx_slots };
 	struct vale_region_layout rl;
@@ -179,7 +182,7 @@ TEST(kicks, "Each ring has its socket, for the user and for valed, also if "
 
 	peers_connect(peers, 1);
 	OPEN(one, "vale0:a", ALL, .nr_tx_rings = 3);
-	kick = one->pe_cc->cc_grant.gr_kick;
+	kick = GRANT(*one).gr_kick;
 	for (k = 0; k < 2; k++) {
 		ATF_REQUIRE_EQ(2 + 2 * 3, one->pe_nfds);
 		for (i = 0; i < 3; i++) {
@@ -344,7 +347,7 @@ TEST(named, "A pipe is in the memory of its port; of another user's port only "
 	ATF_CHECK_EQ(2, OPEN(two, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(3, OPEN(&more, "vale0:a}1", ALL).nr_mem_id);
-	ATF_CHECK(more.pe_cc->cc_grant.gr_pipe == other.pe_cc->cc_grant.gr_pipe);
+	ATF_CHECK(GRANT(more).gr_pipe == GRANT(other).gr_pipe);
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(2, OPEN(three, "vale0:a{2", ALL).nr_mem_id);
 	peer_end(&other);
@@ -368,10 +371,10 @@ TEST(meanwhile, "A port's slots may have the buffers of a pipe that is made "
 	OPEN(two, "vale0:a{1", ALL);
 	on_open = open_pipe;
 	OPEN(one, "vale0:a", ALL);
-	mm = one->pe_cc->cc_grant.gr_memory;
-	ATF_CHECK(three->pe_cc->cc_grant.gr_memory == mm);
+	mm = GRANT(*one).gr_memory;
+	ATF_CHECK(GRANT(*three).gr_memory == mm);
 	ATF_CHECK_EQ(1, more_calls);
-	ATF_CHECK(more_desc == one->pe_cc->cc_grant.gr_port);
+	ATF_CHECK(more_desc == GRANT(*one).gr_port);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
 	peers_close(peers, 3);
 }
@@ -384,11 +387,11 @@ TEST(more, "A port's slots may have the buffers of pipes that come later, and "
 
 	peers_connect(peers, 3);
 	OPEN(one, "vale0:a", ALL);
-	mm = one->pe_cc->cc_grant.gr_memory;
+	mm = GRANT(*one).gr_memory;
 	ATF_CHECK_EQ(0, more_calls);
 	OPEN(two, "vale0:a{1", ALL);
 	ATF_CHECK_EQ(1, more_calls);
-	ATF_CHECK(more_desc == one->pe_cc->cc_grant.gr_port);
+	ATF_CHECK(more_desc == GRANT(*one).gr_port);
 	ATF_CHECK_EQ(mm->mm_used - mm->mm_port_size, more_last);
 	OPEN(three, "vale0:a{2", ALL, .nr_extra_bufs = 2);
 	ATF_CHECK_EQ(3, more_calls);
@@ -415,10 +418,10 @@ TEST(monitors, "A monitor's memory is not that of the name, whose pipes and "
 	ATF_CHECK_EQ(2, OPEN(one, "vale0:a", ALL).nr_mem_id);
 	ATF_CHECK_EQ(323, OPEN(two, "vale0:a", ALL,
 	    .nr_flags = NR_MONITOR_TX | NR_MONITOR_RX).nr_mem_id);
-	ATF_CHECK_STREQ("", two->pe_cc->cc_grant.gr_memory->mm_name);
-	ATF_CHECK(two->pe_cc->cc_grant.gr_memory->mm_desc == NULL);
-	ATF_CHECK_STREQ("vale0:a", one->pe_cc->cc_grant.gr_memory->mm_name);
-	ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_desc == one->pe_cc->cc_grant.gr_port);
+	ATF_CHECK_STREQ("", GRANT(*two).gr_memory->mm_name);
+	ATF_CHECK(GRANT(*two).gr_memory->mm_desc == NULL);
+	ATF_CHECK_STREQ("vale0:a", GRANT(*one).gr_memory->mm_name);
+	ATF_CHECK(GRANT(*one).gr_memory->mm_desc == GRANT(*one).gr_port);
 	peer_renew(one);
 	ATF_CHECK_EQ(2, OPEN(&other, "vale0:a{1", ALL).nr_mem_id);
 	ATF_CHECK_EQ(4, OPEN(three, "vale0:a{1", ALL).nr_mem_id);
@@ -446,13 +449,13 @@ TEST(fits, "A port that is opened again has the memory of its pipes if it has "
 	/* It is not given to who cannot open the port. */
 	REFUSED(EBUSY, "the port is open already", two, NETMAP_REQ_REGISTER,
 	    "vale0:a", &same, sizeof(same));
-	ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_port);
-	ATF_CHECK_EQ(1, one->pe_cc->cc_grant.gr_memory->mm_refs);
+	ATF_CHECK(GRANT(*one).gr_memory->mm_port);
+	ATF_CHECK_EQ(1, GRANT(*one).gr_memory->mm_refs);
 	OPEN(two, "vale0:a{1", ALL);
 	for (i = 0; i < nitems(others); i++) {
 		peer_renew(one);
 		ATF_CHECK_EQ(2, peer_open(one, "vale0:a", same, -1).nr_mem_id);
-		ATF_CHECK(one->pe_cc->cc_grant.gr_memory->mm_port);
+		ATF_CHECK(GRANT(*one).gr_memory->mm_port);
 		peer_renew(one);
 		ATF_CHECK_EQ(3, peer_open(one, "vale0:a", others[i],
 		    -1).nr_mem_id);
@@ -489,17 +492,17 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 
 	peers_connect(peers, VALE_PIPES + 2);
 	OPEN(one, "vale0:a", ALL, .nr_tx_slots = 4096);
-	at = one->pe_cc->cc_grant.gr_memory->mm_windows;
+	at = GRANT(*one).gr_memory->mm_windows;
 	for (i = 1; i <= VALE_PIPES; i++) {
 		snprintf(name, sizeof(name), "vale0:a{pipe%u", i);
 		/* Windows for two ends; no buffer is there. */
 		ATF_CHECK_EQ(VALE_WINDOW_OFFSET(at), OPEN(&peers[i], name, ALL,
 		    .nr_tx_slots = 4096 - i, .nr_rx_slots = 4096).nr_offset);
 		at += 2 * pipe_window(4096, 4096);
-		ATF_CHECK(peers[i].pe_cc->cc_grant.gr_pipe->cpi_at + pipe_size(4096) <=
-		    one->pe_cc->cc_grant.gr_memory->mm_windows);
+		ATF_CHECK(GRANT(peers[i]).gr_pipe->cpi_at + pipe_size(4096) <=
+		    GRANT(*one).gr_memory->mm_windows);
 	}
-	ATF_CHECK_EQ(at, one->pe_cc->cc_grant.gr_memory->mm_size - 8 * 65536);
+	ATF_CHECK_EQ(at, GRANT(*one).gr_memory->mm_size - 8 * 65536);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4096));
@@ -507,7 +510,7 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	ATF_CHECK_EQ(4096 - 32, OPEN(&peers[i], "vale0:a}pipe32",
 	    ALL).nr_rx_slots);
 	peer_renew(&peers[i]);
-	at = peers[1].pe_cc->cc_grant.gr_pipe->cpi_at;
+	at = GRANT(peers[1]).gr_pipe->cpi_at;
 	peer_renew(&peers[1]);
 	REFUSED(ENOSPC, "the memory has no place for another pipe: 32 at most",
 	    &peers[i], REGISTER("vale0:a{x", ALL, .nr_tx_slots = 4095,
@@ -520,10 +523,10 @@ TEST(pipes, "A memory has 32 pipes; a place is taken again by one with as many "
 	    .nr_rx_slots = 4096));
 	OPEN(&peers[i], "vale0:a}x", ALL, .nr_tx_slots = 4096,
 	    .nr_rx_slots = 4095);
-	ATF_CHECK_EQ(at, peers[i].pe_cc->cc_grant.gr_pipe->cpi_at);
+	ATF_CHECK_EQ(at, GRANT(peers[i]).gr_pipe->cpi_at);
 	/* It has nothing of the former name. */
 	OPEN(&peers[1], "vale0:a{x", ALL);
-	ATF_CHECK_EQ(at, peers[1].pe_cc->cc_grant.gr_pipe->cpi_at);
+	ATF_CHECK_EQ(at, GRANT(peers[1]).gr_pipe->cpi_at);
 	peers_close(peers, VALE_PIPES + 2);
 }
 
@@ -556,10 +559,10 @@ TEST(slots, "A pipe has as many slots as its port, unless it says so, and up "
 	reg = OPEN(one, "vale0:b}1", ALL, .nr_tx_slots = 3000);
 	ATF_CHECK_EQ(3000, reg.nr_tx_slots);
 	ATF_CHECK_EQ(1024, reg.nr_rx_slots);
-	ATF_CHECK_EQ(3000, one->pe_cc->cc_grant.gr_memory->mm_pipe_slots);
+	ATF_CHECK_EQ(3000, GRANT(*one).gr_memory->mm_pipe_slots);
 	peer_renew(one);
 	OPEN(one, "vale0:b{1", ALL, .nr_rx_slots = 2000, .nr_tx_slots = 20);
-	ATF_CHECK_EQ(2000, one->pe_cc->cc_grant.gr_memory->mm_pipe_slots);
+	ATF_CHECK_EQ(2000, GRANT(*one).gr_memory->mm_pipe_slots);
 	/* A port with more than a pipe can have. */
 	peer_renew(one);
 	OPEN(one, "vale0:c", ALL, .nr_tx_slots = 5000);
@@ -581,16 +584,16 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	check_file(one->pe_fds[1], 65536);
 	ATF_CHECK_EQ(0, window_of(one).vv_extra);
 	ATF_CHECK_EQ(0, window_of(one).vv_pipe);
-	ATF_CHECK_EQ(one->pe_cc->cc_grant.gr_memory->mm_bufs, window_of(one).vv_bufs);
+	ATF_CHECK_EQ(GRANT(*one).gr_memory->mm_bufs, window_of(one).vv_bufs);
 	for (i = 1; i < VALE_NULLS; i++)
 		ATF_CHECK_EQ(reg.nr_memsize - (8 - i) * 65536 +
 		    sizeof(struct vale_window), OPEN(&peers[i], "x",
 		    .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 		    .nr_extra_bufs = 1).nr_offset);
-	ATF_CHECK_EQ(8, one->pe_cc->cc_grant.gr_memory->mm_refs);
+	ATF_CHECK_EQ(8, GRANT(*one).gr_memory->mm_refs);
 	REFUSED(ENOSPC, "the memory has no place", &peers[i], REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 2));
-	ATF_CHECK_EQ(8, one->pe_cc->cc_grant.gr_memory->mm_refs);
+	ATF_CHECK_EQ(8, GRANT(*one).gr_memory->mm_refs);
 	peer_renew(&peers[3]);
 	ATF_CHECK_EQ(reg.nr_memsize - 5 * 65536 + sizeof(struct vale_window),
 	    OPEN(&peers[i], "x", .nr_mode = NR_REG_NULL,
@@ -600,9 +603,9 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 	ATF_CHECK_EQ(reg.nr_memsize, peer_open(&peers[i], "x",
 	    (struct nmreq_register){ .nr_mode = NR_REG_NULL },
 	    one->pe_fds[0]).nr_memsize);
-	ATF_CHECK(peers[i].pe_cc->cc_grant.gr_memory == one->pe_cc->cc_grant.gr_memory);
+	ATF_CHECK(GRANT(peers[i]).gr_memory == GRANT(*one).gr_memory);
 	OPEN(&peers[3], "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
-	ATF_CHECK(peers[3].pe_cc->cc_grant.gr_memory != one->pe_cc->cc_grant.gr_memory);
+	ATF_CHECK(GRANT(peers[3]).gr_memory != GRANT(*one).gr_memory);
 	peers_close(peers, VALE_NULLS + 2);
 }
 
@@ -614,7 +617,7 @@ TEST(nulls, "A memory has eight places for who opens no port, behind all that "
 static void
 check_list(const struct peer *p, uint32_t first, uint32_t n)
 {
-	const size_t bufs = p->pe_cc->cc_grant.gr_memory->mm_bufs;
+	const size_t bufs = GRANT(*p).gr_memory->mm_bufs;
 	uint32_t i, next;
 
 	for (i = 0; i < n; i++) {
@@ -633,7 +636,7 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 
 	peers_connect(peers, 2);
 	OPEN(one, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 1);
-	mm = one->pe_cc->cc_grant.gr_memory;
+	mm = GRANT(*one).gr_memory;
 	used = mm->mm_used;
 	/* Three are linked, and the window is written: no more than that. */
 	calls_fail(CALL_PWRITE, 5, 1, EIO);
@@ -649,7 +652,7 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	peer_renew(two);
 	reg = OPEN(two, "vale0:a{1", ALL, .nr_mem_id = 2, .nr_extra_bufs = 1);
 	ATF_CHECK_EQ(1, reg.nr_extra_bufs);
-	ATF_CHECK_EQ(used + 2 * 4096, two->pe_cc->cc_grant.gr_pipe->cpi_at);
+	ATF_CHECK_EQ(used + 2 * 4096, GRANT(*two).gr_pipe->cpi_at);
 	ATF_CHECK_EQ(used + 2 * 4096, window_of(two).vv_pipe);
 	ATF_CHECK_EQ(used + 3 * 4096 + pipe_size(1024), mm->mm_used);
 	check_list(two, window_of(two).vv_extra, 1);
@@ -695,7 +698,7 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	REFUSED(ENOMEM, limit_all, &admin, REGISTER("vale0:a", ALL));
 	vale_memory_limits(2 * port, port);
 	OPEN(one, "vale0:a", ALL);
-	ATF_CHECK_EQ(port, one->pe_cc->cc_grant.gr_memory->mm_charged);
+	ATF_CHECK_EQ(port, GRANT(*one).gr_memory->mm_charged);
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:b", ALL));
 	REFUSED(ENOMEM, limit_user, two, REGISTER("x",
 	    .nr_mode = NR_REG_NULL, .nr_mem_id = 1));
@@ -713,17 +716,17 @@ TEST(limits, "What is given out is charged to its user and to all; to the byte")
 	vale_memory_limits(UINT64_MAX, port + pipe_size(1024) - 1);
 	errno = 0;
 	REFUSED(ENOMEM, limit_user, two, REGISTER("vale0:a{1", ALL));
-	ATF_CHECK_EQ(1, one->pe_cc->cc_grant.gr_memory->mm_refs);
+	ATF_CHECK_EQ(1, GRANT(*one).gr_memory->mm_refs);
 	vale_memory_limits(UINT64_MAX, port + pipe_size(1024));
 	OPEN(two, "vale0:a{1", ALL);
 	ATF_CHECK_EQ(port + pipe_size(1024),
-	    one->pe_cc->cc_grant.gr_memory->mm_charged);
+	    GRANT(*one).gr_memory->mm_charged);
 	ATF_CHECK_EQ(pipe_size(1024) + shared_last.more,
-	    vale_memory_more(one->pe_cc->cc_grant.gr_memory));
+	    vale_memory_more(GRANT(*one).gr_memory));
 	/* Of extra buffers there are none then. */
 	ATF_CHECK_EQ(0, OPEN(three, "x", .nr_mode = NR_REG_NULL,
 	    .nr_mem_id = 2, .nr_extra_bufs = 1).nr_extra_bufs);
-	ATF_CHECK_EQ(0, one->pe_cc->cc_grant.gr_memory->mm_extra_used);
+	ATF_CHECK_EQ(0, GRANT(*one).gr_memory->mm_extra_used);
 	peer_renew(three);
 	vale_memory_limits(UINT64_MAX, port + pipe_size(1024) + 4096);
 	ATF_CHECK_EQ(2, OPEN(three, "x", .nr_mode = NR_REG_NULL,

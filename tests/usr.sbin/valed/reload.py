@@ -952,7 +952,8 @@ def another():
             write(B, C)
             v.proc.send_signal(signal.SIGHUP)
             # This one reads what is there when the first one has ended.
-            wait_until(lambda: v.connects("c.sock"), "the next reload")
+            wait_until(lambda: "vale0:c: the adapter is added\n" in
+                       Valed.messages(v), "the next reload")
             assert v.done() == ["vale0:a: the adapter is removed",
                                 "vale0:c: the adapter is added"]
             os.close(fd)

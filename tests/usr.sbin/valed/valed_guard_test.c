@@ -171,6 +171,7 @@ TEST(lists, "The lists of a configuration come as they were read; an error "
 	ATF_REQUIRE_EQ(want.vo_settings.vss_n, opt.vo_settings.vss_n);
 	ATF_CHECK(memcmp(want.vo_settings.vss_list, opt.vo_settings.vss_list,
 	    2 * sizeof(want.vo_settings.vss_list[0])) == 0);
+	valed_options_free(&want);
 	conf(A "?\n");
 	ATF_REQUIRE(valed_guard_read());
 	ATF_CHECK(!valed_guard_options(&want, &why));

@@ -27,7 +27,7 @@ inherited: an inherited socket is taken, given up and taken again
 killed: the sockets of added adapters are removed after SIGKILL, too
 no_guard: without the guard adapters are served, and a reload is an error
 guard_lost: a reload during which the guard ends is an error, and ends
-guard_dies: one in the midst of which the guard ends is done, but for sockets that stay
+guard_dies: if the guard ends in the midst of one, sockets stay, with a line
 another: one that is asked for in the midst of another follows
 told: a signal in the midst of one ends valed
 blocked: a client that blocks its adapter does not keep it from ending

@@ -100,7 +100,7 @@ is_anon(int fd)
 	return (peer_fd_kind(fd) == PEER_FD_ANON);
 }
 
-/* Whether `fd' may be hf_fd[i]: hostif_open.c and hostif_open_xdp.c. */
+/* Return whether `fd' may be hf_fd[i]: hostif_open.c and hostif_open_xdp.c. */
 static bool
 attach_accepts(const struct hostif_fds *fds, unsigned int i, int fd)
 {

@@ -34,7 +34,9 @@ same_user(const struct ctl_owner *ow, const struct ctl_who *who)
 	return (ow->ow_who.cw_uid == who->cw_uid);
 }
 
-/* Whether it captures what port `name' has, and is no administrator's. */
+/*
+ * Return whether it captures what port `name' has, and is no administrator's.
+ */
 static bool
 captures(const struct ctl_owner *ow, const char *name)
 {
@@ -56,7 +58,7 @@ find(const char *name)
 	return (ow);
 }
 
-/* Whether nobody else captures what a port will have.  The lock. */
+/* Return whether nobody else captures what a port will have.  The lock. */
 static int
 may_open(const char *name, const struct ctl_who *who)
 {
@@ -68,7 +70,7 @@ may_open(const char *name, const struct ctl_who *who)
 	return (0);
 }
 
-/* Whether the port is one's own, and nobody waits to take its place. */
+/* Return whether a port is one's own, and nobody waits to take its place. */
 static int
 may_capture(const char *name, const struct ctl_who *who)
 {

@@ -84,7 +84,9 @@ int	ctl_owner_mirror(struct ctl_owner *ow, const char *of,
 	    const struct ctl_who *who);
 void	ctl_owner_mirrored(struct ctl_owner *ow, bool done);
 
-/* Whether `who' may see port `name'.  Any thread, also from vale_list(). */
+/*
+ * Return whether `who' may see port `name'.  Any thread, also from vale_list().
+ */
 bool	ctl_owner_sees(const char *name, const struct ctl_who *who);
 
 /* The ports of a switch that a client may see. */
@@ -94,9 +96,9 @@ struct ctl_owner_set {
 };
 
 /*
- * Whether `who' may see the port with this index (vpi_index) of a switch.  The
- * first call sets *os; os_changes is 0 before.  Any thread, also from
- * vale_fdb_list().
+ * Return whether `who' may see the port with this index (vpi_index) of a
+ * switch.  The first call sets *os; os_changes is 0 before.  Any thread, also
+ * from vale_fdb_list().
  */
 bool	ctl_owner_sees_index(struct ctl_owner_set *os, const char *switch_name,
 	    uint8_t index, const struct ctl_who *who);

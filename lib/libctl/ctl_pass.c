@@ -142,7 +142,7 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
  * The passer.
  */
 
-/* Whether this option of a local socket has the value. */
+/* Return whether this option of a local socket has the value. */
 static bool
 socket_is(int s, int option, int expected)
 {
@@ -153,7 +153,7 @@ socket_is(int s, int option, int expected)
 	    value == expected);
 }
 
-/* Whether it may be given away. */
+/* Return whether a descriptor may be given away. */
 static bool
 passable(int fd)
 {

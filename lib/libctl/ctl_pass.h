@@ -25,7 +25,7 @@ int	ctl_pass_start(int (*enter)(void));
  */
 int	ctl_pass_fd(void);
 
-/* It has got another number.  Before there is another thread. */
+/* Tell the descriptor's new number.  Call before any thread starts. */
 void	ctl_pass_moved(int fd);
 
 /*

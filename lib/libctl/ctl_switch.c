@@ -284,7 +284,10 @@ ctl_devices_are(void (*list)(ctl_device_show *show, void *arg))
 	devices_list = list;
 }
 
-/* Whether `port' is that of the name, or of its switch, or the name is "". */
+/*
+ * Return whether `port' is that of the name, or of its switch, or the name is
+ * "".
+ */
 static bool
 name_has(const char *name, const char *port)
 {

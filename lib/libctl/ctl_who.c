@@ -29,7 +29,7 @@ ctl_who_init(gid_t admin)
 	admin_gid = admin;
 }
 
-/* Whether `gid' is one of the peer's supplementary groups: *found. */
+/* Set *found if `gid' is one of the peer's supplementary groups. */
 static int
 peer_in_group(int fd, gid_t gid, bool *found)
 {

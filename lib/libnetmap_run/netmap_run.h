@@ -260,7 +260,7 @@ int	run_copied(struct run_desc *rd, int copy);
 void	run_closed(int fd);
 void	run_closed_range(unsigned int first, unsigned int last);
 
-/* Whether the descriptor has a port. */
+/* Return whether the descriptor has a port. */
 static inline bool
 run_registered(struct run_desc *rd)
 {
@@ -296,9 +296,9 @@ void	run_request_begin(int fd);
 void	run_request_end(int fd);
 
 /*
- * Whether `fd' has come from another process, and is of /dev/netmap: then it
- * is, from now on, and is returned with a reference; or NULL.  `connected' is
- * false if it may have no connection yet.  Leaves errno.
+ * Take `fd' for one of /dev/netmap if it has come from another process and is
+ * one there.  Returns its entry, with a reference, or NULL.  `connected' is
+ * false if the descriptor may have no connection yet.  Leaves errno.
  */
 struct run_desc *run_share(int fd, bool connected);
 
@@ -355,14 +355,14 @@ int	run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
  */
 int	run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 	    const sigset_t *mask);
-/* Whether a descriptor of /dev/netmap is in `sets'. */
+/* Return whether a descriptor of /dev/netmap is in `sets'. */
 bool	run_select_any(int n, fd_set *sets[3]);
 
 /* epoll_ctl(2) of `fd', a descriptor of /dev/netmap. */
 int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 /*
- * Whether a descriptor of /dev/netmap is in any epoll(7) descriptor, or in
- * `epfd'.
+ * Return whether a descriptor of /dev/netmap is in any epoll(7) descriptor, or
+ * in `epfd'.
  */
 bool	run_epoll_used(void);
 bool	run_epoll_any(int epfd);

@@ -126,7 +126,7 @@ maps_find(const struct stat *st, unsigned int *n)
 	return (maps);
 }
 
-/* Whether there is nothing else from `start' to before `end'. */
+/* Return whether there is nothing else from `start' to before `end'. */
 static bool
 maps_cover(const struct map *maps, unsigned int n, uintptr_t start,
     uintptr_t end)

@@ -61,7 +61,7 @@ port_find(const char *name)
 	return (rp);
 }
 
-/* Whether each registration makes one. */
+/* Return whether each registration makes a port. */
 static bool
 port_single(const struct nmreq_register *reg)
 {
@@ -194,7 +194,10 @@ desc_rings(struct run_desc *rd, const struct run_port *rp,
 	return (0);
 }
 
-/* Whether the descriptor has rings of a direction: 0 transmit, 1 receive. */
+/*
+ * Return whether the descriptor has rings of a direction: 0 transmit, 1
+ * receive.
+ */
 static bool
 desc_has(const struct run_desc *rd, unsigned int dir)
 {

@@ -244,8 +244,8 @@ desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 }
 
 /*
- * Whether a request has no name, that of a VALE port, or that of a pipe.  The
- * name of memory without a port may be any.
+ * Return whether a request has no name, that of a VALE port, or that of a pipe.
+ * The name of memory without a port may be any.
  */
 static bool
 name_served(const struct nmreq_header *hdr)

@@ -55,8 +55,8 @@ socket_connected(int fd)
 }
 
 /*
- * Whether the connection is to valed: the same process listens as at the path
- * that this one would connect to.  What another listens to could be any memory.
+ * Return whether the connection is to valed: the process listens at the path to
+ * which this one would connect.  Another process's memory could be anything.
  */
 static bool
 socket_of_valed(int fd)

@@ -305,7 +305,7 @@ vale_remote_init(struct vale_remote *vr)
 	remote_none(vr);
 }
 
-/* They are sockets that others may have passed descriptors to. */
+/* Close them: sockets that others may have passed descriptors to. */
 static void
 remote_close_fds(const int fds[VALE_REMOTE_FDS])
 {

@@ -547,9 +547,9 @@ test_case comments "Comments of functions begin with no pronoun, in the \
 directories that are so already"
 comments_body()
 {
-	(cd "$top" && pronouns $(find compat lib/libframe lib/libhostif \
-	    lib/libloop lib/libpeer lib/libvfu sys/dev/e1000 usr.sbin/bhyve \
-	    -name '*.[ch]')) > bad
+	(cd "$top" && pronouns $(find compat lib/lib[!v]* lib/libvfu \
+	    lib/libvaleport sys/dev/e1000 usr.bin usr.sbin -name '*.[ch]')) \
+	    > bad
 	[ ! -s bad ] || {
 		cat bad
 		atf_fail "$(wc -l < bad) comments"

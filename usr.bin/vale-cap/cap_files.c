@@ -35,7 +35,7 @@ clock_ns(void)
 	return (ts.tv_sec * NS + ts.tv_nsec);
 }
 
-/* Whether files are numbered: not if only the time tells them apart. */
+/* Return whether files are numbered: not if only the time tells them apart. */
 static bool
 files_numbered(const struct cap_files *cf)
 {
@@ -43,7 +43,7 @@ files_numbered(const struct cap_files *cf)
 	    (cf->cf_seconds > 0 && strchr(cf->cf_name, '%') == NULL));
 }
 
-/* Whether the last files stay, instead of the first. */
+/* Return whether the last files stay, instead of the first. */
 static bool
 files_ring(const struct cap_files *cf)
 {

@@ -35,13 +35,13 @@ struct cap_files {
 /* Open the first file. */
 void	cap_files_open(struct cap_files *cf);
 
-/* Whether the file is full, or old enough, that the next is to begin. */
+/* Return whether the file is full, or old enough, that the next is to begin. */
 bool	cap_files_due(const struct cap_files *cf);
 
 /* How long until it is old enough, in milliseconds; -1: it never is. */
 int	cap_files_wait(const struct cap_files *cf);
 
-/* Whether no file follows. */
+/* Return whether no file follows. */
 bool	cap_files_last(const struct cap_files *cf);
 
 /* Close the file, and open the next. */
@@ -53,7 +53,7 @@ void	cap_files_close(struct cap_files *cf);
 /* Write out what is buffered.  If nobody reads the pipe, that is no error. */
 void	cap_files_flush(const struct cap_files *cf);
 
-/* Whether nobody reads the pipe any more. */
+/* Return whether nobody reads the pipe any more. */
 bool	cap_files_left(const struct cap_files *cf);
 
 #endif /* !_CAP_FILES_H_ */

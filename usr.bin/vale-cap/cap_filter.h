@@ -29,7 +29,7 @@ struct bpf_program *cap_filter_compile(const char *expression, char *why,
 void	cap_filter_params(const struct bpf_program *filter,
 	    struct vale_params *params);
 
-/* Whether a frame of `len' bytes passes. */
+/* Return whether a frame of `len' bytes passes. */
 bool	cap_filter_passes(const struct bpf_program *filter,
 	    const uint8_t *frame, uint32_t len);
 

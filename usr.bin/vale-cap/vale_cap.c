@@ -548,7 +548,7 @@ extcap(const struct options *o)
 	}
 }
 
-/* Whether an argument is a port, and not a word of the expression. */
+/* Return whether an argument is a port, and not a word of the expression. */
 static bool
 is_port(const char *arg)
 {

@@ -256,7 +256,7 @@ reload(bool replace)
 	close(ask(replace ? VALE_WIRE_REPLACE : VALE_WIRE_RELOAD, "reload"));
 }
 
-/* Whether valed answers, be it with an error. */
+/* Return whether valed answers, be it with an error. */
 static bool
 answers(void)
 {

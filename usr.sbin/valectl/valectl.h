@@ -43,7 +43,7 @@ struct vc_ports {
 /* Read them; fails if valed does not answer, or has no switch of this name. */
 void	vc_ports_read(const char *name, struct vc_ports *ports);
 
-/* The same, but returns -1 if valed does not answer. */
+/* Read them; returns -1 if valed does not answer. */
 int	vc_ports_get(const char *name, struct vc_ports *ports);
 
 /* Adapters and attached interfaces. */
@@ -58,9 +58,9 @@ int	vc_devices_get(struct vc_devices *devices);
 /* valectl.c: end the program, after a failed connection or request. */
 void	vc_fail(void) __attribute__((__noreturn__));
 /*
- * Whether to try again after a failure, errno, of a program that goes on while
- * valed is restarted: valed has ended before it answered, and the next
- * connection waits for the one that follows.  *tries is 0 at first.
+ * Return whether to try again after a failure, errno, of a program that goes on
+ * while valed is restarted: valed has ended before its answer, and the next
+ * connection waits for the process that follows.  *tries is 0 at first.
  */
 bool	vc_again(unsigned int *tries);
 /* Make a request about `name'; a failure ends the program. */
@@ -109,7 +109,7 @@ void	vc_show_all(bool json);
  * does not answer.
  */
 int	vc_metrics(FILE *f, bool openmetrics);
-/* The same to stdout; a failure ends the program. */
+/* Write all counters to stdout; a failure ends the program. */
 void	vc_show_metrics(bool openmetrics);
 
 /*

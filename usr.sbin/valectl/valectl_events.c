@@ -116,7 +116,7 @@ port_find(const struct vc_ports *ports, const char *name)
 	return (NULL);
 }
 
-/* The same port: not another one of its name. */
+/* Find the same port, not another one of its name. */
 static const struct vale_port_info *
 port_same(const struct vc_ports *ports, const struct vale_port_info *info,
     bool later)

@@ -87,7 +87,7 @@ request_read(char request[REQUEST_MAX])
 	return (true);
 }
 
-/* Whether a header says that the client takes OpenMetrics. */
+/* Return whether a header says that the client takes OpenMetrics. */
 static bool
 request_takes(const char *headers)
 {

@@ -165,7 +165,9 @@ fail:
 	err(EX_IOERR, "%s", path);
 }
 
-/* Whether "pci.1.2.3.backend" is a name, and the length of "pci.1.2.3". */
+/*
+ * Return whether "pci.1.2.3.backend" is a name, and the length of "pci.1.2.3".
+ */
 static bool
 is_backend(const char *name, size_t *len)
 {

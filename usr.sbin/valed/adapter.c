@@ -580,7 +580,7 @@ ask(struct adapter *ad, bool *what)
 	adapter_post(ad);
 }
 
-/* One of the adapter's members, which the thread sets. */
+/* Return one of the adapter's members, which the thread sets. */
 static bool
 is_set(struct adapter *ad, const bool *what)
 {

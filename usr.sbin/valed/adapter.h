@@ -137,7 +137,9 @@ struct adapter *adapter_start(const struct adapter_config *config,
  */
 void	adapter_go(struct adapter *ad);
 
-/* Whether the adapter serves, and needs nothing of the store any more. */
+/*
+ * Return whether the adapter serves, and needs nothing of the store any more.
+ */
 bool	adapter_resumed(struct adapter *ad);
 
 /*

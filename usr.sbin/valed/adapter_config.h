@@ -70,14 +70,14 @@ struct adapter_config {
 	int		ac_listen;	/* the listening socket, or -1 */
 };
 
-/* Whether its port is on a switch of another process. */
+/* Return whether its port is on a switch of another process. */
 static inline bool
 valed_is_remote(const struct adapter_config *ac)
 {
 	return (ac->ac_control[0] != '\0');
 }
 
-/* Whether its port is on a switch of this one. */
+/* Return whether its port is on a switch of this one. */
 static inline bool
 valed_has_port(const struct adapter_config *ac)
 {

@@ -47,7 +47,7 @@ void	*adapter_keep_model(struct adapter *ad, size_t *size);
 /* Have its device and its memory kept, before its server is started. */
 void	adapter_keep_start(struct adapter *ad);
 
-/* Whether an earlier process has left something of it. */
+/* Return whether an earlier process has left something of it. */
 bool	adapter_keep_found(struct adapter *ad);
 
 /*

@@ -73,7 +73,7 @@ keep_of(struct adapter *ad)
 	return (__containerof(ad, struct adapter_keep, ak_adapter));
 }
 
-/* Whether it is kept.  Without a journal no process could go on. */
+/* Return whether an adapter is kept: no process goes on without a journal. */
 static inline bool
 is_kept(const struct adapter_keep *ak)
 {
@@ -102,9 +102,9 @@ void	*adapter_keep_map(int fd, uint64_t *size);
 bool	adapter_resume_find(struct adapter_keep *ak,
 	    const struct adapter_config *ac);
 /*
- * This process is about to go on from the earlier process's files: no other one
- * may, as the guest's rings will be ahead of them.  The service manager has
- * them for a moment more.
+ * Make the earlier process's files unusable for another process: this one is
+ * about to go on from them, and the guest's rings will be ahead of them.  The
+ * service manager has the files for a moment more.
  */
 void	adapter_resume_spent(struct adapter_keep *ak);
 /* The earlier process's files are of no use any more. */

@@ -194,7 +194,7 @@ remote_net_lose(struct adapter_net *an)
 	an->an_fd = -1;
 }
 
-/* One too many: the opener sends no more. */
+/* Close a descriptor that is one too many: the opener sends no more. */
 static void
 net_drop_fd(void *arg __unused, int fd)
 {

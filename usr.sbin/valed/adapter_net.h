@@ -64,8 +64,8 @@ enum adapter_net_news adapter_net_news(struct adapter_net *an,
 	    const char *name, char *why, size_t size);
 
 /*
- * Whether what the other valed has written to the port's memory is not valid;
- * then, have a new port in place of this one.
+ * Return whether what the other valed has written to the port's memory is
+ * invalid; and then open a new port in place of this one.
  */
 bool	adapter_net_bad(const struct adapter_net *an);
 void	adapter_net_again(struct adapter_net *an);
@@ -76,7 +76,7 @@ uint32_t adapter_net_frame_max(uint32_t mtu);
 /* Close it, if it is open. */
 void	adapter_net_close(struct adapter_net *an);
 
-/* Whether there is none any more: an_fd stays readable. */
+/* Return whether the port is gone: an_fd stays readable then. */
 bool	adapter_net_gone(const struct adapter_net *an);
 
 #endif /* !_ADAPTER_NET_H_ */

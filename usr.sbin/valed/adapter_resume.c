@@ -62,7 +62,7 @@ unmap(void *p, uint64_t size)
  * What an earlier process has left.
  */
 
-/* Whether the memory is that of an adapter. */
+/* Return whether the memory is that of an adapter. */
 static bool
 old_ok(const struct adapter_keep *old, uint64_t size)
 {
@@ -71,7 +71,7 @@ old_ok(const struct adapter_keep *old, uint64_t size)
 	    old->ak_size == size && old->ak_model_at <= size);
 }
 
-/* Whether the program's file is the same, and so what the memory is like. */
+/* Return whether the program's file, and so the memory's form, is the same. */
 static bool
 old_same(const struct adapter_keep *old, const struct adapter_keep *ak)
 {
@@ -92,7 +92,7 @@ saved_ok(const struct adapter_saved *as, uint64_t size)
 	    as->as_model <= size - sizeof(*as) - as->as_device);
 }
 
-/* Whether a file was saved in this form; if in another one, a line says so. */
+/* Return whether a file was saved in this form; if not, a line says so. */
 static bool
 same_version(const struct adapter_saved *as, uint64_t size,
     const struct adapter_config *ac)
@@ -109,8 +109,8 @@ same_version(const struct adapter_saved *as, uint64_t size,
 }
 
 /*
- * Whether it is of the same adapter: that has the same address, on this port or
- * another one.
+ * Return whether a file is of the same adapter: one with the same address, on
+ * this port or another one.
  */
 static bool
 same_mac(const uint8_t mac[6], const struct adapter_keep *ak,
@@ -373,7 +373,7 @@ resume_model(struct adapter *ad, const struct resume_state *rs, bool client)
 	return (error == 0);
 }
 
-/* Those of the adapter itself. */
+/* Go on with the counters of the adapter itself. */
 static void
 resume_counters(struct adapter *ad)
 {
@@ -422,7 +422,7 @@ resume(struct adapter *ad, const struct e82545_config *config,
 	free(rs.rs_buf);
 }
 
-/* Whether to begin: not if others that did have not come to an end. */
+/* Return whether to begin: not if others that did have not come to an end. */
 static bool
 resume_counts(struct adapter_keep *ak)
 {

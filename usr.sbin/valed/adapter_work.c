@@ -111,7 +111,7 @@ adapter_tx(struct adapter *ad)
 	return (state != E82545_TX_IDLE);
 }
 
-/* Whether there is a batch to send. */
+/* Return whether there is a batch to send. */
 static bool
 adapter_sends(const struct adapter *ad)
 {

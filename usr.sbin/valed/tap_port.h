@@ -36,8 +36,8 @@ void	tap_port_close(struct frame_port *port);
 int	tap_port_fd(const struct frame_port *port);
 
 /*
- * Whether the interface was deleted: its descriptor stays readable, and there
- * is no frame any more.  The receiving thread.
+ * Return whether the interface was deleted: its descriptor stays readable, and
+ * no frame comes any more.  The receiving thread.
  */
 bool	tap_port_gone(const struct frame_port *port);
 

@@ -20,7 +20,9 @@
 /* Look what this process inherits.  The main thread, first. */
 void	valed_activation_init(void);
 
-/* Whether nothing needs to be inherited: then every name stands for 0. */
+/*
+ * Return whether nothing needs to be inherited: then every name stands for 0.
+ */
 void	valed_activation_ignore(bool ignore);
 
 /*

@@ -109,7 +109,7 @@ valed_captured(const char *port)
 	return (false);
 }
 
-/* Whether a port is open that no adapter has. */
+/* Return whether a port is open that no adapter has. */
 static bool
 taken(const char *port)
 {

@@ -58,10 +58,10 @@ void	valed_adapters_change(const struct adapter_config *ac);
  */
 bool	valed_adapters_move(const struct adapter_config *ac);
 
-/* Whether the adapter at the place of *ac has a client. */
+/* Return whether the adapter at the place of *ac has a client. */
 bool	valed_adapters_client(const struct adapter_config *ac);
 
-/* Whether a program captures what has the name of a port. */
+/* Return whether a program captures what has the name of a port. */
 bool	valed_captured(const char *port);
 
 #endif /* !_VALED_ADAPTERS_H_ */

@@ -194,7 +194,7 @@ bool	valed_bad(struct valed_where where, const char *fmt, ...)
 bool	valed_wrong(int status, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 2, 3)));
 
-/* Whether nothing has been wrong. */
+/* Return whether nothing has been wrong. */
 bool	valed_config_ok(void);
 
 /* The index of a variable whose name has `len' characters, or -1. */

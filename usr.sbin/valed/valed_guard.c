@@ -126,7 +126,7 @@ adapter_at(unsigned int place)
 	return (NULL);
 }
 
-/* Whether an adapter of the configuration listens there. */
+/* Return whether an adapter of the configuration listens there. */
 static bool
 is_listening(const char *path)
 {

@@ -33,15 +33,18 @@ struct valed_options;
  */
 void	valed_hostif_keep_start(const struct valed_options *opt);
 
-/* Whether a port is one of these.  The main thread, until they are attached. */
+/*
+ * Return whether a port is one of these.  The main thread, until they are
+ * attached.
+ */
 bool	valed_hostif_keep_has(const char *port);
 
 /* Attach them.  The main thread, in the sandbox. */
 void	valed_hostif_keep_attach(void);
 
 /*
- * Whether the configuration has the port, and so attaches it at each start.
- * Any thread.
+ * Return whether the configuration has the port, and so attaches an interface
+ * to it at each start.  Any thread.
  */
 bool	valed_hostif_line(const char *port);
 

@@ -44,7 +44,7 @@
 static int	notify_fd = -1;
 static bool	notify_watchdog;
 
-/* Whether the manager's watchdog waits for this process. */
+/* Return whether the manager's watchdog waits for this process. */
 static bool
 watchdog(void)
 {

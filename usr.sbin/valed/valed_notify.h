@@ -32,7 +32,7 @@ bool	valed_notify_fds(const int *fds, unsigned int n, bool wait,
 	    __attribute__((__format__(__printf__, 4, 5)));
 void	valed_notify_barrier(void);
 
-/* Whether there is a service manager. */
+/* Return whether there is a service manager. */
 bool	valed_notify_wanted(void);
 
 /*

@@ -61,7 +61,7 @@ struct valed_options {
 	struct valed_settings vo_settings;
 };
 
-/* Whether an adapter, or an attached interface, of *opt has the port. */
+/* Return whether an adapter, or an attached interface, of *opt has the port. */
 static inline bool
 valed_options_adapter(const struct valed_options *opt, const char *port)
 {

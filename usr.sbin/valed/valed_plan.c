@@ -49,7 +49,7 @@ valed_plan_old(const struct valed_plan *vp, const struct adapter_config *ac)
 	return (find(vp->pn_old, vp->pn_nold, ac));
 }
 
-/* Whether one of `n' adapters has the same path. */
+/* Return whether one of `n' adapters has the same path. */
 static bool
 has_path(const struct adapter_config *other, unsigned int n,
     const struct adapter_config *ac)
@@ -64,14 +64,14 @@ has_path(const struct adapter_config *other, unsigned int n,
 	return (false);
 }
 
-/* Whether there is an adapter. */
+/* Return whether there is an adapter. */
 static bool
 is_there(const struct adapter_config *ac)
 {
 	return (ac != NULL && ac->ac_backend[0] != '\0');
 }
 
-/* Whether it is the same adapter, perhaps changed in place. */
+/* Return whether an adapter stays, perhaps changed in place. */
 static bool
 same(const struct adapter_config *old, const struct adapter_config *new)
 {
@@ -79,14 +79,14 @@ same(const struct adapter_config *old, const struct adapter_config *new)
 	    valed_values_in_place(old, new));
 }
 
-/* Whether the reload adds this adapter, alone or in place of another. */
+/* Return whether the reload adds this adapter, alone or in place of another. */
 static bool
 added(const struct valed_plan *vp, const struct adapter_config *ac)
 {
 	return (is_there(ac) && !same(valed_plan_old(vp, ac), ac));
 }
 
-/* Whether it moves the adapter to another port. */
+/* Return whether the reload moves the adapter to another port. */
 static bool
 moved(const struct valed_plan *vp, const struct adapter_config *ac)
 {
@@ -96,7 +96,7 @@ moved(const struct valed_plan *vp, const struct adapter_config *ac)
 	    strcmp(old->ac_backend, ac->ac_backend) != 0);
 }
 
-/* Whether it opens a port for the adapter. */
+/* Return whether the reload opens a port for the adapter. */
 static bool
 opens(const struct valed_plan *vp, const struct adapter_config *ac)
 {
@@ -129,7 +129,7 @@ valed_plan_left(const struct valed_plan *vp, unsigned int i)
 	return (!valed_values_same(&vp->pn_new[i], &vp->pn_result[i]));
 }
 
-/* Whether one of them stays where the other would be. */
+/* Return whether one adapter stays where the other one would be. */
 static bool
 clash(const struct adapter_config *a, const struct adapter_config *b)
 {
@@ -159,7 +159,7 @@ leave(struct valed_plan *vp, int why, unsigned int i)
 	vp->pn_result[i] = old != NULL ? *old : none;
 }
 
-/* Leave one that would be where another one stays.  False: there is none. */
+/* Leave a new adapter whose place is taken; returns false if none is. */
 static bool
 leave_clash(struct valed_plan *vp)
 {
@@ -193,7 +193,7 @@ plan_open(struct valed_plan *vp)
 	}
 }
 
-/* Whether an adapter that is still to be moved is at a port. */
+/* Return whether an adapter that is still to be moved is at a port. */
 static bool
 is_held(const struct valed_plan *vp, const bool *left, const bool *out,
     const char *port)

@@ -21,8 +21,8 @@ struct valed_action {
 		VALED_TAP,		/* leave the adapter as it is: valed can
 					   open no TAP interface any more */
 		VALED_BUSY,		/* leave it: another has its port */
-		VALED_CLASH,		/* leave it: it would be where one is
-					   that is left */
+		VALED_CLASH,		/* leave it: its port or path belongs
+					   to an adapter that stays */
 		VALED_OPEN,		/* get its socket */
 		VALED_REMOVE_OLD,	/* the adapter */
 		VALED_UNPLUG,		/* it has no port for a moment */
@@ -52,7 +52,7 @@ struct valed_plan {
 const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
 	    const struct adapter_config *ac);
 
-/* Whether the i-th new adapter is left as it is, or not there. */
+/* Return whether the i-th new adapter is left as it is, or not there. */
 bool	valed_plan_left(const struct valed_plan *vp, unsigned int i);
 
 /*
@@ -61,7 +61,7 @@ bool	valed_plan_left(const struct valed_plan *vp, unsigned int i);
  */
 bool	valed_plan_replaces(const struct valed_plan *vp, unsigned int i);
 
-/* Whether the port of the i-th new adapter must be reserved. */
+/* Return whether the port of the i-th new adapter must be reserved. */
 bool	valed_plan_reserves(const struct valed_plan *vp, unsigned int i);
 
 /*

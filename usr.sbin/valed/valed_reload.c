@@ -174,7 +174,7 @@ settings_to(valed_settings_of *of, const void *arg)
 	valed_settings_take(&settings_now, settings_new, of, arg);
 }
 
-/* Those of an adapter stay as they were; or they are no longer. */
+/* Keep the settings that the configuration had for an adapter, or none. */
 static void
 settings_leave(const struct adapter_config *ac)
 {
@@ -202,7 +202,7 @@ is_name(const char *name, const void *arg)
 	return (strcmp(name, arg) == 0);
 }
 
-/* Whether the port is not one that an adapter has left or comes to. */
+/* Return whether the port is not one that an adapter has left or comes to. */
 static bool
 is_quiet(const char *name, const void *arg)
 {
@@ -229,7 +229,7 @@ settings_room(struct valed_options *opt)
 	    2 * known_settings.vss_n));
 }
 
-/* Those that can be set before adapters are moved. */
+/* Change the settings that can be changed before adapters are moved. */
 static void
 settings_begin(const struct valed_plan *vp)
 {
@@ -402,7 +402,7 @@ say_replaced(const struct adapter_config *ac, const struct adapter_config *old)
 		    valed_variables[bar].var_name);
 }
 
-/* Whether no client would be disconnected; otherwise say which. */
+/* Return whether no client would be disconnected; otherwise say which. */
 static bool
 confirmed(const struct valed_plan *vp)
 {

@@ -259,7 +259,7 @@ restart_begin(void)
 		    "it as it was started");
 }
 
-/* It has said that.  Returns whether the process is to end. */
+/* Tell clients the supervisor's answer.  Returns whether the process ends. */
 static bool
 restart_checked(void)
 {

@@ -167,7 +167,7 @@ add_line(struct valed_settings *ss, const struct valed_line *ln)
 	st->vst_value = value;
 }
 
-/* Whether a port has a setting that is not the default. */
+/* Return whether a port has a setting that is not the default. */
 static bool
 has(const struct valed_settings *ss, const char *name, unsigned int setting)
 {
@@ -326,7 +326,7 @@ plan_name(const struct valed_settings *old, const struct valed_settings *new,
 		act(name, sc, n);
 }
 
-/* Whether an earlier setting has the name of the one at index `i'. */
+/* Return whether an earlier setting has the name of the one at index `i'. */
 static bool
 named_before(const struct valed_settings *ss, unsigned int i)
 {

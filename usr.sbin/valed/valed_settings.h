@@ -49,12 +49,12 @@ bool	valed_settings_room(struct valed_settings *ss, unsigned int n);
 void	valed_settings_move(struct valed_settings *ss,
 	    const struct valed_settings *from, int place);
 
-/* Whether a switch or port is one of those meant. */
+/* Return whether a switch or port is one of those meant. */
 typedef bool	valed_settings_of(const char *name, const void *arg);
 
 /*
- * The same for the settings of switches and ports for which of() says so: those
- * of the other list take their place.
+ * Replace the settings of the switches and ports that of() selects with those
+ * of another list, for which there must be room.
  */
 void	valed_settings_take(struct valed_settings *ss,
 	    const struct valed_settings *from, valed_settings_of *of,

@@ -43,7 +43,7 @@ enum {
  * The file of an earlier process.
  */
 
-/* Whether a name is that of an adapter's port, or of an interface's. */
+/* Return whether a name is that of an adapter's port, or of an interface's. */
 static bool
 port_of(const struct valed_options *opt, const char *name)
 {
@@ -51,7 +51,7 @@ port_of(const struct valed_options *opt, const char *name)
 	    valed_options_hostif(opt, name) || valed_hostif_keep_has(name));
 }
 
-/* Whether a name is that of a switch. */
+/* Return whether a name is that of a switch. */
 static bool
 is_switch(const char *name)
 {

@@ -305,7 +305,10 @@ option_is(int s, int option, int value)
 	    got == value);
 }
 
-/* Whether `s', from the store, listens at the path, where there is a file. */
+/*
+ * Return whether `s', from the store, listens at the path, where there is a
+ * file.
+ */
 static bool
 stored_ok(int s, const char *path, int type, struct stat *st)
 {
@@ -320,7 +323,7 @@ stored_ok(int s, const char *path, int type, struct stat *st)
 	    lstat(path, st) == 0);
 }
 
-/* Whether that file is the socket's, or nothing could be kept of it. */
+/* Return whether that file is the socket's, or nothing could be kept of it. */
 static bool
 stored_file(const char *path, const struct stat *st)
 {

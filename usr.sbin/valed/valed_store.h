@@ -55,8 +55,8 @@ struct valed_store_message {
  */
 
 /*
- * Whether there is a store; whether an earlier process has left something
- * there, until valed_store_started().
+ * Return whether there is a store; and whether an earlier process has left
+ * something there, until valed_store_started().
  */
 bool	valed_store_active(void);
 bool	valed_store_found(void);
@@ -159,10 +159,10 @@ int	valed_store_leave(unsigned int oldest, unsigned int newest);
  */
 int	valed_store_pack(unsigned int *i, bool wait);
 
-/* This process serves, and has this connection to the supervisor. */
+/* Serve, with this connection to the supervisor. */
 void	valed_store_serve(int fd);
 
-/* As PUT and REMOVE.  The store has the descriptor then. */
+/* Do what PUT and REMOVE say.  The store has the descriptor then. */
 void	valed_store_set(const char *name, int fd);
 void	valed_store_unset(const char *name);
 

@@ -220,7 +220,7 @@ hand_over(void)
  * Starting the program again.
  */
 
-/* Whether the other end of a connection is open. */
+/* Return whether the other end of a connection is open. */
 static bool
 connected(int fd)
 {
@@ -230,8 +230,8 @@ connected(int fd)
 }
 
 /*
- * Whether an adapter has a client.  The process that served may have ended
- * before it could remove one that has closed its connection.
+ * Return whether an adapter has a client.  The process that served may have
+ * ended before it could remove a client that has closed its connection.
  */
 static bool
 clients_kept(void)
@@ -348,8 +348,8 @@ check_read(int fd, char why[VALED_WHY_SIZE])
 }
 
 /*
- * Whether the program would start, and go on from the adapters' states.  Sets
- * *why to its error, or to an empty string.
+ * Return whether the program would start, and go on from the adapters' states.
+ * Sets *why to the program's error, or to an empty string.
  */
 static bool
 check(char why[VALED_WHY_SIZE])
@@ -391,8 +391,8 @@ drop_fd(void *arg __unused, int fd)
 }
 
 /*
- * Whether a text has only what valed tells a service manager: a process that a
- * client has taken over could give it another main process, for example.
+ * Return whether a text has only what valed tells a service manager: a process
+ * that a client has taken over could name another main process, for example.
  */
 static bool
 notify_ok(const char *text)
@@ -469,7 +469,7 @@ message(const struct valed_store_message *vsm, int fd)
 		close(fd);
 }
 
-/* Whether a name may be one. */
+/* Return whether a name may be one. */
 static bool
 name_ok(const char *name)
 {
@@ -545,7 +545,10 @@ signals(void)
 	}
 }
 
-/* Whether a thread of the serving process may still execute instructions. */
+/*
+ * Return whether a thread of the serving process may still execute
+ * instructions.
+ */
 static bool
 thread_runs(const char *tid)
 {
@@ -570,10 +573,10 @@ thread_runs(const char *tid)
 }
 
 /*
- * Whether the serving process, which was killed, executes no instruction of its
- * program any more.  A thread that waits for a page of a client's memory, which
- * the client can withhold, ends as late as the client likes, but it ends in the
- * kernel: what the kernel copies for it goes to or comes from that page.
+ * Return whether the serving process, which was killed, executes no instruction
+ * of its program any more.  A thread that waits for a page of a client's
+ * memory, which the client can withhold, ends as late as the client likes, but
+ * in the kernel: what the kernel copies then goes to or comes from that page.
  */
 static bool
 threads_gone(void)
@@ -607,7 +610,7 @@ say_end(void)
 		    WEXITSTATUS(status));
 }
 
-/* Whether the program is not started again after its end. */
+/* Return whether the program is not started again after its end. */
 static bool
 is_last(void)
 {
@@ -637,7 +640,7 @@ end(void)
 	    said_end ? EX_OK : EX_SOFTWARE);
 }
 
-/* Whether one that leaves has not ended in time, and can be left to itself. */
+/* Return whether a process that leaves is late, and can be left to itself. */
 static bool
 overdue(void)
 {

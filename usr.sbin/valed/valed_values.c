@@ -422,7 +422,10 @@ node_of(const struct adapter_config *ac)
 	return (valed_config_find(ac->ac_bus, ac->ac_slot, ac->ac_func));
 }
 
-/* Whether two adapters inherit one socket.  With -t no descriptor is known. */
+/*
+ * Return whether two adapters inherit one socket.  With -t no descriptor is
+ * known.
+ */
 static bool
 same_fd(const struct adapter_config *ac, const struct adapter_config *other,
     bool checking)
@@ -471,7 +474,7 @@ same(const struct valed_variable *v, const struct adapter_config *a,
 	}
 }
 
-/* Whether valed can change a variable of an adapter that is there. */
+/* Return whether valed can change a variable of an adapter that is there. */
 static bool
 in_place(const struct valed_variable *v, const struct adapter_config *ac)
 {

@@ -23,7 +23,7 @@
  */
 void	valed_values(struct adapter_config *ac, const struct valed_node *vn);
 
-/* Whether a text is the name of a backend. */
+/* Return whether a text is the name of a backend. */
 bool	valed_backend_check(struct valed_where where, const char *backend);
 
 /*
@@ -41,10 +41,11 @@ bool	valed_values_setting(const struct valed_node *vn, int variable,
 	    struct vale_setting_value *sv);
 
 /*
- * Whether two adapters have the same values; the first one that differs and
- * cannot be changed from *ac to *other while the adapter has a client, or -1;
- * whether there is none; and whether one differs.  None looks at settings of
- * the port: valed_settings.h.
+ * Compare the values of two adapters, without the settings of the port
+ * (valed_settings.h).  Return whether all are the same; the first variable that
+ * differs and cannot be changed from *ac to *other while the adapter has a
+ * client, or -1; whether there is no such variable; and whether one variable
+ * differs.
  */
 bool	valed_values_same(const struct adapter_config *ac,
 	    const struct adapter_config *other);

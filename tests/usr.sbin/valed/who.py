@@ -426,6 +426,43 @@ def reloads():
         reload("a")
 
 
+def attached():
+    """Nor is an interface attached at a port whose name somebody captures,
+    until nobody does."""
+    try:
+        if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
+            raise Skip("no network namespace")
+        subprocess.run(["ip", "link", "add", "d0", "type", "veth", "peer",
+                        "name", "d1"], check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        raise Skip("no veth(4), or ip(8): %s" % e)
+    with open("conf", "w"):
+        pass
+    with Valed([], args=["-c", "control,mode=666", "-k", "conf"]) as v:
+        with user(ONE):
+            port = Control().register("vale0:d0")
+            monitor = Control().register("vale0:d0", MONITOR_TX)
+        root = Control()
+        port.close()
+        wait_until(lambda: "vale0:d0" not in root.ports(), "the port's end")
+        with open("conf", "w") as f:
+            f.write("attach.vale0:d0=packet\n")
+        v.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: "vale0:d0: the interface is not attached: Device "
+                   "or resource busy\n" in v.messages(), "the refusal",
+                   v.messages)
+        assert "vale0:d0" not in root.ports()
+        monitor.close()
+        wait_until(lambda: "vale0:d0" in root.ports(), "the interface",
+                   v.messages)
+        root.close()
+        with open("conf", "w"):
+            pass
+        v.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: "vale0:d0: the interface is detached" in
+                   v.messages(), "the detaching", v.messages)
+
+
 def lists():
     """Places of ports that are not shown are skipped, and addresses follow
     ports that come and go."""
@@ -475,7 +512,7 @@ def lists():
 
 if __name__ == "__main__":
     cases = {f.__name__: f for f in (table, administrators, captures,
-                                      reloads, lists)}
+                                      reloads, attached, lists)}
 
     def as_root():
         if os.geteuid() != 0:

@@ -68,6 +68,7 @@ static bool			checking;	/* until the supervisor says
 						   whether it can restart */
 
 static bool			signals_read(void);
+static void			reload_begin(enum ctl_wish);
 static void			end(bool restart) __dead2;
 
 /* PEER_SIGNAL only interrupts a system call. */
@@ -134,6 +135,8 @@ attach_again(void)
 	reloading = true;
 	valed_interfaces_again();
 	reloading = false;
+	if (reload_again)
+		reload_begin(CTL_RELOAD);
 }
 
 /* A check of all threads, once a second.  `ending' is not in the list. */

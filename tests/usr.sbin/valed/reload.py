@@ -959,6 +959,34 @@ def another():
             os.close(fd)
 
 
+def asked():
+    """While valed waits for the guard to look for an interface."""
+    v = Server(A, "attach.vale0:none0=packet\n")
+    assert "none0: no such interface" in v.error()
+    guard, = guards()
+    os.kill(guard, signal.SIGSTOP)
+
+    def waits():
+        # poll(2) of one descriptor, for WATCH_MS of valed_guard.c.
+        call = read("/proc/%d/syscall" % v.proc.pid).split()
+        return call[2:4] == ["0x1", "0xa"]
+    wait_until(waits, "a request to the guard")
+    write(A, B)
+    v.proc.send_signal(signal.SIGHUP)
+    # It has the signal when it waits again.
+    wait_until(lambda: not pending(v.proc.pid), "the signal")
+    os.kill(guard, signal.SIGCONT)
+    wait_until(lambda: v.connects("b.sock"), "the reload")
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0
+
+
+def pending(pid):
+    """The signals that wait for a process."""
+    return int(re.search(r"ShdPnd:\s*(\w+)",
+                         read("/proc/%d/status" % pid))[1], 16)
+
+
 def told():
     """While the guard hangs, as in a file system."""
     v = Server(A, B, args=["-c", "control"])
@@ -1082,7 +1110,7 @@ def manager():
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (
-        add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap, no_port,
-        failed, inherited, killed, no_guard, guard_lost, guard_dies, another,
-        told, blocked, again, traffic, manager, reserved, between, taken,
-        functions, ports, no_room, moving, each, unconfirmed)})
+        add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap,
+        no_port, failed, inherited, killed, no_guard, guard_lost, guard_dies,
+        another, asked, told, blocked, again, traffic, manager, reserved,
+        between, taken, functions, ports, no_room, moving, each, unconfirmed)})

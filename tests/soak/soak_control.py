@@ -159,6 +159,10 @@ class Soak:
         self.done["requests"] += 1
         return r[0], r[1]
 
+    def set(self, name, kind, value):
+        return self.admin("SET", name, struct.pack("=IIQ512s", kind, 0, value,
+                                                   b""))[0]
+
     def change(self):
         """Settings and mirrors of any port."""
         rng = self.rng
@@ -166,21 +170,17 @@ class Soak:
             kind = rng.randrange(1, 8)
             name = "vale0" if kind in (1, 7) else \
                 "vale0:" + rng.choice(("vm1", "vm2", "vm3", "p70002-1"))
-            self.admin("SET", name, struct.pack("=IIQ", kind, 0,
-                                              rng.randrange(1, 3)))
+            self.set(name, kind, rng.randrange(1, 3))
             self.admin("MIRROR", "vale0:vm3", struct.pack(
                 "=I64s", rng.randrange(4), b"vale0:vm1"))
             self.done["settings"] += 2
 
     def undo(self):
         for kind, value in (1, 300), (7, 1024):
-            error, _ = self.admin("SET", "vale0",
-                                  struct.pack("=IIQ", kind, 0, value))
-            assert error == 0
+            assert self.set("vale0", kind, value) == 0
         for name in STAYING + ("vm5",) * self.extra:
             for kind, value in (2, 0), (3, 0), (5, 1), (6, 0):
-                error, _ = self.admin("SET", "vale0:" + name, struct.pack(
-                    "=IIQ", kind, 0, value))
+                error = self.set("vale0:" + name, kind, value)
                 assert error == 0, (name, kind, error)
             error, _ = self.admin("MIRROR", "vale0:" + name,
                                   struct.pack("=I64s", 0, b""))

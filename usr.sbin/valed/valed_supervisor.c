@@ -771,10 +771,12 @@ valed_unsupervised(void)
 		return;
 	while (valed_store_count() > 0) {
 		name = valed_store_entry(0, &fd);
+		/* systemd(1) closes its duplicate some time after this. */
+		if (strncmp(name, "socket", strlen("socket")) == 0)
+			(void)shutdown(fd, SHUT_RDWR);
 		valed_store_unset(name);
 	}
 	changed();
-	/* Nothing listens on the sockets any longer. */
 	hand_over();
 }
 

@@ -300,6 +300,7 @@ class Manager:
     def __init__(self):
         self.sock = manager()
         self.stored = {}            # generations: name, descriptors
+        self.close = os.close       # what it is told not to keep
 
     @property
     def kept(self):
@@ -321,7 +322,7 @@ class Manager:
                 self.stored.setdefault(name, []).extend(fds)
             elif text.startswith("FDSTOREREMOVE=1\n"):
                 for fd in self.stored.pop(name, []):
-                    os.close(fd)
+                    self.close(fd)
             elif text.startswith("BARRIER=1"):
                 os.close(fds[0])
             if wanted is not None and text.startswith(wanted):
@@ -566,6 +567,21 @@ ARGS = ["-R", "-c", "control", "-s", "1,e1000,vale0:vm1,path=vm1.sock", "-s",
 
 
 PATHS = ["control", "vm1.sock", "vm2.sock"]
+
+
+def alone():
+    """A start without -R, while the manager is about to close what it has of one
+    with -R: systemd closes that after the barrier."""
+    m = Manager()
+    late = []
+    m.close = late.append
+    m.stop(m.start(ARGS))
+    v = m.start(ARGS[1:])
+    with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+    assert late and answers()
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0, v.messages()
 
 
 def managed():
@@ -1727,4 +1743,4 @@ if __name__ == "__main__":
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,
-                                  noted)})
+                                  noted, alone)})

@@ -25,6 +25,7 @@ closed: what clients, adapters and processes had that are no longer is closed
 access: the control socket gets the group and mode of a new configuration
 managed: a service manager keeps the descriptors, and clients, between two starts
 killed: the same when the supervisor is killed
+alone: one without -R follows one with, whose sockets are still in the manager
 late: a process that does not end is not waited for, and a signal is not lost
 ignored: SIGCHLD may be ignored at the start
 numbers: an inherited socket keeps its number

@@ -17,6 +17,7 @@
 #define	_VALE_REGION_H_
 
 #include <sys/types.h>
+#include <sys/systm.h>
 #include <net/if.h>
 #include <net/netmap.h>
 

@@ -138,9 +138,9 @@ exported()
 {
 	$1 -w -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden \
 	    $(echo "$2" | tr , ' ') \
-	    -I "$source/compat/include" -I "$source/sys" \
-	    -I "$source/lib/libvale" -I "$source/lib/libvaleport" \
-	    -c -o calls.o \
+	    -I "$source/compat/include" -I "$source/compat/kern" \
+	    -I "$source/sys" -I "$source/lib/libvale" \
+	    -I "$source/lib/libvaleport" -c -o calls.o \
 	    "$source/lib/libnetmap_run/run_calls.c" || atf_fail "$1 $2"
 	# run_calls() is of the library itself.
 	nm -g --defined-only calls.o | awk '$3 != "run_calls" { print $3 }' |

@@ -225,6 +225,10 @@ def in_place():
         subprocess.run([os.environ["VALECTL"], "-c", "control", "-o",
                         "vale0:a", "limit=3", "rate=3Mbit/s"], check=True)
         v.reload(node(1, "a", rate="2Mbit/s", itr=250, mtu=1400, weight=7), B)
+        # What the last reload has changed is not changed again.
+        done = v.done()
+        assert "vale0:a: weight=7" in done and not [
+            line for line in done if "itr=" in line or "mtu=" in line], done
         now = settings("vale0:a")
         assert now["limit"] == "3" and now["weight"] == "7", now
         assert now["rate"].startswith("3000000bit/s"), now

@@ -300,7 +300,7 @@ class Manager:
     def __init__(self):
         self.sock = manager()
         self.stored = {}            # generations: name, descriptors
-        self.close = os.close       # what it is told not to keep
+        self.close = os.close       # called for each that is removed
 
     @property
     def kept(self):

@@ -18,9 +18,10 @@
 
 #include "vale_setting.h"
 
-#define	ROW(id, number, name, scope, kind, min, max, otherwise, what, unit) \
+#define	ROW(id, number, name, scope, kind, min, max, otherwise, what, unit, \
+    arg, help)								\
 	{ number, name, VALE_OF_##scope, VALE_KIND_##kind, min, max, \
-	    otherwise, what, unit },
+	    otherwise, what, unit, arg, help },
 const struct vale_setting vale_setting_table[VALE_NSETTINGS] = {
 	VALE_SETTINGS(ROW)
 };

@@ -26,10 +26,12 @@
 #include "libvale.h"
 
 /*
- * In the order in which they are shown, and can be set: a trunk comes before
- * its native VLAN.
+ * The settings of switches and ports, in the order in which valectl(8) shows
+ * them and in which they can be set: a trunk comes before its native VLAN.  A
+ * setting is a row here, and what it does: vale_setting_switch.c.  The options
+ * of an adapter (valed_config.h), usages and completion have the same rows.
  *
- * X(id, number, name, scope, kind, min, max, default, what, unit), where
+ * X(id, number, name, scope, kind, min, max, default, what, unit, arg, help)
  *
  *	number	is that of struct vale_wire_set
  *	scope	is SWITCH or PORT
@@ -37,32 +39,60 @@
  *		vale_setting_value
  *	what	it is called in messages, with `unit' behind the number; of TEXT
  *		the sentence that says what is valid, and `unit' is the default
+ *	arg	is the value in usages; `help' what it does, in lines
  */
 #define	VALE_SETTINGS(X)						\
 	X(AGEING, 1, "ageing", SWITCH, NUMBER, 0, VALE_FDB_AGEING_MAX_S, \
-	    VALE_FDB_AGEING_S, "ageing time", "seconds")		\
+	    VALE_FDB_AGEING_S, "ageing time", "seconds", "seconds", "")	\
 	X(BATCH, 7, "batch", SWITCH, NUMBER, 1, VALE_BATCH_MAX,		\
-	    VALE_BATCH_MAX, "batch", "slots")				\
+	    VALE_BATCH_MAX, "batch", "slots", "slots", "")		\
 	X(IP, 13, "ip", PORT, TEXT, 0, 0, 0, "ip is a list of at most 16 " \
-	    "addresses or prefixes, or any", "any")			\
+	    "addresses or prefixes, or any", "any",			\
+	    "any|address[/length],...",					\
+	    "IP addresses and prefixes from which the guest may send;\n" \
+	    "default any")						\
 	X(LIMIT, 2, "limit", PORT, NUMBER, 0, VALE_FDB_ENTRIES, 0,	\
-	    "limit", "addresses")					\
+	    "limit", "addresses", "addresses",				\
+	    "of the guest that the switch learns, 1 to 5120; 0, the\n"	\
+	    "default: any number")					\
 	X(LINK, 15, "link", PORT, TEXT, 0, 0, 0, "link is up, down or " \
-	    "uplink", "up")						\
+	    "uplink", "up", "up|down|uplink",				\
+	    "what the guest sees of a cable: uplink follows the\n"	\
+	    "switch's attached interface; default up")			\
 	X(MIRROR, 8, "mirror", PORT, MIRROR, 0, VALE_MIRROR_BOTH, 0,	\
-	    "mirror", "")						\
-	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "")	\
-	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "")	\
-	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "") \
+	    "mirror", "", "no|vale<switch>:<port>[/t|/r]",		\
+	    "another port whose frames the guest gets, too: with /t\n"	\
+	    "what the port sends, with /r what it gets; default no")	\
+	X(PRIVATE, 6, "private", PORT, BOOL, 0, 1, 0, "private", "",	\
+	    "on|off",							\
+	    "no frames from or to other private ports; default off")	\
+	X(RATE, 3, "rate", PORT, RATE, 0, VALE_RATE_MAX, 0, "rate", "",	\
+	    "limit[,burst=size]",					\
+	    "of what the guest sends to the switch, for example\n"	\
+	    "300Mbit/s or 100Kpkt/s, and how many bytes or packets\n"	\
+	    "may exceed the limit; default 0: none")			\
+	X(RESERVED, 14, "reserved", SWITCH, BOOL, 0, 1, 1, "reserved", "", \
+	    "on|off", "")						\
 	X(SOURCE, 12, "source", PORT, TEXT, 0, 0, 0, "source is a list of " \
-	    "at most 16 Ethernet addresses, own or any", "any")		\
+	    "at most 16 Ethernet addresses, own or any", "any",		\
+	    "any|own|address,...",					\
+	    "Ethernet addresses from which the guest may send; default\n" \
+	    "any")							\
 	X(TRUNK, 10, "trunk", PORT, TEXT, 0, 0, 0, "trunk is a list of " \
-	    "VLANs and ranges from 1 to 4094, all or no", "no")		\
+	    "VLANs and ranges from 1 to 4094, all or no", "no",		\
+	    "no|all|vlan[-vlan],...",					\
+	    "VLANs that the guest has with tags, as 10,20-30; default no") \
 	X(NATIVE, 11, "native", PORT, NUMBER, 0, VALE_VLAN_MAX, 0,	\
-	    "native VLAN", "")						\
-	X(VLAN, 9, "vlan", PORT, NUMBER, 0, VALE_VLAN_MAX, 0, "VLAN", "") \
+	    "native VLAN", "", "vlan",					\
+	    "the VLAN of a trunk without tags, 1 to 4094; default 0:\n" \
+	    "none")							\
+	X(VLAN, 9, "vlan", PORT, NUMBER, 0, VALE_VLAN_MAX, 0, "VLAN", "", \
+	    "vlan",							\
+	    "the guest's VLAN, without tags, 1 to 4094; default 0: none") \
 	X(WEIGHT, 5, "weight", PORT, NUMBER, 1, VALE_WEIGHT_MAX, 1,	\
-	    "weight", "")
+	    "weight", "", "n",						\
+	    "the guest's part of a ring that is short of space, 1 to\n" \
+	    "100; default 1")
 /* A rate in frames has a number of its own in struct vale_wire_set. */
 #define	VALE_SETTING_FRAMES	4
 
@@ -95,6 +125,8 @@ struct vale_setting {
 	uint64_t	se_default;
 	const char	*se_what;
 	const char	*se_unit;
+	const char	*se_arg;
+	const char	*se_help;
 };
 extern const struct vale_setting vale_setting_table[VALE_NSETTINGS];
 

@@ -412,8 +412,8 @@ out_of_range(const struct vale_setting *se)
 {
 	switch (se->se_kind) {
 	case VALE_KIND_BOOL:
-		return (vale_setting_error(EINVAL, "a port is %s, 1, or not, "
-		    "0", se->se_what));
+		return (vale_setting_error(EINVAL, "%s is on or off",
+		    se->se_what));
 	case VALE_KIND_RATE:
 		return (vale_setting_error(EINVAL, "the rate or the burst is "
 		    "out of range"));

@@ -27,6 +27,7 @@
 
 #include "hostif.h"
 #include "vale_client.h"
+#include "vale_setting.h"
 #include "vale_version.h"
 #include "valectl.h"
 
@@ -37,7 +38,7 @@
 /* Restarts of valed in a row, during one request. */
 #define	TRIES		5
 
-static const char usage_text[] =
+static const char usage_begin[] =
     "usage: valectl [-c socket] [-j]\n"
     "       valectl [-c socket] [-j] -l valeSSS:PPP|all\n"
     "       valectl [-c socket] [-j] -g valeSSS:PPP\n"
@@ -61,12 +62,8 @@ static const char usage_text[] =
     "  -s  the rates of a switch's ports, each second or interval\n"
     "  -a  attach an interface of the host\n"
     "  -d  detach it\n"
-    "  -o  change settings, or show them: of a switch ageing=seconds,\n"
-    "      batch=slots and reserved=yes|no; of a port ip=address[/n],...,\n"
-    "      limit=addresses, link=up|down|uplink, mirror=valeSSS:PPP[/t|/r],\n"
-    "      private=yes|no, rate=limit[,burst=size],\n"
-    "      source=own|any|address,...,\n"
-    "      trunk=vlan[-vlan],..., native=n, vlan=n, weight=n\n"
+    "  -o  change settings, or show them\n";
+static const char usage_end[] =
     "  --save  write settings that are in force to valed's file\n"
     "  reload  have valed read its files again, and wait for that\n"
     "  --replace  disconnect clients of adapters that take it\n"
@@ -295,6 +292,18 @@ restart(void)
 	errx(EXIT_FAILURE, "valed does not answer after its restart");
 }
 
+/* Print the settings of switches or of ports. */
+static void
+usage_settings(const char *of, enum vale_setting_scope scope)
+{
+	const struct vale_setting *se = vale_setting_table;
+
+	printf("        of a %s:\n", of);
+	for (; se < vale_setting_table + VALE_NSETTINGS; se++)
+		if (se->se_scope == scope)
+			printf("          %s=%s\n", se->se_name, se->se_arg);
+}
+
 /* -h, to which FreeBSD's valectl has another meaning, with an argument. */
 static void __dead2
 help(int argc, char **argv, int next)
@@ -302,7 +311,10 @@ help(int argc, char **argv, int next)
 	if (next < argc)
 		errx(EX_USAGE, "-h %s: the host's stack is attached by a veth "
 		    "pair: see valectl(8)", argv[next]);
-	fputs(usage_text, stdout);
+	fputs(usage_begin, stdout);
+	usage_settings("switch", VALE_OF_SWITCH);
+	usage_settings("port", VALE_OF_PORT);
+	fputs(usage_end, stdout);
 	exit(EX_OK);
 }
 

@@ -185,12 +185,10 @@ is_backend(const char *name, size_t *len)
  * "switch.vale0"; and the line of the file behind which new ones come.
  */
 static void
-prefix_find(const char *name, char *prefix, size_t size, size_t *at,
-    bool *adapter)
+prefix_find(const char *name, char *prefix, size_t size, size_t *at)
 {
 	size_t i, len;
 
-	*adapter = false;
 	*at = nlines;
 	snprintf(prefix, size, "%s.%s", strchr(name, ':') != NULL ? "port" :
 	    "switch", name);
@@ -201,7 +199,6 @@ prefix_find(const char *name, char *prefix, size_t size, size_t *at,
 			continue;
 		snprintf(prefix, size, "%.*s", (int)len, lines[i].l_name);
 		*at = i + 1;
-		*adapter = true;
 	}
 }
 
@@ -255,21 +252,14 @@ burst_default(struct vale_setting_value *sv)
 
 /* The value that valed has by the file; false if it is none. */
 static bool
-file_value(const char *prefix, unsigned int i, bool adapter,
-    struct vale_setting_value *sv)
+file_value(const char *prefix, unsigned int i, struct vale_setting_value *sv)
 {
 	const struct vale_setting *se = &vale_setting_table[i];
-	const char *burst, *text = variable_get(prefix, se->se_name);
-	char rate[VALE_SETTING_SIZE];
+	const char *text = variable_get(prefix, se->se_name);
 
 	vale_setting_default(i, sv);
 	if (text == NULL)
 		return (true);
-	burst = adapter ? variable_get(prefix, "burst") : NULL;
-	if (se->se_kind == VALE_KIND_RATE && burst != NULL) {
-		snprintf(rate, sizeof(rate), "%s,burst=%s", text, burst);
-		text = rate;
-	}
 	if (vale_setting_parse(i, text, sv) == -1)
 		return (false);
 	if (se->se_kind == VALE_KIND_RATE)
@@ -293,25 +283,17 @@ setting_save(const char *name, unsigned int i,
 {
 	const struct vale_setting *se = &vale_setting_table[i];
 	struct vale_setting_value saved;
-	char prefix[128], port[128], text[VALE_SETTING_SIZE], *burst;
-	bool adapter;
+	char prefix[128], port[128], text[VALE_SETTING_SIZE];
 	size_t at;
 
-	prefix_find(name, prefix, sizeof(prefix), &at, &adapter);
+	prefix_find(name, prefix, sizeof(prefix), &at);
 	/* An adapter's port may have a line of its own. */
 	snprintf(port, sizeof(port), "port.%s", name);
-	if (adapter && variable_get(port, se->se_name) != NULL) {
+	if (variable_get(port, se->se_name) != NULL)
 		strlcpy(prefix, port, sizeof(prefix));
-		adapter = false;
-	}
-	if (file_value(prefix, i, adapter, &saved) && same(sv, &saved))
+	if (file_value(prefix, i, &saved) && same(sv, &saved))
 		return;
 	vale_setting_print(i, sv, text, sizeof(text));
-	burst = strstr(text, ",burst=");
-	if (adapter && se->se_kind == VALE_KIND_RATE && burst != NULL) {
-		variable_set(prefix, "burst", burst + strlen(",burst="), at);
-		*burst = '\0';
-	}
 	variable_set(prefix, se->se_name, text, at);
 }
 
@@ -339,12 +321,11 @@ static void
 tell_attached(const char *name)
 {
 	char attach[128], prefix[128];
-	bool adapter;
 	size_t at;
 
-	prefix_find(name, prefix, sizeof(prefix), &at, &adapter);
+	prefix_find(name, prefix, sizeof(prefix), &at);
 	snprintf(attach, sizeof(attach), "attach.%s", name);
-	if (!adapter && line_find(attach) == NULL &&
+	if (strncmp(prefix, "pci.", 4) != 0 && line_find(attach) == NULL &&
 	    if_nametoindex(strchr(name, ':') + 1) != 0)
 		warnx("%s: an attached interface is not saved: see \"%s=\" in "
 		    "valed(8)", name, attach);

@@ -102,6 +102,13 @@ valed_variable(const char *name, size_t len)
 	return (-1);
 }
 
+const char *
+valed_unknown(const char *name, size_t len)
+{
+	return (len == strlen("burst") && memcmp(name, "burst", len) == 0 ?
+	    ": see rate=limit,burst=size" : "");
+}
+
 /* Parse "n." with n from 0 to max, and advance *p. */
 static bool
 node_number(const char **p, int max, int *n)
@@ -204,8 +211,13 @@ split(const char *text, const char **end)
 static bool
 unknown(const char *text, const char *end, struct valed_where where)
 {
-	return (valed_bad(where, "unknown variable \"%.*s\"",
-	    (int)MIN(end - text, 128), text));
+	const char *name = end;
+
+	while (name > text && name[-1] != '.')
+		name--;
+	return (valed_bad(where, "unknown variable \"%.*s\"%s",
+	    (int)MIN(end - text, 128), text,
+	    valed_unknown(name, end - name)));
 }
 
 /* Parse the name of a switch, a port or an attached interface. */

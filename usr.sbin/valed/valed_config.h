@@ -21,101 +21,67 @@
 
 #include "adapter_config.h"
 #include "libvale.h"
+#include "vale_setting.h"
 #include "valed_why.h"
 
 #define	VALED_POLL_MAX	1000		/* microseconds */
 
 /*
- * The variables of an adapter, each in one row: first those that are options of
- * -s, too.  To add one: a row here, its member, and what valed.8 says, which a
- * test compares with the table.
+ * The variables of an adapter: the options of -s, which are its own and the
+ * settings of its port (VALE_SETTINGS of vale_setting.h), then what -s has without
+ * a name.  To add one of its own: a row here, its member, and what valed.8 says,
+ * which a test compares with the table.
  *
- *	X(id, name, kind, member, min, max, default, setting, arg, help)
+ *	X(id, name, kind, member, min, max, default, arg, help)
  *
  *	kind	says what text it is: valed_values.c
  *	member	of struct adapter_config; ac_backend if it has none
- *	setting	of a switch's port (vale_setting.h), whose range it has, or -1
  *	arg, help  are for the usage
  */
-#define	VALED_VARIABLES(X)						\
-	X(PATH, "path", PATH, ac_path, 0, 0, 0, -1, "file",		\
+#define	VALED_OPTIONS(X)						\
+	X(PATH, "path", PATH, ac_path, 0, 0, 0, "file",			\
 	    "the vfio-user socket, which QEMU connects to")		\
-	X(FD, "fd", FD, ac_fd, 0, 0, 0, -1, "n|name",			\
+	X(FD, "fd", FD, ac_fd, 0, 0, 0, "n|name",			\
 	    "the same, inherited: a descriptor, or a name of\n"		\
 	    "LISTEN_FDNAMES")						\
-	X(CONTROL, "control", CONTROL, ac_control, 0, 0, 0, -1, "socket", \
+	X(CONTROL, "control", CONTROL, ac_control, 0, 0, 0, "socket",	\
 	    "the control socket of the valed whose switch has the\n"	\
 	    "port; default: this one")					\
-	X(MAC, "mac", MAC, ac_mac, 0, 0, 0, -1, "address",		\
+	X(MAC, "mac", MAC, ac_mac, 0, 0, 0, "address",			\
 	    "the adapter's Ethernet address")				\
-	X(MTU, "mtu", NUMBER, ac_mtu, E82545_MTU_MIN, E82545_MTU_MAX, 0, -1, \
+	X(MTU, "mtu", NUMBER, ac_mtu, E82545_MTU_MIN, E82545_MTU_MAX, 0, \
 	    "bytes", "maximum transmission unit, 68 to 16110")		\
-	X(ITR, "itr", NUMBER, ac_itr_256ns, 0, E82545_ITR_MAX, 0, -1, "n", \
+	X(ITR, "itr", NUMBER, ac_itr_256ns, 0, E82545_ITR_MAX, 0, "n",	\
 	    "minimum interval between interrupts, in units of\n"	\
 	    "256 ns, if the driver sets none; 0 to 65535")		\
 	X(ITR_MIN, "itr_min", NUMBER, ac_itr_min_256ns, 0, E82545_ITR_MAX, 0, \
-	    -1, "n", "the same, whatever the driver sets")		\
-	X(CSB, "csb", CSB, ac_csb, 0, 0, E82545_CSB_ON, -1,		\
-	    "on|compat|off",						\
+	    "n", "the same, whatever the driver sets")			\
+	X(CSB, "csb", CSB, ac_csb, 0, 0, E82545_CSB_ON, "on|compat|off", \
 	    "offer the driver shared memory in place of most\n"		\
 	    "register accesses and interrupts; default on\n"		\
 	    "compat: with the subsystem ID for older drivers")		\
-	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, -1, "on|off",	\
+	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, "on|off",		\
 	    "let other adapters of this process copy frames\n"		\
 	    "straight to the guest; default on")			\
-	X(POLL, "poll", NUMBER, ac_poll_us, 0, VALED_POLL_MAX, 0, -1, "n", \
+	X(POLL, "poll", NUMBER, ac_poll_us, 0, VALED_POLL_MAX, 0, "n",	\
 	    "microseconds that its thread looks for work before it\n"	\
 	    "sleeps, 0 to 1000; default 0")				\
-	X(MEM, "mem", SIZE, ac_mem, 0, 0, 0, -1, "size",		\
+	X(MEM, "mem", SIZE, ac_mem, 0, 0, 0, "size",			\
 	    "memory that the client may share, 1M to 1T; default\n"	\
-	    "that of the host")						\
-	X(RATE, "rate", RATE, ac_backend, 0, 0, 0, VALE_SETTING_RATE,	\
-	    "limit", "of what the guest sends to the switch, for example\n" \
-	    "300Mbit/s or 100Kpkt/s; default none")			\
-	X(BURST, "burst", BURST, ac_backend, 0, 0, 0, VALE_SETTING_RATE, \
-	    "size", "bytes or packets that may exceed the rate")	\
-	X(LIMIT, "limit", NUMBER, ac_backend, 0, 0, 0,			\
-	    VALE_SETTING_LIMIT, "n",					\
-	    "addresses of the guest that the switch learns, 1 to\n"	\
-	    "5120; 0, the default: any number")				\
-	X(PRIVATE, "private", BOOL, ac_backend, 0, 1, 0,		\
-	    VALE_SETTING_PRIVATE, "on|off",				\
-	    "no frames from or to other private ports;\ndefault off")	\
-	X(WEIGHT, "weight", NUMBER, ac_backend, 0, 0, 0,		\
-	    VALE_SETTING_WEIGHT, "n",					\
-	    "the guest's part of a ring that is short of space, 1\n"	\
-	    "to 100; default 1")					\
-	X(VLAN, "vlan", NUMBER, ac_backend, 0, 0, 0, VALE_SETTING_VLAN,	\
-	    "n", "the guest's VLAN, without tags, 1 to 4094; default 0:\n" \
-	    "none")							\
-	X(TRUNK, "trunk", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_TRUNK, \
-	    "list", "VLANs that the guest has with tags, as 10,20-30, or\n" \
-	    "all; default no")						\
-	X(NATIVE, "native", NUMBER, ac_backend, 0, 0, 0,		\
-	    VALE_SETTING_NATIVE, "n", "the VLAN of a trunk without tags, " \
-	    "1 to 4094;\ndefault 0: none")				\
-	X(SOURCE, "source", TEXT, ac_backend, 0, 0, 0,			\
-	    VALE_SETTING_SOURCE, "list",				\
-	    "Ethernet addresses from which the guest may send, or\n"	\
-	    "own; default any")						\
-	X(IP, "ip", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_IP, "list",	\
-	    "IP addresses and prefixes from which it may send;\n"	\
-	    "default any")						\
-	X(MIRROR, "mirror", TEXT, ac_backend, 0, 0, 0,			\
-	    VALE_SETTING_MIRROR, "port",				\
-	    "another port whose frames the guest gets, too:\n"		\
-	    "vale<switch>:<port>, or with /t what it sends, /r\n"	\
-	    "gets; default no")						\
-	X(LINK, "link", TEXT, ac_backend, 0, 0, 0, VALE_SETTING_LINK,	\
-	    "up|down|uplink",						\
-	    "what the guest sees of a cable: uplink follows the\n"	\
-	    "switch's attached interface; default up")			\
-	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, -1, "", "")	\
-	X(DEVICE, "device", DEVICE, ac_device, 0, 0, 0, -1, "", "")
+	    "that of the host")
+#define	VALED_POSITIONAL(X)							\
+	X(BACKEND, "backend", BACKEND, ac_backend, 0, 0, 0, "", "")	\
+	X(DEVICE, "device", DEVICE, ac_device, 0, 0, 0, "", "")
 
 enum {
 #define	VALED_VARIABLE_ID(id, ...)	VALED_V_##id,
-	VALED_VARIABLES(VALED_VARIABLE_ID)
+#define	VALED_SETTING_ID(id, number, name, scope, ...)			\
+	VALED_SETTING_ID_##scope(id)
+#define	VALED_SETTING_ID_SWITCH(id)
+#define	VALED_SETTING_ID_PORT(id)	VALED_V_##id,
+	VALED_OPTIONS(VALED_VARIABLE_ID)
+	VALE_SETTINGS(VALED_SETTING_ID)
+	VALED_POSITIONAL(VALED_VARIABLE_ID)
 	VALED_NVARIABLES,
 	VALED_NOPTIONS = VALED_V_BACKEND
 };
@@ -125,7 +91,6 @@ struct valed_variable {
 	enum valed_kind {
 		VALED_KIND_BACKEND,	/* valed_backend_check() */
 		VALED_KIND_BOOL,	/* on or off */
-		VALED_KIND_BURST,	/* vale_rate_parse_burst() */
 		VALED_KIND_CONTROL,	/* an absolute path */
 		VALED_KIND_CSB,		/* e82545_csb_names[] */
 		VALED_KIND_DEVICE,	/* e1000 or e1000e */
@@ -133,22 +98,21 @@ struct valed_variable {
 		VALED_KIND_MAC,		/* an Ethernet address */
 		VALED_KIND_NUMBER,	/* a uint32_t */
 		VALED_KIND_PATH,
-		VALED_KIND_RATE,	/* vale_rate_parse() */
-		VALED_KIND_SIZE,	/* valed_size_parse() */
-		VALED_KIND_TEXT		/* vale_setting_parse() */
+		VALED_KIND_SETTING,	/* vale_setting_parse() */
+		VALED_KIND_SIZE		/* valed_size_parse() */
 	}		 var_kind;
 	size_t		 var_offset;	/* in struct adapter_config */
 	size_t		 var_size;
 	uint32_t	 var_min;
 	uint32_t	 var_max;
 	uint32_t	 var_default;
-	int		 var_setting;
+	int		 var_setting;	/* of SETTING: enum vale_setting_id */
 	const char	*var_arg;
 	const char	*var_help;
 };
 extern const struct valed_variable valed_variables[VALED_NVARIABLES];
-/* Bytes of a value of the kind TEXT, and of another, none of which takes more
-   than a path; with the NUL. */
+/* Bytes of a setting, and of another variable, none of which takes more than a
+   path; with the NUL. */
 #define	VALED_TEXT_SIZE		VALE_SETTING_SIZE
 #define	VALED_VALUE_SIZE	VALED_PATH_SIZE
 
@@ -199,6 +163,9 @@ bool	valed_config_ok(void);
 
 /* The index of a variable whose name has `len' characters, or -1. */
 int	valed_variable(const char *name, size_t len);
+
+/* Return what to say of an unknown variable whose name has `len' characters. */
+const char *valed_unknown(const char *name, size_t len);
 
 /* Start again, without nodes and lines; *why gets what is wrong, if it has no
    error yet. */

@@ -101,7 +101,8 @@ valed_usage(void)
 	fputs(usage_begin, stdout);
 	for (v = valed_variables; v < valed_variables + VALED_NOPTIONS; v++) {
 		len = printf("        %s=%s", v->var_name, v->var_arg);
-		printf("%*s", len < 20 ? 20 - len : 2, "");
+		printf("%s%*s", len < 20 ? "" : "\n", len < 20 ? 20 - len : 20,
+		    "");
 		for (p = v->var_help; *p != '\0'; p++)
 			printf(*p == '\n' ? "\n%20s" : "%.1s",
 			    *p == '\n' ? "" : p);
@@ -170,15 +171,32 @@ fail:
 	    VALED_MAXSLOT, VALED_MAXFUNC));
 }
 
-/* The end of a value.  A list has parts without a name behind it. */
+/*
+ * Return whether a value goes on behind a comma: a list with a part that has no
+ * name, a rate with burst=.
+ */
+static bool
+goes_on(const struct valed_variable *v, const char *part)
+{
+	if (v->var_setting == -1)
+		return (false);
+	switch (vale_setting_table[v->var_setting].se_kind) {
+	case VALE_KIND_RATE:
+		return (strncmp(part, "burst=", strlen("burst=")) == 0);
+	case VALE_KIND_TEXT:
+		return (*part != '\0' && part[strcspn(part, ",=")] != '=');
+	default:
+		return (false);
+	}
+}
+
+/* Return the end of a value. */
 static const char *
 assignment_end(int variable, const char *value)
 {
 	const char *end = value + strcspn(value, ",");
 
-	while (valed_variables[variable].var_kind == VALED_KIND_TEXT &&
-	    *end == ',' && end[1] != '\0' && end[1 + strcspn(end + 1, ",=")] !=
-	    '=')
+	while (*end == ',' && goes_on(&valed_variables[variable], end + 1))
 		end += 1 + strcspn(end + 1, ",");
 	return (end);
 }
@@ -198,8 +216,8 @@ parse_assignments(struct assignment as[VALED_NOPTIONS],
 		len = strcspn(p, ",=");
 		i = valed_variable(p, len);
 		if (i == -1 || i >= VALED_NOPTIONS)
-			return (valed_bad(where, "unknown option \"%.*s\"",
-			    (int)strcspn(p, ","), p));
+			return (valed_bad(where, "unknown option \"%.*s\"%s",
+			    (int)strcspn(p, ","), p, valed_unknown(p, len)));
 		if (p[len] != '=' || p[len + 1] == ',' || p[len + 1] == '\0')
 			return (valed_bad(where, "%s=: the value is missing",
 			    valed_variables[i].var_name));

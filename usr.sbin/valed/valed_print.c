@@ -40,7 +40,7 @@ print_setting(const struct valed_options *opt, const struct adapter_config *ac,
 	const struct valed_setting *st = opt->vo_settings.vss_list;
 	unsigned int n = opt->vo_settings.vss_n;
 	struct vale_setting_value value;
-	char text[VALE_SETTING_SIZE], *burst;
+	char text[VALE_SETTING_SIZE];
 
 	vale_setting_default(v->var_setting, &value);
 	for (; n > 0; st++, n--)
@@ -48,22 +48,6 @@ print_setting(const struct valed_options *opt, const struct adapter_config *ac,
 		    strcmp(st->vst_name, ac->ac_backend) == 0)
 			value = st->vst_value;
 	vale_setting_print(v->var_setting, &value, text, sizeof(text));
-	burst = strstr(text, ",burst=");
-	switch (v->var_kind) {
-	case VALED_KIND_BOOL:
-		print(ac, v->var_name, value.sv_number != 0 ? "on" : "off");
-		return;
-	case VALED_KIND_BURST:
-		if (burst != NULL)
-			print(ac, v->var_name, burst + strlen(",burst="));
-		return;
-	case VALED_KIND_RATE:
-		if (burst != NULL)
-			*burst = '\0';
-		break;
-	default:
-		break;
-	}
 	print(ac, v->var_name, text);
 }
 

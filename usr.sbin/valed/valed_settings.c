@@ -117,17 +117,21 @@ add_node(struct valed_settings *ss, const struct adapter_config *ac)
 	    ac->ac_slot, ac->ac_func);
 	struct vale_setting_value value;
 	struct valed_setting *st;
-	int i;
+	const char *text;
+	int i, setting;
 
 	for (i = 0; i < VALED_NVARIABLES; i++) {
-		if (!valed_values_setting(vn, i, &value))
+		setting = valed_variables[i].var_setting;
+		text = vn->nd_variable[i].nt_value;
+		if (setting == -1 || text == NULL || !valed_values_setting(
+		    valed_config_where(vn, i), setting, text, &value))
 			continue;
 		st = settings_add(ss);
 		if (st == NULL)
 			return;
 		strlcpy(st->vst_name, ac->ac_backend, sizeof(st->vst_name));
 		st->vst_place = (int)valed_place(ac);
-		st->vst_setting = valed_variables[i].var_setting;
+		st->vst_setting = setting;
 		st->vst_value = value;
 	}
 }
@@ -153,11 +157,9 @@ add_line(struct valed_settings *ss, const struct valed_line *ln)
 	struct vale_setting_value value;
 	struct valed_setting *st;
 
-	if (vale_setting_parse(ln->ln_setting, ln->ln_value, &value) == -1 ||
-	    vale_setting_check(ln->ln_setting, &value) == -1)
-		valed_bad(valed_line_where(ln), "%s=%s: %s",
-		    vale_setting_table[ln->ln_setting].se_name, ln->ln_value,
-		    vale_error());
+	if (!valed_values_setting(valed_line_where(ln), ln->ln_setting,
+	    ln->ln_value, &value))
+		return;
 	st = line_setting(ss, ln);
 	if (st == NULL)
 		return;

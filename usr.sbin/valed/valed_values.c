@@ -10,7 +10,6 @@
 
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <dev/netmap/vale_rate.h>
 
 #include <ctype.h>
 #include <stdio.h>
@@ -32,12 +31,21 @@
 #define	TAP_NAMSIZ	16
 
 #define	MEMBER_SIZE(member)	sizeof(((struct adapter_config *)0)->member)
-#define	VARIABLE(id, name, kind, member, min, max, otherwise, setting, arg, \
-    help)								\
+#define	VARIABLE(id, name, kind, member, min, max, otherwise, arg, help)	\
 	{ name, VALED_KIND_##kind, offsetof(struct adapter_config, member), \
-	    MEMBER_SIZE(member), min, max, otherwise, setting, arg, help },
+	    MEMBER_SIZE(member), min, max, otherwise, -1, arg, help },
+#define	SETTING(id, number, name, scope, kind, min, max, otherwise, what, \
+    unit, arg, help)							\
+	SETTING_##scope(id, name, arg, help)
+#define	SETTING_SWITCH(...)
+#define	SETTING_PORT(id, name, arg, help)				\
+	{ name, VALED_KIND_SETTING, offsetof(struct adapter_config,	\
+	    ac_backend), MEMBER_SIZE(ac_backend), 0, 0, 0,		\
+	    VALE_SETTING_##id, arg, help },
 const struct valed_variable valed_variables[VALED_NVARIABLES] = {
-	VALED_VARIABLES(VARIABLE)
+	VALED_OPTIONS(VARIABLE)
+	VALE_SETTINGS(SETTING)
+	VALED_POSITIONAL(VARIABLE)
 };
 
 /* An error of a variable. */
@@ -85,18 +93,14 @@ static void
 parse_number(const struct valed_variable *v, uint32_t *n,
     const struct valed_node *vn, const char *value)
 {
-	const struct vale_setting *se = v->var_setting == -1 ? NULL :
-	    &vale_setting_table[v->var_setting];
-	const uint32_t min = se != NULL ? se->se_min : v->var_min;
-	const uint32_t max = se != NULL ? se->se_max : v->var_max;
 	const char *errstr;
 
 	if (value == NULL)
 		return;
-	*n = strtonum(value, min, max, &errstr);
+	*n = strtonum(value, v->var_min, v->var_max, &errstr);
 	if (errstr != NULL || !isdigit((unsigned char)*value))
 		BAD(vn, v - valed_variables, "%s=%s: not a number from %u to "
-		    "%u", v->var_name, value, min, max);
+		    "%u", v->var_name, value, v->var_min, v->var_max);
 }
 
 static void
@@ -159,37 +163,6 @@ not_a_port(const struct valed_variable *v, const struct adapter_config *ac,
 		    value, ac->ac_backend, v->var_name);
 	BAD(vn, v - valed_variables, "%s=%s: %s is not a port of a switch",
 	    v->var_name, value, ac->ac_backend);
-}
-
-/* Parse the limit of what the guest sends. */
-static void
-parse_rate(struct vale_setting_value *sv, const struct valed_node *vn,
-    const char *rate)
-{
-	const char *burst = value_get(vn, VALED_V_BURST);
-	struct vale_rate_conf conf = { .rc_rate = 0 };
-
-	if (!vale_rate_parse(rate, &conf))
-		BAD(vn, VALED_V_RATE, "rate=%s: not a number up to 1000G, "
-		    "with or without K, M or G, and bit/s, Byte/s or pkt/s",
-		    rate);
-	if (burst != NULL && !vale_rate_parse_burst(burst, &conf))
-		BAD(vn, VALED_V_BURST, "burst=%s: not a number from 1 to "
-		    "512M, with or without K or M", burst);
-	sv->sv_number = conf.rc_rate;
-	sv->sv_burst = conf.rc_burst;
-	sv->sv_frames = conf.rc_frames;
-}
-
-/* Parse what valectl(8) takes, too. */
-static void
-parse_text(const struct valed_variable *v, struct vale_setting_value *sv,
-    const struct valed_node *vn, const char *value)
-{
-	if (vale_setting_parse(v->var_setting, value, sv) == -1 ||
-	    vale_setting_check(v->var_setting, sv) == -1)
-		BAD(vn, v - valed_variables, "%s=%s: %s", v->var_name, value,
-		    vale_error());
 }
 
 /* Parse six pairs of hexadecimal digits, separated by colons. */
@@ -265,52 +238,13 @@ parse_mac_or_default(struct adapter_config *ac, const struct valed_node *vn,
 }
 
 bool
-valed_values_setting(const struct valed_node *vn, int variable,
-    struct vale_setting_value *sv)
+valed_values_setting(struct valed_where where, unsigned int setting,
+    const char *text, struct vale_setting_value *value)
 {
-	const struct valed_variable *v = &valed_variables[variable];
-	const char *value = value_get(vn, variable);
-	uint32_t number = 0;
-	bool on;
-
-	memset(sv, 0, sizeof(*sv));
-	if (v->var_setting == -1 || value == NULL)
-		return (false);
-	switch (v->var_kind) {
-	case VALED_KIND_NUMBER:
-		parse_number(v, &number, vn, value);
-		sv->sv_number = number;
-		break;
-	case VALED_KIND_BOOL:
-		parse_bool(v, &on, vn, value);
-		sv->sv_number = on;
-		break;
-	case VALED_KIND_RATE:
-		parse_rate(sv, vn, value);
-		break;
-	case VALED_KIND_TEXT:
-		parse_text(v, sv, vn, value);
-		break;
-	default:			/* parse_rate() */
-		return (false);
-	}
-	return (true);
-}
-
-/* Check the setting that a variable is. */
-static void
-check_setting(const struct valed_variable *v, const struct adapter_config *ac,
-    const struct valed_node *vn)
-{
-	const char *burst = value_get(vn, VALED_V_BURST);
-	struct vale_setting_value sv;
-
-	if (v->var_kind == VALED_KIND_RATE && burst != NULL &&
-	    value_get(vn, VALED_V_RATE) == NULL)
-		BAD(vn, VALED_V_BURST, "burst=%s: without rate=", burst);
-	if (v->var_kind == VALED_KIND_RATE)
-		not_a_port(v, ac, vn);
-	(void)valed_values_setting(vn, v - valed_variables, &sv);
+	return ((vale_setting_parse(setting, text, value) == 0 &&
+	    vale_setting_check(setting, value) == 0) || valed_bad(where,
+	    "%s=%s: %s", vale_setting_table[setting].se_name, text,
+	    vale_error()));
 }
 
 /* Parse the value of a variable, or set the default. */
@@ -321,10 +255,6 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 	const char *value = value_get(vn, v - valed_variables);
 	void *member = (char *)ac + v->var_offset;
 
-	if (v->var_setting != -1) {
-		check_setting(v, ac, vn);
-		return;
-	}
 	switch (v->var_kind) {
 	case VALED_KIND_PATH:
 		parse_socket(ac, vn);
@@ -348,11 +278,9 @@ parse(const struct valed_variable *v, struct adapter_config *ac,
 		parse_size(v, member, vn, value);
 		break;
 	case VALED_KIND_BACKEND:
-	case VALED_KIND_BURST:		/* parse_rate() */
 	case VALED_KIND_DEVICE:		/* valed_values() */
 	case VALED_KIND_FD:		/* parse_socket() */
-	case VALED_KIND_RATE:
-	case VALED_KIND_TEXT:
+	case VALED_KIND_SETTING:	/* valed_settings() */
 		break;
 	}
 }
@@ -383,7 +311,7 @@ check_lengths(const struct valed_node *vn)
 
 	for (i = 0; i < VALED_NVARIABLES; i++) {
 		value = value_get(vn, i);
-		size = valed_variables[i].var_kind == VALED_KIND_TEXT ?
+		size = valed_variables[i].var_kind == VALED_KIND_SETTING ?
 		    VALED_TEXT_SIZE : VALED_VALUE_SIZE;
 		if (value != NULL && strlen(value) >= size)
 			BAD(vn, i, "%s=%s: longer than %zu bytes",

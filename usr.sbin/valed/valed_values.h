@@ -34,11 +34,11 @@ void	valed_values_twice(const struct adapter_config *ac,
 	    const struct adapter_config *other, bool checking);
 
 /*
- * Set *sv if a variable of a node is set and is a setting of the port, and
- * return true.
+ * Set *value to what a text is as a setting, or complain of `where' and return
+ * false.
  */
-bool	valed_values_setting(const struct valed_node *vn, int variable,
-	    struct vale_setting_value *sv);
+bool	valed_values_setting(struct valed_where where, unsigned int setting,
+	    const char *text, struct vale_setting_value *value);
 
 /*
  * Compare the values of two adapters, without the settings of the port

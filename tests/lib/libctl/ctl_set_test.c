@@ -65,7 +65,7 @@ TEST(settings, "Each setting, its range, and what does not have it")
 		{ 5, true, 1, 100,
 		    "the weight must be 1 to 100" },
 		{ 6, true, 0, 1,
-		    "a port is private, 1, or not, 0" },
+		    "private is on or off" },
 		{ 7, false, 1, 1024,
 		    "the batch must be 1 to 1024 slots" },
 	};

@@ -60,8 +60,11 @@ table_body()
 	offers "valectl -o vale0 " "ageing= batch= reserved="
 	offers "valectl -o vale0:a w" "weight="
 	offers "valectl -o vale0:a vlan=1 w" "weight="
-	offers "valectl -o vale0:a private=" "yes no"
+	offers "valectl -o vale0:a private=" "on off"
+	offers "valectl -o vale0 reserved=" "on off"
 	offers "valectl -o vale0:a link=u" "up uplink"
+	offers "valectl -o vale0:a trunk=" "no all"
+	offers "valectl -o vale0:a rate=" ""
 	offers "valectl -o vale0:a mirror=vale1" "vale1:x"
 	offers "valectl -a v" "vale0: vale1:"
 	offers_also "valectl -a vale0:" lo

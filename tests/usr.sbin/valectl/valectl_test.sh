@@ -316,8 +316,7 @@ options_body()
 	pci.0.1.0.limit=3
 	pci.0.1.0.private=on
 	pci.0.1.0.weight=7
-	pci.0.1.0.rate=5Mbit/s
-	pci.0.1.0.burst=4K
+	pci.0.1.0.rate=5Mbit/s,burst=4K
 	EOT
 	setup_valed -k valed.conf
 	cat > expected <<-EOT
@@ -436,10 +435,9 @@ save_body()
 	pci.0.1.0.backend=vale0:g
 	pci.0.1.0.vlan=10
 	pci.0.1.0.source=own
-	pci.0.1.0.burst=100000
 	pci.0.1.0.private=on
 	pci.0.1.0.path=g.sock
-	pci.0.1.0.rate=2000000bit/s
+	pci.0.1.0.rate=2000000bit/s,burst=100000
 	# and so does what is not changed.
 	pci.0.1.0.weight = 7
 

@@ -440,7 +440,7 @@ def each():
                              text=True).stdout
     printed = [line.split("=")[0].split(".")[-1]
                for line in printed.splitlines()]
-    # fd= is in place of path=, and burst= of a limit.
+    # fd= is in place of path=.
     known = set(CHANGES) - {"fd"}
     assert set(printed) <= known, set(printed) - known
     usage = subprocess.run([os.environ["VALED"], "-h"], check=True,
@@ -455,11 +455,9 @@ def each():
             if change is None:
                 continue
             value, what = change
-            new = dict(first, **{name: value.split(",burst")[0]})
+            new = dict(first, **{name: value})
             if name == "native":
                 new["trunk"] = "8"
-            if ",burst=" in value:
-                new["burst"] = value.split("burst=")[1]
             text = "".join("pci.0.1.0.%s=%s\n" % x for x in new.items())
             v.done()
             if what is REPLACES:

@@ -176,8 +176,7 @@ print_body()
 	enter
 	two > two.conf
 	cat >> two.conf <<-END
-	pci.0.2.0.rate=5Mbit/s
-	pci.0.2.0.burst=64K
+	pci.0.2.0.rate=5Mbit/s,burst=64K
 	pci.0.2.0.trunk=10,20-30
 	pci.0.2.0.private=on
 	pci.0.2.0.mem=1G
@@ -208,17 +207,17 @@ print_body()
 	pci.0.1.0.csb=on
 	pci.0.1.0.direct=on
 	pci.0.1.0.poll=0
-	pci.0.1.0.rate=0
+	pci.0.1.0.ip=any
 	pci.0.1.0.limit=3
+	pci.0.1.0.link=up
+	pci.0.1.0.mirror=no
 	pci.0.1.0.private=off
-	pci.0.1.0.weight=1
-	pci.0.1.0.vlan=0
+	pci.0.1.0.rate=0
+	pci.0.1.0.source=any
 	pci.0.1.0.trunk=no
 	pci.0.1.0.native=0
-	pci.0.1.0.source=any
-	pci.0.1.0.ip=any
-	pci.0.1.0.mirror=no
-	pci.0.1.0.link=up
+	pci.0.1.0.vlan=0
+	pci.0.1.0.weight=1
 	pci.0.1.0.backend=vale0:a
 	pci.0.2.0.device=e1000
 	pci.0.2.0.path=b.sock
@@ -229,18 +228,17 @@ print_body()
 	pci.0.2.0.direct=on
 	pci.0.2.0.poll=0
 	pci.0.2.0.mem=1G
-	pci.0.2.0.rate=5000000bit/s
-	pci.0.2.0.burst=65536
+	pci.0.2.0.ip=any
 	pci.0.2.0.limit=0
+	pci.0.2.0.link=up
+	pci.0.2.0.mirror=no
 	pci.0.2.0.private=on
-	pci.0.2.0.weight=1
-	pci.0.2.0.vlan=0
+	pci.0.2.0.rate=5000000bit/s,burst=65536
+	pci.0.2.0.source=any
 	pci.0.2.0.trunk=10,20-30
 	pci.0.2.0.native=0
-	pci.0.2.0.source=any
-	pci.0.2.0.ip=any
-	pci.0.2.0.mirror=no
-	pci.0.2.0.link=up
+	pci.0.2.0.vlan=0
+	pci.0.2.0.weight=1
 	pci.0.2.0.backend=vale0:b
 	port.vale0:x.mirror=vale0:a/t
 	switch.vale0.ageing=61

@@ -165,7 +165,7 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 		{ "port.vale0:d.trunk=1", "both vlan= and trunk=" },
 		{ "pci.0.1.0.trunk=1", "both vlan= and trunk=" },
 		{ "pci.0.1.0.native=1", "native=1: without trunk=" },
-		{ "pci.0.1.0.vlan=4095", "vlan=4095: not a number from 0 to "
+		{ "pci.0.1.0.vlan=4095", "vlan=4095: the VLAN must be 0 to "
 		    "4094" },
 		{ "attach.vale0:e0=", "attach.vale0:e0=: the value is "
 		    "missing" },

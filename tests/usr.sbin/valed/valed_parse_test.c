@@ -91,8 +91,8 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	ATF_CHECK_EQ(0, ac->ac_itr_min_256ns);
 	ATF_CHECK(!ac->ac_csb && !ac->ac_direct);
 	ATF_CHECK_EQ(1 << 20, ac->ac_mem);
-	settings_are("vale0:a rate=300000000bit/s,burst=65536;"
-	    "vale0:a limit=5120;vale0:a private=on;vale0:a weight=100;");
+	settings_are("vale0:a limit=5120;vale0:a private=on;"
+	    "vale0:a rate=300000000bit/s,burst=65536;vale0:a weight=100;");
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
 	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,poll=1000,mem=1T,"
 	    "limit=0,"
@@ -117,11 +117,11 @@ TEST(lists, "A list of -s ends before the next name; VLANs and guards "
 	    "source=own,ip=192.0.2.1,2001:db8::/64", "-s",
 	    "2,e1000,vale0:b,ip=10.0.0.1,mirror=vale0:a/t,"
 	    "source=02:00:00:00:00:01,02:00:00:00:00:02,path=b.sock,vlan=4094");
-	settings_are("vale0:a trunk=10,20-30,40;vale0:a native=5;"
-	    "vale0:a source=own;vale0:a ip=192.0.2.1,2001:db8::/64;"
-	    "vale0:b vlan=4094;"
+	settings_are("vale0:a ip=192.0.2.1,2001:db8::/64;vale0:a source=own;"
+	    "vale0:a trunk=10,20-30,40;vale0:a native=5;"
+	    "vale0:b ip=10.0.0.1;vale0:b mirror=vale0:a/t;"
 	    "vale0:b source=02:00:00:00:00:01,02:00:00:00:00:02;"
-	    "vale0:b ip=10.0.0.1;vale0:b mirror=vale0:a/t;");
+	    "vale0:b vlan=4094;");
 	REFUSED(EX_USAGE, "-s 1,e1000,vale0:a,path=a,b: unknown option \"b\"",
 	    "-s", "1,e1000,vale0:a,path=a,b");
 	REFUSED(EX_USAGE, "-s 1,e1000,vale0:a,path=a,trunk=1,: unknown option "
@@ -264,24 +264,30 @@ static const struct {
 	{ "1,e1000,vale0:a,path=a,mtu=16111",
 	    "mtu=16111: not a number from 68 to 16110" },
 	{ "1,e1000,vale0:a,path=a,limit=5121",
-	    "limit=5121: not a number from 0 to 5120" },
+	    "limit=5121: the limit must be 0 to 5120 addresses" },
 	{ "1,e1000,vale0:a,path=a,weight=0",
-	    "weight=0: not a number from 1 to 100" },
+	    "weight=0: the weight must be 1 to 100" },
 	{ "1,e1000,vale0:a,path=a,weight=101",
-	    "weight=101: not a number from 1 to 100" },
+	    "weight=101: the weight must be 1 to 100" },
 	{ "1,e1000,vale0:a,path=a,csb=", "csb=: the value is missing" },
 	{ "1,e1000,vale0:a,path=a,csb=onn",
 	    "csb=onn: not \"on\", \"compat\" or \"off\"" },
 	{ "1,e1000,vale0:a,path=a,private=O",
-	    "private=O: not \"on\" or \"off\"" },
+	    "private=O: not on or off" },
 	{ "1,e1000,vale0:a,path=a,mem=1",
 	    "mem=1: not a size from 1M to 1T, with M, G or T" },
-	{ "1,e1000,vale0:a,path=a,burst=1", "burst=1: without rate=" },
+	{ "1,e1000,vale0:a,path=a,burst=1", "unknown option \"burst=1\": see "
+	    "rate=limit,burst=size" },
 	{ "1,e1000,vale0:a,path=a,rate=1bit",
 	    "rate=1bit: not a number up to 1000G, with or without K, M or G, "
 	    "and bit/s, Byte/s or pkt/s" },
 	{ "1,e1000,vale0:a,path=a,rate=1bit/s,burst=x",
-	    "burst=x: not a number from 1 to 512M, with or without K or M" },
+	    "rate=1bit/s,burst=x: not burst= and a number from 1 to 512M, "
+	    "with or without K or M" },
+	{ "1,e1000,vale0:a,path=a,rate=1bit/s,x=1",
+	    "unknown option \"x=1\"" },
+	{ "1,e1000,vale0:a,path=a,limit=1,burst=1",
+	    "unknown option \"burst=1\": see rate=limit,burst=size" },
 	{ "1,e1000,tap0,path=a,rate=1bit/s",
 	    "rate=1bit/s: tap0 is not a port of a switch" },
 	{ "1,e1000,tap0,path=a,limit=0",

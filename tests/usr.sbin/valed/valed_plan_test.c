@@ -342,10 +342,10 @@ static const struct {
 	{ "mtu", IN_PLACE }, { "itr", IN_PLACE }, { "itr_min", IN_PLACE },
 	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "poll", IN_PLACE },
 	{ "mem", REPLACES },
-	{ "rate", SETTING }, { "burst", SETTING }, { "limit", SETTING },
-	{ "private", SETTING }, { "weight", SETTING }, { "vlan", SETTING },
-	{ "trunk", SETTING }, { "native", SETTING }, { "source", SETTING },
-	{ "ip", SETTING }, { "mirror", SETTING }, { "link", SETTING },
+	{ "ip", SETTING }, { "limit", SETTING }, { "link", SETTING },
+	{ "mirror", SETTING }, { "private", SETTING }, { "rate", SETTING },
+	{ "source", SETTING }, { "trunk", SETTING }, { "native", SETTING },
+	{ "vlan", SETTING }, { "weight", SETTING },
 	{ "backend", IN_PLACE }, { "device", NOTHING },
 };
 

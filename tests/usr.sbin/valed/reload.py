@@ -1020,6 +1020,21 @@ def guard_dies():
     assert v.proc.wait(WAIT_S) == 0
 
 
+def crashed():
+    """The guard removes what the next process, which has the file, does not."""
+    v = Server(A, B, args=["-R", "-c", "control"])
+    with Driver("b.sock") as b, Driver("a.sock") as a:
+        fd = midst(v, a)
+        with open("/proc/%d/task/%d/children" % (v.proc.pid, v.proc.pid)) as f:
+            os.kill(int(f.read().split()[0]), signal.SIGKILL)
+        v.hear(b"READY=1\n")
+        wait_until(lambda: not os.path.exists("a.sock"), "no socket")
+        b.get(STATUS)
+        os.close(fd)
+    v.proc.terminate()
+    assert v.proc.wait(WAIT_S) == 0
+
+
 def blocked():
     with Server(A, B) as v, Driver("b.sock") as b, Driver("a.sock") as a:
         fd = block(a)
@@ -1114,5 +1129,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap,
         no_port, failed, inherited, killed, no_guard, guard_lost, guard_dies,
-        another, asked, told, blocked, again, traffic, manager, reserved,
+        crashed, another, asked, told, blocked, again, traffic, manager, reserved,
         between, taken, functions, ports, no_room, moving, each, unconfirmed)})

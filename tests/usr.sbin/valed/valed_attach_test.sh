@@ -341,7 +341,7 @@ made_again_body()
 	in_host $B ip addr add 10.9.0.2/24 dev eb
 	[ $1 = packet ] || plain $S pb
 	[ $1 = packet ] || plain $B eb
-	echo attach.vale0:pa=$1 > valed.conf
+	printf "attach.vale0:%s\n" pa=$1 pc=packet > valed.conf
 	nsenter -t $S -n "$VALED" -R -c control -k valed.conf -a vale0:pb \
 	    > valed.out.$S 2> valed.err.$S &
 	pid=$!
@@ -349,10 +349,19 @@ made_again_body()
 	wait_until "valed" another $pid 0 || atf_fail "$(cat valed.err.$S)"
 	wait_until "the line" said 1 "valed.conf:1: pa: no such interface" ||
 	    atf_fail "$(cat valed.err.$S)"
+	wait_must "the line" said 1 "valed.conf:2: pc: no such interface"
 	again $1
 	rounds=0
 	: > valed.err.$S
 	atf_check "$VALECTL" -c control -o vale0:pa limit=9
+	# valed looks for both, and says of neither once more that there is none.
+	in_host $S ip link del pa
+	rounds=1
+	wait_must "the end" said 1 "pa: the interface is gone"
+	wire $S pc $A ec
+	wait_must "vale0:pc" said 1 "pc: the interface is attached"
+	atf_check_equal 0 $(grep -c "no such interface" valed.err.$S)
+	again $1
 	made_again $1
 	made_again $1
 	atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
@@ -405,9 +414,21 @@ xdp_queues_body()
 	plain $S pa
 	valed_in $S -c control -a vale0:pa,kind=xdp -a vale0:pb
 	tcp $B 10.9.0.2 $A 1000000
-	in_host $A ethtool -L ea rx 4 tx 4
-	in_host $S ethtool -L pa rx 4 tx 4 ||
+	# Of another one that valectl has attached valed knows no line to attach
+	# the interface again, and leaves its queues as they are.
+	in_host $S ip link add pc numrxqueues 4 numtxqueues 4 type veth peer \
+	    name ec numrxqueues 4 numtxqueues 4 netns $A
+	in_host $S ethtool -L pc rx 1 tx 1 && in_host $A ethtool -L ec rx 1 tx 1
+	in_host $S ip link set pc up && in_host $A ip link set ec up
+	plain $A ec
+	plain $S pc
+	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pc,kind=xdp
+	in_host $A ethtool -L ec rx 4 tx 4
+	in_host $S ethtool -L pc rx 4 tx 4 ||
 	    atf_skip "the kernel does not add queues under XDP"
+	wait_must "the line of pc" said 1 "pc: 4 receive queues"
+	in_host $A ethtool -L ea rx 4 tx 4
+	in_host $S ethtool -L pa rx 4 tx 4
 	wait_until "the end" said 1 "pa: 4 receive queues" ||
 	    atf_fail "not noticed: $(cat valed.err.$S)"
 	wait_until "vale0:pa" said 1 "pa: the interface is attached" ||
@@ -417,6 +438,11 @@ xdp_queues_body()
 		tcp $B 10.9.0.2 $A 10000
 	done
 	tcp $A 10.9.0.1 $B 1000000
+	in_host $S ip link del pb
+	wait_must "the end" said 1 "pb: the interface is gone"
+	atf_check -o ignore "$VALECTL" -c control
+	in_host $S ip link show pc > link
+	atf_check -o match:xdp cat link
 }
 
 host_case again_by_valectl "valectl attaches an interface in place of one that \

@@ -61,21 +61,19 @@ change_settings(const char *name, const struct vale_setting_change *sc,
     unsigned int n)
 {
 	char text[VALE_SETTING_SIZE];
-	unsigned int failed = n, i;
-	int error = 0;
+	unsigned int failed, i;
+	const bool all = vale_setting_keep_all(name, sc, n, &failed) == 0;
 
-	if (vale_setting_keep_all(name, sc, n, &failed) == -1)
-		error = errno;
 	for (i = 0; i < n; i++) {
 		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
 		    sizeof(text));
-		if (error == 0 || (failed < n && i != failed))
+		if (all || (failed < n && i != failed))
 			valed_warnx(NULL, "reloaded: %s: %s=%s", name,
 			    vale_setting_table[sc[i].sc_setting].se_name, text);
 		else
 			valed_warnx(first, "%s: %s=%s: %s", name,
 			    vale_setting_table[sc[i].sc_setting].se_name, text,
-			    strerror(error));
+			    vale_error());
 	}
 }
 

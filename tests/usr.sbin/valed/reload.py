@@ -1020,6 +1020,18 @@ def guard_dies():
     assert v.proc.wait(WAIT_S) == 0
 
 
+def refused():
+    """A setting that what valectl has changed does not allow."""
+    port = "port.vale0:a."
+    with Server(A, port + "trunk=8\n", args=["-c", "control"]) as v:
+        valectl("-o", "vale0:a", "trunk=no")
+        v.reload(A, port + "trunk=8\n" + port + "native=8\n" + port +
+                 "limit=3\n")
+        assert v.error() == (
+            "valed: vale0:a: native=8: a native VLAN is that of a trunk\n")
+        assert v.done() == ["vale0:a: limit=3"]
+
+
 def crashed():
     """The guard removes what the next process, which has the file, does not."""
     v = Server(A, B, args=["-R", "-c", "control"])
@@ -1129,5 +1141,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap,
         no_port, failed, inherited, killed, no_guard, guard_lost, guard_dies,
-        crashed, another, asked, told, blocked, again, traffic, manager, reserved,
+        crashed, refused, another, asked, told, blocked, again, traffic, manager, reserved,
         between, taken, functions, ports, no_room, moving, each, unconfirmed)})

@@ -295,6 +295,12 @@ latency_body()
 	page docs/latency.md 5
 }
 
+test_case formats "Files in docs/formats.md exist"
+formats_body()
+{
+	page docs/formats.md 10
+}
+
 test_case security "Files and functions in docs/security.md exist"
 security_body()
 {

@@ -135,30 +135,31 @@ struct vale_params {
 };
 
 /*
- * What is wrong with the name of a port, or NULL if it is valid.  Any thread
- * may call this.  A name is "valeSWITCH:PORT"; SWITCH may be empty.  In user
- * space both consist of letters, digits, '_', '-' and '.', and all of it fits
- * in VALE_NAME_SIZE.  FreeBSD's kernel takes only letters, digits and '_' in
- * SWITCH, and at most 15 characters on each side of the ':'.
+ * Return what is wrong with the name of a port, or NULL if the name is valid.
+ * A name is "valeSWITCH:PORT"; SWITCH may be empty.  In user space both consist
+ * of letters, digits, '_', '-' and '.', and all of it fits in VALE_NAME_SIZE.
+ * FreeBSD's kernel takes only letters, digits and '_' in SWITCH, and at most 15
+ * characters on each side of the ':'.
  */
 const char *vale_name_error(const char *name);
 
 /*
- * Open port `name'.  Creates the port, and the switch if it does not exist;
+ * Open port `name'.  Creates the port, and the switch if that does not exist;
  * vale_close() destroys the port, and the switch with its last port.  `params'
  * may be NULL.
  *
  * Or open a monitor of port `name', which gets a copy of each frame that the
  * port sends, or is to get, and nothing else: a mirror (setting "mirror")
  * without a name, address or index of its own.  A port may have several.  When
- * the port is closed, they stay.  vale_txsync() drops what is in the ring, and
- * fails with EIO if there was something.
+ * the port is closed, its monitors stay.  vale_txsync() of a monitor drops what
+ * is in the ring, and fails with EIO if there was something.
  *
- * A monitor with a filter gets the frames for which that returns another number
- * than 0; others are not copied.  The filter sees the Ethernet frame, without
- * virtio-net header and FCS, and whole: a packet that is copied in segments is
- * one frame, with the headers of all of them.  It ends with 0 where it reads
- * behind the frame's end or divides by zero.  The library copies it.
+ * A monitor with a filter gets the frames for which the filter returns another
+ * number than 0; others are not copied.  The filter sees the Ethernet frame,
+ * without virtio-net header and FCS, and whole: a packet that is copied in
+ * segments is one frame, with the headers of all of them.  A filter ends with 0
+ * where it reads behind the frame's end or divides by zero.  The library copies
+ * the filter.
  *
  * Returns NULL with errno set:
  *	EINVAL	the name is not valid, or a number of `params' out of range; the
@@ -184,14 +185,15 @@ struct vale_desc *vale_open(const char *name, const struct vale_params *params);
 void	vale_close(struct vale_desc *d);
 
 /*
- * Ring pair `ring' of the port, 0 to the number that it was opened with less
- * one; 0 is what vale_open() has returned.  The two syncs and waiting are of
- * the ring pair, so several threads may use a port at once; all other functions
- * are of the port.  All rings are in one memory, and any slot may have any of
- * its buffers.  NULL and EINVAL if there is no such ring pair.
+ * Return ring pair `ring' of the port, 0 to the number that the port was opened
+ * with less one; 0 is what vale_open() has returned.  The two syncs and waiting
+ * are of the ring pair, so several threads may use a port at once; all other
+ * functions are of the port.  All rings are in one memory, and any slot may
+ * have any of its buffers.  Returns NULL with EINVAL if there is no such ring
+ * pair.
  *
  * Frames from ring i go to ring i of other ports, modulo their number of rings.
- * From one ring to another, they arrive in the order in which they were sent.
+ * From one ring to another, frames arrive in the order in which they were sent.
  */
 struct vale_desc *vale_ring(struct vale_desc *d, unsigned int ring);
 
@@ -254,10 +256,10 @@ int	vale_txsync(struct vale_desc *d);
  * one, and stays readable until a vale_rxsync() finds none again.  So a thread
  * may ignore d->fd while frames are pending, and wait for it later.
  *
- * vale_netmap.c: to wait for d->fd does the same.  So it is left to that, or to
- * the next call, if ring->head has moved since the last one and no frame is
- * pending, or if it has not and one is; but not for more than a quarter of the
- * ring.
+ * vale_netmap.c: to wait for d->fd does the same.  So the work is left to
+ * poll(2), or to the next call, if ring->head has moved since the last call and
+ * no frame is pending, or if ring->head has not moved and a frame is; but not
+ * for more than a quarter of the ring.
  *
  *	EINVAL	ring->head and ring->cur are not in this order between the last
  *		head and the last tail.  Both are set back to the last head.
@@ -268,38 +270,38 @@ int	vale_txsync(struct vale_desc *d);
 int	vale_rxsync(struct vale_desc *d);
 
 /*
- * A flag in rxring->flags.  The port's user may set it while it polls with
- * vale_rxsync() and does not wait for d->fd.  Then senders need not wake it,
- * and do not call its sink: sender and receiver run on two processors, and the
- * throughput is best if one fills the ring and the other empties it.  d->fd may
- * be readable without frames until a vale_rxsync() without the flag finds none.
+ * A flag in rxring->flags.  The port's user may set the flag while polling with
+ * vale_rxsync(), without waiting for d->fd.  Then senders need not wake the
+ * user, and do not call the sink: sender and receiver run on two processors,
+ * and the throughput is best if one fills the ring and the other empties it.
+ * d->fd may be readable without frames until a vale_rxsync() without the flag
+ * finds none.
  *
  * A change takes effect with the next vale_rxsync().
  */
 #define	VALE_RING_POLLED	0x80000000
 
 /*
- * A port's sink takes frames in their sender's memory, before the switch copies
- * them into the receive ring.
+ * Set the port's sink; NULL for none.  A sink takes frames in their sender's
+ * memory, before the switch copies them into the receive ring.  On return no
+ * call of the former sink is in progress.  Must not be called by a sink.
  *
  * The sending thread calls sink(arg, frames) with a source (frame.h) of the
  * frames, in the order in which they were sent; those that the sink does not
  * take go to the ring.  `frames' is valid during the call.  Several senders may
  * call the sink at once.  Each sender waits for its call, and so may a change
- * of the switch.  It is not called about frames that other ports get, too, nor
- * about copies for a mirror.  The sink must not call any function of this
- * library.
+ * of the switch.  The sink is not called about frames that other ports get,
+ * too, nor about copies for a mirror.  The sink must not call any function of
+ * this library.
  *
  * Frames with a virtio-net header reach the sink of a port with
  * VALE_HEADER_FRAME only.
  *
  * The switch calls the sink only while the ring is empty, all its slots are
  * returned, and VALE_RING_POLLED is not set.  So frames of one sender stay in
- * order if the receiver has processed the frames of the ring before it calls
- * the vale_rxsync() that returns their slots.
+ * order if the receiver has processed the frames of the ring before calling the
+ * vale_rxsync() that returns their slots.
  *
- * Set the port's sink; NULL for none.  On return no call of the former sink is
- * in progress.  Must not be called by a sink.
  *	EOPNOTSUPP	`sink' is not NULL: vale_netmap.c and vale_valed.c, or
  *			the port has several ring pairs
  */
@@ -307,9 +309,9 @@ int	vale_set_sink(struct vale_desc *d,
 	    void (*sink)(void *arg, struct frame_source *frames), void *arg);
 
 /*
- * The number of frames that the switch has dropped because a receive ring of
- * the port was full (rx_drop_full), or 0 in vale_netmap.c: the kernel does not
- * count them.  Takes no lock.
+ * Return the number of frames that the switch has dropped because a receive
+ * ring of the port was full (rx_drop_full), or 0 in vale_netmap.c: the kernel
+ * does not count them.  Takes no lock.
  */
 uint64_t vale_missed(const struct vale_desc *d);
 
@@ -435,7 +437,7 @@ int	vale_list(const char *switch_name,
 	    void *arg);
 
 /*
- * The counters of port `name' ("vale0:vm1").
+ * Return the counters of port `name' ("vale0:vm1").
  *	ENXIO	the port does not exist
  */
 int	vale_port_counters(const char *name, uint64_t counters[VALE_NCOUNTERS]);
@@ -468,34 +470,34 @@ int	vale_get(const char *name, const char *setting, char *text,
 
 /*
  * Tell the switch the port's own Ethernet address, for the setting source=own.
- * All zeros, the default: it has none.  Only in vale_switch.c.  Takes effect
- * when the setting is set; now, if vale_setting_keep() has it.  Returns 0, or
- * -1 with ENOMEM: the port may then send from any address.
+ * All zeros, the default: the port has none.  Only in vale_switch.c.  Takes
+ * effect when source=own is set; now, if vale_setting_keep() has it.  Returns
+ * 0, or -1 with ENOMEM: the port may then send from any address.
  */
 int	vale_set_address(struct vale_desc *d, const uint8_t addr[6]);
 
 /*
  * Have changed(arg, up) called when the port's link goes down or comes up again
- * (setting "link"), until vale_close(); and now, if it is down.  On any thread,
- * with locks of the library: it must neither block nor call the library.  Only
- * in vale_switch.c.
+ * (setting "link"), until vale_close(); and now, if it is down.  The call is on
+ * any thread, with locks of the library: changed() must neither block nor call
+ * the library.  Only in vale_switch.c.
  */
 void	vale_on_link(struct vale_desc *d, void (*changed)(void *arg, bool up),
 	    void *arg);
 
 /*
- * Port `name' is an uplink, which has a carrier or not: ports of its switch
- * with link=uplink follow.  It is one until it is closed.  May wait for
- * senders.  Only in vale_switch.c.
+ * Make port `name' an uplink, until the port is closed, with a carrier or
+ * without: ports of its switch with link=uplink follow.  May wait for senders.
+ * Only in vale_switch.c.
  *	ENXIO	the port does not exist
  */
 int	vale_set_carrier(const char *name, bool up);
 
 /*
- * What was wrong, if the last call by this thread of a function that sets or
- * gets settings has failed: a sentence like "the weight must be 1 to 100", in
- * valed's words if the switch is there; or "", if errno says it all.  Valid
- * until the thread's next call.
+ * Return what was wrong, if the last call by this thread of a function that
+ * sets or gets settings has failed: a sentence like "the weight must be 1 to
+ * 100", in valed's words if the switch is there; or "", if errno says all.
+ * Valid until the thread's next call.
  */
 const char *vale_error(void);
 

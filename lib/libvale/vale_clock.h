@@ -20,7 +20,7 @@
 #define	CLOCK_MONOTONIC_COARSE	CLOCK_MONOTONIC
 #endif
 
-/* The time, with the resolution of a clock tick. */
+/* Return the time, with the resolution of a clock tick. */
 static inline uint64_t
 vale_now_ns(void)
 {
@@ -30,7 +30,7 @@ vale_now_ns(void)
 	return ((uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec);
 }
 
-/* The time in ms, with the clock's own resolution. */
+/* Return the time in ms, with the clock's own resolution. */
 static inline uint64_t
 vale_now_ms(void)
 {
@@ -40,7 +40,7 @@ vale_now_ms(void)
 	return ((uint64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
 }
 
-/* How often the calling thread has slept, as far as the kernel counts. */
+/* Return how often the calling thread has slept, as the kernel counts. */
 static inline long
 vale_sleeps(void)
 {

@@ -19,13 +19,14 @@
  * while the ring is empty, which the ring of a receiver that is too slow for
  * its senders is not.
  *
- * The frames' memory may be a guest's, and a page of it that the guest's owner
- * withdraws takes as long to come back as that takes.  So may that of the
- * receiving guest, to which a sink copies.  Who has not chosen to deal with
- * such a guest does not wait for it: frames for several destinations are copied
- * before the first of them gets any (vale_forward.c), and go through rings in
- * this process's memory.  So do copies for mirrors.  A user in another process,
- * which can withdraw its ring, has an inbox for that (vale_shared.c).
+ * The frames' memory may be a guest's, and a page that the guest's owner
+ * withdraws comes back when the owner likes.  The same is true of the receiving
+ * guest's memory, to which a sink copies.  A thread that has not chosen to deal
+ * with such a guest does not wait for that guest: frames for several
+ * destinations are copied before the first of them gets any (vale_forward.c),
+ * and go through rings in this process's memory.  So do copies for mirrors.  A
+ * user in another process, which can withdraw its ring, has an inbox for such
+ * frames (vale_shared.c).
  *
  * For other frames the receiver waits: for the sink, or for frames behind an
  * open lease.  The pages were resident a moment ago, but a page can go at any
@@ -40,12 +41,12 @@
  *	them for SLOW_SINK_NS or more		 frames go to its inbox
  *
  * So such deliveries hold up others for little more than 1/SLOW_TIMES of the
- * time for each cause.  Of a longer one than SLOW_MAX_NS only that much counts:
- * the process was stopped, more likely than not.
+ * time for each cause.  Of a delivery longer than SLOW_MAX_NS only that much
+ * counts: the process was stopped, more likely than not.
  *
- * A thread may also have waited for a processor.  To know how often it slept in
- * a batch takes a system call, so that is asked only for SLOW_TIMES as long as
- * a delivery took: the first slow one has no other consequence.
+ * A thread may also have waited for a processor.  To know how often a thread
+ * slept in a batch takes a system call, so that is asked only for SLOW_TIMES as
+ * long as a delivery took: the first slow one has no other consequence.
  *
  * Frames of ring i of their sender go to ring i modulo the number of rings of
  * the destination, as in netmap.  So one thread may receive what one thread
@@ -89,7 +90,7 @@
 /* The prefetch distance, in slots of a receive ring. */
 #define	AHEAD		16
 
-/* To be mistaken costs a sender a copy, but a receiver the direct way. */
+/* A mistake costs a sender a copy, but a receiver the direct way. */
 #define	SLOW_NS		50000000
 #define	SLOW_SINK_NS	200000000
 #define	SLOW_MAX_NS	10000000000
@@ -107,14 +108,14 @@ struct vale_merge {
 	uint64_t		 mg_bytes;	/* of the frames taken */
 };
 
-/* The next frame, or VALE_END if none is left. */
+/* Return the next frame, or VALE_END if none is left. */
 static uint32_t
 merge_first(const struct vale_merge *mg)
 {
 	return (mg->mg_own < mg->mg_flood ? mg->mg_own : mg->mg_flood);
 }
 
-/* Take the next frame; one must be left. */
+/* Take the next frame; a frame must be left. */
 static const struct vale_frag *
 merge_take(struct vale_merge *mg)
 {
@@ -135,7 +136,7 @@ merge_take(struct vale_merge *mg)
 	return (fg);
 }
 
-/* The number of slots, of `space' free ones, that the batch will fill. */
+/* Return how many of `space' free slots the batch will fill. */
 static uint32_t
 deliver_fit(struct vale_merge mg, uint32_t space)
 {
@@ -150,7 +151,7 @@ deliver_fit(struct vale_merge mg, uint32_t space)
 	return (space - left);
 }
 
-/* Whether a frame takes other slots than its own number. */
+/* Return whether a frame may take another number of slots than fg_slots. */
 static bool
 deliver_offloads(const struct vale_merge *mg)
 {
@@ -159,9 +160,9 @@ deliver_offloads(const struct vale_merge *mg)
 }
 
 /*
- * The fast path of deliver_frame(), for vale_frag_single().  Takes such frames
- * from one list, at most `max', until the first of another kind, and copies
- * them into the slots from `i' on.  Returns their number.
+ * Deliver frames of one list, at most `max', up to the first that is not
+ * vale_frag_single(), into the slots from `i' on: the fast path of
+ * deliver_frame().  Returns their number.
  *
  * These slots and buffers are in the cache of the receiver's processor, so each
  * is prefetched `ahead' slots before its turn, also beyond the end of this
@@ -217,7 +218,7 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
 }
 
 /*
- * Copy a frame as it is into the slots from `i' on.  Returns the slot after
+ * Copy a frame, unchanged, into the slots from `i' on.  Returns the slot after
  * them.
  */
 static uint32_t
@@ -255,10 +256,10 @@ deliver_frame(struct vale_pair *pair, const struct vale_frag *fg, uint32_t i,
 }
 
 /*
- * The number of slots, of `space' free ones, that the batch will fill, if that
- * may be less than it needs, or is not just what mg_slots says.  While the ring
- * is short of slots the sender gets only its share (vale_share.h), and this
- * counts what it takes.
+ * Return the number of slots, of `space' free ones, that the batch will fill,
+ * if that may be less than the batch needs, or is not just what mg_slots says.
+ * While the ring is short of slots the sender gets only its share
+ * (vale_share.h), and the slots count.
  */
 static uint32_t
 deliver_some(const struct vale_port *port, struct vale_rxq *rq,
@@ -271,7 +272,7 @@ deliver_some(const struct vale_port *port, struct vale_rxq *rq,
 		return (deliver_fit(mg, space));
 	first = vale_offload_slots(mg.mg_txq, mg.mg_header,
 	    &mg.mg_frag[merge_first(&mg)]);
-	/* Once: weights change meanwhile. */
+	/* Call vale_share_max() once: weights change meanwhile. */
 	max = vale_share_max(sh, port->vp_index, rq->rq_nslots - 1 - space,
 	    first);
 	left = deliver_fit(mg, MIN(space, max));
@@ -419,7 +420,7 @@ merge_next(struct frame_source *source)
 	    ms_source)->ms_merge);
 }
 
-/* The user of `dst' got frames in its memory; NULL: they went to a ring. */
+/* Judge a slow delivery to the user of `dst', or to a ring if that is NULL. */
 static void
 deliver_slow(struct vale_pair *pair, struct vale_pair *dst, uint64_t took_ns)
 {
@@ -445,7 +446,7 @@ deliver_slow(struct vale_pair *pair, struct vale_pair *dst, uint64_t took_ns)
 	}
 }
 
-/* A delivery has ended: was it slow? */
+/* Note that a delivery has ended, and whether it was slow. */
 static void
 deliver_timed(struct vale_pair *pair, struct vale_pair *dst)
 {
@@ -492,9 +493,10 @@ deliver_direct(struct vale_pair *pair, struct vale_pair *dst,
 }
 
 /*
- * Whether the sender has chosen to send to `dst', which has the list of port
- * number `index': not if others get the same frames, nor if it is a mirror,
- * which gets copies.  If not, it must not wait for the memory of the user.
+ * Return whether the sender has chosen to send to `dst', which has the list of
+ * port number `index': not if others get the same frames, nor if `dst' is a
+ * mirror, which gets copies.  If not, the sender must not wait for the user's
+ * memory.
  */
 static bool
 deliver_chosen(const struct vale_pair *pair, const struct vale_port *dst,
@@ -505,7 +507,7 @@ deliver_chosen(const struct vale_pair *pair, const struct vale_port *dst,
 	    pair->pa_tx.vt_view->vi_nports <= 2));
 }
 
-/* The frames for `dst', which has the list of port number `index'. */
+/* Return the frames for `dst', which has the list of port number `index'. */
 static inline struct vale_merge
 merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
     unsigned int index)
@@ -525,7 +527,7 @@ merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
 	});
 }
 
-/* deliver_ring(), not inlined, for the registers of vale_deliver(). */
+/* Call deliver_ring(), not inlined, for the registers of vale_deliver(). */
 static void __attribute__((__noinline__))
 deliver_other(struct vale_pair *pair, struct vale_pair *dst,
     const struct vale_merge *mg)
@@ -533,7 +535,7 @@ deliver_other(struct vale_pair *pair, struct vale_pair *dst,
 	deliver_ring(pair, dst, *mg);
 }
 
-/* To a user in another process. */
+/* Deliver to a user in another process. */
 static void __attribute__((__noinline__))
 deliver_shared(struct vale_pair *pair, struct vale_pair *dst,
     unsigned int index)

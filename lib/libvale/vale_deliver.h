@@ -16,8 +16,8 @@ struct vale_port;
 
 /*
  * Deliver to `port' the frames of the batch of `pair' in the list of port
- * number `index', and the flooded ones; there must be at least one.  The
- * sending thread, which has a view.
+ * number `index', and the flooded ones: at least one frame.  The sending
+ * thread, which has a view.
  */
 void	vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	    unsigned int index);

@@ -109,7 +109,7 @@ alu_valid(const struct vale_insn *in)
 	}
 }
 
-/* `left' instructions follow. */
+/* Return whether a jump is valid, if `left' instructions follow. */
 static bool
 jump_valid(const struct vale_insn *in, uint32_t left)
 {
@@ -174,7 +174,7 @@ frame_gather(const struct vale_frag *fg, uint32_t off, uint8_t *to, uint32_t n)
 	}
 }
 
-/* Load a number of so many bytes.  False: the frame does not have them. */
+/* Load a number of `size' bytes.  Returns false if the frame is too short. */
 static bool
 frame_load(const struct vale_frag *fg, uint64_t off, uint32_t size,
     uint32_t *value)
@@ -194,7 +194,7 @@ frame_load(const struct vale_frag *fg, uint64_t off, uint32_t size,
 	return (true);
 }
 
-/* Load into register A or X.  False: the program ends. */
+/* Load into register A or X.  Returns false if the program ends. */
 static bool
 load(struct machine *m, const struct vale_insn *in, uint32_t *reg)
 {
@@ -225,7 +225,7 @@ load(struct machine *m, const struct vale_insn *in, uint32_t *reg)
 	}
 }
 
-/* False: a division by zero ends the program. */
+/* Compute.  Returns false if a division by zero ends the program. */
 static bool
 alu(struct machine *m, const struct vale_insn *in)
 {
@@ -273,7 +273,7 @@ alu(struct machine *m, const struct vale_insn *in)
 	return (true);
 }
 
-/* How many instructions are skipped. */
+/* Return how many instructions are skipped. */
 static uint32_t
 jump(const struct machine *m, const struct vale_insn *in)
 {

@@ -18,9 +18,9 @@
 #include "vale_txq.h"
 
 /*
- * Whether a program of `n' instructions can be run: it has 1 to VALE_FILTER_MAX
- * of them, each is one that libvale.h lists, no jump leads out of the program,
- * and the last one returns.  The instructions may be anything.  Any thread.
+ * Return whether a program of `n' instructions can be run: there are 1 to
+ * VALE_FILTER_MAX, libvale.h lists each, no jump leads out of the program, and
+ * the last instruction returns.  The instructions may be anything.  Any thread.
  */
 bool	vale_filter_valid(const struct vale_insn *insns, uint32_t n);
 

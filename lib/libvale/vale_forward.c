@@ -120,7 +120,7 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 	uint16_t flags, flags0 = 0;
 
 	do {
-		/* There is space for one more than a frame may have. */
+		/* There is space for a fragment more than a frame may have. */
 		drop = collect_slot(pair, port, vt->vt_cur, &first[n],
 		    &flags);
 		if (drop == 0 && first[n].fg_len > VALE_BUF_SIZE &&
@@ -161,9 +161,9 @@ collect_frame(struct vale_pair *pair, const struct vale_port *port,
 }
 
 /*
- * The fast path of collect_frame(), for a well-formed frame in a single slot of
- * at least `min' bytes, without a virtio-net header.  Returns false and changes
- * nothing if the next frame is of another kind.
+ * Collect a well-formed frame in a single slot of at least `min' bytes, without
+ * a virtio-net header: the fast path of collect_frame().  Returns false and
+ * changes nothing if the next frame is of another kind.
  */
 static bool
 collect_single_slot(struct vale_pair *pair, const struct vale_port *port,
@@ -201,7 +201,7 @@ collect_touch(const struct vale_txq *vt, uint32_t i)
 		}
 }
 
-/* Whether frames must be copied first: vale_deliver.c. */
+/* Return whether frames must be copied first: vale_deliver.c. */
 static bool
 collect_copies(struct vale_txq *vt)
 {
@@ -212,7 +212,7 @@ collect_copies(struct vale_txq *vt)
 
 /*
  * Drop the frames of the batch that exceed the port's rate.  Not inlined, so
- * that ports without one do not pay for it.
+ * that ports without a rate do not pay for this.
  */
 static void __attribute__((__noinline__))
 collect_rate(struct vale_pair *pair)
@@ -290,7 +290,8 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
  */
 
 /*
- * Whether the flooded frames go to port number `dst', and if so in which form.
+ * Return whether the flooded frames go to port number `dst', and if so set
+ * vt_flood to the list in the form that `dst' wants.
  */
 static bool
 deliver_floods(struct vale_txq *vt, unsigned int src, unsigned int dst)
@@ -306,7 +307,7 @@ deliver_floods(struct vale_txq *vt, unsigned int src, unsigned int dst)
 	return (true);
 }
 
-/* Copies of what all ports have got. */
+/* Deliver copies of what all ports have got. */
 static void
 deliver_mirrors(struct vale_pair *pair, bool flood)
 {
@@ -323,7 +324,7 @@ deliver_mirrors(struct vale_pair *pair, bool flood)
 	}
 }
 
-/* A batch with flooded frames, or on a switch with mirrors. */
+/* Deliver a batch with flooded frames, or on a switch with mirrors. */
 static void __attribute__((__noinline__))
 deliver_many(struct vale_pair *pair, bool flood)
 {
@@ -373,7 +374,7 @@ deliver_all(struct vale_pair *pair)
 	}
 }
 
-/* Stages 2 and 3 of a batch, of which vt_copy may hold a part at a time. */
+/* Run stages 2 and 3 on a batch, of which vt_copy may hold a part at a time. */
 static void
 forward_batch(struct vale_pair *pair)
 {
@@ -413,7 +414,7 @@ vale_forward_invalid(struct vale_pair *pair)
 	vale_count(pair, VALE_C_TX_BAD_RING, 1);
 }
 
-/* What a monitor transmits is dropped. */
+/* Drop what a monitor transmits. */
 static int __attribute__((__noinline__))
 txsync_monitor(struct vale_pair *pair)
 {

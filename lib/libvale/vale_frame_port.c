@@ -17,15 +17,15 @@
  * new head, which returns their slots.
  *
  * FreeBSD's switch passes the slots on to an adapter or the host's stack, if
- * those are attached to it, as if each were a frame.  There a frame of several
- * fragments is copied into one slot's own buffer if it fits.
+ * attached to the switch, as if each slot were a frame.  There a frame of
+ * several fragments is copied into one slot's own buffer if it fits.
  *
  * Frames with a virtio-net header go out through the slots' own buffers: a
  * switch that does what the header asks for works on the frame where it lies,
  * and that must be the switch's memory.  FreeBSD's trusts the header, so
  * vfp_valid() checks it.  A port that takes offloads has the header on every
- * frame there.  With the switch in this process it uses VALE_HEADER_FRAME, and
- * no frame has a header.
+ * frame there.  With the switch in this process the port uses
+ * VALE_HEADER_FRAME, and no frame has a header.
  */
 
 #include <sys/param.h>
@@ -49,11 +49,11 @@
 #define	VALE_SEND_MAX	65535	/* bytes without FCS and headers */
 
 /*
- * FreeBSD's switch copies a fragment so that it keeps its offset within 64
- * bytes; unless that is 0, it leaves the first 64 bytes of the buffer free.  It
- * drops a fragment that then does not fit.  If the receiver has a virtio-net
- * header and the sender none, the switch puts one before the first fragment and
- * does not check that both fit: 64 bytes stay free for that.
+ * FreeBSD's switch copies a fragment with its offset within 64 bytes unchanged;
+ * unless that is 0, the switch leaves the first 64 bytes of the buffer free,
+ * and drops a fragment that then does not fit.  If the receiver has a
+ * virtio-net header and the sender none, the switch puts one before the first
+ * fragment and does not check that both fit: 64 bytes stay free for that.
  */
 #define	VALE_ALIGN	64
 
@@ -104,7 +104,7 @@ vfp_report(const struct vale_frame_port *vp, bool *failed, int error,
  * The sending thread.
  */
 
-/* Whether the switch has taken all slots. */
+/* Return whether the switch has taken all slots. */
 static bool
 vfp_sent(struct netmap_ring *ring)
 {
@@ -112,9 +112,9 @@ vfp_sent(struct netmap_ring *ring)
 }
 
 /*
- * A sync left frames in the ring.  Their sender may use or unmap its buffers
- * now, so the next sync must not read them.  Slots cannot be taken back; but
- * the switch drops a frame of no bytes.
+ * Make the frames that a sync left in the ring empty, which the switch drops:
+ * slots cannot be taken back, and their sender may use or unmap its buffers
+ * now, so the next sync must not read the buffers.
  */
 static void
 vfp_withdraw(struct netmap_ring *ring)
@@ -141,9 +141,9 @@ vfp_flush_ring(struct vale_frame_port *vp)
 }
 
 /*
- * The switch reads the addresses from the first slot, which must contain the
- * complete Ethernet header.  Copy the header of a frame whose first fragment is
- * shorter into the slot's own buffer.  The frame is longer than a header.
+ * Copy the Ethernet header of a frame whose first fragment is shorter into the
+ * slot's own buffer: the switch reads the addresses from the first slot.  The
+ * frame is longer than a header.
  */
 static void
 vfp_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
@@ -164,7 +164,7 @@ vfp_gather_header(struct netmap_ring *ring, struct netmap_slot *slot,
 	slot->flags = NS_MOREFRAG;
 }
 
-/* How many of the bytes at `addr' a slot can point to. */
+/* Return how many of the bytes at `addr' a slot can point to. */
 static size_t
 vfp_slot_fit(const struct vale_frame_port *vp, uintptr_t addr)
 {
@@ -238,7 +238,7 @@ vfp_copy(void *buf, const struct iovec *iov, size_t off, size_t len)
 	return (len);
 }
 
-/* The same for a copy in the slots' own buffers. */
+/* Copy a frame into the slots' own buffers.  Returns as vfp_lay_out() does. */
 static uint32_t
 vfp_copy_out(const struct vale_frame_port *vp, const struct iovec *iov,
     size_t total, uint32_t head, uint32_t space)
@@ -261,7 +261,7 @@ vfp_copy_out(const struct vale_frame_port *vp, const struct iovec *iov,
 	return (head);
 }
 
-/* Whether a frame fits into one slot only if it is copied there. */
+/* Return whether a frame fits into one slot only as a copy. */
 static bool
 vfp_needs_copy(const struct vale_frame_port *vp, const struct iovec *iov,
     int iovcnt, size_t total)
@@ -271,9 +271,9 @@ vfp_needs_copy(const struct vale_frame_port *vp, const struct iovec *iov,
 }
 
 /*
- * The fast path of vale_frame_port_put(): a frame of one fragment that fits
- * into a slot where it lies.  Returns false, having done nothing, if it is
- * another or the ring is full.
+ * Put a frame of one fragment that fits into a slot where it lies: the fast
+ * path of vale_frame_port_put().  Returns false, having done nothing, if the
+ * frame is another or the ring is full.
  */
 static bool
 vfp_send_single_slot(const struct vale_frame_port *vp, const struct iovec *iov)
@@ -294,8 +294,8 @@ vfp_send_single_slot(const struct vale_frame_port *vp, const struct iovec *iov)
 }
 
 /*
- * Returns the slot after the frame, or ring->head if it takes more space.  One
- * of many fragments may take less if it is copied (`copy').
+ * Put a frame, or its copy, which may take less space, into the slots from
+ * ring->head on.  Returns the next slot, or ring->head if there is no space.
  */
 static uint32_t
 vfp_put_frame(const struct vale_frame_port *vp, const struct frame *frame,
@@ -316,10 +316,10 @@ vfp_put_frame(const struct vale_frame_port *vp, const struct frame *frame,
 }
 
 /*
- * Whether the virtio-net header, `hdrlen' bytes, of the frame at ring->head is
- * valid for FreeBSD's switch, which does not check it: a checksum outside the
- * first slot would have it read beyond that slot, and VLAN tags longer than a
- * segment would have it write beyond its buffers.
+ * Return whether the virtio-net header, `hdrlen' bytes, of the frame at
+ * ring->head is valid for FreeBSD's switch, which does not check: with a
+ * checksum outside the first slot the switch would read beyond that slot, and
+ * with VLAN tags longer than a segment write beyond its buffers.
  */
 static bool
 vfp_valid(struct netmap_ring *ring, size_t hdrlen, size_t len)
@@ -417,10 +417,10 @@ vfp_flush(struct frame_port *port)
  */
 
 /*
- * The slot after the frame that begins at `first', or `first' if the frame is
- * incomplete.  *nslotsp is how many slots it has, or 0 if it must be skipped:
- * the switch leaves slots empty when it cannot read a sender's memory, and when
- * it reserved more than it needed.
+ * Return the slot after the frame that begins at `first', or `first' if the
+ * frame is incomplete.  *nslotsp is how many slots the frame has, or 0 to skip
+ * the frame: the switch leaves slots empty when a sender's memory cannot be
+ * read, and when more slots were reserved than needed.
  */
 static uint32_t
 vfp_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *nslotsp)
@@ -446,8 +446,8 @@ vfp_frame_end(struct netmap_ring *ring, uint32_t first, uint32_t *nslotsp)
 }
 
 /*
- * The fast path of vfp_peek(): a frame of one slot.  Also fetches the frame
- * after it.  Returns false if no frame is pending, or the next is another.
+ * Show a frame of one slot, and prefetch the frame behind: the fast path of
+ * vfp_peek().  Returns false if no frame is pending, or the next is another.
  */
 static bool
 vfp_peek_single_slot(struct vale_frame_port *vp, struct frame *frame)
@@ -472,9 +472,9 @@ vfp_peek_single_slot(struct vale_frame_port *vp, struct frame *frame)
 }
 
 /*
- * Describe the frame in slots [first, end) by *frame.  If `header' is set, it
- * begins with a virtio-net header.  Returns false if it has too many slots or
- * an invalid header.
+ * Describe the frame in slots [first, end) by *frame.  If `header' is set, the
+ * frame begins with a virtio-net header.  Returns false if there are too many
+ * slots or the header is invalid.
  */
 static bool
 vfp_show(const struct vale_frame_port *vp, uint32_t first, uint32_t end,
@@ -512,8 +512,8 @@ vfp_show(const struct vale_frame_port *vp, uint32_t first, uint32_t end,
 }
 
 /*
- * Look at the next frame.  If `header' is set, each begins with a virtio-net
- * header.  Returns false if none is pending.
+ * Look at the next frame.  If `header' is set, each frame begins with a
+ * virtio-net header.  Returns false if no frame is pending.
  */
 static bool
 vfp_peek_slots(struct vale_frame_port *vp, struct frame *frame, bool header)
@@ -590,9 +590,9 @@ vfp_set_sink(struct frame_port *port,
 }
 
 /*
- * FreeBSD's switch cuts a packet into frames of 1514 bytes, whatever segment
- * size its header has: smaller segments must be cut before.  It has no type for
- * datagrams, and makes no fragments.
+ * Return whether FreeBSD's switch cuts the packet well: into frames of 1514
+ * bytes, whatever segment size the header has, so smaller segments must be cut
+ * before; into no datagrams and no fragments.
  */
 static bool
 vfp_takes_uncut(const struct frame_port *port __unused,
@@ -685,7 +685,7 @@ vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 		errno = EMSGSIZE;
 		return (-1);
 	}
-	/* The last user of a persistent port may have left one. */
+	/* The last user of a persistent port may have left a header. */
 	if (vale_set_header(d, 0) != 0)
 		return (-1);
 	vale_frame_port_begin(vp, d, &vfp_ops, vlog);

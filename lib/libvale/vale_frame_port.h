@@ -48,7 +48,7 @@ struct vale_frame_port {
 /*
  * Make *vp a frame port over the port `d', which is open and must outlive it.
  * vlog() prints a line without its newline, on the sending or the receiving
- * thread, when a sync fails and when one works again.  Returns 0, or -1 with
+ * thread, when a sync fails and when a sync works again.  Returns 0, or -1 with
  * errno: EMSGSIZE if netmap's buffers are too short for the port, or that of
  * vale_set_header(3).
  */
@@ -56,11 +56,11 @@ int	vale_frame_port_init(struct vale_frame_port *vp, struct vale_desc *d,
 	    void (*vlog)(const char *fmt, va_list ap));
 
 /*
- * For a frame port over another kind of port (vale_remote.c).  Sets the members
- * of *vp as vale_frame_port_init() does, with the caller's operations in place
- * of its own.  vlog() may be NULL if these do not call vale_txsync(3) and
- * vale_rxsync(3).  The functions below it are operations for ports on which
- * each frame has a header of VALE_HEADER bytes.
+ * Set the members of *vp as vale_frame_port_init() does, with the caller's
+ * operations in place of its own, for another kind of port (vale_remote.c).
+ * vlog() may be NULL if these do not call vale_txsync(3) and vale_rxsync(3).
+ * The functions below are operations for ports on which each frame has a header
+ * of VALE_HEADER bytes.
  */
 void	vale_frame_port_begin(struct vale_frame_port *vp, struct vale_desc *d,
 	    const struct frame_port_ops *ops,
@@ -76,7 +76,7 @@ void	vale_frame_port_set_polled(struct frame_port *port, bool on);
 
 /*
  * Put a frame, whose fragments begin with `hdrlen' bytes of a virtio-net header
- * (0, or as vale_set_header(3) has it), into the ring.  It is sent by
+ * (0, or that of vale_set_header(3)), into the ring.  The frame is sent by
  * frame_port_flush(), at the latest.  If `copy' is set, its fragments may be
  * changed as soon as this returns, otherwise only after the flush.  The sending
  * thread.  Returns 0; or EMSGSIZE, ENOBUFS or, if the header is invalid,
@@ -86,8 +86,8 @@ int	vale_frame_port_put(struct vale_frame_port *vp,
 	    const struct frame *frame, size_t hdrlen, bool copy);
 
 /*
- * Why vale_open(3) of `name' has failed with this errno: a sentence, valid
- * until the next call of strerror(3).
+ * Return why vale_open(3) of `name' has failed with this errno: a sentence,
+ * valid until the next call of strerror(3).
  */
 const char *vale_frame_port_why(const char *name, int error);
 

@@ -10,10 +10,10 @@
  * frames to flood.
  *
  * If the sender has a guard, or any port of the switch has VLANs, frames are
- * also checked, and are in a VLAN: vale_rules.c.  Each destination gets a frame
- * with a tag or without.  Flooded frames are then a part of the batch of their
- * own, in one VLAN, with a list for each of the two forms: so each destination
- * gets all frames in the order in which they were sent.
+ * also checked, and belong to a VLAN: vale_rules.c.  Each destination gets a
+ * frame with a tag or without.  Flooded frames are then a part of the batch of
+ * their own, in one VLAN, with a list for each of the two forms: so each
+ * destination gets all frames in the order in which they were sent.
  */
 
 #include <string.h>
@@ -27,7 +27,9 @@
 #define	ADDRS_LEN	12
 #define	ADDR_LEN	6
 
-/* The clock of addresses. */
+#define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
+
+/* Return the clock of addresses. */
 static inline uint32_t
 lookup_now_s(const struct vale_txq *vt)
 {
@@ -37,10 +39,8 @@ lookup_now_s(const struct vale_txq *vt)
 /*
  * Learn the source address and look up the destination.  Returns a port's
  * index, VALE_FDB_FLOOD, or LOOKUP_REFUSED if the port is at its address limit.
+ * Inlined, for the frames of a batch that go to many.
  */
-#define	LOOKUP_REFUSED	(VALE_FDB_FLOOD + 1)
-
-/* Inlined, for the frames of a batch that go to many. */
 static inline unsigned int __attribute__((__always_inline__))
 lookup_dst(struct vale_pair *pair, const struct vale_port *port,
     const uint8_t *addrs, unsigned int vlan, uint32_t now_s)
@@ -65,15 +65,15 @@ lookup_dst(struct vale_pair *pair, const struct vale_port *port,
 		break;
 	}
 	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, vlan, now_s);
-	/* Its port is being removed, or is left out for a moment. */
+	/* The port is being removed, or is left out for a moment. */
 	if (pair->pa_tx.vt_view->vi_port[dst] == NULL)
 		dst = VALE_FDB_FLOOD;
 	return (dst);
 }
 
 /*
- * Whether frames with this destination are for who is on the link, and go
- * through no bridge: 01:80:c2:00:00:00 to 0f (IEEE 802.1Q, table 8-1).
+ * Return whether frames with this destination are for stations on the link, and
+ * go through no bridge: 01:80:c2:00:00:00 to 0f (IEEE 802.1Q, table 8-1).
  */
 static bool
 lookup_reserved(const uint8_t *addrs)
@@ -84,7 +84,7 @@ lookup_reserved(const uint8_t *addrs)
 	    addrs[sizeof(reserved)] <= 0x0f);
 }
 
-/* Whether the switch drops such frames. */
+/* Return whether the switch drops frames for their reserved destination. */
 static bool
 lookup_blocks(const struct vale_port *port, const uint8_t *addrs)
 {
@@ -92,7 +92,7 @@ lookup_blocks(const struct vale_port *port, const uint8_t *addrs)
 	    lookup_reserved(addrs));
 }
 
-/* The number of ports that a flooded frame goes to. */
+/* Return the number of ports that a flooded frame goes to. */
 static unsigned int
 lookup_flood(const struct vale_view *vi, const struct vale_port *port)
 {
@@ -101,8 +101,8 @@ lookup_flood(const struct vale_view *vi, const struct vale_port *port)
 }
 
 /*
- * Append a frame to the list of those to flood, or drop it: it has no single
- * destination that it may go to.  Returns its number of copies.
+ * Flood or drop a frame that may go to no single destination.  Returns the
+ * number of copies.
  */
 static unsigned int __attribute__((__noinline__))
 lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst,
@@ -133,7 +133,7 @@ lookup_other(struct vale_pair *pair, uint32_t frame, unsigned int dst,
 	return (0);
 }
 
-/* Whether frames go to port number `dst' alone. */
+/* Return whether frames go to port number `dst' alone. */
 static bool
 lookup_single(const struct vale_view *vi, unsigned int src, unsigned int dst)
 {
@@ -141,7 +141,7 @@ lookup_single(const struct vale_view *vi, unsigned int src, unsigned int dst)
 	    !(vi->vi_private[src] && vi->vi_private[dst]));
 }
 
-/* Whether a frame has the addresses `addrs', all in its first fragment. */
+/* Return whether a frame's first fragment has the addresses `addrs'. */
 static bool
 lookup_same(const struct vale_frag *fg, const uint8_t *addrs)
 {
@@ -151,11 +151,11 @@ lookup_same(const struct vale_frag *fg, const uint8_t *addrs)
 
 /*
  * Consecutive frames often have the same two addresses, and so the same
- * destination.  The next two functions take the frame at `i' and those behind
- * it that have its addresses, `addrs'.
+ * destination.  The next two functions take the frame at `i' and the following
+ * ones that have its addresses, `addrs'.
  */
 
-/* Frames to a single port, number `dst'.  Returns the frame after them. */
+/* Append frames to the list of port number `dst'.  Returns the next frame. */
 static uint32_t
 lookup_run(struct vale_txq *vt, unsigned int dst, uint32_t i,
     const uint8_t *addrs, uint64_t *copies)
@@ -175,8 +175,8 @@ lookup_run(struct vale_txq *vt, unsigned int dst, uint32_t i,
 }
 
 /*
- * Other frames.  Sets *i to the frame after them.  Ends, too, where vt_copy may
- * not have space for another; returns false then.
+ * Flood or drop frames.  Sets *i to the frame after the last.  Ends, too, where
+ * vt_copy may not have space for another frame; returns false then.
  */
 static bool __attribute__((__noinline__))
 lookup_run_other(struct vale_pair *pair, unsigned int dst, uint32_t *i,
@@ -194,8 +194,9 @@ lookup_run_other(struct vale_pair *pair, unsigned int dst, uint32_t *i,
 }
 
 /*
- * Without VLANs and a guard.  Begins with the frame at `i', and ends where
- * vt_copy may not have space for another.  Returns the frame after the last.
+ * Look up a part of a batch without VLANs and guard, from the frame at `i' on.
+ * Ends where vt_copy may not have space for another frame.  Returns the next
+ * frame.
  */
 static uint32_t
 lookup_plain(struct vale_pair *pair, uint32_t i)
@@ -233,7 +234,7 @@ struct lookup_kind {
 	unsigned int		 lk_vlan;
 };
 
-/* The bytes of a frame that tell its addresses and its VLAN. */
+/* Set lk_head to the bytes of a frame that tell its addresses and its VLAN. */
 static void
 kind_head(struct lookup_kind *lk, const struct vale_frag *fg)
 {
@@ -256,7 +257,7 @@ load64(const uint8_t *p)
 	return (word);
 }
 
-/* Whether a frame is of this kind: two comparisons, which overlap. */
+/* Return whether a frame is of this kind: two comparisons, which overlap. */
 static inline bool
 kind_same(const struct lookup_kind *lk, const struct vale_frag *fg)
 {
@@ -268,8 +269,8 @@ kind_same(const struct lookup_kind *lk, const struct vale_frag *fg)
 }
 
 /*
- * The next functions take the frame at `i' and those behind it that are of its
- * kind, and return the frame after them.
+ * The next functions take the frame at `i' and the following ones of its kind,
+ * and return the frame after the last.
  */
 
 static uint32_t
@@ -287,7 +288,7 @@ kind_drop(struct vale_pair *pair, const struct lookup_kind *lk, uint32_t i,
 	return (i);
 }
 
-/* Frames for port number `dst', as they are. */
+/* Append frames for port number `dst', unchanged. */
 static uint32_t
 kind_plain(struct vale_txq *vt, const struct lookup_kind *lk, unsigned int dst,
     uint32_t i, uint64_t *copies)
@@ -316,7 +317,7 @@ kind_append(struct vale_txq *vt, const struct lookup_kind *lk,
 	return (form != VALE_END);
 }
 
-/* Frames for port number `dst', in another form. */
+/* Append frames for port number `dst', in another form. */
 static uint32_t
 kind_other(struct vale_pair *pair, const struct lookup_kind *lk,
     unsigned int dst, uint32_t i, bool tagged, uint64_t *copies)
@@ -350,7 +351,7 @@ kind_single(struct vale_pair *pair, const struct lookup_kind *lk,
 	return (kind_other(pair, lk, dst, i, tagged, copies));
 }
 
-/* The ports that a flooded frame goes to, with a tag and without. */
+/* Count the ports that a flooded frame goes to, with a tag and without. */
 static void
 kind_members(const struct vale_view *vi, unsigned int src, unsigned int vlan,
     unsigned int n[2])
@@ -366,7 +367,7 @@ kind_members(const struct vale_view *vi, unsigned int src, unsigned int vlan,
 	}
 }
 
-/* All frames of a part.  Ends, too, where there may be no space for another. */
+/* Flood frames.  Ends, too, where there may be no space for another frame. */
 static uint32_t
 kind_flood(struct vale_pair *pair, const struct lookup_kind *lk, uint32_t i,
     uint64_t *copies)
@@ -408,7 +409,7 @@ kind_flood(struct vale_pair *pair, const struct lookup_kind *lk, uint32_t i,
 	return (i);
 }
 
-/* Why frames for `dst' cannot be sent, which is no port that gets them. */
+/* Return why frames cannot go to `dst', which is no port that gets them. */
 static enum vale_counter
 kind_reason(const struct vale_port *port, unsigned int dst)
 {
@@ -419,9 +420,10 @@ kind_reason(const struct vale_port *port, unsigned int dst)
 }
 
 /*
+ * Look up a part of a batch with VLANs or a guard, from the frame at `i' on.
  * Ends where vt_copy, or what vale_rules_form() needs, may not have space for
- * another frame; before frames that are flooded, unless they are the first; and
- * behind them.  Returns the frame after the last.
+ * another frame; before frames that are flooded, unless these are the first;
+ * and behind flooded frames.  Returns the next frame.
  */
 static uint32_t
 lookup_ruled(struct vale_pair *pair, uint32_t i)
@@ -447,7 +449,7 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 			continue;
 		}
 		dst = lookup_dst(pair, port, lk.lk_head, lk.lk_vlan, now_s);
-		/* It is no member any more. */
+		/* The destination is no member any more. */
 		if (dst < VALE_FDB_FLOOD && !vale_vlan_member(
 		    &vi->vi_rules[dst]->rls_vlan, lk.lk_vlan))
 			dst = VALE_FDB_FLOOD;
@@ -466,7 +468,7 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 	return (i);
 }
 
-/* The port has no link. */
+/* Drop the batch of a port that has no link. */
 static void __attribute__((__noinline__))
 lookup_down(struct vale_pair *pair)
 {

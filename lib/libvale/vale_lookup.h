@@ -22,8 +22,8 @@
 struct vale_pair;
 
 /*
- * Copy the heads of the batch's frames (vale_rules_copy()), and count those
- * that are dropped.  Returns the first fragment of a frame not copied whole.
+ * Copy the heads of the batch's frames, and count the dropped frames.  Returns
+ * as vale_rules_copy() does.
  */
 uint32_t vale_lookup_heads(struct vale_pair *pair);
 
@@ -31,8 +31,8 @@ uint32_t vale_lookup_heads(struct vale_pair *pair);
 void	vale_lookup_begin(struct vale_pair *pair);
 
 /*
- * Make the lists of a part of the batch, which begins with the frame at `i', of
- * those left.  All lists must be empty.  Returns the frame after the part.
+ * Make the lists of a part of the batch, which begins with the frame at `i'.
+ * All lists must be empty.  Returns the frame after the part.
  */
 uint32_t vale_lookup(struct vale_pair *pair, uint32_t i);
 

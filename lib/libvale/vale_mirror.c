@@ -10,22 +10,23 @@
  * (setting "mirror"), or a monitor, which gets nothing else and sends nothing.
  *
  * What a port sends is copied before the addresses are looked up, so a mirror
- * gets also what the switch then drops, and is not learned from; but not what
- * is malformed or over the port's rate.  What the switch has for a port is
- * copied after it was delivered, whether or not the port had space.
+ * also gets what the switch then drops without learning; but not what is
+ * malformed or over the port's rate.  What the switch has for a port is copied
+ * after it was delivered, whether or not the port had space.
  *
- * To a mirror the copies are frames of their sender, and of its ring: those for
- * which it has no space are dropped, and nobody waits for it.  It gets no frame
- * that it sent itself, and what it gets as a mirror is not mirrored again.
+ * To a mirror the copies are frames of their sender, and of its ring: copies
+ * for which the mirror has no space are dropped, and nobody waits.  A mirror
+ * gets no frame of its own, and what a mirror gets as such is not mirrored
+ * again.
  *
- * A mirror names its port.  While no port has the name, it gets nothing; a port
- * that is opened again with this name is mirrored again.
+ * A mirror names its port.  While no port has the name, the mirror gets
+ * nothing; a port that is opened again with this name is mirrored again.
  *
  * Senders see the mirrors whose port is there: vale_view.c.
  *
- * A monitor's filter (vale_filter.h) is asked before a frame is copied: one
- * that does not pass takes no slot.  Like all of the switch it sees frames as
- * they were sent, before they are cut and summed.
+ * A monitor's filter (vale_filter.h) is asked before a frame is copied: a frame
+ * that does not pass takes no slot.  Like all of the switch the filter sees
+ * frames as they were sent, before they are cut and summed.
  */
 
 #include <string.h>
@@ -60,7 +61,7 @@ vale_mirror_set(struct vale_port *port, const char *of, unsigned int what)
 	return (0);
 }
 
-/* The frames of a list have these next ones again. */
+/* Restore the links between the frames of a list. */
 static void
 mirror_relink(struct vale_txq *vt, const struct vale_list *li,
     const uint16_t *next)
@@ -72,9 +73,9 @@ mirror_relink(struct vale_txq *vt, const struct vale_list *li,
 }
 
 /*
- * Deliver to a monitor with a filter what passes that.  Other mirrors get all,
- * so the lists are as before on return; meanwhile those frames are in the list
- * of flooded ones (vt_flood), in the order in which they were sent.
+ * Deliver to a monitor with a filter the frames that pass.  Other mirrors get
+ * all, so the lists are as before on return; meanwhile frames that pass are in
+ * the list of flooded ones (vt_flood), in the order in which they were sent.
  */
 static void __attribute__((__noinline__))
 mirror_filter(struct vale_pair *pair, struct vale_port *port, unsigned int of)

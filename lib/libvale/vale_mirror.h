@@ -21,8 +21,8 @@ struct vale_port;
 void	vale_mirror_sent(struct vale_pair *pair);
 
 /*
- * Copy what the batch of `pair' had for `dst' to the mirrors of what that gets.
- * The sending thread, while the lists are unchanged.
+ * Copy what the batch of `pair' had for `dst' to the mirrors of what `dst'
+ * gets.  The sending thread, while the lists are unchanged.
  */
 void	vale_mirror_received(struct vale_pair *pair,
 	    const struct vale_port *dst);

@@ -8,8 +8,8 @@
  * Names of ports.  <ctype.h> would depend on the locale.
  *
  * The kernel's rules are those of nm_bdg_name_validate() in FreeBSD's
- * sys/dev/netmap/netmap_bdg.c.  It takes any character in a port's name; these
- * are what names of interfaces and of virtual machines have.
+ * sys/dev/netmap/netmap_bdg.c.  The kernel takes any character in a port's
+ * name; these are what names of interfaces and of virtual machines have.
  */
 
 #include <string.h>

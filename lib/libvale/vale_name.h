@@ -27,7 +27,7 @@ struct vale_name_rules {
 /* The switch of this library, and VALE in FreeBSD's kernel. */
 extern const struct vale_name_rules vale_name_user, vale_name_kernel;
 
-/* As vale_name_error(), by these rules. */
+/* Check a name by these rules, as vale_name_error() does. */
 const char *vale_name_check(const char *name,
 	    const struct vale_name_rules *rules);
 

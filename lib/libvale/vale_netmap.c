@@ -7,14 +7,14 @@
 /*
  * libvale.h over FreeBSD's /dev/netmap: the kernel's own VALE.  netmap(4).
  *
- * NR_EXCLUSIVE makes a second open of a port fail with EBUSY; without it
- * netmap would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2)
- * and kevent(2) from transmitting: only vale_txsync() does.
+ * NR_EXCLUSIVE makes a second open of a port fail with EBUSY; without it netmap
+ * would let two programs share the rings.  NR_NO_TX_POLL keeps poll(2) and
+ * kevent(2) from transmitting: only vale_txsync() does.
  *
- * Both do what NIOCRXSYNC does: they return slots, look for new frames, and
- * show them.  So the descriptor is readable whenever frames are pending,
- * whatever the last vale_rxsync() found, and a thread that waits for it needs
- * no system call of vale_rxsync() before a frame nor after it.
+ * Both calls do what NIOCRXSYNC does: return slots, and show new frames.  So
+ * the descriptor is readable whenever frames are pending, whatever the last
+ * vale_rxsync() found, and a thread that waits for the descriptor needs no
+ * system call of vale_rxsync() before a frame nor after.
  */
 
 #include <sys/param.h>
@@ -45,7 +45,7 @@ struct netmap_port {
 	uint32_t		 np_rx_synced;	/* at its last system call */
 };
 
-/* Checked here because the kernel would round the number. */
+/* Check a number of slots, which the kernel would round. */
 static bool
 netmap_slots_valid(uint32_t slots)
 {
@@ -204,10 +204,10 @@ vale_txsync(struct vale_desc *d)
 }
 
 /*
- * Frames that nobody has taken were shown when the user waited.  A user that
- * has taken frames, and sees no other, is about to wait; if not, it calls
- * again.  Should it do neither for a while, at most a quarter of the ring is
- * kept back.
+ * Make no system call where the user needs none.  Frames that nobody has taken
+ * were shown when the user waited.  A user that has taken frames, and sees no
+ * other, is about to wait or to call again; at most a quarter of the ring is
+ * held back until then.
  */
 int
 vale_rxsync(struct vale_desc *d)
@@ -224,7 +224,7 @@ vale_rxsync(struct vale_desc *d)
 	return (ioctl(d->fd, NIOCRXSYNC, NULL));
 }
 
-/* The kernel's VALE does not call a sink. */
+/* Refuse a sink: the kernel's VALE does not call one. */
 int
 vale_set_sink(struct vale_desc *d __unused,
     void (*sink)(void *, struct frame_source *), void *arg __unused)

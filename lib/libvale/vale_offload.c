@@ -9,16 +9,16 @@
  * segments.
  *
  * Between two ports with headers such a frame passes as it is.  Towards a port
- * without, it is cut and its checksums are completed by the pass that copies it
+ * without, the pass that copies the frame cuts it and completes its checksums
  * (frame_cut.h).  How many slots that takes must be known before, when they are
  * leased, and a guest may change its memory at any time.  So the frame's own
  * headers are copied and checked when the frame is collected; what makes a
  * frame invalid drops it there, wherever it goes.
  *
  * A checksum that is completed later must not change what rules, mirrors and
- * filters have seen.  So only TCP's and UDP's are: those of an IP packet
- * directly behind Ethernet's header and tags.  All others, as those in tunnels,
- * are completed in the copy of the headers at once.
+ * filters have seen.  So only TCP's and UDP's stay partial, of an IP packet
+ * directly behind Ethernet's header and tags.  All other checksums, as in
+ * tunnels, are completed in the copy of the headers at once.
  */
 
 #include <sys/param.h>
@@ -45,7 +45,7 @@ offload_header(uint32_t hdrlen, struct vale_frag *fg, uint32_t *nfrags,
 	fg->fg_len -= hdrlen;
 	*len -= hdrlen;
 	if (fg->fg_len == 0) {
-		/* Without others the frame is empty, and dropped as short. */
+		/* A frame without other fragments is dropped as short. */
 		--*nfrags;
 		memmove(fg, fg + 1, *nfrags * sizeof(*fg));
 	}
@@ -120,7 +120,7 @@ offload_known(const struct vale_pair *pair, uint32_t slot, uint16_t flags,
 	return (frame_vnet_decode(frame, hdr));
 }
 
-/* Whether the checksum may stay partial: TCP's or UDP's, where it belongs. */
+/* Return whether the checksum may stay partial: TCP's or UDP's, in place. */
 static bool
 offload_late(const struct frame_cut *cut, const struct frame *frame)
 {
@@ -167,7 +167,7 @@ vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
 	if (!frame_cut_check(&cut, frame))
 		return (VALE_C_TX_DROP_HEADER);
 	if (*len - cut.fc_hdrlen <= frame->f_gso_size) {
-		/* It is one segment, and complete except for its checksum. */
+		/* One segment, complete except for its checksum. */
 		frame->f_gso_type = FRAME_GSO_NONE;
 		(void)frame_cut_check(&cut, frame);
 	}
@@ -187,7 +187,7 @@ vale_offload_collect(struct vale_pair *pair, uint32_t slot, uint16_t flags,
 	return (0);
 }
 
-/* How many segments a frame is cut into, and bytes of payload in the last. */
+/* Return the number of segments, and in *last the payload of the last. */
 static uint32_t
 offload_segments(const struct frame *frame, uint32_t *last)
 {
@@ -293,7 +293,7 @@ offload_segment(struct offload_slots *os, struct frame_cut *cut)
 
 /*
  * Fill the frame's `nslots' slots with its segments.  Its headers are a copy,
- * which was valid before.  If it is not, no slot keeps what was in it.
+ * which was valid before; if not, all slots become empty.
  */
 static void
 offload_cut(struct offload_slots *os, const struct frame *frame,

@@ -26,10 +26,10 @@ struct vale_pair;
 
 /*
  * Take what is known of the frame that begins in slot number `slot' of the
- * transmit ring, which has `flags', or its virtio-net header.  It has the first
- * `*nfrags' of fragments `fg', `*len' bytes in all.  If nothing is asked for,
- * it is plain.  Else its own headers become a fragment of their own, which no
- * guest can change, and fg[0].fg_offload is set.
+ * transmit ring, which has `flags', or its virtio-net header.  The frame has
+ * the first `*nfrags' of fragments `fg', `*len' bytes in all.  If nothing is
+ * asked for, the frame is plain.  Else its own headers become a fragment of
+ * their own, which no guest can change, and fg[0].fg_offload is set.
  *
  * Returns the reason to drop the frame, or 0.
  */
@@ -37,7 +37,7 @@ enum vale_counter vale_offload_collect(struct vale_pair *pair, uint32_t slot,
 	    uint16_t flags, struct vale_frag *fg, uint32_t *nfrags,
 	    uint32_t *len);
 
-/* Whether the batch has space for one more of these frames. */
+/* Return whether the batch has space for one more of these frames. */
 static inline bool
 vale_offload_space(const struct vale_offloads *of)
 {
@@ -45,7 +45,7 @@ vale_offload_space(const struct vale_offloads *of)
 	    sizeof(of->of_headers) - of->of_used >= FRAME_CUT_HDRLEN);
 }
 
-/* What a frame of the batch asks for, or NULL. */
+/* Return what a frame of the batch asks for, or NULL. */
 static inline const struct frame *
 vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
 {
@@ -54,23 +54,23 @@ vale_offload(const struct vale_txq *vt, const struct vale_frag *fg)
 }
 
 /*
- * How many frames a frame of the batch makes where it is cut, and, in *bytes,
- * their length in all.
+ * Return how many frames a frame of the batch makes where it is cut, and, in
+ * *bytes, their length in all.
  */
 uint32_t vale_offload_makes(const struct vale_txq *vt,
 	    const struct vale_frag *fg, uint64_t *bytes);
 
 /*
- * How many slots a frame of the batch takes in a ring of a port whose vp_header
- * is `header'.
+ * Return how many slots a frame of the batch takes in a ring of a port whose
+ * vp_header is `header'.
  */
 uint32_t vale_offload_slots(const struct vale_txq *vt, unsigned int header,
 	    const struct vale_frag *fg);
 
 /*
- * Put a frame of the batch into the slots of `dst' from `i' on, and count those
- * with invalid buffers in *badbufs.  Returns the slot after them.  The frame
- * has a virtio-net header, or `dst' wants one for every frame.
+ * Put a frame of the batch into the slots of `dst' from `i' on, and count slots
+ * with invalid buffers in *badbufs.  Returns the slot after the last.  The
+ * frame has a virtio-net header, or `dst' wants one for every frame.
  */
 uint32_t vale_offload_deliver(const struct vale_txq *vt,
 	    struct vale_pair *dst, const struct vale_frag *fg, uint32_t i,

@@ -6,13 +6,13 @@
 
 /*
  * A port's memory: one region for each port, so that no user of a port can read
- * another's.  That of a port of this process has
+ * another's.  The region of a port of this process has
  *
  *	netmap_if | transmit rings | receive rings
  *	| a struct frame for each slot | buffer 0 | 1 | ...
  *
  * Then come the buffers of the transmit rings, and those of the receive rings.
- * A slot of any ring may have any of them.  What lib/libvaleport lays out has
+ * A slot of any ring may have any buffer.  What lib/libvaleport lays out has
  * other things between these, in the same order.
  *
  * Buffers start on a page boundary.  A page that nobody touches uses no memory,
@@ -37,8 +37,8 @@
 #endif
 
 /*
- * Initialize a ring.  A slot keeps its buffer if that is valid: in memory that
- * an earlier port was in, the others may be in slots of pipes.
+ * Initialize a ring.  A slot's buffer stays there if it is valid: in memory
+ * that an earlier port was in, the others may be in slots of pipes.
  */
 static void
 region_ring_init(struct vale_region *vr, struct netmap_ring *ring,

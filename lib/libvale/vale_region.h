@@ -36,14 +36,14 @@
 #define	VALE_LAYOUT_SET(type, field, value)				\
 	(*(type *)(uintptr_t)&(field) = (value))
 
-/* `to' is a power of 2. */
+/* Round up to a multiple of `to', a power of 2. */
 static inline size_t
 vale_layout_align(size_t size, size_t to)
 {
 	return ((size + to - 1) & ~(to - 1));
 }
 
-/* Return the bytes of a ring. */
+/* Return a ring's size in bytes. */
 static inline size_t
 vale_ring_size(uint32_t nslots)
 {
@@ -98,7 +98,7 @@ struct vale_region_layout {
 	size_t		rl_frames_align; /* struct frame for each slot, or the
 					   window (vale_layout.h) */
 	uint32_t	rl_extra_bufs;	/* buffers of no ring */
-	/* What it makes of that. */
+	/* What vale_region_layout() makes of these. */
 	size_t		rl_tx;		/* the first of the rings */
 	size_t		rl_tx_size;	/* of a ring */
 	size_t		rl_rx;
@@ -164,7 +164,7 @@ void	vale_region_destroy(struct vale_region *vr);
 /*
  * Initialize the rings and the netmap_if of all rings in the memory `vr_base',
  * which is laid out as *rl says, and what else *vr says of it.  `name' is the
- * port's.  A slot keeps its buffer if that is valid.
+ * port's.  A slot's buffer stays there if it is valid.
  */
 void	vale_region_init(struct vale_region *vr,
 	    const struct vale_region_layout *rl, const char *name,
@@ -175,9 +175,7 @@ void	vale_region_find(const struct vale_region *vr,
 	    const struct vale_region_layout *rl, unsigned int pair,
 	    const struct vale_params *params, struct vale_region_rings *rr);
 
-/*
- * Initialize a netmap_if that has the ring pairs from `first' to before `end'.
- */
+/* Initialize a netmap_if with the ring pairs from `first' to before `end'. */
 void	vale_region_nifp(const struct vale_region *vr,
 	    const struct vale_region_layout *rl, struct netmap_if *nifp,
 	    const char *name, const struct vale_params *params, uint32_t first,

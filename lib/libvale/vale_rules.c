@@ -9,14 +9,14 @@
  *
  * The decisions are those of vale_guard.h and vale_vlan.h.  A guest can change
  * its memory at any time, so its frames' first bytes are copied before anything
- * is decided, and the copies are what is delivered.  That is done when they are
- * collected, where nobody waits for a page of theirs.
+ * is decided, and the copies are what is delivered.  That is done when the
+ * frames are collected, where nobody waits for a page of their memory.
  *
  * A frame passes the switch in the form in which it was sent, and is given
- * another one, with a tag or without, only for ports that need it.  That form
- * is a frame of its own, behind those of the batch in vt_frag: its first
- * fragment is a copy of the addresses and the new tag, the others are those of
- * the frame.  So no byte of payload moves.
+ * another form, with a tag or without, only for ports that need that form.
+ * That form is a frame of its own, behind those of the batch in vt_frag: its
+ * first fragment is a copy of the addresses and the new tag, the others are
+ * those of the frame.  So no byte of payload moves.
  */
 
 #include <sys/param.h>
@@ -76,7 +76,7 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 		skip -= fg[i].fg_len;
 	to->fg_nfrags = 1 + nfrags - i;
 	memmove(to + 1, fg + i, (nfrags - i) * sizeof(*fg));
-	/* If none is left, neither are bytes to skip. */
+	/* Without fragments left, no bytes are left to skip. */
 	if (skip > 0) {
 		to[1].fg_buf += skip;
 		to[1].fg_len -= skip;
@@ -84,8 +84,8 @@ append_rest(struct vale_frag *to, const struct vale_frag *fg, uint32_t nfrags,
 }
 
 /*
- * Frames of one fragment that are copied whole, as most short ones.  Returns
- * the first frame of another kind.
+ * Copy frames of one short fragment whole, up to the first of another kind.
+ * Returns the fragment after them.
  */
 static uint32_t
 copy_whole(struct vale_txq *vt, uint32_t *used)
@@ -107,14 +107,14 @@ copy_whole(struct vale_txq *vt, uint32_t *used)
 	return (fg - vt->vt_frag);
 }
 
-/* Copy the head of one frame.  Returns its number of fragments, or 0. */
+/* Copy the head of a frame.  Returns its number of fragments, or 0. */
 static uint32_t
 copy_head(struct vale_frag *to, const struct vale_frag *fg, uint8_t *head,
     uint32_t len)
 {
 	struct vale_frag first = *fg;
 
-	/* Its headers are a copy. */
+	/* The frame's headers are a copy. */
 	if (fg->fg_offload != VALE_PLAIN) {
 		memmove(to, fg, fg->fg_nfrags * sizeof(*fg));
 		return (first.fg_nfrags);
@@ -143,13 +143,13 @@ vale_rules_copy(struct vale_txq *vt, uint32_t *dropped)
 	end = vt->vt_frag + vt->vt_nfrags;
 	for (to = fg; to < end; to += to->fg_nfrags)
 		frames++;
-	/* Each of them may need one more fragment. */
+	/* Each of these frames may need one more fragment. */
 	to = fg;
 	memmove(fg + frames, fg, (end - fg) * sizeof(*fg));
 	fg += frames;
 	end += frames;
 	for (; fg < end; fg += n) {
-		/* It may be overwritten. */
+		/* The frame may be overwritten. */
 		n = fg->fg_nfrags;
 		len = MIN(fg->fg_frame_len, VALE_GUARD_HEAD);
 		MPASS(used + len <= VALE_HEADS_SIZE);
@@ -163,7 +163,7 @@ vale_rules_copy(struct vale_txq *vt, uint32_t *dropped)
 	return (first);
 }
 
-/* Whether the guard of IP addresses lets a frame pass. */
+/* Return whether the guard of IP addresses lets a frame pass. */
 static bool
 guard_ip(const struct vale_guard *gd, const struct vale_frag *fg)
 {
@@ -206,8 +206,8 @@ vale_rules_formable(const struct vale_txq *vt, const struct vale_frag *fg)
 }
 
 /*
- * What is known of a frame whose headers are longer by `more' bytes.  Returns
- * the number of its entry.
+ * Say what is known of a frame, in a form whose headers are longer by `more'
+ * bytes.  Returns the number of the entry.
  */
 static uint16_t
 form_offload(struct vale_txq *vt, const struct frame *frame, int more)

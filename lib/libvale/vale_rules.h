@@ -31,16 +31,16 @@ struct vale_rules {
 	char		 rls_trunk[VALE_SETTING_SIZE];
 };
 
-/* Those of a port that has none. */
+/* The rules of a port that has no rules. */
 extern const struct vale_rules vale_rules_none;
 
 /* Free rules; not vale_rules_none's memory. */
 void	vale_rules_free(const struct vale_rules *ru);
 
-/* Whether they are those of a port that has none. */
+/* Return whether the rules forbid and change nothing. */
 bool	vale_rules_empty(const struct vale_rules *ru);
 
-/* Whether the guard checks anything. */
+/* Return whether the guard checks anything. */
 static inline bool
 vale_rules_guard(const struct vale_rules *ru)
 {
@@ -52,14 +52,14 @@ vale_rules_guard(const struct vale_rules *ru)
  */
 
 /*
- * The first bytes of a frame, with zeros if it is shorter: addresses, type, and
- * of a frame with a tag its number and the next type.
+ * The first bytes of a frame, with zeros if the frame is shorter: addresses,
+ * type, and of a frame with a tag its number and the next type.
  */
 #define	VALE_HEAD_TYPE		14
 #define	VALE_HEAD_TCI		16
 #define	VALE_HEAD_TAG		18
 
-/* The VLAN of its tag, 0 if that is only a priority; or VALE_TAG_NONE. */
+/* Return the tag's VLAN, 0 if only a priority; or VALE_TAG_NONE. */
 #define	VALE_TAG_NONE		4096
 static inline unsigned int
 vale_rules_tag(const uint8_t *head)
@@ -69,7 +69,7 @@ vale_rules_tag(const uint8_t *head)
 	return ((head[14] << 8 | head[15]) & 0xfff);
 }
 
-/* Whether it is as a member of `vlan' gets it that wants a tag, or none. */
+/* Return whether a frame has the form that a member of `vlan' gets. */
 static inline bool
 vale_rules_has_form(const uint8_t *head, unsigned int vlan, bool tagged)
 {
@@ -77,11 +77,11 @@ vale_rules_has_form(const uint8_t *head, unsigned int vlan, bool tagged)
 	    VALE_TAG_NONE));
 }
 
-/* Copy the first `len' bytes of a frame, with zeros behind it. */
+/* Copy the first `len' bytes of a frame, with zeros behind its end. */
 void	vale_rules_gather_split(const struct vale_frag *fg, uint32_t len,
 	    uint8_t *to);
 
-/* The same, faster if the first fragment has so many. */
+/* Do what vale_rules_gather_split() does, faster for a long first fragment. */
 static inline void
 vale_rules_gather(const struct vale_frag *fg, uint32_t len, uint8_t *to)
 {
@@ -93,16 +93,16 @@ vale_rules_gather(const struct vale_frag *fg, uint32_t len, uint8_t *to)
 
 /*
  * Copy the first bytes of each frame of a batch that is in the memory of
- * others, so that what the rules look at can no longer change.  Frames that
- * would have too many fragments are dropped, *dropped of them.  Returns the
- * first fragment of a frame that was not copied whole.
+ * others: what the rules look at can no longer change.  Frames that would have
+ * too many fragments are dropped, *dropped of them.  Returns the first fragment
+ * of a frame that was not copied whole.
  */
 uint32_t vale_rules_copy(struct vale_txq *vt, uint32_t *dropped);
 
 /*
- * Whether the frame with the first fragment `fg' may be sent, and its VLAN in
- * *vlan; `vlan' is NULL on a switch without VLANs.  `head' is its first
- * VALE_HEAD_TAG bytes.  Returns the reason to drop it, or 0.
+ * Return the reason to drop the frame with the first fragment `fg', or 0, and
+ * its VLAN in *vlan; `vlan' is NULL on a switch without VLANs.  `head' is the
+ * frame's first VALE_HEAD_TAG bytes.
  */
 enum vale_counter vale_rules_admit(const struct vale_rules *ru,
 	    const struct vale_frag *fg, const uint8_t *head,
@@ -115,7 +115,7 @@ vale_rules_begin(struct vale_txq *vt)
 	vt->vt_nforms = vt->vt_form_frags = vt->vt_form_offloads = 0;
 }
 
-/* Whether there is space for both forms of any frame. */
+/* Return whether there is space for both forms of any frame. */
 static inline bool
 vale_rules_space(const struct vale_txq *vt)
 {
@@ -124,15 +124,15 @@ vale_rules_space(const struct vale_txq *vt)
 	    vt->vt_form_offloads <= VALE_FORM_OFFLOADS - 2);
 }
 
-/* Whether a frame can be given another form. */
+/* Return whether a frame can be given another form. */
 bool	vale_rules_formable(const struct vale_txq *vt,
 	    const struct vale_frag *fg);
 
 /*
- * The frame at index `frame' as a member of `vlan' gets it that wants a tag, or
- * none: itself, or another form of it, until the next vale_rules_begin().
- * There must be space.  Returns an index of vt_frag, or VALE_END if the frame
- * cannot be given that form.
+ * Give the frame at index `frame' the form that a member of `vlan' gets, with a
+ * tag if `tagged' is set, until the next vale_rules_begin().  There must be
+ * space.  Returns the frame's index of vt_frag or that of its other form, or
+ * VALE_END if the frame cannot be given that form.
  */
 uint32_t vale_rules_form(struct vale_txq *vt, uint32_t frame,
 	    unsigned int vlan, bool tagged);

@@ -18,17 +18,18 @@
  *
  * One slot is always free, so that a full ring differs from an empty one.
  *
- * Leases.  A sender leases slots under rq_lock, fills them without it, and ends
- * the lease under it.  So any number of senders copy at the same time, and none
- * waits for another's memory, which may be a guest's and not resident.  Slots
- * are published in the order of leases: a sender that ends its lease before an
- * older one only marks it done, and the sender that ends the oldest publishes
- * both.  So all frames of one sender keep their order.  A lease is stored under
- * its first slot, so any number of leases may be done before an older one.
+ * Leases.  A sender leases slots under rq_lock, fills them without the lock,
+ * and ends the lease under the lock.  So any number of senders copy at the same
+ * time, and none waits for another's memory, which may be a guest's and not
+ * resident.  Slots are published in the order of leases: a sender that ends its
+ * lease before an older one only marks it done, and the sender that ends the
+ * oldest publishes both.  So all frames of one sender keep their order.  A
+ * lease is stored under its first slot, so any number of leases may be done
+ * before an older one.
  *
  * Wakeups.  rq_fd is readable while the user may find frames, so the user may
- * start to wait for it at any time, with any level-triggered call.  It is
- * written to when the ring turns busy and read when it turns idle:
+ * start to wait at any time, with any level-triggered call.  rq_fd is written
+ * to when the ring turns busy and read when the ring turns idle:
  *
  *	rxsync that finds no slot beyond cur	reads rq_fd; the user is asleep
  *	publish, if the user is asleep		it no longer is; writes rq_fd
@@ -41,13 +42,13 @@
  * and the next rxsync reads it.
  *
  * A user that polls (VALE_RING_POLLED) is never asleep, and its rq_fd stays
- * readable: at full load the two system calls would come with every batch.  It
- * takes no lock, either, because senders would find that lock taken most of the
- * time: only the user writes rq_cur, and rq_tail is all it reads of the
- * senders'.  rq_polled is set meanwhile, and changes under the lock.
+ * readable: at full load the two system calls would come with every batch.
+ * Such a user takes no lock, either, because senders would find that lock taken
+ * most of the time: only the user writes rq_cur, and rq_tail is all it reads of
+ * the senders'.  rq_polled is set meanwhile, and changes under the lock.
  *
  * A user in another process (vale_user.h) calls no vale_rxsync() here.  A
- * sender that needs slots takes those that the user's CSB has returned, and
+ * sender that needs slots takes the slots that the user's CSB has returned, and
  * publish puts the tail there.  Whether the user sleeps is in the CSB, too, so
  * rq_fd, rq_asleep and rq_polled are not used.
  */
@@ -147,7 +148,7 @@ vale_rxq_take(struct vale_rxq *rq)
 	if (head >= n || vale_slot_sub(head, cur, n) >
 	    vale_slot_sub(atomic_load_32(&rq->rq_tail), cur, n))
 		return (false);
-	/* Others read it under rq_lock, too. */
+	/* Others read rq_cur under rq_lock, too. */
 	atomic_store_32(&rq->rq_cur, head);
 	return (true);
 }
@@ -191,8 +192,8 @@ vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 }
 
 /*
- * write(2) fails only if the eventfd's counter would overflow, and rq_fd is
- * readable then.
+ * Make rq_fd readable.  write(2) fails only if the eventfd's counter would
+ * overflow, and rq_fd is readable then.
  */
 void
 vale_rxq_wake(struct vale_pair *pair)
@@ -209,7 +210,7 @@ vale_rxq_wake(struct vale_pair *pair)
 		;
 }
 
-/* Let rq_fd become readable with the next frame, as none is pending. */
+/* Let rq_fd become readable with the next frame, as no frame is pending. */
 static void
 rxq_sleep(struct vale_rxq *rq)
 {

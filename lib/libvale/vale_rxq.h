@@ -30,8 +30,8 @@ struct vale_user {
 
 /*
  * Show the user `cur', the first slot not consumed, and the tail.  Return true
- * if the user sleeps: then the caller must call up_wake().  Who has the ring:
- * for a receive ring the owner of rq_lock, for a transmit ring its thread.
+ * if the user sleeps: then the caller must call up_wake().  The caller must
+ * have the ring: for a receive ring rq_lock, for a transmit ring its thread.
  */
 static inline bool
 vale_user_show(const struct vale_user *vu, uint32_t cur, uint32_t tail)
@@ -87,8 +87,8 @@ struct vale_rxq {
 };
 
 /*
- * Initialize *rq, which must be zero-filled, with `nslots' slots; `user' is the
- * one in another process, or NULL.  Returns 0 or -1.
+ * Initialize *rq, which must be zero-filled, with `nslots' slots, for a `user'
+ * in another process, or NULL.  Returns 0 or -1.
  */
 int	vale_rxq_init(struct vale_rxq *rq, uint32_t nslots,
 	    const struct vale_user *user);
@@ -98,7 +98,7 @@ void	vale_rxq_fini(struct vale_rxq *rq);
 
 /*
  * Return the first slot of the user.  The user may return more slots at any
- * time, and no longer reads those before this one.
+ * time, and no longer reads slots before this one.
  */
 static inline uint32_t
 vale_rxq_cur(const struct vale_rxq *rq)

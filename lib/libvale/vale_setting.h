@@ -140,25 +140,24 @@ struct vale_setting_value {
 					   mirrored; the value of TEXT */
 };
 
-/* The setting with a number of struct vale_wire_set, or VALE_NSETTINGS. */
+/* Return the setting with a number of se_number, or VALE_NSETTINGS. */
 unsigned int	vale_setting_find(unsigned int number);
 
-/* The setting whose name is the first `len' bytes of `name', or
-   VALE_NSETTINGS. */
+/* Return the setting `name', of `len' bytes, or VALE_NSETTINGS. */
 unsigned int	vale_setting_named(const char *name, size_t len);
 
 /*
- * Parse a value.  0, or -1 with EINVAL and what vale_error() returns.  The
- * switch's library checks ranges, and what is TEXT.
+ * Parse a value.  Returns 0, or -1 with EINVAL and what vale_error() returns.
+ * The switch's library checks ranges, and what is TEXT.
  */
 int	vale_setting_parse(unsigned int setting, const char *text,
 	    struct vale_setting_value *value);
 
-/* The value that a switch or port has when nothing was set. */
+/* Return the value that a switch or port has when nothing was set. */
 void	vale_setting_default(unsigned int setting,
 	    struct vale_setting_value *value);
 
-/* Print a value as it is parsed into `text', VALE_SETTING_SIZE bytes. */
+/* Print a value into `text', VALE_SETTING_SIZE bytes, as it is parsed. */
 void	vale_setting_print(unsigned int setting,
 	    const struct vale_setting_value *value, char *text, size_t size);
 
@@ -171,9 +170,9 @@ struct vale_setting_change {
 
 /*
  * Set `n' settings of a switch or port, at least one, in this order, or get all
- * settings of a scope into value[VALE_NSETTINGS].  No frame sees some of them
- * only.  A mirror must be the only one.  0, or -1 with errno, and what
- * vale_error() returns.
+ * settings of a scope into value[VALE_NSETTINGS].  Each frame sees all of these
+ * settings or none.  A mirror must be set alone.  Returns 0, or -1 with errno,
+ * and what vale_error() returns.
  *	EINVAL	a value is invalid, and nothing has changed; or one does not go
  *		with the others, and these are set
  *	ENXIO	there is no such switch or port
@@ -197,51 +196,48 @@ vale_setting_set(const char *name, unsigned int setting,
  */
 
 /*
- * Check a value, whatever the port.  0, or -1 with EINVAL and what vale_error()
- * returns.
+ * Check a value, whatever the port.  Returns 0, or -1 with EINVAL and what
+ * vale_error() returns.
  */
 int	vale_setting_check(unsigned int setting,
 	    const struct vale_setting_value *value);
 
-/*
- * Keep a setting of a switch or port that need not be there: it is set now, if
- * it is, and each time that it comes, before a frame passes.  NULL: keep it no
- * longer, and set the default.  Any thread.  0, or -1 with what vale_error()
- * returns and errno: vale_setting_keep_all().  A mirror that finds no space
- * when its port comes is left out.
- */
+/* Keep one setting: vale_setting_keep_all().  NULL: set the default. */
 int	vale_setting_keep(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
 /*
- * vale_setting_keep() for `n' settings, at least one.  Neither a port that
- * comes meanwhile nor a frame sees some of them only.  If it returns -1, either
- * nothing has changed, because of a value or for lack of memory, and *failed is
- * `n'; or all are kept, sc[*failed] is the first that what is there could not
- * be set to, and the others of them are set.
+ * Keep `n' settings, at least one, of a switch or port that need not be there:
+ * the settings are set now, if the switch or port is there, and each time that
+ * it comes, before a frame passes.  A port that comes meanwhile, and each
+ * frame, sees all of these settings or none.  A mirror that finds no space when
+ * its port comes is left out.  Any thread.  Returns 0, or -1 with errno and
+ * what vale_error() returns.  Then either nothing has changed, because of a
+ * value or for lack of memory, and *failed is `n'; or all settings are kept,
+ * and set but for sc[*failed], the first that failed, and perhaps later ones.
  */
 int	vale_setting_keep_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,
 	    unsigned int *failed);
 
 /*
- * Set one of a switch or port that is not there, when it comes next: only then,
- * and in place of what is kept.  Any thread.  0, or -1 with what vale_error()
- * returns and errno: EINVAL, ENOMEM.
+ * Set a setting of a switch or port that is not there, when the switch or port
+ * comes next: only then, and in place of what is kept.  Any thread.  Returns 0,
+ * or -1 with what vale_error() returns and errno: EINVAL, ENOMEM.
  */
 int	vale_setting_once(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
 /*
- * What a switch or port has if only what is kept was set: that, or the default.
- * A rate has a burst, as vale_setting_get() says.  Any thread.
+ * Return the value that a switch or port has if only kept settings were set, or
+ * the default.  A rate has a burst, as vale_setting_get() says.  Any thread.
  */
 void	vale_setting_kept(const char *name, unsigned int setting,
 	    struct vale_setting_value *value);
 
 /*
- * Have a counter of a port that is there begin with a value, that of an earlier
- * port.  Nobody uses the port yet.  Returns 0, or -1 with errno ENXIO.
+ * Have a counter of a port that is there, and that nobody uses yet, begin with
+ * the value of an earlier port.  Returns 0, or -1 with errno ENXIO.
  */
 int	vale_port_count(const char *name, unsigned int counter,
 	    uint64_t value);

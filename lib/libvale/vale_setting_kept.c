@@ -8,9 +8,9 @@
  * Settings of switches and ports that are not there.  A setting is kept for all
  * of a name that come, or is for the next one only.
  *
- * Those that a configuration has are kept, for switches and ports which come
- * and go.  All are set while the switch is created or the port is added, before
- * any view has it: so no frame passes that the settings forbid.
+ * Settings of a configuration are kept, for switches and ports which come and
+ * go.  All are set while the switch is created or the port is added, before any
+ * view has the port: so no frame passes that the settings forbid.
  *
  * source=own needs the port's address, which its opener tells afterwards
  * (vale_set_address()), before it sends.
@@ -52,7 +52,7 @@ kept_find(const char *name, unsigned int setting, bool once)
 	return (k);
 }
 
-/* The value to set when a port or switch of this name is made, or NULL. */
+/* Return the value to set when a port or switch is made, or NULL. */
 static struct kept *
 kept_next(const char *name, unsigned int setting)
 {
@@ -61,7 +61,7 @@ kept_next(const char *name, unsigned int setting)
 	return (k != NULL ? k : kept_find(name, setting, false));
 }
 
-/* It has been set.  A value that was to be set once is removed. */
+/* Note that a value has been set: remove a value that was to be set once. */
 static void
 kept_used(struct kept *k)
 {
@@ -94,8 +94,8 @@ vale_kept_switch(struct vale_switch *vs)
 }
 
 /*
- * Set one of a new port.  What is for once and does not go with the settings
- * that are kept now is left out.
+ * Set a setting of a new port.  A setting that is for once, and does not go
+ * with the settings that are kept now, is left out.
  */
 static int
 kept_begin(struct vale_port *port, struct kept *k)
@@ -149,7 +149,7 @@ vale_kept_address(const char *name)
 	return (own ? vale_setting_set(name, VALE_SETTING_SOURCE, &value) : 0);
 }
 
-/* What is kept, which is made if it was not; NULL: there is no memory. */
+/* Find or make the entry of a kept setting.  Returns NULL without memory. */
 static struct kept *
 kept_make(const char *name, unsigned int setting, bool once)
 {
@@ -271,7 +271,7 @@ vale_port_count(const char *name, unsigned int counter, uint64_t value)
 	return (-1);
 }
 
-/* A rate that has no burst has the default one when it is set. */
+/* Give a rate without a burst the default burst, as when the rate is set. */
 static void
 burst_default(struct vale_setting_value *value)
 {

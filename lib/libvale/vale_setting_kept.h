@@ -27,7 +27,7 @@ void	vale_kept_switch(struct vale_switch *vs);
 int	vale_kept_port(struct vale_port *port);
 
 /*
- * The port of this name has an address now: set source=own, if that is kept.
+ * Set source=own, if that is kept: the port of this name has an address now.
  * Returns 0, or -1 with errno.
  */
 int	vale_kept_address(const char *name);
@@ -40,15 +40,16 @@ int	vale_kept_change(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n);
 
 /*
- * vale_setting_switch.c: set valid values of a switch or port that may be
- * there, and keep them if `keep' is set: all in one change.  Returns 0, or -1
- * with errno, what vale_error() returns, and *failed; ENXIO: it is not there.
+ * Set valid values of a switch or port that may be there, and keep the values
+ * if `keep' is set: all in one change.  Returns 0, or -1 with errno, what
+ * vale_error() returns, and *failed; ENXIO: there is no such switch or port.
+ * vale_setting_switch.c.
  */
 int	vale_setting_change(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n, bool keep,
 	    unsigned int *failed);
 
-/* vale_setting_switch.c: set a valid value of a switch or port that is new. */
+/* Set a valid value of a switch or port that is new.  vale_setting_switch.c. */
 void	vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
 	    const struct vale_setting_value *value);
 int	vale_setting_begin_port(struct vale_port *port, unsigned int setting,

@@ -67,14 +67,14 @@ get_limit(const struct vale_port *port, struct vale_setting_value *value)
 	value->sv_number = port->vp_switch->vs_fdb.fdb_limit[port->vp_index];
 }
 
-/* As vale_link.h names them. */
+/* By the numbers of vale_link.h. */
 static const char *const links[] = {
 	[VALE_LINK_UP] = "up",
 	[VALE_LINK_DOWN] = "down",
 	[VALE_LINK_UPLINK] = "uplink",
 };
 
-/* The one of these that the text names, or nitems(links). */
+/* Return the link that the text names, or nitems(links). */
 static unsigned int
 link_named(const char *text)
 {
@@ -161,8 +161,8 @@ get_rate(const struct vale_port *port, struct vale_setting_value *value)
 }
 
 /*
- * Replace rules as a whole; port_set() and change_port() free the former ones.
- * Returns those to change, or NULL.
+ * Copy the rules of a port, to change the copy and rules_set() it.  Returns
+ * NULL without memory.  port_set() and change_port() free the former rules.
  */
 static struct vale_rules *
 rules_new(const struct vale_port *port)
@@ -177,7 +177,7 @@ rules_new(const struct vale_port *port)
 static int
 rules_set(struct vale_port *port, struct vale_rules *ru)
 {
-	/* Its stations are in other VLANs now, and would count twice. */
+	/* The port's stations are in other VLANs now, and would count twice. */
 	if (memcmp(&ru->rls_vlan, &port->vp_rules->rls_vlan,
 	    sizeof(ru->rls_vlan)) != 0)
 		port->vp_forget = true;
@@ -201,7 +201,7 @@ set_vlan(struct vale_port *port, const struct vale_setting_value *value)
 {
 	struct vale_rules *ru;
 
-	/* A port is an access port, or a trunk, which has none to end. */
+	/* A trunk has no access to end. */
 	if (value->sv_number == 0 &&
 	    port->vp_rules->rls_vlan.vln_mode == VALE_VLAN_TRUNK)
 		return (0);
@@ -243,7 +243,7 @@ set_trunk(struct vale_port *port, const struct vale_setting_value *value)
 	return (rules_set(port, ru));
 }
 
-/* The text of a rule, or that of a port without it. */
+/* Return the text of a rule, or `none' of a port without the rule. */
 static void
 get_text(const char *text, const char *none, struct vale_setting_value *value)
 {
@@ -398,7 +398,7 @@ static const struct {
 	    .get_port = get_weight },
 };
 
-/* Say that there is none. */
+/* Say that there is no such switch or port. */
 static int
 no_such(enum vale_setting_scope scope)
 {
@@ -430,7 +430,7 @@ out_of_range(const struct vale_setting *se)
 	}
 }
 
-/* Whether a text is valid, whatever the port. */
+/* Return whether a text is valid, whatever the port. */
 static bool
 text_valid(unsigned int setting, const char *text)
 {
@@ -450,7 +450,7 @@ text_valid(unsigned int setting, const char *text)
 	}
 }
 
-/* Whether a value is valid, whatever the port. */
+/* Return whether a value is valid, whatever the port. */
 static bool
 value_valid(unsigned int setting, const struct vale_setting_value *value)
 {
@@ -508,8 +508,8 @@ vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
 }
 
 /*
- * Set settings of a port.  Of its rules, those that a view has remain.  Returns
- * how many were set before the first that failed.
+ * Set settings of a port.  Rules that a view has are not freed.  Returns how
+ * many were set before the first that failed.
  */
 static unsigned int
 port_set(struct vale_port *port, const struct vale_setting_change *sc,
@@ -533,7 +533,7 @@ port_set(struct vale_port *port, const struct vale_setting_change *sc,
 	return (good);
 }
 
-/* Whether views have one of the settings. */
+/* Return whether views have one of the settings. */
 static bool
 is_viewed(const struct vale_setting_change *sc, unsigned int n)
 {
@@ -544,9 +544,9 @@ is_viewed(const struct vale_setting_change *sc, unsigned int n)
 }
 
 /*
- * Change a port, if it is there, of a switch that is.  Returns how many were
- * set before the first that failed, or UINT_MAX if they are not even kept; with
- * errno ENXIO there is no port.
+ * Change a port that may be there, of a switch that is.  Returns how many
+ * settings were set before the first that failed, or UINT_MAX if the settings
+ * are not even kept; with errno ENXIO there is no port.
  */
 static unsigned int
 change_port(struct vale_switch *vs, const char *name,

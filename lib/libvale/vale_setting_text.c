@@ -5,8 +5,8 @@
  */
 
 /*
- * Settings as text.  They are printed as they are parsed, so that what is shown
- * can be set again.
+ * Settings as text.  Values are printed as they are parsed, so that what is
+ * shown can be set again.
  */
 
 #include <sys/param.h>
@@ -20,7 +20,7 @@
 
 #include "vale_setting.h"
 
-/* ageing=seconds, and others that are a number. */
+/* Parse ageing=seconds, and other numbers. */
 static int
 parse_number(struct vale_setting_value *sv, const char *text)
 {
@@ -35,7 +35,7 @@ parse_number(struct vale_setting_value *sv, const char *text)
 	return (0);
 }
 
-/* private=on|off */
+/* Parse private=on|off. */
 static int
 parse_bool(struct vale_setting_value *sv, const char *text)
 {
@@ -45,7 +45,7 @@ parse_bool(struct vale_setting_value *sv, const char *text)
 	return (0);
 }
 
-/* rate=limit[,burst=size] */
+/* Parse rate=limit[,burst=size]. */
 static int
 parse_rate(struct vale_setting_value *sv, const char *text)
 {
@@ -79,7 +79,7 @@ static const struct {
 	{ "/r", VALE_MIRROR_RX },
 };
 
-/* mirror=valeSSS:PPP[/t|/r] or mirror=no */
+/* Parse mirror=valeSSS:PPP[/t|/r] or mirror=no. */
 static int
 parse_mirror(struct vale_setting_value *sv, const char *text)
 {
@@ -98,7 +98,7 @@ parse_mirror(struct vale_setting_value *sv, const char *text)
 	return (0);
 }
 
-/* Others, which the switch's library parses. */
+/* Take a text, which the switch's library parses. */
 static int
 parse_text(struct vale_setting_value *sv, const char *text)
 {
@@ -209,7 +209,7 @@ name_scope(const char *name)
 	return (strchr(name, ':') != NULL ? VALE_OF_PORT : VALE_OF_SWITCH);
 }
 
-/* The setting of a port or switch, or VALE_NSETTINGS. */
+/* Return the setting of a port or switch, or VALE_NSETTINGS. */
 static unsigned int
 name_setting(const char *name, const char *setting)
 {

@@ -16,7 +16,7 @@
 
 #include "vale_region.h"
 
-/* The slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
+/* Return the slot `n' slots after `i' in a ring of `nslots'; n <= nslots. */
 static inline uint32_t
 vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
 {
@@ -24,21 +24,21 @@ vale_slot_add(uint32_t i, uint32_t n, uint32_t nslots)
 	return (i >= nslots ? i - nslots : i);
 }
 
-/* The slot after `i'. */
+/* Return the slot after `i'. */
 static inline uint32_t
 vale_slot_next(uint32_t i, uint32_t nslots)
 {
 	return (i + 1 == nslots ? 0 : i + 1);
 }
 
-/* The number of slots from `from' to before `to'. */
+/* Return the number of slots from `from' to before `to'. */
 static inline uint32_t
 vale_slot_sub(uint32_t to, uint32_t from, uint32_t nslots)
 {
 	return (to >= from ? to - from : to + nslots - from);
 }
 
-/* The number of receive slots that a frame of `len' bytes needs. */
+/* Return the number of receive slots that a frame of `len' bytes needs. */
 static inline uint32_t
 vale_frame_slots(uint32_t len)
 {
@@ -46,8 +46,8 @@ vale_frame_slots(uint32_t len)
 }
 
 /*
- * Copy a frame of one fragment.  One of 32 to 64 bytes, the most frequent size,
- * is copied as two halves of fixed size, which may overlap.
+ * Copy a frame of one fragment.  32 to 64 bytes, the most frequent sizes, are
+ * copied as two halves of fixed size, which may overlap.
  */
 static inline void
 vale_slot_copy(uint8_t *dst, const uint8_t *src, uint32_t len)

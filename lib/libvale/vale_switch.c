@@ -8,10 +8,10 @@
  * Switches and ports: creation, destruction, lists.
  *
  * A switch changes in steps: the lists, with both locks of a change; the view
- * that senders have (vale_view.c), which waits until none has an earlier one;
- * then what the change must not do before.  Only vs_change is owned while a
- * change waits, so who looks at the lists, and who changes another switch, does
- * not wait.
+ * that senders have (vale_view.c), which waits until no sender has an earlier
+ * view; then what the change must not do before.  Only vs_change is owned while
+ * a change waits, so a thread that looks at the lists, or changes another
+ * switch, does not wait.
  *
  * A port that is removed is in no view when its addresses are removed.  Between
  * the two, frames for them are flooded.
@@ -145,7 +145,7 @@ vale_switch_port(const struct vale_switch *vs, const char *name)
 	return (NULL);
 }
 
-/* Take a port's place and its mirror from it. */
+/* Take its place and its mirror from a port. */
 static void
 switch_unplace(struct vale_port *port)
 {
@@ -159,7 +159,7 @@ switch_unplace(struct vale_port *port)
 	}
 }
 
-/* Give a port a place, and what is kept of its settings. */
+/* Give a port a place, and set its kept settings. */
 static int
 switch_place(struct vale_switch *vs, struct vale_port *port)
 {
@@ -350,7 +350,7 @@ port_filter_check(const struct vale_params *params)
 	return (0);
 }
 
-/* Keep a copy of a monitor's filter. */
+/* Copy a monitor's filter. */
 static int
 port_filter(struct vale_port *port, const struct vale_params *params)
 {

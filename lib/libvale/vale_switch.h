@@ -40,8 +40,9 @@
  *	vp_rate_lock	the bucket of a port's limit, for a batch; a thread that
  *			owns it takes no other
  *
- * To read these lists a thread must own vale_lock; to change them, vs_change as
- * well: vale_switch_change().  A sender owns neither, and uses a view.
+ * To read these lists a thread must own vale_lock; to change the lists,
+ * vs_change as well: vale_switch_change().  A sender owns neither, and uses a
+ * view.
  */
 
 #ifndef _VALE_SWITCH_H_
@@ -166,7 +167,7 @@ struct vale_port *vale_switch_find_port(const char *name);
  */
 void	vale_switch_change(struct vale_switch *vs);
 
-/* End a change.  The switch is freed if nothing is left of it. */
+/* End a change.  Frees a switch of which nothing is left. */
 void	vale_switch_changed(struct vale_switch *vs);
 
 #endif /* !_VALE_SWITCH_H_ */

@@ -19,7 +19,7 @@ vale_txq_init(struct vale_txq *vt, uint32_t nslots)
 	vt->vt_nslots = nslots;
 	for (i = 0; i < nitems(vt->vt_list); i++)
 		vale_list_init(&vt->vt_list[i]);
-	/* Most ports never touch it. */
+	/* Most ports never touch this memory. */
 	vt->vt_copy = calloc(1, VALE_COPY_SIZE + VALE_HEADS_SIZE +
 	    VALE_FORMS * VALE_FORM_HEAD);
 	if (vt->vt_copy == NULL)

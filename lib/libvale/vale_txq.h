@@ -5,8 +5,8 @@
  */
 
 /*
- * The transmit side of a ring pair: a batch of frames, and the lists that the
- * lookup makes of it.  Only the sending thread uses it.  vale_forward.c.
+ * The transmit side of a ring pair, for the sending thread: a batch of frames,
+ * and the lists that the lookup makes of the batch.  vale_forward.c.
  */
 
 #ifndef _VALE_TXQ_H_
@@ -56,8 +56,8 @@ struct vale_frag {
 #define	VALE_PLAIN	UINT16_MAX	/* complete, and not to be cut */
 
 /*
- * Whether a frame is plain, and has one fragment, for one slot, as most: one
- * comparison of the members together.
+ * Return whether a frame is plain, and has one fragment, for one slot, as most:
+ * one comparison of the members together.
  */
 static inline bool
 vale_frag_single(const struct vale_frag *fg)
@@ -167,7 +167,7 @@ vale_list_append(struct vale_txq *vt, struct vale_list *li, uint32_t frame)
 /* Copy `n' fragments to vt_copy, which must have space. */
 void	vale_txq_copy(struct vale_txq *vt, struct vale_frag *fg, uint32_t n);
 
-/* Whether vt_copy may not have space for another frame. */
+/* Return whether vt_copy may have no space for another frame. */
 static inline bool
 vale_txq_full(const struct vale_txq *vt)
 {

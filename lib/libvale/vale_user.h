@@ -5,12 +5,12 @@
  */
 
 /*
- * Ports whose user is another process: the one interface between the switch and
- * lib/libvaleport, which has all that concerns such users.  The switch calls
- * nothing of that library, but for the two functions in struct vale_user_port.
+ * Ports whose user is another process: the only interface between the switch
+ * and lib/libvaleport, where all else for such users is.  Of that library the
+ * switch calls only the two functions in struct vale_user_port.
  *
- * The library makes the memory's layout, and the switch initializes the rings
- * there.  A port comes and goes in steps:
+ * The library makes the memory's layout, and the switch initializes the rings.
+ * A port comes and goes in steps:
  *
  *	vale_port_new()		it has ring pairs, and is in no switch
  *	...			the library fills in pa_tx_user, pa_rx_user,
@@ -18,10 +18,10 @@
  *	vale_port_attach()	senders find it
  *	vale_close()		they no longer do; then up_closed()
  *
- * An inbox (vale_shared.c) is a port without a switch: the first step only.  Of
- * a port whose pairs have inboxes, the switch fills the receive ring if the
- * sender has chosen to send to it, its memory is not slow, and the inbox is
- * empty; otherwise the receive ring of the inbox.
+ * An inbox (vale_shared.c) is a port without a switch: the first step only.  If
+ * a pair has an inbox, the switch fills the pair's receive ring only if the
+ * sender has chosen to send to the port, the port's memory is not slow, and the
+ * inbox is empty; otherwise the receive ring of the inbox.
  */
 
 #ifndef _VALE_USER_H_
@@ -50,14 +50,14 @@ struct vale_user_port {
 };
 
 /*
- * Replace what is 0 by its default.  Returns 0, or -1 with EINVAL: a number is
- * out of range.
+ * Replace each 0 by its default.  Returns 0, or -1 with EINVAL: a number is out
+ * of range.
  */
 int	vale_port_params(struct vale_params *params);
 
 /*
  * Make a port or monitor that is in no switch.  `up' is NULL if its user is in
- * this process.  Returns NULL with errno: EINVAL, E2BIG, or that of a call.
+ * this process.  Returns NULL with errno: EINVAL, E2BIG, or a call's.
  */
 struct vale_port *vale_port_new(const char *name,
 	    const struct vale_params *params, const struct vale_user_port *up);
@@ -71,10 +71,9 @@ void	vale_port_free(struct vale_port *port);
  */
 int	vale_port_attach(struct vale_port *port);
 
+/* The sending thread, of vale_shared_tx() or vale_shared_rx(), calls the rest. */
+
 /*
- * The next functions are for the sending thread: that of vale_shared_tx(), or
- * for an inbox of vale_shared_rx().
- *
  * Forward all slots before `head', which must be in the ring, through all
  * stages (vale_forward.c).
  */

@@ -9,10 +9,10 @@
  * the mirrors.
  *
  * A sender may wait for a page of memory in the midst of a batch, for as long
- * as who withdraws the page likes, so nobody else may wait for a sender.  A
- * view never changes while a sender may have it: a change fills in another one
- * and publishes that.  Senders that enter then have the new one.  Only the
- * change waits, until those that entered before have left:
+ * as the page's owner likes, so nobody else may wait for a sender.  A view
+ * never changes while a sender may have it: a change fills in another view and
+ * publishes that.  Senders that enter then have the new view.  Only the change
+ * waits, until senders that entered before have left:
  *
  *	sender				change, with vs_change
  *	vt_busy = odd			fill in the view that nobody has
@@ -24,9 +24,9 @@
  *
  * Each side writes its own word before it reads the other's, with a
  * sequentially consistent fence between.  So either the change finds the sender
- * busy, or the sender has the new view; and a sender that has left and entered
- * again has it, too.  A sender takes no lock, and shares with other senders no
- * word that any of them writes.
+ * busy, or the sender has the new view, as has a sender that has left and
+ * entered again.  A sender takes no lock, and shares with other senders no word
+ * that any of them writes.
  *
  * What a view lacks no sender uses when vale_view_publish() returns: a port
  * that is left out (vp_out) may then be changed, or freed.
@@ -83,8 +83,8 @@ view_carrier(const struct vale_switch *vs)
 }
 
 /*
- * Say which ports of the switch have a link now, before its next view: the
- * setting, and the carrier of uplinks.  Ports whose link has changed are told.
+ * Set which ports of the switch have a link, before its next view, by the
+ * setting and the carrier of uplinks.  Ports whose link has changed are told.
  */
 static void
 view_links(struct vale_switch *vs)
@@ -109,7 +109,7 @@ view_links(struct vale_switch *vs)
 	}
 }
 
-/* Fill in a view.  Its mirrors are those whose port is there. */
+/* Fill in a view.  Mirrors of which no port is there are left out. */
 static void
 view_fill(struct vale_view *vi, const struct vale_switch *vs)
 {
@@ -121,7 +121,7 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 		port = vs->vs_port[i];
 		if (port == NULL)
 			continue;
-		/* One that is left out sends, too. */
+		/* A port that is left out sends, too. */
 		vi->vi_rules[i] = port->vp_rules;
 		vi->vi_nvlans += port->vp_rules->rls_vlan.vln_mode !=
 		    VALE_VLAN_ANY;

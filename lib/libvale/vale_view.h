@@ -41,8 +41,7 @@ struct vale_view {
 	unsigned int		 vi_nvlans;	/* ports with VLANs */
 	bool			 vi_private[VALE_FDB_PORTS];
 	bool			 vi_down[VALE_FDB_PORTS];	/* no link */
-	/* Whether what the port sends is looked at: it has a guard or no link,
-	   or any port has VLANs. */
+	/* Ports with a guard or no link; with VLANs on any port, all. */
 	bool			 vi_ruled[VALE_FDB_PORTS];
 	const struct vale_rules	*vi_rules[VALE_FDB_PORTS];
 	struct vale_port	*vi_port[VALE_FDB_PORTS + 1]; /* _FLOOD: none */
@@ -50,8 +49,8 @@ struct vale_view {
 };
 
 /*
- * A sender has a view, vt_view, between vale_view_enter() and
- * vale_view_leave().  It waits for nobody.
+ * Return whether the sender has a view, vt_view: it is between
+ * vale_view_enter() and vale_view_leave().
  */
 static inline bool
 vale_view_entered(const struct vale_txq *vt)
@@ -59,7 +58,7 @@ vale_view_entered(const struct vale_txq *vt)
 	return (atomic_load_32(&vt->vt_busy) % 2 != 0);
 }
 
-/* `view' is vs_view of the switch. */
+/* Take the view of the switch, whose vs_view is `view', waiting for nobody. */
 static inline void
 vale_view_enter(struct vale_txq *vt, const uintptr_t *view)
 {
@@ -77,9 +76,8 @@ vale_view_leave(struct vale_txq *vt)
 }
 
 /*
- * Let senders see what a change has changed, and wait until none has an earlier
- * view; vale_lock is released meanwhile.  The caller owns vs_change and
- * vale_lock.
+ * Let senders see a change, and wait until no sender has an earlier view;
+ * vale_lock is released meanwhile.  The caller owns vs_change and vale_lock.
  */
 void	vale_view_publish(struct vale_switch *vs);
 

@@ -43,8 +43,8 @@ _Static_assert(VALE_FDB_FLOOD >= VALE_FDB_PORTS && VALE_FDB_FLOOD <= 255,
 /*
  * A station is its VLAN, 12 bits, above its address, 48 bits in the host's
  * order.  fdb_mix() maps it to another number of 64 bits, one to one.  The
- * upper 10 bits of that choose the bucket, so an entry need not have them: it
- * is the other 54, a bit that is set, and the port.
+ * upper 10 bits of that choose the bucket, so an entry need not have them: an
+ * entry is the other 54, a bit that is set, and the port.
  */
 #define	FDB_ADDR_BITS	48
 #define	FDB_BUCKET_BITS	10
@@ -72,7 +72,7 @@ fdb_key(const uint8_t *addr, unsigned int vlan)
 	return ((uint64_t)vlan << FDB_ADDR_BITS | (uint64_t)last << 32 | first);
 }
 
-/* Whether it has an address that is not all zeros. */
+/* Return whether the key has an address that is not all zeros. */
 static bool
 fdb_key_valid(uint64_t key)
 {
@@ -89,7 +89,7 @@ fdb_mix(const struct vale_fdb *f, uint64_t key)
 	return (h * FDB_PHI);
 }
 
-/* The inverse of fdb_mix(). */
+/* Return the key of fdb_mix(). */
 static uint64_t
 fdb_unmix(const struct vale_fdb *f, uint64_t h)
 {
@@ -104,21 +104,21 @@ fdb_unmix(const struct vale_fdb *f, uint64_t h)
 	return (h * inverse ^ f->fdb_seed[0]);
 }
 
-/* The bucket of a mixed key. */
+/* Return the bucket of a mixed key. */
 static unsigned int
 fdb_bucket(uint64_t h)
 {
 	return (h >> (64 - FDB_BUCKET_BITS));
 }
 
-/* An entry of a mixed key, without the port. */
+/* Return the entry of a mixed key, without the port. */
 static uint64_t
 fdb_tag(uint64_t h)
 {
 	return (h << FDB_BUCKET_BITS | FDB_USED);
 }
 
-/* The station of an entry in bucket number `bucket'. */
+/* Set the station of an entry in bucket number `bucket'. */
 static void
 fdb_station(const struct vale_fdb *f, unsigned int bucket, uint64_t entry,
     struct vale_fdb_entry *fe)
@@ -134,9 +134,7 @@ fdb_station(const struct vale_fdb *f, unsigned int bucket, uint64_t entry,
 	fe->fe_vlan = key >> FDB_ADDR_BITS;
 }
 
-/*
- * The difference is signed because another thread's clock may be a tick ahead.
- */
+/* Return whether an entry has expired; another thread may be a tick ahead. */
 static bool
 fdb_expired(const struct vale_fdb *f, uint32_t seen_s, uint32_t now_s)
 {
@@ -157,7 +155,7 @@ vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2])
 	f->fdb_changes = 1;
 }
 
-/* A thread that loads the new generation with acquire sees the change. */
+/* Begin a generation: a thread that acquires the number sees the change. */
 static void
 fdb_changed(struct vale_fdb *f)
 {
@@ -182,8 +180,8 @@ vale_fdb_set_limit(struct vale_fdb *f, unsigned int port, unsigned int limit)
 }
 
 /*
- * The way for a new address of `port': a free or expired one, else the port's
- * own oldest, else the oldest.
+ * Return the way for a new address of `port': a free or expired way, else the
+ * port's own oldest, else the oldest.
  */
 static unsigned int
 fdb_victim(const struct vale_fdb *f, const struct vale_fdb_bucket *b,
@@ -238,7 +236,7 @@ fdb_take(struct vale_fdb *f, unsigned int port)
 	return (false);
 }
 
-/* No longer count `entry', if there was one. */
+/* Stop counting `entry', if there was one. */
 static void
 fdb_give(struct vale_fdb *f, uint64_t entry)
 {
@@ -249,8 +247,8 @@ fdb_give(struct vale_fdb *f, uint64_t entry)
 }
 
 /*
- * Free the expired entries of a port at its limit.  This walks the table, so it
- * is done at most once a second for each port.
+ * Free the expired entries of a port at its limit.  This walks the table, so at
+ * most once a second for each port.
  */
 static void
 fdb_sweep(struct vale_fdb *f, unsigned int port, uint32_t now_s)
@@ -391,7 +389,7 @@ fdb_flush_bucket(struct vale_fdb *f, struct vale_fdb_bucket *b,
 	uint64_t entry;
 	unsigned int w;
 
-	/* It is another thread's for a few instructions. */
+	/* The bucket is another thread's for a few instructions. */
 	while (!fdb_writer_enter(b))
 		continue;
 	for (w = 0; w < VALE_FDB_WAYS; w++) {

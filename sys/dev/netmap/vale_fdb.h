@@ -9,15 +9,15 @@
  * seen.  A station is an address in a VLAN, so the same address may be on
  * different ports in different VLANs (independent learning of IEEE 802.1Q).
  *
- * It is the lookup stage of the user-space switch (lib/libvale) and, through
- * netmap_bdg_regops(), of the kernel's VALE.  Port numbers and the special
- * destinations are netmap's.
+ * The table is the lookup stage of the user-space switch (lib/libvale) and,
+ * through netmap_bdg_regops(), of the kernel's VALE.  Port numbers and the
+ * special destinations are netmap's.
  *
  * Any number of threads may learn and look up at once; none of them waits.
  * Time is an argument: seconds of a monotonic clock, whose readings may differ
  * by a tick between threads.  An address is 6 bytes as they stand in a frame;
  * any value is valid.  A VLAN is 0 to VALE_FDB_VLANS - 1; 0 stands for frames
- * that are in none.
+ * in no VLAN.
  */
 
 #ifndef _DEV_NETMAP_VALE_FDB_H_
@@ -69,7 +69,7 @@ void	vale_fdb_init(struct vale_fdb *f, const uint64_t seed[2]);
 
 /*
  * Expire entries that were not seen for more than `seconds'; 0: never.  The
- * maximum is VALE_FDB_AGEING_MAX_S; a greater value is set to it.
+ * maximum is VALE_FDB_AGEING_MAX_S, also for greater values.
  */
 void	vale_fdb_set_ageing(struct vale_fdb *f, uint32_t seconds);
 
@@ -83,16 +83,16 @@ void	vale_fdb_set_limit(struct vale_fdb *f, unsigned int port,
 
 /*
  * Learn that a frame from `addr' in `vlan' came in on `port'.  If all ways of
- * the bucket are in use, the new entry replaces the port's own oldest one, or,
- * if the port has none there, the oldest of all.
+ * the bucket are in use, the new entry replaces the port's own oldest entry,
+ * or, if the port has no entry there, the oldest of all.
  */
 enum vale_fdb_news vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int vlan, unsigned int port, uint32_t now_s);
 
 /*
- * The table's generation.  A caller may cache the result of a lookup for as
- * long as the generation that it read before the lookup, and the second, stay
- * the same.  It wraps around after 2^32 changes; 0 stands for "none".
+ * Return the table's generation.  The result of a lookup may be cached for as
+ * long as the generation that was read before the lookup, and the second, stay
+ * the same.  Generations wrap around after 2^32 changes; 0 stands for "none".
  */
 static inline uint32_t
 vale_fdb_changes(const struct vale_fdb *f)
@@ -101,8 +101,8 @@ vale_fdb_changes(const struct vale_fdb *f)
 }
 
 /*
- * The port of `addr' in `vlan', or VALE_FDB_FLOOD if it is unknown or a group
- * address.
+ * Return the port of `addr' in `vlan', or VALE_FDB_FLOOD if that is unknown or
+ * a group address.
  */
 unsigned int vale_fdb_lookup(const struct vale_fdb *f, const uint8_t *addr,
 	    unsigned int vlan, uint32_t now_s);
@@ -115,7 +115,7 @@ void	vale_fdb_forget(struct vale_fdb *f, unsigned int port);
 
 /*
  * Remove all entries of `port', and its limit.  No thread may learn for this
- * port meanwhile; for others any may.  Waits as vale_fdb_forget() does.
+ * port meanwhile; any may for other ports.  Waits as vale_fdb_forget() does.
  */
 void	vale_fdb_flush(struct vale_fdb *f, unsigned int port);
 

@@ -99,7 +99,7 @@ get16(const uint8_t *p)
 	return (p[0] << 8 | p[1]);
 }
 
-/* Leave out `len' bytes.  Returns false if there are not so many. */
+/* Skip `len' bytes.  Returns false if there are fewer. */
 static bool
 bytes_skip(struct guard_bytes *gb, uint32_t len)
 {
@@ -114,7 +114,7 @@ bytes_skip(struct guard_bytes *gb, uint32_t len)
  * Lists.
  */
 
-/* Copy the next word of *list, and advance it.  Returns false if too long. */
+/* Copy and pass the next word of *list.  Returns false if too long. */
 static bool
 list_word(const char **list, char word[WORD])
 {
@@ -128,7 +128,7 @@ list_word(const char **list, char word[WORD])
 	return (true);
 }
 
-/* The value of a hexadecimal digit, or -1. */
+/* Return the value of a hexadecimal digit, or -1. */
 static int
 hex(char c)
 {
@@ -141,7 +141,7 @@ hex(char c)
 	return (-1);
 }
 
-/* "52:54:00:00:00:01" */
+/* Parse "52:54:00:00:00:01". */
 static bool
 parse_addr(const char *text, uint8_t addr[ADDR_LEN])
 {
@@ -157,7 +157,7 @@ parse_addr(const char *text, uint8_t addr[ADDR_LEN])
 	return ((addr[0] & 1) == 0 && memcmp(addr, zero, ADDR_LEN) != 0);
 }
 
-/* The length of a prefix, 0 to max; "" stands for max. */
+/* Parse the length of a prefix, 0 to max; "" stands for max. */
 static bool
 parse_length(const char *text, unsigned int max, unsigned int *len)
 {
@@ -172,7 +172,7 @@ parse_length(const char *text, unsigned int max, unsigned int *len)
 	    (*text != '0' || p == text + 1));
 }
 
-/* "192.0.2.0/24", "2001:db8::1".  `text' is changed. */
+/* Parse "192.0.2.0/24" or "2001:db8::1".  `text' is changed. */
 static bool
 parse_prefix(char *text, struct vale_guard_prefix *gp)
 {
@@ -195,7 +195,7 @@ parse_prefix(char *text, struct vale_guard_prefix *gp)
 	    !parse_length(slash != NULL ? slash : "", 8 * IP6_LEN, &len))
 		return (false);
 	gp->gp_len = len;
-	/* No bits behind the prefix: it would be a host's address. */
+	/* Bits behind the prefix would make a host's address. */
 	for (n = len; n < 8 * IP6_LEN; n++)
 		if ((gp->gp_addr[n / 8] >> (7 - n % 8) & 1) != 0)
 			return (false);
@@ -264,7 +264,7 @@ vale_guard_source(const struct vale_guard *gd, const uint8_t *source)
 	return (gd->gd_naddrs == 0);
 }
 
-/* Whether an address has a prefix of the list. */
+/* Return whether an address has a prefix of the list. */
 static bool
 listed(const struct vale_guard *gd, const uint8_t addr[IP6_LEN])
 {
@@ -299,7 +299,7 @@ is_zero(const uint8_t *p, size_t len)
 	return (memcmp(p, zero, len) == 0);
 }
 
-/* The link-local address that is made of an Ethernet address. */
+/* Make the link-local address of an Ethernet address. */
 static void
 link_local(const uint8_t source[ADDR_LEN], uint8_t ip[IP6_LEN])
 {
@@ -313,7 +313,7 @@ link_local(const uint8_t source[ADDR_LEN], uint8_t ip[IP6_LEN])
 	memcpy(ip + 13, source + 3, 3);
 }
 
-/* Whether the sender may use an IPv6 address. */
+/* Return whether the sender may use an IPv6 address. */
 static bool
 allowed6(const struct vale_guard *gd, const uint8_t source[ADDR_LEN],
     const uint8_t ip[IP6_LEN])
@@ -325,7 +325,7 @@ allowed6(const struct vale_guard *gd, const uint8_t source[ADDR_LEN],
 	    memcmp(ip, mapped, sizeof(mapped)) != 0));
 }
 
-/* Whether a message of ARP or RARP is one of the sender's Ethernet address. */
+/* Return whether ARP or RARP is of the sender's Ethernet address. */
 static bool
 arp_from(const uint8_t *source, const struct guard_bytes *gb)
 {
@@ -336,7 +336,7 @@ arp_from(const uint8_t *source, const struct guard_bytes *gb)
 	    memcmp(gb->gb_p + ARP_SENDER, source, ADDR_LEN) == 0);
 }
 
-/* A probe, from 0.0.0.0, tells the owner of its target to give that up. */
+/* Check ARP: a probe, from 0.0.0.0, tells the target's owner to give up. */
 static bool
 check_arp(const struct vale_guard *gd, const uint8_t *source,
     const struct guard_bytes *gb)
@@ -346,7 +346,7 @@ check_arp(const struct vale_guard *gd, const uint8_t *source,
 	    ARP_SENDER_IP)));
 }
 
-/* A request for the sender's own address, as QEMU announces a guest. */
+/* Pass a request for the sender's own address, as QEMU announces a guest. */
 static bool
 check_rarp(const uint8_t *source, const struct guard_bytes *gb)
 {
@@ -357,7 +357,7 @@ check_rarp(const uint8_t *source, const struct guard_bytes *gb)
 	    memcmp(gb->gb_p + ARP_TARGET, source, ADDR_LEN) == 0));
 }
 
-/* What follows IPv4's header; from 0.0.0.0 if `zero'. */
+/* Check what follows IPv4's header; from 0.0.0.0 if `zero'. */
 static bool
 check_ip4_payload(const struct guard_bytes *gb, uint8_t proto, bool zero)
 {
@@ -398,7 +398,7 @@ check_ip4(const struct vale_guard *gd, struct guard_bytes gb)
 	return (check_ip4_payload(&gb, p[IP4_PROTO], zero));
 }
 
-/* Whether the options' link-layer addresses are the sender's. */
+/* Return whether the options' link-layer addresses are the sender's. */
 static bool
 check_options(const uint8_t *source, struct guard_bytes gb)
 {
@@ -417,7 +417,7 @@ check_options(const uint8_t *source, struct guard_bytes gb)
 	return (true);
 }
 
-/* Whether a header begins with the number of the one that follows. */
+/* Return whether the header begins with the number of the next header. */
 static bool
 is_extension(uint8_t next)
 {
@@ -425,7 +425,7 @@ is_extension(uint8_t next)
 	    next == NEXT_OPTIONS);
 }
 
-/* UDP over IPv6: no answer to a DHCP client. */
+/* Check UDP over IPv6: no answer to a DHCP client. */
 static bool
 check_udp6(const struct guard_bytes *gb)
 {
@@ -434,8 +434,8 @@ check_udp6(const struct guard_bytes *gb)
 }
 
 /*
- * A message of ICMPv6, all of it; from :: if `zero', as of who has no address
- * yet (RFC 3590, 4861, 4862).
+ * Check a complete message of ICMPv6; from :: if `zero', where the sender has
+ * no address yet (RFC 3590, 4861, 4862).
  */
 static bool
 check_icmp6(const struct vale_guard *gd, const uint8_t *source,
@@ -450,7 +450,7 @@ check_icmp6(const struct vale_guard *gd, const uint8_t *source,
 		return (bytes_skip(&options, ND_TARGET) &&
 		    check_options(source, options));
 	case ND_SOL:
-		/* From :: it tells the target's owner to give that up. */
+		/* From :: this tells the target's owner to give up. */
 		return (bytes_skip(&options, ND_TARGET + IP6_LEN) &&
 		    (!zero || allowed6(gd, source, gb->gb_p + ND_TARGET)) &&
 		    check_options(source, options));
@@ -470,16 +470,16 @@ check_icmp6(const struct vale_guard *gd, const uint8_t *source,
 	}
 }
 
-/* A fragment of a packet, from its header on (RFC 6980). */
+/* Check a fragment of a packet, from its header on (RFC 6980). */
 static bool
 check_fragment(struct guard_bytes gb)
 {
 	const uint8_t *p = gb.gb_p;
 
-	/* A chain of headers that goes on behind it is not looked at. */
+	/* A chain of headers that goes on behind is not looked at. */
 	if (!bytes_skip(&gb, 8) || is_extension(p[0]) || p[0] == NEXT_FRAGMENT)
 		return (false);
-	/* Types and ports are in the first one. */
+	/* Types and ports are in the first fragment. */
 	if ((get16(p + 2) & 0xfff8) != 0)
 		return (true);
 	if (p[0] == NEXT_ICMP)
@@ -548,7 +548,7 @@ vale_guard_check(const struct vale_guard *gd, const uint8_t *head,
 		(void)bytes_skip(&gb, TAG_LEN);
 	}
 	(void)bytes_skip(&gb, ETHER_LEN);
-	/* Most others can carry IP: LLC, MPLS, PPPoE, other tags. */
+	/* Most other types can carry IP: LLC, MPLS, PPPoE, other tags. */
 	switch (type) {
 	case TYPE_ARP:
 		pass = check_arp(gd, source, &gb);

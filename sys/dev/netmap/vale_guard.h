@@ -49,8 +49,8 @@
 #define	VALE_GUARD_ADDRS	16	/* Ethernet addresses of a list */
 #define	VALE_GUARD_PREFIXES	16	/* prefixes of a list */
 /*
- * Bytes of a frame that a guard looks at, from its beginning, at most.  If what
- * it needs is behind them, the frame is refused.
+ * Bytes of a frame that a guard looks at, from its beginning, at most.  A frame
+ * is refused if more are needed.
  */
 #define	VALE_GUARD_HEAD		192
 
@@ -76,25 +76,25 @@ enum vale_guard_verdict {
 
 /*
  * Set the list of Ethernet addresses from text, with commas between; "any" for
- * none.  Returns false, and changes nothing, if it is invalid: a group address,
- * or all zeros, too.
+ * none.  Returns false, and changes nothing, if the list is invalid: has a
+ * group address, or all zeros, too.
  */
 bool	vale_guard_sources(struct vale_guard *gd, const char *list);
 
 /*
  * Set the list of prefixes from text, as "192.0.2.5,2001:db8::/64"; "any" for
- * none.  Returns false, and changes nothing, if it is invalid.
+ * none.  Returns false, and changes nothing, if the list is invalid.
  */
 bool	vale_guard_prefixes(struct vale_guard *gd, const char *list);
 
 /*
- * Whether a frame may be sent.  `head' is its first `len' bytes, at least 14:
- * VALE_GUARD_HEAD, or the whole frame if that is shorter.
+ * Return whether a frame may be sent.  `head' is its first `len' bytes, at
+ * least 14: VALE_GUARD_HEAD, or the whole frame if that is shorter.
  */
 enum vale_guard_verdict vale_guard_check(const struct vale_guard *gd,
 	    const uint8_t *head, uint32_t len);
 
-/* The first part of it: whether the Ethernet source, 6 bytes, passes. */
+/* Return whether the Ethernet source, 6 bytes, passes. */
 bool	vale_guard_source(const struct vale_guard *gd, const uint8_t *source);
 
 #endif /* !_DEV_NETMAP_VALE_GUARD_H_ */

@@ -7,15 +7,15 @@
 /*
  * The policy of vale_learn(4): see vale_learn.h.
  *
- * A frame whose addresses are those of a recent frame costs two additions to
- * counters that only its sender writes; any other costs one or two lookups in
- * the table.  If there are rules for private or mirror ports, or VLANs, results
- * are not cached.
+ * A frame with the addresses of a recent frame costs two additions to counters
+ * that only its sender writes; any other costs one or two lookups in the table.
+ * If there are rules for private or mirror ports, or VLANs, results are not
+ * cached.
  *
  * netmap gives the free slots of a receive ring to the sender that asks first,
- * and nobody is told which frames it drops.  So that none starves, the module
- * looks at the ring before, and while frames are refused admits those in the
- * sender's share: vale_learn_admit().
+ * and nobody is told which frames it drops.  So that no sender starves, the
+ * module looks at the ring before, and while frames are refused admits frames
+ * in the sender's share: vale_learn_admit().
  *
  * A lookup function of netmap's returns one port, or all.  Some frames go to
  * several ports:
@@ -30,12 +30,11 @@
  *
  * Ruled frames (vale_learn.h) are copied to all their ports.  A guard decides
  * before anything is learned; each VLAN is learned and flooded by itself.
- * Whether a ring's frames are ruled is noted in the ring, so that others pay a
- * test.
+ * Whether a ring's frames are ruled is noted in the ring: others pay a test.
  *
  * A set of ports is stored word by word.  While threads forward, sets only
- * grow, when a port is added; a frame may or may not find the new port.  Who
- * finds it there finds the port's state, too.
+ * grow, when a port is added; a frame may or may not find the new port.  A
+ * thread that finds the port finds its state, too.
  */
 
 #include <sys/param.h>
@@ -70,7 +69,7 @@ vale_learn_init(struct vale_learn *vl, const uint64_t seed[2])
 
 /*
  * Divide a rate among a port's rings, because each is synced by a thread of its
- * own.  Every part is at least 1, for 0 would be none.
+ * own.  Every part is at least 1, for 0 would be no limit.
  */
 static void
 learn_set_rate(struct vale_learn_port *lp, const struct vale_rate_conf *conf)
@@ -88,7 +87,7 @@ learn_set_rate(struct vale_learn_port *lp, const struct vale_rate_conf *conf)
 	}
 }
 
-/* The value of a rule for a port. */
+/* Set *value to the value of a rule for a port. */
 static void
 learn_match(const struct vale_learn *vl, const struct vale_learn_port *lp,
     enum vale_learn_rule rule, union vale_learn_value *value)
@@ -200,7 +199,7 @@ vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	if (slots > 0)
 		vale_share_init(&lp->lp_share, slots, &lp->lp_ring[rings],
 		    NULL);
-	/* Its guard is in force before its first frame. */
+	/* The guard is in force before the port's first frame. */
 	learn_classify(vl, index, lp);
 	if (lp->lp_vlan.vln_mode != VALE_VLAN_ANY)
 		learn_set_nvlans(vl, vl->vl_nvlans + 1);
@@ -253,7 +252,7 @@ vale_learn_set_reserved(struct vale_learn *vl, bool pass)
 	atomic_store_bool(&vl->vl_reserved, pass);
 }
 
-/* Whether frames with this destination must not pass. */
+/* Return whether frames with this destination must not pass. */
 static bool
 learn_blocks(const struct vale_learn *vl, const uint8_t *addrs)
 {
@@ -264,7 +263,7 @@ learn_blocks(const struct vale_learn *vl, const uint8_t *addrs)
 	    addrs[sizeof(reserved)] <= 0x0f);
 }
 
-/* The ports that a flooded frame goes to. */
+/* Set *set to the ports that a flooded frame goes to. */
 static void
 learn_flood(const struct vale_learn *vl, unsigned int port,
     struct vale_learn_set *set)
@@ -282,8 +281,8 @@ learn_flood(const struct vale_learn *vl, unsigned int port,
 }
 
 /*
- * The ports that get a copy of a frame for `dst', one port or VALE_FDB_FLOOD.
- * Returns the destination for netmap.
+ * Set *copies to the ports that get a copy of a frame for `dst', one port or
+ * VALE_FDB_FLOOD.  Returns the destination for netmap.
  */
 static unsigned int
 learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
@@ -307,7 +306,7 @@ learn_copies(const struct vale_learn *vl, unsigned int port, unsigned int dst,
 	return (dst | VALE_LEARN_COPIES);
 }
 
-/* Whether both ports are private. */
+/* Return whether both ports are private. */
 static bool
 learn_isolated(const struct vale_learn *vl, unsigned int a, unsigned int b)
 {
@@ -315,7 +314,7 @@ learn_isolated(const struct vale_learn *vl, unsigned int a, unsigned int b)
 	    vale_learn_set_has(&vl->vl_private, b));
 }
 
-/* The destination if there are rules. */
+/* Return the destination if there are rules. */
 static unsigned int
 learn_special(const struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, unsigned int dst, struct vale_learn_set *copies)
@@ -327,7 +326,7 @@ learn_special(const struct vale_learn *vl, struct vale_learn_ring *lr,
 	return (learn_copies(vl, port, dst, copies));
 }
 
-/* The destination if there are none.  `known': the source is in the table. */
+/* Return the destination without rules; `known': the table has the source. */
 static unsigned int
 learn_plain(struct vale_learn_ring *lr, const uint8_t *addrs,
     unsigned int dst, bool known, uint32_t now_s, uint32_t changes)
@@ -362,7 +361,7 @@ learn_station(struct vale_learn *vl, struct vale_learn_ring *lr,
 	return (news);
 }
 
-/* Learn the source, except if a recent frame had the same one. */
+/* Learn the source, unless a recent frame had the same. */
 static enum vale_fdb_news
 learn_source(struct vale_learn *vl, struct vale_learn_ring *lr,
     unsigned int port, const uint8_t *addrs, uint32_t now_s)
@@ -426,10 +425,7 @@ drop:
 	return (learn_drop(vl, lr, port, drop));
 }
 
-/*
- * Whether a port may send a frame, and the frame's VLAN.  Returns the reason to
- * drop it, or 0.
- */
+/* Return the reason to drop a frame of a port, or 0, and the frame's VLAN. */
 static enum vale_learn_counter
 learn_check(const struct vale_learn *vl, const struct vale_learn_port *lp,
     const uint8_t *frame, uint32_t len, unsigned int *vlan)
@@ -451,7 +447,7 @@ learn_check(const struct vale_learn *vl, const struct vale_learn_port *lp,
 	if (atomic_load_32(&vl->vl_nvlans) == 0)
 		return (0);
 	if (type == VALE_VLAN_TYPE) {
-		/* It is cut off. */
+		/* The tag is cut off. */
 		if (len < VALE_LEARN_HEADER + VALE_VLAN_TAG)
 			return (VALE_LEARN_C_DROP_VLAN);
 		tci = frame[TYPE + 2] << 8 | frame[TYPE + 3];
@@ -520,7 +516,7 @@ vale_learn_rule_frame(struct vale_learn *vl, struct vale_learn_ring *lr,
 	    VALE_FDB_REFUSED)
 		goto drop;
 	dst = vale_fdb_lookup(&vl->vl_fdb, frame, plan->lpn_vlan, now_s);
-	/* It is no member any more. */
+	/* The destination is no member any more. */
 	if (dst != VALE_FDB_FLOOD && !vale_vlan_member(
 	    &vl->vl_port[dst]->lp_vlan, plan->lpn_vlan))
 		dst = VALE_FDB_FLOOD;
@@ -566,7 +562,7 @@ vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
 	return (true);
 }
 
-/* Whether one of `n' lists is not empty. */
+/* Return whether one of `n' lists is not empty. */
 static bool
 learn_any(const struct vale_learn *vl, const enum vale_learn_rule *rule,
     unsigned int n)
@@ -620,7 +616,7 @@ vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 		before = vl->vl_port[i]->lp_vlan;
 		learn_classify(vl, i, vl->vl_port[i]);
 		nvlans += vl->vl_port[i]->lp_vlan.vln_mode != VALE_VLAN_ANY;
-		/* Its stations would count twice for the limit. */
+		/* The port's stations would count twice for the limit. */
 		if (memcmp(&before, &vl->vl_port[i]->lp_vlan,
 		    sizeof(before)) != 0)
 			vale_fdb_forget(&vl->vl_fdb, i);

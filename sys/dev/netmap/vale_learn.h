@@ -5,19 +5,19 @@
  */
 
 /*
- * The policy of vale_learn(4): the destination of each frame of a switch.  It
- * combines the learning table, private ports, mirror ports, the limit of
- * addresses for each port, VLANs and guards, and keeps the counters.
+ * The policy of vale_learn(4): the destination of each frame of a switch, by
+ * the learning table, private ports, mirror ports, the limit of addresses for
+ * each port, VLANs and guards; and the counters.
  *
- * It calls no kernel function.  The module (vale_learn_mod.c) adds and removes
- * ports, passes in the addresses of each frame, and delivers the frame as
- * vale_learn_forward() says.  A frame is ruled if its sender has a guard, or if
- * any port of the switch is in VLANs: then the module first copies it, and
- * vale_learn_rule_frame() says which ports get it in which form.
+ * The policy calls no kernel function.  The module (vale_learn_mod.c) adds and
+ * removes ports, passes in the addresses of each frame, and delivers the frame
+ * as vale_learn_forward() says.  A frame is ruled if its sender has a guard, or
+ * if any port of the switch is in VLANs: then the module first copies the
+ * frame, and vale_learn_rule_frame() says which ports get which form.
  *
- * Any number of threads may forward, that is, be in one of these functions, but
- * only one for each ring.  A function that requires exclusion must be called
- * while no thread forwards; the module owns the bridge's lock for writing then.
+ * Any number of threads may forward, that is, be in these functions, but only
+ * one for each ring.  A function that requires exclusion must be called while
+ * no thread forwards; the module owns the bridge's lock for writing then.
  */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_H_
@@ -51,8 +51,8 @@
  *	frames = unicast + flooded + drop_*, without drop_copy
  *
  * The unicast frames are the remainder and have no counter.  drop_* count what
- * the lookup drops.  Netmap drops a frame later if the destination's ring has
- * become full, and does not count it.
+ * the lookup drops.  Netmap drops frames later if the destination's ring has
+ * become full, and does not count these.
  */
 #define	VALE_LEARN_COUNTERS(X)						\
 	X(VALE_LEARN_C_FRAME, "frames", "frames taken from the port")	\
@@ -121,7 +121,7 @@ struct vale_learn_result {
 /*
  * A transmit ring's counters, and the results for its last frames, indexed by
  * the low bits of their destinations.  Only the thread that syncs the ring
- * writes it, so it needs no lock and shares no cache line.
+ * writes these, without a lock and in cache lines of their own.
  */
 #define	VALE_LEARN_RESULTS		16
 struct vale_learn_ring {
@@ -186,18 +186,18 @@ struct vale_learn {
 void	vale_learn_init(struct vale_learn *vl, const uint64_t seed[2]);
 
 /*
- * The size in bytes of a port with `rings' transmit rings, and a receive ring
- * that can hold `slots' slots; 0: its senders have no shares.
+ * Return the size in bytes of a port with `rings' transmit rings, and a receive
+ * ring that can hold `slots' slots; 0: its senders have no shares.
  */
 size_t	vale_learn_port_size(unsigned int rings, uint32_t slots);
 
 /*
  * Add a port.  `index', 0 to 253, must not be in use; `rings' is the number of
- * its transmit rings, at least 1; `slots': see vale_learn_port_size(), whose
- * bytes `lp' has; `name' is truncated if it is too long.  `lp' must be zeroed
- * memory of vale_learn_port_size() bytes, except lr_memory of its rings, and
- * belongs to the switch until vale_learn_port_remove().  Other threads may
- * forward meanwhile; none may add, remove or set rules.
+ * its transmit rings, at least 1; `slots': see vale_learn_port_size(); a `name'
+ * that is too long is truncated.  `lp' must be zeroed memory of
+ * vale_learn_port_size() bytes, except lr_memory of its rings, and belongs to
+ * the switch until vale_learn_port_remove().  Other threads may forward
+ * meanwhile; none may add, remove or set rules.
  */
 void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 	    const char *name, unsigned int rings, uint32_t slots,
@@ -210,7 +210,7 @@ void	vale_learn_port_add(struct vale_learn *vl, unsigned int index,
 struct vale_learn_port *vale_learn_port_remove(struct vale_learn *vl,
 	    unsigned int index);
 
-/* vale_learn_forward() without a cached result. */
+/* Return as vale_learn_forward() does, without a cached result. */
 unsigned int vale_learn_decide(struct vale_learn *vl,
 	    struct vale_learn_ring *lr, unsigned int port,
 	    const uint8_t *addrs, uint32_t len, uint32_t now_s,
@@ -219,15 +219,17 @@ unsigned int vale_learn_decide(struct vale_learn *vl,
 /* Which ports get a ruled frame. */
 struct vale_learn_plan {
 	unsigned int	lpn_vlan;	/* the frame's; 0: none */
-	/* They get it without a tag, and with one for this VLAN.  If the frame
-	   is in no VLAN, all get it as it is. */
+	/*
+	 * Ports that get the frame without a tag, and with one.  In VLAN 0 all
+	 * get the frame unchanged.
+	 */
 	struct vale_learn_set lpn_to[2];
 };
 
 /*
- * The ports that get a ruled frame which `port' sends through ring `lr'.  Its
- * `len' bytes, at least VALE_LEARN_HEADER, are at `frame', where the sender
- * cannot change them.  `now_s': see vale_fdb.h.
+ * Decide which ports get a ruled frame that `port' sends through ring `lr'.
+ * The frame's `len' bytes, at least VALE_LEARN_HEADER, are at `frame', where
+ * the sender cannot change them.  `now_s': see vale_fdb.h.
  *
  * Returns a port or VALE_FDB_FLOOD, and sets *plan; mirrors are among its
  * ports.  Or returns VALE_LEARN_NONE if the caller must drop the frame.
@@ -239,7 +241,7 @@ unsigned int vale_learn_rule_frame(struct vale_learn *vl,
 
 /*
  * Count a frame of `bytes' bytes which the caller drops for the reason `why',
- * VALE_LEARN_C_DROP_*, instead of forwarding it.
+ * VALE_LEARN_C_DROP_*.
  */
 void	vale_learn_refuse(const struct vale_learn *vl,
 	    struct vale_learn_ring *lr, unsigned int port, uint32_t bytes,
@@ -253,9 +255,9 @@ vale_learn_count(struct vale_learn_ring *lr, enum vale_learn_counter c,
 }
 
 /*
- * The state of transmit ring `ring', or NULL if the port was not added.  The
- * rings of a port have consecutive numbers that need not start at 0: the host
- * rings of an adapter follow its own.
+ * Return the state of transmit ring `ring', or NULL if the port was not added.
+ * The rings of a port have consecutive numbers that need not start at 0: the
+ * host rings of an adapter follow its own.
  */
 static inline struct vale_learn_ring *
 vale_learn_ring(const struct vale_learn *vl, unsigned int port,
@@ -272,7 +274,7 @@ vale_learn_ring(const struct vale_learn *vl, unsigned int port,
 	    ring % lp->lp_rings]);
 }
 
-/* Whether two frames have the same source. */
+/* Return whether two frames have the same source. */
 static inline bool
 vale_learn_same_source(const uint8_t *a, const uint8_t *b)
 {
@@ -286,7 +288,7 @@ vale_learn_same_source(const uint8_t *a, const uint8_t *b)
 	return (x == y && u == v);
 }
 
-/* Whether they have the same source and destination. */
+/* Return whether two frames have the same source and destination. */
 static inline bool
 vale_learn_same_addrs(const uint8_t *a, const uint8_t *b)
 {
@@ -300,7 +302,7 @@ vale_learn_same_addrs(const uint8_t *a, const uint8_t *b)
 	return (x == y && u == v);
 }
 
-/* The only place where the result for these addresses may be cached. */
+/* Return the only place where the result for these addresses may be. */
 static inline struct vale_learn_result *
 vale_learn_result(struct vale_learn_ring *lr, const uint8_t *addrs)
 {
@@ -316,17 +318,18 @@ vale_learn_valid(const struct vale_learn *vl,
 }
 
 /*
- * The destination of a frame that `port' sends through ring `lr'.  `addrs'
- * points at the first 12 bytes of the frame, `len' is the length of its first
- * slot and `bytes' that of the whole frame.  The frame is dropped if `len' is
- * less than VALE_LEARN_HEADER, or if `addrs' is NULL because the memory is not
- * readable.  `now_s': see vale_fdb.h.
+ * Return the destination of a frame that `port' sends through ring `lr'.
+ * `addrs' points at the first 12 bytes of the frame, `len' is the length of its
+ * first slot and `bytes' that of the whole frame.  The frame is dropped if
+ * `len' is less than VALE_LEARN_HEADER, or if `addrs' is NULL because the
+ * memory is not readable.  `now_s': see vale_fdb.h.
  *
- * Returns a port, VALE_FDB_FLOOD or VALE_LEARN_NONE.  If VALE_LEARN_COPIES is
- * set in addition, the caller must copy the frame to each port of *copies, too.
+ * The destination is a port, VALE_FDB_FLOOD or VALE_LEARN_NONE.  If
+ * VALE_LEARN_COPIES is set in addition, the caller must copy the frame to each
+ * port of *copies, too.
  *
  * Most frames have the addresses of a recent frame of the same second, with no
- * change of the table in between.  These do not look into the table.
+ * change of the table in between, and need no look into the table.
  */
 static inline unsigned int
 vale_learn_forward(struct vale_learn *vl, struct vale_learn_ring *lr,
@@ -366,7 +369,7 @@ vale_learn_batch(struct vale_learn_ring *lr, const void *frame)
  * sender's batch come before the frame, which has `slots'.
  */
 
-/* The shares of the ring of `port', or NULL. */
+/* Return the shares of the ring of `port', or NULL. */
 static inline struct vale_share *
 vale_learn_share(const struct vale_learn *vl, unsigned int port)
 {
@@ -379,8 +382,8 @@ vale_learn_share(const struct vale_learn *vl, unsigned int port)
 }
 
 /*
- * Whether the frame fits for certain, and no frame was refused lately.  Takes
- * no lock.
+ * Return whether the frame fits for certain, and no frame was refused lately.
+ * Takes no lock.
  */
 static inline bool
 vale_learn_fits(const struct vale_learn *vl, unsigned int dst, uint32_t used,
@@ -393,8 +396,9 @@ vale_learn_fits(const struct vale_learn *vl, unsigned int dst, uint32_t used,
 }
 
 /*
- * If not: whether it may be delivered.  Else it is counted, and the caller must
- * drop it.  Requires exclusion from other calls, not from forwarding.
+ * Return whether a frame for which vale_learn_fits() is false may be delivered.
+ * If not, the frame is counted, and the caller must drop it.  Requires
+ * exclusion from other calls, not from forwarding.
  */
 bool	vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
 	    unsigned int port, unsigned int dst, uint32_t used,
@@ -427,30 +431,30 @@ bool	vale_learn_admit(struct vale_learn *vl, struct vale_learn_ring *lr,
  *
  * PATTERN is matched, as by fnmatch(3), against the part of a port's name
  * behind the colon; the last match applies.  A rule applies to all ports, and
- * to those added later.  Returns 0, or EINVAL and changes nothing.  Requires
- * exclusion.
+ * to ports that are added later.  Returns 0, or EINVAL and changes nothing.
+ * Requires exclusion.
  */
 int	vale_learn_rule_set(struct vale_learn *vl, enum vale_learn_rule rule,
 	    const char *text);
 
 /*
- * Whether frames may be ruled, and rings need lr_memory, if this valid rule is
- * set.
+ * Return whether frames may be ruled, and rings need lr_memory, if this valid
+ * rule is set.
  */
 bool	vale_learn_rule_rules(const struct vale_learn *vl,
 	    enum vale_learn_rule rule, const char *text);
 
 /*
- * Set whether frames to 01:80:c2:00:00:00 to 0f pass, which are for who is on
- * the link (IEEE 802.1Q, table 8-1).  At first they do.
+ * Set whether frames to 01:80:c2:00:00:00 to 0f pass, which are for stations on
+ * the link (IEEE 802.1Q, table 8-1).  At first these pass.
  */
 void	vale_learn_set_reserved(struct vale_learn *vl, bool pass);
 
 /*
- * Whether a frame that `port' sends through ring `lr', which has a rate
- * (vale_rate_limited()), exceeds it; then it is counted, and the caller must
- * drop it.  It makes `frames' frames and `made' bytes where it is cut, and has
- * `bytes' bytes as it is.
+ * Return whether a frame that `port' sends through ring `lr' exceeds the rate
+ * that the ring must have (vale_rate_limited()); then the frame is counted, and
+ * the caller must drop it.  The frame makes `frames' frames and `made' bytes
+ * where it is cut, and has `bytes' bytes uncut.
  */
 bool	vale_learn_exceeds(struct vale_learn *vl, struct vale_learn_ring *lr,
 	    unsigned int port, uint32_t frames, uint64_t made, uint32_t bytes,
@@ -488,7 +492,7 @@ void	vale_learn_port_info(const struct vale_learn *vl, unsigned int index,
  */
 int	vale_learn_word(const char **text, char word[VALE_LEARN_WORD]);
 
-/* Whether `text' is a valid list for `rule'. */
+/* Return whether `text' is a valid list for `rule'. */
 bool	vale_learn_rule_valid(enum vale_learn_rule rule, const char *text);
 
 /* The value of a list for a port. */
@@ -499,7 +503,7 @@ union vale_learn_value {
 	struct vale_guard v_guard;	/* of VALE_LEARN_SOURCE, _IP */
 };
 
-/* Whether a list has no words. */
+/* Return whether a list has no words. */
 bool	vale_learn_rule_empty(const char *text);
 
 /* Set *value to that of a valid list for a port; 0 if no word matches. */

@@ -9,11 +9,11 @@
  * function returns one port or all, never some.
  *
  * Many senders may put frames into a VALE port's receive ring at once.  Each
- * leases slots under the ring's q_lock, fills them without it, and ends the
- * lease under it; slots become visible in the order of the leases (struct
- * netmap_kring in netmap_kern.h).  A copy follows the same protocol, with a
- * lease for a single frame.  The caller holds the bridge's lock for reading, so
- * ports do not change.
+ * leases slots under the ring's q_lock, fills the slots without the lock, and
+ * ends the lease under the lock; slots become visible in the order of the
+ * leases (struct netmap_kring in netmap_kern.h).  A copy follows the same
+ * protocol, with a lease for a single frame.  The caller holds the bridge's
+ * lock for reading, so ports do not change.
  *
  * If only one of source and destination has a virtio-net header before each
  * frame, netmap's own function converts the frame, and may split it into
@@ -63,8 +63,8 @@ copy_lease(struct netmap_kring *kring, uint32_t slots, struct copy_lease *cl)
 }
 
 /*
- * Slots up to `end' were filled.  Return the rest of the lease if it is the
- * last one; else make empty frames of them, which receivers skip.
+ * Return the rest of the lease, from `end' on, if the lease is the last; else
+ * make empty frames of the rest, which receivers skip.
  */
 static void
 copy_return(struct netmap_kring *kring, const struct copy_lease *cl,
@@ -146,7 +146,7 @@ copy_frame(struct netmap_kring *kring, const struct nm_bdg_fwd *ft,
 	return (i);
 }
 
-/* The maximum of slots that the frame needs at its destination. */
+/* Return the maximum of slots that the frame needs at its destination. */
 static uint32_t
 copy_slots(uint32_t slots, const struct netmap_vp_adapter *src,
     const struct netmap_vp_adapter *dst)

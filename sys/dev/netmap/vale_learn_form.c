@@ -8,10 +8,10 @@
  * The module's copy of a ruled frame, and its forms: see vale_learn_form.h.
  *
  * The virtio-net header (struct nm_vnet_hdr of netmap) is the sender's word.
- * netmap computes checksums and cuts segments by it where a receiver has no
- * such header, and trusts what is checked here.  What it changes must not be
- * what a guard has seen: only TCP's and UDP's headers directly behind IP's, and
- * lengths and sums of that.
+ * Where a receiver has no such header, netmap computes checksums and cuts
+ * segments by the sender's, and trusts what is checked here.  What netmap
+ * changes must not be what a guard has seen: only TCP's and UDP's headers
+ * directly behind IP's, and lengths and sums of that.
  */
 
 #include <sys/param.h>
@@ -87,8 +87,9 @@ vale_learn_frame_tagged(const struct vale_learn_frame *lf)
 }
 
 /*
- * The protocol of what directly follows an IP header behind Ethernet's header
- * and at most two tags, and its offset.  0: there is none, or a fragment.
+ * Return the protocol of what directly follows an IP header behind Ethernet's
+ * header and at most two tags, and its offset.  0: nothing follows, or a
+ * fragment.
  */
 static uint8_t
 frame_proto(const struct vale_learn_frame *lf, uint32_t *l4, bool *ip4)
@@ -118,7 +119,7 @@ frame_proto(const struct vale_learn_frame *lf, uint32_t *l4, bool *ip4)
 	return (ip[IP6_NEXT]);
 }
 
-/* Whether the checksum is TCP's or UDP's, `l4' the beginning of its header. */
+/* Return whether the checksum is TCP's or UDP's, whose header is at `l4'. */
 static bool
 is_l4_sum(const uint8_t *vh, uint32_t l4, uint8_t proto)
 {
@@ -191,7 +192,7 @@ vale_learn_frame_complete(struct vale_learn_frame *lf)
 	return (late || frame_sum(lf));
 }
 
-/* The frame's headers are longer by `more' bytes, a tag, or shorter. */
+/* Make the virtio-net header one for headers that are `more' bytes longer. */
 static void
 frame_fix(struct vale_learn_frame *lf, int more)
 {
@@ -203,7 +204,7 @@ frame_fix(struct vale_learn_frame *lf, int more)
 	if ((vh[VNET_FLAGS] & VNET_NEEDS_CSUM) != 0)
 		le16enc(vh + VNET_CSUM_START,
 		    le16dec(vh + VNET_CSUM_START) + more);
-	/* It is a hint, and may be anything. */
+	/* The header's length is a hint, and may be anything. */
 	len = le16dec(vh + VNET_HDR_LEN);
 	if (vh[VNET_GSO] != 0 && len >= VALE_LEARN_HEADER + VALE_VLAN_TAG &&
 	    len <= UINT16_MAX - VALE_VLAN_TAG)

@@ -5,11 +5,10 @@
  */
 
 /*
- * A ruled frame of vale_learn(4): the module's own copy, which its sender
- * cannot change, and which is given a tag or loses it for the ports that need
- * that.
+ * A ruled frame of vale_learn(4): the module's own copy, which the sender
+ * cannot change, and which gets or loses a tag for the ports that need that.
  *
- * It is in one piece of memory, with space before it for a tag: so only its
+ * The copy is one piece of memory, behind space for a tag: so only the
  * addresses move, and the virtio-net header before them.
  *
  * One thread at a time may use a frame.  No function calls the kernel.
@@ -25,7 +24,7 @@
 
 #define	VALE_LEARN_FRAME_MAX	65536	/* bytes of a frame */
 #define	VALE_LEARN_VNET_MAX	64	/* bytes of a virtio-net header */
-/* Bytes of a frame that have the headers of one that netmap cuts. */
+/* The headers of a frame that netmap cuts are in so many bytes. */
 #define	VALE_LEARN_HEADERS	256
 /* netmap's copies are of multiples of 64 bytes. */
 #define	VALE_LEARN_BEHIND	64
@@ -38,7 +37,7 @@ struct vale_learn_frame {
 			    VALE_LEARN_FRAME_MAX + VALE_LEARN_BEHIND];
 };
 
-/* The frame, behind its virtio-net header. */
+/* Return the frame, behind its virtio-net header. */
 static inline uint8_t *
 vale_learn_frame_data(const struct vale_learn_frame *lf)
 {
@@ -59,27 +58,28 @@ void	vale_learn_frame_begin(struct vale_learn_frame *lf, uint32_t header);
 uint8_t	*vale_learn_frame_append(struct vale_learn_frame *lf, uint32_t len);
 
 /*
- * All bytes were appended.  Returns false if they are less than the header and
- * VALE_LEARN_HEADER.
+ * End a frame: all bytes were appended.  Returns false if there are fewer than
+ * the header and VALE_LEARN_HEADER.
  */
 bool	vale_learn_frame_end(struct vale_learn_frame *lf);
 
 /*
  * Complete the checksum that a virtio-net header asks for, if there is one,
- * except TCP's or UDP's directly behind an IP header.  Returns false if it is
- * outside the frame, or if the frame is to be cut into segments of anything but
- * what its type says, directly behind an IP header and at most two tags.
+ * except TCP's or UDP's directly behind an IP header.  Returns false if the
+ * checksum is outside the frame, or if the frame is to be cut into segments of
+ * anything but what its type says, directly behind an IP header and at most two
+ * tags.
  */
 bool	vale_learn_frame_complete(struct vale_learn_frame *lf);
 
-/* Whether the frame has a tag. */
+/* Return whether the frame has a tag. */
 bool	vale_learn_frame_tagged(const struct vale_learn_frame *lf);
 
 /*
- * Give the frame the form that a member of `vlan', 0 to 4095, gets who wants a
- * tag, or none.  A new tag has the priority of the one that it replaces, 0 if
- * there is none.  The virtio-net header is changed with it.  A frame in no
- * VLAN, 0, stays as it is; a tag that is cut off must not be removed.
+ * Give the frame the form that a member of `vlan', 0 to 4095, gets, with a tag
+ * if `tagged' is set.  A new tag has the priority of the tag that it replaces,
+ * or 0.  The virtio-net header is changed, too.  A frame in no VLAN, 0, stays
+ * unchanged; a tag that is cut off must not be removed.
  */
 void	vale_learn_frame_form(struct vale_learn_frame *lf, unsigned int vlan,
 	    bool tagged);

@@ -18,14 +18,14 @@
  *   in ours or will enter them, and their memory can be freed.
  *
  * netmap calls the module when it removes a port, but not when it adds one.  If
- * it matters, the lookup compares netmap's number of ports with sw_nports, the
- * number that it knows, and adds the missing ones before it looks at the frame.
- * When a port is removed sw_nports becomes 0, so that a port added in its place
- * is noticed.
+ * that matters, the lookup compares netmap's number of ports with sw_nports,
+ * the number that is known, and adds the missing ports before it looks at the
+ * frame.  When a port is removed sw_nports becomes 0, so that a port added in
+ * its place is noticed.
  *
- * NM_BDG_ACTIVE keeps a managed switch, even without ports.  It is not in
- * netmap's exclusive mode: valectl(8) could not attach adapters then, and the
- * mode could not be left while there are ports.  A switch that is no longer
+ * NM_BDG_ACTIVE holds a managed switch, even without ports.  The switch is not
+ * in netmap's exclusive mode: valectl(8) could not attach adapters then, and
+ * the mode could not be left while there are ports.  A switch that is no longer
  * managed is destroyed at once, or with its last port.
  */
 
@@ -63,8 +63,8 @@ static TAILQ_HEAD(, vale_learn_switch) learn_switches =
     TAILQ_HEAD_INITIALIZER(learn_switches);
 
 /*
- * How many slots of a port's receive ring senders share, or 0 if they do not:
- * it has several rings, or is an adapter, which empties its ring itself.
+ * Return how many slots of a port's receive ring senders share, or 0 for a port
+ * with several rings, or an adapter, which empties its ring itself.
  */
 static uint32_t
 learn_share_slots(const struct netmap_vp_adapter *na)
@@ -86,7 +86,7 @@ learn_free(struct vale_learn_port *lp)
 	free(lp, M_VALE_LEARN);
 }
 
-/* Memory for a new port, or NULL. */
+/* Allocate a new port, or return NULL. */
 static struct vale_learn_port *
 learn_alloc(const struct vale_learn_switch *sw, uint32_t rings, uint32_t slots)
 {
@@ -166,7 +166,7 @@ learn_copy_all(struct vale_learn_switch *sw, const struct nm_bdg_fwd *ft,
 	vale_learn_count(lr, VALE_LEARN_C_DROP_COPY, lost);
 }
 
-/* The destination in the table's terms: if all ports get copies, a flood. */
+/* Return the destination in the table's terms: a flood if all get copies. */
 static unsigned int
 learn_dst(unsigned int dst)
 {
@@ -174,7 +174,7 @@ learn_dst(unsigned int dst)
 	    VALE_FDB_FLOOD : dst & ~VALE_LEARN_COPIES);
 }
 
-/* The number of ports that a flooded frame goes to, for the probe. */
+/* Return the number of ports that a flooded frame goes to, for the probe. */
 static __unused uint32_t
 learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
     const struct vale_learn_set *copies)
@@ -189,9 +189,9 @@ learn_flooded(const struct vale_learn_switch *sw, unsigned int dst,
 }
 
 /*
- * Look for new ports if the sender is new, and, if there are rules, whenever
- * the number of ports has changed: a rule may apply to a port that has not sent
- * yet.
+ * Return the state of a ring.  Looks for new ports if the sender is new, and,
+ * if there are rules, whenever the number of ports has changed: a rule may
+ * apply to a port that has not sent yet.
  */
 static struct vale_learn_ring *
 learn_ring(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
@@ -209,8 +209,8 @@ learn_ring(struct vale_learn_switch *sw, unsigned int port, unsigned int ring)
 }
 
 /*
- * How many frames a frame of `bytes' bytes makes where it is cut, and, in
- * *made, their bytes.  The virtio-net header is the sender's word, and so is
+ * Return how many frames a frame of `bytes' bytes makes where it is cut, and,
+ * in *made, their bytes.  The virtio-net header is the sender's word, and so is
  * how much of the frame are headers: assume the least.
  */
 static uint32_t
@@ -236,7 +236,7 @@ learn_segments(const struct nm_bdg_fwd *first,
 	return (n);
 }
 
-/* Whether the frame exceeds the rate of its port. */
+/* Return whether the frame exceeds the rate of its port. */
 static bool
 learn_exceeds(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
     const struct nm_bdg_fwd *first, const struct netmap_vp_adapter *na,
@@ -251,10 +251,9 @@ learn_exceeds(struct vale_learn_switch *sw, struct vale_learn_ring *lr,
 }
 
 /*
- * Whether a frame of a batch, for a single port, may go to its ring: if that is
- * short of space, its sender may be over its share.  netmap takes q_lock to
- * look at the ring, and another batch may fill it in between: then netmap drops
- * the frame.
+ * Admit a frame if the ring has space, or within the sender's share.  netmap
+ * takes q_lock to look at the ring, and another batch may fill the ring in
+ * between: then netmap drops the frame.
  */
 bool
 vale_learn_switch_admit(struct vale_learn_switch *sw,
@@ -283,8 +282,9 @@ vale_learn_switch_admit(struct vale_learn_switch *sw,
 }
 
 /*
- * netmap's lookup function: the destination of the frame that starts at `ft'.
- * *dst_ring is the source ring on entry, the destination ring on return.
+ * Return the destination of the frame that starts at `ft': netmap's lookup
+ * function.  *dst_ring is the source ring on entry, the destination ring on
+ * return.
  */
 static uint32_t
 learn_lookup(struct nm_bdg_fwd *ft, uint8_t *dst_ring,
@@ -352,7 +352,7 @@ learn_forget(struct vale_learn_switch *sw, unsigned int index)
 }
 
 /*
- * netmap's dtor function: a port is removed.  An adapter and its host port are
+ * Remove a port: netmap's dtor function.  An adapter and its host port are
  * removed together, with one call for the adapter.
  */
 static void
@@ -373,8 +373,8 @@ static struct netmap_bdg_ops learn_ops = {
 };
 
 /*
- * Create or find the bridge, and keep it.  Returns EBUSY if another module
- * manages it.
+ * Create or find the bridge, and hold it.  Returns EBUSY if another module
+ * manages the bridge.
  */
 static int
 learn_take(struct vale_learn_switch *sw)
@@ -482,7 +482,7 @@ learn_switch_destroy(struct vale_learn_switch *sw)
 
 /*
  * Memory for rings whose frames are ruled is allocated without the bridge's
- * lock: a change that has not enough of it changes nothing, and is tried again.
+ * lock: a change with too little memory changes nothing, and is tried again.
  */
 struct learn_change {
 	struct vale_learn_switch *lch_switch;
@@ -518,7 +518,7 @@ learn_equip_all(struct learn_change *lc, bool give)
 	}
 }
 
-/* No frame is ruled any more. */
+/* Free the memory of all rings: no frame is ruled any more. */
 static void
 learn_strip_all(struct vale_learn *vl)
 {
@@ -558,7 +558,7 @@ learn_change(void *private_data, void *arg, int *error)
 	return (private_data);
 }
 
-/* Have memory for as many rings as lack it. */
+/* Allocate memory for as many rings as lack it. */
 static void
 learn_change_alloc(struct learn_change *lc)
 {
@@ -611,7 +611,7 @@ learn_find(const char *name)
 	return (sw);
 }
 
-/* netmap's rules: "vale", then letters, digits and '_'. */
+/* Check a name by netmap's rules: "vale", then letters, digits and '_'. */
 static bool
 learn_name_valid(const char *name)
 {

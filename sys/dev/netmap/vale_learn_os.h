@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* netmap's private headers, and those that must be included before them. */
+/* netmap's private headers, and the headers that must be included before. */
 
 #ifndef _DEV_NETMAP_VALE_LEARN_OS_H_
 #define	_DEV_NETMAP_VALE_LEARN_OS_H_

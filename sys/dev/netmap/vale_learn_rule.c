@@ -5,9 +5,8 @@
  */
 
 /*
- * Lists of patterns.  They are kept as text: a port is matched when it is
- * added and when a list changes, which is rare.  A list is checked before it is
- * put in force.
+ * Lists of patterns, as text: a port is matched when it is added and when a
+ * list changes, which is rare.  A list is checked before it is put in force.
  */
 
 #include <sys/param.h>
@@ -39,7 +38,7 @@ vale_learn_word(const char **text, char word[VALE_LEARN_WORD])
 	return (n != 0);
 }
 
-/* Whether all of `p' is a decimal number up to `max'. */
+/* Return whether all of `p' is a decimal number up to `max'. */
 static bool
 rule_number(const char *p, unsigned int max, unsigned int *n)
 {
@@ -109,10 +108,7 @@ rule_split(enum vale_learn_rule rule, char *word, const char **pattern)
 	return (equals + 1);
 }
 
-/*
- * Parse a value, and change its text.  Returns false if it is invalid for this
- * rule.
- */
+/* Parse a value, and change its text.  Returns false if that is invalid. */
 static bool
 rule_parse(enum vale_learn_rule rule, char *text,
     union vale_learn_value *value)

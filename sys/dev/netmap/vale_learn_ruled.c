@@ -5,19 +5,19 @@
  */
 
 /*
- * Ruled frames of vale_learn(4): those of a port with a guard, and all frames
+ * Ruled frames of vale_learn(4): frames of a port with a guard, and all frames
  * of a switch with VLANs.
  *
- * A lookup function cannot change a frame or send it to some of the ports, and
- * the sender can change it afterwards: netmap's buffers are mapped into its
+ * A lookup function cannot change a frame or choose several ports, and the
+ * sender can change the frame afterwards: netmap's buffers are mapped into its
  * process, and indirect slots are its memory.  So the module copies the whole
  * frame first, decides about the copy, and puts that into the receive rings
- * (vale_learn_copy.c), with a tag or without as each port gets it.  The lookup
- * then returns no port, so that netmap delivers nothing.
+ * (vale_learn_copy.c), for each port with a tag or without.  The lookup then
+ * returns no port, so that netmap delivers nothing.
  *
  * Each transmit ring has memory for one frame: a ring is synced by one thread,
- * and a frame is delivered before the next is looked up.  Rings get it when
- * rules are set, or with their port, so that there is none to wait for here.
+ * and a frame is delivered before the next is looked up.  Rings get the memory
+ * when rules are set, or with their port, so that nobody waits for memory here.
  */
 
 #include <dev/netmap/vale_learn_os.h>
@@ -83,7 +83,7 @@ ruled_gather(struct vale_learn_frame *lf, const struct nm_bdg_fwd *first,
 	return (vale_learn_frame_complete(lf) ? 0 : VALE_LEARN_C_DROP_HEADER);
 }
 
-/* The slots that the copy has in buffers of `size' bytes; 0: none is big. */
+/* Return the copy's slots in buffers of `size' bytes; 0: too small. */
 static uint32_t
 ruled_slots(const struct vale_learn_frame *lf, uint32_t size)
 {
@@ -91,7 +91,7 @@ ruled_slots(const struct vale_learn_frame *lf, uint32_t size)
 	    howmany(lf->lf_header + lf->lf_len, size - RULED_ROOM));
 }
 
-/* Describe it.  Returns false if the buffers are too small. */
+/* Describe the copy.  Returns false if the buffers are too small. */
 static bool
 ruled_describe(struct vale_learn_memory *me, uint32_t size)
 {
@@ -160,8 +160,8 @@ ruled_count(const struct vale_learn_set *s)
 }
 
 /*
- * The sender may be over its share of the ring of the single port `dst'; then
- * only mirrors get the frame.  Frames of this ring are in the receive rings at
+ * Leave the frame to mirrors only if the sender is over its share of the ring
+ * of the single port `dst'.  Frames of this ring are in the receive rings at
  * once, so none is pending.
  */
 static void
@@ -216,7 +216,7 @@ vale_learn_ruled(struct vale_learn_switch *sw, const struct nm_bdg_fwd *first,
 		    ruled_count(&plan.lpn_to[1]));
 	else
 		ruled_admit(sw, me, na, lr, dst, &plan);
-	/* First as it was sent: another form loses the tag's priority. */
+	/* First in the form that was sent: another loses the tag's priority. */
 	tagged = vale_learn_frame_tagged(&me->me_frame);
 	for (i = 0; i < 2; i++, tagged = !tagged) {
 		if (ruled_count(&plan.lpn_to[tagged]) == 0)

@@ -98,7 +98,7 @@ learn_reserved_sysctl(SYSCTL_HANDLER_ARGS)
 	return (0);
 }
 
-/* The present ports.  The caller must free the result. */
+/* Return the present ports.  The caller must free the result. */
 static struct learn_ports *
 learn_collect(struct vale_learn_switch *sw)
 {
@@ -170,7 +170,7 @@ learn_print_addresses(struct sbuf *sb, const struct vale_learn_switch *sw,
 	}
 }
 
-/* arg2: 1: addresses; 0: ports. */
+/* List addresses if arg2 is 1, ports if 0. */
 static int
 learn_list_sysctl(SYSCTL_HANDLER_ARGS)
 {

@@ -51,15 +51,15 @@ MALLOC_DECLARE(M_VALE_LEARN);
 /* vale_learn_mod.c */
 
 /*
- * Add the ports that are new.  Returns false if there was no memory for one.
- * The caller must hold bdg_lock for reading.
+ * Add the ports that are new.  Returns false without memory.  The caller must
+ * hold bdg_lock for reading.
  */
 bool	vale_learn_scan(struct vale_learn_switch *sw);
 
 /*
- * Whether a frame of `slots' slots that `na' sends to the single port `dst' may
- * go to its ring: see vale_learn_admit().  `before' slots of the batch come
- * before it.  The caller must hold bdg_lock for reading.
+ * Return whether a frame of `slots' slots that `na' sends to the single port
+ * `dst' may go to its ring: see vale_learn_admit().  `before' slots of the
+ * batch come before the frame.  The caller must hold bdg_lock for reading.
  */
 bool	vale_learn_switch_admit(struct vale_learn_switch *sw,
 	    struct vale_learn_ring *lr, const struct netmap_vp_adapter *na,
@@ -69,17 +69,17 @@ bool	vale_learn_switch_admit(struct vale_learn_switch *sw,
 int	vale_learn_switch_rule(struct vale_learn_switch *sw,
 	    enum vale_learn_rule rule, const char *text);
 
-/* The list of managed switches, "vale0 vale1".  May sleep. */
+/* List the managed switches, "vale0 vale1".  May sleep. */
 void	vale_learn_attached(char text[VALE_LEARN_TEXT]);
 
 /*
- * Manage the switches of this list and no others.  Returns EINVAL, EBUSY if
- * another module manages one, or ENOSPC if netmap is at its maximum of
- * switches; the list is unchanged then.  May sleep.
+ * Manage the switches of this list and no others.  Returns 0, EINVAL, EBUSY if
+ * another module manages a switch, or ENOSPC if netmap is at its maximum of
+ * switches; after an error the list is unchanged.  May sleep.
  */
 int	vale_learn_attach(const char *text);
 
-/* vale_learn_sysctl.c: the module's variables, and a switch's. */
+/* Add and remove variables: of the module, and of a switch. */
 int	vale_learn_sysctl_load(void);
 void	vale_learn_sysctl_unload(void);
 void	vale_learn_sysctl_add(struct vale_learn_switch *sw);
@@ -95,25 +95,23 @@ void	vale_learn_sysctl_remove(struct vale_learn_switch *sw);
 bool	vale_learn_copy(const struct nm_bdg_fwd *ft,
 	    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst);
 
-/* vale_learn_copy() of a frame whose first slot is `ft', also if that has but a
-   virtio-net header. */
+/* Do the same from the slot `ft' on, which may have but a virtio-net header. */
 bool	vale_learn_copy_slots(const struct nm_bdg_fwd *ft,
 	    struct netmap_vp_adapter *src, struct netmap_vp_adapter *dst);
 
 /* vale_learn_ruled.c */
 
 /*
- * Memory for a ruled frame, which a ring needs whose frames may be ruled.
- * `how': M_WAITOK or M_NOWAIT, which may return NULL.  To be freed with
- * free(9).
+ * Allocate the memory that a ring needs whose frames may be ruled.  `how':
+ * M_WAITOK or M_NOWAIT, which may return NULL.  To be freed with free(9).
  */
 struct vale_learn_memory *vale_learn_memory_new(int how);
 
 /*
- * Decide about a ruled frame that `na' sends through ring `lr', and put it into
- * the receive rings of the ports that get it.  `first' is its first slot;
- * without the virtio-net header it has `bytes' bytes, `len' of them in the
- * first slot.  The caller must hold bdg_lock for reading.
+ * Decide about a ruled frame that `na' sends through ring `lr', and put the
+ * frame into the receive rings of its ports.  `first' is its first slot;
+ * without the virtio-net header the frame has `bytes' bytes, `len' of these in
+ * the first slot.  The caller must hold bdg_lock for reading.
  */
 void	vale_learn_ruled(struct vale_learn_switch *sw,
 	    const struct nm_bdg_fwd *first, struct netmap_vp_adapter *na,

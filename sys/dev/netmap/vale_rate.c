@@ -8,8 +8,8 @@
  * A token bucket: see vale_rate.h.
  *
  * The level counts bits or frames in units of 1e-9, so that rate times
- * nanoseconds is exact and no time is lost in divisions.  A full bucket has at
- * most 2^32 times 1e9, and owes at most as much; so nothing overflows.
+ * nanoseconds is exact and no time is lost in divisions.  A bucket has at most
+ * 2^32 times 1e9, and owes at most as much; so nothing overflows.
  */
 
 #include <sys/param.h>
@@ -22,7 +22,7 @@
 
 _Static_assert(MAX_UNITS <= INT64_MAX / UNIT / 2, "r_level");
 
-/* The default burst of a rate. */
+/* Return the default burst of a rate. */
 static uint32_t
 rate_burst(const struct vale_rate_conf *conf)
 {
@@ -36,7 +36,7 @@ rate_burst(const struct vale_rate_conf *conf)
 	return (MIN(MAX(n, min), VALE_RATE_BURST_MAX));
 }
 
-/* What so many frames with so many bytes cost. */
+/* Return the cost of `frames' frames with `bytes' bytes in all. */
 static int64_t
 rate_cost(const struct vale_rate *r, uint64_t frames, uint64_t bytes)
 {
@@ -96,7 +96,7 @@ vale_rate_frame(struct vale_rate *r, uint64_t frames, uint64_t bytes)
 
 /*
  * Parse a number up to `max' with a suffix that multiplies it by a power of
- * `base'.  Returns what follows it, or NULL.
+ * `base'.  Returns what follows the number, or NULL.
  */
 static const char *
 rate_number(const char *p, uint32_t base, uint64_t max, uint64_t *n)

@@ -31,27 +31,27 @@ struct vale_rate {
 };
 
 /*
- * Set the limit; 0, or EINVAL if it is out of range.  The bucket is full then,
- * except if `conf' is the same as before: then nothing changes.
+ * Set the limit.  Returns 0, or EINVAL if `conf' is out of range.  The bucket
+ * is full then, unless `conf' is the same as before: then nothing changes.
  */
 int	vale_rate_set(struct vale_rate *r, const struct vale_rate_conf *conf);
 
-/* Whether the sender has a limit, as the next two functions require. */
+/* Return whether the sender has a limit, as the next two functions require. */
 static inline bool
 vale_rate_limited(const struct vale_rate *r)
 {
 	return (r->r_conf.rc_rate != 0);
 }
 
-/* Add the tokens that are due.  The caller should do that once a batch. */
+/* Add the tokens that are due.  To be called once a batch. */
 void	vale_rate_refill(struct vale_rate *r, uint64_t now_ns);
 
 /*
- * Take a frame, which is to be cut into `frames' of `bytes' bytes in all, or
- * is just one.  It passes if the bucket is not empty, and may take more than
- * there is: the bucket owes the rest.  So a frame passes however long it is,
- * and in any time the sender exceeds rate times time plus burst by less than
- * one frame.  Returns false if the caller must drop it.
+ * Take a frame, which is to be cut into `frames' of `bytes' bytes in all, or is
+ * just one.  A frame passes if the bucket is not empty, and may take more than
+ * there is: the bucket owes the rest.  So a frame of any length passes, and in
+ * any time the sender exceeds rate times time plus burst by less than one
+ * frame.  Returns false if the caller must drop the frame.
  */
 bool	vale_rate_frame(struct vale_rate *r, uint64_t frames, uint64_t bytes);
 

@@ -14,8 +14,8 @@
  * with a single sender the list is one run.  Slots that were taken before the
  * first frame was refused are not in the list and count for nobody.
  *
- * The time is measured in slots taken: no sender can make it pass, and it does
- * not pass while the receiver does nothing.
+ * The time is measured in slots taken: no sender can make time pass, and no
+ * time passes while the receiver does nothing.
  */
 
 #include <sys/param.h>
@@ -41,7 +41,7 @@ share_weight(const struct vale_share *sh, unsigned int sender)
 	    atomic_load_8(&sh->sh_weight[sender]));
 }
 
-/* The sender is active. */
+/* Note that the sender is active. */
 static void
 share_see(struct vale_share *sh, unsigned int sender)
 {
@@ -54,7 +54,7 @@ share_see(struct vale_share *sh, unsigned int sender)
 	sh->sh_seen[0][word] |= bit;
 }
 
-/* A ring's worth of slots was taken. */
+/* Begin a period: a ring's worth of slots was taken. */
 static void
 share_period(struct vale_share *sh)
 {
@@ -73,7 +73,7 @@ share_period(struct vale_share *sh)
 	}
 }
 
-/* Remove from the list what is no longer in use. */
+/* Remove slots that are no longer in use from the list. */
 static void
 share_return(struct vale_share *sh, uint32_t used)
 {

@@ -19,15 +19,15 @@
  *
  * A sender is active if it asked for slots while the last two rings' worth of
  * slots were filled, at most; at least one.  So a single sender may fill the
- * ring, and one that stops sending keeps others from part of the ring for a
- * short time; but never all of it, so the receiver has work meanwhile.
+ * ring, and a sender that stops takes a part of the ring from others for a
+ * short time; but never all of the ring, so the receiver has work meanwhile.
  *
  * Nothing is counted before the first frame is refused, and from the end of a
- * ring's worth of slots in which none was.
+ * ring's worth of slots in which no frame was.
  *
  * A sender that holds nothing may take one frame even if the share is smaller.
  * But the slots must be free: with more senders than the ring has slots for,
- * who comes first gets them, as without shares.
+ * the first gets them, as without shares.
  *
  * All functions of a ring need exclusion: the user-space switch calls them with
  * the ring's rq_lock, vale_learn(4) with a mutex of its own.
@@ -63,7 +63,7 @@ struct vale_share {
 	const uint8_t	*sh_weight;	/* of each sender; NULL: all 1 */
 };
 
-/* The bytes of `runs', for a ring that can hold `slots' slots. */
+/* Return the bytes of `runs', for a ring that can hold `slots' slots. */
 static inline size_t
 vale_share_size(uint32_t slots)
 {
@@ -77,12 +77,13 @@ vale_share_size(uint32_t slots)
  * Initialize.  `slots' is 1 to 65535; `runs' has vale_share_size() bytes and
  * belongs to the ring until its end.  `weights' has a weight for each of the
  * VALE_FDB_PORTS senders, 1 to VALE_SHARE_WEIGHT_MAX; NULL stands for 1 each.
- * A change takes effect within two rings' worth of slots; it needs exclusion.
+ * A change, which needs exclusion, takes effect within two rings' worth of
+ * slots.
  */
 void	vale_share_init(struct vale_share *sh, uint32_t slots, void *runs,
 	    const uint8_t *weights);
 
-/* Whether frames were refused lately.  If not, a sender may take all slots. */
+/* Return whether frames were refused lately; else all slots may be taken. */
 static inline bool
 vale_share_on(const struct vale_share *sh)
 {
@@ -90,21 +91,21 @@ vale_share_on(const struct vale_share *sh)
 }
 
 /*
- * How many slots sender `sender' may take; more may be free, or less.  `used'
- * is the number of slots in use, and `first' the number that the sender's next
- * frame needs, at least 1.  vale_share_on() must be true.
+ * Return how many slots sender `sender' may take; more may be free, or less.
+ * `used' is the number of slots in use, and `first' the number that the
+ * sender's next frame needs, at least 1.  vale_share_on() must be true.
  */
 uint32_t vale_share_max(struct vale_share *sh, unsigned int sender,
 	    uint32_t used, uint32_t first);
 
 /*
- * The sender takes `n' slots, at least 1.  vale_share_on() must be true, and
- * vale_share_max() must have been called since slots were last returned, so
- * that no more are in use than the ring can hold.
+ * Count `n' slots, at least 1, that the sender takes.  vale_share_on() must be
+ * true, and vale_share_max() must have been called since slots were last
+ * returned, so that no more are in use than the ring can hold.
  */
 void	vale_share_take(struct vale_share *sh, unsigned int sender, uint32_t n);
 
-/* A frame of the sender was refused, for lack of space or by its share. */
+/* Note that a frame of the sender was refused, for lack of space or share. */
 void	vale_share_refused(struct vale_share *sh, unsigned int sender);
 
 #endif /* !_DEV_NETMAP_VALE_SHARE_H_ */

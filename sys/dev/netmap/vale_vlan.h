@@ -6,7 +6,7 @@
 
 /*
  * VLANs (IEEE 802.1Q) of a switch's ports: which VLAN a frame is in that a port
- * sends, which ports are members of it, and whether they get it with a tag.
+ * sends, which ports are members, and whether these get the frame with a tag.
  *
  *	any	in no VLAN without a tag, else in the tag's.  Member of all
  *		VLANs; gets frames with the tag.  The default
@@ -55,13 +55,13 @@ void	vale_vlan_access(struct vale_vlan *vn, unsigned int vlan);
 
 /*
  * Make *vn a trunk with the VLANs of a list: numbers and ranges from 1 to
- * VALE_VLAN_MAX, with commas between, as "10,20-30"; or "all".  Its native VLAN
- * stays if it was a trunk.  Returns false, and changes nothing, if the list is
+ * VALE_VLAN_MAX, with commas between, as "10,20-30"; or "all".  A trunk's
+ * native VLAN stays.  Returns false, and changes nothing, if the list is
  * invalid.
  */
 bool	vale_vlan_trunk(struct vale_vlan *vn, const char *list);
 
-/* Whether a trunk has this VLAN, below 4096, in its list. */
+/* Return whether a trunk has this VLAN, below 4096, in its list. */
 static inline bool
 vale_vlan_listed(const struct vale_vlan *vn, unsigned int vlan)
 {
@@ -69,9 +69,9 @@ vale_vlan_listed(const struct vale_vlan *vn, unsigned int vlan)
 }
 
 /*
- * The VLAN of a frame that the port sends: 0 if it is in none,
- * VALE_VLAN_REFUSED if it must not send it.  `type' and `tci' are the two
- * numbers behind the frame's addresses.
+ * Return the VLAN of a frame that the port sends: 0 if the frame is in none,
+ * VALE_VLAN_REFUSED if the port must not send the frame.  `type' and `tci' are
+ * the two numbers behind the frame's addresses.
  */
 static inline unsigned int
 vale_vlan_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci)
@@ -87,7 +87,7 @@ vale_vlan_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci)
 	return (VALE_VLAN_REFUSED);
 }
 
-/* Whether the port gets frames of a VLAN, 0 to 4095. */
+/* Return whether the port gets frames of a VLAN, 0 to 4095. */
 static inline bool
 vale_vlan_member(const struct vale_vlan *vn, unsigned int vlan)
 {
@@ -96,7 +96,7 @@ vale_vlan_member(const struct vale_vlan *vn, unsigned int vlan)
 	    vale_vlan_listed(vn, vlan)))));
 }
 
-/* Whether it gets them with a tag; it must be a member. */
+/* Return whether the port, a member, gets frames of a VLAN with a tag. */
 static inline bool
 vale_vlan_tagged(const struct vale_vlan *vn, unsigned int vlan)
 {

@@ -54,7 +54,7 @@ is_netlink(int fd, int protocol)
 	    option_is(fd, SO_PROTOCOL, protocol));
 }
 
-/* Tells of changes of interfaces. */
+/* Return whether the socket tells of changes of interfaces. */
 static bool
 is_link(int fd)
 {
@@ -78,7 +78,7 @@ is_packet(int fd, uint32_t index)
 	    sll.sll_protocol == htons(ETH_P_ALL));
 }
 
-/* The kernel does not tell where an AF_XDP socket is bound. */
+/* Return whether a socket is of AF_XDP: the kernel does not tell where. */
 static bool
 is_xdp(int fd)
 {

@@ -62,10 +62,10 @@ struct ctl_conn {
 int	ctl_why_owner(struct ctl_conn *cc, int error);
 
 /*
- * Requests: each finds one of the right length in cc_body, zeros behind it, and
- * a name that ends.  It leaves the reply's body there and its length in *size,
- * which is 0 before, or returns an errno after ctl_why().  One that keeps the
- * descriptors that came with it sets gr_npassed to 0; the others are closed.
+ * Handle a request, which is in cc_body, of the right length, with zeros behind
+ * it, and whose name ends.  Leave the reply's body there and its length in
+ * *size, which is 0 before, or return an errno after ctl_why().  Descriptors
+ * that came with the request are closed, unless gr_npassed is set to 0.
  */
 int	ctl_register(struct ctl_conn *cc, size_t *size);
 int	ctl_info(struct ctl_conn *cc, size_t *size);
@@ -90,19 +90,19 @@ int	ctl_replace(struct ctl_conn *cc, size_t *size);
 int	ctl_restart(struct ctl_conn *cc, size_t *size);
 
 /*
- * ctl_port.c: give back what the connection has been granted, and its filter; a
- * port's name is free for others before the port is closed.
+ * Give back what the connection has been granted, and its filter; a port's name
+ * is free for others before the port is closed.  ctl_port.c.
  */
 void	ctl_port_close(struct ctl_conn *cc);
 /* Refuse to open a port whose name is reserved.  Returns an errno. */
 int	ctl_port_reserved(struct ctl_conn *cc, enum ctl_name_of of);
 
-/* ctl_reload.c: before the first request.  Returns 0 or an errno. */
+/* Begin, before the first request.  Returns 0 or an errno.  ctl_reload.c. */
 int	ctl_reload_start(void);
 
 /*
- * ctl.c: wait until what connections had whose clients have left is closed.
- * `self' is the caller's connection, or NULL.
+ * Wait until what connections had whose clients have left is closed.  `self' is
+ * the caller's connection, or NULL.  ctl.c.
  */
 void	ctl_settle(const struct ctl_conn *self);
 

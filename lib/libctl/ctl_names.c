@@ -118,7 +118,7 @@ ctl_names_reserve(unsigned int place, const char *name)
 	return (og == NULL ? 0 : EBUSY);
 }
 
-/* The adapter at a place has a name in one state: now it is in another. */
+/* Bring the name of the adapter at a place from one state into another. */
 static void
 name_change(unsigned int place, enum name_state from,
     enum name_state to)

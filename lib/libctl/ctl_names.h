@@ -55,7 +55,7 @@ bool	ctl_names_hostif(const char *name);
 void	ctl_names_hostif_remove(const char *name);
 
 /*
- * The steps of a reload, for the adapter at a place; see above.
+ * Take the steps of a reload, for the adapter at a place; see above.
  * ctl_names_reserve() returns 0, or EBUSY if another is opening a port with
  * this name.  After it, the caller must look whether one is open, and if so
  * call ctl_names_unreserve().  ctl_names_move() is the end of one name and the

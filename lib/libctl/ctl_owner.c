@@ -46,7 +46,7 @@ captures(const struct ctl_owner *ow, const char *name)
 	    strcmp(ow->ow_mirror_next, name) == 0));
 }
 
-/* The open port of that name, or NULL.  The lock. */
+/* Find the open port of a name, or return NULL.  The lock. */
 static struct ctl_owner *
 find(const char *name)
 {

@@ -58,11 +58,11 @@ struct ctl_owner {
  */
 int	ctl_owner_claim(struct ctl_owner *ow, const char *name,
 	    const struct ctl_who *who, bool capture);
-/* The port of `ow' is open.  Does nothing for a capture. */
+/* Note that the port of `ow' is open.  Does nothing for a capture. */
 void	ctl_owner_opened(struct ctl_owner *ow);
 /*
- * The port of `ow' is about to be closed, or was not opened.  Waits for
- * ctl_owner_unpin().  Does nothing if `ow' is not claimed.
+ * Release the port of `ow', before it is closed, or if it was not opened.
+ * Waits for ctl_owner_unpin().  Does nothing if `ow' is not claimed.
  */
 void	ctl_owner_leave(struct ctl_owner *ow);
 
@@ -75,8 +75,8 @@ struct ctl_owner *ctl_owner_pin(const char *name, const struct ctl_who *who);
 void	ctl_owner_unpin(struct ctl_owner *ow);
 
 /*
- * The pinned port `ow', or NULL if it is nobody's, is about to mirror `of', or
- * nothing if that is "".  Returns 0 or an errno as ctl_owner_claim() does for a
+ * Let the pinned port `ow', or NULL if it is nobody's, mirror `of', or nothing
+ * if that is "".  Returns 0 or an errno as ctl_owner_claim() does for a
  * capture; then ctl_owner_mirrored() must follow, `done' if it does so now.
  * One caller at a time.
  */
@@ -103,7 +103,7 @@ struct ctl_owner_set {
 bool	ctl_owner_sees_index(struct ctl_owner_set *os, const char *switch_name,
 	    uint8_t index, const struct ctl_who *who);
 
-/* EPERM if there is a port `name', which `who' may not ask for, or ENXIO. */
+/* Return EPERM if another's port `name' is there, or ENXIO. */
 int	ctl_owner_refuse(const char *name);
 
 #endif /* !_CTL_OWNER_H_ */

@@ -20,8 +20,8 @@
 int	ctl_pass_start(int (*enter)(void));
 
 /*
- * The descriptor on which the sandbox must permit sendmsg(2), or -1 if there is
- * no process.
+ * Return the descriptor on which the sandbox must permit sendmsg(2), or -1 if
+ * there is no process.
  */
 int	ctl_pass_fd(void);
 

@@ -55,8 +55,8 @@ ctl_reload_fd(void)
 }
 
 /*
- * The first for which somebody waits and that has not begun, or CTL_NWISHES.
- * reload_lock held.
+ * Return the first wish for which somebody waits and that has not begun, or
+ * CTL_NWISHES.  reload_lock held.
  */
 static enum ctl_wish
 reload_next(void)

@@ -160,7 +160,7 @@ struct part {
 	void		*pt_entry;	/* the next */
 };
 
-/* Returns what the `show' function is to return; fills in *entry. */
+/* Return what the `show' function is to return; fills in *entry. */
 static bool
 part_next(struct part *pt, size_t size, void **entry)
 {
@@ -235,7 +235,7 @@ part_begin(struct ctl_conn *cc, struct part *pt, size_t size)
 	pt->pt_entry = wp + 1;
 }
 
-/* Returns the length of the reply's body. */
+/* Return the length of the reply's body. */
 static size_t
 part_end(struct ctl_conn *cc, const struct part *pt)
 {
@@ -324,7 +324,7 @@ ctl_devices(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* All settings of a port or a switch. */
+/* Reply with all settings of a port or a switch. */
 static int
 settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
 {

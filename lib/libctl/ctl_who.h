@@ -26,9 +26,9 @@ struct ctl_who {
 };
 
 /*
- * Administrators are root, the effective user of this process as it calls this,
- * and who is in group `admin', or nobody else with CTL_WHO_NOGROUP.  The main
- * thread, before the first connection.
+ * Say that administrators are root, the effective user of this process as it
+ * calls this, and members of group `admin', or nobody else with
+ * CTL_WHO_NOGROUP.  The main thread, before the first connection.
  */
 void	ctl_who_init(gid_t admin);
 

@@ -179,8 +179,8 @@ int	hostif_renew(struct hostif *hi, const struct hostif_fds *fds,
 	    char why[HOSTIF_WHY]);
 
 /*
- * hostif_table.c: take the interface out of the table, for its own thread.
- * Returns false if it is not there: then it is another thread's to stop.
+ * Take the interface out of the table, for its own thread.  Returns false if
+ * the interface is not there: another thread stops it.  hostif_table.c.
  */
 bool	hostif_forget(const struct hostif *hi);
 
@@ -255,8 +255,9 @@ int	hostif_fail(char why[HOSTIF_WHY], int error, const char *fmt, ...)
 	    __attribute__((__format__(__printf__, 3, 4)));
 
 /*
- * hostif_open_xdp.c: open interface fds->hf_name, whose index is known; `s' is
- * a socket for ioctl(2).  After an error the caller closes the descriptors.
+ * Open interface fds->hf_name, whose index is known; `s' is a socket for
+ * ioctl(2).  After an error the caller closes the descriptors.
+ * hostif_open_xdp.c.
  */
 int	hostif_open_xdp(struct hostif_fds *fds, int s, char why[HOSTIF_WHY]);
 
@@ -265,9 +266,9 @@ union bpf_attr;
 int	hostif_bpf(int command, union bpf_attr *attr);
 
 /*
- * hostif_drop.c: have the host's stack get no frames of the interface, until
- * the descriptor that this returns is closed.  Returns -1 if this kernel has no
- * means for that.  Needs privileges.
+ * Have the host's stack get no frames of the interface, until the descriptor
+ * that this returns is closed.  Returns -1 if this kernel has no means for
+ * that.  Needs privileges.  hostif_drop.c.
  */
 int	hostif_drop(const char *ifname, uint32_t index);
 

@@ -110,7 +110,7 @@ struct run_calls {
 		    const struct timespec *, const sigset_t *);
 };
 
-/* The calls of libc, which are found once.  Any thread. */
+/* Return the calls of libc, which are found once.  Any thread. */
 const struct run_calls *run_calls(void);
 
 /* A port of this process.  run_port.c. */
@@ -166,7 +166,7 @@ run_find(int fd)
 /* References that the calls in progress of this thread have. */
 extern _Thread_local unsigned int run_held;
 
-/* The last reference has gone.  Leaves errno. */
+/* Free a descriptor: the last reference has gone.  Leaves errno. */
 void	run_desc_free(struct run_desc *rd);
 
 /* Give back a reference.  Leaves errno. */
@@ -179,8 +179,8 @@ run_put(struct run_desc *rd)
 }
 
 /*
- * The descriptor `fd' with a reference, or NULL if it is not of /dev/netmap.
- * Until it has one it may be closed, and used again as another.
+ * Reference the descriptor `fd', or return NULL if it is not of /dev/netmap.
+ * Without a reference `fd' may be closed, and used again as another.
  */
 static inline struct run_desc *
 run_get(int fd)
@@ -201,7 +201,7 @@ run_get(int fd)
 	return (rd);
 }
 
-/* Another reference of who has one. */
+/* Take another reference; the caller has one. */
 static inline void
 run_ref(struct run_desc *rd)
 {
@@ -239,7 +239,7 @@ run_any(void)
 	return (atomic_load_explicit(&run_count, memory_order_relaxed) != 0);
 }
 
-/* open(2) of /dev/netmap. */
+/* Handle open(2) of /dev/netmap. */
 int	run_open(int flags);
 /*
  * Make one of the socket `copy', which it owns then.  Returns it with a
@@ -249,13 +249,13 @@ struct run_desc *run_desc_new(int copy);
 /* Let it be found as `fd', below RUN_FDS. */
 void	run_desc_add(struct run_desc *rd, int fd);
 /*
- * `copy' is a new number of `rd'.  Returns it, or -1 with errno if the table
- * has no space for it.
+ * Add `copy', a new number of `rd'.  Returns `copy', or -1 with errno if the
+ * table has no space.
  */
 int	run_copied(struct run_desc *rd, int copy);
 /*
- * `fd', or all from `first' to `last', are about to be closed.  Those that are
- * not of /dev/netmap are left alone.
+ * Forget `fd', or all from `first' to `last', which are about to be closed.
+ * Numbers that are not of /dev/netmap are left alone.
  */
 void	run_closed(int fd);
 void	run_closed_range(unsigned int first, unsigned int last);
@@ -269,10 +269,10 @@ run_registered(struct run_desc *rd)
 }
 
 /*
- * NETMAP_REQ_REGISTER: open the port, or share the one of this name that the
- * process has.  Sets what rd_registered guards, but not that.  Returns 0 or -1
- * with errno, and with what is wrong in `why', which has as many bytes as
- * vw_why, or "".  rd_lock.
+ * Open the port, or share the port of this name that the process has:
+ * NETMAP_REQ_REGISTER.  Sets what rd_registered guards, but not that.  Returns
+ * 0 or -1 with errno, and with what is wrong in `why', which has as many bytes
+ * as vw_why, or "".  rd_lock.
  */
 int	run_port_open(struct run_desc *rd, const char *name,
 	    struct nmreq_register *reg, char *why);
@@ -281,7 +281,7 @@ int	run_port_open(struct run_desc *rd, const char *name,
  * process.  Returns 0, or -1 with errno.  The ports' lock.
  */
 int	run_port_share(struct run_desc *rd);
-/* The descriptor leaves its port, which is closed with the last one. */
+/* Leave the port, which is closed with its last descriptor. */
 void	run_port_close(struct run_desc *rd);
 /* Keep the ports as they are, around fork(2).  Any thread. */
 void	run_ports_lock(void);
@@ -289,8 +289,8 @@ void	run_ports_unlock(void);
 /* Connect rd_fd, if it is not yet.  0, or -1 with errno.  rd_lock. */
 int	run_connect(struct run_desc *rd);
 /*
- * Around requests over a connection, which other processes may have, too.  Of
- * threads of this process, one is here at a time.
+ * Begin and end requests over a connection, which other processes may have,
+ * too.  Of threads of this process, one is here at a time.
  */
 void	run_request_begin(int fd);
 void	run_request_end(int fd);
@@ -302,9 +302,9 @@ void	run_request_end(int fd);
  */
 struct run_desc *run_share(int fd, bool connected);
 
-/* ioctl(2) NIOCCTRL. */
+/* Handle ioctl(2) NIOCCTRL. */
 int	run_control(struct run_desc *rd, struct nmreq_header *hdr);
-/* NIOCREGIF, NIOCGINFO. */
+/* Handle NIOCREGIF and NIOCGINFO. */
 int	run_legacy(struct run_desc *rd, unsigned long request,
 	    struct nmreq *nmr);
 /*
@@ -315,20 +315,20 @@ int	run_legacy(struct run_desc *rd, unsigned long request,
 int	run_options_refuse(const struct nmreq_header *hdr);
 
 /*
- * run_maps.c.  The ports' lock.  Map the window of a port that has been opened
- * over all mappings of its memory; and that of any port over a mapping that has
- * been made, if it is of its memory: `memory' is that of the mapping.  0, or -1
- * with errno.
+ * Map the window of a port that has been opened over all mappings of its
+ * memory; and that of any port over a mapping that has been made, if it is of
+ * its memory: `memory' is that of the mapping.  0, or -1 with errno.  The
+ * ports' lock.  run_maps.c.
  */
 int	run_maps_port(const struct vale_client_port *cp);
 int	run_maps_memory(const struct vale_client_port *cp,
 	    const struct stat *memory, void *addr, size_t len, int prot,
 	    int flags, off_t offset);
-/* mmap(2) of the port's memory, with all windows.  run_port.c. */
+/* Map the port's memory, with all windows, for mmap(2).  run_port.c. */
 void	*run_port_mmap(const struct run_port *rp, void *addr, size_t len,
 	    int prot, int flags, off_t offset);
 
-/* ioctl(2) and mmap(2) of a descriptor of /dev/netmap. */
+/* Handle ioctl(2) and mmap(2) of a descriptor of /dev/netmap. */
 int	run_ioctl(struct run_desc *rd, unsigned long request, void *arg);
 void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,
 	    int flags, off_t offset);
@@ -337,28 +337,28 @@ void	*run_mmap(struct run_desc *rd, void *addr, size_t len, int prot,
 #define	RUN_TX_EVENTS	(POLLOUT | POLLWRNORM)
 #define	RUN_RX_EVENTS	(POLLIN | POLLRDNORM)
 
-/* The time `timeout' from now, by CLOCK_MONOTONIC. */
+/* Return the time `timeout' from now, by CLOCK_MONOTONIC. */
 struct timespec run_deadline(const struct timespec *timeout);
-/* The time from now until `deadline', at least 0. */
+/* Return the time from now until `deadline', at least 0. */
 struct timespec run_left(const struct timespec *deadline);
 
 /*
- * ppoll(2) with at least one descriptor of /dev/netmap.  `descs' are those of
- * `fds' that are of /dev/netmap, to which the caller has references, or NULL:
- * look them up.  `timeout' NULL is no limit.
+ * Handle ppoll(2) with at least one descriptor of /dev/netmap.  `descs' are
+ * those of `fds' that are of /dev/netmap, to which the caller has references,
+ * or NULL: look them up.  `timeout' NULL is no limit.
  */
 int	run_poll(struct pollfd *fds, struct run_desc *const *descs, nfds_t n,
 	    const struct timespec *timeout, const sigset_t *mask);
 /*
- * pselect(2) with at least one descriptor of /dev/netmap.  `timeout' NULL is no
- * limit.
+ * Handle pselect(2) with at least one descriptor of /dev/netmap.  `timeout'
+ * NULL is no limit.
  */
 int	run_select(int n, fd_set *sets[3], const struct timespec *timeout,
 	    const sigset_t *mask);
 /* Return whether a descriptor of /dev/netmap is in `sets'. */
 bool	run_select_any(int n, fd_set *sets[3]);
 
-/* epoll_ctl(2) of `fd', a descriptor of /dev/netmap. */
+/* Handle epoll_ctl(2) of `fd', a descriptor of /dev/netmap. */
 int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 /*
  * Return whether a descriptor of /dev/netmap is in any epoll(7) descriptor, or
@@ -366,15 +366,16 @@ int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
  */
 bool	run_epoll_used(void);
 bool	run_epoll_any(int epfd);
-/* epoll_pwait2(2) of an `epfd' that has one.  `timeout' NULL is no limit. */
+/* Handle epoll_pwait2(2) of an `epfd' with such an `fd'.  NULL is no limit. */
 int	run_epoll_wait(int epfd, struct epoll_event *events, int max,
 	    const struct timespec *timeout, const sigset_t *mask);
 /*
- * `fd', of /dev/netmap or epoll(7), is about to be closed.  The table's lock.
+ * Forget `fd', of /dev/netmap or epoll(7), before it is closed.  The table's
+ * lock.
  */
 void	run_epoll_closed(int fd);
 
-/* The lock of the table of descriptors.  Any thread. */
+/* Take and release the lock of the table of descriptors.  Any thread. */
 void	run_lock(void);
 void	run_unlock(void);
 

@@ -54,7 +54,7 @@ int	__openat64_2(int, const char *, int);
 int	__poll_chk(struct pollfd *, nfds_t, int, size_t);
 int	__ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
 	    const sigset_t *, size_t);
-/* Says that a program has overflowed a buffer, and ends it. */
+/* Say that a program has overflowed a buffer, and end the program. */
 void	__chk_fail(void) __attribute__((__noreturn__));
 
 static struct run_calls next;
@@ -90,7 +90,7 @@ next_find(void)
 	errno = error;
 }
 
-/* Other libraries' constructors may call before any of this one's would run. */
+/* Find the calls when used: other libraries' constructors may come first. */
 const struct run_calls *
 run_calls(void)
 {
@@ -227,7 +227,7 @@ closefrom(int first)
 	(void)close_range(MAX(first, 0), ~0u, 0);
 }
 
-/* `copy' is a new number of `rd', which is given back, or -1; or rd is NULL. */
+/* Add `copy', a new number or -1, to `rd', which is given back or NULL. */
 static int
 copied(struct run_desc *rd, int copy)
 {
@@ -247,7 +247,7 @@ dup(int fd)
 	return (copied(rd, run_calls()->dup(fd)));
 }
 
-/* `flags' is -1 for dup2(2). */
+/* Handle dup2(2), where `flags' is -1, and dup3(2). */
 static int
 dup_to(int from, int to, int flags)
 {
@@ -402,7 +402,7 @@ poll_any(const struct pollfd *fds, nfds_t n)
 	return (false);
 }
 
-/* A time limit in milliseconds; a negative one is none. */
+/* Convert a time limit in milliseconds; a negative one is none. */
 static const struct timespec *
 limit(struct timespec *ts, int ms)
 {
@@ -432,7 +432,7 @@ ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	return (run_poll(fds, NULL, n, timeout, mask));
 }
 
-/* The caller has less space than it says: end, as the C library does. */
+/* End the program, as the C library does, if it has less space than it says. */
 static void
 check_space(nfds_t n, size_t size)
 {
@@ -455,7 +455,7 @@ __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 	return (ppoll(fds, n, timeout, mask));
 }
 
-/* Linux leaves in the limit what is left of it. */
+/* Leave in the limit the time that is left, as Linux does. */
 static void
 limit_left(struct timeval *tv, const struct timespec *begin)
 {

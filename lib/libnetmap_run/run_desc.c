@@ -96,7 +96,7 @@ table_init(void)
 	pthread_atfork(fork_before, fork_after, forked);
 }
 
-/* The table's lock. */
+/* Set the descriptor of a number.  The table's lock. */
 static void
 table_set(int fd, struct run_desc *rd)
 {
@@ -105,7 +105,7 @@ table_set(int fd, struct run_desc *rd)
 	atomic_store_explicit(&run_fds[fd], rd, memory_order_release);
 }
 
-/* An unused one, or NULL.  The table's lock. */
+/* Find an unused descriptor, or return NULL.  The table's lock. */
 static struct run_desc *
 desc_alloc(void)
 {
@@ -156,7 +156,7 @@ run_desc_add(struct run_desc *rd, int fd)
 	run_unlock();
 }
 
-/* A descriptor to be used as one of /dev/netmap: a copy of ours. */
+/* Return a descriptor to be used as one of /dev/netmap: a copy of ours. */
 static int
 open_socket(int fd, int copy)
 {

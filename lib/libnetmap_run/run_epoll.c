@@ -29,7 +29,7 @@ static struct run_entry *entries;	/* the table's lock */
 static size_t nentries;
 static atomic_size_t epoll_count;	/* the same; to look without it */
 
-/* Returns the entry, or NULL.  The table's lock, as all of these. */
+/* Return the entry, or NULL.  The table's lock, as all of these. */
 static struct run_entry *
 entry_find(int epfd, int fd)
 {
@@ -159,8 +159,9 @@ entry_pollfd(const struct run_entry *ee)
 }
 
 /*
- * What is there now: who closes a number takes its entry out with the table's
- * lock, so it is of the entry's descriptor here, and may be of another later.
+ * Gather what is there now: closing a number takes its entry out with the
+ * table's lock, so the number is of the entry's descriptor here, and may be of
+ * another later.
  */
 static int
 epoll_init(struct run_epoll *ew, int epfd)
@@ -255,7 +256,7 @@ epoll_take_others(struct run_epoll *ew, struct epoll_event *events, int max)
 	return (run_calls()->epoll_wait(ew->ew_epfd, events, max, 0));
 }
 
-/* Both kinds take turns to come first, so that neither takes all the space. */
+/* Take events: both kinds come first in turn, so that neither takes all. */
 static int
 epoll_take(struct run_epoll *ew, struct epoll_event *events, int max)
 {

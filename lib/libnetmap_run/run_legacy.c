@@ -45,7 +45,7 @@ legacy_register(const struct nmreq *nmr, struct nmreq_register *reg)
 		    NR_REG_ONE_NIC : NR_REG_ALL_NIC;
 }
 
-/* A pipe was named by its number: now it is a part of the name. */
+/* Put a pipe's number into the name, where it belongs now. */
 static void
 legacy_pipe(struct nmreq_header *hdr, struct nmreq_register *reg)
 {
@@ -60,7 +60,7 @@ legacy_pipe(struct nmreq_header *hdr, struct nmreq_register *reg)
 	reg->nr_ringid = 0;
 }
 
-/* NIOCREGIF.  Returns the request, or 0 if it is not supported. */
+/* Convert NIOCREGIF.  Returns the request, or 0 if it is not supported. */
 static uint16_t
 legacy_regif(const struct nmreq *nmr, struct nmreq_header *hdr,
     union run_legacy *body)
@@ -96,7 +96,7 @@ legacy_info(const struct nmreq *nmr, union run_legacy *body)
 	return (NETMAP_REQ_VALE_LIST);
 }
 
-/* What a request has said. */
+/* Return what a request has said. */
 static void
 legacy_result(struct nmreq *nmr, const struct nmreq_header *hdr,
     const union run_legacy *body)

@@ -42,7 +42,7 @@ struct map {
 	int		 prot;
 };
 
-/* All of a file that has no size; free(). */
+/* Read all of a file that has no size; free(). */
 static char *
 read_all(const char *path)
 {
@@ -107,7 +107,7 @@ maps_parse(char *text, const struct stat *st, struct map *maps)
 	return (n);
 }
 
-/* All that there are, in their order; free().  NULL on an error. */
+/* Find all mappings, in their order; free().  NULL on an error. */
 static struct map *
 maps_find(const struct stat *st, unsigned int *n)
 {

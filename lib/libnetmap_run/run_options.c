@@ -21,8 +21,8 @@
 #define	OPTIONS_MAX	NETMAP_REQ_MAXSIZE
 
 /*
- * Bytes of an option besides its header, as it says.  Those of a fixed size say
- * 0; as each may be there once only, they fit.
+ * Return the bytes of an option besides its header, as the option says.
+ * Options of a fixed size say 0; as each may be there once only, they fit.
  */
 static uint64_t
 option_size(const struct nmreq_option *opt)

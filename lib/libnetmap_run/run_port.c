@@ -46,8 +46,8 @@ run_ports_unlock(void)
 }
 
 /*
- * The port of this name, or NULL.  One whose valed has ended is left to its
- * descriptors.
+ * Find the port of this name, or return NULL.  A port whose valed has ended is
+ * left to its descriptors.
  */
 static struct run_port *
 port_find(const char *name)
@@ -69,7 +69,7 @@ port_single(const struct nmreq_register *reg)
 	    reg->nr_mode == NR_REG_NULL);
 }
 
-/* The port's descriptors are the library's own, or no longer. */
+/* Make the port's descriptors the library's own, or no longer. */
 static void
 port_own(const struct run_port *rp, bool own)
 {
@@ -97,9 +97,9 @@ port_add(struct run_port *rp, const char *name,
 }
 
 /*
- * A descriptor of the memory for a new pipe: that of its port, or nr_mem_id.
- * -1 if this process has neither.  The memory may be another user's, if the
- * descriptor was passed.
+ * Return a descriptor of the memory for a new pipe: that of its port, or
+ * nr_mem_id.  -1 if this process has neither.  The memory may be another
+ * user's, if the descriptor was passed.
  */
 static int
 port_proof(const char *name, const struct nmreq_register *reg)
@@ -117,7 +117,7 @@ port_proof(const char *name, const struct nmreq_register *reg)
 	return (-1);
 }
 
-/* A port that the library has has no mapping of the program's yet. */
+/* Map a port that is new in this process over the program's mappings. */
 static int
 port_started(struct run_port *rp)
 {
@@ -167,7 +167,7 @@ refuse(char *why, const char *text, int error)
 	return (run_fail(error));
 }
 
-/* The rings that `reg' asks for, of those that the port has. */
+/* Take the rings that `reg' asks for, of those that the port has. */
 static int
 desc_rings(struct run_desc *rd, const struct run_port *rp,
     const struct nmreq_register *reg, char *why)
@@ -238,8 +238,8 @@ rings_give(const struct run_desc *rd, struct run_port *rp)
 }
 
 /*
- * What the request says of the port.  The netmap_if is that of the rings of
- * this descriptor (libvale.h).  The list of extra buffers is in that of the
+ * Describe the port in the request.  The netmap_if is that of the rings of this
+ * descriptor (libvale.h).  The list of extra buffers is in that of the
  * descriptor that has them: the first.
  */
 static void
@@ -270,7 +270,7 @@ port_describe(const struct run_desc *rd, struct run_port *rp,
 	}
 }
 
-/* The ports' lock. */
+/* Release a reference to a port.  The ports' lock. */
 static void
 port_release(struct run_port *rp)
 {
@@ -283,7 +283,7 @@ port_release(struct run_port *rp)
 	free(rp);
 }
 
-/* The descriptor takes its rings of the port. */
+/* Give the descriptor its rings of the port. */
 static int
 port_join(struct run_desc *rd, struct run_port *rp,
     const struct nmreq_register *reg, char *why)

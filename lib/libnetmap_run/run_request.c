@@ -111,7 +111,7 @@ desc_replace(const struct run_desc *rd, int new)
 	run_calls()->dup3(new, rd->rd_fd, O_CLOEXEC);
 }
 
-/* The connection has failed: the next request makes another. */
+/* Close a connection that has failed: the next request makes another. */
 static void
 desc_disconnect(struct run_desc *rd)
 {
@@ -130,7 +130,7 @@ desc_disconnect(struct run_desc *rd)
 	errno = error;
 }
 
-/* valed has gone: netmap's error for a port that has gone. */
+/* Fail with netmap's error for a port that has gone: valed has. */
 static int
 desc_gone(struct run_desc *rd)
 {
@@ -187,7 +187,7 @@ static const struct run_body {
 	{ NETMAP_REQ_PORT_HDR_GET, 0, sizeof(struct nmreq_port_hdr) },
 };
 
-/* NULL if the request is not supported. */
+/* Find a request's form; NULL if the request is not supported. */
 static const struct run_body *
 body_find(uint16_t type)
 {
@@ -210,7 +210,7 @@ desc_call(struct run_desc *rd, struct vale_client_call *call)
 	return (r);
 }
 
-/* A request other than NETMAP_REQ_REGISTER. */
+/* Make a request other than NETMAP_REQ_REGISTER. */
 static int
 desc_request(struct run_desc *rd, struct nmreq_header *hdr)
 {
@@ -314,7 +314,7 @@ desc_ready(struct run_desc *rd)
 	return (run_registered(rd) ? 0 : run_fail(ENXIO));
 }
 
-/* A sync that has moved nothing: valed may have gone. */
+/* Check after a sync that has moved nothing: valed may have gone. */
 static int
 desc_idle(struct run_desc *rd)
 {

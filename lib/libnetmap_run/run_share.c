@@ -24,7 +24,7 @@
 
 #include "netmap_run.h"
 
-/* An option of a socket, in `value'. */
+/* Get an option of a socket, in `value'. */
 static bool
 option_get(int fd, int option, void *value, socklen_t size)
 {
@@ -74,7 +74,7 @@ socket_of_valed(int fd)
 	return (same);
 }
 
-/* The ports' lock. */
+/* Make a descriptor of a passed one.  The ports' lock. */
 static struct run_desc *
 share_desc(int fd, bool connected)
 {

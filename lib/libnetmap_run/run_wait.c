@@ -55,7 +55,7 @@ ring_events(struct run_desc *rd, unsigned int i, short events)
 	return (revents);
 }
 
-/* Any of the descriptor's ring pairs will do. */
+/* Return the events of any of the descriptor's ring pairs. */
 static short
 desc_events(struct run_desc *rd, short events)
 {
@@ -93,9 +93,7 @@ ring_wait(struct run_desc *rd, unsigned int i, short events,
 	return (ready);
 }
 
-/*
- * The number of these sockets; one that has no port yet may get one meanwhile.
- */
+/* Return the number of these sockets; a port may come meanwhile. */
 static unsigned int
 desc_sockets(struct run_desc *rd)
 {
@@ -124,7 +122,7 @@ struct run_wait {
 	struct wait_desc wt_small_descs[WAIT_SMALL];
 };
 
-/* Returns how many are ready. */
+/* Sync the descriptors.  Returns how many are ready. */
 static int
 wait_sync(struct run_wait *wt)
 {
@@ -417,7 +415,7 @@ select_fds(int n, fd_set *sets[3], struct pollfd *fds)
 	return (count);
 }
 
-/* Returns the number of bits, or -1 if a descriptor is not open. */
+/* Return the number of bits, or -1 if a descriptor is not open. */
 static int
 select_result(int n, fd_set *sets[3], const struct pollfd *fds, nfds_t count)
 {

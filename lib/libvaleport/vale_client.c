@@ -124,7 +124,7 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	return (n == -1 ? -1 : 0);
 }
 
-/* A reply has one too many. */
+/* Close a descriptor that a reply has too many. */
 static void
 call_drop_fd(void *arg __unused, int fd)
 {
@@ -179,7 +179,7 @@ call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	return (-1);
 }
 
-/* valed has gone, if it left unread what was sent.  Returns -1. */
+/* Fail: valed has gone, if it left unread what was sent.  Returns -1. */
 static int
 call_fail(void)
 {

@@ -155,7 +155,7 @@ int	vale_grant_port_plan(struct vale_grant *gr,
 int	vale_grant_pipe_plan(struct vale_grant *gr,
 	    struct nmreq_port_info_get *info);
 
-/* What the next two call. */
+/* Do what vale_grant_fds() and vale_grant_close() ask for. */
 int	vale_grant_port_fds(struct vale_grant *gr);
 int	vale_grant_pipe_fds(struct vale_grant *gr);
 int	vale_grant_null_fds(struct vale_grant *gr);

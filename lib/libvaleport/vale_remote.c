@@ -255,7 +255,7 @@ remote_sync(struct frame_port *port)
 }
 
 /*
- * If all frames of a sync were invalid, there was none, but no kick was asked
+ * Show the next frame.  If all frames of a sync were invalid, no kick was asked
  * for.
  */
 static bool

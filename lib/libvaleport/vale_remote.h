@@ -73,11 +73,10 @@ struct vale_remote {
 };
 
 /*
- * The functions below, and those of the frame port, are one thread's, which may
- * be in valed's sandbox.
  *
- * Make vr->vrm_frames.vfp_port a frame port without a port: it drops what is
- * sent, and receives nothing.
+ * Make vr->vrm_frames.vfp_port a frame port without a port, which drops what is
+ * sent, and receives nothing.  This and the functions below, and those of the
+ * frame port, are one thread's, which may be in valed's sandbox.
  */
 void	vale_remote_init(struct vale_remote *vr);
 

@@ -224,9 +224,9 @@ vale_shared_wait(struct vale_desc *d)
 }
 
 /*
- * Senders, and who serves the port, read the number meanwhile, and may use
- * either value: the buffers are mapped from the beginning, and the caller has
- * charged them before.
+ * Add buffers.  Senders, and the thread that serves the port, read the number
+ * meanwhile, and may use either value: the buffers are mapped from the
+ * beginning, and the caller has charged them before.
  */
 void
 vale_shared_more(struct vale_desc *d, size_t more)

@@ -292,7 +292,7 @@ vale_txsync(struct vale_desc *d)
 	return (0);
 }
 
-/* If no frame is pending, let d->fd become readable with the next. */
+/* Let d->fd become readable with the next frame if no frame is pending. */
 int
 vale_rxsync(struct vale_desc *d)
 {
@@ -502,7 +502,7 @@ vale_setting_set_all(const char *name, const struct vale_setting_change *sc,
 	return (valed_call(name, VALE_WIRE_SET, &call));
 }
 
-/* valed may be of another version, and have more settings, or fewer. */
+/* Take what both know: another version of valed has more settings, or fewer. */
 int
 vale_setting_get(const char *name, enum vale_setting_scope scope,
     struct vale_setting_value value[VALE_NSETTINGS])

@@ -129,7 +129,7 @@ void	vfu_server_round(struct vfu_device *vd);
 void	vfu_server_fini(struct vfu_device *vd);
 
 /*
- * vfu_version.c: handle VERSION.  Returns 0, or an errno if the client must be
+ * Handle VERSION: vfu_version.c.  Returns 0, or an errno if the client must be
  * dropped.
  */
 int	vfu_version(struct vfu_device *vd, struct vfu_request *req);

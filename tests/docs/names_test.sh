@@ -19,7 +19,7 @@
 #
 # A prefix of members is that of one structure.
 #
-# A function's comment does not begin with a pronoun, or with "Whether".
+# A function's comment begins with a verb.
 #
 # Directories with TSAN_TESTS are in the list of those that a build with
 # ThreadSanitizer has.
@@ -516,9 +516,11 @@ prefixes_found_body()
 	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
 }
 
-# pronouns FILE...: comments of functions that begin with what stands for
-# another word, or for "Return whether".
-pronouns()
+# verbless FILE...: comments of functions whose first word is no verb, as far as
+# its form shows: "the", "whether" and others like them, a plural or a third
+# person, an argument or a name.  A comment that begins with a file's name is
+# about the functions that follow.
+verbless()
 {
 	awk '
 	FNR == 1 { comment = ended = type = 0 }
@@ -536,33 +538,42 @@ pronouns()
 		}
 		next
 	}
-	function bad() {
-		return first ~ /^(The same|As|It|Its|One)[ ,:.]/ ||
-		    first ~ /^(That|These|They|This|Those)[ ,:.]/ ||
-		    first ~ /^(Whether|Which|Who)[ ,:.]/
+	BEGIN {
+		n = split("A After All An Another Any As At Both Each Every " \
+		    "False For From How If In It Its No Nobody None Not Of " \
+		    "On One Only Or Other Some That The There These They " \
+		    "This Those To True Two What When Where Whether Which " \
+		    "While Who Why With Without", words)
+		for (; n > 0; n--)
+			other[words[n]] = 1
+	}
+	function bad(	word) {
+		word = first
+		sub(/[ ,:.;-].*/, "", word)
+		return first !~ /^[a-z0-9_]+[.][ch]/ &&
+		    (word !~ /^[A-Z][a-z]+$/ || word ~ /[^s]s$/ ||
+		    word in other)
 	}
 	ended && FNR == ended + 1 && /^[a-z][^;={]*$/ && !/[,(]$/ { type = FNR }
 	((type && FNR == type + 1 && /^[a-z_0-9]+[(]/) ||
-	    (ended && FNR == ended + 1 && /^[a-z][^={}]*[(].*[;,]$/)) &&
-	    bad() {
+	    (ended && FNR == ended + 1 && /^[a-z][^={}]*[(].*[;,]$/ &&
+	    !/^typedef|=/)) && bad() {
 		print FILENAME ":" at ": " first
 	}' "$@"
 }
 
-test_case comments "Comments of functions begin with no pronoun, in the \
-directories that are so already"
+test_case comments "Comments of functions begin with a verb"
 comments_body()
 {
-	(cd "$top" && pronouns $(find compat lib/lib[!v]* lib/libvfu \
-	    lib/libvaleport sys/dev/e1000 usr.bin usr.sbin -name '*.[ch]')) \
-	    > bad
+	(cd "$top" && verbless $(find compat lib sys usr.bin usr.sbin \
+	    -name '*.[ch]')) > bad
 	[ ! -s bad ] || {
 		cat bad
 		atf_fail "$(wc -l < bad) comments"
 	}
 }
 
-test_case comments_found "The check finds comments of both forms, before  \
+test_case comments_found "The check finds comments of all forms, before \
 definitions and prototypes"
 comments_found_body()
 {
@@ -580,11 +591,20 @@ comments_found_body()
 	#define	SIZE	2
 	/* It counts. */
 	struct one {
-	/* Return one. */
+	/* Returns one. */
 	int	two(void);
+	/* `a' is one. */
+	int	three(int a);
+	/* A callback. */
+	typedef int	four(void);
+	/* a.c: the rest. */
+	int	five(void);
+	/* Pass one. */
+	int	six(void);
 	EOF
-	pronouns a.c > bad
-	printf 'a.c:%s\n' '1: Whether it is so. */' '5: The same.' > expected
+	verbless a.c > bad
+	printf 'a.c:%s\n' '1: Whether it is so. */' '5: The same.' \
+	    '14: Returns one. */' "16: \`a' is one. */" > expected
 	atf_check diff expected bad
 }
 

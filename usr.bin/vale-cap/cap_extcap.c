@@ -18,7 +18,7 @@
 #include "libvale.h"
 #include "vale_version.h"
 
-/* Names of ports have no braces. */
+/* Print a port, whose name has no braces. */
 static int
 show_port(const struct vale_port_info *port, void *arg __unused)
 {

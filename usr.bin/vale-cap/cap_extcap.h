@@ -11,16 +11,16 @@
 #ifndef _CAP_EXTCAP_H_
 #define	_CAP_EXTCAP_H_
 
-/* A line for each port of valed's switches; none if there is no valed. */
+/* Print a line for each port of valed's switches; none if there is no valed. */
 void	cap_extcap_interfaces(void);
 
-/* The kind of the frames of an interface. */
+/* Print the kind of the frames of an interface. */
 void	cap_extcap_dlts(void);
 
-/* The options of a capture that may be chosen, as vale-cap(1) has them. */
+/* Print the options of a capture that may be chosen: vale-cap(1). */
 void	cap_extcap_config(void);
 
-/* What is wrong with a filter expression; nothing if it is right. */
+/* Print what is wrong with a filter expression, if anything. */
 void	cap_extcap_filter(const char *expression);
 
 #endif /* !_CAP_EXTCAP_H_ */

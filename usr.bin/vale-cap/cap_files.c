@@ -50,7 +50,7 @@ files_ring(const struct cap_files *cf)
 	return (cf->cf_bytes > 0 && cf->cf_max > 0);
 }
 
-/* Digits of the greatest number. */
+/* Return how many digits the greatest number has. */
 static int
 files_digits(const struct cap_files *cf)
 {
@@ -63,7 +63,7 @@ files_digits(const struct cap_files *cf)
 	return (digits);
 }
 
-/* The name of the file that begins now. */
+/* Return the name of the file that begins now. */
 static char *
 files_path(const struct cap_files *cf)
 {
@@ -91,7 +91,7 @@ files_path(const struct cap_files *cf)
 	return (path);
 }
 
-/* Only its owner may read what others have sent. */
+/* Create a file: only its owner may read what others have sent. */
 static FILE *
 file_create(const char *path)
 {
@@ -106,7 +106,7 @@ file_create(const char *path)
 	return (f);
 }
 
-/* The file takes the place of the one that was written cf_max files before. */
+/* Remove the file that was written cf_max files before. */
 static void
 files_keep(struct cap_files *cf)
 {

@@ -38,7 +38,7 @@ void	cap_files_open(struct cap_files *cf);
 /* Return whether the file is full, or old enough, that the next is to begin. */
 bool	cap_files_due(const struct cap_files *cf);
 
-/* How long until it is old enough, in milliseconds; -1: it never is. */
+/* Return the milliseconds until the file is old enough; -1: it never is. */
 int	cap_files_wait(const struct cap_files *cf);
 
 /* Return whether no file follows. */

@@ -53,7 +53,7 @@ put16(FILE *f, uint16_t value)
 	fwrite(&value, sizeof(value), 1, f);
 }
 
-/* The upper half comes first, whatever the byte order. */
+/* Write a time: the upper half comes first, whatever the byte order. */
 static void
 put_time(FILE *f, uint64_t time_ns)
 {

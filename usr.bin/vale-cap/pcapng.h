@@ -49,7 +49,7 @@ struct pcapng_packet {
 /* Write a packet.  An error is one of `f', as with the functions above. */
 void	pcapng_packet(FILE *f, const struct pcapng_packet *p);
 
-/* What interface number `interface' has captured, and what was dropped. */
+/* Write what interface number `interface' has captured, and dropped. */
 void	pcapng_statistics(FILE *f, uint32_t interface, uint64_t time_ns,
 	    uint64_t captured, uint64_t dropped);
 

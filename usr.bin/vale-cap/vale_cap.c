@@ -213,7 +213,7 @@ file_next(const struct capture *c)
 	return (true);
 }
 
-/* Without waiting: whether a signal says to stop. */
+/* Return, without waiting, whether a signal says to stop. */
 static bool
 stopped(void)
 {
@@ -247,9 +247,9 @@ monitor_open(struct capture *c, unsigned int i)
 }
 
 /*
- * valed has ended: open all monitors again, of one that takes its place, for
- * which the connections wait.  Ports of programs come after that.  Returns
- * false with errno.
+ * Open all monitors again, of the valed that takes the place of one that has
+ * ended, for which the connections wait.  Ports of programs come after that.
+ * Returns false with errno.
  */
 static bool
 reopen(struct capture *c)
@@ -399,7 +399,7 @@ port_open(struct capture *c, const char *name)
 	c->nports++;
 }
 
-/* The value of option `opt', from `min' to `max'. */
+/* Return the value of option `opt', from `min' to `max'. */
 static uint64_t
 number(int opt, const char *s, uint64_t min, uint64_t max)
 {
@@ -524,7 +524,7 @@ option(struct options *o, int ch)
 	}
 }
 
-/* What Wireshark asks.  False: it captures. */
+/* Answer what Wireshark asks.  Returns false if it captures. */
 static bool
 extcap(const struct options *o)
 {
@@ -555,7 +555,7 @@ is_port(const char *arg)
 	return (strncmp(arg, "vale", 4) == 0 && strchr(arg, ':') != NULL);
 }
 
-/* The words of the expression, or NULL if there is none. */
+/* Return the words of the expression, or NULL if there is none. */
 static char *
 expression(char **words)
 {
@@ -587,7 +587,7 @@ compile(struct capture *c, const char *text)
 		errx(EX_USAGE, "%s", why);
 }
 
-/* What the options must agree on. */
+/* Check what the options must agree on. */
 static void
 options_check(const struct options *o)
 {

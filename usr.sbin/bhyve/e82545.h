@@ -446,8 +446,9 @@ int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
 	    size_t size);
 
 /*
- * A process that ran an adapter has ended, by a crash or SIGKILL, and its
- * ec_memory is left.  Another process of the same program file has it go on:
+ * Have an adapter go on of which ec_memory is left: the process that ran the
+ * adapter has ended, by a crash or SIGKILL.  Another process of the same
+ * program file calls
  *
  *	e82545_salvage()		old memory -> a snapshot
  *	e82545_create()			on other memory
@@ -473,8 +474,8 @@ int	e82545_snapshot_restore(struct e82545 *dev, const void *buf,
  * ENOSPC if bufsize is less than the snapshot's length; ENOMEM.
  *
  * e82545_recover() needs an adapter that is paused, with the snapshot restored,
- * and the memory that was salvaged.  It writes descriptors back that a batch
- * had left, and raises interrupt causes that the guest may have missed.  Calls
+ * and the memory that was salvaged; writes descriptors back that a batch had
+ * left, and raises interrupt causes that the guest may have missed.  Calls
  * eo_map() and the operations that any thread may call.  Returns 0, EBUSY if
  * the adapter is not paused, or EINVAL as above.
  */
@@ -495,7 +496,7 @@ struct e82545_mode {
 					   with struct e82545_config's; or 0 */
 };
 
-/* Read it.  Any thread; takes no lock. */
+/* Read the mode.  Any thread; takes no lock. */
 void	e82545_mode(const struct e82545 *dev, struct e82545_mode *mode);
 
 /* Return ec_name, as the model copied it. */

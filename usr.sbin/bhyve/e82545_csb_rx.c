@@ -42,7 +42,7 @@
 #include "e82545_csb_impl.h"
 #include "e82545_intr.h"
 
-/* What was not read must be read before anything else. */
+/* Change the state: what was not read must be read before anything else. */
 void
 csb_rx_move(struct e82545_csb *c, enum csb_rx_state to)
 {

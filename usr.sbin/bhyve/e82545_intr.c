@@ -84,8 +84,8 @@ start_timers(uint64_t *packet_ns, uint64_t *absolute_ns, uint64_t now_ns,
 }
 
 /*
- * The delay timers.  Returns the causes that an event and expired timers set in
- * ICR.  Expired timers come first: a later packet must not restart them.
+ * Apply the delay timers.  Returns the causes that an event and expired timers
+ * set in ICR.  Expired timers come first: a later packet must not restart them.
  */
 static inline uint32_t __attribute__((__always_inline__))
 delay(struct e82545_moderation *m, const struct e82545_moder_event *ev)

@@ -87,8 +87,8 @@
 #include "e82545_stat.h"
 
 /*
- * The fast path of e82545_rx_frame(): a frame of one fragment, untagged, that
- * fits into one buffer.  Returns false, having done nothing, if it is another.
+ * Receive an untagged frame of one fragment that fits into one buffer: the fast
+ * path of e82545_rx_frame().  Returns false, having done nothing, for another.
  */
 static inline __attribute__((__always_inline__)) bool
 rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
@@ -183,7 +183,7 @@ rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	    (E82574_TSYNC_ENABLE | E82574_TSYNC_VALID)) == E82574_TSYNC_ENABLE;
 }
 
-/* If a descriptor has one buffer. */
+/* Begin a batch if a descriptor has one buffer. */
 static inline __attribute__((__always_inline__)) void
 rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
@@ -212,7 +212,7 @@ rx_begin_one(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	b->endless = b->posted == b->size;
 }
 
-/* If it has four. */
+/* Begin a batch if a descriptor has four buffers. */
 static __attribute__((__noinline__)) void
 rx_begin_split(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 {
@@ -249,8 +249,8 @@ rx_hashed(struct rx_batch *b, uint32_t from, uint64_t lower)
 }
 
 /*
- * Frames to the `nqueues' batches at `first': to one, or by RSS.  `*last' is
- * the queue of the last one.
+ * Pass frames to the `nqueues' batches at `first': to one, or by RSS.  `*last'
+ * is the queue of the last frame.
  */
 static inline __attribute__((__always_inline__)) enum e82545_rx_state
 rx_run(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
@@ -455,7 +455,7 @@ rx_queues(struct e82545 *dev, struct rx_batch *first, unsigned int nqueues,
 }
 
 /*
- * If descriptors are extended: begin, with RSS the batches of two queues, with
+ * Begin if descriptors are extended: with RSS the batches of two queues, with
  * DTYP of descriptors with four buffers.  Returns how many batches.
  */
 static __attribute__((__noinline__)) unsigned int

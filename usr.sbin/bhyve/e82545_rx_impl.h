@@ -176,7 +176,7 @@ rx_ring_size(const struct e82545 *dev, uint32_t regs, bool split)
 	    sizeof(struct e82545_rxd) >> split);
 }
 
-/* The ring, which is not empty; NULL if its address is invalid. */
+/* Map the ring, which is not empty; NULL if its address is invalid. */
 static inline uint64_t (*
 rx_ring_map(const struct e82545 *dev, uint32_t regs))[2]
 {

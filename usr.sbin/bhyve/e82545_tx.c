@@ -134,7 +134,7 @@ tx_step(struct tx_batch *b, unsigned int ndescs)
 }
 
 /*
- * TDT is not in the ring: take the descriptors up to the end if it is just
+ * Take the descriptors up to the end if TDT, which is not in the ring, is just
  * behind that.  All of a ring are two batches, because an index as the tail
  * that is the head means none.
  */
@@ -148,7 +148,7 @@ tx_to_end(struct tx_batch *b)
 	return (true);
 }
 
-/* Returns false if nothing is pending. */
+/* Begin a batch.  Returns false if nothing is pending. */
 static inline __attribute__((__always_inline__)) bool
 tx_begin(struct e82545 *dev, struct tx_batch *b, unsigned int queue)
 {
@@ -284,7 +284,7 @@ tx_causes(struct e82545 *dev, const struct tx_batch *b)
 	return (causes);
 }
 
-/* All up to the end of the ring are sent, unless the guest wants others now. */
+/* Set TDT to 0 after all up to the end of the ring, unless the guest has. */
 static __attribute__((__noinline__)) void
 tx_ended(struct e82545 *dev, const struct tx_batch *b)
 {
@@ -368,8 +368,8 @@ tx_end(struct e82545 *dev, struct tx_batch *b)
 }
 
 /*
- * A batch of a queue.  Returns false if it had nothing to do; else sets *more
- * if more may be pending, and *wake if the receive path must be woken.
+ * Send a batch of a queue.  Returns false if there was nothing to do; else sets
+ * *more if more may be pending, and *wake if the receive path must be woken.
  */
 static inline __attribute__((__always_inline__)) bool
 tx_queue(struct e82545 *dev, unsigned int queue, bool *more, bool *wake)

@@ -138,7 +138,7 @@ tx_report(uint64_t (*ring)[2], uint32_t i)
 	    offsetof(struct e82545_txd_legacy, status), E82545_TXD_DD);
 }
 
-/* `regs' is E82574_QUEUE() of the queue, here and below. */
+/* Return the ring's size; `regs' is E82574_QUEUE() of the queue, also below. */
 static inline uint32_t
 tx_ring_size(const struct e82545 *dev, uint32_t regs)
 {
@@ -146,7 +146,7 @@ tx_ring_size(const struct e82545 *dev, uint32_t regs)
 	    sizeof(union e82545_txd));
 }
 
-/* The ring, of `size' descriptors; NULL if its address is invalid. */
+/* Map the ring, of `size' descriptors; NULL if its address is invalid. */
 static inline uint64_t (*
 tx_ring_map(const struct e82545 *dev, uint32_t regs, uint32_t size))[2]
 {

@@ -30,7 +30,7 @@ kernel_fits(int built, int running)
 }
 
 #ifdef __FreeBSD__
-/* main() is the source tree's, and so is whatever opens vmm(4) first. */
+/* Check before main(), which is the source tree's, as is what opens vmm(4). */
 static void __attribute__((constructor))
 check_kernel(void)
 {

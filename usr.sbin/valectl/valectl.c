@@ -128,7 +128,7 @@ vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	close(fd);
 }
 
-/* -l: as FreeBSD's. */
+/* Show a port's place, as -l of FreeBSD's valectl(8). */
 static void
 show_place(const char *name, bool json)
 {
@@ -146,7 +146,7 @@ show_place(const char *name, bool json)
 		    list.nr_port_idx);
 }
 
-/* -g: as FreeBSD's. */
+/* Show a port's rings, as -g of FreeBSD's valectl(8). */
 static void
 show_rings(const char *name, bool json)
 {
@@ -173,10 +173,7 @@ vc_number(const char *s, uint64_t *value)
 	return (isdigit((unsigned char)*s) && *end == '\0' && errno == 0);
 }
 
-/*
- * -a: open the interface, with the privileges of who runs this, and pass it to
- * valed.
- */
+/* Open the interface, with the privileges of the user, and pass it to valed. */
 static void
 attach(char *name)
 {
@@ -246,7 +243,7 @@ ask(uint16_t reqtype, const char *verb)
 	return (fd);
 }
 
-/* reload: the first error is that of a file, or of what it changes. */
+/* Reload: the first error is that of a file, or of what it changes. */
 static void
 reload(bool replace)
 {
@@ -271,8 +268,8 @@ answers(void)
 }
 
 /*
- * restart: the process ends, and with it the connection.  Its socket stays: the
- * next one answers there when it serves.
+ * Restart: the process ends, and with it the connection.  Its socket stays: the
+ * next process answers there when it serves.
  */
 static void
 restart(void)
@@ -304,7 +301,7 @@ usage_settings(const char *of, enum vale_setting_scope scope)
 			printf("          %s=%s\n", se->se_name, se->se_arg);
 }
 
-/* -h, to which FreeBSD's valectl has another meaning, with an argument. */
+/* Help, or refuse -h with an argument, as FreeBSD's valectl has it. */
 static void __dead2
 help(int argc, char **argv, int next)
 {
@@ -318,7 +315,7 @@ help(int argc, char **argv, int next)
 	exit(EX_OK);
 }
 
-/* What a verb is called; `letter' has space for an option's. */
+/* Return what a verb is called; `letter' has space for an option's. */
 static const char *
 option_name(int verb, char letter[3])
 {
@@ -332,7 +329,7 @@ option_name(int verb, char letter[3])
 	return (letter);
 }
 
-/* --openmetrics */
+/* Write metrics, with --openmetrics. */
 static void
 metrics(const char *form)
 {
@@ -346,7 +343,7 @@ metrics(const char *form)
 		errx(EX_USAGE, "--openmetrics=%s: not text or http", form);
 }
 
-/* A number of seconds or of reports. */
+/* Parse a number of seconds or of reports. */
 static unsigned int
 operand(const char *s, unsigned int max)
 {
@@ -359,7 +356,7 @@ operand(const char *s, unsigned int max)
 
 static const char shortopts[] = ":a:c:d:g:hjk:l:o:s:t:";
 
-/* getopt_long(3) refuses an option; a long one is `arg'. */
+/* End if getopt_long(3) refuses an option; a long one is `arg'. */
 static void __dead2
 bad_option(const char *arg)
 {

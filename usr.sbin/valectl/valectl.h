@@ -55,7 +55,7 @@ struct vc_devices {
 /* Read all.  0, or -1 with errno if valed does not answer. */
 int	vc_devices_get(struct vc_devices *devices);
 
-/* valectl.c: end the program, after a failed connection or request. */
+/* End the program, after a failed connection or request.  valectl.c. */
 void	vc_fail(void) __attribute__((__noreturn__));
 /*
  * Return whether to try again after a failure, errno, of a program that goes on
@@ -66,65 +66,65 @@ bool	vc_again(unsigned int *tries);
 /* Make a request about `name'; a failure ends the program. */
 void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
 	    struct vale_client_call *call);
-/* A decimal number. */
+/* Parse a decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 
 /* valectl_set.c */
-/* -o: set all at once those of `n' arguments that are setting=value. */
+/* Set all at once those of `n' arguments that are setting=value: -o. */
 void	vc_set(const char *name, char *const arg[], unsigned int n);
-/* All settings of a port or switch, or one of them. */
+/* Show all settings of a port or switch, or one of them. */
 void	vc_show_settings(const char *name, const char *setting, bool json);
 
 /*
- * valectl_save.c: write settings that are in force, and that a configuration
- * file does not have, to that file; prints the lines.
+ * Write settings that are in force, and that a configuration file does not
+ * have, to that file; prints the lines.  valectl_save.c.
  */
 void	vc_save(const char *path);
 
 /* valectl_show.c */
 void	vc_print_json(json_t *value);
-/* The place of each port. */
+/* Show the place of each port, as FreeBSD's valectl(8) prints it. */
 void	vc_show_ports(bool json);
 /*
- * The counters of one of the ports, or of all if `port' is NULL; without `json'
- * they are printed, too.
+ * Return the counters of one of the ports, or of all if `port' is NULL; without
+ * `json' they are printed, too.
  */
 json_t	*vc_print_counters(const struct vc_ports *ports, const char *port,
 	    bool json);
-/* All counters of a port, or of each port of a switch. */
+/* Show all counters of a port, or of each port of a switch. */
 void	vc_show_counters(const char *name, bool json);
 void	vc_show_addrs(const char *name, bool json);
 
 /* valectl_device.c */
 #define	VC_ADDRESS_SIZE	18
 void	vc_address(const uint8_t addr[6], char text[VC_ADDRESS_SIZE]);
-/* "adapter" or "interface". */
+/* Return "adapter" or "interface". */
 const char *vc_device_kind(const struct vale_wire_device *wd);
-/* Counters and state of everything. */
+/* Show the counters and state of everything. */
 void	vc_show_all(bool json);
 
 /*
- * valectl_metrics.c: write all counters to `f', in the text format of
- * OpenMetrics or in the older one of Prometheus.  0, or -1 with errno if valed
- * does not answer.
+ * Write all counters to `f', in the text format of OpenMetrics or in the older
+ * one of Prometheus.  0, or -1 with errno if valed does not answer.
+ * valectl_metrics.c.
  */
 int	vc_metrics(FILE *f, bool openmetrics);
 /* Write all counters to stdout; a failure ends the program. */
 void	vc_show_metrics(bool openmetrics);
 
 /*
- * valectl_http.c: read a request from stdin, and reply to stdout.  Returns
- * within a time, whoever the client is.
+ * Read a request from stdin, and reply to stdout.  Returns within a time,
+ * whoever the client is.  valectl_http.c.
  */
 void	vc_http(void);
 
-/* valectl_table.c: what each port is, and does. */
+/* Show what each port is, and does.  valectl_table.c. */
 void	vc_show_table(void);
 
-/* valectl_events.c: print what happens, without an end. */
+/* Print what happens, without an end.  valectl_events.c. */
 void	vc_events(void) __attribute__((__noreturn__));
 
-/* valectl_live.c: all frames of a port that were dropped. */
+/* Return how many frames of a port were dropped.  valectl_live.c. */
 uint64_t vc_drops(const uint64_t counter[VALE_NCOUNTERS]);
 
 /*

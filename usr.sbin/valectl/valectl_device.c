@@ -122,7 +122,7 @@ vc_device_kind(const struct vale_wire_device *wd)
 	    "adapter");
 }
 
-/* A time as ISO 8601 has it, or "none" for 0. */
+/* Return a time as ISO 8601 has it, or "none" for 0. */
 static const char *
 time_text(uint64_t s)
 {

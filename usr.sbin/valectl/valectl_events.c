@@ -104,7 +104,7 @@ dropped(const char *device, const char *name, const char *port,
 	event("dropped", object);
 }
 
-/* The port of this name, or NULL. */
+/* Find the port of this name, or return NULL. */
 static const struct vale_port_info *
 port_find(const struct vc_ports *ports, const char *name)
 {
@@ -133,7 +133,7 @@ port_same(const struct vc_ports *ports, const struct vale_port_info *info,
 	return (other);
 }
 
-/* How much a counter has grown; a port that is new began with 0. */
+/* Return how much a counter has grown; a port that is new began with 0. */
 static uint64_t
 grown(const struct vale_port_info *now, const struct vale_port_info *last,
     int counter)
@@ -142,7 +142,7 @@ grown(const struct vale_port_info *now, const struct vale_port_info *last,
 	    last->vpi_counter[counter] : 0));
 }
 
-/* `before' is the report before the last one, or NULL. */
+/* Report changes of a port; `before' is the report before `last', or NULL. */
 static void
 port_compare(const struct vale_port_info *now,
     const struct vale_port_info *last, const struct vale_port_info *before)
@@ -196,7 +196,7 @@ client_event(const char *name, const struct vale_wire_device *wd)
 	    wd->wdv_port));
 }
 
-/* `last' is NULL for a device that is new, `now' for one that has gone. */
+/* Report clients; `last' is NULL of a new device, `now' of a former one. */
 static void
 client_compare(const struct vale_wire_device *now,
     const struct vale_wire_device *last)
@@ -213,7 +213,7 @@ client_compare(const struct vale_wire_device *now,
 		client_event("client_came", now);
 }
 
-/* Drops of a device that is new are known to be its own if `all'. */
+/* Report a device's drops; a new device's are known to be its own if `all'. */
 static void
 device_compare(const struct vale_wire_device *now,
     const struct vale_wire_device *last, bool all)

@@ -56,7 +56,9 @@ vc_drops(const uint64_t counter[VALE_NCOUNTERS])
 	return (sum);
 }
 
-/* The port as it was; one that is new, or was created again, began with 0. */
+/*
+ * Find a port's counters of before; a new port, also of its name, began with 0.
+ */
 static const uint64_t *
 before(const struct vc_ports *last, const struct vale_port_info *info)
 {
@@ -100,7 +102,7 @@ rate_compare(const void *a, const void *b)
 	return (d > 0 ? 1 : d < 0 ? -1 : strcmp(x->rt_name, y->rt_name));
 }
 
-/* Lines of a terminal for ports, or `n'. */
+/* Return a terminal's lines for ports, or `n'. */
 static size_t
 lines(size_t n)
 {

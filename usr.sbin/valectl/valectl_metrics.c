@@ -78,7 +78,7 @@ unit_of(const char *name)
 	return ("");
 }
 
-/* The metric with a name, which is made if there is none. */
+/* Find or make the metric with a name. */
 static struct family *
 family(struct families *fs, const char *type, const char *name,
     const char *help)
@@ -101,7 +101,7 @@ family(struct families *fs, const char *type, const char *name,
 	return (fa);
 }
 
-/* What counters and others are called in samples. */
+/* Return how names of counters and others end in samples. */
 static const char *
 suffix_of(const struct family *fa)
 {
@@ -111,7 +111,8 @@ suffix_of(const struct family *fa)
 }
 
 /*
- * Labels with their values, which end with a NULL; those without are left out.
+ * Add a sample.  Labels with their values follow, up to a NULL; a label without
+ * value is left out.
  */
 static void __attribute__((__sentinel__))
 sample(struct family *fa, const char *value, ...)
@@ -160,7 +161,7 @@ source_init(struct source *so, const char *kind, const char *device,
 	}
 }
 
-/* A sample of a source. */
+/* Add a sample of a source. */
 static void
 source_sample(const struct source *so, struct family *fa, const char *reason,
     const char *value)
@@ -174,7 +175,7 @@ source_sample(const struct source *so, struct family *fa, const char *reason,
 		    so->so_switch, "port", so->so_port, "reason", reason, NULL);
 }
 
-/* A counter, with its name in valed(8), its kind and its description. */
+/* Add a counter, with its name in valed(8), its kind and its description. */
 static void
 source_counter(struct families *fs, const struct source *so,
     const char *counter, unsigned int kind, const char *help, uint64_t value)

@@ -181,8 +181,9 @@ is_backend(const char *name, size_t *len)
 }
 
 /*
- * What variables of a port or switch start with: "pci.0.1.0", "port.vale0:x" or
- * "switch.vale0"; and the line of the file behind which new ones come.
+ * Find what variables of a port or switch start with: "pci.0.1.0",
+ * "port.vale0:x" or "switch.vale0"; and the line of the file behind which new
+ * variables come.
  */
 static void
 prefix_find(const char *name, char *prefix, size_t size, size_t *at)
@@ -226,7 +227,7 @@ variable_set(const char *prefix, const char *setting, const char *text,
 	changed = true;
 }
 
-/* A variable's value in the file, or NULL. */
+/* Return a variable's value in the file, or NULL. */
 static const char *
 variable_get(const char *prefix, const char *setting)
 {
@@ -238,7 +239,7 @@ variable_get(const char *prefix, const char *setting)
 	return (l != NULL ? l->l_value : NULL);
 }
 
-/* The burst of a rate is its default, if none is set. */
+/* Set a rate's burst to its default, if none is set. */
 static void
 burst_default(struct vale_setting_value *sv)
 {
@@ -250,7 +251,7 @@ burst_default(struct vale_setting_value *sv)
 		sv->sv_burst = rate.r_conf.rc_burst;
 }
 
-/* The value that valed has by the file; false if it is none. */
+/* Get the value that valed has by the file; false if the file has none. */
 static bool
 file_value(const char *prefix, unsigned int i, struct vale_setting_value *sv)
 {

@@ -19,7 +19,7 @@
 #include "valectl.h"
 #include "vale_setting.h"
 
-/* A call about `name' has failed. */
+/* End: a call about `name' has failed. */
 static void __dead2
 fail(const char *name)
 {
@@ -46,7 +46,7 @@ scope_of(const char *name)
 	return (strchr(name, ':') != NULL ? VALE_OF_PORT : VALE_OF_SWITCH);
 }
 
-/* The setting of `len' bytes; if it is none, name those that there are. */
+/* Find the setting of `len' bytes; if there is none, name all and end. */
 static unsigned int
 setting_of(const char *name, const char *setting, size_t len)
 {
@@ -68,7 +68,7 @@ setting_of(const char *name, const char *setting, size_t len)
 	    names);
 }
 
-/* A mirror may wait for its port; a name with a fault would wait for ever. */
+/* Warn: a mirror may wait for its port, but with a faulty name for ever. */
 static void
 warn_absent(const char *name, const char *mirrored)
 {

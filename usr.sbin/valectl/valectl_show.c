@@ -62,7 +62,6 @@ vc_print_json(json_t *value)
 	json_decref(value);
 }
 
-/* The place of each port, as FreeBSD's valectl(8) prints it. */
 void
 vc_show_ports(bool json)
 {

@@ -49,7 +49,7 @@ static const struct row titles = { .cell = { [PORT] = "PORT",
     [LINK] = "LINK", [VLAN] = "VLAN", [RATE] = "RATE", [TX] = "TX",
     [RX] = "RX", [DROP] = "DROP" } };
 
-/* A number of frames: all of its digits if there are at most five. */
+/* Print a number of frames: all of its digits if there are at most five. */
 static void
 number(char *cell, uint64_t n)
 {
@@ -65,7 +65,7 @@ number(char *cell, uint64_t n)
 	snprintf(cell, CELL_SIZE, "%.1f%c", d, *unit);
 }
 
-/* For how long a client has been connected. */
+/* Print for how long a client has been connected. */
 static void
 client(char *cell, uint64_t since_s)
 {
@@ -84,7 +84,7 @@ client(char *cell, uint64_t since_s)
 		snprintf(cell, CELL_SIZE, "%" PRIu64 "d", s / 86400);
 }
 
-/* A rate as it can be set: the greatest unit of which it is a multiple. */
+/* Print a rate as it can be set: in the greatest unit without fraction. */
 static void
 rate(char *cell, const struct vale_setting_value *sv)
 {
@@ -132,7 +132,7 @@ row_begin(struct row *row, const char *name)
 	strlcpy(row->cell[PORT], name, CELL_SIZE);
 }
 
-/* What a device says of itself; the port says the rest. */
+/* Fill in what a device says of itself; the port says the rest. */
 static void
 row_device(struct row *row, const struct vale_wire_device *wd)
 {

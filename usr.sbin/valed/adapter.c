@@ -129,9 +129,9 @@ adapter_rx_ready(void *arg)
 }
 
 /*
- * The client's memory has vanished under an access, a ring must be mapped, or
- * memory cannot be accessed: have the thread see to it.  Any thread, also in
- * the handler of SIGBUS.
+ * Have the thread see to the client's memory: it has vanished under an access,
+ * a ring must be mapped, or memory cannot be accessed.  Any thread, also in the
+ * handler of SIGBUS.
  */
 static void
 adapter_memory(void *arg)
@@ -198,7 +198,7 @@ adapter_msix(void *arg, bool on)
 	e82545_msix(ad->dev, on);
 }
 
-/* A client has connected, perhaps another guest's: start receiving. */
+/* Start receiving: a client has connected, perhaps another guest's. */
 static void
 adapter_attach(void *arg)
 {
@@ -285,7 +285,7 @@ memory_over(struct adapter *ad)
 	peer_mem_set_over(&ad->vfu.vdev_mem, ad->mem_over);
 }
 
-/* What the model is made with. */
+/* Say what the model is made with. */
 static void
 adapter_model(struct adapter *ad, struct e82545_config *config)
 {

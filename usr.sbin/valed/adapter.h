@@ -189,10 +189,10 @@ void	adapter_save(struct adapter *ad);
 bool	adapter_saved(struct adapter *ad);
 
 /*
- * A check of the watchdog (peer_watch.h): interrupts a system call in which the
+ * Check by the watchdog (peer_watch.h): interrupts a system call in which the
  * client blocks the adapter's thread.  The main thread must call it once a
- * second, and set a handler for the signal that it sends, PEER_SIGNAL,
- * without SA_RESTART.
+ * second, and set a handler for the signal that it sends, PEER_SIGNAL, without
+ * SA_RESTART.
  */
 void	adapter_watch(struct adapter *ad);
 

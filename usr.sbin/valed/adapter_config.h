@@ -85,7 +85,7 @@ valed_has_port(const struct adapter_config *ac)
 	    !valed_is_remote(ac));
 }
 
-/* An adapter's place as a number, which no other has. */
+/* Return an adapter's place as a number, which no other has. */
 static inline unsigned int
 valed_place(const struct adapter_config *ac)
 {

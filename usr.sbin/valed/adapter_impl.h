@@ -47,7 +47,7 @@ void	adapter_port_events(struct adapter *ad, bool on);
  * without it frames are copied once more.
  */
 void	adapter_port_direct(struct adapter *ad, bool on);
-/* From now on the port tells of its link. */
+/* Have the port tell of its link from now on. */
 void	adapter_port_on_link(struct adapter *ad);
 /* Have the guest's driver see the port's link. */
 void	adapter_port_show_link(struct adapter *ad);
@@ -60,9 +60,9 @@ void	adapter_port_check(struct adapter *ad);
 
 /* Wake the thread for adapter_work().  Any thread, also in a signal handler. */
 void	adapter_post(struct adapter *ad);
-/* The end of a round of events, for loop_round().  The adapter's thread. */
+/* End a round of events, for loop_round().  The adapter's thread. */
 void	adapter_work(void *arg);
-/* Of ad->work_ev and ad->timer_ev.  The adapter's thread. */
+/* Handle ad->work_ev and ad->timer_ev.  The adapter's thread. */
 void	adapter_work_event(int fd, void *arg);
 void	adapter_timer_event(int fd, void *arg);
 

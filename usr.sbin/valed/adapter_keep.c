@@ -72,8 +72,8 @@ note_build(struct dl_phdr_info *info, size_t size __unused, void *arg)
 }
 
 /*
- * What identifies the program's file, which says how its memory is laid out; of
- * zeros if it has no build ID.
+ * Get what identifies the program's file, which says how its memory is laid
+ * out; zeros if the file has no build ID.
  */
 static void
 keep_build(uint8_t build[BUILD_SIZE])
@@ -82,7 +82,7 @@ keep_build(uint8_t build[BUILD_SIZE])
 	dl_iterate_phdr(note_build, build);
 }
 
-/* A file of this size, which cannot become another one. */
+/* Make a file of this size, which cannot change. */
 static int
 file_make(const char *name, uint64_t size)
 {
@@ -117,7 +117,7 @@ adapter_keep_map(int fd, uint64_t *size)
 	return (p == MAP_FAILED ? NULL : p);
 }
 
-/* A journal from the store, or NULL if there is none of this form. */
+/* Take a journal from the store; NULL if none of this form is there. */
 static struct peer_mem_journal *
 journal_take(const char *name)
 {
@@ -135,7 +135,7 @@ journal_take(const char *name)
 	return (NULL);
 }
 
-/* The journal of the client's memory, which one process leaves to the next. */
+/* Map the journal of the client's memory, for this and the next process. */
 static struct peer_mem_journal *
 journal_map(const struct adapter_config *ac)
 {
@@ -177,7 +177,7 @@ store_remove(void *arg, const char *what)
 	    what));
 }
 
-/* Memory that is kept. */
+/* Map memory that is kept. */
 static struct adapter_keep *
 keep_map(const struct adapter_config *ac, uint64_t size)
 {
@@ -195,7 +195,7 @@ keep_map(const struct adapter_config *ac, uint64_t size)
 	return (ak);
 }
 
-/* Memory that is not: there is no store. */
+/* Allocate memory that is not kept: there is no store. */
 static struct adapter_keep *
 keep_new(uint64_t size)
 {
@@ -369,11 +369,11 @@ adapter_keep_forget(struct adapter *ad)
  */
 
 /*
- * While a thread delivers frames to another adapter, it handles what two
- * clients have written: frames of the one, descriptors of the other.  Nobody
- * can tell which of them has ended the process, so both are blamed: who did
- * that is blamed each time, and the others only as often as they had to do with
- * it.
+ * Blame the clients of the thread.  While it delivers frames to another
+ * adapter, it handles what two clients have written: frames of the one,
+ * descriptors of the other.  Nobody can tell which of them has ended the
+ * process, so both are blamed: the culprit each time, and the others only as
+ * often as they had to do with it.
  */
 static void
 note_blame(void)
@@ -387,7 +387,7 @@ note_blame(void)
 }
 
 #ifndef SANITIZED
-/* The kernel tells nobody else which call it was. */
+/* Print which call it was: the kernel tells nobody else. */
 static void
 say_call(int call)
 {
@@ -423,7 +423,7 @@ adapter_keep_receiver(struct adapter *ad)
 	receiving = ad == NULL ? NULL : keep_of(ad);
 }
 
-/* A sanitizer has its own handlers. */
+/* Handle the signals, unless a sanitizer has its own handlers. */
 void
 adapter_keep_signals(void)
 {

@@ -41,7 +41,7 @@ struct e82545_config;
 struct adapter *adapter_keep_alloc(const struct adapter_config *ac);
 void	adapter_keep_free(struct adapter *ad);
 
-/* Where its model lies: ec_memory of struct e82545_config. */
+/* Return where its model lies: ec_memory of struct e82545_config. */
 void	*adapter_keep_model(struct adapter *ad, size_t *size);
 
 /* Have its device and its memory kept, before its server is started. */
@@ -68,10 +68,12 @@ struct adapter_resumed {
 	uint64_t	ar_lost;	/* none: the client is disconnected */
 };
 
-/* The main thread, when all adapters have been started. */
+/*
+ * Return how adapters have gone on.  The main thread, after all have started.
+ */
 struct adapter_resumed adapter_keep_resumed(void);
 
-/* From now on its memory is what the next process goes on from. */
+/* Let the next process go on from this adapter's memory from now on. */
 void	adapter_keep_live(struct adapter *ad);
 
 /*
@@ -80,22 +82,22 @@ void	adapter_keep_live(struct adapter *ad);
  */
 void	adapter_keep_save(struct adapter *ad);
 
-/* The adapter ends: nothing is kept of it. */
+/* Forget an adapter that ends: nothing is kept. */
 void	adapter_keep_forget(struct adapter *ad);
 
 /*
- * The calling thread serves this adapter: if it ends the process, by a fault or
- * by a system call that the sandbox does not permit, that is noted in the
- * memory.  After adapter_keep_signals(), of the main thread, after
+ * Note that the calling thread serves this adapter: if it ends the process, by
+ * a fault or by a system call that the sandbox does not permit, that is noted
+ * in the memory.  After adapter_keep_signals(), of the main thread, after
  * peer_fault_init() and before the sandbox.
  */
 void	adapter_keep_blame(struct adapter *ad);
 void	adapter_keep_signals(void);
 
 /*
- * The calling thread, of any kind, hands frames to this adapter until it says
- * NULL: if it ends the process meanwhile, that is noted in this one's memory,
- * too.
+ * Note that the calling thread, of any kind, hands frames to this adapter until
+ * it says NULL: if it ends the process meanwhile, that is noted in this
+ * adapter's memory, too.
  */
 void	adapter_keep_receiver(struct adapter *ad);
 

@@ -107,7 +107,7 @@ bool	adapter_resume_find(struct adapter_keep *ak,
  * service manager has the files for a moment more.
  */
 void	adapter_resume_spent(struct adapter_keep *ak);
-/* The earlier process's files are of no use any more. */
+/* Drop the earlier process's files, which are of no use any more. */
 void	adapter_resume_drop(struct adapter_keep *ak);
 
 #endif /* !_ADAPTER_KEEP_IMPL_H_ */

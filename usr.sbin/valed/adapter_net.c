@@ -29,7 +29,7 @@
 #include "vale_remote.h"
 #include "valed_opener.h"
 
-/* A sync has failed, or works again. */
+/* Print that a sync has failed, or works again. */
 static void __attribute__((__format__(__printf__, 1, 0)))
 net_vlog(const char *fmt, va_list ap)
 {

@@ -70,7 +70,7 @@ enum adapter_net_news adapter_net_news(struct adapter_net *an,
 bool	adapter_net_bad(const struct adapter_net *an);
 void	adapter_net_again(struct adapter_net *an);
 
-/* The longest frame of an MTU, in bytes; of 0, without a limit. */
+/* Return the longest frame of an MTU, in bytes; of 0, without a limit. */
 uint32_t adapter_net_frame_max(uint32_t mtu);
 
 /* Close it, if it is open. */

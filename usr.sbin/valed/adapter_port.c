@@ -41,7 +41,7 @@
  * Its link.
  */
 
-/* The port's link has changed.  Any thread, with locks of libvale. */
+/* Note that the port's link has changed.  Any thread, with locks of libvale. */
 static void
 adapter_link(void *arg, bool up)
 {
@@ -73,7 +73,7 @@ adapter_port_show_link(struct adapter *ad)
  * Frames.
  */
 
-/* Frames of another adapter, on that adapter's thread. */
+/* Take frames of another adapter, on that adapter's thread. */
 static void
 adapter_sink(void *arg, struct frame_source *frames)
 {
@@ -106,7 +106,7 @@ adapter_port_events(struct adapter *ad, bool on)
 		loop_disable(ad->rx_ev);
 }
 
-/* The backend has frames. */
+/* Note that the backend has frames. */
 static void
 adapter_rx_event(int fd __unused, void *arg)
 {
@@ -120,8 +120,8 @@ adapter_rx_event(int fd __unused, void *arg)
  */
 
 /*
- * A port of another valed's switch has gone, or comes: its event is not that of
- * the next one.
+ * End the event of a port of another valed's switch, which has gone or comes:
+ * the next port has its own.
  */
 static void
 adapter_rx_end(struct adapter *ad)
@@ -144,7 +144,7 @@ adapter_port_check(struct adapter *ad)
 	adapter_net_again(&ad->net);
 }
 
-/* There is a port: receive from it. */
+/* Receive from a port, which there is now. */
 static void
 adapter_port_opened(struct adapter *ad)
 {
@@ -173,7 +173,7 @@ adapter_port_none(struct adapter *ad, const char *why)
 }
 
 /*
- * The opener has said something (valed_opener.h).  The guest sees no link if
+ * Handle what the opener says (valed_opener.h).  The guest sees no link if
  * there is no port for longer than another valed takes to be started again.
  */
 static void
@@ -264,9 +264,9 @@ port_drop(struct frame_port *port)
 }
 
 /*
- * Both ports are there for a moment, perhaps of one switch, and so may get the
- * same frame: what came through the new one, until the old one was closed, is
- * dropped.
+ * Move to another port.  Both ports are there for a moment, perhaps of one
+ * switch, and so may get the same frame: what came through the new port, until
+ * the old one was closed, is dropped.
  */
 int
 adapter_port_move(struct adapter *ad, const struct adapter_config *ac)

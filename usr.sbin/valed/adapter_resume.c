@@ -251,7 +251,7 @@ kept_find(struct kept_list *kl, const struct adapter_config *ac)
 	return (true);
 }
 
-/* What was used is out of the store's list; the rest is closed with that. */
+/* Take what was used out of the store's list: the rest is closed with that. */
 static void
 kept_end(struct kept_list *kl, const struct adapter_config *ac)
 {
@@ -280,8 +280,8 @@ struct resume_state {
 };
 
 /*
- * The states that were saved.  They are copied: a client that had taken over
- * the process may have the file.
+ * Copy the states that were saved: a client that had taken over the process may
+ * have the file.
  */
 static bool
 state_saved(struct adapter_keep *ak, struct resume_state *rs)

@@ -60,8 +60,9 @@ adapter_unshared(struct adapter *ad, const char *what, uint64_t gpa)
 }
 
 /*
- * A guest whose memory the client shares, but has itself as a private copy,
- * seems to post descriptors of zeros.  Check for that until something was sent.
+ * Check, until something was sent, for descriptors of zeros: a guest whose
+ * memory the client shares, but has itself as a private copy, seems to post
+ * these.
  */
 static void
 adapter_check(struct adapter *ad)
@@ -188,7 +189,7 @@ adapter_end(struct adapter *ad)
 		poll(NULL, 0, -1);
 }
 
-/* What the main thread has asked for. */
+/* Do what the main thread has asked for. */
 static void
 adapter_changes(struct adapter *ad)
 {

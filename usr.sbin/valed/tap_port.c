@@ -153,7 +153,7 @@ tap_next(struct frame_source *source)
 	tap_of_source(source)->tap_pending.f_len = 0;
 }
 
-/* What the host may send here.  0, or -1 with errno. */
+/* Set what the host may send here.  Returns 0, or -1 with errno. */
 static int
 tap_offloads(const struct tap_port *tp, unsigned long accepted)
 {
@@ -185,7 +185,7 @@ static const struct frame_port_ops tap_ops = {
 	.fpo_takes_uncut = tap_takes_uncut,
 };
 
-/* What is missing, besides the errno. */
+/* Return what is missing, besides the errno. */
 static const char *
 tap_missing(int error)
 {
@@ -250,7 +250,7 @@ tap_get(int fd, struct ifreq *ifr)
 	return (ioctl(fd, TUNSETIFF, ifr));
 }
 
-/* Why tap_get() has failed.  Returns -1. */
+/* Say why tap_get() has failed.  Returns -1. */
 static int
 tap_refused(const char *name, int error, char *why, size_t size)
 {

@@ -32,7 +32,7 @@ struct frame_port *tap_port_open(const char *name, uint32_t mtu, char *why,
 /* Close it.  No other call may be in progress or follow. */
 void	tap_port_close(struct frame_port *port);
 
-/* The descriptor that is readable if frames are pending. */
+/* Return the descriptor that is readable if frames are pending. */
 int	tap_port_fd(const struct frame_port *port);
 
 /*

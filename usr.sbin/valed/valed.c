@@ -138,7 +138,7 @@ _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
 _Static_assert(VALED_MAXADAPTERS + CTL_MAX + HOSTIF_MAX <=
     PEER_FAULT_MAX, "each has memory that may vanish");
 
-/* An adapter takes more than twenty descriptors. */
+/* Raise the limits: an adapter takes more than twenty descriptors. */
 static void
 limits_raise(void)
 {

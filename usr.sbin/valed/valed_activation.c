@@ -30,7 +30,7 @@
 static int	passed;
 static bool	ignored;
 
-/* The value of an environment variable as a number, or 0. */
+/* Return the value of an environment variable as a number, or 0. */
 static int
 env_number(const char *name)
 {
@@ -80,7 +80,7 @@ named(const char *name, size_t len, int fd)
 		found = fd;
 }
 
-/* The descriptor of a name, or -1. */
+/* Return the descriptor of a name, or -1. */
 static int
 fd_named(const char *name)
 {

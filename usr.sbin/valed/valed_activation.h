@@ -26,9 +26,9 @@ void	valed_activation_init(void);
 void	valed_activation_ignore(bool ignore);
 
 /*
- * The listening socket of a type (SOCK_*) that fd=`name' stands for, a number
- * or a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.  Also
- * in a child of the process that inherits it.
+ * Find the listening socket of a type (SOCK_*) that fd=`name' stands for, a
+ * number or a name in LISTEN_FDNAMES.  Sets *fdp, and returns NULL or an error.
+ * Also in a child of the process that inherits it.
  */
 const char *valed_activation_fd(const char *name, int type, int *fdp);
 
@@ -40,8 +40,8 @@ void	valed_activation_each(void (*fn)(const char *name, size_t len,
 	    int fd));
 
 /*
- * What comes with the descriptor `fd' and behind it has been taken, and is not
- * inherited any more, either by a program that this process executes.  Before
+ * Note that the descriptor `fd' and those behind have been taken, and are not
+ * inherited any more, by programs that this process executes either.  Before
  * there is another thread.
  */
 void	valed_activation_until(int fd);

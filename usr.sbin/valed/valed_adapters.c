@@ -37,7 +37,7 @@ static struct {
 } kept[VALED_MAXADAPTERS];
 static unsigned int nkept;
 
-/* The listening socket of a removed adapter with this path. */
+/* Take the listening socket of a removed adapter with this path. */
 static int
 kept_take(const char *path)
 {
@@ -94,8 +94,8 @@ valed_adapters_copy(struct adapter_config *all)
 }
 
 /*
- * A monitor outlasts the port that it captures.  When the name is reserved, no
- * other program can begin to capture it.
+ * Return whether a port is captured: a monitor outlasts the port.  When the
+ * name is reserved, no other program can begin to capture the port.
  */
 bool
 valed_captured(const char *port)

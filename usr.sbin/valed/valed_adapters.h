@@ -19,7 +19,7 @@
 #include "adapter.h"
 #include "adapter_config.h"
 
-/* The list, and the function above: before all others. */
+/* Set the list, and the function above: before all others. */
 void	valed_adapters_begin(struct adapter_list *list,
 	    void (*watch)(struct adapter *ending));
 

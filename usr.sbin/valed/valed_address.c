@@ -102,7 +102,7 @@ machine_id(uint8_t id[16])
 	return (any != 0);
 }
 
-/* What tells the adapter from others of this host. */
+/* Print what tells the adapter from others of this host. */
 static void
 adapter_text(const struct adapter_config *ac, char text[TEXT_SIZE])
 {

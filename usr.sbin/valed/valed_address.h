@@ -26,7 +26,7 @@ extern const char *valed_address_file;
 /* Set the address of *ac. */
 void	valed_address(struct adapter_config *ac);
 
-/* SipHash-2-4 of `len' bytes with a key of 16 bytes. */
+/* Return SipHash-2-4 of `len' bytes with a key of 16 bytes. */
 uint64_t valed_address_hash(const uint8_t key[16], const void *data,
 	    size_t len);
 

@@ -156,7 +156,7 @@ valed_config_slot(int bus, int slot, int func, const char *option)
 	return (vn);
 }
 
-/* The node of a place, which is added if there is none; NULL: it cannot be. */
+/* Find or add the node of a place; NULL: it cannot be added. */
 static struct valed_node *
 node_get(int bus, int slot, int func, struct valed_where where)
 {
@@ -193,7 +193,7 @@ valed_config_set(struct valed_node *vn, int variable, const char *value,
 	string_set(&vn->nd_variable[variable].nt_value, value, len);
 }
 
-/* The value of "name=value", and the end of the name before it. */
+/* Return the value of "name=value", and the end of the name. */
 static const char *
 split(const char *text, const char **end)
 {
@@ -261,7 +261,7 @@ line_parse(struct valed_line *ln, const char *text, const char *p,
 	return (line_name(ln, p, dot - 1 - p, where));
 }
 
-/* The line that sets the same, or a new one, or NULL. */
+/* Find or add the line that sets the same, or return NULL. */
 static struct valed_line *
 line_get(const struct valed_line *like, struct valed_where where)
 {

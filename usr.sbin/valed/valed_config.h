@@ -161,7 +161,7 @@ bool	valed_wrong(int status, const char *fmt, ...)
 /* Return whether nothing has been wrong. */
 bool	valed_config_ok(void);
 
-/* The index of a variable whose name has `len' characters, or -1. */
+/* Return the index of a variable whose name has `len' characters, or -1. */
 int	valed_variable(const char *name, size_t len);
 
 /* Return what to say of an unknown variable whose name has `len' characters. */
@@ -182,8 +182,8 @@ void	valed_config_file(const char *path);
 void	valed_config_option(const char *text);
 
 /*
- * The node of a place that an option -s has, whose value must stay; there must
- * be none yet, and less than VALED_MAXADAPTERS others of options.
+ * Add the node of a place that an option -s has, whose value must stay; there
+ * must be none yet, and less than VALED_MAXADAPTERS others of options.
  */
 struct valed_node *valed_config_slot(int bus, int slot, int func,
 	    const char *option);
@@ -192,22 +192,22 @@ struct valed_node *valed_config_slot(int bus, int slot, int func,
 void	valed_config_set(struct valed_node *vn, int variable,
 	    const char *value, size_t len);
 
-/* The lines about switches, ports and interfaces; returns how many. */
+/* Get the lines about switches, ports and interfaces; returns how many. */
 unsigned int valed_config_lines(const struct valed_line **lines);
 
-/* Where a line is. */
+/* Return where a line is. */
 struct valed_where valed_line_where(const struct valed_line *line);
 
-/* The node of a place, or NULL. */
+/* Find the node of a place, or return NULL. */
 struct valed_node *valed_config_find(int bus, int slot, int func);
 
 /*
- * The node of files and -o after `last', or the first one if that is NULL.
- * NULL at the end.
+ * Return the node of files and -o after `last', or the first one if that is
+ * NULL.  NULL at the end.
  */
 const struct valed_node *valed_config_next(const struct valed_node *last);
 
-/* Where a variable was set, or, if it was not, the first one of the node. */
+/* Return where a variable was set, or, if it was not, the node's first one. */
 struct valed_where valed_config_where(const struct valed_node *vn,
 	    int variable);
 

@@ -42,7 +42,7 @@ bad(const char *fmt, ...)
 	return (why);
 }
 
-/* A group's name or number. */
+/* Parse a group's name or number. */
 static const char *
 parse_group(const char *name, const char *value, gid_t *gid)
 {
@@ -96,7 +96,7 @@ valed_size_parse(const char *value, uint64_t *size)
 	return (n != 0 && n <= PEER_MEM_BYTES >> shift);
 }
 
-/* A size; 0 as long as it was not given. */
+/* Parse a size, which is 0 before. */
 static const char *
 parse_size(const char *name, const char *value, uint64_t *size)
 {
@@ -108,7 +108,7 @@ parse_size(const char *name, const char *value, uint64_t *size)
 	return (NULL);
 }
 
-/* What was not given. */
+/* Set what was not given. */
 static void
 size_defaults(struct ctl_options *o)
 {
@@ -149,7 +149,7 @@ parse_option(struct control_config *co, const char *s)
 	}
 }
 
-/* The path, or fd= and what valed_activation_fd() takes. */
+/* Parse the path, or fd= and what valed_activation_fd() takes. */
 static const char *
 parse_socket(struct control_config *co, const char *s)
 {

@@ -28,7 +28,7 @@
 
 #define	STORE_NAME	"counters"
 
-/* The counter of this name, or VALE_NCOUNTERS. */
+/* Return the counter of this name, or VALE_NCOUNTERS. */
 static unsigned int
 counter_named(const char *name)
 {
@@ -40,7 +40,7 @@ counter_named(const char *name)
 	return (i);
 }
 
-/* A counter that is not known, or a port that is not there, is left out. */
+/* Set a counter, except an unknown one, or that of a port that is not there. */
 static void
 line_set(char *line, const struct valed_options *opt)
 {

@@ -112,7 +112,7 @@ static bool	guard_read = true;
 /* The guard removes the sockets at the end. */
 static bool	guard_removes;
 
-/* The adapter at a place, or NULL with errno. */
+/* Find the adapter at a place, or return NULL with errno. */
 static const struct adapter_config *
 adapter_at(unsigned int place)
 {
@@ -311,7 +311,7 @@ request_receive(struct guard_request *gr)
 	return (n == (ssize_t)sizeof(*gr));
 }
 
-/* The guard process. */
+/* Run the guard process. */
 static void __dead2
 guard(void)
 {

@@ -33,10 +33,10 @@ bool	valed_guard_start(int argc, char **argv, struct valed_options *opt,
 	    struct valed_why *why);
 
 /*
- * The functions below are the serving process's main thread's.  They send a
- * request to the guard, and wait for the reply; meanwhile they call
- * watch(NULL), a hundred times a second, if valed_guard_watch() has set it.
- * If the guard has gone, they fail with EPIPE, and *why says so.
+ * Have watch(NULL) called, a hundred times a second, while a function below
+ * waits.  These functions are the serving process's main thread's, send a
+ * request to the guard, and wait for the reply.  If the guard has gone, they
+ * fail with EPIPE, and *why says so.
  */
 void	valed_guard_watch(void (*watch)(struct adapter *ending));
 

@@ -51,7 +51,7 @@ static struct slot {
 } slots[HOSTIF_MAX];
 static pthread_mutex_t keep_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The name of an interface in the store, or of a descriptor of it. */
+/* Make the name of an interface in the store, or of its descriptor. */
 static const char *
 store_name(char name[VALED_STORE_NAME], unsigned int n, int fd)
 {
@@ -288,7 +288,7 @@ remove_unseen(void)
 			slot_remove(sl);
 }
 
-/* What is not there makes room first. */
+/* Mark an interface that is there: the others make room first. */
 static void
 mark(struct hostif *hi, void *arg __unused)
 {

@@ -26,7 +26,7 @@
 static struct hostif_config *interfaces;
 static unsigned int	ninterfaces;
 
-/* The interface of `n' that has the same port and kind, or NULL. */
+/* Find the interface of `n' that has the same port and kind, or return NULL. */
 static const struct hostif_config *
 find(const struct hostif_config *all, unsigned int n,
     const struct hostif_config *hc)

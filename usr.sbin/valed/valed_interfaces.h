@@ -28,8 +28,9 @@ void	valed_interfaces_begin(struct valed_options *opt);
 bool	valed_interfaces_start(void);
 
 /*
- * An interface of the configuration that has this port, if there is one, could
- * not be attached, for the reason `why', which was printed, or is gone: "".
+ * Note that the interface of the configuration that has this port, if there is
+ * one, could not be attached, for the reason `why', which was printed, or is
+ * gone: "".
  */
 void	valed_interfaces_absent(const char *port, const char *why);
 
@@ -39,8 +40,8 @@ void	valed_interfaces_absent(const char *port, const char *why);
 void	valed_interfaces_again(void);
 
 /*
- * For a reload: detach those that *opt does not have, and then attach those of
- * *opt that are not attached, whose list is taken from *opt.  Errors are
+ * Detach interfaces that *opt does not have, and then attach those of *opt that
+ * are not attached, whose list is taken from *opt: a reload.  Errors are
  * printed; *first gets the first one.
  */
 void	valed_interfaces_detach(const struct valed_options *opt);

@@ -36,8 +36,8 @@ void	valed_notify_barrier(void);
 bool	valed_notify_wanted(void);
 
 /*
- * valed serves so many adapters, after a reload with that error if it is not
- * ""; it reads its configuration again.
+ * Say that valed serves so many adapters, after a reload with that error if it
+ * is not ""; that it reads its configuration again.
  */
 void	valed_notify_ready(unsigned int nadapters, const char *why);
 void	valed_notify_reloading(void);

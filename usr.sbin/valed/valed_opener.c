@@ -134,7 +134,7 @@ wait_answer(struct opener *op, int fd)
 	return (came == THERE);
 }
 
-/* A connection, on which the port was asked for, or -1. */
+/* Connect, and ask for the port.  Returns the connection or -1. */
 static int
 connect_to(struct opener *op)
 {

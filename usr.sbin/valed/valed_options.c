@@ -90,7 +90,7 @@ static const char usage_end[] =
 
 #define	UNKNOWN_DEVICE	"unknown device \"%.*s\": not e1000 or e1000e"
 
-/* Texts about options of -s are in one column. */
+/* Print the usage, with texts about options of -s in one column. */
 void
 valed_usage(void)
 {

@@ -35,7 +35,7 @@ struct hostif_config {
 	char		 hc_why[HOSTIF_WHY];
 };
 
-/* The interface's name, behind that of the switch. */
+/* Return the interface's name, behind that of the switch. */
 static inline const char *
 hostif_config_name(const struct hostif_config *hc)
 {

@@ -27,7 +27,7 @@
 #include "valed_plan.h"
 #include "valed_values.h"
 
-/* The one of `n' adapters that has this place, or NULL. */
+/* Find the one of `n' adapters that has this place, or return NULL. */
 static const struct adapter_config *
 find(const struct adapter_config *ac, unsigned int n,
     const struct adapter_config *place)
@@ -176,7 +176,7 @@ leave_clash(struct valed_plan *vp)
 	return (false);
 }
 
-/* Actions for sockets of adapters that are added. */
+/* Plan actions for sockets of adapters that are added. */
 static void
 plan_open(struct valed_plan *vp)
 {

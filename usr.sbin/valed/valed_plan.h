@@ -48,7 +48,7 @@ struct valed_plan {
 	unsigned int	 pn_nactions;
 };
 
-/* The old adapter with the place of *ac, or NULL. */
+/* Find the old adapter with the place of *ac, or return NULL. */
 const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
 	    const struct adapter_config *ac);
 
@@ -56,8 +56,8 @@ const struct adapter_config *valed_plan_old(const struct valed_plan *vp,
 bool	valed_plan_left(const struct valed_plan *vp, unsigned int i);
 
 /*
- * After valed_plan(): whether the i-th new adapter takes the place of an old
- * one, whose client is disconnected.
+ * Return, after valed_plan(), whether the i-th new adapter takes the place of
+ * an old one, whose client is disconnected.
  */
 bool	valed_plan_replaces(const struct valed_plan *vp, unsigned int i);
 

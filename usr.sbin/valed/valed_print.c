@@ -32,7 +32,7 @@ print(const struct adapter_config *ac, const char *name, const char *value)
 	    name, value);
 }
 
-/* A setting of an adapter's port. */
+/* Print a setting of an adapter's port. */
 static void
 print_setting(const struct valed_options *opt, const struct adapter_config *ac,
     const struct valed_variable *v)
@@ -51,7 +51,7 @@ print_setting(const struct valed_options *opt, const struct adapter_config *ac,
 	print(ac, v->var_name, text);
 }
 
-/* Another variable; its text, or NULL if it is not set. */
+/* Print another variable; `set' is its text, or NULL if it is not set. */
 static void
 print_variable(const struct adapter_config *ac, const struct valed_variable *v,
     const char *set)

@@ -272,7 +272,7 @@ places_begin(const struct valed_plan *vp)
 	}
 }
 
-/* An adapter of a circle makes room. */
+/* Unplug an adapter of a circle to make room. */
 static void
 unplug(const struct valed_plan *vp, unsigned int i)
 {

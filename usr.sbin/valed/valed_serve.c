@@ -71,7 +71,7 @@ static bool			signals_read(void);
 static void			reload_begin(enum ctl_wish);
 static void			end(bool restart) __dead2;
 
-/* PEER_SIGNAL only interrupts a system call. */
+/* Do nothing: PEER_SIGNAL only interrupts a system call. */
 static void
 signal_nothing(int sig __unused)
 {
@@ -139,7 +139,7 @@ attach_again(void)
 		reload_begin(CTL_RELOAD);
 }
 
-/* A check of all threads, once a second.  `ending' is not in the list. */
+/* Check all threads, once a second.  `ending' is not in the list. */
 static void
 watch(struct adapter *ending)
 {
@@ -186,7 +186,7 @@ reload_fails(const char *why)
 	reload_end(line);
 }
 
-/* Nobody has confirmed that a signal may disconnect clients. */
+/* Begin a reload; nobody has confirmed that a signal may disconnect clients. */
 static void
 reload_begin(enum ctl_wish wish)
 {
@@ -210,7 +210,7 @@ valed_serve_keep(void)
 	valed_settings_keep();
 }
 
-/* While an adapter ends or moves, which may never come to an end. */
+/* Watch while an adapter ends or moves, which may never come to an end. */
 static void
 watch_due(struct adapter *ending)
 {
@@ -222,7 +222,7 @@ watch_due(struct adapter *ending)
 }
 
 /*
- * The guard has read the configuration: carry it out.  Returns false if the
+ * Carry out the configuration that the guard has read.  Returns false if the
  * guard has gone: no process here may start another one, and the supervisor
  * does not know what that must.
  */
@@ -249,7 +249,7 @@ reload(void)
 	return (true);
 }
 
-/* A client asks for a restart: have the supervisor see whether it can. */
+/* Have the supervisor see whether it can restart, as a client asks. */
 static void
 restart_begin(void)
 {
@@ -297,7 +297,7 @@ signals_read(void)
 	return (true);
 }
 
-/* Clients ask for something: begin with it. */
+/* Begin with what clients ask for. */
 static void
 wish(void)
 {
@@ -374,7 +374,7 @@ say_restarted(void)
 	    (uintmax_t)ar.ar_reset, (uintmax_t)ar.ar_lost);
 }
 
-/* When all adapters have gone on, what else is in the store is not needed. */
+/* Tell the store if all adapters have gone on: it needs nothing else. */
 static void
 started(void)
 {

@@ -64,7 +64,7 @@ settings_find(const struct valed_settings *ss, const char *name,
  * Where a setting was set: only while the settings are made.
  */
 
-/* The adapter with this port, or NULL. */
+/* Find the adapter with this port, or return NULL. */
 static const struct adapter_config *
 adapter_of(const struct adapter_config *ac, unsigned int n, const char *port)
 {
@@ -136,7 +136,7 @@ add_node(struct valed_settings *ss, const struct adapter_config *ac)
 	}
 }
 
-/* The setting of a line: a new one, or that of -s, which it replaces. */
+/* Find or add the setting of a line, which replaces that of -s. */
 static struct valed_setting *
 line_setting(struct valed_settings *ss, const struct valed_line *ln)
 {
@@ -270,7 +270,7 @@ valed_settings_take(struct valed_settings *ss,
 }
 
 /*
- * The settings of one switch or port, by their number, or NULL.  Returns
+ * Get the settings of one switch or port, by their number, or NULL.  Returns
  * whether there are any.
  */
 static bool
@@ -300,7 +300,7 @@ same(const struct valed_setting *a, const struct valed_setting *b)
 }
 
 /*
- * In the order of vale_setting.h.  A port that becomes an access port or a
+ * Plan in the order of vale_setting.h.  A port that becomes an access port or a
  * trunk is one before it is no longer the other.
  */
 static void

@@ -95,7 +95,7 @@ line_set(char *field[NFIELDS], const struct valed_options *opt)
 	    vale_setting_once(name, setting, &value) == 0);
 }
 
-/* The fields of a line, which is changed.  False: there are not as many. */
+/* Split a line, which is changed, into fields.  False: there are too few. */
 static bool
 line_split(char *line, char *field[NFIELDS])
 {
@@ -175,7 +175,7 @@ name_add(struct names *nms, const char *name)
 	strlcpy(all[nms->nms_n++], name, sizeof(*all));
 }
 
-/* The ports of a switch come one after the other. */
+/* Add a switch: its ports come one after the other. */
 static int
 switch_add(const struct vale_port_info *info, void *arg)
 {

@@ -61,7 +61,7 @@ static int lock_fd = -1;
 static const char *socket_option;	/* of the socket, for messages */
 static struct valed_why *socket_why;	/* of valed_socket_open() */
 
-/* The name of a socket in the store: false if it can have none. */
+/* Make the name of a socket in the store: false if it can have none. */
 static bool
 store_name(char name[VALED_STORE_NAME], const char *path)
 {
@@ -69,7 +69,7 @@ store_name(char name[VALED_STORE_NAME], const char *path)
 	    VALED_STORE_NAME);
 }
 
-/* The name of its file there, which is no longer. */
+/* Make the name of its file there, which is no longer. */
 static void
 file_name(char name[VALED_STORE_NAME], const char *path)
 {
@@ -355,7 +355,7 @@ name_add(const char *path, int type, const struct stat *st)
 	nnames++;
 }
 
-/* The group that a new file would have there; see open(2). */
+/* Return the group that a new file would have there; see open(2). */
 static gid_t
 group_new(const char *path)
 {
@@ -382,8 +382,8 @@ renew_access(const char *path, const struct stat *st,
 }
 
 /*
- * The socket at this path that is in the store, or -1.  If there is another
- * file now, valed goes on for the clients that it has.
+ * Take the socket at this path that is in the store, or return -1.  If there is
+ * another file now, valed goes on for the clients that it has.
  */
 static int
 take_stored(const char *path, int type, const struct valed_access *access)

@@ -98,7 +98,7 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	    value[AT_PORT + VALE_C_RX_COPY];
 }
 
-/* A counter's row, and the prefix of its table. */
+/* Return a counter's row, and the prefix of its table. */
 static const struct counter_row *
 counter_row(int i, const char **prefix)
 {

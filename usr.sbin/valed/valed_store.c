@@ -68,7 +68,7 @@ static struct {
 static unsigned int nmore;		/* beyond the shares */
 static int	store_fd = -1;		/* the serving process's */
 
-/* The entries with the hash of a name (FNV-1a). */
+/* Return the entries with the hash of a name (FNV-1a). */
 static uint16_t *
 entry_first(const char *name)
 {
@@ -109,7 +109,7 @@ entry_unlink(struct store_entry *se)
 	*i = se->next;
 }
 
-/* There are none. */
+/* Forget all entries. */
 static void
 entries_clear(void)
 {
@@ -118,7 +118,7 @@ entries_clear(void)
 	memset(store_places, 0, sizeof(store_places));
 }
 
-/* The place of the adapter that has a name, or STORE_NPLACES. */
+/* Return the place of the adapter that has a name, or STORE_NPLACES. */
 static unsigned int
 place_of(const char *name)
 {
@@ -291,7 +291,7 @@ unpack_message(const char *names, size_t len, const struct peer_fds *mf)
 	}
 }
 
-/* The generation that a name says, or -1. */
+/* Return the generation that a name says, or -1. */
 static int64_t
 pack_generation(const char *name, size_t len)
 {

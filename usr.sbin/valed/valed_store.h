@@ -72,8 +72,8 @@ bool	valed_store_put(const char *name, int fd);
 void	valed_store_remove(const char *name);
 
 /*
- * The descriptor that an earlier process has put there, which is the caller's
- * then, or -1.  It stays in the store.  Any thread, until
+ * Return the descriptor that an earlier process has put there, which is the
+ * caller's then, or -1.  The store still has it.  Any thread, until
  * valed_store_started().
  */
 int	valed_store_take(const char *name);
@@ -95,8 +95,8 @@ void	valed_store_each(const char *prefix,
 	    void (*fn)(void *arg, const char *name, int fd), void *arg);
 
 /*
- * The process has taken what it needs: close what it has not, and remove that
- * from the store, unless the process has put another one there.  The main
+ * Close what the process has not taken, which has what it needs, and remove
+ * that from the store, unless the process has put another one there.  The main
  * thread.
  */
 void	valed_store_started(void);
@@ -115,9 +115,10 @@ void	valed_store_forget(void);
 void	valed_store_tell(enum valed_store_what what, const char *text);
 
 /*
- * The connection, on which sendmsg(2) must be permitted, or -1; readable when
- * the reply to VALED_STORE_CHECK has come, which valed_store_reply() copies to
- * `why', a string.  Returns false if the supervisor has gone.  The main thread.
+ * Return the connection, on which sendmsg(2) must be permitted, or -1; readable
+ * when the reply to VALED_STORE_CHECK has come, which valed_store_reply()
+ * copies to `why', a string.  Returns false if the supervisor has gone.  The
+ * main thread.
  */
 int	valed_store_fd(void);
 bool	valed_store_reply(char *why, size_t size);
@@ -166,7 +167,7 @@ void	valed_store_serve(int fd);
 void	valed_store_set(const char *name, int fd);
 void	valed_store_unset(const char *name);
 
-/* How many there are; the i-th name and descriptor. */
+/* Return how many there are; the i-th name and descriptor. */
 unsigned int valed_store_count(void);
 const char *valed_store_entry(unsigned int i, int *fd);
 

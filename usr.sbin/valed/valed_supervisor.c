@@ -109,7 +109,7 @@ static uint64_t	changed_ms;		/* since when the newest lacks a change
 					   of the store, or 0 */
 static uint64_t	made_ms;		/* when it was made */
 
-/* The path of the program, which may be another file later. */
+/* Find the path of the program, which may be another file later. */
 static void
 program_find(void)
 {
@@ -133,7 +133,7 @@ changed(void)
 		changed_ms = vale_now_ms();
 }
 
-/* Milliseconds until the next generation is due, or -1. */
+/* Return the milliseconds until the next generation is due, or -1. */
 static int
 generation_wait(void)
 {
@@ -258,7 +258,7 @@ env_number(const char *name, unsigned int n)
 	setenv(name, text, 1);
 }
 
-/* How often the program has ended before it served, now included. */
+/* Return how often the program has ended before it served, now included. */
 static unsigned int
 failures(void)
 {
@@ -511,7 +511,7 @@ message_read(void)
 	return (true);
 }
 
-/* Children have ended: the serving process, or those it has left. */
+/* Handle children's end: the serving process, or those it has left. */
 static void
 children(void)
 {
@@ -623,7 +623,7 @@ is_last(void)
 	return (failures() > FAILURES);
 }
 
-/* The serving process has ended, or is as good as that. */
+/* End: the serving process has ended, or is as good as that. */
 static void __dead2
 end(void)
 {
@@ -650,7 +650,7 @@ overdue(void)
 	return (threads_gone());
 }
 
-/* How long supervise() may wait, ms, or -1. */
+/* Return how long supervise() may wait, ms, or -1. */
 static int
 supervise_wait(void)
 {
@@ -780,7 +780,7 @@ valed_unsupervised(void)
 	hand_over();
 }
 
-/* There is no child.  If this is not the first start, try again. */
+/* Try again, if this is not the first start: there is no child. */
 static void __dead2
 cannot_serve(void)
 {

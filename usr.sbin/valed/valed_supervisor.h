@@ -21,9 +21,9 @@ struct valed_why;
 void	valed_supervisor_begin(char **argv);
 
 /*
- * An option, or a file, is wrong: if clients are kept, wait until the program
- * can start with these arguments, and execute it again.  A signal that ends
- * valed ends the wait, and the service manager has the clients then.
+ * Handle an option, or a file, that is wrong: if clients are kept, wait until
+ * the program can start with these arguments, and execute it again.  A signal
+ * that ends valed ends the wait, and the service manager has the clients then.
  */
 void	valed_supervisor_mend(const struct valed_why *wrong);
 
@@ -36,8 +36,8 @@ void	valed_supervisor_mend(const struct valed_why *wrong);
 void	valed_supervise(char **argv);
 
 /*
- * The process has no supervisor: it closes what an earlier one has kept.  The
- * main thread, first.
+ * Close what an earlier process has kept: this one has no supervisor.  The main
+ * thread, first.
  */
 void	valed_unsupervised(void);
 

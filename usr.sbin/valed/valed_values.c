@@ -52,7 +52,7 @@ const struct valed_variable valed_variables[VALED_NVARIABLES] = {
 #define	BAD(vn, variable, ...)						\
 	valed_bad(valed_config_where((vn), (variable)), __VA_ARGS__)
 
-/* The value of a variable, or NULL. */
+/* Return the value of a variable, or NULL. */
 static const char *
 value_get(const struct valed_node *vn, int variable)
 {
@@ -181,7 +181,7 @@ parse_mac(const char *s, uint8_t mac[6])
 	return (true);
 }
 
-/* The socket: one of path= and fd=. */
+/* Parse the socket: one of path= and fd=. */
 static void
 parse_socket(struct adapter_config *ac, const struct valed_node *vn)
 {
@@ -202,7 +202,7 @@ parse_socket(struct adapter_config *ac, const struct valed_node *vn)
 	}
 }
 
-/* The socket of another valed, whose switch has the port. */
+/* Parse the socket of another valed, whose switch has the port. */
 static void
 parse_control(struct adapter_config *ac, const struct valed_node *vn,
     const char *value)

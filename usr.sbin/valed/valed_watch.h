@@ -16,13 +16,13 @@
 #include "ctl.h"
 
 /*
- * The adapter can be seen from now on; no longer, before adapter_stop().  The
+ * Let the adapter be seen from now on; no longer, before adapter_stop().  The
  * main thread, which does not wait for a client there.
  */
 void	valed_watch_add(struct adapter *ad);
 void	valed_watch_remove(struct adapter *ad);
 
-/* list() of ctl_devices_are().  Any thread. */
+/* List adapters: list() of ctl_devices_are().  Any thread. */
 void	valed_watch_list(ctl_device_show *show, void *arg);
 
 #endif /* !_VALED_WATCH_H_ */

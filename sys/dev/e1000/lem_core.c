@@ -52,7 +52,7 @@ give_up(struct lem_core *lc)
 	lc->lc_dead = true;
 }
 
-/* Of the registers that are read here, none has all bits set. */
+/* Read a register: none that is read here has all bits set. */
 static uint32_t
 reg_read(struct lem_core *lc, uint32_t reg)
 {

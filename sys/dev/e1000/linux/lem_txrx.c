@@ -128,11 +128,10 @@ lem_rx_return(struct lem_adapter *la, struct page *page, uint32_t len)
 }
 
 /*
- * Describe a frame whose sender is on the same host, and has left its checksum,
- * and perhaps its segmentation, to us.  Whoever gets the frame from here, also
- * from a bridge or a router, sees that.  Returns false if the header is
- * invalid: other guests make it.  Linux 6.1 does not take the type of UDP
- * segments.
+ * Describe a frame whose sender, on the same host, has left its checksum, and
+ * perhaps its segmentation, to us, as all who get the frame see, also from a
+ * bridge or a router.  Returns false if the header, which other guests make, is
+ * invalid.  Linux 6.1 does not take the type of UDP segments.
  */
 static bool
 lem_rx_offload(struct lem_adapter *la, struct sk_buff *skb)

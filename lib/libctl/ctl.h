@@ -74,8 +74,8 @@ typedef int	ctl_device_show(const struct vale_wire_device *device,
 void	ctl_devices_are(void (*list)(ctl_device_show *show, void *arg));
 
 /*
- * Whether descriptors that this process was given are those of an interface, as
- * VALE_WIRE_ATTACH takes them.  Any thread, also before the sandbox.
+ * Return whether descriptors that this process was given are those of an
+ * interface, as ctl_attach() takes them.  Any thread, also before the sandbox.
  */
 struct hostif_fds;
 bool	ctl_attach_accepts(const struct hostif_fds *fds);

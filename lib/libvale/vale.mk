@@ -21,6 +21,6 @@ VALE_SWITCH_SRCS=	vale_deliver.c vale_fdb.c vale_filter.c vale_forward.c \
 			vale_guard.c vale_link.c vale_lookup.c vale_mirror.c \
 			vale_name.c vale_offload.c vale_pair.c vale_region.c \
 			vale_rules.c vale_rxq.c ${VALE_SETTING_SRCS}	\
-			vale_setting_kept.c vale_setting_switch.c	\
+			vale_setting_preset.c vale_setting_switch.c	\
 			vale_share.c vale_switch.c vale_txq.c vale_view.c \
 			vale_vlan.c

@@ -428,12 +428,12 @@ deliver_slow(struct vale_pair *pair, struct vale_pair *dst, uint64_t took_ns)
 	uint64_t until_ns = vt->vt_now_ns +
 	    MIN(took_ns, SLOW_MAX_NS) * SLOW_TIMES;
 	long before = vt->vt_sleeps;
-	bool watched = vt->vt_watched;
+	bool checked = vt->vt_checked;
 
-	vt->vt_watch_ns = until_ns;
-	vt->vt_watched = true;
+	vt->vt_check_ns = until_ns;
+	vt->vt_checked = true;
 	vt->vt_sleeps = vale_sleeps();
-	if (!watched || vt->vt_sleeps == before)
+	if (!checked || vt->vt_sleeps == before)
 		return;
 	if (vt->vt_indirect && !vt->vt_copied) {
 		vt->vt_copy_ns = until_ns;

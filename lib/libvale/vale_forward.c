@@ -280,8 +280,8 @@ vale_forward_collect(struct vale_pair *pair, uint32_t head)
 	vt->vt_now_ns = vale_now_ns();
 	if (atomic_load_bool(&port->vp_limited))
 		collect_rate(pair);
-	vt->vt_watched = vt->vt_now_ns < vt->vt_watch_ns;
-	if (vt->vt_watched)
+	vt->vt_checked = vt->vt_now_ns < vt->vt_check_ns;
+	if (vt->vt_checked)
 		vt->vt_sleeps = vale_sleeps();
 }
 

@@ -164,7 +164,7 @@ void	vale_setting_print(unsigned int setting,
 /* One of several settings of a switch or port that are changed together. */
 struct vale_setting_change {
 	unsigned int	sc_setting;
-	bool		sc_keep;	/* to keep: else set the default */
+	bool		sc_preset;	/* preset, else set the default */
 	struct vale_setting_value sc_value;
 };
 
@@ -202,37 +202,37 @@ vale_setting_set(const char *name, unsigned int setting,
 int	vale_setting_check(unsigned int setting,
 	    const struct vale_setting_value *value);
 
-/* Keep one setting: vale_setting_keep_all().  NULL: set the default. */
-int	vale_setting_keep(const char *name, unsigned int setting,
+/* Preset one setting: vale_setting_preset_all().  NULL: set the default. */
+int	vale_setting_preset(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
 /*
- * Keep `n' settings, at least one, of a switch or port that need not be there:
- * the settings are set now, if the switch or port is there, and each time that
- * it comes, before a frame passes.  A port that comes meanwhile, and each
- * frame, sees all of these settings or none.  A mirror that finds no space when
- * its port comes is left out.  Any thread.  Returns 0, or -1 with errno and
- * what vale_error() returns.  Then either nothing has changed, because of a
- * value or for lack of memory, and *failed is `n'; or all settings are kept,
- * and set but for sc[*failed], the first that failed, and perhaps later ones.
+ * Preset `n' settings, at least one, of a switch or port that need not be
+ * there: set them now, if the switch or port is there, and each time that it
+ * comes, before a frame passes.  A port that comes meanwhile, and each frame,
+ * sees all of these settings or none.  A mirror that finds no space when its
+ * port comes is left out.  Any thread.  Returns 0, or -1 with errno and what
+ * vale_error() returns.  Then either nothing has changed, because of a value or
+ * for lack of memory, and *failed is `n'; or all settings are preset, and set
+ * but for sc[*failed], the first that failed, and perhaps later ones.
  */
-int	vale_setting_keep_all(const char *name,
+int	vale_setting_preset_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,
 	    unsigned int *failed);
 
 /*
  * Set a setting of a switch or port that is not there, when the switch or port
- * comes next: only then, and in place of what is kept.  Any thread.  Returns 0,
- * or -1 with what vale_error() returns and errno: EINVAL, ENOMEM.
+ * comes next: only then, and in place of what is preset.  Any thread.  Returns
+ * 0, or -1 with what vale_error() returns and errno: EINVAL, ENOMEM.
  */
 int	vale_setting_once(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);
 
 /*
- * Return the value that a switch or port has if only kept settings were set, or
- * the default.  A rate has a burst, as vale_setting_get() says.  Any thread.
+ * Return the value that a switch or port has if only presets were set, or the
+ * default.  A rate has a burst, as vale_setting_get() says.  Any thread.
  */
-void	vale_setting_kept(const char *name, unsigned int setting,
+void	vale_preset_get(const char *name, unsigned int setting,
 	    struct vale_setting_value *value);
 
 /*

@@ -19,7 +19,7 @@
 #include "vale_mirror.h"
 #include "vale_rules.h"
 #include "vale_setting.h"
-#include "vale_setting_kept.h"
+#include "vale_setting_preset.h"
 #include "vale_switch.h"
 #include "vale_view.h"
 
@@ -546,11 +546,11 @@ is_viewed(const struct vale_setting_change *sc, unsigned int n)
 /*
  * Change a port that may be there, of a switch that is.  Returns how many
  * settings were set before the first that failed, or UINT_MAX if the settings
- * are not even kept; with errno ENXIO there is no port.
+ * are not even preset; with errno ENXIO there is no port.
  */
 static unsigned int
 change_port(struct vale_switch *vs, const char *name,
-    const struct vale_setting_change *sc, unsigned int n, bool keep)
+    const struct vale_setting_change *sc, unsigned int n, bool preset)
 {
 	const bool viewed = is_viewed(sc, n);
 	const struct vale_rules *rules;
@@ -562,7 +562,7 @@ change_port(struct vale_switch *vs, const char *name,
 	if (viewed)
 		vale_switch_change(vs);
 	port = vale_switch_port(vs, name);
-	if (keep && vale_kept_change(name, sc, n) == -1) {
+	if (preset && vale_preset_change(name, sc, n) == -1) {
 		good = UINT_MAX;
 		error = ENOMEM;
 	} else if (port != NULL) {
@@ -599,7 +599,7 @@ failed_to(const struct vale_setting *se)
 
 int
 vale_setting_change(const char *name, const struct vale_setting_change *sc,
-    unsigned int n, bool keep, unsigned int *failed)
+    unsigned int n, bool preset, unsigned int *failed)
 {
 	const struct vale_setting *se = &vale_setting_table[sc->sc_setting];
 	struct vale_switch *vs;
@@ -609,8 +609,8 @@ vale_setting_change(const char *name, const struct vale_setting_change *sc,
 	pthread_mutex_lock(&vale_lock);
 	vs = vale_switch_find(name, strcspn(name, ":"));
 	if (vs != NULL && se->se_scope == VALE_OF_PORT)
-		good = change_port(vs, name, sc, n, keep);
-	else if (keep && vale_kept_change(name, sc, n) == -1)
+		good = change_port(vs, name, sc, n, preset);
+	else if (preset && vale_preset_change(name, sc, n) == -1)
 		good = UINT_MAX;
 	else if (vs == NULL || name[strlen(vs->vs_name)] != '\0')
 		errno = ENXIO;

@@ -33,7 +33,7 @@
 #include "vale_region.h"
 #include "vale_rules.h"
 #include "vale_rxq.h"
-#include "vale_setting_kept.h"
+#include "vale_setting_preset.h"
 #include "vale_switch.h"
 #include "vale_txq.h"
 #include "vale_user.h"
@@ -84,7 +84,7 @@ switch_create(const char *name, size_t len)
 	vs->vs_batch = VALE_BATCH_MAX;
 	vs->vs_reserved = true;
 	vs->vs_view = (uintptr_t)&vs->vs_views[0];
-	vale_kept_switch(vs);
+	vale_preset_switch(vs);
 	TAILQ_INSERT_TAIL(&vale_switches, vs, vs_link);
 	return (vs);
 }
@@ -159,7 +159,7 @@ switch_unplace(struct vale_port *port)
 	}
 }
 
-/* Give a port a place, and set its kept settings. */
+/* Give a port a place, and its preset settings. */
 static int
 switch_place(struct vale_switch *vs, struct vale_port *port)
 {
@@ -175,7 +175,7 @@ switch_place(struct vale_switch *vs, struct vale_port *port)
 	vs->vs_port[i] = port;
 	vs->vs_nports++;
 	atomic_store_8(&vs->vs_weight[i], 1);
-	if (vale_kept_port(port) == -1) {
+	if (vale_preset_port(port) == -1) {
 		switch_unplace(port);
 		vale_fdb_set_limit(&vs->vs_fdb, i, 0);
 		return (-1);
@@ -518,7 +518,7 @@ vale_set_address(struct vale_desc *d, const uint8_t addr[6])
 	pthread_mutex_lock(&vale_lock);
 	memcpy(port->vp_address, addr, sizeof(port->vp_address));
 	pthread_mutex_unlock(&vale_lock);
-	return (vale_kept_address(port->vp_common.name));
+	return (vale_preset_address(port->vp_common.name));
 }
 
 struct vale_desc *

@@ -11,7 +11,7 @@
  *	vale_view.c	what senders see of a switch, and how that changes
  *	vale_setting_switch.c	their settings
  *	vale_link.c	whether ports have a link
- *	vale_setting_kept.c	those that are kept for switches and ports
+ *	vale_setting_preset.c	those of switches and ports to come
  *	vale_forward.c	vale_txsync(): from a transmit ring to destinations
  *	vale_lookup.c	its second stage: the destinations
  *	vale_rules.c	what a port may send, and its VLANs

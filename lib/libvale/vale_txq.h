@@ -121,8 +121,8 @@ struct vale_txq {
 	uint32_t	 vt_form_offloads;
 	unsigned int	 vt_vlan;	/* of the flooded frames, 0: none */
 	struct vale_list *vt_flood;	/* what the destination gets of them */
-	uint64_t	 vt_watch_ns;	/* look for sleeps until then */
-	bool		 vt_watched;	/* in this batch */
+	uint64_t	 vt_check_ns;	/* look for sleeps until then */
+	bool		 vt_checked;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	/* Of each port; flooded; the same with the tag of vt_vlan. */

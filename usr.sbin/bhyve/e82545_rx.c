@@ -50,7 +50,7 @@
  * A frame with a partial checksum, or to be cut, is completed by that copy
  * (frame_cut.h): the guest cannot be told of either.  Each segment is a frame
  * of its own then.  If there are too few descriptors for all of them, the frame
- * stays in the port, and cut_off tells how much of it the guest has.  A direct
+ * stays in the port, and rx_cut_off tells how much of it the guest has.  A direct
  * call takes all segments of a frame or none.
  *
  * A guest with a header ring (e82545_csb_vnet.c) gets such a frame uncut, of up

@@ -28,15 +28,15 @@ struct rx_space {
 
 /*
  * Pass over the descriptor at the head, which has no buffer.  Returns false if
- * only `keep' more are posted, which the frame needs, or the batch has no
+ * only `need' more are posted, which the frame needs, or the batch has no
  * space.
  */
 bool
-e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep)
+e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t need)
 {
 	uint64_t upper;
 
-	if (rx_room(b) <= keep || b->ndone + keep >= RX_BATCH_DESCS)
+	if (rx_room(b) <= need || b->ndone + need >= RX_BATCH_DESCS)
 		return (false);
 	upper = rx_extended(dev) ? 0 :
 	    le64toh(atomic_load_64(&b->ring[b->head][1]));

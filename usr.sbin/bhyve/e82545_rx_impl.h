@@ -373,7 +373,7 @@ enum rx_verdict e82545_rx_frame(struct e82545 *dev, struct rx_batch *b,
 /*
  * Deliver or drop a frame with a partial checksum, FRAME_CSUM_PARTIAL.  If not
  * RX_TAKEN, the frame is still pending, and the guest may have some of its
- * segments: cut_off.
+ * segments: rx_cut_off.
  */
 enum rx_verdict e82545_rx_offload(struct e82545 *dev, struct rx_batch *b,
 	    struct rx_frame *f);
@@ -384,10 +384,10 @@ enum rx_verdict e82545_rx_offload(struct e82545 *dev, struct rx_batch *b,
 
 /*
  * Pass over the descriptor at the head, which has no buffer.  Returns false if
- * only `keep' more are posted, which the frame needs, or the batch has no
+ * only `need' more are posted, which the frame needs, or the batch has no
  * space.
  */
-bool	e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t keep);
+bool	e82545_rx_null(struct e82545 *dev, struct rx_batch *b, size_t need);
 /* Give a frame to the guest, in `len' bytes. */
 void	e82545_rx_deliver(struct e82545 *dev, struct rx_batch *b,
 	    const struct rx_frame *f, size_t len);

@@ -139,7 +139,7 @@ vale_sender_unlock(struct vale_sender *s)
 	pthread_mutex_unlock(&s->vsn_mtx);
 }
 
-/* Have the thread watch.  Returns false if there is none. */
+/* Have the thread sync.  Returns false if there is none. */
 static bool
 sender_arm(struct vale_sender *s)
 {

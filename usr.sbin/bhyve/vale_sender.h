@@ -32,7 +32,7 @@ struct vale_sender {
 	pthread_mutex_t	 vsn_mtx;	/* all below, and the ring */
 	pthread_cond_t	 vsn_work;
 	uint32_t	 vsn_pending;	/* frames posted, not synced */
-	bool		 vsn_armed;	/* the thread watches */
+	bool		 vsn_armed;	/* the thread will sync */
 	bool		 vsn_started;
 	bool		 vsn_stop;
 	uint64_t	 vsn_end_ns;	/* the last sync's end */

@@ -181,7 +181,7 @@ settings_start(void)
 	unsigned int n = opt.vo_settings.vss_n;
 
 	for (; n > 0; st++, n--)
-		if (vale_setting_keep(st->vst_name, st->vst_setting,
+		if (vale_setting_preset(st->vst_name, st->vst_setting,
 		    &st->vst_value) == -1) {
 			warnx("%s: %s=: %s", st->vst_name,
 			    vale_setting_table[st->vst_setting].se_name,

@@ -62,7 +62,7 @@ change_settings(const char *name, const struct vale_setting_change *sc,
 {
 	char text[VALE_SETTING_SIZE];
 	unsigned int failed, i;
-	const bool all = vale_setting_keep_all(name, sc, n, &failed) == 0;
+	const bool all = vale_setting_preset_all(name, sc, n, &failed) == 0;
 
 	for (i = 0; i < n; i++) {
 		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,

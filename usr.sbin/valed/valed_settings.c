@@ -316,7 +316,7 @@ plan_name(const struct valed_settings *old, const struct valed_settings *new,
 	for (i = 0; i < VALE_NSETTINGS; i++)
 		if (is[i] != NULL && !same(was[i], is[i]))
 			sc[n++] = (struct vale_setting_change){
-			    .sc_setting = i, .sc_keep = true,
+			    .sc_setting = i, .sc_preset = true,
 			    .sc_value = is[i]->vst_value };
 	for (i = 0; i < VALE_NSETTINGS; i++)
 		if (is[i] == NULL && was[i] != NULL) {

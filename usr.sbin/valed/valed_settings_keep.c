@@ -90,7 +90,7 @@ line_set(char *field[NFIELDS], const struct valed_options *opt)
 		return (false);
 	if (scope == VALE_OF_PORT && !port_of(opt, name))
 		return (true);
-	vale_setting_kept(name, setting, &configured);
+	vale_preset_get(name, setting, &configured);
 	return (!same(&before, &configured) ||
 	    vale_setting_once(name, setting, &value) == 0);
 }
@@ -144,7 +144,7 @@ write_settings(FILE *fp, const char *name, enum vale_setting_scope scope)
 	for (i = 0; i < VALE_NSETTINGS; i++) {
 		if (vale_setting_table[i].se_scope != scope)
 			continue;
-		vale_setting_kept(name, i, &configured);
+		vale_preset_get(name, i, &configured);
 		if (same(&value[i], &configured))
 			continue;
 		vale_setting_print(i, &value[i], text, sizeof(text));

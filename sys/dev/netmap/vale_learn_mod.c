@@ -450,7 +450,7 @@ learn_switch_create(const char *name)
 	error = learn_take(sw);
 	if (error != 0)
 		goto fail;
-	sw->sw_keep = sw->sw_new = true;
+	sw->sw_listed = sw->sw_new = true;
 	TAILQ_INSERT_TAIL(&learn_switches, sw, sw_link);
 	vale_learn_sysctl_add(sw);
 	return (0);
@@ -630,7 +630,7 @@ learn_prune(bool undo)
 
 	sx_assert(&learn_lock, SA_XLOCKED);
 	TAILQ_FOREACH_SAFE(sw, &learn_switches, sw_link, next) {
-		if (undo ? sw->sw_new : !sw->sw_keep)
+		if (undo ? sw->sw_new : !sw->sw_listed)
 			learn_switch_destroy(sw);
 	}
 }
@@ -652,11 +652,11 @@ vale_learn_attach(const char *text)
 
 	sx_xlock(&learn_lock);
 	TAILQ_FOREACH(sw, &learn_switches, sw_link)
-		sw->sw_keep = sw->sw_new = false;
+		sw->sw_listed = sw->sw_new = false;
 	for (p = text; error == 0 && vale_learn_word(&p, word) == 1; ) {
 		sw = learn_find(word);
 		if (sw != NULL)
-			sw->sw_keep = true;
+			sw->sw_listed = true;
 		else
 			error = learn_switch_create(word);
 	}

@@ -35,7 +35,7 @@ struct vale_learn_switch {
 	TAILQ_ENTRY(vale_learn_switch) sw_link;
 	char		sw_name[LEARN_SWITCH_NAME];	/* "vale0" */
 	char		sw_bdg_name[LEARN_SWITCH_NAME + 1];	/* "vale0:" */
-	bool		sw_keep;	/* learn_lock: is in the new list, */
+	bool		sw_listed;	/* learn_lock: is in the new list, */
 	bool		sw_new;		/* was created for it */
 	struct nm_bridge *sw_bdg;	/* exists while the switch is managed */
 	struct mtx	sw_scan;

@@ -183,7 +183,7 @@ TEST(move_link, "The guest sees the link of the new port, and no change if "
 	ATF_CHECK_EQ(0, move("vale0:b", "b"));
 	ATF_CHECK_EQ(0, e82545_read(ad->dev, E82545_BAR_MEM, E82545_ICR, 4) &
 	    E82545_ICR_LSC);
-	ATF_REQUIRE_EQ(0, vale_setting_keep("vale0:c", VALE_SETTING_LINK,
+	ATF_REQUIRE_EQ(0, vale_setting_preset("vale0:c", VALE_SETTING_LINK,
 	    &down));
 	ATF_CHECK_EQ(0, move("vale0:c", "c"));
 	ATF_CHECK_EQ(E82545_ICR_LSC, e82545_read(ad->dev, E82545_BAR_MEM,

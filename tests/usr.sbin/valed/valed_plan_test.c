@@ -433,7 +433,7 @@ act(const char *name, const struct vale_setting_change *sc, unsigned int n)
 		    sizeof(value));
 		snprintf(acted + at, sizeof(acted) - at, "%s %s%s%s%c", name,
 		    vale_setting_table[sc->sc_setting].se_name,
-		    sc->sc_keep ? "=" : " no", sc->sc_keep ? value : "",
+		    sc->sc_preset ? "=" : " no", sc->sc_preset ? value : "",
 		    n > 1 ? ',' : ';');
 	}
 }

@@ -250,16 +250,16 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 
 /* Keep a setting of valectl(8)'s form; NULL: no longer. */
 static int
-keep(const char *name, const char *setting, const char *text)
+set_preset(const char *name, const char *setting, const char *text)
 {
 	const unsigned int i = vale_setting_named(setting, strlen(setting));
 	struct vale_setting_value value;
 
 	ATF_REQUIRE(i < VALE_NSETTINGS);
 	if (text == NULL)
-		return (vale_setting_keep(name, i, NULL));
+		return (vale_setting_preset(name, i, NULL));
 	ATF_REQUIRE_EQ(0, vale_setting_parse(i, text, &value));
-	return (vale_setting_keep(name, i, &value));
+	return (vale_setting_preset(name, i, &value));
 }
 
 static void
@@ -276,7 +276,7 @@ is_set(const char *name, const char *setting, const char *expected)
 /* Each setting, a value, and the default. */
 static const struct {
 	const char *name, *setting, *value, *otherwise;
-} kept[] = {
+} preset[] = {
 	{ "valet0", "ageing", "17", "300" },
 	{ "valet0", "batch", "9", "1024" },
 	{ "valet0", "reserved", "off", "on" },
@@ -293,83 +293,84 @@ static const struct {
 	{ "valet0:b", "vlan", "10", "0" },
 };
 
-TEST(kept, "Each setting that is kept is there when its switch or port is, and "
-    "each time, until it is kept no longer")
+TEST(preset, "Each setting that is preset is there when its switch or port is, "
+    "and each time, until it is preset no longer")
 {
 	struct vale_desc *a, *b;
 	unsigned int i, j;
 
-	ATF_REQUIRE_EQ(VALE_NSETTINGS, nitems(kept));
+	ATF_REQUIRE_EQ(VALE_NSETTINGS, nitems(preset));
 	/* They are there first, then come, then come again. */
 	for (i = 0; i < 3; i++) {
 		if (i == 1)
-			for (j = nitems(kept); j-- > 0;)
-				ATF_REQUIRE_EQ(0, keep(kept[j].name,
-				    kept[j].setting, kept[j].value));
+			for (j = nitems(preset); j-- > 0;)
+				ATF_REQUIRE_EQ(0, set_preset(preset[j].name,
+				    preset[j].setting, preset[j].value));
 		b = t_open("valet0:b", 0, 0);
 		a = t_open("valet0:a", 0, 0);
-		for (j = 0; j < nitems(kept); j++)
-			is_set(kept[j].name, kept[j].setting, i == 0 ?
-			    kept[j].otherwise : kept[j].value);
+		for (j = 0; j < nitems(preset); j++)
+			is_set(preset[j].name, preset[j].setting, i == 0 ?
+			    preset[j].otherwise : preset[j].value);
 		vale_close(a);
 		if (i < 2)
 			vale_close(b);
 	}
 	a = t_open("valet0:a", 0, 0);
-	for (j = 0; j < nitems(kept); j++) {
+	for (j = 0; j < nitems(preset); j++) {
 		/* A native VLAN goes with its trunk. */
-		ATF_REQUIRE_EQ(0, keep(kept[j].name, kept[j].setting, NULL));
-		is_set(kept[j].name, kept[j].setting, kept[j].otherwise);
+		ATF_REQUIRE_EQ(0, set_preset(preset[j].name,
+		    preset[j].setting, NULL));
+		is_set(preset[j].name, preset[j].setting, preset[j].otherwise);
 	}
 	vale_close(a);
 	a = t_open("valet0:a", 0, 0);
-	for (j = 0; j < nitems(kept); j++)
-		is_set(kept[j].name, kept[j].setting, kept[j].otherwise);
+	for (j = 0; j < nitems(preset); j++)
+		is_set(preset[j].name, preset[j].setting, preset[j].otherwise);
 	/* It need not have been. */
-	ATF_CHECK_EQ(0, keep("valet0:a", "vlan", NULL));
-	ATF_CHECK_EQ(0, keep("valet0:c", "vlan", NULL));
-	ATF_CHECK_EQ(0, keep("valet1", "ageing", NULL));
+	ATF_CHECK_EQ(0, set_preset("valet0:a", "vlan", NULL));
+	ATF_CHECK_EQ(0, set_preset("valet0:c", "vlan", NULL));
+	ATF_CHECK_EQ(0, set_preset("valet1", "ageing", NULL));
 	vale_close(a);
 	vale_close(b);
 }
 
-TEST(kept_changes, "One that is kept changes in place, and a port that becomes "
-    "a trunk, or none, is never without a VLAN")
+TEST(preset_changes, "One that is preset changes in place, and a port that "
+    "becomes a trunk, or none, is never without a VLAN")
 {
 	struct vale_desc *a, *b;
 	struct vale_setting_value value;
 
 	a = t_open("valet0:a", 0, 0);
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "8Mbit/s,burst=64K"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "9Mbit/s,burst=1"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "rate", "8Mbit/s,burst=64K"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "rate", "9Mbit/s,burst=1"));
 	is_set("valet0:a", "rate", "9000000bit/s,burst=1");
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "10"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "trunk", "20"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "native", "30"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", NULL));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "vlan", "10"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "trunk", "20"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "native", "30"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "vlan", NULL));
 	is_set("valet0:a", "trunk", "20");
 	is_set("valet0:a", "native", "30");
 	is_set("valet0:a", "vlan", "0");
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "11"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "native", NULL));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "trunk", NULL));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "vlan", "11"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "native", NULL));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "trunk", NULL));
 	is_set("valet0:a", "vlan", "11");
 	is_set("valet0:a", "trunk", "no");
-	/* What is wrong is not kept. */
+	/* What is wrong is not preset. */
 	memset(&value, 0, sizeof(value));
 	value.sv_number = 4095;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
 	    VALE_SETTING_VLAN, &value) == -1);
 	ATF_CHECK_STREQ("the VLAN must be 0 to 4094", vale_error());
-	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "ip", "192.0.2") == -1);
-	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "trunk", "0") == -1);
-	ATF_CHECK_ERRNO(EINVAL, keep("valet0:a", "source", "me") == -1);
+	ATF_CHECK_ERRNO(EINVAL, set_preset("valet0:a", "ip", "192.0.2") == -1);
+	ATF_CHECK_ERRNO(EINVAL, set_preset("valet0:a", "trunk", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, set_preset("valet0:a", "source", "me") == -1);
 	value.sv_number = VALE_MIRROR_TX;
 	strlcpy(value.sv_text, "eth0", sizeof(value.sv_text));
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
 	    VALE_SETTING_MIRROR, &value) == -1);
 	value.sv_number = UINT64_MAX;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
 	    VALE_SETTING_RATE, &value) == -1);
 	is_set("valet0:a", "vlan", "11");
 	is_set("valet0:a", "mirror", "no");
@@ -378,12 +379,12 @@ TEST(kept_changes, "One that is kept changes in place, and a port that becomes "
 	t_send(b, 60, EVERYBODY, 1, 1);
 	t_expect_none(a);
 	vale_close(a);
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "own"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "source", "own"));
 	a = t_open("valet0:a", 0, 0);
 	is_set("valet0:a", "source", "any");
 	ATF_REQUIRE_EQ(0, vale_set_address(a, (const uint8_t *)"\2\0\0\0\0\7"));
 	is_set("valet0:a", "source", "own");
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", NULL));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "source", NULL));
 	is_set("valet0:a", "source", "any");
 	ATF_REQUIRE_EQ(0, vale_set_address(a, (const uint8_t *)"\2\0\0\0\0\7"));
 	is_set("valet0:a", "source", "any");
@@ -403,31 +404,31 @@ once(const char *name, const char *setting, const char *text)
 }
 
 TEST(once, "A setting that is for the next one of its name is there once, in "
-    "place of what is kept")
+    "place of what is preset")
 {
 	struct vale_desc *a, *b;
 	struct vale_setting_value value;
 	unsigned int i, j;
 
-	for (j = 0; j < nitems(kept); j++)
-		ATF_REQUIRE_EQ(0, once(kept[j].name, kept[j].setting,
-		    kept[j].value));
+	for (j = 0; j < nitems(preset); j++)
+		ATF_REQUIRE_EQ(0, once(preset[j].name, preset[j].setting,
+		    preset[j].value));
 	for (i = 0; i < 2; i++) {
 		b = t_open("valet0:b", 0, 0);
 		a = t_open("valet0:a", 0, 0);
-		for (j = 0; j < nitems(kept); j++)
-			is_set(kept[j].name, kept[j].setting, i == 0 ?
-			    kept[j].value : kept[j].otherwise);
+		for (j = 0; j < nitems(preset); j++)
+			is_set(preset[j].name, preset[j].setting, i == 0 ?
+			    preset[j].value : preset[j].otherwise);
 		vale_close(a);
 		vale_close(b);
 	}
 	/* A trunk that was an access port, and the rate that it had. */
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "vlan", "10"));
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "rate", "8Mbit/s"));
-	vale_setting_kept("valet0:a", VALE_SETTING_RATE, &value);
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "vlan", "10"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "rate", "8Mbit/s"));
+	vale_preset_get("valet0:a", VALE_SETTING_RATE, &value);
 	ATF_CHECK_EQ(8000000, value.sv_number);
 	ATF_CHECK(value.sv_burst > 0);
-	vale_setting_kept("valet0:b", VALE_SETTING_RATE, &value);
+	vale_preset_get("valet0:b", VALE_SETTING_RATE, &value);
 	ATF_CHECK_EQ(0, value.sv_number);
 	ATF_CHECK_EQ(0, value.sv_burst);
 	ATF_REQUIRE_EQ(0, once("valet0:a", "vlan", "0"));
@@ -440,7 +441,7 @@ TEST(once, "A setting that is for the next one of its name is there once, in "
 	is_set("valet0:a", "native", "30");
 	is_set("valet0:a", "rate", "0");
 	vale_close(a);
-	/* What does not go with what is kept is left out, and used up. */
+	/* What does not go with what is preset is left out, and used up. */
 	ATF_REQUIRE_EQ(0, once("valet0:a", "native", "30"));
 	for (i = 0; i < 2; i++) {
 		a = t_open("valet0:a", 0, 0);
@@ -449,7 +450,7 @@ TEST(once, "A setting that is for the next one of its name is there once, in "
 		vale_close(a);
 	}
 	/* The port's own address, and others in its place. */
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "own"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "source", "own"));
 	ATF_REQUIRE_EQ(0, once("valet0:a", "source", "any"));
 	for (i = 0; i < 2; i++) {
 		a = t_open("valet0:a", 0, 0);
@@ -458,7 +459,8 @@ TEST(once, "A setting that is for the next one of its name is there once, in "
 		is_set("valet0:a", "source", i == 0 ? "any" : "own");
 		vale_close(a);
 	}
-	ATF_REQUIRE_EQ(0, keep("valet0:a", "source", "02:00:00:00:00:01"));
+	ATF_REQUIRE_EQ(0, set_preset("valet0:a", "source",
+	    "02:00:00:00:00:01"));
 	ATF_REQUIRE_EQ(0, once("valet0:a", "source", "own"));
 	for (i = 0; i < 2; i++) {
 		a = t_open("valet0:a", 0, 0);

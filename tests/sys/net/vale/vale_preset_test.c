@@ -5,8 +5,8 @@
  */
 
 /*
- * Settings that are kept, in sets that fit together or do not, while ports come
- * and go.  AddressSanitizer sees what is freed twice, or never.
+ * Settings that are preset, in sets that fit together or do not, while ports
+ * come and go.  AddressSanitizer sees what is freed twice, or never.
  */
 
 #include <sys/param.h>
@@ -43,7 +43,7 @@ __wrap_calloc(size_t n, size_t size)
 static struct vale_setting_change
 change(const char *setting, const char *text)
 {
-	struct vale_setting_change sc = { .sc_keep = text != NULL };
+	struct vale_setting_change sc = { .sc_preset = text != NULL };
 
 	sc.sc_setting = vale_setting_named(setting, strlen(setting));
 	ATF_REQUIRE(sc.sc_setting < VALE_NSETTINGS);
@@ -63,7 +63,7 @@ keep(const char *setting, const char *text, bool once)
 	if (once && text != NULL)
 		ATF_REQUIRE_EQ(0, vale_setting_once(PORT, sc.sc_setting,
 		    &sc.sc_value));
-	else if (vale_setting_keep_all(PORT, &sc, 1, &failed) == -1)
+	else if (vale_setting_preset_all(PORT, &sc, 1, &failed) == -1)
 		ATF_CHECK_EQ(EINVAL, errno);
 }
 
@@ -74,13 +74,13 @@ is_kept(const char *setting, const char *expected)
 	struct vale_setting_value value;
 	char text[VALE_SETTING_SIZE];
 
-	vale_setting_kept(PORT, i, &value);
+	vale_preset_get(PORT, i, &value);
 	vale_setting_print(i, &value, text, sizeof(text));
 	ATF_CHECK_STREQ(expected, text);
 }
 
-TEST(unfit, "A port with kept settings that do not fit together is not opened; "
-    "once they do, it is")
+TEST(unfit, "A port with preset settings that do not fit together is not "
+    "opened; once they do, it is")
 {
 	struct vale_desc *d;
 
@@ -93,8 +93,8 @@ TEST(unfit, "A port with kept settings that do not fit together is not opened; "
 	vale_close(d);
 }
 
-TEST(random, "Any sequence of kept settings, and of ports that come and go, "
-    "ends with ports that have what is kept")
+TEST(random, "Any sequence of preset settings, and of ports that come and go, "
+    "ends with ports that have what is preset")
 {
 	static const struct {
 		const char *setting, *text[3];
@@ -185,11 +185,11 @@ set_all(unsigned int set)
 	struct vale_setting_change sc[nitems(names)];
 	unsigned int failed, i, n = 0;
 
-	/* What is the default is kept no longer. */
+	/* What is the default is preset no longer. */
 	for (i = 0; i < nitems(names); i++)
 		sc[n++] = change(names[i], strcmp(sets[set][i], "0") == 0 ||
 		    strcmp(sets[set][i], "no") == 0 ? NULL : sets[set][i]);
-	ATF_REQUIRE_EQ(0, vale_setting_keep_all(PORT, sc, n, &failed));
+	ATF_REQUIRE_EQ(0, vale_setting_preset_all(PORT, sc, n, &failed));
 }
 
 static bool	ends;
@@ -202,7 +202,7 @@ opens(void *arg __unused)
 	return (NULL);
 }
 
-TEST(together, "Settings that are kept together are all there or none, for "
+TEST(together, "Settings that are preset together are all there or none, for "
     "each port that comes, and for one that is there")
 {
 	struct vale_desc *d;
@@ -232,7 +232,7 @@ TEST(together, "Settings that are kept together are all there or none, for "
 }
 
 TEST(failures, "If one of several settings is wrong, or there is no memory, "
-    "none is kept; if one cannot be set, the others are")
+    "none is preset; if one cannot be set, the others are")
 {
 	struct vale_setting_change sc[3] = { change("limit", "3"),
 	    change("weight", "5"), change("vlan", "7") };
@@ -240,14 +240,14 @@ TEST(failures, "If one of several settings is wrong, or there is no memory, "
 	unsigned int failed = 9, i;
 
 	sc[1].sc_value.sv_number = 0;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep_all(PORT, sc, 3, &failed) ==
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset_all(PORT, sc, 3, &failed) ==
 	    -1);
 	ATF_CHECK_EQ(3, failed);
 	is_kept("limit", "0");
 	sc[1].sc_value.sv_number = 5;
 	for (i = 1; i <= 3; i++) {
 		turn = i;
-		ATF_CHECK_ERRNO(ENOMEM, vale_setting_keep_all(PORT, sc, 3,
+		ATF_CHECK_ERRNO(ENOMEM, vale_setting_preset_all(PORT, sc, 3,
 		    &failed) == -1);
 		ATF_CHECK_EQ(3, failed);
 		ATF_CHECK_STREQ(strerror(ENOMEM), vale_error());
@@ -256,10 +256,10 @@ TEST(failures, "If one of several settings is wrong, or there is no memory, "
 		is_kept("vlan", "0");
 	}
 	d = t_open(PORT, 16, 16);
-	/* The port has no address; that is kept for one that has. */
+	/* The port has no address; that is preset for one that has. */
 	sc[1] = change("source", "own");
 	failed = 9;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_keep_all(PORT, sc, 3, &failed) ==
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset_all(PORT, sc, 3, &failed) ==
 	    -1);
 	ATF_CHECK_EQ(1, failed);
 	is_kept("limit", "3");

@@ -5,10 +5,10 @@
  */
 
 /*
- * Settings of switches and ports that are not there.  A setting is kept for all
- * of a name that come, or is for the next one only.
+ * Settings of switches and ports that are not there.  A setting is preset for
+ * all of a name that come, or is for the next one only.
  *
- * Settings of a configuration are kept, for switches and ports which come and
+ * Settings of a configuration are preset, for switches and ports which come and
  * go.  All are set while the switch is created or the port is added, before any
  * view has the port: so no frame passes that the settings forbid.
  *
@@ -25,49 +25,49 @@
 #include <string.h>
 
 #include "vale_setting.h"
-#include "vale_setting_kept.h"
+#include "vale_setting_preset.h"
 #include "vale_switch.h"
 
-struct kept {
-	LIST_ENTRY(kept) k_link;
-	char		k_name[VALE_NAME_SIZE];
-	unsigned int	k_setting;
-	bool		k_once;		/* vale_setting_once() */
-	struct vale_setting_value k_value;
+struct preset {
+	LIST_ENTRY(preset) pre_link;
+	char		pre_name[VALE_NAME_SIZE];
+	unsigned int	pre_setting;
+	bool		pre_once;		/* vale_setting_once() */
+	struct vale_setting_value pre_value;
 };
 
 /* vale_lock. */
-static LIST_HEAD(, kept) kepts = LIST_HEAD_INITIALIZER(kepts);
+static LIST_HEAD(, preset) presets = LIST_HEAD_INITIALIZER(presets);
 
-static struct kept *
-kept_find(const char *name, unsigned int setting, bool once)
+static struct preset *
+preset_find(const char *name, unsigned int setting, bool once)
 {
-	struct kept *k;
+	struct preset *pre;
 
 	mtx_assert(&vale_lock, MA_OWNED);
-	LIST_FOREACH(k, &kepts, k_link)
-		if (k->k_setting == setting && k->k_once == once &&
-		    strcmp(k->k_name, name) == 0)
+	LIST_FOREACH(pre, &presets, pre_link)
+		if (pre->pre_setting == setting && pre->pre_once == once &&
+		    strcmp(pre->pre_name, name) == 0)
 			break;
-	return (k);
+	return (pre);
 }
 
 /* Return the value to set when a port or switch is made, or NULL. */
-static struct kept *
-kept_next(const char *name, unsigned int setting)
+static struct preset *
+preset_next(const char *name, unsigned int setting)
 {
-	struct kept *k = kept_find(name, setting, true);
+	struct preset *pre = preset_find(name, setting, true);
 
-	return (k != NULL ? k : kept_find(name, setting, false));
+	return (pre != NULL ? pre : preset_find(name, setting, false));
 }
 
 /* Note that a value has been set: remove a value that was to be set once. */
 static void
-kept_used(struct kept *k)
+preset_used(struct preset *pre)
 {
-	if (k->k_once) {
-		LIST_REMOVE(k, k_link);
-		free(k);
+	if (pre->pre_once) {
+		LIST_REMOVE(pre, pre_link);
+		free(pre);
 	}
 }
 
@@ -79,128 +79,128 @@ is_own(unsigned int setting, const struct vale_setting_value *value)
 }
 
 void
-vale_kept_switch(struct vale_switch *vs)
+vale_preset_switch(struct vale_switch *vs)
 {
-	struct kept *k;
+	struct preset *pre;
 	unsigned int i;
 
 	for (i = 0; i < VALE_NSETTINGS; i++) {
-		k = kept_next(vs->vs_name, i);
-		if (k != NULL) {
-			vale_setting_begin_switch(vs, i, &k->k_value);
-			kept_used(k);
+		pre = preset_next(vs->vs_name, i);
+		if (pre != NULL) {
+			vale_setting_begin_switch(vs, i, &pre->pre_value);
+			preset_used(pre);
 		}
 	}
 }
 
 /*
  * Set a setting of a new port.  A setting that is for once, and does not go
- * with the settings that are kept now, is left out.
+ * with the preset settings of now, is left out.
  */
 static int
-kept_begin(struct vale_port *port, struct kept *k)
+preset_begin(struct vale_port *port, struct preset *pre)
 {
-	const unsigned int setting = k->k_setting;
+	const unsigned int setting = pre->pre_setting;
 	int r;
 
-	r = vale_setting_begin_port(port, setting, &k->k_value);
+	r = vale_setting_begin_port(port, setting, &pre->pre_value);
 	if (r == -1 && setting != VALE_SETTING_MIRROR &&
-	    !(k->k_once && errno == EINVAL))
+	    !(pre->pre_once && errno == EINVAL))
 		return (-1);
-	if (k->k_once && setting == VALE_SETTING_SOURCE)
+	if (pre->pre_once && setting == VALE_SETTING_SOURCE)
 		port->vp_sourced = true;
-	kept_used(k);
+	preset_used(pre);
 	return (0);
 }
 
 int
-vale_kept_port(struct vale_port *port)
+vale_preset_port(struct vale_port *port)
 {
-	struct kept *k;
+	struct preset *pre;
 	unsigned int i;
 
 	for (i = 0; i < VALE_NSETTINGS; i++) {
-		k = kept_next(port->vp_common.name, i);
-		if (k != NULL && !is_own(i, &k->k_value) &&
-		    kept_begin(port, k) == -1)
+		pre = preset_next(port->vp_common.name, i);
+		if (pre != NULL && !is_own(i, &pre->pre_value) &&
+		    preset_begin(port, pre) == -1)
 			return (-1);
 	}
 	return (0);
 }
 
 int
-vale_kept_address(const char *name)
+vale_preset_address(const char *name)
 {
 	struct vale_setting_value value;
 	const struct vale_port *port;
-	struct kept *k;
+	struct preset *pre;
 	bool own;
 
 	pthread_mutex_lock(&vale_lock);
 	port = vale_switch_find_port(name);
-	k = kept_next(name, VALE_SETTING_SOURCE);
-	own = k != NULL && is_own(VALE_SETTING_SOURCE, &k->k_value) &&
+	pre = preset_next(name, VALE_SETTING_SOURCE);
+	own = pre != NULL && is_own(VALE_SETTING_SOURCE, &pre->pre_value) &&
 	    port != NULL && !port->vp_sourced;
 	if (own) {
-		value = k->k_value;
-		kept_used(k);
+		value = pre->pre_value;
+		preset_used(pre);
 	}
 	pthread_mutex_unlock(&vale_lock);
 	return (own ? vale_setting_set(name, VALE_SETTING_SOURCE, &value) : 0);
 }
 
-/* Find or make the entry of a kept setting.  Returns NULL without memory. */
-static struct kept *
-kept_make(const char *name, unsigned int setting, bool once)
+/* Find or make the entry of a setting.  Returns NULL without memory. */
+static struct preset *
+preset_make(const char *name, unsigned int setting, bool once)
 {
-	struct kept *k = kept_find(name, setting, once);
+	struct preset *pre = preset_find(name, setting, once);
 
-	if (k != NULL || (k = calloc(1, sizeof(*k))) == NULL)
-		return (k);
-	strlcpy(k->k_name, name, sizeof(k->k_name));
-	k->k_setting = setting;
-	k->k_once = once;
-	LIST_INSERT_HEAD(&kepts, k, k_link);
-	return (k);
+	if (pre != NULL || (pre = calloc(1, sizeof(*pre))) == NULL)
+		return (pre);
+	strlcpy(pre->pre_name, name, sizeof(pre->pre_name));
+	pre->pre_setting = setting;
+	pre->pre_once = once;
+	LIST_INSERT_HEAD(&presets, pre, pre_link);
+	return (pre);
 }
 
 int
-vale_kept_change(const char *name, const struct vale_setting_change *sc,
+vale_preset_change(const char *name, const struct vale_setting_change *sc,
     unsigned int n)
 {
-	struct kept *k, *made[VALE_NSETTINGS];
+	struct preset *pre, *made[VALE_NSETTINGS];
 	unsigned int i, nmade = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!sc[i].sc_keep ||
-		    kept_find(name, sc[i].sc_setting, false) != NULL)
+		if (!sc[i].sc_preset ||
+		    preset_find(name, sc[i].sc_setting, false) != NULL)
 			continue;
-		k = kept_make(name, sc[i].sc_setting, false);
-		if (k == NULL)
+		pre = preset_make(name, sc[i].sc_setting, false);
+		if (pre == NULL)
 			goto fail;
-		made[nmade++] = k;
+		made[nmade++] = pre;
 	}
 	for (i = 0; i < n; i++) {
-		k = kept_find(name, sc[i].sc_setting, false);
-		if (sc[i].sc_keep)
-			k->k_value = sc[i].sc_value;
-		else if (k != NULL) {
-			LIST_REMOVE(k, k_link);
-			free(k);
+		pre = preset_find(name, sc[i].sc_setting, false);
+		if (sc[i].sc_preset)
+			pre->pre_value = sc[i].sc_value;
+		else if (pre != NULL) {
+			LIST_REMOVE(pre, pre_link);
+			free(pre);
 		}
 	}
 	return (0);
 
 fail:
 	while (nmade-- > 0) {
-		LIST_REMOVE(made[nmade], k_link);
+		LIST_REMOVE(made[nmade], pre_link);
 		free(made[nmade]);
 	}
 	return (vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
 }
 
 int
-vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
+vale_setting_preset_all(const char *name, const struct vale_setting_change *sc,
     unsigned int n, unsigned int *failed)
 {
 	struct vale_setting_change all[VALE_NSETTINGS];
@@ -210,7 +210,7 @@ vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
 	for (i = 0; i < n; i++) {
 		all[i] = sc[i];
 		*failed = n;
-		if (!sc[i].sc_keep)
+		if (!sc[i].sc_preset)
 			vale_setting_default(sc[i].sc_setting,
 			    &all[i].sc_value);
 		else if (vale_setting_check(sc[i].sc_setting,
@@ -222,32 +222,32 @@ vale_setting_keep_all(const char *name, const struct vale_setting_change *sc,
 }
 
 int
-vale_setting_keep(const char *name, unsigned int setting,
+vale_setting_preset(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
 {
 	struct vale_setting_change sc = { .sc_setting = setting,
-	    .sc_keep = value != NULL };
+	    .sc_preset = value != NULL };
 	unsigned int failed;
 
 	if (value != NULL)
 		sc.sc_value = *value;
-	return (vale_setting_keep_all(name, &sc, 1, &failed));
+	return (vale_setting_preset_all(name, &sc, 1, &failed));
 }
 
 int
 vale_setting_once(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
 {
-	struct kept *k;
+	struct preset *pre;
 
 	if (vale_setting_check(setting, value) == -1)
 		return (-1);
 	pthread_mutex_lock(&vale_lock);
-	k = kept_make(name, setting, true);
-	if (k != NULL)
-		k->k_value = *value;
+	pre = preset_make(name, setting, true);
+	if (pre != NULL)
+		pre->pre_value = *value;
 	pthread_mutex_unlock(&vale_lock);
-	return (k != NULL ? 0 :
+	return (pre != NULL ? 0 :
 	    vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
 }
 
@@ -286,16 +286,16 @@ burst_default(struct vale_setting_value *value)
 }
 
 void
-vale_setting_kept(const char *name, unsigned int setting,
+vale_preset_get(const char *name, unsigned int setting,
     struct vale_setting_value *value)
 {
-	const struct kept *k;
+	const struct preset *pre;
 
 	vale_setting_default(setting, value);
 	pthread_mutex_lock(&vale_lock);
-	k = kept_find(name, setting, false);
-	if (k != NULL)
-		*value = k->k_value;
+	pre = preset_find(name, setting, false);
+	if (pre != NULL)
+		*value = pre->pre_value;
 	pthread_mutex_unlock(&vale_lock);
 	if (vale_setting_table[setting].se_kind == VALE_KIND_RATE)
 		burst_default(value);

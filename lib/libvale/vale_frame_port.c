@@ -129,8 +129,9 @@ vfp_withdraw(struct netmap_ring *ring)
 }
 
 static void
-vfp_flush_ring(struct vale_frame_port *vp)
+vfp_flush(struct frame_port *port)
 {
+	struct vale_frame_port *vp = vfp_of_port(port);
 	struct netmap_ring *ring = vp->vfp_desc->txring;
 
 	if (vfp_sent(ring))
@@ -406,12 +407,6 @@ vale_frame_port_send_header(struct frame_port *port, const struct frame *frame)
 	    true) == 0);
 }
 
-static void
-vfp_flush(struct frame_port *port)
-{
-	vfp_flush_ring(vfp_of_port(port));
-}
-
 /*
  * The receiving thread.
  */
@@ -556,19 +551,14 @@ vfp_next(struct frame_source *source)
 }
 
 static void
-vfp_sync_ring(struct vale_frame_port *vp)
+vfp_sync(struct frame_port *port)
 {
+	struct vale_frame_port *vp = vfp_of_port(port);
 	struct netmap_ring *ring = vp->vfp_desc->rxring;
 
 	ring->head = ring->cur = vp->vfp_rx_next;
 	vfp_report(vp, &vp->vfp_rx_failed, vale_rxsync(vp->vfp_desc),
 	    "receive");
-}
-
-static void
-vfp_sync(struct frame_port *port)
-{
-	vfp_sync_ring(vfp_of_port(port));
 }
 
 void

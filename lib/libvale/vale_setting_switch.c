@@ -190,10 +190,10 @@ rules_set(struct vale_port *port, struct vale_rules *ru)
 }
 
 static int
-rules_fail(struct vale_rules *ru, int error)
+rules_invalid(struct vale_rules *ru)
 {
 	free(ru);
-	return (vale_fail(error));
+	return (vale_fail(EINVAL));
 }
 
 static int
@@ -233,7 +233,7 @@ set_trunk(struct vale_port *port, const struct vale_setting_value *value)
 	if (ru == NULL)
 		return (-1);
 	if (!no && !vale_vlan_trunk(&ru->rls_vlan, value->sv_text))
-		return (rules_fail(ru, EINVAL));
+		return (rules_invalid(ru));
 	/* An access port has no trunk to end. */
 	if (no && ru->rls_vlan.vln_mode == VALE_VLAN_TRUNK)
 		memset(&ru->rls_vlan, 0, sizeof(ru->rls_vlan));
@@ -301,7 +301,7 @@ set_source(struct vale_port *port, const struct vale_setting_value *value)
 		memcpy(ru->rls_guard.gd_addr[0], port->vp_address,
 		    sizeof(port->vp_address));
 	} else if (!vale_guard_sources(&ru->rls_guard, value->sv_text))
-		return (rules_fail(ru, EINVAL));
+		return (rules_invalid(ru));
 	memcpy(ru->rls_source, value->sv_text, sizeof(ru->rls_source));
 	return (rules_set(port, ru));
 }
@@ -320,7 +320,7 @@ set_ip(struct vale_port *port, const struct vale_setting_value *value)
 	if (ru == NULL)
 		return (-1);
 	if (!vale_guard_prefixes(&ru->rls_guard, value->sv_text))
-		return (rules_fail(ru, EINVAL));
+		return (rules_invalid(ru));
 	memcpy(ru->rls_ip, value->sv_text, sizeof(ru->rls_ip));
 	return (rules_set(port, ru));
 }

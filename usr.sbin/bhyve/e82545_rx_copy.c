@@ -146,13 +146,13 @@ rx_place(struct e82545 *dev, struct rx_batch *b, const struct rx_frame *f,
 	space->last = n;
 }
 
-/* Copy and sum `len' bytes; the next byte is at an odd offset if `odd'. */
+/* Copy and sum `len' bytes. */
 static uint64_t
-rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len,
-    bool odd)
+rx_copy(struct frame_cursor *to, struct frame_cursor *from, size_t len)
 {
 	struct iovec dst, src;
 	uint64_t s, sum = 0;
+	bool odd = false;
 	size_t off;
 
 	for (; len > 0; len -= dst.iov_len) {
@@ -253,7 +253,7 @@ e82545_rx_deliver(struct e82545 *dev, struct rx_batch *b,
 		frame_cursor_skip(&from, skip);
 		len -= E82545_VLAN_OFF;
 	}
-	sum += rx_copy(&to, &from, f->f.f_len - skip, false);
+	sum += rx_copy(&to, &from, f->f.f_len - skip);
 	rx_zero(&to, len - (f->f.f_len - skip));
 	rx_complete(dev, b, f, &space, f->wire,
 	    f->wire - E82545_ETH_FCS - f->f.f_len,

@@ -44,13 +44,6 @@ e82545_txq_moved(struct e82545 *dev, unsigned int queue)
 	txq_settle(&dev->txq[queue]);
 }
 
-static void
-txq_reset(struct e82545_txq *txq)
-{
-	memset(&txq->now, 0, sizeof(txq->now));
-	txq_settle(txq);
-}
-
 void
 e82545_txq_reset(struct e82545 *dev)
 {
@@ -58,8 +51,10 @@ e82545_txq_reset(struct e82545 *dev)
 
 	mtx_assert(&dev->tx_mtx.mtx, MA_OWNED);
 	mtx_assert(&dev->reg_mtx, MA_OWNED);
-	for (i = 0; i < E82545_QUEUES; i++)
-		txq_reset(&dev->txq[i]);
+	for (i = 0; i < E82545_QUEUES; i++) {
+		memset(&dev->txq[i].now, 0, sizeof(dev->txq[i].now));
+		txq_settle(&dev->txq[i]);
+	}
 }
 
 static void

@@ -29,7 +29,6 @@ struct e82545_line {
 	uint32_t	el_off;		/* bytes */
 	uint16_t	el_count;	/* 1, or the length of the array */
 	uint16_t	el_stride;	/* bytes between its elements */
-	const char	*el_name;
 	uint32_t	el_reset;	/* the value after a reset */
 	uint32_t	el_mask;	/* bits that writing changes */
 	uint32_t	el_own;		/* bits that the model sets, too */
@@ -45,38 +44,36 @@ struct e82545_line {
 #define	E82545_ALL	0xffffffff
 
 /* A register with functions. */
-#define	LINE_FN(off, name, reset, mask, read, write, ring)		\
-	{ off, 1, 4, name, reset, mask, 0, read, write, ring }
+#define	LINE_FN(off, reset, mask, read, write, ring)			\
+	{ off, 1, 4, reset, mask, 0, read, write, ring }
 /*
  * A register with functions, in which the model sets bits that guests cannot.
  */
-#define	LINE_OWN(off, name, reset, mask, own, read, write)		\
-	{ off, 1, 4, name, reset, mask, own, read, write, RING_NONE }
+#define	LINE_OWN(off, reset, mask, own, read, write)			\
+	{ off, 1, 4, reset, mask, own, read, write, RING_NONE }
 /* Stored as written, under a mask. */
-#define	LINE_RW(off, name, reset, mask)					\
-	LINE_FN(off, name, reset, mask, NULL, NULL, RING_NONE)
+#define	LINE_RW(off, reset, mask)					\
+	LINE_FN(off, reset, mask, NULL, NULL, RING_NONE)
 /* Stored under a mask, of a register that places a ring or turns it on. */
-#define	LINE_RXRING(off, name, mask)					\
-	LINE_FN(off, name, 0, mask, NULL, e82545_rx_write, RING_RX)
-#define	LINE_TXRING(off, name, mask)					\
-	LINE_FN(off, name, 0, mask, NULL, e82545_tx_write, RING_TX)
+#define	LINE_RXRING(off, mask)						\
+	LINE_FN(off, 0, mask, NULL, e82545_rx_write, RING_RX)
+#define	LINE_TXRING(off, mask)						\
+	LINE_FN(off, 0, mask, NULL, e82545_tx_write, RING_TX)
 /* An array. */
-#define	LINE_ARRAY(off, count, stride, name, mask)			\
-	{ off, count, stride, name, 0, mask, 0, NULL, NULL, RING_NONE }
+#define	LINE_ARRAY(off, count, stride, mask)				\
+	{ off, count, stride, 0, mask, 0, NULL, NULL, RING_NONE }
 /* Statistics: cleared when read. */
 #define	LINE_STAT(name)							\
-	LINE_OWN(E82545_##name, #name, 0, 0, E82545_ALL,		\
-	    e82545_stat_read, NULL)
+	LINE_OWN(E82545_##name, 0, 0, E82545_ALL, e82545_stat_read, NULL)
 #define	LINE_STAT64(name)						\
-	LINE_OWN(E82545_##name##L, #name "L", 0, 0, E82545_ALL,		\
+	LINE_OWN(E82545_##name##L, 0, 0, E82545_ALL,			\
 	    e82545_stat_low_read, NULL),				\
-	LINE_OWN(E82545_##name##H, #name "H", 0, 0, E82545_ALL,		\
+	LINE_OWN(E82545_##name##H, 0, 0, E82545_ALL,			\
 	    e82545_stat_high_read, NULL)
 
 /* All of the statistics registers. */
 #define	LINE_MPC							\
-	LINE_OWN(E82545_MPC, "MPC", 0, 0, E82545_ALL,			\
-	    e82545_stat_missed_read, NULL)
+	LINE_OWN(E82545_MPC, 0, 0, E82545_ALL, e82545_stat_missed_read, NULL)
 #define	LINES_STAT							\
 	LINE_STAT(CRCERRS), LINE_STAT(ALGNERRC), LINE_STAT(SYMERRS),	\
 	LINE_STAT(RXERRC), LINE_MPC, LINE_STAT(SCC), LINE_STAT(ECOL),	\
@@ -99,43 +96,43 @@ struct e82545_line {
 
 /* The pointers of the receive FIFO. */
 #define	LINES_RX_FIFO							\
-	LINE_RW(E82545_RDFH, "RDFH", 0, 0x00001fff),			\
-	LINE_RW(E82545_RDFT, "RDFT", 0, 0x00001fff),			\
-	LINE_RW(E82545_RDFHS, "RDFHS", 0, 0x00001fff),			\
-	LINE_RW(E82545_RDFTS, "RDFTS", 0, 0x00001fff),			\
-	LINE_RW(E82545_RDFPC, "RDFPC", 0, 0x00001fff)
+	LINE_RW(E82545_RDFH, 0, 0x00001fff),				\
+	LINE_RW(E82545_RDFT, 0, 0x00001fff),				\
+	LINE_RW(E82545_RDFHS, 0, 0x00001fff),				\
+	LINE_RW(E82545_RDFTS, 0, 0x00001fff),				\
+	LINE_RW(E82545_RDFPC, 0, 0x00001fff)
 /* The receive ring, with its timers, and the CSB. */
 #define	LINES_RX_RING							\
-	LINE_RXRING(E82545_RDBAL, "RDBAL", E82545_DBAL_MASK),		\
-	LINE_RXRING(E82545_RDBAH, "RDBAH", E82545_ALL),			\
-	LINE_RXRING(E82545_RDLEN, "RDLEN", E82545_DLEN_MASK),		\
-	LINE_RXRING(E82545_RDH, "RDH", E82545_DPTR_MASK),		\
-	LINE_FN(E82545_RDT, "RDT", 0, E82545_DPTR_MASK,			\
+	LINE_RXRING(E82545_RDBAL, E82545_DBAL_MASK),			\
+	LINE_RXRING(E82545_RDBAH, E82545_ALL),				\
+	LINE_RXRING(E82545_RDLEN, E82545_DLEN_MASK),			\
+	LINE_RXRING(E82545_RDH, E82545_DPTR_MASK),			\
+	LINE_FN(E82545_RDT, 0, E82545_DPTR_MASK,			\
 	    NULL, e82545_rdt_write, RING_NONE),				\
-	LINE_FN(E82545_RDTR, "RDTR", 0, 0x0000ffff | E82545_RDTR_FPD,	\
+	LINE_FN(E82545_RDTR, 0, 0x0000ffff | E82545_RDTR_FPD,		\
 	    NULL, e82545_rdtr_write, RING_NONE),			\
-	LINE_RW(E82545_RXDCTL, "RXDCTL", 0x00010000, 0x013f3f3f),	\
-	LINE_RW(E82545_RADV, "RADV", 0, 0x0000ffff),			\
-	LINE_RW(E82545_RSRPD, "RSRPD", 0, 0x00000fff),			\
-	LINE_FN(E82545_CSBAL, "CSBAL", 0, E82545_ALL,			\
+	LINE_RW(E82545_RXDCTL, 0x00010000, 0x013f3f3f),			\
+	LINE_RW(E82545_RADV, 0, 0x0000ffff),				\
+	LINE_RW(E82545_RSRPD, 0, 0x00000fff),				\
+	LINE_FN(E82545_CSBAL, 0, E82545_ALL,				\
 	    NULL, e82545_csbal_write, RING_BOTH),			\
-	LINE_FN(E82545_CSBAH, "CSBAH", 0, E82545_ALL,			\
+	LINE_FN(E82545_CSBAH, 0, E82545_ALL,				\
 	    NULL, e82545_csbah_write, RING_NONE)
 /* The transmit ring, and its timer. */
 #define	LINES_TX_RING							\
-	LINE_TXRING(E82545_TDBAL, "TDBAL", E82545_DBAL_MASK),		\
-	LINE_TXRING(E82545_TDBAH, "TDBAH", E82545_ALL),			\
-	LINE_TXRING(E82545_TDLEN, "TDLEN", E82545_DLEN_MASK),		\
-	LINE_TXRING(E82545_TDH, "TDH", E82545_DPTR_MASK),		\
-	LINE_FN(E82545_TDT, "TDT", 0, E82545_DPTR_MASK,			\
+	LINE_TXRING(E82545_TDBAL, E82545_DBAL_MASK),			\
+	LINE_TXRING(E82545_TDBAH, E82545_ALL),				\
+	LINE_TXRING(E82545_TDLEN, E82545_DLEN_MASK),			\
+	LINE_TXRING(E82545_TDH, E82545_DPTR_MASK),			\
+	LINE_FN(E82545_TDT, 0, E82545_DPTR_MASK,			\
 	    NULL, e82545_tdt_write, RING_NONE),				\
-	LINE_RW(E82545_TIDV, "TIDV", 0, 0x0000ffff)
+	LINE_RW(E82545_TIDV, 0, 0x0000ffff)
 /* Addresses and VLANs that are received. */
 #define	LINES_FILTER							\
-	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, "MTA", E82545_ALL),	\
-	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, "RAL", E82545_ALL),\
-	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, "RAH", 0x8003ffff),\
-	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, "VFTA", E82545_ALL)
+	LINE_ARRAY(E82545_MTA, E82545_MTA_COUNT, 4, E82545_ALL),	\
+	LINE_ARRAY(E82545_RAL(0), E82545_RA_COUNT, 8, E82545_ALL),	\
+	LINE_ARRAY(E82545_RAH(0), E82545_RA_COUNT, 8, 0x8003ffff),	\
+	LINE_ARRAY(E82545_VFTA, E82545_VFTA_COUNT, 4, E82545_ALL)
 
 struct e82545_type {
 	char		 et_magic[8];	/* of snapshots */

@@ -45,7 +45,6 @@
 
 #include <sys/types.h>
 #include <sys/counter_table.h>
-#include <sys/uio.h>
 #include <net/if.h>
 #include <net/netmap.h>
 #include <net/netmap_user.h>

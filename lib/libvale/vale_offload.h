@@ -13,8 +13,6 @@
 #ifndef _VALE_OFFLOAD_H_
 #define	_VALE_OFFLOAD_H_
 
-#include <sys/param.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 

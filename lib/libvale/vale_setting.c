@@ -9,8 +9,6 @@
  * switch is in this process (vale_setting_switch.c) or not (vale_valed.c).
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -48,7 +48,6 @@
 #ifndef _VALE_SWITCH_H_
 #define	_VALE_SWITCH_H_
 
-#include <sys/param.h>
 #include <sys/queue.h>
 #include <dev/netmap/vale_fdb.h>
 #include <dev/netmap/vale_rate.h>

@@ -9,7 +9,6 @@
  * has the CRC of each byte with n bytes of zeros behind it.
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 
 #include <pthread.h>

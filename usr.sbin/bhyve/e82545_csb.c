@@ -52,7 +52,6 @@
  * in snapshots.
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 #include <net/paravirt.h>
 

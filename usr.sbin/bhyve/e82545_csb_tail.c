@@ -33,7 +33,6 @@
  * write to the register is stored as it stands.
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 #include <net/paravirt.h>
 

@@ -17,7 +17,6 @@
  * the old or the new entry.
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 
 #include "e82545_filter.h"

@@ -14,8 +14,6 @@
  * other's.  Reset, save and restore hold both mutexes.
  */
 
-#include <sys/param.h>
-
 #include <stdlib.h>
 
 #include "e82545_impl.h"

@@ -80,8 +80,6 @@
  * snapshot is checked when it is restored as any other.
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,6 @@
  * rings.  The model must be paused; all locks are held.
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 
 #include <errno.h>

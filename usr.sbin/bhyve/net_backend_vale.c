@@ -21,7 +21,6 @@
  * lock protects the transmit side; there are no others.
  */
 
-#include <sys/param.h>
 #include <sys/systm.h>
 #include <sys/uio.h>
 
@@ -30,7 +29,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "debug.h"

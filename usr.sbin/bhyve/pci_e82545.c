@@ -43,7 +43,6 @@
  * pending until then.
  */
 
-#include <sys/param.h>
 #ifndef WITHOUT_CAPSICUM
 #include <sys/capsicum.h>
 #endif
@@ -56,7 +55,6 @@
 #ifdef BHYVE_SNAPSHOT
 #include <machine/vmm_snapshot.h>
 #endif
-#include <net/ethernet.h>
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,6 @@
 
 /* Messages of MSI-X that wait: pci_msix_pending.h. */
 
-#include <sys/param.h>
-
 #include "pci_emul.h"
 #include "pci_msix_pending.h"
 

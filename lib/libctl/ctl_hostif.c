@@ -18,7 +18,6 @@
  * program of bpf(2).
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <errno.h>

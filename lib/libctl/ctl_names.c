@@ -6,7 +6,6 @@
 
 /* Names of ports that are reserved: ctl_names.h. */
 
-#include <sys/param.h>
 #include <sys/systm.h>
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 
 /* The control socket: whose a port is.  See ctl_owner.h. */
 
-#include <sys/param.h>
 #include <sys/systm.h>
 
 #include <errno.h>

@@ -10,7 +10,6 @@
  * may be more than fit on a stack.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <errno.h>

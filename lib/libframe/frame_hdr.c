@@ -6,7 +6,6 @@
 
 /* frame_hdr.h. */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 
 #include "frame_hdr.h"

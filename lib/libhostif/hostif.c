@@ -22,7 +22,6 @@
  * then detaches the interface: hostif_withdrawn().
  */
 
-#include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 

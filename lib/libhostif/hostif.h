@@ -45,7 +45,6 @@
 #include <sys/counter_table.h>
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of an interface's name with its NUL: Linux's IFNAMSIZ. */

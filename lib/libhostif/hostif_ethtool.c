@@ -19,7 +19,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"

@@ -14,7 +14,6 @@
  * An interface that is moved to another network namespace is gone.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <net/if.h>

@@ -12,7 +12,6 @@
  *	2	what keeps the frames from the host's stack: hostif_drop.c
  */
 
-#include <sys/param.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <net/if.h>
@@ -30,7 +29,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hostif.h"
 #include "hostif_impl.h"

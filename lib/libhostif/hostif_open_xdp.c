@@ -37,7 +37,6 @@
 #include <linux/if_xdp.h>
 #include <linux/sockios.h>
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -16,11 +16,8 @@
  * The sandbox permits setsockopt(2) with the two structures here, and no other.
  */
 
-#include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-
-#include <errno.h>
 
 #include "hostif_ring.h"
 

@@ -10,7 +10,6 @@
  * takes it out of the list ends it, and that may be its own thread.
  */
 
-#include <sys/param.h>
 #include <sys/queue.h>
 
 #include <errno.h>

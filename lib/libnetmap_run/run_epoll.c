@@ -11,8 +11,6 @@
  * them: it would report that a socket has no other end.
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,6 @@
  * registration makes one.
  */
 
-#include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/systm.h>
 

@@ -15,7 +15,6 @@
  * says which port the connection has, and gives its memory and sockets again.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <errno.h>

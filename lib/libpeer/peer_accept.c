@@ -13,7 +13,6 @@
  * another thread can: then the reserve is one short until peer_accept_watch().
  */
 
-#include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 

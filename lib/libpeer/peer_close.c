@@ -9,7 +9,6 @@
  * from a pipe.
  */
 
-#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/systm.h>

@@ -21,7 +21,6 @@
  * is one mapping again.
  */
 
-#include <sys/param.h>
 #include <sys/mman.h>
 #include <sys/systm.h>
 

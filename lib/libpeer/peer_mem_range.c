@@ -6,7 +6,6 @@
 
 /* The table of ranges; see peer_mem.h and peer_mem_impl.h. */
 
-#include <sys/param.h>
 #include <sys/systm.h>
 
 #include <errno.h>

@@ -6,8 +6,6 @@
 
 /* The watchdog; see peer_watch.h. */
 
-#include <sys/param.h>
-
 #include <time.h>
 
 #include "peer_watch.h"

@@ -12,8 +12,6 @@
  * for nr_mem_id 1, which is that of netmap's interfaces, one of its own.
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -12,7 +12,6 @@
  * once, checked, and used.
  */
 
-#include <sys/param.h>
 #include <sys/systm.h>
 
 #include <errno.h>

@@ -23,7 +23,6 @@
  * wakes the one process or the other if it sleeps.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
 #include <sys/fast_path.h>

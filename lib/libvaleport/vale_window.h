@@ -14,7 +14,6 @@
 #ifndef _VALE_WINDOW_H_
 #define	_VALE_WINDOW_H_
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 #include <unistd.h>

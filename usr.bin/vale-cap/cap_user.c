@@ -8,8 +8,6 @@
  * See cap_user.h.
  */
 
-#include <sys/types.h>
-
 #include <err.h>
 #include <grp.h>
 #include <pwd.h>

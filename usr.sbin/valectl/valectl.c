@@ -11,8 +11,6 @@
  * Each request is netmap's own, as that program makes it with ioctl(2).
  */
 
-#include <sys/param.h>
-
 #include <ctype.h>
 #include <err.h>
 #include <errno.h>

@@ -9,16 +9,12 @@
  * counted.
  */
 
-#include <sys/param.h>
-
-#include <err.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 

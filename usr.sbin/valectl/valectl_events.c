@@ -11,10 +11,7 @@
  * number.  What comes and goes within a second may not be seen.
  */
 
-#include <sys/param.h>
-
 #include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

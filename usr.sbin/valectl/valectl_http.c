@@ -11,8 +11,6 @@
  * accepts are looked at.
  */
 
-#include <sys/param.h>
-
 #include <err.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -18,7 +18,6 @@
 #include <sys/param.h>
 
 #include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -14,7 +14,6 @@
  * of the old one when it is complete.
  */
 
-#include <sys/param.h>
 #include <sys/stat.h>
 #include <dev/netmap/vale_rate.h>
 

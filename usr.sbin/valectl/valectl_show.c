@@ -8,7 +8,6 @@
  * Lists of ports, counters and addresses.
  */
 
-#include <sys/param.h>
 #include <dev/netmap/vale_fdb.h>
 
 #include <err.h>

@@ -12,7 +12,6 @@
 #include <sys/param.h>
 
 #include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,6 @@
  * threads tell each other.
  */
 
-#include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -6,7 +6,6 @@
 
 /* The network of an adapter; see adapter_net.h. */
 
-#include <sys/param.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

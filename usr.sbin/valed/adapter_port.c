@@ -21,7 +21,6 @@
  * adapter's lock, because others read them.
  */
 
-#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 

@@ -20,7 +20,6 @@
  * Other threads call only adapter_post().
  */
 
-#include <sys/param.h>
 #include <sys/mman.h>
 
 #include <inttypes.h>

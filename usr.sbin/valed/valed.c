@@ -90,7 +90,6 @@
  *    program.
  */
 
-#include <sys/param.h>
 #include <sys/resource.h>
 
 #include <err.h>

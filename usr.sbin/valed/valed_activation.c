@@ -13,12 +13,11 @@
  * supervisor executes inherits the same descriptors with the same numbers.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

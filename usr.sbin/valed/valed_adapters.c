@@ -10,9 +10,6 @@
  * VALE port takes.
  */
 
-#include <sys/param.h>
-
-#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>

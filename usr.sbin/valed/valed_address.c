@@ -10,7 +10,6 @@
  * (Aumasson, Bernstein: SipHash: a fast short-input PRF, 2012, section 2).
  */
 
-#include <sys/param.h>
 #include <sys/endian.h>
 
 #include <stdio.h>

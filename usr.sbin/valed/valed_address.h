@@ -14,7 +14,6 @@
 #ifndef _VALED_ADDRESS_H_
 #define	_VALED_ADDRESS_H_
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

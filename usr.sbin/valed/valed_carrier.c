@@ -12,7 +12,6 @@
  * it for which nobody waits.  The first interface starts it, in the sandbox.
  */
 
-#include <sys/param.h>
 #include <sys/prctl.h>
 
 #include <pthread.h>

@@ -8,10 +8,7 @@
  * Counters of ports for the next process: valed_counters_keep.h.
  */
 
-#include <sys/param.h>
-
 #include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

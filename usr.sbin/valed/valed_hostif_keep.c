@@ -8,11 +8,9 @@
  * Attached interfaces for the next process: valed_hostif_keep.h.
  */
 
-#include <sys/param.h>
 #include <sys/mman.h>
 
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>

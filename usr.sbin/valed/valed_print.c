@@ -11,8 +11,6 @@
  * adapter's variable, whoever has set it.
  */
 
-#include <sys/param.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

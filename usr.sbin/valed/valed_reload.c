@@ -23,10 +23,7 @@
  * that one has left, afterwards.
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -239,7 +236,6 @@ settings_begin(const struct valed_plan *vp)
 			settings_leave(&vp->pn_new[i]);
 	settings_to(is_quiet, vp);
 }
-
 
 /*
  * Adapters that are moved.

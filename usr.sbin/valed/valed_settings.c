@@ -9,8 +9,6 @@
  * one of its port.  One thread.
  */
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +42,6 @@ settings_add(struct valed_settings *ss)
 	valed_wrong(EX_OSERR, "%s", strerror(errno));
 	return (NULL);
 }
-
 
 static struct valed_setting *
 settings_find(const struct valed_settings *ss, const char *name,

@@ -8,8 +8,6 @@
  * Changed settings for the next process: valed_settings_keep.h.
  */
 
-#include <sys/param.h>
-
 #include <err.h>
 #include <errno.h>
 #include <pthread.h>

@@ -10,8 +10,6 @@
  * read into one array, without locks, while their owners go on counting.
  */
 
-#include <sys/param.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
  * The values of an adapter's variables: from text to struct adapter_config.
  */
 
-#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <ctype.h>

@@ -14,8 +14,6 @@
  * adapter moved to another port: its lock sees to that.
  */
 
-#include <sys/param.h>
-
 #include <pthread.h>
 #include <string.h>
 

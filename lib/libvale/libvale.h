@@ -20,12 +20,11 @@
  *				in the environment.  No sinks; frames with
  *				NS_INDIRECT are copied first.
  *	vale_netmap.c		FreeBSD: the switches are the kernel's, through
- *				/dev/netmap.  It ignores VALE_RING_POLLED, has
- *				no sinks, no monitors and one ring pair a port,
- *				and lacks the section
- *				"Switches of this process": valectl(8) lists the
- *				ports, and vale_learn(4) has addresses and
- *				limits.
+ *				/dev/netmap.  VALE_RING_POLLED does nothing;
+ *				there are no sinks, no monitors, one ring pair a
+ *				port, and no section "Switches of this process":
+ *				valectl(8) lists the ports, and vale_learn(4)
+ *				has addresses and limits.
  *
  * Threads: one thread at a time may use the transmit side of a ring pair
  * (vale_txsync(), txring), and one the receive side (vale_rxsync(), rxring);
@@ -71,7 +70,7 @@
 struct frame;				/* frame.h */
 struct frame_source;
 
-/* What the ring pairs of an open port have in common.  It does not change. */
+/* What the ring pairs of an open port have in common, and does not change. */
 struct vale_common {
 	struct netmap_if	*nifp;	/* all rings */
 	bool			 single_slot;	/* frames should not use

@@ -12,12 +12,12 @@
  * order in which the frames were sent.  If the destination has a sink, the sink
  * takes what it wants.  For the rest, the sender leases slots of the receive
  * ring, all at once, fills them, and publishes them, all at once: vale_rxq.c.
- * It takes rq_lock twice a batch, and never copies or calls a sink with it
- * held.  A frame that does not fit in the free slots is dropped; a shorter one
- * after it may still fit.  While frames are dropped, each sender gets only its
- * share of the slots: vale_share.h.  A sink needs no shares: it is asked only
- * while the ring is empty, which the ring of a receiver that is too slow for
- * its senders is not.
+ * The sender takes rq_lock twice a batch, and copies and calls sinks without
+ * the lock.  A frame that does not fit in the free slots is dropped; a shorter
+ * one after it may still fit.  While frames are dropped, each sender gets only
+ * its share of the slots: vale_share.h.  A sink needs no shares: it is asked
+ * only while the ring is empty, which the ring of a receiver that is too slow
+ * for its senders is not.
  *
  * The frames' memory may be a guest's, and a page that the guest's owner
  * withdraws comes back when the owner likes.  The same is true of the receiving

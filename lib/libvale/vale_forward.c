@@ -15,15 +15,15 @@
  *    user may be hostile, and may write to the ring at the same time: this
  *    stage reads each field once and checks it, and later stages never look at
  *    the ring.  Malformed frames are dropped here.  Then read a byte of each
- *    page of the frames that are in memory of others: if it is not resident, as
- *    a guest's may be, it is waited for here, where nobody else waits.  If the
- *    pages have been slow (vale_deliver.c), copy the frames.  At last drop the
- *    frames that exceed the port's rate (vale_rate.h).
+ *    page of the frames that are in memory of others: a page that is not
+ *    resident, as a guest's may be, is waited for here, where nobody else
+ *    waits.  If pages have been slow (vale_deliver.c), copy the frames.  At
+ *    last drop the frames that exceed the port's rate (vale_rate.h).
  *
  * 2. Look up.  For each frame, learn its source, find its destination, and
  *    append the frame to that destination's list.  Flooded frames go to a list
  *    of their own.  vt_dst names the destinations whose list is not empty, so
- *    the next stage need not scan all 254.  Those to several destinations are
+ *    the next stage need not scan all 254.  Frames to several destinations are
  *    copied if they are in memory of others: a page that goes now holds up this
  *    sender, and none of the many that get the frame.  vale_lookup.c.
  *

@@ -161,7 +161,7 @@ void	vale_setting_default(unsigned int setting,
 void	vale_setting_print(unsigned int setting,
 	    const struct vale_setting_value *value, char *text, size_t size);
 
-/* One of several settings of a switch or port that are changed together. */
+/* A setting of several that are changed together, of a switch or port. */
 struct vale_setting_change {
 	unsigned int	sc_setting;
 	bool		sc_preset;	/* preset, else set the default */

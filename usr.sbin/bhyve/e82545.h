@@ -12,8 +12,8 @@
  * This is the whole interface between the model and its host: bhyve
  * (pci_e82545.c), valed, or a test.  The model reaches guest memory, interrupts
  * and time only through the operations below, and the network only through a
- * frame port (frame_port.h).  It has no thread of its own.  The host brings
- * three kinds of thread:
+ * frame port (frame_port.h).  The model has no thread of its own.  The host
+ * brings three kinds of thread:
  *
  *	register	vCPUs, or the threads that carry their accesses:
  *			e82545_read(), e82545_write().  Any number at a time.
@@ -172,8 +172,8 @@ struct e82545_config {
 	const char	*ec_name;	/* for diagnostics; copied */
 	/*
 	 * Where the state of the adapter lies as long as it exists, or NULL:
-	 * the model allocates it.  It must outlive the adapter, begin at a
-	 * multiple of E82545_MEMORY_ALIGN, and have at least
+	 * the model allocates memory.  The memory must outlive the adapter,
+	 * begin at a multiple of E82545_MEMORY_ALIGN, and have at least
 	 * e82545_memory_size() bytes; e82545_create() overwrites them.  If it
 	 * outlives the process, e82545_salvage() finds the state there.
 	 */
@@ -188,10 +188,7 @@ struct e82545_config {
  */
 uint16_t e82545_subdevice(enum e82545_kind kind, enum e82545_csb_kind csb);
 
-/*
- * Counters.  They count from creation on; a reset by the guest does not clear
- * them.
- */
+/* Counters since the creation; a reset by the guest does not clear them. */
 #define	E82545_COUNTERS(X)						\
 	X(E82545_C_REG_READ, "reg_reads", "register reads (exits)")	\
 	X(E82545_C_REG_WRITE, "reg_writes", "register writes (exits)")	\

@@ -43,10 +43,9 @@
  *
  * tx_mtx protects the transmit members, rx_mtx the receive members, reg_mtx
  * what registers and the timer use; the block's address changes with all of
- * them held.  It is mapped again for each batch.
- * All fields are little endian; each is loaded once and then checked.  Loads
- * acquire and stores release, so a side that sees an index sees the descriptors
- * before it.
+ * them held.  The block is mapped again for each batch.  All fields are little
+ * endian; each is loaded once and then checked.  Loads acquire and stores
+ * release, so a side that sees an index sees the descriptors before it.
  *
  * This file has what both directions use, the block's registers, and its state
  * in snapshots.

@@ -108,9 +108,9 @@ struct e82545_rx_wait {
 };
 
 /*
- * The adapter.  It and the four parts that it points to, but not `loop', lie in
- * one piece of memory, zeros at first: e82545_memory_size().  e82545_salvage()
- * makes a snapshot of that, so what a snapshot has must be there.
+ * The adapter, in one piece of memory with the four parts that it points to,
+ * but not `loop', zeros at first: e82545_memory_size().  e82545_salvage() makes
+ * a snapshot of that, so what a snapshot has must be there.
  */
 struct e82545 {
 	uint64_t		 magic;		/* E82545_MAGIC: it is set up */

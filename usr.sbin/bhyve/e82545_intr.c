@@ -20,8 +20,8 @@
  *
  *	event --> [delay timer] --> ICR --(& IMS)--> [throttle] --> line
  *
- * e82545_moderate() implements both.  It is a pure function: from the state,
- * one event and the registers it computes the next state and what must be done.
+ * e82545_moderate() implements both, as a pure function: from the state, one
+ * event and the registers it computes the next state and what must be done.
  * The rest of this file gathers its arguments and carries out its result.
  *
  * 8254x SDM sections 3.2.7.1 (receive timers), 3.4.3.1 (delayed transmit
@@ -209,9 +209,9 @@ e82545_delay_timed(const struct e82545_moderation *m,
 
 /*
  * Return whether the result depends on the time: a timer is running or may
- * start, or an interrupt may be sent.  It does not while the line is asserted
- * or all causes are masked, because the guest then polls its rings.  Reading
- * the clock costs as much as many frames, so it is read only if needed.
+ * start, or an interrupt may be sent.  No interrupt is sent while the line is
+ * asserted or all causes are masked, because the guest then polls its rings.
+ * Reading the clock costs as much as many frames, so it is read only if needed.
  */
 static bool
 intr_timed(const struct e82545_moderation *m,

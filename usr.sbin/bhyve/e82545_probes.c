@@ -5,8 +5,8 @@
  */
 
 /*
- * Probes whose argument is a reason: the name of its counter.  They fire
- * seldom, so they are functions, which keeps their code out of the callers.
+ * Probes whose argument is a reason: the name of its counter.  As functions,
+ * because these probes fire seldom, their code is not in the callers.
  */
 
 #include "e82545_impl.h"

@@ -42,16 +42,16 @@
  * the guest posted there: see e82545_csb.c.
  *
  * A direct call never waits for a batch in progress, whose copy may wait for a
- * page of another guest.  It leaves frames that do not fit to its caller, which
- * has the network keep them; e82545_rx() finds them there and stalls.  While
+ * page of another guest.  Frames that do not fit are left to the caller, which
+ * leaves them to the network; e82545_rx() finds them there and stalls.  While
  * the receive side is stalled no frame goes directly, because the guest has
  * been asked to kick.
  *
  * A frame with a partial checksum, or to be cut, is completed by that copy
  * (frame_cut.h): the guest cannot be told of either.  Each segment is a frame
  * of its own then.  If there are too few descriptors for all of them, the frame
- * stays in the port, and rx_cut_off tells how much of it the guest has.  A direct
- * call takes all segments of a frame or none.
+ * stays in the port, and rx_cut_off tells how much of it the guest has.  A
+ * direct call takes all segments of a frame or none.
  *
  * A guest with a header ring (e82545_csb_vnet.c) gets such a frame uncut, of up
  * to 64 KB, whatever RCTL permits.
@@ -61,13 +61,13 @@
  * hardware.  Some drivers write this once, to post all of the ring; their first
  * write of a smaller index ends it.  A batch takes at most one round.
  *
- * A descriptor with address 0 has no buffer: section 3.2.5.  It is written back
- * with DD set and all else as it was, and the data goes to the next.  If no
- * posted descriptor has a buffer, none is written back, and the frame stays in
- * the port.  For Linux's e1000e, when it suspends the system, clears the ring
- * without turning the receiver off or resetting the adapter.  When it resumes,
- * it takes each DD in the ring for a frame, is ahead of RDH then, and posts
- * nothing any more.
+ * A descriptor with address 0 has no buffer: section 3.2.5.  Such a descriptor
+ * is written back with DD set and all else as it was, and the data goes to the
+ * next.  If no posted descriptor has a buffer, none is written back, and the
+ * frame stays in the port.  For Linux's e1000e, when it suspends the system,
+ * clears the ring without turning the receiver off or resetting the adapter.
+ * When it resumes, it takes each DD in the ring for a frame, is ahead of RDH
+ * then, and posts nothing any more.
  *
  * Frames arrive without FCS; the guest gets four bytes of zeros for it if
  * RCTL.SECRC is off.  Short frames are padded with zeros to the minimum.
@@ -372,8 +372,8 @@ rx_stats(struct e82545 *dev, const struct rx_batch *b, uint32_t frames)
 
 /*
  * Return RXDMT0 if the posted descriptors fall to a half, quarter or eighth of
- * the ring: section 13.4.22, RDMTS.  Before the batch is written back.  Those
- * up to the ring's end count if RDT is never reached.
+ * the ring: section 13.4.22, RDMTS.  Before the batch is written back.
+ * Descriptors up to the ring's end count if RDT is never reached.
  */
 static uint32_t
 rx_causes(struct e82545 *dev, struct rx_batch *b)

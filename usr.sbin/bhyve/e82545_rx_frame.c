@@ -38,7 +38,7 @@ rx_measure(const struct e82545 *dev, const struct rx_batch *b,
 }
 
 /*
- * Return whether the guest gets the frame.  It does not pass the host's mtu=,
+ * Return whether the guest gets the frame.  If not, the host's mtu= is less,
  * the receiver is off, or the filters drop it.
  */
 static bool

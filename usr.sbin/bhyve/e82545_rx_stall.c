@@ -176,7 +176,7 @@ e82545_rx_kicked(struct e82545 *dev)
 /*
  * See, with the CSB on, whether the guest has posted more.  The guest may have
  * taken back some meanwhile: with the mode off, RDT is what was written last.
- * Those that the batch has used stay used.
+ * Descriptors that the batch has used stay used.
  */
 void
 e82545_rx_poll(struct e82545 *dev, struct rx_batch *b)

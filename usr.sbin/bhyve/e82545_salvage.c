@@ -58,11 +58,11 @@
  * written last: DD alone would not tell.
  *
  * With E82545_FIRST, which is there for two instructions, the first descriptor
- * may have been written back or not.  It has if DD is set, or if the guest has
- * cleared DD in others, or in this one alone: rx_processed().  A guest that
- * processes the only descriptor of a batch, and clears all of it, gets it
- * twice.  On transmit such a guest must have posted the descriptor again; it is
- * then told too early that this was sent.
+ * may have been written back or not.  The first was written back if DD is set,
+ * or if the guest has cleared DD in others, or in the first alone:
+ * rx_processed().  A guest that processes the only descriptor of a batch, and
+ * clears all of it, gets it twice.  On transmit such a guest must have posted
+ * the descriptor again; it is then told too early that this was sent.
  *
  * An adapter with two queues has this for each of them.
  *

@@ -14,9 +14,9 @@
  *
  * The version must change whenever the format or the meaning of a value does.
  *
- * A snapshot may be damaged, or made by an attacker.  It is therefore restored
- * into a fresh model first, which checks every value.  Only if all of them are
- * valid is it restored into the real model, in the same way.
+ * A snapshot, which may be damaged, or made by an attacker, is restored into a
+ * fresh model first, which checks every value.  Only if all of them are valid
+ * is it restored into the real model, in the same way.
  *
  * The host must save guest memory itself, including the CSB's page and the
  * rings.  The model must be paused; all locks are held.

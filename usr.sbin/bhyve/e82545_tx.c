@@ -413,7 +413,7 @@ tx_queues(struct e82545 *dev, bool *more, bool *wake)
 		if (!tx_pending(dev, queue) ||
 		    !tx_queue(dev, queue, more, wake))
 			continue;
-		/* Those behind it have not been looked at. */
+		/* The descriptors behind have not been looked at. */
 		while (++i < E82545_QUEUES)
 			*more |= tx_pending(dev, ++queue % E82545_QUEUES);
 		return (true);

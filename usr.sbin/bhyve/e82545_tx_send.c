@@ -32,7 +32,7 @@ tx_tally(struct tx_batch *b, const uint8_t *dst, const struct frame *frame)
 		return;
 	}
 	b->counts[E82545_C_TX_UNCUT]++;
-	/* Those before the last segment are equally long. */
+	/* All segments before the last are equally long. */
 	full = (paylen - 1) / frame->f_gso_size;
 	b->counts[E82545_C_TX_SEGMENT] += full + 1;
 	e82545_tally(&b->tally, dst, hdrlen + frame->f_gso_size, full);

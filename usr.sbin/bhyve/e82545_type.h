@@ -147,8 +147,8 @@ struct e82545_type {
 					   page of others: PHY_M88_PAGE or
 					   PHY_BM_PAGE */
 	/*
-	 * Words of the EEPROM, besides the addresses that the host gives it,
-	 * and the checksum.  Those that are not here are 0xffff, as if erased.
+	 * Words of the EEPROM, besides the host's addresses, and the checksum.
+	 * Words that are not here are 0xffff, as if erased.
 	 */
 	const struct e82545_eeprom_word *et_eeprom;
 	size_t		 et_neeprom;

@@ -7,9 +7,9 @@
 /*
  * What an 82574L is made of: its registers, its PHY and its EEPROM.
  *
- * It has the registers of the 82545EM, of which a few have other bits, and new
- * ones.  Those of what is not modelled are stored, and have no effect: headers
- * apart from packets, management.
+ * The registers are those of the 82545EM, of which a few have other bits, and
+ * new ones.  Registers of what is not modelled are stored, and have no effect:
+ * headers apart from packets, management.
  *
  * Manual: Intel, "82574 GbE Controller Family Datasheet".
  *
@@ -274,10 +274,10 @@ l_stamp_read(struct e82545 *dev, uint32_t off)
 /* A register of queue 1. */
 #define	LINE_1(name, mask, write, ring)					\
 	LINE_FN(E82545_##name + E82574_QUEUE(1), 0, mask, NULL, write, ring)
-/* They say which queue a frame is for. */
+/* Registers that say which queue a frame is for. */
 #define	LINE_RSS(off, count, reset, mask)				\
 	{ off, count, 4, reset, mask, 0, NULL, l_rss_write, RING_RX }
-/* It enables a queue. */
+/* A register that enables a queue. */
 #define	LINE_TARC(n)							\
 	LINE_FN(E82574_TARC(n), 0x3 | E82574_TARC_ENABLE,		\
 	    0x7fffffff, NULL, e82545_tx_write, RING_TX)

@@ -11,11 +11,11 @@
  * Software drives the wires through EECD, bit by bit, or has the adapter read
  * or write a word for it.  A word has its low byte first.
  *
- * The chip is selected while CS is 0.  It takes a bit when the clock rises, and
- * shows the next one of its own when the clock falls.  A byte that was shifted
- * in is written at once, as far as its page of eight bytes, and then from the
- * page's first byte on.  Of the status register there is one bit, WEN: no part
- * of the EEPROM is protected, and a write takes no time.
+ * The chip is selected while CS is 0, takes a bit when the clock rises, and
+ * shows its own next bit when the clock falls.  A byte that was shifted in is
+ * written at once, as far as its page of eight bytes, and then from the page's
+ * first byte on.  Of the status register there is one bit, WEN: no part of the
+ * EEPROM is protected, and a write takes no time.
  *
  * Drivers differ in whether they request access, so the wires lead to the
  * EEPROM without a request, too.

@@ -222,7 +222,7 @@ e82574_rss_queue(const struct e82545 *dev, const struct e82574_rss *r,
 	uint16_t type;
 
 	*lower = 0;
-	/* It may lie in another guest's memory, and change. */
+	/* The frame may lie in another guest's memory, and change. */
 	frame_cursor_init(&cur, f->f_iov);
 	frame_cursor_copy(&cur, head, len);
 	if (len < E82545_ETH_HDRLEN + E82545_VLAN_LEN)

@@ -18,7 +18,7 @@
  * first descriptor, alone, if they fit there and there are others; a frame of
  * another kind fills one buffer after the other.  Headers are those of
  * Ethernet, with VLAN tags, IP with options or extension headers, and TCP or
- * UDP.  Those of iSCSI and NFS, for which RFCTL has bits, are payload here.
+ * UDP.  Headers of iSCSI and NFS, for which RFCTL has bits, are payload here.
  *
  * The registers that decide about that change only between two batches.
  */

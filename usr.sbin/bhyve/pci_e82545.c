@@ -28,7 +28,7 @@
  * itself (loopback) are found although the backend has none.
  *
  * `mtx' protects what the vCPUs, the event loop and the adapter's thread share.
- * It is held for a few instructions, and nothing is called under it.
+ * That lock is held for a few instructions, and nothing is called under it.
  *
  * MSI-X of the 82574L: bhyve has the capability, and the table in a BAR of its
  * own; pci_msix_pending.c keeps the messages of masked vectors.

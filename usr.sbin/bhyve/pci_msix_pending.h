@@ -13,8 +13,8 @@
  * the device is paused.
  *
  * `pm_mtx' protects the bits, and what masks vectors: the table, and the
- * capability.  It is taken last, and bhyve's functions are called with it.
- * Unless a function says otherwise, any thread may call it.
+ * capability.  The lock is taken last, and bhyve's functions are called with
+ * it.  Unless a function says otherwise, any thread may call it.
  */
 
 #ifndef _PCI_MSIX_PENDING_H_

@@ -8,13 +8,13 @@
  * A sync costs nearly the same for one frame as for several, so frames that
  * come fast share one.  After a sync there is a window, as long as WINDOW syncs
  * take.  A frame that comes after the window is synced at once, by its sender.
- * Those that come within it stay pending, and go with the first that comes
- * after it, or as soon as BATCH are pending.
+ * Frames that come within the window stay pending, and go with the first that
+ * comes after it, or as soon as BATCH are pending.
  *
  * If no frame comes after the window, a thread syncs.  The first pending frame
- * arms it.  It wakes up two windows after the last sync; if nothing is pending
- * then, it is disarmed.  So a sender of single frames never wakes it, and one
- * that sends without pause only once in two windows.
+ * arms it.  The thread wakes up two windows after the last sync; if nothing is
+ * pending then, it is disarmed.  So a sender of single frames never wakes it,
+ * and one that sends without pause only once in two windows.
  *
  * vsn_mtx protects all, also during a sync.
  */

@@ -58,7 +58,7 @@ void	vale_sender_lock(struct vale_sender *s);
 void	vale_sender_unlock(struct vale_sender *s);
 
 /*
- * Note that a frame was put into the ring.  It is synced before the call
+ * Note that a frame was put into the ring.  The frame is synced before the call
  * returns if `now' is set, or soon.  The lock must be held.
  */
 void	vale_sender_post(struct vale_sender *s, bool now);

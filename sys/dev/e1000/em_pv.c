@@ -36,10 +36,10 @@
  * em_register() asks em_pv_register() for the class, for each device.  Hardware
  * gets em(4)'s own, in which nothing changes.
  *
- * em_pv.lock protects the tails, the CSB and the modes.  It is a spin lock,
- * because iflib_fast_intr_rxtx() calls IFDI_INTR_ENABLE in a filter.
- * Descriptors belong to iflib's locks of the queues: the functions of if_txrx
- * run with these.
+ * em_pv.lock protects the tails, the CSB and the modes: a spin lock, because
+ * iflib_fast_intr_rxtx() calls IFDI_INTR_ENABLE in a filter.  Descriptors
+ * belong to iflib's locks of the queues: the functions of if_txrx run with
+ * these.
  */
 
 #include "em_pv.h"

@@ -401,7 +401,7 @@ em_pv_rx_len(const struct if_rxd_info *ri)
 }
 
 /*
- * Shorten a frame that is too long to what iflib(4) takes.  Its IP header still
+ * Shorten a frame that is too long to what iflib(4) takes.  The IP header still
  * has the length, and the stack drops the packet.
  */
 static void

@@ -233,9 +233,9 @@ causes_read(struct lem_core *lc)
 }
 
 /*
- * Return whether the adapter has interrupted for the driver's last request.  It
- * then knows numbers, and interrupts for the next one whether or not the causes
- * are read.  If not, the interrupt may have another cause.
+ * Return whether the adapter has interrupted for the driver's last request.  An
+ * adapter that knows numbers interrupts for the next request whether or not the
+ * causes are read.  If not, the interrupt may have another cause.
  */
 static bool
 intr_told(const struct lem_core *lc)

@@ -153,8 +153,8 @@ _Static_assert(sizeof(struct lem_vnet) == 10, "paravirt_csb(9)");
 #define	LEM_MODE_POLL	0x08	/* no interrupts: the host polls */
 
 /*
- * Counters, in the form of sys/counter_table.h.  One thread writes each of
- * them; any thread may read them at any time.
+ * Counters, in the form of sys/counter_table.h.  One thread writes each
+ * counter; any thread may read all at any time.
  */
 #define	LEM_COUNTERS(X)							\
 	X(LEM_C_TX_PACKET, "tx_packets", "packets posted to the adapter") \
@@ -349,10 +349,10 @@ void	lem_link(struct lem_core *lc);
  * Handle an interrupt, and enable the next one.  lem_intr() returns false if
  * the interrupt is not the adapter's.  Otherwise interrupts are masked, and
  * lc_link is updated if the causes are read; with messages they may not be, and
- * the host must call lem_link() now and then.  It must call lem_tx_clean(),
- * then lem_rx() until that returns less than its budget, and then
- * lem_intr_enable(), which does nothing with LEM_MODE_POLL.  It may wait in
- * between, as lem_share_turn() says.  lem_intr() needs no lock,
+ * the host must call lem_link() now and then.  The host must call
+ * lem_tx_clean(), then lem_rx() until that returns less than its budget, and
+ * then lem_intr_enable(), which does nothing with LEM_MODE_POLL; and may wait
+ * in between, as lem_share_turn() says.  lem_intr() needs no lock,
  * lem_intr_enable() the receive lock.
  *
  * With LEM_MODE_CSB, lem_intr_enable() returns true if the host must do all of

@@ -117,7 +117,7 @@ lem_rx_init(struct lem_core *lc)
 
 /*
  * Set lc_rx_offload, for a frame of `len' bytes.  Returns whether the header is
- * valid: other guests make it.  One of zeros is that of a complete frame.
+ * valid: other guests make it.  A header of zeros is that of a complete frame.
  */
 static bool
 rx_offload(struct lem_core *lc, uint32_t len)
@@ -190,7 +190,7 @@ rx_slot(struct lem_core *lc, uint32_t slot, uint64_t done)
 	uint32_t flags;
 
 	MPASS(!lc->lc_rx_empty[slot]);
-	/* It was written before the descriptor, and is read once. */
+	/* The header was written before the descriptor, and is read once. */
 	if (lc->lc_vnet != NULL && lc->lc_rx_len == 0)
 		lc->lc_rx_vnet = lc->lc_vnet[slot];
 	bad = lc->lc_rx_skip || !rx_check(lc, done);

@@ -21,12 +21,11 @@
  *   another thread has it, the frame is not learned; the next one will be.
  *   Nor does it wait, so the table may be used in any context of a kernel.
  *   Only a flush waits for a bucket.
- * - fdb_used[] counts the entries of each port in all buckets.  A writer adds
- * to
- *   it before it stores an entry, and takes that back if the port is at its
- *   limit; so no port has more entries than its limit.
+ * - fdb_used[] counts the entries of each port in all buckets.  A writer counts
+ *   an entry before it stores that, and takes the count back if the port is at
+ *   its limit; so no port has more entries than its limit.
  * - A lookup or a refresh may see an entry together with the time of the one
- *   that was in the same way a moment ago.  It may then flood a frame whose
+ *   that was in the same way a moment ago, and then flood a frame whose
  *   destination is known, use an expired entry once, or refresh an entry just
  *   written.  Another order of the same events has the same results.
  */

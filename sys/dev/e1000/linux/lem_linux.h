@@ -176,7 +176,8 @@ int	lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k);
  * lem_poll() and lem_xmit() are methods of NAPI and of the interface.
  * lem_buffers_alloc() makes what the slots of the rings need, before
  * lem_start(); lem_buffers_free() frees it, and all buffers, after lem_stop(),
- * or if lem_buffers_alloc() failed.  It returns 0 or a negative errno value.
+ * or if lem_buffers_alloc() failed.  lem_buffers_alloc() returns 0 or a
+ * negative errno value.
  *
  * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_stop() stops the
  * adapter, and forgets what was charged for the packets in the ring: both

@@ -14,9 +14,9 @@
  *
  * Once a second, lem_tick() schedules NAPI: for completions without an
  * interrupt, on which lazy completion depends, and for receive slots for which
- * there was no memory.  With MSI-X, whose causes are not read, it looks at the
- * link.  It resets the adapter if packets do not complete, or if lem_core has
- * found it dead.
+ * there was no memory.  With MSI-X, whose causes are not read, lem_tick() looks
+ * at the link.  An adapter is reset if packets do not complete, or if lem_core
+ * has found it dead.
  *
  * The module has no table of devices for depmod(8): it is loaded only by
  * somebody who wants it, and takes the adapters that no driver has then.

@@ -162,7 +162,7 @@ attach(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
 	enum ctl_name_of of;
 	int error;
 
-	/* One of -a that was detached may come again. */
+	/* An interface of -a that was detached may come again. */
 	of = ctl_names_open(&og, name);
 	if (of == CTL_NAME_ADAPTER)
 		return (ctl_port_reserved(cc, of));

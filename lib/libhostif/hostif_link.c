@@ -183,7 +183,7 @@ link_up(struct hostif *hi, const struct link *l)
 {
 	const bool up = l->up && l->ether;
 
-	/* Who reads the line finds it counted. */
+	/* A reader of the line finds the change counted. */
 	if (up != hi->up || (l->mtu != hi->mtu && hi->mtu != 0))
 		hostif_count(hi, HOSTIF_C_LINK, 1);
 	if (l->ether != hi->link.hl_ether)

@@ -292,7 +292,7 @@ open_all(struct hostif_fds *fds, unsigned int nqueues)
 	const char *failed;
 	int map = -1, prog = -1, s;
 
-	/* It receives nothing. */
+	/* This socket receives nothing. */
 	s = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (s == -1)
 		return ("packet socket");

@@ -532,7 +532,7 @@ packet_send(struct hostif *hi)
 	if (hi->up)
 		packet_kick(hi);
 	else if (packet_unsent(pk))
-		/* They must not be sent late. */
+		/* Frames must not be sent late. */
 		hostif_count(hi, HOSTIF_C_TX_DOWN,
 		    packet_skip_unsent(pk, TX_SLOTS));
 	if (hi->up && pk->pk_unsent > 0)

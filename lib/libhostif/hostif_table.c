@@ -83,7 +83,7 @@ table_insert(struct entry *e)
 	bool withdrawn;
 
 	pthread_mutex_lock(&table_lock);
-	/* Its thread may have looked for it here, in vain. */
+	/* The interface's thread may have looked here in vain. */
 	withdrawn = hostif_is_withdrawn(e->hi);
 	if (!withdrawn)
 		TAILQ_INSERT_TAIL(&table, e, link);

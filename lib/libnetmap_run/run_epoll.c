@@ -74,7 +74,7 @@ run_epoll_closed(int fd)
 static int
 epoll_check(int epfd, int op, int fd, const struct epoll_event *event)
 {
-	/* It is not in the kernel's, so only what `epfd' is can be wrong. */
+	/* The kernel's list lacks `fd', so only what `epfd' is can be wrong. */
 	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) == -1 &&
 	    errno != ENOENT)
 		return (-1);

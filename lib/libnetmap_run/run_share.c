@@ -87,7 +87,7 @@ share_desc(int fd, bool connected)
 		run_calls()->close(copy);
 		return (NULL);
 	}
-	/* It may be a connection without a port, as after NIOCGINFO. */
+	/* The connection may have no port, as after NIOCGINFO. */
 	if (connected && run_port_share(rd) == 0)
 		atomic_store_explicit(&rd->rd_registered, true,
 		    memory_order_release);

@@ -123,7 +123,7 @@ peer_accept_pause(int error)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec++;
 	pthread_mutex_lock(&reserve_lock);
-	/* It may have come back since. */
+	/* The reserve may have come back since. */
 	if (error != EMFILE || nreserve == 0)
 		pthread_cond_timedwait(&reserve_back, &reserve_lock, &until);
 	pthread_mutex_unlock(&reserve_lock);

@@ -40,7 +40,7 @@ struct peer_keep {
 	void	*pke_arg;
 };
 
-/* One that a process got from the store which takes over. */
+/* A descriptor that a process got from the store, which takes over. */
 struct peer_kept {
 	const char	*pkt_name;
 	int		 pkt_fd;	/* -1: its user has taken it */

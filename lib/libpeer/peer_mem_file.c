@@ -97,7 +97,7 @@ file_keep(struct peer_mem *dma, struct peer_mem_mapping *m, int fd)
 	if (dma->keep == NULL && dma->journal == NULL && dma->file_hint == 0)
 		return;
 	if (dma->file_hint != 0 && file_number(dma, dma->file_hint) == NULL) {
-		/* It is kept already. */
+		/* The file is kept already. */
 		m->file = dma->file_hint;
 		return;
 	}

@@ -356,7 +356,7 @@ pipe_init(const struct vale_memory *mm, const struct vale_memory_pipe *pi,
 	if (error == 0) {
 		vale_pipe_init(head, &pl, pi->cpi_name, pi->cpi_id,
 		    at - mm->mm_bufs, nbufs);
-		/* It is not longer than memory allows. */
+		/* The head is not longer than memory allows. */
 		if (pwrite(mm->mm_fd, head, pl.pl_bufs, at) !=
 		    (ssize_t)pl.pl_bufs)
 			error = ENOMEM;

@@ -360,7 +360,7 @@ vale_memory_extra(struct vale_grant *gr, struct vale_memory *mm, uint32_t n,
 		mm->mm_extra_used += n;
 	vale_memory_unlock();
 	if (at == 0) {
-		/* It is no error. */
+		/* This is no error. */
 		gr->gr_why[0] = '\0';
 		return (0);
 	}

@@ -203,11 +203,11 @@ vfu_stream_take(struct vfu_device *vd, bool all)
 		t = stream_taken(st, vfu_stream_taken(st));
 		t->vtk_msg.msg_hdr.msg_iov = &iov;
 		t->vtk_msg.msg_hdr.msg_iovlen = 1;
-		/* It closes descriptors, which may block. */
+		/* recvmmsg(2) closes descriptors, which may block. */
 		atomic_store_32(&srv->calls, srv->calls + 1);
 		n = recvmmsg(srv->fd, &t->vtk_msg, 1, MSG_DONTWAIT, NULL);
 		atomic_store_32(&srv->calls, srv->calls + 1);
-		/* It is there, as the server has read it. */
+		/* The message is there, as the server has read it. */
 		if (n != 1 || t->vtk_msg.msg_len == 0 ||
 		    t->vtk_msg.msg_len > iov.iov_len) {
 			srv->broken = true;

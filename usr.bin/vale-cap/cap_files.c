@@ -172,7 +172,7 @@ cap_files_wait(const struct cap_files *cf)
 		return (-1);
 	if (now_ns >= cf->cf_end_ns)
 		return (0);
-	/* It is over when poll(2) returns. */
+	/* The time is over when poll(2) returns. */
 	return (MIN((cf->cf_end_ns - now_ns) / NS_MS + 1, INT_MAX));
 }
 

@@ -38,7 +38,7 @@ _Static_assert(RX_FRAME_DESCS <= RX_BATCH_DESCS, "no frame would fit");
  * than a page.
  */
 #define	RX_FRAME_PIECES	(2 * RX_FRAME_DESCS + RX_UNCUT_MAX / E82545_PIECE)
-/* The same of one that is not longer than E82545_FRAME_MAX, in four buffers. */
+/* So many suffice for a frame of E82545_FRAME_MAX in four buffers, too. */
 _Static_assert(2 * E82574_SPLIT_BUFFERS * howmany(E82545_FRAME_MAX +
     E82545_ETH_FCS, 256) + E82545_FRAME_MAX / E82545_PIECE <= RX_FRAME_PIECES,
     "a split frame would not fit");

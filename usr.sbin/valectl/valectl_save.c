@@ -305,7 +305,7 @@ settings_save(const char *name)
 	struct vale_setting_value sv[VALE_NSETTINGS];
 	unsigned int i;
 
-	/* It may have gone meanwhile. */
+	/* The port or switch may have gone meanwhile. */
 	if (vale_setting_get(name, scope, sv) == -1) {
 		warnx("%s: %s", name, vale_error()[0] != '\0' ? vale_error() :
 		    strerror(errno));

@@ -378,7 +378,7 @@ adapter_resume(struct adapter *ad)
 	if (ad->port_ev != NULL)
 		loop_enable(ad->port_ev);
 	if (ad->vfu.vdev_server.fd != -1) {
-		/* It was taken over. */
+		/* The client was taken over. */
 		vfu_irq_flush(&ad->vfu.vdev_irq);
 		adapter_post(ad);
 	}

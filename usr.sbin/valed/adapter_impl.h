@@ -51,7 +51,7 @@ void	adapter_port_direct(struct adapter *ad, bool on);
 void	adapter_port_on_link(struct adapter *ad);
 /* Have the guest's driver see the port's link. */
 void	adapter_port_show_link(struct adapter *ad);
-/* Have another port if another valed has written to this one's memory. */
+/* Reopen the port after a second valed wrote to its memory. */
 void	adapter_port_check(struct adapter *ad);
 
 /*

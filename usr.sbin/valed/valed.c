@@ -277,7 +277,7 @@ main(int argc, char **argv)
 		valed_supervise(argv);
 	else
 		valed_unsupervised();
-	/* It opens a file for that, which the sandbox prohibits later. */
+	/* This opens a file, which the sandbox prohibits later. */
 	json_object_seed(0);
 	signal_fd = valed_serve_signals();
 	if (signal_fd == -1)

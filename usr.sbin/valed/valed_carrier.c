@@ -53,7 +53,7 @@ carrier_thread(void *arg __unused)
 		carrier_news = false;
 		told = carrier_told;
 		pthread_mutex_unlock(&carrier_lock);
-		/* One that has been detached meanwhile is not there. */
+		/* A port that has been detached meanwhile is not there. */
 		for (i = 0; i < told.cr_n; i++)
 			(void)vale_set_carrier(told.cr_of[i].port,
 			    told.cr_of[i].up);

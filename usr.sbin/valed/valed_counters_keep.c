@@ -66,7 +66,7 @@ valed_counters_keep_start(const struct valed_options *opt)
 	while (next != NULL)
 		line_set(strsep(&next, "\n"), opt);
 	free(text);
-	/* They would be wrong after a crash. */
+	/* The counters would be wrong after a crash. */
 	valed_store_remove(STORE_NAME);
 }
 

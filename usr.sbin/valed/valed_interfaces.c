@@ -83,7 +83,7 @@ attach(struct hostif_config *hc, struct valed_why *first)
 			valed_warnx(first, "%s: %s", hc->hc_where, line);
 		error = attach_open(hc->hc_port, &fds, line);
 	}
-	/* One that is away has been told. */
+	/* An interface that is away has been told. */
 	if (error == ENXIO && hc->hc_absent)
 		return (false);
 	hc->hc_absent = error != 0 && error != EEXIST;

@@ -404,7 +404,7 @@ run(void)
 
 	next_ns = peer_watch_start();
 	for (;;) {
-		/* Who asks while one runs gets the next one. */
+		/* Clients that ask during a reload get the next one. */
 		fds[2].fd = reloading ? -1 :
 		    checking ? valed_store_fd() : ctl_reload_fd();
 		due = peer_watch_wait(fds, nitems(fds), &next_ns);

@@ -17,7 +17,7 @@
 #include "adapter_config.h"
 #include "vale_setting.h"
 
-/* It points to nothing, so that it can be sent to another process. */
+/* A setting without pointers, which can be sent to another process. */
 struct valed_setting {
 	char		 vst_name[VALE_NAME_SIZE];	/* what it is of */
 	int		 vst_place;	/* that of the adapter whose variable it

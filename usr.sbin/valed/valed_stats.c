@@ -260,7 +260,7 @@ valed_stats_live(const struct adapter_list *adapters)
 		if (ad->live == NULL && (ad->live = calloc(NCOUNTERS,
 		    sizeof(*ad->live))) == NULL)
 			return;
-		/* One may be on its way to another port. */
+		/* An adapter may be on its way to another port. */
 		pthread_mutex_lock(&ad->mtx);
 		snapshot(ad, now);
 		live_line(ad, now, ad->live);

@@ -430,7 +430,7 @@ message(const struct valed_store_message *vsm, int fd)
 	switch (vsm->vsm_what) {
 	case VALED_STORE_PUT:
 		changed();
-		/* One that did not arrive is not the one that was there. */
+		/* A lost descriptor is not the one that was there. */
 		if (fd != -1)
 			valed_store_set(vsm->vsm_text, fd);
 		else

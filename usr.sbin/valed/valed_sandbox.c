@@ -97,139 +97,117 @@ valed_sandbox_drop(void)
 	return ((int)syscall(SYS_capset, &h, d));
 }
 
-/* Allow memory that is not executable.  0, or a negative errno. */
-static int
-rules_memory(scmp_filter_ctx ctx)
-{
-	const int calls[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect) };
-	size_t i;
-	int error;
-
-	error = 0;
-	for (i = 0; i < nitems(calls) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 1,
-		    SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	return (error);
-}
+/* A filter in the making, and the first error, a negative errno, or 0. */
+struct rules {
+	scmp_filter_ctx	ctx;
+	int		error;
+};
 
 /*
- * Allow PEER_SIGNAL between threads, for adapter_watch(), and SIGBUS, with
- * which its handler ends the process (peer_fault.c).  Returns 0 or a negative
- * errno.
+ * Add a rule, unless there was an error; what follows is the call, the number
+ * of comparisons, and them.
  */
-static int
-rules_signal(scmp_filter_ctx ctx)
-{
-	const int signals[] = { PEER_SIGNAL, SIGBUS };
-	size_t i;
-	int error;
+#define	RULE(r, action, ...) do {					\
+	if ((r)->error == 0)						\
+		(r)->error = seccomp_rule_add((r)->ctx, (action),	\
+		    __VA_ARGS__);					\
+} while (0)
+#define	ALLOW(r, ...)	RULE((r), SCMP_ACT_ALLOW, __VA_ARGS__)
 
-	error = 0;
-	for (i = 0; i < nitems(signals) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
-		    2, SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
-		    SCMP_A2(SCMP_CMP_EQ, signals[i], 0));
-	return (error);
+/* Have an action for calls with any arguments. */
+static void
+rules_calls(struct rules *r, uint32_t action, const int *calls, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		RULE(r, action, calls[i], 0);
 }
 
-/*
- * Allow to read how many frames a packet socket or one of AF_XDP has lost,
- * where the rings of the latter are, and what kind of socket a descriptor is.
- * Returns 0 or a negative errno.
- */
-static int
-rules_socket(scmp_filter_ctx ctx)
+/* Allow a call whose argument `arg' is one of some values. */
+static void
+rules_values(struct rules *r, int call, unsigned int arg, const int *values,
+    size_t n)
 {
-	static const int options[][2] = {
-		{ SOL_PACKET, PACKET_STATISTICS },
-		{ SOL_XDP, XDP_STATISTICS }, { SOL_XDP, XDP_MMAP_OFFSETS },
-		{ SOL_SOCKET, SO_DOMAIN }
-	};
 	size_t i;
-	int error;
 
-	error = 0;
-	for (i = 0; i < nitems(options) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(getsockopt), 2,
-		    SCMP_A1(SCMP_CMP_EQ, options[i][0], 0),
-		    SCMP_A2(SCMP_CMP_EQ, options[i][1], 0));
-	return (error);
+	for (i = 0; i < n; i++)
+		ALLOW(r, call, 1, SCMP_CMP(arg, SCMP_CMP_EQ, values[i],
+		    0));
+}
+
+/* Allow to read a socket's option. */
+static void
+rules_option(struct rules *r, int level, int option)
+{
+	ALLOW(r, SCMP_SYS(getsockopt), 2, SCMP_A1(SCMP_CMP_EQ, level, 0),
+	    SCMP_A2(SCMP_CMP_EQ, option, 0));
+}
+
+/* Allow to send a signal to a thread of the process. */
+static void
+rules_signal(struct rules *r, int sig)
+{
+	ALLOW(r, SCMP_SYS(tgkill), 2, SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
+	    SCMP_A2(SCMP_CMP_EQ, sig, 0));
 }
 
 /*
  * Allow to signal clients' eventfds without waiting (peer_signal.c): requests
- * of one context, to descriptors that are open.  Returns 0 or a negative errno.
+ * of one context, to descriptors that are open.
  */
-static int
-rules_request(scmp_filter_ctx ctx)
+static void
+rules_request(struct rules *r)
 {
 	const uint64_t context = peer_signal_context();
 
-	return (context == 0 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-	    SCMP_SYS(io_submit), 1, SCMP_A0(SCMP_CMP_EQ, context, 0)));
+	if (context != 0)
+		ALLOW(r, SCMP_SYS(io_submit), 1,
+		    SCMP_A0(SCMP_CMP_EQ, context, 0));
 }
 
 /*
  * Allow what it takes to go on with a client's stream where another process has
- * left it (vfu_stream.h), and to end by a signal.  Returns 0 or a negative
- * errno.
+ * left it (vfu_stream.h), and to end by a signal.
  */
-static int
-rules_stream(scmp_filter_ctx ctx)
+static void
+rules_stream(struct rules *r)
 {
-	const int calls[] = { SCMP_SYS(pipe2), SCMP_SYS(splice),
+	static const int calls[] = { SCMP_SYS(pipe2), SCMP_SYS(splice),
 	    SCMP_SYS(recvmmsg) };
 	/* With which adapter_keep.c ends the process. */
-	const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGSYS };
+	static const int signals[] = { SIGSEGV, SIGILL, SIGFPE, SIGABRT,
+	    SIGSYS };
 	size_t i;
-	int error;
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 2,
+	ALLOW(r, SCMP_SYS(setsockopt), 2,
 	    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
 	    SCMP_A2(SCMP_CMP_EQ, SO_PEEK_OFF, 0));
-	for (i = 0; i < nitems(calls) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-	for (i = 0; i < nitems(signals) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill),
-		    2, SCMP_A0(SCMP_CMP_EQ, getpid(), 0),
-		    SCMP_A2(SCMP_CMP_EQ, signals[i], 0));
-	return (error);
+	rules_calls(r, SCMP_ACT_ALLOW, calls, nitems(calls));
+	for (i = 0; i < nitems(signals); i++)
+		rules_signal(r, signals[i]);
 }
 
 /*
  * Allow a packet socket to have a new receive ring in place of the old one:
- * hostif_ring.c.  The filter cannot read the structures, which are constants.
- * Who can write to constants can call mmap(2), too.  Returns 0 or a negative
- * errno.
+ * hostif_ring.c.  The filter cannot read the structure, which is a constant.
+ * Who can write to constants can call mmap(2), too.
  */
-static int
-rules_ring(scmp_filter_ctx ctx)
+static void
+rules_ring(struct rules *r, const struct tpacket_req *ring)
 {
-	static const struct tpacket_req *const rings[] = {
-		&hostif_ring_none, &hostif_ring_receive
-	};
-	size_t i;
-	int error;
-
-	error = 0;
-	for (i = 0; i < nitems(rings) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(setsockopt), 4,
-		    SCMP_A1(SCMP_CMP_EQ, SOL_PACKET, 0),
-		    SCMP_A2(SCMP_CMP_EQ, PACKET_RX_RING, 0),
-		    SCMP_A3(SCMP_CMP_EQ, (uintptr_t)rings[i], 0),
-		    SCMP_A4(SCMP_CMP_EQ, sizeof(*rings[i]), 0));
-	return (error);
+	ALLOW(r, SCMP_SYS(setsockopt), 4, SCMP_A1(SCMP_CMP_EQ, SOL_PACKET, 0),
+	    SCMP_A2(SCMP_CMP_EQ, PACKET_RX_RING, 0),
+	    SCMP_A3(SCMP_CMP_EQ, (uintptr_t)ring, 0),
+	    SCMP_A4(SCMP_CMP_EQ, sizeof(*ring), 0));
 }
 
 /*
  * Allow a thread of this process to be created, and named.  A filter cannot see
  * the flags of clone3(2), so that call does not exist; libc then uses clone(2).
- * Returns 0 or a negative errno.
  */
-static int
-rules_thread(scmp_filter_ctx ctx)
+static void
+rules_thread(struct rules *r)
 {
 	const unsigned int shared = CLONE_VM | CLONE_FS | CLONE_FILES |
 	    CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
@@ -237,32 +215,11 @@ rules_thread(scmp_filter_ctx ctx)
 	    CLONE_UNTRACED | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
 	    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |
 	    CLONE_IO | CSIGNAL;
-	int error;
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+	ALLOW(r, SCMP_SYS(clone), 1,
 	    SCMP_A0(SCMP_CMP_MASKED_EQ, shared | others, shared));
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS),
-		    SCMP_SYS(clone3), 0);
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl),
-		    1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
-	return (error);
-}
-
-/*
- * Allow to send without an address, with the flags that are used.  Returns 0 or
- * a negative errno.
- */
-static int
-rules_send(scmp_filter_ctx ctx)
-{
-	const uint32_t others = ~(MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	return (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 3,
-	    SCMP_A3(SCMP_CMP_MASKED_EQ, others, 0),
-	    SCMP_A4(SCMP_CMP_EQ, 0, 0),
-	    SCMP_A5(SCMP_CMP_MASKED_EQ, UINT32_MAX, 0)));
+	RULE(r, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	ALLOW(r, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
 }
 
 /*
@@ -270,7 +227,6 @@ rules_send(scmp_filter_ctx ctx)
  * but n, or any but that and n ^ 1, or a greater one.  A filter compares 64
  * bits of the argument, of which the kernel uses 32: so each rule is for the
  * numbers, of 32 bits, that differ from n in one bit and in none above it.
- * Returns 0 or a negative errno.
  */
 enum numbers {
 	BUT_THIS,
@@ -278,33 +234,17 @@ enum numbers {
 	ABOVE
 };
 
-static int
-rules_number(scmp_filter_ctx ctx, int call, unsigned int arg, uint32_t n,
+static void
+rules_number(struct rules *r, int call, unsigned int arg, uint32_t n,
     enum numbers which)
 {
 	uint64_t bit = which == BUT_PAIR ? 2 : 1;
-	int error = 0;
 
-	for (; bit <= UINT32_MAX && error == 0; bit <<= 1) {
-		if (which == ABOVE && (n & bit) != 0)
-			continue;
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1,
-		    SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, -bit,
-		    (n ^ bit) & -bit));
+	for (; bit <= UINT32_MAX; bit <<= 1) {
+		if (which != ABOVE || (n & bit) == 0)
+			ALLOW(r, call, 1, SCMP_CMP(arg, SCMP_CMP_MASKED_EQ,
+			    -bit, (n ^ bit) & -bit));
 	}
-	return (error);
-}
-
-/*
- * Allow handlers of signals; with a store none of SIGSYS, for which there is
- * one (adapter_keep.c).  Returns 0 or a negative errno.
- */
-static int
-rules_handler(scmp_filter_ctx ctx, bool store)
-{
-	return (store ? rules_number(ctx, SCMP_SYS(rt_sigaction), 0, SIGSYS,
-	    BUT_THIS) : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-	    SCMP_SYS(rt_sigaction), 0));
 }
 
 /* The descriptors on which sendmsg(2) is permitted, or -1. */
@@ -313,45 +253,37 @@ struct sandbox_fds {
 	int	store;
 };
 
-static int
-rules_sendmsg(scmp_filter_ctx ctx, int fd)
+static void
+rules_sendmsg(struct rules *r, int fd)
 {
-	return (fd == -1 ? 0 : seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-	    SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, fd, 0),
-	    SCMP_A2(SCMP_CMP_MASKED_EQ, ~(uint64_t)MSG_DONTWAIT,
-	    MSG_NOSIGNAL)));
+	if (fd != -1)
+		ALLOW(r, SCMP_SYS(sendmsg), 2, SCMP_A0(SCMP_CMP_EQ, fd, 0),
+		    SCMP_A2(SCMP_CMP_MASKED_EQ, ~(uint64_t)MSG_DONTWAIT,
+		    MSG_NOSIGNAL));
 }
 
 /*
  * Allow sendmsg(2) on the connections with the passer (ctl_pass.c) and the
  * supervisor (valed_store.c), which must stay the files of these descriptors:
- * they cannot be closed or replaced.  Returns 0 or a negative errno.
+ * they cannot be closed or replaced.
  */
-static int
-rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
+static void
+rules_pass(struct rules *r, const struct sandbox_fds *sf)
 {
 	const enum numbers which = sf->store == -1 ? BUT_THIS : BUT_PAIR;
 	const int fd = sf->store == -1 ? sf->pass : sf->store;
-	int error;
 
 	if (fd == -1) {
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(close),
-		    0);
-		return (error != 0 ? error : seccomp_rule_add(ctx,
-		    SCMP_ACT_ALLOW, SCMP_SYS(dup3), 0));
+		ALLOW(r, SCMP_SYS(close), 0);
+		ALLOW(r, SCMP_SYS(dup3), 0);
+		return;
 	}
-	error = rules_number(ctx, SCMP_SYS(close), 0, fd, which);
-	if (error == 0)
-		error = rules_number(ctx, SCMP_SYS(dup3), 1, fd, which);
+	rules_number(r, SCMP_SYS(close), 0, fd, which);
+	rules_number(r, SCMP_SYS(dup3), 1, fd, which);
 	/* -1, which fails. */
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(close), 1, SCMP_A0(SCMP_CMP_EQ, UINT64_MAX, 0));
-	if (error == 0)
-		error = rules_sendmsg(ctx, sf->pass);
-	if (error == 0)
-		error = rules_sendmsg(ctx, sf->store);
-	return (error);
+	ALLOW(r, SCMP_SYS(close), 1, SCMP_A0(SCMP_CMP_EQ, UINT64_MAX, 0));
+	rules_sendmsg(r, sf->pass);
+	rules_sendmsg(r, sf->store);
 }
 
 /*
@@ -359,92 +291,77 @@ rules_pass(scmp_filter_ctx ctx, const struct sandbox_fds *sf)
  * that is sealed, pairs of sockets (vale_grant_port.c), to read and write
  * memory where it is not mapped (vale_grant_pipe.c), and to look what sockets
  * are (ctl_hostif.c).  Standard output and error, which may be files, cannot be
- * truncated.  Returns 0 or a negative errno.
+ * truncated.
  */
-static int
-rules_control(scmp_filter_ctx ctx)
+static void
+rules_control(struct rules *r)
 {
 	static const int options[] = { SO_PEERCRED, SO_PEERGROUPS,
 	    SO_PROTOCOL, SO_MEMINFO };
 	size_t i;
-	int error;
 
-	error = rules_number(ctx, SCMP_SYS(ftruncate), 0, STDERR_FILENO,
-	    ABOVE);
-	for (i = 0; i < nitems(options) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(getsockopt), 2,
-		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
-		    SCMP_A2(SCMP_CMP_EQ, options[i], 0));
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(getsockname), 0);
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl),
-		    1, SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0));
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(socketpair), 1,
-		    SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pread64),
-		    0);
-	if (error == 0)
-		error = rules_number(ctx, SCMP_SYS(pwrite64), 0,
-		    STDERR_FILENO, ABOVE);
-	return (error);
+	rules_number(r, SCMP_SYS(ftruncate), 0, STDERR_FILENO, ABOVE);
+	for (i = 0; i < nitems(options); i++)
+		rules_option(r, SOL_SOCKET, options[i]);
+	ALLOW(r, SCMP_SYS(getsockname), 0);
+	ALLOW(r, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0));
+	ALLOW(r, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	ALLOW(r, SCMP_SYS(pread64), 0);
+	rules_number(r, SCMP_SYS(pwrite64), 0, STDERR_FILENO, ABOVE);
 }
 
-static int
-rules(scmp_filter_ctx ctx, const void *arg)
+static void
+rules(struct rules *r, const void *arg)
 {
 	const struct sandbox_fds *sf = arg;
-	size_t i;
-	int error;
 
-	error = rules_memory(ctx);
-	if (error == 0)
-		error = rules_signal(ctx);
-	if (error == 0)
-		error = rules_thread(ctx);
-	if (error == 0)
-		error = rules_socket(ctx);
-	if (error == 0)
-		error = rules_ring(ctx);
-	if (error == 0)
-		error = rules_request(ctx);
-	if (error == 0)
-		error = rules_send(ctx);
-	if (error == 0)
-		error = rules_handler(ctx, sf->store != -1);
-	if (error == 0)
-		error = rules_pass(ctx, sf);
-	if (error == 0 && (sf->pass != -1 || sf->store != -1))
-		error = rules_control(ctx);
-	if (error == 0 && sf->store != -1)
-		error = rules_stream(ctx);
-	for (i = 0; i < nitems(allowed) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	for (i = 0; i < nitems(refused) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM),
-		    refused[i], 0);
-	for (i = 0; i < nitems(fcntl_allowed) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(fcntl), 1,
-		    SCMP_A1(SCMP_CMP_EQ, fcntl_allowed[i], 0));
+	/* Memory that is not executable. */
+	ALLOW(r, SCMP_SYS(mmap), 1,
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	ALLOW(r, SCMP_SYS(mprotect), 1,
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	/* For adapter_watch(), and with which peer_fault.c ends the process. */
+	rules_signal(r, PEER_SIGNAL);
+	rules_signal(r, SIGBUS);
+	rules_thread(r);
+	/* Frames that an interface's socket has lost, and its rings. */
+	rules_option(r, SOL_PACKET, PACKET_STATISTICS);
+	rules_option(r, SOL_XDP, XDP_STATISTICS);
+	rules_option(r, SOL_XDP, XDP_MMAP_OFFSETS);
+	rules_option(r, SOL_SOCKET, SO_DOMAIN);
+	rules_ring(r, &hostif_ring_none);
+	rules_ring(r, &hostif_ring_receive);
+	rules_request(r);
+	/* To send without an address, with the flags that are used. */
+	ALLOW(r, SCMP_SYS(sendto), 3, SCMP_A3(SCMP_CMP_MASKED_EQ,
+	    (uint32_t)~(MSG_DONTWAIT | MSG_NOSIGNAL), 0),
+	    SCMP_A4(SCMP_CMP_EQ, 0, 0),
+	    SCMP_A5(SCMP_CMP_MASKED_EQ, UINT32_MAX, 0));
+	/* With a store there is a handler of SIGSYS: adapter_keep.c. */
+	if (sf->store != -1)
+		rules_number(r, SCMP_SYS(rt_sigaction), 0, SIGSYS, BUT_THIS);
+	else
+		ALLOW(r, SCMP_SYS(rt_sigaction), 0);
+	rules_pass(r, sf);
+	if (sf->pass != -1 || sf->store != -1)
+		rules_control(r);
+	if (sf->store != -1)
+		rules_stream(r);
+	rules_calls(r, SCMP_ACT_ALLOW, allowed, nitems(allowed));
+	rules_calls(r, SCMP_ACT_ERRNO(EPERM), refused, nitems(refused));
+	rules_values(r, SCMP_SYS(fcntl), 1, fcntl_allowed,
+	    nitems(fcntl_allowed));
 	/* Of a descriptor, without a path: peer_close.c. */
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(statx),
-		    1, SCMP_A1(SCMP_CMP_EQ, 0, 0));
-	return (error);
+	ALLOW(r, SCMP_SYS(statx), 1, SCMP_A1(SCMP_CMP_EQ, 0, 0));
 }
 
 /*
  * Allow what a process does that has descriptors which others have passed, and
- * passes them on: to send and receive messages, and to look at descriptors.
+ * passes them on: to send and receive messages, and to look at descriptors.  So
+ * does the passer.
  */
-static int
-rules_messages(scmp_filter_ctx ctx)
+static void
+rules_passer(struct rules *r, const void *arg __unused)
 {
 	static const int calls[] = {
 		SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close),
@@ -456,48 +373,28 @@ rules_messages(scmp_filter_ctx ctx)
 		SCMP_SYS(madvise), SCMP_SYS(munmap), SCMP_SYS(set_robust_list),
 		SCMP_SYS(rseq), SCMP_SYS(rt_sigprocmask), SCMP_SYS(exit),
 #endif
-	}, options[] = { SO_DOMAIN, SO_TYPE, SO_ACCEPTCONN };
-	size_t i;
-	int error;
+	};
 
-	error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-	    SCMP_A1(SCMP_CMP_EQ, F_GET_SEALS, 0));
-	for (i = 0; i < nitems(calls) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-	for (i = 0; i < nitems(options) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW,
-		    SCMP_SYS(getsockopt), 2,
-		    SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET, 0),
-		    SCMP_A2(SCMP_CMP_EQ, options[i], 0));
-	return (error);
-}
-
-/* Allow what the passer does, on descriptors that it was passed. */
-static int
-rules_passer(scmp_filter_ctx ctx, const void *arg __unused)
-{
-	return (rules_messages(ctx));
+	ALLOW(r, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, F_GET_SEALS, 0));
+	rules_calls(r, SCMP_ACT_ALLOW, calls, nitems(calls));
+	rules_option(r, SOL_SOCKET, SO_DOMAIN);
+	rules_option(r, SOL_SOCKET, SO_TYPE);
+	rules_option(r, SOL_SOCKET, SO_ACCEPTCONN);
 }
 
 /* Allow what the opener does: also to connect to local sockets, and to wait. */
-static int
-rules_opener(scmp_filter_ctx ctx, const void *arg __unused)
+static void
+rules_opener(struct rules *r, const void *arg)
 {
 	static const int calls[] = {
 		SCMP_SYS(connect), SCMP_SYS(recvfrom), SCMP_SYS(poll),
 		SCMP_SYS(ppoll), SCMP_SYS(clock_gettime),
 		SCMP_SYS(restart_syscall),
 	};
-	size_t i;
-	int error;
 
-	error = rules_messages(ctx);
-	if (error == 0)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket),
-		    1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
-	for (i = 0; i < nitems(calls) && error == 0; i++)
-		error = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-	return (error);
+	rules_passer(r, arg);
+	ALLOW(r, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
+	rules_calls(r, SCMP_ACT_ALLOW, calls, nitems(calls));
 }
 
 /*
@@ -505,28 +402,26 @@ rules_opener(scmp_filter_ctx ctx, const void *arg __unused)
  * name.
  */
 static int
-enter(uint32_t other, int (*add)(scmp_filter_ctx ctx, const void *arg),
+enter(uint32_t other, void (*add)(struct rules *r, const void *arg),
     const void *arg)
 {
-	scmp_filter_ctx ctx;
-	int error;
+	struct rules r;
 
 	if (valed_sandbox_drop() == -1 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		return (-1);
-	ctx = seccomp_init(other);
-	if (ctx == NULL) {
+	r.ctx = seccomp_init(other);
+	if (r.ctx == NULL) {
 		errno = ENOMEM;
 		return (-1);
 	}
-	error = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-	if (error == 0)
-		error = add(ctx, arg);
-	if (error == 0)
-		error = seccomp_load(ctx);
-	seccomp_release(ctx);
-	errno = -error;
-	return (error == 0 ? 0 : -1);
+	r.error = seccomp_attr_set(r.ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	add(&r, arg);
+	if (r.error == 0)
+		r.error = seccomp_load(r.ctx);
+	seccomp_release(r.ctx);
+	errno = -r.error;
+	return (r.error == 0 ? 0 : -1);
 }
 
 int

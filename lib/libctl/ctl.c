@@ -312,18 +312,6 @@ passed_close(void *arg __unused, int fd)
 		close(fd);
 }
 
-/* Take the descriptors that came with a packet.  False: these are not all. */
-static bool
-ctl_take_passed(struct ctl_conn *cc, struct msghdr *msg)
-{
-	struct peer_fds mf = { .mf_fd = cc->cc_grant.gr_passed,
-	    .mf_max = nitems(cc->cc_grant.gr_passed), .mf_drop = passed_close };
-	const bool all = peer_fds_take(msg, &mf);
-
-	cc->cc_grant.gr_npassed = mf.mf_n;
-	return (all);
-}
-
 /* Close those that the request has not kept. */
 static void
 ctl_close_passed(struct ctl_conn *cc)
@@ -338,28 +326,23 @@ ctl_close_passed(struct ctl_conn *cc)
 static bool
 ctl_serve_request(struct ctl_conn *cc)
 {
-	union {
-		struct cmsghdr	align;
-		char		space[PEER_FDS_SPACE(VALE_WIRE_FDS)];
-	} control;
-	struct iovec iov = { cc->cc_wire, VALE_WIRE_MAX };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	const struct iovec iov = { cc->cc_wire, VALE_WIRE_MAX };
+	struct peer_fds mf = { .mf_fd = cc->cc_grant.gr_passed,
+	    .mf_max = nitems(cc->cc_grant.gr_passed), .mf_drop = passed_close };
 	size_t size = 0;
 	ssize_t n;
-	bool all;
 
-	n = recvmsg(cc->cc_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = peer_fds_recv(cc->cc_fd, &iov, 1, &mf, MSG_DONTWAIT);
 	if (n == -1)
-		return (errno == EINTR || errno == EAGAIN);
-	all = ctl_take_passed(cc, &msg);
+		return (errno == EAGAIN);
+	cc->cc_grant.gr_npassed = mf.mf_n;
 	if (n == 0) {
 		ctl_close_passed(cc);
 		return (false);
 	}
 	memset((char *)cc->cc_wire + n, 0, VALE_WIRE_MAX - n);
 	memset(cc->cc_wire->vw_why, 0, sizeof(cc->cc_wire->vw_why));
-	cc->cc_wire->vw_error = all ? ctl_run(cc, n, &size) :
+	cc->cc_wire->vw_error = !mf.mf_lost ? ctl_run(cc, n, &size) :
 	    ctl_why(cc, EMFILE, "not all descriptors of the request came");
 	ctl_close_passed(cc);
 	cc->cc_wire->vw_magic = VALE_WIRE_MAGIC;

@@ -35,22 +35,13 @@
 #include "ctl_impl.h"
 #include "hostif_impl.h"
 #include "peer_close.h"
-
-static bool
-option_is(int fd, int name, int value)
-{
-	socklen_t len = sizeof(int);
-	int got;
-
-	return (getsockopt(fd, SOL_SOCKET, name, &got, &len) == 0 &&
-	    got == value);
-}
+#include "peer_fd.h"
 
 static bool
 is_netlink(int fd, int protocol)
 {
-	return (option_is(fd, SO_DOMAIN, AF_NETLINK) &&
-	    option_is(fd, SO_PROTOCOL, protocol));
+	return (peer_socket_is(fd, SO_DOMAIN, AF_NETLINK) &&
+	    peer_socket_is(fd, SO_PROTOCOL, protocol));
 }
 
 /* Return whether the socket tells of changes of interfaces. */
@@ -71,7 +62,7 @@ is_packet(int fd, uint32_t index)
 	struct sockaddr_ll sll;
 	socklen_t len = sizeof(sll);
 
-	return (option_is(fd, SO_DOMAIN, AF_PACKET) &&
+	return (peer_socket_is(fd, SO_DOMAIN, AF_PACKET) &&
 	    getsockname(fd, (struct sockaddr *)&sll, &len) == 0 &&
 	    (uint32_t)sll.sll_ifindex == index &&
 	    sll.sll_protocol == htons(ETH_P_ALL));
@@ -81,7 +72,7 @@ is_packet(int fd, uint32_t index)
 static bool
 is_xdp(int fd)
 {
-	return (option_is(fd, SO_DOMAIN, AF_XDP) &&
+	return (peer_socket_is(fd, SO_DOMAIN, AF_XDP) &&
 	    (recv(fd, NULL, 0, MSG_DONTWAIT) != -1 || errno != ENXIO));
 }
 
@@ -112,7 +103,7 @@ attach_accepts(const struct hostif_fds *fds, unsigned int i, int fd)
 	case HOSTIF_FD_ETHTOOL:
 		return (is_netlink(fd, NETLINK_GENERIC));
 	case HOSTIF_FD_PROMISC:
-		return (option_is(fd, SO_DOMAIN, AF_PACKET));
+		return (peer_socket_is(fd, SO_DOMAIN, AF_PACKET));
 	case HOSTIF_FD_PROGRAM:
 		return (is_anon(fd));
 	case HOSTIF_FD_MEMORY:

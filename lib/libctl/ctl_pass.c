@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "ctl_pass.h"
+#include "peer_fd.h"
 #include "peer_fds.h"
 #include "vale_wire.h"
 
@@ -49,15 +50,6 @@
 #define	PASS_FDS	(VALE_WIRE_REPLY_FDS + 1)
 /* The passer has no others, but for standard input, output and error. */
 #define	PASS_FD		(STDERR_FILENO + 1)
-
-/* The wait of pass_send(): a second. */
-#define	FLIGHT_NS	10000000
-#define	FLIGHT_TRIES	100
-
-union pass_control {
-	struct cmsghdr	align;
-	char		space[CMSG_SPACE(PASS_FDS * sizeof(int))];
-};
 
 /* The connection: this process's end.  -1: there is no passer. */
 static int	pass_fd = -1;
@@ -74,31 +66,6 @@ void
 ctl_pass_moved(int fd)
 {
 	pass_fd = fd;
-}
-
-/*
- * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a
- * client that does not read; what other processes have in flight is waited for,
- * as by peer_fds_send().
- */
-static bool
-pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
-    int flags)
-{
-	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
-	unsigned int tries = 0;
-	ssize_t sent;
-
-	for (;;) {
-		sent = peer_fds_send(s, p, len, fds, n, flags);
-		if (sent != -1)
-			return (true);
-		if (errno == ETOOMANYREFS && (flags & MSG_DONTWAIT) != 0 &&
-		    tries++ < FLIGHT_TRIES)
-			nanosleep(&pause, NULL);
-		else if (errno != EINTR)
-			return (false);
-	}
 }
 
 /* Receive whether a packet was sent.  Returns false if there is no answer. */
@@ -121,11 +88,12 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 	bool sent = false;
 
 	if (pass_fd == -1)
-		return (pass_send(s, p, len, fds, n, MSG_DONTWAIT));
+		return (peer_fds_send(s, p, len, fds, n,
+		    PEER_FDS_WAIT_LIMIT) != -1);
 	all[0] = s;
 	memcpy(all + 1, fds, n * sizeof(int));
 	pthread_mutex_lock(&pass_lock);
-	if (!pass_send(pass_fd, p, len, all, n + 1, 0) &&
+	if (peer_fds_send(pass_fd, p, len, all, n + 1, PEER_FDS_WAIT) == -1 &&
 	    errno == ETOOMANYREFS)
 		warnx("a program cannot open a port: processes of this user "
 		    "have sent too many descriptors that were not received");
@@ -142,24 +110,13 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
  * The passer.
  */
 
-/* Return whether this option of a local socket has the value. */
-static bool
-socket_is(int s, int option, int expected)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return (getsockopt(s, SOL_SOCKET, option, &value, &len) == 0 &&
-	    value == expected);
-}
-
 /* Return whether a descriptor may be given away. */
 static bool
 passable(int fd)
 {
 	return (fcntl(fd, F_GET_SEALS) != -1 ||
-	    (socket_is(fd, SO_DOMAIN, AF_UNIX) &&
-	    socket_is(fd, SO_ACCEPTCONN, 0)));
+	    (peer_socket_is(fd, SO_DOMAIN, AF_UNIX) &&
+	    peer_socket_is(fd, SO_ACCEPTCONN, 0)));
 }
 
 /*
@@ -171,19 +128,15 @@ pass(const void *p, size_t len, const int *fds, unsigned int n)
 {
 	unsigned int i;
 
-	if (n < 2 || !socket_is(fds[0], SO_DOMAIN, AF_UNIX) ||
-	    !socket_is(fds[0], SO_TYPE, SOCK_SEQPACKET))
+	if (n < 2 || !peer_socket_is(fds[0], SO_DOMAIN, AF_UNIX) ||
+	    !peer_socket_is(fds[0], SO_TYPE, SOCK_SEQPACKET))
 		return (false);
 	for (i = 1; i < n; i++)
 		if (!passable(fds[i]))
 			return (false);
-	return (pass_send(fds[0], p, len, fds + 1, n - 1, MSG_DONTWAIT));
-}
-
-static void
-pass_drop(void *arg __unused, int fd)
-{
-	close(fd);
+	/* A client that does not read is not waited for. */
+	return (peer_fds_send(fds[0], p, len, fds + 1, n - 1,
+	    PEER_FDS_WAIT_LIMIT) != -1);
 }
 
 /* Receive a packet, pass it on, and answer.  Returns false at the end. */
@@ -192,24 +145,19 @@ pass_next(int s)
 {
 	static char packet[VALE_WIRE_MAX];
 	int fds[PASS_FDS];
-	struct peer_fds mf = { .mf_fd = fds, .mf_max = nitems(fds),
-	    .mf_drop = pass_drop };
-	/* There may be space for more than that: it is aligned. */
-	union pass_control control;
-	struct iovec iov = { packet, sizeof(packet) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	const struct iovec iov = { packet, sizeof(packet) };
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = nitems(fds) };
+	const ssize_t len = peer_fds_recv(s, &iov, 1, &mf, 0);
 	bool sent = false;
-	ssize_t len;
 
-	len = recvmsg(s, &msg, MSG_CMSG_CLOEXEC);
 	if (len <= 0)
-		return (len == -1 && (errno == EINTR || errno == ENOMEM));
-	if (peer_fds_take(&msg, &mf) && (msg.msg_flags & MSG_TRUNC) == 0)
+		return (false);
+	if (!mf.mf_lost && !mf.mf_cut)
 		sent = pass(packet, len, fds, mf.mf_n);
 	while (mf.mf_n > 0)
 		close(fds[--mf.mf_n]);
-	return (pass_send(s, &sent, sizeof(sent), NULL, 0, 0));
+	return (peer_fds_send(s, &sent, sizeof(sent), NULL, 0,
+	    PEER_FDS_WAIT) != -1);
 }
 
 static void __dead2
@@ -225,7 +173,8 @@ pass_main(int s, int (*enter)(void))
 	if (dup2(s, PASS_FD) == -1 ||
 	    close_range(PASS_FD + 1, ~0U, 0) == -1 ||
 	    enter() == -1 ||
-	    !pass_send(PASS_FD, &ready, sizeof(ready), NULL, 0, 0))
+	    peer_fds_send(PASS_FD, &ready, sizeof(ready), NULL, 0,
+	    PEER_FDS_WAIT) == -1)
 		_exit(EX_OSERR);
 	while (pass_next(PASS_FD))
 		continue;

@@ -43,6 +43,7 @@
 
 #include "hostif_ethtool.h"
 #include "hostif_impl.h"
+#include "peer_fd.h"
 
 /* Since Linux 6.17: how many frames a sendto(2) sends by copying. */
 #define	OPEN_TX_BUDGET	9		/* XDP_MAX_TX_SKB_BUDGET */
@@ -142,21 +143,6 @@ open_program(unsigned int nqueues, int *map, int *prog)
 	return (*prog == -1 ? "program" : NULL);
 }
 
-/* Make memory for all queues.  Returns -1 with errno if that fails. */
-static int
-open_memory(size_t size)
-{
-	int fd;
-
-	fd = memfd_create("hostif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return (-1);
-	if (ftruncate(fd, size) == -1 || fcntl(fd, F_ADD_SEALS,
-	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1)
-		return (hostif_fd_close(fd));
-	return (fd);
-}
-
 /* Give the socket the memory, which it keeps without this mapping. */
 static int
 open_register(int s, int fd, size_t size)
@@ -245,7 +231,7 @@ open_sockets(struct hostif_fds *fds, unsigned int nqueues, int map)
 	uint32_t n;
 	int fd;
 
-	fd = open_memory(HOSTIF_XDP_MEMORY(nqueues));
+	fd = peer_memory_new("hostif", HOSTIF_XDP_MEMORY(nqueues));
 	if (fd == -1)
 		return ("memory");
 	hostif_fds_add(fds, fd);

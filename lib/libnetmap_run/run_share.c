@@ -22,26 +22,16 @@
 #include <string.h>
 
 #include "netmap_run.h"
+#include "peer_fd.h"
 
-/* Get an option of a socket, in `value'. */
+/* Have who is at the other end of a local socket. */
 static bool
-option_get(int fd, int option, void *value, socklen_t size)
+socket_peer(int fd, struct ucred *uc)
 {
-	socklen_t len = size;
+	socklen_t len = sizeof(*uc);
 
-	return (getsockopt(fd, SOL_SOCKET, option, value, &len) == 0 &&
-	    len == size);
-}
-
-static bool
-socket_kind(int fd)
-{
-	int domain, type;
-
-	return (option_get(fd, SO_DOMAIN, &domain, sizeof(domain)) &&
-	    domain == AF_UNIX &&
-	    option_get(fd, SO_TYPE, &type, sizeof(type)) &&
-	    type == SOCK_SEQPACKET);
+	return (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, uc, &len) == 0 &&
+	    len == sizeof(*uc));
 }
 
 static bool
@@ -66,8 +56,7 @@ socket_of_valed(int fd)
 
 	if (own == -1)
 		return (false);
-	same = option_get(fd, SO_PEERCRED, &theirs, sizeof(theirs)) &&
-	    option_get(own, SO_PEERCRED, &valed, sizeof(valed)) &&
+	same = socket_peer(fd, &theirs) && socket_peer(own, &valed) &&
 	    memcmp(&theirs, &valed, sizeof(valed)) == 0;
 	run_calls()->close(own);
 	return (same);
@@ -102,7 +91,9 @@ run_share(int fd, bool connected)
 	struct run_desc *rd = NULL;
 	int error = errno;
 
-	if ((unsigned int)fd < RUN_FDS && socket_kind(fd)) {
+	if ((unsigned int)fd < RUN_FDS &&
+	    peer_socket_is(fd, SO_DOMAIN, AF_UNIX) &&
+	    peer_socket_is(fd, SO_TYPE, SOCK_SEQPACKET)) {
 		connected |= socket_connected(fd);
 		run_ports_lock();
 		rd = run_get(fd);

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "peer_close.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "peer_watch.h"
 
 /* What the pipe has. */

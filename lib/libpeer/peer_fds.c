@@ -21,10 +21,19 @@
 #define	FLIGHT_NS	10000000
 #define	FLIGHT_TRIES	100
 
+/* Return whether to make a call again after its error. */
+static bool
+call_again(void)
+{
+	return (errno == EINTR || errno == ENOMEM || errno == ENOBUFS);
+}
+
 ssize_t
 peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
-    int flags)
+    enum peer_fds_wait wait)
 {
+	const int flags = MSG_NOSIGNAL |
+	    (wait == PEER_FDS_WAIT ? 0 : MSG_DONTWAIT);
 	union {
 		struct cmsghdr	align;
 		char		space[CMSG_SPACE(PEER_FDS_MAX * sizeof(int))];
@@ -47,11 +56,14 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
 	for (;;) {
-		sent = sendmsg(s, &msg, MSG_NOSIGNAL | flags);
-		if (sent != -1 || errno != ETOOMANYREFS ||
-		    (flags & MSG_DONTWAIT) != 0 || tries++ == FLIGHT_TRIES)
+		sent = sendmsg(s, &msg, flags);
+		if (sent != -1)
 			return (sent);
-		nanosleep(&pause, NULL);
+		if (errno == ETOOMANYREFS && wait != PEER_FDS_WAIT_NOT &&
+		    tries++ < FLIGHT_TRIES)
+			nanosleep(&pause, NULL);
+		else if (!call_again())
+			return (-1);
 	}
 }
 
@@ -84,8 +96,11 @@ take_append(void *arg, int fd)
 		mf->mf_fd[mf->mf_n++] = fd;
 		return;
 	}
-	mf->mf_drop(mf->mf_arg, fd);
 	mf->mf_lost = true;
+	if (mf->mf_drop != NULL)
+		mf->mf_drop(mf->mf_arg, fd);
+	else
+		close(fd);
 }
 
 bool
@@ -103,4 +118,28 @@ peer_fds_take(struct msghdr *msg, struct peer_fds *mf)
 			cmsg_each(c, take_close, NULL);
 	}
 	return (!mf->mf_lost);
+}
+
+ssize_t
+peer_fds_recv(int s, const struct iovec *iov, size_t niov, struct peer_fds *mf,
+    int flags)
+{
+	union {
+		struct cmsghdr	align;
+		char		space[PEER_FDS_SPACE(PEER_FDS_MAX)];
+	} control;
+	struct msghdr msg;
+	ssize_t n;
+
+	do {
+		msg = (struct msghdr){ .msg_iov = (struct iovec *)(uintptr_t)
+		    iov, .msg_iovlen = niov, .msg_control = &control,
+		    .msg_controllen = PEER_FDS_SPACE(mf->mf_max) };
+		n = recvmsg(s, &msg, MSG_CMSG_CLOEXEC | flags);
+	} while (n == -1 && call_again());
+	if (n != -1) {
+		(void)peer_fds_take(&msg, mf);
+		mf->mf_cut = (msg.msg_flags & MSG_TRUNC) != 0;
+	}
+	return (n);
 }

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,15 +30,23 @@
 #define	PEER_FDS_MAX	253
 
 /*
+ * What a send waits for.  All processes of a user share a limit of descriptors
+ * that were sent and not yet received (unix(7), ETOOMANYREFS), which others may
+ * use up for a moment: for that it waits for a second at most.
+ */
+enum peer_fds_wait {
+	PEER_FDS_WAIT_NOT,
+	PEER_FDS_WAIT_LIMIT,
+	PEER_FDS_WAIT		/* for space, too, if the socket waits */
+};
+
+/*
  * Send `len' bytes with `n' descriptors, PEER_FDS_MAX at most, which the caller
- * keeps, as sendmsg(2) without an address does, with these flags and
- * MSG_NOSIGNAL.  All processes of a user share a limit of descriptors that were
- * sent and not yet received (unix(7), ETOOMANYREFS), which others may use up
- * for a moment: without MSG_DONTWAIT this waits for a second at most.  Returns
- * as sendmsg(2).  Any thread.
+ * keeps.  Returns as sendmsg(2) without an address does that no signal and no
+ * lack of the kernel's memory interrupts.  Any thread.
  */
 ssize_t	peer_fds_send(int s, const void *p, size_t len, const int *fds,
-	    unsigned int n, int flags);
+	    unsigned int n, enum peer_fds_wait wait);
 
 /*
  * Bytes of control messages: `n' descriptors and what may come before them,
@@ -51,19 +60,28 @@ struct peer_fds {
 	int		*mf_fd;
 	unsigned int	 mf_n;		/* there are */
 	unsigned int	 mf_max;	/* fit */
-	/* Close one that does not fit. */
+	/* Close one that does not fit, or NULL for close(2). */
 	void		(*mf_drop)(void *arg, int fd);
 	void		*mf_arg;
-	bool		 mf_lost;	/* peer_fds_take()'s */
+	bool		 mf_lost;	/* not all descriptors have come */
+	bool		 mf_cut;	/* peer_fds_recv()'s: nor all bytes */
 };
 
 /*
  * Append the descriptors that came with a message which recvmsg(2) has
  * received.  Other control messages are ignored, and the descriptor of a
- * process (SO_PASSPIDFD) is closed.  Returns false if not all of them fit into
- * *mf, or the kernel had no space or no descriptors for all: it has closed what
- * is missing.  Any thread.
+ * process (SO_PASSPIDFD) is closed.  Returns false, and mf_lost is set, if not
+ * all of them fit into *mf, or the kernel had no space or no descriptors for
+ * all: it has closed what is missing.  Any thread.
  */
 bool	peer_fds_take(struct msghdr *msg, struct peer_fds *mf);
+
+/*
+ * Receive a message, and append its descriptors, mf_max at most, as
+ * peer_fds_take() does; MSG_CMSG_CLOEXEC is set.  Returns as recvmsg(2) that no
+ * signal and no lack of the kernel's memory interrupts.  Any thread.
+ */
+ssize_t	peer_fds_recv(int s, const struct iovec *iov, size_t niov,
+	    struct peer_fds *mf, int flags);
 
 #endif /* !_PEER_FDS_H_ */

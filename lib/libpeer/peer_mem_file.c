@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "peer_mem_impl.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 
 /*
  * What is mapped of a file, bytes, if the limit does not permit all of it, for

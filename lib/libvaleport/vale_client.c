@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "peer_fds.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "vale_client.h"
 #include "vale_window.h"
 
@@ -77,11 +77,6 @@ vale_client_connect(const char *path)
 	return (fd);
 }
 
-union control {
-	struct cmsghdr	align;
-	char		space[PEER_FDS_SPACE(VALE_WIRE_REPLY_FDS)];
-};
-
 /*
  * Return whether to try again after an error.  The program may have made the
  * descriptor one that does not wait: that is for its own calls.
@@ -105,7 +100,10 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 		{ __DECONST(void *, call->body), call->size },
 	};
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov) };
-	union control control;
+	union {
+		struct cmsghdr	align;
+		char		space[CMSG_SPACE(sizeof(call->fds))];
+	} control;
 	struct cmsghdr *c;
 	ssize_t n;
 
@@ -124,25 +122,6 @@ call_send(int fd, struct vale_client_call *call, struct vale_wire *wire)
 	return (n == -1 ? -1 : 0);
 }
 
-/* Close a descriptor that a reply has too many. */
-static void
-call_drop_fd(void *arg __unused, int fd)
-{
-	close(fd);
-}
-
-/* Take the descriptors of a reply.  False: these are not all. */
-static bool
-call_take_fds(struct vale_client_call *call, struct msghdr *msg)
-{
-	struct peer_fds mf = { .mf_fd = call->fds,
-	    .mf_max = nitems(call->fds), .mf_drop = call_drop_fd };
-	const bool all = peer_fds_take(msg, &mf);
-
-	call->nfds = mf.mf_n;
-	return (all);
-}
-
 static void
 call_close_fds(struct vale_client_call *call)
 {
@@ -153,24 +132,22 @@ call_close_fds(struct vale_client_call *call)
 static int
 call_receive(int fd, struct vale_client_call *call, struct vale_wire *wire)
 {
-	struct iovec iov[2] = {
+	const struct iovec iov[2] = {
 		{ wire, sizeof(*wire) },
 		{ call->reply, call->reply_max },
 	};
-	union control control;
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = nitems(iov),
-	    .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct peer_fds mf = { .mf_fd = call->fds,
+	    .mf_max = nitems(call->fds) };
 	ssize_t n;
-	bool all;
 
 	do {
-		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+		n = peer_fds_recv(fd, iov, nitems(iov), &mf, 0);
 	} while (n == -1 && call_again(fd, POLLIN));
 	if (n == -1)
 		return (-1);
-	all = call_take_fds(call, &msg);
+	call->nfds = mf.mf_n;
 	if (n >= (ssize_t)sizeof(*wire) && wire->vw_magic == VALE_WIRE_MAGIC &&
-	    all && (msg.msg_flags & MSG_TRUNC) == 0) {
+	    !mf.mf_lost && !mf.mf_cut) {
 		call->reply_size = n - sizeof(*wire);
 		return (0);
 	}

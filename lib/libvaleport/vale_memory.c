@@ -21,7 +21,7 @@
 #include "vale_pipe.h"
 #include "vale_shared.h"
 #include "peer_close.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 
 struct vale_memory *vale_memories[VALE_MEMORIES];
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -109,33 +109,15 @@ vale_memory_size(const struct vale_params *params)
 	return (mm.mm_size);
 }
 
-/* Make a memfd of this size, which never changes.  Returns an errno. */
-static int
-memfd_new(const char *name, size_t size, int *fdp)
-{
-	int error, fd;
-
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return (errno);
-	if (ftruncate(fd, size) == 0 && fcntl(fd, F_ADD_SEALS,
-	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-		*fdp = fd;
-		return (0);
-	}
-	error = errno;
-	close(fd);
-	return (error);
-}
-
 static int
 memory_create(struct vale_memory *mm)
 {
 	struct stat st;
-	int error = memfd_new("vale", mm->mm_size, &mm->mm_fd);
+	int error;
 
-	if (error != 0)
-		return (error);
+	mm->mm_fd = peer_memory_new("vale", mm->mm_size);
+	if (mm->mm_fd == -1)
+		return (errno);
 	if (peer_fstat(mm->mm_fd, &st) == 0) {
 		mm->mm_dev = st.st_dev;
 		mm->mm_ino = st.st_ino;
@@ -380,12 +362,12 @@ vale_memory_window(struct vale_grant *gr, uint32_t rings, uint32_t tx_slots,
 	    .vv_pipe = gr->gr_pipe != NULL ? gr->gr_pipe->cpi_at : 0,
 	    .vv_extra = extra };
 	struct vale_window_layout wl;
-	int error, fd;
+	int fd;
 
 	vale_window_layout(&wl, rings, tx_slots, rx_slots);
-	error = memfd_new("vale-window", wl.wl_size, &fd);
-	if (error != 0)
-		return (error);
+	fd = peer_memory_new("vale-window", wl.wl_size);
+	if (fd == -1)
+		return (errno);
 	if (pwrite(fd, &vv, sizeof(vv), 0) != sizeof(vv)) {
 		close(fd);
 		return (ENOMEM);

@@ -38,6 +38,7 @@
 #include "frame_none.h"
 #include "frame_vnet.h"
 #include "peer_close.h"
+#include "peer_fd.h"
 #include "vale_clock.h"
 #include "vale_error.h"
 #include "vale_remote.h"
@@ -92,17 +93,6 @@ answer(int fd, struct vale_client_call *call, char *why)
 	return (result);
 }
 
-/* Return whether a descriptor is a local socket. */
-static bool
-is_local(int fd)
-{
-	socklen_t len = sizeof(int);
-	int domain;
-
-	return (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-	    domain == AF_UNIX);
-}
-
 static bool
 answer_valid(const struct vale_client_call *call)
 {
@@ -110,8 +100,8 @@ answer_valid(const struct vale_client_call *call)
 	    call->nfds == VALE_REMOTE_FDS &&
 	    fcntl(call->fds[0], F_GET_SEALS) != -1 &&
 	    fcntl(call->fds[1], F_GET_SEALS) != -1 &&
-	    is_local(call->fds[REMOTE_TX_KICK]) &&
-	    is_local(call->fds[REMOTE_RX_KICK]));
+	    peer_socket_is(call->fds[REMOTE_TX_KICK], SO_DOMAIN, AF_UNIX) &&
+	    peer_socket_is(call->fds[REMOTE_RX_KICK], SO_DOMAIN, AF_UNIX));
 }
 
 int

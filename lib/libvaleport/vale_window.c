@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "vale_error.h"
 #include "vale_window.h"
 

@@ -20,7 +20,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "peer_keep.h"
 #include "vfu_device.h"
 #include "vfu_state.h"

@@ -28,7 +28,7 @@
 #include "adapter_version.h"
 #include "e82545.h"
 #include "peer_fault.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "peer_mem_journal.h"
 #include "vfu_state.h"
 
@@ -82,25 +82,6 @@ keep_build(uint8_t build[BUILD_SIZE])
 	dl_iterate_phdr(note_build, build);
 }
 
-/* Make a file of this size, which cannot change. */
-static int
-file_make(const char *name, uint64_t size)
-{
-	int error, fd;
-
-	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd == -1)
-		return (-1);
-	if (ftruncate(fd, (off_t)size) == -1 || fcntl(fd, F_ADD_SEALS,
-	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == -1) {
-		error = errno;
-		close(fd);
-		errno = error;
-		return (-1);
-	}
-	return (fd);
-}
-
 void *
 adapter_keep_map(int fd, uint64_t *size)
 {
@@ -147,7 +128,7 @@ journal_map(const struct adapter_config *ac)
 	journal = journal_take(adapter_keep_name(name, ac, "journal"));
 	if (journal != NULL)
 		return (journal);
-	fd = file_make("journal", sizeof(*journal));
+	fd = peer_memory_new("journal", sizeof(*journal));
 	if (fd == -1)
 		return (NULL);
 	journal = adapter_keep_map(fd, &size);
@@ -181,7 +162,7 @@ store_remove(void *arg, const char *what)
 static struct adapter_keep *
 keep_map(const struct adapter_config *ac, uint64_t size)
 {
-	const int fd = file_make(ac->ac_name, size);
+	const int fd = peer_memory_new(ac->ac_name, size);
 	struct adapter_keep *ak;
 
 	if (fd == -1)
@@ -301,7 +282,7 @@ saved_write(struct adapter *ad, const uint8_t *device, size_t device_len)
 	const uint64_t size = sizeof(struct adapter_saved) + device_len +
 	    model_len;
 	struct adapter_keep *ak = keep_of(ad);
-	const int fd = file_make("saved", size);
+	const int fd = peer_memory_new("saved", size);
 	struct adapter_saved *as;
 	unsigned int i;
 	int error;

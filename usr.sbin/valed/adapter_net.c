@@ -193,33 +193,17 @@ remote_net_lose(struct adapter_net *an)
 	an->an_fd = -1;
 }
 
-/* Close a descriptor that is one too many: the opener sends no more. */
-static void
-net_drop_fd(void *arg __unused, int fd)
-{
-	close(fd);
-}
-
 /* Receive a message of the opener.  Returns its bytes, 0 at the end, or -1. */
 static ssize_t
 net_receive(const struct adapter_net *an, struct valed_opened *vod,
     int fds[VALE_REMOTE_FDS], unsigned int *nfds)
 {
-	union {
-		struct cmsghdr	align;
-		char		buf[PEER_FDS_SPACE(VALE_REMOTE_FDS)];
-	} control;
-	struct iovec iov = { vod, sizeof(*vod) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
-	struct peer_fds mf = { .mf_fd = fds, .mf_max = VALE_REMOTE_FDS,
-	    .mf_drop = net_drop_fd };
-	ssize_t n;
+	const struct iovec iov = { vod, sizeof(*vod) };
+	/* The opener sends no more. */
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = VALE_REMOTE_FDS };
+	const ssize_t n = peer_fds_recv(an->an_opener, &iov, 1, &mf,
+	    MSG_DONTWAIT);
 
-	n = recvmsg(an->an_opener, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n == -1)
-		return (-1);
-	(void)peer_fds_take(&msg, &mf);
 	*nfds = mf.mf_n;
 	return (n);
 }

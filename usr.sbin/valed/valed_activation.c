@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peer_fd.h"
 #include "valed_activation.h"
 
 /* Descriptors that were passed to this process. */
@@ -107,16 +108,6 @@ valed_activation_until(int fd)
 		*p = '\0';
 }
 
-static bool
-option_is(int fd, int name, int value)
-{
-	socklen_t len = sizeof(int);
-	int got;
-
-	return (getsockopt(fd, SOL_SOCKET, name, &got, &len) == 0 &&
-	    got == value);
-}
-
 const char *
 valed_activation_fd(const char *name, int type, int *fdp)
 {
@@ -133,9 +124,9 @@ valed_activation_fd(const char *name, int type, int *fdp)
 		fd = fd_named(name);
 	if (fd == -1)
 		return ("no such name in LISTEN_FDNAMES");
-	if (unfit != NULL || !option_is(fd, SO_DOMAIN, AF_UNIX) ||
-	    !option_is(fd, SO_TYPE, type) ||
-	    !option_is(fd, SO_ACCEPTCONN, 1))
+	if (unfit != NULL || !peer_socket_is(fd, SO_DOMAIN, AF_UNIX) ||
+	    !peer_socket_is(fd, SO_TYPE, type) ||
+	    !peer_socket_is(fd, SO_ACCEPTCONN, 1))
 		return (type == SOCK_STREAM ?
 		    "not a listening stream socket of the UNIX domain" :
 		    "not a listening sequential-packet socket of the UNIX "

@@ -287,7 +287,7 @@ request_answer(const struct guard_request *gr)
 		gp.grp_hostif.hf_nfds = 1;
 	}
 	if (peer_fds_send(guard_fd, &gp, sizeof(gp), gp.grp_hostif.hf_fd,
-	    gp.grp_hostif.hf_nfds, 0) != -1) {
+	    gp.grp_hostif.hf_nfds, PEER_FDS_WAIT) != -1) {
 		hostif_close(&gp.grp_hostif);
 		return;
 	}
@@ -295,7 +295,7 @@ request_answer(const struct guard_request *gr)
 	gp.grp_error = errno;
 	valed_why_set(&gp.grp_why, EX_OSERR, "%s", strerror(gp.grp_error));
 	hostif_close(&gp.grp_hostif);
-	(void)peer_fds_send(guard_fd, &gp, sizeof(gp), NULL, 0, 0);
+	(void)peer_fds_send(guard_fd, &gp, sizeof(gp), NULL, 0, PEER_FDS_WAIT);
 }
 
 /* Receive a request.  Returns false if the serving process has ended. */
@@ -457,6 +457,7 @@ request_send(const struct guard_request *gr)
 {
 	ssize_t n;
 
+	/* The sandbox has no sendmsg(2) here. */
 	do
 		n = send(guard_fd, gr, sizeof(*gr), MSG_NOSIGNAL);
 	while (n == -1 && (errno == EINTR || errno == ENOBUFS ||
@@ -464,37 +465,21 @@ request_send(const struct guard_request *gr)
 	return (n != -1);
 }
 
-static void
-reply_drop_fd(void *arg __unused, int fd)
-{
-	close(fd);
-}
-
 /* Receive a reply.  Returns false if there is none, or it is not whole. */
 static bool
 reply_receive(struct guard_reply *gp)
 {
-	union {
-		struct cmsghdr	align;
-		char		buf[PEER_FDS_SPACE(HOSTIF_FDS_MAX)];
-	} control;
-	struct iovec iov = { gp, sizeof(*gp) };
+	const struct iovec iov = { gp, sizeof(*gp) };
 	int fds[HOSTIF_FDS_MAX];
-	struct peer_fds mf = { .mf_fd = fds, .mf_max = HOSTIF_FDS_MAX,
-	    .mf_drop = reply_drop_fd };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = control.buf, .msg_controllen = sizeof(control) };
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = HOSTIF_FDS_MAX };
 	bool all;
-	ssize_t n;
 
-	do
-		n = recvmsg(guard_fd, &msg, MSG_CMSG_CLOEXEC);
-	while (n == -1 && (errno == EINTR || errno == ENOMEM));
-	if (n != (ssize_t)sizeof(*gp)) {
+	if (peer_fds_recv(guard_fd, &iov, 1, &mf, 0) !=
+	    (ssize_t)sizeof(*gp)) {
 		errno = EPIPE;
 		return (false);
 	}
-	all = peer_fds_take(&msg, &mf) && mf.mf_n == gp->grp_hostif.hf_nfds;
+	all = !mf.mf_lost && mf.mf_n == gp->grp_hostif.hf_nfds;
 	memcpy(gp->grp_hostif.hf_fd, fds, mf.mf_n * sizeof(fds[0]));
 	gp->grp_hostif.hf_nfds = mf.mf_n;
 	if (all)

@@ -124,9 +124,8 @@ notify_send(const int *fds, unsigned int n, bool wait, const char *text)
 	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
 
 	while (peer_fds_send(notify_fd, text, strlen(text), fds, n,
-	    wait ? 0 : MSG_DONTWAIT) == -1)
-		if (errno != EINTR && (errno != EAGAIN || !wait ||
-		    poll(&pfd, 1, MANAGER_MS) == 0))
+	    wait ? PEER_FDS_WAIT_LIMIT : PEER_FDS_WAIT_NOT) == -1)
+		if (errno != EAGAIN || !wait || poll(&pfd, 1, MANAGER_MS) == 0)
 			return (false);
 	return (true);
 }

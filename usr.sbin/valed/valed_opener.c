@@ -65,13 +65,8 @@ struct opener {
 static void
 say(const struct valed_opened *vod, const int *fds, unsigned int n)
 {
-	ssize_t sent;
-
-	do {
-		sent = peer_fds_send(ADAPTER_FD, vod, sizeof(*vod), fds, n, 0);
-	} while (sent == -1 && (errno == EINTR || errno == ENOMEM ||
-	    errno == ENOBUFS));
-	if (sent == -1)
+	if (peer_fds_send(ADAPTER_FD, vod, sizeof(*vod), fds, n,
+	    PEER_FDS_WAIT) == -1)
 		_exit(EX_OK);
 }
 

@@ -16,7 +16,7 @@
  * looking at one by name fails with EPERM, because libc and the sanitizers try
  * to, and handle the error.  newfstatat() always fails, also as the fstat() of
  * some C libraries: a filter cannot see whether a path is empty.  See
- * peer_fstat.h.  Any other system call kills the process; with a store its
+ * peer_fd.h.  Any other system call kills the process; with a store its
  * handler of SIGSYS, which cannot be replaced, notes first whose thread it was.
  */
 

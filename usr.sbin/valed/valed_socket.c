@@ -42,6 +42,7 @@
 #include <unistd.h>
 
 #include "adapter_config.h"
+#include "peer_fd.h"
 #include "valed_socket.h"
 #include "valed_store.h"
 #include "valed_why.h"
@@ -294,16 +295,6 @@ set_access(const char *path, const struct valed_access *access)
 	    fail(EX_CANTCREAT, path, "mode %o: %s", mode, strerror(errno)));
 }
 
-static bool
-option_is(int s, int option, int value)
-{
-	socklen_t len = sizeof(int);
-	int got;
-
-	return (getsockopt(s, SOL_SOCKET, option, &got, &len) == 0 &&
-	    got == value);
-}
-
 /*
  * Return whether `s', from the store, listens at the path, where there is a
  * file.
@@ -315,7 +306,8 @@ stored_ok(int s, const char *path, int type, struct stat *st)
 	socklen_t len = sizeof(sun);
 
 	memset(&sun, 0, sizeof(sun));
-	return (option_is(s, SO_TYPE, type) && option_is(s, SO_ACCEPTCONN, 1) &&
+	return (peer_socket_is(s, SO_TYPE, type) &&
+	    peer_socket_is(s, SO_ACCEPTCONN, 1) &&
 	    getsockname(s, (struct sockaddr *)&sun, &len) == 0 &&
 	    sun.sun_family == AF_UNIX &&
 	    strncmp(sun.sun_path, path, sizeof(sun.sun_path)) == 0 &&

@@ -239,8 +239,8 @@ pack_send(int s, unsigned int i, bool wait)
 		len += strlcpy(pack_names + len, entries[i + k].name,
 		    VALED_STORE_NAME) + 1;
 	}
-	return (peer_fds_send(s, pack_names, len, fds, n, wait ? 0 :
-	    MSG_DONTWAIT) == -1 ? 0 : n);
+	return (peer_fds_send(s, pack_names, len, fds, n, wait ?
+	    PEER_FDS_WAIT_LIMIT : PEER_FDS_WAIT_NOT) == -1 ? 0 : n);
 }
 
 int
@@ -264,12 +264,6 @@ valed_store_pack(unsigned int *i, bool wait)
 	close(fds[1]);
 	errno = error;
 	return (-1);
-}
-
-static void
-unpack_drop(void *arg __unused, int fd)
-{
-	close(fd);
 }
 
 /* Take a message of `len' bytes, with these descriptors. */
@@ -331,32 +325,19 @@ packs_look(const char *name, size_t len, int fd)
 static void
 unpack(const char *name, size_t len, int s)
 {
-	static union {
-		struct cmsghdr	align;
-		char		space[PEER_FDS_SPACE(PEER_FDS_MAX)];
-	} control;
+	const struct iovec iov = { pack_names, sizeof(pack_names) };
 	const int64_t generation = pack_generation(name, len);
 	int fds[PEER_FDS_MAX];
-	struct peer_fds mf = { .mf_fd = fds, .mf_max = PEER_FDS_MAX,
-	    .mf_drop = unpack_drop };
-	struct iovec iov = { pack_names, sizeof(pack_names) };
-	struct msghdr msg;
+	struct peer_fds mf = { .mf_fd = fds, .mf_max = PEER_FDS_MAX };
 	ssize_t n;
 
 	if (generation == -1)
 		return;
-	do {
-		mf.mf_n = 0;
-		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
-		    .msg_control = &control,
-		    .msg_controllen = sizeof(control) };
-		n = generation != pack_newest ? 0 :
-		    recvmsg(s, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-		if (n <= 0)
-			continue;
-		(void)peer_fds_take(&msg, &mf);
+	while (generation == pack_newest &&
+	    (n = peer_fds_recv(s, &iov, 1, &mf, MSG_DONTWAIT)) > 0) {
 		unpack_message(pack_names, (size_t)n, &mf);
-	} while (n > 0 || (n == -1 && errno == EINTR));
+		mf.mf_n = 0;
+	}
 	close(s);
 }
 
@@ -482,17 +463,14 @@ store_send(const struct valed_store_message *vsm, int fd)
 	const size_t len = offsetof(struct valed_store_message, vsm_text) +
 	    strlen(vsm->vsm_text) + 1;
 	struct pollfd pfd = { .fd = store_fd, .events = POLLOUT };
-	ssize_t n;
 
-	for (;;) {
-		n = peer_fds_send(store_fd, vsm, len, &fd, fd != -1,
-		    MSG_DONTWAIT);
-		if (n == -1 && errno == EAGAIN)
-			(void)poll(&pfd, 1, -1);
-		else if (n != -1 || (errno != EINTR && errno != ENOBUFS &&
-		    errno != ENOMEM))
-			return (n != -1);
+	while (peer_fds_send(store_fd, vsm, len, &fd, fd != -1,
+	    PEER_FDS_WAIT_NOT) == -1) {
+		if (errno != EAGAIN)
+			return (false);
+		(void)poll(&pfd, 1, -1);
 	}
+	return (true);
 }
 
 static bool

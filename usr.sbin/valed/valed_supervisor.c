@@ -384,12 +384,6 @@ check(char why[VALED_WHY_SIZE])
  * The serving process.
  */
 
-static void
-drop_fd(void *arg __unused, int fd)
-{
-	close(fd);
-}
-
 /*
  * Return whether a text has only what valed tells a service manager: a process
  * that a client has taken over could name another main process, for example.
@@ -416,9 +410,8 @@ notify_ok(const char *text)
 static void
 reply(const char *text)
 {
-	while (send(child_fd, text, strlen(text) + 1, MSG_NOSIGNAL) == -1 &&
-	    (errno == EINTR || errno == ENOBUFS))
-		continue;
+	(void)peer_fds_send(child_fd, text, strlen(text) + 1, NULL, 0,
+	    PEER_FDS_WAIT);
 }
 
 /* Do what the serving process tells. */
@@ -481,24 +474,14 @@ static bool
 message_read(void)
 {
 	static struct valed_store_message vsm;
-	union {
-		struct cmsghdr	align;
-		char		buf[PEER_FDS_SPACE(1)];
-	} control;
-	struct iovec iov = { &vsm, sizeof(vsm) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
-	    .msg_control = control.buf, .msg_controllen = sizeof(control.buf) };
-	struct peer_fds mf = { .mf_max = 1, .mf_drop = drop_fd };
+	const struct iovec iov = { &vsm, sizeof(vsm) };
 	int fd = -1;
-	ssize_t n;
+	struct peer_fds mf = { .mf_fd = &fd, .mf_max = 1 };
+	const ssize_t n = peer_fds_recv(child_fd, &iov, 1, &mf, MSG_DONTWAIT);
 
-	mf.mf_fd = &fd;
-	n = recvmsg(child_fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	/* ECONNRESET: it has ended with an unread reply; packets are here. */
 	if (n <= 0)
-		return (n == -1 && (errno == EINTR || errno == ENOMEM ||
-		    errno == ECONNRESET));
-	(void)peer_fds_take(&msg, &mf);
+		return (n == -1 && errno == ECONNRESET);
 	if (n > (ssize_t)offsetof(struct valed_store_message, vsm_text)) {
 		((char *)&vsm)[n - 1] = '\0';
 		if (vsm.vsm_what != VALED_STORE_PUT || name_ok(vsm.vsm_text)) {

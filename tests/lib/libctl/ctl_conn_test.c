@@ -478,6 +478,9 @@ WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
 	ATF_CHECK_EQ(PEER_FDS_SPACE(VALE_WIRE_FDS), msg->msg_controllen);
 	msg->msg_controllen = 0;
 	errno = recv_errno;
+	/* These are over the next time. */
+	if (recv_errno == EINTR || recv_errno == ENOMEM)
+		recv_errno = EAGAIN;
 	return (recv_n);
 }
 
@@ -511,7 +514,7 @@ TEST(receives, "A receive that fails for a moment is no end, and answers "
 		bool	goes_on;
 	} errors[] = {
 		{ EINTR, true }, { EAGAIN, true }, { ECONNRESET, false },
-		{ ENOMEM, false }, { EINTR + 1, false }, { EAGAIN + 1, false },
+		{ ENOMEM, true }, { EINTR + 1, false }, { EAGAIN - 1, false },
 	};
 	struct ctl_conn *cc = connect_one();
 	unsigned int i;

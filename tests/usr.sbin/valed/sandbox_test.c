@@ -44,7 +44,7 @@
 #include "ctl_pass.h"
 #include "hostif_ring.h"
 #include "peer_fault.h"
-#include "peer_fstat.h"
+#include "peer_fd.h"
 #include "peer_mem.h"
 #include "peer_signal.h"
 #include "test.h"

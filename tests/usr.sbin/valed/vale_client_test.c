@@ -367,8 +367,9 @@ TEST(interrupted, "A signal does not end a call; another error does")
 	send_fails = 1;
 	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK(!wire_pending(t.fd[1]));
+	failing_error = EIO;
 	recv_fails = 1;
-	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_ERRNO(EIO, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK_EQ(0, send_fails + recv_fails);
 	/* The reply is still there. */
 	ATF_CHECK(vale_client_alive(t.fd[0]));

@@ -40,22 +40,29 @@
 	EXPORT extern __typeof__(of) name __attribute__((__alias__(#of)))
 
 /* Names of the C library that its headers do not declare. */
-ALIAS(__open, open);
-ALIAS(__open64, open64);
-ALIAS(__close, close);
-ALIAS(__fcntl, fcntl);
-ALIAS(__poll, poll);
-ALIAS(__select, select);
-int	__dup2(int, int);
 int	__open_2(const char *, int);
-int	__open64_2(const char *, int);
 int	__openat_2(int, const char *, int);
-int	__openat64_2(int, const char *, int);
 int	__poll_chk(struct pollfd *, nfds_t, int, size_t);
 int	__ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
 	    const sigset_t *, size_t);
 /* Say that a program has overflowed a buffer, and end the program. */
 void	__chk_fail(void) __attribute__((__noreturn__));
+ALIAS(__open, open);
+ALIAS(__close, close);
+ALIAS(__dup2, dup2);
+ALIAS(__fcntl, fcntl);
+ALIAS(__poll, poll);
+ALIAS(__select, select);
+
+/* For offsets of 64 bits, which all others have, too: O_LARGEFILE is 0. */
+_Static_assert(O_LARGEFILE == 0 && sizeof(off_t) == sizeof(off64_t), "64 bits");
+ALIAS(open64, open);
+ALIAS(__open64, open);
+ALIAS(__open64_2, __open_2);
+ALIAS(openat64, openat);
+ALIAS(__openat64_2, __openat_2);
+ALIAS(fcntl64, fcntl);
+ALIAS(mmap64, mmap);
 
 static struct run_calls next;
 static atomic_bool next_known;
@@ -131,15 +138,6 @@ open(const char *path, int flags, ...)
 }
 
 EXPORT int
-open64(const char *path, int flags, ...)
-{
-	mode_t mode;
-
-	OPEN_MODE(mode, flags);
-	return (open(path, flags | O_LARGEFILE, mode));
-}
-
-EXPORT int
 openat(int dir, const char *path, int flags, ...)
 {
 	mode_t mode;
@@ -148,15 +146,6 @@ openat(int dir, const char *path, int flags, ...)
 		return (run_open(flags));
 	OPEN_MODE(mode, flags);
 	return (run_calls()->openat(dir, path, flags, mode));
-}
-
-EXPORT int
-openat64(int dir, const char *path, int flags, ...)
-{
-	mode_t mode;
-
-	OPEN_MODE(mode, flags);
-	return (openat(dir, path, flags | O_LARGEFILE, mode));
 }
 
 /*
@@ -171,23 +160,11 @@ __open_2(const char *path, int flags)
 }
 
 EXPORT int
-__open64_2(const char *path, int flags)
-{
-	return (__open_2(path, flags | O_LARGEFILE));
-}
-
-EXPORT int
 __openat_2(int dir, const char *path, int flags)
 {
 	if (is_netmap(path))
 		return (run_open(flags));
 	return (run_calls()->openat_2(dir, path, flags));
-}
-
-EXPORT int
-__openat64_2(int dir, const char *path, int flags)
-{
-	return (__openat_2(dir, path, flags | O_LARGEFILE));
 }
 
 EXPORT int
@@ -276,26 +253,9 @@ dup2(int from, int to)
 }
 
 EXPORT int
-__dup2(int from, int to)
-{
-	return (dup_to(from, to, -1));
-}
-
-EXPORT int
 dup3(int from, int to, int flags)
 {
 	return (dup_to(from, to, flags));
-}
-
-static int
-fcntl_arg(int fd, int cmd, void *arg)
-{
-	struct run_desc *rd;
-
-	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
-		return (run_calls()->fcntl(fd, cmd, arg));
-	rd = run_get(fd);
-	return (copied(rd, run_calls()->fcntl(fd, cmd, arg)));
 }
 
 /* As the C library does: an argument is an int or a pointer, in a register. */
@@ -311,19 +271,14 @@ fcntl_arg(int fd, int cmd, void *arg)
 EXPORT int
 fcntl(int fd, int cmd, ...)
 {
+	struct run_desc *rd;
 	void *arg;
 
 	LAST_ARG(arg, cmd);
-	return (fcntl_arg(fd, cmd, arg));
-}
-
-EXPORT int
-fcntl64(int fd, int cmd, ...)
-{
-	void *arg;
-
-	LAST_ARG(arg, cmd);
-	return (fcntl_arg(fd, cmd, arg));
+	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
+		return (run_calls()->fcntl(fd, cmd, arg));
+	rd = run_get(fd);
+	return (copied(rd, run_calls()->fcntl(fd, cmd, arg)));
 }
 
 static bool
@@ -381,12 +336,6 @@ mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 	map = run_mmap(rd, addr, len, prot, flags, offset);
 	run_put(rd);
 	return (map);
-}
-
-EXPORT void *
-mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
-{
-	return (mmap(addr, len, prot, flags, fd, offset));
 }
 
 static bool

@@ -111,6 +111,14 @@ struct vale_client_port {
 void	vale_client_text(char *text, size_t size);
 
 /*
+ * vale_valed.c: call show(entry, arg) for each entry of a list of `name', whose
+ * request is `type', until it returns non-zero.  An entry has `size' bytes.
+ * Returns that value, 0, or -1 with errno if valed does not answer.
+ */
+int	vale_client_list(const char *name, uint16_t type, size_t size,
+	    int (*show)(const void *entry, void *arg), void *arg);
+
+/*
  * Open the port `name' as `reg' says, over the connection `fd', which becomes
  * the port's.  `proof' is a descriptor of the memory that it shall be in, if
  * that is another user's, or -1.  On failure the connection stays usable;

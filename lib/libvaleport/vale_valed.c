@@ -348,13 +348,9 @@ valed_call(const char *name, uint16_t type, struct vale_client_call *call)
 	return (0);
 }
 
-/*
- * Call show(entry, arg) for each entry of a list, of `size' bytes each, until
- * it returns non-zero; returns that value.
- */
-static int
-valed_list(const char *name, uint16_t type, size_t size,
-    int (*show)(const void *entry, const void *arg), const void *arg)
+int
+vale_client_list(const char *name, uint16_t type, size_t size,
+    int (*show)(const void *entry, void *arg), void *arg)
 {
 	struct vale_wire_page *page, ask = { 0, 0 };
 	struct vale_client_call call = { .body = &ask, .size = sizeof(ask),
@@ -387,7 +383,7 @@ struct list_ports {
 };
 
 static int
-list_port(const void *entry, const void *arg)
+list_port(const void *entry, void *arg)
 {
 	const struct vale_wire_port *wo = entry;
 	const struct list_ports *lp = arg;
@@ -408,9 +404,9 @@ int
 vale_list(const char *switch_name,
     int (*show)(const struct vale_port_info *, void *), void *arg)
 {
-	const struct list_ports lp = { show, arg };
+	struct list_ports lp = { show, arg };
 
-	return (valed_list(switch_name != NULL ? switch_name : "",
+	return (vale_client_list(switch_name != NULL ? switch_name : "",
 	    VALE_WIRE_PORTS, sizeof(struct vale_wire_port), list_port, &lp));
 }
 
@@ -452,7 +448,7 @@ struct list_addrs {
 };
 
 static int
-list_addr(const void *entry, const void *arg)
+list_addr(const void *entry, void *arg)
 {
 	const struct vale_wire_addr *wa = entry;
 	const struct list_addrs *la = arg;
@@ -469,9 +465,9 @@ int
 vale_fdb_list(const char *switch_name,
     int (*show)(const struct vale_fdb_entry *, void *), void *arg)
 {
-	const struct list_addrs la = { show, arg };
+	struct list_addrs la = { show, arg };
 
-	return (valed_list(switch_name, VALE_WIRE_ADDRS,
+	return (vale_client_list(switch_name, VALE_WIRE_ADDRS,
 	    sizeof(struct vale_wire_addr), list_addr, &la));
 }
 

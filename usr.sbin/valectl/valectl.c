@@ -101,20 +101,19 @@ vc_again(unsigned int *tries)
 	return ((errno == EPIPE || errno == ECONNRESET) && (*tries)++ < TRIES);
 }
 
-void
-vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
-    struct vale_client_call *call)
+/* Make a request about `name'; a failure ends the program. */
+static void
+request(const char *name, uint16_t type, struct vale_client_call *call)
 {
+	struct nmreq_header hdr = { .nr_version = NETMAP_API,
+	    .nr_reqtype = type };
 	int fd;
 
-	memset(hdr, 0, sizeof(*hdr));
-	hdr->nr_version = NETMAP_API;
-	hdr->nr_reqtype = type;
-	if (strlcpy(hdr->nr_name, name, sizeof(hdr->nr_name)) >=
-	    sizeof(hdr->nr_name))
+	if (strlcpy(hdr.nr_name, name, sizeof(hdr.nr_name)) >=
+	    sizeof(hdr.nr_name))
 		errx(EX_USAGE, "%s: more than %zu characters", name,
-		    sizeof(hdr->nr_name) - 1);
-	call->hdr = hdr;
+		    sizeof(hdr.nr_name) - 1);
+	call->hdr = &hdr;
 	fd = vale_client_connect(vale_find_path());
 	if (fd == -1)
 		vc_fail();
@@ -133,9 +132,8 @@ show_place(const char *name, bool json)
 	struct nmreq_vale_list list = { .nr_bridge_idx = 0 };
 	struct vale_client_call call = { .body = &list, .size = sizeof(list),
 	    .reply = &list, .reply_max = sizeof(list) };
-	struct nmreq_header hdr;
 
-	vc_request(name, NETMAP_REQ_VALE_LIST, &hdr, &call);
+	request(name, NETMAP_REQ_VALE_LIST, &call);
 	if (json)
 		printf("{\"bridge_idx\": %u, \"port_idx\": %u}\n",
 		    list.nr_bridge_idx, list.nr_port_idx);
@@ -151,9 +149,8 @@ show_rings(const char *name, bool json)
 	struct nmreq_port_info_get info = { .nr_tx_slots = 0 };
 	struct vale_client_call call = { .reply = &info,
 	    .reply_max = sizeof(info) };
-	struct nmreq_header hdr;
 
-	vc_request(name, NETMAP_REQ_PORT_INFO_GET, &hdr, &call);
+	request(name, NETMAP_REQ_PORT_INFO_GET, &call);
 	printf(json ? "{\"tx_slots\": %u, \"rx_slots\": %u, "
 	    "\"tx_rings\": %u, \"rx_rings\": %u}\n" :
 	    "tx_slots:   %u\nrx_slots:   %u\n"
@@ -177,7 +174,6 @@ attach(char *name)
 {
 	struct hostif_options options = { .ho_kind = HOSTIF_AUTO };
 	struct vale_client_call call = { .nfds = 0 };
-	struct nmreq_header hdr;
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 	char *ifname, *kind = strchr(name, ',');
@@ -199,7 +195,7 @@ attach(char *name)
 	call.size = sizeof(fds);
 	call.nfds = fds.hf_nfds;
 	memcpy(call.fds, fds.hf_fd, fds.hf_nfds * sizeof(fds.hf_fd[0]));
-	vc_request(name, NETMAP_REQ_VALE_ATTACH, &hdr, &call);
+	request(name, NETMAP_REQ_VALE_ATTACH, &call);
 	hostif_close(&fds);
 }
 
@@ -207,9 +203,8 @@ static void
 detach(const char *name)
 {
 	struct vale_client_call call = { .nfds = 0 };
-	struct nmreq_header hdr;
 
-	vc_request(name, NETMAP_REQ_VALE_DETACH, &hdr, &call);
+	request(name, NETMAP_REQ_VALE_DETACH, &call);
 }
 
 /*

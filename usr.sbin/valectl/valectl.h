@@ -46,6 +46,10 @@ void	vc_ports_read(const char *name, struct vc_ports *ports);
 /* Read them; returns -1 if valed does not answer. */
 int	vc_ports_get(const char *name, struct vc_ports *ports);
 
+/* Return the port of this name, or NULL. */
+const struct vale_port_info *vc_ports_find(const struct vc_ports *ports,
+	    const char *name);
+
 /* Adapters and attached interfaces. */
 struct vc_devices {
 	struct vale_wire_device	*vcd_device;
@@ -63,10 +67,7 @@ void	vc_fail(void) __attribute__((__noreturn__));
  * connection waits for the process that follows.  *tries is 0 at first.
  */
 bool	vc_again(unsigned int *tries);
-/* Make a request about `name'; a failure ends the program. */
-void	vc_request(const char *name, uint16_t type, struct nmreq_header *hdr,
-	    struct vale_client_call *call);
-/* Parse a decimal number. */
+/* A decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 
 /* valectl_set.c */

@@ -20,88 +20,47 @@
 
 #include "valectl.h"
 
-/* Append a part of the list. */
+/* Append a device. */
 static int
-devices_add(struct vc_devices *devices, const struct vale_wire_page *page,
-    size_t size)
+devices_add(const void *entry, void *arg)
 {
-	const struct vale_wire_device *first = (const void *)(page + 1);
+	struct vc_devices *devices = arg;
 	struct vale_wire_device *all, *wd;
 	struct vale_wire_counter *wn;
-	uint32_t i, j;
+	uint32_t i;
 
-	if (size < sizeof(*page) || (size - sizeof(*page)) / sizeof(*first) !=
-	    page->wp_count || (size - sizeof(*page)) % sizeof(*first) != 0) {
-		errno = EPROTO;
-		return (-1);
-	}
-	if (page->wp_count == 0)
-		return (0);
-	all = reallocarray(devices->vcd_device, devices->vcd_n +
-	    page->wp_count, sizeof(*all));
+	all = reallocarray(devices->vcd_device, devices->vcd_n + 1,
+	    sizeof(*all));
 	if (all == NULL)
 		return (-1);
 	devices->vcd_device = all;
-	memcpy(all + devices->vcd_n, first, page->wp_count * sizeof(*first));
-	for (i = 0; i < page->wp_count; i++) {
-		wd = &all[devices->vcd_n++];
-		if (wd->wdv_ncounters > VALE_DEVICE_COUNTERS) {
-			errno = EPROTO;
-			return (-1);
-		}
-		/* Whatever valed this is. */
-		vale_client_text(wd->wdv_name, sizeof(wd->wdv_name));
-		vale_client_text(wd->wdv_port, sizeof(wd->wdv_port));
-		for (j = 0; j < wd->wdv_ncounters; j++) {
-			wn = &wd->wdv_counter[j];
-			vale_client_text(wn->wn_name, sizeof(wn->wn_name));
-			vale_client_text(wn->wn_what, sizeof(wn->wn_what));
-		}
+	wd = &all[devices->vcd_n++];
+	memcpy(wd, entry, sizeof(*wd));
+	if (wd->wdv_ncounters > VALE_DEVICE_COUNTERS) {
+		errno = EPROTO;
+		return (-1);
 	}
-	return (0);
-}
-
-static int
-devices_call(int fd, struct vc_devices *devices, struct vale_wire_page *page)
-{
-	struct nmreq_header hdr = { .nr_version = NETMAP_API,
-	    .nr_reqtype = VALE_WIRE_DEVICES };
-	struct vale_wire_page ask = { 0, 0 };
-	struct vale_client_call call = { .hdr = &hdr, .body = &ask,
-	    .size = sizeof(ask), .reply = page,
-	    .reply_max = VALE_CLIENT_BODY };
-
-	do {
-		if (vale_client_call(fd, &call) == -1)
-			return (-1);
-		if (devices_add(devices, page, call.reply_size) == -1)
-			return (-1);
-		ask.wp_first += page->wp_count;
-	} while (page->wp_count > 0);
+	/* Whatever valed this is. */
+	vale_client_text(wd->wdv_name, sizeof(wd->wdv_name));
+	vale_client_text(wd->wdv_port, sizeof(wd->wdv_port));
+	for (i = 0; i < wd->wdv_ncounters; i++) {
+		wn = &wd->wdv_counter[i];
+		vale_client_text(wn->wn_name, sizeof(wn->wn_name));
+		vale_client_text(wn->wn_what, sizeof(wn->wn_what));
+	}
 	return (0);
 }
 
 int
 vc_devices_get(struct vc_devices *devices)
 {
-	struct vale_wire_page *page;
-	int error, fd, r;
-
 	memset(devices, 0, sizeof(*devices));
-	fd = vale_client_connect(vale_find_path());
-	if (fd == -1)
-		return (-1);
-	page = malloc(VALE_CLIENT_BODY);
-	r = page != NULL ? devices_call(fd, devices, page) : -1;
-	error = errno;
-	free(page);
-	close(fd);
-	if (r == -1) {
-		free(devices->vcd_device);
-		devices->vcd_device = NULL;
-	}
-	errno = error;
-	return (r);
+	if (vale_client_list("", VALE_WIRE_DEVICES,
+	    sizeof(struct vale_wire_device), devices_add, devices) == 0)
+		return (0);
+	free(devices->vcd_device);
+	devices->vcd_device = NULL;
+	return (-1);
 }
 
 void

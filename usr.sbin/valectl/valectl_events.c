@@ -101,24 +101,13 @@ dropped(const char *device, const char *name, const char *port,
 	event("dropped", object);
 }
 
-/* Find the port of this name, or return NULL. */
-static const struct vale_port_info *
-port_find(const struct vc_ports *ports, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ports->vcp_n; i++)
-		if (strcmp(ports->vcp_info[i].vpi_name, name) == 0)
-			return (&ports->vcp_info[i]);
-	return (NULL);
-}
-
 /* Find the same port, not another one of its name. */
 static const struct vale_port_info *
 port_same(const struct vc_ports *ports, const struct vale_port_info *info,
     bool later)
 {
-	const struct vale_port_info *other = port_find(ports, info->vpi_name);
+	const struct vale_port_info *other = vc_ports_find(ports,
+	    info->vpi_name);
 	int i;
 
 	if (other == NULL)

@@ -145,11 +145,8 @@ print_json(const struct rate *rates, size_t n)
 		    "tx_bits", rates[i].rt_tx_bits, "rx_frames",
 		    rates[i].rt_rx_frames, "rx_bits", rates[i].rt_rx_bits,
 		    "drops", rates[i].rt_drops));
-	if (json_dumpf(list, stdout, JSON_COMPACT) == -1)
-		errx(EX_OSERR, "cannot print");
-	putchar('\n');
+	vc_print_json(list);
 	fflush(stdout);
-	json_decref(list);
 }
 
 /* Print what has changed between two reports. */

@@ -73,14 +73,10 @@ static void
 warn_absent(const char *name, const char *mirrored)
 {
 	struct vc_ports ports;
-	size_t i = 0;
 
 	if (vc_ports_get(NULL, &ports) == -1)
 		return;
-	while (i < ports.vcp_n &&
-	    strcmp(ports.vcp_info[i].vpi_name, mirrored) != 0)
-		i++;
-	if (i == ports.vcp_n)
+	if (vc_ports_find(&ports, mirrored) == NULL)
 		warnx("%s: there is no port %s yet", name, mirrored);
 	free(ports.vcp_info);
 }

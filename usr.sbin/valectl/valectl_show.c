@@ -52,6 +52,17 @@ vc_ports_read(const char *name, struct vc_ports *ports)
 		errx(EX_DATAERR, "%s: there is no such switch", name);
 }
 
+const struct vale_port_info *
+vc_ports_find(const struct vc_ports *ports, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ports->vcp_n; i++)
+		if (strcmp(ports->vcp_info[i].vpi_name, name) == 0)
+			return (&ports->vcp_info[i]);
+	return (NULL);
+}
+
 void
 vc_print_json(json_t *value)
 {
@@ -163,16 +174,14 @@ addrs_add(const struct vale_fdb_entry *fe, void *arg)
 {
 	const struct addrs *a = arg;
 	const char *port = "-";
-	char addr[18], vlan[16] = "";
+	char addr[VC_ADDRESS_SIZE], vlan[16] = "";
 	json_t *row;
 	size_t i;
 
 	for (i = 0; i < a->ports.vcp_n; i++)
 		if (a->ports.vcp_info[i].vpi_index == fe->fe_port)
 			port = a->ports.vcp_info[i].vpi_name;
-	snprintf(addr, sizeof(addr), "%02x:%02x:%02x:%02x:%02x:%02x",
-	    fe->fe_addr[0], fe->fe_addr[1], fe->fe_addr[2], fe->fe_addr[3],
-	    fe->fe_addr[4], fe->fe_addr[5]);
+	vc_address(fe->fe_addr, addr);
 	if (a->list != NULL) {
 		row = json_pack("{s:s, s:s, s:i}", "address", addr, "port",
 		    port, "age", (int)fe->fe_age_s);

@@ -173,17 +173,6 @@ device_of(const struct vc_devices *devices, const char *port)
 	return (NULL);
 }
 
-static bool
-has_port(const struct vc_ports *ports, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ports->vcp_n; i++)
-		if (strcmp(ports->vcp_info[i].vpi_name, name) == 0)
-			return (true);
-	return (false);
-}
-
 /* Fill rows; returns how many. */
 static size_t
 rows_fill(struct row *rows, const struct vc_ports *ports,
@@ -204,7 +193,7 @@ rows_fill(struct row *rows, const struct vc_ports *ports,
 	}
 	for (i = 0; i < devices->vcd_n; i++) {
 		wd = &devices->vcd_device[i];
-		if (has_port(ports, wd->wdv_port))
+		if (vc_ports_find(ports, wd->wdv_port) != NULL)
 			continue;
 		row_begin(row, wd->wdv_port);
 		row_device(row++, wd);

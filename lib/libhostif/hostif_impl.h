@@ -12,7 +12,7 @@
 #ifndef _HOSTIF_IMPL_H_
 #define	_HOSTIF_IMPL_H_
 
-#include <sys/param.h>
+#include <sys/queue.h>
 #include <sys/systm.h>
 
 #include <errno.h>
@@ -99,6 +99,7 @@ struct hostif_link {
 };
 
 struct hostif {
+	TAILQ_ENTRY(hostif)	 entry;		/* hostif_table.c's */
 	struct hostif_fds	 fds;
 	const struct hostif_ops	*ops;
 	void			*data;		/* the kind's */

@@ -19,14 +19,9 @@
 
 #include "hostif_impl.h"
 
-struct entry {
-	TAILQ_ENTRY(entry)	 link;
-	struct hostif		*hi;
-};
-
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int table_used;	/* places: HOSTIF_MAX */
-static TAILQ_HEAD(, entry) table = TAILQ_HEAD_INITIALIZER(table);
+static TAILQ_HEAD(, hostif) table = TAILQ_HEAD_INITIALIZER(table);
 
 /* Take a place in the table, if there is one. */
 static bool
@@ -51,56 +46,55 @@ table_release(void)
 }
 
 /* Find what has the port.  table_lock. */
-static struct entry *
+static struct hostif *
 table_find(const char *port_name)
 {
-	struct entry *e;
+	struct hostif *hi;
 
-	TAILQ_FOREACH(e, &table, link)
-		if (strcmp(hostif_port_name(e->hi), port_name) == 0)
+	TAILQ_FOREACH(hi, &table, entry)
+		if (strcmp(hostif_port_name(hi), port_name) == 0)
 			break;
-	return (e);
+	return (hi);
 }
 
 /* Take what has the port out of the table; its place stays reserved. */
-static struct entry *
+static struct hostif *
 table_take(const char *port_name)
 {
-	struct entry *e;
+	struct hostif *hi;
 
 	pthread_mutex_lock(&table_lock);
-	e = table_find(port_name);
-	if (e != NULL)
-		TAILQ_REMOVE(&table, e, link);
+	hi = table_find(port_name);
+	if (hi != NULL)
+		TAILQ_REMOVE(&table, hi, entry);
 	pthread_mutex_unlock(&table_lock);
-	return (e);
+	return (hi);
 }
 
 /* Put an interface that serves into its reserved place. */
 static void
-table_insert(struct entry *e)
+table_insert(struct hostif *hi)
 {
 	bool withdrawn;
 
 	pthread_mutex_lock(&table_lock);
-	/* The interface's thread may have looked here in vain. */
-	withdrawn = hostif_is_withdrawn(e->hi);
+	/* Its thread may have looked for it here, in vain. */
+	withdrawn = hostif_is_withdrawn(hi);
 	if (!withdrawn)
-		TAILQ_INSERT_TAIL(&table, e, link);
+		TAILQ_INSERT_TAIL(&table, hi, entry);
 	pthread_mutex_unlock(&table_lock);
 	if (withdrawn) {
-		hostif_stop(e->hi);
-		free(e);
+		hostif_stop(hi);
 		table_release();
 	}
 }
 
 /* Attach an interface to a port that is not attached. */
-static struct entry *
+static struct hostif *
 attach_new(const char *port_name, const struct hostif_fds *fds,
     char why[HOSTIF_WHY])
 {
-	struct entry *e;
+	struct hostif *hi;
 
 	if (!table_reserve()) {
 		hostif_fail(why, ENOSPC, "%s: there are %u attached "
@@ -108,60 +102,51 @@ attach_new(const char *port_name, const struct hostif_fds *fds,
 		    HOSTIF_MAX);
 		return (NULL);
 	}
-	e = malloc(sizeof(*e));
-	if (e == NULL)
-		hostif_fail(why, errno, "%s: %s", port_name, strerror(errno));
-	else {
-		e->hi = hostif_start(port_name, fds, why);
-		if (e->hi != NULL)
-			return (e);
-		free(e);
-	}
-	table_release();
-	return (NULL);
+	hi = hostif_start(port_name, fds, why);
+	if (hi == NULL)
+		table_release();
+	return (hi);
 }
 
 int
 hostif_attach(const char *port_name, const struct hostif_fds *fds,
     char why[HOSTIF_WHY])
 {
-	struct entry *e;
+	struct hostif *hi;
 	bool there;
 
 	pthread_mutex_lock(&table_lock);
-	e = table_find(port_name);
-	there = e != NULL && !hostif_gone(e->hi);
-	if (e != NULL && !there)
-		TAILQ_REMOVE(&table, e, link);
+	hi = table_find(port_name);
+	there = hi != NULL && !hostif_gone(hi);
+	if (hi != NULL && !there)
+		TAILQ_REMOVE(&table, hi, entry);
 	pthread_mutex_unlock(&table_lock);
 	if (there)
 		return (hostif_fail(why, EEXIST, "%s is attached to %.*s "
 		    "already", fds->hf_name, (int)strcspn(port_name, ":"),
 		    port_name));
-	if (e == NULL)
-		e = attach_new(port_name, fds, why);
-	else if (hostif_renew(e->hi, fds, why) == -1) {
-		free(e);
+	if (hi == NULL)
+		hi = attach_new(port_name, fds, why);
+	else if (hostif_renew(hi, fds, why) == -1) {
 		table_release();
-		e = NULL;
+		hi = NULL;
 	}
-	if (e == NULL)
+	if (hi == NULL)
 		return (-1);
-	table_insert(e);
+	table_insert(hi);
 	return (0);
 }
 
 int
 hostif_detach(const char *port_name)
 {
-	struct entry *e = table_take(port_name);
+	struct hostif *hi = table_take(port_name);
 
-	if (e == NULL) {
+	if (hi == NULL) {
 		errno = ENXIO;
 		return (-1);
 	}
-	hostif_stop(e->hi);
-	free(e);
+	hostif_stop(hi);
 	table_release();
 	return (0);
 }
@@ -169,41 +154,38 @@ hostif_detach(const char *port_name)
 void
 hostif_let_go(const char *port_name)
 {
-	struct entry *e = table_take(port_name);
+	struct hostif *hi = table_take(port_name);
 
-	if (e == NULL)
+	if (hi == NULL)
 		return;
-	hostif_release(e->hi);
-	table_insert(e);
+	hostif_release(hi);
+	table_insert(hi);
 }
 
 bool
 hostif_forget(const struct hostif *hi)
 {
-	struct entry *e;
+	struct hostif *there;
 
 	pthread_mutex_lock(&table_lock);
-	TAILQ_FOREACH(e, &table, link)
-		if (e->hi == hi)
+	TAILQ_FOREACH(there, &table, entry)
+		if (there == hi)
 			break;
-	if (e != NULL) {
-		TAILQ_REMOVE(&table, e, link);
+	if (there != NULL) {
+		TAILQ_REMOVE(&table, there, entry);
 		table_used--;
 	}
 	pthread_mutex_unlock(&table_lock);
-	if (e == NULL)
-		return (false);
-	free(e);
-	return (true);
+	return (there != NULL);
 }
 
 void
 hostif_each(void (*fn)(struct hostif *hi, void *arg), void *arg)
 {
-	const struct entry *e;
+	struct hostif *hi;
 
 	pthread_mutex_lock(&table_lock);
-	TAILQ_FOREACH(e, &table, link)
-		fn(e->hi, arg);
+	TAILQ_FOREACH(hi, &table, entry)
+		fn(hi, arg);
 	pthread_mutex_unlock(&table_lock);
 }

@@ -91,9 +91,9 @@ static const struct ctl_request {
 	    "SET" },
 	{ VALE_WIRE_MIRROR, sizeof(struct vale_wire_mirror), ctl_mirror,
 	    NEEDS_PORT, "MIRROR" },
-	{ VALE_WIRE_PORT_SETTINGS, 0, ctl_port_settings, NEEDS_PORT,
+	{ VALE_WIRE_PORT_SETTINGS, 0, ctl_settings, NEEDS_PORT,
 	    "PORT_SETTINGS" },
-	{ VALE_WIRE_SWITCH_SETTINGS, 0, ctl_switch_settings, NEEDS_ANY,
+	{ VALE_WIRE_SWITCH_SETTINGS, 0, ctl_settings, NEEDS_ANY,
 	    "SWITCH_SETTINGS" },
 	{ VALE_WIRE_FILTER, sizeof(struct vale_wire_filter), ctl_filter,
 	    NEEDS_ANY, "FILTER" },
@@ -105,8 +105,8 @@ static const struct ctl_request {
 	    NEEDS_ADMIN, "VALE_ATTACH" },
 	{ NETMAP_REQ_VALE_DETACH, 0, ctl_detach, NEEDS_ADMIN, "VALE_DETACH" },
 	{ VALE_WIRE_RELOAD, 0, ctl_reload, NEEDS_ADMIN, "RELOAD" },
-	{ VALE_WIRE_REPLACE, 0, ctl_replace, NEEDS_ADMIN, "REPLACE" },
-	{ VALE_WIRE_RESTART, 0, ctl_restart, NEEDS_ADMIN, "RESTART" },
+	{ VALE_WIRE_REPLACE, 0, ctl_reload, NEEDS_ADMIN, "REPLACE" },
+	{ VALE_WIRE_RESTART, 0, ctl_reload, NEEDS_ADMIN, "RESTART" },
 };
 
 _Static_assert(CTL_MAX <= VALE_MEMORIES, "a connection has a memory at most");

@@ -79,15 +79,12 @@ int	ctl_addrs(struct ctl_conn *cc, size_t *size);
 int	ctl_devices(struct ctl_conn *cc, size_t *size);
 int	ctl_set(struct ctl_conn *cc, size_t *size);
 int	ctl_mirror(struct ctl_conn *cc, size_t *size);
-int	ctl_port_settings(struct ctl_conn *cc, size_t *size);
-int	ctl_switch_settings(struct ctl_conn *cc, size_t *size);
+int	ctl_settings(struct ctl_conn *cc, size_t *size);
 int	ctl_filter(struct ctl_conn *cc, size_t *size);
 int	ctl_missed(struct ctl_conn *cc, size_t *size);
 int	ctl_attach(struct ctl_conn *cc, size_t *size);
 int	ctl_detach(struct ctl_conn *cc, size_t *size);
 int	ctl_reload(struct ctl_conn *cc, size_t *size);
-int	ctl_replace(struct ctl_conn *cc, size_t *size);
-int	ctl_restart(struct ctl_conn *cc, size_t *size);
 
 /*
  * Give back what the connection has been granted, and its filter; a port's name

@@ -117,9 +117,12 @@ ctl_reload_end(enum ctl_wish wish, const char *why)
 }
 
 /* Ask the main thread, and wait for its answer. */
-static int
-reload_ask(struct ctl_conn *cc, enum ctl_wish wish, size_t *size)
+int
+ctl_reload(struct ctl_conn *cc, size_t *size)
 {
+	const uint16_t type = cc->cc_wire->vw_header.nr_reqtype;
+	const enum ctl_wish wish = type == VALE_WIRE_RESTART ? CTL_RESTART :
+	    type == VALE_WIRE_REPLACE ? CTL_REPLACE : CTL_RELOAD;
 	struct reload_wait rw = { .rw_began = false };
 	const uint64_t one = 1;
 	int error = 0;
@@ -137,22 +140,4 @@ reload_ask(struct ctl_conn *cc, enum ctl_wish wish, size_t *size)
 	*size = strlen(rw.rw_why);
 	memcpy(cc->cc_body, rw.rw_why, *size);
 	return (0);
-}
-
-int
-ctl_reload(struct ctl_conn *cc, size_t *size)
-{
-	return (reload_ask(cc, CTL_RELOAD, size));
-}
-
-int
-ctl_replace(struct ctl_conn *cc, size_t *size)
-{
-	return (reload_ask(cc, CTL_REPLACE, size));
-}
-
-int
-ctl_restart(struct ctl_conn *cc, size_t *size)
-{
-	return (reload_ask(cc, CTL_RESTART, size));
 }

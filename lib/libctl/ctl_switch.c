@@ -323,10 +323,13 @@ ctl_devices(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* Reply with all settings of a port or a switch. */
-static int
-settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
+/* All settings of a port or a switch. */
+int
+ctl_settings(struct ctl_conn *cc, size_t *size)
 {
+	const enum vale_setting_scope scope =
+	    cc->cc_wire->vw_header.nr_reqtype == VALE_WIRE_PORT_SETTINGS ?
+	    VALE_OF_PORT : VALE_OF_SWITCH;
 	struct vale_setting_value value[VALE_NSETTINGS];
 	struct vale_wire_value *wv = cc->cc_body;
 	unsigned int i;
@@ -340,18 +343,6 @@ settings_get(struct ctl_conn *cc, enum vale_setting_scope scope, size_t *size)
 	}
 	*size = (char *)wv - (char *)cc->cc_body;
 	return (0);
-}
-
-int
-ctl_port_settings(struct ctl_conn *cc, size_t *size)
-{
-	return (settings_get(cc, VALE_OF_PORT, size));
-}
-
-int
-ctl_switch_settings(struct ctl_conn *cc, size_t *size)
-{
-	return (settings_get(cc, VALE_OF_SWITCH, size));
 }
 
 /* Let a port, whose owner is pinned, mirror another one. */

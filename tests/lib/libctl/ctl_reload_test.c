@@ -57,10 +57,13 @@ static void *
 request(void *arg)
 {
 	struct client *cl = arg;
+	struct vale_wire wire = { 0 };
 	size_t size = 0;
 
-	cl->error = cl->replace ? ctl_replace(&cl->conn, &size) :
-	    ctl_reload(&cl->conn, &size);
+	wire.vw_header.nr_reqtype = cl->replace ? VALE_WIRE_REPLACE :
+	    VALE_WIRE_RELOAD;
+	cl->conn.cc_wire = &wire;
+	cl->error = ctl_reload(&cl->conn, &size);
 	if (cl->error == 0)
 		cl->body[size] = '\0';
 	return (NULL);

@@ -11,7 +11,6 @@
  *	vale_cap.c	options, and the capture
  *	cap_filter.c	filter expressions
  *	cap_files.c	the file, or the files
- *	cap_user.c	privileges
  *	cap_extcap.c	what Wireshark asks
  *	pcapng.c	the format
  *
@@ -29,7 +28,9 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,6 @@
 #include "cap_extcap.h"
 #include "cap_files.h"
 #include "cap_filter.h"
-#include "cap_user.h"
 #include "libvale.h"
 #include "pcapng.h"
 #include "vale_find.h"
@@ -600,6 +600,25 @@ options_check(const struct options *o)
 		errx(EX_USAGE, "-W: there is one file: -C or -G");
 }
 
+/*
+ * Become a user, with the groups that he has, for good.  Who is not root has
+ * no privileges to drop, and stays.
+ */
+static void
+become(const char *name)
+{
+	const struct passwd *pw = getpwnam(name);
+
+	if (pw == NULL)
+		errx(EX_NOUSER, "-Z %s: there is no such user", name);
+	if (geteuid() != 0)
+		return;
+	if (initgroups(pw->pw_name, pw->pw_gid) == -1 ||
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == -1 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == -1)
+		err(EX_OSERR, "-Z %s", name);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -634,7 +653,7 @@ main(int argc, char **argv)
 	for (; ports < words; ports++)
 		port_open(&c, *ports);
 	if (o.user != NULL)
-		cap_user(o.user);
+		become(o.user);
 	cap_files_open(&o.files);
 	file_begin(&c);
 	capture(&c);

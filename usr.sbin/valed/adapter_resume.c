@@ -154,12 +154,12 @@ old_find(struct adapter_keep *ak, const struct adapter_config *ac)
 }
 
 static uint64_t
-now_s(void)
+now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((uint64_t)ts.tv_sec);
+	return ((uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec);
 }
 
 /*
@@ -178,7 +178,7 @@ blame(struct adapter_keep *ak)
 		return (true);
 	for (i = BLAMES - 1; i > 0; i--)
 		ak->ak_blame_s[i] = ak->ak_blame_s[i - 1];
-	ak->ak_blame_s[0] = now_s();
+	ak->ak_blame_s[0] = now_ns() / 1000000000;
 	if (ak->ak_blame_s[BLAMES - 1] == 0 ||
 	    ak->ak_blame_s[0] - ak->ak_blame_s[BLAMES - 1] > BLAME_S)
 		return (false);
@@ -301,15 +301,6 @@ state_saved(struct adapter_keep *ak, struct resume_state *rs)
 	rs->rs_model = rs->rs_device + as->as_device;
 	rs->rs_model_len = as->as_model;
 	return (true);
-}
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec);
 }
 
 /* Make the states from the memory of a process that has crashed. */

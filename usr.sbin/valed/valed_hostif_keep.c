@@ -8,7 +8,7 @@
  * Attached interfaces for the next process: valed_hostif_keep.h.
  */
 
-#include <sys/mman.h>
+#include <sys/param.h>
 
 #include <err.h>
 #include <fcntl.h>
@@ -201,21 +201,6 @@ slot_remove(struct slot *sl)
 	sl->sl_port[0] = '\0';
 }
 
-/* Put the memory that says what an interface is. */
-static bool
-kept_put(unsigned int n, const struct hostif_kept *hk)
-{
-	const int fd = memfd_create("hostif", MFD_CLOEXEC);
-	char name[VALED_STORE_NAME];
-	bool kept;
-
-	kept = fd != -1 && write(fd, hk, sizeof(*hk)) == (ssize_t)sizeof(*hk) &&
-	    valed_store_put(store_name(name, n, -1), fd);
-	if (fd != -1)
-		close(fd);
-	return (kept);
-}
-
 /* Keep an interface at a place. */
 static void
 slot_put(struct slot *sl, const char *port, const struct hostif_fds *fds)
@@ -236,7 +221,8 @@ slot_put(struct slot *sl, const char *port, const struct hostif_fds *fds)
 	for (i = 0; i < sl->sl_nfds && kept; i++)
 		kept = valed_store_put(store_name(name, n, (int)i),
 		    fds->hf_fd[i]);
-	if (kept && kept_put(n, &hk))
+	if (kept && valed_store_put_bytes(store_name(name, n, -1), &hk,
+	    sizeof(hk)))
 		return;
 	warn("%s: the interface is not kept for a restart", port);
 	slot_remove(sl);
@@ -253,49 +239,39 @@ valed_hostif_line(const char *port)
 	return (of != CTL_NAME_FREE);
 }
 
-static void
-see(struct hostif *hi, void *arg __unused)
-{
-	const char *port = hostif_port_name(hi);
-	struct slot *free_one = NULL, *sl;
-
-	if (valed_hostif_line(port))
-		return;
-	for (sl = slots; sl < slots + HOSTIF_MAX; sl++) {
-		if (sl->sl_port[0] == '\0')
-			free_one = free_one == NULL ? sl : free_one;
-		else if (sl->sl_serial == hostif_serial(hi)) {
-			sl->sl_seen = true;
-			return;
-		}
-	}
-	if (free_one == NULL)
-		return;
-	free_one->sl_serial = hostif_serial(hi);
-	free_one->sl_seen = true;
-	slot_put(free_one, port, hostif_fds(hi));
-}
-
-static void
-remove_unseen(void)
+/* Find the place of an interface; with NULL, one that is free. */
+static struct slot *
+slot_find(const struct hostif *hi)
 {
 	struct slot *sl;
 
 	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
-		if (sl->sl_port[0] != '\0' && !sl->sl_seen)
-			slot_remove(sl);
+		if (hi == NULL ? sl->sl_port[0] == '\0' :
+		    sl->sl_port[0] != '\0' &&
+		    sl->sl_serial == hostif_serial(hi))
+			return (sl);
+	return (NULL);
 }
 
-/* Mark an interface that is there: the others make room first. */
 static void
 mark(struct hostif *hi, void *arg __unused)
 {
-	struct slot *sl;
+	struct slot *sl = slot_find(hi);
 
-	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
-		if (sl->sl_port[0] != '\0' &&
-		    sl->sl_serial == hostif_serial(hi))
-			sl->sl_seen = true;
+	if (sl != NULL)
+		sl->sl_seen = true;
+}
+
+static void
+add(struct hostif *hi, void *arg __unused)
+{
+	const char *port = hostif_port_name(hi);
+	struct slot *sl = slot_find(NULL);
+
+	if (sl == NULL || slot_find(hi) != NULL || valed_hostif_line(port))
+		return;
+	sl->sl_serial = hostif_serial(hi);
+	slot_put(sl, port, hostif_fds(hi));
 }
 
 void
@@ -309,7 +285,10 @@ valed_hostif_keep(void)
 	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
 		sl->sl_seen = false;
 	hostif_each(mark, NULL);
-	remove_unseen();
-	hostif_each(see, NULL);
+	/* What is not there makes room first. */
+	for (sl = slots; sl < slots + HOSTIF_MAX; sl++)
+		if (sl->sl_port[0] != '\0' && !sl->sl_seen)
+			slot_remove(sl);
+	hostif_each(add, NULL);
 	pthread_mutex_unlock(&keep_lock);
 }

@@ -114,26 +114,11 @@ valed_notify(const char *fmt, ...)
 		return;
 }
 
-/*
- * Send a text with descriptors; `wait' is whether to wait for space for it.
- * Returns false if it is not sent.
- */
-static bool
-notify_send(const int *fds, unsigned int n, bool wait, const char *text)
-{
-	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
-
-	while (peer_fds_send(notify_fd, text, strlen(text), fds, n,
-	    wait ? PEER_FDS_WAIT_LIMIT : PEER_FDS_WAIT_NOT) == -1)
-		if (errno != EAGAIN || !wait || poll(&pfd, 1, MANAGER_MS) == 0)
-			return (false);
-	return (true);
-}
-
 bool
 valed_notify_fds(const int *fds, unsigned int n, bool wait,
     const char *fmt, ...)
 {
+	struct pollfd pfd = { .fd = notify_fd, .events = POLLOUT };
 	char text[512];
 	va_list ap;
 
@@ -142,7 +127,11 @@ valed_notify_fds(const int *fds, unsigned int n, bool wait,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return (notify_send(fds, n, wait, text));
+	while (peer_fds_send(notify_fd, text, strlen(text), fds, n,
+	    wait ? PEER_FDS_WAIT_LIMIT : PEER_FDS_WAIT_NOT) == -1)
+		if (errno != EAGAIN || !wait || poll(&pfd, 1, MANAGER_MS) == 0)
+			return (false);
+	return (true);
 }
 
 void
@@ -154,7 +143,7 @@ valed_notify_barrier(void)
 	if (notify_fd == -1 || pipe2(fds, O_CLOEXEC) == -1)
 		return;
 	/* sd_notify_barrier(3): the manager closes it when it reads that. */
-	(void)notify_send(&fds[1], 1, true, "BARRIER=1");
+	(void)valed_notify_fds(&fds[1], 1, true, "BARRIER=1");
 	close(fds[1]);
 	pfd.fd = fds[0];
 	while (poll(&pfd, 1, MANAGER_MS) == -1 && errno == EINTR)

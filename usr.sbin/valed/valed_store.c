@@ -554,18 +554,22 @@ valed_store_take(const char *name)
 }
 
 bool
-valed_store_put_text(const char *name, const char *text)
+valed_store_put_bytes(const char *name, const void *p, size_t len)
 {
 	const int fd = memfd_create(name, MFD_CLOEXEC);
-	const size_t len = strlen(text);
 	bool kept;
 
 	if (fd == -1)
 		return (false);
-	kept = write(fd, text, len) == (ssize_t)len &&
-	    valed_store_put(name, fd);
+	kept = write(fd, p, len) == (ssize_t)len && valed_store_put(name, fd);
 	close(fd);
 	return (kept);
+}
+
+bool
+valed_store_put_text(const char *name, const char *text)
+{
+	return (valed_store_put_bytes(name, text, strlen(text)));
 }
 
 bool

@@ -79,12 +79,14 @@ void	valed_store_remove(const char *name);
 int	valed_store_take(const char *name);
 
 /*
- * Keep a text in the store, in memory of its own.  Returns false with errno.
+ * Keep a text, or bytes, in the store, in memory of their own.  Returns false
+ * with errno.
  * And take one, as valed_store_take(), as a string that is the caller's, or
  * NULL if what is there is none: only memory is read, which cannot block.
  * Returns whether there is something.
  */
 bool	valed_store_put_text(const char *name, const char *text);
+bool	valed_store_put_bytes(const char *name, const void *p, size_t len);
 bool	valed_store_take_text(const char *name, char **text);
 
 /*

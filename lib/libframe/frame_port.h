@@ -58,7 +58,6 @@ struct frame_port_ops {
 	void	(*fpo_sync)(struct frame_port *port);
 	/* The rest may be NULL. */
 	void	(*fpo_destroy)(struct frame_port *port);
-	void	(*fpo_set_polled)(struct frame_port *port, bool on);
 	bool	(*fpo_set_sink)(struct frame_port *port,
 		    void (*sink)(void *arg, struct frame_source *frames),
 		    void *arg);
@@ -160,19 +159,6 @@ frame_port_accepts(struct frame_port *port, const struct frame *frame)
 		return (true);
 	frame_port_count(port, FRAME_PORT_C_RX_OVERMTU);
 	return (false);
-}
-
-/*
- * Tell the port that the receiving thread calls frame_port_sync() again and
- * again and does not wait for events (on), or that it does wait (off).  Takes
- * effect with the next frame_port_sync().  libvale.h, VALE_RING_POLLED, says
- * what it changes; other ports ignore it.
- */
-static inline void
-frame_port_set_polled(struct frame_port *port, bool on)
-{
-	if (port->fp_ops->fpo_set_polled != NULL)
-		port->fp_ops->fpo_set_polled(port, on);
 }
 
 /*

@@ -561,15 +561,10 @@ vfp_sync(struct frame_port *port)
 	    "receive");
 }
 
-void
-vale_frame_port_set_polled(struct frame_port *port, bool on)
+static void
+vfp_sync(struct frame_port *port)
 {
-	struct netmap_ring *ring = vfp_of_port(port)->vfp_desc->rxring;
-
-	if (on)
-		ring->flags |= VALE_RING_POLLED;
-	else
-		ring->flags &= ~VALE_RING_POLLED;
+	vfp_sync_ring(vfp_of_port(port));
 }
 
 static bool
@@ -607,7 +602,6 @@ static const struct frame_port_ops vfp_ops = {
 	.fpo_send = vfp_send,
 	.fpo_flush = vfp_flush,
 	.fpo_sync = vfp_sync,
-	.fpo_set_polled = vale_frame_port_set_polled,
 	.fpo_set_sink = vfp_set_sink,
 	.fpo_set_offloads = vfp_set_offloads,
 	.fpo_missed = vfp_missed,
@@ -618,7 +612,6 @@ static const struct frame_port_ops vfp_header_ops = {
 	.fpo_send = vale_frame_port_send_header,
 	.fpo_flush = vfp_flush,
 	.fpo_sync = vfp_sync,
-	.fpo_set_polled = vale_frame_port_set_polled,
 	.fpo_set_sink = vfp_set_sink,
 	.fpo_takes_uncut = vfp_takes_uncut,
 	.fpo_missed = vfp_missed,

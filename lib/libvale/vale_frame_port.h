@@ -69,7 +69,6 @@ bool	vale_frame_port_send_header(struct frame_port *port,
 	    const struct frame *frame);
 bool	vale_frame_port_peek_header(struct frame_source *source,
 	    struct frame *frame);
-void	vale_frame_port_set_polled(struct frame_port *port, bool on);
 
 /* Bytes of netmap's buffers, at least. */
 #define	VALE_FRAME_PORT_BUF_MIN	512

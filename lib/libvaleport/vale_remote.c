@@ -273,7 +273,6 @@ static const struct frame_port_ops remote_ops = {
 	.fpo_send = remote_send,
 	.fpo_flush = remote_flush,
 	.fpo_sync = remote_sync,
-	.fpo_set_polled = vale_frame_port_set_polled,
 	.fpo_set_offloads = remote_set_offloads,
 };
 

@@ -209,7 +209,10 @@ side_sink(void *arg, struct frame_source *frames)
 static enum e82545_rx_state
 side_receive(struct side *side)
 {
-	frame_port_set_polled(side->port, rx_inline(side));
+	if (rx_inline(side))
+		side->vale->rxring->flags |= VALE_RING_POLLED;
+	else
+		side->vale->rxring->flags &= ~VALE_RING_POLLED;
 	return (e82545_rx(side->dev));
 }
 

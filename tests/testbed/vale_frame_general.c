@@ -17,6 +17,5 @@
 #define	vale_frame_port_begin	vale_frame_general_begin
 #define	vale_frame_port_send_header	vale_frame_general_send_header
 #define	vale_frame_port_peek_header	vale_frame_general_peek_header
-#define	vale_frame_port_set_polled	vale_frame_general_set_polled
 
 #include "vale_frame_port.c"

@@ -27,6 +27,5 @@ bool	vale_frame_general_send_header(struct frame_port *port,
 	    const struct frame *frame);
 bool	vale_frame_general_peek_header(struct frame_source *source,
 	    struct frame *frame);
-void	vale_frame_general_set_polled(struct frame_port *port, bool on);
 
 #endif /* !_VALE_FRAME_GENERAL_H_ */

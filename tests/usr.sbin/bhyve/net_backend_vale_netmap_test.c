@@ -98,7 +98,7 @@ open_port(const char *name)
 	net_backend_t *be;
 
 	wait_until(backend_try(&be, name) == 0, "%s cannot be opened", name);
-	ATF_REQUIRE_MSG(backend_port(be)->fp_ops->fpo_set_polled != NULL,
+	ATF_REQUIRE_MSG(backend_port(be)->fp_ops->fpo_set_sink != NULL,
 	    "not the backend under test");
 	return (be);
 }

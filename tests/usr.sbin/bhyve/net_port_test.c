@@ -481,14 +481,7 @@ TEST(direct, "Over VALE a sink gets frames before they are copied, unless the "
 	frame_next(b->fp_source);
 	ATF_CHECK_EQ(0, port_peek(b, iov, 4));
 
-	frame_port_set_polled(b, true);
-	frame_port_sync(b);
-	ATF_CHECK(port_send(a, &out, 1));
-	frame_port_flush(a);
-	frame_port_sync(b);
-	ATF_CHECK_EQ(1, port_peek(b, iov, 4));
-	frame_next(b->fp_source);
-	frame_port_set_polled(b, false);
+	/* The ring is empty again. */
 	frame_port_sync(b);
 	ATF_CHECK(port_send(a, &out, 1));
 	frame_port_flush(a);
@@ -504,7 +497,6 @@ TEST(direct, "Over VALE a sink gets frames before they are copied, unless the "
 	be[0] = backend_open("one0", backend_ignore, NULL);
 	a = backend_port(be[0]);
 	ATF_CHECK(!frame_port_set_sink(a, take_one, got));
-	frame_port_set_polled(a, true);
 	net_port_destroy(a);
 	netbe_cleanup(be[0]);
 }

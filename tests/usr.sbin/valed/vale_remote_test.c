@@ -407,7 +407,6 @@ PID_TEST(ends,
 	frame_port_flush(r.port);
 	frame_port_sync(r.port);
 	ATF_CHECK(!frame_peek(r.port->fp_source, &frame));
-	frame_port_set_polled(r.port, true);
 	ATF_CHECK_EQ(0, frame_port_missed(r.port));
 	vale_remote_close(&r.vr);
 	have(&r);

@@ -19,11 +19,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "netmap_run.h"
 #include "vale_layout.h"
@@ -40,37 +39,6 @@ struct map {
 	bool		 shared;
 	int		 prot;
 };
-
-/* Read all of a file that has no size; free(). */
-static char *
-read_all(const char *path)
-{
-	size_t len = 0, size = 65536;
-	char *buf = malloc(size), *more;
-	int fd = run_calls()->open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-
-	while (buf != NULL && fd != -1) {
-		n = read(fd, buf + len, size - len - 1);
-		if (n <= 0)
-			break;
-		len += n;
-		if (len + 1 < size)
-			continue;
-		more = realloc(buf, size *= 2);
-		if (more == NULL)
-			break;
-		buf = more;
-	}
-	if (fd != -1)
-		run_calls()->close(fd);
-	if (n != 0) {
-		free(buf);
-		return (NULL);
-	}
-	buf[len] = '\0';
-	return (buf);
-}
 
 /* Parse a line.  False if it is of neither kind. */
 static bool
@@ -94,35 +62,34 @@ map_parse(const char *line, const struct stat *st, struct map *m)
 	return (m->memory || m->window);
 }
 
-static unsigned int
-maps_parse(char *text, const struct stat *st, struct map *maps)
+/*
+ * Find all that there are, in their order, and how many; free().  Returns false
+ * on an error.  The ports' lock.
+ */
+static bool
+maps_find(const struct stat *st, struct map **maps, unsigned int *n)
 {
-	unsigned int n = 0;
-	char *line, *save;
+	/* The longest so far stays for the next time. */
+	static size_t size;
+	static char *line;
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct map m, *more;
+	bool all = f != NULL;
 
-	for (line = strtok_r(text, "\n", &save); line != NULL;
-	    line = strtok_r(NULL, "\n", &save))
-		n += map_parse(line, st, &maps[n]);
-	return (n);
-}
-
-/* Find all mappings, in their order; free().  NULL on an error. */
-static struct map *
-maps_find(const struct stat *st, unsigned int *n)
-{
-	char *text = read_all("/proc/self/maps");
-	struct map *maps = NULL;
-	unsigned int lines = 1;
-	const char *p;
-
-	for (p = text; p != NULL && *p != '\0'; p++)
-		lines += *p == '\n';
-	if (text != NULL)
-		maps = calloc(lines, sizeof(*maps));
-	if (maps != NULL)
-		*n = maps_parse(text, st, maps);
-	free(text);
-	return (maps);
+	while (all && getline(&line, &size, f) != -1) {
+		if (!map_parse(line, st, &m))
+			continue;
+		more = reallocarray(*maps, *n + 1, sizeof(m));
+		all = more != NULL;
+		if (all) {
+			*maps = more;
+			more[(*n)++] = m;
+		}
+	}
+	all = all && feof(f);
+	if (f != NULL)
+		fclose(f);
+	return (all);
 }
 
 /* Return whether there is nothing else from `start' to before `end'. */
@@ -165,18 +132,16 @@ run_maps_port(const struct vale_client_port *cp)
 {
 	const uint64_t at = VALE_WINDOW_AT(cp->cp_reg.nr_offset);
 	uintptr_t done = 0;
-	struct map *maps;
+	struct map *maps = NULL;
 	struct stat st;
 	unsigned int i, n = 0;
-	int r = 0;
+	int r;
 
 	if (!mapped)
 		return (0);
 	if (fstat(cp->cp_memory, &st) == -1)
 		return (-1);
-	maps = maps_find(&st, &n);
-	if (maps == NULL)
-		return (-1);
+	r = maps_find(&st, &maps, &n) ? 0 : -1;
 	for (i = 0; r == 0 && i < n; i++) {
 		if (!maps[i].memory || !maps[i].shared || maps[i].bias == done)
 			continue;

@@ -82,8 +82,9 @@ keep_build(uint8_t build[BUILD_SIZE])
 	dl_iterate_phdr(note_build, build);
 }
 
-void *
-adapter_keep_map(int fd, uint64_t *size)
+/* Map a file, which must not change its size.  NULL if that fails. */
+static void *
+file_map(int fd, uint64_t *size)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 	const int has = fcntl(fd, F_GET_SEALS);
@@ -98,22 +99,19 @@ adapter_keep_map(int fd, uint64_t *size)
 	return (p == MAP_FAILED ? NULL : p);
 }
 
-/* Take a journal from the store; NULL if none of this form is there. */
-static struct peer_mem_journal *
-journal_take(const char *name)
+void *
+adapter_keep_stored(const struct adapter_config *ac, const char *what,
+    uint64_t *size)
 {
-	const int fd = valed_store_take(name);
-	struct peer_mem_journal *journal;
-	uint64_t size;
+	char name[VALED_STORE_NAME];
+	const int fd = valed_store_take(adapter_keep_name(name, ac, what));
+	void *p;
 
 	if (fd == -1)
 		return (NULL);
-	journal = adapter_keep_map(fd, &size);
+	p = file_map(fd, size);
 	close(fd);
-	if (journal == NULL || size == sizeof(*journal))
-		return (journal);
-	munmap(journal, size);
-	return (NULL);
+	return (p);
 }
 
 /* Map the journal of the client's memory, for this and the next process. */
@@ -125,15 +123,18 @@ journal_map(const struct adapter_config *ac)
 	uint64_t size;
 	int fd;
 
-	journal = journal_take(adapter_keep_name(name, ac, "journal"));
-	if (journal != NULL)
+	journal = adapter_keep_stored(ac, "journal", &size);
+	if (journal != NULL && size == sizeof(*journal))
 		return (journal);
+	if (journal != NULL)
+		munmap(journal, size);
 	fd = peer_memory_new("journal", sizeof(*journal));
 	if (fd == -1)
 		return (NULL);
-	journal = adapter_keep_map(fd, &size);
+	journal = file_map(fd, &size);
 	if (journal != NULL)
-		(void)valed_store_put(name, fd);
+		(void)valed_store_put(adapter_keep_name(name, ac, "journal"),
+		    fd);
 	close(fd);
 	return (journal);
 }

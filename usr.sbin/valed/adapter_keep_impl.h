@@ -87,8 +87,12 @@ is_kept(const struct adapter_keep *ak)
 /* Write the name in the store of what is kept of an adapter; returns it. */
 const char *adapter_keep_name(char name[VALED_STORE_NAME],
 	    const struct adapter_config *ac, const char *what);
-/* Map a file from the store, all of it.  NULL if it is no sealed memory. */
-void	*adapter_keep_map(int fd, uint64_t *size);
+/*
+ * Map a file of an adapter that is in the store, all of it.  NULL if there is
+ * none, or it is no sealed memory.
+ */
+void	*adapter_keep_stored(const struct adapter_config *ac, const char *what,
+	    uint64_t *size);
 
 /*
  * adapter_resume.c

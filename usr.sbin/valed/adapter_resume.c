@@ -36,21 +36,6 @@
 
 static struct adapter_resumed resumed;	/* atomic */
 
-/* Map a file of the adapter that is in the store.  NULL if there is none. */
-static void *
-stored_map(const struct adapter_config *ac, const char *what, uint64_t *size)
-{
-	char name[VALED_STORE_NAME];
-	const int fd = valed_store_take(adapter_keep_name(name, ac, what));
-	void *p;
-
-	if (fd == -1)
-		return (NULL);
-	p = adapter_keep_map(fd, size);
-	close(fd);
-	return (p);
-}
-
 static void
 unmap(void *p, uint64_t size)
 {
@@ -127,8 +112,8 @@ same_mac(const uint8_t mac[6], const struct adapter_keep *ak,
 static void
 old_find(struct adapter_keep *ak, const struct adapter_config *ac)
 {
-	ak->ak_old = stored_map(ac, "memory", &ak->ak_old_size);
-	ak->ak_saved = stored_map(ac, "saved", &ak->ak_saved_size);
+	ak->ak_old = adapter_keep_stored(ac, "memory", &ak->ak_old_size);
+	ak->ak_saved = adapter_keep_stored(ac, "saved", &ak->ak_saved_size);
 	if (!old_ok(ak->ak_old, ak->ak_old_size) ||
 	    !same_mac(ak->ak_old->ak_mac, ak, ac)) {
 		unmap(ak->ak_old, ak->ak_old_size);

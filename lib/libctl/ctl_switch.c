@@ -323,7 +323,7 @@ ctl_devices(struct ctl_conn *cc, size_t *size)
 	return (0);
 }
 
-/* All settings of a port or a switch. */
+/* Reply with all settings of a port or a switch. */
 int
 ctl_settings(struct ctl_conn *cc, size_t *size)
 {

@@ -12,6 +12,7 @@
 #ifndef _HOSTIF_IMPL_H_
 #define	_HOSTIF_IMPL_H_
 
+#include <sys/param.h>
 #include <sys/queue.h>
 #include <sys/systm.h>
 

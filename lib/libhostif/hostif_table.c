@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hostif_impl.h"
@@ -78,7 +77,7 @@ table_insert(struct hostif *hi)
 	bool withdrawn;
 
 	pthread_mutex_lock(&table_lock);
-	/* Its thread may have looked for it here, in vain. */
+	/* The interface's thread may have looked here in vain. */
 	withdrawn = hostif_is_withdrawn(hi);
 	if (!withdrawn)
 		TAILQ_INSERT_TAIL(&table, hi, entry);

@@ -40,6 +40,12 @@
 	EXPORT extern __typeof__(of) name __attribute__((__alias__(#of)))
 
 /* Names of the C library that its headers do not declare. */
+ALIAS(__open, open);
+ALIAS(__close, close);
+ALIAS(__dup2, dup2);
+ALIAS(__fcntl, fcntl);
+ALIAS(__poll, poll);
+ALIAS(__select, select);
 int	__open_2(const char *, int);
 int	__openat_2(int, const char *, int);
 int	__poll_chk(struct pollfd *, nfds_t, int, size_t);
@@ -47,12 +53,6 @@ int	__ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
 	    const sigset_t *, size_t);
 /* Say that a program has overflowed a buffer, and end the program. */
 void	__chk_fail(void) __attribute__((__noreturn__));
-ALIAS(__open, open);
-ALIAS(__close, close);
-ALIAS(__dup2, dup2);
-ALIAS(__fcntl, fcntl);
-ALIAS(__poll, poll);
-ALIAS(__select, select);
 
 /* For offsets of 64 bits, which all others have, too: O_LARGEFILE is 0. */
 _Static_assert(O_LARGEFILE == 0 && sizeof(off_t) == sizeof(off64_t), "64 bits");

@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +62,7 @@ map_parse(const char *line, const struct stat *st, struct map *m)
 }
 
 /*
- * Find all that there are, in their order, and how many; free().  Returns false
+ * Find all mappings, in their order, and how many; free().  Returns false
  * on an error.  The ports' lock.
  */
 static bool

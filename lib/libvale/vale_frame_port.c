@@ -561,12 +561,6 @@ vfp_sync(struct frame_port *port)
 	    "receive");
 }
 
-static void
-vfp_sync(struct frame_port *port)
-{
-	vfp_sync_ring(vfp_of_port(port));
-}
-
 static bool
 vfp_set_sink(struct frame_port *port,
     void (*sink)(void *, struct frame_source *), void *arg)

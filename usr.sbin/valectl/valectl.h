@@ -67,7 +67,7 @@ void	vc_fail(void) __attribute__((__noreturn__));
  * connection waits for the process that follows.  *tries is 0 at first.
  */
 bool	vc_again(unsigned int *tries);
-/* A decimal number. */
+/* Parse a decimal number. */
 bool	vc_number(const char *s, uint64_t *value);
 
 /* valectl_set.c */

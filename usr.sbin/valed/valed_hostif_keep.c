@@ -8,8 +8,6 @@
  * Attached interfaces for the next process: valed_hostif_keep.h.
  */
 
-#include <sys/param.h>
-
 #include <err.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -253,6 +251,7 @@ slot_find(const struct hostif *hi)
 	return (NULL);
 }
 
+/* Mark an interface that is there: the others make room first. */
 static void
 mark(struct hostif *hi, void *arg __unused)
 {

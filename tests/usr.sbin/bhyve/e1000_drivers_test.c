@@ -24,8 +24,8 @@
 #include <string.h>
 
 #include "e1000_driver.h"
+#include "e82545_check.h"
 #include "e82545_regs.h"
-#include "test.h"
 
 #define	US		1000		/* ns */
 
@@ -445,10 +445,9 @@ TEST(helenos, "RAH before RAL, no reset, rings before the link, IMS = 0")
  * commands in the last only.  Reads TDH and TDT, RDH and RDT for each packet,
  * and looks for EOP, not DD.
  */
-TEST(minix, "Unaligned writes, statistics written, MPE without BAM, TDH, TDT, "
-    "RDH, RDT read")
+HOST_TEST(minix, adapter(256, 256, 2048), "Unaligned writes, statistics "
+    "written, MPE without BAM, TDH, TDT, RDH, RDT read")
 {
-	struct host *h = adapter(256, 256, 2048);
 	unsigned int i;
 	uint32_t n;
 
@@ -526,7 +525,6 @@ TEST(minix, "Unaligned writes, statistics written, MPE without BAM, TDH, TDT, "
 	ATF_CHECK_EQ(200, host_rd(h, E82545_TPT));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TPT));
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
-	host_destroy(h);
 }
 
 /*
@@ -551,10 +549,9 @@ redox_flag(struct host *h, uint32_t off, uint32_t bits, bool on)
 	    host_rd(h, off) & ~bits);
 }
 
-TEST(redox, "Registers read after writing, RCTL.EN first, SECRC, RXSEQ, "
-    "buffers of 16 KB")
+HOST_TEST(redox, adapter(16, 16, 16384), "Registers read after writing, "
+    "RCTL.EN first, SECRC, RXSEQ, buffers of 16 KB")
 {
-	struct host *h = adapter(16, 16, 16384);
 	unsigned int i;
 
 	redox_flag(h, E82545_CTRL, E82545_CTRL_RST, true);
@@ -616,7 +613,6 @@ TEST(redox, "Registers read after writing, RCTL.EN first, SECRC, RXSEQ, "
 	redox_wr(h, E82545_ICS, E82545_ICR_RXSEQ);
 	ATF_CHECK(host_line(h));
 	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXSEQ) != 0);
-	host_destroy(h);
 }
 
 /*
@@ -719,9 +715,9 @@ TEST(toaruos, "ICR written, RPS, RDT one ahead, SRPD")
  * driver's only look goes unnoticed until the next frame comes.  Reads TDT and
  * RDT to know where it is; stores bad packets, and has none.
  */
-TEST(serenityos, "SLU at each LSC, ICR all ones, no TXDW, no reset, SBP")
+HOST_TEST(serenityos, adapter(256, 256, 8192), "SLU at each LSC, ICR all ones, "
+    "no TXDW, no reset, SBP")
 {
-	struct host *h = adapter(256, 256, 8192);
 	unsigned int i, raised;
 	uint32_t n;
 
@@ -779,7 +775,6 @@ TEST(serenityos, "SLU at each LSC, ICR all ones, no TXDW, no reset, SBP")
 		ATF_CHECK(!host_line(h));
 	}
 	ATF_CHECK_EQ(300, host_raised(h) - raised);
-	host_destroy(h);
 }
 
 TEST_PROGRAM

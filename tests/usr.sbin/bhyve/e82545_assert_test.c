@@ -12,11 +12,10 @@
 #include <atf-c.h>
 
 #include "aborts.h"
+#include "e82545_check.h"
 #include "e82545_csb_impl.h"
-#include "e82545_host.h"
 #include "e82545_intr.h"
 #include "e82545_loop.h"
-#include "test.h"
 
 static void
 write_unlocked(void *arg)
@@ -73,11 +72,9 @@ loop_with_rx(void *arg)
 	(void)e82545_loop_send(arg, &frame);
 }
 
-TEST(locks, "Assertions fire if a function is called without the locks of its "
-    "contract, or with one too many")
+HOST_TEST(locks, host_create(1 << 20), "Assertions fire if a function is "
+    "called without the locks of its contract, or with one too many")
 {
-	struct host *h = host_create(1 << 20);
-
 	ATF_CHECK(aborts(write_unlocked, h->dev, "reg_mtx not owned"));
 	ATF_CHECK(aborts(raise_unlocked, h->dev, "reg_mtx not owned"));
 	ATF_CHECK(aborts(count_tx_unlocked, h->dev, "tx_mtx.mtx not owned"));
@@ -86,7 +83,6 @@ TEST(locks, "Assertions fire if a function is called without the locks of its "
 	ATF_CHECK(aborts(release_without_ring, h->dev,
 	    "rx_mtx.mtx not owned"));
 	ATF_CHECK(aborts(loop_with_rx, h->dev, "rx_mtx.mtx owned"));
-	host_destroy(h);
 }
 
 static void
@@ -131,18 +127,15 @@ next_of_none(void *arg)
 	frame_next(e82545_loop_source(dev));
 }
 
-TEST(states, "Assertions fire: a register that does not exist, a batch while "
-    "paused, a notification without a CSB, an old index of the CSB left "
-    "unread, a frame taken from an empty queue")
+HOST_TEST(states, host_create(1 << 20), "Assertions fire: a register that does "
+    "not exist, a batch while paused, a notification without a CSB, an old "
+    "index of the CSB left unread, a frame taken from an empty queue")
 {
-	struct host *h = host_create(1 << 20);
-
 	ATF_CHECK(aborts(write_beyond, h->dev, "E82545_NREGS"));
 	ATF_CHECK(aborts(begin_paused, h->dev, "e82545_dma(dev)"));
 	ATF_CHECK(aborts(notify_off, h->dev, "c->rx != NULL"));
 	ATF_CHECK(aborts(skip_unread, h->dev, "CSB_RX_UNREAD"));
 	ATF_CHECK(aborts(next_of_none, h->dev, "loop_pending(loop)"));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

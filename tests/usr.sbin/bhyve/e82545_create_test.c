@@ -96,14 +96,12 @@ static const struct e82545_config config = {
 	.ec_name = "vm0", .ec_mac = { 2, 0, 0, 0, 0, 1 }, .ec_csb = E82545_CSB_ON
 };
 
-TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "
-    "and frees what it had")
+HOST_TEST(exhausted, host_create(HOST_RAM), "e82545_create() without memory or "
+    "mutexes fails with ENOMEM and frees what it had")
 {
 	struct e82545 *dev;
-	struct host *h;
 	unsigned int n, total;
 
-	h = host_create(HOST_RAM);
 	count_begin(0);
 	dev = e82545_create(&config, &host_ops, h, &h->port);
 	total = count_end();
@@ -129,7 +127,6 @@ TEST(exhausted, "e82545_create() without memory or mutexes fails with ENOMEM "
 		ATF_CHECK_EQ_MSG(0, live_mutexes, "call %u: %d", n,
 		    live_mutexes);
 	}
-	host_destroy(h);
 }
 
 TEST(memory, "The state of an adapter lies in the host's memory, which is long "
@@ -182,16 +179,15 @@ TEST(memory, "The state of an adapter lies in the host's memory, which is long "
 	host_destroy(h);
 }
 
-TEST(name, "An adapter has a copy of its configuration's name, cut to fit")
+HOST_TEST(name, host_create(HOST_RAM), "An adapter has a copy of its "
+    "configuration's name, cut to fit")
 {
 	struct e82545_config c = config;
 	struct e82545 *dev;
-	struct host *h;
 	char *name;
 	void *buf;
 	size_t size;
 
-	h = host_create(HOST_RAM);
 	name = mmap(NULL, NAME_SPACE, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANON, -1, 0);
 	ATF_REQUIRE(name != MAP_FAILED);
@@ -211,7 +207,6 @@ TEST(name, "An adapter has a copy of its configuration's name, cut to fit")
 	ATF_CHECK_EQ(sizeof(dev->name) - 1, strlen(e82545_name(dev)));
 	ATF_CHECK_EQ(strlen(e82545_name(dev)), strspn(e82545_name(dev), "x"));
 	e82545_destroy(dev);
-	host_destroy(h);
 }
 
 /* A host whose adapter loops `n' frames, which wait to be received. */
@@ -263,15 +258,13 @@ TEST(looped, "Memory of looped frames goes when they are received, and at a "
 	host_destroy(h);
 }
 
-TEST(restored, "A restore replaces looped frames; without memory it fails with "
-    "ENOMEM and changes nothing")
+HOST_TEST(restored, loop_frames(5), "A restore replaces looped frames; without "
+    "memory it fails with ENOMEM and changes nothing")
 {
-	struct host *h;
 	void *buf;
 	size_t size;
 	unsigned int n, total;
 
-	h = loop_frames(5);
 	count_begin(0);
 	e82545_tx(h->dev);
 	count_end();
@@ -299,7 +292,6 @@ TEST(restored, "A restore replaces looped frames; without memory it fails with "
 	e82545_resume(h->dev);
 	e82545_rx(h->dev);
 	ATF_CHECK_EQ(5, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -594,9 +594,9 @@ HOST_TEST(unused, up(64, 2048, 0), "All entries are cleared again after "
 	ATF_CHECK(entries_are(first, 1, 0));
 }
 
-TEST(split, "So they are after batches of descriptors with four buffers")
+HOST_TEST(split, host_create_82574_csb(HOST_RAM), "So they are after batches "
+    "of descriptors with four buffers")
 {
-	struct host *h = host_create_82574_csb(HOST_RAM);
 	const uint64_t gpa = guest_alloc(h);
 	const uint64_t at = host_alloc(h, 64 * ENTRY, 16);
 	uint8_t plain_frame[60];
@@ -637,7 +637,6 @@ TEST(split, "So they are after batches of descriptors with four buffers")
 	}
 	ATF_REQUIRE_EQ(18, first);
 	ATF_CHECK(entries_are(first, 1, 0));
-	host_destroy(h);
 }
 
 HOST_TEST(ahead, up(64, 2048, 0), "A snapshot may say that entries are clear "

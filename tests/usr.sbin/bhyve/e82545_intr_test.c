@@ -16,21 +16,18 @@
 
 #include <atf-c.h>
 
-#include "e82545_host.h"
+#include "e82545_check.h"
 #include "e82545_impl.h"
 #include "e82545_intr.h"
-#include "test.h"
 
 #define	ALL	0xffffffff
 #define	TXDW	E82545_ICR_TXDW
 #define	LSC	E82545_ICR_LSC
 #define	RXT0	E82545_ICR_RXT0
 
-TEST(icr, "ICR, ICS, IMS and IMC: what sets, clears, asserts, deasserts")
+HOST_TEST(icr, host_create(HOST_RAM), "ICR, ICS, IMS and IMC: what sets, "
+    "clears, asserts, deasserts")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	/* Causes that are masked. */
 	host_wr(h, E82545_ICS, RXT0 | LSC);
 	ATF_CHECK(!host_line(h));
@@ -90,7 +87,6 @@ TEST(icr, "ICR, ICS, IMS and IMC: what sets, clears, asserts, deasserts")
 	ATF_CHECK_EQ(3, host_raised(h));
 	ATF_CHECK_EQ(3, host_counter(h, E82545_C_INTR_SENT));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_INTR_HELD));
-	host_destroy(h);
 }
 
 /* The line was withdrawn once since the last time. */
@@ -103,10 +99,9 @@ withdrawn(struct host *h)
 	h->withdrawn = ALL;
 }
 
-TEST(off, "When no cause is enabled any more, what was sent is withdrawn")
+HOST_TEST(off, host_create(HOST_RAM), "When no cause is enabled any more, what "
+    "was sent is withdrawn")
 {
-	struct host *h = host_create(HOST_RAM);
-
 	host_wr(h, E82545_IMS, RXT0 | LSC);
 	host_wr(h, E82545_ICS, RXT0);
 	/* The other one may have interrupted. */
@@ -121,7 +116,6 @@ TEST(off, "When no cause is enabled any more, what was sent is withdrawn")
 	withdrawn(h);
 	e82545_reset(h->dev);
 	withdrawn(h);
-	host_destroy(h);
 }
 
 /* As Linux's e1000 does for `ethtool -t', on a line that is not shared. */
@@ -159,12 +153,11 @@ TEST(ethtool, "What Linux's ethtool -t expects of interrupts")
 	host_destroy(h);
 }
 
-TEST(timer, "The host's timer is set seldom; early calls do no harm")
+HOST_TEST(timer, host_create(HOST_RAM), "The host's timer is set seldom; early "
+    "calls do no harm")
 {
-	struct host *h;
 	unsigned int i;
 
-	h = host_create(HOST_RAM);
 	host_wr(h, E82545_IMS, ALL);
 	host_wr(h, E82545_RDTR, 10);
 	/*
@@ -223,7 +216,6 @@ TEST(timer, "The host's timer is set seldom; early calls do no harm")
 	i = h->ntimer;
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(i, h->ntimer);
-	host_destroy(h);
 }
 
 static unsigned int clock_reads;
@@ -351,10 +343,9 @@ TEST(clock, "The clock is read only if the result depends on it, and the timer "
 #undef RUNS
 }
 
-TEST(restored, "A restore stops the host's timer, which is set again from then "
-    "on")
+HOST_TEST(restored, host_create(HOST_RAM), "A restore stops the host's timer, "
+    "which is set again from then on")
 {
-	struct host *h = host_create(HOST_RAM);
 	unsigned int ntimer;
 	uint8_t *buf;
 	size_t size;
@@ -384,7 +375,6 @@ TEST(restored, "A restore stops the host's timer, which is set again from then "
 	pthread_mutex_unlock(&h->dev->reg_mtx);
 	ATF_CHECK_EQ(h->now_ns + 20480, h->timer_ns);
 	free(buf);
-	host_destroy(h);
 }
 
 /* The same through the rings: IDE, RS and ITR as a driver sets them. */
@@ -481,11 +471,9 @@ TEST(flood, "At 1 Mpps, an interrupt a frame without moderation, and with "
 	ATF_CHECK_EQ(flood_interrupts(0, 250, 500), 64000 / 128 + 1);
 }
 
-TEST(changed, "A change of itr=, itr_min= and the longest frame is in force "
-    "from the next interrupt and batch on")
+HOST_TEST(changed, host_create(HOST_RAM), "A change of itr=, itr_min= and the "
+    "longest frame is in force from the next interrupt and batch on")
 {
-	struct host *h = host_create(HOST_RAM);
-
 	host_wr(h, E82545_IMS, ALL);
 	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
 	ATF_CHECK_EQ(1, host_raised(h));
@@ -512,7 +500,6 @@ TEST(changed, "A change of itr=, itr_min= and the longest frame is in force "
 	ATF_CHECK_EQ(3, host_raised(h));
 	host_advance(h, 1);
 	ATF_CHECK_EQ(4, host_raised(h));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

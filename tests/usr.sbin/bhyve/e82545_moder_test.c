@@ -18,10 +18,9 @@
 
 #include <atf-c.h>
 
-#include "e82545_host.h"
+#include "e82545_check.h"
 #include "e82545_impl.h"
 #include "e82545_intr.h"
-#include "test.h"
 
 #define	ALL	0xffffffff
 #define	TXDW	E82545_ICR_TXDW
@@ -702,10 +701,9 @@ TEST(verdicts, "The moderation function's answers")
  * The host's timer is late, and a delay timer expires as the guest reads ICR.
  * With MSI the cause that this sets has no message if the line does not fall.
  */
-TEST(expired, "A cause that a delay timer sets as ICR is read interrupts again")
+HOST_TEST(expired, host_create_itr(HOST_RAM, 0, 0), "A cause that a delay "
+    "timer sets as ICR is read interrupts again")
 {
-	struct host *h = host_create_itr(HOST_RAM, 0, 0);
-
 	host_wr(h, E82545_TIDV, 10);
 	host_wr(h, E82545_IMS, RXT0 | TXDW);
 	pthread_mutex_lock(&h->dev->reg_mtx);
@@ -719,7 +717,6 @@ TEST(expired, "A cause that a delay timer sets as ICR is read interrupts again")
 	ATF_CHECK(host_line(h));
 	ATF_CHECK_EQ(TXDW, host_rd(h, E82545_ICR));
 	ATF_CHECK(!host_line(h));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -16,9 +16,8 @@
 
 #include <atf-c.h>
 
-#include "e82545_host.h"
+#include "e82545_check.h"
 #include "e82545_loop.h"
-#include "test.h"
 
 static uint32_t
 mdic(struct host *h, uint32_t op, unsigned int phy, unsigned int reg,
@@ -165,11 +164,9 @@ TEST(mdic, "MDIC: ready, error and interrupt bits")
 	host_destroy(h);
 }
 
-TEST(link, "Cable, power, negotiation: PHY status, STATUS.LU, LSC")
+HOST_TEST(link, host_create(HOST_RAM), "Cable, power, negotiation: PHY status, "
+    "STATUS.LU, LSC")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
 	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR));
 	phy_rd(h, 1);
@@ -225,7 +222,6 @@ TEST(link, "Cable, power, negotiation: PHY status, STATUS.LU, LSC")
 	host_rd(h, E82545_ICR);
 	phy_wr(h, 0, 0x1340);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-	host_destroy(h);
 }
 
 TEST(speed, "Speed and duplex, negotiated and forced")

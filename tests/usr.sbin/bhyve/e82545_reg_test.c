@@ -19,35 +19,26 @@
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 
-TEST(reset_values, "Each register's value after power-up")
+HOST_TEST(reset_values, host_create(HOST_RAM), "Each register's value after "
+    "power-up")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	check_reset_values(h);
-	host_destroy(h);
 }
 
-TEST(writable_bits, "Each register keeps its writable bits, and no others")
+HOST_TEST(writable_bits, host_create(HOST_RAM), "Each register keeps its "
+    "writable bits, and no others")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	check_writable(h, regs, nregs);
 	/* No write changed another register. */
 	host_rd(h, E82545_ICR);
 	check_reset_values(h);
-	host_destroy(h);
 }
 
-TEST(nowhere, "Offsets without a register read as 0 and ignore writes")
+HOST_TEST(nowhere, host_create(HOST_RAM), "Offsets without a register read as "
+    "0 and ignore writes")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	check_nowhere(h, regs, nregs);
 	check_reset_values(h);
-	host_destroy(h);
 }
 
 TEST(access_rules, "Accesses of other sizes, and beyond the BAR")
@@ -148,13 +139,11 @@ TEST(narrow, "Accesses of 1, 2, 4 and 8 bytes at each offset reach these bytes")
 	host_destroy(h);
 }
 
-TEST(narrow_effects, "Reading any byte of a register reads it, once; writing "
-    "some leaves the others alone")
+HOST_TEST(narrow_effects, host_create(HOST_RAM), "Reading any byte of a "
+    "register reads it, once; writing some leaves the others alone")
 {
-	struct host *h;
 	unsigned int i;
 
-	h = host_create(HOST_RAM);
 	for (i = 0; i < 4; i++) {
 		host_wr(h, E82545_ICS, E82545_ICR_LSC | 0x8000);
 		ATF_CHECK_EQ(i == 0 ? 0x04 : i == 1 ? 0x80 : 0,
@@ -189,15 +178,13 @@ TEST(narrow_effects, "Reading any byte of a register reads it, once; writing "
 	e82545_write(h->dev, 0, E82545_TDT, 2, 0x0123);
 	ATF_CHECK_EQ(0x0123, host_rd(h, E82545_TDT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_KICK));
-	host_destroy(h);
 }
 
-TEST(narrow_io, "The I/O BAR: reads of all sizes, writes of 32 bits only")
+HOST_TEST(narrow_io, host_create(HOST_RAM), "The I/O BAR: reads of all sizes, "
+    "writes of 32 bits only")
 {
-	struct host *h;
 	unsigned int i;
 
-	h = host_create(HOST_RAM);
 	host_wr(h, E82545_FCAL, 0x44332211);
 	e82545_write(h->dev, E82545_BAR_IO, 0, 4, E82545_FCAL);
 	for (i = 0; i < 4; i++) {
@@ -213,7 +200,6 @@ TEST(narrow_io, "The I/O BAR: reads of all sizes, writes of 32 bits only")
 	ATF_CHECK_EQ(0x3322, e82545_read(h->dev, E82545_BAR_IO, 5, 2));
 	ATF_CHECK_EQ(0x22110000, e82545_read(h->dev, E82545_BAR_IO, 2, 4));
 	ATF_CHECK_EQ(0x44332211, host_rd(h, E82545_FCAL));
-	host_destroy(h);
 }
 
 TEST(io_bar, "Every register through IOADDR and IODATA")
@@ -337,11 +323,9 @@ TEST(ethtool, "What Linux's ethtool -t expects of registers")
 	host_destroy(h);
 }
 
-TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
+HOST_TEST(ctrl, host_create(HOST_RAM), "CTRL and its duplicate, CTRL_EXT's "
+    "self-clearing bits, PBA")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 	host_wr(h, 0x0000, 0x5bfffbff);		/* no RST, no PHY_RST */
 	ATF_CHECK_EQ(0x5bfc1be9, host_rd(h, 0x0000));
 	ATF_CHECK_EQ(0x5bfc1be9, host_rd(h, 0x0004));
@@ -373,14 +357,11 @@ TEST(ctrl, "CTRL and its duplicate, CTRL_EXT's self-clearing bits, PBA")
 	ATF_CHECK_EQ(64, host_rd(h, E82545_PBA));
 	host_wr(h, E82545_PBA, ALL);
 	ATF_CHECK_EQ(64, host_rd(h, E82545_PBA));
-	host_destroy(h);
 }
 
-TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
+HOST_TEST(link, host_create(HOST_RAM), "STATUS.LU and LSC follow the cable, "
+    "SLU and PHY_RST")
 {
-	struct host *h;
-
-	h = host_create(HOST_RAM);
 #define	EXPECT(lu, lsc)	do {						\
 	ATF_CHECK_EQ(lu, (host_rd(h, E82545_STATUS) &			\
 	    E82545_STATUS_LU) != 0);					\
@@ -436,7 +417,6 @@ TEST(link, "STATUS.LU and LSC follow the cable, SLU and PHY_RST")
 	    E82545_CTRL_FRCDPX | 1 << 8);
 	ATF_CHECK_EQ(E82545_STATUS_LU | 1 << 6 | E82545_STATUS_ASDV_1000,
 	    host_rd(h, E82545_STATUS));
-	host_destroy(h);
 }
 
 TEST(no_slu, "A driver that never writes CTRL, or only RST, sends and receives")
@@ -554,14 +534,13 @@ TEST(wakeups, "Register writes that ask the host to transmit and receive")
 	host_destroy(h);
 }
 
-TEST(create, "Invalid configurations; names of counters")
+HOST_TEST(create, host_create(HOST_RAM), "Invalid configurations; names of "
+    "counters")
 {
 	struct e82545_config config = { .ec_mac = { 2, 0, 0, 0, 0, 1 } };
 	struct e82545 *dev;
-	struct host *h;
 	int i, j;
 
-	h = host_create(HOST_RAM);
 	config.ec_itr_256ns = 65536;
 	errno = 0;
 	ATF_CHECK(e82545_create(&config, &host_ops, h, &h->port) == NULL);
@@ -596,7 +575,6 @@ TEST(create, "Invalid configurations; names of counters")
 	host_wr(h, E82545_STATUS, 0);
 	ATF_CHECK_EQ(2, host_counter(h, E82545_C_REG_READ));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_REG_WRITE));
-	host_destroy(h);
 }
 
 TEST_PROGRAM

@@ -111,11 +111,9 @@ TEST(read, "Each word, from any address on, and from the last one to the first")
 	host_destroy(h);
 }
 
-TEST(request, "A request is granted; DO is low when the EEPROM does not send")
+HOST_TEST(request, host_create_82574(HOST_RAM), "A request is granted; DO is "
+    "low when the EEPROM does not send")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	ATF_CHECK_EQ(0x8310, host_rd(h, E82545_EECD));
 	host_set(h, E82545_EECD, E82545_EECD_REQ | DO);
 	ATF_CHECK_EQ(0x83d0, host_rd(h, E82545_EECD));
@@ -128,7 +126,6 @@ TEST(request, "A request is granted; DO is low when the EEPROM does not send")
 	ATF_CHECK_EQ(0, host_rd(h, E82545_EECD) & DO);
 	host_clear(h, E82545_EECD, E82545_EECD_REQ);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_EECD) & E82545_EECD_GNT);
-	host_destroy(h);
 }
 
 TEST(write, "A write is enabled before, wraps at the end of its page, and "
@@ -180,11 +177,9 @@ TEST(write, "A write is enabled before, wraps at the end of its page, and "
 	host_destroy(h);
 }
 
-TEST(bus, "What ends an instruction, and what is no bit of one")
+HOST_TEST(bus, host_create_82574(HOST_RAM), "What ends an instruction, and "
+    "what is no bit of one")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	/* Deselected within opcode, address, and data. */
 	eecd_out(h, READ, 5);
 	spi_standby(h);
@@ -256,7 +251,6 @@ TEST(bus, "What ends an instruction, and what is no bit of one")
 	/* A reset ends it, too. */
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(host_mac[3], spi_read(h, 3));
-	host_destroy(h);
 }
 
 TEST(snapshot, "An instruction goes on after a restore; its state has limits")

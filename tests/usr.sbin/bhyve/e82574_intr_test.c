@@ -100,11 +100,9 @@ receive_one(struct host *h)
 	host_rx_post(h);
 }
 
-TEST(icr, "Without MSI-X: what reading ICR clears, and when it masks")
+HOST_TEST(icr, host_create_82574(HOST_RAM), "Without MSI-X: what reading ICR "
+    "clears, and when it masks")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	/* All masked: a read clears. */
 	host_wr(h, E82545_ICS, ALL);
 	ATF_CHECK_EQ(0x01f7ffff, host_rd(h, E82545_ICS));
@@ -158,15 +156,11 @@ TEST(icr, "Without MSI-X: what reading ICR clears, and when it masks")
 	receive_one(h);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & 0x01f00000);
 	ATF_CHECK_EQ(0, h->nmessages[0]);
-	host_destroy(h);
 }
 
-TEST(vectors, "Each queue, and all else, has its vector; a message clears and "
-    "masks what EIAC has")
+HOST_TEST(vectors, msix_up(), "Each queue, and all else, has its vector; a "
+    "message clears and masks what EIAC has")
 {
-	struct host *h;
-
-	h = msix_up();
 	receive_one(h);
 	check_messages(h, 1, 0, 0);
 	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
@@ -198,7 +192,6 @@ TEST(vectors, "Each queue, and all else, has its vector; a message clears and "
 	/* The line is another matter. */
 	ATF_CHECK_EQ(0, h->nedges);
 	ATF_CHECK_EQ(7, host_counter(h, E82545_C_INTR_SENT));
-	host_destroy(h);
 }
 
 /* These vectors, or none, were withdrawn since the last time. */
@@ -210,11 +203,9 @@ withdrawn(struct host *h, uint32_t vectors)
 	h->nwithdrawn = h->withdrawn = 0;
 }
 
-TEST(off, "A vector of which no cause is enabled any more is withdrawn, also "
-    "if EIAC has masked it before")
+HOST_TEST(off, msix_up(), "A vector of which no cause is enabled any more is "
+    "withdrawn, also if EIAC has masked it before")
 {
-	struct host *h = msix_up();
-
 	h->nwithdrawn = h->withdrawn = 0;
 	receive_one(h);
 	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
@@ -229,15 +220,11 @@ TEST(off, "A vector of which no cause is enabled any more is withdrawn, also "
 	withdrawn(h, 0x1f);
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	withdrawn(h, 0x1f);
-	host_destroy(h);
 }
 
-TEST(ivar, "Causes without a vector, with one that does not exist, and "
-    "several with the same")
+HOST_TEST(ivar, msix_up(), "Causes without a vector, with one that does not "
+    "exist, and several with the same")
 {
-	struct host *h;
-
-	h = msix_up();
 	host_wr(h, IVAR, 0);
 	receive_one(h);
 	check_messages(h, 0, 0, 0);
@@ -252,14 +239,11 @@ TEST(ivar, "Causes without a vector, with one that does not exist, and "
 	check_messages(h, 0, 0, 0);
 	host_wr(h, IVAR, 0x00099999);
 	check_messages(h, 0, 1, 0);
-	host_destroy(h);
 }
 
-TEST(eiame, "CTRL_EXT.EIAME: a message masks what IAM has of its causes")
+HOST_TEST(eiame, msix_up(), "CTRL_EXT.EIAME: a message masks what IAM has of "
+    "its causes")
 {
-	struct host *h;
-
-	h = msix_up();
 	host_wr(h, EIAC, 0);
 	host_wr(h, IAM, RXQ0 | OTHER);
 	receive_one(h);
@@ -287,7 +271,6 @@ TEST(eiame, "CTRL_EXT.EIAME: a message masks what IAM has of its causes")
 	host_wr(h, E82545_ICS, RXQ0 | TXQ0);
 	check_messages(h, 1, 1, 0);
 	ATF_CHECK_EQ(RXQ0, host_rd(h, E82545_IMS));
-	host_destroy(h);
 }
 
 TEST(eitr, "The interval of each vector, and the host's")
@@ -591,12 +574,10 @@ TEST(csb, "A message that clears a cause of receive, or a read of ICR, is the "
 	host_destroy(h);
 }
 
-TEST(mode, "MSI-X on and off, with causes pending")
+HOST_TEST(mode, msix_up(), "MSI-X on and off, with causes pending")
 {
 	struct e82545_mode mode;
-	struct host *h;
 
-	h = msix_up();
 	host_wr(h, EITR(0), 123);
 	host_wr(h, E82545_ITR, 45);
 	e82545_mode(h->dev, &mode);
@@ -642,7 +623,6 @@ TEST(mode, "MSI-X on and off, with causes pending")
 	ATF_CHECK_EQ(1, host_raised(h));
 	e82545_msix(h->dev, false);
 	ATF_CHECK_EQ(0, h->dev->x.xs_sent);
-	host_destroy(h);
 }
 
 TEST(saved, "A snapshot has what was sent, and what EITR holds")

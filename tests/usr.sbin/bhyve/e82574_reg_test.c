@@ -108,12 +108,9 @@ check_reset(struct host *h)
 	host_wr(h, 0x5b50, 0);	/* reading has taken this semaphore */
 }
 
-TEST(registers, "Values after reset, bits that can be written, and offsets "
-    "without a register")
+HOST_TEST(registers, host_create_82574(HOST_RAM), "Values after reset, bits "
+    "that can be written, and offsets without a register")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	check_reset(h);
 	check_writable(h, lregs, nitems(lregs));
 	check_nowhere(h, lregs, nitems(lregs));
@@ -124,7 +121,6 @@ TEST(registers, "Values after reset, bits that can be written, and offsets "
 	host_wr(h, E82574_SWSM2, ALL);
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
 	check_reset(h);
-	host_destroy(h);
 }
 
 static uint16_t
@@ -180,11 +176,8 @@ TEST(eeprom, "Words by EERD and EEWR: address, IDs, checksum; beyond the end")
 	host_destroy(h);
 }
 
-TEST(phy, "Identity, link, pages")
+HOST_TEST(phy, host_create_82574(HOST_RAM), "Identity, link, pages")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	ATF_CHECK_EQ(0x0141, reg_phy_rd(h, 2));
 	ATF_CHECK_EQ(0x0cb1, reg_phy_rd(h, 3));
 	reg_phy_rd(h, 1);
@@ -211,14 +204,11 @@ TEST(phy, "Identity, link, pages")
 	e82545_link(h->dev, false);
 	ATF_CHECK_EQ(0, reg_phy_rd(h, 17));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_STATUS) & E82545_STATUS_LU);
-	host_destroy(h);
 }
 
-TEST(semaphores, "SWSM by reading, SWSM2 and EXTCNF_CTRL by writing")
+HOST_TEST(semaphores, host_create_82574(HOST_RAM), "SWSM by reading, SWSM2 and "
+    "EXTCNF_CTRL by writing")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	ATF_CHECK_EQ(0, host_rd(h, 0x5b50));
 	ATF_CHECK_EQ(1, host_rd(h, 0x5b50));
 	host_wr(h, 0x5b50, 3);
@@ -232,14 +222,11 @@ TEST(semaphores, "SWSM by reading, SWSM2 and EXTCNF_CTRL by writing")
 	ATF_CHECK_EQ(0x28, host_rd(h, 0xf00));
 	host_clear(h, 0xf00, 0x20);
 	ATF_CHECK_EQ(0x08, host_rd(h, 0xf00));
-	host_destroy(h);
 }
 
-TEST(master, "STATUS tells at once that requests to memory are disabled")
+HOST_TEST(master, host_create_82574(HOST_RAM), "STATUS tells at once that "
+    "requests to memory are disabled")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	/* Half duplex, forced, and what else is in STATUS. */
 	host_clear(h, E82545_CTRL, E82545_CTRL_FD);
 	host_set(h, E82545_CTRL, E82545_CTRL_FRCDPX);
@@ -248,21 +235,17 @@ TEST(master, "STATUS tells at once that requests to memory are disabled")
 	ATF_CHECK_EQ(0x00000282, host_rd(h, E82545_STATUS));
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
 	ATF_CHECK_EQ(0x00080000, host_rd(h, E82545_STATUS) & 0x00080000);
-	host_destroy(h);
 }
 
-TEST(pba, "40 KB of packet buffer: transmit has what receive has not")
+HOST_TEST(pba, host_create_82574(HOST_RAM), "40 KB of packet buffer: transmit "
+    "has what receive has not")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	host_wr(h, E82545_PBA, 32);
 	ATF_CHECK_EQ(0x00080020, host_rd(h, E82545_PBA));
 	host_wr(h, E82545_PBA, 0xffff0000 | 40);
 	ATF_CHECK_EQ(0x00000028, host_rd(h, E82545_PBA));
 	host_wr(h, E82545_PBA, 41);
 	ATF_CHECK_EQ(0x00000028, host_rd(h, E82545_PBA));
-	host_destroy(h);
 }
 
 static uint64_t
@@ -273,11 +256,9 @@ systim(struct host *h)
 	return (low | (uint64_t)host_rd(h, 0xb604) << 32);
 }
 
-TEST(systim, "SYSTIM grows by TIMINCA's increment in each of its periods")
+HOST_TEST(systim, host_create_82574(HOST_RAM), "SYSTIM grows by TIMINCA's "
+    "increment in each of its periods")
 {
-	struct host *h;
-
-	h = host_create_82574(HOST_RAM);
 	host_advance(h, 1000000);
 	ATF_CHECK_EQ(0, systim(h));
 	/* As Linux: 40 << 18 each 40 ns. */
@@ -306,7 +287,6 @@ TEST(systim, "SYSTIM grows by TIMINCA's increment in each of its periods")
 	ATF_CHECK_EQ(0, systim(h));
 	h->now_ns += 10000;
 	ATF_CHECK_EQ(30, systim(h));
-	host_destroy(h);
 }
 
 TEST(other_snapshot, "A snapshot of the other adapter is refused")

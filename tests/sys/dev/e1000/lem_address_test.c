@@ -267,17 +267,15 @@ TEST(probe, "A probe finds the address, of an adapter in its first state or "
 	}
 }
 
-TEST(filter_first, "An address in the filter, valid or not, is taken without a "
-    "look at the EEPROM")
+LEM_TEST(filter_first, ad_create(&adapters[1]), "An address in the filter, "
+    "valid or not, is taken without a look at the EEPROM")
 {
-	struct lem_test *t = ad_create(&adapters[1]);
 	uint8_t mac[6];
 
 	ra_reset();
 	t->g.lc.lc_os.writes = 0;
 	ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
 	ATF_CHECK_EQ(0, t->g.lc.lc_os.writes);
-	test_destroy(t);
 }
 
 TEST(traffic, "The driver attaches to each adapter, has its address, and "
@@ -334,9 +332,9 @@ TEST(clock, "The EEPROM's clock is slow enough, and the wait for its grant "
 	}
 }
 
-TEST(wires_left, "Wires that another driver left as they were do no harm")
+LEM_TEST(wires_left, ad_create(&adapters[4]), "Wires that another driver left "
+    "as they were do no harm")
 {
-	struct lem_test *t = ad_create(&adapters[4]);
 	uint8_t mac[6];
 
 	ad.eecd |= E82545_EECD_SK | E82545_EECD_CS | E82545_EECD_DI |
@@ -344,7 +342,6 @@ TEST(wires_left, "Wires that another driver left as they were do no harm")
 	ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
 	ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
 	untouched("wires");
-	test_destroy(t);
 }
 
 TEST(words, "An address of which only one word is not 0, is valid; it is all "
@@ -399,9 +396,9 @@ TEST(none, "An adapter whose filter and EEPROM have no address, or a group's, "
 	test_destroy(t);
 }
 
-TEST(group, "A group's address in the filter gives way to that of the EEPROM")
+LEM_TEST(group, ad_create(&adapters[0]), "A group's address in the filter "
+    "gives way to that of the EEPROM")
 {
-	struct lem_test *t = ad_create(&adapters[0]);
 	uint8_t mac[6];
 
 	ad.ral |= 1;
@@ -411,13 +408,11 @@ TEST(group, "A group's address in the filter gives way to that of the EEPROM")
 	ad.rah = 0x0100;
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
 	ATF_CHECK_EQ(0x01, mac[5]);
-	test_destroy(t);
 }
 
-TEST(checksum, "An EEPROM with a wrong checksum is reported, and its address "
-    "used")
+LEM_TEST(checksum, ad_create(&adapters[4]), "An EEPROM with a wrong checksum "
+    "is reported, and its address used")
 {
-	struct lem_test *t = ad_create(&adapters[4]);
 	uint8_t mac[6];
 
 	ad.word[40] ^= 0x0100;
@@ -431,7 +426,6 @@ TEST(checksum, "An EEPROM with a wrong checksum is reported, and its address "
 	ra_load();
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
 	ATF_CHECK(!t->g.lc.lc_eeprom_bad);
-	test_destroy(t);
 }
 
 LEM_TEST(model_eeprom, test_create_down(2048), "The address can be read from "

@@ -49,11 +49,9 @@ inject(struct lem_test *t, unsigned int n)
 }
 
 /* Frames are received before any register is read; ICR is read last. */
-TEST(causes_last, "If the adapter knows no numbers, the interrupt's only exit "
-    "comes after the frames are received")
+LEM_TEST(causes_last, create(), "If the adapter knows no numbers, the "
+    "interrupt's only exit comes after the frames are received")
 {
-	struct lem_test *t = create();
-
 	inject(t, 3);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK(lem_intr(&t->g.lc));
@@ -65,7 +63,6 @@ TEST(causes_last, "If the adapter knows no numbers, the interrupt's only exit "
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	ATF_CHECK_EQ(0, test_exits(t));
 	ATF_CHECK_EQ(3, t->g.received);
-	test_destroy(t);
 }
 
 /* Receive until interrupts are enabled. */
@@ -79,10 +76,9 @@ serve(struct lem_test *t)
 	} while (lem_intr_enable(&t->g.lc));
 }
 
-TEST(numbers, "An interrupt for a request takes no exit, and none is sent for "
-    "the same request again")
+LEM_TEST(numbers, create_numbers(), "An interrupt for a request takes no exit, "
+    "and none is sent for the same request again")
 {
-	struct lem_test *t = create_numbers();
 	unsigned int i;
 
 	for (i = 1; i <= 5; i++) {
@@ -108,14 +104,12 @@ TEST(numbers, "An interrupt for a request takes no exit, and none is sent for "
 		ATF_CHECK_EQ(0, test_exits(t));
 	}
 	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
-	test_destroy(t);
 }
 
-TEST(numbers_link, "An interrupt for no request has ICR read; a link change "
-    "that comes with one for a request is left to lem_link()")
+LEM_TEST(numbers_link, create_numbers(), "An interrupt for no request has ICR "
+    "read; a link change that comes with one for a request is left to "
+    "lem_link()")
 {
-	struct lem_test *t = create_numbers();
-
 	e82545_link(t->h->dev, false);
 	host_run(t->h);
 	ATF_CHECK_EQ(1, test_raised(t));
@@ -136,7 +130,6 @@ TEST(numbers_link, "An interrupt for no request has ICR read; a link change "
 	serve(t);
 	lem_link(&t->g.lc);
 	ATF_CHECK(!t->g.lc.lc_link);
-	test_destroy(t);
 }
 
 TEST(numbers_change, "After a change of the mode, and for a requested "
@@ -172,11 +165,9 @@ TEST(numbers_change, "After a change of the mode, and for a requested "
 	test_destroy(t);
 }
 
-TEST(unread, "A frame that arrives before ICR is read sends no message, and is "
-    "received after the read")
+LEM_TEST(unread, create(), "A frame that arrives before ICR is read sends no "
+    "message, and is received after the read")
 {
-	struct lem_test *t = create();
-
 	inject(t, 1);
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK(lem_intr(&t->g.lc));
@@ -195,13 +186,10 @@ TEST(unread, "A frame that arrives before ICR is read sends no message, and is "
 	test_settle(t);
 	ATF_CHECK_EQ(3, t->g.received);
 	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
-	test_destroy(t);
 }
 
-TEST(link, "A link change is seen when ICR is read")
+LEM_TEST(link, create(), "A link change is seen when ICR is read")
 {
-	struct lem_test *t = create();
-
 	e82545_link(t->h->dev, false);
 	host_run(t->h);
 	ATF_CHECK_EQ(1, test_raised(t));
@@ -211,14 +199,11 @@ TEST(link, "A link change is seen when ICR is read")
 	ATF_CHECK(lem_intr_enable(&t->g.lc));
 	ATF_CHECK(!t->g.lc.lc_link);
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
-	test_destroy(t);
 }
 
-TEST(hold, "lem_intr_hold() suppresses the CSB's interrupts until "
-    "lem_intr_enable(), without an exit")
+LEM_TEST(hold, create(), "lem_intr_hold() suppresses the CSB's interrupts "
+    "until lem_intr_enable(), without an exit")
 {
-	struct lem_test *t = create();
-
 	(void)test_exits(t);
 	lem_intr_hold(&t->g.lc);
 	ATF_CHECK_EQ(0, test_exits(t));
@@ -244,7 +229,6 @@ TEST(hold, "lem_intr_hold() suppresses the CSB's interrupts until "
 	ATF_CHECK_EQ(1, test_raised(t));
 	test_settle(t);
 	ATF_CHECK_EQ(6, t->g.received);
-	test_destroy(t);
 }
 
 TEST(turn, "After a mode change before ICR is read, the next frame still "

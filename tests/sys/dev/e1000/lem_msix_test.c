@@ -146,10 +146,9 @@ TEST(turn, "After a mode change, the next frame interrupts")
 		}
 }
 
-TEST(link, "A link change interrupts, and lem_link() reads it")
+LEM_TEST(link, test_create_msix(LEM_MODE_CSB), "A link change interrupts, and "
+    "lem_link() reads it")
 {
-	struct lem_test *t = test_create_msix(LEM_MODE_CSB);
-
 	e82545_link(t->h->dev, false);
 	host_run(t->h);
 	ATF_CHECK_EQ(1, test_raised(t));
@@ -162,13 +161,11 @@ TEST(link, "A link change interrupts, and lem_link() reads it")
 	test_settle(t);
 	lem_link(&t->g.lc);
 	ATF_CHECK(t->g.lc.lc_link);
-	test_destroy(t);
 }
 
-TEST(moderation, "lem_set_itr() sets the interval of the vector")
+LEM_TEST(moderation, test_create_msix(0), "lem_set_itr() sets the interval of "
+    "the vector")
 {
-	struct lem_test *t = test_create_msix(0);
-
 	ATF_CHECK_EQ(0, lem_set_itr(&t->g.lc, 100));
 	ATF_CHECK_EQ(100, host_rd(t->h, 0xe8));
 	host_advance(t->h, 1000000);
@@ -181,16 +178,15 @@ TEST(moderation, "lem_set_itr() sets the interval of the vector")
 	ATF_CHECK_EQ(1, test_raised(t));
 	test_settle(t);
 	ATF_CHECK_EQ(2, t->g.received);
-	test_destroy(t);
 }
 
-TEST(registers, "The registers of interrupts, with their values")
+LEM_TEST(registers, fake_create(false), "The registers of interrupts, with "
+    "their values")
 {
 	static const struct access unmask[] = { { 0xd0, IMS_RX | IMS_TX } };
 	static const struct access lazy[] = { { 0xd0, IMS_RX } };
 	static const struct access wait[] = { { 0xd0, IMS_TX } };
 	static const struct access request[] = { { 0xc8, 0x00500000 } };
-	struct lem_test *t = fake_create(false);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int eiac = 0, eitr = 0, i, ivar = 0;
 
@@ -228,7 +224,6 @@ TEST(registers, "The registers of interrupts, with their values")
 	lem_tx_wait(lc, TEST_RING);
 	check_wrote("wait", wait, 1);
 	lem_stop(lc);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

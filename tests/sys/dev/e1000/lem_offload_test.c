@@ -106,10 +106,9 @@ check_sums(const uint8_t *p, size_t len, bool tcp)
 	    (tcp ? 6 : 17) + (len - 34))));
 }
 
-TEST(checksums, "IP, TCP and UDP checksums; a context that does not change is "
-    "sent once")
+LEM_TEST(checksums, test_create(0, 2048, 1500), "IP, TCP and UDP checksums; a "
+    "context that does not change is sent once")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	const unsigned int tcp = LEM_TX_IPSUM | LEM_TX_TCPSUM;
 	const unsigned int udp = LEM_TX_IPSUM | LEM_TX_UDPSUM;
 	/* Descriptors: three fragments, and a context at each change. */
@@ -145,12 +144,11 @@ TEST(checksums, "IP, TCP and UDP checksums; a context that does not change is "
 	host_run(t->h);
 	check_sums(host_sent_frame(t->h, 6)->data, 101, true);
 	(void)lem_tx_clean(&t->g.lc);
-	test_destroy(t);
 }
 
-TEST(tso, "TSO sends segments with correct checksums and VLAN tags")
+LEM_TEST(tso, test_create(0, 2048, 1500), "TSO sends segments with correct "
+    "checksums and VLAN tags")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[10054];
 	const struct host_frame *f;
 	unsigned int i;
@@ -172,13 +170,11 @@ TEST(tso, "TSO sends segments with correct checksums and VLAN tags")
 	}
 	ATF_CHECK_EQ(1, t->g.lc.lc_os.tx_done);
 	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_PACKET]);
-	test_destroy(t);
 }
 
-TEST(tso_context, "TSO sends a context descriptor for each packet, even if it "
-    "is the same")
+LEM_TEST(tso_context, test_create(0, 2048, 1500), "TSO sends a context "
+    "descriptor for each packet, even if it is the same")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[2054];
 	unsigned int i;
 	uint32_t tail;
@@ -193,7 +189,6 @@ TEST(tso_context, "TSO sends a context descriptor for each packet, even if it "
 		ATF_REQUIRE_EQ(2 * i, host_sent(t->h));
 		check_sums(host_sent_frame(t->h, 2 * i - 1)->data, 1054, true);
 	}
-	test_destroy(t);
 }
 
 /* Queue a packet of one segment, and return lem_tx()'s error. */
@@ -373,10 +368,9 @@ TEST(lengths, "Which lengths a packet and its headers may have")
 	test_destroy(test);
 }
 
-TEST(context_room, "A packet is refused while there is no descriptor for its "
-    "context")
+LEM_TEST(context_room, test_create(LEM_MODE_POLL, 2048, 1500), "A packet is "
+    "refused while there is no descriptor for its context")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	uint8_t frame[101];
 
 	test_send(t, TEST_RING - 1 - 3, 60);
@@ -390,7 +384,6 @@ TEST(context_room, "A packet is refused while there is no descriptor for its "
 	host_run(t->h);
 	ATF_CHECK_EQ(4, lem_tx_clean(&t->g.lc));
 	ATF_CHECK_EQ(TEST_RING - 3, host_sent(t->h));
-	test_destroy(t);
 }
 
 /* Flags and tag of the last frame. */
@@ -412,9 +405,9 @@ keep_rx(void *arg __unused, const uint8_t *data __unused, size_t len,
 	last.vlan = vlan;
 }
 
-TEST(rx_offload, "Verified checksums and stripped VLAN tags are reported")
+LEM_TEST(rx_offload, test_create(0, 2048, 1500), "Verified checksums and "
+    "stripped VLAN tags are reported")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	uint8_t frame[200];
 	uint32_t s;
 
@@ -448,7 +441,6 @@ TEST(rx_offload, "Verified checksums and stripped VLAN tags are reported")
 	ATF_CHECK_EQ(0xabc, last.vlan);
 	ATF_CHECK_EQ(196, last.len);
 	ATF_CHECK_EQ(0, last.sums);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

@@ -116,11 +116,10 @@ order_create(uint32_t mode)
 	return (t);
 }
 
-TEST(rx_sleep, "With the CSB: before the driver waits for an interrupt it asks "
-    "for one, and looks at the ring again after a barrier")
+LEM_TEST(rx_sleep, order_create(LEM_MODE_CSB), "With the CSB: before the "
+    "driver waits for an interrupt it asks for one, and looks at the ring "
+    "again after a barrier")
 {
-	struct lem_test *t = order_create(LEM_MODE_CSB);
-
 	test_inject(t, 1, 60);
 	host_run(t->h);
 	/* One frame: its slot is emptied before it is posted again. */
@@ -133,24 +132,19 @@ TEST(rx_sleep, "With the CSB: before the driver waits for an interrupt it asks "
 	host_run(t->h);
 	ORDER("intr_on?acq guest_need_rxkick? guest_need_rxkick!rel mb "
 	    "rxd?acq guest_need_rxkick!rel", lem_intr_enable(&t->g.lc));
-	test_destroy(t);
 }
 
-TEST(rx_base, "Without the CSB: a slot is emptied, then RDT is written")
+LEM_TEST(rx_base, order_create(0), "Without the CSB: a slot is emptied, then "
+    "RDT is written")
 {
-	struct lem_test *t = order_create(0);
-
 	test_inject(t, 1, 60);
 	host_run(t->h);
 	ORDER("rxd?acq rxd!rel rxd?acq rel RDT=", lem_rx(&t->g.lc, 64));
-	test_destroy(t);
 }
 
-TEST(tx_post, "With the CSB: a descriptor is published, then, after a barrier, "
-    "the driver sees whether the host sleeps")
+LEM_TEST(tx_post, order_create(LEM_MODE_CSB), "With the CSB: a descriptor is "
+    "published, then, after a barrier, the driver sees whether the host sleeps")
 {
-	struct lem_test *t = order_create(LEM_MODE_CSB);
-
 	t->g.lc.lc_csb->host_need_txkick = 1;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	ORDER("guest_tdt!rel mb host_need_txkick?acq host_need_txkick!rel "
@@ -178,14 +172,12 @@ TEST(tx_post, "With the CSB: a descriptor is published, then, after a barrier, "
 	host_run(t->h);
 	ORDER("txd?acq txd?acq txd?acq txd?acq txd?acq",
 	    ATF_CHECK_EQ(5, lem_tx_clean(&t->g.lc)));
-	test_destroy(t);
 }
 
-TEST(tx_wait, "With the CSB: before the driver waits for descriptors it asks "
-    "for an interrupt, and looks at the ring again after a barrier")
+LEM_TEST(tx_wait, order_create(LEM_MODE_CSB), "With the CSB: before the driver "
+    "waits for descriptors it asks for an interrupt, and looks at the ring "
+    "again after a barrier")
 {
-	struct lem_test *t = order_create(LEM_MODE_CSB);
-
 	t->g.lc.lc_csb->host_need_txkick = 0;
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_flush(&t->g.lc);
@@ -194,14 +186,11 @@ TEST(tx_wait, "With the CSB: before the driver waits for descriptors it asks "
 	/* Woken up, and still short: it asks again, and looks again. */
 	ORDER("txd?acq tx_short!rel guest_need_txkick!rel mb txd?acq",
 	    lem_tx_clean(&t->g.lc));
-	test_destroy(t);
 }
 
-TEST(lazy, "With lazy completion: intr_on is stored before tx_short is loaded, "
-    "and the other way round")
+LEM_TEST(lazy, order_create(LEM_MODE_LAZY), "With lazy completion: intr_on is "
+    "stored before tx_short is loaded, and the other way round")
 {
-	struct lem_test *t = order_create(LEM_MODE_LAZY);
-
 	ATF_REQUIRE(t->g.lc.lc_intr_on != 0);
 	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_flush(&t->g.lc);
@@ -210,14 +199,11 @@ TEST(lazy, "With lazy completion: intr_on is stored before tx_short is loaded, "
 	t->g.lc.lc_intr_on = 0;
 	ORDER("intr_on?acq intr_on!rel mb tx_short?acq rel IMS= mb",
 	    lem_intr_enable(&t->g.lc));
-	test_destroy(t);
 }
 
-TEST(mode, "The CSB is filled in before it is turned on or off, and the "
-    "registers get the tails after that")
+LEM_TEST(mode, order_create(0), "The CSB is filled in before it is turned on "
+    "or off, and the registers get the tails after that")
 {
-	struct lem_test *t = order_create(0);
-
 	ORDER("guest_tdt!rel guest_rdt!rel guest_need_txkick!rel "
 	    "guest_need_rxkick!rel guest_txkick_at!rel host_txcycles_lim!rel "
 	    "guest_csb_on!rel rel TDT= rel RDT= intr_on?acq intr_on!rel rel "
@@ -230,7 +216,6 @@ TEST(mode, "The CSB is filled in before it is turned on or off, and the "
 	    "IMC= intr_on!rel mb tx_short?acq rel IMS= mb rel ICS=",
 	    lem_set_mode(&t->g.lc, LEM_MODE_LAZY));
 	ATF_CHECK_EQ(0, t->g.lc.lc_csb->guest_csb_on);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

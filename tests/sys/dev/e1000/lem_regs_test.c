@@ -38,7 +38,8 @@
 	RING(E82545_RDBAL, rdba, TEST_RING), { E82545_RXCSUM, 0x300 },	\
 	{ E82545_RCTL, rctl }, { E82545_RDT, TEST_RING - 1 }
 
-TEST(start, "The registers written to start and to stop, with the CSB")
+LEM_TEST(start, fake_create(true), "The registers written to start and to "
+    "stop, with the CSB")
 {
 	static const struct access start[] = {
 		RESET, START(0x04008002, FAKE_TXRING, FAKE_RXRING),
@@ -53,7 +54,6 @@ TEST(start, "The registers written to start and to stop, with the CSB")
 		    E82545_CTRL_RST },
 		{ E82545_IMC, 0xffffffff }, LINK_UP
 	};
-	struct lem_test *t = fake_create(true);
 	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_itr_256ns = 77;
@@ -84,11 +84,10 @@ TEST(start, "The registers written to start and to stop, with the CSB")
 	/* Stopped already. */
 	lem_stop(lc);
 	check_wrote("stopped", NULL, 0);
-	test_destroy(t);
 }
 
-TEST(start_plain, "The registers written without the CSB, and for long "
-    "frames in longer buffers; the link is down")
+LEM_TEST(start_plain, fake_create(false), "The registers written without the "
+    "CSB, and for long frames in longer buffers; the link is down")
 {
 	static const struct access start[] = {
 		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
@@ -97,7 +96,6 @@ TEST(start_plain, "The registers written without the CSB, and for long "
 		{ E82545_IMC, 0xffffffff }, LINK_UP,
 		START(0x0603802a & ~0x8, FAKE_TXRING, FAKE_RXRING)
 	};
-	struct lem_test *t = fake_create(false);
 	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_itr_256ns = 77;
@@ -108,7 +106,6 @@ TEST(start_plain, "The registers written without the CSB, and for long "
 	ATF_CHECK(!lc->lc_link);
 	lem_stop(lc);
 	lc->lc_rx_bufsize = 2048;
-	test_destroy(t);
 }
 
 TEST(modes, "The registers written to change the mode")
@@ -190,15 +187,14 @@ TEST(modes, "The registers written to change the mode")
 	test_destroy(test);
 }
 
-TEST(combining_left, "A mode without send combining posts what was deferred, "
-    "and defers nothing more")
+LEM_TEST(combining_left, fake_create(false), "A mode without send combining "
+    "posts what was deferred, and defers nothing more")
 {
 	static const struct access posted[] = {
 		{ E82545_TDT, 2 }, { E82545_IMC, 0xffffffff },
 		{ E82545_ICS, E82545_ICR_RXT0 | E82545_ICR_TXDW }
 	};
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	struct access next = { E82545_TDT, 0 };
 	unsigned int n;
 
@@ -206,24 +202,23 @@ TEST(combining_left, "A mode without send combining posts what was deferred, "
 	for (n = 1; n <= 2; n++) {
 		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_SC));
 		ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
-		test_send(test, n, 60);
+		test_send(t, n, 60);
 		ATF_CHECK(lc->lc_tx_waiting);
 		fake.nwrote = 0;
 		ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_LAZY));
 		check_wrote("mode", posted + (n == 1), nitems(posted) -
 		    (n == 1));
-		test_send(test, 1, 60);
+		test_send(t, 1, 60);
 		next.value = n + 1;
 		check_wrote("next", &next, 1);
 		lem_stop(lc);
 	}
-	test_destroy(test);
 }
 
-TEST(arguments, "The limits of lem_start(), and a start while running")
+LEM_TEST(arguments, fake_create(false), "The limits of lem_start(), and a "
+    "start while running")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i, n;
 
 	ATF_CHECK_EQ(EINVAL, lem_start(lc, fake_mac, E82545_MTU_MIN - 1));
@@ -250,13 +245,12 @@ TEST(arguments, "The limits of lem_start(), and a start while running")
 	ATF_CHECK_EQ(0, lem_set_mode(lc, LEM_MODE_SC));
 	ATF_CHECK_EQ(ENOTSUP, lem_set_mode(lc, LEM_MODE_CSB));
 	ATF_CHECK_EQ(LEM_MODE_SC, lc->lc_mode);
-	test_destroy(test);
 }
 
-TEST(intr_enable, "Interrupts are not enabled while stopped or polling")
+LEM_TEST(intr_enable, fake_create(false), "Interrupts are not enabled while "
+    "stopped or polling")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 
 	fake.nwrote = 0;
 	ATF_CHECK(!lem_intr_enable(lc));
@@ -269,7 +263,6 @@ TEST(intr_enable, "Interrupts are not enabled while stopped or polling")
 	ATF_CHECK(!lem_intr_enable(lc));
 	ATF_CHECK(!lem_intr(lc));
 	check_wrote("polling", NULL, 0);
-	test_destroy(test);
 }
 
 TEST(intr, "Which causes are the driver's; with the CSB, an interrupt asks for "
@@ -308,7 +301,8 @@ TEST(intr, "Which causes are the driver's; with the CSB, an interrupt asks for "
 	test_destroy(test);
 }
 
-TEST(filter, "RCTL is written if the filter changes, and keeps its other bits")
+LEM_TEST(filter, fake_create(false), "RCTL is written if the filter changes, "
+    "and keeps its other bits")
 {
 	static const struct access on[] = {
 		{ E82545_CTRL, FAKE_ANY },
@@ -320,8 +314,7 @@ TEST(filter, "RCTL is written if the filter changes, and keeps its other bits")
 	static const struct access off[] = {
 		{ E82545_CTRL, FAKE_ANY }, { E82545_RCTL, 0x04008002 }
 	};
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	fake.nwrote = 0;
@@ -340,18 +333,16 @@ TEST(filter, "RCTL is written if the filter changes, and keeps its other bits")
 	check_wrote("gone", NULL, 0);
 	ATF_CHECK_EQ(4 * E82545_MTA_COUNT, fake.nmta);
 	ATF_CHECK(lc->lc_dead);
-	test_destroy(test);
 }
 
-TEST(dead, "An adapter that does not end its reset is given up after ten "
-    "milliseconds, one that is gone at once")
+LEM_TEST(dead, fake_create(true), "An adapter that does not end its reset is "
+    "given up after ten milliseconds, one that is gone at once")
 {
 	static const struct access gone[] = {
 		{ E82545_IMC, 0xffffffff }, { E82545_RCTL, 0 },
 		{ E82545_TCTL, 0x8 }, { E82545_CSBAH, 0 },
 		{ E82545_CSBAL, 0 }, { E82545_IMC, 0xffffffff }
 	};
-	struct lem_test *t = fake_create(true);
 	struct lem_core *lc = &t->g.lc;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
@@ -374,13 +365,11 @@ TEST(dead, "An adapter that does not end its reset is given up after ten "
 	check_wrote("gone", gone, nitems(gone));
 	ATF_CHECK_EQ(10000, lc->lc_os.delayed_us);
 	ATF_CHECK(!lc->lc_running);
-	test_destroy(t);
 }
 
-TEST(dead_late, "An adapter that goes while it is started is reset once more, "
-    "and has no link")
+LEM_TEST(dead_late, fake_create(true), "An adapter that goes while it is "
+    "started is reset once more, and has no link")
 {
-	struct lem_test *t = fake_create(true);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i, n;
 
@@ -392,7 +381,6 @@ TEST(dead_late, "An adapter that goes while it is started is reset once more, "
 		n += fake.wrote[i].reg == E82545_CTRL &&
 		    (fake.wrote[i].value & E82545_CTRL_RST) != 0;
 	ATF_CHECK_EQ(2, n);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

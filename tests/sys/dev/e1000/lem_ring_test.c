@@ -167,16 +167,15 @@ TEST(rx_flags, "The checksums and the tag of a descriptor, as flags of a frame")
 	test_destroy(test);
 }
 
-TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
-    "a call")
+LEM_TEST(rx_refill, fake_create(false), "Buffers are posted again for each "
+    "quarter of the ring, within a call")
 {
 	static const struct access want[] = {
 		{ E82545_RDT, TEST_RING / 4 - 1 },
 		{ E82545_RDT, TEST_RING / 2 - 1 },
 		{ E82545_RDT, TEST_RING / 2 + 8 - 1 }
 	};
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
@@ -188,7 +187,6 @@ TEST(rx_refill, "Buffers are posted again for each quarter of the ring, within "
 	ATF_CHECK_EQ(3, lc->lc_counter[LEM_C_RX_KICK]);
 	/* The slots had buffers, but the one that is left empty at first. */
 	ATF_CHECK_EQ(TEST_RING, lc->lc_os.rx_bufs);
-	test_destroy(test);
 }
 
 TEST(rx_short, "One buffer is missing: those that there are, are posted, "
@@ -219,11 +217,10 @@ TEST(rx_short, "One buffer is missing: those that there are, are posted, "
 	}
 }
 
-TEST(rx_unposted, "A descriptor that was not posted is counted as bad, and in "
-    "the budget")
+LEM_TEST(rx_unposted, fake_create(false), "A descriptor that was not posted is "
+    "counted as bad, and in the budget")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
@@ -235,13 +232,12 @@ TEST(rx_unposted, "A descriptor that was not posted is counted as bad, and in "
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_BAD]);
 	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_counter[LEM_C_RX_PACKET]);
 	ATF_CHECK_EQ(0, lem_rx(lc, 2 * TEST_RING));
-	test_destroy(test);
 }
 
-TEST(rx_csb_poll, "Polling, the driver does not ask the host for interrupts")
+LEM_TEST(rx_csb_poll, fake_create(true), "Polling, the driver does not ask the "
+    "host for interrupts")
 {
-	struct lem_test *test = fake_create(true);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_mode = LEM_MODE_CSB | LEM_MODE_POLL;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
@@ -249,7 +245,6 @@ TEST(rx_csb_poll, "Polling, the driver does not ask the host for interrupts")
 	lc->lc_rxd[0].rest = LAST | 60;
 	ATF_CHECK_EQ(1, lem_rx(lc, 64));
 	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_rxkick);
-	test_destroy(test);
 }
 
 TEST(csb_rdt, "With the CSB, RDT is written when the tail reaches the slot the "
@@ -321,11 +316,10 @@ arrive_late(uint32_t reg)
 	nlate = 0;
 }
 
-TEST(csb_late, "Frames that arrive before the driver requests an interrupt are "
-    "seen by its second look")
+LEM_TEST(csb_late, fake_create(true), "Frames that arrive before the driver "
+    "requests an interrupt are seen by its second look")
 {
-	struct lem_test *test = fake_create(true);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_mode = LEM_MODE_CSB;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
@@ -346,13 +340,12 @@ TEST(csb_late, "Frames that arrive before the driver requests an interrupt are "
 	lem_stop(lc);
 	lc->lc_rxd[lc->lc_rx_next].rest = LAST | 60;
 	ATF_CHECK_EQ(0, lem_rx(lc, 64));
-	test_destroy(test);
 }
 
-TEST(restart, "A start leaves nothing of what was before")
+LEM_TEST(restart, fake_create(false), "A start leaves nothing of what was "
+    "before")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
 	lc->lc_mode = LEM_MODE_POLL;
@@ -363,7 +356,7 @@ TEST(restart, "A start leaves nothing of what was before")
 	ATF_CHECK_EQ(1, lem_rx(lc, 64));
 	ATF_CHECK(lc->lc_rx_skip);
 	/* Packets that are queued, not posted. */
-	ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_stop(lc);
 	fake.nwrote = 0;
 	lem_tx_flush(lc);
@@ -393,7 +386,6 @@ TEST(restart, "A start leaves nothing of what was before")
 	lc->lc_rxd[0].rest = LAST | 60;
 	ATF_CHECK_EQ(1, lem_rx(lc, 64));
 	ATF_CHECK_EQ(1, nframes);
-	test_destroy(test);
 }
 
 TEST(wait, "Which mode asks how for the interrupt of free descriptors")
@@ -461,17 +453,17 @@ TEST(wait, "Which mode asks how for the interrupt of free descriptors")
 	test_destroy(test);
 }
 
-TEST(tx_unposted, "The completion of a packet that was not posted is cleared")
+LEM_TEST(tx_unposted, fake_create(false), "The completion of a packet that was "
+    "not posted is cleared")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	uint64_t rest;
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	/* A quarter of the ring: the last one asks for a report. */
 	for (i = 0; i < TEST_RING / 4; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	rest = lc->lc_txd[i - 1].rest;
 	ATF_CHECK(rest & E82545_TXD_RS);
 	lc->lc_txd[i - 1].rest = rest | E82545_REST_STATUS(E82545_TXD_DD);
@@ -483,7 +475,6 @@ TEST(tx_unposted, "The completion of a packet that was not posted is cleared")
 	lc->lc_txd[i - 1].rest = rest | E82545_REST_STATUS(E82545_TXD_DD);
 	ATF_CHECK_EQ(i, lem_tx_clean(lc));
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_BAD]);
-	test_destroy(test);
 }
 
 /* A packet of `nsegs' segments, at different addresses. */
@@ -514,17 +505,16 @@ complete(struct lem_core *lc, uint32_t slot)
 	lc->lc_txd[slot].rest |= E82545_REST_STATUS(E82545_TXD_DD);
 }
 
-TEST(tx_segs, "A packet has a descriptor for each segment, the last one with "
-    "EOP")
+LEM_TEST(tx_segs, fake_create(false), "A packet has a descriptor for each "
+    "segment, the last one with EOP")
 {
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i, n;
 	uint32_t slot;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	for (n = 1, slot = 0; slot + n < TEST_RING; slot += n, n++) {
-		ATF_REQUIRE_EQ(0, send_segs(test, n, 0));
+		ATF_REQUIRE_EQ(0, send_segs(t, n, 0));
 		ATF_REQUIRE_EQ(slot + n, lc->lc_tx_tail);
 		for (i = 0; i < n; i++) {
 			ATF_CHECK_EQ(0x100000000 * (i + 1) + i,
@@ -535,30 +525,28 @@ TEST(tx_segs, "A packet has a descriptor for each segment, the last one with "
 			    ~(uint64_t)E82545_TXD_RS, "segment %u of %u", i, n);
 		}
 	}
-	test_destroy(test);
 }
 
-TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() "
-    "looks for more, and waits for them, only if not")
+LEM_TEST(tx_room, fake_create(false), "A packet is queued if there are enough "
+    "descriptors; lem_tx() looks for more, and waits for them, only if not")
 {
 	static const struct access tdt[] = { { E82545_TDT, TEST_RING - 1 } };
 	const unsigned int fill = TEST_RING - 1 - LEM_TX_MAXSEGS;
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
-	ATF_REQUIRE_EQ(0, send_segs(test, LEM_TX_MAXSEGS, 0));
+	ATF_REQUIRE_EQ(0, send_segs(t, LEM_TX_MAXSEGS, 0));
 	lem_tx_flush(lc);
 	fake.nwrote = 0;
 	complete(lc, LEM_TX_MAXSEGS - 1);
 	for (i = 0; i < fill; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	/* They fit exactly. */
 	ATF_CHECK_EQ(0, lem_tx_avail(lc));
 	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
 	/* This one does, once the completed one is gone. */
-	ATF_REQUIRE_EQ(0, send_segs(test, LEM_TX_MAXSEGS, 0));
+	ATF_REQUIRE_EQ(0, send_segs(t, LEM_TX_MAXSEGS, 0));
 	ATF_CHECK_EQ(0, lem_tx_avail(lc));
 	ATF_CHECK_EQ(1, lc->lc_os.tx_done);
 	check_wrote("enough", NULL, 0);
@@ -568,40 +556,38 @@ TEST(tx_room, "A packet is queued if there are enough descriptors; lem_tx() "
 	/* A checksum may take one more. */
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	for (i = 0; i < TEST_RING - 2; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	ATF_CHECK_EQ(1, lem_tx_avail(lc));
-	ATF_CHECK_EQ(ENOBUFS, send_segs(test, 1, LEM_TX_IPSUM));
+	ATF_CHECK_EQ(ENOBUFS, send_segs(t, 1, LEM_TX_IPSUM));
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_FULL]);
 	ATF_CHECK_EQ(1, lc->lc_tx_short);
 	fake.nwrote = 0;
-	ATF_CHECK_EQ(0, send_segs(test, 1, 0));
+	ATF_CHECK_EQ(0, send_segs(t, 1, 0));
 	lem_tx_flush(lc);
 	check_wrote("last", tdt, nitems(tdt));
-	test_destroy(test);
 }
 
-TEST(tx_combining, "Send combining: deferred packets are posted when one or "
-    "more are found completed, or all")
+LEM_TEST(tx_combining, fake_create(false), "Send combining: deferred packets "
+    "are posted when one or more are found completed, or all")
 {
 	static const struct access tdt[] = {
 		{ E82545_TDT, 1 }, { E82545_TDT, 2 }, { E82545_TDT, 3 },
 		{ E82545_TDT, 4 }
 	};
-	struct lem_test *test = fake_create(false);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 
 	lc->lc_mode = LEM_MODE_SC;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	fake.nwrote = 0;
 	/* Two batches are posted. */
-	test_send(test, 1, 60);
+	test_send(t, 1, 60);
 	check_wrote("one", tdt, 1);
-	ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_wait(lc, 1);
 	check_wrote("two", tdt + 1, 1);
 	ATF_CHECK_EQ(0, lc->lc_counter[LEM_C_TX_FLUSH]);
 	/* A third one is deferred. */
-	test_send(test, 1, 60);
+	test_send(t, 1, 60);
 	check_wrote("deferred", NULL, 0);
 	ATF_CHECK_EQ(0, lem_tx_clean(lc));
 	check_wrote("none completed", NULL, 0);
@@ -611,7 +597,7 @@ TEST(tx_combining, "Send combining: deferred packets are posted when one or "
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_FLUSH]);
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_TX_COMBINED]);
 	/* And a fourth. */
-	test_send(test, 1, 60);
+	test_send(t, 1, 60);
 	check_wrote("deferred", NULL, 0);
 	complete(lc, 1);
 	complete(lc, 2);
@@ -621,10 +607,9 @@ TEST(tx_combining, "Send combining: deferred packets are posted when one or "
 	/* With none under way, the next one is posted at once. */
 	complete(lc, 3);
 	ATF_CHECK_EQ(1, lem_tx_clean(lc));
-	test_send(test, 1, 60);
+	test_send(t, 1, 60);
 	ATF_CHECK_EQ(1, fake.nwrote);
 	ATF_CHECK_EQ(2, lc->lc_counter[LEM_C_TX_FLUSH]);
-	test_destroy(test);
 }
 
 static unsigned int late_looks;
@@ -637,17 +622,16 @@ complete_late(void)
 		complete(late, TEST_RING / 4 - 1);
 }
 
-TEST(tx_late, "A batch that is completed before the driver asks for a kick is "
-    "seen by its second look")
+LEM_TEST(tx_late, fake_create(true), "A batch that is completed before the "
+    "driver asks for a kick is seen by its second look")
 {
-	struct lem_test *test = fake_create(true);
-	struct lem_core *lc = &test->g.lc;
+	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
 	lc->lc_mode = LEM_MODE_CSB;
 	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
 	for (i = 0; i < TEST_RING - 1; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&test->g, test_peer, 60));
+		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
 	lem_tx_wait(lc, 1);
 	ATF_CHECK_EQ(1, lc->lc_tx_short);
 	late = lc;
@@ -655,7 +639,6 @@ TEST(tx_late, "A batch that is completed before the driver asks for a kick is "
 	lc->lc_os.tx_hook = complete_late;
 	ATF_CHECK_EQ(TEST_RING / 4, lem_tx_clean(lc));
 	lc->lc_os.tx_hook = NULL;
-	test_destroy(test);
 }
 
 TEST_PROGRAM

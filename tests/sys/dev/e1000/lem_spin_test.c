@@ -135,10 +135,9 @@ TEST(down, "Each wakeup but the first halves the rounds, down to one; none "
 	test_destroy(t);
 }
 
-TEST(up, "Each packet that the adapter finds by spinning doubles the rounds, "
-    "up to the maximum")
+LEM_TEST(up, test_create(LEM_MODE_CSB, 2048, 1500), "Each packet that the "
+    "adapter finds by spinning doubles the rounds, up to the maximum")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 	uint32_t want;
@@ -171,7 +170,6 @@ TEST(up, "Each packet that the adapter finds by spinning doubles the rounds, "
 	}
 	test_settle(t);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
 /* Wakeups until the next trial. */
@@ -185,10 +183,10 @@ until_trial(struct lem_test *t)
 	return (n);
 }
 
-TEST(trial, "After wakeups in a row one spin has the maximum; if it does not "
-    "pay, twice as many pass until the next, up to 1024")
+LEM_TEST(trial, test_create(LEM_MODE_CSB, 2048, 1500), "After wakeups in a row "
+    "one spin has the maximum; if it does not pay, twice as many pass until "
+    "the next, up to 1024")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i, pause;
 
@@ -205,13 +203,11 @@ TEST(trial, "After wakeups in a row one spin has the maximum; if it does not "
 			pause *= 2;
 	}
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(two, "A maximum of two has trials, too")
+LEM_TEST(two, test_create(LEM_MODE_CSB, 2048, 1500), "A maximum of two has "
+    "trials, too")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
-
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 2));
 	missed(t);
 	ATF_CHECK_EQ(2, limit(t));
@@ -220,12 +216,11 @@ TEST(two, "A maximum of two has trials, too")
 	ATF_CHECK_EQ(16, until_trial(t));
 	ATF_CHECK_EQ(2, limit(t));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(in_a_row, "A packet that is found begins the count of wakeups again")
+LEM_TEST(in_a_row, test_create(LEM_MODE_CSB, 2048, 1500), "A packet that is "
+    "found begins the count of wakeups again")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	unsigned int n;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 4));
@@ -242,13 +237,11 @@ TEST(in_a_row, "A packet that is found begins the count of wakeups again")
 	ATF_CHECK_EQ(1, limit(t));
 	ATF_CHECK_EQ(16, until_trial(t));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
-    "soon")
+LEM_TEST(trial_paid, test_create(LEM_MODE_CSB, 2048, 1500), "A trial that pays "
+    "keeps the maximum, and the next one comes soon")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i, n;
 
@@ -278,13 +271,12 @@ TEST(trial_paid, "A trial that pays keeps the maximum, and the next one comes "
 	}
 	test_settle(t);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(restart, "Learning begins again with the maximum when the mode changes or "
-    "the adapter is started, and if the maximum changes")
+LEM_TEST(restart, test_create(LEM_MODE_CSB, 2048, 1500), "Learning begins "
+    "again with the maximum when the mode changes or the adapter is started, "
+    "and if the maximum changes")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct lem_core *lc = &t->g.lc;
 	unsigned int i;
 
@@ -308,7 +300,6 @@ TEST(restart, "Learning begins again with the maximum when the mode changes or "
 	ATF_REQUIRE_EQ(0, lem_set_mode(lc, LEM_MODE_CSB));
 	ATF_REQUIRE_EQ(0, lem_start(lc, t->g.mac, 1500));
 	ATF_CHECK_EQ(11, limit(t));
-	test_destroy(t);
 }
 
 /* The driver's own spin for frames. */
@@ -365,10 +356,10 @@ rx_interrupt(struct lem_test *t)
 	return (rx.rounds);
 }
 
-TEST(rx_down, "After an interrupt the driver spins for frames before it asks "
-    "for the next, half as long each time it finds none, down to one round")
+LEM_TEST(rx_down, rx_create(), "After an interrupt the driver spins for frames "
+    "before it asks for the next, half as long each time it finds none, down "
+    "to one round")
 {
-	struct lem_test *t = rx_create();
 	unsigned int i, want;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
@@ -386,13 +377,11 @@ TEST(rx_down, "After an interrupt the driver spins for frames before it asks "
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 0));
 	ATF_CHECK_EQ(0, rx_interrupt(t));
 	test_check_received(t);
-	test_destroy(t);
 }
 
-TEST(rx_found, "A frame that comes while the driver spins takes no interrupt, "
-    "and lets it spin twice as long")
+LEM_TEST(rx_found, rx_create(), "A frame that comes while the driver spins "
+    "takes no interrupt, and lets it spin twice as long")
 {
-	struct lem_test *t = rx_create();
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
@@ -404,7 +393,6 @@ TEST(rx_found, "A frame that comes while the driver spins takes no interrupt, "
 	ATF_CHECK_EQ(5 + 16, rx_interrupt(t));
 	ATF_CHECK_EQ(8, t->g.lc.lc_rx_spin.sp_rounds);
 	test_check_received(t);
-	test_destroy(t);
 }
 
 static unsigned int spins;
@@ -416,9 +404,9 @@ spin_once(void)
 	return (true);
 }
 
-TEST(rx_spin, "A spin says whether a frame has come, and lasts no longer")
+LEM_TEST(rx_spin, rx_create(), "A spin says whether a frame has come, and "
+    "lasts no longer")
 {
-	struct lem_test *t = rx_create();
 	struct lem_core *lc = &t->g.lc;
 
 	ATF_REQUIRE_EQ(0, lem_set_rounds(lc, 8));
@@ -433,14 +421,11 @@ TEST(rx_spin, "A spin says whether a frame has come, and lasts no longer")
 	test_settle(t);
 	test_check_received(t);
 	ATF_CHECK_EQ(0, lc->lc_counter[LEM_C_POLL]);
-	test_destroy(t);
 }
 
-TEST(rx_others, "The driver stops spinning when another thread wants the "
-    "processor, and learns nothing from that")
+LEM_TEST(rx_others, rx_create(), "The driver stops spinning when another "
+    "thread wants the processor, and learns nothing from that")
 {
-	struct lem_test *t = rx_create();
-
 	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
 	ATF_CHECK_EQ(64, rx_interrupt(t));
 	rx.busy_at = 3;
@@ -451,7 +436,6 @@ TEST(rx_others, "The driver stops spinning when another thread wants the "
 	ATF_CHECK_EQ(64, rx_interrupt(t));
 	ATF_CHECK_EQ(32, rx_interrupt(t));
 	test_check_received(t);
-	test_destroy(t);
 }
 
 TEST_PROGRAM

@@ -18,9 +18,8 @@
 
 #include "lem_test.h"
 
-TEST(packets, "Invalid packets are refused")
+LEM_TEST(packets, test_create(0, 2048, 1500), "Invalid packets are refused")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	struct lem_seg seg[LEM_TX_MAXSEGS + 1];
 	struct lem_packet lp;
 	unsigned int i;
@@ -65,13 +64,11 @@ TEST(packets, "Invalid packets are refused")
 	REFUSED();
 	ATF_CHECK_EQ(0, t->g.lc.lc_counter[LEM_C_TX_PACKET]);
 	ATF_CHECK(lem_tx_idle(&t->g.lc));
-	test_destroy(t);
 }
 
-TEST(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
-    "interrupt")
+LEM_TEST(tx_base, test_create(0, 2048, 1500), "Without a mode, each frame "
+    "takes a write to TDT, each batch an interrupt")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < 1000; i++) {
@@ -88,12 +85,11 @@ TEST(tx_base, "Without a mode, each frame takes a write to TDT, each batch an "
 	ATF_CHECK_EQ(1, test_raised(t));
 	ATF_CHECK_EQ(100 + INTR_EXITS, test_exits(t));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_batch, "Frames flushed together take one write to TDT")
+LEM_TEST(tx_batch, test_create(0, 2048, 1500), "Frames flushed together take "
+    "one write to TDT")
 {
-	struct lem_test *t = test_create(0, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < 40; i++)
@@ -106,7 +102,6 @@ TEST(tx_batch, "Frames flushed together take one write to TDT")
 	test_settle(t);
 	test_check_sent(t, 60);
 	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
-	test_destroy(t);
 }
 
 TEST(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
@@ -139,10 +134,9 @@ TEST(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
 	}
 }
 
-TEST(tx_combining, "Send combining: two writes to TDT for all frames between "
-    "two interrupts")
+LEM_TEST(tx_combining, test_create(LEM_MODE_SC, 2048, 1500), "Send combining: "
+    "two writes to TDT for all frames between two interrupts")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < 50; i++) {
@@ -160,14 +154,11 @@ TEST(tx_combining, "Send combining: two writes to TDT for all frames between "
 	ATF_CHECK_EQ(100, t->g.lc.lc_counter[LEM_C_TX_KICK]);
 	ATF_CHECK_EQ(950, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_combining_short, "Send combining flushes when the ring is short, and "
-    "when completions are seen")
+LEM_TEST(tx_combining_short, test_create(LEM_MODE_SC, 2048, 1500), "Send "
+    "combining flushes when the ring is short, and when completions are seen")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
-
 	/* Until a quarter is free: one is posted, the others wait. */
 	test_send(t, TEST_RING - 1 - TEST_RING / 4 - 1, 60);
 	ATF_CHECK_EQ(1, test_exits(t));
@@ -182,7 +173,6 @@ TEST(tx_combining_short, "Send combining flushes when the ring is short, and "
 	host_run(t->h);
 	ATF_CHECK_EQ(9, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
 /* The adapter is done before the write to TDT returns. */
@@ -194,10 +184,10 @@ run_at_once(void *arg, uint32_t reg, uint32_t value)
 		host_run(arg);
 }
 
-TEST(tx_combining_done_at_once, "Send combining leaves nothing behind when "
-    "lem_tx() itself finds all posted packets completed")
+LEM_TEST(tx_combining_done_at_once, test_create(LEM_MODE_SC, 2048, 1500),
+    "Send combining leaves nothing behind when lem_tx() itself finds all "
+    "posted packets completed")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
 
 	t->g.lc.lc_os.reg_write = run_at_once;
@@ -209,13 +199,12 @@ TEST(tx_combining_done_at_once, "Send combining leaves nothing behind when "
 	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
 	test_settle(t);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_combining_moderation, "Send combining with moderation: one write to "
-    "TDT and one interrupt for each interval")
+LEM_TEST(tx_combining_moderation, test_create(LEM_MODE_SC, 2048, 1500),
+    "Send combining with moderation: one write to TDT and one interrupt for "
+    "each interval")
 {
-	struct lem_test *t = test_create(LEM_MODE_SC, 2048, 1500);
 	unsigned int i;
 
 	ATF_REQUIRE_EQ(0, lem_set_itr(&t->g.lc, 400));
@@ -235,12 +224,11 @@ TEST(tx_combining_moderation, "Send combining with moderation: one write to "
 	host_advance(t->h, 400 * 256);
 	test_settle(t);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
+LEM_TEST(tx_lazy, test_create(LEM_MODE_LAZY, 2048, 1500), "Lazy completion: no "
+    "interrupt until the ring is short, then one")
 {
-	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
 	unsigned int i;
 
 	for (i = 0; i < 4 * TEST_RING; i++) {
@@ -271,13 +259,11 @@ TEST(tx_lazy, "Lazy completion: no interrupt until the ring is short, then one")
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
-    "frame posted")
+LEM_TEST(tx_lazy_report, test_create(LEM_MODE_LAZY, 2048, 1500), "RS is set in "
+    "each quarter of the ring, and in the last frame posted")
 {
-	struct lem_test *t = test_create(LEM_MODE_LAZY, 2048, 1500);
 	unsigned int i, n;
 
 	for (i = 0; i < TEST_RING - 1; i++)
@@ -292,12 +278,11 @@ TEST(tx_lazy_report, "RS is set in each quarter of the ring, and in the last "
 	test_settle(t);
 	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_poll, "Polling: no interrupt, one register access for each flush")
+LEM_TEST(tx_poll, test_create(LEM_MODE_POLL, 2048, 1500), "Polling: no "
+    "interrupt, one register access for each flush")
 {
-	struct lem_test *t = test_create(LEM_MODE_POLL, 2048, 1500);
 	unsigned int i, j;
 
 	for (i = 0; i < 20; i++) {
@@ -317,7 +302,6 @@ TEST(tx_poll, "Polling: no interrupt, one register access for each flush")
 	ATF_CHECK_EQ(0, test_raised(t));
 	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
 /* Lazy completion makes no difference to a host that polls. */
@@ -449,9 +433,9 @@ TEST(tx_poll_combining_off, "Frames that wait for a poll are posted when "
 	}
 }
 
-TEST(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
+LEM_TEST(tx_csb, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: one kick wakes "
+    "the host, which then finds frames in memory")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	unsigned int i;
 
 	test_send(t, 1, 60);
@@ -474,13 +458,11 @@ TEST(tx_csb, "CSB: one kick wakes the host, which then finds frames in memory")
 	ATF_CHECK_EQ(1, test_exits(t));
 	test_settle(t);
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
-TEST(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
-    "after which they are free")
+LEM_TEST(tx_csb_short, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: out of "
+    "descriptors, the guest asks for one interrupt, after which they are free")
 {
-	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
 	struct paravirt_csb *csb = t->g.lc.lc_csb;
 
 	test_send(t, TEST_RING - 1, 60);
@@ -495,7 +477,6 @@ TEST(tx_csb_short, "CSB: out of descriptors, the guest asks for one interrupt, "
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
 	test_check_sent(t, 60);
-	test_destroy(t);
 }
 
 TEST(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "

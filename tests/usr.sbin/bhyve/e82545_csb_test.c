@@ -306,39 +306,6 @@ TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
 	host_destroy(h);
 }
 
-HOST_TEST(random, guest_up(64, 16, 2048, 3), "Random contents, changed at any "
-    "time, do no harm")
-{
-	uint32_t *field = (uint32_t *)h->csb;
-	uint32_t r, seed = 4711;
-	uint8_t frame[60];
-	unsigned int i;
-
-	h->tx_discard = true;
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 20000; i++) {
-		r = test_random(&seed);
-		field[r % 26] = test_random(&seed) % 4 == 0 ?
-		    test_random(&seed) : test_random(&seed) % 70;
-		if (r % 7 == 0 && host_rx_pending(h) < 100)
-			host_inject(h, frame, sizeof(frame), 1);
-		if (r % 11 == 0)
-			host_tx_go(h);
-		if (r % 13 == 0)
-			host_rx_post(h);
-		/* Until it sleeps may take long: the limit is random. */
-		e82545_tx(h->dev);
-		e82545_rx(h->dev);
-	}
-	/* The adapter still works. */
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	guest_place(h, 0);
-	host_up(h, 64, 128, 2048);
-	h->tx_discard = false;
-	host_run(h);
-	check_tx_alive(h);
-}
-
 HOST_TEST(pci_reset, guest_awake(1, 1000), "A PCI reset does not write to the "
     "CSB")
 {

@@ -11,8 +11,6 @@
 
 #include <sys/param.h>
 
-#include <stdlib.h>
-
 #include <atf-c.h>
 
 #include "e82545_host.h"
@@ -317,40 +315,6 @@ TEST(reset, "A reset in the middle of an instruction ends it")
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
 	mw_acquire(h);
 	ATF_CHECK_EQ(w2, mw_read(h, 2));
-	host_destroy(h);
-}
-
-TEST(hostile, "Random writes to EECD, EERD, MDIC and CTRL")
-{
-	static const uint32_t offs[] = {
-		E82545_EECD, E82545_EECD, E82545_EECD, E82545_EECD,
-		E82545_MDIC, E82545_MDIC, E82545_MDIC, E82545_MDIC,
-		E82545_EERD, E82545_CTRL
-	};
-	struct host *h;
-	uint32_t off, v;
-	int i;
-
-	h = host_create(HOST_RAM);
-	srandom(1);
-	for (i = 0; i < 600000; i++) {
-		off = offs[random() % nitems(offs)];
-		v = random() ^ (uint32_t)random() << 16;
-		if (off == E82545_EECD)
-			v |= E82545_EECD_REQ;
-		if (off == E82545_MDIC && i % 4 != 0)
-			v = (v & ~(0x1fu << 21)) | 1 << 21;
-		if (off == E82545_CTRL && i % 64 != 0)
-			v &= ~E82545_CTRL_RST;
-		host_wr(h, off, v);
-		host_rd(h, off);
-	}
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	mw_acquire(h);
-	for (i = 0; i < NWORDS; i++)
-		ATF_CHECK_EQ(eerd(h, i), mw_read(h, i));
-	ATF_CHECK_EQ(0x0141, reg_phy_rd(h, 2));
-	ATF_CHECK_EQ(0x1140, reg_phy_rd(h, 0));
 	host_destroy(h);
 }
 

@@ -118,41 +118,6 @@ HOST_TEST(off, host_create(HOST_RAM), "When no cause is enabled any more, what "
 	withdrawn(h);
 }
 
-/* As Linux's e1000 does for `ethtool -t', on a line that is not shared. */
-TEST(ethtool, "What Linux's ethtool -t expects of interrupts")
-{
-	struct host *h;
-	uint32_t icr, mask;
-	unsigned int raised;
-	int i;
-
-	h = host_create(HOST_RAM);
-	host_wr(h, E82545_IMC, ALL);
-	for (i = 0; i < 10; i++) {
-		mask = 1 << i;
-		raised = host_raised(h);
-		/* Disabled and forced. */
-		host_wr(h, E82545_IMC, mask);
-		host_wr(h, E82545_ICS, mask);
-		host_advance(h, 10000000);
-		ATF_CHECK_EQ(raised, host_raised(h));
-		/* Enabled and forced. */
-		host_wr(h, E82545_IMS, mask);
-		host_wr(h, E82545_ICS, mask);
-		host_advance(h, 10000000);
-		ATF_CHECK_EQ(raised + 1, host_raised(h));
-		icr = host_rd(h, E82545_ICR);
-		ATF_CHECK((icr & mask) != 0);
-		/* The others disabled and forced. */
-		host_wr(h, E82545_IMC, ~mask & 0x7fff);
-		host_wr(h, E82545_ICS, ~mask & 0x7fff);
-		host_advance(h, 10000000);
-		ATF_CHECK_EQ(raised + 1, host_raised(h));
-		host_rd(h, E82545_ICR);
-	}
-	host_destroy(h);
-}
-
 HOST_TEST(timer, host_create(HOST_RAM), "The host's timer is set seldom; early "
     "calls do no harm")
 {

@@ -263,48 +263,6 @@ HOST_TEST(restored, host_create_csb(HOST_RAM), "The known bytes restore an "
 	check_none(h);
 }
 
-TEST(header, "Bytes with another header are refused, as is the right one while "
-    "the adapter runs")
-{
-	static const struct {
-		size_t	at, size;	/* byte that differs; length */
-		int	error;
-	} t[] = {
-		{ 0, KNOWN_SIZE, EINVAL },	/* magic number */
-		{ 8, KNOWN_SIZE, ENOTSUP },	/* version */
-		{ 12, KNOWN_SIZE, EINVAL },	/* length */
-		{ 16, KNOWN_SIZE, EINVAL },	/* CRC */
-		{ KNOWN_SIZE - 1, KNOWN_SIZE, EINVAL },
-		{ SIZE_MAX, KNOWN_SIZE - 1, EINVAL },
-		{ SIZE_MAX, HEADER, EINVAL },
-		{ SIZE_MAX, HEADER - 1, EINVAL },
-		{ SIZE_MAX, 0, EINVAL },
-	};
-	struct host *h = known_state();
-	uint8_t *bytes;
-	unsigned int i;
-
-	for (i = 0; i < nitems(t); i++) {
-		bytes = bytes_known();
-		if (t[i].at != SIZE_MAX)
-			bytes[t[i].at] ^= 1;
-		ATF_CHECK_EQ_MSG(t[i].error, e82545_snapshot_restore(h->dev,
-		    bytes, t[i].size), "row %u", i);
-		check_known(h);
-		free(bytes);
-	}
-	host_destroy(h);
-	/* Nor does it change an adapter that runs. */
-	h = host_create_csb(HOST_RAM);
-	bytes = bytes_known();
-	host_wr(h, E82545_RDTR, 77);
-	ATF_CHECK_EQ(EBUSY, e82545_snapshot_restore(h->dev, bytes,
-	    KNOWN_SIZE));
-	ATF_CHECK_EQ(77, host_rd(h, E82545_RDTR));
-	free(bytes);
-	host_destroy(h);
-}
-
 HOST_TEST(short_header, known_state(), "Bytes that end within the header are "
     "not read beyond")
 {
@@ -320,23 +278,6 @@ HOST_TEST(short_header, known_state(), "Bytes that end within the header are "
 	    (HEADER - 1), HEADER - 1));
 	munmap(map, 2 * page);
 	free(bytes);
-}
-
-HOST_TEST(refused, known_state(), "No state is saved while the adapter runs, "
-    "nor into a buffer that is too small or too large")
-{
-	uint8_t buf[KNOWN_SIZE + 1];
-	size_t size;
-
-	for (size = 0; size <= KNOWN_SIZE + 1; size++) {
-		memset(buf, 0xee, sizeof(buf));
-		ATF_CHECK_EQ_MSG(size == KNOWN_SIZE ? 0 : EINVAL,
-		    e82545_snapshot_save(h->dev, buf, size), "%zu", size);
-		if (size <= KNOWN_SIZE)
-			ATF_CHECK_EQ_MSG(0xee, buf[size], "%zu", size);
-	}
-	e82545_resume(h->dev);
-	ATF_CHECK_EQ(EBUSY, e82545_snapshot_save(h->dev, buf, KNOWN_SIZE));
 }
 
 TEST_PROGRAM

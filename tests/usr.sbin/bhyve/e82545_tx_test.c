@@ -56,71 +56,57 @@ HOST_TEST(legacy, tx_up(64), "One frame in one descriptor: contents, "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
 }
 
-HOST_TEST(report_status, tx_up(64), "DD is set only if RS or RPS asks for it")
+HOST_TEST(report, tx_up(64), "DD and TXDW are set if RS or RPS asks for it, in "
+    "any descriptor; TIDV delays TXDW only if all that have RS have IDE")
 {
+	enum { LAST = E82545_TXD_EOP | E82545_TXD_IFCS, RS = E82545_TXD_RS,
+	    RPS = E82545_TXD_RPS, IDE = E82545_TXD_IDE };
+	static const struct {
+		unsigned int	n;		/* descriptors */
+		uint32_t	cmd[2];
+		bool		done[2];
+		bool		now, later;	/* TXDW */
+	} t[] = {
+		{ 1, { LAST }, { false }, false, false },
+		{ 1, { LAST | RPS }, { true }, true, false },
+		{ 2, { RS, LAST }, { true, false }, true, false },
+		{ 2, { RPS, LAST }, { true, false }, true, false },
+		/* A frame, two, and one in two descriptors. */
+		{ 1, { LAST | RS | IDE }, { true }, false, true },
+		{ 2, { LAST | RS | IDE, LAST | RS | IDE }, { true, true },
+		    false, true },
+		{ 2, { LAST | RS | IDE, LAST | RS }, { true, true }, true,
+		    false },
+		{ 2, { LAST | RS, LAST | RS | IDE }, { true, true }, true,
+		    false },
+		{ 2, { RS | IDE, LAST | RS | IDE }, { true, true }, false,
+		    true },
+		{ 2, { RS | IDE, LAST | RS }, { true, true }, true, false },
+	};
 	uint8_t frame[60];
+	unsigned int i, j, nframes = 0;
+	uint32_t d[2];
 	uint64_t gpa;
-	uint32_t a, b, c, d;
 
 	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	gpa = tx_put(h, frame, sizeof(frame));
-	a = host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS);
-	tx_go(h);
-	ATF_CHECK(!host_tx_done(h, a));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_TXDW);
-	b = host_tx_legacy(h, gpa, 60, E82545_TXD_EOP | E82545_TXD_IFCS |
-	    E82545_TXD_RPS);
-	c = host_tx_legacy(h, gpa, 30, E82545_TXD_RS);
-	d = host_tx_legacy(h, gpa + 30, 30, E82545_TXD_EOP | E82545_TXD_IFCS);
-	tx_go(h);
-	ATF_CHECK(host_tx_done(h, b));
-	ATF_CHECK(host_tx_done(h, c));
-	ATF_CHECK(!host_tx_done(h, d));
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	ATF_CHECK_EQ(3, host_sent(h));
-}
-
-HOST_TEST(report_status_split, tx_up(64), "RPS in any descriptor of a frame "
-    "asks for DD")
-{
-	uint8_t frame[60];
-	uint32_t a, b;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	a = host_tx_legacy(h, tx_put(h, frame, 30), 30, E82545_TXD_RPS);
-	b = host_tx_legacy(h, tx_put(h, frame + 30, 30), 30,
-	    E82545_TXD_EOP | E82545_TXD_IFCS);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK(host_tx_done(h, a));
-	ATF_CHECK(!host_tx_done(h, b));
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-}
-
-HOST_TEST(delay_split, tx_up(64), "TIDV delays TXDW of frames of several "
-    "descriptors, too")
-{
-	uint8_t frame[60];
-	unsigned int i;
-	uint32_t ide;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
 	host_wr(h, E82545_TIDV, 100);
-	for (i = 0; i < 4; i++) {
-		/* RS and IDE in the last descriptor, RS in the first. */
-		ide = i < 2 ? E82545_TXD_IDE : 0;
-		host_tx_legacy(h, tx_put(h, frame, 30), 30,
-		    E82545_TXD_RS | E82545_TXD_IDE);
-		host_tx_legacy(h, tx_put(h, frame + 30, 30), 30,
-		    TXD_LAST | ide);
+	for (i = 0; i < nitems(t); i++) {
+		for (j = 0; j < t[i].n; j++) {
+			d[j] = host_tx_legacy(h, gpa, 60, t[i].cmd[j]);
+			nframes += (t[i].cmd[j] & E82545_TXD_EOP) != 0;
+		}
 		tx_go(h);
-		ATF_CHECK_EQ(ide == 0,
-		    (host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+		ATF_CHECK_EQ(nframes, host_sent(h));
+		for (j = 0; j < t[i].n; j++)
+			ATF_CHECK_EQ_MSG(t[i].done[j], host_tx_done(h, d[j]),
+			    "row %u", i);
+		ATF_CHECK_EQ_MSG(t[i].now, (host_rd(h, E82545_ICR) &
+		    E82545_ICR_TXDW) != 0, "row %u", i);
 		host_advance(h, 102400);
-		ATF_CHECK_EQ(ide != 0,
-		    (host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+		ATF_CHECK_EQ_MSG(t[i].later, (host_rd(h, E82545_ICR) &
+		    E82545_ICR_TXDW) != 0, "row %u", i);
 	}
-	ATF_CHECK_EQ(4, host_sent(h));
 }
 
 HOST_TEST(destinations, tx_up(64), "Broadcasts and multicasts are counted, "
@@ -146,39 +132,6 @@ HOST_TEST(destinations, tx_up(64), "Broadcasts and multicasts are counted, "
 			    "split at %zu", split);
 		}
 	}
-}
-
-HOST_TEST(delay, tx_up(64), "TIDV delays TXDW only if all descriptors with RS "
-    "have IDE")
-{
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_wr(h, E82545_TIDV, 100);
-	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	tx_go(h);
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_TXDW);
-	host_advance(h, 102400);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	host_tx_frame(h, frame, sizeof(frame), 0);
-	tx_go(h);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-}
-
-HOST_TEST(delay_first, tx_up(64), "TXDW is not delayed if the first of two "
-    "descriptors lacks IDE")
-{
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_wr(h, E82545_TIDV, 100);
-	host_tx_frame(h, frame, sizeof(frame), 0);
-	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	tx_go(h);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
 }
 
 HOST_TEST(low, tx_up(512), "TXD_LOW is set when the ring falls to LWTHRESH, "
@@ -673,22 +626,6 @@ HOST_TEST(first_error, tx_up(64), "The first thing wrong with a packet is "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_ADDR));
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_DESC));
 	check_tx_alive(h);
-}
-
-HOST_TEST(jumbo, tx_up(64), "A jumbo frame over many descriptors")
-{
-	uint8_t frame[E82545_FRAME_MAX];
-	size_t n, off;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (off = 0; off < sizeof(frame); off += n) {
-		n = MIN(2048, sizeof(frame) - off);
-		host_tx_legacy(h, tx_put(h, frame + off, n), n,
-		    off + n == sizeof(frame) ? TXD_LAST : 0);
-	}
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(8, host_sent_frame(h, 0)->nfrags);
 }
 
 HOST_TEST(again, tx_up(64), "A write of TDT that changes nothing wakes nobody, "

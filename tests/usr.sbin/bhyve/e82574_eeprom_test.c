@@ -11,7 +11,6 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <atf-c.h>
@@ -287,29 +286,6 @@ TEST(snapshot, "An instruction goes on after a restore; its state has limits")
 		spi_standby(h);
 	}
 	check_eeprom_limits(h, t, nitems(t), good);
-	host_destroy(h);
-}
-
-TEST(hostile, "Random writes to EECD and EERD")
-{
-	struct host *h;
-	uint32_t v;
-	int i;
-
-	h = host_create_82574(HOST_RAM);
-	srandom(1);
-	for (i = 0; i < 400000; i++) {
-		v = random() ^ (uint32_t)random() << 16;
-		if (i % 64 != 0)
-			v &= ~CS;
-		host_wr(h, i % 8 == 0 ? E82545_EERD : E82545_EECD, v);
-		host_rd(h, E82545_EECD);
-	}
-	host_wr(h, E82545_EECD, 0);
-	spi_standby(h);
-	for (i = 0; i < 64; i++)
-		ATF_CHECK_EQ(nvm_read(h, i),
-		    spi_read(h, 2 * i) | spi_read(h, 2 * i + 1) << 8);
 	host_destroy(h);
 }
 

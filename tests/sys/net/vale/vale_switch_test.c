@@ -247,41 +247,6 @@ TEST(move, "Frames follow a station to another port")
 	close_ports();
 }
 
-TEST(order, "Unicast and broadcast frames of one batch arrive in the order "
-    "they were sent")
-{
-	struct t_frame f;
-	uint32_t expect, i, seq;
-
-	open_ports();
-	learn_ports();
-	for (seq = 0; seq < 900; seq++) {
-		if (seq % 3 == 0)
-			t_queue(port[0], 60 + seq, 1, 0, seq);
-		else if (seq % 5 == 0)
-			t_queue(port[0], 60 + seq, EVERYBODY, 0, seq);
-		else
-			t_queue(port[0], 60 + seq, 2, 0, seq);
-	}
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	T_COUNT(port[0], TX_BATCH, 2);
-	for (i = 1; i <= 3; i++) {
-		expect = 0;
-		ATF_REQUIRE_EQ(0, vale_rxsync(port[i]));
-		for (seq = 0; seq < 900; seq++) {
-			if (seq % 3 == 0 ? i != 1 : seq % 5 != 0 && i != 2)
-				continue;
-			ATF_REQUIRE(t_take(port[i], &f));
-			ATF_REQUIRE_EQ(seq, f.tf_seq);
-			ATF_REQUIRE_EQ(60 + seq, f.tf_len);
-			expect++;
-		}
-		t_expect_none(port[i]);
-		T_COUNT(port[i], RX_FRAME, NPORTS - 1 + expect);
-	}
-	close_ports();
-}
-
 TEST(batches, "A sync of more frames than a batch sends them all in order, "
     "many times round the ring")
 {
@@ -317,36 +282,6 @@ TEST(batches, "A sync of more frames than a batch sends them all in order, "
 	T_COUNT(b, RX_DROP_FULL, 0);
 	vale_close(a);
 	vale_close(b);
-}
-
-TEST(two_stations, "One sync of frames to stations of several ports, then to "
-    "one, after a port has left")
-{
-	struct vale_desc *d[4];
-	char name[VALE_NAME_SIZE];
-	uint32_t i, round;
-
-	for (i = 0; i < 4; i++) {
-		snprintf(name, sizeof(name), "valet0:p%u", i);
-		d[i] = t_open(name, 0, 0);
-	}
-	for (i = 1; i < 4; i++)
-		t_send(d[i], 60, EVERYBODY, i, 0);
-	for (i = 0; i < 4; i++)
-		t_drain(d[i]);
-	for (round = 1; round < 4; round++) {
-		for (i = 1; i < 4; i++)
-			t_queue(d[0], 60, i, 0, round);
-		ATF_REQUIRE_EQ(0, vale_txsync(d[0]));
-		for (i = 1; i < 4; i++)
-			t_expect(d[i], 60, 0, round);
-	}
-	vale_close(d[2]);
-	vale_close(d[3]);
-	t_send(d[0], 60, 1, 0, round);
-	t_expect(d[1], 60, 0, round);
-	vale_close(d[0]);
-	vale_close(d[1]);
 }
 
 TEST(ring_full, "A receiver with a full ring loses later frames, which are "

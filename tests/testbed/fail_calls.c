@@ -60,6 +60,7 @@ static struct state {
 	uint32_t	 made;		/* calls since fail_calls() */
 	uint32_t	 fails;		/* of those */
 	bool		 counts;	/* since fail_calls() */
+	int		 error;		/* of fail_calls_error(), or 0 */
 	uint32_t	 site_calls;	/* of the site to fail */
 	struct fail_held held;		/* but for descriptors */
 	uint32_t	 nsites;
@@ -188,6 +189,18 @@ fail_calls(const char *name, uint32_t n, uint32_t times)
 	__atomic_store_n(&state->counts, true, __ATOMIC_RELEASE);
 }
 
+void
+fail_calls_error(int error)
+{
+	state->error = error;
+}
+
+void
+fail_errno(int error)
+{
+	errno = state->error != 0 ? state->error : error;
+}
+
 uint32_t
 fail_calls_end(void)
 {
@@ -262,7 +275,7 @@ __wrap_##name params
 CALL(type, name, params)						\
 {									\
 	if (FAIL_CALL(#name)) {						\
-		errno = (error);					\
+		fail_errno(error);					\
 		return (result);					\
 	}								\
 	return (__real_##name args);					\
@@ -454,7 +467,7 @@ __wrap_##name params							\
 		arg[i] = va_arg(ap, long);				\
 	va_end(ap);							\
 	if (FAIL_CALL(#name)) {						\
-		errno = (error);					\
+		fail_errno(error);					\
 		return (-1);						\
 	}								\
 	return (__real_##name(__VA_ARGS__));				\

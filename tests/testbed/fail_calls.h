@@ -38,7 +38,10 @@
 #define	FAIL_FOR_GOOD	UINT32_MAX
 void	fail_calls(const char *name, uint32_t n, uint32_t times);
 
-/* End that.  Returns how many calls have failed. */
+/* Have calls fail with this errno; 0: with their own. */
+void	fail_calls_error(int error);
+
+/* End what fail_calls() began.  Returns how many calls have failed. */
 uint32_t fail_calls_end(void);
 
 /* Return how many calls were counted since fail_calls(). */
@@ -56,6 +59,9 @@ void	fail_calls_spare(bool spare);
  */
 bool	fail_call(const char *name, const void *site);
 #define	FAIL_CALL(name)	fail_call((name), __builtin_return_address(0))
+
+/* Set errno for one that fails so, or as fail_calls_error() says. */
+void	fail_errno(int error);
 
 /* What the program has of the system. */
 struct fail_held {

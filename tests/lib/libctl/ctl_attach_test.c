@@ -35,6 +35,7 @@
 #include <atf-c.h>
 
 #include "ctl_calls.h"
+#include "fail_calls.h"
 #include "hostif_impl.h"
 #include "test.h"
 #include "wrap.h"
@@ -141,13 +142,13 @@ TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
 	    "the descriptors of the interface are missing";
 	struct sockaddr_nl snl = { .nl_family = AF_NETLINK,
 	    .nl_groups = RTMGRP_LINK };
-	struct things before;
+	struct fail_held before;
 	int fd;
 
 	peer_connect(&root, 0, true);
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	ATF_REQUIRE(fd != -1);
-	before = things_now();
+	before = fail_held();
 	ATF_CHECK_EQ(EINVAL, attach_with(1, fd));
 	ATF_CHECK_STREQ("descriptor 0 is not one of this interface",
 	    root.pe_reply.wire.vw_why);
@@ -168,13 +169,13 @@ TEST(attach_fds, "The descriptors are kept if it is attached, and closed if "
 	peer_copies = 1;
 	attaches = false;
 	ATF_CHECK_EQ(EIO, attach_with(1, fd));
-	things_check(&before);
+	fail_held_check(&before);
 	attaches = true;
 	ATF_CHECK_EQ(0, attach_with(1, fd));
 	ATF_CHECK_EQ(1, attached.hf_nfds);
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(attached.hf_fd[0], F_GETFD));
 	close(attached.hf_fd[0]);
-	things_check(&before);
+	fail_held_check(&before);
 	close(fd);
 	peer_end(&root);
 }

@@ -6,8 +6,7 @@
 
 /*
  * The control socket's server in the test's own thread, over a socketpair; and
- * calls that it makes, which fail when the test says so and leave a trace: what
- * is open, mapped, allocated and locked.  One thread.
+ * calls that it makes, which leave a trace.  One thread.
  */
 
 #ifndef _CTL_CALLS_H_
@@ -91,47 +90,12 @@ struct nmreq_register peer_open(struct peer *p, const char *name,
 	NETMAP_REQ_REGISTER, name, &(struct nmreq_register){ __VA_ARGS__ }, \
 	    sizeof(struct nmreq_register)
 
-/* Calls that can fail. */
-enum call {
-	CALL_CALLOC,
-	CALL_DMA_MAP,
-	CALL_FAULT_ADD,
-	CALL_FCNTL,		/* F_ADD_SEALS, F_DUPFD_CLOEXEC */
-	CALL_FSTAT,
-	CALL_FTRUNCATE,
-	CALL_MALLOC,
-	CALL_MEMFD,
-	CALL_MUTEX_INIT,
-	CALL_OPEN_SHARED,
-	CALL_PREAD,
-	CALL_PWRITE,
-	CALL_SOCKETPAIR,
-	NCALLS
-};
-
-/* From call `n' on, `times' of them fail with this error. */
-void	calls_fail(enum call call, unsigned int n, unsigned int times,
-	    int error);
 /* What fstat(2) adds to a device's number. */
 extern dev_t	fstat_dev;
-/* None does any more.  Returns how many have. */
-unsigned int calls_failed(void);
 
-/* What is there. */
-struct things {
-	unsigned int	th_fds;
-	unsigned int	th_inherited;	/* those without FD_CLOEXEC */
-	unsigned int	th_maps;	/* of memfds */
-	unsigned int	th_allocs;	/* malloc(3), calloc(3) */
-	unsigned int	th_mutexes;	/* initialized */
-	unsigned int	th_faults;	/* peer_fault_add() */
-	unsigned int	th_memories;
-};
-struct things things_now(void);
-/* As much as before, and no lock is held. */
-void	things_check(const struct things *before);
-/* No lock is held, nor was one released that was not. */
-void	locks_check(void);
+/* So many calls of vale_open_shared() fail, with that errno. */
+extern unsigned int open_errors;
+extern int	open_error;
 
 /* What the last vale_open_shared() was called with. */
 extern struct vale_shared shared_last;

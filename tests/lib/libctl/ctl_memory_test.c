@@ -24,6 +24,7 @@
 #include <atf-c.h>
 
 #include "ctl_calls.h"
+#include "fail_calls.h"
 #include "test.h"
 #include "vale_pipe.h"
 #include "vale_shared.h"
@@ -304,9 +305,9 @@ TEST(ids, "Memories are numbered from 2; a number, or a descriptor, names one: "
 	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
 	peer_copies = 1;
 	/* What cannot be looked at proves nothing. */
-	calls_fail(CALL_FSTAT, 1, 1, EIO);
+	fail_calls("fstat", 1, 1);
 	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
-	ATF_CHECK_EQ(1, calls_failed());
+	ATF_CHECK_EQ(1, fail_calls_end());
 	/* Nor does a file of this number in another file system. */
 	fstat_dev = 1;
 	ATF_CHECK_EQ(5, memory_for(&asks, 0, one->pe_fds[0]));
@@ -639,10 +640,10 @@ TEST(extra, "Extra buffers begin on a page; there are 2048, and then none, "
 	mm = GRANT(*one).gr_memory;
 	used = mm->mm_used;
 	/* Three are linked, and the window is written: no more than that. */
-	calls_fail(CALL_PWRITE, 5, 1, EIO);
+	fail_calls("pwrite", 5, 1);
 	reg = OPEN(two, "x", .nr_mode = NR_REG_NULL, .nr_mem_id = 2,
 	    .nr_extra_bufs = 3);
-	ATF_CHECK_EQ(0, calls_failed());
+	ATF_CHECK_EQ(0, fail_calls_end());
 	ATF_CHECK_EQ(3, reg.nr_extra_bufs);
 	ATF_CHECK_EQ((used - mm->mm_bufs) / 2048, window_of(two).vv_extra);
 	check_list(two, window_of(two).vv_extra, 3);

@@ -23,6 +23,7 @@
 #include <atf-c.h>
 
 #include "ctl_peers.h"
+#include "fail_calls.h"
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "test.h"
@@ -63,15 +64,25 @@ TEST(form, "A packet of the wrong magic, version, name, options or length is "
     "refused, and answered as the server's version")
 {
 	static const char other[] = "the request is of another version";
+	static char longest[VALE_WIRE_MAX];
 	const size_t len = sizeof(packet.wire);
+	struct vale_wire want;
 
 	peers_start();
 	port_open(&one, "vale0:a");
 	packet_init(NETMAP_REQ_PORT_INFO_GET);
+	memcpy(longest, &packet.wire, len);
+	ATF_CHECK_EQ(EINVAL, peer_packet(&root, longest, sizeof(longest), -1));
 	ATF_CHECK_EQ(0, peer_packet(&root, &packet, len, -1));
 	ATF_CHECK_EQ(INFO_SIZE, root.pe_size);
 	packet_refused(len - 1, EPROTO, other);
 	packet_refused(4, EPROTO, other);
+	/* What a packet does not have is zero in the reply. */
+	memset(&want, 0, sizeof(want));
+	want.vw_magic = VALE_WIRE_MAGIC;
+	want.vw_error = EPROTO;
+	strlcpy(want.vw_why, other, sizeof(want.vw_why));
+	ATF_CHECK_EQ(0, memcmp(&want, &root.pe_reply.wire, sizeof(want)));
 	packet.wire.vw_magic++;
 	packet_refused(len, EPROTO, other);
 	packet.wire.vw_magic = 0;
@@ -376,11 +387,11 @@ static const struct {
 TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
     "limit")
 {
-	struct things before;
+	struct fail_held before;
 	unsigned int i;
 
 	peers_start();
-	before = things_now();
+	before = fail_held();
 	for (i = 0; i < nitems(registers); i++) {
 		ATF_CHECK_EQ_MSG(registers[i].error, peer_ask(&one,
 		    NETMAP_REQ_REGISTER, registers[i].name, &registers[i].reg,
@@ -394,7 +405,7 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 			peer_end(&one);
 			peer_connect(&one, 1001, false);
 		}
-		things_check(&before);
+		fail_held_check(&before);
 	}
 	peers_stop();
 }
@@ -603,18 +614,50 @@ TEST(filters, "A filter comes before the monitor that it is for, is checked, "
 	peers_stop();
 }
 
-TEST(filter_memory, "Without memory for a filter there is none")
+TEST(again, "What may be short for a moment is tried once more, and not twice")
 {
-	static struct vale_wire_filter wf = { .wf_len = 1,
-	    .wf_insn = { { 0x06, 0, 0, 1 } } };
+	static const int errors[] = { EBUSY, EPERM, ENOSPC, EMFILE, ENOMEM };
+	static const int others[] = { EXFULL, EINVAL, EAGAIN, ENXIO, EIO };
+	unsigned int i;
 
 	peers_start();
-	calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
-	REFUSED(ENOMEM, strerror(ENOMEM), &one, VALE_WIRE_FILTER, "", &wf,
-	    sizeof(wf));
-	ATF_CHECK_EQ(1, calls_failed());
-	ATF_CHECK(one.pe_cc->cc_filter == NULL);
-	GRANTED(0, 0, &one, VALE_WIRE_FILTER, "", &wf, sizeof(wf));
+	for (i = 0; i < nitems(errors); i++) {
+		open_error = errors[i];
+		open_errors = 1;
+		port_open(&one, "vale0:a");
+		peer_renew(&one);
+		open_errors = 2;
+		ATF_CHECK_EQ(errors[i], peer_ask(&one, REGISTER("vale0:a",
+		    ALL)));
+		ATF_CHECK_EQ(0, open_errors);
+		open_error = others[i];
+		open_errors = 1;
+		ATF_CHECK_EQ(others[i], peer_ask(&one, REGISTER("vale0:a",
+		    ALL)));
+	}
+	peers_stop();
+}
+
+TEST(reasons, "What a port cannot be opened for, in words")
+{
+	static const struct {
+		int		error;
+		const char	*why;
+	} reasons[] = {
+		{ EBUSY, "the port is open already" },
+		{ ENOSPC, "the switch has no place for another port" },
+		{ ENXIO, "there is no such port" },
+		{ EMFILE, "Too many open files" },
+	};
+	unsigned int i;
+
+	peers_start();
+	for (i = 0; i < nitems(reasons); i++) {
+		open_error = reasons[i].error;
+		open_errors = 2;
+		REFUSED(reasons[i].error, reasons[i].why, &one,
+		    REGISTER("vale0:p", ALL));
+	}
 	peers_stop();
 }
 

@@ -18,6 +18,7 @@
 #include <atf-c.h>
 
 #include "ctl_calls.h"
+#include "fail_calls.h"
 #include "test.h"
 #include "vale_pipe.h"
 #include "vale_shared.h"
@@ -85,11 +86,11 @@ TEST(port_returns, "A port leaves in the memory the buffers that its window "
 				    2000 + 100 * k + i);
 		}
 		if (fails == 1)
-			calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
+			fail_calls("malloc", 1, 1);
 		if (fails == 2)
-			calls_fail(CALL_PREAD, 1, 1, EIO);
+			fail_calls("pread", 1, 1);
 		peer_renew(one);
-		ATF_CHECK_EQ(fails > 0, calls_failed());
+		ATF_CHECK_EQ(fails > 0, fail_calls_end());
 		for (k = 0; k < 2; k++) {
 			for (i = 0; i < 8; i++)
 				ATF_CHECK_EQ(fails == 0, buf_at(memory,
@@ -187,13 +188,13 @@ TEST(pipe_returns, "An end leaves the buffers of its slots, from its head to "
 			ATF_CHECK_EQ(0, left(memory, at + pl.pl_tx[end], 8,
 			    1000));
 		}
-		calls_fail(CALL_PREAD, 1, 1, EIO);
+		fail_calls("pread", 1, 1);
 		leave(one, names[end], 5, 0, 5, 0);
-		ATF_CHECK_EQ(1, calls_failed());
+		ATF_CHECK_EQ(1, fail_calls_end());
 		ATF_CHECK_EQ(0, left(memory, at + pl.pl_tx[end], 8, 1000));
-		calls_fail(CALL_MALLOC, 1, 1, ENOMEM);
+		fail_calls("malloc", 1, 1);
 		leave(one, names[end], 5, 0, 5, 0);
-		ATF_CHECK_EQ(1, calls_failed());
+		ATF_CHECK_EQ(1, fail_calls_end());
 		ATF_CHECK_EQ(0, left(memory, at + pl.pl_rx[end], 8, 2000));
 		peer_renew(two);
 	}

@@ -22,6 +22,7 @@
 #include <atf-c.h>
 
 #include "ctl_calls.h"
+#include "fail_calls.h"
 #include "test.h"
 #include "wrap.h"
 
@@ -321,10 +322,10 @@ TEST(rings, "Ring pairs besides each port's first are an eighth of the "
 		peer_end(&two);
 		peer_connect(&two, 1001, false);
 		/* Taken back, if it fails later. */
-		calls_fail(CALL_PWRITE, 1, 2, ENOMEM);
+		fail_calls("pwrite", 1, 2);
 		REFUSED(ENOMEM, strerror(ENOMEM), &two, REGISTER("vale0:b",
 		    ALL, .nr_tx_rings = 6));
-		ATF_CHECK_EQ(2, calls_failed());
+		ATF_CHECK_EQ(2, fail_calls_end());
 		GRANTED(REG_SIZE, 2 + 2 * 4, &two, REGISTER("vale0:b", ALL,
 		    .nr_tx_rings = 4));
 		REFUSED(EMFILE, many, &one, REGISTER("vale0:a", ALL,

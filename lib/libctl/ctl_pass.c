@@ -68,7 +68,35 @@ ctl_pass_moved(int fd)
 	pass_fd = fd;
 }
 
-/* Receive whether a packet was sent.  Returns false if there is no answer. */
+/*
+ * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a
+ * client that does not read; what other processes have in flight is waited for,
+ * as by peer_fds_send().
+ */
+static bool
+pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
+    int flags)
+{
+	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
+	unsigned int tries = 0;
+	ssize_t sent;
+
+	for (;;) {
+		sent = peer_fds_send(s, p, len, fds, n, flags);
+		if (sent != -1)
+			return (true);
+		if (errno == ETOOMANYREFS && (flags & MSG_DONTWAIT) != 0 &&
+		    tries++ < FLIGHT_TRIES)
+			nanosleep(&pause, NULL);
+		else if (errno != EINTR)
+			return (false);
+	}
+}
+
+/*
+ * Receive whether the passer is ready, or has sent a packet.  Returns false if
+ * there is no answer.
+ */
 static bool
 pass_answer(bool *sent)
 {
@@ -83,9 +111,9 @@ pass_answer(bool *sent)
 bool
 ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 {
-	static bool ended;
+	static bool said;
 	int all[PASS_FDS];
-	bool sent = false;
+	bool ended = false, sent = false;
 
 	if (pass_fd == -1)
 		return (peer_fds_send(s, p, len, fds, n,
@@ -93,12 +121,16 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 	all[0] = s;
 	memcpy(all + 1, fds, n * sizeof(int));
 	pthread_mutex_lock(&pass_lock);
-	if (peer_fds_send(pass_fd, p, len, all, n + 1, PEER_FDS_WAIT) == -1 &&
-	    errno == ETOOMANYREFS)
+	if (pass_send(pass_fd, p, len, all, n + 1, 0))
+		ended = !pass_answer(&sent);
+	else if (errno == ETOOMANYREFS)
 		warnx("a program cannot open a port: processes of this user "
 		    "have sent too many descriptors that were not received");
-	else if (!pass_answer(&sent) && !ended) {
-		ended = true;
+	else
+		/* After any other error there is a passer, and no answer. */
+		ended = errno == EPIPE || errno == ECONNRESET;
+	if (ended && !said) {
+		said = true;
 		warnx("the process that passes descriptors has ended: no "
 		    "program can open a port until valed is restarted");
 	}
@@ -163,7 +195,7 @@ pass_next(int s)
 static void __dead2
 pass_main(int s, int (*enter)(void))
 {
-	const char ready = 0;
+	const bool ready = true;
 	sigset_t all;
 
 	sigfillset(&all);
@@ -184,20 +216,21 @@ pass_main(int s, int (*enter)(void))
 int
 ctl_pass_start(int (*enter)(void))
 {
-	int fds[2];
+	int error, fds[2];
 	pid_t pid;
-	char ready;
+	bool ready;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) == -1)
 		return (errno);
 	pid = fork();
-	if (pid == -1)
-		return (errno);
+	error = errno;
 	if (pid == 0)
 		pass_main(fds[1], enter);
 	close(fds[1]);
-	if (recv(fds[0], &ready, sizeof(ready), 0) != sizeof(ready))
-		return (ECHILD);
 	pass_fd = fds[0];
-	return (0);
+	if (pid != -1 && pass_answer(&ready))
+		return (0);
+	close(pass_fd);
+	pass_fd = -1;
+	return (pid == -1 ? error : ECHILD);
 }

@@ -30,82 +30,38 @@
 #include <atf-c.h>
 
 #include "ctl_pass.h"
-#include "failing.h"
+#include "fail_calls.h"
+#include "open_fds.h"
 #include "said.h"
 #include "send_fds.h"
 #include "test.h"
 #include "vale_wire.h"
-#include "wait_until.h"
+#include "wrap.h"
 
 static int	conn[2];		/* valed's end, and the client's */
 
-/* Errors of the next calls; a zero ends them.  Both processes have it. */
-static struct failing {
-	int	sendmsg[4], recv[4], recvmsg[4], socketpair[2], fork[2],
-		dup2[2], close_range[2];
-	int	to_client[3];		/* sendmsg(2) with MSG_DONTWAIT */
-	bool	full;			/* ETOOMANYREFS, each time */
-	int	flags;			/* of the last sendmsg(2) */
-} *failing;
 static bool	entered = true;		/* its sandbox can be entered */
+/* What the next calls of sendmsg(2) with MSG_DONTWAIT fail with ETOOMANYREFS. */
+static unsigned int in_flight;
 
 WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
 {
-	if (failing != NULL)
-		failing->flags = flags;
-	if (failing != NULL && failing->full && (flags & MSG_DONTWAIT) != 0) {
+	if ((flags & MSG_DONTWAIT) != 0 && in_flight > 0) {
+		in_flight--;
 		errno = ETOOMANYREFS;
 		return (-1);
 	}
-	if ((flags & MSG_DONTWAIT) != 0 && FAILS(to_client))
+	if (FAIL_CALL("sendmsg")) {
+		fail_errno(ENOBUFS);
 		return (-1);
-	return (FAILS(sendmsg) ? -1 : __real_sendmsg(s, msg, flags));
-}
-
-WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
-{
-	return (FAILS(recvmsg) ? -1 : __real_recvmsg(s, msg, flags));
-}
-
-WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
-{
-	return (FAILS(recv) ? -1 : __real_recv(s, p, len, flags));
-}
-
-WRAP(int, socketpair, int domain, int type, int protocol, int fds[2])
-{
-	return (FAILS(socketpair) ? -1 : __real_socketpair(domain, type,
-	    protocol, fds));
-}
-
-WRAP(pid_t, fork, void)
-{
-	return (FAILS(fork) ? -1 : __real_fork());
-}
-
-WRAP(int, dup2, int from, int to)
-{
-	return (FAILS(dup2) ? -1 : __real_dup2(from, to));
-}
-
-WRAP(int, close_range, unsigned int first, unsigned int last, int flags)
-{
-	return (FAILS(close_range) ? -1 : __real_close_range(first, last,
-	    flags));
+	}
+	return (__real_sendmsg(s, msg, flags));
 }
 
 static int
 enter(void)
 {
 	return (entered ? 0 : -1);
-}
-
-static void
-failing_start(void)
-{
-	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANON, -1, 0);
-	ATF_REQUIRE(failing != MAP_FAILED);
 }
 
 static void
@@ -270,16 +226,21 @@ TEST(in_flight, "What other processes have in flight is waited for, with the "
 	const int fd = memfd_create("memory", 0);
 	int i;
 
-	failing_start();
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
 	for (i = 0; i < 2; i++) {
-		failing->to_client[0] = failing->to_client[1] = ETOOMANYREFS;
+		in_flight = 2;
+		/* The process has a number of its own. */
+		if (i == 1)
+			start();
 		ATF_REQUIRE(pass(1, 'a', &fd, 1));
-		ATF_CHECK_EQ(0, failing->to_client[0]);
+		ATF_CHECK_EQ(i == 0 ? 0 : 2, in_flight);
 		arrives(1, 'a', &fd, 1);
-		failing->full = true;
+	}
+	ATF_REQUIRE_EQ(0, shutdown(ctl_pass_fd(), SHUT_WR));
+	ctl_pass_moved(-1);
+	in_flight = UINT_MAX;
+	for (i = 0; i < 2; i++) {
 		ATF_CHECK(!pass(1, 'b', &fd, 1));
-		failing->full = false;
 		if (i == 0)
 			start();
 	}
@@ -412,93 +373,77 @@ TEST(cut, "A packet that is too long, or has too many or no descriptors, is "
 	ATF_CHECK_EQ(4, passer_fds());
 }
 
-TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
-    "repeated; other errors are none of those")
+/* End the passer, if there is one, and wait for it. */
+static void
+passer_end(void)
 {
-	const int fd = memfd_create("memory", 0);
-	int status;
-
-	failing_start();
-	start();
-	failing->sendmsg[0] = failing->sendmsg[1] = EINTR;
-	failing->recv[0] = failing->recv[1] = EINTR;
-	failing->recvmsg[0] = EINTR;
-	failing->recvmsg[1] = ENOMEM;
-	failing->recvmsg[2] = EINTR;
-	/* The passer waits already: the next one meets the last ones. */
-	ATF_CHECK(pass(1, 'a', &fd, 1));
-	wait_until(failing->recvmsg[0] == 0, "it receives again");
-	arrives(1, 'a', &fd, 1);
-	ATF_CHECK(pass(1, 'b', &fd, 1));
-	arrives(1, 'b', &fd, 1);
-	ATF_CHECK_EQ(0, failing->sendmsg[0] + failing->recv[0]);
-	/* The passer's answer. */
-	ATF_CHECK_EQ(MSG_NOSIGNAL, failing->flags);
-	failing->recvmsg[0] = EBADF;
-	/* It may wait already: then the next one. */
-	(void)pass(1, 'c', &fd, 1);
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(EX_OK, status);
+	if (ctl_pass_fd() != -1) {
+		close(ctl_pass_fd());
+		ctl_pass_moved(-1);
+	}
+	while (wait(NULL) != -1)
+		continue;
+	ATF_CHECK_EQ(ECHILD, errno);
 }
 
-TEST(interrupted_end, "It ends also if the call before was interrupted")
+/*
+ * Start the process and pass a packet, while call `n' of both processes fails
+ * with this errno, or its own.  Returns false if there are not so many.
+ */
+static bool
+fails(uint32_t n, int error, const int *fd)
 {
-	int status;
+	const unsigned int fds = open_fds();
+	const char *name;
+	int started;
+	bool failed, passed = false;
 
-	failing_start();
-	start();
-	failing->recvmsg[0] = EINTR;
-	/* It waits already, or meets that now. */
-	(void)pass(1, 'a', conn, 1);
-	wait_until(failing->recvmsg[0] == 0, "an interruption");
-	ATF_REQUIRE_EQ(0, shutdown(ctl_pass_fd(), SHUT_WR));
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(EX_OK, status);
+	fail_calls_error(error);
+	fail_calls(NULL, n, 1);
+	started = ctl_pass_start(enter);
+	if (started == 0)
+		passed = pass(1, 'a', fd, 1);
+	failed = fail_calls_end() > 0;
+	name = fail_calls_name();
+	ATF_CHECK_EQ_MSG(started == 0, ctl_pass_fd() != -1, "%s", name);
+	if (passed)
+		arrives(1, 'a', fd, 1);
+	else {
+		ATF_REQUIRE_MSG(failed, "nothing has failed");
+		/* Of what was passed there may have been no answer. */
+		(void)recv(conn[1], &(char){ 0 }, 1, MSG_DONTWAIT);
+	}
+	/* An interruption is no failure of what waits. */
+	if (failed && error == EINTR && (strcmp(name, "sendmsg") == 0 ||
+	    strncmp(name, "recv", 4) == 0))
+		ATF_CHECK_MSG(passed, "%s, call %u", name, n);
+	/* The process goes on after that, or has ended. */
+	if (started == 0 && failed && pass(1, 'b', fd, 1))
+		arrives(1, 'b', fd, 1);
+	else if (started == 0 && failed)
+		ATF_CHECK_EQ_MSG(0, recv(ctl_pass_fd(), &(char){ 0 }, 1, 0),
+		    "%s, call %u", name, n);
+	passer_end();
+	ATF_CHECK_EQ_MSG(fds, open_fds(), "%s, call %u", name, n);
+	return (failed);
 }
 
-TEST(not_sent, "What cannot be sent is not, and the process goes on")
+TEST(each, "Each call of the two processes fails, or is interrupted: nothing "
+    "waits for ever or is left, and the process goes on or has ended")
 {
+	static const int errors[] = { 0, EINTR };
 	const int fd = memfd_create("memory", 0);
+	unsigned int i;
+	uint32_t n;
 
-	failing_start();
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, conn));
-	failing->sendmsg[0] = EAGAIN;
-	ATF_CHECK(!pass(1, 'a', &fd, 1));
-	ATF_CHECK_EQ(MSG_NOSIGNAL | MSG_DONTWAIT, failing->flags);
-	failing->sendmsg[0] = EINTR;
-	ATF_CHECK(pass(1, 'b', &fd, 1));
-	arrives(1, 'b', &fd, 1);
-	ATF_REQUIRE_EQ(0, ctl_pass_start(enter));
-	failing->recv[0] = EBADF;
-	ATF_CHECK(!pass(1, 'c', &fd, 1));
-}
-
-TEST(not_started, "If it cannot start, there is none, and the caller is told "
-    "why")
-{
-	int status;
-
-	failing_start();
-	failing->socketpair[0] = EMFILE;
-	ATF_CHECK_EQ(EMFILE, ctl_pass_start(enter));
-	failing->fork[0] = EAGAIN;
-	ATF_CHECK_EQ(EAGAIN, ctl_pass_start(enter));
-	ATF_CHECK_EQ(-1, wait(NULL));
-	failing->dup2[0] = EBADF;
-	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
-	failing->close_range[0] = EINVAL;
-	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
-	failing->sendmsg[0] = EPIPE;
-	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
-	ATF_REQUIRE(wait(&status) != -1);
+	for (i = 0; i < nitems(errors); i++) {
+		for (n = 1; fails(n, errors[i], &fd); n++)
+			continue;
+		ATF_CHECK_MSG(n > 10, "%u", n);
+	}
 	entered = false;
 	ATF_CHECK_EQ(ECHILD, ctl_pass_start(enter));
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(EX_OSERR, WEXITSTATUS(status));
 	ATF_CHECK_EQ(-1, ctl_pass_fd());
 }
 

@@ -72,6 +72,9 @@ static int	log_fd = -1;
 static pthread_mutex_t state_mtx = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool spared;
 
+size_t	fail_map_size;
+int	fail_map_flags;
+
 ssize_t	__real_write(int fd, const void *buf, size_t len);
 int	__real_pthread_mutex_lock(pthread_mutex_t *m);
 int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
@@ -314,6 +317,8 @@ CALL(void *, mmap, (void *p, size_t len, int prot, int flags, int fd,
 		errno = ENOMEM;
 		return (MAP_FAILED);
 	}
+	fail_map_size = len;
+	fail_map_flags = flags;
 	map = __real_mmap(p, len, prot, flags, fd, at);
 	if (map != MAP_FAILED && (flags & MAP_FIXED) == 0)
 		hold(&state->held.fh_mapped, len);

@@ -28,6 +28,7 @@
 #define	_FAIL_CALLS_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -75,6 +76,10 @@ struct fail_held {
 struct fail_held fail_held(void);
 /* Return fh_allocs; a sandbox may forbid the rest. */
 int64_t	fail_allocs(void);
+
+/* Bytes and flags of the last mmap(2). */
+extern size_t	fail_map_size;
+extern int	fail_map_flags;
 
 /* Append a line to the log of a program (fail_calls.c). */
 void	fail_report(const char *fmt, ...)

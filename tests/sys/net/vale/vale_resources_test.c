@@ -26,6 +26,7 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "frame.h"
 #include "test.h"
 #include "vale_switch.h"
@@ -37,121 +38,11 @@
 #define	MAP_NORESERVE	0
 #endif
 
-#define	FAILURES	24		/* more than vale_open() has calls */
-
-/*
- * The calls of the switch, in this process.  The one whose turn it is fails.
- */
-static bool	watch;
-static int	turn;			/* calls until one fails; 0: none */
-static const char *failed;
-static int	allocated, mutexes, locked, fds;
-static int64_t	mapped;		/* bytes */
+static bool	watch;			/* the seed is the same each time */
 static int	reads, writes, write_error;
 static time_t	skew_s;			/* the clock is ahead */
-static size_t	map_size;
-static int	map_flags;
 
-static bool
-fails(const char *call)
-{
-	if (!watch || turn == 0 || --turn != 0)
-		return (false);
-	failed = call;
-	return (true);
-}
-
-/* Memory has any contents, and the alignment that was asked for. */
-WRAP(void *, aligned_alloc, size_t align, size_t size)
-{
-	void *p;
-
-	if (fails("aligned_alloc")) {
-		errno = ENOMEM;
-		return (NULL);
-	}
-	if (watch)
-		ATF_CHECK_EQ(64, align);
-	p = __real_aligned_alloc(align, size);
-	if (watch && p != NULL) {
-		memset(p, 0xa5, size);
-		allocated++;
-	}
-	return (p);
-}
-
-WRAP(void *, calloc, size_t n, size_t size)
-{
-	if (fails("calloc")) {
-		errno = ENOMEM;
-		return (NULL);
-	}
-	allocated += watch;
-	return (__real_calloc(n, size));
-}
-
-WRAP(void *, malloc, size_t size)
-{
-	if (fails("malloc")) {
-		errno = ENOMEM;
-		return (NULL);
-	}
-	allocated += watch;
-	return (__real_malloc(size));
-}
-
-WRAP(void, free, void *p)
-{
-	allocated -= watch && p != NULL;
-	__real_free(p);
-}
-
-WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
-    off_t offset)
-{
-	if (fails("mmap")) {
-		errno = ENOMEM;
-		return (MAP_FAILED);
-	}
-	if (watch) {
-		mapped += len;
-		map_size = len;
-		map_flags = flags;
-		ATF_CHECK_EQ(PROT_READ | PROT_WRITE, prot);
-		ATF_CHECK_EQ(-1, fd);
-	}
-	return (__real_mmap(addr, len, prot, flags, fd, offset));
-}
-
-WRAP(int, munmap, void *addr, size_t len)
-{
-	if (watch)
-		mapped -= len;
-	return (__real_munmap(addr, len));
-}
-
-WRAP(int, eventfd, unsigned int value, int flags)
-{
-	int fd;
-
-	if (fails("eventfd")) {
-		errno = EMFILE;
-		return (-1);
-	}
-	fd = __real_eventfd(value, flags);
-	if (watch && fd != -1) {
-		fds++;
-		ATF_CHECK_EQ(0, value);
-		ATF_CHECK_EQ(EFD_NONBLOCK | EFD_CLOEXEC, flags);
-	}
-	return (fd);
-}
-
-WRAP(int, close, int fd)
-{
-	fds -= watch;
-	return (__real_close(fd));
-}
+#define	LOCKED()	fail_held().fh_locks
 
 WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
 {
@@ -166,7 +57,7 @@ WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
 /* The same seed each time. */
 WRAP(int, getentropy, void *buf, size_t len)
 {
-	if (fails("getentropy")) {
+	if (FAIL_CALL("getentropy")) {
 		errno = EIO;
 		return (-1);
 	}
@@ -176,43 +67,16 @@ WRAP(int, getentropy, void *buf, size_t len)
 	return (0);
 }
 
-WRAP(int, pthread_mutex_init, pthread_mutex_t *m,
-    const pthread_mutexattr_t *attr)
-{
-	if (fails("pthread_mutex_init"))
-		return (EAGAIN);
-	mutexes += watch;
-	return (__real_pthread_mutex_init(m, attr));
-}
-
-WRAP(int, pthread_mutex_destroy, pthread_mutex_t *m)
-{
-	mutexes -= watch;
-	return (__real_pthread_mutex_destroy(m));
-}
-
-WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
-{
-	locked += watch;
-	return (__real_pthread_mutex_lock(m));
-}
-
-WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
-{
-	locked -= watch;
-	return (__real_pthread_mutex_unlock(m));
-}
-
 WRAP(ssize_t, read, int fd, void *buf, size_t len)
 {
-	reads += watch;
+	reads++;
 	return (__real_read(fd, buf, len));
 }
 
 WRAP(ssize_t, write, int fd, const void *buf, size_t len)
 {
-	writes += watch;
-	if (watch && write_error != 0) {
+	writes++;
+	if (write_error != 0) {
 		errno = write_error;
 		write_error = 0;
 		return (-1);
@@ -220,24 +84,14 @@ WRAP(ssize_t, write, int fd, const void *buf, size_t len)
 	return (__real_write(fd, buf, len));
 }
 
-static void
-check_nothing_left(void)
-{
-	ATF_CHECK_EQ_MSG(0, allocated, "%s: %d", failed, allocated);
-	ATF_CHECK_EQ_MSG(0, mapped, "%s: %" PRId64, failed, mapped);
-	ATF_CHECK_EQ_MSG(0, mutexes, "%s: %d", failed, mutexes);
-	ATF_CHECK_EQ_MSG(0, locked, "%s: %d", failed, locked);
-	ATF_CHECK_EQ_MSG(0, fds, "%s: %d", failed, fds);
-}
-
 TEST(given_back, "The last port of a switch takes the switch with it; nothing "
     "is left")
 {
 	struct vale_desc *d[6];
 	char name[VALE_NAME_SIZE];
+	const struct fail_held before = fail_held();
 	unsigned int i, round;
 
-	watch = true;
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 6; i++) {
 			snprintf(name, sizeof(name), "valet%u:p%u", i / 2, i);
@@ -249,89 +103,66 @@ TEST(given_back, "The last port of a switch takes the switch with it; nothing "
 		ATF_CHECK_EQ(EBUSY, errno);
 		for (i = 0; i < 6; i++)
 			vale_close(d[(i + round) % 6]);
-		check_nothing_left();
+		fail_held_check(&before);
 	}
-	watch = false;
 }
 
-/* Let each call fail that opens a port of a new switch.  Returns how many. */
-static int
-fail_each(unsigned int rings)
+/*
+ * Let each call fail that opens a port.  If there are ports `a' and `b' of its
+ * switch, these go on.
+ */
+static void
+fail_each(const char *name, const struct vale_params *params,
+    struct vale_desc *a, struct vale_desc *b)
 {
-	const struct vale_params params = { .rings = rings };
+	const struct fail_held before = fail_held();
+	const char *failed;
 	struct vale_desc *d;
-	int error, i, n;
+	int error;
+	uint32_t n = 0;
 
-	for (i = 1, n = 0; i < FAILURES; i++) {
-		turn = i;
-		failed = NULL;
+	do {
+		fail_calls(NULL, ++n, 1);
 		errno = 0;
-		d = vale_open("valet0:a", &params);
+		d = vale_open(name, params);
 		error = errno;
-		if (failed == NULL) {
+		fail_calls_end();
+		failed = fail_calls_name();
+		ATF_CHECK_EQ_MSG(failed == NULL, d != NULL, "%s", failed);
+		if (failed != NULL)
+			ATF_CHECK_EQ_MSG(strcmp(failed, "getentropy") == 0 ?
+			    EIO : strcmp(failed, "eventfd") == 0 ? EMFILE :
+			    strcmp(failed, "pthread_mutex_init") == 0 ?
+			    EAGAIN : ENOMEM, error, "%s: %d", failed, error);
+		else
 			vale_close(d);
-			break;
+		if (a != NULL) {
+			t_send(a, 60, EVERYBODY, 0, n);
+			t_expect(b, 60, 0, n);
 		}
-		n++;
-		ATF_CHECK_MSG(d == NULL, "%s", failed);
-		ATF_CHECK_EQ_MSG(strcmp(failed, "getentropy") == 0 ? EIO :
-		    strcmp(failed, "eventfd") == 0 ? EMFILE :
-		    strcmp(failed, "pthread_mutex_init") == 0 ? EAGAIN : ENOMEM,
-		    error, "%s: %d", failed, error);
-		check_nothing_left();
-	}
-	turn = 0;
-	return (n);
+		fail_held_check(&before);
+	} while (failed != NULL);
+	ATF_CHECK_MSG(n > 8, "%u calls", n);
 }
 
 TEST(failures, "Without a resource that it needs a port is not opened, and "
     "nothing of it is left")
 {
 	static const struct vale_insn all[] = { { 0x06, 0, 0, 1 } };
-	const struct vale_params params = { .monitor = VALE_MIRROR_TX,
+	const struct vale_params monitor = { .monitor = VALE_MIRROR_TX,
 	    .filter = all, .filter_len = 1 };
-	struct vale_desc *a, *b, *d;
-	int i;
+	const struct vale_params two = { .rings = 2 };
+	struct vale_desc *a, *b;
 
-	watch = true;
-	/* The port, its lock and memory; copies, leases, shares, event, lock of
-	   each ring pair; the switch, its seed and lock. */
-	ATF_CHECK_EQ(3 + 5 + 3, fail_each(1));
-	ATF_CHECK_EQ(3 + 2 * 5 + 3, fail_each(2));
-	/* Of another port of that switch, which goes on. */
+	fail_each("valet0:a", NULL, NULL, NULL);
+	fail_each("valet0:a", &two, NULL, NULL);
+	/* Another port of that switch, and a monitor. */
 	a = t_open("valet0:a", 16, 16);
 	b = t_open("valet0:b", 16, 16);
-	for (i = 1; i < FAILURES; i++) {
-		turn = i;
-		failed = NULL;
-		d = vale_open("valet0:c", NULL);
-		if (failed == NULL) {
-			vale_close(d);
-			break;
-		}
-		ATF_CHECK_MSG(d == NULL, "%s", failed);
-		t_send(a, 60, EVERYBODY, 0, i);
-		t_expect(b, 60, 0, i);
-	}
-	turn = 0;
-	ATF_CHECK_EQ_MSG(9, i, "%d", i);
-	/* A monitor, and its filter. */
-	for (i = 1; i < FAILURES; i++) {
-		turn = i;
-		failed = NULL;
-		d = vale_open("valet0:a", &params);
-		if (failed == NULL) {
-			vale_close(d);
-			break;
-		}
-		ATF_CHECK_MSG(d == NULL, "%s", failed);
-	}
-	turn = 0;
-	ATF_CHECK_EQ_MSG(10, i, "%d", i);
+	fail_each("valet0:c", NULL, a, b);
+	fail_each("valet0:a", &monitor, a, b);
 	vale_close(a);
 	vale_close(b);
-	check_nothing_left();
-	watch = false;
 }
 
 TEST(rules, "Of a port's rules only those in force take memory, whatever was "
@@ -352,20 +183,16 @@ TEST(rules, "Of a port's rules only those in force take memory, whatever was "
 	};
 	struct vale_desc *d;
 	unsigned int i;
-	int before;
+	int64_t before;
 
-	watch = true;
 	d = t_open("valet0:a", 16, 16);
-	before = allocated;
+	before = fail_allocs();
 	for (i = 0; i < nitems(rows); i++) {
 		(void)vale_set("valet0:a", rows[i].setting, rows[i].value);
-		ATF_CHECK_EQ_MSG(before + rows[i].rules, allocated,
-		    "%s=%s: %d", rows[i].setting, rows[i].value,
-		    allocated - before);
+		ATF_CHECK_EQ_MSG(before + rows[i].rules, fail_allocs(),
+		    "%s=%s", rows[i].setting, rows[i].value);
 	}
 	vale_close(d);
-	check_nothing_left();
-	watch = false;
 }
 
 TEST(rules_failures, "Without memory for its rules a port has those that it "
@@ -382,29 +209,30 @@ TEST(rules_failures, "Without memory for its rules a port has those that it "
 	char text[VALE_SETTING_SIZE];
 	struct vale_desc *d;
 	unsigned int i;
+	uint32_t n;
 
-	watch = true;
 	d = t_open("valet0:a", 16, 16);
 	for (i = 0; i < nitems(rows); i++) {
 		ATF_REQUIRE_EQ(0, vale_set("valet0:a", rows[i].setting,
 		    rows[i].before));
-		turn = 1;
-		failed = "";
-		ATF_CHECK_EQ(-1, vale_set("valet0:a", rows[i].setting,
-		    rows[i].value));
-		ATF_CHECK_EQ(ENOMEM, errno);
-		ATF_CHECK_STREQ("malloc", failed);
-		ATF_CHECK_STREQ(strerror(ENOMEM), vale_error());
-		turn = 0;
+		for (n = 1;; n++) {
+			fail_calls(NULL, n, 1);
+			(void)vale_set("valet0:a", rows[i].setting,
+			    rows[i].value);
+			if (fail_calls_end() == 0)
+				break;
+			ATF_CHECK_EQ(ENOMEM, errno);
+			ATF_CHECK_STREQ(strerror(ENOMEM), vale_error());
+			ATF_REQUIRE_EQ(0, vale_get("valet0:a", rows[i].setting,
+			    text, sizeof(text)));
+			ATF_CHECK_STREQ(rows[i].before, text);
+		}
+		ATF_CHECK_MSG(n > 1, "%s", rows[i].setting);
 		ATF_REQUIRE_EQ(0, vale_get("valet0:a", rows[i].setting, text,
 		    sizeof(text)));
-		ATF_CHECK_STREQ(rows[i].before, text);
-		ATF_CHECK_EQ(0, vale_set("valet0:a", rows[i].setting,
-		    rows[i].value));
+		ATF_CHECK_STREQ(rows[i].value, text);
 	}
 	vale_close(d);
-	check_nothing_left();
-	watch = false;
 }
 
 TEST(region, "A port's memory has rings aligned to cache lines and buffers "
@@ -420,7 +248,6 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 	unsigned int i;
 	char *base;
 
-	watch = true;
 	for (i = 0; i < nitems(slots); i++) {
 		d = t_open(name, slots[i][0], slots[i][1]);
 		base = (char *)d->common->nifp;
@@ -441,11 +268,11 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 		ATF_CHECK_EQ(d->txframe + slots[i][0], d->rxframe);
 		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->txring, 0));
 		ATF_CHECK_EQ(base + bufs, NETMAP_BUF(d->rxring, 0));
-		ATF_CHECK_EQ_MSG(size, map_size, "%zu, not %zu", map_size,
-		    size);
+		ATF_CHECK_EQ_MSG(size, fail_map_size, "%zu, not %zu",
+		    fail_map_size, size);
 		/* What is not used is not charged. */
 		ATF_CHECK_EQ(MAP_PRIVATE | MAP_ANON | MAP_NORESERVE,
-		    map_flags);
+		    fail_map_flags);
 		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->txring->buf_align);
 		ATF_CHECK_EQ(NM_CACHE_ALIGN, d->rxring->buf_align);
 		ATF_CHECK_EQ(NI_PRIV_MEM, d->common->nifp->ni_flags);
@@ -458,7 +285,6 @@ TEST(region, "A port's memory has rings aligned to cache lines and buffers "
 			ATF_CHECK_EQ(0, d->rxring->slot[5].buf_idx);
 		vale_close(d);
 	}
-	watch = false;
 }
 
 TEST(idle, "A port writes once when it turns busy and reads once when it turns "
@@ -467,7 +293,6 @@ TEST(idle, "A port writes once when it turns busy and reads once when it turns "
 	struct vale_desc *a, *b;
 	unsigned int i, j;
 
-	watch = true;
 	a = t_open("valet0:a", 64, 64);
 	b = t_open("valet0:b", 64, 64);
 	for (i = 0; i < 10; i++) {
@@ -516,11 +341,9 @@ TEST(idle, "A port writes once when it turns busy and reads once when it turns "
 	ATF_CHECK_EQ(-1, vale_rxsync(b));
 	ATF_CHECK_EQ(EINVAL, errno);
 	T_COUNT(b, RX_BAD_RING, 1);
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, LOCKED());
 	vale_close(a);
 	vale_close(b);
-	check_nothing_left();
-	watch = false;
 }
 
 TEST(last_slot, "At the end of the ring, too, a receive head or cur that is no "
@@ -589,7 +412,7 @@ TEST(addresses, "A table that is full is listed from the first entry to the "
 	stop = 5;
 	ATF_CHECK_EQ(7, vale_fdb_list("valet0", show, &stop));
 	ATF_CHECK_EQ(5, shown);
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, LOCKED());
 	ATF_CHECK_EQ(-1, vale_fdb_list("valet", show, &stop));
 	ATF_CHECK_EQ(-1, vale_fdb_list("valet01", show, &stop));
 	ATF_CHECK_EQ(5, shown);
@@ -598,7 +421,7 @@ TEST(addresses, "A table that is full is listed from the first entry to the "
 	ATF_CHECK_EQ(17, vale_desc_port(a)->vp_switch->vs_fdb.fdb_ageing_s);
 	ATF_CHECK_EQ(0, vale_port_counters("valet0:a", counters));
 	ATF_CHECK_EQ(20000, counters[VALE_C_TX_FRAME]);
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, LOCKED());
 	vale_close(a);
 	vale_close(b);
 	watch = false;
@@ -619,7 +442,6 @@ TEST(names, "A switch whose name begins with another's is another; its ports "
 {
 	struct vale_desc *a, *b, *c;
 
-	watch = true;
 	a = t_open("valet01:a", 10, 20);
 	b = t_open("valet0:b", 30, 40);
 	c = t_open("valet0:c", 50, 60);
@@ -629,7 +451,7 @@ TEST(names, "A switch whose name begins with another's is another; its ports "
 	t_expect(b, 60, 0, 0);
 	memset(&info, 0xa5, sizeof(info));
 	ATF_CHECK_EQ(0, vale_list("valet0", copy_info, NULL));
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, LOCKED());
 	ATF_CHECK_STREQ("valet0:c", info.vpi_name);
 	ATF_CHECK_EQ(1, info.vpi_index);
 	ATF_CHECK_EQ(50, info.vpi_tx_slots);
@@ -639,8 +461,6 @@ TEST(names, "A switch whose name begins with another's is another; its ports "
 	vale_close(a);
 	vale_close(b);
 	vale_close(c);
-	check_nothing_left();
-	watch = false;
 }
 
 /* A sink that takes up to *arg frames. */
@@ -651,7 +471,7 @@ take(void *arg, struct frame_source *frames)
 	struct frame frame = { .f_iov = iov };
 	unsigned int *n = arg;
 
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, LOCKED());
 	for (; *n > 0 && frame_peek(frames, &frame); --*n)
 		frame_next(frames);
 }
@@ -662,7 +482,6 @@ TEST(sink, "Each lock is taken and released, whether a sink takes a frame or "
 	struct vale_desc *rx, *tx;
 	unsigned int i, n;
 
-	watch = true;
 	rx = t_open("valet0:rx", 16, 16);
 	tx = t_open("valet0:tx", 16, 16);
 	t_send(rx, 60, EVERYBODY, 0, 0);
@@ -672,19 +491,17 @@ TEST(sink, "Each lock is taken and released, whether a sink takes a frame or "
 		/* To the sink, the ring, and the ring behind it. */
 		t_send(tx, 60, 0, 1, 0);
 		ATF_CHECK_EQ(0, n);
-		ATF_CHECK_EQ(0, locked);
+		ATF_CHECK_EQ(0, LOCKED());
 		t_send(tx, 60, 0, 1, 1);
-		ATF_CHECK_EQ(0, locked);
+		ATF_CHECK_EQ(0, LOCKED());
 		t_send(tx, 60, 0, 1, 2);
-		ATF_CHECK_EQ(0, locked);
+		ATF_CHECK_EQ(0, LOCKED());
 		ATF_CHECK_EQ(2, t_drain(rx));
-		ATF_CHECK_EQ(0, locked);
+		ATF_CHECK_EQ(0, LOCKED());
 	}
 	T_COUNT(rx, RX_DIRECT, 2);
 	vale_close(rx);
 	vale_close(tx);
-	check_nothing_left();
-	watch = false;
 }
 
 TEST_PROGRAM

@@ -199,7 +199,8 @@ vale_open(const char *name, const struct vale_params *params)
 		errno = error;
 		goto fail;
 	}
-	pthread_mutex_init(&vdp->vdp_lock, NULL);
+	/* This way to make a mutex cannot fail. */
+	vdp->vdp_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	return (&vdp->vdp_ring[0].vdr_desc);
 
 fail_open:

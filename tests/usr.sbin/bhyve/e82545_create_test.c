@@ -8,9 +8,8 @@
  * Adapters when memory or mutexes are exhausted, and what an adapter leaves
  * when it is destroyed: nothing.
  *
- * The linker's --wrap sends the calls of the model here.  They are counted
- * between count_begin() and count_end() only, so that those of the test and of
- * its host do not matter.
+ * Calls are counted between count_begin() and count_end() only, so that those of
+ * the test and of its host do not matter.
  */
 
 #include <sys/param.h>
@@ -23,71 +22,30 @@
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
-#include "wrap.h"
+#include "fail_calls.h"
 
-static bool counting;
-static unsigned int ncalls;		/* that could fail */
-static unsigned int fail_at;		/* the one that does; 0: none */
-static int live_memory, live_mutexes;
+/* What the model has, from count_begin() to count_end(). */
+static int64_t live_memory, live_mutexes;
+static struct fail_held begun;
 
-/* A call that could fail.  Returns whether it does. */
-static bool
-fails(int *live)
-{
-	if (!counting)
-		return (false);
-	if (++ncalls == fail_at)
-		return (true);
-	(*live)++;
-	return (false);
-}
-
-WRAP(void *, calloc, size_t n, size_t size)
-{
-	return (fails(&live_memory) ? NULL : __real_calloc(n, size));
-}
-
-WRAP(void *, malloc, size_t size)
-{
-	return (fails(&live_memory) ? NULL : __real_malloc(size));
-}
-
-WRAP(void, free, void *p)
-{
-	if (counting && p != NULL)
-		live_memory--;
-	__real_free(p);
-}
-
-WRAP(int, pthread_mutex_init, pthread_mutex_t *m,
-    const pthread_mutexattr_t *attr)
-{
-	return (fails(&live_mutexes) ? EAGAIN :
-	    __real_pthread_mutex_init(m, attr));
-}
-
-WRAP(int, pthread_mutex_destroy, pthread_mutex_t *m)
-{
-	if (counting)
-		live_mutexes--;
-	return (__real_pthread_mutex_destroy(m));
-}
-
-/* From here on, the n-th call that can fail does; 0: none. */
+/* From here on, call number `n' fails; 0: none. */
 static void
 count_begin(unsigned int n)
 {
-	ncalls = 0;
-	fail_at = n;
-	counting = true;
+	begun = fail_held();
+	fail_calls(NULL, n, 1);
 }
 
 /* Returns the number of calls that could fail. */
 static unsigned int
 count_end(void)
 {
-	counting = false;
-	return (ncalls);
+	const struct fail_held now = fail_held();
+
+	fail_calls_end();
+	live_memory += now.fh_allocs - begun.fh_allocs;
+	live_mutexes += now.fh_mutexes - begun.fh_mutexes;
+	return (fail_calls_made());
 }
 
 #define	NAME_SPACE	65536		/* bytes, of pages of its own */
@@ -123,9 +81,10 @@ HOST_TEST(exhausted, host_create(HOST_RAM), "e82545_create() without memory or "
 		count_end();
 		ATF_CHECK_MSG(dev == NULL, "call %u", n);
 		ATF_CHECK_EQ(ENOMEM, errno);
-		ATF_CHECK_EQ_MSG(0, live_memory, "call %u: %d", n, live_memory);
-		ATF_CHECK_EQ_MSG(0, live_mutexes, "call %u: %d", n,
-		    live_mutexes);
+		ATF_CHECK_EQ_MSG(0, live_memory, "call %u: %jd", n,
+		    (intmax_t)live_memory);
+		ATF_CHECK_EQ_MSG(0, live_mutexes, "call %u: %jd", n,
+		    (intmax_t)live_mutexes);
 	}
 }
 
@@ -236,7 +195,9 @@ TEST(looped, "Memory of looped frames goes when they are received, and at a "
 		h = loop_frames(5);
 		count_begin(0);
 		e82545_tx(h->dev);
+		count_end();
 		ATF_CHECK_EQ(5, live_memory);
+		count_begin(0);
 		if (i == 0)
 			e82545_rx(h->dev);
 		else
@@ -285,7 +246,8 @@ HOST_TEST(restored, loop_frames(5), "A restore replaces looped frames; without "
 		ATF_CHECK_EQ_MSG(ENOMEM, e82545_snapshot_restore(h->dev, buf,
 		    size), "call %u", n);
 		count_end();
-		ATF_CHECK_EQ_MSG(5, live_memory, "call %u: %d", n, live_memory);
+		ATF_CHECK_EQ_MSG(5, live_memory, "call %u: %jd", n,
+		    (intmax_t)live_memory);
 		ATF_CHECK_EQ(0, live_mutexes);
 	}
 	free(buf);

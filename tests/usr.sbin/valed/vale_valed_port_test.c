@@ -10,8 +10,6 @@
  */
 
 #include <sys/param.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/systm.h>
@@ -26,6 +24,7 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "open_fds.h"
 #include "test.h"
 #include "vale_client.h"
@@ -37,17 +36,14 @@
 #define	RINGS		2
 #define	SLOTS		8
 
-/* Calls until this one fails, with EMFILE; 0: none does. */
-static unsigned int fail_at;
-
-/* Mutexes that are held, and were during the last call. */
-static int locked, locked_in_call;
+/* Mutexes that were held during the last call. */
+static int64_t	locked_in_call;
 /* A frame comes for these rings while the user goes to sleep. */
 static struct vale_csb *late;
 
 WRAP(int, vale_client_call, int fd, struct vale_client_call *call)
 {
-	locked_in_call = locked;
+	locked_in_call = fail_held().fh_locks;
 	return (__real_vale_client_call(fd, call));
 }
 
@@ -57,44 +53,6 @@ WRAP(bool, vale_client_rxwait, struct vale_client_port *cp, unsigned int i)
 		atomic_store_rel_32(&late->rx_ktoa.hwtail, 1);
 	late = NULL;
 	return (__real_vale_client_rxwait(cp, i));
-}
-
-static bool
-fails(void)
-{
-	if (fail_at == 0 || --fail_at > 0)
-		return (false);
-	errno = EMFILE;
-	return (true);
-}
-
-WRAP(int, epoll_create1, int flags)
-{
-	ATF_CHECK_EQ(EPOLL_CLOEXEC, flags);
-	return (fails() ? -1 : __real_epoll_create1(flags));
-}
-
-WRAP(int, epoll_ctl, int epfd, int op, int fd, struct epoll_event *ev)
-{
-	return (fails() ? -1 : __real_epoll_ctl(epfd, op, fd, ev));
-}
-
-WRAP(int, eventfd, unsigned int count, int flags)
-{
-	ATF_CHECK_EQ(EFD_NONBLOCK | EFD_CLOEXEC, flags);
-	return (fails() ? -1 : __real_eventfd(count, flags));
-}
-
-WRAP(int, pthread_mutex_lock, pthread_mutex_t *m)
-{
-	locked++;
-	return (__real_pthread_mutex_lock(m));
-}
-
-WRAP(int, pthread_mutex_unlock, pthread_mutex_t *m)
-{
-	locked--;
-	return (__real_pthread_mutex_unlock(m));
 }
 
 /* A port of which this program is the switch. */
@@ -270,7 +228,8 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, "
 	struct vale_params params = { .monitor = VALE_MIRROR_BOTH + 1 };
 	const unsigned int fds = open_fds();
 	struct port p;
-	unsigned int i;
+	bool failed = true;
+	uint32_t n;
 
 	setenv(VALE_WIRE_ENV, "the path", 1);
 	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:a", &params) == NULL);
@@ -284,23 +243,25 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, "
 	ATF_CHECK_ERRNO(EBUSY, vale_open("vale0:a", NULL) == NULL);
 	finish();
 	ATF_CHECK_EQ(fds, open_fds());
-	fail_alloc = true;
+	fail_calls(NULL, 1, 1);
 	ATF_CHECK_ERRNO(ENOMEM, vale_open("vale0:a", NULL) == NULL);
-	/* An eventfd, an epoll and two events for each ring. */
-	for (i = 1; i <= 4 * RINGS; i++) {
+	ATF_CHECK_EQ(1, fail_calls_end());
+	/* Each call from the connection on. */
+	for (n = 2; failed; n++) {
 		prepare_port(&p);
-		fail_at = i;
-		ATF_CHECK_ERRNO(EMFILE, vale_open("vale0:a", NULL) == NULL);
-		ATF_CHECK_EQ(0, fail_at);
+		fail_calls(NULL, n, 1);
+		p.d = vale_open("vale0:a", NULL);
+		failed = fail_calls_end() > 0;
+		ATF_CHECK_EQ_MSG(failed, p.d == NULL, "%s, call %u",
+		    fail_calls_name(), n);
+		if (p.d != NULL)
+			vale_close(p.d);
 		port_end(&p);
 		finish();
-		ATF_CHECK_EQ(fds, open_fds());
+		ATF_CHECK_EQ_MSG(fds, open_fds(), "%s, call %u",
+		    fail_calls_name(), n);
 	}
-	fail_at = i;
-	port_open(&p, NULL);
-	ATF_CHECK_EQ(1, fail_at);
-	fail_at = 0;
-	port_close(&p);
+	ATF_CHECK_MSG(n > 4 * RINGS, "%u", n);
 }
 
 TEST(port_requests, "Requests about a port go over its connection")
@@ -325,7 +286,7 @@ TEST(port_requests, "Requests about a port go over its connection")
 	ATF_CHECK_EQ(12, vale_missed(p.d));
 	/* Two threads have a request each, one after the other. */
 	ATF_CHECK_EQ(1, locked_in_call);
-	ATF_CHECK_EQ(0, locked);
+	ATF_CHECK_EQ(0, fail_held().fh_locks);
 	(void)request(p.fd, VALE_WIRE_MISSED, "vale0:a", 0);
 	ATF_CHECK_EQ(0, vale_limit(p.d));
 	ATF_CHECK_EQ(0, vale_set_sink(p.d, NULL, NULL));

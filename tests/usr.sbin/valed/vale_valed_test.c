@@ -21,6 +21,7 @@
 
 #include "open_fds.h"
 #include "setting.h"
+#include "fail_calls.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_setting.h"
@@ -162,8 +163,9 @@ TEST(list_ends, "A list ends with what the function returns, or with an error")
 	finish();
 	ATF_CHECK_ERRNO(ECONNREFUSED, vale_list("vale0", show_port, &s) ==
 	    -1);
-	fail_alloc = true;
+	fail_calls(NULL, 1, 1);
 	ATF_CHECK_ERRNO(ENOMEM, vale_list("vale0", show_port, &s) == -1);
+	ATF_CHECK_EQ(1, fail_calls_end());
 }
 
 TEST(addresses, "Addresses are listed with their ports and ages")

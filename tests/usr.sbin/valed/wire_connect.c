@@ -13,6 +13,7 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "test.h"
 #include "vale_client.h"
 #include "wire_connect.h"
@@ -23,10 +24,6 @@
 /* The user's ends that come next, and all of valed's. */
 static int user_end[CONNECTIONS], valed_end[CONNECTIONS];
 static unsigned int prepared, connected;
-/* What was allocated, less what was freed. */
-static int allocated;
-
-bool	fail_alloc;
 
 WRAP(int, vale_client_connect, const char *path)
 {
@@ -36,40 +33,6 @@ WRAP(int, vale_client_connect, const char *path)
 		return (-1);
 	}
 	return (user_end[connected++]);
-}
-
-static void *
-alloc_result(void *p)
-{
-	allocated += p != NULL;
-	return (p);
-}
-
-static bool
-alloc_fails(void)
-{
-	const bool r = fail_alloc;
-
-	fail_alloc = false;
-	if (r)
-		errno = ENOMEM;
-	return (r);
-}
-
-WRAP(void *, malloc, size_t size)
-{
-	return (alloc_result(alloc_fails() ? NULL : __real_malloc(size)));
-}
-
-WRAP(void *, calloc, size_t n, size_t size)
-{
-	return (alloc_result(alloc_fails() ? NULL : __real_calloc(n, size)));
-}
-
-WRAP(void, free, void *p)
-{
-	allocated -= p != NULL;
-	__real_free(p);
 }
 
 int
@@ -99,7 +62,7 @@ finish(void)
 	struct wire_request wr;
 
 	ATF_CHECK_EQ(prepared, connected);
-	ATF_CHECK_EQ(0, allocated);
+	ATF_CHECK_EQ(0, fail_allocs());
 	while (prepared > 0) {
 		prepared--;
 		if (wire_pending(valed_end[prepared]))

@@ -7,8 +7,8 @@
 /*
  * Connections for tests of libvale over valed, whose part the test takes: each
  * vale_client_connect() gets the next one that the test has prepared.  The
- * program is linked with --wrap for vale_client_connect, malloc, calloc and
- * free.  A function fails the test case if a call fails that must not.
+ * program is linked with --wrap for vale_client_connect, and with
+ * fail_calls.c.  A function fails the test case if a call fails that must not.
  */
 
 #ifndef _WIRE_CONNECT_H_
@@ -19,9 +19,6 @@
 #include <stdint.h>
 
 #include "wire_peer.h"
-
-/* If true, the next allocation fails. */
-extern bool	fail_alloc;
 
 /* Prepare a connection.  Returns valed's end. */
 int	prepare(void);

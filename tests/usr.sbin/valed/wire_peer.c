@@ -9,6 +9,7 @@
 #include <sys/systm.h>
 
 #include <stdint.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,12 @@ wire_take(int fd, struct wire_request *wr)
 bool
 wire_pending(int fd)
 {
+	ssize_t n;
 	char c;
 
-	return (recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
+	/* A user that has left without the reply is an error first. */
+	do {
+		n = recv(fd, &c, 1, MSG_DONTWAIT | MSG_PEEK);
+	} while (n == -1 && errno == ECONNRESET);
+	return (n > 0);
 }

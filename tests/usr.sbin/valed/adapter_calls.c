@@ -31,6 +31,7 @@
 #include "adapter_calls.h"
 #include "adapter_keep.h"
 #include "event_stub.h"
+#include "fail_calls.h"
 #include "libvale.h"
 #include "peer_fault.h"
 #include "wait_until.h"
@@ -120,7 +121,7 @@ WRAP(struct e82545 *, e82545_create, const struct e82545_config *c,
 	model = *c;
 	ops = o;
 	ops_arg = arg;
-	return (fails("model") ? NULL : __real_e82545_create(c, o, arg, port));
+	return (__real_e82545_create(c, o, arg, port));
 }
 
 WRAP(void, e82545_destroy, struct e82545 *dev)
@@ -219,19 +220,11 @@ WRAP(bool, vfu_server_again, struct vfu_server *srv)
 	return (again);
 }
 
-WRAP(int, peer_fault_add, struct peer_mem *dma, void (*lost)(void *arg),
-    void *arg)
-{
-	return (fails("fault") ? ENOBUFS : __real_peer_fault_add(dma, lost,
-	    arg));
-}
-
 WRAP(int, vfu_server_init, struct vfu_device *vd, int listen_fd)
 {
 	wait_until(atomic_load_32(&interrupted) == 0, "%u waits", interrupted);
 	wait_until(!patient || atomic_load_32(&patient_waits) != 0, "a wait");
-	return (fails("server") ? -1 : __real_vfu_server_init(vd,
-	    listen_fd));
+	return (__real_vfu_server_init(vd, listen_fd));
 }
 
 WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
@@ -240,8 +233,8 @@ WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
 	ATF_CHECK_EQ(0, value);
 	/* Watch the adapter's memory. */
 	freed = (const char *)sem - offsetof(struct adapter, go);
-	if (fails("sem")) {
-		errno = ENOBUFS;
+	if (FAIL_CALL("sem_init")) {
+		errno = ENOSPC;
 		return (-1);
 	}
 	return (__real_sem_init(sem, shared, value));
@@ -338,27 +331,10 @@ WRAP(void, adapter_keep_resume, struct adapter *p,
 		__real_adapter_keep_resume(p, model);
 }
 
-WRAP(struct adapter *, adapter_keep_alloc, const struct adapter_config *ac)
-{
-	return (fails("alloc") ? NULL : __real_adapter_keep_alloc(ac));
-}
-
-WRAP(int, loop_round, void (*fn)(void *), void *arg)
-{
-	return (fails("round") ? -1 : __real_loop_round(fn, arg));
-}
-
 WRAP(void, loop_stop, struct loop *loop)
 {
 	stops++;
 	__real_loop_stop(loop);
-}
-
-WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
-    void *(*fn)(void *), void *arg)
-{
-	return (fails("thread") ? ENOBUFS : __real_pthread_create(thread, attr,
-	    fn, arg));
 }
 
 WRAP(void, free, void *p)
@@ -471,17 +447,6 @@ WRAP(int, sched_yield, void)
 {
 	yields++;
 	return (0);
-}
-
-WRAP(int, timerfd_create, int clock, int flags)
-{
-	ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
-	return (fails("timer") ? -1 : __real_timerfd_create(clock, flags));
-}
-
-WRAP(int, eventfd, unsigned int value, int flags)
-{
-	return (fails("event") ? -1 : __real_eventfd(value, flags));
 }
 
 WRAP(int, timerfd_settime, int fd, int flags, const struct itimerspec *its,

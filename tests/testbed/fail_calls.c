@@ -48,6 +48,7 @@
 #include "fail_calls.h"
 
 #define	SITES_MAX	1024
+#define	LOG_FD		200
 
 /* The first address of the program; the linker defines it. */
 extern const char __executable_start[];
@@ -101,6 +102,7 @@ static void __attribute__((__constructor__))
 fail_init(void)
 {
 	const char *s;
+	int fd = -1;
 
 	state = __real_mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANON, -1, 0);
@@ -108,8 +110,13 @@ fail_init(void)
 		abort();
 	s = getenv("FAIL_LOG");
 	if (s != NULL)
-		log_fd = __real_open(s, O_WRONLY | O_CREAT | O_APPEND |
-		    O_CLOEXEC, 0666);
+		fd = __real_open(s, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+		    0666);
+	if (fd != -1) {
+		/* Where the program has no descriptor of its own. */
+		log_fd = __real_fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD);
+		close(fd);
+	}
 	s = getenv("FAIL_SITE");
 	site_fails = s != NULL ? strtoul(s, NULL, 16) : 0;
 	s = getenv("FAIL_CALL");
@@ -370,8 +377,20 @@ FAIL(int, ppoll, (struct pollfd *fds, nfds_t n, const struct timespec *ts,
     const sigset_t *set), (fds, n, ts, set), EINTR, -1)
 FAIL(int, pipe2, (int fds[2], int flags), (fds, flags), EMFILE, -1)
 FAIL(int, dup2, (int from, int to), (from, to), EBUSY, -1)
-FAIL(int, close_range, (unsigned int first, unsigned int last, int flags),
-    (first, last, flags), EINVAL, -1)
+
+/* A process that closes the log has a sandbox in which it may not write. */
+CALL(int, close_range, (unsigned int first, unsigned int last, int flags))
+{
+	if (FAIL_CALL("close_range")) {
+		fail_errno(EINVAL);
+		return (-1);
+	}
+	if (log_fd != -1 && (unsigned int)log_fd >= first &&
+	    (unsigned int)log_fd <= last)
+		log_fd = -1;
+	return (__real_close_range(first, last, flags));
+}
+
 FAIL(pid_t, fork, (void), (), EAGAIN, -1)
 
 FAIL(int, pthread_create, (pthread_t *t, const pthread_attr_t *attr,

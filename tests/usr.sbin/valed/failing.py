@@ -19,6 +19,7 @@ import os
 import signal
 import subprocess
 
+import ctl_client
 import vfu_client
 import wait_until as waits
 from vfu_client import *
@@ -32,6 +33,9 @@ FAILED_WAIT_S = 2
 LEAKS = 3
 # Sessions at once: most of them wait.
 WORKERS = 8
+# What ends a session.
+ENDS = (AssertionError, OSError, Gone, Refused, ctl_client.Refused,
+        ctl_client.Left)
 # If one of these fails at the end, a socket stays, for the next valed to
 # replace.
 REMOVAL = ("lstat", "unlink")
@@ -105,11 +109,12 @@ class Failing(Valed):
 class Reloading(Failing):
     """The same with a file, and a third adapter that comes and goes."""
 
+    ARGS = []
     CONF = "valed.conf"
 
     def start(self):
         self.write(["vm1", "vm2"])
-        Valed.__init__(self, [], args=["-k", self.CONF])
+        Valed.__init__(self, [], args=["-k", self.CONF] + self.ARGS)
         self.names = ["vm1", "vm2"]
         self.paths = [n + ".sock" for n in self.names]
         for path in self.paths:
@@ -149,6 +154,45 @@ class Reloading(Failing):
                 exchange(a, b)
 
 
+class Controlled(Reloading):
+    """The same with a control socket, whose clients have ports, change settings
+    and ask for the reloads."""
+
+    ARGS = ["-c", "control"]
+
+    def reload(self, names, done):
+        self.write(names)
+        with ctl_client.Control() as c:
+            _, why, _ = c.call("RELOAD")
+        assert not why, why
+        assert done(), self.messages()
+
+    def passes(self):
+        """Whether clients may have ports: not without the passer."""
+        return "passes descriptors has ended" not in self.messages()
+
+    def session(self):
+        with ctl_client.Control() as c:
+            c.set_limit("vale0:vm1", 7)
+            assert set(c.ports()) >= {"vale0:vm1", "vale0:vm2"}
+            assert set(c.devices()) == {"vale0:vm1", "vale0:vm2"}
+            c.addrs("vale0")
+            c.call("PORT_SETTINGS", "vale0:vm1")
+            c.call("SWITCH_SETTINGS", "vale0")
+        if self.passes():
+            with ctl_client.Control() as a, ctl_client.Control() as b:
+                pa = a.register("vale0:a")
+                pb = b.register("vale0:a", flags=ctl_client.MONITOR_TX)
+                pa.send(b"\xff" * 6 + bytes(54))
+                assert pb.frames(1)
+                a.mirror("vale0:vm2", "vale0:a")
+                pa.close()
+                pb.close()
+        self.reload(self.names + ["vm3"],
+                    lambda: Valed.connects(self, "vm3.sock"))
+        self.reload(self.names, lambda: not os.path.lexists("vm3.sock"))
+
+
 def session(valed):
     """Do everything that valed serves, once or more."""
     valed.counters("vm1")
@@ -184,17 +228,17 @@ def session(valed):
 def tolerant(valed):
     """A session that a failing call may end."""
     long = waits.WAIT_S
-    waits.WAIT_S = vfu_client.WAIT_S = FAILED_WAIT_S
+    waits.WAIT_S = vfu_client.WAIT_S = ctl_client.WAIT_S = FAILED_WAIT_S
     valed.tolerant = True
     try:
         valed.session()
-    except (AssertionError, OSError, Gone, Refused):
+    except ENDS:
         # If it was ended by the failure, it may still be about to end.
         with contextlib.suppress(subprocess.TimeoutExpired):
             valed.proc.wait(0.2 if valed.failed() else 0)
     finally:
         valed.tolerant = False
-        waits.WAIT_S = vfu_client.WAIT_S = long
+        waits.WAIT_S = vfu_client.WAIT_S = ctl_client.WAIT_S = long
 
 
 def end(valed):
@@ -265,7 +309,7 @@ def outcome(valed, name, call, have, live):
     before = valed.failed()
     try:
         valed.session()
-    except (AssertionError, OSError, Gone, Refused):
+    except ENDS:
         # Where threads differ in speed, the call may be made only now.
         if before or not valed.failed():
             raise
@@ -344,5 +388,12 @@ def reload():
     assert len(results["went on"]) >= 30
 
 
+def control():
+    known = set(sites(Reloading)[0])
+    results = each(Controlled, lambda *site: 1, known)
+    assert len(results["went on"]) >= 30
+
+
 if __name__ == "__main__":
-    run_case({"first": first, "second": second, "reload": reload})
+    run_case({"first": first, "second": second, "reload": reload,
+              "control": control})

@@ -13,4 +13,5 @@ python_cases failing <<'END'
 first: the first call of each place in valed fails
 second: the second call of each place in valed fails
 reload: a call of each place fails while adapters come and go
+control: a call of each place fails that serves the control socket
 END

@@ -386,6 +386,7 @@ static void
 each(void)
 {
 	struct vale_desc *b;
+	int64_t fds;
 	uint32_t n = 0;
 	int s;
 
@@ -411,10 +412,14 @@ each(void)
 	SESSION(look);
 	wait_until(served() == 1 && held_now().conns == 1, "one connection");
 	at_rest = held_now();
+	fds = at_rest.fh.fh_fds;
 	while (fails(++n))
 		continue;
 	printf("%u calls: %u refused, %u ended\n", n - 1, refusals, ends);
 	ATF_CHECK(refusals >= 30 && ends >= 15);
+	/* The reserve has its descriptors; at first, some were to be closed. */
+	ATF_CHECK_MSG(at_rest.fh.fh_fds + 4 > fds, "%jd, and %jd at first",
+	    (intmax_t)at_rest.fh.fh_fds, (intmax_t)fds);
 	/* Nothing has happened to the one that was there. */
 	ATF_CHECK_EQ(0, ask(s, &here[0]));
 	ATF_CHECK_EQ(0, ask(s, &here[1]));

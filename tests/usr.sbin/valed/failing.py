@@ -181,6 +181,8 @@ class Controlled(Reloading):
             c.call("SWITCH_SETTINGS", "vale0")
         if self.passes():
             with ctl_client.Control() as a, ctl_client.Control() as b:
+                wait_until(lambda: "vale0:a" not in a.ports(),
+                           "the end of the former port")
                 pa = a.register("vale0:a")
                 pb = b.register("vale0:a", flags=ctl_client.MONITOR_TX)
                 pa.send(b"\xff" * 6 + bytes(54))

@@ -70,14 +70,13 @@ static struct state {
 static uintptr_t site_fails;		/* FAIL_SITE, */
 static uint32_t	site_call;		/* and FAIL_CALL */
 static int	log_fd = -1;
-static pthread_mutex_t state_mtx = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t sites_mtx = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool spared;
 
 size_t	fail_map_size;
 int	fail_map_flags;
 
 ssize_t	__real_write(int fd, const void *buf, size_t len);
-int	__real_pthread_mutex_lock(pthread_mutex_t *m);
 int	__real_pthread_mutex_unlock(pthread_mutex_t *m);
 void	*__real_mmap(void *p, size_t len, int prot, int flags, int fd,
 	    off_t at);
@@ -130,7 +129,7 @@ site_log(const char *name, uintptr_t offset)
 	uint32_t i;
 
 	/* A signal handler may be such a site, so do not wait for the mutex. */
-	if (pthread_mutex_trylock(&state_mtx) != 0)
+	if (pthread_mutex_trylock(&sites_mtx) != 0)
 		return;
 	for (i = 0; i < state->nsites && state->offset[i] != offset; i++)
 		continue;
@@ -140,29 +139,39 @@ site_log(const char *name, uintptr_t offset)
 		state->offset[state->nsites++] = offset;
 		fail_report("%s %jx\n", name, (uintmax_t)offset);
 	}
-	__real_pthread_mutex_unlock(&state_mtx);
+	__real_pthread_mutex_unlock(&sites_mtx);
 }
 
-/* Count a call by number. */
+/* Return whether the function has failed, and is to fail once more. */
+static bool
+fails_again(const char *name)
+{
+	const char *failed = __atomic_load_n(&state->failed, __ATOMIC_ACQUIRE);
+	uint32_t fails = __atomic_load_n(&state->fails, __ATOMIC_RELAXED);
+
+	if (failed == NULL || strcmp(failed, name) != 0)
+		return (false);
+	while (fails < state->times)
+		if (__atomic_compare_exchange_n(&state->fails, &fails,
+		    fails + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return (true);
+	return (false);
+}
+
+/* Count a call by number.  Other processes do so, too. */
 static bool
 number_fails(const char *name)
 {
-	bool fails;
+	uint32_t made;
 
-	__real_pthread_mutex_lock(&state_mtx);
-	fails = false;
-	if (state->name == NULL || strcmp(state->name, name) == 0) {
-		state->made++;
-		fails = state->made == state->n || (state->failed != NULL &&
-		    state->fails < state->times &&
-		    strcmp(state->failed, name) == 0);
-	}
-	if (fails) {
-		state->failed = name;
-		state->fails++;
-	}
-	__real_pthread_mutex_unlock(&state_mtx);
-	return (fails);
+	if (state->name != NULL && strcmp(state->name, name) != 0)
+		return (false);
+	made = __atomic_add_fetch(&state->made, 1, __ATOMIC_RELAXED);
+	if (made != state->n)
+		return (fails_again(name));
+	__atomic_store_n(&state->fails, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&state->failed, name, __ATOMIC_RELEASE);
+	return (true);
 }
 
 bool
@@ -174,7 +183,7 @@ fail_call(const char *name, const void *site)
 	/* Sanitizers call before the constructor. */
 	if (state == NULL || spared)
 		return (false);
-	if (state->counts)
+	if (__atomic_load_n(&state->counts, __ATOMIC_ACQUIRE))
 		return (number_fails(name));
 	if (site_fails == 0) {
 		if (log_fd != -1)
@@ -309,10 +318,32 @@ FAIL_ALLOC(void *, aligned_alloc, (size_t align, size_t size), (align, size))
 FAIL_ALLOC(char *, strdup, (const char *s), (s))
 FAIL_ALLOC(char *, strndup, (const char *s, size_t n), (s, n))
 
+CALL(void *, reallocarray, (void *p, size_t n, size_t size))
+{
+	void *new = NULL;
+
+	if (FAIL_CALL("reallocarray"))
+		errno = ENOMEM;
+	else
+		new = __real_reallocarray(p, n, size);
+	hold(&state->held.fh_allocs, p == NULL && new != NULL);
+	return (new);
+}
+
 CALL(void, free, (void *p))
 {
 	hold(&state->held.fh_allocs, -(p != NULL));
 	__real_free(p);
+}
+
+/* What the library allocates, the program frees. */
+CALL(ssize_t, getline, (char **line, size_t *size, FILE *f))
+{
+	const bool had = *line != NULL;
+	const ssize_t n = __real_getline(line, size, f);
+
+	hold(&state->held.fh_allocs, !had && *line != NULL);
+	return (n);
 }
 
 CALL(void *, mmap, (void *p, size_t len, int prot, int flags, int fd,

@@ -66,6 +66,14 @@ drop(void)
 	return (drop_error == 0 ? 0 : -1);
 }
 
+static unsigned int pauses;		/* of the thread that accepts */
+
+WRAP(void, peer_accept_pause, int error)
+{
+	pauses++;
+	__real_peer_accept_pause(error);
+}
+
 /*
  * What the server has.
  */
@@ -378,6 +386,9 @@ fails(uint32_t n)
 	    held_now().conns, held_now().memories, held_now().faults,
 	    (intmax_t)held_now().fh.fh_fds,
 	    (intmax_t)held_now().fh.fh_allocs);
+	/* No name is being opened any more. */
+	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:p"));
+	ctl_names_unreserve(1);
 	return (failed > 0);
 }
 
@@ -395,13 +406,7 @@ each(void)
 	fail_calls_spare(false);
 	ATF_REQUIRE_EQ(0, ctl_start(listen_fd, &options, drop));
 	fail_calls_spare(true);
-	/* It serves nobody before it may. */
-	s = client_connect();
-	ATF_REQUIRE(send(s, "", 1, 0) == 1);
-	ATF_CHECK_EQ(-1, recv(s, &reply, sizeof(reply), MSG_DONTWAIT));
 	ctl_go();
-	ATF_CHECK(recv(s, &reply, sizeof(reply), 0) > 0);
-	close(s);
 	vale_wire_put(&values[0], VALE_SETTING_RATE,
 	    &(const struct vale_setting_value){ .sv_number = 1000000 });
 	vale_wire_put(&values[1], VALE_SETTING_VLAN,
@@ -410,6 +415,8 @@ each(void)
 	s = client_connect();
 	ATF_REQUIRE_EQ(0, ask(s, keeps));
 	SESSION(look);
+	/* Who is served has waited for ctl_go(). */
+	ATF_CHECK_EQ(-1, sem_trywait(&ctl_goes));
 	wait_until(served() == 1 && held_now().conns == 1, "one connection");
 	at_rest = held_now();
 	fds = at_rest.fh.fh_fds;
@@ -446,6 +453,7 @@ TEST(interrupted, "Each call of the server is interrupted: what is sent and "
 	interrupted = true;
 	fail_calls_error(EINTR);
 	each();
+	ATF_CHECK_EQ(0, pauses);
 }
 
 /* Start the server with call `n' failing.  Ends this process. */
@@ -463,6 +471,9 @@ start_failing(uint32_t n)
 		_exit(2);
 	if (error == 0)
 		SESSION(look);
+	/* The start has waited for the end of the thread's privileges. */
+	if (error == 0 && sem_trywait(&ctl_ready) == 0)
+		_exit(3);
 	printf("%s: %s\n", fail_calls_name(), strerror(error));
 	fflush(stdout);
 	_exit(failed == 0);

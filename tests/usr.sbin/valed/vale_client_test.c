@@ -24,6 +24,7 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "open_fds.h"
 #include "send_fds.h"
 #include "test.h"
@@ -31,7 +32,6 @@
 #include "vale_find.h"
 #include "vale_layout.h"
 #include "wire_peer.h"
-#include "wrap.h"
 
 /* Linux 6.5 has it, younger C libraries have its name. */
 #define	PASSPIDFD	76
@@ -42,30 +42,6 @@ struct talk {
 	struct vale_client_call	 call;
 	char			 reply[32];
 };
-
-/* So many calls of the user's end fail first, with this error. */
-static int failing_fd = -1, failing_error;
-static unsigned int send_fails, recv_fails;
-
-WRAP(ssize_t, sendmsg, int fd, const struct msghdr *msg, int flags)
-{
-	if (fd == failing_fd && send_fails > 0) {
-		send_fails--;
-		errno = failing_error;
-		return (-1);
-	}
-	return (__real_sendmsg(fd, msg, flags));
-}
-
-WRAP(ssize_t, recvmsg, int fd, struct msghdr *msg, int flags)
-{
-	if (fd == failing_fd && recv_fails > 0) {
-		recv_fails--;
-		errno = failing_error;
-		return (-1);
-	}
-	return (__real_recvmsg(fd, msg, flags));
-}
 
 static void
 talk(struct talk *t)
@@ -352,25 +328,28 @@ TEST(interrupted, "A signal does not end a call; another error does")
 {
 	struct wire_request wr;
 	struct talk t;
+	uint32_t failed, n;
 
 	talk(&t);
-	failing_fd = t.fd[0];
-	failing_error = EINTR;
-	send_fails = recv_fails = 2;
 	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
-	ATF_CHECK_EQ(0, send_fails + recv_fails);
-	wire_take(t.fd[1], &wr);
-	ATF_CHECK(!wire_pending(t.fd[1]));
-	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
-	failing_error = ENOMEM;
-	send_fails = 1;
+	fail_calls_error(EINTR);
+	for (n = 0, failed = 1; failed > 0; ) {
+		fail_calls(NULL, ++n, 2);
+		ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
+		failed = fail_calls_end();
+		ATF_CHECK(failed == 0 || failed == 2);
+		wire_take(t.fd[1], &wr);
+		ATF_CHECK(!wire_pending(t.fd[1]));
+		wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
+	}
+	ATF_CHECK(n > 2);
+	fail_calls_error(ENOMEM);
+	fail_calls("sendmsg", 1, 1);
 	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK(!wire_pending(t.fd[1]));
-	failing_error = EIO;
-	recv_fails = 1;
-	ATF_CHECK_ERRNO(EIO, vale_client_call(t.fd[0], &t.call) == -1);
-	ATF_CHECK_EQ(0, send_fails + recv_fails);
+	fail_calls("recvmsg", 1, 1);
+	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
+	fail_calls_end();
 	/* The reply is still there. */
 	ATF_CHECK(vale_client_alive(t.fd[0]));
 	ATF_CHECK(wire_pending(t.fd[0]));

@@ -19,71 +19,10 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "test.h"
 #include "valed_config.h"
 #include "valed_parse.h"
-#include "wrap.h"
-
-/* Calls of these so far; one fails. */
-static unsigned int strndups, callocs;
-static unsigned int fail_strndup, fail_calloc;
-/* Where variables were set, which valed_config.c keeps. */
-static const void *strings[64];
-
-static bool
-fails(unsigned int *calls, unsigned int fail)
-{
-	errno = ENOMEM;
-	return (++*calls == fail);
-}
-
-/* Whether it says where a variable was set, here. */
-static bool
-is_where(const char *s)
-{
-	return (strncmp(s, "-o ", 3) == 0 || strncmp(s, "one:", 4) == 0 ||
-	    strncmp(s, "two:", 4) == 0);
-}
-
-WRAP(char *, strndup, const char *s, size_t n)
-{
-	char *p;
-	unsigned int i;
-
-	if (fails(&strndups, fail_strndup))
-		return (NULL);
-	p = __real_strndup(s, n);
-	for (i = 0; i < nitems(strings) && strings[i] != NULL; i++)
-		continue;
-	if (i < nitems(strings) && is_where(s))
-		strings[i] = p;
-	return (p);
-}
-
-WRAP(void *, calloc, size_t n, size_t size)
-{
-	return (fails(&callocs, fail_calloc) ? NULL : __real_calloc(n, size));
-}
-
-WRAP(void, free, void *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < nitems(strings); i++)
-		if (p != NULL && strings[i] == p)
-			strings[i] = NULL;
-	__real_free(p);
-}
-
-static unsigned int
-strings_used(void)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < nitems(strings); i++)
-		n += strings[i] != NULL;
-	return (n);
-}
 
 #define	A_NODE	"pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:a\n"	\
 		"pci.0.1.0.path=a.sock\n"
@@ -221,45 +160,58 @@ TEST(settings_wrong, "A wrong line of a switch, port or interface is named")
 
 #define	NO_MEMORY	"Cannot allocate memory"
 
-/* Let each of so many copies of a string fail. */
+/* Let each call fail that it takes to read these arguments. */
 static void
-no_strings(char *const *args, unsigned int n)
+each_fails(char *const *args)
 {
+	const char *name;
+	int64_t before;
+	uint32_t n = 0;
 	int status;
 
-	for (fail_strndup = 1;; fail_strndup++) {
-		strndups = 0;
+	if (ac != NULL)
+		valed_options_free(opt);
+	ac = NULL;
+	valed_config_begin(&why);
+	before = fail_allocs();
+	do {
+		fail_calls(NULL, ++n, 1);
 		status = status_of(args);
-		if (status == -1)
-			break;
-		ATF_CHECK_EQ_MSG(EX_OSERR, status, "%u: %d", fail_strndup,
-		    status);
-		ATF_CHECK(strstr(why.wy_text, NO_MEMORY) != NULL);
-	}
-	ATF_CHECK_EQ_MSG(n + 1, fail_strndup, "%u", fail_strndup);
-	fail_strndup = 0;
+		fail_calls_end();
+		name = fail_calls_name();
+		ATF_CHECK_EQ_MSG(name == NULL, status == -1,
+		    "%s, call %u: %d", name, n, status);
+		if (name != NULL && strcmp(name, "open") != 0 &&
+		    strcmp(name, "fstat") != 0) {
+			ATF_CHECK_EQ_MSG(EX_OSERR, status, "%s, call %u: %d",
+			    name, n, status);
+			ATF_CHECK_MSG(strstr(why.wy_text, NO_MEMORY) != NULL,
+			    "%s, call %u: %s", name, n, why.wy_text);
+		}
+		if (name == NULL)
+			valed_options_free(opt);
+		ac = NULL;
+		valed_config_begin(&why);
+		ATF_CHECK_EQ_MSG(before, fail_allocs(), "%s, call %u: %jd",
+		    name, n, (intmax_t)(fail_allocs() - before));
+	} while (name != NULL);
+	ATF_CHECK(n > 2);
 }
 
-TEST(no_memory, "Each allocation that fails is an error of the system")
+TEST(no_memory, "Each call that fails is an error of the system, and what was "
+    "read is freed")
 {
-	for (fail_calloc = 1; fail_calloc <= 2; fail_calloc++) {
-		callocs = 0;
-		REFUSED(EX_OSERR, NO_MEMORY, OK);
-	}
-	fail_calloc = 0;
-	/* Device, backend's name, and each variable's value and place. */
-	FILE_IS("one", NODE("0.1.0", "a"));
-	no_strings((char *[]){ OK, NULL }, 4);
-	no_strings((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL }, 0);
-	no_strings((char *[]){ "-k", "one", "-o", "pci.0.1.0.mtu=68", NULL },
-	    1 + 3 * 2 + 2);
+	FILE_IS("one", NODE("0.1.0", "a") "switch.vale0.ageing=60\n"
+	    "port.vale0:b.limit=3\nattach.vale0:e0=xdp\n");
+	each_fails((char *[]){ OK, NULL });
+	each_fails((char *[]){ "-a", __DECONST(char *, "vale0:e"), NULL });
+	each_fails((char *[]){ "-k", "one", "-o", "pci.0.1.0.mtu=68", NULL });
 }
 
 TEST(files, "Variables of files and -o: what is set last counts, and each "
     "knows where it was set")
 {
 	const struct valed_node *a, *b;
-	unsigned int n;
 
 	FILE_IS("one", "\n  # x\n\t\n" NODE("0.1.0", "a")
 	    "pci.255.31.7.path=b.sock  \r\n \f pci.255.31.7.device=e1000");
@@ -296,10 +248,7 @@ TEST(files, "Variables of files and -o: what is set last counts, and each "
 	ATF_CHECK(valed_config_find(0, 2, 0) == NULL);
 	ATF_CHECK_EQ(a, valed_config_find(0, 1, 0));
 	/* Once more, from the beginning, with nothing left of the first. */
-	n = strings_used();
-	ATF_CHECK_EQ_MSG(2 + 8, n, "%u", n);
 	valed_config_begin(&why);
-	ATF_CHECK_EQ(0, strings_used());
 	PARSE("-k", "one", "-o", "pci.255.31.7.backend=vale0:c");
 	ATF_CHECK_STREQ("a.sock", ac[0].ac_path);
 	ATF_CHECK_EQ(0, ac[0].ac_mtu);

@@ -7,12 +7,10 @@
 /*
  * The guard as a process (valed_guard.c), where the test's process is the one
  * that serves: what it reads, what it refuses, how it ends, and calls that are
- * interrupted.  The linker's --wrap brings system calls here, to fail where the
- * test says, in both processes.
+ * interrupted.
  */
 
 #include <sys/param.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -27,7 +25,7 @@
 #include <atf-c.h>
 
 #include "adapter_config.h"
-#include "failing.h"
+#include "fail_calls.h"
 #include "open_fds.h"
 #include "test.h"
 #include "valed_config.h"
@@ -35,29 +33,8 @@
 #include "valed_options.h"
 #include "wait_until.h"
 
-/* Errors of the next calls; a zero ends them.  Both processes have it. */
-static struct failing {
-	int	recv[3], recvmsg[4], send[5];
-} *failing;
-
 static struct valed_options opt;
 static struct valed_why why;
-
-WRAP(ssize_t, recv, int s, void *p, size_t len, int flags)
-{
-	return (FAILS(recv) ? -1 : __real_recv(s, p, len, flags));
-}
-
-WRAP(ssize_t, recvmsg, int s, struct msghdr *msg, int flags)
-{
-	return (FAILS(recvmsg) ? -1 : __real_recvmsg(s, msg, flags));
-}
-
-WRAP(ssize_t, send, int s, const void *p, size_t len, int flags)
-{
-	ATF_CHECK_EQ(MSG_NOSIGNAL, flags);
-	return (FAILS(send) ? -1 : __real_send(s, p, len, flags));
-}
 
 /* Lines of an adapter, with a socket of its name. */
 #define	NODE(slot, name)						\
@@ -81,9 +58,6 @@ static char	*argv[] = { (char []){ "valed" }, (char []){ "-k" },
 static void
 start(const char *text)
 {
-	failing = mmap(NULL, sizeof(*failing), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANON, -1, 0);
-	ATF_REQUIRE(failing != MAP_FAILED);
 	conf(text);
 	ATF_REQUIRE(valed_options(3, argv, &opt, &why));
 	ATF_REQUIRE(valed_guard_start(3, argv, &opt, &why));
@@ -267,26 +241,36 @@ TEST(lost, "A descriptor that the process cannot have is an error")
 TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "
     "repeated")
 {
+	static const struct {
+		const char *name;
+		int	error;
+	} rows[] = {
+		{ "recv", EINTR }, { "recvmsg", EINTR }, { "recvmsg", ENOMEM },
+		{ "send", EINTR }, { "send", ENOBUFS }, { "send", ENOMEM },
+	};
+	unsigned int i;
+	uint32_t n;
+
 	start(A);
-	failing->recv[0] = failing->recv[1] = EINTR;
-	failing->recvmsg[0] = EINTR;
-	failing->recvmsg[1] = ENOMEM;
-	failing->recvmsg[2] = EINTR;
-	/* The guard may wait already: the next call meets them. */
-	ATF_CHECK(reads(A));
-	failing->send[0] = EINTR;
-	failing->send[1] = ENOBUFS;
-	failing->send[2] = ENOMEM;
-	failing->send[3] = EINTR;
-	ATF_CHECK(reads(A C));
-	ATF_CHECK_EQ(0, failing->recv[0] + failing->recvmsg[0] +
-	    failing->send[0]);
+	for (i = 0; i < nitems(rows); i++) {
+		fail_calls_error(rows[i].error);
+		n = 0;
+		do {
+			/* In either process. */
+			fail_calls(rows[i].name, ++n, 2);
+			ATF_CHECK_MSG(reads(n % 2 == 0 ? A : A C), "%s, %d",
+			    rows[i].name, rows[i].error);
+		} while (fail_calls_end() > 0);
+		ATF_CHECK_MSG(n > 1, "%s", rows[i].name);
+	}
 	/* Other errors are the end. */
-	failing->send[0] = EBADF;
+	fail_calls_error(EBADF);
+	fail_calls("send", 1, 1);
 	ATF_CHECK(!valed_guard_read());
 	ATF_CHECK_EQ(EBADF, errno);
+	fail_calls_end();
 	ATF_REQUIRE(valed_guard_read());
-	failing->recvmsg[0] = EBADF;
+	fail_calls("recvmsg", 1, 1);
 	ATF_CHECK(!valed_guard_options(&opt, &why));
 	ATF_CHECK_STREQ(VALED_GUARD_GONE, why.wy_text);
 	valed_guard_end(false);

@@ -17,7 +17,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,31 +26,15 @@
 #include <atf-c.h>
 
 #include "adapter_config.h"
+#include "fail_calls.h"
 #include "said.h"
 #include "test.h"
 #include "valed_activation.h"
 #include "valed_control.h"
 #include "valed_options.h"
-#include "wrap.h"
 
 static struct valed_options opt;
 static struct valed_why why;
-static unsigned int fcntls, fail_fcntl;	/* calls so far; one fails */
-
-WRAP(int, fcntl, int fd, int cmd, ...)
-{
-	va_list ap;
-	long arg;
-
-	va_start(ap, cmd);
-	arg = va_arg(ap, long);
-	va_end(ap);
-	if (++fcntls == fail_fcntl) {
-		errno = ENOLCK;
-		return (-1);
-	}
-	return (__real_fcntl(fd, cmd, arg));
-}
 
 /* A socket of a type, with a flag, at a descriptor; it listens, or not. */
 static void
@@ -200,13 +183,12 @@ TEST(failing, "A descriptor that cannot be set up is refused")
 		fflush(stdout);
 		if (fork() == 0) {
 			inherit("1", "0", "");
-			fcntls = 0;
-			fail_fcntl = i;
+			fail_calls("fcntl", i, 1);
 			fd = -1;
 			why = valed_activation_fd("3", SOCK_STREAM, &fd);
 			if (why == NULL)
 				_exit(fd == 3 ? 0 : 2);
-			_exit(fd == -1 && strcmp(why, strerror(ENOLCK)) == 0 ?
+			_exit(fd == -1 && strcmp(why, strerror(EMFILE)) == 0 ?
 			    1 : 2);
 		}
 		ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));

@@ -248,7 +248,7 @@ fail_calls_spare(bool spare)
 int64_t
 fail_allocs(void)
 {
-	return (__atomic_load_n(&state->held.fh_allocs, __ATOMIC_RELAXED));
+	return (__atomic_load_n(&state->held.fhl_allocs, __ATOMIC_RELAXED));
 }
 
 struct fail_held
@@ -263,9 +263,9 @@ fail_held(void)
 	while ((e = readdir(dir)) != NULL) {
 		if (e->d_name[0] == '.')
 			continue;
-		held.fh_fds++;
+		held.fhl_fds++;
 		if ((__real_fcntl(atoi(e->d_name), F_GETFD) & FD_CLOEXEC) == 0)
-			held.fh_inherited++;
+			held.fhl_inherited++;
 	}
 	closedir(dir);
 	return (held);
@@ -308,7 +308,7 @@ CALL(type, name, params)						\
 		errno = ENOMEM;						\
 		return (NULL);						\
 	}								\
-	hold(&state->held.fh_allocs, 1);				\
+	hold(&state->held.fhl_allocs, 1);				\
 	return (__real_##name args);					\
 }
 
@@ -326,13 +326,13 @@ CALL(void *, reallocarray, (void *p, size_t n, size_t size))
 		errno = ENOMEM;
 	else
 		new = __real_reallocarray(p, n, size);
-	hold(&state->held.fh_allocs, p == NULL && new != NULL);
+	hold(&state->held.fhl_allocs, p == NULL && new != NULL);
 	return (new);
 }
 
 CALL(void, free, (void *p))
 {
-	hold(&state->held.fh_allocs, -(p != NULL));
+	hold(&state->held.fhl_allocs, -(p != NULL));
 	__real_free(p);
 }
 
@@ -342,7 +342,7 @@ CALL(ssize_t, getline, (char **line, size_t *size, FILE *f))
 	const bool had = *line != NULL;
 	const ssize_t n = __real_getline(line, size, f);
 
-	hold(&state->held.fh_allocs, !had && *line != NULL);
+	hold(&state->held.fhl_allocs, !had && *line != NULL);
 	return (n);
 }
 
@@ -359,13 +359,13 @@ CALL(void *, mmap, (void *p, size_t len, int prot, int flags, int fd,
 	fail_map_flags = flags;
 	map = __real_mmap(p, len, prot, flags, fd, at);
 	if (map != MAP_FAILED && (flags & MAP_FIXED) == 0)
-		hold(&state->held.fh_mapped, len);
+		hold(&state->held.fhl_mapped, len);
 	return (map);
 }
 
 CALL(int, munmap, (void *p, size_t len))
 {
-	hold(&state->held.fh_mapped, -(int64_t)len);
+	hold(&state->held.fhl_mapped, -(int64_t)len);
 	return (__real_munmap(p, len));
 }
 
@@ -374,25 +374,25 @@ CALL(int, pthread_mutex_init, (pthread_mutex_t *m,
 {
 	if (FAIL_CALL("pthread_mutex_init"))
 		return (EAGAIN);
-	hold(&state->held.fh_mutexes, 1);
+	hold(&state->held.fhl_mutexes, 1);
 	return (__real_pthread_mutex_init(m, attr));
 }
 
 CALL(int, pthread_mutex_destroy, (pthread_mutex_t *m))
 {
-	hold(&state->held.fh_mutexes, -1);
+	hold(&state->held.fhl_mutexes, -1);
 	return (__real_pthread_mutex_destroy(m));
 }
 
 CALL(int, pthread_mutex_lock, (pthread_mutex_t *m))
 {
-	hold(&state->held.fh_locks, 1);
+	hold(&state->held.fhl_locks, 1);
 	return (__real_pthread_mutex_lock(m));
 }
 
 CALL(int, pthread_mutex_unlock, (pthread_mutex_t *m))
 {
-	hold(&state->held.fh_locks, -1);
+	hold(&state->held.fhl_locks, -1);
 	return (__real_pthread_mutex_unlock(m));
 }
 

@@ -20,8 +20,8 @@
  *
  * Calls are counted that the program's own objects and its archives make, in
  * all its threads and in the processes that it forks.  Each function fails with
- * an errno of its own, which is in fail_calls.c.  A test that defines a function
- * with WRAP() has that in place of the one here.
+ * an errno of its own, which is in fail_calls.c.  A test that defines one with
+ * WRAP() has that in place of the one there.
  */
 
 #ifndef _FAIL_CALLS_H_
@@ -66,15 +66,15 @@ void	fail_errno(int error);
 
 /* What the program has of the system. */
 struct fail_held {
-	int64_t		fh_allocs;	/* malloc(3) and the like */
-	int64_t		fh_mapped;	/* bytes of mmap(2) */
-	int64_t		fh_mutexes;	/* initialized */
-	int64_t		fh_locks;	/* held mutexes */
-	int64_t		fh_fds;		/* open descriptors, */
-	int64_t		fh_inherited;	/* and those without FD_CLOEXEC */
+	int64_t		fhl_allocs;	/* malloc(3) and the like */
+	int64_t		fhl_mapped;	/* bytes of mmap(2) */
+	int64_t		fhl_mutexes;	/* initialized */
+	int64_t		fhl_locks;	/* held mutexes */
+	int64_t		fhl_fds;		/* open descriptors, */
+	int64_t		fhl_inherited;	/* and those without FD_CLOEXEC */
 };
 struct fail_held fail_held(void);
-/* Return fh_allocs; a sandbox may forbid the rest. */
+/* Return fhl_allocs; a sandbox may forbid the rest. */
 int64_t	fail_allocs(void);
 
 /* Bytes and flags of the last mmap(2). */
@@ -92,12 +92,12 @@ void	fail_report(const char *fmt, ...)
 									\
 	if (name_ == NULL)						\
 		name_ = "no call";					\
-	FAIL_HELD_EQ(fh_allocs);					\
-	FAIL_HELD_EQ(fh_mapped);					\
-	FAIL_HELD_EQ(fh_mutexes);					\
-	FAIL_HELD_EQ(fh_locks);						\
-	FAIL_HELD_EQ(fh_fds);						\
-	FAIL_HELD_EQ(fh_inherited);					\
+	FAIL_HELD_EQ(fhl_allocs);					\
+	FAIL_HELD_EQ(fhl_mapped);					\
+	FAIL_HELD_EQ(fhl_mutexes);					\
+	FAIL_HELD_EQ(fhl_locks);					\
+	FAIL_HELD_EQ(fhl_fds);						\
+	FAIL_HELD_EQ(fhl_inherited);					\
 } while (0)
 #define	FAIL_HELD_EQ(member)						\
 	ATF_CHECK_EQ_MSG(was_->member, is_.member, "%s: %s: %jd, not %jd", \

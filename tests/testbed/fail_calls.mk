@@ -8,8 +8,8 @@
 TARGET_OS?=	${.MAKE.OS}
 _FAIL_CALLS=	accept4 aligned_alloc bind calloc close_range connect dup2 \
 		eventfd fchmodat fchownat fcntl flock fork free fstat	\
-		ftruncate getentropy getline getrlimit getsockopt ioctl listen	\
-		lstat malloc memfd_create mmap munmap open pipe2 poll	\
+		ftruncate getentropy getline getrlimit getsockopt ioctl	\
+		listen lstat malloc memfd_create mmap munmap open pipe2 poll	\
 		ppoll pread pthread_create pthread_key_create		\
 		pthread_mutex_destroy pthread_mutex_init		\
 		pthread_mutex_lock pthread_mutex_unlock pwrite read	\

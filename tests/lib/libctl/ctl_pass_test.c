@@ -41,7 +41,7 @@
 static int	conn[2];		/* valed's end, and the client's */
 
 static bool	entered = true;		/* its sandbox can be entered */
-/* What the next calls of sendmsg(2) with MSG_DONTWAIT fail with ETOOMANYREFS. */
+/* So many calls of sendmsg(2) with MSG_DONTWAIT fail with ETOOMANYREFS. */
 static unsigned int in_flight;
 
 WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)

@@ -107,11 +107,14 @@ rests(void)
 {
 	const struct held h = held_now(), r = at_rest;
 
-	if (h.fh.fh_allocs > r.fh.fh_allocs || h.fh.fh_mapped > r.fh.fh_mapped ||
-	    h.fh.fh_mutexes > r.fh.fh_mutexes || h.fh.fh_fds > r.fh.fh_fds ||
-	    h.fh.fh_locks > r.fh.fh_locks || h.conns > r.conns ||
-	    h.fh.fh_inherited > r.fh.fh_inherited ||
-	    h.memories > r.memories || h.faults > r.faults)
+	if (h.fh.fhl_allocs > r.fh.fhl_allocs ||
+	    h.fh.fhl_mapped > r.fh.fhl_mapped ||
+	    h.fh.fhl_mutexes > r.fh.fhl_mutexes ||
+	    h.fh.fhl_locks > r.fh.fhl_locks ||
+	    h.fh.fhl_fds > r.fh.fhl_fds ||
+	    h.fh.fhl_inherited > r.fh.fhl_inherited ||
+	    h.conns > r.conns || h.memories > r.memories ||
+	    h.faults > r.faults)
 		return (false);
 	at_rest = h;
 	return (true);
@@ -384,8 +387,8 @@ fails(uint32_t n)
 	wait_until(rests(), "%s, call %u: %u connections, %u memories, %d "
 	    "faults, %jd descriptors, %jd allocations", fail_calls_name(), n,
 	    held_now().conns, held_now().memories, held_now().faults,
-	    (intmax_t)held_now().fh.fh_fds,
-	    (intmax_t)held_now().fh.fh_allocs);
+	    (intmax_t)held_now().fh.fhl_fds,
+	    (intmax_t)held_now().fh.fhl_allocs);
 	/* No name is being opened any more. */
 	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:p"));
 	ctl_names_unreserve(1);
@@ -419,14 +422,14 @@ each(void)
 	ATF_CHECK_EQ(-1, sem_trywait(&ctl_goes));
 	wait_until(served() == 1 && held_now().conns == 1, "one connection");
 	at_rest = held_now();
-	fds = at_rest.fh.fh_fds;
+	fds = at_rest.fh.fhl_fds;
 	while (fails(++n))
 		continue;
 	printf("%u calls: %u refused, %u ended\n", n - 1, refusals, ends);
 	ATF_CHECK(refusals >= 30 && ends >= 15);
 	/* The reserve has its descriptors; at first, some were to be closed. */
-	ATF_CHECK_MSG(at_rest.fh.fh_fds + 4 > fds, "%jd, and %jd at first",
-	    (intmax_t)at_rest.fh.fh_fds, (intmax_t)fds);
+	ATF_CHECK_MSG(at_rest.fh.fhl_fds + 4 > fds, "%jd, and %jd at first",
+	    (intmax_t)at_rest.fh.fhl_fds, (intmax_t)fds);
 	/* Nothing has happened to the one that was there. */
 	ATF_CHECK_EQ(0, ask(s, &here[0]));
 	ATF_CHECK_EQ(0, ask(s, &here[1]));

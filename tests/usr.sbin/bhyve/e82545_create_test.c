@@ -8,8 +8,8 @@
  * Adapters when memory or mutexes are exhausted, and what an adapter leaves
  * when it is destroyed: nothing.
  *
- * Calls are counted between count_begin() and count_end() only, so that those of
- * the test and of its host do not matter.
+ * Calls are counted between count_begin() and count_end() only, so that those
+ * of the test and of its host do not matter.
  */
 
 #include <sys/param.h>
@@ -43,8 +43,8 @@ count_end(void)
 	const struct fail_held now = fail_held();
 
 	fail_calls_end();
-	live_memory += now.fh_allocs - begun.fh_allocs;
-	live_mutexes += now.fh_mutexes - begun.fh_mutexes;
+	live_memory += now.fhl_allocs - begun.fhl_allocs;
+	live_mutexes += now.fhl_mutexes - begun.fhl_mutexes;
 	return (fail_calls_made());
 }
 

@@ -250,8 +250,8 @@ TEST(watches, "A call that three checks find is interrupted")
 }
 
 /*
- * Start an adapter while call `n' fails.  Returns false if there are not so many
- * calls; counts in *refused those that kept it from starting.
+ * Start an adapter while call `n' fails.  Returns false if there are not so
+ * many; counts in *refused those that kept the adapter from starting.
  */
 static bool
 start_failing(uint32_t n, unsigned int *refused)

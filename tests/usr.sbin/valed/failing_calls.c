@@ -7,9 +7,9 @@
 /*
  * Linked into valed_failing: a valed in which a chosen call of a function
  * fails, in valed, the model, the backend and libvale; calls inside other
- * libraries are not changed.  fail_calls.c has most of them, and says how one is
- * chosen.  At the end of each process "live n" is appended to the log, where n
- * is how many allocations were not freed.
+ * libraries are not changed.  fail_calls.c has most of the calls, and says how
+ * one is chosen.  At the end of each process "live n" is appended to the log,
+ * where n is how many allocations were not freed.
  */
 
 #include <sys/types.h>

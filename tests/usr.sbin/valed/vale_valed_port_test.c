@@ -43,7 +43,7 @@ static struct vale_csb *late;
 
 WRAP(int, vale_client_call, int fd, struct vale_client_call *call)
 {
-	locked_in_call = fail_held().fh_locks;
+	locked_in_call = fail_held().fhl_locks;
 	return (__real_vale_client_call(fd, call));
 }
 
@@ -286,7 +286,7 @@ TEST(port_requests, "Requests about a port go over its connection")
 	ATF_CHECK_EQ(12, vale_missed(p.d));
 	/* Two threads have a request each, one after the other. */
 	ATF_CHECK_EQ(1, locked_in_call);
-	ATF_CHECK_EQ(0, fail_held().fh_locks);
+	ATF_CHECK_EQ(0, fail_held().fhl_locks);
 	(void)request(p.fd, VALE_WIRE_MISSED, "vale0:a", 0);
 	ATF_CHECK_EQ(0, vale_limit(p.d));
 	ATF_CHECK_EQ(0, vale_set_sink(p.d, NULL, NULL));

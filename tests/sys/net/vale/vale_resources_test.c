@@ -42,7 +42,7 @@ static bool	watch;			/* the seed is the same each time */
 static int	reads, writes, write_error;
 static time_t	skew_s;			/* the clock is ahead */
 
-#define	LOCKED()	fail_held().fh_locks
+#define	LOCKED()	fail_held().fhl_locks
 
 WRAP(int, clock_gettime, clockid_t id, struct timespec *ts)
 {

@@ -69,31 +69,6 @@ ctl_pass_moved(int fd)
 }
 
 /*
- * Send a packet with descriptors, if there are any.  MSG_DONTWAIT is for a
- * client that does not read; what other processes have in flight is waited for,
- * as by peer_fds_send().
- */
-static bool
-pass_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
-    int flags)
-{
-	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
-	unsigned int tries = 0;
-	ssize_t sent;
-
-	for (;;) {
-		sent = peer_fds_send(s, p, len, fds, n, flags);
-		if (sent != -1)
-			return (true);
-		if (errno == ETOOMANYREFS && (flags & MSG_DONTWAIT) != 0 &&
-		    tries++ < FLIGHT_TRIES)
-			nanosleep(&pause, NULL);
-		else if (errno != EINTR)
-			return (false);
-	}
-}
-
-/*
  * Receive whether the passer is ready, or has sent a packet.  Returns false if
  * there is no answer.
  */
@@ -121,7 +96,7 @@ ctl_pass(int s, const void *p, size_t len, const int *fds, unsigned int n)
 	all[0] = s;
 	memcpy(all + 1, fds, n * sizeof(int));
 	pthread_mutex_lock(&pass_lock);
-	if (pass_send(pass_fd, p, len, all, n + 1, 0))
+	if (peer_fds_send(pass_fd, p, len, all, n + 1, PEER_FDS_WAIT) != -1)
 		ended = !pass_answer(&sent);
 	else if (errno == ETOOMANYREFS)
 		warnx("a program cannot open a port: processes of this user "

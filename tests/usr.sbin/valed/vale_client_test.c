@@ -347,8 +347,9 @@ TEST(interrupted, "A signal does not end a call; another error does")
 	fail_calls("sendmsg", 1, 1);
 	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
 	ATF_CHECK(!wire_pending(t.fd[1]));
+	fail_calls_error(EIO);
 	fail_calls("recvmsg", 1, 1);
-	ATF_CHECK_ERRNO(ENOMEM, vale_client_call(t.fd[0], &t.call) == -1);
+	ATF_CHECK_ERRNO(EIO, vale_client_call(t.fd[0], &t.call) == -1);
 	fail_calls_end();
 	/* The reply is still there. */
 	ATF_CHECK(vale_client_alive(t.fd[0]));

@@ -35,6 +35,7 @@
 #include "peer_close.h"
 #include "peer_log.h"
 #include "peer_watch.h"
+#include "vale_clock.h"
 #include "valed_adapters.h"
 #include "valed_carrier.h"
 #include "valed_counters_keep.h"
@@ -316,18 +317,22 @@ wish(void)
 static void
 adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 {
+	const uint64_t end_ms = vale_now_ms() + STEP_MS;
 	struct adapter *ad;
-	unsigned int ms;
 
 	TAILQ_FOREACH(ad, adapters, link)
 		ask(ad);
-	ad = TAILQ_FIRST(adapters);
-	for (ms = 0; ad != NULL && ms < STEP_MS; ms++) {
-		while (ad != NULL && has(ad))
-			ad = TAILQ_NEXT(ad, link);
-		if (ad != NULL)
+	TAILQ_FOREACH(ad, adapters, link) {
+		while (!has(ad) && vale_now_ms() < end_ms)
 			poll(NULL, 0, 1);
 	}
+}
+
+/* Whether an adapter has saved its state, or hangs: it has not quiesced. */
+static bool
+saved_or_hangs(struct adapter *ad)
+{
+	return (adapter_saved(ad) || !adapter_quiesced(ad));
 }
 
 static void __printflike(3, 4)
@@ -437,7 +442,7 @@ end(bool restart)
 	}
 	if (go_on) {
 		adapters_step(adapter_quiesce, adapter_quiesced);
-		adapters_step(adapter_save, adapter_saved);
+		adapters_step(adapter_save, saved_or_hangs);
 		valed_serve_keep();
 		valed_counters_keep();
 	}

@@ -1632,6 +1632,39 @@ def ending():
         assert v.messages() == "", v.messages()
 
 
+POLL, POLL_ENTERED = 7, "7 0x0 0x0 0x1 "    # poll(NULL, 0, 1)
+
+
+def hanging():
+    """An adapter's thread hangs when the process ends on purpose, and the main
+    thread is woken late: it looks again for as long as it has said, not for as
+    many times; and not again for what cannot come, a saved state."""
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        pid = v.serving
+        hangs, other = Tracer(thread(pid, "vm1")), thread(pid, "vm2")
+        assert hangs.run(1, lambda: a.set(ITR, 0, post=True))
+        t = Tracer(pid)
+        restart = subprocess.Popen([VALECTL, "-c", "control", "restart"])
+        looks, more, most = 0, 0, 1
+        while t.run(most, lambda: "State:\tZ" in read("/proc/%d/status" % pid)):
+            most += 1
+            if read("/proc/%d/syscall" % pid).startswith(POLL_ENTERED):
+                looks += 1
+                # The other one has saved its state when it waits for the end.
+                more += in_call(other, POLL)
+                assert looks < 2000 and more < 50, (looks, more)
+                time.sleep(0.005)
+        assert looks > 0
+        hangs.end()
+        t.end()
+        v.restarted()
+        assert restart.wait() == 0
+        v.ways((1, 1, 0, 0))
+        exchange(a, b)
+        assert v.messages() == "", v.messages()
+
+
 CAP = os.path.join(os.path.dirname(VALECTL), "../../usr.bin/vale-cap/vale-cap")
 
 
@@ -1743,4 +1776,4 @@ if __name__ == "__main__":
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,
-                                  noted, alone)})
+                                  noted, alone, hanging)})

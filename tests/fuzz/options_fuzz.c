@@ -14,9 +14,10 @@
  *	c	a node of bhyve's configuration or, with '=', a value
  *
  * bhyve's files are compiled so that errx(3) and exit(3) call the functions
- * below, which return here.  Invariants: valed has EX_USAGE and one message, or
- * options that its manual page allows; the model is created with valid values
- * only; a name is accepted if and only if it is valid.
+ * below, which return here.  Invariants: valed has EX_USAGE, or of another
+ * version in --takes EX_DATAERR, and one message, or options that its manual page
+ * allows; the model is created with valid values only; a name is accepted if and
+ * only if it is valid.
  */
 
 #include <sys/param.h>
@@ -412,6 +413,15 @@ check_valed(const struct valed_options *opt)
 	}
 }
 
+/* Whether --takes may be among the arguments, also in part: "--t". */
+static bool
+has_takes(char **argv)
+{
+	while (*argv != NULL && strncmp(*argv, "--t", 3) != 0)
+		argv++;
+	return (*argv != NULL);
+}
+
 static void
 read_valed(char **lines, int n)
 {
@@ -431,7 +441,9 @@ read_valed(char **lines, int n)
 	argv[argc] = NULL;
 	optind = 0;
 	if (!valed_options(argc, argv, &opt, &why)) {
-		INVARIANT(why.wy_status == EX_USAGE && why.wy_text[0] != '\0');
+		INVARIANT(why.wy_text[0] != '\0');
+		INVARIANT(why.wy_status == EX_USAGE ||
+		    (why.wy_status == EX_DATAERR && has_takes(argv)));
 		return;
 	}
 	if (opt.vo_tell == VALED_NOTHING)

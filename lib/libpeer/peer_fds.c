@@ -17,15 +17,23 @@
 /* Linux 6.5; C libraries before 2.39 lack the name. */
 #define	MSG_PIDFD	4
 
-/* How long, and how often, a send waits for the user's limit. */
-#define	FLIGHT_NS	10000000
-#define	FLIGHT_TRIES	100
+/* How long, and how often, a call waits for the user's limit, or memory. */
+#define	PAUSE_NS	10000000
+#define	TRIES		100
 
-/* Return whether to make a call again after its error. */
+/* Return whether to make a call again after its error, and wait before. */
 static bool
-call_again(void)
+call_again(enum peer_fds_wait wait, unsigned int *tries)
 {
-	return (errno == EINTR || errno == ENOMEM || errno == ENOBUFS);
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	if (errno == EINTR)
+		return (true);
+	if ((errno != ENOMEM && errno != ENOBUFS && (errno != ETOOMANYREFS ||
+	    wait == PEER_FDS_WAIT_NOT)) || (*tries)++ == TRIES)
+		return (false);
+	nanosleep(&pause, NULL);
+	return (true);
 }
 
 ssize_t
@@ -40,7 +48,6 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 	} control;
 	struct iovec iov = { (void *)(uintptr_t)p, len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	const struct timespec pause = { .tv_nsec = FLIGHT_NS };
 	unsigned int tries = 0;
 	struct cmsghdr *c;
 	ssize_t sent;
@@ -55,16 +62,10 @@ peer_fds_send(int s, const void *p, size_t len, const int *fds, unsigned int n,
 		c->cmsg_len = CMSG_LEN(n * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
 	}
-	for (;;) {
+	do {
 		sent = sendmsg(s, &msg, flags);
-		if (sent != -1)
-			return (sent);
-		if (errno == ETOOMANYREFS && wait != PEER_FDS_WAIT_NOT &&
-		    tries++ < FLIGHT_TRIES)
-			nanosleep(&pause, NULL);
-		else if (!call_again())
-			return (-1);
-	}
+	} while (sent == -1 && call_again(wait, &tries));
+	return (sent);
 }
 
 /* Call take(arg, fd) for each descriptor of a control message. */
@@ -128,6 +129,7 @@ peer_fds_recv(int s, const struct iovec *iov, size_t niov, struct peer_fds *mf,
 		struct cmsghdr	align;
 		char		space[PEER_FDS_SPACE(PEER_FDS_MAX)];
 	} control;
+	unsigned int tries = 0;
 	struct msghdr msg;
 	ssize_t n;
 
@@ -136,7 +138,7 @@ peer_fds_recv(int s, const struct iovec *iov, size_t niov, struct peer_fds *mf,
 		    iov, .msg_iovlen = niov, .msg_control = &control,
 		    .msg_controllen = PEER_FDS_SPACE(mf->mf_max) };
 		n = recvmsg(s, &msg, MSG_CMSG_CLOEXEC | flags);
-	} while (n == -1 && call_again());
+	} while (n == -1 && call_again(PEER_FDS_WAIT_NOT, &tries));
 	if (n != -1) {
 		(void)peer_fds_take(&msg, mf);
 		mf->mf_cut = (msg.msg_flags & MSG_TRUNC) != 0;

@@ -32,7 +32,7 @@
 /*
  * What a send waits for.  All processes of a user share a limit of descriptors
  * that were sent and not yet received (unix(7), ETOOMANYREFS), which others may
- * use up for a moment: for that it waits for a second at most.
+ * use up for a moment: for the limit a send waits for a second at most.
  */
 enum peer_fds_wait {
 	PEER_FDS_WAIT_NOT,
@@ -42,8 +42,9 @@ enum peer_fds_wait {
 
 /*
  * Send `len' bytes with `n' descriptors, PEER_FDS_MAX at most, which the caller
- * keeps.  Returns as sendmsg(2) without an address does that no signal and no
- * lack of the kernel's memory interrupts.  Any thread.
+ * keeps.  Returns as sendmsg(2) without an address does that no signal
+ * interrupts, and that fails for lack of the kernel's memory only if the lack
+ * lasts for a second.  Any thread.
  */
 ssize_t	peer_fds_send(int s, const void *p, size_t len, const int *fds,
 	    unsigned int n, enum peer_fds_wait wait);
@@ -79,7 +80,8 @@ bool	peer_fds_take(struct msghdr *msg, struct peer_fds *mf);
 /*
  * Receive a message, and append its descriptors, mf_max at most, as
  * peer_fds_take() does; MSG_CMSG_CLOEXEC is set.  Returns as recvmsg(2) that no
- * signal and no lack of the kernel's memory interrupts.  Any thread.
+ * signal interrupts, and that fails for lack of memory only after a second.  Any
+ * thread.
  */
 ssize_t	peer_fds_recv(int s, const struct iovec *iov, size_t niov,
 	    struct peer_fds *mf, int flags);

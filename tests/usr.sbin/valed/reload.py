@@ -1020,7 +1020,7 @@ def guard_dies():
     assert v.proc.wait(WAIT_S) == 0
 
 
-def refused():
+def setting_fails():
     """A setting that what valectl has changed does not allow."""
     port = "port.vale0:a."
     with Server(A, port + "trunk=8\n", args=["-c", "control"]) as v:
@@ -1141,5 +1141,6 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap,
         no_port, failed, inherited, killed, no_guard, guard_lost, guard_dies,
-        crashed, refused, another, asked, told, blocked, again, traffic, manager, reserved,
-        between, taken, functions, ports, no_room, moving, each, unconfirmed)})
+        crashed, setting_fails, another, asked, told, blocked, again, traffic,
+        manager, reserved, between, taken, functions, ports, no_room, moving,
+        each, unconfirmed)})

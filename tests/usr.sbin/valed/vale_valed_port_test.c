@@ -246,7 +246,8 @@ TEST(open_fails, "What is out of range is not asked for; whatever fails, "
 	fail_calls(NULL, 1, 1);
 	ATF_CHECK_ERRNO(ENOMEM, vale_open("vale0:a", NULL) == NULL);
 	ATF_CHECK_EQ(1, fail_calls_end());
-	/* Each call from the connection on. */
+	/* Each call from the connection on, by an error that does not pass. */
+	fail_calls_error(EIO);
 	for (n = 2; failed; n++) {
 		prepare_port(&p);
 		fail_calls(NULL, n, 1);

@@ -29,7 +29,7 @@ no_guard: without the guard adapters are served, and a reload is an error
 guard_lost: a reload during which the guard ends is an error, and ends
 guard_dies: if the guard ends in the midst of one, sockets stay, with a line
 crashed: with -R, a crash in the midst of one leaves no socket of a removed adapter
-refused: a setting that the switch refuses is an error, and the others are set
+setting_fails: a setting that the switch refuses is an error, and the others are set
 another: one that is asked for in the midst of another follows
 asked: so does one that is asked for while valed looks for an interface
 told: a signal in the midst of one ends valed

@@ -426,7 +426,7 @@ each(void)
 	while (fails(++n))
 		continue;
 	printf("%u calls: %u refused, %u ended\n", n - 1, refusals, ends);
-	ATF_CHECK(refusals >= 30 && ends >= 15);
+	ATF_CHECK(refusals >= 20 && ends >= 10);
 	/* The reserve has its descriptors; at first, some were to be closed. */
 	ATF_CHECK_MSG(at_rest.fh.fhl_fds + 4 > fds, "%jd, and %jd at first",
 	    (intmax_t)at_rest.fh.fhl_fds, (intmax_t)fds);

@@ -143,6 +143,7 @@ TEST(sets, "What a connection begins with does not depend on who had its place")
 	ATF_CHECK_EQ(0, cc->cc_grant.gr_nfds);
 	ATF_CHECK_EQ(serial, cc->cc_serial);
 	/* The next one is another, in whatever place. */
+	free(cc->cc_wire);
 	take(cc - conns, 1, 7, false);
 	cc[1].cc_used = 0;
 	is_admin();
@@ -328,6 +329,7 @@ TEST(settles_place, "A connection that finds no place waits for those whose "
 	ATF_CHECK(created == &conns[3]);
 	/* If there is one, it does not. */
 	serve(&conns[4], true, 10);
+	free(conns[3].cc_wire);
 	conns[3].cc_used = 0;
 	ATF_CHECK_EQ(0, ctl_accept(FD, false));
 	ATF_CHECK_EQ(1, waits);

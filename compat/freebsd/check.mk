@@ -44,7 +44,8 @@ SRCS+=		tests/testbed/backend.c			\
 		tests/usr.sbin/bhyve/pci_e82574_test.c		\
 		tests/usr.sbin/bhyve/pci_vm.c			\
 		tests/usr.sbin/bhyve/see.c
-SRCS+=		tests/testbed/aborts.c tests/compat/kern/systm_test.c
+SRCS+=		tests/testbed/aborts.c tests/testbed/fail_calls.c	\
+		tests/compat/kern/systm_test.c
 # lem_netmap.c needs libnetmap(3), which is not in zig.
 _LEM!=		cd ${SRCTOP} && echo tests/sys/dev/e1000/*.c
 SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c:N*/em_pv*.c}

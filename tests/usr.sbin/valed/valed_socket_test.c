@@ -29,6 +29,7 @@
 
 #include <atf-c.h>
 
+#include "fail_calls.h"
 #include "open_fds.h"
 #include "peer_fds.h"
 #include "said.h"
@@ -42,22 +43,19 @@ static mode_t bound_mode, owned_mode, listen_mode;
 static gid_t listen_group;
 static bool	watched;
 
-/* The call that fails, and which one of them, from 1. */
-static const char *fail_call;
-static unsigned int fail_n;
 /* The lstat(2), or fstat(2), that is told something else. */
 static unsigned int lie_lstat, lie_fstat;
 static struct stat lie;			/* added to what it finds */
 static unsigned int locks;
 static bool	lock_lost;		/* another takes the file once */
 
+/* Have a call fail, if it is its turn. */
 static bool
 fails(const char *call)
 {
-	if (fail_call == NULL || strcmp(fail_call, call) != 0 || --fail_n > 0)
+	if (!fail_call(call, NULL))
 		return (false);
-	fail_call = NULL;
-	errno = EMLINK;
+	fail_errno(EMLINK);
 	return (true);
 }
 
@@ -134,16 +132,6 @@ WRAP(int, socket, int domain, int type, int protocol)
 	    (SOCK_CLOEXEC | SOCK_NONBLOCK));
 	REQUIRE(protocol == 0);
 	return (fails("socket") ? -1 : __real_socket(domain, type, protocol));
-}
-
-WRAP(int, connect, int s, const struct sockaddr *sa, socklen_t len)
-{
-	return (fails("connect") ? -1 : __real_connect(s, sa, len));
-}
-
-WRAP(int, unlink, const char *path)
-{
-	return (fails("unlink") ? -1 : __real_unlink(path));
 }
 
 WRAP(int, fchmodat, int dir, const char *path, mode_t mode, int flags)
@@ -301,8 +289,8 @@ struct trouble {
 static void
 trouble(const struct trouble *t)
 {
-	fail_call = t->call;
-	fail_n = t->n;
+	fail_calls_error(EMLINK);
+	fail_calls(t->call != NULL ? t->call : "none", t->n, 1);
 	lie_lstat = t->lie_lstat;
 	lie_fstat = t->lie_fstat;
 	lie = t->lie;
@@ -328,7 +316,7 @@ refused(const struct trouble *t, int code, const char *line)
 	ATF_CHECK_STREQ(expected, said());
 	ATF_CHECK_EQ_MSG(code, WEXITSTATUS(status), "%s: %#x", line, status);
 	ATF_REQUIRE_MSG(exists("kept"), "%s", line);
-	ATF_REQUIRE_EQ(0, __real_unlink("kept"));
+	ATF_REQUIRE_EQ(0, unlink("kept"));
 }
 
 TEST(fails, "A step that fails is reported, and leaves nothing but what was "
@@ -367,10 +355,10 @@ TEST(fails, "A step that fails is reported, and leaves nothing but what was "
 		    group : rows[i].line);
 		/* Whoever cannot lock removes no lock. */
 		ATF_CHECK_EQ_MSG(i > 0 && i < 4, exists("s.lock"), "%u", i);
-		(void)__real_unlink("s.lock");
+		(void)unlink("s.lock");
 		ATF_CHECK_EQ_MSG(rows[i].stale && rows[i].trouble.n == 1,
 		    exists("s"), "%u", i);
-		(void)__real_unlink("s");
+		(void)unlink("s");
 	}
 }
 
@@ -470,7 +458,7 @@ TEST(opened, "A socket is of its type, listens, is not inherited, and replaces "
 	ATF_REQUIRE_EQ(0, getsockopt(s, SOL_SOCKET, SO_TYPE, &value, &len));
 	ATF_CHECK_EQ(SOCK_SEQPACKET, value);
 	client = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
-	ATF_CHECK_EQ(0, __real_connect(client, (void *)&sun, sizeof(sun)));
+	ATF_CHECK_EQ(0, connect(client, (void *)&sun, sizeof(sun)));
 	/* It is no adapter's: only the end removes the control socket. */
 	valed_socket_remove("s");
 	ATF_CHECK(exists("s"));
@@ -536,10 +524,10 @@ TEST(removes, "One is removed by its path, or all; but what is another file "
 		there("abc");
 		valed_sockets_remove();
 		there("b");
-		ATF_REQUIRE_EQ(0, __real_unlink("b"));
+		ATF_REQUIRE_EQ(0, unlink("b"));
 	}
 	open_abc();
-	ATF_REQUIRE_EQ(0, __real_unlink("c"));
+	ATF_REQUIRE_EQ(0, unlink("c"));
 	ATF_REQUIRE_EQ(0, mkdir("c", 0700));
 	valed_sockets_remove();
 	there("c");
@@ -646,7 +634,7 @@ TEST(taken, "A socket goes on with its file; another one there stays as it is, "
 	serves(fds, st.st_ino, true, TAKEN);
 	ATF_CHECK_EQ(st.st_ino, look().st_ino);
 	ATF_CHECK_EQ(0712, look().st_mode);
-	ATF_REQUIRE_EQ(0, __real_unlink("s"));
+	ATF_REQUIRE_EQ(0, unlink("s"));
 	fd = __real_open("s", O_CREAT | O_WRONLY | O_CLOEXEC, 0612);
 	ATF_REQUIRE(fd != -1 && fchmod(fd, 0612) == 0);
 	serves(fds, look().st_ino, true, TAKEN);
@@ -655,7 +643,7 @@ TEST(taken, "A socket goes on with its file; another one there stays as it is, "
 	/* The file is back, or is gone: then there is another socket. */
 	ATF_REQUIRE_EQ(0, rename("ours", "s"));
 	serves(fds, ino, false, "");
-	ATF_REQUIRE_EQ(0, __real_unlink("s"));
+	ATF_REQUIRE_EQ(0, unlink("s"));
 	serves(fds, 0, false, "");
 	serves(fds, look().st_ino, true, "");
 	ATF_CHECK(!exists("s"));

@@ -36,7 +36,6 @@
  * Call number `n' fails, from 1, and the next ones of the function that has
  * failed, until `times' have.  With n = 0 none does.
  */
-#define	FAIL_FOR_GOOD	UINT32_MAX
 void	fail_calls(const char *name, uint32_t n, uint32_t times);
 
 /* Have calls fail with this errno; 0: with their own. */
@@ -70,7 +69,7 @@ struct fail_held {
 	int64_t		fhl_mapped;	/* bytes of mmap(2) */
 	int64_t		fhl_mutexes;	/* initialized */
 	int64_t		fhl_locks;	/* held mutexes */
-	int64_t		fhl_fds;		/* open descriptors, */
+	int64_t		fhl_fds;	/* open descriptors, */
 	int64_t		fhl_inherited;	/* and those without FD_CLOEXEC */
 };
 struct fail_held fail_held(void);

@@ -235,6 +235,27 @@ ask(int s, const struct step *st)
 	return (reply.wire.vw_error);
 }
 
+/* Return how many connections are served. */
+static unsigned int
+served(void)
+{
+	unsigned int i, n = 0;
+
+	pthread_mutex_lock(&conns_lock);
+	for (i = 0; i < CTL_MAX; i++)
+		n += ctl_conns[i].cc_open;
+	pthread_mutex_unlock(&conns_lock);
+	return (n);
+}
+
+/* Connect when the former client's connection has been closed. */
+static int
+connect_next(void)
+{
+	wait_until(served() <= 1, "%u connections", served());
+	return (client_connect());
+}
+
 static unsigned int times;		/* that a call fails */
 static bool	interrupted;		/* and the errno is EINTR */
 static unsigned int refusals, ends;	/* how failures ended */
@@ -248,7 +269,7 @@ session(const struct step *st, unsigned int n)
 {
 	unsigned int again = 0, i;
 	const char *name;
-	int error, s = client_connect();
+	int error, s = connect_next();
 
 	for (i = 0; i < n; i++) {
 		error = ask(s, &st[i]);
@@ -268,7 +289,7 @@ session(const struct step *st, unsigned int n)
 		    strcmp(name, "send") != 0 && strcmp(name, "recvmsg") != 0),
 		    "%s was interrupted", name);
 		close(s);
-		s = client_connect();
+		s = connect_next();
 		i = -1U;
 	}
 	close(s);
@@ -353,19 +374,6 @@ prepare(void)
 	ATF_REQUIRE_EQ(0, bind(listen_fd, (struct sockaddr *)&sun,
 	    sizeof(sun)));
 	ATF_REQUIRE_EQ(0, listen(listen_fd, 8));
-}
-
-/* Return how many connections are served. */
-static unsigned int
-served(void)
-{
-	unsigned int i, n = 0;
-
-	pthread_mutex_lock(&conns_lock);
-	for (i = 0; i < CTL_MAX; i++)
-		n += ctl_conns[i].cc_open;
-	pthread_mutex_unlock(&conns_lock);
-	return (n);
 }
 
 /* Let call `n' fail.  Returns false if there are not so many. */

@@ -446,6 +446,12 @@ HOST_TEST(null_last, rx_up(8, 256), "The last descriptor of the ring has no "
 	ATF_CHECK_EQ(sizeof(frame), le16toh(host_rxd(h, 0)->length));
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, sizeof(frame)),
 	    sizeof(frame)));
+	/* The same with a frame of one fragment. */
+	host_rxd(h, 1)->addr = 0;
+	rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(E82545_RXD_DD, host_rxd(h, 1)->status);
+	ATF_CHECK_EQ(RXD_DONE, host_rxd(h, 2)->status & RXD_DONE);
+	ATF_CHECK_EQ(3, host_rd(h, E82545_RDH));
 }
 
 TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "

@@ -376,6 +376,11 @@ HOST_TEST(null, tx_up(64), "Null and empty descriptors have no data but set DD")
 	check_sent(h, 0, frame, sizeof(frame));
 	ATF_CHECK(host_tx_done(h, a));
 	ATF_CHECK(host_tx_done(h, b));
+	/* Alone, it is no frame. */
+	a = host_tx_legacy(h, 0, 64, TXD_LAST);
+	tx_go(h);
+	ATF_CHECK_EQ(1, host_sent(h));
+	ATF_CHECK(host_tx_done(h, a));
 }
 
 HOST_TEST(padding, tx_up(64), "TCTL.PSP pads to 60 bytes; without it frames "

@@ -512,6 +512,74 @@ TEST(csb_kills, "A process is killed again and again, with the CSB")
 	check_kills(true, 200);
 }
 
+/* Change the memory of an adapter at a few places. */
+static void
+damage(uint8_t *memory, uint32_t *seed)
+{
+	const size_t size = e82545_memory_size();
+	struct e82545 *dev = (void *)memory, parts;
+	uint8_t *at[] = {
+		(void *)&dev->csb, (void *)&dev->moder, memory,
+		(void *)dev->stat_latch, (void *)&dev->io_addr, NULL, NULL,
+		NULL, NULL, (void *)&dev->regs[E82545_RDBAL / 4],
+		(void *)&dev->regs[E82545_TDBAL / 4]
+	};
+	unsigned int i, n;
+	size_t off;
+
+	e82545_memory_parts(&parts, memory);
+	at[5] = (void *)parts.eeprom;
+	at[6] = (void *)parts.phy;
+	at[7] = (void *)parts.txq;
+	at[8] = (void *)parts.rxq;
+	n = 1 + test_random(seed) % 8;
+	for (i = 0; i < n; i++) {
+		off = at[test_random(seed) % nitems(at)] - memory +
+		    test_random(seed) % 256;
+		memory[off % size] = test_random(seed) % 4 == 0 ?
+		    test_random(seed) : test_random(seed) % 4 == 0 ? 0xff :
+		    test_random(seed) % 64;
+	}
+	dev->magic = E82545_MAGIC;
+}
+
+TEST(damaged, "Memory that was changed is refused, or an adapter goes on from "
+    "it and harms nobody else")
+{
+	struct crash *c = crash_alloc(), *copy = crash_alloc();
+	unsigned int i, nbad = 0, ngood = 0;
+	uint32_t seed = 1;
+	int error;
+
+	for (i = 0; i < 3000; i++) {
+		if (i % 100 == 0) {
+			if (i > 0)
+				crash_down(c);
+			crash_up(c, i / 100 % 2 != 0, 60, TSO);
+			crash_run(c, i / 100 % 8, 40);
+		}
+		memcpy(copy, c, sizeof(*c));
+		damage(copy->model[copy->cur], &seed);
+		error = crash_recover(copy);
+		ATF_REQUIRE(error == 0 || error == EINVAL);
+		if (error != 0) {
+			nbad++;
+			continue;
+		}
+		ngood++;
+		copy->rx_limit = 1000;
+		crash_host(copy);
+		copy->now_ns += 20000000;
+		crash_host(copy);
+		crash_down(copy);
+	}
+	printf("%u refused, %u went on\n", nbad, ngood);
+	ATF_CHECK(nbad > 100 && ngood > 100);
+	crash_down(c);
+	crash_free(copy);
+	crash_free(c);
+}
+
 TEST(refused, "Memory that is too short, or of no adapter, and a buffer that "
     "is too short are refused")
 {

@@ -158,11 +158,12 @@ bool	hostif_warning(const struct hostif_fds *fds, char line[HOSTIF_WHY]);
 /*
  * Prepare the descriptors of an interface that another process has served,
  * which has ended, for hostif_start(): empty the rings.  Takes no privileges,
- * and waits half a second at most for frames in transmission.  errno is
- * EOPNOTSUPP if the interface is not one of packet(7); the descriptors stay the
- * caller's.  Any thread, before the sandbox.
+ * and waits for frames in transmission, and for the other process's memory to
+ * go, until `end_ms' at most, a time of vale_now_ms().  errno is EOPNOTSUPP if
+ * the interface is not one of packet(7); the descriptors stay the caller's.  Any
+ * thread, before the sandbox.
  */
-int	hostif_again(const struct hostif_fds *fds);
+int	hostif_again(const struct hostif_fds *fds, uint64_t end_ms);
 
 /* Close the descriptors.  Any thread; keeps errno. */
 void	hostif_close(struct hostif_fds *fds);

@@ -32,9 +32,8 @@
 
 #include "hostif.h"
 #include "hostif_impl.h"
+#include "vale_clock.h"
 
-/* How long hostif_again() waits, ms. */
-#define	AGAIN_MS	500
 /* Bytes that frames in transmission may have; a ring has less. */
 #define	OPEN_SNDBUF	(64 << 20)
 
@@ -290,10 +289,9 @@ hostif_warning(const struct hostif_fds *fds, char line[HOSTIF_WHY])
 }
 
 int
-hostif_again(const struct hostif_fds *fds)
+hostif_again(const struct hostif_fds *fds, uint64_t end_ms)
 {
 	const int s = fds->hf_fd[HOSTIF_FD_KIND];
-	unsigned int ms = 0;
 
 	if (fds->hf_kind != HOSTIF_PACKET || fds->hf_nfds <= HOSTIF_FD_KIND) {
 		errno = EOPNOTSUPP;
@@ -301,7 +299,7 @@ hostif_again(const struct hostif_fds *fds)
 	}
 	/* EBUSY: it is mapped, or the interface has frames of the ring. */
 	while (open_transmit(s, &hostif_ring_none) == -1) {
-		if (errno != EBUSY || ms++ == AGAIN_MS)
+		if (errno != EBUSY || vale_now_ms() >= end_ms)
 			return (-1);
 		poll(NULL, 0, 1);
 	}

@@ -20,11 +20,14 @@
 #include "ctl_names.h"
 #include "hostif.h"
 #include "libvale.h"
+#include "vale_clock.h"
 #include "valed_hostif_keep.h"
 #include "valed_options.h"
 #include "valed_store.h"
 
 #define	KEPT_MAGIC	"valehif1"
+/* How long all of them are waited for, ms. */
+#define	AGAIN_MS	500
 
 struct hostif_kept {
 	char		hk_magic[8];
@@ -108,9 +111,12 @@ kept_take(unsigned int n, struct hostif_fds *fds)
 	return (i == all && all > 0);
 }
 
-/* Have its descriptors, or open it again.  Returns false after a line. */
+/*
+ * Have its descriptors, for which there is time until `end_ms', or open it again.
+ * Returns false after a line.
+ */
 static bool
-kept_open(unsigned int n, struct hostif_kept *hk)
+kept_open(unsigned int n, struct hostif_kept *hk, uint64_t end_ms)
 {
 	const struct hostif_options options = {
 		.ho_kind = hk->hk_fds.hf_kind
@@ -118,7 +124,7 @@ kept_open(unsigned int n, struct hostif_kept *hk)
 	char ifname[HOSTIF_NAME_SIZE], why[HOSTIF_WHY];
 
 	if (kept_take(n, &hk->hk_fds) && ctl_attach_accepts(&hk->hk_fds) &&
-	    hostif_again(&hk->hk_fds) == 0)
+	    hostif_again(&hk->hk_fds, end_ms) == 0)
 		return (true);
 	strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
 	hostif_close(&hk->hk_fds);
@@ -131,6 +137,7 @@ kept_open(unsigned int n, struct hostif_kept *hk)
 void
 valed_hostif_keep_start(const struct valed_options *opt)
 {
+	const uint64_t end_ms = vale_now_ms() + AGAIN_MS;
 	struct hostif_kept *hk;
 	unsigned int n;
 
@@ -143,7 +150,8 @@ valed_hostif_keep_start(const struct valed_options *opt)
 		slots[n].sl_nfds = hk->hk_fds.hf_nfds;
 		if (valed_options_adapter(opt, hk->hk_port) ||
 		    valed_options_hostif(opt, hk->hk_port) ||
-		    valed_hostif_keep_has(hk->hk_port) || !kept_open(n, hk))
+		    valed_hostif_keep_has(hk->hk_port) ||
+		    !kept_open(n, hk, end_ms))
 			continue;
 		waiting[n].wtg_used = true;
 		(void)ctl_names_hostif(hk->hk_port);

@@ -29,6 +29,7 @@
 #include <linux/netlink.h>
 #include <linux/sockios.h>
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,6 +58,8 @@ struct ethtool_channels	 channels = { .rx_count = 1, .combined_count = 1 };
 uint32_t		 offloads;
 bool			 no_ethtool, no_bpf;
 unsigned int		 busy;
+unsigned int		 mapped;
+unsigned int		 npolls;
 _Alignas(NLMSG_ALIGNTO) uint8_t answer[256];
 ssize_t			 answer_len;
 struct sockaddr_nl	 answer_from;
@@ -236,6 +239,20 @@ WRAP(int, munmap, void *p, size_t size)
 	return (0);
 }
 
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
+{
+	ATF_CHECK(clock == CLOCK_MONOTONIC);
+	*ts = (struct timespec){ .tv_nsec = npolls * POLL_MS * 1000000L };
+	return (0);
+}
+
+WRAP(int, poll, struct pollfd *fds, nfds_t n, int ms)
+{
+	ATF_CHECK(fds == NULL && n == 0 && ms == 1);
+	npolls++;
+	return (0);
+}
+
 WRAP(int, nanosleep, const struct timespec *ts, struct timespec *left)
 {
 	ATF_CHECK(left == NULL);
@@ -348,6 +365,11 @@ WRAP(int, setsockopt, int s, int level, int name, const void *value,
 	struct xdp_umem_reg reg;
 	bool fails;
 
+	if (level == SOL_PACKET && name == PACKET_TX_RING && mapped > 0) {
+		mapped--;
+		errno = EBUSY;
+		return (-1);
+	}
 	if (level == SOL_XDP && name == XDP_UMEM_REG) {
 		memcpy(&reg, value, sizeof(reg));
 		fails = call("setsockopt %d umem %#jx %ju %u", s,

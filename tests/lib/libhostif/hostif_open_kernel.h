@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define	POLL_MS		20
 #define	CALLS_MAX	6000		/* opening one takes 4,100 */
 
 extern char		 calls[CALLS_MAX][640];
@@ -41,6 +42,8 @@ extern struct ethtool_channels channels;
 extern uint32_t		 offloads;
 extern bool		 no_ethtool, no_bpf;
 extern unsigned int	 busy;		/* times that bind() fails so */
+extern unsigned int	 mapped;	/* times that a ring cannot be changed */
+extern unsigned int	 npolls;	/* each of them takes POLL_MS */
 extern _Alignas(NLMSG_ALIGNTO) uint8_t answer[256];	/* about the family */
 extern ssize_t		 answer_len;
 extern struct sockaddr_nl answer_from;

@@ -539,6 +539,26 @@ TEST(answers, "What is no answer of the kernel's about ethtool's family tells "
 	family("another number", 0x1234, 0x12345678);
 }
 
+TEST(again, "A ring that is mapped is waited for until a time, however long it "
+    "takes to look again")
+{
+	struct hostif_fds fds = { .hf_kind = HOSTIF_PACKET, .hf_nfds = 2 };
+
+	mapped = 3;
+	ATF_CHECK_EQ(0, hostif_again(&fds, 500));
+	ATF_CHECK_EQ(3, npolls);
+	mapped = UINT_MAX;
+	ATF_CHECK_ERRNO(EBUSY, hostif_again(&fds, 500) == -1);
+	ATF_CHECK_EQ(500 / POLL_MS, npolls);
+	/* The time is that of several interfaces. */
+	ATF_CHECK_ERRNO(EBUSY, hostif_again(&fds, 500) == -1);
+	ATF_CHECK_EQ(500 / POLL_MS, npolls);
+	mapped = 0;
+	ATF_CHECK_EQ(0, hostif_again(&fds, 500));
+	fds.hf_kind = HOSTIF_XDP;
+	ATF_CHECK_ERRNO(EOPNOTSUPP, hostif_again(&fds, 500) == -1);
+}
+
 TEST(family, "A family of sockets that the service may not use: what permits "
     "it")
 {

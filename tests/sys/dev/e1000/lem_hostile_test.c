@@ -6,8 +6,8 @@
 
 /*
  * The driver's core with a broken or malicious adapter: gone, stuck, or with
- * random descriptors and CSB.  Errors are counted, no buffer is returned twice,
- * and every call returns.
+ * invalid descriptors and a random CSB.  Errors are counted, no buffer is
+ * returned twice, and every call returns.  core_fuzz.c has random ones.
  */
 
 #include <errno.h>

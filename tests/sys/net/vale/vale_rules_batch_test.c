@@ -364,45 +364,4 @@ TEST(forms, "There is space for both forms of a frame up to one of three "
 	}
 }
 
-TEST(itself, "A frame that has the form is given as it is; one with no space "
-    "for a tag has no other")
-{
-	static const struct {
-		uint32_t	nfrags, len, hdr_len;	/* 0: nothing known */
-		bool		formable;
-	} rows[] = {
-		{ 63, 20, 0, true }, { 64, 20, 0, false },
-		{ 2, 32766, 0, true }, { 3, 21844, 0, true },
-		{ 7, 9362, 0, false }, { 2, 32767, 0, false },
-		{ 1, 600, 508, true }, { 1, 600, 509, false },
-	};
-	uint16_t lens[NETMAP_MAX_FRAGS];
-	struct vale_frag *fg;
-	unsigned int i, j;
-	uint32_t form;
-
-	for (i = 0; i < nitems(rows); i++) {
-		begin();
-		memcpy(memory + ADDRS, "\x88\xb5", 2);
-		for (j = 0; j < nitems(lens); j++)
-			lens[j] = rows[i].len;
-		fg = add(lens, rows[i].nfrags);
-		if (rows[i].hdr_len != 0) {
-			fg->fg_offload = 0;
-			vt.vt_offloads.of_frame[0].f_hdr_len = rows[i].hdr_len;
-		}
-		vale_rules_begin(&vt);
-		ATF_CHECK_EQ(0, vale_rules_form(&vt, 0, 10, false));
-		ATF_CHECK_EQ(0, vale_rules_form(&vt, 0, 0, true));
-		ATF_CHECK_EQ_MSG(rows[i].formable,
-		    vale_rules_formable(&vt, fg), "row %u", i);
-		form = vale_rules_form(&vt, 0, 10, true);
-		ATF_CHECK_EQ(rows[i].formable ? VALE_FORM_FIRST : VALE_END,
-		    form);
-		memcpy(memory + ADDRS, "\x81\x00\x60\x0a", TAG);
-		ATF_CHECK_EQ(0, vale_rules_form(&vt, 0, 10, true));
-		end();
-	}
-}
-
 TEST_PROGRAM

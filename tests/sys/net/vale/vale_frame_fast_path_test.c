@@ -25,8 +25,8 @@
 #include <atf-c.h>
 
 #include "e82545_packet.h"
+#include "fast_path.h"
 #include "libvale.h"
-#include "test.h"
 #include "vale_frame_general.h"
 
 #define	POOL	(256 * 1024)		/* bytes that frames are made of */
@@ -41,39 +41,6 @@ struct world {
 
 static struct world worlds[2];
 static _Alignas(64) uint8_t pool[POOL];
-
-/* The random sequence: how it began, and where it is. */
-static uint32_t		seed, state;
-static unsigned int	step;
-
-/* Begin it.  The configuration variable "seed" selects another one. */
-static void
-seed_set(const atf_tc_t *tc)
-{
-	seed = atf_tc_get_config_var_as_long_wd(tc, "seed", 1);
-	printf("seed %" PRIu32 "\n", seed);
-	state = seed * 2654435761u | 1;
-}
-
-static uint32_t
-rnd(void)
-{
-	return (test_random(&state));
-}
-
-/* 0 to n - 1. */
-static uint32_t
-below(uint32_t n)
-{
-	return (test_below(&state, n));
-}
-
-/* True n times out of `of'. */
-static bool
-chance(unsigned int n, unsigned int of)
-{
-	return (test_chance(&state, n, of));
-}
 
 /* The lengths at which something changes, and one off. */
 static uint32_t

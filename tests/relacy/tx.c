@@ -71,6 +71,21 @@ tx_at_guest(void)
 	memset(&lc->lc_txd[0].addr, 0, sizeof(lc->lc_txd[0].addr));
 }
 
+/* The same by the driver: somebody waits until all packets are sent. */
+static void
+tx_report_guest(void)
+{
+	lem_tx_report(lc);
+	while (!lem_tx_idle(lc)) {
+		mm_wait(&intr);
+		(void)lem_intr(lc);
+		do {
+			lem_tx_clean(lc);
+			lem_tx_report(lc);
+		} while (lem_intr_enable(lc));
+	}
+}
+
 /*
  * Without the CSB: registers, and the status bytes of descriptors.
  */
@@ -141,6 +156,33 @@ lazy_intr(void)
 	} while (!done);
 }
 
+/* A report: the thread that sends waits until its packet is sent. */
+
+static void
+lazy_report_setup(void)
+{
+	bed_setup(LEM_MODE_LAZY);
+	net->tosend = 1;
+	lem_os_write(lc, E82545_ICS, E82545_ICR_RXT0);
+}
+
+static void
+lazy_report_send(void)
+{
+	pthread_mutex_lock(&tx_lock);
+	MM_CHECK(guest_send(0));
+	lem_tx_flush(lc);
+	lem_tx_report(lc);
+	while (!lem_tx_idle(lc)) {
+		pthread_mutex_unlock(&tx_lock);
+		mm_wait(&room);
+		pthread_mutex_lock(&tx_lock);
+	}
+	net->offered = 1;
+	pthread_mutex_unlock(&tx_lock);
+	mm_set(&intr);
+}
+
 const struct mm_scenario tx_scenarios[] = {
 	{ "tx_kick", "the guest sends, the host goes to sleep", 2,
 	  tx_kick_setup, { tx_kick_guest, host_tx }, NULL },
@@ -148,9 +190,13 @@ const struct mm_scenario tx_scenarios[] = {
 	  tx_done_setup, { tx_done_guest, host_tx }, NULL },
 	{ "tx_at", "the ring is full; guest_txkick_at", 2,
 	  tx_at_setup, { tx_at_guest, host_tx }, NULL },
+	{ "tx_report", "packets are awaited", 2,
+	  tx_at_setup, { tx_report_guest, host_tx }, NULL },
 	{ "tx_regs", "transmit without the CSB", 2,
 	  tx_regs_setup, { tx_regs_guest, host_tx }, NULL },
 	{ "lazy", "the ring is full; LEM_MODE_LAZY", 3,
 	  lazy_setup, { lazy_send, lazy_intr, host_tx }, NULL },
+	{ "lazy_report", "a packet is awaited; LEM_MODE_LAZY", 3,
+	  lazy_report_setup, { lazy_report_send, lazy_intr, host_tx }, NULL },
 	{ NULL, NULL, 0, NULL, { NULL }, NULL }
 };

@@ -233,19 +233,34 @@ causes_read(struct lem_core *lc)
 }
 
 /*
- * Return whether the adapter has interrupted for the driver's last request.  An
- * adapter that knows numbers interrupts for the next request whether or not the
- * causes are read.  If not, the interrupt may have another cause.
+ * Return whether the adapter has got to where it was asked to report.  No lock:
+ * a wrong answer costs a read of ICR, or puts it off.
+ */
+static bool
+tx_reported(const struct lem_core *lc)
+{
+	const uint32_t at = atomic_load_32(&lc->lc_tx_at);
+
+	return (at != NET_PARAVIRT_NONE && DISTANCE(at,
+	    atomic_load_32(&lc->lc_csb->host_tdh), lc->lc_ntxd) <
+	    lc->lc_ntxd / 2);
+}
+
+/*
+ * Return whether the adapter has interrupted for the driver's last request, or
+ * for a report.  It then knows numbers, and interrupts for the next one whether
+ * or not the causes are read.  If not, the interrupt may have another cause.
  */
 static bool
 intr_told(const struct lem_core *lc)
 {
 	const struct paravirt_csb *csb = lc->lc_csb;
+	const uint32_t rx = atomic_load_32(&E82545_CSB_HOST_RXTOLD(csb));
+	const uint32_t tx = atomic_load_32(&E82545_CSB_HOST_TXTOLD(csb));
 
-	return (atomic_load_32(&E82545_CSB_HOST_RXTOLD(csb)) ==
-	    atomic_load_32(&lc->lc_rx_asked) ||
-	    atomic_load_32(&E82545_CSB_HOST_TXTOLD(csb)) ==
-	    atomic_load_32(&lc->lc_tx_asked));
+	return (rx == atomic_load_32(&lc->lc_rx_asked) ||
+	    tx == atomic_load_32(&lc->lc_tx_asked) ||
+	    ((rx != 0 || tx != 0) && tx_reported(lc)));
 }
 
 /*
@@ -283,8 +298,8 @@ lem_intr(struct lem_core *lc)
 }
 
 /*
- * Unmask the causes.  Pairs with lem_tx_wait(): lc_intr_on is stored before
- * lc_tx_short is loaded.  The mask pairs with lem_set_mode(), too, whose locks
+ * Unmask the causes.  Pairs with lem_tx_wait() and lem_tx_report(): lc_intr_on
+ * is stored before lc_tx_short and lc_tx_at are loaded.  The mask pairs with lem_set_mode(), too, whose locks
  * are not held here, and which masks the causes after it has set LEM_MODE_POLL.
  * If that was before the write below, the load after it sees the mode.
  */
@@ -296,7 +311,8 @@ intr_unmask(struct lem_core *lc)
 	atomic_store_rel_32(&lc->lc_intr_on, true);
 	atomic_thread_fence_seq_cst();
 	if ((atomic_load_acq_32(&lc->lc_mode) & LEM_MODE_LAZY) == 0 ||
-	    CSB_ON(lc) || atomic_load_acq_32(&lc->lc_tx_short) != 0)
+	    CSB_ON(lc) || atomic_load_acq_32(&lc->lc_tx_short) != 0 ||
+	    atomic_load_acq_32(&lc->lc_tx_at) != NET_PARAVIRT_NONE)
 		causes |= CAUSES_TX(lc);
 	lem_os_write(lc, E82545_IMS, causes);
 	atomic_thread_fence_seq_cst();
@@ -389,7 +405,7 @@ csb_fill(struct lem_core *lc)
 	atomic_store_rel_32(&csb->guest_need_txkick,
 	    kicks && lc->lc_tx_short ? tx : 0);
 	atomic_store_rel_32(&csb->guest_need_rxkick, kicks ? rx : 0);
-	atomic_store_rel_32(&csb->guest_txkick_at, NET_PARAVIRT_NONE);
+	atomic_store_rel_32(&csb->guest_txkick_at, lc->lc_tx_at);
 	rounds_start(lc);
 	atomic_store_rel_32(&csb->guest_csb_on, CSB_ON(lc));
 }

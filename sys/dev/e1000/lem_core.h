@@ -241,6 +241,8 @@ struct lem_core {
 	uint32_t	 lc_tx_short;	/* the host waits for descriptors;
 					   atomic */
 	uint32_t	 lc_tx_want;	/* the number that ends the wait */
+	uint32_t	 lc_tx_at;	/* a report was asked for there, or
+					   NET_PARAVIRT_NONE; atomic */
 	uint64_t	 lc_tx_ctx[2];	/* the context descriptor in force */
 	uint32_t	 lc_tx_batch;	/* first slot of the last batch, */
 	uint16_t	 lc_tx_last[LEM_RING_MAX]; /* last of the others */
@@ -404,6 +406,17 @@ unsigned int lem_tx_clean(struct lem_core *lc);
  * ring.  Transmit lock.
  */
 void	lem_tx_wait(struct lem_core *lc, uint32_t need);
+
+/*
+ * Request an interrupt for packets that were sent, for a host that waits for
+ * them, as for a socket's buffer.  Without LEM_MODE_CSB and LEM_MODE_LAZY, each
+ * batch has one, and this does nothing.  With them, the interrupt comes when
+ * three quarters of the posted descriptors are completed, once: lem_tx_clean()
+ * ends the request, and a host that still waits must call this again.  Packets
+ * that were not flushed do not count.  lem_os_tx_done() may be called meanwhile.
+ * Transmit lock.
+ */
+void	lem_tx_report(struct lem_core *lc);
 
 /*
  * Return the number of free TX descriptors, and whether all are free.  Transmit

@@ -30,6 +30,12 @@
  * neither a lost interrupt nor another caller's lem_tx_clean() can leave them
  * behind.
  *
+ * Reports.  With CSB or LAZY nothing reports a packet that was sent, unless
+ * lem_tx_report() asks for that: by guest_txkick_at in the CSB, else by
+ * unmasking TXDW.  lc_tx_at is then the end of a batch, from which on three
+ * quarters of what was posted are sent; one such request lasts until the head
+ * has passed that.
+ *
  * Waiting for descriptors.  If the ring is short, all packets are posted, then
  * an interrupt is requested (LAZY: TXDW is unmasked; CSB: guest_need_txkick),
  * then the ring is checked again, because completions may have come before the
@@ -214,6 +220,78 @@ tx_reclaim(struct lem_core *lc)
 	return (n);
 }
 
+/*
+ * Reports.
+ */
+
+/*
+ * Return whether the adapter has been asked for a report, and by what the driver
+ * has seen has not got there.
+ */
+static bool
+tx_asked(const struct lem_core *lc)
+{
+	const uint32_t at = DISTANCE(lc->lc_tx_head, lc->lc_tx_at, lc->lc_ntxd);
+
+	return (lc->lc_tx_at != NET_PARAVIRT_NONE && at > 0 &&
+	    at <= DISTANCE(lc->lc_tx_head, lc->lc_tx_posted, lc->lc_ntxd));
+}
+
+/* Ask for a report at `at', or for none. */
+static void
+tx_ask_at(struct lem_core *lc, uint32_t at)
+{
+	atomic_store_rel_32(&lc->lc_tx_at, at);
+	if (CSB_ON(lc))
+		atomic_store_rel_32(&lc->lc_csb->guest_txkick_at, at);
+	atomic_thread_fence_seq_cst();
+}
+
+/*
+ * Return the end of the batch with which three quarters of the posted
+ * descriptors are sent, or NET_PARAVIRT_NONE if there are none.
+ */
+static uint32_t
+tx_report_at(const struct lem_core *lc)
+{
+	const uint32_t n = lc->lc_ntxd, head = lc->lc_tx_head;
+	const uint32_t posted = DISTANCE(head, lc->lc_tx_posted, n);
+	uint32_t at = head;
+
+	while (DISTANCE(head, at, n) < posted - posted / 4)
+		at = NEXT(lc->lc_tx_last[at], n);
+	return (posted > 0 ? at : NET_PARAVIRT_NONE);
+}
+
+/* Unmask TXDW, if no interrupt is being handled: lem_intr_enable() does then. */
+static void
+tx_unmask(struct lem_core *lc)
+{
+	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
+	    atomic_load_acq_32(&lc->lc_intr_on) != 0)
+		lem_os_write(lc, E82545_IMS, CAUSES_TX(lc));
+}
+
+void
+lem_tx_report(struct lem_core *lc)
+{
+	lem_os_assert_tx(lc);
+	if (!USABLE(lc) || POLLING(lc) ||
+	    (lc->lc_mode & (LEM_MODE_CSB | LEM_MODE_LAZY)) == 0)
+		return;
+	/* The next packet that is sent is reported then. */
+	if (lc->lc_tx_short != 0)
+		return;
+	/* What was sent before the adapter saw the request is not reported. */
+	while (!tx_asked(lc)) {
+		tx_ask_at(lc, tx_report_at(lc));
+		if (lc->lc_tx_at == NET_PARAVIRT_NONE)
+			return;
+		tx_unmask(lc);
+		tx_reclaim(lc);
+	}
+}
+
 /* Note that the host waits for descriptors, or no longer waits. */
 static void
 tx_set_short(struct lem_core *lc, bool on)
@@ -235,9 +313,7 @@ lem_tx_wait(struct lem_core *lc, uint32_t need)
 	lc->lc_tx_want = need < LOW(lc) ? LOW(lc) :
 	    need < lc->lc_ntxd ? need : lc->lc_ntxd - 1;
 	tx_set_short(lc, true);
-	if ((lc->lc_mode & ~LEM_MODE_SC) == LEM_MODE_LAZY &&
-	    atomic_load_acq_32(&lc->lc_intr_on) != 0)
-		lem_os_write(lc, E82545_IMS, CAUSES_TX(lc));
+	tx_unmask(lc);
 	tx_reclaim(lc);
 	if (lem_tx_avail(lc) >= need)
 		tx_set_short(lc, false);
@@ -257,6 +333,8 @@ lem_tx_clean(struct lem_core *lc)
 		if (lc->lc_tx_short != 0)
 			n += tx_reclaim(lc);
 	}
+	if (lc->lc_tx_at != NET_PARAVIRT_NONE && !tx_asked(lc))
+		tx_ask_at(lc, NET_PARAVIRT_NONE);
 	if (n > 0 || lc->lc_tx_head == lc->lc_tx_posted || SC_POLLS(lc)) {
 		lc->lc_tx_waiting = SC_POLLS(lc);
 		/* Other pending packets wait for lem_tx_flush(). */
@@ -414,4 +492,5 @@ lem_tx_init(struct lem_core *lc)
 	lc->lc_tx_short = 0;
 	lc->lc_tx_want = LOW(lc);
 	lc->lc_tx_ctx[0] = lc->lc_tx_ctx[1] = 0;
+	lc->lc_tx_at = NET_PARAVIRT_NONE;
 }

@@ -81,6 +81,7 @@ struct lem_tx_buf {
 	dma_addr_t	 dma;
 	uint32_t	 len;		/* bytes mapped, or 0 */
 	uint32_t	 charged;	/* bytes, for netdev_tx_sent_queue() */
+	bool		 awaited;	/* somebody waits until it is sent */
 };
 
 /* Counters that lem_core does not have.  The lock of their side. */
@@ -132,6 +133,7 @@ struct lem_adapter {
 	/* The transmit queue's lock. */
 	int		 tx_budget;	/* NAPI's; 0 outside of it */
 	unsigned int	 tx_xdp;	/* XDP's frames in the ring */
+	unsigned int	 tx_awaited;	/* packets for which somebody waits */
 	unsigned int	 tx_done_packets; /* to report to BQL */
 	unsigned int	 tx_done_bytes;
 	struct lem_seg	 tx_seg[LEM_TX_NEED];

@@ -17,10 +17,12 @@
  * together (netdev_xmit_more()) are flushed together.  A packet's mappings are
  * in the slots from lem_core's tail on.
  *
- * Completion.  With LEM_MODE_CSB and LEM_MODE_LAZY no interrupt reports that
- * packets were sent.  So they are charged to nobody, neither to their socket
- * nor to byte queue limits, and lem_xmit() reclaims those before.  The ring
- * alone limits the senders then.
+ * Completion.  A packet is charged to its socket, and to byte queue limits,
+ * until lem_tx_reclaim() finds that it was sent.  With LEM_MODE_CSB and
+ * LEM_MODE_LAZY the adapter does not report that unless it is asked to:
+ * lem_xmit() reclaims the packets before, lem_poll() does so at each interrupt,
+ * and lem_tx_ask() asks if somebody may wait (lem_tx_awaited()).  What nobody
+ * waits for is reclaimed within a second, by lem_tick().
  */
 
 #include "lem_linux.h"
@@ -291,6 +293,8 @@ lem_os_tx_done(struct lem_core *lc, uint32_t slot)
 		la->tx_done_bytes += b->charged;
 		b->charged = 0;
 	}
+	la->tx_awaited -= b->awaited;
+	b->awaited = false;
 	if (b->kind == LEM_TX_SKB)
 		napi_consume_skb(b->skb, la->tx_budget);
 	else if (b->kind == LEM_TX_PAGE)
@@ -330,6 +334,30 @@ lem_tx_reclaim(struct lem_adapter *la, int budget)
 	if (netif_tx_queue_stopped(txq) && lc->lc_running &&
 	    lc->lc_tx_short == 0)
 		netif_tx_wake_queue(txq);
+}
+
+/*
+ * Return whether somebody may wait until a packet is sent: TCP, which lets few
+ * wait below it and collects what a program writes meanwhile; who gets his
+ * memory back then; any other socket, if its buffer is half full.  Nobody waits
+ * for TCP's acknowledgements.
+ */
+static bool
+lem_tx_awaited(struct sk_buff *skb)
+{
+	if (skb_zcopy(skb) != NULL)
+		return (true);
+	if (skb->destructor == sock_wfree)
+		return (!sock_writeable(skb->sk));
+	return (skb->destructor != NULL && !skb_is_tcp_pure_ack(skb));
+}
+
+/* Have the adapter report what somebody waits for: a socket, or the queue. */
+static void
+lem_tx_ask(struct lem_adapter *la)
+{
+	if (la->tx_awaited != 0 || netif_xmit_stopped(LEM_TXQ(la)))
+		lem_tx_report(&la->core);
 }
 
 /*
@@ -472,9 +500,7 @@ lem_tx_packet(struct lem_adapter *la, struct sk_buff *skb)
 	struct lem_tx_buf *b = &la->tx_buf[lc->lc_tx_tail];
 	struct lem_packet lp = { .lpk_segs = la->tx_seg };
 
-	/* What lem_xmit() orphans may not be a program's memory. */
-	if (skb->len < ETH_HLEN || !lem_tx_offloads(skb, &lp) ||
-	    (!LEM_REPORTS(lc) && skb_orphan_frags(skb, GFP_ATOMIC) != 0))
+	if (skb->len < ETH_HLEN || !lem_tx_offloads(skb, &lp))
 		return (false);
 	if (!lem_tx_map(la, skb, &lp) || lem_tx(lc, &lp) != 0) {
 		lem_tx_unmap(la);
@@ -486,12 +512,9 @@ lem_tx_packet(struct lem_adapter *la, struct sk_buff *skb)
 	    max_t(unsigned int, skb_shinfo(skb)->gso_segs, 1) : 1;
 	la->tx_stats.bytes += skb->len;
 	skb_tx_timestamp(skb);
-	if (LEM_REPORTS(lc))
-		b->charged = skb->len;
-	else {
-		skb_orphan(skb);
-		nf_reset_ct(skb);
-	}
+	b->charged = skb->len;
+	b->awaited = lem_tx_awaited(skb);
+	la->tx_awaited += b->awaited;
 	return (true);
 }
 
@@ -513,7 +536,7 @@ lem_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (!lc->lc_running || lc->lc_dead || !lem_tx_packet(la, skb)) {
 		la->tx_stats.dropped++;
 		dev_kfree_skb_any(skb);
-	} else if (LEM_REPORTS(lc))
+	} else
 		flush = __netdev_tx_sent_queue(txq, len, !flush);
 	if (lc->lc_running && lem_tx_avail(lc) < LEM_TX_NEED) {
 		/* This flushes, too. */
@@ -522,8 +545,10 @@ lem_xmit(struct sk_buff *skb, struct net_device *dev)
 		if (lem_tx_avail(lc) >= LEM_TX_NEED)
 			netif_tx_start_queue(txq);
 	}
-	if (flush)
+	if (flush) {
 		lem_tx_flush(lc);
+		lem_tx_ask(la);
+	}
 	return (NETDEV_TX_OK);
 }
 
@@ -616,6 +641,7 @@ lem_poll(struct napi_struct *napi, int budget)
 	__netif_tx_lock(LEM_TXQ(la), smp_processor_id());
 	lem_tx_reclaim(la, budget);
 	lem_tx_flush(lc);
+	lem_tx_ask(la);
 	__netif_tx_unlock(LEM_TXQ(la));
 	if (n >= budget || !napi_complete_done(napi, n))
 		return (n);

@@ -280,6 +280,122 @@ LEM_TEST(tx_lazy_report, test_create(LEM_MODE_LAZY, 2048, 1500), "RS is set in "
 	test_check_sent(t, 60);
 }
 
+/* Reports in a mode, whose interrupt has `exits' exits. */
+static void
+check_reports(struct lem_test *t, uint64_t exits)
+{
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i;
+
+	/* Nobody has asked. */
+	test_send(t, 40, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(0, test_raised(t));
+	(void)lem_tx_clean(lc);
+	/* One packet, one interrupt, whoever asks how often. */
+	for (i = 0; i < 3; i++) {
+		test_send(t, 1, 60);
+		(void)test_exits(t);
+		lem_tx_report(lc);
+		lem_tx_report(lc);
+		ATF_CHECK_EQ((lc->lc_mode & LEM_MODE_CSB) == 0,
+		    test_exits(t));
+		test_settle(t);
+		ATF_CHECK_EQ(1, test_raised(t));
+		ATF_CHECK_EQ(exits, test_exits(t));
+		ATF_CHECK(lem_tx_idle(lc));
+	}
+	/* Of many, too, until somebody asks again. */
+	test_send(t, 100, 60);
+	lem_tx_report(lc);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK(lem_tx_idle(lc));
+	test_send(t, 1, 60);
+	test_settle(t);
+	ATF_CHECK_EQ(0, test_raised(t));
+	(void)lem_tx_clean(lc);
+	/* What has been sent before needs none. */
+	test_send(t, 5, 60);
+	host_run(t->h);
+	(void)test_exits(t);
+	lem_tx_report(lc);
+	ATF_CHECK(lem_tx_idle(lc));
+	lem_tx_report(lc);
+	test_settle(t);
+	ATF_CHECK_EQ((lc->lc_mode & LEM_MODE_CSB) == 0, test_raised(t));
+	(void)test_exits(t);
+	/* What is not posted does not count. */
+	ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+	lem_tx_report(lc);
+	ATF_CHECK_EQ(0, test_exits(t));
+	lem_tx_flush(lc);
+	test_settle(t);
+	ATF_CHECK_EQ(0, test_raised(t));
+	test_check_sent(t, 60);
+}
+
+TEST(tx_report, "A report is one interrupt when packets are sent for which "
+    "somebody waits; a mode with an interrupt for each batch needs none")
+{
+	struct lem_test *t;
+
+	t = test_create(LEM_MODE_LAZY, 2048, 1500);
+	check_reports(t, INTR_EXITS);
+	test_destroy(t);
+	t = test_create(LEM_MODE_CSB, 2048, 1500);
+	check_reports(t, INTR_EXITS_CSB);
+	test_destroy(t);
+	t = test_create(LEM_MODE_CSB | LEM_MODE_LAZY, 2048, 1500);
+	check_reports(t, INTR_EXITS_CSB);
+	test_destroy(t);
+	t = test_create(0, 2048, 1500);
+	test_send(t, 1, 60);
+	(void)test_exits(t);
+	lem_tx_report(&t->g.lc);
+	ATF_CHECK_EQ(0, test_exits(t));
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	test_destroy(t);
+}
+
+TEST(tx_report_at, "With the CSB a report is due at the end of a batch, with "
+    "three quarters of what is posted; a packet more does not change that")
+{
+	struct lem_test *t = test_create(LEM_MODE_CSB, 2048, 1500);
+	struct lem_core *lc = &t->g.lc;
+	unsigned int i, j;
+
+	/* Over the end of the ring, too: batches of three packets. */
+	for (i = 0; i < 20; i++) {
+		ATF_REQUIRE(lem_tx_idle(lc));
+		for (j = 0; j < 60; j++) {
+			ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
+			if (j % 3 == 2)
+				lem_tx_flush(lc);
+		}
+		lem_tx_report(lc);
+		ATF_CHECK_EQ((lc->lc_tx_head + 45) % TEST_RING,
+		    lc->lc_csb->guest_txkick_at);
+		test_send(t, 30, 60);
+		lem_tx_report(lc);
+		ATF_CHECK_EQ((lc->lc_tx_head + 45) % TEST_RING,
+		    lc->lc_csb->guest_txkick_at);
+		test_settle(t);
+		ATF_CHECK_EQ(1, test_raised(t));
+		ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->guest_txkick_at);
+	}
+	/* Short of descriptors, an interrupt comes anyway. */
+	while (guest_send(&t->g, test_peer, 60) == 0)
+		continue;
+	lem_tx_report(lc);
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, lc->lc_csb->guest_txkick_at);
+	test_settle(t);
+	ATF_CHECK_EQ(1, test_raised(t));
+	ATF_CHECK(lem_tx_idle(lc));
+	test_destroy(t);
+}
+
 LEM_TEST(tx_poll, test_create(LEM_MODE_POLL, 2048, 1500), "Polling: no "
     "interrupt, one register access for each flush")
 {

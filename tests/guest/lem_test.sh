@@ -314,6 +314,51 @@ csb_stream()
 	valed_counters
 }
 
+# charged: a socket of vm1 has more than half of its buffer in what was not sent.
+charged()
+{
+	on vm1 "cat /proc/net/udp" > sockets
+	awk '$3 == "0200000A:138A" && $5 >= "00019000:" { some = 1 }
+	    END { exit !some }' sockets
+}
+
+guest_case charged "A packet is charged to its socket until it is sent, with the CSB \
+and lazy completion, too; then its sender goes on"
+charged_body()
+{
+	local mode
+
+	lem_guests 2
+	for mode in "csb on tx_lazy off" "csb off tx_lazy on" \
+	    "csb off tx_lazy off"; do
+		on vm1 "ethtool --set-priv-flags eth0 $mode"
+		pings vm1 10.0.0.2
+		on vm2 "rm -f /tmp/recv
+		    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
+		    wait_port 5002"
+		kill -STOP "$(cat valed.pid)"
+		on vm1 "wire udp-send 10.0.0.2 5002 1400 1000 > /tmp/sent 2>&1 \
+		    < /dev/null &"
+		wait_until "$mode: a full buffer" charged ||
+		    wrong "$mode: not charged: $(cat sockets)"
+		kill -CONT "$(cat valed.pid)"
+		on vm2 "wait_word good /tmp/recv"
+	done
+	# Without reports, a buffer of two datagrams has space once a second.
+	on vm1 "sysctl -q -w net.core.wmem_default=4608"
+	for mode in "csb on tx_lazy off" "csb off tx_lazy on"; do
+		on vm1 "ethtool --set-priv-flags eth0 $mode"
+		pings vm1 10.0.0.2
+		on vm2 "rm -f /tmp/recv
+		    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
+		    wait_port 5002"
+		on vm1 "wire udp-send 10.0.0.2 5002 1400 1000"
+		on vm2 "wait_word good /tmp/recv"
+	done
+	clean vm1
+	finish
+}
+
 guest_case reads "With the CSB and MSI, no register read for an interrupt"
 reads_body()
 {

@@ -328,7 +328,7 @@ adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 	}
 }
 
-/* Whether an adapter has saved its state, or hangs: it has not quiesced. */
+/* Return whether an adapter has saved its state, or hangs: it has not quiesced. */
 static bool
 saved_or_hangs(struct adapter *ad)
 {

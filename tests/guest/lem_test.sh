@@ -435,7 +435,7 @@ csb_body()
 	on vm2 "wire udp-recv 5003 > /tmp/recv 2>&1 < /dev/null &
 	    wait_port 5003; killall -STOP wire"
 	on vm1 "wire udp-send 10.0.0.2 5003 60 5000 > /dev/null 2>&1 &
-	    wait_sent 5000; killall wire"
+	    wait_sent 4000; killall wire"
 	drained
 	on vm2 "grep ':138B ' /proc/net/udp6" > socket
 	cat socket

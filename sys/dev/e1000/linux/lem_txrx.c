@@ -314,18 +314,15 @@ lem_tx_stop(struct lem_adapter *la)
 }
 
 /*
- * Reclaim packets that were sent, and let the stack send again if it waits for
- * descriptors.  `budget' is NAPI's, or 0.
+ * Report reclaimed packets to byte queue limits, and let the stack send again if
+ * it waits for descriptors.
  */
 static void
-lem_tx_reclaim(struct lem_adapter *la, int budget)
+lem_tx_completed(struct lem_adapter *la)
 {
 	struct lem_core *lc = &la->core;
 	struct netdev_queue *txq = LEM_TXQ(la);
 
-	la->tx_budget = budget;
-	lem_tx_clean(lc);
-	la->tx_budget = 0;
 	if (la->tx_done_packets != 0) {
 		netdev_tx_completed_queue(txq, la->tx_done_packets,
 		    la->tx_done_bytes);
@@ -334,6 +331,16 @@ lem_tx_reclaim(struct lem_adapter *la, int budget)
 	if (netif_tx_queue_stopped(txq) && lc->lc_running &&
 	    lc->lc_tx_short == 0)
 		netif_tx_wake_queue(txq);
+}
+
+/* Reclaim packets that were sent.  `budget' is NAPI's, or 0. */
+static void
+lem_tx_reclaim(struct lem_adapter *la, int budget)
+{
+	la->tx_budget = budget;
+	lem_tx_clean(&la->core);
+	la->tx_budget = 0;
+	lem_tx_completed(la);
 }
 
 /*
@@ -356,8 +363,11 @@ lem_tx_awaited(struct sk_buff *skb)
 static void
 lem_tx_ask(struct lem_adapter *la)
 {
-	if (la->tx_awaited != 0 || netif_xmit_stopped(LEM_TXQ(la)))
-		lem_tx_report(&la->core);
+	if (la->tx_awaited == 0 && !netif_xmit_stopped(LEM_TXQ(la)))
+		return;
+	lem_tx_report(&la->core);
+	/* What was sent meanwhile has no report. */
+	lem_tx_completed(la);
 }
 
 /*

@@ -13,8 +13,11 @@
  * type LOOP_READ_NEW are edge triggered.  Handlers may add, enable, disable and
  * delete any event, including their own.
  *
- * Any thread may call loop_stop(); the other functions are the loop's own
- * thread's.  After loop_disable() or loop_delete() the handler is not called.
+ * Any thread may call loop_enable(), loop_disable(), loop_delete() and
+ * loop_stop(); the other functions are the loop's own thread's.  If that thread
+ * calls loop_disable() or loop_delete(), the handler is not called after that.
+ * If another thread does, the handler may still run once, or be running, when
+ * the function returns.
  */
 
 #ifndef _LOOP_H_
@@ -34,9 +37,9 @@ struct loop_event;
 
 /*
  * Call func(fd, arg) when the event occurs; after loop_add_disabled(), not
- * before loop_enable().  A descriptor has an event of each type at most.
- * Returns NULL with errno: EPERM if epoll(7) does not accept the fd (a regular
- * file), or that of epoll_ctl(2) or malloc(3).
+ * before loop_enable().  A loop accepts a pair of fd and type once.  Returns
+ * NULL with errno: EEXIST if the pair exists, EPERM if epoll(7) does not accept
+ * the fd (a regular file), or that of epoll_ctl(2) or malloc(3).
  */
 struct loop_event *loop_add(int fd, enum loop_type type,
 	    void (*func)(int fd, void *arg), void *arg);
@@ -77,18 +80,16 @@ void	loop_poll(uint64_t ns);
 
 /*
  * Return the calling thread's loop, for another thread to stop, or NULL with
- * errno.  The first call makes the loop, and loop_end() frees it, if there is
- * one, when its events have been deleted.
+ * errno.  The loop is valid as long as the thread exists.
  */
 struct loop *loop_self(void);
-void	loop_end(void);
 
 /* Run the calling thread's loop until loop_stop().  Exits if it cannot. */
 void	loop_run(void);
 
 /*
- * Have loop_run() return at the end of the round in progress.  If the thread is
- * not in loop_run(), its next call returns at once.
+ * Have loop_run() return when the current handler does.  If the thread is not
+ * in loop_run(), its next call returns at once.
  */
 void	loop_stop(struct loop *loop);
 

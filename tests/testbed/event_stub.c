@@ -141,11 +141,6 @@ loop_self(void)
 }
 
 void
-loop_end(void)
-{
-}
-
-void
 loop_stop(struct loop *loop)
 {
 	REQUIRE(loop == loop_self());

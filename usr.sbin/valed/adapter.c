@@ -409,7 +409,6 @@ adapter_close(struct adapter *ad)
 		close(ad->work_fd);
 	if (ad->timer_fd != -1)
 		close(ad->timer_fd);
-	loop_end();
 }
 
 static void *

@@ -63,7 +63,7 @@ static struct state {
 	bool		 counts;	/* since fail_calls() */
 	int		 error;		/* of fail_calls_error(), or 0 */
 	uint32_t	 site_calls;	/* of the site to fail */
-	struct fail_held held;		/* but for descriptors */
+	struct fail_held held;		/* without descriptors */
 	uint32_t	 nsites;
 	uintptr_t	 offset[SITES_MAX];
 } *state;

@@ -114,8 +114,8 @@ int	vc_metrics(FILE *f, bool openmetrics);
 void	vc_show_metrics(bool openmetrics);
 
 /*
- * Read a request from stdin, and reply to stdout.  Returns within a time,
- * whoever the client is.  valectl_http.c.
+ * Read a request from stdin, and reply to stdout.  The time is limited, also for
+ * a client that neither sends nor reads.  valectl_http.c.
  */
 void	vc_http(void);
 

@@ -11,6 +11,7 @@
 #include <sys/systm.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "peer_mem_impl.h"
@@ -25,7 +26,7 @@ void
 peer_mem_init(struct peer_mem *dma, uint64_t limit,
     void (*pause)(void *arg, bool paused), void *arg)
 {
-	memset(dma, 0, sizeof(*dma));
+	memset(dma, 0, offsetof(struct peer_mem, mapping));
 	dma->last = &dma_none;
 	dma->seq = UINT32_MAX - 7;	/* it wraps early, in tests, too */
 	dma->limit = limit == 0 ? PEER_MEM_BYTES : MIN(limit, PEER_MEM_BYTES);

@@ -132,8 +132,9 @@ struct peer_mem {
 	uint64_t	tagged;		/* of the last one */
 	uint32_t	file_next;	/* what mapping.file may be, at least */
 	uint32_t	file_hint;	/* what it is if that is free, or 0 */
-	struct peer_mem_mapping mapping[PEER_MEM_MAPPINGS];
 	struct peer_mem_joined joined[PEER_MEM_JOINS];
+	/* What is not used has any value: most pages stay untouched. */
+	struct peer_mem_mapping mapping[PEER_MEM_MAPPINGS];
 	struct peer_mem_leaf *leaf[PEER_MEM_LEAVES];
 };
 

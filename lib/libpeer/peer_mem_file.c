@@ -58,6 +58,8 @@ mapping_alloc(struct peer_mem *dma)
 			return (&dma->mapping[i]);
 	if (i == PEER_MEM_MAPPINGS)
 		return (NULL);
+	atomic_store_64(&dma->mapping[i].size, 0);
+	dma->mapping[i].nranges = dma->mapping[i].file = 0;
 	atomic_store_32(&dma->nmappings, i + 1);
 	return (&dma->mapping[i]);
 }
@@ -255,7 +257,6 @@ file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	m->dev = f->dev;
 	m->ino = f->ino;
 	m->prot = prot;
-	m->nranges = 0;
 	mapping_set(m, p, end - start, f->page);
 	dma->mapped += end - start;
 	file_keep(dma, m, f->fd);

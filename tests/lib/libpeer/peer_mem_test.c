@@ -31,6 +31,7 @@
 #include "guest_memory.h"
 #include "test.h"
 #include "touch.h"
+#include "peer_keep.h"
 #include "peer_mem.h"
 #include "wrap.h"
 
@@ -564,6 +565,18 @@ refused(int error, const char *reason, int fd, uint64_t offset, uint64_t gpa,
 	ATF_CHECK_STREQ(reason, why);
 }
 
+static unsigned int removals;
+
+static void
+count_removal(void *arg __attribute__((__unused__)),
+    const char *name __attribute__((__unused__)))
+{
+	removals++;
+}
+
+/* Nothing is put there. */
+static const struct peer_keep none_kept = { .pke_remove = count_removal };
+
 TEST(reasons, "A range that is refused has an errno and a reason")
 {
 	const char *const bad_range =
@@ -592,11 +605,16 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	fstat_error = EIO;
 	refused(EINVAL, past_end, fd, 0, 0, PAGE);
 	fstat_error = 0;
+	/* The place in the table is free, whatever was in that memory. */
+	peer_mem_set_keep(&dma, &none_kept);
 	mmap_error = ENOMEM;
 	refused(ENOMEM, "memory cannot be mapped", fd, 0, 0, PAGE);
 	ATF_CHECK_EQ(ENOMEM, peer_mem_map(&dma, fd, 0, 0, PAGE, PROT_READ,
 	    &why));
 	ATF_CHECK_EQ(RW, mmap_prot);
+	ATF_CHECK_EQ(0, dma.mapping[0].size);
+	ATF_CHECK_EQ(0, removals);
+	peer_mem_set_keep(&dma, NULL);
 	mmap_error = 0;
 	malloc_fails = true;
 	refused(ENOMEM, "no memory for the table of ranges", fd, 0, 0, PAGE);
@@ -872,6 +890,33 @@ TEST(change_seen, "peer_mem_host() finds nothing in a table that changes while "
 	ATF_REQUIRE_EQ(1, d->n);
 	ATF_CHECK(peer_mem_host(d, p, &host));
 	peer_mem_clear(d);
+}
+
+TEST(untouched, "A table takes no page for mappings and ranges that it has not")
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t n = howmany(sizeof(struct peer_mem), page);
+	unsigned char present[64];
+	struct peer_mem *d;
+	size_t i, taken;
+	int fd;
+
+	ATF_REQUIRE(n <= sizeof(present));
+	/* Shared memory: the kernel makes no huge page of it. */
+	d = mmap(NULL, n * page, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANON, -1, 0);
+	ATF_REQUIRE(d != MAP_FAILED);
+	peer_mem_init(d, 0, no_pause, NULL);
+	fd = memory(0, PAGE, SEALS);
+	ATF_REQUIRE_EQ(0, peer_mem_map(d, fd, 0, 0, PAGE, RW, &why));
+	ATF_REQUIRE(peer_mem_addr(d, 0, PAGE, RW) != NULL);
+	ATF_REQUIRE_EQ(0, mincore(d, n * page, present));
+	for (i = taken = 0; i < n; i++)
+		taken += present[i] & 1;
+	/* The head, and the first leaf. */
+	ATF_CHECK_MSG(taken <= 2, "%zu of %zu pages", taken, n);
+	peer_mem_clear(d);
+	munmap(d, n * page);
 }
 
 TEST_PROGRAM

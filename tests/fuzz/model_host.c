@@ -313,6 +313,7 @@ model_begin(const struct model_workers *workers, enum e82545_kind kind)
 	config.ec_kind = kind;
 	config.ec_csb = E82545_CSB_ON;
 	config.ec_name = "fuzz";
+	memset(model_memory, 0, sizeof(model_memory));
 	config.ec_memory = model_memory;
 	config.ec_memory_size = sizeof(model_memory);
 	h->dev = e82545_create(&config, &model_ops, h, &h->port);

@@ -207,17 +207,15 @@ e82545_memory_parts(struct e82545 *dev, void *memory)
 	dev->rxq = (void *)(p + l.rxq);
 }
 
-/* Allocate the memory of an adapter, zeros.  Returns NULL if there is none. */
+/* Get the memory of an adapter, zeros.  Returns NULL if there is none. */
 static struct e82545 *
 memory_get(const struct e82545_config *config)
 {
-	const size_t size = e82545_memory_size();
 	struct e82545 *dev = config->ec_memory;
 
-	if (dev != NULL)
-		memset(dev, 0, size);
-	else if ((dev = calloc(1, size)) == NULL)
+	if (dev == NULL && (dev = calloc(1, e82545_memory_size())) == NULL)
 		return (NULL);
+	MPASS(dev->type == NULL);
 	dev->allocated = config->ec_memory == NULL;
 	e82545_memory_parts(dev, dev);
 	return (dev);

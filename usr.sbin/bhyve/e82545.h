@@ -174,8 +174,9 @@ struct e82545_config {
 	 * Where the state of the adapter lies as long as it exists, or NULL:
 	 * the model allocates memory.  The memory must outlive the adapter,
 	 * begin at a multiple of E82545_MEMORY_ALIGN, and have at least
-	 * e82545_memory_size() bytes; e82545_create() overwrites them.  If it
-	 * outlives the process, e82545_salvage() finds the state there.
+	 * e82545_memory_size() bytes, zeros when e82545_create() is called,
+	 * which leaves most pages untouched.  If it outlives the process,
+	 * e82545_salvage() finds the state there.
 	 */
 	void		*ec_memory;
 	size_t		ec_memory_size;	/* bytes */

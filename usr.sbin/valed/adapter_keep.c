@@ -177,15 +177,20 @@ keep_map(const struct adapter_config *ac, uint64_t size)
 	return (ak);
 }
 
-/* Allocate memory that is not kept: there is no store. */
+/*
+ * Allocate memory that is not kept: there is no store.  Nobody touches most of
+ * it, buffers and arrays of batches: no memset(3).
+ */
 static struct adapter_keep *
 keep_new(uint64_t size)
 {
-	struct adapter_keep *ak = aligned_alloc(E82545_MEMORY_ALIGN, size);
+	void *memory = calloc(1, size + E82545_MEMORY_ALIGN);
+	struct adapter_keep *ak;
 
-	if (ak == NULL)
+	if (memory == NULL)
 		return (NULL);
-	memset(ak, 0, size);
+	ak = (void *)roundup2((uintptr_t)memory, E82545_MEMORY_ALIGN);
+	ak->ak_allocated = memory;
 	ak->ak_fd = -1;
 	return (ak);
 }
@@ -230,7 +235,7 @@ adapter_keep_free(struct adapter *ad)
 	if (ak->ak_journal != NULL)
 		munmap(ak->ak_journal, sizeof(*ak->ak_journal));
 	if (ak->ak_fd == -1) {
-		free(ak);
+		free(ak->ak_allocated);
 		return;
 	}
 	close(ak->ak_fd);

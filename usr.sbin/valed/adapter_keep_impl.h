@@ -49,7 +49,8 @@ struct adapter_keep {
 	struct adapter_keep *ak_old;	/* of the earlier process, or NULL */
 	struct adapter_saved *ak_saved;	/* or NULL */
 	uint64_t	 ak_old_size, ak_saved_size;
-	int		 ak_fd;		/* of the memory, or -1 */
+	int		 ak_fd;		/* of the memory, or -1: then */
+	void		*ak_allocated;	/* calloc(3) returned this */
 	struct adapter	 ak_adapter;
 };
 

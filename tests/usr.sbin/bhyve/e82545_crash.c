@@ -353,6 +353,7 @@ crash_create(struct crash *c, void *memory)
 	struct e82545_config config;
 
 	crash_config(c, &config);
+	memset(memory, 0, CRASH_MODEL);
 	config.ec_memory = memory;
 	config.ec_memory_size = CRASH_MODEL;
 	REQUIRE(e82545_memory_size() <= CRASH_MODEL);

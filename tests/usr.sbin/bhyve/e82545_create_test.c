@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
@@ -101,8 +102,9 @@ TEST(memory, "The state of an adapter lies in the host's memory, which is long "
 	memory = aligned_alloc(E82545_MEMORY_ALIGN,
 	    size + E82545_MEMORY_ALIGN);
 	ATF_REQUIRE(memory != NULL);
-	/* What was there does not matter, nor changes what lies behind. */
-	memset(memory, 0xa5, size + E82545_MEMORY_ALIGN);
+	/* What lies behind does not change. */
+	memset(memory, 0, size);
+	memset(memory + size, 0xa5, E82545_MEMORY_ALIGN);
 	c.ec_memory = memory;
 	c.ec_memory_size = size;
 	count_begin(0);
@@ -135,6 +137,43 @@ TEST(memory, "The state of an adapter lies in the host's memory, which is long "
 	ATF_CHECK(e82545_create(&c, &host_ops, h, &h->port) == NULL);
 	ATF_CHECK_EQ(EINVAL, errno);
 	free(memory);
+	host_destroy(h);
+}
+
+TEST(pages, "An adapter takes no page of its memory for what only batches use")
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	const size_t n = howmany(e82545_memory_size(), page);
+	struct e82545_config c = config;
+	unsigned char present[1024];
+	unsigned int kind, taken;
+	struct e82545 *dev;
+	struct host *h;
+	void *memory;
+	size_t i;
+
+	h = host_create(HOST_RAM);
+	ATF_REQUIRE(n <= sizeof(present));
+	for (kind = 0; kind < E82545_NKINDS; kind++) {
+		/* Shared memory: the kernel makes no huge page of it. */
+		memory = mmap(NULL, n * page, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANON, -1, 0);
+		ATF_REQUIRE(memory != MAP_FAILED);
+		c.ec_kind = kind;
+		c.ec_memory = memory;
+		c.ec_memory_size = n * page;
+		dev = e82545_create(&c, &host_ops, h, &h->port);
+		ATF_REQUIRE(dev != NULL);
+		ATF_REQUIRE(mincore(memory, n * page, (void *)present) == 0);
+		for (i = taken = 0; i < n; i++)
+			taken += present[i] & 1;
+		/* All of struct e82545, and the heads of four queues. */
+		ATF_CHECK_MSG(taken > 0 && taken <=
+		    howmany(sizeof(struct e82545), page) + 6, "%u of %zu pages",
+		    taken, n);
+		e82545_destroy(dev);
+		munmap(memory, n * page);
+	}
 	host_destroy(h);
 }
 

@@ -370,13 +370,15 @@ static struct vale_port *
 port_alloc(const char *name, const struct vale_params *params,
     const struct vale_user_port *up)
 {
-	const size_t size = vale_port_size(params->rings);
 	struct vale_port *port;
+	void *memory;
 
-	port = aligned_alloc(VALE_CACHE_LINE, size);
-	if (port == NULL)
+	/* Nobody touches most of it, arrays of batches: no memset(3). */
+	memory = calloc(1, vale_port_size(params->rings) + VALE_CACHE_LINE);
+	if (memory == NULL)
 		return (NULL);
-	memset(port, 0, size);
+	port = (void *)roundup2((uintptr_t)memory, VALE_CACHE_LINE);
+	port->vp_memory = memory;
 	memcpy(port->vp_common.name, name, strlen(name));
 	port->vp_common.indirect_max = INDIRECT_MAX;
 	port->vp_rules = &vale_rules_none;
@@ -389,7 +391,7 @@ port_alloc(const char *name, const struct vale_params *params,
 		port->vp_closed = up->up_closed;
 	}
 	if (port_filter(port, params) == -1) {
-		free(port);
+		free(memory);
 		return (NULL);
 	}
 	return (port);
@@ -439,7 +441,7 @@ vale_port_new(const char *name, const struct vale_params *params,
 	error = pthread_mutex_init(&port->vp_rate_lock, NULL);
 	if (error != 0) {
 		free(port->vp_filter);
-		free(port);
+		free(port->vp_memory);
 		errno = error;
 		return (NULL);
 	}
@@ -466,7 +468,7 @@ vale_port_free(struct vale_port *port)
 	pthread_mutex_destroy(&port->vp_rate_lock);
 	vale_rules_free(port->vp_rules);
 	free(port->vp_filter);
-	free(port);
+	free(port->vp_memory);
 }
 
 int

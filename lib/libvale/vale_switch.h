@@ -73,6 +73,7 @@ struct vale_port {
 	bool			 vp_monitor;	/* only a mirror: not in
 						   vs_port */
 	struct vale_insn	*vp_filter;	/* of a monitor, or NULL */
+	void			*vp_memory;	/* what calloc(3) returned */
 	struct vale_region	 vp_region;
 	/* Written while no view has the port: vale_view.c. */
 	uint8_t			 vp_header;	/* vale_set_header() */

@@ -95,6 +95,7 @@
 #include <err.h>
 #include <errno.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,9 @@
 #include "valed_supervisor.h"
 #include "valed_watch.h"
 #include "valed_why.h"
+
+/* Bytes of memory that malloc(3) maps. */
+#define	LARGE		(128 * 1024)
 
 _Static_assert(VALED_MAXADAPTERS == CTL_NAMES_ADAPTERS,
     "the ports of all adapters have names");
@@ -251,6 +255,12 @@ main(int argc, char **argv)
 	int signal_fd;
 
 	peer_log_init("valed");
+	/*
+	 * Map what is large, always, so that calloc(3) need not write zeros
+	 * there, and free(3) gives it back: by default that ends when a large
+	 * piece is freed, as after a restart.
+	 */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	/* A line is one write(2): other processes have the same stderr. */
 	setlinebuf(stderr);
 	valed_activation_init();

@@ -4,6 +4,7 @@
 
 """valed -R: what clients see of its restarts, for valed_restart_test.sh."""
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -24,6 +25,7 @@ from ctl_client import HOSTIF
 from vfu_client import *
 
 VALECTL = os.environ["VALECTL"]
+PR_SET_THP_DISABLE = 41
 
 
 def answers():
@@ -1725,6 +1727,49 @@ def programs():
     assert cap.wait(WAIT_S) == 69, cap.stderr.read()
 
 
+def resident(pid):
+    """KB of a process's memory, without that of the guests."""
+    kb, guest = 0, False
+    with open("/proc/%d/smaps" % pid) as f:
+        for line in f:
+            if re.match("[0-9a-f]+-[0-9a-f]+ ", line):
+                guest = "/memfd:guest" in line
+            elif line.startswith("Pss:") and not guest:
+                kb += int(line.split()[1])
+    return kb
+
+
+def idle():
+    """An adapter whose guest does nothing takes few pages: none for buffers and
+    for what batches use, also in memory that is kept; restarts leave none."""
+    with open(os.environ["VALED"], "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("a sanitizer has memory for each page")
+
+    def taken(valed, n):
+        """KB with so many adapters, first, and after each of the ends."""
+        kb = []
+        with valed(["vm%d" % i for i in range(n)]) as v, \
+                contextlib.ExitStack() as stack:
+            drivers = [stack.enter_context(Driver(p)) for p in v.paths]
+            ends = [lambda: None]
+            if valed is Supervised:
+                ends += [v.restart, v.crash]
+            for end in ends:
+                end()
+                for d in drivers:
+                    d.get(STATUS)
+                kb.append(resident(getattr(v, "serving", v.proc.pid)))
+        return kb
+    # Huge pages would be the kernel's choice; children inherit this.
+    assert ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0
+    for valed in Valed, Supervised:
+        each = [(many - few) / 16 for few, many in zip(taken(valed, 4),
+                                                       taken(valed, 20))]
+        print("%s: %s KB" % (valed.__name__, each))
+        assert each[0] <= 250 and max(each) <= 300, (valed, each)
+
+
 def port_counters():
     out = subprocess.run([VALECTL, "-c", "control", "-j", "-k", "vale0:vm1"],
                          check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -1776,4 +1821,4 @@ if __name__ == "__main__":
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
                                   signals, moves, moving, interfaces, ending,
-                                  noted, alone, hanging)})
+                                  noted, alone, hanging, idle)})

@@ -48,5 +48,6 @@ told: what a process that a client has taken over tells the supervisor
 interfaces: attached interfaces in the store that are not valid are lost, after a line
 moves: an adapter that was moved goes on at its new port
 moving: so it does at one of both if the process ends while it is moved
+idle: an adapter whose guest does nothing takes few pages, kept or not, and after restarts
 link: a guest sees the link of its port as it is after a restart
 END

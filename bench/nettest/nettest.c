@@ -10,12 +10,13 @@
  *	nettest [-p port] serve [address]
  *	nettest [-p port] [-r rate] udp address size seconds
  *	nettest [-p port] [-n streams] [-w bytes] tcp address seconds
- *	nettest [-p port] rr address seconds
+ *	nettest [-p port] [-r rate] rr address seconds
  *
  * udp sends datagrams of `size' bytes (1 to 65507) as fast as it can, or `rate'
  * a second; tcp sends a pattern over `streams' connections (1), `bytes' with
  * each write (65536), and has the server compare it; rr sends a byte and waits
- * for its answer, again and again.  Each prints one line:
+ * for its answer, again and again, or `rate' times a second.  Each prints one
+ * line:
  *
  *	udp size=8 seconds=1.000 sent=15874 full=0 received=15874
  *	tcp streams=1 seconds=5.012 bytes=52428800
@@ -129,7 +130,7 @@ usage(void)
 	    "       nettest [-p port] [-r rate] udp address size seconds\n"
 	    "       nettest [-p port] [-n streams] [-w bytes] tcp address "
 	    "seconds\n"
-	    "       nettest [-p port] rr address seconds\n");
+	    "       nettest [-p port] [-r rate] rr address seconds\n");
 	exit(2);
 }
 
@@ -197,8 +198,7 @@ main(int argc, char **argv)
 			c.chunk = NETTEST_CHUNK;
 		c.seconds = number(argv[2], 86400);
 		nettest_tcp(&c);
-	} else if (strcmp(what, "rr") == 0 && argc == 3 && !for_tcp &&
-	    c.rate == 0) {
+	} else if (strcmp(what, "rr") == 0 && argc == 3 && !for_tcp) {
 		c.seconds = number(argv[2], 86400);
 		nettest_rr(&c);
 	} else

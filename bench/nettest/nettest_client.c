@@ -60,7 +60,7 @@ answer(int fd, char line[NETTEST_LINE])
 }
 
 /*
- * Wait until packet `n' is due: asleep if there is time, so that the
+ * Wait until packet or transaction `n' is due: asleep if there is time, so that the
  * processor's time is that of the packets.  Returns the time.
  */
 static uint64_t
@@ -219,6 +219,8 @@ nettest_rr(const struct nettest_client *c)
 	start = now = now_ns();
 	end = start + c->seconds * SECOND;
 	while (now < end) {
+		if (c->rate != 0)
+			now = pace(start, times.n, c->rate);
 		begun = now;
 		if (nettest_write(fd, &byte, 1) == -1 ||
 		    read(fd, &byte, 1) != 1)

@@ -295,9 +295,13 @@ END {
 	head()
 	about()
 	links()
+	# What a user of guests asks first.
+	if (fig[1] == "users")
+		figure(fig[1])
 	claims()
 	for (f = 1; f <= nfigs; f++)
-		figure(fig[f])
+		if (fig[f] != "users")
+			figure(fig[f])
 	not_measured()
 	print "</body>\n</html>"
 }

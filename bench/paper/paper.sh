@@ -63,14 +63,18 @@ parts()
 	    guests_lem waiting tap 2 base itr itr4000 itr+sc csb
 	part lem-host 80 fig4,fig8,fig9 \
 	    guests_host 1 base itr itr+sc csb itr+csb
-	part lem-posted 30 fig4,demo guests_lem posted vale 1 base itr+sc csb
-	part lem-82574l 15 table1,demo guests_82574l
-	part e1000 15 fig4,table1,survey,demo guests_stock e1000 posted vale 1
-	part e1000e 15 fig4,survey,demo guests_stock e1000e posted vale 1
-	part qemu-e1000 15 fig4,fig10,table1,demo guests_stock e1000 qemu tap 1
-	part qemu-e1000e 15 fig4,demo guests_stock e1000e qemu tap 1
-	part virtio-1 20 fig6,fig7,fig8,fig9,fig11,table1,survey,demo \
+	part lem-posted 65 users,fig4,demo \
+	    guests_lem posted vale 1 base itr+sc csb
+	part lem-82574l 35 users,table1,demo guests_82574l
+	part e1000 35 users,fig4,table1,survey,demo \
+	    guests_stock e1000 posted vale 1
+	part e1000e 35 users,fig4,survey,demo guests_stock e1000e posted vale 1
+	part qemu-e1000 35 users,fig4,fig10,table1,demo \
+	    guests_stock e1000 qemu tap 1
+	part qemu-e1000e 35 users,fig4,demo guests_stock e1000e qemu tap 1
+	part virtio-1 40 users,fig6,fig7,fig8,fig9,fig11,table1,survey,demo \
 	    guests_virtio 1
+	part vhost 35 users,demo guests_vhost
 	part virtio-2 25 fig6,fig7,fig8,fig11 guests_virtio 2
 	part eastwest 30 eastwest,fig11 guests_eastwest
 	part switch-6 11 vale6,vale7,table1 of_switch paper_switch_fig6
@@ -222,6 +226,7 @@ run_parts()
 . "$OBJTOP/tests/guest/guest.subr"
 . "$OBJTOP/tests/guest/micro.subr"
 . "$here/guests.subr"
+. "$here/cost.subr"
 . "$here/micro.subr"
 
 missing=$(guest_missing; micro_missing)
@@ -242,6 +247,7 @@ done_s=0
 begun=$(date +%s)
 left="$((expected / 60)) min left"
 host_up || { echo "paper: no TAP interface or bridge; see $PWD" >&2; exit 1; }
+cost_why=$(cost_missing)
 round=1
 while [ $round -le "$ROUNDS" ]; do
 	run_parts
@@ -252,7 +258,8 @@ short=
 [ "$PAPER" = all ] || short=-s
 sh "$here/report.sh" $short "$out" > summary || exit
 {
-	awk -f "$here/table.awk" "$out/medians.csv"
+	awk -f "$here/table.awk" FS='\t' what=curves "$here/curves.tsv" \
+	    FS=, what=medians "$out/medians.csv"
 	echo
 	echo "All guests ran on $(accel_text)."
 	echo

@@ -23,6 +23,10 @@ function has(list, word) {
 }
 
 function read_series(	list, n, i) {
+	n = expand($3, list)
+	$3 = list[1]
+	for (i = 2; i <= n; i++)
+		$3 = $3 " " list[i]
 	n = expand($1, list)
 	for (i = 1; i <= n; i++) {
 		x_of[list[i]] = $2

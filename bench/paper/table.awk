@@ -2,17 +2,27 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Prints what was measured of guests, from medians.csv, as the names of the series
-# say: driver, what connects the guests, direction, processors of a guest, mode.
+# Prints what was measured of guests, from medians.csv: first what users get and
+# pay, with the labels of curves.tsv, which is read before; then all, as the names of
+# the series say: driver, what connects the guests, direction, processors of a guest,
+# mode.
 
 BEGIN {
-	FS = ","
+	users = "udp8 udp1460 tcp64 tcp tcpw rr tcp_notso host_f50 host_t50"
 	programs = "udp8_sent udp8 udp1460_sent udp1460 pkt_sent pkt tcp tcpw rr " \
 	    "exits exits_rx"
 	frames = "pkt exits irqs exits_rx irqs_rx rtt"
 }
 
-NR > 1 {
+what == "curves" {
+	if ($1 ~ /(^|,)users(,|$)/) {
+		label[$4] = $3
+		user[++nusers] = $4
+	}
+	next
+}
+
+FNR > 1 {
 	row = $1 "," $2
 	if (!(row in kind)) {
 		order[++rows] = row
@@ -30,9 +40,46 @@ function number(v, width) {
 	    sprintf("%.0f", v) : v >= 1 ? sprintf("%.1f", v) : sprintf("%.4f", v))
 }
 
-# The rows of a kind, with two lines before the first.
-function print_rows(what, quantities, first, second,	i, n, j, q, line, name) {
+function cells(row, quantities, width,	n, j, q, line) {
 	n = split(quantities, q, " ")
+	for (j = 1; j <= n; j++)
+		line = line number(value[row, q[j]], width)
+	return (line)
+}
+
+# A line of nine columns, which commas part.
+function print_users_line(first, text,	part, i, line) {
+	split(text, part, ",")
+	line = sprintf("%-34s", first)
+	for (i = 1; i <= 9; i++)
+		line = line sprintf(" %6s", part[i])
+	sub(/ +$/, "", line)
+	print line
+}
+
+function print_users_head() {
+	print ""
+	print_users_line("What users get and pay: two guests,",
+	    ",UDP,,,TCP,,TCP no,host:,us of")
+	print_users_line("one processor each, offloads on",
+	    "Kpps,Kpps,Mbit/s,Mbit/s,Mbit/s,trans-,TSO,us a,a trans-")
+	print_users_line("", "8,1460,64,1460,64 KB,act./s,1460,frame,action")
+}
+
+# What users get and pay, in the order of curves.tsv.
+function print_users(	i, n) {
+	for (i = 1; i <= nusers; i++) {
+		if (!((user[i] ",-", "tcp") in value))
+			continue
+		if (n++ == 0)
+			print_users_head()
+		printf "%-34s%s\n", label[user[i]],
+		    cells(user[i] ",-", users, 6)
+	}
+}
+
+# The rows of a kind, with two lines before the first.
+function print_rows(what, quantities, first, second,	i, line, name) {
 	for (i = 1; i <= rows; i++) {
 		if (kind[order[i]] != what)
 			continue
@@ -45,9 +92,7 @@ function print_rows(what, quantities, first, second,	i, n, j, q, line, name) {
 		name = order[i]
 		sub(/,-$/, "", name)
 		sub(/,/, " ", name)
-		line = sprintf("%-31s", name)
-		for (j = 1; j <= n; j++)
-			line = line number(value[order[i], q[j]], 6)
+		line = sprintf("%-31s", name) cells(order[i], quantities, 6)
 		sub(/ +$/, "", line)
 		print line
 	}
@@ -77,6 +122,7 @@ function print_livelock(	i, part, name, line) {
 }
 
 END {
+	print_users()
 	print_rows("programs", programs, \
 	    "Programs in guests              UDP, 8 bytes  1460 bytes    " \
 	    "pktgen, 60    TCP, no TSO,  trans- exits a frame", \

@@ -11,10 +11,10 @@
 # and port beside DPDK's (dpdk.subr), and a single frame among many adapters
 # (single.c) and through vhost-user (vhost.c), and prints tables.
 #
-# Each of ROUNDS rounds measures everything, alternatives one after the other;
-# the table shows medians.  The directory bench/ under objtop keeps
-# results.csv and single.csv, with a line for each measurement, table.txt, and the
-# plots, *.svg and *.png.
+# Each of ROUNDS rounds measures everything, alternatives one after the other,
+# and says how long the rest will take (progress.subr); the table shows medians.
+# The directory bench/ under objtop keeps results.csv and single.csv, with a line
+# for each measurement, table.txt, and the plots, *.svg and *.png.
 
 set -u
 
@@ -29,11 +29,6 @@ results=$bench/results.csv
 skipped=$work/skipped
 : > "$skipped"
 
-say()
-{
-	printf '%4ds  %s\n' $(($(date +%s) - begun)) "$*" >&2
-}
-
 skip()
 {
 	echo "$1: $2" >> "$skipped"
@@ -47,6 +42,7 @@ measure()
 	    skip "$(basename "$*")" "$(cat "$work/err")"
 }
 
+. "$here/progress.subr"
 . "$here/peers.subr"
 . "$here/attach.subr"
 . "$here/tap.subr"
@@ -60,7 +56,6 @@ sweep()
 {
 	local b s n subject senders
 
-	say "round $1: switch"
 	for s in $SIZES; do
 		for b in $BATCHES; do
 			measure "$bench/switch" -s $s -b $b
@@ -91,8 +86,13 @@ sweep()
 			measure "$bench/segments" -b $b $subject
 		done
 	done
+}
+
+models()
+{
+	local b s subject
+
 	for subject in tx rx path; do
-		say "round $1: model $subject"
 		for s in $SIZES; do
 			for b in 1 4 16 64 256; do
 				measure "$bench/model" -s $s -b $b $subject
@@ -120,24 +120,34 @@ single()
 	done
 }
 
-begun=$(date +%s)
+# parts: print the parts of a round: how many seconds one takes on two
+# processors, its function, and what that measures.
+parts()
+{
+	cat <<-EOF
+	60 sweep the switch
+	10 models the model
+	20 peers other switches
+	10 attached attached interfaces
+	60 tap guests and TAP interfaces
+	10 dpdk DPDK's virtio-user and vhost
+	10 single a single frame
+	EOF
+}
+
 valed=$1/usr.sbin/valed/valed
 : > "$bench/single.csv"
 echo "subject,bytes,batch,destinations,senders,idle,ns,bare_ns,ratio" \
     > "$results"
+parts > "$work/parts"
+progress_begin $(($(awk '{ n += $1 } END { print n }' "$work/parts") * ROUNDS))
 round=1
 while [ $round -le "$ROUNDS" ]; do
-	sweep $round
-	say "round $round: other switches"
-	peers
-	say "round $round: attached interfaces"
-	attached
-	say "round $round: guests and TAP interfaces"
-	tap
-	say "round $round: DPDK's virtio-user and vhost"
-	dpdk
-	say "round $round: a single frame"
-	single
+	while read -r seconds command what <&4; do
+		say "round $round of $ROUNDS: $what"
+		$command
+		progress_done "$seconds"
+	done 4< "$work/parts"
 	round=$((round + 1))
 done
 awk -F, -v machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" \

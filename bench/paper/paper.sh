@@ -111,11 +111,6 @@ skip()
 	say "$1 skipped: $2"
 }
 
-say()
-{
-	printf '%4d s, %s  %s\n' $(($(date +%s) - begun)) "$left" "$*"
-}
-
 # wanted WORDS: whether PAPER names one of them.
 wanted()
 {
@@ -153,17 +148,6 @@ machine()
 	    cpus "$(nproc)" accel "$(accel_text)" kernel "$(uname -sr)" \
 	    date "$(date +%Y-%m-%d)" commit "$(git -C "$here" rev-parse --short \
 	    HEAD 2> /dev/null || echo unknown)" rounds "$ROUNDS"
-}
-
-# time_left: set `left', by how long what is done took.
-time_left()
-{
-	left=$(awk -v all=$expected -v done=$done_s \
-	    -v took=$(($(date +%s) - begun)) 'BEGIN {
-		factor = done > 30 ? took / done : 1
-		n = int((all - done) * factor / 60 + 0.5)
-		print (n > 0 ? n " min left" : "nearly done")
-	    }')
 }
 
 # try COMMAND...: run it, and forget what it put if it fails.
@@ -214,17 +198,17 @@ run_parts()
 	local command figures name seconds
 
 	while read -r name seconds figures command <&4; do
-		time_left
 		say "round $round of $ROUNDS: $name"
 		# A guest may not have started.
 		try $command || try $command ||
 		    skip "$name" "it failed; see $PWD"
-		done_s=$((done_s + seconds))
+		progress_done "$seconds"
 	done 4< parts
 }
 
 . "$OBJTOP/tests/guest/guest.subr"
 . "$OBJTOP/tests/guest/micro.subr"
+. "$here/../progress.subr"
 . "$here/guests.subr"
 . "$here/cost.subr"
 . "$here/micro.subr"
@@ -242,10 +226,7 @@ done > parts
 : > "$results"
 : > "$skipped"
 machine > "$out/machine.tsv"
-expected=$(($(awk '{ n += $2 } END { print n }' parts) * ROUNDS))
-done_s=0
-begun=$(date +%s)
-left="$((expected / 60)) min left"
+progress_begin $(($(awk '{ n += $2 } END { print n }' parts) * ROUNDS))
 host_up || { echo "paper: no TAP interface or bridge; see $PWD" >&2; exit 1; }
 cost_why=$(cost_missing)
 round=1

@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# bench/paper/paper.sh itself: a short round of two of its parts.
+# bench/paper/paper.sh itself: a short round of two of its parts; and how far it
+# and bench.sh say that they are.
 
 . "$(atf_get_srcdir)/cases.subr"
 
@@ -27,6 +28,8 @@ parts_body()
 	[ -c /dev/net/tun ] || atf_skip "there is no /dev/net/tun"
 	run fig3,e1000e > out 2>&1 || { cat out; atf_fail "it failed"; }
 	cat out "$dir/skipped.tsv"
+	grep -q "^ *[0-9]* s, .* \(left\|done\)  round 1 of 1: e1000e" out ||
+	    atf_fail "no time left"
 	mv "$dir"/*.tsv "$dir"/*.svg "$dir/index.html" .
 	rm -rf "$dir"
 	# Where bpftrace cannot run, guests have figures, and the host has none.
@@ -84,4 +87,38 @@ words_body()
 	[ -e "$objtop/paper_run_test.$$/results.tsv" ] ||
 	    atf_fail "the results of an earlier run are gone"
 	rm -rf "$objtop/paper_run_test.$$"
+}
+
+# told SECONDS TEXT: what is said at that time.
+told()
+{
+	now=$1
+	say part > told
+	atf_check_equal "$2  part" "$(cat told)"
+}
+
+test_case progress "The time left is what is to be done, by how long took what is \
+done, less what has passed since"
+progress_body()
+{
+	. "$tests/../../../bench/progress.subr"
+	date()
+	{
+		echo $((1000000 + now))
+	}
+	now=0
+	progress_begin 600
+	told 0 "   0 s, 10 min left"
+	told 120 " 120 s, 8 min left"
+	# A first part so short says nothing of the others.
+	now=60
+	progress_done 20
+	told 60 "  60 s, 10 min left"
+	# Twice as long as on two processors.
+	now=400
+	progress_done 180
+	told 400 " 400 s, 13 min left"
+	told 580 " 580 s, 10 min left"
+	progress_done 400
+	told 1200 "1200 s, nearly done"
 }

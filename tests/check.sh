@@ -23,11 +23,21 @@ failed=0
 skipped=0
 failures=
 begun=$(date +%s)
+doing=
 
-# part what: say what begins, and the seconds since the start.
+# part [what]: say how many seconds the part before has taken, and what it has
+# counted, and which one begins, if one does.
 part()
 {
-	echo "==== $(($(date +%s) - begun)) s: $*"
+	local now=$(date +%s) ok bad
+
+	if [ -n "$doing" ]; then
+		ok=$((passed - passed_before)) bad=$((failed - failed_before))
+		[ $((ok + bad)) -eq 0 ] || doing="$doing: $ok passed, $bad failed"
+		echo "check: $doing, in $((now - doing_since)) s"
+	fi
+	doing=$* doing_since=$now passed_before=$passed failed_before=$failed
+	[ -z "$doing" ] || echo "check: $doing: begins after $((now - begun)) s"
 }
 
 # fail what: count a failure, and name it in the last lines.
@@ -124,10 +134,11 @@ one()
 
 finish()
 {
+	part
 	# A reader of a long log sees its last lines: names come last.
 	printf '%s' "$failures" | grep '^  | '
 	printf '%s' "$failures" | grep -v '^  | '
-	part the end
+	echo "check: $(($(date +%s) - begun)) s in all"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
 	exit

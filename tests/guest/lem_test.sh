@@ -314,44 +314,65 @@ csb_stream()
 	valed_counters
 }
 
-# charged: a socket of vm1 has more than half of its buffer in what was not sent.
+# charged: a socket of vm1 has more than half of its buffer in what was not sent,
+# and the ring has something, by one packet more than its limit at most.
 charged()
 {
-	on vm1 "cat /proc/net/udp" > sockets
+	on vm1 "cat /proc/net/udp
+	    cd /sys/class/net/eth0/queues/tx-0/byte_queue_limits
+	    echo ring \$(cat inflight limit)" > charged
 	awk '$3 == "0200000A:138A" && $5 >= "00019000:" { some = 1 }
-	    END { exit !some }' sockets
+	    $1 == "ring" && $2 > 0 && $2 < $3 + 1442 { limited = 1 }
+	    END { exit !(some && limited) }' charged
 }
 
-guest_case charged "A packet is charged to its socket until it is sent, with the CSB \
-and lazy completion, too; then its sender goes on"
+# receives MODE: vm1 gets a mode, and vm2 is to receive datagrams from it.
+receives()
+{
+	on vm1 "ethtool --set-priv-flags eth0 $1"
+	pings vm1 10.0.0.2
+	on vm2 "rm -f /tmp/recv
+	    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
+	    wait_port 5002"
+}
+
+guest_case charged "A packet is charged to its socket and to byte queue limits until \
+it is sent, with the CSB and lazy completion, too; then its sender goes on, and a \
+program has its memory back"
 charged_body()
 {
-	local mode
+	local limit mode
 
 	lem_guests 2
-	for mode in "csb on tx_lazy off" "csb off tx_lazy on" \
-	    "csb off tx_lazy off"; do
-		on vm1 "ethtool --set-priv-flags eth0 $mode"
-		pings vm1 10.0.0.2
-		on vm2 "rm -f /tmp/recv
-		    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
-		    wait_port 5002"
+	# Nothing but reports, and no register is read, for which a guest would
+	# wait until valed goes on.
+	on vm1 "trouble fail lem_tick 0 1000000 &&
+	    wait_until 'the last tick' eval '[ \$(calls) -ge 1 ]'"
+	# With the second limit all datagrams are in the ring.
+	while read -r limit mode <&3; do
+		on vm1 "echo $limit > /sys/class/net/eth0/queues/tx-0/\
+byte_queue_limits/limit_min"
+		receives "$mode"
 		kill -STOP "$(cat valed.pid)"
 		on vm1 "wire udp-send 10.0.0.2 5002 1400 1000 > /tmp/sent 2>&1 \
 		    < /dev/null &"
 		wait_until "$mode: a full buffer" charged ||
-		    wrong "$mode: not charged: $(cat sockets)"
+		    wrong "$mode: not charged: $(cat charged)"
 		kill -CONT "$(cat valed.pid)"
 		on vm2 "wait_word good /tmp/recv"
-	done
-	# Without reports, a buffer of two datagrams has space once a second.
+		receives "$mode"
+		on vm1 "wire zero-send 10.0.0.2 5002 1000 50" > zero
+		grep -x "sent 50 copied 0" zero || wrong "$mode: $(cat zero)"
+		on vm2 "wait_word good /tmp/recv"
+	done 3<<-EOF
+		0 csb on tx_lazy off
+		1000000 csb on tx_lazy off
+		1000000 csb off tx_lazy on
+		1000000 csb off tx_lazy off
+	EOF
 	on vm1 "sysctl -q -w net.core.wmem_default=4608"
 	for mode in "csb on tx_lazy off" "csb off tx_lazy on"; do
-		on vm1 "ethtool --set-priv-flags eth0 $mode"
-		pings vm1 10.0.0.2
-		on vm2 "rm -f /tmp/recv
-		    wire udp-recv 5002 > /tmp/recv 2>&1 < /dev/null &
-		    wait_port 5002"
+		receives "$mode"
 		on vm1 "wire udp-send 10.0.0.2 5002 1400 1000"
 		on vm2 "wait_word good /tmp/recv"
 	done

@@ -9,6 +9,8 @@
  *
  *	wire udp-send address port size count [pause_us]
  *	wire udp-sweep address port first last	one datagram of each size
+ *	wire zero-send address port size count	one at a time, not copied by the
+ *					kernel (MSG_ZEROCOPY)
  *	wire ring-send interface mac address port size count
  *					datagrams of IPv4, in a ring shared with
  *					the kernel (packet(7), PACKET_TX_RING)
@@ -27,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <linux/errqueue.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -158,7 +161,7 @@ udp_socket(const char *host, const char *port)
 
 /* Sends datagram number seq; its size is at least the header's. */
 static void
-datagram(int s, uint32_t seq, uint32_t size, uint32_t ask)
+datagram(int s, uint32_t seq, uint32_t size, uint32_t ask, int flags)
 {
 	struct udp_head h;
 	uint32_t i;
@@ -168,7 +171,7 @@ datagram(int s, uint32_t seq, uint32_t size, uint32_t ask)
 	memcpy(buf, &h, sizeof(h));
 	for (i = sizeof(h); i < size; i++)
 		buf[i] = pattern(seq, i);
-	while (send(s, buf, size, 0) < 0)
+	while (send(s, buf, size, flags) < 0)
 		if (errno != ENOBUFS && errno != ECONNREFUSED)
 			err(1, "send");
 }
@@ -185,7 +188,7 @@ finished(int s)
 	struct udp_head h;
 
 	for (;;) {
-		datagram(s, 0, sizeof(h), UDP_ASK | UDP_END);
+		datagram(s, 0, sizeof(h), UDP_ASK | UDP_END, 0);
 		if (poll(&pfd, 1, 1000) == 1) {
 			if (recv(s, &h, sizeof(h), 0) == sizeof(h) ||
 			    errno == ECONNREFUSED)
@@ -210,7 +213,7 @@ udp_send(char **argv)
 		errx(2, "size: at least %zu", sizeof(struct udp_head));
 	s = udp_socket(argv[0], argv[1]);
 	for (seq = 0; seq < count; seq++) {
-		datagram(s, seq, size, 0);
+		datagram(s, seq, size, 0, 0);
 		if (pause_us != 0)
 			usleep(pause_us);
 	}
@@ -248,7 +251,7 @@ udp_sweep(char **argv)
 		/* Never more than the other side can buffer. */
 		bytes += size;
 		ask = bytes >= SWEEP_BYTES || size % 16 == 0;
-		datagram(s, size - first, size, ask ? UDP_ASK : 0);
+		datagram(s, size - first, size, ask ? UDP_ASK : 0, 0);
 		if (ask) {
 			answered(s, size - first);
 			bytes = 0;
@@ -256,6 +259,45 @@ udp_sweep(char **argv)
 	}
 	finished(s);
 	printf("sent %u\n", last - first + 1);
+	return (0);
+}
+
+/*
+ * Sends each datagram when the kernel has given back the memory of the one before.
+ * Prints of how many it says that it has copied them nevertheless.
+ */
+static int
+zero_send(char **argv)
+{
+	const uint32_t size = (uint32_t)number(argv[2], UDP_MAX);
+	const uint32_t count = (uint32_t)number(argv[3], SEEN_MAX);
+	union {
+		struct cmsghdr	h;
+		uint8_t		b[256];
+	} control;
+	struct sock_extended_err ee;
+	uint32_t copied = 0, seq;
+	int on = 1, s;
+
+	s = udp_socket(argv[0], argv[1]);
+	if (setsockopt(s, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
+		err(1, "SO_ZEROCOPY");
+	for (seq = 0; seq < count; seq++) {
+		struct msghdr m = { .msg_control = &control,
+		    .msg_controllen = sizeof(control) };
+
+		datagram(s, seq, size, 0, MSG_ZEROCOPY);
+		wait_readable(s, "datagram %u is not sent", seq);
+		if (recvmsg(s, &m, MSG_ERRQUEUE) < 0 ||
+		    m.msg_controllen < CMSG_LEN(sizeof(ee)))
+			err(1, "MSG_ERRQUEUE");
+		memcpy(&ee, CMSG_DATA(&control.h), sizeof(ee));
+		if (ee.ee_origin != SO_EE_ORIGIN_ZEROCOPY || ee.ee_data != seq)
+			errx(1, "datagram %u: another report", seq);
+		copied += (ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED) != 0;
+	}
+	finished(s);
+	printf("sent %u copied %u\n", count, copied);
 	return (0);
 }
 
@@ -539,6 +581,8 @@ main(int argc, char **argv)
 		return (udp_send(argv));
 	if (strcmp(verb, "udp-sweep") == 0 && argc == 4)
 		return (udp_sweep(argv));
+	if (strcmp(verb, "zero-send") == 0 && argc == 4)
+		return (zero_send(argv));
 	if (strcmp(verb, "ring-send") == 0 && argc == 6)
 		return (ring_send(argv));
 	if (strcmp(verb, "udp-recv") == 0 && argc == 1)
@@ -549,6 +593,7 @@ main(int argc, char **argv)
 		return (tcp_recv(argv));
 	fprintf(stderr, "usage: wire udp-send address port size count [pause]\n"
 	    "       wire udp-sweep address port first last\n"
+	    "       wire zero-send address port size count\n"
 	    "       wire ring-send interface mac address port size count\n"
 	    "       wire udp-recv port\n"
 	    "       wire tcp-send address port bytes\n"

@@ -9,14 +9,15 @@
  *
  *	nettest [-p port] serve [address]
  *	nettest [-p port] [-r rate] udp address size seconds
- *	nettest [-p port] [-n streams] [-w bytes] tcp address seconds
+ *	nettest [-p port] [-n streams] [-r rate] [-w bytes] tcp address seconds
  *	nettest [-p port] [-r rate] rr address seconds
  *
  * udp sends datagrams of `size' bytes (1 to 65507) as fast as it can, or `rate'
  * a second; tcp sends a pattern over `streams' connections (1), `bytes' with
- * each write (65536), and has the server compare it; rr sends a byte and waits
- * for its answer, again and again, or `rate' times a second.  Each prints one
- * line:
+ * each write (65536), and has the server compare it; with a rate the system sends
+ * at most so many bytes a second of each (SO_MAX_PACING_RATE); rr sends a byte and
+ * waits for its answer, again and again, or `rate' times a second.  Each prints
+ * one line:
  *
  *	udp size=8 seconds=1.000 sent=15874 full=0 received=15874
  *	tcp streams=1 seconds=5.012 bytes=52428800
@@ -25,7 +26,7 @@
  * `full' counts datagrams that the system did not take (ENOBUFS); the seconds
  * of tcp end when the server has all bytes; half of the transactions took no
  * longer than p50_us microseconds, 99 of 100 no longer than p99_us.  Only POSIX
- * is used, so this runs in any guest.
+ * and SO_MAX_PACING_RATE are used, so this runs in any guest.
  */
 
 #include <sys/types.h>
@@ -128,8 +129,8 @@ usage(void)
 {
 	fprintf(stderr, "usage: nettest [-p port] serve [address]\n"
 	    "       nettest [-p port] [-r rate] udp address size seconds\n"
-	    "       nettest [-p port] [-n streams] [-w bytes] tcp address "
-	    "seconds\n"
+	    "       nettest [-p port] [-n streams] [-r rate] [-w bytes] tcp "
+	    "address seconds\n"
 	    "       nettest [-p port] [-r rate] rr address seconds\n");
 	exit(2);
 }
@@ -191,7 +192,7 @@ main(int argc, char **argv)
 		c.size = number(argv[2], 65507);
 		c.seconds = number(argv[3], 86400);
 		nettest_udp(&c);
-	} else if (strcmp(what, "tcp") == 0 && argc == 3 && c.rate == 0) {
+	} else if (strcmp(what, "tcp") == 0 && argc == 3) {
 		if (c.streams == 0)
 			c.streams = 1;
 		if (c.chunk == 0)

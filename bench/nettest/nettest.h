@@ -55,7 +55,8 @@ struct nettest_client {
 	const char	*port;
 	unsigned int	 seconds;
 	unsigned int	 size;		/* udp: bytes of a datagram */
-	unsigned int	 rate;		/* udp, rr: a second; 0: no limit */
+	unsigned int	 rate;		/* a second: datagrams, transactions, bytes
+					   of each stream of tcp; 0: no limit */
 	unsigned int	 streams;	/* tcp */
 	unsigned int	 chunk;		/* tcp: bytes of a write */
 };

@@ -155,8 +155,12 @@ nettest_tcp(const struct nettest_client *c)
 	unsigned int i;
 	int error;
 
-	for (i = 0; i < c->streams; i++)
+	for (i = 0; i < c->streams; i++) {
 		s[i] = (struct stream){ .client = c, .fd = begin(c, "tcp\n") };
+		if (c->rate != 0 && setsockopt(s[i].fd, SOL_SOCKET,
+		    SO_MAX_PACING_RATE, &c->rate, sizeof(c->rate)) == -1)
+			err(1, "SO_MAX_PACING_RATE");
+	}
 	start = now_ns();
 	for (i = 0; i < c->streams; i++) {
 		s[i].end = start + c->seconds * SECOND;

@@ -65,6 +65,11 @@ tcp_body()
 	in_netns "$nettest -w 1460 tcp 127.0.0.1 1"
 	[ $(($(value bytes) % 1460)) -eq 0 ] || atf_fail "part of a write"
 	[ "$(value bytes)" -gt 0 ] || atf_fail "nothing was sent"
+	# Unpaced, the first ten segments, of 65483 bytes.
+	in_netns "$nettest -r 1000000 tcp 127.0.0.1 1"
+	awk -v bytes="$(value bytes)" -v s="$(value seconds)" 'BEGIN {
+		exit !(bytes <= 2e6 * s + 10 * 65483) }' ||
+	    atf_fail "more than the rate"
 	cat > peer.py <<-EOF
 		import socket
 		for data in b"", b"wrong":
@@ -134,7 +139,7 @@ usage_body()
 	refused 2 usage "-x"
 	refused 2 usage "udp 127.0.0.1 8"
 	refused 2 usage "-n 2 udp 127.0.0.1 8 1"
-	refused 2 usage "-r 2 tcp 127.0.0.1 1"
+	refused 2 usage "-r 2 rr 127.0.0.1 1"
 	refused 2 usage "rr 127.0.0.1"
 	refused 2 usage "-w 2 rr 127.0.0.1 1"
 	refused 2 usage "serve 127.0.0.1 1"

@@ -139,7 +139,7 @@ usage_body()
 	refused 2 usage "-x"
 	refused 2 usage "udp 127.0.0.1 8"
 	refused 2 usage "-n 2 udp 127.0.0.1 8 1"
-	refused 2 usage "-r 2 rr 127.0.0.1 1"
+	refused 2 usage "-r 2 serve"
 	refused 2 usage "rr 127.0.0.1"
 	refused 2 usage "-w 2 rr 127.0.0.1 1"
 	refused 2 usage "serve 127.0.0.1 1"

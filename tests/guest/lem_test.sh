@@ -354,10 +354,12 @@ charged_body()
 byte_queue_limits/limit_min"
 		receives "$mode"
 		kill -STOP "$(cat valed.pid)"
-		on vm1 "wire udp-send 10.0.0.2 5002 1400 1000 > /tmp/sent 2>&1 \
+		on vm1 "wire udp-send 10.0.0.2 5002 1400 500 > /tmp/sent 2>&1 \
 		    < /dev/null &"
-		wait_until "$mode: a full buffer" charged ||
-		    wrong "$mode: not charged: $(cat charged)"
+		wait_until "$mode: a full buffer" charged || {
+			cat charged
+			wrong "$mode, limit $limit: not charged"
+		}
 		kill -CONT "$(cat valed.pid)"
 		on vm2 "wait_word good /tmp/recv"
 		receives "$mode"

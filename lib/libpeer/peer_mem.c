@@ -121,7 +121,6 @@ peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset, uint64_t gpa,
 	error = dma_add(dma, pos, &new, fd, offset, why);
 	if (error == 0)
 		peer_mem_journal_map(dma, &new, offset);
-	peer_mem_file_forget(dma);
 	dma_change_end(dma);
 	MPASS(dma->n <= PEER_MEM_MAX && dma->mapped <= dma->limit);
 	return (error);
@@ -156,7 +155,6 @@ peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		r = peer_mem_range_at(dma, pos);
 	} while (r != NULL && r->gpa <= last);
 	peer_mem_journal_unmap(dma, gpa, size);
-	peer_mem_file_forget(dma);
 	dma_change_end(dma);
 	return (0);
 }
@@ -177,9 +175,9 @@ peer_mem_clear(struct peer_mem *dma)
 	peer_mem_range_clear(dma);
 	dma->nfiles = 0;
 	peer_mem_journal_clear(dma);
-	peer_mem_file_forget(dma);
+	peer_mem_file_drop(dma, true);
 	dma_change_end(dma);
-	MPASS(dma->mapped == 0);
+	MPASS(dma->mapped == 0 && dma->idle == 0);
 }
 
 void
@@ -190,6 +188,26 @@ peer_mem_reset(struct peer_mem *dma)
 	atomic_store_32(&dma->gone, 0);
 	atomic_store_32(&dma->refused, 0);
 	atomic_store_64(&dma->want_size, 0);
+}
+
+bool
+peer_mem_idle(struct peer_mem *dma)
+{
+	if (atomic_load_64(&dma->idle) == 0)
+		return (false);
+	atomic_store_32(&dma->drop, 1);
+	return (true);
+}
+
+void
+peer_mem_drop(struct peer_mem *dma)
+{
+	if (atomic_load_32(&dma->drop) == 0)
+		return;
+	atomic_store_32(&dma->drop, 0);
+	dma_change_begin(dma);
+	peer_mem_file_drop(dma, false);
+	dma_change_end(dma);
 }
 
 void

@@ -11,9 +11,10 @@
  *
  * An IOMMU has a range for each page, which may come and go with each packet.
  * So files are mapped, and ranges are entries in a table: the first range of a
- * file maps all of it, if the limit permits.  Ranges that are adjacent in the
- * guest's addresses and in the file are adjacent here.  A ring whose pages are
- * not adjacent in the file is mapped once more, in the guest's order:
+ * file maps all of it, if the limit permits, and the mapping stays for a while
+ * without ranges: peer_mem_drop().  Ranges that are adjacent in the guest's
+ * addresses and in the file are adjacent here.  A ring whose pages are not
+ * adjacent in the file is mapped once more, in the guest's order:
  * peer_mem_join().
  *
  * The client is not trusted.  Only a memfd with F_SEAL_SHRINK is accepted, as
@@ -93,6 +94,7 @@ struct peer_mem_mapping {
 	uint64_t	offset;		/* in the file */
 	uint64_t	dev, ino;
 	uint32_t	nranges;	/* that lie in it */
+	bool		stale;		/* no range since peer_mem_drop() */
 	int		prot;		/* 0: a ring */
 	uint32_t	file;		/* "mem.N" is kept: N + 1; 0: none */
 };
@@ -113,8 +115,11 @@ struct peer_mem {
 	uint32_t	n;		/* ranges */
 	uint32_t	nleaves;
 	uint32_t	nmappings;	/* used once; relaxed atomic */
+	uint32_t	drop;		/* 1: peer_mem_drop() is due; atomic */
 	uint64_t	gone_gpa;	/* relaxed atomic */
 	uint64_t	mapped;		/* bytes of files */
+	uint64_t	idle;		/* of them, of mappings without
+					   ranges; relaxed atomic */
 	uint64_t	limit;		/* of mapped */
 	const char	*over;		/* what is said if that is exceeded */
 	void		(*pause)(void *arg, bool paused);
@@ -219,13 +224,27 @@ int	peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
  */
 int	peer_mem_unmap(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 
-/* Remove all ranges. */
+/* Remove all ranges, and unmap all files. */
 void	peer_mem_clear(struct peer_mem *dma);
 
 /*
  * Do as peer_mem_clear() does, and forget peer_mem_lose(): for the next client.
  */
 void	peer_mem_reset(struct peer_mem *dma);
+
+/*
+ * Return whether peer_mem_drop() is due: there are files without ranges.  Any
+ * thread; at most once a second.
+ */
+bool	peer_mem_idle(struct peer_mem *dma);
+
+/*
+ * If peer_mem_idle() has returned true, unmap the files that have had no range
+ * since the call before.  A file whose ranges come and go with each packet is
+ * mapped once then, and memory that the client has let go of is free after two
+ * seconds, or earlier: if another file needs the space, the entry or the limit.
+ */
+void	peer_mem_drop(struct peer_mem *dma);
 
 /*
  * Return the host address of [gpa, gpa + len), with len > 0, or NULL if this is

@@ -35,7 +35,7 @@ struct dma_file {
 	int		fd;
 	uint64_t	dev, ino;
 	uint64_t	size;
-	uint64_t	page;		/* its page size */
+	int		seals;
 };
 
 static void
@@ -57,7 +57,8 @@ mapping_alloc(struct peer_mem *dma)
 		if (dma->mapping[i].size == 0)
 			return (&dma->mapping[i]);
 	if (i == PEER_MEM_MAPPINGS)
-		return (NULL);
+		return (peer_mem_file_drop(dma, true) ? mapping_alloc(dma) :
+		    NULL);
 	atomic_store_64(&dma->mapping[i].size, 0);
 	dma->mapping[i].nranges = dma->mapping[i].file = 0;
 	atomic_store_32(&dma->nmappings, i + 1);
@@ -110,48 +111,49 @@ file_keep(struct peer_mem *dma, struct peer_mem_mapping *m, int fd)
 	peer_keep_put(dma->keep, name, fd);
 }
 
-void
-peer_mem_file_forget(struct peer_mem *dma)
+bool
+peer_mem_file_drop(struct peer_mem *dma, bool all)
 {
 	struct peer_mem_mapping *m;
 	char name[PEER_KEEP_NAME];
+	bool any = false;
 
 	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
-		if (m->file == 0 || m->size != 0)
+		if (m->size == 0 || m->prot == 0 || m->nranges > 0)
+			continue;
+		if (!all && !m->stale) {
+			m->stale = true;
+			continue;
+		}
+		any = true;
+		MPASS(dma->mapped >= m->size && dma->idle >= m->size);
+		dma->mapped -= m->size;
+		atomic_store_64(&dma->idle, dma->idle - m->size);
+		mapping_free(m);
+		if (m->file == 0)
 			continue;
 		peer_mem_file_name(name, m->file);
 		m->file = 0;
 		peer_keep_remove(dma->keep, name);
 	}
+	return (any);
 }
 
 /*
  * Check that `fd' is memory that cannot shrink, and reaches to offset + size.
- * Only files in memory have seals; fstatfs(2) then does not wait for anything.
+ * Only files in memory have seals; fstat(2) then does not wait for anything.
  */
 static int
 file_check(struct dma_file *f, uint64_t offset, uint64_t size,
     const char **why)
 {
-	struct statfs fs;
 	struct stat st;
-	int seals;
 
-	seals = fcntl(f->fd, F_GET_SEALS);
-	if (seals == -1 || (seals & F_SEAL_SHRINK) == 0) {
+	f->seals = fcntl(f->fd, F_GET_SEALS);
+	if (f->seals == -1 || (f->seals & F_SEAL_SHRINK) == 0) {
 		*why = "memory is not a memfd sealed against shrinking";
 		return (EPERM);
 	}
-	*why = "memory is in pages of unknown size";
-	if (fstatfs(f->fd, &fs) == -1)
-		return (EPERM);
-	if (fs.f_type == TMPFS_MAGIC)
-		f->page = PEER_MEM_PAGE;
-	else if (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PEER_MEM_PAGE &&
-	    powerof2(fs.f_bsize))
-		f->page = fs.f_bsize;
-	else
-		return (EPERM);
 	if (peer_fstat(f->fd, &st) == -1 || offset > (uint64_t)st.st_size ||
 	    size > (uint64_t)st.st_size - offset) {
 		*why = "range reaches past the end of its file";
@@ -163,7 +165,38 @@ file_check(struct dma_file *f, uint64_t offset, uint64_t size,
 	return (0);
 }
 
-/* Return the mapping in which a part of the file is accessible, or NULL. */
+/* Return the page size of a file that was checked, or 0 if that is unknown. */
+static uint64_t
+file_page(const struct dma_file *f)
+{
+	struct statfs fs;
+
+	if (fstatfs(f->fd, &fs) == -1)
+		return (0);
+	if (fs.f_type == TMPFS_MAGIC)
+		return (PEER_MEM_PAGE);
+	return (fs.f_type == HUGETLBFS_MAGIC && fs.f_bsize > PEER_MEM_PAGE &&
+	    powerof2(fs.f_bsize) ? fs.f_bsize : 0);
+}
+
+/* Return what a new mapping of the file would permit. */
+static int
+file_prot(const struct dma_file *f)
+{
+	const int mode = fcntl(f->fd, F_GETFL) & O_ACCMODE;
+
+	if (mode == O_WRONLY)
+		return (0);
+	return (mode == O_RDWR &&
+	    (f->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0 ?
+	    PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+/*
+ * Return the mapping in which a part of the file is accessible, or NULL.  A
+ * mapping without ranges may be gone or not, so it must permit what a new one
+ * would, and no more.
+ */
 static struct peer_mem_mapping *
 file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
     uint64_t size, int prot)
@@ -173,9 +206,9 @@ file_find(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
 		if (m->ino == f->ino && m->dev == f->dev &&
 		    m->size != 0 && (m->prot & prot) == prot &&
-		    m->page == f->page && offset >= m->offset &&
-		    offset - m->offset < m->size &&
-		    size <= m->size - (offset - m->offset))
+		    offset >= m->offset && offset - m->offset < m->size &&
+		    size <= m->size - (offset - m->offset) &&
+		    (m->nranges > 0 || m->prot == file_prot(f)))
 			return (m);
 	}
 	return (NULL);
@@ -197,7 +230,8 @@ file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
 	    (errno == EACCES || errno == EPERM))
 		return (mmap(NULL, end - start, PROT_READ, MAP_SHARED |
 		    MAP_NORESERVE, f->fd, (off_t)start));
-	*prot = PROT_READ | PROT_WRITE;
+	if (p != MAP_FAILED)
+		*prot = PROT_READ | PROT_WRITE;
 	return (p);
 }
 
@@ -207,11 +241,11 @@ file_mmap(const struct dma_file *f, uint64_t start, uint64_t end, int *prot)
  */
 static bool
 file_extent(const struct peer_mem *dma, const struct dma_file *f,
-    uint64_t *start, uint64_t *end)
+    uint64_t page, uint64_t *start, uint64_t *end)
 {
-	const uint64_t left = dma->limit - dma->mapped;
-	const uint64_t last = roundup2(f->size, f->page);
-	const uint64_t part = MAX(FILE_PART, f->page);
+	const uint64_t left = dma->limit - (dma->mapped - dma->idle);
+	const uint64_t last = roundup2(f->size, page);
+	const uint64_t part = MAX(FILE_PART, page);
 	uint64_t lo, hi;
 
 	if (last <= left) {
@@ -222,8 +256,8 @@ file_extent(const struct peer_mem *dma, const struct dma_file *f,
 	lo = rounddown2(*start, part);
 	hi = MIN(last, roundup2(*end, part));
 	if (*end - *start > FILE_SMALL || hi - lo > left) {
-		lo = rounddown2(*start, f->page);
-		hi = roundup2(*end, f->page);
+		lo = rounddown2(*start, page);
+		hi = roundup2(*end, page);
 	}
 	*start = lo;
 	*end = hi;
@@ -235,20 +269,29 @@ static int
 file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
     uint64_t size, int prot, struct peer_mem_mapping **mp, const char **why)
 {
+	const uint64_t page = file_page(f);
 	struct peer_mem_mapping *m;
 	uint64_t start = offset, end = offset + size;
 	uint8_t *p;
 
-	if (!file_extent(dma, f, &start, &end)) {
+	if (page == 0) {
+		*why = "memory is in pages of unknown size";
+		return (EPERM);
+	}
+	if (!file_extent(dma, f, page, &start, &end)) {
 		*why = dma->over;
 		return (ENOSPC);
 	}
+	if (end - start > dma->limit - dma->mapped)
+		peer_mem_file_drop(dma, true);
 	m = mapping_alloc(dma);
 	if (m == NULL) {
 		*why = "too many mappings";
 		return (ENOSPC);
 	}
 	p = file_mmap(f, start, end, &prot);
+	if (p == MAP_FAILED && errno == ENOMEM && peer_mem_file_drop(dma, true))
+		p = file_mmap(f, start, end, &prot);
 	if (p == MAP_FAILED) {
 		*why = "memory cannot be mapped";
 		return (errno);
@@ -257,8 +300,9 @@ file_map(struct peer_mem *dma, const struct dma_file *f, uint64_t offset,
 	m->dev = f->dev;
 	m->ino = f->ino;
 	m->prot = prot;
-	mapping_set(m, p, end - start, f->page);
-	dma->mapped += end - start;
+	mapping_set(m, p, end - start, page);
+	dma->mapped += m->size;
+	atomic_store_64(&dma->idle, dma->idle + m->size);
 	file_keep(dma, m, f->fd);
 	*mp = m;
 	return (0);
@@ -281,7 +325,8 @@ peer_mem_file_get(struct peer_mem *dma, struct peer_mem_range *r, int fd,
 		if (error != 0)
 			return (error);
 	}
-	m->nranges++;
+	if (m->nranges++ == 0)
+		atomic_store_64(&dma->idle, dma->idle - m->size);
 	r->base = m->base + (offset - m->offset);
 	r->mapping = (uint16_t)(m - dma->mapping);
 	return (0);
@@ -298,9 +343,8 @@ peer_mem_file_put(struct peer_mem *dma, const struct peer_mem_range *r)
 	MPASS(m->nranges > 0);
 	if (--m->nranges > 0)
 		return;
-	MPASS(dma->mapped >= m->size);
-	dma->mapped -= m->size;
-	mapping_free(m);
+	m->stale = false;
+	atomic_store_64(&dma->idle, dma->idle + m->size);
 }
 
 /*

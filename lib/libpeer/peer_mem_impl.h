@@ -71,7 +71,7 @@ void	peer_mem_range_clear(struct peer_mem *dma);
 int	peer_mem_file_get(struct peer_mem *dma, struct peer_mem_range *r,
 	    int fd, uint64_t offset, const char **why);
 
-/* Unmap the file of a range that is removed, if it was the last one there. */
+/* Note that a range is removed from its mapping, which stays. */
 void	peer_mem_file_put(struct peer_mem *dma, const struct peer_mem_range *r);
 
 /*
@@ -91,9 +91,11 @@ void	peer_mem_file_part(struct peer_mem *dma, uint64_t gpa, uint64_t size);
 void	peer_mem_file_name(char name[PEER_KEEP_NAME], uint32_t file);
 
 /*
- * Remove the files from the store that have gone, after a change was recorded.
+ * Unmap the files in which there is no range: all, or those that had none the
+ * last time, either.  The journal must not have any of them.  Returns whether
+ * there was one.
  */
-void	peer_mem_file_forget(struct peer_mem *dma);
+bool	peer_mem_file_drop(struct peer_mem *dma, bool all);
 
 /*
  * Record a change, with its tag: a range was added, the ranges in [gpa, gpa +

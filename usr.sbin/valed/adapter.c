@@ -649,6 +649,8 @@ adapter_watch(struct adapter *ad)
 void
 adapter_listen(struct adapter *ad)
 {
-	if (vfu_server_again(&ad->vfu.vdev_server))
+	const bool idle = peer_mem_idle(&ad->vfu.vdev_mem);
+
+	if (vfu_server_again(&ad->vfu.vdev_server) || idle)
 		adapter_post(ad);
 }

@@ -198,7 +198,8 @@ void	adapter_watch(struct adapter *ad);
 
 /*
  * Have the thread look for clients again, if it has stopped to because there
- * were no descriptors.  The main thread, once a second, before adapter_stop().
+ * were no descriptors, and unmap files of its client that have no ranges.  The
+ * main thread, once a second, before adapter_stop().
  */
 void	adapter_listen(struct adapter *ad);
 

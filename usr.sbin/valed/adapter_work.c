@@ -235,6 +235,7 @@ adapter_work_event(int fd, void *arg)
 	adapter_port_show_link(ad);
 	adapter_changes(ad);
 	vfu_server_listen(&ad->vfu);
+	peer_mem_drop(&ad->vfu.vdev_mem);
 	if (peer_mem_gone(&ad->vfu.vdev_mem, &gpa)) {
 		adapter_log(ad, LOG_WARNING, "client dropped: its memory at "
 		    "%#" PRIx64 " is gone", gpa);

@@ -33,6 +33,17 @@ memory(unsigned int flags, size_t size, int seals)
 	return (fd);
 }
 
+void
+drop_idle(struct peer_mem *dma)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		(void)peer_mem_idle(dma);
+		peer_mem_drop(dma);
+	}
+}
+
 bool
 is_mapped(void *p)
 {

@@ -25,6 +25,9 @@
  */
 int	memory(unsigned int flags, size_t size, int seals);
 
+/* Let two seconds pass: files without ranges are unmapped. */
+void	drop_idle(struct peer_mem *dma);
+
 /* Whether something is mapped at `p', the start of a page. */
 bool	is_mapped(void *p);
 

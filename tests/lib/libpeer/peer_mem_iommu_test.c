@@ -11,6 +11,7 @@
 
 #include <sys/param.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/systm.h>
 
 #include <errno.h>
@@ -24,6 +25,40 @@
 #include "guest_memory.h"
 #include "test.h"
 #include "peer_mem.h"
+#include "wrap.h"
+
+/* Calls, and how many mmap() refuses for want of addresses. */
+static int		mmaps, munmaps, fcntls, statfses, mmaps_fail;
+
+WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
+    off_t offset)
+{
+	mmaps++;
+	if (mmaps_fail > 0) {
+		mmaps_fail--;
+		errno = ENOMEM;
+		return (MAP_FAILED);
+	}
+	return (__real_mmap(addr, len, prot, flags, fd, offset));
+}
+
+WRAP(int, munmap, void *addr, size_t len)
+{
+	munmaps++;
+	return (__real_munmap(addr, len));
+}
+
+WRAP(int, fcntl, int fd, int cmd, long arg)
+{
+	fcntls++;
+	return (__real_fcntl(fd, cmd, arg));
+}
+
+WRAP(int, fstatfs, int fd, struct statfs *fs)
+{
+	statfses++;
+	return (__real_fstatfs(fd, fs));
+}
 
 static struct peer_mem	dma;
 static const char	*why;
@@ -217,7 +252,7 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_CHECK_EQ(ENOSPC, map(fd, 5 * gb, 0x10000, PAGE));
 	/* Without the first two: all of it does not fit, nor does a part. */
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, 0x8000));
-	ATF_CHECK_EQ(2 * gb, dma.mapped);
+	ATF_CHECK_EQ(3 * gb, dma.mapped);
 	ATF_REQUIRE_EQ(0, map(fd, 5 * gb - PAGE, 0x10000, 2 * PAGE));
 	ATF_CHECK_EQ(2 * gb + 2 * PAGE, dma.mapped);
 	peer_mem_clear(&dma);
@@ -233,6 +268,284 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_REQUIRE_EQ(0, map(fd, PAGE, 0, gb));
 	ATF_CHECK_EQ(8 * gb, dma.mapped);
 	peer_mem_clear(&dma);
+}
+
+static int
+open_as(int fd, int flags)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	fd = open(name, flags);
+	ATF_REQUIRE(fd != -1);
+	return (fd);
+}
+
+TEST(packets, "A file whose ranges come and go with each packet is mapped once")
+{
+	uint8_t *p, *first = NULL;
+	int fd, i, other;
+
+	start(0);
+	fd = memory(0, 64 * PAGE, SEALS);
+	other = memory(0, PAGE, SEALS);
+	/* No ring keeps the mapping, or one that has another file. */
+	ATF_REQUIRE_EQ(0, map(other, 0, 0, PAGE));
+	mmaps = munmaps = fcntls = statfses = 0;
+	for (i = 0; i < 1000; i++) {
+		ATF_REQUIRE_EQ(0, map(fd, i % 64 * PAGE, 0x10000, PAGE));
+		p = peer_mem_addr(&dma, 0x10000, PAGE, RW);
+		ATF_REQUIRE(p != NULL);
+		p -= i % 64 * PAGE;
+		first = i == 0 ? p : first;
+		ATF_REQUIRE_EQ(first, p);
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x10000, PAGE));
+		/* The mapping is there, but nobody may use it. */
+		ATF_REQUIRE_EQ(NULL, peer_mem_addr(&dma, 0x10000, 1,
+		    PROT_READ));
+		ATF_REQUIRE_EQ(NULL, peer_mem_addr(&dma, 0x10000, 1,
+		    PROT_WRITE));
+		/* A second passes, but not two. */
+		if (i % 2 == 0) {
+			ATF_REQUIRE(peer_mem_idle(&dma));
+			peer_mem_drop(&dma);
+		}
+	}
+	ATF_CHECK_EQ(1, mmaps);
+	ATF_CHECK_EQ(0, munmaps);
+	ATF_CHECK_EQ(1, statfses);
+	/* What it is, and what it permits. */
+	ATF_CHECK_EQ(1999, fcntls);
+	ATF_CHECK(is_mapped(first));
+	drop_idle(&dma);
+	ATF_CHECK(!is_mapped(first));
+	ATF_CHECK_EQ(PAGE, dma.mapped);
+	/* With a ring there, nobody asks what it permits. */
+	ATF_REQUIRE_EQ(0, map(fd, 0, PAGE, PAGE));
+	fcntls = 0;
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, PAGE));
+	ATF_CHECK_EQ(1, fcntls);
+	peer_mem_clear(&dma);
+	ATF_CHECK(!peer_mem_idle(&dma));
+}
+
+TEST(idle_rights, "A mapping without ranges permits what a new one would")
+{
+	static const struct {
+		int first, then;	/* how the file is opened */
+		int prot, error, mmaps;
+	} cases[] = {
+		{ O_RDWR, O_RDWR, RW, 0, 0 },
+		{ O_RDWR, O_RDWR, PROT_READ, 0, 0 },
+		{ O_RDWR, O_RDONLY, RW, EACCES, 1 },
+		{ O_RDWR, O_RDONLY, PROT_WRITE, EACCES, 1 },
+		{ O_RDWR, O_RDONLY, PROT_READ, 0, 2 },
+		{ O_RDWR, O_WRONLY, PROT_READ, EACCES, 2 },
+		{ O_RDONLY, O_RDONLY, PROT_READ, 0, 0 },
+		{ O_RDONLY, O_RDWR, PROT_READ, 0, 1 },
+		{ O_RDONLY, O_RDWR, RW, 0, 1 },
+		{ O_RDONLY, O_WRONLY, PROT_READ, EACCES, 2 },
+	}, *c;
+	uint8_t *p;
+	int fd;
+
+	for (c = cases; c < cases + nitems(cases); c++) {
+		start(0);
+		fd = memory(0, 2 * PAGE, SEALS);
+		ATF_REQUIRE_EQ(0, peer_mem_map(&dma, open_as(fd, c->first), 0,
+		    0, PAGE, PROT_READ, &why));
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, PAGE));
+		mmaps = 0;
+		ATF_CHECK_EQ(c->error, peer_mem_map(&dma, open_as(fd, c->then),
+		    PAGE, 0, PAGE, c->prot, &why));
+		ATF_CHECK_EQ_MSG(c->mmaps, mmaps, "case %td: %d", c - cases,
+		    mmaps);
+		p = peer_mem_addr(&dma, 0, PAGE, c->prot);
+		ATF_CHECK_EQ(c->error == 0, p != NULL);
+		if (p != NULL && (c->prot & PROT_WRITE) != 0)
+			*p = 1;
+		ATF_CHECK_EQ(c->error == 0 && c->prot == RW,
+		    peer_mem_addr(&dma, 0, PAGE, PROT_WRITE) != NULL);
+		peer_mem_clear(&dma);
+	}
+	/* The file was sealed meanwhile. */
+	start(0);
+	fd = memory(0, PAGE, F_SEAL_SHRINK);
+	ATF_REQUIRE_EQ(0, map(fd, 0, 0, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, PAGE));
+	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+	ATF_CHECK_EQ(EPERM, map(fd, 0, 0, PAGE));
+	ATF_CHECK_EQ(0, peer_mem_map(&dma, fd, 0, 0, PAGE, PROT_READ, &why));
+	peer_mem_clear(&dma);
+}
+
+TEST(idle_space, "A mapping without ranges makes room for another file")
+{
+	int fd[PEER_MEM_MAPPINGS + 1], i;
+
+	/* In the limit, */
+	start(8 * PAGE);
+	for (i = 0; i < 4; i++) {
+		fd[i] = memory(0, 4 * PAGE, SEALS);
+		ATF_REQUIRE_EQ(0, map(fd[i], 0, i * PAGE, PAGE));
+		ATF_CHECK_EQ((1ULL + i % 2) * 4 * PAGE, dma.mapped);
+		if (i % 2 == 1)
+			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, (i - 1) * PAGE,
+			    2 * PAGE));
+	}
+	peer_mem_clear(&dma);
+	/* in the address space, */
+	start(0);
+	ATF_REQUIRE_EQ(0, map(fd[0], 0, 0, PAGE));
+	mmaps_fail = 1;
+	ATF_CHECK_EQ(ENOMEM, map(fd[1], 0, PAGE, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, PAGE));
+	mmaps_fail = 1;
+	ATF_CHECK_EQ(0, peer_mem_map(&dma, open_as(fd[1], O_RDONLY), 0, PAGE,
+	    PAGE, PROT_READ, &why));
+	ATF_CHECK_EQ(4 * PAGE, dma.mapped);
+	peer_mem_clear(&dma);
+	/* and in the table, all of them at once. */
+	mmaps = munmaps = 0;
+	for (i = 0; i <= PEER_MEM_MAPPINGS; i++) {
+		fd[i] = memory(0, PAGE, SEALS);
+		ATF_REQUIRE_EQ(0, map(fd[i], 0, (uint64_t)i << 20, PAGE));
+		ATF_CHECK_EQ(i == PEER_MEM_MAPPINGS ? PEER_MEM_MAPPINGS - 1 : 0,
+		    munmaps);
+		if (i > 0)
+			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma,
+			    (uint64_t)i << 20, PAGE));
+	}
+	ATF_CHECK_EQ(2 * PAGE, dma.mapped);
+	ATF_CHECK_EQ(PAGE, dma.idle);
+	peer_mem_clear(&dma);
+	ATF_CHECK(!peer_mem_idle(&dma));
+}
+
+/*
+ * A table that unmaps a file with its last range, and so keeps nothing: the
+ * other one must answer as that does.
+ */
+#define	FILES		6
+#define	SLOTS		24
+static struct peer_mem	plain;
+static int		fds[FILES][2];	/* to write; only to read */
+
+static void
+no_pause(void *arg __attribute__((__unused__)),
+    bool pause __attribute__((__unused__)))
+{
+}
+
+/* Give a file so many pages, and each a number. */
+static void
+file_grow(uint32_t file, uint32_t npages)
+{
+	uint32_t i, v;
+
+	for (i = 0; i < npages; i++) {
+		v = file << 8 | i;
+		ATF_REQUIRE_EQ(sizeof(v), pwrite(fds[file][0], &v, sizeof(v),
+		    i * PAGE));
+	}
+}
+
+/* Add a range to both tables, or to none. */
+static void
+map_both(uint32_t *seed, uint64_t limit)
+{
+	const uint32_t file = test_below(seed, FILES);
+	const bool read_only = test_chance(seed, 1, 3);
+	const int prot = read_only ? PROT_READ : 1 + test_below(seed, 3);
+	const uint64_t offset = test_below(seed, 16) * PAGE;
+	const uint64_t size = (1 + test_below(seed, 4)) * PAGE;
+	const uint64_t gpa = test_below(seed, SLOTS) * PAGE;
+	const int fd = fds[file][read_only];
+	const char *reason;
+	int error, expected;
+
+	expected = peer_mem_map(&plain, fd, offset, gpa, size, prot, &reason);
+	if (limit == 0 && dma.idle > 0)
+		mmaps_fail = test_below(seed, 2);
+	error = peer_mem_map(&dma, fd, offset, gpa, size, prot, &why);
+	mmaps_fail = 0;
+	if (error == expected) {
+		if (error != 0)
+			ATF_REQUIRE_STREQ(reason, why);
+		return;
+	}
+	/* A part that is there may do where all of a file would not fit. */
+	ATF_REQUIRE_MSG(limit != 0, "%d (%s), not %d", error, why, expected);
+	ATF_REQUIRE_EQ(ENOSPC, error + expected);
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(error == 0 ? &dma : &plain, gpa,
+	    size));
+}
+
+static void
+check_both(void)
+{
+	const struct peer_mem_mapping *m;
+	uint64_t gpa, idle = 0, mapped = 0;
+	uint32_t *p, *q;
+	int prot;
+
+	for (gpa = 0; gpa < (SLOTS + 4) * PAGE; gpa += PAGE)
+		for (prot = PROT_READ; prot <= RW; prot++) {
+			p = peer_mem_addr(&dma, gpa, PAGE, prot);
+			q = peer_mem_addr(&plain, gpa, PAGE, prot);
+			ATF_REQUIRE_EQ(p == NULL, q == NULL);
+			if (p != NULL)
+				ATF_REQUIRE_EQ(*q, *p);
+		}
+	for (m = dma.mapping; m < dma.mapping + dma.nmappings; m++) {
+		mapped += m->size;
+		idle += m->nranges == 0 ? m->size : 0;
+	}
+	ATF_REQUIRE_EQ(mapped, dma.mapped);
+	ATF_REQUIRE_EQ(idle, dma.idle);
+	ATF_REQUIRE(mapped <= dma.limit);
+}
+
+TEST(random, "Ranges of several files come and go: whether a mapping is kept "
+    "makes no difference")
+{
+	static const uint64_t limits[] = { 0, 40 * PAGE, 12 * PAGE };
+	uint64_t gpa, size;
+	uint32_t file, i, l, seed = 3;
+
+	for (l = 0; l < nitems(limits); l++) {
+		start(limits[l]);
+		peer_mem_init(&plain, limits[l], no_pause, NULL);
+		for (file = 0; file < FILES; file++) {
+			fds[file][0] = memory(0, 0, F_SEAL_SHRINK);
+			fds[file][1] = open_as(fds[file][0], O_RDONLY);
+			file_grow(file, 4);
+		}
+		for (i = 0; i < 4000; i++) {
+			if (i % 400 == 399) {
+				file = test_below(&seed, FILES);
+				file_grow(file, 4 + i / 400);
+			} else if (test_chance(&seed, 1, 50)) {
+				(void)peer_mem_idle(&dma);
+				peer_mem_drop(&dma);
+			} else if (test_chance(&seed, 1, 2))
+				map_both(&seed, limits[l]);
+			else {
+				gpa = test_below(&seed, SLOTS) * PAGE;
+				size = (1 + test_below(&seed, 12)) * PAGE;
+				ATF_REQUIRE_EQ(peer_mem_unmap(&plain, gpa,
+				    size), peer_mem_unmap(&dma, gpa, size));
+				drop_idle(&plain);
+			}
+			check_both();
+		}
+		peer_mem_clear(&dma);
+		peer_mem_clear(&plain);
+		for (file = 0; file < FILES; file++) {
+			close(fds[file][0]);
+			close(fds[file][1]);
+		}
+	}
 }
 
 static void

@@ -331,10 +331,12 @@ TEST(huge, "A range may start and end inside huge pages")
 	ATF_CHECK_EQ(4 * HUGE, host.map_size);
 	ATF_CHECK_EQ(4 * HUGE, dma.mapped);
 	ATF_CHECK_EQ(EINVAL, map(fd, 3 * HUGE, 1UL << 32, HUGE + PAGE));
-	/* All of it is unmapped, with the last range. */
+	/* All of it is unmapped, after the last range. */
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0xc0000, 4 * HUGE - 0xc0000));
+	drop_idle(&dma);
 	ATF_CHECK(is_mapped(q));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, 0xa0000));
+	drop_idle(&dma);
 	ATF_CHECK(!is_mapped(q));
 	ATF_CHECK(!is_mapped(p));
 	ATF_CHECK(!is_mapped(p + 4 * HUGE - PAGE));
@@ -421,9 +423,9 @@ check_paused(uint8_t *p, void (*fn)(void))
 }
 
 static void
-unmap_one(void)
+unmap_idle(void)
 {
-	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x1000, PAGE));
+	peer_mem_drop(&dma);
 }
 
 static void
@@ -440,9 +442,10 @@ unmap_reset(void)
 
 TEST(pause, "The model is paused while the table changes")
 {
-	void (*const fns[])(void) = { unmap_one, unmap_all, unmap_reset };
+	void (*const fns[])(void) = { unmap_all, unmap_reset, unmap_idle };
 	uint64_t gpa;
 	unsigned int i;
+	uint8_t *p;
 	int fd;
 
 	start(0);
@@ -453,7 +456,22 @@ TEST(pause, "The model is paused while the table changes")
 		ATF_CHECK_EQ(1, pauses);
 		ATF_CHECK_EQ(EEXIST, map(fd, 0, 0x1000, PAGE));
 		ATF_CHECK_EQ(1, pauses);
-		check_paused(peer_mem_addr(&dma, 0x1000, PAGE, RW), fns[i]);
+		p = peer_mem_addr(&dma, 0x1000, PAGE, RW);
+		if (fns[i] == unmap_idle) {
+			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x1000, PAGE));
+			ATF_CHECK_EQ(2, pauses);
+			/* Without a call of peer_mem_idle(), nothing. */
+			peer_mem_drop(&dma);
+			ATF_CHECK_EQ(2, pauses);
+			ATF_CHECK(peer_mem_idle(&dma));
+			peer_mem_drop(&dma);
+			peer_mem_drop(&dma);
+			ATF_CHECK_EQ(3, pauses);
+			ATF_CHECK(peer_mem_idle(&dma));
+		} else
+			ATF_CHECK(!peer_mem_idle(&dma));
+		check_paused(p, fns[i]);
+		ATF_CHECK(!peer_mem_idle(&dma));
 		ATF_CHECK_MSG(!mapped_after, "unmapped after the pause");
 	}
 	ATF_CHECK_EQ(0, dma.n);
@@ -544,6 +562,7 @@ TEST(each, "peer_mem_each() has each mapping once, none of those removed")
 	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 3 * PAGE));
 	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 3 * PAGE));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x4000, 2 * PAGE));
+	drop_idle(&dma);
 	ATF_REQUIRE(peer_mem_host(&dma, peer_mem_addr(&dma, 0x8000, 1, RW),
 	    &host));
 	peer_mem_each(&dma, count_map, &host);
@@ -619,6 +638,7 @@ TEST(reasons, "A range that is refused has an errno and a reason")
 	malloc_fails = true;
 	refused(ENOMEM, "no memory for the table of ranges", fd, 0, 0, PAGE);
 	malloc_fails = false;
+	drop_idle(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 	ATF_REQUIRE_EQ(0, map(-1, 0, 0x10000, 2 * PAGE));
 	refused(EEXIST, "range overlaps another", -1, 0, 0x11000, PAGE);
@@ -766,6 +786,8 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x20000, 2 * PAGE));
 	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0x10000, 2 * PAGE));
 	ATF_CHECK_EQ(ENOENT, peer_mem_unmap(&dma, 0x10000, 2 * PAGE));
+	ATF_CHECK_EQ(4 * PAGE, dma.mapped);
+	drop_idle(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 	/* QEMU withdraws what it has shared in parts at once. */
 	for (i = 0; i < 4; i++)
@@ -776,6 +798,7 @@ TEST(unmapped, "A range is unmapped once, and only as it was mapped")
 	ATF_CHECK_EQ(2, dma.nfiles);
 	ATF_CHECK_EQ(0, peer_mem_unmap(&dma, 0, -(uint64_t)PAGE));
 	ATF_CHECK_EQ(0, dma.n);
+	drop_idle(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
 
 	/* A full table that ends where the process's memory does. */
@@ -807,7 +830,7 @@ no_pause(void *arg __attribute__((__unused__)),
 {
 }
 
-/* Map another file, and unmap it. */
+/* Map another file, and unmap it, with its mapping. */
 static void *
 churn(void *arg)
 {
@@ -819,6 +842,7 @@ churn(void *arg)
 		ATF_REQUIRE_EQ(0, peer_mem_map(&shared, fd, 0, PAGE, PAGE,
 		    RW, &reason));
 		ATF_REQUIRE_EQ(0, peer_mem_unmap(&shared, PAGE, PAGE));
+		drop_idle(&shared);
 	}
 	return (arg);
 }
@@ -841,6 +865,7 @@ TEST(tearing, "peer_mem_host() finds a mapping as it is while others come and "
 	ATF_REQUIRE_EQ(0, peer_mem_map(&shared, fd, 0, gpa, 2 * PAGE, RW,
 	    &why));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&shared, 0, PAGE));
+	drop_idle(&shared);
 	p = peer_mem_addr(&shared, gpa, PAGE, RW);
 	/* It does not look at ranges: no access keeps them as they are. */
 	peer_mem_lose(&shared, gpa);

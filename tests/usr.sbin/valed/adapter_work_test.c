@@ -242,6 +242,26 @@ TEST(listens_again, "The thread is woken if the server is to look for clients "
 	ATF_CHECK(posted());
 }
 
+TEST(drops_files, "The thread is woken to unmap files without ranges, twice")
+{
+	int i;
+
+	start();
+	client();
+	adapter_listen(ad);
+	ATF_CHECK(!posted());
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&ad->vfu.vdev_mem, GPA, SIZE));
+	for (i = 0; i < 2; i++) {
+		ATF_CHECK(ad->vfu.vdev_mem.mapped > 0);
+		adapter_listen(ad);
+		ATF_CHECK(posted());
+		work();
+	}
+	ATF_CHECK_EQ(0, ad->vfu.vdev_mem.mapped);
+	adapter_listen(ad);
+	ATF_CHECK(!posted());
+}
+
 TEST(attaches, "A new client finds nothing of the former")
 {
 	start();

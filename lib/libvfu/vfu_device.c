@@ -151,11 +151,17 @@ cmd_dma_map(struct vfu_device *vd, struct vfu_request *req)
 		return (0);
 	error = peer_mem_map(&vd->vdev_mem, req->nfds == 1 ? req->fds[0] : -1,
 	    map.offset, map.address, map.size, prot, &why);
-	if (error != 0)
+	if (error != 0) {
 		dma_refused(vd, &map, why);
-	else
-		vfu_count(vd, VFU_C_DMA_MAP);
-	return (error);
+		return (error);
+	}
+	vfu_count(vd, VFU_C_DMA_MAP);
+	if (req->nfds == 1) {
+		/* Memory: no need to ask whether it closes at once. */
+		vfu_server_close(&vd->vdev_server, req->fds[0]);
+		req->fds[0] = -1;
+	}
+	return (0);
 }
 
 static int

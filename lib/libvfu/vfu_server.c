@@ -48,15 +48,6 @@ server_broken(struct vfu_device *vd, const char *how)
 	vd->vdev_server.broken = true;
 }
 
-/* Close a descriptor; the watchdog interrupts a close that takes long. */
-static void
-server_close(struct vfu_server *srv, int fd)
-{
-	atomic_store_32(&srv->calls, srv->calls + 1);
-	close(fd);
-	atomic_store_32(&srv->calls, srv->calls + 1);
-}
-
 /* Close a descriptor that the client passed and that no command has kept. */
 static void
 server_close_passed(struct vfu_device *vd, int fd)
@@ -66,7 +57,7 @@ server_close_passed(struct vfu_device *vd, int fd)
 			return;
 		server_broken(vd, "too many descriptors to close");
 	}
-	server_close(&vd->vdev_server, fd);
+	vfu_server_close(&vd->vdev_server, fd);
 }
 
 /* Close the first `n' descriptors, but those that a command has kept. */
@@ -95,7 +86,7 @@ vfu_server_drop(struct vfu_device *vd)
 	loop_delete(srv->write_ev);
 	vfu_stream_go(vd);
 	/* Messages that were not read may have descriptors, too. */
-	server_close(srv, srv->fd);
+	vfu_server_close(srv, srv->fd);
 	srv->fd = -1;
 	server_close_fds(vd, srv->nfds);
 	vfu_count(vd, VFU_C_DISCONNECT);
@@ -124,7 +115,7 @@ server_refuse(struct vfu_device *vd, int fd, bool reserved)
 	if (reserved)
 		peer_accept_end(fd);
 	else if (!peer_close(fd))
-		server_close(&vd->vdev_server, fd);
+		vfu_server_close(&vd->vdev_server, fd);
 }
 
 /* Do not look for a client until vfu_server_again(). */

@@ -18,9 +18,12 @@
 #ifndef _VFU_SERVER_H_
 #define	_VFU_SERVER_H_
 
+#include <sys/systm.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "vfio_user.h"
 #include "vfu_stream.h"
@@ -86,6 +89,15 @@ struct vfu_request {
 	uint8_t		*reply;		/* VFU_REPLY_MAX less a header */
 	size_t		 reply_len;
 };
+
+/* Close a descriptor; the watchdog interrupts a close that takes long. */
+static inline void
+vfu_server_close(struct vfu_server *srv, int fd)
+{
+	atomic_store_32(&srv->calls, srv->calls + 1);
+	close(fd);
+	atomic_store_32(&srv->calls, srv->calls + 1);
+}
 
 /* Drop the client; there must be one. */
 void	vfu_server_drop(struct vfu_device *vd);

@@ -323,9 +323,19 @@ map(uint32_t argsz, uint32_t flags, uint64_t offset, uint64_t address,
 {
 	const struct vfio_user_dma_map m = { argsz, flags, offset, address,
 	    size };
+	int error, i, own[2];
 
-	return (command_fds(VFIO_USER_DMA_MAP, &m, sizeof(m), NULL, 0, fds,
-	    nfds));
+	for (i = 0; i < nfds; i++)
+		own[i] = dup(fds[i]);
+	error = command_fds(VFIO_USER_DMA_MAP, &m, sizeof(m), NULL, 0, own,
+	    nfds);
+	/* The command has closed its file. */
+	for (i = 0; i < nfds; i++) {
+		ATF_CHECK_EQ(error == 0, own[i] == -1);
+		if (own[i] != -1)
+			close(own[i]);
+	}
+	return (error);
 }
 
 TEST(dma_map, "A range is mapped with its file, offset, address and access")

@@ -138,16 +138,22 @@ adapter_memory(void *arg)
 	adapter_post(arg);
 }
 
-/* Keep all threads out of guest memory. */
+/*
+ * Keep all threads out of guest memory.  The port's event tells of frames that
+ * the model has missed, unless the model waits for something else.
+ */
 static void
 adapter_pause(void *arg, bool paused)
 {
 	struct adapter *ad = arg;
+	const bool wanted = ad->rx_wanted;
 
-	if (paused)
+	if (paused) {
 		e82545_pause(ad->dev);
-	else
-		e82545_resume(ad->dev);
+		return;
+	}
+	e82545_resume(ad->dev);
+	ad->rx_wanted = wanted || ad->rx_stopped;
 }
 
 static const struct e82545_ops adapter_ops = {

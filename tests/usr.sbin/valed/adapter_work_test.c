@@ -124,6 +124,38 @@ and are turned on or off once")
 	ATF_CHECK_EQ(1, rx_calls);
 }
 
+TEST(ranges, "When a range has come, frames are looked for if nothing else would "
+    "tell of them")
+{
+	static const struct {
+		enum e82545_rx_state state;
+		bool wanted;
+		unsigned int calls;
+	} rows[] = {
+		{ E82545_RX_IDLE, false, 0 }, { E82545_RX_IDLE, true, 1 },
+		{ E82545_RX_STALLED, false, 1 }, { E82545_RX_IDLE, false, 0 }
+	};
+	unsigned int i;
+
+	start();
+	fake = true;
+	tx_state = E82545_TX_IDLE;
+	client();
+	for (i = 0; i < nitems(rows); i++) {
+		rx_state = rows[i].state;
+		ops->eo_rx_ready(ops_arg);
+		work();
+		rx_calls = tx_calls = 0;
+		if (rows[i].wanted)
+			ops->eo_rx_ready(ops_arg);
+		share(GPA + (i + 1) * SIZE, PROT_READ | PROT_WRITE);
+		work();
+		ATF_CHECK_EQ_MSG(rows[i].calls, rx_calls, "%u: %u", i,
+		    rx_calls);
+		ATF_CHECK_EQ(1, tx_calls);
+	}
+}
+
 TEST(rounds, "A round is counted, sends interrupts before and after, and goes \
 both ways if rings were joined")
 {

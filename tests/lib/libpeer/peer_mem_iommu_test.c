@@ -654,6 +654,13 @@ TEST(join, "A ring whose pages are anywhere is mapped in the guest's order")
 	ATF_CHECK_EQ(4 * PAGE, host.map_size);
 	ATF_CHECK_EQ(PAGE, host.page_size);
 	ATF_CHECK_EQ(16 * PAGE, dma.mapped);
+	/* A file without ranges goes, but not the ring. */
+	ATF_REQUIRE_EQ(0, map(memory(0, PAGE, SEALS), 0, 0x40000, PAGE));
+	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x40000, PAGE));
+	drop_idle(&dma);
+	ATF_CHECK_EQ(16 * PAGE, dma.mapped);
+	ATF_CHECK_EQ(p, peer_mem_addr(&dma, 0x10000, 4 * PAGE, RW));
+	ATF_CHECK(is_mapped(p));
 	/* It goes with any of its pages. */
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x14000, PAGE));
 	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0xf000, PAGE));

@@ -54,11 +54,36 @@ on_put(void *arg __unused, const char *name, int fd)
 }
 
 static void
+on_pause(void *arg __unused, bool paused __unused)
+{
+}
+
+/* A process that ended now would not need the file. */
+static void
+check_unused(const char *name)
+{
+	struct peer_mem *dma = malloc(sizeof(*dma));
+	struct peer_kept copy[NAMES];
+	unsigned int i;
+
+	memcpy(copy, kept, sizeof(copy));
+	for (i = 0; i < NAMES; i++)
+		copy[i].pkt_used = false;
+	ATF_REQUIRE(dma != NULL);
+	peer_mem_init(dma, 0, on_pause, NULL);
+	ATF_REQUIRE_EQ(0, peer_mem_replay(dma, journal, copy, NAMES, &why));
+	ATF_CHECK(!peer_kept_find(copy, NAMES, name)->pkt_used);
+	peer_mem_reset(dma);
+	free(dma);
+}
+
+static void
 on_remove(void *arg __unused, const char *name)
 {
 	struct peer_kept *k = peer_kept_find(kept, NAMES, name);
 
 	ATF_REQUIRE_MSG(k != NULL, "%s", name);
+	check_unused(name);
 	close(k->pkt_fd);
 	k->pkt_fd = -1;
 	names[k - kept][0] = '\0';
@@ -69,11 +94,6 @@ static const struct peer_keep keep = {
 	.pke_put = on_put,
 	.pke_remove = on_remove,
 };
-
-static void
-on_pause(void *arg __unused, bool paused __unused)
-{
-}
 
 static int
 file(uint64_t pages, char letter)
@@ -300,6 +320,7 @@ TEST(parts, "A file that a smaller limit has mapped in parts gets numbers that "
 	    "%s", why);
 	ATF_CHECK_EQ('b', *(uint8_t *)peer_mem_addr(new, 100 * PAGE, PAGE, RW));
 	ATF_CHECK_EQ(3, nkept);
+	peer_mem_set_journal(new, journal);
 	peer_mem_set_journal(dma, NULL);
 	peer_mem_set_keep(dma, NULL);
 	peer_mem_reset(dma);

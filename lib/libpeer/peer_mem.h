@@ -95,7 +95,7 @@ struct peer_mem_mapping {
 	uint64_t	dev, ino;
 	uint32_t	nranges;	/* that lie in it */
 	bool		stale;		/* no range since peer_mem_drop() */
-	int		prot;		/* 0: a ring */
+	int		prot;		/* 0: a ring, or not used */
 	uint32_t	file;		/* "mem.N" is kept: N + 1; 0: none */
 };
 
@@ -239,8 +239,8 @@ void	peer_mem_reset(struct peer_mem *dma);
 bool	peer_mem_idle(struct peer_mem *dma);
 
 /*
- * If peer_mem_idle() has returned true, unmap the files that have had no range
- * since the call before.  A file whose ranges come and go with each packet is
+ * Unmap the files that have had no range since the call before; nothing happens
+ * unless peer_mem_idle() has returned true.  A file whose ranges come and go with each packet is
  * mapped once then, and memory that the client has let go of is free after two
  * seconds, or earlier: if another file needs the space, the entry or the limit.
  */

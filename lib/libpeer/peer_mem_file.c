@@ -70,6 +70,7 @@ mapping_free(struct peer_mem_mapping *m)
 {
 	munmap(m->base, m->size);
 	mapping_set(m, NULL, 0, 0);
+	m->prot = 0;
 }
 
 void
@@ -119,7 +120,7 @@ peer_mem_file_drop(struct peer_mem *dma, bool all)
 	bool any = false;
 
 	for (m = dma->mapping; m < dma->mapping + dma->nmappings; m++) {
-		if (m->size == 0 || m->prot == 0 || m->nranges > 0)
+		if (m->prot == 0 || m->nranges > 0)
 			continue;
 		if (!all && !m->stale) {
 			m->stale = true;
@@ -130,8 +131,6 @@ peer_mem_file_drop(struct peer_mem *dma, bool all)
 		dma->mapped -= m->size;
 		atomic_store_64(&dma->idle, dma->idle - m->size);
 		mapping_free(m);
-		if (m->file == 0)
-			continue;
 		peer_mem_file_name(name, m->file);
 		m->file = 0;
 		peer_keep_remove(dma->keep, name);
@@ -187,8 +186,7 @@ file_prot(const struct dma_file *f)
 
 	if (mode == O_WRONLY)
 		return (0);
-	return (mode == O_RDWR &&
-	    (f->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) == 0 ?
+	return (mode == O_RDWR && (f->seals & F_SEAL_FUTURE_WRITE) == 0 ?
 	    PROT_READ | PROT_WRITE : PROT_READ);
 }
 
@@ -436,8 +434,6 @@ peer_mem_file_join(struct peer_mem *dma, uint64_t gpa, uint64_t size)
 		munmap(base, size);
 		return (false);
 	}
-	m->prot = 0;
-	m->ino = m->dev = 0;
 	mapping_set(m, base, size, PEER_MEM_PAGE);
 	j->gpa = gpa;
 	j->size = size;

@@ -233,6 +233,7 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 {
 	const uint64_t gb = 1UL << 30;
 	struct peer_mem_host host;
+	uint64_t i;
 	void *p;
 	int fd;
 
@@ -257,6 +258,13 @@ TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 	ATF_CHECK_EQ(2 * gb + 2 * PAGE, dma.mapped);
 	peer_mem_clear(&dma);
 	ATF_CHECK_EQ(0, dma.mapped);
+	/* A part without ranges stays as long as others fit. */
+	for (i = 1; i < 5; i++) {
+		ATF_REQUIRE_EQ(0, map(fd, i * gb, 0, PAGE));
+		ATF_CHECK_EQ((i < 4 ? i : 1) * gb, dma.mapped);
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0, PAGE));
+	}
+	peer_mem_clear(&dma);
 	/* Pages of it, for a range of more than 2 MB. */
 	ATF_REQUIRE_EQ(0, map(fd, gb, 0, 2 << 20));
 	ATF_CHECK_EQ(gb, dma.mapped);
@@ -385,13 +393,14 @@ TEST(idle_space, "A mapping without ranges makes room for another file")
 
 	/* In the limit, */
 	start(8 * PAGE);
+	mmaps = 0;
 	for (i = 0; i < 4; i++) {
 		fd[i] = memory(0, 4 * PAGE, SEALS);
+		errno = ENOMEM;
 		ATF_REQUIRE_EQ(0, map(fd[i], 0, i * PAGE, PAGE));
 		ATF_CHECK_EQ((1ULL + i % 2) * 4 * PAGE, dma.mapped);
-		if (i % 2 == 1)
-			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, (i - 1) * PAGE,
-			    2 * PAGE));
+		ATF_CHECK_EQ(i + 1, mmaps);
+		ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, i * PAGE, PAGE));
 	}
 	peer_mem_clear(&dma);
 	/* in the address space, */

@@ -872,6 +872,9 @@ TEST(tearing, "peer_mem_host() finds a mapping as it is while others come and "
 	ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, churn, NULL));
 	for (found = i = 0; i < 3000000 || found < 1000; i++) {
 		memset(&host, 0, sizeof(host));
+		/* As the main thread does. */
+		if (i % 64 == 0)
+			(void)peer_mem_idle(&shared);
 		if (!peer_mem_host(&shared, p + PAGE, &host))
 			continue;
 		found++;

@@ -88,6 +88,7 @@ frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 	};
 	frame_pair all = { 0, 0 }, high = { 0, 0 }, mask, w, w2[2], w4[4];
 	ptrdiff_t left;
+	uint64_t sum;
 	uint8_t last;
 
 	for (; len >= sizeof(w4); len -= sizeof(w4)) {
@@ -115,10 +116,12 @@ frame_sum_long(const uint8_t *p, size_t len, bool copy, uint8_t *dst)
 		high += w >> 32;
 	}
 	all += high - (high << 32);
-	last = 0;
-	if ((len & 1) != 0)
+	sum = all[0] + all[1];
+	if ((len & 1) != 0) {
 		FRAME_SUM_AT(last, sizeof(last), left);
-	return (all[0] + all[1] + be16toh((uint16_t)last << 8));
+		sum += be16toh((uint16_t)last << 8);
+	}
+	return (sum);
 }
 
 #undef FRAME_SUM_AT

@@ -127,6 +127,7 @@ static inline uint64_t
 e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,
     uint32_t rxcsum, bool tagged, bool strip)
 {
+	uint16_t field[2] = { 0, 0 };	/* bits 16 to 31, big endian */
 	uint64_t found;
 
 	if ((type == E82545_ETHERTYPE_IP4 || type == E82545_ETHERTYPE_IP6) &&
@@ -138,7 +139,8 @@ e82545_rx_sum(const struct iovec *iov, size_t len, uint64_t sum, uint16_t type,
 	if (strip || (rxcsum & E82545_RXCSUM_PCSS) != 0)
 		sum = e82545_rx_seen(iov, len, rxcsum & E82545_RXCSUM_PCSS,
 		    strip);
-	return ((uint64_t)be16toh(frame_sum_fold(sum)) << 16 | found << 32);
+	field[0] = frame_sum_fold(sum);
+	return (be32dec(field) | found << 32);
 }
 
 #endif /* !_E82545_OFFLOAD_H_ */

@@ -87,39 +87,20 @@
 #include "e82545_stat.h"
 
 /*
- * Receive an untagged frame of one fragment that fits into one buffer: the fast
- * path of e82545_rx_frame().  Returns false, having done nothing, for another.
+ * Give a frame of a `type' that passes the filters to the guest.  Returns false,
+ * having done nothing, if the next descriptor is without a buffer in guest
+ * memory.
  */
 static inline __attribute__((__always_inline__)) bool
-rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
-    const struct iovec *iov)
+rx_single_fill(struct e82545 *dev, struct rx_batch *b, const struct iovec *iov,
+    uint16_t type, uint8_t status)
 {
 	const uint8_t *frame = iov->iov_base;
-	size_t full, len = iov->iov_len;
+	const size_t len = iov->iov_len;
+	size_t full;
 	uint64_t gpa, sum;
-	uint16_t type;
-	uint8_t *dst, status;
+	uint8_t *dst;
 
-	if (len < E82545_ETH_MIN || len > b->single_max ||
-	    b->ndone >= b->posted)
-		return (false);
-	type = rx_type(frame, false);
-	if (type == b->vet)
-		return (false);
-	status = E82545_RXD_DD | E82545_RXD_EOP;
-	if ((le64dec(frame) & 0xffffffffffff) != b->own) {
-		switch (e82545_filter(dev, b->rctl, frame, false)) {
-		case E82545_FILTER_DROP:
-			rx_lose(dev, b, len + E82545_ETH_FCS,
-			    E82545_C_RX_FILTERED);
-			return (true);
-		case E82545_FILTER_PASS:
-			break;
-		case E82545_FILTER_INEXACT:
-			status |= E82545_RXD_PIF;
-			break;
-		}
-	}
 	gpa = rx_buffer(b);
 	if (gpa == 0)
 		return (false);
@@ -134,6 +115,52 @@ rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
 	    false, false), status, 0, 0);
 	e82545_tally(&b->tally, frame, len + E82545_ETH_FCS, 1);
 	return (true);
+}
+
+/* Filter a frame, and do as rx_single_fill() if it passes. */
+static __attribute__((__noinline__)) bool
+rx_single_filter(struct e82545 *dev, struct rx_batch *b,
+    const struct iovec *iov, uint16_t type)
+{
+	uint8_t status = E82545_RXD_DD | E82545_RXD_EOP;
+
+	switch (e82545_filter(dev, b->rctl, iov->iov_base, false)) {
+	case E82545_FILTER_DROP:
+		rx_lose(dev, b, iov->iov_len + E82545_ETH_FCS,
+		    E82545_C_RX_FILTERED);
+		return (true);
+	case E82545_FILTER_PASS:
+		break;
+	case E82545_FILTER_INEXACT:
+		status |= E82545_RXD_PIF;
+		break;
+	}
+	return (rx_single_fill(dev, b, iov, type, status));
+}
+
+/*
+ * Receive an untagged frame of one fragment that fits into one buffer: the fast
+ * path of e82545_rx_frame().  Returns false, having done nothing, for another.
+ * The guest's own address needs no other filter.
+ */
+static inline __attribute__((__always_inline__)) bool
+rx_single_buffer(struct e82545 *dev, struct rx_batch *b,
+    const struct iovec *iov)
+{
+	const uint8_t *frame = iov->iov_base;
+	const size_t len = iov->iov_len;
+	uint16_t type;
+
+	if (len < E82545_ETH_MIN || len > b->single_max ||
+	    b->ndone >= b->posted)
+		return (false);
+	type = rx_type(frame, false);
+	if (type == b->vet)
+		return (false);
+	if ((le64dec(frame) & 0xffffffffffff) != b->own)
+		return (rx_single_filter(dev, b, iov, type));
+	return (rx_single_fill(dev, b, iov, type, E82545_RXD_DD |
+	    E82545_RXD_EOP));
 }
 
 /*

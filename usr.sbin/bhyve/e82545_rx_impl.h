@@ -99,10 +99,10 @@ struct rx_batch {
 					   one; 0: packets are not split */
 	uint8_t		*vnet;		/* the header ring; NULL: none */
 	uint64_t	own;		/* the guest's: e82545_filter_own() */
-	uint32_t	single_max;	/* bytes of a frame that
+	size_t		single_max;	/* bytes of a frame that
 					   rx_single_buffer() may take;
 					   0: none */
-	uint32_t	fcs;		/* bytes of FCS that the guest gets */
+	size_t		fcs;		/* bytes of FCS that the guest gets */
 	uint16_t	vet;
 	bool		vme, on, link, loopback;
 	bool		endless;	/* RDT is never reached */
@@ -257,8 +257,8 @@ static inline void
 rx_store(uint64_t (*ring)[2], uint32_t size, uint32_t start,
     const uint64_t *done, uint32_t n)
 {
-	const uint32_t first = MIN(n, size - start);
-	uint32_t i;
+	const size_t first = MIN(n, size - start);
+	size_t i;
 
 	/* From the ring's beginning, and before that up to its end. */
 	for (i = n; i-- > first;)

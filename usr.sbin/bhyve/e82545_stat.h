@@ -34,7 +34,7 @@ e82545_tally(struct e82545_tally *t, const uint8_t dst[6], size_t len,
 {
 	static const uint8_t broadcast[6] =
 	    { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	int i;
+	unsigned int i;
 
 	t->bytes += n * (uint64_t)len;
 	if ((dst[0] & 1) != 0) {

@@ -151,10 +151,24 @@ atomic_thread_fence_rel(void)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+/*
+ * On x86 any locked instruction is such a fence for memory that is cached, and
+ * takes half the time of clang's mfence.  ThreadSanitizer knows the other one.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define	SYSTM_TSAN
+#endif
+#endif
+
 static inline void
 atomic_thread_fence_seq_cst(void)
 {
+#if defined(__x86_64__) && !defined(SYSTM_TSAN)
+	__asm __volatile("lock; addl $0, -8(%%rsp)" : : : "memory", "cc");
+#else
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 #undef ATOMIC_LOADSTORE

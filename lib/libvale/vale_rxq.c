@@ -41,11 +41,13 @@
  * rq_woken and rq_drained differ.  The write wakes the user once for nothing,
  * and the next rxsync reads it.
  *
+ * An rxsync that finds frames takes no lock, because senders would find that
+ * lock taken most of the time: only the user writes rq_cur, and rq_tail is all
+ * that the user reads of the senders'.
+ *
  * A user that polls (VALE_RING_POLLED) is never asleep, and its rq_fd stays
  * readable: at full load the two system calls would come with every batch.
- * Such a user takes no lock, either, because senders would find that lock taken
- * most of the time: only the user writes rq_cur, and rq_tail is all it reads of
- * the senders'.  rq_polled is set meanwhile, and changes under the lock.
+ * rq_polled is set meanwhile, and changes under the lock.
  *
  * A user in another process (vale_user.h) calls no vale_rxsync() here.  A
  * sender that needs slots takes the slots that the user's CSB has returned, and
@@ -111,37 +113,12 @@ vale_rxq_fini(struct vale_rxq *rq)
 	free(rq->rq_lease);
 }
 
-/* Assert that rq_lock is owned, and the indices are as drawn above. */
-static void
-rxq_assert(const struct vale_rxq *rq)
-{
-#ifdef INVARIANTS
-	uint32_t cur = vale_rxq_cur(rq), n = rq->rq_nslots;
-	uint32_t tail = atomic_load_32(&rq->rq_tail);
-
-	mtx_assert(&rq->rq_lock, MA_OWNED);
-	MPASS(cur < n && tail < n && rq->rq_next < n);
-	MPASS(vale_slot_sub(tail, cur, n) <=
-	    vale_slot_sub(rq->rq_next, cur, n));
-#else
-	(void)rq;
-#endif
-}
-
-uint32_t
-vale_rxq_space(const struct vale_rxq *rq)
-{
-	rxq_assert(rq);
-	return (rq->rq_nslots - 1 -
-	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
-}
-
 bool
 vale_rxq_take(struct vale_rxq *rq)
 {
 	uint32_t cur, head, n = rq->rq_nslots;
 
-	rxq_assert(rq);
+	vale_rxq_assert(rq);
 	MPASS(rq->rq_user != NULL);
 	cur = vale_rxq_cur(rq);
 	head = atomic_load_acq_32(&rq->rq_user->vu_atok->head);
@@ -153,24 +130,12 @@ vale_rxq_take(struct vale_rxq *rq)
 	return (true);
 }
 
-uint32_t
-vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
-{
-	uint32_t lease = rq->rq_next;
-
-	MPASS(nslots >= 1 && nslots <= vale_rxq_space(rq));
-	rq->rq_next = vale_slot_add(lease, nslots, rq->rq_nslots);
-	rq->rq_lease[lease].le_end = rq->rq_next;
-	rq->rq_lease[lease].le_done = false;
-	return (lease);
-}
-
 bool
 vale_rxq_publish(struct vale_rxq *rq, uint32_t lease)
 {
 	uint32_t tail = rq->rq_tail;
 
-	rxq_assert(rq);
+	vale_rxq_assert(rq);
 	/* An open lease. */
 	MPASS(lease < rq->rq_nslots && !rq->rq_lease[lease].le_done);
 	MPASS(vale_slot_sub(lease, tail, rq->rq_nslots) <
@@ -240,6 +205,27 @@ rxq_valid(const struct vale_rxq *rq, uint32_t head, uint32_t cur)
 	    to_cur <= vale_slot_sub(rq->rq_shown, rq->rq_cur, n));
 }
 
+/*
+ * End a sync that concerns senders: the user begins or ends to poll, falls
+ * asleep, or has left an invalid head (`bad').  Not inlined, for the registers
+ * of vale_rxsync().
+ */
+static void __attribute__((__noinline__))
+rxsync_locked(struct vale_pair *pair, uint32_t cur, bool polled, bool bad)
+{
+	struct vale_rxq *rq = &pair->pa_rx;
+
+	pthread_mutex_lock(&rq->rq_lock);
+	rq->rq_polled = polled;
+	if (bad)
+		vale_count(pair, VALE_C_RX_BAD_RING, 1);
+	/* A frame may have come meanwhile. */
+	rq->rq_shown = atomic_load_32(&rq->rq_tail);
+	if (cur == rq->rq_shown && !polled)
+		rxq_sleep(rq);
+	pthread_mutex_unlock(&rq->rq_lock);
+}
+
 int
 vale_rxsync(struct vale_desc *d)
 {
@@ -248,7 +234,7 @@ vale_rxsync(struct vale_desc *d)
 	struct vale_rxq *rq = &pair->pa_rx;
 	uint32_t cur, freed, head;
 	int result = 0;
-	bool locked, polled;
+	bool polled;
 
 	head = atomic_load_32(&ring->head);
 	cur = atomic_load_32(&ring->cur);
@@ -260,21 +246,12 @@ vale_rxsync(struct vale_desc *d)
 	}
 	freed = vale_slot_sub(head, rq->rq_cur, rq->rq_nslots);
 	MPASS(freed <= vale_slot_sub(rq->rq_shown, rq->rq_cur, rq->rq_nslots));
-	/* A user that polls, and did at the last sync, takes no lock. */
-	locked = !polled || !rq->rq_polled || result != 0;
-	if (locked)
-		pthread_mutex_lock(&rq->rq_lock);
 	if (freed > 0)
 		atomic_store_rel_32(&rq->rq_cur, head);
 	rq->rq_shown = atomic_load_acq_32(&rq->rq_tail);
-	if (locked) {
-		rq->rq_polled = polled;
-		if (result != 0)
-			vale_count(pair, VALE_C_RX_BAD_RING, 1);
-		if (cur == rq->rq_shown && !polled)
-			rxq_sleep(rq);
-		pthread_mutex_unlock(&rq->rq_lock);
-	}
+	if (polled != rq->rq_polled || result != 0 ||
+	    (cur == rq->rq_shown && !polled))
+		rxsync_locked(pair, cur, polled, result != 0);
 	atomic_store_64(&rq->rq_syncs, rq->rq_syncs + 1);
 	VALE_PROBE(pair, RX_SYNC, freed,
 	    vale_slot_sub(rq->rq_shown, head, rq->rq_nslots));

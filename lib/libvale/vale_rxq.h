@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "vale_slot.h"
+
 struct vale_pair;
 
 /* A ring whose user is another process: its part of netmap's CSB. */
@@ -121,7 +123,24 @@ vale_rxq_idle(struct vale_rxq *rq)
 	return (idle);
 }
 
-/* The caller of the next four must own rq_lock. */
+/* The caller of the rest but vale_rxq_wake() must own rq_lock. */
+
+/* Assert that, and that the indices are as vale_rxq.c draws them. */
+static inline void
+vale_rxq_assert(const struct vale_rxq *rq)
+{
+#ifdef INVARIANTS
+	uint32_t cur = vale_rxq_cur(rq), n = rq->rq_nslots;
+	uint32_t tail = atomic_load_32(&rq->rq_tail);
+
+	mtx_assert(&rq->rq_lock, MA_OWNED);
+	MPASS(cur < n && tail < n && rq->rq_next < n);
+	MPASS(vale_slot_sub(tail, cur, n) <=
+	    vale_slot_sub(rq->rq_next, cur, n));
+#else
+	(void)rq;
+#endif
+}
 
 /*
  * Take the slots that a user in another process (rq_user) has returned.
@@ -130,10 +149,26 @@ vale_rxq_idle(struct vale_rxq *rq)
 bool	vale_rxq_take(struct vale_rxq *rq);
 
 /* Return the number of free slots. */
-uint32_t vale_rxq_space(const struct vale_rxq *rq);
+static inline uint32_t
+vale_rxq_space(const struct vale_rxq *rq)
+{
+	vale_rxq_assert(rq);
+	return (rq->rq_nslots - 1 -
+	    vale_slot_sub(rq->rq_next, vale_rxq_cur(rq), rq->rq_nslots));
+}
 
 /* Lease `nslots' slots, 1 to vale_rxq_space().  Returns the first. */
-uint32_t vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots);
+static inline uint32_t
+vale_rxq_lease(struct vale_rxq *rq, uint32_t nslots)
+{
+	uint32_t lease = rq->rq_next;
+
+	MPASS(nslots >= 1 && nslots <= vale_rxq_space(rq));
+	rq->rq_next = vale_slot_add(lease, nslots, rq->rq_nslots);
+	rq->rq_lease[lease].le_end = rq->rq_next;
+	rq->rq_lease[lease].le_done = false;
+	return (lease);
+}
 
 /*
  * End a lease, whose slots are filled.  Returns true if the caller must call

@@ -168,34 +168,37 @@ deliver_offloads(const struct vale_merge *mg)
  * is prefetched `ahead' slots before its turn, also beyond the end of this
  * batch.
  *
- * The order of the statements keeps few variables live across a call of
- * memcpy(): bench/count.sh counts the instructions.
+ * Not inlined, and the order of the statements keeps few variables live across
+ * a call of memcpy(): bench/count.sh counts the instructions.
  */
-static uint32_t
+static uint32_t __attribute__((__noinline__))
 deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
     uint32_t max, uint32_t ahead, uint32_t *badbufs)
 {
 	struct netmap_slot *const slots = pair->pa_desc.rxring->slot;
 	const uint32_t nslots = pair->pa_rx.rq_nslots;
 	struct netmap_slot *const end = slots + nslots;
+	struct netmap_slot *const last = slots + vale_slot_add(i, max, nslots);
 	struct netmap_slot *slot = slots + i;
 	struct netmap_slot *fetch = slots + vale_slot_add(i, ahead, nslots);
 	const struct vale_region *vr = &pair->pa_port->vp_region;
+	const struct vale_frag *const frags = mg->mg_frag;
 	const uint32_t first = merge_first(mg);
 	const uint32_t other = first == mg->mg_own ? mg->mg_flood : mg->mg_own;
 	const struct vale_frag *fg;
-	uint32_t frame, left = max, len, n;
+	uint32_t frame, len, n;
 	uint64_t bytes = 0;
 
-	for (frame = first; left > 0 && frame < other; frame = fg->fg_next) {
-		fg = &mg->mg_frag[frame];
+	MPASS(max < nslots);
+	for (frame = first; slot != last && frame < other;
+	    frame = fg->fg_next) {
+		fg = &frags[frame];
 		if (!vale_frag_single(fg))
 			break;
 		len = fg->fg_frame_len;
 		slot->len = len;
 		slot->flags = 1 << 8;
 		bytes += len;
-		left--;
 		vale_slot_copy(vale_rx_buf(pair, vr, slot, slot - slots,
 		    badbufs), fg->fg_buf, len);
 		if (++slot == end)
@@ -206,7 +209,7 @@ deliver_single_slot(struct vale_pair *pair, struct vale_merge *mg, uint32_t i,
 		if (++fetch == end)
 			fetch = slots;
 	}
-	n = max - left;
+	n = vale_slot_sub(slot - slots, i, nslots);
 	if (first == mg->mg_own)
 		mg->mg_own = frame;
 	else
@@ -293,26 +296,26 @@ deliver_drop(const struct vale_port *port, struct vale_pair *dst, uint32_t n)
 }
 
 /* Deliver through the ring the frames left, at least one. */
-static inline void __attribute__((__always_inline__))
+static void
 deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
-    struct vale_merge mg)
+    struct vale_merge *mg)
 {
 	struct vale_rxq *rq = &dst->pa_rx;
 	const struct vale_frag *fg;
-	const struct vale_txq *vt = mg.mg_txq;
-	uint64_t bytes, before = mg.mg_bytes, skipped = 0;
+	const struct vale_txq *vt = mg->mg_txq;
+	uint64_t bytes, before = mg->mg_bytes, skipped = 0;
 	uint32_t ahead, frames = 0, lease, left, badbufs = 0, n, slot, space;
-	uint32_t need, total = mg.mg_frames;
+	uint32_t need, total = mg->mg_frames;
 	bool wake;
 
 	pthread_mutex_lock(&rq->rq_lock);
-	left = mg.mg_slots;
+	left = mg->mg_slots;
 	if (rq->rq_user != NULL && !vale_rxq_take(rq))
 		vale_count(dst, VALE_C_RX_BAD_RING, 1);
 	space = vale_rxq_space(rq);
-	if (left > space || deliver_offloads(&mg) ||
+	if (left > space || deliver_offloads(mg) ||
 	    vale_share_on(&rq->rq_share))
-		left = deliver_some(pair->pa_port, rq, mg, space);
+		left = deliver_some(pair->pa_port, rq, *mg, space);
 	if (left == 0) {
 		deliver_drop(pair->pa_port, dst, total);
 		pthread_mutex_unlock(&rq->rq_lock);
@@ -325,16 +328,16 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 	ahead = space - left >= AHEAD ? AHEAD : 0;
 	for (;;) {
 		n = 0;
-		if (mg.mg_header <= VALE_HEADER_FRAME)
-			n = FAST_PATH(deliver_single_slot(dst, &mg, slot, left,
+		if (mg->mg_header <= VALE_HEADER_FRAME)
+			n = FAST_PATH(deliver_single_slot(dst, mg, slot, left,
 			    ahead, &badbufs));
 		frames += n;
 		left -= n;
 		slot = vale_slot_add(slot, n, rq->rq_nslots);
-		if (left == 0 || mg.mg_frames == 0)
+		if (left == 0 || mg->mg_frames == 0)
 			break;
-		fg = merge_take(&mg);
-		need = vale_offload_slots(vt, mg.mg_header, fg);
+		fg = merge_take(mg);
+		need = vale_offload_slots(vt, mg->mg_header, fg);
 		if (need > left) {
 			skipped += fg->fg_frame_len;
 			continue;
@@ -342,13 +345,13 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 		left -= need;
 		frames++;
 		if (vale_offload(vt, fg) != NULL ||
-		    mg.mg_header > VALE_HEADER_FRAME)
+		    mg->mg_header > VALE_HEADER_FRAME)
 			slot = vale_offload_deliver(vt, dst, fg, slot,
 			    &badbufs);
 		else
 			slot = deliver_frame(dst, fg, slot, &badbufs);
 	}
-	bytes = mg.mg_bytes - before - skipped;
+	bytes = mg->mg_bytes - before - skipped;
 	/* deliver_fit() chose the same frames. */
 	MPASS(left == 0);
 
@@ -527,14 +530,6 @@ merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
 	});
 }
 
-/* Call deliver_ring(), not inlined, for the registers of vale_deliver(). */
-static void __attribute__((__noinline__))
-deliver_other(struct vale_pair *pair, struct vale_pair *dst,
-    const struct vale_merge *mg)
-{
-	deliver_ring(pair, dst, *mg);
-}
-
 /* Deliver to a user in another process. */
 static void __attribute__((__noinline__))
 deliver_shared(struct vale_pair *pair, struct vale_pair *dst,
@@ -545,12 +540,12 @@ deliver_shared(struct vale_pair *pair, struct vale_pair *dst,
 	if (deliver_chosen(pair, dst->pa_port, index) &&
 	    pair->pa_tx.vt_now_ns >= atomic_load_64(&dst->pa_slow_ns) &&
 	    vale_rxq_idle(&dst->pa_inbox->vp_pair->pa_rx)) {
-		deliver_other(pair, dst, &mg);
+		deliver_ring(pair, dst, &mg);
 		deliver_timed(pair, dst);
 		return;
 	}
 	mg.mg_header = dst->pa_inbox->vp_header;
-	deliver_other(pair, dst->pa_inbox->vp_pair, &mg);
+	deliver_ring(pair, dst->pa_inbox->vp_pair, &mg);
 	if (pair->pa_tx.vt_indirect)
 		deliver_timed(pair, NULL);
 }
@@ -573,7 +568,7 @@ vale_deliver(struct vale_pair *pair, struct vale_port *port,
 	if (port->vp_sink != NULL && deliver_chosen(pair, port, index))
 		deliver_direct(pair, dst, &mg);
 	if (mg.mg_frames > 0) {
-		deliver_ring(pair, dst, mg);
+		deliver_ring(pair, dst, &mg);
 		if (pair->pa_tx.vt_indirect)
 			deliver_timed(pair, NULL);
 	}
@@ -594,6 +589,6 @@ vale_deliver_inbox(struct vale_pair *in, struct vale_pair *dst)
 	mg.mg_flood = all->li_first;
 	mg.mg_frames = all->li_frames;
 	mg.mg_slots = all->li_slots;
-	deliver_other(in, dst, &mg);
+	deliver_ring(in, dst, &mg);
 	vale_list_init(all);
 }

@@ -379,12 +379,14 @@ static void
 forward_batch(struct vale_pair *pair)
 {
 	struct vale_txq *vt = &pair->pa_tx;
+	const struct vale_port *port = pair->pa_port;
 	uint32_t i = 0;
 
-	vale_view_enter(vt, &pair->pa_port->vp_switch->vs_view);
+	vale_view_enter(vt, &port->vp_switch->vs_view);
 	if (vt->vt_view->vi_nmirrors > 0)
 		vale_mirror_sent(pair);
-	vale_lookup_begin(pair);
+	if (vt->vt_view->vi_ruled[port->vp_index])
+		vale_lookup_begin(pair);
 	while (i < vt->vt_nfrags) {
 		i = vale_lookup(pair, i);
 		deliver_all(pair);

@@ -37,19 +37,31 @@ lookup_now_s(const struct vale_txq *vt)
 }
 
 /*
+ * Return what a lookup returned: not the index of a port that is being removed,
+ * or is left out for a moment.
+ */
+static inline unsigned int
+lookup_there(const struct vale_view *vi, unsigned int dst)
+{
+	return (vi->vi_port[dst] == NULL ? VALE_FDB_FLOOD : dst);
+}
+
+/*
  * Learn the source address and look up the destination.  Returns a port's
- * index, VALE_FDB_FLOOD, or LOOKUP_REFUSED if the port is at its address limit.
- * Inlined, for the frames of a batch that go to many.
+ * index, VALE_FDB_FLOOD, or LOOKUP_REFUSED if the port is at its address limit;
+ * sets *news to what was learned.  Inlined, for the frames of a batch that go to
+ * many.
  */
 static inline unsigned int __attribute__((__always_inline__))
 lookup_dst(struct vale_pair *pair, const struct vale_port *port,
-    const uint8_t *addrs, unsigned int vlan, uint32_t now_s)
+    const uint8_t *addrs, unsigned int vlan, uint32_t now_s,
+    enum vale_fdb_news *news)
 {
 	struct vale_switch *vs = port->vp_switch;
-	unsigned int dst;
 
-	switch (vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, vlan,
-	    port->vp_index, now_s)) {
+	*news = vale_fdb_learn(&vs->vs_fdb, addrs + ADDR_LEN, vlan,
+	    port->vp_index, now_s);
+	switch (*news) {
 	case VALE_FDB_LEARNED:
 		vale_count(pair, VALE_C_LEARNED, 1);
 		VALE_PROBE(pair, LEARN, addrs + ADDR_LEN, 0);
@@ -64,10 +76,35 @@ lookup_dst(struct vale_pair *pair, const struct vale_port *port,
 	case VALE_FDB_IGNORED:
 		break;
 	}
-	dst = vale_fdb_lookup(&vs->vs_fdb, addrs, vlan, now_s);
-	/* The port is being removed, or is left out for a moment. */
-	if (pair->pa_tx.vt_view->vi_port[dst] == NULL)
-		dst = VALE_FDB_FLOOD;
+	return (lookup_there(pair->pa_tx.vt_view,
+	    vale_fdb_lookup(&vs->vs_fdb, addrs, vlan, now_s)));
+}
+
+/*
+ * Do as lookup_dst() for the first frame of a batch without VLANs.  That often
+ * has the addresses of the first frame of the batch before, and vt_result is
+ * what was found then: as long as the table's generation and the second are the
+ * same, to learn and look up once more would do nothing, and find the same.
+ */
+static unsigned int
+lookup_first(struct vale_pair *pair, const struct vale_port *port,
+    const uint8_t *addrs, uint32_t now_s)
+{
+	struct vale_txq *vt = &pair->pa_tx;
+	struct vale_result *lu = &vt->vt_result;
+	const uint32_t changes = vale_fdb_changes(&port->vp_switch->vs_fdb);
+	enum vale_fdb_news news;
+	unsigned int dst;
+
+	if (lu->lu_changes == changes && lu->lu_now_s == now_s &&
+	    memcmp(lu->lu_addrs, addrs, ADDRS_LEN) == 0)
+		return (lookup_there(vt->vt_view, lu->lu_dst));
+	dst = lookup_dst(pair, port, addrs, 0, now_s, &news);
+	memcpy(lu->lu_addrs, addrs, ADDRS_LEN);
+	lu->lu_now_s = now_s;
+	lu->lu_changes = news == VALE_FDB_KNOWN && dst < VALE_FDB_FLOOD ?
+	    changes : 0;
+	lu->lu_dst = dst;
 	return (dst);
 }
 
@@ -204,6 +241,7 @@ lookup_plain(struct vale_pair *pair, uint32_t i)
 	struct vale_txq *vt = &pair->pa_tx;
 	const struct vale_port *port = pair->pa_port;
 	const uint32_t now_s = lookup_now_s(vt);
+	enum vale_fdb_news news;
 	uint8_t addrs[ADDRS_LEN];
 	uint64_t copies = 0;
 	unsigned int dst;
@@ -211,7 +249,8 @@ lookup_plain(struct vale_pair *pair, uint32_t i)
 	vt->vt_ndsts = 0;
 	while (i < vt->vt_nfrags) {
 		vale_rules_gather(&vt->vt_frag[i], ADDRS_LEN, addrs);
-		dst = lookup_dst(pair, port, addrs, 0, now_s);
+		dst = i == 0 ? lookup_first(pair, port, addrs, now_s) :
+		    lookup_dst(pair, port, addrs, 0, now_s, &news);
 		VALE_PROBE(pair, LOOKUP, dst, addrs);
 		if (lookup_single(vt->vt_view, port->vp_index, dst))
 			i = lookup_run(vt, dst, i, addrs, &copies);
@@ -434,6 +473,7 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 	struct lookup_kind lk = { .lk_rules = vi->vi_rules[port->vp_index] };
 	const uint32_t now_s = lookup_now_s(vt);
 	enum vale_counter reason;
+	enum vale_fdb_news news;
 	uint64_t copies = 0;
 	unsigned int dst;
 	bool flood = false;
@@ -448,7 +488,8 @@ lookup_ruled(struct vale_pair *pair, uint32_t i)
 			i = kind_drop(pair, &lk, i, reason);
 			continue;
 		}
-		dst = lookup_dst(pair, port, lk.lk_head, lk.lk_vlan, now_s);
+		dst = lookup_dst(pair, port, lk.lk_head, lk.lk_vlan, now_s,
+		    &news);
 		/* The destination is no member any more. */
 		if (dst < VALE_FDB_FLOOD && !vale_vlan_member(
 		    &vi->vi_rules[dst]->rls_vlan, lk.lk_vlan))
@@ -497,11 +538,8 @@ void
 vale_lookup_begin(struct vale_pair *pair)
 {
 	struct vale_txq *vt = &pair->pa_tx;
-	const unsigned int index = pair->pa_port->vp_index;
 
-	if (!vt->vt_view->vi_ruled[index])
-		return;
-	if (vt->vt_view->vi_down[index])
+	if (vt->vt_view->vi_down[pair->pa_port->vp_index])
 		lookup_down(pair);
 	/* The rules may be newer than the batch. */
 	if (vt->vt_indirect && !vt->vt_copied && !vt->vt_headed)

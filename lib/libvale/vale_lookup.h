@@ -27,7 +27,7 @@ struct vale_pair;
  */
 uint32_t vale_lookup_heads(struct vale_pair *pair);
 
-/* Begin with a batch. */
+/* Begin with a batch of a port that vi_ruled has. */
 void	vale_lookup_begin(struct vale_pair *pair);
 
 /*

@@ -91,6 +91,14 @@ struct vale_list {
 	uint32_t	li_slots;
 };
 
+/* The port of frames with two addresses, as long as vale_fdb.h says. */
+struct vale_result {
+	uint8_t		lu_addrs[12];
+	uint32_t	lu_now_s;
+	uint32_t	lu_changes;	/* vale_fdb_changes() then; 0: unused */
+	unsigned int	lu_dst;
+};
+
 #define	VALE_FLOOD_TAGGED	(VALE_FDB_FLOOD + 1)	/* of vt_list */
 #define	VALE_FORM_FIRST	(2 * (VALE_BATCH_MAX + NETMAP_MAX_FRAGS))
 #define	VALE_FORM_FRAGS	(VALE_BATCH_MAX + 2 * NETMAP_MAX_FRAGS)
@@ -124,6 +132,7 @@ struct vale_txq {
 	uint64_t	 vt_check_ns;	/* look for sleeps until then */
 	bool		 vt_checked;	/* in this batch */
 	long		 vt_sleeps;	/* of the thread, before the delivery */
+	struct vale_result vt_result;	/* of a batch's first frame */
 	uint8_t		 vt_dst[VALE_FDB_PORTS];	/* with a list */
 	/* Of each port; flooded; the same with the tag of vt_vlan. */
 	struct vale_list vt_list[VALE_FDB_PORTS + 2];

@@ -314,15 +314,34 @@ fdb_write(struct vale_fdb *f, struct vale_fdb_bucket *b, uint64_t tag,
 	return (news);
 }
 
+/*
+ * Learn a station of `port' that the bucket of mixed key `h' does not have.  Not
+ * inlined, for the registers of vale_fdb_learn().
+ */
+static enum vale_fdb_news __attribute__((__noinline__))
+fdb_add(struct vale_fdb *f, uint64_t h, unsigned int port, uint32_t now_s)
+{
+	struct vale_fdb_bucket *b = &f->fdb_bucket[fdb_bucket(h)];
+	const uint32_t limit = atomic_load_32(&f->fdb_limit[port]);
+	enum vale_fdb_news news;
+
+	if (limit != 0 && atomic_load_32(&f->fdb_used[port]) >= limit)
+		fdb_sweep(f, port, now_s);
+	if (!fdb_writer_enter(b))
+		return (VALE_FDB_IGNORED);
+	news = fdb_write(f, b, fdb_tag(h), port, now_s);
+	fdb_writer_leave(b);
+	return (news);
+}
+
 enum vale_fdb_news
 vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int vlan,
     unsigned int port, uint32_t now_s)
 {
 	struct vale_fdb_bucket *b;
-	enum vale_fdb_news news;
 	uint64_t entry, h, key;
 	uint32_t seen_s;
-	unsigned int limit, w;
+	unsigned int w;
 
 	MPASS(port < VALE_FDB_PORTS && vlan < VALE_FDB_VLANS);
 	key = fdb_key(addr, vlan);
@@ -343,14 +362,7 @@ vale_fdb_learn(struct vale_fdb *f, const uint8_t *addr, unsigned int vlan,
 		fdb_changed(f);
 		return (VALE_FDB_LEARNED);
 	}
-	limit = atomic_load_32(&f->fdb_limit[port]);
-	if (limit != 0 && atomic_load_32(&f->fdb_used[port]) >= limit)
-		fdb_sweep(f, port, now_s);
-	if (!fdb_writer_enter(b))
-		return (VALE_FDB_IGNORED);
-	news = fdb_write(f, b, fdb_tag(h), port, now_s);
-	fdb_writer_leave(b);
-	return (news);
+	return (fdb_add(f, h, port, now_s));
 }
 
 unsigned int

@@ -20,6 +20,7 @@
 #include "test.h"
 #include "vale_pair.h"
 #include "vale_rules.h"
+#include "vale_switch.h"
 #include "vale_test.h"
 #include "wrap.h"
 
@@ -32,6 +33,8 @@ static struct {
 
 /* Called once by the next vale_now_ns(). */
 static void	(*at_clock)(void);
+/* The time, or 0: the real one. */
+static time_t	clock_s;
 
 WRAP(unsigned int, vale_fdb_lookup, const struct vale_fdb *f,
     const uint8_t *addr, unsigned int vlan, uint32_t now_s)
@@ -86,7 +89,10 @@ WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
 	at_clock = NULL;
 	if (fn != NULL)
 		fn();
-	return (__real_clock_gettime(clock, ts));
+	if (clock_s == 0)
+		return (__real_clock_gettime(clock, ts));
+	*ts = (struct timespec){ .tv_sec = clock_s };
+	return (0);
 }
 
 /* What a letter in a row stands for. */
@@ -406,6 +412,80 @@ TEST(down, "A link that goes down when a batch is collected drops all its "
 	ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
 	T_COUNT(t_port[0], TX_DROP_LINK, 3);
 	ATF_CHECK_EQ(0, received(1) + received(2));
+	t_ports_close();
+}
+
+/* Send frame `seq' from station 0.  Returns how often it is looked up. */
+static unsigned int
+lookups(unsigned int dst, uint32_t seq)
+{
+	calls.lookups = 0;
+	t_send(t_port[0], 60, dst, 0, seq);
+	return (calls.lookups);
+}
+
+/* Whether another thread writes to all of the table's buckets. */
+static void
+writing(uint32_t writer)
+{
+	struct vale_fdb *f = &vale_desc_port(t_port[0])->vp_switch->vs_fdb;
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_BUCKETS; i++)
+		f->fdb_bucket[i].fb_writer = writer;
+}
+
+TEST(again, "The first frame of a batch is not looked up if that of the batch "
+    "before had its addresses, until the table changes or a second passes")
+{
+	clock_s = 1000;
+	t_ports_open(3);
+	t_send(t_port[1], 60, EVERYBODY, 1, 0);
+	t_expect(t_port[0], 60, 1, 0);
+	t_expect(t_port[2], 60, 1, 0);
+	/* Its source is learned, and is known the next time. */
+	ATF_CHECK_EQ(1, lookups(1, 1));
+	ATF_CHECK_EQ(1, lookups(1, 2));
+	ATF_CHECK_EQ(0, lookups(1, 3));
+	ATF_CHECK_EQ(0, lookups(1, 4));
+	ATF_CHECK_EQ(4, t_drain(t_port[1]));
+	t_expect_none(t_port[2]);
+	/* Another destination, which nobody knows; another source. */
+	ATF_CHECK_EQ(1, lookups(2, 5));
+	ATF_CHECK_EQ(1, lookups(2, 6));
+	ATF_CHECK_EQ(2, t_drain(t_port[1]));
+	ATF_CHECK_EQ(2, t_drain(t_port[2]));
+	ATF_CHECK_EQ(1, lookups(1, 7));
+	t_send(t_port[0], 60, 1, 9, 0);
+	T_COUNT(t_port[0], LEARNED, 2);
+	ATF_CHECK_EQ(1, lookups(1, 8));
+	ATF_CHECK_EQ(3, t_drain(t_port[1]));
+	/* A source that is not learned at once. */
+	writing(1);
+	t_send(t_port[0], 60, 1, 8, 0);
+	writing(0);
+	t_send(t_port[0], 60, 1, 8, 1);
+	T_COUNT(t_port[0], LEARNED, 3);
+	ATF_CHECK_EQ(2, t_drain(t_port[1]));
+	ATF_CHECK_EQ(1, lookups(1, 14));
+	ATF_CHECK_EQ(1, t_drain(t_port[1]));
+	/* The destination moves. */
+	ATF_CHECK_EQ(0, lookups(1, 9));
+	t_send(t_port[2], 60, 0, 1, 0);
+	t_expect(t_port[0], 60, 1, 0);
+	ATF_CHECK_EQ(1, lookups(1, 10));
+	t_expect(t_port[1], 60, 0, 9);
+	t_expect(t_port[2], 60, 0, 10);
+	/* A second passes, and an hour, after which nobody knows it. */
+	ATF_CHECK_EQ(0, lookups(1, 11));
+	clock_s++;
+	ATF_CHECK_EQ(1, lookups(1, 12));
+	ATF_CHECK_EQ(2, t_drain(t_port[2]));
+	t_expect_none(t_port[1]);
+	clock_s += 3600;
+	ATF_CHECK_EQ(1, lookups(1, 13));
+	t_expect(t_port[1], 60, 0, 13);
+	t_expect(t_port[2], 60, 0, 13);
 	t_ports_close();
 }
 

@@ -7,9 +7,10 @@
 # bench.sh objtop: run by "make bench".  Measures the switch and the model
 # beside bare loops (switch.c, model.c, segments.c), ports of another process
 # beside those of one (remote.c), then other switches (peers.subr), attached
-# interfaces (attach.subr), guests with a TAP interface (tap.subr), driver, model
-# and port beside DPDK's (dpdk.subr), and a single frame among many adapters
-# (single.c) and through vhost-user (vhost.c), and prints tables.
+# interfaces (attach.subr), guests with a TAP interface (tap.subr), what pairs of
+# guests cost their host (paper/cost.subr), driver, model and port beside DPDK's
+# (dpdk.subr), and a single frame among many adapters (single.c) and through
+# vhost-user (vhost.c), and prints tables.
 #
 # Each of ROUNDS rounds measures everything, alternatives one after the other,
 # and says how long the rest will take (progress.subr); the table shows medians.
@@ -120,6 +121,24 @@ single()
 	done
 }
 
+# costs: what a datagram and a transaction of two guests cost the host, by driver and
+# adapter, at two rates.
+costs()
+{
+	PAPER=users PAPER_DIR=bench/users ROUNDS=1 \
+	    sh "$here/paper/paper.sh" "${bench%/bench}" > "$work/users" 2>&1 || {
+		skip costs "$(tail -n 1 "$work/users")"
+		return
+	}
+	awk -F '\t' '$4 ~ /^host_[ft][15]0$/ {
+		sub(/host_/, "", $4)
+		sub(/users./, "", $2)
+		printf "cost-%s-%s,%d,1,1,1,0,%.0f,,\n", $4, $2,
+		    $4 ~ /f/ ? 1460 : 1, $5 * 1e3
+	    }' "$bench/users/results.tsv" >> "$results"
+	sed 's/\t/: /' "$bench/users/skipped.tsv" >> "$skipped"
+}
+
 # parts: print the parts of a round: how many seconds one takes on two
 # processors, its function, and what that measures.
 parts()
@@ -129,7 +148,8 @@ parts()
 	10 models the model
 	20 peers other switches
 	10 attached attached interfaces
-	60 tap guests and TAP interfaces
+	40 tap guests and TAP interfaces
+	260 costs what guests cost their host
 	10 dpdk DPDK's virtio-user and vhost
 	10 single a single frame
 	EOF

@@ -61,6 +61,7 @@ mapping_alloc(struct peer_mem *dma)
 		    NULL);
 	atomic_store_64(&dma->mapping[i].size, 0);
 	dma->mapping[i].nranges = dma->mapping[i].file = 0;
+	dma->mapping[i].prot = 0;
 	atomic_store_32(&dma->nmappings, i + 1);
 	return (&dma->mapping[i]);
 }

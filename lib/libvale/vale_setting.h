@@ -208,8 +208,8 @@ int	vale_setting_preset(const char *name, unsigned int setting,
 
 /*
  * Preset `n' settings, at least one, of a switch or port that need not be
- * there: set them now, if the switch or port is there, and each time that it
- * comes, before a frame passes.  A port that comes meanwhile, and each frame,
+ * there: set them now, if the switch or port is there, and each time that the
+ * switch or port comes, before a frame passes.  A port that comes meanwhile, and each frame,
  * sees all of these settings or none.  A mirror that finds no space when its
  * port comes is left out.  Any thread.  Returns 0, or -1 with errno and what
  * vale_error() returns.  Then either nothing has changed, because of a value or

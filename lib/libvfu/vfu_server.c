@@ -89,8 +89,8 @@ vfu_server_drop(struct vfu_device *vd)
 	vfu_server_close(srv, srv->fd);
 	srv->fd = -1;
 	server_close_fds(vd, srv->nfds);
-	vfu_count(vd, VFU_C_DISCONNECT);
 	vd->vdev_ops->vdo_detach(vd->vdev_arg);
+	vfu_count(vd, VFU_C_DISCONNECT);
 	/* The next may be waiting. */
 	if (srv->listen_ev != NULL && vfu_server_again(srv))
 		vfu_server_listen(vd);

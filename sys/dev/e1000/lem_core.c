@@ -299,9 +299,10 @@ lem_intr(struct lem_core *lc)
 
 /*
  * Unmask the causes.  Pairs with lem_tx_wait() and lem_tx_report(): lc_intr_on
- * is stored before lc_tx_short and lc_tx_at are loaded.  The mask pairs with lem_set_mode(), too, whose locks
- * are not held here, and which masks the causes after it has set LEM_MODE_POLL.
- * If that was before the write below, the load after it sees the mode.
+ * is stored before lc_tx_short and lc_tx_at are loaded.  The mask pairs with
+ * lem_set_mode(), too, whose locks are not held here, and which masks the causes
+ * after LEM_MODE_POLL is set.  If that was before the write below, the load after
+ * the write sees the mode.
  */
 static void
 intr_unmask(struct lem_core *lc)

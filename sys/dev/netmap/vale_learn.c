@@ -13,7 +13,7 @@
  * cached.
  *
  * netmap gives the free slots of a receive ring to the sender that asks first,
- * and nobody is told which frames it drops.  So that no sender starves, the
+ * and nobody is told which frames netmap drops.  So that no sender starves, the
  * module looks at the ring before, and while frames are refused admits frames
  * in the sender's share: vale_learn_admit().
  *

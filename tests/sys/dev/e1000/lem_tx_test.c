@@ -292,7 +292,7 @@ check_reports(struct lem_test *t, uint64_t exits)
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
 	(void)lem_tx_clean(lc);
-	/* One packet, one interrupt, whoever asks how often. */
+	/* A packet raises one interrupt, also if two reports are asked for. */
 	for (i = 0; i < 3; i++) {
 		test_send(t, 1, 60);
 		(void)test_exits(t);

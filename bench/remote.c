@@ -93,6 +93,7 @@ serve(const char *path)
 	    (errno = peer_close_start(nothing)) != 0 ||
 	    (errno = ctl_start(s, &options, nothing)) != 0)
 		err(1, "control socket");
+	ctl_go();
 	for (;;)
 		pause();
 }

@@ -2,7 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# single: the time of a single frame beside other adapters, and the table of it.
+# single: the time of a single frame beside other adapters, and the table of it;
+# and remote, which prints lines as it does.
 
 . "$(atf_get_srcdir)/cases.subr"
 
@@ -34,6 +35,18 @@ run_body()
 	cat lines
 	awk -F, '{ kb[NR] = $10 } END { exit kb[2] <= kb[1] ||
 	    kb[2] - kb[1] > 8 * 1024 }' lines || atf_fail "memory"
+}
+
+test_case remote "Ports of another process: frames pass, with and without waiting for \
+each" timeout 60
+remote_body()
+{
+	local batch
+
+	for batch in 1 16; do
+		atf_check -o match:"^remote,64,$batch,1,1,0,[0-9.]*,[0-9.]*," \
+		    "$top/bench/remote" -s 64 -b $batch
+	done
 }
 
 table()

@@ -9,8 +9,8 @@
 #
 # Each of ROUNDS rounds measures every part once, so that alternatives take turns;
 # the report has medians, and ratios of what was measured in the same round.  A
-# part is a function of guests.subr, micro.subr or switch.subr; the list below says
-# which figures need it, and how many seconds a round of it takes on two
+# part is a function of guests.subr, cost.subr, micro.subr or switch.subr; the list
+# below says which figures need it, and how many seconds a round of it takes on two
 # processors.  PAPER=fig4,fig10 leaves out all others; it may name parts, too.
 # "make demo" is a single round of the parts that have the word demo.
 #

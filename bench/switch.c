@@ -336,13 +336,35 @@ bare(void *arg, unsigned int thread, uint64_t frames)
 	}
 }
 
+/* Add a port's counters to the sums, an array of VALE_NCOUNTERS. */
 static int
-check_port(const struct vale_port_info *info, void *arg)
+add_port(const struct vale_port_info *info, void *arg)
 {
-	uint64_t *lost = arg;
+	uint64_t *sum = arg;
+	unsigned int i;
 
-	*lost += info->vpi_counter[VALE_C_RX_DROP_FULL];
+	for (i = 0; i < VALE_NCOUNTERS; i++)
+		sum[i] += info->vpi_counter[i];
 	return (0);
+}
+
+/* Exit if frames were lost, or the switch's batches are others than -k says. */
+static void
+check(unsigned int batch)
+{
+	uint64_t sum[VALE_NCOUNTERS] = { 0 };
+	const uint64_t *lost = &sum[VALE_C_RX_DROP_FULL];
+	const uint64_t *frames = &sum[VALE_C_TX_FRAME];
+	const uint64_t *batches = &sum[VALE_C_TX_BATCH];
+
+	(void)vale_list(NULL, add_port, sum);
+	if (*lost != 0)
+		errx(1, "%ju frames were lost", (uintmax_t)*lost);
+	/* The last batch of a send may not be full. */
+	if (batch != 0 && (*frames > *batches * batch ||
+	    *frames * 2 < *batches * batch))
+		errx(1, "%ju batches of %ju frames, not of %u",
+		    (uintmax_t)*batches, (uintmax_t)*frames, batch);
 }
 
 static void
@@ -360,7 +382,6 @@ main(int argc, char **argv)
 	struct net net = { .what = { "switch", 60, 256, 1, 1, 0 } };
 	struct bench_what *what = &net.what;
 	struct net alone;
-	uint64_t lost = 0;
 	uint32_t frames = 0;
 	int ch;
 
@@ -416,8 +437,6 @@ main(int argc, char **argv)
 	net_open(&net);
 	bench_measure(what, net.take != 0 ? run_taking : run,
 	    what->idle > 0 ? run_alone : bare, &net, frames);
-	(void)vale_list(NULL, check_port, &lost);
-	if (lost != 0)
-		errx(1, "%ju frames were lost", (uintmax_t)lost);
+	check(net.batch);
 	return (0);
 }

@@ -212,7 +212,9 @@ int	peer_mem_replay(struct peer_mem *dma,
  * be accessed.  The caller keeps `fd' and may close it.  Returns 0, or an errno
  * and a reason in *why: EINVAL for an invalid range or one outside the file,
  * EEXIST for an overlap, ENOSPC beyond the limits, ENOMEM, EPERM for a file
- * that is not memory of the required kind, or an error of mmap(2).
+ * that is not memory of the required kind, or an error of mmap(2).  A mapping of
+ * the file may stay in each case: the caller must end with peer_mem_clear() or
+ * peer_mem_reset().
  */
 int	peer_mem_map(struct peer_mem *dma, int fd, uint64_t offset,
 	    uint64_t gpa, uint64_t size, int prot, const char **why);
@@ -240,9 +242,10 @@ bool	peer_mem_idle(struct peer_mem *dma);
 
 /*
  * Unmap the files that have had no range since the call before; nothing happens
- * unless peer_mem_idle() has returned true.  A file whose ranges come and go with each packet is
- * mapped once then, and memory that the client has let go of is free after two
- * seconds, or earlier: if another file needs the space, the entry or the limit.
+ * unless peer_mem_idle() has returned true.  A file whose ranges come and go with
+ * each packet is mapped once then, and memory that the client has let go of is free
+ * after two seconds, or earlier: if another file needs the space, the entry or the
+ * limit.
  */
 void	peer_mem_drop(struct peer_mem *dma);
 

@@ -352,9 +352,10 @@ fail_open:
 	close(gr->gr_window);
 	gr->gr_window = -1;
 fail_window:
-	peer_mem_reset(&gr->gr_dma);
 	vale_memory_closed(gr->gr_memory);
 fail_memory:
+	/* A map that failed may have left a mapping. */
+	peer_mem_reset(&gr->gr_dma);
 	kicks_close(gr->gr_kick, params->rings);
 	kicks_close(gr->gr_theirs, params->rings);
 fail:

@@ -341,6 +341,9 @@ page()
 	awk -F '\t' -v guest="$1" '/^[^#]/ && ($2 == "-" || $2 == guest) {
 		print $1, $5 }' "$paper/figures.tsv" > figures
 	[ "$(wc -l < figures)" -ge 20 ] || atf_fail "few figures"
+	# What users ask comes before what the papers conclude.
+	[ "$1" = freebsd ] || atf_check_equal users \
+	    "$(sed -n 's/.*<h2 id="\([^"]*\)".*/\1/p' index.html | head -n 1)"
 	while read -r id kind; do
 		grep -q "<h2 id=\"$id\">" index.html || atf_fail "no $id"
 		[ "$kind" = table ] && continue

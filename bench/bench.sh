@@ -122,7 +122,7 @@ single()
 }
 
 # costs: what a datagram and a transaction of two guests cost the host, by driver and
-# adapter, at two rates.
+# adapter.
 costs()
 {
 	PAPER=users PAPER_DIR=bench/users ROUNDS=1 \
@@ -130,7 +130,7 @@ costs()
 		skip costs "$(tail -n 1 "$work/users")"
 		return
 	}
-	awk -F '\t' '$4 ~ /^host_[ft][15]0$/ {
+	awk -F '\t' '$4 ~ /^host_(f[15]0|t50)$/ {
 		sub(/host_/, "", $4)
 		sub(/users./, "", $2)
 		printf "cost-%s-%s,%d,1,1,1,0,%.0f,,\n", $4, $2,

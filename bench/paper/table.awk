@@ -36,7 +36,7 @@ FNR > 1 {
 function number(v, width) {
 	if (v == "")
 		return sprintf(" %" width "s", "-")
-	return sprintf(" %" width "s", v >= 100 || v == int(v) ? \
+	return sprintf(" %" width "s", v >= 100 || v <= -1 || v == int(v) ? \
 	    sprintf("%.0f", v) : v >= 1 ? sprintf("%.1f", v) : sprintf("%.4f", v))
 }
 

@@ -96,8 +96,8 @@ told()
 	atf_check_equal "$2  part" "$(cat told)"
 }
 
-test_case progress "The time left is what is to be done, by how long took what is \
-done, less what has passed since"
+test_case progress "say() prints how long the parts left will take, at the speed of \
+the parts done"
 progress_body()
 {
 	. "$tests/../../../bench/progress.subr"

@@ -13,9 +13,9 @@
  * cached.
  *
  * netmap gives the free slots of a receive ring to the sender that asks first,
- * and nobody is told which frames netmap drops.  So that no sender starves, the
- * module looks at the ring before, and while frames are refused admits frames
- * in the sender's share: vale_learn_admit().
+ * and drops the frames of the others.  No sender must starve, so the module looks
+ * at the ring before, and while frames are refused admits frames in the sender's
+ * share: vale_learn_admit().
  *
  * A lookup function of netmap's returns one port, or all.  Some frames go to
  * several ports:

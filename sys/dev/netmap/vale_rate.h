@@ -47,10 +47,10 @@ vale_rate_limited(const struct vale_rate *r)
 void	vale_rate_refill(struct vale_rate *r, uint64_t now_ns);
 
 /*
- * Take a frame that is to be cut into `frames' of `bytes' bytes in all, or that
- * stays whole.  A frame passes if the bucket is not empty, and may take more than
- * there is: the bucket owes the rest.  So a frame of any length passes, and in
- * any time the sender exceeds rate times time plus burst by less than one
+ * Take a frame, sent as `frames' segments of `bytes' bytes in all: 1 segment if
+ * the frame is not cut.  A frame passes if the bucket is not empty, and may take
+ * more than there is: the bucket owes the rest.  So a frame of any length passes,
+ * and in any time the sender exceeds rate times time plus burst by less than one
  * frame.  Returns false if the caller must drop the frame.
  */
 bool	vale_rate_frame(struct vale_rate *r, uint64_t frames, uint64_t bytes);

@@ -184,7 +184,7 @@ go_on(struct peer_mem *old)
 	    "%s", why);
 	check_same(old, new);
 	peer_mem_set_journal(new, journal);
-	/* It needs the same files, by the same names, but for idle ones. */
+	/* Files with ranges have their names; files without have none. */
 	ATF_CHECK_EQ(puts, nputs);
 	for (i = 0; i < NAMES; i++)
 		if (kept[i].pkt_fd != -1 && !kept[i].pkt_used)

@@ -97,17 +97,20 @@ def guests(*valeds):
 
 
 def arrives(a, b, n=[0]):
-    """Send until something arrives, and take all of it."""
-    def send():
-        a.send(ethernet(b.mac, a.mac, b"again"))
-        got = None
-        while frame := b.frame():
-            got = frame
-        return got
-    wait_until(send, "a frame received")
-    # From now on no frame is lost.
+    """Send a frame again and again until it arrives: then nothing that was sent
+    before is pending, and no ring is full.  Take all of it."""
     n[0] += 1
+    first = ethernet(b.mac, a.mac, b"first %d" % n[0])
     last = ethernet(b.mac, a.mac, b"last %d" % n[0])
+
+    def send():
+        a.send(first)
+        arrived = False
+        while frame := b.frame():
+            arrived |= frame == first
+        return arrived
+    wait_until(send, "a frame received", b.state)
+    # From now on no frame is lost.
     a.send(last)
     while b.receive() != last:
         pass

@@ -261,6 +261,16 @@ page()
 	}
 }
 
+# cells N PAGE: print the cells of a page's tables that have more than N words.
+cells()
+{
+	awk -F ' *[|] *' -v most="$1" '/^[|]/ {
+		for (i = 2; i < NF; i++)
+			if ((n = split($i, word, " ")) > most)
+				print n ": " $i
+	}' "$2"
+}
+
 test_case readme "README.md is short, and files and functions in it exist"
 readme_body()
 {
@@ -303,10 +313,16 @@ formats_body()
 	page docs/formats.md 10
 }
 
-test_case security "Files and functions in docs/security.md exist"
+test_case security "Files and functions in docs/security.md exist, and no cell \
+of its tables is long"
 security_body()
 {
 	page docs/security.md 50
+	# A cell is read at once.
+	cells 40 "$top/docs/security.md" > bad
+	atf_check cat bad
+	echo "| a | 1 2 3 | 1 2 |" > cells.md
+	atf_check_equal "3: 1 2 3" "$(cells 2 cells.md)"
 }
 
 test_case upstream "Files and functions in docs/upstream.md exist"

@@ -7,8 +7,9 @@
 
 load ARG1
 panel = 170
-head = 44
-foot = 78
+head = 28 + 15 * nlines
+# A letter is 6.4 pixels of 11.
+foot = 16 + int(6.6 * letters)
 height = head + npanels * panel + foot
 color(i) = i == 1 ? 0x56b4e9 : i == 2 ? 0x0072b2 : i == 3 ? 0x009e73 : \
     i == 4 ? 0xd55e00 : i == 5 ? 0xcc79a7 : i == 6 ? 0xe69f00 : 0x333333
@@ -43,7 +44,11 @@ do for [k = 1:npanels] {
 	set ylabel ylab[k] offset 0.5, 0
 	do for [i = 1:ngroups] {
 		if (k == 1) {
-			set label i group[i] at middle[i], graph 1.06 center
+			do for [l = 1:nlines] {
+				set label 4 * i + l group[4 * (i - 1) + l] \
+				    at middle[i], screen \
+				    1 - (head - 15.0 * l + 6) / height center
+			}
 		}
 		if (i > 1) {
 			set arrow i from edge[i], graph 0 to edge[i], graph 1 \
@@ -74,9 +79,6 @@ do for [k = 1:npanels] {
 		    lc rgb "#808080", \
 		    dat index 3 * k - 1 using 1:2:3 with labels offset 0, 0.5
 	}
-	do for [i = 1:ngroups] {
-		unset label i
-	}
-	unset label 1000
+	unset label
 }
 unset multiplot

@@ -15,12 +15,14 @@ function quoted(text) {
 	return ("'" text "'")
 }
 
-function color(label) {
-	if (label ~ /VIRTIO/)
+# The colour of a series, by its mode.
+function color(series) {
+	if (series ~ /^virtio/)
 		return (6)
-	if (label ~ /CSB/)
-		return (label ~ /ITR/ ? 5 : 4)
-	return (label ~ /SC/ ? 3 : label ~ /ITR/ ? 2 : label ~ /BASE/ ? 1 : 7)
+	sub(/.*\//, "", series)
+	if (series ~ /csb/)
+		return (series ~ /itr/ ? 5 : 4)
+	return (series ~ /sc/ ? 3 : series ~ /itr/ ? 2 : series == "base" ? 1 : 7)
 }
 
 # 1, 2 or 5 times a power of ten, at most y (up = 0) or at least y (up = 1).
@@ -87,13 +89,22 @@ function place_rows(id,	k) {
 	}
 }
 
+# The longest of a group's lines, which semicolons part.
+function longest(name,	line, n, i, most) {
+	n = split(name, line, "; ")
+	for (i = 1; i <= n; i++)
+		if (length(line[i]) > most)
+			most = length(line[i])
+	return (most + 0)
+}
+
 # Widen groups that are narrower than their names, of 7 pixels a letter; returns
 # whether there was one.
 function widen(	g, total, changed) {
 	for (g = 1; g <= ngroups; g++)
 		total += width[g] + 1
 	for (g = 1; g <= ngroups; g++)
-		if ((width[g] + 1) * 880 / total < length(group_name[g]) * 7) {
+		if ((width[g] + 1) * 880 / total < longest(group_name[g]) * 7) {
 			width[g]++
 			changed = 1
 		}
@@ -115,20 +126,42 @@ function where(k,	g) {
 	return (start[g] + (width[g] - members[g]) / 2 + place[k])
 }
 
+# How many letters the longest label of a figure's rows has.
+function label_length(id,	k, most) {
+	for (k = 1; k <= nrows[id]; k++)
+		if ((k in place) && length(row_label[id, k]) > most)
+			most = length(row_label[id, k])
+	return (most + 0)
+}
+
+# Set the lines of the groups' names: four for each, from the lowest up.
+function bars_groups(par,	g, i, line, n) {
+	printf "array group[%d]\n", 4 * ngroups > par
+	nlines = 1
+	for (g = 1; g <= ngroups; g++) {
+		n = split(group_name[g] == "-" ? "" : group_name[g], line, "; ")
+		if (n > nlines)
+			nlines = n
+		for (i = 1; i <= 4; i++)
+			printf "group[%d] = %s\n", 4 * (g - 1) + i,
+			    quoted(i <= n ? line[n + 1 - i] : "") > par
+	}
+	printf "nlines = %d\n", nlines > par
+}
+
 function bars_par(id, par,	k, g, tics) {
 	for (k = 1; k <= nrows[id]; k++)
 		if (k in place)
 			tics = tics (tics == "" ? "" : ", ") \
 			    quoted(row_label[id, k]) " " where(k)
-	printf "tics = \"(%s)\"\n", tics > par
+	printf "tics = \"(%s)\"\nletters = %d\n", tics, label_length(id) > par
 	printf "npanels = %d\nngroups = %d\nright = %g\n", npanels[id], ngroups,
 	    start[ngroups + 1] > par
 	printf "dots = %d\n", (kind[id] == "dots") > par
-	printf "array group[%d]\narray middle[%d]\narray edge[%d]\n", ngroups,
-	    ngroups, ngroups > par
+	bars_groups(par)
+	printf "array middle[%d]\narray edge[%d]\n", ngroups, ngroups > par
 	for (g = 1; g <= ngroups; g++)
-		printf "group[%d] = %s\nmiddle[%d] = %g\nedge[%d] = %g\n", g,
-		    quoted(group_name[g] == "-" ? "" : group_name[g]), g,
+		printf "middle[%d] = %g\nedge[%d] = %g\n", g,
 		    (start[g] + start[g + 1]) / 2, g, start[g] > par
 	printf "array ylo[%d]\narray yhi[%d]\narray ylab[%d]\n", npanels[id],
 	    npanels[id], npanels[id] > par
@@ -146,7 +179,7 @@ function bars_ours(id, p, dat,	k, key, y) {
 		include(low[key] + 0)
 		include(high[key] + 0)
 		print where(k), (y > 0 ? y : "NaN"), (low[key] > 0 ? low[key] : y), \
-		    high[key], color(row_label[id, k]) > dat
+		    high[key], color(row_series[id, k]) > dat
 	}
 	print "\n" > dat
 }

@@ -2,9 +2,10 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# Prints index.html, which stands alone but for the SVGs beside it.  It uses
-# rows.awk, and reads verdicts.tsv, too.  All text is escaped.  pictures is no if
-# there are none.
+# Prints index.html, which stands alone but for the SVGs beside it: first what users
+# ask, then the pictures, what the papers conclude, and the other tables; what was not
+# measured is folded away.  It uses rows.awk, and reads verdicts.tsv, too.  All text
+# is escaped.  pictures is no if there are none.
 
 function esc(text) {
 	gsub(/&/, "\\&amp;", text)
@@ -34,7 +35,9 @@ function ratio(y, base) {
 function head() {
 	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>"
 	print "<meta charset=\"utf-8\"/>"
-	print "<title>bhyve-vale: the papers' figures</title>"
+	print "<meta name=\"viewport\" content=\"width=device-width," \
+	    " initial-scale=1\"/>"
+	print "<title>bhyve-vale: what was measured</title>"
 	print "<style>"
 	print "body { font: 15px/1.4 sans-serif; max-width: 1000px;" \
 	    " margin: 0 auto; padding: 0 8px; color: #222 }"
@@ -43,6 +46,7 @@ function head() {
 	print "table { border-collapse: collapse; font-size: 12.5px; margin: 8px 0 }"
 	print "th, td { border-bottom: 1px solid #ddd; padding: 1px 6px;" \
 	    " text-align: left; vertical-align: top }"
+	print "div.t { overflow-x: auto } td:first-child { min-width: 100px }"
 	print "td.n, th.n { text-align: right } td.n { white-space: nowrap }"
 	print "td.t { text-align: right; white-space: nowrap; color: #767676 }"
 	print "td i { color: #555 } small { color: #767676; display: block }"
@@ -54,28 +58,43 @@ function head() {
 	print "summary { cursor: pointer; font-size: 13px; color: #555 }"
 	print "img { width: 100%; height: auto; display: block }"
 	print "</style>\n</head>\n<body>"
-	print "<h1>The papers' figures, measured on bhyve-vale</h1>"
+	print "<h1>bhyve-vale: what was measured</h1>"
 }
 
-function about(	i) {
-	print "<p>Ours beside what the papers print. Each value is the median of" \
-	    " the rounds, with the least and the greatest; &#215; is the ratio to" \
-	    " the first row of a group. Ratios carry the conclusion: guests may run on" \
-	    " an emulated processor, where rates are far lower.</p>"
+# What machine.tsv says of NAME.
+function of_machine(name,	i) {
+	for (i = 1; i <= nmachine; i++)
+		if (machine[i] == name)
+			return (machine_text[i])
+	return ("")
+}
+
+function about(	accel) {
+	accel = of_machine("accel")
+	print "<p>" (accel == "" ? "" : "All guests ran on " esc(accel) ". ") \
+	    "Compare the rows: &#215; is the ratio to the first row of a group, and" \
+	    " where processors are emulated all rates are far lower. Each value is" \
+	    " the median of the rounds, with the least and the greatest.</p>"
 	if (pictures == "no")
 		print "<p>There are no pictures: gnuplot was not installed.</p>"
-	print "<table>"
+}
+
+function about_machine(	i) {
+	print "<h2 id=\"machine\">The machine</h2>\n<div class=\"t\"><table>"
 	for (i = 1; i <= nmachine; i++)
 		print "<tr>" cell(esc(machine[i])) cell(esc(machine_text[i])) "</tr>"
-	print "</table>"
+	print "</table></div>"
 }
 
 function links(	i) {
-	print "<p><a href=\"#conclusions\">Conclusions</a>"
+	print "<p>"
 	for (i = 1; i <= nfigs; i++)
-		printf " &#183; <a href=\"#%s\">%s</a>\n", fig[i],
-		    short(title[fig[i]])
-	print " &#183; <a href=\"#skipped\">what could not be measured</a></p>"
+		if (is_measured(fig[i]))
+			printf "<a href=\"#%s\">%s</a> &#183;\n", fig[i],
+			    short(title[fig[i]])
+	print "<a href=\"#conclusions\">conclusions</a> &#183;\n" \
+	    "<a href=\"#skipped\">what was not measured</a> &#183;\n" \
+	    "<a href=\"#machine\">the machine</a></p>"
 }
 
 # A title up to its colon.
@@ -98,20 +117,52 @@ function counts(	i) {
 	    n_of["no conclusion"] + 0 " more statements are setup or background.</p>"
 }
 
-function claims(	i) {
-	print "<h2 id=\"conclusions\">Conclusions</h2>"
+function claims(	i, n) {
+	print "<h2 id=\"conclusions\">What the papers conclude</h2>"
 	counts()
-	print "<table>\n<tr><th>id</th><th>figure</th><th>what it says</th>" \
+	print "<p>The papers call the plain driver BASE, moderation ITR, combining" \
+	    " SC, shared memory CSB, and virtio-net VIRTIO.</p>"
+	claims_table(0)
+	for (i = 1; i <= nclaims; i++)
+		n += verdict[i] == "not measured"
+	if (n == 0)
+		return
+	print "<details><summary>" n " rows that were not measured</summary>"
+	claims_table(1)
+	print "</details>"
+}
+
+# The rows that were measured, or those that were not.
+function claims_table(not,	i) {
+	print "<div class=\"t\"><table>\n<tr><th>figure</th><th>what it says</th>" \
 	    "<th>theirs</th><th>ours</th><th>here</th><th>note</th></tr>"
 	for (i = 1; i <= nclaims; i++)
-		if (verdict[i] != "no conclusion")
-			print "<tr" (claim_id[i] ~ /[.]/ ? " class=\"o\"" : "") ">" \
-			    cell(esc(claim_id[i])) cell(esc(claim_figure[i])) \
-			    cell(esc(claim_what[i]), "w") cell(esc(claim_theirs[i])) \
+		if (verdict[i] != "no conclusion" && \
+		    (verdict[i] == "not measured") == not)
+			print "<tr id=\"" esc(claim_id[i]) "\"" \
+			    (claim_id[i] ~ /[.]/ ? " class=\"o\"" : "") ">" \
+			    cell(esc(claim_figure[i])) \
+			    cell(esc(statement(i, not)), "w") \
+			    cell(esc(claim_theirs[i])) \
 			    cell(esc(claim_ours[i])) \
 			    cell(esc(verdict[i]), class_of(verdict[i])) \
-			    cell(claim_why[i] == "-" ? "" : esc(claim_why[i])) "</tr>"
-	print "</table>"
+			    cell(esc(note(claim_why[i]))) "</tr>"
+	print "</table></div>"
+}
+
+# What a row says; of another form of a conclusion, whose row is in the other table,
+# with that.
+function statement(i, not,	id) {
+	id = base_id(claim_id[i])
+	if (id == claim_id[i] || (primary[id] == "not measured") == not)
+		return (claim_what[i])
+	return (what_of[id] " " claim_what[i])
+}
+
+function note(why) {
+	if (why ~ /^no result of /)
+		return ("this run has no result of it")
+	return (why == "-" ? "" : why)
 }
 
 # Ours as a cell: value, ratio to the base, least and greatest.
@@ -167,15 +218,21 @@ function table_of_rows(id, from, to,	k, base, group) {
 			group = row_group[id, k]
 			base = k
 			printf "<tr class=\"g\"><td colspan=\"%d\">%s</td></tr>\n",
-			    2 * (to - from) + 3, esc(group)
+			    2 * (to - from) + 3, esc(in_line(group))
 		}
 		print "<tr>" row_cells(id, k, base, from, to) "</tr>"
 	}
-	print "</table>"
+	print "</table></div>"
+}
+
+# A group's name, which has semicolons where a picture has lines.
+function in_line(name) {
+	gsub(/; /, ", ", name)
+	return (name == "-" ? "" : name)
 }
 
 function table_head(id, from, to,	p) {
-	print "<table>\n<tr><th></th>"
+	print "<div class=\"t\"><table>\n<tr><th></th>"
 	for (p = from; p <= to; p++) {
 		shown[p] = has_theirs(id, p)
 		printf "<th class=\"n\">%s</th>%s", esc(label_of[id, p]), \
@@ -206,19 +263,19 @@ function table_of_lines(id,	k, i, n, x, t, q, line) {
 	line = "<th>" esc(xlabel[id]) "</th>"
 	for (i = 1; i <= n; i++)
 		line = line "<th class=\"n\">" x[i] "</th>"
-	print "<table>\n<tr>" line "</tr>"
+	print "<div class=\"t\"><table>\n<tr>" line "</tr>"
 	for (k = 1; k <= nrows[id]; k++) {
-		line = cell(esc(row_label[id, k]))
-		t = ""
+		line = t = ""
 		for (i = 1; i <= n; i++)
 			line = line ours_cell(row_series[id, k] SUBSEP x[i] SUBSEP q, "")
 		for (i = 1; i <= n; i++)
 			t = t theirs_cell(theirs_of(id, row_series[id, k], x[i], q), "")
-		print "<tr>" line "</tr>"
+		if (line t ~ /[0-9]/)
+			print "<tr>" cell(esc(row_label[id, k])) line "</tr>"
 		if (t ~ /[0-9]/)
 			print "<tr>" cell("theirs", "t") t "</tr>"
 	}
-	print "</table>"
+	print "</table></div>"
 }
 
 # Why a figure has nothing, from skipped.tsv.
@@ -251,20 +308,30 @@ function figure(id) {
 	}
 }
 
-function not_measured(	i) {
-	print "<h2 id=\"skipped\">What could not be measured</h2>"
-	if (nskipped == 0) {
+# Figures without a value, folded away, and what skipped.tsv has.
+function not_measured(	f, i, n) {
+	print "<h2 id=\"skipped\">What was not measured</h2>"
+	for (f = 1; f <= nfigs; f++)
+		n += !is_measured(fig[f])
+	if (n == 0 && nskipped == 0)
 		print "<p>Nothing was left out.</p>"
-		return
+	if (n > 0) {
+		print "<details><summary>" n " figures and tables</summary>"
+		for (f = 1; f <= nfigs; f++)
+			if (!is_measured(fig[f]))
+				figure(fig[f])
+		print "</details>"
 	}
-	print "<table>"
+	if (nskipped == 0)
+		return
+	print "<div class=\"t\"><table>"
 	for (i = 1; i <= nskipped; i++)
 		if (!((skipped[i], skipped_why[i]) in listed)) {
 			listed[skipped[i], skipped_why[i]] = 1
-			print "<tr>" cell(esc(skipped[i])) \
+			print "<tr>" cell(esc(series_words(skipped[i]))) \
 			    cell(esc(skipped_why[i])) "</tr>"
 		}
-	print "</table>"
+	print "</table></div>"
 }
 
 function base_id(id) {
@@ -272,9 +339,19 @@ function base_id(id) {
 	return (id)
 }
 
+# Where a paper says it.
+function place(source, number,	kind_of) {
+	if (source == "ANCS" || source == "CoNEXT")
+		source = source (source == "ANCS" ? " 2013" : " 2012")
+	if (number == "-")
+		return (source)
+	kind_of = gsub(/T/, "", number) > 0 ? "Table" : "Figure"
+	return (source ", " kind_of " " number)
+}
+
 what == "verdicts" {
 	claim_id[++nclaims] = $1
-	claim_figure[nclaims] = $8 ($2 == "-" ? "" : " " $2)
+	claim_figure[nclaims] = place($8, $2)
 	claim_what[nclaims] = $3
 	claim_theirs[nclaims] = $4
 	claim_ours[nclaims] = $5
@@ -284,6 +361,7 @@ what == "verdicts" {
 		n_of[$6]++
 		nprimary += $6 != "no conclusion"
 		primary[$1] = $6
+		what_of[$1] = $3
 	} else if ($6 == "holds" && primary[base_id($1)] != "holds" && \
 	    !(base_id($1) in formed)) {
 		formed[base_id($1)] = 1
@@ -296,12 +374,17 @@ END {
 	about()
 	links()
 	# What a user of guests asks first.
-	if (fig[1] == "users")
-		figure(fig[1])
+	for (f = 1; f <= nfigs; f++)
+		if (fig[f] == "users" && is_measured(fig[f]))
+			figure(fig[f])
+	for (f = 1; f <= nfigs; f++)
+		if (is_drawn(fig[f]))
+			figure(fig[f])
 	claims()
 	for (f = 1; f <= nfigs; f++)
-		if (fig[f] != "users")
+		if (fig[f] != "users" && !is_drawn(fig[f]) && is_measured(fig[f]))
 			figure(fig[f])
 	not_measured()
+	about_machine()
 	print "</body>\n</html>"
 }

@@ -104,11 +104,18 @@ latest()
 	    END { print (value == "" ? "-" : value) }' "$results"
 }
 
+# in_words SERIES: print what it is called.
+in_words()
+{
+	awk -v series="$1" "$(cat "$here/words.awk")
+	    BEGIN { print series_words(series) }"
+}
+
 # skip SERIES REASON: say why a series, or all that begin so, is missing.
 skip()
 {
 	printf '%s\t%s\n' "$1" "$(printf '%s' "$2" | tr '\t\n' '  ')" >> "$skipped"
-	say "$1 skipped: $2"
+	say "$(in_words "$1") skipped: $2"
 }
 
 # wanted WORDS: whether PAPER names one of them.
@@ -189,16 +196,41 @@ instructions()
 	while read -r name value <&5; do
 		[ "$name" = "#" ] || put instr/$name - instructions $value
 	done 5< count.out
-	say "instr: $(latest instr/tx-60-64 instructions) a frame sent"
+	say "instructions for a frame sent: $(latest instr/tx-60-64 instructions)"
+}
+
+# part_words NAME: print what a part measures.
+part_words()
+{
+	case $1 in
+	livelock)	echo "guests that are sent more than they can take" ;;
+	livelock-virtio) echo "the same with virtio-net" ;;
+	micro)		echo "guests without a kernel, in each mode of the driver" ;;
+	unchanged)	echo "the same on QEMU's own e1000" ;;
+	lem-host)	echo "a Linux guest with lem, and its host" ;;
+	lem-82574l)	echo "two Linux guests, lem on valed's e1000e" ;;
+	lem-posted)	echo "two Linux guests, lem on valed's e1000" ;;
+	lem-*)		echo "two Linux guests, lem, each access an exit: $1" ;;
+	e1000|e1000e)	echo "two Linux guests, Linux's $1 on valed's" ;;
+	qemu-*)		echo "two Linux guests, Linux's driver on QEMU's ${1#qemu-}" ;;
+	virtio-*)	echo "two Linux guests, virtio-net, processors: ${1#*-}" ;;
+	vhost)		echo "two Linux guests, virtio-net on vhost" ;;
+	eastwest)	echo "two Linux guests, offloads one by one" ;;
+	switch-*)	echo "the switch alone" ;;
+	instr)		echo "instructions a frame" ;;
+	esac
 }
 
 # run_parts: all of a round.
 run_parts()
 {
-	local command figures name seconds
+	local all command figures n=0 name rounds= seconds
 
+	all=$(wc -l < parts)
+	[ "$ROUNDS" -eq 1 ] || rounds="round $round of $ROUNDS, "
 	while read -r name seconds figures command <&4; do
-		say "round $round of $ROUNDS: $name"
+		n=$((n + 1))
+		say "${rounds}part $n of $all: $(part_words "$name")"
 		# A guest may not have started.
 		try $command || try $command ||
 		    skip "$name" "it failed; see $PWD"
@@ -239,7 +271,7 @@ short=
 [ "$PAPER" = all ] || short=-s
 sh "$here/report.sh" $short "$out" > summary || exit
 {
-	awk -f "$here/table.awk" FS='\t' what=curves "$here/curves.tsv" \
+	awk -f "$here/words.awk" -f "$here/table.awk" FS='\t' what=curves "$here/curves.tsv" \
 	    FS=, what=medians "$out/medians.csv"
 	echo
 	echo "All guests ran on $(accel_text)."

@@ -55,7 +55,8 @@ over_figures()
 
 	shift
 	awk -v dir="$dir" -v here="$here" -f "$here/../median.awk" \
-	    -f "$here/expand.awk" -f "$here/rows.awk" -f "$here/$program" \
+	    -f "$here/expand.awk" -f "$here/words.awk" -f "$here/rows.awk" \
+	    -f "$here/$program" \
 	    what=machine "$machine" \
 	    what=figures "$here/figures.tsv" what=curves "$here/curves.tsv" \
 	    what=skipped "$skipped" what=medians "$dir/medians.csv" \

@@ -6,7 +6,7 @@
 # follow this file: machine.tsv, figures.tsv, curves.tsv, medians.csv, skipped.tsv
 # and the papers' values (data).  Before each input stands what=NAME.
 #
-# It uses expand.awk and ../median.awk.
+# It uses expand.awk, words.awk and ../median.awk.
 
 function read_figure(	id) {
 	if ($2 != "-" && $2 != guest)
@@ -52,7 +52,7 @@ function add_row(id, group, label, series,	k, part) {
 	if (label == "*") {
 		label = part[1]
 		sub(/.*\//, "", label)
-		label = toupper(label)
+		label = mode_words(label)
 	}
 	row_label[id, k] = label
 }
@@ -123,6 +123,8 @@ function has(list, word) {
 # All x of a figure's curves, in order, into v; returns how many.
 function all_x(id, v,	k, x, n, i, list) {
 	for (k = 1; k <= nrows[id]; k++) {
+		if (!((row_series[id, k], quantity[id, 1]) in xs))
+			continue
 		n = split(xs[row_series[id, k], quantity[id, 1]], x, " ")
 		for (i = 1; i <= n; i++)
 			if (!has(list, x[i]))

@@ -4,8 +4,8 @@
 
 # Prints verdicts.tsv as the summary, at most 110 columns wide, and the counts; if
 # short is set, without what was not measured.
-# Conclusions in another form (an id with a suffix) are indented and not counted
-# on their own.
+# Conclusions in another form (an id with a suffix) are not counted on their own;
+# they follow the statement whose form they are, or have it before them.
 
 # Cut text into lines of at most width columns; returns how many.
 function wrap(text, width, line,	word, n, i, m) {
@@ -46,10 +46,17 @@ function place() {
 	return ($2 == "-" ? $8 : $8 " " $2)
 }
 
+# What a row says, also if the row that it belongs to is left out.
+function statement(	id) {
+	id = base($1)
+	return (id != $1 && short != "" && first[id] == "not measured" ? \
+	    what_of[id] " " $3 : $3)
+}
+
 function print_row() {
 	if (!heading++)
 		row("figure", "what it says", "theirs", "ours", "same")
-	row(place(), $3, $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))
+	row(place(), statement(), $4, $5, $6 ($7 ~ /^varies/ ? ", varies" : ""))
 }
 
 BEGIN { FS = "\t" }
@@ -68,6 +75,7 @@ $6 == "no conclusion" {
 			source[n] = $8
 		}
 		first[$1] = $6
+		what_of[$1] = $3
 		source_of[$1] = $8
 	} else if ($6 == "holds")
 		other[base($1)] = 1

@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # Prints what was measured of guests, from medians.csv: first what users get and
-# pay, with the labels of curves.tsv, which is read before; then all, as the names of
-# the series say: driver, what connects the guests, direction, processors of a guest,
-# mode.
+# pay, with the labels of curves.tsv, which is read before; then all series, by
+# words.awk, which it uses.
 
 BEGIN {
 	users = "udp8 udp1460 tcp64 tcp tcpw rr tcp_notso host_f50 host_t50"
@@ -78,21 +77,37 @@ function print_users(	i, n) {
 	}
 }
 
-# The rows of a kind, with two lines before the first.
-function print_rows(what, quantities, first, second,	i, line, name) {
+# A row's series in words, without what the title says, and its x.
+function name_of(row,	part, name) {
+	split(row, part, ",")
+	name = series_words(part[1])
+	sub(/^(no kernel|overload), /, "", name)
+	return (joined(name, part[2] == "-" || kind[row] == "livelock" ? "" : \
+	    part[2] " bytes"))
+}
+
+# Text in a column as wide as the longest name of a kind's rows, 31 at least.
+function column(text, what,	i, width) {
+	width = 31
+	for (i = 1; i <= rows; i++)
+		if (kind[order[i]] == what && length(name_of(order[i])) > width)
+			width = length(name_of(order[i]))
+	return (sprintf("%-" width "s", text))
+}
+
+# The rows of a kind; before the first their title, and two lines above the columns.
+function print_rows(what, quantities, title, first, second,	i, line) {
 	for (i = 1; i <= rows; i++) {
 		if (kind[order[i]] != what)
 			continue
 		if (first != "") {
 			print ""
-			print first
-			print second
+			print column(title, what) first
+			print column("", what) second
 			first = ""
 		}
-		name = order[i]
-		sub(/,-$/, "", name)
-		sub(/,/, " ", name)
-		line = sprintf("%-31s", name) cells(order[i], quantities, 6)
+		line = column(name_of(order[i]), what) \
+		    cells(order[i], quantities, 6)
 		sub(/ +$/, "", line)
 		print line
 	}
@@ -113,7 +128,7 @@ function print_livelock(	i, part, name, line) {
 			} else
 				print line
 			name = part[1]
-			line = sprintf("%-31s", name)
+			line = sprintf("%-31s", name_of(order[i]))
 		}
 		line = line number(value[order[i], "goodput"], 6)
 	}
@@ -124,14 +139,14 @@ function print_livelock(	i, part, name, line) {
 END {
 	print_users()
 	print_rows("programs", programs, \
-	    "Programs in guests              UDP, 8 bytes  1460 bytes    " \
+	    "Programs in guests", \
+	    " UDP, 8 bytes  1460 bytes    " \
 	    "pktgen, 60    TCP, no TSO,  trans- exits a frame", \
-	    "                                sent   recv.  sent   recv.  " \
+	    " sent   recv.  sent   recv.  " \
 	    "sent   arr.   1460   64 KB  act./s sender receiver")
 	print_rows("frames", frames, \
-	    "Guests without a kernel           Kpps  exits   irqs  exits   " \
-	    "irqs  round", \
-	    "                                 arr.   a frame sent  " \
-	    "received      trip, us")
+	    "Guests without a kernel", \
+	    "   Kpps  exits   irqs  exits   irqs  round", \
+	    "   arr.   a frame sent  received      trip, us")
 	print_livelock()
 }

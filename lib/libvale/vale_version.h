@@ -12,6 +12,6 @@
 #ifndef _VALE_VERSION_H_
 #define	_VALE_VERSION_H_
 
-#define	VALE_VERSION	"0.1"
+#define	VALE_VERSION	"1.0.0"
 
 #endif /* !_VALE_VERSION_H_ */

@@ -20,14 +20,20 @@ programs()
 	    usr.sbin/*/Makefile) | grep -v usr.sbin/bhyve/ | xargs -n 1 dirname
 }
 
+# version_of: print the version, as the sources have it.
+version_of()
+{
+	sed -n 's/.*VALE_VERSION.*"\(.*\)"/\1/p' \
+	    "$source/lib/libvale/vale_version.h"
+}
+
 test_case options "Each program has --help, -h and --version, for the standard \
 output, and says on the other what is wrong"
 options_body()
 {
 	local dir name version
 
-	version=$(sed -n 's/.*VALE_VERSION.*"\(.*\)"/\1/p' \
-	    "$source/lib/libvale/vale_version.h")
+	version=$(version_of)
 	programs > programs
 	[ $(wc -l < programs) -ge 4 ] || atf_fail "$(cat programs)"
 	while read -r dir; do
@@ -49,18 +55,23 @@ options_body()
 	    $VALECTL -h vale0:em0
 }
 
-test_case version "The version is that of the packages and ports"
+test_case version "The version is that of the packages and ports, and of the files \
+that pages name"
 version_body()
 {
-	local version
+	local version=$(version_of)
 
-	version=$(sed -n 's/.*VALE_VERSION.*"\(.*\)"/\1/p' \
-	    "$source/lib/libvale/vale_version.h")
+	atf_check -o match:'^[0-9]+[.][0-9]+[.][0-9]+$' echo "$version"
 	atf_check_equal "$version" "$(sed -n \
-	    '1s/^bhyve-vale (\([^-)]*\).*/\1/p' "$source/debian/changelog")"
+	    '1s/^bhyve-vale (\([^-)]*\)) .*/\1/p' "$source/debian/changelog")"
 	atf_check_equal "$version" \
 	    "$(sed -n 's/^DISTVERSION=[[:space:]]*//p' \
 	    "$source"/ports/net/*/Makefile | sort -u)"
+	grep -ohE '(bhyve-vale|em_pv-kmod|lem)-[0-9]+[.][0-9.]*' \
+	    "$source"/share/man/man?/* "$source"/ports/README.md |
+	    sed -E 's/.*-([0-9]+[.][0-9]+[.][0-9]+).*/\1/' > named
+	[ $(wc -l < named) -ge 3 ] || atf_fail "few names: $(cat named)"
+	atf_check_equal "$version" "$(sort -u named)"
 }
 
 # What to run programs with.

@@ -27,6 +27,8 @@
 #	tsan		run the threaded tests under ThreadSanitizer
 #	freebsd		compile the FreeBSD parts, on Linux
 #	manlint		check the man pages
+#	dist		make the archive of a release, in build/dist, and the
+#			ports with its checksum
 #	install		install; DESTDIR= and PREFIX= apply on Linux
 #	clean		remove what was built; downloads stay in build/deps
 

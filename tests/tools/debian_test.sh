@@ -15,23 +15,7 @@
 . "$(atf_get_srcdir)/units.subr"
 . "$(atf_get_srcdir)/pages.subr"
 . "$(atf_get_srcdir)/page.subr"
-
-top=$(cd "$(atf_get_srcdir)/../../.." && pwd)
-
-# The tree without what was built, as tar(1) writes it: the same bytes for the
-# same files.
-tar_tree()
-{
-	tar -C "$top" --exclude ./build --exclude './build-*' \
-	    --exclude ./.git --sort=name -cf - .
-}
-
-# Runs a command without what bmake(1) says to those that it starts.
-alone()
-{
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u MAKEOBJDIR \
-	    -u MAKEOBJDIRPREFIX -u SAN -u CFLAGS -u LDFLAGS "$@"
-}
+. "$(atf_get_srcdir)/tree.subr"
 
 # files_of DIRECTORY
 files_of()

@@ -127,6 +127,30 @@ pipe_body()
 	teardown
 }
 
+# stored.pcapng is what this case made of vale-cap 1.0: timeless.pcapng.
+test_case stored "A capture of version 1.0 is read, and of the same frames the same \
+is written" require.progs "python3 tcpdump"
+stored_body()
+{
+	local i stored=$(atf_get_srcdir)/stored.pcapng
+
+	setup vale0:a vale0:b
+	begin -s 64 -w cap.pcapng vale0:b
+	send 1 3
+	send 0 2
+	end 5
+	atf_check -o save:timeless.pcapng \
+	    python3 "$(atf_get_srcdir)/timeless.py" cap.pcapng
+	atf_check cmp "$stored" timeless.pcapng
+	teardown
+	for i in 01 01 01 00 00; do
+		echo "00:00:00.000000 02:00:00:00:00:$i > ff:ff:ff:ff:ff:ff,"
+	done > expected
+	atf_check -o save:seen -e ignore env TZ=UTC tcpdump -n -e -r "$stored"
+	cut -d ' ' -f 1-4 seen > got
+	atf_check diff expected got
+}
+
 # from N: an expression for what port N sends.
 from()
 {

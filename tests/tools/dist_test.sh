@@ -21,7 +21,7 @@ clone_make()
 # dist DIRECTORY: make the archive of a clone; archive is its file.
 dist()
 {
-	atf_check -o save:made alone make -s -C "$1" dist
+	alone make -s -C "$1" dist > made 2>&1 || atf_fail "$(cat made)"
 	archive=$(tail -n 1 made)
 	[ -f "$archive" ] || atf_fail "no archive: $(cat made)"
 }
@@ -65,17 +65,17 @@ SIZE ($name.tar.gz) = $(stat -c %s "$first")\n" cat distinfo
 }
 
 test_case refused "No archive is made of a clone with changes, or of what is no \
-clone" require.progs "git make"
+clone" require.progs git
 refused_body()
 {
 	clone_make
 	echo >> clone/README.md
-	atf_check -s not-exit:0 -o ignore -e match:'dist.sh: .*: has changes' \
-	    alone make -s -C clone dist
+	atf_check -s exit:1 -e match:'dist.sh: .*: has changes' \
+	    sh clone/tools/dist.sh out
 	git -C clone checkout -q README.md
 	: > clone/new
-	atf_check -s not-exit:0 -o ignore -e match:'dist.sh: .*: has changes' \
-	    alone make -s -C clone dist
+	atf_check -s exit:1 -e match:'dist.sh: .*: has changes' \
+	    sh clone/tools/dist.sh out
 	rm clone/new
 	# One that is in a clone is none.
 	mkdir clone/build
@@ -101,6 +101,7 @@ build_body()
 		echo "no zig: nothing is built for FreeBSD"
 		return
 	fi
+	rmdir build/deps
 	ln -s "$top/build/deps" build/deps
 	alone bmake -m .../compat/mk -j 2 freebsd > ../log 2>&1 ||
 	    atf_fail "freebsd: $(tail -5 ../log | paste -sd ' ')"

@@ -174,7 +174,7 @@ package_body()
 	    usr/sbin/valectl usr/share/man/man8/valectl.8.gz \
 	    usr/bin/vale-cap usr/share/man/man1/vale-cap.1.gz \
 	    usr/lib/*/libvale.so.2 usr/share/man/man3/libvale.3.gz \
-	    usr/share/doc/valed/NEWS.md usr/share/doc/valed/SECURITY.md \
+	    usr/share/doc/valed/NEWS.md.gz usr/share/doc/valed/SECURITY.md \
 	    usr/include/bhyve-vale/libvale.h usr/bin/netmap-run \
 	    usr/lib/netmap-run/libnetmap-run.so; do
 		[ -f "$(echo root/$f)" ] || atf_fail "no $f: $(files)"

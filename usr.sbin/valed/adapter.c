@@ -7,7 +7,8 @@
 /*
  * One adapter: its start and its end, what the model and the client's commands
  * call, and what the main thread asks of it.  See adapter.h.  What its thread
- * does in between is adapter_work.c, and its port adapter_port.c.
+ * does in between is adapter_work.c, its port adapter_port.c, and what it
+ * announces adapter_announce.c.
  *
  * Everything is of the adapter's thread but the last part, which is of the main
  * thread.  A thread that delivers frames to the guest also calls adapter_now(),
@@ -193,6 +194,8 @@ adapter_bus_master(void *arg, bool on)
 	struct adapter *ad = arg;
 
 	e82545_bus_master(ad->dev, on);
+	if (on)
+		adapter_announce_soon(ad);
 }
 
 static void
@@ -544,6 +547,7 @@ change(struct adapter *ad, const struct adapter_config *config, bool move)
 		ad->config.ac_mtu = config->ac_mtu;
 		ad->config.ac_poll_us = config->ac_poll_us;
 		ad->config.ac_direct = config->ac_direct;
+		ad->config.ac_announce = config->ac_announce;
 	}
 	ad->moved = false;
 	ad->change = (struct adapter_change){ .ch_pending = true,
@@ -657,6 +661,7 @@ adapter_listen(struct adapter *ad)
 {
 	const bool idle = peer_mem_idle(&ad->vfu.vdev_mem);
 
-	if (vfu_server_again(&ad->vfu.vdev_server) || idle)
+	if (vfu_server_again(&ad->vfu.vdev_server) || idle ||
+	    atomic_load_32(&ad->announce) != 0)
 		adapter_post(ad);
 }

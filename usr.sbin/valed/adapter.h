@@ -101,6 +101,13 @@ struct adapter {
 	uint32_t		 down;		/* the port has no link;
 						   atomic */
 	bool			 shown_down;	/* the model's link is */
+	uint32_t		 announce;	/* the address is to be
+						   announced; atomic */
+	uint32_t		 uplink;	/* the port's switch has one
+						   with a carrier; atomic */
+	uint64_t		 announce_ms;	/* when the next one is due, at
+						   one a second */
+	uint64_t		 announces;	/* how often; atomic */
 	bool			 tx_wanted;	/* e82545_tx() must run */
 	bool			 rx_wanted;	/* e82545_rx() must run */
 	bool			 rx_stopped;	/* rx_ev is disabled */
@@ -198,10 +205,18 @@ void	adapter_watch(struct adapter *ad);
 
 /*
  * Have the thread look for clients again, if it has stopped to because there
- * were no descriptors, and unmap files of its client that have no ranges.  The
- * main thread, once a second, before adapter_stop().
+ * were no descriptors, unmap files of its client that have no ranges, and send
+ * an announcement that waits.  The main thread, once a second, before
+ * adapter_stop().
  */
 void	adapter_listen(struct adapter *ad);
+
+/*
+ * Say whether an uplink of the switch that the adapter's port is on has a
+ * carrier, and whether one has got it since the last call.  The main thread, once
+ * a second, before adapter_stop().
+ */
+void	adapter_uplink(struct adapter *ad, bool up, bool came);
 
 static inline void
 adapter_assert_thread(const struct adapter *ad)

@@ -67,6 +67,7 @@ struct adapter_config {
 					   default of peer_mem_init() */
 	enum e82545_csb_kind ac_csb;
 	bool		ac_direct;
+	bool		ac_announce;
 	int		ac_listen;	/* the listening socket, or -1 */
 };
 

@@ -6,8 +6,8 @@
 
 /*
  * What the files of an adapter's thread share: adapter.c, which starts and ends
- * it, adapter_port.c, which has its port, and adapter_work.c, which has the
- * rounds of its event loop.
+ * it, adapter_port.c, which has its port, adapter_announce.c, which announces
+ * its address, and adapter_work.c, which has the rounds of its event loop.
  */
 
 #ifndef _ADAPTER_IMPL_H_
@@ -53,6 +53,18 @@ void	adapter_port_on_link(struct adapter *ad);
 void	adapter_port_show_link(struct adapter *ad);
 /* Reopen the port after a second valed wrote to its memory. */
 void	adapter_port_check(struct adapter *ad);
+
+/*
+ * adapter_announce.c
+ */
+
+/* Have the next round announce the address.  Any thread. */
+void	adapter_announce_soon(struct adapter *ad);
+/*
+ * Announce the address, if that is asked for and has not been done too often.
+ * The adapter's thread, once a round.
+ */
+void	adapter_announce(struct adapter *ad);
 
 /*
  * adapter_work.c

@@ -66,6 +66,8 @@ adapter_port_show_link(struct adapter *ad)
 		return;
 	ad->shown_down = down;
 	e82545_link(ad->dev, !down);
+	if (!down)
+		adapter_announce_soon(ad);
 }
 
 /*
@@ -161,6 +163,7 @@ adapter_port_opened(struct adapter *ad)
 		    ad->config.ac_control, ad->config.ac_backend);
 	ad->no_port = false;
 	atomic_store_32(&ad->down, 0);
+	adapter_announce_soon(ad);
 }
 
 static void
@@ -298,5 +301,6 @@ adapter_port_move(struct adapter *ad, const struct adapter_config *ac)
 	atomic_store_32(&ad->down, 0);
 	adapter_port_on_link(ad);
 	adapter_port_show_link(ad);
+	adapter_announce_soon(ad);
 	return (0);
 }

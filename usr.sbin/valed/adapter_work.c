@@ -154,6 +154,7 @@ adapter_work(void *arg)
 
 	/* Other threads may have raised interrupts; so may the batches. */
 	vfu_irq_flush(&ad->vfu.vdev_irq);
+	adapter_announce(ad);
 	adapter_batches(ad);
 	vfu_irq_flush(&ad->vfu.vdev_irq);
 	adapter_port_check(ad);

@@ -43,6 +43,7 @@
  *	adapter_net.c	 its network: a port, of another valed's switch, too, or
  *			 a TAP
  *	adapter_port.c	 opens that, follows its link, moves to another one
+ *	adapter_announce.c announces its address to the network
  *	adapter_pci.c	 what it is on the PCI bus
  *	tap_port.c	 a frame port over a TAP
  */

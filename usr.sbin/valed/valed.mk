@@ -7,8 +7,8 @@
 #	ADAPTER_SRCS	an adapter, and what it keeps
 #	VALED_SRCS	the program around them
 
-ADAPTER_SRCS=	adapter.c adapter_keep.c adapter_net.c adapter_pci.c	\
-		adapter_port.c adapter_resume.c adapter_work.c		\
+ADAPTER_SRCS=	adapter.c adapter_announce.c adapter_keep.c adapter_net.c \
+		adapter_pci.c adapter_port.c adapter_resume.c adapter_work.c \
 		tap_port.c valed_activation.c valed_store.c
 
 VALED_SRCS=	valed.c valed_adapters.c valed_address.c valed_carrier.c \

@@ -33,6 +33,9 @@ struct carriers {
 	} cr_of[HOSTIF_MAX];
 };
 
+/* Now, and a second before: the main thread's. */
+static struct carriers carrier_now, carrier_before;
+
 /* What the thread has to tell, with its lock. */
 static pthread_mutex_t carrier_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t carrier_cond = PTHREAD_COND_INITIALIZER;
@@ -91,19 +94,50 @@ carrier_note(struct hostif *hi, void *arg)
 void
 valed_carrier_watch(void)
 {
-	static struct carriers now;
 	static bool started;
 
-	now.cr_n = 0;
-	hostif_each(carrier_note, &now);
+	carrier_before = carrier_now;
+	carrier_now.cr_n = 0;
+	hostif_each(carrier_note, &carrier_now);
 	/* The switch forgets a port that is closed. */
-	if (now.cr_n == 0)
+	if (carrier_now.cr_n == 0)
 		return;
 	if (!started)
 		started = carrier_start();
 	pthread_mutex_lock(&carrier_lock);
-	carrier_told = now;
+	carrier_told = carrier_now;
 	carrier_news = true;
 	pthread_cond_signal(&carrier_cond);
 	pthread_mutex_unlock(&carrier_lock);
+}
+
+/* Return whether a port was an uplink with a carrier a second before. */
+static bool
+was_up(const char *port)
+{
+	unsigned int i;
+
+	for (i = 0; i < carrier_before.cr_n; i++)
+		if (strcmp(carrier_before.cr_of[i].port, port) == 0)
+			return (carrier_before.cr_of[i].up);
+	return (false);
+}
+
+bool
+valed_carrier_of(const char *port, bool *came)
+{
+	const size_t len = strcspn(port, ":") + 1;
+	const char *uplink;
+	unsigned int i;
+	bool up = false;
+
+	*came = false;
+	for (i = 0; i < carrier_now.cr_n; i++) {
+		uplink = carrier_now.cr_of[i].port;
+		if (!carrier_now.cr_of[i].up || strncmp(uplink, port, len) != 0)
+			continue;
+		up = true;
+		*came |= !was_up(uplink);
+	}
+	return (up);
 }

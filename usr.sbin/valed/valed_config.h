@@ -63,6 +63,10 @@
 	X(DIRECT, "direct", BOOL, ac_direct, 0, 1, 1, "on|off",		\
 	    "let other adapters of this process copy frames\n"		\
 	    "straight to the guest; default on")			\
+	X(ANNOUNCE, "announce", BOOL, ac_announce, 0, 1, 1, "on|off",	\
+	    "announce the adapter's address to the network when the\n"	\
+	    "guest's driver starts, and when a link or an uplink\n"	\
+	    "comes up; default on")					\
 	X(POLL, "poll", NUMBER, ac_poll_us, 0, VALED_POLL_MAX, 0, "n",	\
 	    "microseconds that its thread looks for work before it\n"	\
 	    "sleeps, 0 to 1000; default 0")				\

@@ -135,6 +135,15 @@ say_number(const struct adapter_config *ac, const struct adapter_config *old,
 		    valed_variables[variable].var_name, number);
 }
 
+static void
+say_bool(const struct adapter_config *ac, const struct adapter_config *old,
+    int variable, bool on)
+{
+	if (valed_values_changed(ac, old, variable))
+		valed_warnx(NULL, "reloaded: %s: %s=%s", ac->ac_backend,
+		    valed_variables[variable].var_name, on ? "on" : "off");
+}
+
 /* Say what was changed in place. */
 static void
 say_changed(const struct adapter_config *ac, const struct adapter_config *old)
@@ -144,9 +153,8 @@ say_changed(const struct adapter_config *ac, const struct adapter_config *old)
 	say_number(ac, old, VALED_V_MTU, ac->ac_mtu != 0 ? ac->ac_mtu :
 	    E82545_MTU_MAX);
 	say_number(ac, old, VALED_V_POLL, ac->ac_poll_us);
-	if (valed_values_changed(ac, old, VALED_V_DIRECT))
-		valed_warnx(NULL, "reloaded: %s: direct=%s", ac->ac_backend,
-		    ac->ac_direct ? "on" : "off");
+	say_bool(ac, old, VALED_V_DIRECT, ac->ac_direct);
+	say_bool(ac, old, VALED_V_ANNOUNCE, ac->ac_announce);
 }
 
 /* Change an adapter in place. */

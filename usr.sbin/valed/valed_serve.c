@@ -140,6 +140,19 @@ attach_again(void)
 		reload_begin(CTL_RELOAD);
 }
 
+/* Tell an adapter of the uplinks of its switch. */
+static void
+tell_uplinks(struct adapter *ad)
+{
+	bool came, up;
+
+	/* The adapter may be on its way to another port. */
+	pthread_mutex_lock(&ad->mtx);
+	up = valed_carrier_of(ad->config.ac_backend, &came);
+	pthread_mutex_unlock(&ad->mtx);
+	adapter_uplink(ad, up, came);
+}
+
 /* Check all threads, once a second.  `ending' is not in the list. */
 static void
 watch(struct adapter *ending)
@@ -157,6 +170,8 @@ watch(struct adapter *ending)
 		attach_again();
 	peer_close_watch();
 	valed_carrier_watch();
+	TAILQ_FOREACH(ad, adapters, link)
+		tell_uplinks(ad);
 	valed_notify_watch();
 	if (verbose) {
 		valed_stats_live(adapters);

@@ -29,6 +29,7 @@
 #define	OTHER_COUNTERS(X)						\
 	X(OTHER_IRQ_SENT, "irq_sent", "interrupts sent to the client")	\
 	X(OTHER_IRQ_UNMASKED, "irq_unmasked", "unmasks seen")		\
+	X(OTHER_ANNOUNCES, "announces", "times its address was announced") \
 	X(OTHER_COPIES, "copies", "copies of frames made")
 
 enum other_counter {
@@ -90,6 +91,7 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	    atomic_load_64(&ad->vfu.vdev_irq.sent);
 	value[AT_OTHER + OTHER_IRQ_UNMASKED] =
 	    atomic_load_64(&ad->vfu.vdev_irq.unmasked);
+	value[AT_OTHER + OTHER_ANNOUNCES] = atomic_load_64(&ad->announces);
 	if (vale_port_counters(ad->config.ac_backend, value + AT_PORT) != 0)
 		memset(value + AT_PORT, 0, VALE_NCOUNTERS * sizeof(*value));
 	value[AT_OTHER + OTHER_COPIES] = value[AT_MODEL + E82545_C_RX_FRAME] +

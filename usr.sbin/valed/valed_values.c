@@ -406,6 +406,7 @@ static bool
 in_place(const struct valed_variable *v, const struct adapter_config *ac)
 {
 	switch (v - valed_variables) {
+	case VALED_V_ANNOUNCE:
 	case VALED_V_DIRECT:
 	case VALED_V_ITR:
 	case VALED_V_ITR_MIN:

@@ -197,6 +197,7 @@ print_body()
 	pci.0.3.0.itr_min=0
 	pci.0.3.0.csb=on
 	pci.0.3.0.direct=on
+	pci.0.3.0.announce=on
 	pci.0.3.0.poll=0
 	pci.0.3.0.backend=tap7
 	pci.0.1.0.device=e1000
@@ -206,6 +207,7 @@ print_body()
 	pci.0.1.0.itr_min=0
 	pci.0.1.0.csb=on
 	pci.0.1.0.direct=on
+	pci.0.1.0.announce=on
 	pci.0.1.0.poll=0
 	pci.0.1.0.ip=any
 	pci.0.1.0.limit=3
@@ -226,6 +228,7 @@ print_body()
 	pci.0.2.0.itr_min=0
 	pci.0.2.0.csb=on
 	pci.0.2.0.direct=on
+	pci.0.2.0.announce=on
 	pci.0.2.0.poll=0
 	pci.0.2.0.mem=1G
 	pci.0.2.0.ip=any

@@ -51,7 +51,7 @@ TEST(defaults, "What is not given has its default")
 	ATF_CHECK_EQ(0, ac->ac_mtu);
 	ATF_CHECK_EQ(0, ac->ac_itr_256ns + ac->ac_itr_min_256ns);
 	ATF_CHECK_EQ(0, ac->ac_poll_us);
-	ATF_CHECK(ac->ac_csb && ac->ac_direct);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct && ac->ac_announce);
 	ATF_CHECK_EQ(host_memory(), ac->ac_mem);
 	settings_are("");
 	default_mac(0xd9, 0xf3, 0x69);
@@ -82,26 +82,27 @@ TEST(values, "Each value is the adapter's, from the smallest to the greatest")
 	static const uint8_t mac[6] = { 0x02, 0x0a, 0xbc, 0xde, 0xf0, 0x01 };
 
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=02:0a:bC:De:f0:01,mtu=68,"
-	    "itr=65535,itr_min=0,csb=off,direct=off,poll=0,mem=1M,"
+	    "itr=65535,itr_min=0,csb=off,direct=off,announce=off,poll=0,"
+	    "mem=1M,"
 	    "rate=300Mbit/s,"
 	    "burst=64K,limit=5120,private=on,weight=100");
 	ATF_CHECK_EQ(0, memcmp(mac, ac->ac_mac, 6));
 	ATF_CHECK_EQ(E82545_MTU_MIN, ac->ac_mtu);
 	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_256ns);
 	ATF_CHECK_EQ(0, ac->ac_itr_min_256ns);
-	ATF_CHECK(!ac->ac_csb && !ac->ac_direct);
+	ATF_CHECK(!ac->ac_csb && !ac->ac_direct && !ac->ac_announce);
 	ATF_CHECK_EQ(1 << 20, ac->ac_mem);
 	settings_are("vale0:a limit=5120;vale0:a private=on;"
 	    "vale0:a rate=300000000bit/s,burst=65536;vale0:a weight=100;");
 	PARSE("-s", "1,e1000,vale0:a,path=a.sock,mac=fe:ff:ff:ff:ff:ff,"
-	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,poll=1000,mem=1T,"
-	    "limit=0,"
+	    "mtu=16110,itr=0,itr_min=65535,csb=on,direct=on,announce=on,"
+	    "poll=1000,mem=1T,limit=0,"
 	    "private=off,weight=1");
 	ATF_CHECK_EQ(0xfe, ac->ac_mac[0]);
 	ATF_CHECK_EQ(E82545_MTU_MAX, ac->ac_mtu);
 	ATF_CHECK_EQ(0, ac->ac_itr_256ns);
 	ATF_CHECK_EQ(E82545_ITR_MAX, ac->ac_itr_min_256ns);
-	ATF_CHECK(ac->ac_csb && ac->ac_direct);
+	ATF_CHECK(ac->ac_csb && ac->ac_direct && ac->ac_announce);
 	ATF_CHECK_EQ(UINT64_C(1) << 40, ac->ac_mem);
 	ATF_CHECK_EQ(VALED_POLL_MAX, ac->ac_poll_us);
 	settings_are("vale0:a limit=0;vale0:a private=off;vale0:a weight=1;");

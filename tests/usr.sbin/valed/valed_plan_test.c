@@ -317,6 +317,7 @@ TEST(same, "Adapters with the same values are the same, and each value counts")
 	COUNTS(ac_mem, 1);
 	COUNTS(ac_csb, true);
 	COUNTS(ac_direct, true);
+	COUNTS(ac_announce, true);
 	/* These are no values. */
 	ac = (struct adapter_config){ .ac_bus = 1, .ac_slot = 2, .ac_func = 3,
 	    .ac_name = "a", .ac_where = "f:1", .ac_listen = 4,
@@ -340,8 +341,8 @@ static const struct {
 	{ "path", REPLACES }, { "fd", REPLACES }, { "control", REPLACES },
 	{ "mac", REPLACES },
 	{ "mtu", IN_PLACE }, { "itr", IN_PLACE }, { "itr_min", IN_PLACE },
-	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "poll", IN_PLACE },
-	{ "mem", REPLACES },
+	{ "csb", REPLACES }, { "direct", IN_PLACE }, { "announce", IN_PLACE },
+	{ "poll", IN_PLACE }, { "mem", REPLACES },
 	{ "ip", SETTING }, { "limit", SETTING }, { "link", SETTING },
 	{ "mirror", SETTING }, { "private", SETTING }, { "rate", SETTING },
 	{ "source", SETTING }, { "trunk", SETTING }, { "native", SETTING },

@@ -157,6 +157,7 @@ adapter_fill(struct adapter *ad)
 		ad->net.an_port->fp_counter[i] = value(FRAME_PORT + i);
 	ad->vfu.vdev_irq.sent = value(IRQ);
 	ad->vfu.vdev_irq.unmasked = value(IRQ + 1);
+	ad->announces = value(IRQ + 2);
 }
 
 static void __printflike(1, 2)
@@ -242,6 +243,7 @@ TEST(adapters, "Each counter of each adapter has a line, in order")
 			    frame_port_counter_table[i].cr_name,
 			    FRAME_PORT + i);
 		expect("vm1 irq_sent %u\nvm1 irq_unmasked %u\n", IRQ, IRQ + 1);
+		expect("vm1 announces %u\n", IRQ + 2);
 		expect("vm1 copies %u\n", MODEL + E82545_C_RX_FRAME +
 		    (no_port ? 0 : PORT + VALE_C_RX_COPY));
 		expect_port("vm1");
@@ -298,7 +300,7 @@ TEST(adapters_live, "-v prints what was counted since the line before, and "
 	const uint64_t rx_frame = MODEL + E82545_C_RX_FRAME;
 	struct adapter *ad = adapter_make();
 	size_t count = E82545_NCOUNTERS + VFU_NCOUNTERS + ADAPTER_NCOUNTERS +
-	    FRAME_PORT_NCOUNTERS + 3 + VALE_NCOUNTERS;
+	    FRAME_PORT_NCOUNTERS + 4 + VALE_NCOUNTERS;
 	uint64_t *first;
 	unsigned int i;
 

@@ -44,6 +44,7 @@ static const struct {
 	{ "itr_min", "-1", "100", false },
 	{ "csb", "1", "off", false },
 	{ "direct", "yes", "on", false },
+	{ "announce", "1", "off", false },
 	{ "poll", "1001", "50", false },
 	{ "mem", "1", "1G", false },
 	{ "ip", "192.0.2", "192.0.2.1,2001:db8::/64", true },

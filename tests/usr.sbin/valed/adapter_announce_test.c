@@ -1,0 +1,280 @@
+/*
+ * Copyright (c) 2026 The bhyve-vale authors
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+
+/*
+ * When an adapter announces its address, how often, and with which frame: each
+ * frame that arrives at another port of the switch is counted.
+ */
+
+#include <sys/param.h>
+
+#include <string.h>
+#include <time.h>
+
+#include <atf-c.h>
+
+#include "adapter_calls.h"
+#include "event_stub.h"
+#include "libvale.h"
+#include "test.h"
+
+static struct vale_desc *other;
+
+/* An adapter that has a client without a driver, and somebody who listens. */
+static void
+begin(bool on)
+{
+	other = vale_open("vale0:other", NULL);
+	ATF_REQUIRE(other != NULL);
+	config.ac_announce = on;
+	clock_now.tv_sec = 1000;
+	start();
+	fake = true;
+	tx_state = E82545_TX_IDLE;
+	rx_state = E82545_RX_IDLE;
+	attach();
+	work();
+}
+
+/* The guest's driver turns bus mastering on or off. */
+static void
+master(bool on)
+{
+	const uint16_t command = on ? 7 : 3;
+
+	vfu_pci_write(&ad->vfu.vdev_pci, 4, &command, sizeof(command));
+	ad->vfu.vdev_ops->vdo_bus_master(ad->vfu.vdev_arg, on);
+	work();
+}
+
+/* What the main thread tells in another second. */
+static void
+second(bool up, bool came)
+{
+	clock_now.tv_sec++;
+	adapter_uplink(ad, up, came);
+	adapter_listen(ad);
+	work();
+}
+
+/* How many frames have come, each of which is a request for the address. */
+static unsigned int
+announced(void)
+{
+	static const uint8_t request[60] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 7,
+		0x80, 0x35,
+		0, 1, 8, 0, 6, 4, 0, 3,
+		2, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+		2, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+	};
+	struct netmap_ring *ring = other->rxring;
+	struct netmap_slot *slot;
+	unsigned int n;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(other));
+	for (n = 0; ring->head != ring->tail; n++) {
+		slot = &ring->slot[ring->head];
+		ATF_REQUIRE_EQ(sizeof(request), slot->len);
+		ATF_CHECK_EQ(0, memcmp(NETMAP_BUF(ring, slot->buf_idx),
+		    request, sizeof(request)));
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	}
+	return (n);
+}
+
+/* So many frames have come since the last check, and `all' are counted. */
+static void
+check(unsigned int n, unsigned int all)
+{
+	const unsigned int got = announced();
+
+	ATF_CHECK_EQ_MSG(n, got, "%u frames, not %u", got, n);
+	ATF_CHECK_EQ_MSG(all, ad->announces, "%ju counted, not %u",
+	    (uintmax_t)ad->announces, all);
+}
+
+TEST(driver, "The address is announced when the guest's driver starts, once, "
+    "and at once, and not before")
+{
+	begin(true);
+	second(true, true);
+	second(true, false);
+	check(0, 0);
+	master(true);
+	check(1, 1);
+	work();
+	second(true, false);
+	second(true, false);
+	check(0, 1);
+	/* Another guest, or the same one again. */
+	detach();
+	attach();
+	work();
+	second(true, true);
+	check(0, 1);
+	master(true);
+	check(1, 2);
+}
+
+TEST(off, "Without the setting nothing is announced; it is changed in place")
+{
+	struct adapter_config changed_config;
+
+	begin(false);
+	second(true, true);
+	master(true);
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "down"));
+	work();
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	second(true, true);
+	check(0, 0);
+	changed_config = config;
+	changed_config.ac_announce = true;
+	adapter_change(ad, &changed_config);
+	work();
+	/* What has passed is not announced later. */
+	second(true, false);
+	check(0, 0);
+	second(true, true);
+	check(1, 1);
+	changed_config.ac_announce = false;
+	adapter_change(ad, &changed_config);
+	second(true, true);
+	check(0, 1);
+}
+
+TEST(uplinks, "A switch without an uplink is told nothing; each uplink that "
+    "comes up is")
+{
+	begin(true);
+	second(false, false);
+	master(true);
+	second(false, false);
+	check(0, 0);
+	/* There is one that has been there. */
+	second(true, false);
+	check(1, 1);
+	second(true, false);
+	check(0, 1);
+	/* Another one comes. */
+	second(true, true);
+	check(1, 2);
+	second(false, false);
+	second(false, false);
+	check(0, 2);
+	second(true, true);
+	check(1, 3);
+	master(false);
+	second(true, true);
+	check(0, 3);
+}
+
+TEST(rate, "Three announcements come at once, and then one a second")
+{
+	unsigned int i;
+
+	begin(true);
+	second(true, false);
+	for (i = 0; i < 100; i++) {
+		master(false);
+		master(true);
+	}
+	check(3, 3);
+	/* The thread is woken for what waits. */
+	(void)posted();
+	clock_now.tv_nsec = 999999999;
+	adapter_listen(ad);
+	ATF_CHECK(posted());
+	work();
+	check(0, 3);
+	clock_now.tv_sec++;
+	clock_now.tv_nsec = 0;
+	adapter_listen(ad);
+	ATF_CHECK(posted());
+	work();
+	check(1, 4);
+	adapter_listen(ad);
+	ATF_CHECK(!posted());
+	/* What was not used is not saved up for more than three. */
+	clock_now.tv_sec += 100;
+	for (i = 0; i < 100; i++) {
+		master(false);
+		master(true);
+	}
+	check(3, 7);
+}
+
+TEST(links, "The address is announced when the link of the port comes up, and "
+    "not while there is none")
+{
+	begin(true);
+	second(true, false);
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "down"));
+	work();
+	master(true);
+	second(true, true);
+	check(0, 0);
+	clock_now.tv_sec++;
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	check(1, 1);
+	clock_now.tv_sec++;
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	check(0, 1);
+}
+
+static void
+watch(struct adapter *ending)
+{
+	ATF_CHECK_EQ(NULL, ending);
+}
+
+/* Move the adapter to another port. */
+static void
+move(const char *port)
+{
+	struct adapter_config new = ad->config;
+
+	strlcpy(new.ac_backend, port, sizeof(new.ac_backend));
+	clock_now.tv_sec++;
+	stepping = true;
+	ATF_CHECK_EQ(0, adapter_move(ad, &new, watch));
+	stepping = false;
+	work();
+}
+
+TEST(moves, "The address is announced at another port; a frame that could not "
+    "be sent does not count")
+{
+	begin(true);
+	second(true, false);
+	move("vale0:b");
+	check(0, 0);
+	master(true);
+	check(1, 1);
+	move("vale0:c");
+	check(1, 2);
+	/* Nowhere. */
+	move("none");
+	check(0, 2);
+	move("vale0:d");
+	check(1, 3);
+}
+
+TEST(quiesced, "Nothing is announced when the process is about to end")
+{
+	begin(true);
+	second(true, false);
+	adapter_quiesce(ad);
+	work();
+	master(true);
+	check(0, 0);
+}
+
+TEST_PROGRAM

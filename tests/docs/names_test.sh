@@ -271,6 +271,15 @@ cells()
 	}' "$2"
 }
 
+# pasted PAGE: print the commands of a page that are pasted together; fail if one of
+# them asks, so that the next one is the answer.
+pasted()
+{
+	grep -E '^    (apt-get|dpkg-buildpackage) ' "$top/$1" > commands
+	atf_check -s exit:1 grep -E 'apt-get (install|build-dep)' commands >&2
+	cat commands
+}
+
 test_case readme "README.md is short, and files and functions in it exist"
 readme_body()
 {
@@ -331,10 +340,16 @@ upstream_body()
 	page docs/upstream.md 20
 }
 
-test_case building "Files and functions in docs/building.md exist"
+test_case building "Files and functions in docs/building.md exist; packages are \
+made as README.md has it, by commands that ask nothing"
 building_body()
 {
 	page docs/building.md 50
+	pasted docs/building.md > made
+	pasted README.md > installed
+	atf_check_equal 3 $(wc -l < made)
+	head -n 3 installed > first
+	atf_check cmp first made
 }
 
 test_case freebsd "Files and functions in docs/freebsd.md exist"

@@ -25,9 +25,13 @@ files_of()
 }
 
 # Builds the packages of source/.  What it takes is in deps/packages; gcc, which
-# every package may take for granted, is not.
+# every package may take for granted, is not.  The package of the sources has what
+# is in the tree, without what make(1) has fetched and built.
 build()
 {
+	mkdir -p source/build/deps source/build-san
+	: > source/build/deps/fetched
+	: > source/build-san/built
 	(cd source && alone env \
 	    DEB_BUILD_OPTIONS="parallel=2 noautodbgsym" \
 	    dpkg-buildpackage -d -us -uc) > log 2>&1 ||
@@ -38,6 +42,10 @@ build()
 	files_of source > after
 	files_of "$top" > before
 	atf_check diff -u before after
+	grep -v '^[.]/[.]git' before > expected
+	tar -tf bhyve-vale_*.tar.xz | grep -v '/$' | sed 's,^[^/]*,.,' |
+	    sort > packed
+	atf_check diff -u expected packed
 }
 
 # packages: the packages of the tree are in the current directory.  The first case

@@ -207,6 +207,20 @@ def dies(a, b):
         exchange(c, b)
 
 
+def another(a):
+    """The address is announced once more when an uplink comes up, although
+    another one has been up."""
+    before = a.count("announces")
+
+    def again():
+        # valed looks once a second.
+        for state in "down", "up":
+            on_host(a.host, "ip", "link", "set", "up21", state)
+            time.sleep(1.1)
+        return a.count("announces") > before
+    wait_until(again, "an announcement")
+
+
 def moving():
     sessions()
     a, b = Guest(1, "vm1"), Guest(2, "vm2")
@@ -240,6 +254,7 @@ def vlans():
     a.send(ethernet(c.mac, a.mac, b"to another one", b"\x88\x8e"))
     exchange(a, b)
     assert c.frame() is None
+    another(a)
 
 
 {"moves": moving, "vlans": vlans}[sys.argv[1]]()

@@ -196,11 +196,14 @@ def later():
 
 def switch_restarts():
     """The valed with the switch is restarted and crashes: guests go on, with
-    their link."""
+    their link, and their addresses are announced to the new switch."""
+    def announces(v):
+        return v.counters(v.names[0])["announces"]
     with Switch(args=["-R"]) as s, Remote("vm1") as v1, Remote("vm2") as v2, \
             guests(v1, v2) as (a, b):
         meet(a, b)
         for end in range(4):
+            before = announces(v1), announces(v2)
             if end % 2 == 0:
                 subprocess.run([VALECTL, "-c", "control", "restart"],
                                check=True)
@@ -213,6 +216,8 @@ def switch_restarts():
             meet(a, b)
             exchange(a, b)
             assert is_up(a) and is_up(b)
+            wait_until(lambda: announces(v1) > before[0] and
+                       announces(v2) > before[1], "announcements")
         # Each client has been there all the time, and what was dropped counts.
         assert v1.counters("vm1")["connects"] == 2
         assert "no port" not in v1.messages(), v1.messages()

@@ -140,7 +140,9 @@ guests()
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(atf_get_srcdir) \
 	    python3 "$(atf_get_srcdir)/evpn.py" $1 $H1 $H2 $H3 ||
 	    atf_fail "evpn.py $1"
-	atf_check_equal "" "$(cat valed.err.*)"
+	# evpn.py has up20 go down, and come up again.
+	atf_check -s exit:1 grep -h -v -E "^valed: vale0:up20: the interface is \
+(down|up)$" valed.err.*
 }
 
 host_case moves "Guests on three hosts with a VXLAN and EVPN reach each other; a \

@@ -96,6 +96,9 @@ check_lem()
 	version=$(dpkg-deb -f lem-dkms_*.deb Version)
 	dpkg-deb -f lem-dkms_*.deb Depends > depends
 	atf_check -o match:'dkms \(>= 2[.]1[.]0[.]0\)' cat depends
+	# Debian 13's dkms(8) has no headers installed, and builds nothing then.
+	dpkg-deb -f lem-dkms_*.deb Recommends > recommends
+	atf_check -o match:linux-headers-amd64 cat recommends
 	dpkg-deb -x lem-dkms_*.deb lem
 	[ -f lem/usr/share/man/man4/lem.4.gz ] || atf_fail "no lem.4.gz"
 	tree=$PWD/lem/usr/src/lem-$version

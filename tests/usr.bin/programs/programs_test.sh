@@ -67,11 +67,13 @@ version_body()
 	atf_check_equal "$version" \
 	    "$(sed -n 's/^DISTVERSION=[[:space:]]*//p' \
 	    "$source"/ports/net/*/Makefile | sort -u)"
-	grep -ohE '(bhyve-vale|em_pv-kmod|lem)-[0-9]+[.][0-9.]*' \
+	grep -ohE '(bhyve-vale|em_pv-kmod|lem|lem-dkms|valed)[-_][0-9]+[.][0-9.]*' \
 	    "$source"/share/man/man?/* "$source"/ports/README.md |
-	    sed -E 's/.*-([0-9]+[.][0-9]+[.][0-9]+).*/\1/' > named
+	    sed -E 's/.*[-_]([0-9]+[.][0-9]+[.][0-9]+).*/\1/' > named
 	[ $(wc -l < named) -ge 3 ] || atf_fail "few names: $(cat named)"
 	atf_check_equal "$version" "$(sort -u named)"
+	# 1.0 was the first.
+	atf_check -s exit:1 grep -rn 'bhyve-vale 0[.]' "$source"/share/man
 }
 
 # What to run programs with.

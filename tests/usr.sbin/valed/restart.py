@@ -1586,7 +1586,9 @@ def numbered(a, b, done):
     """Send numbered frames until done(): each arrives, once and in order."""
     def arrive():
         nonlocal last
-        while frame := b.frame(post=True):
+        # The adapter must have seen RDT now and then: it stalls without
+        # descriptors, and a process that ends with frames in its port loses them.
+        while frame := b.frame(post=last % 8 != 0):
             number = int(re.fullmatch(rb"frame (\d+)\.\0*", frame[14:])[1])
             assert number == last + 1, (number, last)
             last = number

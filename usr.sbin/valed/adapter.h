@@ -101,8 +101,8 @@ struct adapter {
 	uint32_t		 down;		/* the port has no link;
 						   atomic */
 	bool			 shown_down;	/* the model's link is */
-	uint32_t		 announce;	/* the address is to be
-						   announced; atomic */
+	uint32_t		 announce;	/* announce the address;
+						   atomic */
 	uint32_t		 uplink;	/* the port's switch has one
 						   with a carrier; atomic */
 	uint64_t		 announce_ms;	/* when the next one is due, at

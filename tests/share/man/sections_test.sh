@@ -9,8 +9,8 @@
 
 top=$(cd "$(atf_get_srcdir)/../../../.." && pwd)
 
-# sections PAGE: those behind DESCRIPTION, in order, but for the last ones, which
-# every page has.
+# sections PAGE: print the sections behind DESCRIPTION, in order, without SEE ALSO,
+# HISTORY and AUTHORS.
 sections()
 {
 	awk '/^[.]S[hs] / {

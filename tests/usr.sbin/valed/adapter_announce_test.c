@@ -148,8 +148,8 @@ TEST(off, "Without the setting nothing is announced; it is changed in place")
 	check(0, 1);
 }
 
-TEST(uplinks, "A switch without an uplink is told nothing; each uplink that "
-    "comes up is")
+TEST(uplinks, "Nothing is announced to a switch without an uplink; each uplink "
+    "that comes up gets an announcement")
 {
 	begin(true);
 	second(false, false);

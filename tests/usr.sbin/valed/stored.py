@@ -145,8 +145,8 @@ def session():
 
 
 #
-# What has to be the same: all of a reply, but for sentences, and where the present
-# one may have more.
+# Compare two replies.  Error texts may differ, and the new reply may have more
+# counters; all else must be the same.
 #
 
 def compare(kind, then, now):

@@ -47,8 +47,8 @@ vtysh_here()
 	chmod +x bin/vtysh
 }
 
-# step N STEP: the commands of a step of the page on host N, but for those of the
-# system's services.
+# step N STEP: print the commands of a step of the page for host N, without those
+# that install packages or restart services.
 step()
 {
 	local file

@@ -101,6 +101,8 @@ struct adapter {
 	uint32_t		 down;		/* the port has no link;
 						   atomic */
 	bool			 shown_down;	/* the model's link is */
+	unsigned int		 end_rounds;	/* rounds before adapter_end(),
+						   0 until adapter_save() */
 	uint32_t		 announce;	/* announce the address;
 						   atomic */
 	uint32_t		 uplink;	/* the port's switch has one
@@ -187,8 +189,8 @@ bool	adapter_quiesced(struct adapter *ad);
 
 /*
  * Have the thread give its guest the frames that are in the port, as far as the
- * guest has posted buffers, save the state for the next process, and do nothing
- * else any more.  adapter_saved() says whether it has.  What others send to it
+ * guest has posted buffers, with the client's messages that have come before
+ * this call; save the state for the next process, and do nothing else any more.  adapter_saved() says whether it has.  What others send to it
  * after that is lost, so all adapters must be quiesced.  The main thread, after
  * adapter_go().
  */

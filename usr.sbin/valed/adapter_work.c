@@ -35,6 +35,8 @@
 
 /* Batches that adapter_end() receives: more than a port's ring holds. */
 #define	DRAIN_BATCHES	1024
+/* Rounds before adapter_end(): the last one looks for events anew. */
+#define	END_ROUNDS	2
 
 void
 adapter_post(struct adapter *ad)
@@ -147,20 +149,6 @@ adapter_batches(struct adapter *ad)
 		loop_round_within(0);
 }
 
-void
-adapter_work(void *arg)
-{
-	struct adapter *ad = arg;
-
-	/* Other threads may have raised interrupts; so may the batches. */
-	vfu_irq_flush(&ad->vfu.vdev_irq);
-	adapter_announce(ad);
-	adapter_batches(ad);
-	vfu_irq_flush(&ad->vfu.vdev_irq);
-	adapter_port_check(ad);
-	vfu_server_round(&ad->vfu);
-}
-
 /* Set a member that the main thread waits for. */
 static void
 adapter_has(struct adapter *ad, bool *what)
@@ -189,6 +177,25 @@ adapter_end(struct adapter *ad)
 		poll(NULL, 0, -1);
 }
 
+void
+adapter_work(void *arg)
+{
+	struct adapter *ad = arg;
+
+	/* Other threads may have raised interrupts; so may the batches. */
+	vfu_irq_flush(&ad->vfu.vdev_irq);
+	adapter_announce(ad);
+	adapter_batches(ad);
+	vfu_irq_flush(&ad->vfu.vdev_irq);
+	adapter_port_check(ad);
+	vfu_server_round(&ad->vfu);
+	if (ad->end_rounds == 0)
+		return;
+	if (--ad->end_rounds == 0)
+		adapter_end(ad);
+	loop_round_within(0);
+}
+
 /* Do what the main thread has asked for. */
 static void
 adapter_changes(struct adapter *ad)
@@ -203,8 +210,12 @@ adapter_changes(struct adapter *ad)
 	pthread_mutex_unlock(&ad->mtx);
 	if (ch.ch_quiesce)
 		adapter_has(ad, &ad->quiesced);
-	if (ch.ch_save)
-		adapter_end(ad);
+	/*
+	 * Descriptors that the client has posted meanwhile may take frames that
+	 * are in the port: its messages come first.
+	 */
+	if (ch.ch_save && ad->end_rounds == 0)
+		ad->end_rounds = END_ROUNDS;
 	if (ch.ch_move != NULL)
 		error = adapter_port_move(ad, ch.ch_move);
 	if (ch.ch_pending && error == 0) {

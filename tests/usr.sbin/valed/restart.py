@@ -1526,8 +1526,9 @@ class Tracer:
         os.waitpid(self.tid, self.WALL)
 
     def detach(self):
-        self.ptrace(self.INTERRUPT)
-        os.waitpid(self.tid, self.WALL)
+        if not self.stopped:
+            self.ptrace(self.INTERRUPT)
+            os.waitpid(self.tid, self.WALL)
         self.ptrace(self.DETACH)
 
 
@@ -1582,13 +1583,14 @@ def moving():
             "is lost" not in v.messages(), v.messages()
 
 
+POLL, POLL_ENTERED = 7, "7 0x0 0x0 0x1 "    # poll(NULL, 0, 1)
+
+
 def numbered(a, b, done):
     """Send numbered frames until done(): each arrives, once and in order."""
     def arrive():
         nonlocal last
-        # The adapter must have seen RDT now and then: it stalls without
-        # descriptors, and a process that ends with frames in its port loses them.
-        while frame := b.frame(post=last % 8 != 0):
+        while frame := b.frame(post=True):
             number = int(re.fullmatch(rb"frame (\d+)\.\0*", frame[14:])[1])
             assert number == last + 1, (number, last)
             last = number
@@ -1598,8 +1600,7 @@ def numbered(a, b, done):
     while not done():
         n += 1
         a.send(ethernet(b.mac, a.mac, b"frame %d." % n))
-        # Those under way fit in the other's ring: a process that ends leaves
-        # none in its port.
+        # Those under way fit in the other's ring.
         wait_until(lambda: arrive() or n - last < b.SLOTS // 2, "frames",
                    lambda: (last, n))
     wait_until(arrive, "the last frames", lambda: (last, n))
@@ -1636,7 +1637,54 @@ def ending():
         assert v.messages() == "", v.messages()
 
 
-POLL, POLL_ENTERED = 7, "7 0x0 0x0 0x1 "    # poll(NULL, 0, 1)
+EPOLL_WAIT = 232
+
+
+def posted():
+    """Frames wait in a port for descriptors when the process ends on purpose,
+    and the client posts some at the last moment: none of these is lost."""
+    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+        exchange(a, b)
+        pid = v.serving
+        one, two = thread(pid, "vm1"), thread(pid, "vm2")
+        frames = [ethernet(b.mac, a.mac, b"frame %d." % i)
+                  for i in range(b.SLOTS + 7)]
+        for frame in frames:
+            a.send(frame)
+        wait_until(lambda: b.get(RDH) == b.get(RDT), "a ring in use", b.state)
+        t = Tracer(two)
+        restart = subprocess.Popen([VALECTL, "-c", "control", "restart"])
+
+        def main_waits():
+            return read("/proc/%d/syscall" % pid).startswith(POLL_ENTERED)
+
+        def sleep():
+            """Let it go on until it is about to sleep: calls are entered at odd
+            numbers."""
+            t.run(t.calls + 1, lambda: False)
+            while not (t.calls % 2 and in_call(two, EPOLL_WAIT)):
+                t.run(t.calls + 1, lambda: False)
+
+        sleep()
+        wait_until(main_waits, "a request to send nothing")
+        sleep()
+        # The other one has saved its state when it waits for the end.
+        wait_until(lambda: in_call(one, POLL) and main_waits(),
+                   "a request to save")
+        # It knows that it has been asked, and of nothing else.
+        t.run(t.calls + 1, lambda: False)
+        got = []
+        while frame := b.frame(post=True):
+            got.append(frame)
+        assert len(got) == b.SLOTS - 1, len(got)
+        t.detach()
+        v.restarted()
+        assert restart.wait() == 0
+        for _ in range(len(frames) - len(got)):
+            got.append(b.receive())
+        assert got == frames, got
+        exchange(a, b)
+        v.ways(SAVED_2)
 
 
 def hanging():
@@ -1822,5 +1870,5 @@ if __name__ == "__main__":
                                   counting, link, programs, counters, saved,
                                   closed, waits, killed, late, ignored, numbers,
                                   unforgotten, quiet, upgrades, hangs, scarce,
-                                  signals, moves, moving, interfaces, ending,
+                                  signals, moves, moving, interfaces, ending, posted,
                                   noted, alone, hanging, idle)})

@@ -19,6 +19,7 @@ waits: if there are clients, they wait until it is mended
 clients: a client goes on with the next process, after a restart or a crash
 flood: frames come complete and in order while the process is killed again and again
 ending: no frame of a client is lost when the process is slow to end on purpose
+posted: descriptors that are posted when the process ends take frames of the port
 hanging: an adapter that hangs keeps the others from their network for a moment only
 counting: counters of adapters go on, with a client and without one
 blamed: a client that ends it twice within a minute is disconnected, and stays so

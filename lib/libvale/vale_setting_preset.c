@@ -94,18 +94,19 @@ vale_preset_switch(struct vale_switch *vs)
 }
 
 /*
- * Set a setting of a new port.  A setting that is for once, and does not go
- * with the preset settings of now, is left out.
+ * Set a setting of a new port.  A setting that does not go with the others is
+ * left out if any is for once (`*once'): the preset settings may be new ones.
  */
 static int
-preset_begin(struct vale_port *port, struct preset *pre)
+preset_begin(struct vale_port *port, struct preset *pre, bool *once)
 {
 	const unsigned int setting = pre->pre_setting;
 	int r;
 
+	*once |= pre->pre_once;
 	r = vale_setting_begin_port(port, setting, &pre->pre_value);
 	if (r == -1 && setting != VALE_SETTING_MIRROR &&
-	    !(pre->pre_once && errno == EINVAL))
+	    !(*once && errno == EINVAL))
 		return (-1);
 	if (pre->pre_once && setting == VALE_SETTING_SOURCE)
 		port->vp_sourced = true;
@@ -118,11 +119,12 @@ vale_preset_port(struct vale_port *port)
 {
 	struct preset *pre;
 	unsigned int i;
+	bool once = false;
 
 	for (i = 0; i < VALE_NSETTINGS; i++) {
 		pre = preset_next(port->vp_common.name, i);
 		if (pre != NULL && !is_own(i, &pre->pre_value) &&
-		    preset_begin(port, pre) == -1)
+		    preset_begin(port, pre, &once) == -1)
 			return (-1);
 	}
 	return (0);

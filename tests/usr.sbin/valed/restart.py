@@ -1191,6 +1191,18 @@ def settings():
                    "%d descriptors in the store" % kept, v.descriptors_kept)
         v.restart()
         is_set("vale0", "ageing=300", "batch=100")
+        # A native VLAN of a trunk that valectl has ended: the port has neither.
+        trunk = CONF + "port.vale0:vm1.trunk=8\n"
+        write_conf(trunk)
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        set_to("vale0:vm1", "trunk=no")
+        write_conf(trunk + "port.vale0:vm1.native=8\n")
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            v.restart()
+            exchange(a, b)
+        is_set("vale0:vm1", "trunk=no", "native=0")
+        write_conf(CONF)
+        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
 
 
 def closed():

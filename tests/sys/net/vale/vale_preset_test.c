@@ -93,6 +93,36 @@ TEST(unfit, "A port with preset settings that do not fit together is not "
 	vale_close(d);
 }
 
+TEST(once_left, "A preset setting that does not go with one for the next port "
+    "only is left out: the port is opened")
+{
+	static const char *const without[][2] = {
+		{ "trunk", "no" }, { "native", "0" }, { "limit", "3" },
+	};
+	struct vale_setting_value value[VALE_NSETTINGS];
+	char text[VALE_SETTING_SIZE];
+	struct vale_desc *d;
+	unsigned int i, j;
+
+	keep("trunk", "5", false);
+	keep("native", "5", false);
+	keep("limit", "3", false);
+	keep("trunk", "no", true);
+	d = t_open(PORT, 16, 16);
+	ATF_REQUIRE_EQ(0, vale_setting_get(PORT, VALE_OF_PORT, value));
+	for (i = 0; i < nitems(without); i++) {
+		j = change(without[i][0], NULL).sc_setting;
+		vale_setting_print(j, &value[j], text, sizeof(text));
+		ATF_CHECK_STREQ(without[i][1], text);
+	}
+	vale_close(d);
+	/* The next one has what is preset. */
+	d = t_open(PORT, 16, 16);
+	ATF_REQUIRE_EQ(0, vale_setting_get(PORT, VALE_OF_PORT, value));
+	ATF_CHECK_EQ(5, value[change("native", NULL).sc_setting].sv_number);
+	vale_close(d);
+}
+
 TEST(random, "Any sequence of preset settings, and of ports that come and go, "
     "ends with ports that have what is preset")
 {

@@ -90,6 +90,7 @@ struct vale_port {
 	uint8_t			 vp_link;	/* vale_link.h: as it is set */
 	uint8_t			 vp_carrier;	/* vale_set_carrier() */
 	bool			 vp_down;	/* what both come to */
+	bool			 vp_link_new;	/* that has changed */
 	bool			 vp_forget;	/* have its addresses forgotten
 						   when no sender has an earlier
 						   view */

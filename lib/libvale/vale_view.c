@@ -84,7 +84,7 @@ view_carrier(const struct vale_switch *vs)
 
 /*
  * Set which ports of the switch have a link, before its next view, by the
- * setting and the carrier of uplinks.  Ports whose link has changed are told.
+ * setting and the carrier of uplinks.
  */
 static void
 view_links(struct vale_switch *vs)
@@ -104,8 +104,27 @@ view_links(struct vale_switch *vs)
 			continue;
 		port->vp_down = down;
 		port->vp_forget |= down;
+		port->vp_link_new = true;
+	}
+}
+
+/*
+ * Tell ports whose link has changed, when the view that has the change is
+ * published: what a port sends at once must not find an earlier one.
+ */
+static void
+view_tell(struct vale_switch *vs)
+{
+	struct vale_port *port;
+	unsigned int i;
+
+	for (i = 0; i < VALE_FDB_PORTS; i++) {
+		port = vs->vs_port[i];
+		if (port == NULL || !port->vp_link_new)
+			continue;
+		port->vp_link_new = false;
 		if (port->vp_link_told != NULL)
-			port->vp_link_told(port->vp_link_arg, !down);
+			port->vp_link_told(port->vp_link_arg, !port->vp_down);
 	}
 }
 
@@ -185,8 +204,9 @@ vale_view_publish(struct vale_switch *vs)
 			atomic_store_bool(&vs->vs_port[i]->vp_ruled,
 			    vi->vi_ruled[i]);
 	atomic_store_rel_ptr(&vs->vs_view, (uintptr_t)vi);
-	pthread_mutex_unlock(&vale_lock);
 	atomic_thread_fence_seq_cst();
+	view_tell(vs);
+	pthread_mutex_unlock(&vale_lock);
 	/* With vs_change no port comes or goes. */
 	for (i = 0; i < VALE_FDB_PORTS; i++) {
 		port = vs->vs_port[i];

@@ -199,6 +199,31 @@ TEST(tells, "vale_on_link()'s function is called for each change, and at once "
 	check_told("");
 }
 
+/* Send what is queued, as a thread may that the call wakes. */
+static void
+send_told(void *arg, bool up)
+{
+	if (up)
+		ATF_REQUIRE_EQ(0, vale_txsync(arg));
+}
+
+TEST(told_sends, "A port that is told of a link has it: it sends at once")
+{
+	t_ports_open(PORTS);
+	vale_on_link(t_port[0], send_told, t_port[0]);
+	t_port_set(0, "link", "down");
+	t_queue(t_port[0], LEN, EVERYBODY, 0, 1);
+	t_port_set(0, "link", "up");
+	t_expect(t_port[1], LEN, 0, 1);
+	ATF_CHECK_EQ(0, vale_set_carrier(t_port_name(3), false));
+	t_port_set(0, "link", "uplink");
+	t_queue(t_port[0], LEN, EVERYBODY, 0, 2);
+	ATF_CHECK_EQ(0, vale_set_carrier(t_port_name(3), true));
+	t_expect(t_port[1], LEN, 0, 2);
+	T_COUNT(t_port[0], TX_DROP_LINK, 0);
+	t_ports_close();
+}
+
 TEST(uplinks, "A link follows the uplinks: up if any has a carrier")
 {
 	t_ports_open(PORTS);

@@ -75,40 +75,25 @@ vale_region_find(const struct vale_region *vr,
 }
 
 void
-vale_region_nifp(const struct vale_region *vr,
-    const struct vale_region_layout *rl, struct netmap_if *nifp,
-    const char *name, const struct vale_params *params, uint32_t first,
-    uint32_t end)
-{
-	const uint32_t n = params->rings;
-	struct vale_region_rings rr;
-	uint32_t i;
-
-	vale_nifp_init(nifp, name, n);
-	for (i = first; i < end; i++) {
-		vale_region_find(vr, rl, i, params, &rr);
-		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[i],
-		    (char *)rr.rr_txring - (char *)nifp);
-		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[n + i],
-		    (char *)rr.rr_rxring - (char *)nifp);
-	}
-}
-
-void
 vale_region_init(struct vale_region *vr, const struct vale_region_layout *rl,
     const char *name, const struct vale_params *params)
 {
+	const uint32_t n = params->rings;
 	struct vale_region_rings rr;
-	char *base = vr->vr_base;
+	char *base = vr->vr_base, *nifp = base + rl->rl_nifp;
 	uint32_t i;
 
 	vr->vr_size = rl->rl_size;
 	vr->vr_nbufs = rl->rl_nbufs;
-	vr->vr_nifp = (void *)(base + rl->rl_nifp);
+	vr->vr_nifp = (void *)nifp;
 	vr->vr_bufs = base + rl->rl_bufs;
-	vale_region_nifp(vr, rl, vr->vr_nifp, name, params, 0, params->rings);
-	for (i = 0; i < params->rings; i++) {
+	vale_nifp_init(vr->vr_nifp, name, n);
+	for (i = 0; i < n; i++) {
 		vale_region_find(vr, rl, i, params, &rr);
+		VALE_LAYOUT_SET(ssize_t, vr->vr_nifp->ring_ofs[i],
+		    (char *)rr.rr_txring - nifp);
+		VALE_LAYOUT_SET(ssize_t, vr->vr_nifp->ring_ofs[n + i],
+		    (char *)rr.rr_rxring - nifp);
 		region_ring_init(vr, rr.rr_txring, i, 0, params->tx_slots,
 		    VALE_BUF_FIRST + i * params->tx_slots);
 		rr.rr_txring->tail = params->tx_slots - 1;

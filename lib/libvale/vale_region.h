@@ -175,12 +175,6 @@ void	vale_region_find(const struct vale_region *vr,
 	    const struct vale_region_layout *rl, unsigned int pair,
 	    const struct vale_params *params, struct vale_region_rings *rr);
 
-/* Initialize a netmap_if with the ring pairs from `first' to before `end'. */
-void	vale_region_nifp(const struct vale_region *vr,
-	    const struct vale_region_layout *rl, struct netmap_if *nifp,
-	    const char *name, const struct vale_params *params, uint32_t first,
-	    uint32_t end);
-
 /*
  * vr_nbufs, of which either value is right while it grows.  A plain load can be
  * an operand of the comparison: an atomic one costs a frame 3% more.

@@ -18,9 +18,13 @@
  *	struct vale_window | netmap_ifs | transmit rings | receive rings
  *	| a struct vale_window_ring for each ring pair
  *
- * It is mapped over a part of the memory that has nothing else, from a multiple
- * of VALE_WINDOW_ALIGN on.  No buffer is there, or a slot that another process
- * has filled in could make a program write to its own window.  A sync
+ * The netmap_ifs are of all rings, and, if there are several ring pairs, of
+ * each: its ring_ofs[] is 0 except for its rings, as netmap shows them to who
+ * opens one ring (NR_REG_ONE_NIC).
+ *
+ * The window is mapped over a part of the memory that has nothing else, from a
+ * multiple of VALE_WINDOW_ALIGN on.  No buffer is there, or a slot that another
+ * process has filled in could make a program write to its own window.  A sync
  * (vale_client.c) copies slots from one to the other, and checks those that it
  * takes.
  */
@@ -66,12 +70,9 @@ struct vale_csb {
  * Lay out the memory of a port whose user is another process.  `params' must be
  * in range, without defaults.
  *
- *	CSBs | netmap_ifs: of all rings, and, if there are several, of each
+ *	CSBs | a netmap_if, and places for as many as the window has
  *	| transmit rings | receive rings | a place for the window (rl_frames)
  *	| buffer 0 | 1 | ...
- *
- * The ring_ofs[] of a netmap_if of one ring pair is 0 except for its rings:
- * netmap shows these so to who opens one ring (NR_REG_ONE_NIC).
  *
  * Behind the buffers of the transmit rings are those of no ring, in a list as
  * netmap has it.  The memory may go on behind all buffers, for pipes

@@ -120,18 +120,12 @@ region_list(struct vale_region *vr, const struct vale_region_layout *rl)
 /* Initialize what the memory has besides the rings. */
 static int
 port_share(struct vale_port *port, const struct vale_region_layout *rl,
-    const struct vale_params *params)
+    uint32_t rings)
 {
-	struct vale_region *vr = &port->vp_region;
-	const uint32_t n = params->rings;
-	char *nifp = (char *)vr->vr_nifp;
 	uint32_t i;
 
-	region_list(vr, rl);
-	for (i = 0; n > 1 && i < n; i++)
-		vale_region_nifp(vr, rl, (void *)(nifp + (1 + i) *
-		    VALE_NIFP_SIZE(n)), port->vp_common.name, params, i, i + 1);
-	for (i = 0; i < n; i++)
+	region_list(&port->vp_region, rl);
+	for (i = 0; i < rings; i++)
 		if (pair_share(port, i) == -1)
 			return (-1);
 	return (0);
@@ -169,7 +163,7 @@ vale_open_shared(const char *name, const struct vale_params *params,
 	port = vale_port_new(name, &p, &up);
 	if (port == NULL)
 		return (NULL);
-	if (port_share(port, &up.up_layout, &p) == 0 &&
+	if (port_share(port, &up.up_layout, p.rings) == 0 &&
 	    vale_port_attach(port) == 0)
 		return (&port->vp_pair[0].pa_desc);
 	error = errno;

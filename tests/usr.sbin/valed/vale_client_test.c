@@ -466,9 +466,12 @@ TEST(granted, "A port is opened with as many rings as valed grants, which are "
 			    cp.cp_base + cp.cp_bufs);
 			one = (void *)((char *)cp.cp_nifp + (1 + i) *
 			    VALE_NIFP_SIZE(n));
-			if (n > 1)
+			if (n > 1) {
 				ATF_CHECK(NETMAP_TXRING(one, i) ==
 				    cp.cp_ring[i].vcr_txring);
+				ATF_CHECK_EQ(0, one->ring_ofs[i == 0]);
+				ATF_CHECK_EQ(0, one->ring_ofs[n + (i == 0)]);
+			}
 		}
 		if (n < VALE_RINGS_MAX)
 			ATF_CHECK_EQ((int)0xa5a5a5a5,

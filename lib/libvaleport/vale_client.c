@@ -13,8 +13,7 @@
  * The program's rings are in the window (vale_layout.h).  A sync of a port
  * copies what is published into the memory's slots, and takes from there the
  * length and flags of what has come; which buffer a slot has, only this side
- * changes.  A sync of a pipe does that around the pipe's own (vale_pipe.c),
- * whose rings are in the memory, and takes over the buffers, too.
+ * changes.  A sync of a pipe is that of vale_pipe.c.
  */
 
 #include <sys/param.h>
@@ -212,58 +211,30 @@ vale_client_call(int fd, struct vale_client_call *call)
 	    vale_client_answer(fd, call) == -1 ? -1 : 0);
 }
 
-/* Begin with a ring as the pipe's in the memory is. */
-static bool
-pipe_ring_begin(const struct vale_client_port *cp, struct netmap_ring *ring,
-    const struct netmap_ring *from, uint32_t first, uint32_t *published)
-{
-	const uint32_t head = atomic_load_32(&from->head);
-	const uint32_t tail = atomic_load_32(&from->tail);
-
-	vale_window_begin(ring, from->slot, first, cp->cp_nbufs);
-	if (head >= ring->num_slots || tail >= ring->num_slots) {
-		/* No sync will succeed. */
-		*published = 0;
-		return (false);
-	}
-	ring->head = ring->cur = *published = head;
-	ring->tail = tail;
-	return (true);
-}
-
 /* Find the pipe, where the window says that it is. */
 static bool
 pipe_find(struct vale_client_port *cp, unsigned int end, bool new)
 {
-	struct vale_client_ring *vcr = &cp->cp_ring[0];
-	struct nmreq_register reg = cp->cp_reg;
+	const struct vale_client_ring *vcr = &cp->cp_ring[0];
 	const struct vale_window *vv = (void *)(cp->cp_base +
-	    VALE_WINDOW_AT(reg.nr_offset));
+	    VALE_WINDOW_AT(cp->cp_reg.nr_offset));
 	const uint64_t at = vv->vv_pipe;
 	const size_t size = cp->cp_bufs + (size_t)cp->cp_nbufs * VALE_BUF_SIZE;
 	struct vale_pipe_layout pl;
-	uint32_t slots[2], first;
+	uint32_t slots[2];
 
-	slots[end] = reg.nr_tx_slots;
-	slots[!end] = reg.nr_rx_slots;
+	slots[end] = cp->cp_reg.nr_tx_slots;
+	slots[!end] = cp->cp_reg.nr_rx_slots;
 	vale_pipe_layout(&pl, slots);
 	if (at < cp->cp_bufs || at > size || pl.pl_size > size - at)
 		return (false);
-	reg.nr_offset = at + pl.pl_nifp[end];
-	reg.nr_memsize = size;
-	if (!(new ? vale_pipe_attach : vale_pipe_find)(&cp->cp_pipe,
-	    cp->cp_base, &reg, end, cp->cp_bufs))
-		return (false);
-	vcr->vcr_csb = cp->cp_pipe.pp_csb;
-	vcr->vcr_tx_slots = cp->cp_pipe.pp_txring->slot;
-	vcr->vcr_rx_slots = cp->cp_pipe.pp_rxring->slot;
-	if (!new)
-		return (true);
-	first = (at + pl.pl_bufs - cp->cp_bufs) / VALE_BUF_SIZE;
-	(void)pipe_ring_begin(cp, vcr->vcr_txring, cp->cp_pipe.pp_txring, first,
-	    &vcr->vcr_heads->vwr_sent);
-	(void)pipe_ring_begin(cp, vcr->vcr_rxring, cp->cp_pipe.pp_rxring, first,
-	    &vcr->vcr_heads->vwr_released);
+	cp->cp_pipe = (struct vale_pipe){ .pp_txring = vcr->vcr_txring,
+	    .pp_rxring = vcr->vcr_rxring, .pp_heads = vcr->vcr_heads,
+	    .pp_nbufs = cp->cp_nbufs };
+	vale_pipe_find(&cp->cp_pipe, cp->cp_base + at, &pl, end);
+	if (new)
+		vale_pipe_attach(&cp->cp_pipe, &pl, end,
+		    (at + pl.pl_bufs - cp->cp_bufs) / VALE_BUF_SIZE);
 	return (true);
 }
 
@@ -579,61 +550,17 @@ ring_back(struct netmap_ring *ring, uint32_t published, int error)
 	return (-1);
 }
 
-/* Sync an end of a pipe, whose ring in the memory is `ours'. */
+/* Sync an end of a pipe; `fd' is the socket that wakes the other one. */
 static int
 pipe_sync(struct vale_client_port *cp,
-    int (*sync)(struct vale_pipe *, bool *), struct netmap_ring *ring,
-    struct netmap_ring *ours, uint32_t *published, int fd)
+    int (*sync)(struct vale_pipe *, bool *), int fd)
 {
-	uint32_t head = ring->head, tail;
 	bool kick;
-	int error = 0;
+	int error = sync(&cp->cp_pipe, &kick);
 
-	if (head >= ring->num_slots)
-		return (ring_back(ring, *published, EINVAL));
-	vale_window_put(ring, ours->slot, *published, head);
-	atomic_store_32(&ours->head, head);
-	atomic_store_32(&ours->cur, ring->cur);
-	if (sync(&cp->cp_pipe, &kick) == -1) {
-		error = errno;
-		/* Others may have changed that, too. */
-		head = atomic_load_32(&ours->head);
-		if (head >= ring->num_slots)
-			head = 0;
-		if (error == EINVAL || head != ring->head)
-			ring->head = ring->cur = head;
-	} else if (kick)
+	if (kick)
 		kick_send(fd);
-	*published = head;
-	tail = atomic_load_32(&ours->tail);
-	if (error == 0 && vale_window_take(ring, ours->slot, tail,
-	    cp->cp_nbufs) == 0)
-		return (0);
-	if (error != 0)
-		errno = error;
-	return (-1);
-}
-
-static int
-pipe_txsync(struct vale_client_port *cp, const struct vale_client_ring *vcr)
-{
-	if (pipe_sync(cp, vale_pipe_txsync, vcr->vcr_txring,
-	    cp->cp_pipe.pp_txring, &vcr->vcr_heads->vwr_sent,
-	    vcr->vcr_tx_kick) == -1)
-		return (-1);
-	tx_stamp(vcr->vcr_txring);
-	return (0);
-}
-
-static int
-pipe_rxsync(struct vale_client_port *cp, const struct vale_client_ring *vcr)
-{
-	if (pipe_sync(cp, vale_pipe_rxsync, vcr->vcr_rxring,
-	    cp->cp_pipe.pp_rxring, &vcr->vcr_heads->vwr_released,
-	    vcr->vcr_rx_kick) == -1)
-		return (-1);
-	rx_stamp(vcr->vcr_rxring);
-	return (0);
+	return (error);
 }
 
 /* Show what valed has done. */
@@ -659,8 +586,12 @@ vale_client_txsync(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = vcr->vcr_csb;
 	const uint32_t head = ring->head, sent = vcr->vcr_heads->vwr_sent;
 
-	if (cp->cp_is_pipe)
-		return (pipe_txsync(cp, vcr));
+	if (cp->cp_is_pipe) {
+		if (pipe_sync(cp, vale_pipe_txsync, vcr->vcr_tx_kick) == -1)
+			return (-1);
+		tx_stamp(ring);
+		return (0);
+	}
 	if ((cp->cp_reg.nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0)
 		return (head == sent ? 0 : ring_back(ring, sent, EIO));
 	if (head >= ring->num_slots)
@@ -723,8 +654,12 @@ vale_client_rxsync(struct vale_client_port *cp, unsigned int i)
 	struct vale_csb *csb = vcr->vcr_csb;
 	const uint32_t cur = ring->cur, head = ring->head;
 
-	if (cp->cp_is_pipe)
-		return (pipe_rxsync(cp, vcr));
+	if (cp->cp_is_pipe) {
+		if (pipe_sync(cp, vale_pipe_rxsync, vcr->vcr_rx_kick) == -1)
+			return (-1);
+		rx_stamp(ring);
+		return (0);
+	}
 	if (head >= ring->num_slots || cur >= ring->num_slots)
 		return (ring_back(ring, vcr->vcr_heads->vwr_released, EINVAL));
 	vale_window_release(ring, vcr->vcr_rx_slots,
@@ -744,11 +679,8 @@ vale_client_rxwait(struct vale_client_port *cp, unsigned int i)
 	struct vale_client_ring *vcr = &cp->cp_ring[i];
 
 	kick_drain(cp, vcr->vcr_rx_kick);
-	if (cp->cp_is_pipe) {
-		atomic_store_32(&cp->cp_pipe.pp_rxring->cur,
-		    vcr->vcr_rxring->cur);
+	if (cp->cp_is_pipe)
 		return (vale_pipe_rxwait(&cp->cp_pipe));
-	}
 	atomic_store_32(&vcr->vcr_csb->rx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	/* The next sync says what is wrong. */
@@ -762,11 +694,8 @@ vale_client_txwait(struct vale_client_port *cp, unsigned int i)
 	struct vale_client_ring *vcr = &cp->cp_ring[i];
 
 	kick_drain(cp, vcr->vcr_tx_kick);
-	if (cp->cp_is_pipe) {
-		atomic_store_32(&cp->cp_pipe.pp_txring->cur,
-		    vcr->vcr_txring->cur);
+	if (cp->cp_is_pipe)
 		return (vale_pipe_txwait(&cp->cp_pipe));
-	}
 	atomic_store_32(&vcr->vcr_csb->tx_atok.appl_need_kick, 1);
 	atomic_thread_fence_seq_cst();
 	return (tx_show(vcr) == -1 ||

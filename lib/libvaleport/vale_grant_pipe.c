@@ -354,8 +354,8 @@ pipe_init(const struct vale_memory *mm, const struct vale_memory_pipe *pi,
 	if (pread(mm->mm_fd, head, pl.pl_bufs, at) != (ssize_t)pl.pl_bufs)
 		error = EIO;
 	if (error == 0) {
-		vale_pipe_init(head, &pl, pi->cpi_name, pi->cpi_id,
-		    at - mm->mm_bufs, nbufs);
+		vale_pipe_init(head, &pl, (at + pl.pl_bufs - mm->mm_bufs) /
+		    VALE_BUF_SIZE, nbufs);
 		/* The head is not longer than memory allows. */
 		if (pwrite(mm->mm_fd, head, pl.pl_bufs, at) !=
 		    (ssize_t)pl.pl_bufs)

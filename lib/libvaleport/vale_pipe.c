@@ -8,19 +8,19 @@
  * Pipes: their layout, and the syncs of an end.  vale_pipe.h.
  *
  * Everything in the memory may change at any time, if the other end is wrong.
- * So numbers of slots and addresses are kept outside, and an index is read
+ * So numbers of slots and addresses are not read there, and an index is read
  * once, checked, and used.
  */
 
 #include <sys/systm.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "vale_layout.h"
+#include "vale_error.h"
 #include "vale_pipe.h"
 #include "vale_slot.h"
+#include "vale_window.h"
 
 size_t
 vale_pipe_name(const char *name, unsigned int *end)
@@ -46,11 +46,7 @@ vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2])
 		pl->pl_csb[i] = at;
 		at += sizeof(struct vale_csb);
 	}
-	for (i = 0; i < 2; i++) {
-		pl->pl_nifp[i] = at;
-		at += VALE_NIFP_SIZE(1);
-	}
-	at = vale_layout_align(at, NM_CACHE_ALIGN);
+	at = vale_layout_align(at + 2 * VALE_NIFP_SIZE(1), NM_CACHE_ALIGN);
 	for (i = 0; i < 2; i++) {
 		pl->pl_tx[i] = at;
 		at += vale_ring_size(slots[i]);
@@ -103,133 +99,98 @@ init_slots(char *head, const struct vale_pipe_layout *pl, unsigned int end,
 }
 
 void
-vale_pipe_init(void *memory, const struct vale_pipe_layout *pl,
-    const char *name, const char *id, size_t bufs, uint32_t nbufs)
+vale_pipe_init(void *head, const struct vale_pipe_layout *pl, uint32_t first,
+    uint32_t nbufs)
 {
-	char *head = memory, full[NETMAP_REQ_IFNAMSIZ + 1];
-	const uint32_t first = (bufs + pl->pl_bufs) / VALE_BUF_SIZE;
-	struct netmap_ring *tx, *rx;
-	struct netmap_if *nifp;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
 		init_slots(head, pl, i, first + layout_buf(pl, i), nbufs);
 	memset(head, 0, pl->pl_tx[VALE_PIPE_MASTER]);
-	for (i = 0; i < 2; i++) {
-		tx = (void *)(head + pl->pl_tx[i]);
-		rx = (void *)(head + pl->pl_rx[i]);
-		vale_ring_init(tx, -(int64_t)(bufs + pl->pl_tx[i]), 0, 0,
-		    pl->pl_slots[i]);
-		vale_ring_init(rx, -(int64_t)(bufs + pl->pl_rx[i]), 0, 1,
-		    pl->pl_slots[!i]);
-		nifp = (void *)(head + pl->pl_nifp[i]);
-		snprintf(full, sizeof(full), "%s%c%s", name,
-		    i == VALE_PIPE_MASTER ? '{' : '}', id);
-		vale_nifp_init(nifp, full, 1);
-		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[0],
-		    pl->pl_tx[i] - pl->pl_nifp[i]);
-		VALE_LAYOUT_SET(ssize_t, nifp->ring_ofs[1],
-		    pl->pl_rx[i] - pl->pl_nifp[i]);
-	}
+}
+
+static struct netmap_slot *
+pipe_slots(char *pipe, size_t at)
+{
+	return (((struct netmap_ring *)(void *)(pipe + at))->slot);
+}
+
+void
+vale_pipe_find(struct vale_pipe *pp, char *pipe,
+    const struct vale_pipe_layout *pl, unsigned int end)
+{
+	pp->pp_csb = (void *)(pipe + pl->pl_csb[end]);
+	pp->pp_peer = (void *)(pipe + pl->pl_csb[!end]);
+	pp->pp_tx_slots = pipe_slots(pipe, pl->pl_tx[end]);
+	pp->pp_rx_slots = pipe_slots(pipe, pl->pl_rx[end]);
+	pp->pp_peer_tx = pipe_slots(pipe, pl->pl_tx[!end]);
+	pp->pp_peer_rx = pipe_slots(pipe, pl->pl_rx[!end]);
 }
 
 /*
- * Give slots whose buffer is not valid the one that they had at first: `count'
- * slots from `i' on.
+ * Go on where the indexes are: `count' slots from `head' on are this end's, as
+ * `from' has them; one whose buffer is not valid gets its first there, too.  If
+ * an index is not valid, no sync will succeed.
  */
 static void
-attach_repair(const struct vale_pipe *pp, struct netmap_ring *ring, uint32_t n,
-    uint32_t i, uint32_t count, uint32_t first)
+attach_ring(struct netmap_ring *ring, struct netmap_slot *from, uint32_t head,
+    uint32_t count, uint32_t first, uint32_t nbufs)
 {
-	for (; count > 0; count--, i = vale_slot_next(i, n))
-		if (!vale_buf_valid(ring->slot[i].buf_idx, pp->pp_nbufs))
-			ring->slot[i].buf_idx = first + i;
+	const uint32_t n = ring->num_slots;
+	uint32_t i, idx;
+
+	for (i = 0; i < n; i++) {
+		idx = first + i;
+		if (vale_slot_sub(i, head, n) < count)
+			idx = atomic_load_32(&from[i].buf_idx);
+		if (!vale_buf_valid(idx, nbufs)) {
+			idx = first + i;
+			atomic_store_32(&from[i].buf_idx, idx);
+		}
+		ring->slot[i] = (struct netmap_slot){ .buf_idx = idx };
+	}
+	ring->head = ring->cur = ring->tail = head;
 }
 
-/* Go on where the indexes are.  If they are not valid, no sync will succeed. */
 static void
-attach_tx(const struct vale_pipe *pp, uint32_t first)
+attach_tx(struct vale_pipe *pp, uint32_t first)
 {
 	struct netmap_ring *ring = pp->pp_txring;
-	const uint32_t n = pp->pp_tx_slots;
+	const uint32_t n = ring->num_slots;
 	const uint32_t sent = atomic_load_32(&pp->pp_csb->tx_atok.head);
 	const uint32_t released =
 	    atomic_load_acq_32(&pp->pp_peer->rx_atok.head);
 
 	if (sent >= n || released >= n)
 		return;
-	attach_repair(pp, ring, n, sent, n - vale_slot_sub(sent, released, n),
-	    first);
-	ring->head = ring->cur = sent;
+	attach_ring(ring, pp->pp_tx_slots, sent,
+	    n - vale_slot_sub(sent, released, n), first, pp->pp_nbufs);
 	ring->tail = slot_prev(released, n);
+	pp->pp_heads->vwr_sent = sent;
 }
 
 static void
-attach_rx(const struct vale_pipe *pp, uint32_t first)
+attach_rx(struct vale_pipe *pp, uint32_t first)
 {
 	struct netmap_ring *ring = pp->pp_rxring;
-	const uint32_t n = pp->pp_rx_slots;
+	const uint32_t n = ring->num_slots;
 	const uint32_t released = atomic_load_32(&pp->pp_csb->rx_atok.head);
 	const uint32_t published =
 	    atomic_load_acq_32(&pp->pp_peer->tx_atok.head);
 
 	if (released >= n || published >= n)
 		return;
-	attach_repair(pp, ring, n, released,
-	    vale_slot_sub(published, released, n), first);
-	ring->head = ring->cur = ring->tail = released;
+	attach_ring(ring, pp->pp_rx_slots, released,
+	    vale_slot_sub(published, released, n), first, pp->pp_nbufs);
+	pp->pp_heads->vwr_released = released;
 }
 
-/* Find the end, and its first buffer in *first. */
-static bool
-attach_find(struct vale_pipe *pp, char *base, const struct nmreq_register *reg,
-    unsigned int end, size_t bufs, struct vale_pipe_layout *pl,
-    uint32_t *first)
+void
+vale_pipe_attach(struct vale_pipe *pp, const struct vale_pipe_layout *pl,
+    unsigned int end, uint32_t first)
 {
-	uint32_t slots[2];
-	char *pipe;
-
-	slots[end] = reg->nr_tx_slots;
-	slots[!end] = reg->nr_rx_slots;
-	vale_pipe_layout(pl, slots);
-	pipe = base + reg->nr_offset - pl->pl_nifp[end];
-	pp->pp_csb = (void *)(pipe + pl->pl_csb[end]);
-	pp->pp_peer = (void *)(pipe + pl->pl_csb[!end]);
-	pp->pp_txring = (void *)(pipe + pl->pl_tx[end]);
-	pp->pp_rxring = (void *)(pipe + pl->pl_rx[end]);
-	pp->pp_peer_tx = (void *)(pipe + pl->pl_tx[!end]);
-	pp->pp_peer_rx = (void *)(pipe + pl->pl_rx[!end]);
-	pp->pp_tx_slots = slots[end];
-	pp->pp_rx_slots = slots[!end];
-	if (bufs % VALE_PAGE != 0 || bufs > reg->nr_offset)
-		return (false);
-	pp->pp_nbufs = (reg->nr_memsize - bufs) / VALE_BUF_SIZE;
-	*first = (pipe + pl->pl_bufs - base - bufs) / VALE_BUF_SIZE;
-	return (true);
-}
-
-bool
-vale_pipe_find(struct vale_pipe *pp, char *base,
-    const struct nmreq_register *reg, unsigned int end, size_t bufs)
-{
-	struct vale_pipe_layout pl;
-	uint32_t first;
-
-	return (attach_find(pp, base, reg, end, bufs, &pl, &first));
-}
-
-bool
-vale_pipe_attach(struct vale_pipe *pp, char *base,
-    const struct nmreq_register *reg, unsigned int end, size_t bufs)
-{
-	struct vale_pipe_layout pl;
-	uint32_t first;
-
-	if (!attach_find(pp, base, reg, end, bufs, &pl, &first))
-		return (false);
-	attach_tx(pp, first + layout_buf(&pl, end));
-	attach_rx(pp, first + layout_buf(&pl, !end));
-	return (true);
+	attach_tx(pp, first + layout_buf(pl, end));
+	attach_rx(pp, first + layout_buf(pl, !end));
 }
 
 /* Store an index of this end.  Returns whether to wake the other one. */
@@ -243,22 +204,22 @@ pipe_show(uint32_t *index, uint32_t value, struct nm_csb_atok *peer)
 }
 
 /*
- * Hand over the slots from `i' to before `end'.  They are not the other end's
- * until they are published, so nothing has happened if one is not valid.
+ * Hand over the slots from `i' to before `end' to the other end's, `to'.  They
+ * are not its until they are published, so nothing has happened if one is not
+ * valid.
  */
 static bool
-pipe_move(const struct vale_pipe *pp, struct netmap_slot *from,
-    struct netmap_slot *to, uint32_t i, uint32_t end, uint32_t n)
+pipe_move(const struct vale_pipe *pp, const struct netmap_ring *ring,
+    struct netmap_slot *to, uint32_t i, uint32_t end)
 {
-	struct netmap_slot slot;
+	const struct netmap_slot *slot;
 
-	for (; i != end; i = vale_slot_next(i, n)) {
-		slot = from[i];
-		if (!vale_buf_valid(slot.buf_idx, pp->pp_nbufs) ||
-		    slot.len > VALE_BUF_SIZE)
+	for (; i != end; i = vale_slot_next(i, ring->num_slots)) {
+		slot = &ring->slot[i];
+		if (!vale_buf_valid(slot->buf_idx, pp->pp_nbufs) ||
+		    slot->len > VALE_BUF_SIZE)
 			return (false);
-		to[i] = slot;
-		from[i].flags &= ~NS_BUF_CHANGED;
+		to[i] = *slot;
 	}
 	return (true);
 }
@@ -268,15 +229,15 @@ static int
 pipe_back(struct netmap_ring *ring, uint32_t head, int error)
 {
 	ring->head = ring->cur = head;
-	errno = error;
-	return (-1);
+	return (vale_fail(error));
 }
 
 /* Find the slot after the last frame before `head' that is complete. */
 static uint32_t
-pipe_complete(const struct netmap_ring *ring, uint32_t from, uint32_t head,
-    uint32_t n)
+pipe_complete(const struct netmap_ring *ring, uint32_t from, uint32_t head)
 {
+	const uint32_t n = ring->num_slots;
+
 	while (head != from &&
 	    (ring->slot[slot_prev(head, n)].flags & NS_MOREFRAG) != 0)
 		head = slot_prev(head, n);
@@ -287,8 +248,7 @@ int
 vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 {
 	struct netmap_ring *ring = pp->pp_txring;
-	const uint32_t n = pp->pp_tx_slots;
-	const uint32_t head = atomic_load_32(&ring->head);
+	const uint32_t n = ring->num_slots, head = ring->head;
 	const uint32_t sent = atomic_load_32(&pp->pp_csb->tx_atok.head);
 	const uint32_t released =
 	    atomic_load_acq_32(&pp->pp_peer->rx_atok.head);
@@ -298,70 +258,48 @@ vale_pipe_txsync(struct vale_pipe *pp, bool *kick)
 	if (sent >= n || released >= n)
 		return (pipe_back(ring, 0, EIO));
 	tail = slot_prev(released, n);
-	if (head >= n || atomic_load_32(&ring->cur) >= n ||
+	if (head >= n || ring->cur >= n ||
 	    vale_slot_sub(head, sent, n) > vale_slot_sub(tail, sent, n))
 		return (pipe_back(ring, sent, EINVAL));
-	end = pipe_complete(ring, sent, head, n);
+	end = pipe_complete(ring, sent, head);
 	if (end != sent) {
-		if (!pipe_move(pp, ring->slot, pp->pp_peer_rx->slot, sent, end,
-		    n))
+		if (!pipe_move(pp, ring, pp->pp_peer_rx, sent, end))
 			return (pipe_back(ring, sent, EINVAL));
 		*kick = pipe_show(&pp->pp_csb->tx_atok.head, end,
 		    &pp->pp_peer->rx_atok);
+		pp->pp_heads->vwr_sent = end;
 	}
-	ring->tail = tail;
-	return (0);
-}
-
-/* Return whether all slots from `i' to before `end' are valid. */
-static bool
-pipe_valid(const struct vale_pipe *pp, const struct netmap_ring *ring,
-    uint32_t i, uint32_t end)
-{
-	for (; i != end; i = vale_slot_next(i, pp->pp_rx_slots))
-		if (!vale_buf_valid(ring->slot[i].buf_idx, pp->pp_nbufs) ||
-		    ring->slot[i].len > VALE_BUF_SIZE)
-			return (false);
-	return (true);
+	return (vale_window_take(ring, pp->pp_tx_slots, tail, pp->pp_nbufs));
 }
 
 int
 vale_pipe_rxsync(struct vale_pipe *pp, bool *kick)
 {
 	struct netmap_ring *ring = pp->pp_rxring;
-	const uint32_t n = pp->pp_rx_slots;
-	const uint32_t head = atomic_load_32(&ring->head);
-	const uint32_t cur = atomic_load_32(&ring->cur);
+	const uint32_t n = ring->num_slots, head = ring->head, cur = ring->cur;
 	const uint32_t released = atomic_load_32(&pp->pp_csb->rx_atok.head);
 	const uint32_t published =
 	    atomic_load_acq_32(&pp->pp_peer->tx_atok.head);
-	uint32_t shown = atomic_load_32(&ring->tail), to_cur, to_tail;
+	uint32_t to_cur;
 
 	*kick = false;
 	if (released >= n || published >= n)
 		return (pipe_back(ring, 0, EIO));
-	to_tail = vale_slot_sub(published, released, n);
 	if (head >= n || cur >= n)
 		return (pipe_back(ring, released, EINVAL));
 	to_cur = vale_slot_sub(cur, released, n);
-	if (vale_slot_sub(head, released, n) > to_cur || to_cur > to_tail)
+	if (vale_slot_sub(head, released, n) > to_cur ||
+	    to_cur > vale_slot_sub(published, released, n))
 		return (pipe_back(ring, released, EINVAL));
 	if (head != released) {
-		if (!pipe_move(pp, ring->slot, pp->pp_peer_tx->slot, released,
-		    head, n))
+		if (!pipe_move(pp, ring, pp->pp_peer_tx, released, head))
 			return (pipe_back(ring, released, EINVAL));
 		*kick = pipe_show(&pp->pp_csb->rx_atok.head, head,
 		    &pp->pp_peer->tx_atok);
+		pp->pp_heads->vwr_released = head;
 	}
-	/* What is new. */
-	if (shown >= n || vale_slot_sub(shown, released, n) > to_tail)
-		shown = cur;
-	if (!pipe_valid(pp, ring, shown, published)) {
-		errno = EIO;
-		return (-1);
-	}
-	ring->tail = published;
-	return (0);
+	return (vale_window_take(ring, pp->pp_rx_slots, published,
+	    pp->pp_nbufs));
 }
 
 /*
@@ -382,7 +320,8 @@ vale_pipe_txwait(struct vale_pipe *pp)
 	const uint32_t released = pipe_sleep(&pp->pp_csb->tx_atok,
 	    &pp->pp_peer->rx_atok.head);
 
-	return (slot_prev(released, pp->pp_tx_slots) != pp->pp_txring->cur);
+	return (slot_prev(released, pp->pp_txring->num_slots) !=
+	    pp->pp_txring->cur);
 }
 
 bool

@@ -17,15 +17,19 @@
  * slots may have any buffer of that memory:
  *
  *	CSB of the master | of the slave
- *	| netmap_if of the master | of the slave
+ *	| places for a netmap_if of each
  *	| master's transmit ring | slave's receive ring
  *	| slave's transmit ring | master's receive ring
  *	| buffers of these rings
  *
+ * Of these rings only the slots are used.  A program's netmap_if and rings are
+ * in its window (vale_layout.h): what a sync hands over goes from the one end's
+ * window to the slots of the other end's ring, from where a sync takes it.
+ *
  * Slots.  A direction has a transmit ring and a receive ring with the same
  * number of slots, and a buffer for each.  Slot i of both rings belongs either
- * to the sender, which finds the buffer in its own ring, or to the receiver,
- * which finds it in its own:
+ * to the sender, which has the buffer in its own ring, or to the receiver,
+ * which has it in its own:
  *
  *	released          published         released
  *	   |  the receiver's  |  the sender's  |
@@ -34,8 +38,9 @@
  *
  * The sender copies slots into the receiver's ring, and then publishes them;
  * the receiver copies them back, with what it has left in them, and then
- * releases them.  One slot is always the sender's, so that a full ring differs
- * from an empty one.
+ * releases them.  When an end is closed, valed copies the slots that are its
+ * own from its window to its ring.  One slot is always the sender's, so that a
+ * full ring differs from an empty one.
  *
  * These two indexes are the whole state.  Each has one writer, in the CSB of
  * its end: tx_atok.head is what it has published, rx_atok.head what it has
@@ -54,10 +59,6 @@
 
 #ifndef _VALE_PIPE_H_
 #define	_VALE_PIPE_H_
-
-#include <sys/types.h>
-#include <net/if.h>
-#include <net/netmap.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,7 +85,6 @@ struct vale_pipe_layout {
 	uint32_t	pl_slots[2];	/* of each end's transmit ring, and so
 					   of the other's receive ring */
 	size_t		pl_csb[2];
-	size_t		pl_nifp[2];
 	size_t		pl_tx[2];
 	size_t		pl_rx[2];
 	size_t		pl_bufs;	/* its buffers, on a page */
@@ -97,46 +97,43 @@ void	vale_pipe_layout(struct vale_pipe_layout *pl, const uint32_t slots[2]);
 /*
  * Initialize a pipe that no program has open.  `head' is a copy of its first
  * pl_bufs bytes.  Slots keep their buffers if these are valid: those of ports
- * and pipes are exchanged.
- *
- *	name	the part before the pipe
- *	id	the pipe's name
- *	bufs	how far buffer 0 of the memory is before the pipe, in bytes; a
- *		multiple of a page
- *	nbufs	the number of buffers of the memory, with 0 and 1
+ * and pipes are exchanged.  `first' is the pipe's first buffer in the memory,
+ * which has `nbufs', with 0 and 1.
  */
 void	vale_pipe_init(void *head, const struct vale_pipe_layout *pl,
-	    const char *name, const char *id, size_t bufs, uint32_t nbufs);
+	    uint32_t first, uint32_t nbufs);
 
 /* An end that this process has opened. */
 struct vale_pipe {
-	struct vale_csb		*pp_csb;
-	struct vale_csb		*pp_peer;	/* the other end's */
+	/* In its window, which nobody else writes to. */
 	struct netmap_ring	*pp_txring;
 	struct netmap_ring	*pp_rxring;
-	struct netmap_ring	*pp_peer_tx;
-	struct netmap_ring	*pp_peer_rx;
-	uint32_t		 pp_tx_slots;
-	uint32_t		 pp_rx_slots;
-	uint32_t		 pp_nbufs;
+	struct vale_window_ring	*pp_heads;
+	/* In the memory. */
+	struct vale_csb		*pp_csb;
+	struct vale_csb		*pp_peer;	/* the other end's */
+	struct netmap_slot	*pp_tx_slots;
+	struct netmap_slot	*pp_rx_slots;
+	struct netmap_slot	*pp_peer_tx;
+	struct netmap_slot	*pp_peer_rx;
+	uint32_t		 pp_nbufs;	/* that the memory has */
 };
 
 /*
- * Find an end that was opened with `reg', in memory that is mapped at `base':
- * nr_offset is that of its netmap_if (pl_nifp), `bufs' the offset of buffer 0.
- * Sets head, cur and tail of its rings, and gives slots with an invalid buffer
- * the one that they had at first.  Returns false if `bufs' is not that of a
- * page before it.
+ * Find what `end' has in the memory of a pipe that is mapped at `pipe'.  The
+ * rest of *pp is the caller's.
  */
-bool	vale_pipe_attach(struct vale_pipe *pp, char *base,
-	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
+void	vale_pipe_find(struct vale_pipe *pp, char *pipe,
+	    const struct vale_pipe_layout *pl, unsigned int end);
 
 /*
- * Find an end that another process has attached and passed on, as
- * vale_pipe_attach() does; but its rings stay as that has left them.
+ * Begin with the end, in a new window: set head, cur and tail of its rings, and
+ * the buffers of their slots.  One of its own whose buffer in the memory is
+ * invalid gets that which it had at first; `first' as above.
  */
-bool	vale_pipe_find(struct vale_pipe *pp, char *base,
-	    const struct nmreq_register *reg, unsigned int end, size_t bufs);
+void	vale_pipe_attach(struct vale_pipe *pp,
+	    const struct vale_pipe_layout *pl, unsigned int end,
+	    uint32_t first);
 
 /*
  * Sync an end: publish frames that are complete, or release slots; show in the
@@ -146,7 +143,7 @@ bool	vale_pipe_find(struct vale_pipe *pp, char *base,
  *	EINVAL	head or cur is not between the last head and the tail, or a slot
  *		has an invalid buffer or length.  They are set back to the last
  *		head.
- *	EIO	what the other end has left is not valid
+ *	EIO	what the other end has left is not valid, and is not shown
  */
 int	vale_pipe_txsync(struct vale_pipe *pp, bool *kick);
 int	vale_pipe_rxsync(struct vale_pipe *pp, bool *kick);

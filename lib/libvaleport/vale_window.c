@@ -16,6 +16,7 @@
 
 #include "peer_fd.h"
 #include "vale_error.h"
+#include "vale_slot.h"
 #include "vale_window.h"
 
 /* Return whether the place and the size of a window are as they must be. */
@@ -159,17 +160,11 @@ vale_window_begin(struct netmap_ring *ring, const struct netmap_slot *from,
 	}
 }
 
-static uint32_t
-window_next(const struct netmap_ring *ring, uint32_t i)
-{
-	return (i + 1 == ring->num_slots ? 0 : i + 1);
-}
-
 void
 vale_window_put(const struct netmap_ring *ring, struct netmap_slot *to,
     uint32_t i, uint32_t end)
 {
-	for (; i != end; i = window_next(ring, i))
+	for (; i != end; i = vale_slot_next(i, ring->num_slots))
 		to[i] = ring->slot[i];
 }
 
@@ -177,7 +172,7 @@ void
 vale_window_release(const struct netmap_ring *ring, struct netmap_slot *to,
     uint32_t i, uint32_t end)
 {
-	for (; i != end; i = window_next(ring, i))
+	for (; i != end; i = vale_slot_next(i, ring->num_slots))
 		atomic_store_32(&to[i].buf_idx, ring->slot[i].buf_idx);
 }
 
@@ -200,7 +195,7 @@ vale_window_take(struct netmap_ring *ring, const struct netmap_slot *from,
 
 	if (tail >= ring->num_slots)
 		return (vale_fail(EIO));
-	for (i = ring->tail; i != tail; i = window_next(ring, i)) {
+	for (i = ring->tail; i != tail; i = vale_slot_next(i, ring->num_slots)) {
 		slot = &ring->slot[i];
 		len = atomic_load_16(&from[i].len);
 		if (len > VALE_BUF_SIZE)

@@ -10,11 +10,11 @@
 #	VALEPORT_CLIENT_SRCS	such a client
 #	VALEPORT_VALED_SRCS	libvale over that
 
-VALEPORT_SWITCH_SRCS=	vale_layout.c vale_pipe.c vale_shared.c
+VALEPORT_SWITCH_SRCS=	vale_layout.c vale_pipe.c vale_shared.c vale_window.c
 
 VALEPORT_GRANT_SRCS=	vale_grant.c vale_grant_null.c vale_grant_pipe.c \
 			vale_grant_port.c vale_memory.c
 
-VALEPORT_CLIENT_SRCS=	vale_client.c vale_remote.c vale_window.c
+VALEPORT_CLIENT_SRCS=	vale_client.c vale_remote.c
 
 VALEPORT_VALED_SRCS=	vale_find.c vale_valed.c

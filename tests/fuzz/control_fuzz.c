@@ -40,6 +40,7 @@
 #include "setting.h"
 #include "vale_pipe.h"
 #include "vale_shared.h"
+#include "vale_window.h"
 
 #define	CLIENTS		2
 #define	FDS_MAX		512		/* descriptors are below */
@@ -74,6 +75,7 @@ static struct client {
 	unsigned int	 rings;
 	bool		 is_pipe;
 	struct vale_pipe pipe;
+	struct vale_window_ring heads;
 } clients[CLIENTS];
 static struct vale_desc	*third;
 static struct vale_wire	*packet;
@@ -136,6 +138,9 @@ leave(struct client *cl)
 
 	if (cl->memory != NULL)
 		munmap(cl->memory, cl->size);
+	free(cl->pipe.pp_txring);
+	free(cl->pipe.pp_rxring);
+	cl->pipe = (struct vale_pipe){ 0 };
 	while (cl->nfds > 0)
 		close(cl->fds[--cl->nfds]);
 	ctl_port_close(cc);
@@ -157,24 +162,38 @@ take_fds_again(struct client *cl, const struct cmsghdr *c)
 		close(fds[i]);
 }
 
+/* Return a ring of a client's own window. */
+static struct netmap_ring *
+attach_ring(unsigned int dir, uint32_t slots)
+{
+	struct netmap_ring *ring = calloc(1, vale_ring_size(slots));
+
+	INVARIANT(ring != NULL);
+	vale_ring_init(ring, 0, 0, dir, slots);
+	return (ring);
+}
+
 /* Find an end.  What others have written there may be anything. */
 static void
-attach(struct client *cl, const struct nmreq_register *granted,
-    unsigned int end)
+attach(struct client *cl, const struct nmreq_register *reg, unsigned int end)
 {
-	struct nmreq_register reg = *granted;
 	uint32_t slots[2];
 	struct vale_pipe_layout pl;
 	struct vale_window vv;
 
-	slots[end] = reg.nr_tx_slots;
-	slots[!end] = reg.nr_rx_slots;
+	slots[end] = reg->nr_tx_slots;
+	slots[!end] = reg->nr_rx_slots;
 	vale_pipe_layout(&pl, slots);
 	INVARIANT(pread(cl->fds[1], &vv, sizeof(vv), 0) == sizeof(vv));
-	reg.nr_offset = vv.vv_pipe + pl.pl_nifp[end];
-	reg.nr_memsize = vv.vv_end;
-	INVARIANT(vale_pipe_attach(&cl->pipe, (char *)cl->memory, &reg, end,
-	    vv.vv_bufs));
+	cl->pipe = (struct vale_pipe){
+		.pp_txring = attach_ring(0, slots[end]),
+		.pp_rxring = attach_ring(1, slots[!end]),
+		.pp_heads = &cl->heads,
+		.pp_nbufs = (vv.vv_end - vv.vv_bufs) / VALE_BUF_SIZE,
+	};
+	vale_pipe_find(&cl->pipe, (char *)cl->memory + vv.vv_pipe, &pl, end);
+	vale_pipe_attach(&cl->pipe, &pl, end, (vv.vv_pipe + pl.pl_bufs -
+	    vv.vv_bufs) / VALE_BUF_SIZE);
 }
 
 /* Keep the descriptors of a reply; map the memory, which is the first. */
@@ -475,11 +494,15 @@ third_receive(void)
 
 /* Transmit, as valed does for a port, or the client itself into a pipe. */
 static void
-op_transmit(struct client *cl, unsigned int ring)
+op_transmit(struct client *cl, const struct op *op, unsigned int ring)
 {
+	struct netmap_ring *tx = cl->pipe.pp_txring, *rx = cl->pipe.pp_rxring;
 	bool kick;
 
 	if (cl->is_pipe) {
+		tx->head = tx->cur = op->c % (tx->num_slots + 1);
+		tx->slot[op->b % tx->num_slots].buf_idx = op->d;
+		rx->head = rx->cur = op->c % (rx->num_slots + 1);
 		(void)vale_pipe_txsync(&cl->pipe, &kick);
 		(void)vale_pipe_rxsync(&cl->pipe, &kick);
 		vale_pipe_txwait(&cl->pipe);
@@ -526,7 +549,7 @@ op_run(const struct op *op)
 		break;
 	case CONTROL_TX:
 		if (csb != NULL)
-			op_transmit(cl, ring);
+			op_transmit(cl, op, ring);
 		break;
 	case CONTROL_SEND:
 		third_send(op);

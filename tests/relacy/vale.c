@@ -16,6 +16,7 @@
 
 #include "e82545_lock.h"
 #include "vale_pipe.h"
+#include "vale_window.h"
 #include "vale_shared.h"
 #include "vale_switch.h"
 
@@ -450,34 +451,50 @@ inbox_user(void)
 #define	PIPE_FRAMES	6
 
 static struct vale_pipe ends[2];
-static struct nmreq_register ends_reg[2];
-static char *pipe_memory;
+static struct vale_window_ring ends_heads[2];
+static struct vale_pipe_layout ends_layout;
+static uint32_t ends_first;		/* buffer */
 
 static void
 pipe_open(unsigned int end)
 {
-	MM_CHECK(vale_pipe_attach(&ends[end], pipe_memory, &ends_reg[end],
-	    end, 0));
+	vale_pipe_attach(&ends[end], &ends_layout, end, ends_first);
+}
+
+/* A ring as it is in a window, of buffers from `bufs' on. */
+static struct netmap_ring *
+pipe_ring(const char *bufs, unsigned int dir, uint32_t slots)
+{
+	struct netmap_ring *ring = mm_alloc(vale_ring_size(slots),
+	    NM_CACHE_ALIGN);
+
+	vale_ring_init(ring, bufs - (char *)ring, 0, dir, slots);
+	return (ring);
 }
 
 static void
 pipe_setup(void)
 {
 	const uint32_t slots[2] = { 3, 2 };
-	struct vale_pipe_layout pl;
+	uint32_t nbufs;
 	unsigned int i;
+	char *memory;
 
 	mm_clear(&rx_kick);
 	mm_clear(&tx_space);
-	vale_pipe_layout(&pl, slots);
-	pipe_memory = mm_alloc(VALE_PAGE + pl.pl_size, VALE_PAGE);
-	vale_pipe_init(pipe_memory + VALE_PAGE, &pl, "vale:p", "1", VALE_PAGE,
-	    (VALE_PAGE + pl.pl_size) / VALE_BUF_SIZE);
+	vale_pipe_layout(&ends_layout, slots);
+	memory = mm_alloc(VALE_PAGE + ends_layout.pl_size, VALE_PAGE);
+	ends_first = (VALE_PAGE + ends_layout.pl_bufs) / VALE_BUF_SIZE;
+	nbufs = (VALE_PAGE + ends_layout.pl_size) / VALE_BUF_SIZE;
+	vale_pipe_init(memory + VALE_PAGE, &ends_layout, ends_first, nbufs);
 	for (i = 0; i < 2; i++) {
-		ends_reg[i].nr_memsize = VALE_PAGE + pl.pl_size;
-		ends_reg[i].nr_offset = VALE_PAGE + pl.pl_nifp[i];
-		ends_reg[i].nr_tx_slots = slots[i];
-		ends_reg[i].nr_rx_slots = slots[!i];
+		ends[i] = (struct vale_pipe){
+			.pp_txring = pipe_ring(memory, 0, slots[i]),
+			.pp_rxring = pipe_ring(memory, 1, slots[!i]),
+			.pp_heads = &ends_heads[i],
+			.pp_nbufs = nbufs,
+		};
+		vale_pipe_find(&ends[i], memory + VALE_PAGE, &ends_layout, i);
 		pipe_open(i);
 	}
 }

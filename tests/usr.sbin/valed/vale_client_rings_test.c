@@ -520,7 +520,8 @@ TEST(pipe, "The ends of a pipe wake each other, and say what is invalid")
 	ATF_REQUIRE_EQ(0, ftruncate(memory, size));
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	ATF_REQUIRE(base != MAP_FAILED);
-	vale_pipe_init(base, &pl, "vale0:x", "1", 0, end / VALE_BUF_SIZE);
+	vale_pipe_init(base, &pl, pl.pl_bufs / VALE_BUF_SIZE,
+	    end / VALE_BUF_SIZE);
 	reg.nr_memsize = size;
 	reg.nr_offset = VALE_WINDOW_OFFSET(end);
 	grant(&a, memory, 0, end, "vale0:x{1", &reg);

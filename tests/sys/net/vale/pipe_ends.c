@@ -22,18 +22,45 @@ pipe_nbufs(const struct pipe_ends *f)
 	return ((f->size - PIPE_BUFS) / VALE_BUF_SIZE);
 }
 
+static uint32_t
+pipe_first(const struct pipe_ends *f)
+{
+	return ((PIPE_AT - PIPE_BUFS + f->pl.pl_bufs) / VALE_BUF_SIZE);
+}
+
 void
 pipe_attach(struct pipe_ends *f, unsigned int end)
 {
-	ATF_REQUIRE(vale_pipe_attach(&f->end[end], f->base, &f->reg[end],
-	    end, PIPE_BUFS));
+	vale_pipe_attach(&f->end[end], &f->pl, end, pipe_first(f));
 }
 
 void
 pipe_init(struct pipe_ends *f)
 {
-	vale_pipe_init(f->base + PIPE_AT, &f->pl, "vale0:x", "1",
-	    PIPE_AT - PIPE_BUFS, pipe_nbufs(f));
+	vale_pipe_init(f->base + PIPE_AT, &f->pl, pipe_first(f),
+	    pipe_nbufs(f));
+}
+
+void
+pipe_return(struct pipe_ends *f, unsigned int end)
+{
+	const struct vale_pipe *pp = &f->end[end];
+
+	vale_window_put(pp->pp_txring, pp->pp_tx_slots,
+	    pp->pp_heads->vwr_sent, pp->pp_txring->tail);
+	vale_window_put(pp->pp_rxring, pp->pp_rx_slots,
+	    pp->pp_heads->vwr_released, pp->pp_rxring->tail);
+}
+
+/* A ring as it is in a window. */
+static struct netmap_ring *
+pipe_ring(const struct pipe_ends *f, unsigned int dir, uint32_t slots)
+{
+	struct netmap_ring *ring = calloc(1, vale_ring_size(slots));
+
+	ATF_REQUIRE(ring != NULL);
+	vale_ring_init(ring, f->base + PIPE_BUFS - (char *)ring, 0, dir, slots);
+	return (ring);
 }
 
 void
@@ -50,12 +77,27 @@ pipe_setup(struct pipe_ends *f, uint32_t master, uint32_t slave)
 	memset(f->base, 0, f->size);
 	pipe_init(f);
 	for (i = 0; i < 2; i++) {
-		f->reg[i].nr_memsize = f->size;
-		f->reg[i].nr_offset = PIPE_AT + f->pl.pl_nifp[i];
-		f->reg[i].nr_tx_slots = slots[i];
-		f->reg[i].nr_rx_slots = slots[!i];
+		f->end[i] = (struct vale_pipe){
+			.pp_txring = pipe_ring(f, 0, slots[i]),
+			.pp_rxring = pipe_ring(f, 1, slots[!i]),
+			.pp_heads = &f->heads[i],
+			.pp_nbufs = pipe_nbufs(f),
+		};
+		vale_pipe_find(&f->end[i], f->base + PIPE_AT, &f->pl, i);
 		pipe_attach(f, i);
 	}
+}
+
+void
+pipe_free(struct pipe_ends *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		free(f->end[i].pp_txring);
+		free(f->end[i].pp_rxring);
+	}
+	free(f->base);
 }
 
 int
@@ -113,26 +155,34 @@ pipe_take(struct vale_pipe *pp, uint32_t seq)
 void
 pipe_check_buffers(struct pipe_ends *f)
 {
-	const uint32_t first = (PIPE_AT - PIPE_BUFS + f->pl.pl_bufs) /
-	    VALE_BUF_SIZE;
+	const uint32_t first = pipe_first(f);
 	const uint32_t n = f->pl.pl_slots[0] + f->pl.pl_slots[1];
 	uint8_t *seen = calloc(pipe_nbufs(f), 1);
-	const struct netmap_ring *ring;
-	uint32_t i, j, count;
+	uint32_t i, j, idx, slots, shown, taken;
 	unsigned int end;
 
 	ATF_REQUIRE(seen != NULL);
 	for (end = 0; end < 2; end++) {
-		const struct vale_pipe *pp = &f->end[end];
-		const uint32_t sent = pp->pp_csb->tx_atok.head;
-		const uint32_t released = pp->pp_peer->rx_atok.head;
+		const struct netmap_ring *tx = f->end[end].pp_txring;
+		const struct netmap_ring *rx = f->end[!end].pp_rxring;
+		const uint32_t sent = f->end[end].pp_csb->tx_atok.head;
+		const uint32_t released = f->end[!end].pp_csb->rx_atok.head;
 
-		count = (sent + pp->pp_tx_slots - released) % pp->pp_tx_slots;
-		for (i = 0; i < pp->pp_tx_slots; i++) {
-			j = (released + i) % pp->pp_tx_slots;
-			ring = i < count ? pp->pp_peer_rx : pp->pp_txring;
-			ATF_REQUIRE(ring->slot[j].buf_idx < pipe_nbufs(f));
-			ATF_CHECK_EQ(0, seen[ring->slot[j].buf_idx]++);
+		/* In a window, or on the way to one. */
+		slots = tx->num_slots;
+		taken = (rx->tail + slots - released) % slots;
+		shown = (tx->tail + slots - sent) % slots;
+		for (i = 0; i < slots; i++) {
+			j = (released + i) % slots;
+			if (i < (sent + slots - released) % slots)
+				idx = i < taken ? rx->slot[j].buf_idx :
+				    f->end[!end].pp_rx_slots[j].buf_idx;
+			else
+				idx = (j + slots - sent) % slots < shown ?
+				    tx->slot[j].buf_idx :
+				    f->end[end].pp_tx_slots[j].buf_idx;
+			ATF_REQUIRE(idx < pipe_nbufs(f));
+			ATF_CHECK_EQ(0, seen[idx]++);
 		}
 	}
 	for (i = 0; i < n; i++)

@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "vale_layout.h"
 #include "vale_pipe.h"
+#include "vale_window.h"
 
 /* Memory: a page that is of a port, buffers of a port, a pipe. */
 #define	PIPE_BUFS		VALE_PAGE
@@ -26,14 +26,17 @@ struct pipe_ends {
 	char			*base;
 	size_t			 size;
 	struct vale_pipe_layout	 pl;
-	struct nmreq_register	 reg[2];
 	struct vale_pipe	 end[2];
+	struct vale_window_ring	 heads[2];
 };
 
-/* A pipe with these slots from the master and from the slave; free(base). */
+/* A pipe with these slots from the master and from the slave. */
 void	pipe_setup(struct pipe_ends *f, uint32_t master, uint32_t slave);
+void	pipe_free(struct pipe_ends *f);
 /* Initialize the memory of the pipe again. */
 void	pipe_init(struct pipe_ends *f);
+/* Copy the slots that are an end's own to the memory, as valed does. */
+void	pipe_return(struct pipe_ends *f, unsigned int end);
 /* The number that a buffer's must be less than. */
 uint32_t pipe_nbufs(const struct pipe_ends *f);
 /* Open an end again. */

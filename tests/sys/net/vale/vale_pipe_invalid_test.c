@@ -30,29 +30,29 @@ TEST(again_nonsense, "If an index is not valid, all slots are the sender's; a "
 
 	for (i = 0; i < 2; i++) {
 		pipe_setup(&f, 4, 4);
-		was = f.end[0].pp_txring->slot[1].buf_idx;
+		was = f.end[0].pp_tx_slots[1].buf_idx;
 		pipe_put(&f.end[0], 1, 0);
 		pipe_put(&f.end[0], 2, 0);
 		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-		f.end[1].pp_rxring->slot[1].buf_idx = 3;
+		f.end[1].pp_rx_slots[1].buf_idx = 3;
 		if (i == 0)
 			f.end[1].pp_csb->rx_atok.head = 4;
 		else
 			f.end[0].pp_csb->tx_atok.head = 4;
 		pipe_init(&f);
-		ATF_CHECK_EQ(was, f.end[0].pp_txring->slot[1].buf_idx);
-		ATF_CHECK_EQ(was, f.end[1].pp_rxring->slot[1].buf_idx);
-		f.end[0].pp_txring->slot[1].buf_idx = pipe_nbufs(&f);
+		ATF_CHECK_EQ(was, f.end[0].pp_tx_slots[1].buf_idx);
+		ATF_CHECK_EQ(was, f.end[1].pp_rx_slots[1].buf_idx);
+		f.end[0].pp_tx_slots[1].buf_idx = pipe_nbufs(&f);
 		pipe_init(&f);
-		ATF_CHECK_EQ(was, f.end[0].pp_txring->slot[1].buf_idx);
-		free(f.base);
+		ATF_CHECK_EQ(was, f.end[0].pp_tx_slots[1].buf_idx);
+		pipe_free(&f);
 	}
 }
 
 TEST(repaired, "An end that is opened again gets each slot's first buffer in "
     "place of one that there is not")
 {
-	struct netmap_ring *rx_ring, *tx_ring;
+	struct netmap_slot *rx, *tx;
 	struct pipe_ends f;
 	uint32_t bad, was[3];
 	unsigned int end, k;
@@ -60,48 +60,31 @@ TEST(repaired, "An end that is opened again gets each slot's first buffer in "
 	for (end = 0; end < 2; end++) {
 		pipe_setup(&f, 8, 5);
 		bad = pipe_nbufs(&f);
-		tx_ring = f.end[end].pp_txring;
-		rx_ring = f.end[!end].pp_rxring;
+		tx = f.end[end].pp_tx_slots;
+		rx = f.end[!end].pp_rx_slots;
 		for (k = 0; k < 3; k++) {
-			was[k] = tx_ring->slot[k].buf_idx;
+			was[k] = tx[k].buf_idx;
 			if (k < 2)
 				pipe_put(&f.end[end], k, 0);
 		}
 		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[end]));
 		for (k = 0; k < 3; k++)
-			tx_ring->slot[k].buf_idx =
-			    rx_ring->slot[k].buf_idx = bad;
+			tx[k].buf_idx = rx[k].buf_idx = bad;
 		pipe_attach(&f, end);
 		pipe_attach(&f, !end);
 		/* Two slots are the receiver's, the third is the sender's. */
-		ATF_CHECK_EQ(was[0], rx_ring->slot[0].buf_idx);
-		ATF_CHECK_EQ(was[1], rx_ring->slot[1].buf_idx);
-		ATF_CHECK_EQ(bad, rx_ring->slot[2].buf_idx);
-		ATF_CHECK_EQ(bad, tx_ring->slot[0].buf_idx);
-		ATF_CHECK_EQ(bad, tx_ring->slot[1].buf_idx);
-		ATF_CHECK_EQ(was[2], tx_ring->slot[2].buf_idx);
-		free(f.base);
+		for (k = 0; k < 3; k++) {
+			ATF_CHECK_EQ(k < 2 ? was[k] : bad, rx[k].buf_idx);
+			ATF_CHECK_EQ(k < 2 ? bad : was[k], tx[k].buf_idx);
+			ATF_CHECK_EQ(was[k],
+			    f.end[end].pp_txring->slot[k].buf_idx);
+			ATF_CHECK_EQ(was[k],
+			    f.end[!end].pp_rxring->slot[k].buf_idx);
+		}
+		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[!end]));
+		ATF_CHECK_EQ(2, nm_ring_space(f.end[!end].pp_rxring));
+		pipe_free(&f);
 	}
-}
-
-TEST(elsewhere, "An end is not opened if buffers are where no page begins, or "
-    "not before the pipe; it does not matter what the rings in memory say")
-{
-	struct pipe_ends f;
-	char *base;
-
-	pipe_setup(&f, 8, 8);
-	base = f.base;
-	ATF_CHECK(!vale_pipe_attach(&f.end[0], base, &f.reg[0], 0,
-	    PIPE_BUFS + 64));
-	ATF_CHECK(!vale_pipe_attach(&f.end[0], base, &f.reg[0], 0,
-	    roundup2(f.size, VALE_PAGE)));
-	VALE_LAYOUT_SET(int64_t, f.end[0].pp_txring->buf_ofs, 1ll << 40);
-	VALE_LAYOUT_SET(uint32_t, f.end[0].pp_txring->num_slots, UINT32_MAX);
-	ATF_CHECK(vale_pipe_attach(&f.end[0], base, &f.reg[0], 0, PIPE_BUFS));
-	ATF_CHECK_EQ(pipe_nbufs(&f), f.end[0].pp_nbufs);
-	ATF_CHECK_EQ(8, f.end[0].pp_tx_slots);
-	free(f.base);
 }
 
 /* What is not valid of the other end's: EIO. */
@@ -109,6 +92,7 @@ TEST(other_end, "Indices outside the ring, buffers that there are not, and "
     "slots that are too long of the other end end a sync")
 {
 	struct netmap_ring *ring;
+	struct netmap_slot *shared;
 	struct pipe_ends f;
 	uint32_t was, *at[4];
 	unsigned int i;
@@ -137,6 +121,8 @@ TEST(other_end, "Indices outside the ring, buffers that there are not, and "
 		ATF_CHECK_EQ(5, from->tail);
 		ATF_CHECK_EQ(0, to->head);
 		ATF_CHECK_EQ(5, to->tail);
+		ATF_CHECK_EQ(EIO, pipe_tx(&f.end[i / 2]));
+		ATF_CHECK_EQ(EIO, pipe_rx(&f.end[!(i / 2)]));
 		*at[i] = 0;
 		pipe_attach(&f, 0);
 		pipe_attach(&f, 1);
@@ -144,34 +130,38 @@ TEST(other_end, "Indices outside the ring, buffers that there are not, and "
 	pipe_put(&f.end[0], 1, 0);
 	pipe_put(&f.end[0], 2, 0);
 	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	was = ring->slot[1].buf_idx;
-	ring->slot[1].buf_idx = pipe_nbufs(&f);
+	shared = f.end[1].pp_rx_slots;
+	was = shared[1].buf_idx;
+	shared[1].buf_idx = pipe_nbufs(&f);
 	ATF_CHECK_EQ(EIO, pipe_rx(&f.end[1]));
 	ATF_CHECK(nm_ring_empty(ring));
-	ring->slot[1].buf_idx = was;
-	ring->slot[1].len = VALE_BUF_SIZE + 1;
+	shared[1].buf_idx = was;
+	shared[1].len = VALE_BUF_SIZE + 1;
 	ATF_CHECK_EQ(EIO, pipe_rx(&f.end[1]));
 	ATF_CHECK(nm_ring_empty(ring));
-	ring->slot[1].len = VALE_BUF_SIZE;
+	shared[1].len = VALE_BUF_SIZE;
 	ATF_CHECK_EQ(0, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(2, nm_ring_space(ring));
 	/* What was shown is the receiver's own, until it releases it. */
-	ring->slot[0].len = ring->slot[1].len = VALE_BUF_SIZE + 1;
+	shared[0].buf_idx = shared[1].buf_idx = pipe_nbufs(&f);
 	ATF_CHECK_EQ(0, pipe_rx(&f.end[1]));
-	ring->tail = 8;
-	ATF_CHECK_EQ(EIO, pipe_rx(&f.end[1]));
-	ring->slot[0].len = ring->slot[1].len = 60;
-	ATF_CHECK_EQ(0, pipe_rx(&f.end[1]));
+	ATF_CHECK_EQ(was, ring->slot[1].buf_idx);
 	/* And back. */
 	ring->head = ring->cur = 2;
 	ATF_CHECK_EQ(0, pipe_rx(&f.end[1]));
+	shared = f.end[0].pp_tx_slots;
+	shared[0].buf_idx = pipe_nbufs(&f);
+	ATF_CHECK_EQ(EIO, pipe_tx(&f.end[0]));
+	ATF_CHECK_EQ(5, nm_ring_space(f.end[0].pp_txring));
+	shared[0].buf_idx = 2;
 	ATF_CHECK_EQ(0, pipe_tx(&f.end[0]));
+	ATF_CHECK_EQ(2, f.end[0].pp_txring->slot[0].buf_idx);
 	/* A fragment is not complete, whatever is in the slot before it. */
 	f.end[0].pp_txring->slot[1].flags = NS_MOREFRAG;
 	pipe_put(&f.end[0], 3, NS_MOREFRAG);
 	ATF_CHECK_EQ(0, pipe_tx(&f.end[0]));
 	ATF_CHECK_EQ(2, f.end[0].pp_csb->tx_atok.head);
-	free(f.base);
+	pipe_free(&f);
 }
 
 /* What is not valid in an end's own ring: EINVAL, and nothing passes. */
@@ -225,10 +215,7 @@ TEST(invalid, "A head outside the ring, or beyond the tail, a buffer that "
 	ring->slot[0].buf_idx = pipe_nbufs(&f);
 	ATF_CHECK_EQ(EINVAL, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(0, f.end[1].pp_csb->rx_atok.head);
-	/* Who opens it again finds valid ones. */
-	pipe_attach(&f, 1);
-	ATF_CHECK(ring->slot[0].buf_idx < pipe_nbufs(&f));
-	free(f.base);
+	pipe_free(&f);
 	/* Beyond what was published; and from a slot that is not the first. */
 	pipe_setup(&f, 8, 8);
 	ring = f.end[1].pp_rxring;
@@ -254,7 +241,7 @@ TEST(invalid, "A head outside the ring, or beyond the tail, a buffer that "
 	ring->head = ring->cur = 8;
 	ATF_CHECK_EQ(EINVAL, pipe_rx(&f.end[1]));
 	ATF_CHECK_EQ(1, ring->head);
-	free(f.base);
+	pipe_free(&f);
 }
 
 TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
@@ -292,11 +279,10 @@ TEST(nonsense, "Whatever the other end writes, syncs end, and touch nothing "
 			pipe_attach(&f, 0);
 			pipe_attach(&f, 1);
 		} else if (test_chance(&seed, 1, 10))
-			(void)vale_pipe_attach(&f.end[i], f.base, &f.reg[i],
-			    i, PIPE_BUFS);
+			pipe_attach(&f, i);
 	}
 	ATF_CHECK(errors > 1000 && fine > 1000);
-	free(f.base);
+	pipe_free(&f);
 }
 
 TEST_PROGRAM

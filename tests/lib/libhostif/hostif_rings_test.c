@@ -35,6 +35,7 @@
 
 #define	PACKET_SIZE							\
 	((size_t)(HOSTIF_RX_BLOCKS + HOSTIF_TX_BLOCKS) * HOSTIF_BLOCK_SIZE)
+#define	TX_SLOTS	(HOSTIF_TX_BLOCKS * HOSTIF_BLOCK_SLOTS)
 /* Offsets in a ring of AF_XDP. */
 #define	PRODUCER	0
 #define	CONSUMER	64
@@ -45,6 +46,10 @@ static struct hostif	hi;
 static struct vale_desc	*other;		/* another port of the switch */
 static uint8_t		*memory;	/* rings of packet(7); chunks */
 static uint32_t		 drops;		/* that PACKET_STATISTICS tells */
+static bool		 takes;		/* the kernel takes frames to send; */
+static int		 send_error = EAGAIN; /* if it does not */
+static int		 domain = AF_PACKET; /* of all sockets */
+static bool		 set_fails;	/* setsockopt(2) */
 
 WRAP(int, getsockopt, int fd __unused, int level, int name, void *value,
     socklen_t *len)
@@ -54,7 +59,7 @@ WRAP(int, getsockopt, int fd __unused, int level, int name, void *value,
 
 	memset(value, 0, *len);
 	if (level == SOL_SOCKET && name == SO_DOMAIN)
-		*(int *)value = AF_PACKET;
+		*(int *)value = domain;
 	if (level == SOL_XDP && name == XDP_MMAP_OFFSETS)
 		*(struct xdp_mmap_offsets *)value = (struct xdp_mmap_offsets){
 			.rx = off, .tx = off, .fr = off, .cr = off };
@@ -66,15 +71,29 @@ WRAP(int, getsockopt, int fd __unused, int level, int name, void *value,
 WRAP(int, setsockopt, int fd __unused, int level __unused, int name __unused,
     const void *value __unused, socklen_t len __unused)
 {
-	return (0);
+	return (set_fails ? -1 : 0);
+}
+
+/* A slot of the transmit ring of packet(7). */
+static struct tpacket2_hdr *
+tx_slot(uint32_t i)
+{
+	return ((void *)(memory + (HOSTIF_RX_BLOCKS + i / HOSTIF_BLOCK_SLOTS) *
+	    (size_t)HOSTIF_BLOCK_SIZE + i % HOSTIF_BLOCK_SLOTS *
+	    (size_t)HOSTIF_SLOT_SIZE));
 }
 
 WRAP(ssize_t, sendto, int fd __unused, const void *p __unused,
     size_t len __unused, int flags __unused, const struct sockaddr *to __unused,
     socklen_t tolen __unused)
 {
-	errno = EAGAIN;
-	return (-1);
+	uint32_t i;
+
+	for (i = 0; takes && i < TX_SLOTS; i++)
+		if (tx_slot(i)->tp_status == TP_STATUS_SEND_REQUEST)
+			tx_slot(i)->tp_status = TP_STATUS_SENDING;
+	errno = send_error;
+	return (takes ? 0 : -1);
 }
 
 /* A file of memory, mapped from `at' on. */
@@ -137,6 +156,32 @@ received(uint8_t *p)
 		ring->head = ring->cur = nm_ring_next(ring, ring->head);
 	}
 	return (len);
+}
+
+/*
+ * The other port sends `n' frames, and the interface has a turn for each 256.
+ */
+static void
+send_frames(uint32_t n)
+{
+	static uint8_t frame[60];
+	struct netmap_ring *ring = other->txring;
+	struct netmap_slot *slot;
+
+	make_frame(frame, sizeof(frame));
+	for (; n > 0; n--) {
+		slot = &ring->slot[ring->head];
+		slot->ptr = (uintptr_t)frame;
+		slot->len = sizeof(frame);
+		slot->flags = NS_INDIRECT;
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+		if (n % HOSTIF_BATCH != 1)
+			continue;
+		ATF_REQUIRE_EQ(0, vale_txsync(other));
+		vale_rxsync(hi.port);
+		(void)hi.ops->ho_send(&hi);
+		vale_rxsync(hi.port);
+	}
 }
 
 /*
@@ -251,6 +296,200 @@ TEST(packet_length, "A frame that is too short is bad; one that is longer than "
 	hi.ops->ho_stop(&hi);
 }
 
+TEST(packet_takes, "A frame that is too short is bad; one that is longer than "
+    "the MTU, without one VLAN tag, is dropped, as are all while it is down")
+{
+	static const struct {
+		int		counter;	/* or -1 */
+		uint32_t	len, first;	/* bytes; in the first slot */
+		const char	*type;		/* Ethernet's */
+	} rows[] = {
+		{ -1, 14, 14, "\x08\0" }, { HOSTIF_C_TX_BAD, 13, 13, "\x08\0" },
+		{ -1, 1514, 2, "\x08\0" },
+		{ HOSTIF_C_TX_MTU, 1515, 1515, "\x08\0" },
+		{ -1, 1518, 18, "\x81\0" },
+		{ HOSTIF_C_TX_MTU, 1518, 17, "\x81\0" },
+		{ HOSTIF_C_TX_MTU, 1519, 1519, "\x81\0" },
+		{ -1, 1518, 1518, "\x88\xa8" },
+		{ HOSTIF_C_TX_MTU, 1518, 1518, "\x80\0" },
+		{ HOSTIF_C_TX_MTU, 1518, 1518, "\x81\x01" },
+		{ HOSTIF_C_TX_MTU, 1518, 1518, "\x87\xa8" },
+		{ HOSTIF_C_TX_MTU, 1518, 1518, "\x88\xa7" },
+	};
+	static uint8_t bytes[1519];
+	struct iovec iov[2] = { { bytes, 0 }, { bytes, 0 } };
+	struct frame frame = { .f_iov = iov, .f_niov = 2 };
+	size_t i;
+
+	start_packet();
+	for (i = 0; i < nitems(rows); i++) {
+		memset(hi.counters, 0, sizeof(hi.counters));
+		memcpy(bytes + 12, rows[i].type, 2);
+		frame.f_len = rows[i].len;
+		iov[0].iov_len = rows[i].first;
+		iov[1].iov_len = rows[i].len - rows[i].first;
+		ATF_CHECK_EQ_MSG(rows[i].counter == -1,
+		    hostif_takes(&hi, &frame), "%zu", i);
+		ATF_CHECK_EQ(rows[i].counter == HOSTIF_C_TX_BAD,
+		    count(HOSTIF_C_TX_BAD));
+		ATF_CHECK_EQ_MSG(rows[i].counter == HOSTIF_C_TX_MTU,
+		    count(HOSTIF_C_TX_MTU), "%zu", i);
+	}
+	frame.f_len = 60;
+	hi.up = false;
+	ATF_CHECK(!hostif_takes(&hi, &frame));
+	ATF_CHECK_EQ(1, count(HOSTIF_C_TX_DOWN));
+	hi.up = true;
+	hi.mtu = 0;
+	frame.f_len = 60000;
+	ATF_CHECK(hostif_takes(&hi, &frame));
+	hi.ops->ho_stop(&hi);
+}
+
+TEST(packet_full, "Frames wait while the kernel has all slots, which is "
+    "counted once; they are dropped when the interface goes down")
+{
+	start_packet();
+	takes = true;
+	send_frames(300);
+	(void)hi.ops->ho_send(&hi);
+	ATF_REQUIRE_EQ(TX_SLOTS, count(HOSTIF_C_TX_FRAME));
+	ATF_REQUIRE_EQ(HOSTIF_TX_FULL, hi.tx_state);
+	/* The kernel copies a short frame. */
+	ATF_REQUIRE_EQ(60, le16dec((uint8_t *)tx_slot(0) + TPACKET2_HDRLEN -
+	    sizeof(struct sockaddr_ll) + 2));
+	tx_slot(0)->tp_status = tx_slot(1)->tp_status = TP_STATUS_AVAILABLE;
+	ATF_REQUIRE_EQ(2, hi.ops->ho_send(&hi));
+	ATF_REQUIRE_EQ(TX_SLOTS + 2, count(HOSTIF_C_TX_FRAME));
+	ATF_REQUIRE_EQ(1, count(HOSTIF_C_TX_WAIT));
+	hi.up = false;
+	ATF_REQUIRE_EQ(300 - TX_SLOTS - 2, hi.ops->ho_send(&hi));
+	ATF_REQUIRE_EQ(300 - TX_SLOTS - 2, count(HOSTIF_C_TX_DOWN));
+	ATF_REQUIRE_EQ(HOSTIF_TX_IDLE, hi.tx_state);
+	hi.up = true;
+	ATF_REQUIRE_EQ(0, hi.ops->ho_send(&hi));
+	ATF_REQUIRE_EQ(2, count(HOSTIF_C_TX_WAIT));
+	hi.ops->ho_stop(&hi);
+}
+
+TEST(packet_stubborn, "A kernel that takes no frame, and says that it cannot, "
+    "is called for each slot twice, and each frame is lost once")
+{
+	start_packet();
+	send_error = EIO;
+	send_frames(10);
+	ATF_REQUIRE_EQ(10, count(HOSTIF_C_TX_REFUSED));
+	ATF_REQUIRE_EQ(2 * TX_SLOTS, count(HOSTIF_C_TX_CALL));
+	ATF_REQUIRE_EQ(HOSTIF_TX_AGAIN, hi.tx_state);
+	takes = true;
+	ATF_REQUIRE_EQ(0, hi.ops->ho_send(&hi));
+	ATF_REQUIRE_EQ(HOSTIF_TX_IDLE, hi.tx_state);
+	hi.ops->ho_stop(&hi);
+}
+
+TEST(packet_family, "Rings are mapped from a socket of packet(7) only")
+{
+	start_packet();
+	hi.ops->ho_stop(&hi);
+	for (domain = AF_PACKET - 1; domain <= AF_PACKET + 1; domain += 2) {
+		ATF_REQUIRE_STREQ("rings", hi.ops->ho_start(&hi));
+		ATF_REQUIRE_EQ(EAFNOSUPPORT, errno);
+	}
+}
+
+/*
+ * The kernel receives a packet of TCP with `len' bytes of payload, to be cut
+ * into segments of `mss', in IPv6 with a destination option of `option' bytes.
+ * The other port gets the segments.
+ */
+static void
+tunnel(uint32_t option, uint32_t len, uint32_t mss)
+{
+	static uint8_t buf[HOSTIF_SLOT_SIZE];
+	static uint32_t next;
+	const uint32_t l4 = 14 + 40 + option + 20, hdrlen = l4 + 20;
+	struct tpacket2_hdr *h = (void *)(memory + next++ * HOSTIF_SLOT_SIZE);
+	uint8_t *p = (uint8_t *)h + 256, *ip = p + 54 + option;
+	uint32_t k, n;
+
+	memset(p - FRAME_VNET_SHORT, 0, FRAME_VNET_SHORT + hdrlen);
+	memset(p + hdrlen, 'x', len);
+	p[-FRAME_VNET_SHORT] = 1;
+	p[-FRAME_VNET_SHORT + 1] = FRAME_GSO_TCPV4;
+	le16enc(p - 6, mss);
+	le16enc(p - 4, l4);
+	le16enc(p - 2, 16);
+	memcpy(p + 12, "\x86\xdd\x60", 3);
+	be16enc(p + 18, hdrlen + len - 54);
+	p[20] = option > 0 ? 60 : 4;
+	/* One option is padding of all. */
+	if (option > 0)
+		memcpy(p + 54, (const uint8_t []){ 4, option / 8 - 1, 1,
+		    option - 4 }, 4);
+	ip[0] = 0x45;
+	be16enc(ip + 2, hdrlen + len - (ip - p));
+	ip[9] = 6;
+	ip[20 + 12] = 5 << 4;
+	h->tp_mac = 256;
+	h->tp_snaplen = h->tp_len = hdrlen + len;
+	h->tp_status = TP_STATUS_USER;
+	ATF_REQUIRE_EQ(1, hi.ops->ho_receive(&hi));
+	for (k = 0; k < len; k += mss) {
+		n = hdrlen + MIN(mss, len - k);
+		ATF_REQUIRE_EQ(n, received(buf));
+		ATF_REQUIRE_EQ(k, be32dec(buf + l4 + 4));
+		ATF_REQUIRE_EQ(n - 54, be16dec(buf + 18));
+		ATF_REQUIRE_EQ(n - (l4 - 20), be16dec(buf + l4 - 18));
+		ATF_REQUIRE(buf[hdrlen] == 'x' && buf[n - 1] == 'x');
+	}
+	ATF_REQUIRE_EQ(0, received(buf));
+}
+
+TEST(packet_tunnel, "A packet in a tunnel is cut, into more segments than one "
+    "batch or the space for them has")
+{
+	start_packet();
+	tunnel(0, 60000, 100);
+	tunnel(0, 25500, 100);
+	tunnel(0, 25501, 100);
+	/* Segments of 550 bytes. */
+	tunnel(256, 51000, 200);
+	ATF_REQUIRE_EQ(4, count(HOSTIF_C_RX_CUT));
+	ATF_REQUIRE_EQ(600 + 255 + 256 + 255, count(HOSTIF_C_RX_SEGMENT));
+	ATF_REQUIRE_EQ(4, count(HOSTIF_C_RX_FRAME));
+	hi.ops->ho_stop(&hi);
+}
+
+TEST(packet_reopen, "A ring in which frames are dropped and none arrives is "
+    "opened again, after longer and longer pauses")
+{
+	static const unsigned int pauses[] = { 1, 1, 2, 4, 8, 8 };
+	unsigned int i, n;
+
+	start_packet();
+	drops = 1;
+	for (i = 0; i < nitems(pauses); i++) {
+		for (n = 0; count(HOSTIF_C_RX_STOP) == i; n++)
+			hi.ops->ho_tick(&hi);
+		ATF_REQUIRE_EQ(pauses[i], n);
+	}
+	/* One that arrives ends the pauses, also one that waits. */
+	packet_is(-1, 256, 60, 60, false);
+	hi.ops->ho_tick(&hi);
+	((struct tpacket2_hdr *)(void *)(memory +
+	    HOSTIF_SLOT_SIZE))->tp_status = TP_STATUS_USER;
+	hi.ops->ho_tick(&hi);
+	ATF_REQUIRE_EQ(i, count(HOSTIF_C_RX_STOP));
+	ATF_REQUIRE_EQ(1, hi.ops->ho_receive(&hi));
+	hi.ops->ho_tick(&hi);
+	ATF_REQUIRE(hi.up && !hi.gone);
+	set_fails = true;
+	hi.ops->ho_tick(&hi);
+	ATF_REQUIRE_EQ(i + 1, count(HOSTIF_C_RX_STOP));
+	ATF_REQUIRE(!hi.up && hi.gone);
+	hi.ops->ho_stop(&hi);
+}
+
 /*
  * AF_XDP
  */
@@ -349,32 +588,6 @@ TEST(xdp_place, "A received frame that is not wholly in the memory, too short "
 	hi.ops->ho_stop(&hi);
 }
 
-/*
- * The other port sends `n' frames, and the interface has a turn for each 256.
- */
-static void
-send_frames(uint32_t n)
-{
-	static uint8_t frame[60];
-	struct netmap_ring *ring = other->txring;
-	struct netmap_slot *slot;
-
-	make_frame(frame, sizeof(frame));
-	for (; n > 0; n--) {
-		slot = &ring->slot[ring->head];
-		slot->ptr = (uintptr_t)frame;
-		slot->len = sizeof(frame);
-		slot->flags = NS_INDIRECT;
-		ring->head = ring->cur = nm_ring_next(ring, ring->head);
-		if (n % HOSTIF_BATCH != 1)
-			continue;
-		ATF_REQUIRE_EQ(0, vale_txsync(other));
-		vale_rxsync(hi.port);
-		(void)hi.ops->ho_send(&hi);
-		vale_rxsync(hi.port);
-	}
-}
-
 /* The kernel has sent what is there. */
 static void
 complete(uint64_t addr)
@@ -451,6 +664,25 @@ TEST(xdp_spurious, "Chunks that are free and come back are no more than there "
 		complete((uint64_t)(FIRST + i % 3) * HOSTIF_XDP_CHUNK);
 	send_frames(HOSTIF_XDP_SLOTS);
 	ATF_REQUIRE(chunks(0, HOSTIF_XDP_SLOTS) >= HOSTIF_XDP_SLOTS - 9);
+	hi.ops->ho_stop(&hi);
+}
+
+TEST(xdp_stubborn, "Calls go on while frames are dropped, for each slot once; "
+    "those that fail for what passes are made again later")
+{
+	start_xdp();
+	*word(tx, FLAGS) = XDP_RING_NEED_WAKEUP;
+	send_error = ENOBUFS;
+	send_frames(1);
+	ATF_REQUIRE_EQ(1, count(HOSTIF_C_TX_CALL));
+	ATF_REQUIRE_EQ(1, count(HOSTIF_C_TX_ERROR));
+	ATF_REQUIRE_EQ(HOSTIF_TX_AGAIN, hi.tx_state);
+	send_error = EBUSY;
+	ATF_REQUIRE_EQ(0, hi.ops->ho_send(&hi));
+	ATF_REQUIRE_EQ(HOSTIF_XDP_SLOTS + 2, count(HOSTIF_C_TX_CALL));
+	ATF_REQUIRE_EQ(HOSTIF_XDP_SLOTS + 1, count(HOSTIF_C_TX_QUEUE));
+	ATF_REQUIRE_EQ(1, count(HOSTIF_C_TX_ERROR));
+	ATF_REQUIRE_EQ(HOSTIF_TX_IDLE, hi.tx_state);
 	hi.ops->ho_stop(&hi);
 }
 

@@ -47,6 +47,7 @@ static int		 receive_error;	/* of the next call */
 static struct sockaddr_nl from;
 static socklen_t	 from_len = sizeof(from);
 static unsigned int	 receives, receives_max = 1; /* then there is none */
+static int		 joined;	/* a multicast group, or -1 */
 
 void
 hostif_log(struct hostif *one, const char *fmt, ...)
@@ -101,6 +102,25 @@ WRAP(ssize_t, sendto, int s, const void *p, size_t len, int flags,
 		    ((const uint8_t *)p)[i]);
 	strlcat(trace, "; ", sizeof(trace));
 	return (len);
+}
+
+WRAP(int, socket, int domain, int type, int protocol)
+{
+	ATF_CHECK_EQ(AF_NETLINK, domain);
+	ATF_CHECK_EQ(SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, type);
+	ATF_CHECK_EQ(NETLINK_GENERIC, protocol);
+	return (SOCKET);
+}
+
+WRAP(int, setsockopt, int s, int level, int name, const void *value,
+    socklen_t len)
+{
+	ATF_CHECK_EQ(SOCKET, s);
+	ATF_CHECK_EQ(SOL_NETLINK, level);
+	ATF_CHECK_EQ(NETLINK_ADD_MEMBERSHIP, name);
+	ATF_REQUIRE_EQ(sizeof(joined), len);
+	memcpy(&joined, value, len);
+	return (0);
 }
 
 /*
@@ -542,6 +562,80 @@ ethtool_message(uint8_t command, uint32_t index)
 	put_number(ETHTOOL_A_HEADER_DEV_INDEX, index);
 	put_number(9, INDEX + 1);
 	end_nested(header);
+}
+
+/* The answer about ethtool's family, with a group of this name. */
+static struct nlattr *
+family_message(const char *name)
+{
+	static const uint16_t id = FAMILY;
+	struct nlattr *family, *group, *groups;
+
+	clear();
+	message(GENL_ID_CTRL, &(struct genlmsghdr){ .cmd = CTRL_CMD_NEWFAMILY },
+	    GENL_HDRLEN);
+	put_number(CTRL_ATTR_VERSION, 1);
+	family = put(CTRL_ATTR_FAMILY_ID, &id, sizeof(id));
+	groups = put(CTRL_ATTR_MCAST_GROUPS | NLA_F_NESTED, NULL, 0);
+	group = put(1, NULL, 0);
+	put_number(CTRL_ATTR_MCAST_GRP_ID, 65);
+	put_string(CTRL_ATTR_MCAST_GRP_NAME, "others");
+	end_nested(group);
+	group = put(2, NULL, 0);
+	put_string(CTRL_ATTR_MCAST_GRP_NAME, name);
+	put_number(CTRL_ATTR_MCAST_GRP_ID, 66);
+	end_nested(group);
+	end_nested(groups);
+	put_number(77, 1);
+	return (family);
+}
+
+/* With what is there, these are the family and the group. */
+static void
+family_is(uint16_t family, int group)
+{
+	uint16_t got = 0xa5;
+
+	joined = -1;
+	receives = 0;
+	trace[0] = '\0';
+	ATF_CHECK_EQ(SOCKET, hostif_ethtool_open(&got));
+	ATF_CHECK_STREQ("20000000 10000100 00000000 00000000 03010000 0c000200 "
+	    "65746874 6f6f6c00; ", trace);
+	ATF_CHECK_EQ(family, got);
+	ATF_CHECK_EQ(group, joined);
+}
+
+TEST(ethtool_family, "Only a whole answer of the kernel's tells the number of "
+    "ethtool's family, and only a group of the right name is joined")
+{
+	struct nlattr *family;
+
+	family_message("monitor");
+	family_is(FAMILY, 66);
+	nlh->nlmsg_type = NLMSG_ERROR;
+	family_is(0, -1);
+	family_message("monitor");
+	sent_len--;
+	family_is(0, -1);
+	nlh->nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN) - 1;
+	family_is(0, -1);
+	family_message("monitor");
+	from.nl_pid = 1;
+	family_is(0, -1);
+	from.nl_pid = 0;
+	from_len--;
+	family_is(0, -1);
+	family = family_message("monitor");
+	family->nla_len--;
+	family_is(0, -1);
+	family->nla_len++;
+	family->nla_type = CTRL_ATTR_HDRSIZE;
+	family_is(0, -1);
+	family_message("monitors");
+	family_is(FAMILY, 0);
+	clear();
+	family_is(0, -1);
 }
 
 /* A set of features, with these names. */

@@ -382,6 +382,58 @@ byte_queue_limits/limit_min"
 	finish
 }
 
+guest_case redirected "What a redirected frame reclaims lets the stack go on, which \
+waits for descriptors or for byte queue limits"
+redirected_body()
+{
+	local least limit
+
+	lem_guests 2
+	on vm1 "module veth && ip link add v0 type veth && ip link set v0 up &&
+	    ip link set veth0 up && ip addr add 10.9.0.1/24 dev v0 &&
+	    arp -i v0 -s 10.9.0.2 $(mac 9) && xdp veth0 redirect eth0 &&
+	    ethtool -G eth0 tx 128 && carrier eth0"
+	# The ring takes more than a hundred frames of 102 bytes.
+	while read -r limit least <&3; do
+		on vm1 "ip link set eth0 down && ip link set eth0 up &&
+		    carrier eth0 && echo $limit > /sys/class/net/eth0/queues/\
+tx-0/byte_queue_limits/limit_min"
+		receives "csb on tx_lazy off"
+		# Nothing has NAPI look: no tick, and no interrupt.
+		on vm1 "trouble fail lem_tick 0 1 &&
+		    wait_until 'the last tick' eval '[ \$(calls) -ge 1 ]' &&
+		    trouble fail lem_interrupt 1 1000000"
+		kill -STOP "$(cat valed.pid)"
+		on vm1 "wire udp-send 10.0.0.2 5002 60 150 > /tmp/sent 2>&1 \
+		    < /dev/null &"
+		wait_until "$least bytes in the ring" in_ring "$least" ||
+		    wrong "limit $limit: nothing in the ring"
+		kill -CONT "$(cat valed.pid)"
+		wait_until "an interrupt" interrupted || wrong "no interrupt"
+		on vm1 "ping -q -c 60 -i 0.05 -W 1 10.9.0.2 > /dev/null; true"
+		on vm2 "wait_word good /tmp/recv"
+		on vm1 "trouble fail lem_interrupt 1 0"
+	done 3<<-EOF
+		1000000 9000
+		0 1
+	EOF
+	clean vm1 vm2
+	finish
+}
+
+# in_ring N: vm1's ring has N bytes that byte queue limits count.
+in_ring()
+{
+	on vm1 "[ \$(cat /sys/class/net/eth0/queues/tx-0/byte_queue_limits/\
+inflight) -ge $1 ]"
+}
+
+# interrupted: vm1 has got an interrupt, which its driver does not see.
+interrupted()
+{
+	on vm1 "[ \$(calls) -ge 1 ]"
+}
+
 guest_case reads "With the CSB and MSI, no register read for an interrupt"
 reads_body()
 {

@@ -181,14 +181,17 @@ int	lem_set_knobs(struct lem_adapter *la, const struct lem_knobs *k);
  * or if lem_buffers_alloc() failed.  lem_buffers_alloc() returns 0 or a
  * negative errno value.
  *
- * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_stop() stops the
- * adapter, and forgets what was charged for the packets in the ring: both
- * locks.
+ * lem_rx_done() passes a frame to the stack: rx_lock.  lem_tx_reclaim() takes
+ * back packets that were sent, of which no interrupt tells then, and lets the
+ * stack go on if it waits for them; `budget' is NAPI's, or 0: the transmit
+ * queue's lock.  lem_tx_stop() stops the adapter, and forgets what was charged
+ * for the packets in the ring: both locks.
  */
 int	lem_poll(struct napi_struct *napi, int budget);
 netdev_tx_t lem_xmit(struct sk_buff *skb, struct net_device *dev);
 int	lem_buffers_alloc(struct lem_adapter *la);
 void	lem_buffers_free(struct lem_adapter *la);
+void	lem_tx_reclaim(struct lem_adapter *la, int budget);
 void	lem_tx_stop(struct lem_adapter *la);
 void	lem_rx_done(struct lem_adapter *la, struct sk_buff *skb,
 	    uint32_t flags, uint16_t vlan);

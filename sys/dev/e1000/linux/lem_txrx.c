@@ -333,8 +333,7 @@ lem_tx_completed(struct lem_adapter *la)
 		netif_tx_wake_queue(txq);
 }
 
-/* Reclaim packets that were sent.  `budget' is NAPI's, or 0. */
-static void
+void
 lem_tx_reclaim(struct lem_adapter *la, int budget)
 {
 	la->tx_budget = budget;

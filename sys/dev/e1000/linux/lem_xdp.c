@@ -146,7 +146,7 @@ lem_xdp_xmit(struct net_device *dev, int n, struct xdp_frame **frames,
 		return (-EINVAL);
 	__netif_tx_lock(txq, smp_processor_id());
 	txq_trans_cond_update(txq);
-	lem_tx_clean(&la->core);
+	lem_tx_reclaim(la, 0);
 	for (sent = 0; sent < n; sent++) {
 		b.frame = frames[sent];
 		b.len = b.frame->len;

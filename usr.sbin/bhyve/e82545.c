@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "e82545_eeprom.h"
+#include "e82545_filter.h"
 #include "e82545_impl.h"
 #include "e82545_intr.h"
 #include "e82545_loop.h"
@@ -439,11 +440,17 @@ e82545_counters(const struct e82545 *dev, uint64_t counters[E82545_NCOUNTERS])
 void
 e82545_mode(const struct e82545 *dev, struct e82545_mode *mode)
 {
+	const uint64_t own = e82545_filter_own(dev);
+	unsigned int i;
+
 	mode->em_csb = atomic_load_32(&dev->csb.on) != 0;
 	mode->em_link = (e82545_reg(dev, E82545_STATUS) &
 	    E82545_STATUS_LU) != 0;
 	/* An 82545EM has no IVAR: it reads as 0. */
 	mode->em_itr_256ns = e82574_itr(dev);
+	/* None is all ones, a group's, too. */
+	for (i = 0; i < sizeof(mode->em_address); i++)
+		mode->em_address[i] = (own & 1) != 0 ? 0 : own >> 8 * i;
 }
 
 const char *

@@ -492,6 +492,8 @@ struct e82545_mode {
 	bool		em_link;	/* it sees a carrier: STATUS.LU */
 	uint16_t	em_itr_256ns;	/* minimum interval between interrupts,
 					   with struct e82545_config's; or 0 */
+	uint8_t		em_address[6];	/* the first that it receives; zeros:
+					   none, or one that no station has */
 };
 
 /* Read the mode.  Any thread; takes no lock. */

@@ -8,7 +8,8 @@
  * The announcement of an adapter's Ethernet address: one RARP request (RFC 903)
  * to all stations, the frame that QEMU sends after a migration.  Switches learn
  * from the frame where the address is, before the guest itself sends anything:
- * so frames for a guest that has come from another host follow at once.
+ * so frames for a guest that has come from another host follow at once.  The
+ * address is the one that the guest's driver has set: others send to that.
  *
  * An announcement is due when the guest's driver turns bus mastering on, when
  * the link of the port comes up, when the adapter gets another port, and when an
@@ -24,6 +25,7 @@
 #include <string.h>
 
 #include "adapter_impl.h"
+#include "e82545.h"
 #include "frame_port.h"
 #include "vale_clock.h"
 
@@ -58,18 +60,26 @@ is_of_use(struct adapter *ad)
 	    (ad->net.an_vale == NULL || atomic_load_32(&ad->uplink) != 0));
 }
 
-/* Send the request.  Returns whether the port had space for the frame. */
+/*
+ * Send the request, unless the driver has set no address.  Returns whether it
+ * has, and the port had space for the frame.
+ */
 static bool
 request(struct adapter *ad)
 {
 	/* Type RARP; Ethernet, IPv4, lengths of both addresses, request. */
 	static const uint8_t kind[] = { 0x80, 0x35, 0, 1, 8, 0, 6, 4, 0, 3 };
-	const uint8_t *mac = ad->config.ac_mac;
+	static const uint8_t none[ETHER_ADDR_LEN];
+	struct e82545_mode mode;
+	const uint8_t *mac = mode.em_address;
 	uint8_t bytes[LENGTH] = { 0 };
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct frame frame = { .f_iov = &iov };
 	bool sent;
 
+	e82545_mode(ad->dev, &mode);
+	if (memcmp(mac, none, sizeof(none)) == 0)
+		return (false);
 	memset(bytes, 0xff, ETHER_ADDR_LEN);
 	memcpy(bytes + ETHER_ADDR_LEN, mac, ETHER_ADDR_LEN);
 	memcpy(bytes + 2 * ETHER_ADDR_LEN, kind, sizeof(kind));

@@ -10,6 +10,7 @@
  */
 
 #include <sys/param.h>
+#include <dev/e1000/e82545_reg.h>
 
 #include <string.h>
 #include <time.h>
@@ -22,6 +23,8 @@
 #include "test.h"
 
 static struct vale_desc *other;
+/* The last byte of the address that is expected. */
+static uint8_t		 last = 7;
 
 /* An adapter that has a client without a driver, and somebody who listens. */
 static void
@@ -64,12 +67,12 @@ second(bool up, bool came)
 static unsigned int
 announced(void)
 {
-	static const uint8_t request[60] = {
-		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 7,
+	const uint8_t request[60] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, last,
 		0x80, 0x35,
 		0, 1, 8, 0, 6, 4, 0, 3,
-		2, 0, 0, 0, 0, 7, 0, 0, 0, 0,
-		2, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+		2, 0, 0, 0, 0, last, 0, 0, 0, 0,
+		2, 0, 0, 0, 0, last, 0, 0, 0, 0,
 	};
 	struct netmap_ring *ring = other->rxring;
 	struct netmap_slot *slot;
@@ -265,6 +268,46 @@ TEST(moves, "The address is announced at another port; a frame that could not "
 	check(0, 2);
 	move("vale0:d");
 	check(1, 3);
+}
+
+/* The driver writes the first of the addresses that the guest receives. */
+static void
+set_address(uint8_t first, uint8_t end, bool valid)
+{
+	e82545_write(ad->dev, E82545_BAR_MEM, E82545_RAL(0), 4, first);
+	e82545_write(ad->dev, E82545_BAR_MEM, E82545_RAH(0), 4,
+	    (valid ? E82545_RAH_AV : 0) | end << 8);
+}
+
+TEST(address, "The address is that which the driver has set, if any; the next "
+    "client's is the adapter's own again")
+{
+	begin(true);
+	second(true, false);
+	master(true);
+	check(1, 1);
+	set_address(2, last = 9, true);
+	second(true, true);
+	check(1, 2);
+	set_address(2, last, false);
+	second(true, true);
+	check(0, 2);
+	/* No station has such an address. */
+	set_address(3, last, true);
+	second(true, true);
+	set_address(0, 0, true);
+	second(true, true);
+	check(0, 2);
+	set_address(2, last, true);
+	second(true, true);
+	check(1, 3);
+	detach();
+	attach();
+	work();
+	last = 7;
+	second(true, false);
+	master(true);
+	check(1, 4);
 }
 
 TEST(quiesced, "Nothing is announced when the process is about to end")

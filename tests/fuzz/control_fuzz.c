@@ -166,9 +166,11 @@ take_fds_again(struct client *cl, const struct cmsghdr *c)
 static struct netmap_ring *
 attach_ring(unsigned int dir, uint32_t slots)
 {
-	struct netmap_ring *ring = calloc(1, vale_ring_size(slots));
+	struct netmap_ring *ring = aligned_alloc(NM_CACHE_ALIGN,
+	    vale_ring_size(slots));
 
 	INVARIANT(ring != NULL);
+	memset(ring, 0, vale_ring_size(slots));
 	vale_ring_init(ring, 0, 0, dir, slots);
 	return (ring);
 }

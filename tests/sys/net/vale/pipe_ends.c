@@ -56,9 +56,11 @@ pipe_return(struct pipe_ends *f, unsigned int end)
 static struct netmap_ring *
 pipe_ring(const struct pipe_ends *f, unsigned int dir, uint32_t slots)
 {
-	struct netmap_ring *ring = calloc(1, vale_ring_size(slots));
+	struct netmap_ring *ring = aligned_alloc(NM_CACHE_ALIGN,
+	    vale_ring_size(slots));
 
 	ATF_REQUIRE(ring != NULL);
+	memset(ring, 0, vale_ring_size(slots));
 	vale_ring_init(ring, f->base + PIPE_BUFS - (char *)ring, 0, dir, slots);
 	return (ring);
 }

@@ -161,6 +161,13 @@ void	vale_setting_default(unsigned int setting,
 void	vale_setting_print(unsigned int setting,
 	    const struct vale_setting_value *value, char *text, size_t size);
 
+/* Return whether two values of a setting are the same. */
+bool	vale_setting_same(const struct vale_setting_value *a,
+	    const struct vale_setting_value *b);
+
+/* Give a rate without a burst the default burst, as when the rate is set. */
+void	vale_setting_burst(struct vale_setting_value *value);
+
 /* A setting of several that are changed together, of a switch or port. */
 struct vale_setting_change {
 	unsigned int	sc_setting;

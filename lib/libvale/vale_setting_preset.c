@@ -18,7 +18,6 @@
 
 #include <sys/param.h>
 #include <sys/queue.h>
-#include <dev/netmap/vale_rate.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -273,20 +272,6 @@ vale_port_count(const char *name, unsigned int counter, uint64_t value)
 	return (-1);
 }
 
-/* Give a rate without a burst the default burst, as when the rate is set. */
-static void
-burst_default(struct vale_setting_value *value)
-{
-	const struct vale_rate_conf conf = { .rc_rate = value->sv_number,
-	    .rc_burst = value->sv_burst, .rc_frames = value->sv_frames };
-	struct vale_rate rate = { .r_conf = { .rc_rate = 0 } };
-
-	(void)vale_rate_set(&rate, &conf);
-	value->sv_number = rate.r_conf.rc_rate;
-	value->sv_burst = rate.r_conf.rc_burst;
-	value->sv_frames = rate.r_conf.rc_frames;
-}
-
 void
 vale_preset_get(const char *name, unsigned int setting,
     struct vale_setting_value *value)
@@ -300,5 +285,5 @@ vale_preset_get(const char *name, unsigned int setting,
 		*value = pre->pre_value;
 	pthread_mutex_unlock(&vale_lock);
 	if (vale_setting_table[setting].se_kind == VALE_KIND_RATE)
-		burst_default(value);
+		vale_setting_burst(value);
 }

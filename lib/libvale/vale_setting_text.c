@@ -203,6 +203,28 @@ vale_setting_default(unsigned int setting, struct vale_setting_value *value)
 		memcpy(value->sv_text, se->se_unit, strlen(se->se_unit));
 }
 
+bool
+vale_setting_same(const struct vale_setting_value *a,
+    const struct vale_setting_value *b)
+{
+	return (a->sv_number == b->sv_number && a->sv_burst == b->sv_burst &&
+	    a->sv_frames == b->sv_frames && strcmp(a->sv_text, b->sv_text) ==
+	    0);
+}
+
+void
+vale_setting_burst(struct vale_setting_value *value)
+{
+	const struct vale_rate_conf conf = { .rc_rate = value->sv_number,
+	    .rc_burst = value->sv_burst, .rc_frames = value->sv_frames };
+	struct vale_rate rate = { .r_conf = { .rc_rate = 0 } };
+
+	(void)vale_rate_set(&rate, &conf);
+	value->sv_number = rate.r_conf.rc_rate;
+	value->sv_burst = rate.r_conf.rc_burst;
+	value->sv_frames = rate.r_conf.rc_frames;
+}
+
 static enum vale_setting_scope
 name_scope(const char *name)
 {

@@ -15,7 +15,6 @@
  */
 
 #include <sys/stat.h>
-#include <dev/netmap/vale_rate.h>
 
 #include <ctype.h>
 #include <err.h>
@@ -238,18 +237,6 @@ variable_get(const char *prefix, const char *setting)
 	return (l != NULL ? l->l_value : NULL);
 }
 
-/* Set a rate's burst to its default, if none is set. */
-static void
-burst_default(struct vale_setting_value *sv)
-{
-	const struct vale_rate_conf conf = { .rc_rate = sv->sv_number,
-	    .rc_burst = sv->sv_burst, .rc_frames = sv->sv_frames };
-	struct vale_rate rate = { .r_conf = { .rc_rate = 0 } };
-
-	if (vale_rate_set(&rate, &conf) == 0)
-		sv->sv_burst = rate.r_conf.rc_burst;
-}
-
 /* Get the value that valed has by the file; false if the file has none. */
 static bool
 file_value(const char *prefix, unsigned int i, struct vale_setting_value *sv)
@@ -263,17 +250,8 @@ file_value(const char *prefix, unsigned int i, struct vale_setting_value *sv)
 	if (vale_setting_parse(i, text, sv) == -1)
 		return (false);
 	if (se->se_kind == VALE_KIND_RATE)
-		burst_default(sv);
+		vale_setting_burst(sv);
 	return (true);
-}
-
-static bool
-same(const struct vale_setting_value *a, const struct vale_setting_value *b)
-{
-	return (a->sv_number == b->sv_number &&
-	    (a->sv_number == 0 || (a->sv_burst == b->sv_burst &&
-	    a->sv_frames == b->sv_frames)) &&
-	    strcmp(a->sv_text, b->sv_text) == 0);
 }
 
 /* Save one setting. */
@@ -291,7 +269,7 @@ setting_save(const char *name, unsigned int i,
 	snprintf(port, sizeof(port), "port.%s", name);
 	if (variable_get(port, se->se_name) != NULL)
 		strlcpy(prefix, port, sizeof(prefix));
-	if (file_value(prefix, i, &saved) && same(sv, &saved))
+	if (file_value(prefix, i, &saved) && vale_setting_same(sv, &saved))
 		return;
 	vale_setting_print(i, sv, text, sizeof(text));
 	variable_set(prefix, se->se_name, text, at);

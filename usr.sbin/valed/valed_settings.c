@@ -287,15 +287,6 @@ settings_of(const struct valed_settings *ss, const char *name,
 	return (any);
 }
 
-static bool
-same(const struct valed_setting *a, const struct valed_setting *b)
-{
-	return (a != NULL && a->vst_value.sv_number == b->vst_value.sv_number &&
-	    a->vst_value.sv_burst == b->vst_value.sv_burst &&
-	    a->vst_value.sv_frames == b->vst_value.sv_frames &&
-	    strcmp(a->vst_value.sv_text, b->vst_value.sv_text) == 0);
-}
-
 /*
  * Plan in the order of vale_setting.h.  A port that becomes an access port or a
  * trunk is one before it is no longer the other.
@@ -311,7 +302,8 @@ plan_name(const struct valed_settings *old, const struct valed_settings *new,
 	settings_of(old, name, was);
 	settings_of(new, name, is);
 	for (i = 0; i < VALE_NSETTINGS; i++)
-		if (is[i] != NULL && !same(was[i], is[i]))
+		if (is[i] != NULL && (was[i] == NULL || !vale_setting_same(
+		    &was[i]->vst_value, &is[i]->vst_value)))
 			sc[n++] = (struct vale_setting_change){
 			    .sc_setting = i, .sc_preset = true,
 			    .sc_value = is[i]->vst_value };

@@ -59,14 +59,6 @@ is_switch(const char *name)
 	    (int)sizeof(port) && vale_name_error(port) == NULL);
 }
 
-static bool
-same(const struct vale_setting_value *a, const struct vale_setting_value *b)
-{
-	return (a->sv_number == b->sv_number && a->sv_burst == b->sv_burst &&
-	    a->sv_frames == b->sv_frames &&
-	    strcmp(a->sv_text, b->sv_text) == 0);
-}
-
 /* Have a line's setting set.  Returns false if it is none. */
 static bool
 line_set(char *field[NFIELDS], const struct valed_options *opt)
@@ -89,7 +81,7 @@ line_set(char *field[NFIELDS], const struct valed_options *opt)
 	if (scope == VALE_OF_PORT && !port_of(opt, name))
 		return (true);
 	vale_preset_get(name, setting, &configured);
-	return (!same(&before, &configured) ||
+	return (!vale_setting_same(&before, &configured) ||
 	    vale_setting_once(name, setting, &value) == 0);
 }
 
@@ -143,7 +135,7 @@ write_settings(FILE *fp, const char *name, enum vale_setting_scope scope)
 		if (vale_setting_table[i].se_scope != scope)
 			continue;
 		vale_preset_get(name, i, &configured);
-		if (same(&value[i], &configured))
+		if (vale_setting_same(&value[i], &configured))
 			continue;
 		vale_setting_print(i, &value[i], text, sizeof(text));
 		fprintf(fp, "%s\t%s\t%s", name,

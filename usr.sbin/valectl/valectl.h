@@ -56,8 +56,15 @@ struct vc_devices {
 	size_t			 vcd_n;
 };
 
-/* Read all.  0, or -1 with errno if valed does not answer. */
-int	vc_devices_get(struct vc_devices *devices);
+/* All that there is at a time. */
+struct vc_state {
+	struct vc_ports		 vcs_ports;
+	struct vc_devices	 vcs_devices;
+};
+
+/* Read it.  0, or -1 with errno if valed does not answer. */
+int	vc_state_get(struct vc_state *st);
+void	vc_state_free(struct vc_state *st);
 
 /* End the program, after a failed connection or request.  valectl.c. */
 void	vc_fail(void) __attribute__((__noreturn__));

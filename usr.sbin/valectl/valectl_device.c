@@ -52,15 +52,24 @@ devices_add(const void *entry, void *arg)
 }
 
 int
-vc_devices_get(struct vc_devices *devices)
+vc_state_get(struct vc_state *st)
 {
-	memset(devices, 0, sizeof(*devices));
-	if (vale_client_list("", VALE_WIRE_DEVICES,
-	    sizeof(struct vale_wire_device), devices_add, devices) == 0)
+	memset(st, 0, sizeof(*st));
+	if (vc_ports_get(NULL, &st->vcs_ports) == 0 &&
+	    vale_client_list("", VALE_WIRE_DEVICES,
+	    sizeof(struct vale_wire_device), devices_add, &st->vcs_devices) ==
+	    0)
 		return (0);
-	free(devices->vcd_device);
-	devices->vcd_device = NULL;
+	vc_state_free(st);
 	return (-1);
+}
+
+void
+vc_state_free(struct vc_state *st)
+{
+	free(st->vcs_ports.vcp_info);
+	free(st->vcs_devices.vcd_device);
+	memset(st, 0, sizeof(*st));
 }
 
 void
@@ -155,17 +164,15 @@ vc_show_all(bool json)
 {
 	json_t *adapters = json_array(), *interfaces = json_array();
 	const struct vale_wire_device *wd;
-	struct vc_devices devices;
-	struct vc_ports ports;
+	struct vc_state st;
 	json_t *counters;
 	size_t i;
 
-	vc_ports_read(NULL, &ports);
-	if (vc_devices_get(&devices) == -1)
+	if (vc_state_get(&st) == -1)
 		vc_fail();
-	counters = vc_print_counters(&ports, NULL, json);
-	for (i = 0; i < devices.vcd_n; i++) {
-		wd = &devices.vcd_device[i];
+	counters = vc_print_counters(&st.vcs_ports, NULL, json);
+	for (i = 0; i < st.vcs_devices.vcd_n; i++) {
+		wd = &st.vcs_devices.vcd_device[i];
 		if (!json)
 			print_device(wd);
 		else
@@ -181,6 +188,5 @@ vc_show_all(bool json)
 		json_decref(interfaces);
 		json_decref(counters);
 	}
-	free(ports.vcp_info);
-	free(devices.vcd_device);
+	vc_state_free(&st);
 }

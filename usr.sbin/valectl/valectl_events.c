@@ -25,31 +25,14 @@
 
 #define	PERIOD_S	1
 
-/* All that there is at a time. */
-struct state {
-	struct vc_ports		 evs_ports;
-	struct vc_devices	 evs_devices;
-};
-
 static void
-state_read(struct state *st)
+state_read(struct vc_state *st)
 {
 	unsigned int tries = 0;
 
-	while (vc_ports_get(NULL, &st->evs_ports) == -1 ||
-	    vc_devices_get(&st->evs_devices) == -1) {
+	while (vc_state_get(st) == -1)
 		if (!vc_again(&tries))
 			vc_fail();
-		free(st->evs_ports.vcp_info);
-	}
-}
-
-static void
-state_free(struct state *st)
-{
-	free(st->evs_ports.vcp_info);
-	free(st->evs_devices.vcd_device);
-	memset(st, 0, sizeof(*st));
 }
 
 /* Print an event with the members of `object', which is freed. */
@@ -222,27 +205,27 @@ device_compare(const struct vale_wire_device *now,
 
 /* Say what has changed; at `first', what is there. */
 static void
-compare(const struct state *now, const struct state *last,
-    const struct state *before, bool first)
+compare(const struct vc_state *now, const struct vc_state *last,
+    const struct vc_state *before, bool first)
 {
-	const struct vc_devices *devices = &now->evs_devices;
+	const struct vc_devices *devices = &now->vcs_devices;
 	const struct vale_port_info *info, *same;
 	const struct vale_wire_device *wd;
 	size_t i;
 
-	for (i = 0; i < last->evs_devices.vcd_n; i++) {
-		wd = &last->evs_devices.vcd_device[i];
+	for (i = 0; i < last->vcs_devices.vcd_n; i++) {
+		wd = &last->vcs_devices.vcd_device[i];
 		if (device_find(devices, wd) == NULL)
 			client_compare(NULL, wd);
 	}
-	for (i = 0; i < last->evs_ports.vcp_n; i++) {
-		info = &last->evs_ports.vcp_info[i];
-		if (port_same(&now->evs_ports, info, true) == NULL)
+	for (i = 0; i < last->vcs_ports.vcp_n; i++) {
+		info = &last->vcs_ports.vcp_info[i];
+		if (port_same(&now->vcs_ports, info, true) == NULL)
 			port_event("port_removed", info);
 	}
-	for (i = 0; i < now->evs_ports.vcp_n; i++) {
-		info = &now->evs_ports.vcp_info[i];
-		same = port_same(&last->evs_ports, info, false);
+	for (i = 0; i < now->vcs_ports.vcp_n; i++) {
+		info = &now->vcs_ports.vcp_info[i];
+		same = port_same(&last->vcs_ports, info, false);
 		if (same == NULL)
 			port_event("port_added", info);
 		/* What was counted before the first report is no event. */
@@ -253,24 +236,24 @@ compare(const struct state *now, const struct state *last,
 			continue;
 		}
 		port_compare(info, same, same == NULL ? NULL :
-		    port_same(&before->evs_ports, same, false));
+		    port_same(&before->vcs_ports, same, false));
 	}
 	for (i = 0; i < devices->vcd_n; i++) {
 		wd = &devices->vcd_device[i];
-		device_compare(wd, device_find(&last->evs_devices, wd), !first);
+		device_compare(wd, device_find(&last->vcs_devices, wd), !first);
 	}
 }
 
 void
 vc_events(void)
 {
-	struct state before = { .evs_ports = { NULL, 0 } }, last = before, now;
+	struct vc_state before = { .vcs_ports = { NULL, 0 } }, last = before, now;
 	bool first = true;
 
 	for (;;) {
 		state_read(&now);
 		compare(&now, &last, &before, first);
-		state_free(&before);
+		vc_state_free(&before);
 		before = last;
 		last = now;
 		first = false;

@@ -62,20 +62,15 @@ vc_drops(const uint64_t counter[VALE_NCOUNTERS])
 static const uint64_t *
 before(const struct vc_ports *last, const struct vale_port_info *info)
 {
-	static const uint64_t zero[VALE_NCOUNTERS];
-	const uint64_t *counter;
-	size_t i;
+	static const struct vale_port_info none;
+	const struct vale_port_info *old = vc_ports_find(last, info->vpi_name);
 
-	for (i = 0; i < last->vcp_n; i++) {
-		counter = last->vcp_info[i].vpi_counter;
-		if (strcmp(last->vcp_info[i].vpi_name, info->vpi_name) == 0)
-			return (counter[VALE_C_TX_SYNC] <=
-			    info->vpi_counter[VALE_C_TX_SYNC] &&
-			    counter[VALE_C_RX_FRAME] <=
-			    info->vpi_counter[VALE_C_RX_FRAME] ? counter :
-			    zero);
-	}
-	return (zero);
+	if (old == NULL || old->vpi_counter[VALE_C_TX_SYNC] >
+	    info->vpi_counter[VALE_C_TX_SYNC] ||
+	    old->vpi_counter[VALE_C_RX_FRAME] >
+	    info->vpi_counter[VALE_C_RX_FRAME])
+		old = &none;
+	return (old->vpi_counter);
 }
 
 static void

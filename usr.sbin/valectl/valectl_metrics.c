@@ -308,32 +308,26 @@ family_end(struct family *fa, FILE *f, bool openmetrics)
 int
 vc_metrics(FILE *f, bool openmetrics)
 {
-	struct vc_devices devices;
-	struct vc_ports ports;
+	struct vc_state st;
 	struct families *fs;
 	size_t i;
 
-	if (vc_ports_get(NULL, &ports) == -1)
+	if (vc_state_get(&st) == -1)
 		return (-1);
-	if (vc_devices_get(&devices) == -1) {
-		free(ports.vcp_info);
-		return (-1);
-	}
 	fs = calloc(1, sizeof(*fs));
 	if (fs == NULL)
 		err(EX_OSERR, NULL);
 	fs->fml_openmetrics = openmetrics;
-	for (i = 0; i < ports.vcp_n; i++)
-		add_port(fs, &ports.vcp_info[i]);
-	for (i = 0; i < devices.vcd_n; i++)
-		add_device(fs, &devices.vcd_device[i]);
+	for (i = 0; i < st.vcs_ports.vcp_n; i++)
+		add_port(fs, &st.vcs_ports.vcp_info[i]);
+	for (i = 0; i < st.vcs_devices.vcd_n; i++)
+		add_device(fs, &st.vcs_devices.vcd_device[i]);
 	for (i = 0; i < fs->fml_n; i++)
 		family_end(&fs->fml_family[i], f, openmetrics);
 	if (openmetrics)
 		fputs("# EOF\n", f);
 	free(fs);
-	free(devices.vcd_device);
-	free(ports.vcp_info);
+	vc_state_free(&st);
 	return (0);
 }
 

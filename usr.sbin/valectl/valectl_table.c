@@ -214,27 +214,25 @@ row_print(const struct row *row, const int width[NCOLUMNS])
 void
 vc_show_table(void)
 {
-	struct vc_devices devices;
 	int width[NCOLUMNS] = { 0 };
-	struct vc_ports ports;
+	struct vc_state st;
 	struct row *rows;
 	size_t i, n;
 	int c;
 
-	vc_ports_read(NULL, &ports);
-	if (vc_devices_get(&devices) == -1)
+	if (vc_state_get(&st) == -1)
 		vc_fail();
-	rows = calloc(1 + ports.vcp_n + devices.vcd_n, sizeof(*rows));
+	rows = calloc(1 + st.vcs_ports.vcp_n + st.vcs_devices.vcd_n,
+	    sizeof(*rows));
 	if (rows == NULL)
 		err(EX_OSERR, NULL);
 	rows[0] = titles;
-	n = 1 + rows_fill(rows + 1, &ports, &devices);
+	n = 1 + rows_fill(rows + 1, &st.vcs_ports, &st.vcs_devices);
 	for (i = 0; i < n; i++)
 		for (c = 0; c < NCOLUMNS; c++)
 			width[c] = MAX(width[c], (int)strlen(rows[i].cell[c]));
 	for (i = 0; i < n; i++)
 		row_print(&rows[i], width);
 	free(rows);
-	free(ports.vcp_info);
-	free(devices.vcd_device);
+	vc_state_free(&st);
 }

@@ -50,8 +50,7 @@ enum adapter_counter {
 };
 
 struct adapter {
-	TAILQ_ENTRY(adapter)	 link;		/* the main thread's */
-	TAILQ_ENTRY(adapter)	 watched;	/* valed_watch.c's */
+	TAILQ_ENTRY(adapter)	 link;		/* valed_watch.c's */
 	struct adapter_config	 config;	/* adapter_move() changes it */
 	pthread_t		 thread;
 	struct loop		*loop;		/* the thread's */

@@ -155,7 +155,6 @@ limits_raise(void)
 }
 
 /* What is served; the main thread's. */
-static struct adapter_list	adapters = TAILQ_HEAD_INITIALIZER(adapters);
 static struct valed_options	opt;
 
 /* Reserve the names of the ports that the configuration has. */
@@ -209,7 +208,6 @@ adapters_start(void)
 	    ac++) {
 		ad = adapter_start(ac, NULL);
 		if (ad != NULL) {
-			TAILQ_INSERT_TAIL(&adapters, ad, link);
 			valed_watch_add(ad);
 			continue;
 		}
@@ -218,7 +216,7 @@ adapters_start(void)
 			close(ac->ac_opener);
 		(void)valed_guard_unlink(ac->ac_path);
 	}
-	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&adapters) &&
+	if (opt.vo_nadapters > 0 && TAILQ_EMPTY(&valed_adapters) &&
 	    opt.vo_control == NULL && opt.vo_nhostifs == 0)
 		give_up(EX_UNAVAILABLE);
 }
@@ -338,5 +336,5 @@ main(int argc, char **argv)
 	}
 	interfaces_start();
 	valed_hostif_keep_attach();
-	valed_serve(&adapters, opt.vo_verbose, signal_fd);
+	valed_serve(opt.vo_verbose, signal_fd);
 }

@@ -24,7 +24,6 @@
 /* How often to check whether a thread has ended. */
 #define	POLL_MS		10
 
-static struct adapter_list *adapters;
 static void	(*adapters_watch)(struct adapter *);
 
 /* Listening sockets of removed adapters, until the reload ends. */
@@ -61,10 +60,8 @@ kept_close(void)
 }
 
 void
-valed_adapters_begin(struct adapter_list *list,
-    void (*watch)(struct adapter *ending))
+valed_adapters_begin(void (*watch)(struct adapter *ending))
 {
-	adapters = list;
 	adapters_watch = watch;
 }
 
@@ -73,7 +70,7 @@ adapter_at(const struct adapter_config *ac)
 {
 	struct adapter *ad;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		if (valed_place(&ad->config) == valed_place(ac))
 			return (ad);
 	return (NULL);
@@ -85,7 +82,7 @@ valed_adapters_copy(struct adapter_config *all)
 	const struct adapter *ad;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		all[n++] = ad->config;
 	return (n);
 }
@@ -113,7 +110,7 @@ taken(const char *port)
 	uint64_t counters[VALE_NCOUNTERS];
 	const struct adapter *ad;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		if (strcmp(ad->config.ac_backend, port) == 0)
 			return (false);
 	return (vale_port_counters(port, counters) == 0 ||
@@ -154,7 +151,6 @@ valed_adapters_add(const struct adapter_config *ac)
 			close(config.ac_opener);
 		return (false);
 	}
-	TAILQ_INSERT_TAIL(adapters, ad, link);
 	valed_watch_add(ad);
 	adapter_go(ad);
 	return (true);
@@ -168,7 +164,6 @@ valed_adapters_remove(const struct adapter_config *ac)
 	ctl_names_remove(valed_place(ac));
 	if (ad == NULL)
 		return;
-	TAILQ_REMOVE(adapters, ad, link);
 	valed_watch_remove(ad);
 	strlcpy(kept[nkept].path, ad->config.ac_path, sizeof(kept->path));
 	kept[nkept++].fd = ad->config.ac_listen;

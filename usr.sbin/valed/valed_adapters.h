@@ -19,9 +19,8 @@
 #include "adapter.h"
 #include "adapter_config.h"
 
-/* Set the list, and the function above: before all others. */
-void	valed_adapters_begin(struct adapter_list *list,
-	    void (*watch)(struct adapter *ending));
+/* Set the function above: before all others. */
+void	valed_adapters_begin(void (*watch)(struct adapter *ending));
 
 /*
  * Copy the configurations of all adapters to `all', which has room for

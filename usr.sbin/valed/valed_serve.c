@@ -49,13 +49,13 @@
 #include "valed_settings_keep.h"
 #include "valed_stats.h"
 #include "valed_store.h"
+#include "valed_watch.h"
 #include "valed_why.h"
 
 /* For adapters to quiesce, and again to save their state, ms. */
 #define	STEP_MS		2000
 
 /* Of valed_serve(). */
-static struct adapter_list	*adapters;
 static bool			verbose;
 static int			signals_fd = -1;
 
@@ -103,7 +103,7 @@ adapters_count(void)
 	struct adapter *ad;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		n++;
 	return (n);
 }
@@ -160,7 +160,7 @@ watch(struct adapter *ending)
 	struct adapter *ad;
 
 	peer_accept_watch();
-	TAILQ_FOREACH(ad, adapters, link) {
+	TAILQ_FOREACH(ad, &valed_adapters, link) {
 		adapter_watch(ad);
 		adapter_listen(ad);
 	}
@@ -170,11 +170,11 @@ watch(struct adapter *ending)
 		attach_again();
 	peer_close_watch();
 	valed_carrier_watch();
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		tell_uplinks(ad);
 	valed_notify_watch();
 	if (verbose) {
-		valed_stats_live(adapters);
+		valed_stats_live(&valed_adapters);
 		hostif_each(valed_stats_hostif_live, NULL);
 	}
 }
@@ -303,7 +303,7 @@ signals_read(void)
 			reload_begin(CTL_RELOAD);
 			break;
 		case SIGUSR1:
-			valed_stats_print(adapters);
+			valed_stats_print(&valed_adapters);
 			hostif_each(valed_stats_hostif, NULL);
 			break;
 		default:
@@ -335,9 +335,9 @@ adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 	const uint64_t end_ms = vale_now_ms() + STEP_MS;
 	struct adapter *ad;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		ask(ad);
-	TAILQ_FOREACH(ad, adapters, link) {
+	TAILQ_FOREACH(ad, &valed_adapters, link) {
 		while (!has(ad) && vale_now_ms() < end_ms)
 			poll(NULL, 0, 1);
 	}
@@ -371,7 +371,7 @@ say_ends(void)
 	struct adapter *ad;
 	unsigned int n = 0;
 
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		n += atomic_load_64(&ad->since_s) != 0;
 	if (n > 0 && valed_notify_wanted())
 		say(LOG_WARNING, "end", "%u guests have no network until valed "
@@ -403,7 +403,7 @@ started(void)
 
 	if (done)
 		return;
-	TAILQ_FOREACH(ad, adapters, link)
+	TAILQ_FOREACH(ad, &valed_adapters, link)
 		if (!adapter_resumed(ad))
 			return;
 	done = true;
@@ -470,12 +470,11 @@ end(bool restart)
 }
 
 void
-valed_serve(struct adapter_list *list, bool live, int signal_fd)
+valed_serve(bool live, int signal_fd)
 {
-	adapters = list;
 	verbose = live;
 	signals_fd = signal_fd;
-	valed_adapters_begin(adapters, watch_due);
+	valed_adapters_begin(watch_due);
 	valed_guard_watch(watch_due);
 	adapters_step(adapter_go, adapter_resumed);
 	started();

@@ -13,8 +13,6 @@
 
 #include <stdbool.h>
 
-#include "adapter.h"
-
 /*
  * Block the signals that the main thread reads, and return a descriptor to read
  * them from, or -1 with errno.  From now on SIGPIPE is ignored, and PEER_SIGNAL
@@ -31,13 +29,12 @@ int	valed_serve_signals(void);
 void	valed_serve_keep(void);
 
 /*
- * Let the adapters of *list serve (adapter_go()), which reloads change, until a
- * signal ends the process, or a client has it restarted.  The supervisor and
- * the service manager are told that valed is ready.  `live' is whether each
+ * Let the adapters serve (adapter_go()), which reloads change, until a signal
+ * ends the process, or a client has it restarted.  The supervisor and the
+ * service manager are told that valed is ready.  `live' is whether each
  * adapter has a line printed once a second (-v).  `signal_fd' is from
  * valed_serve_signals().  The main thread, in the sandbox.
  */
-void	valed_serve(struct adapter_list *list, bool live, int signal_fd)
-	    __attribute__((__noreturn__));
+void	valed_serve(bool live, int signal_fd) __attribute__((__noreturn__));
 
 #endif /* !_VALED_SERVE_H_ */

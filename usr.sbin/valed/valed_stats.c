@@ -56,11 +56,17 @@ enum {
 	NCOUNTERS	= AT_PORT + VALE_NCOUNTERS
 };
 
-static const struct section {
+/* The counters of an interface, and after them those of its port. */
+#define	HOSTIF_NALL	(HOSTIF_NCOUNTERS + VALE_NCOUNTERS)
+
+/* The tables of a device: those of its port have a prefix. */
+struct section {
 	int				 at;
 	const char			*prefix;	/* of its names */
 	const struct counter_row	*table;
-} sections[] = {
+};
+
+static const struct section adapter_sections[] = {
 	{ AT_MODEL,	"",		e82545_counter_table },
 	{ AT_CLIENT,	"",		vfu_counter_table },
 	{ AT_ADAPTER,	"",		adapter_counter_table },
@@ -68,6 +74,12 @@ static const struct section {
 	{ AT_OTHER,	"",		other_counter_table },
 	{ AT_PORT,	"port_",	vale_counter_table },
 	{ NCOUNTERS,	NULL,		NULL },
+};
+
+static const struct section hostif_sections[] = {
+	{ 0,		"",		hostif_counter_table },
+	{ HOSTIF_NCOUNTERS, "port_",	vale_counter_table },
+	{ HOSTIF_NALL,	NULL,		NULL },
 };
 
 _Static_assert(AT_PORT <= VALE_DEVICE_COUNTERS &&
@@ -98,63 +110,6 @@ snapshot(const struct adapter *ad, uint64_t value[NCOUNTERS])
 	    value[AT_PORT + VALE_C_RX_COPY];
 }
 
-/* Return a counter's row, and the prefix of its table. */
-static const struct counter_row *
-counter_row(int i, const char **prefix)
-{
-	const struct section *sec = sections;
-
-	while (i >= sec[1].at)
-		sec++;
-	*prefix = sec->prefix;
-	return (&sec->table[i - sec->at]);
-}
-
-void
-valed_stats_adapter(const struct adapter *ad, valed_stats_show *show,
-    void *arg)
-{
-	uint64_t value[NCOUNTERS];
-	const char *prefix;
-	int i;
-
-	snapshot(ad, value);
-	for (i = 0; i < AT_PORT; i++)
-		show(counter_row(i, &prefix), value[i], arg);
-}
-
-void
-valed_stats_interface(const struct hostif *hi, valed_stats_show *show,
-    void *arg)
-{
-	int i;
-
-	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
-		show(&hostif_counter_table[i], hostif_counter(hi, i), arg);
-}
-
-void
-valed_stats_print(const struct adapter_list *adapters)
-{
-	uint64_t value[NCOUNTERS];
-	const char *name, *prefix;
-	const struct adapter *ad;
-	int i;
-
-	TAILQ_FOREACH(ad, adapters, link) {
-		snapshot(ad, value);
-		for (i = 0; i < NCOUNTERS; i++) {
-			name = counter_row(i, &prefix)->cr_name;
-			printf("%s %s%s %" PRIu64 "\n", ad->config.ac_name,
-			    prefix, name, value[i]);
-		}
-	}
-	fflush(stdout);
-}
-
-/* The counters of an interface, and after them those of its port. */
-#define	HOSTIF_NALL	(HOSTIF_NCOUNTERS + VALE_NCOUNTERS)
-
 static void
 hostif_snapshot(const struct hostif *hi, uint64_t value[HOSTIF_NALL])
 {
@@ -167,60 +122,123 @@ hostif_snapshot(const struct hostif *hi, uint64_t value[HOSTIF_NALL])
 		memset(port, 0, VALE_NCOUNTERS * sizeof(*port));
 }
 
-static const struct counter_row *
-hostif_counter_row(int i, const char **prefix)
+/* Append those of a device to *wd, but for those of its port. */
+static void
+device_counters(struct vale_wire_device *wd, const struct section *sec,
+    const uint64_t *value)
 {
-	*prefix = i < HOSTIF_NCOUNTERS ? "" : "port_";
-	return (i < HOSTIF_NCOUNTERS ? &hostif_counter_table[i] :
-	    &vale_counter_table[i - HOSTIF_NCOUNTERS]);
+	const struct counter_row *cr;
+	struct vale_wire_counter *wn;
+	int i;
+
+	for (; sec->prefix[0] == '\0'; sec++)
+		for (i = sec[0].at; i < sec[1].at; i++) {
+			cr = &sec->table[i - sec->at];
+			wn = &wd->wdv_counter[wd->wdv_ncounters++];
+			strlcpy(wn->wn_name, cr->cr_name, sizeof(wn->wn_name));
+			strlcpy(wn->wn_what, cr->cr_desc, sizeof(wn->wn_what));
+			wn->wn_kind = cr->cr_kind;
+			wn->wn_value = value[i];
+		}
+}
+
+void
+valed_stats_adapter(const struct adapter *ad, struct vale_wire_device *wd)
+{
+	uint64_t value[NCOUNTERS];
+
+	snapshot(ad, value);
+	device_counters(wd, adapter_sections, value);
+}
+
+void
+valed_stats_interface(const struct hostif *hi, struct vale_wire_device *wd)
+{
+	uint64_t value[HOSTIF_NCOUNTERS];
+	int i;
+
+	for (i = 0; i < HOSTIF_NCOUNTERS; i++)
+		value[i] = hostif_counter(hi, i);
+	device_counters(wd, hostif_sections, value);
+}
+
+static void
+print_counters(const char *name, const struct section *sec,
+    const uint64_t *value)
+{
+	int i;
+
+	for (; sec->table != NULL; sec++)
+		for (i = sec[0].at; i < sec[1].at; i++)
+			printf("%s %s%s %" PRIu64 "\n", name, sec->prefix,
+			    sec->table[i - sec->at].cr_name, value[i]);
+	fflush(stdout);
+}
+
+void
+valed_stats_print(const struct adapter_list *adapters)
+{
+	uint64_t value[NCOUNTERS];
+	const struct adapter *ad;
+
+	TAILQ_FOREACH(ad, adapters, link) {
+		snapshot(ad, value);
+		print_counters(ad->config.ac_name, adapter_sections, value);
+	}
 }
 
 void
 valed_stats_hostif(struct hostif *hi, void *arg __unused)
 {
-	const char *name, *prefix;
 	uint64_t value[HOSTIF_NALL];
-	int i;
 
 	hostif_snapshot(hi, value);
-	for (i = 0; i < HOSTIF_NALL; i++) {
-		name = hostif_counter_row(i, &prefix)->cr_name;
-		printf("%s %s%s %" PRIu64 "\n", hostif_name(hi), prefix, name,
-		    value[i]);
+	print_counters(hostif_name(hi), hostif_sections, value);
+}
+
+/* Make `n' counters what has come since *last.  False: there is no memory. */
+static bool
+live_changes(uint64_t *d, uint64_t **last, int n)
+{
+	uint64_t now;
+	int i;
+
+	if (*last == NULL && (*last = calloc(n, sizeof(**last))) == NULL)
+		return (false);
+	for (i = 0; i < n; i++) {
+		now = d[i];
+		d[i] -= (*last)[i];
+		(*last)[i] = now;
 	}
-	fflush(stdout);
+	return (true);
 }
 
 /* End a line with each counter of dropped frames that has grown. */
 static void
-live_drops(const uint64_t *d, int n,
-    const struct counter_row *(*row)(int i, const char **prefix))
+live_drops(const uint64_t *d, const struct section *sec)
 {
 	const struct counter_row *cr;
-	const char *prefix;
 	int i;
 
-	for (i = 0; i < n; i++) {
-		cr = row(i, &prefix);
-		if (d[i] != 0 && cr->cr_kind == COUNTER_KIND_DROP)
-			printf(", %s%s %" PRIu64, prefix, cr->cr_name, d[i]);
-	}
+	for (; sec->table != NULL; sec++)
+		for (i = sec[0].at; i < sec[1].at; i++) {
+			cr = &sec->table[i - sec->at];
+			if (d[i] != 0 && cr->cr_kind == COUNTER_KIND_DROP)
+				printf(", %s%s %" PRIu64, sec->prefix,
+				    cr->cr_name, d[i]);
+		}
 	putchar('\n');
+	fflush(stdout);
 }
 
 void
 valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 {
-	uint64_t d[HOSTIF_NALL], now[HOSTIF_NALL], **last = hostif_live(hi);
-	int i;
+	uint64_t d[HOSTIF_NALL];
 
-	if (*last == NULL &&
-	    (*last = calloc(HOSTIF_NALL, sizeof(**last))) == NULL)
+	hostif_snapshot(hi, d);
+	if (!live_changes(d, hostif_live(hi), HOSTIF_NALL))
 		return;
-	hostif_snapshot(hi, now);
-	for (i = 0; i < HOSTIF_NALL; i++)
-		d[i] = now[i] - (*last)[i];
-	memcpy(*last, now, sizeof(now));
 	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
 	    " calls, rx %" PRIu64 " frames %" PRIu64 " batches, "
 	    "port tx %" PRIu64 " rx %" PRIu64, hostif_name(hi),
@@ -228,18 +246,12 @@ valed_stats_hostif_live(struct hostif *hi, void *arg __unused)
 	    d[HOSTIF_C_RX_FRAME], d[HOSTIF_C_RX_BATCH],
 	    d[HOSTIF_NCOUNTERS + VALE_C_TX_FRAME],
 	    d[HOSTIF_NCOUNTERS + VALE_C_RX_FRAME]);
-	live_drops(d, HOSTIF_NALL, hostif_counter_row);
-	fflush(stdout);
+	live_drops(d, hostif_sections);
 }
 
 static void
-live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
+live_line(const struct adapter *ad, const uint64_t *d)
 {
-	uint64_t d[NCOUNTERS];
-	unsigned int i;
-
-	for (i = 0; i < NCOUNTERS; i++)
-		d[i] = now[i] - last[i];
 	printf("%s tx %" PRIu64 " frames %" PRIu64 " batches %" PRIu64
 	    " kicks, rx %" PRIu64 " frames %" PRIu64 " batches, "
 	    "%" PRIu64 " interrupts, %" PRIu64 " exits, "
@@ -249,25 +261,21 @@ live_line(const struct adapter *ad, const uint64_t *now, const uint64_t *last)
 	    d[AT_MODEL + E82545_C_RX_BATCH], d[AT_OTHER + OTHER_IRQ_SENT],
 	    d[AT_MODEL + E82545_C_REG_READ] + d[AT_MODEL + E82545_C_REG_WRITE],
 	    d[AT_PORT + VALE_C_TX_FRAME], d[AT_PORT + VALE_C_RX_FRAME]);
-	live_drops(d, NCOUNTERS, counter_row);
+	live_drops(d, adapter_sections);
 }
 
 void
 valed_stats_live(const struct adapter_list *adapters)
 {
-	uint64_t now[NCOUNTERS];
+	uint64_t d[NCOUNTERS];
 	struct adapter *ad;
 
 	TAILQ_FOREACH(ad, adapters, link) {
-		if (ad->live == NULL && (ad->live = calloc(NCOUNTERS,
-		    sizeof(*ad->live))) == NULL)
-			return;
 		/* An adapter may be on its way to another port. */
 		pthread_mutex_lock(&ad->mtx);
-		snapshot(ad, now);
-		live_line(ad, now, ad->live);
+		snapshot(ad, d);
+		if (live_changes(d, &ad->live, NCOUNTERS))
+			live_line(ad, d);
 		pthread_mutex_unlock(&ad->mtx);
-		memcpy(ad->live, now, sizeof(now));
 	}
-	fflush(stdout);
 }

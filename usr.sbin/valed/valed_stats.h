@@ -15,6 +15,7 @@
 
 #include "adapter.h"
 #include "hostif.h"
+#include "vale_wire.h"
 
 /* Print all counters to stdout: see valed(8), COUNTERS. */
 void	valed_stats_print(const struct adapter_list *adapters);
@@ -29,14 +30,12 @@ void	valed_stats_live(const struct adapter_list *adapters);
 void	valed_stats_hostif_live(struct hostif *hi, void *arg);
 
 /*
- * Call show(counter, value, arg) for each counter of an adapter or an attached
- * interface, but for those of its port.  Any thread, while it is there.
+ * Append the counters of an adapter or an attached interface to *wd, which has
+ * none, but for those of its port.  Any thread, while it is there.
  */
-typedef void	valed_stats_show(const struct counter_row *counter,
-		    uint64_t value, void *arg);
-void	valed_stats_adapter(const struct adapter *ad, valed_stats_show *show,
-	    void *arg);
-void	valed_stats_interface(const struct hostif *hi, valed_stats_show *show,
-	    void *arg);
+void	valed_stats_adapter(const struct adapter *ad,
+	    struct vale_wire_device *wd);
+void	valed_stats_interface(const struct hostif *hi,
+	    struct vale_wire_device *wd);
 
 #endif /* !_VALED_STATS_H_ */

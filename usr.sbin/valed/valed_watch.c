@@ -20,15 +20,17 @@
 #include "adapter.h"
 #include "e82545.h"
 #include "hostif.h"
-#include "vale_wire.h"
 #include "valed_stats.h"
 #include "valed_watch.h"
 
 #define	NS_PER_ITR	256
 
-/* Of watched, and of its adapters: they are not stopped. */
+/*
+ * Of the list, which the main thread changes and reads without it, and of the
+ * adapters there: they are not stopped.
+ */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct adapter_list watched = TAILQ_HEAD_INITIALIZER(watched);
+struct adapter_list valed_adapters = TAILQ_HEAD_INITIALIZER(valed_adapters);
 
 /* For whom a device is read, and the device. */
 struct reader {
@@ -42,7 +44,7 @@ void
 valed_watch_add(struct adapter *ad)
 {
 	pthread_mutex_lock(&watch_lock);
-	TAILQ_INSERT_TAIL(&watched, ad, watched);
+	TAILQ_INSERT_TAIL(&valed_adapters, ad, link);
 	pthread_mutex_unlock(&watch_lock);
 }
 
@@ -50,23 +52,8 @@ void
 valed_watch_remove(struct adapter *ad)
 {
 	pthread_mutex_lock(&watch_lock);
-	TAILQ_REMOVE(&watched, ad, watched);
+	TAILQ_REMOVE(&valed_adapters, ad, link);
 	pthread_mutex_unlock(&watch_lock);
-}
-
-/* Append a counter. */
-static void
-add_counter(const struct counter_row *counter, uint64_t value, void *arg)
-{
-	struct vale_wire_device *wd = arg;
-	struct vale_wire_counter *wn;
-
-	MPASS(wd->wdv_ncounters < VALE_DEVICE_COUNTERS);
-	wn = &wd->wdv_counter[wd->wdv_ncounters++];
-	strlcpy(wn->wn_name, counter->cr_name, sizeof(wn->wn_name));
-	strlcpy(wn->wn_what, counter->cr_desc, sizeof(wn->wn_what));
-	wn->wn_kind = counter->cr_kind;
-	wn->wn_value = value;
 }
 
 static void
@@ -102,7 +89,7 @@ read_adapter(struct adapter *ad, struct reader *rd)
 	    (mode.em_csb ? VALE_DEVICE_CSB : 0) |
 	    (mode.em_link ? VALE_DEVICE_LINK : 0);
 	wd->wdv_itr_ns = mode.em_itr_256ns * NS_PER_ITR;
-	valed_stats_adapter(ad, add_counter, wd);
+	valed_stats_adapter(ad, wd);
 	pthread_mutex_unlock(&ad->mtx);
 	end(rd);
 }
@@ -116,7 +103,7 @@ read_interface(struct hostif *hi, void *arg)
 		return;
 	begin(rd, VALE_DEVICE_INTERFACE, hostif_name(hi),
 	    hostif_port_name(hi));
-	valed_stats_interface(hi, add_counter, &rd->wrd_device);
+	valed_stats_interface(hi, &rd->wrd_device);
 	end(rd);
 }
 
@@ -127,7 +114,7 @@ valed_watch_list(ctl_device_show *show, void *arg)
 	struct adapter *ad;
 
 	pthread_mutex_lock(&watch_lock);
-	TAILQ_FOREACH(ad, &watched, watched) {
+	TAILQ_FOREACH(ad, &valed_adapters, link) {
 		read_adapter(ad, &rd);
 		if (rd.wrd_done)
 			break;

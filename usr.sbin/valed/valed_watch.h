@@ -15,9 +15,12 @@
 #include "adapter.h"
 #include "ctl.h"
 
+/* The adapters of the process.  The main thread's; others see them below. */
+extern struct adapter_list valed_adapters;
+
 /*
- * Let the adapter be seen from now on; no longer, before adapter_stop().  The
- * main thread, which does not wait for a client there.
+ * Append an adapter, which is seen from now on; remove it, before
+ * adapter_stop().  The main thread, which does not wait for a client there.
  */
 void	valed_watch_add(struct adapter *ad);
 void	valed_watch_remove(struct adapter *ad);

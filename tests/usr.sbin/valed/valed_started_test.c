@@ -17,6 +17,7 @@
 
 #include "test.h"
 
+struct adapter_list valed_adapters = TAILQ_HEAD_INITIALIZER(valed_adapters);
 static struct adapter a, b;
 static bool b_resumed;
 static unsigned int removals;
@@ -47,11 +48,8 @@ valed_store_started(void)
 
 TEST(all, "It leaves once, when all adapters have gone on")
 {
-	struct adapter_list served = TAILQ_HEAD_INITIALIZER(served);
-
-	TAILQ_INSERT_TAIL(&served, &a, link);
-	TAILQ_INSERT_TAIL(&served, &b, link);
-	adapters = &served;
+	TAILQ_INSERT_TAIL(&valed_adapters, &a, link);
+	TAILQ_INSERT_TAIL(&valed_adapters, &b, link);
 	started();
 	ATF_CHECK_EQ(0, removals);
 	b_resumed = true;

@@ -124,24 +124,6 @@ ctl_attach_accepts(const struct hostif_fds *fds)
 	return (true);
 }
 
-/* Attach an interface, unless a program captures what has the port's name. */
-static int
-attach_owned(struct ctl_conn *cc, const char *name,
-    const struct hostif_fds *fds)
-{
-	char why[HOSTIF_WHY];
-	struct ctl_owner ow;
-	int claim, error;
-
-	claim = ctl_owner_claim(&ow, name, &cc->cc_who, false);
-	if (claim != 0)
-		return (ctl_why_owner(cc, claim));
-	error = hostif_attach(name, fds, why);
-	/* The name is the interface's now, or free. */
-	ctl_owner_leave(&ow);
-	return (error == 0 ? 0 : ctl_why(cc, EIO, "%s", why));
-}
-
 /*
  * Attach an interface, unless the port's name is an adapter's, or a program
  * captures what has it.
@@ -149,18 +131,23 @@ attach_owned(struct ctl_conn *cc, const char *name,
 static int
 attach(struct ctl_conn *cc, const char *name, const struct hostif_fds *fds)
 {
-	struct ctl_opening og;
-	enum ctl_name_of of;
-	int error;
+	char why[HOSTIF_WHY];
+	struct ctl_owner ow = { .ow_capture = false };
+	int claim, error = 0;
+	bool adapter;
 
+	claim = ctl_owner_claim(&ow, name, &cc->cc_who, false);
 	/* An interface of -a that was detached may come again. */
-	of = ctl_names_open(&og, name);
-	if (of == CTL_NAME_ADAPTER)
-		return (ctl_port_reserved(cc, of));
-	error = attach_owned(cc, name, fds);
-	if (of == CTL_NAME_FREE)
-		ctl_names_opened(&og);
-	return (error);
+	adapter = ctl_names_of(name) == CTL_NAME_ADAPTER;
+	if (claim == 0 && !adapter)
+		error = hostif_attach(name, fds, why);
+	/* The name is the interface's now, or free. */
+	ctl_owner_leave(&ow);
+	if (adapter)
+		return (ctl_port_reserved(cc, CTL_NAME_ADAPTER));
+	if (claim != 0)
+		return (ctl_why_owner(cc, claim));
+	return (error == 0 ? 0 : ctl_why(cc, EIO, "%s", why));
 }
 
 int

@@ -8,7 +8,6 @@
 
 #include <sys/systm.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -36,7 +35,6 @@ struct name {
 
 static struct name names[NAMES_MAX];
 static unsigned int nnames;
-static LIST_HEAD(, ctl_opening) openings = LIST_HEAD_INITIALIZER(openings);
 static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Append a name.  With the lock. */
@@ -98,23 +96,16 @@ ctl_names_hostif_remove(const char *name)
 	pthread_mutex_unlock(&names_lock);
 }
 
-int
+void
 ctl_names_reserve(unsigned int place, const char *name)
 {
-	const struct ctl_opening *og;
 	struct name *n;
 
 	pthread_mutex_lock(&names_lock);
-	LIST_FOREACH(og, &openings, og_link)
-		if (strcmp(og->og_name, name) == 0)
-			break;
-	if (og == NULL) {
-		n = name_append(name, CTL_NAME_ADAPTER);
-		n->place = place;
-		n->state = NAME_NEW;
-	}
+	n = name_append(name, CTL_NAME_ADAPTER);
+	n->place = place;
+	n->state = NAME_NEW;
 	pthread_mutex_unlock(&names_lock);
-	return (og == NULL ? 0 : EBUSY);
 }
 
 /* Bring the name of the adapter at a place from one state into another. */
@@ -198,7 +189,7 @@ ctl_names_end(void)
 }
 
 enum ctl_name_of
-ctl_names_open(struct ctl_opening *og, const char *name)
+ctl_names_of(const char *name)
 {
 	enum ctl_name_of of = CTL_NAME_FREE;
 	const struct name *n;
@@ -207,18 +198,6 @@ ctl_names_open(struct ctl_opening *og, const char *name)
 	for (n = names; n < names + nnames; n++)
 		if (strcmp(n->name, name) == 0)
 			of = n->of;
-	if (of == CTL_NAME_FREE) {
-		og->og_name = name;
-		LIST_INSERT_HEAD(&openings, og, og_link);
-	}
 	pthread_mutex_unlock(&names_lock);
 	return (of);
-}
-
-void
-ctl_names_opened(struct ctl_opening *og)
-{
-	pthread_mutex_lock(&names_lock);
-	LIST_REMOVE(og, og_link);
-	pthread_mutex_unlock(&names_lock);
 }

@@ -25,8 +25,6 @@
 #ifndef _CTL_NAMES_H_
 #define	_CTL_NAMES_H_
 
-#include <sys/queue.h>
-
 #include <stdbool.h>
 
 /* Adapters at a time. */
@@ -36,12 +34,6 @@ enum ctl_name_of {
 	CTL_NAME_FREE,
 	CTL_NAME_ADAPTER,
 	CTL_NAME_HOSTIF		/* -a, and attach.NAME */
-};
-
-/* A port that is being opened under a free name. */
-struct ctl_opening {
-	LIST_ENTRY(ctl_opening)	 og_link;
-	const char		*og_name;
 };
 
 /*
@@ -55,13 +47,13 @@ bool	ctl_names_hostif(const char *name);
 void	ctl_names_hostif_remove(const char *name);
 
 /*
- * Take the steps of a reload, for the adapter at a place; see above.
- * ctl_names_reserve() returns 0, or EBUSY if another is opening a port with
- * this name.  After it, the caller must look whether one is open, and if so
- * call ctl_names_unreserve().  ctl_names_move() is the end of one name and the
+ * Take the steps of a reload, for the adapter at a place; see above.  After
+ * ctl_names_reserve() the caller must look whether a port with this name is
+ * open or being opened (ctl_owner_taken()), and if so call
+ * ctl_names_unreserve().  ctl_names_move() is the end of one name and the
  * beginning of the other, if that is reserved.  The main thread.
  */
-int	ctl_names_reserve(unsigned int place, const char *name);
+void	ctl_names_reserve(unsigned int place, const char *name);
 void	ctl_names_unreserve(unsigned int place);
 void	ctl_names_add(unsigned int place);
 void	ctl_names_remove(unsigned int place);
@@ -69,11 +61,9 @@ void	ctl_names_move(unsigned int place);
 void	ctl_names_end(void);
 
 /*
- * Begin to open a port for a program.  If the name is free, *og and `name' must
- * stay until ctl_names_opened(), when the port is open or could not be.
- * Otherwise returns whose it is, and there is nothing to end.  Any thread.
+ * Return whose a name is.  Who opens a port for a program has claimed the name
+ * (ctl_owner_claim()), so that either sees the other.  Any thread.
  */
-enum ctl_name_of ctl_names_open(struct ctl_opening *og, const char *name);
-void	ctl_names_opened(struct ctl_opening *og);
+enum ctl_name_of ctl_names_of(const char *name);
 
 #endif /* !_CTL_NAMES_H_ */

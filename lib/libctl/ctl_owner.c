@@ -105,6 +105,20 @@ ctl_owner_claim(struct ctl_owner *ow, const char *name,
 	return (error == EPERM ? ctl_owner_refuse(name) : error);
 }
 
+bool
+ctl_owner_taken(const char *name, bool port)
+{
+	const struct ctl_owner *ow;
+
+	pthread_mutex_lock(&owners_lock);
+	TAILQ_FOREACH(ow, &owners, ow_link)
+		if (captures(ow, name) || (port && !ow->ow_capture &&
+		    strcmp(ow->ow_name, name) == 0))
+			break;
+	pthread_mutex_unlock(&owners_lock);
+	return (ow != NULL);
+}
+
 static int
 place_of(const struct vale_port_info *info, void *arg)
 {

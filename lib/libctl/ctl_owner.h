@@ -58,6 +58,11 @@ struct ctl_owner {
  */
 int	ctl_owner_claim(struct ctl_owner *ow, const char *name,
 	    const struct ctl_who *who, bool capture);
+/*
+ * Return whether a program who is no administrator captures the name; with
+ * `port', also whether any program has the port, or is about to open it.
+ */
+bool	ctl_owner_taken(const char *name, bool port);
 /* Note that the port of `ow' is open.  Does nothing for a capture. */
 void	ctl_owner_opened(struct ctl_owner *ow);
 /*

@@ -76,44 +76,31 @@ register_why(struct ctl_conn *cc, int error)
 
 /* Open the port as the client's. */
 static int
-register_owned(struct ctl_conn *cc, struct nmreq_register *reg, bool monitor)
-{
-	int error;
-
-	error = ctl_owner_claim(&cc->cc_owner, cc->cc_wire->vw_header.nr_name,
-	    &cc->cc_who, monitor);
-	if (error != 0)
-		return (ctl_why_owner(cc, error));
-	error = vale_grant_port(&cc->cc_grant, reg, cc->cc_filter);
-	if (error == 0) {
-		ctl_owner_opened(&cc->cc_owner);
-		return (0);
-	}
-	ctl_owner_leave(&cc->cc_owner);
-	return (register_why(cc, error));
-}
-
-static int
 port_register(struct ctl_conn *cc, struct nmreq_register *reg)
 {
 	const bool monitor =
 	    (reg->nr_flags & (NR_MONITOR_TX | NR_MONITOR_RX)) != 0;
-	struct ctl_opening og;
+	const char *name = cc->cc_wire->vw_header.nr_name;
 	enum ctl_name_of of;
-	int error;
+	int claim, error;
 
 	error = vale_grant_check(&cc->cc_grant, reg);
 	if (error != 0)
 		return (error);
-	if (!monitor) {
-		of = ctl_names_open(&og, cc->cc_wire->vw_header.nr_name);
-		if (of != CTL_NAME_FREE)
-			return (ctl_port_reserved(cc, of));
+	claim = ctl_owner_claim(&cc->cc_owner, name, &cc->cc_who, monitor);
+	of = monitor ? CTL_NAME_FREE : ctl_names_of(name);
+	if (claim == 0 && of == CTL_NAME_FREE) {
+		error = vale_grant_port(&cc->cc_grant, reg, cc->cc_filter);
+		if (error == 0) {
+			ctl_owner_opened(&cc->cc_owner);
+			return (0);
+		}
 	}
-	error = register_owned(cc, reg, monitor);
-	if (!monitor)
-		ctl_names_opened(&og);
-	return (error);
+	ctl_owner_leave(&cc->cc_owner);
+	if (of != CTL_NAME_FREE)
+		return (ctl_port_reserved(cc, of));
+	return (claim != 0 ? ctl_why_owner(cc, claim) :
+	    register_why(cc, error));
 }
 
 static int

@@ -88,22 +88,10 @@ valed_adapters_copy(struct adapter_config *all)
 }
 
 /*
- * Return whether a port is captured: a monitor outlasts the port.  When the
- * name is reserved, no other program can begin to capture the port.
+ * Return whether a port that no adapter has is open or being opened, or
+ * captured: a monitor outlasts the port.  When the name is reserved, no other
+ * program can begin to do that.
  */
-bool
-valed_captured(const char *port)
-{
-	const struct ctl_who admin = { .cw_admin = true };
-	struct ctl_owner ow;
-
-	if (ctl_owner_claim(&ow, port, &admin, false) != 0)
-		return (true);
-	ctl_owner_leave(&ow);
-	return (false);
-}
-
-/* Return whether a port is open that no adapter has. */
 static bool
 taken(const char *port)
 {
@@ -114,14 +102,13 @@ taken(const char *port)
 		if (strcmp(ad->config.ac_backend, port) == 0)
 			return (false);
 	return (vale_port_counters(port, counters) == 0 ||
-	    valed_captured(port));
+	    ctl_owner_taken(port, true));
 }
 
 bool
 valed_adapters_reserve(const struct adapter_config *ac)
 {
-	if (ctl_names_reserve(valed_place(ac), ac->ac_backend) != 0)
-		return (false);
+	ctl_names_reserve(valed_place(ac), ac->ac_backend);
 	if (!taken(ac->ac_backend))
 		return (true);
 	ctl_names_unreserve(valed_place(ac));

@@ -60,7 +60,4 @@ bool	valed_adapters_move(const struct adapter_config *ac);
 /* Return whether the adapter at the place of *ac has a client. */
 bool	valed_adapters_client(const struct adapter_config *ac);
 
-/* Return whether a program captures what has the name of a port. */
-bool	valed_captured(const char *port);
-
 #endif /* !_VALED_ADAPTERS_H_ */

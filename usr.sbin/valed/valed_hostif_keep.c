@@ -234,17 +234,6 @@ slot_put(struct slot *sl, const char *port, const struct hostif_fds *fds)
 	slot_remove(sl);
 }
 
-bool
-valed_hostif_line(const char *port)
-{
-	struct ctl_opening og;
-	const enum ctl_name_of of = ctl_names_open(&og, port);
-
-	if (of == CTL_NAME_FREE)
-		ctl_names_opened(&og);
-	return (of != CTL_NAME_FREE);
-}
-
 /* Find the place of an interface; with NULL, one that is free. */
 static struct slot *
 slot_find(const struct hostif *hi)
@@ -275,7 +264,9 @@ add(struct hostif *hi, void *arg __unused)
 	const char *port = hostif_port_name(hi);
 	struct slot *sl = slot_find(NULL);
 
-	if (sl == NULL || slot_find(hi) != NULL || valed_hostif_line(port))
+	/* What the configuration has is attached at each start. */
+	if (sl == NULL || slot_find(hi) != NULL ||
+	    ctl_names_of(port) != CTL_NAME_FREE)
 		return;
 	sl->sl_serial = hostif_serial(hi);
 	slot_put(sl, port, hostif_fds(hi));

@@ -43,12 +43,6 @@ bool	valed_hostif_keep_has(const char *port);
 void	valed_hostif_keep_attach(void);
 
 /*
- * Return whether the configuration has the port, and so attaches an interface
- * to it at each start.  Any thread.
- */
-bool	valed_hostif_line(const char *port);
-
-/*
  * Have the store keep the interfaces that are attached now.  Without a store,
  * nothing.  Any thread, with no lock.
  */

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "ctl_names.h"
+#include "ctl_owner.h"
 #include "hostif.h"
-#include "valed_adapters.h"
 #include "valed_guard.h"
 #include "valed_interfaces.h"
 #include "valed_why.h"
@@ -52,7 +52,7 @@ attach_open(const char *port, struct hostif_fds *fds,
 	int error = EBUSY;
 
 	line[0] = '\0';
-	if (!valed_captured(port))
+	if (!ctl_owner_taken(port, false))
 		error = hostif_attach(port, fds, line) == 0 ? 0 : errno;
 	if (error == 0)
 		return (0);

@@ -115,7 +115,7 @@ hostif_watch(struct hostif *hi, void *arg)
 
 	if (hostif_gone_now(hi))
 		valed_interfaces_absent(port, "");
-	else if (hostif_outgrown(hi) && valed_hostif_line(port))
+	else if (hostif_outgrown(hi) && ctl_names_of(port) != CTL_NAME_FREE)
 		strlcpy(arg, port, VALE_NAME_SIZE);
 }
 

@@ -48,7 +48,7 @@ static struct peer one, two, root;
 static bool	attaches = true;
 static struct hostif_fds attached;
 static char	attached_name[VALE_NAME_SIZE];
-static int	opening;	/* ctl_names_reserve() meanwhile */
+static bool	opening;	/* ctl_owner_taken() meanwhile */
 static int	detach_error;
 
 WRAP(int, hostif_attach, const char *name, const struct hostif_fds *fds,
@@ -59,9 +59,7 @@ WRAP(int, hostif_attach, const char *name, const struct hostif_fds *fds,
 
 	strlcpy(attached_name, name, sizeof(attached_name));
 	attached = *fds;
-	opening = ctl_names_reserve(1, name);
-	if (opening == 0)
-		ctl_names_unreserve(1);
+	opening = ctl_owner_taken(name, true);
 	/* Nobody captures it meanwhile. */
 	ATF_CHECK(ctl_owner_claim(&ow, name, &who, true) != 0);
 	snprintf(why, HOSTIF_WHY, "it cannot be attached");
@@ -89,11 +87,9 @@ TEST(attaches, "An interface is attached under a valid name that is free, or "
 	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
 	ATF_CHECK_STREQ("vale0:x", attached_name);
 	ATF_CHECK_EQ(5, attached.hf_index);
-	ATF_CHECK_EQ(EBUSY, opening);
-	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:x"));
-	ctl_names_unreserve(1);
+	ATF_CHECK(opening);
+	ATF_CHECK(!ctl_owner_taken("vale0:x", true));
 	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:eth0", &fds, size);
-	ATF_CHECK_EQ(0, opening);
 	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
 	    &root, NETMAP_REQ_VALE_ATTACH, "vale0:vm1", &fds, size);
 	REFUSED(EINVAL, "the port's name is missing (valeSWITCH:PORT)", &root,
@@ -101,8 +97,7 @@ TEST(attaches, "An interface is attached under a valid name that is free, or "
 	attaches = false;
 	REFUSED(EIO, "it cannot be attached", &root, NETMAP_REQ_VALE_ATTACH,
 	    "vale0:x", &fds, size);
-	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:x"));
-	ctl_names_unreserve(1);
+	ATF_CHECK(!ctl_owner_taken("vale0:x", true));
 	/* It was not claimed for good. */
 	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:x", ALL));
 	peer_close_fds(&one);

@@ -94,6 +94,7 @@ TEST(captures, "A capture is of one name, and an administrator's of none; "
 
 	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
 	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &one, true));
+	ATF_CHECK(ctl_owner_taken("vale0:x", false));
 	ctl_owner_leave(&next);
 	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
 	ctl_owner_leave(&next);
@@ -104,6 +105,7 @@ TEST(captures, "A capture is of one name, and an administrator's of none; "
 	ctl_owner_leave(&next);
 	ctl_owner_leave(&capture);
 	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &root, true));
+	ATF_CHECK(!ctl_owner_taken("vale0:x", false));
 	ATF_CHECK_EQ(0, ctl_owner_claim(&more, "vale0:x", &one, true));
 	ctl_owner_leave(&more);
 	stop(&port, d);
@@ -134,6 +136,9 @@ TEST(steps, "A port is its owner's from when it is open until it is about to "
 	struct vale_desc *d;
 
 	ATF_REQUIRE_EQ(0, ctl_owner_claim(&ow, "vale0:x", &one, false));
+	ATF_CHECK(ctl_owner_taken("vale0:x", true));
+	ATF_CHECK(!ctl_owner_taken("vale0:x", false));
+	ATF_CHECK(!ctl_owner_taken("vale0:y", true));
 	ATF_CHECK(!ctl_owner_sees("vale0:x", &one));
 	ATF_CHECK(ctl_owner_pin("vale0:x", &one) == NULL);
 	d = vale_open("vale0:x", NULL);
@@ -146,6 +151,7 @@ TEST(steps, "A port is its owner's from when it is open until it is about to "
 	ATF_CHECK(!ctl_owner_sees("vale0:y", &one));
 	ATF_CHECK(ctl_owner_pin("vale0:x", &two) == NULL);
 	ctl_owner_leave(&ow);
+	ATF_CHECK(!ctl_owner_taken("vale0:x", true));
 	ATF_CHECK(!ctl_owner_sees("vale0:x", &one));
 	ATF_CHECK_EQ(EPERM, ctl_owner_refuse("vale0:x"));
 	vale_close(d);

@@ -411,7 +411,7 @@ TEST(registers, "What a port, a pipe or a memory may be asked for, up to each "
 }
 
 TEST(reserved, "A port of the configuration is nobody's else, except for "
-    "monitors; a name is not reserved while it is opened")
+    "monitors; a name is taken while its port is open")
 {
 	peers_start();
 	ctl_names_adapter(0, "vale0:vm1");
@@ -423,10 +423,13 @@ TEST(reserved, "A port of the configuration is nobody's else, except for "
 	REFUSED(ENXIO, "there is no such port", &root, REGISTER("vale0:vm1",
 	    ALL, .nr_flags = NR_MONITOR_TX));
 	/* Nothing is being opened any more. */
+	ATF_CHECK(!ctl_owner_taken("vale0:vm1", true));
+	ATF_CHECK(!ctl_owner_taken("vale0:eth0", true));
 	port_open(&one, "vale0:a");
-	ATF_CHECK_EQ(0, ctl_names_reserve(1, "vale0:a"));
-	ctl_names_unreserve(1);
+	ATF_CHECK(ctl_owner_taken("vale0:a", true));
+	ATF_CHECK(!ctl_owner_taken("vale0:a", false));
 	peers_stop();
+	ATF_CHECK(!ctl_owner_taken("vale0:a", true));
 }
 
 /*

@@ -209,7 +209,7 @@ net_receive(const struct adapter_net *an, struct valed_opened *vod,
 }
 
 /* Have the port that a message has. */
-static enum adapter_net_news
+static void
 net_opened(struct adapter_net *an, const char *name,
     const struct valed_opened *vod, const int fds[VALE_REMOTE_FDS],
     unsigned int nfds, char *why, size_t size)
@@ -218,16 +218,15 @@ net_opened(struct adapter_net *an, const char *name,
 	if (nfds == VALE_REMOTE_FDS && vale_remote_open(an->an_remote, name,
 	    &vod->vod_reg, fds) == 0) {
 		an->an_fd = vale_remote_fd(an->an_remote);
-		return (ADAPTER_NET_OPENED);
+		return;
 	}
 	snprintf(why, size, "the port cannot be used: %s", strerror(errno));
 	while (nfds < VALE_REMOTE_FDS && nfds > 0)
 		close(fds[--nfds]);
 	adapter_net_again(an);
-	return (ADAPTER_NET_ABSENT);
 }
 
-enum adapter_net_news
+bool
 adapter_net_news(struct adapter_net *an, const char *name, char *why,
     size_t size)
 {
@@ -236,24 +235,24 @@ adapter_net_news(struct adapter_net *an, const char *name, char *why,
 	unsigned int nfds;
 	const ssize_t n = net_receive(an, &vod, fds, &nfds);
 
+	why[0] = '\0';
 	if (n == -1)
-		return (ADAPTER_NET_NOTHING);
+		return (true);
 	remote_net_lose(an);
-	if (n == (ssize_t)sizeof(vod) && vod.vod_what == VALED_OPENED)
-		return (net_opened(an, name, &vod, fds, nfds, why, size));
+	if (n == (ssize_t)sizeof(vod) && vod.vod_what == VALED_OPENED) {
+		net_opened(an, name, &vod, fds, nfds, why, size);
+		return (true);
+	}
 	/* No other message has any. */
 	while (nfds > 0)
 		close(fds[--nfds]);
 	if (n != (ssize_t)sizeof(vod))
-		return (ADAPTER_NET_ENDED);
-	switch (vod.vod_what) {
-	case VALED_LOST:
-		return (ADAPTER_NET_LOST);
-	default:
+		snprintf(why, size, "the process that opens it has ended, "
+		    "until valed is started again");
+	else if (vod.vod_what != VALED_LOST)
 		snprintf(why, size, "%.*s", (int)sizeof(vod.vod_why),
 		    vod.vod_why);
-		return (ADAPTER_NET_ABSENT);
-	}
+	return (n == (ssize_t)sizeof(vod));
 }
 
 void

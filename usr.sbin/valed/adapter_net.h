@@ -50,18 +50,13 @@ int	adapter_net_open(struct adapter_net *an, const char *name,
 	    uint32_t mtu, int opener, char *why, size_t size);
 
 /*
- * Take what the opener has sent, when its descriptor is readable.  an_fd is
- * that of another port then, or -1: the caller must have deleted its event.
+ * Take what the opener has sent, when its descriptor is readable.  There is a
+ * port then if an_fd is not -1.  If that is not the port of before, the caller
+ * must have deleted its event.  `why' is a sentence if there has been no port
+ * for a second, else "".  Returns false if the opener has ended.
  */
-enum adapter_net_news {
-	ADAPTER_NET_NOTHING,	/* it was no message */
-	ADAPTER_NET_OPENED,	/* there is a port */
-	ADAPTER_NET_LOST,	/* there is none */
-	ADAPTER_NET_ABSENT,	/* and has been none for a second: `why' */
-	ADAPTER_NET_ENDED	/* nor will be: the opener has ended */
-};
-enum adapter_net_news adapter_net_news(struct adapter_net *an,
-	    const char *name, char *why, size_t size);
+bool	adapter_net_news(struct adapter_net *an, const char *name, char *why,
+	    size_t size);
 
 /*
  * Return whether what the other valed has written to the port's memory is

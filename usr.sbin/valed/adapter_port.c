@@ -186,27 +186,15 @@ adapter_port_event(int fd __unused, void *arg)
 
 	adapter_assert_thread(ad);
 	adapter_rx_end(ad);
-	switch (adapter_net_news(&ad->net, ad->config.ac_backend, why,
+	if (!adapter_net_news(&ad->net, ad->config.ac_backend, why,
 	    sizeof(why))) {
-	case ADAPTER_NET_OPENED:
-		adapter_port_opened(ad);
-		break;
-	case ADAPTER_NET_ABSENT:
-		adapter_port_none(ad, why);
-		break;
-	case ADAPTER_NET_ENDED:
 		loop_delete(ad->port_ev);
 		ad->port_ev = NULL;
-		adapter_port_none(ad, "the process that opens it has ended, "
-		    "until valed is started again");
-		break;
-	case ADAPTER_NET_LOST:
-		break;
-	case ADAPTER_NET_NOTHING:
-		if (ad->net.an_fd != -1)
-			adapter_port_opened(ad);
-		break;
 	}
+	if (ad->net.an_fd != -1)
+		adapter_port_opened(ad);
+	else if (why[0] != '\0')
+		adapter_port_none(ad, why);
 	adapter_port_show_link(ad);
 }
 

@@ -224,14 +224,14 @@ port_receive(void)
 static void
 port_open(const char *ifname, const char *kind, struct end *end)
 {
-	struct hostif_options options = { HOSTIF_AUTO };
+	enum hostif_kind how = HOSTIF_AUTO;
 	struct hostif_fds fds;
 	char name[VALE_NAME_SIZE], why[HOSTIF_WHY];
 
-	if (kind != NULL && hostif_kind(kind, &options.ho_kind) == -1)
+	if (kind != NULL && hostif_kind(kind, &how) == -1)
 		errx(1, "%s: no such kind", kind);
 	snprintf(name, sizeof(name), "vale0:%s", ifname);
-	if (hostif_open(ifname, &options, &fds, why) == -1 ||
+	if (hostif_open(ifname, how, &fds, why) == -1 ||
 	    hostif_start(name, &fds, why) == NULL)
 		errx(1, "%s", why);
 	port = vale_open("vale0:here", NULL);

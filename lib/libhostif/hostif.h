@@ -62,10 +62,6 @@ enum hostif_kind {
 	HOSTIF_NKINDS
 };
 
-struct hostif_options {
-	enum hostif_kind ho_kind;
-};
-
 /* hf_flags */
 #define	HOSTIF_HOST_GETS	0x01	/* the host's stack still gets the
 					   frames, because this kernel has no
@@ -143,7 +139,7 @@ int	hostif_kind(const char *name, enum hostif_kind *kind);
  * nothing is open after an error.  Requires CAP_NET_RAW, and CAP_NET_ADMIN and
  * CAP_BPF to keep frames from the host's stack.  Any thread.
  */
-int	hostif_open(const char *ifname, const struct hostif_options *options,
+int	hostif_open(const char *ifname, enum hostif_kind kind,
 	    struct hostif_fds *fds, char why[HOSTIF_WHY]);
 
 /*

@@ -215,8 +215,8 @@ open_kind(struct hostif_fds *fds, enum hostif_kind kind, int s,
 }
 
 int
-hostif_open(const char *ifname, const struct hostif_options *options,
-    struct hostif_fds *fds, char why[HOSTIF_WHY])
+hostif_open(const char *ifname, enum hostif_kind kind, struct hostif_fds *fds,
+    char why[HOSTIF_WHY])
 {
 	int s, status;
 
@@ -235,7 +235,7 @@ hostif_open(const char *ifname, const struct hostif_options *options,
 		return (hostif_fail(why, errno, "%s: socket: %s", ifname,
 		    strerror(errno)));
 	}
-	status = open_kind(fds, options->ho_kind, s, why);
+	status = open_kind(fds, kind, s, why);
 	hostif_fd_close(s);
 	if (status == -1)
 		hostif_close(fds);

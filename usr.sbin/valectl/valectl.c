@@ -172,7 +172,7 @@ vc_number(const char *s, uint64_t *value)
 static void
 attach(char *name)
 {
-	struct hostif_options options = { .ho_kind = HOSTIF_AUTO };
+	enum hostif_kind how = HOSTIF_AUTO;
 	struct vale_client_call call = { .nfds = 0 };
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
@@ -181,13 +181,13 @@ attach(char *name)
 	if (kind != NULL) {
 		*kind++ = '\0';
 		if (strncmp(kind, "kind=", 5) != 0 ||
-		    hostif_kind(kind + 5, &options.ho_kind) == -1)
+		    hostif_kind(kind + 5, &how) == -1)
 			errx(EX_USAGE, "%s: not kind= and a kind", kind);
 	}
 	if (vale_name_error(name) != NULL)
 		errx(EX_USAGE, "%s: %s", name, vale_name_error(name));
 	ifname = strchr(name, ':') + 1;
-	if (hostif_open(ifname, &options, &fds, why) == -1)
+	if (hostif_open(ifname, how, &fds, why) == -1)
 		errx(EX_UNAVAILABLE, "%s: %s", name, why);
 	if (hostif_warning(&fds, why))
 		warnx("%s: %s", name, why);

@@ -206,7 +206,7 @@ interface_open(const char *port, struct guard_reply *gp)
 		gp->grp_error = ENOENT;
 		valed_why_set(&gp->grp_why, EX_CONFIG, "not in the "
 		    "configuration");
-	} else if (hostif_open(hostif_config_name(hc), &hc->hc_options,
+	} else if (hostif_open(hostif_config_name(hc), hc->hc_kind,
 	    &gp->grp_hostif, line) == -1)
 		gp->grp_error = if_nametoindex(hostif_config_name(hc)) == 0 ?
 		    ENXIO : EIO;

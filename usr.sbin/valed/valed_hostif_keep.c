@@ -118,9 +118,7 @@ kept_take(unsigned int n, struct hostif_fds *fds)
 static bool
 kept_open(unsigned int n, struct hostif_kept *hk, uint64_t end_ms)
 {
-	const struct hostif_options options = {
-		.ho_kind = hk->hk_fds.hf_kind
-	};
+	const enum hostif_kind kind = hk->hk_fds.hf_kind;
 	char ifname[HOSTIF_NAME_SIZE], why[HOSTIF_WHY];
 
 	if (kept_take(n, &hk->hk_fds) && ctl_attach_accepts(&hk->hk_fds) &&
@@ -128,7 +126,7 @@ kept_open(unsigned int n, struct hostif_kept *hk, uint64_t end_ms)
 		return (true);
 	strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
 	hostif_close(&hk->hk_fds);
-	if (hostif_open(ifname, &options, &hk->hk_fds, why) == 0)
+	if (hostif_open(ifname, kind, &hk->hk_fds, why) == 0)
 		return (true);
 	warnx("%s: the interface is not attached again: %s", hk->hk_port, why);
 	return (false);

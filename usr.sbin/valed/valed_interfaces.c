@@ -35,7 +35,7 @@ find(const struct hostif_config *all, unsigned int n,
 
 	for (; all < end; all++)
 		if (strcmp(all->hc_port, hc->hc_port) == 0 &&
-		    all->hc_options.ho_kind == hc->hc_options.ho_kind)
+		    all->hc_kind == hc->hc_kind)
 			return (all);
 	return (NULL);
 }

@@ -332,7 +332,7 @@ add_hostif(struct valed_options *opt, const char *port, size_t len,
 		return (valed_bad(where, "%s: not an interface's name",
 		    hostif_config_name(hc)));
 	hc->hc_line = where.wh_option[0] == '\0';
-	if (kind != NULL && hostif_kind(kind, &hc->hc_options.ho_kind) == -1)
+	if (kind != NULL && hostif_kind(kind, &hc->hc_kind) == -1)
 		return (valed_bad(where, "kind=%s: no such kind", kind));
 	opt->vo_nhostifs++;
 	return (true);

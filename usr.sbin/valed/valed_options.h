@@ -28,7 +28,7 @@ struct hostif_config {
 	char		 hc_where[VALED_WHERE_SIZE];
 					/* for messages: "-a " and its port, or
 					   "vale0.conf:3" */
-	struct hostif_options hc_options;
+	enum hostif_kind hc_kind;
 	bool		 hc_line;	/* not an option -a: may be absent */
 	bool		 hc_absent;	/* the guard's: it is not attached, or
 					   is gone; and why, as it was told */

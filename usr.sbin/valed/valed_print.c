@@ -135,6 +135,6 @@ valed_print(const struct valed_options *opt)
 	for (i = 0; i < opt->vo_nhostifs; i++) {
 		hc = &opt->vo_hostifs[i];
 		printf("attach.%s=%s\n", hc->hc_port,
-		    hc->hc_options.ho_kind == HOSTIF_XDP ? "xdp" : "packet");
+		    hc->hc_kind == HOSTIF_XDP ? "xdp" : "packet");
 	}
 }

@@ -163,14 +163,13 @@ ROOT_TEST(xdp_added, "A line says when there are queues whose frames are lost, "
 
 ROOT_TEST(xdp_bond, "A bond, whose frames AF_XDP does not get, is refused")
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 
 	use_xdp();
 	make_pair();
 	needs("ip link add bond0 type bond");
-	ATF_REQUIRE_EQ(-1, hostif_open("bond0", &options, &fds, why));
+	ATF_REQUIRE_EQ(-1, hostif_open("bond0", HOSTIF_XDP, &fds, why));
 	ATF_REQUIRE_STREQ("bond0: a bond receives nothing with kind=xdp: use "
 	    "kind=packet", why);
 	ATF_REQUIRE_EQ(0, fds.hf_nfds);
@@ -238,7 +237,6 @@ forge(int s, void *message, uint32_t len)
 ROOT_TEST(forged, "A message about the interface that is not the kernel's is "
     "not believed")
 {
-	const struct hostif_options options = { HOSTIF_PACKET };
 	struct {
 		struct nlmsghdr		nlh;
 		struct ifinfomsg	ifi;
@@ -252,7 +250,7 @@ ROOT_TEST(forged, "A message about the interface that is not the kernel's is "
 	open_wire();
 	port = vale_open("vale0:t", NULL);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", HOSTIF_PACKET, &fds, why));
 	hi = hostif_start("vale0:h0", &fds, why);
 	ATF_REQUIRE(hi != NULL);
 	gone.ifi.ifi_index = fds.hf_index;

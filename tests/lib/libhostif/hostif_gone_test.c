@@ -126,11 +126,10 @@ WRAP(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
 static void
 attach_listed(void)
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0, "%s", why);
 	ATF_REQUIRE_MSG(hostif_attach("vale0:h0", &fds, why) == 0, "%s", why);
 }
 
@@ -250,14 +249,13 @@ ROOT_TEST(stopped, "An interface whose memory is gone can be stopped by who "
 ROOT_TEST(many, "No more interfaces have memory than vanishing pages can be "
     "told of")
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	static struct peer_mem dma[PEER_FAULT_MAX];
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 	unsigned int i;
 
 	start();
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", HOSTIF_XDP, &fds, why));
 	for (i = 0; i < PEER_FAULT_MAX; i++)
 		ATF_REQUIRE_EQ(0, peer_fault_add(&dma[i], hostif_withdrawn,
 		    NULL));

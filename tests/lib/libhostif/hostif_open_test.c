@@ -35,10 +35,8 @@ static unsigned int host_gets;		/* openings after which it does */
 static void
 starts(uint32_t n)
 {
-	const struct hostif_options options = { kind };
-
 	fail_calls(NULL, n, 1);
-	if (hostif_open("h0", &options, &fds, why) == 0) {
+	if (hostif_open("h0", kind, &fds, why) == 0) {
 		host_gets += (fds.hf_flags & HOSTIF_HOST_GETS) != 0;
 		hi = hostif_start("vale0:h0", &fds, why);
 	} else
@@ -55,15 +53,13 @@ find(struct hostif *one, void *arg __unused)
 static void
 renews(uint32_t n)
 {
-	const struct hostif_options options = { kind };
-
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", kind, &fds, why));
 	ATF_REQUIRE_EQ(0, hostif_attach("vale0:h0", &fds, why));
 	hostif_let_go("vale0:h0");
 	hostif_each(find, NULL);
 	ATF_REQUIRE(hostif_gone(hi) && !hostif_up(hi));
 	ATF_REQUIRE(hostif_gone_now(hi) && !hostif_gone_now(hi));
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", kind, &fds, why));
 	fail_calls(NULL, n, 1);
 	if (hostif_attach("vale0:h0", &fds, why) == -1)
 		hi = NULL;
@@ -131,8 +127,6 @@ ROOT_TEST(packet_fails, "Each call for packet(7) fails: that is one line, or "
 ROOT_TEST(nft_fails, "The same where nf_tables must keep the frames from the "
     "host's stack, which gets them if a call for that fails")
 {
-	const struct hostif_options options = { HOSTIF_PACKET };
-
 	no_bpf = true;
 	make_pair();
 	each_fails(starts, PACKET);
@@ -140,7 +134,7 @@ ROOT_TEST(nft_fails, "The same where nf_tables must keep the frames from the "
 	ATF_CHECK_EQ(4, host_gets);
 	/* Nor are there two of the table. */
 	attach();
-	ATF_CHECK_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_CHECK_EQ(0, hostif_open("h0", HOSTIF_PACKET, &fds, why));
 	ATF_CHECK_EQ(HOSTIF_HOST_GETS, fds.hf_flags);
 	hostif_close(&fds);
 	hostif_stop(hi);

@@ -192,11 +192,10 @@ open_wire(void)
 void
 attach(void)
 {
-	const struct hostif_options options = { kind };
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", kind, &fds, why) == 0, "%s", why);
 	ATF_REQUIRE_EQ(0, fds.hf_flags);
 	hi = hostif_start("vale0:h0", &fds, why);
 	ATF_REQUIRE_MSG(hi != NULL, "%s", why);

@@ -88,7 +88,6 @@ ROOT_TEST(xdp_lost, "Frames that the driver drops do not hold up others, and "
 ROOT_TEST(full, "Frames that come while the ring is full are counted, and the "
     "ring has not stopped")
 {
-	const struct hostif_options options = { HOSTIF_PACKET };
 	const struct vale_params params = { .rx_slots = 1024 };
 	uint8_t frame[60], hdr[FRAME_VNET_LONG];
 	struct hostif_fds fds;
@@ -99,7 +98,7 @@ ROOT_TEST(full, "Frames that come while the ring is full are counted, and the "
 	open_wire();
 	port = vale_open("vale0:t", &params);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_PACKET, &fds, why) == 0, "%s", why);
 	for (i = 0; i < RX_SLOTS + 100; i++) {
 		make_frame(frame, sizeof(frame), i);
 		wire_send(NULL, frame, sizeof(frame));

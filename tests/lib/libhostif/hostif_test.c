@@ -318,7 +318,6 @@ ROOT_TEST(host_nft, "On a kernel without tcx, nf_tables keeps the frames from "
 ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
     "nothing open")
 {
-	const struct hostif_options options = { HOSTIF_PACKET };
 	struct hostif_fds fds, wrong;
 	char why[HOSTIF_WHY];
 	int before, after;
@@ -326,13 +325,13 @@ ROOT_TEST(errors, "What cannot be opened or started is one line, and leaves "
 	make_pair();
 	before = dup(0);
 	close(before);
-	ATF_REQUIRE_EQ(-1, hostif_open("none", &options, &fds, why));
+	ATF_REQUIRE_EQ(-1, hostif_open("none", HOSTIF_PACKET, &fds, why));
 	ATF_REQUIRE_STREQ("none: no such interface", why);
-	ATF_REQUIRE_EQ(-1, hostif_open("lo", &options, &fds, why));
+	ATF_REQUIRE_EQ(-1, hostif_open("lo", HOSTIF_PACKET, &fds, why));
 	ATF_REQUIRE_STREQ("lo: not an Ethernet interface", why);
-	ATF_REQUIRE_EQ(-1, hostif_open("a-name-too-long-for-one", &options,
+	ATF_REQUIRE_EQ(-1, hostif_open("a-name-too-long-for-one", HOSTIF_PACKET,
 	    &fds, why));
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", HOSTIF_PACKET, &fds, why));
 	/* A socket that has no rings. */
 	wrong = fds;
 	wrong.hf_fd[1] = fds.hf_fd[0];
@@ -489,7 +488,6 @@ ROOT_TEST(xdp_mtu, "Frames up to a new MTU pass, and are dropped if they are "
 ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
     "counted")
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	uint8_t frame[60], hdr[FRAME_VNET_LONG];
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
@@ -500,7 +498,7 @@ ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
 	open_wire();
 	port = vale_open("vale0:t", NULL);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0, "%s", why);
 	make_frame(frame, sizeof(frame), 1);
 	for (i = 0; i < 100; i++)
 		wire_send(NULL, frame, sizeof(frame));
@@ -522,11 +520,10 @@ ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
 static void
 refused(const char *expected)
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_EQ(-1, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(-1, hostif_open("h0", HOSTIF_XDP, &fds, why));
 	ATF_REQUIRE_STREQ(expected, why);
 	ATF_REQUIRE_EQ(0, fds.hf_nfds);
 }
@@ -534,7 +531,6 @@ refused(const char *expected)
 ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
     "open")
 {
-	const struct hostif_options options = { HOSTIF_XDP };
 	struct hostif_fds fds, wrong;
 	char why[HOSTIF_WHY];
 	int before, i;
@@ -556,7 +552,7 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	set_feature("rx-vlan-hw-parse", false);
 	run("ip link add q0 numrxqueues 13 numtxqueues 13 type veth peer name "
 	    "q1 numrxqueues 13 numtxqueues 13");
-	ATF_REQUIRE_EQ(-1, hostif_open("q0", &options, &fds, why));
+	ATF_REQUIRE_EQ(-1, hostif_open("q0", HOSTIF_XDP, &fds, why));
 	ATF_REQUIRE_STREQ("q0: 13 receive queues, and at most 12 with "
 	    "kind=xdp: see ethtool -L", why);
 	no_bpf = true;
@@ -567,7 +563,7 @@ ROOT_TEST(xdp_errors, "What AF_XDP cannot do is one line, and leaves nothing "
 	hostif_stop(hi);
 
 	/* A client that passes what it should not. */
-	ATF_REQUIRE_EQ(0, hostif_open("h0", &options, &fds, why));
+	ATF_REQUIRE_EQ(0, hostif_open("h0", HOSTIF_XDP, &fds, why));
 	wrong = fds;
 	wrong.hf_fd[4] = memfd_create("small", MFD_ALLOW_SEALING);
 	ATF_REQUIRE_EQ(0, ftruncate(wrong.hf_fd[4], 4096));

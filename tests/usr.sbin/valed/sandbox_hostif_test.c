@@ -52,7 +52,6 @@ static uint8_t		 frame[FRAME_VNET_SHORT + 60];	/* one to send */
 static void
 start(enum hostif_kind k)
 {
-	const struct hostif_options options = { k };
 	struct sockaddr_ll sll = {
 		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)
 	};
@@ -69,7 +68,7 @@ start(enum hostif_kind k)
 	wire_m = socket(AF_PACKET, SOCK_RAW, 0);
 	sll.sll_ifindex = if_nametoindex("m1");
 	ATF_REQUIRE_EQ(0, bind(wire_m, (struct sockaddr *)&sll, sizeof(sll)));
-	ATF_REQUIRE_MSG(hostif_open("h0", &options, &fds, why) == 0,
+	ATF_REQUIRE_MSG(hostif_open("h0", k, &fds, why) == 0,
 	    "%s", why);
 	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pass));
 	make_frame(frame + FRAME_VNET_SHORT, 60, 5);

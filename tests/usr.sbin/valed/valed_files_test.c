@@ -50,9 +50,9 @@ TEST(settings, "Lines of switches and ports are settings, those of interfaces "
 	ATF_CHECK_STREQ("-a vale2:e2", opt->vo_hostifs[0].hc_where);
 	ATF_CHECK_STREQ("vale0:e0.5", opt->vo_hostifs[1].hc_port);
 	ATF_CHECK_STREQ("one:12", opt->vo_hostifs[1].hc_where);
-	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[1].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[1].hc_kind);
 	ATF_CHECK_STREQ("-o attach.vale1:e1=xdp", opt->vo_hostifs[2].hc_where);
-	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_kind);
 	/* Of the settings of the adapter's port, each is said once. */
 	PARSE("-k", "one", "-o", "pci.0.1.0.rate=1Mbit/s");
 	ATF_CHECK_EQ(9, opt->vo_settings.vss_n);

@@ -397,12 +397,12 @@ TEST(interfaces, "-a takes 64 interfaces, each with a kind or none")
 	ATF_CHECK_EQ(0, opt->vo_nadapters);
 	ATF_CHECK_STREQ("vale0:e0", opt->vo_hostifs[0].hc_port);
 	ATF_CHECK_STREQ("e0", hostif_config_name(&opt->vo_hostifs[0]));
-	ATF_CHECK_EQ(HOSTIF_AUTO, opt->vo_hostifs[0].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_AUTO, opt->vo_hostifs[0].hc_kind);
 	ATF_CHECK_STREQ("vale1:e12345678901234", opt->vo_hostifs[1].hc_port);
 	ATF_CHECK_STREQ("e12345678901234",
 	    hostif_config_name(&opt->vo_hostifs[1]));
-	ATF_CHECK_EQ(HOSTIF_PACKET, opt->vo_hostifs[1].hc_options.ho_kind);
-	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_options.ho_kind);
+	ATF_CHECK_EQ(HOSTIF_PACKET, opt->vo_hostifs[1].hc_kind);
+	ATF_CHECK_EQ(HOSTIF_XDP, opt->vo_hostifs[2].hc_kind);
 	REFUSED(EX_USAGE, "-a vale0:e123456789012345: e123456789012345: not an "
 	    "interface's name", "-a", "vale0:e123456789012345");
 	REFUSED(EX_USAGE, "-a vale0:e,kin=xdp: unknown option \"kin=xdp\"",

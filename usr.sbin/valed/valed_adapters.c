@@ -19,12 +19,11 @@
 #include "ctl_owner.h"
 #include "libvale.h"
 #include "valed_adapters.h"
+#include "valed_serve.h"
 #include "valed_watch.h"
 
 /* How often to check whether a thread has ended. */
 #define	POLL_MS		10
-
-static void	(*adapters_watch)(struct adapter *);
 
 /* Listening sockets of removed adapters, until the reload ends. */
 static struct {
@@ -57,12 +56,6 @@ kept_close(void)
 		if (kept[--nkept].fd != -1)
 			close(kept[nkept].fd);
 	}
-}
-
-void
-valed_adapters_begin(void (*watch)(struct adapter *ending))
-{
-	adapters_watch = watch;
 }
 
 static struct adapter *
@@ -131,7 +124,7 @@ valed_adapters_add(const struct adapter_config *ac)
 	ctl_names_add(valed_place(ac));
 	if (config.ac_listen == -1)
 		config.ac_listen = kept_take(config.ac_path);
-	ad = adapter_start(&config, adapters_watch);
+	ad = adapter_start(&config, valed_serve_watch);
 	if (ad == NULL) {
 		close(config.ac_listen);
 		if (valed_is_remote(&config))
@@ -157,7 +150,7 @@ valed_adapters_remove(const struct adapter_config *ac)
 	adapter_stop(ad);
 	while (!adapter_ended(ad)) {
 		poll(NULL, 0, POLL_MS);
-		adapters_watch(ad);
+		valed_serve_watch(ad);
 	}
 }
 
@@ -175,7 +168,7 @@ valed_adapters_move(const struct adapter_config *ac)
 {
 	struct adapter *ad = adapter_at(ac);
 	const bool moved = ad != NULL && adapter_move(ad, ac,
-	    adapters_watch) == 0;
+	    valed_serve_watch) == 0;
 
 	if (!moved)
 		ctl_names_unreserve(valed_place(ac));

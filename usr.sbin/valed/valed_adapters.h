@@ -5,10 +5,8 @@
  */
 
 /*
- * The adapters of the process, each known by its place.  The main thread.
- *
- * `watch' is called while an adapter starts, ends or moves, and must call
- * adapter_watch() of all adapters, also of the one that ends, when that is due.
+ * The adapters of the process, each known by its place.  The main thread, which
+ * calls valed_serve_watch() while an adapter starts, ends or moves.
  */
 
 #ifndef _VALED_ADAPTERS_H_
@@ -18,9 +16,6 @@
 
 #include "adapter.h"
 #include "adapter_config.h"
-
-/* Set the function above: before all others. */
-void	valed_adapters_begin(void (*watch)(struct adapter *ending));
 
 /*
  * Copy the configurations of all adapters to `all', which has room for

@@ -51,6 +51,7 @@
 #include "valed_guard.h"
 #include "valed_opener.h"
 #include "valed_options.h"
+#include "valed_serve.h"
 #include "valed_socket.h"
 #include "valed_store.h"
 #include "valed_why.h"
@@ -438,14 +439,6 @@ valed_guard_start(int argc, char **argv, struct valed_options *opt,
  * The serving process.
  */
 
-static void	(*guard_watch)(struct adapter *);
-
-void
-valed_guard_watch(void (*watch)(struct adapter *))
-{
-	guard_watch = watch;
-}
-
 int
 valed_guard_fd(void)
 {
@@ -516,8 +509,7 @@ ask(const struct guard_request *gr, struct guard_reply *gp)
 		return (reply_none(gp));
 	while ((n = poll(&pfd, 1, WATCH_MS)) == 0 ||
 	    (n == -1 && errno == EINTR))
-		if (guard_watch != NULL)
-			guard_watch(NULL);
+		valed_serve_watch(NULL);
 	return (reply_receive(gp) ? gp->grp_error == 0 : reply_none(gp));
 }
 

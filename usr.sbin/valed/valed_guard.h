@@ -19,8 +19,6 @@
 #include "valed_options.h"
 #include "valed_why.h"
 
-struct adapter;
-
 #define	VALED_GUARD_GONE						\
 	"the process that reads the files has ended: restart valed"
 
@@ -33,12 +31,11 @@ bool	valed_guard_start(int argc, char **argv, struct valed_options *opt,
 	    struct valed_why *why);
 
 /*
- * Have watch(NULL) called, a hundred times a second, while a function below
- * waits.  These functions are the serving process's main thread's, send a
- * request to the guard, and wait for the reply.  If the guard has gone, they
- * fail with EPIPE, and *why says so.
+ * The functions below are the serving process's main thread's, send a request
+ * to the guard, and wait for the reply; meanwhile valed_serve_watch() is called,
+ * a hundred times a second.  If the guard has gone, they fail with EPIPE, and
+ * *why says so.
  */
-void	valed_guard_watch(void (*watch)(struct adapter *ending));
 
 /*
  * Have the guard read the configuration again.  Returns at once: false with

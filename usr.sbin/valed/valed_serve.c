@@ -226,11 +226,10 @@ valed_serve_keep(void)
 	valed_settings_keep();
 }
 
-/* Watch while an adapter ends or moves, which may never come to an end. */
-static void
-watch_due(struct adapter *ending)
+void
+valed_serve_watch(struct adapter *ending)
 {
-	if (!peer_watch_due(&next_ns))
+	if (signals_fd == -1 || !peer_watch_due(&next_ns))
 		return;
 	watch(ending);
 	if (!signals_read())
@@ -474,8 +473,6 @@ valed_serve(bool live, int signal_fd)
 {
 	verbose = live;
 	signals_fd = signal_fd;
-	valed_adapters_begin(watch_due);
-	valed_guard_watch(watch_due);
 	adapters_step(adapter_go, adapter_resumed);
 	started();
 	valed_serve_keep();

@@ -28,6 +28,15 @@ int	valed_serve_signals(void);
  */
 void	valed_serve_keep(void);
 
+struct adapter;
+
+/*
+ * Do what the main thread does once a second, if that is due: while it waits
+ * for the guard, or for an adapter to start, to move, or to end, `ending'.
+ * Does nothing before valed_serve().
+ */
+void	valed_serve_watch(struct adapter *ending);
+
 /*
  * Let the adapters serve (adapter_go()), which reloads change, until a signal
  * ends the process, or a client has it restarted.  The supervisor and the

@@ -31,10 +31,16 @@
 #include "valed_config.h"
 #include "valed_guard.h"
 #include "valed_options.h"
+#include "valed_serve.h"
 #include "wait_until.h"
 
 static struct valed_options opt;
 static struct valed_why why;
+
+void
+valed_serve_watch(struct adapter *ending __unused)
+{
+}
 
 /* Lines of an adapter, with a socket of its name. */
 #define	NODE(slot, name)						\

@@ -27,6 +27,7 @@
 
 #include "libvale.h"
 #include "netmap_port.h"
+#include "said.h"
 #include "wait_until.h"
 
 PID_TEST(registers, "A port has what NETMAP_REQ_REGISTER asks for")
@@ -93,8 +94,11 @@ PID_TEST(refuses, "What is wrong or not there has an errno")
 	struct port p = port_open("vale0:a", NULL);
 	struct pollfd pfd = { .events = POLLIN | POLLOUT };
 	int fd = device(), on = 1;
+	uint32_t i;
 
 	ATF_CHECK_EQ(ENXIO, refused("eth0", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(ENXIO, refused("val", NR_REG_ALL_NIC, 0));
+	ATF_CHECK_EQ(ENXIO, refused("xvale0:b", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(ENXIO, refused("netmap:eth0", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(EINVAL, refused("vale0", NR_REG_ALL_NIC, 0));
 	ATF_CHECK_EQ(EBUSY, refused("vale0:a", NR_REG_ALL_NIC, NR_EXCLUSIVE));
@@ -122,7 +126,13 @@ PID_TEST(refuses, "What is wrong or not there has an errno")
 	    NULL));
 	ATF_CHECK_EQ(EOPNOTSUPP, request(fd, NETMAP_REQ_POOLS_INFO_GET, "",
 	    &info));
-	ATF_CHECK_EQ(EOPNOTSUPP, request(fd, 999, "vale0:a", &info));
+	for (i = 0; i <= UINT16_MAX; i++)
+		if (i != NETMAP_REQ_REGISTER && i != NETMAP_REQ_VALE_LIST &&
+		    i != NETMAP_REQ_PORT_INFO_GET &&
+		    i != NETMAP_REQ_PORT_HDR_SET &&
+		    i != NETMAP_REQ_PORT_HDR_GET)
+			ATF_REQUIRE_EQ_MSG(EOPNOTSUPP, request(fd, i,
+			    "vale0:a", &info), "%u", i);
 	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, _IO('i', 1), NULL) == -1);
 	ATF_CHECK_ERRNO(EFAULT, ioctl(fd, NIOCCTRL, NULL) == -1);
 	ATF_CHECK_EQ(0, ioctl(fd, FIONBIO, &on));
@@ -139,6 +149,40 @@ PID_TEST(refuses, "What is wrong or not there has an errno")
 	ATF_CHECK_EQ(NETMAP_API, hdr.nr_version);
 	/* The descriptor can still be used, as all who failed can. */
 	ATF_CHECK_EQ(0, ioctl(fd, NIOCCTRL, &hdr));
+	close(fd);
+	port_close(&p);
+}
+
+#define	TAKEN	"netmap-run: vale0:a: other descriptors have the rings\n"
+#define	NAMES								\
+	"netmap-run: it does not begin with \"vale\"\n"		\
+	"netmap-run: eth0: not the name of a pipe or of a switch's "	\
+	"port, which begins with vale\n"
+
+PID_TEST(says, "Why a port is refused is said, once if it is tried again; each "
+    "time, and of other requests, if that is asked for")
+{
+	static const char *const expected[] = { TAKEN NAMES,
+	    TAKEN TAKEN NAMES "netmap-run: vale0:b: the connection does not "
+	    "have this port\nnetmap-run: Operation not supported\n" };
+	struct nmreq_port_hdr hdr = { .nr_hdr_len = 0 };
+	struct port p = port_open("vale0:a", NULL);
+	const char *text;
+	int fd = device();
+	unsigned int i;
+
+	for (i = 0; i < nitems(expected); i++) {
+		said_start();
+		(void)refused("vale0:a", NR_REG_ALL_NIC, NR_EXCLUSIVE);
+		(void)refused("vale0:a", NR_REG_ALL_NIC, NR_EXCLUSIVE);
+		(void)refused("", NR_REG_SW, 0);
+		(void)refused("eth0", NR_REG_ALL_NIC, 0);
+		(void)request(fd, NETMAP_REQ_PORT_HDR_GET, "vale0:b", &hdr);
+		(void)request(fd, 999, "", &hdr);
+		text = said();
+		ATF_CHECK_STREQ(expected[i], text);
+		setenv("NETMAP_RUN_DEBUG", "", 1);
+	}
 	close(fd);
 	port_close(&p);
 }
@@ -389,12 +433,16 @@ PID_TEST(dies, "A port whose valed has died is in error, and does not block")
 TEST(nobody, "Without valed, the first request fails as connect(2) does")
 {
 	struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC };
+	const char *text;
 	int fd = -1;
 	pid_t pid;
 
 	setenv("VALE_SOCKET", "nowhere", 1);
 	fd = device();
+	said_start();
 	ATF_CHECK_EQ(ENOENT, request(fd, NETMAP_REQ_REGISTER, "vale0:a", &reg));
+	text = said();
+	ATF_CHECK_STREQ("netmap-run: no valed at nowhere\n", text);
 	/* It is looked for again with each request. */
 	pid = valed_run(atf_tc_get_config_var(tc, "srcdir"));
 	ATF_CHECK_EQ(0, request(fd, NETMAP_REQ_REGISTER, "vale0:a", &reg));
@@ -410,13 +458,18 @@ TEST(restarted, "A descriptor without a port finds the next valed, under all "
 	struct nmreq_port_info_get info = { .nr_mem_id = 0 };
 	pid_t pid = valed_run(srcdir);
 	int copy, fd = device();
+	struct stat before, st[2];
 
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	ATF_REQUIRE_EQ(0, fstat(fd, &before));
 	ATF_CHECK_EQ(0, request(fd, NETMAP_REQ_PORT_INFO_GET, "", &info));
 	valed_end(pid);
 	ATF_CHECK_EQ(ENXIO, request(fd, NETMAP_REQ_PORT_INFO_GET, "", &info));
 	ATF_CHECK_EQ(0, fcntl(fd, F_GETFD));
 	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(copy, F_GETFD));
+	ATF_REQUIRE(fstat(fd, &st[0]) == 0 && fstat(copy, &st[1]) == 0);
+	ATF_CHECK(st[0].st_ino == st[1].st_ino &&
+	    st[0].st_ino != before.st_ino);
 	close(fd);
 	pid = valed_run(srcdir);
 	ATF_CHECK_EQ(0, request(copy, NETMAP_REQ_REGISTER, "vale0:a", &reg));

@@ -11,10 +11,9 @@
  *	v	an argument of valed, after -s if it has no '-'
  *	b	the rest of "-s 2,e1000," and "-s 2,e1000e," of bhyve
  *	n	the name of a port
- *	c	a node of bhyve's configuration or, with '=', a value
  *
- * bhyve's files are compiled so that errx(3) and exit(3) call the functions
- * below, which return here.  Invariants: valed has EX_USAGE, or of another
+ * bhyve's files are compiled so that errx(3) calls a function below, which
+ * returns here.  Invariants: valed has EX_USAGE, or of another
  * version in --takes EX_DATAERR, and one message, or options that its manual page
  * allows; the model is created with valid values only; a name is accepted if and
  * only if it is valid.
@@ -63,9 +62,7 @@ void	*fuzz_calloc(size_t n, size_t size);
 char	*fuzz_strdup(const char *s);
 char	*fuzz_strndup(const char *s, size_t len);
 void	fuzz_free(void *p);
-void	fuzz_err(int code, const char *fmt, ...) __attribute__((__noreturn__));
 void	fuzz_errx(int code, const char *fmt, ...) __attribute__((__noreturn__));
-void	fuzz_exit(int code) __attribute__((__noreturn__));
 void	fuzz_config_file(const char *path);
 struct e82545 *fuzz_create(const struct e82545_config *config,
 	    const struct e82545_ops *ops, void *arg);
@@ -120,20 +117,6 @@ kept_free(void)
 }
 
 void
-fuzz_exit(int code)
-{
-	kept_free();
-	status = code;
-	longjmp(ended, 1);
-}
-
-void
-fuzz_err(int code, const char *fmt __unused, ...)
-{
-	fuzz_exit(code);
-}
-
-void
 fuzz_errx(int code, const char *fmt, ...)
 {
 	va_list ap;
@@ -141,7 +124,9 @@ fuzz_errx(int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	fuzz_exit(code);
+	kept_free();
+	status = code;
+	longjmp(ended, 1);
 }
 
 /* No input opens a file. */
@@ -484,26 +469,6 @@ read_bhyve(const char *line)
 		create_bhyve(*pdpp, line);
 }
 
-static void
-read_config(char *line)
-{
-	char *value;
-
-	if (setjmp(ended) != 0) {
-		INVARIANT(status == EX_USAGE && message[0] != '\0');
-		return;
-	}
-	value = strchr(line, '=');
-	if (value == NULL) {
-		INVARIANT(create_config_node(line) == find_config_node(line));
-		return;
-	}
-	*value++ = '\0';
-	set_config_value(line, value);
-	INVARIANT(strcmp(get_config_value(line), value) == 0);
-	(void)get_config_bool(line);
-}
-
 int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int
@@ -519,8 +484,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = 0;
 	for (p = text; n < LINES_MAX && (line = strsep(&p, "\n")) != NULL;)
 		lines[n++] = line;
-	if (data[0] == 'c')
-		init_config();
 	if (data[0] == 'v')
 		read_valed(lines, n);
 	for (i = 0; i < n; i++) {
@@ -530,9 +493,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case 'n':
 			read_name(lines[i]);
-			break;
-		case 'c':
-			read_config(lines[i]);
 			break;
 		}
 	}

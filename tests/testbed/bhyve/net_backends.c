@@ -32,12 +32,10 @@ pci_parse_legacy_config(nvlist_t *nvl, const char *opt)
 		return (-1);
 	while ((name = strsep(&rest, ",")) != NULL) {
 		value = strchr(name, '=');
-		if (value == NULL) {
-			set_config_bool_node(nvl, name, true);
-			continue;
-		}
-		*value++ = '\0';
-		set_config_value_node(nvl, name, value);
+		if (value != NULL)
+			*value++ = '\0';
+		set_config_value_node(nvl, name,
+		    value != NULL ? value : "true");
 	}
 	free(copy);
 	return (0);

@@ -15,13 +15,9 @@
 
 #include "pci_emul.h"
 
-/* Parse a number in C's notation.  Returns 0, EINVAL or ERANGE. */
-int	net_parsemtu(const char *mtu_str, unsigned long *mtu);
-
 /*
  * Make an address for a device that has no mac= option.  It depends on the
- * device's bus, slot and function and on the VM's name (configuration "name"),
- * so it is the same on every start.
+ * device's bus, slot and function, so it is the same on every start.
  */
 void	net_genmac(struct pci_devinst *pi, uint8_t *macaddr);
 

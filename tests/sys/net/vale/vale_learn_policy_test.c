@@ -164,36 +164,6 @@ TEST(unseen, "A frame whose header is short or unreadable is dropped and not "
 	end();
 }
 
-TEST(private, "Private ports reach all other ports except private ones; netmap "
-    "floods frames of other ports")
-{
-	vale_learn_init(&vl, seed);
-	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, "vm*"));
-	add(0, "vale0:vm0", 1);
-	add(64, "vale0:vm1", 1);
-	add(65, "vale0:up", 1);
-	add(200, "vale0:x", 1);
-	ATF_CHECK_STREQ("-+65+200", to(0, 0, 1, 0, 0));
-	ATF_CHECK_STREQ("-+65+200", to(64, 0, 2, 9, 0));
-	ATF_CHECK_STREQ("flood", to(65, 0, 3, 0, 0));
-	ATF_CHECK_STREQ("-", to(0, 0, 1, 2, 0));
-	ATF_CHECK_STREQ("65", to(0, 0, 1, 3, 0));
-	ATF_CHECK_STREQ("64", to(65, 0, 3, 2, 0));
-	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_DROP_PRIVATE));
-	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_FLOOD));
-
-	/* The last two ports that are not private are removed: none is left. */
-	drop(65);
-	drop(200);
-	ATF_CHECK_STREQ("-", to(0, 0, 1, 0, 0));
-	/* Without another private port, a private one may send to all. */
-	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_PRIVATE, ""));
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
-	ATF_CHECK_STREQ("64", to(0, 0, 1, 2, 0));
-	ATF_CHECK(!vl.vl_special);
-	end();
-}
-
 TEST(mirror, "A mirror port gets a copy of each forwarded frame, private or "
     "not, and cannot send")
 {
@@ -295,34 +265,6 @@ TEST(same_way, "A frame like the last one takes the cached route, unless "
 	ATF_CHECK_STREQ("2", to(0, 0, 1, 2, 306));
 	drop(2);
 	ATF_CHECK_STREQ("flood", to(0, 0, 1, 2, 306));
-	end();
-}
-
-TEST(limit, "Frames from more addresses than the port may have are dropped; a "
-    "limit goes with its port")
-{
-	struct vale_learn_port_info info;
-
-	vale_learn_init(&vl, seed);
-	ATF_REQUIRE_EQ(0, rule(VALE_LEARN_LIMIT, "vm*=1 up=0"));
-	add(0, "vale0:vm0", 1);
-	add(1, "vale0:up", 1);
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
-	ATF_CHECK_STREQ("-", to(0, 0, 2, 0, 0));
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
-	ATF_CHECK_STREQ("flood", to(1, 0, 3, 0, 0));
-	ATF_CHECK_STREQ("flood", to(1, 0, 4, 0, 0));
-	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(1, info.lpi_limit);
-	ATF_CHECK_EQ(1, info.lpi_used);
-	ATF_CHECK_EQ(1, info.lpi_counter[VALE_LEARN_C_DROP_LIMIT]);
-	drop(0);
-	add(0, "vale0:x", 1);
-	ATF_CHECK_STREQ("flood", to(0, 0, 1, 0, 0));
-	ATF_CHECK_STREQ("flood", to(0, 0, 2, 0, 0));
-	vale_learn_port_info(&vl, 0, &info);
-	ATF_CHECK_EQ(0, info.lpi_limit);
-	ATF_CHECK_EQ(2, info.lpi_counter[VALE_LEARN_C_FRAME]);
 	end();
 }
 

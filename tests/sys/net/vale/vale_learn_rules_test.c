@@ -172,82 +172,6 @@ to(unsigned int port, unsigned int src, unsigned int dst, uint32_t tci)
 	return (text);
 }
 
-TEST(vlans, "Access ports, trunks and others get frames of their VLANs with a "
-    "tag or without")
-{
-	vale_learn_init(&vl, seed);
-	add(0, "vale0:a10");
-	add(1, "vale0:b10");
-	add(64, "vale0:c20");
-	add(65, "vale0:trunk");
-	add(100, "vale0:native");
-	add(253, "vale0:any");
-	/* Without VLANs tags are not looked at. */
-	ATF_CHECK_STREQ("1+64+65+100+253 0:", to(0, 1, 2, 10));
-	ATF_CHECK(!vl.vl_special && !vl.vl_rules);
-	rule(VALE_LEARN_VLAN, "?10=10 c*=20");
-	rule(VALE_LEARN_TRUNK, "trunk=20-30 native=10+20");
-	rule(VALE_LEARN_NATIVE, "native=5");
-	ATF_CHECK(vl.vl_special && vl.vl_rules);
-
-	ATF_CHECK_STREQ("1 10:100+253", to(0, 1, 0, NONE));
-	ATF_CHECK_STREQ("1 10:100+253", to(0, 1, 9, 0xe000));
-	ATF_CHECK_STREQ("-", to(0, 1, 0, 10));
-	ATF_CHECK_STREQ("-", to(0, 1, 0, 20));
-	ATF_CHECK_STREQ(" 20:65+100+253", to(64, 1, 0, NONE));
-	ATF_CHECK_STREQ("64 20:100+253", to(65, 1, 0, 20));
-	ATF_CHECK_STREQ(" 25:253", to(65, 1, 0, 25));
-	ATF_CHECK_STREQ("-", to(65, 1, 0, 10));
-	ATF_CHECK_STREQ("-", to(65, 1, 0, NONE));
-	ATF_CHECK_STREQ(" 5:253", to(100, 1, 0, NONE));
-	ATF_CHECK_STREQ("-", to(100, 1, 0, 30));
-	/* Of those without VLANs: their frames without tags are in none. */
-	ATF_CHECK_STREQ(" 0:", to(253, 1, 0, NONE));
-	ATF_CHECK_STREQ("0+1 10:100", to(253, 1, 0, 10));
-	ATF_CHECK_STREQ("100 5:", to(253, 1, 0, 5));
-	ATF_CHECK_EQ(2, counted(0, VALE_LEARN_C_DROP_VLAN));
-	ATF_CHECK_EQ(2, counted(65, VALE_LEARN_C_DROP_VLAN));
-	ATF_CHECK_EQ(5, counted(0, VALE_LEARN_C_FRAME));
-	ATF_CHECK_EQ(5 * FRAME, counted(0, VALE_LEARN_C_BYTE));
-	ATF_CHECK_EQ(3, counted(0, VALE_LEARN_C_FLOOD));
-	end();
-}
-
-TEST(learning, "Each VLAN is learned by itself; a port that has left a VLAN "
-    "gets no frames of it")
-{
-	struct vale_fdb_entry e;
-	unsigned int cursor = 0, n = 0;
-
-	vale_learn_init(&vl, seed);
-	add(0, "vale0:t0");
-	add(1, "vale0:t1");
-	add(2, "vale0:t2");
-	rule(VALE_LEARN_TRUNK, "all");
-	to(0, 1, 0, 10);
-	to(1, 1, 0, 20);
-	ATF_CHECK_STREQ(" 10:0", to(2, 2, 1, 10));
-	ATF_CHECK_STREQ(" 20:1", to(2, 2, 1, 20));
-	ATF_CHECK_STREQ(" 30:0+1", to(2, 2, 1, 30));
-	ATF_CHECK_STREQ("-", to(0, 3, 1, 10));
-	ATF_CHECK_EQ(1, counted(0, VALE_LEARN_C_DROP_SELF));
-	while (vale_fdb_next(&vl.vl_fdb, &cursor, 0, &e)) {
-		n++;
-		ATF_CHECK(e.fe_vlan == 10 || e.fe_vlan == 20 ||
-		    (e.fe_vlan == 30 && e.fe_port == 2));
-	}
-	ATF_CHECK_EQ(6, n);
-	ATF_CHECK_EQ(3, counted(2, VALE_LEARN_C_LEARNED));
-	rule(VALE_LEARN_TRUNK, "all t0=11-4094");
-	ATF_CHECK_STREQ(" 10:1", to(2, 2, 1, 10));
-	/* The limit is one of stations, in VLANs. */
-	rule(VALE_LEARN_LIMIT, "t1=2");
-	ATF_CHECK_STREQ(" 11:0+2", to(1, 1, 0, 11));
-	ATF_CHECK_STREQ("-", to(1, 1, 0, 12));
-	ATF_CHECK_EQ(1, counted(1, VALE_LEARN_C_DROP_LIMIT));
-	end();
-}
-
 TEST(aware, "A switch has VLANs if a port has: rings know it as ports come "
     "and go and rules are set")
 {
@@ -361,56 +285,6 @@ TEST(guards, "A guard drops and counts what its port must not send, before it "
 	end();
 }
 
-TEST(others, "Mirrors and private ports with VLANs")
-{
-	vale_learn_init(&vl, seed);
-	add(0, "vale0:vm0");
-	add(1, "vale0:vm1");
-	add(2, "vale0:up");
-	add(3, "vale0:mon");
-	rule(VALE_LEARN_VLAN, "vm*=10 mon=20");
-	rule(VALE_LEARN_TRUNK, "up=10");
-	rule(VALE_LEARN_MIRROR, "mon");
-	ATF_CHECK_STREQ("1 10:2+3", to(0, 1, 0, NONE));
-	ATF_CHECK_STREQ("0 10:3", to(1, 2, 1, NONE));
-	rule(VALE_LEARN_PRIVATE, "vm*");
-	ATF_CHECK_STREQ(" 10:2+3", to(0, 1, 0, NONE));
-	ATF_CHECK_STREQ("-", to(1, 2, 1, NONE));
-	ATF_CHECK_EQ(1, counted(1, VALE_LEARN_C_DROP_PRIVATE));
-	ATF_CHECK_STREQ("0 10:3", to(2, 3, 1, 10));
-	ATF_CHECK_STREQ("-", to(3, 4, 1, NONE));
-	ATF_CHECK_EQ(1, counted(3, VALE_LEARN_C_DROP_MIRROR));
-	/* A mirror gets what is in no VLAN as it is. */
-	rule(VALE_LEARN_PRIVATE, "");
-	add(4, "vale0:any");
-	ATF_CHECK_STREQ("3 0:", to(4, 5, 0, NONE));
-	end();
-}
-
-TEST(reserved, "Frames to 01:80:c2:00:00:00 to 0f pass, or are dropped with "
-    "reserved=0")
-{
-	unsigned int i, ruled;
-
-	vale_learn_init(&vl, seed);
-	add(0, "vale0:a");
-	add(1, "vale0:b");
-	for (ruled = 0; ruled < 2; ruled++) {
-		for (i = 0; i <= 16; i++)
-			ATF_CHECK_STREQ("1 0:", to(0, 1, RESERVED + i, NONE));
-		vale_learn_set_reserved(&vl, false);
-		for (i = 0; i < 16; i++)
-			ATF_CHECK_STREQ("-", to(0, 1, RESERVED + i, NONE));
-		ATF_CHECK_STREQ("1 0:", to(0, 1, RESERVED + 16, NONE));
-		ATF_CHECK_STREQ("1 0:", to(0, 1, 0, NONE));
-		ATF_CHECK_EQ((ruled + 1) * 16,
-		    counted(0, VALE_LEARN_C_DROP_RESERVED));
-		vale_learn_set_reserved(&vl, true);
-		rule(VALE_LEARN_SOURCE, "02:00:00:00:00:01");
-	}
-	end();
-}
-
 TEST(cut, "A tag that is cut off is refused where there are VLANs")
 {
 	struct vale_learn_plan plan;
@@ -505,7 +379,9 @@ TEST(info, "A port's state has its VLANs and its guard")
 	rule(VALE_LEARN_NATIVE, "a=7");
 	rule(VALE_LEARN_SOURCE, "a=02:00:00:00:00:01+02:00:00:00:00:02");
 	rule(VALE_LEARN_IP, "a=192.0.2.1+192.0.2.2+::1");
+	rule(VALE_LEARN_LIMIT, "a=6");
 	vale_learn_port_info(&vl, 0, &info);
+	ATF_CHECK_EQ(6, info.lpi_limit);
 	ATF_CHECK_EQ(10, info.lpi_vlan);
 	ATF_CHECK_EQ(0, info.lpi_trunk);
 	ATF_CHECK_EQ(0, info.lpi_native);
@@ -573,6 +449,7 @@ TEST(threads, "A port sends on several rings while ports in VLANs are added")
  * and what each port is.
  */
 #define	PORTS		6
+static const unsigned int place[PORTS] = { 0, 1, 63, 64, 100, 253 };
 #define	STATIONS	8
 #define	VLANS		5
 enum mode { ANY, ACCESS, TRUNK };
@@ -583,6 +460,7 @@ static struct model {
 	bool		mo_private, mo_mirror;
 	unsigned int	mo_guard;	/* stations, a bit for each; 0: any */
 } model[PORTS];
+static uint64_t	count[PORTS][VALE_LEARN_NCOUNTERS];
 static int	learned[STATIONS][VLANS];	/* port, or -1 */
 static bool	pass;
 static uint32_t	rnd;
@@ -775,23 +653,45 @@ model_send(unsigned int port, unsigned int src, unsigned int dst, uint32_t tci,
 	int to_port;
 
 	memset(got, 0, PORTS * sizeof(*got));
-	if (model[port].mo_mirror || (model[port].mo_guard != 0 &&
-	    (model[port].mo_guard >> src & 1) == 0))
+	count[port][VALE_LEARN_C_FRAME]++;
+	count[port][VALE_LEARN_C_BYTE] += FRAME;
+	if (model[port].mo_mirror) {
+		count[port][VALE_LEARN_C_DROP_MIRROR]++;
 		return (0);
+	}
+	if (model[port].mo_guard != 0 &&
+	    (model[port].mo_guard >> src & 1) == 0) {
+		count[port][VALE_LEARN_C_DROP_SOURCE]++;
+		return (0);
+	}
 	if (model_aware())
 		v = model_vlan(port, tci);
-	if (v == VLANS)
+	if (v == VLANS) {
+		count[port][VALE_LEARN_C_DROP_VLAN]++;
 		return (0);
+	}
+	if (learned[src][v] != (int)port)
+		count[port][learned[src][v] == -1 ? VALE_LEARN_C_LEARNED :
+		    VALE_LEARN_C_MOVED]++;
 	learned[src][v] = port;
 	to_port = dst != 0 && dst < STATIONS ? learned[dst][v] : -1;
 	if (to_port != -1 && !model_member(to_port, v))
 		to_port = -1;
-	if (to_port == (int)port || (to_port != -1 &&
-	    model[port].mo_private && model[to_port].mo_private &&
-	    !model[to_port].mo_mirror))
+	if (to_port == (int)port) {
+		count[port][VALE_LEARN_C_DROP_SELF]++;
 		return (v);
-	if (!pass && dst >= RESERVED && dst < RESERVED + 16)
+	}
+	if (to_port != -1 && model[port].mo_private &&
+	    model[to_port].mo_private && !model[to_port].mo_mirror) {
+		count[port][VALE_LEARN_C_DROP_PRIVATE]++;
 		return (v);
+	}
+	if (!pass && dst >= RESERVED && dst < RESERVED + 16) {
+		count[port][VALE_LEARN_C_DROP_RESERVED]++;
+		return (v);
+	}
+	if (to_port == -1)
+		count[port][VALE_LEARN_C_FLOOD]++;
 	for (i = 0; i < PORTS; i++) {
 		if (i == port || (!model[i].mo_mirror && (!model_member(i, v) ||
 		    (to_port != -1 ? i != (unsigned int)to_port :
@@ -850,13 +750,13 @@ send_random(unsigned int sent[4])
 		tci = priority[test_below(&rnd, 3)] |
 		    test_below(&rnd, VLANS);
 	write_frame(frame, src, dst, tci, sizeof(frame));
-	(void)send_frame(port, frame, sizeof(frame), &plan);
+	(void)send_frame(place[port], frame, sizeof(frame), &plan);
 	vlan = model_send(port, src, dst, tci, got);
 	for (i = 0; i < PORTS; i++) {
 		form = 0;
-		if (vale_learn_set_has(&plan.lpn_to[0], i))
+		if (vale_learn_set_has(&plan.lpn_to[0], place[i]))
 			form = plan.lpn_vlan == 0 ? 1 : 2;
-		if (vale_learn_set_has(&plan.lpn_to[1], i)) {
+		if (vale_learn_set_has(&plan.lpn_to[1], place[i])) {
 			ATF_REQUIRE_EQ(0, form);
 			form = 3;
 		}
@@ -869,17 +769,19 @@ send_random(unsigned int sent[4])
 }
 
 TEST(random, "Random frames under random rules go where a simple model sends "
-    "them, in the form that it gives them")
+    "them, in the form that it gives them, and are counted")
 {
-	unsigned int i, round, sent[4] = { 0 };
+	unsigned int c, i, round, sent[4] = { 0 };
 	char name[16];
 
 	vale_learn_init(&vl, seed);
 	memset(learned, 0xff, sizeof(learned));
 	for (i = 0; i < PORTS; i++) {
 		snprintf(name, sizeof(name), "vale0:p%u", i);
-		add(i, name);
+		add(place[i], name);
 	}
+	/* The default. */
+	ATF_CHECK(vl.vl_reserved);
 	for (rnd = 45, round = 0; round < 2000; round++) {
 		model_change();
 		for (i = 0; i < 50; i++)
@@ -889,6 +791,11 @@ TEST(random, "Random frames under random rules go where a simple model sends "
 	    sent[2], sent[3]);
 	for (i = 0; i < 4; i++)
 		ATF_CHECK(sent[i] > 10000);
+	for (i = 0; i < PORTS; i++)
+		for (c = 0; c < VALE_LEARN_NCOUNTERS; c++)
+			ATF_CHECK_EQ_MSG(count[i][c], counted(place[i], c),
+			    "port %u, counter %u: %ju", i, c,
+			    (uintmax_t)counted(place[i], c));
 	end();
 }
 

@@ -115,6 +115,7 @@ struct capture {
 	uint64_t	 frames;
 	const struct bpf_program *filter; /* or NULL */
 	uint32_t	 slots;
+	const char	*user;		/* whom it has become, or NULL */
 	unsigned int	 nports;
 	struct {
 		const char	*name;
@@ -275,6 +276,17 @@ reopen(struct capture *c)
 	return (true);
 }
 
+/* End: a port is lost, with errno. */
+static void __dead2
+lost(const struct capture *c, const char *name)
+{
+	if (c->user != NULL && (errno == EPERM || errno == EACCES))
+		errx(EX_NOPERM, "%s: valed has restarted, and only "
+		    "administrators of valed may capture it: -Z %s", name,
+		    c->user);
+	err(EX_UNAVAILABLE, "%s", name);
+}
+
 /*
  * Write what is in the ring of port number `i', up to the end of the last file.
  * False: there was nothing, and its descriptor tells of the next one.
@@ -290,7 +302,7 @@ capture_port(struct capture *c, unsigned int i)
 
 	if (vale_rxsync(c->port[i].monitor) == -1) {
 		if (errno != ENXIO || !reopen(c))
-			err(EX_UNAVAILABLE, "%s", c->port[i].name);
+			lost(c, c->port[i].name);
 		/* None would tell of a frame before a sync. */
 		return (true);
 	}
@@ -654,6 +666,7 @@ main(int argc, char **argv)
 		port_open(&c, *ports);
 	if (o.user != NULL)
 		become(o.user);
+	c.user = o.user;
 	cap_files_open(&o.files);
 	file_begin(&c);
 	capture(&c);

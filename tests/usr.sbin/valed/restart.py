@@ -1780,6 +1780,20 @@ def programs():
         cap.send_signal(signal.SIGINT)
         assert cap.wait(WAIT_S) == 0, cap.stderr.read()
         v.check_rest()
+        # One that is no longer an administrator's cannot go on, and says so.
+        if os.getuid() == 0:
+            os.chmod(".", 0o777)
+            cap = subprocess.Popen(
+                [CAP, "-Z", "nobody", "-w", "his.pcapng", "vale0:vm1"],
+                env=env, stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: os.path.exists("his.pcapng") and
+                       os.path.getsize("his.pcapng") > 0, "the capture")
+            v.restart()
+            assert cap.wait(WAIT_S) == 77, cap.stderr.read()
+            said = cap.stderr.read()
+            assert said == ("vale-cap: vale0:vm1: valed has restarted, and "
+                            "only administrators of valed may capture it: -Z "
+                            "nobody\n"), said
         # Another one ends with valed.
         cap = subprocess.Popen([CAP, "-w", "other.pcapng", "vale0:vm1"],
                                env=env, stderr=subprocess.PIPE, text=True)

@@ -229,8 +229,9 @@ int	vale_setting_preset_all(const char *name,
 
 /*
  * Set a setting of a switch or port that is not there, when the switch or port
- * comes next: only then, and in place of what is preset.  Any thread.  Returns
- * 0, or -1 with what vale_error() returns and errno: EINVAL, ENOMEM.
+ * comes next: only then, and in place of what is preset, unless that is changed
+ * before.  Any thread.  Returns 0, or -1 with what vale_error() returns and
+ * errno: EINVAL, ENOMEM.
  */
 int	vale_setting_once(const char *name, unsigned int setting,
 	    const struct vale_setting_value *value);

@@ -60,14 +60,21 @@ preset_next(const char *name, unsigned int setting)
 	return (pre != NULL ? pre : preset_find(name, setting, false));
 }
 
+/* Remove a value, unless it is NULL. */
+static void
+preset_remove(struct preset *pre)
+{
+	if (pre != NULL)
+		LIST_REMOVE(pre, pre_link);
+	free(pre);
+}
+
 /* Note that a value has been set: remove a value that was to be set once. */
 static void
 preset_used(struct preset *pre)
 {
-	if (pre->pre_once) {
-		LIST_REMOVE(pre, pre_link);
-		free(pre);
-	}
+	if (pre->pre_once)
+		preset_remove(pre);
 }
 
 static bool
@@ -185,18 +192,16 @@ vale_preset_change(const char *name, const struct vale_setting_change *sc,
 		pre = preset_find(name, sc[i].sc_setting, false);
 		if (sc[i].sc_preset)
 			pre->pre_value = sc[i].sc_value;
-		else if (pre != NULL) {
-			LIST_REMOVE(pre, pre_link);
-			free(pre);
-		}
+		else
+			preset_remove(pre);
+		/* A value for once is older. */
+		preset_remove(preset_find(name, sc[i].sc_setting, true));
 	}
 	return (0);
 
 fail:
-	while (nmade-- > 0) {
-		LIST_REMOVE(made[nmade], pre_link);
-		free(made[nmade]);
-	}
+	while (nmade-- > 0)
+		preset_remove(made[nmade]);
 	return (vale_setting_error(ENOMEM, "%s", strerror(ENOMEM)));
 }
 

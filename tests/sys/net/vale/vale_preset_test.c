@@ -123,6 +123,28 @@ TEST(once_left, "A preset setting that does not go with one for the next port "
 	vale_close(d);
 }
 
+TEST(once_before, "What is preset afterwards, or no longer, holds for the next "
+    "port, too")
+{
+	struct vale_setting_value value[VALE_NSETTINGS];
+	struct vale_desc *d;
+
+	keep("vlan", "10", false);
+	keep("vlan", "5", true);
+	keep("limit", "3", true);
+	keep("weight", "9", true);
+	keep("vlan", "20", false);
+	keep("limit", NULL, false);
+	d = t_open(PORT, 16, 16);
+	ATF_REQUIRE_EQ(0, vale_setting_get(PORT, VALE_OF_PORT, value));
+	ATF_CHECK_EQ(20, value[change("vlan", NULL).sc_setting].sv_number);
+	ATF_CHECK_EQ(0, value[change("limit", NULL).sc_setting].sv_number);
+	/* Others are as they were. */
+	ATF_CHECK_EQ(9, value[change("weight", NULL).sc_setting].sv_number);
+	vale_close(d);
+	keep("vlan", NULL, false);
+}
+
 TEST(random, "Any sequence of preset settings, and of ports that come and go, "
     "ends with ports that have what is preset")
 {

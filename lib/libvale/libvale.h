@@ -469,8 +469,8 @@ int	vale_get(const char *name, const char *setting, char *text,
 /*
  * Tell the switch the port's own Ethernet address, for the setting source=own.
  * All zeros, the default: the port has none.  Only in vale_switch.c.  Takes
- * effect when source=own is set; now, if vale_setting_preset() has it.  Returns
- * 0, or -1 with ENOMEM: the port may then send from any address.
+ * effect when source=own is set; now, if vale_setting_preset_all() has it.
+ * Returns 0, or -1 with ENOMEM: the port may then send from any address.
  */
 int	vale_set_address(struct vale_desc *d, const uint8_t addr[6]);
 

@@ -209,16 +209,12 @@ vale_setting_set(const char *name, unsigned int setting,
 int	vale_setting_check(unsigned int setting,
 	    const struct vale_setting_value *value);
 
-/* Preset one setting: vale_setting_preset_all().  NULL: set the default. */
-int	vale_setting_preset(const char *name, unsigned int setting,
-	    const struct vale_setting_value *value);
-
 /*
  * Preset `n' settings, at least one, of a switch or port that need not be
  * there: set them now, if the switch or port is there, and each time that the
- * switch or port comes, before a frame passes.  A port that comes meanwhile, and each frame,
- * sees all of these settings or none.  A mirror that finds no space when its
- * port comes is left out.  Any thread.  Returns 0, or -1 with errno and what
+ * switch or port comes, before a frame passes.  A port that comes meanwhile,
+ * and each frame, sees all of these settings or none.  A mirror that finds no
+ * space when its port comes is left out.  Any thread.  Returns 0, or -1 with errno and what
  * vale_error() returns.  Then either nothing has changed, because of a value or
  * for lack of memory, and *failed is `n'; or all settings are preset, and set
  * but for sc[*failed], the first that failed, and perhaps later ones.

@@ -228,19 +228,6 @@ vale_setting_preset_all(const char *name, const struct vale_setting_change *sc,
 }
 
 int
-vale_setting_preset(const char *name, unsigned int setting,
-    const struct vale_setting_value *value)
-{
-	struct vale_setting_change sc = { .sc_setting = setting,
-	    .sc_preset = value != NULL };
-	unsigned int failed;
-
-	if (value != NULL)
-		sc.sc_value = *value;
-	return (vale_setting_preset_all(name, &sc, 1, &failed));
-}
-
-int
 vale_setting_once(const char *name, unsigned int setting,
     const struct vale_setting_value *value)
 {

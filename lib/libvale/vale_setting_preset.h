@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 
-/* Settings that are preset for switches and ports: vale_setting_preset(). */
+/* Settings that are preset: vale_setting_preset_all(). */
 
 #ifndef _VALE_SETTING_PRESET_H_
 #define	_VALE_SETTING_PRESET_H_

@@ -181,16 +181,20 @@ static void
 settings_start(void)
 {
 	const struct valed_setting *st = opt.vo_settings.vss_list;
-	unsigned int n = opt.vo_settings.vss_n;
+	unsigned int failed, n = opt.vo_settings.vss_n;
+	struct vale_setting_change sc;
 
-	for (; n > 0; st++, n--)
-		if (vale_setting_preset(st->vst_name, st->vst_setting,
-		    &st->vst_value) == -1) {
+	for (; n > 0; st++, n--) {
+		sc = (struct vale_setting_change){ .sc_preset = true,
+		    .sc_setting = st->vst_setting, .sc_value = st->vst_value };
+		if (vale_setting_preset_all(st->vst_name, &sc, 1, &failed) ==
+		    -1) {
 			warnx("%s: %s=: %s", st->vst_name,
 			    vale_setting_table[st->vst_setting].se_name,
 			    vale_error());
 			give_up(EX_OSERR);
 		}
+	}
 	valed_reload_begin(&opt);
 }
 

@@ -175,7 +175,9 @@ TEST(move, "An adapter is moved to another port, and what came to both is "
 TEST(move_link, "The guest sees the link of the new port, and no change if "
     "that is the same")
 {
-	const struct vale_setting_value down = { .sv_text = "down" };
+	const struct vale_setting_change down = { .sc_preset = true,
+	    .sc_setting = VALE_SETTING_LINK, .sc_value.sv_text = "down" };
+	unsigned int failed;
 
 	start();
 	put(E82545_CTRL, E82545_CTRL_SLU);
@@ -183,8 +185,8 @@ TEST(move_link, "The guest sees the link of the new port, and no change if "
 	ATF_CHECK_EQ(0, move("vale0:b", "b"));
 	ATF_CHECK_EQ(0, e82545_read(ad->dev, E82545_BAR_MEM, E82545_ICR, 4) &
 	    E82545_ICR_LSC);
-	ATF_REQUIRE_EQ(0, vale_setting_preset("vale0:c", VALE_SETTING_LINK,
-	    &down));
+	ATF_REQUIRE_EQ(0, vale_setting_preset_all("vale0:c", &down, 1,
+	    &failed));
 	ATF_CHECK_EQ(0, move("vale0:c", "c"));
 	ATF_CHECK_EQ(E82545_ICR_LSC, e82545_read(ad->dev, E82545_BAR_MEM,
 	    E82545_ICR, 4) & E82545_ICR_LSC);

@@ -248,6 +248,20 @@ TEST(values, "What is set is read back; an invalid value is refused and "
 	vale_close(b);
 }
 
+/* Preset one setting; NULL: no longer. */
+static int
+preset_one(const char *name, unsigned int setting,
+    const struct vale_setting_value *value)
+{
+	struct vale_setting_change sc = { .sc_setting = setting,
+	    .sc_preset = value != NULL };
+	unsigned int failed;
+
+	if (value != NULL)
+		sc.sc_value = *value;
+	return (vale_setting_preset_all(name, &sc, 1, &failed));
+}
+
 /* Keep a setting of valectl(8)'s form; NULL: no longer. */
 static int
 set_preset(const char *name, const char *setting, const char *text)
@@ -257,9 +271,9 @@ set_preset(const char *name, const char *setting, const char *text)
 
 	ATF_REQUIRE(i < VALE_NSETTINGS);
 	if (text == NULL)
-		return (vale_setting_preset(name, i, NULL));
+		return (preset_one(name, i, NULL));
 	ATF_REQUIRE_EQ(0, vale_setting_parse(i, text, &value));
-	return (vale_setting_preset(name, i, &value));
+	return (preset_one(name, i, &value));
 }
 
 static void
@@ -359,7 +373,7 @@ TEST(preset_changes, "One that is preset changes in place, and a port that "
 	/* What is wrong is not preset. */
 	memset(&value, 0, sizeof(value));
 	value.sv_number = 4095;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, preset_one("valet0:a",
 	    VALE_SETTING_VLAN, &value) == -1);
 	ATF_CHECK_STREQ("the VLAN must be 0 to 4094", vale_error());
 	ATF_CHECK_ERRNO(EINVAL, set_preset("valet0:a", "ip", "192.0.2") == -1);
@@ -367,10 +381,10 @@ TEST(preset_changes, "One that is preset changes in place, and a port that "
 	ATF_CHECK_ERRNO(EINVAL, set_preset("valet0:a", "source", "me") == -1);
 	value.sv_number = VALE_MIRROR_TX;
 	strlcpy(value.sv_text, "eth0", sizeof(value.sv_text));
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, preset_one("valet0:a",
 	    VALE_SETTING_MIRROR, &value) == -1);
 	value.sv_number = UINT64_MAX;
-	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset("valet0:a",
+	ATF_CHECK_ERRNO(EINVAL, preset_one("valet0:a",
 	    VALE_SETTING_RATE, &value) == -1);
 	is_set("valet0:a", "vlan", "11");
 	is_set("valet0:a", "mirror", "no");

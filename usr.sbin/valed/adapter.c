@@ -550,15 +550,8 @@ change(struct adapter *ad, const struct adapter_config *config, bool move)
 		ad->config.ac_announce = config->ac_announce;
 	}
 	ad->moved = false;
-	ad->change = (struct adapter_change){ .ch_pending = true,
-	    .ch_quiesce = ad->change.ch_quiesce,
-	    .ch_save = ad->change.ch_save,
-	    .ch_itr_256ns = config->ac_itr_256ns,
-	    .ch_itr_min_256ns = config->ac_itr_min_256ns,
-	    .ch_mtu = config->ac_mtu,
-	    .ch_poll_us = config->ac_poll_us,
-	    .ch_direct = config->ac_direct,
-	    .ch_move = move ? config : NULL };
+	ad->change.ch_pending = true;
+	ad->change.ch_move = move ? config : NULL;
 	pthread_mutex_unlock(&ad->mtx);
 	adapter_post(ad);
 }

@@ -67,14 +67,9 @@ struct adapter {
 	bool			 saved;		/* adapter_keep_save()
 						   returned */
 	struct adapter_change {
-		bool		 ch_pending;
+		bool		 ch_pending;	/* to what config has */
 		bool		 ch_quiesce;	/* adapter_quiesce() */
 		bool		 ch_save;	/* adapter_save() */
-		uint32_t	 ch_itr_256ns;
-		uint32_t	 ch_itr_min_256ns;
-		uint32_t	 ch_mtu;
-		uint32_t	 ch_poll_us;
-		bool		 ch_direct;
 		const struct adapter_config *ch_move; /* adapter_move() */
 	}			 change;	/* adapter_change() */
 	int			 error;		/* of the last step, or 0 */

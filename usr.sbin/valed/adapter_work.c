@@ -200,6 +200,7 @@ adapter_work(void *arg)
 static void
 adapter_changes(struct adapter *ad)
 {
+	struct adapter_config config;
 	struct adapter_change ch;
 	int error = 0;
 
@@ -219,10 +220,14 @@ adapter_changes(struct adapter *ad)
 	if (ch.ch_move != NULL)
 		error = adapter_port_move(ad, ch.ch_move);
 	if (ch.ch_pending && error == 0) {
-		e82545_change(ad->dev, ch.ch_itr_256ns, ch.ch_itr_min_256ns,
-		    adapter_net_frame_max(ch.ch_mtu));
-		adapter_port_direct(ad, ch.ch_direct);
-		loop_poll(ch.ch_poll_us * NS_PER_US);
+		pthread_mutex_lock(&ad->mtx);
+		config = ad->config;
+		pthread_mutex_unlock(&ad->mtx);
+		e82545_change(ad->dev, config.ac_itr_256ns,
+		    config.ac_itr_min_256ns,
+		    adapter_net_frame_max(config.ac_mtu));
+		adapter_port_direct(ad, config.ac_direct);
+		loop_poll(config.ac_poll_us * NS_PER_US);
 	}
 	if (ch.ch_move == NULL)
 		return;

@@ -19,26 +19,10 @@
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 
-HOST_TEST(reset_values, host_create(HOST_RAM), "Each register's value after "
-    "power-up")
+HOST_TEST(registers, host_create(HOST_RAM), "Values after reset, bits that can "
+    "be written, and offsets without a register")
 {
-	check_reset_values(h);
-}
-
-HOST_TEST(writable_bits, host_create(HOST_RAM), "Each register keeps its "
-    "writable bits, and no others")
-{
-	check_writable(h, regs, nregs);
-	/* No write changed another register. */
-	host_rd(h, E82545_ICR);
-	check_reset_values(h);
-}
-
-HOST_TEST(nowhere, host_create(HOST_RAM), "Offsets without a register read as "
-    "0 and ignore writes")
-{
-	check_nowhere(h, regs, nregs);
-	check_reset_values(h);
+	check_registers(h, regs, nregs);
 }
 
 TEST(access_rules, "Accesses of other sizes, and beyond the BAR")

@@ -60,6 +60,8 @@ check_reset_rows(struct host *h, const struct reg *rows, size_t n)
 		ATF_CHECK_MSG(v == rows[i].reset, "%s[%u] (%#x): %#x, not %#x",
 		    rows[i].name, j, o, v, rows[i].reset);
 	}
+	/* Reading has taken this semaphore of an 82574L. */
+	host_wr(h, 0x5b50, 0);
 }
 
 void
@@ -68,7 +70,7 @@ check_reset_values(struct host *h)
 	check_reset_rows(h, regs, nregs);
 }
 
-void
+static void
 check_writable(struct host *h, const struct reg *rows, size_t n)
 {
 	unsigned int i, j, k;
@@ -90,7 +92,7 @@ check_writable(struct host *h, const struct reg *rows, size_t n)
 	}
 }
 
-void
+static void
 check_nowhere(struct host *h, const struct reg *rows, size_t n)
 {
 	static bool known[E82545_BAR_MEM_SIZE / 4];
@@ -108,6 +110,18 @@ check_nowhere(struct host *h, const struct reg *rows, size_t n)
 		host_wr(h, o, ALL);
 		ATF_CHECK_EQ_MSG(0, host_rd(h, o), "%#x", o);
 	}
+}
+
+void
+check_registers(struct host *h, const struct reg *rows, size_t n)
+{
+	check_reset_rows(h, rows, n);
+	check_writable(h, rows, n);
+	/* No write changed another register. */
+	host_rd(h, E82545_ICR);
+	check_reset_rows(h, rows, n);
+	check_nowhere(h, rows, n);
+	check_reset_rows(h, rows, n);
 }
 
 void

@@ -113,12 +113,11 @@ extern const uint32_t reg_patterns[4];
 void	check_reset_rows(struct host *h, const struct reg *rows, size_t n);
 void	check_reset_values(struct host *h);
 /*
- * Check that each register keeps its writable bits, and no others.  It has its
- * value after reset then.
+ * Check that as well, that each register keeps its writable bits, and no others,
+ * and that other offsets read as 0 and ignore writes.  Registers have their
+ * values after reset then.
  */
-void	check_writable(struct host *h, const struct reg *rows, size_t n);
-/* Check that other offsets read as 0 and ignore writes. */
-void	check_nowhere(struct host *h, const struct reg *rows, size_t n);
+void	check_registers(struct host *h, const struct reg *rows, size_t n);
 
 /*
  * Shift `n' bits, the first one first, into the EEPROM through EECD, or out of

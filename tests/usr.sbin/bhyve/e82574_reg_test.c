@@ -101,26 +101,15 @@ static const struct reg lregs[] = {
 	REGS_COMMON
 };
 
-static void
-check_reset(struct host *h)
-{
-	check_reset_rows(h, lregs, nitems(lregs));
-	host_wr(h, 0x5b50, 0);	/* reading has taken this semaphore */
-}
-
 HOST_TEST(registers, host_create_82574(HOST_RAM), "Values after reset, bits "
     "that can be written, and offsets without a register")
 {
-	check_reset(h);
-	check_writable(h, lregs, nitems(lregs));
-	check_nowhere(h, lregs, nitems(lregs));
-	host_rd(h, E82545_ICR);
-	check_reset(h);
+	check_registers(h, lregs, nitems(lregs));
 	/* A reset brings all of them back. */
 	host_wr(h, E82574_IVAR, ALL);
 	host_wr(h, E82574_SWSM2, ALL);
 	host_set(h, E82545_CTRL, E82545_CTRL_RST);
-	check_reset(h);
+	check_reset_rows(h, lregs, nitems(lregs));
 }
 
 static uint16_t

@@ -166,6 +166,7 @@ struct model_port {
 
 static struct model_port model[PORTS];
 static int	where[4096][PORTS];	/* station in VLAN: port, or -1 */
+static unsigned int refused[PORTS];	/* frames of a port */
 
 static uint32_t
 model_vlan(unsigned int p, uint32_t tci)
@@ -256,8 +257,10 @@ model_frame(struct sent *s, unsigned int p, bool vlans)
 
 	memset(s->to, 0, sizeof(s->to));
 	s->vlan = vlans ? model_vlan(p, s->tci) : 0;
-	if (s->vlan == T_NONE)
+	if (s->vlan == T_NONE) {
+		refused[p]++;
 		return;
+	}
 	where[s->vlan][s->src] = p;
 	dst = s->dst == EVERYBODY ? -1 : where[s->vlan][s->dst];
 	if (dst != -1 && vlans && !model_member(dst, s->vlan))
@@ -322,6 +325,7 @@ random_round(uint32_t round)
 	bool vlans = false;
 
 	memset(where, -1, sizeof(where));
+	memset(refused, 0, sizeof(refused));
 	t_ports_open(PORTS);
 	for (i = 0; i < PORTS; i++) {
 		model_set(i, test_random(&seed) % 4, &seed);
@@ -335,6 +339,8 @@ random_round(uint32_t round)
 	for (i = 0; i < 30; i++)
 		random_batch(test_random(&seed) % PORTS, &seed,
 		    test_random(&seed) % 2 != 0, vlans);
+	for (i = 0; i < PORTS; i++)
+		T_COUNT(t_port[i], TX_DROP_VLAN, refused[i]);
 	t_ports_close();
 }
 

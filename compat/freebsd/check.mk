@@ -81,7 +81,7 @@ CFLAGS=		-std=gnu11 ${_opt} -Wall -Wextra -Werror	\
 		-I${SRCTOP}/usr.sbin/bhyve		\
 		-I${SRCTOP}/lib/libframe		\
 		-I${SRCTOP}/lib/libvale			\
-		-I${SRCTOP}/lib/libvaleport		\
+		-I${SRCTOP}/lib/libpeer -I${SRCTOP}/lib/libvaleport \
 		-I${SRCTOP}/tests/testbed		\
 		-I${SRCTOP}/tests/usr.sbin/bhyve	\
 		-I${SRCTOP}/sys				\

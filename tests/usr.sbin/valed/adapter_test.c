@@ -5,79 +5,147 @@
  */
 
 /*
- * An adapter begins and ends: how it is configured, who waits for whom, and
- * what is undone if a step fails.
+ * An adapter's thread: what nobody waits for; when it announces its address,
+ * how often, and with which frame.  Each frame that arrives at another port of
+ * the switch is counted.
  */
 
 #include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <dev/e1000/e82545_reg.h>
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atf-c.h>
 
-#include "adapter_calls.h"
+#include "adapter.h"
+#include "adapter_config.h"
 #include "adapter_keep.h"
+#include "e82545.h"
 #include "event_stub.h"
-#include "fail_calls.h"
-#include "open_fds.h"
-#include "said.h"
+#include "frame_port.h"
+#include "libvale.h"
 #include "test.h"
+#include "vale_setting.h"
 #include "wait_until.h"
+#include "wrap.h"
 
-TEST(configures, "The model, the port and its descriptors are as configured")
+static struct adapter_config config;
+static struct adapter *ad;
+static struct vale_desc *other;
+static uint8_t	last = 7;		/* the last byte of the address */
+static struct timespec clock_now;	/* the kernel's, if 0 */
+static bool	stepping;		/* adapter_move() waits */
+static uint32_t	late;			/* a wait times out; atomic */
+static struct timespec waited;		/* until then */
+
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
 {
-	struct e82545_config want;
-
-	config.ac_itr_256ns = 1000;
-	config.ac_itr_min_256ns = 250;
-	config.ac_poll_us = 1000;
-	config.ac_csb = E82545_CSB_COMPAT;
-	config.ac_mtu = 1500;
-	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
-	memset(&want, 0, sizeof(want));
-	memcpy(want.ec_mac, "\2\0\0\0\0\7", 6);
-	want.ec_itr_256ns = 1000;
-	want.ec_itr_min_256ns = 250;
-	want.ec_csb = E82545_CSB_COMPAT;
-	start();
-	want.ec_name = ad->config.ac_name;
-	want.ec_memory = adapter_keep_model(ad, &want.ec_memory_size);
-	ATF_CHECK(want.ec_memory_size >= e82545_memory_size());
-	ATF_CHECK_EQ(0, memcmp(&want, &model, sizeof(want)));
-	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE_CSB, ad->vfu.vdev_pci.subdevice);
-	ATF_CHECK(ad->net.an_port->fp_offloads);
-	ATF_CHECK_EQ(1000000, polls_ns);
-	ATF_CHECK_STREQ("a", thread_name);
-	ATF_CHECK_EQ(1500 + E82545_HDRLEN_MAX,
-	    ad->net.an_port->fp_frame_max);
-	ATF_CHECK_EQ(0, memcmp(want.ec_mac, address, sizeof(address)));
-	ATF_CHECK_STREQ("vale0:a", addressed);
-	ATF_CHECK(sink == NULL);
-	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ad->timer_fd, F_GETFL) & O_NONBLOCK);
-	ATF_CHECK_EQ(O_NONBLOCK, fcntl(ad->work_fd, F_GETFL) & O_NONBLOCK);
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(ad->timer_fd, F_GETFD));
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(ad->work_fd, F_GETFD));
-	/* Frames wait in the port until there is a client. */
-	ATF_CHECK(ad->rx_stopped);
-	ATF_CHECK_EQ(3, events_on());
+	if (clock_now.tv_sec == 0 || clock != CLOCK_MONOTONIC)
+		return (__real_clock_gettime(clock, ts));
+	*ts = clock_now;
+	return (0);
 }
 
-TEST(defaults, "What is not configured is not set")
+WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mtx,
+    clockid_t clock, const struct timespec *ts)
 {
-	start();
-	ATF_CHECK_EQ(UINT32_MAX, ad->net.an_port->fp_frame_max);
-	ATF_CHECK(!model.ec_csb);
-	ATF_CHECK_EQ(E82545_PCI_SUBDEVICE, ad->vfu.vdev_pci.subdevice);
-	ATF_CHECK_EQ(-1, ad->vfu.vdev_irq.msi_fd);
-	ATF_CHECK_EQ(-1, ad->vfu.vdev_irq.intx_fd);
-	ATF_CHECK_EQ(0, model.ec_itr_256ns + model.ec_itr_min_256ns);
+	if (atomic_load_32(&late) != 0) {
+		ATF_CHECK_EQ(CLOCK_MONOTONIC, clock);
+		waited = *ts;
+		clock_now.tv_sec = 0;
+		atomic_store_32(&late, 0);
+		return (ETIMEDOUT);
+	}
+	if (!stepping)
+		return (__real_pthread_cond_clockwait(cond, mtx, clock, ts));
+	pthread_mutex_unlock(mtx);
+	ATF_CHECK(events_step() >= 1);
+	pthread_mutex_lock(mtx);
+	return (0);
+}
+
+static bool	found;			/* an earlier process has left one */
+static uint32_t	resumes;		/* atomic */
+static bool	interrupted;		/* the wait for adapter_go(), once */
+
+WRAP(int, sem_wait, sem_t *sem)
+{
+	if (!interrupted)
+		return (__real_sem_wait(sem));
+	interrupted = false;
+	errno = EINTR;
+	return (-1);
+}
+
+WRAP(bool, adapter_keep_found, struct adapter *p)
+{
+	wait_until(atomic_load_32(&late) == 0, "nobody waits");
+	return (found || __real_adapter_keep_found(p));
+}
+
+WRAP(void, adapter_keep_resume, struct adapter *p,
+    const struct e82545_config *model)
+{
+	atomic_add_32(&resumes, 1);
+	if (!found)
+		__real_adapter_keep_resume(p, model);
+}
+
+/* The adapter's thread opens the adapter, and this one then serves it. */
+void
+loop_run(void)
+{
+	pthread_exit(NULL);
+}
+
+int
+valed_sandbox_drop(void)
+{
+	return (0);
+}
+
+/* One round of the event loop, with an event that needs no work itself. */
+static void
+work(void)
+{
+	const uint64_t one = 1;
+
+	ATF_REQUIRE_EQ((ssize_t)sizeof(one), write(ad->work_fd, &one,
+	    sizeof(one)));
+	ATF_REQUIRE(events_step() >= 1);
+}
+
+/* Whether another thread has woken this one. */
+static bool
+posted(void)
+{
+	uint64_t n;
+
+	if (read(ad->work_fd, &n, sizeof(n)) == -1)
+		return (false);
+	ATF_CHECK_EQ(1, n);
+	ad->work_posted = 0;
+	return (true);
+}
+
+static void
+attach(void)
+{
+	ad->vfu.vdev_ops->vdo_attach(ad->vfu.vdev_arg);
+}
+
+static void
+detach(void)
+{
+	ad->vfu.vdev_ops->vdo_detach(ad->vfu.vdev_arg);
 }
 
 static unsigned int watched;
@@ -89,109 +157,56 @@ watch(struct adapter *ending)
 	watched++;
 }
 
-TEST(ends, "A signal interrupts no wait, and others are watched meanwhile; at "
-    "its end, all is undone, and freed")
-{
-	unsigned int i;
-
-	configure();
-	config.ac_direct = serves = true;
-	for (i = 0; i < 3; i++) {
-		interrupted = go_interrupted = i;
-		watched = 0;
-		ad = adapter_start(&config, i != 1 ? watch : NULL);
-		ATF_REQUIRE(ad != NULL);
-		ATF_CHECK(i == 1 ? watched == 0 : watched >= i);
-		ATF_CHECK_EQ(0, interrupted);
-		wait_until(atomic_load_32(&go_waits) == i + 1, "%u waits",
-		    go_waits);
-		ATF_CHECK(!adapter_ended(ad));
-		ad->live = malloc(8);
-		if (i == 0)
-			freed = ad->live;
-		adapter_stop(ad);
-		ATF_CHECK_EQ(i + 1, stops);
-		adapter_go(ad);
-		wait_until(adapter_ended(ad), "the thread's end");
-		ATF_CHECK(was_freed);
-		was_freed = false;
-		ATF_CHECK_STREQ("no sink;destroy;no port;", calls);
-		ATF_CHECK_EQ(0, events_used());
-	}
-}
-
-/* Whether the adapter is open that is being started. */
-static bool
-opened(void)
-{
-	struct adapter *a = __DECONST(struct adapter *, freed);
-	bool is;
-
-	pthread_mutex_lock(&a->mtx);
-	is = a->opened;
-	pthread_mutex_unlock(&a->mtx);
-	return (is);
-}
-
+/* Start the adapter; its thread does not yet serve. */
 static void
-watch_opened(struct adapter *ending __unused)
+start(void)
 {
-	watched++;
-	wait_until(opened(), "the adapter");
-}
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
-/* End the adapter, and wait for its thread. */
-static void
-end(void)
-{
-	adapter_stop(ad);
-	adapter_go(ad);
-	wait_until(adapter_ended(ad), "the thread's end");
-}
-
-TEST(told, "adapter_start() is woken when the adapter is open, and returns")
-{
-	configure();
-	serves = true;
-	patient = true;
+	config.ac_listen = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
+	    SOCK_CLOEXEC, 0);
+	/* The kernel finds a name. */
+	ATF_REQUIRE_EQ(0, bind(config.ac_listen, (void *)&sun,
+	    sizeof(sa_family_t)));
+	ATF_REQUIRE_EQ(0, listen(config.ac_listen, 8));
+	if (config.ac_backend[0] == '\0')
+		strlcpy(config.ac_backend, "vale0:a",
+		    sizeof(config.ac_backend));
+	strlcpy(config.ac_name, "a", sizeof(config.ac_name));
+	memcpy(config.ac_mac, "\2\0\0\0\0\7", 6);
 	ad = adapter_start(&config, watch);
 	ATF_REQUIRE(ad != NULL);
-	ATF_CHECK_EQ(1, clockwaits);
-	ATF_CHECK_EQ(0, watched);
-	end();
-	patient = false;
-	interrupted = 1;
-	clockwaits = 0;
-	ad = adapter_start(&config, watch_opened);
-	ATF_REQUIRE(ad != NULL);
-	ATF_CHECK_EQ(1, watched);
-	ATF_CHECK_EQ(1, clockwaits);
-	end();
 }
 
-TEST(resumes, "What an earlier process has left of one keeps nobody waiting")
+/* Its thread goes on until it would serve. */
+static void
+go(void)
 {
-	configure();
-	serves = true;
-	ad = adapter_start(&config, NULL);
-	ATF_REQUIRE(ad != NULL);
-	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
-	ATF_CHECK(adapter_resumed(ad));
-	end();
-	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
-	keep_found = true;
-	ad = adapter_start(&config, NULL);
-	ATF_REQUIRE(ad != NULL);
-	ATF_CHECK_EQ(1, atomic_load_32(&keep_resumes));
-	ATF_CHECK(!adapter_resumed(ad));
 	adapter_go(ad);
-	wait_until(adapter_resumed(ad), "that it goes on");
-	ATF_CHECK_EQ(2, atomic_load_32(&keep_resumes));
-	adapter_stop(ad);
-	wait_until(adapter_ended(ad), "the thread's end");
+	ATF_REQUIRE_EQ(0, pthread_join(ad->thread, NULL));
 }
 
-TEST(waits, "The main thread waits for a hundredth of a second at a time")
+TEST(resumes, "What an earlier process has left of an adapter keeps nobody "
+    "waiting who starts it")
+{
+	found = interrupted = true;
+	start();
+	ATF_CHECK_EQ(0, atomic_load_32(&resumes));
+	ATF_CHECK(!adapter_resumed(ad));
+	go();
+	ATF_CHECK_EQ(1, atomic_load_32(&resumes));
+	ATF_CHECK(adapter_resumed(ad));
+	/* One that is new is ready at once. */
+	found = false;
+	strlcpy(config.ac_backend, "vale0:b", sizeof(config.ac_backend));
+	start();
+	ATF_CHECK_EQ(2, atomic_load_32(&resumes));
+	ATF_CHECK(adapter_resumed(ad));
+	ATF_CHECK(ad->net.an_port->fp_offloads);
+}
+
+TEST(waits, "Who starts an adapter waits for 10 ms each time, and watches "
+    "others between")
 {
 	static const struct timespec rows[][2] = {
 		{ { 5, 0 }, { 5, 10000000 } },
@@ -201,160 +216,304 @@ TEST(waits, "The main thread waits for a hundredth of a second at a time")
 	};
 	unsigned int i;
 
-	configure();
-	serves = true;
 	for (i = 0; i < nitems(rows); i++) {
+		snprintf(config.ac_backend, sizeof(config.ac_backend),
+		    "vale0:%u", i);
 		clock_now = rows[i][0];
-		interrupted = 1;
+		atomic_store_32(&late, 1);
 		watched = 0;
-		ad = adapter_start(&config, watch);
-		ATF_REQUIRE(ad != NULL);
+		start();
+		ATF_CHECK(watched > 0);
 		ATF_CHECK_EQ_MSG(rows[i][1].tv_sec, waited.tv_sec, "%u", i);
 		ATF_CHECK_EQ_MSG(rows[i][1].tv_nsec, waited.tv_nsec, "%u", i);
-		ATF_CHECK(watched > 0);
-		clock_now.tv_sec = 0;
-		adapter_stop(ad);
-		adapter_go(ad);
-		wait_until(adapter_ended(ad), "the thread's end");
 	}
 }
 
-static volatile sig_atomic_t signals;
-
+/* An adapter that has a client without a driver, and somebody who listens. */
 static void
-count_signal(int sig __unused)
+begin(bool on)
 {
-	signals++;
+	other = vale_open("vale0:other", NULL);
+	ATF_REQUIRE(other != NULL);
+	config.ac_announce = on;
+	clock_now.tv_sec = 1000;
+	start();
+	go();
+	ad->thread = ad->vfu.vdev_thread = pthread_self();
+	attach();
+	work();
 }
 
-TEST(watches, "A call that three checks find is interrupted")
+/* The guest's driver turns bus mastering on or off. */
+static void
+master(bool on)
+{
+	const uint16_t command = on ? 7 : 3;
+
+	vfu_pci_write(&ad->vfu.vdev_pci, 4, &command, sizeof(command));
+	ad->vfu.vdev_ops->vdo_bus_master(ad->vfu.vdev_arg, on);
+	work();
+}
+
+/* What the main thread tells in another second. */
+static void
+second(bool up, bool came)
+{
+	clock_now.tv_sec++;
+	adapter_uplink(ad, up, came);
+	adapter_listen(ad);
+	work();
+}
+
+/* How many frames have come, each of which is a request for the address. */
+static unsigned int
+announced(void)
+{
+	const uint8_t request[60] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, last,
+		0x80, 0x35,
+		0, 1, 8, 0, 6, 4, 0, 3,
+		2, 0, 0, 0, 0, last, 0, 0, 0, 0,
+		2, 0, 0, 0, 0, last, 0, 0, 0, 0,
+	};
+	struct netmap_ring *ring = other->rxring;
+	struct netmap_slot *slot;
+	unsigned int n;
+
+	ATF_REQUIRE_EQ(0, vale_rxsync(other));
+	for (n = 0; ring->head != ring->tail; n++) {
+		slot = &ring->slot[ring->head];
+		ATF_REQUIRE_EQ(sizeof(request), slot->len);
+		ATF_CHECK_EQ(0, memcmp(NETMAP_BUF(ring, slot->buf_idx),
+		    request, sizeof(request)));
+		ring->head = ring->cur = nm_ring_next(ring, ring->head);
+	}
+	return (n);
+}
+
+/* So many frames have come since the last check, and `all' are counted. */
+static void
+check(unsigned int n, unsigned int all)
+{
+	const unsigned int got = announced();
+
+	ATF_CHECK_EQ_MSG(n, got, "%u frames, not %u", got, n);
+	ATF_CHECK_EQ_MSG(all, ad->announces, "%ju counted, not %u",
+	    (uintmax_t)ad->announces, all);
+}
+
+TEST(driver, "The address is announced when the guest's driver starts, once, "
+    "and at once, and not before")
+{
+	begin(true);
+	second(true, true);
+	second(true, false);
+	check(0, 0);
+	master(true);
+	check(1, 1);
+	work();
+	second(true, false);
+	second(true, false);
+	check(0, 1);
+	/* Another guest, or the same one again. */
+	detach();
+	attach();
+	work();
+	second(true, true);
+	check(0, 1);
+	master(true);
+	check(1, 2);
+}
+
+TEST(off, "Without the setting nothing is announced; it is changed in place")
+{
+	struct adapter_config changed_config;
+
+	begin(false);
+	second(true, true);
+	master(true);
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "down"));
+	work();
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	second(true, true);
+	check(0, 0);
+	changed_config = config;
+	changed_config.ac_announce = true;
+	adapter_change(ad, &changed_config);
+	work();
+	/* What has passed is not announced later. */
+	second(true, false);
+	check(0, 0);
+	second(true, true);
+	check(1, 1);
+	changed_config.ac_announce = false;
+	adapter_change(ad, &changed_config);
+	second(true, true);
+	check(0, 1);
+}
+
+TEST(uplinks, "Nothing is announced to a switch without an uplink; each uplink "
+    "that comes up gets an announcement")
+{
+	begin(true);
+	second(false, false);
+	master(true);
+	second(false, false);
+	check(0, 0);
+	/* There is one that has been there. */
+	second(true, false);
+	check(1, 1);
+	second(true, false);
+	check(0, 1);
+	/* Another one comes. */
+	second(true, true);
+	check(1, 2);
+	second(false, false);
+	second(false, false);
+	check(0, 2);
+	second(true, true);
+	check(1, 3);
+	master(false);
+	second(true, true);
+	check(0, 3);
+}
+
+TEST(rate, "Three announcements come at once, and then one a second")
 {
 	unsigned int i;
 
-	start();
-	signal(PEER_SIGNAL, count_signal);
-	ad->vfu.vdev_irq.calls = 2;
-	ad->vfu.vdev_server.calls = 4;
-	for (i = 0; i < 4; i++)
-		adapter_watch(ad);
-	ATF_CHECK_EQ(0, signals);
-	/* The third check of a call; it is the sum that counts. */
-	ad->vfu.vdev_irq.calls = 3;
-	adapter_watch(ad);
-	ad->vfu.vdev_irq.calls = 2;
-	ad->vfu.vdev_server.calls = 5;
-	adapter_watch(ad);
-	ATF_CHECK_EQ(0, signals);
-	adapter_watch(ad);
-	ATF_CHECK_EQ(1, signals);
+	begin(true);
+	second(true, false);
+	for (i = 0; i < 100; i++) {
+		master(false);
+		master(true);
+	}
+	check(3, 3);
+	/* The thread is woken for what waits. */
+	(void)posted();
+	clock_now.tv_nsec = 999999999;
+	adapter_listen(ad);
+	ATF_CHECK(posted());
+	work();
+	check(0, 3);
+	clock_now.tv_sec++;
+	clock_now.tv_nsec = 0;
+	adapter_listen(ad);
+	ATF_CHECK(posted());
+	work();
+	check(1, 4);
+	adapter_listen(ad);
+	ATF_CHECK(!posted());
+	/* What was not used is not saved up for more than three. */
+	clock_now.tv_sec += 100;
+	for (i = 0; i < 100; i++) {
+		master(false);
+		master(true);
+	}
+	check(3, 7);
 }
 
-/*
- * Start an adapter while call `n' fails.  Returns false if there are not so
- * many; counts in *refused those that kept the adapter from starting.
- */
-static bool
-start_failing(uint32_t n, unsigned int *refused)
+TEST(links, "The address is announced when the link of the port comes up, and "
+    "not while there is none")
 {
-	const unsigned int fds = open_fds();
-	const char *end_of, *name, *text;
-	char line[128];
-	bool failed;
-	int error;
-
-	was_freed = false;
-	errno = 0;
-	said_start();
-	fail_calls(NULL, n, 1);
-	ad = adapter_start(&config, NULL);
-	error = errno;
-	failed = fail_calls_end() > 0;
-	name = fail_calls_name();
-	text = said();
-	if (ad != NULL) {
-		end();
-		ATF_CHECK_STREQ_MSG("", text, "%s, call %u", name, n);
-		/* A thread may be without its name; no mutex fails here. */
-		ATF_CHECK_MSG(!failed || strcmp(name, "prctl") == 0 ||
-		    strcmp(name, "pthread_mutex_init") == 0, "%s, call %u",
-		    name, n);
-	} else {
-		ATF_REQUIRE(failed);
-		ATF_CHECK_MSG(error != 0, "%s, call %u", name, n);
-		/* One line; what is wrong with the port has its place. */
-		snprintf(line, sizeof(line), ": %s\n", strerror(error));
-		end_of = strchr(text, '\n');
-		ATF_REQUIRE_MSG(end_of != NULL && end_of[1] == '\0',
-		    "%s, call %u: %s", name, n, text);
-		ATF_CHECK_MSG(strncmp(text, "adapter_test: f:1: ", 19) == 0 ||
-		    (strncmp(text, "adapter_test: a: ", 17) == 0 &&
-		    strcmp(end_of + 1 - strlen(line), line) == 0),
-		    "%s, call %u: %s", name, n, text);
-		/* The first call is for its memory. */
-		ATF_CHECK_MSG(was_freed || n == 1, "%s, call %u", name, n);
-		++*refused;
-	}
-	ATF_CHECK_EQ_MSG(fds, open_fds(), "%s, call %u: %u", name, n,
-	    open_fds());
-	ATF_CHECK_EQ(0, events_used());
-	return (failed);
+	begin(true);
+	second(true, false);
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "down"));
+	work();
+	master(true);
+	second(true, true);
+	check(0, 0);
+	clock_now.tv_sec++;
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	check(1, 1);
+	clock_now.tv_sec++;
+	ATF_CHECK_EQ(0, vale_set("vale0:a", "link", "up"));
+	work();
+	check(0, 1);
 }
 
-TEST(fails, "A step that fails is named in one line, and undone")
+/* Move the adapter to another port. */
+static void
+move(const char *port)
 {
-	unsigned int fds, i, refused = 0;
-	const char *text;
-	uint32_t n = 0;
+	struct adapter_config new = ad->config;
 
-	configure();
-	strlcpy(config.ac_where, "f:1", sizeof(config.ac_where));
-	serves = true;
-	while (start_failing(++n, &refused))
-		continue;
-	ATF_CHECK_MSG(refused >= 10, "%u of %u", refused, n - 1);
-	serves = false;
-	fds = open_fds();
-	/* What no call of the system's fails for. */
-	for (i = 0; i < 2; i++) {
-		fail_at = i == 0 ? "address" : "sandbox";
-		said_start();
-		ATF_CHECK(adapter_start(&config, NULL) == NULL);
-		ATF_CHECK_EQ(ENOBUFS, errno);
-		ATF_CHECK_STREQ(i == 0 ? "adapter_test: a: address of the "
-		    "port: No buffer space available\n" : "adapter_test: a: "
-		    "capabilities: No buffer space available\n", said());
-		ATF_CHECK_EQ(fds, open_fds());
-		ATF_CHECK_EQ(0, events_used());
-	}
-	fail_at = NULL;
-	/* Each event. */
-	for (i = 1; i <= 2; i++) {
-		events_fail = i;
-		ATF_CHECK(adapter_start(&config, NULL) == NULL);
-		ATF_CHECK_EQ(ENOSPC, errno);
-		ATF_CHECK_EQ(fds, open_fds());
-		ATF_CHECK_EQ(0, events_used());
-	}
-	/* A port that cannot be opened has a sentence, and its place. */
-	strlcpy(config.ac_backend, "vale0:", sizeof(config.ac_backend));
-	said_start();
-	ATF_CHECK(adapter_start(&config, NULL) == NULL);
-	ATF_CHECK_EQ(EIO, errno);
-	text = said();
-	ATF_CHECK_MSG(strstr(text, ": f:1: backend=vale0:: ") != NULL, "%s",
-	    text);
-	ATF_CHECK(strstr(text, ": a: ") == NULL);
-	ATF_CHECK_EQ(fds, open_fds());
-	strlcpy(config.ac_backend, "vale0:a", sizeof(config.ac_backend));
-	events_fail = 3;
-	said_start();
-	ATF_CHECK(adapter_start(&config, NULL) == NULL);
-	ATF_CHECK_EQ(EIO, errno);
-	text = said();
-	ATF_CHECK_MSG(strstr(text, ": f:1: vale0:a: cannot wait for frames: ")
-	    != NULL, "%s", text);
-	ATF_CHECK_EQ(fds, open_fds());
-	ATF_CHECK_EQ(0, events_used());
+	strlcpy(new.ac_backend, port, sizeof(new.ac_backend));
+	clock_now.tv_sec++;
+	stepping = true;
+	ATF_CHECK_EQ(0, adapter_move(ad, &new, watch));
+	stepping = false;
+	work();
+}
+
+TEST(moves, "The address is announced at another port; a frame that could not "
+    "be sent does not count")
+{
+	begin(true);
+	second(true, false);
+	move("vale0:b");
+	check(0, 0);
+	master(true);
+	check(1, 1);
+	move("vale0:c");
+	check(1, 2);
+	/* Nowhere. */
+	move("none");
+	check(0, 2);
+	move("vale0:d");
+	check(1, 3);
+}
+
+/* The driver writes the first of the addresses that the guest receives. */
+static void
+set_address(uint8_t first, uint8_t end, bool valid)
+{
+	e82545_write(ad->dev, E82545_BAR_MEM, E82545_RAL(0), 4, first);
+	e82545_write(ad->dev, E82545_BAR_MEM, E82545_RAH(0), 4,
+	    (valid ? E82545_RAH_AV : 0) | end << 8);
+}
+
+TEST(address, "The address is that which the driver has set, if any; the next "
+    "client's is the adapter's own again")
+{
+	begin(true);
+	second(true, false);
+	master(true);
+	check(1, 1);
+	set_address(2, last = 9, true);
+	second(true, true);
+	check(1, 2);
+	set_address(2, last, false);
+	second(true, true);
+	check(0, 2);
+	/* No station has such an address. */
+	set_address(3, last, true);
+	second(true, true);
+	set_address(0, 0, true);
+	second(true, true);
+	check(0, 2);
+	set_address(2, last, true);
+	second(true, true);
+	check(1, 3);
+	detach();
+	attach();
+	work();
+	last = 7;
+	second(true, false);
+	master(true);
+	check(1, 4);
+}
+
+TEST(quiesced, "Nothing is announced when the process is about to end")
+{
+	begin(true);
+	second(true, false);
+	adapter_quiesce(ad);
+	work();
+	master(true);
+	check(0, 0);
 }
 
 TEST_PROGRAM

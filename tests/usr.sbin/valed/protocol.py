@@ -222,6 +222,16 @@ def traffic():
             assert one["tx_kicks"] == 102       # one sets TDT to 0
             assert one["port_tx_frames"] == 120
             assert one["tx_bytes"] == two["rx_bytes"]
+            # The receiver of a frame is interrupted.
+            fd = eventfd()
+            b.set_irqs(MSI, IRQ_EVENTFD | IRQ_TRIGGER, fds=(fd,))
+            b.set(IMS, ICR_RXT0)
+            for _ in range(3):
+                b.get(ICR)
+                fired(fd)
+                a.send(frames[0])
+                assert wait_event(fd) == 1
+                assert b.receive() == frames[0]
 
 
 def one_copy():

@@ -333,6 +333,16 @@ def ports():
                      at(3, "c", "vale2:b", mtu=1400))
             exchange(a, d)
         unnoticed(a, c)
+        # The link of each port is the guest's, also if only that changes.
+        up = True
+        for name, want in (("y", False), ("z", True), ("z", False),
+                           ("z", True), ("a", True)):
+            v.reload(at(1, "a", "vale2:" + name, link="up" if want else "down"),
+                     at(3, "c", "vale2:b", mtu=1400))
+            wait_until(lambda: bool(a.get(STATUS) & STATUS_LU) == want,
+                       "the link of " + name)
+            assert bool(a.get(ICR) & LSC) == (want != up), name
+            up = want
         now = v.counters("a")
         assert now["connects"] == 1 and now["resets"] == resets, now
         v.quiet()

@@ -198,20 +198,6 @@ TEST(clock_behind, "A thread whose clock is a second behind finds the entries "
 		    vale_fdb_lookup(&fdb, addr(a[i]), 0, 102));
 }
 
-TEST(listed, "All bytes of an address are listed")
-{
-	static const uint8_t a[6] = { 0x02, 0xfe, 0x81, 0x7f, 0xa5, 0xc3 };
-	struct vale_fdb_entry e;
-	unsigned int cursor = 0;
-
-	vale_fdb_init(&fdb, seed);
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, a, 0, 200, 7));
-	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 7, &e));
-	ATF_CHECK_EQ(0, memcmp(a, e.fe_addr, 6));
-	ATF_CHECK_EQ(200, e.fe_port);
-	ATF_CHECK_EQ(0, e.fe_age_s);
-}
-
 TEST(listed_any, "Each station is listed as it was learned, whatever the seed")
 {
 	struct vale_fdb_entry e;
@@ -320,18 +306,6 @@ TEST(spread, "Stations with addresses in sequence find room, whatever the seed")
 			    entries(0), n);
 		}
 	}
-}
-
-TEST(move, "A station that moves is found at its new port only")
-{
-	vale_fdb_init(&fdb, seed);
-	vale_fdb_learn(&fdb, addr(1), 0, 0, 0);
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 200, 1));
-	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 0, 1));
-	ATF_CHECK_EQ(1, entries(1));
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 0, 0, 1));
-	ATF_CHECK_EQ(0, vale_fdb_lookup(&fdb, addr(1), 0, 1));
-	ATF_CHECK_EQ(1, entries(1));
 }
 
 TEST(flush, "A flush removes a port's stations, and no others")

@@ -318,34 +318,6 @@ TEST(full, "Frames to many are delivered in parts of what the memory for "
 		}
 }
 
-TEST(destinations, "Frames for two ports by turns are delivered to each in "
-    "order, as many as a batch has")
-{
-	static const char *const rows[] = { "...", "aaa", "aat" };
-	unsigned int at, i, n;
-
-	for (i = 0; i < nitems(rows); i++) {
-		open_ports(rows[i]);
-		for (n = 0; n < 1000; n++)
-			t_queue(t_port[0], 60, 1 + n % 2, 0, n);
-		ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
-		ATF_CHECK_EQ(1000, calls.lookups);
-		for (at = 1; at <= 2; at++) {
-			ATF_REQUIRE_EQ(0, vale_rxsync(t_port[at]));
-			for (n = at - 1; n < 1000; n += 2) {
-				uint8_t frame[64];
-
-				t_expect_bytes(t_port[at], frame,
-				    t_make_tagged(frame, 60, at == 2 &&
-				    rows[i][2] == 't' ? 10 : T_NONE, at, 0,
-				    n));
-			}
-			ATF_CHECK(nm_ring_empty(t_port[at]->rxring));
-		}
-		t_ports_close();
-	}
-}
-
 /* The sender's memory, and what it had in it before. */
 static uint8_t	memory[64 * 200], before[sizeof(memory)];
 

@@ -58,96 +58,6 @@ monitor(const char *name, unsigned int what)
 	return (d);
 }
 
-TEST(tx, "A monitor gets what its port sends, in order, and nothing else")
-{
-	struct vale_desc *m;
-	struct t_frame f;
-	uint32_t i;
-
-	open_ports();
-	m = monitor(port_name[1], VALE_MIRROR_TX);
-	for (i = 0; i < 300; i++)
-		t_queue(port[1], 60 + i, i % 3 == 0 ? EVERYBODY :
-		    i % 3 == 1 ? 0 : 2, 1, i);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
-	t_send(port[0], 60, 1, 0, 1);
-	t_send(port[0], 60, EVERYBODY, 0, 2);
-	ATF_REQUIRE_EQ(0, vale_rxsync(m));
-	for (i = 0; i < 300; i++) {
-		ATF_REQUIRE(t_take(m, &f));
-		ATF_REQUIRE_EQ(1, f.tf_src);
-		ATF_REQUIRE_EQ(i, f.tf_seq);
-		ATF_REQUIRE_EQ(60 + i, f.tf_len);
-	}
-	t_expect_none(m);
-	/* The others get what they get without it. */
-	ATF_CHECK_EQ(200, t_drain(port[0]));
-	ATF_CHECK_EQ(2, t_drain(port[1]));
-	ATF_CHECK_EQ(201, t_drain(port[2]));
-	ATF_CHECK_EQ(101, t_drain(port[3]));
-	T_COUNT(port[1], TX_MIRROR, 300);
-	T_COUNT(port[0], TX_MIRROR, 0);
-	vale_close(m);
-	t_send(port[1], 60, 0, 1, 300);
-	T_COUNT(port[1], TX_MIRROR, 300);
-	close_ports();
-}
-
-TEST(rx, "A monitor gets what the switch has for its port, of each sender")
-{
-	struct vale_desc *m;
-	struct t_frame f;
-	uint32_t i;
-
-	open_ports();
-	m = monitor(port_name[1], VALE_MIRROR_RX);
-	for (i = 0; i < 300; i++)
-		t_queue(port[0], 60, i % 3 == 0 ? EVERYBODY : i % 3, 0, i);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-	t_send(port[1], 60, 0, 1, 1);
-	t_send(port[2], 60, 1, 2, 7);
-	t_send(port[2], 60, 3, 2, 8);
-	ATF_REQUIRE_EQ(0, vale_rxsync(m));
-	for (i = 0; i < 300; i++) {
-		if (i % 3 == 2)
-			continue;
-		ATF_REQUIRE(t_take(m, &f));
-		ATF_REQUIRE_EQ(0, f.tf_src);
-		ATF_REQUIRE_EQ(i, f.tf_seq);
-	}
-	ATF_REQUIRE(t_take(m, &f));
-	ATF_CHECK_EQ(2, f.tf_src);
-	ATF_CHECK_EQ(7, f.tf_seq);
-	t_expect_none(m);
-	ATF_CHECK_EQ(201, t_drain(port[1]));
-	T_COUNT(port[0], TX_MIRROR, 200);
-	T_COUNT(port[2], TX_MIRROR, 1);
-	vale_close(m);
-	close_ports();
-}
-
-TEST(several, "A port may have several monitors, each for its directions")
-{
-	struct vale_desc *both, *tx, *rx;
-
-	open_ports();
-	both = monitor(port_name[1], VALE_MIRROR_BOTH);
-	tx = monitor(port_name[1], VALE_MIRROR_TX);
-	rx = monitor(port_name[1], VALE_MIRROR_RX);
-	t_send(port[1], 60, 0, 1, 1);
-	t_send(port[0], 60, 1, 0, 2);
-	ATF_CHECK_EQ(2, t_drain(both));
-	t_expect(tx, 60, 1, 1);
-	t_expect(rx, 60, 0, 2);
-	T_COUNT(port[1], TX_MIRROR, 2);
-	T_COUNT(port[0], TX_MIRROR, 2);
-	T_COUNT(port[1], TX_COPY, nitems(port) - 1 + 1);
-	vale_close(both);
-	vale_close(tx);
-	vale_close(rx);
-	close_ports();
-}
-
 TEST(dropped, "A monitor of what a port sends gets what the switch drops, and "
     "nothing malformed")
 {
@@ -222,21 +132,6 @@ TEST(silent, "A monitor sends nothing, and is no destination")
 	close_ports();
 }
 
-TEST(waits, "A monitor's descriptor becomes readable with a copy")
-{
-	struct vale_desc *m;
-
-	open_ports();
-	m = monitor(port_name[1], VALE_MIRROR_TX);
-	t_expect_none(m);
-	ATF_CHECK(!t_readable(m));
-	t_send(port[1], 60, 0, 1, 1);
-	ATF_CHECK(t_readable(m));
-	t_expect(m, 60, 1, 1);
-	vale_close(m);
-	close_ports();
-}
-
 TEST(again, "A monitor stays when its port is closed, and goes on with the "
     "next of this name; the switch ends with the last of both")
 {
@@ -300,23 +195,6 @@ TEST(mirror, "A port that mirrors another stays a port like any other")
 	close_ports();
 }
 
-TEST(chain, "What a port gets as a mirror is not mirrored again, and two ports "
-    "may mirror each other")
-{
-	open_ports();
-	ATF_REQUIRE_EQ(0, setting_mirror(port_name[2], port_name[3],
-	    VALE_MIRROR_BOTH));
-	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[2],
-	    VALE_MIRROR_BOTH));
-	t_send(port[0], 60, 2, 0, 1);
-	t_expect(port[2], 60, 0, 1);
-	t_expect(port[3], 60, 0, 1);
-	t_send(port[2], 60, 3, 2, 2);
-	ATF_CHECK_EQ(2, t_drain(port[3]));
-	t_expect_none(port[2]);
-	close_ports();
-}
-
 /* One sink's frames. */
 static uint32_t sunk;
 
@@ -340,34 +218,6 @@ TEST(sink, "The sink of a mirror is not asked: its copies go through the ring")
 	/* About its own frames it is. */
 	t_send(port[0], 60, 3, 0, 3);
 	ATF_CHECK_EQ(1, sunk);
-	close_ports();
-}
-
-TEST(batches, "Copies of frames of many slots, in batches that wrap the ring")
-{
-	struct vale_desc *m;
-	struct t_frame f;
-	uint32_t i, j, len, next = 0;
-
-	open_ports();
-	m = monitor(port_name[1], VALE_MIRROR_TX);
-	for (i = 0; i < 200; i++) {
-		for (j = 0; j < i % 5 + 1; j++)
-			t_queue(port[1], 60 + (i * 977 + j * 131) % 9000,
-			    i % 2, 1, i * 8 + j);
-		ATF_REQUIRE_EQ(0, vale_txsync(port[1]));
-		ATF_REQUIRE_EQ(0, vale_rxsync(m));
-		for (j = 0; j < i % 5 + 1; j++) {
-			len = 60 + (i * 977 + j * 131) % 9000;
-			ATF_REQUIRE(t_take(m, &f));
-			ATF_REQUIRE_EQ(i * 8 + j, f.tf_seq);
-			ATF_REQUIRE_EQ(len, f.tf_len);
-			next++;
-		}
-		t_drain(port[0]);
-	}
-	T_COUNT(port[1], TX_MIRROR, next);
-	vale_close(m);
 	close_ports();
 }
 
@@ -487,31 +337,6 @@ TEST(filter, "A monitor with a filter gets what that lets pass, in order, and "
 	}
 	vale_close(all[0]);
 	vale_close(all[1]);
-	close_ports();
-}
-
-TEST(filter_slots, "What a filter does not let pass takes no slot, and is not "
-    "missed")
-{
-	static const struct vale_insn one[] = { NUMBER_FILTER(1) };
-	const struct vale_params params = { .rx_slots = 16,
-	    .monitor = VALE_MIRROR_TX, .filter = one,
-	    .filter_len = nitems(one) };
-	struct vale_desc *m;
-	uint32_t i;
-
-	open_ports();
-	m = vale_open(port_name[1], &params);
-	ATF_REQUIRE(m != NULL);
-	for (i = 0; i < 60; i++)
-		t_send(port[1], 60, 0, 1, i);
-	ATF_CHECK_EQ(15, t_drain(m));
-	ATF_CHECK_EQ(0, vale_missed(m));
-	for (i = 0; i < 80; i++)
-		t_send(port[1], 60, 0, 1, i);
-	ATF_CHECK_EQ(15, t_drain(m));
-	ATF_CHECK_EQ(5, vale_missed(m));
-	vale_close(m);
 	close_ports();
 }
 

@@ -24,48 +24,7 @@
 
 #define	PORTS		T_PORTS
 #define	ADDRS		12		/* bytes of the two addresses */
-#define	TAG		4
 #define	LEN_MAX		9000
-
-TEST(access, "Access ports of a VLAN see each other, and nobody else")
-{
-	t_ports_open(PORTS);
-	t_port_set(0, "vlan", "10");
-	t_port_set(1, "vlan", "10");
-	t_port_set(2, "vlan", "20");
-	t_port_set(3, "vlan", "20");
-	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
-	t_expect_tagged(1, T_NONE, EVERYBODY, 0, 1);
-	t_expect_none(t_port[2]);
-	t_expect_none(t_port[3]);
-	/* A port without VLANs is in all of them. */
-	t_expect_tagged(4, 10, EVERYBODY, 0, 1);
-	/* The address is known in VLAN 10 only. */
-	t_send_tagged(3, T_NONE, 0, 3, 2);
-	t_expect_tagged(2, T_NONE, 0, 3, 2);
-	t_expect_tagged(4, 20, 0, 3, 2);
-	t_expect_none(t_port[0]);
-	t_send_tagged(1, T_NONE, 0, 1, 3);
-	t_expect_tagged(0, T_NONE, 0, 1, 3);
-	t_expect_none(t_port[4]);
-	/* A priority is no VLAN; a tag is not the guest's to set. */
-	t_send_tagged(1, 0xe000, 0, 1, 4);
-	t_expect_tagged(0, T_NONE, 0, 1, 4);
-	t_send_tagged(1, 20, 3, 1, 5);
-	t_send_tagged(1, 10, 0, 1, 6);
-	t_expect_none(t_port[0]);
-	t_expect_none(t_port[3]);
-	T_COUNT(t_port[1], TX_DROP_VLAN, 2);
-	t_send_tagged(1, T_NONE, EVERYBODY, 1, 7);
-	t_expect_tagged(0, T_NONE, EVERYBODY, 1, 7);
-	t_expect_tagged(4, 10, EVERYBODY, 1, 7);
-	T_COUNT(t_port[1], TX_COPY, 1 + 1 + 2);
-	/* No VLAN any more. */
-	t_port_set(1, "vlan", "0");
-	t_send_tagged(1, 10, 0, 1, 7);
-	t_expect_tagged(0, T_NONE, 0, 1, 7);
-	t_ports_close();
-}
 
 TEST(none_any_more, "When the last VLAN has gone, what a port floods reaches "
     "all ports, with and without a guard of its own")
@@ -110,47 +69,6 @@ TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
 	t_port_set(0, "source", "02:00:00:00:00:00,02:00:00:00:00:07");
 	t_send_tagged(0, T_NONE, EVERYBODY, 7, 4);
 	T_COUNT(t_port[0], TX_DROP_LIMIT, 1);
-	t_ports_close();
-}
-
-TEST(trunk, "A trunk has the tags of its VLANs, and a native one without")
-{
-	t_ports_open(PORTS);
-	t_port_set(0, "vlan", "10");
-	t_port_set(1, "vlan", "20");
-	t_port_set(2, "vlan", "30");
-	t_port_set(3, "trunk", "10,20-25");
-	t_port_set(4, "trunk", "20,30");
-	t_port_set(4, "native", "10");
-	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
-	t_expect_tagged(3, 10, EVERYBODY, 0, 1);
-	t_expect_tagged(4, T_NONE, EVERYBODY, 0, 1);
-	t_expect_none(t_port[1]);
-	t_expect_none(t_port[2]);
-	/* The priority stays where there is a tag. */
-	t_send_tagged(0, 0xa000, EVERYBODY, 0, 2);
-	t_expect_tagged(3, 0xa00a, EVERYBODY, 0, 2);
-	t_expect_tagged(4, T_NONE, EVERYBODY, 0, 2);
-	t_send_tagged(3, 0x6014, EVERYBODY, 3, 3);
-	t_expect_tagged(1, T_NONE, EVERYBODY, 3, 3);
-	t_expect_tagged(4, 0x6014, EVERYBODY, 3, 3);
-	t_expect_none(t_port[0]);
-	/* Not a VLAN of the trunk. */
-	t_send_tagged(3, 30, EVERYBODY, 3, 4);
-	t_send_tagged(3, T_NONE, EVERYBODY, 3, 5);
-	T_COUNT(t_port[3], TX_DROP_VLAN, 2);
-	t_expect_none(t_port[2]);
-	/* To one port: without a tag, with one, and with another form. */
-	t_send_tagged(4, T_NONE, 0, 4, 6);
-	t_expect_tagged(0, T_NONE, 0, 4, 6);
-	t_send_tagged(3, 10, 0, 3, 7);
-	t_expect_tagged(0, T_NONE, 0, 3, 7);
-	t_expect_none(t_port[4]);
-	t_send_tagged(0, T_NONE, 3, 0, 8);
-	t_expect_tagged(3, 10, 3, 0, 8);
-	t_send_tagged(2, T_NONE, EVERYBODY, 2, 9);
-	t_expect_tagged(4, 30, EVERYBODY, 2, 9);
-	t_expect_none(t_port[3]);
 	t_ports_close();
 }
 

@@ -55,59 +55,6 @@ learn_ports(void)
 		ATF_REQUIRE_EQ(NPORTS - 1, t_drain(port[i]));
 }
 
-TEST(flood_unknown, "A frame to an unknown station goes to all other ports")
-{
-	unsigned int i;
-
-	open_ports();
-	t_send(port[1], 60, 3, 1, 77);
-	t_expect_none(port[1]);
-	for (i = 0; i < NPORTS; i++) {
-		if (i != 1) {
-			t_expect(port[i], 60, 1, 77);
-			T_COUNT(port[i], RX_FRAME, 1);
-			T_COUNT(port[i], RX_BYTE, 60);
-			T_COUNT(port[i], RX_BATCH, 1);
-		}
-	}
-	T_COUNT(port[1], TX_FRAME, 1);
-	T_COUNT(port[1], TX_BYTE, 60);
-	T_COUNT(port[1], TX_BATCH, 1);
-	T_COUNT(port[1], TX_SYNC, 1);
-	T_COUNT(port[1], TX_FLOOD, 1);
-	T_COUNT(port[1], TX_COPY, NPORTS - 1);
-	T_COUNT(port[1], LEARNED, 1);
-	close_ports();
-}
-
-TEST(unicast, "A frame to a known station goes to its port only, for each pair "
-    "of ports")
-{
-	unsigned int dst, i, src;
-
-	open_ports();
-	learn_ports();
-	for (src = 0; src < NPORTS; src++) {
-		for (dst = 0; dst < NPORTS; dst++) {
-			if (dst == src)
-				continue;
-			t_send(port[src], 60 + dst, dst, src, src * 10 + dst);
-			for (i = 0; i < NPORTS; i++) {
-				if (i == dst)
-					t_expect(port[i], 60 + dst, src,
-					    src * 10 + dst);
-				else
-					t_expect_none(port[i]);
-			}
-		}
-		T_COUNT(port[src], TX_FLOOD, 1);
-		T_COUNT(port[src], TX_COPY, 2 * (NPORTS - 1));
-		T_COUNT(port[src], LEARNED, 1);
-		T_COUNT(port[src], MOVED, 0);
-	}
-	close_ports();
-}
-
 TEST(mixed, "One sync of frames to known, unknown and all stations, in runs "
     "and in turn, is counted exactly")
 {
@@ -191,25 +138,6 @@ TEST(multicast, "Broadcast and multicast go to all others, even after a frame "
 		t_expect_none(port[0]);
 	}
 	T_COUNT(port[0], TX_FLOOD, 3);
-	close_ports();
-}
-
-TEST(self, "A frame to a station on the sender's own port is dropped and "
-    "counted")
-{
-	unsigned int i;
-
-	open_ports();
-	learn_ports();
-	t_send(port[2], 60, 2, 2, 5);
-	/* Another station at the same port, not learned yet. */
-	t_send(port[2], 60, 2, 99, 6);
-	for (i = 0; i < NPORTS; i++)
-		t_expect_none(port[i]);
-	T_COUNT(port[2], TX_DROP_SELF, 2);
-	T_COUNT(port[2], TX_FRAME, 3);
-	T_COUNT(port[2], TX_COPY, NPORTS - 1);
-	T_COUNT(port[2], LEARNED, 2);
 	close_ports();
 }
 

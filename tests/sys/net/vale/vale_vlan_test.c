@@ -30,57 +30,6 @@ check_of(const struct vale_vlan *vn, uint16_t type, uint16_t tci,
 	    "type %#x tci %#x: %u", type, tci, vale_vlan_of(vn, type, tci));
 }
 
-TEST(any, "A port without VLANs is a member of all, and sends what it likes")
-{
-	const struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
-	unsigned int vlan;
-
-	check_of(&vn, TYPE_IP, 10, 0);
-	check_of(&vn, VALE_VLAN_TYPE, 0xe00a, 10);
-	check_of(&vn, VALE_VLAN_TYPE, 0xe000, 0);
-	check_of(&vn, VALE_VLAN_TYPE, 4095, 4095);
-	check_of(&vn, TYPE_QINQ, 10, 0);
-	for (vlan = 0; vlan < 4096; vlan++) {
-		ATF_CHECK(vale_vlan_member(&vn, vlan));
-		ATF_CHECK_EQ(vlan != 0, vale_vlan_tagged(&vn, vlan));
-	}
-}
-
-TEST(access, "An access port is in one VLAN, without tags")
-{
-	struct vale_vlan vn;
-	unsigned int vlan;
-
-	memset(&vn, 0xff, sizeof(vn));
-	vale_vlan_access(&vn, 10);
-	check_of(&vn, TYPE_IP, 11, 10);
-	check_of(&vn, TYPE_QINQ, 11, 10);
-	/* A priority, and no VLAN. */
-	check_of(&vn, VALE_VLAN_TYPE, 0xe000, 10);
-	check_of(&vn, VALE_VLAN_TYPE, 10, VALE_VLAN_REFUSED);
-	check_of(&vn, VALE_VLAN_TYPE, 11, VALE_VLAN_REFUSED);
-	for (vlan = 0; vlan < 4096; vlan++)
-		ATF_CHECK_EQ(vlan == 10, vale_vlan_member(&vn, vlan));
-	ATF_CHECK(!vale_vlan_tagged(&vn, 10));
-}
-
-TEST(trunk, "A trunk has the VLANs of its list, with tags")
-{
-	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
-	unsigned int vlan;
-
-	ATF_REQUIRE(vale_vlan_trunk(&vn, "4094,10,20-30,1"));
-	check_of(&vn, TYPE_IP, 10, VALE_VLAN_REFUSED);
-	check_of(&vn, VALE_VLAN_TYPE, 0xe000, VALE_VLAN_REFUSED);
-	check_of(&vn, VALE_VLAN_TYPE, 0x600a, 10);
-	check_of(&vn, VALE_VLAN_TYPE, 31, VALE_VLAN_REFUSED);
-	check_of(&vn, VALE_VLAN_TYPE, 4095, VALE_VLAN_REFUSED);
-	for (vlan = 0; vlan < 4096; vlan++)
-		ATF_CHECK_EQ(vlan == 1 || vlan == 10 || vlan == 4094 ||
-		    (vlan >= 20 && vlan <= 30), vale_vlan_member(&vn, vlan));
-	ATF_CHECK(vale_vlan_tagged(&vn, 10));
-}
-
 TEST(native, "Frames without a tag are in a trunk's native VLAN")
 {
 	struct vale_vlan vn = { .vln_mode = VALE_VLAN_ANY };
@@ -88,6 +37,7 @@ TEST(native, "Frames without a tag are in a trunk's native VLAN")
 	ATF_REQUIRE(vale_vlan_trunk(&vn, "10"));
 	vn.vln_native = 5;
 	check_of(&vn, TYPE_IP, 10, 5);
+	check_of(&vn, TYPE_QINQ, 10, 5);
 	check_of(&vn, VALE_VLAN_TYPE, 0xe000, 5);
 	check_of(&vn, VALE_VLAN_TYPE, 10, 10);
 	/* With a tag it must be in the list. */

@@ -352,24 +352,6 @@ TEST(rxkick, "RDT is written when the host waits for a slot that is posted")
 	em_destroy(g);
 }
 
-TEST(report_once, "A packet for which em(4) asks for a report is not asked for "
-    "once more")
-{
-	struct em_guest *g = em_start(&em_adapters[0], 1, 0, 0);
-	const struct tx_ring *txr = &g->sc->tx_queues[0].txr;
-	const qidx_t before = txr->tx_rs_pidx;
-	unsigned int i, n = 0;
-
-	em_send(g, 60);
-	for (i = 0; i < EM_RING; i++)
-		n += (txr->tx_base[i].lower.data & E82545_TXD_RS) != 0;
-	ATF_CHECK(n > 5);
-	ATF_CHECK_EQ(n, (txr->tx_rs_pidx - before + EM_RING) % EM_RING);
-	em_settle(g);
-	em_check(g);
-	em_destroy(g);
-}
-
 /* The adapter sends while somebody waits for the lock. */
 static void
 host_works(struct em_guest *g)

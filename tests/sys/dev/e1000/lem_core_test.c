@@ -20,14 +20,6 @@
 #include "e82545_impl.h"
 #include "lem_test.h"
 
-LEM_TEST(address, test_create(0, 2048, 1500), "The station address comes from "
-    "the EEPROM")
-{
-	ATF_CHECK_EQ(0, memcmp(host_mac, t->g.mac, 6));
-	ATF_CHECK(t->g.lc.lc_link);
-	ATF_CHECK(t->g.lc.lc_running);
-}
-
 LEM_TEST(arguments, test_create(LEM_MODE_SC, 2048, 1500), "Rings, buffers, "
     "MTUs and modes out of range are refused; the mode does not change")
 {

@@ -132,39 +132,6 @@ LEM_TEST(numbers_link, create_numbers(), "An interrupt for no request has ICR "
 	ATF_CHECK(!t->g.lc.lc_link);
 }
 
-TEST(numbers_change, "After a change of the mode, and for a requested "
-    "interrupt, a message is sent though ICR was not read")
-{
-	static const uint32_t modes[] = {
-		LEM_MODE_LAZY, LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL,
-		LEM_MODE_CSB
-	};
-	struct lem_test *t = create_numbers();
-	unsigned int i, n = 0;
-
-	for (i = 0; i < 8; i++) {
-		inject(t, 1);
-		n++;
-		if (lem_intr(&t->g.lc))
-			serve(t);
-		ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, modes[i / 2]));
-		if (modes[i / 2] == LEM_MODE_POLL)
-			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
-		host_run(t->h);
-		ATF_CHECK_MSG(test_raised(t) > 0, "%u", i);
-		(void)lem_intr(&t->g.lc);
-		serve(t);
-		test_settle(t);
-		(void)test_raised(t);
-		lem_intr_request(&t->g.lc);
-		ATF_CHECK_EQ_MSG(1, test_raised(t), "%u", i);
-		ATF_CHECK(lem_intr(&t->g.lc));
-		serve(t);
-		ATF_CHECK_EQ(n, t->g.received);
-	}
-	test_destroy(t);
-}
-
 LEM_TEST(unread, create(), "A frame that arrives before ICR is read sends no "
     "message, and is received after the read")
 {
@@ -186,19 +153,6 @@ LEM_TEST(unread, create(), "A frame that arrives before ICR is read sends no "
 	test_settle(t);
 	ATF_CHECK_EQ(3, t->g.received);
 	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
-}
-
-LEM_TEST(link, create(), "A link change is seen when ICR is read")
-{
-	e82545_link(t->h->dev, false);
-	host_run(t->h);
-	ATF_CHECK_EQ(1, test_raised(t));
-	ATF_CHECK(lem_intr(&t->g.lc));
-	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
-	ATF_CHECK(t->g.lc.lc_link);
-	ATF_CHECK(lem_intr_enable(&t->g.lc));
-	ATF_CHECK(!t->g.lc.lc_link);
-	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 }
 
 LEM_TEST(hold, create(), "lem_intr_hold() suppresses the CSB's interrupts "

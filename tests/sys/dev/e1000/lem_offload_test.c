@@ -172,25 +172,6 @@ LEM_TEST(tso, test_create(0, 2048, 1500), "TSO sends segments with correct "
 	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_PACKET]);
 }
 
-LEM_TEST(tso_context, test_create(0, 2048, 1500), "TSO sends a context "
-    "descriptor for each packet, even if it is the same")
-{
-	uint8_t frame[2054];
-	unsigned int i;
-	uint32_t tail;
-
-	for (i = 1; i <= 3; i++) {
-		make_ip(frame, sizeof(frame), true, 3);
-		tail = t->g.lc.lc_tx_tail;
-		ATF_REQUIRE_EQ(0, send_ip(t, frame, sizeof(frame),
-		    LEM_TX_TSO4, 1000, 0));
-		ATF_CHECK_EQ(4, t->g.lc.lc_tx_tail - tail);
-		test_settle(t);
-		ATF_REQUIRE_EQ(2 * i, host_sent(t->h));
-		check_sums(host_sent_frame(t->h, 2 * i - 1)->data, 1054, true);
-	}
-}
-
 /* Queue a packet of one segment, and return lem_tx()'s error. */
 static int
 queue_one(struct lem_test *t, uint32_t len, unsigned int flags,

@@ -234,19 +234,6 @@ LEM_TEST(rx_unposted, fake_create(false), "A descriptor that was not posted is "
 	ATF_CHECK_EQ(0, lem_rx(lc, 2 * TEST_RING));
 }
 
-LEM_TEST(rx_csb_poll, fake_create(true), "Polling, the driver does not ask the "
-    "host for interrupts")
-{
-	struct lem_core *lc = &t->g.lc;
-
-	lc->lc_mode = LEM_MODE_CSB | LEM_MODE_POLL;
-	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
-	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_rxkick);
-	lc->lc_rxd[0].rest = LAST | 60;
-	ATF_CHECK_EQ(1, lem_rx(lc, 64));
-	ATF_CHECK_EQ(0, lc->lc_csb->guest_need_rxkick);
-}
-
 TEST(csb_rdt, "With the CSB, RDT is written when the tail reaches the slot the "
     "host waits for, or that is none of the ring's")
 {
@@ -503,28 +490,6 @@ complete(struct lem_core *lc, uint32_t slot)
 {
 	ATF_CHECK(lc->lc_txd[slot].rest & E82545_TXD_RS);
 	lc->lc_txd[slot].rest |= E82545_REST_STATUS(E82545_TXD_DD);
-}
-
-LEM_TEST(tx_segs, fake_create(false), "A packet has a descriptor for each "
-    "segment, the last one with EOP")
-{
-	struct lem_core *lc = &t->g.lc;
-	unsigned int i, n;
-	uint32_t slot;
-
-	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
-	for (n = 1, slot = 0; slot + n < TEST_RING; slot += n, n++) {
-		ATF_REQUIRE_EQ(0, send_segs(t, n, 0));
-		ATF_REQUIRE_EQ(slot + n, lc->lc_tx_tail);
-		for (i = 0; i < n; i++) {
-			ATF_CHECK_EQ(0x100000000 * (i + 1) + i,
-			    lc->lc_txd[slot + i].addr);
-			ATF_CHECK_EQ_MSG((60 + i) | E82545_TXD_IFCS |
-			    (i == n - 1 ? E82545_TXD_EOP : 0),
-			    lc->lc_txd[slot + i].rest &
-			    ~(uint64_t)E82545_TXD_RS, "segment %u of %u", i, n);
-		}
-	}
 }
 
 LEM_TEST(tx_room, fake_create(false), "A packet is queued if there are enough "

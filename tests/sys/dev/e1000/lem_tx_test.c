@@ -104,36 +104,6 @@ LEM_TEST(tx_batch, test_create(0, 2048, 1500), "Frames flushed together take "
 	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
 }
 
-TEST(tx_batch_interrupted, "An interrupt within a batch costs no write to TDT")
-{
-	static const uint32_t modes[] = { 0, LEM_MODE_SC, LEM_MODE_LAZY };
-	struct lem_test *t;
-	unsigned int i, j;
-
-	for (i = 0; i < nitems(modes); i++) {
-		t = test_create(modes[i], 2048, 1500);
-		for (j = 0; j < 256; j++) {
-			ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-			/* A frame is received before each flush. */
-			if (j % 64 == 31) {
-				test_inject(t, 1, 60);
-				test_settle(t);
-				ATF_CHECK_EQ(j / 64,
-				    t->g.lc.lc_counter[LEM_C_TX_KICK]);
-			}
-			if (j % 64 == 63) {
-				lem_tx_flush(&t->g.lc);
-				test_settle(t);
-			}
-		}
-		ATF_CHECK_EQ(4, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		ATF_CHECK_EQ(252, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
-		test_check_sent(t, 60);
-		test_check_received(t);
-		test_destroy(t);
-	}
-}
-
 LEM_TEST(tx_combining, test_create(LEM_MODE_SC, 2048, 1500), "Send combining: "
     "two writes to TDT for all frames between two interrupts")
 {
@@ -153,25 +123,6 @@ LEM_TEST(tx_combining, test_create(LEM_MODE_SC, 2048, 1500), "Send combining: "
 	ATF_CHECK_EQ(50, t->g.lc.lc_counter[LEM_C_TX_FLUSH]);
 	ATF_CHECK_EQ(100, t->g.lc.lc_counter[LEM_C_TX_KICK]);
 	ATF_CHECK_EQ(950, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
-	test_check_sent(t, 60);
-}
-
-LEM_TEST(tx_combining_short, test_create(LEM_MODE_SC, 2048, 1500), "Send "
-    "combining flushes when the ring is short, and when completions are seen")
-{
-	/* Until a quarter is free: one is posted, the others wait. */
-	test_send(t, TEST_RING - 1 - TEST_RING / 4 - 1, 60);
-	ATF_CHECK_EQ(1, test_exits(t));
-	test_send(t, 1, 60);
-	ATF_CHECK_EQ(1, test_exits(t));
-	test_settle(t);
-	test_check_sent(t, 60);
-	/* lem_tx_clean() without an interrupt posts those that wait. */
-	test_send(t, 10, 60);
-	host_run(t->h);
-	ATF_CHECK_EQ(1, lem_tx_clean(&t->g.lc));
-	host_run(t->h);
-	ATF_CHECK_EQ(9, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);
 }
 
@@ -258,25 +209,6 @@ LEM_TEST(tx_lazy, test_create(LEM_MODE_LAZY, 2048, 1500), "Lazy completion: no "
 	test_send(t, 1, 60);
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
-	test_check_sent(t, 60);
-}
-
-LEM_TEST(tx_lazy_report, test_create(LEM_MODE_LAZY, 2048, 1500), "RS is set in "
-    "each quarter of the ring, and in the last frame posted")
-{
-	unsigned int i, n;
-
-	for (i = 0; i < TEST_RING - 1; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-	lem_tx_flush(&t->g.lc);
-	for (i = n = 0; i < TEST_RING - 1; i++)
-		n += (t->g.lc.lc_txd[i].rest & E82545_TXD_RS) != 0;
-	ATF_CHECK_EQ(4, n);
-	ATF_CHECK((t->g.lc.lc_txd[TEST_RING / 4 - 1].rest &
-	    E82545_TXD_RS) != 0);
-	ATF_CHECK((t->g.lc.lc_txd[TEST_RING - 2].rest & E82545_TXD_RS) != 0);
-	test_settle(t);
-	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(&t->g.lc));
 	test_check_sent(t, 60);
 }
 
@@ -505,50 +437,6 @@ TEST(tx_poll_combining_short, "Polling and send combining: frames that fill a "
 		check_short(sc_polls[i]);
 }
 
-TEST(tx_poll_combining_off, "Frames that wait for a poll are posted when "
-    "either polling or send combining is turned off, or the CSB on")
-{
-	static const uint32_t modes[] = {
-		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_POLL, LEM_MODE_CSB,
-		LEM_MODE_CSB | LEM_MODE_POLL | LEM_MODE_SC
-	};
-	unsigned int i, kicks;
-
-	for (i = 0; i < nitems(modes); i++) {
-		struct lem_test *t = test_create(LEM_MODE_POLL | LEM_MODE_SC,
-		    2048, 1500);
-
-		kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
-		test_send(t, 10, 60);
-		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, modes[i]));
-		ATF_CHECK_EQ(kicks + 1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		host_run(t->h);
-		test_check_sent(t, 60);
-		/* With the CSB frames are in memory at once. */
-		if ((modes[i] & LEM_MODE_CSB) != 0) {
-			test_send(t, 5, 60);
-			host_run(t->h);
-			test_check_sent(t, 60);
-		}
-		/* On again, the first frame waits, too. */
-		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_POLL |
-		    LEM_MODE_SC));
-		kicks = t->g.lc.lc_counter[LEM_C_TX_KICK];
-		test_send(t, 1, 60);
-		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		/* So it does after a restart, which drops those. */
-		lem_stop(&t->g.lc);
-		ATF_CHECK_EQ(t->g.sent, t->g.lc.lc_os.tx_done);
-		ATF_REQUIRE_EQ(0, guest_up(&t->g, 1500));
-		test_send(t, 1, 60);
-		ATF_CHECK_EQ(kicks, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		(void)lem_tx_clean(&t->g.lc);
-		ATF_CHECK_EQ(kicks + 1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-		test_destroy(t);
-	}
-}
-
 LEM_TEST(tx_csb, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: one kick wakes "
     "the host, which then finds frames in memory")
 {
@@ -593,35 +481,6 @@ LEM_TEST(tx_csb_short, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: out of "
 	test_settle(t);
 	ATF_CHECK_EQ(0, test_raised(t));
 	test_check_sent(t, 60);
-}
-
-TEST(tx_wait, "lem_tx_wait() requests one interrupt, in each mode with "
-    "interrupts")
-{
-	static const uint32_t step[] = {
-		0, LEM_MODE_SC, LEM_MODE_LAZY, LEM_MODE_CSB,
-		LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL
-	};
-	unsigned int i;
-
-	for (i = 0; i < 6; i++) {
-		struct lem_test *t = test_create(step[i], 2048, 1500);
-
-		test_send(t, TEST_RING - 1, 60);
-		lem_tx_wait(&t->g.lc, 1);
-		ATF_CHECK_EQ(0, lem_tx_avail(&t->g.lc));
-		test_settle(t);
-		ATF_CHECK_EQ(step[i] != LEM_MODE_POLL, test_raised(t));
-		if (step[i] == LEM_MODE_POLL)
-			(void)lem_tx_clean(&t->g.lc);
-		ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
-		test_check_sent(t, 60);
-		/* Descriptors are free: no interrupt is requested. */
-		lem_tx_wait(&t->g.lc, 1);
-		test_settle(t);
-		ATF_CHECK_EQ(0, test_raised(t));
-		test_destroy(t);
-	}
 }
 
 TEST_PROGRAM

@@ -131,25 +131,6 @@ TEST(uncut, "Frames of up to 64 KB, in buffers of both sizes, between plain "
 	}
 }
 
-TEST(mode, "With the CSB off, and on again, frames are cut, and uncut")
-{
-	uint32_t i, n = 0;
-
-	up(0, 2048);
-	for (i = 0; i < 100; i++) {
-		ATF_REQUIRE_EQ(0, lem_set_mode(&t->g.lc,
-		    i % 3 == 0 ? LEM_MODE_CSB : 0));
-		inject(FLEN, 1000);
-		test_settle(t);
-		n += i % 3 == 0 ? 1 : 3;
-		ATF_REQUIRE_EQ(n, got.frames);
-		ATF_CHECK_EQ(i % 3 == 0 ? LEM_RX_OFFLOAD : 0,
-		    got.flags & LEM_RX_OFFLOAD);
-	}
-	ATF_CHECK_EQ(0, t->g.lc.lc_os.misuses);
-	test_destroy(t);
-}
-
 /* Change the header of a frame of FLEN bytes before the core sees it. */
 static const struct lie {
 	const char	*what;
@@ -309,30 +290,6 @@ TEST(high, "The ring may be beyond 4 GB")
 	ATF_CHECK_EQ(0x1234, lc->lc_csb->vnet_ring_high);
 	ATF_CHECK_EQ(0x56789000, lc->lc_csb->vnet_ring_low);
 	test_destroy(t);
-}
-
-TEST(restart, "A header of before the restart is not used")
-{
-	uint32_t i;
-
-	for (i = 0; i < 10; i++) {
-		up(LEM_MODE_CSB, 2048);
-		inject(FLEN, 1000);
-		test_inject(t, i, 60);
-		test_settle(t);
-		lem_stop(&t->g.lc);
-		memset(ring, 0x5a, TEST_RING * sizeof(*ring));
-		ATF_REQUIRE_EQ(0, lem_start(&t->g.lc, t->g.mac, 1500));
-		lem_intr_enable(&t->g.lc);
-		t->h->port.fp_offloads = i % 2 == 0;
-		got.frames = 0;
-		test_inject(t, 3, 60);
-		test_settle(t);
-		ATF_CHECK_EQ(3, got.frames);
-		ATF_CHECK_EQ(0, got.flags & LEM_RX_OFFLOAD);
-		ATF_CHECK_EQ(0, t->g.lc.lc_counter[LEM_C_RX_BAD]);
-		test_destroy(t);
-	}
 }
 
 TEST(unknown, "An adapter that does not know the ring leaves it as the core "

@@ -221,7 +221,8 @@ def went():
                 os.kill(v.serving, signal.SIGKILL)
                 waiting(v, 2)
         if before:
-            assert v.has_client()
+            # It was sent there before the process was stopped.
+            wait_until(v.has_client, "the client in the store")
             os.kill(v.serving, signal.SIGKILL)
         assert v.proc.wait(WAIT_S) == 78, v.messages()
         assert ("clients wait" in v.messages()) != before, v.messages()

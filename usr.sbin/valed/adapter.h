@@ -184,9 +184,9 @@ bool	adapter_quiesced(struct adapter *ad);
 /*
  * Have the thread give its guest the frames that are in the port, as far as the
  * guest has posted buffers, with the client's messages that have come before
- * this call; save the state for the next process, and do nothing else any more.  adapter_saved() says whether it has.  What others send to it
- * after that is lost, so all adapters must be quiesced.  The main thread, after
- * adapter_go().
+ * this call; save the state for the next process, and do nothing else any more.
+ * adapter_saved() says whether it has.  What others send to it after that is
+ * lost, so all adapters must be quiesced.  The main thread, after adapter_go().
  */
 void	adapter_save(struct adapter *ad);
 bool	adapter_saved(struct adapter *ad);

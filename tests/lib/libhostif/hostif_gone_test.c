@@ -129,7 +129,8 @@ attach_listed(void)
 	struct hostif_fds fds;
 	char why[HOSTIF_WHY];
 
-	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0,
+	    "%s", why);
 	ATF_REQUIRE_MSG(hostif_attach("vale0:h0", &fds, why) == 0, "%s", why);
 }
 

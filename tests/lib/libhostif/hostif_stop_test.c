@@ -98,7 +98,8 @@ ROOT_TEST(full, "Frames that come while the ring is full are counted, and the "
 	open_wire();
 	port = vale_open("vale0:t", &params);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_PACKET, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_PACKET, &fds, why) == 0,
+	    "%s", why);
 	for (i = 0; i < RX_SLOTS + 100; i++) {
 		make_frame(frame, sizeof(frame), i);
 		wire_send(NULL, frame, sizeof(frame));

@@ -498,7 +498,8 @@ ROOT_TEST(xdp_losses, "Frames that come while the kernel has no chunks are "
 	open_wire();
 	port = vale_open("vale0:t", NULL);
 	ATF_REQUIRE(port != NULL);
-	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0, "%s", why);
+	ATF_REQUIRE_MSG(hostif_open("h0", HOSTIF_XDP, &fds, why) == 0,
+	    "%s", why);
 	make_frame(frame, sizeof(frame), 1);
 	for (i = 0; i < 100; i++)
 		wire_send(NULL, frame, sizeof(frame));

@@ -45,46 +45,6 @@ HOST_TEST(kicks, guest_awake(1, 3), "A kick without a frame wakes the host for "
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 }
 
-TEST(more, "With the mode off, and with it on, all of a long ring is sent "
-    "after one kick")
-{
-	struct host *h;
-	unsigned int on;
-
-	for (on = 0; on < 2; on++) {
-		h = guest_up(1024, 8, 2048, 0);
-		CSB_SET(h, guest_csb_on, on);
-		ATF_CHECK(guest_post(h, E82545_TX_FRAMES + 1));
-		ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-		host_run(h);
-		ATF_CHECK_EQ_MSG(E82545_TX_FRAMES + 1, host_sent(h), "%u", on);
-		host_destroy(h);
-	}
-}
-
-TEST(unkicked, "A batch that no kick began uses the block, too")
-{
-	struct host *h = guest_up(64, 8, 2048, 0);
-
-	CSB_SET(h, guest_need_txkick, 0);
-	host_wr(h, E82545_TDBAH, 1);
-	guest_transmit(h, 1);
-	ATF_CHECK_EQ(0, host_sent(h));
-	host_wr(h, E82545_TDBAH, 0);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_tdh));
-	ATF_CHECK_EQ(0, host_raised(h));
-	host_destroy(h);
-
-	/* The guest is about to kick: host_need_txkick is its own. */
-	h = guest_up(64, 8, 2048, 0);
-	CSB_SET(h, host_need_txkick, 0);
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
-	host_destroy(h);
-}
-
 TEST(disabled, "With the transmitter off, guest_tdt does nothing, and the "
     "block is not mapped once the host sleeps")
 {

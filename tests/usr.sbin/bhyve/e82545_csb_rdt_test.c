@@ -117,32 +117,6 @@ TEST(come_round, "A guest_rdt that is unchanged since the start counts when "
 			}
 }
 
-TEST(passed, "A guest_rdt that is unchanged since the start does not post "
-    "buffers when the head has passed it")
-{
-	const struct start *s;
-	struct host *h;
-
-	for (s = starts + 3; s < starts + nitems(starts); s++) {
-		h = start(s, 3, 11);
-		guest_receive(h, 5);
-		guest_inject(h, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(11, received(h), "start %td", s - starts);
-		host_destroy(h);
-	}
-}
-
-HOST_TEST(first_again, start(&starts[0], NRXD - 2, 5), "The first RDT counts "
-    "again in the next lap of the ring")
-{
-	guest_receive(h, 5);
-	CSB_SET(h, guest_rdt, 3);
-	guest_receive(h, NRXD - 2);
-	host_wr(h, E82545_RDT, 5);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(NRXD + 5, received(h));
-}
-
 HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
     "start only, and is never reached")
 {
@@ -159,29 +133,6 @@ HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
 	guest_inject(h, 1);
 	ATF_CHECK_EQ(NRXD + 1, host_rd(h, E82545_RDT));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
-}
-
-TEST(changed, "A guest_rdt that has changed counts, before the first batch and "
-    "after it")
-{
-	const struct start *s;
-	struct host *h;
-	unsigned int used;
-
-	for (s = starts; s < starts + nitems(starts); s++)
-		for (used = s->bus ? 0 : 1; used < 5; used++) {
-			h = start(s, NRXD - 2, 5);
-			if (used > 0)
-				guest_inject(h, used);
-			CSB_SET(h, guest_rdt, 8);
-			guest_inject(h, 2 * NRXD);
-			ATF_CHECK_EQ_MSG(8, received(h), "start %td, %u used",
-			    s - starts, used);
-			/* RDT that is written now is not the first. */
-			host_wr(h, E82545_RDT, 5);
-			ATF_CHECK_EQ(8, host_rd(h, E82545_RDT));
-			host_destroy(h);
-		}
 }
 
 HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "What guest_rdt posts "
@@ -305,14 +256,6 @@ kicked(void)
 	return (h);
 }
 
-HOST_TEST(low_kick, kicked(), "RXDMT0 is set, too, if guest_rdt posts more "
-    "after a kick")
-{
-	host_rd(h, E82545_ICR);
-	host_wr(h, E82545_RDT, 6);
-	check_low(h);
-}
-
 TEST(placed_again, "What guest_rdt was when the ring was started does not "
     "matter to another CSB")
 {
@@ -373,55 +316,6 @@ HOST_TEST(look_bus_off, kicked(), "A look with the bus just on does not take "
 	ATF_CHECK_EQ(2 + 5, received(h));
 }
 
-HOST_TEST(wakes, kicked(), "With the CSB on, RDT wakes the receive side only "
-    "if that stalls")
-{
-	h->nready = 0;
-	host_wr(h, E82545_RDT, 8);
-	ATF_CHECK_EQ(0, h->nready);
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(8, received(h));
-	h->nready = 0;
-	host_wr(h, E82545_RDT, 9);
-	ATF_CHECK_EQ(1, h->nready);
-	host_run(h);
-	ATF_CHECK_EQ(9, received(h));
-}
-
-static void
-write_rdt(struct host *h)
-{
-	h->rx_hook = NULL;
-	host_wr(h, E82545_RDT, 9);
-}
-
-HOST_TEST(rdt_in_batch, kicked(), "RDT that is written within a batch lets it "
-    "go on")
-{
-	uint64_t batches = host_counter(h, E82545_C_RX_BATCH);
-
-	h->rx_hook = write_rdt;
-	guest_inject(h, 8);
-	ATF_CHECK_EQ(9, received(h));
-	ATF_CHECK_EQ(batches + 1, host_counter(h, E82545_C_RX_BATCH));
-}
-
-TEST(saved, "An adapter that was started with the bus off can be saved and "
-    "restored")
-{
-	const struct start *s;
-	struct host *h;
-
-	for (s = starts; s < starts + nitems(starts); s++) {
-		h = guest_migrate(start(s, 22, 5));
-		e82545_resume(h->dev);
-		guest_inject(h, 2 * NRXD);
-		ATF_CHECK_EQ_MSG(2 * NRXD - 5, host_rx_pending(h),
-		    "start %td", s - starts);
-		host_destroy(h);
-	}
-}
-
 /*
  * A snapshot: what the restored model finds out by itself.
  */
@@ -439,18 +333,6 @@ polling(unsigned int n)
 	CSB_SET(h, guest_need_txkick, 0);
 	guest_inject(h, n);
 	return (h);
-}
-
-HOST_TEST(save, polling(1), "Saving changes nothing")
-{
-	struct e82545_csb before;
-	uint8_t buf[65536];
-
-	e82545_pause(h->dev);
-	memcpy(&before, &h->dev->csb, sizeof(before));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf,
-	    e82545_snapshot_size(h->dev)));
-	ATF_CHECK_EQ(0, memcmp(&before, &h->dev->csb, sizeof(before)));
 }
 
 TEST(restored, "A guest_rdt of 0, too, may be new when a restored model first "

@@ -125,21 +125,6 @@ HOST_TEST(tx_numbers, up(), "The same of a request with a number, the first: "
 	ATF_CHECK_EQ(9, CSB_GET(h, pad[7]));
 }
 
-HOST_TEST(tx_polled, up(), "No TX interrupt for a guest that never asks for "
-    "one, nor for one that has read the cause")
-{
-	guest_transmit(h, 1);
-	recheck(h);
-	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(0, host_raised(h));
-	guest_transmit(h, 1);
-	host_wr(h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
-	CSB_SET(h, guest_need_txkick, 1);
-	recheck(h);
-	ATF_CHECK_EQ(1, host_raised(h));
-}
-
 HOST_TEST(rx_kick, up(), "A guest_rdt that is seen after the host stalled")
 {
 	unsigned int i;
@@ -212,21 +197,6 @@ HOST_TEST(rx_numbers, up(), "The same of a request with a number, the first: "
 	}
 }
 
-HOST_TEST(rx_forgotten, up(), "A guest_need_rxkick that stays 0 while frames "
-    "are left")
-{
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(0, host_raised(h));
-	recheck(h);
-	ATF_CHECK_EQ(1, host_raised(h));
-	/* Once. */
-	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(1, host_raised(h));
-	ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
-	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(1, host_raised(h));
-}
-
 TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
 {
 	struct host *h;
@@ -241,15 +211,6 @@ TEST(rx_nowhere, "No frames are left in a ring whose RDH is not in it")
 		ATF_CHECK_EQ(i, host_raised(h));
 		host_destroy(h);
 	}
-}
-
-HOST_TEST(rx_off, up(), "The mode goes off while frames are left")
-{
-	guest_inject(h, 3);
-	guest_return(h, 1);
-	CSB_SET(h, guest_csb_on, 0);
-	recheck(h);
-	ATF_CHECK_EQ(1, host_raised(h));
 }
 
 HOST_TEST(rx_polled, up(), "No RX interrupt for a guest that polls, however "
@@ -421,23 +382,6 @@ TEST(untouched, "With the bus or the rings off, after a reset, or without a "
 	}
 }
 
-static void
-pause_model(struct host *h)
-{
-	e82545_pause(h->dev);
-}
-
-HOST_TEST(paused, changed(pause_model), "A check that is due in a pause comes "
-    "after it")
-{
-	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(0, nmaps);
-	e82545_resume(h->dev);
-	host_advance(h, 0);
-	ATF_CHECK(nmaps > 0);
-	ATF_CHECK_EQ(1, host_raised(h));
-}
-
 /* One frame, whose interrupt is suppressed. */
 static void
 send_one(struct host *h)
@@ -532,20 +476,6 @@ TEST(held, "Each check raises its own causes, once, and leaves the others")
 	host_destroy(h);
 }
 
-HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
-{
-	CSB_SET(h, guest_need_txkick, 1);
-	send_one(h);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	host_advance(h, 1);
-	guest_inject(h, 1);
-	guest_return(h, 1);
-	/* Transmit's check, then receive's. */
-	recheck(h);
-	recheck(h);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
-}
-
 HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
     "and only if it unmasks one")
 {
@@ -559,17 +489,6 @@ HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
 	ATF_CHECK_EQ(1, host_raised(h));
 	ATF_CHECK_EQ(E82545_ICR_TXDW, *held & E82545_ICR_TXDW);
 	ATF_CHECK_EQ(0, *held & ~(E82545_ICR_TXDW | E82545_ICR_TXQE));
-}
-
-HOST_TEST(read, up(), "Frames whose cause was read are not checked again, "
-    "though the guest polls")
-{
-	guest_inject(h, 3);
-	guest_return(h, 1);
-	host_wr(h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0);
-	recheck(h);
-	ATF_CHECK_EQ(0, h->timer_ns);
 }
 
 static void

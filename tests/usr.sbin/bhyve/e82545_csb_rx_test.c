@@ -17,22 +17,6 @@
 #include "e82545_impl.h"
 #include "test.h"
 
-/*
- * Take frames and post their buffers, one by one.  The n-th takes a kick, and
- * then no frame waits any more.
- */
-static void
-give_until_kick(struct host *h, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 1; i <= n; i++) {
-		ATF_CHECK_EQ(i == n, guest_return(h, 1));
-	}
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-}
-
 HOST_TEST(need_kick, guest_up(64, 64, 2048, 1), "An RX interrupt comes only if "
     "guest_need_rxkick asks for it")
 {
@@ -142,26 +126,6 @@ HOST_TEST(moderated, guest_up(64, 64, 2048, 1), "RDTR and ITR delay an RX "
 	ATF_CHECK_EQ(2, host_raised(h));
 }
 
-HOST_TEST(lazily, guest_up(64, 16, 2048, 1), "Buffers posted only by guest_rdt "
-    "are found when needed")
-{
-	unsigned int i;
-
-	CSB_SET(h, guest_need_rxkick, 0);
-	for (i = 0; i < 100; i++) {
-		guest_receive(h, 3);
-		ATF_CHECK(!guest_give(h));
-	}
-	ATF_CHECK_EQ(300, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	/* host_up() wrote RDT once. */
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
-	/* Nor with every batch, but twice for all descriptors of the ring. */
-	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) <= 300 / 6);
-	ATF_CHECK(host_counter(h, E82545_C_RX_KICK_SAVED) >= 300 / 15);
-}
-
 HOST_TEST(dry, guest_up(64, 16, 2048, 1), "An empty ring asks for one kick, at "
     "three quarters of its buffers")
 {
@@ -187,26 +151,6 @@ HOST_TEST(dry, guest_up(64, 16, 2048, 1), "An empty ring asks for one kick, at "
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
 	ATF_CHECK_EQ(135, host_counter(h, E82545_C_RX_FRAME));
-}
-
-/* The CSB is where guest_up() put it. */
-
-static void
-give_one(struct host *h)
-{
-	CSB_SET(h, guest_rdt, (host_rd(h, E82545_RDT) + 1) % h->nrxd);
-}
-
-HOST_TEST(not_dry, guest_up(64, 16, 2048, 1), "A buffer posted while the ring "
-    "runs empty is found without a kick")
-{
-	h->intr_hook = give_one;
-	guest_inject(h, 16);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK_SAVED));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
 }
 
 static void
@@ -281,45 +225,6 @@ HOST_TEST(low_taken_back, guest_up(64, 64, 2048, 1), "RXDMT0 is set if the "
 	    host_rd(h, E82545_ICR) & (E82545_ICR_RXT0 | E82545_ICR_RXDMT0));
 }
 
-HOST_TEST(long_frame, guest_up(64, 16, 256, 1), "An empty ring waits for as "
-    "many buffers as the frame needs")
-{
-	uint8_t frame[256 * 14];
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-	guest_inject(h, 5);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	ATF_CHECK_EQ((5 + 14) % 16, CSB_GET(h, host_rxkick_at));
-	give_until_kick(h, 4);
-	ATF_CHECK_EQ(1, guest_take(h, 1));
-	check_taken(h, frame, sizeof(frame));
-}
-
-TEST(on_when_dry, "A guest that turns the CSB on, or sets CSBAL, while the "
-    "ring is empty is asked for a kick")
-{
-	struct host *h;
-	unsigned int placed;
-
-	for (placed = 0; placed < 2; placed++) {
-		h = guest_up(64, 16, 2048, 1);
-		CSB_SET(h, guest_csb_on, 0);
-		if (placed)
-			guest_place(h, 0);
-		guest_inject(h, 20);
-		ATF_CHECK_EQ(5, host_rx_pending(h));
-		CSB_SET(h, guest_csb_on, 1);
-		if (placed) {
-			guest_move(h);
-			host_run(h);
-		}
-		give_until_kick(h, 12);
-		host_destroy(h);
-	}
-}
-
 HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
     "not used, whatever guest_rdt is")
 {
@@ -336,18 +241,6 @@ HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
 	CSB_SET(h, guest_rdt, 3);
 	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
 	ATF_CHECK_EQ(16, host_rx_pending(h));
-}
-
-HOST_TEST(low_saved, guest_up(64, 16, 2048, 1), "RXDMT0 is suppressed as RXT0 "
-    "is, and raised when the guest unmasks it")
-{
-	CSB_SET(h, guest_need_rxkick, 0);
-	guest_inject(h, 14);
-	ATF_CHECK(!host_line(h));
-	host_wr(h, E82545_IMS, E82545_ICR_RXDMT0);
-	ATF_CHECK(host_line(h));
-	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
-	    host_rd(h, E82545_ICR));
 }
 
 TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "

@@ -229,27 +229,6 @@ RING_TEST(old, 5, "With the mode off, DD in the last descriptor makes an index "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_BAD));
 }
 
-RING_TEST(saved, 1, "An index that is written and stored is one; a stored one "
-    "saves a kick")
-{
-	uint64_t before = host_counter(h, r->saved);
-
-	post(h, r, 1);
-	host_wr(h, r->tail, *tail(h, r));
-	batch(h, r);
-	CHECK_DONE(2);
-	ATF_CHECK_EQ(before, host_counter(h, r->saved));
-	post(h, r, 1);
-	batch(h, r);
-	CHECK_DONE(3);
-	ATF_CHECK_EQ(before + 1, host_counter(h, r->saved));
-	kick(h, r, 1);
-	post(h, r, 1);
-	batch(h, r);
-	CHECK_DONE(5);
-	ATF_CHECK_EQ(before + 1, host_counter(h, r->saved));
-}
-
 RING_TEST(invalid, 1, "An index outside the ring is counted once and ignored; "
     "the register counts if it is in the ring")
 {
@@ -412,17 +391,6 @@ TEST(off_in_batch, "When the mode goes off within a batch, the farther index "
 		}
 }
 
-RING_TEST(same, 5, "The register's first index counts again, after a lap in "
-    "the CSB")
-{
-	post(h, r, NDESC - 2);
-	batch(h, r);
-	CSB_SET(h, guest_csb_on, 0);
-	kick(h, r, 2);
-	batch(h, r);
-	CHECK_DONE(5 + NDESC);
-}
-
 RING_TEST(restarted, 5, "When the ring is started again, what was stored "
     "before does not count, and the first register is stored as it stands")
 {
@@ -481,16 +449,6 @@ RING_TEST(removed, 1, "A write to CSBAL, also with the bus off, makes the kept "
 	/* Then the register is stored at once. */
 	kick(h, r, 1);
 	ATF_CHECK_EQ(4, host_rd(h, r->tail));
-}
-
-RING_TEST(toggled, 1, "A guest that turns the mode off, writes the register "
-    "and turns it on before the next batch has posted")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	kick(h, r, 2);
-	CSB_SET(h, guest_csb_on, 1);
-	batch(h, r);
-	CHECK_DONE(3);
 }
 
 /*
@@ -668,16 +626,6 @@ HOST_TEST(first_again, guest_up(64, 16, 2048, 1000), "The first TDT, written "
 	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
 	host_wr(h, E82545_TDT, 0);
 	ATF_CHECK_EQ(0, host_rd(h, E82545_TDT));
-}
-
-HOST_TEST(stored_done, guest_awake(5, 1000), "With the mode on guest_tdt "
-    "counts, whatever its descriptor has")
-{
-	guest_frames(h, 2);
-	host_txd(h, 6)->legacy.status = E82545_TXD_DD;
-	CSB_SET(h, guest_tdt, h->txtail);
-	(void)e82545_tx(h->dev);
-	ATF_CHECK_EQ(7, host_sent(h));
 }
 
 HOST_TEST(restarted_off, guest_awake(5, 1000), "With the mode off a kick after "

@@ -75,28 +75,6 @@ HOST_TEST(registers, guest_up(64, 8, 2048, 1), "CSBAL sets the CSB; a reset by "
 	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(h, host_tdh));
 }
 
-HOST_TEST(early, host_create_csb(HOST_RAM), "The CSB may be on before there "
-    "are rings")
-{
-	uint64_t gpa = guest_alloc(h);
-
-	CSB_SET(h, guest_csb_on, 1);
-	CSB_SET(h, host_txcycles_lim, 7);
-	guest_place(h, gpa);
-	host_run(h);
-	ATF_CHECK_EQ(1, guest_rounds(h));
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	host_up(h, 64, 8, 2048);
-	CSB_SET(h, guest_rdt, h->rxtail);
-	ATF_CHECK(guest_post(h, 1));
-	ATF_CHECK_EQ(9, guest_rounds(h));
-	ATF_CHECK_EQ(1, host_sent(h));
-	guest_receive(h, 1);
-	ATF_CHECK_EQ(1, CSB_GET(h, host_rdh));
-}
-
 HOST_TEST(off, guest_awake(1, 1000), "When the CSB is turned off, polling ends "
     "and waiting frames are sent; it can be turned on again")
 {
@@ -403,26 +381,6 @@ HOST_TEST(fresh, guest_up(64, 8, 2048, 0), "A guest that places another CSB "
 	CSB_SET(h, guest_txkick_at, 15);
 	guest_transmit(h, 10);
 	ATF_CHECK_EQ(2, host_raised(h));
-}
-
-HOST_TEST(first, guest_up(64, 8, 2048, 0), "The TDT that started the ring "
-    "counts with the next CSB")
-{
-	ATF_CHECK_EQ(0, h->txtail);
-	host_wr(h, E82545_TDH, 0);
-	host_wr(h, E82545_TDT, 0);
-	/* Written once more, late: the index in the CSB counts. */
-	guest_store(h, 16);
-	host_wr(h, E82545_TDT, 0);
-	host_run(h);
-	ATF_REQUIRE_EQ(16, host_sent(h));
-	place_another(h);
-	/* The same value, and its frames are not announced in the CSB. */
-	guest_frames(h, 48);
-	ATF_REQUIRE_EQ(0, h->txtail);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(64, host_sent(h));
 }
 
 TEST_PROGRAM

@@ -144,37 +144,6 @@ HOST_TEST(states, guest_up(64, 8, 2048, 100), "The host must yield its "
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
 }
 
-HOST_TEST(context, guest_up(64, 8, 2048, 4), "A batch of context descriptors "
-    "is not an empty round")
-{
-	struct packet p = { .paylen = 100 };
-
-	ATF_CHECK(guest_post(h, 1));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(E82545_TX_POLL, e82545_tx(h->dev));
-	tx_context(h, &p, 0, 0);
-	ATF_CHECK(!guest_send(h));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(E82545_TX_POLL, e82545_tx(h->dev));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_txcycles));
-}
-
-HOST_TEST(half_packet, guest_up(64, 8, 2048, 2), "The host sleeps while it "
-    "waits for the rest of a packet")
-{
-	uint64_t gpa = host_alloc(h, 100, 1);
-
-	host_tx_legacy(h, gpa, 50, E82545_TXD_IFCS);
-	ATF_CHECK(guest_send(h));
-	ATF_CHECK_EQ(3, guest_rounds(h));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	ATF_CHECK_EQ(0, host_sent(h));
-	host_tx_legacy(h, gpa + 50, 50, TXD_LAST);
-	ATF_CHECK(guest_send(h));
-	ATF_CHECK_EQ(4, guest_rounds(h));
-	ATF_CHECK_EQ(1, host_sent(h));
-}
-
 /* Send a frame.  True if that caused an interrupt, which is then served. */
 static bool
 interrupts(struct host *h)
@@ -305,17 +274,6 @@ HOST_TEST(off_in_batch, guest_up(64, 8, 2048, 1), "When the CSB is turned off "
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-HOST_TEST(link, guest_up(64, 8, 2048, 1), "A link change interrupts, whatever "
-    "the CSB's flags")
-{
-	CSB_SET(h, guest_need_rxkick, 0);
-	ATF_CHECK(!interrupts(h));
-	e82545_link(h->dev, false);
-	ATF_CHECK(host_line(h));
-	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(h, E82545_ICR) &
-	    (E82545_ICR_LSC | E82545_ICR_TXDW | E82545_ICR_TXQE));
-}
-
 HOST_TEST(bad_ring, guest_up(64, 8, 2048, 3), "Polling a ring outside guest "
     "memory ends")
 {
@@ -389,35 +347,6 @@ TEST(delay, "An interrupt for free descriptors comes at once, except for a "
 		ATF_CHECK_EQ_MSG(!t[i].delayed, host_raised(h), "%u", i);
 		host_destroy(h);
 	}
-}
-
-HOST_TEST(first_threshold, guest_up(64, 8, 2048, 0), "A guest_txkick_at of 0 "
-    "is an index if it was another value when the block was placed")
-{
-	guest_transmit(h, 63);
-	/* No batch has looked at the field. */
-	host_wr(h, E82545_CSBAL, 0);
-	guest_place(h, (uint8_t *)h->csb - h->ram);
-	host_rd(h, E82545_ICR);
-	CSB_SET(h, guest_txkick_at, 0);
-	guest_transmit(h, 2);
-	ATF_CHECK_EQ(E82545_ICR_TXDW, host_rd(h, E82545_ICR) &
-	    E82545_ICR_TXDW);
-}
-
-HOST_TEST(odd_threshold, guest_up(24, 8, 2048, 1), "guest_txkick_at in a ring "
-    "of 24, and one behind its end when the ring goes round")
-{
-	unsigned int i;
-
-	for (i = 1; i <= 48; i++) {
-		if (i % 12 == 1)
-			CSB_SET(h, guest_txkick_at, (h->txtail + 8) % 24);
-		ATF_CHECK_EQ_MSG(i % 12 == 8, interrupts(h), "%u", i);
-	}
-	CSB_SET(h, guest_txkick_at, 24);
-	for (i = 0; i < 24; i++)
-		ATF_CHECK(!interrupts(h));
 }
 
 TEST_PROGRAM

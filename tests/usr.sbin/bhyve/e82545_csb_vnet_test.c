@@ -22,7 +22,6 @@
 
 #define	ENTRY		FRAME_VNET_SHORT
 #define	BYTES		(PACKET_HDR_MAX + 65536)
-#define	RX_UNCUT_MAX	65536		/* bytes of a frame */
 
 static uint8_t bulk[BYTES], sent[BYTES], found[BYTES];
 static const uint8_t plain[ENTRY];
@@ -262,22 +261,6 @@ HOST_TEST(udp, up(64, 2048, 0), "A guest that does not announce UDP gets "
 	}
 }
 
-HOST_TEST(odd, up(64, 2048, 0), "Segments of UDP with the checksum of TCP are "
-    "none for a guest without UDP, and for nobody else")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000, .udp = true };
-	struct frame frame;
-	size_t len = make(&p, 1000, &frame);
-
-	CSB_SET(h, pad[1], 0);
-	frame.f_csum_offset = 16;
-	host_inject_offload(h, &frame, sent, len, 5);
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK(!host_rx_done(h, h->rxnext));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
-}
-
 HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
     "frames arrive")
 {
@@ -299,29 +282,6 @@ HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
 		}
 		(void)guest_give(h);
 	}
-}
-
-HOST_TEST(begun, up(8, 2048, 0), "A frame that began in segments ends in "
-    "segments, though the mode is on meanwhile")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	size_t len;
-
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 5);
-	receive(h, &p, 1000);
-	/* Two segments of three are in the ring. */
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	CSB_SET(h, guest_csb_on, 1);
-	guest_return(h, 5);
-	host_rx_post(h);
-	host_run(h);
-	check_cut(h, &p);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_UNCUT));
-	(void)guest_give(h);
-	len = receive(h, &p, 1000);
-	check(h, len);
 }
 
 /* The entries from `first' on, `n' of them, up to the end of the array. */
@@ -472,25 +432,6 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 		ATF_CHECK_EQ(p.paylen == 7 * 256 - 54,
 		    host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK(host_rx_done(h, 0));
-		host_destroy(h);
-	}
-}
-
-TEST(longest, "A frame of more than 65536 bytes is cut")
-{
-	struct packet p = { .payload = bulk };
-	struct host *h;
-	uint32_t over;
-	size_t len;
-
-	for (over = 0; over < 2; over++) {
-		h = up(64, 2048, 0);
-		p.paylen = RX_UNCUT_MAX - 54 + over;
-		len = receive(h, &p, 1400);
-		if (over == 0)
-			check(h, len);
-		ATF_CHECK_EQ(over == 0, host_counter(h, E82545_C_RX_UNCUT));
-		ATF_CHECK_EQ(over == 1, host_counter(h, E82545_C_RX_CUT));
 		host_destroy(h);
 	}
 }
@@ -700,32 +641,6 @@ TEST(later, "An array that is in memory only after CSBAL is written has "
 	}
 }
 
-static unsigned int hooks;
-
-/* The guest posts four descriptors while a batch is received. */
-static void
-give_in_batch(struct host *h)
-{
-	if (++hooks == 6)
-		CSB_SET(h, guest_rdt, 3);
-}
-
-HOST_TEST(during, up(8, 2048, 0), "Entries of descriptors that are posted "
-    "during a batch are zeros")
-{
-	hooks = 0;
-	h->rx_hook = give_in_batch;
-	guest_receive(h, 4);
-	memset(ring, 0xaa, 8 * ENTRY);
-	guest_offer(h, 7);
-	ATF_CHECK(e82545_rx(h->dev) != E82545_RX_STALLED);
-	ATF_CHECK_EQ(11, hooks);
-	/* 7, and 0 to 2; not 4 to 6, which were clear before. */
-	ATF_CHECK(entries_are(7, 1, 0));
-	ATF_CHECK(entries_are(0, 3, 0));
-	ATF_CHECK(entries_are(3, 4, 0xaa));
-}
-
 HOST_TEST(end_of_memory, up(64, 2048, HOST_RAM - 64 * ENTRY), "The array may "
     "end where memory ends; a ring without descriptors has none")
 {
@@ -759,42 +674,6 @@ HOST_TEST(end_of_memory, up(64, 2048, HOST_RAM - 64 * ENTRY), "The array may "
 	receive(h, &p, 1000);
 	check_cut(h, &p);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_UNCUT));
-}
-
-/* Save, and restore into the same adapter. */
-static void
-save_restore(struct host *h)
-{
-	static uint8_t state[65536];
-	size_t n;
-
-	e82545_pause(h->dev);
-	n = e82545_snapshot_size(h->dev);
-	ATF_REQUIRE(n <= sizeof(state));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, state, n));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, state, n));
-	e82545_resume(h->dev);
-}
-
-HOST_TEST(removed, up(64, 2048, 0), "Without its block, the adapter's snapshot "
-    "is restored")
-{
-	guest_place(h, 0);
-	save_restore(h);
-}
-
-HOST_TEST(snapshot, up(64, 2048, 0), "The ring is used after save and restore")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	size_t len;
-
-	len = receive(h, &p, 1000);
-	check(h, len);
-	save_restore(h);
-	host_run(h);
-	(void)guest_give(h);
-	len = receive(h, &p, 1000);
-	check(h, len);
 }
 
 TEST_PROGRAM

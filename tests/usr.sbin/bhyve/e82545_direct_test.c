@@ -98,15 +98,6 @@ HOST_TEST(refused, rx_up(64, 2048), "No frame is taken with bus mastering off, "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
 }
 
-HOST_TEST(many, rx_up(1024, 2048), "One call takes more frames than a batch")
-{
-	offer(h, 0, 600);
-	direct(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
-	taken(h, 0, 600);
-}
-
 HOST_TEST(no_room, rx_up(8, 2048), "Frames without descriptors are left "
     "without a stall; while the receiver is stalled none is taken")
 {

@@ -290,32 +290,4 @@ TEST(clock, "A bit is shifted when the clock rises while selected")
 	host_destroy(h);
 }
 
-TEST(reset, "A reset in the middle of an instruction ends it")
-{
-	struct host *h;
-	uint16_t w2;
-
-	h = host_create(HOST_RAM);
-	w2 = eerd(h, 2);
-	mw_acquire(h);
-	host_set(h, E82545_EECD, CS);
-	/* All of a read: DO is low. */
-	eecd_out(h, 6, 3);
-	eecd_out(h, 2, 6);
-	ATF_CHECK((host_rd(h, E82545_EECD) & DO) == 0);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	mw_acquire(h);
-	ATF_CHECK((host_rd(h, E82545_EECD) & DO) != 0);
-	ATF_CHECK_EQ(w2, mw_read(h, 2));
-	/* Half an instruction. */
-	mw_acquire(h);
-	host_set(h, E82545_EECD, CS);
-	eecd_out(h, 6, 3);
-	eecd_out(h, 1, 3);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	mw_acquire(h);
-	ATF_CHECK_EQ(w2, mw_read(h, 2));
-	host_destroy(h);
-}
-
 TEST_PROGRAM

@@ -342,49 +342,6 @@ HOST_TEST(restored, host_create(HOST_RAM), "A restore stops the host's timer, "
 	free(buf);
 }
 
-/* The same through the rings: IDE, RS and ITR as a driver sets them. */
-TEST(rings, "Batches of frames and the interrupts they make")
-{
-	uint8_t frame[64];
-	struct host *h;
-	unsigned int i;
-
-	h = host_create(HOST_RAM);
-	host_up(h, 64, 64, 2048);
-	host_rd(h, E82545_ICR);
-	host_wr(h, E82545_IMS, TXDW | RXT0);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-
-	/* One batch, one interrupt. */
-	for (i = 0; i < 20; i++)
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_raised(h));
-	ATF_CHECK((host_rd(h, E82545_ICR) & TXDW) != 0);
-
-	/* IDE: after TIDV. */
-	host_wr(h, E82545_TIDV, 64);
-	for (i = 0; i < 20; i++)
-		host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(40, host_sent(h));
-	host_advance(h, 65535);
-	ATF_CHECK_EQ(1, host_raised(h));
-	host_advance(h, 1);
-	ATF_CHECK_EQ(2, host_raised(h));
-	ATF_CHECK((host_rd(h, E82545_ICR) & TXDW) != 0);
-
-	/* Receive: one interrupt a batch. */
-	for (i = 0; i < 20; i++)
-		host_inject(h, frame, sizeof(frame), 1);
-	host_run(h);
-	ATF_CHECK_EQ(3, host_raised(h));
-	ATF_CHECK((host_rd(h, E82545_ICR) & RXT0) != 0);
-	host_destroy(h);
-}
-
 /*
  * A frame each microsecond for 64 ms, to a guest that serves every interrupt at
  * once, and has `guest' in ITR.
@@ -434,37 +391,6 @@ TEST(flood, "At 1 Mpps, an interrupt a frame without moderation, and with "
 	ATF_CHECK_EQ(flood_interrupts(500, 250, 249), 64000 / 64 + 1);
 	ATF_CHECK_EQ(flood_interrupts(500, 250, 0), 64000 / 128 + 1);
 	ATF_CHECK_EQ(flood_interrupts(0, 250, 500), 64000 / 128 + 1);
-}
-
-HOST_TEST(changed, host_create(HOST_RAM), "A change of itr=, itr_min= and the "
-    "longest frame is in force from the next interrupt and batch on")
-{
-	host_wr(h, E82545_IMS, ALL);
-	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
-	ATF_CHECK_EQ(1, host_raised(h));
-	host_rd(h, E82545_ICR);
-	/* There is no interval, and then there is one since the last. */
-	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
-	ATF_CHECK_EQ(2, host_raised(h));
-	host_rd(h, E82545_ICR);
-	e82545_change(h->dev, 250, 0, 1518);
-	ATF_CHECK_EQ(1518, h->port.fp_frame_max);
-	host_advance(h, 1000);
-	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
-	host_advance(h, 250 * 256 - 1000 - 1);
-	ATF_CHECK_EQ(2, host_raised(h));
-	host_advance(h, 1);
-	ATF_CHECK_EQ(3, host_raised(h));
-	host_rd(h, E82545_ICR);
-	/* The driver's counts, unless the other one is longer. */
-	host_wr(h, E82545_ITR, 100);
-	e82545_change(h->dev, 0, 200, UINT32_MAX);
-	ATF_CHECK_EQ(UINT32_MAX, h->port.fp_frame_max);
-	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
-	host_advance(h, 200 * 256 - 1);
-	ATF_CHECK_EQ(3, host_raised(h));
-	host_advance(h, 1);
-	ATF_CHECK_EQ(4, host_raised(h));
 }
 
 TEST_PROGRAM

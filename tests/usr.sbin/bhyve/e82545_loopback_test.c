@@ -116,65 +116,6 @@ HOST_TEST(lbm, tx_up(64), "Of RCTL.LBM's four values two loop frames")
 	}
 }
 
-HOST_TEST(many, tx_up(1024), "63 frames of one kick all come back; a batch is "
-    "bounded")
-{
-	uint8_t buf[2048], frame[1024];
-	unsigned int i, back;
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
-	for (i = 0; i < 63; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	}
-	tx_go(h);
-	for (i = 0; i < 63; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_taken(h, frame, sizeof(frame));
-	}
-	/* The receiver is off now. */
-	for (i = 0; i < 900; i++)
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	tx_go(h);
-	ATF_CHECK_EQ(900 + 63, host_counter(h, E82545_C_LOOPBACK) +
-	    host_counter(h, E82545_C_TX_NOROOM));
-	ATF_CHECK(host_counter(h, E82545_C_TX_NOROOM) > 0);
-	for (back = 0;; back++) {
-		host_rx_post(h);
-		host_run(h);
-		if (host_rx_take(h, buf, sizeof(buf), NULL) == -1)
-			break;
-	}
-	ATF_CHECK_EQ(host_counter(h, E82545_C_LOOPBACK), back + 63);
-}
-
-HOST_TEST(filters, rx_up(64, 256), "Looped frames are filtered; frames from "
-    "the network are dropped")
-{
-	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
-	uint8_t frame[100];
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	check_none(h);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-	host_tx_frame(h, frame, sizeof(frame), 0);
-	h->ready = false;
-	host_tx_go(h);
-	e82545_tx(h->dev);
-	ATF_CHECK(h->ready);
-	host_run(h);
-	check_taken(h, frame, sizeof(frame));
-	host_make_frame(frame, sizeof(frame), other, 1);
-	host_tx_frame(h, frame, sizeof(frame), 0);
-	tx_go(h);
-	check_none(h);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
-	host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
-	check_rx_alive(h);
-}
-
 HOST_TEST(stall, rx_up(8, 256), "Looped frames wait for descriptors; a reset "
     "drops them")
 {
@@ -198,32 +139,6 @@ HOST_TEST(stall, rx_up(8, 256), "Looped frames wait for descriptors; a reset "
 	host_run(h);
 	check_none(h);
 	check_rx_alive(h);
-}
-
-HOST_TEST(then_network, rx_up(64, 2048), "Frames from the network follow the "
-    "looped ones in the same batch")
-{
-	uint8_t frame[60];
-	unsigned int i;
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
-	for (i = 0; i < 3; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	}
-	host_tx_go(h);
-	e82545_tx(h->dev);
-	host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
-	for (; i < 6; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_inject(h, frame, sizeof(frame), 1 + i % 2);
-	}
-	e82545_rx(h->dev);
-	for (i = 0; i < 6; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_taken(h, frame, sizeof(frame));
-	}
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
 }
 
 TEST_PROGRAM

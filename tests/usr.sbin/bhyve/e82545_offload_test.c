@@ -51,44 +51,6 @@ TEST(vectors, "Checksums known from RFCs and real packets")
 	ATF_CHECK_EQ(0, model_sum(ones, sizeof(ones)));
 }
 
-TEST(fold, "Carries of a sum come round, in each half")
-{
-	static const uint64_t sums[] = {
-		0, 1, 0xffff, 0x10000, 0xffffffff, 0x100000000, 0x1ffffffff,
-		0x2ffffffff, 0xffffffff00000001, 0x00010000ffffffff,
-		0x8000000080000000, 0xfffffffe00000001, UINT64_MAX - 1,
-		UINT64_MAX,
-	};
-	uint64_t s;
-	unsigned int i;
-
-	for (i = 0; i < nitems(sums); i++) {
-		s = sums[i];
-		while (s > 0xffff)
-			s = (s & 0xffff) + (s >> 16);
-		ATF_CHECK_EQ_MSG((uint16_t)~s, frame_sum_fold(sums[i]),
-		    "%#jx", (uintmax_t)sums[i]);
-	}
-}
-
-TEST(lengths, "Every length and alignment up to 200 bytes, and a long one")
-{
-	static uint8_t buf[65536];
-	size_t len, off;
-
-	packet_fill(buf, sizeof(buf), 1);
-	for (off = 0; off < 9; off++)
-		for (len = 0; len <= 200; len++)
-			ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
-			    model_sum(buf + off, len), "off %zu len %zu", off,
-			    len);
-	ATF_CHECK_EQ(packet_sum(buf, sizeof(buf)),
-	    model_sum(buf, sizeof(buf)));
-	memset(buf, 0xff, sizeof(buf));
-	ATF_CHECK_EQ(packet_sum(buf, sizeof(buf) - 1),
-	    model_sum(buf, sizeof(buf) - 1));
-}
-
 /* Split `len' bytes into fragments of 0 to 40 bytes. */
 static int
 cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
@@ -105,26 +67,6 @@ cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
 		len -= n;
 	}
 	return (i);
-}
-
-TEST(fragments, "A sum does not depend on the fragments of its bytes")
-{
-	uint8_t buf[600];
-	struct iovec iov[1000];
-	uint32_t seed = 2;
-	size_t i, len, off;
-	unsigned int round;
-
-	for (i = 0; i < sizeof(buf); i++)
-		buf[i] = test_random(&seed);
-	for (round = 0; round < 2000; round++) {
-		cut(buf, sizeof(buf), iov, &seed);
-		off = test_random(&seed) % sizeof(buf);
-		len = test_random(&seed) % (sizeof(buf) - off + 1);
-		ATF_REQUIRE_EQ_MSG(packet_sum(buf + off, len),
-		    be16toh(frame_sum_fold(e82545_sum_iov(iov, off, len,
-		    false))), "round %u", round);
-	}
 }
 
 TEST(insert, "A checksum is inserted at its offset, or not at all")
@@ -176,18 +118,6 @@ TEST(insert, "A checksum is inserted at its offset, or not at all")
 		ATF_CHECK_EQ_MSG(0, memcmp(buf, expect, sizeof(buf)),
 		    "case %zu", i);
 	}
-}
-
-TEST(insert_zero, "UDP's zero becomes ffff")
-{
-	uint8_t buf[4] = { 0, 0, 0xff, 0xff };
-	struct e82545_sum_where where = { 2, 0, 0 };
-	struct iovec iov = { buf, sizeof(buf) };
-
-	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, false));
-	ATF_CHECK_EQ(0, be16dec(buf));
-	ATF_REQUIRE(e82545_sum_insert(&iov, sizeof(buf), &where, true));
-	ATF_CHECK_EQ(0xffff, be16dec(buf));
 }
 
 TEST(sum_copy, "A sum made while copying")
@@ -258,22 +188,6 @@ TEST(tso_valid, "A TSO context whose headers are not in HDRLEN is refused, or "
 		ctx.l4.field = t[i].field;
 		ATF_CHECK_EQ_MSG(t[i].ok, e82545_tso_valid(&ctx), "row %u", i);
 	}
-}
-
-TEST(vlan_insert, "A tag is inserted behind the addresses")
-{
-	uint8_t buf[4 + 16];
-	unsigned int i;
-
-	for (i = 0; i < 16; i++)
-		buf[4 + i] = i;
-	e82545_vlan_insert(buf + 4, 0x88a8, 0xe123);
-	for (i = 0; i < 12; i++)
-		ATF_CHECK_EQ(i, buf[i]);
-	ATF_CHECK_EQ(0x88a8, be16dec(buf + 12));
-	ATF_CHECK_EQ(0xe123, be16dec(buf + 14));
-	for (i = 12; i < 16; i++)
-		ATF_CHECK_EQ(i, buf[4 + i]);
 }
 
 /* Checksum status of a receive descriptor. */
@@ -487,41 +401,6 @@ TEST(rx_lies, "Checksums in and after an invalid header are not verified")
 	ATF_CHECK_EQ(E82545_RXD_IPCS, rs.status);
 }
 
-TEST(rx_addresses, "Ethernet's header does not matter")
-{
-	uint8_t frame[PACKET_HDR_MAX + 64], payload[20];
-	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	struct rx_sums rs;
-	uint32_t seed = 6;
-	unsigned int i;
-	size_t len;
-
-	packet_fill(payload, sizeof(payload), 5);
-	len = packet_build(&p, frame);
-	for (i = 0; i < 50; i++) {
-		packet_fill(frame, 12, i + 1);
-		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
-		ATF_CHECK_EQ(E82545_RXD_IPCS | E82545_RXD_TCPCS, rs.status);
-		ATF_CHECK_EQ(0, rs.errors);
-	}
-}
-
-TEST(rx_trailer, "Ethernet padding is not part of the datagram")
-{
-	uint8_t frame[PACKET_HDR_MAX + 64], payload[3] = { 0x99, 0x88, 0x77 };
-	struct packet p = { .payload = payload, .paylen = 3 };
-	struct rx_sums rs;
-	uint32_t seed = 6;
-	size_t len;
-
-	len = packet_build(&p, frame);
-	memset(frame + len, 0xa5, 9);
-	rx_sum(frame, len + 9, ALL_ON, false, &seed, &rs);
-	ATF_CHECK_EQ(E82545_RXD_IPCS | E82545_RXD_TCPCS, rs.status);
-	ATF_CHECK_EQ(0, rs.errors);
-	ATF_CHECK_EQ(packet_sum(frame, len + 9), rs.csum);
-}
-
 TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 {
 	uint8_t frame[PACKET_HDR_MAX + 64], *copy, payload[64] = { 0 };
@@ -560,46 +439,6 @@ TEST(rx_hostile, "Wrong lengths, and truncated packets of every length")
 			if ((rs.status & E82545_RXD_TCPCS) == 0)
 				ATF_REQUIRE((rs.errors &
 				    E82545_RXD_ERR_TCPE) == 0);
-		}
-	}
-}
-
-TEST(rx_packet_sum, "The packet checksum from every PCSS, with and without the "
-    "tag")
-{
-	uint8_t frame[PACKET_HDR_MAX + 300], payload[300], seen[400];
-	struct packet p;
-	struct rx_sums rs;
-	uint32_t seed = 8;
-	unsigned int i, pcss;
-	size_t len, seenlen;
-	uint16_t want;
-
-	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = test_random(&seed);
-	for (i = 0; i < 16; i++) {
-		memset(&p, 0, sizeof(p));
-		p.udp = i & 1;
-		p.vlan = i & 2;
-		p.tag = 0x1234;
-		p.payload = payload;
-		p.paylen = (i & 8) != 0 ? 251 : 10;
-		len = packet_build(&p, frame);
-		memcpy(seen, frame, len);
-		seenlen = len;
-		if (p.vlan && (i & 4) != 0) {
-			memmove(seen + 12, seen + 16, len - 16);
-			seenlen -= 4;
-		}
-		for (pcss = 0; pcss < 256; pcss++) {
-			want = pcss < seenlen ?
-			    packet_sum(seen + pcss, seenlen - pcss) : 0xffff;
-			rx_sum(frame, len, ALL_ON | pcss, i & 4, &seed, &rs);
-			ATF_REQUIRE_EQ_MSG(want, rs.csum, "case %u pcss %u",
-			    i, pcss);
-			rx_sum(frame, len, pcss, i & 4, &seed, &rs);
-			ATF_REQUIRE_EQ_MSG(want, rs.csum, "case %u pcss %u",
-			    i, pcss);
 		}
 	}
 }

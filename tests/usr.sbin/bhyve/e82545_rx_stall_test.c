@@ -47,37 +47,6 @@ HOST_TEST(stall, rx_up(8, 256), "Without descriptors frames wait, and are "
 	ATF_CHECK_EQ(20, host_counter(h, E82545_C_RX_FRAME));
 }
 
-HOST_TEST(long_frame, rx_up(16, 256), "A frame waits until there are "
-    "descriptors for all of it")
-{
-	uint8_t frame[1500], small[60];
-	unsigned int i;
-
-	/* 12 of 15 descriptors are used; the next frame needs 6. */
-	for (i = 0; i < 12; i++) {
-		host_make_frame(small, sizeof(small), host_mac, i);
-		rx_receive(h, small, sizeof(small));
-	}
-	host_make_frame(frame, sizeof(frame), host_mac, 99);
-	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	for (i = 0; i < 3; i++) {
-		ATF_CHECK_EQ(12, host_rd(h, E82545_RDH));
-		host_make_frame(small, sizeof(small), host_mac, i);
-		check_taken(h, small, sizeof(small));
-		h->ready = false;
-		host_rx_post(h);
-		ATF_CHECK_EQ(i == 2, h->ready);
-	}
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	for (; i < 12; i++) {
-		host_make_frame(small, sizeof(small), host_mac, i);
-		check_taken(h, small, sizeof(small));
-	}
-	check_taken(h, frame, sizeof(frame));
-}
-
 HOST_TEST(ends, rx_up(8, 256), "A stall ends when RCTL changes or the receiver "
     "is turned off")
 {
@@ -111,20 +80,6 @@ HOST_TEST(ends, rx_up(8, 256), "A stall ends when RCTL changes or the receiver "
 	host_run(h);
 	ATF_CHECK_EQ(0, host_rx_pending(h));
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
-}
-
-HOST_TEST(never_fits, rx_up(8, 256), "A frame longer than all buffers of the "
-    "ring is dropped")
-{
-	uint8_t frame[2048];
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, 1793);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_OVERSIZE));
-	rx_receive(h, frame, 1792);
-	check_taken(h, frame, 1792);
 }
 
 HOST_TEST(race, rx_up(8, 256), "Descriptors added while the ring runs empty "

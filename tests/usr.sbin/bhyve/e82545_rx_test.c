@@ -92,63 +92,6 @@ TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
 #undef NLENS
 }
 
-HOST_TEST(reserved_size, rx_up(64, 2048), "The reserved buffer size means the "
-    "default")
-{
-	uint8_t frame[3000];
-
-	host_set(h, E82545_RCTL, E82545_RCTL_BSEX | E82545_RCTL_LPE);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(2, host_rd(h, E82545_RDH));
-	check_taken(h, frame, sizeof(frame));
-}
-
-HOST_TEST(fcs, rx_up(64, 256), "Without SECRC, four bytes of FCS are in the "
-    "buffer")
-{
-	uint8_t frame[260];
-
-	host_clear(h, E82545_RCTL, E82545_RCTL_SECRC);
-	host_make_frame(frame, 100, host_mac, 1);
-	memset(frame + 100, 0, 4);
-	memset(host_mem(h, h->rxbuf, 256), 0xa5, 256);
-	rx_receive(h, frame, 100);
-	check_taken(h, frame, 104);
-	ATF_CHECK_EQ(0xa5, *(uint8_t *)host_mem(h, h->rxbuf + 104, 1));
-	/* Even if only the FCS goes into the next buffer. */
-	host_make_frame(frame, 256, host_mac, 1);
-	memset(frame + 256, 0, 4);
-	rx_receive(h, frame, 256);
-	ATF_CHECK_EQ(3, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(4, host_rxd(h, 2)->length);
-	check_taken(h, frame, 260);
-}
-
-HOST_TEST(padding, rx_up(64, 256), "Short frames are padded with zeros; "
-    "buffers keep the rest")
-{
-	uint8_t frame[61];
-	uint32_t n;
-	size_t len, total;
-
-	total = 0;
-	for (len = 14; len < 62; len++) {
-		memset(frame, 0, sizeof(frame));
-		host_make_frame(frame, MIN(len, 61), host_mac, len);
-		n = h->rxnext;
-		memset(host_mem(h, h->rxbuf + n * 256, 256), 0xa5, 256);
-		rx_receive(h, frame, MIN(len, 61));
-		check_taken(h, frame, MIN(MAX(len, 60), 61));
-		ATF_CHECK_EQ(0xa5, *(uint8_t *)host_mem(h,
-		    h->rxbuf + n * 256 + 61, 1));
-		host_rx_post(h);
-		/* The host counts the frames' own bytes. */
-		total += MIN(len, 61);
-		ATF_CHECK_EQ(total, host_counter(h, E82545_C_RX_BYTE));
-	}
-}
-
 HOST_TEST(tiny, rx_up(64, 256), "Frames shorter than a header do no harm")
 {
 	uint8_t frame[60];
@@ -173,20 +116,6 @@ HOST_TEST(tiny, rx_up(64, 256), "Frames shorter than a header do no harm")
 	host_run(h);
 	check_taken(h, frame, sizeof(frame));
 	check_none(h);
-}
-
-HOST_TEST(fragments, rx_up(64, 512), "A frame in up to 64 fragments")
-{
-	uint8_t frame[1514];
-	int n;
-
-	for (n = 1; n <= FRAME_MAXIOV; n++) {
-		host_make_frame(frame, sizeof(frame), host_mac, n);
-		host_inject(h, frame, sizeof(frame), n);
-		host_run(h);
-		check_taken(h, frame, sizeof(frame));
-		host_rx_post(h);
-	}
 }
 
 HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
@@ -219,74 +148,6 @@ HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
 	}
 }
 
-/* A frame that comes just before the second sync. */
-static void
-sync_late(struct frame_port *port)
-{
-	struct host *h = __containerof(port, struct host, port);
-	uint8_t frame[64];
-
-	if (h->nsync == 1) {
-		host_make_frame(frame, sizeof(frame), host_mac, 1);
-		host_inject(h, frame, sizeof(frame), 1);
-	}
-	host_port_ops.fpo_sync(port);
-}
-
-HOST_TEST(returned, rx_up(1024, 256), "A batch returns the space of its "
-    "frames, however few, and is followed by another only if frames have come")
-{
-	static struct frame_port_ops ops;
-	uint8_t frame[64];
-	unsigned int i, n;
-
-	for (n = 1; n <= 9; n++) {
-		for (i = 0; i < n; i++) {
-			host_make_frame(frame, sizeof(frame), host_mac, i);
-			host_inject(h, frame, sizeof(frame), 1);
-		}
-		ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
-		ATF_CHECK_EQ(2 * n, h->nsync);
-		ATF_CHECK_EQ(0, h->rx_unsynced);
-	}
-	ATF_CHECK_EQ(45, host_counter(h, E82545_C_RX_FRAME));
-	/* With no frame there is no space. */
-	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
-	ATF_CHECK_EQ(19, h->nsync);
-
-	h->nsync = 0;
-	ops = host_port_ops;
-	ops.fpo_sync = sync_late;
-	h->port.fp_ops = &ops;
-	host_inject(h, frame, sizeof(frame), 1);
-	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
-	ATF_CHECK_EQ(E82545_RX_IDLE, e82545_rx(h->dev));
-	ATF_CHECK_EQ(47, host_counter(h, E82545_C_RX_FRAME));
-}
-
-HOST_TEST(many_descriptors, rx_up(4096, 256), "A batch of long frames in short "
-    "buffers is bounded")
-{
-	uint8_t frame[E82545_FRAME_MAX];
-	unsigned int i;
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-	for (i = 0; i < 60; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_inject(h, frame, sizeof(frame), 1);
-	}
-	ATF_CHECK_EQ(E82545_RX_MORE, e82545_rx(h->dev));
-	/* The next one would exceed 1024 descriptors. */
-	ATF_CHECK_EQ(16 * 63, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(60 - 16, host_rx_pending(h));
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	for (i = 0; i < 60; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_taken(h, frame, sizeof(frame));
-	}
-}
-
 TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
 {
 	struct host *h;
@@ -307,19 +168,6 @@ TEST(threshold, "RXDMT0 is set when the free descriptors fall to RDMTS")
 		}
 		host_destroy(h);
 	}
-}
-
-HOST_TEST(delay, rx_up(64, 256), "RDTR delays RXT0")
-{
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_wr(h, E82545_RDTR, 50);
-	rx_receive(h, frame, sizeof(frame));
-	check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
-	host_advance(h, 51200);
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXT0) != 0);
 }
 
 HOST_TEST(states, rx_up(64, 256), "Receiver off, no link, paused")
@@ -549,40 +397,6 @@ TEST(null_restart, "A frame that waited for more than all of the descriptors "
 	}
 }
 
-#define	HIGH	((uint64_t)5 << 32)
-
-static void *
-map_high(void *arg, uint64_t gpa, size_t len, unsigned int access)
-{
-	return (gpa < HIGH ? NULL : host_ops.eo_map(arg, gpa - HIGH, len,
-	    access));
-}
-
-HOST_TEST(high, rx_up(64, 2048), "Guest memory may be anywhere in 64 bits")
-{
-	static struct e82545_ops ops;
-	uint8_t frame[100];
-	unsigned int i;
-
-	ops = host_ops;
-	ops.eo_map = map_high;
-	h->dev->ops = &ops;
-	host_wr(h, E82545_RDBAH, HIGH >> 32);
-	host_wr(h, E82545_TDBAH, HIGH >> 32);
-	for (i = 0; i < 64; i++)
-		host_rxd(h, i)->addr = htole64(le64toh(host_rxd(h, i)->addr) +
-		    HIGH);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	/* For the test's own driver. */
-	host_rxd(h, 0)->addr = htole64(le64toh(host_rxd(h, 0)->addr) - HIGH);
-	check_taken(h, frame, sizeof(frame));
-	i = host_tx_frame(h, frame, sizeof(frame), 0);
-	host_txd(h, i)->addr = htole64(le64toh(host_txd(h, i)->addr) + HIGH);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-}
-
 static uint64_t odd_gpa;
 
 /* The host has mapped one page elsewhere. */
@@ -673,20 +487,6 @@ HOST_TEST(tail_beyond_long, rx_up(8, 256), "With such an RDT frames of several "
 	ATF_CHECK_EQ(9, host_counter(h, E82545_C_RX_FRAME));
 }
 
-HOST_TEST(untagged, rx_up(64, 2048), "With VFE, frames without a tag pass, and "
-    "PIF is for multicast")
-{
-	static const uint8_t all[6] = { 255, 255, 255, 255, 255, 255 };
-	struct e82545_rxd rxd;
-	uint8_t frame[100];
-
-	host_set(h, E82545_RCTL, E82545_RCTL_VFE);
-	host_make_frame(frame, sizeof(frame), all, 1);
-	rx_receive(h, frame, sizeof(frame));
-	rxd = check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, rxd.status & E82545_RXD_PIF);
-}
-
 HOST_TEST(bad_middle, rx_up(8, 256), "A buffer outside guest memory loses its "
     "own bytes only; descriptors before the last say no more than DD")
 {
@@ -711,20 +511,6 @@ HOST_TEST(bad_middle, rx_up(8, 256), "A buffer outside guest memory loses its "
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, 256), 256));
 	ATF_CHECK_EQ(0, memcmp(frame + 512, host_mem(h, h->rxbuf + 512, 188),
 	    188));
-}
-
-HOST_TEST(dropped, rx_up(8, 256), "A batch that uses no descriptor does not "
-    "count as one")
-{
-	static const uint8_t other[6] = { 2, 9, 9, 9, 9, 9 };
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), other, 1);
-	rx_receive(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FILTERED));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BATCH));
-	/* Nor is it a reason for an interrupt. */
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
 }
 
 TEST_PROGRAM

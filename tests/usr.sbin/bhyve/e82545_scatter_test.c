@@ -61,65 +61,6 @@ scatter(struct host *h, unsigned int access)
 	permitted = access;
 }
 
-HOST_TEST(transmit, tx_up(64), "A packet is sent from buffers whose pages are "
-    "not adjacent")
-{
-	static const size_t lens[] = { 60, 1514, 4096, 4097, 9014 };
-	uint8_t frame[9014];
-	unsigned int i, n, off;
-
-	scatter(h, E82545_MAP_READ);
-	for (n = i = 0; i < nitems(lens); i++) {
-		host_make_frame(frame, lens[i], host_mac, i);
-		for (off = PAGE - 2; off <= PAGE + 1; off++, n++) {
-			area_copy(h, area + off, frame, lens[i], true);
-			host_tx_legacy(h, area + off, (uint16_t)lens[i],
-			    TXD_LAST);
-			tx_go(h);
-			check_sent(h, n, frame, lens[i]);
-		}
-	}
-	/* Several buffers, each across pages. */
-	host_make_frame(frame, sizeof(frame), host_mac, i);
-	for (i = 0; i < 2; i++) {
-		area_copy(h, area + i * 0x10000 + 4000, frame + i * 4507, 4507,
-		    true);
-		host_tx_legacy(h, area + i * 0x10000 + 4000, 4507,
-		    i == 0 ? 0 : TXD_LAST);
-	}
-	tx_go(h);
-	check_sent(h, n, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_ADDR));
-}
-
-HOST_TEST(segments, tx_up(64), "A packet of 64 KB, with TSO, from such buffers")
-{
-	static uint8_t payload[60000], packet[PACKET_HDR_MAX + sizeof(payload)];
-	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	uint8_t frame[2000];
-	size_t len, off, mss = 1448;
-	unsigned int n;
-
-	scatter(h, E82545_MAP_READ);
-	packet_fill(payload, sizeof(payload), 3);
-	len = packet_build(&p, packet);
-	packet_prepare(&p, packet, false);
-	area_copy(h, area + 1000, packet, len, true);
-	tx_context(h, &p, (uint16_t)mss, 0);
-	for (off = 0; off < len; off += n) {
-		n = MIN(len - off, 20000);
-		tx_desc(h, area + 1000 + off, n | TXD_DATA | E82545_TXD_TSE |
-		    E82545_TXD_IFCS | (off + n == len ? TXD_LAST : 0),
-		    (uint32_t)tx_popts(&p) << 8);
-	}
-	tx_go(h);
-	for (n = 0; n * mss < p.paylen; n++) {
-		len = packet_build_segment(&p, n * mss, mss, frame);
-		check_sent(h, n, frame, len);
-	}
-	ATF_CHECK_EQ(n, host_sent(h));
-}
-
 HOST_TEST(transmit_bad, tx_up(64), "A packet that is not all in memory, or "
     "that may not be read, is dropped")
 {

@@ -835,28 +835,4 @@ TEST(hostile, "Malicious snapshots with a correct CRC are refused or do no "
 	    accepted, round);
 }
 
-#define	TXQ_SIZE	43		/* bytes of a transmit ring's state */
-
-TEST(txq_reset, "A reset leaves nothing of the transmit ring's state")
-{
-	static void (*const states[])(struct host *) = { segments, context,
-	    skipping };
-	uint8_t after[TXQ_SIZE], before[TXQ_SIZE], zero[TXQ_SIZE] = { 0 };
-	struct host *h;
-	unsigned int i;
-
-	for (i = 0; i < nitems(states); i++) {
-		h = host_create(HOST_RAM);
-		states[i](h);
-		ATF_REQUIRE_EQ(TXQ_SIZE, snap_part(h, e82545_txq_snap, before,
-		    NULL, TXQ_SIZE));
-		ATF_CHECK(memcmp(before, zero, TXQ_SIZE) != 0);
-		e82545_reset(h->dev);
-		ATF_REQUIRE_EQ(TXQ_SIZE, snap_part(h, e82545_txq_snap, after,
-		    NULL, TXQ_SIZE));
-		ATF_CHECK_EQ_MSG(0, memcmp(after, zero, TXQ_SIZE), "%u", i);
-		host_destroy(h);
-	}
-}
-
 TEST_PROGRAM

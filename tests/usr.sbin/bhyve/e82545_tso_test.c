@@ -115,40 +115,6 @@ HOST_TEST(tso, tx_up(4096), "TCP and UDP over IPv4 and IPv6, in all fragments, "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
 }
 
-HOST_TEST(payload_in_place, tx_up(64), "Payload is sent from the guest's "
-    "buffers")
-{
-	struct packet p = { .payload = bulk, .paylen = 4344 };
-	unsigned int i;
-
-	packet_fill(bulk, sizeof(bulk), 5);
-	queue(h, &p, 1448, 54, 4344);
-	tx_go(h);
-	check_tso(h, &p, 1448);
-	for (i = 0; i < 3; i++)
-		ATF_CHECK_EQ(2, host_sent_frame(h, i)->nfrags);
-	ATF_CHECK_EQ(1, h->nflush);
-}
-
-HOST_TEST(vlan, tx_up(64), "Every segment gets the tag of the first descriptor")
-{
-	struct packet p = { .payload = bulk, .paylen = 9000 };
-	size_t len;
-
-	packet_fill(bulk, sizeof(bulk), 6);
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	len = packet_build_tso(&p, big);
-	tx_context(h, &p, 1000, 0);
-	tx_desc(h, tx_put(h, big, 54), TXD_DATA | E82545_TXD_TSE |
-	    E82545_TXD_VLE | 54, tx_popts(&p) << 8 | 0x6abcu << 16);
-	tx_desc(h, tx_put(h, big + 54, len - 54), TXD_DATA | E82545_TXD_TSE |
-	    TXD_LAST | (len - 54), 0);
-	tx_go(h);
-	p.vlan = true;
-	p.tag = 0x6abc;
-	check_tso(h, &p, 1000);
-}
-
 HOST_TEST(vlan_single, tx_up(64), "A packet that is one segment gets its tag")
 {
 	struct packet p = { .payload = bulk };
@@ -172,17 +138,6 @@ HOST_TEST(vlan_single, tx_up(64), "A packet that is one segment gets its tag")
 		check_sent(h, 0, want, MAX(want_len, 60));
 		host_sent_clear(h);
 	}
-}
-
-HOST_TEST(batch_last, tx_up(64), "A packet of one segment more than a batch")
-{
-	struct packet p = { .payload = bulk,
-	    .paylen = 60 * (E82545_TX_FRAMES + 1) };
-
-	packet_fill(bulk, sizeof(bulk), 7);
-	queue(h, &p, 60, 54, 40000);
-	tx_go(h);
-	check_tso(h, &p, 60);
 }
 
 HOST_TEST(batches, tx_up(4096), "A packet of more segments than a batch, "
@@ -257,13 +212,6 @@ HOST_TEST(csb_batches, guest_up(64, 8, 2048, 0), "An interrupt that the CSB "
 	check_csb_batches(h);
 }
 
-HOST_TEST(csb_numbers, guest_up(64, 8, 2048, 0), "The same if requests have "
-    "numbers")
-{
-	CSB_SET(h, pad[0], 1);
-	check_csb_batches(h);
-}
-
 HOST_TEST(reset, tx_up(64), "A reset between the batches of a packet drops the "
     "rest")
 {
@@ -299,29 +247,6 @@ HOST_TEST(changed, tx_up(64), "A guest shrinks a packet between its batches")
 	ATF_CHECK_EQ(64, host_sent_frame(h, 256)->len);
 	ATF_CHECK(host_tx_done(h, n));
 	check_tx_alive(h);
-}
-
-HOST_TEST(contexts, tx_up(64), "TSO and other frames have separate contexts")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	struct packet u = { .v6 = true, .udp = true, .payload = bulk,
-	    .paylen = 100 };
-	uint8_t frame[200], want[200];
-	size_t len, ulen;
-
-	packet_fill(bulk, sizeof(bulk), 9);
-	ulen = packet_build(&u, want);
-	memcpy(frame, want, ulen);
-	packet_prepare(&u, frame, true);
-	tx_context(h, &p, 1000, 0);
-	tx_context(h, &u, 0, 0);
-	len = packet_build_tso(&p, big);
-	tx_data(h, big, len, 54, 40000, E82545_TXD_TSE, tx_popts(&p), 0);
-	tx_go(h);
-	check_tso(h, &p, 1000);
-	tx_data(h, frame, ulen, 100, 100, 0, tx_popts(&u), 0);
-	tx_go(h);
-	check_sent(h, 3, want, ulen);
 }
 
 HOST_TEST(bad_header, tx_up(64), "A packet whose header is not what the TSO "
@@ -506,36 +431,6 @@ HOST_TEST(largest, tx_up(64), "The longest header, the largest segment, a "
 	tx_go(h);
 	ATF_CHECK_EQ(1, host_sent(h));
 	ATF_CHECK_EQ(1, host_rd(h, E82545_TSCTFC));
-}
-
-HOST_TEST(fragments, tx_up(512), "A segment of too many fragments is dropped, "
-    "the others are sent")
-{
-	struct packet p = { .payload = bulk, .paylen = 1000 };
-
-	packet_fill(bulk, sizeof(bulk), 10);
-	queue(h, &p, 900, 54, 5);
-	tx_go(h);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	ATF_CHECK_EQ(1, host_sent(h));
-	check_tx_alive(h);
-}
-
-HOST_TEST(most_fragments, tx_up(512), "A segment's payload may have 63 "
-    "fragments, not 64")
-{
-	struct packet p = { .payload = bulk };
-	size_t n;
-
-	packet_fill(bulk, sizeof(bulk), 10);
-	for (n = FRAME_MAXIOV - 1; n <= FRAME_MAXIOV; n++) {
-		p.paylen = 2 * n * 10;
-		queue(h, &p, n * 10, 54, 10);
-		tx_go(h);
-	}
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
-	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BAD_LEN));
 }
 
 TEST_PROGRAM

@@ -109,31 +109,6 @@ HOST_TEST(report, tx_up(64), "DD and TXDW are set if RS or RPS asks for it, in "
 	}
 }
 
-HOST_TEST(destinations, tx_up(64), "Broadcasts and multicasts are counted, "
-    "wherever a frame is split")
-{
-	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 0x00, 0x00, 0x01 };
-	static const uint8_t all[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	static const uint8_t *const to[] = { all, group, host_mac };
-	uint8_t frame[60];
-	unsigned int i;
-	size_t split;
-
-	for (split = 1; split <= 14; split++) {
-		for (i = 0; i < nitems(to); i++) {
-			host_make_frame(frame, sizeof(frame), to[i], split);
-			host_tx_legacy(h, tx_put(h, frame, split), split, 0);
-			host_tx_legacy(h, tx_put(h, frame + split, 60 - split),
-			    60 - split, TXD_LAST);
-			tx_go(h);
-			ATF_CHECK_EQ_MSG(i == 0, host_rd(h, E82545_BPTC),
-			    "split at %zu", split);
-			ATF_CHECK_EQ_MSG(i == 1, host_rd(h, E82545_MPTC),
-			    "split at %zu", split);
-		}
-	}
-}
-
 HOST_TEST(low, tx_up(512), "TXD_LOW is set when the ring falls to LWTHRESH, "
     "TXQE when it is empty")
 {
@@ -163,25 +138,6 @@ HOST_TEST(low, tx_up(512), "TXD_LOW is set when the ring falls to LWTHRESH, "
 	ATF_CHECK(!e82545_tx(h->dev));
 	ATF_CHECK_EQ(E82545_ICR_TXQE, host_rd(h, E82545_ICR) &
 	    (E82545_ICR_TXD_LOW | E82545_ICR_TXQE));
-}
-
-HOST_TEST(low_wrap, tx_up(24), "TXD_LOW and TXQE are set where a ring of 24 "
-    "wraps")
-{
-	const uint32_t causes = E82545_ICR_TXD_LOW | E82545_ICR_TXQE;
-	uint8_t frame[60];
-	unsigned int i, round;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_wr(h, E82545_TXDCTL, 1u << 25);
-	/* 9 of 24 descriptors, above 8, from each place where 9 can begin. */
-	for (round = 0; round < 24; round++) {
-		for (i = 0; i < 9; i++)
-			host_tx_frame(h, frame, sizeof(frame), 0);
-		tx_go(h);
-		ATF_CHECK_EQ_MSG(causes, host_rd(h, E82545_ICR) & causes,
-		    "%u", round);
-	}
 }
 
 HOST_TEST(batch, tx_up(1024), "A batch is 256 frames, one flush and one "
@@ -293,48 +249,6 @@ HOST_TEST(wrap, tx_up(8), "The ring wraps, and may have 65536 descriptors")
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDH));
 }
 
-HOST_TEST(gather, tx_up(4096), "A frame of several descriptors is not copied; "
-    "adjacent buffers are merged")
-{
-	uint8_t frame[FRAME_MAXIOV * 10];
-	unsigned int i, n;
-	uint64_t gpa;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (n = 6; n <= FRAME_MAXIOV; n++) {
-		for (i = 0; i < n; i++)
-			host_tx_legacy(h, tx_put(h, frame + i * 10, 10), 10,
-			    i == n - 1 ? TXD_LAST : 0);
-		tx_go(h);
-		check_sent(h, 0, frame, n * 10);
-		ATF_CHECK_EQ((int)n, host_sent_frame(h, 0)->nfrags);
-		host_sent_clear(h);
-	}
-	gpa = tx_put(h, frame, sizeof(frame));
-	for (i = 0; i < FRAME_MAXIOV; i++)
-		host_tx_legacy(h, gpa + i * 10, 10,
-		    i == FRAME_MAXIOV - 1 ? TXD_LAST : 0);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
-}
-
-HOST_TEST(too_many_fragments, tx_up(512), "A frame of 65 fragments is dropped, "
-    "the next one is sent")
-{
-	uint8_t byte[2] = { 1, 2 };
-	unsigned int i;
-
-	for (i = 0; i < FRAME_MAXIOV + 1; i++)
-		host_tx_legacy(h, tx_put(h, byte, 2), 2,
-		    i == FRAME_MAXIOV ? TXD_LAST : 0);
-	tx_go(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	ATF_CHECK(host_tx_done(h, FRAME_MAXIOV));
-	check_tx_alive(h);
-}
-
 HOST_TEST(tagged_fragments, tx_up(512), "A tag is put in front of 64 "
     "fragments, and not of 65")
 {
@@ -360,27 +274,6 @@ HOST_TEST(tagged_fragments, tx_up(512), "A tag is put in front of 64 "
 	check_sent(h, 0, want, 12 * FRAME_MAXIOV + 4);
 	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-}
-
-HOST_TEST(null, tx_up(64), "Null and empty descriptors have no data but set DD")
-{
-	uint8_t frame[64];
-	uint32_t a, b;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 3);
-	a = host_tx_legacy(h, 0, 100, E82545_TXD_RS);
-	host_tx_legacy(h, tx_put(h, frame, 40), 40, 0);
-	b = host_tx_legacy(h, 0x1000, 0, E82545_TXD_RS);
-	host_tx_legacy(h, tx_put(h, frame + 40, 24), 24, TXD_LAST);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK(host_tx_done(h, a));
-	ATF_CHECK(host_tx_done(h, b));
-	/* Alone, it is no frame. */
-	a = host_tx_legacy(h, 0, 64, TXD_LAST);
-	tx_go(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK(host_tx_done(h, a));
 }
 
 HOST_TEST(padding, tx_up(64), "TCTL.PSP pads to 60 bytes; without it frames "
@@ -431,24 +324,6 @@ send_without_ifcs(struct host *h, const uint8_t *frame, size_t len,
 	host_tx_legacy(h, tx_put(h, frame + split, len - split), len - split,
 	    E82545_TXD_EOP | E82545_TXD_RS);
 	tx_go(h);
-}
-
-TEST(crc, "CRC-32, whole and in two pieces, at each alignment")
-{
-	static const char check[] = "123456789";
-	uint8_t data[64];
-	size_t i, len;
-
-	ATF_CHECK_EQ(0xcbf43926, e82545_crc(check, 9, 0));
-	ATF_CHECK_EQ(0, e82545_crc(check, 0, 0));
-	host_make_frame(data, sizeof(data), host_mac, 1);
-	for (i = 0; i < 16; i++)
-		for (len = 0; len <= 48; len++) {
-			ATF_CHECK_EQ(fcs(data + i, len),
-			    e82545_crc(data + i, len, 0));
-			ATF_CHECK_EQ(fcs(data, i + len), e82545_crc(data + i,
-			    len, e82545_crc(data, i, 0)));
-		}
 }
 
 HOST_TEST(own_fcs, tx_up(64), "Without IFCS the last four bytes are cut off if "
@@ -617,98 +492,6 @@ HOST_TEST(lengths, tx_up(64), "The shortest and the longest frame, and a "
 	check_tx_alive(h);
 }
 
-HOST_TEST(first_error, tx_up(64), "The first thing wrong with a packet is "
-    "counted, alone")
-{
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	/* Outside of memory; then a data descriptor after a legacy one. */
-	host_tx_legacy(h, HOST_RAM + 4096, 30, 0);
-	tx_desc(h, tx_put(h, frame, 30), TXD_DATA | TXD_LAST | 30, 0);
-	tx_go(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_ADDR));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_DESC));
-	check_tx_alive(h);
-}
-
-HOST_TEST(again, tx_up(64), "A write of TDT that changes nothing wakes nobody, "
-    "before or after the frame is sent")
-{
-	uint8_t frame[60];
-	unsigned int i, kicks, writes = host_counter(h, E82545_C_TX_KICK);
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 1; i <= 70; i++) {
-		host_tx_frame(h, frame, sizeof(frame), 0);
-		kicks = h->nkick;
-		host_tx_go(h);
-		ATF_CHECK_EQ(kicks + 1, h->nkick);
-		host_tx_go(h);
-		ATF_CHECK_EQ(kicks + 1, h->nkick);
-		host_run(h);
-		host_tx_go(h);
-		ATF_CHECK_EQ(kicks + 1, h->nkick);
-		ATF_CHECK_EQ(i, host_sent(h));
-	}
-	ATF_CHECK_EQ(writes + 3 * 70, host_counter(h, E82545_C_TX_KICK));
-}
-
-/*
- * Incomplete frames.
- */
-
-HOST_TEST(partial, tx_up(16), "A frame waits for its last descriptor over "
-    "several kicks")
-{
-	uint8_t frame[90];
-	uint32_t a, b;
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 10; i++) {
-		a = host_tx_legacy(h, tx_put(h, frame, 30), 30, E82545_TXD_RS);
-		tx_go(h);
-		ATF_CHECK_EQ(i, host_sent(h));
-		ATF_CHECK(!host_tx_done(h, a));
-		host_tx_legacy(h, tx_put(h, frame + 30, 30), 30, 0);
-		tx_go(h);
-		b = host_tx_legacy(h, tx_put(h, frame + 60, 30), 30, TXD_LAST);
-		tx_go(h);
-		check_sent(h, i, frame, sizeof(frame));
-		ATF_CHECK(host_tx_done(h, a));
-		ATF_CHECK(host_tx_done(h, b));
-		host_txd(h, a)->legacy.status = 0;
-	}
-	ATF_CHECK_EQ(10, h->nflush);
-}
-
-HOST_TEST(no_eop, tx_up(16), "A ring full of descriptors without EOP is "
-    "skipped")
-{
-	uint8_t bytes[20] = { 0 };
-	unsigned int i;
-
-	for (i = 0; i < 15; i++)
-		host_tx_legacy(h, tx_put(h, bytes, 20), 20, E82545_TXD_RS);
-	tx_go(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(15, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	/* Descriptors up to EOP belong to the same frame; each is taken. */
-	host_tx_legacy(h, tx_put(h, bytes, 20), 20, 0);
-	tx_go(h);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
-	for (i = 0; i < 10; i++)
-		host_tx_legacy(h, tx_put(h, bytes, 20), 20, 0);
-	host_tx_legacy(h, tx_put(h, bytes, 20), 20, TXD_LAST);
-	tx_go(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-	check_tx_alive(h);
-}
-
 HOST_TEST(partial_reset, tx_up(16), "After a reset the rest of a frame is not "
     "skipped")
 {
@@ -722,27 +505,6 @@ HOST_TEST(partial_reset, tx_up(16), "After a reset the rest of a frame is not "
 	e82545_reset(h->dev);
 	host_up(h, 16, 64, 2048);
 	check_tx_alive(h);
-}
-
-HOST_TEST(partial_after, tx_up(16), "A complete frame is sent, the incomplete "
-    "one behind it waits")
-{
-	uint8_t frame[90];
-	uint32_t a, b, c;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	a = host_tx_frame(h, frame, sizeof(frame), 0);
-	b = host_tx_legacy(h, tx_put(h, frame, 30), 30, E82545_TXD_RS);
-	tx_go(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
-	ATF_CHECK(host_tx_done(h, a));
-	ATF_CHECK(!host_tx_done(h, b));
-	c = host_tx_legacy(h, tx_put(h, frame + 30, 60), 60, TXD_LAST);
-	tx_go(h);
-	check_sent(h, 1, frame, sizeof(frame));
-	ATF_CHECK(host_tx_done(h, b));
-	ATF_CHECK(host_tx_done(h, c));
 }
 
 HOST_TEST(endless, tx_up(4096), "A frame of thousands of descriptors is "

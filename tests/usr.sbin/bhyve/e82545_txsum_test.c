@@ -97,27 +97,6 @@ HOST_TEST(vlan_lengths, tx_up(64), "The longest frame is as long with a tag as "
 	}
 }
 
-HOST_TEST(vlan_split, tx_up(64), "A tag is inserted wherever the frame is "
-    "split")
-{
-	uint8_t frame[100], want[104];
-	unsigned int i;
-
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	memcpy(want, frame, 12);
-	be16enc(want + 12, 0x8100);
-	be16enc(want + 14, 0x0123);
-	memcpy(want + 16, frame + 12, 88);
-	for (i = 1; i < sizeof(frame); i++) {
-		tx_desc(h, tx_put(h, frame, i), i, 0);
-		tx_desc(h, tx_put(h, frame + i, 100 - i), TXD_LAST |
-		    E82545_TXD_VLE | (100 - i), 0x0123u << 16);
-		tx_go(h);
-		check_sent(h, i - 1, want, sizeof(want));
-	}
-}
-
 HOST_TEST(vlan_own_fcs, tx_up(64), "A tag is inserted into a frame with the "
     "guest's FCS")
 {
@@ -145,36 +124,6 @@ put_context(struct host *h, uint8_t ipcss, uint8_t ipcso, uint16_t ipcse,
 	tx_desc(h, ipcss | ipcso << 8 | (uint64_t)ipcse << 16 |
 	    (uint64_t)tucss << 32 | (uint64_t)tucso << 40 |
 	    (uint64_t)tucse << 48, TXD_CONTEXT | cmd, 0);
-}
-
-HOST_TEST(checksum_all_zero, tx_up(64), "A checksum of zero stays zero, but "
-    "that of UDP is 0xffff")
-{
-	uint8_t frame[60], want[60];
-	unsigned int i;
-	uint64_t gpa;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	/* The words from 14 on add up to 0xffff. */
-	memset(frame + 14, 0, sizeof(frame) - 14);
-	frame[30] = frame[31] = 0xff;
-	memcpy(want, frame, sizeof(frame));
-	gpa = tx_put(h, frame, sizeof(frame));
-	tx_desc(h, gpa, TXD_LAST | E82545_TXD_IC | 20 << 16 | 60, 14 << 8);
-	put_context(h, 14, 24, 33, 14, 20, 0, E82545_TXD_TUCMD_IP |
-	    E82545_TXD_TUCMD_TCP);
-	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
-	    E82545_TXD_POPTS_IXSM << 8);
-	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
-	    E82545_TXD_POPTS_TXSM << 8);
-	put_context(h, 14, 24, 33, 14, 20, 0, E82545_TXD_TUCMD_IP);
-	tx_desc(h, gpa, TXD_DATA | TXD_LAST | 60,
-	    E82545_TXD_POPTS_TXSM << 8);
-	tx_go(h);
-	for (i = 0; i < 3; i++)
-		check_sent(h, i, want, sizeof(want));
-	want[20] = want[21] = 0xff;
-	check_sent(h, 3, want, sizeof(want));
 }
 
 HOST_TEST(checksum_end, tx_up(64), "IPCSE and TUCSE end the bytes that are "
@@ -232,20 +181,6 @@ HOST_TEST(checksum_memory, tx_up(64), "Checksums are not written to the "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
 }
 
-HOST_TEST(checksum_last, tx_up(64), "TSE in the last descriptor of a packet "
-    "means nothing")
-{
-	uint8_t frame[100];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	tx_desc(h, tx_put(h, frame, 50), TXD_DATA | 50, 0);
-	tx_desc(h, tx_put(h, frame + 50, 50), TXD_DATA | TXD_LAST |
-	    E82545_TXD_TSE | 50, 0);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-}
-
 HOST_TEST(legacy_checksum, tx_up(64), "IC, CSO and CSS inside and outside the "
     "frame")
 {
@@ -280,24 +215,6 @@ HOST_TEST(legacy_checksum, tx_up(64), "IC, CSO and CSS inside and outside the "
 		ATF_CHECK_EQ(bad, host_counter(h, E82545_C_TX_BAD_CTX));
 		ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, gpa, 100), 100));
 	}
-}
-
-HOST_TEST(legacy_checksum_vlan, tx_up(64), "A checksum before the offset of "
-    "the tag")
-{
-	uint8_t frame[100], want[104];
-
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	memcpy(want, frame, 12);
-	be16enc(want + 2, packet_sum(frame + 50, 50));
-	be16enc(want + 12, 0x8100);
-	be16enc(want + 14, 0x0042);
-	memcpy(want + 16, frame + 12, 88);
-	tx_desc(h, tx_put(h, frame, 100), TXD_LAST | E82545_TXD_IC |
-	    E82545_TXD_VLE | 2 << 16 | 100, 50 << 8 | 0x0042 << 16);
-	tx_go(h);
-	check_sent(h, 0, want, sizeof(want));
 }
 
 HOST_TEST(checksum, tx_up(4096), "IP, TCP and UDP checksums, IPv4 and IPv6, in "
@@ -335,60 +252,6 @@ HOST_TEST(checksum, tx_up(4096), "IP, TCP and UDP checksums, IPv4 and IPv6, in "
 		check_sent(h, i, want, len);
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-}
-
-HOST_TEST(checksum_some, tx_up(64), "Each checksum alone; one context for "
-    "several frames")
-{
-	uint8_t frame[200], payload[100], want[200];
-	struct packet p = { .payload = payload, .paylen = 100 };
-	size_t len;
-
-	packet_fill(payload, sizeof(payload), 2);
-	len = packet_build(&p, frame);
-	tx_context(h, &p, 0, 0);
-	/* No checksum requested. */
-	packet_prepare(&p, frame, true);
-	tx_data(h, frame, len, 40, 100, 0, 0, 0);
-	tx_go(h);
-	check_sent(h, 0, frame, len);
-	packet_build(&p, want);
-	memcpy(want + 50, frame + 50, 2);
-	tx_data(h, frame, len, 40, 100, 0, E82545_TXD_POPTS_IXSM, 0);
-	tx_go(h);
-	check_sent(h, 1, want, len);
-	packet_build(&p, want);
-	memcpy(want + 24, frame + 24, 2);
-	tx_data(h, frame, len, 40, 100, 0, E82545_TXD_POPTS_TXSM, 0);
-	tx_go(h);
-	check_sent(h, 2, want, len);
-	/* POPTS is used in the first descriptor only. */
-	tx_desc(h, tx_put(h, frame, 50), TXD_DATA | 50, 0);
-	tx_desc(h, tx_put(h, frame + 50, len - 50), TXD_DATA | TXD_LAST |
-	    (len - 50), tx_popts(&p) << 8);
-	tx_go(h);
-	check_sent(h, 3, frame, len);
-}
-
-HOST_TEST(checksum_vlan, tx_up(64), "Offsets are those before a tag is "
-    "inserted")
-{
-	uint8_t frame[200], payload[100], want[204];
-	struct packet p = { .payload = payload, .paylen = 100 };
-	size_t len;
-
-	packet_fill(payload, sizeof(payload), 3);
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	p.vlan = true;
-	p.tag = 0x0fff;
-	packet_build(&p, want);
-	p.vlan = false;
-	len = packet_build(&p, frame);
-	packet_prepare(&p, frame, true);
-	tx_context(h, &p, 0, 0);
-	tx_data(h, frame, len, 13, 33, E82545_TXD_VLE, tx_popts(&p), 0x0fff);
-	tx_go(h);
-	check_sent(h, 0, want, len + 4);
 }
 
 HOST_TEST(checksum_zero, tx_up(64), "A UDP checksum of 0 is sent as ffff, a "
@@ -448,36 +311,6 @@ HOST_TEST(checksum_bad, tx_up(64), "Contexts that reach outside the frame are "
 		    "case %u", i);
 	}
 	check_sent(h, i - 1, frame, sizeof(frame));
-}
-
-HOST_TEST(context_report, tx_up(64), "A context descriptor with RS sets DD")
-{
-	struct packet p = { .udp = true };
-	uint32_t n;
-
-	n = tx_context(h, &p, 0, E82545_TXD_RS);
-	tx_go(h);
-	ATF_CHECK(host_tx_done(h, n));
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-	ATF_CHECK_EQ(0, h->nflush);
-}
-
-HOST_TEST(context_inside, tx_up(64), "A context descriptor in the middle of a "
-    "frame")
-{
-	struct packet p = { .udp = true };
-	uint8_t frame[100];
-	uint32_t n;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	tx_desc(h, tx_put(h, frame, 40), TXD_DATA | 40, 0);
-	n = tx_context(h, &p, 0, E82545_TXD_RS);
-	tx_desc(h, tx_put(h, frame + 40, 60), TXD_DATA | TXD_LAST | 60, 0);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-	ATF_CHECK(host_tx_done(h, n));
-	check_tx_alive(h);
 }
 
 TEST_PROGRAM

@@ -125,34 +125,6 @@ TEST(receive, "The guest gets complete segments, their sums verified, in "
 	}
 }
 
-HOST_TEST(last_byte, offload_up(64, 256), "The last byte of a segment may have "
-    "a buffer of its own")
-{
-	struct packet p = { .payload = bulk, .paylen = 2 * (257 - 54) };
-
-	packet_fill(bulk, sizeof(bulk), 17);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	inject(h, &p, 257 - 54, 3);
-	host_run(h);
-	check_segment(h, &p, 0, 257 - 54, false);
-	check_segment(h, &p, 257 - 54, 257 - 54, false);
-	check_none(h);
-}
-
-HOST_TEST(padded, offload_up(64, 2048), "A short last segment is padded with "
-    "zeros, over what the buffer had")
-{
-	struct packet p = { .payload = bulk, .paylen = 1003 };
-
-	packet_fill(bulk, sizeof(bulk), 4);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	memset(host_mem(h, h->rxbuf, 64 * 2048), 0x5a, 64 * 2048);
-	inject(h, &p, 1000, 3);
-	host_run(h);
-	check_segments(h, &p, 1000);
-	check_none(h);
-}
-
 HOST_TEST(long_headers, offload_up(64, 256), "Headers may end in a second "
     "buffer")
 {
@@ -229,37 +201,6 @@ HOST_TEST(ring_full, offload_up(8, 256), "Segments that would take all of the "
 		host_rx_post(h);
 	}
 	ATF_CHECK_EQ(0, host_rx_pending(h));
-}
-
-HOST_TEST(resumed, offload_up(16, 2048), "A frame of more segments than the "
-    "ring holds reaches the guest bit by bit, none twice")
-{
-	struct packet p = { .payload = bulk, .paylen = 65000 };
-	uint32_t off;
-
-	packet_fill(bulk, sizeof(bulk), 10);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	inject(h, &p, 100, 40);
-	host_run(h);
-	for (off = 0; off < p.paylen; off += 100) {
-		while (!host_rx_done(h, h->rxnext)) {
-			host_rx_post(h);
-			host_run(h);
-		}
-		check_segment(h, &p, off, 100, false);
-	}
-	check_none(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_CUT));
-	ATF_CHECK_EQ(650, host_counter(h, E82545_C_RX_SEGMENT));
-	/* The next one begins with its first segment. */
-	host_rx_post(h);
-	p.paylen = 300;
-	inject(h, &p, 100, 2);
-	host_run(h);
-	for (off = 0; off < p.paylen; off += 100)
-		check_segment(h, &p, off, 100, false);
 }
 
 HOST_TEST(moved, offload_up(16, 2048), "A frame of which the guest has a part "
@@ -348,42 +289,6 @@ static unsigned int
 direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
 {
 	return (direct_call_behind(h, p, mss, n, false));
-}
-
-HOST_TEST(direct, offload_up(32, 2048), "A direct call takes all segments, or "
-    "leaves the frame")
-{
-	struct packet p = { .payload = bulk, .paylen = 3200 };
-	uint32_t off;
-
-	packet_fill(bulk, sizeof(bulk), 11);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	ATF_CHECK_EQ(1, direct_call(h, &p, 100, 1));
-	check_none(h);
-	p.paylen = 3100;
-	ATF_CHECK_EQ(0, direct_call(h, &p, 100, 1));
-	for (off = 0; off < p.paylen; off += 100)
-		check_segment(h, &p, off, 100, false);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-}
-
-HOST_TEST(direct_batches, offload_up(2048, 256), "A frame whose segments the "
-    "batch cannot take all is one of the next batch")
-{
-	struct packet p = { .payload = bulk, .paylen = 600 * 100 };
-	uint32_t n, off;
-
-	packet_fill(bulk, sizeof(bulk), 18);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	ATF_CHECK_EQ(0, direct_call(h, &p, 100, 3));
-	for (n = 0; n < 3; n++)
-		for (off = 0; off < p.paylen; off += 100)
-			check_segment(h, &p, off, 100, false);
-	check_none(h);
-	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_BATCH));
-	ATF_CHECK_EQ(3, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(3 * 600, host_counter(h, E82545_C_RX_SEGMENT));
 }
 
 HOST_TEST(direct_after, offload_up(8, 256), "A direct call has frames again "

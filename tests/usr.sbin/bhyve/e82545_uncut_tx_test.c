@@ -128,30 +128,6 @@ HOST_TEST(sums, offload_up(512, 2048), "The sum of TCP or UDP is left to "
 	ATF_CHECK_EQ(i, host_rd(h, E82545_GPTC));
 }
 
-HOST_TEST(tag, offload_up(64, 2048), "Offsets are those behind the tag")
-{
-	struct packet p = { .payload = bulk, .paylen = 1000 }, tagged;
-	size_t len, mss;
-
-	packet_fill(bulk, sizeof(bulk), 5);
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	host_wr(h, E82545_VET, 0x8100);
-	tagged = p;
-	tagged.vlan = true;
-	tagged.tag = 0x2064;
-	for (mss = 0; mss < 200; mss += 100) {
-		len = packet_build(&p, sent);
-		packet_prepare(&p, sent, mss == 0);
-		tx_context(h, &p, mss, 0);
-		tx_data(h, sent, len, 54, 2000, E82545_TXD_VLE |
-		    (mss != 0 ? E82545_TXD_TSE : 0), tx_popts(&p), 0x2064);
-		tx_go(h);
-		ATF_REQUIRE_EQ(1, host_sent(h));
-		check_whole(host_sent_frame(h, 0), &tagged, mss);
-		host_sent_clear(h);
-	}
-}
-
 /* Send a packet with TSO, and expect it in segments. */
 static void
 check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)
@@ -241,35 +217,6 @@ HOST_TEST(elsewhere, offload_up(64, 2048), "A packet whose IP header is not "
 		    host_sent_frame(h, i)->data + 14 + mpls, at - 14));
 	}
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_UNCUT));
-}
-
-HOST_TEST(batch, offload_up(64, 2048), "Packets that go uncut are frames of a "
-    "batch, each with its header")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-
-	packet_fill(bulk, sizeof(bulk), 7);
-	for (p.id = 0; p.id < 3; p.id++)
-		queue(h, &p, 1000, 54, 4000);
-	tx_go(h);
-	for (p.id = 0; p.id < 3; p.id++)
-		check_whole(host_sent_frame(h, p.id), &p, 1000);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BATCH));
-}
-
-HOST_TEST(empty, offload_up(64, 2048), "A packet without payload, behind one "
-    "that has some")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-
-	packet_fill(bulk, sizeof(bulk), 7);
-	queue(h, &p, 1000, 54, 4000);
-	p.paylen = 0;
-	queue(h, &p, 1000, 54, 4000);
-	tx_go(h);
-	ATF_REQUIRE_EQ(2, host_sent(h));
-	check_whole(host_sent_frame(h, 1), &p, 1000);
-	ATF_CHECK_EQ(2, host_sent_frame(h, 1)->nfrags);
 }
 
 HOST_TEST(half_cut, offload_up(64, 2048), "The rest of a packet goes in "
@@ -424,24 +371,6 @@ HOST_TEST(padded, offload_up(64, 2048), "The sum of a frame that is padded is "
 	whole[len] = 0;
 	check_sent(h, 0, whole, 60);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_PARTIAL));
-}
-
-HOST_TEST(mtu, offload_up(64, 2048), "mtu= is for segments, not for the packet "
-    "that they are of")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-
-	packet_fill(bulk, sizeof(bulk), 13);
-	h->port.fp_frame_max = 54 + 500;
-	queue(h, &p, 501, 54, 4000);
-	queue(h, &p, 500, 54, 4000);
-	/* One segment, shorter than the guest says segments are. */
-	p.paylen = 400;
-	queue(h, &p, 501, 54, 4000);
-	tx_go(h);
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(1, frame_port_counter(&h->port,
-	    FRAME_PORT_C_TX_OVERMTU));
 }
 
 TEST_PROGRAM

@@ -347,42 +347,6 @@ TEST(eitr, "The interval of each vector, and the host's")
 	host_destroy(h);
 }
 
-TEST(delay, "RDTR and TIDV delay nothing with MSI-X, and the causes of queues "
-    "without")
-{
-	struct host *h;
-	uint8_t frame[60];
-
-	h = msix_up();
-	host_wr(h, E82545_RDTR, 10);
-	host_wr(h, E82545_RADV, 10);
-	host_wr(h, E82545_TIDV, 20);
-	host_wr(h, E82545_TADV, 20);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_tx_frame(h, frame, sizeof(frame), E82545_TXD_IDE);
-	host_tx_go(h);
-	receive_one(h);
-	check_messages(h, 1, 1, 0);
-	host_advance(h, 1000000);
-	check_messages(h, 0, 0, 0);
-	/* Those that were running when MSI-X was turned on end at once. */
-	e82545_msix(h->dev, false);
-	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
-	host_rd(h, E82545_ICR);
-	receive_one(h);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
-	host_advance(h, 10 * 1024);
-	ATF_CHECK(host_rd(h, E82545_ICR) & E82545_ICR_RXT0);
-	receive_one(h);
-	e82545_msix(h->dev, true);
-	host_wr(h, E82545_IMS, RXQ0);
-	receive_one(h);
-	check_messages(h, 1, 0, 0);
-	host_advance(h, 1000000);
-	check_messages(h, 0, 0, 0);
-	host_destroy(h);
-}
-
 /* What happens, as e82545_intr_rx() and e82545_intr_tx() say. */
 enum call { CALL_RX, CALL_TX, CALL_NONE };
 
@@ -623,31 +587,6 @@ HOST_TEST(mode, msix_up(), "MSI-X on and off, with causes pending")
 	ATF_CHECK_EQ(1, host_raised(h));
 	e82545_msix(h->dev, false);
 	ATF_CHECK_EQ(0, h->dev->x.xs_sent);
-}
-
-TEST(saved, "A snapshot has what was sent, and what EITR holds")
-{
-	struct host *h, *to;
-
-	h = msix_up();
-	host_wr(h, EIAC, RXQ0);
-	host_wr(h, EITR(0), 100);
-	host_wr(h, 0xb608, 1 << 24 | 1);
-	receive_one(h);
-	host_wr(h, E82545_IMS, RXQ0);
-	receive_one(h);
-	e82545_link(h->dev, false);
-	check_messages(h, 1, 0, 1);
-	host_advance(h, 400);
-	to = host_copy_82574(h, true);
-	check_messages(to, 0, 0, 0);
-	ATF_CHECK_EQ(10, host_rd(to, 0xb600));
-	host_advance(to, 100 * 256 - 400 - 1);
-	check_messages(to, 0, 0, 0);
-	host_advance(to, 1);
-	check_messages(to, 1, 0, 0);
-	host_destroy(h);
-	host_destroy(to);
 }
 
 TEST_PROGRAM

@@ -171,49 +171,6 @@ TEST(store, "Each bit of a descriptor has its place; the first is not stored "
 	host_destroy(h);
 }
 
-TEST(wrap, "Frames over several descriptors, around the ring's end, twice")
-{
-	struct e82574_rxd d;
-	struct host *h;
-	uint8_t frame[1500], got[1536];
-	unsigned int i, n, pos = 0;
-
-	h = ext_up(16, 512);
-	for (i = 0; i < 12; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		rx_receive(h, frame, sizeof(frame));
-		for (n = 0; n < 3; n++) {
-			d = ext_desc(h, pos);
-			ATF_CHECK_EQ(n < 2 ? 512 : 1500 - 1024, d.length);
-			ATF_CHECK_EQ(n < 2 ? E82545_RXD_DD : RXD_DONE |
-			    E82545_RXD_IXSM, d.status);
-			memcpy(got + n * 512, ext_buf(h, pos), 512);
-			/* Post it again. */
-			memset(host_rxd(h, pos), 0, 16);
-			host_rxd(h, pos)->addr = htole64(h->rxbuf + pos * 512);
-			host_wr(h, E82545_RDT, pos);
-			pos = (pos + 1) % 16;
-		}
-		ATF_CHECK_EQ(0, memcmp(frame, got, sizeof(frame)));
-	}
-	/* A batch of several frames, around the end. */
-	for (i = 0; i < 4; i++) {
-		host_make_frame(frame, 60, host_mac, i);
-		host_inject(h, frame, 60, 1);
-	}
-	for (i = 0; i < 6; i++)
-		host_inject(h, frame, 60, 1);
-	host_run(h);
-	for (i = 0; i < 10; i++) {
-		d = ext_desc(h, (pos + i) % 16);
-		ATF_CHECK_EQ(60, d.length);
-		ATF_CHECK_EQ(RXD_DONE, d.status & RXD_DONE);
-	}
-	d = ext_desc(h, (pos + i) % 16);
-	ATF_CHECK_EQ(0, d.status);
-	host_destroy(h);
-}
-
 /*
  * An adapter whose descriptors have four buffers, of sizes as in PSRCTL, at
  * split_buf(), and are all posted but one.
@@ -299,44 +256,6 @@ split_check(struct host *h, uint32_t n, const uint8_t *frame, size_t len,
 	ATF_CHECK_EQ(last ? RXD_DONE | E82545_RXD_IXSM : E82545_RXD_DD,
 	    split_desc(h, n)->first.status);
 	split_check_bytes(h, n, frame, len, sizes, 0);
-}
-
-TEST(split, "Descriptors with four buffers, which a frame fills in turn")
-{
-	/* As Linux for jumbo frames: 128 bytes, and three pages. */
-	static const uint32_t sizes[4] = { 128, 4096, 4096, 4096 };
-	static const size_t lens[] = { 61, 128, 129, 128 + 4096, 128 + 4097,
-	    128 + 3 * 4096, 9014 };
-	struct host *h;
-	uint8_t frame[E82545_FRAME_MAX];
-	unsigned int i, n = 0;
-
-	h = split_up(1 | 4 << 8 | 4 << 16 | 4 << 24);
-	for (i = 0; i < 3 * nitems(lens); i++) {
-		host_make_frame(frame, lens[i % nitems(lens)], host_mac, i);
-		rx_receive(h, frame, lens[i % nitems(lens)]);
-		split_check(h, n, frame, lens[i % nitems(lens)], sizes, true);
-		split_post(h, n);
-		/* Head and tail count places of 16 bytes. */
-		host_wr(h, E82545_RDT, 2 * n);
-		n = (n + 1) % NSPLIT;
-		ATF_CHECK_EQ(2 * n, host_rd(h, E82545_RDH));
-	}
-	/* One that is longer than the four. */
-	host_make_frame(frame, 16000, host_mac, 1);
-	rx_receive(h, frame, 16000);
-	split_check(h, n, frame, 128 + 3 * 4096, sizes, false);
-	split_check(h, (n + 1) % NSPLIT, frame + 128 + 3 * 4096,
-	    16000 - 128 - 3 * 4096, sizes, true);
-	/* Several in a batch, and as many as there are descriptors. */
-	for (i = 0; i < NSPLIT; i++)
-		host_inject(h, frame, 1514, 3);
-	host_run(h);
-	ATF_CHECK_EQ(NSPLIT - 3, NSPLIT - host_rx_pending(h));
-	for (i = 2; i < NSPLIT - 1; i++)
-		split_check(h, (n + i) % NSPLIT, frame, 1514, sizes, true);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
-	host_destroy(h);
 }
 
 TEST(split_sizes, "Buffers of any sizes, none, and too small ones")
@@ -624,36 +543,6 @@ TEST(headers_sizes, "Headers are split if their buffer has space, and there is "
 	host_destroy(h);
 }
 
-TEST(headers_segments, "Each segment of a packet has its headers apart")
-{
-	static const uint32_t sizes[4] = { 128, 1024, 1024, 0 };
-	static uint8_t payload[7000], buf[7200], frame[2000];
-	struct packet p = { .tcpopts = 3, .payload = payload,
-	    .paylen = sizeof(payload) };
-	const size_t mss = 1400, header = packet_hdrlen(&p);
-	struct frame f;
-	struct host *h;
-	unsigned int i;
-	size_t len;
-
-	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = i * 13;
-	h = split_up(1 | 1 << 8 | 1 << 16);
-	h->port.fp_offloads = true;
-	len = offload_frame(&p, mss, &f, buf);
-	host_inject_offload(h, &f, buf, len, 3);
-	host_run(h);
-	for (i = 0; i < howmany(sizeof(payload), mss); i++) {
-		len = packet_build_segment(&p, i * mss, mss, frame);
-		memcpy(frame, host_mac, 6);
-		split_check_bytes(h, i, frame, len, sizes, header);
-		ATF_CHECK_EQ(RXD_DONE, split_desc(h, i)->first.status &
-		    RXD_DONE);
-	}
-	ATF_CHECK_EQ(2 * i, host_rd(h, E82545_RDH));
-	host_destroy(h);
-}
-
 TEST(headers_null, "Descriptors without a buffer are passed over, also within "
     "a packet")
 {
@@ -675,31 +564,6 @@ TEST(headers_null, "Descriptors without a buffer are passed over, also within "
 	ATF_CHECK_EQ(0, split_desc(h, 2)->header);
 	ATF_CHECK_EQ(sizeof(payload) - 1024, split_desc(h, 3)->length[0]);
 	ATF_CHECK_EQ(8, host_rd(h, E82545_RDH));
-	host_destroy(h);
-}
-
-TEST(none, "A descriptor without a buffer is passed over; one outside memory "
-    "gets an error")
-{
-	struct e82574_rxd d;
-	struct host *h;
-	uint8_t frame[60];
-
-	h = ext_up(64, 2048);
-	host_rxd(h, 0)->addr = 0;
-	host_rxd(h, 1)->addr = htole64(1ULL << 40);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	rx_receive(h, frame, sizeof(frame));
-	d = ext_desc(h, 0);
-	ATF_CHECK_EQ(E82545_RXD_DD, d.status);
-	ATF_CHECK_EQ(0, d.length);
-	d = ext_desc(h, 1);
-	ATF_CHECK_EQ(RXD_DONE | 0x80000000, d.status &
-	    (RXD_DONE | 0xff000000));
-	d = ext_desc(h, 2);
-	ATF_CHECK_EQ(60, d.length);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
 	host_destroy(h);
 }
 

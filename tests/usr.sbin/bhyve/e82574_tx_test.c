@@ -185,38 +185,6 @@ HOST_TEST(turns, two_up(1024), "A queue that is full does not keep the other "
 	ATF_CHECK_EQ(600, seen[1]);
 }
 
-HOST_TEST(contexts, two_up(64), "Each queue has its own contexts")
-{
-	static uint8_t payload[100] = { 1, 2, 3 };
-	struct packet p = { .payload = payload, .paylen = 100 };
-	struct packet udp = { .udp = true, .payload = payload, .paylen = 50 };
-	uint8_t frame[200], want[200];
-	size_t len, ulen;
-
-	/* TCP in queue 0, UDP in queue 1; the contexts first. */
-	tx_context(h, &p, 0, 0);
-	tx_go(h);
-	swap(h);
-	tx_context(h, &udp, 0, 0);
-	swap(h);
-	go1(h);
-	host_run(h);
-	len = packet_build(&p, want);
-	packet_build_partial(&p, frame);
-	tx_data(h, frame, len, len, len, TXD_LAST, E82545_TXD_POPTS_TXSM, 0);
-	tx_go(h);
-	check_sent(h, 0, want, len);
-	ulen = packet_build(&udp, want);
-	packet_build_partial(&udp, frame);
-	swap(h);
-	tx_data(h, frame, ulen, ulen, ulen, TXD_LAST, E82545_TXD_POPTS_TXSM,
-	    0);
-	swap(h);
-	go1(h);
-	host_run(h);
-	check_sent(h, 1, want, ulen);
-}
-
 HOST_TEST(tso, two_up(64), "A packet with TSO that takes several batches in "
     "one queue, and frames in the other between")
 {
@@ -425,31 +393,6 @@ HOST_TEST(hostile, two_up(64), "A queue that is nowhere, too short, or whose "
 	host_run(h);
 	ATF_CHECK_EQ(63, host_sent(h));
 	check_tx_alive(h);
-}
-
-HOST_TEST(reset, two_up(64), "A reset, bus mastering off and a link that is "
-    "down are for both queues")
-{
-	frame1(h, 60, 1, 0);
-	e82545_bus_master(h->dev, false);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	e82545_bus_master(h->dev, true);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	e82545_link(h->dev, false);
-	frame1(h, 60, 1, 0);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_LINKDOWN));
-	e82545_link(h->dev, true);
-	frame1(h, 60, 1, 0);
-	host_set(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, host_rd(h, TDT1) | host_rd(h, 0x3900) |
-	    host_rd(h, 0x3908) | host_rd(h, TDH1));
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
 }
 
 TEST(saved, "A snapshot has both queues: what is sent of a packet with TSO, "

@@ -29,7 +29,6 @@
 #define	GSO_UDP_L4	5
 #define	GSO_ECN		0x80
 #define	NEEDS_CSUM	1
-#define	DATA_VALID	2
 
 /* How a port's frames begin: what vale_set_header() takes. */
 #define	VN_NKINDS	4

@@ -509,13 +509,14 @@ vale_setting_begin_switch(struct vale_switch *vs, unsigned int setting,
 
 /*
  * Set settings of a port.  Rules that a view has are not freed.  Returns how
- * many were set before the first that failed.
+ * many were set before the first that failed, whose errno and text are left.
  */
 static unsigned int
 port_set(struct vale_port *port, const struct vale_setting_change *sc,
     unsigned int n)
 {
 	const struct vale_rules *const viewed = port->vp_rules, *before;
+	char text[VALE_SETTING_SIZE] = "";
 	unsigned int i, good = n;
 	int error = 0;
 
@@ -525,11 +526,12 @@ port_set(struct vale_port *port, const struct vale_setting_change *sc,
 		    &sc[i].sc_value) == -1 && good == n) {
 			good = i;
 			error = errno;
+			strlcpy(text, vale_error(), sizeof(text));
 		}
 		if (before != viewed && before != port->vp_rules)
 			vale_rules_free(before);
 	}
-	errno = error;
+	(void)vale_setting_error(error, "%s", text);
 	return (good);
 }
 

@@ -52,25 +52,41 @@ static struct valed_why	*first;
 /* The settings that the configuration has, and what is set now. */
 static struct valed_settings *settings_new, settings_now;
 
-/* Change settings of a switch or port. */
+/* Say that a setting was changed, or with an error, why not. */
+static void
+say_setting(const char *name, const struct vale_setting_change *sc,
+    const char *error)
+{
+	const char *setting = vale_setting_table[sc->sc_setting].se_name;
+	char text[VALE_SETTING_SIZE];
+
+	vale_setting_print(sc->sc_setting, &sc->sc_value, text, sizeof(text));
+	if (error == NULL)
+		valed_warnx(NULL, "reloaded: %s: %s=%s", name, setting, text);
+	else
+		valed_warnx(first, "%s: %s=%s: %s", name, setting, text, error);
+}
+
+/*
+ * Change settings of a switch or port.  Of those that fail the switch tells the
+ * first: those after it, which it has tried, are set once more.
+ */
 static void
 change_settings(const char *name, const struct vale_setting_change *sc,
     unsigned int n)
 {
-	char text[VALE_SETTING_SIZE];
 	unsigned int failed, i;
-	const bool all = vale_setting_preset_all(name, sc, n, &failed) == 0;
+	bool all;
 
-	for (i = 0; i < n; i++) {
-		vale_setting_print(sc[i].sc_setting, &sc[i].sc_value, text,
-		    sizeof(text));
-		if (all || (failed < n && i != failed))
-			valed_warnx(NULL, "reloaded: %s: %s=%s", name,
-			    vale_setting_table[sc[i].sc_setting].se_name, text);
-		else
-			valed_warnx(first, "%s: %s=%s: %s", name,
-			    vale_setting_table[sc[i].sc_setting].se_name, text,
-			    vale_error());
+	while (n > 0) {
+		all = vale_setting_preset_all(name, sc, n, &failed) == 0;
+		if (all)
+			failed = n;
+		for (i = 0; i < n && (all || failed == n || i <= failed); i++)
+			say_setting(name, &sc[i], all || (failed < n &&
+			    i != failed) ? NULL : vale_error());
+		sc += i;
+		n -= i;
 	}
 }
 

@@ -1049,6 +1049,24 @@ def setting_fails():
         assert v.done() == ["vale0:a: limit=3"]
 
 
+def settings_fail():
+    """Two at once, of a port that a program has."""
+    port = "port.vale0:x."
+    with Server(A, port + "trunk=8\n", args=["-c", "control"]) as v:
+        x = opened("vale0:x")
+        valectl("-o", "vale0:x", "trunk=no")
+        v.reload(A, node(4, "x"), *(port + setting + "\n" for setting in
+                                    ("trunk=8", "native=8", "limit=3",
+                                     "source=own")))
+        lines = v.error(3)
+        for line in ("native=8: a native VLAN is that of a trunk\n",
+                     "source=own: the switch does not know the port's own "
+                     "address: source must be a list\n"):
+            assert "valed: vale0:x: " + line in lines, lines
+        assert v.done() == ["vale0:x: limit=3"]
+        x.close()
+
+
 def crashed():
     """The guard removes what the next process, which has the file, does not."""
     v = Server(A, B, args=["-R", "-c", "control"])
@@ -1158,6 +1176,6 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         add_remove, changed, in_place, moved, wrong, in_use, tap, no_tap,
         no_port, failed, inherited, killed, no_guard, guard_lost, guard_dies,
-        crashed, setting_fails, another, asked, told, blocked, again, traffic,
-        manager, reserved, between, taken, functions, ports, no_room, moving,
-        each, unconfirmed)})
+        crashed, setting_fails, settings_fail, another, asked, told, blocked,
+        again, traffic, manager, reserved, between, taken, functions, ports,
+        no_room, moving, each, unconfirmed)})

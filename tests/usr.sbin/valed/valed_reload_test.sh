@@ -30,6 +30,7 @@ guard_lost: a reload during which the guard ends is an error, and ends
 guard_dies: if the guard ends in the midst of one, sockets stay, with a line
 crashed: with -R, a crash in the midst of one leaves no socket of a removed adapter
 setting_fails: a setting that the switch refuses is an error, and the others are set
+settings_fail: if the switch refuses several, each is an error
 another: one that is asked for in the midst of another follows
 asked: so does one that is asked for while valed looks for an interface
 told: a signal in the midst of one ends valed

@@ -317,6 +317,12 @@ TEST(failures, "If one of several settings is wrong, or there is no memory, "
 	is_kept("limit", "3");
 	is_kept("source", "own");
 	is_kept("vlan", "7");
+	/* What is said is why the first failed. */
+	sc[2] = change("native", "8");
+	ATF_CHECK_ERRNO(EINVAL, vale_setting_preset_all(PORT, sc, 3, &failed) ==
+	    -1);
+	ATF_CHECK_EQ(1, failed);
+	ATF_CHECK_MATCH("source must be a list", vale_error());
 	vale_close(d);
 	turn = 1;
 	ATF_CHECK_ERRNO(ENOMEM, vale_setting_once(PORT, sc[0].sc_setting,

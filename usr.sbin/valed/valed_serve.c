@@ -140,15 +140,16 @@ attach_again(void)
 		reload_begin(CTL_RELOAD);
 }
 
-/* Tell an adapter of the uplinks of its switch. */
+/* Tell an adapter of the uplinks of its switch, if that is here. */
 static void
 tell_uplinks(struct adapter *ad)
 {
-	bool came, up;
+	bool came = false, up;
 
 	/* The adapter may be on its way to another port. */
 	pthread_mutex_lock(&ad->mtx);
-	up = valed_carrier_of(ad->config.ac_backend, &came);
+	up = valed_has_port(&ad->config) &&
+	    valed_carrier_of(ad->config.ac_backend, &came);
 	pthread_mutex_unlock(&ad->mtx);
 	adapter_uplink(ad, up, came);
 }

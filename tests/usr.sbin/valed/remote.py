@@ -5,12 +5,15 @@
 """Adapters whose port is on another valed's switch, for valed_remote_test.sh."""
 
 import contextlib
+import ctypes
 import errno
 import os
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import time
 
 import ctl_client
 from ctl_client import Control
@@ -19,6 +22,7 @@ from vfu_client import *
 VALECTL = os.environ["VALECTL"]
 STATUS_LU = 0x2
 CONTROL = os.path.abspath("control")
+CLONE_NEWNET = 0x40000000
 
 
 def children(pid):
@@ -221,6 +225,44 @@ def switch_restarts():
         # Each client has been there all the time, and what was dropped counts.
         assert v1.counters("vm1")["connects"] == 2
         assert "no port" not in v1.messages(), v1.messages()
+
+
+def uplinks():
+    """An uplink of a switch that has the same name is another switch's, and
+    nothing is announced because of it."""
+    if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0 or not shutil.which("ip"):
+        raise Skip("no network namespace, or no ip(8)")
+
+    def ip(*args):
+        subprocess.run(["ip", "link", *args], check=True)
+    ip("add", "h0", "type", "veth", "peer", "name", "w0")
+    ip("set", "w0", "up")
+
+    def announces(name):
+        return v.counters(name)["announces"]
+
+    def comes():
+        before = announces("own")
+
+        def again():
+            # valed looks once a second.
+            for state in "down", "up":
+                ip("set", "h0", state)
+                time.sleep(1.1)
+            return announces("own") > before
+        wait_until(again, "an announcement")
+    with Switch() as s, Valed(
+            ["vm1", "own"], {"vm1": ",control=" + CONTROL},
+            ["-c", "local", "-a", "vale0:h0"], "local") as v, \
+            Driver("vm1.sock") as a, Driver("own.sock") as b:
+        has("vm1")
+        wait_until(lambda: is_up(a) and announces("vm1") > 0, "the port")
+        # The first shows, too, that nothing of the start is pending.
+        comes()
+        before = announces("vm1")
+        comes()
+        # A second has passed since both were told.
+        assert announces("vm1") == before, announces("vm1")
 
 
 def own_restarts():
@@ -430,5 +472,6 @@ def confined():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (frames, later, switch_restarts, own_restarts,
-                                  reload, stops, hostile, confined)})
+    main({f.__name__: f for f in (frames, later, switch_restarts, uplinks,
+                                  own_restarts, reload, stops, hostile,
+                                  confined)})

@@ -476,6 +476,20 @@ TEST(held, "Each check raises its own causes, once, and leaves the others")
 	host_destroy(h);
 }
 
+HOST_TEST(held_rx, up(), "A suppressed RX cause raises no TX interrupt")
+{
+	CSB_SET(h, guest_need_txkick, 1);
+	send_one(h);
+	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
+	host_advance(h, 1);
+	guest_inject(h, 1);
+	guest_return(h, 1);
+	/* Transmit's check, then receive's. */
+	recheck(h);
+	recheck(h);
+	ATF_CHECK_EQ(0, host_rd(h, E82545_ICR));
+}
+
 HOST_TEST(unmasked, up(), "A write to IMS raises suppressed RX causes once, "
     "and only if it unmasks one")
 {

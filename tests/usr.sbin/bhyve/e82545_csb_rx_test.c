@@ -153,6 +153,26 @@ HOST_TEST(dry, guest_up(64, 16, 2048, 1), "An empty ring asks for one kick, at "
 	ATF_CHECK_EQ(135, host_counter(h, E82545_C_RX_FRAME));
 }
 
+/* The CSB is where guest_up() put it. */
+
+static void
+give_one(struct host *h)
+{
+	CSB_SET(h, guest_rdt, (host_rd(h, E82545_RDT) + 1) % h->nrxd);
+}
+
+HOST_TEST(not_dry, guest_up(64, 16, 2048, 1), "A buffer posted while the ring "
+    "runs empty is found without a kick")
+{
+	h->intr_hook = give_one;
+	guest_inject(h, 16);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK_SAVED));
+	ATF_CHECK_EQ(NET_PARAVIRT_NONE, CSB_GET(h, host_rxkick_at));
+}
+
 static void
 turn_off(struct host *h)
 {

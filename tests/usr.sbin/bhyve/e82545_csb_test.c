@@ -383,4 +383,24 @@ HOST_TEST(fresh, guest_up(64, 8, 2048, 0), "A guest that places another CSB "
 	ATF_CHECK_EQ(2, host_raised(h));
 }
 
+HOST_TEST(first, guest_up(64, 8, 2048, 0), "The TDT that started the ring "
+    "counts with the next CSB")
+{
+	ATF_CHECK_EQ(0, h->txtail);
+	host_wr(h, E82545_TDH, 0);
+	host_wr(h, E82545_TDT, 0);
+	/* Written once more, late: the index in the CSB counts. */
+	guest_store(h, 16);
+	host_wr(h, E82545_TDT, 0);
+	host_run(h);
+	ATF_REQUIRE_EQ(16, host_sent(h));
+	place_another(h);
+	/* The same value, and its frames are not announced in the CSB. */
+	guest_frames(h, 48);
+	ATF_REQUIRE_EQ(0, h->txtail);
+	host_tx_go(h);
+	host_run(h);
+	ATF_CHECK_EQ(64, host_sent(h));
+}
+
 TEST_PROGRAM

@@ -349,4 +349,18 @@ TEST(delay, "An interrupt for free descriptors comes at once, except for a "
 	}
 }
 
+HOST_TEST(first_threshold, guest_up(64, 8, 2048, 0), "A guest_txkick_at of 0 "
+    "is an index if it was another value when the block was placed")
+{
+	guest_transmit(h, 63);
+	/* No batch has looked at the field. */
+	host_wr(h, E82545_CSBAL, 0);
+	guest_place(h, (uint8_t *)h->csb - h->ram);
+	host_rd(h, E82545_ICR);
+	CSB_SET(h, guest_txkick_at, 0);
+	guest_transmit(h, 2);
+	ATF_CHECK_EQ(E82545_ICR_TXDW, host_rd(h, E82545_ICR) &
+	    E82545_ICR_TXDW);
+}
+
 TEST_PROGRAM

@@ -22,6 +22,7 @@
 
 #define	ENTRY		FRAME_VNET_SHORT
 #define	BYTES		(PACKET_HDR_MAX + 65536)
+#define	RX_UNCUT_MAX	65536		/* bytes of a frame */
 
 static uint8_t bulk[BYTES], sent[BYTES], found[BYTES];
 static const uint8_t plain[ENTRY];
@@ -261,6 +262,22 @@ HOST_TEST(udp, up(64, 2048, 0), "A guest that does not announce UDP gets "
 	}
 }
 
+HOST_TEST(odd, up(64, 2048, 0), "Segments of UDP with the checksum of TCP are "
+    "none for a guest without UDP, and for nobody else")
+{
+	struct packet p = { .payload = bulk, .paylen = 3000, .udp = true };
+	struct frame frame;
+	size_t len = make(&p, 1000, &frame);
+
+	CSB_SET(h, pad[1], 0);
+	frame.f_csum_offset = 16;
+	host_inject_offload(h, &frame, sent, len, 5);
+	host_run(h);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	ATF_CHECK(!host_rx_done(h, h->rxnext));
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
+}
+
 HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
     "frames arrive")
 {
@@ -432,6 +449,25 @@ TEST(too_long, "A frame that no ring of this size can hold is cut")
 		ATF_CHECK_EQ(p.paylen == 7 * 256 - 54,
 		    host_counter(h, E82545_C_RX_UNCUT));
 		ATF_CHECK(host_rx_done(h, 0));
+		host_destroy(h);
+	}
+}
+
+TEST(longest, "A frame of more than 65536 bytes is cut")
+{
+	struct packet p = { .payload = bulk };
+	struct host *h;
+	uint32_t over;
+	size_t len;
+
+	for (over = 0; over < 2; over++) {
+		h = up(64, 2048, 0);
+		p.paylen = RX_UNCUT_MAX - 54 + over;
+		len = receive(h, &p, 1400);
+		if (over == 0)
+			check(h, len);
+		ATF_CHECK_EQ(over == 0, host_counter(h, E82545_C_RX_UNCUT));
+		ATF_CHECK_EQ(over == 1, host_counter(h, E82545_C_RX_CUT));
 		host_destroy(h);
 	}
 }

@@ -393,4 +393,35 @@ TEST(flood, "At 1 Mpps, an interrupt a frame without moderation, and with "
 	ATF_CHECK_EQ(flood_interrupts(0, 250, 500), 64000 / 128 + 1);
 }
 
+HOST_TEST(changed, host_create(HOST_RAM), "A change of itr=, itr_min= and the "
+    "longest frame is in force from the next interrupt and batch on")
+{
+	host_wr(h, E82545_IMS, ALL);
+	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
+	ATF_CHECK_EQ(1, host_raised(h));
+	host_rd(h, E82545_ICR);
+	/* There is no interval, and then there is one since the last. */
+	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
+	ATF_CHECK_EQ(2, host_raised(h));
+	host_rd(h, E82545_ICR);
+	e82545_change(h->dev, 250, 0, 1518);
+	ATF_CHECK_EQ(1518, h->port.fp_frame_max);
+	host_advance(h, 1000);
+	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
+	host_advance(h, 250 * 256 - 1000 - 1);
+	ATF_CHECK_EQ(2, host_raised(h));
+	host_advance(h, 1);
+	ATF_CHECK_EQ(3, host_raised(h));
+	host_rd(h, E82545_ICR);
+	/* The driver's counts, unless the other one is longer. */
+	host_wr(h, E82545_ITR, 100);
+	e82545_change(h->dev, 0, 200, UINT32_MAX);
+	ATF_CHECK_EQ(UINT32_MAX, h->port.fp_frame_max);
+	host_wr(h, E82545_ICS, E82545_ICR_TXDW);
+	host_advance(h, 200 * 256 - 1);
+	ATF_CHECK_EQ(3, host_raised(h));
+	host_advance(h, 1);
+	ATF_CHECK_EQ(4, host_raised(h));
+}
+
 TEST_PROGRAM

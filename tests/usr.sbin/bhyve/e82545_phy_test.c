@@ -292,6 +292,52 @@ TEST(speed, "Speed and duplex, negotiated and forced")
 	host_destroy(h);
 }
 
+TEST(bounce, "Which writes to the PHY's control register take the link down")
+{
+	static const struct {
+		uint16_t	ctrl;
+		bool		lsc;
+		uint16_t	status;		/* negotiation complete */
+		uint16_t	partner;
+	} t[] = {
+		{ 0x1140, false, 0x0020, 0x41e1 },	/* as it was */
+		{ 0x9140, true, 0x0020, 0x41e1 },	/* reset */
+		{ 0x1340, true, 0x0020, 0x41e1 },	/* restart */
+		{ 0x0140, true, 0, 0 },		/* no negotiation */
+		{ 0x0340, false, 0, 0 },	/* nothing to restart */
+		{ 0x2100, false, 0, 0 },	/* speed */
+		{ 0x6100, true, 0, 0 },		/* loopback */
+		{ 0x7100, true, 0, 0 },		/* both */
+		{ 0x7100, false, 0, 0 },
+		{ 0x1140, true, 0x0020, 0x41e1 },
+	};
+	struct host *h;
+	unsigned int i;
+
+	h = host_create(HOST_RAM);
+	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
+	phy_rd(h, 1);
+	host_rd(h, E82545_ICR);
+	for (i = 0; i < nitems(t); i++) {
+		phy_wr(h, 0, t[i].ctrl);
+		ATF_CHECK_EQ_MSG(t[i].lsc,
+		    (host_rd(h, E82545_ICR) & E82545_ICR_LSC) != 0, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].lsc ? 0 : 4, phy_rd(h, 1) & 4, "%u", i);
+		ATF_CHECK_EQ_MSG(4, phy_rd(h, 1) & 4, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].status, phy_rd(h, 1) & 0x20, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner, phy_rd(h, 5), "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner != 0, phy_rd(h, 6) & 1, "%u", i);
+		ATF_CHECK_EQ_MSG(t[i].partner != 0 ? 0x7c00 : 0,
+		    phy_rd(h, 10), "%u", i);
+	}
+	/* The cable changes no register. */
+	phy_wr(h, 16, 0x0808);
+	e82545_link(h->dev, false);
+	e82545_link(h->dev, true);
+	ATF_CHECK_EQ(0x0808, phy_rd(h, 16));
+	host_destroy(h);
+}
+
 /* What Linux's e1000 does for `ethtool -t', with and without a cable. */
 TEST(loopback, "PHY loopback as Linux's ethtool -t sets it up")
 {

@@ -131,4 +131,26 @@ HOST_TEST(checksum, rx_up(64, 256), "IPCS, TCPCS, IPE, TCPE of valid and "
 	ATF_CHECK_EQ(packet_sum(frame + 14, len - 14), last.csum);
 }
 
+HOST_TEST(strip_checksum, rx_up(64, 2048), "The sums of a frame are verified "
+    "with its tag, and it has none in the ring")
+{
+	struct e82545_rxd last;
+	uint8_t frame[PACKET_HDR_MAX + 100], payload[100];
+	struct packet p = { .vlan = true, .tag = 5, .payload = payload,
+	    .paylen = sizeof(payload) };
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 1);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	len = packet_build(&p, frame);
+	rx_receive(h, frame, len);
+	memmove(frame + 12, frame + 16, len - 16);
+	last = check_taken(h, frame, len - 4);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_VP | E82545_RXD_IPCS |
+	    E82545_RXD_TCPCS, last.status);
+	ATF_CHECK_EQ(0, last.errors);
+	ATF_CHECK_EQ(packet_sum(frame, len - 4), last.csum);
+}
+
 TEST_PROGRAM

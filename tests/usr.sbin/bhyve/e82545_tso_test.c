@@ -140,6 +140,17 @@ HOST_TEST(vlan_single, tx_up(64), "A packet that is one segment gets its tag")
 	}
 }
 
+HOST_TEST(batch_last, tx_up(64), "A packet of one segment more than a batch")
+{
+	struct packet p = { .payload = bulk,
+	    .paylen = 60 * (E82545_TX_FRAMES + 1) };
+
+	packet_fill(bulk, sizeof(bulk), 7);
+	queue(h, &p, 60, 54, 40000);
+	tx_go(h);
+	check_tso(h, &p, 60);
+}
+
 HOST_TEST(batches, tx_up(4096), "A packet of more segments than a batch, "
     "between other packets")
 {

@@ -313,4 +313,21 @@ HOST_TEST(checksum_bad, tx_up(64), "Contexts that reach outside the frame are "
 	check_sent(h, i - 1, frame, sizeof(frame));
 }
 
+HOST_TEST(context_inside, tx_up(64), "A context descriptor in the middle of a "
+    "frame")
+{
+	struct packet p = { .udp = true };
+	uint8_t frame[100];
+	uint32_t n;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	tx_desc(h, tx_put(h, frame, 40), TXD_DATA | 40, 0);
+	n = tx_context(h, &p, 0, E82545_TXD_RS);
+	tx_desc(h, tx_put(h, frame + 40, 60), TXD_DATA | TXD_LAST | 60, 0);
+	tx_go(h);
+	check_sent(h, 0, frame, sizeof(frame));
+	ATF_CHECK(host_tx_done(h, n));
+	check_tx_alive(h);
+}
+
 TEST_PROGRAM

@@ -291,6 +291,24 @@ direct_call(struct host *h, const struct packet *p, size_t mss, unsigned int n)
 	return (direct_call_behind(h, p, mss, n, false));
 }
 
+HOST_TEST(direct, offload_up(32, 2048), "A direct call takes all segments, or "
+    "leaves the frame")
+{
+	struct packet p = { .payload = bulk, .paylen = 3200 };
+	uint32_t off;
+
+	packet_fill(bulk, sizeof(bulk), 11);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	ATF_CHECK_EQ(1, direct_call(h, &p, 100, 1));
+	check_none(h);
+	p.paylen = 3100;
+	ATF_CHECK_EQ(0, direct_call(h, &p, 100, 1));
+	for (off = 0; off < p.paylen; off += 100)
+		check_segment(h, &p, off, 100, false);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
+	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
+}
+
 HOST_TEST(direct_after, offload_up(8, 256), "A direct call has frames again "
     "when a batch has dropped the one that waited")
 {

@@ -128,6 +128,30 @@ HOST_TEST(sums, offload_up(512, 2048), "The sum of TCP or UDP is left to "
 	ATF_CHECK_EQ(i, host_rd(h, E82545_GPTC));
 }
 
+HOST_TEST(tag, offload_up(64, 2048), "Offsets are those behind the tag")
+{
+	struct packet p = { .payload = bulk, .paylen = 1000 }, tagged;
+	size_t len, mss;
+
+	packet_fill(bulk, sizeof(bulk), 5);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_VET, 0x8100);
+	tagged = p;
+	tagged.vlan = true;
+	tagged.tag = 0x2064;
+	for (mss = 0; mss < 200; mss += 100) {
+		len = packet_build(&p, sent);
+		packet_prepare(&p, sent, mss == 0);
+		tx_context(h, &p, mss, 0);
+		tx_data(h, sent, len, 54, 2000, E82545_TXD_VLE |
+		    (mss != 0 ? E82545_TXD_TSE : 0), tx_popts(&p), 0x2064);
+		tx_go(h);
+		ATF_REQUIRE_EQ(1, host_sent(h));
+		check_whole(host_sent_frame(h, 0), &tagged, mss);
+		host_sent_clear(h);
+	}
+}
+
 /* Send a packet with TSO, and expect it in segments. */
 static void
 check_cut(struct host *h, const struct packet *p, size_t mss, size_t step)

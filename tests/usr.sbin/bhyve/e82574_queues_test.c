@@ -222,6 +222,48 @@ HOST_TEST(causes, two_up(64), "With MSI-X each queue has its cause, for "
 	ATF_CHECK_EQ(3, h->nmessages[3]);
 }
 
+HOST_TEST(cut, two_up(64), "Segments of a frame go where its hash says, each "
+    "with that; a stall amid them goes on where it was")
+{
+	static uint8_t payload[20000], buf[sizeof(payload) + 100];
+	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
+	struct frame f = { .f_len = 0 };
+	struct e82574_rxd d;
+	unsigned int i, q, want;
+	size_t len;
+
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i / 100;
+	/* 200 segments: more than the ring has. */
+	len = offload_frame(&p, 100, &f, buf);
+	h->port.fp_offloads = true;
+	host_inject_offload(h, &f, buf, len, 2);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	q = host_rd(h, RDH1) != 0;
+	ATF_CHECK_EQ(63, host_rd(h, q == 0 ? E82545_RDH : RDH1));
+	ATF_CHECK_EQ(0, host_rd(h, q == 0 ? RDH1 : E82545_RDH));
+	for (i = 0; i < 63; i++) {
+		d = two_desc(h, q, i);
+		ATF_CHECK_EQ(q << 8 | 1, d.mrq);
+		ATF_CHECK_EQ(two_desc(h, q, 0).csum, d.csum);
+		ATF_CHECK_EQ(154, d.length);
+	}
+	/* The rest to the other queue: RETA has changed meanwhile. */
+	for (i = 0; i < 32; i++)
+		host_wr(h, RETA(i), q == 0 ? 0x80808080 : 0);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	ATF_CHECK_EQ(63, host_rd(h, q == 0 ? RDH1 : E82545_RDH));
+	for (i = 0; i < 63; i++) {
+		want = 63 + i;
+		d = two_desc(h, !q, i);
+		ATF_CHECK_EQ((1 - q) << 8 | 1, d.mrq);
+		ATF_CHECK_EQ_MSG(want, *(uint8_t *)host_mem(h, (q == 0 ?
+		    two_buf1 : h->rxbuf) + i * 2048 + 54, 1), "%u", i);
+	}
+}
+
 TEST(saved, "A snapshot has the second ring: the adapter goes on with it")
 {
 	struct host *h, *to;

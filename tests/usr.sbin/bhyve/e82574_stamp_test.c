@@ -129,6 +129,33 @@ TEST(first, "Of a batch the first packet's time counts")
 	ATF_CHECK_EQ(batch_stamp(1), batch_stamp(3));
 }
 
+HOST_TEST(parts, up(), "A packet of several descriptors gets a time stamp if "
+    "it asks for one")
+{
+	uint8_t frame[100];
+	uint64_t gpa;
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
+	for (i = 0; i < 2; i++) {
+		gpa = tx_put(h, frame, sizeof(frame));
+		tx_desc(h, gpa, TXD_DATA | 50, i * TXD_STAMP);
+		tx_desc(h, gpa + 50, TXD_DATA | TXD_LAST | 50, i * TXD_STAMP);
+		tx_go(h);
+		ATF_CHECK_EQ(ENABLE | i, host_rd(h, E82574_TSYNCTXCTL));
+		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_TX_FRAME));
+	}
+}
+
+HOST_TEST(unsent, up(), "A packet that is not sent gets none")
+{
+	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
+	e82545_link(h->dev, false);
+	send_stamped(h, TXD_STAMP);
+	ATF_CHECK_EQ(ENABLE, host_rd(h, E82574_TSYNCTXCTL));
+}
+
 /* What a message is in. */
 enum in { ETHER, TAGGED, UDP4, UDP6, UDP_OTHER, IP4_TCP, NOTHING };
 

@@ -83,8 +83,8 @@ struct packet {
 	uint32_t	 pk_unsent;	/* slots before it that the kernel has
 					   not taken */
 	bool		 pk_received;	/* since the last tick */
-	bool		 pk_long;	/* a line was written about packets
-					   that are too long */
+	uint64_t	 pk_longs;	/* packets that are too long, before */
+	bool		 pk_long;	/* a line was written about others */
 	uint32_t	 pk_pause;	/* ticks until the ring may be opened
 					   again, */
 	uint32_t	 pk_pauses;	/* and the number after that */
@@ -151,6 +151,7 @@ packet_start(struct hostif *hi)
 		free(pk);
 		return ("virtio-net headers");
 	}
+	pk->pk_longs = hi->counters[HOSTIF_C_RX_LONG];
 	hi->data = pk;
 	return (NULL);
 }
@@ -624,7 +625,7 @@ packet_tick(struct hostif *hi)
 	struct packet *pk = hi->data;
 
 	packet_check(hi);
-	if (pk->pk_long || hi->counters[HOSTIF_C_RX_LONG] == 0)
+	if (pk->pk_long || hi->counters[HOSTIF_C_RX_LONG] == pk->pk_longs)
 		return;
 	pk->pk_long = true;
 	hostif_log(hi, "packets of more than 64 KB are dropped: set "

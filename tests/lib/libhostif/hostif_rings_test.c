@@ -296,6 +296,33 @@ TEST(packet_length, "A frame that is too short is bad; one that is longer than "
 	hi.ops->ho_stop(&hi);
 }
 
+/* Return whether a tick writes a line. */
+static bool
+tick_says(void)
+{
+	hi.log = (struct peer_log_source){ .pls_lines = 0 };
+	hi.ops->ho_tick(&hi);
+	return (hi.log.pls_lines == 1);
+}
+
+TEST(packet_long, "Of packets that are too long one line tells, and none when "
+    "the interface is attached again and there were none since")
+{
+	start_packet();
+	ATF_CHECK(!tick_says());
+	packet_is(HOSTIF_C_RX_LONG, 256, 60, 61, false);
+	ATF_CHECK(tick_says());
+	packet_is(HOSTIF_C_RX_LONG, 256, 60, 61, false);
+	ATF_CHECK(!tick_says());
+	hi.ops->ho_stop(&hi);
+	/* As hostif_renew() does. */
+	ATF_REQUIRE_EQ(NULL, hi.ops->ho_start(&hi));
+	ATF_CHECK(!tick_says());
+	hostif_count(&hi, HOSTIF_C_RX_LONG, 1);
+	ATF_CHECK(tick_says());
+	hi.ops->ho_stop(&hi);
+}
+
 TEST(packet_takes, "A frame that is too short is bad; one that is longer than "
     "the MTU, without one VLAN tag, is dropped, as are all while it is down")
 {

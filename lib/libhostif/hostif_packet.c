@@ -630,7 +630,7 @@ packet_tick(struct hostif *hi)
 	pk->pk_long = true;
 	hostif_log(hi, "packets of more than 64 KB are dropped: set "
 	    "gso_max_size of what sends them and gro_max_size of %s to 65536, "
-	    "by ip link set", hi->fds.hf_name);
+	    "by ip link set", hi->link.hl_name);
 }
 
 const struct hostif_ops hostif_packet_ops = {

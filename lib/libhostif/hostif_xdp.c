@@ -514,10 +514,10 @@ xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
 	if (he->he_untags != old->he_untags)
 		hostif_log(hi, he->he_untags ? "VLAN tags would be lost, so "
 		    "what is received is dropped: ethtool -K %s rxvlan off" :
-		    "%s leaves VLAN tags in frames", hi->fds.hf_name);
+		    "%s leaves VLAN tags in frames", hi->link.hl_name);
 	if (he->he_untags_ad && !old->he_untags_ad)
 		hostif_log(hi, "VLAN tags of 802.1ad are lost: ethtool -K %s "
-		    "rx-vlan-stag-hw-parse off", hi->fds.hf_name);
+		    "rx-vlan-stag-hw-parse off", hi->link.hl_name);
 	if (he->he_queues == old->he_queues)
 		return;
 	atomic_store_bool(&hi->outgrown, he->he_queues > xd->xd_nqueues &&

@@ -296,19 +296,32 @@ TEST(packet_length, "A frame that is too short is bad; one that is longer than "
 	hi.ops->ho_stop(&hi);
 }
 
-/* Return whether a tick writes a line. */
+/* Return whether a tick writes a line, with the interface's present name. */
 static bool
 tick_says(void)
 {
+	const int err = dup(STDERR_FILENO), fd = memfd_create("lines", 0);
+	char text[512] = "";
+
+	ATF_REQUIRE(err != -1 && fd != -1 && dup2(fd, STDERR_FILENO) != -1);
 	hi.log = (struct peer_log_source){ .pls_lines = 0 };
 	hi.ops->ho_tick(&hi);
-	return (hi.log.pls_lines == 1);
+	ATF_REQUIRE(dup2(err, STDERR_FILENO) != -1);
+	ATF_REQUIRE(pread(fd, text, sizeof(text) - 1, 0) != -1);
+	close(fd);
+	close(err);
+	if (text[0] == '\0')
+		return (false);
+	ATF_CHECK_MATCH("gro_max_size of new to", text);
+	return (true);
 }
 
 TEST(packet_long, "Of packets that are too long one line tells, and none when "
     "the interface is attached again and there were none since")
 {
 	start_packet();
+	strlcpy(hi.fds.hf_name, "old", sizeof(hi.fds.hf_name));
+	strlcpy(hi.link.hl_name, "new", sizeof(hi.link.hl_name));
 	ATF_CHECK(!tick_says());
 	packet_is(HOSTIF_C_RX_LONG, 256, 60, 61, false);
 	ATF_CHECK(tick_says());

@@ -94,8 +94,9 @@ taken(const char *port)
 	TAILQ_FOREACH(ad, &valed_adapters, link)
 		if (strcmp(ad->config.ac_backend, port) == 0)
 			return (false);
-	return (vale_port_counters(port, counters) == 0 ||
-	    ctl_owner_taken(port, true));
+	/* The port of an interface is there before its claim ends. */
+	return (ctl_owner_taken(port, true) ||
+	    vale_port_counters(port, counters) == 0);
 }
 
 bool

@@ -147,7 +147,7 @@ RULES = [
         "in glibc it does nothing"),
 ]
 CFLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DINVARIANTS", "-DWITHOUT_DTRACE",
-    "-w"]
+    "-DBHYVE_SNAPSHOT", "-DWITHOUT_CAPSICUM", "-w"]
 INCLUDES = ["compat/include", "compat/kern", "tests/testbed/bhyve",
     "tests/testbed/bhyve/linux", "usr.sbin/bhyve", "lib/libframe", "lib/libpeer", "lib/libloop",
     "lib/libvfu", "lib/libhostif", "lib/libctl", "lib/libvale",

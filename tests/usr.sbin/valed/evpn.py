@@ -186,6 +186,10 @@ def moves(a, b, host):
                        lost - 1))
     known(a.name, host)
     assert a.has_sent() == 0
+    # Those that were under way come first.
+    last = ethernet(a.mac, b.mac, b"the last one")
+    b.send(last)
+    wait_until(lambda: a.frame() == last, "the last frame", a.state)
     exchange(a, b)
     return a
 

@@ -56,13 +56,16 @@ struct vc_devices {
 	size_t			 vcd_n;
 };
 
-/* All that there is at a time. */
+/* The ports and devices of a valed at a time. */
 struct vc_state {
 	struct vc_ports		 vcs_ports;
 	struct vc_devices	 vcs_devices;
 };
 
-/* Read it.  0, or -1 with errno if valed does not answer. */
+/*
+ * Read the ports and devices into *st.  Returns 0, or -1 with errno and nothing
+ * to free if valed does not answer.  vc_state_free() frees what was read.
+ */
 int	vc_state_get(struct vc_state *st);
 void	vc_state_free(struct vc_state *st);
 

@@ -140,7 +140,7 @@ attach_again(void)
 		reload_begin(CTL_RELOAD);
 }
 
-/* Tell an adapter of the uplinks of its switch, if that is here. */
+/* Tell an adapter of the uplinks of its switch, unless another valed has it. */
 static void
 tell_uplinks(struct adapter *ad)
 {

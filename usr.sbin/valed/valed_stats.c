@@ -196,7 +196,10 @@ valed_stats_hostif(struct hostif *hi, void *arg __unused)
 	print_counters(hostif_name(hi), hostif_sections, value);
 }
 
-/* Make `n' counters what has come since *last.  False: there is no memory. */
+/*
+ * Replace `n' counters by what has come since *last.  Returns false if there is
+ * no memory.
+ */
 static bool
 live_changes(uint64_t *d, uint64_t **last, int n)
 {

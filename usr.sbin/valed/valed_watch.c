@@ -26,8 +26,8 @@
 #define	NS_PER_ITR	256
 
 /*
- * Of the list, which the main thread changes and reads without it, and of the
- * adapters there: they are not stopped.
+ * Protects the list, and keeps its adapters from being stopped.  Only the main
+ * thread changes the list, with the lock, and reads the list without.
  */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 struct adapter_list valed_adapters = TAILQ_HEAD_INITIALIZER(valed_adapters);

@@ -215,10 +215,10 @@ int	vale_setting_check(unsigned int setting,
  * switch or port comes, before a frame passes.  A port that comes meanwhile,
  * and each frame, sees all of these settings or none.  A mirror that finds no
  * space when its port comes is left out.  Any thread.  Returns 0, or -1 with
- * errno and what vale_error() returns.  Then either nothing has changed, because
- * of a value or for lack of memory, and *failed is `n'; or all settings are
- * preset, and set but for sc[*failed], the first that failed, and perhaps later
- * ones.
+ * errno and what vale_error() returns.  If *failed is `n' then, a value was
+ * invalid or memory was short, and everything is unchanged.  Otherwise all
+ * settings are preset, sc[*failed] is the first that could not be set now, and
+ * settings behind it may have failed, too.
  */
 int	vale_setting_preset_all(const char *name,
 	    const struct vale_setting_change *sc, unsigned int n,

@@ -122,7 +122,7 @@ hostif_snapshot(const struct hostif *hi, uint64_t value[HOSTIF_NALL])
 		memset(port, 0, VALE_NCOUNTERS * sizeof(*port));
 }
 
-/* Append those of a device to *wd, but for those of its port. */
+/* Append a device's counters to *wd, without those of its port. */
 static void
 device_counters(struct vale_wire_device *wd, const struct section *sec,
     const uint64_t *value)

@@ -30,8 +30,9 @@ void	valed_stats_live(const struct adapter_list *adapters);
 void	valed_stats_hostif_live(struct hostif *hi, void *arg);
 
 /*
- * Append the counters of an adapter or an attached interface to *wd, which has
- * none, but for those of its port.  Any thread, while it is there.
+ * Append the counters of an adapter, or of an attached interface, to *wd, which
+ * has no counters before.  Those of the port are left out.  Any thread; the
+ * adapter or interface must not be freed meanwhile.
  */
 void	valed_stats_adapter(const struct adapter *ad,
 	    struct vale_wire_device *wd);

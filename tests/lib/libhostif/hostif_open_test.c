@@ -203,8 +203,8 @@ ROOT_TEST(again, "A ring that is mapped is waited for until a time, and is "
 	hostif_stop(hi);
 }
 
-TEST(names, "The kinds have names; a family of sockets that the service may "
-    "not use is told with what permits it")
+TEST(names, "Kinds have names; if the service may not use a socket family, the "
+    "error names the drop-in that permits it")
 {
 	static const char *const none[] = { "auto", "pack", "" };
 	enum hostif_kind k;

@@ -209,7 +209,8 @@ struct vale_desc *vale_ring(struct vale_desc *d, unsigned int ring);
  *			flag VALE_SLOT_FRAME, what a header would say of it is
  *			in txframe[] or rxframe[], at the number of that slot,
  *			without its fragments and their length
- * No sync of the port may be in progress.
+ * No sync of the port may be in progress.  On return frames are put into the
+ * ring in the new form; those that are there keep theirs.
  *	EINVAL		invalid value, or VALE_HEADER_FRAME and the port's user
  *			is another process
  *	EOPNOTSUPP	vale_netmap.c: VALE_HEADER_FRAME
@@ -282,7 +283,8 @@ int	vale_rxsync(struct vale_desc *d);
 /*
  * Set the port's sink; NULL for none.  A sink takes frames in their sender's
  * memory, before the switch copies them into the receive ring.  On return no
- * call of the former sink is in progress.  Must not be called by a sink.
+ * call of the former sink is in progress.  A change loses no frame: while the
+ * sink changes, frames go to the ring.  Must not be called by a sink.
  *
  * The sending thread calls sink(arg, frames) with a source (frame.h) of the
  * frames, in the order in which they were sent; those that the sink does not

@@ -346,8 +346,8 @@ deliver_ring(struct vale_pair *pair, struct vale_pair *dst,
 		frames++;
 		if (vale_offload(vt, fg) != NULL ||
 		    mg->mg_header > VALE_HEADER_FRAME)
-			slot = vale_offload_deliver(vt, dst, fg, slot,
-			    &badbufs);
+			slot = vale_offload_deliver(vt, mg->mg_header, dst, fg,
+			    slot, &badbufs);
 		else
 			slot = deliver_frame(dst, fg, slot, &badbufs);
 	}
@@ -521,7 +521,7 @@ merge_begin(const struct vale_pair *pair, const struct vale_port *dst,
 
 	return ((struct vale_merge){
 		.mg_txq = vt,
-		.mg_header = dst->vp_header,
+		.mg_header = atomic_load_8(&dst->vp_header),
 		.mg_frag = vt->vt_frag,
 		.mg_own = own->li_first,
 		.mg_flood = flood->li_first,
@@ -565,7 +565,8 @@ vale_deliver(struct vale_pair *pair, struct vale_port *port,
 		return;
 	}
 	mg = merge_begin(pair, port, index);
-	if (port->vp_sink != NULL && deliver_chosen(pair, port, index))
+	if (atomic_load_acq_32(&port->vp_direct) != 0 &&
+	    deliver_chosen(pair, port, index))
 		deliver_direct(pair, dst, &mg);
 	if (mg.mg_frames > 0) {
 		deliver_ring(pair, dst, &mg);

@@ -312,11 +312,11 @@ offload_cut(struct offload_slots *os, const struct frame *frame,
 }
 
 uint32_t
-vale_offload_deliver(const struct vale_txq *vt, struct vale_pair *dst,
-    const struct vale_frag *fg, uint32_t i, uint32_t *badbufs)
+vale_offload_deliver(const struct vale_txq *vt, unsigned int header,
+    struct vale_pair *dst, const struct vale_frag *fg, uint32_t i,
+    uint32_t *badbufs)
 {
 	const struct frame *offload = vale_offload(vt, fg);
-	const unsigned int header = dst->pa_port->vp_header;
 	struct offload_slots os = { dst, i, badbufs };
 	struct iovec iov[1 + NETMAP_MAX_FRAGS];
 	uint8_t hdr[FRAME_VNET_LONG];

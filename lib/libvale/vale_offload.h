@@ -68,9 +68,10 @@ uint32_t vale_offload_slots(const struct vale_txq *vt, unsigned int header,
 /*
  * Put a frame of the batch into the slots of `dst' from `i' on, and count slots
  * with invalid buffers in *badbufs.  Returns the slot after the last.  The
- * frame has a virtio-net header, or `dst' wants one for every frame.
+ * frame has a virtio-net header, or the vp_header of dst's port, which is
+ * `header', wants one for every frame.
  */
-uint32_t vale_offload_deliver(const struct vale_txq *vt,
+uint32_t vale_offload_deliver(const struct vale_txq *vt, unsigned int header,
 	    struct vale_pair *dst, const struct vale_frag *fg, uint32_t i,
 	    uint32_t *badbufs);
 

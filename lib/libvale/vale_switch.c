@@ -261,28 +261,6 @@ switch_detach(struct vale_port *port)
 	vale_switch_changed(vs);
 }
 
-/*
- * Take a port out of its switch, so that no sender uses the port, which keeps
- * its place and its addresses.  The caller calls port_in() after its change.
- */
-static void
-port_out(struct vale_port *port)
-{
-	pthread_mutex_lock(&vale_lock);
-	vale_switch_change(port->vp_switch);
-	port->vp_out = true;
-	vale_view_publish(port->vp_switch);
-}
-
-static void
-port_in(struct vale_port *port)
-{
-	port->vp_out = false;
-	vale_view_publish(port->vp_switch);
-	vale_switch_changed(port->vp_switch);
-	pthread_mutex_unlock(&vale_lock);
-}
-
 const char *
 vale_name_error(const char *name)
 {
@@ -542,9 +520,12 @@ vale_set_header(struct vale_desc *d, unsigned int len)
 	if (len != 0 && len != FRAME_VNET_SHORT && len != FRAME_VNET_LONG &&
 	    (len != VALE_HEADER_FRAME || port->vp_shared))
 		return (vale_fail(EINVAL));
-	port_out(port);
-	port->vp_header = len;
-	port_in(port);
+	pthread_mutex_lock(&vale_lock);
+	vale_switch_change(port->vp_switch);
+	atomic_store_8(&port->vp_header, len);
+	vale_view_publish(port->vp_switch);
+	vale_switch_changed(port->vp_switch);
+	pthread_mutex_unlock(&vale_lock);
 	return (0);
 }
 
@@ -589,10 +570,16 @@ vale_set_sink(struct vale_desc *d,
 		errno = EOPNOTSUPP;
 		return (-1);
 	}
-	port_out(port);
+	pthread_mutex_lock(&vale_lock);
+	vale_switch_change(port->vp_switch);
+	/* The port stays in its switch: meanwhile frames go to the ring. */
+	atomic_store_32(&port->vp_direct, 0);
+	vale_view_publish(port->vp_switch);
 	port->vp_sink = sink;
 	port->vp_sink_arg = arg;
-	port_in(port);
+	atomic_store_rel_32(&port->vp_direct, sink != NULL);
+	vale_switch_changed(port->vp_switch);
+	pthread_mutex_unlock(&vale_lock);
 	return (0);
 }
 

@@ -75,12 +75,12 @@ struct vale_port {
 	struct vale_insn	*vp_filter;	/* of a monitor, or NULL */
 	void			*vp_memory;	/* what calloc(3) returned */
 	struct vale_region	 vp_region;
-	/* Written while no view has the port: vale_view.c. */
-	uint8_t			 vp_header;	/* vale_set_header() */
+	uint8_t			 vp_header;	/* vale_set_header(); atomic */
+	/* Senders may call the sink, which does not change then; atomic. */
+	uint32_t		 vp_direct;
 	void			(*vp_sink)(void *, struct frame_source *);
 	void			*vp_sink_arg;
 	/* The locks of a change. */
-	bool			 vp_out;	/* leave it out of views */
 	bool			 vp_private;
 	const struct vale_rules	*vp_rules;	/* its own, or
 						   vale_rules_none */

@@ -29,7 +29,9 @@
  * that any of them writes.
  *
  * What a view lacks no sender uses when vale_view_publish() returns: a port
- * that is left out (vp_out) may then be changed, or freed.
+ * that was taken from the switch may then be freed.  The same holds for what
+ * senders look at without a view, if that was changed before: no sender still
+ * calls a sink that vp_direct forbids.
  */
 
 #include <sched.h>
@@ -140,12 +142,12 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 		port = vs->vs_port[i];
 		if (port == NULL)
 			continue;
-		/* A port that is left out sends, too. */
+		/* A port without a link sends, too. */
 		vi->vi_rules[i] = port->vp_rules;
 		vi->vi_nvlans += port->vp_rules->rls_vlan.vln_mode !=
 		    VALE_VLAN_ANY;
 		vi->vi_down[i] = port->vp_down;
-		if (port->vp_out || port->vp_down)
+		if (port->vp_down)
 			continue;
 		vi->vi_port[i] = port;
 		vi->vi_private[i] = port->vp_private;
@@ -161,7 +163,7 @@ view_fill(struct vale_view *vi, const struct vale_switch *vs)
 			if (vi->vi_port[i] != NULL && strcmp(port->vp_mirror_of,
 			    vi->vi_port[i]->vp_common.name) == 0)
 				break;
-		if (i == VALE_FDB_PORTS || port->vp_out || port->vp_down)
+		if (i == VALE_FDB_PORTS || port->vp_down)
 			continue;
 		MPASS(vi->vi_nmirrors < VALE_MIRRORS);
 		vi->vi_mirror[vi->vi_nmirrors++] = (struct vale_mirror){

@@ -568,7 +568,8 @@ pipe_receive(void)
  * A change of the switch while ports send.
  */
 
-static uint32_t *sunk;
+/* The arguments of the first and of the next sink. */
+static uint32_t *sunk, *sunk_next;
 
 static void
 sink(void *arg, struct frame_source *frames)
@@ -588,6 +589,7 @@ change_setup(void)
 {
 	setup(8);
 	sunk = mm_alloc(sizeof(*sunk), 64);
+	sunk_next = mm_alloc(sizeof(*sunk_next), 64);
 	*sunk = 1;
 	MM_CHECK(vale_set_sink(user, sink, sunk) == 0);
 }
@@ -610,6 +612,8 @@ change_change(void)
 {
 	MM_CHECK(vale_set_sink(user, NULL, NULL) == 0);
 	*sunk = 0;
+	*sunk_next = 1;
+	MM_CHECK(vale_set_sink(user, sink, sunk_next) == 0);
 }
 
 /*

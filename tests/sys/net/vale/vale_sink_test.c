@@ -695,9 +695,20 @@ remove_port(void *arg __unused)
 	return (NULL);
 }
 
-/* Have `remover' run while the sink is in a call. */
+static void *
+set_header(void *arg __unused)
+{
+	ATF_REQUIRE_EQ(0, vale_set_header(rx, 12));
+	ATF_CHECK(!__atomic_load_n(&in_sink, __ATOMIC_SEQ_CST));
+	return (NULL);
+}
+
+/*
+ * Have `remover' run while the sink is in a call.  Meanwhile a port, if it is
+ * not NULL, sends a frame to all.
+ */
 static void
-removal(void *(*remover)(void *))
+removal(void *(*remover)(void *), struct vale_desc *other)
 {
 	pthread_t r, t;
 	char c = 0;
@@ -711,6 +722,8 @@ removal(void *(*remover)(void *))
 	ATF_REQUIRE_EQ(1, read(inside[0], &c, 1));
 	ATF_REQUIRE_EQ(0, pthread_create(&r, NULL, remover, NULL));
 	usleep(50000);		/* time for one that does not wait to end */
+	if (other != NULL)
+		t_send(other, LEN, EVERYBODY, 2, 2);
 	ATF_REQUIRE_EQ(1, write(go_on[1], &c, 1));
 	pthread_join(t, NULL);
 	pthread_join(r, NULL);
@@ -718,7 +731,7 @@ removal(void *(*remover)(void *))
 
 TEST(removed, "vale_set_sink() waits for the call of the former sink to end")
 {
-	removal(remove_sink);
+	removal(remove_sink, NULL);
 	t_expect(rx, LEN, 1, 1);
 	burst(1, 2);
 	t_expect(rx, LEN, 1, 2);
@@ -726,9 +739,24 @@ TEST(removed, "vale_set_sink() waits for the call of the former sink to end")
 	ports_close();
 }
 
+TEST(stays, "A port gets frames while its sink or its header changes")
+{
+	struct vale_desc *other;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		other = t_open("valet0:other", 64, 64);
+		removal(i == 0 ? remove_sink : set_header, other);
+		T_COUNT(rx, RX_DIRECT, 1);
+		T_COUNT(rx, RX_FRAME, 3);
+		ports_close();
+		vale_close(other);
+	}
+}
+
 TEST(port_removed, "vale_close() waits for the call of the port's sink to end")
 {
-	removal(remove_port);
+	removal(remove_port, NULL);
 	burst(1, 2);
 	T_COUNT(tx, TX_DROP_NODEST, 1);
 	vale_close(tx);

@@ -10,6 +10,7 @@
  */
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/systm.h>
 
@@ -142,6 +143,18 @@ peer_close_reuse(int fd, int with, void (*reused)(int))
 
 	if (!close_post(&cl))
 		close_now(&cl);
+}
+
+void
+peer_hang_up(int fd)
+{
+	char discarded[4096];
+	ssize_t n;
+
+	(void)shutdown(fd, SHUT_RDWR);
+	do {
+		n = recv(fd, discarded, sizeof(discarded), MSG_DONTWAIT);
+	} while (n > 0 || (n == -1 && errno == EINTR));
 }
 
 void

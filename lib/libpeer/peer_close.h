@@ -53,6 +53,15 @@ bool	peer_close(int fd);
 void	peer_close_reuse(int fd, int with, void (*reused)(int fd));
 
 /*
+ * End a connection before its socket is closed, for its duplicates, too: shut
+ * the socket down, and read all that is left.  Otherwise the other end's next
+ * read(2) fails with ECONNRESET instead of returning 0, and QEMU 11.1 ends
+ * then, with its guest ("error_setv: Assertion `*errp == NULL' failed").  Closes
+ * descriptors that were passed, which may block.  Any thread.
+ */
+void	peer_hang_up(int fd);
+
+/*
  * Interrupt a close that blocks, as a check of the watchdog (peer_watch.h).  A
  * socket then stops lingering.  The main thread, once a second.
  */

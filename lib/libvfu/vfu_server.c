@@ -77,6 +77,28 @@ server_close_fds(struct vfu_device *vd, int n)
 	    srv->nfds * sizeof(srv->fd_end[0]));
 }
 
+/*
+ * End a connection; if `error' is not 0, that is the reply to the request that
+ * is there.  What was not read may have descriptors, and the watchdog interrupts
+ * their close if that takes long.
+ */
+static void
+server_hang_up(struct vfu_server *srv, int fd, int error)
+{
+	struct vfio_user_header h;
+
+	atomic_store_32(&srv->calls, srv->calls + 1);
+	if (error != 0 &&
+	    recv(fd, &h, sizeof(h), MSG_DONTWAIT) == (ssize_t)sizeof(h)) {
+		h.size = sizeof(h);
+		h.flags = VFIO_USER_F_REPLY | VFIO_USER_F_ERROR;
+		h.error = error;
+		(void)send(fd, &h, sizeof(h), MSG_NOSIGNAL);
+	}
+	peer_hang_up(fd);
+	atomic_store_32(&srv->calls, srv->calls + 1);
+}
+
 void
 vfu_server_drop(struct vfu_device *vd)
 {
@@ -84,8 +106,9 @@ vfu_server_drop(struct vfu_device *vd)
 
 	loop_delete(srv->read_ev);
 	loop_delete(srv->write_ev);
+	/* A process that takes the socket for a new client's sees its end. */
+	server_hang_up(srv, srv->fd, 0);
 	vfu_stream_go(vd);
-	/* Messages that were not read may have descriptors, too. */
 	vfu_server_close(srv, srv->fd);
 	srv->fd = -1;
 	server_close_fds(vd, srv->nfds);
@@ -108,14 +131,17 @@ server_left(const struct vfu_server *srv)
 	return (poll(&pfd, 1, 0) == 1);
 }
 
-/* Close a connection that is not served. */
+/* Close a connection that is not served; QEMU prints the error. */
 static void
-server_refuse(struct vfu_device *vd, int fd, bool reserved)
+server_refuse(struct vfu_device *vd, int fd, bool reserved, int error)
 {
+	struct vfu_server *srv = &vd->vdev_server;
+
+	server_hang_up(srv, fd, error);
 	if (reserved)
 		peer_accept_end(fd);
 	else if (!peer_close(fd))
-		vfu_server_close(&vd->vdev_server, fd);
+		vfu_server_close(srv, fd);
 }
 
 /* Do not look for a client until vfu_server_again(). */
@@ -183,13 +209,13 @@ server_accept(int fd, void *arg)
 		vfu_log(vd, LOG_NOTICE, reserved ?
 		    "client refused: no descriptor is left" :
 		    "second client refused");
-		server_refuse(vd, s, reserved);
+		server_refuse(vd, s, reserved, reserved ? EMFILE : EBUSY);
 		return;
 	}
 	if (vfu_server_come(vd, s) == 0)
 		return;
 	vfu_log(vd, LOG_WARNING, "client refused: out of resources");
-	server_refuse(vd, s, false);
+	server_refuse(vd, s, false, ENOMEM);
 }
 
 /* Add the socket to the loop.  Returns 0 or an errno. */

@@ -123,24 +123,6 @@ vfu_stream_come(struct vfu_device *vd, int s)
 	return (0);
 }
 
-/*
- * Take all that is left in the socket, which the client cannot write to any
- * more.  It may have descriptors whose close blocks: that must be here, not in
- * the store, which serves others, too.
- */
-static void
-stream_drain(struct vfu_server *srv)
-{
-	char discarded[VFU_MSG_MAX];
-	ssize_t n;
-
-	do {
-		atomic_store_32(&srv->calls, srv->calls + 1);
-		n = recv(srv->fd, discarded, sizeof(discarded), MSG_DONTWAIT);
-		atomic_store_32(&srv->calls, srv->calls + 1);
-	} while (n > 0 || (n == -1 && errno == EINTR));
-}
-
 void
 vfu_stream_go(struct vfu_device *vd)
 {
@@ -150,9 +132,6 @@ vfu_stream_go(struct vfu_device *vd)
 
 	if (!VFU_STREAM_KEPT(vd))
 		return;
-	/* A process that takes the socket for a new client's sees its end. */
-	(void)shutdown(srv->fd, SHUT_RDWR);
-	stream_drain(srv);
 	srv->negotiated = false;
 	srv->out_len = st->vsm_out_pos = st->vsm_piped = st->vsm_left = 0;
 	st->vsm_unsure = false;

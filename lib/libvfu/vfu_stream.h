@@ -136,8 +136,8 @@ void	vfu_stream_init(struct vfu_stream *st);
 int	vfu_stream_come(struct vfu_device *vd, int s);
 
 /*
- * End the client's connection, of which the store may have a duplicate, and
- * forget the client.  The caller closes the socket.
+ * Forget the client, whose connection has ended: the store may have a duplicate
+ * of the socket.  The caller closes the socket.
  */
 void	vfu_stream_go(struct vfu_device *vd);
 

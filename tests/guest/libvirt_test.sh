@@ -118,6 +118,14 @@ replug()
 	on vm1 "wait_until eth0 [ -d /sys/class/net/eth0 ] && address 1"
 }
 
+# other: vm1 cannot have vm2's adapter, and goes on.
+other()
+{
+	virsh "qemu-monitor-command vm1 '{\"execute\": \"device_add\", \
+\"arguments\": $(valed_device "$PWD/vm2" '"id":"other","bus":"pci.0"')}'"
+	atf_check -o ignore grep '"error".*Device or resource busy' virsh.new
+}
+
 # booted: both guests boot, and reach each other.
 booted()
 {
@@ -176,6 +184,7 @@ domain_body()
 		virsh "resume $f"
 		pings $f 10.0.0.$((3 - ${f#vm}))
 	done
+	other
 	replug
 	pings vm2 10.0.0.1
 	# The second one's process finds its adapter free.

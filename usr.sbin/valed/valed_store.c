@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "adapter_config.h"
+#include "peer_close.h"
 #include "peer_fds.h"
 #include "valed_activation.h"
 #include "valed_socket.h"
@@ -625,12 +626,20 @@ valed_store_forget(void)
 void
 valed_store_started(void)
 {
+	const char *what;
 	unsigned int i;
 
 	pthread_mutex_lock(&entries_mtx);
-	for (i = 0; i < nentries; i++)
-		if (entries[i].fd != -1 && !entries[i].put)
+	for (i = 0; i < nentries; i++) {
+		if (entries[i].fd == -1)
+			continue;
+		/* A client that is lost. */
+		what = strchr(entries[i].name, '.');
+		if (what != NULL && strcmp(what, ".client") == 0)
+			peer_hang_up(entries[i].fd);
+		if (!entries[i].put)
 			valed_store_remove(entries[i].name);
+	}
 	valed_store_forget();
 	pthread_mutex_unlock(&entries_mtx);
 }

@@ -172,7 +172,8 @@ hung_up(void)
 
 	while ((n = recv(client, &c, 1, MSG_DONTWAIT)) == 1)
 		continue;
-	return (n == 0 || errno == ECONNRESET);
+	/* Not ECONNRESET: peer_hang_up(). */
+	return (n == 0);
 }
 
 void

@@ -50,6 +50,7 @@ look_twice(void)
 
 TEST(connect, "One client is served at a time; the next finds nothing of it")
 {
+	static const struct vfio_user_version version;
 	int i, second;
 
 	server_start();
@@ -75,9 +76,13 @@ TEST(connect, "One client is served at a time; the next finds nothing of it")
 	client_come(true);
 	second = client;
 	client = dial();
+	put_message(VFIO_USER_VERSION, 0, &version, sizeof(version));
+	/* The rest is read, too, or the client would have ECONNRESET. */
+	put_message(UNKNOWN, 0, NULL, 0);
 	look_twice();
 	ATF_CHECK_STREQ("log 5: second client refused;", stub_calls());
 	ATF_CHECK_EQ(1, stub_count(VFU_C_REFUSED));
+	ATF_CHECK_EQ(EBUSY, reply(next_id - 2, VFIO_USER_VERSION, NULL, 0));
 	ATF_CHECK(hung_up());
 	close(client);
 	client = second;

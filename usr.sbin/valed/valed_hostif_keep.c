@@ -8,6 +8,8 @@
  * Attached interfaces for the next process: valed_hostif_keep.h.
  */
 
+#include <net/if.h>
+
 #include <err.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -112,8 +114,8 @@ kept_take(unsigned int n, struct hostif_fds *fds)
 }
 
 /*
- * Have its descriptors, for which there is time until `end_ms', or open it again.
- * Returns false after a line.
+ * Have its descriptors, for which there is time until `end_ms', or open it again,
+ * by the name that it has now.  Returns false after a line.
  */
 static bool
 kept_open(unsigned int n, struct hostif_kept *hk, uint64_t end_ms)
@@ -124,7 +126,9 @@ kept_open(unsigned int n, struct hostif_kept *hk, uint64_t end_ms)
 	if (kept_take(n, &hk->hk_fds) && ctl_attach_accepts(&hk->hk_fds) &&
 	    hostif_again(&hk->hk_fds, end_ms) == 0)
 		return (true);
-	strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
+	/* If it is gone, there may be one of its name again. */
+	if (if_indextoname(hk->hk_fds.hf_index, ifname) == NULL)
+		strlcpy(ifname, hk->hk_fds.hf_name, sizeof(ifname));
 	hostif_close(&hk->hk_fds);
 	if (hostif_open(ifname, kind, &hk->hk_fds, why) == 0)
 		return (true);

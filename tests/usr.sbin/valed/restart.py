@@ -1351,7 +1351,7 @@ def hostif(port=b"vale0:x", name=b"none0", kind=1, nfds=0,
            magic=b"valehif1"):
     """What is kept of an attached interface: valed_hostif_keep.c."""
     return struct.pack("=8s64s", magic, port) + struct.pack(
-        HOSTIF, name, kind, 1, 0, 0, nfds, *[-1] * 17)
+        HOSTIF, name, kind, 0, 0, 0, nfds, *[-1] * 17)
 
 
 def interfaces():

@@ -148,8 +148,14 @@ goes_on()
 		atf_check -o match:limit=9 "$VALECTL" -c control -o vale0:pa
 		tcp $B 10.9.0.2 $A 1000000
 		tcp $A 10.9.0.1 $B 1000000
-		promiscuity $S pa 1 || atf_fail "promiscuous mode"
+		promiscuity $S $(attached) 1 || atf_fail "promiscuous mode"
 	done
+}
+
+# attached: the name that the interface at vale0:pa has now.
+attached()
+{
+	in_host $S ip link show pz > /dev/null 2>&1 && echo pz || echo pa
 }
 
 host_case kept "With -R, interfaces that valectl has attached stay attached \

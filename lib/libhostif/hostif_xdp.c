@@ -520,8 +520,10 @@ xdp_changed(struct hostif *hi, const struct hostif_ethtool *old)
 		    "rx-vlan-stag-hw-parse off", hi->link.hl_name);
 	if (he->he_queues == old->he_queues)
 		return;
+	/* Who opens it again knows the name that it had. */
 	atomic_store_bool(&hi->outgrown, he->he_queues > xd->xd_nqueues &&
-	    he->he_queues <= HOSTIF_XDP_QUEUES);
+	    he->he_queues <= HOSTIF_XDP_QUEUES &&
+	    strcmp(hi->link.hl_name, hi->fds.hf_name) == 0);
 	if (he->he_queues > xd->xd_nqueues)
 		hostif_log(hi, "%u receive queues, and what is received on "
 		    "more than %u is lost: attach the interface again, or see "

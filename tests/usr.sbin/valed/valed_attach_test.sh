@@ -286,9 +286,16 @@ kept_xdp_body()
 	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pb
 	atf_check "$VALECTL" -c control -o vale0:pa limit=9
 	goes_on $pid restart crash
+	# By whatever name: the old one is another's now.
+	in_host $S ip link set pa down
+	in_host $S ip link set pa name pz up
+	wire $S pa $B eq
+	wait_until "the name" said 1 "pa: the interface is called pz now" ||
+	    atf_fail "no line: $(cat valed.err.$S)"
+	goes_on $pid restart
 	atf_check "$VALECTL" -c control -d vale0:pa
-	wait_must "no promiscuous mode" promiscuity $S pa 0
-	in_host $S ip -d link show pa > link
+	wait_must "no promiscuous mode" promiscuity $S pz 0
+	in_host $S ip -d link show pz > link
 	atf_check -o not-match:xdp cat link
 	valed_ends $pid valed.err.$S
 }
@@ -408,7 +415,7 @@ xdp_queues_body()
 
 	needs_xdp
 	host A && host S && host B
-	in_host $S ip link add pa numrxqueues 4 numtxqueues 4 type veth peer \
+	in_host $S ip link add pa numrxqueues 8 numtxqueues 8 type veth peer \
 	    name ea numrxqueues 4 numtxqueues 4 netns $A || atf_skip "no veth"
 	in_host $S ethtool -L pa rx 1 tx 1 && in_host $A ethtool -L ea rx 1 \
 	    tx 1 || atf_skip "the kernel cannot change the queues"
@@ -429,17 +436,16 @@ xdp_queues_body()
 	plain $A ec
 	plain $S pc
 	atf_check nsenter -t $S -n "$VALECTL" -c control -a vale0:pc,kind=xdp
-	in_host $A ethtool -L ec rx 4 tx 4
 	in_host $S ethtool -L pc rx 4 tx 4 ||
 	    atf_skip "the kernel does not add queues under XDP"
 	wait_must "the line of pc" said 1 "pc: 4 receive queues"
-	in_host $A ethtool -L ea rx 4 tx 4
 	in_host $S ethtool -L pa rx 4 tx 4
 	wait_until "the end" said 1 "pa: 4 receive queues" ||
 	    atf_fail "not noticed: $(cat valed.err.$S)"
 	wait_until "vale0:pa" said 1 "pa: the interface is attached" ||
 	    atf_fail "not attached: $(cat valed.err.$S)"
-	# Connections come from all queues.
+	# Connections come from all queues; there are no fewer at this end.
+	in_host $A ethtool -L ea rx 4 tx 4
 	for i in 1 2 3 4 5 6 7 8; do
 		tcp $B 10.9.0.2 $A 10000
 	done
@@ -449,6 +455,20 @@ xdp_queues_body()
 	atf_check -o ignore "$VALECTL" -c control
 	in_host $S ip link show pc > link
 	atf_check -o match:xdp cat link
+
+	# By its old name it cannot be opened again: it stays as it is.
+	in_host $S ip link set pa down
+	in_host $S ip link set pa name pz up
+	wait_must "the name" said 1 "pa: the interface is called pz now"
+	in_host $S ethtool -L pz rx 8 tx 8
+	wait_must "the line of pz" said 1 "pa: 8 receive queues"
+	wire $S pb $B eb
+	in_host $B ip addr add 10.9.0.2/24 dev eb
+	# Valed has looked at all of them then.
+	wait_must "vale0:pb" said 1 "pb: the interface is attached"
+	in_host $S ip link show pz > link
+	atf_check -o match:xdp cat link
+	tcp $A 10.9.0.1 $B 10000
 }
 
 host_case again_by_valectl "valectl attaches an interface in place of one that \

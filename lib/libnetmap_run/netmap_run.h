@@ -285,6 +285,12 @@ void	run_port_close(struct run_desc *rd);
 /* Keep the ports as they are, around fork(2).  Any thread. */
 void	run_ports_lock(void);
 void	run_ports_unlock(void);
+/*
+ * Release rp_lock of all ports, and the lock of lines, in a child of fork(2):
+ * the threads that had them are not there.
+ */
+void	run_ports_leave(void);
+void	run_request_leave(void);
 /* Connect rd_fd, if it is not yet.  0, or -1 with errno.  rd_lock. */
 int	run_connect(struct run_desc *rd);
 /*

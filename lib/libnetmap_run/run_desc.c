@@ -10,9 +10,9 @@
  * fork(2): the child has the same port and memory.  As with netmap, the two
  * must not use one ring at the same time.  The port is closed when both have
  * closed it.  Calls of other threads are not in progress in the child, so their
- * references go.  If a handler of a signal forks in the midst of a call, the
- * call goes on in the child, and they stay.  A child of vfork(2) shares the
- * table, and leaves it alone.
+ * references and locks go.  If a handler of a signal forks in the midst of a
+ * call, the call goes on in the child, and they stay.  A child of vfork(2)
+ * shares the table, and leaves it alone.
  */
 
 #include <errno.h>
@@ -73,14 +73,28 @@ table_recount(void)
 	}
 }
 
+/* Release what other threads of the parent had: their requests. */
+static void
+requests_leave(void)
+{
+	struct run_desc *rd;
+
+	for (rd = descs; rd != NULL; rd = rd->rd_next)
+		pthread_mutex_init(&rd->rd_lock, NULL);
+	run_ports_leave();
+	run_request_leave();
+}
+
 static void
 forked(void)
 {
 	struct run_desc *rd;
 
 	table_pid = getpid();
-	if (run_held == 0)
+	if (run_held == 0) {
 		table_recount();
+		requests_leave();
+	}
 	fork_after();
 	/* There is no other thread yet. */
 	for (rd = descs; rd != NULL; rd = rd->rd_next)

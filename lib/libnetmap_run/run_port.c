@@ -44,6 +44,15 @@ run_ports_unlock(void)
 	pthread_mutex_unlock(&ports_lock);
 }
 
+void
+run_ports_leave(void)
+{
+	struct run_port *rp;
+
+	TAILQ_FOREACH(rp, &ports, rp_link)
+		pthread_mutex_init(&rp->rp_lock, NULL);
+}
+
 /*
  * Find the port of this name, or return NULL.  A port whose valed has ended is
  * left to its descriptors.

@@ -28,6 +28,14 @@
 
 #include "netmap_run.h"
 
+static pthread_mutex_t say_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void
+run_request_leave(void)
+{
+	pthread_mutex_init(&say_lock, NULL);
+}
+
 /*
  * Say what went wrong, which errno does not: why a port is refused, once if the
  * program tries again and again, and of other requests, which may just look
@@ -36,7 +44,6 @@
 static void
 desc_say(bool refused, const char *name, const char *why)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static char said[256];
 	const int error = errno;
 	const bool all = secure_getenv(RUN_DEBUG_ENV) != NULL;
@@ -44,12 +51,12 @@ desc_say(bool refused, const char *name, const char *why)
 
 	snprintf(line, sizeof(line), "%s%s%s", name, *name != '\0' ? ": " : "",
 	    *why != '\0' ? why : strerror(error));
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&say_lock);
 	if (all || (refused && strcmp(line, said) != 0))
 		fprintf(stderr, "netmap-run: %s\n", line);
 	if (refused)
 		memcpy(said, line, sizeof(said));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&say_lock);
 	errno = error;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -19,6 +20,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -354,6 +357,75 @@ PID_TEST(forks, "A child has the port, too; one that is killed leaves its "
 	port_close(&a);
 	port_close(&b);
 	ATF_CHECK_EQ(0, ports());
+}
+
+static atomic_int asker;	/* a thread, or 0 */
+
+/* Ask valed about the port of the descriptor `arg'. */
+static void *
+ask(void *arg)
+{
+	struct nmreq_port_info_get info;
+
+	atomic_store(&asker, gettid());
+	ATF_CHECK_EQ(0, request(*(int *)arg, NETMAP_REQ_PORT_INFO_GET,
+	    "vale0:a", &info));
+	return (NULL);
+}
+
+/* Return whether a thread waits for an answer. */
+static bool
+asks(void)
+{
+	char path[64];
+	long call = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall",
+	    atomic_load(&asker));
+	f = fopen(path, "r");
+	if (f != NULL) {
+		if (fscanf(f, "%ld", &call) != 1)
+			call = -1;
+		fclose(f);
+	}
+	return (call == SYS_recvmsg);
+}
+
+PID_TEST(forks_request, "A child makes requests, although another thread of its "
+    "parent was waiting for an answer")
+{
+	struct port a = port_open("vale0:a", NULL);
+	int fds[2] = { a.fd, device() }, i, status;
+	struct nmreq_port_hdr hdr;
+	pthread_t thread;
+	pid_t pid;
+
+	for (i = 0; i < 2; i++) {
+		atomic_store(&asker, 0);
+		valed_kill(valed, SIGSTOP);
+		thread = later(ask, &fds[i]);
+		wait_until(asks(), "no request");
+		pid = fork();
+		ATF_REQUIRE(pid != -1);
+		if (pid == 0) {
+			alarm(20);
+			if (i == 0 && request(a.fd, NETMAP_REQ_PORT_HDR_GET,
+			    "vale0:a", &hdr) != 0)
+				_exit(1);
+			/* It may be at the place of the other. */
+			close(fds[i]);
+			(void)port_open("vale0:c", NULL);
+			_exit(ports() == 2 ? 0 : 2);
+		}
+		valed_kill(valed, SIGCONT);
+		ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
+		ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
+		ATF_CHECK_EQ_MSG(0, status, "%d: %#x", i, status);
+		wait_until(ports() == 1, "%u", ports());
+	}
+	close(fds[1]);
+	port_close(&a);
 }
 
 PID_TEST(last, "What was published before the port is closed is sent")

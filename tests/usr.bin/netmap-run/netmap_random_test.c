@@ -503,6 +503,8 @@ PID_TEST(others, "Files are created with their modes, and errors are the "
 	check_mode(openat64(AT_FDCWD, "4", flags, 0643), 0643);
 	check_mode(open(".", tmp, 0644), 0644);
 	check_mode(openat(AT_FDCWD, ".", tmp, 0645), 0645);
+	ATF_CHECK_ERRNO(ENOENT, open("/dev/netmap0", O_RDWR) == -1);
+	ATF_CHECK_ERRNO(ENOENT, open("netmap", O_RDWR) == -1);
 	ATF_CHECK_ERRNO(EFAULT, open_(NULL, O_RDWR) == -1);
 	ATF_CHECK_ERRNO(EFAULT, openat_(AT_FDCWD, NULL, O_RDWR) ==
 	    -1);
@@ -904,6 +906,9 @@ PID_TEST(waits, "Each call that waits says what descriptors of all kinds are "
 	ATF_CHECK_ERRNO(EINVAL, epoll_wait(epfd, &event, 0, 0) == -1);
 	ATF_CHECK_ERRNO(EFAULT, epoll_wait(epfd, none, 1, 0) == -1);
 	close(epfd);
+	ATF_CHECK_ERRNO(EBADF, epoll_ctl(epfd, EPOLL_CTL_DEL, kinds[PORT_A],
+	    NULL) == -1);
+	ATF_CHECK_ERRNO(EBADF, epoll_wait(epfd, &event, 1, 0) == -1);
 	/* Nor is it in another one. */
 	ATF_REQUIRE_EQ(epfd, epoll_create1(0));
 	ATF_CHECK_ERRNO(ENOENT, epoll_ctl(epfd, EPOLL_CTL_DEL, kinds[PORT_A],
@@ -982,6 +987,8 @@ PID_TEST(limits, "Each call that waits ends in time, or with a signal that its "
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	ATF_REQUIRE_EQ(0, sigprocmask(SIG_BLOCK, &usr1, NULL));
+	/* Without a mask none is let pass. */
+	raise(SIGUSR1);
 	for (call = 0; call < 7; call++) {
 		start = seconds();
 		ATF_CHECK_EQ(0, wait_by(call, &times[call % 3], NULL));
@@ -1042,23 +1049,42 @@ waiter(void *arg __unused)
 	return (NULL);
 }
 
-PID_TEST(meanwhile, "What is waited for is opened, registered and closed "
-    "meanwhile")
+/* The same with epoll(7). */
+static void *
+epoll_waiter(void *epfd)
 {
+	struct epoll_event ev[2];
+
+	while (!ends_now)
+		ATF_REQUIRE(epoll_wait(*(int *)epfd, ev, 2, 1) >= 0);
+	return (NULL);
+}
+
+PID_TEST(meanwhile, "What is waited for is opened, registered, with other "
+    "numbers of rings, and closed meanwhile")
+{
+	struct epoll_event event = { .events = EPOLLIN };
 	struct nmreq_register reg;
 	pthread_t thread[2];
 	unsigned int i;
-	int fd;
+	int epfd = epoll_create1(EPOLL_CLOEXEC), fd;
 
 	waits_begin();
-	for (i = 0; i < 2; i++)
-		thread[i] = later(waiter, NULL);
-	for (i = 0; i < 500; i++) {
+	thread[0] = later(waiter, NULL);
+	thread[1] = later(epoll_waiter, &epfd);
+	for (i = 0; i < 150; i++) {
 		fd = device();
 		ATF_REQUIRE_EQ(FIRST + 2, dup2(fd, FIRST + 2));
 		ATF_REQUIRE_EQ(0, close(fd));
+		/* Nothing of its port before is left. */
+		wait_until(ports() == 3, "%u ports", ports());
 		reg = (struct nmreq_register){ .nr_mode = NR_REG_ALL_NIC,
-		    .nr_tx_rings = NRINGS, .nr_rx_rings = NRINGS };
+		    .nr_tx_slots = 4, .nr_rx_slots = 4,
+		    .nr_tx_rings = i % 3 * 7 + 1 };
+		if (test_chance(&seed, 1, 2))
+			event.events ^= EPOLLONESHOT | EPOLLOUT;
+		ATF_REQUIRE_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, FIRST + 2,
+		    &event));
 		ATF_REQUIRE_EQ(0, request(FIRST + 2, NETMAP_REQ_REGISTER,
 		    "vale0:x", &reg));
 		port_send(&sender, 60, 3);

@@ -190,52 +190,6 @@ PID_TEST(says, "Why a port is refused is said, once if it is tried again; each "
 	port_close(&p);
 }
 
-PID_TEST(legacy, "NIOCREGIF and NIOCGINFO do the same")
-{
-	struct nmreq nmr = { .nr_name = "vale0:a", .nr_version = NETMAP_API,
-	    .nr_tx_slots = 16, .nr_arg3 = 2 };
-	struct nmreq other = { .nr_name = "vale0:a", .nr_version = 3 };
-	struct port p;
-	int fd = device();
-
-	ATF_REQUIRE_EQ(0, ioctl(fd, NIOCREGIF, &nmr));
-	ATF_CHECK_EQ(16, nmr.nr_tx_slots);
-	ATF_CHECK_EQ(1024, nmr.nr_rx_slots);
-	ATF_CHECK_EQ(2, nmr.nr_arg3);
-	ATF_CHECK(nmr.nr_arg2 > 1);
-	p.memory = mmap(NULL, nmr.nr_memsize, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, fd, 0);
-	ATF_REQUIRE(p.memory != MAP_FAILED);
-	p.nifp = (void *)(p.memory + nmr.nr_offset);
-	ATF_CHECK_EQ(16, NETMAP_TXRING(p.nifp, 0)->num_slots);
-	ATF_CHECK_ERRNO(EINVAL, ioctl(fd, NIOCGINFO, &other) == -1);
-	ATF_CHECK_EQ(NETMAP_API, other.nr_version);
-	ATF_CHECK_EQ(0, ioctl(fd, NIOCGINFO, &other));
-	ATF_CHECK_EQ(16, other.nr_tx_slots);
-	other.nr_cmd = NETMAP_BDG_LIST;
-	other.nr_name[0] = '\0';
-	other.nr_arg1 = other.nr_arg2 = 0;
-	ATF_CHECK_EQ(0, ioctl(fd, NIOCGINFO, &other));
-	ATF_CHECK_STREQ("vale0:a", other.nr_name);
-	other.nr_cmd = NETMAP_BDG_VNET_HDR;
-	other.nr_arg1 = 12;
-	ATF_CHECK_EQ(0, ioctl(fd, NIOCREGIF, &other));
-	other.nr_cmd = NETMAP_VNET_HDR_GET;
-	other.nr_arg1 = 0;
-	ATF_CHECK_EQ(0, ioctl(fd, NIOCREGIF, &other));
-	ATF_CHECK_EQ(12, other.nr_arg1);
-	other.nr_cmd = 77;
-	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, NIOCREGIF, &other) == -1);
-	other.nr_cmd = 0;
-	other.nr_ringid = NETMAP_SW_RING;
-	strcpy(other.nr_name, "vale0:b");
-	close(fd);
-	fd = device();
-	ATF_CHECK_ERRNO(EOPNOTSUPP, ioctl(fd, NIOCREGIF, &other) == -1);
-	munmap(p.memory, nmr.nr_memsize);
-	close(fd);
-}
-
 PID_TEST(frames, "Frames pass: in one slot, in several, from memory "
     "elsewhere, from a buffer that was exchanged")
 {
@@ -283,80 +237,6 @@ PID_TEST(frames, "Frames pass: in one slot, in several, from memory "
 	port_expect(&b, 60, 7);
 	port_close(&a);
 	port_close(&b);
-}
-
-PID_TEST(copies, "A port is there until the last copy of its descriptor is "
-    "closed")
-{
-	struct port a = port_open("vale0:a", NULL);
-	struct port b = port_open("vale0:b", NULL);
-	int fds[4], i, other = open("/dev/null", O_RDONLY);
-
-	fds[0] = dup(a.fd);
-	fds[1] = fcntl(a.fd, F_DUPFD, 100);
-	fds[2] = dup2(a.fd, other);
-	fds[3] = dup3(a.fd, 200, O_CLOEXEC);
-	ATF_CHECK_EQ(other, fds[2]);
-	ATF_CHECK_EQ(a.fd, dup2(a.fd, a.fd));
-	ATF_CHECK_EQ(200, fds[3]);
-	ATF_CHECK(fds[1] >= 100);
-	close(a.fd);
-	for (i = 0; i < 4; i++) {
-		a.fd = fds[i];
-		port_send(&a, 60, i);
-		port_expect(&b, 60, i);
-		ATF_CHECK_EQ(2, ports());
-		if (i < 3)
-			ATF_CHECK_EQ(0, close(a.fd));
-	}
-	/* Something else in its place. */
-	other = open("/dev/null", O_RDONLY);
-	ATF_CHECK_EQ(a.fd, dup2(other, a.fd));
-	ATF_CHECK_ERRNO(ENOTTY, ioctl(a.fd, NIOCTXSYNC, NULL) == -1);
-	wait_until(ports() == 1, "%u", ports());
-	closefrom(b.fd);
-	ATF_CHECK_ERRNO(EBADF, ioctl(b.fd, NIOCTXSYNC, NULL) == -1);
-	wait_until(ports() == 0, "%u", ports());
-}
-
-PID_TEST(forks, "A child has the port, too; one that is killed leaves its "
-    "own port free")
-{
-	struct port a = port_open("vale0:a", NULL), b, c;
-	int status, i;
-	pid_t pid;
-
-	b = port_open("vale0:b", NULL);
-	port_send(&a, 60, 1);
-	pid = fork();
-	ATF_REQUIRE(pid != -1);
-	if (pid == 0) {
-		port_send(&a, 60, 2);
-		_exit(0);
-	}
-	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
-	ATF_CHECK_EQ(0, status);
-	port_send(&a, 60, 3);
-	for (i = 1; i <= 3; i++)
-		port_expect(&b, 60, i);
-	pid = fork();
-	if (pid == 0) {
-		c = port_open("vale0:c", NULL);
-		for (;;) {
-			if (!nm_ring_empty(c.tx))
-				port_put(&c, 60, 9);
-			ioctl(c.fd, NIOCTXSYNC, NULL);
-		}
-	}
-	wait_until(ports() == 3, "%u", ports());
-	ATF_REQUIRE_EQ(0, kill(pid, SIGKILL));
-	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
-	ATF_CHECK_EQ(2, ports());
-	c = port_open("vale0:c", NULL);
-	port_close(&c);
-	port_close(&a);
-	port_close(&b);
-	ATF_CHECK_EQ(0, ports());
 }
 
 static atomic_int asker;	/* a thread, or 0 */
@@ -549,47 +429,6 @@ TEST(restarted, "A descriptor without a port finds the next valed, under all "
 	close(copy);
 	ATF_CHECK_EQ(0, ports());
 	valed_end(pid);
-}
-
-PID_TEST(others, "Everything else is as without the library, errno too")
-{
-	struct port a = port_open("vale0:a", NULL);
-	struct pollfd pfd[2];
-	struct stat st;
-	char *map;
-	int fd, pipe_fd[2];
-
-	ATF_CHECK_ERRNO(ENOENT, open("/dev/netmap0", O_RDWR) == -1);
-	ATF_CHECK_ERRNO(ENOENT, open("netmap", O_RDWR) == -1);
-	ATF_CHECK_ERRNO(EBADF, close(-1) == -1);
-	ATF_CHECK_ERRNO(EBADF, dup(-1) == -1);
-	ATF_CHECK_ERRNO(EBADF, dup2(-1, a.fd) == -1);
-	ATF_CHECK_ERRNO(EBADF, ioctl(-1, NIOCTXSYNC, NULL) == -1);
-	ATF_CHECK_ERRNO(EINVAL, dup3(a.fd, a.fd, 0) == -1);
-	fd = open("file", O_RDWR | O_CREAT, 0640);
-	ATF_REQUIRE(fd != -1);
-	ATF_CHECK_EQ(0, fstat(fd, &st));
-	ATF_CHECK_EQ(0640 & ~umask(0), st.st_mode & 0777);
-	ATF_CHECK_EQ(0, ftruncate(fd, 4096));
-	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ATF_REQUIRE(map != MAP_FAILED);
-	map[0] = 'x';
-	ATF_CHECK_EQ(0, munmap(map, 4096));
-	ATF_CHECK_EQ(1, pread(fd, pipe_fd, 1, 0));
-	ATF_CHECK_EQ('x', *(char *)pipe_fd);
-	ATF_CHECK_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDWR);
-	ATF_CHECK_EQ(fcntl(fd, F_DUPFD, 300), 300);
-	ATF_CHECK_ERRNO(ENOTTY, ioctl(fd, NIOCTXSYNC, NULL) == -1);
-	ATF_REQUIRE_EQ(0, pipe(pipe_fd));
-	pfd[0] = (struct pollfd){ .fd = pipe_fd[0], .events = POLLIN };
-	pfd[1] = (struct pollfd){ .fd = -1 };
-	ATF_CHECK_EQ(0, poll(pfd, 2, 0));
-	ATF_REQUIRE_EQ(1, write(pipe_fd[1], "", 1));
-	ATF_CHECK_EQ(1, poll(pfd, 2, -1));
-	ATF_CHECK_EQ(POLLIN, pfd[0].revents);
-	/* The port was not touched. */
-	ATF_CHECK_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
-	port_close(&a);
 }
 
 PID_TEST(monitors, "A monitor, as netmap's programs open it, gets copies and "

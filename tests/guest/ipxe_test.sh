@@ -4,8 +4,8 @@
 
 # iPXE's own driver: the ROM that comes with QEMU boots over the network, from a
 # DHCP and TFTP server in a network namespace, which valed reaches through a TAP
-# interface.  A script that the ROM fetches loads a program and 20 MB for it;
-# the program (pxe/modsum.c) prints their checksum.
+# interface.  A script that the ROM fetches loads 20 MB; iPXE checks the checksum
+# of each datagram, which is of no adapter.
 
 . "$(atf_get_srcdir)/cases.subr"
 . "$(atf_get_srcdir)/tests.subr"
@@ -15,7 +15,7 @@
 # ipxe_case ADAPTER NAME: NAME is what iPXE calls it.
 ipxe_case()
 {
-	guest_case $1 "iPXE on $1 gets an address, and 20 MB as they are" \
+	guest_case $1 "iPXE on $1 gets an address, and 20 MB without an error" \
 	    require.progs "dnsmasq unshare nsenter"
 	eval "${1}_body() { setup; ipxe_loads $1 $2; }"
 }
@@ -28,13 +28,12 @@ ipxe_loads()
 {
 	network
 	served
-	cp "$plain/tests/guest/pxe/modsum" tftp/modsum
 	cat > tftp/script <<-EOT
 	#!ipxe
-	kernel modsum
-	module data
+	imgfetch data
+	imgstat
 	ifstat
-	boot
+	echo fetched
 	EOT
 
 	valed_start -s 1,$1,tap0,path=vm1.sock,mac=$(mac 1) ||
@@ -44,18 +43,17 @@ ipxe_loads()
 	rom_valed vm1 pxe-$1.rom
 	# One frame at a time, each way: long on a busy machine.
 	WAIT_S=1800
-	wait_until "the checksum" printed vm1 "modsum done|No bootable" ||
+	wait_until "the end" printed vm1 "^fetched|No bootable" ||
 	    cat vm1.qemu valed.log
 	console vm1
 	cat server.log
-	console vm1 | grep -q "^modsum done" || wrong "iPXE does not boot"
+	console vm1 | grep -q "^data : 20971520 bytes" ||
+	    wrong "not all was loaded"
 	console vm1 | grep -q "^net0: $(mac 1) using $2 " ||
 	    wrong "iPXE has found another adapter or address"
 	grep "DHCPACK(tap0) .* $(mac 1)" server.log ||
 	    wrong "no lease for $(mac 1)"
 	console vm1 | grep "TX:.* TXE:0 RX:.* RXE:0" || wrong "errors"
-	[ "$(console vm1 | sed -n 's/^cksum //p')" = \
-	    "$(cksum < tftp/data)" ] || wrong "$(cksum < tftp/data) was sent"
 	finish
 }
 

@@ -5,44 +5,35 @@
  */
 
 /*
- * Memory whose pages the kernel takes away, and valed's handler of SIGBUS
- * (peer_fault.h): that of a guest, and of an interface attached through AF_XDP.
- * This changes the whole machine, so it runs in a test guest.
+ * A guest's memory whose pages the kernel takes away, and valed's handler of
+ * SIGBUS (peer_fault.h).  This changes the whole machine, so it runs in a test
+ * guest.
  *
  *	lost_page poison	two pages have a memory error, as if the
  *				hardware had found it: madvise(2),
  *				MADV_HWPOISON
  *	lost_page overcommit	a hole is punched, and vm.overcommit_memory=2
  *				refuses the page that would fill it
- *	lost_page interface	the same in an interface's memory
- *	lost_page huge		the same in huge pages, of which none is left
  *
  * The exit status is 0 if the copies went on with spare pages, and 77, after a
  * line with the reason, if the kernel cannot do it.
  */
 
 #include <sys/param.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-
-#include <linux/if_xdp.h>
-
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hostif_impl.h"
 #include "peer_mem.h"
 #include "peer_fault.h"
-#include "wait_until.h"
 
 #ifndef MADV_HWPOISON
 #define	MADV_HWPOISON	100
@@ -54,7 +45,6 @@
 #define	SIZE		(PAGES * PAGE)
 #define	GPA		0x100000
 #define	CHUNK		(64 * 1024)	/* bytes */
-#define	HUGE		(2UL << 20)
 #define	UNSUPPORTED	77		/* exit status */
 #define	OVERCOMMIT	"/proc/sys/vm/overcommit_memory"
 
@@ -183,9 +173,9 @@ write_setting(const char *value)
 	close(fd);
 }
 
-/* Punch a hole, and leave no page to fill it. */
+/* Punch a hole of a page, and leave no page to fill it. */
 static void
-overcommit(int memory, off_t at, off_t size)
+overcommit(int memory, off_t at)
 {
 	off_t len;
 	int fd;
@@ -194,7 +184,7 @@ overcommit(int memory, off_t at, off_t size)
 	REQUIRE(fd != -1);
 	write_setting("2");
 	REQUIRE(fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	    at, size) == 0);
+	    at, PAGE) == 0);
 	len = 0;
 	while (fallocate(fd, 0, len, CHUNK) == 0)
 		len += CHUNK;
@@ -203,106 +193,6 @@ overcommit(int memory, off_t at, off_t size)
 		len += PAGE;
 	REQUIRE(errno == ENOSPC || errno == ENOMEM);
 	printf("%jd bytes reach the limit\n", (intmax_t)len);
-}
-
-/* Leave no huge page. */
-static void
-take_huge(void)
-{
-	while (mmap(NULL, HUGE, RW, MAP_PRIVATE | MAP_ANON | MAP_HUGETLB |
-	    MAP_POPULATE, -1, 0) != MAP_FAILED)
-		continue;
-}
-
-/*
- * Descriptors such as those of an interface, but of none; its memory is a file
- * with these flags, all of it in memory.  Returns its receive ring.
- */
-static uint8_t *
-make_interface(struct hostif_fds *fds, unsigned int flags,
-    struct xdp_mmap_offsets *off)
-{
-	static const int rings[] = { XDP_RX_RING, XDP_TX_RING,
-	    XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING };
-	const size_t size = HOSTIF_XDP_MEMORY(1);
-	const int slots = HOSTIF_XDP_SLOTS;
-	socklen_t len = sizeof(*off);
-	int memory, s;
-	uint8_t *p;
-	size_t i;
-
-	memory = memfd_create("hostif", MFD_ALLOW_SEALING | flags);
-	REQUIRE(memory != -1 && ftruncate(memory, size) == 0);
-	REQUIRE(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-	REQUIRE(fallocate(memory, 0, 0, size) == 0);
-	s = socket(AF_XDP, SOCK_RAW, 0);
-	if (s == -1) {
-		printf("AF_XDP: %s\n", strerror(errno));
-		exit(UNSUPPORTED);
-	}
-	for (i = 0; i < nitems(rings); i++)
-		REQUIRE(setsockopt(s, SOL_XDP, rings[i], &slots,
-		    sizeof(slots)) == 0);
-	REQUIRE(getsockopt(s, SOL_XDP, XDP_MMAP_OFFSETS, off, &len) == 0);
-	p = mmap(NULL, off->rx.desc + slots * sizeof(struct xdp_desc), RW,
-	    MAP_SHARED, s, XDP_PGOFF_RX_RING);
-	REQUIRE(p != MAP_FAILED);
-	strlcpy(fds->hf_name, "none", sizeof(fds->hf_name));
-	fds->hf_kind = HOSTIF_XDP;
-	while (fds->hf_nfds < HOSTIF_FD_MEMORY)
-		fds->hf_fd[fds->hf_nfds++] = eventfd(0, 0);
-	fds->hf_fd[fds->hf_nfds++] = memory;
-	fds->hf_fd[fds->hf_nfds++] = s;
-	return (p);
-}
-
-static void
-count_one(struct hostif *one __unused, void *arg)
-{
-	++*(unsigned int *)arg;
-}
-
-static unsigned int
-attached(void)
-{
-	unsigned int n = 0;
-
-	hostif_each(count_one, &n);
-	return (n);
-}
-
-/*
- * An interface whose memory vanishes is detached when it has a frame there; the
- * clients keep theirs.
- */
-static void
-interface(bool huge)
-{
-	struct hostif_fds fds = { .hf_nfds = 0 };
-	struct xdp_mmap_offsets off;
-	struct xdp_desc *desc;
-	char why[HOSTIF_WHY];
-	uint8_t *ring;
-	int memory;
-
-	ring = make_interface(&fds, huge ? MFD_HUGETLB : 0, &off);
-	memory = dup(fds.hf_fd[HOSTIF_FD_MEMORY]);
-	if (hostif_attach("vale0:none", &fds, why) == -1)
-		errx(1, "%s", why);
-	if (huge) {
-		REQUIRE(fallocate(memory, FALLOC_FL_PUNCH_HOLE |
-		    FALLOC_FL_KEEP_SIZE, 0, HOSTIF_XDP_MEMORY(1)) == 0);
-		take_huge();
-	} else
-		overcommit(memory, 0, HOSTIF_XDP_MEMORY(1));
-	REQUIRE(attached() == 1);
-	desc = (struct xdp_desc *)(ring + off.rx.desc);
-	*desc = (struct xdp_desc){ .addr = PAGE, .len = 60 };
-	atomic_store_rel_32((uint32_t *)(ring + off.rx.producer), 1);
-	wait_until(attached() == 0, "it is attached");
-	REQUIRE(clients[0].lost == 0 && clients[1].lost == 0);
-	REQUIRE(clients[0].ram[0] == 'x' && clients[1].ram[0] == 'x');
-	printf("detached\n");
 }
 
 int
@@ -314,7 +204,7 @@ main(int argc, char **argv)
 	setvbuf(stdout, out, _IOFBF, sizeof(out));
 	if (argc != 2 || access("/lib/guest.sh", R_OK) == -1)
 		errx(1, "usage, in a test guest: lost_page "
-		    "poison|overcommit|interface|huge");
+		    "poison|overcommit");
 	connect_clients();
 	if (strcmp(argv[1], "poison") == 0) {
 		poison(3);
@@ -322,14 +212,9 @@ main(int argc, char **argv)
 		access_lost(3);
 		access_lost(7);
 	} else if (strcmp(argv[1], "overcommit") == 0) {
-		overcommit(clients[0].fd, 5 * PAGE, PAGE);
+		overcommit(clients[0].fd, 5 * PAGE);
 		access_lost(5);
 		write_setting("0");
-	} else if (strcmp(argv[1], "interface") == 0) {
-		interface(false);
-		write_setting("0");
-	} else if (strcmp(argv[1], "huge") == 0) {
-		interface(true);
 	} else
 		errx(1, "%s", argv[1]);
 	printf("%d lost\n", clients[0].lost);

@@ -45,17 +45,9 @@ poisoned_early_body()
 }
 
 guest_case overcommit "A hole that vm.overcommit_memory=2 keeps from being \
-filled, in a guest's memory and in an interface's, and in huge pages"
+filled"
 overcommit_body()
 {
 	lost overcommit
 	grep '^1 lost' out || atf_fail "other pages are lost"
-	# An interface's memory, in normal pages and in huge ones.
-	vm vm1 "lost_page interface" > out 2>&1
-	cat out
-	grep '^detached' out || atf_fail "an interface with a hole"
-	vm vm1 "echo 20 > /proc/sys/vm/nr_hugepages; lost_page huge" \
-	    > out 2>&1
-	cat out
-	grep '^detached' out || atf_fail "an interface with huge pages"
 }

@@ -87,16 +87,13 @@ ports()
 	valed_start "$@" || atf_fail "valed does not start"
 }
 
-# run LEADER FOLLOWER [NAME]: runs the guests to their end; the leader is vm1, or
-# NAME.
+# run LEADER FOLLOWER: runs the guests to their end.
 run()
 {
-	local leader=${3:-vm1}
-
 	echo "== $1 / $2"
 	micro_valed vm2 "$2"
-	micro_valed "$leader" "$1"
-	micro_wait "$leader" vm2 || atf_fail "a guest did not end: $1 / $2"
+	micro_valed vm1 "$1"
+	micro_wait vm1 vm2 || atf_fail "a guest did not end: $1 / $2"
 }
 
 # done_with NAME: ends bpftrace and valed, and prints the counts.
@@ -186,127 +183,6 @@ accounted_run()
 		grep -q " $reason " valed.counters ||
 		    atf_fail "'$reason' is not a counter"
 	done < reasons
-}
-
-# The broadcasts of the first two guests wait in the port of the third.
-micro_case connect "Frames that wait when a guest connects are dropped"
-connect_run()
-{
-	able
-	ports 3
-	trace all <<-EOF
-	usdt:*:vale:deliver { @delivered[str(arg0)] = sum(arg2); }
-	usdt:*:e82545em:rx__drop { @refused[str(arg0), str(arg1)] = count(); }
-	EOF
-	run "role=rr count=1 ms=0" "role=echo"
-	run "role=rr count=1 ms=0" "role=echo" vm3
-	done_with all
-
-	is "waited for vm3" "$(m all delivered vale0:vm3)" -gt 0
-	is "dropped" "$(m all refused "vm3, rx_disabled")" -gt 0
-	is "events and counter" "$(m all refused "vm3, rx_disabled")" -eq \
-	    "$(counter vm3 rx_disabled)"
-}
-
-# kicks MODE: every kick is answered in this mode of the driver.
-kicks()
-{
-	ports 2
-	trace kick <<-EOF
-	usdt:*:e82545em:tx__kick /arg2 == 1/
-	    { @tx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545em:tx__begin /@tx_kicked[str(arg0)] == 1/
-	    { @tx_kicked[str(arg0)] = 0; @answers = count(); }
-	usdt:*:e82545em:rx__kick /arg2 == 1/
-	    { @rx_kicked[str(arg0)] = 1; @kicks = count(); }
-	usdt:*:e82545em:rx__begin /@rx_kicked[str(arg0)] == 1/
-	    { @rx_kicked[str(arg0)] = 0; @answers = count(); }
-	EOF
-	run "role=source ms=300 mode=$1" "role=sink mode=$1 ring=128"
-	done_with kick
-	is "kicks" "$(m kick kicks)" -gt 0
-	is "answers" "$(m kick answers)" -gt 0
-	is "kicks without an answer" \
-	    $(($(m kick tx_kicked) + $(m kick rx_kicked))) -eq 0
-}
-
-micro_case kicks "Every kick is answered"
-kicks_run()
-{
-	local mode
-
-	able
-	for mode in base sc csb; do
-		kicks $mode
-	done
-}
-
-# One guest sets an interval itself, 400 times 256 ns; the other has its host's,
-# 250 times.  The model's clock is also bpftrace's.
-micro_case moderation "No interrupt is sent within the moderation interval"
-moderation_run()
-{
-	able
-	ports 2 ,itr=250
-	trace intr <<-EOF
-	usdt:*:e82545em:intr__sent {
-		if (@last[str(arg0)] > 0) {
-			@gaps[str(arg0), arg3] = count();
-			if (arg2 - @last[str(arg0)] < arg3) {
-				@early[str(arg0)] = count();
-			}
-		}
-		if (arg2 > nsecs) { @future[str(arg0)] = count(); }
-		@last[str(arg0)] = arg2;
-	}
-	usdt:*:e82545em:intr__held {
-		@held[str(arg0)] = count();
-		if (arg2 == 0 || arg2 > 400 * 256) { @odd = count(); }
-	}
-	usdt:*:e82545em:reset { @last[str(arg0)] = 0; }
-	END { clear(@last); }
-	EOF
-	run "role=source ms=500 mode=itr=400" "role=sink"
-	done_with intr
-	is "vm1, own interval" "$(m intr gaps "vm1, 102400")" -gt 0
-	is "vm2, its host's" "$(m intr gaps "vm2, 64000")" -gt 0
-	is "delayed" "$(m intr held)" -gt 0
-	is "delayed by 0 or more than the interval" "$(m intr odd)" -eq 0
-	is "too early" "$(m intr early)" -eq 0
-	is "from the future" "$(m intr future)" -eq 0
-}
-
-# The guest waits for each register write, as under a hypervisor that emulates
-# the adapter itself.
-micro_case csb_exits "With the CSB, under 0.02 exits a frame at full load"
-csb_exits_run()
-{
-	able
-	SYNC=true
-	ports 2
-	trace csb <<-EOF
-	usdt:*:e82545em:csb__on
-	    { @on[str(arg0)] = 1; @turns[str(arg0)] = count(); }
-	usdt:*:e82545em:csb__off { @on[str(arg0)] = 0; }
-	usdt:*:e82545em:reg__read /@on[str(arg0)] == 1/
-	    { @exits[str(arg0)] = count(); }
-	usdt:*:e82545em:reg__write /@on[str(arg0)] == 1/
-	    { @exits[str(arg0)] = count(); }
-	usdt:*:e82545em:tx__batch /@on[str(arg0)] == 1/
-	    { @sent[str(arg0)] = sum(arg1); }
-	usdt:*:e82545em:rx__batch /@on[str(arg0)] == 1/
-	    { @received[str(arg0)] = sum(arg1); }
-	EOF
-	run "role=source ms=1000 mode=csb ring=1024" \
-	    "role=sink mode=csb ring=1024"
-	done_with csb
-	is "vm1, turned on" "$(m csb turns vm1)" -gt 0
-	is "vm2, turned on" "$(m csb turns vm2)" -gt 0
-	is "sender's exits, 50 times" $((50 * $(m csb exits vm1))) -lt \
-	    "$(m csb sent vm1)"
-	is "receiver's exits, 50 times" $((50 * $(m csb exits vm2))) -lt \
-	    "$(m csb received vm2)"
-	is "sender's exits, counted" "$(m csb exits vm1)" -gt 0
 }
 
 # The scripts of share/dtrace, all at once.

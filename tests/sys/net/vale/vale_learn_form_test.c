@@ -16,7 +16,6 @@
 
 #include <dev/netmap/vale_learn_form.h>
 
-#include "aborts.h"
 #include "test.h"
 
 #define	HEADER	12		/* bytes of a virtio-net header */
@@ -512,29 +511,6 @@ TEST(limits, "A frame that is too long is not copied, one that is too short is "
 		ATF_CHECK(lf.lf_start + header + VALE_LEARN_FRAME_MAX +
 		    VALE_LEARN_BEHIND <= lf.lf_bytes + sizeof(lf.lf_bytes));
 	}
-}
-
-static void
-begin_long(void *arg)
-{
-	(void)arg;
-	vale_learn_frame_begin(&lf, VALE_LEARN_VNET_MAX + 1);
-}
-
-static void
-cut_tag(void *arg)
-{
-	(void)arg;
-	vale_learn_frame_form(&lf, 10, false);
-}
-
-TEST(asserts, "Assertions fire: a header that is too long, a tag that is cut "
-    "off")
-{
-	ATF_CHECK(aborts(begin_long, NULL, "header <= VALE_LEARN_VNET_MAX"));
-	begin(NULL, 14, NONE, 2048);
-	memcpy(vale_learn_frame_data(&lf) + ADDRS, "\x81\x00", 2);
-	ATF_CHECK(aborts(cut_tag, NULL, "!had || "));
 }
 
 TEST_PROGRAM

@@ -19,7 +19,6 @@
 
 #include <dev/netmap/vale_learn.h>
 
-#include "aborts.h"
 #include "test.h"
 
 static const uint64_t seed[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
@@ -423,30 +422,6 @@ TEST(rings, "A port that sends on several rings while ports are added counts "
 	ATF_CHECK_EQ(6, info.lpi_used);
 	ATF_CHECK(info.lpi_counter[VALE_LEARN_C_DROP_LIMIT] > 0);
 	end();
-}
-
-static void
-add_twice(void *arg)
-{
-	(void)arg;
-	add(0, "vale0:a", 1);
-	add(0, "vale0:b", 1);
-}
-
-static void
-info_of_none(void *arg)
-{
-	struct vale_learn_port_info info;
-
-	(void)arg;
-	vale_learn_port_info(&vl, 0, &info);
-}
-
-TEST(asserts, "Assertions fire: a port added twice, one that does not exist")
-{
-	vale_learn_init(&vl, seed);
-	ATF_CHECK(aborts(add_twice, NULL, "vl_port[index] == NULL"));
-	ATF_CHECK(aborts(info_of_none, NULL, "lp != NULL"));
 }
 
 /* A limit that the list gives to a port. */

@@ -244,3 +244,22 @@ valed now: change valed(7), valed(8)"
 	done
 	finish
 }
+
+guest_case ended "Guests that send and receive go on when valed ends"
+ended_body()
+{
+	local guest
+
+	start_two
+	on vm2 "nettest serve > /tmp/serve 2>&1 < /dev/null &"
+	on vm1 "nettest udp 10.0.0.2 100 600 > /tmp/udp 2>&1 < /dev/null &
+	    wait_until traffic eval '[ 1000 -lt \$(
+	    cat /sys/class/net/eth0/statistics/tx_packets) ]'"
+	valed_stop || atf_fail "valed ended with status $?"
+	for guest in vm1 vm2; do
+		# QEMU finds that the adapter is gone.
+		on $guest "! ping -q -c 1 -W 1 10.0.0.9"
+		vm_alive $guest || atf_fail "$(cat $guest.qemu)"
+		vm_kill $guest
+	done
+}

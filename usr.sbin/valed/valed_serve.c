@@ -326,18 +326,19 @@ wish(void)
 }
 
 /*
- * Call ask() for all adapters, and wait until has() is true for each, STEP_MS
- * at most: one that hangs must not keep the others from going on.
+ * Call ask() for all adapters, and wait until has(), which may free an adapter,
+ * is true for each, STEP_MS at most: one that hangs must not keep the others
+ * from going on.
  */
 static void
 adapters_step(void (*ask)(struct adapter *), bool (*has)(struct adapter *))
 {
 	const uint64_t end_ms = vale_now_ms() + STEP_MS;
-	struct adapter *ad;
+	struct adapter *ad, *next;
 
 	TAILQ_FOREACH(ad, &valed_adapters, link)
 		ask(ad);
-	TAILQ_FOREACH(ad, &valed_adapters, link) {
+	TAILQ_FOREACH_SAFE(ad, &valed_adapters, link, next) {
 		while (!has(ad) && vale_now_ms() < end_ms)
 			poll(NULL, 0, 1);
 	}
@@ -460,7 +461,8 @@ end(bool restart)
 		adapters_step(adapter_save, saved_or_hangs);
 		valed_serve_keep();
 		valed_counters_keep();
-	}
+	} else		/* Clients see the end: peer_hang_up(). */
+		adapters_step(adapter_stop, adapter_ended);
 	fflush(stdout);
 	/* From now on the supervisor waits for a moment only. */
 	valed_store_tell(restart ? VALED_STORE_RESTART : VALED_STORE_END, NULL);

@@ -612,6 +612,14 @@ valed_store_each(const char *prefix, void (*fn)(void *arg, const char *name,
 			fn(arg, entries[i].name, entries[i].fd);
 }
 
+bool
+valed_store_is_client(const char *name)
+{
+	const char *what = strchr(name, '.');
+
+	return (what != NULL && strcmp(what, ".client") == 0);
+}
+
 void
 valed_store_forget(void)
 {
@@ -626,16 +634,14 @@ valed_store_forget(void)
 void
 valed_store_started(void)
 {
-	const char *what;
 	unsigned int i;
 
 	pthread_mutex_lock(&entries_mtx);
 	for (i = 0; i < nentries; i++) {
 		if (entries[i].fd == -1)
 			continue;
-		/* A client that is lost. */
-		what = strchr(entries[i].name, '.');
-		if (what != NULL && strcmp(what, ".client") == 0)
+		/* The client is lost. */
+		if (valed_store_is_client(entries[i].name))
 			peer_hang_up(entries[i].fd);
 		if (!entries[i].put)
 			valed_store_remove(entries[i].name);

@@ -103,6 +103,9 @@ void	valed_store_each(const char *prefix,
  */
 void	valed_store_started(void);
 
+/* Return whether an entry of this name is the socket of an adapter's client. */
+bool	valed_store_is_client(const char *name);
+
 /*
  * Close what has not been taken, which stays in the store: for a process that
  * was forked and needs none of it.  A client's descriptors that it had would

@@ -236,13 +236,11 @@ connected(int fd)
 static bool
 clients_kept(void)
 {
-	const char *what;
 	unsigned int i;
 	int fd;
 
 	for (i = 0; i < valed_store_count(); i++) {
-		what = strchr(valed_store_entry(i, &fd), '.');
-		if (what != NULL && strcmp(what, ".client") == 0 &&
+		if (valed_store_is_client(valed_store_entry(i, &fd)) &&
 		    connected(fd))
 			return (true);
 	}

@@ -405,6 +405,14 @@ e82545_move(struct e82545 *dev, struct frame_port *port, const char *name)
 }
 
 void
+e82545_port_gone(struct e82545 *dev)
+{
+	e82545_lock_rings(dev, RING_RX);
+	e82545_rxq_port(dev);
+	e82545_unlock_rings(dev, RING_RX);
+}
+
+void
 e82545_pause(struct e82545 *dev)
 {
 	e82545_lock_all(dev);

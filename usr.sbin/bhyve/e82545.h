@@ -409,6 +409,13 @@ void	e82545_move(struct e82545 *dev, struct frame_port *port,
 	    const char *name);
 
 /*
+ * Note that the port has gone, and what is received from now on comes from one
+ * that takes its place: of a frame that was waiting the guest gets no more.  As
+ * e82545_change().
+ */
+void	e82545_port_gone(struct e82545 *dev);
+
+/*
  * Keep the model away from guest memory, for changes in the guest's memory map
  * and for snapshots.  When e82545_pause() returns, no batch is in progress, and
  * e82545_tx(), e82545_rx(), e82545_rx_direct() and e82545_timer() do nothing

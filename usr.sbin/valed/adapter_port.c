@@ -122,11 +122,12 @@ adapter_rx_event(int fd __unused, void *arg)
 
 /*
  * End the event of a port of another valed's switch, which has gone or comes:
- * the next port has its own.
+ * the next port has its own, and other frames.
  */
 static void
 adapter_rx_end(struct adapter *ad)
 {
+	e82545_port_gone(ad->dev);
 	if (ad->rx_ev != NULL)
 		loop_delete(ad->rx_ev);
 	ad->rx_ev = NULL;

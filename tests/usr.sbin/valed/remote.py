@@ -227,6 +227,74 @@ def switch_restarts():
         assert "no port" not in v1.messages(), v1.messages()
 
 
+MSS = 50
+
+
+def to_cut(dst, n, number):
+    """A virtio-net header, and a packet of TCP of `n' segments, each with a
+    number, which the adapter cuts."""
+    payload = b"".join(struct.pack("=II", number, i).ljust(MSS, b"\0")
+                       for i in range(n))
+    addrs = b"\x0a\0\0\1\x0a\0\0\2"
+    tcp = struct.pack(">BBH", 0, 6, 20 + len(payload))
+    pseudo = sum(struct.unpack(">6H", addrs + tcp))
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 0, 0, 64, 6, 0)
+    tcp = struct.pack(">HHIIBBHHH", 1, 2, 0, 0, 0x50, 0x10, 1000,
+                      (pseudo & 0xffff) + (pseudo >> 16), 0)
+    return struct.pack("<BBHHHHH", 1, 1, 54, MSS, 34, 16, 0) + \
+        dst + b"\2sends" + b"\x08\0" + ip + addrs + tcp + payload
+
+
+def segments(driver):
+    """Take what has arrived: the number and the place of each segment."""
+    got = []
+    while frame := driver.frame():
+        got.append(struct.unpack_from("=II", frame, 54))
+    return got
+
+
+def switch_restarts_cut():
+    """The switch is restarted while a guest has a part of a packet that is cut
+    for it: of the next one it gets all segments."""
+    def sends(c):
+        port = c.register("vale0:sends")
+        c.call("PORT_HDR_SET", "vale0:sends", struct.pack("=II", 12, 0))
+        return port
+
+    with Switch(args=["-R"]) as s, Remote("vm1") as v1, guests(v1) as (a,):
+        has("vm1")
+        with Control() as c:
+            port = sends(c)
+            # More than the guest has posted descriptors for.
+            wait_until(lambda: port.send(to_cut(a.mac, 38, 0)) or
+                       v1.counters("vm1")["rx_stalls"], "a stall")
+            serving, = children(s.proc.pid)
+            subprocess.run([VALECTL, "-c", "control", "restart"], check=True)
+            port.close()
+        wait_until(lambda: children(s.proc.pid) not in ([], [serving]) and
+                   answers(), "a new process")
+        has("vm1")
+        got = segments(a)
+        assert got == [(0, i) for i in range(a.SLOTS - 1)], got
+        with Control() as c:
+            port = sends(c)
+            numbers = iter(range(1, 1000000))
+
+            def arrive():
+                # The adapter may not have the port yet.
+                port.send(to_cut(a.mac, 10, next(numbers)))
+                got.extend(segments(a))
+                return got
+            got = []
+            wait_until(arrive, "segments")
+            # Frames of two numbers may have come, and none of the old one.
+            wait_until(lambda: got.extend(segments(a)) or
+                       got[-1][1] == 9, "the last segment")
+            first = got[0][0]
+            assert got[:10] == [(first, i) for i in range(10)], got
+            port.close()
+
+
 def uplinks():
     """An uplink of a switch that has the same name is another switch's, and
     nothing is announced because of it."""
@@ -472,6 +540,6 @@ def confined():
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (frames, later, switch_restarts, uplinks,
-                                  own_restarts, reload, stops, hostile,
-                                  confined)})
+    main({f.__name__: f for f in (frames, later, switch_restarts,
+                                  switch_restarts_cut, uplinks, own_restarts,
+                                  reload, stops, hostile, confined)})

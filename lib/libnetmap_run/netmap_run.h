@@ -45,7 +45,8 @@
  * of a descriptor; the ports' lock, while one is opened or closed; rp_lock, one
  * request at a time of a port; the table's lock, which is taken only if a
  * descriptor of /dev/netmap is opened, duplicated or closed, or has to do with
- * an epoll(7) descriptor.  No sync takes a lock, nor does any other wait.
+ * an epoll(7) descriptor.  No sync takes a lock, nor does any other wait: a ring
+ * has one sync at a time (run_port_sync()), and no thread waits for another's.
  */
 
 #ifndef _NETMAP_RUN_H_
@@ -112,6 +113,12 @@ struct run_calls {
 /* Return the calls of libc, which are found once.  Any thread. */
 const struct run_calls *run_calls(void);
 
+/* Syncs of a ring: run_port_sync(). */
+struct run_sync {
+	atomic_bool	 rs_wanted;	/* since the last one began */
+	atomic_bool	 rs_busy;	/* one is in progress */
+};
+
 /* A port of this process.  run_port.c. */
 struct run_port {
 	struct vale_client_port	 rp_client;
@@ -124,6 +131,7 @@ struct run_port {
 	unsigned int		 rp_refs;	/* descriptors */
 	unsigned int		 rp_users[2][VALE_RINGS_MAX]; /* tx, rx */
 	bool			 rp_exclusive[2][VALE_RINGS_MAX];
+	struct run_sync		 rp_sync[2][VALE_RINGS_MAX];
 };
 
 /* What open(2) of /dev/netmap makes. */
@@ -286,8 +294,15 @@ void	run_port_close(struct run_desc *rd);
 void	run_ports_lock(void);
 void	run_ports_unlock(void);
 /*
- * Release rp_lock of all ports, and the lock of lines, in a child of fork(2):
- * the threads that had them are not there.
+ * Sync ring `ring' of a direction: 0 transmit, 1 receive.  A thread that waits
+ * for frames syncs the transmit ring that another one fills.  If a sync is in
+ * progress, the thread that makes it makes another one, and this returns 0.
+ * Else 0, or -1 with errno.
+ */
+int	run_port_sync(struct run_port *rp, unsigned int dir, unsigned int ring);
+/*
+ * Release rp_lock of all ports, their rings, and the lock of lines, in a child
+ * of fork(2): the threads that had them are not there.
  */
 void	run_ports_leave(void);
 void	run_request_leave(void);

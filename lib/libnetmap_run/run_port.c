@@ -49,8 +49,10 @@ run_ports_leave(void)
 {
 	struct run_port *rp;
 
-	TAILQ_FOREACH(rp, &ports, rp_link)
+	TAILQ_FOREACH(rp, &ports, rp_link) {
 		pthread_mutex_init(&rp->rp_lock, NULL);
+		memset(rp->rp_sync, 0, sizeof(rp->rp_sync));
+	}
 }
 
 /*
@@ -366,6 +368,27 @@ run_port_close(struct run_desc *rd)
 	rings_give(rd, rd->rd_port);
 	port_release(rd->rd_port);
 	run_ports_unlock();
+}
+
+int
+run_port_sync(struct run_port *rp, unsigned int dir, unsigned int ring)
+{
+	struct run_sync *rs = &rp->rp_sync[dir][ring];
+	int cancel, r = 0;
+
+	/* A kick is a point at which the thread would be cancelled. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	atomic_store(&rs->rs_wanted, true);
+	while (atomic_load(&rs->rs_wanted) &&
+	    !atomic_exchange(&rs->rs_busy, true)) {
+		/* What was published before it was wanted is seen. */
+		(void)atomic_exchange(&rs->rs_wanted, false);
+		r = dir == 0 ? vale_client_txsync(&rp->rp_client, ring) :
+		    vale_client_rxsync(&rp->rp_client, ring);
+		atomic_store(&rs->rs_busy, false);
+	}
+	pthread_setcancelstate(cancel, NULL);
+	return (r);
 }
 
 void *

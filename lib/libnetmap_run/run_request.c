@@ -330,13 +330,14 @@ desc_idle(struct run_desc *rd)
 
 /* Sync a transmit ring.  Returns whether anything has moved, or -1. */
 static int
-ring_txsync(struct vale_client_port *cp, unsigned int i)
+ring_txsync(struct run_port *rp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].vcr_txring;
-	const uint32_t sent = cp->cp_ring[i].vcr_heads->vwr_sent;
+	const struct vale_client_ring *vcr = &rp->rp_client.cp_ring[i];
+	struct netmap_ring *ring = vcr->vcr_txring;
+	const uint32_t sent = vcr->vcr_heads->vwr_sent;
 	const uint32_t tail = ring->tail;
 
-	if (vale_client_txsync(cp, i) == -1)
+	if (run_port_sync(rp, 0, i) == -1)
 		return (-1);
 	return (ring->tail != tail ||
 	    (ring->head != sent && !nm_ring_empty(ring)));
@@ -344,11 +345,11 @@ ring_txsync(struct vale_client_port *cp, unsigned int i)
 
 /* Sync a receive ring.  Returns whether it has frames, or -1. */
 static int
-ring_rxsync(struct vale_client_port *cp, unsigned int i)
+ring_rxsync(struct run_port *rp, unsigned int i)
 {
-	struct netmap_ring *ring = cp->cp_ring[i].vcr_rxring;
+	const struct netmap_ring *ring = rp->rp_client.cp_ring[i].vcr_rxring;
 
-	if (vale_client_rxsync(cp, i) == -1)
+	if (run_port_sync(rp, 1, i) == -1)
 		return (-1);
 	return (ring->cur != ring->tail);
 }
@@ -356,14 +357,14 @@ ring_rxsync(struct vale_client_port *cp, unsigned int i)
 /* Sync the descriptor's rings of one direction, all even if one fails. */
 static int
 desc_sync(struct run_desc *rd,
-    int (*sync)(struct vale_client_port *, unsigned int))
+    int (*sync)(struct run_port *, unsigned int))
 {
 	unsigned int i;
 	int error = 0, r;
 	bool moved = false;
 
 	for (i = rd->rd_first; i < rd->rd_end; i++) {
-		r = sync(&rd->rd_port->rp_client, i);
+		r = sync(rd->rd_port, i);
 		if (r == -1)
 			error = errno;
 		else

@@ -36,18 +36,18 @@
 static short
 ring_events(struct run_desc *rd, unsigned int i, short events)
 {
-	struct vale_client_port *cp = &rd->rd_port->rp_client;
-	const struct vale_client_ring *vcr = &cp->cp_ring[i];
+	struct run_port *rp = rd->rd_port;
+	const struct vale_client_ring *vcr = &rp->rp_client.cp_ring[i];
 	short revents = 0;
 
 	if (rd->rd_tx && ((events & RUN_TX_EVENTS) != 0 || rd->rd_tx_poll)) {
-		if (vale_client_txsync(cp, i) == -1)
+		if (run_port_sync(rp, 0, i) == -1)
 			revents = POLLERR;
 		else if (vcr->vcr_txring->cur != vcr->vcr_txring->tail)
 			revents = events & RUN_TX_EVENTS;
 	}
 	if (rd->rd_rx && ((events & RUN_RX_EVENTS) != 0 || rd->rd_rx_poll)) {
-		if (vale_client_rxsync(cp, i) == -1)
+		if (run_port_sync(rp, 1, i) == -1)
 			revents |= POLLERR;
 		else if (vcr->vcr_rxring->cur != vcr->vcr_rxring->tail)
 			revents |= events & RUN_RX_EVENTS;

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,6 +132,79 @@ closes_all(struct port *a, int last)
 		return (4);
 	port_send(a, 60, 8);
 	return (poll_one(a->fd, POLLIN, 0) != 0 ? 5 : 0);
+}
+
+static atomic_bool waiting;
+static int stops[2][2];		/* pipes: the thread has stopped; goes on */
+
+static void
+stop(int sig __unused)
+{
+	char c = 0;
+
+	(void)!write(stops[0][1], &c, 1);
+	(void)!read(stops[1][0], &c, 1);
+}
+
+/* Wait for frames, of which none come. */
+static void *
+wait_in_vain(void *arg)
+{
+	struct pollfd pfd = { .fd = *(int *)arg, .events = POLLIN };
+
+	while (atomic_load(&waiting))
+		ATF_CHECK(poll(&pfd, 1, 0) <= 0);
+	return (NULL);
+}
+
+/* Put a frame that lies in the program's memory. */
+static void
+put_indirect(struct port *p)
+{
+	static uint8_t data[2048] = { [0 ... 5] = 0xff, [6] = 2 };
+	struct netmap_slot *slot = &p->tx->slot[p->tx->head];
+
+	ATF_REQUIRE(!nm_ring_empty(p->tx));
+	slot->ptr = (uintptr_t)data;
+	slot->len = sizeof(data);
+	slot->flags = NS_INDIRECT;
+	p->tx->head = p->tx->cur = nm_ring_next(p->tx, p->tx->head);
+}
+
+PID_TEST(threads, "A thread sends, while another one waits for frames of the "
+    "port, which sends, too: each frame is sent once")
+{
+	const unsigned int frames = 32, rounds = 1000;
+	struct port a = port_open("vale0:a", NULL);
+	struct port b = port_open("vale0:b", NULL);
+	unsigned int i, k;
+	pthread_t thread;
+	char c = 0;
+
+	ATF_REQUIRE_EQ(0, pipe(stops[0]));
+	ATF_REQUIRE_EQ(0, pipe(stops[1]));
+	signal(SIGUSR1, stop);
+	atomic_store(&waiting, true);
+	thread = later(wait_in_vain, &a.fd);
+	for (i = 0; i < rounds; i++) {
+		for (k = 0; k < frames; k++)
+			put_indirect(&a);
+		/* Wherever it is: perhaps in the midst of a sync. */
+		ATF_REQUIRE_EQ(0, pthread_kill(thread, SIGUSR1));
+		ATF_REQUIRE_EQ(1, read(stops[0][0], &c, 1));
+		ATF_REQUIRE_EQ(0, ioctl(a.fd, NIOCTXSYNC, NULL));
+		port_send(&a, 60, i);
+		ATF_REQUIRE_EQ(1, write(stops[1][1], &c, 1));
+		for (k = 0; k < frames; k++)
+			port_expect(&b, 2048, 0);
+		port_expect(&b, 60, i);
+	}
+	atomic_store(&waiting, false);
+	pthread_join(thread, NULL);
+	ATF_REQUIRE_EQ(0, ioctl(b.fd, NIOCRXSYNC, NULL));
+	ATF_CHECK_EQ(0, nm_ring_space(b.rx));
+	port_close(&a);
+	port_close(&b);
 }
 
 PID_TEST(daemons, "A program that closes all descriptors that it does not "

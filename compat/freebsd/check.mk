@@ -48,7 +48,7 @@ SRCS+=		tests/testbed/aborts.c tests/testbed/fail_calls.c	\
 		tests/compat/kern/systm_test.c
 # lem_netmap.c needs libnetmap(3), which is not in zig.
 _LEM!=		cd ${SRCTOP} && echo tests/sys/dev/e1000/*.c
-SRCS+=		${_LEM:N*/lem_netmap.c:N*/lem_order_test.c:N*/em_pv*.c}
+SRCS+=		${_LEM:N*/lem_netmap.c:N*/em_pv*.c}
 SRCS+=		tests/testbed/lem_guest.c			\
 		tests/testbed/lem_ladder.c			\
 		tests/testbed/mevent_stub.c			\

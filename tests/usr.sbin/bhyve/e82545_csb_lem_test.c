@@ -115,17 +115,6 @@ transmit(struct lem10 *l, unsigned int n)
  * Habits.
  */
 
-/* Send a frame, without asking for an interrupt.  True if there was none. */
-static bool
-send_quietly(struct lem10 *l)
-{
-	lem10_txeof(l);
-	CSB_SET(l, guest_need_txkick, 0);
-	lem10_send(l, 1);
-	host_run(l->h);
-	return (!host_line(l->h));
-}
-
 /* The link goes and comes: an interrupt without a frame. */
 static void
 relink(struct lem10 *l)
@@ -143,25 +132,6 @@ arrive_quietly(struct lem10 *l)
 	host_run(l->h);
 }
 
-LEM_TEST(txkick_at_zero, "A guest_txkick_at that was never written is no index")
-{
-	unsigned int i;
-
-	lem10_csb(l, true);
-	while (lem10_intr(l))
-		continue;
-	for (i = 0; i < 3 * NDESC; i++)
-		ATF_CHECK_MSG(send_quietly(l), "frame %u", i);
-	/* Once it was another, 0 is an index. */
-	CSB_SET(l, guest_txkick_at, NET_PARAVIRT_NONE);
-	ATF_CHECK(send_quietly(l));
-	CSB_SET(l, guest_txkick_at, 0);
-	while (l->tx_next != NDESC - 1)
-		ATF_CHECK(send_quietly(l));
-	ATF_CHECK(!send_quietly(l));
-	ATF_CHECK_EQ(0, host_counter(l->h, E82545_C_CSB_BAD));
-}
-
 LEM_TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
     "guest_need_rxkick at 0, is followed by others")
 {
@@ -171,48 +141,6 @@ LEM_TEST(need_rxkick_zero, "An interrupt without a frame, which leaves "
 	settle(l);
 	ATF_CHECK_EQ(0, CSB_GET(l, guest_need_rxkick));
 	receive(l, 10, 1);
-}
-
-LEM_TEST(unmask, "A cause that was suppressed while interrupts were masked is "
-    "raised when they are unmasked")
-{
-	lem10_csb(l, true);
-	receive(l, 5, 1);
-	relink(l);
-	host_rd(l->h, E82545_ICR);
-	host_wr(l->h, E82545_IMC, UINT32_MAX);
-	(void)lem10_rxeof(l, RX_LIMIT);
-	/* The frame that it did not see. */
-	arrive_quietly(l);
-	ATF_CHECK(!host_line(l->h));
-	host_wr(l->h, E82545_IMS, LEM10_CAUSES);
-	ATF_CHECK(host_line(l->h));
-	settle(l);
-	ATF_CHECK_EQ(6, l->taken);
-}
-
-LEM_TEST(polling, "Without a write to IMS, suppressed causes stay suppressed")
-{
-	unsigned int i, raised;
-
-	lem10_csb(l, true);
-	receive(l, 5, 1);
-	host_wr(l->h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l->h, E82545_ICR));
-	host_wr(l->h, E82545_IMC, UINT32_MAX);
-	raised = host_raised(l->h);
-	CSB_SET(l, guest_need_rxkick, 0);
-	for (i = 0; i < 20; i++) {
-		inject(l, 1);
-		host_run(l->h);
-		ATF_CHECK(!host_line(l->h));
-		ATF_CHECK_EQ(0, host_rd(l->h, E82545_ICR));
-	}
-	/* An interrupt drops them: the guest will look at its ring. */
-	host_wr(l->h, E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK_EQ(E82545_ICR_LSC, host_rd(l->h, E82545_ICR));
-	host_wr(l->h, E82545_IMS, LEM10_CAUSES);
-	ATF_CHECK_EQ(raised, host_raised(l->h));
 }
 
 LEM_TEST(stray, "An interrupt of another device on the same line, which finds "
@@ -275,37 +203,6 @@ LEM_TEST(legacy_irq, "Without masking, too, an interrupt without a frame is "
 	}
 }
 
-static void
-arrive_early(struct lem10 *l)
-{
-	inject(l, 10);
-	host_run(l->h);
-	ATF_CHECK_EQ(0, host_rd(l->h, E82545_RDH));
-}
-
-/*
- * Restart with each index that guest_rdt may have from before, with the CSB on
- * and off.  Frames arrive after the receiver is enabled.
- */
-LEM_TEST(restart, "After a restart all buffers are used, whatever guest_rdt "
-    "was")
-{
-	unsigned int i;
-
-	for (i = 0; i < 2 * NDESC; i++) {
-		lem10_csb(l, i % 2);
-		lem10_init(l, arrive_early);
-		ATF_CHECK_EQ(NDESC - 1, host_rd(l->h, E82545_RDT));
-		settle(l);
-		receive(l, NDESC * 2 + 1, NDESC);
-		transmit(l, 3);
-		lem10_csb(l, true);
-		receive(l, i, 7);
-	}
-	ATF_CHECK_EQ(injected, l->taken);
-	ATF_CHECK_EQ(0, host_counter(l->h, E82545_C_CSB_BAD));
-}
-
 /* The access, from the interrupt on, after the look at guest_csb_on. */
 #define	LOOKED	4
 
@@ -356,60 +253,6 @@ LEM_TEST(switched_twice, "When the CSB is turned off and on again, or on and "
 		ATF_CHECK(twice.changes > 0);
 		ATF_REQUIRE_EQ(injected, l->taken);
 	}
-}
-
-/* The mode goes on, and frames fill whatever seems posted. */
-static void
-switch_on_and_fill(struct lem10 *l)
-{
-	switched_to(l, true);
-	inject(l, 2 * NDESC);
-	host_run(l->h);
-}
-
-/*
- * The loop's last frame is the one before guest_rdt, which by then is that of
- * a free descriptor; and RDT, which it writes after the mode went on, is one
- * behind that.
- */
-LEM_TEST(late_rdt, "RDT of a loop that saw the CSB off does not make unread "
-    "frames free, written after the CSB is turned on")
-{
-	unsigned int frames, i, left;
-
-	for (i = 0; i < NDESC - 1; i++) {
-		lem10_csb(l, true);
-		receive(l, 5, 5);
-		lem10_csb(l, false);
-		receive(l, i, 7);
-		/* The ring is full. */
-		inject(l, NDESC);
-		host_run(l->h);
-		frames = (l->rdt + NDESC - l->rx_next) % NDESC;
-		if (frames == 0)
-			continue;
-		l->hook = switch_on_and_fill;
-		/* After two for the loop and one for each frame. */
-		l->hook_in = 3 + frames;
-		(void)lem10_rxeof(l, frames);
-		ATF_REQUIRE_EQ(0, l->hook_in);
-		for (left = 1; left > 0; left = host_rx_pending(l->h))
-			settle(l);
-		ATF_REQUIRE_EQ(injected, l->taken);
-	}
-}
-
-LEM_TEST(combining, "With send combining and the CSB every frame is sent, "
-    "without another event")
-{
-	transmit(l, 3);
-	lem10_csb(l, true);
-	atomic_store_32(&l->combining, 1);
-	transmit(l, 3 * NDESC);
-	atomic_store_32(&l->combining, 0);
-	transmit(l, 3);
-	lem10_csb(l, false);
-	transmit(l, 3);
 }
 
 /*

@@ -135,17 +135,6 @@ HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
 }
 
-HOST_TEST(off_unseen, start(&starts[0], NRXD - 2, 5), "What guest_rdt posts "
-    "between two batches that find the CSB off stays posted")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 2);
-	CSB_SET(h, guest_rdt, 10);
-	guest_offer(h, 2 * NRXD);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(10, received(h));
-}
-
 /* A frame leaves half of the ring, posted by guest_rdt: RXDMT0 is set. */
 static void
 check_low(struct host *h)
@@ -202,25 +191,6 @@ HOST_TEST(disabled, up(), "With the receiver off, the host does not read the "
 }
 
 /* What the guest does within a batch; the CSB is where start() put it. */
-
-static void
-turn_on(struct host *h)
-{
-	CSB_SET(h, guest_rdt, 7);
-	CSB_SET(h, guest_csb_on, 1);
-}
-
-HOST_TEST(dry_come_round, start(&starts[2], 7, NRXD - 1), "A guest_rdt that "
-    "has come round is found when the ring runs dry, though the CSB was turned "
-    "on within that batch")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	guest_receive(h, 10);
-	h->rx_hook = turn_on;
-	guest_inject(h, NRXD + 7 - 10);
-	ATF_CHECK_EQ(NRXD + 7, received(h));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-}
 
 /* At the first frame of a batch, the guest posts what it has taken. */
 static void
@@ -280,24 +250,6 @@ TEST(placed_again, "What guest_rdt was when the ring was started does not "
 	}
 }
 
-HOST_TEST(reset_starts, kicked(), "The first RDT after a reset counts as it "
-    "stands, without a write to RDH and whatever its descriptor has")
-{
-	const uint32_t rctl = host_rd(h, E82545_RCTL);
-
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	host_set(h, E82545_CTRL, E82545_CTRL_SLU);
-	host_wr(h, E82545_RDBAL, h->rxring);
-	host_wr(h, E82545_RDBAH, h->rxring >> 32);
-	host_wr(h, E82545_RDLEN, NRXD * sizeof(struct e82545_rxd));
-	host_wr(h, E82545_RCTL, rctl);
-	host_rxd(h, 4)->status = E82545_RXD_DD;
-	host_wr(h, E82545_RDT, 5);
-	ATF_CHECK_EQ(5, host_rd(h, E82545_RDT));
-	guest_inject(h, 2 * NRXD);
-	ATF_CHECK_EQ(2 * NRXD - 5, host_rx_pending(h));
-}
-
 HOST_TEST(look_bus_off, kicked(), "A look with the bus just on does not take "
     "an old guest_rdt for a new one")
 {
@@ -348,34 +300,6 @@ TEST(restored, "A guest_rdt of 0, too, may be new when a restored model first "
 	ATF_CHECK_EQ(0, host_raised(h));
 	host_advance(h, RECHECK_NS);
 	ATF_CHECK_EQ(1, host_raised(h));
-	host_destroy(h);
-}
-
-TEST(restored_wrapped, "A guest_rdt that has come round to the value seen before counts "
-    "after a restore")
-{
-	struct host *h = polling(0);
-	unsigned int i;
-
-	/* The mode goes off; guest_rdt stays 3 while the ring goes on. */
-	CSB_SET(h, guest_rdt, 3);
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, NPOLLED);
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	ATF_CHECK_EQ(7, host_rd(h, E82545_RDH));
-	CSB_SET(h, guest_csb_on, 1);
-	h = guest_migrate(h);
-	/* All are taken, and posted up to there. */
-	for (i = 0; i < 7; i++)
-		host_rxd(h, i)->status = 0;
-	CSB_SET(h, guest_rdt, 3);
-	e82545_resume(h->dev);
-	guest_inject(h, 1);
-	host_advance(h, 0);
-	host_run(h);
-	ATF_CHECK_EQ(0, host_rx_pending(h));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
-	ATF_CHECK_EQ(3, host_rd(h, E82545_RDT));
 	host_destroy(h);
 }
 

@@ -53,44 +53,6 @@ recheck(struct host *h)
 	host_run(h);
 }
 
-HOST_TEST(tx_kick, up(), "A guest_tdt that is seen after the host went to "
-    "sleep")
-{
-	unsigned int i;
-
-	for (i = 0; i < 100; i++) {
-		ATF_CHECK(guest_post(h, 1));
-		host_run(h);
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		guest_store(h, 1);
-		host_run(h);
-		ATF_CHECK_EQ(2 * i + 1, host_counter(h, E82545_C_TX_FRAME));
-		recheck(h);
-		ATF_CHECK_EQ(2 * i + 2, host_counter(h, E82545_C_TX_FRAME));
-		host_advance(h, HOUR_NS);
-		host_run(h);
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	}
-}
-
-HOST_TEST(tx_interrupt, up(), "A guest_need_txkick that is seen after the "
-    "interrupt was suppressed")
-{
-	unsigned int i;
-
-	for (i = 1; i <= 3; i++) {
-		guest_transmit(h, 1);
-		CSB_SET(h, guest_need_txkick, i);
-		ATF_CHECK_EQ(i - 1, host_raised(h));
-		recheck(h);
-		ATF_CHECK_EQ(i, host_raised(h));
-		ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_TXDW) != 0);
-		CSB_SET(h, guest_need_txkick, 0);
-		host_advance(h, HOUR_NS);
-		ATF_CHECK_EQ(i, host_raised(h));
-	}
-}
-
 HOST_TEST(tx_numbers, up(), "The same of a request with a number, the first: "
     "one interrupt, whether or not ICR was read")
 {
@@ -147,28 +109,6 @@ HOST_TEST(rx_kick, up(), "A guest_rdt that is seen after the host stalled")
 	}
 	/* host_up() wrote RDT once. */
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_KICK));
-}
-
-HOST_TEST(rx_interrupt, up(), "A guest_need_rxkick that is seen after the "
-    "interrupt was suppressed")
-{
-	unsigned int i;
-
-	for (i = 1; i <= 100; i++) {
-		guest_inject(h, 2);
-		guest_return(h, 1);
-		CSB_SET(h, guest_need_rxkick, 1);
-		host_run(h);
-		ATF_CHECK_EQ(i - 1, host_raised(h));
-		recheck(h);
-		ATF_CHECK_EQ(i, host_raised(h));
-		ATF_CHECK_EQ(E82545_ICR_RXT0, host_rd(h, E82545_ICR));
-		CSB_SET(h, guest_need_rxkick, 0);
-		ATF_CHECK_EQ(1, guest_take(h, 100));
-		guest_give(h);
-		host_advance(h, HOUR_NS);
-		ATF_CHECK_EQ(i, host_raised(h));
-	}
 }
 
 HOST_TEST(rx_numbers, up(), "The same of a request with a number, the first: "
@@ -262,27 +202,6 @@ HOST_TEST(rx_polled_late, up(), "No RX interrupt for a guest that posts while "
 	ATF_CHECK_EQ(1, host_raised(h));
 }
 
-HOST_TEST(idle, up(), "The timer is set once for each direction in 10 ms, and "
-    "an idle guest causes no work")
-{
-	unsigned int i;
-
-	for (i = 0; i < 1000; i++) {
-		guest_post(h, 1);
-		guest_inject(h, 1);
-		guest_return(h, 1);
-		host_advance(h, 1000);
-	}
-	ATF_CHECK_EQ(1, h->ntimer);
-	h->nkick = h->nready = 0;
-	host_advance(h, HOUR_NS);
-	ATF_CHECK_EQ(0, h->timer_ns);
-	ATF_CHECK(h->ntimer <= 2);
-	ATF_CHECK_EQ(0, h->nkick);
-	ATF_CHECK_EQ(0, h->nready);
-	ATF_CHECK_EQ(0, host_raised(h));
-}
-
 HOST_TEST(numbers, up(), "A guest that numbers its requests has the barriers: "
     "no check is due when the host sleeps, stalls or suppresses an interrupt")
 {
@@ -301,16 +220,6 @@ HOST_TEST(numbers, up(), "A guest that numbers its requests has the barriers: "
 	}
 	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_STALL));
 	ATF_CHECK(host_counter(h, E82545_C_INTR_SAVED) >= 20);
-	ATF_CHECK_EQ(0, h->ntimer);
-}
-
-HOST_TEST(without, host_create(HOST_RAM), "Without the CSB no check is due")
-{
-	host_up(h, 64, NRXD, 2048);
-	host_wr(h, E82545_IMS, E82545_ICR_ALL);
-	guest_frames(h, 3);
-	host_tx_go(h);
-	guest_inject(h, NRXD + 1);
 	ATF_CHECK_EQ(0, h->ntimer);
 }
 

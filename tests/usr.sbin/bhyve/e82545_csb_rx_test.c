@@ -81,51 +81,6 @@ HOST_TEST(numbers, guest_up(64, 64, 2048, 1), "A request with a number is "
 	ATF_CHECK_EQ(9, CSB_GET(h, pad[8]));
 }
 
-HOST_TEST(numbers_held, guest_up(64, 64, 2048, 1), "Moderation holds back the "
-    "interrupt for a request with a number, and loses none")
-{
-	unsigned int i;
-
-	CSB_SET(h, pad[0], 1);
-	host_wr(h, E82545_ITR, 1000);
-	for (i = 1; i <= 3; i++) {
-		CSB_SET(h, guest_need_rxkick, 2 * i + 1);
-		guest_inject(h, 1);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(i - 1, host_raised(h));
-		host_advance(h, 256000);
-		ATF_CHECK_EQ(i, host_raised(h));
-	}
-	/* A write to IMS requests one, too. */
-	CSB_SET(h, guest_need_rxkick, 0);
-	host_advance(h, 256000);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(3, host_raised(h));
-	host_wr(h, E82545_IMS, E82545_ICR_RXT0);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(4, host_raised(h));
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(4, host_raised(h));
-}
-
-HOST_TEST(moderated, guest_up(64, 64, 2048, 1), "RDTR and ITR delay an RX "
-    "interrupt")
-{
-	host_wr(h, E82545_RDTR, 10);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(0, host_raised(h));
-	host_advance(h, 10 * 1024);
-	ATF_CHECK_EQ(1, host_raised(h));
-	host_rd(h, E82545_ICR);
-	host_wr(h, E82545_RDTR, 0);
-	host_wr(h, E82545_ITR, 1000);
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, host_raised(h));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_INTR_HELD));
-	host_advance(h, 256000);
-	ATF_CHECK_EQ(2, host_raised(h));
-}
-
 HOST_TEST(dry, guest_up(64, 16, 2048, 1), "An empty ring asks for one kick, at "
     "three quarters of its buffers")
 {
@@ -243,24 +198,6 @@ HOST_TEST(low_taken_back, guest_up(64, 64, 2048, 1), "RXDMT0 is set if the "
 	ATF_CHECK_EQ(40, host_counter(h, E82545_C_RX_FRAME));
 	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
 	    host_rd(h, E82545_ICR) & (E82545_ICR_RXT0 | E82545_ICR_RXDMT0));
-}
-
-HOST_TEST(bad_ring, guest_up(64, 16, 2048, 1), "A ring outside guest memory is "
-    "not used, whatever guest_rdt is")
-{
-	unsigned int i;
-
-	host_wr(h, E82545_RDBAH, 1);
-	for (i = 0; i < 16; i++) {
-		CSB_SET(h, guest_rdt, i);
-		guest_inject(h, 1);
-		ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	}
-	ATF_CHECK_EQ(16, host_rx_pending(h));
-	host_wr(h, E82545_RDH, 99);
-	CSB_SET(h, guest_rdt, 3);
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(16, host_rx_pending(h));
 }
 
 TEST(forgotten, "A reset, and a write to CSBAL, discard suppressed causes and "

@@ -274,27 +274,6 @@ RING_TEST(invalid_register, 5, "With the mode off, a register outside the ring "
 	ATF_CHECK_EQ(7, host_rd(h, r->tail));
 }
 
-RING_TEST(direct, 1, "The register is stored at once if the ring is off, else "
-    "with the next batch, in either mode")
-{
-	const struct e82545_csb_tail *t =
-	    is_tx(r) ? &h->dev->csb.tdt : &h->dev->csb.rdt;
-	unsigned int on;
-
-	for (on = 0; on < 2; on++) {
-		CSB_SET(h, guest_csb_on, on);
-		kick(h, r, 1);
-		ATF_CHECK_EQ(1 + on, host_rd(h, r->tail));
-		batch(h, r);
-		CHECK_DONE(2 + on);
-	}
-	kick(h, r, 1);
-	host_clear(h, r->ctl, E82545_TCTL_EN);
-	host_wr(h, r->tail, 7);
-	ATF_CHECK_EQ(7, host_rd(h, r->tail));
-	ATF_CHECK_EQ(NET_PARAVIRT_NONE, t->deferred);
-}
-
 RING_TEST(last, 1, "Of several writes to the register the last one counts")
 {
 	kick(h, r, 2);
@@ -348,79 +327,6 @@ TEST(off, "When the mode goes off, the farther of the register and the CSB's "
 		}
 }
 
-/* Within a batch the guest posts, turns the mode off, and posts more. */
-static const struct ring *hook_ring;
-static bool hook_kicks;			/* with the register, or before that */
-
-static void
-turn_off_and_post(struct host *h)
-{
-	const struct ring *r = hook_ring;
-
-	h->map_hook = NULL;
-	post(h, r, 1);
-	if (!hook_kicks) {
-		host_wr(h, r->tail, *tail(h, r));
-		post(h, r, 2);
-	}
-	CSB_SET(h, guest_csb_on, 0);
-	if (hook_kicks)
-		kick(h, r, 2);
-}
-
-TEST(off_in_batch, "When the mode goes off within a batch, the farther index "
-    "counts, too, and none that the batch has passed")
-{
-	const struct ring *r;
-	struct host *h;
-	unsigned int kicks;
-
-	for (r = rings; r < rings + nitems(rings); r++)
-		for (kicks = 0; kicks < 2; kicks++) {
-			h = up(r, 1);
-			post(h, r, 2);
-			hook_ring = r;
-			hook_kicks = kicks;
-			h->map_hook = turn_off_and_post;
-			batch(h, r);
-			ATF_CHECK_EQ(NULL, h->map_hook);
-			batch(h, r);
-			batch(h, r);
-			CHECK_DONE(6);
-			host_destroy(h);
-		}
-}
-
-RING_TEST(restarted, 5, "When the ring is started again, what was stored "
-    "before does not count, and the first register is stored as it stands")
-{
-	unsigned int off;
-
-	for (off = 0; off < 2; off++) {
-		/* The host has seen the mode off, or not. */
-		CSB_SET(h, guest_csb_on, !off);
-		if (off)
-			batch(h, r);
-		store(h, r, 7);
-		restart(h, r);
-		CSB_SET(h, guest_csb_on, 1);
-		batch(h, r);
-		ATF_CHECK_EQ(0, host_rd(h, r->tail));
-		ATF_CHECK_EQ(0, host_rd(h, r->head));
-		post(h, r, 2);
-		host_wr(h, r->tail, 2);
-		batch(h, r);
-		ATF_CHECK_EQ_MSG(5 + 2 * (off + 1), done(h, r), "%s",
-		    r->name);
-		ATF_CHECK_EQ(2, host_rd(h, r->head));
-	}
-	/* What is kept counts when the head is written. */
-	kick(h, r, 4);
-	ATF_CHECK_EQ(2, host_rd(h, r->tail));
-	host_wr(h, r->head, 0);
-	ATF_CHECK_EQ(6, host_rd(h, r->tail));
-}
-
 RING_TEST(nowhere, 5, "An index counts if the ring is outside guest memory; "
     "nothing is used until it is not")
 {
@@ -456,39 +362,6 @@ RING_TEST(removed, 1, "A write to CSBAL, also with the bus off, makes the kept "
  * off, when the host only looks at TDT.
  */
 
-/* The host sleeps, and has seen guest_tdt 5 and then the mode off; TDT is 3. */
-static struct host *
-lap_asleep(void)
-{
-	struct host *h = guest_up(64, 16, 2048, 0);
-	unsigned int i;
-
-	ATF_REQUIRE(guest_post(h, 5));
-	host_run(h);
-	CSB_SET(h, guest_csb_on, 0);
-	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE(guest_post(h, 31));
-		host_run(h);
-	}
-	ATF_REQUIRE_EQ(67, host_sent(h));
-	ATF_REQUIRE_EQ(1, CSB_GET(h, host_need_txkick));
-	CSB_SET(h, guest_csb_on, 1);
-	return (h);
-}
-
-HOST_TEST(lap_asleep, lap_asleep(), "A lap later, the same guest_tdt counts "
-    "when the host wakes")
-{
-	ATF_REQUIRE(guest_post(h, 1));
-	/* A guest may clear the flag when it kicks. */
-	CSB_SET(h, host_need_txkick, 0);
-	ATF_REQUIRE(!guest_post(h, 1));
-	host_run(h);
-	ATF_CHECK_EQ(69, host_sent(h));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-}
-
 static unsigned int lap_frames;
 
 /*
@@ -503,37 +376,6 @@ turn_on_and_send(struct host *h)
 	CSB_SET(h, guest_csb_on, 1);
 	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
 	guest_store(h, lap_frames);
-}
-
-/*
- * The host polls, and has seen guest_tdt 5 and the mode off; TDT was 10, and
- * `n' frames are sent after that.
- */
-static struct host *
-lap_awake(unsigned int n)
-{
-	struct host *h = guest_awake(5, 1000);
-
-	CSB_SET(h, guest_csb_on, 0);
-	guest_frames(h, 5);
-	host_tx_go(h);
-	host_rd(h, E82545_ICR);
-	h->intr_hook = turn_on_and_send;
-	lap_frames = n;
-	(void)e82545_tx(h->dev);
-	ATF_REQUIRE_EQ(NULL, h->intr_hook);
-	ATF_REQUIRE_EQ(10, host_sent(h));
-	return (h);
-}
-
-HOST_TEST(lap_awake, lap_awake(58), "A lap later, the same guest_tdt counts "
-    "when the mode goes on and the host still polls")
-{
-	guest_store(h, 1);
-	ATF_REQUIRE_EQ(5, h->txtail);
-	host_run(h);
-	ATF_CHECK_EQ(69, host_sent(h));
-	ATF_CHECK_EQ(5, host_rd(h, E82545_TDT));
 }
 
 /* The same, and the guest turns the mode off again. */
@@ -639,34 +481,6 @@ HOST_TEST(restarted_off, guest_awake(5, 1000), "With the mode off a kick after "
 	host_tx_go(h);
 	(void)e82545_tx(h->dev);
 	ATF_CHECK_EQ(2, host_rd(h, E82545_TDT));
-}
-
-HOST_TEST(restarted_without_rs, guest_up(64, 16, 2048, 0), "With a kick the "
-    "index counts, too, if it is the same as before the restart, and RS is not "
-    "set")
-{
-	frames_without_rs(h, 5);
-	guest_send(h);
-	host_run(h);
-	restart(h, &rings[0]);
-	frames_without_rs(h, 5);
-	ATF_CHECK(guest_send(h));
-	host_run(h);
-	ATF_CHECK_EQ(10, host_sent(h));
-}
-
-HOST_TEST(unchanged_off, guest_up(64, 16, 2048, 1000), "With the mode off the "
-    "same guest_tdt does not count, where DD does not tell whether it is old")
-{
-	frames_without_rs(h, 5);
-	ATF_REQUIRE(guest_send(h));
-	ATF_REQUIRE_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	CSB_SET(h, guest_csb_on, 0);
-	frames_without_rs(h, 5);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(10, host_sent(h));
-	ATF_CHECK_EQ(10, host_rd(h, E82545_TDT));
 }
 
 TEST_PROGRAM

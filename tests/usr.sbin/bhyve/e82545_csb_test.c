@@ -24,26 +24,6 @@ eeprom(struct host *h, unsigned int word)
 	return (host_rd(h, E82545_EERD) >> E82545_EERD_DATA_SHIFT);
 }
 
-HOST_TEST(absent, host_create(HOST_RAM), "Without csb=on there are no CSB "
-    "registers, and no CSB is mapped")
-{
-	ATF_CHECK_EQ(0x1008, eeprom(h, 0x0b));
-	host_up(h, 64, 8, 2048);
-	(void)guest_alloc(h);
-	CSB_SET(h, guest_csb_on, 1);
-	host_wr(h, E82545_CSBAH, UINT32_MAX);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
-	guest_place(h, (uint8_t *)h->csb - h->ram);
-	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAL));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_CSBAH));
-	guest_frames(h, 1);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, CSB_GET(h, host_tdh));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_ON));
-}
-
 HOST_TEST(registers, guest_up(64, 8, 2048, 1), "CSBAL sets the CSB; a reset by "
     "the guest keeps it, a PCI reset clears it")
 {
@@ -73,35 +53,6 @@ HOST_TEST(registers, guest_up(64, 8, 2048, 1), "CSBAL sets the CSB; a reset by "
 	host_run(h);
 	ATF_CHECK_EQ(6, host_sent(h));
 	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(h, host_tdh));
-}
-
-HOST_TEST(off, guest_awake(1, 1000), "When the CSB is turned off, polling ends "
-    "and waiting frames are sent; it can be turned on again")
-{
-	unsigned int i;
-
-	for (i = 1; i <= 10; i++) {
-		ATF_CHECK(!guest_post(h, 2));
-		CSB_SET(h, guest_csb_on, 0);
-		ATF_CHECK(!e82545_tx(h->dev));
-		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		/* Without the CSB, guest_tdt does nothing. */
-		guest_store(h, 1);
-		ATF_CHECK(!e82545_tx(h->dev));
-		ATF_CHECK_EQ(4 * i - 1, host_sent(h));
-		ATF_CHECK(guest_send(h));
-		ATF_CHECK(!e82545_tx(h->dev));
-		ATF_CHECK_EQ(4 * i, host_sent(h));
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		ATF_CHECK(host_line(h));
-		host_rd(h, E82545_ICR);
-		CSB_SET(h, guest_csb_on, 1);
-		ATF_CHECK(guest_post(h, 1));
-		ATF_CHECK(e82545_tx(h->dev));
-		ATF_CHECK_EQ(4 * i + 1, host_sent(h));
-		ATF_CHECK(!host_line(h));
-	}
 }
 
 HOST_TEST(reset, guest_awake(1, 1000), "After a reset the host does not poll, "
@@ -204,54 +155,6 @@ HOST_TEST(mode, guest_awake(1, 1000), "e82545_mode() has what the driver has "
 	ATF_CHECK_EQ(77, mode.em_itr_256ns);
 }
 
-HOST_TEST(released, guest_awake(1, 1000), "After a write to CSBAL the old CSB "
-    "is not accessed")
-{
-	struct paravirt_csb *old = h->csb;
-
-	guest_post(h, 1);
-	guest_place(h, 0);
-	memset(old, 0xa5, NET_PARAVIRT_CSB_SIZE);
-	ATF_CHECK(!e82545_tx(h->dev));
-	host_tx_go(h);
-	ATF_CHECK(!e82545_tx(h->dev));
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK(host_line(h));
-	guest_move(h);
-	ATF_CHECK(guest_post(h, 1));
-	host_run(h);
-	ATF_CHECK_EQ(3, host_sent(h));
-	ATF_CHECK_EQ(3, CSB_GET(h, host_tdh));
-	ATF_CHECK_EQ(0xa5a5a5a5, old->host_tdh);
-	ATF_CHECK_EQ(0xa5a5a5a5, old->host_need_txkick);
-	ATF_CHECK_EQ(2, host_counter(h, E82545_C_CSB_ON));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
-}
-
-HOST_TEST(paused, guest_awake(1, 1000), "A paused adapter does not access the "
-    "CSB, and polls again after it resumes")
-{
-	uint8_t page[NET_PARAVIRT_CSB_SIZE];
-
-	e82545_pause(h->dev);
-	ATF_CHECK(!guest_post(h, 1));
-	memcpy(page, h->csb, sizeof(page));
-	ATF_CHECK(!e82545_tx(h->dev));
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
-	e82545_resume(h->dev);
-	ATF_CHECK(e82545_tx(h->dev));
-	ATF_CHECK_EQ(2, host_sent(h));
-	/* After a reset in between, start again. */
-	e82545_pause(h->dev);
-	memcpy(page, h->csb, sizeof(page));
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
-	e82545_resume(h->dev);
-	host_run(h);
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-}
-
 TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
     "without it")
 {
@@ -282,44 +185,6 @@ TEST(bad_place, "A CSB outside guest memory is counted, and the adapter works "
 	ATF_CHECK_EQ(3, host_rd(h, E82545_CSBAH));
 	ATF_CHECK_EQ(0x2000, host_rd(h, E82545_CSBAL));
 	host_destroy(h);
-}
-
-HOST_TEST(pci_reset, guest_awake(1, 1000), "A PCI reset does not write to the "
-    "CSB")
-{
-	uint8_t page[NET_PARAVIRT_CSB_SIZE];
-
-	memcpy(page, h->csb, sizeof(page));
-	e82545_reset(h->dev);
-	host_run(h);
-	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
-}
-
-HOST_TEST(off_kick, guest_up(64, 8, 2048, 1), "With the transmitter off, a "
-    "write to TDT does not write to the CSB, whose page may have another use")
-{
-	uint8_t page[NET_PARAVIRT_CSB_SIZE];
-
-	host_clear(h, E82545_TCTL, E82545_TCTL_EN);
-	host_run(h);
-	memset(h->csb, 0xa5, NET_PARAVIRT_CSB_SIZE);
-	memcpy(page, h->csb, sizeof(page));
-	host_wr(h, E82545_TDT, 3);
-	ATF_CHECK(!e82545_tx(h->dev));
-	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
-}
-
-HOST_TEST(others, guest_up(64, 8, 2048, 1), "A batch reads the CSB's mode, a "
-    "write to a register does not")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	host_wr(h, E82545_RADV, 1);
-	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
-	host_wr(h, E82545_RDT, 3);
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_CSB_OFF));
-	guest_inject(h, 1);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_OFF));
 }
 
 HOST_TEST(placed, guest_awake(1, 1000), "A write to CSBAL makes the kept TDT "

@@ -278,29 +278,6 @@ HOST_TEST(odd, up(64, 2048, 0), "Segments of UDP with the checksum of TCP are "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_OFFLOAD));
 }
 
-HOST_TEST(changed, up(64, 2048, 0), "The mode is turned off and on while such "
-    "frames arrive")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	unsigned int i, j;
-	size_t len;
-
-	for (i = 0; i < 200; i++) {
-		CSB_SET(h, guest_csb_on, i % 3 != 0);
-		len = receive(h, &p, 1000);
-		if (i % 3 != 0)
-			check(h, len);
-		else {
-			/* The guest may turn the mode on before it looks. */
-			for (j = 0; j < 3; j++)
-				ATF_CHECK_EQ(0, memcmp(plain, ring +
-				    (h->rxnext + j) % 64 * ENTRY, ENTRY));
-			check_cut(h, &p);
-		}
-		(void)guest_give(h);
-	}
-}
-
 /* The entries from `first' on, `n' of them, up to the end of the array. */
 static bool
 entries_are(uint32_t first, uint32_t n, uint8_t byte)

@@ -135,37 +135,6 @@ TEST(contents, "MAC address, checksum and IDs, through EECD and through EERD")
 	host_destroy(h);
 }
 
-TEST(image, "Every word of a new EEPROM")
-{
-	/* 8254x SDM section 5.6; the rest is erased. */
-	static const struct {
-		unsigned int	word;
-		uint16_t	value;
-	} t[] = {
-		{ 0x03, 0x0400 }, { 0x05, 0 }, { 0x08, 0 }, { 0x09, 0 },
-		{ 0x0a, 0x440b }, { 0x0b, 0x1008 }, { 0x0c, 0x8086 },
-		{ 0x0d, 0x100f }, { 0x0e, 0x8086 }, { 0x0f, 0x3000 },
-		{ 0x24, 0 },
-	};
-	struct host *h;
-	unsigned int i, n;
-	uint16_t sum, want;
-
-	h = host_create(HOST_RAM);
-	sum = 0;
-	for (i = 0, n = 0; i < NWORDS - 1; i++) {
-		want = 0xffff;
-		if (i < 3)
-			want = host_mac[2 * i] | host_mac[2 * i + 1] << 8;
-		else if (n < nitems(t) && t[n].word == i)
-			want = t[n++].value;
-		ATF_CHECK_EQ_MSG(want, eerd(h, i), "word %#x", i);
-		sum += want;
-	}
-	ATF_CHECK_EQ((uint16_t)(0xbaba - sum), eerd(h, i));
-	host_destroy(h);
-}
-
 TEST(access, "EECD without a request; reading several words at once")
 {
 	struct host *h;

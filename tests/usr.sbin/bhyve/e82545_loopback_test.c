@@ -5,7 +5,7 @@
  */
 
 /*
- * Loopback by RCTL.LBM and by the PHY.
+ * Loopback by RCTL.LBM.  e82545_phy_test has the PHY's.
  */
 
 #include <sys/param.h>
@@ -15,34 +15,6 @@
 #include "e82545_check.h"
 #include "e82545_impl.h"
 #include "e82545_loop.h"
-
-HOST_TEST(modes, tx_up(64), "RCTL.LBM and the PHY send frames back, the link "
-    "up or down")
-{
-	uint8_t frame[100];
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 5);
-	for (i = 0; i < 3; i++) {
-		if (i == 0)
-			host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
-		else if (i == 1) {
-			host_clear(h, E82545_RCTL, E82545_RCTL_LBM);
-			host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE |
-			    1 << 21 | 0x4140);
-		} else
-			e82545_link(h->dev, false);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-		tx_go(h);
-		ATF_CHECK_EQ(0, host_sent(h));
-		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_LOOPBACK));
-		check_taken(h, frame, sizeof(frame));
-		ATF_CHECK_EQ(i + 1, host_rd(h, E82545_GPTC) + i);
-	}
-	e82545_link(h->dev, true);
-	host_wr(h, E82545_MDIC, E82545_MDIC_OP_WRITE | 1 << 21 | 0x1140);
-	check_tx_alive(h);
-}
 
 HOST_TEST(source, tx_up(64), "A looped frame is one fragment of its length")
 {
@@ -114,31 +86,6 @@ HOST_TEST(lbm, tx_up(64), "Of RCTL.LBM's four values two loop frames")
 		    i);
 		ATF_CHECK_EQ_MSG(i + 1 - n, host_sent(h), "%u", i);
 	}
-}
-
-HOST_TEST(stall, rx_up(8, 256), "Looped frames wait for descriptors; a reset "
-    "drops them")
-{
-	uint8_t frame[60];
-	unsigned int i;
-
-	host_set(h, E82545_RCTL, E82545_RCTL_LBM_MAC);
-	for (i = 0; i < 20; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	}
-	tx_go(h);
-	for (i = 0; i < 10; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_taken(h, frame, sizeof(frame));
-		host_rx_post(h);
-		host_run(h);
-	}
-	e82545_reset(h->dev);
-	host_up(h, 64, 8, 256);
-	host_run(h);
-	check_none(h);
-	check_rx_alive(h);
 }
 
 TEST_PROGRAM

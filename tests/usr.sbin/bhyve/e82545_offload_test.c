@@ -24,33 +24,6 @@
 #define	UDP4	E82545_TXD_TUCMD_IP
 #define	UDP6	0
 
-static uint16_t
-model_sum(const void *data, size_t len)
-{
-	return (be16toh(frame_sum_fold(e82545_sum(data, len, 0, false))));
-}
-
-TEST(vectors, "Checksums known from RFCs and real packets")
-{
-	/* RFC 1071, section 3: the sum is ddf2. */
-	static const uint8_t rfc[] =
-	    { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7 };
-	/* An IPv4 header whose checksum field, then 0, is b861. */
-	static const uint8_t ip[] = {
-		0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
-		0x00, 0x00, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7
-	};
-	static const uint8_t odd[] = { 0x12, 0x34, 0x56 };
-	uint8_t ones[64];
-
-	ATF_CHECK_EQ(0x220d, model_sum(rfc, sizeof(rfc)));
-	ATF_CHECK_EQ(0xb861, model_sum(ip, sizeof(ip)));
-	ATF_CHECK_EQ((uint16_t)~0x6834, model_sum(odd, sizeof(odd)));
-	ATF_CHECK_EQ(0xffff, model_sum(odd, 0));
-	memset(ones, 0xff, sizeof(ones));
-	ATF_CHECK_EQ(0, model_sum(ones, sizeof(ones)));
-}
-
 /* Split `len' bytes into fragments of 0 to 40 bytes. */
 static int
 cut(uint8_t *buf, size_t len, struct iovec *iov, uint32_t *seed)
@@ -216,51 +189,6 @@ rx_sum(uint8_t *frame, size_t len, uint32_t rxcsum, bool strip, uint32_t *seed,
 
 #define	ALL_ON	(E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL |		\
 		E82545_RXCSUM_IPV6OFL)
-
-TEST(rx_status, "Valid and corrupted packets of each kind")
-{
-	uint8_t frame[PACKET_HDR_MAX + 64], payload[64];
-	struct packet p;
-	struct rx_sums rs;
-	uint32_t seed = 4;
-	unsigned int i;
-	size_t len;
-	uint8_t status;
-
-	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = i * 3;
-	for (i = 0; i < 64; i++) {
-		memset(&p, 0, sizeof(p));
-		p.v6 = i & 1;
-		p.udp = i & 2;
-		p.vlan = i & 4;
-		p.ipopts = (i & 8) != 0 ? 10 : 0;
-		p.tcpopts = (i & 16) != 0 ? 10 : 0;
-		p.payload = payload;
-		p.paylen = (i & 32) != 0 ? 63 : 0;
-		len = packet_build(&p, frame);
-		status = E82545_RXD_TCPCS | (p.v6 ? 0 : E82545_RXD_IPCS);
-
-		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
-		ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
-		ATF_CHECK_EQ_MSG(0, rs.errors, "case %u", i);
-
-		frame[len - 1] ^= 0x10;
-		rx_sum(frame, len, ALL_ON, false, &seed, &rs);
-		ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
-		ATF_CHECK_EQ_MSG(E82545_RXD_ERR_TCPE, rs.errors, "case %u", i);
-		frame[len - 1] ^= 0x10;
-
-		if (!p.v6) {
-			/* The time to live is in no other checksum. */
-			frame[packet_l3(&p) + 8]++;
-			rx_sum(frame, len, ALL_ON, false, &seed, &rs);
-			ATF_CHECK_EQ_MSG(status, rs.status, "case %u", i);
-			ATF_CHECK_EQ_MSG(E82545_RXD_ERR_IPE, rs.errors,
-			    "case %u", i);
-		}
-	}
-}
 
 TEST(rx_switches, "Each kind of check can be turned off, or does not apply")
 {

@@ -331,42 +331,6 @@ HOST_TEST(link, host_create(HOST_RAM), "STATUS.LU and LSC follow the cable, "
 	    host_rd(h, E82545_STATUS));
 }
 
-TEST(no_slu, "A driver that never writes CTRL, or only RST, sends and receives")
-{
-	uint8_t frame[60], buf[64];
-	struct host *h;
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 2; i++) {
-		h = host_create(HOST_RAM);
-		host_up(h, 64, 64, 2048);
-		/* host_up() sets SLU: begin again without it. */
-		if (i == 0)
-			e82545_reset(h->dev);
-		else
-			host_wr(h, E82545_CTRL, host_rd(h, E82545_CTRL) |
-			    E82545_CTRL_RST);
-		ATF_CHECK_EQ(0x241, host_rd(h, E82545_CTRL));
-		ATF_CHECK_EQ(0x283, host_rd(h, E82545_STATUS));
-		e82545_bus_master(h->dev, true);
-		host_wr(h, E82545_TDBAL, h->txring);
-		host_wr(h, E82545_TDLEN, 64 * 16);
-		host_wr(h, E82545_TCTL, E82545_TCTL_EN);
-		host_wr(h, E82545_RDBAL, h->rxring);
-		host_wr(h, E82545_RDLEN, 64 * 16);
-		host_wr(h, E82545_RDT, 63);
-		host_wr(h, E82545_RCTL, E82545_RCTL_EN | E82545_RCTL_SECRC);
-		host_inject(h, frame, sizeof(frame), 1);
-		host_tx_legacy(h, h->rxbuf + 2048, 60, E82545_TXD_EOP);
-		host_wr(h, E82545_TDT, 1);
-		host_run(h);
-		ATF_CHECK_EQ(60, host_rx_take(h, buf, sizeof(buf), NULL));
-		ATF_CHECK_EQ(1, host_sent(h));
-		host_destroy(h);
-	}
-}
-
 TEST(wakeups, "Register writes that ask the host to transmit and receive")
 {
 	uint8_t frame[64];

@@ -5,8 +5,7 @@
  */
 
 /*
- * Device reset and pause: which state they change, and that they and register
- * writes that move a ring wait for the batch in progress.
+ * Device reset and pause: which state they change, also under load.
  */
 
 #include <sys/param.h>
@@ -14,13 +13,11 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "e82545_guest.h"
 #include "e82545_impl.h"
 #include "e82545_regs.h"
 #include "test.h"
-#include "wait_until.h"
 
 /* Change every read-write register from its reset value. */
 static void
@@ -118,39 +115,6 @@ TEST(power, "Another guest finds neither what one wrote to the EEPROM nor "
 	host_up(h, 8, 8, 2048);
 	host_run(h);
 	ATF_CHECK_EQ(7, host_counter(h, E82545_C_RX_FRAME));
-	host_destroy(h);
-}
-
-TEST(pause, "A paused adapter does not access guest memory until it resumes")
-{
-	uint8_t frame[64];
-	struct host *h;
-	uint32_t n;
-
-	h = host_create(HOST_RAM);
-	host_up(h, 8, 8, 2048);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	e82545_pause(h->dev);
-	n = host_tx_frame(h, frame, sizeof(frame), 0);
-	host_tx_go(h);
-	host_inject(h, frame, sizeof(frame), 1);
-	host_run(h);
-	ATF_CHECK(!host_tx_done(h, n));
-	ATF_CHECK(!host_rx_done(h, 0));
-	ATF_CHECK_EQ(0, host_sent(h));
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	/* Registers can be read. */
-	ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
-
-	h->nkick = h->nready = 0;
-	e82545_resume(h->dev);
-	ATF_CHECK_EQ(1, h->nkick);
-	ATF_CHECK_EQ(1, h->nready);
-	host_run(h);
-	ATF_CHECK(host_tx_done(h, n));
-	ATF_CHECK(host_rx_done(h, 0));
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK_EQ(0, host_rx_pending(h));
 	host_destroy(h);
 }
 
@@ -253,258 +217,6 @@ TEST(bus_master, "With bus mastering off an adapter does not access guest "
 	check_sent(h, 0, frame, sizeof(frame));
 	check_taken(h, frame, sizeof(frame));
 	host_destroy(h);
-}
-
-/* Reset the adapter, with the bus off or on, and start its rings. */
-static void
-reset_and_start(struct host *h, bool bus)
-{
-	const uint32_t rctl = host_rd(h, E82545_RCTL);
-	const uint32_t tctl = host_rd(h, E82545_TCTL);
-
-	e82545_bus_master(h->dev, bus);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	host_wr(h, E82545_CTRL, E82545_CTRL_SLU);
-	host_wr(h, E82545_TDBAL, h->txring);
-	host_wr(h, E82545_TDLEN, h->ntxd * 16);
-	host_wr(h, E82545_TCTL, tctl);
-	host_wr(h, E82545_RDBAL, h->rxring);
-	host_wr(h, E82545_RDLEN, h->nrxd * 16);
-	host_wr(h, E82545_RCTL, rctl);
-	host_wr(h, E82545_IMS, E82545_ICR_ALL);
-	h->txtail = h->rxnext = 0;
-	memset(host_txd(h, 0), 0, h->ntxd * 16);
-}
-
-TEST(bus_off_tx, "A guest_tdt of before a reset with the bus off is old; the "
-    "guest must kick")
-{
-	struct host *h;
-	unsigned int kicked;
-
-	for (kicked = 0; kicked < 2; kicked++) {
-		h = guest_up(16, 16, 2048, 1000);
-		guest_post(h, 5);
-		if (!kicked)
-			ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-		reset_and_start(h, false);
-		host_sent_clear(h);
-		e82545_bus_master(h->dev, true);
-		host_run(h);
-		ATF_CHECK_EQ(0, host_sent(h));
-		ATF_CHECK_EQ(0, host_rd(h, E82545_TDH));
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		ATF_CHECK(guest_post(h, 3));
-		host_run(h);
-		ATF_CHECK_EQ(3, host_sent(h));
-		host_destroy(h);
-	}
-}
-
-TEST(bus_off_rx, "A guest_rdt of before a reset or start, with the bus off or "
-    "on, is old; RDT counts")
-{
-	struct host *h;
-	uint8_t frame[60];
-	unsigned int how, i;
-
-	for (how = 0; how < 12; how++) {
-		h = guest_up(16, 16, 2048, 1);
-		/* Posted, but not yet looked at. */
-		CSB_SET(h, guest_rdt, 12);
-		reset_and_start(h, how >= 6);
-		if (how % 2 == 0)
-			host_wr(h, E82545_RDH, 0);
-		host_wr(h, E82545_RDT, 5);
-		if (how / 2 % 3 == 1)
-			CSB_SET(h, guest_csb_on, 0);
-		if (how / 2 % 3 == 2) {
-			/* RDT again is the register's, too. */
-			host_wr(h, E82545_RDT, 6);
-			host_wr(h, E82545_RDT, 5);
-		}
-		e82545_bus_master(h->dev, true);
-		host_make_frame(frame, sizeof(frame), host_mac, 1);
-		for (i = 0; i < 20; i++)
-			host_inject(h, frame, sizeof(frame), 1);
-		host_run(h);
-		ATF_CHECK_EQ_MSG(15, host_rx_pending(h), "%u", how);
-		/* As soon as it changes, it counts. */
-		CSB_SET(h, guest_csb_on, 1);
-		CSB_SET(h, guest_rdt, 8);
-		host_wr(h, E82545_RDT, 8);
-		host_run(h);
-		ATF_CHECK_EQ_MSG(12, host_rx_pending(h), "%u", how);
-		host_destroy(h);
-	}
-}
-
-/*
- * What must not return while a batch is in progress: the guest or the host
- * reuses the memory then.  The batch stops in its middle until the thread that
- * calls one of these waits for its lock.
- */
-static bool in_batch;			/* atomic */
-
-static void
-stop_in_batch(struct e82545_lock *lock)
-{
-	if (!__atomic_exchange_n(&in_batch, true, __ATOMIC_SEQ_CST))
-		wait_until(lock_has_waiter(lock),
-		    "no thread waits for the batch");
-}
-
-static void
-stop_in_tx(struct host *h)
-{
-	stop_in_batch(&h->dev->tx_mtx);
-}
-
-static void
-stop_in_rx(struct host *h)
-{
-	stop_in_batch(&h->dev->rx_mtx);
-}
-
-static void
-transmit_off(struct host *h)
-{
-	host_wr(h, E82545_TCTL, 0);
-}
-
-static void
-move_txring(struct host *h)
-{
-	host_wr(h, E82545_TDBAL, 0);
-}
-
-static void
-receive_off(struct host *h)
-{
-	host_wr(h, E82545_RCTL, 0);
-}
-
-static void
-move_rxring(struct host *h)
-{
-	host_wr(h, E82545_RDLEN, 0);
-}
-
-static void
-pause_model(struct host *h)
-{
-	e82545_pause(h->dev);
-}
-
-static void
-bus_master_off(struct host *h)
-{
-	e82545_bus_master(h->dev, false);
-}
-
-TEST(wait_for_batch, "Reset, pause, bus mastering off, and writes that stop or "
-    "move a ring wait for the batch in progress")
-{
-	static void (*const how[2][6])(struct host *) = {
-		{ reset_by_ctrl, reset_by_pci, pause_model, bus_master_off,
-		  transmit_off, move_txring },
-		{ reset_by_ctrl, reset_by_pci, pause_model, bus_master_off,
-		  receive_off, move_rxring },
-	};
-	uint8_t frame[64];
-	struct host *h;
-	unsigned int i, rx;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (rx = 0; rx < 2; rx++)
-		for (i = 0; i < nitems(how[rx]); i++) {
-			h = host_create(HOST_RAM);
-			host_up(h, 8, 8, 2048);
-			in_batch = false;
-			if (rx)
-				h->rx_hook = stop_in_rx;
-			else
-				h->tx_hook = stop_in_tx;
-			host_start_threads(h);
-			if (rx) {
-				host_inject(h, frame, sizeof(frame), 1);
-			} else {
-				host_tx_frame(h, frame, sizeof(frame), 0);
-				host_tx_go(h);
-			}
-			wait_until(__atomic_load_n(&in_batch, __ATOMIC_SEQ_CST),
-			    "no batch: %s %u", rx ? "rx" : "tx", i);
-			how[rx][i](h);
-			/* The batch has ended. */
-			ATF_CHECK_MSG((rx ? host_rx_done(h, 0) :
-			    host_tx_done(h, 0)), "%s %u", rx ? "rx" : "tx", i);
-			host_stop_threads(h);
-			host_destroy(h);
-		}
-}
-
-/*
- * A guest that never stops sending: each batch adds the frame of the next one.
- * A thread that waits for the ring's lock must get it after the batch in
- * progress, which goes on until that thread waits.  The next batch cannot end
- * before that thread is done: if it began first, both would wait.
- */
-static struct {
-	bool		begin;		/* the next batch is the first */
-	bool		done;		/* the other thread had the lock */
-	unsigned int	batches;
-} flood;				/* atomic */
-
-static void
-send_one_more(struct host *h)
-{
-	const struct timespec pause = { 0, 100000 };
-
-	if (!__atomic_load_n(&flood.begin, __ATOMIC_ACQUIRE))
-		nanosleep(&pause, NULL);
-	else if (__atomic_fetch_add(&flood.batches, 1, __ATOMIC_RELAXED) == 0)
-		wait_until(lock_has_waiter(&h->dev->tx_mtx),
-		    "no thread waits for the batch");
-	else
-		wait_until(__atomic_load_n(&flood.done, __ATOMIC_ACQUIRE),
-		    "a second batch began before");
-	host_tx_go(h);
-	h->txtail = (h->txtail + 1) % h->ntxd;
-}
-
-TEST(flood, "Reset, pause and register writes wait for one batch only, though "
-    "the guest goes on sending")
-{
-	static void (*const how[])(struct host *) = {
-		reset_by_ctrl, reset_by_pci, pause_model, transmit_off,
-		move_txring
-	};
-	struct host *h;
-	unsigned int i, n;
-
-	for (i = 0; i < 2 * nitems(how); i++) {
-		h = host_create(HOST_RAM);
-		host_up(h, 8, 8, 2048);
-		h->tx_discard = true;
-		for (n = 0; n < 8; n++)
-			host_tx_legacy(h, h->rxbuf, 60, TXD_LAST);
-		h->txtail = 2;
-		flood.begin = flood.done = false;
-		flood.batches = 0;
-		h->tx_hook = send_one_more;
-		host_start_threads(h);
-		host_wr(h, E82545_TDT, 1);
-		wait_until(host_counter(h, E82545_C_TX_BATCH) >= 3,
-		    "%ju batches",
-		    (uintmax_t)host_counter(h, E82545_C_TX_BATCH));
-		__atomic_store_n(&flood.begin, true, __ATOMIC_RELEASE);
-		wait_until(__atomic_load_n(&flood.batches,
-		    __ATOMIC_RELAXED) != 0, "no batch");
-		how[i % nitems(how)](h);
-		__atomic_store_n(&flood.done, true, __ATOMIC_RELEASE);
-		host_stop_threads(h);
-		host_destroy(h);
-	}
 }
 
 /*

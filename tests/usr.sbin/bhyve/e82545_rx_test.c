@@ -16,36 +16,6 @@
 #include "e82545_check.h"
 #include "e82545_impl.h"
 
-HOST_TEST(simple, rx_up(64, 2048), "One frame: contents, descriptor, "
-    "interrupt, statistics")
-{
-	struct e82545_rxd last;
-	uint8_t frame[100];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	last = check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
-	ATF_CHECK_EQ(0, last.errors);
-	ATF_CHECK_EQ(0, last.special);
-	ATF_CHECK_EQ(packet_sum(frame, sizeof(frame)), last.csum);
-	ATF_CHECK_EQ(h->rxbuf, last.addr);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_RDH));
-	ATF_CHECK(host_line(h));
-	ATF_CHECK((host_rd(h, E82545_ICR) & E82545_ICR_RXT0) != 0);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_GPRC));
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TPR));
-	ATF_CHECK_EQ(104, host_rd(h, E82545_GORCL));
-	ATF_CHECK_EQ(104, host_rd(h, E82545_TORL));
-	ATF_CHECK_EQ(1, host_rd(h, E82545_PRC127));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_MPC));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_RNBC));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_FRAME));
-	ATF_CHECK_EQ(100, host_counter(h, E82545_C_RX_BYTE));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BATCH));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_RING));
-}
-
 TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
     "descriptors")
 {
@@ -90,32 +60,6 @@ TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
 		host_destroy(h);
 	}
 #undef NLENS
-}
-
-HOST_TEST(tiny, rx_up(64, 256), "Frames shorter than a header do no harm")
-{
-	uint8_t frame[60];
-	size_t len;
-
-	host_set(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_MPE);
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	host_wr(h, E82545_VET, 0);
-	for (len = 1; len < 14; len++) {
-		memset(frame, 0, sizeof(frame));
-		memset(frame, len, len);
-		rx_receive(h, frame, len);
-		check_taken(h, frame, sizeof(frame));
-	}
-	/*
-	 * Missing bytes of an address are zeros, not those of earlier frames.
-	 */
-	host_clear(h, E82545_RCTL, E82545_RCTL_UPE | E82545_RCTL_MPE);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_inject(h, frame, sizeof(frame), 1);
-	host_inject(h, frame, 5, 1);
-	host_run(h);
-	check_taken(h, frame, sizeof(frame));
-	check_none(h);
 }
 
 HOST_TEST(batch, rx_up(1024, 256), "A batch is 256 frames, one sync and one "
@@ -323,40 +267,6 @@ TEST(null_batch, "A batch passes over 1024 descriptors without buffers, or "
 		ATF_CHECK_EQ(1023 + 300 * buffers, host_rd(h, E82545_RDH));
 		host_destroy(h);
 	}
-}
-
-HOST_TEST(null_all, rx_up(64, 256), "While no posted descriptor has a buffer, "
-    "none is written back, and frames wait for one that has")
-{
-	uint64_t addr[8];
-	uint8_t frame[100];
-	unsigned int i;
-
-	for (i = 0; i < 8; i++) {
-		addr[i] = host_rxd(h, i)->addr;
-		host_rxd(h, i)->addr = 0;
-	}
-	host_wr(h, E82545_RDT, 4);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_inject(h, frame, sizeof(frame), 2);
-	host_inject(h, frame, sizeof(frame), 2);
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	/* More of the same. */
-	host_wr(h, E82545_RDT, 6);
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_RDH));
-	for (i = 0; i < 6; i++)
-		ATF_CHECK_EQ_MSG(0, host_rxd(h, i)->status, "%u", i);
-	host_rxd(h, 6)->addr = addr[6];
-	host_rxd(h, 7)->addr = addr[7];
-	host_wr(h, E82545_RDT, 8);
-	host_run(h);
-	ATF_CHECK_EQ(8, host_rd(h, E82545_RDH));
-	for (i = 0; i < 8; i++)
-		ATF_CHECK_EQ_MSG(i < 6 ? E82545_RXD_DD : RXD_DONE,
-		    host_rxd(h, i)->status & RXD_DONE, "%u", i);
-	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, le64toh(addr[7]),
-	    sizeof(frame)), sizeof(frame)));
 }
 
 TEST(null_restart, "A frame that waited for more than all of the descriptors "

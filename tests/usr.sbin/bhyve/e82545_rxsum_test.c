@@ -15,60 +15,6 @@
 
 #include "e82545_check.h"
 
-HOST_TEST(strip, rx_up(64, 512), "Tags are stripped with CTRL.VME, however the "
-    "frame is fragmented")
-{
-	struct e82545_rxd last;
-	uint8_t frame[1514], want[1514];
-	size_t len;
-	int n;
-
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	for (n = 1; n <= FRAME_MAXIOV; n++) {
-		len = n % 2 == 0 ? sizeof(frame) : (size_t)64 + n;
-		host_make_frame(frame, len, host_mac, n);
-		be16enc(frame + 12, 0x8100);
-		be16enc(frame + 14, 0x3000 + n);
-		memcpy(want, frame, 12);
-		memcpy(want + 12, frame + 16, len - 16);
-		host_inject(h, frame, len, n);
-		host_run(h);
-		last = check_taken(h, want, len - 4);
-		ATF_CHECK((last.status & E82545_RXD_VP) != 0);
-		ATF_CHECK_EQ(0x3000 + n, last.special);
-		ATF_CHECK_EQ(packet_sum(want, len - 4), last.csum);
-		host_rx_post(h);
-	}
-	/* A short frame is padded before its tag is stripped. */
-	memset(want + 40, 0, 20);
-	host_make_frame(frame, 44, host_mac, 9);
-	be16enc(frame + 12, 0x8100);
-	be16enc(frame + 14, 7);
-	memcpy(want + 12, frame + 16, 28);
-	rx_receive(h, frame, 44);
-	last = check_taken(h, want, 56);
-	ATF_CHECK_EQ(7, last.special);
-	/* A frame that ends within the tag has none. */
-	rx_receive(h, frame, 17);
-	memcpy(want, frame, 17);
-	memset(want + 17, 0, 43);
-	last = check_taken(h, want, 60);
-	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
-	/* Another type than VET, or VME off. */
-	host_wr(h, E82545_VET, 0x9100);
-	host_make_frame(frame, 100, host_mac, 9);
-	be16enc(frame + 12, 0x8100);
-	rx_receive(h, frame, 100);
-	last = check_taken(h, frame, 100);
-	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
-	host_wr(h, E82545_VET, 0x8100);
-	host_clear(h, E82545_CTRL, E82545_CTRL_VME);
-	rx_receive(h, frame, 100);
-	last = check_taken(h, frame, 100);
-	ATF_CHECK_EQ(0, last.status & E82545_RXD_VP);
-	ATF_CHECK_EQ(0, last.special);
-}
-
 HOST_TEST(checksum, rx_up(64, 256), "IPCS, TCPCS, IPE, TCPE of valid and "
     "corrupted packets")
 {

@@ -61,27 +61,6 @@ scatter(struct host *h, unsigned int access)
 	permitted = access;
 }
 
-HOST_TEST(transmit_bad, tx_up(64), "A packet that is not all in memory, or "
-    "that may not be read, is dropped")
-{
-	uint8_t frame[9000];
-	unsigned int i;
-
-	scatter(h, E82545_MAP_READ);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	for (i = 0; i < 4; i++) {
-		permitted = i == 3 ? E82545_MAP_WRITE : E82545_MAP_READ;
-		hole = i == 3 ? 0 : area + i * PAGE;
-		host_tx_legacy(h, area + 100, sizeof(frame), TXD_LAST);
-		tx_go(h);
-		ATF_CHECK_EQ(0, host_sent(h));
-		ATF_CHECK_EQ(i + 1, host_counter(h, E82545_C_TX_BAD_ADDR));
-	}
-	hole = 0;
-	permitted = E82545_MAP_READ;
-	check_tx_alive(h);
-}
-
 /* Have the buffers of the ring in the area, `off' bytes into pages. */
 static void
 scatter_buffers(struct host *h, size_t off)
@@ -130,29 +109,6 @@ TEST(receive, "A frame is received into such buffers")
 		}
 		ATF_CHECK(j >= 3);
 		ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_BAD_ADDR));
-		host_destroy(h);
-	}
-}
-
-TEST(receive_bad, "A buffer that is not all in memory, or that may not be "
-    "written, is not written")
-{
-	static uint8_t before[AREA];
-	struct host *h;
-	uint8_t frame[9000];
-	unsigned int i;
-
-	for (i = 0; i < 4; i++) {
-		h = rx_up(8, 16384);
-		host_set(h, E82545_RCTL, E82545_RCTL_LPE);
-		scatter(h, i == 3 ? E82545_MAP_READ : E82545_MAP_WRITE);
-		hole = i == 3 ? 0 : area + i * PAGE;
-		scatter_buffers(h, 100);
-		memcpy(before, host_mem(h, area, AREA), AREA);
-		host_make_frame(frame, sizeof(frame), host_mac, 1);
-		rx_receive(h, frame, sizeof(frame));
-		ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
-		ATF_CHECK_EQ(0, memcmp(before, host_mem(h, area, AREA), AREA));
 		host_destroy(h);
 	}
 }

@@ -603,33 +603,6 @@ TEST(same, "An adapter restored in any state behaves like the one that was "
 	}
 }
 
-TEST(again, "A restore replaces all state of the model")
-{
-	const struct scenario *s, *t;
-	struct host *a, *b;
-	uint8_t *buf;
-	size_t size;
-
-	for (s = scenarios; s < scenarios + nitems(scenarios); s++)
-		for (t = scenarios; t < scenarios + nitems(scenarios); t++) {
-			if (s->csb != t->csb)
-				continue;
-			a = begin(s);
-			b = begin(t);
-			e82545_pause(a->dev);
-			buf = save(a, &size);
-			e82545_pause(b->dev);
-			ATF_REQUIRE_EQ(0, e82545_snapshot_restore(b->dev, buf,
-			    size));
-			ATF_CHECK_EQ(host_line(a), host_line(b));
-			ATF_CHECK_EQ(0, b->timer_ns);
-			free(buf);
-			check_same_state(a, b);
-			host_destroy(a);
-			host_destroy(b);
-		}
-}
-
 static void
 check_refused(struct host *h, int error, const void *buf, size_t size,
     const void *before, size_t nbefore)

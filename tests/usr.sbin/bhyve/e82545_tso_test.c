@@ -223,43 +223,6 @@ HOST_TEST(csb_batches, guest_up(64, 8, 2048, 0), "An interrupt that the CSB "
 	check_csb_batches(h);
 }
 
-HOST_TEST(reset, tx_up(64), "A reset between the batches of a packet drops the "
-    "rest")
-{
-	struct packet p = { .payload = bulk, .paylen = 30000 };
-
-	packet_fill(bulk, sizeof(bulk), 8);
-	queue(h, &p, 60, 54, 40000);
-	host_tx_go(h);
-	ATF_CHECK(e82545_tx(h->dev));
-	e82545_reset(h->dev);
-	ATF_CHECK(!e82545_tx(h->dev));
-	host_up(h, 64, 64, 2048);
-	host_sent_clear(h);
-	p.paylen = 3000;
-	queue(h, &p, 60, 54, 40000);
-	tx_go(h);
-	check_tso(h, &p, 60);
-}
-
-HOST_TEST(changed, tx_up(64), "A guest shrinks a packet between its batches")
-{
-	struct packet p = { .payload = bulk, .paylen = 30000 };
-	uint32_t n;
-
-	packet_fill(bulk, sizeof(bulk), 8);
-	n = queue(h, &p, 60, 54, 40000);
-	host_tx_go(h);
-	ATF_CHECK(e82545_tx(h->dev));
-	host_txd(h, n)->lower -= 29990;
-	host_run(h);
-	/* What it is now ends it. */
-	ATF_CHECK_EQ(257, host_sent(h));
-	ATF_CHECK_EQ(64, host_sent_frame(h, 256)->len);
-	ATF_CHECK(host_tx_done(h, n));
-	check_tx_alive(h);
-}
-
 HOST_TEST(bad_header, tx_up(64), "A packet whose header is not what the TSO "
     "context says is dropped and counted")
 {
@@ -310,55 +273,6 @@ HOST_TEST(single, tx_up(64), "A packet of one segment gets the IP header's "
 	be16enc(frame + 24, 0xabcd);
 	tx_go(h);
 	check_sent(h, 1, frame, 134);
-}
-
-HOST_TEST(bad, tx_up(64), "A packet with an invalid TSO context is dropped and "
-    "counted")
-{
-	static const struct {
-		uint16_t	mss;
-		uint8_t		hdrlen, ipcss, tucss;
-		size_t		len;
-		enum e82545_counter count;
-	} t[] = {
-		{ 0, 54, 14, 34, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 0, 14, 34, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 53, 14, 34, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 54, 35, 34, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 54, 14, 35, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 54, 255, 255, 1000, E82545_C_TX_BAD_CTX },
-		{ 500, 255, 14, 34, 254, E82545_C_TX_BAD_CTX },
-		{ 500, 54, 14, 34, 53, E82545_C_TX_BAD_CTX },
-		{ E82545_FRAME_MAX - 53, 54, 14, 34, 40000,
-		    E82545_C_TX_BAD_LEN },
-		{ 65535, 54, 14, 34, 65535, E82545_C_TX_BAD_LEN },
-	};
-	union e82545_txd txd;
-	unsigned int i;
-	uint64_t gpa;
-	uint64_t before;
-
-	gpa = host_alloc(h, 65536, 16);
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		memset(&txd, 0, sizeof(txd));
-		txd.context.ipcss = t[i].ipcss;
-		txd.context.tucss = t[i].tucss;
-		txd.context.tucso = t[i].tucss + 16;
-		txd.context.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP |
-		    E82545_TXD_TUCMD_IP | E82545_TXD_TUCMD_TSE |
-		    (t[i].len - 54);
-		txd.context.hdrlen = t[i].hdrlen;
-		txd.context.mss = t[i].mss;
-		before = host_counter(h, t[i].count);
-		host_tx_desc(h, &txd);
-		tx_desc(h, gpa, TXD_DATA | TXD_LAST | E82545_TXD_TSE |
-		    t[i].len, 0);
-		tx_go(h);
-		ATF_CHECK_EQ_MSG(before + 1, host_counter(h, t[i].count),
-		    "case %u", i);
-		ATF_CHECK_EQ_MSG(0, host_sent(h), "case %u", i);
-	}
-	check_tx_alive(h);
 }
 
 HOST_TEST(vlan_lengths, tx_up(64), "The largest segment is as long with a tag "

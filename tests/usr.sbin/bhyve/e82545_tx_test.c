@@ -212,43 +212,6 @@ HOST_TEST(batch_descs, tx_up(2048), "A batch is 1024 descriptors, with or "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BATCH));
 }
 
-HOST_TEST(wrap, tx_up(8), "The ring wraps, and may have 65536 descriptors")
-{
-	uint8_t frame[64];
-	unsigned int i;
-	uint64_t ring, gpa;
-	union e82545_txd *txd;
-
-	for (i = 0; i < 50; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-		if (i % 7 == 6)
-			tx_go(h);
-	}
-	tx_go(h);
-	ATF_CHECK_EQ(50, host_sent(h));
-	for (i = 0; i < 50; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_sent(h, i, frame, sizeof(frame));
-	}
-	/* TDLEN's field ends below 1 MB: 65528. */
-	host_sent_clear(h);
-	ring = host_alloc(h, 1 << 20, 4096);
-	host_wr(h, E82545_TDBAL, ring);
-	host_wr(h, E82545_TDLEN, 0xfff80);
-	host_wr(h, E82545_TDH, 65526);
-	gpa = tx_put(h, frame, sizeof(frame));
-	for (i = 0; i < 4; i++) {
-		txd = host_mem(h, ring + (65526 + i) % 65528 * 16, 16);
-		txd->addr = gpa;
-		txd->lower = TXD_LAST | sizeof(frame);
-	}
-	host_wr(h, E82545_TDT, 2);
-	host_run(h);
-	ATF_CHECK_EQ(4, host_sent(h));
-	ATF_CHECK_EQ(2, host_rd(h, E82545_TDH));
-}
-
 HOST_TEST(tagged_fragments, tx_up(512), "A tag is put in front of 64 "
     "fragments, and not of 65")
 {
@@ -274,30 +237,6 @@ HOST_TEST(tagged_fragments, tx_up(512), "A tag is put in front of 64 "
 	check_sent(h, 0, want, 12 * FRAME_MAXIOV + 4);
 	ATF_CHECK_EQ(FRAME_MAXIOV, host_sent_frame(h, 0)->nfrags);
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_TX_BAD_LEN));
-}
-
-HOST_TEST(padding, tx_up(64), "TCTL.PSP pads to 60 bytes; without it frames "
-    "are sent unpadded")
-{
-	uint8_t frame[64], padded[64];
-	size_t len;
-
-	for (len = 14; len <= 61; len++) {
-		host_make_frame(frame, len, host_mac, len);
-		memset(padded, 0, sizeof(padded));
-		memcpy(padded, frame, len);
-		host_tx_frame(h, frame, len, 0);
-		tx_go(h);
-		check_sent(h, 0, padded, MAX(len, 60));
-		ATF_CHECK_EQ(1, host_sent_frame(h, 0)->nfrags);
-		host_sent_clear(h);
-		host_clear(h, E82545_TCTL, E82545_TCTL_PSP);
-		host_tx_frame(h, frame, len, 0);
-		tx_go(h);
-		check_sent(h, 0, frame, len);
-		host_sent_clear(h);
-		host_set(h, E82545_TCTL, E82545_TCTL_PSP);
-	}
 }
 
 /* As the standard says it, bit by bit. */
@@ -442,54 +381,6 @@ TEST(tail_at_end, "TDT equal to the number of descriptors: all up to the end "
 			check_tx_alive(h);
 			host_destroy(h);
 		}
-}
-
-HOST_TEST(tail_at_end_open, tx_up(64), "A packet without its end there waits "
-    "for it")
-{
-	uint8_t frame[60];
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	host_wr(h, E82545_TDH, 63);
-	h->txtail = 63;
-	host_tx_legacy(h, tx_put(h, frame, 30), 30, 0);
-	host_wr(h, E82545_TDT, 64);
-	host_run(h);
-	ATF_CHECK_EQ(63, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(0, host_sent(h));
-	host_tx_legacy(h, tx_put(h, frame + 30, 30), 30, TXD_LAST);
-	tx_go(h);
-	check_sent(h, 0, frame, sizeof(frame));
-}
-
-HOST_TEST(lengths, tx_up(64), "The shortest and the longest frame, and a "
-    "longer one")
-{
-	static const struct {
-		size_t	len;
-		bool	ok;
-	} t[] = {
-		{ 1, false }, { 13, false }, { 14, true }, { 1514, true },
-		{ E82545_FRAME_MAX, true }, { E82545_FRAME_MAX + 1, false },
-		{ 65535, false },
-	};
-	static uint8_t frame[65535];
-	unsigned int bad, i;
-
-	bad = 0;
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		host_make_frame(frame, MAX(t[i].len, 14), host_mac, i);
-		host_tx_frame(h, frame, t[i].len, 0);
-		tx_go(h);
-		ATF_CHECK_EQ_MSG(t[i].ok, host_sent(h), "length %zu",
-		    t[i].len);
-		bad += !t[i].ok;
-		ATF_CHECK_EQ(bad, host_counter(h, E82545_C_TX_BAD_LEN));
-		if (t[i].ok && t[i].len >= 60)
-			check_sent(h, 0, frame, t[i].len);
-		host_sent_clear(h);
-	}
-	check_tx_alive(h);
 }
 
 HOST_TEST(partial_reset, tx_up(16), "After a reset the rest of a frame is not "

@@ -465,25 +465,4 @@ HOST_TEST(mtu, offload_up(64, 2048), "mtu= is for segments, not for the packet "
 	    FRAME_PORT_C_RX_OVERMTU));
 }
 
-HOST_TEST(bad_address, offload_up(64, 2048), "A buffer outside memory loses "
-    "its segment alone")
-{
-	struct packet p = { .payload = bulk, .paylen = 3000 };
-	uint64_t addr;
-
-	packet_fill(bulk, sizeof(bulk), 14);
-	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
-	addr = host_rxd(h, 1)->addr;
-	host_rxd(h, 1)->addr = htole64(HOST_RAM);
-	inject(h, &p, 1000, 3);
-	host_run(h);
-	check_segment(h, &p, 0, 1000, false);
-	ATF_CHECK_EQ(E82545_RXD_ERR_RXE, host_rxd(h, 1)->errors &
-	    E82545_RXD_ERR_RXE);
-	host_rxd(h, 1)->addr = addr;
-	host_rx_take(h, whole, sizeof(whole), NULL);
-	check_segment(h, &p, 2000, 1000, false);
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_BAD_ADDR));
-}
-
 TEST_PROGRAM

@@ -158,42 +158,6 @@ HOST_TEST(icr, host_create_82574(HOST_RAM), "Without MSI-X: what reading ICR "
 	ATF_CHECK_EQ(0, h->nmessages[0]);
 }
 
-HOST_TEST(vectors, msix_up(), "Each queue, and all else, has its vector; a "
-    "message clears and masks what EIAC has")
-{
-	receive_one(h);
-	check_messages(h, 1, 0, 0);
-	ATF_CHECK_EQ(TXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
-	/* More come before the driver is ready: no message. */
-	receive_one(h);
-	receive_one(h);
-	check_messages(h, 0, 0, 0);
-	/* It is now, and there was one: a message. */
-	host_wr(h, E82545_IMS, RXQ0);
-	check_messages(h, 1, 0, 0);
-	host_wr(h, E82545_IMS, RXQ0);
-	check_messages(h, 0, 0, 0);
-	send_one(h);
-	check_messages(h, 0, 1, 0);
-	ATF_CHECK_EQ(RXQ0 | OTHER_MASK, host_rd(h, E82545_IMS));
-	host_wr(h, E82545_IMS, TXQ0);
-	/* The link: it is not cleared, so there is no other message. */
-	e82545_link(h->dev, false);
-	check_messages(h, 0, 0, 1);
-	e82545_link(h->dev, true);
-	check_messages(h, 0, 0, 0);
-	ATF_CHECK_EQ(ASSERTED | OTHER | LSC, host_rd(h, E82545_ICR) &
-	    (ASSERTED | OTHER | LSC | RXQ0 | TXQ0));
-	e82545_link(h->dev, false);
-	check_messages(h, 0, 0, 1);
-	/* A cause that the driver sets, as Linux does for what is left. */
-	host_wr(h, E82545_ICS, TXQ0 | RXQ0);
-	check_messages(h, 1, 1, 0);
-	/* The line is another matter. */
-	ATF_CHECK_EQ(0, h->nedges);
-	ATF_CHECK_EQ(7, host_counter(h, E82545_C_INTR_SENT));
-}
-
 /* These vectors, or none, were withdrawn since the last time. */
 static void
 withdrawn(struct host *h, uint32_t vectors)

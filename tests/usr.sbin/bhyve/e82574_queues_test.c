@@ -264,24 +264,6 @@ HOST_TEST(cut, two_up(64), "Segments of a frame go where its hash says, each "
 	}
 }
 
-TEST(saved, "A snapshot has the second ring: the adapter goes on with it")
-{
-	struct host *h, *to;
-	uint8_t frame[100];
-	size_t len;
-
-	h = two_up(64);
-	len = two_frame_for(1, frame);
-	rx_receive(h, frame, len);
-	to = host_copy_82574(h, false);
-	rx_receive(to, frame, len);
-	ATF_CHECK_EQ(2, host_rd(to, RDH1));
-	ATF_CHECK_EQ(0x101, two_desc(to, 1, 1).mrq);
-	ATF_CHECK_EQ(0, memcmp(frame, host_mem(to, two_buf1 + 2048, len), len));
-	host_destroy(h);
-	host_destroy(to);
-}
-
 TEST(recovered, "After a crash each queue, in both directions, is announced: "
     "its packets may have been")
 {

@@ -57,22 +57,6 @@ ext_buf(struct host *h, uint32_t n)
 	return (host_mem(h, h->rxbuf + n * h->rxbufsize, h->rxbufsize));
 }
 
-TEST(legacy, "Without RFCTL.EXTEN descriptors are those of the 82545EM")
-{
-	struct e82545_rxd last;
-	struct host *h;
-	uint8_t frame[100];
-
-	h = host_create_82574(HOST_RAM);
-	host_up(h, 64, 64, 2048);
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	rx_receive(h, frame, sizeof(frame));
-	last = check_taken(h, frame, sizeof(frame));
-	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
-	ATF_CHECK_EQ(h->rxbuf, last.addr);
-	host_destroy(h);
-}
-
 TEST(extended, "Length, status, checksum and tag have other places")
 {
 	const uint8_t payload[32] = { 1, 2, 3 };

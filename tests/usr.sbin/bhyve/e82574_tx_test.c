@@ -12,7 +12,6 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <string.h>
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
@@ -21,9 +20,6 @@
 #define	ENABLE		0x400
 #define	TDH1		0x3910
 #define	TDT1		0x3918
-#define	TXQ0		0x00400000
-#define	TXQ1		0x00800000
-
 /* Queue 1. */
 static uint64_t ring1;
 static uint32_t n1, tail1;
@@ -96,18 +92,6 @@ go1(struct host *h)
 	host_wr(h, TDT1, tail1);
 }
 
-/* Whether descriptor `i' of queue 1 is done. */
-static bool
-done1(struct host *h, uint32_t i)
-{
-	bool done;
-
-	swap(h);
-	done = host_tx_done(h, i);
-	swap(h);
-	return (done);
-}
-
 static void
 check_seed(struct host *h, unsigned int n, size_t len, unsigned int seed)
 {
@@ -115,38 +99,6 @@ check_seed(struct host *h, unsigned int n, size_t len, unsigned int seed)
 
 	host_make_frame(frame, len, host_mac, seed);
 	check_sent(h, n, frame, len);
-}
-
-HOST_TEST(both, two_up(64), "Both queues send, each with its own head, tail "
-    "and descriptors, and are counted together")
-{
-	const uint64_t kicks = host_counter(h, E82545_C_TX_KICK);
-	unsigned int i;
-
-	for (i = 0; i < 10; i++) {
-		frame0(h, 60 + i, i, 0);
-		frame1(h, 100 + i, 100 + i, 0);
-	}
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(10, host_sent(h));
-	ATF_CHECK_EQ(10, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(0, host_rd(h, TDH1));
-	ATF_CHECK(!done1(h, 0));
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(20, host_sent(h));
-	ATF_CHECK_EQ(10, host_rd(h, TDH1));
-	for (i = 0; i < 10; i++) {
-		check_seed(h, i, 60 + i, i);
-		check_seed(h, 10 + i, 100 + i, 100 + i);
-		ATF_CHECK(host_tx_done(h, i));
-		ATF_CHECK(done1(h, i));
-	}
-	ATF_CHECK_EQ(20, host_rd(h, 0x4080));	/* GPTC */
-	ATF_CHECK_EQ(20, host_counter(h, E82545_C_TX_FRAME));
-	ATF_CHECK_EQ(2, host_counter(h, E82545_C_TX_BATCH));
-	ATF_CHECK_EQ(kicks + 2, host_counter(h, E82545_C_TX_KICK));
 }
 
 HOST_TEST(turns, two_up(1024), "A queue that is full does not keep the other "
@@ -185,48 +137,6 @@ HOST_TEST(turns, two_up(1024), "A queue that is full does not keep the other "
 	ATF_CHECK_EQ(600, seen[1]);
 }
 
-HOST_TEST(tso, two_up(64), "A packet with TSO that takes several batches in "
-    "one queue, and frames in the other between")
-{
-	static uint8_t payload[60000];
-	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	static uint8_t frame[sizeof(payload) + 100];
-	unsigned int i, other = 0, seg = 0;
-	size_t len;
-
-	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = i * 7;
-	len = packet_build_tso(&p, frame);
-	swap(h);
-	tx_context(h, &p, 100, 0);
-	tx_data(h, frame, len, len, len, TXD_LAST | E82545_TXD_TSE,
-	    tx_popts(&p), 0);
-	swap(h);
-	for (i = 0; i < 5; i++)
-		frame0(h, 500, i, 0);
-	go1(h);
-	/* The first batch is of queue 1's: queue 0 has none yet. */
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(605, host_sent(h));
-	for (i = 0; i < 605; i++) {
-		len = host_sent_frame(h, i)->len;
-		if (len == 500) {
-			check_seed(h, i, 500, other++);
-			ATF_CHECK(i >= E82545_TX_FRAMES &&
-			    i < 2 * E82545_TX_FRAMES);
-			continue;
-		}
-		ATF_CHECK_EQ(0, memcmp(host_sent_frame(h, i)->data + 54,
-		    payload + 100 * seg++, 100));
-	}
-	ATF_CHECK_EQ(5, other);
-	ATF_CHECK_EQ(600, seg);
-	ATF_CHECK_EQ(1, host_rd(h, 0x40f8));	/* TSCTC */
-	ATF_CHECK_EQ(2, host_rd(h, TDH1));
-}
-
 HOST_TEST(tarc, two_up(64), "TARC enables each queue, and no other")
 {
 	unsigned int q;
@@ -261,64 +171,6 @@ HOST_TEST(tarc, two_up(64), "TARC enables each queue, and no other")
 	host_run(h);
 	ATF_CHECK_EQ(0, host_sent(h));
 	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-}
-
-HOST_TEST(causes, two_up(64), "With MSI-X each queue has its cause, also when "
-    "TIDV delays it; without they share TXDW")
-{
-	/* TXDW, TXQE and TXD_LOW. */
-	frame1(h, 60, 1, 0);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(0x00008003, host_rd(h, E82545_ICR));
-	e82545_msix(h->dev, true);
-	host_wr(h, 0xe4, 0x000aba98);	/* each its own vector */
-	host_wr(h, 0xdc, TXQ0 | TXQ1);
-	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
-	frame1(h, 60, 1, 0);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(0, h->nmessages[2]);
-	ATF_CHECK_EQ(1, h->nmessages[3]);
-	ATF_CHECK_EQ(TXQ0, host_rd(h, E82545_IMS));
-	ATF_CHECK_EQ(0x00008003, host_rd(h, E82545_ICS));
-	frame0(h, 60, 1, 0);
-	host_tx_go(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, h->nmessages[2]);
-	ATF_CHECK_EQ(1, h->nmessages[3]);
-	/* TIDV delays neither. */
-	host_wr(h, E82545_TIDV, 10);
-	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
-	frame1(h, 60, 1, E82545_TXD_IDE);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(1, h->nmessages[2]);
-	ATF_CHECK_EQ(2, h->nmessages[3]);
-	/* Two queues of a vector: EIAC clears both causes. */
-	host_wr(h, 0xe4, 0x00000bb0 << 4);
-	host_wr(h, E82545_TIDV, 0);
-	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
-	frame1(h, 60, 1, 0);
-	go1(h);
-	host_run(h);
-	ATF_CHECK_EQ(3, h->nmessages[3]);
-	ATF_CHECK_EQ(TXQ0, host_rd(h, E82545_IMS));
-	/*
-	 * A mode that changes while a packet waits forgets none: both queues
-	 * are announced.
-	 */
-	e82545_msix(h->dev, false);
-	host_wr(h, E82545_TIDV, 10);
-	frame1(h, 60, 1, E82545_TXD_IDE);
-	go1(h);
-	host_run(h);
-	e82545_msix(h->dev, true);
-	host_wr(h, 0xe4, 0x000aba98);
-	host_wr(h, E82545_IMS, TXQ0 | TXQ1);
-	host_advance(h, 10 * 1024);
-	ATF_CHECK_EQ(2, h->nmessages[2]);
-	ATF_CHECK_EQ(4, h->nmessages[3]);
 }
 
 HOST_TEST(low, two_up(64), "TXD_LOW is by TXDCTL of the queue")
@@ -393,38 +245,6 @@ HOST_TEST(hostile, two_up(64), "A queue that is nowhere, too short, or whose "
 	host_run(h);
 	ATF_CHECK_EQ(63, host_sent(h));
 	check_tx_alive(h);
-}
-
-TEST(saved, "A snapshot has both queues: what is sent of a packet with TSO, "
-    "and the contexts")
-{
-	static uint8_t payload[40000];
-	static uint8_t frame[sizeof(payload) + 100];
-	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	struct host *h, *to;
-	unsigned int i;
-	size_t len;
-
-	for (i = 0; i < sizeof(payload); i++)
-		payload[i] = i * 7;
-	h = two_up(64);
-	len = packet_build_tso(&p, frame);
-	swap(h);
-	tx_context(h, &p, 100, 0);
-	tx_data(h, frame, len, len, len, TXD_LAST | E82545_TXD_TSE,
-	    tx_popts(&p), 0);
-	swap(h);
-	go1(h);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	to = host_copy_82574(h, false);
-	host_run(to);
-	ATF_CHECK_EQ(400 - E82545_TX_FRAMES, host_sent(to));
-	for (i = 0; i < host_sent(to); i++)
-		ATF_CHECK_EQ(0, memcmp(host_sent_frame(to, i)->data + 54,
-		    payload + 100 * (E82545_TX_FRAMES + i), 100));
-	ATF_CHECK_EQ(2, host_rd(to, TDH1));
-	host_destroy(h);
-	host_destroy(to);
 }
 
 TEST_PROGRAM

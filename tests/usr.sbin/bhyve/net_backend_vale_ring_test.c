@@ -37,60 +37,6 @@ send_flush(net_backend_t *be, const struct iovec *iov, int niov)
 	return (count_iov(iov, niov));
 }
 
-TEST(in_place, "A frame of one fragment takes one slot with a pointer to it, "
-    "and one sync")
-{
-	char frame[1514];
-	struct iovec iov = { frame, sizeof(frame) };
-	net_backend_t *be;
-
-	fill(frame, sizeof(frame));
-	be = backend();
-	ATF_CHECK_EQ(1514, send_flush(be, &iov, 1));
-	ATF_CHECK_EQ(1, port.txsyncs);
-	ATF_REQUIRE_EQ(1, port.nsent);
-	ATF_CHECK_EQ((uintptr_t)frame, port.sent[0].ptr);
-	ATF_CHECK_EQ(1514, port.sent[0].len);
-	ATF_CHECK_EQ(NS_INDIRECT, port.sent[0].flags);
-	netbe_cleanup(be);
-}
-
-TEST(pieces, "Long fragments are split to fit buffers at any alignment; empty "
-    "ones take no slot")
-{
-	static _Alignas(64) char frame[64 + 16110];
-	struct iovec iov[4];
-	net_backend_t *be;
-	unsigned int first;
-	size_t off;
-
-	fill(frame, sizeof(frame));
-	port.common.single_slot = true;
-	be = backend();
-	for (off = 0; off <= 64; off++) {
-		first = port.nsent;
-		iov[0].iov_base = frame + off;
-		iov[0].iov_len = 16110;
-		ATF_CHECK_EQ(16110, send_flush(be, iov, 1));
-		check_frame(first, frame + off, 16110);
-		/* 7 full buffers, and some bytes at either end. */
-		ATF_CHECK(port.nsent - first <= 9);
-
-		first = port.nsent;
-		iov[0].iov_len = 20;
-		iov[1].iov_base = NULL;
-		iov[1].iov_len = 0;
-		iov[2].iov_base = frame + off + 20;
-		iov[2].iov_len = 2048;
-		iov[3].iov_base = NULL;
-		iov[3].iov_len = 0;
-		ATF_CHECK_EQ(2068, send_flush(be, iov, 4));
-		check_frame(first, frame + off, 2068);
-		ATF_CHECK(port.nsent - first <= 3);
-	}
-	netbe_cleanup(be);
-}
-
 TEST(long_slots, "A fragment takes one slot if the switch reads so many bytes "
     "elsewhere")
 {
@@ -369,44 +315,6 @@ TEST(small_buffers, "Buffers that are too small are refused, the smallest "
 	netbe_cleanup(be);
 }
 
-TEST(peek, "Frames are received in their slots, which the next sync releases")
-{
-	char data[PORT_BUF];
-	struct iovec iov[8];
-	struct frame_port *fp;
-	net_backend_t *be;
-
-	fill(data, sizeof(data));
-	be = backend();
-	fp = backend_port(be);
-	port_receive(data, 100, 0);
-	port_receive(data, 2048, NS_MOREFRAG);
-	port_receive(data, 200, 0);
-	ATF_CHECK_EQ(0, port_peek(fp, iov, 8));
-	frame_next(fp->fp_source);
-	frame_port_sync(fp);
-	ATF_CHECK_EQ(1, port_peek(fp, iov, 8));
-	ATF_CHECK_EQ(1, port_peek(fp, iov, 8));
-	ATF_CHECK_EQ((void *)port.rx.buf[0], iov[0].iov_base);
-	ATF_CHECK_EQ(100, iov[0].iov_len);
-	frame_next(fp->fp_source);
-	ATF_CHECK_EQ_MSG(0, port.desc.rxring->head, "given back too early");
-	ATF_CHECK_EQ(2, port_peek(fp, iov, 8));
-	ATF_CHECK_EQ((void *)port.rx.buf[1], iov[0].iov_base);
-	ATF_CHECK_EQ(2048, iov[0].iov_len);
-	ATF_CHECK_EQ((void *)port.rx.buf[2], iov[1].iov_base);
-	ATF_CHECK_EQ(200, iov[1].iov_len);
-	frame_port_sync(fp);
-	ATF_CHECK_EQ_MSG(1, port.desc.rxring->head, "not stepped over yet");
-	ATF_CHECK_EQ(2, port_peek(fp, iov, 8));
-	frame_next(fp->fp_source);
-	ATF_CHECK_EQ(0, port_peek(fp, iov, 8));
-	frame_next(fp->fp_source);
-	frame_port_sync(fp);
-	ATF_CHECK_EQ(3, port.desc.rxring->head);
-	netbe_cleanup(be);
-}
-
 TEST(peek_skip, "Empty slots, frames with an invalid slot, and those of too "
     "many fragments are skipped; an incomplete frame waits")
 {
@@ -477,24 +385,6 @@ TEST(recv, "A frontend without batches gets complete frames, with a sync when "
 	ATF_CHECK_EQ(0, netbe_recv(be, iov, 3));
 	ATF_CHECK_EQ(1, port.rxsyncs);
 	ATF_CHECK_EQ(5, port.desc.rxring->head);
-	netbe_cleanup(be);
-}
-
-static void
-no_sink(void *arg __unused, struct frame_source *frames __unused)
-{
-	atf_tc_fail("called");
-}
-
-TEST(no_direct, "The frontend gets an error if the switch has no sinks")
-{
-	struct frame_port *fp;
-	net_backend_t *be;
-
-	be = backend();
-	fp = backend_port(be);
-	ATF_CHECK(!frame_port_set_sink(fp, no_sink, NULL));
-	ATF_CHECK(frame_port_set_sink(fp, NULL, NULL));
 	netbe_cleanup(be);
 }
 

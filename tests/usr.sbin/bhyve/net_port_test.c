@@ -177,28 +177,6 @@ static struct net_backend header_backend = {
 };
 DATA_SET(net_backend_set, header_backend);
 
-TEST(send_one, "Over any backend a frame is sent at once, as it is, and a "
-    "refusal is reported")
-{
-	char frame[60];
-	struct iovec iov[2] = { { frame, 20 }, { frame + 20, 40 } };
-	struct frame_port *port;
-	net_backend_t *be;
-
-	be = backend_open("one0", backend_ignore, NULL);
-	port = backend_port(be);
-	ATF_CHECK(port_send(port, iov, 2));
-	ATF_CHECK_EQ(1, one.sends);
-	ATF_CHECK_EQ(iov, one.iov);
-	ATF_CHECK_EQ(2, one.niov);
-	frame_port_flush(port);
-	ATF_CHECK_EQ(1, one.sends);
-	one.refuse = true;
-	ATF_CHECK(!port_send(port, iov, 2));
-	net_port_destroy(port);
-	netbe_cleanup(be);
-}
-
 TEST(recv_one, "Over any backend a frame is received once, no matter how often "
     "it is looked at; errors are no frame")
 {
@@ -438,67 +416,6 @@ TEST(recv_header, "Frames after a virtio-net header are as it says; those with "
 	ATF_CHECK(!frame_peek(port->fp_source, &frame));
 	net_port_destroy(port);
 	netbe_cleanup(be);
-}
-
-/* Takes one frame. */
-static void
-take_one(void *arg, struct frame_source *frames)
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-
-	ATF_REQUIRE(frame_peek(frames, &frame));
-	ATF_REQUIRE_EQ(1, frame.f_niov);
-	memcpy(arg, iov[0].iov_base, iov[0].iov_len);
-	frame_next(frames);
-}
-
-TEST(direct, "Over VALE a sink gets frames before they are copied, unless the "
-    "port is polled; other backends have no sinks")
-{
-	uint8_t frame[2][60], got[60];
-	struct iovec iov[4], out;
-	struct frame_port *a, *b;
-	net_backend_t *be[2];
-	int i;
-
-	be[0] = backend_open("vale0:a", backend_ignore, NULL);
-	be[1] = backend_open("vale0:b", backend_ignore, NULL);
-	a = backend_port(be[0]);
-	b = backend_port(be[1]);
-	ATF_CHECK(frame_port_set_sink(b, take_one, got));
-	for (i = 0; i < 2; i++) {
-		memset(frame[i], i, sizeof(frame[i]));
-		memset(frame[i], 0xff, 6);
-		out = (struct iovec){ frame[i], sizeof(frame[i]) };
-		ATF_CHECK(port_send(a, &out, 1));
-	}
-	frame_port_flush(a);
-	ATF_CHECK_EQ(0, memcmp(frame[0], got, sizeof(got)));
-	frame_port_sync(b);
-	ATF_REQUIRE_EQ(1, port_peek(b, iov, 4));
-	ATF_CHECK_EQ(0, memcmp(frame[1], iov[0].iov_base, sizeof(frame[1])));
-	frame_next(b->fp_source);
-	ATF_CHECK_EQ(0, port_peek(b, iov, 4));
-
-	/* The ring is empty again. */
-	frame_port_sync(b);
-	ATF_CHECK(port_send(a, &out, 1));
-	frame_port_flush(a);
-	ATF_CHECK_EQ(0, memcmp(frame[1], got, sizeof(got)));
-	frame_port_sync(b);
-	ATF_CHECK_EQ(0, port_peek(b, iov, 4));
-	ATF_CHECK(frame_port_set_sink(b, NULL, NULL));
-	net_port_destroy(a);
-	net_port_destroy(b);
-	netbe_cleanup(be[0]);
-	netbe_cleanup(be[1]);
-
-	be[0] = backend_open("one0", backend_ignore, NULL);
-	a = backend_port(be[0]);
-	ATF_CHECK(!frame_port_set_sink(a, take_one, got));
-	net_port_destroy(a);
-	netbe_cleanup(be[0]);
 }
 
 TEST(mtu, "Frames longer than the limit are dropped and counted, in each "

@@ -167,40 +167,6 @@ TEST(csb, "csb=on and csb=compat add a capability that cannot be written; "
 	check_csb(VM_CAP_CSB, 0xa01f, 2);
 }
 
-TEST(csb_restore, "What was saved with another subsystem ID and without the "
-    "capability is restored: the guest keeps both")
-{
-	static uint8_t saved[1 << 20];
-	struct pci_devinst before;
-	size_t n, size = sizeof(saved);
-
-	ATF_REQUIRE_EQ(0, vm_init("wire0,csb=compat"));
-	vm_wr(E82545_CSBAH, 1);
-	pci_set_cfgdata8(&vm.pi, VM_CAP_MSI + PCICAP_NEXTPTR, 0);
-	before = vm.pi;
-	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
-	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_SAVE, saved, &size));
-
-	ATF_REQUIRE_EQ(0, vm_init("wire0"));
-	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
-	/* bhyve restores configuration space first. */
-	memcpy(vm.pi.pi_cfgdata, before.pi_cfgdata, sizeof(before.pi_cfgdata));
-	n = size;
-	ATF_REQUIRE_EQ(0, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
-	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_resume(&vm.pi));
-	ATF_CHECK_EQ(0x1101, vm_cfg16(PCIR_SUBDEV_0));
-	ATF_CHECK_EQ(0, vm_csb());
-	vm_wr(E82545_EERD, 0x0b << 8 | 1);
-	ATF_CHECK_EQ(0x1101, vm_rd(E82545_EERD) >> 16);
-	ATF_CHECK_EQ(1, vm_rd(E82545_CSBAH));
-
-	/* An adapter without the CSB refuses it. */
-	ATF_REQUIRE_EQ(0, vm_init("wire0,csb=off"));
-	ATF_REQUIRE_EQ(0, vm.pi.pi_d->pe_pause(&vm.pi));
-	n = size;
-	ATF_CHECK_EQ(EINVAL, vm_snapshot(VM_SNAPSHOT_RESTORE, saved, &n));
-}
-
 TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
     "name")
 {
@@ -235,28 +201,6 @@ TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
 	ATF_CHECK(vm_rd(E82545_RAL(0)) != 0);
 }
 
-TEST(narrow, "Register accesses of the sizes that guests use")
-{
-	const struct pci_devemu *pe;
-	int i;
-
-	ATF_REQUIRE_EQ(0, vm_init("wire0,mac=02:04:06:08:0a:0c"));
-	pe = vm.pi.pi_d;
-	ATF_CHECK_EQ(0x80000c0a08060402,
-	    pe->pe_barread(&vm.pi, E82545_BAR_MEM, E82545_RAL(0), 8));
-	for (i = 0; i < 6; i++)
-		ATF_CHECK_EQ((uint64_t)(2 * i + 2), pe->pe_barread(&vm.pi,
-		    E82545_BAR_MEM, E82545_RAL(0) + i, 1));
-	ATF_CHECK_EQ(0x0a08, pe->pe_barread(&vm.pi, E82545_BAR_MEM,
-	    E82545_RAL(0) + 3, 2));
-	pe->pe_barwrite(&vm.pi, E82545_BAR_MEM, E82545_RAL(0) + 1, 2, 0xbbaa);
-	ATF_CHECK_EQ(0x08bbaa02, vm_rd(E82545_RAL(0)));
-	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 0, 4, E82545_RAL(0));
-	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 0, 1, 0);
-	pe->pe_barwrite(&vm.pi, E82545_BAR_IO, 4, 1, 0);
-	ATF_CHECK_EQ(0xbb, pe->pe_barread(&vm.pi, E82545_BAR_IO, 6, 1));
-}
-
 TEST(transmit, "The adapter's own thread sends frames; the line is asserted, "
     "and deasserted by a read of ICR")
 {
@@ -277,22 +221,6 @@ TEST(transmit, "The adapter's own thread sends frames; the line is asserted, "
 	ATF_CHECK((vm_rd(E82545_ICR) & E82545_ICR_TXDW) != 0);
 	ATF_CHECK(!vm.line);
 	ATF_CHECK_EQ(0, vm.msis);
-}
-
-TEST(msi, "With MSI on, each assertion sends a message")
-{
-	int i;
-
-	vm_start("wire0");
-	vm.msi_on = true;
-	vm_wr(E82545_IMS, E82545_ICR_LSC);
-	for (i = 1; i <= 3; i++) {
-		vm_wr(E82545_ICS, E82545_ICR_LSC);
-		vm_run_until(vm_line_up);
-		ATF_CHECK_EQ(i, vm.msis);
-		ATF_CHECK((vm_rd(E82545_ICR) & E82545_ICR_LSC) != 0);
-		ATF_CHECK(!vm.line);
-	}
 }
 
 TEST(status, "Interrupt status is bit 3 of the status register, and follows "
@@ -495,65 +423,6 @@ TEST(loopback, "A frame looped back is received without a frame in the backend")
 	vm_run_until(vm_received);
 	ATF_CHECK_EQ(0, memcmp(vm_ram + TX_BUF, vm_ram + RX_BUF, 200));
 	ATF_CHECK_EQ(0, vm.sent);
-}
-
-TEST(mtu, "Frames longer than mtu= with header and VLAN tag are dropped, sent "
-    "or received")
-{
-	uint8_t frame[600];
-	int i;
-
-	vm_start("wire0,mtu=500");
-	vm_wr(E82545_RDT, RING - 1);
-	for (i = 0; i < 4; i++)
-		vm_transmit(i, 519 - i, i);
-	vm_wr(E82545_TDT, 4);
-	vm_expected = 3;
-	vm_run_until(vm_sent);
-	ATF_CHECK_EQ(516, vm.len);
-
-	for (i = 0; i < 100; i++) {
-		vm_frame(frame, 519, i);
-		ATF_REQUIRE_EQ(519, send(vm.wire, frame, 519, 0));
-		if (i % 20 == 19) {
-			vm_run_ten_ms();
-		}
-	}
-	vm_expected = 1;
-	vm_frame(frame, 518, 7);
-	ATF_REQUIRE_EQ(518, send(vm.wire, frame, 518, 0));
-	vm_run_until(vm_received);
-	ATF_CHECK_EQ(0, memcmp(frame, vm_ram + RX_BUF, 518));
-	vm_expected = 3;
-	ATF_CHECK(vm_sent());
-}
-
-TEST(flood, "Frames for many rounds of the event loop are all received")
-{
-	struct e82545_rxd *rxd;
-	uint8_t frame[60];
-	int i, n, round;
-
-	vm_start("wire0");
-	rxd = (struct e82545_rxd *)(void *)(vm_ram + RX_RING);
-	vm_wr(E82545_RDT, RING - 1);
-	n = 0;
-	for (round = 0; round < 200; round++) {
-		for (i = 0; i < 5; i++, n++) {
-			vm_frame(frame, sizeof(frame), n);
-			ATF_REQUIRE_EQ(60, send(vm.wire, frame, 60, 0));
-		}
-		n -= 5;
-		vm_expected = (n + 4) % RING + 1;
-		vm_run_until(vm_received);
-		for (i = 0; i < 5; i++, n++) {
-			vm_frame(frame, sizeof(frame), n);
-			ATF_CHECK_EQ(0, memcmp(frame, vm_ram + RX_BUF +
-			    2048 * (n % RING), sizeof(frame)));
-			rxd[n % RING].status = 0;
-		}
-		vm_wr(E82545_RDT, (n + RING - 1) % RING);
-	}
 }
 
 TEST(save_restore, "An adapter is saved under traffic and restored; while "

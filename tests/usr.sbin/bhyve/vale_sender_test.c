@@ -171,25 +171,6 @@ TEST(lone, "A frame that comes a window after a sync is synced by its sender, "
 	vale_sender_fini(&sender);
 }
 
-TEST(together, "Frames that come sooner go with the first that does not, and "
-    "their sender syncs them")
-{
-	unsigned int i;
-
-	up();
-	post(false);
-	for (i = 0; i < 7; i++) {
-		advance(TOOK_NS);
-		post(false);
-		check_counts(1, 1, 0);
-	}
-	advance(TOOK_NS);
-	post(false);
-	check_counts(9, 2, 0);
-	vale_sender_fini(&sender);
-	ATF_CHECK_EQ(2, nsyncs);
-}
-
 TEST(batch, "No more than a batch waits")
 {
 	unsigned int i;
@@ -268,23 +249,6 @@ TEST(no_clock, "An error of the system is returned")
 {
 	cond_error = EINVAL;
 	ATF_CHECK_EQ(EINVAL, vale_sender_init(&sender, sync_ring, &sender));
-}
-
-TEST(many, "Of 100,000 frames none is left behind")
-{
-	unsigned int i;
-
-	up();
-	for (i = 0; i < 100000; i++) {
-		post(false);
-		advance(i % 100);
-		if (i % 1000 == 999) {
-			advance(2 * WINDOW_NS);
-			wait_until(all_synced(), "frame %u is not synced", i);
-		}
-	}
-	ATF_CHECK(nsyncs < 100000 / 8);
-	vale_sender_fini(&sender);
 }
 
 TEST_PROGRAM

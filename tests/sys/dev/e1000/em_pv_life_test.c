@@ -352,32 +352,6 @@ TEST(rxkick, "RDT is written when the host waits for a slot that is posted")
 	em_destroy(g);
 }
 
-/* The adapter sends while somebody waits for the lock. */
-static void
-host_works(struct em_guest *g)
-{
-	host_run(g->h);
-}
-
-static void
-fast_lock(struct em_guest *g)
-{
-	g->lock_hook = host_works;
-	em_send(g, 1000);
-	em_settle(g);
-	em_check(g);
-	em_send(g, 1000);
-	while (em_tx_task(g) || em_interrupt(g) || em_rx_task(g))
-		continue;
-	g->lock_hook = NULL;
-}
-
-TEST(fast_lock, "Packets that are sent while the lock is waited for are "
-    "noticed")
-{
-	em_each(fast_lock);
-}
-
 TEST(rx_error, "An error of em(4)'s for a frame is passed on")
 {
 	struct em_guest *g = em_start(&em_adapters[0], 0, 1, 0);

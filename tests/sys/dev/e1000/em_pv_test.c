@@ -30,42 +30,6 @@ TEST(order, "In each mode all frames come and go in order")
 	em_each(em_traffic);
 }
 
-/* From each mode to each other one, with traffic in both. */
-static void
-changes(const struct em_config *c, unsigned int nrx)
-{
-	struct em_guest *g = em_start(c, 0, 0, 0);
-	size_t from, to;
-
-	for (from = 0; from < nitems(em_modes); from++)
-		for (to = 0; to < nitems(em_modes); to++) {
-			em_set_mode(g, &em_modes[from]);
-			em_send(g, 33);
-			em_inject(g, nrx);
-			em_settle(g);
-			em_send(g, 33);
-			em_inject(g, nrx);
-			em_set_mode(g, &em_modes[to]);
-			em_settle(g);
-			em_check(g);
-			em_send(g, 33);
-			em_inject(g, nrx);
-			em_settle(g);
-			em_check(g);
-		}
-	em_destroy(g);
-}
-
-TEST(changes, "Each change of the mode loses nothing")
-{
-	size_t a;
-
-	for (a = 0; a < nitems(em_adapters); a++) {
-		changes(&em_adapters[a], 33);
-		changes(&em_adapters[a], 0);
-	}
-}
-
 static unsigned int
 posted(const struct em_guest *g)
 {
@@ -440,36 +404,6 @@ TEST(held_poll, "With polling, packets are held back until the next poll")
 	em_destroy(g);
 }
 
-/* A task of another processor ends, and the adapter sends, here. */
-static void
-other_task(struct em_guest *g)
-{
-	if (!g->running)
-		return;
-	IFDI_INTR_ENABLE(&g->ctx);
-	host_run(g->h);
-}
-
-TEST(report_first, "RS is set before another processor can post the packet")
-{
-	struct em_guest *g = em_start(&em_adapters[0], 1, 0, 0);
-	unsigned int i;
-
-	g->lock_hook = other_task;
-	for (i = 1; i < 40; i++) {
-		em_send(g, i % 5 + 1);
-		if (i % 7 == 0)
-			em_settle(g);
-	}
-	em_settle(g);
-	em_reclaim(g);
-	em_reclaim(g);
-	ATF_CHECK_EQ(0, g->q[0].in_use);
-	em_check(g);
-	g->lock_hook = NULL;
-	em_destroy(g);
-}
-
 /* Send combining begins between a flush's look at the knob and its post. */
 static void
 combining_begins(struct em_guest *g)
@@ -492,19 +426,6 @@ TEST(report_none_held, "Packets that are held back, and that no report is "
 	ATF_CHECK_EQ(1, em_get(g, "tx_combined"));
 	host_run(g->h);
 	check_interrupt(g, 1, true);
-	em_settle(g);
-	em_check(g);
-	em_destroy(g);
-}
-
-TEST(report_none, "No report is waited for that was not asked for")
-{
-	struct em_guest *g = em_start(&em_adapters[0], 0, 0, 0);
-
-	g->lock_hook = combining_begins;
-	em_send(g, 1);
-	em_send(g, 1);
-	em_send(g, 1);
 	em_settle(g);
 	em_check(g);
 	em_destroy(g);
@@ -565,35 +486,6 @@ TEST(last_look, "A frame that comes between the last look at the ring and the "
     "request for an interrupt is received")
 {
 	em_each(last_look);
-}
-
-/* Whether interrupts are masked is known to those who have the lock. */
-static void
-mask_is_locked(struct em_guest *g, uint32_t reg)
-{
-	if (reg == E82545_IMC || reg == E82545_IMS)
-		ATF_CHECK(mtx_owned(g->mtx));
-}
-
-TEST(masked, "Without the CSB, interrupts stay masked until the received "
-    "frames are taken")
-{
-	struct em_guest *g = em_start(&em_adapters[0], 0, 0, 0);
-
-	g->reg_hook = mask_is_locked;
-	em_inject(g, 1);
-	host_run(g->h);
-	ATF_CHECK(em_interrupt(g));
-	ATF_CHECK(g->q[0].rx_task && !g->q[0].tx_task);
-	ATF_CHECK_EQ(0, em_wrote(g, E82545_IMS));
-	em_inject(g, 1);
-	host_run(g->h);
-	ATF_CHECK(!em_interrupt(g));
-	ATF_CHECK(em_rx_task(g));
-	ATF_CHECK_EQ(1, em_wrote(g, E82545_IMS));
-	em_settle(g);
-	em_check(g);
-	em_destroy(g);
 }
 
 TEST(stray, "With the CSB, an interrupt of another device on the line changes "
@@ -774,16 +666,6 @@ TEST(turned_on, "Frames of a batch that began before the CSB was turned on are "
 	}
 }
 
-static void
-full_rings(struct em_guest *g)
-{
-	em_send(g, 1000);
-	ATF_CHECK(g->q[0].queued > 700);
-	em_inject(g, 1000);
-	em_settle(g);
-	em_check(g);
-}
-
 /* The adapter is as fast as a write of TDT. */
 static void
 fast_adapter(struct em_guest *g, uint32_t reg)
@@ -814,24 +696,6 @@ TEST(fast, "Packets that are sent before the request for an interrupt are "
     "noticed")
 {
 	em_each(fast);
-}
-
-/* The adapter receives, and interrupts for that, before it sends. */
-static void
-receives_first(struct em_guest *g)
-{
-	em_send(g, 1000);
-	em_inject(g, 1);
-	while (e82545_rx(g->h->dev) == E82545_RX_MORE)
-		continue;
-	while (em_interrupt(g) || em_rx_task(g) || em_tx_task(g))
-		continue;
-}
-
-TEST(receives_first, "An interrupt for received frames does not end the wait "
-    "for room in the transmit ring")
-{
-	em_each(receives_first);
 }
 
 /* Nobody waits for room. */
@@ -888,12 +752,6 @@ TEST(reported_later, "An interrupt for packets without a report does not end "
     "the wait for one")
 {
 	em_each(reported_later);
-}
-
-TEST(full, "A full ring is no end: the rest is sent when there is room, and "
-    "all frames are received")
-{
-	em_each(full_rings);
 }
 
 /*
@@ -1083,28 +941,6 @@ TEST(headers, "With the header ring, frames with partial checksums arrive "
 
 	for (a = 0; a < nitems(em_adapters) && !em_adapters[a].no_csb; a++)
 		headers_adapter(&em_adapters[a]);
-}
-
-TEST(headers_last, "A frame that comes after the last look behind a long frame "
-    "is received")
-{
-	struct em_guest *g = em_start(&em_adapters[0], 0, 1, 0);
-	unsigned int i;
-
-	for (i = 1; i < 60; i++) {
-		em_inject_partial(g, 9000, 1448);
-		host_run(g->h);
-		ATF_REQUIRE(em_interrupt(g));
-		late = i % 30;
-		g->lock_hook = frame_comes;
-		(void)em_rx_task(g);
-		em_settle(g);
-		g->lock_hook = NULL;
-		late = 0;
-		ATF_REQUIRE_EQ(i, g->others);
-		ATF_REQUIRE_EQ(g->q[0].injected, g->q[0].received);
-	}
-	em_destroy(g);
 }
 
 TEST(headers_invalid, "Of an invalid header, which another guest makes, "

@@ -267,17 +267,6 @@ TEST(probe, "A probe finds the address, of an adapter in its first state or "
 	}
 }
 
-LEM_TEST(filter_first, ad_create(&adapters[1]), "An address in the filter, "
-    "valid or not, is taken without a look at the EEPROM")
-{
-	uint8_t mac[6];
-
-	ra_reset();
-	t->g.lc.lc_os.writes = 0;
-	ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
-	ATF_CHECK_EQ(0, t->g.lc.lc_os.writes);
-}
-
 TEST(traffic, "The driver attaches to each adapter, has its address, and "
     "exchanges frames, also after a restart")
 {
@@ -426,20 +415,6 @@ LEM_TEST(checksum, ad_create(&adapters[4]), "An EEPROM with a wrong checksum "
 	ra_load();
 	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
 	ATF_CHECK(!t->g.lc.lc_eeprom_bad);
-}
-
-LEM_TEST(model_eeprom, test_create_down(2048), "The address can be read from "
-    "the model's own EEPROM")
-{
-	uint32_t eecd = host_rd(t->h, E82545_EECD);
-	uint8_t mac[6];
-
-	host_wr(t->h, E82545_RAL(0), 0);
-	host_wr(t->h, E82545_RAH(0), 0);
-	ATF_CHECK_EQ(0, lem_address(&t->g.lc, mac));
-	ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
-	ATF_CHECK(!t->g.lc.lc_eeprom_bad);
-	ATF_CHECK_EQ(eecd, host_rd(t->h, E82545_EECD));
 }
 
 TEST_PROGRAM

@@ -78,21 +78,6 @@ LEM_TEST(poll_late, test_create(0, 2048, 1500), "When the mode becomes polling "
 	ATF_CHECK_EQ(0, host_rd(t->h, E82545_IMS));
 }
 
-LEM_TEST(csb_left, test_create_down(2048), "A CSB left by an earlier driver is "
-    "cleared before the reset")
-{
-	uint8_t mac[6];
-
-	host_wr(t->h, E82545_CSBAH, 0);
-	host_wr(t->h, E82545_CSBAL, 0x100000);
-	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0, host_rd(t->h, E82545_CSBAL));
-	ATF_CHECK_EQ(0, lem_start(&t->g.lc, mac, 1500));
-	ATF_CHECK_EQ(t->g.lc.lc_csb_dma, host_rd(t->h, E82545_CSBAL));
-	lem_stop(&t->g.lc);
-	ATF_CHECK_EQ(0, host_rd(t->h, E82545_CSBAL));
-}
-
 TEST(round_trip, "A request and its response take eight exits and two "
     "interrupts, with the CSB two and one")
 {
@@ -133,46 +118,6 @@ static const uint32_t modes[] = {
 	LEM_MODE_POLL | LEM_MODE_SC | LEM_MODE_LAZY
 };
 #define	NMODES	(sizeof(modes) / sizeof(modes[0]))
-
-LEM_TEST(mode_changes, test_create(0, 2048, 1500), "A change from any mode to "
-    "any other loses and delays no frame")
-{
-	struct lem_core *lc = &t->g.lc;
-	unsigned int i, j, k;
-
-	for (i = 0; i < NMODES; i++) {
-		for (j = 0; j < NMODES; j++) {
-			ATF_REQUIRE_EQ(0, lem_set_mode(lc, modes[i]));
-			lem_intr_enable(lc);
-			test_settle(t);
-			/*
-			 * Packets posted, combined, and done but not cleaned.
-			 */
-			test_send(t, 3, 60);
-			test_inject(t, 5, 60);
-			host_run(t->h);
-			test_send(t, 3, 60);
-			ATF_REQUIRE_EQ(0, lem_set_mode(lc, modes[j]));
-			lem_intr_enable(lc);
-			test_send(t, 2, 60);
-			test_inject(t, 5, 60);
-			test_settle(t);
-			if ((modes[j] & LEM_MODE_POLL) != 0) {
-				while (lem_rx(lc, 8) == 8)
-					continue;
-			}
-			test_check_received(t);
-			for (k = 0; k < 3; k++) {
-				(void)lem_tx_clean(lc);
-				test_settle(t);
-			}
-			(void)lem_tx_clean(lc);
-			ATF_CHECK_MSG(lem_tx_idle(lc), "%#x to %#x",
-			    modes[i], modes[j]);
-			test_check_sent(t, 60);
-		}
-	}
-}
 
 LEM_TEST(restart, test_create(LEM_MODE_SC, 2048, 1500), "lem_stop() returns "
     "all buffers in the ring, and lem_start() starts again")
@@ -231,27 +176,6 @@ LEM_TEST(filter, test_create(0, 2048, 1500), "Promiscuous mode, the multicast "
 	e82545_link(t->h->dev, true);
 	test_settle(t);
 	ATF_CHECK(t->g.lc.lc_link);
-}
-
-LEM_TEST(link_stopped, test_create(0, 2048, 1500), "A stopped adapter has a "
-    "link, and loses it")
-{
-	struct lem_core *lc = &t->g.lc;
-
-	lem_stop(lc);
-	lem_link(lc);
-	ATF_CHECK(lc->lc_link);
-	e82545_link(t->h->dev, false);
-	lem_link(lc);
-	ATF_CHECK(!lc->lc_link);
-	e82545_link(t->h->dev, true);
-	lem_link(lc);
-	ATF_CHECK(lc->lc_link);
-	/* As it is found at attach. */
-	ATF_REQUIRE_EQ(0, lem_attach(lc, t->g.mac));
-	ATF_CHECK(!lc->lc_running);
-	lem_link(lc);
-	ATF_CHECK(lc->lc_link);
 }
 
 static void

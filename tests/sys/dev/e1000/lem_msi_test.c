@@ -132,29 +132,6 @@ LEM_TEST(numbers_link, create_numbers(), "An interrupt for no request has ICR "
 	ATF_CHECK(!t->g.lc.lc_link);
 }
 
-LEM_TEST(unread, create(), "A frame that arrives before ICR is read sends no "
-    "message, and is received after the read")
-{
-	inject(t, 1);
-	ATF_CHECK_EQ(1, test_raised(t));
-	ATF_CHECK(lem_intr(&t->g.lc));
-	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
-	inject(t, 1);
-	ATF_CHECK_EQ(0, test_raised(t));
-	(void)test_exits(t);
-	ATF_CHECK(lem_intr_enable(&t->g.lc));
-	ATF_CHECK_EQ(0, test_exits(t));
-	ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
-	ATF_CHECK(lem_intr_enable(&t->g.lc));
-	ATF_CHECK_EQ(1, test_exits(t));
-	ATF_CHECK(!lem_intr_enable(&t->g.lc));
-	inject(t, 1);
-	ATF_CHECK_EQ(1, test_raised(t));
-	test_settle(t);
-	ATF_CHECK_EQ(3, t->g.received);
-	ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
-}
-
 LEM_TEST(hold, create(), "lem_intr_hold() suppresses the CSB's interrupts "
     "until lem_intr_enable(), without an exit")
 {

@@ -117,36 +117,4 @@ LEM_TEST(rx_csb_full, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, a "
 	}
 }
 
-LEM_TEST(rx_nobuf, test_create(0, 2048, 1500), "A slot without a buffer, and "
-    "those behind it, are posted when a buffer is available")
-{
-	struct lem_core *lc = &t->g.lc;
-	struct lem_os *os = &lc->lc_os;
-	unsigned int i, n;
-
-	os->rx_keep = os->rx_hoard = true;
-	n = os->nspare;
-	/* All spare buffers are used, then those in the ring. */
-	for (i = 0; i < n + TEST_RING - 1; i++) {
-		test_inject(t, 1, 60);
-		test_settle(t);
-	}
-	test_check_received(t);
-	ATF_CHECK_EQ(0, os->nspare);
-	for (i = 0; i < TEST_RING; i++)
-		ATF_CHECK(lc->lc_rx_empty[i]);
-	ATF_CHECK(lc->lc_counter[LEM_C_RX_NOBUF] > 0);
-	test_inject(t, 30, 60);
-	test_settle(t);
-	ATF_CHECK_EQ(30, host_rx_pending(t->h));
-	/* Some are freed. */
-	for (i = 0; i < 40; i++)
-		os->spare[os->nspare++] = t->g.txbuf + i * 2048;
-	os->rx_hoard = false;
-	ATF_CHECK_EQ(0, lem_rx(lc, 64));
-	test_settle(t);
-	ATF_CHECK_EQ(0, host_rx_pending(t->h));
-	test_check_received(t);
-}
-
 TEST_PROGRAM

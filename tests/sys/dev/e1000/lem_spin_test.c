@@ -205,19 +205,6 @@ LEM_TEST(trial, test_create(LEM_MODE_CSB, 2048, 1500), "After wakeups in a row "
 	test_check_sent(t, 60);
 }
 
-LEM_TEST(two, test_create(LEM_MODE_CSB, 2048, 1500), "A maximum of two has "
-    "trials, too")
-{
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 2));
-	missed(t);
-	ATF_CHECK_EQ(2, limit(t));
-	missed(t);
-	ATF_CHECK_EQ(1, limit(t));
-	ATF_CHECK_EQ(16, until_trial(t));
-	ATF_CHECK_EQ(2, limit(t));
-	test_check_sent(t, 60);
-}
-
 LEM_TEST(in_a_row, test_create(LEM_MODE_CSB, 2048, 1500), "A packet that is "
     "found begins the count of wakeups again")
 {
@@ -354,29 +341,6 @@ rx_interrupt(struct lem_test *t)
 	ATF_CHECK_EQ(0, test_raised(t));
 	ATF_CHECK_EQ(1, t->g.lc.lc_csb->guest_need_rxkick);
 	return (rx.rounds);
-}
-
-LEM_TEST(rx_down, rx_create(), "After an interrupt the driver spins for frames "
-    "before it asks for the next, half as long each time it finds none, down "
-    "to one round")
-{
-	unsigned int i, want;
-
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 64));
-	ATF_CHECK_EQ(64, rx_interrupt(t));
-	for (want = 64; want > 0; want /= 2)
-		ATF_CHECK_EQ(want, rx_interrupt(t));
-	for (i = 0; i < 14; i++)
-		ATF_CHECK_EQ(1, rx_interrupt(t));
-	/* The trial; then 32 times until the next. */
-	ATF_CHECK_EQ(1, rx_interrupt(t));
-	ATF_CHECK_EQ(64, rx_interrupt(t));
-	for (i = 0; i < 32; i++)
-		ATF_CHECK_EQ(1, rx_interrupt(t));
-	ATF_CHECK_EQ(64, rx_interrupt(t));
-	ATF_REQUIRE_EQ(0, lem_set_rounds(&t->g.lc, 0));
-	ATF_CHECK_EQ(0, rx_interrupt(t));
-	test_check_received(t);
 }
 
 LEM_TEST(rx_found, rx_create(), "A frame that comes while the driver spins "

@@ -87,23 +87,6 @@ LEM_TEST(tx_base, test_create(0, 2048, 1500), "Without a mode, each frame "
 	test_check_sent(t, 60);
 }
 
-LEM_TEST(tx_batch, test_create(0, 2048, 1500), "Frames flushed together take "
-    "one write to TDT")
-{
-	unsigned int i;
-
-	for (i = 0; i < 40; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-	ATF_CHECK_EQ(0, test_exits(t));
-	lem_tx_flush(&t->g.lc);
-	lem_tx_flush(&t->g.lc);
-	ATF_CHECK_EQ(1, test_exits(t));
-	ATF_CHECK_EQ(39, t->g.lc.lc_counter[LEM_C_TX_KICK_SAVED]);
-	test_settle(t);
-	test_check_sent(t, 60);
-	ATF_CHECK_EQ(40, t->g.lc.lc_os.tx_done);
-}
-
 LEM_TEST(tx_combining, test_create(LEM_MODE_SC, 2048, 1500), "Send combining: "
     "two writes to TDT for all frames between two interrupts")
 {
@@ -148,31 +131,6 @@ LEM_TEST(tx_combining_done_at_once, test_create(LEM_MODE_SC, 2048, 1500),
 	/* More than a batch, deferred. */
 	test_send(t, TEST_RING / 2, 60);
 	ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_TX_KICK]);
-	test_settle(t);
-	test_check_sent(t, 60);
-}
-
-LEM_TEST(tx_combining_moderation, test_create(LEM_MODE_SC, 2048, 1500),
-    "Send combining with moderation: one write to TDT and one interrupt for "
-    "each interval")
-{
-	unsigned int i;
-
-	ATF_REQUIRE_EQ(0, lem_set_itr(&t->g.lc, 400));
-	test_send(t, 1, 60);
-	test_settle(t);
-	(void)test_raised(t);
-	(void)test_exits(t);
-	for (i = 0; i < 30; i++) {
-		test_send(t, 60, 60);
-		test_settle(t);
-		host_advance(t->h, 400 * 256);
-		test_settle(t);
-	}
-	/* Packets posted by an interrupt are done before the next one. */
-	ATF_CHECK_EQ(30, test_raised(t));
-	ATF_CHECK_EQ(30 * (1 + INTR_EXITS), test_exits(t));
-	host_advance(t->h, 400 * 256);
 	test_settle(t);
 	test_check_sent(t, 60);
 }
@@ -461,25 +419,6 @@ LEM_TEST(tx_csb, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: one kick wakes "
 	test_send(t, 1, 60);
 	ATF_CHECK_EQ(1, test_exits(t));
 	test_settle(t);
-	test_check_sent(t, 60);
-}
-
-LEM_TEST(tx_csb_short, test_create(LEM_MODE_CSB, 2048, 1500), "CSB: out of "
-    "descriptors, the guest asks for one interrupt, after which they are free")
-{
-	struct paravirt_csb *csb = t->g.lc.lc_csb;
-
-	test_send(t, TEST_RING - 1, 60);
-	ATF_CHECK_EQ(0, csb->guest_need_txkick);
-	ATF_CHECK_EQ(ENOBUFS, guest_send(&t->g, test_peer, 60));
-	ATF_CHECK_EQ(1, csb->guest_need_txkick);
-	test_settle(t);
-	ATF_CHECK_EQ(1, test_raised(t));
-	ATF_CHECK_EQ(0, csb->guest_need_txkick);
-	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_avail(&t->g.lc));
-	test_send(t, 100, 60);
-	test_settle(t);
-	ATF_CHECK_EQ(0, test_raised(t));
 	test_check_sent(t, 60);
 }
 

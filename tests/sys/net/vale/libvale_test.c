@@ -13,10 +13,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <atf-c.h>
 
@@ -24,44 +22,6 @@
 #include "vale_pair.h"
 #include "vale_name.h"
 #include "vale_test.h"
-
-TEST(names, "A valid name opens a port of that name, an invalid one returns "
-    "EINVAL")
-{
-	/* 63 bytes, the longest valid name, and 64. */
-	static const char longest[] = "vale0123456789012345678901234567:"
-	    "abcdefghijklmnopqrstuvwxyz0123";
-	static const char too_long[] = "vale0123456789012345678901234567:"
-	    "abcdefghijklmnopqrstuvwxyz01234";
-	static const char *good[] = {
-		"vale:a", "vale0:vm1", "valeA-b_c.d:e.f-g_H", "vale:0",
-		longest,
-	};
-	static const char *bad[] = {
-		"", "vale", "vale0", "vale0:", ":vm1", "val0:vm1", "em0",
-		"vale0:vm1:x", "vale0::x", "vale 0:vm1", "vale0:vm 1",
-		"vale0:vm1 ", " vale0:vm1", "Vale0:vm1", "vale0:a/b",
-		"vale/:a", "vale0:{1", "vale0:vm1\n", "vale0:\xc3\xa4",
-		too_long,
-	};
-	struct vale_desc *d;
-	unsigned int i;
-
-	ATF_REQUIRE_EQ(63, strlen(longest));
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		d = vale_open(good[i], NULL);
-		ATF_REQUIRE_MSG(d != NULL, "%s", good[i]);
-		ATF_CHECK_STREQ(good[i], d->common->name);
-		ATF_CHECK_EQ(0, strncmp(d->common->nifp->ni_name, good[i],
-		    sizeof(d->common->nifp->ni_name) - 1));
-		vale_close(d);
-	}
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		errno = 0;
-		ATF_CHECK_MSG(vale_open(bad[i], NULL) == NULL, "%s", bad[i]);
-		ATF_CHECK_EQ(EINVAL, errno);
-	}
-}
 
 TEST(name_rules, "What is wrong with a name is said; the kernel takes fewer "
     "names")
@@ -105,39 +65,6 @@ TEST(name_rules, "What is wrong with a name is said; the kernel takes fewer "
 		}
 }
 
-TEST(params, "Rings have as many slots as requested, by default 1024; a number "
-    "out of range returns EINVAL")
-{
-	static const uint32_t good[][2] = {
-		{ 2, 16384 }, { 16384, 2 }, { 3, 777 },
-	};
-	static const uint32_t bad[] = { 1, 16385, UINT32_MAX };
-	struct vale_params p;
-	struct vale_desc *d;
-	unsigned int i;
-
-	d = t_open("valet0:a", 0, 0);
-	ATF_CHECK_EQ(1024, d->txring->num_slots);
-	ATF_CHECK_EQ(1024, d->rxring->num_slots);
-	vale_close(d);
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		d = t_open("valet0:a", good[i][0], good[i][1]);
-		ATF_CHECK_EQ(good[i][0], d->txring->num_slots);
-		ATF_CHECK_EQ(good[i][1], d->rxring->num_slots);
-		vale_close(d);
-	}
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		p.tx_slots = bad[i];
-		p.rx_slots = 0;
-		ATF_CHECK(vale_open("valet0:a", &p) == NULL);
-		ATF_CHECK_EQ(EINVAL, errno);
-		p.tx_slots = 0;
-		p.rx_slots = bad[i];
-		ATF_CHECK(vale_open("valet0:a", &p) == NULL);
-		ATF_CHECK_EQ(EINVAL, errno);
-	}
-}
-
 TEST(smallest, "Rings of two slots hold one frame at a time")
 {
 	struct vale_desc *a, *b;
@@ -153,41 +80,6 @@ TEST(smallest, "Rings of two slots hold one frame at a time")
 	}
 	vale_close(a);
 	vale_close(b);
-}
-
-TEST(busy, "A port that is open cannot be opened again")
-{
-	struct vale_desc *d, *other;
-
-	d = t_open("valet0:a", 0, 0);
-	ATF_CHECK(vale_open("valet0:a", NULL) == NULL);
-	ATF_CHECK_EQ(EBUSY, errno);
-	other = t_open("valet1:a", 0, 0);
-	vale_close(other);
-	vale_close(d);
-	d = t_open("valet0:a", 0, 0);
-	vale_close(d);
-}
-
-TEST(nothing_left, "Closing a port, or failing to open one, leaves no "
-    "descriptor open")
-{
-	struct vale_desc *d;
-	unsigned int i;
-	int first, last;
-
-	first = open("/dev/null", O_RDONLY);
-	ATF_REQUIRE(first != -1);
-	close(first);
-	for (i = 0; i < 10; i++) {
-		d = t_open("valet0:a", 0, 0);
-		ATF_CHECK(vale_open("valet0:a", NULL) == NULL);
-		ATF_CHECK(vale_open("valet0", NULL) == NULL);
-		vale_close(d);
-	}
-	last = open("/dev/null", O_RDONLY);
-	ATF_CHECK_EQ(first, last);
-	close(last);
 }
 
 TEST(readable, "The descriptor is readable from the first frame until a sync "
@@ -232,82 +124,6 @@ TEST(readable, "The descriptor is readable from the first frame until a sync "
 	ATF_CHECK(t_readable(b));
 	T_COUNT(b, RX_WAKE, 2);
 	ATF_CHECK(!t_readable(a));
-	vale_close(a);
-	vale_close(b);
-}
-
-TEST(polled, "A port that polls gets no wakeups until it waits again")
-{
-	struct vale_desc *a, *b;
-	struct t_frame f;
-	uint32_t seq;
-
-	a = t_open("valet0:a", 0, 0);
-	b = t_open("valet0:b", 0, 0);
-	b->rxring->flags |= VALE_RING_POLLED;
-	for (seq = 0; seq < 3; seq++) {
-		t_expect_none(b);
-		t_send(a, 60, EVERYBODY, 0, seq);
-		ATF_REQUIRE_EQ(0, vale_rxsync(b));
-		ATF_REQUIRE(t_take(b, &f));
-	}
-	/* The first frame caused a wakeup: a new port waits. */
-	T_COUNT(b, RX_WAKE, 1);
-	t_expect_none(b);
-	ATF_CHECK(t_readable(b));
-
-	b->rxring->flags &= ~VALE_RING_POLLED;
-	ATF_CHECK(t_readable(b));
-	t_expect_none(b);
-	ATF_CHECK(!t_readable(b));
-	t_send(a, 60, EVERYBODY, 0, seq);
-	ATF_CHECK(t_readable(b));
-	T_COUNT(b, RX_WAKE, 2);
-	vale_close(a);
-	vale_close(b);
-}
-
-TEST(cur_ahead, "With cur ahead of head, poll(2) waits for frames beyond cur")
-{
-	struct vale_desc *a, *b;
-	struct t_frame f;
-
-	a = t_open("valet0:a", 0, 0);
-	b = t_open("valet0:b", 0, 0);
-	t_send(a, 60, EVERYBODY, 0, 0);
-	t_send(a, 60, EVERYBODY, 0, 1);
-	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	b->rxring->cur = b->rxring->tail;
-	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	ATF_CHECK(!t_readable(b));
-	ATF_CHECK_EQ(2, nm_ring_space(b->rxring));
-	t_send(a, 60, EVERYBODY, 0, 2);
-	ATF_CHECK(t_readable(b));
-	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	ATF_CHECK_EQ(3, nm_ring_space(b->rxring));
-	ATF_REQUIRE(t_take(b, &f));
-	ATF_CHECK_EQ(0, f.tf_seq);
-	vale_close(a);
-	vale_close(b);
-}
-
-TEST(no_wake_for_nothing, "A batch whose frames are all dropped causes no "
-    "wakeup")
-{
-	struct vale_desc *a, *b;
-
-	a = t_open("valet0:a", 0, 0);
-	b = t_open("valet0:b", 0, 2);
-	t_send(a, 60, EVERYBODY, 0, 0);
-	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	b->rxring->cur = b->rxring->tail;
-	ATF_REQUIRE_EQ(0, vale_rxsync(b));
-	T_COUNT(b, RX_WAKE, 1);
-	t_send(a, 60, EVERYBODY, 0, 1);
-	t_send(a, 3, EVERYBODY, 0, 1);
-	ATF_CHECK(!t_readable(b));
-	T_COUNT(b, RX_WAKE, 1);
-	T_COUNT(b, RX_DROP_FULL, 1);
 	vale_close(a);
 	vale_close(b);
 }

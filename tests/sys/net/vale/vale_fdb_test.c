@@ -68,28 +68,6 @@ same_bucket(uint32_t *out, unsigned int n)
 	vale_fdb_init(&fdb, seed);
 }
 
-TEST(learn, "An address is learned once, found, and listed with its port and "
-    "age")
-{
-	struct vale_fdb_entry e;
-	unsigned int cursor = 0;
-
-	vale_fdb_init(&fdb, seed);
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), 0, 10));
-	ATF_CHECK_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1), 0, 253,
-	    10));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 10));
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(&fdb, addr(1), 0, 253, 12));
-	ATF_CHECK_EQ(253, vale_fdb_lookup(&fdb, addr(1), 0, 12));
-	ATF_CHECK_EQ(VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(2), 0, 12));
-
-	ATF_REQUIRE(vale_fdb_next(&fdb, &cursor, 15, &e));
-	ATF_CHECK_EQ(0, memcmp(e.fe_addr, addr(1), 6));
-	ATF_CHECK_EQ(253, e.fe_port);
-	ATF_CHECK_EQ(3, e.fe_age_s);
-	ATF_CHECK(!vale_fdb_next(&fdb, &cursor, 15, &e));
-}
-
 TEST(every_bit, "Addresses that differ in any one bit are different stations")
 {
 	uint8_t a[6];
@@ -223,28 +201,6 @@ TEST(listed_any, "Each station is listed as it was learned, whatever the seed")
 		ATF_REQUIRE_EQ(vlan, e.fe_vlan);
 		ATF_REQUIRE_EQ(i % 254, e.fe_port);
 	}
-}
-
-TEST(vlans, "An address may be on another port in each VLAN")
-{
-	unsigned int vlan;
-
-	vale_fdb_init(&fdb, seed);
-	for (vlan = 0; vlan < 4096; vlan += 16)
-		ATF_REQUIRE_EQ(VALE_FDB_LEARNED, vale_fdb_learn(&fdb, addr(1),
-		    vlan, vlan / 16 % 254, 0));
-	for (vlan = 0; vlan < 4096; vlan++)
-		ATF_REQUIRE_EQ(vlan % 16 == 0 ? vlan / 16 % 254 :
-		    VALE_FDB_FLOOD, vale_fdb_lookup(&fdb, addr(1), vlan, 0));
-	ATF_CHECK_EQ(256, entries(0));
-	/* It moves in one of them. */
-	ATF_CHECK_EQ(VALE_FDB_MOVED, vale_fdb_learn(&fdb, addr(1), 16, 200, 0));
-	ATF_CHECK_EQ(200, vale_fdb_lookup(&fdb, addr(1), 16, 0));
-	ATF_CHECK_EQ(2, vale_fdb_lookup(&fdb, addr(1), 32, 0));
-	/* A limit counts all of them. */
-	vale_fdb_set_limit(&fdb, 200, fdb.fdb_used[200]);
-	ATF_CHECK_EQ(VALE_FDB_REFUSED, vale_fdb_learn(&fdb, addr(1), 17, 200,
-	    0));
 }
 
 /* Whether two addresses are in one bucket of a table with this seed. */
@@ -772,21 +728,6 @@ static void
 then_second(void *arg)
 {
 	touch_next(split.pages, second, arg);
-}
-
-TEST(twice, "Two threads that learn an address of the same port at once enter "
-    "it once")
-{
-	unsigned int port = 200;
-	uint32_t before;
-
-	split_init();
-	before = vale_fdb_changes(split.f);
-	touch_next(split.pages + TOUCH_PAGE, learn_old, &port);
-	ATF_CHECK_EQ(VALE_FDB_KNOWN, vale_fdb_learn(split.f, addr(split.old), 0,
-	    200, 301));
-	ATF_CHECK_EQ(1, split.f->fdb_used[200]);
-	ATF_CHECK_EQ(before + 1, vale_fdb_changes(split.f));
 }
 
 TEST(sweep_race, "An expired entry that another thread changes, or a bucket "

@@ -271,28 +271,4 @@ TEST(uplinks, "A link follows the uplinks: up if any has a carrier")
 	t_ports_close();
 }
 
-TEST(values, "The setting has three values")
-{
-	static const char *const bad[] = { "", "UP", "up ", "no", "uplinks",
-	    "1" };
-	char text[VALE_SETTING_SIZE];
-	unsigned int i;
-
-	t_ports_open(PORTS);
-	ATF_CHECK_EQ(0, vale_get(t_port_name(0), "link", text, sizeof(text)));
-	ATF_CHECK_STREQ("up", text);
-	t_port_set(0, "link", "uplink");
-	for (i = 0; i < nitems(bad); i++) {
-		errno = 0;
-		ATF_CHECK_EQ(-1, vale_set(t_port_name(0), "link", bad[i]));
-		ATF_CHECK_EQ(EINVAL, errno);
-		ATF_CHECK_STREQ("link is up, down or uplink", vale_error());
-	}
-	ATF_CHECK_EQ(0, vale_get(t_port_name(0), "link", text, sizeof(text)));
-	ATF_CHECK_STREQ("uplink", text);
-	ATF_CHECK_EQ(-1, vale_set("valet0:none", "link", "up"));
-	ATF_CHECK_EQ(ENXIO, errno);
-	t_ports_close();
-}
-
 TEST_PROGRAM

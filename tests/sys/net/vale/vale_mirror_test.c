@@ -81,35 +81,6 @@ TEST(dropped, "A monitor of what a port sends gets what the switch drops, and "
 	close_ports();
 }
 
-TEST(full, "A monitor without space loses copies, and nobody else loses "
-    "anything")
-{
-	const struct vale_params params = { .rx_slots = 16,
-	    .monitor = VALE_MIRROR_BOTH };
-	struct vale_desc *m;
-	uint32_t got, i;
-
-	open_ports();
-	m = vale_open(port_name[1], &params);
-	ATF_REQUIRE(m != NULL);
-	for (i = 0; i < 100; i++)
-		t_send(port[1], 60, 0, 1, i);
-	ATF_CHECK_EQ(15, t_drain(m));
-	ATF_CHECK_EQ(85, vale_missed(m));
-	ATF_CHECK_EQ(100, t_drain(port[0]));
-	T_COUNT(port[0], RX_DROP_FULL, 0);
-	T_COUNT(port[1], TX_MIRROR, 100);
-	/* A port without space: its monitor gets what it cannot take. */
-	for (i = got = 0; i < 2000; i++) {
-		t_send(port[0], 60, 1, 0, i);
-		got += t_drain(m);
-	}
-	ATF_CHECK_EQ(2000, got);
-	T_COUNT(port[1], RX_DROP_FULL, 2000 - VALE_SLOTS_DEFAULT + 1);
-	vale_close(m);
-	close_ports();
-}
-
 TEST(silent, "A monitor sends nothing, and is no destination")
 {
 	struct vale_desc *m;
@@ -158,43 +129,6 @@ TEST(again, "A monitor stays when its port is closed, and goes on with the "
 	ATF_CHECK_ERRNO(ENXIO, vale_set("valet1", "ageing", "17") == -1);
 }
 
-TEST(mirror, "A port that mirrors another stays a port like any other")
-{
-	struct t_frame f;
-
-	open_ports();
-	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[1],
-	    VALE_MIRROR_BOTH));
-	t_send(port[1], 60, 0, 1, 1);
-	t_expect(port[3], 60, 1, 1);
-	t_send(port[0], 60, 1, 0, 2);
-	t_expect(port[3], 60, 0, 2);
-	/* Its own frames: to it, from it, and to the mirrored port. */
-	t_send(port[0], 60, 3, 0, 3);
-	t_expect(port[3], 60, 0, 3);
-	t_drain(port[1]);
-	t_send(port[3], 60, 1, 3, 4);
-	t_expect(port[1], 60, 3, 4);
-	t_expect_none(port[3]);
-	/* From the mirrored port to it: as a port, and as its mirror. */
-	t_send(port[1], 60, 3, 1, 5);
-	ATF_REQUIRE_EQ(0, vale_rxsync(port[3]));
-	ATF_REQUIRE(t_take(port[3], &f) && f.tf_seq == 5);
-	ATF_REQUIRE(t_take(port[3], &f) && f.tf_seq == 5);
-	t_expect_none(port[3]);
-	/* Another port instead; then none. */
-	ATF_REQUIRE_EQ(0, setting_mirror(port_name[3], port_name[2],
-	    VALE_MIRROR_TX));
-	t_send(port[1], 60, 0, 1, 6);
-	t_expect_none(port[3]);
-	t_send(port[2], 60, 0, 2, 7);
-	t_expect(port[3], 60, 2, 7);
-	ATF_REQUIRE_EQ(0, vale_set(port_name[3], "mirror", "no"));
-	t_send(port[2], 60, 0, 2, 8);
-	t_expect_none(port[3]);
-	close_ports();
-}
-
 /* One sink's frames. */
 static uint32_t sunk;
 
@@ -219,41 +153,6 @@ TEST(sink, "The sink of a mirror is not asked: its copies go through the ring")
 	t_send(port[0], 60, 3, 0, 3);
 	ATF_CHECK_EQ(1, sunk);
 	close_ports();
-}
-
-TEST(offloads, "A monitor without virtio-net headers gets segments with "
-    "complete checksums, whatever its port sends and gets; one with headers "
-    "gets what was sent")
-{
-	static struct vn_sent s;
-	struct vale_desc *from, *m[2], *to;
-	struct packet p;
-	uint32_t i, seed = 1;
-
-	to = vn_port("valet0:to", VN_LONG, 256, 2);
-	from = vn_port("valet0:from", VN_LONG, 256, 1);
-	vn_drain(to);
-	m[0] = monitor("valet0:from", VALE_MIRROR_TX);
-	m[1] = monitor("valet0:to", VALE_MIRROR_RX);
-	ATF_REQUIRE_EQ(0, vale_set_header(m[1], VN_LONG));
-	for (i = 0; i < 50; i++) {
-		p = vn_packet(20000, &seed);
-		vn_make(&s, &p, i % 2 == 0 ? 0 : 700, 2, 1);
-		vn_put_sent(from, VN_LONG, &s, 1800, false);
-		ATF_REQUIRE_EQ(0, vale_txsync(from));
-		ATF_REQUIRE_EQ(0, vale_rxsync(m[0]));
-		ATF_REQUIRE_EQ(0, vale_rxsync(m[1]));
-		ATF_REQUIRE_EQ(0, vale_rxsync(to));
-		vn_expect(m[0], 0, &s);
-		vn_expect(m[1], VN_LONG, &s);
-		vn_expect(to, VN_LONG, &s);
-	}
-	vn_expect_none(m[0]);
-	vn_expect_none(m[1]);
-	vale_close(m[0]);
-	vale_close(m[1]);
-	vale_close(from);
-	vale_close(to);
 }
 
 /* A filter: the frame's number, modulo 4, is in a set of bits. */

@@ -65,51 +65,6 @@ TEST(layout, "Rings of both ends have their slots, and each buffer is in one "
 	pipe_free(&f);
 }
 
-TEST(frames, "Frames pass both ways in order; a full ring takes no more; "
-    "nothing is lost")
-{
-	struct pipe_ends f;
-	uint32_t n, turn, sent[2] = { 0, 0 }, got[2] = { 0, 0 };
-	uint32_t seed = 5;
-	unsigned int i;
-
-	pipe_setup(&f, 8, 5);
-	for (turn = 0; turn < 20000; turn++) {
-		i = test_below(&seed, 2);
-		if (test_chance(&seed, 1, 2)) {
-			n = test_below(&seed, 8);
-			while (n-- > 0 && !nm_ring_empty(f.end[i].pp_txring))
-				pipe_put(&f.end[i], sent[i]++, 0);
-			ATF_REQUIRE_EQ(0, pipe_tx(&f.end[i]));
-		} else {
-			ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
-			n = test_below(&seed, 8);
-			while (n-- > 0 && !nm_ring_empty(f.end[i].pp_rxring))
-				pipe_take(&f.end[i], got[i]++);
-		}
-		ATF_REQUIRE(sent[!i] - got[i] <= f.end[i].pp_rxring->num_slots);
-	}
-	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
-		while (!nm_ring_empty(f.end[i].pp_rxring))
-			pipe_take(&f.end[i], got[i]++);
-		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[i]));
-		ATF_CHECK_EQ(sent[!i], got[i]);
-		ATF_CHECK(got[i] > 1000);
-	}
-	pipe_check_buffers(&f);
-	/* All but one slot. */
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	ATF_CHECK_EQ(7, nm_ring_space(f.end[0].pp_txring));
-	while (!nm_ring_empty(f.end[0].pp_txring))
-		pipe_put(&f.end[0], 0, 0);
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	ATF_CHECK(nm_ring_empty(f.end[0].pp_txring));
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	ATF_CHECK_EQ(7, nm_ring_space(f.end[1].pp_rxring));
-	pipe_free(&f);
-}
-
 TEST(exchanges, "A buffer that an end puts into a slot passes with it, and the "
     "flag that says so")
 {
@@ -143,67 +98,6 @@ TEST(exchanges, "A buffer that an end puts into a slot passes with it, and the "
 	/* Behind the tail, from where a later sync takes it. */
 	ATF_CHECK_EQ(was, f.end[0].pp_tx_slots[1].buf_idx);
 	ATF_CHECK_EQ(NS_BUF_CHANGED, f.end[0].pp_tx_slots[1].flags);
-	pipe_free(&f);
-}
-
-TEST(fragments, "A frame of several slots is shown when it is complete, with "
-    "its flags")
-{
-	struct pipe_ends f;
-	unsigned int i;
-
-	pipe_setup(&f, 8, 8);
-	pipe_put(&f.end[0], 1, 0);
-	pipe_put(&f.end[0], 2, NS_MOREFRAG | NS_BUF_CHANGED);
-	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-		ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-		ATF_CHECK_EQ(1, nm_ring_space(f.end[1].pp_rxring));
-	}
-	pipe_put(&f.end[0], 3, NS_MOREFRAG);
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	ATF_CHECK_EQ(1, nm_ring_space(f.end[1].pp_rxring));
-	pipe_put(&f.end[0], 4, 0);
-	pipe_put(&f.end[0], 5, NS_MOREFRAG);
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	ATF_CHECK_EQ(4, nm_ring_space(f.end[1].pp_rxring));
-	pipe_take(&f.end[1], 1);
-	ATF_CHECK_EQ(NS_MOREFRAG | NS_BUF_CHANGED,
-	    pipe_take(&f.end[1], 2)->flags);
-	ATF_CHECK_EQ(NS_MOREFRAG, pipe_take(&f.end[1], 3)->flags);
-	ATF_CHECK_EQ(0, pipe_take(&f.end[1], 4)->flags);
-	pipe_free(&f);
-}
-
-TEST(reopened, "An end that is opened again goes on with what was published "
-    "and not released")
-{
-	struct pipe_ends f;
-	unsigned int i;
-
-	pipe_setup(&f, 8, 8);
-	for (i = 1; i <= 4; i++)
-		pipe_put(&f.end[0], i, 0);
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	pipe_put(&f.end[0], 99, 0);		/* never published */
-	pipe_attach(&f, 0);
-	ATF_CHECK_EQ(3, nm_ring_space(f.end[0].pp_txring));
-	pipe_put(&f.end[0], 5, 0);
-	ATF_REQUIRE_EQ(0, pipe_tx(&f.end[0]));
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	pipe_take(&f.end[1], 1);
-	pipe_take(&f.end[1], 2);
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	pipe_take(&f.end[1], 3);		/* not released */
-	pipe_attach(&f, 1);
-	ATF_CHECK(nm_ring_empty(f.end[1].pp_rxring));
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	for (i = 3; i <= 5; i++)
-		pipe_take(&f.end[1], i);
-	ATF_REQUIRE_EQ(0, pipe_rx(&f.end[1]));
-	pipe_check_buffers(&f);
 	pipe_free(&f);
 }
 

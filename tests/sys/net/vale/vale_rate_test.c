@@ -145,78 +145,6 @@ TEST(parse, "Rates and bursts are parsed, or refused as they are")
 	}
 }
 
-TEST(exact, "In any time, rate times time and the burst pass, to the frame")
-{
-	struct vale_rate r = { .r_level = 0 };
-	unsigned int passed = 0, per_s, s, i;
-	uint64_t now = 12345;
-
-	/*
-	 * 1 MB a second, 10 times as much offered: after k steps of 0.1 ms
-	 * 10000 + 100 k bytes, and a frame needs the first of its bytes.
-	 */
-	set(&r, bits(8000000, 10000));
-	vale_rate_refill(&r, now);
-	for (i = 0; i <= 100000; i++) {
-		passed += pass(&r, 1, 1000);
-		now += MS / 10;
-		vale_rate_refill(&r, now);
-	}
-	ATF_CHECK_EQ(10010, passed);
-
-	/* 3 frames a second, in steps that do not divide a second. */
-	memset(&r, 0, sizeof(r));
-	set(&r, frames(3, 5));
-	vale_rate_refill(&r, now);
-	ATF_CHECK_EQ(5, pass(&r, 100, 60));
-	per_s = 0;
-	for (i = 0; i < 10 * 1000; i++) {
-		now += 7 * MS;
-		vale_rate_refill(&r, now);
-		per_s += pass(&r, 100, 60);
-	}
-	ATF_CHECK_EQ(210, per_s);
-
-	/* What a sender does not use is lost beyond the burst. */
-	now += 3600 * SECOND;
-	vale_rate_refill(&r, now);
-	ATF_CHECK_EQ(5, pass(&r, 100, 60));
-	for (s = 1; s <= 4; s++) {
-		now += SECOND;
-		vale_rate_refill(&r, now);
-		ATF_CHECK_EQ(3, pass(&r, 100, 60));
-	}
-}
-
-TEST(owes, "A frame longer than the burst passes, and the sender owes for it")
-{
-	struct vale_rate r = { .r_level = 0 };
-	uint64_t now = 1;
-
-	set(&r, bits(8000, 1));
-	vale_rate_refill(&r, now);
-	ATF_CHECK(vale_rate_frame(&r, 1, 9001));
-	/* A token for the owed 9000 bytes in each ms; then one more bit. */
-	now += 9000 * MS;
-	vale_rate_refill(&r, now);
-	ATF_CHECK_EQ(0, pass(&r, 10, 1));
-	now += MS / 8;
-	vale_rate_refill(&r, now);
-	ATF_CHECK_EQ(1, pass(&r, 10, 1));
-
-	/* One that makes 45 counts as 45. */
-	memset(&r, 0, sizeof(r));
-	set(&r, frames(1000, 2));
-	vale_rate_refill(&r, now);
-	ATF_CHECK(vale_rate_frame(&r, 1, 60));
-	ATF_CHECK(vale_rate_frame(&r, 45, 65226));
-	now += 44 * MS;
-	vale_rate_refill(&r, now);
-	ATF_CHECK(!vale_rate_frame(&r, 1, 60));
-	vale_rate_refill(&r, ++now);
-	ATF_CHECK(vale_rate_frame(&r, 1, 60));
-}
-
 TEST(clock, "A clock that stands still or goes back adds nothing")
 {
 	struct vale_rate r = { .r_level = 0 };
@@ -428,42 +356,6 @@ accounted(void)
 	    t_count(rx, VALE_C_RX_FRAME) + t_count(rx, VALE_C_RX_DROP_FULL));
 }
 
-TEST(switched, "Frames over the rate are dropped and counted, in order")
-{
-	uint32_t i, seq = 0;
-	struct t_frame f;
-
-	ports_open(frames(100, 10));
-	for (i = 0; i < 50; i++)
-		t_queue(tx, 60, 0, 1, seq++);
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_DROP_RATE, 40);
-	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
-	for (i = 0; i < 10; i++) {
-		ATF_REQUIRE(t_take(rx, &f));
-		ATF_CHECK_EQ(i, f.tf_seq);
-	}
-	t_expect_none(rx);
-	accounted();
-
-	/* Five more; malformed frames take no tokens. */
-	now_ns += 50 * MS;
-	for (i = 0; i < 4; i++) {
-		t_put(tx, (const uint8_t *)"runt", 5, 5, false);
-		t_queue(tx, 60, 0, 1, 100 + i);
-	}
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_DROP_RATE, 40);
-	T_COUNT(tx, TX_DROP_RUNT, 4);
-	t_queue(tx, 60, 0, 1, 104);
-	t_queue(tx, 60, 0, 1, 105);
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_DROP_RATE, 41);
-	ATF_CHECK_EQ(5, t_drain(rx));
-	accounted();
-	ports_close();
-}
-
 TEST(removed, "A limit that is removed while a batch is collected limits it "
     "no longer")
 {
@@ -546,84 +438,6 @@ TEST(threads, "Of what several threads send on the port's rings exactly the "
 	T_COUNT(tx, TX_FRAME, 15000);
 	T_COUNT(tx, TX_DROP_RATE, 8000);
 	accounted();
-	ports_close();
-}
-
-TEST(fragments, "Of frames of several fragments those within the rate arrive "
-    "intact")
-{
-	struct t_frame f;
-	uint32_t i, n = 0, next = 0;
-
-	/* Frames of 9000 and 60 bytes: the limit ends amid the batch. */
-	ports_open(bits(8 * 1000, 30000));
-	for (i = 0; i < 10; i++) {
-		uint8_t frame[9000];
-		uint32_t len = i % 2 == 0 ? 9000 : 60;
-
-		t_make(frame, len, 0, 1, i);
-		t_put(tx, frame, len, 1000 + i, i % 4 == 0);
-		ATF_REQUIRE(len == 60 || i % 4 != 0 ||
-		    vale_txsync(tx) == 0);
-	}
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	/* 9000 + 60 three times, 9000 with debt; nothing then. */
-	T_COUNT(tx, TX_DROP_RATE, 3);
-	T_COUNT(tx, TX_BYTE, 5 * 9060);
-	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
-	while (t_take(rx, &f)) {
-		ATF_CHECK_EQ(next, f.tf_seq);
-		next = f.tf_seq + 1;
-		n++;
-	}
-	ATF_CHECK_EQ(7, n);
-	accounted();
-
-	/* 6180 bytes are owed: after 6.18 s not one more. */
-	now_ns += 6180 * MS;
-	t_queue(tx, 60, 0, 1, 20);
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_DROP_RATE, 4);
-	now_ns += MS;
-	for (i = 0; i < 3; i++)
-		t_queue(tx, i == 1 ? 9000 : 60, 0, 1, 21 + i);
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	T_COUNT(tx, TX_DROP_RATE, 6);
-	t_expect_none(tx);
-	ATF_REQUIRE_EQ(0, vale_rxsync(rx));
-	t_expect(rx, 60, 1, 21);
-	now_ns += 100 * SECOND;
-	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "1pkt/s,burst=1"));
-	for (i = 0; i < 8; i++)
-		t_queue(tx, i < 4 ? 9000 : 60, 0, 1, 30 + i);
-	ATF_REQUIRE_EQ(0, vale_txsync(tx));
-	t_expect(rx, 9000, 1, 30);
-	T_COUNT(tx, TX_DROP_RATE, 13);
-	accounted();
-	ports_close();
-}
-
-TEST(learned, "A frame over the rate is not learned from; no limit, no drops")
-{
-	uint64_t before;
-
-	ports_open(frames(1, 1));
-	t_send(tx, 60, 0, 1, 0);
-	before = t_count(tx, VALE_C_LEARNED);
-	t_send(tx, 60, 0, 2, 0);
-	ATF_CHECK_EQ(before, t_count(tx, VALE_C_LEARNED));
-	T_COUNT(tx, TX_DROP_RATE, 1);
-	ATF_REQUIRE_EQ(0, vale_set("valet0:tx", "rate", "0"));
-	t_send(tx, 60, 0, 2, 0);
-	t_send(tx, 60, 0, 2, 1);
-	ATF_CHECK_EQ(before + 1, t_count(tx, VALE_C_LEARNED));
-	T_COUNT(tx, TX_DROP_RATE, 1);
-	/* Only the sender is limited. */
-	t_drain(tx);
-	t_send(rx, 60, 1, 0, 1);
-	t_send(rx, 60, 1, 0, 2);
-	ATF_CHECK_EQ(2, t_drain(tx));
-	t_drain(rx);
 	ports_close();
 }
 

@@ -84,29 +84,6 @@ WRAP(ssize_t, write, int fd, const void *buf, size_t len)
 	return (__real_write(fd, buf, len));
 }
 
-TEST(given_back, "The last port of a switch takes the switch with it; nothing "
-    "is left")
-{
-	struct vale_desc *d[6];
-	char name[VALE_NAME_SIZE];
-	const struct fail_held before = fail_held();
-	unsigned int i, round;
-
-	for (round = 0; round < 3; round++) {
-		for (i = 0; i < 6; i++) {
-			snprintf(name, sizeof(name), "valet%u:p%u", i / 2, i);
-			d[i] = t_open(name, 16, 16);
-		}
-		t_send(d[0], 60, EVERYBODY, 0, round);
-		t_expect(d[1], 60, 0, round);
-		ATF_CHECK(vale_open("valet1:p2", NULL) == NULL);
-		ATF_CHECK_EQ(EBUSY, errno);
-		for (i = 0; i < 6; i++)
-			vale_close(d[(i + round) % 6]);
-		fail_held_check(&before);
-	}
-}
-
 /*
  * Let each call fail that opens a port.  If there are ports `a' and `b' of its
  * switch, these go on.
@@ -425,42 +402,6 @@ TEST(addresses, "A table that is full is listed from the first entry to the "
 	vale_close(a);
 	vale_close(b);
 	watch = false;
-}
-
-static struct vale_port_info	info;
-
-static int
-copy_info(const struct vale_port_info *pi,
-    void *arg __attribute__((__unused__)))
-{
-	info = *pi;
-	return (0);
-}
-
-TEST(names, "A switch whose name begins with another's is another; its ports "
-    "are listed with their counters")
-{
-	struct vale_desc *a, *b, *c;
-
-	a = t_open("valet01:a", 10, 20);
-	b = t_open("valet0:b", 30, 40);
-	c = t_open("valet0:c", 50, 60);
-	t_send(a, 60, EVERYBODY, 0, 0);
-	t_expect_none(b);
-	t_send(c, 60, EVERYBODY, 0, 0);
-	t_expect(b, 60, 0, 0);
-	memset(&info, 0xa5, sizeof(info));
-	ATF_CHECK_EQ(0, vale_list("valet0", copy_info, NULL));
-	ATF_CHECK_EQ(0, LOCKED());
-	ATF_CHECK_STREQ("valet0:c", info.vpi_name);
-	ATF_CHECK_EQ(1, info.vpi_index);
-	ATF_CHECK_EQ(50, info.vpi_tx_slots);
-	ATF_CHECK_EQ(60, info.vpi_rx_slots);
-	ATF_CHECK_EQ(1, info.vpi_counter[VALE_C_TX_FRAME]);
-	ATF_CHECK_EQ(60, info.vpi_counter[VALE_C_TX_BYTE]);
-	vale_close(a);
-	vale_close(b);
-	vale_close(c);
 }
 
 /* A sink that takes up to *arg frames. */

@@ -5,8 +5,7 @@
  */
 
 /*
- * Limits of ports with VLANs or guards: the longest frames, the most fragments;
- * and what a sender changes in its memory while its frames are delivered.
+ * Limits of ports with VLANs or guards: the longest frames, and headers.
  */
 
 #include <sys/param.h>
@@ -27,8 +26,6 @@
 #define	TAG	4
 
 static uint8_t	frame[VALE_FRAME_MAX + TAG + 1], got[VALE_FRAME_MAX + TAG];
-static uint8_t	before[VALE_FRAME_MAX];
-
 /* Bytes of `frame' that are overwritten when a receiver has got it. */
 static uint32_t	overwrite;
 
@@ -141,146 +138,6 @@ TEST(longest, "A frame with no space for a tag goes to who gets it without one")
 		ATF_CHECK_EQ(0, take(2));
 		T_COUNT(t_port[0], TX_DROP_FRAGS, drops);
 	}
-	t_ports_close();
-}
-
-TEST(fragments, "A guarded frame of 64 fragments passes if its head is not one "
-    "more")
-{
-	uint32_t fraglen, n;
-
-	t_ports_open(2);
-	t_port_set(0, "source", "02:00:00:00:00:00");
-	make(EVERYBODY, 1, 60);
-	send_frame(1, 60, 60);
-	ATF_CHECK_EQ(60, take(0));
-	for (fraglen = 191; fraglen <= 194; fraglen++)
-		for (n = 63; n <= 65; n++) {
-			make(1, 0, n * fraglen);
-			send_frame(0, n * fraglen, fraglen);
-			if (n < 64 || (n == 64 && fraglen <= 192))
-				expect(1, n * fraglen, false);
-			ATF_CHECK_EQ(0, take(1));
-		}
-	/* 65 fragments, and 64 with a long first one. */
-	T_COUNT(t_port[0], TX_DROP_FRAGS, 4 + 2);
-	/* To all it may need another form. */
-	for (n = 63; n <= 64; n++) {
-		make(EVERYBODY, 0, n * 100);
-		send_frame(0, n * 100, 100);
-		if (n == 63)
-			expect(1, n * 100, false);
-		ATF_CHECK_EQ(0, take(1));
-	}
-	T_COUNT(t_port[0], TX_DROP_FRAGS, 4 + 2 + 1);
-	t_ports_close();
-}
-
-static void
-change(void *arg, struct frame_source *frames)
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame f = { .f_iov = iov };
-
-	for (; frame_peek(frames, &f); frame_next(frames))
-		memset(frame, 0xee, *(const uint32_t *)arg);
-}
-
-TEST(changed, "A sender that changes its memory changes no byte that a guard "
-    "has seen, however long the frame and its fragments are")
-{
-	static const uint32_t lens[] = { 20, 60, 191, 192, 193, 300, 5000 };
-	static const uint32_t frags[] = { 1, 7, 13, 100, 192, 193, 2000 };
-	static uint8_t first[60];
-	uint32_t len, fraglen;
-	unsigned int i, j;
-
-	for (i = 0; i < nitems(lens); i++)
-		for (j = 0; j < nitems(frags); j++) {
-			len = lens[i];
-			fraglen = MAX(frags[j], howmany(len, 60));
-			t_ports_open(3);
-			t_port_set(0, "source", "02:00:00:00:00:00");
-			t_port_set(0, "ip", "0.0.0.0/0,::/0");
-			make(EVERYBODY, 1, 60);
-			send_frame(1, 60, 60);
-			make(EVERYBODY, 2, 60);
-			send_frame(2, 60, 60);
-			ATF_CHECK(take(0) != 0 && take(0) != 0 &&
-			    take(2) != 0 && take(1) != 0 && take(1) == 0);
-			ATF_REQUIRE_EQ(0, vale_set_sink(t_port[1], change,
-			    &len));
-			/* What the sink gets first, and what it changes. */
-			make(1, 0, 60);
-			memcpy(frame + ADDRS, "\x88\x8e", 2);
-			memcpy(first, frame, sizeof(first));
-			make(2, 0, len);
-			memcpy(frame + ADDRS, "\x88\x8e", 2);
-			memcpy(before, frame, len);
-			t_put(t_port[0], first, 60, 60, true);
-			t_put(t_port[0], frame, len, fraglen, true);
-			ATF_REQUIRE_EQ(0, vale_txsync(t_port[0]));
-			ATF_CHECK_EQ(0xee, frame[0]);
-			ATF_REQUIRE_EQ(len, take(2));
-			ATF_CHECK_MSG(memcmp(before, got, MIN(len, 192)) == 0,
-			    "%u bytes in fragments of %u", len, fraglen);
-			t_ports_close();
-		}
-}
-
-TEST(flooded, "Of a frame to many in a VLAN each gets what the first got, "
-    "whatever its sender does meanwhile")
-{
-	/* Each port after the first: `.' without rules, access port, trunk. */
-	static const char *const rows[] = { "...", "aaa", "aa", "tt", "at",
-	    "ta", "tat" };
-	unsigned int at, i, n;
-	uint32_t tag;
-
-	for (i = 0; i < nitems(rows); i++) {
-		n = strlen(rows[i]);
-		t_ports_open(1 + n);
-		if (rows[i][0] != '.')
-			t_port_set(0, "vlan", "10");
-		for (at = 1; at <= n; at++)
-			if (rows[i][at - 1] != '.')
-				t_port_set(at, rows[i][at - 1] == 'a' ?
-				    "vlan" : "trunk", "10");
-		make(EVERYBODY, 0, 5000);
-		memcpy(before, frame, 5000);
-		overwrite = 5000;
-		send_frame(0, 5000, 1000);
-		overwrite = 0;
-		ATF_CHECK_EQ(0xee, frame[0]);
-		for (at = 1; at <= n; at++) {
-			tag = rows[i][at - 1] == 't' ? TAG : 0;
-			ATF_REQUIRE_EQ(5000 + tag, take(at));
-			ATF_CHECK(memcmp(before, got, ADDRS) == 0);
-			ATF_CHECK_MSG(memcmp(before + ADDRS, got + ADDRS + tag,
-			    5000 - ADDRS) == 0, "%s: %u", rows[i], at);
-		}
-		T_COUNT(t_port[0], TX_FLOOD, 1);
-		T_COUNT(t_port[0], TX_COPY, n);
-		t_ports_close();
-	}
-}
-
-TEST(shortest, "A frame that is too short for a tag has none, and passes")
-{
-	uint32_t len;
-
-	t_ports_open(3);
-	t_port_set(0, "vlan", "10");
-	t_port_set(1, "vlan", "10");
-	t_port_set(2, "trunk", "10");
-	for (len = 14; len <= 18; len++) {
-		make(EVERYBODY, 0, len);
-		memcpy(frame + ADDRS, "\x88\xb5", 2);
-		send_frame(0, len, len);
-		expect(1, len, false);
-		expect(2, len, true);
-	}
-	T_COUNT(t_port[0], TX_DROP_VLAN, 0);
 	t_ports_close();
 }
 

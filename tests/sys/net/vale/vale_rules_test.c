@@ -26,29 +26,6 @@
 #define	ADDRS		12		/* bytes of the two addresses */
 #define	LEN_MAX		9000
 
-TEST(none_any_more, "When the last VLAN has gone, what a port floods reaches "
-    "all ports, with and without a guard of its own")
-{
-	unsigned int i, n = 0;
-
-	t_ports_open(PORTS);
-	for (i = 0; i < 4; i++) {
-		t_port_set(0, "vlan", "10");
-		t_port_set(1, "vlan", "10");
-		t_send_tagged(0, T_NONE, EVERYBODY, 0, ++n);
-		t_expect_tagged(1, T_NONE, EVERYBODY, 0, n);
-		t_expect_tagged(2, 10, EVERYBODY, 0, n);
-		t_port_set(0, "vlan", "0");
-		t_port_set(1, "vlan", "0");
-		t_port_set(0, "source", i % 2 == 0 ? "any" :
-		    "02:00:00:00:00:00");
-		t_send_tagged(0, T_NONE, EVERYBODY, 0, ++n);
-		t_expect_tagged(1, T_NONE, EVERYBODY, 0, n);
-		t_expect_tagged(2, T_NONE, EVERYBODY, 0, n);
-	}
-	t_ports_close();
-}
-
 TEST(forgets, "A port whose VLAN changes has no addresses in the former one, "
     "which would count for its limit")
 {
@@ -343,37 +320,6 @@ TEST(fragments, "A frame that would have too many fragments is dropped")
 	t_put(t_port[2], buf, 18, 18, false);
 	ATF_REQUIRE_EQ(0, vale_txsync(t_port[2]));
 	T_COUNT(t_port[2], TX_DROP_VLAN, 2);
-	t_ports_close();
-}
-
-TEST(mirror, "A mirror gets what a port sends, and what it gets, in the form "
-    "that the port has")
-{
-	const struct vale_params params = { .monitor = VALE_MIRROR_BOTH };
-	uint8_t buf[LEN_MAX];
-	struct vale_desc *m;
-	uint32_t len;
-
-	t_ports_open(PORTS);
-	t_port_set(0, "vlan", "10");
-	t_port_set(1, "trunk", "10,20");
-	t_port_set(2, "vlan", "10");
-	m = vale_open(t_port_name(1), &params);
-	ATF_REQUIRE(m != NULL);
-	t_send_tagged(0, T_NONE, EVERYBODY, 0, 1);
-	t_send_tagged(1, 10, 0, 1, 2);
-	t_send_tagged(1, 30, 0, 1, 3);
-	ATF_REQUIRE_EQ(0, vale_rxsync(m));
-	len = t_make_tagged(buf, 60, 10, EVERYBODY, 0, 1);
-	t_expect_bytes(m, buf, len);
-	len = t_make_tagged(buf, 60, 10, 0, 1, 2);
-	t_expect_bytes(m, buf, len);
-	/* This one is dropped. */
-	len = t_make_tagged(buf, 60, 30, 0, 1, 3);
-	t_expect_bytes(m, buf, len);
-	ATF_CHECK(nm_ring_empty(m->rxring));
-	T_COUNT(t_port[1], TX_DROP_VLAN, 1);
-	vale_close(m);
 	t_ports_close();
 }
 

@@ -155,37 +155,6 @@ TEST(off, "A ring's worth of slots without a refused frame ends the shares")
 	end();
 }
 
-TEST(active, "Each sender is counted once, in any order, for two rings' worth "
-    "of slots")
-{
-	unsigned int i, order, round;
-
-	for (order = 0; order < 2; order++) {
-		begin(SLOTS);
-		vale_share_refused(&sh, order == 0 ? 0 : SENDERS - 1);
-		for (round = 0; round < 2; round++)
-			for (i = 0; i < SENDERS; i++) {
-				(void)vale_share_max(&sh, order == 0 ? i :
-				    SENDERS - 1 - i, 0, 1);
-				ATF_REQUIRE_EQ(round == 0 ? i + 1 : SENDERS,
-				    sh.sh_active);
-			}
-		vale_share_take(&sh, 5, SLOTS);
-		ATF_CHECK_EQ(SENDERS, sh.sh_active);
-		for (i = 0; i < SENDERS; i++)
-			(void)vale_share_max(&sh, i, 0, 1);
-		ATF_CHECK_EQ(SENDERS, sh.sh_active);
-		vale_share_refused(&sh, 200);
-		vale_share_take(&sh, 5, SLOTS);
-		(void)vale_share_max(&sh, 63, 0, 1);
-		(void)vale_share_max(&sh, 64, 0, 1);
-		vale_share_refused(&sh, 64);
-		vale_share_take(&sh, 5, SLOTS);
-		ATF_CHECK_EQ(2, sh.sh_active);
-		end();
-	}
-}
-
 /*
  * `n' senders that always have `batch[i % 4]' frames of `each' slots, in order,
  * and a receiver that takes `take' slots after each turn or, if `often', after
@@ -296,30 +265,6 @@ TEST(weighted, "Senders get shares by their weights, whichever senders they "
 	weights = NULL;
 }
 
-TEST(light, "A sender that needs less than its share loses nothing, and the "
-    "others share the rest")
-{
-	unsigned int r;
-
-	begin(SLOTS);
-	for (r = 0; r < 100000; r++) {
-		if (r == 20000) {
-			memset(got, 0, sizeof(got));
-			refused = 0;
-		}
-		offer(0, 100, 1);
-		offer(1, 100, 1);
-		/* Every fifth slot: less than a third. */
-		if (r % 5 == 0)
-			ATF_REQUIRE(offer(2, 1, 1) == 1 || r < 20000);
-		receive(1);
-	}
-	ATF_CHECK(got[2] >= 15900 && got[2] <= 16100);
-	ATF_CHECK(got[0] >= 31500 && got[0] <= 32500);
-	ATF_CHECK(got[1] >= 31500 && got[1] <= 32500);
-	end();
-}
-
 TEST(gone, "A sender that stops keeps others from part of the ring while two "
     "rings' worth of slots pass, and the receiver never waits")
 {
@@ -338,89 +283,6 @@ TEST(gone, "A sender that stops keeps others from part of the ring while two "
 	for (i = 0; i < SLOTS; i++)
 		offer(0, 9, 1);
 	ATF_CHECK_EQ(SLOTS, nqueue);
-	end();
-}
-
-TEST(frames, "A frame of several slots counts as several, and passes even if "
-    "it is longer than the share")
-{
-	unsigned int r;
-
-	/* 1 slot a frame against 5. */
-	begin(SLOTS);
-	for (r = 0; r < 30000; r++) {
-		if (r == 5000)
-			memset(got, 0, sizeof(got));
-		offer(0, 64, 1);
-		offer(1, 64, 5);
-		receive(3);
-	}
-	check_shares(2, 95, 105);
-	end();
-
-	/* The share of each is 10 slots, and sender 0 needs 14. */
-	begin(100);
-	for (r = 0; r < 20000; r++) {
-		if (r == 5000)
-			memset(got, 0, sizeof(got));
-		offer(r % 10, 64, r % 10 == 0 ? 14 : 3);
-		receive(1);
-	}
-	for (r = 0; r < 10; r++)
-		ATF_CHECK_MSG(got[r] > 15000 / 20, "%u: %ju", r,
-		    (uintmax_t)got[r]);
-	end();
-}
-
-TEST(small, "In rings of a few slots no sender holds more than one that others "
-    "wait for")
-{
-	uint32_t slots;
-
-	for (slots = 2; slots < 12; slots++) {
-		begin(slots);
-		contend(2, (const uint32_t [4]){ 9, 9, 9, 9 }, 1, 1, false,
-		    1000);
-		ATF_CHECK(got[0] >= 400 && got[1] >= 400);
-		end();
-	}
-	/* With a single slot who is first has it; the receiver has work. */
-	begin(1);
-	contend(2, (const uint32_t [4]){ 9, 9, 9, 9 }, 1, 1, false, 1000);
-	ATF_CHECK_EQ(1000, got[0] + got[1]);
-	end();
-}
-
-TEST(held, "What each sender holds is what it has in the ring, in any order")
-{
-	uint32_t held[SENDERS], i, seed = 3, total, turn;
-	unsigned int looks = 0, sender;
-
-	begin(200);
-	offer(3, 201, 1);
-	for (turn = 0; turn < 100000; turn++) {
-		sender = 253 - test_below(&seed, 5);
-		if (vale_share_on(&sh))
-			offer(sender, 1 + test_below(&seed, 40),
-			    1 + test_below(&seed, 3));
-		else
-			offer(sender, 300, 1);
-		if (vale_share_on(&sh)) {
-			memset(held, 0, sizeof(held));
-			total = 0;
-			for (i = 0; i < nqueue; i++) {
-				held[queue[i]] += known[i];
-				total += known[i];
-			}
-			looks++;
-			ATF_REQUIRE_EQ(total, sh.sh_total);
-			for (i = 0; i < SENDERS; i++)
-				ATF_REQUIRE_EQ(held[i], sh.sh_held[i]);
-			ATF_REQUIRE(sh.sh_nruns <= sh.sh_total);
-		}
-		receive(test_below(&seed, 30));
-	}
-	ATF_CHECK(looks > 1000);
 	end();
 }
 

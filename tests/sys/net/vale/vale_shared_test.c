@@ -442,66 +442,6 @@ TEST(inbox_monitor, "What a monitor gets waits for the owner's thread")
 	teardown(&f);
 }
 
-TEST(inbox_large, "A burst that a large ring holds waits for the owner's "
-    "thread as a whole")
-{
-	const struct vale_params params = { .rings = 1, .tx_slots = TX_SLOTS,
-	    .rx_slots = 4096, .monitor = VALE_MIRROR_BOTH };
-	struct vale_desc *b;
-	struct fixture f;
-	uint32_t i;
-
-	allocate(&f, &params, 0);
-	b = t_open("valet0:b", 16, 16);
-	open_port(&f, "valet0:b");
-	for (i = 0; i < params.rx_slots - 1; i++)
-		t_send(b, 60, EVERYBODY, 1, i);
-	while (vale_shared_rx(f.d))
-		continue;
-	ATF_CHECK_EQ(0, vale_missed(f.d));
-	for (i = 0; i < params.rx_slots - 1; i++)
-		take(&f, i);
-	ATF_CHECK_EQ(f.csb->rx_atok.head, f.csb->rx_ktoa.hwtail);
-	teardown(&f);
-	vale_close(b);
-}
-
-TEST(inbox_fragments, "Frames of several slots pass the inbox as they are")
-{
-	static uint8_t big[3 * VALE_BUF_SIZE - 7];
-	struct netmap_ring *ring;
-	struct vale_desc *b, *c;
-	struct fixture f;
-	uint32_t i, len = 0;
-
-	setup(&f, 1, 0);
-	b = t_open("valet0:b", 16, 16);
-	c = t_open("valet0:c", 16, 16);
-	t_make(big, sizeof(big), EVERYBODY, 1, 3);
-	for (i = 0; i < 5; i++) {
-		t_put(b, big, sizeof(big), 700, i % 2 == 0);
-		ATF_REQUIRE_EQ(0, vale_txsync(b));
-		ATF_CHECK(vale_shared_rx(f.d));
-		ring = NETMAP_RXRING(f.nifp, 0);
-		ATF_CHECK_EQ(3, NS_RFRAGS(&ring->slot[f.csb->rx_atok.head]));
-		for (len = 0; f.csb->rx_atok.head != f.csb->rx_ktoa.hwtail;
-		    f.csb->rx_atok.head = nm_ring_next(ring,
-		    f.csb->rx_atok.head)) {
-			const struct netmap_slot *slot =
-			    &ring->slot[f.csb->rx_atok.head];
-
-			ATF_REQUIRE(slot->len <= sizeof(big) - len);
-			ATF_CHECK_EQ(0, memcmp(big + len, NETMAP_BUF(ring,
-			    slot->buf_idx), slot->len));
-			len += slot->len;
-		}
-		ATF_CHECK_EQ(sizeof(big), len);
-	}
-	vale_close(c);
-	vale_close(b);
-	teardown(&f);
-}
-
 TEST(private, "What a port needs besides its memory is known: buffers of its "
     "inboxes, and what the switch knows of each ring and slot")
 {

@@ -108,26 +108,6 @@ TEST(layout, "Rings and buffers are those of netmap(4); no two buffers or "
 	close_pair();
 }
 
-TEST(lengths, "Frames of all lengths up to two buffers arrive intact, in as "
-    "few slots as possible")
-{
-	struct t_frame f;
-	uint32_t len;
-
-	open_pair(0, 0);
-	for (len = T_FRAME_MIN; len < 2 * BUF_SIZE + 70; len++) {
-		t_send(a, len, EVERYBODY, 0, len);
-		ATF_REQUIRE_EQ(0, vale_rxsync(b));
-		ATF_REQUIRE(t_take(b, &f));
-		ATF_REQUIRE_EQ(len, f.tf_len);
-		ATF_REQUIRE_EQ(len, f.tf_seq);
-		ATF_REQUIRE_EQ((len + BUF_SIZE - 1) / BUF_SIZE, f.tf_slots);
-		t_expect_none(b);
-	}
-	T_COUNT(a, TX_DROP_RUNT, 0);
-	close_pair();
-}
-
 TEST(runts, "Frames of 0 to 13 bytes are dropped and counted, one of 14 is "
     "sent")
 {
@@ -454,25 +434,6 @@ TEST(bad_rx_buffer, "A receive slot with an invalid buffer gets its own one "
 	ATF_CHECK_EQ(2 + 16, b->rxring->slot[0].buf_idx);
 	ATF_CHECK_EQ(2 + 17, b->rxring->slot[1].buf_idx);
 	ATF_CHECK_EQ(2 + 18, b->rxring->slot[2].buf_idx);
-	close_pair();
-}
-
-TEST(bad_length, "Frames with a slot longer than a buffer are dropped and "
-    "counted")
-{
-	static const uint16_t bad[] = { BUF_SIZE + 1, 0x8000, UINT16_MAX };
-	struct netmap_slot *slot;
-	unsigned int i;
-
-	open_pair(16, 16);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		t_make(frame, 60, EVERYBODY, 0, 1);
-		slot = &a->txring->slot[a->txring->head];
-		t_put(a, frame, 60, BUF_SIZE, false);
-		slot->len = bad[i];
-		expect_drop(VALE_C_TX_DROP_LEN);
-	}
-	T_COUNT(a, TX_DROP_LEN, 3);
 	close_pair();
 }
 

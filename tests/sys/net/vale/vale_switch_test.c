@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <atf-c.h>
 
@@ -108,59 +107,6 @@ TEST(mixed, "One sync of frames to known, unknown and all stations, in runs "
 	close_ports();
 }
 
-TEST(multicast, "Broadcast and multicast go to all others, even after a frame "
-    "with such a source address")
-{
-	static const uint8_t group[6] = { 0x01, 0, 0x5e, 0, 0, 1 };
-	uint8_t buf[60];
-	unsigned int i, n;
-
-	open_ports();
-	learn_ports();
-	/* From a multicast address, and from zero, to station 1. */
-	t_make(buf, sizeof(buf), 1, 2, 1);
-	memcpy(buf + 6, group, sizeof(group));
-	t_put(port[2], buf, sizeof(buf), sizeof(buf), false);
-	memset(buf + 6, 0, 6);
-	t_put(port[2], buf, sizeof(buf), sizeof(buf), false);
-	ATF_REQUIRE_EQ(0, vale_txsync(port[2]));
-	ATF_CHECK_EQ(2, t_drain(port[1]));
-	T_COUNT(port[2], LEARNED, 1);
-
-	for (n = 0; n < 2; n++) {
-		t_make(buf, sizeof(buf), EVERYBODY, 0, n);
-		if (n == 1)
-			memcpy(buf, group, sizeof(group));
-		t_put(port[0], buf, sizeof(buf), sizeof(buf), false);
-		ATF_REQUIRE_EQ(0, vale_txsync(port[0]));
-		for (i = 1; i < NPORTS; i++)
-			t_expect(port[i], sizeof(buf), 0, n);
-		t_expect_none(port[0]);
-	}
-	T_COUNT(port[0], TX_FLOOD, 3);
-	close_ports();
-}
-
-TEST(alone, "Frames of the only port of a switch are dropped and counted; a "
-    "second port gets later ones")
-{
-	struct vale_desc *a, *b;
-
-	a = t_open("valet0:a", 0, 0);
-	t_send(a, 60, EVERYBODY, 1, 1);
-	t_send(a, 60, 2, 1, 2);
-	T_COUNT(a, TX_DROP_NODEST, 2);
-	T_COUNT(a, TX_FLOOD, 0);
-	b = t_open("valet0:b", 0, 0);
-	t_send(a, 60, EVERYBODY, 1, 3);
-	t_expect(b, 60, 1, 3);
-	vale_close(b);
-	t_send(a, 60, EVERYBODY, 1, 4);
-	T_COUNT(a, TX_DROP_NODEST, 3);
-	T_COUNT(a, TX_FRAME, 4);
-	vale_close(a);
-}
-
 TEST(move, "Frames follow a station to another port")
 {
 	open_ports();
@@ -173,43 +119,6 @@ TEST(move, "Frames follow a station to another port")
 	t_expect_none(port[1]);
 	T_COUNT(port[3], LEARNED, 1);
 	close_ports();
-}
-
-TEST(batches, "A sync of more frames than a batch sends them all in order, "
-    "many times round the ring")
-{
-	struct vale_desc *a, *b;
-	struct t_frame f;
-	uint32_t round, seq = 0, taken = 0;
-
-	a = t_open("valet0:a", 5000, 0);
-	b = t_open("valet0:b", 0, 4500);
-	ATF_CHECK_EQ(5000, a->txring->num_slots);
-	ATF_CHECK_EQ(4500, b->rxring->num_slots);
-	for (round = 0; round < 7; round++) {
-		while (seq < (round + 1) * 4000)
-			t_queue(a, 60, 1, 0, seq++);
-		ATF_REQUIRE_EQ(0, vale_txsync(a));
-		ATF_CHECK_EQ(4999, nm_ring_space(a->txring));
-		ATF_REQUIRE_EQ(0, vale_rxsync(b));
-		for (; t_take(b, &f); taken++)
-			ATF_REQUIRE_EQ(taken, f.tf_seq);
-		t_expect_none(b);
-	}
-	ATF_CHECK_EQ(seq, taken);
-	T_COUNT(a, TX_BATCH, 7 * 4);
-	T_COUNT(a, TX_SYNC, 7);
-	/* Two full batches, and two with one frame more than one. */
-	for (; round < 9; round++) {
-		for (taken = 0; taken < (round == 7 ? 2048 : 1025); taken++)
-			t_queue(a, 60, 1, 0, seq++);
-		ATF_REQUIRE_EQ(0, vale_txsync(a));
-		ATF_CHECK_EQ(taken, t_drain(b));
-	}
-	T_COUNT(a, TX_BATCH, 7 * 4 + 2 + 2);
-	T_COUNT(b, RX_DROP_FULL, 0);
-	vale_close(a);
-	vale_close(b);
 }
 
 TEST(ring_full, "A receiver with a full ring loses later frames, which are "
@@ -256,31 +165,6 @@ TEST(ring_full, "A receiver with a full ring loses later frames, which are "
 	vale_close(c);
 }
 
-TEST(port_leaves, "A closed port's addresses and frames are gone; a new port "
-    "of that name starts empty")
-{
-	unsigned int i;
-
-	open_ports();
-	learn_ports();
-	t_send(port[0], 60, 1, 0, 1);
-	vale_close(port[1]);
-
-	t_send(port[0], 60, 1, 0, 2);
-	t_expect(port[2], 60, 0, 2);
-	t_expect(port[3], 60, 0, 2);
-
-	port[1] = t_open("valet0:new", 0, 0);
-	t_expect_none(port[1]);
-	for (i = 0; i < VALE_NCOUNTERS; i++)
-		ATF_CHECK_EQ(i == VALE_C_RX_SYNC, t_count(port[1], i));
-	t_send(port[0], 60, 1, 0, 3);
-	for (i = 1; i < NPORTS; i++)
-		t_expect(port[i], 60, 0, 3);
-	T_COUNT(port[0], TX_FLOOD, 3);
-	close_ports();
-}
-
 TEST(port_limit, "A switch has up to 254 ports, which all reach each other, "
     "and refuses another until one is closed")
 {
@@ -317,40 +201,6 @@ TEST(port_limit, "A switch has up to 254 ports, which all reach each other, "
 	t_expect(d[100], 60, 0, 9);
 	for (i = 0; i < VALE_FDB_PORTS; i++)
 		vale_close(d[i]);
-}
-
-#define	NSWITCHES	64
-
-TEST(switches, "Switches are separate, and each learns addresses for itself")
-{
-	static struct vale_desc *d[NSWITCHES][2];
-	char name[VALE_NAME_SIZE];
-	unsigned int i, j, n;
-
-	for (i = 0; i < NSWITCHES; i++) {
-		for (j = 0; j < 2; j++) {
-			if (i == 0)
-				snprintf(name, sizeof(name), "vale:p%u", j);
-			else
-				snprintf(name, sizeof(name), "valet%u:p%u", i,
-				    j);
-			d[i][j] = t_open(name, 8, 8);
-		}
-	}
-	for (n = 0; n < 3; n++) {
-		for (i = 0; i < NSWITCHES; i++)
-			t_send(d[i][n % 2], 60, 1 - n % 2, n % 2, i + n);
-		for (i = 0; i < NSWITCHES; i++) {
-			t_expect(d[i][1 - n % 2], 60, n % 2, i + n);
-			t_expect_none(d[i][n % 2]);
-		}
-	}
-	for (i = 0; i < NSWITCHES; i++) {
-		T_COUNT(d[i][0], TX_FLOOD, 1);
-		T_COUNT(d[i][1], TX_FLOOD, 0);
-		vale_close(d[i][0]);
-		vale_close(d[i][1]);
-	}
 }
 
 TEST_PROGRAM

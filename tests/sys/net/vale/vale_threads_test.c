@@ -216,57 +216,6 @@ TEST(accounted, "Each frame of four senders is received intact and in order by "
 	stations_close();
 }
 
-/* Send frames to station 0 that all fit in its ring, in batches of 1 to 32. */
-static void *
-send_numbered(void *arg)
-{
-	struct station *st = arg;
-	uint32_t n, seq = 0;
-
-	while (seq < st->nframes) {
-		for (n = rnd(st) % 32 + 1; n > 0 && seq < st->nframes; n--) {
-			t_queue(st->d, 60 + seq % 300, seq % 8 == 0 ?
-			    EVERYBODY : 0, st->id, seq);
-			seq++;
-		}
-		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
-	}
-	return (NULL);
-}
-
-TEST(no_loss, "Three senders fill one ring at once: no frame is lost, "
-    "duplicated or out of order")
-{
-	pthread_t tx[NSTATIONS];
-	uint32_t n = 16380 / (NSTATIONS - 1), round;
-	unsigned int i;
-
-	stations_open(16384);
-	t_send(station[0].d, 60, EVERYBODY, 0, 0);
-	for (round = 0; round < 3; round++) {
-		for (i = 1; i < NSTATIONS; i++) {
-			station[i].nframes = n;
-			start(&tx[i], send_numbered, &station[i]);
-		}
-		for (i = 1; i < NSTATIONS; i++)
-			finish(tx[i]);
-		memset(station[0].next, 0, sizeof(station[0].next));
-		ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
-		ATF_CHECK_EQ((NSTATIONS - 1) * n,
-		    nm_ring_space(station[0].d->rxring));
-		take_all(&station[0]);
-		ATF_CHECK_EQ((round + 1) * (NSTATIONS - 1) * n,
-		    station[0].received);
-		for (i = 1; i < NSTATIONS; i++) {
-			ATF_CHECK_EQ(n, station[0].next[i]);
-			t_drain(station[i].d);
-		}
-		t_expect_none(station[0].d);
-	}
-	T_COUNT(station[0].d, RX_DROP_FULL, 0);
-	stations_close();
-}
-
 /*
  * Memory that a reader must wait for: a page without access, and a handler that
  * reports the access and waits until it may go on.
@@ -502,34 +451,6 @@ send_slowly(void *arg)
 	return (NULL);
 }
 
-/*
- * Wait, sync, and take all frames, or only some; sync only after a wakeup.
- */
-static void *
-receive_asleep(void *arg)
-{
-	struct station *st = arg;
-	struct t_frame f;
-	uint32_t n;
-
-	while (st->received < st->nframes) {
-		wait_readable(st->d->fd, "asleep with %u of %u frames",
-		    st->received, st->nframes);
-		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
-		for (n = rnd(st) % 8 == 0 ? rnd(st) % 4 : UINT32_MAX;
-		    n > 0 && t_take(st->d, &f); n--) {
-			if (f.tf_seq != st->next[f.tf_src])
-				st->bad_order = true;
-			__atomic_store_n(&st->next[f.tf_src], f.tf_seq + 1,
-			    __ATOMIC_RELAXED);
-			st->received++;
-		}
-		if (rnd(st) % 16 == 0)
-			sched_yield();
-	}
-	return (NULL);
-}
-
 TEST(slow_source, "While a sender waits for a page of its frames, others send "
     "and receive")
 {
@@ -540,40 +461,6 @@ TEST(slow_copy, "A sender whose page goes away later does not delay other "
     "senders, and its frames keep their place")
 {
 	wait_for_page(false);
-}
-
-TEST_WITH(wakeups, "timeout", "600", "A receiver that syncs only after a "
-    "wakeup, and at times leaves frames, gets all frames of three senders")
-{
-	pthread_t rx, tx[NSTATIONS];
-	uint32_t n = 30000;
-	unsigned int i;
-
-	/* Slots for the frames under way, and for as many not released yet. */
-	stations_open(2048);
-	t_send(station[0].d, 60, EVERYBODY, 0, 0);
-	station[0].nframes = (NSTATIONS - 1) * n;
-	start(&rx, receive_asleep, &station[0]);
-	for (i = 1; i < NSTATIONS; i++) {
-		station[i].nframes = n;
-		start(&tx[i], send_slowly, &station[i]);
-	}
-	finish(rx);
-	for (i = 1; i < NSTATIONS; i++) {
-		stop(&station[i]);
-		finish(tx[i]);
-	}
-	ATF_CHECK(!station[0].bad_order);
-	ATF_CHECK_EQ(station[0].nframes, station[0].received);
-	T_COUNT(station[0].d, RX_FRAME, station[0].nframes);
-	T_COUNT(station[0].d, RX_DROP_FULL, 0);
-	/* There was a frame after each wakeup. */
-	ATF_CHECK(t_count(station[0].d, VALE_C_RX_WAKE) <=
-	    t_count(station[0].d, VALE_C_RX_BATCH));
-	t_expect_none(station[0].d);
-	t_expect_none(station[0].d);
-	ATF_CHECK(!t_readable(station[0].d));
-	stations_close();
 }
 
 /*

@@ -362,24 +362,6 @@ TEST(changed, "A port whose header changes gets frames; the change waits until "
 	close_all();
 }
 
-TEST(last, "The last port's switch is there until its change has ended")
-{
-	struct vale_desc *a = t_open("valelast:a", 64, 64), *b;
-
-	vale_close(a);
-	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
-	ATF_REQUIRE_EQ(NULL, vale_open("valelast:a",
-	    &(struct vale_params){ .monitor = VALE_MIRROR_TX }));
-	ATF_CHECK_EQ(ENXIO, errno);
-	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
-	a = t_open("valelast:a", 64, 64);
-	b = vale_open("valelast:a", NULL);
-	ATF_CHECK_EQ(NULL, b);
-	ATF_CHECK_EQ(EBUSY, errno);
-	vale_close(a);
-	ATF_CHECK_ERRNO(ENXIO, setting_of("valelast", "batch") == NULL);
-}
-
 TEST(mirrors, "A switch has up to 512 mirrors")
 {
 	const struct vale_params params = { .tx_slots = 2, .rx_slots = 2,

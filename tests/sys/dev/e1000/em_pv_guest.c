@@ -135,12 +135,6 @@ reclaim(struct em_guest *g, struct em_queue *q)
 	q->in_use -= TXRX(g)->ift_txd_credits_update(g->sc, number(g, q), true);
 }
 
-void
-em_reclaim(struct em_guest *g)
-{
-	reclaim(g, &g->q[0]);
-}
-
 /* Flush, if that was asked for or enough is pending; or if nothing is. */
 static void
 doorbell(struct em_guest *g, struct em_queue *q, bool ring)

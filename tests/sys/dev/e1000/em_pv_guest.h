@@ -197,8 +197,6 @@ bool	em_poll(struct em_guest *g);
 bool	em_rx_callout(struct em_guest *g);
 /* All steps, until nothing is left to do.  The clock stands still. */
 void	em_settle(struct em_guest *g);
-/* Reclaim what is reported, as a new packet does. */
-void	em_reclaim(struct em_guest *g);
 
 /* Check that all frames came and went in order. */
 void	em_check(struct em_guest *g);

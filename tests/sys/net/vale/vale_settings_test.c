@@ -178,6 +178,76 @@ TEST(weight, "While a ring is short of space, senders get its slots by their "
 	vale_close(to);
 }
 
+TEST(values, "What is set is read back; an invalid value is refused and "
+    "changes nothing")
+{
+	char text[VALE_SETTING_SIZE];
+	struct vale_desc *a, *b;
+
+	a = t_open("valet0:a", 0, 0);
+	b = t_open("valet0:b", 0, 0);
+	ATF_CHECK_STREQ("0", setting_of("valet0:a", "limit"));
+	ATF_CHECK_STREQ("1", setting_of("valet0:a", "weight"));
+	ATF_CHECK_STREQ("off", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("no", setting_of("valet0:a", "mirror"));
+
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "limit", "3"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "weight", "100"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "private", "on"));
+	/* It need not be there. */
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:longer"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0:a", "mirror", "valet0:c/r"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "limit", "5121") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "weight", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "weight", "101") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet0:a/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet1:b/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet00:b/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "valet0:/r") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0:a", "mirror", "/r") == -1);
+	ATF_CHECK_STREQ("a port can mirror another port of the same switch",
+	    vale_error());
+	ATF_CHECK_STREQ("3", setting_of("valet0:a", "limit"));
+	ATF_CHECK_STREQ("100", setting_of("valet0:a", "weight"));
+	ATF_CHECK_STREQ("on", setting_of("valet0:a", "private"));
+	ATF_CHECK_STREQ("valet0:c/r", setting_of("valet0:a", "mirror"));
+	ATF_CHECK_STREQ("1", setting_of("valet0:b", "weight"));
+	ATF_CHECK_STREQ("off", setting_of("valet0:b", "private"));
+
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "ageing", "17"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "1024"));
+	ATF_REQUIRE_EQ(0, vale_set("valet0", "batch", "2"));
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "ageing", "1000001") ==
+	    -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "batch", "0") == -1);
+	ATF_CHECK_ERRNO(EINVAL, vale_set("valet0", "batch", "1025") == -1);
+	ATF_CHECK_STREQ("the batch must be 1 to 1024 slots", vale_error());
+	ATF_CHECK_STREQ("17", setting_of("valet0", "ageing"));
+	ATF_CHECK_STREQ("2", setting_of("valet0", "batch"));
+
+	/* None of them changes what it does not find. */
+#define	MISSING(call)	do {						\
+	errno = 0;							\
+	ATF_CHECK_ERRNO(ENXIO, (call) == -1);				\
+	ATF_CHECK_MSG(strncmp(vale_error(), "there is no such ", 17) == 0, \
+	    "%s", vale_error());					\
+} while (0)
+	MISSING(vale_set("valet0:c", "limit", "1"));
+	MISSING(vale_set("valet0:c", "weight", "1"));
+	MISSING(vale_set("valet0:c", "private", "on"));
+	MISSING(vale_set("valet0:c", "mirror", "valet0:a/r"));
+	MISSING(vale_get("valet0:c", "rate", text, sizeof(text)));
+	MISSING(vale_set("valet1", "ageing", "1"));
+	MISSING(vale_set("valet1", "batch", "1"));
+	MISSING(vale_get("valet1", "batch", text, sizeof(text)));
+	vale_close(a);
+	vale_close(b);
+}
+
 /* Preset one setting; NULL: no longer. */
 static int
 preset_one(const char *name, unsigned int setting,

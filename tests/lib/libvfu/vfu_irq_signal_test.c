@@ -89,51 +89,6 @@ fired(int fd)
 	return (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0);
 }
 
-TEST(msix, "Messages of all vectors are one call; those without a descriptor "
-    "wait")
-{
-	int fd[4];
-	unsigned int i;
-
-	start(5);
-	for (i = 0; i < 4; i++)
-		fd[i] = pass(MSIX, i);
-	vfu_irq_message(&irq, 0);
-	vfu_irq_message(&irq, 3);
-	vfu_irq_message(&irq, 3);
-	vfu_irq_message(&irq, 4);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(1, signals);
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	ATF_CHECK_EQ(1, fired(fd[0]));
-	ATF_CHECK_EQ(0, fired(fd[1]));
-	ATF_CHECK_EQ(2, fired(fd[3]));
-	ATF_CHECK_EQ(3, irq.sent);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(3, irq.sent);
-	ATF_CHECK_EQ(1, fired(pass(MSIX, 4)));
-	ATF_CHECK_EQ(4, irq.sent);
-	ATF_CHECK_EQ(0, irq.calls % 2);
-}
-
-TEST(msi, "A message for each time that the line was asserted")
-{
-	unsigned int i;
-	int fd;
-
-	start(0);
-	fd = pass(MSI, 0);
-	for (i = 0; i < 3; i++)
-		vfu_irq_level(&irq, true);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(3, fired(fd));
-	ATF_CHECK(vfu_irq_signal(&irq));
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_CHECK_EQ(3, irq.sent);
-}
-
 TEST(many, "What one call has no space for is left to the device's thread")
 {
 	unsigned int i;
@@ -157,45 +112,6 @@ TEST(many, "What one call has no space for is left to the device's thread")
 	ATF_CHECK_EQ(PEER_SIGNAL_MAX, fired(msi));
 	vfu_irq_flush(&irq);
 	ATF_CHECK_EQ(5, fired(msi));
-}
-
-TEST(intx, "INTx masks itself, and follows level, mask and command register")
-{
-	int fd;
-
-	start(0);
-	vfu_irq_level(&irq, true);
-	ATF_CHECK_MSG(vfu_irq_signal(&irq), "nobody to tell");
-	fd = pass(INTX, 0);
-	ATF_CHECK_EQ(1, fired(fd));
-	set(INTX, NONE | UNMASK, 0, NULL);
-	ATF_CHECK_EQ(1, fired(fd));
-	vfu_irq_level(&irq, false);
-	set(INTX, NONE | UNMASK, 0, NULL);
-	ATF_CHECK_EQ(0, fired(fd));
-	/* By another thread. */
-	vfu_irq_level(&irq, true);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK(irq.masked && irq.shown && vfu_irq_asserted(&irq));
-	vfu_irq_level(&irq, true);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(0, fired(fd));
-	set(INTX, NONE | UNMASK, 0, NULL);
-	ATF_CHECK_EQ(1, fired(fd));
-	vfu_irq_level(&irq, false);
-	set(INTX, NONE | UNMASK, 0, NULL);
-	/* Deasserted meanwhile, or disabled. */
-	vfu_irq_level(&irq, true);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_intx_disable(&irq, true);
-	vfu_irq_level(&irq, true);
-	ATF_CHECK(vfu_irq_signal(&irq));
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_intx_disable(&irq, false);
-	ATF_CHECK_EQ(1, fired(fd));
 }
 
 TEST(back, "What cannot be signalled is left to the device's thread")

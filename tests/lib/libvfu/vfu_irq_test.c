@@ -25,6 +25,7 @@
 
 #include "event_stub.h"
 #include "open_fds.h"
+#include "peer_signal.h"
 #include "test.h"
 #include "vfu_irq.h"
 
@@ -71,12 +72,6 @@ set_irq(uint32_t index, uint32_t flags)
 	return (set_full(index, flags, 0, 1, NULL, 0, NULL, 0));
 }
 
-static int
-set_bool(uint32_t index, uint32_t action, uint8_t value)
-{
-	return (set_full(index, BOOL | action, 0, 1, &value, 1, NULL, 0));
-}
-
 /* Pass a copy of `fd'; it is closed if the request does not keep it. */
 static int
 set_fd(uint32_t index, uint32_t action, int fd)
@@ -119,24 +114,6 @@ assert_line(unsigned int times)
 	vfu_irq_flush(&irq);
 }
 
-/*
- * Start with one eventfd for MSI, for INTx and to unmask INTx; returns it.
- * *base is the number of descriptors without the server's copies.
- */
-static int
-start_all(unsigned int *base)
-{
-	int fd;
-
-	start();
-	fd = event();
-	*base = open_fds();
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, fd));
-	return (fd);
-}
-
 TEST(info, "INTx and MSI have one interrupt each, MSI-X and REQ none")
 {
 	const struct {
@@ -165,78 +142,330 @@ TEST(info, "INTx and MSI have one interrupt each, MSI-X and REQ none")
 	ATF_CHECK_EQ(EINVAL, vfu_irq_info(&irq, &info));
 }
 
-TEST(msix, "Each vector has events of its own, once it has a descriptor")
-{
-	struct vfio_user_irq_info info = { .index = MSIX };
-	int copies[5], fds[5];
-	unsigned int base, i;
-	uint8_t which[5] = { 0, 1, 0, 0, 2 };
+/*
+ * A client and a device do anything, in any order, beside a model.  Each
+ * interrupt has two eventfds, of which the client passes one or none.
+ */
 
-	start_vectors(5);
-	ATF_CHECK_EQ(0, vfu_irq_info(&irq, &info));
-	ATF_CHECK_EQ(VFIO_IRQ_INFO_EVENTFD, info.flags);
-	ATF_CHECK_EQ(5, info.count);
-	for (i = 0; i < 5; i++)
-		fds[i] = event();
-	base = open_fds();
-	/* The first one alone, as QEMU does; then others. */
-	copies[0] = dup(fds[0]);
-	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 1, NULL, 0,
-	    copies, 1));
-	ATF_CHECK_EQ(-1, copies[0]);
-	for (i = 1; i < 5; i++)
-		copies[i] = dup(fds[i]);
-	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 1, 3, NULL, 0,
-	    copies + 1, 3));
-	ATF_CHECK_EQ(base + 5, open_fds());
-	for (i = 0; i < 4; i++) {
-		vfu_irq_message(&irq, i);
-		ATF_CHECK(vfu_irq_pending(&irq));
-		ATF_CHECK_EQ(0, fired(fds[i]));
-		vfu_irq_flush(&irq);
-		ATF_CHECK(!vfu_irq_pending(&irq));
-		ATF_CHECK_EQ(1, fired(fds[i]));
+enum { S_INTX, S_MSI, S_UNMASK, S_MSIX, NSLOTS = S_MSIX + VFU_IRQ_VECTORS };
+
+static struct {
+	int		fd[NSLOTS][2];	/* the client's */
+	int		has[NSLOTS];	/* which one the device has, or -1 */
+	uint64_t	unread[NSLOTS][2]; /* events that it has sent */
+	bool		level, masked, shown, disabled, posted;
+	uint32_t	rises, message[VFU_IRQ_VECTORS];
+	uint64_t	sent, unmasked;
+} m;
+
+/* The device sends events. */
+static void
+m_send(unsigned int slot, uint64_t n)
+{
+	if (m.has[slot] == -1)
+		return;
+	m.unread[slot][m.has[slot]] += n;
+	m.sent += n;
+}
+
+static void
+m_intx(void)
+{
+	if (!m.level || m.masked || m.disabled || m.has[S_INTX] == -1)
+		return;
+	m.masked = m.shown = true;
+	m_send(S_INTX, 1);
+}
+
+static void
+m_unmask(void)
+{
+	m.unmasked++;
+	m.masked = m.shown = false;
+	m_intx();
+}
+
+/* Messages that wait are sent when the vector gets a descriptor. */
+static void
+m_messages(unsigned int v)
+{
+	if (m.has[S_MSIX + v] == -1)
+		return;
+	m_send(S_MSIX + v, m.message[v]);
+	m.message[v] = 0;
+}
+
+static void
+m_flush(void)
+{
+	const uint32_t rises = m.rises;
+	unsigned int v;
+
+	for (v = 0; v < VFU_IRQ_VECTORS && m.posted; v++)
+		m_messages(v);
+	m.posted = false;
+	m.rises = 0;
+	if (rises > 0 && m.has[S_MSI] != -1)
+		m_send(S_MSI, rises);
+	else if (rises > 0)
+		m_intx();
+}
+
+/* The device takes back what the client has not read of a descriptor. */
+static bool
+m_unsend(unsigned int slot)
+{
+	uint64_t *n = &m.unread[slot][MAX(m.has[slot], 0)];
+	const bool any = m.has[slot] != -1 && *n != 0;
+
+	if (m.has[slot] != -1)
+		*n = 0;
+	return (any);
+}
+
+static void
+m_msix_none(void)
+{
+	memset(m.message, 0, sizeof(m.message));
+	memset(m.has + S_MSIX, 0xff, VFU_IRQ_VECTORS * sizeof(m.has[0]));
+	m.posted = false;
+}
+
+/* The request has no descriptors: a command, with or without data. */
+static void
+command(uint32_t index, uint32_t action, uint32_t first, uint32_t *seed)
+{
+	const uint32_t how = test_below(seed, 3);
+	const uint8_t value = how;
+	bool done;
+
+	if (how == 2)
+		ATF_REQUIRE_EQ(0, set_full(index, NONE | action, first, 1, NULL,
+		    0, NULL, 0));
+	else
+		ATF_REQUIRE_EQ(0, set_full(index, BOOL | action, first, 1,
+		    &value, 1, NULL, 0));
+	done = how != 0;
+	if (done && action == MASK)
+		m.masked = true;
+	else if (done && action == UNMASK)
+		m_unmask();
+	else if (done)
+		m_send(index == INTX ? S_INTX : index == MSI ? S_MSI :
+		    S_MSIX + first, 1);
+}
+
+/* Pass `n' descriptors, or take them away. */
+static void
+pass(uint32_t index, uint32_t action, unsigned int slot, unsigned int n,
+    uint32_t *seed)
+{
+	const bool none = test_chance(seed, 1, 4);
+	int copies[VFU_IRQ_VECTORS];
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		m.has[slot + i] = none ? -1 : (int)test_below(seed, 2);
+		copies[i] = none ? -1 : dup(m.fd[slot + i][m.has[slot + i]]);
+		if (!none && index == MSIX)
+			m_messages(slot + i - S_MSIX);
 	}
-	vfu_irq_message(&irq, 2);
-	vfu_irq_message(&irq, 0);
-	vfu_irq_message(&irq, 2);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(1, fired(fds[0]));
-	ATF_CHECK_EQ(0, fired(fds[1]));
-	ATF_CHECK_EQ(2, fired(fds[2]));
-	ATF_CHECK_EQ(7, irq.sent);
-	/* Without one it waits, and keeps nobody awake. */
-	vfu_irq_message(&irq, 4);
-	vfu_irq_flush(&irq);
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 4, 1, NULL, 0,
-	    copies + 4, 1));
-	ATF_CHECK_EQ(1, fired(fds[4]));
-	/* Events on request. */
-	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 2, 2, NULL, 0, NULL, 0));
-	ATF_CHECK_EQ(0, set_full(MSIX, BOOL | TRIGGER, 0, 5, which, 5, NULL,
+	ATF_REQUIRE_EQ(0, set_full(index, EVENTFD | action,
+	    index == MSIX ? slot - S_MSIX : 0, n, NULL, 0, copies,
+	    none ? 0 : n));
+	for (i = 0; i < n; i++)
+		ATF_CHECK_EQ(-1, copies[i]);
+	if (slot == S_INTX && !none) {
+		m.masked = m.shown = false;
+		m_intx();
+	}
+}
+
+/* The interrupt is disabled. */
+static void
+disable(uint32_t index)
+{
+	ATF_REQUIRE_EQ(0, set_full(index, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
 	    0));
-	for (i = 0; i < 5; i++)
-		ATF_CHECK_EQ(i > 0, fired(fds[i]));
-	/* Two lose theirs, then all, with what waits. */
-	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 2, NULL, 0, NULL,
-	    0));
-	ATF_CHECK_EQ(base + 3, open_fds());
-	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 0, 2, NULL, 0, NULL, 0));
-	vfu_irq_message(&irq, 0);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(0, set_full(MSIX, NONE | TRIGGER, 0, 0, NULL, 0, NULL, 0));
-	ATF_CHECK_EQ(base, open_fds());
-	copies[0] = dup(fds[0]);
-	ATF_CHECK_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, 0, 1, NULL, 0,
-	    copies, 1));
-	ATF_CHECK_EQ(0, fired(fds[0]));
-	/* The next client finds none. */
-	vfu_irq_message(&irq, 1);
+	if (index == MSIX)
+		m_msix_none();
+	else
+		m.has[index == MSI ? S_MSI : S_INTX] = -1;
+	if (index == INTX)
+		m.has[S_UNMASK] = -1;
+}
+
+/* By an event, which counts only on the descriptor that the device has. */
+static void
+unmask_by(int which)
+{
+	ATF_REQUIRE_EQ(0, eventfd_write(m.fd[S_UNMASK][which], 5));
+	events_run();
+	if (m.has[S_UNMASK] == which)
+		m_unmask();
+	else
+		ATF_CHECK_EQ(5, fired(m.fd[S_UNMASK][which]));
+}
+
+static void
+withdraw(uint32_t vectors)
+{
+	unsigned int v;
+
+	vfu_irq_withdraw(&irq, vectors);
+	for (v = 0; v < irq.nvectors; v++)
+		if ((vectors & 1U << v) != 0) {
+			m.message[v] = 0;
+			(void)m_unsend(S_MSIX + v);
+		}
+	if (vectors != 0)
+		return;
+	m.rises = 0;
+	(void)m_unsend(S_MSI);
+	if (m_unsend(S_INTX))
+		m.masked = m.shown = false;
+}
+
+static void
+clear(void)
+{
 	vfu_irq_clear(&irq);
-	ATF_CHECK(!vfu_irq_pending(&irq));
+	memset(m.has, 0xff, sizeof(m.has));
+	m_msix_none();
+	m.masked = m.shown = m.disabled = false;
+	m.rises = 0;
+}
+
+/* Send what is pending, by this thread or as another one. */
+static void
+send_pending(bool other)
+{
+	const uint64_t sent = m.sent;
+	const uint32_t calls = irq.calls;
+
+	m_flush();
+	/* One call of another thread has so much space, and no more. */
+	if (other && m.sent - sent < PEER_SIGNAL_MAX)
+		ATF_CHECK(vfu_irq_signal(&irq));
+	else
+		vfu_irq_flush(&irq);
+	/* Nothing to send: no system call. */
+	ATF_CHECK(m.sent != sent || irq.calls == calls);
+}
+
+static void
+step(uint32_t *seed)
+{
+	static const uint32_t indices[] = { INTX, MSI, MSIX };
+	const unsigned int vectors = irq.nvectors;
+	const uint32_t index = indices[test_below(seed, vectors > 0 ? 3 : 2)];
+	const uint32_t v = test_below(seed, MAX(vectors, 1));
+	const uint32_t op = test_below(seed, 64);
+
+	if (op < 16) {
+		m.level = op < 11;
+		m.rises += m.level;
+		vfu_irq_level(&irq, m.level);
+	} else if (op < 24 && vectors > 0) {
+		m.message[v]++;
+		m.posted = true;
+		vfu_irq_message(&irq, v);
+	} else if (op < 34)
+		send_pending(op % 2 != 0);
+	else if (op < 42 && index == MSIX)
+		pass(MSIX, TRIGGER, S_MSIX + v,
+		    1 + test_below(seed, vectors - v), seed);
+	else if (op < 42)
+		pass(index, TRIGGER, index == INTX ? S_INTX : S_MSI, 1, seed);
+	else if (op < 44)
+		pass(INTX, UNMASK, S_UNMASK, 1, seed);
+	else if (op < 48)
+		command(index, TRIGGER, index == MSIX ? v : 0, seed);
+	else if (op < 50)
+		command(INTX, MASK, 0, seed);
+	else if (op < 53)
+		command(INTX, UNMASK, 0, seed);
+	else if (op < 56)
+		unmask_by(op % 2);
+	else if (op < 59) {
+		m.disabled = op % 2 != 0;
+		vfu_irq_intx_disable(&irq, m.disabled);
+		if (m.has[S_MSI] == -1)
+			m_intx();
+	} else if (op < 61)
+		withdraw(op == 59 ? 0 : test_below(seed, 64));
+	else if (op < 63)
+		disable(index);
+	else
+		clear();
+}
+
+/* The client reads some of the events; the rest of the state is the model's. */
+static void
+compare(unsigned int base, uint32_t *seed)
+{
+	unsigned int i, k, used = 0;
+
+	for (i = 0; i < NSLOTS; i++) {
+		used += m.has[i] != -1;
+		for (k = 0; k < 2 && i != S_UNMASK; k++)
+			if (test_chance(seed, 1, 4)) {
+				ATF_REQUIRE_EQ_MSG(m.unread[i][k],
+				    fired(m.fd[i][k]), "slot %u", i);
+				m.unread[i][k] = 0;
+			}
+	}
+	ATF_REQUIRE_EQ(base + used, open_fds());
+	ATF_REQUIRE_EQ(m.has[S_UNMASK] != -1, events_on());
+	ATF_REQUIRE_EQ(m.sent, irq.sent);
+	ATF_REQUIRE_EQ(m.unmasked, irq.unmasked);
+	ATF_REQUIRE_EQ(m.rises != 0 || m.posted, vfu_irq_pending(&irq));
+	/* What the guest finds, also while the client asserts it. */
+	ATF_REQUIRE_EQ(m.level || (m.shown && m.has[S_INTX] != -1),
+	    vfu_irq_asserted(&irq));
+	ATF_REQUIRE_EQ(0, irq.calls % 2);
+}
+
+TEST(random, "Each event comes once, where and when it must, whatever client "
+    "and device do")
+{
+	unsigned int base, i, round;
+	uint32_t seed = 1;
+
+	ATF_REQUIRE_EQ(0, peer_signal_start());
+	for (round = 0; round < 20; round++) {
+		start_vectors(round % 3 == 0 ? 0 : VFU_IRQ_VECTORS);
+		memset(&m, 0, sizeof(m));
+		memset(m.has, 0xff, sizeof(m.has));
+		for (i = 0; i < NSLOTS; i++) {
+			m.fd[i][0] = event();
+			m.fd[i][1] = event();
+		}
+		base = open_fds();
+		for (i = 0; i < 1000; i++) {
+			step(&seed);
+			compare(base, &seed);
+		}
+		clear();
+		compare(base, &seed);
+		for (i = 0; i < NSLOTS; i++) {
+			close(m.fd[i][0]);
+			close(m.fd[i][1]);
+		}
+	}
+}
+
+TEST(unmask_full, "Without a place in the event loop, no eventfd unmasks")
+{
+	unsigned int base;
+
+	start();
+	base = open_fds();
+	events_fail = 1;
+	ATF_CHECK_EQ(EINVAL, set_full(INTX, EVENTFD | UNMASK, 0, 1, NULL, 0,
+	    &(int){ event() }, 1));
 	ATF_CHECK_EQ(base, open_fds());
-	ATF_CHECK_EQ(0, irq.calls % 2);
+	ATF_CHECK_EQ(-1, irq.unmask_fd);
 }
 
 TEST(msix_restored, "After a restart a vector gets a message even if it has no "
@@ -324,336 +553,6 @@ TEST(msix_requests, "Requests for vectors that there are not, or without what "
 	vfu_irq_message(&irq, 0);
 	vfu_irq_flush(&irq);
 	ATF_CHECK_EQ(1, fired(good));
-}
-
-TEST(msi, "MSI sends as many events as the line was asserted")
-{
-	uint32_t calls;
-	unsigned int fds;
-	int fd, second;
-
-	start();
-	fd = event();
-	second = event();
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_level(&irq, true);
-	ATF_CHECK(vfu_irq_pending(&irq));
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_flush(&irq);
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	ATF_CHECK_EQ(1, fired(fd));
-	/* Nothing is pending: no system call. */
-	calls = irq.calls;
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(calls, irq.calls);
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	assert_line(3);
-	ATF_CHECK_EQ(3, fired(fd));
-	ATF_CHECK_EQ(4, irq.sent);
-	/* One event on request, whatever the line's level. */
-	vfu_irq_level(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(MSI, NONE | TRIGGER));
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(0, set_bool(MSI, TRIGGER, 0));
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_CHECK_EQ(0, set_bool(MSI, TRIGGER, 2));
-	ATF_CHECK_EQ(1, fired(fd));
-	/* Another descriptor takes its place; without one there is none. */
-	fds = open_fds();
-	ATF_CHECK_EQ(0, set_fd(MSI, TRIGGER, second));
-	ATF_CHECK_EQ(fds, open_fds());
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_CHECK_EQ(1, fired(second));
-	ATF_CHECK_EQ(0, set_full(MSI, EVENTFD | TRIGGER, 0, 1, NULL, 0, NULL,
-	    0));
-	calls = irq.calls;
-	assert_line(1);
-	ATF_CHECK_EQ(0, set_irq(MSI, NONE | TRIGGER));
-	ATF_CHECK_EQ(0, fired(second));
-	ATF_CHECK_EQ(calls, irq.calls);
-	ATF_CHECK_EQ(7, irq.sent);
-	ATF_CHECK_EQ(0, irq.calls % 2);
-}
-
-TEST(intx, "INTx masks itself with each event, and follows the level")
-{
-	int fd;
-
-	start();
-	fd = event();
-	vfu_irq_flush(&irq);
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK_EQ(0, fired(fd));
-	assert_line(3);
-	ATF_CHECK_EQ(1, fired(fd));
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fd));
-	/* Asserted when it is unmasked. */
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(0, set_bool(INTX, UNMASK, 0));
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_CHECK_EQ(0, set_bool(INTX, UNMASK, 1));
-	ATF_CHECK_EQ(1, fired(fd));
-	/* Not asserted: the next assertion sends the event. */
-	vfu_irq_level(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(0, fired(fd));
-	assert_line(1);
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(3, irq.unmasked);
-	ATF_CHECK_EQ(4, irq.sent);
-	/* Nor if it was asserted and deasserted before the flush. */
-	vfu_irq_level(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	vfu_irq_level(&irq, true);
-	vfu_irq_level(&irq, false);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(0, fired(fd));
-	/* Masked by the client. */
-	ATF_CHECK_EQ(0, set_bool(INTX, MASK, 0));
-	assert_line(1);
-	ATF_CHECK_EQ(1, fired(fd));
-	vfu_irq_level(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(0, set_bool(INTX, MASK, 1));
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(1, fired(fd));
-	vfu_irq_level(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | MASK));
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fd));
-	/* A new descriptor starts unmasked, and sees the level. */
-	ATF_CHECK_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK_EQ(1, fired(fd));
-	/* One event on request, though it is masked. */
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | TRIGGER));
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(0, irq.calls % 2);
-}
-
-TEST(withdraw, "What the client has not read is taken back, and is not sent; "
-    "the line can interrupt again")
-{
-	unsigned int i;
-	int fds[3];
-
-	/* MSI. */
-	start_vectors(3);
-	fds[0] = event();
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fds[0]));
-	assert_line(2);
-	vfu_irq_level(&irq, true);
-	vfu_irq_withdraw(&irq, 0x7);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(3, fired(fds[0]));
-	assert_line(2);
-	vfu_irq_level(&irq, true);
-	vfu_irq_level(&irq, false);
-	vfu_irq_withdraw(&irq, 0);
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	ATF_CHECK_EQ(0, fired(fds[0]));
-	assert_line(1);
-	ATF_CHECK_EQ(1, fired(fds[0]));
-	/* INTx: one that was read is masked until the client unmasks. */
-	start_vectors(3);
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fds[0]));
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	vfu_irq_withdraw(&irq, 0);
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	assert_line(1);
-	ATF_CHECK_EQ(1, fired(fds[0]));
-	vfu_irq_level(&irq, false);
-	vfu_irq_withdraw(&irq, 0);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fds[0]));
-	/* MSI-X: of the vectors that are meant. */
-	start_vectors(3);
-	fds[1] = event();
-	fds[2] = event();
-	for (i = 0; i < 3; i++) {
-		int copy = dup(fds[i]);
-
-		ATF_REQUIRE_EQ(0, set_full(MSIX, EVENTFD | TRIGGER, i, 1, NULL,
-		    0, &copy, 1));
-		vfu_irq_message(&irq, i);
-	}
-	vfu_irq_flush(&irq);
-	vfu_irq_message(&irq, 1);
-	vfu_irq_message(&irq, 2);
-	vfu_irq_withdraw(&irq, 0x5);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(0, fired(fds[0]));
-	ATF_CHECK_EQ(2, fired(fds[1]));
-	ATF_CHECK_EQ(0, fired(fds[2]));
-	vfu_irq_message(&irq, 2);
-	vfu_irq_flush(&irq);
-	ATF_CHECK_EQ(1, fired(fds[2]));
-	vfu_irq_clear(&irq);
-	ATF_CHECK_EQ(0, irq.calls % 2);
-}
-
-TEST(intx_disable, "The command register holds INTx back, but not MSI")
-{
-	int fd, msi;
-
-	start();
-	fd = event();
-	msi = event();
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	vfu_irq_intx_disable(&irq, true);
-	assert_line(1);
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_intx_disable(&irq, true);
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_intx_disable(&irq, false);
-	ATF_CHECK_EQ(1, fired(fd));
-	/* The guest uses MSI: the line sends nothing. */
-	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, msi));
-	vfu_irq_intx_disable(&irq, true);
-	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(0, fired(fd));
-	vfu_irq_intx_disable(&irq, false);
-	assert_line(2);
-	ATF_CHECK_EQ(2, fired(msi));
-	ATF_CHECK_EQ(0, fired(fd));
-}
-
-TEST(asserted, "The guest finds the line asserted while it is, and from an "
-    "event until the client unmasks")
-{
-	int fd;
-
-	start();
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	/* Nobody takes events; INTx is disabled; it is masked. */
-	vfu_irq_level(&irq, true);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	vfu_irq_flush(&irq);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	fd = event();
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	vfu_irq_intx_disable(&irq, true);
-	assert_line(1);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	vfu_irq_intx_disable(&irq, false);
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | MASK));
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK_EQ(0, fired(fd));
-	/* The client has the event, and the line is deasserted meanwhile. */
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	vfu_irq_intx_disable(&irq, true);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	ATF_CHECK_EQ(0, set_irq(INTX, NONE | UNMASK));
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	vfu_irq_intx_disable(&irq, false);
-	/* It takes no more events, or takes them elsewhere. */
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	ATF_CHECK(vfu_irq_asserted(&irq));
-	ATF_CHECK_EQ(0, set_full(INTX, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
-	    0));
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-	/* The next client. */
-	assert_line(1);
-	vfu_irq_level(&irq, false);
-	vfu_irq_clear(&irq);
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK(!vfu_irq_asserted(&irq));
-}
-
-TEST(unmask, "An eventfd unmasks INTx, until it is replaced or removed")
-{
-	unsigned int base;
-	int fd, one, two;
-
-	start();
-	fd = event();
-	one = event();
-	two = event();
-	base = open_fds();
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, one));
-	ATF_CHECK_EQ(1, events_on());
-	assert_line(1);
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(0, events_step());
-	ATF_REQUIRE_EQ(0, eventfd_write(one, 5));
-	events_run();
-	ATF_CHECK_EQ(1, fired(fd));
-	ATF_CHECK_EQ(1, irq.unmasked);
-	ATF_CHECK_EQ(base + 2, open_fds());
-	/* A wakeup without an event does nothing. */
-	events[0].func(irq.unmask_fd, &irq);
-	ATF_CHECK_EQ(1, irq.unmasked);
-	ATF_CHECK_EQ(1, events_on());
-	ATF_CHECK_EQ(0, irq.calls % 2);
-	/* Another one. */
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, two));
-	ATF_CHECK_EQ(1, events_used());
-	ATF_CHECK_EQ(base + 2, open_fds());
-	ATF_REQUIRE_EQ(0, eventfd_write(one, 1));
-	ATF_CHECK_EQ(0, events_step());
-	ATF_REQUIRE_EQ(0, eventfd_write(two, 1));
-	events_run();
-	ATF_CHECK_EQ(2, irq.unmasked);
-	/* None. */
-	ATF_CHECK_EQ(0, set_full(INTX, EVENTFD | UNMASK, 0, 1, NULL, 0, NULL,
-	    0));
-	ATF_CHECK_EQ(0, events_used());
-	ATF_CHECK_EQ(base + 1, open_fds());
-	/* To disable the interrupt removes both. */
-	ATF_REQUIRE_EQ(0, set_fd(INTX, UNMASK, one));
-	ATF_CHECK_EQ(0, set_full(INTX, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
-	    0));
-	ATF_CHECK_EQ(0, events_used());
-	ATF_CHECK_EQ(base, open_fds());
-	/* The event loop has no space. */
-	events_fail = 1;
-	ATF_CHECK_EQ(EINVAL, set_full(INTX, EVENTFD | UNMASK, 0, 1, NULL, 0,
-	    &(int){ dup(one) }, 1));
-	ATF_CHECK_EQ(base, open_fds());
-	ATF_CHECK_EQ(-1, irq.unmask_fd);
-}
-
-TEST(disable, "MSI is disabled without INTx's unmask descriptor")
-{
-	unsigned int base;
-
-	(void)start_all(&base);
-	ATF_CHECK_EQ(base + 3, open_fds());
-	ATF_CHECK_EQ(0, set_full(MSI, NONE | TRIGGER, 0, 0, NULL, 0, NULL,
-	    0));
-	ATF_CHECK_EQ(base + 2, open_fds());
-	ATF_CHECK_EQ(1, events_on());
-	ATF_CHECK(irq.intx_fd != -1 && irq.msi_fd == -1);
 }
 
 TEST(requests, "Requests with invalid arguments are refused, and do nothing")
@@ -759,30 +658,6 @@ TEST(kinds, "Only an eventfd is taken, and it does not block")
 	fd = eventfd(0, 0);
 	ATF_REQUIRE_EQ(0, set_fd(MSI, TRIGGER, fd));
 	ATF_CHECK((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
-}
-
-TEST(clear, "The next client finds no descriptor, no mask and no event")
-{
-	unsigned int base;
-	int fd;
-
-	fd = start_all(&base);
-	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | MASK));
-	vfu_irq_intx_disable(&irq, true);
-	vfu_irq_level(&irq, true);
-	vfu_irq_clear(&irq);
-	ATF_CHECK_EQ(base, open_fds());
-	ATF_CHECK_EQ(0, events_used());
-	ATF_CHECK(!vfu_irq_pending(&irq));
-	/* The line keeps its level, and is neither masked nor disabled. */
-	ATF_CHECK_EQ(0, fired(fd));
-	ATF_REQUIRE_EQ(0, set_fd(INTX, TRIGGER, fd));
-	ATF_CHECK_EQ(1, fired(fd));
-	vfu_irq_clear(&irq);
-	vfu_irq_clear(&irq);
-	ATF_REQUIRE_EQ(0, set_irq(INTX, NONE | MASK));
-	vfu_irq_clear(&irq);
-	ATF_CHECK(!irq.masked);
 }
 
 static volatile sig_atomic_t	in_call, alarms;

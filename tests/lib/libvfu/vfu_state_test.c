@@ -269,63 +269,6 @@ restore(const void *buf, size_t len, const struct peer_mem_journal *from,
 	return (error);
 }
 
-/* The device that was restored is as the one that was saved. */
-static void
-check_restored(void)
-{
-	const struct vfu_irq *irq = &dev.vdev_irq;
-	struct vfio_user_header h;
-	uint8_t data[512];
-	unsigned int i;
-	ssize_t n;
-
-	ATF_CHECK_EQ(true, dev.vdev_server.negotiated);
-	ATF_CHECK(dev.vdev_server.blocked);
-	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 8 * PAGE, PAGE, PROT_READ |
-	    PROT_WRITE) != NULL);
-	ATF_CHECK_EQ(1, dev.vdev_mem.n);
-	ATF_CHECK(irq->intx_fd != -1 && irq->msi_fd != -1 &&
-	    irq->unmask_fd != -1);
-	ATF_CHECK(irq->masked && irq->shown && !irq->intx_disabled);
-	ATF_CHECK_EQ(1, irq->sent);
-	ATF_CHECK(vfu_pci_busmaster(&dev.vdev_pci));
-	ATF_CHECK_EQ(1, dev.vdev_refusals);
-	ATF_CHECK_EQ(1, dev.vdev_counters[VFU_C_CONNECT]);
-	ATF_CHECK_EQ(1, dev.vdev_counters[VFU_C_DMA_MAP]);
-	/* All replies come, each once. */
-	for (i = 0; i < READS + 7; i++) {
-		while ((n = recv(client, &h, sizeof(h), MSG_DONTWAIT)) == -1) {
-			ATF_REQUIRE(events_step() != 0);
-			ATF_REQUIRE_EQ(EAGAIN, errno);
-		}
-		ATF_REQUIRE_EQ(sizeof(h), n);
-		ATF_REQUIRE(h.size >= sizeof(h) && h.size <= sizeof(data));
-		n = h.size - sizeof(h);
-		while (n > 0) {
-			const ssize_t got = recv(client, data, n, MSG_DONTWAIT);
-
-			if (got > 0)
-				n -= got;
-			else
-				ATF_REQUIRE(events_step() != 0);
-		}
-	}
-	events_run();
-	ATF_CHECK_EQ(-1, recv(client, &h, 1, MSG_DONTWAIT));
-	ATF_CHECK_EQ(EAGAIN, errno);
-}
-
-/* An MSI message comes after it, and INTx without MSI. */
-static void
-check_events(void)
-{
-	uint64_t n;
-
-	vfu_irq_level(&dev.vdev_irq, true);
-	vfu_irq_flush(&dev.vdev_irq);
-	ATF_CHECK_EQ(8, read(dev.vdev_irq.msi_fd, &n, sizeof(n)));
-}
-
 static uint16_t
 subsystem(void)
 {
@@ -354,45 +297,6 @@ TEST(subsystem, "A client keeps the subsystem ID that it saw, also after a "
 	vfu_server_drop(&dev);
 	vfu_device_release(&dev);
 	ATF_CHECK_EQ(0x1101, subsystem());
-}
-
-TEST(complete, "A client goes on with all that it had")
-{
-	const char *why = "";
-
-	begin();
-	make_state();
-	end();
-	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
-	    why);
-	ATF_CHECK_STREQ("pause;resume;master 1;", stub_calls());
-	check_restored();
-	check_events();
-	vfu_server_drop(&dev);
-}
-
-TEST(blocking, "A socket and a pipe that would block do not")
-{
-	const char *why = "";
-	unsigned int i;
-	int fd;
-
-	begin();
-	make_state();
-	end();
-	for (i = 0; i < NAMES; i++) {
-		fd = kept[i].pkt_fd;
-		if (fd != -1 && (strcmp(names[i], "client") == 0 ||
-		    strncmp(names[i], "pipe", 4) == 0))
-			ATF_REQUIRE_EQ(0, fcntl(fd, F_SETFL, 0));
-	}
-	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
-	    why);
-	ATF_CHECK(fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK);
-	for (i = 0; i < 2; i++)
-		ATF_CHECK(fcntl(dev.vdev_server.stream.vsm_pipe[i], F_GETFL) &
-		    O_NONBLOCK);
-	vfu_server_drop(&dev);
 }
 
 TEST(intx, "An INTx event that waits to be unmasked comes once more, if the "
@@ -484,42 +388,6 @@ TEST(msix, "Vectors of MSI-X are taken over, and each sends a message")
 	ATF_CHECK_STREQ("the state has more vectors than the device", why);
 }
 
-TEST(missing, "A descriptor that is not there, or of another kind, is an error")
-{
-	const char *why;
-	int fd, i, other;
-
-	begin();
-	make_state();
-	end();
-	other = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (i = 0; i < NAMES; i++) {
-		fd = kept[i].pkt_fd;
-		if (fd == -1)
-			continue;
-		kept[i].pkt_fd = -1;
-		ATF_CHECK_EQ_MSG(ENOENT, restore(state, state_len, journal,
-		    &why), "%s", names[i]);
-		kept[i].pkt_fd = other;
-		ATF_CHECK_MSG(restore(state, state_len, journal, &why) != 0,
-		    "%s", names[i]);
-		kept[i].pkt_fd = fd;
-	}
-	/* A pipe that would block, and has nothing to read. */
-	i = 0;
-	while (strcmp(names[i], "pipe.0") != 0)
-		i++;
-	ATF_REQUIRE(fcntl(kept[i].pkt_fd, F_SETFL, 0) != -1);
-	/* No event can be had. */
-	for (i = 2; i < 5; i++) {
-		events_fail = i;
-		ATF_CHECK_EQ(ENOSPC, restore(state, state_len, journal, &why));
-	}
-	events_fail = 0;
-	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
-	vfu_server_drop(&dev);
-}
-
 /* The CRC-32 of what follows the header. */
 static void
 sign(uint8_t *buf, size_t len)
@@ -535,41 +403,6 @@ sign(uint8_t *buf, size_t len)
 	memcpy(buf + 12, &crc, sizeof(crc));
 	i = (uint32_t)len;
 	memcpy(buf + 8, &i, 4);
-}
-
-TEST_WITH(damaged, "timeout", "600", "A state with any byte changed, or cut "
-    "off, is refused or harmless")
-{
-	static uint8_t bad[VFU_STATE_MAX];
-	unsigned int done = 0, i;
-	const char *why;
-	uint32_t seed = 1;
-
-	begin();
-	make_state();
-	end();
-	for (i = 0; i < state_len; i += i < 512 ? 1 : 1000) {
-		memcpy(bad, state, state_len);
-		bad[i] ^= 1 << i % 8;
-		ATF_CHECK_EQ(EINVAL, restore(bad, state_len, journal, &why));
-		ATF_CHECK(!vfu_state_client(bad, state_len));
-		ATF_CHECK_EQ(EINVAL, restore(state, i, journal, &why));
-	}
-	ATF_CHECK_EQ(EINVAL, restore(state, state_len + 1, journal, &why));
-	/* With a CRC that is right. */
-	for (i = 0; i < 1000; i++) {
-		memcpy(bad, state, state_len);
-		bad[16 + test_below(&seed, 200)] = test_random(&seed);
-		if (test_chance(&seed, 1, 2))
-			bad[16 + test_below(&seed, 64)] = 0;
-		sign(bad, state_len);
-		if (restore(bad, state_len, journal, &why) != 0)
-			continue;
-		done++;
-		events_step();
-		end();
-	}
-	ATF_CHECK(done > 0 && done < 1000);
 }
 
 TEST(raw, "Of a device with anything in it, a state is written, or none")
@@ -661,101 +494,6 @@ TEST(exact, "A state has no byte and no flag that is not known, and no "
 			ATF_CHECK_STREQ("the device's state is not consistent",
 			    why);
 	}
-}
-
-TEST(rest, "A descriptor that came with the end of what was carried out is for "
-    "the rest of its message, however late the client reads replies")
-{
-	const char *why = "";
-	uint8_t buf[4096];
-	size_t half, len = 0;
-	unsigned int i;
-	int fd;
-
-	begin();
-	come();
-	/* Replies that fill the socket; another one, which has to wait. */
-	for (i = 0; i < READS; i++)
-		len += vfu_message(buf + len, i, VFIO_USER_REGION_READ, 0, &rw,
-		    sizeof(rw));
-	ATF_REQUIRE_EQ((ssize_t)len, send(client, buf, len, 0));
-	events_run();
-	len = vfu_message(buf, i, VFIO_USER_REGION_READ, 0, &rw, sizeof(rw));
-	half = len + 24;
-	len += vfu_message(buf + len, i, VFIO_USER_DMA_MAP, 0, &map,
-	    sizeof(map));
-	fd = stub_memory(4 * PAGE);
-	ATF_REQUIRE_EQ((ssize_t)half, send_fds(client, buf, half, &fd, 1, 0));
-	close(fd);
-	events_run();
-	ATF_REQUIRE(dev.vdev_server.blocked);
-	ATF_REQUIRE_EQ(1, dev.vdev_server.nfds);
-	close(dev.vdev_server.fds[0]);
-	dev.vdev_server.nfds = 0;
-	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
-	end();
-	ATF_REQUIRE_EQ_MSG(0, restore(state, state_len, journal, &why), "%s",
-	    why);
-	for (i = 0; i < 2 * VFU_ROUNDS; i++)
-		vfu_stream_round(&dev);
-	ATF_REQUIRE_EQ((ssize_t)(len - half), send(client, buf + half,
-	    len - half, 0));
-	while (dev.vdev_mem.n == 0 &&
-	    (recv(client, buf, sizeof(buf), MSG_DONTWAIT) > 0 ||
-	    events_step() != 0))
-		continue;
-	ATF_CHECK(peer_mem_addr(&dev.vdev_mem, 8 * PAGE, PAGE,
-	    PROT_READ | PROT_WRITE) != NULL);
-	vfu_server_drop(&dev);
-}
-
-TEST(poor, "A client for whom there are no descriptors is not kept")
-{
-	struct rlimit all, few;
-	int pair[2];
-
-	begin();
-	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0,
-	    pair));
-	/* One, for the store. */
-	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &all));
-	few = all;
-	few.rlim_cur = (rlim_t)dup_of(0) + 1;
-	close((int)few.rlim_cur - 1);
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
-	ATF_CHECK_EQ(EMFILE, vfu_server_come(&dev, pair[0]));
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &all));
-	ATF_CHECK(peer_kept_find(kept, NAMES, "client") == NULL);
-	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
-	ATF_CHECK_EQ(0, vfu_server_come(&dev, pair[0]));
-	ATF_CHECK(peer_kept_find(kept, NAMES, "client") != NULL);
-	vfu_server_drop(&dev);
-}
-
-TEST(idle, "Without a client, there is none afterwards, or the one that had "
-    "come when the process ended")
-{
-	const char *why;
-	int pair[2];
-
-	begin();
-	dev.vdev_counters[VFU_C_REFUSED] = 7;
-	state_len = vfu_state_save(&dev, state, sizeof(state), &why);
-	ATF_REQUIRE(state_len != 0);
-	ATF_CHECK(!vfu_state_client(state, state_len));
-	end();
-	ATF_REQUIRE_EQ(0, restore(state, state_len, NULL, &why));
-	ATF_CHECK_EQ(7, dev.vdev_counters[VFU_C_REFUSED]);
-	ATF_CHECK_EQ(-1, dev.vdev_server.fd);
-	ATF_CHECK_STREQ("", stub_calls());
-	end();
-	ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	on_put(NULL, "client", pair[0]);
-	ATF_REQUIRE_EQ(0, restore(state, state_len, journal, &why));
-	ATF_CHECK(dev.vdev_server.fd != -1);
-	ATF_CHECK(fcntl(dev.vdev_server.fd, F_GETFL) & O_NONBLOCK);
-	ATF_CHECK_STREQ("attach;", stub_calls());
-	vfu_server_drop(&dev);
 }
 
 #include "vfu_state_v1.h"

@@ -22,27 +22,8 @@
 #include "test.h"
 #include "peer_mem.h"
 #include "vfu_server.h"
-#include "wrap.h"
 
 #define	FILL	0xa5
-
-/* The call of json_object_set_new() that fails, or 0; json_dumpb() fails. */
-static unsigned int	set_fails;
-static bool		dump_fails;
-
-WRAP(int, json_object_set_new, json_t *object, const char *key, json_t *value)
-{
-	if (set_fails == 0 || --set_fails != 0)
-		return (__real_json_object_set_new(object, key, value));
-	json_decref(value);
-	return (-1);
-}
-
-WRAP(size_t, json_dumpb, const json_t *json, char *buf, size_t size,
-    size_t flags)
-{
-	return (dump_fails ? 0 : __real_json_dumpb(json, buf, size, flags));
-}
 
 static uint8_t	reply[VFU_REPLY_MAX];
 
@@ -201,26 +182,6 @@ TEST(capabilities, "The reply has valed's values of what was proposed")
 	check("{\"capabilities\":{\"max_peer_fds\":true}}", NULL);
 	check("{\"capabilities\":{\"pgsizes\":\"4096\"}}", NULL);
 	check("{\"capabilities\":{\"pgsizes\":1,\"max_peer_fds\":1.5}}", NULL);
-}
-
-TEST(no_memory, "Without memory for the reply the proposal is refused")
-{
-	static const char json[] = "{\"capabilities\":{\"max_peer_fds\":1,"
-	    "\"pgsizes\":1,\"write_multiple\":true}}";
-	unsigned int i;
-	size_t len;
-
-	for (i = 1; i <= 3; i++) {
-		set_fails = i;
-		ATF_CHECK_EQ(ENOMEM, propose(0, 0, json, sizeof(json), &len));
-		ATF_CHECK_EQ(0, len);
-		ATF_CHECK_EQ(0, set_fails);
-	}
-	dump_fails = true;
-	ATF_CHECK_EQ(ENOMEM, propose(0, 0, json, sizeof(json), &len));
-	ATF_CHECK_EQ(0, len);
-	dump_fails = false;
-	ATF_CHECK_EQ(0, propose(0, 0, json, sizeof(json), &len));
 }
 
 TEST_PROGRAM

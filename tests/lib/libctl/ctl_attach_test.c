@@ -40,84 +40,17 @@
 #include "test.h"
 #include "wrap.h"
 
-#define	REG_SIZE	sizeof(struct nmreq_register)
-#define	ALL		.nr_mode = NR_REG_ALL_NIC
-
-static struct peer one, two, root;
+static struct peer root;
 
 static bool	attaches = true;
 static struct hostif_fds attached;
-static char	attached_name[VALE_NAME_SIZE];
-static bool	opening;	/* ctl_owner_taken() meanwhile */
-static int	detach_error;
 
-WRAP(int, hostif_attach, const char *name, const struct hostif_fds *fds,
-    char why[HOSTIF_WHY])
+WRAP(int, hostif_attach, const char *name __unused,
+    const struct hostif_fds *fds, char why[HOSTIF_WHY])
 {
-	const struct ctl_who who = { 1001, false };
-	struct ctl_owner ow;
-
-	strlcpy(attached_name, name, sizeof(attached_name));
 	attached = *fds;
-	opening = ctl_owner_taken(name, true);
-	/* Nobody captures it meanwhile. */
-	ATF_CHECK(ctl_owner_claim(&ow, name, &who, true) != 0);
 	snprintf(why, HOSTIF_WHY, "it cannot be attached");
 	return (attaches ? 0 : -1);
-}
-
-WRAP(int, hostif_detach, const char *name)
-{
-	strlcpy(attached_name, name, sizeof(attached_name));
-	errno = detach_error;
-	return (detach_error == 0 ? 0 : -1);
-}
-
-TEST(attaches, "An interface is attached under a valid name that is free, or "
-    "its own; the reason why not is in the reply")
-{
-	struct hostif_fds fds = { .hf_index = 5 };
-	const size_t size = sizeof(fds);
-
-	peer_connect(&one, 1001, false);
-	peer_connect(&two, 1002, false);
-	peer_connect(&root, 0, true);
-	ctl_names_adapter(0, "vale0:vm1");
-	ctl_names_hostif("vale0:eth0");
-	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
-	ATF_CHECK_STREQ("vale0:x", attached_name);
-	ATF_CHECK_EQ(5, attached.hf_index);
-	ATF_CHECK(opening);
-	ATF_CHECK(!ctl_owner_taken("vale0:x", true));
-	GRANTED(0, 0, &root, NETMAP_REQ_VALE_ATTACH, "vale0:eth0", &fds, size);
-	REFUSED(EPERM, "the port is an adapter's of valed's configuration",
-	    &root, NETMAP_REQ_VALE_ATTACH, "vale0:vm1", &fds, size);
-	REFUSED(EINVAL, "the port's name is missing (valeSWITCH:PORT)", &root,
-	    NETMAP_REQ_VALE_ATTACH, "vale0", &fds, size);
-	attaches = false;
-	REFUSED(EIO, "it cannot be attached", &root, NETMAP_REQ_VALE_ATTACH,
-	    "vale0:x", &fds, size);
-	ATF_CHECK(!ctl_owner_taken("vale0:x", true));
-	/* It was not claimed for good. */
-	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:x", ALL));
-	peer_close_fds(&one);
-	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:y", ALL));
-	peer_end(&two);
-	peer_connect(&two, 1001, false);
-	GRANTED(REG_SIZE, 4, &two, REGISTER("vale0:x", ALL,
-	    .nr_flags = NR_MONITOR_TX));
-	peer_end(&one);
-	peer_connect(&one, 1001, false);
-	REFUSED(EBUSY, "another user opens the port, or captures what has its "
-	    "name", &root, NETMAP_REQ_VALE_ATTACH, "vale0:x", &fds, size);
-	GRANTED(0, 0, &root, NETMAP_REQ_VALE_DETACH, "vale0:z", NULL, 0);
-	ATF_CHECK_STREQ("vale0:z", attached_name);
-	detach_error = -1;
-	REFUSED(ENXIO, "it is not an attached interface", &root,
-	    NETMAP_REQ_VALE_DETACH, "vale0:z", NULL, 0);
-	peer_end(&one);
-	peer_end(&two);
-	peer_end(&root);
 }
 
 /* Attach it with a descriptor, of `n'. */

@@ -30,8 +30,6 @@ size_t		more_last;
 unsigned int	peer_copies = 1;
 const int	*peer_fds;
 dev_t		fstat_dev;
-unsigned int	open_errors;
-int		open_error;
 
 /* As the C library's, it reads six arguments, whatever the caller passes. */
 long	__real_syscall(long nr, ...);
@@ -62,22 +60,7 @@ WRAP(struct vale_desc *, vale_open_shared, const char *name,
     const struct vale_params *params, const struct vale_shared *shared)
 {
 	shared_last = *shared;
-	if (on_open != NULL)
-		on_open();
-	if (open_errors > 0) {
-		open_errors--;
-		errno = open_error;
-		return (NULL);
-	}
 	return (__real_vale_open_shared(name, params, shared));
-}
-
-WRAP(void, vale_shared_more, struct vale_desc *d, size_t more)
-{
-	more_calls++;
-	more_desc = d;
-	more_last = more;
-	__real_vale_shared_more(d, more);
 }
 
 /* Who waits for connections whose clients have left: they close. */

@@ -93,17 +93,7 @@ struct nmreq_register peer_open(struct peer *p, const char *name,
 /* What fstat(2) adds to a device's number. */
 extern dev_t	fstat_dev;
 
-/* So many calls of vale_open_shared() fail, with that errno. */
-extern unsigned int open_errors;
-extern int	open_error;
-
 /* What the last vale_open_shared() was called with. */
 extern struct vale_shared shared_last;
-/* What happens meanwhile, or NULL. */
-extern void	(*on_open)(void);
-/* How often vale_shared_more() was called, and with what the last time. */
-extern unsigned int more_calls;
-extern struct vale_desc *more_desc;
-extern size_t	more_last;
 
 #endif /* !_CTL_CALLS_H_ */

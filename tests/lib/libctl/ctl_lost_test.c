@@ -254,9 +254,9 @@ TEST(leaves, "What the client had published when it left is sent")
 	vale_close(b);
 }
 
-/* What happens while the thread of the port waits, or transmits. */
-static void (*on_wait)(void), (*on_tx)(void);
-static unsigned int waits, transmits;
+/* What happens while the thread of the port waits. */
+static void (*on_wait)(void);
+static unsigned int waits;
 
 WRAP(bool, vale_shared_wait, struct vale_desc *d)
 {
@@ -264,14 +264,6 @@ WRAP(bool, vale_shared_wait, struct vale_desc *d)
 	if (on_wait != NULL)
 		on_wait();
 	return (__real_vale_shared_wait(d));
-}
-
-WRAP(bool, vale_shared_tx, struct vale_desc *d)
-{
-	transmits++;
-	if (on_tx != NULL)
-		on_tx();
-	return (__real_vale_shared_tx(d));
 }
 
 static void
@@ -308,31 +300,6 @@ TEST(late, "A frame that is published while the port's thread goes to sleep, "
 	ATF_CHECK(!slept);
 	ATF_CHECK_EQ(2, waits);
 	t_expect(b, 60, 3, 0);
-	stop();
-	vale_close(b);
-}
-
-/* A client that always has a frame, though not for ever. */
-static void
-publish_more(void)
-{
-	if (transmits < 10000)
-		publish(transmits % (reg.nr_tx_slots - 1));
-}
-
-TEST(busy, "A client that publishes without end has its requests served "
-    "between")
-{
-	struct vale_desc *b = t_open("vale0:b", 64, 64);
-
-	start();
-	ask();
-	transmits = 0;
-	on_tx = publish_more;
-	vale_grant_serve(&cc->cc_grant);
-	on_tx = NULL;
-	/* BATCHES; the first look is that of a port that has paused. */
-	ATF_CHECK_MSG(transmits <= 64 + 1, "%u", transmits);
 	stop();
 	vale_close(b);
 }

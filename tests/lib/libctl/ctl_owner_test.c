@@ -84,51 +84,6 @@ TEST(claims, "A name that another user is about to open is not captured, nor "
 	ctl_owner_leave(&next);
 }
 
-TEST(captures, "A capture is of one name, and an administrator's of none; "
-    "others do not keep a port's user from capturing it")
-{
-	struct ctl_owner port = { .ow_pins = 0 }, next = port, capture = port;
-	struct ctl_owner more = port, far = port;
-	struct vale_desc *d = start(&port, "vale0:x", &one);
-	struct vale_desc *df = start(&far, "vale0:far", &two);
-
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
-	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &one, true));
-	ATF_CHECK(ctl_owner_taken("vale0:x", false));
-	ctl_owner_leave(&next);
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:y", &two, false));
-	ctl_owner_leave(&next);
-	/* Its own next one does not, nor who captures it, too. */
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
-	ATF_CHECK_EQ(0, ctl_owner_claim(&more, "vale0:x", &one, true));
-	ctl_owner_leave(&more);
-	ctl_owner_leave(&next);
-	ctl_owner_leave(&capture);
-	ATF_CHECK_EQ(0, ctl_owner_claim(&capture, "vale0:x", &root, true));
-	ATF_CHECK(!ctl_owner_taken("vale0:x", false));
-	ATF_CHECK_EQ(0, ctl_owner_claim(&more, "vale0:x", &one, true));
-	ctl_owner_leave(&more);
-	stop(&port, d);
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &two, false));
-	ctl_owner_leave(&next);
-	ctl_owner_leave(&capture);
-	/* A mirror of nothing captures nothing. */
-	ATF_CHECK_EQ(0, ctl_owner_mirror(&far, "", &two));
-	ctl_owner_mirrored(&far, true);
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
-	ctl_owner_leave(&next);
-	ATF_CHECK_EQ(ENXIO, ctl_owner_mirror(&far, "vale0:x", &two));
-	/* Of who is about to be another's. */
-	d = start(&port, "vale0:x", &two);
-	ATF_CHECK_EQ(0, ctl_owner_claim(&next, "vale0:x", &one, false));
-	ATF_CHECK_EQ(EBUSY, ctl_owner_mirror(&far, "vale0:x", &two));
-	ctl_owner_leave(&next);
-	ATF_CHECK_EQ(0, ctl_owner_mirror(&far, "vale0:x", &two));
-	ctl_owner_mirrored(&far, false);
-	stop(&port, d);
-	stop(&far, df);
-}
-
 TEST(steps, "A port is its owner's from when it is open until it is about to "
     "be closed")
 {
@@ -156,33 +111,6 @@ TEST(steps, "A port is its owner's from when it is open until it is about to "
 	ATF_CHECK_EQ(EPERM, ctl_owner_refuse("vale0:x"));
 	vale_close(d);
 	ATF_CHECK_EQ(ENXIO, ctl_owner_refuse("vale0:x"));
-}
-
-TEST(set, "A set of ports follows changes between two looks")
-{
-	struct ctl_owner a = { .ow_pins = 0 }, b = a, c = a;
-	struct ctl_owner_set os = { .os_changes = 0 };
-	struct vale_desc *da = start(&a, "vale0:a", &one);
-	struct vale_desc *db = start(&b, "vale0:b", &one);
-	struct vale_desc *dc;
-
-	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 0, &one));
-	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 1, &one));
-	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 2, &one));
-	stop(&a, da);
-	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
-	/* Another user's gets the place; so does one of another switch. */
-	dc = start(&c, "vale0:c", &two);
-	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
-	da = start(&a, "vale01:a", &one);
-	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
-	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 1, &one));
-	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 0, &root));
-	/* Two changes. */
-	stop(&a, da);
-	stop(&b, db);
-	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 1, &one));
-	stop(&c, dc);
 }
 
 struct leaver {

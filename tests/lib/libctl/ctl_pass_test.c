@@ -121,29 +121,6 @@ pass(size_t len, char c, const int *fds, unsigned int n)
 	return (ctl_pass(conn[0], packet, len, fds, n));
 }
 
-TEST(passes, "Memory and local sockets are passed, in order, as many as a "
-    "reply has, with packets of any length")
-{
-	int fds[VALE_WIRE_REPLY_FDS];
-	unsigned int i;
-
-	start();
-	for (i = 0; i < 2; i++) {
-		fds[i] = memfd_create("memory", 0);
-		ATF_REQUIRE(fds[i] != -1);
-	}
-	for (i = 2; i + 1 < nitems(fds); i += 2)
-		ATF_REQUIRE_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0,
-		    &fds[i]));
-	ATF_REQUIRE_EQ(nitems(fds), i);
-	ATF_REQUIRE(pass(1, 'a', fds, 1));
-	ATF_REQUIRE(pass(200, 'b', fds + 2, 2));
-	ATF_REQUIRE(pass(VALE_WIRE_MAX, 'c', fds, nitems(fds)));
-	arrives(1, 'a', fds, 1);
-	arrives(200, 'b', fds + 2, 2);
-	arrives(VALE_WIRE_MAX, 'c', fds, nitems(fds));
-}
-
 TEST(alone, "Without the process the caller passes them itself")
 {
 	const int fd = memfd_create("memory", 0);

@@ -56,56 +56,6 @@ word_set(int fd, size_t at, uint32_t word)
 	    at));
 }
 
-TEST(port_returns, "A port leaves in the memory the buffers that its window "
-    "has in all slots of all rings")
-{
-	const struct vale_params params = { .rings = 2, .tx_slots = 8,
-	    .rx_slots = 4 };
-	struct vale_region_layout rl;
-	struct vale_window_layout wl;
-	unsigned int fails, i, k;
-	int memory, window;
-
-	vale_shared_layout(&rl, &params, 0);
-	vale_window_layout(&wl, 2, 8, 4);
-	peers_connect(peers, 2);
-	OPEN(two, "vale0:a{1", ALL, .nr_tx_slots = 8, .nr_rx_slots = 8);
-	for (fails = 0; fails < 3; fails++) {
-		peer_renew(two);
-		OPEN(one, "vale0:a", ALL, .nr_tx_slots = 8, .nr_rx_slots = 4,
-		    .nr_tx_rings = 2);
-		OPEN(two, "vale0:a{1", ALL);
-		memory = dup(one->pe_fds[0]);
-		window = one->pe_fds[1];
-		for (k = 0; k < 2; k++) {
-			for (i = 0; i < 8; i++)
-				buf_set(window, wl.wl_tx + k * wl.wl_tx_size, i,
-				    1000 + 100 * k + i);
-			for (i = 0; i < 4; i++)
-				buf_set(window, wl.wl_rx + k * wl.wl_rx_size, i,
-				    2000 + 100 * k + i);
-		}
-		if (fails == 1)
-			fail_calls("malloc", 1, 1);
-		if (fails == 2)
-			fail_calls("pread", 1, 1);
-		peer_renew(one);
-		ATF_CHECK_EQ(fails > 0, fail_calls_end());
-		for (k = 0; k < 2; k++) {
-			for (i = 0; i < 8; i++)
-				ATF_CHECK_EQ(fails == 0, buf_at(memory,
-				    rl.rl_tx + k * rl.rl_tx_size, i) ==
-				    1000 + 100 * k + i);
-			for (i = 0; i < 4; i++)
-				ATF_CHECK_EQ(fails == 0, buf_at(memory,
-				    rl.rl_rx + k * rl.rl_rx_size, i) ==
-				    2000 + 100 * k + i);
-		}
-		close(memory);
-	}
-	peers_close(peers, 2);
-}
-
 /* Close an end whose window has these heads and tails. */
 static void
 leave(struct peer *p, const char *name, uint32_t tx_tail, uint32_t sent,

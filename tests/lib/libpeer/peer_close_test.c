@@ -20,10 +20,8 @@
 #include <sys/syscall.h>
 #include <sys/systm.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -43,7 +41,6 @@ static sem_t	go;
 static uint32_t	entered, left, interrupted;	/* closes; atomic */
 static uint32_t	signalled;		/* signals handled; atomic */
 static uint32_t	dropped;		/* drop_all() calls */
-static int	drop_error;
 static uint32_t	waits;			/* closes wait; atomic */
 
 WRAP(int, close, int fd)
@@ -61,35 +58,7 @@ int
 drop_all(void)
 {
 	dropped++;
-	if (drop_error != 0)
-		usleep(50000);		/* peer_close_start() waits */
-	errno = drop_error;
-	return (drop_error == 0 ? 0 : -1);
-}
-
-/* What fails when the thread is started: an errno; 0: nothing. */
-static int	sem_init_error, sem_wait_error, create_error;
-
-WRAP(int, sem_init, sem_t *sem, int shared, unsigned int value)
-{
-	errno = sem_init_error;
-	return (sem_init_error != 0 ? -1 :
-	    __real_sem_init(sem, shared, value));
-}
-
-/* Fails once. */
-WRAP(int, sem_wait, sem_t *sem)
-{
-	errno = sem_wait_error;
-	sem_wait_error = 0;
-	return (errno != 0 ? -1 : __real_sem_wait(sem));
-}
-
-WRAP(int, pthread_create, pthread_t *t, const pthread_attr_t *attr,
-    void *(*start)(void *), void *arg)
-{
-	return (create_error != 0 ? create_error :
-	    __real_pthread_create(t, attr, start, arg));
+	return (0);
 }
 
 static bool	no_statx, no_fstat;/* these fail */
@@ -180,16 +149,6 @@ TEST(kinds, "Files with seals are memory, others without a type are anonymous")
 	/* What cannot be found out may be anything. */
 	no_fstat = true;
 	check_kinds(false);
-}
-
-TEST(no_thread, "Without the thread a descriptor is closed at once")
-{
-	int fd;
-
-	fd = a_socket();
-	ATF_CHECK(peer_close(fd));
-	ATF_CHECK(!is_open(fd));
-	ATF_CHECK_EQ(0, dropped);
 }
 
 static void
@@ -294,107 +253,6 @@ TEST(watch, "A close that lasts for three checks is interrupted")
 		wait_until((peer_close_watch(), !is_open(fd)), "%d", fd);
 		ATF_CHECK_EQ(i + 1, atomic_load_32(&interrupted));
 	}
-}
-
-TEST(signals, "The thread goes on after a signal that finds it idle")
-{
-	sigset_t set;
-	int fd, i;
-
-	start();
-	atomic_store_32(&waits, 0);
-	/* It is the only thread that takes the signal. */
-	sigemptyset(&set);
-	sigaddset(&set, PEER_SIGNAL);
-	ATF_REQUIRE_EQ(0, pthread_sigmask(SIG_BLOCK, &set, NULL));
-	for (i = 0; i < 20; i++) {
-		ATF_REQUIRE_EQ(0, kill(getpid(), PEER_SIGNAL));
-		wait_until(atomic_load_32(&signalled) == (uint32_t)i + 1,
-		    "%u", atomic_load_32(&signalled));
-		fd = a_socket();
-		ATF_CHECK(peer_close(fd));
-		wait_until(!is_open(fd), "%d", fd);
-	}
-}
-
-TEST(name, "The thread is named, for top(1)")
-{
-	char path[300], name[16];
-	struct dirent *d;
-	bool found;
-	DIR *dir;
-	FILE *f;
-
-	start();
-	atomic_store_32(&waits, 0);	/* fclose() */
-	found = false;
-	dir = opendir("/proc/self/task");
-	ATF_REQUIRE(dir != NULL);
-	while ((d = readdir(dir)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
-		    d->d_name);
-		f = fopen(path, "r");
-		if (f == NULL)
-			continue;	/* "." */
-		if (fgets(name, sizeof(name), f) != NULL &&
-		    strcmp(name, "close\n") == 0)
-			found = true;
-		fclose(f);
-	}
-	closedir(dir);
-	ATF_CHECK(found);
-}
-
-TEST(privileges, "It does not start if its thread cannot drop privileges")
-{
-	drop_error = EPERM;
-	ATF_CHECK_EQ(EPERM, peer_close_start(drop_all));
-}
-
-TEST(interrupted, "A signal does not end the wait for its start")
-{
-	drop_error = EPERM;
-	sem_wait_error = EINTR;
-	ATF_CHECK_EQ(EPERM, peer_close_start(drop_all));
-}
-
-/* Descriptors that a program which the process runs would not have. */
-static int
-count_cloexec(void)
-{
-	int fd, flags, n;
-
-	n = 0;
-	for (fd = 0; fd < 256; fd++) {
-		flags = fcntl(fd, F_GETFD);
-		n += flags != -1 && (flags & FD_CLOEXEC) != 0;
-	}
-	return (n);
-}
-
-TEST(resources, "It does not start without a pipe, a semaphore or a thread")
-{
-	struct rlimit limit;
-	int fd, n;
-
-	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
-	fd = dup(0);
-	close(fd);
-	limit.rlim_cur = fd;
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK_EQ(EMFILE, peer_close_start(drop_all));
-	limit.rlim_cur = limit.rlim_max;
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	sem_init_error = ENOSYS;
-	ATF_CHECK_EQ(ENOSYS, peer_close_start(drop_all));
-	sem_init_error = 0;
-	create_error = EAGAIN;
-	ATF_CHECK_EQ(EAGAIN, peer_close_start(drop_all));
-	create_error = 0;
-	ATF_CHECK_EQ(0, dropped);
-	n = count_cloexec();
-	ATF_CHECK_EQ(0, peer_close_start(drop_all));
-	ATF_CHECK_EQ(n + 2, count_cloexec());
 }
 
 TEST_PROGRAM

@@ -44,38 +44,17 @@
 static struct peer_mem	dmas[OWNERS];
 static int		lost[OWNERS];	/* calls */
 
-/* Calls of mmap(2) by the handler, which maps at fixed addresses. */
-static struct fixed {
-	void	*at;
-	size_t	size;
-	int	prot, flags;
-	off_t	offset;
-} fixed[256];
-static unsigned int	nfixed;
-static unsigned int	fixed_fail;	/* so many fail first */
+static unsigned int	fixed_fail;	/* so many fixed mappings fail */
 
 WRAP(void *, mmap, void *addr, size_t len, int prot, int flags, int fd,
     off_t offset)
 {
-	if ((flags & MAP_FIXED) != 0 && nfixed < nitems(fixed))
-		fixed[nfixed++] = (struct fixed){ addr, len, prot, flags,
-		    offset };
 	if ((flags & MAP_FIXED) != 0 && fixed_fail > 0) {
 		fixed_fail--;
 		errno = ENOMEM;
 		return (MAP_FAILED);
 	}
 	return (__real_mmap(addr, len, prot, flags, fd, offset));
-}
-
-static int	sigaction_error;	/* an errno; 0: succeed */
-
-WRAP(int, sigaction, int sig, const struct sigaction *sa, struct sigaction *old)
-{
-	if (sigaction_error == 0)
-		return (__real_sigaction(sig, sa, old));
-	errno = sigaction_error;
-	return (-1);
 }
 
 /* The compiler cannot tell that these copies are not needed. */
@@ -188,45 +167,6 @@ TEST(spare, "Each owner has a spare page of its own")
 	ATF_CHECK_EQ('p', p[SIZE - 1]);
 	ATF_CHECK_EQ(SIZE / PAGE, lost[0]);
 	ATF_CHECK_EQ(SIZE / PAGE, lost[1]);
-}
-
-/* Take all free huge pages. */
-static void
-take_huge(void)
-{
-	while (mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
-	    MAP_ANON | MAP_HUGETLB | MAP_POPULATE, -1, 0) != MAP_FAILED)
-		continue;
-}
-
-TEST(huge, "A copy goes on in huge pages of which there are none")
-{
-	static uint8_t buf[3 * PAGE];
-	const char *why;
-	uint8_t *p;
-	int fd;
-
-	start();
-	fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB);
-	if (fd == -1)
-		atf_tc_skip("no huge pages: %s", strerror(errno));
-	ATF_REQUIRE(ftruncate(fd, 2 * HUGE) == 0);
-	ATF_REQUIRE_EQ(0, fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
-	ATF_REQUIRE_EQ(0, peer_mem_map(&dmas[2], fd, PAGE, GPA,
-	    2 * HUGE - PAGE, RW, &why));
-	take_huge();
-	p = peer_mem_addr(&dmas[2], GPA, 2 * HUGE - PAGE, RW);
-	memset(buf, 'b', sizeof(buf));
-	copy(p + HUGE - 2 * PAGE, buf, sizeof(buf));
-	ATF_CHECK_EQ(3, lost[2]);
-	copy(buf, p, sizeof(buf));
-	ATF_CHECK_EQ(6, lost[2]);
-	ATF_CHECK_EQ('b', buf[0]);
-	ATF_CHECK_EQ('b', p[2 * HUGE - PAGE - 1]);
-	peer_mem_reset(&dmas[2]);
-	ATF_CHECK_EQ(-1, msync(p, PAGE, MS_ASYNC));
-	ATF_CHECK_EQ(-1, msync(p + HUGE, PAGE, MS_ASYNC));
-	ATF_CHECK_EQ(-1, msync(p + 2 * HUGE - 2 * PAGE, PAGE, MS_ASYNC));
 }
 
 /* Mappings of this process. */
@@ -436,20 +376,6 @@ TEST(elsewhere, "A SIGBUS elsewhere, or sent by a process, ends the process")
 	}
 }
 
-TEST(codes, "A fault is handled; a memory error elsewhere waits for a fault")
-{
-	start();
-	guest = vanishing(&dmas[0], SIZE);
-	send_code(BUS_MCEERR_AO, guest);
-	ATF_CHECK_EQ(0, lost[0]);
-	send_code(BUS_MCEERR_AR, guest);
-	ATF_CHECK_EQ(1, lost[0]);
-	send_code(BUS_ADRALN, guest + PAGE);
-	ATF_CHECK_EQ(2, lost[0]);
-	send_code(BUS_OBJERR, guest + 2 * PAGE);
-	ATF_CHECK_EQ(3, lost[0]);
-}
-
 TEST(poisoned, "A page with a memory error is lost when it is accessed, and "
     "not before")
 {
@@ -481,13 +407,10 @@ TEST(poisoned, "A page with a memory error is lost when it is accessed, and "
 TEST(no_mappings, "A copy goes on when no mapping can be split")
 {
 	static uint8_t buf[3 * PAGE];
-	struct peer_mem_host host;
 	uint8_t *p;
 
 	start();
 	p = vanishing(&dmas[0], PAGE);
-	ATF_REQUIRE(peer_mem_host(&dmas[0], p + 2 * PAGE, &host));
-	nfixed = 0;
 	fixed_fail = 1;
 	errno = EDOM;
 	copy(buf, p + 2 * PAGE + 5, 2 * PAGE);
@@ -496,18 +419,6 @@ TEST(no_mappings, "A copy goes on when no mapping can be split")
 	ATF_CHECK_EQ(1, lost[0]);
 	ATF_CHECK_EQ(0, buf[0]);
 	ATF_CHECK_EQ(0, buf[2 * PAGE - 1]);
-	/* The page of the fault first, then all of the range. */
-	ATF_REQUIRE_EQ(2, nfixed);
-	ATF_CHECK_EQ(p + 2 * PAGE, fixed[0].at);
-	ATF_CHECK_EQ(PAGE, fixed[0].size);
-	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, fixed[0].prot);
-	ATF_CHECK_EQ(MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fixed[0].flags);
-	ATF_CHECK_EQ(0, fixed[0].offset);
-	ATF_CHECK_EQ(p, fixed[1].at);
-	ATF_CHECK_EQ(SIZE, fixed[1].size);
-	ATF_CHECK_EQ(PROT_READ | PROT_WRITE, fixed[1].prot);
-	ATF_CHECK_EQ(MAP_PRIVATE | MAP_ANON | MAP_FIXED | MAP_NORESERVE,
-	    fixed[1].flags);
 	memset(p, 'w', SIZE);
 	ATF_CHECK_EQ('w', p[SIZE - 1]);
 	ATF_CHECK_EQ(1, lost[0]);
@@ -531,23 +442,6 @@ TEST(no_memory, "The process ends if nothing can be mapped")
 	status = ends(touch_guest_no_memory);
 	ATF_CHECK_MSG(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS,
 	    "status %#x", status);
-}
-
-TEST(handler, "The handler blocks no other signal and restarts system calls")
-{
-	struct sigaction sa;
-	int sig;
-
-	sigaction_error = EINVAL;
-	ATF_CHECK_EQ(EINVAL, peer_fault_init());
-	sigaction_error = 0;
-	start();
-	ATF_REQUIRE_EQ(0, sigaction(SIGBUS, NULL, &sa));
-	ATF_CHECK_EQ(SA_SIGINFO | SA_RESTART, sa.sa_flags &
-	    (SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK |
-	    (int)SA_RESETHAND));
-	for (sig = 1; sig < NSIG; sig++)
-		ATF_CHECK_EQ(0, sigismember(&sa.sa_mask, sig));
 }
 
 /* Descriptors; of those that a program it runs would not have, if cloexec. */

@@ -153,82 +153,6 @@ TEST(access, "A range is used for what it permits, and without a file not at "
 	ATF_CHECK(!peer_mem_refused(&dma, &gpa));
 }
 
-TEST(read_only, "A file that cannot be written is mapped for reading")
-{
-	char name[64];
-	uint8_t *p;
-	int fd, other, ro, sealed;
-
-	start(0);
-	fd = memory(0, 2 * PAGE, SEALS);
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	ro = open(name, O_RDONLY);
-	ATF_REQUIRE(ro != -1);
-	sealed = memory(0, 2 * PAGE, SEALS | F_SEAL_FUTURE_WRITE);
-	other = memory(0, PAGE, SEALS);
-	ATF_CHECK_EQ(EACCES, map(ro, 0, 0, PAGE));
-	ATF_CHECK_EQ(EPERM, map(sealed, 0, 0, PAGE));
-	ATF_CHECK_EQ(EACCES, peer_mem_map(&dma, ro, 0, 0, PAGE, PROT_WRITE,
-	    &why));
-	ATF_CHECK_EQ(0, dma.n);
-	ATF_CHECK_EQ(0, dma.mapped);
-	ATF_CHECK_EQ(0, peer_mem_map(&dma, ro, 0, 0, PAGE, PROT_READ, &why));
-	ATF_CHECK_EQ(0, peer_mem_map(&dma, sealed, 0, 0x4000, PAGE, PROT_READ,
-	    &why));
-	ATF_CHECK(peer_mem_addr(&dma, 0x4000, 1, PROT_READ) != NULL);
-	ATF_CHECK_EQ(NULL, peer_mem_addr(&dma, 0x4000, 1, PROT_WRITE));
-	/* The same file, open for writing: another mapping. */
-	ATF_CHECK_EQ(0, map(fd, PAGE, 0x8000, PAGE));
-	p = peer_mem_addr(&dma, 0x8000, 1, RW);
-	ATF_REQUIRE(p != NULL);
-	*p = 1;
-	ATF_CHECK_EQ(6 * PAGE, dma.mapped);
-	/* One that can be written is mapped so at once. */
-	errno = EACCES;
-	ATF_CHECK_EQ(0, peer_mem_map(&dma, other, 0, 0xa000, PAGE, PROT_READ,
-	    &why));
-	ATF_CHECK_EQ(0, map(other, 0, 0xb000, PAGE));
-	ATF_CHECK_EQ(7 * PAGE, dma.mapped);
-	peer_mem_clear(&dma);
-}
-
-TEST(adjacent, "Ranges that are adjacent in the guest and in the file are "
-    "adjacent in the host")
-{
-	uint8_t *p;
-	int fd, i, other;
-
-	start(0);
-	fd = memory(0, 16 * PAGE, SEALS);
-	other = memory(0, 16 * PAGE, SEALS);
-	/* Pages 4 to 7 in a strange order, then another file, then a gap. */
-	ATF_REQUIRE_EQ(0, map(fd, 6 * PAGE, 0x6000, PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x4000, PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 7 * PAGE, 0x7000, PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 5 * PAGE, 0x5000, PAGE));
-	for (i = 8; i < 11; i++)
-		ATF_REQUIRE_EQ(0, map(other, i * PAGE, i == 10 ? 0xb000 :
-		    i * PAGE, PAGE));
-	p = peer_mem_addr(&dma, 0x4000, 4 * PAGE, RW);
-	ATF_REQUIRE(p != NULL);
-	for (i = 0; i < 4; i++)
-		check_addr(0x4000 + i * PAGE, (4 - i) * PAGE, p + i * PAGE);
-	check_addr(0x5ffc, 8, p + 0x1ffc);
-	check_addr(0x7fff, 1, p + 0x3fff);
-	check_addr(0x7fff, 2, NULL);
-	check_addr(0x5fff, 1, p + 0x1fff);
-	check_addr(0x7fff, PAGE + 2, NULL);
-	check_addr(0x9fff, 2, NULL);
-	check_addr(0x4000, 4 * PAGE + 1, NULL);
-	/* A page of them is withdrawn. */
-	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x6000, PAGE));
-	check_addr(0x4000, 3 * PAGE, NULL);
-	check_addr(0x4000, 2 * PAGE, p);
-	check_addr(0x7000, PAGE, p + 0x3000);
-	ATF_CHECK_EQ(32 * PAGE, dma.mapped);
-	peer_mem_clear(&dma);
-}
-
 TEST(parts, "Of a file that is too large for the limit, parts are mapped")
 {
 	const uint64_t gb = 1UL << 30;
@@ -777,31 +701,6 @@ TEST(pieces, "The pieces of all rings are limited")
 	for (i = 258; i >= 257; i--) {
 		check_addr(0, i * PAGE, NULL);
 		ATF_CHECK_EQ(i == 257, peer_mem_join(&dma));
-	}
-	peer_mem_clear(&dma);
-}
-
-TEST(leaves, "Neighbours in the table that have half a leaf together become "
-    "one")
-{
-	/* Ranges to remove, and the leaves before the last one is and after. */
-	static const struct {
-		unsigned int first, n, before, after;
-	} steps[] = {
-		{ 64, 32, 3, 3 }, { 0, 32, 3, 2 }, { 32, 32, 2, 2 },
-		{ 128, 33, 2, 1 },
-	}, *s;
-	uint64_t i;
-
-	start(0);
-	for (i = 0; i < 193; i++)
-		ATF_REQUIRE_EQ(0, map(-1, 0, i << 20, PAGE));
-	for (s = steps; s < steps + nitems(steps); s++) {
-		for (i = s->first; i < s->first + s->n; i++) {
-			ATF_CHECK_EQ(s->before, dma.nleaves);
-			ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, i << 20, PAGE));
-		}
-		ATF_CHECK_EQ(s->after, dma.nleaves);
 	}
 	peer_mem_clear(&dma);
 }

@@ -30,7 +30,6 @@
 
 #include "guest_memory.h"
 #include "test.h"
-#include "touch.h"
 #include "peer_keep.h"
 #include "peer_mem.h"
 #include "wrap.h"
@@ -190,28 +189,6 @@ TEST(bounds, "An address is found only with a length that ends in its range")
 	peer_mem_clear(&dma);
 	check_addr(gpa, 1, NULL);
 	ATF_CHECK(!is_mapped(p));
-}
-
-TEST(ends, "Ranges at both ends of the address space")
-{
-	const uint64_t top = -(uint64_t)PAGE;
-	uint8_t *high, *low;
-	int fd;
-
-	start(0);
-	fd = memory(0, 16 * PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, map(fd, 0, top, PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, PAGE, 0, PAGE));
-	high = peer_mem_addr(&dma, top, PAGE, RW);
-	low = peer_mem_addr(&dma, 0, PAGE, RW);
-	ATF_REQUIRE(high != NULL && low != NULL && high != low);
-	check_addr(top + PAGE - 1, 1, high + PAGE - 1);
-	check_addr(top + PAGE - 1, 2, NULL);
-	check_addr(top, SIZE_MAX, NULL);
-	check_addr(PAGE, 1, NULL);
-	check_addr(top - 1, 1, NULL);
-	ATF_CHECK_EQ(EINVAL, map(fd, 0, top, 2 * PAGE));
-	peer_mem_clear(&dma);
 }
 
 /*
@@ -377,35 +354,6 @@ TEST(limits, "A client can map its limit of bytes, and PEER_MEM_MAX ranges")
 	peer_mem_clear(&dma);
 }
 
-/* ThreadSanitizer leaves too few addresses, or not, as they are random. */
-static void
-need_addresses(size_t len)
-{
-	void *p = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-	    MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
-		atf_tc_skip("no %zu bytes of addresses: %s", len,
-		    strerror(errno));
-	munmap(p, len);
-}
-
-TEST(greatest_limit, "No limit exceeds PEER_MEM_BYTES")
-{
-	int fd, i;
-
-	need_addresses(PEER_MEM_BYTES);
-	fd = memory(0, 1UL << 42, SEALS);
-	for (i = 0; i < 2; i++) {
-		start(i == 0 ? 0 : UINT64_MAX);
-		ATF_CHECK_EQ(ENOSPC, map(fd, 0, 0, PEER_MEM_BYTES + PAGE));
-		ATF_CHECK_EQ(0, map(fd, 0, 0, PEER_MEM_BYTES));
-		ATF_CHECK_EQ(ENOSPC, map(fd, PEER_MEM_BYTES, PEER_MEM_BYTES,
-		    PAGE));
-		peer_mem_clear(&dma);
-	}
-}
-
 /* Call `fn', which unmaps `p', and check that the model was paused then. */
 static void
 check_paused(uint8_t *p, void (*fn)(void))
@@ -535,41 +483,6 @@ TEST(host, "peer_mem_host() finds the range of an address, unless it changes")
 	ATF_CHECK_EQ(0, host.gpa);
 	peer_mem_clear(&dma);
 	ATF_CHECK(!peer_mem_host(&dma, p, &host));
-}
-
-static unsigned int	mappings;
-
-static void
-count_map(const void *arg, uint8_t *p, size_t size)
-{
-	const struct peer_mem_host *expected = arg;
-
-	ATF_CHECK_EQ(expected->map, p);
-	ATF_CHECK_EQ(expected->map_size, size);
-	mappings++;
-}
-
-TEST(each, "peer_mem_each() has each mapping once, none of those removed")
-{
-	struct peer_mem_host host;
-	int fd, other;
-
-	start(0);
-	fd = memory(0, 8 * PAGE, SEALS);
-	other = memory(0, 2 * PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, map(-1, 0, 0, PAGE));
-	ATF_REQUIRE_EQ(0, map(other, 0, 0x4000, 2 * PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 4 * PAGE, 0x8000, 3 * PAGE));
-	ATF_REQUIRE_EQ(0, map(fd, 0, 0x10000, 3 * PAGE));
-	ATF_REQUIRE_EQ(0, peer_mem_unmap(&dma, 0x4000, 2 * PAGE));
-	drop_idle(&dma);
-	ATF_REQUIRE(peer_mem_host(&dma, peer_mem_addr(&dma, 0x8000, 1, RW),
-	    &host));
-	peer_mem_each(&dma, count_map, &host);
-	ATF_CHECK_EQ(1, mappings);
-	peer_mem_clear(&dma);
-	peer_mem_each(&dma, count_map, &host);
-	ATF_CHECK_EQ(1, mappings);
 }
 
 static void
@@ -885,66 +798,6 @@ TEST(tearing, "peer_mem_host() finds a mapping as it is while others come and "
 	atomic_store_32(&stop, 1);
 	ATF_REQUIRE_EQ(0, pthread_join(thread, NULL));
 	peer_mem_clear(&shared);
-}
-
-static void
-unmap_first(void *arg)
-{
-	ATF_REQUIRE_EQ(0, peer_mem_unmap(arg, 0, PAGE));
-}
-
-TEST(change_seen, "peer_mem_host() finds nothing in a table that changes while "
-    "it looks")
-{
-	struct peer_mem_host host;
-	struct peer_mem *d;
-	uint8_t *p, *pages;
-	int fd, first;
-
-	/* The second mapping is in the second page. */
-	pages = touch_pages(2 + howmany(sizeof(*d), TOUCH_PAGE));
-	d = (void *)(pages + TOUCH_PAGE -
-	    offsetof(struct peer_mem, mapping[1]));
-	peer_mem_init(d, 0, no_pause, NULL);
-	first = memory(0, PAGE, SEALS);
-	fd = memory(0, PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, peer_mem_map(d, first, 0, 0, PAGE, RW, &why));
-	ATF_REQUIRE_EQ(0, peer_mem_map(d, fd, 0, 0x100000, PAGE, RW, &why));
-	p = peer_mem_addr(d, 0x100000, PAGE, RW);
-	ATF_REQUIRE(p != NULL);
-	ATF_CHECK(peer_mem_host(d, p, &host));
-	touch_next(pages + TOUCH_PAGE, unmap_first, d);
-	ATF_CHECK(!peer_mem_host(d, p, &host));
-	ATF_REQUIRE_EQ(1, d->n);
-	ATF_CHECK(peer_mem_host(d, p, &host));
-	peer_mem_clear(d);
-}
-
-TEST(untouched, "A table takes no page for mappings and ranges that it has not")
-{
-	const size_t page = sysconf(_SC_PAGESIZE);
-	const size_t n = howmany(sizeof(struct peer_mem), page);
-	unsigned char present[64];
-	struct peer_mem *d;
-	size_t i, taken;
-	int fd;
-
-	ATF_REQUIRE(n <= sizeof(present));
-	/* Shared memory: the kernel makes no huge page of it. */
-	d = mmap(NULL, n * page, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANON, -1, 0);
-	ATF_REQUIRE(d != MAP_FAILED);
-	peer_mem_init(d, 0, no_pause, NULL);
-	fd = memory(0, PAGE, SEALS);
-	ATF_REQUIRE_EQ(0, peer_mem_map(d, fd, 0, 0, PAGE, RW, &why));
-	ATF_REQUIRE(peer_mem_addr(d, 0, PAGE, RW) != NULL);
-	ATF_REQUIRE_EQ(0, mincore(d, n * page, present));
-	for (i = taken = 0; i < n; i++)
-		taken += present[i] & 1;
-	/* The head, and the first leaf. */
-	ATF_CHECK_MSG(taken <= 2, "%zu of %zu pages", taken, n);
-	peer_mem_clear(d);
-	munmap(d, n * page);
 }
 
 TEST_PROGRAM

@@ -68,39 +68,6 @@ fired(int fd)
 	return (read(fd, &n, sizeof(n)) == (ssize_t)sizeof(n) ? n : 0);
 }
 
-TEST(counts, "One call adds one for each time that a descriptor is there")
-{
-	const int a = event(), b = event();
-	const int fds[PEER_SIGNAL_MAX] = { a, b, a, a, b, a, a, a };
-
-	ATF_REQUIRE_EQ(0, peer_signal_start());
-	ATF_CHECK(peer_signal_context() != 0);
-	ATF_CHECK_EQ(0, peer_signal(fds, 0));
-	ATF_CHECK_EQ(0, submits);
-	ATF_CHECK_EQ(1, peer_signal(fds, 1));
-	ATF_CHECK_EQ(1, fired(a));
-	ATF_CHECK_EQ(0, fired(b));
-	ATF_CHECK_EQ(nitems(fds), peer_signal(fds, nitems(fds)));
-	ATF_CHECK_EQ(2, submits);
-	ATF_CHECK_EQ(6, fired(a));
-	ATF_CHECK_EQ(2, fired(b));
-}
-
-TEST(many, "More requests than the context has entries, a second call for each "
-    "time that these are used up")
-{
-	const int fd = event();
-	unsigned int i;
-
-	ATF_REQUIRE_EQ(0, peer_signal_start());
-	for (i = 0; i < 100000; i++)
-		ATF_REQUIRE_EQ(1, peer_signal(&fd, 1));
-	ATF_CHECK_EQ(100000, fired(fd));
-	/* The ring has at least 256. */
-	ATF_CHECK_MSG(submits > 100000 && submits <= 100000 + 100000 / 256,
-	    "%u", submits);
-}
-
 TEST(full, "A counter at its maximum, whose descriptor blocks, does not")
 {
 	const uint64_t most = UINT64_MAX - 1;

@@ -87,91 +87,6 @@ inner(uint32_t len, const struct frame_hdr *outer, uint32_t frame_len,
 	return (found);
 }
 
-TEST(ether, "The type is behind at most two tags, and 0 says that the frame "
-    "ends before")
-{
-	static const struct {
-		uint16_t	types[4];	/* from offset 12 on */
-		uint32_t	off;
-		uint16_t	type;
-	} rows[] = {
-		{ { 0x0800 }, 14, 0x0800 }, { { 0x86dd }, 14, 0x86dd },
-		{ { 0x8100, 0x0800 }, 18, 0x0800 },
-		{ { 0x88a8, 0x0806 }, 18, 0x0806 },
-		{ { 0x88a8, 0x8100, 0x0800 }, 22, 0x0800 },
-		{ { 0x8100, 0x8100, 0x8100, 0x0800 }, 22, 0x8100 },
-		{ { 0x8100, 0x8100, 0x88a8, 0x0800 }, 22, 0x88a8 },
-		{ { 0x9100, 0x0800 }, 14, 0x9100 },
-	};
-	unsigned int i, j, off;
-	uint16_t type;
-	uint32_t len;
-
-	for (i = 0; i < nitems(rows); i++)
-		for (off = 0; off <= 40; off += 40) {
-			memset(p, 0, sizeof(p));
-			for (j = 0; j < 4; j++)
-				be16enc(p + off + 12 + 4 * j, rows[i].types[j]);
-			for (len = off; len <= off + 40; len++) {
-				ATF_CHECK_EQ(len < off + rows[i].off ? 0 :
-				    off + rows[i].off,
-				    frame_hdr_ether(p, len, off, &type));
-				if (len >= off + rows[i].off)
-					ATF_CHECK_EQ(rows[i].type, type);
-			}
-		}
-}
-
-TEST(ip4, "IPv4's header is whole, has 20 bytes at least, and is no fragment's")
-{
-	struct frame_hdr fh;
-	uint32_t hl, len;
-	unsigned int i;
-
-	for (hl = 0; hl < 16; hl++)
-		for (len = NET; len < NET + 64; len++) {
-			ether(0x0800);
-			ip4(NET, 60, 6, 100);
-			p[NET] = 0x40 | hl;
-			ATF_CHECK_EQ_MSG(hl >= 5 && len >= NET + hl * 4,
-			    find(len, &fh), "%u, %u", hl, len);
-			if (hl < 5 || len < NET + hl * 4)
-				continue;
-			ATF_CHECK(fh.fh_ip4 && !fh.fh_routed);
-			ATF_CHECK_EQ(NET, fh.fh_net);
-			ATF_CHECK_EQ(NET + hl * 4, fh.fh_l4);
-			ATF_CHECK_EQ(6, fh.fh_proto);
-		}
-	for (i = 0; i < 16; i++) {
-		ether(0x0800);
-		ip4(NET, 20, 6, 100);
-		p[NET + 6 + i / 8] = 128 >> i % 8;
-		ATF_CHECK_EQ(i < 2, find(60, &fh));
-	}
-	for (i = 0; i < 16; i++) {
-		ether(0x0800);
-		ip4(NET, 20, 6, 100);
-		p[NET] = i << 4 | 5;
-		ATF_CHECK_EQ(i == 4, find(60, &fh));
-		ether(0x86dd);
-		/* No extension header, no fragment. */
-		p[NET + 6] = 0x40;
-		p[NET] = i << 4;
-		ATF_CHECK_EQ(i == 6, find(60, &fh));
-		p[NET] = i << 4 | 5;
-		ATF_CHECK_EQ(i == 4 || i == 6, frame_hdr_ip(p, 60, NET, &fh));
-	}
-	/* Another version than the type's; no header behind the frame. */
-	ether(0x86dd);
-	ip4(NET, 20, 6, 100);
-	ATF_CHECK(!find(60, &fh));
-	ATF_CHECK(frame_hdr_ip(p, 60, NET, &fh));
-	for (i = 41; i <= 62; i++) {
-		memset(p + i, 0x45, 22);
-		ATF_CHECK(!frame_hdr_ip(p, 60, i, &fh));
-	}
-}
-
 TEST(ip6, "IPv6's extension headers are skipped, all of each, and a routing "
     "header that is under way is one")
 {
@@ -330,32 +245,6 @@ TEST(udp, "Behind UDP the inner header is the last one before its TCP or UDP, "
 		ATF_CHECK_EQ(i == 8, inner(200, &outer, frame_len,
 		    0, &fh));
 	}
-}
-
-TEST(pseudo, "The pseudo-header has both addresses, the protocol and the "
-    "length")
-{
-	static const uint8_t words[] = { 0xc0, 0, 2, 1, 0xc0, 0, 2, 2, 0, 17,
-	    0x12, 0x34 };
-	uint8_t want[36];
-	struct frame_hdr fh;
-	unsigned int i;
-
-	ether(0x0800);
-	ip4(NET, 20, 17, 100);
-	ATF_REQUIRE(find(60, &fh));
-	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(words, sizeof(words))),
-	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 0x1234)));
-	ether(0x86dd);
-	p[NET] = 0x60;
-	p[NET + 6] = 6;
-	for (i = 0; i < 32; i++)
-		want[i] = p[NET + 8 + i] = 3 + i * 7;
-	be16enc(want + 32, 6);
-	be16enc(want + 34, 65535);
-	ATF_REQUIRE(find(60, &fh));
-	ATF_CHECK_EQ(frame_sum_fold(frame_sum_bytes(want, sizeof(want))),
-	    frame_sum_fold(frame_hdr_pseudo(p, &fh, 65535)));
 }
 
 TEST_PROGRAM

@@ -250,92 +250,6 @@ packet_is(int counter, uint32_t mac, uint32_t snaplen, uint32_t len,
 	ATF_REQUIRE_EQ(0, memcmp(buf, expected, snaplen));
 }
 
-TEST(packet_place, "A frame that is not wholly in its slot, behind the headers "
-    "and the space for a tag, is dropped")
-{
-	const uint32_t first = sizeof(struct tpacket2_hdr) + FRAME_VNET_SHORT +
-	    HOSTIF_TAG;
-
-	start_packet();
-	packet_is(-1, first, 60, 60, false);
-	packet_is(-1, first, 60, 60, true);
-	packet_is(HOSTIF_C_RX_BAD, first - 1, 60, 60, false);
-	packet_is(HOSTIF_C_RX_BAD, first - HOSTIF_TAG, 60, 60, true);
-	packet_is(HOSTIF_C_RX_BAD, 0, 60, 60, false);
-	packet_is(-1, HOSTIF_SLOT_SIZE - 60 - 4096, 60, 60, false);
-	packet_is(-1, UINT16_MAX, HOSTIF_SLOT_SIZE - UINT16_MAX,
-	    HOSTIF_SLOT_SIZE - UINT16_MAX, false);
-	packet_is(HOSTIF_C_RX_BAD, UINT16_MAX,
-	    HOSTIF_SLOT_SIZE - UINT16_MAX + 1,
-	    HOSTIF_SLOT_SIZE - UINT16_MAX + 1, false);
-	packet_is(HOSTIF_C_RX_BAD, first, HOSTIF_SLOT_SIZE + 1,
-	    HOSTIF_SLOT_SIZE + 1, false);
-	hi.ops->ho_stop(&hi);
-}
-
-TEST(packet_length, "A frame that is too short is bad; one that is longer than "
-    "a slot or a frame, with its tag, is long")
-{
-	const uint32_t mac = 256;
-
-	start_packet();
-	packet_is(-1, mac, HOSTIF_ETHER, HOSTIF_ETHER, false);
-	packet_is(HOSTIF_C_RX_BAD, mac, HOSTIF_ETHER - 1, HOSTIF_ETHER - 1,
-	    false);
-	/* The kernel has cut it. */
-	packet_is(HOSTIF_C_RX_LONG, mac, 60, 61, false);
-	packet_is(-1, mac, 60, 60, false);
-	packet_is(-1, mac, 61, 60, false);
-	packet_is(-1, mac, VALE_FRAME_MAX, VALE_FRAME_MAX, false);
-	packet_is(HOSTIF_C_RX_LONG, mac, VALE_FRAME_MAX + 1,
-	    VALE_FRAME_MAX + 1, false);
-	packet_is(-1, mac, VALE_FRAME_MAX - HOSTIF_TAG,
-	    VALE_FRAME_MAX - HOSTIF_TAG, true);
-	packet_is(HOSTIF_C_RX_LONG, mac, VALE_FRAME_MAX - HOSTIF_TAG + 1,
-	    VALE_FRAME_MAX - HOSTIF_TAG + 1, true);
-	hi.ops->ho_stop(&hi);
-}
-
-/* Return whether a tick writes a line, with the interface's present name. */
-static bool
-tick_says(void)
-{
-	const int err = dup(STDERR_FILENO), fd = memfd_create("lines", 0);
-	char text[512] = "";
-
-	ATF_REQUIRE(err != -1 && fd != -1 && dup2(fd, STDERR_FILENO) != -1);
-	hi.log = (struct peer_log_source){ .pls_lines = 0 };
-	hi.ops->ho_tick(&hi);
-	ATF_REQUIRE(dup2(err, STDERR_FILENO) != -1);
-	ATF_REQUIRE(pread(fd, text, sizeof(text) - 1, 0) != -1);
-	close(fd);
-	close(err);
-	if (text[0] == '\0')
-		return (false);
-	ATF_CHECK_MATCH("gro_max_size of new to", text);
-	return (true);
-}
-
-TEST(packet_long, "Of packets that are too long one line tells, and none when "
-    "the interface is attached again and there were none since")
-{
-	start_packet();
-	strlcpy(hi.fds.hf_name, "old", sizeof(hi.fds.hf_name));
-	strlcpy(hi.link.hl_name, "new", sizeof(hi.link.hl_name));
-	ATF_CHECK(!tick_says());
-	packet_is(HOSTIF_C_RX_LONG, 256, 60, 61, false);
-	ATF_CHECK(tick_says());
-	packet_is(HOSTIF_C_RX_LONG, 256, 60, 61, false);
-	ATF_CHECK(!tick_says());
-	hi.ops->ho_stop(&hi);
-	/* As hostif_renew() does. */
-	ATF_REQUIRE_EQ(NULL, hi.ops->ho_start(&hi));
-	ATF_CHECK(!tick_says());
-	hostif_count(&hi, HOSTIF_C_RX_LONG, 1);
-	ATF_CHECK(tick_says());
-	hi.ops->ho_stop(&hi);
-}
-
 TEST(packet_takes, "A frame that is too short is bad; one that is longer than "
     "the MTU, without one VLAN tag, is dropped, as are all while it is down")
 {
@@ -585,49 +499,6 @@ start_xdp(void)
 	ATF_REQUIRE_EQ(HOSTIF_XDP_SLOTS, *word(fill, PRODUCER));
 }
 
-/* The kernel receives a frame there: it is bad, or reaches the other port. */
-static void
-xdp_is(bool bad, uint64_t addr, uint32_t len)
-{
-	static uint8_t buf[HOSTIF_SLOT_SIZE], expected[HOSTIF_SLOT_SIZE];
-	const uint64_t before = count(HOSTIF_C_RX_BAD);
-	const uint32_t i = *word(rx, PRODUCER);
-
-	if (!bad)
-		make_frame(memory + addr, len);
-	*desc(rx, i) = (struct xdp_desc){ .addr = addr, .len = len };
-	*word(rx, PRODUCER) = i + 1;
-	ATF_REQUIRE_EQ(1, hi.ops->ho_receive(&hi));
-	ATF_REQUIRE_EQ_MSG(before + bad, count(HOSTIF_C_RX_BAD),
-	    "%#jx, length %u", (uintmax_t)addr, len);
-	ATF_REQUIRE_EQ(bad ? 0 : len, received(buf));
-	make_frame(expected, HOSTIF_XDP_CHUNK);
-	ATF_REQUIRE(bad || memcmp(buf, expected, len) == 0);
-	/* The kernel has the chunk again, and the slot. */
-	ATF_REQUIRE_EQ(addr, *chunk(fill, HOSTIF_XDP_SLOTS + i));
-	ATF_REQUIRE_EQ(i + 1, *word(rx, CONSUMER));
-}
-
-TEST(xdp_place, "A received frame that is not wholly in the memory, too short "
-    "or too long is dropped")
-{
-	start_xdp();
-	xdp_is(false, 0, 60);
-	xdp_is(false, SIZE - 60, 60);
-	xdp_is(true, SIZE - 60 + 1, 60);
-	xdp_is(true, SIZE - 59, 60);
-	xdp_is(true, SIZE - 1, 60);
-	xdp_is(true, SIZE, 60);
-	xdp_is(true, UINT64_MAX, 60);
-	xdp_is(true, UINT64_MAX - 59, 60);
-	xdp_is(true, 0, HOSTIF_ETHER - 1);
-	xdp_is(false, 0, HOSTIF_ETHER);
-	xdp_is(false, SIZE - HOSTIF_XDP_CHUNK, HOSTIF_XDP_CHUNK);
-	xdp_is(true, 0, HOSTIF_XDP_CHUNK + 1);
-	xdp_is(true, 0, UINT32_MAX);
-	hi.ops->ho_stop(&hi);
-}
-
 /* The kernel has sent what is there. */
 static void
 complete(uint64_t addr)
@@ -691,19 +562,6 @@ TEST(xdp_completed, "Only chunks to transmit are used again, whatever the "
 	    *word(completion, CONSUMER));
 	distinct(HOSTIF_XDP_SLOTS, 2);
 	ATF_REQUIRE_EQ(1, hi.port->rxring->tail - hi.port->rxring->head);
-	hi.ops->ho_stop(&hi);
-}
-
-TEST(xdp_spurious, "Chunks that are free and come back are no more than there "
-    "are")
-{
-	uint32_t i;
-
-	start_xdp();
-	for (i = 0; i < 9; i++)
-		complete((uint64_t)(FIRST + i % 3) * HOSTIF_XDP_CHUNK);
-	send_frames(HOSTIF_XDP_SLOTS);
-	ATF_REQUIRE(chunks(0, HOSTIF_XDP_SLOTS) >= HOSTIF_XDP_SLOTS - 9);
 	hi.ops->ho_stop(&hi);
 }
 

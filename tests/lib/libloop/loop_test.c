@@ -75,23 +75,6 @@ make_pipe(int fds[2], int bytes)
 		ATF_REQUIRE_EQ(1, write(fds[1], "x", 1));
 }
 
-TEST_WITH(level, "timeout", "60", "A handler is called while its descriptor is "
-    "readable")
-{
-	struct seen w = { .stop_after = 3, .drain = true };
-	char c;
-	int fds[2];
-
-	make_pipe(fds, 4);
-	w.ev = loop_add(fds[0], LOOP_READ, on_event, &w);
-	ATF_REQUIRE(w.ev != NULL);
-	loop_run();
-	ATF_CHECK_EQ(3, w.calls);
-	ATF_CHECK_EQ(fds[0], w.fd);
-	ATF_CHECK_EQ_MSG(1, read(fds[0], &c, 1), "stopped at once");
-	loop_delete(w.ev);
-}
-
 TEST_WITH(new, "timeout", "60", "The handler of what is new is called once for "
     "what it leaves, until more comes or it is enabled again")
 {
@@ -121,35 +104,6 @@ TEST_WITH(new, "timeout", "60", "The handler of what is new is called once for "
 	ATF_CHECK_EQ(4, new.calls);
 	loop_delete(new.ev);
 	loop_delete(w.ev);
-}
-
-TEST_WITH(disabled, "timeout", "60", "The handler of a disabled event is not "
-    "called, not even for a hangup, until it is enabled")
-{
-	struct seen off = { 0 };
-	struct seen on = { .stop_after = 5 };
-	int hangup[2], ready[2];
-
-	make_pipe(hangup, 0);
-	ATF_REQUIRE_EQ(0, close(hangup[1]));
-	make_pipe(ready, 1);
-	off.ev = loop_add_disabled(hangup[0], LOOP_READ, on_event, &off);
-	on.ev = loop_add(ready[0], LOOP_READ, on_event, &on);
-	ATF_REQUIRE(off.ev != NULL && on.ev != NULL);
-	loop_run();
-	ATF_CHECK_EQ(0, off.calls);
-	ATF_CHECK_EQ(5, on.calls);
-
-	ATF_CHECK_EQ(0, loop_disable(on.ev));
-	ATF_CHECK_EQ(0, loop_disable(on.ev));
-	ATF_CHECK_EQ(0, loop_enable(off.ev));
-	ATF_CHECK_EQ(0, loop_enable(off.ev));
-	off.stop_after = 2;
-	loop_run();
-	ATF_CHECK_EQ(2, off.calls);
-	ATF_CHECK_EQ(5, on.calls);
-	loop_delete(off.ev);
-	loop_delete(on.ev);
 }
 
 static bool full;
@@ -279,101 +233,6 @@ TEST_WITH(delete_other, "timeout", "60", "After a handler deletes or disables "
 {
 	end_other(false);
 	end_other(true);
-}
-
-/* Two events that occur together, and what their handlers have left to do. */
-static struct seen pair_of[2];
-static int rounds;
-
-static void
-on_round(void *param)
-{
-	ATF_CHECK_EQ(&rounds, param);
-	rounds++;
-	ATF_CHECK_EQ(rounds, pair_of[0].calls);
-	ATF_CHECK_EQ(rounds, pair_of[1].calls);
-	if (rounds == 4)
-		loop_stop(loop_self());
-}
-
-TEST_WITH(round, "timeout", "60", "loop_round()'s function is called after "
-    "the handlers of all events that occurred")
-{
-	int fds[2], i;
-
-	for (i = 0; i < 2; i++) {
-		make_pipe(fds, 1);
-		pair_of[i].ev = loop_add(fds[0], LOOP_READ, on_event,
-		    &pair_of[i]);
-		ATF_REQUIRE(pair_of[i].ev != NULL);
-	}
-	ATF_REQUIRE_EQ(0, loop_round(on_round, &rounds));
-	loop_run();
-	ATF_CHECK_EQ(4, rounds);
-	for (i = 0; i < 2; i++)
-		loop_delete(pair_of[i].ev);
-}
-
-/* The times of waits; the first without an end has an event. */
-static int	quiet_fd = -1;
-static int	waits[8];
-static unsigned int nwaits;
-
-WRAP(int, epoll_wait, int epfd, struct epoll_event *ev, int n, int timeout)
-{
-	if (quiet_fd != -1 && nwaits < nitems(waits)) {
-		waits[nwaits++] = timeout;
-		if (timeout == -1)
-			ATF_CHECK_EQ(1, write(quiet_fd, "x", 1));
-	}
-	return (__real_epoll_wait(epfd, ev, n, timeout));
-}
-
-static void
-on_quiet(void *arg __unused)
-{
-	if (++rounds >= 4)
-		return;
-	loop_round_within(rounds + 9);
-	loop_round_within(rounds);
-	loop_round_within(rounds + 9);
-}
-
-TEST_WITH(within, "timeout", "60", "A round comes without an event within the "
-    "shortest time of loop_round_within(), once")
-{
-	static const int expected[] = { 5, 1, 2, 3, -1 };
-	struct seen w = { .drain = true, .stop_after = 1 };
-	int fds[2];
-
-	make_pipe(fds, 0);
-	w.ev = loop_add(fds[0], LOOP_READ, on_event, &w);
-	ATF_REQUIRE(w.ev != NULL);
-	ATF_REQUIRE_EQ(0, loop_round(on_quiet, NULL));
-	quiet_fd = fds[1];
-	loop_round_within(5);
-	loop_run();
-	ATF_CHECK_EQ(nitems(expected), nwaits);
-	ATF_CHECK_EQ(0, memcmp(expected, waits, sizeof(expected)));
-	ATF_CHECK_EQ(5, rounds);
-	loop_delete(w.ev);
-}
-
-TEST_WITH(stop_before, "timeout", "60", "loop_stop() before "
-    "loop_run() makes the next call return at once")
-{
-	struct seen w = { .stop_after = 2 };
-	int fds[2];
-
-	make_pipe(fds, 1);
-	w.ev = loop_add(fds[0], LOOP_READ, on_event, &w);
-	ATF_REQUIRE(w.ev != NULL);
-	loop_stop(loop_self());
-	loop_run();
-	ATF_CHECK_EQ(0, w.calls);
-	loop_run();
-	ATF_CHECK_EQ(2, w.calls);
-	loop_delete(w.ev);
 }
 
 /* A thread with a loop and an event. */

@@ -124,6 +124,9 @@ TEST(lengths, "A payload has at least its command's length")
 		ATF_CHECK_STREQ("", stub_calls());
 		ATF_CHECK_EQ(0, reply_len);
 	}
+	/* The client has space for the reply. */
+	for (i = 0; i < nitems(infos); i++)
+		ATF_CHECK_EQ(EINVAL, command(infos[i], data, sizeof(data)));
 	/* What follows changes nothing. */
 	memset(data, 0xff, sizeof(data));
 	for (n = 1; n < sizeof(data); n = 2 * n + 1) {
@@ -175,6 +178,39 @@ TEST(lengths, "A payload has at least its command's length")
 	}
 	ATF_CHECK_EQ(ENOTSUP, command(0xffff, data, 0));
 	ATF_CHECK_STREQ("", stub_calls());
+}
+
+TEST(regions, "Two BARs and the configuration space can be read and written")
+{
+	struct vfio_user_region_info info, want;
+	uint32_t i;
+
+	stub_start(-1);
+	for (i = 0; i < VFIO_PCI_NUM_REGIONS; i++) {
+		memset(&info, 0xff, sizeof(info));
+		info.argsz = sizeof(info) - 1;
+		info.index = i;
+		ATF_CHECK_EQ(EINVAL, command(VFIO_USER_DEVICE_GET_REGION_INFO,
+		    &info, sizeof(info)));
+		info.argsz = sizeof(info) + i;
+		ATF_CHECK_EQ(0, command(VFIO_USER_DEVICE_GET_REGION_INFO,
+		    &info, sizeof(info)));
+		memset(&want, 0, sizeof(want));
+		want.argsz = sizeof(want);
+		want.index = i;
+		want.size = i == BAR0 ? BAR0_SIZE : i == BAR5 ? BAR5_SIZE :
+		    i == CONFIG ? 256 : 0;
+		if (want.size != 0)
+			want.flags = VFIO_REGION_INFO_FLAG_READ |
+			    VFIO_REGION_INFO_FLAG_WRITE;
+		check_reply(&want, sizeof(want));
+	}
+	info.argsz = sizeof(info);
+	for (i = VFIO_PCI_NUM_REGIONS; i < VFIO_PCI_NUM_REGIONS + 2; i++) {
+		info.index = i;
+		ATF_CHECK_EQ(EINVAL, command(VFIO_USER_DEVICE_GET_REGION_INFO,
+		    &info, sizeof(info)));
+	}
 }
 
 static int

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import signal
 import struct
 import threading
@@ -373,6 +374,33 @@ def mtu():
             c = v.counters("vm1")
             assert c["rx_overmtu"] == c["tx_overmtu"] == 1, c
             exchange(a, b)
+
+
+def live():
+    """-v prints what was counted since the line before, and what was dropped."""
+    with Valed(["vm1", "vm2"], {"vm1": ",mtu=100"}, ["-v"]) as v:
+        def total(pattern):
+            return sum(map(int, re.findall("^vm1 tx .*" + pattern,
+                                           read("valed.out"), re.M)))
+
+        def lines():
+            return read("valed.out").count("vm1 tx ")
+        with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
+            exchange(a, b)
+            for _ in range(5):
+                a.send(ethernet(b.mac, a.mac, b"x"))
+                b.receive()
+            for _ in range(2):
+                a.send(ethernet(b.mac, a.mac, bytes(500)))
+        wait_until(lambda: total(r", tx_overmtu (\d+)") == 2, "two drops")
+        # Nothing is counted again.
+        n = lines()
+        wait_until(lambda: lines() > n + 1, "two lines")
+        for pattern, want in ((r", tx_overmtu (\d+)", 2),
+                              (r", port tx (\d+) ", 6),
+                              (r", port tx \d+ rx (\d+)", 1),
+                              (r", rx (\d+) frames", 1)):
+            assert total(pattern) == want, (pattern, read("valed.out"))
 
 
 def rate():
@@ -845,6 +873,6 @@ def serves():
 if __name__ == "__main__":
     main({f.__name__: f for f in (
         registers, announced, config_space, default_mac, writes, interrupts,
-        traffic, one_copy, no_bus_master_rx, remap_under_load, mtu, rate,
-        moderation, csb, bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
+        traffic, one_copy, no_bus_master_rx, remap_under_load, live, mtu,
+        rate, moderation, csb, bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
         serves)})

@@ -57,6 +57,7 @@
 #define	NOT_IN		3		/* the sandbox could not be entered */
 
 static int	pass = -1;	/* of a control socket's sandbox: the passer */
+static int	store = -1;	/* and the connection to the store */
 static bool	in_passer;	/* the passer's own sandbox */
 static bool	in_opener;	/* and that of who opens a port */
 static int	socket_pair[2];
@@ -90,7 +91,7 @@ inside(int (*act)(const void *), const void *arg)
 		if (peer_signal_start() != 0 ||
 		    (in_passer ? valed_sandbox_enter_passer() :
 		    in_opener ? valed_sandbox_enter_opener() :
-		    valed_sandbox_enter(pass, -1)) == -1)
+		    valed_sandbox_enter(pass, store)) == -1)
 			_exit(NOT_IN);
 		_exit(act(arg));
 	}
@@ -821,6 +822,98 @@ TEST(rights, "Capabilities are dropped before the filter is installed")
 		_exit(valed_sandbox_drop() == -1 ? NOT_IN : act_rights(NULL));
 	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
 	ATF_CHECK_EQ_MSG(0, status, "status %#x", status);
+}
+
+/* With arguments that no rule permits. */
+static int
+act_number(const void *arg)
+{
+	(void)syscall(*(const long *)arg, -1L, -1L, -1L, -1L, -1L, -1L);
+	return (DONE);
+}
+
+/* Such a call kills the process, unless it is one of these. */
+static void
+all_but(const long *permitted, size_t n)
+{
+	long number;
+	size_t i;
+	int status;
+
+	for (number = 0; number < 500; number++) {
+		/* Those of uprobes, which the kernel filters in no process. */
+		if (number == 335 || number == 336)
+			continue;
+		for (i = 0; i < n && permitted[i] != number; i++)
+			continue;
+		status = inside(act_number, &number);
+		ATF_CHECK_EQ_MSG(i == n, WIFSIGNALED(status) &&
+		    WTERMSIG(status) == SIGSYS, "call %ld: status %#x", number,
+		    status);
+	}
+}
+
+TEST(numbers, "The serving process, also with a control socket, makes these "
+    "system calls, and no others")
+{
+	static const long permitted[] = {
+		SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64,
+		SYS_fstat, SYS_fstatfs, SYS_close, SYS_accept4, SYS_recvmsg,
+		SYS_recvfrom, SYS_shutdown, SYS_getsockname, SYS_epoll_wait,
+		SYS_epoll_pwait, SYS_epoll_ctl, SYS_epoll_create1, SYS_poll,
+		SYS_ppoll, SYS_eventfd2, SYS_timerfd_create,
+		SYS_timerfd_settime, SYS_memfd_create, SYS_munmap, SYS_mremap,
+		SYS_madvise, SYS_brk, SYS_futex, SYS_sched_yield,
+		SYS_sched_getaffinity, SYS_gettid, SYS_getpid, SYS_rt_sigaction,
+		SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+		SYS_getrusage, SYS_clock_gettime, SYS_gettimeofday,
+		SYS_clock_nanosleep, SYS_nanosleep, SYS_getrandom,
+		SYS_restart_syscall, SYS_set_robust_list, SYS_rseq, SYS_exit,
+		SYS_exit_group,
+		/* They fail: files, and clone3(), in place of which is clone(). */
+		SYS_open, SYS_openat, SYS_readlink, SYS_readlinkat, SYS_stat,
+		SYS_lstat, SYS_newfstatat, SYS_access, SYS_faccessat, SYS_ioctl,
+		SYS_prlimit64, SYS_sysinfo, SYS_clone3,
+	};
+
+	pass = 37;
+	all_but(permitted, nitems(permitted));
+}
+
+TEST(numbers_passer, "The processes that pass descriptors and open ports make "
+    "these, and no others")
+{
+	static const long permitted[] = {
+		SYS_recvmsg, SYS_sendmsg, SYS_close, SYS_exit_group,
+		SYS_clock_nanosleep,
+		/* The opener. */
+		SYS_connect, SYS_recvfrom, SYS_poll, SYS_ppoll,
+		SYS_clock_gettime, SYS_restart_syscall,
+	};
+
+#ifdef SANITIZED
+	atf_tc_skip("a sanitizer makes more");
+#endif
+	in_passer = true;
+	all_but(permitted, 5);
+	in_passer = false;
+	in_opener = true;
+	all_but(permitted, nitems(permitted));
+}
+
+TEST(store, "With a store its connection, and the passer's, cannot be closed "
+    "or replaced")
+{
+	const struct attempt killed[] = {
+		{ "close of the store's", SYS_close, { 36 } },
+		{ "close of the passer's", SYS_close, { 37 } },
+		{ "another file in its place", SYS_dup3, { 0, 36 } },
+		{ "the same, 64 bits", SYS_dup3, { 0, 1L << 32 | 36 } },
+	};
+
+	pass = 37;
+	store = 36;
+	all_killed(killed, nitems(killed));
 }
 
 TEST_PROGRAM

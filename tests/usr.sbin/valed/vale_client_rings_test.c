@@ -177,49 +177,6 @@ publish(struct port *p, unsigned int i, uint32_t seq)
 	ATF_REQUIRE_EQ(0, vale_client_txsync(&p->cp, i));
 }
 
-TEST(kick, "A sync publishes, and kicks once, on the first socket, if the "
-    "switch asks for that")
-{
-	struct vale_desc *b = t_open("valet0:b", 64, 64);
-	struct netmap_ring *ring;
-	struct vale_csb *csb;
-	struct port p;
-	unsigned int i;
-
-	port_open(&p, "valet0:a", 0);
-	for (i = 0; i < RINGS; i++) {
-		csb = p.cp.cp_ring[i].vcr_csb;
-		ring = p.cp.cp_ring[i].vcr_txring;
-		ATF_CHECK_EQ(1, csb->tx_ktoa.kern_need_kick);
-		/* Nothing new: nothing said. */
-		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, i));
-		ATF_CHECK_EQ(0, kicks(p.kick[0][true]));
-		publish(&p, i, i);
-		ATF_CHECK_EQ(1, kicks(p.kick[0][true]));
-		ATF_CHECK_EQ(0, csb->tx_ktoa.kern_need_kick);
-		publish(&p, i, i);
-		ATF_CHECK_EQ(0, kicks(p.kick[0][true]));
-		ATF_CHECK_EQ(0, kicks(p.kick[i][false]));
-		ATF_CHECK_EQ(2, csb->tx_atok.head);
-		ATF_CHECK_EQ(2, csb->tx_atok.cur);
-		ATF_CHECK_EQ(SLOTS - 3, nm_ring_space(ring));
-		ATF_CHECK(vale_shared_tx(vale_ring(p.d, i)));
-		ATF_CHECK_EQ(SLOTS - 3, nm_ring_space(ring));
-		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, i));
-		ATF_CHECK_EQ(SLOTS - 1, nm_ring_space(ring));
-		ATF_CHECK_EQ(2, t_drain(b));
-		/* cur goes ahead of head. */
-		ring->cur = 5;
-		ring->head = 3;
-		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, i));
-		ATF_CHECK_EQ(3, csb->tx_atok.head);
-		ATF_CHECK_EQ(5, csb->tx_atok.cur);
-	}
-	ATF_CHECK_EQ(0, kicks(p.kick[0][true]));
-	port_close(&p);
-	vale_close(b);
-}
-
 TEST(full_socket, "A kick that the socket has no space for is not waited for")
 {
 	struct vale_csb *csb;
@@ -238,56 +195,6 @@ TEST(full_socket, "A kick that the socket has no space for is not waited for")
 	publish(&p, 0, 2);
 	vale_client_close(&p.cp);
 	munmap(p.shared.memory, p.size);
-}
-
-TEST(indirect, "Slots with NS_INDIRECT are copied if they fit a buffer, from "
-    "the last head on")
-{
-	static uint8_t frame[VALE_BUF_SIZE + 1], other[VALE_BUF_SIZE];
-	struct vale_desc *b = t_open("valet0:b", 64, 64);
-	struct netmap_slot *slot[SLOTS];
-	struct netmap_ring *ring;
-	struct port p;
-	unsigned int i;
-
-	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[0].vcr_txring;
-	/* Around the end of the ring, too. */
-	for (i = 0; i < SLOTS - 2; i++)
-		publish(&p, 0, i);
-	ATF_CHECK(vale_shared_tx(p.d));
-	ATF_CHECK_EQ(SLOTS - 2, t_drain(b));
-	ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, 0));
-	t_make(frame, VALE_BUF_SIZE, EVERYBODY, 1, 7);
-	for (i = 0; i < 4; i++) {
-		slot[i] = put(&p, 0, 20 + i);
-		slot[i]->ptr = (uintptr_t)frame;
-	}
-	slot[0]->flags = NS_INDIRECT;
-	slot[0]->len = VALE_BUF_SIZE;
-	slot[1]->flags = NS_INDIRECT;
-	slot[1]->len = VALE_BUF_SIZE + 1;
-	slot[2]->flags = NS_INDIRECT;
-	slot[2]->len = 0;
-	/* What is behind the head is not looked at. */
-	ring->slot[ring->head].flags = NS_INDIRECT;
-	ring->slot[ring->head].len = 60;
-	ring->slot[ring->head].ptr = 8;
-	ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, 0));
-	ATF_CHECK_EQ(0, slot[0]->flags);
-	ATF_CHECK_EQ(0, memcmp(NETMAP_BUF(ring, slot[0]->buf_idx), frame,
-	    VALE_BUF_SIZE));
-	ATF_CHECK_EQ(NS_INDIRECT, slot[1]->flags);
-	ATF_CHECK_EQ(0, slot[2]->flags);
-	t_make(other, 60, EVERYBODY, 1, 23);
-	ATF_CHECK_EQ(0, memcmp(NETMAP_BUF(ring, slot[3]->buf_idx), other, 60));
-	/* And not again. */
-	slot[0]->flags = NS_INDIRECT;
-	slot[0]->ptr = 8;
-	publish(&p, 0, 24);
-	ATF_CHECK_EQ(NS_INDIRECT, slot[0]->flags);
-	port_close(&p);
-	vale_close(b);
 }
 
 TEST(invalid, "An invalid head or cur is refused, and set back")
@@ -333,29 +240,6 @@ TEST(invalid, "An invalid head or cur is refused, and set back")
 	port_close(&p);
 }
 
-TEST(monitor, "A monitor of either direction transmits nothing")
-{
-	static const unsigned int of[] = { VALE_MIRROR_TX, VALE_MIRROR_RX };
-	struct vale_desc *a = t_open("valet0:a", 64, 64);
-	struct netmap_ring *ring;
-	struct port p;
-	unsigned int i;
-
-	for (i = 0; i < nitems(of); i++) {
-		port_open(&p, "valet0:a", of[i]);
-		ring = p.cp.cp_ring[0].vcr_txring;
-		ATF_CHECK_EQ(0, vale_client_txsync(&p.cp, 0));
-		put(&p, 0, 1);
-		ATF_CHECK_ERRNO(EIO, vale_client_txsync(&p.cp, 0) == -1);
-		ATF_CHECK_EQ(0, ring->head);
-		ATF_CHECK_EQ(0, ring->cur);
-		ATF_CHECK_EQ(0, p.cp.cp_ring[0].vcr_csb->tx_atok.head);
-		ATF_CHECK_EQ(0, kicks(p.kick[0][true]));
-		port_close(&p);
-	}
-	vale_close(a);
-}
-
 /* Whether a sync has set the ring's time; it is cleared. */
 static bool
 stamped(struct netmap_ring *ring)
@@ -383,76 +267,6 @@ TEST(timestamps, "A sync of a receive ring sets its time, one of a transmit "
 	ATF_CHECK(stamped(ring) && !stamped(rxring));
 	ATF_CHECK_EQ(0, vale_client_rxsync(&p.cp, 0));
 	ATF_CHECK(!stamped(ring) && stamped(rxring));
-	port_close(&p);
-}
-
-TEST(rxwait, "Who waits to receive is woken with the next frame, and told of "
-    "one that is there")
-{
-	struct vale_desc *b = t_open("valet0:b", 64, 64);
-	struct netmap_ring *ring;
-	struct vale_csb *csb;
-	struct port p;
-	int kick;
-
-	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[0].vcr_rxring;
-	csb = p.cp.cp_ring[0].vcr_csb;
-	kick = p.cp.cp_ring[0].vcr_rx_kick;
-	t_send(b, 60, EVERYBODY, 2, 0);
-	ATF_CHECK_EQ(0, csb->rx_atok.appl_need_kick);
-	ATF_CHECK_EQ(0, kicks(kick));
-	ATF_CHECK(nm_ring_empty(ring));
-	/* It is there. */
-	ATF_CHECK(vale_client_rxwait(&p.cp, 0));
-	ATF_CHECK_EQ(1, csb->rx_atok.appl_need_kick);
-	ATF_CHECK_EQ(1, nm_ring_space(ring));
-	/* Beyond cur there is none. */
-	ring->cur = 1;
-	ATF_CHECK(!vale_client_rxwait(&p.cp, 0));
-	t_send(b, 60, EVERYBODY, 2, 1);
-	t_send(b, 60, EVERYBODY, 2, 2);
-	ATF_CHECK_EQ(1, kicks(kick));
-	ATF_CHECK_EQ(0, csb->rx_atok.appl_need_kick);
-	ATF_CHECK_EQ(0, vale_client_rxsync(&p.cp, 0));
-	ATF_CHECK_EQ(3, nm_ring_space(ring));
-	ring->head = ring->cur = 3;
-	ATF_CHECK_EQ(0, vale_client_rxsync(&p.cp, 0));
-	ATF_CHECK_EQ(3, csb->rx_atok.head);
-	/* The other ring is not woken for it. */
-	ATF_CHECK(!vale_client_rxwait(&p.cp, 1));
-	ATF_CHECK(!vale_client_rxwait(&p.cp, 0));
-	t_send(b, 60, EVERYBODY, 2, 3);
-	ATF_CHECK_EQ(1, kicks(kick));
-	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[1].vcr_rx_kick));
-	port_close(&p);
-	vale_close(b);
-}
-
-TEST(txwait, "Who waits to transmit is woken when there is space, and told if "
-    "there is")
-{
-	struct netmap_ring *ring;
-	struct vale_csb *csb;
-	struct port p;
-	unsigned int i;
-
-	port_open(&p, "valet0:a", 0);
-	ring = p.cp.cp_ring[1].vcr_txring;
-	csb = p.cp.cp_ring[1].vcr_csb;
-	ATF_CHECK(vale_client_txwait(&p.cp, 1));
-	ATF_CHECK_EQ(1, csb->tx_atok.appl_need_kick);
-	csb->tx_atok.appl_need_kick = 0;
-	for (i = 0; i < SLOTS - 1; i++)
-		publish(&p, 1, i);
-	ATF_CHECK(nm_ring_empty(ring));
-	ATF_CHECK(!vale_client_txwait(&p.cp, 1));
-	ATF_CHECK(vale_shared_tx(vale_ring(p.d, 1)));
-	ATF_CHECK_EQ(1, kicks(p.cp.cp_ring[1].vcr_tx_kick));
-	ATF_CHECK_EQ(0, kicks(p.cp.cp_ring[0].vcr_tx_kick));
-	ATF_CHECK(nm_ring_empty(ring));
-	ATF_CHECK(vale_client_txwait(&p.cp, 1));
-	ATF_CHECK_EQ(SLOTS - 1, nm_ring_space(ring));
 	port_close(&p);
 }
 

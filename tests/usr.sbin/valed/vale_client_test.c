@@ -111,81 +111,6 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	ATF_CHECK_EQ(fds, open_fds());
 }
 
-TEST(request, "A request has the header without addresses, the body, and the "
-    "descriptors, which the caller keeps")
-{
-	struct wire_request wr;
-	struct talk t;
-
-	talk(&t);
-	t.call.body = "body";
-	t.call.size = 4;
-	t.call.fds[0] = t.fd[0];
-	t.call.fds[1] = t.fd[1];
-	t.call.nfds = 2;
-	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
-	wire_take(t.fd[1], &wr);
-	ATF_CHECK_EQ(VALE_WIRE_MAGIC, wr.wr_wire.vw_magic);
-	ATF_CHECK_EQ(0, wr.wr_wire.vw_error);
-	ATF_CHECK_EQ(NETMAP_API, wr.wr_wire.vw_header.nr_version);
-	ATF_CHECK_EQ(NETMAP_REQ_PORT_INFO_GET,
-	    wr.wr_wire.vw_header.nr_reqtype);
-	ATF_CHECK_STREQ("vale0:a", wr.wr_wire.vw_header.nr_name);
-	ATF_CHECK_EQ(0, wr.wr_wire.vw_header.nr_body);
-	ATF_CHECK_EQ(4, wr.wr_size);
-	ATF_CHECK_EQ(0, memcmp(wr.wr_body, "body", 4));
-	ATF_REQUIRE_EQ(2, wr.wr_nfds);
-	close(wr.wr_fds[0]);
-	close(wr.wr_fds[1]);
-	ATF_CHECK_EQ(0, t.call.nfds);
-	ATF_CHECK(fcntl(t.fd[0], F_GETFD) != -1);
-	/* Without any. */
-	wire_reply(t.fd[1], 0, "", "", 0, NULL, 0);
-	ATF_CHECK_EQ(0, vale_client_call(t.fd[0], &t.call));
-	wire_take(t.fd[1], &wr);
-	ATF_CHECK_EQ(0, wr.wr_nfds);
-	talk_end(&t);
-}
-
-TEST(reply, "A reply has a header, a body up to what fits, and descriptors, "
-    "which are closed on exec")
-{
-	const unsigned int fds = open_fds();
-	char body[sizeof(((struct talk *)0)->reply)];
-	struct vale_wire wire = { .vw_magic = VALE_WIRE_MAGIC };
-	struct talk t;
-	unsigned int i;
-	int all[VALE_WIRE_REPLY_FDS];
-
-	talk(&t);
-	for (i = 0; i < nitems(all); i++)
-		all[i] = t.fd[i % 2];
-	memset(body, 'b', sizeof(body));
-	wire_reply(t.fd[1], 0, "", body, sizeof(body), all, nitems(all));
-	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
-	ATF_CHECK_STREQ("", t.call.why);
-	ATF_CHECK_EQ(sizeof(body), t.call.reply_size);
-	ATF_CHECK_EQ(0, memcmp(body, t.reply, sizeof(body)));
-	ATF_REQUIRE_EQ(nitems(all), t.call.nfds);
-	for (i = 0; i < nitems(all); i++) {
-		ATF_CHECK_EQ(FD_CLOEXEC, fcntl(t.call.fds[i], F_GETFD));
-		close(t.call.fds[i]);
-	}
-	t.call.nfds = 0;
-	/* The caller's header becomes the reply's, but keeps nr_body. */
-	strcpy(wire.vw_header.nr_name, "vale0:b");
-	wire.vw_header.nr_body = 99;
-	SEND_FDS(t.fd[1], &wire, sizeof(wire), NULL, 0);
-	ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
-	ATF_CHECK_STREQ("vale0:b", t.hdr.nr_name);
-	ATF_CHECK_EQ(0x1234, t.hdr.nr_body);
-	ATF_CHECK_EQ(0, t.call.reply_size);
-	ATF_CHECK_EQ(0, t.call.nfds);
-	talk_end(&t);
-	ATF_CHECK_EQ(fds, open_fds());
-}
-
 TEST(options, "Credentials and what else comes with a reply, as who passed the "
     "connection may have set its options, are no descriptors")
 {
@@ -218,29 +143,6 @@ TEST(options, "Credentials and what else comes with a reply, as who passed the "
 		    &t.call) == -1);
 		ATF_CHECK_EQ(fds + 2, open_fds());
 	}
-	talk_end(&t);
-}
-
-TEST(no_descriptors, "A reply whose descriptors find no place is an error")
-{
-	struct rlimit limit, few;
-	const unsigned int fds = open_fds();
-	struct talk t;
-	int all[4];
-	unsigned int i;
-
-	talk(&t);
-	for (i = 0; i < nitems(all); i++)
-		all[i] = t.fd[1];
-	wire_reply(t.fd[1], 0, "", "", 0, all, nitems(all));
-	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
-	few = limit;
-	/* Its own two are the last; two more have a place. */
-	few.rlim_cur = MAX(t.fd[0], t.fd[1]) + 3;
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
-	ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0], &t.call) == -1);
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ATF_CHECK_EQ(fds + 2, open_fds());
 	talk_end(&t);
 }
 
@@ -305,23 +207,6 @@ TEST(malformed, "A malformed reply is an error, and its descriptors are closed")
 	ATF_CHECK_STREQ("", t.call.why);
 	ATF_CHECK_EQ(fds, open_fds());
 	talk_end(&t);
-}
-
-TEST(gone, "Without valed a call returns EPIPE, and no signal comes")
-{
-	struct talk t;
-
-	talk(&t);
-	shutdown(t.fd[1], SHUT_WR);
-	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
-	ATF_CHECK_STREQ("", t.call.why);
-	close(t.fd[1]);
-	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
-	/* The first one had the request that was left unread. */
-	ATF_CHECK_ERRNO(EPIPE, vale_client_call(t.fd[0], &t.call) == -1);
-	ATF_CHECK(!vale_client_alive(t.fd[0]));
-	ATF_CHECK_ERRNO(EBADF, vale_client_call(-1, &t.call) == -1);
-	close(t.fd[0]);
 }
 
 TEST(interrupted, "A signal does not end a call; another error does")
@@ -429,58 +314,6 @@ mapped(const char *base)
 	unsigned char page;
 
 	return (mincore(__DECONST(char *, base), VALE_PAGE, &page) == 0);
-}
-
-TEST(granted, "A port is opened with as many rings as valed grants, which are "
-    "in the window, and nothing of it is left when it is closed")
-{
-	struct nmreq_register reg;
-	const unsigned int fds = open_fds();
-	struct vale_client_port cp;
-	struct netmap_if *one;
-	unsigned int i, n;
-	int fd;
-
-	for (n = 1; n <= VALE_RINGS_MAX; n++) {
-		fd = layout(&reg, n);
-		ATF_REQUIRE_EQ(0, open_with(&cp, "vale0:a", &reg, sizeof(reg),
-		    2 + 2 * n, fd));
-		close(fd);
-		close(window_fd);
-		ATF_CHECK_EQ(n, cp.cp_nrings);
-		ATF_CHECK_EQ(0, cp.cp_gone);
-		ATF_CHECK(!cp.cp_is_pipe);
-		ATF_CHECK((char *)cp.cp_nifp == cp.cp_base + reg.nr_offset);
-		ATF_CHECK_STREQ("vale0:a", cp.cp_nifp->ni_name);
-		ATF_CHECK_EQ(7, cp.cp_nifp->ni_bufs_head);
-		for (i = 0; i < n; i++) {
-			ATF_CHECK((char *)cp.cp_ring[i].vcr_csb ==
-			    cp.cp_base + i * sizeof(struct vale_csb));
-			ATF_CHECK(cp.cp_ring[i].vcr_tx_kick !=
-			    cp.cp_ring[i].vcr_rx_kick);
-			ATF_CHECK(NETMAP_TXRING(cp.cp_nifp, i) ==
-			    cp.cp_ring[i].vcr_txring);
-			ATF_CHECK(NETMAP_RXRING(cp.cp_nifp, i) ==
-			    cp.cp_ring[i].vcr_rxring);
-			ATF_CHECK(NETMAP_BUF(cp.cp_ring[i].vcr_rxring, 0) ==
-			    cp.cp_base + cp.cp_bufs);
-			one = (void *)((char *)cp.cp_nifp + (1 + i) *
-			    VALE_NIFP_SIZE(n));
-			if (n > 1) {
-				ATF_CHECK(NETMAP_TXRING(one, i) ==
-				    cp.cp_ring[i].vcr_txring);
-				ATF_CHECK_EQ(0, one->ring_ofs[i == 0]);
-				ATF_CHECK_EQ(0, one->ring_ofs[n + (i == 0)]);
-			}
-		}
-		if (n < VALE_RINGS_MAX)
-			ATF_CHECK_EQ((int)0xa5a5a5a5,
-			    cp.cp_ring[n].vcr_tx_kick);
-		ATF_CHECK(mapped(cp.cp_base));
-		vale_client_close(&cp);
-		ATF_CHECK(!mapped(cp.cp_base));
-		ATF_CHECK_EQ(fds, open_fds());
-	}
 }
 
 /* A grant of one ring pair that is refused with EPROTO. */

@@ -153,73 +153,6 @@ expect_none(struct remote *r)
 	ATF_CHECK(!is_readable(r));
 }
 
-VALED_TEST(frames, "Frames of every length and in fragments pass both ways, "
-    "and wake who waits")
-{
-	static const uint32_t lens[] = { T_FRAME_MIN, 60, 1514, 2035, 2036,
-	    2037, 2049, 9014, 65535 };
-	static uint8_t got[T_FRAME_MAX], sent[T_FRAME_MAX];
-	struct frame frame;
-	struct vale_desc *a;
-	struct remote r;
-	unsigned int i, round;
-
-	begin(&r);
-	a = t_open("vale0:a", 64, 64);
-	expect_none(&r);
-	t_send(a, 60, EVERYBODY, 2, 7);
-	ATF_CHECK_EQ(60, take(&r, &frame, got));
-	expect_none(&r);
-	t_expect_none(a);
-	for (round = 0; round < 400; round++) {
-		i = round % nitems(lens);
-		t_make(sent, lens[i], 2, 1, round);
-		ATF_REQUIRE_EQ(0, put(&r, sent, lens[i], round % 2 == 0 ?
-		    lens[i] : MAX(9, lens[i] / 50), NULL));
-		frame_port_flush(r.port);
-		/* It has its own copy. */
-		memset(sent, 0, lens[i]);
-		wait_until(t_readable(a), "%u bytes", lens[i]);
-		t_expect(a, lens[i], 1, round);
-		t_expect_none(a);
-		t_send(a, lens[i], 1, 2, round);
-		ATF_CHECK_EQ(lens[i], take(&r, &frame, got));
-		ATF_CHECK_EQ(FRAME_GSO_NONE, frame.f_gso_type);
-		ATF_CHECK_EQ(0, frame.f_flags);
-		t_make(sent, lens[i], 1, 2, round);
-		ATF_CHECK_EQ(0, memcmp(sent, got, lens[i]));
-		expect_none(&r);
-	}
-	T_COUNT(a, RX_FRAME, round);
-	ATF_CHECK_EQ(EMSGSIZE, (r.port->fp_frame_max = 100, put(&r, sent, 101,
-	    101, NULL)));
-	vale_close(a);
-	end(&r);
-}
-
-VALED_TEST(batch, "A batch that is longer than the ring is sent in parts")
-{
-	static uint8_t sent[60];
-	struct vale_desc *a;
-	struct remote r;
-	unsigned int i, got = 0;
-
-	begin(&r);
-	a = t_open("vale0:a", 64, 16384);
-	t_expect_none(a);
-	for (i = 0; i < 5000; i++) {
-		t_make(sent, 60, EVERYBODY, 1, i);
-		/* A slow host may be too slow for a wait. */
-		while (put(&r, sent, 60, 60, NULL) != 0)
-			frame_port_flush(r.port);
-	}
-	frame_port_flush(r.port);
-	wait_until((got += t_drain(a)) == i, "%u of %u", got, i);
-	T_COUNT(a, RX_FRAME, i);
-	vale_close(a);
-	end(&r);
-}
-
 VALED_TEST(offloads, "Partial checksums and segments pass as they are, and are "
     "completed and cut for a port without them")
 {
@@ -325,38 +258,6 @@ VALED_TEST(headless, "Frames without a header, as there are before it is set, "
 	end(&r);
 }
 
-/* Have a frame in the receive ring, the `n'th. */
-static void
-fill(const struct remote *r, struct vale_desc *a, unsigned int n)
-{
-	t_send(a, 60, EVERYBODY, 2, n);
-	wait_until(atomic_load_acq_32(
-	    &r->vr.vrm_client.cp_ring[0].vcr_csb->rx_ktoa.hwtail) == n,
-	    "frame %u", n);
-}
-
-VALED_TEST(first, "A frame that comes before the first sync: after a sync that "
-    "finds none, the event of the next comes")
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-	struct vale_desc *a;
-	struct remote r;
-
-	begin(&r);
-	a = t_open("vale0:a", 64, 64);
-	fill(&r, a, 1);
-	frame_port_sync(r.port);
-	ATF_REQUIRE(frame_peek(r.port->fp_source, &frame));
-	frame_next(r.port->fp_source);
-	ATF_CHECK(!frame_peek(r.port->fp_source, &frame));
-	expect_none(&r);
-	fill(&r, a, 2);
-	wait_until(is_readable(&r), "a kick");
-	vale_close(a);
-	end(&r);
-}
-
 PID_TEST(stops, "A valed that does not run holds up one flush, what finds no "
     "slot is dropped, and all else is sent when it runs again")
 {
@@ -390,73 +291,6 @@ PID_TEST(stops, "A valed that does not run holds up one flush, what finds no "
 	wait_until((got += t_drain(a)) == i - dropped + 1, "%u", got);
 	ATF_CHECK(!vale_remote_gone(&r.vr));
 	vale_close(a);
-	end(&r);
-}
-
-PID_TEST(ends,
-    "A valed that ends is noticed; without a port frames are dropped")
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-	uint8_t sent[60] = { 0 };
-	struct remote r;
-
-	init(&r);
-	ATF_CHECK(vale_remote_gone(&r.vr));
-	ATF_CHECK_EQ(ENOBUFS, put(&r, sent, 60, 60, NULL));
-	frame_port_flush(r.port);
-	frame_port_sync(r.port);
-	ATF_CHECK(!frame_peek(r.port->fp_source, &frame));
-	ATF_CHECK_EQ(0, frame_port_missed(r.port));
-	vale_remote_close(&r.vr);
-	have(&r);
-	ATF_CHECK_EQ(0, put(&r, sent, 60, 60, NULL));
-	valed_killed = true;
-	valed_kill(valed, SIGKILL);
-	wait_until((frame_port_sync(r.port), vale_remote_gone(&r.vr)), "end");
-	ATF_CHECK(!vale_remote_bad(&r.vr));
-	/* Until it is closed, what is sent goes nowhere, and nobody waits. */
-	frame_port_flush(r.port);
-	end(&r);
-	ATF_CHECK_EQ(ENOBUFS, put(&r, sent, 60, 60, NULL));
-}
-
-VALED_TEST(again, "A port is closed and opened again, a hundred times, and "
-    "leaves no descriptor")
-{
-	const unsigned int fds = open_fds();
-	struct remote r;
-	int i;
-
-	init(&r);
-	r.port->fp_frame_max = 50;
-	for (i = 0; i < 100; i++) {
-		have(&r);
-		ATF_CHECK_EQ(50, r.port->fp_frame_max);
-		ATF_CHECK(r.port->fp_offloads);
-		end(&r);
-		ATF_CHECK_EQ(fds, open_fds());
-		/* The other side closes it in its own time. */
-		wait_until(vale_port_counters(NAME, (uint64_t
-		    [VALE_NCOUNTERS]){ 0 }) == -1, "closed");
-	}
-}
-
-VALED_TEST(busy, "The reason of an error is valed's, and the connection is of "
-    "no more use")
-{
-	struct remote r, other;
-
-	begin(&r);
-	other.conn = vale_client_connect(vale_find_path());
-	ATF_REQUIRE_EQ(0, vale_remote_ask(other.conn, NAME));
-	ATF_CHECK_EQ(-1, vale_remote_answer(other.conn, &other.reg, other.fds,
-	    other.why));
-	ATF_CHECK_EQ(EBUSY, errno);
-	ATF_CHECK_STREQ("the port is open already", other.why);
-	ATF_CHECK_EQ(-1, vale_remote_ready(other.conn, other.why));
-	ATF_CHECK_EQ(ENXIO, errno);
-	close(other.conn);
 	end(&r);
 }
 

@@ -87,83 +87,6 @@ exists(const char *path)
 	return (access(path, F_OK) == 0);
 }
 
-/* The guard, the child of this process. */
-static pid_t
-guard_pid(void)
-{
-	char path[64];
-	pid_t pid;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-	f = fopen(path, "r");
-	ATF_REQUIRE(f != NULL);
-	ATF_REQUIRE_EQ(1, fscanf(f, "%d", &pid));
-	fclose(f);
-	return (pid);
-}
-
-TEST(process, "The guard has a session, and no signal ends it")
-{
-	uint64_t blocked = 0;
-	char line[128], path[64];
-	pid_t pid;
-	FILE *f;
-
-	start(A);
-	/* It is ready. */
-	ATF_CHECK(reads(A));
-	pid = guard_pid();
-	ATF_CHECK_EQ(pid, getsid(pid));
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "r");
-	ATF_REQUIRE(f != NULL);
-	while (fgets(line, sizeof(line), f) != NULL)
-		(void)sscanf(line, "SigBlk: %" SCNx64, &blocked);
-	fclose(f);
-	ATF_CHECK((blocked & 1 << (SIGTERM - 1)) != 0 &&
-	    (blocked & 1 << (SIGHUP - 1)) != 0 &&
-	    (blocked & 1 << (SIGPIPE - 1)) != 0);
-	valed_guard_end(false);
-	ATF_CHECK(!exists("a.sock"));
-}
-
-TEST(lists, "The lists of a configuration come as they were read; an error "
-    "comes with its place, and nothing is opened then")
-{
-	static const char text[] = A C "pci.0.3.0.vlan=5\n"
-	    "port.vale0:x.rate=1Mbit/s\nattach.vale0:e=packet\n";
-	struct valed_options want;
-
-	start(A);
-	conf(text);
-	ATF_REQUIRE(valed_options(3, argv, &want, &why));
-	ATF_REQUIRE_EQ(2, want.vo_nadapters);
-	ATF_REQUIRE_EQ(1, want.vo_nhostifs);
-	ATF_REQUIRE_EQ(2, want.vo_settings.vss_n);
-	ATF_REQUIRE(reads(text));
-	ATF_REQUIRE_EQ(want.vo_nadapters, opt.vo_nadapters);
-	ATF_CHECK(memcmp(want.vo_adapters, opt.vo_adapters,
-	    2 * sizeof(want.vo_adapters[0])) == 0);
-	ATF_REQUIRE_EQ(want.vo_nhostifs, opt.vo_nhostifs);
-	ATF_CHECK(memcmp(want.vo_hostifs, opt.vo_hostifs,
-	    sizeof(want.vo_hostifs[0])) == 0);
-	ATF_REQUIRE_EQ(want.vo_settings.vss_n, opt.vo_settings.vss_n);
-	ATF_CHECK(memcmp(want.vo_settings.vss_list, opt.vo_settings.vss_list,
-	    2 * sizeof(want.vo_settings.vss_list[0])) == 0);
-	valed_options_free(&want);
-	conf(A "?\n");
-	ATF_REQUIRE(valed_guard_read());
-	ATF_CHECK(!valed_guard_options(&want, &why));
-	ATF_CHECK_STREQ("valed.conf:4: not name=value", why.wy_text);
-	ATF_CHECK_EQ(EX_CONFIG, why.wy_status);
-	ATF_CHECK_EQ(-1, valed_guard_socket(&opt.vo_adapters[1], &why));
-	ATF_CHECK(reads(""));
-	ATF_CHECK_EQ(0, opt.vo_nadapters + opt.vo_nhostifs +
-	    opt.vo_settings.vss_n);
-	valed_guard_end(false);
-}
-
 TEST(refuses, "A process that a client has taken over has what the "
     "configuration names opened, and sockets that valed has created removed, "
     "and nothing else")
@@ -207,41 +130,6 @@ TEST(refuses, "A process that a client has taken over has what the "
 	ATF_REQUIRE_EQ(1, write(valed_guard_fd(), "", 1));
 	ATF_CHECK_EQ(-1, valed_guard_socket(&ac, &why));
 	ATF_CHECK_STREQ(VALED_GUARD_GONE, why.wy_text);
-}
-
-TEST(end, "An end before a reply has been taken leaves no socket and no "
-    "descriptor")
-{
-	unsigned int fds;
-
-	start(A);
-	fds = open_fds();
-	ATF_CHECK(reads(A C));
-	ATF_REQUIRE(valed_guard_socket(&opt.vo_adapters[1], &why) != -1);
-	ATF_REQUIRE(valed_guard_read());
-	wait_readable(valed_guard_fd(), "a reply");
-	ATF_CHECK(exists("c.sock"));
-	valed_guard_end(false);
-	ATF_CHECK_EQ_MSG(fds + 1, open_fds(), "%u, not %u", open_fds(),
-	    fds + 1);
-	ATF_CHECK(!exists("a.sock") && !exists("c.sock"));
-}
-
-TEST(lost, "A descriptor that the process cannot have is an error")
-{
-	struct rlimit limit, none;
-
-	start(A);
-	ATF_CHECK(reads(A C));
-	ATF_REQUIRE_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
-	none = limit;
-	none.rlim_cur = STDERR_FILENO + 1;
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
-	ATF_CHECK_EQ(-1, valed_guard_socket(&opt.vo_adapters[1], &why));
-	ATF_CHECK_STREQ("Too many open files", why.wy_text);
-	ATF_REQUIRE_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	valed_guard_end(false);
-	ATF_CHECK(!exists("c.sock"));
 }
 
 TEST(interrupted, "Calls that a signal or a lack of memory interrupts are "

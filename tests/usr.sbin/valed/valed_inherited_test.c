@@ -26,7 +26,6 @@
 #include <atf-c.h>
 
 #include "adapter_config.h"
-#include "fail_calls.h"
 #include "said.h"
 #include "test.h"
 #include "valed_activation.h"
@@ -161,41 +160,6 @@ TEST(found, "A descriptor is found by its number or name, if it is for this "
 	}
 }
 
-TEST(checked, "Who checks a configuration need not have any")
-{
-	int fd = -1;
-
-	valed_activation_ignore(true);
-	ATF_CHECK(valed_activation_fd("none", SOCK_STREAM, &fd) == NULL);
-	ATF_CHECK_EQ(0, fd);
-	valed_activation_ignore(false);
-	ATF_CHECK_STREQ(NO_NAME, valed_activation_fd("none", SOCK_STREAM,
-	    &fd));
-}
-
-TEST(failing, "A descriptor that cannot be set up is refused")
-{
-	const char *why;
-	unsigned int i;
-	int fd, status;
-
-	for (i = 1; i <= 3; i++) {
-		fflush(stdout);
-		if (fork() == 0) {
-			inherit("1", "0", "");
-			fail_calls("fcntl", i, 1);
-			fd = -1;
-			why = valed_activation_fd("3", SOCK_STREAM, &fd);
-			if (why == NULL)
-				_exit(fd == 3 ? 0 : 2);
-			_exit(fd == -1 && strcmp(why, strerror(EMFILE)) == 0 ?
-			    1 : 2);
-		}
-		ATF_REQUIRE(wait(&status) != -1 && WIFEXITED(status));
-		ATF_CHECK_EQ_MSG(i < 3 ? 1 : 0, WEXITSTATUS(status), "%u", i);
-	}
-}
-
 /* Parse these arguments with what inherit() has. */
 static void
 parse(char *const *args)
@@ -210,26 +174,6 @@ parse(char *const *args)
 	}
 	if (!valed_options(argc, argv, &opt, &why))
 		errx(why.wy_status, "%s", why.wy_text);
-}
-
-TEST(used, "Adapters and the control socket have them")
-{
-	const struct adapter_config *ac;
-	int status;
-
-	fflush(stdout);
-	if (fork() == 0) {
-		parse((char *[]){ "-s", "1,e1000,vale0:a,fd=a", "-c",
-		    "fd=ctl,admin=3", "-s", "2,e1000,vale0:b,fd=7", NULL });
-		ac = opt.vo_adapters;
-		_exit(!(ac[0].ac_fd == 3 && ac[0].ac_path[0] == '\0' &&
-		    ac[0].ac_listen == -1 && ac[1].ac_fd == 7 &&
-		    opt.vo_control->co_fd == 4 &&
-		    opt.vo_control->co_path[0] == '\0' &&
-		    opt.vo_control->co_options.admin == 3));
-	}
-	ATF_REQUIRE(wait(&status) != -1);
-	ATF_CHECK_EQ(0, status);
 }
 
 TEST(refused, "One that does not fit, or is used twice, is refused")

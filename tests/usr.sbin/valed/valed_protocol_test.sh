@@ -18,6 +18,7 @@ traffic: frames move between VMs and are counted
 one_copy: a frame is copied once if the receiver has a buffer posted
 no_bus_master_rx: a VM without bus mastering or memory receives no frames
 remap_under_load: memory moves, resets and reconnects while another VM sends
+live: -v prints what was counted and dropped since the line before
 mtu: frames longer than mtu= are dropped both ways
 rate: what a VM sends beyond rate= is dropped and counted
 moderation: itr= and itr_min= delay interrupts

@@ -92,8 +92,7 @@ WRAP(int, lstat, const char *path, struct stat *st)
 
 WRAP(int, fstat, int fd, struct stat *st)
 {
-	return (fails("fstat") ? -1 : told(__real_fstat(fd, st), &lie_fstat,
-	    st));
+	return (told(__real_fstat(fd, st), &lie_fstat, st));
 }
 
 WRAP(int, open, const char *path, int flags, ...)
@@ -108,8 +107,6 @@ WRAP(int, open, const char *path, int flags, ...)
 		REQUIRE(flags == (O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
 		    O_CLOEXEC));
 		REQUIRE(mode == 0600);
-		if (fails("open"))
-			return (-1);
 	}
 	return (__real_open(path, flags, mode));
 }
@@ -122,24 +119,7 @@ WRAP(int, flock, int fd, int how)
 		lock_lost = false;
 		REQUIRE(rename("s.lock", "taken") == 0);
 	}
-	return (fails("flock") ? -1 : __real_flock(fd, how));
-}
-
-WRAP(int, socket, int domain, int type, int protocol)
-{
-	REQUIRE(domain == AF_UNIX);
-	REQUIRE((type & (SOCK_CLOEXEC | SOCK_NONBLOCK)) ==
-	    (SOCK_CLOEXEC | SOCK_NONBLOCK));
-	REQUIRE(protocol == 0);
-	return (fails("socket") ? -1 : __real_socket(domain, type, protocol));
-}
-
-WRAP(int, fchmodat, int dir, const char *path, mode_t mode, int flags)
-{
-	REQUIRE(dir == AT_FDCWD);
-	REQUIRE(flags == AT_SYMLINK_NOFOLLOW);
-	return (fails("fchmodat") ? -1 : __real_fchmodat(dir, path, mode,
-	    flags));
+	return (__real_flock(fd, how));
 }
 
 static struct stat
@@ -154,7 +134,7 @@ look(void)
 
 WRAP(int, bind, int s, const struct sockaddr *sa, socklen_t len)
 {
-	int status = fails("bind") ? -1 : __real_bind(s, sa, len);
+	int status = __real_bind(s, sa, len);
 
 	if (status == 0 && watched)
 		bound_mode = look().st_mode;
@@ -163,8 +143,7 @@ WRAP(int, bind, int s, const struct sockaddr *sa, socklen_t len)
 
 WRAP(int, fchownat, int dir, const char *path, uid_t uid, gid_t gid, int flags)
 {
-	int status = fails("fchownat") ? -1 : __real_fchownat(dir, path, uid,
-	    gid, flags);
+	int status = __real_fchownat(dir, path, uid, gid, flags);
 
 	REQUIRE(dir == AT_FDCWD && uid == (uid_t)-1);
 	REQUIRE(flags == AT_SYMLINK_NOFOLLOW);
@@ -183,7 +162,7 @@ WRAP(int, listen, int s, int backlog)
 		listen_mode = st.st_mode;
 		listen_group = st.st_gid;
 	}
-	return (fails("listen") ? -1 : __real_listen(s, backlog));
+	return (__real_listen(s, backlog));
 }
 
 /* What is wrong is printed, and ends the process. */
@@ -262,7 +241,7 @@ static void
 stale(const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int s = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
 	strlcpy(sun.sun_path, path, sizeof(sun.sun_path));
 	ATF_REQUIRE_EQ(0, __real_bind(s, (void *)&sun, sizeof(sun)));
@@ -319,65 +298,6 @@ refused(const struct trouble *t, int code, const char *line)
 	ATF_REQUIRE_EQ(0, unlink("kept"));
 }
 
-TEST(fails, "A step that fails is reported, and leaves nothing but what was "
-    "there")
-{
-	static const struct {
-		struct trouble trouble;
-		int code;
-		const char *line;
-		bool stale;		/* there is one to replace */
-	} rows[] = {
-#define	MANY	"Too many links"
-		{ FAIL("open", 1), EX_CANTCREAT, "s.lock: " MANY, false },
-		{ FAIL("fstat", 1), EX_CANTCREAT, "s.lock: " MANY, false },
-		{ FAIL("fstat", 2), EX_CANTCREAT, "s.lock: " MANY, false },
-		{ FAIL("flock", 1), EX_CANTCREAT, "s.lock: " MANY, false },
-		{ FAIL("socket", 1), EX_OSERR, MANY, false },
-		{ FAIL("bind", 1), EX_CANTCREAT, MANY, false },
-		{ FAIL("lstat", 3), EX_OSERR, MANY, false },
-		{ FAIL("fchownat", 1), EX_CANTCREAT, NULL, false },
-		{ FAIL("fchmodat", 1), EX_CANTCREAT, "mode 640: " MANY, false },
-		{ FAIL("listen", 1), EX_OSERR, MANY, false },
-		{ FAIL("socket", 1), EX_OSERR, MANY, true },
-		{ FAIL("connect", 1), EX_UNAVAILABLE, "socket in use", true },
-		{ FAIL("unlink", 1), EX_CANTCREAT, MANY, true },
-		{ FAIL("socket", 2), EX_OSERR, MANY, true },
-	};
-	char group[64];
-	unsigned int i;
-
-	snprintf(group, sizeof(group), "group %u: " MANY, getegid());
-	for (i = 0; i < nitems(rows); i++) {
-		if (rows[i].stale)
-			stale("s");
-		refused(&rows[i].trouble, rows[i].code, rows[i].line == NULL ?
-		    group : rows[i].line);
-		/* Whoever cannot lock removes no lock. */
-		ATF_CHECK_EQ_MSG(i > 0 && i < 4, exists("s.lock"), "%u", i);
-		(void)unlink("s.lock");
-		ATF_CHECK_EQ_MSG(rows[i].stale && rows[i].trouble.n == 1,
-		    exists("s"), "%u", i);
-		(void)unlink("s");
-	}
-}
-
-TEST(in_use, "What another process listens on, or is no socket, stays")
-{
-	const struct trouble none = { .call = NULL };
-	int s;
-
-	s = socket_open("", "s", SOCK_SEQPACKET, NULL);
-	refused(&none, EX_UNAVAILABLE, "socket in use");
-	ATF_CHECK(exists("s") && !exists("s.lock"));
-	close(s);
-	valed_sockets_remove();
-	ATF_CHECK(!exists("s"));
-	ATF_REQUIRE_EQ(0, mkdir("s", 0700));
-	refused(&none, EX_CANTCREAT, "exists and is not a socket");
-	ATF_CHECK(exists("s") && !exists("s.lock"));
-}
-
 TEST(lock_file, "The lock file is a file of this user's that no other can open")
 {
 #define	WRONG	"s.lock: not a lock file of this user"
@@ -431,39 +351,6 @@ TEST(lock_again, "A lock is of the file that has the name, or is taken again")
 		ATF_CHECK(!exists("s"));
 	}
 	ATF_CHECK(exists("taken"));
-}
-
-TEST(opened, "A socket is of its type, listens, is not inherited, and replaces "
-    "one on which no process listens")
-{
-	const unsigned int fds = open_fds();
-	struct sockaddr_un sun = { AF_UNIX, "s" };
-	struct stat st;
-	socklen_t len = sizeof(int);
-	int client, s, value;
-	ino_t ino;
-
-	stale("s");
-	ino = look().st_ino;
-	/* Another takes the number that is free. */
-	ATF_REQUIRE_EQ(0, link("s", "old"));
-	s = open_s();
-	ATF_CHECK_EQ(fds + 1, open_fds());
-	st = look();
-	ATF_CHECK(st.st_ino != ino);
-	ATF_CHECK_EQ(0640, st.st_mode);
-	ATF_CHECK_EQ(getegid(), st.st_gid);
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(s, F_GETFD));
-	ATF_CHECK_EQ(O_NONBLOCK, fcntl(s, F_GETFL) & O_NONBLOCK);
-	ATF_REQUIRE_EQ(0, getsockopt(s, SOL_SOCKET, SO_TYPE, &value, &len));
-	ATF_CHECK_EQ(SOCK_SEQPACKET, value);
-	client = __real_socket(AF_UNIX, SOCK_SEQPACKET, 0);
-	ATF_CHECK_EQ(0, connect(client, (void *)&sun, sizeof(sun)));
-	/* It is no adapter's: only the end removes the control socket. */
-	valed_socket_remove("s");
-	ATF_CHECK(exists("s"));
-	valed_sockets_remove();
-	ATF_CHECK(!exists("s"));
 }
 
 /* Whether those of a, b and c are there that are named. */
@@ -531,24 +418,6 @@ TEST(removes, "One is removed by its path, or all; but what is another file "
 	ATF_REQUIRE_EQ(0, mkdir("c", 0700));
 	valed_sockets_remove();
 	there("c");
-}
-
-static bool
-is_b(const char *path)
-{
-	return (strcmp(path, "b") == 0);
-}
-
-TEST(pruned, "Those of adapters go that are not used, and the control socket "
-    "stays")
-{
-	close(socket_open("", "s", SOCK_SEQPACKET, NULL));
-	open_abc();
-	valed_sockets_prune(is_b);
-	there("b");
-	ATF_CHECK(exists("s"));
-	valed_sockets_remove();
-	ATF_CHECK(!exists("s"));
 }
 
 /* What processes that serve have put into the store, and have not removed. */
@@ -648,19 +517,6 @@ TEST(taken, "A socket goes on with its file; another one there stays as it is, "
 	serves(fds, look().st_ino, true, "");
 	ATF_CHECK(!exists("s"));
 	ATF_CHECK_EQ(0, valed_store_count());
-}
-
-TEST(many, "All adapters have another path, and there is a control socket")
-{
-	char path[8];
-	unsigned int i;
-
-	for (i = 0; i < 2 * VALED_MAXADAPTERS + 1; i++) {
-		snprintf(path, sizeof(path), "s%u", i);
-		close(socket_open("", path, SOCK_STREAM, NULL));
-	}
-	valed_sockets_remove();
-	ATF_CHECK(!exists("s0") && !exists("s512"));
 }
 
 TEST_PROGRAM

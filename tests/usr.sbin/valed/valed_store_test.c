@@ -25,7 +25,6 @@
 
 #include "open_fds.h"
 #include "test.h"
-#include "wrap.h"
 
 static char	told[512];		/* the service manager */
 
@@ -86,18 +85,6 @@ inode(int fd)
 	return (st.st_ino);
 }
 
-/* So many messages find too many descriptors in flight. */
-static unsigned int crowded;
-
-WRAP(ssize_t, sendmsg, int s, const struct msghdr *msg, int flags)
-{
-	if (crowded == 0)
-		return (__real_sendmsg(s, msg, flags));
-	crowded--;
-	errno = ETOOMANYREFS;
-	return (-1);
-}
-
 /* The file that the store has under a name, or 0. */
 static ino_t
 stored(const char *name)
@@ -122,29 +109,6 @@ both(void)
 	    0, fds));
 	child_fd = fds[0];
 	valed_store_serve(fds[1]);
-}
-
-TEST(table, "A name has one descriptor, the last; what is not there any more "
-    "is closed")
-{
-	int a = file(), b = file(), c = file();
-	const ino_t of_b = inode(b);
-	const unsigned int fds = open_fds();
-
-	inherit();
-	valed_store_set("x", a);
-	valed_store_set("y", c);
-	ATF_CHECK_EQ(2, valed_store_count());
-	valed_store_set("x", b);
-	ATF_CHECK_EQ(2, valed_store_count());
-	ATF_CHECK_EQ(of_b, stored("x"));
-	ATF_CHECK_EQ(fds - 1, open_fds());
-	valed_store_unset("x");
-	valed_store_unset("x");
-	ATF_CHECK_EQ(1, valed_store_count());
-	ATF_CHECK_EQ(0, stored("x"));
-	ATF_CHECK_EQ(inode(c), stored("y"));
-	ATF_CHECK_EQ(fds - 2, open_fds());
 }
 
 /* Put descriptors of an adapter; returns how many are kept. */
@@ -192,22 +156,6 @@ TEST(shares, "What some clients have keeps no other from being kept, and who "
 	ATF_CHECK_EQ(270, put_of(0, 270));
 }
 
-TEST(full, "What does not fit is closed")
-{
-	char name[VALED_STORE_NAME];
-	unsigned int i;
-
-	inherit();
-	for (i = 0; i < VALED_STORE_MAX; i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		valed_store_set(name, 9999);
-	}
-	i = open_fds();
-	valed_store_set("one more", file());
-	ATF_CHECK_EQ(VALED_STORE_MAX, valed_store_count());
-	ATF_CHECK_EQ(i, open_fds());
-}
-
 /*
  * What is inherited: a name for each, in LISTEN_FDNAMES.  The first
  * `inherited_old' are of the generation before.
@@ -253,52 +201,6 @@ pack_all(unsigned int n, int *socks, unsigned int max)
 	ATF_CHECK_EQ(-1, valed_store_pack(&i, false));
 	socks[k] = -1;
 	return (k);
-}
-
-TEST(pack, "Another program has the same descriptors, by the same names")
-{
-	const unsigned int none = open_fds();
-	unsigned int fds, i, n = 300, socks_n;
-	char name[VALED_STORE_NAME];
-	int fd, socks[PACKS + 1];
-	ino_t inodes[300];
-
-	socks_n = pack_all(n, socks, PACKS);
-	ATF_CHECK_EQ(1, socks_n);
-	for (i = 0; i < n; i++) {
-		valed_store_entry(i, &fd);
-		inodes[i] = inode(fd);
-	}
-	while (valed_store_count() > 0) {
-		strlcpy(name, valed_store_entry(0, &fd), sizeof(name));
-		valed_store_unset(name);
-	}
-	inherited = socks;
-	fds = open_fds();
-	ATF_CHECK_EQ(none + socks_n, fds);
-	ATF_CHECK(inherit());
-	ATF_CHECK_EQ(n, valed_store_count());
-	ATF_CHECK_EQ(none + n, open_fds());
-	for (i = 0; i < n; i++) {
-		snprintf(name, sizeof(name), "%0127u", i);
-		ATF_CHECK_EQ(inodes[i], stored(name));
-	}
-	inherited = NULL;
-}
-
-TEST(pack_newest, "Of two generations the newer one counts")
-{
-	int socks[PACKS + 1];
-
-	ATF_REQUIRE_EQ(1, pack_all(2, socks, PACKS));
-	ATF_REQUIRE_EQ(1, pack_all(1, socks + 1, PACKS - 1));
-	inherited = socks;
-	inherited_old = 1;
-	ATF_CHECK(inherit());
-	ATF_CHECK_EQ(0, oldest);
-	ATF_CHECK_EQ(1, newest);
-	ATF_CHECK_EQ(1, valed_store_count());
-	inherited = NULL;
 }
 
 TEST(pack_full, "All that a store can have finds a place")
@@ -366,71 +268,6 @@ TEST(pack_invalid, "What is no message of the store is closed")
 	ATF_CHECK(inherit());
 	ATF_CHECK_EQ(0, valed_store_count());
 	inherited = NULL;
-}
-
-TEST(puts, "The serving process puts and removes; without a store nothing "
-    "happens")
-{
-	const int a = file();
-	char name[VALED_STORE_NAME + 1];
-
-	ATF_CHECK(!valed_store_active());
-	ATF_CHECK_EQ(-1, valed_store_fd());
-	ATF_CHECK(valed_store_put("a", a));
-	valed_store_remove("a");
-	ATF_CHECK_EQ(-1, valed_store_take("a"));
-	both();
-	ATF_CHECK(valed_store_active());
-	ATF_CHECK(!message_read());
-	ATF_CHECK(valed_store_put("a", a));
-	ATF_CHECK(message_read());
-	ATF_CHECK_EQ(inode(a), stored("a"));
-	valed_store_remove("a");
-	ATF_CHECK(message_read());
-	ATF_CHECK_EQ(0, stored("a"));
-	/* One that is too long is not kept. */
-	memset(name, 'n', VALED_STORE_NAME);
-	name[VALED_STORE_NAME] = '\0';
-	ATF_CHECK(!valed_store_put(name, a));
-	ATF_CHECK_EQ(ENAMETOOLONG, errno);
-	name[VALED_STORE_NAME - 1] = '\0';
-	ATF_CHECK(valed_store_put(name, a));
-	ATF_CHECK(message_read());
-	ATF_CHECK_EQ(inode(a), stored(name));
-	/* What cannot be put in its place leaves nothing there. */
-	ATF_CHECK(!valed_store_put(name, INT_MAX));
-	ATF_CHECK_EQ(EBADF, errno);
-	ATF_CHECK(message_read());
-	ATF_CHECK_EQ(0, stored(name));
-	/* The supervisor has gone. */
-	close(child_fd);
-	ATF_CHECK(!valed_store_put("a", a));
-}
-
-TEST(takes, "The next process takes what it needs, and what is left is removed")
-{
-	const int a = file(), b = file();
-	const ino_t of_a = inode(a);
-	unsigned int fds;
-
-	both();
-	valed_store_set("1.a", a);
-	valed_store_set("1.b", b);
-	fds = open_fds();
-	ATF_CHECK_EQ(-1, valed_store_take("2.a"));
-	ATF_CHECK_EQ(of_a, inode(valed_store_take("1.a")));
-	ATF_CHECK_EQ(-1, valed_store_take("1.a"));
-	ATF_CHECK_EQ(fds, open_fds());
-	valed_store_started();
-	ATF_CHECK_EQ(fds - 1, open_fds());
-	ATF_CHECK_EQ(-1, valed_store_take("1.b"));
-	/* One packet, which asks for 1.b. */
-	valed_store_set("1.a", file());
-	valed_store_set("1.b", file());
-	ATF_CHECK(message_read());
-	ATF_CHECK(!message_read());
-	ATF_CHECK(stored("1.a") != 0);
-	ATF_CHECK_EQ(0, stored("1.b"));
 }
 
 TEST(put_again, "What the next process has put under a name is not removed")
@@ -616,34 +453,6 @@ TEST(lost, "A descriptor that did not arrive is not the one that was there; "
 	ATF_CHECK_EQ(inode(a), stored("b"));
 }
 
-TEST(leaves, "The next program has the same descriptors, with their numbers "
-    "and names")
-{
-	const unsigned int none = open_fds();
-	const int a = file(), b = file();
-	const ino_t of_a = inode(a);
-	int fd;
-
-	ATF_CHECK(!inherit());
-	valed_store_set("a b", a);
-	valed_store_set("c", b);
-	fd = valed_store_leave(7, 8);
-	ATF_REQUIRE(fd != -1);
-	ATF_CHECK_EQ(0, fcntl(a, F_GETFD));
-	ATF_CHECK_EQ(0, fcntl(fd, F_GETFD));
-	close(b);
-	ATF_CHECK(inherit());
-	ATF_CHECK_EQ(7, oldest);
-	ATF_CHECK_EQ(8, newest);
-	/* What is not open is not there. */
-	ATF_CHECK_EQ(1, valed_store_count());
-	ATF_CHECK_EQ(of_a, stored("a b"));
-	ATF_CHECK_EQ(FD_CLOEXEC, fcntl(a, F_GETFD));
-	ATF_CHECK_EQ(none + 1, open_fds());
-	/* Only once. */
-	ATF_CHECK(!inherit());
-}
-
 TEST(pair, "Two connections get numbers that differ in one bit")
 {
 	const unsigned int fds = open_fds();
@@ -670,22 +479,6 @@ TEST(pair, "Two connections get numbers that differ in one bit")
 	ATF_CHECK_EQ(inode(valed_store_fd()), inode(other));
 	ATF_CHECK(valed_store_put("a", file()));
 	ATF_CHECK(message_read());
-}
-
-TEST(crowded, "At the end the store waits for others of the user to receive "
-    "their descriptors, and not before")
-{
-	int packs[PACKS];
-
-	inherit();
-	valed_store_set("x", file());
-	crowded = 2;
-	ATF_CHECK_EQ(1, packs_make(packs, true));
-	ATF_CHECK_EQ(0, crowded);
-	close(packs[0]);
-	crowded = 2;
-	ATF_CHECK_ERRNO(ETOOMANYREFS, packs_make(packs, false) == -1);
-	ATF_CHECK_EQ(1, crowded);
 }
 
 TEST_PROGRAM

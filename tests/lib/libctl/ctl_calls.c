@@ -63,25 +63,6 @@ WRAP(struct vale_desc *, vale_open_shared, const char *name,
 	return (__real_vale_open_shared(name, params, shared));
 }
 
-/* Who waits for connections whose clients have left: they close. */
-
-WRAP(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *m,
-    clockid_t clock __unused, const struct timespec *until __unused)
-{
-	struct ctl_conn *cc;
-	bool any = false;
-
-	ATF_REQUIRE(cond == &conns_left && m == &conns_lock);
-	pthread_mutex_unlock(m);
-	for (cc = ctl_conns; cc < ctl_conns + CTL_MAX; cc++)
-		if (cc->cc_open && conn_left(cc)) {
-			conn_close(cc);
-			any = true;
-		}
-	ATF_REQUIRE(any);
-	return (pthread_mutex_lock(m));
-}
-
 /* No thread is started. */
 
 WRAP(int, pthread_create, pthread_t *thread __unused,
@@ -147,13 +128,6 @@ peer_end(struct peer *p)
 	close(p->pe_fd);
 	ATF_CHECK(!ctl_serve_request(p->pe_cc));
 	conn_close(p->pe_cc);
-}
-
-void
-peer_leave(struct peer *p)
-{
-	peer_close_fds(p);
-	close(p->pe_fd);
 }
 
 /* Take the descriptors of the reply. */

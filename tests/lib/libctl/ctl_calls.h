@@ -44,9 +44,6 @@ void	peer_renew(struct peer *p);
 /* The first `n' of these, of user 1001. */
 void	peers_connect(struct peer *p, unsigned int n);
 void	peers_close(struct peer *p, unsigned int n);
-/* Leave; the server closes it when it is waited for (ctl_settle()). */
-void	peer_leave(struct peer *p);
-
 /*
  * Have a packet answered that begins with struct vale_wire, or is shorter, and
  * check the form of the reply.  Descriptor `passed' comes with it, unless it is

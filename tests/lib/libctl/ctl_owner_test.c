@@ -113,6 +113,33 @@ TEST(steps, "A port is its owner's from when it is open until it is about to "
 	ATF_CHECK_EQ(ENXIO, ctl_owner_refuse("vale0:x"));
 }
 
+TEST(set, "A set of ports follows changes between two looks")
+{
+	struct ctl_owner a = { .ow_pins = 0 }, b = a, c = a;
+	struct ctl_owner_set os = { .os_changes = 0 };
+	struct vale_desc *da = start(&a, "vale0:a", &one);
+	struct vale_desc *db = start(&b, "vale0:b", &one);
+	struct vale_desc *dc;
+
+	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 0, &one));
+	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 1, &one));
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 2, &one));
+	stop(&a, da);
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
+	/* Another user's gets the place; so does one of another switch. */
+	dc = start(&c, "vale0:c", &two);
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
+	da = start(&a, "vale01:a", &one);
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 0, &one));
+	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 1, &one));
+	ATF_CHECK(ctl_owner_sees_index(&os, "vale0", 0, &root));
+	/* Two changes. */
+	stop(&a, da);
+	stop(&b, db);
+	ATF_CHECK(!ctl_owner_sees_index(&os, "vale0", 1, &one));
+	stop(&c, dc);
+}
+
 struct leaver {
 	struct ctl_owner *ow;
 	uint32_t	 done;		/* atomic */

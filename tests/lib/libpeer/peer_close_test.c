@@ -41,6 +41,7 @@ static sem_t	go;
 static uint32_t	entered, left, interrupted;	/* closes; atomic */
 static uint32_t	signalled;		/* signals handled; atomic */
 static uint32_t	dropped;		/* drop_all() calls */
+static int	drop_error;
 static uint32_t	waits;			/* closes wait; atomic */
 
 WRAP(int, close, int fd)
@@ -58,7 +59,8 @@ int
 drop_all(void)
 {
 	dropped++;
-	return (0);
+	errno = drop_error;
+	return (drop_error == 0 ? 0 : -1);
 }
 
 static bool	no_statx, no_fstat;/* these fail */
@@ -253,6 +255,12 @@ TEST(watch, "A close that lasts for three checks is interrupted")
 		wait_until((peer_close_watch(), !is_open(fd)), "%d", fd);
 		ATF_CHECK_EQ(i + 1, atomic_load_32(&interrupted));
 	}
+}
+
+TEST(privileges, "It does not start if its thread cannot drop privileges")
+{
+	drop_error = EPERM;
+	ATF_CHECK_EQ(EPERM, peer_close_start(drop_all));
 }
 
 TEST_PROGRAM

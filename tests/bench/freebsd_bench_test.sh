@@ -93,11 +93,6 @@ make_host()
 			exec $sleep 1000
 			;;
 		esac
-		[ ! -e $PWD/hang ] || exec $sleep \$(cat $PWD/hang)
-		[ ! -e $PWD/panic ] || {
-			printf 'panic: planted\\n[ thread ]\\ndb> '
-			exec $sleep 30
-		}
 		case "\$*\$(cat $PWD/mode 2> /dev/null)" in
 		udp*csb=1*)
 			echo "udp size=\$3 seconds=2.000 sent=60000 full=0" \
@@ -118,12 +113,7 @@ make_host()
 	program pkt-gen <<-EOF
 		echo "\${vm:-host}: pkt-gen \$*" >> $log
 		[ ! -e $PWD/no_frames ] || exit 1
-		[ ! -e $PWD/slow ] || $sleep 1
 		echo "Ready..."
-		[ ! -e $PWD/nothing ] || {
-			echo "Sent nothing."
-			exit
-		}
 		case "\$*" in
 		*" -n "*)
 			n=\${*#* -n }
@@ -200,25 +190,6 @@ dev.em.0.poll=0 dev.em.0.itr=250 dev.em.0.sc=0 dev.em.0.csb=1$" log
 	done
 }
 
-test_case medians "The table has medians of the rounds, of an odd and an even \
-number, and '-' for what is missing"
-medians_body()
-{
-	local round sent
-
-	round=0
-	for sent in 5000 1000 90000; do
-		round=$((round + 1))
-		printf 'e1000-vale\t1\tbase\tguest\t%d\tudp8\t%d\t-\n' \
-		    $round $sent
-		[ $round -eq 3 ] || printf \
-		    'e1000-vale\t1\tbase\tguest\t%d\trr\t-\t%d\n' \
-		    $round $((round * 100))
-	done > results.tsv
-	atf_check -o match:"BASE +5.00 - +150$" -o match:"/ BASE +- +1.00$" \
-	    awk -v base=base -f "$(dirname "$nettest")/table.awk" results.tsv
-}
-
 test_case sets "Sets run the bhyve, adapter and backend that they name" \
     timeout 1200
 sets_body()
@@ -235,103 +206,6 @@ sets_body()
 	done
 	atf_check -o match:"host: ifconfig bridge0 destroy" cat log
 	atf_check -o match:"pkt-gen -i netmap:vtnet0" cat log
-}
-
-test_case programs "Other programs of bhyve have sets of their own, with the \
-options of their e1000" timeout 1200
-programs_body()
-{
-	make_host
-	cp bin/bhyve bin/few
-	cp bin/bhyve bin/many
-	export BHYVES="few=$PWD/bin/few many=$PWD/bin/many,csb=true"
-	atf_check -o save:table -e ignore sh "$nettest" -n 1 -t 1 -d guest \
-	    -s "few-e1000-vale many-e1000-vale many-virtio-vale" -o out image
-	atf_check -o match:"2,e1000,valent:vm1,mac=02:be:ef:00:00:01 " \
-	    grep "^few .*nettest1$" log
-	atf_check -o match:"2,e1000,valent:vm2,mac=02:be:ef:00:00:02,csb=true " \
-	    grep "^many .*-s 2,e1000.*nettest2$" log
-	atf_check -o match:"2,virtio-net,valent:vm1,mac=02:be:ef:00:00:01 " \
-	    grep "^many .*-s 2,virtio.*nettest1$" log
-	atf_check -o inline:"many-e1000-vale\n" awk -F '\t' \
-	    '$3 == "itr=0 sc=0 csb=1" && $6 == "rr" { print $1 }' \
-	    out/results.tsv
-	atf_check -s exit:2 -e match:": other-e1000-vale: the sets are .* \
-few-e1000-vale few-virtio-vale many-" sh "$nettest" -s other-e1000-vale image
-}
-
-test_case slow_start "A pkt-gen that takes long to start has its figures, and \
-one that sends nothing has zeros" \
-    timeout 600
-slow_start_body()
-{
-	make_host
-	: > slow
-	atf_check -o match:"base system.* +20.0 15.0 +20.0 15.0$" -e ignore \
-	    sh "$nettest" -n 1 -t 1 -d guest -s virtio-vale -o out image
-	rm slow
-	: > nothing
-	atf_check -o match:"base system.* +0.00 - +0.00 -$" -e ignore \
-	    sh "$nettest" -n 1 -t 1 -d guest -s virtio-vale -o out image
-}
-
-# dies MESSAGE: the guest cannot be used any more during the first set, and the
-# second one is measured; within that many seconds, and with the console kept.
-dies()
-{
-	local begun=$(date +%s)
-
-	# The second set begins when the first guests have ended.
-	program tree-bhyve <<-EOF
-		rm -f $PWD/panic $PWD/hang
-		exec $PWD/bin/bhyve-too "\$@"
-	EOF
-	cp bin/bhyve bin/bhyve-too
-	atf_check -s exit:1 -o save:table -e save:err sh "$nettest" -n 1 -t 1 \
-	    -d guest -s "virtio-vale tree-virtio-vale" -o out image
-	[ $(($(date +%s) - begun)) -lt 45 ] || atf_fail "it waits for a limit"
-	atf_check -o match:"^nettest.sh: $1$" \
-	    -o match:"^nettest.sh: virtio-vale: stopped; consoles: .*-1[.][*]$" \
-	    cat err
-	atf_check -o match:"tree-virtio-vale +base.* +4.00 2.00" cat table
-	for n in 1 2; do
-		atf_check -o match:"^boot messages" cat out/virtio-vale-1.$n
-	done
-	[ ! -e out/tree-virtio-vale-1.1 ] || atf_fail "a console without need"
-}
-
-test_case ddb "A guest in the kernel's debugger ends its set at once; what the \
-debugger says is kept" timeout 600
-ddb_body()
-{
-	make_host
-	: > panic
-	dies "guest 2 is in ddb: panic: planted"
-	atf_check_equal 2 "$(grep -c '^nettest.sh: ' err)"
-	atf_check -o ignore grep "^db> " out/virtio-vale-1.2
-}
-
-test_case silent "A guest that does not answer ends its set" timeout 600
-silent_body()
-{
-	make_host
-	echo 60 > hang
-	export ANSWER_S=4 PROBE_S=2
-	dies "guest 2 does not answer"
-	atf_check -o match:"no end of: nettest udp 192.0.2.1 8 1$" cat err
-}
-
-test_case late "A measurement that does not end in time has no figures, and the \
-next ones are made" timeout 600
-late_body()
-{
-	make_host
-	echo 6 > hang
-	export ANSWER_S=4
-	atf_check -o save:table -e save:err sh "$nettest" -n 1 -t 1 -d guest \
-	    -s virtio-vale -o out image
-	atf_check -o match:"base.* - - +- - +- +- +20.0 15.0" cat table
-	atf_check_equal 4 "$(grep -c 'no end of: nettest' err)"
 }
 
 test_case goodput "goodput.sh prints what was delivered of each load, for each \

@@ -372,86 +372,6 @@ lists_body()
 	}
 }
 
-test_case lists_found "The check reports each kind of fault of a list"
-lists_found_body()
-{
-	mkdir -p tree/lib/a tree/lib/b
-	top=$PWD/tree
-	dirs=lib
-	touch tree/lib/a/one.c tree/lib/a/two.c tree/lib/a/three.c \
-	    tree/lib/a/three_more.c tree/lib/b/four.c
-	cat > tree/lib/a/a.h <<-'EOF'
-	/*
-	 * The files:
-	 *
-	 *	one.c	the first
-	 *	two.c	the second
-	 *	three*.c, four.c	the others
-	 */
-
-	/* A comment that names five.c. */
-	EOF
-	cat > tree/lib/b/Makefile <<-'EOF'
-	# The files:
-	#
-	#	four	the only one
-	EOF
-	printf '#include "a.h"\n' > tree/lib/a/two.c
-	printf '| a row: `two.c` | |\n| another: `one.c` |\n' > tree/page.md
-	gather
-	# list FILE DIRECTORY FILES WORDS: the faults of one list.
-	list()
-	{
-		printf '%s\t%s\t%s\t%s\n' "$@" > table
-		check_lists table
-		unknown_lists table
-	}
-	# has TEXT: a fault is that.
-	has()
-	{
-		grep -qxF "$1" bad || {
-			cat bad
-			atf_fail "not found: $1"
-		}
-	}
-
-	# Complete.  The names of another comment are not the list's.
-	list lib/a/a.h lib/a '*.c' "The files" > bad
-	atf_check cat bad
-	# Names without a suffix; files that include a header; a row.
-	list lib/b/Makefile lib/b '*.c' "The files" > bad
-	has "lib/a/a.h: its list is not in the table"
-	atf_check_equal 1 "$(wc -l < bad)"
-	mv table table.b
-	list page.md lib/a '<"a.h"' "a row" > bad
-	has "lib/a/a.h: its list is not in the table"
-	atf_check_equal 1 "$(wc -l < bad)"
-	# A row lacks what another has.
-	list page.md lib/a 'one.c two.c' "a row" > bad
-	has "page.md: lacks one.c of lib/a"
-	# A file that came, and one that went.
-	touch tree/lib/a/six.c
-	rm tree/lib/b/four.c
-	gather
-	list lib/a/a.h lib/a '*.c' "The files" > bad
-	has "lib/a/a.h: lacks six.c of lib/a"
-	has "lib/a/a.h: four.c does not exist"
-	atf_check_equal 2 "$(wc -l < bad)"
-	check_lists table.b > bad
-	has "lib/b/Makefile: no files *.c in lib/b"
-	# No comment with these words.
-	list lib/a/a.h lib/a '*.c' "The fires" > bad
-	has "lib/a/a.h: no list with \"The fires\""
-	# A name that several files have.
-	mkdir tree/lib/c
-	touch tree/lib/c/one.c
-	gather
-	ambiguous tree/page.md > bad
-	has "tree/page.md: 2 files are one.c"
-	ambiguous tree/page.md one.c > bad
-	atf_check cat bad
-}
-
 # prefixes FILE...: print each prefix of members that is two structures' or more,
 # with these.  A structure has a prefix of at most four letters if all of its
 # members, two or more, begin with it.
@@ -516,41 +436,6 @@ prefixes_body()
 	}
 }
 
-test_case prefixes_found "The check finds each kind of member"
-prefixes_found_body()
-{
-	cat <<-'EOF' > members
-		uint32_t	ab_x;		/* cd_y */
-		char		*ab_y[2];
-		int		(*ab_call)(struct one *cd_a, int b);
-		STAILQ_ENTRY(one) ab_link;
-		const struct two *ab_z,
-				 *ab_w;
-		unsigned int	 ab_bit:1;
-	EOF
-	for s in one two; do
-		echo "struct $s {"
-		sed 's/^/	/' members
-		echo '};'
-	done > both
-	sed '/^}/q' both > one.h
-	# other MEMBER: the faults of three structures, one with this member.
-	other()
-	{
-		printf 'struct two {\n\tint\tcd_x;\n\t%s\n};\n' "$1" > two.h
-		printf 'struct one {\n\tint\tcd_x;\n\tint cd_y;\n};\n' > 1.h
-		prefixes one.h 1.h two.h
-	}
-
-	atf_check_equal "cd_ 1.h:one two.h:two" "$(other 'int cd_y;')"
-	# Not all members have it, or there is no other.
-	atf_check_equal "" "$(other 'int ab_y;')"
-	atf_check_equal "" "$(other 'int y;')"
-	atf_check_equal "" "$(other 'int (*call)(int cd_x);')"
-	sed '1,/^}/d' both > two.h
-	atf_check_equal "ab_ one.h:one two.h:two" "$(prefixes one.h two.h)"
-}
-
 # verbless FILE...: comments of functions whose first word is no verb, as far as
 # its form shows: "the", "whether" and others like them, a plural or a third
 # person, an argument or a name.  A comment that begins with a file's name is
@@ -606,41 +491,6 @@ comments_body()
 		cat bad
 		atf_fail "$(wc -l < bad) comments"
 	}
-}
-
-test_case comments_found "The check finds comments of all forms, before \
-definitions and prototypes"
-comments_found_body()
-{
-	cat > a.c <<-'EOF'
-	/* Whether it is so. */
-	static bool
-	so(void)
-	{
-	/*
-	 * The same.
-	 */
-	int	one(int a,
-		    int b);
-	/* Its size. */
-	#define	SIZE	2
-	/* It counts. */
-	struct one {
-	/* Returns one. */
-	int	two(void);
-	/* `a' is one. */
-	int	three(int a);
-	/* A callback. */
-	typedef int	four(void);
-	/* a.c: the rest. */
-	int	five(void);
-	/* Pass one. */
-	int	six(void);
-	EOF
-	verbless a.c > bad
-	printf 'a.c:%s\n' '1: Whether it is so. */' '5: The same.' \
-	    '14: Returns one. */' "16: \`a' is one. */" > expected
-	atf_check diff expected bad
 }
 
 test_case tsan "Tests for ThreadSanitizer are in the list of its directories"

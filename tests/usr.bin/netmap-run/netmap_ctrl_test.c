@@ -54,6 +54,13 @@ with_options(int fd, const char *name, struct nmreq_register *reg,
 #define	REGISTER(fd, name, ...)						\
 	with_options(fd, name, &(struct nmreq_register){ __VA_ARGS__ }, NULL)
 
+/* A registration, and its errno or 0. */
+#define	REGISTER_TEST(name, descr, error, port, ...)			\
+	CTRL_TEST(name, descr)						\
+	{								\
+		ATF_CHECK_EQ(error, REGISTER(fd, port, __VA_ARGS__));	\
+	}
+
 static void
 info_right(int fd, const char *name)
 {
@@ -70,38 +77,20 @@ CTRL_TEST(port_info_get, "Of a port that is not there")
 	info_right(fd, PORT);
 }
 
-CTRL_TEST(port_register_hwall_host, "Refused: rings of the host")
-{
-	ATF_CHECK_EQ(EOPNOTSUPP, REGISTER(fd, PORT,
-	    .nr_mode = NR_REG_NIC_SW));
-}
-
-CTRL_TEST(port_register_hwall, "All rings")
-{
-	ATF_CHECK_EQ(0, REGISTER(fd, PORT, .nr_mode = NR_REG_ALL_NIC));
-}
-
-CTRL_TEST(port_register_hostall, "Refused: rings of the host")
-{
-	ATF_CHECK_EQ(EOPNOTSUPP, REGISTER(fd, PORT, .nr_mode = NR_REG_SW));
-}
-
-CTRL_TEST(port_register_single_hw_pair, "A ring pair")
-{
-	ATF_CHECK_EQ(0, REGISTER(fd, PORT, .nr_mode = NR_REG_ONE_NIC));
-}
-
-CTRL_TEST(port_register_single_host_pair, "Refused: rings of the host")
-{
-	ATF_CHECK_EQ(EOPNOTSUPP, REGISTER(fd, PORT, .nr_mode = NR_REG_ONE_SW,
-	    .nr_ringid = 1, .nr_host_tx_rings = 2, .nr_host_rx_rings = 2));
-}
-
-CTRL_TEST(port_register_hostall_many, "Refused: rings of the host")
-{
-	ATF_CHECK_EQ(EOPNOTSUPP, REGISTER(fd, PORT, .nr_mode = NR_REG_SW,
-	    .nr_host_tx_rings = 5, .nr_host_rx_rings = 4));
-}
+REGISTER_TEST(port_register_hwall_host, "Refused: rings of the host",
+    EOPNOTSUPP, PORT, .nr_mode = NR_REG_NIC_SW)
+REGISTER_TEST(port_register_hwall, "All rings", 0, PORT,
+    .nr_mode = NR_REG_ALL_NIC)
+REGISTER_TEST(port_register_hostall, "Refused: rings of the host", EOPNOTSUPP,
+    PORT, .nr_mode = NR_REG_SW)
+REGISTER_TEST(port_register_single_hw_pair, "A ring pair", 0, PORT,
+    .nr_mode = NR_REG_ONE_NIC)
+REGISTER_TEST(port_register_single_host_pair, "Refused: rings of the host",
+    EOPNOTSUPP, PORT, .nr_mode = NR_REG_ONE_SW, .nr_ringid = 1,
+    .nr_host_tx_rings = 2, .nr_host_rx_rings = 2)
+REGISTER_TEST(port_register_hostall_many, "Refused: rings of the host",
+    EOPNOTSUPP, PORT, .nr_mode = NR_REG_SW, .nr_host_tx_rings = 5,
+    .nr_host_rx_rings = 4)
 
 /* A request that is refused, whatever its body. */
 #define	REFUSED(fd, type, name)						\
@@ -182,11 +171,8 @@ CTRL_TEST(pipe_master, "A pipe has no rings of the host")
 	    .nr_mode = NR_REG_ALL_NIC));
 }
 
-CTRL_TEST(pipe_slave, "The other end of a pipe")
-{
-	ATF_CHECK_EQ(0, REGISTER(fd, PORT "}pipeid2",
-	    .nr_mode = NR_REG_ALL_NIC));
-}
+REGISTER_TEST(pipe_slave, "The other end of a pipe", 0, PORT "}pipeid2",
+    .nr_mode = NR_REG_ALL_NIC)
 
 CTRL_TEST(pipe_port_info_get, "Of a pipe that is not there")
 {
@@ -411,17 +397,16 @@ legacy(int fd, const char *name, struct nmreq nmr)
 
 #define	LEGACY(fd, name, ...)						\
 	legacy(fd, name, (struct nmreq){ __VA_ARGS__ })
+#define	LEGACY_TEST(name, descr, error, port, ...)			\
+	CTRL_TEST(name, descr)						\
+	{								\
+		ATF_CHECK_EQ(error, LEGACY(fd, port, __VA_ARGS__));	\
+	}
 
-CTRL_TEST(legacy_regif_default, "NIOCREGIF")
-{
-	ATF_CHECK_EQ(0, LEGACY(fd, PORT, .nr_version = NETMAP_API));
-}
-
-CTRL_TEST(legacy_regif_all_nic, "All rings")
-{
-	ATF_CHECK_EQ(0, LEGACY(fd, PORT, .nr_version = NETMAP_API,
-	    .nr_flags = NR_REG_ALL_NIC));
-}
+LEGACY_TEST(legacy_regif_default, "NIOCREGIF", 0, PORT,
+    .nr_version = NETMAP_API)
+LEGACY_TEST(legacy_regif_all_nic, "All rings", 0, PORT,
+    .nr_version = NETMAP_API, .nr_flags = NR_REG_ALL_NIC)
 
 CTRL_TEST(legacy_regif_12, "A newer version, which NIOCCTRL takes, too")
 {
@@ -439,11 +424,8 @@ CTRL_TEST(legacy_regif_12, "A newer version, which NIOCCTRL takes, too")
 	ATF_CHECK_EQ(NETMAP_API, hdr.nr_version);
 }
 
-CTRL_TEST(legacy_regif_sw, "Refused: rings of the host")
-{
-	ATF_CHECK_EQ(EOPNOTSUPP, LEGACY(fd, PORT, .nr_version = NETMAP_API,
-	    .nr_flags = NR_REG_SW));
-}
+LEGACY_TEST(legacy_regif_sw, "Refused: rings of the host", EOPNOTSUPP, PORT,
+    .nr_version = NETMAP_API, .nr_flags = NR_REG_SW)
 
 CTRL_TEST(legacy_regif_future, "Refused: rings of the host, whatever the "
     "version")
@@ -454,23 +436,13 @@ CTRL_TEST(legacy_regif_future, "Refused: rings of the host, whatever the "
 	    .nr_flags = NR_REG_ALL_NIC));
 }
 
-CTRL_TEST(legacy_regif_extra_bufs, "Extra buffers")
-{
-	ATF_CHECK_EQ(0, LEGACY(fd, PORT, .nr_version = NETMAP_API,
-	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 20));
-}
-
-CTRL_TEST(legacy_regif_extra_bufs_pipe, "Extra buffers of a pipe")
-{
-	ATF_CHECK_EQ(0, LEGACY(fd, "x{pex", .nr_version = NETMAP_API,
-	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58));
-}
-
-CTRL_TEST(legacy_regif_extra_bufs_pipe_vale, "Extra buffers of a port's pipe")
-{
-	ATF_CHECK_EQ(0, LEGACY(fd, "valeX1:Y4{pex", .nr_version = NETMAP_API,
-	    .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58));
-}
+LEGACY_TEST(legacy_regif_extra_bufs, "Extra buffers", 0, PORT,
+    .nr_version = NETMAP_API, .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 20)
+LEGACY_TEST(legacy_regif_extra_bufs_pipe, "Extra buffers of a pipe", 0, "x{pex",
+    .nr_version = NETMAP_API, .nr_flags = NR_REG_ALL_NIC, .nr_arg3 = 58)
+LEGACY_TEST(legacy_regif_extra_bufs_pipe_vale, "Extra buffers of a port's pipe",
+    0, "valeX1:Y4{pex", .nr_version = NETMAP_API, .nr_flags = NR_REG_ALL_NIC,
+    .nr_arg3 = 58)
 
 CTRL_TEST(name_without_end, "Refused, whatever the name begins with")
 {

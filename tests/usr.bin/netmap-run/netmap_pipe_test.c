@@ -300,32 +300,6 @@ PID_TEST(processes, "Two processes exchange frames both ways, and each sleeps "
 	port_close(&p);
 }
 
-PID_TEST(forks, "A child has the end, too, and goes on where its parent was")
-{
-	struct port m = port_open("vale0:x{1", NULL);
-	struct port s = port_open("vale0:x}1", NULL);
-	unsigned int i;
-	int status;
-	pid_t pid;
-
-	port_send(&m, 60, 1);
-	pid = fork();
-	ATF_REQUIRE(pid != -1);
-	if (pid == 0) {
-		port_expect(&s, 60, 1);
-		ioctl(s.fd, NIOCRXSYNC, NULL);
-		port_send(&m, 60, 2);
-		_exit(0);
-	}
-	ATF_REQUIRE_EQ(pid, waitpid(pid, &status, 0));
-	ATF_CHECK_EQ(0, status);
-	port_send(&m, 60, 3);
-	for (i = 2; i <= 3; i++)
-		port_expect(&s, 60, i);
-	port_close(&m);
-	port_close(&s);
-}
-
 /* A process that takes frames, and may be killed at any time. */
 static void
 receive_until_killed(void)

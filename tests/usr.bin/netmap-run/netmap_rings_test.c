@@ -392,25 +392,4 @@ PID_TEST(forks, "A child has the ports of its parent, and opens descriptors "
 	wait_until(ports() == 0, "%u", ports());
 }
 
-PID_TEST(monitors, "A monitor is one of its own for each registration, with "
-    "as many rings as it asks for")
-{
-	struct nmreq_register reg = { .nr_flags = NR_MONITOR_TX,
-	    .nr_tx_rings = 2 };
-	struct port a = all_open("vale0:a", 2), m[2];
-	unsigned int i;
-
-	m[0] = port_open("vale0:a", &reg);
-	m[1] = port_open("vale0:a", &reg);
-	ATF_CHECK(m[0].reg.nr_mem_id != m[1].reg.nr_mem_id);
-	a.tx = NETMAP_TXRING(a.nifp, 1);
-	port_send(&a, 60, 1);
-	for (i = 0; i < 2; i++) {
-		m[i].rx = NETMAP_RXRING(m[i].nifp, 1);
-		port_expect(&m[i], 60, 1);
-		port_close(&m[i]);
-	}
-	port_close(&a);
-}
-
 TEST_PROGRAM

@@ -540,27 +540,4 @@ PID_TEST(inherited, "A program that is executed has the descriptor, unless "
 	ATF_CHECK_EQ(0, ports());
 }
 
-PID_TEST(closed_range, "close_range(2) and closefrom(3) close ports, the "
-    "first and the last descriptor included")
-{
-	struct port p[3];
-	unsigned int i;
-
-	for (i = 0; i < 3; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "vale0:r%u", i);
-		p[i] = port_open(name, NULL);
-		ATF_REQUIRE_EQ(100 + (int)i, dup2(p[i].fd, 100 + (int)i));
-		ATF_REQUIRE_EQ(0, close(p[i].fd));
-	}
-	ATF_CHECK_EQ(3, ports());
-	ATF_CHECK_EQ(0, close_range(101, 101, 0));
-	ATF_CHECK_EQ(2, ports());
-	ATF_CHECK_EQ(0, close_range(99, 100, 0));
-	ATF_CHECK_EQ(1, ports());
-	closefrom(102);
-	ATF_CHECK_EQ(0, ports());
-}
-
 TEST_PROGRAM

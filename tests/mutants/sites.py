@@ -339,6 +339,11 @@ class Finder:
             return
         self.add(r, "delete", "", None)
 
+    def body(self, c):
+        """A loop's.  Without `continue' an empty one does the same."""
+        if c.kind != K.CONTINUE_STMT:
+            self.delete(c)
+
     def visit(self, c):
         k = c.kind
         kids = list(c.get_children())
@@ -376,16 +381,16 @@ class Finder:
         elif k == K.WHILE_STMT:
             if self.whole(c):
                 self.condition(kids[0], True)
-            self.delete(kids[-1])
+            self.body(kids[-1])
         elif k == K.DO_STMT:
             if self.whole(c):
                 self.condition(kids[-1], True)
-            self.delete(kids[0])
+            self.body(kids[0])
         elif k == K.FOR_STMT:
             cond = self.for_condition(c, kids)
             if cond is not None:
                 self.condition(cond, True)
-            self.delete(kids[-1])
+            self.body(kids[-1])
         elif k == K.CASE_STMT:
             self.delete(kids[-1])
             kids = kids[1:]

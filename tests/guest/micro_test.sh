@@ -172,15 +172,6 @@ poll_sc_run()
 	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 polls)"
 }
 
-micro_case spin "Polling without a pause"
-spin_run()
-{
-	pair "role=rr count=300 ms=0 mode=poll tick=0" \
-	    "role=echo mode=poll tick=0"
-	answered
-	is "halts" "$(v vm1 halts)" -eq 0
-}
-
 micro_case csb "CSB: few register accesses; all frames are accounted for"
 csb_run()
 {
@@ -289,22 +280,4 @@ share_run()
 			    "$(v vm2 step_${step}_received)"
 		done
 	done
-}
-
-micro_case echo "Frames are sent back at full rate"
-echo_run()
-{
-	pair "role=source ms=1000 size=1514" "role=echo"
-	accounted
-	is "came back" "$(v vm1 received)" -gt 0
-	is "sent back" "$(v vm2 sent echo_full)" -eq "$(v vm2 received)"
-}
-
-micro_case rate "Frames are sent at a given rate"
-rate_run()
-{
-	pair "role=source rate=2000 count=1000 ms=0" "role=sink"
-	accounted
-	is "received" "$(v vm2 received)" -eq 1000
-	is "time, us" "$(v vm1 us)" -ge 499000
 }

@@ -50,40 +50,6 @@ all_body()
 	awk '{ print $3 }' ours | sort | atf_check comm -23 - theirs
 }
 
-test_case found "A name that the C library may have one day is found"
-found_body()
-{
-	cat > ours <<-END
-	01 T open
-	02 T openat
-	03 T poll
-	04 T epoll_pwait
-	05 T fcntl
-	END
-	sed 's/$/@@GLIBC_2.2.5/' ours > libc
-	cat >> libc <<-END
-	01 W __open@@GLIBC_2.2.5
-	11 T fopen@@GLIBC_2.2.5
-	12 T openat2@@GLIBC_2.43
-	13 T __poll_chk@@GLIBC_2.16
-	14 T __epoll_pwait64@@GLIBC_2.44
-	15 T __fcntl_time64@@GLIBC_2.34
-	05 T other@@GLIBC_2.2.5
-	05 T __libc_fcntl64@@GLIBC_PRIVATE
-	16 T __open64_2@@GLIBC_2.7
-	17 D open_data@@GLIBC_2.7
-	END
-	awk -f "$srcdir/libc_names.awk" ours libc | sort > found
-	atf_check -o inline:"__epoll_pwait64
-__fcntl_time64
-__open
-__open64_2
-__poll_chk
-openat2
-other
-" cat found
-}
-
 # compile COMPILER FLAGS: the program.
 compile()
 {

@@ -2,9 +2,10 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The units of systemd(1).
+# The units of systemd(1), as far as they can be read.  debian_test:units starts
+# them: their users, groups, sockets and directories.
 
-. "$(atf_get_srcdir)/valed.subr"
+. "$(atf_get_srcdir)/cases.subr"
 
 units=$(cd "$(atf_get_srcdir)/../../../../share/systemd" && pwd)
 
@@ -85,72 +86,4 @@ metrics_body()
 	    grep ^ExecStart= "$u"
 	atf_check -o inline:"ListenStream=127.0.0.1:9955\n" \
 	    grep ^Listen "$units/valectl-metrics.socket"
-}
-
-test_case reached "Others than systemd reach the sockets"
-reached_body()
-{
-	# With DynamicUser, systemd puts a directory that it preserves below
-	# /run/private, which only root may enter.
-	place
-	atf_check -s exit:1 grep -n ^RuntimeDirectoryPreserve *.service
-}
-
-test_case directory "valed has its directory, and the user of that, as long as \
-it needs both"
-directory_body()
-{
-	local at
-
-	place
-	for at in "" @; do
-		for setting in DynamicUser User Group; do
-			grep "^$setting=" valed$at.service > expected
-			atf_check -o file:expected grep "^$setting=" \
-			    valed-directory$at.service
-		done
-		sed -n 's,^RuntimeDirectory=,ReadWritePaths=/run/,p' \
-		    valed-directory$at.service > expected
-		atf_check -o file:expected grep ^ReadWritePaths valed$at.service
-		atf_check -o inline:"StopWhenUnneeded=yes\n" \
-		    grep ^StopWhen valed-directory$at.service
-		sed -n 's,^Requires=,network.target ,p' valed$at.service \
-		    > expected
-		atf_check -o file:expected \
-		    sed -n 's,^After=,,p' valed$at.service
-	done
-}
-
-# roles.py starts valed as a unit says, with a number for each group.
-test_case roles "QEMU's group reaches the adapters, the group of programs the \
-control socket, and neither the other; who is an administrator, too, captures and \
-changes settings" \
-    require.progs python3 require.user root
-roles_body()
-{
-	for_others
-	export UNITS="$units"
-	python_case roles roles
-}
-
-test_case group "systemd-sysusers(8) makes the groups of the sockets" \
-    require.progs systemd-sysusers
-group_body()
-{
-	local g
-
-	mkdir -p root/etc
-	sed -n -e 's/.*,admin=\([^, ]*\).*/\1/p' -e 's/^Group=//p' \
-	    -e 's/^SupplementaryGroups=//p' "$units/valed.service" > groups
-	atf_check -o inline:"valed-admin\nkvm\nvaled\n" cat groups
-	atf_check -e ignore systemd-sysusers --root="$PWD/root" \
-	    "$units/../sysusers/valed.conf"
-	for g in $(cat groups); do
-		atf_check -o ignore grep "^$g:" root/etc/group
-		# systemd makes no user with the name of a group.
-		atf_check -s exit:1 grep "^User=$g$" "$units/valed.service"
-	done
-	atf_check -o inline:"User=_valed\n" grep ^User= "$units/valed.service"
-	atf_check -o inline:"User=_valed-%i\n" \
-	    grep ^User= "$units/valed@.service"
 }

@@ -386,6 +386,17 @@ int	run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
  */
 bool	run_epoll_used(void);
 bool	run_epoll_any(int epfd);
+/*
+ * Surround a wait for any epoll(7) descriptor: who adds an `fd' meanwhile wakes
+ * it.  Any thread.
+ */
+void	run_epoll_enter(void);
+void	run_epoll_leave(void);
+/*
+ * Take the library's own event out of `n', which may be -1.  Returns how many
+ * are left.
+ */
+int	run_epoll_own(struct epoll_event *events, int n);
 /* Handle epoll_pwait2(2) of an `epfd' with such an `fd'.  NULL is no limit. */
 int	run_epoll_wait(int epfd, struct epoll_event *events, int max,
 	    const struct timespec *timeout, const sigset_t *mask);

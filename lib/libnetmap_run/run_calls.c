@@ -463,14 +463,74 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return (run_epoll_ctl(epfd, op, fd, event));
 }
 
+/*
+ * Wait by `call', one of the C library, unless `epfd' has a descriptor of
+ * /dev/netmap; or until it has one.
+ */
+static int
+epoll_wait_for(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask,
+    int (*call)(int, struct epoll_event *, int, const struct timespec *,
+    const sigset_t *))
+{
+	struct timespec deadline, left;
+	int n, r;
+
+	run_epoll_enter();
+	if (run_epoll_any(epfd))
+		r = run_epoll_wait(epfd, events, max, timeout, mask);
+	else {
+		if (timeout != NULL)
+			deadline = run_deadline(timeout);
+		n = call(epfd, events, max, timeout, mask);
+		r = run_epoll_own(events, n);
+		if (n > 0 && r == 0) {
+			if (timeout != NULL)
+				left = run_left(&deadline);
+			r = run_epoll_wait(epfd, events, max, timeout != NULL ?
+			    &left : NULL, mask);
+		}
+	}
+	run_epoll_leave();
+	return (r);
+}
+
+/* Convert a time limit back, which limit() has made; NULL is none. */
+static int
+limit_ms(const struct timespec *ts)
+{
+	return (ts == NULL ? -1 : ts->tv_sec * 1000 + ts->tv_nsec / 1000000);
+}
+
+static int
+wait_ms(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask __unused)
+{
+	return (run_calls()->epoll_wait(epfd, events, max, limit_ms(timeout)));
+}
+
+static int
+wait_mask(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	return (run_calls()->epoll_pwait(epfd, events, max, limit_ms(timeout),
+	    mask));
+}
+
+static int
+wait_ns(int epfd, struct epoll_event *events, int max,
+    const struct timespec *timeout, const sigset_t *mask)
+{
+	return (run_calls()->epoll_pwait2(epfd, events, max, timeout, mask));
+}
+
 EXPORT int
 epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
 {
 	struct timespec ts;
 
-	if (!run_epoll_any(epfd))
-		return (run_calls()->epoll_wait(epfd, events, max, ms));
-	return (run_epoll_wait(epfd, events, max, limit(&ts, ms), NULL));
+	return (epoll_wait_for(epfd, events, max, limit(&ts, ms), NULL,
+	    wait_ms));
 }
 
 EXPORT int
@@ -479,17 +539,13 @@ epoll_pwait(int epfd, struct epoll_event *events, int max, int ms,
 {
 	struct timespec ts;
 
-	if (!run_epoll_any(epfd))
-		return (run_calls()->epoll_pwait(epfd, events, max, ms, mask));
-	return (run_epoll_wait(epfd, events, max, limit(&ts, ms), mask));
+	return (epoll_wait_for(epfd, events, max, limit(&ts, ms), mask,
+	    wait_mask));
 }
 
 EXPORT int
 epoll_pwait2(int epfd, struct epoll_event *events, int max,
     const struct timespec *timeout, const sigset_t *mask)
 {
-	if (!run_epoll_any(epfd))
-		return (run_calls()->epoll_pwait2(epfd, events, max, timeout,
-		    mask));
-	return (run_epoll_wait(epfd, events, max, timeout, mask));
+	return (epoll_wait_for(epfd, events, max, timeout, mask, wait_ns));
 }

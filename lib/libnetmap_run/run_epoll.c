@@ -8,8 +8,13 @@
  * epoll(7) with descriptors of /dev/netmap.  netmap_run.h.
  *
  * Descriptors of /dev/netmap in one are kept here.  The kernel's does not have
- * them: it would report that a socket has no other end.
+ * them: it would report that a socket has no other end.  So a thread that waits
+ * does not see that another one has added a descriptor, or changed what it
+ * waits for.  It is woken by an eventfd(2) in the kernel's list, whose event no
+ * program gets, and waits anew.
  */
+
+#include <sys/eventfd.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +31,9 @@ struct run_entry {
 static struct run_entry *entries;	/* the table's lock */
 static size_t nentries;
 static atomic_size_t epoll_count;	/* the same; to look without it */
+static atomic_uint waiters;	/* and those that were cancelled */
+static int wake_fd = -1;	/* the table's lock */
+static atomic_bool waked;	/* there is one; its address is in the events */
 
 /* Return the entry, or NULL.  The table's lock, as all of these. */
 static struct run_entry *
@@ -102,6 +110,25 @@ epoll_change(int epfd, int op, int fd, const struct epoll_event *event)
 	}
 }
 
+/* Have a thread that waits begin anew.  The table's lock. */
+static void
+epoll_wake(int epfd)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT,
+	    .data.ptr = &waked };
+
+	if (wake_fd == -1) {
+		wake_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (wake_fd == -1)
+			return;
+		run_own_set(wake_fd, true);
+		atomic_store(&waked, true);
+	}
+	if (run_calls()->epoll_ctl(epfd, EPOLL_CTL_ADD, wake_fd, &ev) == -1)
+		(void)run_calls()->epoll_ctl(epfd, EPOLL_CTL_MOD, wake_fd,
+		    &ev);
+}
+
 int
 run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
@@ -111,8 +138,35 @@ run_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	r = epoll_check(epfd, op, fd, event);
 	if (r == 0)
 		r = epoll_change(epfd, op, fd, event);
+	if (r == 0 && op != EPOLL_CTL_DEL && atomic_load(&waiters) != 0)
+		epoll_wake(epfd);
 	run_unlock();
 	return (r);
+}
+
+void
+run_epoll_enter(void)
+{
+	atomic_fetch_add(&waiters, 1);
+}
+
+void
+run_epoll_leave(void)
+{
+	atomic_fetch_sub(&waiters, 1);
+}
+
+int
+run_epoll_own(struct epoll_event *events, int n)
+{
+	int i, left = 0;
+
+	if (n <= 0 || !atomic_load(&waked))
+		return (n);
+	for (i = 0; i < n; i++)
+		if (events[i].data.ptr != &waked)
+			events[left++] = events[i];
+	return (left);
 }
 
 bool
@@ -251,7 +305,8 @@ epoll_take_others(struct run_epoll *ew, struct epoll_event *events, int max)
 {
 	if (ew->ew_fds[ew->ew_n].revents == 0 || max == 0)
 		return (0);
-	return (run_calls()->epoll_wait(ew->ew_epfd, events, max, 0));
+	return (run_epoll_own(events, run_calls()->epoll_wait(ew->ew_epfd,
+	    events, max, 0)));
 }
 
 /* Take events: both kinds come first in turn, so that neither takes all. */

@@ -11,15 +11,20 @@
  */
 
 #include <sys/param.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -203,6 +208,80 @@ PID_TEST(threads, "A thread sends, while another one waits for frames of the "
 	pthread_join(thread, NULL);
 	ATF_REQUIRE_EQ(0, ioctl(b.fd, NIOCRXSYNC, NULL));
 	ATF_CHECK_EQ(0, nm_ring_space(b.rx));
+	port_close(&a);
+	port_close(&b);
+}
+
+static int
+ep(int epfd, int op, int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.fd = fd };
+
+	return (epoll_ctl(epfd, op, fd, &ev) == -1 ? errno : 0);
+}
+
+static atomic_int waiter;	/* a thread, or 0 */
+
+/* Wait for an event of an epoll(7) descriptor, and return its number. */
+static void *
+epoll_one(void *epfd)
+{
+	struct epoll_event ev[2];
+
+	atomic_store(&waiter, gettid());
+	ATF_CHECK_EQ(1, epoll_wait(*(int *)epfd, ev, 2, -1));
+	ATF_CHECK_EQ(EPOLLIN, ev[0].events);
+	return ((void *)(intptr_t)ev[0].data.fd);
+}
+
+/* Return whether that thread sleeps in a call. */
+static bool
+sleeps(long call)
+{
+	char path[64];
+	long now = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall",
+	    atomic_load(&waiter));
+	f = fopen(path, "r");
+	if (f != NULL) {
+		if (fscanf(f, "%ld", &now) != 1)
+			now = -1;
+		fclose(f);
+	}
+	return (now == call);
+}
+
+PID_TEST(epoll_added, "A thread that waits for an epoll(7) descriptor sees "
+    "what another one adds, or wants again")
+{
+	struct port a = port_open("vale0:a", NULL);
+	struct port b = port_open("vale0:b", NULL);
+	int epfd = epoll_create1(0), i;
+	pthread_t thread;
+	void *fd;
+
+	/* What a process does that has had another user is not shown to it. */
+	ATF_REQUIRE_EQ(0, prctl(PR_SET_DUMPABLE, 1));
+	port_send(&a, 60, 1);
+	wait_until(poll_one(b.fd, POLLIN, 0) == POLLIN, "no frame");
+	for (i = 0; i < 3; i++) {
+		/* Without another of /dev/netmap, with one, and once more. */
+		if (i == 1)
+			ATF_CHECK_EQ(0, ep(epfd, EPOLL_CTL_ADD, a.fd, EPOLLIN));
+		atomic_store(&waiter, 0);
+		thread = later(epoll_one, &epfd);
+		wait_until(i > 0 ? sleeps(SYS_ppoll) : sleeps(SYS_epoll_wait) ||
+		    sleeps(SYS_epoll_pwait), "no wait");
+		ATF_CHECK_EQ(0, ep(epfd, i == 2 ? EPOLL_CTL_MOD :
+		    EPOLL_CTL_ADD, b.fd, EPOLLIN | EPOLLONESHOT));
+		ATF_REQUIRE_EQ(0, pthread_join(thread, &fd));
+		ATF_CHECK_EQ(b.fd, (int)(intptr_t)fd);
+		if (i == 0)
+			ATF_CHECK_EQ(0, ep(epfd, EPOLL_CTL_DEL, b.fd, 0));
+	}
+	close(epfd);
 	port_close(&a);
 	port_close(&b);
 }

@@ -398,3 +398,105 @@ for f in ["index.html"] + glob.glob("*.svg"): t.parse(f)'
 	atf_check -o ignore grep 'class="n">73.5 <i>&#215;2.50</i>' index.html
 	atf_check find . -name "*.par" -o -name "*.dat"
 }
+
+test_case labels "No two labels of a picture overlap, and none leaves it, with all \
+results and with few" require.progs gnuplot
+labels_body()
+{
+	local svg
+
+	made_up
+	plant micro/vale/gg/1/csb 60 pkt 0
+	report
+	# A zero is a figure; no other label of that picture is.
+	atf_check -o inline:'1\n' grep -c '<text>0</text>' netmap.svg
+	# Each line of a group's name is there.
+	atf_check -o inline:'6\n' grep -c '<text>TAP</text>' fig4.svg
+	atf_check -o inline:'4\n' grep -c '<text>from host</text>' fig4.svg
+	for few in all some freebsd; do
+		[ $few != freebsd ] || {
+			made_up freebsd
+			report
+		}
+		for svg in *.svg; do
+			awk -f "$tests/svg_labels.awk" "$svg" > seen
+			[ -s seen ] && {
+				cat seen
+				atf_fail "$few: $svg"
+			}
+		done
+		# One point for each group is the narrowest.
+		grep '/base	\|/stock	\|/1/csb	\|	60	' results.tsv > some
+		mv some results.tsv
+		report
+	done
+	made_up
+	report
+	# The check finds what it looks for.
+	sed 's/translate([0-9.]*,/translate(500,/' fig4.svg > moved
+	awk -f "$tests/svg_labels.awk" moved | grep -q overlap ||
+	    atf_fail "finds none"
+}
+
+# browser: print the command of a Chromium that is installed, of Debian's packages
+# chromium and chromium-headless-shell.
+browser()
+{
+	command -v chromium || command -v chromium-headless-shell
+}
+
+# framed: print a page that shows index.html in frames of two widths, and in a third
+# one with something too wide, and has in its title what it measured there.
+framed()
+{
+	python3 - <<-'EOF'
+	from html import escape
+	page = open("index.html").read()
+	wide = page.replace("<h1>", '<p style="width: 2000px">wide</p><h1>')
+	print("<!DOCTYPE html><title>nothing</title>")
+	for name, width, text in (("large", 1200, page), ("small", 420, page),
+	    ("wide", 420, wide)):
+	    print('<iframe id="%s" width="%d" height="900" frameborder="0"'
+	        ' srcdoc="%s"></iframe>' % (name, width, escape(text)))
+	print("""<script>
+	function measured(frame) {
+		const d = frame.contentDocument;
+		d.querySelectorAll("details").forEach(e => e.open = true);
+		const all = d.documentElement.scrollWidth;
+		const wrong = [...d.images].filter(i => !i.naturalWidth ||
+		    i.width < 300 || i.width > frame.contentWindow.innerWidth);
+		return frame.id + " " + frame.contentWindow.innerWidth + ": " +
+		    (all <= frame.contentWindow.innerWidth ? "fits" : "too wide") +
+		    ", images " + d.images.length + ", wrong " + wrong.length +
+		    ", tables " + d.querySelectorAll("table").length;
+	}
+	window.addEventListener("load", () => { document.title = [
+	    ...document.querySelectorAll("iframe")].map(measured).join("; "); });
+	</script>""")
+	EOF
+}
+
+test_case browser "Chromium shows the page and each picture on screens of 1200 and of \
+420 pixels, and nothing is wider" require.progs "gnuplot python3"
+browser_body()
+{
+	local browser n
+
+	browser=$(browser) || atf_skip "neither chromium nor chromium-headless-shell"
+	page linux
+	framed > framed.html
+	HOME=$PWD "$browser" --headless --no-sandbox --disable-gpu \
+	    --hide-scrollbars --user-data-dir="$PWD/profile" \
+	    --window-size=1400,2000 --dump-dom "file://$PWD/framed.html" \
+	    > dom 2> err || {
+		cat err
+		atf_fail "$browser"
+	}
+	n=$(grep -c "<img" index.html)
+	sed -n 's/.*<title>\(.*\)<\/title>.*/\1/p' dom | head -n 1 | tr ';' '\n' |
+	    sed 's/^ //' > title
+	cat title
+	atf_check -o match:"^large 1200: fits, images $n, wrong 0, tables [1-9]" \
+	    -o match:"^small 420: fits, images $n, wrong 0, tables [1-9]" \
+	    -o match:"^wide 420: too wide, images $n, " cat title
+}

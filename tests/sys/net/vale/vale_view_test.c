@@ -349,17 +349,28 @@ changing(void)
 	leave();
 }
 
-TEST(changed, "A port whose header changes gets frames; the change waits until "
-    "no sender uses the old one")
+static void
+take_none(void *arg __unused, struct frame_source *frames __unused)
 {
-	open_all();
-	learn();
-	enter(d[2], changing);
-	ATF_REQUIRE_EQ(0, vale_set_header(d[0], VALE_HEADER_FRAME));
-	ATF_CHECK_EQ(1, yields);
-	t_expect(d[0], 60, 1, 2);
-	t_expect_none(d[2]);
-	close_all();
+}
+
+TEST(changed, "A port whose sink or header changes gets frames; the change waits "
+    "until no sender uses the old one")
+{
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		open_all();
+		learn();
+		enter(d[2], changing);
+		ATF_REQUIRE_EQ(0, i == 0 ?
+		    vale_set_header(d[0], VALE_HEADER_FRAME) :
+		    vale_set_sink(d[0], i == 1 ? take_none : NULL, NULL));
+		ATF_CHECK_EQ(1, yields);
+		t_expect(d[0], 60, 1, 2);
+		t_expect_none(d[2]);
+		close_all();
+	}
 }
 
 TEST(mirrors, "A switch has up to 512 mirrors")

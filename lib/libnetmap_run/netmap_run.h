@@ -115,8 +115,8 @@ const struct run_calls *run_calls(void);
 
 /* Syncs of a ring: run_port_sync(). */
 struct run_sync {
-	atomic_bool	 rs_wanted;	/* since the last one began */
-	atomic_bool	 rs_busy;	/* one is in progress */
+	atomic_bool	 rsy_wanted;	/* since the last one began */
+	atomic_bool	 rsy_busy;	/* one is in progress */
 };
 
 /* A port of this process.  run_port.c. */

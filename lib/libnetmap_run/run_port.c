@@ -378,14 +378,14 @@ run_port_sync(struct run_port *rp, unsigned int dir, unsigned int ring)
 
 	/* A kick is a point at which the thread would be cancelled. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	atomic_store(&rs->rs_wanted, true);
-	while (atomic_load(&rs->rs_wanted) &&
-	    !atomic_exchange(&rs->rs_busy, true)) {
+	atomic_store(&rs->rsy_wanted, true);
+	while (atomic_load(&rs->rsy_wanted) &&
+	    !atomic_exchange(&rs->rsy_busy, true)) {
 		/* What was published before it was wanted is seen. */
-		(void)atomic_exchange(&rs->rs_wanted, false);
+		(void)atomic_exchange(&rs->rsy_wanted, false);
 		r = dir == 0 ? vale_client_txsync(&rp->rp_client, ring) :
 		    vale_client_rxsync(&rp->rp_client, ring);
-		atomic_store(&rs->rs_busy, false);
+		atomic_store(&rs->rsy_busy, false);
 	}
 	pthread_setcancelstate(cancel, NULL);
 	return (r);

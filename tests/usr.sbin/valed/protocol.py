@@ -377,7 +377,7 @@ def mtu():
 
 
 def live():
-    """-v prints what was counted since the line before, and what was dropped."""
+    """-v prints what was counted and dropped since the line before."""
     with Valed(["vm1", "vm2"], {"vm1": ",mtu=100"}, ["-v"]) as v:
         def total(pattern):
             return sum(map(int, re.findall("^vm1 tx .*" + pattern,
@@ -874,5 +874,5 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         registers, announced, config_space, default_mac, writes, interrupts,
         traffic, one_copy, no_bus_master_rx, remap_under_load, live, mtu,
-        rate, moderation, csb, bus_master, dma, iommu, unshared, reset, reconnect, tenants, stopped,
-        serves)})
+        rate, moderation, csb, bus_master, dma, iommu, unshared, reset,
+        reconnect, tenants, stopped, serves)})

@@ -870,7 +870,7 @@ TEST(numbers, "The serving process, also with a control socket, makes these "
 		SYS_clock_nanosleep, SYS_nanosleep, SYS_getrandom,
 		SYS_restart_syscall, SYS_set_robust_list, SYS_rseq, SYS_exit,
 		SYS_exit_group,
-		/* They fail: files, and clone3(), in place of which is clone(). */
+		/* They fail: files, and clone3() for clone(). */
 		SYS_open, SYS_openat, SYS_readlink, SYS_readlinkat, SYS_stat,
 		SYS_lstat, SYS_newfstatat, SYS_access, SYS_faccessat, SYS_ioctl,
 		SYS_prlimit64, SYS_sysinfo, SYS_clone3,

@@ -212,41 +212,6 @@ HOST_TEST(checksum_zero, tx_up(64), "A UDP checksum of 0 is sent as ffff, a "
 	ATF_CHECK_EQ(0, be16dec(host_sent_frame(h, 1)->data + 40));
 }
 
-HOST_TEST(checksum_bad, tx_up(64), "Contexts that reach outside the frame are "
-    "counted")
-{
-	static const struct {
-		uint32_t	ip, tu;		/* css, cso << 8, cse << 16 */
-		unsigned int	bad;
-	} t[] = {
-		{ 14 | 24 << 8 | 33u << 16, 34 | 40 << 8, 0 },
-		{ 100 | 24 << 8, 34 | 40 << 8, 1 },
-		{ 14 | 99 << 8, 34 | 40 << 8, 1 },
-		{ 14 | 24 << 8 | 100u << 16, 34 | 40 << 8, 1 },
-		{ 14 | 24 << 8 | 13u << 16, 34 | 40 << 8, 1 },
-		{ 14 | 24 << 8 | 33u << 16, 200 | 40 << 8, 1 },
-		{ 14 | 24 << 8 | 33u << 16, 34 | 255 << 8, 1 },
-		{ 0xffffffff, 0xffffffff, 2 },
-	};
-	uint8_t frame[100];
-	unsigned int bad, i;
-	uint64_t gpa;
-
-	bad = 0;
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	gpa = tx_put(h, frame, sizeof(frame));
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		tx_desc(h, (uint64_t)t[i].tu << 32 | t[i].ip, TXD_CONTEXT, 0);
-		tx_desc(h, gpa, TXD_DATA | TXD_LAST | 100, 3 << 8);
-		tx_go(h);
-		bad += t[i].bad;
-		ATF_CHECK_EQ(i + 1, host_sent(h));
-		ATF_CHECK_EQ_MSG(bad, host_counter(h, E82545_C_TX_BAD_CTX),
-		    "case %u", i);
-	}
-	check_sent(h, i - 1, frame, sizeof(frame));
-}
-
 HOST_TEST(context_inside, tx_up(64), "A context descriptor in the middle of a "
     "frame")
 {

@@ -25,8 +25,6 @@
 #define	RFCTL		0x5008
 #define	RFCTL_EXTEN	0x8000
 #define	RFCTL_IPFRSP_DIS 0x4000
-#define	RXCSUM_PCSD	0x2000
-
 /* An adapter with extended descriptors. */
 static struct host *
 ext_up(uint32_t nrxd, uint32_t bufsize)
@@ -39,78 +37,6 @@ ext_up(uint32_t nrxd, uint32_t bufsize)
 	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
 	host_wr(h, E82545_IMS, 0xffffffff);
 	return (h);
-}
-
-/* Descriptor `n' as the adapter has written it. */
-static struct e82574_rxd
-ext_desc(struct host *h, uint32_t n)
-{
-	struct e82574_rxd d;
-
-	memcpy(&d, host_rxd(h, n), sizeof(d));
-	return (d);
-}
-
-static const void *
-ext_buf(struct host *h, uint32_t n)
-{
-	return (host_mem(h, h->rxbuf + n * h->rxbufsize, h->rxbufsize));
-}
-
-TEST(extended, "Length, status, checksum and tag have other places")
-{
-	const uint8_t payload[32] = { 1, 2, 3 };
-	struct packet p = { .payload = payload, .paylen = sizeof(payload) };
-	struct e82574_rxd d;
-	struct host *h;
-	uint8_t frame[200];
-	size_t len;
-
-	h = ext_up(64, 2048);
-	host_make_frame(frame, 100, host_mac, 1);
-	rx_receive(h, frame, 100);
-	d = ext_desc(h, 0);
-	ATF_CHECK_EQ(0, d.mrq);
-	ATF_CHECK_EQ(0, d.ip_id);
-	ATF_CHECK_EQ(packet_sum(frame, 100), d.csum);
-	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, d.status);
-	ATF_CHECK_EQ(100, d.length);
-	ATF_CHECK_EQ(0, d.vlan);
-	ATF_CHECK_EQ(0, memcmp(frame, ext_buf(h, 0), 100));
-
-	/* Good sums, and one that is not. */
-	len = packet_build(&p, frame);
-	memcpy(frame, host_mac, 6);
-	rx_receive(h, frame, len);
-	d = ext_desc(h, 1);
-	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_TCPCS | E82545_RXD_IPCS, d.status);
-	ATF_CHECK_EQ(len, d.length);
-	frame[packet_l4(&p) + 16] ^= 1;
-	rx_receive(h, frame, len);
-	d = ext_desc(h, 2);
-	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_TCPCS | E82545_RXD_IPCS |
-	    0x20000000, d.status);
-
-	/* A tag that is removed. */
-	p.vlan = true;
-	p.tag = 0x6123;
-	len = packet_build(&p, frame);
-	memcpy(frame, host_mac, 6);
-	host_set(h, E82545_CTRL, E82545_CTRL_VME);
-	rx_receive(h, frame, len);
-	d = ext_desc(h, 3);
-	ATF_CHECK_EQ(0x6123, d.vlan);
-	ATF_CHECK_EQ(E82545_RXD_VP, d.status & E82545_RXD_VP);
-	ATF_CHECK_EQ(len - 4, d.length);
-
-	/* With PCSD there is a hash in place of the checksum: none. */
-	host_set(h, E82545_RXCSUM, RXCSUM_PCSD);
-	rx_receive(h, frame, len);
-	d = ext_desc(h, 4);
-	ATF_CHECK_EQ(0, d.mrq | d.ip_id | d.csum);
-	ATF_CHECK_EQ(RXD_DONE, d.status & RXD_DONE);
-	ATF_CHECK_EQ(5, host_rd(h, E82545_RDH));
-	host_destroy(h);
 }
 
 TEST(store, "Each bit of a descriptor has its place; the first is not stored "

@@ -12,7 +12,6 @@
 #include <sys/param.h>
 #include <sys/endian.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_check.h"
@@ -355,41 +354,6 @@ HOST_TEST(cut, up(), "A message that ends before its header does is none")
 			    "%u: %zu", i, len);
 			(void)stamp(h, E82574_RXSTMPL);
 		}
-}
-
-HOST_TEST(saved, up(), "Stamps that were not read outlast a snapshot; a reset "
-    "clears them")
-{
-	uint8_t frame[128], *buf;
-	uint64_t received, sent;
-	size_t size;
-
-	host_wr(h, E82574_TSYNCTXCTL, ENABLE);
-	host_wr(h, E82574_TSYNCRXCTL, ENABLE | ALL << 1);
-	host_wr(h, E82574_SYSTIMH, 7);
-	send_stamped(h, TXD_STAMP);
-	host_advance(h, 4000);
-	make(frame, ETHER, 2, 0);
-	rx_receive(h, frame, sizeof(frame));
-	sent = h->dev->regs[E82574_TXSTMPL / 4];
-	received = h->dev->regs[E82574_RXSTMPL / 4];
-	ATF_CHECK(received != sent);
-	e82545_pause(h->dev);
-	size = e82545_snapshot_size(h->dev);
-	buf = malloc(size);
-	ATF_REQUIRE(buf != NULL);
-	ATF_REQUIRE_EQ(0, e82545_snapshot_save(h->dev, buf, size));
-	e82545_reset(h->dev);
-	ATF_CHECK_EQ(0, host_rd(h, E82574_TSYNCTXCTL));
-	ATF_CHECK_EQ(0, stamp(h, E82574_TXSTMPL));
-	ATF_REQUIRE_EQ(0, e82545_snapshot_restore(h->dev, buf, size));
-	free(buf);
-	ATF_CHECK_EQ(ENABLE | VALID, host_rd(h, E82574_TSYNCTXCTL));
-	ATF_CHECK_EQ(ENABLE | VALID | ALL << 1, host_rd(h,
-	    E82574_TSYNCRXCTL));
-	ATF_CHECK_EQ(0x44332211, host_rd(h, E82574_RXSATRL));
-	ATF_CHECK_EQ(7ULL << 32 | sent, stamp(h, E82574_TXSTMPL));
-	ATF_CHECK_EQ(7ULL << 32 | received, stamp(h, E82574_RXSTMPL));
 }
 
 TEST_PROGRAM

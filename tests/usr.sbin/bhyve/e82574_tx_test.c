@@ -101,42 +101,6 @@ check_seed(struct host *h, unsigned int n, size_t len, unsigned int seed)
 	check_sent(h, n, frame, len);
 }
 
-HOST_TEST(turns, two_up(1024), "A queue that is full does not keep the other "
-    "one waiting for more than a batch; frames of each stay in order")
-{
-	unsigned int i, seen[2] = { 0, 0 };
-	size_t len;
-
-	for (i = 0; i < 1000; i++)
-		frame0(h, 60, i, 0);
-	for (i = 0; i < 600; i++)
-		frame1(h, 61, i, 0);
-	host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL) & ~E82545_TCTL_EN);
-	host_tx_go(h);
-	go1(h);
-	host_wr(h, E82545_TCTL, host_rd(h, E82545_TCTL) | E82545_TCTL_EN);
-	/* A batch of each in turn, until one has no more. */
-	for (i = 1; i <= 4; i++) {
-		ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-		ATF_CHECK_EQ(i * E82545_TX_FRAMES, host_sent(h));
-		ATF_CHECK_EQ((i + 1) / 2 * E82545_TX_FRAMES,
-		    host_rd(h, E82545_TDH));
-		ATF_CHECK_EQ(i / 2 * E82545_TX_FRAMES, host_rd(h, TDH1));
-	}
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(600, host_rd(h, TDH1));
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(1000, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(1600, host_sent(h));
-	for (i = 0; i < 1600; i++) {
-		len = host_sent_frame(h, i)->len;
-		check_seed(h, i, len, seen[len - 60]++);
-	}
-	ATF_CHECK_EQ(1000, seen[0]);
-	ATF_CHECK_EQ(600, seen[1]);
-}
-
 HOST_TEST(tarc, two_up(64), "TARC enables each queue, and no other")
 {
 	unsigned int q;

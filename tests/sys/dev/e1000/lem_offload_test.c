@@ -106,46 +106,6 @@ check_sums(const uint8_t *p, size_t len, bool tcp)
 	    (tcp ? 6 : 17) + (len - 34))));
 }
 
-LEM_TEST(checksums, test_create(0, 2048, 1500), "IP, TCP and UDP checksums; a "
-    "context that does not change is sent once")
-{
-	const unsigned int tcp = LEM_TX_IPSUM | LEM_TX_TCPSUM;
-	const unsigned int udp = LEM_TX_IPSUM | LEM_TX_UDPSUM;
-	/* Descriptors: three fragments, and a context at each change. */
-	static const struct {
-		bool		tcp;
-		uint32_t	descs;
-	} step[] = {
-		{ true, 4 }, { true, 3 }, { true, 3 }, { false, 4 },
-		{ false, 3 }, { true, 4 }
-	};
-	uint8_t frame[1000];
-	unsigned int i;
-	uint32_t tail;
-
-	for (i = 0; i < 6; i++) {
-		make_ip(frame, 101 + i, step[i].tcp, i);
-		tail = t->g.lc.lc_tx_tail;
-		ATF_REQUIRE_EQ(0, send_ip(t, frame, 101 + i,
-		    step[i].tcp ? tcp : udp, 0, 0));
-		ATF_CHECK_EQ(step[i].descs, t->g.lc.lc_tx_tail - tail);
-		test_settle(t);
-		ATF_REQUIRE_EQ(i + 1, host_sent(t->h));
-		ATF_CHECK_EQ(101 + i, host_sent_frame(t->h, i)->len);
-		check_sums(host_sent_frame(t->h, i)->data, 101 + i,
-		    step[i].tcp);
-	}
-	/* A reset clears the context in the adapter and in the driver. */
-	lem_stop(&t->g.lc);
-	ATF_REQUIRE_EQ(0, lem_start(&t->g.lc, t->g.mac, 1500));
-	make_ip(frame, 101, true, 0);
-	ATF_REQUIRE_EQ(0, send_ip(t, frame, 101, tcp, 0, 0));
-	ATF_CHECK_EQ(4, t->g.lc.lc_tx_tail);
-	host_run(t->h);
-	check_sums(host_sent_frame(t->h, 6)->data, 101, true);
-	(void)lem_tx_clean(&t->g.lc);
-}
-
 LEM_TEST(tso, test_create(0, 2048, 1500), "TSO sends segments with correct "
     "checksums and VLAN tags")
 {

@@ -324,47 +324,6 @@ TEST(changing, "What the sender changes after it was read is not delivered")
 	end();
 }
 
-TEST(drops, "Frames that cannot be copied are dropped and counted")
-{
-	static uint8_t bytes[LONGEST];
-	struct vale_learn_ring *lr;
-	struct nm_bdg_fwd ft = { .ft_frags = 1, .ft_len = 60,
-	    .ft_flags = NS_INDIRECT };
-
-	begin();
-	add(0, 2048, 12);
-	add(1, 2048, 0);
-	rule(VALE_LEARN_VLAN, "p*=10");
-	lr = vale_learn_ring(&sw.sw_learn, 0, 0);
-	ft.ft_buf = __DECONST(char *, no_memory);
-	vale_learn_ruled(&sw, &ft, &rig[0].rg_na, lr, 48, 48);
-	ATF_CHECK_EQ(1, counted(VALE_LEARN_C_DROP_FAULT));
-	/* Runts; one is in two slots. */
-	memset(bytes, 0, 12);
-	(void)write_frame(bytes + 12, 1000, NONE);
-	send_bytes(bytes, 25, 25, 1, 0);
-	send_bytes(bytes, 60, 25, 35, 0);
-	ATF_CHECK_EQ(2, counted(VALE_LEARN_C_DROP_RUNT));
-	/* In a slot longer than a buffer; too long. */
-	send_bytes(bytes, 2049, 2049, 1, 0);
-	ATF_CHECK_EQ(1, counted(VALE_LEARN_C_DROP_OVERSIZE));
-	send_bytes(bytes, 12 + VALE_LEARN_FRAME_MAX + 1, 2048, 2048, 0);
-	ATF_CHECK_EQ(2, counted(VALE_LEARN_C_DROP_OVERSIZE));
-	/* A checksum outside of the frame. */
-	bytes[0] = 1;
-	bytes[6] = 100;
-	send_bytes(bytes, 100, 100, 1, 0);
-	ATF_CHECK_EQ(1, counted(VALE_LEARN_C_DROP_HEADER));
-	bytes[0] = 0;
-	rig[0].rg_na.up.virt_hdr_len = VALE_LEARN_VNET_MAX + 1;
-	send_bytes(bytes, 500, 500, 1, 0);
-	ATF_CHECK_EQ(2, counted(VALE_LEARN_C_DROP_HEADER));
-	ATF_CHECK_EQ(0, counted(VALE_LEARN_C_COPY));
-	ATF_CHECK_EQ(7, counted(VALE_LEARN_C_FRAME));
-	ATF_CHECK_EQ(0, receive(1, bytes));
-	end();
-}
-
 TEST(space, "A frame that finds no space is counted for each port that does "
     "not get it; over its share, only mirrors get it")
 {

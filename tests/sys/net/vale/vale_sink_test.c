@@ -13,8 +13,6 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,11 +23,7 @@
 #include "frame.h"
 #include "test.h"
 #include "vale_test.h"
-#include "wait_until.h"
 
-#define	NSENDERS	3
-#define	ROUND		500		/* frames of each in a round */
-#define	FRAMES		(40 * ROUND)
 #define	LEN		60
 
 /* A sink that takes up to `limit' frames a call. */
@@ -390,167 +384,6 @@ TEST(resident, "All pages of a frame are faulted in before the sink is called")
 	ATF_CHECK_EQ(4, slow.calls);
 	munmap(mem, 20 * page);
 	ports_close();
-}
-
-/*
- * Several senders at a time, a sink that takes a random number of frames, and a
- * receiver: every sender's frames arrive once and in order.
- */
-static struct {
-	pthread_mutex_t	mtx;
-	pthread_barrier_t barrier;
-	uint32_t	next[NSENDERS + 1];
-	uint32_t	rnd;
-	uint32_t	direct, ring;
-	bool		bad;
-} book = { .mtx = PTHREAD_MUTEX_INITIALIZER, .rnd = 1 };
-
-struct sender {
-	struct vale_desc *d;
-	unsigned int	 id;
-};
-
-/* book.mtx held. */
-static void
-enter(uint32_t src, uint32_t seq)
-{
-	if (src < 1 || src > NSENDERS || seq != book.next[src])
-		book.bad = true;
-	else
-		book.next[src]++;
-}
-
-static void
-take_booked(void *arg __unused, struct frame_source *frames)
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-	uint32_t seq, src;
-	unsigned int n;
-
-	pthread_mutex_lock(&book.mtx);
-	n = test_chance(&book.rnd, 1, 8) ? test_below(&book.rnd, 4) :
-	    UINT32_MAX;
-	while (n-- > 0 && frame_peek(frames, &frame)) {
-		memcpy(&src, (uint8_t *)iov[0].iov_base + 14, sizeof(src));
-		memcpy(&seq, (uint8_t *)iov[0].iov_base + 18, sizeof(seq));
-		enter(src, seq);
-		book.direct++;
-		frame_next(frames);
-	}
-	pthread_mutex_unlock(&book.mtx);
-}
-
-static void *
-receive_booked(void *arg)
-{
-	bool *stop = arg, last;
-	struct t_frame f;
-
-	do {
-		last = __atomic_load_n(stop, __ATOMIC_ACQUIRE);
-		ATF_REQUIRE_EQ(0, vale_rxsync(rx));
-		while (t_take(rx, &f)) {
-			pthread_mutex_lock(&book.mtx);
-			enter(f.tf_src, f.tf_seq);
-			book.ring++;
-			pthread_mutex_unlock(&book.mtx);
-		}
-		sched_yield();
-	} while (!last);
-	return (NULL);
-}
-
-/* How many of a sender's first `seq' frames are under way. */
-static uint32_t
-under_way(const struct sender *s, uint32_t seq)
-{
-	uint32_t n;
-
-	pthread_mutex_lock(&book.mtx);
-	n = book.bad ? 0 : seq - book.next[s->id];
-	pthread_mutex_unlock(&book.mtx);
-	return (n);
-}
-
-/* Wait for all senders, and until the receiver has released all slots. */
-static void
-empty_ring(void)
-{
-	uint64_t syncs;
-
-	pthread_barrier_wait(&book.barrier);
-	syncs = t_count(rx, VALE_C_RX_SYNC) + 2;
-	wait_until(t_count(rx, VALE_C_RX_SYNC) >= syncs, "%ju syncs, not %ju",
-	    (uintmax_t)t_count(rx, VALE_C_RX_SYNC), (uintmax_t)syncs);
-	pthread_barrier_wait(&book.barrier);
-}
-
-/* All frames under way fit into the ring. */
-static void *
-send_booked(void *arg)
-{
-	const struct sender *s = arg;
-	uint32_t n, seq = 0;
-
-	while (seq < FRAMES) {
-		if (seq % ROUND == 0) {
-			wait_until(under_way(s, seq) == 0, "%u frames",
-			    under_way(s, seq));
-			empty_ring();
-		}
-		n = seq % 50 + 1;
-		do {
-			t_queue(s->d, LEN, seq % 8 == 0 ? EVERYBODY : 0, s->id,
-			    seq);
-			seq++;
-		} while (--n > 0 && seq % ROUND != 0);
-		ATF_REQUIRE_EQ(0, vale_txsync(s->d));
-		wait_until(under_way(s, seq) <= 100, "%u frames",
-		    under_way(s, seq));
-	}
-	return (NULL);
-}
-
-TEST_WITH(order, "timeout", "600", "Frames of three senders, some to the sink "
-    "and some through the ring, arrive in order")
-{
-	struct sender sender[NSENDERS];
-	pthread_t receiver, thread[NSENDERS];
-	char name[] = "valet0:s0";
-	bool stop = false;
-	unsigned int i;
-
-	rx = t_open("valet0:rx", 64, 1024);
-	for (i = 0; i < NSENDERS; i++) {
-		name[sizeof(name) - 2] = '0' + i;
-		sender[i].d = t_open(name, 64, 64);
-		sender[i].id = i + 1;
-	}
-	t_send(rx, LEN, EVERYBODY, 0, 0);
-	ATF_REQUIRE_EQ(0, pthread_barrier_init(&book.barrier, NULL, NSENDERS));
-	ATF_REQUIRE_EQ(0, vale_set_sink(rx, take_booked, NULL));
-	ATF_REQUIRE_EQ(0, pthread_create(&receiver, NULL, receive_booked,
-	    &stop));
-	for (i = 0; i < NSENDERS; i++)
-		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL, send_booked,
-		    &sender[i]));
-	for (i = 0; i < NSENDERS; i++)
-		pthread_join(thread[i], NULL);
-	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
-	pthread_join(receiver, NULL);
-	ATF_CHECK(!book.bad);
-	for (i = 1; i <= NSENDERS; i++)
-		ATF_CHECK_EQ(FRAMES, book.next[i]);
-	ATF_CHECK(book.direct > 0);
-	ATF_CHECK(book.ring > 0);
-	T_COUNT(rx, RX_FRAME, NSENDERS * FRAMES);
-	T_COUNT(rx, RX_DIRECT, book.direct);
-	T_COUNT(rx, RX_COPY, book.ring);
-	T_COUNT(rx, RX_DROP_FULL, 0);
-	for (i = 0; i < NSENDERS; i++)
-		vale_close(sender[i].d);
-	vale_close(rx);
 }
 
 TEST_PROGRAM

@@ -229,44 +229,6 @@ TEST(anywhere, "A checksum anywhere in the headers is completed, whatever the "
 		}
 }
 
-/* 50 bytes of VXLAN (RFC 7348) before a frame with a partial checksum. */
-static void
-tunnel(unsigned int from, unsigned int to, uint32_t paylen, uint32_t *seed)
-{
-	static const char outer[] = "020000000002 020000000001 0800"
-	    "4500 0000 0000 4000 40 11 0000 c0000205 c0000209"
-	    "d431 12b5 0000 0000 08000000 00002a00";
-	static uint8_t frame[VN_BYTES];
-	static struct vn_sent s;
-	struct packet p = vn_packet(paylen, seed);
-	uint32_t n;
-
-	vn_make(&s, &p, 0, 3, 4);
-	n = from_hex(outer, frame);
-	ATF_REQUIRE_EQ(50, n);
-	memcpy(frame + n, s.data, s.len);
-	ports(from, to, VALE_C_TX_DROP_IP);
-	send_sum(from, NEEDS_CSUM, frame, n + s.len, n + packet_l4(&p),
-	    p.udp ? 6 : 16, 1000);
-	memcpy(frame + n, s.done, s.len);
-	expect_plain(to, frame, n + s.len);
-	vale_close(t_port[0]);
-	vale_close(t_port[1]);
-}
-
-TEST(tunnel, "TCP's and UDP's checksums in a tunnel arrive complete")
-{
-	unsigned int a, b, i;
-	uint32_t seed = 5;
-
-	packet_fill(vn_payload, sizeof(vn_payload), 10);
-	for (a = 1; a < VN_NKINDS; a++)
-		for (b = 0; b < VN_NKINDS; b++)
-			for (i = 0; i < 20; i++)
-				tunnel(vn_kinds[a], vn_kinds[b], i * 100 + 1,
-				    &seed);
-}
-
 TEST(late, "TCP's and UDP's own checksums stay partial; none beside them does")
 {
 	static const struct {

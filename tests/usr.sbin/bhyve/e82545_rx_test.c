@@ -15,6 +15,7 @@
 
 #include "e82545_check.h"
 #include "e82545_impl.h"
+#include "wait_until.h"
 
 TEST(sizes, "Every buffer size: frames that fit exactly, and over several "
     "descriptors")
@@ -421,6 +422,146 @@ HOST_TEST(bad_middle, rx_up(8, 256), "A buffer outside guest memory loses its "
 	ATF_CHECK_EQ(0, memcmp(frame, host_mem(h, h->rxbuf, 256), 256));
 	ATF_CHECK_EQ(0, memcmp(frame + 512, host_mem(h, h->rxbuf + 512, 188),
 	    188));
+}
+
+/*
+ * A ring without descriptors: frames wait until some are posted.
+ */
+
+HOST_TEST(race, rx_up(8, 256), "Descriptors added while the ring runs empty "
+    "are seen")
+{
+	uint8_t buf[256], frame[64];
+	unsigned int in, out;
+	ssize_t len;
+
+	host_start_threads(h);
+	in = out = 0;
+	while (out < 20000) {
+		/* Always more waiting than fit. */
+		while (in < 20000 && in - out < 40) {
+			host_make_frame(frame, sizeof(frame), host_mac, in);
+			be32enc(frame + 14, in++);
+			host_inject(h, frame, sizeof(frame), 1);
+		}
+		/* After a lost wakeup no frame comes. */
+		wait_until((len = host_rx_take(h, buf, sizeof(buf),
+		    NULL)) != -1, "%u of %u frames received", out, in);
+		ATF_REQUIRE_EQ(64, len);
+		ATF_REQUIRE_EQ(out, be32dec(buf + 14));
+		out++;
+		host_rx_post(h);
+	}
+	host_stop_threads(h);
+	ATF_CHECK(host_counter(h, E82545_C_RX_STALL) > 0);
+	ATF_CHECK_EQ(20000, host_counter(h, E82545_C_RX_FRAME));
+}
+
+HOST_TEST(bad_head, rx_up(8, 256), "RDH outside the ring ends no stall, a "
+    "valid one does")
+{
+	uint8_t frame[60];
+	unsigned int i;
+
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	for (i = 0; i < 8; i++)
+		rx_receive(h, frame, sizeof(frame));
+	ATF_CHECK_EQ(1, host_rx_pending(h));
+	h->nready = 0;
+	host_wr(h, E82545_RDH, 8);
+	host_wr(h, E82545_RDH, 9);
+	host_wr(h, E82545_RDH, 0xffff);
+	ATF_CHECK_EQ(0, h->nready);
+	host_wr(h, E82545_RDH, 0);
+	ATF_CHECK_EQ(1, h->nready);
+}
+
+/*
+ * VLAN tags are stripped, checksums verified.
+ */
+
+HOST_TEST(checksum, rx_up(64, 256), "IPCS, TCPCS, IPE, TCPE of valid and "
+    "corrupted packets")
+{
+	struct e82545_rxd last;
+	uint8_t frame[PACKET_HDR_MAX + 600], payload[600], want;
+	struct packet p;
+	unsigned int i, spoil;
+	size_t len;
+
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	for (i = 0; i < sizeof(payload); i++)
+		payload[i] = i * 11;
+	for (i = 0; i < 24 * 3; i++) {
+		spoil = i / 24;
+		memset(&p, 0, sizeof(p));
+		p.v6 = i & 1;
+		p.udp = i & 2;
+		p.vlan = i & 4;
+		p.payload = payload;
+		p.paylen = i % 24 < 8 ? 0 : i % 24 < 16 ? 1 : 600;
+		len = packet_build(&p, frame);
+		want = 0;
+		if (spoil == 1) {
+			frame[packet_l4(&p) + 1] ^= 1;
+			want = E82545_RXD_ERR_TCPE;
+		} else if (spoil == 2 && !p.v6) {
+			frame[packet_l3(&p) + 1] ^= 4;
+			want = E82545_RXD_ERR_IPE;
+		}
+		host_inject(h, frame, len, 1 + i % 7);
+		host_run(h);
+		if (len < 60) {
+			memset(frame + len, 0, 60 - len);
+			len = 60;
+		}
+		last = check_taken(h, frame, len);
+		ATF_CHECK_EQ_MSG(RXD_DONE | E82545_RXD_TCPCS |
+		    (p.v6 ? 0 : E82545_RXD_IPCS), last.status, "case %u", i);
+		ATF_CHECK_EQ_MSG(want, last.errors, "case %u", i);
+		ATF_CHECK_EQ(packet_sum(frame, len), last.csum);
+		host_rx_post(h);
+	}
+	/* Another protocol, however much it looks like IPv6. */
+	p = (struct packet){ .v6 = true, .payload = payload, .paylen = 600 };
+	len = packet_build(&p, frame);
+	be16enc(frame + 12, 0x88b5);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
+	be16enc(frame + 12, 0x86dd);
+	/* All off: IXSM is set. */
+	host_wr(h, E82545_RXCSUM, 0);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_IXSM, last.status);
+	/* PCSS. */
+	host_wr(h, E82545_RXCSUM, 14);
+	rx_receive(h, frame, len);
+	last = check_taken(h, frame, len);
+	ATF_CHECK_EQ(packet_sum(frame + 14, len - 14), last.csum);
+}
+
+HOST_TEST(strip_checksum, rx_up(64, 2048), "The sums of a frame are verified "
+    "with its tag, and it has none in the ring")
+{
+	struct e82545_rxd last;
+	uint8_t frame[PACKET_HDR_MAX + 100], payload[100];
+	struct packet p = { .vlan = true, .tag = 5, .payload = payload,
+	    .paylen = sizeof(payload) };
+	size_t len;
+
+	packet_fill(payload, sizeof(payload), 1);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	len = packet_build(&p, frame);
+	rx_receive(h, frame, len);
+	memmove(frame + 12, frame + 16, len - 16);
+	last = check_taken(h, frame, len - 4);
+	ATF_CHECK_EQ(RXD_DONE | E82545_RXD_VP | E82545_RXD_IPCS |
+	    E82545_RXD_TCPCS, last.status);
+	ATF_CHECK_EQ(0, last.errors);
+	ATF_CHECK_EQ(packet_sum(frame, len - 4), last.csum);
 }
 
 TEST_PROGRAM

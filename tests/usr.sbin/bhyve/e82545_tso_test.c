@@ -70,51 +70,6 @@ queue(struct host *h, const struct packet *p, size_t mss, size_t first,
 	    0));
 }
 
-HOST_TEST(tso, tx_up(4096), "TCP and UDP over IPv4 and IPv6, in all fragments, "
-    "compared with built segments")
-{
-	static const size_t msses[] = { 1, 7, 536, 1448, 1460, 8960, 16000 };
-	static const size_t paylens[] = { 0, 1, 100, 1460, 1461, 2920, 9001 };
-	struct packet p;
-	uint32_t brk, n, seed = 12;
-	size_t hdrlen, first, mss;
-	unsigned int i, count;
-
-	packet_fill(bulk, sizeof(bulk), 4);
-	brk = h->brk;
-	count = 0;
-	for (i = 0; i < 8 * 7 * 7; i++) {
-		h->brk = brk;
-		memset(&p, 0, sizeof(p));
-		p.v6 = i & 1;
-		p.udp = i & 2;
-		p.vlan = i & 4;
-		mss = msses[i / 8 % 7];
-		p.payload = bulk;
-		p.paylen = paylens[i / 56];
-		if (p.paylen / mss > 2000)
-			continue;
-		p.ipopts = i % 11;
-		p.tcpopts = i % 7;
-		p.id = 0xfffe;
-		p.seq = 0xfffffff0;
-		p.flags = PACKET_ACK | PACKET_PSH | PACKET_FIN;
-		hdrlen = packet_hdrlen(&p);
-		first = i % 3 == 0 ? hdrlen :
-		    1 + test_random(&seed) % (hdrlen + p.paylen);
-		n = queue(h, &p, mss, first, 100 + test_random(&seed) % 4000);
-		tx_go(h);
-		ATF_CHECK(host_tx_done(h, n));
-		check_tso(h, &p, mss);
-		host_sent_clear(h);
-		count++;
-		ATF_CHECK_EQ(count, host_counter(h, E82545_C_TX_TSO));
-	}
-	ATF_CHECK_EQ(count, host_rd(h, E82545_TSCTC));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_TSCTFC));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_TX_BAD_CTX));
-}
-
 HOST_TEST(vlan_single, tx_up(64), "A packet that is one segment gets its tag")
 {
 	struct packet p = { .payload = bulk };

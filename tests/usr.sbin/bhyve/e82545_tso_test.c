@@ -230,6 +230,43 @@ HOST_TEST(single, tx_up(64), "A packet of one segment gets the IP header's "
 	check_sent(h, 1, frame, 134);
 }
 
+HOST_TEST(vlan_lengths, tx_up(64), "The largest segment is as long with a tag "
+    "as without")
+{
+	static const struct {
+		size_t	mss;
+		bool	tagged, ok;
+	} t[] = {
+		{ E82545_FRAME_MAX - 54, false, true },
+		{ E82545_FRAME_MAX - 58, true, true },
+		{ E82545_FRAME_MAX - 57, true, false },
+		{ E82545_FRAME_MAX - 54, true, false },
+	};
+	struct packet p = { .payload = bulk, .paylen = 40000 };
+	unsigned int i;
+	uint64_t gpa;
+	size_t len;
+
+	packet_fill(bulk, sizeof(bulk), 6);
+	host_set(h, E82545_CTRL, E82545_CTRL_VME);
+	len = packet_build_tso(&p, big);
+	gpa = tx_put(h, big, len);
+	for (i = 0; i < nitems(t); i++) {
+		tx_context(h, &p, t[i].mss, 0);
+		tx_desc(h, gpa, TXD_DATA | E82545_TXD_TSE | TXD_LAST | len |
+		    (t[i].tagged ? E82545_TXD_VLE : 0),
+		    tx_popts(&p) << 8 | 0x6abcu << 16);
+		tx_go(h);
+		ATF_CHECK_EQ_MSG(t[i].ok ? 3 : 0, host_sent(h), "row %u", i);
+		ATF_CHECK_EQ_MSG(i < 2 ? 0 : i - 1,
+		    host_counter(h, E82545_C_TX_BAD_LEN), "row %u", i);
+		if (t[i].ok)
+			ATF_CHECK_EQ(54 + t[i].mss + (t[i].tagged ? 4 : 0),
+			    host_sent_frame(h, 0)->len);
+		host_sent_clear(h);
+	}
+}
+
 HOST_TEST(largest, tx_up(64), "The longest header, the largest segment, a "
     "megabyte")
 {

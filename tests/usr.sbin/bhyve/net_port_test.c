@@ -177,6 +177,46 @@ static struct net_backend header_backend = {
 };
 DATA_SET(net_backend_set, header_backend);
 
+TEST(recv_one, "Over any backend a frame is received once, no matter how often "
+    "it is looked at; errors are no frame")
+{
+	struct iovec iov[4];
+	struct frame_port *port;
+	net_backend_t *be;
+
+	be = backend_open("one0", backend_ignore, NULL);
+	port = backend_port(be);
+	frame_port_sync(port);
+	ATF_CHECK_EQ(0, port_peek(port, iov, 4));
+	one.next = -1;
+	ATF_CHECK_EQ(0, port_peek(port, iov, 4));
+	ATF_CHECK_EQ(2, one.recvs);
+
+	one.next = 100;
+	one.fill = 'a';
+	ATF_CHECK_EQ(1, port_peek(port, iov, 4));
+	one.fill = 'b';
+	ATF_CHECK_EQ(1, port_peek(port, iov, 4));
+	frame_port_sync(port);
+	ATF_CHECK_EQ(1, port_peek(port, iov, 4));
+	ATF_CHECK_EQ(3, one.recvs);
+	ATF_CHECK_EQ(100, iov[0].iov_len);
+	ATF_CHECK_EQ('a', *(char *)iov[0].iov_base);
+	frame_next(port->fp_source);
+	ATF_CHECK_EQ_MSG('a', *(char *)iov[0].iov_base, "gone before a peek");
+
+	one.next = 65535;
+	ATF_CHECK_EQ(1, port_peek(port, iov, 4));
+	ATF_CHECK_EQ(65535, iov[0].iov_len);
+	ATF_CHECK_EQ('b', ((char *)iov[0].iov_base)[65534]);
+	frame_next(port->fp_source);
+	one.next = 0;
+	ATF_CHECK_EQ(0, port_peek(port, iov, 4));
+	frame_next(port->fp_source);
+	net_port_destroy(port);
+	netbe_cleanup(be);
+}
+
 /* A packet of TCP, or UDP, over IPv4 without addresses. */
 static struct frame
 make_packet(struct iovec *iov, uint8_t *data, bool udp, size_t paylen,

@@ -125,6 +125,48 @@ TEST(rx_lengths, "Which descriptors make a frame, and what the others count as")
 	test_destroy(test);
 }
 
+TEST(rx_flags, "The checksums and the tag of a descriptor, as flags of a frame")
+{
+#define	SOP_EOP	(LEM_RX_SOP | LEM_RX_EOP)
+#define	ST(s)	E82545_REST_STATUS(E82545_RXD_##s)
+	static const struct {
+		uint64_t	rest;
+		uint32_t	flags;
+	} t[] = {
+		{ 0, SOP_EOP },
+		{ ST(IPCS), SOP_EOP | LEM_RX_IPSUM },
+		{ ST(TCPCS), SOP_EOP | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS), SOP_EOP | LEM_RX_IPSUM | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS) | ST(IXSM), SOP_EOP },
+		{ ST(IPCS) | ST(TCPCS) | ERR(IPE), SOP_EOP | LEM_RX_L4SUM },
+		{ ST(IPCS) | ST(TCPCS) | ERR(TCPE), SOP_EOP | LEM_RX_IPSUM },
+		{ ST(VP), SOP_EOP | LEM_RX_VLAN },
+	};
+	struct lem_test *test = fake_create(true);
+	struct lem_core *lc = &test->g.lc;
+	unsigned int i;
+
+	lc->lc_mode = LEM_MODE_POLL;
+	lc->lc_os.frame = count_frame;
+	ATF_REQUIRE_EQ(0, lem_start(lc, fake_mac, 1500));
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_rxd[lc->lc_rx_next].rest = LAST | t[i].rest | 60;
+		ATF_CHECK_EQ(1, lem_rx(lc, 64));
+		ATF_CHECK_EQ_MSG(t[i].flags, frame_flags, "row %u: %#x", i,
+		    frame_flags);
+	}
+	/* As the second buffer of a frame. */
+	for (i = 0; i < nitems(t); i++) {
+		lc->lc_rxd[lc->lc_rx_next].rest = DD | 2048;
+		lc->lc_rxd[(lc->lc_rx_next + 1) % TEST_RING].rest =
+		    LAST | t[i].rest | 60;
+		ATF_CHECK_EQ(1, lem_rx(lc, 64));
+		ATF_CHECK_EQ_MSG(t[i].flags & ~LEM_RX_SOP, frame_flags,
+		    "row %u: %#x", i, frame_flags);
+	}
+	test_destroy(test);
+}
+
 LEM_TEST(rx_refill, fake_create(false), "Buffers are posted again for each "
     "quarter of the ring, within a call")
 {

@@ -258,26 +258,6 @@ TEST(transmit, "What is published is sent; a user that sleeps is woken once; "
 	teardown(&f);
 }
 
-TEST(receive, "What is received is shown; a user that sleeps is woken once")
-{
-	struct vale_desc *b;
-	struct fixture f;
-	uint32_t i;
-
-	setup(&f, 1, 0);
-	b = t_open("valet0:b", 8, 8);
-	for (i = 0; i < RX_SLOTS - 1; i++) {
-		f.csb->rx_atok.appl_need_kick = i == 1;
-		t_send(b, 60, EVERYBODY, 1, i);
-		ATF_CHECK_EQ(i + 1, f.csb->rx_ktoa.hwtail);
-		ATF_CHECK_EQ(i >= 1, f.wakes[false]);
-		ATF_CHECK_EQ(0, f.csb->rx_atok.appl_need_kick);
-	}
-	ATF_CHECK_EQ(0, f.wakes[true]);
-	vale_close(b);
-	teardown(&f);
-}
-
 TEST(header, "Each frame of another process may have a header; there is no "
     "other way to say what is known of it")
 {

@@ -184,6 +184,21 @@ HOST_TEST(csb, guest_up(64, 16, 2048, 1), "Interrupts, buffers and kicks "
 static bool in_call;			/* atomic */
 
 static void
+stop_in_call(struct host *h)
+{
+	if (!__atomic_exchange_n(&in_call, true, __ATOMIC_SEQ_CST))
+		wait_until(lock_has_waiter(&h->dev->rx_mtx),
+		    "no thread waits for the call");
+}
+
+static void *
+direct_thread(void *arg)
+{
+	direct(arg);
+	return (NULL);
+}
+
+static void
 reset_by_ctrl(struct host *h)
 {
 	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
@@ -193,6 +208,57 @@ static void
 reset_by_pci(struct host *h)
 {
 	e82545_reset(h->dev);
+}
+
+static void
+pause_model(struct host *h)
+{
+	e82545_pause(h->dev);
+}
+
+static void
+receive_off(struct host *h)
+{
+	host_wr(h, E82545_RCTL, 0);
+}
+
+static void
+move_ring(struct host *h)
+{
+	host_wr(h, E82545_RDBAL, 0);
+}
+
+static void
+refuse(struct host *h)
+{
+	e82545_bus_master(h->dev, false);
+}
+
+TEST(wait_for_call, "Reset, pause, and writes that stop or move the ring wait "
+    "for a call in progress")
+{
+	static void (*const how[])(struct host *) = {
+		reset_by_ctrl, reset_by_pci, pause_model, receive_off,
+		move_ring, refuse
+	};
+	struct host *h;
+	pthread_t thread;
+	unsigned int i;
+
+	for (i = 0; i < nitems(how); i++) {
+		h = rx_up(64, 2048);
+		offer(h, 0, 3);
+		in_call = false;
+		h->rx_hook = stop_in_call;
+		ATF_REQUIRE_EQ(0, pthread_create(&thread, NULL, direct_thread,
+		    h));
+		wait_until(__atomic_load_n(&in_call, __ATOMIC_SEQ_CST),
+		    "no call: %u", i);
+		how[i](h);
+		ATF_CHECK_MSG(host_rx_done(h, 2), "%u", i);
+		pthread_join(thread, NULL);
+		host_destroy(h);
+	}
 }
 
 /* A source of one frame. */

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +213,57 @@ TEST(accounted, "Each frame of four senders is received intact and in order by "
 		received += station[i].received;
 	}
 	ATF_CHECK_EQ(copies, received + full);
+	stations_close();
+}
+
+/* Send frames to station 0 that all fit in its ring, in batches of 1 to 32. */
+static void *
+send_numbered(void *arg)
+{
+	struct station *st = arg;
+	uint32_t n, seq = 0;
+
+	while (seq < st->nframes) {
+		for (n = rnd(st) % 32 + 1; n > 0 && seq < st->nframes; n--) {
+			t_queue(st->d, 60 + seq % 300, seq % 8 == 0 ?
+			    EVERYBODY : 0, st->id, seq);
+			seq++;
+		}
+		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+	}
+	return (NULL);
+}
+
+TEST(no_loss, "Three senders fill one ring at once: no frame is lost, "
+    "duplicated or out of order")
+{
+	pthread_t tx[NSTATIONS];
+	uint32_t n = 16380 / (NSTATIONS - 1), round;
+	unsigned int i;
+
+	stations_open(16384);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	for (round = 0; round < 3; round++) {
+		for (i = 1; i < NSTATIONS; i++) {
+			station[i].nframes = n;
+			start(&tx[i], send_numbered, &station[i]);
+		}
+		for (i = 1; i < NSTATIONS; i++)
+			finish(tx[i]);
+		memset(station[0].next, 0, sizeof(station[0].next));
+		ATF_REQUIRE_EQ(0, vale_rxsync(station[0].d));
+		ATF_CHECK_EQ((NSTATIONS - 1) * n,
+		    nm_ring_space(station[0].d->rxring));
+		take_all(&station[0]);
+		ATF_CHECK_EQ((round + 1) * (NSTATIONS - 1) * n,
+		    station[0].received);
+		for (i = 1; i < NSTATIONS; i++) {
+			ATF_CHECK_EQ(n, station[0].next[i]);
+			t_drain(station[i].d);
+		}
+		t_expect_none(station[0].d);
+	}
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
 	stations_close();
 }
 
@@ -424,6 +476,60 @@ wait_for_page(bool early)
 	stations_close();
 }
 
+/*
+ * Send one or a few frames at a time, never more than fit, to a receiver that
+ * sleeps most of the time.
+ */
+static void *
+send_slowly(void *arg)
+{
+	struct station *st = arg;
+	uint32_t n, seq = 0;
+
+	while (seq < st->nframes) {
+		for (n = rnd(st) % 4 == 0 ? rnd(st) % 16 + 1 : 1;
+		    n > 0 && seq < st->nframes; n--)
+			t_queue(st->d, 60, 0, st->id, seq++);
+		ATF_REQUIRE_EQ(0, vale_txsync(st->d));
+		wait_until(seq - __atomic_load_n(&station[0].next[st->id],
+		    __ATOMIC_RELAXED) <= 100 || stopped(st),
+		    "%u of %u frames received",
+		    __atomic_load_n(&station[0].next[st->id],
+		    __ATOMIC_RELAXED), seq);
+		for (n = rnd(st) % 64; n > 40; n--)
+			sched_yield();
+	}
+	return (NULL);
+}
+
+/*
+ * Wait, sync, and take all frames, or only some; sync only after a wakeup.
+ */
+static void *
+receive_asleep(void *arg)
+{
+	struct station *st = arg;
+	struct t_frame f;
+	uint32_t n;
+
+	while (st->received < st->nframes) {
+		wait_readable(st->d->fd, "asleep with %u of %u frames",
+		    st->received, st->nframes);
+		ATF_REQUIRE_EQ(0, vale_rxsync(st->d));
+		for (n = rnd(st) % 8 == 0 ? rnd(st) % 4 : UINT32_MAX;
+		    n > 0 && t_take(st->d, &f); n--) {
+			if (f.tf_seq != st->next[f.tf_src])
+				st->bad_order = true;
+			__atomic_store_n(&st->next[f.tf_src], f.tf_seq + 1,
+			    __ATOMIC_RELAXED);
+			st->received++;
+		}
+		if (rnd(st) % 16 == 0)
+			sched_yield();
+	}
+	return (NULL);
+}
+
 TEST(slow_source, "While a sender waits for a page of its frames, others send "
     "and receive")
 {
@@ -434,6 +540,123 @@ TEST(slow_copy, "A sender whose page goes away later does not delay other "
     "senders, and its frames keep their place")
 {
 	wait_for_page(false);
+}
+
+TEST_WITH(wakeups, "timeout", "600", "A receiver that syncs only after a "
+    "wakeup, and at times leaves frames, gets all frames of three senders")
+{
+	pthread_t rx, tx[NSTATIONS];
+	uint32_t n = 30000;
+	unsigned int i;
+
+	/* Slots for the frames under way, and for as many not released yet. */
+	stations_open(2048);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	station[0].nframes = (NSTATIONS - 1) * n;
+	start(&rx, receive_asleep, &station[0]);
+	for (i = 1; i < NSTATIONS; i++) {
+		station[i].nframes = n;
+		start(&tx[i], send_slowly, &station[i]);
+	}
+	finish(rx);
+	for (i = 1; i < NSTATIONS; i++) {
+		stop(&station[i]);
+		finish(tx[i]);
+	}
+	ATF_CHECK(!station[0].bad_order);
+	ATF_CHECK_EQ(station[0].nframes, station[0].received);
+	T_COUNT(station[0].d, RX_FRAME, station[0].nframes);
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
+	/* There was a frame after each wakeup. */
+	ATF_CHECK(t_count(station[0].d, VALE_C_RX_WAKE) <=
+	    t_count(station[0].d, VALE_C_RX_BATCH));
+	t_expect_none(station[0].d);
+	t_expect_none(station[0].d);
+	ATF_CHECK(!t_readable(station[0].d));
+	stations_close();
+}
+
+/*
+ * Open ports, and monitors of the stations; send a frame from each port, change
+ * settings that the stations' frames do not depend on, and close them.
+ */
+static void *
+come_and_go(void *arg)
+{
+	const struct vale_params small = { .tx_slots = 16, .rx_slots = 16 };
+	const struct vale_params monitor = { .rx_slots = 512,
+	    .monitor = VALE_MIRROR_BOTH };
+	struct station *st = arg;
+	struct vale_desc *d[3], *m;
+	char name[VALE_NAME_SIZE];
+	unsigned int i, round;
+
+	for (round = 0; round < st->nframes; round++) {
+		snprintf(name, sizeof(name), "valet0:s%u", round % NSTATIONS);
+		m = vale_open(name, &monitor);
+		ATF_REQUIRE(m != NULL);
+		ATF_REQUIRE_EQ(0, setting_to(name, "weight", "%u", 1 + round %
+		    9));
+		ATF_REQUIRE_EQ(0, setting_to("valet0", "batch", "%u", 1 +
+		    round));
+		for (i = 0; i < 3; i++) {
+			snprintf(name, sizeof(name), "valet0:new%u", i);
+			d[i] = vale_open(name, &small);
+			ATF_REQUIRE(d[i] != NULL);
+			t_send(d[i], 60, round % 2 == 0 ? 12345 : 0,
+			    NSTATIONS, round * 3 + i);
+		}
+		ATF_REQUIRE_EQ(0, vale_set(name, "private", round % 2 == 0 ?
+		    "on" : "off"));
+		ATF_REQUIRE_EQ(0, setting_mirror(name, "valet0:s1", round % 4));
+		/* Its frames are whole: t_drain() checks them. */
+		t_drain(m);
+		vale_close(m);
+		for (i = 0; i < 3; i++)
+			vale_close(d[(i + round) % 3]);
+	}
+	return (NULL);
+}
+
+TEST_WITH(churn, "timeout", "600", "While ports are opened and closed, others "
+    "lose no frame")
+{
+	pthread_t churn, rx, tx[NSTATIONS];
+	uint32_t n = 6000;
+	unsigned int i, j;
+
+	stations_open(16384);
+	t_send(station[0].d, 60, EVERYBODY, 0, 0);
+	/* come_and_go() uses stations of its own. */
+	station[0].nframes = 300;
+	start(&churn, come_and_go, &station[0]);
+	start(&rx, receive, &station[0]);
+	for (i = 1; i < NSTATIONS; i++) {
+		station[i].nframes = n;
+		start(&tx[i], send_slowly, &station[i]);
+	}
+	for (i = 1; i < NSTATIONS; i++)
+		finish(tx[i]);
+	finish(churn);
+	stop(&station[0]);
+	finish(rx);
+	for (i = 1; i < NSTATIONS; i++) {
+		ATF_CHECK_EQ(n, station[0].next[i]);
+		T_COUNT(station[i].d, TX_FRAME, n);
+	}
+	T_COUNT(station[0].d, RX_FRAME, station[0].received);
+	T_COUNT(station[0].d, RX_DROP_FULL, 0);
+	/* Those of the three senders, and three of each round. */
+	ATF_CHECK_EQ((NSTATIONS - 1) * n + 3 * 300, station[0].received);
+	ATF_CHECK_EQ(3 * 300, station[0].next[NSTATIONS]);
+	/* No closed port is still learned. */
+	for (i = 0; i < NSTATIONS; i++)
+		t_drain(station[i].d);
+	for (j = 1; j < NSTATIONS; j++) {
+		t_send(station[j].d, 60, NSTATIONS, j, n);
+		t_expect(station[0].d, 60, j, n);
+	}
+	stations_close();
 }
 
 TEST_PROGRAM

@@ -79,9 +79,45 @@ def announced():
         assert seen[",csb=compat"] == off
 
 
+# Offsets in configuration space, the contents there, and bits that a client can
+# write.  All others are 0, and read-only.
+CONFIG_CSB = {0x40: (0x000c0009, 0), 0x44: (0x42534350, 0), 0x48: (1, 0)}
+CONFIG_WORDS = {
+    "e1000": {
+        0x00: (0x100f8086, 0), 0x04: (0x02300000, 0x0557),
+        0x08: (0x02000003, 0), 0x0c: (0, 0xffff),
+        0x10: (0, 0xfffe0000), 0x18: (1, 0xfffffff8),       # BARs
+        0x2c: (0x10088086, 0), 0x34: (0xdc, 0), 0x3c: (0x00ff0100, 0xff),
+        0xdc: (0x0002f001, 0), 0xe0: (8, 3),                # power management
+        0xf0: (0x00804005, 0x00010000), 0xf4: (0, 0xfffffffc),      # MSI
+        0xf8: (0, 0xffffffff), 0xfc: (0, 0xffff), **CONFIG_CSB},
+    "e1000e": {
+        0x00: (0x10d38086, 0), 0x04: (0x00100000, 0x0547),
+        0x08: (0x02000000, 0), 0x0c: (0, 0xff),
+        0x10: (0, 0xfffe0000), 0x14: (0, 0xfffe0000),       # BARs
+        0x18: (1, 0xffffffe0), 0x1c: (0, 0xffffc000),
+        0x2c: (0xa01f8086, 0), 0x34: (0xc8, 0), 0x3c: (0x0100, 0xff),
+        0xa0: (0x00044011, 0xc0000000), 0xa4: (3, 0), 0xa8: (0x2003, 0), # MSI-X
+        0xc8: (0x0003d001, 0), 0xcc: (8, 3),                # power management
+        0xd0: (0x0080e005, 0x00010000), 0xd4: (0, 0xfffffffc),      # MSI
+        0xd8: (0, 0xffffffff), 0xdc: (0, 0xffff),
+        0xe0: (0x0001a010, 0), 0xe4: (0x8001, 0),           # PCI Express
+        0xe8: (0x2810, 0x7fff), 0xec: (0x11, 0), 0xf0: (0x00110000, 0xcb),
+        **CONFIG_CSB}}
+
+
+def config_words(words):
+    """All words of a new adapter, and when all bits were written as ones."""
+    reset, ones = [0] * 64, [0] * 64
+    for off, (value, writable) in words.items():
+        reset[off // 4], ones[off // 4] = value, value | writable
+    return reset, ones
+
+
 def config_space():
     """An adapter of PCI Express has the configuration space of one, without
-    extended capabilities; clients look for these at 0x100."""
+    extended capabilities; clients look for these at 0x100.  The rest is as a
+    driver finds it, and can change it."""
     for device, size in ("e1000", 256), ("e1000e", 4096):
         with Valed(["vm1"], device=device), Client("vm1.sock") as c:
             info = c.call(GET_REGION_INFO,
@@ -92,6 +128,11 @@ def config_space():
             if size > 0x100:
                 c.region_write(CONFIG, 0x100, b"\xff" * (size - 0x100))
                 assert not any(c.region_read(CONFIG, 0x100, size - 0x100))
+            for want in config_words(CONFIG_WORDS[device]):
+                got = struct.unpack("<64I", c.region_read(CONFIG, 0, 256))
+                for i in range(64):
+                    assert got[i] == want[i], (hex(4 * i), hex(got[i]))
+                c.region_write(CONFIG, 0, b"\xff" * 256)
 
 
 def default_mac():

@@ -10,7 +10,7 @@
 python_cases protocol <<'END'
 registers: both BARs reach the adapter
 announced: the CSB adds a capability, and with csb=compat a subsystem ID
-config_space: an adapter of PCI Express has 4096 bytes, the other one 256
+config_space: each byte of it, and what of it can be written
 default_mac: default MAC addresses are distinct and the same in each run
 writes: posted, coalesced and multiple writes are done in order
 interrupts: MSI and INTx tell of the adapter, and INTx is unmasked

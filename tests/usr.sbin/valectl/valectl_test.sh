@@ -145,24 +145,6 @@ vlans_body()
 	teardown
 }
 
-test_case rate "A port sends no more than its burst and its rate"
-rate_body()
-{
-	setup vale0:a vale0:b
-	# A frame a second, and ten at once; no test takes 90 s more.
-	atf_check $VALECTL -o vale0:a rate=1pkt/s,burst=10
-	send 0 100
-	atf_check -o save:dropped sh -c "$VALECTL -k vale0:a |
-	    sed -n 's/.* tx_drop_rate //p'"
-	[ "$(cat dropped)" -gt 0 ] || atf_fail "nothing was dropped"
-	[ "$(cat dropped)" -le 90 ] || atf_fail "$(cat dropped) dropped"
-	atf_check $VALECTL -o vale0:a rate=0
-	send 0 100
-	atf_check -o match:"tx_drop_rate $(cat dropped)$" \
-	    $VALECTL -k vale0:a
-	teardown
-}
-
 has_received()
 {
 	local n
@@ -303,42 +285,6 @@ print(s[\"limit\"], s[\"mirror\"], s[\"private\"], s[\"weight\"])'"
 	    $VALECTL -o vale0:a mirror=vale0:q
 	atf_check $VALECTL -o vale0:a mirror=vale0:c
 	atf_check -o match:"^mirror=vale0:c$" $VALECTL -o vale0:a
-	teardown
-}
-
-test_case options "An adapter's options set its port, and reload's do"
-options_body()
-{
-	cat > valed.conf <<-EOT
-	pci.0.1.0.device=e1000
-	pci.0.1.0.backend=vale0:vm1
-	pci.0.1.0.path=vm1.sock
-	pci.0.1.0.limit=3
-	pci.0.1.0.private=on
-	pci.0.1.0.weight=7
-	pci.0.1.0.rate=5Mbit/s,burst=4K
-	EOT
-	setup_valed -k valed.conf
-	cat > expected <<-EOT
-	ip=any
-	limit=3
-	link=up
-	mirror=no
-	private=on
-	rate=5000000bit/s,burst=4096
-	source=any
-	trunk=no
-	native=0
-	vlan=0
-	weight=7
-	EOT
-	atf_check -o file:expected $VALECTL -o vale0:vm1
-	sed 's/vm1/vm2/; s/0\.1\.0/0.2.0/; s/=3/=4/' valed.conf > more
-	cat more >> valed.conf
-	kill -HUP $valed
-	wait_must "vm2" sh -c "$VALECTL -o vale0:vm2"
-	atf_check -o match:"^limit=4$" -o match:"^weight=7$" \
-	    $VALECTL -o vale0:vm2
 	teardown
 }
 
@@ -535,49 +481,31 @@ errors_body()
 		    atf_fail "$args: not one line"
 	done <<-EOT
 	65|vale0:z: there is no such port|-l vale0:z
-	65|vale0:z: there is no such port|-g vale0:z
 	65|vale0:z: there is no such port|-k vale0:z
 	65|vale7: there is no such switch|-k vale7
-	65|vale7: there is no such switch|-t vale7
-	65|vale7: there is no such switch|-s vale7 1 1
 	65|vale7: there is no such switch|-o vale7 ageing=1
 	65|vale0:z: there is no such port|-o vale0:z limit=1
 	65|limit must be 0 to 5120|-o vale0:a limit=5121
 	65|ageing time must be 0 to 1000000|-o vale0 ageing=1000001
-	65|limit must be 0 to 5120|-o vale0:a limit=99999999999
 	64|limit=x: the value is not a number|-o vale0:a limit=x
-	64|limit=-1: the value is not a number|-o vale0:a limit=-1
 	64|limits: no such setting of a port, which has ip, limit, link, |-o vale0:a limits
-	64|kind=x: not kind= and a kind|-a vale0:eth0,kind=x
 	64|x: not kind= and a kind|-a vale0:eth0,x
 	64|eth0: it does not begin with|-a eth0
-	64|color: no such setting of a port|-o vale0:a color=1
 	64|vlan: no such setting of a switch, which has ageing, batch, reserved|-o vale0 vlan
 	64|rate=7: not a number up to 1000G|-o vale0:a rate=7
-	64|rate=: not a number up to 1000G|-o vale0:a rate=
 	64|burst=0: not burst= and a number|-o vale0:a rate=7Mbit/s,burst=0
 	64|x=1: not burst= and a number|-o vale0:a rate=7Mbit/s,x=1
-	65|vale0:z: there is no such port|-o vale0:z rate=1Mbit/s
-	64|weight=x: the value is not a number|-o vale0:a weight=x
-	65|weight must be 1 to 100|-o vale0:a weight=0
 	65|weight must be 1 to 100|-o vale0:a weight=101
-	65|batch must be 1 to 1024|-o vale0 batch=1025
-	65|vale7: there is no such switch|-o vale7 batch=1
 	65|vale7: there is no such switch|-o vale7
 	65|vale0:z: there is no such port|-o vale0:z
 	64|private=maybe: not on or off|-o vale0:a private=maybe
-	65|vale0:z: there is no such port|-o vale0:z private=on
 	64|mirror=vale0:b/x: not the name of a port|-o vale0:a mirror=vale0:b/x
 	64|mirror=$long: not the name of a port|-o vale0:a mirror=$long
-	65|can mirror another port of the same switch|-o vale0:a mirror=vale0:a
 	65|can mirror another port of the same switch|-o vale0:a mirror=vale1:b
-	65|vale0:z: there is no such port|-o vale0:z mirror=vale0:a
 	64|y: no such setting|-o vale0:a limit=1 y=2
 	64|unexpected argument|-t vale0 x
 	64|vale0: unexpected argument: see valectl -h; without arguments, the ports|vale0
-	64|show: unexpected argument: see valectl -h|show
 	64|unknown option --hlep: see valectl -h|--hlep
-	64|unknown option -Z: see valectl -h|-Z
 	64|unknown option -Z|--json -Zj
 	64|--json=x: the option takes no value|--json=x
 	64|--events=x: the option takes no value|--events=x
@@ -588,7 +516,6 @@ errors_body()
 	64|-l and -t: one of them|-l vale0:a -t vale0
 	64|-t: the name is missing|-t
 	64|more than 63 characters|-l $long
-	69|no valed at none|-c none
 	69|no valed at none|-c none -l vale0:a
 	EOT
 	# One setting is shown.

@@ -489,7 +489,17 @@ FAIL(int, epoll_ctl, (int ep, int op, int fd, struct epoll_event *ev),
     (ep, op, fd, ev), ENOSPC, -1)
 FAIL(int, epoll_wait, (int ep, struct epoll_event *ev, int n, int ms),
     (ep, ev, n, ms), EINTR, -1)
-FAIL(int, eventfd_write, (int fd, eventfd_t n), (fd, n), EAGAIN, -1)
+/* If the counter is full, the descriptor is readable, too. */
+CALL(int, eventfd_write, (int fd, eventfd_t n))
+{
+	const int r = __real_eventfd_write(fd, n);
+
+	if (!FAIL_CALL("eventfd_write"))
+		return (r);
+	errno = EAGAIN;
+	return (-1);
+}
+
 FAIL(int, eventfd_read, (int fd, eventfd_t *n), (fd, n), EAGAIN, -1)
 FAIL(int, fstatfs, (int fd, struct statfs *st), (fd, st), EIO, -1)
 FAIL(int, getrlimit, (__rlimit_resource_t what, struct rlimit *rl),

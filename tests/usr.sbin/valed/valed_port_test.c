@@ -30,7 +30,6 @@
 
 #include <atf-c.h>
 
-#include "fail_calls.h"
 #include "test.h"
 #include "vale_client.h"
 #include "vale_find.h"
@@ -652,34 +651,6 @@ VALED_TEST(many, "All ports of a switch are listed, and one more is refused")
 	ATF_CHECK(vale_open("vale0:p3", NULL) == NULL);
 	for (i = 0; i < nitems(d); i++)
 		vale_close(d[i]);
-	wait_until(ports() == 0, "%u", ports());
-}
-
-VALED_TEST(fails, "Whatever call fails, no port is opened, and nothing is left")
-{
-	const struct vale_params params = { .rings = 2 };
-	struct fail_held before;
-	struct vale_desc *d;
-	char name[32];
-	bool failed = true;
-	uint32_t n;
-
-	/* An error that does not pass. */
-	fail_calls_error(EIO);
-	for (n = 1; failed; n++) {
-		snprintf(name, sizeof(name), "vale0:p%u", n);
-		before = fail_held();
-		fail_calls(NULL, n, 1);
-		d = vale_open(name, &params);
-		failed = fail_calls_end() > 0;
-		ATF_CHECK_EQ_MSG(failed, d == NULL, "%s, call %u",
-		    fail_calls_name(), n);
-		if (d != NULL)
-			vale_close(d);
-		else
-			fail_held_check(&before);
-	}
-	ATF_CHECK_MSG(n > 12, "%u", n);
 	wait_until(ports() == 0, "%u", ports());
 }
 

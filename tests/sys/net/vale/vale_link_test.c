@@ -207,7 +207,7 @@ send_told(void *arg, bool up)
 		ATF_REQUIRE_EQ(0, vale_txsync(arg));
 }
 
-TEST(told_sends, "A port that is told that its link is up can send at once")
+TEST(told_sends, "A port can send as soon as the switch reports its link up")
 {
 	t_ports_open(PORTS);
 	vale_on_link(t_port[0], send_told, t_port[0]);

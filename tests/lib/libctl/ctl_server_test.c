@@ -424,6 +424,8 @@ each(void)
 	b = t_open("vale0:b", 16, 16);
 	s = client_connect();
 	ATF_REQUIRE_EQ(0, ask(s, keeps));
+	/* The server has closed what it sent before it answers again. */
+	ATF_REQUIRE_EQ(0, ask(s, &here[1]));
 	SESSION(look);
 	/* Who is served has waited for ctl_go(). */
 	ATF_CHECK_EQ(-1, sem_trywait(&ctl_goes));

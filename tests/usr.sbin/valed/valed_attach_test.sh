@@ -39,7 +39,7 @@ bridge_body()
 	tcp $B 10.9.0.2 $A 20000000
 	tcp $A 10.9.0.1 $B 20000000
 	wait_must "sleep" carrier_sleeps
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	frames=$(value $S pa rx_frames)
 	[ $frames -gt 0 ] || atf_fail "no frames"
 	# In frames of the MTU these would be 13,800, and as many answers.
@@ -249,7 +249,7 @@ xdp_body()
 	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb,kind=xdp
 	tcp $B 10.9.0.2 $A 5000000
 	tcp $A 10.9.0.1 $B 5000000
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	for c in rx_drop_bad rx_drop_long tx_errors tx_drop_mtu tx_drop_bad; do
 		atf_check_equal "$c 0" "$c $(value $S pa $c)"
 	done
@@ -263,7 +263,7 @@ xdp_body()
 	valed_in $S -a vale0:pa,kind=xdp -a vale0:pb
 	tcp $A 10.9.0.1 $B 5000000
 	tcp $B 10.9.0.2 $A 5000000
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	atf_check_equal 0 $(value $S pa tx_drop_mtu)
 }
 
@@ -621,7 +621,7 @@ vxlan_body()
 	tcp $B 10.9.0.2 $A 5000000
 	tcp $A 10.9.0.1 $C 5000000
 	tcp $C 10.9.0.3 $B 5000000
-	wait_must "counters" counted $VALED_PID $T
+	counters $VALED_PID $T
 	# Both learned the other host's guests at the tunnel.
 	[ $(value $T vx0 port_learned) -ge 1 ] || atf_fail "not learned"
 	# The stream between B and C did not go through it.
@@ -642,19 +642,17 @@ big_body()
 	in_host $B ip -6 addr add fd00::2/64 dev eb nodad
 	valed_in $S -a vale0:pa -a vale0:pb
 	tcp $B fd00::2 $A 3000000
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	[ $(value $S pa rx_drop_long) -gt 0 ] ||
 	    atf_skip "TCP sends no packets of more than 64 KB"
 	wait_until "a line" grep -q "more than 64 KB are dropped" valed.err.$S ||
 	    atf_fail "no line"
 	# What it says.
 	in_host $A ip link set ea gso_max_size 65536
-	: > valed.out.$S
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	dropped=$(value $S pa rx_drop_long)
 	tcp $B fd00::2 $A 3000000
-	: > valed.out.$S
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	atf_check_equal $dropped $(value $S pa rx_drop_long)
 	atf_check_equal 1 $(grep -c "64 KB" valed.err.$S)
 }
@@ -700,7 +698,7 @@ for line in sys.stdin:
 	wait_until "frames" frames_pass || atf_fail "no frames"
 	echo stop >&9
 	wait_until "frames after that" frames_pass || atf_fail "no frames"
-	wait_must "counters" counted $VALED_PID $S
+	counters $VALED_PID $S
 	[ $(value $S tap0 rx_stops) -gt 0 ] ||
 	    atf_skip "this kernel's ring does not stop"
 	atf_check_equal 1 $(grep -c "receive ring stopped" valed.err.$S)

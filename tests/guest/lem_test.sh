@@ -363,6 +363,8 @@ byte_queue_limits/limit_min"
 		kill -CONT "$(cat valed.pid)"
 		on vm2 "wait_word good /tmp/recv"
 		receives "$mode"
+		on vm1 "wire xsk-send eth0 $(mac 2) 10.0.0.2 5002 1000 50" > xsk
+		grep -x "sent 50" xsk || wrong "$mode: $(cat xsk)"
 		on vm1 "wire zero-send 10.0.0.2 5002 1000 50" > zero
 		grep -x "sent 50 copied 0" zero || wrong "$mode: $(cat zero)"
 		on vm2 "wait_word good /tmp/recv"

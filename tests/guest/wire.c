@@ -14,6 +14,9 @@
  *	wire ring-send interface mac address port size count
  *					datagrams of IPv4, in a ring shared with
  *					the kernel (packet(7), PACKET_TX_RING)
+ *	wire xsk-send interface mac address port size count
+ *					the same, from memory of an AF_XDP socket,
+ *					one at a time
  *	wire udp-recv port		until the sender says that it is done
  *	wire tcp-send address port bytes
  *	wire tcp-recv port		one connection
@@ -31,6 +34,7 @@
 
 #include <linux/errqueue.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/ether.h>
@@ -409,6 +413,82 @@ ring_send(char **argv)
 	return (0);
 }
 
+/* A ring of an AF_XDP socket: both indices, and the entries. */
+struct xsk_ring {
+	uint32_t	*producer, *consumer;
+	void		*entries;
+};
+
+static struct xsk_ring
+xsk_ring(int s, off_t page, const struct xdp_ring_offset *off)
+{
+	uint8_t *p = mmap(NULL, off->desc + RING_FRAMES *
+	    sizeof(struct xdp_desc), PROT_READ | PROT_WRITE, MAP_SHARED, s,
+	    page);
+
+	if (p == MAP_FAILED)
+		err(1, "mmap");
+	return ((struct xsk_ring){ (uint32_t *)(p + off->producer),
+	    (uint32_t *)(p + off->consumer), p + off->desc });
+}
+
+/* Open such a socket, with `memory' of RING_FRAMES frames. */
+static int
+xsk_open(const char *interface, uint8_t *memory, struct xsk_ring *tx,
+    struct xsk_ring *done)
+{
+	const struct sockaddr_xdp sxdp = { .sxdp_family = AF_XDP,
+	    .sxdp_flags = XDP_COPY, .sxdp_ifindex = if_nametoindex(interface) };
+	const struct xdp_umem_reg reg = { .addr = (uintptr_t)memory,
+	    .len = RING_FRAMES * RING_FRAME, .chunk_size = RING_FRAME };
+	const int n = RING_FRAMES;
+	struct xdp_mmap_offsets off;
+	socklen_t len = sizeof(off);
+	int s;
+
+	s = socket(AF_XDP, SOCK_RAW, 0);
+	if (s < 0 ||
+	    setsockopt(s, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg)) != 0 ||
+	    setsockopt(s, SOL_XDP, XDP_UMEM_FILL_RING, &n, sizeof(n)) != 0 ||
+	    setsockopt(s, SOL_XDP, XDP_UMEM_COMPLETION_RING, &n,
+	    sizeof(n)) != 0 ||
+	    setsockopt(s, SOL_XDP, XDP_TX_RING, &n, sizeof(n)) != 0 ||
+	    getsockopt(s, SOL_XDP, XDP_MMAP_OFFSETS, &off, &len) != 0)
+		err(1, "AF_XDP");
+	*tx = xsk_ring(s, XDP_PGOFF_TX_RING, &off.tx);
+	*done = xsk_ring(s, XDP_UMEM_PGOFF_COMPLETION_RING, &off.cr);
+	if (bind(s, (const struct sockaddr *)&sxdp, sizeof(sxdp)) != 0)
+		err(1, "AF_XDP: bind");
+	return (s);
+}
+
+/* Sends each datagram when the kernel has given back the frame of the one before. */
+static int
+xsk_send(char **argv)
+{
+	const uint32_t size = (uint32_t)number(argv[4], 1024);
+	const uint32_t count = (uint32_t)number(argv[5], SEEN_MAX);
+	uint8_t *memory = mmap(NULL, RING_FRAMES * RING_FRAME, PROT_READ |
+	    PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct xsk_ring done, tx;
+	uint32_t i;
+	int s;
+
+	s = xsk_open(argv[0], memory, &tx, &done);
+	for (i = 0; i < count; i++) {
+		((struct xdp_desc *)tx.entries)[i % RING_FRAMES] =
+		    (struct xdp_desc){ .len = ring_put(memory, argv, i, size) };
+		__atomic_store_n(tx.producer, i + 1, __ATOMIC_RELEASE);
+		if (sendto(s, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0)
+			err(1, "sendto");
+		wait_until(__atomic_load_n(done.producer, __ATOMIC_ACQUIRE) ==
+		    i + 1, "datagram %u is not sent", i);
+		__atomic_store_n(done.consumer, i + 1, __ATOMIC_RELEASE);
+	}
+	printf("sent %u\n", count);
+	return (0);
+}
+
 static int
 udp_recv(char **argv)
 {
@@ -585,6 +665,8 @@ main(int argc, char **argv)
 		return (zero_send(argv));
 	if (strcmp(verb, "ring-send") == 0 && argc == 6)
 		return (ring_send(argv));
+	if (strcmp(verb, "xsk-send") == 0 && argc == 6)
+		return (xsk_send(argv));
 	if (strcmp(verb, "udp-recv") == 0 && argc == 1)
 		return (udp_recv(argv));
 	if (strcmp(verb, "tcp-send") == 0 && argc == 3)
@@ -595,6 +677,7 @@ main(int argc, char **argv)
 	    "       wire udp-sweep address port first last\n"
 	    "       wire zero-send address port size count\n"
 	    "       wire ring-send interface mac address port size count\n"
+	    "       wire xsk-send interface mac address port size count\n"
 	    "       wire udp-recv port\n"
 	    "       wire tcp-send address port bytes\n"
 	    "       wire tcp-recv port\n");

@@ -202,6 +202,8 @@ rx_begin(struct e82545 *dev, struct rx_batch *b, unsigned int queue)
 	b->looped = e82545_loop_pending(dev);
 	b->own = e82545_filter_own(dev);
 	b->rxcsum = e82545_reg(dev, E82545_RXCSUM);
+	if (dev->config.ec_kind == E82545_KIND_82574L)
+		b->rxcsum = e82574_rxcsum(dev, b->rxcsum);
 	b->vet = e82545_reg(dev, E82545_VET);
 	b->vme = (e82545_reg(dev, E82545_CTRL) & E82545_CTRL_VME) != 0;
 	b->fcs = (b->rctl & E82545_RCTL_SECRC) != 0 ? 0 : E82545_ETH_FCS;

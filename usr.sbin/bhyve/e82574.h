@@ -130,6 +130,12 @@ void	e82574_tx_stamp(struct e82545 *dev, uint64_t now_ns);
 bool	e82574_rx_stamp(struct e82545 *dev, const struct frame *f);
 
 /*
+ * Return the value of RXCSUM as an 82545EM has it: IPV6OFL is set unless RFCTL
+ * turns checksums of IPv6 packets off.
+ */
+uint32_t e82574_rxcsum(const struct e82545 *dev, uint32_t rxcsum);
+
+/*
  * Write back the first `n' descriptors of a batch of `q', from `start' on,
  * except the first, as rx_store() does, in the extended format.  rx_mtx held.
  */

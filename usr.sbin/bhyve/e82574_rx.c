@@ -137,6 +137,15 @@ e82574_rx_status(const struct e82545 *dev, const struct e82545_rxq *q,
 	    (uint64_t)lens[0] << 32 | (d >> 48) << 48));
 }
 
+uint32_t
+e82574_rxcsum(const struct e82545 *dev, uint32_t rxcsum)
+{
+	if ((e82545_reg(dev, E82574_RFCTL) & (E82574_RFCTL_IP6_DIS |
+	    E82574_RFCTL_IP6_XSUM_DIS)) != 0)
+		return (rxcsum & ~E82545_RXCSUM_IPV6OFL);
+	return (rxcsum | E82545_RXCSUM_IPV6OFL);
+}
+
 /*
  * Return the first word if RSS is off.  With PCSD the guest wants a hash in
  * place of the checksum: there is none.

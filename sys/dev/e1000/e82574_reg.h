@@ -89,6 +89,8 @@
 	    (((v) >> 8 * (i) & 0x3f) * 1024)
 #define	E82574_SPLIT_BUFFERS	4
 #define	E82574_RFCTL		0x05008	/* receive filter control */
+#define	 E82574_RFCTL_IP6_DIS	0x00000400	/* IPv6 is payload */
+#define	 E82574_RFCTL_IP6_XSUM_DIS 0x00000800	/* without checksums checked */
 #define	 E82574_RFCTL_ACK_DIS	0x00001000	/* no cause ACK */
 #define	 E82574_RFCTL_IPFRSP_DIS 0x00004000	/* fragments are not split */
 #define	 E82574_RFCTL_EXTEN	0x00008000	/* extended descriptors */

@@ -507,8 +507,9 @@ hw_start(struct lem_core *lc, const uint8_t mac[6], uint32_t rctl)
 	lem_os_write(lc, E82545_TCTL, E82545_TCTL_EN | E82545_TCTL_PSP |
 	    E82545_TCTL_CT(15) | E82545_TCTL_COLD(64));
 	ring_start(lc, E82545_RDBAL, lc->lc_rxd_dma, lc->lc_nrxd);
-	lem_os_write(lc, E82545_RXCSUM,
-	    E82545_RXCSUM_IPOFL | E82545_RXCSUM_TUOFL);
+	/* An 82574L verifies IPv6 packets anyway. */
+	lem_os_write(lc, E82545_RXCSUM, E82545_RXCSUM_IPOFL |
+	    E82545_RXCSUM_TUOFL | E82545_RXCSUM_IPV6OFL);
 	lem_os_write(lc, E82545_RCTL, rctl);
 	lem_os_write(lc, E82545_RDT, lc->lc_rx_posted);
 	lem_link(lc);

@@ -477,4 +477,43 @@ TEST(headers_null, "Descriptors without a buffer are passed over, also within "
 	host_destroy(h);
 }
 
+TEST(ip6_sums, "Checksums of IPv6 packets are verified without a bit of RXCSUM, "
+    "unless RFCTL says otherwise")
+{
+	static const struct {
+		uint32_t	rxcsum, rfctl;
+		uint8_t		status;
+	} rows[] = {
+		{ E82545_RXCSUM_TUOFL, 0, E82545_RXD_TCPCS },
+		{ E82545_RXCSUM_TUOFL, 0x400, E82545_RXD_IXSM },
+		{ RXCSUM_ON, 0x800, E82545_RXD_IXSM },
+		{ E82545_RXCSUM_IPOFL, 0, E82545_RXD_IXSM },
+	};
+	const struct packet p = { .v6 = true,
+	    .payload = (const uint8_t *)"some bytes", .paylen = 10 };
+	struct host *h = host_create_82574(HOST_RAM);
+	uint8_t frame[PACKET_HDR_MAX + 10];
+	struct e82545_rxd rxd;
+	unsigned int i, good;
+	size_t len;
+
+	host_up(h, 64, 64, 2048);
+	for (i = 0; i < 2 * nitems(rows); i++) {
+		good = i % 2;
+		host_wr(h, E82545_RXCSUM, rows[i / 2].rxcsum);
+		host_wr(h, RFCTL, rows[i / 2].rfctl);
+		len = packet_build(&p, frame);
+		memcpy(frame, host_mac, 6);
+		frame[len - 1] += !good;
+		rx_receive(h, frame, len);
+		rxd = check_taken(h, frame, len);
+		ATF_CHECK_EQ_MSG(RXD_DONE | rows[i / 2].status, rxd.status,
+		    "%u: %#x", i, rxd.status);
+		ATF_CHECK_EQ(!good && (rows[i / 2].status &
+		    E82545_RXD_TCPCS) != 0 ? E82545_RXD_ERR_TCPE : 0,
+		    rxd.errors);
+	}
+	host_destroy(h);
+}
+
 TEST_PROGRAM

@@ -35,7 +35,7 @@
 	LINK_UP,							\
 	{ E82545_ITR, 77 }, RING(E82545_TDBAL, tdba, TEST_RING),	\
 	{ E82545_TIPG, 0x00602008 }, { E82545_TCTL, 0x000400fa },	\
-	RING(E82545_RDBAL, rdba, TEST_RING), { E82545_RXCSUM, 0x300 },	\
+	RING(E82545_RDBAL, rdba, TEST_RING), { E82545_RXCSUM, 0x700 },	\
 	{ E82545_RCTL, rctl }, { E82545_RDT, TEST_RING - 1 }
 
 LEM_TEST(start, fake_create(true), "The registers written to start and to "

@@ -30,30 +30,12 @@ qemu_run()
 	is "device" "$(v vm1 device)" -eq $((0x100f))
 }
 
-micro_case rr_intx "Request and response with INTx"
-rr_intx_run()
-{
-	pair "role=rr count=300 ms=0 intr=intx" "role=echo intr=intx"
-	is "MSI" "$(v vm1 msi)" -eq 0
-	answered
-	is "interrupts" "$(v vm1 irqs)" -ge 300
-}
-
-micro_case rr_msi "Request and response with MSI"
-rr_msi_run()
-{
-	pair "role=rr count=300 ms=0 intr=msi size=1514" "role=echo intr=msi"
-	is "MSI" "$(v vm1 msi)" -eq 1
-	answered
-	is "interrupts" "$(v vm1 irqs)" -ge 300
-}
-
 micro_case rr_modes "Request and response in each mode"
 rr_modes_run()
 {
 	local mode
 
-	for mode in sc lazy sc,lazy itr=250 itr=250,sc csb csb,itr=250; do
+	for mode in base sc lazy sc,lazy itr=250 itr=250,sc csb csb,itr=250; do
 		pair "role=rr count=300 ms=0 mode=$mode" "role=echo mode=$mode"
 		answered
 	done
@@ -63,43 +45,6 @@ rr_modes_run()
 		is "interrupts" "$(v vm1 irqs)" -eq 0
 		is "interrupts" "$(v vm2 irqs)" -eq 0
 	done
-}
-
-micro_case base "One write to TDT for each frame; all are accounted for"
-base_run()
-{
-	pair "role=source ms=1000" "role=sink"
-	accounted
-	is "TDT written" "$(v vm1 tx_kicks)" -eq "$(v vm1 tx_packets)"
-	is "adapter: TDT written" "$(c vm1 tx_kicks)" -ge \
-	    "$(v vm1 total_tx_packets)"
-	is "interrupts" "$(v vm1 irqs)" -gt 0
-}
-
-# The driver writes TDT when it flushes, whatever interrupts come in between;
-# lem_tx_test:tx_batch_interrupted makes them come.
-micro_case batch "One write to TDT for each batch"
-batch_run()
-{
-	local mode
-
-	for mode in base lazy; do
-		pair "role=source count=256 ms=0 batch=64 ring=1024 size=1514 \
-mode=$mode" "role=sink ring=1024"
-		accounted
-		is "received" "$(v vm2 received)" -eq 256
-		is "TDT written" "$(v vm1 tx_kicks)" -eq 4
-	done
-}
-
-micro_case sc "Send combining: one write to TDT for two frames or more"
-sc_run()
-{
-	pair "role=source ms=1000 mode=sc,itr=250" "role=sink mode=itr=250"
-	accounted
-	is "TDT written, twice" "$((2 * $(v vm1 tx_kicks)))" -le \
-	    "$(v vm1 tx_packets)"
-	is "combined" "$(v vm1 tx_combined)" -gt 0
 }
 
 # One frame is under way at a time, so the receiver has a buffer for it.  The
@@ -134,26 +79,6 @@ one_copy_run()
 	    "$(c vm2 rx_frames port_rx_copies)"
 }
 
-micro_case lazy "Lazy completion: no interrupt while descriptors are free"
-lazy_run()
-{
-	pair "role=source count=200 ms=0 mode=lazy ring=256" "role=sink"
-	accounted
-	# That of the peer's first answer, which may be seen before it comes.
-	is "interrupts" "$(v vm1 irqs)" -le 1
-}
-
-micro_case poll "Polling: no interrupts; all frames are accounted for"
-poll_run()
-{
-	pair "role=source ms=1000 mode=poll batch=64" "role=sink mode=poll"
-	accounted
-	is "received" "$(v vm2 received)" -gt 0
-	is "vm1's interrupts" "$(v vm1 irqs)" -eq 0
-	is "vm2's interrupts" "$(v vm2 irqs)" -eq 0
-	is "adapter: interrupts" "$(c vm2 intr_sent)" -eq 0
-}
-
 micro_case poll_sc "Polling and send combining: frames wait for the next poll"
 poll_sc_run()
 {
@@ -170,19 +95,6 @@ poll_sc_run()
 	accounted
 	is "received" "$(v vm2 received)" -eq 200
 	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 polls)"
-}
-
-micro_case csb "CSB: few register accesses; all frames are accounted for"
-csb_run()
-{
-	pair "role=source ms=1000 mode=csb" "role=sink mode=csb"
-	is "subsystem" "$(v vm1 subdevice)" -eq 4104
-	is "CSB on" "$(c vm1 csb_on)" -ge 1
-	accounted
-	is "TDT written" "$(v vm1 tx_kicks)" -le "$(v vm1 tx_packets)"
-	is "kicks saved" "$(v vm1 tx_kicks_saved)" -gt 0
-	is "receiver's accesses, five times" \
-	    "$((5 * $(v vm2 reg_reads reg_writes)))" -le "$(v vm2 received)"
 }
 
 # The receiver takes at most 10,000 frames a second.  The adapter has no

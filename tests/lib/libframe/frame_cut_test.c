@@ -13,7 +13,6 @@
 #include <sys/endian.h>
 
 #include <atf-c.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_packet.h"
@@ -205,43 +204,6 @@ TEST(zero, "A checksum of UDP that is 0 becomes ffff, and one of TCP stays 0")
 		ATF_REQUIRE(frame_cut_next(&cut));
 		take(&cut, found, false, &seed);
 		ATF_CHECK_EQ(p.udp ? 0xffff : 0, be16dec(found + field));
-	}
-}
-
-/* What the field of 16 bits at an odd offset adds to the sum: swapped. */
-static uint32_t
-add(uint32_t a, uint32_t b)
-{
-	a += b;
-	return ((a & 0xffff) + (a >> 16));
-}
-
-TEST(odd, "The sum is stored where the header says, also at an odd offset")
-{
-	static uint8_t found[100];
-	struct iovec iov = { whole, sizeof(found) };
-	struct frame frame = { .f_iov = &iov };
-	struct frame_cut cut;
-	uint32_t field, seed = 6, start, sum;
-
-	for (start = 0; start < 20; start++) {
-		packet_fill(whole, sizeof(found), 1 + start);
-		field = start + 7;
-		frame_set(&frame, 1, sizeof(found));
-		frame.f_flags = FRAME_CSUM_PARTIAL;
-		frame.f_csum_start = start;
-		frame.f_csum_offset = 7;
-		ATF_REQUIRE(frame_cut_begin(&cut, &frame));
-		ATF_REQUIRE(frame_cut_next(&cut));
-		take(&cut, found, false, &seed);
-		/* The initial value is added as a word of its own. */
-		sum = be16dec(whole + field);
-		memcpy(whole + field, "\0\0", 2);
-		sum = add(sum, (uint16_t)~packet_sum(whole + start,
-		    sizeof(found) - start));
-		ATF_CHECK_EQ((uint16_t)~sum, be16dec(found + field));
-		memcpy(found + field, "\0\0", 2);
-		ATF_CHECK_EQ(0, memcmp(whole, found, sizeof(found)));
 	}
 }
 
@@ -605,95 +567,6 @@ TEST(vnet, "Limits of a virtio-net header")
 	ATF_CHECK(frame_vnet_decode(&frame, hdr));
 	frame.f_len++;
 	ATF_CHECK(!frame_vnet_decode(&frame, hdr));
-}
-
-/* Put extension headers, up to a NULL, behind IPv6's. */
-static size_t
-extend(uint8_t *p, size_t len, const uint8_t *const *exts)
-{
-	uint8_t next = p[20];
-	size_t at = 54, n;
-
-	for (; *exts != NULL; exts++) {
-		n = ((*exts)[2] + 1) * 8;
-		memmove(p + at + n, p + at, len - at);
-		memset(p + at, 0, n);
-		p[at == 54 ? 20 : at - 8] = (*exts)[0];
-		p[at + 1] = (*exts)[2];
-		p[at] = next;
-		at += n;
-		len += n;
-	}
-	return (len);
-}
-
-TEST(extensions, "IPv6 extension headers of the kinds that hosts can cut, and "
-    "no others")
-{
-	static const uint8_t hop[] = { 0, 0, 0 }, routing[] = { 43, 0, 0 },
-	    dst[] = { 60, 0, 0 }, fragment[] = { 44, 0, 0 },
-	    auth[] = { 51, 0, 0 };
-	static const struct {
-		const uint8_t	*exts[4];
-		bool		 valid;
-	} rows[] = {
-		{ { hop }, true }, { { routing }, true }, { { dst }, true },
-		{ { hop, dst, routing }, true }, { { fragment }, false },
-		{ { auth }, false }, { { hop, fragment }, false },
-		{ { dst, dst, auth }, false },
-	};
-	static uint8_t found[FRAME_BYTES];
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-	struct packet p = { .v6 = true, .payload = payload, .paylen = 300 };
-	struct frame_cut cut;
-	uint32_t n, seed = 17;
-	size_t i, len;
-
-	packet_fill(payload, 300, 18);
-	for (i = 0; i < nitems(rows); i++) {
-		make(&frame, &p, 100, &seed);
-		len = extend(whole, frame.f_len, rows[i].exts);
-		frame.f_csum_start += len - frame.f_len;
-		frame.f_hdr_len = 0;
-		n = frame.f_csum_start;
-		split(&frame, len, &seed);
-		frame.f_flags = FRAME_CSUM_PARTIAL;
-		frame.f_gso_type = FRAME_GSO_TCPV6;
-		ATF_CHECK_EQ_MSG(rows[i].valid, frame_cut_begin(&cut, &frame),
-		    "row %zu", i);
-		if (!rows[i].valid)
-			continue;
-		ATF_CHECK(cut.fc_direct);
-		ATF_CHECK_EQ(3, cut.fc_segments);
-		ATF_REQUIRE(frame_cut_next(&cut));
-		take(&cut, found, false, &seed);
-		ATF_CHECK_EQ(n + 20 + 100, cut.fc_hdrlen + cut.fc_paylen);
-		ATF_CHECK_EQ(n - 54 + 120, be16dec(found + 18));
-		ATF_CHECK_EQ(0, memcmp(payload, found + n + 20, 100));
-	}
-}
-
-TEST(direct, "Whether the IP header is where everybody looks for it")
-{
-	struct iovec iov[FRAME_MAXIOV];
-	struct frame frame = { .f_iov = iov };
-	struct packet p = { .payload = payload, .paylen = 200 };
-	struct frame_cut cut;
-	uint32_t seed = 19;
-
-	make(&frame, &p, 100, &seed);
-	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
-	ATF_CHECK(cut.fc_direct);
-	frame.f_net_start = 14;
-	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
-	ATF_CHECK(cut.fc_direct);
-	/* Another type than IP's: only who knows where it is can cut it. */
-	be16enc(whole + 12, 0x8847);
-	ATF_REQUIRE(frame_cut_begin(&cut, &frame));
-	ATF_CHECK(!cut.fc_direct);
-	frame.f_net_start = 0;
-	ATF_CHECK(!frame_cut_begin(&cut, &frame));
 }
 
 TEST_PROGRAM

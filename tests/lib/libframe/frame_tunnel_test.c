@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #include <atf-c.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "e82545_packet.h"
@@ -295,41 +294,6 @@ TEST(zero, "A checksum of UDP that comes out as 0 is 0xffff: RFC 768; GRE's is "
 		be16enc(word, sum + (sum >> 16));
 		check(&t, &p, 1000, true);
 		ATF_CHECK_EQ(t.proto == 17 ? 0xffff : 0, last_sum);
-	}
-}
-
-TEST(ends, "A frame that ends in any byte of the headers is no packet in a "
-    "tunnel")
-{
-	struct packet p = { .payload = payload, .paylen = 3000 };
-	struct iovec iov;
-	struct frame frame = { .f_iov = &iov };
-	struct frame_tunnel ft;
-	uint32_t at, start;
-	unsigned int i;
-
-	ether = 14;
-	for (i = 0; i < nitems(tunnels); i++) {
-		at = wrap(&tunnels[i], &p, packet_build_partial(&p, inner));
-		frame_set(&frame, 1, 0);
-		frame.f_flags = FRAME_CSUM_PARTIAL;
-		frame.f_gso_type = FRAME_GSO_TCPV4;
-		frame.f_gso_size = 1000;
-		frame.f_hdr_len = 0;
-		frame.f_csum_offset = 16;
-		for (frame.f_len = 14; frame.f_len < at + 40; frame.f_len++) {
-			iov.iov_len = frame.f_len;
-			iov.iov_base = malloc(frame.f_len);
-			ATF_REQUIRE(iov.iov_base != NULL);
-			memcpy(iov.iov_base, data, frame.f_len);
-			for (start = 0; start <= at + 20; start++) {
-				frame.f_csum_start = start;
-				ATF_CHECK_MSG(!frame_tunnel_begin(&ft, &frame),
-				    "%s: %u bytes, %u", tunnels[i].what,
-				    frame.f_len, start);
-			}
-			free(iov.iov_base);
-		}
 	}
 }
 

@@ -306,27 +306,6 @@ RING_TEST(head_outside, 5, "While the head is outside the ring, no index "
 	}
 }
 
-TEST(off, "When the mode goes off, the farther of the register and the CSB's "
-    "index counts, which may be stored after the register")
-{
-	const struct ring *r;
-	struct host *h;
-	uint32_t written;
-
-	for (r = rings; r < rings + nitems(rings); r++)
-		for (written = 5; written < 12; written++) {
-			h = up(r, 5);
-			if (written > 5)
-				host_wr(h, r->tail, written);
-			fill(h, r, 7);
-			store(h, r, 8);
-			CSB_SET(h, guest_csb_on, 0);
-			batch(h, r);
-			CHECK_DONE(MAX(written, 8));
-			host_destroy(h);
-		}
-}
-
 RING_TEST(nowhere, 5, "An index counts if the ring is outside guest memory; "
     "nothing is used until it is not")
 {

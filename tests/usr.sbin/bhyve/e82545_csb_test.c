@@ -55,34 +55,6 @@ HOST_TEST(registers, guest_up(64, 8, 2048, 1), "CSBAL sets the CSB; a reset by "
 	ATF_CHECK_EQ(UINT32_MAX, CSB_GET(h, host_tdh));
 }
 
-HOST_TEST(reset, guest_awake(1, 1000), "After a reset the host does not poll, "
-    "and the next kick wakes it")
-{
-	uint8_t page[NET_PARAVIRT_CSB_SIZE];
-
-	CSB_SET(h, host_rxkick_at, 3);
-	guest_post(h, 1);
-	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, h->dev->csb.held);
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	/* The driver may be gone, and its page in use for something else. */
-	memcpy(page, h->csb, sizeof(page));
-	ATF_CHECK(!e82545_tx(h->dev));
-	host_wr(h, E82545_TDLEN, 64 * 16);
-	host_wr(h, E82545_TDT, 5);
-	ATF_CHECK(!e82545_tx(h->dev));
-	host_run(h);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(0, memcmp(page, h->csb, sizeof(page)));
-	/* Not the fields of an earlier driver. */
-	host_up(h, 64, 8, 2048);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-	ATF_CHECK(guest_post(h, 3));
-	host_run(h);
-	ATF_CHECK_EQ(4, host_sent(h));
-}
-
 HOST_TEST(cleared, guest_up(64, 8, 2048, 1), "host_need_txkick, which a guest "
     "may clear when it kicks, is set again, whatever the kick does")
 {

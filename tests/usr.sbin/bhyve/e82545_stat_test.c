@@ -16,31 +16,6 @@
 #include "e82545_check.h"
 #include "e82545_regs.h"
 
-TEST(stick, "Statistics add up, saturate, and clear when read")
-{
-	struct host *h;
-	unsigned int i, j;
-	uint32_t o;
-
-	h = host_create(HOST_RAM);
-	FOREACH_REG(i, j, o) {
-		if (regs[i].kind != REG_RC)
-			continue;
-		reg_count(h, o, 3);
-		reg_count(h, o, 4);
-		ATF_CHECK_EQ(7, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		reg_count(h, o, ALL);
-		reg_count(h, o, 1);
-		ATF_CHECK_EQ(ALL, host_rd(h, o));
-		reg_count(h, o, UINT64_MAX);
-		ATF_CHECK_EQ(ALL, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		check_reset_values(h);
-	}
-	host_destroy(h);
-}
-
 HOST_TEST(missed, host_create(HOST_RAM), "MPC counts the frames that the "
     "network dropped since the last read or reset")
 {

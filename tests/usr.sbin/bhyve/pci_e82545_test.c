@@ -201,28 +201,6 @@ TEST(mac, "mac= is a unicast address; others are refused with the adapter's "
 	ATF_CHECK(vm_rd(E82545_RAL(0)) != 0);
 }
 
-TEST(transmit, "The adapter's own thread sends frames; the line is asserted, "
-    "and deasserted by a read of ICR")
-{
-	uint8_t frame[1000];
-	int i;
-
-	vm_start("wire0");
-	vm_wr(E82545_IMS, E82545_ICR_TXDW);
-	for (i = 0; i < RING - 1; i++)
-		vm_transmit(i, 1000, i);
-	vm_expected = RING - 1;
-	vm_wr(E82545_TDT, RING - 1);
-	vm_run_until(vm_sent);
-	vm_run_until(vm_line_up);
-	vm_frame(frame, sizeof(frame), RING - 2);
-	ATF_CHECK_EQ(1000, vm.len);
-	ATF_CHECK_EQ(0, memcmp(frame, vm.frame, sizeof(frame)));
-	ATF_CHECK((vm_rd(E82545_ICR) & E82545_ICR_TXDW) != 0);
-	ATF_CHECK(!vm.line);
-	ATF_CHECK_EQ(0, vm.msis);
-}
-
 TEST(status, "Interrupt status is bit 3 of the status register, and follows "
     "the line")
 {

@@ -16,7 +16,6 @@
 
 #include <atf-c.h>
 
-#include "aborts.h"
 #include "e82545_impl.h"
 #include "lem_test.h"
 
@@ -176,55 +175,6 @@ LEM_TEST(filter, test_create(0, 2048, 1500), "Promiscuous mode, the multicast "
 	e82545_link(t->h->dev, true);
 	test_settle(t);
 	ATF_CHECK(t->g.lc.lc_link);
-}
-
-static void
-batch_behind(void *arg)
-{
-	struct lem_test *t = arg;
-
-	t->g.lc.lc_tx_batch = t->g.lc.lc_tx_head - 1;
-	t->g.lc.lc_tx_batch &= TEST_RING - 1;
-	lem_tx_clean(&t->g.lc);
-}
-
-static void
-posted_ahead(void *arg)
-{
-	struct lem_test *t = arg;
-
-	t->g.lc.lc_rx_tail = t->g.lc.lc_rx_next;
-	t->g.lc.lc_rx_posted = (t->g.lc.lc_rx_next + 1) & (TEST_RING - 1);
-	lem_rx(&t->g.lc, 1);
-}
-
-static void
-unlocked(void *arg)
-{
-	struct lem_test *t = arg;
-	pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
-
-	t->g.lc.lc_os.tx_lock = &mtx;
-	lem_tx_flush(&t->g.lc);
-}
-
-static void
-rx_unlocked(void *arg)
-{
-	struct lem_test *t = arg;
-	pthread_mutex_t mtx = PTHREAD_MUTEX_INITIALIZER;
-
-	t->g.lc.lc_os.rx_lock = &mtx;
-	lem_stop(&t->g.lc);
-}
-
-LEM_TEST(asserts, test_create(0, 2048, 1500), "Assertions fire: indices out of "
-    "order, calls without the lock")
-{
-	ATF_CHECK(aborts(batch_behind, t, "lc_tx_batch"));
-	ATF_CHECK(aborts(posted_ahead, t, "lc_rx_posted"));
-	ATF_CHECK(aborts(unlocked, t, "tx_lock not owned"));
-	ATF_CHECK(aborts(rx_unlocked, t, "rx_lock not owned"));
 }
 
 /* Frames in both directions, in two modes, with a restart between them. */

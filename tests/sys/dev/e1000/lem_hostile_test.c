@@ -174,51 +174,6 @@ LEM_TEST(rx_descriptors, test_create(LEM_MODE_POLL, 2048, 16110), "Frames with "
 	ATF_CHECK_EQ(1, lc->lc_counter[LEM_C_RX_PACKET]);
 }
 
-LEM_TEST(rx_not_ours, test_create(LEM_MODE_POLL, 2048, 1500), "Completions of "
-    "descriptors that were not posted are counted and ignored")
-{
-	struct lem_core *lc = &t->g.lc;
-	unsigned int i, n;
-
-	lc->lc_os.rx_keep = lc->lc_os.rx_hoard = true;
-	lc->lc_os.nspare = 0;
-	for (i = 0; i < 5; i++) {
-		for (n = 0; n < TEST_RING; n++)
-			write_back(t, n, 60, DD | EOP, 0);
-		for (n = 0; n < 1000 && lem_rx(lc, 8) == 8; n++)
-			continue;
-		ATF_CHECK(n < 1000);
-	}
-	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_counter[LEM_C_RX_PACKET]);
-	ATF_CHECK(lc->lc_counter[LEM_C_RX_BAD] >= 5);
-	ATF_CHECK_EQ(0, lc->lc_os.misuses);
-}
-
-LEM_TEST(tx_descriptors, test_create(LEM_MODE_POLL, 2048, 1500), "Completions "
-    "of packets that were not posted are counted and ignored")
-{
-	struct lem_core *lc = &t->g.lc;
-	unsigned int i;
-
-	for (i = 0; i < TEST_RING - 1; i++)
-		ATF_REQUIRE_EQ(0, guest_send(&t->g, test_peer, 60));
-	for (i = 0; i < TEST_RING; i++)
-		lc->lc_txd[i].rest |=
-		    E82545_REST_STATUS(E82545_TXD_DD);
-	ATF_CHECK_EQ(0, lem_tx_clean(lc));
-	ATF_CHECK(lc->lc_counter[LEM_C_TX_BAD] > 0);
-	ATF_CHECK_EQ(0, lc->lc_os.tx_done);
-	ATF_CHECK_EQ(0, lem_tx_avail(lc));
-	/* All are posted now, and DD is set before they are sent: accepted. */
-	lem_tx_flush(lc);
-	for (i = 0; i < TEST_RING; i++)
-		lc->lc_txd[i].rest |=
-		    E82545_REST_STATUS(E82545_TXD_DD);
-	ATF_CHECK_EQ(TEST_RING - 1, lem_tx_clean(lc));
-	ATF_CHECK_EQ(TEST_RING - 1, lc->lc_os.tx_done);
-	ATF_CHECK_EQ(0, lem_tx_clean(lc));
-}
-
 LEM_TEST(csb_nonsense, test_create(LEM_MODE_CSB, 2048, 1500), "Random values "
     "in the host's part of the CSB cause wrong numbers of kicks, and no other "
     "harm")

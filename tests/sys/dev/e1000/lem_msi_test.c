@@ -162,37 +162,6 @@ LEM_TEST(hold, create(), "lem_intr_hold() suppresses the CSB's interrupts "
 	ATF_CHECK_EQ(6, t->g.received);
 }
 
-TEST(turn, "After a mode change before ICR is read, the next frame still "
-    "interrupts")
-{
-	const uint32_t modes[] = {
-	    0, LEM_MODE_CSB | LEM_MODE_LAZY, LEM_MODE_POLL
-	};
-	struct lem_test *t;
-	unsigned int i;
-
-	for (i = 0; i < 3; i++) {
-		t = create();
-		inject(t, 1);
-		ATF_CHECK(lem_intr(&t->g.lc));
-		ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, modes[i]));
-		if (modes[i] == LEM_MODE_POLL)
-			ATF_CHECK_EQ(0, lem_set_mode(&t->g.lc, LEM_MODE_CSB));
-		do {
-			lem_tx_clean(&t->g.lc);
-			while (lem_rx(&t->g.lc, 8) == 8)
-				continue;
-		} while (lem_intr_enable(&t->g.lc));
-		test_settle(t);
-		(void)test_raised(t);
-		inject(t, 1);
-		ATF_CHECK_EQ(1, test_raised(t));
-		test_settle(t);
-		ATF_CHECK_EQ(2, t->g.received);
-		test_destroy(t);
-	}
-}
-
 TEST(causes_first, "Without MSI or without the CSB, ICR is read before the "
     "frames are received")
 {

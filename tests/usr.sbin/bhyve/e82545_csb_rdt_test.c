@@ -135,28 +135,6 @@ HOST_TEST(rdt_first_bad, up(), "An RDT that is not in the ring counts at the "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_BAD));
 }
 
-/* A frame leaves half of the ring, posted by guest_rdt: RXDMT0 is set. */
-static void
-check_low(struct host *h)
-{
-	CSB_SET(h, guest_rdt, 14);
-	guest_offer(h, 1);
-	e82545_rx(h->dev);
-	ATF_CHECK_EQ(E82545_ICR_RXT0 | E82545_ICR_RXDMT0,
-	    host_rd(h, E82545_ICR));
-}
-
-HOST_TEST(low, start(&starts[0], NRXD - 2, 5), "With the CSB just turned on, "
-    "RXDMT0 is set when the buffers that guest_rdt posts fall to half of the "
-    "ring")
-{
-	CSB_SET(h, guest_csb_on, 0);
-	guest_inject(h, 1);
-	host_rd(h, E82545_ICR);
-	CSB_SET(h, guest_csb_on, 1);
-	check_low(h);
-}
-
 HOST_TEST(low_dry, start(&starts[0], NRXD - 2, 5), "RXDMT0 is set after the "
     "ring has run dry, and the host has read a guest_rdt that posts less")
 {

@@ -186,34 +186,6 @@ up(const struct ring *r, unsigned int n)
 	ATF_CHECK_EQ((n) % NDESC, host_rd(h, r->head));			\
 } while (0)
 
-RING_TEST(late, 5, "An index behind the head, in the register or the CSB, does "
-    "not count, in either mode")
-{
-	uint64_t before;
-	unsigned int on;
-
-	host_wr(h, r->tail, 3);
-	batch(h, r);
-	CHECK_DONE(5);
-	post(h, r, 2);
-	batch(h, r);
-	CHECK_DONE(7);
-	for (on = 2; on-- > 0; ) {
-		CSB_SET(h, guest_csb_on, on);
-		host_wr(h, r->tail, 6);
-		batch(h, r);
-		CHECK_DONE(7);
-	}
-	before = host_counter(h, r->saved);
-	store(h, r, 6);
-	batch(h, r);
-	CHECK_DONE(7);
-	ATF_CHECK_EQ(before, host_counter(h, r->saved));
-	kick(h, r, 1);
-	batch(h, r);
-	CHECK_DONE(8);
-}
-
 RING_TEST(old, 5, "With the mode off, DD in the last descriptor makes an index "
     "old, though it is clear in the one before")
 {
@@ -272,21 +244,6 @@ RING_TEST(invalid_register, 5, "With the mode off, a register outside the ring "
 	host_wr(h, r->tail, *tail(h, r));
 	batch(h, r);
 	ATF_CHECK_EQ(7, host_rd(h, r->tail));
-}
-
-RING_TEST(last, 1, "Of several writes to the register the last one counts")
-{
-	kick(h, r, 2);
-	CSB_SET(h, guest_csb_on, 0);
-	kick(h, r, 2);
-	CSB_SET(h, guest_csb_on, 1);
-	kick(h, r, 2);
-	batch(h, r);
-	CHECK_DONE(7);
-	/* Also if it is 0. */
-	kick(h, r, NDESC - 7);
-	batch(h, r);
-	CHECK_DONE(NDESC);
 }
 
 RING_TEST(head_outside, 5, "While the head is outside the ring, no index "

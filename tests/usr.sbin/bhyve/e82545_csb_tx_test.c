@@ -274,23 +274,6 @@ HOST_TEST(off_in_batch, guest_up(64, 8, 2048, 1), "When the CSB is turned off "
 	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
 }
 
-HOST_TEST(bad_ring, guest_up(64, 8, 2048, 3), "Polling a ring outside guest "
-    "memory ends")
-{
-	host_wr(h, E82545_TDBAH, 1);
-	guest_post(h, 1);
-	ATF_CHECK_EQ(4, guest_rounds(h));
-	ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	host_wr(h, E82545_TDLEN, 0);
-	guest_send(h);
-	guest_rounds(h);
-	ATF_CHECK_EQ(0, host_sent(h));
-	host_wr(h, E82545_TDBAH, 0);
-	host_wr(h, E82545_TDLEN, 64 * 16);
-	host_run(h);
-	ATF_CHECK_EQ(1, host_sent(h));
-}
-
 /* Within a batch, guest_tdt becomes invalid. */
 static void
 post_bad(struct host *h)

@@ -226,22 +226,4 @@ HOST_TEST(lengths, tx_up(64), "The 20 bits of a data descriptor's length, and "
 	check_sent(h, 0, frame, sizeof(frame));
 }
 
-HOST_TEST(context_like_data, tx_up(64), "A context descriptor is not a packet, "
-    "though it has EOP's and IFCS's bits, a length and an address")
-{
-	union e82545_txd txd;
-
-	memset(&txd, 0, sizeof(txd));
-	txd.addr = h->txring;
-	txd.lower = TXD_CONTEXT | E82545_TXD_TUCMD_TCP | E82545_TXD_TUCMD_IP |
-	    100;
-	ATF_REQUIRE_EQ(E82545_TXD_EOP | E82545_TXD_IFCS,
-	    txd.lower & (E82545_TXD_EOP | E82545_TXD_IFCS));
-	host_tx_desc(h, &txd);
-	tx_go(h);
-	ATF_CHECK_EQ(1, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(0, host_sent(h));
-	check_tx_alive(h);
-}
-
 TEST_PROGRAM

@@ -81,41 +81,6 @@ HOST_TEST(moved, host_create(HOST_RAM), "An adapter on another port counts "
 	host_destroy(other);
 }
 
-TEST(bytes,
-    "Byte counts are cleared by reading the high half, and lose none")
-{
-	static const uint32_t offs[] = { 0x4088, 0x4090, 0x40c0, 0x40c8 };
-	struct host *h;
-	unsigned int i;
-	uint32_t o;
-
-	h = host_create(HOST_RAM);
-	for (i = 0; i < nitems(offs); i++) {
-		o = offs[i];
-		reg_count64(h, o, 0x1fffffff0);
-		reg_count64(h, o, 0x20);
-		/* The low half may be read again. */
-		ATF_CHECK_EQ(0x10, host_rd(h, o));
-		ATF_CHECK_EQ(0x10, host_rd(h, o));
-		/* Counted between the reads of the halves, with a carry. */
-		reg_count64(h, o, 0xfffffff5);
-		ATF_CHECK_EQ(0x2, host_rd(h, o + 4));
-		ATF_CHECK_EQ(0xfffffff5, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o + 4));
-		/* The high half alone clears both. */
-		reg_count64(h, o, 0x300000001);
-		ATF_CHECK_EQ(3, host_rd(h, o + 4));
-		ATF_CHECK_EQ(0, host_rd(h, o));
-		ATF_CHECK_EQ(0, host_rd(h, o + 4));
-		reg_count64(h, o, UINT64_MAX);
-		reg_count64(h, o, 5);
-		ATF_CHECK_EQ(UINT64_MAX, e82545_read(h->dev, 0, o, 8));
-		ATF_CHECK_EQ(0, e82545_read(h->dev, 0, o, 8));
-	}
-	check_reset_values(h);
-	host_destroy(h);
-}
-
 /* Lengths without FCS, and which of the six registers counts them. */
 static const struct {
 	size_t		len;

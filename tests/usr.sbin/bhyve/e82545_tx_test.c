@@ -171,30 +171,6 @@ HOST_TEST(batch, tx_up(1024), "A batch is 256 frames, one flush and one "
 	}
 }
 
-HOST_TEST(batch_full, tx_up(1024), "A batch that is full takes nothing of the "
-    "next packet")
-{
-	uint8_t frame[64];
-	unsigned int i;
-
-	host_make_frame(frame, sizeof(frame), host_mac, 1);
-	/* The first and the last have two descriptors. */
-	for (i = 0; i <= E82545_TX_FRAMES; i++) {
-		if (i % E82545_TX_FRAMES != 0) {
-			host_tx_frame(h, frame, sizeof(frame), 0);
-			continue;
-		}
-		host_tx_legacy(h, tx_put(h, frame, 32), 32, 0);
-		host_tx_legacy(h, tx_put(h, frame + 32, 32), 32, TXD_LAST);
-	}
-	host_tx_go(h);
-	ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
-	ATF_CHECK_EQ(E82545_TX_FRAMES, host_sent(h));
-	ATF_CHECK_EQ(E82545_TX_FRAMES + 1, host_rd(h, E82545_TDH));
-	ATF_CHECK_EQ(E82545_TX_IDLE, e82545_tx(h->dev));
-	check_sent(h, E82545_TX_FRAMES, frame, sizeof(frame));
-}
-
 HOST_TEST(batch_descs, tx_up(2048), "A batch is 1024 descriptors, with or "
     "without frames")
 {

@@ -98,23 +98,6 @@ TEST(spin, "With the CSB, a task spins for frames before the next request")
 	em_destroy(g);
 }
 
-TEST(spin_filter, "A filter does not spin")
-{
-	struct em_guest *g = create();
-
-	g->runnable = spin_count;
-	nspins = 0;
-	em_inject(g, 1);
-	host_run(g->h);
-	ATF_CHECK(em_interrupt(g));
-	ATF_CHECK_EQ(0, nspins);
-	/* The task that the filter queued does. */
-	em_settle(g);
-	ATF_CHECK(nspins > 0);
-	em_check(g);
-	em_destroy(g);
-}
-
 TEST(spin_learns, "A task spins for half as long if that finds nothing")
 {
 	struct em_guest *g = create();

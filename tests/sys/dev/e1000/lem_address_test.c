@@ -242,31 +242,6 @@ untouched(const char *name)
 	ATF_CHECK_EQ_MSG(E82545_EECD_FWE_DIS, ad.eecd, "%s", name);
 }
 
-TEST(probe, "A probe finds the address, of an adapter in its first state or "
-    "after another driver, and changes nothing")
-{
-	struct lem_test *t;
-	uint8_t mac[6];
-	unsigned int i, j;
-
-	for (i = 0; i < NADAPTERS; i++) {
-		t = ad_create(&adapters[i]);
-		for (j = 0; j < 2; j++) {
-			memset(mac, 0, sizeof(mac));
-			ATF_CHECK_EQ_MSG(0, lem_address(&t->g.lc, mac), "%s",
-			    adapters[i].name);
-			ATF_CHECK_EQ_MSG(0, memcmp(host_mac, mac, 6), "%s",
-			    adapters[i].name);
-			ATF_CHECK(!t->g.lc.lc_eeprom_bad);
-			untouched(adapters[i].name);
-			if (ad.type.no_reset || ad.type.no_eeprom)
-				break;
-			ra_reset();
-		}
-		test_destroy(t);
-	}
-}
-
 TEST(traffic, "The driver attaches to each adapter, has its address, and "
     "exchanges frames, also after a restart")
 {
@@ -383,20 +358,6 @@ TEST(none, "An adapter whose filter and EEPROM have no address, or a group's, "
 		untouched("none");
 	}
 	test_destroy(t);
-}
-
-LEM_TEST(group, ad_create(&adapters[0]), "A group's address in the filter "
-    "gives way to that of the EEPROM")
-{
-	uint8_t mac[6];
-
-	ad.ral |= 1;
-	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0, memcmp(host_mac, mac, 6));
-	ad.ral = 0;
-	ad.rah = 0x0100;
-	ATF_CHECK_EQ(0, lem_attach(&t->g.lc, mac));
-	ATF_CHECK_EQ(0x01, mac[5]);
 }
 
 LEM_TEST(checksum, ad_create(&adapters[4]), "An EEPROM with a wrong checksum "

@@ -69,38 +69,6 @@ TEST(access, "An interrupt for frames costs no read and one write, in each "
 	}
 }
 
-TEST(between, "A frame that comes after the ring was served, before interrupts "
-    "are unmasked, is received")
-{
-	struct lem_test *t;
-	unsigned int i;
-
-	for (i = 0; i < nitems(modes); i++) {
-		t = test_create_msix(modes[i]);
-		inject(t, 1);
-		ATF_CHECK_EQ(1, test_raised(t));
-		ATF_CHECK(lem_intr(&t->g.lc));
-		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
-		inject(t, 1);
-		ATF_CHECK_EQ(0, test_raised(t));
-		/* It says so itself with the CSB, by a message without. */
-		ATF_CHECK_EQ((modes[i] & LEM_MODE_CSB) != 0,
-		    lem_intr_enable(&t->g.lc));
-		ATF_CHECK_EQ((modes[i] & LEM_MODE_CSB) == 0, test_raised(t));
-		if ((modes[i] & LEM_MODE_CSB) != 0) {
-			ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
-			ATF_CHECK(!lem_intr_enable(&t->g.lc));
-		}
-		test_settle(t);
-		inject(t, 1);
-		ATF_CHECK_EQ(1, test_raised(t));
-		test_settle(t);
-		ATF_CHECK_EQ(3, t->g.received);
-		ATF_CHECK_EQ(0, t->g.missing + t->g.wrong);
-		test_destroy(t);
-	}
-}
-
 LEM_TEST(registers, fake_create(false), "The registers of interrupts, with "
     "their values")
 {

@@ -309,24 +309,6 @@ TEST(lengths, "Which lengths a packet and its headers may have")
 	test_destroy(test);
 }
 
-LEM_TEST(context_room, test_create(LEM_MODE_POLL, 2048, 1500), "A packet is "
-    "refused while there is no descriptor for its context")
-{
-	uint8_t frame[101];
-
-	test_send(t, TEST_RING - 1 - 3, 60);
-	ATF_REQUIRE_EQ(3, lem_tx_avail(&t->g.lc));
-	make_ip(frame, sizeof(frame), true, 0);
-	ATF_CHECK_EQ(ENOBUFS, send_ip(t, frame, sizeof(frame),
-	    LEM_TX_TCPSUM, 0, 0));
-	ATF_CHECK_EQ(3, lem_tx_avail(&t->g.lc));
-	host_run(t->h);
-	ATF_CHECK_EQ(0, send_ip(t, frame, sizeof(frame), LEM_TX_TCPSUM, 0, 0));
-	host_run(t->h);
-	ATF_CHECK_EQ(4, lem_tx_clean(&t->g.lc));
-	ATF_CHECK_EQ(TEST_RING - 3, host_sent(t->h));
-}
-
 /* Flags and tag of the last frame. */
 static struct {
 	size_t		len;

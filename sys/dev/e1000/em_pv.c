@@ -25,6 +25,7 @@
  *				posts what was held back
  *	IFDI_RX_QUEUES_ALLOC	allocates the CSB and the header ring
  *	IFDI_INIT, IFDI_STOP	place and withdraw the CSB
+ *	IFDI_RESUME, IFDI_MEDIA_CHANGE	withdraw the CSB
  *	IFDI_UPDATE_ADMIN_STATUS requests a reset if the header ring must be
  *				placed or withdrawn; writes ITR again; looks at
  *				the link
@@ -514,6 +515,26 @@ em_pv_stop(if_ctx_t ctx)
 }
 
 /*
+ * Resume, change the media.  em(4) resets and starts the adapter for both, and
+ * iflib(4) stops and starts the driver only afterwards.  Until then neither the
+ * CSB nor a flush may give the adapter the old indices: from 0 on, it would
+ * send old packets once more, and receive into buffers that the stack has.
+ */
+static int
+em_pv_resume(if_ctx_t ctx)
+{
+	em_pv_stop(ctx);
+	return (BASE(ifdi_resume)(ctx));
+}
+
+static int
+em_pv_media_change(if_ctx_t ctx)
+{
+	em_pv_stop(ctx);
+	return (BASE(ifdi_media_change)(ctx));
+}
+
+/*
  * Attach, detach.
  */
 
@@ -641,6 +662,8 @@ static device_method_t em_pv_if_methods[] = {
 	DEVMETHOD(ifdi_detach, em_pv_detach),
 	DEVMETHOD(ifdi_init, em_pv_init),
 	DEVMETHOD(ifdi_stop, em_pv_stop),
+	DEVMETHOD(ifdi_resume, em_pv_resume),
+	DEVMETHOD(ifdi_media_change, em_pv_media_change),
 	DEVMETHOD(ifdi_intr_enable, em_pv_intr_enable),
 	DEVMETHOD(ifdi_intr_disable, em_pv_intr_disable),
 	DEVMETHOD(ifdi_update_admin_status, em_pv_update_admin_status),

@@ -157,15 +157,15 @@ em_pv_tx_ask(struct em_pv *pv, int q)
 }
 
 /*
- * Return whether send combining lets packets wait: a report, or a poll, is to
- * come.
+ * Return whether packets wait: the driver is stopped, or send combining has a
+ * report or a poll to come.
  */
 static bool
 em_pv_tx_may_wait(struct em_pv *pv, int q)
 {
-	return (pv->sc_on != 0 && !pv->csb_on &&
+	return (!pv->running || (pv->sc_on != 0 && !pv->csb_on &&
 	    (pv->tx[q].waiting || pv->poll != 0) &&
-	    em_pv_in_use(pv, q) < pv->sc.shared->isc_ntxd[0] / 2);
+	    em_pv_in_use(pv, q) < pv->sc.shared->isc_ntxd[0] / 2));
 }
 
 /*
@@ -482,7 +482,7 @@ em_pv_rx_kick(struct em_pv *pv, qidx_t old)
 
 	mtx_assert(&pv->lock, MA_OWNED);
 	if (!pv->csb_on)
-		return (true);
+		return (pv->running);
 	atomic_store_rel_32(&pv->csb->guest_rdt, pv->rx.posted);
 	atomic_thread_fence_seq_cst();
 	at = atomic_load_acq_32(&pv->csb->host_rxkick_at);

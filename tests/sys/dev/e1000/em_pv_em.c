@@ -222,7 +222,7 @@ em_msix_link(struct e1000_softc *sc)
 		em_reg_write(E82545_ICS, sc->ims);
 }
 
-static struct if_txrx base_txrx = {
+struct if_txrx em_base_txrx = {
 	base_encap, base_txd_flush, base_credits_update, base_rxd_available,
 	base_rxd_pkt_get, base_rxd_refill, base_rxd_flush, em_intr
 };
@@ -244,7 +244,7 @@ base_attach_pre(if_ctx_t ctx)
 	sc->dev = &g->device;
 	sc->hw.mac.type = g->config.kind == E82545_KIND_EM ? e1000_82545 :
 	    e1000_82574;
-	ctx->scctx.isc_txrx = &base_txrx;
+	ctx->scctx.isc_txrx = &em_base_txrx;
 	ctx->scctx.isc_intr = g->config.intr;
 	ctx->scctx.isc_capabilities = ctx->scctx.isc_capenable = IFCAP_RXCSUM;
 	ctx->scctx.isc_ntxd[0] = ctx->scctx.isc_nrxd[0] = EM_RING;
@@ -441,6 +441,14 @@ base_stop(if_ctx_t ctx __attribute__((__unused__)))
 	em_reg_write(E82545_CTRL, E82545_CTRL_RST);
 }
 
+/* Start the adapter, by no method that a class could replace. */
+static int
+base_restart(if_ctx_t ctx)
+{
+	base_init(ctx);
+	return (0);
+}
+
 static int
 base_tx_queue_intr_enable(if_ctx_t ctx __attribute__((__unused__)), uint16_t q)
 {
@@ -461,6 +469,8 @@ static device_method_t base_methods[] = {
 	DEVMETHOD(ifdi_detach, base_detach),
 	DEVMETHOD(ifdi_init, base_init),
 	DEVMETHOD(ifdi_stop, base_stop),
+	DEVMETHOD(ifdi_resume, base_restart),
+	DEVMETHOD(ifdi_media_change, base_restart),
 	DEVMETHOD(ifdi_intr_enable, base_intr_enable),
 	DEVMETHOD(ifdi_intr_disable, base_intr_disable),
 	DEVMETHOD(ifdi_rx_queues_alloc, base_rx_queues_alloc),

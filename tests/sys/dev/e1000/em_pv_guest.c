@@ -889,6 +889,17 @@ em_down(struct em_guest *g)
 }
 
 void
+em_restart(struct em_guest *g, bool media)
+{
+	const if_ctx_t ctx = &g->ctx;
+
+	sx_xlock(&ctx->lock);
+	REQUIRE((media ? IFDI_CALL(ctx, ifdi_media_change)(ctx) :
+	    IFDI_CALL(ctx, ifdi_resume)(ctx)) == 0);
+	sx_xunlock(&ctx->lock);
+}
+
+void
 em_destroy(struct em_guest *g)
 {
 	size_t i;

@@ -153,8 +153,16 @@ extern struct em_guest *guest;
 struct em_guest *em_create(const struct em_config *config);
 void	em_up(struct em_guest *g);
 void	em_down(struct em_guest *g);
+/*
+ * Resume, or change the media; em_down() and em_up() follow, and the stack may
+ * send and receive before.
+ */
+void	em_restart(struct em_guest *g, bool media);
 /* Detach, and check that nothing is left. */
 void	em_destroy(struct em_guest *g);
+
+/* em(4)'s functions of the rings. */
+extern struct if_txrx em_base_txrx;
 
 /* em(4)'s part of attach and detach, and its filters of MSI-X. */
 int	em_tx_queues_alloc(if_ctx_t ctx);

@@ -22,7 +22,7 @@ enum vm_guest vm_guest = VM_GUEST_VM;
 struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
     ifdi_intr_disable_desc, ifdi_rx_queues_alloc_desc,
-    ifdi_tx_queue_intr_enable_desc,
+    ifdi_tx_queue_intr_enable_desc, ifdi_resume_desc, ifdi_media_change_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 int	em_vnets, em_ipforwarding, em_ip6_forwarding;
 _Thread_local struct thread em_thread;

@@ -271,6 +271,36 @@ TEST(mode_tasks, "A change of the mode, and nothing else, queues all tasks")
 	em_each(mode_tasks);
 }
 
+/* em(4) starts the adapter, and iflib(4) has its old indices until it stops. */
+static void
+restart(struct em_guest *g)
+{
+	int media;
+
+	for (media = 0; media <= 1; media++) {
+		em_send(g, 3);
+		em_settle(g);
+		em_check(g);
+		em_restart(g, media);
+		host_run(g->h);
+		em_inject(g, 3);
+		em_send(g, 3);
+		em_settle(g);
+		ATF_CHECK_EQ(0, host_sent(g->h));
+		ATF_CHECK_EQ(0, host_rd(g->h, E82545_TDH));
+		ATF_CHECK_EQ(0, host_rd(g->h, E82545_RDH));
+		em_down(g);
+		em_up(g);
+		em_traffic(g);
+	}
+}
+
+TEST(restart, "When the device resumes, and when the media changes, the adapter "
+    "gets no old index")
+{
+	em_each(restart);
+}
+
 /* What the guest's part of the CSB says. */
 static void
 csb_is(struct em_guest *g, u_int on, u_int poll)

@@ -311,6 +311,36 @@ modes_run()
 	no_watchdog modes_switched
 }
 
+restarted()
+{
+	local i
+
+	for i in 1 2 3; do
+		atf_check devctl suspend $ifp
+		atf_check devctl resume $ifp
+		expect_answer
+		atf_check ifconfig $ifp media 100baseTX
+		atf_check ifconfig $ifp media autoselect
+		expect_answer
+	done
+}
+
+pv_case restart "The driver goes on after it was suspended, and after a change of \
+the media, in each mode"
+restart_run()
+{
+	local mode
+
+	for mode in "csb=0 sc=0" "sc=1" "poll=1000" "poll=0" \
+	    $(has_csb && echo csb=1) "poll=1000"; do
+		set_ok $mode
+		sysctl $(sed 's/=.*//' knobs) > before
+		no_watchdog restarted
+		sysctl $(sed 's/=.*//' knobs) | diff before - ||
+		    atf_fail "knobs"
+	done
+}
+
 # The adapter, by its place on the bus, which it keeps without a driver.
 location()
 {

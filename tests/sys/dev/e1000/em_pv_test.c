@@ -198,14 +198,18 @@ static struct em_guest
 start_stop(struct em_guest *g, kobj_class_t cls, bool start)
 {
 	const kobj_class_t ours = g->ctx.cls;
+	struct if_txrx *const txrx = g->ctx.scctx.isc_txrx;
 
 	em_mark(g);
 	g->ctx.cls = cls;
+	if (cls != ours)
+		g->ctx.scctx.isc_txrx = &em_base_txrx;
 	if (start)
 		em_up(g);
 	else
 		em_down(g);
 	g->ctx.cls = ours;
+	g->ctx.scctx.isc_txrx = txrx;
 	return (*g);
 }
 

@@ -348,6 +348,8 @@ typedef int ifdi_attach_post_t(if_ctx_t);
 typedef int ifdi_detach_t(if_ctx_t);
 typedef void ifdi_init_t(if_ctx_t);
 typedef void ifdi_stop_t(if_ctx_t);
+typedef int ifdi_resume_t(if_ctx_t);
+typedef int ifdi_media_change_t(if_ctx_t);
 typedef void ifdi_update_admin_status_t(if_ctx_t);
 typedef void ifdi_intr_enable_t(if_ctx_t);
 typedef void ifdi_intr_disable_t(if_ctx_t);
@@ -355,7 +357,7 @@ typedef int ifdi_tx_queue_intr_enable_t(if_ctx_t, uint16_t);
 typedef int ifdi_rx_queue_intr_enable_t(if_ctx_t, uint16_t);
 extern struct kobjop_desc ifdi_attach_pre_desc, ifdi_attach_post_desc,
     ifdi_detach_desc, ifdi_init_desc, ifdi_stop_desc, ifdi_intr_enable_desc,
-    ifdi_rx_queues_alloc_desc,
+    ifdi_rx_queues_alloc_desc, ifdi_resume_desc, ifdi_media_change_desc,
     ifdi_intr_disable_desc, ifdi_tx_queue_intr_enable_desc,
     ifdi_rx_queue_intr_enable_desc, ifdi_update_admin_status_desc;
 /* Call a method of the device's class. */

@@ -5,36 +5,27 @@
  */
 
 /*
- * What the control socket tells of ports, pipes, memory and addresses, and to
- * whom; and whom a request waits for.
+ * What the control socket tells of a port or a pipe, and to whom.
  */
 
 #include <sys/param.h>
-#include <dev/netmap/vale_fdb.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <atf-c.h>
 
 #include "ctl_peers.h"
-#include "hostif.h"
 #include "test.h"
 #include "vale_pipe.h"
 #include "vale_shared.h"
 #include "vale_test.h"
-#include "wrap.h"
 
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
 #define	ALL		.nr_mode = NR_REG_ALL_NIC
 
 static const char no_port[] = "there is no such port";
 static const char others_port[] = "the port belongs to another user";
-
-/*
- * Of one.
- */
 
 /* Ask with all bytes of the body set but `numbers'; the reply is `want'. */
 static void
@@ -171,58 +162,6 @@ TEST(pipes, "An end's numbers, or those that it would have, which are its "
 	    .nr_mem_id = 3));
 	peer_end(&port);
 	peers_stop();
-}
-
-TEST(memories, "Without a name: the memory that is named, or that of a port")
-{
-	static const char another[] = "memory 2 is another user's, and the "
-	    "request has no descriptor of it";
-	const struct vale_params params = { .rings = 1, .tx_slots = 1024,
-	    .rx_slots = 1024 };
-	struct nmreq_port_info_get info = INFO(.nr_mem_id = 2);
-	struct peer more;
-	uint64_t memsize;
-
-	peers_start();
-	peer_connect(&more, 1001, false);
-	GRANTED(REG_SIZE, 4, &one, REGISTER("vale0:a", ALL,
-	    .nr_tx_slots = 16));
-	memsize = one.pe_cc->cc_grant.gr_memory->mm_size;
-	check_info(&two, "", &INFO(.nr_mem_id = 0), INFO(
-	    .nr_memsize = vale_memory_size(&params), .nr_mem_id = 1));
-	check_info(&two, "", &INFO(.nr_mem_id = 1), INFO(
-	    .nr_memsize = vale_memory_size(&params), .nr_mem_id = 1));
-	check_info(&more, "", &info, INFO(.nr_memsize = memsize,
-	    .nr_mem_id = 2));
-	REFUSED(EPERM, another, &two, VALE_WIRE_INFO, "", &info, INFO_SIZE);
-	REFUSED(EPERM, another, &root, VALE_WIRE_INFO, "", &info, INFO_SIZE);
-	ATF_CHECK_EQ(0, peer_pass(&two, VALE_WIRE_INFO, "", &info, INFO_SIZE,
-	    one.pe_fds[0]));
-	info.nr_mem_id = 3;
-	REFUSED(EINVAL, "there is no memory 3", &more, VALE_WIRE_INFO, "",
-	    &info, INFO_SIZE);
-	peer_end(&more);
-	peers_stop();
-}
-
-/*
- * Of all.
- */
-
-
-/*
- * Waiting.
- */
-
-static bool	there;		/* vale0:a, when an interface is attached */
-
-WRAP(int, hostif_attach, const char *name __unused,
-    const struct hostif_fds *fds __unused, char *why __unused)
-{
-	uint64_t counters[VALE_NCOUNTERS];
-
-	there = vale_port_counters("vale0:a", counters) == 0;
-	return (0);
 }
 
 TEST_PROGRAM

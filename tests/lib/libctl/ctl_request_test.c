@@ -6,8 +6,8 @@
 
 /*
  * The requests of the control socket, and exactly what each is answered with:
- * the form of packets, who may ask, and all but memory (ctl_memory_test.c),
- * attached interfaces (ctl_attach_test.c) and settings (ctl_set_test.c).
+ * the form of packets, and all but memory (ctl_memory_test.c) and attached
+ * interfaces (ctl_attach_test.c).  who.py has who may ask.
  */
 
 #include <sys/param.h>
@@ -27,6 +27,7 @@
 #include "frame_vnet.h"
 #include "hostif_impl.h"
 #include "test.h"
+#include "vale_setting.h"
 #include "vale_test.h"
 
 #define	INFO_SIZE	sizeof(struct nmreq_port_info_get)
@@ -134,6 +135,8 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 	};
 	static const uint16_t others[] = { 0, NETMAP_REQ_VALE_NEWIF, 0x75ff,
 	    0x760f, 0xffff };
+	static struct vale_wire_value set[VALE_NSETTINGS + 1];
+	struct vale_wire_mirror wm = { VALE_MIRROR_TX, "" };
 	char why[128];
 	unsigned int i;
 	size_t len;
@@ -158,12 +161,27 @@ TEST(lengths, "Each request has one length; other numbers are no requests")
 		    others[i]);
 		packet_refused(sizeof(packet.wire), EOPNOTSUPP, why);
 	}
+	/* As many settings as there are, and a name that ends. */
+	port_open(&one, "vale0:a");
+	for (i = 0; i < nitems(set); i++)
+		set[i].wv_set = (struct vale_wire_set){ 5, 0, 2 };
+	REFUSED(E2BIG, "there are 14 settings", &root, VALE_WIRE_SET,
+	    "vale0:a", set, sizeof(set));
+	GRANTED(0, 0, &root, VALE_WIRE_SET, "vale0:a", set,
+	    sizeof(set) - sizeof(set[0]));
+	/* A mirror has a request of its own, and a text ends. */
+	set[0].wv_set.ws_setting = 8;
+	REFUSED(EOPNOTSUPP, "setting 8 is not supported", &root,
+	    VALE_WIRE_SET, "vale0:a", set, sizeof(set[0]));
+	set[0].wv_set.ws_setting = 12;
+	memset(set[0].wv_text, 'a', sizeof(set[0].wv_text));
+	REFUSED(EINVAL, "the value does not end", &root, VALE_WIRE_SET,
+	    "vale0:a", set, sizeof(set[0]));
+	memset(wm.wm_of, 'a', sizeof(wm.wm_of));
+	REFUSED(EINVAL, "the mirrored name does not end", &one,
+	    VALE_WIRE_MIRROR, "vale0:a", &wm, sizeof(wm));
 	peers_stop();
 }
-
-/*
- * Who may ask.
- */
 
 /*
  * What may be registered.

@@ -373,7 +373,8 @@ def captures():
         # A failed change leaves the mirror, and its claim.
         refused(one.mirror, "vale0:y", "vale0:y", error=errno.EINVAL)
         refused(open_, TWO, "vale0:x", error=errno.EBUSY, why="captures")
-        one.mirror("vale0:y", "", 0)
+        # Nothing: whatever is named.
+        one.mirror("vale0:y", "vale0:a", 0)
         port = open_(TWO, "vale0:x")
         # Root's mirror into the port is no capture of the port's user.
         root.mirror("vale0:y", "vale0:x")

@@ -306,6 +306,25 @@ def read(path):
         return f.read()
 
 
+def children(pid):
+    return [int(n) for n in read("/proc/%d/task/%d/children" % (pid,
+                                                                 pid)).split()]
+
+
+def comm(pid):
+    return read("/proc/%d/comm" % pid).strip()
+
+
+def ended(pid):
+    """Whether the process has ended, a zombie included.  While another of its
+    threads is there, a process of state Z still has its descriptors."""
+    try:
+        state = read("/proc/%d/stat" % pid).rpartition(")")[2].split()[0]
+        return state == "Z" and len(os.listdir("/proc/%d/task" % pid)) == 1
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def descriptor_links(pid):
     """Return what a process's descriptors are, by number.  One that is closed
     meanwhile is left out."""

@@ -209,25 +209,27 @@ def refused(fn):
     raise AssertionError("it is served")
 
 
+def deaf():
+    """A program that asks and reads no reply is dropped, and its port with it;
+    others are served."""
+    with Valed(["vm1"], args=["-c", "control"]):
+        with contextlib.closing(Control()) as other, \
+                contextlib.closing(Control()) as c:
+            c.register("vale0:a")
+            with contextlib.suppress(Left):
+                while True:
+                    c.send("PORTS")
+            wait_until(lambda: list(other.ports()) == ["vale0:vm1"],
+                       "the end of its port")
+        # The next connection ends what was left unread.
+        with contextlib.closing(Control()) as other:
+            assert other.served()
+
+
 def passer(valed):
     """The process that passes descriptors."""
-    pid = valed.proc.pid
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        children = f.read().split()
-    for child in children:
-        with open("/proc/%s/comm" % child) as f:
-            if f.read() == "valed-pass\n":
-                return int(child)
-    raise AssertionError(children)
-
-
-def ended(pid):
-    """Whether a process has ended, waited for or not."""
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] in "XZ"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    found, = (p for p in children(valed.proc.pid) if comm(p) == "valed-pass")
+    return found
 
 
 def no_passer():
@@ -259,4 +261,4 @@ def no_passer():
 
 if __name__ == "__main__":
     run_case({f.__name__: f for f in (refused_blocks, no_descriptors, unread,
-                                      no_passer)})
+                                      deaf, no_passer)})

@@ -15,8 +15,6 @@ import contextlib
 import errno
 import mmap
 import os
-import random
-import select
 import signal
 import struct
 import subprocess
@@ -413,117 +411,7 @@ def stalls():
         s.check_resources()
 
 
-def flood():
-    """A client sends at full rate to its own address, and is killed."""
-    code = """
-import struct
-from vfu_client import *
-with Driver("vm1.sock") as a:
-    print("ready", flush=True)
-    frame = ethernet(a.mac, a.mac, b"")
-    while True:
-        for _ in range(31):
-            a.queue(frame)
-        a.set(TDT, a.tail, post=True)
-"""
-    with Scene() as s:
-        p = subprocess.Popen([sys.executable, "-c", code],
-                             stdout=subprocess.PIPE)
-        try:
-            p.stdout.readline()
-            for _ in range(50):
-                exchange(s.b, s.c)
-            # On a busy machine it may not have run yet.
-            wait_until(lambda: s.valed.counters("vm1")["tx_frames"] > 1000,
-                       "1000 frames of vm1")
-        finally:
-            p.kill()
-            p.wait()
-            p.stdout.close()
-        s.check_service()
-        s.check_resources()
-
-
-def random_bytes():
-    with Scene() as s:
-        for seed in range(40):
-            rng = random.Random(seed)
-            with Client("vm1.sock", seed % 2) as a:
-                with contextlib.suppress(Gone):
-                    for _ in range(20):
-                        a.raw(rng.randbytes(rng.randrange(1, 3000)))
-            exchange(s.b, s.c)
-        s.check_service()
-        s.check_resources()
-
-
-def random_message(rng, a, fds):
-    """Send a well-framed message whose payload is nearly valid."""
-    edges = (0, 1, 2, 4, 8, 15, 16, 20, 24, 32, 255, 256, 4096, 0x1ffff,
-             0x20000, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 32, 1 << 40,
-             (1 << 63), (1 << 64) - 4096, (1 << 64) - 1, 0x100000, 0x3818,
-             0x2818, 0xc0, 0xd0, 0x100, 0x400)
-
-    def number(bits):
-        return (rng.choice(edges) if rng.random() < .8 else
-                rng.getrandbits(bits)) & ((1 << bits) - 1)
-    command = rng.choice((DMA_MAP, DMA_UNMAP, GET_REGION_INFO, GET_IRQ_INFO,
-                          SET_IRQS, REGION_READ, REGION_WRITE, WRITE_MULTI,
-                          RESET, rng.randrange(20)))
-    if command == DMA_MAP:
-        payload = struct.pack("=IIQQQ", 32, rng.randrange(32), number(64),
-                              number(64), number(64))
-    elif command == DMA_UNMAP:
-        payload = struct.pack("=IIQQ", 24, rng.choice((0, 0, 2)), number(64),
-                              number(64))
-    elif command == SET_IRQS:
-        payload = struct.pack("=IIIII", 20, rng.randrange(64),
-                              rng.randrange(3), rng.choice((0, 0, 1)),
-                              rng.choice((0, 1, 1, 2))) + bytes(1)
-    elif command in (REGION_READ, REGION_WRITE):
-        count = rng.choice((1, 2, 4, 4, 4, 8, 3, 64))
-        payload = struct.pack("=QII", number(64), rng.randrange(9), count)
-        if command == REGION_WRITE:
-            payload += rng.randbytes(count)
-    elif command == WRITE_MULTI:
-        n = rng.randrange(8)
-        payload = struct.pack("=Q", n) + b"".join(
-            struct.pack("=QIIQ", number(16), rng.randrange(3), 4, number(64))
-            for _ in range(n))
-    else:
-        payload = b"".join(struct.pack("=I", number(32))
-                           for _ in range(rng.randrange(9)))
-    if rng.random() < .05:
-        payload = payload[:rng.randrange(len(payload) + 1)]
-    send = rng.choices(fds, k=rng.choice((0, 0, 0, 0, 1, 1, 2)))
-    a.raw(a.message(command, payload, rng.choice((0, F_NO_REPLY))), send)
-
-
-def random_messages():
-    with Scene() as s:
-        ram = memory(1 << 20)
-        fds = [ram, ram, ram, eventfd(), eventfd(), os.pipe()[1],
-               memory(4096, 0)]
-        for seed in range(30):
-            rng = random.Random(seed)
-            with Client("vm1.sock") as a:
-                a.region_write(CONFIG, 4, struct.pack("<H", 7))
-                a.dma_map(0x100000, 1 << 20, ram)
-                for _ in range(200):
-                    random_message(rng, a, fds)
-                    # Replies are discarded.
-                    a.sock.setblocking(False)
-                    with contextlib.suppress(BlockingIOError):
-                        while a.sock.recv(65536):
-                            pass
-                    a.sock.settimeout(WAIT_S)
-            exchange(s.b, s.c)
-        s.check_service()
-        s.check_resources()
-
-
 if __name__ == "__main__":
     run_case({f.__name__: f for f in (
         memory_limit, memory_vanishes, pages_vanish, interrupts,
-        blocked_receiver, close_blocks, log, stalls, flood, random_bytes,
-        random_messages)})
+        blocked_receiver, close_blocks, log, stalls)})

@@ -25,30 +25,9 @@ CONTROL = os.path.abspath("control")
 CLONE_NEWNET = 0x40000000
 
 
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(n) for n in f.read().split()]
-
-
-def comm(pid):
-    with open("/proc/%d/comm" % pid) as f:
-        return f.read().strip()
-
-
 def openers(v):
     """The processes that open ports for a valed."""
     return [p for p in children(v.proc.pid) if comm(p) == "valed-port"]
-
-
-def ended(pid):
-    """Whether the process has ended, a zombie included.  While another of its
-    threads is there, a process of state Z still has its descriptors."""
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            zombie = f.read().rsplit(")", 1)[1].split()[0] == "Z"
-        return zombie and len(os.listdir("/proc/%d/task" % pid)) == 1
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 class Remote(Valed):

@@ -28,11 +28,28 @@ VALECTL = os.environ["VALECTL"]
 PR_SET_THP_DISABLE = 41
 
 
+def ask(*args):
+    """What valectl says on the control socket."""
+    return subprocess.run([VALECTL, "-c", "control", *args], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def told_to(*args):
+    """The same, which must succeed: what it prints."""
+    p = ask(*args)
+    assert p.returncode == 0, p
+    return p.stdout
+
+
 def answers():
     """Whether valed answers."""
-    return subprocess.run([VALECTL, "-c", "control"],
-                          stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode == 0
+    return ask().returncode == 0
+
+
+def not_sanitized(why):
+    with open(os.environ["VALED"], "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skip("a sanitizer " + why)
 
 
 RESTARTED = (r"valed: restarted: \d+ clients go on: (\d+) saved, (\d+) "
@@ -89,7 +106,7 @@ class Supervised(Valed):
         self.restarted()
 
     def restart(self):
-        subprocess.run([VALECTL, "-c", "control", "restart"], check=True)
+        told_to("restart")
         before = self.serving
         self.serving = wait_until(
             lambda: self.child() not in (None, before) and self.child(),
@@ -163,8 +180,7 @@ def signals():
 
 
 def restarts():
-    with open("valed.conf", "w") as f:
-        f.write("port.vale0:other.limit=5\n")
+    write_conf("port.vale0:other.limit=5\n")
     with Supervised(args=["-k", "valed.conf"]) as v:
         before = inodes(v.paths)
         for _ in range(3):
@@ -173,8 +189,7 @@ def restarts():
         # A file that is wrong now keeps the process that serves.
         with open("valed.conf", "a") as f:
             f.write("port.vale0:other.limit=much\n")
-        p = subprocess.run([VALECTL, "-c", "control", "restart"],
-                           stderr=subprocess.PIPE, text=True)
+        p = ask("restart")
         assert p.returncode == 1 and "valed.conf:2: " in p.stderr, p
         assert v.child() == v.serving
         assert v.messages() == "", v.messages()
@@ -187,23 +202,9 @@ def restarts():
 def without():
     v = Valed(["vm1"], args=["-c", "control"])
     wait_until(answers, "valed")
-    p = subprocess.run([VALECTL, "-c", "control", "restart"],
-                       stderr=subprocess.PIPE, text=True)
+    p = ask("restart")
     assert p.returncode == 1 and "has no option -R" in p.stderr, p
     v.__exit__(None)
-
-
-def starting():
-    """A process that ends before it serves is started only so often."""
-    with open("valed.conf", "w") as f:
-        f.write("port.vale0:other.limit=5\n")
-    v = Supervised(args=["-k", "valed.conf"])
-    v.without_clients()
-    with open("valed.conf", "a") as f:
-        f.write("port.vale0:other.limit=much\n")
-    os.kill(v.serving, signal.SIGKILL)
-    assert v.proc.wait(WAIT_S) == 78, v.messages()
-    assert "valed.conf:2: " in v.messages(), v.messages()
 
 
 def went():
@@ -386,11 +387,6 @@ class Manager:
         assert len(self.kept) == 1, self.stored
 
 
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-        return [int(n) for n in f.read().split()]
-
-
 # What has become of two clients: saved, salvaged, reset, lost.
 SAVED_2, SALVAGED_2 = (2, 0, 0, 0), (0, 2, 0, 0)
 
@@ -496,15 +492,9 @@ def counting():
 
 def fault(v, name):
     """As if the adapter's thread had a fault, which ends the process."""
-    for task in os.listdir("/proc/%d/task" % v.serving):
-        with open("/proc/%d/task/%s/comm" % (v.serving, task)) as f:
-            if f.read() != name + "\n":
-                continue
-        assert ctypes.CDLL(None).tgkill(v.serving, int(task),
-                                        signal.SIGSEGV) == 0
-        v.restarted()
-        return
-    raise AssertionError("no thread of " + name)
+    assert ctypes.CDLL(None).tgkill(v.serving, thread(v.serving, name),
+                                    signal.SIGSEGV) == 0
+    v.restarted()
 
 
 def gone(client):
@@ -519,21 +509,20 @@ def gone(client):
 def blamed():
     """A client whose adapter's thread ends the process twice within a minute
     is disconnected, and stays so; the others go on."""
-    with open(os.environ["VALED"], "rb") as f:
-        if b"__asan_init" in f.read():
-            raise Skip("a sanitizer handles faults")
+    not_sanitized("handles faults")
     dropped = "valed: -s 1,e1000,vale0:vm1,path=vm1.sock: the client has " \
         "ended valed 2 times within 60 seconds: it is disconnected until " \
         "the next reload"
-    with open("valed.conf", "w") as f:
-        f.write("port.vale0:other.limit=5\n")
+    write_conf("port.vale0:other.limit=5\n")
     with Supervised(("vm1", "vm2", "vm3"), args=["-k", "valed.conf"]) as v:
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b, \
                 Driver("vm3.sock") as c:
             fault(v, "vm1")
             exchange(a, b)
-            # Neither is this one's fault, nor is one of another the second.
+            # Neither is this one's fault, nor is one of another the second; a
+            # restart does not forget the first.
             v.crash()
+            v.restart()
             fault(v, "vm2")
             exchange(a, b)
             assert dropped not in v.messages(), v.messages()
@@ -668,11 +657,7 @@ def killed():
 
 def guard_of(pid):
     """Its guard, which has its name some time after it is there."""
-    for child in children(pid):
-        with open("/proc/%d/comm" % child) as f:
-            if f.read() == "valed-guard\n":
-                return child
-    return None
+    return next((c for c in children(pid) if comm(c) == "valed-guard"), None)
 
 
 def guard_stop(v):
@@ -741,45 +726,16 @@ def numbers():
                 if crash:
                     os.kill(pid, signal.SIGKILL)
                 else:
-                    subprocess.run([VALECTL, "-c", "control", "restart"],
-                                   check=True)
+                    told_to("restart")
                 exchange(x, y)
             write_conf("pci.0.3.0.device=e1000\npci.0.3.0.backend=vale0:c\n"
                        "pci.0.3.0.fd=9\n")
-            p = subprocess.run([VALECTL, "-c", "control", "restart"],
-                               stderr=subprocess.PIPE, text=True)
+            p = ask("restart")
             assert p.returncode == 1 and "fd=9: not a listening" in p.stderr, p
             exchange(x, y)
         v.end()
         for path in "vm1.sock", "vm2.sock":
             os.unlink(path)
-
-
-def unforgotten():
-    """A crash is not forgotten by a restart: the second one is too many."""
-    with open(os.environ["VALED"], "rb") as f:
-        if b"__asan_init" in f.read():
-            raise Skip("a sanitizer handles faults")
-    with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
-        exchange(a, b)
-        fault(v, "vm1")
-        v.restart()
-        exchange(a, b)
-        v.ways(SALVAGED_2, SAVED_2)
-        fault(v, "vm1")
-        assert gone(a)
-        # A reload starts it again.
-        os.kill(v.proc.pid, signal.SIGHUP)
-
-
-def switches(pid):
-    """How often the threads of a process have been scheduled."""
-    n = 0
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, task)) as f:
-            n += sum(int(line.split()[1]) for line in f
-                     if "ctxt_switches" in line)
-    return n
 
 
 def quiet():
@@ -789,12 +745,11 @@ def quiet():
             exchange(a, b)
             end()
             exchange(a, b)
-            pids = [v.proc.pid, v.serving] + children(v.serving)
             counts = []
             for _ in range(5):
-                before = sum(map(switches, pids))
+                before = wait_until(v.switches, "all to sleep")
                 time.sleep(1)
-                counts.append(sum(map(switches, pids)) - before)
+                counts.append(wait_until(v.switches, "all to sleep") - before)
                 if counts[-1] < 20:
                     break
             print(counts)
@@ -850,8 +805,7 @@ def hangs():
     installed()
     with Supervised() as v, Driver("vm1.sock") as a, Driver("vm2.sock") as b:
         install(1, b"#!/bin/sh\nexec sleep 1000\n")
-        p = subprocess.run([VALECTL, "-c", "control", "restart"],
-                           stderr=subprocess.PIPE, text=True)
+        p = ask("restart")
         assert p.returncode == 1 and "cannot be started" in p.stderr, p
         exchange(a, b)
         v.ways()
@@ -866,9 +820,7 @@ def scarce():
     user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid,
             "--clear-groups"]
     real = os.environ["VALED"]
-    with open(real, "rb") as f:
-        if b"__asan_init" in f.read():
-            raise Skip("a sanitizer makes a process of its own at the end")
+    not_sanitized("makes a process of its own at the end")
     if subprocess.run(user + ["test", "-x", real]).returncode != 0:
         raise Skip("valed is not for other users")
     with open("valed", "w") as f:
@@ -1127,13 +1079,11 @@ def watchdog():
 
 def set_to(name, *settings):
     """Change settings by valectl."""
-    subprocess.run([VALECTL, "-c", "control", "-o", name] + list(settings),
-                   check=True, stdout=subprocess.DEVNULL)
+    told_to("-o", name, *settings)
 
 
 def is_set(name, *settings):
-    out = subprocess.run([VALECTL, "-c", "control", "-o", name], check=True,
-                         stdout=subprocess.PIPE, text=True).stdout.split()
+    out = told_to("-o", name).split()
     for s in settings:
         assert s in out, "%s: %s, not %s" % (name, out, s)
 
@@ -1159,11 +1109,11 @@ def settings():
         set_to("vale0:vm1", "source=own", "rate=8Mbit/s", "private=on")
         set_to("vale0:vm2", "limit=7", "mirror=vale0:vm1/t")
         # One that has not changed is not stored again.
-        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        told_to("reload")
         with Driver("vm1.sock"):
             wait_until(v.has_client, "a client in the store")
             before = v.settings_kept()
-            subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+            told_to("reload")
         v.without_clients()
         assert v.settings_kept() == before != []
         for end in v.restart, v.crash, v.restart:
@@ -1186,7 +1136,7 @@ def settings():
         # A reload is the configuration's last word, too.
         set_to("vale0:vm2", "limit=8")
         write_conf(CONF)
-        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        told_to("reload")
         v.crash()
         is_set("vale0:vm2", "limit=5")
         # Nothing is changed any more, and nothing kept.
@@ -1200,7 +1150,7 @@ def settings():
         # A native VLAN of a trunk that valectl has ended: the port has neither.
         trunk = CONF + "port.vale0:vm1.trunk=8\n"
         write_conf(trunk)
-        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        told_to("reload")
         set_to("vale0:vm1", "trunk=no")
         write_conf(trunk + "port.vale0:vm1.native=8\n")
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
@@ -1208,7 +1158,7 @@ def settings():
             exchange(a, b)
         is_set("vale0:vm1", "trunk=no", "native=0")
         write_conf(CONF)
-        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        told_to("reload")
 
 
 def closed():
@@ -1223,7 +1173,7 @@ def closed():
 
         def reload(text):
             write_conf(CONF + text)
-            subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+            told_to("reload")
 
         def use():
             reload("pci.0.9.0.device=e1000\npci.0.9.0.backend=vale0:vm9\n"
@@ -1391,8 +1341,7 @@ def interfaces():
             said = v.messages()
             assert said.startswith(text) and said.count("\n") == bool(text), (
                 data, said)
-            out = subprocess.run([VALECTL, "-c", "control"], check=True,
-                                 stdout=subprocess.PIPE, text=True).stdout
+            out = told_to()
             assert "vale0:x" not in out and out.count("vale0:") == 2, out
             m.stop(v)
     # What could block is not read; the others are looked at.
@@ -1451,7 +1400,7 @@ class Placed(Supervised):
 
     def reload(self, *ports):
         write_conf(places(*ports))
-        subprocess.run([VALECTL, "-c", "control", "reload"], check=True)
+        told_to("reload")
 
 
 def moves():
@@ -1824,9 +1773,7 @@ def resident(pid):
 def idle():
     """An adapter whose guest does nothing takes few pages: none for buffers and
     for what batches use, also in memory that is kept; restarts leave none."""
-    with open(os.environ["VALED"], "rb") as f:
-        if b"__asan_init" in f.read():
-            raise Skip("a sanitizer has memory for each page")
+    not_sanitized("has memory for each page")
 
     def taken(valed, n):
         """KB with so many adapters, first, and after each of the ends."""
@@ -1853,9 +1800,7 @@ def idle():
 
 
 def port_counters():
-    out = subprocess.run([VALECTL, "-c", "control", "-j", "-k", "vale0:vm1"],
-                         check=True, stdout=subprocess.PIPE, text=True).stdout
-    counters = json.loads(out)
+    counters = json.loads(told_to("-j", "-k", "vale0:vm1"))
     return counters.get("vale0:vm1", counters)
 
 
@@ -1894,13 +1839,10 @@ if __name__ == "__main__":
     seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
     print("SEED=%d" % seed, flush=True)
     random.seed(seed)
-    main({f.__name__: f for f in (crashes, restarts, without,
-                                  starting, went,
-                                  clients, flood, blamed, managed, access,
-                                  inherited, no_program, watchdog, settings, stored,
-                                  told, endless,
-                                  counting, link, programs, counters, saved,
-                                  closed, waits, killed, late, ignored, numbers,
-                                  unforgotten, quiet, upgrades, hangs, scarce,
-                                  signals, moves, moving, interfaces, ending, posted,
-                                  noted, alone, hanging, idle)})
+    main({f.__name__: f for f in (
+        crashes, restarts, without, went, clients, flood, blamed, managed,
+        access, inherited, no_program, watchdog, settings, stored, told,
+        endless, counting, link, programs, counters, saved, closed, waits,
+        killed, late, ignored, numbers, quiet, upgrades, hangs, scarce,
+        signals, moves, moving, interfaces, ending, posted, noted, alone,
+        hanging, idle)})

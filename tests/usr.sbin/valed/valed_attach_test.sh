@@ -590,45 +590,6 @@ killed()
 	wait_until "the host" answers $A 10.9.0.3 || atf_fail "no answer"
 }
 
-host_case vxlan "Ports on two hosts meet through vxlan interfaces, which find \
-each other by a multicast group"
-vxlan_body()
-{
-	local i h
-
-	# Guests A, B and C; hosts S and T, T with two guests.
-	host A && host S && host T && host B && host C
-	wire $S pa $A ea
-	wire $T pb $B eb
-	wire $T pc $C ec
-	wire $S eth0 $T eth0
-	in_host $S ip addr add 192.0.2.1/24 dev eth0
-	in_host $T ip addr add 192.0.2.2/24 dev eth0
-	for h in $S $T; do
-		in_host $h ip link add vx0 mtu 1450 type vxlan id 42 \
-		    dstport 4789 group 239.1.1.1 dev eth0 ||
-		    atf_skip "no vxlan interfaces"
-		in_host $h ip link set vx0 up
-	done
-	i=0
-	for h in "$A ea" "$B eb" "$C ec"; do
-		i=$((i + 1))
-		in_host ${h% *} ip link set ${h#* } mtu 1450
-		in_host ${h% *} ip addr add 10.9.0.$i/24 dev ${h#* }
-	done
-	valed_in $S -a vale0:pa -a vale0:vx0
-	valed_in $T -a vale0:pb -a vale0:pc -a vale0:vx0
-	tcp $B 10.9.0.2 $A 5000000
-	tcp $A 10.9.0.1 $C 5000000
-	tcp $C 10.9.0.3 $B 5000000
-	counters $VALED_PID $T
-	# Both learned the other host's guests at the tunnel.
-	[ $(value $T vx0 port_learned) -ge 1 ] || atf_fail "not learned"
-	# The stream between B and C did not go through it.
-	[ $(value $T vx0 tx_bytes) -lt 9000000 ] || atf_fail "flooded"
-	atf_check_equal 0 $(value $T vx0 tx_drop_mtu)
-}
-
 host_case big "Packets of more than 64 KB (BIG TCP) are dropped and counted, \
 TCP gets through, and a line says how to do without"
 big_body()
@@ -742,17 +703,6 @@ s.send(bytes([255] * 6 + [2] + [0] * 4 + [1, 8, 0]) + bytes(1500))'
 	wait_until "the other interface" grep -q \
 	    '^pb tx .* calls, rx [1-9][0-9]* frames' valed.out.$S ||
 	    atf_fail "no line: $(cat valed.out.$S)"
-}
-
-host_case errors "An interface that cannot be attached is one line, and no \
-socket is left"
-errors_body()
-{
-	atf_check -s exit:69 -o empty -e match:"none: no such interface" \
-	    "$VALED" -a vale0:none
-	atf_check -s exit:69 -o empty -e match:"lo: not an Ethernet" \
-	    "$VALED" -s 1,e1000,vale0:a,path=a.sock -a vale0:lo
-	[ ! -e a.sock ] || atf_fail "the socket is left"
 }
 
 # without CAPABILITIES KIND WHY: valed lacks these, and says so.

@@ -11,5 +11,6 @@ python_cases crowd <<'END'
 refused_blocks: what a connection had that is closed holds up nobody
 no_descriptors: when descriptors are out clients see the end, and administrators are served
 unread: descriptors that a program does not receive are bounded
+deaf: a program that reads no reply is dropped, with its port
 no_passer: if the process that passes descriptors ends, only ports cannot be opened
 END

@@ -16,7 +16,4 @@ interrupts: eventfds that are full, block or fire again and again do no harm
 close_blocks: a descriptor whose close blocks does not keep the next client out
 log: a client cannot fill the log
 stalls: an incomplete message does not delay other VMs
-flood: a client that is killed while it sends at full rate leaves nothing
-random_bytes: valed survives streams of random bytes
-random_messages: valed survives well-framed messages with random payloads
 END

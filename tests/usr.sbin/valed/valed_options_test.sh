@@ -22,18 +22,9 @@ usage_body()
 	refused 64 "-s"
 	refused 64 "-x" -x
 	refused 64 "more" -s $ok more
-	refused 64 "-s, -a"
-	refused 64 "port used twice" -s $ok -a vale0:a
-	refused 64 "eth0.*vale" -s $ok -a eth0
-	refused 64 "no such kind" -s $ok -a vale0:e0,kind=raw
-	refused 64 "one path is needed" -s $ok -c x -c y
 	refused 64 "group=no-such-group: no such group" -s $ok \
 	    -c x,group=no-such-group
 	refused 64 "99: not a listening sequential-packet socket" -s $ok -c fd=99
-	refused 64 "slot" -s $ok -s 32,e1000,vale0:b,path=b.sock
-	refused 64 "virtio-net" -s 2,virtio-net,vale0:b,path=b.sock
-	refused 64 "vale0:b/c" -s $ok -s 2,e1000,vale0:b/c,path=b.sock
-	refused 64 "mem=0M" -s $ok -s 2,e1000,vale0:b,path=b.sock,mem=0M
 	refused 64 "0:1:0" -s $ok -s 1,e1000,vale0:b,path=b
 }
 

@@ -11,24 +11,17 @@ python_cases protocol <<'END'
 registers: both BARs reach the adapter
 announced: the CSB adds a capability, and with csb=compat a subsystem ID
 config_space: each byte of it, and what of it can be written
-default_mac: default MAC addresses are distinct and the same in each run
-writes: posted, coalesced and multiple writes are done in order
 interrupts: MSI and INTx tell of the adapter, and INTx is unmasked
 traffic: frames move between VMs and are counted
 one_copy: a frame is copied once if the receiver has a buffer posted
 no_bus_master_rx: a VM without bus mastering or memory receives no frames
-remap_under_load: memory moves, resets and reconnects while another VM sends
 live: -v prints what was counted and dropped since the line before
-mtu: frames longer than mtu= are dropped both ways
-rate: what a VM sends beyond rate= is dropped and counted
 moderation: itr= and itr_min= delay interrupts
 csb: the CSB works through shared memory until its client disconnects
 bus_master: without bus mastering the adapter does not access memory
-dma: ranges of memory are mapped, unmapped and mapped elsewhere
-iommu: ranges are pages that lie anywhere, and permit what they are for
+dma: ranges of memory are mapped and unmapped, and permit what they are for
 unshared: one line tells of a guest whose memory is not shared
 reset: a reset clears the adapter and keeps memory and interrupts
 stopped: clients of a valed that is stopped and goes on lose nothing
-reconnect: each client finds the adapter in its initial state
 tenants: whatever a client writes, the next one finds the adapter as a new one
 END

@@ -22,22 +22,17 @@ in_use: a socket in use is an error, and nothing changes
 tap: a TAP interface cannot be added, and does not keep the others from it
 no_tap: a TAP interface that cannot be opened does not keep the others down
 no_port: so does a switch that has no port left
-failed: an adapter that cannot start does not keep the others from it
 inherited: an inherited socket is taken, given up and taken again
 killed: the sockets of added adapters are removed after SIGKILL, too
 no_guard: without the guard adapters are served, and a reload is an error
 guard_lost: a reload during which the guard ends is an error, and ends
 guard_dies: if the guard ends in the midst of one, sockets stay, with a line
 crashed: with -R, a crash in the midst of one leaves no socket of a removed adapter
-setting_fails: a setting that the switch refuses is an error, and the others are set
 settings_fail: if the switch refuses several, each is an error
 another: one that is asked for in the midst of another follows
 asked: so does one that is asked for while valed looks for an interface
 told: a signal in the midst of one ends valed
-blocked: a client that blocks its adapter does not keep it from ending
 again: many reloads leave no process, descriptor or mapping behind
-traffic: frames flow while other adapters come and go
-manager: the service manager sees RELOADING and READY
 reserved: ports of configured adapters belong to nobody else, whether they are there or not
 between: nobody can take the port of an adapter that is replaced
 taken: a port that a program has is not taken from it, and nothing is lost

@@ -12,7 +12,6 @@ crashes: a process that crashes is followed by another, with the same sockets
 signals: a signal that comes while it starts does not end it
 restarts: valectl restart does the same, unless the new process could not start
 without: without -R valed is not restarted
-starting: if the configuration is wrong then, and there is no client, it ends
 went: a client that has closed its connection is not waited for
 endless: a program that ends again and again before it serves is left alone
 waits: if there are clients, they wait until it is mended
@@ -31,7 +30,6 @@ alone: one without -R follows one with, whose sockets are still in the manager
 late: a process that does not end is not waited for, and a signal is not lost
 ignored: SIGCHLD may be ignored at the start
 numbers: an inherited socket keeps its number
-unforgotten: the fault of a client is not forgotten by a restart
 quiet: processes that have nothing to do sleep
 upgrades: clients go on with one new program after the other
 hangs: a program that hangs when it is checked is not started

@@ -33,9 +33,6 @@
 #include "vale_layout.h"
 #include "wire_peer.h"
 
-/* Linux 6.5 has it, younger C libraries have its name. */
-#define	PASSPIDFD	76
-
 struct talk {
 	int			 fd[2];
 	struct nmreq_header	 hdr;
@@ -109,41 +106,6 @@ TEST(connect, "A socket is connected, and closed on exec; a failure leaves no "
 	ATF_CHECK(!vale_client_alive(fd));
 	close(fd);
 	ATF_CHECK_EQ(fds, open_fds());
-}
-
-TEST(options, "Credentials and what else comes with a reply, as who passed the "
-    "connection may have set its options, are no descriptors")
-{
-	static const int options[] = { SO_PASSCRED, SO_PASSSEC, PASSPIDFD,
-	    SO_TIMESTAMP };
-	const unsigned int fds = open_fds();
-	struct talk t;
-	unsigned int i, n;
-	int all[VALE_WIRE_REPLY_FDS + 1];
-
-	talk(&t);
-	for (i = 0; i < nitems(all); i++)
-		all[i] = t.fd[i % 2];
-	/* Each stays set beside the next. */
-	for (i = 0; i < nitems(options); i++) {
-		if (setsockopt(t.fd[0], SOL_SOCKET, options[i], &(int){ 1 },
-		    sizeof(int)) == -1)
-			ATF_REQUIRE_EQ(ENOPROTOOPT, errno);
-		for (n = 0; n < nitems(all); n += nitems(all) - 2) {
-			wire_reply(t.fd[1], 0, "", "", 0, all, n);
-			ATF_REQUIRE_EQ(0, vale_client_call(t.fd[0], &t.call));
-			ATF_REQUIRE_EQ(n, t.call.nfds);
-			ATF_CHECK_EQ(fds + 2 + n, open_fds());
-			for (; t.call.nfds > 0; t.call.nfds--)
-				ATF_CHECK_EQ(0, close(
-				    t.call.fds[t.call.nfds - 1]));
-		}
-		wire_reply(t.fd[1], 0, "", "", 0, all, nitems(all));
-		ATF_CHECK_ERRNO(EPROTO, vale_client_call(t.fd[0],
-		    &t.call) == -1);
-		ATF_CHECK_EQ(fds + 2, open_fds());
-	}
-	talk_end(&t);
 }
 
 TEST(refused, "An error has its errno and its sentence; descriptors with it "

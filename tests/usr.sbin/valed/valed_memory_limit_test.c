@@ -38,21 +38,6 @@
 #define	PLACES_ADMIN	8
 #define	PLACES_USER	156
 
-/* 0 or an errno. */
-static int
-try(struct vale_client_port *cp, uid_t uid, const char *name,
-    struct nmreq_register reg, char why[128])
-{
-	int error, fd = valed_dial(uid);
-
-	reg.nr_mode = NR_REG_ALL_NIC;
-	if (vale_client_open(cp, fd, name, &reg, -1, why) == 0)
-		return (0);
-	error = errno;
-	close(fd);
-	return (error);
-}
-
 /* Publish frames whose slots name every buffer that memory may have. */
 static void
 name_all(struct vale_client_port *cp)
@@ -142,7 +127,7 @@ fill(uid_t uid, struct vale_client_port *cp, const char *option)
 
 	for (n = 0; n < PORTS; n++) {
 		snprintf(name, sizeof(name), "vale%u:p%u", uid, n);
-		error = try(&cp[n], uid, name, big, why);
+		error = valed_try(&cp[n], uid, name, big, -1, why);
 		if (error != 0)
 			break;
 	}
@@ -151,7 +136,7 @@ fill(uid_t uid, struct vale_client_port *cp, const char *option)
 	/* Pipes of the first, until there is no more for them, either. */
 	for (last = n; last < PORTS; last++) {
 		snprintf(name, sizeof(name), "vale%u:p0{%u", uid, pipes++);
-		error = try(&cp[last], uid, name, pipe, why);
+		error = valed_try(&cp[last], uid, name, pipe, -1, why);
 		if (error != 0)
 			break;
 	}
@@ -204,9 +189,9 @@ memory_body(pid_t limited)
 	private = status(limited, "RssAnon") - before;
 	ATF_CHECK_MSG(memory_used(limited) + private <= 310 * MB, "%ju %ju",
 	    (uintmax_t)memory_used(limited), (uintmax_t)private);
-	ATF_CHECK_EQ(ENOMEM, try(&a[0], A, "vale0:x",
+	ATF_CHECK_EQ(ENOMEM, valed_try(&a[0], A, "vale0:x",
 	    (struct nmreq_register){ .nr_tx_slots = 16384,
-	    .nr_rx_slots = 16384 }, why));
+	    .nr_rx_slots = 16384 }, -1, why));
 	ATF_CHECK_MSG(strstr(why, "ports may not have more memory: mem=") !=
 	    NULL, "%s", why);
 	/* What is given back can be had. */

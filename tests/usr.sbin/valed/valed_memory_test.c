@@ -13,7 +13,6 @@
 #include <sys/systm.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,30 +30,17 @@
 #define	NULLS	8
 #define	EXTRA	2048
 
-/* Open what `reg' says.  Returns 0 or an errno. */
+/* With a connection of this process's user.  Returns 0 or an errno. */
 static int
 try(struct vale_client_port *cp, const char *name, struct nmreq_register reg)
 {
-	int error, fd = vale_client_connect(vale_find_path());
-
-	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
-	if (reg.nr_mode == NR_REG_DEFAULT)
-		reg.nr_mode = NR_REG_ALL_NIC;
-	if (vale_client_open(cp, fd, name, &reg, -1, NULL) == 0)
-		return (0);
-	error = errno;
-	close(fd);
-	return (error);
+	return (valed_try(cp, geteuid(), name, reg, -1, NULL));
 }
 
 static struct vale_client_port
 open_reg(const char *name, struct nmreq_register reg)
 {
-	struct vale_client_port cp;
-	int error = try(&cp, name, reg);
-
-	ATF_REQUIRE_MSG(error == 0, "%s: %s", name, strerror(error));
-	return (cp);
+	return (valed_open(geteuid(), name, reg, -1));
 }
 
 #define	OPEN(name, ...)							\

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,35 +31,8 @@ static const uid_t users[] = { 0, 61001, 61002 };
 #define	A	61001
 #define	B	61002
 
-/* Open something with a connection of `uid'.  0 or an errno. */
-static int
-try(struct vale_client_port *cp, uid_t uid, const char *name,
-    struct nmreq_register reg, int proof, char why[128])
-{
-	int error, fd = valed_dial(uid);
-
-	if (reg.nr_mode == NR_REG_DEFAULT)
-		reg.nr_mode = NR_REG_ALL_NIC;
-	if (vale_client_open(cp, fd, name, &reg, proof, why) == 0)
-		return (0);
-	error = errno;
-	close(fd);
-	return (error);
-}
-
-static struct vale_client_port
-open_proved(uid_t uid, const char *name, struct nmreq_register reg, int proof)
-{
-	struct vale_client_port cp;
-	char why[128];
-	int error = try(&cp, uid, name, reg, proof, why);
-
-	ATF_REQUIRE_EQ_MSG(0, error, "%s: %s", name, why);
-	return (cp);
-}
-
 #define	OPEN(uid, name, ...)						\
-	open_proved(uid, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
+	valed_open(uid, name, (struct nmreq_register){ __VA_ARGS__ }, -1)
 
 /* It is refused with one line that has these words. */
 static void
@@ -69,7 +41,7 @@ refused(uid_t uid, const char *name, struct nmreq_register reg, int proof,
 {
 	struct vale_client_port cp;
 	char why[128] = "";
-	int r = try(&cp, uid, name, reg, proof, why);
+	int r = valed_try(&cp, uid, name, reg, proof, why);
 
 	ATF_CHECK_EQ_MSG(error, r, "%u, %s: %d %s", uid, name, r, why);
 	ATF_CHECK_MSG(strstr(why, words) != NULL && strchr(why, '\n') == NULL,
@@ -148,11 +120,11 @@ by_descriptor(uid_t uid, const struct vale_client_port *port)
 	    .nr_mem_id = id };
 	struct vale_client_port cp;
 
-	cp = open_proved(uid, "x", null, port->cp_memory);
+	cp = valed_open(uid, "x", null, port->cp_memory);
 	ATF_CHECK(same_memory(port, &cp));
 	vale_client_close(&cp);
 	/* It names the memory, too. */
-	cp = open_proved(uid, "x", (struct nmreq_register){
+	cp = valed_open(uid, "x", (struct nmreq_register){
 	    .nr_mode = NR_REG_NULL }, port->cp_memory);
 	ATF_CHECK(same_memory(port, &cp));
 	vale_client_close(&cp);
@@ -270,7 +242,7 @@ PID_TEST(passed, "Who was passed a descriptor of another's memory has pipes "
 
 	valed_needs_users();
 	port = OPEN(A, "vale0:x");
-	b = open_proved(B, "vale0:x{1", (struct nmreq_register){
+	b = valed_open(B, "vale0:x{1", (struct nmreq_register){
 	    .nr_tx_slots = 8 }, port.cp_memory);
 	a = OPEN(A, "vale0:x}1");
 	ATF_CHECK(same_memory(&port, &b));
@@ -312,7 +284,7 @@ PID_TEST(monitors, "A monitor's memory is had by no number and no descriptor, "
 		refused(users[i], "x", (struct nmreq_register){
 		    .nr_mode = NR_REG_NULL }, m.cp_memory, EINVAL,
 		    "no memory is named");
-		cp = open_proved(users[i], "any{1", (struct nmreq_register){
+		cp = valed_open(users[i], "any{1", (struct nmreq_register){
 		    .nr_mem_id = 0 }, n.cp_memory);
 		ATF_CHECK(!same_memory(&n, &cp));
 		vale_client_close(&cp);
@@ -322,7 +294,7 @@ PID_TEST(monitors, "A monitor's memory is had by no number and no descriptor, "
 	}
 	/* No number is that of a monitor. */
 	for (id = 2; id < 1000; id++)
-		if (try(&cp, A, "x", (struct nmreq_register){
+		if (valed_try(&cp, A, "x", (struct nmreq_register){
 		    .nr_mode = NR_REG_NULL, .nr_mem_id = id }, -1, NULL) ==
 		    0) {
 			ATF_CHECK_EQ(port.cp_reg.nr_mem_id, id);

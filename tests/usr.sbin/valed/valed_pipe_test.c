@@ -42,27 +42,15 @@ static int
 try(struct vale_client_port *cp, const char *name, uint32_t tx_slots,
     uint32_t rx_slots, char why[128])
 {
-	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
-	    .nr_tx_slots = tx_slots, .nr_rx_slots = rx_slots };
-	int error, fd = vale_client_connect(vale_find_path());
-
-	ATF_REQUIRE(fd != -1);
-	if (vale_client_open(cp, fd, name, &reg, -1, why) == 0)
-		return (0);
-	error = errno;
-	close(fd);
-	return (error);
+	return (valed_try(cp, geteuid(), name, (struct nmreq_register){
+	    .nr_tx_slots = tx_slots, .nr_rx_slots = rx_slots }, -1, why));
 }
 
 static struct vale_client_port
 client(const char *name, uint32_t slots)
 {
-	struct vale_client_port cp;
-	char why[128];
-	int error = try(&cp, name, slots, slots, why);
-
-	ATF_REQUIRE_MSG(error == 0, "%s: %s", name, why);
-	return (cp);
+	return (valed_open(geteuid(), name, (struct nmreq_register){
+	    .nr_tx_slots = slots, .nr_rx_slots = slots }, -1));
 }
 
 /* The same, as soon as there is a place. */

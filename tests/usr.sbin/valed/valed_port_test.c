@@ -44,17 +44,13 @@
 static struct vale_client_port *
 client_try(const char *name, unsigned int rings)
 {
-	const struct nmreq_register reg = { .nr_mode = NR_REG_ALL_NIC,
-	    .nr_tx_rings = rings };
-	struct vale_client_port *cp;
-	int error, fd;
+	struct vale_client_port *cp = calloc(1, sizeof(*cp));
+	int error;
 
-	cp = calloc(1, sizeof(*cp));
-	fd = vale_client_connect(vale_find_path());
-	ATF_REQUIRE(cp != NULL && fd != -1);
-	if (vale_client_open(cp, fd, name, &reg, -1, NULL) == -1) {
-		error = errno;
-		close(fd);
+	ATF_REQUIRE(cp != NULL);
+	error = valed_try(cp, geteuid(), name, (struct nmreq_register){
+	    .nr_tx_rings = rings }, -1, NULL);
+	if (error != 0) {
 		free(cp);
 		errno = error;
 		return (NULL);
@@ -134,34 +130,6 @@ VALED_TEST(frames, "Frames of every length pass both ways, are counted, and "
 	vale_close(a);
 	vale_close(b);
 	wait_until(ports() == 0, "%u", ports());
-}
-
-VALED_TEST(full, "What the receiver's ring has no space for is dropped; slots "
-    "that it returns are used again")
-{
-	struct vale_desc *a, *b;
-	struct t_frame f;
-	unsigned int i, turn;
-
-	a = t_open("vale0:a", 64, 64);
-	b = t_open("vale0:b", 64, 16);
-	for (turn = 0; turn < 20; turn++) {
-		for (i = 0; i < 20; i++)
-			t_queue(a, 60, EVERYBODY, 1, i);
-		ATF_REQUIRE_EQ(0, vale_txsync(a));
-		ATF_REQUIRE_EQ(0, vale_rxsync(b));
-		for (i = 0; i < 15; i++) {
-			ATF_REQUIRE(t_take(b, &f));
-			ATF_CHECK_EQ(i, f.tf_seq);
-		}
-		ATF_CHECK(!t_take(b, &f));
-		t_expect_none(b);
-	}
-	T_COUNT(b, RX_FRAME, 20 * 15);
-	T_COUNT(b, RX_DROP_FULL, 20 * 5);
-	T_COUNT(b, RX_BAD_RING, 0);
-	vale_close(a);
-	vale_close(b);
 }
 
 VALED_TEST(space, "A user that fills the transmit ring is woken when there is "
@@ -565,43 +533,6 @@ t_take_one(struct vale_desc *d, uint32_t seq)
 	    "frame %u", seq);
 	ATF_REQUIRE(t_take(d, &f));
 	ATF_CHECK_EQ(seq, f.tf_seq);
-}
-
-VALED_TEST(filter, "A monitor's filter runs in valed: what does not pass takes "
-    "no slot; one that valed does not take opens nothing")
-{
-	/* Frames with an odd number, whose lowest byte is at 18. */
-	static const struct vale_insn odd[] = {
-		{ 0x30, 0, 0, 18 },
-		{ 0x54, 0, 0, 1 },
-		{ 0x16, 0, 0, 0 },
-	};
-	static struct vale_insn many[VALE_FILTER_MAX + 1];
-	struct vale_params params = { .rx_slots = 32,
-	    .monitor = VALE_MIRROR_TX, .filter = odd,
-	    .filter_len = nitems(odd) };
-	struct vale_desc *a, *m;
-	unsigned int i;
-
-	a = t_open("vale0:a", 64, 64);
-	m = vale_open("vale0:a", &params);
-	ATF_REQUIRE_MSG(m != NULL, "%s", strerror(errno));
-	for (i = 0; i < 62; i++)
-		t_send(a, 60, EVERYBODY, 1, i);
-	for (i = 1; i < 62; i += 2)
-		t_take_one(m, i);
-	ATF_CHECK_EQ(0, vale_missed(m));
-	params.filter = many;
-	params.filter_len = nitems(many);
-	ATF_CHECK_ERRNO(E2BIG, vale_open("vale0:a", &params) == NULL);
-	params.filter_len--;
-	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:a", &params) == NULL);
-	params.filter = odd;
-	params.filter_len = nitems(odd);
-	params.monitor = 0;
-	ATF_CHECK_ERRNO(EINVAL, vale_open("vale0:b", &params) == NULL);
-	vale_close(m);
-	vale_close(a);
 }
 
 VALED_TEST(monitor, "A monitor gets copies, and knows what it missed")

@@ -100,13 +100,40 @@ valed_needs_users(void)
 int
 valed_dial(uid_t uid)
 {
+	const uid_t before = geteuid();
 	int fd;
 
 	ATF_REQUIRE_EQ(0, seteuid(uid));
 	fd = vale_client_connect(vale_find_path());
-	ATF_REQUIRE_EQ(0, seteuid(0));
+	ATF_REQUIRE_EQ(0, seteuid(before));
 	ATF_REQUIRE_MSG(fd != -1, "%s", strerror(errno));
 	return (fd);
+}
+
+int
+valed_try(struct vale_client_port *cp, uid_t uid, const char *name,
+    struct nmreq_register reg, int proof, char why[128])
+{
+	int error, fd = valed_dial(uid);
+
+	if (reg.nr_mode == NR_REG_DEFAULT)
+		reg.nr_mode = NR_REG_ALL_NIC;
+	if (vale_client_open(cp, fd, name, &reg, proof, why) == 0)
+		return (0);
+	error = errno;
+	close(fd);
+	return (error);
+}
+
+struct vale_client_port
+valed_open(uid_t uid, const char *name, struct nmreq_register reg, int proof)
+{
+	struct vale_client_port cp;
+	char why[128];
+	int error = valed_try(&cp, uid, name, reg, proof, why);
+
+	ATF_REQUIRE_EQ_MSG(0, error, "%s: %s", name, why);
+	return (cp);
 }
 
 void

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "test.h"
+#include "vale_client.h"
 
 /*
  * Start valed in the working directory, and wait until it serves "control".
@@ -44,8 +45,23 @@ void	valed_end(pid_t pid);
 /* Skip the test unless it runs as root, which can be several users. */
 void	valed_needs_users(void);
 
-/* Connect to valed as user `uid'; needs root.  Returns the connection. */
+/*
+ * Connect to valed as user `uid', who is this process's unless that is root's.
+ * Returns the connection.
+ */
 int	valed_dial(uid_t uid);
+
+/*
+ * Open what `reg' says, all rings of a port or pipe unless it says so, with a
+ * connection of that user.  `proof' and `why' are vale_client_open()'s.  Returns
+ * 0 or an errno.
+ */
+int	valed_try(struct vale_client_port *cp, uid_t uid, const char *name,
+	    struct nmreq_register reg, int proof, char why[128]);
+
+/* The same, which must succeed. */
+struct vale_client_port valed_open(uid_t uid, const char *name,
+	    struct nmreq_register reg, int proof);
 
 /*
  * Call fn() for each descriptor of process `pid', with the path in /proc and

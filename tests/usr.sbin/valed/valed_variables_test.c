@@ -33,33 +33,32 @@ static const struct {
 	const char	*name;
 	const char	*wrong;		/* NULL: only a long one is */
 	const char	*right;		/* NULL: without it */
-	bool		 port;		/* only the port of a switch has it */
 } values[] = {
-	{ "path", NULL, "a.sock", false },
-	{ "fd", "name", NULL, false },
-	{ "control", "ctl", NULL, false },
-	{ "mac", "01:00:00:00:00:01", "02:00:00:00:00:01", false },
-	{ "mtu", "67", "1500", false },
-	{ "itr", "65536", "250", false },
-	{ "itr_min", "-1", "100", false },
-	{ "csb", "1", "off", false },
-	{ "direct", "yes", "on", false },
-	{ "announce", "1", "off", false },
-	{ "poll", "1001", "50", false },
-	{ "mem", "1", "1G", false },
-	{ "ip", "192.0.2", "192.0.2.1,2001:db8::/64", true },
-	{ "limit", "5121", "2", true },
-	{ "link", "yes", "down", true },
-	{ "mirror", "vale0", "vale0:b/t", true },
-	{ "private", "yes", "on", true },
-	{ "rate", "1g", "300Mbit/s,burst=64K", true },
-	{ "source", "01:00:00:00:00:01", "own", true },
-	{ "trunk", "4095", "10,20-30", true },
-	{ "native", "x", "5", true },
-	{ "vlan", "4095", NULL, true },
-	{ "weight", "0", "3", true },
-	{ "backend", "eth0", "vale0:a", false },
-	{ "device", "virtio-net", "e1000", false },
+	{ "path", NULL, "a.sock" },
+	{ "fd", "name", NULL },
+	{ "control", "ctl", NULL },
+	{ "mac", "01:00:00:00:00:01", "02:00:00:00:00:01" },
+	{ "mtu", "67", "1500" },
+	{ "itr", "65536", "250" },
+	{ "itr_min", "-1", "100" },
+	{ "csb", "1", "off" },
+	{ "direct", "yes", "on" },
+	{ "announce", "1", "off" },
+	{ "poll", "1001", "50" },
+	{ "mem", "1", "1G" },
+	{ "ip", "192.0.2", "192.0.2.1,2001:db8::/64" },
+	{ "limit", "5121", "2" },
+	{ "link", "yes", "down" },
+	{ "mirror", "vale0", "vale0:b/t" },
+	{ "private", "yes", "on" },
+	{ "rate", "1g", "300Mbit/s,burst=64K" },
+	{ "source", "01:00:00:00:00:01", "own" },
+	{ "trunk", "4095", "10,20-30" },
+	{ "native", "x", "5" },
+	{ "vlan", "4095", NULL },
+	{ "weight", "0", "3" },
+	{ "backend", "eth0", "vale0:a" },
+	{ "device", "virtio-net", "e1000" },
 };
 _Static_assert(nitems(values) == VALED_NVARIABLES, "a row for each variable");
 
@@ -145,70 +144,12 @@ TEST(lines, "A wrong value of each variable is named with its line")
 	}
 }
 
-TEST(forms, "A missing value, a long one, a wrong name, and one twice are "
-    "named with their line")
+TEST(right, "All that is right, with blanks")
 {
-	char text[640], why[64];
-	unsigned int i;
-
-	for (i = 0; i < nitems(values); i++) {
-		snprintf(text, sizeof(text), "pci.0.1.0.%s = ",
-		    values[i].name);
-		snprintf(why, sizeof(why), "%s=: the value is missing",
-		    values[i].name);
-		file_make(i, text);
-		wrong(tc, "-t", why);
-
-		snprintf(text, sizeof(text), "pci.0.1.0.%s=%0300d",
-		    values[i].name, 0);
-		if (valed_variables[i].var_kind == VALED_KIND_SETTING)
-			snprintf(text, sizeof(text), "pci.0.1.0.%s=%0512d",
-			    values[i].name, 0);
-		file_make(i, text);
-		/* Names have rules of their own. */
-		wrong(tc, "-t", i >= VALED_NOPTIONS ? "0000" :
-		    valed_variables[i].var_kind == VALED_KIND_SETTING ?
-		    "longer than 511 bytes" : "longer than 107 bytes");
-
-		snprintf(text, sizeof(text), "pci.0.1.0.%sx=1",
-		    values[i].name);
-		snprintf(why, sizeof(why), "unknown variable \"pci.0.1.0.%sx\"",
-		    values[i].name);
-		file_make(i, text);
-		wrong(tc, "-t", why);
-	}
-	file_make(0, "pci.0.1.0.device=e1000");
-	wrong(tc, "-t", "device= twice: see valed.conf:1");
-}
-
-TEST(ports, "A setting of a switch's port is named with its line if the port "
-    "is a TAP interface")
-{
-	char line[128], out[512];
+	char out[512];
 	unsigned int i;
 	FILE *f;
 
-	for (i = 0; i < nitems(values); i++) {
-		if (!values[i].port)
-			continue;
-		f = fopen("valed.conf", "w");
-		ATF_REQUIRE(f != NULL);
-		snprintf(line, sizeof(line), "%s=%s", values[i].name,
-		    values[i].right != NULL ? values[i].right : "1");
-		fprintf(f, "pci.0.1.0.device=e1000\npci.0.1.0.backend=tap9\n"
-		    "pci.0.1.0.%s\npci.0.1.0.path=a.sock\n", line);
-		ATF_REQUIRE_EQ(0, fclose(f));
-		wrong(tc, "-t", "tap9 is not a port of a switch");
-	}
-	/* A burst is a part of a rate. */
-	f = fopen("valed.conf", "w");
-	ATF_REQUIRE(f != NULL);
-	fprintf(f, "pci.0.1.0.device=e1000\npci.0.1.0.backend=vale0:a\n"
-	    "pci.0.1.0.burst=64K\npci.0.1.0.path=a.sock\n");
-	ATF_REQUIRE_EQ(0, fclose(f));
-	wrong(tc, "-t", "unknown variable \"pci.0.1.0.burst\": see "
-	    "rate=limit,burst=size");
-	/* All that is right, with blanks. */
 	f = fopen("valed.conf", "w");
 	ATF_REQUIRE(f != NULL);
 	for (i = 0; i < nitems(values); i++)

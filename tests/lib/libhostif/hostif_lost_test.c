@@ -81,24 +81,6 @@ ROOT_TEST(queue, "Frames that a queue of the interface drops are counted; "
 	hostif_stop(hi);
 }
 
-ROOT_TEST(refused, "Frames that the kernel cannot send are counted; those "
-    "after them leave")
-{
-	uint32_t i;
-
-	setup();
-	fail_calls(ENOMEM, 100);
-	for (i = 0; i < FRAMES; i++)
-		put(60, i);
-	ATF_REQUIRE_EQ(0, vale_txsync(port));
-	for (i = 100; i < FRAMES; i++)
-		arrives(60, i);
-	ATF_REQUIRE_EQ(100, counter(HOSTIF_C_TX_REFUSED));
-	ATF_REQUIRE_EQ(0, counter(HOSTIF_C_TX_QUEUE));
-	thread_sleeps();
-	hostif_stop(hi);
-}
-
 ROOT_TEST(reasons, "Every error is an error of the frame, or is one that "
     "passes")
 {
@@ -134,33 +116,6 @@ ROOT_TEST(reasons, "Every error is an error of the frame, or is one that "
 	}
 	ATF_REQUIRE_EQ(2, counter(HOSTIF_C_TX_QUEUE));
 	ATF_REQUIRE_EQ(5, counter(HOSTIF_C_TX_REFUSED));
-	hostif_stop(hi);
-}
-
-ROOT_TEST(late, "What is in the ring when the interface goes down is dropped "
-    "and counted, not sent when it is up again")
-{
-	uint32_t i;
-
-	setup();
-	fail_calls(ENETDOWN, UINT32_MAX);
-	/* As many as the ring has slots for, and more. */
-	for (i = 0; i < FRAMES; i++)
-		put(60, i);
-	ATF_REQUIRE_EQ(0, vale_txsync(port));
-	wait_until(counter(HOSTIF_C_TX_ERROR) > 0, "no error");
-	run("ip link set h0 down");
-	wait_until(counter(HOSTIF_C_TX_DOWN) == FRAMES, "%ju dropped",
-	    (uintmax_t)counter(HOSTIF_C_TX_DOWN));
-	thread_sleeps();
-	fail_calls(0, 0);
-	run("ip link set h0 up");
-	wait_until(counter(HOSTIF_C_LINK) == 2, "no change");
-	for (i = 0; i < FRAMES; i++) {
-		put(60, FRAMES + i);
-		ATF_REQUIRE_EQ(0, vale_txsync(port));
-		arrives(60, FRAMES + i);
-	}
 	hostif_stop(hi);
 }
 

@@ -244,21 +244,6 @@ EACH_KIND(down, "An interface that goes down drops frames until it is up")
 	hostif_stop(hi);
 }
 
-EACH_KIND(gone, "An interface that vanishes drops frames; its port stays")
-{
-	uint8_t frame[60];
-
-	setup();
-	run("ip link del h0");
-	wait_until(counter(HOSTIF_C_LINK) >= 1, "no change");
-	make_frame(frame, sizeof(frame), 1);
-	port_put(NULL, frame, sizeof(frame));
-	vale_txsync(port);
-	wait_until(counter(HOSTIF_C_TX_DOWN) == 1, "not dropped");
-	thread_sleeps();
-	hostif_stop(hi);
-}
-
 /* Whether the host answers an ARP request for h0's address from the wire. */
 static bool
 host_answers(void)

@@ -9,8 +9,8 @@
  *
  * netmap's functional tests have a server that opens each port, and passes it
  * to the programs that use it.  The cases with their names, which are those for
- * VALE ports, pipes and monitors, do that; what is not supported is refused as
- * netmap-run(1) says.
+ * VALE ports, pipes and monitors, do that.  What is refused is in
+ * ctl_request_test.
  */
 
 #include <sys/param.h>
@@ -335,25 +335,6 @@ PID_TEST(send_cp_mon_ephemeral_vale_port, "018")
 {
 	monitor(NR_MONITOR_TX, "vale0:v0", "vale0:v1");
 }
-
-/* A monitor that there is not. */
-#define	NO_MONITOR(name, number, of, flags)				\
-	PID_TEST(name, number ": refused")				\
-	{								\
-		struct port p = served(of);				\
-									\
-		ATF_CHECK_EQ(EOPNOTSUPP, serve_refused(of, flags));	\
-		port_close(&p);						\
-	}
-
-NO_MONITOR(rec_cp_mon_pipe, "014", "pipe{1", NR_MONITOR_RX)
-NO_MONITOR(rec_zcp_mon_ephemeral_vale_port, "015", "vale0:v0",
-    NR_MONITOR_RX | NR_ZCOPY_MON)
-NO_MONITOR(rec_zcp_mon_pipe, "017", "pipe{1", NR_MONITOR_RX | NR_ZCOPY_MON)
-NO_MONITOR(send_cp_mon_pipe, "020", "pipe{1", NR_MONITOR_TX)
-NO_MONITOR(send_zcp_mon_ephemeral_vale_port, "025", "vale0:v0",
-    NR_MONITOR_TX | NR_ZCOPY_MON)
-NO_MONITOR(send_zcp_mon_pipe, "027", "pipe{1", NR_MONITOR_TX | NR_ZCOPY_MON)
 
 PID_TEST(send_rec_ephemeral_vale_ports, "021")
 {

@@ -326,28 +326,6 @@ PID_TEST(last, "What was published before the port is closed is sent")
 	port_close(&b);
 }
 
-PID_TEST(threads, "Two ports in one process, a thread for each direction")
-{
-	static const struct nmreq_register reg = { .nr_rx_slots = 16384,
-	    .nr_flags = NR_NO_TX_POLL };
-	struct port p[2] = { port_open("vale0:a", &reg),
-	    port_open("vale0:b", &reg) };
-	struct port_flow flow[2] = { { &p[0], 16000 }, { &p[1], 16000 } };
-	pthread_t thread[4];
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		ATF_REQUIRE_EQ(0, pthread_create(&thread[i], NULL,
-		    port_flow_receive, &flow[i]));
-		ATF_REQUIRE_EQ(0, pthread_create(&thread[2 + i], NULL,
-		    port_flow_send, &flow[i]));
-	}
-	for (i = 0; i < 4; i++)
-		ATF_REQUIRE_EQ(0, pthread_join(thread[i], NULL));
-	port_close(&p[0]);
-	port_close(&p[1]);
-}
-
 PID_TEST(dies, "A port whose valed has died is in error, and does not block")
 {
 	struct port a = port_open("vale0:a", NULL);

@@ -25,23 +25,23 @@
 #include "vfu_takeover.h"
 
 #ifdef SANITIZED
-#define	KILLS	60
+#define	KILLS	120
 #else
-#define	KILLS	300
+#define	KILLS	600
 #endif
 #define	POINTS	16
 
-/* A flood of these messages, with kills at any time. */
-static void
-flood(const enum takeover_kind *kinds, unsigned int n, uint32_t seed)
+TEST_WITH(flood, "timeout", "600", "Kills at any time, under a flood of all "
+    "kinds of messages")
 {
 	unsigned int i, k, messages;
+	uint32_t seed = 1;
 
 	takeover_start();
 	for (k = 0; k < KILLS; k++) {
 		messages = test_below(&seed, 200);
 		for (i = 0; i < messages; i++) {
-			takeover_send(kinds[test_below(&seed, n)], &seed,
+			takeover_send(test_below(&seed, TAKEOVER_KINDS), &seed,
 			    test_chance(&seed, 1, 8));
 			if (test_chance(&seed, 1, 4))
 				takeover_poll();
@@ -53,42 +53,12 @@ flood(const enum takeover_kind *kinds, unsigned int n, uint32_t seed)
 		takeover_kill();
 		/* Some are sent while there is no process. */
 		if (test_chance(&seed, 1, 2))
-			takeover_send(kinds[test_below(&seed, n)], &seed,
+			takeover_send(test_below(&seed, TAKEOVER_KINDS), &seed,
 			    test_chance(&seed, 1, 2));
 		takeover_next();
 	}
 	takeover_check();
 	takeover_end();
-}
-
-#define	FLOOD(...)							\
-	flood((const enum takeover_kind[]){ __VA_ARGS__ },		\
-	    nitems(((const enum takeover_kind[]){ __VA_ARGS__ })), __LINE__)
-
-TEST_WITH(reads, "timeout", "600", "Kills under a flood of reads")
-{
-	FLOOD(TAKEOVER_READ, TAKEOVER_READ, TAKEOVER_CONFIG);
-}
-
-TEST_WITH(posted, "timeout", "600", "Kills under a flood of posted writes")
-{
-	FLOOD(TAKEOVER_POST, TAKEOVER_POST, TAKEOVER_POST_MULTI);
-}
-
-TEST_WITH(ranges, "timeout", "600", "Kills while ranges come and go")
-{
-	FLOOD(TAKEOVER_MAP, TAKEOVER_MAP, TAKEOVER_MAP_AGAIN, TAKEOVER_UNMAP,
-	    TAKEOVER_READ_PAGE, TAKEOVER_READ_PAGE);
-}
-
-TEST_WITH(all, "timeout", "600", "Kills under all kinds of messages")
-{
-	enum takeover_kind kinds[TAKEOVER_KINDS];
-	unsigned int i;
-
-	for (i = 0; i < TAKEOVER_KINDS; i++)
-		kinds[i] = i;
-	flood(kinds, TAKEOVER_KINDS, 1);
 }
 
 /* Have a process that lives and has nothing to do. */

@@ -43,7 +43,6 @@
 #include "vale_window.h"
 
 #define	CLIENTS		2
-#define	FDS_MAX		512		/* descriptors are below */
 
 enum {
 	CONTROL_REGISTER,	/* a valid request */
@@ -638,11 +637,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct vale_params params = { .tx_slots = 64,
 	    .rx_slots = 64 };
 	struct op ops[OPS_MAX];
-	unsigned int fds;
+	int fds;
 	size_t i, n;
 
 	(void)pass_fd(0);
-	fds = pass_count(FDS_MAX);
+	fds = fds_open();
 	packet = malloc(VALE_WIRE_MAX);
 	INVARIANT(packet != NULL);
 	third = vale_open("vale0:third", &params);
@@ -661,6 +660,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	works();
 	vale_close(third);
 	free(packet);
-	INVARIANT(pass_count(FDS_MAX) == fds);
+	INVARIANT(fds_open() == fds);
 	return (0);
 }

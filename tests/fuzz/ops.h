@@ -74,4 +74,7 @@ size_t	target_phrase(struct rng *rng, struct op *ops, size_t max);
 void	invariant_broken(const char *file, int line, const char *what)
 	    __attribute__((__noreturn__));
 
+/* Return how many descriptors below 512 are open. */
+int	fds_open(void);
+
 #endif /* !_FUZZ_OPS_H_ */

@@ -17,7 +17,6 @@
 #include <netinet/in.h>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,19 +211,4 @@ pass_send(int s, const void *data, size_t len, const int *rights,
 	if ((messages & PASS_CREDS) != 0 && (messages & PASS_FIRST) == 0)
 		append(&msg, &c, SCM_CREDENTIALS, &cred, sizeof(cred));
 	return (sendmsg(s, &msg, MSG_NOSIGNAL | MSG_DONTWAIT));
-}
-
-unsigned int
-pass_count(unsigned int max)
-{
-	struct pollfd pfd[1024];
-	unsigned int i, n = 0;
-
-	INVARIANT(max <= nitems(pfd));
-	for (i = 0; i < max; i++)
-		pfd[i] = (struct pollfd){ .fd = i };
-	(void)poll(pfd, max, 0);
-	for (i = 0; i < max; i++)
-		n += (pfd[i].revents & POLLNVAL) == 0;
-	return (n);
 }

@@ -35,7 +35,4 @@ int	pass_fd(unsigned int n);
 long	pass_send(int s, const void *data, size_t len, const int *fds,
 	    unsigned int nfds, unsigned int messages);
 
-/* Descriptors of this process below `max'. */
-unsigned int pass_count(unsigned int max);
-
 #endif /* !_FUZZ_PASS_FDS_H_ */

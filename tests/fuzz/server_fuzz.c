@@ -254,21 +254,6 @@ hang_up(int s)
 	close(s);
 }
 
-static int
-count_fds(void)
-{
-	struct pollfd pfd[128];
-	int i, n;
-
-	for (i = 0; i < (int)nitems(pfd); i++)
-		pfd[i].fd = i;
-	(void)poll(pfd, nitems(pfd), 0);
-	n = 0;
-	for (i = 0; i < (int)nitems(pfd); i++)
-		n += (pfd[i].revents & POLLNVAL) == 0;
-	return (n);
-}
-
 static void
 client_go(void)
 {
@@ -283,7 +268,7 @@ client_go(void)
 	INVARIANT(v.ad->vfu.vdev_server.fd == -1);
 	INVARIANT(v.ad->vfu.vdev_mem.n == 0 && v.ad->vfu.vdev_mem.mapped == 0);
 	INVARIANT(events_used() == v.nevents);
-	INVARIANT(count_fds() == v.nfds);
+	INVARIANT(fds_open() == v.nfds);
 }
 
 static void
@@ -861,7 +846,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n = ops_read(data, size, ops);
 	memory_punch(v.fds[FD_RAM], 0);
 	memory_punch(v.fds[FD_RAM2], 0);
-	v.nfds = count_fds();
+	v.nfds = fds_open();
 	client_come();
 	for (i = 0; i < n; i++)
 		op_run(&ops[i]);

@@ -22,7 +22,6 @@
 #include <linux/pci_regs.h>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,20 +221,6 @@ journal_new(void)
 	memset(&h->record[RANGES], 0, sizeof(h->record[0]) * 16);
 }
 
-static int
-count_fds(void)
-{
-	struct pollfd pfd[128];
-	int i, n = 0;
-
-	for (i = 0; i < (int)nitems(pfd); i++)
-		pfd[i].fd = i;
-	(void)poll(pfd, nitems(pfd), 0);
-	for (i = 0; i < (int)nitems(pfd); i++)
-		n += (pfd[i].revents & POLLNVAL) == 0;
-	return (n);
-}
-
 /* Change bytes of what has `size'. */
 static void
 patch(void *at, size_t size, size_t off, const struct op *op)
@@ -331,7 +316,7 @@ take_over(const struct op *ops, size_t n, size_t len, const int kept_file[])
 	device_new(&dev);
 	INVARIANT(vfu_server_init(&dev, silent[0]) == 0);
 	nevents = events_used();
-	before = count_fds();
+	before = fds_open();
 	INVARIANT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK |
 	    SOCK_CLOEXEC, 0, pair) == 0);
 	INVARIANT(pipe2(pipes, O_NONBLOCK | O_CLOEXEC) == 0);
@@ -362,7 +347,7 @@ take_over(const struct op *ops, size_t n, size_t len, const int kept_file[])
 		vfu_server_drop(&dev);
 	INVARIANT(dev.vdev_mem.n == 0 && dev.vdev_mem.mapped == 0);
 	INVARIANT((int)events_used() == nevents);
-	INVARIANT(count_fds() == before);
+	INVARIANT(fds_open() == before);
 	vfu_server_fini(&dev);
 }
 

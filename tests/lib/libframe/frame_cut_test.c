@@ -207,6 +207,43 @@ TEST(zero, "A checksum of UDP that is 0 becomes ffff, and one of TCP stays 0")
 	}
 }
 
+/* What the field of 16 bits at an odd offset adds to the sum: swapped. */
+static uint32_t
+add(uint32_t a, uint32_t b)
+{
+	a += b;
+	return ((a & 0xffff) + (a >> 16));
+}
+
+TEST(odd, "The sum is stored where the header says, also at an odd offset")
+{
+	static uint8_t found[100];
+	struct iovec iov = { whole, sizeof(found) };
+	struct frame frame = { .f_iov = &iov };
+	struct frame_cut cut;
+	uint32_t field, seed = 6, start, sum;
+
+	for (start = 0; start < 20; start++) {
+		packet_fill(whole, sizeof(found), 1 + start);
+		field = start + 7;
+		frame_set(&frame, 1, sizeof(found));
+		frame.f_flags = FRAME_CSUM_PARTIAL;
+		frame.f_csum_start = start;
+		frame.f_csum_offset = 7;
+		ATF_REQUIRE(frame_cut_begin(&cut, &frame));
+		ATF_REQUIRE(frame_cut_next(&cut));
+		take(&cut, found, false, &seed);
+		/* The initial value is added as a word of its own. */
+		sum = be16dec(whole + field);
+		memcpy(whole + field, "\0\0", 2);
+		sum = add(sum, (uint16_t)~packet_sum(whole + start,
+		    sizeof(found) - start));
+		ATF_CHECK_EQ((uint16_t)~sum, be16dec(found + field));
+		memcpy(found + field, "\0\0", 2);
+		ATF_CHECK_EQ(0, memcmp(whole, found, sizeof(found)));
+	}
+}
+
 TEST(net_start, "The IP header is behind two VLAN tags, or where the producer "
     "says")
 {

@@ -298,4 +298,16 @@ TEST(kinds, "Segments that nobody can cut are refused, and those in a tunnel "
 	ATF_CHECK_EQ(62, frame.f_csum_start);
 }
 
+TEST(longest, "The longest of the frames that one is cut into: it, if shorter")
+{
+	struct frame frame = { .f_len = 1500, .f_hdr_len = 54,
+	    .f_gso_size = 1460 };
+
+	ATF_CHECK_EQ(1500, frame_longest(&frame));
+	frame.f_gso_type = FRAME_GSO_TCPV4;
+	ATF_CHECK_EQ(1500, frame_longest(&frame));
+	frame.f_len = 1515;
+	ATF_CHECK_EQ(1514, frame_longest(&frame));
+}
+
 TEST_PROGRAM

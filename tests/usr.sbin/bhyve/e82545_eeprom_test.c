@@ -63,6 +63,25 @@ mw_read(struct host *h, unsigned int addr)
 	return (v);
 }
 
+/* Shift in an instruction from the start bit on, and execute it. */
+static void
+mw_command(struct host *h, uint32_t bits, int n)
+{
+	host_set(h, E82545_EECD, CS);
+	eecd_out(h, bits, n);
+	mw_standby(h);
+	/* DO goes high when the EEPROM is ready. */
+	ATF_CHECK((host_rd(h, E82545_EECD) & DO) != 0);
+	host_clear(h, E82545_EECD, CS);
+}
+
+#define	EWEN(h)		mw_command(h, 0x13 << 4, 9)
+#define	EWDS(h)		mw_command(h, 0x10 << 4, 9)
+#define	ERAL(h)		mw_command(h, 0x12 << 4, 9)
+#define	WRAL(h, v)	mw_command(h, 0x11 << 20 | (v), 25)
+#define	WRITE(h, a, v)	mw_command(h, 5 << 22 | (a) << 16 | (v), 25)
+#define	ERASE(h, a)	mw_command(h, 7 << 6 | (a), 9)
+
 static uint16_t
 eerd(struct host *h, uint32_t addr)
 {
@@ -158,6 +177,64 @@ TEST(access, "EECD without a request; reading several words at once")
 	mw_release(h);
 	mw_acquire(h);
 	ATF_CHECK_EQ(eerd(h, 2), mw_read(h, 2));
+	host_destroy(h);
+}
+
+TEST(write, "Write, erase, enable, disable; contents survive a reset")
+{
+	struct host *h;
+	uint16_t w10, w11;
+	int i;
+
+	h = host_create(HOST_RAM);
+	w10 = eerd(h, 10);
+	w11 = eerd(h, 11);
+	mw_acquire(h);
+
+	/* Writes are disabled. */
+	WRITE(h, 10, 0x1234);
+	ERASE(h, 10);
+	ERAL(h);
+	WRAL(h, 0x5555);
+	ATF_CHECK_EQ(w10, mw_read(h, 10));
+	ATF_CHECK_EQ(w11, mw_read(h, 11));
+
+	EWEN(h);
+	WRITE(h, 10, 0x1234);
+	ATF_CHECK_EQ(0x1234, mw_read(h, 10));
+	ATF_CHECK_EQ(w11, mw_read(h, 11));
+	/* One bit short: not executed. */
+	mw_command(h, (5 << 22 | 10 << 16 | 0x9999) >> 1, 24);
+	ATF_CHECK_EQ(0x1234, mw_read(h, 10));
+	ERASE(h, 10);
+	ATF_CHECK_EQ(0xffff, mw_read(h, 10));
+	EWDS(h);
+	WRITE(h, 10, 0x1234);
+	ATF_CHECK_EQ(0xffff, mw_read(h, 10));
+
+	/* A reset loads the new address, and disables writes. */
+	EWEN(h);
+	WRITE(h, 0, 0x2202);
+	WRITE(h, 2, 0x7766);
+	host_wr(h, E82545_CTRL, E82545_CTRL_RST);
+	ATF_CHECK_EQ(0x12292202, host_rd(h, E82545_RAL(0)));
+	ATF_CHECK_EQ(0x80007766, host_rd(h, E82545_RAH(0)));
+	mw_acquire(h);
+	ATF_CHECK_EQ(0x7766, mw_read(h, 2));
+	WRITE(h, 2, 0);
+	ATF_CHECK_EQ(0x7766, mw_read(h, 2));
+
+	EWEN(h);
+	WRAL(h, 0xabcd);
+	for (i = 0; i < NWORDS; i++)
+		ATF_CHECK_EQ(0xabcd, mw_read(h, i));
+	ERAL(h);
+	for (i = 0; i < NWORDS; i++)
+		ATF_CHECK_EQ(0xffff, mw_read(h, i));
+	/* Only the words are written. */
+	WRAL(h, 0);
+	WRITE(h, 10, 0x1234);
+	ATF_CHECK_EQ(0x1234, mw_read(h, 10));
 	host_destroy(h);
 }
 

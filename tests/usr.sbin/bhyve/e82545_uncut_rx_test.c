@@ -282,6 +282,35 @@ HOST_TEST(direct, offload_up(32, 2048), "A direct call takes all segments, or "
 	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
 }
 
+HOST_TEST(direct_after, offload_up(8, 256), "A direct call has frames again "
+    "when a batch has dropped the one that waited")
+{
+	struct packet p = { .payload = bulk, .paylen = 100 };
+	uint8_t frame[2000];
+	uint32_t rah;
+
+	packet_fill(bulk, sizeof(bulk), 24);
+	host_wr(h, E82545_RXCSUM, RXCSUM_ON);
+	host_make_frame(frame, sizeof(frame), host_mac, 1);
+	host_set(h, E82545_RCTL, E82545_RCTL_LPE);
+	host_inject(h, frame, 1500, 1);
+	host_run(h);
+	check_taken(h, frame, 1500);
+	host_inject(h, frame, 1500, 1);
+	host_run(h);
+	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_STALL));
+	ATF_CHECK_EQ(1, direct_call(h, &p, 50, 1));
+	/* Its address is no longer the adapter's. */
+	rah = host_rd(h, E82545_RAH(0));
+	host_wr(h, E82545_RAH(0), 0);
+	ATF_CHECK(e82545_rx(h->dev) != E82545_RX_STALLED);
+	ATF_CHECK_EQ(0, host_rx_pending(h));
+	host_wr(h, E82545_RAH(0), rah);
+	p.paylen = 50;
+	ATF_CHECK_EQ(0, direct_call(h, &p, 50, 1));
+	check_segments(h, &p, 50);
+}
+
 HOST_TEST(between, offload_up(2048, 256), "Between two batches of a frame that "
     "is cut, a direct call has frames of its own")
 {

@@ -306,4 +306,32 @@ TEST(poll, "With polling and a share, the program keeps 90 % of its peak")
 	check_kept("poll", LEM_MODE_POLL, 0);
 }
 
+#define	SLACK_NS	10000000	/* of time not used, kept for later */
+
+TEST(turn, "A turn is followed by its part of the others' time, less what was "
+    "not used before, up to 10 ms")
+{
+	static const struct {
+		uint64_t	begin_ns, end_ns, pause_ns;
+	} t[] = {
+		/* The slack was not used, and one nanosecond more. */
+		{ SLACK_NS + 1, 2 * SLACK_NS + 1, 3 * SLACK_NS },
+		/* At its end; then earlier, which counts for this turn only. */
+		{ 5 * SLACK_NS + 1, 6 * SLACK_NS + 1, 4 * SLACK_NS },
+		{ 6 * SLACK_NS + 51, 6 * SLACK_NS + 151, 400 },
+		/* Half of the slack is left, then it is used. */
+		{ 6 * SLACK_NS + 551 + SLACK_NS / 2,
+		  6 * SLACK_NS + 651 + SLACK_NS / 2, 0 },
+		{ 6 * SLACK_NS + 651 + SLACK_NS / 2,
+		  7 * SLACK_NS + 651 + SLACK_NS / 2,
+		  4 * SLACK_NS - SLACK_NS / 2 + 400 },
+	};
+	uint64_t due_ns = 0;
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++)
+		ATF_CHECK_EQ_MSG(t[i].pause_ns, lem_share_turn(&due_ns, 20,
+		    t[i].begin_ns, t[i].end_ns), "turn %u", i);
+}
+
 TEST_PROGRAM

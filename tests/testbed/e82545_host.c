@@ -206,37 +206,20 @@ host_create_82574_csb(size_t ram_size)
 	return (host_create_config(ram_size, E82545_KIND_82574L, 0, 0, true));
 }
 
-/*
- * Restore an adapter, which is paused, from a snapshot of another one, or
- * itself.
- */
+/* Pause an adapter, and restore it from a snapshot of itself. */
 static void
-host_restore(struct host *h, struct host *from)
+host_restore(struct host *h)
 {
 	size_t size;
 	void *buf;
 
-	e82545_pause(from->dev);
-	size = e82545_snapshot_size(from->dev);
+	e82545_pause(h->dev);
+	size = e82545_snapshot_size(h->dev);
 	buf = malloc(size);
 	REQUIRE(buf != NULL);
-	REQUIRE(e82545_snapshot_save(from->dev, buf, size) == 0);
+	REQUIRE(e82545_snapshot_save(h->dev, buf, size) == 0);
 	REQUIRE(e82545_snapshot_restore(h->dev, buf, size) == 0);
 	free(buf);
-}
-
-struct host *
-host_copy_82574(struct host *from, bool msix)
-{
-	struct host *h = host_create_82574(from->ram_size);
-
-	memcpy(h->ram, from->ram, from->ram_size);
-	e82545_msix(h->dev, msix);
-	e82545_pause(h->dev);
-	host_restore(h, from);
-	e82545_resume(h->dev);
-	e82545_resume(from->dev);
-	return (h);
 }
 
 void
@@ -245,7 +228,7 @@ host_destroy(struct host *h)
 	if (h->threads)
 		host_stop_threads(h);
 	/* A snapshot, in whatever state it is, must be valid. */
-	host_restore(h, h);
+	host_restore(h);
 	e82545_destroy(h->dev);
 	host_net_destroy(h);
 	pthread_cond_destroy(&h->rx_cv);

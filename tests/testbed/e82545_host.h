@@ -130,11 +130,6 @@ struct host *host_create_82574(size_t ram_size);
 struct host *host_create_csb(size_t ram_size);
 /* An 82574L that does. */
 struct host *host_create_82574_csb(size_t ram_size);
-/*
- * Another 82574L, which goes on from a snapshot of one, with a copy of its
- * memory; with MSI-X if `msix', which is not in the snapshot.
- */
-struct host *host_copy_82574(struct host *from, bool msix);
 /* Saves the adapter, restores it, and destroys it.  Aborts if either fails. */
 void	host_destroy(struct host *h);
 

@@ -49,7 +49,6 @@ struct ladder_params {
 	 */
 	void		(*hook)(struct ladder_params *params, int guest,
 			    void *lem_core);
-	void		*hook_arg;
 };
 
 /* Counts of one guest. */

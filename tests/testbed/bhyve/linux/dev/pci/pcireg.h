@@ -21,7 +21,6 @@
 #define	PCIR_COMMAND		0x04
 #define	PCIR_STATUS		0x06
 #define	PCIR_REVID		0x08
-#define	PCIR_PROGIF		0x09
 #define	PCIR_SUBCLASS		0x0a
 #define	PCIR_CLASS		0x0b
 #define	PCIR_HDRTYPE		0x0e

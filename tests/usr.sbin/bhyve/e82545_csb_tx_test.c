@@ -15,65 +15,6 @@
 #include "e82545_impl.h"
 #include "test.h"
 
-HOST_TEST(one_kick, guest_up(64, 8, 2048, 3), "After one kick the host finds "
-    "later frames without kicks")
-{
-	unsigned int i;
-
-	ATF_CHECK(guest_post(h, 2));
-	ATF_CHECK(h->kicked);
-	h->kicked = false;
-	ATF_CHECK(e82545_tx(h->dev));
-	ATF_CHECK_EQ(2, host_sent(h));
-	ATF_CHECK_EQ(0, CSB_GET(h, host_need_txkick));
-	for (i = 1; i <= 100; i++) {
-		ATF_CHECK(!guest_post(h, 1));
-		ATF_CHECK(e82545_tx(h->dev));
-		ATF_CHECK_EQ(2 + i, host_sent(h));
-		ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDH));
-		ATF_CHECK_EQ(h->txtail, host_rd(h, E82545_TDT));
-		ATF_CHECK_EQ(h->txtail, CSB_GET(h, host_tdh));
-		ATF_CHECK(host_tx_done(h, (h->txtail + 63) % 64));
-	}
-	/* host_up() wrote TDT once. */
-	ATF_CHECK_EQ(1 + 1, host_counter(h, E82545_C_TX_KICK));
-	ATF_CHECK_EQ(100, host_counter(h, E82545_C_TX_KICK_SAVED));
-	ATF_CHECK_EQ(1, host_counter(h, E82545_C_CSB_ON));
-	ATF_CHECK(!h->kicked);
-}
-
-HOST_TEST(rounds, guest_up(64, 8, 2048, 3), "Polling ends after "
-    "host_txcycles_lim rounds without a frame")
-{
-	unsigned int lim;
-
-	for (lim = 0; lim < 5; lim++) {
-		CSB_SET(h, host_txcycles_lim, lim);
-		ATF_CHECK(guest_post(h, 1));
-		/*
-		 * The frame, the empty rounds, and the one that goes to sleep.
-		 */
-		ATF_CHECK_EQ(lim + 2, guest_rounds(h));
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-		ATF_CHECK_EQ(lim, CSB_GET(h, host_txcycles));
-		/* Asleep, and called without work. */
-		ATF_CHECK_EQ(1, guest_rounds(h));
-		ATF_CHECK_EQ(1, CSB_GET(h, host_need_txkick));
-	}
-	CSB_SET(h, host_txcycles_lim, 10);
-	guest_post(h, 1);
-	ATF_CHECK(e82545_tx(h->dev));
-	for (lim = 0; lim < 8; lim++)
-		ATF_CHECK(e82545_tx(h->dev));
-	ATF_CHECK(!guest_post(h, 1));
-	ATF_CHECK_EQ(12, guest_rounds(h));
-	/* The host does not poll for ever. */
-	CSB_SET(h, host_txcycles_lim, UINT32_MAX);
-	guest_post(h, 1);
-	ATF_CHECK_EQ(65536 + 2, guest_rounds(h));
-	ATF_CHECK_EQ(8, host_sent(h));
-}
-
 /* Rounds without a frame; the adapter does not sleep. */
 static void
 empty_rounds(struct host *h, unsigned int n)

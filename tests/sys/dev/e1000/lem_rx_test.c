@@ -9,8 +9,6 @@
  * register accesses and interrupts in each mode.
  */
 
-#include <errno.h>
-#include <string.h>
 
 #include <atf-c.h>
 
@@ -57,64 +55,6 @@ LEM_TEST(rx_poll, test_create(LEM_MODE_POLL, 2048, 1500), "Polling takes no "
 	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
 	ATF_CHECK_EQ(4, lem_rx(&t->g.lc, 8));
 	test_check_received(t);
-}
-
-LEM_TEST(rx_csb, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, no "
-    "interrupt while the guest polls, no write to RDT while the host has "
-    "buffers")
-{
-	struct paravirt_csb *csb = t->g.lc.lc_csb;
-	unsigned int i;
-
-	ATF_CHECK_EQ(1, csb->guest_need_rxkick);
-	test_inject(t, 1, 60);
-	test_settle(t);
-	ATF_CHECK_EQ(1, test_raised(t));
-	ATF_CHECK_EQ(INTR_EXITS_CSB, test_exits(t));
-	/* The budget is used up: the guest calls again without an interrupt. */
-	test_inject(t, 8, 60);
-	host_run(t->h);
-	ATF_CHECK_EQ(1, test_raised(t));
-	ATF_CHECK(lem_intr(&t->g.lc));
-	ATF_CHECK_EQ(0, csb->guest_need_rxkick);
-	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
-	ATF_CHECK_EQ(0, csb->guest_need_rxkick);
-	(void)test_exits(t);
-	for (i = 0; i < 1000; i++) {
-		test_inject(t, 8, 60);
-		host_run(t->h);
-		ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
-	}
-	ATF_CHECK_EQ(0, test_exits(t));
-	ATF_CHECK_EQ(0, test_raised(t));
-	ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
-	lem_intr_enable(&t->g.lc);
-	ATF_CHECK_EQ(1, csb->guest_need_rxkick);
-	test_inject(t, 1, 60);
-	test_settle(t);
-	ATF_CHECK_EQ(1, test_raised(t));
-	test_check_received(t);
-}
-
-LEM_TEST(rx_csb_full, test_create(LEM_MODE_CSB, 2048, 1500), "With the CSB, a "
-    "host without buffers is kicked once, when guest_rdt reaches "
-    "host_rxkick_at")
-{
-	struct paravirt_csb *csb = t->g.lc.lc_csb;
-	unsigned int i;
-
-	for (i = 0; i < 5; i++) {
-		test_inject(t, TEST_RING + 100, 60);
-		host_run(t->h);
-		ATF_CHECK(csb->host_rxkick_at < TEST_RING);
-		t->g.lc.lc_counter[LEM_C_RX_KICK] = 0;
-		while (lem_rx(&t->g.lc, 8) == 8)
-			continue;
-		ATF_CHECK_EQ(1, t->g.lc.lc_counter[LEM_C_RX_KICK]);
-		test_settle(t);
-		ATF_CHECK_EQ(NET_PARAVIRT_NONE, csb->host_rxkick_at);
-		test_check_received(t);
-	}
 }
 
 TEST_PROGRAM

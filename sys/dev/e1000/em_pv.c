@@ -516,9 +516,9 @@ em_pv_stop(if_ctx_t ctx)
 
 /*
  * Resume, change the media.  em(4) resets and starts the adapter for both, and
- * iflib(4) stops and starts the driver only afterwards.  Until then neither the
- * CSB nor a flush may give the adapter the old indices: from 0 on, it would
- * send old packets once more, and receive into buffers that the stack has.
+ * iflib(4) stops and starts the driver only afterwards.  In between no flush
+ * may announce an old index, by the CSB or a tail: the adapter begins at 0,
+ * would send old packets once more, and use buffers that the stack has.
  */
 static int
 em_pv_resume(if_ctx_t ctx)

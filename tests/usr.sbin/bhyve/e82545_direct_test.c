@@ -95,39 +95,6 @@ HOST_TEST(refused, rx_up(64, 2048), "No frame is taken with bus mastering off, "
 	ATF_CHECK_EQ(1, host_counter(h, E82545_C_RX_DISABLED));
 }
 
-HOST_TEST(no_room, rx_up(8, 2048), "Frames without descriptors are left "
-    "without a stall; while the receiver is stalled none is taken")
-{
-	offer(h, 0, 10);
-	direct(h);
-	ATF_CHECK_EQ(3, host_rx_pending(h));
-	ATF_CHECK_EQ(0, host_counter(h, E82545_C_RX_STALL));
-	ATF_CHECK_EQ(0, host_rd(h, E82545_RNBC));
-	h->ready = false;
-	taken(h, 0, 1);
-	host_rx_post(h);
-	ATF_CHECK(!h->ready);
-	direct(h);
-	ATF_CHECK_EQ(2, host_rx_pending(h));
-
-	/* The receive thread takes them. */
-	ATF_CHECK_EQ(E82545_RX_STALLED, e82545_rx(h->dev));
-	ATF_CHECK_EQ(1, host_rd(h, E82545_RNBC));
-	direct(h);
-	ATF_CHECK_EQ(2, host_rx_pending(h));
-	taken(h, 1, 2);
-	host_rx_post(h);
-	ATF_CHECK(h->ready);
-	direct(h);
-	ATF_CHECK_EQ(1, host_rx_pending(h));
-	taken(h, 2, 9);
-	host_rx_post(h);
-	h->ready = true;
-	host_run(h);
-	taken(h, 9, 10);
-	ATF_CHECK_EQ(10, host_counter(h, E82545_C_RX_FRAME));
-}
-
 HOST_TEST(csb, guest_up(64, 16, 2048, 1), "Interrupts, buffers and kicks "
     "follow the CSB")
 {

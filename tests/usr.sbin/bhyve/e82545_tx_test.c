@@ -140,37 +140,6 @@ HOST_TEST(low, tx_up(512), "TXD_LOW is set when the ring falls to LWTHRESH, "
 	    (E82545_ICR_TXD_LOW | E82545_ICR_TXQE));
 }
 
-HOST_TEST(batch, tx_up(1024), "A batch is 256 frames, one flush and one "
-    "interrupt")
-{
-	uint8_t frame[64];
-	unsigned int i, raised;
-
-	for (i = 0; i < 600; i++) {
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		host_tx_frame(h, frame, sizeof(frame), 0);
-	}
-	host_tx_go(h);
-	raised = host_raised(h);
-	for (i = 1; i <= 3; i++) {
-		ATF_CHECK_EQ(i < 3, e82545_tx(h->dev));
-		ATF_CHECK_EQ(i, h->nflush);
-		ATF_CHECK_EQ(MIN(i * 256, 600), host_sent(h));
-		ATF_CHECK_EQ(MIN(i * 256, 600), host_rd(h, E82545_TDH));
-		ATF_CHECK_EQ(raised + i, host_raised(h));
-		host_rd(h, E82545_ICR);
-	}
-	ATF_CHECK_EQ(3, host_counter(h, E82545_C_TX_BATCH));
-	/* Nothing to do. */
-	ATF_CHECK(!e82545_tx(h->dev));
-	ATF_CHECK_EQ(3, h->nflush);
-	for (i = 0; i < 600; i++) {
-		ATF_CHECK(host_tx_done(h, i));
-		host_make_frame(frame, sizeof(frame), host_mac, i);
-		check_sent(h, i, frame, sizeof(frame));
-	}
-}
-
 HOST_TEST(batch_descs, tx_up(2048), "A batch is 1024 descriptors, with or "
     "without frames")
 {

@@ -78,41 +78,6 @@ TEST(copied, "Of frontends that send a frame a call, short frames are copied; "
 	netbe_cleanup(be);
 }
 
-TEST(defer, "Deferred frames are sent by one sync, or by several if the ring "
-    "fills, all in order")
-{
-	char frame[300];
-	struct iovec iov = { frame, 60 };
-	struct frame_port *fp;
-	net_backend_t *be;
-	int i;
-
-	be = backend();
-	fp = backend_port(be);
-	frame_port_flush(fp);
-	ATF_CHECK_EQ_MSG(0, port.txsyncs, "a sync for nothing");
-	ATF_CHECK_EQ(5, frame_port_missed(fp));
-	for (i = 0; i < 60; i++) {
-		iov.iov_base = frame + i;
-		ATF_CHECK(port_send(fp, &iov, 1));
-	}
-	ATF_CHECK_EQ(0, port.txsyncs);
-	frame_port_flush(fp);
-	frame_port_flush(fp);
-	ATF_CHECK_EQ(1, port.txsyncs);
-	ATF_CHECK_EQ(60, port.nsent);
-
-	for (; i < 240; i++) {
-		iov.iov_base = frame + i;
-		ATF_CHECK(port_send(fp, &iov, 1));
-	}
-	frame_port_flush(fp);
-	ATF_REQUIRE_EQ(240, port.nsent);
-	for (i = 0; i < 240; i++)
-		ATF_CHECK_EQ((uintptr_t)frame + i, port.sent[i].ptr);
-	netbe_cleanup(be);
-}
-
 TEST(small_buffers, "Buffers that are too small are refused, the smallest "
     "valid ones are not")
 {

@@ -242,35 +242,6 @@ TEST(table, "The table of MSI-X takes whole words, and nothing else changes "
 	ATF_CHECK_EQ(0, vm_rd(E82545_RDBAL));
 }
 
-TEST(vectors, "With MSI-X each cause has its vector, the adapter's threads "
-    "send their messages, and the line stays down")
-{
-	uint8_t frame[300];
-
-	start();
-	CHECK_MESSAGES(0, 0, 0);
-	vm_wr(E82545_RDT, RING - 1);
-	vm_transmit(0, 1000, 1);
-	vm_wr(E82545_TDT, 1);
-	vm_run_until(vm_messaged);
-	CHECK_MESSAGES(0, 1, 0);
-	vm_frame(frame, sizeof(frame), 2);
-	ATF_REQUIRE_EQ(300, send(vm.wire, frame, sizeof(frame), 0));
-	vm_run_until(vm_messaged);
-	CHECK_MESSAGES(1, 0, 0);
-	vm_wr(E82545_ICS, E82545_ICR_LSC);
-	CHECK_MESSAGES(0, 0, 1);
-	/* The message has masked what EIAC has. */
-	ATF_CHECK_EQ(E82574_ICR_OTHER | E82545_ICR_LSC, vm_rd(E82545_IMS));
-	ATF_CHECK_EQ(0, vm.asserts);
-	ATF_CHECK_EQ(0, vm.msis);
-	/* IVAR moves them. */
-	vm_wr(E82574_IVAR, 0x000c0000);
-	vm_wr(E82545_ICR, E82545_ICR_LSC | E82574_ICR_OTHER);
-	vm_wr(E82545_ICS, E82545_ICR_LSC);
-	ATF_CHECK_EQ(1, vm.messages[4]);
-}
-
 TEST(masked, "The message of a vector that is masked is pending, and is sent "
     "once when it no longer is; others are not held up")
 {
@@ -365,27 +336,6 @@ TEST(fallback, "Without MSI-X, and with MSI, which overrides it, causes that "
 	ATF_CHECK(vm.pi.pi_d->pe_cfgwrite(&vm.pi, PCIR_INTLINE, 4, 0) != 0);
 	vm_command(PCIM_CMD_BUSMASTEREN);
 	ATF_CHECK_EQ(PCIM_CMD_BUSMASTEREN, vm_cfg16(PCIR_COMMAND));
-}
-
-TEST(reset, "A reset of the adapter leaves MSI-X on, with its table and "
-    "masks, and a message that is pending")
-{
-	start();
-	vm_mask(VECTOR_RX, true);
-	raise_vector(VECTOR_RX);
-	vm_wr(E82545_CTRL, E82545_CTRL_RST);
-	ATF_CHECK_EQ(0, vm_rd(E82574_IVAR));
-	ATF_CHECK_EQ(0, vm_rd(E82545_IMS));
-	ATF_CHECK_EQ(1 << VECTOR_RX, table_read(VM_PBA, 8));
-	vm_wr(E82545_ICS, E82545_ICR_LSC);
-	CHECK_MESSAGES(0, 0, 0);
-	vm_rd(E82545_ICR);
-	use_vectors();
-	raise_vector(VECTOR_TX);
-	CHECK_MESSAGES(0, 1, 0);
-	vm_mask(VECTOR_RX, false);
-	CHECK_MESSAGES(1, 0, 0);
-	ATF_CHECK_EQ(0, vm.asserts);
 }
 
 TEST(race, "No message is lost while the guest masks its vector and unmasks "

@@ -156,21 +156,6 @@ all_synced(void)
 	return (all);
 }
 
-TEST(lone, "A frame that comes a window after a sync is synced by its sender, "
-    "and no thread is started")
-{
-	unsigned int i;
-
-	up();
-	for (i = 0; i < 100; i++) {
-		post(false);
-		check_counts(i + 1, i + 1, 0);
-		advance(WINDOW_NS);
-	}
-	ATF_CHECK(!sender.vsn_started);
-	vale_sender_fini(&sender);
-}
-
 TEST(batch, "No more than a batch waits")
 {
 	unsigned int i;

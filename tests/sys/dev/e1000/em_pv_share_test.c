@@ -300,24 +300,6 @@ TEST(share_between, "What passes between two turns is not reception's time")
 	end_flood(g);
 }
 
-TEST(share_silent, "During a pause, frames cause no interrupt")
-{
-	struct em_guest *g = create_flood(1, 0, 5);
-	u_long intrs;
-
-	pause_begins(g);
-	intrs = em_get(g, "intrs");
-	em_inject(g, 10);
-	host_run(g->h);
-	ATF_CHECK(!em_interrupt(g));
-	ATF_CHECK_EQ(intrs, em_get(g, "intrs"));
-	/* Packets are sent all the same. */
-	em_send(g, 3);
-	host_run(g->h);
-	ATF_CHECK_EQ(3, host_sent(g->h));
-	end_flood(g);
-}
-
 TEST(share_held, "During a pause, packets that are held back are posted when "
     "the report of those before them has come")
 {

@@ -573,41 +573,6 @@ TEST(offers, "An adapter with a CSB has TSO, one queue and no MSI-X; all "
 	}
 }
 
-TEST(link, "With numbers, an interrupt that is for no request has ICR read: "
-    "the link")
-{
-	struct em_guest *g = em_start(&em_adapters[1], 0, 1, 0);
-	unsigned int links;
-
-	g->admin_task = false;
-	e82545_link(g->h->dev, false);
-	em_settle(g);
-	ATF_CHECK(g->admin_task);
-	ATF_CHECK(g->sc->hw.mac.get_link_status);
-	e82545_link(g->h->dev, true);
-	em_settle(g);
-	em_mark(g);
-	em_inject(g, 3);
-	em_send(g, 300);
-	em_settle(g);
-	ATF_CHECK_EQ(0, em_read(g, E82545_ICR));
-	em_check(g);
-	/* The last request of the transmit side is served. */
-	em_send(g, EM_RING / 2 + 10);
-	em_settle(g);
-	em_admin(g);
-	links = g->links;
-	e82545_link(g->h->dev, false);
-	em_settle(g);
-	em_admin(g);
-	ATF_CHECK_EQ(links + 1, g->links);
-	em_mark(g);
-	em_admin(g);
-	ATF_CHECK_EQ(links + 1, g->links);
-	ATF_CHECK_EQ(1, g->accesses);
-	em_destroy(g);
-}
-
 /* The guest that the hooks of the host are of. */
 static struct em_guest *hooked;
 

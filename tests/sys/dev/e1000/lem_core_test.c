@@ -6,7 +6,7 @@
 
 /*
  * The driver's core and the model, one step at a time: start and stop, modes
- * and filters, and the exits of a round trip.
+ * and filters, polling, and the exits of a round trip.
  */
 
 #include <sys/param.h>
@@ -75,6 +75,31 @@ LEM_TEST(poll_late, test_create(0, 2048, 1500), "When the mode becomes polling "
 	ATF_CHECK(!lem_intr_enable(&t->g.lc));
 	ATF_CHECK_EQ(LEM_MODE_POLL, t->g.lc.lc_mode);
 	ATF_CHECK_EQ(0, host_rd(t->h, E82545_IMS));
+}
+
+LEM_TEST(rx_poll, test_create(LEM_MODE_POLL, 2048, 1500), "Polling takes no "
+    "interrupt, and a write to RDT for an eighth of the ring")
+{
+	unsigned int i;
+
+	/* With new buffers, and with the same ones. */
+	for (i = 0; i < 4 * TEST_RING; i++) {
+		t->g.lc.lc_os.rx_keep = i >= 2 * TEST_RING;
+		test_inject(t, 1, 60);
+		host_run(t->h);
+		ATF_CHECK_EQ(1, lem_rx(&t->g.lc, 8));
+		ATF_CHECK_EQ(0, lem_rx(&t->g.lc, 8));
+	}
+	ATF_CHECK_EQ(0, test_raised(t));
+	ATF_CHECK_EQ(4 * 8, test_exits(t));
+	test_check_received(t);
+	/* Bounded work. */
+	test_inject(t, 20, 60);
+	host_run(t->h);
+	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(8, lem_rx(&t->g.lc, 8));
+	ATF_CHECK_EQ(4, lem_rx(&t->g.lc, 8));
+	test_check_received(t);
 }
 
 TEST(round_trip, "A request and its response take eight exits and two "

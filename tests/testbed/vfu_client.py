@@ -491,10 +491,11 @@ class Valed(Daemon):
         for path in self.paths:
             assert not os.path.lexists(path), path + " was left behind"
 
-    def stop(self):
-        """Stop all threads of valed until it gets a SIGCONT."""
-        self.proc.send_signal(signal.SIGSTOP)
-        tasks = "/proc/%d/task" % self.proc.pid
+    def stop(self, pid=None):
+        """Stop all threads of valed, or of its process `pid', until it gets a
+        SIGCONT."""
+        os.kill(pid or self.proc.pid, signal.SIGSTOP)
+        tasks = "/proc/%d/task" % (pid or self.proc.pid)
 
         def state(task):
             with open("%s/%s/stat" % (tasks, task)) as f:

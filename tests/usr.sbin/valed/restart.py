@@ -216,7 +216,7 @@ def went():
         v = Supervised(args=["-k", "valed.conf"])
         with Driver("vm1.sock") as a, Driver("vm2.sock") as b:
             exchange(a, b)
-            os.kill(v.serving, signal.SIGSTOP)
+            v.stop(v.serving)
             write_conf("\nport.vale0:other.limit=much\n")
             if not before:
                 os.kill(v.serving, signal.SIGKILL)

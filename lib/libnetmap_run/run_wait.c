@@ -10,8 +10,9 @@
  *
  * A wait syncs the rings first, as netmap's does: the transmit ring for POLLOUT
  * or if it has frames to send, the receive ring for POLLIN.  If nothing is
- * ready, it asks valed for a byte on the ring's socket, and waits for that with
- * poll(2).
+ * ready, it looks again LOOKS times, which takes less than to sleep and to be
+ * woken; then it asks valed for a byte on the ring's socket, and waits for that
+ * with poll(2).
  *
  * A wait looks up its descriptors of /dev/netmap once, and holds a reference to
  * each until it returns (struct wait_desc).  So the ports, their rings and
@@ -28,7 +29,10 @@
 #include <string.h>
 
 #include "netmap_run.h"
+#include "vale_clock.h"
 
+/* Syncs before a wait sleeps. */
+#define	LOOKS		16
 /* As many descriptors and sockets as need no memory allocated. */
 #define	WAIT_SMALL	48
 
@@ -142,6 +146,22 @@ wait_sync(struct run_wait *wt)
 	return (n);
 }
 
+/* Sync the descriptors until some are ready, or for a short time. */
+static int
+wait_look(struct run_wait *wt)
+{
+	static __thread uint64_t rest_ns;
+	int i, n;
+
+	n = wait_sync(wt);
+	for (i = 0; i < LOOKS && n == 0 && wt->wt_netmap > 0; i++) {
+		if (!vale_yield(&rest_ns))
+			break;
+		n = wait_sync(wt);
+	}
+	return (n);
+}
+
 /*
  * Have poll(2) wait for the rings' sockets, or leave them out, since something
  * is ready.  Returns whether something has become ready.
@@ -236,15 +256,17 @@ wait_loop(struct run_wait *wt, const struct timespec *timeout,
     const sigset_t *mask)
 {
 	const nfds_t all = wt->wt_n + wt->wt_sockets;
+	const bool waits = timeout == NULL || timeout->tv_sec != 0 ||
+	    timeout->tv_nsec != 0;
 	struct timespec deadline, left = { 0, 0 };
 	int n, r;
 
-	if (timeout != NULL && (timeout->tv_sec != 0 || timeout->tv_nsec != 0))
+	if (timeout != NULL && waits)
 		deadline = run_deadline(timeout);
 	else
 		deadline = left;
 	for (;;) {
-		n = wait_sync(wt);
+		n = waits ? wait_look(wt) : wait_sync(wt);
 		if (n > 0 && wt->wt_n == wt->wt_netmap)
 			return (n);
 		if (wait_arm(wt, n == 0))

@@ -31,6 +31,7 @@ vale_grant_init(struct vale_grant *gr, uid_t uid, bool admin, int fd,
 	gr->gr_port = NULL;
 	gr->gr_pipe = NULL;
 	gr->gr_null = false;
+	gr->gr_rest_ns = 0;
 }
 
 bool

@@ -66,6 +66,7 @@ struct vale_grant {
 	struct vale_grant_kick gr_kick[VALE_RINGS_MAX];	/* gr_params.rings */
 	struct vale_grant_kick gr_theirs[VALE_RINGS_MAX]; /* its ends */
 	struct peer_mem	 gr_dma;	/* its memory, mapped */
+	uint64_t	 gr_rest_ns;	/* of its thread: vale_yield() */
 	/* An end of a pipe, or NULL. */
 	struct vale_memory_pipe *gr_pipe;
 	unsigned int	 gr_end;

@@ -18,7 +18,8 @@
  * (VALE_WIRE_SHARE).
  *
  * While its user transmits, the thread spins for more, ROUNDS rounds, before it
- * asks for a kick, and yields the processor after each.
+ * asks for a kick, and yields the processor after each; no longer if another
+ * thread computes there (vale_yield()).
  */
 
 #include <sys/param.h>
@@ -29,12 +30,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "peer_fault.h"
+#include "vale_clock.h"
 #include "vale_grant.h"
 #include "vale_memory.h"
 #include "vale_shared.h"
@@ -408,7 +409,8 @@ port_transmit(struct vale_grant *gr, bool paused)
 				return (false);
 		} else {
 			round++;
-			sched_yield();
+			if (!vale_yield(&gr->gr_rest_ns))
+				break;
 		}
 	}
 	return (rings_wait(gr));

@@ -25,6 +25,7 @@
 
 #include "send_fds.h"
 #include "test.h"
+#include "vale_clock.h"
 #include "vale_shared.h"
 #include "vale_test.h"
 #include "peer_fault.h"
@@ -302,6 +303,76 @@ TEST(late, "A frame that is published while the port's thread goes to sleep, "
 	t_expect(b, 60, 3, 0);
 	stop();
 	vale_close(b);
+}
+
+/* The clock of the case `away', which stands still but for yields and waits. */
+static uint64_t clock_ns, yield_ns, wait_ns;
+static unsigned int yields;
+
+WRAP(int, sched_yield, void)
+{
+	if (clock_ns == 0)
+		return (__real_sched_yield());
+	yields++;
+	clock_ns += yield_ns;
+	return (0);
+}
+
+WRAP(int, clock_gettime, clockid_t clock, struct timespec *ts)
+{
+	if (clock_ns == 0 || clock != CLOCK_MONOTONIC)
+		return (__real_clock_gettime(clock, ts));
+	ts->tv_sec = clock_ns / 1000000000;
+	ts->tv_nsec = clock_ns % 1000000000;
+	return (0);
+}
+
+/* Publish a frame in each of three waits. */
+static void
+publish_three(void)
+{
+	clock_ns += wait_ns;
+	if (waits <= 3)
+		publish(waits - 1);
+	else
+		ask();
+}
+
+/*
+ * Return how often the thread yields for three frames, each of which comes as
+ * the thread goes to sleep.
+ */
+static unsigned int
+yields_of(uint64_t ns, uint64_t between_ns)
+{
+	struct vale_desc *b = t_open("vale0:b", 64, 64);
+
+	start();
+	on_wait = publish_three;
+	waits = yields = 0;
+	clock_ns = 1;
+	yield_ns = ns;
+	wait_ns = between_ns;
+	vale_grant_serve(&cc->cc_grant);
+	clock_ns = 0;
+	on_wait = NULL;
+	ATF_CHECK_EQ(4, waits);
+	T_COUNT(b, RX_FRAME, 3);
+	stop();
+	vale_close(b);
+	return (yields);
+}
+
+TEST(away, "A thread that waits for more frames yields no more when another one "
+    "computes on its processor")
+{
+	const unsigned int all = yields_of(VALE_AWAY_NS, 0);
+
+	ATF_CHECK_MSG(all > 3 * 3, "%u", all);
+	ATF_CHECK_EQ(1, yields_of(VALE_AWAY_NS + 1, 0));
+	/* Some time later the thread tries again. */
+	ATF_CHECK_EQ_MSG(4, yields_of(VALE_AWAY_NS + 1, VALE_REST_NS), "%u",
+	    yields);
 }
 
 static void *

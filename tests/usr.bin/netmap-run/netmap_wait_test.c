@@ -32,6 +32,7 @@
 
 #include "libvale.h"
 #include "netmap_port.h"
+#include "vale_clock.h"
 #include "wait_until.h"
 
 PID_TEST(polls, "poll(2) waits for frames and for space, and syncs")
@@ -282,6 +283,68 @@ PID_TEST(epoll_added, "A thread that waits for an epoll(7) descriptor sees "
 			ATF_CHECK_EQ(0, ep(epfd, EPOLL_CTL_DEL, b.fd, 0));
 	}
 	close(epfd);
+	port_close(&a);
+	port_close(&b);
+}
+
+/* The clock of the case `looks', which stands still but for yields. */
+static uint64_t clock_ns, yield_ns;
+static unsigned int yields;
+static struct port *sender;		/* sends at the third yield; or NULL */
+
+int
+sched_yield(void)
+{
+	if (clock_ns == 0)
+		return (syscall(SYS_sched_yield));
+	clock_ns += yield_ns;
+	if (++yields == 3 && sender != NULL)
+		port_send(sender, 60, 1);
+	return (0);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (clock_ns == 0 || clock != CLOCK_MONOTONIC)
+		return (syscall(SYS_clock_gettime, clock, ts));
+	ts->tv_sec = clock_ns / 1000000000;
+	ts->tv_nsec = clock_ns % 1000000000;
+	return (0);
+}
+
+/* Return how often poll(2) of an empty ring yields. */
+static unsigned int
+poll_yields(const struct port *p, int ms, short expected)
+{
+	yields = 0;
+	ATF_CHECK_EQ(expected, poll_one(p->fd, POLLIN, ms));
+	return (yields);
+}
+
+PID_TEST(looks, "A wait looks for frames for a short time before it sleeps, "
+    "unless another thread computes on its processor")
+{
+	struct port a = port_open("vale0:x{1", NULL);
+	struct port b = port_open("vale0:x}1", NULL);
+	unsigned int all;
+
+	clock_ns = 1000000000;
+	all = poll_yields(&b, 1, 0);
+	ATF_REQUIRE_MSG(all > 3, "%u", all);
+	ATF_CHECK_EQ(0, poll_yields(&b, 0, 0));
+	sender = &a;
+	ATF_CHECK_EQ(3, poll_yields(&b, -1, POLLIN));
+	ATF_CHECK_EQ(1, port_take(&b));
+	sender = NULL;
+	yield_ns = VALE_AWAY_NS;
+	ATF_CHECK_EQ(all, poll_yields(&b, 1, 0));
+	yield_ns++;
+	ATF_CHECK_EQ(1, poll_yields(&b, 1, 0));
+	ATF_CHECK_EQ(0, poll_yields(&b, 1, 0));
+	clock_ns += VALE_REST_NS;
+	ATF_CHECK_EQ(1, poll_yields(&b, 1, 0));
+	clock_ns = 0;
 	port_close(&a);
 	port_close(&b);
 }

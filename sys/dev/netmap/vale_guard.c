@@ -12,9 +12,9 @@
  */
 
 #include <sys/param.h>
+#include <sys/socket.h>
 #include <sys/systm.h>
 #ifdef _KERNEL
-#include <sys/socket.h>
 #include <netinet/in.h>
 #else
 #include <arpa/inet.h>

@@ -450,11 +450,11 @@ guard_body()
 {
 	begin
 	set_ok valet0.source "a=02:00:00:00:00:01+02:00:00:00:00:02"
-	set_ok valet0.ip "a=192.0.2.5"
 	talk valet0:a valet0:b -- \
 	    send,0,1,0 send,0,2,0 send,0,3,0,5 isend,0,4,0 \
 	    fsend,0,1,0,1,1984,1000 show,1 \
-	    arp,0,1,5 arp,0,1,6 arp,0,1,0 show,1 send,1,3,0 recv \
+	    "run,sysctl $oid.valet0.ip=a=192.0.2.5 > /dev/null" \
+	    send,0,1,0 arp,0,1,5 arp,0,1,6 arp,0,1,0 show,1 send,1,3,0 recv \
 	    "run,sh count a source ip frames drop_source drop_ip addresses" \
 	    "run,sh count b source ip drop_source" \
 	    "run,sysctl $oid.valet0.source= $oid.valet0.ip= > /dev/null" \
@@ -462,7 +462,7 @@ guard_body()
 		show 1>0:60 2>0:60 1>0:1984
 		show 1>0:60
 		recv 1 0
-		a 2 1 12 6 2 2
+		a 2 1 13 6 3 2
 		b 0 0 0
 		recv 0 2
 	EOF
@@ -619,6 +619,12 @@ to valet0:vm1 200 3\n" sh -c "grep ^to out | sort"
 	atf_check -o file:counted sh -c "grep ^valet0 out | sort"
 }
 
+# listed VARIABLE PATTERN: a line of valet0's variable matches.
+listed()
+{
+	sysctl -n "$oid.valet0.$1" | grep "$2"
+}
+
 case_with unload "Values are changed, switches detached, and the module is
 unloaded and loaded, under traffic"
 unload_body()
@@ -646,11 +652,9 @@ unload_body()
 		set_ok valet0.vlan "vm*=10"
 		set_ok valet0.trunk "up=10"
 		set_ok valet0.source "x=02:00:00:00:00:21"
-		sleep 0.1
-		atf_check -o match:"^valet0:[a-z0-9]* .* frames [1-9]" \
-		    sysctl -n $oid.valet0.ports
-		atf_check -o match:"^02:.* valet0:" \
-		    sysctl -n $oid.valet0.addresses
+		wait_must "frames" listed ports \
+		    "^valet0:[a-z0-9]* .* frames [1-9]"
+		wait_must "an address" listed addresses "^02:.* valet0:"
 		set_ok valet0.private ""
 		set_ok valet0.mirror ""
 		set_ok valet0.vlan ""

@@ -30,7 +30,10 @@ SRCS+=		${FRAME_SRCS:S,^,lib/libframe/,}
 .include "${SRCTOP}/lib/libvale/vale.mk"
 SRCS+=		${VALE_FRAME_SRCS:S,^,lib/libvale/,}
 SRCS+=		${VALE_NETMAP_SRCS:S,^,lib/libvale/,}
-SRCS+=		${VALE_SWITCH_SRCS:Nvale_fdb.c:Nvale_guard.c:Nvale_rate.c:Nvale_share.c:Nvale_vlan.c:Nvale_name.c:S,^,lib/libvale/,}
+# What vale_learn has, too, is in sys/.
+_BOTH=		vale_fdb.c vale_guard.c vale_rate.c vale_share.c vale_vlan.c
+SRCS+=		${VALE_SWITCH_SRCS:${_BOTH:S,^,N,:ts:}:Nvale_name.c:S,^,lib/libvale/,}
+SRCS+=		${_BOTH:S,^,sys/dev/netmap/,}
 .include "${SRCTOP}/lib/libvaleport/valeport.mk"
 SRCS+=		${VALEPORT_SWITCH_SRCS:S,^,lib/libvaleport/,}
 .include "${SRCTOP}/tests/testbed/e82545_host.mk"
@@ -92,9 +95,8 @@ CFLAGS=		-std=gnu11 ${_opt} -Wall -Wextra -Werror	\
 
 # em_pv*.c need em(4)'s headers; em_pv_test has others.
 KSRCS!=		cd ${SRCTOP} && echo sys/dev/e1000/lem_spin.c \
-		    sys/dev/netmap/vale_fdb.c sys/dev/netmap/vale_guard.c \
-		    sys/dev/netmap/vale_rate.c sys/dev/netmap/vale_share.c \
-		    sys/dev/netmap/vale_vlan.c sys/dev/netmap/vale_learn*.c
+		    sys/dev/netmap/vale_learn*.c
+KSRCS+=		${_BOTH:S,^,sys/dev/netmap/,}
 
 # What defines probes.
 _SDT=		sys/dev/netmap/vale_learn_mod.c
@@ -128,14 +130,15 @@ ${_ATF}:
 	@mkdir -p ${_ATF}
 	@ln -sf /usr/include/atf-c.h /usr/include/atf-c ${_ATF}
 
-.for _s in ${SRCS} ${KSRCS}
-_o:=		${_out}/${_s:T:R}.o
+.for _s _f in ${SRCS:@s@$s CFLAGS@} ${KSRCS:@s@$s KCFLAGS@}
+_o:=		${_out}/${_f}/${_s:T:R}.o
 ${_o}: ${SRCTOP}/${_s} ${.PARSEDIR}/${.PARSEFILE} ${_ATF} ${_PROBES}
 	${_say} ZIGCC ${_s}
+	@mkdir -p ${.TARGET:H}
 	${_q}ZIG_GLOBAL_CACHE_DIR=${_out}/.cache \
 	    ZIG_LOCAL_CACHE_DIR=${_out}/.cache \
 	    ${ZIG} cc -target ${FREEBSD_TARGET} \
-	    ${"${KSRCS:M${_s}}":?${KCFLAGS}:${CFLAGS}} \
+	    ${${_f}} \
 	    -MMD -MP -MF ${.TARGET:R}.dep -c ${.ALLSRC:[1]} -o ${.TARGET}
 .if !empty(_SDT:M${_s})
 	${_q}readelf -SW ${.TARGET} | grep -q set_sdt_probes_set || \

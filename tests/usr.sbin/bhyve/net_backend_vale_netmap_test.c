@@ -232,7 +232,7 @@ TEST(full, "A receiver with a full ring loses later frames, and the sender "
 {
 	uint8_t frame[64], got[64];
 	net_backend_t *a, *b;
-	uint32_t i, n, seq;
+	uint32_t i, last = 0, n, seq;
 
 	need_netmap();
 	a = open_port(PORT_A);
@@ -243,9 +243,11 @@ TEST(full, "A receiver with a full ring loses later frames, and the sender "
 		memcpy(frame + 14, &i, sizeof(i));
 		send_one(a, frame, sizeof(frame));
 	}
-	for (n = 0; receive_one(b, got, sizeof(got)) > 0; n++) {
+	/* The sender's thread may send the last ones meanwhile. */
+	for (n = 0; receive_one(b, got, sizeof(got)) > 0; n++, last = seq) {
 		memcpy(&seq, got + 14, sizeof(seq));
-		ATF_REQUIRE_EQ(n, seq);
+		ATF_REQUIRE_MSG(n < 1000 ? seq == n : seq > last,
+		    "frame %u is %u, after %u", n, seq, last);
 	}
 	ATF_CHECK_MSG(n >= 1000 && n < 5000, "%u frames", n);
 	introduce(a, b);

@@ -37,16 +37,25 @@ def text(mac):
     return mac.hex(":")
 
 
-def table(host, interface):
-    """The bridge's and the interface's entries: dictionaries."""
-    return json.loads(on_host(host, "bridge", "-j", "fdb", "show", "dev",
-                              interface))
+def table(host, interface, vni):
+    """The bridge's and the interface's entries of a network: dictionaries."""
+    return [e for e in json.loads(on_host(host, "bridge", "-j", "fdb", "show",
+                                          "dev", interface))
+            if e.get("src_vni", vni) == vni and
+            e.get("vlan", vni // 10) == vni // 10]
+
+
+def interfaces(vni):
+    """The bridge's interfaces of a network: the tunnel, and to the switch."""
+    if PIDS[0] == "trunk":
+        return "vxlan0", "up1"
+    return "vni%d" % vni, "up1" if vni == 100 else "up21"
 
 
 def tunnel(host, vni=100):
     """What a host's tunnel knows: (address, host's address)."""
-    return {(e["mac"], e["dst"]) for e in table(host, "vni%d" % vni)
-            if "dst" in e}
+    return {(e["mac"], e["dst"])
+            for e in table(host, interfaces(vni)[0], vni) if "dst" in e}
 
 
 def at(host, name, vni=100):
@@ -54,12 +63,13 @@ def at(host, name, vni=100):
     for its own switch."""
     def learned(interface):
         return any(e["mac"] == text(MAC[name]) and "master" in e
-                   for e in table(host, interface))
+                   for e in table(host, interface, vni))
     where = set()
-    if learned("up1" if vni == 100 else "up21"):
+    tunnels, switch = interfaces(vni)
+    if learned(switch):
         where.add("here")
     # The tunnel may have an entry that the bridge does not use any more.
-    if learned("vni%d" % vni):
+    if learned(tunnels):
         where |= {dst for mac, dst in tunnel(host, vni)
                   if mac == text(MAC[name])}
     return where
@@ -149,14 +159,14 @@ def frames(a, b, third):
     exchange(a, b)
 
 
-def suppressed(a, b):
+def suppressed(a, b, bridge="br0"):
     """A host answers ARP for a guest elsewhere, which does not get it."""
     # It is not sent to other hosts: BGP tells them.
     a.send(arp(a.name, IP[a.name]))
     wait_until(lambda: any(
         n["dst"] == "10.9.0.1" and n.get("lladdr") == text(a.mac)
         for n in json.loads(on_host(b.host, "ip", "-j", "neigh", "show",
-                                    "dev", "br0"))), "the guest's IP address")
+                                    "dev", bridge))), "the guest's IP address")
     b.send(arp(b.name, IP[a.name]))
     got = b.receive()
     assert got[:14] == b.mac + a.mac + b"\x08\x06", got
@@ -166,7 +176,7 @@ def suppressed(a, b):
     assert a.receive() == after
 
 
-def moves(a, b, host):
+def moves(a, b, host, vni=100):
     """A guest moves while another one sends to it; returns it."""
     a.close()
     lost, start = 0, time.monotonic()
@@ -184,7 +194,7 @@ def moves(a, b, host):
     print("to host %d: %.0f ms without the driver, %.0f ms without frames, "
           "%d lost" % (host, (ready - start) * 1e3, (end - ready) * 1e3,
                        lost - 1))
-    known(a.name, host)
+    known(a.name, host, vni=vni)
     assert a.has_sent() == 0
     # Those that were under way come first.
     last = ethernet(a.mac, b.mac, b"the last one")
@@ -239,7 +249,7 @@ def moving():
     dies(a, b)
 
 
-def vlans():
+def apart():
     """vm1 and vm2 are in VLAN 20, vm3 in VLAN 10."""
     sessions(100)
     sessions(200)
@@ -258,7 +268,19 @@ def vlans():
     a.send(ethernet(c.mac, a.mac, b"to another one", b"\x88\x8e"))
     exchange(a, b)
     assert c.frame() is None
+    return a, b, c
+
+
+def vlans():
+    a, b, c = apart()
     another(a)
 
 
-{"moves": moving, "vlans": vlans}[sys.argv[1]]()
+def trunk():
+    a, b, c = apart()
+    frames(a, b, c.host)
+    suppressed(a, b, "br0.20")
+    moves(moves(a, b, 3, 200), b, 1, 200)
+
+
+{"moves": moving, "vlans": vlans, "trunk": trunk}[sys.argv[1]]()

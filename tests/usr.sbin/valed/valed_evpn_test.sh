@@ -12,14 +12,16 @@
 FRR=/usr/lib/frr
 
 # evpn_page: takes the page apart: commands/N/ has the commands of step N, of
-# VLANS in 5, and texts/N/ the files.
+# VLANS in 5 and 6, and texts/N/ the files.
 evpn_page()
 {
 	local n
 
-	for n in 1 2 3 4 5; do
+	for n in 1 2 3 4 5 6; do
 		mkdir -p commands/$n texts/$n
-		awk -v n=$n '/^[.]S[sh]/ { step = $2 == "VLANS" ? 5 : $2 + 0 }
+		awk -v n=$n '/^[.]S[sh]/ { step = $2 + 0 }
+		    /^[.]Sh VLANS/ { step = 5 }
+		    /^[.]Ss One/ { step = 6 }
 		    step == n' "$(atf_get_srcdir)/valed-evpn.7" > step
 		awk -f "$(atf_get_srcdir)/commands.awk" dir=commands/$n \
 		    texts=texts/$n step
@@ -172,4 +174,27 @@ vlans_body()
 	END
 	three_hosts 1 5
 	guests vlans
+}
+
+host_case trunk "Guests of a VLAN reach each other, and no others, through a \
+bridge and a VXLAN that have all VLANs" bridge sysctl
+trunk_body()
+{
+	unshare -n ip link add br0 type bridge vlan_filtering 1 ||
+	    atf_skip "the kernel's bridge does not filter VLANs"
+	case $($FRR/zebra --version) in
+	*version\ [5-8].*)
+		atf_skip "FRR 8 knows no VXLAN of all VNIs"
+	esac
+	evpn_page
+	cp texts/6/01 conf
+	cat >> conf <<-END
+	pci.0.3.0.device=e1000
+	pci.0.3.0.backend=vale0:vm3
+	pci.0.3.0.path=/run/valed/vm3.sock
+	pci.0.3.0.mac=02:00:00:00:00:03
+	pci.0.3.0.vlan=10
+	END
+	three_hosts 6
+	guests trunk
 }

@@ -11,14 +11,10 @@ QEMU=$(atf_get_srcdir)/../../../../build/deps/bin/qemu-system-x86_64
 export QEMU
 
 python_cases qemu <<'END'
-registers_e1000: registers after a reset, and what they store, the PHY and EEPROM
+registers_e1000: registers, words of the EEPROM and causes of interrupts
 registers_e1000e: the same of an 82574L
-interrupts_e1000: causes are set, cleared and masked
-interrupts_e1000e: the same of an 82574L
 sent_e1000: packets with checksums, segments and tags, and what counts them
 sent_e1000e: the same of an 82574L
 received_e1000: filters, tags, buffers and rings, and what counts frames
-received_e1000e: the same of an 82574L, and checksums
-extended: extended descriptors, two queues, RSS
-split: descriptors with four buffers
+received_e1000e: the same of an 82574L, checksums, RSS, split descriptors
 END

@@ -30,6 +30,16 @@ em_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 	e82545_reg_set(dev, off, rx_kb | (64 - rx_kb) << 16);
 }
 
+/*
+ * Read ICS, by the manual a register to write: hardware returns ICR and clears
+ * nothing, which VxWorks' driver relies on.
+ */
+static uint32_t
+em_ics_read(struct e82545 *dev, uint32_t off __unused)
+{
+	return (e82545_reg(dev, E82545_ICR));
+}
+
 static const struct e82545_line em_line[] = {
 	/* SLU as firmware leaves it: drivers that never set it have a link. */
 	LINE_FN(E82545_CTRL, E82545_CTRL_FD | E82545_CTRL_SLU |
@@ -60,7 +70,7 @@ static const struct e82545_line em_line[] = {
 	LINE_FN(E82545_ITR, 0, E82545_ITR_MASK,
 	    NULL, e82545_itr_write, RING_NONE),
 	LINE_FN(E82545_ICS, 0, E82545_ICR_ALL,
-	    e82545_zero_read, e82545_ics_write, RING_NONE),
+	    em_ics_read, e82545_ics_write, RING_NONE),
 	LINE_FN(E82545_IMS, 0, E82545_ICR_ALL,
 	    NULL, e82545_ims_write, RING_NONE),
 	LINE_FN(E82545_IMC, 0, E82545_ICR_ALL,

@@ -39,6 +39,7 @@ HOST_TEST(icr, host_create(HOST_RAM), "ICR, ICS, IMS and IMC: what sets, "
 	ATF_CHECK_EQ(0xf, host_rd(h, E82545_ICR));
 	/* Only implemented bits are set. */
 	host_wr(h, E82545_ICS, ALL);
+	ATF_CHECK_EQ(0x1ffff, host_rd(h, E82545_ICS));
 	ATF_CHECK_EQ(0x1ffff, host_rd(h, E82545_ICR));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_ICS));
 	ATF_CHECK_EQ(0, host_rd(h, E82545_IMC));

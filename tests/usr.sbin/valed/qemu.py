@@ -29,7 +29,6 @@ LAST = b"\2end\0\0\x88\xb6".ljust(54, b"\0")    # behind a destination
 BOTH, EM, L = ("e1000", "e1000e"), ("e1000",), ("e1000e",)
 KNOWN = (
     (L, "reset", 0x28, 0x30, ALL, "flow control's are 0: L 10.2.2"),
-    (EM, "causes", ICS, ICS, ALL, "ICS can be read: 13.4.19"),
     (L, "causes", ICR, ICS, 1 << 31, "INT_ASSERTED if masked: L 10.2.4"),
     (L, "masked", 0, 0, 1, "ICR is cleared if all is masked: L 10.2.4"),
     (BOTH, "raised", 0, 0, 1 << 15, "no TXD_LOW: 13.4.43, LWTHRESH"),

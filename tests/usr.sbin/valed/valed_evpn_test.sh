@@ -157,12 +157,10 @@ moves_body()
 	guests moves
 }
 
-host_case vlans "Guests of a VLAN, with a VXLAN of its own, reach each other, \
-and no others" bridge sysctl
-vlans_body()
+# vlan_guests N: conf has the page's uplinks of N, and guests in VLANs.
+vlan_guests()
 {
-	evpn_page
-	cp texts/5/01 conf
+	cp texts/$1/01 conf
 	cat >> conf <<-END
 	pci.0.1.0.vlan=20
 	pci.0.2.0.vlan=20
@@ -172,6 +170,14 @@ vlans_body()
 	pci.0.3.0.mac=02:00:00:00:00:03
 	pci.0.3.0.vlan=10
 	END
+}
+
+host_case vlans "Guests of a VLAN, with a VXLAN of its own, reach each other, \
+and no others" bridge sysctl
+vlans_body()
+{
+	evpn_page
+	vlan_guests 5
 	three_hosts 1 5
 	guests vlans
 }
@@ -187,14 +193,7 @@ trunk_body()
 		atf_skip "FRR 8 knows no VXLAN of all VNIs"
 	esac
 	evpn_page
-	cp texts/6/01 conf
-	cat >> conf <<-END
-	pci.0.3.0.device=e1000
-	pci.0.3.0.backend=vale0:vm3
-	pci.0.3.0.path=/run/valed/vm3.sock
-	pci.0.3.0.mac=02:00:00:00:00:03
-	pci.0.3.0.vlan=10
-	END
+	vlan_guests 6
 	three_hosts 6
 	guests trunk
 }

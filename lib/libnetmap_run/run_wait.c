@@ -10,9 +10,9 @@
  *
  * A wait syncs the rings first, as netmap's does: the transmit ring for POLLOUT
  * or if it has frames to send, the receive ring for POLLIN.  If nothing is
- * ready, it looks again LOOKS times, which takes less than to sleep and to be
- * woken; then it asks valed for a byte on the ring's socket, and waits for that
- * with poll(2).
+ * ready, and all descriptors are of /dev/netmap, it looks again LOOKS times, which
+ * takes less than to sleep and to be woken; then it asks valed for a byte on the
+ * ring's socket, and waits for that with poll(2).
  *
  * A wait looks up its descriptors of /dev/netmap once, and holds a reference to
  * each until it returns (struct wait_desc).  So the ports, their rings and
@@ -146,7 +146,10 @@ wait_sync(struct run_wait *wt)
 	return (n);
 }
 
-/* Sync the descriptors until some are ready, or for a short time. */
+/*
+ * Sync the descriptors until some are ready, or for a short time; once if others
+ * than /dev/netmap's, which only poll(2) can look at, may be ready.
+ */
 static int
 wait_look(struct run_wait *wt)
 {
@@ -154,7 +157,9 @@ wait_look(struct run_wait *wt)
 	int i, n;
 
 	n = wait_sync(wt);
-	for (i = 0; i < LOOKS && n == 0 && wt->wt_netmap > 0; i++) {
+	if (wt->wt_n != wt->wt_netmap)
+		return (n);
+	for (i = 0; i < LOOKS && n == 0; i++) {
 		if (!vale_yield(&rest_ns))
 			break;
 		n = wait_sync(wt);

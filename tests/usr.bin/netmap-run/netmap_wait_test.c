@@ -313,6 +313,18 @@ clock_gettime(clockid_t clock, struct timespec *ts)
 	return (0);
 }
 
+/* Return how often poll(2) of an empty ring, and of another file, yields. */
+static unsigned int
+poll_yields_with(const struct port *p, int fd)
+{
+	struct pollfd pfd[] = { { .fd = p->fd, .events = POLLIN },
+	    { .fd = fd, .events = POLLIN } };
+
+	yields = 0;
+	ATF_CHECK_EQ(0, poll(pfd, nitems(pfd), 1));
+	return (yields);
+}
+
 /* Return how often poll(2) of an empty ring yields. */
 static unsigned int
 poll_yields(const struct port *p, int ms, short expected)
@@ -328,11 +340,15 @@ PID_TEST(looks, "A wait looks for frames for a short time before it sleeps, "
 	struct port a = port_open("vale0:x{1", NULL);
 	struct port b = port_open("vale0:x}1", NULL);
 	unsigned int all;
+	int fds[2];
 
 	clock_ns = 1000000000;
 	all = poll_yields(&b, 1, 0);
 	ATF_REQUIRE_MSG(all > 3, "%u", all);
 	ATF_CHECK_EQ(0, poll_yields(&b, 0, 0));
+	ATF_CHECK_EQ(all, poll_yields_with(&b, a.fd));
+	ATF_REQUIRE_EQ(0, pipe(fds));
+	ATF_CHECK_EQ(0, poll_yields_with(&b, fds[0]));
 	sender = &a;
 	ATF_CHECK_EQ(3, poll_yields(&b, -1, POLLIN));
 	ATF_CHECK_EQ(1, port_take(&b));

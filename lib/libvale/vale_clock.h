@@ -5,7 +5,8 @@
  */
 
 /*
- * The time, and what the calling thread has done of it.
+ * The time, how often the calling thread has slept, and a yield of the processor
+ * that knows how long it took.
  */
 
 #ifndef _VALE_CLOCK_H_

@@ -31,8 +31,9 @@ em_pba_write(struct e82545 *dev, uint32_t off, uint32_t value)
 }
 
 /*
- * Read ICS, by the manual a register to write: hardware returns ICR and clears
- * nothing, which VxWorks' driver relies on.
+ * Read ICS, which the manual has as written only (13.4.19): return ICR and clear
+ * nothing.  By QEMU's source (hw/net/e1000.c) hardware does so, and VxWorks'
+ * driver needs that.
  */
 static uint32_t
 em_ics_read(struct e82545 *dev, uint32_t off __unused)

@@ -305,7 +305,7 @@ TEST(late, "A frame that is published while the port's thread goes to sleep, "
 	vale_close(b);
 }
 
-/* The clock of the case `away', which stands still but for yields and waits. */
+/* The clock of the case `away': only yields and waits advance the clock. */
 static uint64_t clock_ns, yield_ns, wait_ns;
 static unsigned int yields;
 

@@ -287,7 +287,7 @@ PID_TEST(epoll_added, "A thread that waits for an epoll(7) descriptor sees "
 	port_close(&b);
 }
 
-/* The clock of the case `looks', which stands still but for yields. */
+/* The clock of the case `looks': only yields advance the clock. */
 static uint64_t clock_ns, yield_ns;
 static unsigned int yields;
 static struct port *sender;		/* sends at the third yield; or NULL */

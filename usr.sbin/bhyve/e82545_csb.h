@@ -72,6 +72,10 @@ struct e82545_csb {
 					   kick */
 	uint64_t	tx_spin_ns;	/* their time, in full rows */
 	uint64_t	tx_row_ns;	/* when the last row began */
+	uint64_t	tx_away_ns;	/* when a row ended, 0: none since the
+					   side woke up, */
+	uint64_t	tx_away_frames;	/* and csb_frames() then */
+	uint64_t	tx_rest_ns;	/* until when idle means asleep */
 	bool		tx_at_used;	/* guest_txkick_at was not 0 */
 	/* rx_mtx. */
 	struct paravirt_csb *rx;	/* as tx, tx_on */

@@ -24,6 +24,19 @@
 #define	CSB_ROUNDS_MAX	65536
 #define	CSB_SPIN_NS	200000
 
+/*
+ * Polling costs the guest time where another thread computes: that has the
+ * processor for a time slice after each yield, and a frame waits as long; to
+ * wake up takes less.  The sign of that is a time between two rows with fewer
+ * frames than a stream has.  Then the transmit side sleeps when it is idle,
+ * and polls again after a time that a stream does not notice.
+ */
+#define	CSB_AWAY_NS	1500000
+#define	CSB_AWAY_FRAMES	4		/* sent and received: fewer; an uncut
+					   packet counts as one, and */
+#define	CSB_FRAME_BYTES	1500		/* as one more for so many bytes */
+#define	CSB_REST_NS	20000000
+
 /* Causes that only announce data. */
 #define	CSB_TX_CAUSES	(E82545_ICR_TXDW | E82545_ICR_TXQE)
 #define	CSB_RX_CAUSES	(E82545_ICR_RXT0 | E82545_ICR_RXDMT0)

@@ -98,7 +98,7 @@ csb_tx_begin(struct e82545 *dev)
 	if (enabled || csb_tx_awake(c) || kicked)
 		c->tx = csb_map(dev);
 	if (!csb_tx_awake(c))
-		c->tx_rounds = 0;
+		c->tx_rounds = c->tx_away_ns = 0;
 	if (c->tx != NULL) {
 		c->tx_on = csb_is_on(dev, c->tx) && enabled;
 		if (csb_tx_awake(c) || kicked)
@@ -138,9 +138,41 @@ csb_tx_sleep(struct e82545 *dev, struct paravirt_csb *page)
 }
 
 /*
+ * Return how many frames were sent and received, in batches that have ended, as
+ * CSB_AWAY_FRAMES counts.
+ */
+static uint64_t
+csb_frames(const struct e82545 *dev)
+{
+	const uint64_t *n = dev->counters;
+
+	return (atomic_load_64(&n[E82545_C_TX_FRAME]) +
+	    atomic_load_64(&n[E82545_C_RX_FRAME]) +
+	    (atomic_load_64(&n[E82545_C_TX_BYTE]) +
+	    atomic_load_64(&n[E82545_C_RX_BYTE])) / CSB_FRAME_BYTES);
+}
+
+/*
+ * Begin a row.  Returns false if the side must not poll, because another thread
+ * had the processor for long since the last row: see CSB_AWAY_NS.
+ */
+static bool
+csb_tx_row(struct e82545 *dev)
+{
+	struct e82545_csb *c = &dev->csb;
+
+	c->tx_row_ns = dev->ops->eo_now(dev->arg);
+	if (c->tx_away_ns != 0 && c->tx_row_ns - c->tx_away_ns >= CSB_AWAY_NS &&
+	    csb_frames(dev) - c->tx_away_frames < CSB_AWAY_FRAMES)
+		c->tx_rest_ns = c->tx_row_ns + CSB_REST_NS;
+	return (c->tx_row_ns >= c->tx_rest_ns);
+}
+
+/*
  * Count an empty round, and the time of each row of E82545_TX_POLLS rounds.
  * Time between two rows is not counted: the host may have yielded the
- * processor.  Returns false if the limit of rounds or of time is reached.
+ * processor.  Returns false if the limit of rounds or of time is reached, or
+ * the processor is needed elsewhere.
  */
 static bool
 csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
@@ -153,13 +185,16 @@ csb_tx_spin(struct e82545 *dev, struct paravirt_csb *page)
 		return (false);
 	if (c->tx_rounds == 0)
 		c->tx_spin_ns = 0;
-	if (c->tx_rounds % E82545_TX_POLLS == 0)
-		c->tx_row_ns = dev->ops->eo_now(dev->arg);
+	if (c->tx_rounds % E82545_TX_POLLS == 0 && !csb_tx_row(dev))
+		return (false);
 	c->tx_rounds++;
 	atomic_store_rel_32(&page->host_txcycles, htole32(c->tx_rounds));
-	if (c->tx_rounds % E82545_TX_POLLS == 0)
+	if (c->tx_rounds % E82545_TX_POLLS == 0) {
+		c->tx_away_ns = dev->ops->eo_now(dev->arg);
+		c->tx_away_frames = csb_frames(dev);
 		/* After restore tx_row_ns is 0, so the limit is reached. */
-		c->tx_spin_ns += dev->ops->eo_now(dev->arg) - c->tx_row_ns;
+		c->tx_spin_ns += c->tx_away_ns - c->tx_row_ns;
+	}
 	return (c->tx_spin_ns < CSB_SPIN_NS);
 }
 

@@ -56,6 +56,70 @@ HOST_TEST(spin, guest_up(64, 8, 2048, UINT32_MAX), "Polling ends after 200 us "
 	ATF_CHECK_EQ(65536 + 2, guest_rounds(h));
 }
 
+/* Return how often the host looks at the ring for a frame that is kicked for. */
+static unsigned int
+kick_rounds(struct host *h)
+{
+	ATF_CHECK(guest_post(h, 1));
+	return (guest_rounds(h));
+}
+
+TEST(away, "A host that was away for 1.5 ms between two rows of polls, with "
+    "fewer than 4 frames in both directions, does not poll for 20 ms")
+{
+	static const struct {
+		uint64_t	ns;
+		unsigned int	tx, rx, large;	/* a frame of such length */
+		bool		rests;
+	} t[] = {
+		{ 1499999, 0, 0, 0, false }, { 1500000, 0, 0, 0, true },
+		{ 1500000, 3, 0, 0, true }, { 1500000, 4, 0, 0, false },
+		{ 1500000, 0, 3, 0, true }, { 1500000, 0, 4, 0, false },
+		{ 1500000, 1, 2, 0, true }, { 1500000, 2, 2, 0, false },
+		/* With the 60 bytes before: 4499 bytes, and 4500. */
+		{ 1500000, 0, 0, 4439, true }, { 1500000, 0, 0, 4440, false },
+		{ 1500000, 3, 0, 1500, false },
+	};
+	const uint64_t rest_ns = 20000000;
+	struct host *h;
+	unsigned int i;
+
+	for (i = 0; i < nitems(t); i++) {
+		h = guest_awake(1, 100);
+		empty_rounds(h, 16);
+		host_advance(h, t[i].ns);
+		if (t[i].large > 0)
+			host_tx_legacy(h, host_alloc(h, t[i].large, 1),
+			    t[i].large, E82545_TXD_EOP | E82545_TXD_IFCS);
+		guest_frames(h, t[i].tx);
+		if (t[i].large + t[i].tx > 0) {
+			ATF_CHECK(!guest_send(h));
+			ATF_CHECK_EQ(E82545_TX_MORE, e82545_tx(h->dev));
+		}
+		guest_offer(h, t[i].rx);
+		e82545_rx(h->dev);
+		ATF_CHECK_EQ_MSG(t[i].rests,
+		    e82545_tx(h->dev) == E82545_TX_IDLE, "%u", i);
+		ATF_CHECK_EQ(t[i].rests, CSB_GET(h, host_need_txkick));
+		if (t[i].rests) {
+			ATF_CHECK_EQ(2, kick_rounds(h));
+			host_advance(h, rest_ns - 1);
+			ATF_CHECK_EQ(2, kick_rounds(h));
+			host_advance(h, 1);
+			ATF_CHECK_EQ(102, kick_rounds(h));
+		}
+		host_destroy(h);
+	}
+}
+
+HOST_TEST(asleep, guest_up(64, 8, 2048, 16), "The time that the host sleeps "
+    "does not end its polls")
+{
+	ATF_CHECK_EQ(18, kick_rounds(h));
+	host_advance(h, 2000000);
+	ATF_CHECK_EQ(18, kick_rounds(h));
+}
+
 HOST_TEST(states, guest_up(64, 8, 2048, 100), "The host must yield its "
     "processor after 16 polls if the guest may need it, and not if the guest "
     "polls")

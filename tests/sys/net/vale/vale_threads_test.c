@@ -374,7 +374,7 @@ others_go_on(bool change)
 static void
 wait_for_page(bool early)
 {
-	const struct timespec pause = { 0, 60000000 };
+	const struct timespec pause = { 0, 500000000 };
 	struct sigaction sa;
 	struct t_frame f;
 	pthread_t tx;
